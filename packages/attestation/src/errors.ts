@@ -1,0 +1,76 @@
+import { ServiceError, type ServiceErrorOptions } from '@countersign/protocol'
+
+/*
+ * ServiceError
+ * ├── QuoteError    the evidence is not genuine: no policy may accept it
+ * └── PolicyError   genuine, but not the machine, code or state that the reader trusts
+ */
+
+/** Why evidence (a TDX quote or an SNP report, with what endorses it) is not genuine. */
+export type QuoteErrorCode =
+  | 'quote_malformed'
+  | 'quote_unsupported'
+  | 'quote_signature_invalid'
+  | 'collateral_malformed'
+  | 'certificate_malformed'
+  | 'certificate_chain_invalid'
+  | 'certificate_not_in_date'
+  | 'certificate_revoked'
+  | 'root_not_trusted'
+  | 'crl_malformed'
+  | 'crl_signature_invalid'
+  | 'crl_not_in_date'
+  | 'tcb_info_malformed'
+  | 'tcb_info_signature_invalid'
+  | 'tcb_info_not_in_date'
+  | 'tcb_info_mismatch'
+  | 'qe_identity_malformed'
+  | 'qe_identity_signature_invalid'
+  | 'qe_identity_not_in_date'
+  | 'qe_identity_mismatch'
+  | 'qe_report_signature_invalid'
+  | 'qe_report_data_mismatch'
+  | 'tdx_module_mismatch'
+  | 'tcb_not_supported'
+  | 'tcb_revoked'
+  | 'report_malformed'
+  | 'report_unsupported'
+  | 'report_signature_invalid'
+  | 'report_tcb_mismatch'
+  | 'report_chip_mismatch'
+  | 'event_log_malformed'
+  | 'event_log_mismatch'
+
+/** Why genuine evidence is not accepted. */
+export type PolicyErrorCode =
+  | 'policy_invalid'
+  | 'debug_enabled'
+  | 'sept_ve_disable_clear'
+  | 'attributes_not_allowed'
+  | 'service_td_bound'
+  | 'trailing_bytes'
+  | 'tcb_status_not_accepted'
+  | 'tcb_evaluation_too_old'
+  | 'platform_not_allowed'
+  | 'measurement_not_allowed'
+  | 'report_data_mismatch'
+  | 'migration_enabled'
+  | 'vmpl_not_allowed'
+  | 'signing_key_not_allowed'
+  | 'tcb_too_old'
+
+/** The evidence is forged, damaged, stale or unsupported. Distrust it: no policy can repair it. */
+export class QuoteError extends ServiceError<QuoteErrorCode> {
+  override name = 'QuoteError'
+  constructor(code: QuoteErrorCode, message: string, options?: ServiceErrorOptions) {
+    super(code, message, options)
+  }
+}
+
+/** The evidence is genuine, but it does not satisfy the reader's policy. */
+export class PolicyError extends ServiceError<PolicyErrorCode> {
+  override name = 'PolicyError'
+  constructor(code: PolicyErrorCode, message: string, options?: ServiceErrorOptions) {
+    super(code, message, options)
+  }
+}

@@ -1,0 +1,36 @@
+import { ServiceError } from './errors.ts'
+
+/** A `0x`-prefixed string of hex digits. */
+export type Hex = `0x${string}`
+
+const DIGITS = '0123456789abcdef'
+
+/** Lower-case hex without a prefix: the form of every field inside evidence and receipts. */
+export function toHex(bytes: Uint8Array): string {
+  let text = ''
+  for (const byte of bytes) text += DIGITS.charAt(byte >> 4) + DIGITS.charAt(byte & 15)
+  return text
+}
+
+/**
+ * Reads lower-case hex without a prefix. Upper case is refused: two spellings of one value would let a changed byte pass
+ * for the same evidence.
+ */
+export function fromHex(text: string): Uint8Array<ArrayBuffer> {
+  if (typeof text !== 'string' || text.length % 2 !== 0) throw invalidHex()
+  const bytes = new Uint8Array(text.length / 2)
+  for (let index = 0; index < bytes.length; index++) {
+    bytes[index] = (digit(text.charCodeAt(2 * index)) << 4) | digit(text.charCodeAt(2 * index + 1))
+  }
+  return bytes
+}
+
+function digit(code: number): number {
+  if (code >= 48 && code <= 57) return code - 48
+  if (code >= 97 && code <= 102) return code - 87
+  throw invalidHex()
+}
+
+function invalidHex() {
+  return new ServiceError('invalid_hex', 'expected an even number of lower-case hex digits')
+}
