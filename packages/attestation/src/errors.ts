@@ -53,6 +53,7 @@ export type PolicyErrorCode =
   | 'tcb_evaluation_too_old'
   | 'platform_not_allowed'
   | 'measurement_not_allowed'
+  | 'event_not_allowed'
   | 'report_data_mismatch'
   | 'migration_enabled'
   | 'vmpl_not_allowed'

@@ -1,3 +1,7 @@
+import { fromHex, ServiceError } from '@countersign/protocol'
+import { QuoteError, type QuoteErrorCode } from '../errors.ts'
+import { parseCrl } from '../x509/parseCrl.ts'
+
 /**
  * What a TDX quote is judged against, as Intel's PCS answers it; the names are those of Intel's `sgx_ql_qve_collateral_t`
  * as its users write them in JSON. Issuer chains are PEM, leaf first; CRLs are DER in hex; `tcb_info` and `qe_identity` are
@@ -13,4 +17,77 @@ export type Collateral = {
   qe_identity_issuer_chain: string
   qe_identity: string
   qe_identity_signature: string
+}
+
+const MEMBERS = [
+  'pck_crl_issuer_chain',
+  'root_ca_crl',
+  'pck_crl',
+  'tcb_info_issuer_chain',
+  'tcb_info',
+  'tcb_info_signature',
+  'qe_identity_issuer_chain',
+  'qe_identity',
+  'qe_identity_signature',
+] as const satisfies (keyof Collateral)[]
+
+const MAX_COLLATERAL_CHARACTERS = 8_388_608
+
+/**
+ * Reads collateral from its JSON text. A member that is missing, unknown or not a string is refused, and so is anything
+ * around the object, even white space.
+ *
+ * @example
+ * const collateral = parseCollateral((await readFile('collateral.json', 'utf8')).trim())
+ */
+export function parseCollateral(json: string): Collateral {
+  if (json.length > MAX_COLLATERAL_CHARACTERS) throw malformed('too large')
+  // JSON.parse skips white space around the object; nothing may be appended here unnoticed.
+  if (!json.startsWith('{') || !json.endsWith('}')) throw malformed('not an object')
+  let value: unknown
+  try {
+    value = JSON.parse(json)
+  } catch {
+    throw malformed('not JSON')
+  }
+  assertCollateral(value)
+  return value
+}
+
+/** Narrows a parsed value to collateral. */
+export function assertCollateral(value: unknown): asserts value is Collateral {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw malformed('not an object')
+  const members = new Map<string, unknown>(Object.entries(value))
+  for (const name of MEMBERS) if (typeof members.get(name) !== 'string') throw malformed(`${name} is not a string`)
+  const unknown = [...members.keys()].find((name) => !MEMBERS.some((member) => member === name))
+  if (unknown !== undefined) throw malformed('unknown member')
+}
+
+/** One text that two collaterals share only when every member is the same. */
+export function toCollateralKey(collateral: Collateral): string {
+  return MEMBERS.map((name) => `${collateral[name].length}:${collateral[name]}`).join('')
+}
+
+export function parseHexCrl(hex: string) {
+  return parseCrl(decodeHex(hex, 'crl_malformed', 'malformed revocation list'))
+}
+
+/** An ECDSA P-256 signature, r ‖ s. */
+export function parseHexSignature(hex: string, code: 'tcb_info_signature_invalid' | 'qe_identity_signature_invalid') {
+  const signature = decodeHex(hex, code, 'malformed signature')
+  if (signature.length !== 64) throw new QuoteError(code, 'malformed signature')
+  return signature
+}
+
+function decodeHex(hex: string, code: QuoteErrorCode, message: string) {
+  try {
+    return fromHex(hex)
+  } catch (cause) {
+    if (!(cause instanceof ServiceError)) throw cause
+    throw new QuoteError(code, message, { details: cause.message, cause })
+  }
+}
+
+function malformed(details: string) {
+  return new QuoteError('collateral_malformed', 'malformed collateral', { details })
 }

@@ -1,0 +1,193 @@
+import { equalBytes, fromHex, toHex } from '@countersign/protocol'
+import { PolicyError, type PolicyErrorCode } from './errors.ts'
+import type { SnpProduct, SnpTcb } from './snp/endorsementKey.ts'
+import type { ParsedReport } from './snp/parseReport.ts'
+import type { VerifiedReport } from './snp/verifyReport.ts'
+import type { TcbStatus } from './tdx/evaluateTcb.ts'
+import type { VerifiedQuote } from './tdx/verifyQuote.ts'
+
+/** Code that is trusted to run in a TD, as lower-case hex; a register that is left out is not judged. */
+export type TdMeasurement = {
+  mrTd: string
+  rtmr0?: string
+  rtmr1?: string
+  rtmr2?: string
+  rtmr3?: string
+  mrConfigId?: string
+  mrOwner?: string
+  mrOwnerConfig?: string
+}
+
+/**
+ * What a reader accepts of a genuine quote. Every default is the strict choice. Debug TDs, bound service TDs, undefined bits
+ * and bytes after the quote are never accepted.
+ */
+export type QuotePolicy = {
+  /** The 64 bytes that the quote must cover. */
+  reportData?: Uint8Array
+  /** Code to accept. Left out: any code, so the reader knows only that the hardware is genuine. */
+  measurements?: readonly TdMeasurement[]
+  /**
+   * Runtime events to accept, by name: the log must hold the event, and every payload of that name must be listed. For
+   * dstack, `{ 'compose-hash': ['…'], 'key-provider': ['…'] }` in place of RTMR3.
+   */
+  events?: Readonly<Record<string, readonly string[]>>
+  /** Default: `UpToDate` alone. */
+  statuses?: readonly TcbStatus[]
+  /** Intel's TCB evaluation data number; older collateral is refused, even if in date. */
+  minimumTcbEvaluationDataNumber?: number
+  /** FMSPCs (6 bytes) or platform instance ids (16 bytes) to accept, as lower-case hex. Left out: any. */
+  platforms?: readonly string[]
+  /** Accept a TD without SEPT_VE_DISABLE, for paravisors that handle the exceptions themselves. Default false. */
+  allowSeptVe?: boolean
+  /** Accept TDs that may be migrated, use performance counters, or are platform agents. Default false. */
+  allowMigratable?: boolean
+  allowPerfmon?: boolean
+  allowTpa?: boolean
+}
+
+const STRICT_STATUSES: readonly TcbStatus[] = ['UpToDate']
+
+/** Throws `PolicyError` at the first point in which a genuine quote is not what the policy asks for. */
+export function assertQuotePolicy(verified: VerifiedQuote, policy: QuotePolicy = {}): void {
+  const { flags, body, tcb, platform } = verified
+  assertLists(policy.measurements, policy.statuses, policy.platforms, ...Object.values(policy.events ?? {}))
+  refuseIf(flags.debug, 'debug_enabled', 'the TD can be debugged')
+  refuseIf(!flags.septVeDisable && policy.allowSeptVe !== true, 'sept_ve_disable_clear', 'SEPT_VE_DISABLE is clear')
+  refuseIf(flags.reservedBits, 'attributes_not_allowed', 'undefined attribute bits are set')
+  refuseIf(flags.migratable && policy.allowMigratable !== true, 'attributes_not_allowed', 'the TD may be migrated')
+  refuseIf(flags.perfmon && policy.allowPerfmon !== true, 'attributes_not_allowed', 'the TD uses performance counters')
+  refuseIf(flags.tpa && policy.allowTpa !== true, 'attributes_not_allowed', 'the TD is a platform agent')
+  refuseIf(flags.serviceTd, 'service_td_bound', 'a service TD is bound')
+  refuseIf(!flags.trailingZero, 'trailing_bytes', 'bytes after the quote are not zero')
+  refuseIf(
+    !(policy.statuses ?? STRICT_STATUSES).includes(tcb.status),
+    'tcb_status_not_accepted',
+    'TCB status',
+    tcb.status,
+  )
+  refuseIf(
+    tcb.evaluationDataNumber < (policy.minimumTcbEvaluationDataNumber ?? 0),
+    'tcb_evaluation_too_old',
+    'TCB evaluation data too old',
+    String(tcb.evaluationDataNumber),
+  )
+  const identities = [platform.fmspc, platform.platformInstanceId]
+  refuseIf(
+    policy.platforms !== undefined && !policy.platforms.some((allowed) => identities.includes(allowed)),
+    'platform_not_allowed',
+    'platform not allowed',
+    platform.fmspc,
+  )
+  refuseIf(
+    policy.measurements !== undefined && !policy.measurements.some((allowed) => isMeasuredAs(verified, allowed)),
+    'measurement_not_allowed',
+    'measurement not allowed',
+    toHex(body.mrTd),
+  )
+  for (const [name, allowed] of Object.entries(policy.events ?? {})) {
+    const payloads = verified.events?.get(name) ?? []
+    const isAllowed = payloads.length > 0 && payloads.every((payload) => allowed.includes(payload))
+    refuseIf(!isAllowed, 'event_not_allowed', 'runtime event not allowed', name)
+  }
+  refuseIf(
+    policy.reportData !== undefined && !equalBytes(policy.reportData, body.reportData),
+    'report_data_mismatch',
+    'the quote covers other data',
+  )
+}
+
+function isMeasuredAs({ body }: VerifiedQuote, allowed: TdMeasurement): boolean {
+  const [rtmr0, rtmr1, rtmr2, rtmr3] = body.rtmrs
+  const { mrTd, mrConfigId, mrOwner, mrOwnerConfig } = body
+  const registers = { mrTd, rtmr0, rtmr1, rtmr2, rtmr3, mrConfigId, mrOwner, mrOwnerConfig }
+  return (Object.keys(registers) as (keyof typeof registers)[]).every((name) => {
+    const expected = allowed[name]
+    return expected === undefined || equalBytes(parseMeasurement(expected), registers[name])
+  })
+}
+
+/** What a reader accepts of a genuine report. Every default is the strict choice; debuggable guests are never accepted. */
+export type ReportPolicy = {
+  /** The 64 bytes that the report must cover. */
+  reportData?: Uint8Array
+  /** Launch measurements (48 bytes) to accept, as lower-case hex. Left out: any code. */
+  measurements?: readonly string[]
+  /** Privilege levels to accept. Default: 0 alone. */
+  vmpls?: readonly number[]
+  /** Endorsement keys to accept. Default: `VCEK` alone; a VLEK does not name the chip. */
+  signingKeys?: readonly ParsedReport['signingKey'][]
+  /** Patch levels that reported, committed and launch TCB must all reach, by product; another product is refused. */
+  minimumTcb?: Partial<Record<SnpProduct, Partial<SnpTcb>>>
+  /** Accept guests that a migration agent may move. Default false. */
+  allowMigrationAgent?: boolean
+}
+
+const STRICT_VMPLS: readonly number[] = [0]
+const STRICT_SIGNING_KEYS: readonly ParsedReport['signingKey'][] = ['VCEK']
+
+/** Throws `PolicyError` at the first point in which a genuine report is not what the policy asks for. */
+export function assertReportPolicy(verified: VerifiedReport, policy: ReportPolicy = {}): void {
+  const { flags, body } = verified
+  assertLists(policy.measurements, policy.vmpls, policy.signingKeys)
+  refuseIf(flags.debug, 'debug_enabled', 'the guest can be debugged')
+  refuseIf(
+    flags.migrationAgent && policy.allowMigrationAgent !== true,
+    'migration_enabled',
+    'a migration agent may move the guest',
+  )
+  refuseIf(flags.reservedBits, 'attributes_not_allowed', 'undefined policy bits are set')
+  refuseIf(!(policy.vmpls ?? STRICT_VMPLS).includes(body.vmpl), 'vmpl_not_allowed', 'VMPL', String(body.vmpl))
+  refuseIf(
+    !(policy.signingKeys ?? STRICT_SIGNING_KEYS).includes(body.signingKey),
+    'signing_key_not_allowed',
+    'signing key not allowed',
+    body.signingKey,
+  )
+  if (policy.minimumTcb !== undefined) assertMinimumTcb(verified, policy.minimumTcb)
+  refuseIf(
+    policy.measurements !== undefined &&
+      !policy.measurements.some((allowed) => equalBytes(parseMeasurement(allowed), body.measurement)),
+    'measurement_not_allowed',
+    'measurement not allowed',
+    toHex(body.measurement),
+  )
+  refuseIf(
+    policy.reportData !== undefined && !equalBytes(policy.reportData, body.reportData),
+    'report_data_mismatch',
+    'the report covers other data',
+  )
+}
+
+function assertMinimumTcb({ tcb, product }: VerifiedReport, minimums: NonNullable<ReportPolicy['minimumTcb']>) {
+  const minimum = minimums[product]
+  refuseIf(minimum === undefined, 'platform_not_allowed', 'platform not allowed', product)
+  for (const version of [tcb.reported, tcb.committed, tcb.launch]) {
+    for (const part of ['fmc', 'bl', 'tee', 'snp', 'ucode'] as const) {
+      refuseIf(version[part] < (minimum?.[part] ?? 0), 'tcb_too_old', 'TCB too old', `${part} ${version[part]}`)
+    }
+  }
+}
+
+/** An empty allow-list is a mistake in the policy, not a way to refuse or accept everything. */
+function assertLists(...lists: (readonly unknown[] | undefined)[]) {
+  refuseIf(
+    lists.some((list) => list?.length === 0),
+    'policy_invalid',
+    'an allow-list of the policy is empty',
+  )
+}
+
+function parseMeasurement(text: string): Uint8Array {
+  try {
+    const bytes = fromHex(text)
+    if (bytes.length === 48) return bytes
+  } catch {
+    // fall through: said below in the policy's own words
+  }
+  throw new PolicyError('policy_invalid', 'a measurement of the policy is not 48 bytes of lower-case hex')
+}
+
+function refuseIf(condition: boolean, code: PolicyErrorCode, message: string, details?: string) {
+  if (condition) throw new PolicyError(code, message, details === undefined ? {} : { details })
+}

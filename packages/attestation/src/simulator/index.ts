@@ -1,0 +1,74 @@
+import type { TrustedRoot } from '../roots.ts'
+import type { Collateral } from '../tdx/collateral.ts'
+import { amdTrustedRoot, createAmdPki, type SimulatedCertificateOptions, type SimulatedCertificates } from './amdPki.ts'
+import { developmentPrimeOffsets, developmentSeed } from './developmentSeed.ts'
+import { createIntelPki, intelTrustedRoot } from './intelPki.ts'
+import { createMemo } from './keys.ts'
+import { createReport, type SimulatedReportOptions } from './snpReport.ts'
+import { createCollateral, type SimulatedCollateralOptions } from './tdxCollateral.ts'
+import { createQuote, type SimulatedQuoteOptions } from './tdxQuote.ts'
+
+export type {
+  SimulatedCertificateFaults,
+  SimulatedCertificateOptions,
+  SimulatedCertificates,
+  SnpSigningKey,
+  SnpTcb,
+} from './amdPki.ts'
+export { developmentSeed } from './developmentSeed.ts'
+export type { SimulatedReportFaults, SimulatedReportOptions, SnpGuestPolicy } from './snpReport.ts'
+export type { SimulatedPartStatus, SimulatedTcbStatus } from './tcbLevels.ts'
+export type { SimulatedCollateralFaults, SimulatedCollateralOptions } from './tdxCollateral.ts'
+export type { SimulatedQuoteFaults, SimulatedQuoteOptions } from './tdxQuote.ts'
+
+/** Simulated silicon of both vendors. The same seed, time and options always give the same bytes. */
+export type Simulator = {
+  readonly intelRoot: TrustedRoot
+  readonly amdRoot: TrustedRoot
+  /** A TDX quote. */
+  quote: (options: SimulatedQuoteOptions) => Uint8Array
+  /** What a quote is verified against. */
+  collateral: (options?: SimulatedCollateralOptions) => Collateral
+  /** An SEV-SNP report. */
+  report: (options: SimulatedReportOptions) => Uint8Array
+  /** The chain of the key that signs a report with the same `signingKey`, `chipId` and reported TCB. */
+  certificates: (options?: SimulatedCertificateOptions) => SimulatedCertificates
+}
+
+/**
+ * A development PKI that issues structurally real, correctly signed evidence under its own roots. Keys and certificates
+ * are made when they are first needed. A seed other than `developmentSeed` has to search for the primes of its AMD keys,
+ * which takes some seconds at the first report or root.
+ *
+ * @example
+ * const simulator = createSimulator({ at: new Date() })
+ * const quote = simulator.quote({ reportData: new Uint8Array(64), status: 'OutOfDate' })
+ * const collateral = simulator.collateral()
+ */
+export function createSimulator({ seed = developmentSeed, at }: { seed?: string; at: Date }): Simulator {
+  const memo = createMemo()
+  const pki = createIntelPki(seed)
+  const foreignPki = createIntelPki(`${seed} (foreign)`)
+  const amdPki = createSeedAmdPki(seed)
+  return {
+    get intelRoot() {
+      return memo('intel root', () => intelTrustedRoot(pki))
+    },
+    get amdRoot() {
+      return memo('amd root', () => amdTrustedRoot(amdPki))
+    },
+    quote: (options) => createQuote({ seed, memo, pki, foreignPki }, options),
+    collateral: (options) => createCollateral({ seed, pki, foreignPki, at }, options),
+    report: (options) => createReport({ seed, pki: amdPki }, options),
+    certificates: (options) => amdPki.certificates(options),
+  }
+}
+
+/** The roots of a seed, to be trusted only where evidence may be simulated. */
+export function simulatedRoots(seed: string = developmentSeed): readonly TrustedRoot[] {
+  return [intelTrustedRoot(createIntelPki(seed)), amdTrustedRoot(createSeedAmdPki(seed))]
+}
+
+function createSeedAmdPki(seed: string) {
+  return seed === developmentSeed ? createAmdPki(seed, developmentPrimeOffsets) : createAmdPki(seed)
+}

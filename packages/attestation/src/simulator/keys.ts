@@ -1,0 +1,69 @@
+import { p256, p384 } from '@noble/curves/nist.js'
+import { hkdf } from '@noble/hashes/hkdf.js'
+import { sha256, sha384 } from '@noble/hashes/sha2.js'
+import { bitString, objectIdentifier, sequence } from './der.ts'
+
+/** A key that can issue certificates and revocation lists. */
+export type IssuerKey = {
+  /** DER SubjectPublicKeyInfo. */
+  publicKey: Uint8Array
+  /** DER AlgorithmIdentifier of its signatures. */
+  algorithm: Uint8Array
+  /** The contents of the signature's BIT STRING. */
+  sign: (message: Uint8Array) => Uint8Array
+}
+
+/** An ECDSA key. All signatures are deterministic (RFC 6979). */
+export type EcKey = IssuerKey & {
+  /** x ‖ y, as quotes carry it. */
+  point: Uint8Array
+  /** r ‖ s, big-endian and of fixed length. */
+  signRaw: (message: Uint8Array) => Uint8Array
+}
+
+/** Every secret and every made-up identifier of the simulator: HKDF-SHA-256 of the seed, with a label for what it is. */
+export function derive(seed: string, label: string, length: number): Uint8Array {
+  const encoder = new TextEncoder()
+  return hkdf(sha256, encoder.encode(seed), undefined, encoder.encode(label), length)
+}
+
+/** `id-ecPublicKey` with `prime256v1`; ecdsa-with-SHA256 (RFC 5480, RFC 5758). */
+export function createP256Key(seed: string, label: string): EcKey {
+  const secret = p256.utils.randomSecretKey(derive(seed, label, 48))
+  const point = p256.getPublicKey(secret, false)
+  return {
+    point: point.subarray(1),
+    publicKey: ecPublicKey('1.2.840.10045.3.1.7', point),
+    algorithm: sequence(objectIdentifier('1.2.840.10045.4.3.2')),
+    sign: (message) => p256.sign(sha256(message), secret, { prehash: false, lowS: false, format: 'der' }),
+    signRaw: (message) => p256.sign(sha256(message), secret, { prehash: false, lowS: false }),
+  }
+}
+
+/** `id-ecPublicKey` with `secp384r1`; ecdsa-with-SHA384. */
+export function createP384Key(seed: string, label: string): EcKey {
+  const secret = p384.utils.randomSecretKey(derive(seed, label, 72))
+  const point = p384.getPublicKey(secret, false)
+  return {
+    point: point.subarray(1),
+    publicKey: ecPublicKey('1.3.132.0.34', point),
+    algorithm: sequence(objectIdentifier('1.2.840.10045.4.3.3')),
+    sign: (message) => p384.sign(sha384(message), secret, { prehash: false, lowS: false, format: 'der' }),
+    signRaw: (message) => p384.sign(sha384(message), secret, { prehash: false, lowS: false }),
+  }
+}
+
+function ecPublicKey(curve: string, point: Uint8Array): Uint8Array {
+  return sequence(sequence(objectIdentifier('1.2.840.10045.2.1'), objectIdentifier(curve)), bitString(point))
+}
+
+/** A function that makes each value once. The values live as long as the function does. */
+export type Memo = <Value>(key: string, make: () => Value) => Value
+
+export function createMemo(): Memo {
+  const values = new Map<string, unknown>()
+  return <Value>(key: string, make: () => Value): Value => {
+    if (!values.has(key)) values.set(key, make())
+    return values.get(key) as Value
+  }
+}

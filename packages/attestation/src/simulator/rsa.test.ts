@@ -1,0 +1,48 @@
+import { describe, expect, test } from 'vitest'
+import { type RsaKeyName, rsaLabel } from './amdPki.ts'
+import { developmentPrimeOffsets, developmentSeed } from './developmentSeed.ts'
+import { createRsaKey, derivePrimes, findPrimeOffsets, isProbablePrime } from './rsa.ts'
+
+const names = Object.keys(developmentPrimeOffsets) as RsaKeyName[]
+
+describe('RSA keys from a seed', () => {
+  test.each(names)('the stored primes of %s are prime and make a usable 4096-bit key', (name) => {
+    const { p, q } = derivePrimes(developmentSeed, rsaLabel(name), developmentPrimeOffsets[name])
+    for (const prime of [p, q]) {
+      expect(isProbablePrime(prime)).toBe(true)
+      expect((prime - 1n) % 65537n).not.toBe(0n)
+    }
+    expect(p).not.toBe(q)
+    expect((p * q).toString(2)).toHaveLength(4096)
+  })
+
+  test('no two keys share a prime', () => {
+    const primes = names.flatMap((name) =>
+      Object.values(derivePrimes(developmentSeed, rsaLabel(name), developmentPrimeOffsets[name])),
+    )
+    expect(new Set(primes).size).toBe(primes.length)
+  })
+
+  test('a search finds the primes of another seed', () => {
+    expect(findPrimeOffsets('another seed 2', rsaLabel('ark'))).toEqual([98, 374])
+  })
+
+  test('Miller–Rabin tells primes from Carmichael numbers and strong pseudoprimes', () => {
+    expect([65537n, 2n ** 127n - 1n, 2n ** 521n - 1n].every(isProbablePrime)).toBe(true)
+    // 3215031751 deceives the bases 2, 3, 5 and 7 (OEIS A014233).
+    expect([561n, 2047n, 3215031751n, 2n ** 127n + 1n].some(isProbablePrime)).toBe(false)
+  })
+
+  test('signatures are RSASSA-PSS with SHA-384 and 48 bytes of salt (RFC 8017 §8.1), and deterministic', async () => {
+    const key = createRsaKey(developmentSeed, rsaLabel('ark'), { offsets: developmentPrimeOffsets.ark })
+    const message = new TextEncoder().encode('message')
+    const signature = key.sign(message).slice()
+    expect(signature).toHaveLength(512)
+    expect(key.sign(message)).toEqual(signature)
+
+    const algorithm = { name: 'RSA-PSS', hash: 'SHA-384', saltLength: 48 }
+    const publicKey = await crypto.subtle.importKey('spki', key.publicKey.slice(), algorithm, false, ['verify'])
+    expect(await crypto.subtle.verify(algorithm, publicKey, signature, message)).toBe(true)
+    expect(await crypto.subtle.verify(algorithm, publicKey, signature, message.slice(1))).toBe(false)
+  })
+})

@@ -1,0 +1,130 @@
+import { QuoteError } from '../errors.ts'
+import { inOrder } from '../inOrder.ts'
+import type { TrustedRoot } from '../roots.ts'
+import type { Certificate } from '../x509/parseCertificate.ts'
+import type { Crl } from '../x509/parseCrl.ts'
+import {
+  assertNotRevoked,
+  type CertificateReader,
+  intersectWindows,
+  isWithin,
+  type ValidityWindow,
+  verifyChain,
+  verifyCrl,
+} from '../x509/verifyChain.ts'
+import { type Collateral, parseHexCrl, parseHexSignature } from './collateral.ts'
+import { parseQeIdentity, type QeIdentity } from './qeIdentity.ts'
+import { parseTcbInfo, type TcbInfo } from './tcbInfo.ts'
+
+/** Collateral that is genuine; `window` says for how long. */
+export type VerifiedCollateral = {
+  root: TrustedRoot
+  rootCrl: Crl
+  /** The authority whose PCK certificates `pckCrl` covers. */
+  pckCa: Certificate
+  pckCrl: Crl
+  tcbInfo: TcbInfo
+  qeIdentity: QeIdentity
+  window: ValidityWindow
+}
+
+type Context = { reader: CertificateReader; roots: readonly TrustedRoot[]; at: number }
+
+/** Verifies all of the collateral on its own, whatever quote it will judge. */
+export async function verifyCollateral(context: Context, collateral: Collateral): Promise<VerifiedCollateral> {
+  const { reader, at } = context
+  const rootCrl = parseHexCrl(collateral.root_ca_crl)
+  const pckCrl = parseHexCrl(collateral.pck_crl)
+  const [pckCa, root] = readPair(reader, collateral.pck_crl_issuer_chain, /^Intel SGX PCK (Platform|Processor) CA$/)
+  const tcbInfo = parseTcbInfo(collateral.tcb_info)
+  const qeIdentity = parseQeIdentity(collateral.qe_identity)
+  assertInDate(tcbInfo, at, 'tcb_info_not_in_date', 'TCB info not in date')
+  assertInDate(qeIdentity, at, 'qe_identity_not_in_date', 'QE identity not in date')
+
+  const [trustedRoot, , , tcbSigner, qeSigner] = await inOrder([
+    verifyChain(reader, { ...context, chain: [pckCa, root] }),
+    verifyCrl(reader, { crl: rootCrl, issuer: root, at }),
+    verifyCrl(reader, { crl: pckCrl, issuer: pckCa, at }),
+    verifySignedText(context, rootCrl, {
+      text: collateral.tcb_info,
+      signature: parseHexSignature(collateral.tcb_info_signature, 'tcb_info_signature_invalid'),
+      chain: collateral.tcb_info_issuer_chain,
+      code: 'tcb_info_signature_invalid',
+      message: 'TCB info signature invalid',
+    }),
+    verifySignedText(context, rootCrl, {
+      text: collateral.qe_identity,
+      signature: parseHexSignature(collateral.qe_identity_signature, 'qe_identity_signature_invalid'),
+      chain: collateral.qe_identity_issuer_chain,
+      code: 'qe_identity_signature_invalid',
+      message: 'QE identity signature invalid',
+    }),
+  ])
+  assertNotRevoked(pckCa, rootCrl)
+
+  const window = intersectWindows([
+    ...[root, pckCa, tcbSigner, qeSigner],
+    ...[rootCrl, pckCrl].map(({ thisUpdate, nextUpdate }) => ({ notBefore: thisUpdate, notAfter: nextUpdate })),
+    ...[tcbInfo, qeIdentity].map(toWindow),
+  ])
+  return { root: trustedRoot, rootCrl, pckCa, pckCrl, tcbInfo, qeIdentity, window }
+}
+
+/** An Intel JSON document: signed by a TCB signing certificate that the root issued and has not revoked. */
+async function verifySignedText(
+  context: Context,
+  rootCrl: Crl,
+  document: {
+    text: string
+    signature: Uint8Array<ArrayBuffer>
+    chain: string
+    code: 'tcb_info_signature_invalid' | 'qe_identity_signature_invalid'
+    message: string
+  },
+): Promise<Certificate> {
+  const { reader } = context
+  // Any certificate under the root could sign otherwise: a platform's own PCK certificate, for example.
+  const [signer, root] = readPair(reader, document.chain, /^Intel SGX TCB Signing$/)
+  if (signer.isCa || signer.keyUsage?.digitalSignature !== true) {
+    throw new QuoteError('certificate_chain_invalid', 'certificate chain invalid', { details: signer.commonName })
+  }
+  const [, isSigned] = await inOrder([
+    verifyChain(reader, { ...context, chain: [signer, root] }),
+    reader.isSignedBy(
+      {
+        tbs: new TextEncoder().encode(document.text),
+        signatureAlgorithm: 'ecdsa-sha256',
+        signature: document.signature,
+      },
+      signer,
+    ),
+  ])
+  if (!isSigned) throw new QuoteError(document.code, document.message)
+  assertNotRevoked(signer, rootCrl)
+  return signer
+}
+
+/** An issuer chain of exactly two certificates: the named one, and the root. */
+function readPair(reader: CertificateReader, pem: string, name: RegExp): [Certificate, Certificate] {
+  const [leaf, root, ...rest] = reader.readPem(pem)
+  if (leaf === undefined || root === undefined || rest.length > 0) {
+    throw new QuoteError('certificate_chain_invalid', 'certificate chain invalid', { details: 'not two certificates' })
+  }
+  if (!name.test(leaf.commonName)) {
+    throw new QuoteError('certificate_chain_invalid', 'certificate chain invalid', { details: leaf.commonName })
+  }
+  return [leaf, root]
+}
+
+function toWindow(document: { issueDate: number; nextUpdate: number }): ValidityWindow {
+  return { notBefore: document.issueDate, notAfter: document.nextUpdate }
+}
+
+function assertInDate(
+  document: { issueDate: number; nextUpdate: number },
+  at: number,
+  code: 'tcb_info_not_in_date' | 'qe_identity_not_in_date',
+  message: string,
+) {
+  if (!isWithin(toWindow(document), at)) throw new QuoteError(code, message)
+}

@@ -1,0 +1,342 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { createConfigfsQuoteSource, createConfigfsReportSource } from './configfs.ts'
+import { EvidenceError } from './errors.ts'
+import { codeOf, createGate, fakeQuote, fakeReport, fakeReportData } from './evidence.fake.ts'
+import { createFakeTsm, errno, type FakeTsmParameters } from './tsmFilesystem.fake.ts'
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+const root = '/fake/tsm/report'
+
+function createTdx(parameters: Partial<FakeTsmParameters> = {}) {
+  const tsm = createFakeTsm({ root, outblob: (inblob) => fakeQuote(inblob), ...parameters })
+  const waits: number[] = []
+  const wait = async (durationMs: number) => {
+    waits.push(durationMs)
+  }
+  return { tsm, waits, source: createConfigfsQuoteSource({ root, filesystem: tsm.filesystem, wait }) }
+}
+
+function createSnp(parameters: Partial<FakeTsmParameters> & { privlevel?: number } = {}) {
+  const { privlevel, ...rest } = parameters
+  const tsm = createFakeTsm({
+    root,
+    provider: 'sev_guest',
+    outblob: (inblob, level) => {
+      const report = fakeReport(inblob)
+      report[0x30] = level
+      return report
+    },
+    auxblob: new Uint8Array(),
+    ...rest,
+  })
+  const options = { root, filesystem: tsm.filesystem, wait: async () => {} }
+  return { tsm, source: createConfigfsReportSource(privlevel === undefined ? options : { ...options, privlevel }) }
+}
+
+describe('configfs-tsm quotes', () => {
+  test('an entry is made, written, read and removed in the order of the kernel documentation', async () => {
+    const { tsm, source } = createTdx()
+    const reportData = fakeReportData()
+    expect(source.mode).toBe('hardware')
+    expect(await source.getQuote(reportData)).toEqual({ quote: fakeQuote(reportData) })
+    expect(tsm.operations).toEqual([
+      'mkdir',
+      'read provider',
+      'read generation',
+      'write inblob',
+      'read outblob',
+      'read generation',
+      'rmdir',
+    ])
+    expect(tsm.entriesLeft()).toBe(0)
+  })
+
+  test('nothing is touched for report data of a wrong length', async () => {
+    const { tsm, source } = createTdx()
+    expect(await codeOf(source.getQuote(new Uint8Array(48)))).toBe('report_data_length')
+    expect(tsm.operations).toEqual([])
+  })
+
+  test('every call has an entry of its own, never two at a time', async () => {
+    const { tsm, source } = createTdx()
+    const quotes = await Promise.all([1, 2, 3].map((seed) => source.getQuote(fakeReportData(seed))))
+    expect(quotes.map(({ quote }) => quote[568])).toEqual([1, 2, 3])
+    expect(tsm.entriesMade()).toBe(3)
+    expect(tsm.mostEntries()).toBe(1)
+  })
+
+  test('another provider is refused before the firmware is asked', async () => {
+    const { tsm, source } = createTdx({ provider: 'sev_guest' })
+    expect(await codeOf(source.getQuote(fakeReportData()))).toBe('provider_mismatch')
+    expect(tsm.evidenceMade()).toBe(0)
+    expect(tsm.entriesLeft()).toBe(0)
+  })
+
+  test('a writer who comes in between makes us start again with a new entry', async () => {
+    const { tsm, source } = createTdx()
+    let times = 1
+    tsm.before('read outblob', (entry) => {
+      if (times-- > 0) tsm.intrude(entry, fakeReportData(99))
+    })
+    const reportData = fakeReportData()
+    expect((await source.getQuote(reportData)).quote).toEqual(fakeQuote(reportData))
+    expect(tsm.entriesMade()).toBe(2)
+    expect(tsm.entriesLeft()).toBe(0)
+  })
+
+  test('a writer who puts our own bytes there is noticed all the same, by the generation', async () => {
+    const { tsm, source } = createTdx()
+    tsm.before('read outblob', (entry) => tsm.intrude(entry, fakeReportData()))
+    expect(await codeOf(source.getQuote(fakeReportData()))).toBe('generation_mismatch')
+  })
+
+  test('a writer who never stops ends in generation_mismatch after four attempts', async () => {
+    const { tsm, waits, source } = createTdx()
+    tsm.before('read outblob', (entry) => tsm.intrude(entry, fakeReportData(99)))
+    expect(await codeOf(source.getQuote(fakeReportData()))).toBe('generation_mismatch')
+    expect(tsm.entriesMade()).toBe(4)
+    expect(waits).toEqual([250, 500, 1000])
+    expect(tsm.entriesLeft()).toBe(0)
+  })
+
+  test('a generation that is not a number is malformed', async () => {
+    const { tsm, source } = createTdx()
+    const { read } = tsm.filesystem
+    tsm.filesystem.read = async (path, maxLength) =>
+      path.endsWith('generation') ? new TextEncoder().encode('1e3\n') : read(path, maxLength)
+    expect(await codeOf(source.getQuote(fakeReportData()))).toBe('evidence_malformed')
+    expect(tsm.entriesLeft()).toBe(0)
+  })
+
+  test.each(['EBUSY', 'ETIMEDOUT', 'EINTR'])('%s is tried again', async (code) => {
+    const { tsm, waits, source } = createTdx()
+    tsm.fail('read outblob', code, 2)
+    const reportData = fakeReportData()
+    expect((await source.getQuote(reportData)).quote).toEqual(fakeQuote(reportData))
+    expect(waits).toEqual([250, 500])
+    expect(tsm.entriesMade()).toBe(3)
+    expect(tsm.entriesLeft()).toBe(0)
+  })
+
+  test('a driver that stays busy ends in evidence_busy after four attempts', async () => {
+    const { tsm, source } = createTdx()
+    tsm.fail('read outblob', 'EBUSY')
+    expect(await codeOf(source.getQuote(fakeReportData()))).toBe('evidence_busy')
+    expect(tsm.entriesMade()).toBe(4)
+    expect(tsm.entriesLeft()).toBe(0)
+  })
+
+  test.each(['mkdir', 'read provider', 'read generation', 'write inblob', 'read outblob'])(
+    'a failure at %s is not tried again, leaves no entry and does not block the next call',
+    async (operation) => {
+      const { tsm, source } = createTdx()
+      tsm.fail(operation, 'EIO', 1)
+      expect(await codeOf(source.getQuote(fakeReportData()))).toBe('evidence_io')
+      expect(tsm.entriesLeft()).toBe(0)
+      expect(await codeOf(source.getQuote(fakeReportData()))).toBe('none')
+    },
+  )
+
+  test('the error names the errno and the attribute, and nothing of what was written', async () => {
+    const { tsm, source } = createTdx()
+    tsm.fail('read outblob', 'EIO')
+    const error = await source.getQuote(fakeReportData()).catch((reason) => reason)
+    expect(error).toBeInstanceOf(EvidenceError)
+    expect(error).toMatchObject({ message: 'the guest driver refused', details: 'EIO: outblob' })
+  })
+
+  test('an entry that cannot be removed is an error when all else went well', async () => {
+    const { tsm, source } = createTdx()
+    tsm.fail('rmdir', 'EIO')
+    expect(await codeOf(source.getQuote(fakeReportData()))).toBe('evidence_io')
+  })
+
+  test('an entry that cannot be removed does not hide an earlier error', async () => {
+    const { tsm, source } = createTdx({ provider: 'sev_guest' })
+    tsm.fail('rmdir', 'EIO')
+    expect(await codeOf(source.getQuote(fakeReportData()))).toBe('provider_mismatch')
+  })
+
+  test.each([
+    ['ENOENT', 'mount configfs'],
+    ['ENXIO', 'load the guest driver'],
+    ['EACCES', 'root'],
+    ['EROFS', 'container'],
+  ])('mkdir that fails with %s says what to do', async (code, advice) => {
+    const { tsm, source } = createTdx()
+    tsm.fail('mkdir', code)
+    await expect(source.getQuote(fakeReportData())).rejects.toMatchObject({
+      code: 'configfs_unavailable',
+      details: expect.stringContaining(advice),
+    })
+  })
+
+  test('a machine without configfs-tsm gives configfs_unavailable, through the real file system', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'countersign-configfs-'))
+    try {
+      const missing = createConfigfsQuoteSource({ root: join(directory, 'tsm', 'report') })
+      expect(await codeOf(missing.getQuote(fakeReportData()))).toBe('configfs_unavailable')
+      await writeFile(join(directory, 'file'), '')
+      const notADirectory = createConfigfsQuoteSource({ root: join(directory, 'file') })
+      expect(await codeOf(notADirectory.getQuote(fakeReportData()))).toBe('configfs_unavailable')
+    } finally {
+      await rm(directory, { recursive: true })
+    }
+  })
+
+  test.each([
+    ['64 KiB and one byte', 'evidence_too_large', () => new Uint8Array(65_537)],
+    ['nothing', 'evidence_malformed', () => new Uint8Array()],
+    ['somebody else’s quote', 'evidence_mismatch', () => fakeQuote(fakeReportData(99))],
+  ])('an outblob of %s gives %s', async (_name, code, outblob) => {
+    const { tsm, source } = createTdx({ outblob })
+    expect(await codeOf(source.getQuote(fakeReportData()))).toBe(code)
+    expect(tsm.entriesLeft()).toBe(0)
+  })
+
+  test('EFBIG, the kernel’s own bound, gives evidence_too_large', async () => {
+    const { tsm, source } = createTdx()
+    tsm.fail('read outblob', 'EFBIG')
+    expect(await codeOf(source.getQuote(fakeReportData()))).toBe('evidence_too_large')
+  })
+
+  test('a read that hangs gives evidence_timeout; its entry is removed and the next call served once it ends', async () => {
+    const { tsm, source } = createTdx()
+    const gate = createGate()
+    const removed = createGate()
+    tsm.before('read outblob', () => gate.opened)
+    tsm.before('rmdir', () => removed.open())
+    const code = codeOf(source.getQuote(fakeReportData(1)))
+    await vi.advanceTimersByTimeAsync(30_000)
+    expect(await code).toBe('evidence_timeout')
+    expect(tsm.entriesLeft()).toBe(1)
+    gate.open()
+    await removed.opened
+    // The call that timed out stopped at its read: no second attempt, no second reading of the generation.
+    expect(tsm.operations.slice(-2)).toEqual(['read outblob', 'rmdir'])
+    expect(await codeOf(source.getQuote(fakeReportData(2)))).toBe('none')
+    expect(tsm.entriesLeft()).toBe(0)
+    expect(tsm.mostEntries()).toBe(1)
+  })
+
+  test('a call that timed out between two attempts makes no further one', async () => {
+    const gate = createGate()
+    const tsm = createFakeTsm({ root, outblob: (inblob) => fakeQuote(inblob) })
+    tsm.fail('read outblob', 'EBUSY', 1)
+    const source = createConfigfsQuoteSource({
+      root,
+      filesystem: tsm.filesystem,
+      wait: () => gate.opened,
+      timeoutMs: 1000,
+    })
+    const code = codeOf(source.getQuote(fakeReportData(1)))
+    await vi.advanceTimersByTimeAsync(1000)
+    expect(await code).toBe('evidence_timeout')
+    expect(tsm.entriesLeft()).toBe(0)
+    gate.open()
+    expect(await codeOf(source.getQuote(fakeReportData(2)))).toBe('none')
+    expect(tsm.entriesMade()).toBe(2)
+  })
+
+  test('errors without an errno are reported as such', async () => {
+    const { tsm, source } = createTdx()
+    tsm.before('mkdir', () => {
+      throw new Error('odd')
+    })
+    await expect(source.getQuote(fakeReportData())).rejects.toMatchObject({
+      code: 'evidence_io',
+      details: 'unknown: mkdir',
+    })
+  })
+})
+
+describe('configfs-tsm reports', () => {
+  test('a host that gives no certificates gives a report alone', async () => {
+    const { source } = createSnp()
+    expect(source.mode).toBe('hardware')
+    expect(await source.getReport(fakeReportData())).toEqual({ report: fakeReport(fakeReportData()) })
+  })
+
+  test('the certificates are given as the host gave them', async () => {
+    const auxblob = Uint8Array.of(1, 2, 3)
+    const { source } = createSnp({ auxblob })
+    expect((await source.getReport(fakeReportData())).certificates).toEqual(auxblob)
+  })
+
+  test('a privilege level is written, and counts as a write', async () => {
+    const { tsm, source } = createSnp({ privlevel: 2 })
+    expect((await source.getReport(fakeReportData())).report[0x30]).toBe(2)
+    expect(tsm.operations).toContain('write privlevel')
+  })
+
+  test('without a privilege level none is written', async () => {
+    const { tsm, source } = createSnp()
+    await source.getReport(fakeReportData())
+    expect(tsm.operations).not.toContain('write privlevel')
+  })
+
+  test('a privilege level below the floor is the driver’s to refuse', async () => {
+    const { tsm, source } = createSnp({ privlevel: 0, privlevelFloor: 1 })
+    await expect(source.getReport(fakeReportData())).rejects.toMatchObject({
+      code: 'evidence_io',
+      details: 'EINVAL: privlevel',
+    })
+    expect(tsm.entriesLeft()).toBe(0)
+  })
+
+  test.each([-1, 4, 1.5, Number.NaN])('a privilege level of %d is refused at once', (privlevel) => {
+    expect(() => createConfigfsReportSource({ privlevel })).toThrow(
+      expect.objectContaining({ code: 'privlevel_invalid' }),
+    )
+  })
+
+  test('a TDX guest is refused', async () => {
+    const { source } = createSnp({ provider: 'tdx_guest' })
+    expect(await codeOf(source.getReport(fakeReportData()))).toBe('provider_mismatch')
+  })
+
+  test('a write that the kernel lost is noticed by the generation', async () => {
+    const { tsm, source } = createSnp()
+    const { read } = tsm.filesystem
+    tsm.filesystem.read = async (path, maxLength) =>
+      path.endsWith('generation') ? new TextEncoder().encode('0\n') : read(path, maxLength)
+    expect(await codeOf(source.getReport(fakeReportData()))).toBe('generation_mismatch')
+    expect(tsm.entriesLeft()).toBe(0)
+  })
+
+  test.each([
+    ['1183 bytes', 'evidence_malformed', () => new Uint8Array(1183)],
+    ['1185 bytes', 'evidence_too_large', () => new Uint8Array(1185)],
+    ['another’s report', 'evidence_mismatch', () => fakeReport(fakeReportData(99))],
+  ])('an outblob of %s gives %s', async (_name, code, outblob) => {
+    const { tsm, source } = createSnp({ outblob })
+    expect(await codeOf(source.getReport(fakeReportData()))).toBe(code)
+    expect(tsm.entriesLeft()).toBe(0)
+  })
+
+  test('an auxblob of 64 KiB passes, one byte more does not', async () => {
+    expect(await codeOf(createSnp({ auxblob: new Uint8Array(65_536) }).source.getReport(fakeReportData()))).toBe('none')
+    expect(await codeOf(createSnp({ auxblob: new Uint8Array(65_537) }).source.getReport(fakeReportData()))).toBe(
+      'evidence_too_large',
+    )
+  })
+
+  test('EBUSY at the certificates is tried again too', async () => {
+    const { tsm, source } = createSnp()
+    let left = 1
+    tsm.before('read auxblob', () => {
+      if (left-- > 0) throw errno('EBUSY')
+    })
+    expect(await codeOf(source.getReport(fakeReportData()))).toBe('none')
+    expect(tsm.entriesMade()).toBe(2)
+  })
+})

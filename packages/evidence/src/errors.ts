@@ -1,0 +1,42 @@
+import { ServiceError, type ServiceErrorOptions } from '@countersign/protocol'
+
+/** Why a guest got no evidence. */
+export type EvidenceErrorCode =
+  /** Fix the call: report data is exactly 64 bytes. */
+  | 'report_data_length'
+  /** Fix the configuration: a privilege level is 0, 1, 2 or 3. */
+  | 'privlevel_invalid'
+  /** Fix the guest: mount configfs, load the guest driver, or grant access; `details` says which. */
+  | 'configfs_unavailable'
+  /** Fix the configuration: this guest runs on other silicon than the source was made for. */
+  | 'provider_mismatch'
+  /** Retry; if it stays, find the process that writes into our configfs entry. */
+  | 'generation_mismatch'
+  /** Retry later: the driver is busy with an earlier request, or its host does not answer. */
+  | 'evidence_busy'
+  /** Retry later, or allow more time. */
+  | 'evidence_timeout'
+  /** Look at the kernel log: the driver refused for the reason in `details`. */
+  | 'evidence_io'
+  /** Distrust the source: what it gave is no TDX quote or SEV-SNP report. */
+  | 'evidence_malformed'
+  /** Distrust the source: it gave more than any real one does. */
+  | 'evidence_too_large'
+  /** Distrust the source: the evidence is for other report data than was asked. */
+  | 'evidence_mismatch'
+  /** Take the certificates from elsewhere (a file, or AMD's KDS): the host gave a broken table. */
+  | 'cert_table_malformed'
+  /** Fix the deployment: the agent's socket is not mounted into this container, or the agent is down. */
+  | 'agent_unreachable'
+  /** Read `details`: the agent answered that it cannot give a quote here. */
+  | 'agent_refused'
+  /** Distrust the agent, or its version: the answer is not that of `GetQuote`. */
+  | 'agent_answer_malformed'
+
+/** The guest could not get evidence, or what it got is not what it asked for. */
+export class EvidenceError extends ServiceError<EvidenceErrorCode> {
+  override name = 'EvidenceError'
+  constructor(code: EvidenceErrorCode, message: string, options?: ServiceErrorOptions) {
+    super(code, message, options)
+  }
+}

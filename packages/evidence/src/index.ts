@@ -1,0 +1,19 @@
+export { parseCertTable, type SnpCertificates } from './certTable.ts'
+export {
+  type ConfigfsReportSourceParameters,
+  type ConfigfsSourceParameters,
+  createConfigfsQuoteSource,
+  createConfigfsReportSource,
+} from './configfs.ts'
+export { createDstackQuoteSource, type DstackQuoteSourceParameters } from './dstack.ts'
+export { EvidenceError, type EvidenceErrorCode } from './errors.ts'
+export type { EvidenceMode, Quote, QuoteSource, Report, ReportSource, Wait } from './ports.ts'
+export {
+  createSimulatedQuoteSource,
+  createSimulatedReportSource,
+  type QuoteSimulator,
+  type ReportSimulator,
+  type SimulatedQuoteSourceParameters,
+  type SimulatedReportSourceParameters,
+} from './simulated.ts'
+export type { TsmFilesystem } from './tsmFilesystem.ts'

@@ -1,0 +1,122 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { codeOf, createGate, fakeQuote, fakeReport, fakeReportData } from './evidence.fake.ts'
+import { createQuoteSource, createReportSource } from './source.ts'
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+test('nothing is asked for report data of a wrong length', async () => {
+  let asked = 0
+  const source = createQuoteSource({
+    mode: 'mock',
+    ask: async (reportData) => {
+      asked++
+      return { quote: fakeQuote(reportData) }
+    },
+  })
+  expect(await codeOf(source.getQuote(new Uint8Array(63)))).toBe('report_data_length')
+  expect(asked).toBe(0)
+})
+
+test('one request is in flight at a time, in the order of the calls, and a failing one does not block the next', async () => {
+  let inFlight = 0
+  const order: number[] = []
+  const source = createQuoteSource({
+    mode: 'mock',
+    ask: async (reportData) => {
+      expect(++inFlight).toBe(1)
+      order.push(reportData[0] ?? -1)
+      await new Promise(setImmediate)
+      inFlight--
+      if (reportData[0] === 2) throw new Error('bad')
+      return { quote: fakeQuote(reportData) }
+    },
+  })
+  const results = await Promise.allSettled([1, 2, 3, 4].map((seed) => source.getQuote(fakeReportData(seed))))
+  expect(order).toEqual([1, 2, 3, 4])
+  expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled'])
+})
+
+test('a caller who changes his bytes while he waits still gets what he asked for', async () => {
+  const gate = createGate()
+  const source = createQuoteSource({
+    mode: 'mock',
+    ask: async (reportData) => {
+      await gate.opened
+      return { quote: fakeQuote(reportData) }
+    },
+  })
+  const mine = fakeReportData()
+  const asking = source.getQuote(mine)
+  mine.fill(0)
+  gate.open()
+  expect((await asking).quote).toEqual(fakeQuote(fakeReportData()))
+})
+
+test('a caller behind a request that hangs is answered in time, and his own request is never made', async () => {
+  const gate = createGate()
+  const asked: number[] = []
+  const source = createQuoteSource({
+    mode: 'mock',
+    timeoutMs: 1000,
+    ask: async (reportData) => {
+      asked.push(reportData[0] ?? -1)
+      if (reportData[0] === 1) await gate.opened
+      return { quote: fakeQuote(reportData) }
+    },
+  })
+  const codes = [1, 2].map((seed) => codeOf(source.getQuote(fakeReportData(seed))))
+  await vi.advanceTimersByTimeAsync(1000)
+  expect(await Promise.all(codes)).toEqual(['evidence_timeout', 'evidence_timeout'])
+  gate.open()
+  await source.getQuote(fakeReportData(3))
+  expect(asked).toEqual([1, 3])
+})
+
+test('a quote for other report data is refused', async () => {
+  const source = createQuoteSource({ mode: 'mock', ask: async () => ({ quote: fakeQuote(fakeReportData(9)) }) })
+  expect(await codeOf(source.getQuote(fakeReportData(1)))).toBe('evidence_mismatch')
+})
+
+test('a report for other report data is refused', async () => {
+  const source = createReportSource({ mode: 'mock', ask: async () => ({ report: fakeReport(fakeReportData(9)) }) })
+  expect(await codeOf(source.getReport(fakeReportData(1)))).toBe('evidence_mismatch')
+})
+
+test('a quote of 64 KiB passes, one byte more does not', async () => {
+  const quoteOf = (length: number) => (reportData: Uint8Array) => {
+    const quote = new Uint8Array(length)
+    quote.set(fakeQuote(reportData))
+    return quote
+  }
+  const ask = (make: (reportData: Uint8Array) => Uint8Array) =>
+    createQuoteSource({ mode: 'mock', ask: async (reportData) => ({ quote: make(reportData) }) })
+  expect(await codeOf(ask(quoteOf(65_536)).getQuote(fakeReportData()))).toBe('none')
+  expect(await codeOf(ask(quoteOf(65_537)).getQuote(fakeReportData()))).toBe('evidence_too_large')
+})
+
+test('certificates of 64 KiB pass, one byte more does not', async () => {
+  const ask = (length: number) =>
+    createReportSource({
+      mode: 'mock',
+      ask: async (reportData) => ({ report: fakeReport(reportData), certificates: new Uint8Array(length) }),
+    })
+  expect(await codeOf(ask(65_536).getReport(fakeReportData()))).toBe('none')
+  expect(await codeOf(ask(65_537).getReport(fakeReportData()))).toBe('evidence_too_large')
+})
+
+test('a call may take 30 seconds unless told otherwise', async () => {
+  const source = createQuoteSource({ mode: 'mock', ask: () => new Promise(() => {}) })
+  let settled = false
+  const code = codeOf(source.getQuote(fakeReportData())).finally(() => {
+    settled = true
+  })
+  await vi.advanceTimersByTimeAsync(29_999)
+  expect(settled).toBe(false)
+  await vi.advanceTimersByTimeAsync(1)
+  expect(await code).toBe('evidence_timeout')
+})

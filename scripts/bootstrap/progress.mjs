@@ -1,0 +1,23 @@
+/** Shows how far an install is: one line rewritten at a terminal, a plain line now and then elsewhere. */
+export function showProgress(label, progress) {
+  const { stderr } = process
+  const startedMs = Date.now()
+  const seconds = () => `${Math.round((Date.now() - startedMs) / 1000)} s`
+  const count = () => (progress ? `, ${progress.countArrived()} of ${progress.total} packages` : '')
+
+  if (stderr.isTTY) {
+    const draw = () => stderr.write(`\r\x1b[K${label}${count()} (${seconds()})`)
+    draw()
+    const timer = setInterval(draw, 250)
+    return (succeeded) => {
+      clearInterval(timer)
+      stderr.write(`\r\x1b[K${label}: ${succeeded ? 'done' : 'failed'} (${seconds()})\n`)
+    }
+  }
+  stderr.write(`${label} …\n`)
+  const timer = setInterval(() => stderr.write(`${label}${count()} (${seconds()})\n`), 5_000)
+  return (succeeded) => {
+    clearInterval(timer)
+    stderr.write(`${label}: ${succeeded ? 'done' : 'failed'} (${seconds()})\n`)
+  }
+}

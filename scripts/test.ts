@@ -1,0 +1,102 @@
+// All that `npm test` runs, in order, up to the first failure:
+//   node scripts/test.ts [--check] [arguments for vitest…]
+// `--check` leaves out the checks of what would be published.
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { constants } from 'node:os'
+import { findChromium } from './findChromium.ts'
+
+type Command = [string, ...string[]]
+
+type Step = { name: string; run: () => Promise<boolean> }
+
+const withoutBrowser =
+  'browser tests did not run: no Chromium found (set CHROMIUM_PATH, or REQUIRE_BROWSER=1 to make this a failure)'
+
+const checkOnly = process.argv.includes('--check')
+const vitestArguments = process.argv.slice(2).filter((argument) => argument !== '--check')
+
+// A log file should be readable; `biome ci` colours its output there unless told not to.
+const isPlain = !process.stdout.isTTY && !process.env.FORCE_COLOR
+if (isPlain) process.env.NO_COLOR = '1'
+
+const steps: Step[] = [
+  { name: 'format and lint', run: () => runAll(['biome', 'ci', `--colors=${isPlain ? 'off' : 'force'}`, '.']) },
+  { name: 'types', run: () => runAll(['tsc', '-b'], ['tsc', '-p', 'tsconfig.tests.json']) },
+  { name: 'unused code', run: () => runAll(['knip']) },
+  { name: 'tests', run: runTests },
+]
+if (!checkOnly) steps.push({ name: 'packages', run: checkPackages })
+
+const stop = new AbortController()
+let running: ChildProcess | undefined
+let stoppedBy: NodeJS.Signals | undefined
+
+for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT'] as const) {
+  process.on(signal, () => {
+    stoppedBy = signal
+    stop.abort()
+    // At a terminal the kernel has sent Ctrl-C to the child already.
+    if (signal !== 'SIGINT' || !process.stdin.isTTY) running?.kill(signal)
+  })
+}
+
+async function runTests(): Promise<boolean> {
+  const chromium = await findChromium(process.env, stop.signal)
+  if (!chromium) console.log(withoutBrowser)
+  if (!chromium && process.env.REQUIRE_BROWSER === '1') return false
+  const { CHROMIUM_PATH: _, ...env } = process.env
+  return run(['vitest', 'run', ...vitestArguments], chromium ? { ...env, CHROMIUM_PATH: chromium } : env)
+}
+
+async function checkPackages(): Promise<boolean> {
+  const folders = readdirSync('packages').map((name) => `packages/${name}`)
+  const published = folders.filter((folder) => !JSON.parse(readFileSync(`${folder}/package.json`, 'utf8')).private)
+  return runAll(...published.map((folder): Command => ['publint', 'run', folder, '--strict']))
+}
+
+async function runAll(...commands: Command[]): Promise<boolean> {
+  for (const command of commands) if (!(await run(command))) return false
+  return true
+}
+
+async function run([command, ...args]: Command, env = process.env): Promise<boolean> {
+  if (stoppedBy) return false
+  return new Promise((resolve) => {
+    const child = spawn(command, args, { stdio: 'inherit', env })
+    running = child
+    child.on('error', (error) => {
+      console.error(`${command}: ${error.message}`)
+      resolve(false)
+    })
+    child.on('close', (code) => resolve(code === 0))
+  })
+}
+
+async function main(): Promise<void> {
+  process.chdir(new URL('..', import.meta.url).pathname)
+  const results: string[] = []
+  let passed = 0
+  let failed = 0
+  for (const { name, run } of steps) {
+    if (failed > 0) {
+      results.push(`  not run  ${name}`)
+      continue
+    }
+    console.log(`\n=== ${name} ===`)
+    const startedMs = performance.now()
+    const succeeded = await run()
+    const result = `${succeeded ? 'passed' : 'FAILED'}  ${name} (${((performance.now() - startedMs) / 1000).toFixed(1)} s)`
+    console.log(`=== ${result} ===`)
+    results.push(`   ${result}`)
+    if (succeeded) passed += 1
+    else failed += 1
+  }
+  console.log(`\n${results.join('\n')}`)
+  console.log(`steps: ${passed} passed, ${failed} failed`)
+  if (stoppedBy) process.exit(128 + constants.signals[stoppedBy])
+  process.exitCode = failed > 0 ? 1 : 0
+}
+
+await main()

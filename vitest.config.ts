@@ -1,0 +1,54 @@
+import { playwright } from '@vitest/browser-playwright'
+import { defaultClientConditions, defaultServerConditions } from 'vite'
+import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
+
+// Set by scripts/test.ts; without a browser the browser project does not exist.
+const executablePath = process.env.CHROMIUM_PATH
+
+// Workspace packages export their TypeScript under `source`: tests run on it, so they never see a stale build.
+const serverConditions = ['source', ...defaultServerConditions]
+const clientConditions = ['source', ...defaultClientConditions]
+
+const node: TestProjectInlineConfiguration = {
+  resolve: { conditions: serverConditions },
+  ssr: { resolve: { conditions: serverConditions } },
+  test: {
+    name: 'node',
+    environment: 'node',
+    include: ['packages/**/*.test.ts'],
+    exclude: ['**/node_modules/**', '**/dist/**', '**/bench/**', '**/*.browser.test.ts'],
+  },
+}
+
+const browser = (path: string): TestProjectInlineConfiguration => ({
+  resolve: { conditions: clientConditions },
+  test: {
+    name: 'browser',
+    include: ['packages/**/*.browser.test.ts'],
+    exclude: ['**/node_modules/**', '**/dist/**'],
+    browser: {
+      enabled: true,
+      headless: true,
+      screenshotFailures: false,
+      provider: playwright({
+        launchOptions: {
+          executablePath: path,
+          // Containers give no user namespaces to the sandbox; only our own tests run in this browser.
+          args: [
+            '--no-sandbox',
+            '--disable-gpu',
+            '--disable-background-networking',
+            '--disable-component-update',
+            '--disable-sync',
+            '--no-first-run',
+          ],
+        },
+      }),
+      instances: [{ browser: 'chromium' }],
+    },
+  },
+})
+
+export default defineConfig({
+  test: { retry: 0, projects: executablePath ? [node, browser(executablePath)] : [node] },
+})
