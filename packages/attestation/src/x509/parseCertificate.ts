@@ -8,6 +8,7 @@ import {
   parseChildren,
   parseDer,
   tags,
+  toAscii,
   toBoolean,
   toNumber,
   toOctets,
@@ -57,6 +58,8 @@ const oids = {
 /** Extensions that this code understands, so that they may be critical (RFC 5280 §4.2). */
 const UNDERSTOOD = new Set([oids.keyUsage, oids.basicConstraints])
 
+const NAME_STRINGS: readonly number[] = [tags.utf8String, tags.printableString, tags.ia5String]
+
 // AlgorithmIdentifiers are compared as bytes: the profile has no other parameters.
 const ECDSA_SHA256 = fromHex('300a06082a8648ce3d040302')
 const EC_P256 = fromHex('301306072a8648ce3d020106082a8648ce3d030107')
@@ -89,6 +92,7 @@ function readCertificate(der: Bytes): Certificate {
   const signatureAlgorithm = toSignatureAlgorithm(algorithm, outerAlgorithm)
   const [notBefore, notAfter, ...noTimes] = parseChildren(assertTag(validity, tags.sequence))
   if (noTimes.length > 0) throw new DerError('malformed validity')
+  toCommonName(assertTag(issuer, tags.sequence))
   const extensionMap = toExtensions(extensions)
   const basicConstraints = toBasicConstraints(extensionMap.get(oids.basicConstraints))
   return {
@@ -143,15 +147,17 @@ function toPublicKey(spki: Der): PublicKey {
   return { kind: 'ec', curve, point, spki: spki.raw }
 }
 
+/** The common name of a Name (RFC 5280 §4.1.2.4), whose every attribute must be well formed. */
 function toCommonName(name: Der): string {
   let commonName = ''
   for (const set of parseChildren(name)) {
     for (const attribute of parseChildren(assertTag(set, tags.set))) {
       const [type, value, ...rest] = parseChildren(assertTag(attribute, tags.sequence))
-      if (value === undefined || rest.length > 0) throw new DerError('malformed name')
+      if (value === undefined || rest.length > 0 || !NAME_STRINGS.includes(value.tag))
+        throw new DerError('malformed name')
       if (toOid(type) !== oids.commonName) continue
       if (commonName !== '') throw new DerError('two common names')
-      commonName = new TextDecoder().decode(value.value)
+      commonName = toAscii(value.value)
     }
   }
   return commonName

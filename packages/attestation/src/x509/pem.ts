@@ -21,6 +21,7 @@ export function splitPem(text: string): string[] {
     if (!text.startsWith(BEGIN, offset)) throw malformed('no certificate begins where one is expected')
     const start = offset + BEGIN.length
     const end = text.indexOf(END, start)
+    if (end === start) throw malformed('empty certificate')
     if (end < 0) throw malformed('certificate without an end')
     blocks.push(text.slice(start, end))
     offset = end + END.length

@@ -134,6 +134,7 @@ export async function verifyCrl(
   reader: CertificateReader,
   { crl, issuer, at }: { crl: Crl; issuer: Certificate; at: number },
 ): Promise<void> {
+  if (!issuer.isCa) throw invalidChain(`${issuer.commonName} is not a certificate authority`)
   if (!equalBytes(crl.issuer, issuer.subject) || issuer.keyUsage?.crlSign !== true) {
     throw new QuoteError('crl_signature_invalid', 'revocation list of another issuer', { details: issuer.commonName })
   }

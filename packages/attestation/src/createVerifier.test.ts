@@ -1,0 +1,179 @@
+import { describe, expect, test } from 'vitest'
+import { createVerifier } from './createVerifier.ts'
+import { createSimulator } from './simulator/index.ts'
+import { createWindowCache } from './windowCache.ts'
+
+const at = new Date('2026-06-15T00:00:00Z')
+const simulator = createSimulator({ at })
+const reportData = new Uint8Array(64)
+const quote = simulator.quote({ reportData })
+const collateral = simulator.collateral()
+const report = simulator.report({ reportData })
+const certificates = simulator.certificates()
+const roots = [simulator.intelRoot, simulator.amdRoot]
+
+async function createWarmVerifier() {
+  const verifier = createVerifier({ roots })
+  await verifier.verifyQuote({ quote, collateral, at })
+  await verifier.verifyReport({ report, certificates, at })
+  return verifier
+}
+
+describe('what the verifier remembers', () => {
+  test('warm, then past nextUpdate, is rejected', async () => {
+    const verifier = await createWarmVerifier()
+    const { notAfter } = (await verifier.verifyQuote({ quote, collateral, at })).validity
+    await expect(verifier.verifyQuote({ quote, collateral, at: new Date(notAfter) })).resolves.toBeDefined()
+    await expect(verifier.verifyQuote({ quote, collateral, at: new Date(notAfter + 1) })).rejects.toMatchObject({
+      code: 'tcb_info_not_in_date',
+    })
+  })
+
+  test('warm, then before the collateral was issued, is rejected', async () => {
+    const verifier = await createWarmVerifier()
+    const { notBefore } = (await verifier.verifyQuote({ quote, collateral, at })).validity
+    await expect(verifier.verifyQuote({ quote, collateral, at: new Date(notBefore - 1) })).rejects.toMatchObject({
+      code: 'tcb_info_not_in_date',
+    })
+  })
+
+  test('warm, then after the endorsement key has expired, is rejected', async () => {
+    const verifier = await createWarmVerifier()
+    const { notAfter } = (await verifier.verifyReport({ report, certificates, at })).validity
+    await expect(verifier.verifyReport({ report, certificates, at: new Date(notAfter + 1) })).rejects.toMatchObject({
+      code: 'certificate_not_in_date',
+    })
+  })
+
+  test('warm, then a forged quote of the same platform, is rejected', async () => {
+    const verifier = await createWarmVerifier()
+    const forged = simulator.quote({ reportData, faults: { quoteWrongSigner: true } })
+    await expect(verifier.verifyQuote({ quote: forged, collateral, at })).rejects.toMatchObject({
+      code: 'quote_signature_invalid',
+    })
+    const forgedReport = simulator.report({ reportData, faults: { wrongSigner: true } })
+    await expect(verifier.verifyReport({ report: forgedReport, certificates, at })).rejects.toMatchObject({
+      code: 'report_signature_invalid',
+    })
+  })
+
+  test('warm, then newer collateral that revokes the platform, is rejected', async () => {
+    const verifier = await createWarmVerifier()
+    const revoking = simulator.collateral({ faults: { pckRevoked: true } })
+    await expect(verifier.verifyQuote({ quote, collateral: revoking, at })).rejects.toMatchObject({
+      code: 'certificate_revoked',
+    })
+    await expect(verifier.verifyQuote({ quote, collateral, at })).resolves.toBeDefined()
+  })
+
+  test('members of the collateral cannot be shifted into one another', async () => {
+    const verifier = await createWarmVerifier()
+    const shifted = {
+      ...collateral,
+      tcb_info_signature: collateral.tcb_info_signature + collateral.qe_identity_issuer_chain.slice(0, 1),
+      qe_identity_issuer_chain: collateral.qe_identity_issuer_chain.slice(1),
+    }
+    await expect(verifier.verifyQuote({ quote, collateral: shifted, at })).rejects.toMatchObject({ name: 'QuoteError' })
+  })
+
+  test('a failure is not remembered, nor does it push out what holds', async () => {
+    const verifier = createVerifier({ roots })
+    const late = new Date('2027-06-15T00:00:00Z')
+    await expect(verifier.verifyQuote({ quote, collateral, at: late })).rejects.toMatchObject({
+      code: 'tcb_info_not_in_date',
+    })
+    await expect(verifier.verifyQuote({ quote, collateral, at })).resolves.toBeDefined()
+  })
+
+  test('a caller that changes its bytes or its answer changes nothing for the next', async () => {
+    const verifier = createVerifier({ roots })
+    const bytes = new Uint8Array(quote)
+    const pending = verifier.verifyQuote({ quote: bytes, collateral, at })
+    bytes.fill(0)
+    const verified = await pending
+    expect(() => Object.assign(verified.platform, { fmspc: 'ffffffffffff' })).toThrow(TypeError)
+    expect((await verifier.verifyQuote({ quote, collateral, at })).platform.fmspc).toBe('f0c06f000000')
+  })
+
+  test('a hundred at once, warm and cold, all agree', async () => {
+    const verifier = createVerifier({ roots })
+    const all = await Promise.all(Array.from({ length: 100 }, () => verifier.verifyQuote({ quote, collateral, at })))
+    expect(new Set(all.map(({ tcb }) => tcb.status))).toEqual(new Set(['UpToDate']))
+  })
+})
+
+describe('input of the wrong kind', () => {
+  test.each([undefined, null, 'quote', [1, 2, 3], new ArrayBuffer(8), {}])('%j is no quote', async (value) => {
+    const verifier = createVerifier({ roots })
+    await expect(verifier.verifyQuote({ quote: value as never, collateral, at })).rejects.toMatchObject({
+      code: 'quote_malformed',
+    })
+    await expect(verifier.verifyReport({ report: value as never, certificates, at })).rejects.toMatchObject({
+      code: 'report_malformed',
+    })
+  })
+
+  test.each([undefined, null, '{}', [], {}, { ...collateral, extra: '' }, { ...collateral, pck_crl: 1 }])(
+    '%# is no collateral',
+    async (value) => {
+      const verifier = createVerifier({ roots })
+      await expect(verifier.verifyQuote({ quote, collateral: value as never, at })).rejects.toMatchObject({
+        code: 'collateral_malformed',
+      })
+    },
+  )
+
+  test('a time that is none verifies nothing', async () => {
+    const verifier = await createWarmVerifier()
+    const never = new Date(Number.NaN)
+    await expect(verifier.verifyQuote({ quote, collateral, at: never })).rejects.toMatchObject({ name: 'QuoteError' })
+    await expect(verifier.verifyReport({ report, certificates, at: never })).rejects.toMatchObject({
+      name: 'QuoteError',
+    })
+  })
+
+  test('a verifier without roots verifies nothing', async () => {
+    const verifier = createVerifier({ roots: [] })
+    await expect(verifier.verifyQuote({ quote, collateral, at })).rejects.toMatchObject({ code: 'root_not_trusted' })
+  })
+
+  test('a root of the other vendor does not count', async () => {
+    const verifier = createVerifier({ roots: [{ ...simulator.intelRoot, vendor: 'amd' }] })
+    await expect(verifier.verifyQuote({ quote, collateral, at })).rejects.toMatchObject({ code: 'root_not_trusted' })
+  })
+})
+
+describe('the window cache', () => {
+  const fact = (name: string, notBefore = 0, notAfter = 10) => ({ name, window: { notBefore, notAfter } })
+
+  test('hands a fact out inside its window only, both ends included', () => {
+    const cache = createWindowCache<ReturnType<typeof fact>>(100)
+    cache.set('a', fact('a', 5, 7))
+    expect([4, 5, 7, 8, Number.NaN].map((time) => cache.get('a', time)?.name)).toEqual([
+      undefined,
+      'a',
+      'a',
+      undefined,
+      undefined,
+    ])
+  })
+
+  test('never holds more than its budget; the least recently used leaves first', () => {
+    const cache = createWindowCache<ReturnType<typeof fact>>(30)
+    const [a, b, c, d] = ['a', 'b', 'c', 'd'].map((letter) => letter.repeat(10)) as [string, string, string, string]
+    for (const key of [a, b, c]) cache.set(key, fact(key))
+    cache.get(a, 1)
+    cache.set(d, fact(d))
+    expect([a, b, c, d].filter((key) => cache.get(key, 1) !== undefined)).toEqual([a, c, d])
+    cache.set('e'.repeat(31), fact('e'))
+    expect(cache.get('e'.repeat(31), 1)).toBeUndefined()
+    expect(cache.get(a, 1)).toBeDefined()
+  })
+
+  test('replacing a fact does not leak its budget', () => {
+    const cache = createWindowCache<ReturnType<typeof fact>>(20)
+    for (let round = 0; round < 100; round++) cache.set('x'.repeat(10), fact(String(round)))
+    cache.set('y'.repeat(10), fact('y'))
+    expect(cache.get('x'.repeat(10), 1)?.name).toBe('99')
+  })
+})

@@ -1,0 +1,155 @@
+import { toHex } from '@countersign/protocol'
+import { describe, expect, test } from 'vitest'
+import { createVerifier } from './createVerifier.ts'
+import type { PolicyErrorCode } from './errors.ts'
+import { assertQuotePolicy, assertReportPolicy, type QuotePolicy, type ReportPolicy } from './policy.ts'
+import { createSimulator, type SimulatedQuoteOptions, type SimulatedReportOptions } from './simulator/index.ts'
+
+const at = new Date('2026-06-15T00:00:00Z')
+const simulator = createSimulator({ at })
+const verifier = createVerifier({ roots: [simulator.intelRoot, simulator.amdRoot] })
+const reportData = new Uint8Array(64).fill(5)
+const mrtd = new Uint8Array(48).fill(1)
+const rtmrs = [2, 3, 4, 5].map((byte) => new Uint8Array(48).fill(byte)) as [
+  Uint8Array,
+  Uint8Array,
+  Uint8Array,
+  Uint8Array,
+]
+const hex = (byte: number, length = 48) => toHex(new Uint8Array(length).fill(byte))
+const attributes = (value: bigint) => {
+  const bytes = new Uint8Array(8)
+  new DataView(bytes.buffer).setBigUint64(0, value, true)
+  return bytes
+}
+
+const SEPT_VE_DISABLE = 1n << 28n
+
+async function judgeQuote(policy: QuotePolicy, options: Partial<SimulatedQuoteOptions> = {}) {
+  const quote = simulator.quote({ reportData, mrtd, rtmrs, ...options })
+  assertQuotePolicy(await verifier.verifyQuote({ quote, collateral: simulator.collateral(), at }), policy)
+}
+
+async function judgeReport(policy: ReportPolicy, options: Partial<SimulatedReportOptions> = {}) {
+  const { signingKey } = options
+  const certificates = simulator.certificates(signingKey === undefined ? {} : { signingKey })
+  const report = simulator.report({ reportData, measurement: mrtd, ...options })
+  assertReportPolicy(await verifier.verifyReport({ report, certificates, at }), policy)
+}
+
+describe('quote policy', () => {
+  test('the default accepts an up-to-date production TD, with zero padding or without', async () => {
+    await judgeQuote({})
+    await judgeQuote({}, { trailing: new Uint8Array(70) })
+  })
+
+  const refused: [string, Partial<SimulatedQuoteOptions>, PolicyErrorCode][] = [
+    ['a debug TD', { tdAttributes: attributes(SEPT_VE_DISABLE | 1n) }, 'debug_enabled'],
+    ['SEPT_VE_DISABLE clear', { tdAttributes: attributes(0n) }, 'sept_ve_disable_clear'],
+    ['a migratable TD', { tdAttributes: attributes(SEPT_VE_DISABLE | (1n << 29n)) }, 'attributes_not_allowed'],
+    ['performance counters', { tdAttributes: attributes(SEPT_VE_DISABLE | (1n << 63n)) }, 'attributes_not_allowed'],
+    ['a platform agent', { tdAttributes: attributes(SEPT_VE_DISABLE | (1n << 62n)) }, 'attributes_not_allowed'],
+    ['a reserved attribute', { tdAttributes: attributes(SEPT_VE_DISABLE | (1n << 40n)) }, 'attributes_not_allowed'],
+    ['a reserved attribute beside debug', { tdAttributes: attributes(SEPT_VE_DISABLE | 2n) }, 'attributes_not_allowed'],
+    ['a reserved XFAM bit', { xfam: attributes(0x3n | (1n << 40n)) }, 'attributes_not_allowed'],
+    ['XFAM without SSE', { xfam: attributes(0x1n) }, 'attributes_not_allowed'],
+    ['a bound service TD', { version: 5, mrServiceTd: new Uint8Array(48).fill(1) }, 'service_td_bound'],
+    ['bytes after the quote', { trailing: new Uint8Array([0, 0, 7]) }, 'trailing_bytes'],
+    ['a platform out of date', { status: 'OutOfDate' }, 'tcb_status_not_accepted'],
+    ['a platform that needs hardening', { status: 'SWHardeningNeeded' }, 'tcb_status_not_accepted'],
+    ['a TD to relaunch', { status: 'TDRelaunchAdvised' }, 'tcb_status_not_accepted'],
+  ]
+  test.each(refused)('the default refuses %s', async (_, options, code) => {
+    await expect(judgeQuote({}, options)).rejects.toMatchObject({ name: 'PolicyError', code })
+  })
+
+  test('statuses, SEPT_VE, migration, counters and agents can be allowed by name', async () => {
+    await judgeQuote({ statuses: ['UpToDate', 'OutOfDate'] }, { status: 'OutOfDate' })
+    await judgeQuote({ allowSeptVe: true }, { tdAttributes: attributes(0n) })
+    await judgeQuote({ allowMigratable: true }, { tdAttributes: attributes(SEPT_VE_DISABLE | (1n << 29n)) })
+    await judgeQuote({ allowPerfmon: true }, { tdAttributes: attributes(SEPT_VE_DISABLE | (1n << 63n)) })
+    await judgeQuote({ allowTpa: true }, { tdAttributes: attributes(SEPT_VE_DISABLE | (1n << 62n)) })
+    await judgeQuote({}, { tdAttributes: attributes(SEPT_VE_DISABLE | (1n << 30n)) })
+  })
+
+  test('a list of statuses replaces the default', async () => {
+    await expect(judgeQuote({ statuses: ['OutOfDate'] })).rejects.toMatchObject({ code: 'tcb_status_not_accepted' })
+  })
+
+  test('measurements: all named registers of one entry must be equal', async () => {
+    await judgeQuote({ measurements: [{ mrTd: hex(9) }, { mrTd: hex(1) }] })
+    await judgeQuote({ measurements: [{ mrTd: hex(1), rtmr0: hex(2), rtmr1: hex(3), rtmr2: hex(4), rtmr3: hex(5) }] })
+    for (const measurement of [
+      { mrTd: hex(9) },
+      { mrTd: hex(1), rtmr0: hex(9) },
+      { mrTd: hex(1), rtmr1: hex(9) },
+      { mrTd: hex(1), rtmr2: hex(9) },
+      { mrTd: hex(1), rtmr3: hex(9) },
+      { mrTd: hex(1), mrConfigId: hex(9) },
+      { mrTd: hex(1), mrOwner: hex(9) },
+      { mrTd: hex(1), mrOwnerConfig: hex(9) },
+    ]) {
+      await expect(judgeQuote({ measurements: [measurement] })).rejects.toMatchObject({
+        code: 'measurement_not_allowed',
+      })
+    }
+  })
+
+  test('report data, platform and evaluation number', async () => {
+    await judgeQuote({ reportData, platforms: ['f0c06f000000'], minimumTcbEvaluationDataNumber: 20 })
+    await expect(judgeQuote({ reportData: new Uint8Array(64) })).rejects.toMatchObject({ code: 'report_data_mismatch' })
+    await expect(judgeQuote({ reportData: reportData.subarray(0, 63) })).rejects.toMatchObject({
+      code: 'report_data_mismatch',
+    })
+    await expect(judgeQuote({ platforms: ['00806f050000'] })).rejects.toMatchObject({ code: 'platform_not_allowed' })
+    await expect(judgeQuote({ minimumTcbEvaluationDataNumber: 21 })).rejects.toMatchObject({
+      code: 'tcb_evaluation_too_old',
+    })
+  })
+
+  test.each<[string, QuotePolicy]>([
+    ['no measurements', { measurements: [] }],
+    ['no statuses', { statuses: [] }],
+    ['no platforms', { platforms: [] }],
+    ['no payloads', { events: { 'compose-hash': [] } }],
+    ['upper case', { measurements: [{ mrTd: hex(0xab).toUpperCase() }] }],
+    ['a short measurement', { measurements: [{ mrTd: hex(1, 47) }] }],
+  ])('a policy with a mistake is refused: %s', async (_, policy) => {
+    await expect(judgeQuote(policy)).rejects.toMatchObject({ code: 'policy_invalid' })
+  })
+})
+
+describe('report policy', () => {
+  test('the default accepts a production guest at VMPL 0 under its chip’s key', async () => {
+    await judgeReport({})
+    await judgeReport({ reportData, measurements: [hex(9), hex(1)], minimumTcb: { Milan: {} } })
+  })
+
+  const refused: [string, Partial<SimulatedReportOptions>, PolicyErrorCode][] = [
+    ['a debug guest', { policy: 0xb0000n }, 'debug_enabled'],
+    ['a migration agent', { policy: 0x70000n }, 'migration_enabled'],
+    ['an undefined policy bit', { policy: 0x4030000n }, 'attributes_not_allowed'],
+    ['VMPL 1', { vmpl: 1 }, 'vmpl_not_allowed'],
+    ['a VLEK', { signingKey: 'vlek' }, 'signing_key_not_allowed'],
+  ]
+  test.each(refused)('the default refuses %s', async (_, options, code) => {
+    await expect(judgeReport({}, options)).rejects.toMatchObject({ name: 'PolicyError', code })
+  })
+
+  test('privilege levels, VLEKs and migration agents can be allowed by name', async () => {
+    await judgeReport({ vmpls: [0, 1] }, { vmpl: 1 })
+    await judgeReport({ signingKeys: ['VLEK'] }, { signingKey: 'vlek' })
+    await judgeReport({ allowMigrationAgent: true }, { policy: 0x70000n })
+  })
+
+  test.each<[string, ReportPolicy, PolicyErrorCode]>([
+    ['measurement', { measurements: [hex(9)] }, 'measurement_not_allowed'],
+    ['report data', { reportData: new Uint8Array(64) }, 'report_data_mismatch'],
+    ['product', { minimumTcb: { Genoa: {} } }, 'platform_not_allowed'],
+    ['patch level', { minimumTcb: { Milan: { snp: 255 } } }, 'tcb_too_old'],
+    ['empty list', { vmpls: [] }, 'policy_invalid'],
+    ['malformed measurement', { measurements: ['zz'] }, 'policy_invalid'],
+  ])('another %s is refused', async (_, policy, code) => {
+    await expect(judgeReport(policy)).rejects.toMatchObject({ code })
+  })
+})

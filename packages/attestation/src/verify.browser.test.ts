@@ -1,0 +1,64 @@
+import { expect, test } from 'vitest'
+import { assertQuotePolicy, assertReportPolicy, createVerifier, vendorRoots } from './index.ts'
+import { createSimulator } from './simulator/index.ts'
+
+const at = new Date('2026-06-15T00:00:00Z')
+const simulator = createSimulator({ at })
+const verifier = createVerifier({ roots: [simulator.intelRoot, simulator.amdRoot] })
+const reportData = new Uint8Array(64).fill(3)
+const collateral = simulator.collateral()
+
+test('this runs in a browser', () => {
+  expect(navigator.userAgent).toContain('Chrome')
+  expect('process' in globalThis && 'versions' in process && 'node' in process.versions).toBe(false)
+})
+
+test.each([4, 5] as const)('a TDX v%d quote is verified, cold and warm', async (version) => {
+  const quote = simulator.quote({ reportData, version })
+  for (let round = 0; round < 2; round++) {
+    const verified = await verifier.verifyQuote({ quote, collateral, at })
+    assertQuotePolicy(verified, { reportData })
+    expect(verified.tcb.status).toBe('UpToDate')
+  }
+})
+
+test.each([2, 3, 5] as const)('an SNP v%d report is verified', async (version) => {
+  const report = simulator.report({ reportData, version })
+  assertReportPolicy(await verifier.verifyReport({ report, certificates: simulator.certificates(), at }), {
+    reportData,
+  })
+})
+
+test.each([
+  ['quoteWrongSigner', 'quote_signature_invalid'],
+  ['qeReportWrongSigner', 'qe_report_signature_invalid'],
+  ['pckForeignRoot', 'root_not_trusted'],
+  ['pckCaNotCa', 'certificate_chain_invalid'],
+])('%s is refused with %s', async (fault, code) => {
+  const quote = simulator.quote({ reportData, faults: { [fault]: true } })
+  await expect(verifier.verifyQuote({ quote, collateral, at })).rejects.toMatchObject({ code })
+})
+
+test('a key that is no point of the curve is refused', async () => {
+  const quote = new Uint8Array(simulator.quote({ reportData }))
+  quote.fill(0xff, 48 + 584 + 4 + 64, 48 + 584 + 4 + 128)
+  await expect(verifier.verifyQuote({ quote, collateral, at })).rejects.toMatchObject({ name: 'QuoteError' })
+})
+
+test('forged revocation lists and stale collateral are refused', async () => {
+  const quote = simulator.quote({ reportData })
+  const forged = simulator.collateral({ faults: { pckCrlWrongSigner: true } })
+  await expect(verifier.verifyQuote({ quote, collateral: forged, at })).rejects.toMatchObject({
+    code: 'crl_signature_invalid',
+  })
+  const later = new Date('2027-06-15T00:00:00Z')
+  await expect(verifier.verifyQuote({ quote, collateral, at: later })).rejects.toMatchObject({
+    code: 'tcb_info_not_in_date',
+  })
+})
+
+test('the vendor roots do not verify simulated silicon', async () => {
+  const hardware = createVerifier({ roots: vendorRoots })
+  const quote = simulator.quote({ reportData })
+  await expect(hardware.verifyQuote({ quote, collateral, at })).rejects.toMatchObject({ code: 'root_not_trusted' })
+})

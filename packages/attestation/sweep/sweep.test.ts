@@ -1,0 +1,29 @@
+import { describe, expect, test } from 'vitest'
+import { sweep } from './sweep.ts'
+import { createTargets } from './targets.ts'
+
+describe('5 % of all byte changes, cuts and additions: none accepted, none crashes', () => {
+  test.each(createTargets().map((target) => [target.name, target] as const))(
+    '%s',
+    async (_, target) => {
+      const { tried, accepted, crashed } = await sweep(target, { share: 0.05, seed: 20260615 })
+      expect(tried).toBeGreaterThan(0)
+      expect({ accepted, crashed }).toEqual({ accepted: [], crashed: [] })
+    },
+    60_000,
+  )
+
+  test('the sweep itself notices what is accepted and what crashes', async () => {
+    const genuine = new Uint8Array([1, 2, 3])
+    const gullible = { name: '', genuine, accept: async () => undefined }
+    expect((await sweep(gullible, { share: 1, seed: 1 })).accepted).toHaveLength(3 + 3 + 64)
+    const fragile = {
+      name: '',
+      genuine,
+      accept: async (bytes: Uint8Array) => {
+        if (bytes !== genuine) throw new TypeError('boom')
+      },
+    }
+    expect((await sweep(fragile, { share: 1, seed: 1 })).crashed).toHaveLength(3 + 3 + 64)
+  })
+})

@@ -1,0 +1,11 @@
+import { expect, test } from 'vitest'
+import { ServiceError } from './errors.ts'
+
+test('the message stays the short text; code, details, docs and cause stand beside it', () => {
+  const cause = new Error('inner')
+  const error = new ServiceError('some_code', 'some_message', { details: 'which one', cause })
+  expect(error).toBeInstanceOf(Error)
+  expect(error.message).toBe('some_message')
+  expect(error).toMatchObject({ code: 'some_code', details: 'which one', docsPath: '/errors#some_code', cause })
+  expect(new ServiceError('some_code', 'some_message')).not.toHaveProperty('cause')
+})
