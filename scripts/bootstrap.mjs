@@ -3,11 +3,12 @@
 // Built-ins only, and nothing newer than Node 20: this runs before anything is installed.
 
 import { constants } from 'node:os'
+import { relative } from 'node:path'
 import { areDependenciesReady, expectedPackages, installDependencies } from './bootstrap/dependencies.mjs'
 import { withSetupLock } from './bootstrap/lock.mjs'
 import { chooseNode, installNode, isNodeReady } from './bootstrap/node.mjs'
 import { NpmError } from './bootstrap/npm.mjs'
-import { npmLogFile } from './bootstrap/paths.mjs'
+import { npmLogFile, root } from './bootstrap/paths.mjs'
 import { Interrupted, runCommand } from './bootstrap/runCommand.mjs'
 import { SetupError } from './bootstrap/SetupError.mjs'
 
@@ -15,13 +16,12 @@ async function setUp() {
   const node = chooseNode()
   if (isNodeReady(node) && areDependenciesReady(node)) return node
   await withSetupLock(async (lock) => {
-    // Asked again under the lock: a set-up that ran meanwhile may have done the work.
-    const missing = describeMissing(node)
     try {
+      // Asked again under the lock: a set-up that ran meanwhile may have done the work.
       if (!isNodeReady(node)) await installNode(node, lock)
       if (!areDependenciesReady(node)) await installDependencies(node, lock)
     } catch (error) {
-      throw error instanceof NpmError ? new SetupError(explain(error, missing)) : error
+      throw error instanceof NpmError ? new SetupError(explain(error, describeMissing(node))) : error
     }
   })
   return node
@@ -39,14 +39,14 @@ function explain(error, missing) {
   const reasons = {
     unreachable: 'the npm registry could not be reached',
     timeout: 'npm did not finish in time (COUNTERSIGN_SETUP_TIMEOUT_S sets the limit, in seconds)',
-    failed: `npm failed:\n\n${error.message}\n`,
-    incomplete: `npm left something out: ${error.message}`,
+    failed: `npm failed\n\n${error.message}\n`,
+    incomplete: `npm left out what package-lock.json lists (is it in step with every package.json?): ${error.message}`,
   }
   return [
     `Countersign could not be set up: ${reasons[error.reason]}`,
     ...missing.map((what) => `  missing: ${what}`),
     'Check the network, the proxy and the registry in your npm settings, then run the same command again.',
-    `The output of npm is in ${npmLogFile}.`,
+    `The output of npm is in ${relative(root, npmLogFile)}.`,
   ].join('\n')
 }
 

@@ -3,8 +3,9 @@
 // `--check` leaves out the checks of what would be published.
 
 import { type ChildProcess, spawn } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
-import { constants } from 'node:os'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { constants, tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { findChromium } from './findChromium.ts'
 
 type Command = [string, ...string[]]
@@ -53,7 +54,15 @@ async function runTests(): Promise<boolean> {
 async function checkPackages(): Promise<boolean> {
   const folders = readdirSync('packages').map((name) => `packages/${name}`)
   const published = folders.filter((folder) => !JSON.parse(readFileSync(`${folder}/package.json`, 'utf8')).private)
-  return runAll(...published.map((folder): Command => ['publint', 'run', folder, '--strict']))
+  // publint calls `npm pack`, which fails where the home, and so npm's cache, cannot be written.
+  const cache = mkdtempSync(join(tmpdir(), 'countersign-pack-'))
+  const env = { ...process.env, npm_config_cache: cache }
+  try {
+    for (const folder of published) if (!(await run(['publint', 'run', folder, '--strict'], env))) return false
+    return true
+  } finally {
+    rmSync(cache, { recursive: true, force: true })
+  }
 }
 
 async function runAll(...commands: Command[]): Promise<boolean> {

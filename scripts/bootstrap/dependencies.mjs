@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { NpmError, networkFailed, runNpm } from './npm.mjs'
+import { NpmError, runNpm } from './npm.mjs'
 import { installingMark, nodeModules, root, setupFolder } from './paths.mjs'
 import { isForThisMachine } from './platform.mjs'
 
@@ -27,32 +27,37 @@ export async function installDependencies(node, lock) {
   mkdirSync(setupFolder, { recursive: true })
   writeFileSync(installingMark, '')
   const expected = expectedPackages()
-  let output
+  const findMissing = () => expected.filter((entry) => !isInstalled(entry)).map(toName)
+  const progress = { total: expected.length, countArrived: () => expected.filter(isThere).length }
+  const options = { node: node.path, cwd: root, lock, label: 'Installing dependencies', progress, findMissing }
+  // Not `npm ci`: the lockfile lists the natives of the platforms we support and no others, which ci refuses.
+  const install = ['install', '--no-save', '--include=dev', '--include=optional', '--ignore-scripts']
   try {
-    // Not `npm ci`: the lockfile lists the natives of the platforms we support and no others, which ci refuses.
-    const flags = ['--no-save', '--include=dev', '--include=optional', '--ignore-scripts']
-    const countArrived = () => expected.filter(isThere).length
-    const progress = { total: expected.length, countArrived }
-    ;({ output } = await runNpm(['install', ...flags], {
-      node: node.path,
-      cwd: root,
-      lock,
-      label: 'Installing dependencies',
-      progress,
-    }))
+    // With every package there npm has only to look it over, which must work without a network.
+    if (findMissing().length > 0 || !(await succeeds(runNpm([...install, '--offline'], options)))) {
+      await runNpm(install, options)
+    }
   } catch (error) {
-    // npm that ends by itself has put back what was there; only one that was cut short leaves a mess.
-    if (error instanceof NpmError && error.reason !== 'timeout') rmSync(installingMark, { force: true })
+    // npm that was cut short leaves a mess, which the mark tells the next set-up.
+    if (error instanceof NpmError && error.isTidy) rmSync(installingMark, { force: true })
     throw error
   }
-  rmSync(installingMark, { force: true })
-  // npm drops optional packages, our natives among them, when a fetch fails, and still ends with 0.
-  const missing = expected.filter((entry) => !isInstalled(entry))
-  if (missing.length > 0) {
-    const names = missing.map(({ path }) => path.replace(/^.*node_modules\//, '')).join(', ')
-    throw new NpmError(networkFailed(output) ? 'unreachable' : 'incomplete', names)
-  }
   writeFileSync(stampFile, toStamp(node))
+  rmSync(installingMark, { force: true })
+}
+
+async function succeeds(npmRun) {
+  try {
+    await npmRun
+    return true
+  } catch (error) {
+    if (error instanceof NpmError && error.isTidy) return false
+    throw error
+  }
+}
+
+function toName({ path }) {
+  return path.replace(/^.*node_modules\//, '')
 }
 
 /** npm does not repair half-extracted packages, so after an interruption nothing of node_modules can be kept. */

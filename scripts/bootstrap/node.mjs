@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { NpmError, networkFailed, runNpm } from './npm.mjs'
+import { runNpm } from './npm.mjs'
 import { root, runtime } from './paths.mjs'
 import { isGlibc } from './platform.mjs'
 import { SetupError } from './SetupError.mjs'
@@ -31,14 +31,9 @@ export function isNodeReady(node) {
 
 export async function installNode(node, lock) {
   if (process.platform === 'linux' && !isGlibc()) throw new SetupError(explainUnsupported(node.major))
-  const { output } = await runNpm(['ci'], {
-    node: process.execPath,
-    cwd: runtime,
-    lock,
-    label: `Installing Node ${node.version}`,
-  })
-  // The package is optional (one per architecture), so npm ends with 0 when it could not be fetched.
-  if (!isNodeReady(node)) throw new NpmError(networkFailed(output) ? 'unreachable' : 'incomplete', node.bundled)
+  const label = `Installing Node ${node.version}`
+  const findMissing = () => (isNodeReady(node) ? [] : [node.bundled])
+  await runNpm(['ci'], { node: process.execPath, cwd: runtime, lock, label, findMissing })
   const trial = spawnSync(node.path, ['--version'], { cwd: root, encoding: 'utf8' })
   if (trial.status !== 0) throw new SetupError(explainUnsupported(node.major))
 }

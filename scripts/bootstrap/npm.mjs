@@ -6,33 +6,36 @@ import { showProgress } from './progress.mjs'
 import { Interrupted } from './runCommand.mjs'
 import { SetupError } from './SetupError.mjs'
 
-/** `reason` is `unreachable`, `timeout`, `failed` or `incomplete`. */
+/**
+ * `reason` is `unreachable`, `timeout`, `failed` or `incomplete`. `isTidy`: npm ended by itself, and so has put back
+ * what was there before.
+ */
 export class NpmError extends Error {
   name = 'NpmError'
 
-  constructor(reason, message) {
+  constructor(reason, message, { isTidy = true } = {}) {
     super(message)
     this.reason = reason
+    this.isTidy = isTidy
   }
 }
 
 const networkCode =
   /\b(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ECONNABORTED|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ERR_SOCKET_TIMEOUT|ENOTCACHED|E50[234])\b/
 
-export function networkFailed(output) {
-  return networkCode.test(output)
-}
-
-/** Runs npm under the given Node. Its output goes to a file; what people see is the progress line. */
-export async function runNpm(args, { node, cwd, lock, label, progress }) {
+/**
+ * Runs npm under the given Node. Its output goes to a file; what people see is the progress line. `findMissing` says
+ * what is not there yet: npm drops optional packages when a fetch fails, the natives among them, and still ends with 0.
+ */
+export async function runNpm(args, { node, cwd, lock, label, progress, findMissing }) {
   const npm = findNpm()
   const env = toCleanEnvironment(node)
   if (!isCacheWritable(findCache(node, npm, env))) env.npm_config_cache = join(runtime, 'npm-cache')
   const patience = [
-    '--fetch-retries=3',
+    '--fetch-retries=2',
     '--fetch-retry-mintimeout=1000',
-    '--fetch-retry-factor=3',
-    '--fetch-timeout=60000',
+    '--fetch-retry-factor=4',
+    '--fetch-timeout=30000',
   ]
   // The lockfile fixes versions and hashes, so a cached answer is as good as a fresh one.
   const quiet = ['--prefer-offline', '--loglevel=http', '--no-progress', '--color=false']
@@ -42,22 +45,28 @@ export async function runNpm(args, { node, cwd, lock, label, progress }) {
   closeSync(log)
   if (child.pid) lock.addProcess(child.pid)
 
-  const ending = { signal: undefined, timedOut: false }
-  const end = () => {
+  const ending = { interruptedBy: undefined, reason: undefined, isTidy: true }
+  const end = (graceMs) => {
     child.kill('SIGTERM')
-    setTimeout(() => child.kill('SIGKILL'), 5_000).unref()
+    const kill = () => {
+      ending.isTidy = false
+      child.kill('SIGKILL')
+    }
+    setTimeout(kill, graceMs).unref()
   }
   const onSignal = (signal) => {
-    ending.signal ??= signal
-    end()
+    ending.interruptedBy ??= signal
+    end(2_000)
+  }
+  const giveUp = (reason) => {
+    if (ending.reason) return
+    ending.reason = reason
+    end(20_000)
   }
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP']
   for (const signal of signals) process.on(signal, onSignal)
-  const onTime = () => {
-    ending.timedOut = true
-    end()
-  }
-  const timer = setTimeout(onTime, Math.max(0, lock.deadlineMs - Date.now()))
+  const limit = setTimeout(() => giveUp('timeout'), Math.max(0, lock.deadlineMs - Date.now()))
+  const watch = setInterval(() => isHopeless(readFileSync(npmLogFile, 'utf8')) && giveUp('unreachable'), 1_000)
   const stopProgress = showProgress(label, progress)
 
   const code = await new Promise((resolve) => {
@@ -65,20 +74,34 @@ export async function runNpm(args, { node, cwd, lock, label, progress }) {
     child.on('close', (code) => resolve(code ?? 1))
   })
 
-  clearTimeout(timer)
-  stopProgress(code === 0)
+  clearTimeout(limit)
+  clearInterval(watch)
   for (const signal of signals) process.off(signal, onSignal)
-  if (ending.signal) throw new Interrupted(ending.signal)
+  const missing = code === 0 ? findMissing() : []
+  stopProgress(code === 0 && missing.length === 0)
+  if (ending.interruptedBy) throw new Interrupted(ending.interruptedBy)
+  if (ending.reason) throw new NpmError(ending.reason, '', ending)
   const output = readFileSync(npmLogFile, 'utf8')
-  if (ending.timedOut) throw new NpmError('timeout', '')
   if (code !== 0) throw toNpmError(output)
-  return { output }
+  if (missing.length > 0)
+    throw new NpmError(networkCode.test(output) ? 'unreachable' : 'incomplete', missing.join(', '))
+}
+
+/**
+ * npm asks for dozens of optional packages of other platforms, one after the other, and is patient with each: without
+ * a network that takes minutes. Three that failed for good while nothing came from the network are answer enough.
+ */
+function isHopeless(output) {
+  const lines = output.split('\n').filter((line) => line.startsWith('npm http fetch'))
+  const failed = lines.filter((line) => line.includes('attempt 3 failed'))
+  const arrived = lines.some((line) => /fetch GET [234]\d\d /.test(line) && !line.includes('(cache hit)'))
+  return failed.length >= 3 && !arrived
 }
 
 function toNpmError(output) {
   const errors = output.split('\n').filter((line) => line.startsWith('npm error'))
   // Single attempts fail on a healthy network too; what counts is the code npm gave up with.
-  const isNetwork = networkFailed(errors.find((line) => line.startsWith('npm error code')) ?? '')
+  const isNetwork = networkCode.test(errors.find((line) => line.startsWith('npm error code')))
   return isNetwork ? new NpmError('unreachable', '') : new NpmError('failed', errors.slice(0, 12).join('\n'))
 }
 

@@ -15,7 +15,17 @@ export function showProgress(label, progress) {
     }
   }
   stderr.write(`${label} …\n`)
-  const timer = setInterval(() => stderr.write(`${label}${count()} (${seconds()})\n`), 5_000)
+  let shown = ''
+  let silentTicks = 0
+  const report = () => {
+    silentTicks += 1
+    const now = count()
+    if (now === shown && silentTicks < 6) return
+    shown = now
+    silentTicks = 0
+    stderr.write(`${label}${now} (${seconds()})\n`)
+  }
+  const timer = setInterval(report, 5_000)
   return (succeeded) => {
     clearInterval(timer)
     stderr.write(`${label}: ${succeeded ? 'done' : 'failed'} (${seconds()})\n`)

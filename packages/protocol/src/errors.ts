@@ -22,3 +22,30 @@ export class ServiceError<Code extends string = string> extends Error {
     this.docsPath = `/errors#${code}`
   }
 }
+
+/** The codes that this package throws. What each asks of the reader stands beside it. */
+export type ProtocolErrorCode =
+  /** Fix the call: the text is not lower-case hex of whole bytes. */
+  | 'invalid_hex'
+  /** Fix the call: a byte string does not have the length that its place in a preimage fixes. */
+  | 'invalid_length'
+  /** Fix the call: a number does not fit its place in a preimage. */
+  | 'invalid_integer'
+  /** Fix the call: the value holds something that JSON cannot carry without loss. */
+  | 'not_canonicalizable'
+  /** Distrust the bytes: they are JSON in another spelling than the one that was hashed, or no JSON at all. */
+  | 'json_not_canonical'
+  /** Distrust the statement: a member is missing, foreign or misspelt. */
+  | 'statement_malformed'
+  /** Distrust the path: it cannot belong to this index in a tree of this size. */
+  | 'inclusion_malformed'
+  /** Fix the configuration, or distrust the receipt that carries it. */
+  | 'enclave_config_malformed'
+  /** Fix the request: the transaction cannot be built from these fields. */
+  | 'invalid_tx_metadata'
+  /** Distrust the signature: it is not 65 bytes r ‖ s ‖ v in range with a low s, or no key can have made it. */
+  | 'signature_malformed'
+  /** Distrust the key: it is not an uncompressed point of secp256k1. */
+  | 'public_key_malformed'
+  /** Distrust the log: it is not an `AttestationPublished` event as the contract writes it. */
+  | 'event_malformed'

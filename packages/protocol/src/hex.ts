@@ -1,4 +1,4 @@
-import { ServiceError } from './errors.ts'
+import { type ProtocolErrorCode, ServiceError } from './errors.ts'
 
 /** A `0x`-prefixed string of hex digits. */
 export type Hex = `0x${string}`
@@ -32,5 +32,5 @@ function digit(code: number): number {
 }
 
 function invalidHex() {
-  return new ServiceError('invalid_hex', 'expected an even number of lower-case hex digits')
+  return new ServiceError<ProtocolErrorCode>('invalid_hex', 'expected an even number of lower-case hex digits')
 }

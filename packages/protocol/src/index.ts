@@ -1,3 +1,46 @@
 export { concatBytes, equalBytes, isZero } from './bytes.ts'
-export { ServiceError, type ServiceErrorOptions } from './errors.ts'
+export { parseCanonicalJson, toCanonicalJson } from './canonicalJson.ts'
+export { assertEnclaveConfig, type EnclaveConfig, type EnclaveIssuer, hashEnclaveConfig } from './configHash.ts'
+export {
+  type AttestationPublished,
+  attestationPublishedTopic,
+  type EventLog,
+  parseAttestationPublished,
+  serviceAttestationsAbi,
+} from './contract.ts'
+export { verifyEd25519 } from './ed25519.ts'
+export { type EntropyMessageParameters, hashEntropy, toEntropyMessage } from './entropy.ts'
+export { type ProtocolErrorCode, ServiceError, type ServiceErrorOptions } from './errors.ts'
+export { toU32be, toU64be } from './fields.ts'
 export { fromHex, type Hex, toHex } from './hex.ts'
+export { computeRoot, createInclusionPath, createInclusionPaths, hashTree, type Inclusion } from './merkle.ts'
+export {
+  isProofStatus,
+  isProofTransition,
+  isTerminalProofStatus,
+  type ProofStatus,
+  proofStatuses,
+  proofTransitions,
+  type TerminalProofStatus,
+} from './proofStatus.ts'
+export { type ReleaseMessageParameters, toReleaseMessage } from './release.ts'
+export {
+  computeEnclaveAttestReportData,
+  computeSnpReportData,
+  computeTdxReportData,
+  type EnclaveAttestReportDataParameters,
+  firstPreviousBatchHash,
+  hashBatch,
+  type SnpReportDataParameters,
+  type TdxReportDataParameters,
+} from './reportData.ts'
+export { type EcdsaSignature, parseSignature, recoverPublicKey, toAddress } from './signature.ts'
+export { assertStatement, hashLeaf, type Statement, toStatementBytes } from './statement.ts'
+export { type Tag, tags, toTagBytes } from './tags.ts'
+export {
+  encodeSignedTransaction,
+  encodeUnsignedTransaction,
+  hashSignedTransaction,
+  hashUnsignedTransaction,
+} from './transaction.ts'
+export { assertTxMetadata, parseTxMetadata, type TxMetadata } from './txMetadata.ts'

@@ -16,6 +16,7 @@ export type {
   SnpTcb,
 } from './amdPki.ts'
 export { developmentSeed } from './developmentSeed.ts'
+export { createSimulatedSatellite, type SimulatedSatellite } from './satellite.ts'
 export type { SimulatedReportFaults, SimulatedReportOptions, SnpGuestPolicy } from './snpReport.ts'
 export type { SimulatedPartStatus, SimulatedTcbStatus } from './tcbLevels.ts'
 export type { SimulatedCollateralFaults, SimulatedCollateralOptions } from './tdxCollateral.ts'

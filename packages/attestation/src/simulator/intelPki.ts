@@ -42,7 +42,7 @@ export type PckOptions = {
   validity?: 'normal' | 'past' | 'future'
 }
 
-export type TcbSigningOptions = { commonName?: string; validity?: 'normal' | 'past' }
+type TcbSigningOptions = { commonName?: string; validity?: 'normal' | 'past' }
 
 /** Intel's hierarchy: the root issues the PCK CA and the TCB signing certificate, the PCK CA one PCK per platform state. */
 export type IntelPki = {

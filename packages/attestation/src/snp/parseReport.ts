@@ -39,7 +39,7 @@ export type ParsedReport = {
   signature: Bytes
 }
 
-export const REPORT_BYTES = 1184
+const REPORT_BYTES = 1184
 const SIGNED_BYTES = 0x2a0
 const ECDSA_P384_SHA384 = 1
 

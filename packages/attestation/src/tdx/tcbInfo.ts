@@ -19,7 +19,7 @@ export type TcbInfo = {
   tcbLevels: readonly TcbLevel[]
 }
 
-export type TdxModule = { mrSigner: Bytes; attributes: Bytes }
+type TdxModule = { mrSigner: Bytes; attributes: Bytes }
 
 export type TdxModuleIdentity = TdxModule & { id: string; tcbLevels: readonly IsvSvnLevel[] }
 

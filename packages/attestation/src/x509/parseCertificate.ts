@@ -20,7 +20,7 @@ import {
 
 type Bytes = Uint8Array<ArrayBuffer>
 
-export type PublicKey = { kind: 'ec'; curve: Curve; point: Bytes; spki: Bytes } | { kind: 'rsa'; spki: Bytes }
+type PublicKey = { kind: 'ec'; curve: Curve; point: Bytes; spki: Bytes } | { kind: 'rsa'; spki: Bytes }
 
 export type SignatureAlgorithm = 'ecdsa-sha256' | 'rsa-pss-sha384'
 
@@ -47,7 +47,7 @@ export type Certificate = {
   signature: Bytes
 }
 
-export const MAX_CERTIFICATE_BYTES = 16_384
+const MAX_CERTIFICATE_BYTES = 16_384
 
 const oids = {
   commonName: '2.5.4.3',

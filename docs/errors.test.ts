@@ -1,0 +1,21 @@
+import { glob, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+
+const root = join(import.meta.dirname, '..')
+
+/** Codes stand in the unions of `errors.ts` files, and where a plain `ServiceError` is made. */
+const CODES = [/^\s*\| '([a-z0-9_]+)'$/gm, /new ServiceError\(\s*'([a-z0-9_]+)'/g]
+
+test('every error code has its heading in docs/errors.md, and every heading is a code', async () => {
+  const codes = new Set<string>()
+  for await (const path of glob('{packages,services,apps}/*/src/**/*.ts', { cwd: root })) {
+    if (path.endsWith('.test.ts')) continue
+    const source = await readFile(join(root, path), 'utf8')
+    const patterns = path.endsWith('rrors.ts') ? CODES : CODES.slice(1)
+    for (const pattern of patterns) for (const [, code] of source.matchAll(pattern)) codes.add(code ?? '')
+  }
+  const page = await readFile(join(root, 'docs/errors.md'), 'utf8')
+  const headings = [...page.matchAll(/^### (\S+)$/gm)].map(([, heading]) => heading)
+  expect(headings.toSorted()).toEqual([...codes].toSorted())
+})

@@ -1,0 +1,113 @@
+import { equalBytes, isZero } from './bytes.ts'
+import { type ProtocolErrorCode, ServiceError } from './errors.ts'
+import { fromHex, type Hex, toHex } from './hex.ts'
+
+/**
+ * The event of `ServiceAttestations` and the functions that emit it, as a JSON ABI. `publishBatch` takes a list of structs
+ * rather than three lists, which could differ in length; it emits one event for each, in order.
+ */
+export const serviceAttestationsAbi = [
+  {
+    type: 'event',
+    name: 'AttestationPublished',
+    anonymous: false,
+    inputs: [
+      { name: 'wallet', type: 'address', indexed: true, internalType: 'address' },
+      { name: 'txHash', type: 'bytes32', indexed: true, internalType: 'bytes32' },
+      { name: 'ipfsCid', type: 'string', indexed: false, internalType: 'string' },
+    ],
+  },
+  {
+    type: 'function',
+    name: 'publish',
+    stateMutability: 'nonpayable',
+    inputs: [
+      { name: 'wallet', type: 'address', internalType: 'address' },
+      { name: 'txHash', type: 'bytes32', internalType: 'bytes32' },
+      { name: 'ipfsCid', type: 'string', internalType: 'string' },
+    ],
+    outputs: [],
+  },
+  {
+    type: 'function',
+    name: 'publishBatch',
+    stateMutability: 'nonpayable',
+    inputs: [
+      {
+        name: 'attestations',
+        type: 'tuple[]',
+        internalType: 'struct ServiceAttestations.Attestation[]',
+        components: [
+          { name: 'wallet', type: 'address', internalType: 'address' },
+          { name: 'txHash', type: 'bytes32', internalType: 'bytes32' },
+          { name: 'ipfsCid', type: 'string', internalType: 'string' },
+        ],
+      },
+    ],
+    outputs: [],
+  },
+] as const
+
+/** keccak256("AttestationPublished(address,bytes32,string)"), the first topic of the event. */
+export const attestationPublishedTopic = '0x1a85ecbef58dd9f2ba6c675cd83d16bb690e0c547fc5aea56486a4ba6c253601'
+
+/** What an event says: the receipt of this wallet's transaction is at this CID. */
+export type AttestationPublished = { wallet: Hex; txHash: Hex; ipfsCid: string }
+
+/** Of a log as JSON-RPC has it (`eth_getLogs`, `eth_getTransactionReceipt`). */
+export type EventLog = { topics: readonly string[]; data: string }
+
+const WORD = 32
+/** A CID of ours has 59 characters; the longest that is in use anywhere stays well below. */
+const MAX_CID_CHARACTERS = 256
+
+/**
+ * Reads an `AttestationPublished` log. Strict, where ABI decoders are lenient: an offset elsewhere, bits in the padding or
+ * bytes at the end cannot come from the contract. Which contract wrote the log, and in which block, is for the caller to check.
+ *
+ * Contract ABI Specification, "Events": topics are the signature hash and the indexed values as words; data is the offset of
+ * the string (always 0x20), at 0x20 its length, from 0x40 its bytes, zero-padded to whole words.
+ */
+export function parseAttestationPublished({ topics, data }: EventLog): AttestationPublished {
+  if (!Array.isArray(topics) || topics.length !== 3) throw malformed('not three topics')
+  const [topic, wallet, txHash] = topics.map((item) => toBytes('topics', item, WORD)) as [Bytes, Bytes, Bytes]
+  if (!equalBytes(topic, fromHex(attestationPublishedTopic.slice(2)))) throw malformed('another event')
+  if (!isZero(wallet.subarray(0, 12))) throw malformed('bits before the wallet address')
+  return {
+    wallet: `0x${toHex(wallet.subarray(12))}`,
+    txHash: `0x${toHex(txHash)}`,
+    ipfsCid: readCid(toBytes('data', data)),
+  }
+}
+
+type Bytes = Uint8Array<ArrayBuffer>
+
+function readCid(data: Bytes): string {
+  if (data.length < 2 * WORD) throw malformed('data is too short')
+  if (readWord(data, 0) !== BigInt(WORD)) throw malformed('the string is not where it should be')
+  const length = readWord(data, WORD)
+  if (length < 1n || length > MAX_CID_CHARACTERS) throw malformed('the length of the string')
+  const end = 2 * WORD + Number(length)
+  if (data.length !== Math.ceil(end / WORD) * WORD) throw malformed('the length of the data')
+  if (!isZero(data.subarray(end))) throw malformed('bits after the string')
+  const characters = data.subarray(2 * WORD, end)
+  // CIDs are written in multibase alphabets. A space or a control character could only serve to mislead a reader.
+  if (!characters.every((code) => code > 0x20 && code < 0x7f)) throw malformed('the string is not printable ASCII')
+  return String.fromCharCode(...characters)
+}
+
+function readWord(data: Bytes, offset: number): bigint {
+  return BigInt(`0x${toHex(data.subarray(offset, offset + WORD))}`)
+}
+
+/** JSON-RPC does not fix the case of hex digits. */
+function toBytes(name: string, value: unknown, length?: number): Bytes {
+  if (typeof value !== 'string' || !/^0x(?:[0-9a-fA-F]{2})*$/.test(value)) throw malformed(`${name}: not hex`)
+  const bytes = fromHex(value.slice(2).toLowerCase())
+  if (length !== undefined && bytes.length !== length) throw malformed(`${name}: not ${length} bytes`)
+  return bytes
+}
+
+function malformed(details: string) {
+  return new ServiceError<ProtocolErrorCode>('event_malformed', 'malformed AttestationPublished event', { details })
+}

@@ -1,0 +1,37 @@
+import { type ProtocolErrorCode, ServiceError } from './errors.ts'
+
+/**
+ * A byte string of fixed width inside a preimage. Preimages have no separators between their fields, so a field of another
+ * length would move its neighbours, and two different inputs could hash alike.
+ */
+export function toField(name: string, bytes: Uint8Array, length: number): Uint8Array {
+  if (!(bytes instanceof Uint8Array) || bytes.length !== length) {
+    throw new ServiceError<ProtocolErrorCode>('invalid_length', `expected ${length} bytes`, { details: name })
+  }
+  return bytes
+}
+
+/** Four bytes, big-endian. */
+export function toU32be(value: number): Uint8Array<ArrayBuffer> {
+  if (!isNatural(value) || value > 0xffff_ffff) throw invalidInteger('expected an integer from 0 to 2^32 - 1')
+  const bytes = new Uint8Array(4)
+  new DataView(bytes.buffer).setUint32(0, value)
+  return bytes
+}
+
+/** Eight bytes, big-endian. The value travels as a JSON number elsewhere, so it ends at 2^53 - 1. */
+export function toU64be(value: number): Uint8Array<ArrayBuffer> {
+  if (!isNatural(value)) throw invalidInteger('expected an integer from 0 to 2^53 - 1')
+  const bytes = new Uint8Array(8)
+  new DataView(bytes.buffer).setBigUint64(0, BigInt(value))
+  return bytes
+}
+
+/** An integer from 0 to 2^53 - 1; -0 is a second spelling of 0 and is refused. */
+export function isNatural(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0 && !Object.is(value, -0)
+}
+
+function invalidInteger(message: string) {
+  return new ServiceError<ProtocolErrorCode>('invalid_integer', message)
+}

@@ -1,0 +1,33 @@
+/** The five states of a proof: specification §2 and §3. */
+export const proofStatuses = ['pending_pin', 'pending_onchain', 'complete', 'pin_failed', 'onchain_failed'] as const
+
+export type ProofStatus = (typeof proofStatuses)[number]
+
+/** Where a proof may go from each state: the table of specification §3. */
+export const proofTransitions = {
+  /** The pin was accepted, or was rejected until the retries were used up. */
+  pending_pin: ['pending_onchain', 'pin_failed'],
+  /** The publication was confirmed, or reverted or cannot be confirmed. */
+  pending_onchain: ['complete', 'onchain_failed'],
+  complete: [],
+  pin_failed: [],
+  onchain_failed: [],
+} as const satisfies Record<ProofStatus, readonly ProofStatus[]>
+
+/** A state that a proof never leaves; polling stops there. */
+export type TerminalProofStatus = 'complete' | 'pin_failed' | 'onchain_failed'
+
+/** Whether a value is one of the five states. */
+export function isProofStatus(value: unknown): value is ProofStatus {
+  return (proofStatuses as readonly unknown[]).includes(value)
+}
+
+/** Whether a proof in this state will stay in it. */
+export function isTerminalProofStatus(status: ProofStatus): status is TerminalProofStatus {
+  return proofTransitions[status].length === 0
+}
+
+/** Whether specification §3 lets a proof move from one state to the other. */
+export function isProofTransition(from: ProofStatus, to: ProofStatus): boolean {
+  return (proofTransitions[from] as readonly ProofStatus[]).includes(to)
+}

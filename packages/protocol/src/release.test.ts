@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest'
+import { withCode } from '../test/withCode.ts'
+import { toHex } from './hex.ts'
+import { type ReleaseMessageParameters, toReleaseMessage } from './release.ts'
+
+const hashes: ReleaseMessageParameters = {
+  leaf: new Uint8Array(32).fill(0x11),
+  collateralHash: new Uint8Array(32).fill(0x22),
+  selfAttestationHash: new Uint8Array(32).fill(0x33),
+  witnessHash: new Uint8Array(32).fill(0x44),
+}
+
+test('a release is over tag, leaf, collateral, self-attestation and witness', () => {
+  const tag = Buffer.from('countersign/release/v1\0').toString('hex')
+  const fields = ['11', '22', '33', '44'].map((byte) => byte.repeat(32))
+  expect(toHex(toReleaseMessage(hashes))).toBe([tag, ...fields].join(''))
+})
+
+test.each(Object.keys(hashes))('%s has exactly 32 bytes', (name) => {
+  for (const length of [0, 31, 33, 64]) {
+    const wrong = { ...hashes, [name]: new Uint8Array(length) }
+    expect(() => toReleaseMessage(wrong)).toThrow(withCode('invalid_length'))
+  }
+})

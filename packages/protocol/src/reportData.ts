@@ -1,0 +1,84 @@
+import { sha256, sha512 } from '@noble/hashes/sha2.js'
+import { concatBytes } from './bytes.ts'
+import { type ProtocolErrorCode, ServiceError } from './errors.ts'
+import { toField, toU32be, toU64be } from './fields.ts'
+import { tags, toTagBytes } from './tags.ts'
+
+type Bytes = Uint8Array<ArrayBuffer>
+
+export type TdxReportDataParameters = {
+  treeSize: number
+  /** 32 bytes: the root over the leaves of the batch. */
+  root: Uint8Array
+  /** 16 bytes, random at each start of the enclave. */
+  bootId: Uint8Array
+  /** Counts the batches of one boot, from 0. */
+  batchSequence: number
+  /** 32 bytes: `hashBatch` of the batch before, or `firstPreviousBatchHash`. */
+  previousBatchHash: Uint8Array
+  /** 32 bytes: `hashEnclaveConfig`. */
+  configHash: Uint8Array
+}
+
+/** What the first batch of a boot names as the one before it: 32 zero bytes. */
+export function firstPreviousBatchHash(): Bytes {
+  return new Uint8Array(32)
+}
+
+/** The 64 bytes of report data in a quote over a batch of signing statements. */
+export function computeTdxReportData(parameters: TdxReportDataParameters): Bytes {
+  const { treeSize, root, bootId, batchSequence, previousBatchHash, configHash } = parameters
+  if (treeSize === 0) throw new ServiceError<ProtocolErrorCode>('invalid_integer', 'a batch has at least one statement')
+  return sha512(
+    concatBytes(
+      toTagBytes(tags.tdxReport),
+      toU32be(treeSize),
+      toField('root', root, 32),
+      toField('bootId', bootId, 16),
+      toU64be(batchSequence),
+      toField('previousBatchHash', previousBatchHash, 32),
+      toField('configHash', configHash, 32),
+    ),
+  )
+}
+
+/** Names a batch to the one after it. The batches of one boot form a chain, so that a gap shows. */
+export function hashBatch(reportData: Uint8Array): Bytes {
+  return sha256(toField('reportData', reportData, 64))
+}
+
+export type EnclaveAttestReportDataParameters = {
+  /** 32 bytes: SHA-256 of the TLS key. */
+  tlsKeyHash: Uint8Array
+  /** 32 bytes, chosen by whoever asks. */
+  nonce: Uint8Array
+  /** 32 bytes: `hashEnclaveConfig`. */
+  configHash: Uint8Array
+}
+
+/** The 64 bytes of report data in a quote over the enclave's TLS key. */
+export function computeEnclaveAttestReportData(parameters: EnclaveAttestReportDataParameters): Bytes {
+  const { tlsKeyHash, nonce, configHash } = parameters
+  return sha512(
+    concatBytes(
+      toTagBytes(tags.enclaveAttest),
+      toField('tlsKeyHash', tlsKeyHash, 32),
+      toField('nonce', nonce, 32),
+      toField('configHash', configHash, 32),
+    ),
+  )
+}
+
+export type SnpReportDataParameters = {
+  /** 32 bytes: the coordinator's Ed25519 key. */
+  publicKey: Uint8Array
+  /** 32 bytes: the hash of the coordinator's configuration. */
+  configHash: Uint8Array
+}
+
+/** The 64 bytes of report data in the coordinator's own report. */
+export function computeSnpReportData({ publicKey, configHash }: SnpReportDataParameters): Bytes {
+  return sha512(
+    concatBytes(toTagBytes(tags.snpReport), toField('publicKey', publicKey, 32), toField('configHash', configHash, 32)),
+  )
+}

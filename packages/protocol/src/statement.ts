@@ -1,0 +1,98 @@
+import { toCanonicalJson } from './canonicalJson.ts'
+import { type ProtocolErrorCode, ServiceError } from './errors.ts'
+import { isNatural } from './fields.ts'
+import { fromHex, type Hex } from './hex.ts'
+import { hashTreeLeaf } from './merkle.ts'
+import { hasExactMembers } from './plainObject.ts'
+import { parseSignature } from './signature.ts'
+import { tags } from './tags.ts'
+
+/**
+ * What the enclave says about one signature: a leaf of the tree that a quote covers. Values of Ethereum (`address`, `digest`,
+ * `signature`, `txHash`) are lower-case hex with `0x`, all other bytes lower-case hex without.
+ */
+export type Statement = {
+  type: typeof tags.signing
+  /** 16 bytes: names the wallet key and links to nobody. */
+  keyId: string
+  /** 20 bytes, in lower case: no EIP-55 checksum. */
+  address: Hex
+  /** 65 bytes: the uncompressed secp256k1 key. */
+  publicKey: string
+  /** 32 bytes: the hash of the unsigned transaction. */
+  digest: Hex
+  /** 65 bytes: r ‖ s ‖ v. */
+  signature: Hex
+  /** 32 bytes: the hash of the signed transaction. */
+  txHash: Hex
+  chainId: number
+  /** 32 bytes: SHA-256 of the entropy sample drawn for this signature. */
+  entropyHash: string
+  /** 32 bytes: the Ed25519 key of the coordinator that asked. */
+  coordinatorKey: string
+  /** ISO 8601 in UTC with milliseconds: `2025-01-02T03:04:05.678Z`. */
+  signedAt: string
+}
+
+/** Bytes of each member that is hex with `0x`. */
+const ETHEREUM_MEMBERS = { address: 20, digest: 32, signature: 65, txHash: 32 } as const
+/** Bytes of each member that is hex without. */
+const HEX_MEMBERS = { keyId: 16, publicKey: 65, entropyHash: 32, coordinatorKey: 32 } as const
+const MEMBERS = [
+  ...(Object.keys(ETHEREUM_MEMBERS) as (keyof typeof ETHEREUM_MEMBERS)[]),
+  ...(Object.keys(HEX_MEMBERS) as (keyof typeof HEX_MEMBERS)[]),
+  'type',
+  'chainId',
+  'signedAt',
+] as const
+
+/**
+ * Narrows to a statement: exactly these members, each in its one spelling. It does not check that the members agree (that the
+ * signature is over the digest, and by the key of the address): that takes the transaction.
+ */
+export function assertStatement(value: unknown): asserts value is Statement {
+  if (!hasExactMembers(value, MEMBERS)) throw malformed('not exactly the expected members')
+  if (value.type !== tags.signing) throw malformed('type')
+  for (const [name, length] of Object.entries(ETHEREUM_MEMBERS)) {
+    const member = value[name as keyof typeof ETHEREUM_MEMBERS]
+    if (typeof member !== 'string' || !member.startsWith('0x') || !isHex(member.slice(2), length)) throw malformed(name)
+  }
+  for (const [name, length] of Object.entries(HEX_MEMBERS)) {
+    if (!isHex(value[name as keyof typeof HEX_MEMBERS], length)) throw malformed(name)
+  }
+  // SEC 1 §2.3.3: 04 marks an uncompressed point.
+  if (!(value.publicKey as string).startsWith('04')) throw malformed('publicKey')
+  try {
+    parseSignature(fromHex((value.signature as string).slice(2)))
+  } catch (cause) {
+    throw malformed('signature', cause)
+  }
+  if (!isNatural(value.chainId) || value.chainId === 0) throw malformed('chainId')
+  if (!isTime(value.signedAt)) throw malformed('signedAt')
+}
+
+/** The canonical JSON of a statement. */
+export function toStatementBytes(statement: Statement): Uint8Array<ArrayBuffer> {
+  assertStatement(statement)
+  return toCanonicalJson(statement)
+}
+
+/** The leaf of a statement: SHA-256(0x00 ‖ canonical JSON). */
+export function hashLeaf(statement: Statement): Uint8Array<ArrayBuffer> {
+  return hashTreeLeaf(toStatementBytes(statement))
+}
+
+function isHex(value: unknown, bytes: number): boolean {
+  return typeof value === 'string' && value.length === 2 * bytes && /^[0-9a-f]*$/.test(value)
+}
+
+/** Formatting it again refuses days and hours that do not exist, which Date rolls over. */
+function isTime(value: unknown): boolean {
+  if (typeof value !== 'string' || !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(value)) return false
+  const time = new Date(value)
+  return !Number.isNaN(time.getTime()) && time.toISOString() === value
+}
+
+function malformed(details: string, cause?: unknown) {
+  return new ServiceError<ProtocolErrorCode>('statement_malformed', 'malformed statement', { details, cause })
+}

@@ -1,0 +1,43 @@
+/**
+ * Every domain-separation tag, in one list: no two things that are signed, quoted or derived may share one, or a value made
+ * for one purpose could be passed off as another. All but `signing` stand at the head of their bytes as `toTagBytes` has
+ * them; `signing` is the `type` member of a statement.
+ */
+export const tags = {
+  /** The OpenID Connect nonce: a hash of the login secret. */
+  login: 'countersign/login/v1',
+  /** Report data of a quote over a batch of statements. */
+  tdxReport: 'countersign/tdx-report/v1',
+  /** Report data of a quote over the enclave's TLS key. */
+  enclaveAttest: 'countersign/enclave-attest/v1',
+  /** Report data of the coordinator's own report. */
+  snpReport: 'countersign/snp-report/v1',
+  /** A coordinator's signature over a leaf and the collateral it was verified with. */
+  release: 'countersign/release/v1',
+  /** A coordinator's signature over the nonce given to `GET /health/attestation`. */
+  healthNonce: 'countersign/health-nonce/v1',
+  /** A coordinator's signature over its calls to the enclave. */
+  caller: 'countersign/caller/v1',
+  /** The transfer of a root secret between enclaves. */
+  keyTransfer: 'countersign/key-transfer/v1',
+  /** A satellite's signature over a sample. */
+  entropy: 'countersign/entropy/v1',
+  /** `type` of a signing statement. */
+  signing: 'countersign/signing/v1',
+  /** HKDF info of wallet keys. */
+  wallet: 'countersign/wallet/v1',
+  /** HKDF info of the key that makes key ids. */
+  keyId: 'countersign/key-id/v1',
+} as const
+
+export type Tag = (typeof tags)[keyof typeof tags]
+
+/**
+ * The tag in UTF-8, ended by a zero byte, so that no tag with what follows it can read as a longer tag.
+ *
+ * @example
+ * sha512(concatBytes(toTagBytes(tags.snpReport), publicKey, configHash))
+ */
+export function toTagBytes(tag: Tag): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(`${tag}\0`)
+}

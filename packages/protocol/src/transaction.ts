@@ -1,0 +1,60 @@
+import { keccak_256 } from '@noble/hashes/sha3.js'
+import { concatBytes } from './bytes.ts'
+import { fromHex, type Hex } from './hex.ts'
+import { encodeRlp, type RlpItem, toScalar } from './rlp.ts'
+import { parseSignature } from './signature.ts'
+import { assertTxMetadata, type TxMetadata } from './txMetadata.ts'
+
+type Bytes = Uint8Array<ArrayBuffer>
+
+/** EIP-2718 type byte of EIP-1559 transactions. */
+const DYNAMIC_FEE = 0x02
+
+/** `0x02 ‖ RLP([chainId, nonce, maxPriorityFeePerGas, maxFeePerGas, gas, to, value, data, []])`: EIP-1559. */
+export function encodeUnsignedTransaction(metadata: TxMetadata): Bytes {
+  return encode(toFields(metadata))
+}
+
+/**
+ * The digest that a wallet key signs for a transaction.
+ *
+ * @example
+ * if (!equalBytes(hashUnsignedTransaction(txMetadata), digest)) … // the digest stands for another transaction
+ */
+export function hashUnsignedTransaction(metadata: TxMetadata): Bytes {
+  return keccak_256(encodeUnsignedTransaction(metadata))
+}
+
+/** The raw transaction as it is broadcast: the unsigned fields, then yParity, r and s. `signature` is r ‖ s ‖ v, 65 bytes. */
+export function encodeSignedTransaction(metadata: TxMetadata, signature: Uint8Array): Bytes {
+  const { r, s, yParity } = parseSignature(signature)
+  return encode([...toFields(metadata), toScalar(yParity), toScalar(r), toScalar(s)])
+}
+
+/** The hash by which a chain knows the signed transaction. */
+export function hashSignedTransaction(metadata: TxMetadata, signature: Uint8Array): Bytes {
+  return keccak_256(encodeSignedTransaction(metadata, signature))
+}
+
+function toFields(metadata: TxMetadata): RlpItem[] {
+  assertTxMetadata(metadata)
+  return [
+    toScalar(metadata.chainId),
+    toScalar(metadata.nonce),
+    toScalar(BigInt(metadata.maxPriorityFeePerGas)),
+    toScalar(BigInt(metadata.maxFeePerGas)),
+    toScalar(BigInt(metadata.gas)),
+    toBytes(metadata.to),
+    toScalar(BigInt(metadata.value)),
+    toBytes(metadata.data),
+    [],
+  ]
+}
+
+function encode(fields: readonly RlpItem[]): Bytes {
+  return concatBytes(Uint8Array.of(DYNAMIC_FEE), encodeRlp(fields))
+}
+
+function toBytes(hex: Hex): Bytes {
+  return fromHex(hex.slice(2).toLowerCase())
+}

@@ -1,0 +1,15 @@
+import { ServiceError, type ServiceErrorOptions } from '@countersign/protocol'
+
+/** Why bytes are not a receipt at all. What is wrong with a receipt is told by its steps. */
+export type ReceiptErrorCode =
+  | 'receipt_too_large'
+  | 'receipt_not_canonical'
+  | 'receipt_version_unsupported'
+  | 'receipt_malformed'
+
+export class ReceiptError extends ServiceError<ReceiptErrorCode> {
+  override name = 'ReceiptError'
+  constructor(code: ReceiptErrorCode, message: string, options?: ServiceErrorOptions) {
+    super(code, message, options)
+  }
+}

@@ -1,0 +1,24 @@
+export { ReceiptError, type ReceiptErrorCode } from './errors.ts'
+export { assemble, type EvidenceMode, type ReceiptRecords, toReceiptRelease } from './v1/assemble.ts'
+export { canonicalBytes, parseReceipt } from './v1/canonicalBytes.ts'
+export type { ChainLog, ChainReader } from './v1/checkChain.ts'
+export type { CoordinatorPolicy } from './v1/checkCoordinator.ts'
+export {
+  type Anchors,
+  type CheckReceiptOptions,
+  checkReceipt,
+  type ReceiptCheck,
+  type Verdict,
+} from './v1/checkReceipt.ts'
+export type { SignerPolicy } from './v1/checkSigner.ts'
+export { isCid, toCid, toCidHash } from './v1/cid.ts'
+export {
+  type AttestationReceiptV1,
+  MAX_RECEIPT_BYTES,
+  RECEIPT_SPEC,
+  RECEIPT_VERSION,
+  receiptSchema,
+  type SelfAttestation,
+  type Witness,
+} from './v1/schema.ts'
+export { anchorSteps, requiredSteps, type Step, type StepId, type StepStatus, stepTitles } from './v1/steps.ts'

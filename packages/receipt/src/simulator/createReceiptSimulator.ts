@@ -1,0 +1,262 @@
+import { createVerifier, type TcbStatus, type TrustedRoot } from '@countersign/attestation'
+import {
+  createSimulatedSatellite,
+  createSimulator,
+  developmentSeed,
+  type SimulatedQuoteOptions,
+} from '@countersign/attestation/simulator'
+import {
+  computeSnpReportData,
+  computeTdxReportData,
+  createInclusionPath,
+  type EnclaveConfig,
+  fromHex,
+  type Hex,
+  hashEnclaveConfig,
+  hashEntropy,
+  hashLeaf,
+  hashSignedTransaction,
+  hashTree,
+  hashUnsignedTransaction,
+  type Statement,
+  type TxMetadata,
+  tags,
+  toAddress,
+  toCanonicalJson,
+  toHex,
+} from '@countersign/protocol'
+import { ed25519 } from '@noble/curves/ed25519.js'
+import { secp256k1 } from '@noble/curves/secp256k1.js'
+import { sha256 } from '@noble/hashes/sha2.js'
+import { assemble, type ReceiptRecords, toReceiptRelease } from '../v1/assemble.ts'
+import { canonicalBytes } from '../v1/canonicalBytes.ts'
+import type { Anchors } from '../v1/checkReceipt.ts'
+import { toCid } from '../v1/cid.ts'
+import type { AttestationReceiptV1, SelfAttestation, Witness } from '../v1/schema.ts'
+
+export type SimulatedIssueOptions = {
+  signedAt: Date
+  txMetadata?: Partial<TxMetadata>
+  /** How many signatures share the quote, and which of them this is. */
+  treeSize?: number
+  leafIndex?: number
+  batchSequence?: number
+  config?: Partial<EnclaveConfig>
+  /** Another seed than the simulator's: another satellite. */
+  satelliteSeed?: string
+  /** How old the sample was at signing. */
+  sampleAgeMs?: number
+  /** Everything that the quote says beside its report data. */
+  quote?: Omit<SimulatedQuoteOptions, 'reportData'>
+  /** 48 bytes. */
+  coordinatorMeasurement?: Uint8Array
+}
+
+/** One signature's receipt, with all that a verifier needs to accept it. */
+export type SimulatedIssue = {
+  records: ReceiptRecords
+  receipt: AttestationReceiptV1
+  bytes: Uint8Array<ArrayBuffer>
+  cid: string
+  collateral: Uint8Array<ArrayBuffer>
+  /** Anchors under which every step passes. */
+  anchors: Required<Omit<Anchors, 'events' | 'contract'>>
+}
+
+export type ReceiptSimulator = {
+  roots: readonly TrustedRoot[]
+  mockEntropyKeys: readonly string[]
+  issue(options: SimulatedIssueOptions): Promise<SimulatedIssue>
+}
+
+const DEFAULT_TX: TxMetadata = {
+  chainId: 31337,
+  nonce: 0,
+  to: '0x00000000000000000000000000000000000000c5',
+  value: '1000000000000000000',
+  data: '0x',
+  gas: '21000',
+  maxFeePerGas: '2000000000',
+  maxPriorityFeePerGas: '1000000000',
+}
+
+const DEFAULT_CONFIG: EnclaveConfig = {
+  issuers: [{ issuer: 'https://issuer.example', audience: 'countersign', jwksOrigin: 'https://issuer.example' }],
+  caSet: 'system',
+  rootSecret: 'dstack',
+  quoteSource: 'mock',
+  callerPolicy: 'none',
+  version: '0.1.0',
+}
+
+/**
+ * A whole service in memory, from wallet key to release, on simulated silicon: it issues receipts as the real one does, for
+ * tests, examples and the golden files. The same seed and options give the same bytes.
+ */
+export function createReceiptSimulator(seed: string = developmentSeed): ReceiptSimulator {
+  const walletKey = sha256(new TextEncoder().encode(`${seed} wallet`))
+  const coordinatorSecret = sha256(new TextEncoder().encode(`${seed} coordinator`))
+  const coordinatorKey = ed25519.getPublicKey(coordinatorSecret)
+  const pki = createSimulator({ seed, at: new Date(0) })
+
+  return {
+    get roots() {
+      return [pki.intelRoot, pki.amdRoot]
+    },
+    mockEntropyKeys: [createSimulatedSatellite(seed).publicKey],
+
+    async issue(options) {
+      const { signedAt, treeSize = 1, leafIndex = 0, batchSequence = 0 } = options
+      const simulator = createSimulator({ seed, at: signedAt })
+      const config: EnclaveConfig = { ...DEFAULT_CONFIG, ...options.config }
+      const txMetadata = { ...DEFAULT_TX, ...options.txMetadata }
+      const witness = createWitness(options, seed)
+      const statement = sign({ walletKey, txMetadata, witness, coordinatorKey, signedAt })
+
+      const leaves = Array.from({ length: treeSize }, (_, index) =>
+        index === leafIndex ? hashLeaf(statement) : sha256(new TextEncoder().encode(`leaf ${index}`)),
+      )
+      const bootId = sha256(new TextEncoder().encode(`${seed} boot`)).slice(0, 16)
+      const previous = batchSequence === 0 ? new Uint8Array(32) : sha256(bootId)
+      const configHash = hashEnclaveConfig(config)
+      const reportData = computeTdxReportData({
+        treeSize,
+        root: hashTree(leaves),
+        bootId,
+        batchSequence,
+        previousBatchHash: previous,
+        configHash,
+      })
+      const quote = simulator.quote({ mrtd: sha384Like('enclave'), ...options.quote, reportData })
+      const collateral = simulator.collateral()
+      const collateralBytes = toCanonicalJson(collateral)
+      const selfAttestation = attest(simulator, { coordinatorKey, options, signedAt })
+      const { body, tcb } = await createVerifier({ roots: [pki.intelRoot] }).verifyQuote({
+        quote,
+        collateral,
+        at: signedAt,
+      })
+      const release = ed25519.sign(
+        toReceiptRelease({
+          leaf: hashLeaf(statement),
+          collateralHash: sha256(collateralBytes),
+          selfAttestation,
+          witness,
+        }),
+        coordinatorSecret,
+      )
+      const [rtmr0, rtmr1, rtmr2, rtmr3] = body.rtmrs.map(toHex) as [string, string, string, string]
+      const measurement = { mrTd: toHex(body.mrTd), rtmr0, rtmr1, rtmr2, rtmr3 }
+      const records: ReceiptRecords = {
+        txMetadata,
+        statement,
+        inclusion: { leafIndex, treeSize, path: createInclusionPath(leaves, leafIndex).map(toHex) },
+        batch: {
+          bootId: toHex(bootId),
+          sequence: batchSequence,
+          previous: toHex(previous),
+          mode: 'mock',
+          quoteHex: toHex(quote),
+          quoteVerified: true,
+          measurement,
+          tcbStatus: tcb.status as TcbStatus,
+          config,
+          collateral: toCid(collateralBytes),
+        },
+        coordinator: {
+          mode: 'mock',
+          publicKey: toHex(coordinatorKey),
+          selfAttestation,
+          release: toHex(release),
+        },
+        witness,
+      }
+      const receipt = assemble(records)
+      const bytes = canonicalBytes(receipt)
+      return {
+        records,
+        receipt,
+        bytes,
+        cid: toCid(bytes),
+        collateral: collateralBytes,
+        anchors: {
+          measurements: [measurement],
+          configHashes: [toHex(configHash)],
+          coordinatorMeasurements: [selfAttestation.measurement],
+          coordinatorConfigHashes: [selfAttestation.configHash],
+          entropyKeys: [witness.publicKey],
+        },
+      }
+    },
+  }
+}
+
+function createWitness({ signedAt, satelliteSeed, sampleAgeMs = 800 }: SimulatedIssueOptions, seed: string): Witness {
+  const satellite = createSimulatedSatellite(satelliteSeed ?? seed)
+  const timestampMs = signedAt.getTime() - sampleAgeMs
+  const value = sha256(new TextEncoder().encode(`${seed} sample ${timestampMs}`))
+  return {
+    source: 'simulated-satellite',
+    valueHex: toHex(value),
+    signatureHex: satellite.sign({ value, timestampMs, sequence: 7 }),
+    publicKey: satellite.publicKey,
+    timestamp: new Date(timestampMs).toISOString(),
+    sequence: 7,
+  }
+}
+
+function sign(input: {
+  walletKey: Uint8Array
+  txMetadata: TxMetadata
+  witness: Witness
+  coordinatorKey: Uint8Array
+  signedAt: Date
+}): Statement {
+  const { walletKey, txMetadata, witness, signedAt } = input
+  const publicKey = secp256k1.getPublicKey(walletKey, false)
+  const digest = hashUnsignedTransaction(txMetadata)
+  const recovered = secp256k1.sign(digest, walletKey, { prehash: false, format: 'recovered' })
+  const signature = new Uint8Array(65)
+  signature.set(recovered.subarray(1))
+  signature[64] = 27 + (recovered[0] ?? 0)
+  return {
+    type: tags.signing,
+    keyId: toHex(sha256(walletKey).subarray(0, 16)),
+    address: toAddress(publicKey),
+    publicKey: toHex(publicKey),
+    digest: toPrefixed(digest),
+    signature: toPrefixed(signature),
+    txHash: toPrefixed(hashSignedTransaction(txMetadata, signature)),
+    chainId: txMetadata.chainId,
+    entropyHash: toHex(hashEntropy(fromHex(witness.valueHex))),
+    coordinatorKey: toHex(input.coordinatorKey),
+    signedAt: signedAt.toISOString(),
+  }
+}
+
+function attest(
+  simulator: ReturnType<typeof createSimulator>,
+  input: { coordinatorKey: Uint8Array; options: SimulatedIssueOptions; signedAt: Date },
+): SelfAttestation {
+  const configHash = sha256(new TextEncoder().encode('coordinator configuration'))
+  const measurement = input.options.coordinatorMeasurement ?? sha384Like('coordinator')
+  const reportData = computeSnpReportData({ publicKey: input.coordinatorKey, configHash })
+  const { ek, ask, ark } = simulator.certificates()
+  return {
+    reportHex: toHex(simulator.report({ reportData, measurement })),
+    certificates: { ek: toHex(ek), ask: toHex(ask), ark: toHex(ark) },
+    measurement: toHex(measurement),
+    configHash: toHex(configHash),
+    fetchedAt: new Date(input.signedAt.getTime() - 60_000).toISOString(),
+  }
+}
+
+/** 48 bytes that stand for a measurement. */
+function sha384Like(name: string): Uint8Array {
+  const half = sha256(new TextEncoder().encode(name))
+  return Uint8Array.from([...half, ...half.subarray(0, 16)])
+}
+
+function toPrefixed(bytes: Uint8Array): Hex {
+  return `0x${toHex(bytes)}`
+}

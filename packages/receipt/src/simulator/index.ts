@@ -1,0 +1,6 @@
+export {
+  createReceiptSimulator,
+  type ReceiptSimulator,
+  type SimulatedIssue,
+  type SimulatedIssueOptions,
+} from './createReceiptSimulator.ts'

@@ -1,0 +1,81 @@
+import { attestationPublishedTopic, type EventLog, type Hex, parseAttestationPublished } from '@countersign/protocol'
+import type { Anchors } from './checkReceipt.ts'
+import { toTime } from './checkWitness.ts'
+import type { AttestationReceiptV1 } from './schema.ts'
+import { failIf, needs, StepFailure, StepSkip, type Transcript } from './transcript.ts'
+
+/** A log as a node has it, with the time of its block. */
+export type ChainLog = EventLog & { address: string; blockNumber: number; blockTime: Date }
+
+/** How a chain is asked. An adapter fetches; what comes back is judged here. It throws when it cannot ask. */
+export type ChainReader = {
+  getLogs(query: { address: string; topics: readonly [string, string, string] }): Promise<readonly ChainLog[]>
+  /** `unknown` when the node does not have it, or is of another chain. */
+  getTransactionState(query: { chainId: number; txHash: Hex }): Promise<'mined' | 'pending' | 'unknown'>
+}
+
+/** Clocks of satellite, enclave and chain may differ by this much. */
+const TOLERANCE_MS = 5_000
+/** The service never uses a sample older than this. */
+const MAX_SAMPLE_AGE_MS = 60_000
+
+/** event → transaction → time: where and when it all stands in public. */
+export async function checkChain(
+  { run }: Transcript,
+  receipt: AttestationReceiptV1,
+  { chain, anchors, cid }: { chain: ChainReader | undefined; anchors: Anchors; cid: string },
+): Promise<void> {
+  const { transaction, entropy, coordinator } = receipt
+
+  const event = await run('event', async () => {
+    const reader = needs(chain, 'no chain was given to ask')
+    const contract = needs(anchors.contract, 'no contract address was given').toLowerCase()
+    const topics = [
+      attestationPublishedTopic,
+      `0x${transaction.from.slice(2).padStart(64, '0')}`,
+      transaction.txHash,
+    ] as const
+    const logs = await ask(() => reader.getLogs({ address: contract, topics }))
+    const events = logs
+      .filter(({ address }) => address.toLowerCase() === contract)
+      .map((log) => ({ ...log, ...parseAttestationPublished(log) }))
+      .filter(({ wallet, txHash }) => wallet === transaction.from && txHash === transaction.txHash)
+    failIf(events.length === 0, 'The contract has no event for this wallet and transaction.')
+    const match = events.find(({ ipfsCid }) => ipfsCid === cid)
+    if (match === undefined) throw new StepFailure(`The event points to ${events[0]?.ipfsCid}, not to this receipt.`)
+    return [`Block ${match.blockNumber} of ${match.blockTime.toISOString()} points to ${cid}.`, match]
+  })
+
+  await run('transaction', async () => {
+    const reader = needs(chain, 'no chain was given to ask')
+    const { chainId, txHash } = transaction
+    const state = await ask(() => reader.getTransactionState({ chainId, txHash }))
+    if (state === 'unknown')
+      throw new StepSkip('This node does not have the transaction; a signature need not be broadcast.')
+    if (state === 'pending') throw new StepSkip('The transaction waits to be mined.')
+    return [`Transaction ${txHash} is mined.`, undefined]
+  })
+
+  await run('time', () => {
+    const sampled = toTime(entropy.timestamp, 'The time of the sample')
+    const signed = toTime(transaction.signedAt, 'The time of signing')
+    const attested = toTime(coordinator.selfAttestation.fetchedAt, 'The time of the coordinator’s report')
+    failIf(sampled > signed + TOLERANCE_MS, 'The entropy sample is younger than the signature.')
+    failIf(signed - sampled > MAX_SAMPLE_AGE_MS + TOLERANCE_MS, 'The entropy sample was too old when it was used.')
+    failIf(attested > signed + TOLERANCE_MS, 'The coordinator attested itself only after the signature.')
+    const order = `The sample was ${((signed - sampled) / 1000).toFixed(1)} s old at signing`
+    if (event === undefined) return [`${order}; no event bounds the time from above.`, undefined]
+    const published = event.blockTime.getTime()
+    failIf(published < signed - TOLERANCE_MS, 'The event is older than the signature.')
+    return [`${order}, and the event followed ${((published - signed) / 1000).toFixed(1)} s later.`, undefined]
+  })
+}
+
+/** A node that cannot be asked proves nothing, for or against. */
+async function ask<Answer>(question: () => Promise<Answer>): Promise<Answer> {
+  try {
+    return await question()
+  } catch (error) {
+    throw new StepSkip(`The chain could not be asked: ${error instanceof Error ? error.message : String(error)}.`)
+  }
+}

@@ -1,0 +1,147 @@
+import {
+  createVerifier,
+  type QuotePolicy,
+  type TdMeasurement,
+  type TrustedRoot,
+  type Verifier,
+} from '@countersign/attestation'
+import { parseReceipt } from './canonicalBytes.ts'
+import { type ChainReader, checkChain } from './checkChain.ts'
+import { type CoordinatorPolicy, checkCoordinator } from './checkCoordinator.ts'
+import { checkReevaluation, checkSigner, type SignerPolicy } from './checkSigner.ts'
+import { checkTransaction } from './checkTransaction.ts'
+import { checkWitness } from './checkWitness.ts'
+import { toCid } from './cid.ts'
+import type { AttestationReceiptV1 } from './schema.ts'
+import { anchorSteps, requiredSteps, type Step, type StepId } from './steps.ts'
+import { createTranscript, failIf, needs } from './transcript.ts'
+
+/**
+ * What the reader trusts, from anywhere but the receipt: a release manifest, or their own reading of the code. All hex is
+ * lower case. One that is missing or empty makes its step a skip, never a pass.
+ */
+export type Anchors = {
+  measurements?: readonly TdMeasurement[]
+  /** Runtime events of the enclave's event log, for measurements that leave RTMR3 open. */
+  events?: NonNullable<QuotePolicy['events']>
+  configHashes?: readonly string[]
+  coordinatorMeasurements?: readonly string[]
+  coordinatorConfigHashes?: readonly string[]
+  /** Ed25519 keys of entropy sources. */
+  entropyKeys?: readonly string[]
+  /** The address of the `ServiceAttestations` contract. */
+  contract?: string
+}
+
+export type CheckReceiptOptions = {
+  /** `vendorRoots`; with mock roots beside them, mock evidence is told from forged evidence. */
+  roots: readonly TrustedRoot[]
+  anchors?: Anchors
+  policy?: { signer?: SignerPolicy; coordinator?: CoordinatorPolicy }
+  /** Keys of simulated satellites: a sample under one makes the whole MOCK. */
+  mockEntropyKeys?: readonly string[]
+  /** The CID by which the receipt was asked for. */
+  cid?: string
+  chain?: ChainReader
+  /** Judge the evidence at another time than that of signing, with the collateral of that time. */
+  reevaluation?: { at: Date; collateral: Uint8Array }
+  /** One verifier for many receipts of the same platform; it must have been made with `roots`. */
+  verifier?: Verifier
+}
+
+/**
+ * - `verified`: every required step passed, on hardware, with code that the reader knows
+ * - `mock`: nothing failed, but a part is simulated; it proves nothing about hardware
+ * - `unknown-code`: genuine hardware, but an anchor is missing
+ * - `incomplete`: nothing failed, but a required step could not be judged
+ * - `failed`: a step failed
+ */
+export type Verdict = 'verified' | 'mock' | 'unknown-code' | 'incomplete' | 'failed'
+
+export type ReceiptCheck = {
+  verdict: Verdict
+  /** Decided by the roots and keys that verified, never by what the receipt says. */
+  isMock: boolean
+  /** Whether every anchor was given and matched. */
+  isKnownCode: boolean
+  steps: readonly Step[]
+  /** The CID of the bytes. */
+  cid: string
+  /** There when the bytes are a receipt. */
+  receipt: AttestationReceiptV1 | undefined
+}
+
+/**
+ * Checks a receipt, step by step, against nothing but what the caller trusts. Judged as issued: the evidence must have been
+ * good at the time of signing, with the collateral that the receipt names.
+ *
+ * @example
+ * const { verdict, steps } = await checkReceipt(receiptBytes, collateralBytes, { roots: vendorRoots, anchors })
+ */
+export async function checkReceipt(
+  bytes: Uint8Array,
+  collateral: Uint8Array | undefined,
+  options: CheckReceiptOptions,
+): Promise<ReceiptCheck> {
+  const { anchors = {}, policy = {}, mockEntropyKeys = [], reevaluation } = options
+  const transcript = createTranscript()
+  const cid = toCid(bytes)
+
+  const receipt = await transcript.run('format', () => {
+    const parsed = parseReceipt(bytes)
+    return [`Version 1, ${bytes.length} bytes.`, parsed]
+  })
+  await transcript.run('cid', () => {
+    const expected = needs(options.cid, `there is no CID to compare ${cid} with`)
+    failIf(expected !== cid, `The bytes have the CID ${cid}, not ${expected}.`)
+    return [`The bytes have the CID ${cid}.`, undefined]
+  })
+  if (receipt === undefined) return toCheck({ steps: transcript.steps, isMock: false, cid, receipt, options })
+
+  const verifier = options.verifier ?? createVerifier({ roots: options.roots })
+  const at = new Date(receipt.signer.statement.signedAt)
+  const signer = { verifier, collateral, at, anchors, policy: policy.signer ?? {} }
+  await checkTransaction(transcript, receipt)
+  const signerRoot = await checkSigner(transcript, receipt, signer)
+  const witnessMode = await checkWitness(transcript, receipt, { anchors, mockEntropyKeys })
+  const coordinatorRoot = await checkCoordinator(transcript, receipt, {
+    verifier,
+    at,
+    anchors,
+    policy: policy.coordinator ?? {},
+  })
+  await checkChain(transcript, receipt, { chain: options.chain, anchors, cid })
+  if (reevaluation !== undefined) await checkReevaluation(transcript, receipt, { ...signer, reevaluation })
+
+  const isMock = signerRoot?.mode === 'mock' || coordinatorRoot?.mode === 'mock' || witnessMode === 'mock'
+  return toCheck({ steps: transcript.steps, isMock, cid, receipt, options })
+}
+
+function toCheck(result: {
+  steps: readonly Step[]
+  isMock: boolean
+  cid: string
+  receipt: AttestationReceiptV1 | undefined
+  options: CheckReceiptOptions
+}): ReceiptCheck {
+  const { steps, isMock, cid, receipt, options } = result
+  const statusOf = (id: StepId) => steps.find((step) => step.id === id)?.status
+  const required: StepId[] = [
+    ...requiredSteps,
+    ...(options.cid === undefined ? [] : (['cid'] as const)),
+    ...(options.chain === undefined || options.anchors?.contract === undefined ? [] : (['event'] as const)),
+    ...(options.reevaluation === undefined ? [] : (['reevaluation'] as const)),
+  ]
+  const isKnownCode = anchorSteps.every((id) => statusOf(id) === 'pass')
+  const isComplete = required.every((id) => anchorSteps.includes(id) || statusOf(id) === 'pass')
+  const verdict = steps.some(({ status }) => status === 'fail')
+    ? 'failed'
+    : !isComplete
+      ? 'incomplete'
+      : isMock
+        ? 'mock'
+        : isKnownCode
+          ? 'verified'
+          : 'unknown-code'
+  return { verdict, isMock, isKnownCode, steps, cid, receipt }
+}

@@ -1,0 +1,168 @@
+import {
+  assertQuotePolicy,
+  parseCollateral,
+  type QuotePolicy,
+  type TrustedRoot,
+  type VerifiedQuote,
+  type Verifier,
+} from '@countersign/attestation'
+import {
+  assertEnclaveConfig,
+  computeRoot,
+  computeTdxReportData,
+  equalBytes,
+  fromHex,
+  hashEnclaveConfig,
+  hashLeaf,
+  toHex,
+} from '@countersign/protocol'
+import type { Anchors } from './checkReceipt.ts'
+import { toCid } from './cid.ts'
+import type { AttestationReceiptV1 } from './schema.ts'
+import { failIf, needs, StepFailure, StepSkip, type Transcript } from './transcript.ts'
+
+export type SignerPolicy = Omit<QuotePolicy, 'measurements' | 'events' | 'reportData'>
+
+export type SignerContext = {
+  verifier: Verifier
+  collateral: Uint8Array | undefined
+  at: Date
+  anchors: Anchors
+  policy: SignerPolicy
+}
+
+/** inclusion → collateral → quote → report-data → policy → measurement → config: the enclave and its hardware. */
+export async function checkSigner(
+  { run }: Transcript,
+  receipt: AttestationReceiptV1,
+  context: SignerContext,
+): Promise<TrustedRoot | undefined> {
+  const { signer } = receipt
+  const { anchors, policy } = context
+
+  const root = await run('inclusion', () => {
+    const { leafIndex, treeSize, path } = signer.inclusion
+    const leaf = hashLeaf(signer.statement)
+    const computed = computeRoot({ leaf, leafIndex, treeSize, path: path.map(fromHex) })
+    return [`Leaf ${leafIndex + 1} of ${treeSize} leads to the root ${toHex(computed)}.`, computed]
+  })
+
+  const collateral = await run('collateral', () => {
+    const bytes = needs(context.collateral, 'the collateral block was not given')
+    const cid = toCid(bytes)
+    failIf(cid !== signer.collateral, `The collateral block has the CID ${cid}, the receipt names another.`)
+    return [`The block ${cid} is the one the service verified with.`, parseCollateral(decodeUtf8(bytes))]
+  })
+
+  const verified = await run('quote', async () => {
+    const evidence = needs(collateral, 'there is no collateral to judge the quote by')
+    const quote = await context.verifier.verifyQuote({
+      quote: fromHex(signer.quoteHex),
+      collateral: evidence,
+      ...(signer.eventLog === undefined ? {} : { eventLog: signer.eventLog }),
+      at: context.at,
+    })
+    assertStated(signer, quote)
+    return [describeQuote(quote, context.at), quote]
+  })
+
+  const configHash = hashStatedConfig(signer)
+  await run('report-data', () => {
+    const quote = needs(verified, 'the quote is not genuine')
+    const covered = computeTdxReportData({
+      treeSize: signer.inclusion.treeSize,
+      root: needs(root, 'the statement is in no batch'),
+      bootId: fromHex(signer.batch.bootId),
+      batchSequence: signer.batch.sequence,
+      previousBatchHash: fromHex(signer.batch.previous),
+      configHash: configHash ?? new Uint8Array(32),
+    })
+    failIf(!equalBytes(covered, quote.body.reportData), 'The quote covers something else than this batch.')
+    return [`The quote covers batch ${signer.batch.sequence} of boot ${signer.batch.bootId}.`, undefined]
+  })
+
+  await run('quote-policy', () => {
+    const quote = needs(verified, 'the quote is not genuine')
+    assertQuotePolicy(quote, policy)
+    return [`Not debuggable, not migratable, TCB status ${quote.tcb.status}.`, undefined]
+  })
+
+  await run('measurement', () => {
+    const quote = needs(verified, 'the quote is not genuine')
+    const { measurements, events } = anchors
+    if (!measurements?.length) throw new StepSkip(`No measurements to hold MRTD ${toHex(quote.body.mrTd)} against.`)
+    assertQuotePolicy(quote, { ...acceptAll(quote), measurements, ...(events === undefined ? {} : { events }) })
+    return [`MRTD ${toHex(quote.body.mrTd)} is among those you trust.`, undefined]
+  })
+
+  await run('config', () => {
+    if (configHash === undefined) throw new StepFailure('The configuration in the receipt is malformed.')
+    const hash = toHex(configHash)
+    if (!anchors.configHashes?.length) throw new StepSkip(`No configuration hashes to hold ${hash} against.`)
+    failIf(!anchors.configHashes.includes(hash), `The configuration ${hash} is not among those you trust.`)
+    return [`The configuration ${hash} is among those you trust.`, undefined]
+  })
+
+  return verified?.root
+}
+
+function hashStatedConfig({ config }: AttestationReceiptV1['signer']): Uint8Array | undefined {
+  try {
+    assertEnclaveConfig(config)
+    return hashEnclaveConfig(config)
+  } catch {
+    return undefined
+  }
+}
+
+/** What the receipt states of its quote must be what the quote says; neither is trusted for it. */
+function assertStated(signer: AttestationReceiptV1['signer'], { body, tcb }: VerifiedQuote) {
+  const [rtmr0, rtmr1, rtmr2, rtmr3] = body.rtmrs
+  const measured = { mrTd: body.mrTd, rtmr0, rtmr1, rtmr2, rtmr3 }
+  for (const [name, value] of Object.entries(measured)) {
+    const stated = signer.measurement[name as keyof typeof measured]
+    failIf(stated !== toHex(value), `The receipt states another ${name} than its quote.`)
+  }
+  failIf(signer.tcbStatus !== tcb.status, `The receipt states TCB status ${signer.tcbStatus}; it was ${tcb.status}.`)
+}
+
+function describeQuote({ root, tcb, platform }: VerifiedQuote, at: Date): string {
+  const advisories = tcb.advisoryIds.length === 0 ? '' : `, advisories ${tcb.advisoryIds.join(', ')}`
+  const kind = root.mode === 'hardware' ? 'Genuine' : 'MOCK evidence, correct in itself'
+  return `${kind} under ${root.name} at ${at.toISOString()}: platform ${platform.fmspc}, TCB ${tcb.status}${advisories}.`
+}
+
+/** For a step that looks at measurements alone: the state has its own step. */
+function acceptAll({ tcb }: VerifiedQuote): SignerPolicy {
+  return { statuses: [tcb.status], allowSeptVe: true, allowMigratable: true, allowPerfmon: true, allowTpa: true }
+}
+
+/** The quote judged again, at another time and with the collateral of that time. */
+export async function checkReevaluation(
+  { run }: Transcript,
+  receipt: AttestationReceiptV1,
+  context: SignerContext & { reevaluation: { at: Date; collateral: Uint8Array } },
+): Promise<void> {
+  const { at, collateral } = context.reevaluation
+  await run('reevaluation', async () => {
+    const quote = await context.verifier.verifyQuote({
+      quote: fromHex(receipt.signer.quoteHex),
+      collateral: parseCollateral(decodeUtf8(collateral)),
+      at,
+    })
+    const then = `${receipt.signer.tcbStatus} when issued`
+    const advisories = quote.tcb.advisoryIds.length === 0 ? 'none' : quote.tcb.advisoryIds.join(', ')
+    const now = `At ${at.toISOString()} the TCB status is ${quote.tcb.status} (${then}); advisories: ${advisories}.`
+    const { statuses = ['UpToDate'] } = context.policy
+    failIf(!statuses.includes(quote.tcb.status), now)
+    return [now, undefined]
+  })
+}
+
+function decodeUtf8(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    throw new StepFailure('The collateral is not UTF-8 text.')
+  }
+}

@@ -1,0 +1,72 @@
+/** The checks of a receipt, in the order in which a person would do them. */
+export const stepTitles = {
+  format: 'The receipt is in its one canonical form',
+  cid: 'The bytes are the ones that the CID names',
+  digest: 'The transaction hashes to the digest that was signed',
+  signature: 'The signature is of the wallet',
+  'tx-hash': 'The signed transaction has the stated hash',
+  statement: 'The enclave’s statement is about this transaction',
+  inclusion: 'The statement is in the batch',
+  collateral: 'The collateral is the one that the receipt names',
+  quote: 'The quote is genuine Intel hardware',
+  'report-data': 'The quote covers the batch',
+  'quote-policy': 'The enclave was in an acceptable state',
+  measurement: 'The enclave ran known code',
+  config: 'The enclave had a known configuration',
+  entropy: 'The entropy sample is signed and the one in the statement',
+  'entropy-key': 'The entropy source is known',
+  'coordinator-report': 'The coordinator is genuine AMD hardware',
+  'coordinator-policy': 'The coordinator was in an acceptable state',
+  'coordinator-key': 'The coordinator’s report is for the key in the statement',
+  'coordinator-measurement': 'The coordinator ran known code',
+  'coordinator-config': 'The coordinator had a known configuration',
+  release: 'That coordinator released the signature, with this evidence',
+  time: 'Entropy, signing and event happened in order',
+  event: 'The chain points to this receipt',
+  transaction: 'The transaction is on its chain',
+  reevaluation: 'The evidence judged again, at another time',
+} as const
+
+export type StepId = keyof typeof stepTitles
+
+export type StepStatus = 'pass' | 'fail' | 'skip'
+
+/** One check: what was looked at, how it came out, and why, in a plain sentence. */
+export type Step = { id: StepId; title: string; status: StepStatus; detail: string; code?: string }
+
+/** Steps whose skipping means that the code or its setting is unknown, not that something is wrong. */
+export const anchorSteps: readonly StepId[] = [
+  'measurement',
+  'config',
+  'entropy-key',
+  'coordinator-measurement',
+  'coordinator-config',
+]
+
+/**
+ * Steps that must pass for a receipt to be verified. `cid`, `event`, `transaction` and `reevaluation` join them when the caller
+ * gives something to hold the receipt against.
+ */
+export const requiredSteps: readonly StepId[] = [
+  'format',
+  'digest',
+  'signature',
+  'tx-hash',
+  'statement',
+  'inclusion',
+  'collateral',
+  'quote',
+  'report-data',
+  'quote-policy',
+  'measurement',
+  'config',
+  'entropy',
+  'entropy-key',
+  'coordinator-report',
+  'coordinator-policy',
+  'coordinator-key',
+  'coordinator-measurement',
+  'coordinator-config',
+  'release',
+  'time',
+]
