@@ -1,4 +1,3 @@
-import { PolicyError, QuoteError } from '@countersign/attestation'
 import type { Target } from './targets.ts'
 
 export type SweepResult = {
@@ -25,16 +24,15 @@ type Mutation = { label: string; bytes: Uint8Array }
 export async function sweep(target: Target, { share, seed, bitsPerByte = 1 }: SweepOptions): Promise<SweepResult> {
   const result: SweepResult = { name: target.name, tried: 0, accepted: [], crashed: [] }
   const random = createRandom(seed)
-  await target.accept(target.genuine)
+  if (!(await target.accept(target.genuine))) throw new Error(`${target.name}: the genuine bytes are refused`)
   for (const mutate of mutations(target.genuine, random, bitsPerByte)) {
     if (share < 1 && random() >= share) continue
     const { label, bytes } = mutate()
     result.tried += 1
     try {
-      await target.accept(bytes)
-      result.accepted.push(label)
+      if (await target.accept(bytes)) result.accepted.push(label)
     } catch (error) {
-      if (!(error instanceof QuoteError || error instanceof PolicyError)) result.crashed.push(`${label}: ${error}`)
+      result.crashed.push(`${label}: ${error}`)
     }
   }
   return result

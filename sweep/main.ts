@@ -22,7 +22,7 @@ const { values } = parseArgs({
 })
 const [share, bitsPerByte, seed] = [Number(values.share), Number(values.bits), Number(values.seed)]
 const isUsable = share > 0 && share <= 100 && [1, 2, 3, 4, 5, 6, 7, 8].includes(bitsPerByte) && Number.isInteger(seed)
-const targets = createTargets().filter(({ name }) => name.includes(values.target))
+const targets = (await createTargets()).filter(({ name }) => name.includes(values.target))
 
 if (values.help === true) {
   console.log(USAGE)

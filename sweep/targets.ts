@@ -2,23 +2,47 @@ import {
   assertQuotePolicy,
   assertReportPolicy,
   createVerifier,
+  PolicyError,
   parseCollateral,
   parsePem,
+  QuoteError,
 } from '@countersign/attestation'
 import { createSimulator } from '@countersign/attestation/simulator'
+import { checkReceipt } from '@countersign/receipt'
+import { createReceiptSimulator } from '@countersign/receipt/simulator'
 
 /** One byte string of otherwise genuine evidence, and how to have the whole judged with another in its place. */
 export type Target = {
   name: string
   genuine: Uint8Array
-  /** Resolves when the evidence is accepted under the default policy. */
-  accept(bytes: Uint8Array): Promise<void>
+  /** Whether the evidence is accepted under the default policy. Anything but a typed refusal is thrown on. */
+  accept(bytes: Uint8Array): Promise<boolean>
 }
 
 const AT = new Date('2026-06-15T00:00:00Z')
 
-/** Every byte string of a simulated v4 quote, v5 quote, their collateral, and a report with its chain. */
-export function createTargets(): Target[] {
+/** Every byte string that a stranger is shown: quotes, collateral, reports with their chains, and receipts. */
+export async function createTargets(): Promise<Target[]> {
+  return [...createEvidenceTargets(), ...(await createReceiptTargets())]
+}
+
+async function createReceiptTargets(): Promise<Target[]> {
+  const service = createReceiptSimulator()
+  const { bytes, collateral, anchors } = await service.issue({ signedAt: AT, treeSize: 3, leafIndex: 1 })
+  const { roots, mockEntropyKeys } = service
+  const verifier = createVerifier({ roots })
+
+  async function accept(receipt: Uint8Array, block = collateral as Uint8Array) {
+    return (await checkReceipt(receipt, block, { roots, anchors, mockEntropyKeys, verifier })).verdict === 'mock'
+  }
+
+  return [
+    { name: 'receipt', genuine: bytes, accept: (candidate) => accept(candidate) },
+    { name: 'receipt collateral', genuine: collateral, accept: (candidate) => accept(bytes, candidate) },
+  ]
+}
+
+function createEvidenceTargets(): Target[] {
   const simulator = createSimulator({ at: AT })
   const verifier = createVerifier({ roots: [simulator.intelRoot, simulator.amdRoot] })
   const reportData = Uint8Array.from({ length: 64 }, (_, index) => index)
@@ -32,12 +56,16 @@ export function createTargets(): Target[] {
   const certificates = simulator.certificates()
   const report = simulator.report({ reportData })
 
-  async function acceptQuote(candidate: Uint8Array, json = JSON.stringify(collateral)) {
-    assertQuotePolicy(await verifier.verifyQuote({ quote: candidate, collateral: parseCollateral(json), at: AT }))
+  function acceptQuote(candidate: Uint8Array, json = JSON.stringify(collateral)) {
+    return isAccepted(async () =>
+      assertQuotePolicy(await verifier.verifyQuote({ quote: candidate, collateral: parseCollateral(json), at: AT })),
+    )
   }
 
-  async function acceptReport(candidate: Uint8Array, chain = certificates) {
-    assertReportPolicy(await verifier.verifyReport({ report: candidate, certificates: chain, at: AT }))
+  function acceptReport(candidate: Uint8Array, chain = certificates) {
+    return isAccepted(async () =>
+      assertReportPolicy(await verifier.verifyReport({ report: candidate, certificates: chain, at: AT })),
+    )
   }
 
   const withMember = (name: keyof typeof collateral, value: string) => JSON.stringify({ ...collateral, [name]: value })
@@ -77,6 +105,16 @@ export function createTargets(): Target[] {
       accept: (bytes: Uint8Array) => acceptReport(report, { ...certificates, [name]: bytes }),
     })),
   ]
+}
+
+async function isAccepted(verify: () => Promise<void>): Promise<boolean> {
+  try {
+    await verify()
+    return true
+  } catch (error) {
+    if (error instanceof QuoteError || error instanceof PolicyError) return false
+    throw error
+  }
 }
 
 /** Bytes that are not UTF-8 can be no JSON text; said as the verifier says it. */

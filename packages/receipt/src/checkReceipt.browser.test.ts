@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest'
+import { checkReceipt } from './index.ts'
+import { createReceiptSimulator } from './simulator/index.ts'
+
+const service = createReceiptSimulator()
+const { bytes, collateral, anchors, cid } = await service.issue({
+  signedAt: new Date('2026-06-15T12:00:00.123Z'),
+  treeSize: 5,
+  leafIndex: 2,
+  batchSequence: 3,
+})
+const options = { roots: service.roots, anchors, mockEntropyKeys: service.mockEntropyKeys, cid }
+
+test('the receipt made in the browser is the golden one, to the byte', () => {
+  expect(navigator.userAgent).toContain('Chrome')
+  expect(cid).toMatchInlineSnapshot(`"bafkreidbkt37u6a7rjd2iv752qqarmf6nwyqii4pf3ief5f63wrff2dade"`)
+})
+
+test('the same checkReceipt passes every step in Chromium', async () => {
+  const { verdict, steps } = await checkReceipt(bytes, collateral, options)
+  expect(verdict).toBe('mock')
+  expect(steps.filter(({ status }) => status === 'fail')).toEqual([])
+})
+
+test('a changed byte fails in Chromium too', async () => {
+  for (const position of [200, 9_000, 20_000, bytes.length - 20]) {
+    const changed = new Uint8Array(bytes)
+    changed[position] = (changed[position] ?? 0) ^ 1
+    expect((await checkReceipt(changed, collateral, options)).verdict).toBe('failed')
+  }
+})

@@ -1,0 +1,110 @@
+import { attestationPublishedTopic } from '@countersign/protocol'
+import { describe, expect, test } from 'vitest'
+import { createReceiptSimulator } from '../simulator/index.ts'
+import type { ChainLog, ChainReader } from './checkChain.ts'
+import { checkReceipt } from './checkReceipt.ts'
+
+const service = createReceiptSimulator()
+const signedAt = new Date('2026-06-15T12:00:00.123Z')
+const { bytes, collateral, anchors, cid, receipt } = await service.issue({ signedAt })
+const contract = `0x${'ab'.repeat(20)}`
+const { from, txHash } = receipt.transaction
+
+/** An event's data: offset, length, characters, padding. */
+function encodeCid(text: string): string {
+  const word = (value: number) => value.toString(16).padStart(64, '0')
+  const characters = Buffer.from(text).toString('hex')
+  return `0x${word(32)}${word(text.length)}${characters.padEnd(Math.ceil(characters.length / 64) * 64, '0')}`
+}
+
+const log: ChainLog = {
+  address: contract,
+  topics: [attestationPublishedTopic, `0x${from.slice(2).padStart(64, '0')}`, txHash],
+  data: encodeCid(cid),
+  blockNumber: 12,
+  blockTime: new Date(signedAt.getTime() + 9_000),
+}
+
+function check(reader: Partial<ChainReader>, address: string | null = contract) {
+  const chain: ChainReader = { getLogs: async () => [log], getTransactionState: async () => 'mined', ...reader }
+  return checkReceipt(bytes, collateral, {
+    roots: service.roots,
+    mockEntropyKeys: service.mockEntropyKeys,
+    anchors: address === null ? anchors : { ...anchors, contract: address },
+    chain,
+  })
+}
+
+const stepOf = async (result: ReturnType<typeof check>, id: string) =>
+  (await result).steps.find((step) => step.id === id)
+
+describe('the chain points to the receipt', () => {
+  test('an event with this CID passes, whatever the case of the address', async () => {
+    expect(await stepOf(check({}, contract.toUpperCase().replace('0X', '0x')), 'event')).toMatchObject({
+      status: 'pass',
+    })
+    expect(await check({})).toMatchObject({ verdict: 'mock' })
+  })
+
+  test('the reader asks for exactly this contract, wallet and transaction', async () => {
+    const queries: unknown[] = []
+    await check({
+      getLogs: async (query) => {
+        queries.push(query)
+        return [log]
+      },
+    })
+    expect(queries).toEqual([{ address: contract, topics: log.topics }])
+  })
+
+  test.each<[string, ChainLog[]]>([
+    ['no event', []],
+    [
+      'an event with another CID',
+      [{ ...log, data: encodeCid('bafkreig3tsm3pm3x3ismprkjisz5h6g5ogqkfedallclnmnie3sfnref3y') }],
+    ],
+    ['an event of another contract', [{ ...log, address: `0x${'cd'.repeat(20)}` }]],
+    ['an event of another wallet', [{ ...log, topics: [log.topics[0] as string, `0x${'0'.repeat(63)}1`, txHash] }]],
+    [
+      'an event of another transaction',
+      [{ ...log, topics: [log.topics[0] as string, log.topics[1] as string, `0x${'11'.repeat(32)}`] }],
+    ],
+    ['another event', [{ ...log, topics: [`0x${'11'.repeat(32)}`, log.topics[1] as string, txHash] }]],
+    ['data that is no string', [{ ...log, data: '0x00' }]],
+  ])('%s fails', async (_, logs) => {
+    const result = check({ getLogs: async () => logs })
+    expect(await stepOf(result, 'event')).toMatchObject({ status: 'fail' })
+    expect((await result).verdict).toBe('failed')
+  })
+
+  test('an event older than the signature fails the time bracket; 5 s are tolerated', async () => {
+    const at = (ms: number) => [{ ...log, blockTime: new Date(signedAt.getTime() + ms) }]
+    expect(await stepOf(check({ getLogs: async () => at(-5_000) }), 'time')).toMatchObject({ status: 'pass' })
+    expect(await stepOf(check({ getLogs: async () => at(-5_001) }), 'time')).toMatchObject({ status: 'fail' })
+  })
+
+  test('a node that cannot be asked proves nothing: incomplete', async () => {
+    const result = check({ getLogs: () => Promise.reject(new Error('connection refused')) })
+    expect(await stepOf(result, 'event')).toMatchObject({
+      status: 'skip',
+      detail: expect.stringContaining('connection refused'),
+    })
+    expect((await result).verdict).toBe('incomplete')
+  })
+
+  test('without a contract address the event is not judged, and not required', async () => {
+    const result = check({}, null)
+    expect(await stepOf(result, 'event')).toMatchObject({ status: 'skip' })
+    expect((await result).verdict).toBe('mock')
+  })
+
+  test.each([
+    ['mined', 'pass'],
+    ['pending', 'skip'],
+    ['unknown', 'skip'],
+  ] as const)('a transaction that is %s: %s, never a failure', async (state, status) => {
+    const result = check({ getTransactionState: async () => state })
+    expect(await stepOf(result, 'transaction')).toMatchObject({ status })
+    expect((await result).verdict).toBe('mock')
+  })
+})

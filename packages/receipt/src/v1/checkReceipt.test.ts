@@ -1,0 +1,280 @@
+import { createSimulatedSatellite, createSimulator } from '@countersign/attestation/simulator'
+import { toCanonicalJson } from '@countersign/protocol'
+import { describe, expect, test } from 'vitest'
+import { createSpecFiles, GOLDEN_SIGNED_AT, readSpecFile } from '../../spec/createSpecFiles.ts'
+import { createTamperings, tamper } from '../../spec/tampered.ts'
+import { createReceiptSimulator } from '../simulator/index.ts'
+import { type CheckReceiptOptions, checkReceipt, type ReceiptCheck } from './checkReceipt.ts'
+import { toCid } from './cid.ts'
+import { anchorSteps, requiredSteps, type StepId, stepTitles } from './steps.ts'
+
+const service = createReceiptSimulator()
+const honest = await service.issue({ signedAt: GOLDEN_SIGNED_AT, treeSize: 5, leafIndex: 2, batchSequence: 3 })
+const options: CheckReceiptOptions = {
+  roots: service.roots,
+  anchors: honest.anchors,
+  mockEntropyKeys: service.mockEntropyKeys,
+}
+
+function check(changes: Partial<CheckReceiptOptions> = {}, bytes = honest.bytes, collateral = honest.collateral) {
+  return checkReceipt(bytes, collateral, { ...options, ...changes })
+}
+
+const statusOf = ({ steps }: ReceiptCheck, id: StepId) => steps.find((step) => step.id === id)?.status
+const failures = ({ steps }: ReceiptCheck) => steps.filter(({ status }) => status === 'fail').map(({ id }) => id)
+
+/** The same evidence, seen by a reader who takes the simulated roots and the satellite for the real ones. */
+const asHardware: Partial<CheckReceiptOptions> = {
+  roots: service.roots.map((root) => ({ ...root, mode: 'hardware' as const })),
+  mockEntropyKeys: [],
+}
+
+describe('an honest receipt', () => {
+  test('passes every required step; simulated silicon makes it MOCK', async () => {
+    const result = await check({ cid: honest.cid })
+    expect(result).toMatchObject({ verdict: 'mock', isMock: true, isKnownCode: true, cid: honest.cid })
+    for (const id of [...requiredSteps, 'cid'] as const) expect([id, statusOf(result, id)]).toEqual([id, 'pass'])
+  })
+
+  test('is verified where the roots are hardware', async () => {
+    expect(await check(asHardware)).toMatchObject({ verdict: 'verified', isMock: false, isKnownCode: true })
+  })
+
+  test.each([
+    [
+      'Intel root',
+      {
+        roots: service.roots.map((root) => ({ ...root, mode: root.vendor === 'intel' ? 'mock' : 'hardware' })),
+        mockEntropyKeys: [],
+      },
+    ],
+    [
+      'AMD root',
+      {
+        roots: service.roots.map((root) => ({ ...root, mode: root.vendor === 'amd' ? 'mock' : 'hardware' })),
+        mockEntropyKeys: [],
+      },
+    ],
+    ['satellite', { ...asHardware, mockEntropyKeys: service.mockEntropyKeys }],
+  ] as [string, Partial<CheckReceiptOptions>][])('one mock part makes the whole MOCK: %s', async (_, changes) => {
+    expect(await check(changes)).toMatchObject({ verdict: 'mock', isMock: true })
+  })
+
+  test('every step has a title and a sentence', async () => {
+    for (const { id, title, detail } of (await check({ cid: honest.cid })).steps) {
+      expect(title).toBe(stepTitles[id])
+      expect(detail).toMatch(/^[A-Z0-9].*\.$/)
+    }
+  })
+
+  test('is judged as issued: the wall clock does not matter', async () => {
+    const old = await service.issue({ signedAt: new Date('2022-03-04T05:06:07.890Z') })
+    expect(await check({ anchors: old.anchors }, old.bytes, old.collateral)).toMatchObject({ verdict: 'mock' })
+  })
+
+  test.each([1, 2, 3, 8, 256])('in a batch of %d', async (treeSize) => {
+    const issue = await service.issue({ signedAt: GOLDEN_SIGNED_AT, treeSize, leafIndex: treeSize - 1 })
+    expect(await check({ anchors: issue.anchors }, issue.bytes, issue.collateral)).toMatchObject({ verdict: 'mock' })
+  })
+
+  test('assembling is a pure function: the same records give the same bytes', async () => {
+    const again = await createReceiptSimulator().issue({
+      signedAt: GOLDEN_SIGNED_AT,
+      treeSize: 5,
+      leafIndex: 2,
+      batchSequence: 3,
+    })
+    expect(again.bytes).toEqual(honest.bytes)
+    expect(again.cid).toBe(honest.cid)
+  })
+})
+
+describe('the golden files', () => {
+  test('are what the code makes today', async () => {
+    for (const [path, text] of await createSpecFiles()) expect([path, readSpecFile(path)]).toEqual([path, text])
+  })
+
+  const tamperings = createTamperings(honest.receipt)
+
+  test('have at least 30 tampered neighbours, and every step that a receipt alone can fail has one', () => {
+    expect(tamperings.length).toBeGreaterThanOrEqual(30)
+    const covered = new Set(tamperings.map(({ step }) => step))
+    const byReader: StepId[] = [...anchorSteps, 'coordinator-policy', 'time']
+    expect(requiredSteps.filter((id) => !covered.has(id) && !byReader.includes(id))).toEqual([])
+  })
+
+  test.each(tamperings.map((tampering) => [tampering.name, tampering.step, tampering] as const))(
+    '%s is caught by %s',
+    async (_, step, tampering) => {
+      const result = await check({}, toCanonicalJson(tamper(honest.receipt, tampering)))
+      expect(result.verdict).toBe('failed')
+      expect(failures(result)[0]).toBe(step)
+    },
+  )
+})
+
+describe('a stranger’s anchors come from the stranger', () => {
+  test.each([
+    ['measurements', 'measurement'],
+    ['configHashes', 'config'],
+    ['coordinatorMeasurements', 'coordinator-measurement'],
+    ['coordinatorConfigHashes', 'coordinator-config'],
+    ['entropyKeys', 'entropy-key'],
+  ] as const)('without %s the step %s is skipped, and the code is unknown', async (anchor, step) => {
+    for (const value of [undefined, []]) {
+      const result = await check({
+        ...asHardware,
+        anchors: { ...honest.anchors, [anchor]: value } as typeof honest.anchors,
+      })
+      expect(result).toMatchObject({ verdict: 'unknown-code', isKnownCode: false })
+      expect(statusOf(result, step)).toBe('skip')
+    }
+  })
+
+  test('what the receipt says of itself is never believed: mode and quoteVerified change nothing', async () => {
+    const claim = structuredClone(honest.receipt)
+    claim.signer.mode = 'hardware'
+    claim.coordinator.mode = 'hardware'
+    expect(await check({}, toCanonicalJson(claim))).toMatchObject({ verdict: 'mock', isMock: true })
+    claim.signer.quoteVerified = false
+    expect(await check(asHardware, toCanonicalJson(claim))).toMatchObject({ verdict: 'verified' })
+  })
+
+  test.each([
+    ['other code', { quote: { mrtd: new Uint8Array(48).fill(1) } }, 'measurement'],
+    [
+      'other code in a later register',
+      { quote: { rtmrs: [0, 0, 0, 9].map((byte) => new Uint8Array(48).fill(byte)) as never } },
+      'measurement',
+    ],
+    ['a root secret in a file', { config: { rootSecret: 'file' } }, 'config'],
+    [
+      'another identity provider',
+      { config: { issuers: [{ issuer: 'https://evil.example', audience: 'a', jwksOrigin: 'https://evil.example' }] } },
+      'config',
+    ],
+    ['another satellite', { satelliteSeed: 'evil' }, 'entropy-key'],
+    ['another coordinator', { coordinatorMeasurement: new Uint8Array(48).fill(2) }, 'coordinator-measurement'],
+  ] as const)('an attacker’s genuine machine with %s is not verified', async (_, changes, step) => {
+    const attack = await service.issue({ signedAt: GOLDEN_SIGNED_AT, ...changes })
+    for (const reader of [{}, asHardware]) {
+      const result = await check(reader, attack.bytes, attack.collateral)
+      expect(result.verdict).toBe('failed')
+      expect(failures(result)).toEqual([step])
+    }
+  })
+
+  test('a whole service on another root is not verified', async () => {
+    const attack = await createReceiptSimulator('evil').issue({ signedAt: GOLDEN_SIGNED_AT })
+    const result = await check({}, attack.bytes, attack.collateral)
+    expect(failures(result)).toEqual(expect.arrayContaining(['quote', 'coordinator-report']))
+  }, 60_000)
+})
+
+describe('policy', () => {
+  test('an out-of-date platform is refused unless its status is accepted', async () => {
+    const issue = await service.issue({ signedAt: GOLDEN_SIGNED_AT, quote: { status: 'OutOfDate' } })
+    expect(failures(await check({}, issue.bytes, issue.collateral))).toEqual(['quote-policy'])
+    const policy = { signer: { statuses: ['UpToDate', 'OutOfDate'] as const } }
+    expect(await check({ policy }, issue.bytes, issue.collateral)).toMatchObject({ verdict: 'mock' })
+  })
+
+  test('a debuggable enclave is refused', async () => {
+    const tdAttributes = new Uint8Array([1, 0, 0, 0x10, 0, 0, 0, 0])
+    const issue = await service.issue({ signedAt: GOLDEN_SIGNED_AT, quote: { tdAttributes } })
+    const result = await check({}, issue.bytes, issue.collateral)
+    expect(result.steps.find(({ id }) => id === 'quote-policy')).toMatchObject({
+      status: 'fail',
+      code: 'debug_enabled',
+    })
+  })
+})
+
+describe('evidence that is not there', () => {
+  test('without collateral nothing is verified, and nothing has failed', async () => {
+    const result = await checkReceipt(honest.bytes, undefined, options)
+    expect(result.verdict).toBe('incomplete')
+    expect(statusOf(result, 'quote')).toBe('skip')
+  })
+
+  test('bytes that are no receipt fail at the first step and go no further', async () => {
+    for (const bytes of [
+      new Uint8Array(),
+      new Uint8Array(300_000),
+      new TextEncoder().encode('{}'),
+      new TextEncoder().encode('null'),
+    ]) {
+      const result = await check({}, bytes)
+      expect(result).toMatchObject({ verdict: 'failed', receipt: undefined })
+      expect(result.steps.map(({ id }) => id)).toEqual(['format', 'cid'])
+    }
+  })
+
+  test('another CID than asked for fails', async () => {
+    expect(failures(await check({ cid: toCid(new Uint8Array()) }))).toEqual(['cid'])
+  })
+
+  test('a receipt as its own collateral is refused', async () => {
+    expect(failures(await check({}, honest.bytes, honest.bytes))).toEqual(['collateral'])
+  })
+})
+
+describe('time bracket: entropy ≤ signing ≤ event, within 5 s', () => {
+  test.each([
+    [-5_000, 'pass'],
+    [-5_001, 'fail'],
+    [0, 'pass'],
+    [65_000, 'pass'],
+    [65_001, 'fail'],
+  ] as const)('a sample %d ms old: %s', async (sampleAgeMs, status) => {
+    const issue = await service.issue({ signedAt: GOLDEN_SIGNED_AT, sampleAgeMs })
+    expect(statusOf(await check({}, issue.bytes, issue.collateral), 'time')).toBe(status)
+  })
+})
+
+describe('re-evaluation', () => {
+  const later = new Date('2028-06-15T12:00:00.000Z')
+  const simulator = createSimulator({ at: later })
+  const fresh = toCanonicalJson(simulator.collateral())
+
+  test('with fresh collateral two years later, the receipt stands and the step says how it was', async () => {
+    const result = await check({ reevaluation: { at: later, collateral: fresh } })
+    expect(result.verdict).toBe('mock')
+    expect(result.steps.at(-1)).toMatchObject({
+      id: 'reevaluation',
+      status: 'pass',
+      detail: expect.stringContaining('UpToDate when issued'),
+    })
+  })
+
+  test('a platform that fell behind since then is told, with its advisories', async () => {
+    const editTcbInfo = (text: string) =>
+      text.replace('"tcbStatus":"UpToDate"', '"tcbStatus":"OutOfDate","advisoryIDs":["INTEL-SA-99999"]')
+    const levels = toCanonicalJson(simulator.collateral({ editTcbInfo: (text) => editLevels(text, editTcbInfo) }))
+    const result = await check({ reevaluation: { at: later, collateral: levels } })
+    expect(failures(result)).toEqual(['reevaluation'])
+    expect(result.steps.at(-1)?.detail).toContain('OutOfDate (UpToDate when issued); advisories: INTEL-SA-99999')
+  })
+
+  test('a platform revoked since then fails now, and still passes as issued', async () => {
+    const collateral = toCanonicalJson(simulator.collateral({ faults: { pckRevoked: true } }))
+    const result = await check({ reevaluation: { at: later, collateral } })
+    expect(failures(result)).toEqual(['reevaluation'])
+    expect(statusOf(result, 'quote')).toBe('pass')
+  })
+
+  test('stale collateral does not do', async () => {
+    const result = await check({ reevaluation: { at: later, collateral: honest.collateral } })
+    expect(result.steps.at(-1)).toMatchObject({ status: 'fail', code: 'tcb_info_not_in_date' })
+  })
+
+  /** The last list of the text is that of the platform. */
+  function editLevels(text: string, edit: (part: string) => string): string {
+    const start = text.lastIndexOf('"tcbLevels":')
+    return text.slice(0, start) + edit(text.slice(start))
+  }
+})
+
+test('the simulated satellite has the key that verifiers know as mock', () => {
+  expect(service.mockEntropyKeys).toEqual([createSimulatedSatellite().publicKey])
+})
