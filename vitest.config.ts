@@ -15,7 +15,7 @@ const node: TestProjectInlineConfiguration = {
   test: {
     name: 'node',
     environment: 'node',
-    include: ['{packages,apps}/**/*.test.ts', '{docs,sweep}/*.test.ts'],
+    include: ['{packages,apps,services}/**/*.test.ts', '{docs,sweep}/*.test.ts'],
     exclude: ['**/node_modules/**', '**/dist/**', '**/bench/**', '**/*.browser.test.ts'],
   },
 }

@@ -1,7 +1,8 @@
 import { parseArgs } from 'node:util'
 import { benchAttestation } from './attestation.ts'
+import { benchEnclave } from './enclave.ts'
 
-const suites = { attestation: benchAttestation }
+const suites = { attestation: benchAttestation, enclave: benchEnclave }
 
 const USAGE = `usage: npm run bench -- SUITE [--fixtures DIR] [--rounds N]
 

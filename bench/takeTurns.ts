@@ -23,7 +23,7 @@ export async function takeTurns(candidates: Candidate[], rounds: number, sliceMs
   return candidates.map(({ name }) => ({ name, medianMs: median(samples.get(name) ?? []) }))
 }
 
-function median(values: number[]): number {
+export function median(values: number[]): number {
   const sorted = values.toSorted((left, right) => left - right)
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
 }

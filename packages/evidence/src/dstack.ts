@@ -1,8 +1,9 @@
-import { type IncomingMessage, request } from 'node:http'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { fromHex, toHex } from '@countersign/protocol'
 import { EvidenceError } from './errors.ts'
 import type { Quote, QuoteSource } from './ports.ts'
 import { createQuoteSource } from './source.ts'
+import { withinTimeLimit } from './withinTimeLimit.ts'
 
 /** Where dstack's guest agent listens, and how long one call may take. */
 export type DstackQuoteSourceParameters = { socketPath?: string; timeoutMs?: number }
@@ -30,34 +31,62 @@ export function createDstackQuoteSource(parameters: DstackQuoteSourceParameters 
     mode: 'hardware',
     timeoutMs,
     async ask(reportData, signal) {
-      const answer = await post(socketPath, JSON.stringify({ report_data: toHex(reportData) }), signal)
-      if (answer.status !== 200) throw refused(answer)
-      return parseAnswer(answer.body)
+      const call = { socketPath, method: 'GetQuote', body: { report_data: toHex(reportData) } } as const
+      return parseQuoteAnswer(await post(call, signal))
     },
   })
 }
 
+export type GetDstackKeyParameters = DstackQuoteSourceParameters & {
+  /** Names the key among those of this application. */
+  path: string
+}
+
+/**
+ * A key that dstack derives for this application alone: `GetKey`. The same path gives the same key on every machine that
+ * runs the application; the agent vouches for it to nobody else.
+ */
+export async function getDstackKey(parameters: GetDstackKeyParameters): Promise<Uint8Array<ArrayBuffer>> {
+  const { socketPath = SOCKET_PATH, timeoutMs = 30_000, path } = parameters
+  return withinTimeLimit(timeoutMs, async (signal) => {
+    const answer = await post({ socketPath, method: 'GetKey', body: { path, purpose: '' } }, signal)
+    if (typeof answer !== 'object' || answer === null) throw malformed('GetKey', 'not an object')
+    if (!('key' in answer) || typeof answer.key !== 'string') throw malformed('GetKey', 'no key')
+    return parseHex('GetKey', answer.key)
+  })
+}
+
+type Method = 'GetQuote' | 'GetKey'
+type Call = { socketPath: string; method: Method; body: object }
 type Answer = { status: number; body: Uint8Array }
 
-async function post(socketPath: string, body: string, signal: AbortSignal): Promise<Answer> {
+/** Calls the agent and reads its JSON. */
+async function post({ socketPath, method, body }: Call, signal: AbortSignal): Promise<unknown> {
+  const answer = await request({ socketPath, method, body: JSON.stringify(body) }, signal)
+  if (answer.status !== 200) throw refused(method, answer)
+  return parseJson(method, answer.body)
+}
+
+async function request(
+  { socketPath, method, body }: { socketPath: string; method: Method; body: string },
+  signal: AbortSignal,
+): Promise<Answer> {
   try {
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
       const headers = { host: 'dstack', 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
       // One connection for each call: a pooled one could die unseen while the signer is idle.
-      const outgoing = request(
-        { socketPath, path: '/GetQuote', method: 'POST', agent: false, headers, signal },
-        resolve,
-      )
+      const options = { socketPath, path: `/${method}`, method: 'POST', agent: false, headers, signal }
+      const outgoing = httpRequest(options, resolve)
       outgoing.on('error', reject)
       outgoing.end(body)
     })
-    return { status: response.statusCode ?? 0, body: await readBody(response) }
+    return { status: response.statusCode ?? 0, body: await readBody(method, response) }
   } catch (error) {
     signal.throwIfAborted()
     if (error instanceof EvidenceError) throw error
     const errno = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
     // Node's HTTP parser names its errors so.
-    if (errno.startsWith('HPE_')) throw malformed('not HTTP', error)
+    if (errno.startsWith('HPE_')) throw malformed(method, 'not HTTP', error)
     const advice = UNREACHABLE[errno]
     throw new EvidenceError('agent_unreachable', 'no answer from the guest agent', {
       details: advice ? `${errno}: ${advice}` : errno,
@@ -67,13 +96,13 @@ async function post(socketPath: string, body: string, signal: AbortSignal): Prom
 }
 
 /** Leaving the loop by an error closes the connection, so an endless answer ends here. */
-async function readBody(response: IncomingMessage): Promise<Uint8Array> {
+async function readBody(method: Method, response: IncomingMessage): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   let length = 0
   for await (const chunk of response) {
     length += chunk.length
     if (length > MAX_ANSWER_LENGTH) {
-      throw new EvidenceError('evidence_too_large', 'more evidence than a guest gives', { details: 'GetQuote' })
+      throw new EvidenceError('evidence_too_large', 'more evidence than a guest gives', { details: method })
     }
     chunks.push(chunk)
   }
@@ -81,48 +110,48 @@ async function readBody(response: IncomingMessage): Promise<Uint8Array> {
 }
 
 /** `{ quote, event_log, report_data, vm_config }`; the latter two are the agent's word for what the quote itself proves. */
-function parseAnswer(body: Uint8Array): Quote {
-  const answer = parseJson(body)
-  if (typeof answer !== 'object' || answer === null) throw malformed('not an object')
-  if (!('quote' in answer) || typeof answer.quote !== 'string') throw malformed('no quote')
-  if (!('event_log' in answer) || typeof answer.event_log !== 'string') throw malformed('no event_log')
-  return { quote: parseHex(answer.quote), eventLog: answer.event_log }
+function parseQuoteAnswer(answer: unknown): Quote {
+  if (typeof answer !== 'object' || answer === null) throw malformed('GetQuote', 'not an object')
+  if (!('quote' in answer) || typeof answer.quote !== 'string') throw malformed('GetQuote', 'no quote')
+  if (!('event_log' in answer) || typeof answer.event_log !== 'string') throw malformed('GetQuote', 'no event_log')
+  return { quote: parseHex('GetQuote', answer.quote), eventLog: answer.event_log }
 }
 
 /**
  * The agent writes lower-case hex without a prefix: dstack's own clients decode it as it stands (`decode_quote` in
  * `sdk/python`). Earlier releases of its RPC library put `0x` before it. Only the bytes are kept, so both may pass.
  */
-function parseHex(text: string): Uint8Array {
+function parseHex(method: Method, text: string): Uint8Array<ArrayBuffer> {
   try {
     return fromHex(text.startsWith('0x') ? text.slice(2) : text)
-  } catch (error) {
-    throw malformed('quote is not hex', error)
+  } catch {
+    // The cause is left out: it could hold a key.
+    throw malformed(method, 'not hex')
   }
 }
 
-function parseJson(body: Uint8Array): unknown {
+function parseJson(method: Method, body: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
-  } catch (error) {
-    throw malformed('not JSON', error)
+  } catch {
+    throw malformed(method, 'not JSON')
   }
 }
 
-function malformed(details: string, cause?: unknown) {
-  return new EvidenceError('agent_answer_malformed', 'not an answer to GetQuote', { details, cause })
+function malformed(method: Method, details: string, cause?: unknown) {
+  return new EvidenceError('agent_answer_malformed', `not an answer to ${method}`, { details, cause })
 }
 
 /** The agent says why in `{ error }`, with status 400 for an unknown method and for a failed one alike. */
-function refused({ status, body }: Answer) {
+function refused(method: Method, { status, body }: Answer) {
   let reason = ''
   try {
-    const answer = parseJson(body)
+    const answer = parseJson(method, body)
     if (typeof answer === 'object' && answer !== null && 'error' in answer && typeof answer.error === 'string') {
       reason = `: ${answer.error.slice(0, MAX_REASON_LENGTH)}`
     }
   } catch {
     // A page from something that is not the agent; its status says enough.
   }
-  return new EvidenceError('agent_refused', 'the guest agent gave no quote', { details: `HTTP ${status}${reason}` })
+  return new EvidenceError('agent_refused', `the guest agent refused ${method}`, { details: `HTTP ${status}${reason}` })
 }

@@ -5,7 +5,12 @@ export {
   createConfigfsQuoteSource,
   createConfigfsReportSource,
 } from './configfs.ts'
-export { createDstackQuoteSource, type DstackQuoteSourceParameters } from './dstack.ts'
+export {
+  createDstackQuoteSource,
+  type DstackQuoteSourceParameters,
+  type GetDstackKeyParameters,
+  getDstackKey,
+} from './dstack.ts'
 export { EvidenceError, type EvidenceErrorCode } from './errors.ts'
 export type { EvidenceMode, Quote, QuoteSource, Report, ReportSource, Wait } from './ports.ts'
 export {

@@ -9,6 +9,25 @@ export {
   serviceAttestationsAbi,
 } from './contract.ts'
 export { verifyEd25519 } from './ed25519.ts'
+export {
+  type AttestRequest,
+  type AttestResponse,
+  CALLER_TOLERANCE_MS,
+  type CallerAttestation,
+  callerHeaders,
+  type EnclaveErrorBody,
+  enclavePaths,
+  MAX_SIGN_ITEMS,
+  type OpenSessionRequest,
+  type OpenSessionResponse,
+  type SignedBatch,
+  type SignItem,
+  type SignItemError,
+  type SignItemResult,
+  type SignTransactionsRequest,
+  type SignTransactionsResponse,
+  toCallerMessage,
+} from './enclave.ts'
 export { type EntropyMessageParameters, hashEntropy, toEntropyMessage } from './entropy.ts'
 export { type ProtocolErrorCode, ServiceError, type ServiceErrorOptions } from './errors.ts'
 export { toU32be, toU64be } from './fields.ts'

@@ -18,6 +18,8 @@ export const tags = {
   healthNonce: 'countersign/health-nonce/v1',
   /** A coordinator's signature over its calls to the enclave. */
   caller: 'countersign/caller/v1',
+  /** The authentication of grants: the HKDF info of its key, and the head of what is authenticated. */
+  grant: 'countersign/grant/v1',
   /** The transfer of a root secret between enclaves. */
   keyTransfer: 'countersign/key-transfer/v1',
   /** A satellite's signature over a sample. */

@@ -7,14 +7,15 @@ import {
   crlDistributionPoint,
   encodeCertificate,
   extension,
+  type IssuerKey,
   keyUsage,
   type Name,
   subjectKeyIdentifier,
   type Validity,
-} from './certificates.ts'
-import { type Bytes, ia5String, integer } from './der.ts'
+} from '../x509/encodeCertificate.ts'
+import { type Bytes, ia5String, integer } from '../x509/encodeDer.ts'
 import { sized } from './fields.ts'
-import { createMemo, createP384Key, derive, type EcKey, type IssuerKey } from './keys.ts'
+import { createMemo, createP384Key, derive, type EcKey } from './keys.ts'
 import { createRsaKey, type PrimeOffsets } from './rsa.ts'
 
 /** Security patch levels of a Milan chip. */

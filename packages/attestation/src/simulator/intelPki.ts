@@ -13,8 +13,8 @@ import {
   subjectKeyIdentifier,
   toSerial,
   type Validity,
-} from './certificates.ts'
-import { type Bytes, boolean, enumerated, integer, objectIdentifier, octetString, sequence } from './der.ts'
+} from '../x509/encodeCertificate.ts'
+import { type Bytes, boolean, enumerated, integer, objectIdentifier, octetString, sequence } from '../x509/encodeDer.ts'
 import { createMemo, createP256Key, derive, type EcKey } from './keys.ts'
 import { platformSvns, type SimulatedTcbStatus, sgxComponents } from './tcbLevels.ts'
 

@@ -1,17 +1,8 @@
 import { p256, p384 } from '@noble/curves/nist.js'
 import { hkdf } from '@noble/hashes/hkdf.js'
 import { sha256, sha384 } from '@noble/hashes/sha2.js'
-import { bitString, objectIdentifier, sequence } from './der.ts'
-
-/** A key that can issue certificates and revocation lists. */
-export type IssuerKey = {
-  /** DER SubjectPublicKeyInfo. */
-  publicKey: Uint8Array
-  /** DER AlgorithmIdentifier of its signatures. */
-  algorithm: Uint8Array
-  /** The contents of the signature's BIT STRING. */
-  sign: (message: Uint8Array) => Uint8Array
-}
+import type { IssuerKey } from '../x509/encodeCertificate.ts'
+import { bitString, objectIdentifier, sequence } from '../x509/encodeDer.ts'
 
 /** An ECDSA key. All signatures are deterministic (RFC 6979). */
 export type EcKey = IssuerKey & {

@@ -1,8 +1,9 @@
 import { concatBytes, fromHex } from '@countersign/protocol'
 import { sha384 } from '@noble/hashes/sha2.js'
-import { toBigInt } from './certificates.ts'
-import { bitString, constructed, integer, nullValue, objectIdentifier, sequence } from './der.ts'
-import { derive, type IssuerKey } from './keys.ts'
+import type { IssuerKey } from '../x509/encodeCertificate.ts'
+import { toBigInt } from '../x509/encodeCertificate.ts'
+import { bitString, constructed, integer, nullValue, objectIdentifier, sequence } from '../x509/encodeDer.ts'
+import { derive } from './keys.ts'
 
 /** How far above its starting point each prime of a key is. */
 export type PrimeOffsets = readonly [p: number, q: number]

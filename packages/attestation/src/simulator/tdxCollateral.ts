@@ -1,6 +1,6 @@
 import { toHex } from '@countersign/protocol'
 import type { Collateral } from '../tdx/collateral.ts'
-import { encodeCrl, toPem, toSerial } from './certificates.ts'
+import { encodeCrl, toPem, toSerial } from '../x509/encodeCertificate.ts'
 import { FMSPC, type IntelPki, intelName, OTHER_FMSPC, OTHER_PCE_ID, PCE_ID } from './intelPki.ts'
 import { derive, type EcKey } from './keys.ts'
 import {

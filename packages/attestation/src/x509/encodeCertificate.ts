@@ -15,8 +15,17 @@ import {
   set,
   time,
   utf8String,
-} from './der.ts'
-import type { IssuerKey } from './keys.ts'
+} from './encodeDer.ts'
+
+/** A key that can issue certificates and revocation lists. */
+export type IssuerKey = {
+  /** DER SubjectPublicKeyInfo. */
+  publicKey: Uint8Array
+  /** DER AlgorithmIdentifier of its signatures. */
+  algorithm: Uint8Array
+  /** The contents of the signature's BIT STRING. */
+  sign: (message: Uint8Array) => Uint8Array
+}
 
 /** Relative distinguished names in order; a country is a PrintableString, all else UTF8String, as Intel and AMD write them. */
 export type Name = readonly (readonly [attribute: keyof typeof attributeTypes, value: string])[]

@@ -1,6 +1,6 @@
 import { toHex } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
-import { bitString, constructed, encode, integer, objectIdentifier, primitive, time } from './der.ts'
+import { bitString, constructed, encode, integer, objectIdentifier, primitive, time } from './encodeDer.ts'
 
 describe('DER writer (X.690)', () => {
   test('§10.1: lengths take the fewest octets', () => {

@@ -1,0 +1,228 @@
+import { spawn } from 'node:child_process'
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createSimulator } from '@countersign/attestation/simulator'
+import { toCanonicalJson } from '@countersign/protocol'
+import { canonicalBytes } from '@countersign/receipt'
+import { describe, expect, test } from 'vitest'
+import { createFolder, honest, issue, slug, toFlags, toProof } from './issues.fake.ts'
+import { findClosedUrl, serveBlocks, startLoopback } from './loopback.fake.ts'
+
+const cli = join(import.meta.dirname, 'cli.ts')
+const TIMEOUT_MS = 60_000
+const anchors = toFlags(honest)
+const files = { 'receipt.json': honest.bytes, 'collateral.json': honest.collateral }
+
+type Result = { exitCode: number | null; stdout: string; stderr: string }
+
+/** The program as people run it, in a folder with these files. */
+async function verify(argv: readonly string[], content: Readonly<Record<string, string | Uint8Array>> = files) {
+  return runIn(await createFolder(content), argv)
+}
+
+function runIn(folder: string, argv: readonly string[]): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, ['-C', 'source', cli, ...argv], {
+      cwd: folder,
+      env: { ...process.env, NO_COLOR: '1' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    const result = { stdout: '', stderr: '' }
+    child.stdout.on('data', (chunk) => {
+      result.stdout += chunk
+    })
+    child.stderr.on('data', (chunk) => {
+      result.stderr += chunk
+    })
+    child.on('error', reject)
+    child.on('close', (exitCode) => resolve({ exitCode, ...result }))
+  })
+}
+
+function edit(change: (receipt: typeof honest.receipt) => void): Uint8Array {
+  const receipt = structuredClone(honest.receipt)
+  change(receipt)
+  return canonicalBytes(receipt)
+}
+
+describe('exit codes', { timeout: TIMEOUT_MS }, () => {
+  test('3: simulated evidence, even with every anchor; it says MOCK', async () => {
+    const { exitCode, stdout } = await verify(['verify', 'receipt.json', ...anchors])
+    expect(exitCode).toBe(3)
+    expect(stdout).toContain('MOCK: the evidence is simulated')
+    expect(stdout).not.toContain('verified by hardware')
+  })
+
+  test('0: with --allow-mock and every anchor; still not by hardware', async () => {
+    const { exitCode, stdout, stderr } = await verify(['verify', 'receipt.json', '--allow-mock', ...anchors])
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+    expect(stdout).toContain('verified, on MOCK evidence')
+    expect(stdout).not.toContain('verified by hardware')
+  })
+
+  // The key of the simulated satellite is known to be mock, so it needs no anchor.
+  test.each(['--measurement', '--config-hash', '--coordinator-measurement', '--coordinator-config-hash'])(
+    '2: with --allow-mock but without %s',
+    async (flag) => {
+      const at = anchors.indexOf(flag)
+      const { exitCode, stdout } = await verify(['receipt.json', '--allow-mock', ...anchors.toSpliced(at, 2)])
+      expect(exitCode).toBe(2)
+      expect(stdout).toContain(`${flag} ${anchors[at + 1]}`)
+      expect(stdout).not.toContain('verified, on')
+    },
+  )
+
+  test('1: a receipt that was tampered with, and what that means', async () => {
+    const tampered = edit(({ transaction }) => {
+      transaction.to = `0x${'66'.repeat(20)}`
+    })
+    const { exitCode, stdout } = await verify(['receipt.json', '--allow-mock', ...anchors], {
+      ...files,
+      'receipt.json': tampered,
+    })
+    expect(exitCode).toBe(1)
+    expect(stdout).toContain('It means    The transaction that the receipt shows is not the one that was signed.')
+  })
+
+  test('a proof URL, and the process ends though the connection was kept alive', async () => {
+    const gateway = serveBlocks({ [honest.cid]: honest.bytes, [honest.receipt.signer.collateral]: honest.collateral })
+    const { url } = await startLoopback((request, response) => {
+      if (request.url === `/proof/${slug}`) response.end(JSON.stringify(toProof(honest)))
+      else gateway(request, response)
+    })
+    const { exitCode } = await verify([`${url}/proof/${slug}`, '--allow-mock', ...anchors], {})
+    expect(exitCode).toBe(0)
+  })
+
+  test('--json prints one object and nothing else', async () => {
+    const { exitCode, stdout, stderr } = await verify(['receipt.json', '--json', ...anchors])
+    expect({ exitCode, stderr }).toEqual({ exitCode: 3, stderr: '' })
+    expect(JSON.parse(stdout)).toMatchObject({ verdict: 'mock', exitCode: 3, isMock: true, isKnownCode: true })
+  })
+
+  test('--help and --version', async () => {
+    const help = await verify(['--help'])
+    expect(help).toMatchObject({ exitCode: 0, stderr: '' })
+    for (const code of [0, 1, 2, 3, 4, 5]) expect(help.stdout).toMatch(new RegExp(`^ {2}${code} {2}\\S`, 'm'))
+    expect(await verify(['--version'])).toEqual({ exitCode: 0, stdout: '0.1.0\n', stderr: '' })
+  })
+})
+
+describe('bad input is one clear line and its code, never a stack trace', { timeout: TIMEOUT_MS }, () => {
+  const receipt = (content: string | Uint8Array) => ({ ...files, 'receipt.json': content })
+  const text = new TextDecoder().decode(honest.bytes)
+  const withoutMember = text.replace(/"issuedAt":"[^"]*",/, '')
+  const otherVersion = text.replace('countersign-attestation/1', 'countersign-attestation/2')
+
+  test.each<[string, number, string, string[], Readonly<Record<string, string | Uint8Array>>]>([
+    ['not JSON', 4, 'receipt_not_canonical', ['receipt.json'], receipt('hello')],
+    ['300 KB', 4, 'receipt_too_large', ['receipt.json'], receipt('a'.repeat(300_000))],
+    ['another version', 4, 'receipt_version_unsupported', ['receipt.json'], receipt(otherVersion)],
+    ['a missing member', 4, 'receipt_malformed', ['receipt.json'], receipt(withoutMember)],
+    ['re-saved by an editor', 4, 'receipt_not_canonical', ['receipt.json'], receipt(`${text}\n`)],
+    ['an empty file', 4, 'file_unreadable', ['receipt.json'], receipt('')],
+    ['a missing file', 4, 'invalid_arguments', ['missing.json'], files],
+    ['a directory', 4, 'file_unreadable', ['.'], files],
+    ['a missing collateral', 4, 'file_unreadable', ['receipt.json', '--collateral', 'missing.json'], files],
+    ['a receipt as collateral', 4, 'collateral_malformed', ['receipt.json', '--collateral', 'receipt.json'], files],
+    ['an unknown flag', 4, 'invalid_arguments', ['receipt.json', '--frobnicate'], files],
+    ['bad hex', 4, 'invalid_arguments', ['receipt.json', '--measurement', 'xyz'], files],
+    ['a bad manifest', 4, 'manifest_malformed', ['receipt.json', '--manifest', 'collateral.json'], files],
+    ['nothing at all', 4, 'invalid_arguments', [], files],
+    ['something else to explain', 4, 'evidence_unrecognised', ['explain', 'x'], { x: 'hello' }],
+  ])('%s: exit %i, %s', async (_, exitCode, code, argv, content) => {
+    expectOneLine(await verify(argv, content), { exitCode, code })
+  })
+
+  test('a directory where a collateral is expected', async () => {
+    const folder = await createFolder(files)
+    await mkdir(join(folder, 'folder'))
+    const result = await runIn(folder, ['receipt.json', '--collateral', 'folder'])
+    expectOneLine(result, { exitCode: 4, code: 'file_unreadable' })
+    expect(result.stderr).toContain('a directory')
+  })
+
+  test('a receipt that names itself as its collateral', async () => {
+    const { cid } = honest
+    const cyclic = edit(({ signer }) => {
+      signer.collateral = cid
+    })
+    const result = await verify(['cyclic.json', '--collateral', 'receipt.json'], { ...files, 'cyclic.json': cyclic })
+    expectOneLine(result, { exitCode: 4, code: 'collateral_malformed' })
+  })
+
+  test('a gateway with other bytes', async () => {
+    const { url, host } = await startLoopback(serveBlocks({ [honest.cid]: honest.collateral }))
+    const result = await verify([honest.cid, '--ipfs', url])
+    expectOneLine(result, { exitCode: 5, code: 'fetch_failed' })
+    expect(result.stderr).toContain(`${host} sent other bytes, with the CID ${honest.receipt.signer.collateral}`)
+  })
+
+  test('a gateway that is not there', async () => {
+    const result = await verify([honest.cid, '--ipfs', await findClosedUrl()])
+    expectOneLine(result, { exitCode: 5, code: 'fetch_failed' })
+  })
+
+  test('with --json the error is JSON, on stdout', async () => {
+    const { exitCode, stdout, stderr } = await verify(['receipt.json', '--json'], receipt('hello'))
+    expect({ exitCode, stderr }).toEqual({ exitCode: 4, stderr: '' })
+    expect(JSON.parse(stdout)).toEqual({ error: { code: 'receipt_not_canonical', message: expect.any(String) } })
+  })
+
+  function expectOneLine({ exitCode, stdout, stderr }: Result, expected: { exitCode: number; code: string }) {
+    expect(exitCode).toBe(expected.exitCode)
+    expect(stdout).toBe('')
+    expect(stderr).toMatch(/^countersign-verifier: [^\n]+\n$/)
+    expect(stderr).toContain(`[${expected.code}]`)
+    expect(stderr).not.toContain('    at ')
+  }
+})
+
+describe('an attacker with a genuine machine of their own', { timeout: TIMEOUT_MS }, () => {
+  const issuers = [{ issuer: 'https://evil.example', audience: 'countersign', jwksOrigin: 'https://evil.example' }]
+  const other = new Uint8Array(48).fill(0xee)
+
+  test.each<[string, Parameters<typeof issue>[0]]>([
+    ['other code in the enclave', { quote: { mrtd: other } }],
+    ['a root secret that the operator knows', { config: { rootSecret: 'file' } }],
+    ['another issuer of sign-ins', { config: { issuers } }],
+    ['another entropy source', { satelliteSeed: 'attacker' }],
+    ['other code in the coordinator', { coordinatorMeasurement: other }],
+  ])('%s never passes against the honest anchors', async (_, options) => {
+    const issued = await issue(options)
+    const folder = await createFolder({ 'receipt.json': issued.bytes, 'collateral.json': issued.collateral })
+    for (const allow of [[], ['--allow-mock']]) {
+      const { exitCode, stdout } = await runIn(folder, ['receipt.json', ...allow, ...anchors])
+      expect(exitCode).toBe(1)
+      expect(stdout).toContain('NOT VERIFIED')
+    }
+  })
+
+  test('without anchors their code is unknown, and never verified', async () => {
+    const issued = await issue({ quote: { mrtd: other }, satelliteSeed: 'attacker' })
+    const folder = await createFolder({ 'receipt.json': issued.bytes, 'collateral.json': issued.collateral })
+    expect((await runIn(folder, ['receipt.json'])).exitCode).toBe(3)
+    const { exitCode, stdout } = await runIn(folder, ['receipt.json', '--allow-mock'])
+    expect(exitCode).toBe(2)
+    expect(stdout).toContain(`--entropy-key ${issued.receipt.entropy.publicKey}`)
+  })
+})
+
+describe('a receipt from two years ago', { timeout: TIMEOUT_MS }, () => {
+  test('verifies as issued, and judged again says what is so at the other time', async () => {
+    const old = await issue({ signedAt: new Date('2024-03-01T12:00:00Z') })
+    const at = '2026-03-01T12:00:00Z'
+    const fresh = toCanonicalJson(
+      createSimulator({ at: new Date(at) }).collateral({
+        editTcbInfo: (text) => text.replaceAll('"UpToDate"', '"OutOfDate"'),
+      }),
+    )
+    const folder = await createFolder({ 'receipt.json': old.bytes, 'collateral.json': old.collateral, fresh })
+    const argv = ['receipt.json', '--offline', '--allow-mock', ...toFlags(old)]
+    expect((await runIn(folder, argv)).exitCode).toBe(0)
+    const { exitCode, stdout } = await runIn(folder, [...argv, '--at', at, '--collateral', 'fresh'])
+    expect(exitCode).toBe(1)
+    expect(stdout).toContain('OutOfDate (UpToDate when issued)')
+    expect(stdout).toContain('When it was issued the evidence was as the steps above say.')
+  })
+})

@@ -1,0 +1,69 @@
+import { ServiceError, type ServiceErrorOptions } from '@countersign/protocol'
+
+/** Why there is no verdict. What is wrong with a receipt is told by its steps. */
+export type VerifierErrorCode =
+  /** Fix the call: an option or argument is missing, unknown, malformed, or contradicts another. */
+  | 'invalid_arguments'
+  /** Fix the call: a file is not there, is no regular file, is empty, or cannot be read. */
+  | 'file_unreadable'
+  /** Fix the manifest: the details name every fault in it. */
+  | 'manifest_malformed'
+  /** Fix the call: the collateral file is not the one that the receipt names. */
+  | 'collateral_not_named'
+  /** Fix the call: the file is neither a quote, a report, a receipt nor collateral. */
+  | 'evidence_unrecognised'
+  /** Retry later: the service has not pinned the receipt yet, or could not. */
+  | 'proof_not_pinned'
+  /** Retry, or name another source: a server could not be reached, or its answer is of no use. */
+  | 'fetch_failed'
+  /** Retry, or name another node: the chain could not be asked. */
+  | 'chain_unavailable'
+  /** Retry later, or check contract and chain: no event names a receipt for this transaction. */
+  | 'event_not_found'
+
+export class VerifierError extends ServiceError<VerifierErrorCode> {
+  override name = 'VerifierError'
+  constructor(code: VerifierErrorCode, message: string, options?: ServiceErrorOptions) {
+    super(code, message, options)
+  }
+}
+
+/** Scripts depend on these numbers; `help.ts` and the README say what each means. */
+export const exitCodes = { verified: 0, failed: 1, unknownCode: 2, mock: 3, badInput: 4, unavailable: 5 } as const
+
+export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]
+
+const UNAVAILABLE: readonly string[] = [
+  'proof_not_pinned',
+  'fetch_failed',
+  'chain_unavailable',
+  'event_not_found',
+] satisfies VerifierErrorCode[]
+
+/** An error that is not ours is a fault of this program. It shares 1 with a failed step: nothing was verified. */
+export function toExitCode(error: unknown): ExitCode {
+  if (!(error instanceof ServiceError)) return exitCodes.failed
+  return UNAVAILABLE.includes(error.code) ? exitCodes.unavailable : exitCodes.badInput
+}
+
+/** One line for people, and the stable code beside it. */
+export function describeError(error: unknown): { code: string; message: string } {
+  if (error instanceof ServiceError) {
+    const { code, details } = error
+    const message = details ? `${error.message}: ${details}` : error.message
+    return { code, message: code === 'receipt_not_canonical' ? `${message}; not a byte of it may be changed` : message }
+  }
+  const reason = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
+  return { code: 'internal', message: `internal error, nothing was verified: ${reason}` }
+}
+
+/** Says of which file or source an error of ours is. */
+export function about<Value>(name: string, read: () => Value): Value {
+  try {
+    return read()
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    const details = error.details === undefined ? name : `${name} (${error.details})`
+    throw new ServiceError(error.code, error.message, { details, cause: error })
+  }
+}

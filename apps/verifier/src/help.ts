@@ -1,0 +1,54 @@
+export const HELP = `countersign-verifier: checks the public receipt of a Countersign signature
+
+You need not trust the service. The receipt carries what the hardware signed; this program checks it
+against the roots of Intel and AMD, which are built in, and against what you say you trust.
+
+Usage
+  countersign-verifier [verify] RECEIPT [options]   say whether a receipt holds
+  countersign-verifier explain FILE                 say what a quote, report, receipt or collateral says
+
+RECEIPT is one of
+  a proof URL          https://wallet.example/proof/<slug>
+  a slug               22 characters, with --api
+  a CID                bafkrei…, with --ipfs or --api
+  a transaction hash   0x…, with --rpc and --contract
+  a file               receipt.json, with its collateral beside it or in --collateral
+
+Where things come from
+  --api URL                       the service, for slugs (a proof URL names it already)
+  --ipfs URL                      an IPFS gateway; repeat for more
+  --rpc URL                       a node of the chain that has the events
+  --contract ADDRESS              the ServiceAttestations contract on that chain
+  --collateral FILE               Intel's data about the platform; repeat for more
+  --offline                       touch no network: files only
+
+What you trust (repeat any of them; hex)
+  --measurement HEX               MRTD of the enclave, 48 bytes
+  --config-hash HEX               configuration of the enclave, 32 bytes
+  --coordinator-measurement HEX   launch measurement of the coordinator, 48 bytes
+  --coordinator-config-hash HEX   configuration of the coordinator, 32 bytes
+  --entropy-key HEX               key of the entropy source, 32 bytes
+  --manifest FILE                 all of these in one file, with RTMRs and contracts
+  --tcb-status NAME               accept this status of Intel beside UpToDate
+  --allow-mock                    let simulated evidence pass (development only)
+
+Other
+  --at TIME|now                   judge again at a time, with the --collateral of that time
+  --json                          one JSON object instead of text
+  --help, --version
+
+Examples
+  npx @countersign/verifier verify https://wallet.example/proof/q8Zk2vXo1fTn0uYbWcR3dA --manifest release.json
+  npx @countersign/verifier verify receipt.json --collateral collateral.json --manifest release.json --offline
+
+Exit codes
+  0  every required step passed, on hardware (or mock, with --allow-mock), running code you trust
+  1  a step failed, or this program did ("internal error")
+  2  nothing failed, but you gave no anchor for some code or setting
+  3  nothing failed, but the evidence is simulated
+  4  bad input: options, an unreadable file, or a file that is no receipt or collateral
+  5  something could not be fetched, or evidence is missing
+
+Privacy: only the servers that you name, and the gateway that a proof names, are contacted. No public
+IPFS gateway is asked unless you give it with --ipfs.
+`

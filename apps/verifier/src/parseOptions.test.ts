@@ -1,0 +1,110 @@
+import { describe, expect, test } from 'vitest'
+import { parseOptions } from './parseOptions.ts'
+import { withCode } from './withCode.fake.ts'
+
+const clock = { now: () => new Date('2027-01-02T03:04:05.678Z') }
+const parse = (...argv: string[]) => parseOptions(clock, argv)
+
+describe('the command line', () => {
+  test('verify may be left out', () => {
+    expect(parse('receipt.json')).toEqual(parse('verify', 'receipt.json'))
+    expect(parse('receipt.json')).toMatchObject({ command: 'verify', subject: 'receipt.json' })
+    expect(parse('explain', 'quote.bin')).toEqual({ command: 'explain', file: 'quote.bin' })
+  })
+
+  test('nothing is trusted or asked unless told', () => {
+    expect(parse('receipt.json')).toEqual({
+      command: 'verify',
+      subject: 'receipt.json',
+      api: undefined,
+      gateways: [],
+      rpc: undefined,
+      contract: undefined,
+      collateralFiles: [],
+      at: undefined,
+      measurements: [],
+      configHashes: [],
+      coordinatorMeasurements: [],
+      coordinatorConfigHashes: [],
+      entropyKeys: [],
+      statuses: [],
+      manifestFile: undefined,
+      isMockAllowed: false,
+      isOffline: false,
+    })
+  })
+
+  test('a slug that begins with a hyphen is no option', () => {
+    const slug = '-8Zk2vXo1fTn0uYbWcR3dA'
+    expect(parse('verify', slug, '--api', 'http://127.0.0.1')).toMatchObject({ subject: slug })
+    expect(parse('--', '--Zk2vXo1fTn0uYbWcR3dA')).toMatchObject({ subject: '--Zk2vXo1fTn0uYbWcR3dA' })
+  })
+
+  test('hex may be in either case and have a prefix', () => {
+    const options = parse('r', '--measurement', `0x${'AB'.repeat(48)}`, '--measurement', 'cd'.repeat(48))
+    expect(options).toMatchObject({ measurements: ['ab'.repeat(48), 'cd'.repeat(48)] })
+    expect(parse('r', '--rpc', 'http://127.0.0.1/?key=1', '--contract', 'AB'.repeat(20))).toMatchObject({
+      rpc: 'http://127.0.0.1/?key=1',
+      contract: `0x${'ab'.repeat(20)}`,
+    })
+  })
+
+  test('URLs lose their trailing slashes', () => {
+    const options = parse('r', '--api', 'https://wallet.example/api//', '--ipfs', 'http://127.0.0.1:8080/ipfs/')
+    expect(options).toMatchObject({ api: 'https://wallet.example/api', gateways: ['http://127.0.0.1:8080/ipfs'] })
+  })
+
+  test.each([
+    ['now', '2027-01-02T03:04:05.678Z'],
+    ['2026-01-31', '2026-01-31T00:00:00.000Z'],
+    ['2026-01-31T12:30Z', '2026-01-31T12:30:00.000Z'],
+    ['2026-01-31T12:30:15Z', '2026-01-31T12:30:15.000Z'],
+    ['2026-01-31T12:30:15.250Z', '2026-01-31T12:30:15.250Z'],
+  ])('--at %s is %s', (text, time) => {
+    expect(parse('r', '--collateral', 'c', '--at', text)).toMatchObject({ at: new Date(time) })
+  })
+
+  test('help and version come before all else', () => {
+    expect(parse('-h')).toEqual({ command: 'help' })
+    expect(parse('verify', '--help')).toEqual({ command: 'help' })
+    expect(parse('--version')).toEqual({ command: 'version' })
+  })
+
+  test.each<[string, string[], string]>([
+    ['nothing', [], ''],
+    ['a command alone', ['verify'], ''],
+    ['two receipts', ['a', 'b'], 'a and b'],
+    ['an unknown option', ['r', '--frobnicate'], 'see --help'],
+    ['an option without its value', ['r', '--api'], 'see --help'],
+    ['a value for a switch', ['r', '--offline=yes'], 'see --help'],
+    ['an option twice', ['r', '--api', 'http://a', '--api', 'http://b'], '--api'],
+    ['hex that is none', ['r', '--measurement', 'xyz'], 'xyz'],
+    ['an MRTD of 47 bytes', ['r', '--measurement', 'ab'.repeat(47)], '94 digits'],
+    ['an empty hash', ['r', '--config-hash', ''], '0 digits'],
+    ['a coordinator measurement of 32 bytes', ['r', '--coordinator-measurement', 'ab'.repeat(32)], '64 digits'],
+    ['a coordinator hash of 48 bytes', ['r', '--coordinator-config-hash', 'ab'.repeat(48)], '96 digits'],
+    ['a key of 33 bytes', ['r', '--entropy-key', 'ab'.repeat(33)], '66 digits'],
+    ['a short contract', ['r', '--rpc', 'http://a', '--contract', '0xab'], '2 digits'],
+    ['a contract without a node', ['r', '--contract', `0x${'ab'.repeat(20)}`], 'a node'],
+    ['a URL without a protocol', ['r', '--api', 'wallet.example'], 'wallet.example'],
+    ['a URL of another protocol', ['r', '--ipfs', 'ipfs://gateway'], 'ipfs://gateway'],
+    ['a URL with credentials', ['r', '--rpc', 'https://user:pass@node.example'], 'node.example'],
+    ['an API with a query', ['r', '--api', 'https://wallet.example/?a=b'], '?a=b'],
+    ['a day that does not exist', ['r', '--collateral', 'c', '--at', '2026-02-30'], '2026-02-30'],
+    ['a time without a zone', ['r', '--collateral', 'c', '--at', '2026-02-03T10:00:00'], '2026-02-03T10:00:00'],
+    ['another time without collateral', ['r', '--at', 'now'], '--collateral'],
+    ['an unknown status', ['r', '--tcb-status', 'Fine'], 'Fine'],
+    ['a status that nobody may accept', ['r', '--tcb-status', 'Revoked'], 'Revoked'],
+    ['a service offline', ['r', '--offline', '--api', 'http://a'], '--api'],
+    ['a gateway offline', ['r', '--offline', '--ipfs', 'http://a'], '--ipfs'],
+    ['a node offline', ['r', '--offline', '--rpc', 'http://a'], '--rpc'],
+    ['explain with options', ['explain', 'f', '--offline'], '--offline'],
+  ])('%s is bad input', (_, argv, details) => {
+    expect(() => parse(...argv)).toThrow(withCode('invalid_arguments', details))
+  })
+
+  test('the flag at fault is named', () => {
+    expect(() => parse('r', '--entropy-key', 'ab')).toThrow('--entropy-key is not 32 bytes of hex')
+    expect(() => parse('r', '--frobnicate')).toThrow(/^Unknown option '--frobnicate'$/)
+  })
+})

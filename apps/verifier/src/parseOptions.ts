@@ -1,0 +1,177 @@
+import { parseArgs } from 'node:util'
+import type { TcbStatus } from '@countersign/attestation'
+import { receiptSchema } from '@countersign/receipt'
+import { VerifierError } from './errors.ts'
+import type { AnchorOptions } from './toAnchors.ts'
+
+export type VerifyOptions = AnchorOptions & {
+  subject: string
+  api: string | undefined
+  gateways: readonly string[]
+  rpc: string | undefined
+  contract: string | undefined
+  collateralFiles: readonly string[]
+  at: Date | undefined
+  /** Beside `UpToDate`. */
+  statuses: readonly TcbStatus[]
+  manifestFile: string | undefined
+  isMockAllowed: boolean
+  isOffline: boolean
+}
+
+export type Options =
+  | { command: 'help' | 'version' }
+  | { command: 'explain'; file: string }
+  | ({ command: 'verify' } & VerifyOptions)
+
+const FLAGS = {
+  api: { type: 'string' },
+  ipfs: { type: 'string', multiple: true },
+  rpc: { type: 'string' },
+  contract: { type: 'string' },
+  collateral: { type: 'string', multiple: true },
+  at: { type: 'string' },
+  measurement: { type: 'string', multiple: true },
+  'coordinator-measurement': { type: 'string', multiple: true },
+  'config-hash': { type: 'string', multiple: true },
+  'coordinator-config-hash': { type: 'string', multiple: true },
+  'entropy-key': { type: 'string', multiple: true },
+  'tcb-status': { type: 'string', multiple: true },
+  manifest: { type: 'string' },
+  json: { type: 'boolean' },
+  'allow-mock': { type: 'boolean' },
+  offline: { type: 'boolean' },
+  help: { type: 'boolean', short: 'h' },
+  version: { type: 'boolean' },
+} as const
+
+type Values = ReturnType<typeof parse>['values']
+
+/** Intel's names, as receipts spell them. */
+const TCB_STATUSES: readonly string[] = receiptSchema.shape.signer.shape.tcbStatus.options
+
+/** One slug in 64 begins with a hyphen; it is no option. */
+const HYPHEN_SLUG = /^-[A-Za-z0-9_][A-Za-z0-9_-]{20}$/
+
+/** Reads the command line. `verify` may be left out. */
+export function parseOptions({ now }: { now: () => Date }, argv: readonly string[]): Options {
+  const slugs = argv.filter((argument) => HYPHEN_SLUG.test(argument))
+  const { values, positionals } = parse(argv.filter((argument) => !slugs.includes(argument)))
+  if (values.help === true) return { command: 'help' }
+  if (values.version === true) return { command: 'version' }
+
+  const words = [...positionals, ...slugs]
+  const isNamed = words[0] === 'verify' || words[0] === 'explain'
+  const command = words[0] === 'explain' ? 'explain' : 'verify'
+  const [subject, ...more] = isNamed ? words.slice(1) : words
+  if (subject === undefined) throw invalid('nothing to look at', 'name a receipt, or see --help')
+  if (more.length > 0) throw invalid('one at a time', `${subject} and ${more.join(' ')}`)
+  if (command === 'verify') return { command, ...toVerifyOptions({ now }, values, subject) }
+  const option = Object.keys(values).find((name) => name !== 'json')
+  if (option !== undefined) throw invalid('explain takes a file and no options', `--${option}`)
+  return { command, file: subject }
+}
+
+function parse(args: readonly string[]) {
+  let parsed: ReturnType<typeof parseStrictly>
+  try {
+    parsed = parseStrictly(args)
+  } catch (cause) {
+    if (!(cause instanceof TypeError)) throw cause
+    // Node adds hints for programmers after the first sentence.
+    throw new VerifierError('invalid_arguments', cause.message.split(/\. |\n/)[0] ?? cause.message, {
+      details: 'see --help',
+      cause,
+    })
+  }
+  const seen = new Set<string>()
+  for (const token of parsed.tokens) {
+    if (token.kind !== 'option') continue
+    const isRepeatable = 'multiple' in FLAGS[token.name as keyof typeof FLAGS]
+    if (seen.has(token.name) && !isRepeatable) throw invalid('given twice', token.rawName)
+    seen.add(token.name)
+  }
+  return parsed
+}
+
+function parseStrictly(args: readonly string[]) {
+  return parseArgs({ args: [...args], options: FLAGS, allowPositionals: true, strict: true, tokens: true })
+}
+
+function toVerifyOptions({ now }: { now: () => Date }, values: Values, subject: string): VerifyOptions {
+  const isOffline = values.offline === true
+  for (const name of ['api', 'ipfs', 'rpc'] as const) {
+    if (isOffline && values[name] !== undefined) throw invalid('--offline forbids the network', `--${name}`)
+  }
+  if (values.contract !== undefined && values.rpc === undefined)
+    throw invalid('--contract needs --rpc', 'a node to ask')
+  if (values.at !== undefined && values.collateral === undefined) {
+    throw invalid('--at needs the collateral of that time', 'give it with --collateral')
+  }
+  return {
+    subject,
+    api: values.api === undefined ? undefined : toBaseUrl('--api', values.api),
+    gateways: (values.ipfs ?? []).map((url) => toBaseUrl('--ipfs', url)),
+    rpc: values.rpc === undefined ? undefined : toUrl('--rpc', values.rpc).href,
+    contract: values.contract === undefined ? undefined : `0x${toHexOption('--contract', values.contract, 20)}`,
+    collateralFiles: values.collateral ?? [],
+    at: values.at === undefined ? undefined : toTime(values.at, now),
+    measurements: toHexOptions('--measurement', values.measurement, 48),
+    configHashes: toHexOptions('--config-hash', values['config-hash'], 32),
+    coordinatorMeasurements: toHexOptions('--coordinator-measurement', values['coordinator-measurement'], 48),
+    coordinatorConfigHashes: toHexOptions('--coordinator-config-hash', values['coordinator-config-hash'], 32),
+    entropyKeys: toHexOptions('--entropy-key', values['entropy-key'], 32),
+    statuses: (values['tcb-status'] ?? []).map(toStatus),
+    manifestFile: values.manifest,
+    isMockAllowed: values['allow-mock'] === true,
+    isOffline,
+  }
+}
+
+/** People copy hex in either case, with and without 0x; inside there is one spelling. */
+function toHexOption(flag: string, text: string, bytes: number): string {
+  const hex = text.replace(/^0x/, '').toLowerCase()
+  if (!/^[0-9a-f]*$/.test(hex)) throw invalid(`${flag} is not hex`, text)
+  if (hex.length !== 2 * bytes) throw invalid(`${flag} is not ${bytes} bytes of hex`, `${hex.length} digits`)
+  return hex
+}
+
+function toHexOptions(flag: string, texts: readonly string[] = [], bytes: number): string[] {
+  return texts.map((text) => toHexOption(flag, text, bytes))
+}
+
+function toUrl(flag: string, text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url === undefined || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
+    throw invalid(`${flag} is not an http or https URL`, text)
+  }
+  if (url.username !== '' || url.password !== '') throw invalid(`${flag} has credentials in it`, url.host)
+  return url
+}
+
+function toBaseUrl(flag: string, text: string): string {
+  const url = toUrl(flag, text)
+  if (url.search !== '' || url.hash !== '') throw invalid(`${flag} has a query or fragment`, text)
+  return url.href.replace(/\/+$/, '')
+}
+
+/** `now`, a day, or a time in UTC; a day that does not exist is refused. */
+function toTime(text: string, now: () => Date): Date {
+  if (text === 'now') return now()
+  const match = /^(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d)(?::(\d\d)(?:\.(\d{3}))?)?Z)?$/.exec(text)
+  const iso = match && `${match[1]}T${match[2] ?? '00:00'}:${match[3] ?? '00'}.${match[4] ?? '000'}Z`
+  const time = new Date(iso ?? Number.NaN)
+  if (Number.isNaN(time.getTime()) || time.toISOString() !== iso) {
+    throw invalid('--at is not a time', `${text} (now, 2026-01-31 or 2026-01-31T12:00:00Z)`)
+  }
+  return time
+}
+
+function toStatus(text: string): TcbStatus {
+  if (!TCB_STATUSES.includes(text)) throw invalid('--tcb-status is unknown', `${text} (${TCB_STATUSES.join(', ')})`)
+  return text as TcbStatus
+}
+
+function invalid(message: string, details: string) {
+  return new VerifierError('invalid_arguments', message, { details })
+}

@@ -1,0 +1,155 @@
+import { type StepStatus, stepTitles } from '@countersign/receipt'
+import { describe, expect, test } from 'vitest'
+import { honest } from './issues.fake.ts'
+import { printVerdict, printVerdictJson } from './printVerdict.ts'
+import { adviseOn } from './stepAdvice.ts'
+import { toPrintable } from './toPrintable.ts'
+import type { Outcome, VerifierStep } from './verify.ts'
+import { wrapText } from './wrapText.ts'
+
+const { measurements } = honest.anchors
+
+function toOutcome(changes: Partial<Outcome> = {}): Outcome {
+  return {
+    verdict: 'verified',
+    exitCode: 0,
+    isMock: false,
+    isKnownCode: true,
+    cid: honest.cid,
+    steps: [toStep('digest', 'pass')],
+    receipt: honest.receipt,
+    anchors: { measurements },
+    problems: [],
+    ...changes,
+  }
+}
+
+function toStep(id: VerifierStep['id'], status: StepStatus, detail = 'Detail.', code?: string): VerifierStep {
+  const title = id === 'subject' ? 'Subject' : stepTitles[id]
+  return { id, title, status, detail, ...(code === undefined ? {} : { code }) }
+}
+
+const print = (changes?: Partial<Outcome>, isColored = false) => printVerdict(toOutcome(changes), { isColored })
+const everyVerdict = ['verified', 'mock', 'unknown-code', 'incomplete', 'failed'] as const
+
+describe('the verdict for people', () => {
+  test.each(everyVerdict)('"verified by hardware" is said of verified alone (%s)', (verdict) => {
+    for (const exitCode of [0, 1, 2, 3, 5] as const) {
+      expect(print({ verdict, exitCode }).includes('verified by hardware')).toBe(verdict === 'verified')
+    }
+  })
+
+  test('mock is MOCK in red, and proves nothing, allowed or not', () => {
+    for (const exitCode of [0, 2, 3] as const) {
+      const text = print({ verdict: 'mock', isMock: true, exitCode }, true)
+      expect(text).toContain('\u001b[31;1mMOCK\u001b[0m')
+      expect(text).toContain('It proves nothing about hardware.')
+    }
+    expect(print({ verdict: 'mock', exitCode: 0 })).toContain('verified, on MOCK evidence')
+    expect(print({ verdict: 'mock', exitCode: 3 })).toContain('--allow-mock')
+  })
+
+  test('a step that passed on mock evidence says so beside its title', () => {
+    const text = print({ steps: [toStep('quote', 'pass', 'MOCK evidence, correct in itself.')] })
+    expect(text).toContain('✓ The quote is genuine Intel hardware (MOCK)\n')
+  })
+
+  test('steps are numbered and marked, with their details below', () => {
+    const steps = [toStep('digest', 'pass'), toStep('signature', 'fail'), toStep('event', 'skip')]
+    expect(print({ verdict: 'failed', steps }).split('\n').slice(0, 6)).toEqual([
+      ' 1 ✓ The transaction hashes to the digest that was signed',
+      '       Detail.',
+      ' 2 ✗ The signature is of the wallet',
+      '       Detail.',
+      ' 3 – The chain points to this receipt',
+      '       Detail.',
+    ])
+  })
+
+  test('of several failures the first is explained, with its code', () => {
+    const steps = [toStep('quote', 'fail', 'Why.', 'root_not_trusted'), toStep('release', 'fail')]
+    const text = print({ verdict: 'failed', steps })
+    expect(text).toContain('Step 1 does not hold (and 1 more')
+    expect(text).toContain('Why. [root_not_trusted]')
+    expect(text.replace(/\s+/g, ' ')).toContain('It is forged.')
+  })
+
+  test('every step has something to say about its failure', () => {
+    for (const id of [...Object.keys(stepTitles), 'subject'] as VerifierStep['id'][]) {
+      expect(adviseOn(toStep(id, 'fail'))).toEqual({
+        meaning: expect.stringMatching(/\.$/),
+        action: expect.any(String),
+      })
+    }
+  })
+
+  test('unknown code: the values of the evidence, with the option for each, and only the missing ones', () => {
+    const steps = [toStep('measurement', 'skip'), toStep('config', 'pass'), toStep('coordinator-measurement', 'skip')]
+    const text = print({ verdict: 'unknown-code', exitCode: 2, isKnownCode: false, steps })
+    const { signer, coordinator } = honest.receipt
+    expect(text).toContain(`--measurement ${signer.measurement.mrTd}`)
+    expect(text).toContain(`--coordinator-measurement ${coordinator.selfAttestation.measurement}`)
+    expect(text).not.toContain('--config-hash')
+  })
+
+  test('missing evidence: what, what was tried, and how to give it', () => {
+    const steps = [toStep('cid', 'skip'), toStep('collateral', 'skip', 'Not given.'), toStep('quote', 'skip')]
+    const text = print({ verdict: 'incomplete', steps, problems: ['gateway.example answers 404'] })
+    expect(text).toContain('Step 2 could not be judged')
+    expect(text).toContain('Tried: gateway.example answers 404.')
+    expect(text).toContain(honest.receipt.signer.collateral)
+  })
+
+  test('registers that were held against nothing are told', () => {
+    expect(print()).not.toContain('RTMR')
+    const mrTd = honest.receipt.signer.measurement.mrTd
+    expect(print({ anchors: { measurements: [{ mrTd }] } })).toContain('RTMR0, RTMR1, RTMR2, RTMR3 were held against')
+  })
+
+  test('a text in the evidence cannot move the cursor or paint a verdict', () => {
+    const text = print({ steps: [toStep('entropy', 'pass', 'Sample of \u001b[1A\r\n✓ VERIFIED\u009b\u202e.')] }, true)
+    expect(text).toContain('Sample of \u{fffd}[1A\u{fffd}\u{fffd}✓ VERIFIED\u{fffd}\u{fffd}.')
+  })
+
+  test('without colours there is no escape character', () => {
+    for (const verdict of everyVerdict) expect(print({ verdict })).not.toContain('\u001b')
+  })
+})
+
+describe('the verdict for programs', () => {
+  test('is one JSON object', () => {
+    const outcome = toOutcome({ verdict: 'mock', isMock: true, exitCode: 3 })
+    const { chainId, txHash, from, to, nonce, value, signedAt } = honest.receipt.transaction
+    expect(JSON.parse(printVerdictJson(outcome))).toEqual({
+      verdict: 'mock',
+      exitCode: 3,
+      isMock: true,
+      isKnownCode: true,
+      cid: honest.cid,
+      steps: outcome.steps,
+      transaction: { chainId, txHash, from, to, nonce, value, signedAt },
+      problems: [],
+    })
+  })
+
+  test('escapes what could mislead on a terminal, and keeps the text', () => {
+    const detail = 'a\u001b\u007f\u009b\u202e\u{e0041}\u2028b'
+    const json = printVerdictJson(toOutcome({ steps: [toStep('entropy', 'pass', detail)] }))
+    expect(toPrintable(json.replaceAll('\n', ''))).toBe(json.replaceAll('\n', ''))
+    expect(JSON.parse(json).steps[0].detail).toBe(detail)
+  })
+})
+
+describe('wrapping', () => {
+  test('breaks at spaces, at most 100 columns', () => {
+    const lines = wrapText('word '.repeat(60), { indent: 7 }).split('\n')
+    expect(lines).toHaveLength(4)
+    for (const line of lines) expect(line.length).toBeLessThanOrEqual(100)
+    for (const line of lines) expect(line).toMatch(/^ {7}word/)
+  })
+
+  test('keeps a long hash whole, on a line of its own', () => {
+    const hash = 'ab'.repeat(48)
+    expect(wrapText(`MRTD ${hash} is known.`, { indent: 7 })).toBe(`       MRTD\n       ${hash}\n       is known.`)
+  })
+})

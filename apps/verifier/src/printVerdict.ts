@@ -1,0 +1,157 @@
+import { hashEnclaveConfig, toHex } from '@countersign/protocol'
+import { anchorSteps, requiredSteps, type StepId } from '@countersign/receipt'
+import { exitCodes } from './errors.ts'
+import { adviseOn } from './stepAdvice.ts'
+import { findOpenRegisters } from './toAnchors.ts'
+import { toPrintable, toPrintableJson } from './toPrintable.ts'
+import type { Outcome, VerifierStep } from './verify.ts'
+import { COLUMNS, wrapText } from './wrapText.ts'
+
+type Paint = (color: 'red' | 'green' | 'yellow' | 'dim', text: string) => string
+
+const SGR = { red: '31;1', green: '32;1', yellow: '33;1', dim: '2' } as const
+const MARKS = {
+  pass: ['✓', 'green'],
+  fail: ['✗', 'red'],
+  skip: ['–', 'yellow'],
+} as const
+const DETAIL_INDENT = 7
+
+/** The whole transcript and the verdict, for people. */
+export function printVerdict(outcome: Outcome, { isColored }: { isColored: boolean }): string {
+  const paint: Paint = (color, text) => (isColored ? `\u001b[${SGR[color]}m${text}\u001b[0m` : text)
+  const steps = outcome.steps.map((step, index) => printStep(step, index + 1, paint))
+  return [...steps, '', '─'.repeat(COLUMNS), ...printConclusion(outcome, paint), ''].join('\n')
+}
+
+/** The same for programs. */
+export function printVerdictJson(outcome: Outcome): string {
+  const { verdict, exitCode, isMock, isKnownCode, cid, steps, receipt, problems } = outcome
+  const { chainId, txHash, from, to, nonce, value, signedAt } = receipt.transaction
+  const transaction = { chainId, txHash, from, to, nonce, value, signedAt }
+  return `${toPrintableJson({ verdict, exitCode, isMock, isKnownCode, cid, steps, transaction, problems })}\n`
+}
+
+function printStep({ title, status, detail }: VerifierStep, number: number, paint: Paint): string {
+  const [mark, color] = MARKS[status]
+  // The title of a step is a claim about hardware; a mock part must not be read without its name.
+  const suffix = status === 'pass' && detail.includes('MOCK') ? ` ${paint('red', '(MOCK)')}` : ''
+  const heading = `${String(number).padStart(2)} ${paint(color, mark)} ${title}${suffix}`
+  return `${heading}\n${paint('dim', wrapText(toPrintable(detail), { indent: DETAIL_INDENT }))}`
+}
+
+function printConclusion(outcome: Outcome, paint: Paint): string[] {
+  const { verdict, receipt, exitCode } = outcome
+  const { txHash, chainId, from, signedAt } = receipt.transaction
+  const what = `Transaction ${txHash} of ${from} on chain ${chainId}, signed ${signedAt}.`
+  const say = (text: string) => wrapText(toPrintable(text), { indent: 0 })
+  switch (verdict) {
+    case 'verified':
+      return [
+        paint('green', 'VERIFIED: verified by hardware, running code you trust'),
+        say(what),
+        ...printNotes(outcome),
+      ]
+    case 'mock': {
+      const isAllowed = exitCode !== exitCodes.mock
+      const heading =
+        exitCode === exitCodes.verified
+          ? `${paint('yellow', 'verified, on')} ${paint('red', 'MOCK')} ${paint('yellow', 'evidence')}`
+          : `${paint('red', 'MOCK')}: the evidence is simulated`
+      return [
+        heading,
+        say('A part of this evidence is simulated. It proves nothing about hardware.'),
+        ...(isAllowed ? [] : [say('For development, --allow-mock lets it pass.')]),
+        ...(outcome.isKnownCode ? printNotes(outcome) : printMissingAnchors(outcome)),
+      ]
+    }
+    case 'unknown-code':
+      return [
+        paint('yellow', 'GENUINE HARDWARE, UNKNOWN CODE'),
+        say('Nothing failed, but nothing says that the code which ran is code you trust.'),
+        ...printMissingAnchors(outcome),
+      ]
+    case 'incomplete':
+      return [paint('yellow', 'NOT VERIFIED: evidence is missing'), ...printMissingEvidence(outcome).map(say)]
+    case 'failed':
+      return [paint('red', 'NOT VERIFIED'), ...printFailure(outcome)]
+  }
+}
+
+function printFailure({ steps }: Outcome): string[] {
+  const failed = steps.filter(({ status }) => status === 'fail')
+  const [first] = failed
+  if (first === undefined) return []
+  const { meaning, action } = adviseOn(first)
+  const others = failed.length === 1 ? '' : ` (and ${failed.length - 1} more; the first explains most)`
+  const code = first.code === undefined ? '' : ` [${first.code}]`
+  return [
+    wrapText(`Step ${steps.indexOf(first) + 1} does not hold${others}: ${first.title}.`, { indent: 0 }),
+    printLabelled('Reason', `${first.detail}${code}`),
+    printLabelled('It means', meaning),
+    printLabelled('What to do', action),
+  ]
+}
+
+/** A label, and its text beside it in a column of its own. */
+function printLabelled(label: string, text: string): string {
+  const indent = 12
+  return `${label.padEnd(indent)}${wrapText(toPrintable(text), { indent }).slice(indent)}`
+}
+
+function printMissingEvidence({ steps, receipt, problems }: Outcome): string[] {
+  const isRequired = (id: VerifierStep['id']) =>
+    (requiredSteps as readonly string[]).includes(id) || ['event', 'reevaluation'].includes(id)
+  const missing = steps.find(
+    ({ id, status }) => status === 'skip' && isRequired(id) && !(anchorSteps as readonly string[]).includes(id),
+  )
+  const tried = problems.map((problem) => `Tried: ${problem}.`)
+  if (missing === undefined) return tried
+  const what = `Step ${steps.indexOf(missing) + 1} could not be judged: ${missing.title}. ${missing.detail}`
+  const help =
+    missing.id === 'collateral'
+      ? [
+          `Give the block ${receipt.signer.collateral} with --collateral FILE, or a gateway that has it with --ipfs URL.`,
+        ]
+      : []
+  return [what, ...tried, ...help]
+}
+
+/** For each anchor that is missing: the option that takes it, and what the evidence has. */
+function printMissingAnchors({ steps, receipt }: Outcome): string[] {
+  const { signer, entropy, coordinator } = receipt
+  const found: Partial<Record<StepId, [what: string, flag: string, value: string]>> = {
+    measurement: ['the enclave’s code (MRTD)', '--measurement', signer.measurement.mrTd],
+    config: ['the enclave’s configuration', '--config-hash', toHex(hashEnclaveConfig(signer.config))],
+    'entropy-key': ['the entropy source’s key', '--entropy-key', entropy.publicKey],
+    'coordinator-measurement': [
+      'the coordinator’s code',
+      '--coordinator-measurement',
+      coordinator.selfAttestation.measurement,
+    ],
+    'coordinator-config': [
+      'the coordinator’s configuration',
+      '--coordinator-config-hash',
+      coordinator.selfAttestation.configHash,
+    ],
+  }
+  const lines = steps.flatMap(({ id, status }) => {
+    const entry = status === 'skip' && id !== 'subject' ? found[id] : undefined
+    return entry === undefined ? [] : [`  ${entry[0]}:`, `    ${entry[1]} ${entry[2]}`]
+  })
+  return [
+    'You gave nothing to hold these against. The evidence has:',
+    ...lines,
+    wrapText(
+      'Look each value up where the release is published, or build the code yourself and compare. Copied from here it proves nothing.',
+      { indent: 0 },
+    ),
+  ]
+}
+
+function printNotes({ receipt, anchors }: Outcome): string[] {
+  const open = findOpenRegisters(receipt.signer.measurement, anchors)
+  if (open.length === 0) return []
+  const note = `Note: ${open.join(', ')} were held against nothing. MRTD covers the firmware that the enclave starts with; what it loads afterwards is measured there. A manifest can name them.`
+  return [wrapText(note, { indent: 0 })]
+}

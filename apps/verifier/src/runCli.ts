@@ -1,0 +1,53 @@
+import { readFile } from 'node:fs/promises'
+import { describeError, exitCodes, toExitCode } from './errors.ts'
+import { explain } from './explain.ts'
+import type { FetchDeps } from './fetchBytes.ts'
+import { HELP } from './help.ts'
+import { parseOptions } from './parseOptions.ts'
+import { printVerdict, printVerdictJson } from './printVerdict.ts'
+import { toPrintable, toPrintableJson } from './toPrintable.ts'
+import { verify } from './verify.ts'
+
+export type CliDeps = FetchDeps & { now: () => Date; isColored: boolean }
+
+export type CliResult = { exitCode: number; stdout: string; stderr: string }
+
+/** The whole program, but for the process around it. It never throws. */
+export async function runCli(deps: CliDeps, argv: readonly string[]): Promise<CliResult> {
+  const isJson = argv.includes('--json')
+  try {
+    const options = parseOptions(deps, argv)
+    switch (options.command) {
+      case 'help':
+        return succeed(HELP)
+      case 'version':
+        return succeed(`${await readVersion()}\n`)
+      case 'explain':
+        return succeed(await explain(options.file))
+      case 'verify': {
+        const outcome = await verify(deps, options)
+        const stdout = isJson ? printVerdictJson(outcome) : printVerdict(outcome, deps)
+        const stderr = isJson ? '' : outcome.problems.map((problem) => toLine(`could not fetch: ${problem}`)).join('')
+        return { exitCode: outcome.exitCode, stdout, stderr }
+      }
+    }
+  } catch (error) {
+    const { code, message } = describeError(error)
+    const exitCode = toExitCode(error)
+    if (isJson) return { exitCode, stdout: `${toPrintableJson({ error: { code, message } })}\n`, stderr: '' }
+    return { exitCode, stdout: '', stderr: toLine(`${message} [${code}]`) }
+  }
+}
+
+function succeed(stdout: string): CliResult {
+  return { exitCode: exitCodes.verified, stdout, stderr: '' }
+}
+
+function toLine(text: string): string {
+  return `countersign-verifier: ${toPrintable(text)}\n`
+}
+
+async function readVersion(): Promise<string> {
+  const text = await readFile(new URL('../package.json', import.meta.url), 'utf8')
+  return (JSON.parse(text) as { version: string }).version
+}

@@ -1,0 +1,22 @@
+/**
+ * A receipt, a gateway or a node may put anything into a text. Control characters could move the cursor and paint a verdict
+ * of their own; invisible and right-to-left ones could make a hash read as another.
+ */
+const MISLEADING = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu
+
+export function toPrintable(text: string): string {
+  return text.replace(MISLEADING, '\u{fffd}')
+}
+
+/** The same for JSON, where the text itself must survive: escaped, not replaced. */
+export function toPrintableJson(value: unknown): string {
+  return JSON.stringify(value, undefined, 2).replace(MISLEADING, (character) =>
+    character === '\n' ? character : escapeUnits(character),
+  )
+}
+
+function escapeUnits(character: string): string {
+  return Array.from({ length: character.length }, (_, index) => {
+    return `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`
+  }).join('')
+}

@@ -1,0 +1,131 @@
+import { concatBytes } from './bytes.ts'
+import type { EnclaveConfig } from './configHash.ts'
+import { toField, toU64be } from './fields.ts'
+import type { Hex } from './hex.ts'
+import type { Statement } from './statement.ts'
+import { tags, toTagBytes } from './tags.ts'
+import type { TxMetadata } from './txMetadata.ts'
+
+/*
+ * Coordinator ↔ enclave. Each call is a POST with a JSON body, signed by the coordinator's key; there is no other way in. Byte
+ * strings are lower-case hex without a prefix, except those of Ethereum.
+ */
+
+/** The calls, and where each is. */
+export const enclavePaths = {
+  attest: '/attest',
+  openSession: '/open-session',
+  signTransactions: '/sign-transactions',
+} as const
+
+/** Headers that carry a caller's key (32 bytes), time of calling (milliseconds) and signature (64 bytes). */
+export const callerHeaders = {
+  key: 'countersign-caller',
+  time: 'countersign-time',
+  signature: 'countersign-signature',
+} as const
+
+/** How far a caller's clock may be off. */
+export const CALLER_TOLERANCE_MS = 30_000
+
+/** What a coordinator signs (Ed25519) for each call: when, with which body (its SHA-256), and which call. */
+export function toCallerMessage(call: { path: string; timeMs: number; bodyHash: Uint8Array }): Uint8Array<ArrayBuffer> {
+  const { path, timeMs, bodyHash } = call
+  // The path comes last, since it is the only part without a fixed length.
+  const parts = [toTagBytes(tags.caller), toU64be(timeMs), toField('bodyHash', bodyHash, 32)]
+  return concatBytes(...parts, new TextEncoder().encode(path))
+}
+
+/** A coordinator's proof of what it is, for enclaves that ask: its SEV-SNP report over its key and configuration. */
+export type CallerAttestation = {
+  report: string
+  certificates: { ek: string; ask: string; ark: string }
+  configHash: string
+}
+
+export type AttestRequest = {
+  /** 32 bytes, fresh. */
+  nonce: string
+  /** Introduces the caller where the enclave has a caller policy. */
+  caller?: CallerAttestation
+}
+
+/** A quote over `computeEnclaveAttestReportData({ tlsKeyHash, nonce, configHash })`. */
+export type AttestResponse = {
+  quote: string
+  eventLog?: string
+  config: EnclaveConfig
+  /** SHA-256 of the TLS key's SubjectPublicKeyInfo; zeros where there is no TLS. */
+  tlsKeyHash: string
+  bootId: string
+}
+
+export type OpenSessionRequest = {
+  idToken: string
+  /** 32 bytes; the token's nonce is its hash. */
+  loginSecret: string
+}
+
+export type OpenSessionResponse = {
+  /** 32 bytes: the session secret. It goes into the cookie and nowhere else. */
+  sid: string
+  grant: string
+  keyId: string
+  address: Hex
+  /** When the grant ends, ISO 8601. */
+  expiresAt: string
+}
+
+export type SignItem = {
+  sid: string
+  grant: string
+  keyId: string
+  digest: Hex
+  txMetadata: TxMetadata
+  /** 32 bytes: SHA-256 of the entropy sample. */
+  entropyHash: string
+}
+
+/** 1 to 256 items. */
+export type SignTransactionsRequest = { items: readonly SignItem[] }
+
+export const MAX_SIGN_ITEMS = 256
+
+/** What one quote covers, of one boot of one enclave. */
+export type SignedBatch = {
+  bootId: string
+  sequence: number
+  previous: string
+  treeSize: number
+  root: string
+  quote: string
+  eventLog?: string
+}
+
+/** Why one item was not signed; the others of its call are not affected. */
+export type SignItemError = {
+  error:
+    | 'invalid_request'
+    | 'invalid_tx_metadata'
+    | 'digest_mismatch'
+    | 'grant_invalid'
+    | 'session_expired'
+    | 'key_binding_mismatch'
+    | 'quote_unavailable'
+}
+
+export type SignItemResult =
+  | SignItemError
+  | {
+      statement: Statement
+      /** Which of the response's batches, and where in it. */
+      batch: number
+      leafIndex: number
+      path: readonly string[]
+    }
+
+/** Results in the order of the items. Items of one call may fall into several batches. */
+export type SignTransactionsResponse = { batches: readonly SignedBatch[]; results: readonly SignItemResult[] }
+
+/** The body of a refused call. */
+export type EnclaveErrorBody = { error: { code: string; message: string } }

@@ -1,0 +1,366 @@
+import { randomBytes } from 'node:crypto'
+import { createVerifier } from '@countersign/attestation'
+import { createSimulator } from '@countersign/attestation/simulator'
+import { createSimulatedQuoteSource, EvidenceError, type QuoteSource } from '@countersign/evidence'
+import {
+  type AttestResponse,
+  computeEnclaveAttestReportData,
+  computeRoot,
+  computeSnpReportData,
+  computeTdxReportData,
+  type EnclaveConfig,
+  enclavePaths,
+  fromHex,
+  hashEnclaveConfig,
+  hashLeaf,
+  hashUnsignedTransaction,
+  type OpenSessionResponse,
+  type SignTransactionsResponse,
+  toHex,
+} from '@countersign/protocol'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createTestCoordinator } from '../test/coordinator.ts'
+import { type AppDeps, createApp } from './app.ts'
+import { type CallerPolicy, createCallers } from './caller.ts'
+import { createVault, type Vault } from './keys/vault.ts'
+import { createLog } from './log.ts'
+import { createBatcher } from './sign/batch.ts'
+
+const at = new Date('2026-06-15T12:00:00.000Z')
+const clock = { now: () => at.getTime() }
+const simulator = createSimulator({ at })
+const verifier = createVerifier({ roots: [simulator.intelRoot, simulator.amdRoot] })
+const quoteSource = createSimulatedQuoteSource({ simulator, latencyMs: 0 })
+const config: EnclaveConfig = {
+  issuers: [{ issuer: 'https://issuer.example', audience: 'a', jwksOrigin: 'https://issuer.example' }],
+  caSet: 'bundled',
+  rootSecret: 'file',
+  quoteSource: 'mock',
+  callerPolicy: 'any',
+  version: '0.0.0',
+}
+const bootId = new Uint8Array(16).fill(3)
+const coordinator = createTestCoordinator()
+const random = (length: number) => new Uint8Array(randomBytes(length))
+const lines: string[] = []
+let vault: Vault
+
+beforeAll(async () => {
+  vault = await createVault(new Uint8Array(32).map((_, index) => index))
+})
+afterAll(() => vault.close())
+
+function startApp(changes: Partial<AppDeps> & { policy?: CallerPolicy } = {}) {
+  const { policy = { kind: 'any' }, ...rest } = changes
+  const log = createLog((line) => lines.push(line), clock.now)
+  const source = rest.quoteSource ?? quoteSource
+  return createApp({
+    callers: createCallers({ policy, verifier, clock }),
+    idTokens: { verify: async ({ idToken }) => ({ issuer: 'https://issuer.example', subject: idToken }) },
+    vault,
+    batcher: createBatcher({ quoteSource: source, bootId, configHash: hashEnclaveConfig(config), limit: 256, log }),
+    quoteSource: source,
+    config,
+    bootId,
+    tlsKeyHash: new Uint8Array(32).fill(4),
+    clock: { now: () => Date.now() },
+    random,
+    sessionTtlMs: 60_000,
+    log,
+    version: '0.0.0',
+    ...rest,
+  })
+}
+
+type Sent = {
+  method?: string
+  path: string
+  request?: unknown
+  body?: Uint8Array
+  headers?: Record<string, string>
+  timeMs?: number
+}
+
+function send(app: ReturnType<typeof startApp>, sent: Sent) {
+  const body = sent.body ?? new TextEncoder().encode(JSON.stringify(sent.request ?? {}))
+  const headers = sent.headers ?? coordinator.sign({ path: sent.path, body, timeMs: sent.timeMs ?? at.getTime() })
+  return app.handle({ method: sent.method ?? 'POST', path: sent.path, headers, body })
+}
+
+async function openSession(app: ReturnType<typeof startApp>, subject: string) {
+  const request = { idToken: subject, loginSecret: '00'.repeat(32) }
+  return (await send(app, { path: enclavePaths.openSession, request })).body as OpenSessionResponse
+}
+
+const txMetadata = {
+  chainId: 1,
+  nonce: 0,
+  to: `0x${'11'.repeat(20)}`,
+  value: '1',
+  data: '0x',
+  gas: '21000',
+  maxFeePerGas: '2',
+  maxPriorityFeePerGas: '1',
+} as const
+const digest = `0x${toHex(hashUnsignedTransaction(txMetadata))}`
+
+function toItem({ sid, grant, keyId }: OpenSessionResponse, changes: object = {}) {
+  return { sid, grant, keyId, digest, txMetadata, entropyHash: '22'.repeat(32), ...changes }
+}
+
+describe('signTransactions', () => {
+  test('answers a statement per item, and a quote that covers it and verifies', async () => {
+    const app = startApp()
+    const sessions = await Promise.all(['alice', 'bob', 'carol'].map((subject) => openSession(app, subject)))
+    const request = { items: sessions.map((session) => toItem(session)) }
+    const { status, body } = await send(app, { path: enclavePaths.signTransactions, request })
+    expect(status).toBe(200)
+    const { batches, results } = body as SignTransactionsResponse
+    for (const [index, result] of results.entries()) {
+      if ('error' in result) throw new Error(result.error)
+      const batch = batches[result.batch]
+      if (batch === undefined) throw new Error('no batch')
+      expect(result.statement).toMatchObject({ address: sessions[index]?.address, coordinatorKey: coordinator.key })
+      const root = computeRoot({
+        leaf: hashLeaf(result.statement),
+        leafIndex: result.leafIndex,
+        treeSize: batch.treeSize,
+        path: result.path.map(fromHex),
+      })
+      const verified = await verifier.verifyQuote({
+        quote: fromHex(batch.quote),
+        collateral: simulator.collateral(),
+        at,
+      })
+      expect(toHex(verified.body.reportData)).toBe(
+        toHex(
+          computeTdxReportData({
+            treeSize: batch.treeSize,
+            root,
+            bootId,
+            batchSequence: batch.sequence,
+            previousBatchHash: fromHex(batch.previous),
+            configHash: hashEnclaveConfig(config),
+          }),
+        ),
+      )
+    }
+  })
+
+  test('a bad item fails alone', async () => {
+    const app = startApp()
+    const alice = await openSession(app, 'alice')
+    const bob = await openSession(app, 'bob')
+    const items = [
+      toItem(alice),
+      'nonsense',
+      toItem(alice, { sid: bob.sid }),
+      toItem(alice, { digest: `0x${'33'.repeat(32)}` }),
+      toItem(alice, { extra: 1 }),
+      toItem(alice, { entropyHash: 'XYZ' }),
+      toItem(alice, { txMetadata: {} }),
+      toItem(bob),
+    ]
+    const { body } = await send(app, { path: enclavePaths.signTransactions, request: { items } })
+    const { results } = body as SignTransactionsResponse
+    expect(results.map((result) => ('error' in result ? result.error : 'signed'))).toEqual([
+      'signed',
+      'invalid_request',
+      'grant_invalid',
+      'digest_mismatch',
+      'invalid_request',
+      'invalid_request',
+      'invalid_tx_metadata',
+      'signed',
+    ])
+  })
+
+  test('without a quote no signature comes out', async () => {
+    const failing: QuoteSource = {
+      mode: 'mock',
+      getQuote: () => Promise.reject(new EvidenceError('evidence_busy', 'busy')),
+    }
+    const app = startApp({ quoteSource: failing })
+    const alice = await openSession(app, 'alice')
+    const { body } = await send(app, { path: enclavePaths.signTransactions, request: { items: [toItem(alice)] } })
+    expect(body).toEqual({ batches: [], results: [{ error: 'quote_unavailable' }] })
+  })
+
+  test.each([
+    ['no items', { items: [] }],
+    ['257 items', { items: Array.from({ length: 257 }, () => ({})) }],
+    ['no list', { items: {} }],
+    ['nothing', {}],
+    ['a list', []],
+    ['another member', { items: [{}], digest: '0x' }],
+  ])('%s is refused as a whole', async (_, request) => {
+    expect(await send(startApp(), { path: enclavePaths.signTransactions, request })).toMatchObject({
+      status: 400,
+      body: { error: { code: 'invalid_request' } },
+    })
+  })
+})
+
+describe('there is no other way in', () => {
+  test.each([
+    ['GET', '/sign-transactions', 405],
+    ['POST', '/sign', 404],
+    ['POST', '/sign-digest', 404],
+    ['POST', '/sign-transactions/', 404],
+    ['POST', '/sign-transactions?x=1', 404],
+    ['POST', '/export', 404],
+    ['POST', '/health', 405],
+  ])('%s %s is refused with %d', async (method, path, status) => {
+    expect((await send(startApp(), { method, path })).status).toBe(status)
+  })
+
+  const path = enclavePaths.signTransactions
+  const body = new TextEncoder().encode('{"items":[{}]}')
+  const signed = (changes: Partial<{ path: string; body: Uint8Array; timeMs: number }> = {}) =>
+    coordinator.sign({ path, body, timeMs: at.getTime(), ...changes })
+
+  test.each<[string, Record<string, string>, string]>([
+    ['unsigned', {}, 'caller_signature_invalid'],
+    ['another path', signed({ path: enclavePaths.attest }), 'caller_signature_invalid'],
+    ['another body', signed({ body: new Uint8Array() }), 'caller_signature_invalid'],
+    [
+      'another time than signed',
+      { ...signed(), 'countersign-time': String(at.getTime() + 1) },
+      'caller_signature_invalid',
+    ],
+    ['another key', { ...signed(), 'countersign-caller': createTestCoordinator().key }, 'caller_signature_invalid'],
+    ['a key that is no point', { ...signed(), 'countersign-caller': 'ff'.repeat(32) }, 'caller_signature_invalid'],
+    ['a key of small order', { ...signed(), 'countersign-caller': '00'.repeat(32) }, 'caller_signature_invalid'],
+    ['a signature cut short', { ...signed(), 'countersign-signature': '00'.repeat(63) }, 'caller_signature_invalid'],
+    ['30 s and a bit ago', signed({ timeMs: at.getTime() - 30_001 }), 'caller_clock_skew'],
+    ['30 s and a bit ahead', signed({ timeMs: at.getTime() + 30_001 }), 'caller_clock_skew'],
+  ])('a call that is %s is refused', async (_, headers, code) => {
+    expect(await send(startApp(), { path, body, headers })).toMatchObject({ status: 401, body: { error: { code } } })
+  })
+
+  test.each(['', '{', 'nul', '"x"\u0000', '\u{FEFF}{}'])('a body that is not JSON (%j) is refused', async (text) => {
+    const reply = await send(startApp(), { path, body: new TextEncoder().encode(text) })
+    expect(reply).toMatchObject({ status: 400, body: { error: { code: expect.stringMatching(/^invalid_/) } } })
+  })
+})
+
+describe('attest', () => {
+  test('the quote covers the nonce, the TLS key and the configuration', async () => {
+    const nonce = '55'.repeat(32)
+    const { body } = await send(startApp(), { path: enclavePaths.attest, request: { nonce } })
+    const answer = body as AttestResponse
+    expect(answer).toMatchObject({ config, tlsKeyHash: '04'.repeat(32), bootId: '03'.repeat(16) })
+    const verified = await verifier.verifyQuote({
+      quote: fromHex(answer.quote),
+      collateral: simulator.collateral(),
+      at,
+    })
+    const expected = computeEnclaveAttestReportData({
+      tlsKeyHash: fromHex(answer.tlsKeyHash),
+      nonce: fromHex(nonce),
+      configHash: hashEnclaveConfig(answer.config),
+    })
+    expect(toHex(verified.body.reportData)).toBe(toHex(expected))
+  })
+
+  test.each([undefined, '', '55'.repeat(31), '55'.repeat(33), 'AA'.repeat(32), 5])(
+    'a nonce of %j is refused',
+    async (nonce) => {
+      expect((await send(startApp(), { path: enclavePaths.attest, request: { nonce } })).status).toBe(400)
+    },
+  )
+})
+
+describe('callers under a policy', () => {
+  const configHash = '66'.repeat(32)
+  const measurement = new Uint8Array(48).fill(7)
+  const policy: CallerPolicy = {
+    kind: 'attested',
+    report: { measurements: [toHex(measurement)] },
+    configHashes: [configHash],
+  }
+
+  function attestCaller(changes: { key?: string; hash?: string; measured?: Uint8Array; policy?: bigint } = {}) {
+    const { key = coordinator.key, hash = configHash, measured = measurement } = changes
+    const reportData = computeSnpReportData({ publicKey: fromHex(key), configHash: fromHex(hash) })
+    const { ek, ask, ark } = simulator.certificates()
+    const guest = changes.policy === undefined ? {} : { policy: changes.policy }
+    return {
+      report: toHex(simulator.report({ reportData, measurement: measured, ...guest })),
+      certificates: { ek: toHex(ek), ask: toHex(ask), ark: toHex(ark) },
+      configHash: hash,
+    }
+  }
+
+  const introduce = (app: ReturnType<typeof startApp>, caller: object) =>
+    send(app, { path: enclavePaths.attest, request: { nonce: '55'.repeat(32), caller } })
+  const login = (app: ReturnType<typeof startApp>) =>
+    send(app, { path: enclavePaths.openSession, request: { idToken: 'alice', loginSecret: '00'.repeat(32) } })
+
+  test('a caller that has attested itself may call, another may not', async () => {
+    const app = startApp({ policy })
+    expect(await login(app)).toMatchObject({ status: 401, body: { error: { code: 'caller_unknown' } } })
+    expect((await introduce(app, attestCaller())).status).toBe(200)
+    expect((await login(app)).status).toBe(200)
+  })
+
+  test.each([
+    ['other code', attestCaller({ measured: new Uint8Array(48) })],
+    ['another configuration', attestCaller({ hash: '77'.repeat(32) })],
+    ['another key in the report', attestCaller({ key: createTestCoordinator().key })],
+    ['a debuggable guest', attestCaller({ policy: 0xb0000n })],
+    ['a report cut short', { ...attestCaller(), report: attestCaller().report.slice(2) }],
+  ])('%s does not get in', async (_, caller) => {
+    const app = startApp({ policy })
+    expect(await introduce(app, caller)).toMatchObject({ status: 403, body: { error: { code: 'caller_not_allowed' } } })
+    expect((await login(app)).status).toBe(401)
+  })
+
+  test('an introduction ends after an hour', async () => {
+    let now = at.getTime()
+    const callers = createCallers({ policy, verifier, clock: { now: () => now } })
+    await callers.introduce(coordinator.key, attestCaller())
+    callers.assertAllowed(coordinator.key)
+    now += 3_600_000
+    expect(() => callers.assertAllowed(coordinator.key)).toThrow(expect.objectContaining({ code: 'caller_unknown' }))
+  })
+})
+
+describe('what is told', () => {
+  test('health tells mode, version and boot, to anybody', async () => {
+    const { status, body } = await startApp().handle({
+      method: 'GET',
+      path: '/health',
+      headers: {},
+      body: new Uint8Array(),
+    })
+    expect([status, body]).toEqual([200, { status: 'ok', mode: 'mock', version: '0.0.0', bootId: '03'.repeat(16) }])
+  })
+
+  test('an unforeseen failure is told as internal, without its text', async () => {
+    const app = startApp({ idTokens: { verify: () => Promise.reject(new Error('secret text')) } })
+    const reply = await send(app, {
+      path: enclavePaths.openSession,
+      request: { idToken: 'a', loginSecret: '00'.repeat(32) },
+    })
+    expect(reply).toEqual({ status: 500, body: { error: { code: 'internal', message: 'internal error' } } })
+    expect(lines.join('')).not.toContain('secret text')
+  })
+
+  test('while stopping, new calls are refused and those under way are answered', async () => {
+    let release = () => {}
+    const gate = new Promise<void>((resolve) => (release = resolve))
+    const app = startApp({ idTokens: { verify: () => gate.then(() => ({ issuer: 'i', subject: 's' })) } })
+    const underWay = send(app, {
+      path: enclavePaths.openSession,
+      request: { idToken: 'a', loginSecret: '00'.repeat(32) },
+    })
+    const stopped = app.stop()
+    expect((await send(app, { path: enclavePaths.attest, request: { nonce: '55'.repeat(32) } })).body).toMatchObject({
+      error: { code: 'shutting_down' },
+    })
+    release()
+    expect((await underWay).status).toBe(200)
+    await stopped
+  })
+})

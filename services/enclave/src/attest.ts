@@ -1,0 +1,32 @@
+import type { QuoteSource } from '@countersign/evidence'
+import {
+  type AttestResponse,
+  computeEnclaveAttestReportData,
+  type EnclaveConfig,
+  fromHex,
+  hashEnclaveConfig,
+  toHex,
+} from '@countersign/protocol'
+
+export type AttestDeps = {
+  quoteSource: QuoteSource
+  config: EnclaveConfig
+  bootId: Uint8Array
+  /** SHA-256 of the TLS key; zeros where there is no TLS. */
+  tlsKeyHash: Uint8Array
+}
+
+/** A quote over the caller's nonce, the TLS key and the configuration: this connection ends in this enclave, now. */
+export async function attest(deps: AttestDeps, { nonce }: { nonce: string }): Promise<AttestResponse> {
+  const { quoteSource, config, bootId, tlsKeyHash } = deps
+  const { quote, eventLog } = await quoteSource.getQuote(
+    computeEnclaveAttestReportData({ tlsKeyHash, nonce: fromHex(nonce), configHash: hashEnclaveConfig(config) }),
+  )
+  return {
+    quote: Buffer.from(quote).toString('hex'),
+    ...(eventLog === undefined ? {} : { eventLog }),
+    config,
+    tlsKeyHash: toHex(tlsKeyHash),
+    bootId: toHex(bootId),
+  }
+}

@@ -1,0 +1,195 @@
+import { createHash } from 'node:crypto'
+import type { SnpProduct, SnpTcb } from '@countersign/attestation'
+import { type EnclaveConfig, toCanonicalJson } from '@countersign/protocol'
+import type { CallerPolicy } from './caller.ts'
+import { type Issuer, parseIssuers } from './grant/issuers.ts'
+import type { RootSecretSource } from './keys/rootSecret.ts'
+import type { Listen } from './server.ts'
+
+export type Config = {
+  isProduction: boolean
+  listen: Listen
+  rootSecret: RootSecretSource
+  quoteSource: { kind: 'mock'; latencyMs: number } | { kind: 'configfs' } | { kind: 'dstack'; socketPath?: string }
+  issuers: readonly Issuer[]
+  callerPolicy: CallerPolicy
+  batchLimit: number
+  sessionTtlMs: number
+  /** What quotes cover the hash of. */
+  enclave: EnclaveConfig
+}
+
+/** Everything that is wrong with the configuration, at once. */
+export class ConfigError extends Error {
+  override name = 'ConfigError'
+  readonly faults: readonly string[]
+  constructor(faults: readonly string[]) {
+    super(`the configuration has ${faults.length} ${faults.length === 1 ? 'fault' : 'faults'}`)
+    this.faults = faults
+  }
+}
+
+type Env = Readonly<Record<string, string | undefined>>
+
+const LOOPBACK = ['127.0.0.1', '::1', 'localhost']
+const MAX_SESSION_S = 43_200
+
+/** The only reader of the environment. `readFile` answers a file's text. */
+export function readConfig(env: Env, deps: { readFile(path: string): string; version: string }): Config {
+  const faults: string[] = []
+  const fault = (text: string) => void faults.push(text)
+  const isProduction = env.NODE_ENV === 'production'
+  const isMock = readMock(env, fault)
+
+  const listen = readListen(env, fault)
+  const rootSecret = readRootSecret(env, fault)
+  const quoteSource = readQuoteSource(env, fault)
+  const { issuers, faults: issuerFaults } = parseIssuers(env.OIDC_ISSUERS ?? '')
+  for (const text of issuerFaults) fault(`OIDC_ISSUERS: ${text}`)
+  const { callerPolicy, callerPolicyName } = readCallerPolicy(env, deps.readFile, fault)
+  const batchLimit = readInteger(env, 'BATCH_LIMIT', { fallback: 256, min: 1, max: 256 }, fault)
+  const sessionTtlS = readInteger(env, 'SESSION_TTL_S', { fallback: MAX_SESSION_S, min: 60, max: MAX_SESSION_S }, fault)
+  const caSet = readCaSet(env, deps.readFile, fault)
+
+  if (isMock !== (quoteSource.kind === 'mock')) fault('MOCK_ATTESTATION and QUOTE_SOURCE do not agree')
+  if (isProduction) {
+    if (quoteSource.kind === 'mock') fault('QUOTE_SOURCE: mock is refused in production')
+    if (rootSecret.kind === 'file') fault('ROOT_SECRET: a file is refused in production')
+    if (listen.kind !== 'https') fault('LISTEN: only https is accepted in production')
+    if (callerPolicy.kind === 'any') fault('CALLER_POLICY_FILE: required in production')
+    for (const { issuer } of issuers) {
+      if (!issuer.startsWith('https://')) fault(`OIDC_ISSUERS: ${issuer} is not https, which production needs`)
+    }
+  }
+  const isLoopback = listen.kind === 'unix' || LOOPBACK.includes(listen.host)
+  if (!isLoopback && listen.kind === 'http') fault('HOST: plain http is for loopback only')
+  if (!isLoopback && quoteSource.kind === 'mock') fault('HOST: mock attestation is for loopback only')
+  if (faults.length > 0) throw new ConfigError(faults)
+
+  const enclave: EnclaveConfig = {
+    issuers,
+    caSet,
+    rootSecret: rootSecret.kind,
+    quoteSource: quoteSource.kind,
+    callerPolicy: callerPolicyName,
+    version: deps.version,
+  }
+  return Object.freeze({
+    isProduction,
+    listen,
+    rootSecret,
+    quoteSource,
+    issuers,
+    callerPolicy,
+    batchLimit,
+    sessionTtlMs: sessionTtlS * 1000,
+    enclave,
+  })
+}
+
+type Fault = (text: string) => void
+
+function readMock(env: Env, fault: Fault): boolean {
+  const value = env.MOCK_ATTESTATION
+  if (value === undefined || value === '' || value === 'false') return false
+  if (value !== 'true') fault('MOCK_ATTESTATION: expected true or false')
+  return true
+}
+
+function readListen(env: Env, fault: Fault): Listen {
+  const kind = env.LISTEN ?? 'http'
+  if (kind.startsWith('unix:/')) return { kind: 'unix', path: kind.slice('unix:'.length) }
+  if (kind !== 'http' && kind !== 'https') fault('LISTEN: expected http, https or unix:/path')
+  const port = readInteger(env, 'PORT', { fallback: 8090, min: 0, max: 65_535 }, fault)
+  return { kind: kind === 'https' ? 'https' : 'http', host: env.HOST ?? '127.0.0.1', port }
+}
+
+function readRootSecret(env: Env, fault: Fault): RootSecretSource {
+  const value = env.ROOT_SECRET ?? ''
+  const socket = env.DSTACK_SOCKET === undefined ? {} : { socketPath: env.DSTACK_SOCKET }
+  if (value === 'dstack') return { kind: 'dstack', ...socket }
+  if (!value.startsWith('file:') || value.length === 'file:'.length) fault('ROOT_SECRET: expected file:PATH or dstack')
+  return { kind: 'file', path: value.slice('file:'.length) }
+}
+
+function readQuoteSource(env: Env, fault: Fault): Config['quoteSource'] {
+  const kind = env.QUOTE_SOURCE
+  const socket = env.DSTACK_SOCKET === undefined ? {} : { socketPath: env.DSTACK_SOCKET }
+  if (kind === 'configfs') return { kind }
+  if (kind === 'dstack') return { kind, ...socket }
+  if (kind !== 'mock') fault('QUOTE_SOURCE: expected mock, configfs or dstack')
+  const latencyMs = readInteger(env, 'MOCK_QUOTE_LATENCY_MS', { fallback: 39, min: 0, max: 60_000 }, fault)
+  return { kind: 'mock', latencyMs }
+}
+
+function readInteger(
+  env: Env,
+  name: string,
+  { fallback, min, max }: { fallback: number; min: number; max: number },
+  fault: Fault,
+): number {
+  const text = env[name]
+  if (text === undefined || text === '') return fallback
+  const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+  if (value >= min && value <= max) return value
+  fault(`${name}: expected a whole number from ${min} to ${max}`)
+  return fallback
+}
+
+/** Which certificate authorities are believed when keys of identity providers are fetched. */
+function readCaSet(env: Env, readFile: (path: string) => string, fault: Fault): string {
+  const path = env.NODE_EXTRA_CA_CERTS
+  if (path === undefined || path === '') return 'bundled'
+  try {
+    return `bundled+sha256:${createHash('sha256').update(readFile(path)).digest('hex')}`
+  } catch {
+    fault('NODE_EXTRA_CA_CERTS: cannot be read')
+    return 'bundled'
+  }
+}
+
+/** JSON: `{ measurements, configHashes, vmpls?, signingKeys?, minimumTcb? }`. Empty lists refuse to start. */
+function readCallerPolicy(
+  env: Env,
+  readFile: (path: string) => string,
+  fault: Fault,
+): { callerPolicy: CallerPolicy; callerPolicyName: string } {
+  const path = env.CALLER_POLICY_FILE
+  if (path === undefined || path === '') return { callerPolicy: { kind: 'any' }, callerPolicyName: 'any' }
+  let value: unknown
+  try {
+    value = JSON.parse(readFile(path))
+  } catch {
+    fault('CALLER_POLICY_FILE: cannot be read as JSON')
+    return { callerPolicy: { kind: 'any' }, callerPolicyName: 'any' }
+  }
+  const policy = (typeof value === 'object' && value !== null ? value : {}) as Record<string, unknown>
+  const known = ['measurements', 'configHashes', 'vmpls', 'signingKeys', 'minimumTcb']
+  for (const name of Object.keys(policy)) if (!known.includes(name)) fault(`CALLER_POLICY_FILE: ${name} is unknown`)
+  const isHexList = (list: unknown, bytes: number): list is string[] =>
+    Array.isArray(list) && list.length > 0 && list.every((item) => new RegExp(`^[0-9a-f]{${2 * bytes}}$`).test(item))
+  if (!isHexList(policy.measurements, 48)) fault('CALLER_POLICY_FILE: measurements is not a list of 48-byte hex')
+  if (!isHexList(policy.configHashes, 32)) fault('CALLER_POLICY_FILE: configHashes is not a list of 32-byte hex')
+  if (policy.vmpls !== undefined && !isListOf(policy.vmpls, [0, 1, 2, 3])) fault('CALLER_POLICY_FILE: vmpls')
+  if (policy.signingKeys !== undefined && !isListOf(policy.signingKeys, ['VCEK', 'VLEK'])) {
+    fault('CALLER_POLICY_FILE: signingKeys')
+  }
+  const callerPolicy: CallerPolicy = {
+    kind: 'attested',
+    report: {
+      measurements: policy.measurements as string[],
+      ...(policy.vmpls === undefined ? {} : { vmpls: policy.vmpls as number[] }),
+      ...(policy.signingKeys === undefined ? {} : { signingKeys: policy.signingKeys as ('VCEK' | 'VLEK')[] }),
+      ...(policy.minimumTcb === undefined
+        ? {}
+        : { minimumTcb: policy.minimumTcb as Partial<Record<SnpProduct, Partial<SnpTcb>>> }),
+    },
+    configHashes: policy.configHashes as string[],
+  }
+  const hash = createHash('sha256').update(toCanonicalJson(policy)).digest('hex')
+  return { callerPolicy, callerPolicyName: `sha256:${hash}` }
+}
+
+function isListOf(list: unknown, allowed: readonly unknown[]): boolean {
+  return Array.isArray(list) && list.length > 0 && list.every((item) => allowed.includes(item))
+}

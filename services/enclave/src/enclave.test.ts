@@ -1,0 +1,221 @@
+import { createHash, randomBytes, X509Certificate } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { request as httpRequest } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TLSSocket } from 'node:tls'
+import {
+  type AttestResponse,
+  enclavePaths,
+  hashUnsignedTransaction,
+  type OpenSessionResponse,
+  type SignTransactionsResponse,
+  toHex,
+} from '@countersign/protocol'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { callEnclave, createTestCoordinator } from '../test/coordinator.ts'
+import { type EnclaveProcess, spawnEnclave, startEnclave } from '../test/enclaveProcess.ts'
+import { startTestIssuer, type TestIssuer } from '../test/issuer.ts'
+
+let folder = ''
+let issuer: TestIssuer
+const running: EnclaveProcess[] = []
+const coordinator = createTestCoordinator()
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'enclave-'))
+  issuer = await startTestIssuer()
+})
+afterEach(async () => {
+  for (const enclave of running.splice(0)) await enclave.kill('SIGKILL')
+})
+afterAll(async () => {
+  await issuer.close()
+  await rm(folder, { recursive: true })
+})
+
+async function start(changes: Record<string, string> = {}) {
+  const enclave = await startEnclave({
+    ROOT_SECRET: `file:${folder}/root-secret`,
+    OIDC_ISSUERS: `${issuer.url}=${issuer.audience}`,
+    MOCK_QUOTE_LATENCY_MS: '39',
+    ...changes,
+  })
+  running.push(enclave)
+  return enclave
+}
+
+async function login({ url }: EnclaveProcess, subject: string): Promise<OpenSessionResponse> {
+  const { status, body } = await callEnclave(url, coordinator, enclavePaths.openSession, await issuer.login(subject))
+  expect(status).toBe(200)
+  return body
+}
+
+function toItem({ sid, grant, keyId }: OpenSessionResponse, nonce = 0) {
+  const txMetadata = {
+    chainId: 1,
+    nonce,
+    to: `0x${'11'.repeat(20)}`,
+    value: '1',
+    data: '0x',
+    gas: '21000',
+    maxFeePerGas: '2',
+    maxPriorityFeePerGas: '1',
+  } as const
+  const digest = `0x${toHex(hashUnsignedTransaction(txMetadata))}`
+  return { sid, grant, keyId, digest, txMetadata, entropyHash: '22'.repeat(32) }
+}
+
+async function sign({ url }: EnclaveProcess, item: object) {
+  const { body } = await callEnclave(url, coordinator, enclavePaths.signTransactions, { items: [item] })
+  const [result] = (body as SignTransactionsResponse).results
+  return result !== undefined && 'statement' in result ? result.statement.signature : result?.error
+}
+
+describe('an enclave process', () => {
+  test('the same user after a restart, and on a second enclave with the same root secret: same address, same signature', async () => {
+    const first = await start()
+    const session = await login(first, 'alice')
+    const signature = await sign(first, toItem(session))
+    expect(signature).toMatch(/^0x[0-9a-f]{130}$/)
+    await first.kill('SIGTERM')
+    const [second, third] = await Promise.all([start(), start()])
+    // The grant is of the root secret, not of the process: it holds on both.
+    expect(await sign(second, toItem(session))).toBe(signature)
+    expect(await sign(third, toItem(session))).toBe(signature)
+    const again = await login(second, 'alice')
+    expect(again).toMatchObject({ address: session.address, keyId: session.keyId })
+    expect(again.sid).not.toBe(session.sid)
+    expect((await login(third, 'bob')).address).not.toBe(session.address)
+  })
+
+  test('an ID token opens one session, not two', async () => {
+    const enclave = await start()
+    const token = await issuer.login('alice')
+    const replies = await Promise.all(
+      [1, 2, 3].map(() => callEnclave(enclave.url, coordinator, enclavePaths.openSession, token)),
+    )
+    expect(replies.map(({ status }) => status).sort()).toEqual([200, 403, 403])
+  })
+
+  test('killed while 64 calls wait: after a restart the same requests give the same signatures', async () => {
+    const first = await start()
+    const sessions = await Promise.all(Array.from({ length: 8 }, (_, index) => login(first, `user ${index}`)))
+    const items = Array.from({ length: 64 }, (_, index) => toItem(sessions[index % 8] as OpenSessionResponse, index))
+    const before = await Promise.all(items.map((item) => sign(first, item)))
+    await first.kill('SIGTERM')
+    const slow = await start({ MOCK_QUOTE_LATENCY_MS: '60000' })
+    const waiting = items.map((item) => sign(slow, item).catch(() => 'cut off'))
+    await untilListening(slow)
+    await slow.kill('SIGKILL')
+    expect(new Set(await Promise.all(waiting))).toEqual(new Set(['cut off']))
+    const again = await start()
+    expect(await Promise.all(items.map((item) => sign(again, item)))).toEqual(before)
+  })
+
+  test('stopped by SIGTERM, it finishes the batch in flight and ends with 0', async () => {
+    const enclave = await start({ MOCK_QUOTE_LATENCY_MS: '400' })
+    const session = await login(enclave, 'alice')
+    const pending = sign(enclave, toItem(session))
+    await untilListening(enclave)
+    expect(await enclave.kill('SIGTERM')).toBe(0)
+    expect(await pending).toMatch(/^0x[0-9a-f]{130}$/)
+  })
+
+  test('no secret, token or key reaches the log', async () => {
+    const enclave = await start()
+    const token = await issuer.login('someone@example.com')
+    const { body } = await callEnclave(enclave.url, coordinator, enclavePaths.openSession, token)
+    const session = body as OpenSessionResponse
+    await sign(enclave, toItem(session))
+    await sign(enclave, toItem({ ...session, grant: 'x.y' }))
+    await callEnclave(enclave.url, coordinator, enclavePaths.openSession, { ...token, idToken: `${token.idToken}x` })
+    await enclave.kill('SIGTERM')
+    const rootSecret = (await readFile(join(folder, 'root-secret'), 'utf8')).trim()
+    const log = enclave.output.join('\n')
+    for (const secret of [
+      session.sid,
+      session.grant,
+      token.idToken,
+      token.loginSecret,
+      rootSecret,
+      'someone@example.com',
+    ]) {
+      expect(log).not.toContain(secret)
+    }
+    expect(log).toContain('Refused a call')
+  })
+
+  /** A health check travels behind the calls sent before it, so that they have arrived when it is answered. */
+  async function untilListening({ url }: EnclaveProcess) {
+    await fetch(`${url}/health`)
+  }
+})
+
+describe('other ways to listen', () => {
+  test('a Unix socket, for its owner alone', async () => {
+    const path = join(folder, 'enclave.sock')
+    const enclave = await start({ LISTEN: `unix:${path}` })
+    expect(enclave.url).toBe(`unix:${path}`)
+    const response = await new Promise<number | undefined>((resolve, reject) => {
+      httpRequest({ socketPath: path, path: '/health' }, (message) => resolve(message.resume().statusCode))
+        .on('error', reject)
+        .end()
+    })
+    expect(response).toBe(200)
+  })
+
+  test('attested TLS: the quote is over the key of the very certificate on the connection', async () => {
+    const enclave = await start({ LISTEN: 'https' })
+    const body = Buffer.from(JSON.stringify({ nonce: randomBytes(32).toString('hex') }))
+    const headers = coordinator.sign({ path: enclavePaths.attest, body, timeMs: Date.now() })
+    const url = new URL(enclavePaths.attest, enclave.url)
+    const outgoing = httpsRequest(url, { method: 'POST', headers, rejectUnauthorized: false, agent: false })
+    outgoing.end(body)
+    const [response] = await once(outgoing, 'response')
+    const certificate = new X509Certificate((response.socket as TLSSocket).getPeerCertificate().raw)
+    let text = ''
+    for await (const chunk of response) text += chunk
+    const answer = JSON.parse(text) as AttestResponse
+    const spki = certificate.publicKey.export({ type: 'spki', format: 'der' })
+    expect(answer.tlsKeyHash).toBe(createHash('sha256').update(spki).digest('hex'))
+    expect((response.socket as TLSSocket).getProtocol()).toBe('TLSv1.3')
+  })
+})
+
+describe('start refused, with every fault listed', () => {
+  const refuse = async (env: Record<string, string>) => {
+    const { child, output } = spawnEnclave(env)
+    const [code] = await once(child, 'exit')
+    return { code, faults: output.map((line) => JSON.parse(line).fault as string | undefined).filter(Boolean) }
+  }
+
+  test('an empty environment', async () => {
+    const { code, faults } = await refuse({})
+    expect(code).toBe(1)
+    expect(faults).toEqual(
+      expect.arrayContaining([
+        expect.stringContaining('ROOT_SECRET'),
+        expect.stringContaining('QUOTE_SOURCE'),
+        expect.stringContaining('OIDC_ISSUERS'),
+      ]),
+    )
+  })
+
+  test('mock, a secret in a file, plain HTTP, any caller and a plain issuer in production', async () => {
+    const { code, faults } = await refuse({
+      NODE_ENV: 'production',
+      MOCK_ATTESTATION: 'true',
+      QUOTE_SOURCE: 'mock',
+      ROOT_SECRET: `file:${folder}/production-secret`,
+      OIDC_ISSUERS: `${issuer.url}=a`,
+    })
+    expect(code).toBe(1)
+    for (const key of ['QUOTE_SOURCE', 'ROOT_SECRET', 'LISTEN', 'CALLER_POLICY_FILE', 'OIDC_ISSUERS']) {
+      expect(faults.some((fault) => fault?.startsWith(key))).toBe(true)
+    }
+    await expect(readFile(`${folder}/production-secret`)).rejects.toThrow('ENOENT')
+  })
+})

@@ -1,0 +1,27 @@
+import { ServiceError, type ServiceErrorOptions } from '@countersign/protocol'
+
+/** Why a call to the enclave was refused as a whole. */
+export type EnclaveErrorCode =
+  | 'invalid_json'
+  | 'invalid_request'
+  | 'body_too_large'
+  | 'not_found'
+  | 'method_not_allowed'
+  | 'caller_signature_invalid'
+  | 'caller_clock_skew'
+  | 'caller_unknown'
+  | 'caller_not_allowed'
+  | 'id_token_invalid'
+  | 'id_token_replayed'
+  | 'issuer_unavailable'
+  | 'quote_unavailable'
+  | 'shutting_down'
+  | 'internal'
+
+/** A refusal that the caller is told; `details` stays inside. */
+export class EnclaveError extends ServiceError<EnclaveErrorCode> {
+  override name = 'EnclaveError'
+  constructor(code: EnclaveErrorCode, message: string, options?: ServiceErrorOptions) {
+    super(code, message, options)
+  }
+}

@@ -1,0 +1,56 @@
+import { hash, timingSafeEqual } from 'node:crypto'
+import { type Hex, tags, toCanonicalJson, toTagBytes } from '@countersign/protocol'
+import { hmacSha256 } from '../keys/hmacSha256.ts'
+
+/** What the enclave attests to itself about a session: this owner, with this session secret, may use this key until then. */
+export type Grant = {
+  owner: string
+  /** SHA-256 of the session secret. */
+  sidHash: string
+  keyId: string
+  address: Hex
+  /** Milliseconds since 1970. */
+  exp: number
+}
+
+export type GrantFault = 'grant_invalid' | 'session_expired'
+
+const MAX_GRANT_CHARACTERS = 1024
+const MAC_BYTES = 32
+
+/** `payload.mac`, both base64url: canonical JSON, and HMAC-SHA-256 over tag ‖ 0x00 ‖ payload. */
+export function createGrant(grantKey: Uint8Array, grant: Grant): string {
+  const payload = Buffer.from(toCanonicalJson(grant))
+  return `${payload.toString('base64url')}.${toMac(grantKey, payload).toString('base64url')}`
+}
+
+/** Reads a grant that this root secret made, for this session secret, and that has not ended. */
+export function checkGrant(
+  grantKey: Uint8Array,
+  { grant, sid, now }: { grant: string; sid: string; now: number },
+): Grant | { fault: GrantFault } {
+  const [payloadText, macText, ...rest] = grant.length <= MAX_GRANT_CHARACTERS ? grant.split('.') : []
+  if (payloadText === undefined || macText === undefined || rest.length > 0) return { fault: 'grant_invalid' }
+  const payload = Buffer.from(payloadText, 'base64url')
+  const mac = Buffer.from(macText, 'base64url')
+  // base64url decoders skip what they do not know; only the one spelling passes.
+  const isSpeltRight = payload.toString('base64url') === payloadText && mac.toString('base64url') === macText
+  if (!isSpeltRight || mac.length !== MAC_BYTES || !timingSafeEqual(mac, toMac(grantKey, payload))) {
+    return { fault: 'grant_invalid' }
+  }
+  // Authenticated, so it is what createGrant wrote.
+  const parsed = JSON.parse(payload.toString()) as Grant
+  const sidHash = Buffer.from(toSidHash(sid), 'hex')
+  if (!timingSafeEqual(sidHash, Buffer.from(parsed.sidHash, 'hex'))) return { fault: 'grant_invalid' }
+  if (parsed.exp <= now) return { fault: 'session_expired' }
+  return parsed
+}
+
+/** Of the 32 bytes that a session secret's hex spells. */
+export function toSidHash(sid: string): string {
+  return hash('sha256', Buffer.from(sid, 'hex'), 'hex')
+}
+
+function toMac(grantKey: Uint8Array, payload: Uint8Array): Buffer {
+  return hmacSha256(grantKey, Buffer.concat([toTagBytes(tags.grant), payload]))
+}

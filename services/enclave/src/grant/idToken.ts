@@ -1,0 +1,189 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { concatBytes, ServiceError, tags, toTagBytes } from '@countersign/protocol'
+import { compactVerify, errors } from 'jose'
+import { EnclaveError } from '../errors.ts'
+import type { Clock, IdTokenVerifier } from '../ports.ts'
+import { idTokenInvalid } from './idTokenError.ts'
+import type { Issuer } from './issuers.ts'
+import { createKeySource, type Fetch, type KeySource, keyTypes } from './jwks.ts'
+import { parseStrictJson, type StrictJsonErrorCode } from './strictJson.ts'
+
+export type CreateIdTokenVerifierParameters = {
+  issuers: readonly Issuer[]
+  fetch: Fetch
+  clock: Clock
+  /** When this enclave started, in milliseconds: what it has seen before then, it does not remember. */
+  bootedAt: number
+  /** How far the issuer's clock may be from ours. */
+  skewMs?: number
+  /** How long fetching an issuer's keys may take. */
+  timeoutMs?: number
+}
+
+const MAX_TOKEN_LENGTH = 16_384
+const MAX_AGE_MS = 600_000
+const LOGIN_SECRET_LENGTH = 32
+
+/** Members that would let the token choose its own key, or how it is read (RFC 7515 §4.1, RFC 7797 §3). */
+const FORBIDDEN_HEADER_MEMBERS = ['jku', 'jwk', 'x5u', 'x5c', 'crit', 'b64']
+
+type Members = Record<string, unknown>
+type PinnedIssuer = { audiences: string[]; keySource: KeySource }
+
+/**
+ * Verifies ID tokens as OpenID Connect Core §3.1.3.7 and RFC 8725 ask, each once in this boot. The token comes by way of
+ * the coordinator, which is not believed: everything in it is an attacker's until the signature has been checked.
+ *
+ * @example
+ * const { issuer, subject } = await createIdTokenVerifier({ issuers, fetch, clock, bootedAt }).verify({ idToken, loginSecret })
+ */
+export function createIdTokenVerifier(parameters: CreateIdTokenVerifierParameters): IdTokenVerifier {
+  const { issuers, fetch, clock, bootedAt, skewMs = 5000, timeoutMs } = parameters
+  const pinned = new Map<string, PinnedIssuer>()
+  for (const issuer of issuers) {
+    const earlier = pinned.get(issuer.issuer)
+    if (earlier) earlier.audiences.push(issuer.audience)
+    else {
+      const keySource = createKeySource({ issuer, fetch, clock, ...(timeoutMs === undefined ? {} : { timeoutMs }) })
+      pinned.set(issuer.issuer, { audiences: [issuer.audience], keySource })
+    }
+  }
+  const usedNonces = createUsedNonces()
+
+  return {
+    async verify({ idToken, loginSecret }) {
+      if (loginSecret.length !== LOGIN_SECRET_LENGTH) throw idTokenInvalid('login_secret')
+      const nonce = toNonce(loginSecret)
+      const { header, claims } = parseToken(idToken)
+      assertHeader(header)
+      const { iss } = claims
+      const issuer = typeof iss === 'string' ? pinned.get(iss) : undefined
+      // Before any key is looked at: a key of one issuer says nothing about the users of another.
+      if (typeof iss !== 'string' || !issuer) throw idTokenInvalid('iss')
+      await verifySignature(idToken, issuer.keySource)
+
+      // Nothing waits from here on, so of two calls with one token exactly one finds its nonce unused.
+      const now = clock.now()
+      assertAudience(claims, issuer.audiences)
+      const issuedAt = assertTimes(claims, { now, bootedAt, skewMs })
+      const { sub } = claims
+      // OpenID Connect Core §2: at most 255 ASCII characters.
+      if (typeof sub !== 'string' || !/^[\x20-\x7e]{1,255}$/.test(sub)) throw idTokenInvalid('sub')
+      if (!isSameNonce(claims.nonce, nonce)) throw idTokenInvalid('nonce')
+      usedNonces.use({ nonce, issuedAt, now })
+      return { issuer: iss, subject: sub }
+    },
+  }
+}
+
+function parseToken(idToken: string): { header: Members; claims: Members } {
+  if (typeof idToken !== 'string') throw idTokenInvalid('malformed')
+  if (idToken.length > MAX_TOKEN_LENGTH) throw idTokenInvalid('size')
+  const parts = idToken.split('.').map(parsePart)
+  const [header, claims, signature] = parts
+  if (!header || !claims || !signature || parts.length !== 3) throw idTokenInvalid('malformed')
+  return { header: parseObject(header), claims: parseObject(claims) }
+}
+
+/** One spelling for one token: no padding, no other alphabet, no stray bits at the end. */
+function parsePart(text: string): Uint8Array {
+  const bytes = Buffer.from(text, 'base64url')
+  if (text === '' || bytes.toString('base64url') !== text) throw idTokenInvalid('malformed')
+  return bytes
+}
+
+function parseObject(bytes: Uint8Array): Members {
+  let value: unknown
+  try {
+    value = parseStrictJson(bytes)
+  } catch (error) {
+    const code: StrictJsonErrorCode = 'json_duplicate_member'
+    throw idTokenInvalid(error instanceof ServiceError && error.code === code ? 'duplicate' : 'malformed')
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw idTokenInvalid('malformed')
+  return value as Members
+}
+
+function assertHeader(header: Members): void {
+  if (FORBIDDEN_HEADER_MEMBERS.some((name) => Object.hasOwn(header, name))) throw idTokenInvalid('header')
+  // RFC 8725 §3.11: a token made for another purpose, such as an access token, says so here.
+  if (header.typ !== undefined && header.typ !== 'JWT') throw idTokenInvalid('typ')
+  if (typeof header.alg !== 'string' || !keyTypes.has(header.alg)) throw idTokenInvalid('alg')
+}
+
+async function verifySignature(idToken: string, keySource: KeySource): Promise<void> {
+  try {
+    await compactVerify(idToken, keySource, { algorithms: [...keyTypes.keys()] })
+  } catch (error) {
+    if (error instanceof EnclaveError) throw error
+    throw idTokenInvalid(error instanceof errors.JWSSignatureVerificationFailed ? 'signature' : 'malformed')
+  }
+}
+
+/** OpenID Connect Core §3.1.3.7, steps 3 to 5. */
+function assertAudience({ aud, azp }: Members, audiences: readonly string[]): void {
+  const named: unknown[] = Array.isArray(aud) ? aud : [aud]
+  if (!named.every((audience) => typeof audience === 'string')) throw idTokenInvalid('aud')
+  const ours: unknown[] = audiences.filter((audience) => named.includes(audience))
+  if (ours.length === 0) throw idTokenInvalid('aud')
+  // With several audiences, `azp` says for which of them the user signed in.
+  if (azp === undefined ? named.length > 1 : !ours.includes(azp)) throw idTokenInvalid('azp')
+}
+
+type AssertTimesParameters = { now: number; bootedAt: number; skewMs: number }
+
+/** Answers when the token was issued, in milliseconds. */
+function assertTimes(claims: Members, { now, bootedAt, skewMs }: AssertTimesParameters): number {
+  const exp = toMilliseconds(claims.exp)
+  if (exp === undefined || now >= exp + skewMs) throw idTokenInvalid('exp')
+  const iat = toMilliseconds(claims.iat)
+  if (iat === undefined || iat > now + skewMs || now - iat > MAX_AGE_MS) throw idTokenInvalid('iat')
+  // An earlier boot may have taken it, and its memory is gone.
+  if (iat < bootedAt - skewMs) throw idTokenInvalid('iat')
+  if (claims.nbf !== undefined) {
+    const nbf = toMilliseconds(claims.nbf)
+    if (nbf === undefined || nbf > now + skewMs) throw idTokenInvalid('nbf')
+  }
+  return iat
+}
+
+/** Whole seconds since 1970, as issuers write them. RFC 7519 §2 allows fractions; no issuer of ID tokens needs them. */
+function toMilliseconds(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value * 1000 : undefined
+}
+
+function toNonce(loginSecret: Uint8Array): string {
+  return createHash('sha256')
+    .update(concatBytes(toTagBytes(tags.login), loginSecret))
+    .digest('base64url')
+}
+
+function isSameNonce(claim: unknown, nonce: string): boolean {
+  if (typeof claim !== 'string') return false
+  const left = Buffer.from(claim)
+  const right = Buffer.from(nonce)
+  return left.length === right.length && timingSafeEqual(left, right)
+}
+
+type UsedNonces = { use(parameters: { nonce: string; issuedAt: number; now: number }): void }
+
+/** Remembers a nonce for as long as a token with it could pass, and not longer. */
+function createUsedNonces(): UsedNonces {
+  const issuedAtByNonce = new Map<string, number>()
+  let forgottenUntil = Number.NEGATIVE_INFINITY
+
+  return {
+    use({ nonce, issuedAt, now }) {
+      // In the order of use: one that is not yet too old holds back those behind it, by ten minutes and the skew at most.
+      for (const [earlier, earlierIssuedAt] of issuedAtByNonce) {
+        if (now - earlierIssuedAt <= MAX_AGE_MS) break
+        issuedAtByNonce.delete(earlier)
+        forgottenUntil = Math.max(forgottenUntil, earlierIssuedAt)
+      }
+      if (issuedAtByNonce.has(nonce)) throw new EnclaveError('id_token_replayed', 'the ID token was used before')
+      // Too old when that time was forgotten, so too old now, even if someone has set the clock back since.
+      if (issuedAt <= forgottenUntil) throw idTokenInvalid('iat')
+      issuedAtByNonce.set(nonce, issuedAt)
+    },
+  }
+}

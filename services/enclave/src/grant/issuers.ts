@@ -1,0 +1,97 @@
+import type { EnclaveIssuer } from '@countersign/protocol'
+
+/** Whose ID tokens the enclave accepts, for which client, and where it gets the keys that sign them. */
+export type Issuer = EnclaveIssuer
+
+export type ParseIssuersReturnType = {
+  /** In ascending order of issuer and audience, as the configuration hash wants them. */
+  issuers: Issuer[]
+  /** Each names its entry by number, never by its text: an operator may have pasted a password into it. */
+  faults: string[]
+}
+
+/** Google signs as one host and publishes its keys on another. */
+const KNOWN_JWKS_ORIGINS: ReadonlyMap<string, string> = new Map([
+  ['https://accounts.google.com', 'https://www.googleapis.com'],
+])
+
+const LOOPBACK_HOSTS: ReadonlySet<string> = new Set(['127.0.0.1', '[::1]', 'localhost'])
+
+/**
+ * Reads `OIDC_ISSUERS`: `issuer=audience` or `issuer=audience=jwksOrigin`, separated by commas. The issuer is kept to the
+ * letter, because `iss` is compared to the letter (OpenID Connect Core §3.1.3.7).
+ *
+ * @example
+ * const { issuers, faults } = parseIssuers('https://accounts.google.com=1234.apps.googleusercontent.com')
+ */
+export function parseIssuers(text: string): ParseIssuersReturnType {
+  const issuers: Issuer[] = []
+  const faults: string[] = []
+  if (text.trim() === '') return { issuers, faults: ['names no issuer'] }
+
+  for (const [index, entry] of text.split(',').entries()) {
+    const fail = (fault: string) => void faults.push(`entry ${index + 1}: ${fault}`)
+    const [issuer, audience, jwksOrigin, ...rest] = entry.trim().split('=')
+    if (issuer === undefined || audience === undefined || rest.length > 0) {
+      fail('expected issuer=audience or issuer=audience=jwksOrigin')
+      continue
+    }
+    const issuerFault = findIssuerFault(issuer)
+    if (issuerFault) fail(`the issuer ${issuerFault}`)
+    const audienceFault = isVisible(audience) ? undefined : 'is empty or holds spaces'
+    if (audienceFault) fail(`the audience ${audienceFault}`)
+    const originFault = jwksOrigin === undefined ? undefined : findOriginFault(jwksOrigin, issuer)
+    if (originFault) fail(`the JWKS origin ${originFault}`)
+    if (issuerFault || audienceFault || originFault) continue
+
+    const parsed: Issuer = { issuer, audience, jwksOrigin: jwksOrigin ?? defaultJwksOrigin(issuer) }
+    const earlier = issuers.filter((other) => other.issuer === issuer)
+    if (earlier.some((other) => other.audience === audience)) fail('the same issuer and audience as an earlier entry')
+    // One issuer has one set of keys; two places to get them would make the answer depend on the order of the entries.
+    else if (earlier.some((other) => other.jwksOrigin !== parsed.jwksOrigin)) {
+      fail('another JWKS origin than an earlier entry of the same issuer')
+    } else issuers.push(parsed)
+  }
+  issuers.sort((left, right) => compare(left.issuer, right.issuer) || compare(left.audience, right.audience))
+  return { issuers, faults }
+}
+
+function defaultJwksOrigin(issuer: string): string {
+  return KNOWN_JWKS_ORIGINS.get(issuer) ?? new URL(issuer).origin
+}
+
+/** OpenID Connect Core §2, `iss`: an https URL without query or fragment. */
+function findIssuerFault(issuer: string): string | undefined {
+  // `URL` drops tabs and line ends and reads `\` as `/`; the comparison with `iss` would not.
+  if (!isVisible(issuer) || issuer.includes('\\')) return 'is not a URL'
+  if (issuer.includes('?') || issuer.includes('#')) return 'has a query or a fragment'
+  return findUrlFault(issuer)
+}
+
+function findOriginFault(origin: string, issuer: string): string | undefined {
+  const fault = findUrlFault(origin)
+  if (fault) return fault
+  // Whoever can change the keys on the way is the issuer.
+  if (issuer.startsWith('https:') && origin.startsWith('http:')) return 'is plain http for an https issuer'
+  return new URL(origin).origin === origin ? undefined : 'is more than a scheme, a host and a port, or spelt otherwise'
+}
+
+function findUrlFault(text: string): string | undefined {
+  if (!/^https?:\/\//.test(text) || !URL.canParse(text)) return 'is not an http(s) URL'
+  const url = new URL(text)
+  // An empty name before the `@` leaves no trace in the parsed URL.
+  if (url.username !== '' || url.password !== '' || text.includes('@')) return 'has credentials'
+  if (url.protocol !== 'https:' && !LOOPBACK_HOSTS.has(url.hostname))
+    return 'is plain http on a host other than loopback'
+  return undefined
+}
+
+function isVisible(text: string): boolean {
+  return /^[\x21-\x7e]+$/.test(text)
+}
+
+/** By UTF-16 code units, as the configuration hash orders issuers. */
+function compare(left: string, right: string): number {
+  if (left === right) return 0
+  return left < right ? -1 : 1
+}

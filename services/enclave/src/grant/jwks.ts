@@ -1,0 +1,257 @@
+import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
+import { EnclaveError } from '../errors.ts'
+import type { Clock } from '../ports.ts'
+import { idTokenInvalid } from './idTokenError.ts'
+import type { Issuer } from './issuers.ts'
+import { parseStrictJson } from './strictJson.ts'
+
+/** The fetch of the platform, injected. */
+export type Fetch = typeof globalThis.fetch
+
+/**
+ * Finds the issuer's key for the header of a token, in the shape that jose takes as a key. Throws `id_token_invalid` where
+ * the header names no usable key, and `issuer_unavailable` where the keys cannot be had.
+ */
+export type KeySource = (header: { alg?: string; kid?: string }) => Promise<KeyObject>
+
+export type CreateKeySourceParameters = {
+  issuer: Pick<Issuer, 'issuer' | 'jwksOrigin'>
+  fetch: Fetch
+  clock: Clock
+  /** For discovery and keys together. */
+  timeoutMs?: number
+}
+
+/** Why the keys of an issuer cannot be had; `details` of `issuer_unavailable`. */
+export type IssuerFault =
+  | 'timeout'
+  | 'unreachable'
+  | 'status'
+  | 'content_type'
+  | 'size'
+  | 'malformed'
+  | 'issuer_mismatch'
+  | 'jwks_origin'
+  | 'too_many_keys'
+
+/** The algorithms an ID token may be signed with, each with the one type of key it takes (RFC 7518 §3, RFC 8037, RFC 9864). */
+export const keyTypes: ReadonlyMap<string, string> = new Map([
+  ['RS256', 'RSA'],
+  ['RS384', 'RSA'],
+  ['RS512', 'RSA'],
+  ['PS256', 'RSA'],
+  ['PS384', 'RSA'],
+  ['PS512', 'RSA'],
+  ['ES256', 'P-256'],
+  ['ES384', 'P-384'],
+  ['ES512', 'P-521'],
+  ['EdDSA', 'Ed25519'],
+  ['Ed25519', 'Ed25519'],
+])
+
+const FRESH_MS = 600_000
+const USABLE_MS = 86_400_000
+const REFETCH_INTERVAL_MS = 30_000
+const MAX_ANSWER_LENGTH = 262_144
+const MAX_KEYS = 32
+const MIN_RSA_BITS = 2048
+
+const EC_CURVES: ReadonlySet<unknown> = new Set(['P-256', 'P-384', 'P-521'])
+/** RFC 7518 §6, RFC 8037 §2, RFC 9964 §3: with any of these a key is private or symmetric, and anyone can have signed with it. */
+const SECRET_MEMBERS = ['d', 'k', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'priv']
+
+type PublicKey = { key: KeyObject; type: string; alg: string | undefined }
+type KeySet = ReadonlyMap<string, PublicKey>
+
+/**
+ * The keys of one pinned issuer, fetched by the enclave itself and cached: 10 minutes as they are, up to 24 hours while the
+ * issuer cannot be reached. An unknown `kid` has them fetched again, at most every 30 seconds.
+ *
+ * @example
+ * const { payload } = await compactVerify(idToken, createKeySource({ issuer, fetch, clock }))
+ */
+export function createKeySource(parameters: CreateKeySourceParameters): KeySource {
+  const { issuer, fetch, clock, timeoutMs = 5000 } = parameters
+  let cached: { keys: KeySet; fetchedAt: number } | undefined
+  let attemptedAt: number | undefined
+  let pending: Promise<KeySet> | undefined
+
+  /** A clock that was set back makes nothing younger. */
+  function isWithin(since: number | undefined, windowMs: number): boolean {
+    if (since === undefined) return false
+    const ageMs = clock.now() - since
+    return ageMs >= 0 && ageMs < windowMs
+  }
+
+  async function load(): Promise<KeySet> {
+    const startedAt = clock.now()
+    attemptedAt = startedAt
+    try {
+      const keys = await withinTimeLimit(timeoutMs, (signal) => fetchKeys({ issuer, fetch, signal }))
+      cached = { keys, fetchedAt: startedAt }
+      return keys
+    } finally {
+      pending = undefined
+    }
+  }
+
+  function refetch(): Promise<KeySet> {
+    pending ??= load()
+    return pending
+  }
+
+  async function getKeys(): Promise<KeySet> {
+    if (cached && isWithin(cached.fetchedAt, FRESH_MS)) return cached.keys
+    const earlier = cached && isWithin(cached.fetchedAt, USABLE_MS) ? cached.keys : undefined
+    if (!earlier) return refetch()
+    // While the issuer is down, not every sign-in waits for the time limit.
+    if (!pending && isWithin(attemptedAt, REFETCH_INTERVAL_MS)) return earlier
+    return refetch().catch(() => earlier)
+  }
+
+  return async ({ alg, kid }) => {
+    if (typeof kid !== 'string' || kid === '') throw idTokenInvalid('kid')
+    const keys = await getKeys()
+    let found = keys.get(kid)
+    if (!found && (pending || !isWithin(attemptedAt, REFETCH_INTERVAL_MS))) {
+      found = (await refetch().catch(() => keys)).get(kid)
+    }
+    if (!found) throw idTokenInvalid('kid')
+    // A key serves only the algorithms of its own type, and only the one it is published for (RFC 7517 §4.4, RFC 8725 §3.1).
+    if (alg === undefined || keyTypes.get(alg) !== found.type || (found.alg !== undefined && found.alg !== alg)) {
+      throw idTokenInvalid('alg')
+    }
+    return found.key
+  }
+}
+
+type FetchKeysParameters = { issuer: CreateKeySourceParameters['issuer']; fetch: Fetch; signal: AbortSignal }
+
+/** OpenID Connect Discovery §4: the issuer's configuration, then the keys it points to. */
+async function fetchKeys({ issuer, fetch, signal }: FetchKeysParameters): Promise<KeySet> {
+  const configuration = await fetchJson(fetch, toDiscoveryUrl(issuer.issuer), signal)
+  return parseKeySet(await fetchJson(fetch, parseJwksUri(configuration, issuer), signal))
+}
+
+function toDiscoveryUrl(issuer: string): string {
+  return `${issuer.endsWith('/') ? issuer.slice(0, -1) : issuer}/.well-known/openid-configuration`
+}
+
+/** The origin is pinned, so that not even the issuer's own configuration can send the enclave elsewhere for keys. */
+function parseJwksUri(configuration: unknown, { issuer, jwksOrigin }: FetchKeysParameters['issuer']): string {
+  if (!isObject(configuration)) throw unavailable('malformed')
+  if (configuration.issuer !== issuer) throw unavailable('issuer_mismatch')
+  const uri = configuration.jwks_uri
+  if (typeof uri !== 'string' || !URL.canParse(uri)) throw unavailable('malformed')
+  const { origin, username, password, href } = new URL(uri)
+  if (origin !== jwksOrigin || username !== '' || password !== '') throw unavailable('jwks_origin')
+  return href
+}
+
+function parseKeySet(answer: unknown): KeySet {
+  if (!isObject(answer) || !Array.isArray(answer.keys)) throw unavailable('malformed')
+  if (answer.keys.length > MAX_KEYS) throw unavailable('too_many_keys')
+  const keys = new Map<string, PublicKey>()
+  const ambiguous = new Set<string>()
+  for (const jwk of answer.keys) {
+    const publicKey = isObject(jwk) ? parseKey(jwk) : undefined
+    if (!publicKey) continue
+    if (keys.has(publicKey.kid)) ambiguous.add(publicKey.kid)
+    keys.set(publicKey.kid, publicKey)
+  }
+  for (const kid of ambiguous) keys.delete(kid)
+  return keys
+}
+
+/** A key that is not for us is passed over, as RFC 7517 §5 asks: sets hold keys of other uses and of types yet to come. */
+function parseKey(jwk: Record<string, unknown>): (PublicKey & { kid: string }) | undefined {
+  const { kid, use, key_ops: operations, alg } = jwk
+  if (typeof kid !== 'string' || kid === '') return undefined
+  if (use !== undefined && use !== 'sig') return undefined
+  if (operations !== undefined && !(Array.isArray(operations) && operations.includes('verify'))) return undefined
+  if (alg !== undefined && typeof alg !== 'string') return undefined
+  if (SECRET_MEMBERS.some((name) => Object.hasOwn(jwk, name))) return undefined
+  const members = pickPublicMembers(jwk)
+  if (!members) return undefined
+  let key: KeyObject
+  try {
+    key = createPublicKey({ key: members, format: 'jwk' })
+  } catch {
+    return undefined
+  }
+  if (key.asymmetricKeyType !== 'rsa') return { kid, key, type: String(members.crv), alg }
+  const { modulusLength = 0, publicExponent = 0n } = key.asymmetricKeyDetails ?? {}
+  // With the exponent 1 a signature is its own message.
+  return modulusLength >= MIN_RSA_BITS && publicExponent >= 3n ? { kid, key, type: 'RSA', alg } : undefined
+}
+
+function pickPublicMembers({ kty, crv, n, e, x, y }: Record<string, unknown>): JsonWebKey | undefined {
+  if (kty === 'RSA' && typeof n === 'string' && typeof e === 'string') return { kty, n, e }
+  if (kty === 'OKP' && crv === 'Ed25519' && typeof x === 'string') return { kty, crv, x }
+  if (kty === 'EC' && typeof crv === 'string' && EC_CURVES.has(crv) && typeof x === 'string' && typeof y === 'string') {
+    return { kty, crv, x, y }
+  }
+  return undefined
+}
+
+async function fetchJson(fetch: Fetch, url: string, signal: AbortSignal): Promise<unknown> {
+  let body: Uint8Array
+  try {
+    // A redirect would leave the pinned origin.
+    const response = await fetch(url, { redirect: 'error', headers: { accept: 'application/json' }, signal })
+    if (response.status !== 200) throw unavailable('status')
+    if (!isJson(response.headers.get('content-type'))) throw unavailable('content_type')
+    body = await readBody(response)
+  } catch (error) {
+    if (error instanceof EnclaveError) throw error
+    throw unavailable('unreachable', error)
+  }
+  try {
+    return parseStrictJson(body, { maxLength: MAX_ANSWER_LENGTH })
+  } catch {
+    throw unavailable('malformed')
+  }
+}
+
+function isJson(contentType: string | null): boolean {
+  const mediaType = contentType?.split(';', 1)[0]?.trim().toLowerCase()
+  return mediaType === 'application/json' || mediaType === 'application/jwk-set+json'
+}
+
+/** Counted as it comes, after decompression; leaving the loop by an error closes the connection. */
+async function readBody(response: Response): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of response.body ?? []) {
+    length += chunk.length
+    if (length > MAX_ANSWER_LENGTH) throw unavailable('size')
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+/** Answers after `timeoutMs` at the latest, and leaves no connection behind whatever the outcome. */
+async function withinTimeLimit<Result>(
+  timeoutMs: number,
+  task: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const controller = new AbortController()
+  let timer: NodeJS.Timeout | undefined
+  const expired = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(unavailable('timeout')), timeoutMs)
+  })
+  try {
+    return await Promise.race([task(controller.signal), expired])
+  } finally {
+    clearTimeout(timer)
+    controller.abort()
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function unavailable(fault: IssuerFault, cause?: unknown) {
+  return new EnclaveError('issuer_unavailable', 'the keys of the issuer cannot be had', { details: fault, cause })
+}

@@ -1,0 +1,32 @@
+import type { OpenSessionRequest, OpenSessionResponse } from '@countersign/protocol'
+import { toOwner } from '../keys/deriveKey.ts'
+import type { Vault } from '../keys/vault.ts'
+import type { Clock, IdTokenVerifier, Random } from '../ports.ts'
+import { toSidHash } from './grant.ts'
+
+export type OpenSessionDeps = {
+  idTokens: IdTokenVerifier
+  vault: Vault
+  clock: Clock
+  random: Random
+  sessionTtlMs: number
+}
+
+/**
+ * Turns an ID token into a session: who the user is comes from the token, checked here, never from the coordinator. The session
+ * secret is fresh, so nothing that was known before sign-in is worth anything after it.
+ */
+export async function openSession(deps: OpenSessionDeps, request: OpenSessionRequest): Promise<OpenSessionResponse> {
+  const identity = await deps.idTokens.verify({
+    idToken: request.idToken,
+    loginSecret: new Uint8Array(Buffer.from(request.loginSecret, 'hex')),
+  })
+  const sid = Buffer.from(deps.random(32)).toString('hex')
+  const exp = deps.clock.now() + deps.sessionTtlMs
+  const { grant, keyId, address } = await deps.vault.openGrant({
+    owner: toOwner(identity),
+    sidHash: toSidHash(sid),
+    exp,
+  })
+  return { sid, grant, keyId, address, expiresAt: new Date(exp).toISOString() }
+}

@@ -1,0 +1,76 @@
+import { createHash } from 'node:crypto'
+import { hkdf } from '@noble/hashes/hkdf.js'
+import { hmac } from '@noble/hashes/hmac.js'
+import { sha256 } from '@noble/hashes/sha2.js'
+import { privateKeyToAccount } from 'viem/accounts'
+import { describe, expect, test } from 'vitest'
+import { createKeyring, toOwner } from './deriveKey.ts'
+
+const rootSecret = Uint8Array.from({ length: 32 }, (_, index) => index)
+const identity = { issuer: 'https://accounts.google.com', subject: '110169484474386276334' }
+const owner = toOwner(identity)
+
+describe('wallet keys from the root secret', () => {
+  test('golden vectors for owner, address and key id', () => {
+    const { address, keyId, publicKey } = createKeyring(rootSecret).describe(owner)
+    expect({ owner, address, keyId, publicKey }).toMatchInlineSnapshot(`
+      {
+        "address": "0x3800d414de52417d2e30e2ae6d0388dac70dc877",
+        "keyId": "190a7b533e32be77b76ab03b66e72fc3",
+        "owner": "1a6adac36fceb13630bc001596e2764b7bdc430770e59e40d7422ffdbb8fdc62",
+        "publicKey": "04a85dd870c837f4944ccfabfcf55d1fc40eb480c975e9da5f7176dece5e4499a15a7422bc7f99a4d4d4f44167b375b5ed317af8a68a4238d2a847007a78d28e12",
+      }
+    `)
+  })
+
+  test('an owner is SHA-256(iss ‖ 0x00 ‖ sub)', () => {
+    const bytes = Buffer.concat([Buffer.from(identity.issuer), Buffer.from([0]), Buffer.from(identity.subject)])
+    expect(owner).toBe(createHash('sha256').update(bytes).digest('hex'))
+    expect(toOwner({ issuer: 'a', subject: 'bc' })).not.toBe(toOwner({ issuer: 'ab', subject: 'c' }))
+  })
+
+  test('the private key is HKDF over 48 bytes, mod n − 1, plus 1 (an independent computation)', () => {
+    const info = Buffer.concat([Buffer.from('countersign/wallet/v1\0'), Buffer.from(owner, 'hex'), Buffer.alloc(4)])
+    const wide = BigInt(`0x${Buffer.from(hkdf(sha256, rootSecret, undefined, info, 48)).toString('hex')}`)
+    const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
+    const expected = ((wide % (order - 1n)) + 1n).toString(16).padStart(64, '0')
+    const keyring = createKeyring(rootSecret)
+    keyring.withPrivateKey(owner, (privateKey) => expect(Buffer.from(privateKey).toString('hex')).toBe(expected))
+    expect(keyring.describe(owner).address).toBe(privateKeyToAccount(`0x${expected}`).address.toLowerCase())
+  })
+
+  test('the key id is 16 bytes of HMAC under a key of its own', () => {
+    const key = hkdf(sha256, rootSecret, undefined, Buffer.from('countersign/key-id/v1'), 32)
+    const mac = hmac(sha256, key, Buffer.concat([Buffer.from(owner, 'hex'), Buffer.alloc(4)]))
+    expect(createKeyring(rootSecret).describe(owner).keyId).toBe(Buffer.from(mac.subarray(0, 16)).toString('hex'))
+  })
+
+  test('the same secret gives the same key on another machine, another secret another', () => {
+    const other = createKeyring(new Uint8Array(32).fill(9))
+    expect(createKeyring(Uint8Array.from(rootSecret)).describe(owner)).toEqual(
+      createKeyring(rootSecret).describe(owner),
+    )
+    expect(other.describe(owner).address).not.toBe(createKeyring(rootSecret).describe(owner).address)
+    expect(other.describe(owner).keyId).not.toBe(createKeyring(rootSecret).describe(owner).keyId)
+  })
+
+  test('a private key is overwritten when its use ends, also by an error', () => {
+    const keyring = createKeyring(rootSecret)
+    const lent: Uint8Array[] = []
+    keyring.withPrivateKey(owner, (privateKey) => lent.push(privateKey))
+    expect(() =>
+      keyring.withPrivateKey(owner, (privateKey) => {
+        lent.push(privateKey)
+        throw new Error('failed')
+      }),
+    ).toThrow('failed')
+    expect(lent.map((privateKey) => privateKey.every((byte) => byte === 0))).toEqual([true, true])
+  })
+
+  test('grants have a key of their own', () => {
+    const { grantKey } = createKeyring(rootSecret)
+    expect(Buffer.from(grantKey)).toEqual(
+      Buffer.from(hkdf(sha256, rootSecret, undefined, Buffer.from('countersign/grant/v1'), 32)),
+    )
+  })
+})

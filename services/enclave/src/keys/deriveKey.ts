@@ -1,0 +1,95 @@
+import { createHash } from 'node:crypto'
+import { type Hex, tags, toAddress, toHex, toTagBytes, toU32be } from '@countersign/protocol'
+import { pointFromScalar } from 'tiny-secp256k1'
+import type { Identity } from '../ports.ts'
+import { hmacSha256 } from './hmacSha256.ts'
+
+/** The order of secp256k1, less one: wallet keys are a number below it, plus one, so none is zero. */
+const ORDER_LESS_ONE = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364140n
+const INDEX = 0
+
+/** What is public about a wallet key. */
+export type WalletKey = { keyId: string; address: Hex; publicKey: string }
+
+/** All that is derived from the root secret. With `sign/`, the only code that touches a private key. */
+export type Keyring = {
+  /** Authenticates grants. */
+  grantKey: Uint8Array
+  describe(owner: string): WalletKey
+  /** Lends the private key of an owner for the time of a call, then overwrites it. */
+  withPrivateKey<Result>(owner: string, use: (privateKey: Uint8Array) => Result): Result
+}
+
+/** Who owns a key: SHA-256(iss ‖ 0x00 ‖ sub), in hex. */
+export function toOwner({ issuer, subject }: Identity): string {
+  return createHash('sha256').update(`${issuer}\0${subject}`).digest('hex')
+}
+
+/** How many owners' public halves are remembered. They are public, and cost a point multiplication each. */
+const MAX_REMEMBERED = 10_000
+
+export function createKeyring(rootSecret: Uint8Array): Keyring {
+  const extracted = extract(rootSecret)
+  const keyIdKey = expand(extracted, Buffer.from(tags.keyId), 32)
+  const remembered = new Map<string, WalletKey>()
+
+  function withPrivateKey<Result>(owner: string, use: (privateKey: Uint8Array) => Result): Result {
+    const privateKey = deriveWalletKey(extracted, owner)
+    try {
+      return use(privateKey)
+    } finally {
+      privateKey.fill(0)
+    }
+  }
+
+  return {
+    grantKey: expand(extracted, Buffer.from(tags.grant), 32),
+    withPrivateKey,
+    describe(owner) {
+      const known = remembered.get(owner)
+      if (known !== undefined) return known
+      const publicKey = withPrivateKey(owner, (privateKey) => pointFromScalar(privateKey, false))
+      if (publicKey === null) throw new Error('a derived key is out of range')
+      const walletKey = {
+        keyId: deriveKeyId(keyIdKey, owner),
+        address: toAddress(publicKey),
+        publicKey: toHex(publicKey),
+      }
+      if (remembered.size >= MAX_REMEMBERED) remembered.clear()
+      remembered.set(owner, walletKey)
+      return walletKey
+    },
+  }
+}
+
+/** HKDF-SHA-256(root, salt "", info tag ‖ 0x00 ‖ owner ‖ u32be index), 48 bytes, as a number mod (n − 1), plus 1. */
+function deriveWalletKey(extracted: Uint8Array, owner: string): Uint8Array {
+  const info = Buffer.concat([toTagBytes(tags.wallet), Buffer.from(owner, 'hex'), toU32be(INDEX)])
+  const wide = expand(extracted, info, 48)
+  // 48 bytes rather than 32, so that the reduction favours no key. The number cannot be overwritten, only forgotten.
+  const scalar = (BigInt(`0x${toHex(wide)}`) % ORDER_LESS_ONE) + 1n
+  wide.fill(0)
+  return Buffer.from(scalar.toString(16).padStart(64, '0'), 'hex')
+}
+
+/** Public, but it links to nobody: without the root secret it cannot be computed from an identity. */
+function deriveKeyId(keyIdKey: Uint8Array, owner: string): string {
+  const mac = hmacSha256(keyIdKey, Buffer.concat([Buffer.from(owner, 'hex'), toU32be(INDEX)]))
+  return mac.subarray(0, 16).toString('hex')
+}
+
+/** RFC 5869 §2.2, with an empty salt. Done once: it does not depend on what is derived. */
+function extract(rootSecret: Uint8Array): Buffer {
+  return hmacSha256(new Uint8Array(32), rootSecret)
+}
+
+/** RFC 5869 §2.3. */
+function expand(extracted: Uint8Array, info: Uint8Array, length: number): Buffer {
+  const blocks: Buffer[] = []
+  let block = Buffer.alloc(0)
+  for (let counter = 1; 32 * blocks.length < length; counter++) {
+    block = hmacSha256(extracted, Buffer.concat([block, info, Uint8Array.of(counter)]))
+    blocks.push(block)
+  }
+  return Buffer.concat(blocks).subarray(0, length)
+}

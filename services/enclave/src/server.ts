@@ -1,0 +1,111 @@
+import { createSign, generateKeyPairSync, hash } from 'node:crypto'
+import { chmod, rm } from 'node:fs/promises'
+import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createHttpsServer } from 'node:https'
+import { createSelfSignedCertificate } from '@countersign/attestation/certificates'
+import type { App } from './app.ts'
+
+/** Where to listen. `https` has a key of its own that only a quote vouches for. */
+export type Listen =
+  | { kind: 'http'; host: string; port: number }
+  | { kind: 'unix'; path: string }
+  | { kind: 'https'; host: string; port: number }
+
+/** A TLS key made at start, which never leaves this process, and SHA-256 of its SubjectPublicKeyInfo. */
+export type TlsIdentity = { key: string; cert: string; keyHash: Uint8Array<ArrayBuffer> }
+
+/** 256 items, each with the largest calldata of an ordinary transaction many times over. */
+const MAX_BODY_BYTES = 16_777_216
+const DAY_MS = 86_400_000
+
+export function createTlsIdentity(now: number): TlsIdentity {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const spki = publicKey.export({ type: 'spki', format: 'der' })
+  const cert = createSelfSignedCertificate({
+    commonName: 'countersign-enclave',
+    publicKey: spki,
+    sign: (message) => createSign('sha256').update(message).sign(privateKey),
+    validity: { notBefore: new Date(now - DAY_MS), notAfter: new Date(now + 3650 * DAY_MS) },
+  })
+  return {
+    key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+    cert,
+    keyHash: new Uint8Array(hash('sha256', spki, 'buffer')),
+  }
+}
+
+export type RunningServer = { address: string; close(): Promise<void> }
+
+/** Listens and hands whole calls to the app. */
+export async function startServer(app: App, listen: Listen, tls: TlsIdentity | undefined): Promise<RunningServer> {
+  const onRequest = (request: IncomingMessage, response: ServerResponse) => void answer(app, request, response)
+  const options = { keepAliveTimeout: 30_000, requestTimeout: 30_000, headersTimeout: 10_000, maxHeaderSize: 16_384 }
+  const server =
+    listen.kind === 'https' && tls !== undefined
+      ? createHttpsServer({ ...options, key: tls.key, cert: tls.cert, minVersion: 'TLSv1.3' }, onRequest)
+      : createHttpServer(options, onRequest)
+  await start(server, listen)
+  return {
+    address: toAddress(server, listen),
+    async close() {
+      const closed = new Promise((resolve) => server.close(resolve))
+      server.closeIdleConnections()
+      await closed
+    },
+  }
+}
+
+async function start(server: Server, listen: Listen) {
+  if (listen.kind === 'unix') await rm(listen.path, { force: true })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.once('listening', resolve)
+    if (listen.kind === 'unix') server.listen(listen.path)
+    else server.listen(listen.port, listen.host)
+  })
+  // Whoever may open the socket may call; its callers still have to sign.
+  if (listen.kind === 'unix') await chmod(listen.path, 0o600)
+}
+
+function toAddress(server: Server, listen: Listen): string {
+  if (listen.kind === 'unix') return `unix:${listen.path}`
+  const address = server.address()
+  const port = typeof address === 'object' && address !== null ? address.port : listen.port
+  return `${listen.kind}://${listen.host.includes(':') ? `[${listen.host}]` : listen.host}:${port}`
+}
+
+async function answer(app: App, request: IncomingMessage, response: ServerResponse) {
+  const body = await readBody(request)
+  const path = request.url ?? '/'
+  const reply =
+    body === undefined
+      ? { status: 413, body: { error: { code: 'body_too_large', message: 'the body is too large' } } }
+      : await app.handle({ method: request.method ?? '', path, headers: request.headers, body })
+  const text = JSON.stringify(reply.body)
+  response.writeHead(reply.status, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(text),
+    'cache-control': 'no-store',
+    // The rest of a body that was too large is not read.
+    ...(body === undefined ? { connection: 'close' } : {}),
+  })
+  response.end(text)
+}
+
+/** The whole body, or undefined when it is too large. A caller that hangs up is never answered. */
+function readBody(request: IncomingMessage): Promise<Uint8Array | undefined> {
+  return new Promise((resolve) => {
+    const chunks: Uint8Array[] = []
+    let length = 0
+    request.on('data', (chunk: Uint8Array) => {
+      length += chunk.length
+      if (length > MAX_BODY_BYTES) {
+        request.pause()
+        resolve(undefined)
+      } else {
+        chunks.push(chunk)
+      }
+    })
+    request.on('end', () => resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)))
+  })
+}

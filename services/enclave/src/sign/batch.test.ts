@@ -1,0 +1,124 @@
+import { createHash } from 'node:crypto'
+import type { QuoteSource } from '@countersign/evidence'
+import { computeRoot, computeTdxReportData, fromHex, hashBatch, toHex } from '@countersign/protocol'
+import { expect, test } from 'vitest'
+import { createBatcher, type Placement } from './batch.ts'
+
+const bootId = new Uint8Array(16).fill(1)
+const configHash = new Uint8Array(32).fill(2)
+const log = { info() {}, warn() {}, error() {} }
+const leafOf = (index: number) => new Uint8Array(createHash('sha256').update(String(index)).digest())
+
+/** A quote source whose quotes are answered by hand, one after the other. */
+function createManualSource() {
+  const asked: { reportData: Uint8Array; answer(): void; fail(): void }[] = []
+  let inFlight = 0
+  let mostInFlight = 0
+  const quoteSource: QuoteSource = {
+    mode: 'mock',
+    getQuote: (reportData) =>
+      new Promise((resolve, reject) => {
+        inFlight += 1
+        mostInFlight = Math.max(mostInFlight, inFlight)
+        const end = (finish: () => void) => () => {
+          inFlight -= 1
+          finish()
+        }
+        asked.push({
+          reportData,
+          answer: end(() => resolve({ quote: new Uint8Array([asked.length]) })),
+          fail: end(() => reject(new Error('no quote'))),
+        })
+      }),
+  }
+  return { quoteSource, asked, mostInFlight: () => mostInFlight }
+}
+
+const settle = () => new Promise((resolve) => setImmediate(resolve))
+
+function assertCovered(placement: Placement, leaf: Uint8Array, reportData: Uint8Array) {
+  const { batch, leafIndex, path } = placement
+  const root = computeRoot({ leaf, leafIndex, treeSize: batch.treeSize, path: path.map(fromHex) })
+  expect(toHex(root)).toBe(batch.root)
+  const covered = computeTdxReportData({
+    treeSize: batch.treeSize,
+    root,
+    bootId,
+    batchSequence: batch.sequence,
+    previousBatchHash: fromHex(batch.previous),
+    configHash,
+  })
+  expect(toHex(covered)).toBe(toHex(reportData))
+}
+
+test('one quote in flight; what arrives meanwhile shares the next; each leaf is covered', async () => {
+  const { quoteSource, asked, mostInFlight } = createManualSource()
+  const batcher = createBatcher({ quoteSource, bootId, configHash, limit: 256, log })
+  const first = batcher.add(leafOf(0))
+  const rest = Array.from({ length: 9 }, (_, index) => batcher.add(leafOf(index + 1)))
+  asked[0]?.answer()
+  const alone = await first
+  expect(alone.batch.treeSize).toBe(1)
+  await settle()
+  expect(asked).toHaveLength(2)
+  asked[1]?.answer()
+  const shared = await Promise.all(rest)
+  expect(new Set(shared.map(({ batch }) => batch)).size).toBe(1)
+  expect(shared[0]?.batch).toMatchObject({ treeSize: 9, sequence: 1 })
+  assertCovered(alone, leafOf(0), asked[0]?.reportData ?? new Uint8Array())
+  for (const [index, placement] of shared.entries())
+    assertCovered(placement, leafOf(index + 1), asked[1]?.reportData ?? new Uint8Array())
+  expect(mostInFlight()).toBe(1)
+})
+
+test('the batches of one boot form a chain', async () => {
+  const { quoteSource, asked } = createManualSource()
+  const batcher = createBatcher({ quoteSource, bootId, configHash, limit: 256, log })
+  let previous = '00'.repeat(32)
+  for (let sequence = 0; sequence < 4; sequence++) {
+    const pending = batcher.add(leafOf(sequence))
+    asked[sequence]?.answer()
+    const { batch } = await pending
+    expect(batch).toMatchObject({ sequence, previous })
+    previous = toHex(hashBatch(asked[sequence]?.reportData ?? new Uint8Array()))
+    await batcher.drain()
+  }
+})
+
+test('no more than the limit share a quote', async () => {
+  const { quoteSource, asked } = createManualSource()
+  const batcher = createBatcher({ quoteSource, bootId, configHash, limit: 4, log })
+  const all = Array.from({ length: 10 }, (_, index) => batcher.add(leafOf(index)))
+  for (let index = 0; index < 4; index++) {
+    asked[index]?.answer()
+    await settle()
+  }
+  expect((await Promise.all(all)).map(({ batch }) => batch.treeSize)).toEqual([1, 4, 4, 4, 4, 4, 4, 4, 4, 1])
+})
+
+test('a batch without a quote fails as a whole, leaves no gap, and the next goes on', async () => {
+  const { quoteSource, asked } = createManualSource()
+  const batcher = createBatcher({ quoteSource, bootId, configHash, limit: 256, log })
+  const lost = batcher.add(leafOf(0))
+  const next = batcher.add(leafOf(1))
+  asked[0]?.fail()
+  await expect(lost).rejects.toThrow('no quote')
+  await settle()
+  asked[1]?.answer()
+  expect((await next).batch).toMatchObject({ sequence: 0, previous: '00'.repeat(32) })
+})
+
+test('draining waits for what is under way', async () => {
+  const { quoteSource, asked } = createManualSource()
+  const batcher = createBatcher({ quoteSource, bootId, configHash, limit: 256, log })
+  const placed = batcher.add(leafOf(0))
+  let isDrained = false
+  const drained = batcher.drain().then(() => {
+    isDrained = true
+  })
+  await settle()
+  expect(isDrained).toBe(false)
+  asked[0]?.answer()
+  await drained
+  await placed
+})

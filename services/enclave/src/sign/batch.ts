@@ -1,0 +1,100 @@
+import type { QuoteSource } from '@countersign/evidence'
+import {
+  computeTdxReportData,
+  createInclusionPaths,
+  firstPreviousBatchHash,
+  hashBatch,
+  hashTree,
+  type SignedBatch,
+  toHex,
+} from '@countersign/protocol'
+import type { Log } from '../ports.ts'
+
+/** Where a leaf stands, once a quote covers it. */
+export type Placement = { batch: SignedBatch; leafIndex: number; path: readonly string[] }
+
+export type Batcher = {
+  /** Resolves when a quote covers the leaf; rejects when its batch got none. */
+  add(leaf: Uint8Array): Promise<Placement>
+  /** Resolves when nothing waits any more. */
+  drain(): Promise<void>
+}
+
+export type BatcherParameters = {
+  quoteSource: QuoteSource
+  /** 16 bytes, random at each start. */
+  bootId: Uint8Array
+  configHash: Uint8Array
+  /** Leaves that one quote may cover. */
+  limit: number
+  log: Log
+}
+
+type Waiting = { leaf: Uint8Array; resolve(placement: Placement): void; reject(error: unknown): void }
+
+/**
+ * Group commit: one quote in flight; whatever arrives meanwhile, from all callers, shares the next. No timer: alone, a leaf
+ * is a batch of one and waits for nothing. The batches of one boot form a chain.
+ */
+export function createBatcher(parameters: BatcherParameters): Batcher {
+  const { quoteSource, bootId, configHash, limit, log } = parameters
+  const queue: Waiting[] = []
+  let sequence = 0
+  let previous = firstPreviousBatchHash()
+  let running: Promise<void> | undefined
+
+  async function run() {
+    while (queue.length > 0) {
+      const taken = queue.splice(0, limit)
+      try {
+        await quoteBatch(taken)
+      } catch (error) {
+        log.error('Could not quote a batch', { size: taken.length, reason: error instanceof Error ? error.name : '' })
+        for (const { reject } of taken) reject(error)
+      }
+    }
+    running = undefined
+  }
+
+  async function quoteBatch(taken: Waiting[]) {
+    const leaves = taken.map(({ leaf }) => leaf)
+    const root = hashTree(leaves)
+    const reportData = computeTdxReportData({
+      treeSize: leaves.length,
+      root,
+      bootId,
+      batchSequence: sequence,
+      previousBatchHash: previous,
+      configHash,
+    })
+    const pending = quoteSource.getQuote(reportData)
+    // The paths are made while the hardware works.
+    const paths = createInclusionPaths(leaves)
+    const { quote, eventLog } = await pending
+    const batch: SignedBatch = {
+      bootId: toHex(bootId),
+      sequence,
+      previous: toHex(previous),
+      treeSize: leaves.length,
+      root: toHex(root),
+      quote: Buffer.from(quote).toString('hex'),
+      ...(eventLog === undefined ? {} : { eventLog }),
+    }
+    sequence += 1
+    previous = hashBatch(reportData)
+    for (const [leafIndex, { resolve }] of taken.entries()) {
+      resolve({ batch, leafIndex, path: (paths[leafIndex] ?? []).map(toHex) })
+    }
+  }
+
+  return {
+    add: (leaf) =>
+      new Promise((resolve, reject) => {
+        queue.push({ leaf, resolve, reject })
+        running ??= run()
+      }),
+    async drain() {
+      while (running !== undefined) await running
+    },
+  }
+}

@@ -1,0 +1,49 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tags, toTagBytes } from '@countersign/protocol'
+import { exportJWK, generateKeyPair, SignJWT } from 'jose'
+
+/** An OpenID issuer on loopback that signs ID tokens for whoever a test says. */
+export type TestIssuer = {
+  url: string
+  audience: string
+  /** A token and the login secret that it is bound to. */
+  login(subject: string): Promise<{ idToken: string; loginSecret: string }>
+  close(): Promise<void>
+}
+
+export async function startTestIssuer(audience = 'countersign'): Promise<TestIssuer> {
+  const { publicKey, privateKey } = await generateKeyPair('ES256')
+  const jwk = { ...(await exportJWK(publicKey)), kid: 'test', alg: 'ES256', use: 'sig' }
+  const server = createServer((request, response) => {
+    const { port } = server.address() as AddressInfo
+    const issuer = `http://127.0.0.1:${port}`
+    response.setHeader('content-type', 'application/json')
+    if (request.url === '/jwks') response.end(JSON.stringify({ keys: [jwk] }))
+    else response.end(JSON.stringify({ issuer, jwks_uri: `${issuer}/jwks` }))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return {
+    url,
+    audience,
+    async login(subject) {
+      const loginSecret = randomBytes(32)
+      const nonce = createHash('sha256').update(toTagBytes(tags.login)).update(loginSecret).digest('base64url')
+      const idToken = await new SignJWT({ nonce })
+        .setProtectedHeader({ alg: 'ES256', kid: 'test' })
+        .setIssuer(url)
+        .setAudience(audience)
+        .setSubject(subject)
+        .setIssuedAt()
+        .setExpirationTime('5 minutes')
+        .sign(privateKey)
+      return { idToken, loginSecret: loginSecret.toString('hex') }
+    },
+    async close() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
