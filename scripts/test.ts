@@ -52,7 +52,7 @@ async function runTests(): Promise<boolean> {
 }
 
 async function checkPackages(): Promise<boolean> {
-  const folders = readdirSync('packages').map((name) => `packages/${name}`)
+  const folders = ['packages', 'apps'].flatMap((parent) => readdirSync(parent).map((name) => `${parent}/${name}`))
   const published = folders.filter((folder) => !JSON.parse(readFileSync(`${folder}/package.json`, 'utf8')).private)
   // publint calls `npm pack`, which fails where the home, and so npm's cache, cannot be written.
   const cache = mkdtempSync(join(tmpdir(), 'countersign-pack-'))

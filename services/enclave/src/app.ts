@@ -10,8 +10,8 @@ import type { Log } from './ports.ts'
 import type { Batcher } from './sign/batch.ts'
 import { signTransactions } from './sign/signTransactions.ts'
 
-export type Call = { method: string; path: string; headers: IncomingHttpHeaders; body: Uint8Array }
-export type Reply = { status: number; body: unknown }
+type Call = { method: string; path: string; headers: IncomingHttpHeaders; body: Uint8Array }
+type Reply = { status: number; body: unknown }
 
 export type App = {
   handle(call: Call): Promise<Reply>

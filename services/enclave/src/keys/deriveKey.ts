@@ -9,7 +9,7 @@ const ORDER_LESS_ONE = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8
 const INDEX = 0
 
 /** What is public about a wallet key. */
-export type WalletKey = { keyId: string; address: Hex; publicKey: string }
+type WalletKey = { keyId: string; address: Hex; publicKey: string }
 
 /** All that is derived from the root secret. With `sign/`, the only code that touches a private key. */
 export type Keyring = {

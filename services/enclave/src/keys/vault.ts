@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads'
 import type { Hex, SignItem, SignItemError } from '@countersign/protocol'
 import type { SignedItem } from '../sign/signItem.ts'
 
-export type OpenedGrant = { grant: string; keyId: string; address: Hex }
+type OpenedGrant = { grant: string; keyId: string; address: Hex }
 
 /**
  * The one thread that holds the root secret. It checks grants and signs while the main thread talks to callers and waits for
