@@ -5,14 +5,20 @@ import { about, VerifierError } from './errors.ts'
 import type { FetchDeps } from './fetchBytes.ts'
 import { type FoundBlock, getBlock } from './getBlock.ts'
 import { isPathTaken, readFileBounded } from './readFileBounded.ts'
+import { trimWhiteSpace } from './trimWhiteSpace.ts'
 
 export const MAX_COLLATERAL_BYTES = 8_388_608
 
 export type CollateralFile = { path: string; bytes: Uint8Array<ArrayBuffer>; cid: string }
 
-/** Reads a file that the reader says is collateral, and refuses what is none. */
+/**
+ * Reads a file that the reader says is collateral, and refuses what is none. White space around it is left out: no block of
+ * collateral has any, and what remains still has to have the right CID.
+ */
 export async function readCollateralFile(path: string): Promise<CollateralFile> {
-  const bytes = await readFileBounded(path, { maxBytes: MAX_COLLATERAL_BYTES })
+  const content = await readFileBounded(path, { maxBytes: MAX_COLLATERAL_BYTES })
+  // Of a file that is too large not all was read, so that its end is not its end.
+  const bytes = content.length > MAX_COLLATERAL_BYTES ? content : trimWhiteSpace(content)
   about(path, () => parseCollateral(new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)))
   return { path, bytes, cid: toCid(bytes) }
 }
@@ -35,8 +41,10 @@ export async function loadCollateral(
   const given = files.find((file) => file.cid === cid)
   if (given !== undefined) return { bytes: given.bytes, problems: [] }
   for (const name of folder === undefined ? [] : [cid, `${cid}.json`, 'collateral.json']) {
-    const bytes = await readNeighbour(join(folder ?? '', name))
-    if (bytes !== undefined && toCid(bytes) === cid) return { bytes, problems: [] }
+    const content = await readNeighbour(join(folder ?? '', name))
+    if (content === undefined) continue
+    const bytes = [content, trimWhiteSpace(content)].find((candidate) => toCid(candidate) === cid)
+    if (bytes !== undefined) return { bytes, problems: [] }
   }
   if (isOffline) return { bytes: undefined, problems: [] }
   return getBlock(deps, { cid, gateways, maxBytes: MAX_COLLATERAL_BYTES })

@@ -271,6 +271,15 @@ describe('files', () => {
     },
   )
 
+  test('a line feed at the end of collateral, as editors add it, does no harm', async () => {
+    const edited = Buffer.concat([honest.collateral, Buffer.from('\n')])
+    const folder = await createFolder({ 'receipt.json': honest.bytes, 'collateral.json': edited })
+    expect((await run(join(folder, 'receipt.json'), '--offline', ...accept)).exitCode).toBe(0)
+    const apart = await createFolder({ 'receipt.json': honest.bytes, edited })
+    const given = ['--collateral', join(apart, 'edited')]
+    expect((await run(join(apart, 'receipt.json'), ...given, '--offline', ...accept)).exitCode).toBe(0)
+  })
+
   test('what is beside the receipt and is not its collateral is passed over', async () => {
     const folder = await createFolder({ 'receipt.json': honest.bytes, 'collateral.json': honest.bytes })
     expect(await runJson(join(folder, 'receipt.json'), '--offline', ...accept)).toMatchObject({

@@ -15,11 +15,18 @@ test('the exports of the package', () => {
       "assertQuotePolicy",
       "assertReportPolicy",
       "createVerifier",
+      "describeCollateral",
       "intelSgxRootCa",
       "parseCollateral",
+      "parsePckPlatform",
       "parsePem",
       "parseQuote",
       "parseReport",
+      "parseSnpTcb",
+      "readReportFlags",
+      "readTdFlags",
+      "readTdxModule",
+      "toSnpProduct",
       "vendorRoots",
     ]
   `)

@@ -54,7 +54,7 @@ export {
   type TdxReportDataParameters,
 } from './reportData.ts'
 export { type EcdsaSignature, parseSignature, recoverPublicKey, toAddress } from './signature.ts'
-export { assertStatement, hashLeaf, type Statement, toStatementBytes } from './statement.ts'
+export { assertStatement, hashLeaf, type Statement, toStatementBytes, toStatementText } from './statement.ts'
 export { type Tag, tags, toTagBytes } from './tags.ts'
 export {
   encodeSignedTransaction,

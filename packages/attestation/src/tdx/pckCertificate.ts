@@ -1,7 +1,8 @@
 import { toHex } from '@countersign/protocol'
 import { QuoteError } from '../errors.ts'
 import { assertTag, type Der, DerError, parseChildren, parseDer, tags, toNumber, toOid } from '../x509/der.ts'
-import type { Certificate } from '../x509/parseCertificate.ts'
+import { type Certificate, parseCertificate } from '../x509/parseCertificate.ts'
+import { parsePem } from '../x509/pem.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
@@ -21,6 +22,17 @@ export type PckPlatform = {
 }
 
 const SGX = '1.2.840.113741.1.13.1'
+
+/**
+ * Which platform a quote says it is of, from the first certificate of its PCK chain. It reads, and verifies nothing.
+ *
+ * @example
+ * const { fmspc } = parsePckPlatform(parseQuote(quote).pckChain) // whose TCB info to ask Intel for
+ */
+export function parsePckPlatform(pckChain: string): PckPlatform {
+  const [pck = new Uint8Array()] = parsePem(pckChain)
+  return parsePckExtension(parseCertificate(pck))
+}
 
 export function parsePckExtension(certificate: Certificate): PckPlatform {
   const extension = certificate.extensions.get(SGX)

@@ -10,6 +10,7 @@ import {
   type Statement,
   tags,
   toHex,
+  toStatementText,
 } from '@countersign/protocol'
 import { signRecoverable } from 'tiny-secp256k1'
 import { checkGrant } from '../grant/grant.ts'
@@ -36,7 +37,6 @@ export function signItem(
   const digest = hashTransaction(item)
   if ('error' in digest) return digest
   const signature = keyring.withPrivateKey(grant.owner, (privateKey) => signDigest(digest.bytes, privateKey))
-  // In the order of canonical JSON, which `toLeaf` relies on.
   const statement: Statement = {
     address,
     chainId: item.txMetadata.chainId,
@@ -53,12 +53,9 @@ export function signItem(
   return { statement, leaf: toLeaf(statement) }
 }
 
-/**
- * The protocol's `hashLeaf`, without its checks and for a tenth of its cost: the statement was made just above, has its
- * members in order, and nothing in them needs escaping. A test holds the two against each other.
- */
+/** The protocol's `hashLeaf` for a statement made just above, without its checks and with the faster SHA-256. */
 function toLeaf(statement: Statement): Uint8Array<ArrayBuffer> {
-  return new Uint8Array(hash('sha256', `\0${JSON.stringify(statement)}`, 'buffer'))
+  return new Uint8Array(hash('sha256', `\0${toStatementText(statement)}`, 'buffer'))
 }
 
 /** Rebuilds the unsigned EIP-1559 transaction; any other type has fields that do not exist here. */

@@ -1,0 +1,70 @@
+import { toHex } from '@countersign/protocol'
+import type { Crl } from '../x509/parseCrl.ts'
+import { type Collateral, parseHexCrl } from './collateral.ts'
+import { parseQeIdentity } from './qeIdentity.ts'
+import { parseTcbInfo } from './tcbInfo.ts'
+
+/** A document that Intel issues anew before `nextUpdate`. */
+type IssuedDocument = { issueDate: Date; nextUpdate: Date; tcbEvaluationDataNumber: number }
+
+/** A level that Intel judges, as it names the verdict. */
+type DescribedLevel = { status: string; tcbDate: Date }
+
+export type CrlDescription = {
+  thisUpdate: Date
+  nextUpdate: Date
+  /** How many certificates it lists. */
+  revoked: number
+}
+
+export type CollateralDescription = {
+  tcbInfo: IssuedDocument & {
+    /** Whose platforms it judges; a quote's own is in its PCK certificate (`parsePckPlatform`). */
+    fmspc: string
+    pceId: string
+    /** Highest first. */
+    tcbLevels: readonly DescribedLevel[]
+    /** The modules of TDX 1.5 and later that it knows. */
+    tdxModules: readonly string[]
+  }
+  qeIdentity: IssuedDocument & { mrSigner: string; isvProdId: number }
+  rootCrl: CrlDescription
+  pckCrl: CrlDescription
+}
+
+/**
+ * What collateral says: for which platforms, from when and until when. It reads, and verifies nothing: anybody can write
+ * such a text. A part that is malformed, or not for TDX, is a `QuoteError`.
+ */
+export function describeCollateral(collateral: Collateral): CollateralDescription {
+  const tcbInfo = parseTcbInfo(collateral.tcb_info)
+  const qeIdentity = parseQeIdentity(collateral.qe_identity)
+  return {
+    tcbInfo: {
+      ...toIssued(tcbInfo),
+      fmspc: tcbInfo.fmspc,
+      pceId: tcbInfo.pceId,
+      tcbLevels: tcbInfo.tcbLevels.map(({ status, tcbDate }) => ({ status, tcbDate: new Date(tcbDate) })),
+      tdxModules: tcbInfo.tdxModuleIdentities.map(({ id }) => id),
+    },
+    qeIdentity: { ...toIssued(qeIdentity), mrSigner: toHex(qeIdentity.mrSigner), isvProdId: qeIdentity.isvProdId },
+    rootCrl: describeCrl(parseHexCrl(collateral.root_ca_crl)),
+    pckCrl: describeCrl(parseHexCrl(collateral.pck_crl)),
+  }
+}
+
+function toIssued(document: {
+  issueDate: number
+  nextUpdate: number
+  tcbEvaluationDataNumber: number
+}): IssuedDocument {
+  return {
+    issueDate: new Date(document.issueDate),
+    nextUpdate: new Date(document.nextUpdate),
+    tcbEvaluationDataNumber: document.tcbEvaluationDataNumber,
+  }
+}
+
+function describeCrl({ thisUpdate, nextUpdate, revoked }: Crl): CrlDescription {
+  return { thisUpdate: new Date(thisUpdate), nextUpdate: new Date(nextUpdate), revoked: revoked.size }
+}
