@@ -46,7 +46,10 @@ const lines: string[] = []
 let vault: Vault
 
 beforeAll(async () => {
-  vault = await createVault(new Uint8Array(32).map((_, index) => index))
+  vault = await createVault({
+    rootSecret: new Uint8Array(32).map((_, index) => index),
+    configHash: hashEnclaveConfig(config),
+  })
 })
 afterAll(() => vault.close())
 
@@ -263,6 +266,19 @@ describe('attest', () => {
     expect(toHex(verified.body.reportData)).toBe(toHex(expected))
   })
 
+  test('a flood of attestations is refused beyond a few, and does not hold up signing', async () => {
+    const app = startApp({ quoteSource: createSimulatedQuoteSource({ simulator, latencyMs: 20 }) })
+    const alice = await openSession(app, 'alice')
+    const attests = Array.from({ length: 50 }, () =>
+      send(app, { path: enclavePaths.attest, request: { nonce: '55'.repeat(32) } }),
+    )
+    const { body } = await send(app, { path: enclavePaths.signTransactions, request: { items: [toItem(alice)] } })
+    expect((body as SignTransactionsResponse).results[0]).toHaveProperty('statement')
+    const statuses = (await Promise.all(attests)).map(({ status }) => status)
+    expect(statuses.filter((status) => status === 200).length).toBeLessThanOrEqual(4)
+    expect(statuses.filter((status) => status === 503).length).toBeGreaterThanOrEqual(46)
+  })
+
   test.each([undefined, '', '55'.repeat(31), '55'.repeat(33), 'AA'.repeat(32), 5])(
     'a nonce of %j is refused',
     async (nonce) => {
@@ -314,6 +330,12 @@ describe('callers under a policy', () => {
     const app = startApp({ policy })
     expect(await introduce(app, caller)).toMatchObject({ status: 403, body: { error: { code: 'caller_not_allowed' } } })
     expect((await login(app)).status).toBe(401)
+  })
+
+  test('whoever has not attested itself gets no quote either', async () => {
+    const app = startApp({ policy })
+    const reply = await send(app, { path: enclavePaths.attest, request: { nonce: '55'.repeat(32) } })
+    expect(reply).toMatchObject({ status: 401, body: { error: { code: 'caller_unknown' } } })
   })
 
   test('an introduction ends after an hour', async () => {

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { EvidenceError } from '@countersign/evidence'
 import { type EnclaveErrorBody, enclavePaths, type SignItem, type SignItemResult } from '@countersign/protocol'
-import { type AttestDeps, attest } from './attest.ts'
+import { type AttestDeps, createAttestor } from './attest.ts'
 import type { Callers } from './caller.ts'
 import { EnclaveError, type EnclaveErrorCode } from './errors.ts'
 import { type OpenSessionDeps, openSession } from './grant/openSession.ts'
@@ -15,6 +15,7 @@ type Reply = { status: number; body: unknown }
 
 export type App = {
   handle(call: Call): Promise<Reply>
+  isStopping(): boolean
   /** Refuses new calls and resolves when those under way have been answered. */
   stop(): Promise<void>
 }
@@ -44,6 +45,7 @@ export function createApp(deps: AppDeps): App {
   let underWay = 0
   let isStopping = false
   let onIdle: (() => void) | undefined
+  const attest = createAttestor(deps)
 
   async function dispatch(call: Call): Promise<unknown> {
     if (call.path === '/health') {
@@ -63,7 +65,8 @@ export function createApp(deps: AppDeps): App {
     if (call.path === enclavePaths.attest) {
       const request = parseAttestRequest(body)
       if (request.caller !== undefined) await deps.callers.introduce(caller, request.caller)
-      return attest(deps, request)
+      deps.callers.assertAllowed(caller)
+      return attest(request)
     }
     deps.callers.assertAllowed(caller)
     if (call.path === enclavePaths.openSession) return openSession(deps, parseOpenSessionRequest(body))
@@ -79,6 +82,7 @@ export function createApp(deps: AppDeps): App {
   }
 
   return {
+    isStopping: () => isStopping,
     async handle(call) {
       if (isStopping) return toReply(new EnclaveError('shutting_down', 'the enclave is stopping'))
       underWay += 1

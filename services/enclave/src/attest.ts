@@ -7,6 +7,7 @@ import {
   hashEnclaveConfig,
   toHex,
 } from '@countersign/protocol'
+import { EnclaveError } from './errors.ts'
 
 export type AttestDeps = {
   quoteSource: QuoteSource
@@ -16,8 +17,31 @@ export type AttestDeps = {
   tlsKeyHash: Uint8Array
 }
 
+/** Attestations that may wait. A coordinator needs one at a time; more would only stand in the way of signatures. */
+const MAX_WAITING = 4
+
+/**
+ * Lets one attestation at a time ask for a quote, so that a signature waits for one at most, and refuses the rest: whoever can
+ * reach the enclave can ask it to attest itself.
+ */
+export function createAttestor(deps: AttestDeps): (request: { nonce: string }) => Promise<AttestResponse> {
+  let waiting = 0
+  let last: Promise<unknown> = Promise.resolve()
+  return async (request) => {
+    if (waiting >= MAX_WAITING) throw new EnclaveError('quote_unavailable', 'too many attestations are under way')
+    waiting += 1
+    try {
+      const mine = last.then(() => attest(deps, request))
+      last = mine.catch(() => undefined)
+      return await mine
+    } finally {
+      waiting -= 1
+    }
+  }
+}
+
 /** A quote over the caller's nonce, the TLS key and the configuration: this connection ends in this enclave, now. */
-export async function attest(deps: AttestDeps, { nonce }: { nonce: string }): Promise<AttestResponse> {
+async function attest(deps: AttestDeps, { nonce }: { nonce: string }): Promise<AttestResponse> {
   const { quoteSource, config, bootId, tlsKeyHash } = deps
   const { quote, eventLog } = await quoteSource.getQuote(
     computeEnclaveAttestReportData({ tlsKeyHash, nonce: fromHex(nonce), configHash: hashEnclaveConfig(config) }),

@@ -95,10 +95,33 @@ describe('faults', () => {
       'an impossible privilege level',
       JSON.stringify({ measurements: ['11'.repeat(48)], configHashes: ['22'.repeat(32)], vmpls: [4] }),
     ],
+    [
+      'a misspelt patch level',
+      JSON.stringify({
+        measurements: ['11'.repeat(48)],
+        configHashes: ['22'.repeat(32)],
+        minimumTcb: { Milan: { SNP: 24 } },
+      }),
+    ],
     ['no JSON', '{'],
   ])('a caller policy with %s', (_, text) => {
     files['bad.json'] = text
     expect(faultsOf({ ...valid, CALLER_POLICY_FILE: 'bad.json' }).join()).toContain('CALLER_POLICY_FILE')
+  })
+
+  test.each([
+    'NODE_TLS_REJECT_UNAUTHORIZED',
+    'NODE_OPTIONS',
+    'NODE_USE_SYSTEM_CA',
+    'SSL_CERT_FILE',
+    'SSL_CERT_DIR',
+    'DSTACK_SOCKET',
+  ])('%s on real hardware, in production or not: no quote would show it', (name) => {
+    const real = { ...valid, MOCK_ATTESTATION: 'false', QUOTE_SOURCE: 'configfs', ROOT_SECRET: 'dstack' }
+    expect(faultsOf(real)).toEqual([])
+    for (const NODE_ENV of ['production', 'development']) {
+      expect(faultsOf({ ...real, NODE_ENV, [name]: 'x' }).join()).toContain(name)
+    }
   })
 
   test('all at once', () => {

@@ -34,6 +34,17 @@ type Env = Readonly<Record<string, string | undefined>>
 const LOOPBACK = ['127.0.0.1', '::1', 'localhost']
 const MAX_SESSION_S = 43_200
 
+/** Settings that decide whom the enclave believes, or where its secret comes from, and that the configuration hash does not cover. */
+const UNMEASURED = [
+  'NODE_TLS_REJECT_UNAUTHORIZED',
+  'NODE_OPTIONS',
+  'NODE_USE_SYSTEM_CA',
+  'NODE_USE_ENV_PROXY',
+  'SSL_CERT_FILE',
+  'SSL_CERT_DIR',
+  'DSTACK_SOCKET',
+]
+
 /** The only reader of the environment. `readFile` answers a file's text. */
 export function readConfig(env: Env, deps: { readFile(path: string): string; version: string }): Config {
   const faults: string[] = []
@@ -52,6 +63,11 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
   const caSet = readCaSet(env, deps.readFile, fault)
 
   if (isMock !== (quoteSource.kind === 'mock')) fault('MOCK_ATTESTATION and QUOTE_SOURCE do not agree')
+  if (quoteSource.kind !== 'mock') {
+    for (const name of UNMEASURED) {
+      if (env[name] !== undefined) fault(`${name}: refused on real hardware, since no quote would show it`)
+    }
+  }
   if (isProduction) {
     if (quoteSource.kind === 'mock') fault('QUOTE_SOURCE: mock is refused in production')
     if (rootSecret.kind === 'file') fault('ROOT_SECRET: a file is refused in production')
@@ -174,6 +190,9 @@ function readCallerPolicy(
   if (policy.signingKeys !== undefined && !isListOf(policy.signingKeys, ['VCEK', 'VLEK'])) {
     fault('CALLER_POLICY_FILE: signingKeys')
   }
+  if (policy.minimumTcb !== undefined && !isMinimumTcb(policy.minimumTcb)) {
+    fault('CALLER_POLICY_FILE: minimumTcb is not { product: { fmc | bl | tee | snp | ucode: 0 to 255 } }')
+  }
   const callerPolicy: CallerPolicy = {
     kind: 'attested',
     report: {
@@ -192,4 +211,21 @@ function readCallerPolicy(
 
 function isListOf(list: unknown, allowed: readonly unknown[]): boolean {
   return Array.isArray(list) && list.length > 0 && list.every((item) => allowed.includes(item))
+}
+
+/** A misspelt part would silently be a minimum of zero. */
+function isMinimumTcb(value: unknown): boolean {
+  return isRecordOf(value, ['Milan', 'Genoa', 'Turin'], (parts) =>
+    isRecordOf(
+      parts,
+      ['fmc', 'bl', 'tee', 'snp', 'ucode'],
+      (level) => Number.isInteger(level) && Number(level) >= 0 && Number(level) <= 255,
+    ),
+  )
+}
+
+function isRecordOf(value: unknown, names: readonly string[], isFine: (member: unknown) => boolean): boolean {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  const entries = Object.entries(value)
+  return entries.length > 0 && entries.every(([name, member]) => names.includes(name) && isFine(member))
 }

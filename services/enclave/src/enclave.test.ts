@@ -1,7 +1,7 @@
 import { createHash, randomBytes, X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { request as httpRequest } from 'node:http'
+import { Agent, request as httpRequest } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -182,6 +182,38 @@ describe('other ways to listen', () => {
     const spki = certificate.publicKey.export({ type: 'spki', format: 'der' })
     expect(answer.tlsKeyHash).toBe(createHash('sha256').update(spki).digest('hex'))
     expect((response.socket as TLSSocket).getProtocol()).toBe('TLSv1.3')
+  })
+})
+
+describe('a process that cannot serve ends', () => {
+  test('a port that is taken', async () => {
+    const first = await start()
+    const { child, output } = spawnEnclave({
+      MOCK_ATTESTATION: 'true',
+      QUOTE_SOURCE: 'mock',
+      ROOT_SECRET: `file:${folder}/root-secret`,
+      OIDC_ISSUERS: `${issuer.url}=${issuer.audience}`,
+      PORT: new URL(first.url).port,
+    })
+    const [code] = await once(child, 'exit')
+    expect(code).toBe(1)
+    expect(output.join()).toContain('EADDRINUSE')
+  })
+
+  test('stopping does not wait for a caller that keeps its connection busy', async () => {
+    const enclave = await start()
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const ask = () =>
+      new Promise<string | undefined>((resolve, reject) => {
+        httpRequest(`${enclave.url}/health`, { agent }, (message) => {
+          message.resume().on('end', () => resolve(message.headers.connection))
+        })
+          .on('error', reject)
+          .end()
+      })
+    expect(await ask()).toBe('keep-alive')
+    expect(await enclave.kill('SIGTERM')).toBe(0)
+    agent.destroy()
   })
 })
 

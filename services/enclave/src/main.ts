@@ -49,7 +49,7 @@ async function start() {
   const bootId = random(16)
   const bootedAt = clock.now()
   const configHash = hashEnclaveConfig(config.enclave)
-  const vault = await createVault(await loadRootSecret(config.rootSecret, random))
+  const vault = await createVault({ rootSecret: await loadRootSecret(config.rootSecret, random), configHash })
   const quoteSource = await createQuoteSource(config.quoteSource)
   const tls = config.listen.kind === 'https' ? createTlsIdentity(clock.now()) : undefined
   const batcher = createBatcher({ quoteSource, bootId, configHash, limit: config.batchLimit, log })
@@ -80,7 +80,9 @@ async function start() {
     bootId: toHex(bootId),
   })
 
+  let isStopping = false
   async function stop(signal: string) {
+    isStopping = true
     log.info('Stopping the enclave', { signal })
     await app.stop()
     await server.close()
@@ -88,12 +90,16 @@ async function start() {
     log.info('Stopped the enclave')
   }
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void stop(signal))
+  await vault.ended
+  if (isStopping) return
+  throw new Error('the vault has ended')
 }
 
 try {
   await start()
 } catch (error) {
   if (error instanceof ConfigError) for (const text of error.faults) log.error('Refused to start', { fault: text })
-  else log.error('Could not start', { reason: error instanceof Error ? error.message : 'unknown' })
-  process.exitCode = 1
+  else log.error('Could not go on', { reason: error instanceof Error ? error.message : 'unknown' })
+  // At once: a process that cannot serve must not live on with the secret in it.
+  process.exit(1)
 }

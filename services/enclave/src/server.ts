@@ -3,6 +3,7 @@ import { chmod, rm } from 'node:fs/promises'
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
 import { createSelfSignedCertificate } from '@countersign/attestation/certificates'
+import { callerHeaders, enclavePaths } from '@countersign/protocol'
 import type { App } from './app.ts'
 
 /** Where to listen. `https` has a key of its own that only a quote vouches for. */
@@ -14,8 +15,14 @@ export type Listen =
 /** A TLS key made at start, which never leaves this process, and SHA-256 of its SubjectPublicKeyInfo. */
 export type TlsIdentity = { key: string; cert: string; keyHash: Uint8Array<ArrayBuffer> }
 
-/** 256 items, each with the largest calldata of an ordinary transaction many times over. */
-const MAX_BODY_BYTES = 16_777_216
+/** 256 items of a kilobyte or two, or fewer with large calldata. */
+const MAX_SIGN_BYTES = 4_194_304
+/** All other calls are small. Bodies are read before their signature can be checked, so this is what a stranger can fill. */
+const MAX_BODY_BYTES = 131_072
+/** Coordinators keep a handful of connections each. */
+const MAX_CONNECTIONS = 512
+/** How long a stop waits for callers to close their connections. */
+const CLOSE_MS = 5_000
 const DAY_MS = 86_400_000
 
 export function createTlsIdentity(now: number): TlsIdentity {
@@ -44,13 +51,16 @@ export async function startServer(app: App, listen: Listen, tls: TlsIdentity | u
     listen.kind === 'https' && tls !== undefined
       ? createHttpsServer({ ...options, key: tls.key, cert: tls.cert, minVersion: 'TLSv1.3' }, onRequest)
       : createHttpServer(options, onRequest)
+  server.maxConnections = MAX_CONNECTIONS
   await start(server, listen)
   return {
     address: toAddress(server, listen),
     async close() {
       const closed = new Promise((resolve) => server.close(resolve))
       server.closeIdleConnections()
+      const deadline = setTimeout(() => server.closeAllConnections(), CLOSE_MS)
       await closed
+      clearTimeout(deadline)
     },
   }
 }
@@ -75,8 +85,12 @@ function toAddress(server: Server, listen: Listen): string {
 }
 
 async function answer(app: App, request: IncomingMessage, response: ServerResponse) {
-  const body = await readBody(request)
   const path = request.url ?? '/'
+  const isSigned = typeof request.headers[callerHeaders.signature] === 'string'
+  const body = await readBody(
+    request,
+    path === enclavePaths.signTransactions && isSigned ? MAX_SIGN_BYTES : MAX_BODY_BYTES,
+  )
   const reply =
     body === undefined
       ? { status: 413, body: { error: { code: 'body_too_large', message: 'the body is too large' } } }
@@ -86,20 +100,20 @@ async function answer(app: App, request: IncomingMessage, response: ServerRespon
     'content-type': 'application/json',
     'content-length': Buffer.byteLength(text),
     'cache-control': 'no-store',
-    // The rest of a body that was too large is not read.
-    ...(body === undefined ? { connection: 'close' } : {}),
+    // The rest of a body that was too large is not read, and a stop does not wait for the next call.
+    ...(body === undefined || app.isStopping() ? { connection: 'close' } : {}),
   })
   response.end(text)
 }
 
 /** The whole body, or undefined when it is too large. A caller that hangs up is never answered. */
-function readBody(request: IncomingMessage): Promise<Uint8Array | undefined> {
+function readBody(request: IncomingMessage, maxBytes: number): Promise<Uint8Array | undefined> {
   return new Promise((resolve) => {
     const chunks: Uint8Array[] = []
     let length = 0
     request.on('data', (chunk: Uint8Array) => {
       length += chunk.length
-      if (length > MAX_BODY_BYTES) {
+      if (length > maxBytes) {
         request.pause()
         resolve(undefined)
       } else {

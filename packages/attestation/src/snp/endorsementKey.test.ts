@@ -1,6 +1,14 @@
 import { fromHex } from '@countersign/protocol'
 import { expect, test } from 'vitest'
-import { isSameChip, isSameTcb, parseSnpTcb, toSnpProduct } from './endorsementKey.ts'
+import type { Certificate } from '../x509/parseCertificate.ts'
+import {
+  isProductName,
+  isSameChip,
+  isSameTcb,
+  parseEndorsementExtensions,
+  parseSnpTcb,
+  toSnpProduct,
+} from './endorsementKey.ts'
 
 test('SNP ABI "TCB Version": Milan and Genoa', () => {
   expect(parseSnpTcb(fromHex('04000000000018d9'), 'Milan')).toEqual({ fmc: 0, bl: 4, tee: 0, snp: 24, ucode: 217 })
@@ -43,4 +51,35 @@ test.each([
   [0x17, 0x31, undefined],
 ])('CPUID family %d, model %d is %s', (family, model, product) => {
   expect(toSnpProduct({ family, model })).toBe(product)
+})
+
+test.each([
+  ['Milan-B0', 'Milan', true],
+  ['Milan', 'Milan', true],
+  ['Genoa-B1', 'Genoa', true],
+  ['Siena-B1', 'Genoa', true],
+  ['Bergamo-A2', 'Genoa', true],
+  ['Turin-C1', 'Turin', true],
+  ['Milan-B0', 'Genoa', false],
+  ['Siena-B1', 'Milan', false],
+  ['MilanX-B0', 'Milan', false],
+  ['', 'Milan', false],
+] as const)('product %s under the root of %s: %s', (name, product, isFine) => {
+  expect(isProductName(name, product)).toBe(isFine)
+})
+
+test('a chip id wrapped in a DER octet string is the same chip id', () => {
+  const chipId = Uint8Array.from({ length: 64 }, (_, index) => index)
+  const withHwId = (value: Uint8Array<ArrayBuffer>) => {
+    const level = { critical: false, value: fromHex('020100') }
+    const extensions = new Map(['3.1', '3.2', '3.3', '3.8'].map((oid) => [`1.3.6.1.4.1.3704.1.${oid}`, level]))
+    extensions.set('1.3.6.1.4.1.3704.1.2', { critical: false, value: fromHex('16084d696c616e2d4230') })
+    extensions.set('1.3.6.1.4.1.3704.1.4', { critical: false, value })
+    return parseEndorsementExtensions({ extensions } as unknown as Certificate, 'Milan').hwId
+  }
+  expect(withHwId(chipId)).toEqual(chipId)
+  expect(withHwId(Uint8Array.from([0x04, 0x40, ...chipId]))).toEqual(chipId)
+  expect(() => withHwId(Uint8Array.from([0x04, 0x3f, ...chipId]))).toThrow(
+    expect.objectContaining({ code: 'certificate_malformed' }),
+  )
 })

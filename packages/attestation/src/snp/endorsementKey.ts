@@ -36,7 +36,7 @@ export function parseEndorsementExtensions(certificate: Certificate, product: Sn
     return {
       productName: toAscii(parseDer(name.value, tags.ia5String).value),
       tcb: { fmc: level('9'), bl: level('1'), tee: level('2'), snp: level('3'), ucode: level('8') },
-      hwId: certificate.extensions.get(`${AMD}.4`)?.value,
+      hwId: toHwId(certificate.extensions.get(`${AMD}.4`)?.value),
     }
   } catch (cause) {
     if (!(cause instanceof DerError)) throw cause
@@ -45,6 +45,24 @@ export function parseEndorsementExtensions(certificate: Certificate, product: Sn
       cause,
     })
   }
+}
+
+/** Older certificates carry the chip id as it is, newer ones as a DER octet string. */
+function toHwId(value: Bytes | undefined): Bytes | undefined {
+  const isWrapped = value !== undefined && (value.length === 66 || value.length === 10)
+  return isWrapped ? parseDer(value, tags.octetString).value : value
+}
+
+/** Product lines that Genoa's root endorses: Siena and Bergamo are made of the same parts (AMD 57230). */
+const PRODUCT_NAMES: Record<SnpProduct, readonly string[]> = {
+  Milan: ['Milan'],
+  Genoa: ['Genoa', 'Siena', 'Bergamo'],
+  Turin: ['Turin'],
+}
+
+/** Whether a product name, for example `Milan-B0`, belongs under a product's root. */
+export function isProductName(name: string, product: SnpProduct): boolean {
+  return PRODUCT_NAMES[product].some((line) => name === line || name.startsWith(`${line}-`))
 }
 
 /** TCB_VERSION (SNP ABI, "TCB Version"): Milan and Genoa have bl, tee, …, snp, ucode; Turin has fmc, bl, tee, snp, …, ucode. */

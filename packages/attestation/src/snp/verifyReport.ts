@@ -5,6 +5,7 @@ import { parseCertificate } from '../x509/parseCertificate.ts'
 import { type CertificateReader, intersectWindows, type ValidityWindow, verifyChain } from '../x509/verifyChain.ts'
 import {
   type EndorsedKey,
+  isProductName,
   isSameChip,
   isSameTcb,
   parseEndorsementExtensions,
@@ -60,7 +61,7 @@ export async function verifyEndorsementKey(
   const { publicKey } = ek
   if (publicKey.kind !== 'ec' || publicKey.curve !== 'P-384' || ek.isCa) throw invalidChain('not a P-384 leaf')
   const endorsed = parseEndorsementExtensions(ek, product)
-  if (endorsed.productName.split('-')[0] !== product) throw invalidChain(`${endorsed.productName} under ${product}`)
+  if (!isProductName(endorsed.productName, product)) throw invalidChain(`${endorsed.productName} under ${product}`)
   const root = await verifyChain(context.reader, { ...context, chain: [ek, ask, ark] })
   return {
     ...endorsed,

@@ -77,6 +77,18 @@ describe('event-log replay', () => {
     await expect(verify(entries)).rejects.toMatchObject({ name: 'QuoteError', code })
   })
 
+  test('a runtime event hidden behind its digest is refused, though the registers agree', async () => {
+    const real = [runtimeEvent('compose-hash', 'bad0'), runtimeEvent('compose-hash', 'c0ffee')]
+    const hidden = [{ imr: 3, event_type: 1, digest: real[0]?.digest ?? '', event: '', event_payload: '' }, real[1]]
+    await expect(verify(hidden, real)).rejects.toMatchObject({ code: 'event_log_malformed' })
+  })
+
+  test('an event renamed by moving a colon between name and payload is refused', async () => {
+    const real = [runtimeEvent('compose-hash', '3abad0'), runtimeEvent('compose-hash', 'c0ffee')]
+    const renamed = { ...real[0], event: 'compose-hash:', event_payload: 'bad0', digest: '' }
+    await expect(verify([renamed, real[1]], real)).rejects.toMatchObject({ code: 'event_log_malformed' })
+  })
+
   test('policy: the compose hash must be listed, and every later event of that name too', async () => {
     const events = { 'compose-hash': ['c0ffee'] }
     assertQuotePolicy(await verify(log), { events })

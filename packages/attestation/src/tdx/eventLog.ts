@@ -28,11 +28,12 @@ export async function verifyEventLog(body: TdReport, log: string): Promise<Runti
   const registers = new Map<number, Bytes>([[RUNTIME_REGISTER, new Uint8Array(48)]])
   const events = new Map<string, string[]>()
   for (const entry of parseEventLog(log)) {
+    assertUnambiguous(entry)
     const extension = entry.type === RUNTIME_EVENT ? await hashRuntimeEvent(entry) : entry.digest
     if (extension.length !== 48) throw malformed('digest is not SHA-384')
     const register = registers.get(entry.register) ?? new Uint8Array(48)
     registers.set(entry.register, await digest('SHA-384', concatBytes(register, extension)))
-    if (entry.type === RUNTIME_EVENT && entry.register === RUNTIME_REGISTER) {
+    if (entry.register === RUNTIME_REGISTER) {
       events.set(entry.name, [...(events.get(entry.name) ?? []), toHex(entry.payload)])
     }
   }
@@ -42,6 +43,15 @@ export async function verifyEventLog(body: TdReport, log: string): Promise<Runti
     throw new QuoteError('event_log_mismatch', 'the event log does not explain the quote', { details: `RTMR${index}` })
   }
   return events
+}
+
+/**
+ * The log is anybody's text; only what it hashes to is measured. So what is in RTMR3 must have one reading: an entry given by its
+ * digest alone would hide a runtime event, and a name with a colon could take bytes from the payload, or give it some.
+ */
+function assertUnambiguous({ register, type, name }: LogEntry) {
+  if (register === RUNTIME_REGISTER && type !== RUNTIME_EVENT) throw malformed('a foreign entry in RTMR3')
+  if (type === RUNTIME_EVENT && name.includes(':')) throw malformed('a colon in the name of an event')
 }
 
 /** SHA-384(u32le type ‖ ":" ‖ name ‖ ":" ‖ payload), as dstack's `cc-eventlog` has it. */

@@ -1,3 +1,4 @@
+import type { TdMeasurement } from '@countersign/attestation'
 import { createSimulatedSatellite, createSimulator } from '@countersign/attestation/simulator'
 import { toCanonicalJson } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
@@ -128,6 +129,20 @@ describe('a stranger’s anchors come from the stranger', () => {
       })
       expect(result).toMatchObject({ verdict: 'unknown-code', isKnownCode: false })
       expect(statusOf(result, step)).toBe('skip')
+    }
+  })
+
+  test('a measurement of the firmware alone leaves the code unknown', async () => {
+    const [{ mrTd, rtmr0, rtmr1, rtmr2, rtmr3 }] = honest.anchors.measurements as [Required<TdMeasurement>]
+    for (const measurement of [
+      { mrTd },
+      { mrTd, rtmr0 },
+      { mrTd, rtmr0, rtmr1, rtmr2 },
+      { mrTd, rtmr1, rtmr2, rtmr3 },
+    ]) {
+      const result = await check({ ...asHardware, anchors: { ...honest.anchors, measurements: [measurement] } })
+      expect(result).toMatchObject({ verdict: 'unknown-code', isKnownCode: false })
+      expect(statusOf(result, 'measurement')).toBe('skip')
     }
   })
 

@@ -1,7 +1,9 @@
 import {
   assertQuotePolicy,
+  PolicyError,
   parseCollateral,
   type QuotePolicy,
+  type TdMeasurement,
   type TrustedRoot,
   type VerifiedQuote,
   type Verifier,
@@ -89,10 +91,18 @@ export async function checkSigner(
 
   await run('measurement', () => {
     const quote = needs(verified, 'the quote is not genuine')
+    const mrTd = toHex(quote.body.mrTd)
     const { measurements, events } = anchors
-    if (!measurements?.length) throw new StepSkip(`No measurements to hold MRTD ${toHex(quote.body.mrTd)} against.`)
-    assertQuotePolicy(quote, { ...acceptAll(quote), measurements, ...(events === undefined ? {} : { events }) })
-    return [`MRTD ${toHex(quote.body.mrTd)} is among those you trust.`, undefined]
+    if (!measurements?.length) throw new StepSkip(`No measurements to hold MRTD ${mrTd} against.`)
+    const withEvents = events === undefined ? {} : { events }
+    assertQuotePolicy(quote, { ...acceptAll(quote), measurements, ...withEvents })
+    const isWhole = measurements.some(
+      (measurement) => pinsAllCode(measurement, events) && isAccepted(quote, { measurements: [measurement] }),
+    )
+    // MRTD is the firmware alone: everybody who uses the same has the same.
+    if (!isWhole)
+      throw new StepSkip(`MRTD ${mrTd} is among those you trust, but what it loads (RTMR0 to RTMR3) was not given.`)
+    return [`MRTD ${mrTd} and what it loads are among those you trust.`, undefined]
   })
 
   await run('config', () => {
@@ -130,6 +140,23 @@ function describeQuote({ root, tcb, platform }: VerifiedQuote, at: Date): string
   const advisories = tcb.advisoryIds.length === 0 ? '' : `, advisories ${tcb.advisoryIds.join(', ')}`
   const kind = root.mode === 'hardware' ? 'Genuine' : 'MOCK evidence, correct in itself'
   return `${kind} under ${root.name} at ${at.toISOString()}: platform ${platform.fmspc}, TCB ${tcb.status}${advisories}.`
+}
+
+/** Whether a measurement fixes all code: the registers of firmware and system, and those of the application or its events. */
+function pinsAllCode(measurement: TdMeasurement, events: Anchors['events']): boolean {
+  const { rtmr0, rtmr1, rtmr2, rtmr3 } = measurement
+  const isSystemPinned = rtmr0 !== undefined && rtmr1 !== undefined && rtmr2 !== undefined
+  return isSystemPinned && (rtmr3 !== undefined || Object.keys(events ?? {}).length > 0)
+}
+
+function isAccepted(quote: VerifiedQuote, policy: QuotePolicy): boolean {
+  try {
+    assertQuotePolicy(quote, { ...acceptAll(quote), ...policy })
+    return true
+  } catch (error) {
+    if (error instanceof PolicyError) return false
+    throw error
+  }
 }
 
 /** For a step that looks at measurements alone: the state has its own step. */

@@ -138,8 +138,8 @@ function assertTimes(claims: Members, { now, bootedAt, skewMs }: AssertTimesPara
   if (exp === undefined || now >= exp + skewMs) throw idTokenInvalid('exp')
   const iat = toMilliseconds(claims.iat)
   if (iat === undefined || iat > now + skewMs || now - iat > MAX_AGE_MS) throw idTokenInvalid('iat')
-  // An earlier boot may have taken it, and its memory is gone.
-  if (iat < bootedAt - skewMs) throw idTokenInvalid('iat')
+  // An earlier boot may have taken it, and its memory is gone. No tolerance: it would be a second use.
+  if (iat < bootedAt) throw idTokenInvalid('iat')
   if (claims.nbf !== undefined) {
     const nbf = toMilliseconds(claims.nbf)
     if (nbf === undefined || nbf > now + skewMs) throw idTokenInvalid('nbf')

@@ -7,12 +7,13 @@ import { describe, expect, test } from 'vitest'
 import { createKeyring, toOwner } from './deriveKey.ts'
 
 const rootSecret = Uint8Array.from({ length: 32 }, (_, index) => index)
+const configHash = new Uint8Array(32).fill(0xcc)
 const identity = { issuer: 'https://accounts.google.com', subject: '110169484474386276334' }
 const owner = toOwner(identity)
 
 describe('wallet keys from the root secret', () => {
   test('golden vectors for owner, address and key id', () => {
-    const { address, keyId, publicKey } = createKeyring(rootSecret).describe(owner)
+    const { address, keyId, publicKey } = createKeyring(rootSecret, configHash).describe(owner)
     expect({ owner, address, keyId, publicKey }).toMatchInlineSnapshot(`
       {
         "address": "0x3800d414de52417d2e30e2ae6d0388dac70dc877",
@@ -34,7 +35,7 @@ describe('wallet keys from the root secret', () => {
     const wide = BigInt(`0x${Buffer.from(hkdf(sha256, rootSecret, undefined, info, 48)).toString('hex')}`)
     const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
     const expected = ((wide % (order - 1n)) + 1n).toString(16).padStart(64, '0')
-    const keyring = createKeyring(rootSecret)
+    const keyring = createKeyring(rootSecret, configHash)
     keyring.withPrivateKey(owner, (privateKey) => expect(Buffer.from(privateKey).toString('hex')).toBe(expected))
     expect(keyring.describe(owner).address).toBe(privateKeyToAccount(`0x${expected}`).address.toLowerCase())
   })
@@ -42,20 +43,22 @@ describe('wallet keys from the root secret', () => {
   test('the key id is 16 bytes of HMAC under a key of its own', () => {
     const key = hkdf(sha256, rootSecret, undefined, Buffer.from('countersign/key-id/v1'), 32)
     const mac = hmac(sha256, key, Buffer.concat([Buffer.from(owner, 'hex'), Buffer.alloc(4)]))
-    expect(createKeyring(rootSecret).describe(owner).keyId).toBe(Buffer.from(mac.subarray(0, 16)).toString('hex'))
+    expect(createKeyring(rootSecret, configHash).describe(owner).keyId).toBe(
+      Buffer.from(mac.subarray(0, 16)).toString('hex'),
+    )
   })
 
   test('the same secret gives the same key on another machine, another secret another', () => {
-    const other = createKeyring(new Uint8Array(32).fill(9))
-    expect(createKeyring(Uint8Array.from(rootSecret)).describe(owner)).toEqual(
-      createKeyring(rootSecret).describe(owner),
+    const other = createKeyring(new Uint8Array(32).fill(9), configHash)
+    expect(createKeyring(Uint8Array.from(rootSecret), configHash).describe(owner)).toEqual(
+      createKeyring(rootSecret, configHash).describe(owner),
     )
-    expect(other.describe(owner).address).not.toBe(createKeyring(rootSecret).describe(owner).address)
-    expect(other.describe(owner).keyId).not.toBe(createKeyring(rootSecret).describe(owner).keyId)
+    expect(other.describe(owner).address).not.toBe(createKeyring(rootSecret, configHash).describe(owner).address)
+    expect(other.describe(owner).keyId).not.toBe(createKeyring(rootSecret, configHash).describe(owner).keyId)
   })
 
   test('a private key is overwritten when its use ends, also by an error', () => {
-    const keyring = createKeyring(rootSecret)
+    const keyring = createKeyring(rootSecret, configHash)
     const lent: Uint8Array[] = []
     keyring.withPrivateKey(owner, (privateKey) => lent.push(privateKey))
     expect(() =>
@@ -67,10 +70,18 @@ describe('wallet keys from the root secret', () => {
     expect(lent.map((privateKey) => privateKey.every((byte) => byte === 0))).toEqual([true, true])
   })
 
+  test('another configuration has other grants, and the same wallets', () => {
+    const [one, other] = [configHash, new Uint8Array(32)].map((hash) => createKeyring(rootSecret, hash))
+    expect(one?.grantKey).not.toEqual(other?.grantKey)
+    expect(one?.describe(owner)).toEqual(other?.describe(owner))
+  })
+
   test('grants have a key of their own', () => {
-    const { grantKey } = createKeyring(rootSecret)
+    const { grantKey } = createKeyring(rootSecret, configHash)
     expect(Buffer.from(grantKey)).toEqual(
-      Buffer.from(hkdf(sha256, rootSecret, undefined, Buffer.from('countersign/grant/v1'), 32)),
+      Buffer.from(
+        hkdf(sha256, rootSecret, undefined, Buffer.concat([Buffer.from('countersign/grant/v1\0'), configHash]), 32),
+      ),
     )
   })
 })

@@ -28,7 +28,11 @@ export function toOwner({ issuer, subject }: Identity): string {
 /** How many owners' public halves are remembered. They are public, and cost a point multiplication each. */
 const MAX_REMEMBERED = 10_000
 
-export function createKeyring(rootSecret: Uint8Array): Keyring {
+/**
+ * Grants are of a configuration as well as of a secret: one that was opened while the enclave trusted another issuer, or other
+ * certificate authorities, must be worth nothing to it afterwards.
+ */
+export function createKeyring(rootSecret: Uint8Array, configHash: Uint8Array): Keyring {
   const extracted = extract(rootSecret)
   const keyIdKey = expand(extracted, Buffer.from(tags.keyId), 32)
   const remembered = new Map<string, WalletKey>()
@@ -43,7 +47,7 @@ export function createKeyring(rootSecret: Uint8Array): Keyring {
   }
 
   return {
-    grantKey: expand(extracted, Buffer.from(tags.grant), 32),
+    grantKey: expand(extracted, Buffer.concat([toTagBytes(tags.grant), configHash]), 32),
     withPrivateKey,
     describe(owner) {
       const known = remembered.get(owner)

@@ -11,6 +11,8 @@ type OpenedGrant = { grant: string; keyId: string; address: Hex }
 export type Vault = {
   openGrant(parameters: { owner: string; sidHash: string; exp: number }): Promise<OpenedGrant>
   sign(item: SignItem, coordinatorKey: string): Promise<SignedItem | SignItemError>
+  /** Resolves when the thread has ended, whether asked to or not: without it the enclave is of no use. */
+  ended: Promise<void>
   close(): Promise<void>
 }
 
@@ -28,9 +30,14 @@ const MAX_TASKS = 8
 
 type Waiting = { resolve(answer: never): void; reject(error: Error): void }
 
-/** Takes the secret over: the given bytes are zero afterwards. */
-export async function createVault(rootSecret: Uint8Array<ArrayBuffer>): Promise<Vault> {
-  const worker = new Worker(new URL('./vaultWorker.ts', import.meta.url), { workerData: { rootSecret } })
+export type VaultParameters = {
+  /** Taken over: the given bytes are zero afterwards. */
+  rootSecret: Uint8Array<ArrayBuffer>
+  configHash: Uint8Array
+}
+
+export async function createVault({ rootSecret, configHash }: VaultParameters): Promise<Vault> {
+  const worker = new Worker(new URL('./vaultWorker.ts', import.meta.url), { workerData: { rootSecret, configHash } })
   rootSecret.fill(0)
   const waiting: Waiting[][] = []
   let tasks: VaultTask[] = []
@@ -49,7 +56,12 @@ export async function createVault(rootSecret: Uint8Array<ArrayBuffer>): Promise<
     worker.once('error', reject)
   })
   worker.on('error', (error) => fail(error instanceof Error ? error : new Error('the vault failed')))
-  worker.on('exit', () => fail(new Error('the vault has ended')))
+  const ended = new Promise<void>((resolve) => {
+    worker.on('exit', () => {
+      fail(new Error('the vault has ended'))
+      resolve()
+    })
+  })
   worker.on('message', (answers: VaultAnswer[]) => {
     for (const [index, caller] of (waiting.shift() ?? []).entries()) {
       const answer = answers[index]
@@ -78,6 +90,7 @@ export async function createVault(rootSecret: Uint8Array<ArrayBuffer>): Promise<
   }
 
   return {
+    ended,
     openGrant: (parameters) => send({ kind: 'openGrant', ...parameters }),
     sign: (item, coordinatorKey) => send({ kind: 'sign', item, coordinatorKey }),
     async close() {

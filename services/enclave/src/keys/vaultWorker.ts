@@ -4,7 +4,7 @@ import { signItem } from '../sign/signItem.ts'
 import { createKeyring } from './deriveKey.ts'
 import type { VaultAnswer, VaultTask } from './vault.ts'
 
-const keyring = createKeyring(workerData.rootSecret)
+const keyring = createKeyring(workerData.rootSecret, workerData.configHash)
 
 function perform(task: VaultTask): VaultAnswer {
   try {

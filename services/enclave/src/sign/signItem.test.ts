@@ -8,7 +8,9 @@ import { createGrant, toSidHash } from '../grant/grant.ts'
 import { createKeyring, toOwner } from '../keys/deriveKey.ts'
 import { type SignedItem, signItem } from './signItem.ts'
 
-const keyring = createKeyring(Uint8Array.from({ length: 32 }, (_, index) => index + 1))
+const rootSecret = Uint8Array.from({ length: 32 }, (_, index) => index + 1)
+const configHash = new Uint8Array(32).fill(0xcc)
+const keyring = createKeyring(rootSecret, configHash)
 const now = Date.parse('2026-06-15T12:00:00.123Z')
 const sid = 'ab'.repeat(32)
 const coordinatorKey = 'cd'.repeat(32)
@@ -161,7 +163,7 @@ describe('20,000 random transactions', () => {
 describe('grant table: no signature', () => {
   const bob = openSession('bob')
   const [payload = '', mac = ''] = alice.grant.split('.')
-  const foreign = createKeyring(new Uint8Array(32).fill(7))
+  const foreign = createKeyring(new Uint8Array(32).fill(7), configHash)
   const flipped = (text: string, index: number) =>
     text.slice(0, index) + (text[index] === 'A' ? 'B' : 'A') + text.slice(index + 1)
 
@@ -181,6 +183,19 @@ describe('grant table: no signature', () => {
       'from another root secret',
       {
         grant: createGrant(foreign.grantKey, {
+          owner: alice.owner,
+          sidHash: toSidHash(sid),
+          keyId: alice.keyId,
+          address: alice.address,
+          exp: now + 1,
+        }),
+      },
+      'grant_invalid',
+    ],
+    [
+      'from another configuration',
+      {
+        grant: createGrant(createKeyring(rootSecret, new Uint8Array(32)).grantKey, {
           owner: alice.owner,
           sidHash: toSidHash(sid),
           keyId: alice.keyId,
