@@ -49,6 +49,12 @@ const browser = (path: string): TestProjectInlineConfiguration => ({
   },
 })
 
+// A machine with other work to do is no reason to fail; a test that hangs still ends.
 export default defineConfig({
-  test: { retry: 0, projects: executablePath ? [node, browser(executablePath)] : [node] },
+  test: {
+    retry: 0,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    projects: executablePath ? [node, browser(executablePath)] : [node],
+  },
 })

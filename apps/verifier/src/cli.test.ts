@@ -106,6 +106,18 @@ describe('exit codes', { timeout: TIMEOUT_MS }, () => {
     for (const code of [0, 1, 2, 3, 4, 5]) expect(help.stdout).toMatch(new RegExp(`^ {2}${code} {2}\\S`, 'm'))
     expect(await verify(['--version'])).toEqual({ exitCode: 0, stdout: '0.1.0\n', stderr: '' })
   })
+
+  test('4: --help in the place of a receipt, so that no script takes it for one', async () => {
+    const { exitCode, stderr } = await verify(['verify', '--help'])
+    expect(exitCode).toBe(4)
+    expect(stderr).toMatch(/^countersign-verifier: nothing was verified[^\n]+\n$/)
+  })
+
+  test('2: MRTD alone, even with --allow-mock and all other anchors', async () => {
+    const { mrTd } = honest.receipt.signer.measurement
+    const firmware = anchors.with(anchors.indexOf('--measurement') + 1, mrTd)
+    expect((await verify(['receipt.json', '--allow-mock', ...firmware])).exitCode).toBe(2)
+  })
 })
 
 describe('bad input is one clear line and its code, never a stack trace', { timeout: TIMEOUT_MS }, () => {
@@ -126,6 +138,7 @@ describe('bad input is one clear line and its code, never a stack trace', { time
     ['a missing collateral', 4, 'file_unreadable', ['receipt.json', '--collateral', 'missing.json'], files],
     ['a receipt as collateral', 4, 'collateral_malformed', ['receipt.json', '--collateral', 'receipt.json'], files],
     ['an unknown flag', 4, 'invalid_arguments', ['receipt.json', '--frobnicate'], files],
+    ['three registers', 4, 'invalid_arguments', ['receipt.json', '--measurement', 'a:b:c'], files],
     ['bad hex', 4, 'invalid_arguments', ['receipt.json', '--measurement', 'xyz'], files],
     ['a bad manifest', 4, 'manifest_malformed', ['receipt.json', '--manifest', 'collateral.json'], files],
     ['nothing at all', 4, 'invalid_arguments', [], files],
@@ -184,6 +197,7 @@ describe('an attacker with a genuine machine of their own', { timeout: TIMEOUT_M
 
   test.each<[string, Parameters<typeof issue>[0]]>([
     ['other code in the enclave', { quote: { mrtd: other } }],
+    ['other code behind the same firmware', { quote: { rtmrs: [other, other, other, other] } }],
     ['a root secret that the operator knows', { config: { rootSecret: 'file' } }],
     ['another issuer of sign-ins', { config: { issuers } }],
     ['another entropy source', { satelliteSeed: 'attacker' }],

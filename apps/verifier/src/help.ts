@@ -23,28 +23,32 @@ Where things come from
   --offline                       touch no network: files only
 
 What you trust (repeat any of them; hex)
-  --measurement HEX               MRTD of the enclave, 48 bytes
+  --measurement HEX[:HEX…]        the enclave's code: MRTD:RTMR0:RTMR1:RTMR2:RTMR3, 48 bytes each. RTMR3 may be
+                                  left out where a manifest names events; MRTD alone leaves the code unknown
   --config-hash HEX               configuration of the enclave, 32 bytes
   --coordinator-measurement HEX   launch measurement of the coordinator, 48 bytes
   --coordinator-config-hash HEX   configuration of the coordinator, 32 bytes
   --entropy-key HEX               key of the entropy source, 32 bytes
-  --manifest FILE                 all of these in one file, with RTMRs and contracts
+  --manifest FILE                 all of these in one file, with events, patch levels and contracts
   --tcb-status NAME               accept this status of Intel beside UpToDate
   --allow-mock                    let simulated evidence pass (development only)
 
 Other
   --at TIME|now                   judge again at a time, with the --collateral of that time
   --json                          one JSON object instead of text
-  --help, --version
+  --help, --version               only by themselves: among other arguments they are bad input
 
 Examples
   npx @countersign/verifier verify https://wallet.example/proof/q8Zk2vXo1fTn0uYbWcR3dA --manifest release.json
   npx @countersign/verifier verify receipt.json --collateral collateral.json --manifest release.json --offline
 
+In scripts, end the options before a name that is not yours, and never leave out the command:
+  npx @countersign/verifier verify --manifest release.json -- "$RECEIPT"
+
 Exit codes
   0  every required step passed, on hardware (or mock, with --allow-mock), running code you trust
   1  a step failed, or this program did ("internal error")
-  2  nothing failed, but you gave no anchor for some code or setting
+  2  nothing failed, but you gave no anchor for some code or setting (or MRTD alone)
   3  nothing failed, but the evidence is simulated
   4  bad input: options, an unreadable file, or a file that is no receipt or collateral
   5  something could not be fetched, or evidence is missing

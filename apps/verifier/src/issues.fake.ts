@@ -21,7 +21,10 @@ export const honest = await issue()
 /** Options that name every anchor of an issue by itself. */
 export function toFlags({ anchors }: SimulatedIssue): string[] {
   return [
-    ...anchors.measurements.flatMap(({ mrTd }) => ['--measurement', mrTd]),
+    ...anchors.measurements.flatMap(({ mrTd, rtmr0, rtmr1, rtmr2, rtmr3 }) => [
+      '--measurement',
+      [mrTd, rtmr0, rtmr1, rtmr2, rtmr3].join(':'),
+    ]),
     ...anchors.configHashes.flatMap((hash) => ['--config-hash', hash]),
     ...anchors.coordinatorMeasurements.flatMap((hash) => ['--coordinator-measurement', hash]),
     ...anchors.coordinatorConfigHashes.flatMap((hash) => ['--coordinator-config-hash', hash]),

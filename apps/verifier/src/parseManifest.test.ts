@@ -13,6 +13,15 @@ describe('a manifest', () => {
     const events = { 'compose-hash': ['ab'.repeat(32)] }
     const full = { ...good, enclave: { ...good.enclave, events }, contracts: [] }
     expect(parse(full)).toEqual(full)
+    const withFloors = {
+      ...good,
+      enclave: { ...good.enclave, minimumTcbEvaluationDataNumber: 17 },
+      coordinator: {
+        ...good.coordinator,
+        minimumTcb: { Milan: { bl: 4, tee: 0, snp: 24, ucode: 255 }, Genoa: {}, Turin: { fmc: 1 } },
+      },
+    }
+    expect(parse(withFloors)).toEqual(withFloors)
   })
 
   test('the built-in one is well-formed, and empty until there is a release', () => {
@@ -61,6 +70,46 @@ describe('a manifest', () => {
       'a coordinator measurement of 32 bytes',
       { ...good, coordinator: { ...coordinator, measurements: ['ab'.repeat(32)] } },
       'coordinator.measurements[0]: not 48 bytes',
+    ],
+    ...[-1, 1.5, '17', null, 2 ** 53].map((number): [string, unknown, string] => [
+      `the evaluation data number ${JSON.stringify(number)}`,
+      { ...good, enclave: { ...enclave, minimumTcbEvaluationDataNumber: number } },
+      'enclave.minimumTcbEvaluationDataNumber: not a natural number',
+    ]),
+    ...[-1, 256, 0.5, '4', null, []].map((level): [string, unknown, string] => [
+      `the patch level ${JSON.stringify(level)}`,
+      { ...good, coordinator: { ...coordinator, minimumTcb: { Milan: { bl: level } } } },
+      'coordinator.minimumTcb.Milan.bl: not a number from 0 to 255',
+    ]),
+    [
+      'a part that is none',
+      { ...good, coordinator: { ...coordinator, minimumTcb: { Milan: { microcode: 1 } } } },
+      'coordinator.minimumTcb.Milan.microcode: unknown member',
+    ],
+    [
+      'a product that is none',
+      { ...good, coordinator: { ...coordinator, minimumTcb: { milan: { bl: 1 } } } },
+      'coordinator.minimumTcb.milan: unknown member',
+    ],
+    [
+      'a product as a number',
+      { ...good, coordinator: { ...coordinator, minimumTcb: { Turin: 4 } } },
+      'coordinator.minimumTcb.Turin: not an object',
+    ],
+    [
+      'patch levels in a list',
+      { ...good, coordinator: { ...coordinator, minimumTcb: [] } },
+      'coordinator.minimumTcb: not an object',
+    ],
+    [
+      'patch levels of no product',
+      { ...good, coordinator: { ...coordinator, minimumTcb: {} } },
+      'coordinator.minimumTcb: names no product',
+    ],
+    [
+      'a floor in the wrong place',
+      { ...good, enclave: { ...enclave, minimumTcb: { Milan: {} } } },
+      'enclave.minimumTcb: unknown member',
     ],
     ['a key as text', { ...good, entropyKeys: 'ab'.repeat(32) }, 'entropyKeys: not a list'],
     ['a contract without an address', { ...good, contracts: [{ chainId: 1 }] }, 'contracts[0].address: missing'],

@@ -1,4 +1,4 @@
-import type { TdMeasurement } from '@countersign/attestation'
+import type { SnpProduct, SnpTcb, TdMeasurement } from '@countersign/attestation'
 import { VerifierError } from './errors.ts'
 
 export const MANIFEST_VERSION = 'countersign-manifest/1'
@@ -11,16 +11,27 @@ export type Manifest = {
     configHashes: readonly string[]
     /** Runtime events by name, for measurements that leave RTMR3 open. */
     events?: Readonly<Record<string, readonly string[]>>
+    /** Collateral of an older evaluation by Intel is refused. */
+    minimumTcbEvaluationDataNumber?: number
   }
-  coordinator: { measurements: readonly string[]; configHashes: readonly string[] }
+  coordinator: {
+    measurements: readonly string[]
+    configHashes: readonly string[]
+    /** Patch levels by product of AMD; a product that is not named is refused. */
+    minimumTcb?: MinimumTcb
+  }
   entropyKeys: readonly string[]
   /** At most one on each chain. */
   contracts: readonly ManifestContract[]
 }
 
+export type MinimumTcb = Readonly<Partial<Record<SnpProduct, Readonly<Partial<SnpTcb>>>>>
+
 export type ManifestContract = { chainId: number; address: string; fromBlock?: number }
 
 const REGISTERS = ['rtmr0', 'rtmr1', 'rtmr2', 'rtmr3', 'mrConfigId', 'mrOwner', 'mrOwnerConfig'] as const
+export const SNP_PRODUCTS = ['Milan', 'Genoa', 'Turin'] as const satisfies SnpProduct[]
+export const SNP_TCB_PARTS = ['fmc', 'bl', 'tee', 'snp', 'ucode'] as const satisfies (keyof SnpTcb)[]
 
 /** Reads a manifest strictly: a misspelt member would silently be an anchor that is not there. All faults are told at once. */
 export function parseManifest(text: string): Manifest {
@@ -51,10 +62,16 @@ function checkManifest(value: unknown, fault: Fault) {
         path,
         fault,
         { measurements: list(checkMeasurement), configHashes: list(hexOf(32)) },
-        { events: checkEvents },
+        { events: checkEvents, minimumTcbEvaluationDataNumber: checkNatural },
       ),
     coordinator: (coordinator, path) =>
-      checkObject(coordinator, path, fault, { measurements: list(hexOf(48)), configHashes: list(hexOf(32)) }),
+      checkObject(
+        coordinator,
+        path,
+        fault,
+        { measurements: list(hexOf(48)), configHashes: list(hexOf(32)) },
+        { minimumTcb: checkMinimumTcb },
+      ),
     entropyKeys: list(hexOf(32)),
     contracts: checkContracts,
   })
@@ -77,14 +94,29 @@ function checkPayload(value: unknown, path: string, fault: Fault) {
   if (typeof value !== 'string' || !/^(?:[0-9a-f]{2})*$/.test(value)) fault(path, 'not lower-case hex')
 }
 
+function checkMinimumTcb(value: unknown, path: string, fault: Fault) {
+  const parts = Object.fromEntries(SNP_TCB_PARTS.map((part) => [part, checkByte]))
+  const checkProduct: Check = (product, at) => checkObject(product, at, fault, {}, parts)
+  checkObject(value, path, fault, {}, Object.fromEntries(SNP_PRODUCTS.map((product) => [product, checkProduct])))
+  // It would refuse every coordinator, which nobody can mean.
+  if (isObject(value) && Object.keys(value).length === 0) fault(path, 'names no product')
+}
+
+function checkByte(value: unknown, path: string, fault: Fault) {
+  if (!Number.isInteger(value) || (value as number) < 0 || (value as number) > 255) {
+    fault(path, 'not a number from 0 to 255')
+  }
+}
+
+function checkNatural(value: unknown, path: string, fault: Fault) {
+  if (!Number.isSafeInteger(value) || (value as number) < 0) fault(path, 'not a natural number')
+}
+
 function checkContracts(value: unknown, path: string, fault: Fault) {
   const checkAddress: Check = (address, at) => {
     if (typeof address !== 'string' || !/^0x[0-9a-f]{40}$/.test(address)) {
       fault(at, 'not 0x and 20 bytes of lower-case hex')
     }
-  }
-  const checkNatural: Check = (number, at) => {
-    if (!Number.isSafeInteger(number) || (number as number) < 0) fault(at, 'not a natural number')
   }
   listOf((contract, at) =>
     checkObject(contract, at, fault, { chainId: checkNatural, address: checkAddress }, { fromBlock: checkNatural }),

@@ -42,11 +42,43 @@ describe('the command line', () => {
 
   test('hex may be in either case and have a prefix', () => {
     const options = parse('r', '--measurement', `0x${'AB'.repeat(48)}`, '--measurement', 'cd'.repeat(48))
-    expect(options).toMatchObject({ measurements: ['ab'.repeat(48), 'cd'.repeat(48)] })
+    expect(options).toMatchObject({ measurements: [{ mrTd: 'ab'.repeat(48) }, { mrTd: 'cd'.repeat(48) }] })
     expect(parse('r', '--rpc', 'http://127.0.0.1/?key=1', '--contract', 'AB'.repeat(20))).toMatchObject({
       rpc: 'http://127.0.0.1/?key=1',
       contract: `0x${'ab'.repeat(20)}`,
     })
+  })
+
+  test('a measurement is MRTD alone, or with RTMR0 to RTMR2, or with all four', () => {
+    const [mrTd, rtmr0, rtmr1, rtmr2, rtmr3] = ['a0', 'b0', 'b1', 'b2', 'b3'].map((byte) => byte.repeat(48))
+    const read = (...parts: (string | undefined)[]) => parse('r', '--measurement', parts.join(':'))
+    expect(read(mrTd)).toMatchObject({ measurements: [{ mrTd }] })
+    expect(read(mrTd, rtmr0, rtmr1, rtmr2)).toMatchObject({ measurements: [{ mrTd, rtmr0, rtmr1, rtmr2 }] })
+    expect(read(mrTd, rtmr0, rtmr1, rtmr2, rtmr3)).toMatchObject({
+      measurements: [{ mrTd, rtmr0, rtmr1, rtmr2, rtmr3 }],
+    })
+    expect(read(mrTd, `0x${'B0'.repeat(48)}`, rtmr1, rtmr2)).toMatchObject({ measurements: [{ rtmr0 }] })
+  })
+
+  test.each([0, 2, 3, 6])('a measurement of %i registers is refused', (count) => {
+    const text = Array(count).fill('ab'.repeat(48)).join(':')
+    expect(() => parse('r', '--measurement', text)).toThrow(/^--measurement /)
+  })
+
+  test.each<[string, string]>([
+    ['an empty register', ''],
+    ['a short one', 'ab'.repeat(47)],
+    ['one that is no hex', 'xy'.repeat(48)],
+    ['one with a space', ` ${'ab'.repeat(48)}`],
+  ])('a measurement with %s is refused', (_, register) => {
+    const hex = 'ab'.repeat(48)
+    for (const parts of [
+      [register, hex, hex, hex, hex],
+      [hex, hex, hex, register],
+      [hex, hex, hex, hex, register],
+    ]) {
+      expect(() => parse('r', '--measurement', parts.join(':'))).toThrow(/^--measurement is not /)
+    }
   })
 
   test('URLs lose their trailing slashes', () => {
@@ -64,10 +96,28 @@ describe('the command line', () => {
     expect(parse('r', '--collateral', 'c', '--at', text)).toMatchObject({ at: new Date(time) })
   })
 
-  test('help and version come before all else', () => {
+  test('help and version are given alone', () => {
     expect(parse('-h')).toEqual({ command: 'help' })
-    expect(parse('verify', '--help')).toEqual({ command: 'help' })
+    expect(parse('--help')).toEqual({ command: 'help' })
     expect(parse('--version')).toEqual({ command: 'version' })
+  })
+
+  test.each<[string[]]>([
+    [['verify', '--help']],
+    [['verify', '-h']],
+    [['verify', '--version']],
+    [['explain', '--help']],
+    [['receipt.json', '--version']],
+    [['--help', '--version']],
+    [['--help', '--json']],
+    [['--help', '--']],
+    [['-8Zk2vXo1fTn0uYbWcR3dA', '--help']],
+  ])('among other arguments they are no success: %j', (argv) => {
+    expect(parse(...argv)).toEqual({ command: 'misplaced-help' })
+  })
+
+  test('after -- they are names like any other', () => {
+    expect(parse('verify', '--', '--help')).toMatchObject({ command: 'verify', subject: '--help' })
   })
 
   test.each<[string, string[], string]>([

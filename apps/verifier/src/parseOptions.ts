@@ -1,7 +1,8 @@
 import { parseArgs } from 'node:util'
-import type { TcbStatus } from '@countersign/attestation'
+import type { TcbStatus, TdMeasurement } from '@countersign/attestation'
 import { receiptSchema } from '@countersign/receipt'
 import { VerifierError } from './errors.ts'
+import { MEASUREMENT_FORM, parseMeasurementText } from './measurementText.ts'
 import type { AnchorOptions } from './toAnchors.ts'
 
 export type VerifyOptions = AnchorOptions & {
@@ -21,6 +22,8 @@ export type VerifyOptions = AnchorOptions & {
 
 export type Options =
   | { command: 'help' | 'version' }
+  /** Help among other arguments: shown, but no success. */
+  | { command: 'misplaced-help' }
   | { command: 'explain'; file: string }
   | ({ command: 'verify' } & VerifyOptions)
 
@@ -57,8 +60,11 @@ const HYPHEN_SLUG = /^-[A-Za-z0-9_][A-Za-z0-9_-]{20}$/
 export function parseOptions({ now }: { now: () => Date }, argv: readonly string[]): Options {
   const slugs = argv.filter((argument) => HYPHEN_SLUG.test(argument))
   const { values, positionals } = parse(argv.filter((argument) => !slugs.includes(argument)))
-  if (values.help === true) return { command: 'help' }
-  if (values.version === true) return { command: 'version' }
+  if (values.help === true || values.version === true) {
+    // A script that verifies whatever it is handed must never take the success of showing help for that of a receipt.
+    if (argv.length > 1) return { command: 'misplaced-help' }
+    return { command: values.help === true ? 'help' : 'version' }
+  }
 
   const words = [...positionals, ...slugs]
   const isNamed = words[0] === 'verify' || words[0] === 'explain'
@@ -116,7 +122,7 @@ function toVerifyOptions({ now }: { now: () => Date }, values: Values, subject: 
     contract: values.contract === undefined ? undefined : `0x${toHexOption('--contract', values.contract, 20)}`,
     collateralFiles: values.collateral ?? [],
     at: values.at === undefined ? undefined : toTime(values.at, now),
-    measurements: toHexOptions('--measurement', values.measurement, 48),
+    measurements: (values.measurement ?? []).map(toMeasurement),
     configHashes: toHexOptions('--config-hash', values['config-hash'], 32),
     coordinatorMeasurements: toHexOptions('--coordinator-measurement', values['coordinator-measurement'], 48),
     coordinatorConfigHashes: toHexOptions('--coordinator-config-hash', values['coordinator-config-hash'], 32),
@@ -138,6 +144,14 @@ function toHexOption(flag: string, text: string, bytes: number): string {
 
 function toHexOptions(flag: string, texts: readonly string[] = [], bytes: number): string[] {
   return texts.map((text) => toHexOption(flag, text, bytes))
+}
+
+function toMeasurement(text: string): TdMeasurement {
+  const measurement = parseMeasurementText(text, (part) => toHexOption('--measurement', part, 48))
+  if (measurement === undefined) {
+    throw invalid('--measurement has too few or too many registers', `${text.split(':').length} (${MEASUREMENT_FORM})`)
+  }
+  return measurement
 }
 
 function toUrl(flag: string, text: string): URL {

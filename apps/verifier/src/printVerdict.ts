@@ -1,8 +1,8 @@
 import { hashEnclaveConfig, toHex } from '@countersign/protocol'
 import { anchorSteps, requiredSteps, type StepId } from '@countersign/receipt'
 import { exitCodes } from './errors.ts'
+import { toMeasurementText } from './measurementText.ts'
 import { adviseOn } from './stepAdvice.ts'
-import { findOpenRegisters } from './toAnchors.ts'
 import { toPrintable, toPrintableJson } from './toPrintable.ts'
 import type { Outcome, VerifierStep } from './verify.ts'
 import { COLUMNS, wrapText } from './wrapText.ts'
@@ -47,11 +47,7 @@ function printConclusion(outcome: Outcome, paint: Paint): string[] {
   const say = (text: string) => wrapText(toPrintable(text), { indent: 0 })
   switch (verdict) {
     case 'verified':
-      return [
-        paint('green', 'VERIFIED: verified by hardware, running code you trust'),
-        say(what),
-        ...printNotes(outcome),
-      ]
+      return [paint('green', 'VERIFIED: verified by hardware, running code you trust'), say(what)]
     case 'mock': {
       const isAllowed = exitCode !== exitCodes.mock
       const heading =
@@ -62,7 +58,7 @@ function printConclusion(outcome: Outcome, paint: Paint): string[] {
         heading,
         say('A part of this evidence is simulated. It proves nothing about hardware.'),
         ...(isAllowed ? [] : [say('For development, --allow-mock lets it pass.')]),
-        ...(outcome.isKnownCode ? printNotes(outcome) : printMissingAnchors(outcome)),
+        ...(outcome.isKnownCode ? [] : printMissingAnchors(outcome)),
       ]
     }
     case 'unknown-code':
@@ -121,7 +117,11 @@ function printMissingEvidence({ steps, receipt, problems }: Outcome): string[] {
 function printMissingAnchors({ steps, receipt }: Outcome): string[] {
   const { signer, entropy, coordinator } = receipt
   const found: Partial<Record<StepId, [what: string, flag: string, value: string]>> = {
-    measurement: ['the enclave’s code (MRTD)', '--measurement', signer.measurement.mrTd],
+    measurement: [
+      'the enclave’s code (MRTD is its firmware; RTMR0 to RTMR3 are what that loads)',
+      '--measurement',
+      toMeasurementText(signer.measurement),
+    ],
     config: ['the enclave’s configuration', '--config-hash', toHex(hashEnclaveConfig(signer.config))],
     'entropy-key': ['the entropy source’s key', '--entropy-key', entropy.publicKey],
     'coordinator-measurement': [
@@ -140,18 +140,11 @@ function printMissingAnchors({ steps, receipt }: Outcome): string[] {
     return entry === undefined ? [] : [`  ${entry[0]}:`, `    ${entry[1]} ${entry[2]}`]
   })
   return [
-    'You gave nothing to hold these against. The evidence has:',
+    'You gave nothing, or not all, to hold these against. The evidence has:',
     ...lines,
     wrapText(
       'Look each value up where the release is published, or build the code yourself and compare. Copied from here it proves nothing.',
       { indent: 0 },
     ),
   ]
-}
-
-function printNotes({ receipt, anchors }: Outcome): string[] {
-  const open = findOpenRegisters(receipt.signer.measurement, anchors)
-  if (open.length === 0) return []
-  const note = `Note: ${open.join(', ')} were held against nothing. MRTD covers the firmware that the enclave starts with; what it loads afterwards is measured there. A manifest can name them.`
-  return [wrapText(note, { indent: 0 })]
 }

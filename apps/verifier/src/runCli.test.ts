@@ -4,6 +4,7 @@ import { createSimulator } from '@countersign/attestation/simulator'
 import { toCanonicalJson } from '@countersign/protocol'
 import { canonicalBytes, toCid } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
+import { HELP } from './help.ts'
 import {
   contract,
   createFolder,
@@ -394,6 +395,147 @@ describe('the state of the enclave', () => {
     expect(stdout).toContain('name the status with --tcb-status')
     expect((await run(...argv, '--tcb-status', 'OutOfDate')).exitCode).toBe(0)
     expect((await run(...argv, '--tcb-status', 'ConfigurationNeeded')).exitCode).toBe(1)
+  })
+})
+
+describe('code that is known only in part', () => {
+  const [whole] = honest.anchors.measurements as [Required<(typeof honest.anchors.measurements)[number]>]
+  const { mrTd, rtmr0, rtmr1, rtmr2, rtmr3 } = whole
+  const others = toFlags(honest).slice(2)
+  const files = { 'receipt.json': honest.bytes, 'collateral.json': honest.collateral }
+  const runWith = async (...measurement: string[]) => {
+    const path = join(await createFolder(files), 'receipt.json')
+    return run('verify', path, '--allow-mock', ...others, '--measurement', measurement.join(':'))
+  }
+
+  test('MRTD alone is unknown code, even with every other anchor and --allow-mock', async () => {
+    const { exitCode, stdout } = await runWith(mrTd)
+    expect(exitCode).toBe(2)
+    expect(stdout).not.toContain('verified, on')
+    expect(stdout).toContain(`--measurement ${mrTd}:${rtmr0}:${rtmr1}:${rtmr2}:${rtmr3}\n`)
+  })
+
+  test('so it is without RTMR3 where no manifest names events', async () => {
+    expect((await runWith(mrTd, rtmr0, rtmr1, rtmr2)).exitCode).toBe(2)
+  })
+
+  test('what is printed to be looked up is what the option takes', async () => {
+    const { stdout } = await runWith(mrTd)
+    const printed = /--measurement (\S+)/.exec(stdout)?.[1]
+    expect((await runWith(printed ?? '')).exitCode).toBe(0)
+  })
+
+  test('a register that differs fails, with or without RTMR3', async () => {
+    const other = 'ee'.repeat(48)
+    expect((await runWith(mrTd, rtmr0, rtmr1, other, rtmr3)).exitCode).toBe(1)
+    expect((await runWith(mrTd, rtmr0, rtmr1, rtmr2, other)).exitCode).toBe(1)
+    expect((await runWith(mrTd, other, rtmr1, rtmr2)).exitCode).toBe(1)
+  })
+
+  test('a manifest that names MRTD alone is no better; one that names all registers passes', async () => {
+    const manifest = toManifest(honest)
+    const folder = await createFolder({
+      ...files,
+      whole: JSON.stringify(manifest),
+      part: JSON.stringify({ ...manifest, enclave: { ...manifest.enclave, measurements: [{ mrTd }] } }),
+    })
+    const runManifest = (name: string) =>
+      run(join(folder, 'receipt.json'), '--allow-mock', '--manifest', join(folder, name))
+    expect((await runManifest('part')).exitCode).toBe(2)
+    expect((await runManifest('whole')).exitCode).toBe(0)
+  })
+})
+
+describe('floors in a manifest', () => {
+  const manifest = toManifest(honest)
+  const withNumber = (minimumTcbEvaluationDataNumber: number) => ({
+    ...manifest,
+    enclave: { ...manifest.enclave, minimumTcbEvaluationDataNumber },
+  })
+  const withTcb = (minimumTcb: unknown) => ({ ...manifest, coordinator: { ...manifest.coordinator, minimumTcb } })
+  const runWith = async (content: unknown) => {
+    const folder = await createFolder({
+      'receipt.json': honest.bytes,
+      'collateral.json': honest.collateral,
+      manifest: JSON.stringify(content),
+    })
+    const { exitCode, steps } = await runJson(
+      join(folder, 'receipt.json'),
+      '--allow-mock',
+      '--manifest',
+      join(folder, 'manifest'),
+    )
+    const failed = steps.filter(({ status }: { status: string }) => status === 'fail')
+    return { exitCode, failed: failed.map(({ id, code }: { id: string; code: string }) => [id, code]) }
+  }
+
+  test.each<[string, unknown]>([
+    ['an evaluation', withNumber(20)],
+    ['patch levels', withTcb({ Milan: { fmc: 0, bl: 4, tee: 0, snp: 24, ucode: 219 } })],
+    ['a product, at any patch level,', withTcb({ Milan: {}, Genoa: {} })],
+  ])('%s that the evidence just reaches passes', async (_, content) => {
+    expect(await runWith(content)).toEqual({ exitCode: 0, failed: [] })
+  })
+
+  test('an evaluation by Intel that is newer than the collateral’s fails quote-policy', async () => {
+    expect(await runWith(withNumber(21))).toEqual({
+      exitCode: 1,
+      failed: [['quote-policy', 'tcb_evaluation_too_old']],
+    })
+  })
+
+  test.each([{ fmc: 1 }, { bl: 5 }, { tee: 1 }, { snp: 25 }, { ucode: 220 }])(
+    'a patch level above the coordinator’s fails coordinator-policy: %j',
+    async (Milan) => {
+      expect(await runWith(withTcb({ Milan }))).toEqual({
+        exitCode: 1,
+        failed: [['coordinator-policy', 'tcb_too_old']],
+      })
+    },
+  )
+
+  test('a processor that is not named fails coordinator-policy', async () => {
+    expect(await runWith(withTcb({ Turin: {} }))).toEqual({
+      exitCode: 1,
+      failed: [['coordinator-policy', 'platform_not_allowed']],
+    })
+  })
+})
+
+describe('help', () => {
+  test.each(['--help', '-h', '--version'])('%s alone succeeds', async (flag) => {
+    expect(await run(flag)).toMatchObject({ exitCode: 0, stderr: '' })
+  })
+
+  // What a script runs that was handed a hostile name for a receipt.
+  test.each([
+    ['verify', '--help'],
+    ['verify', '-h'],
+    ['verify', '--version'],
+    ['explain', '--help'],
+    ['--help', '--allow-mock'],
+    ['--version', '--help'],
+  ])('%s %s shows the help, and says on stderr that nothing was verified', async (...argv) => {
+    expect(await run(...argv)).toEqual({
+      exitCode: 4,
+      stdout: HELP,
+      stderr: 'countersign-verifier: nothing was verified: --help and --version stand alone [invalid_arguments]\n',
+    })
+  })
+
+  test('with every anchor and a receipt beside it, it is still no success', async () => {
+    const folder = await createFolder({ 'receipt.json': honest.bytes, 'collateral.json': honest.collateral })
+    for (const flag of ['--help', '-h', '--version', '--help=', '-hh', '-hv']) {
+      expect((await run('verify', flag, ...accept)).exitCode).toBe(4)
+      expect((await run('verify', join(folder, 'receipt.json'), flag, ...accept)).exitCode).toBe(4)
+    }
+  })
+
+  test('with --json it is one JSON object', async () => {
+    expect(await runJson('verify', '--help')).toEqual({
+      exitCode: 4,
+      error: { code: 'invalid_arguments', message: expect.stringContaining('nothing was verified') },
+    })
   })
 })
 

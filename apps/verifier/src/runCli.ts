@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { describeError, exitCodes, toExitCode } from './errors.ts'
+import { describeError, exitCodes, toExitCode, VerifierError } from './errors.ts'
 import { explain } from './explain.ts'
 import type { FetchDeps } from './fetchBytes.ts'
 import { HELP } from './help.ts'
@@ -20,6 +20,8 @@ export async function runCli(deps: CliDeps, argv: readonly string[]): Promise<Cl
     switch (options.command) {
       case 'help':
         return succeed(HELP)
+      case 'misplaced-help':
+        return refuseHelp({ isJson })
       case 'version':
         return succeed(`${await readVersion()}\n`)
       case 'explain':
@@ -32,15 +34,28 @@ export async function runCli(deps: CliDeps, argv: readonly string[]): Promise<Cl
       }
     }
   } catch (error) {
-    const { code, message } = describeError(error)
-    const exitCode = toExitCode(error)
-    if (isJson) return { exitCode, stdout: `${toPrintableJson({ error: { code, message } })}\n`, stderr: '' }
-    return { exitCode, stdout: '', stderr: toLine(`${message} [${code}]`) }
+    return fail(error, { isJson })
   }
 }
 
 function succeed(stdout: string): CliResult {
   return { exitCode: exitCodes.verified, stdout, stderr: '' }
+}
+
+/** Help is of use to a person, and an error to a script. */
+function refuseHelp({ isJson }: { isJson: boolean }): CliResult {
+  const error = new VerifierError('invalid_arguments', 'nothing was verified', {
+    details: '--help and --version stand alone',
+  })
+  const refused = fail(error, { isJson })
+  return isJson ? refused : { ...refused, stdout: HELP }
+}
+
+function fail(error: unknown, { isJson }: { isJson: boolean }): CliResult {
+  const { code, message } = describeError(error)
+  const exitCode = toExitCode(error)
+  if (isJson) return { exitCode, stdout: `${toPrintableJson({ error: { code, message } })}\n`, stderr: '' }
+  return { exitCode, stdout: '', stderr: toLine(`${message} [${code}]`) }
 }
 
 function toLine(text: string): string {

@@ -102,6 +102,18 @@ const byCode: Readonly<Record<string, Partial<Advice>>> = {
     meaning: 'The hardware is genuine, but Intel rates its firmware or settings as not up to date.',
     action: 'If you accept that, name the status with --tcb-status.',
   },
+  tcb_evaluation_too_old: {
+    meaning: 'Intel’s data about the platform is from before the evaluation that your manifest asks for.',
+    action:
+      'Known weaknesses may be missing from it. If the receipt is older than the manifest, use that of its release.',
+  },
+  tcb_too_old: {
+    meaning: 'The coordinator’s hardware is genuine, but its firmware is older than your manifest asks for.',
+    action: 'Known weaknesses may be open in it. If the receipt is older than the manifest, use that of its release.',
+  },
+  platform_not_allowed: {
+    meaning: 'The coordinator’s hardware is genuine, but your manifest does not accept this kind of processor.',
+  },
   debug_enabled: { meaning: 'The machine was started in debug mode: its host could read every secret.' },
   root_not_trusted: {
     meaning: 'The evidence was signed under a root that is neither the vendor’s nor the simulator’s. It is forged.',

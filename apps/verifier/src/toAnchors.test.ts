@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { releaseManifest } from './releaseManifest.ts'
-import { findOpenRegisters, toAnchors } from './toAnchors.ts'
+import { toAnchors } from './toAnchors.ts'
 
 const none = {
   measurements: [],
@@ -19,14 +19,14 @@ describe('anchors', () => {
       entropyKeys: ['i'],
     }
     const options = {
-      measurements: ['A'],
+      measurements: [{ mrTd: 'A' }, { mrTd: 'B', rtmr0: 'C', rtmr1: 'D', rtmr2: 'E' }],
       configHashes: ['C'],
       coordinatorMeasurements: ['G'],
       coordinatorConfigHashes: ['H'],
       entropyKeys: ['I'],
     }
     expect(toAnchors(options, [manifest])).toEqual({
-      measurements: [{ mrTd: 'a', rtmr0: 'b' }, { mrTd: 'A' }],
+      measurements: [{ mrTd: 'a', rtmr0: 'b' }, { mrTd: 'A' }, { mrTd: 'B', rtmr0: 'C', rtmr1: 'D', rtmr2: 'E' }],
       events: { e: ['f'] },
       configHashes: ['c', 'C'],
       coordinatorMeasurements: ['g', 'G'],
@@ -48,32 +48,5 @@ describe('anchors', () => {
       a: ['1', '2'],
       b: ['3'],
     })
-  })
-})
-
-describe('registers that nothing was held against', () => {
-  const measured = { mrTd: 'a', rtmr0: '0', rtmr1: '1', rtmr2: '2', rtmr3: '3' }
-
-  test('MRTD alone leaves all four open', () => {
-    expect(findOpenRegisters(measured, { measurements: [{ mrTd: 'a' }] })).toEqual(['RTMR0', 'RTMR1', 'RTMR2', 'RTMR3'])
-  })
-
-  test('a full measurement leaves none open, whatever else is listed', () => {
-    expect(findOpenRegisters(measured, { measurements: [{ mrTd: 'a' }, measured] })).toEqual([])
-  })
-
-  test('a measurement that does not match closes nothing', () => {
-    const other = { ...measured, rtmr0: 'x' }
-    expect(findOpenRegisters(measured, { measurements: [other, { mrTd: 'a', rtmr0: '0' }] })).toEqual([
-      'RTMR1',
-      'RTMR2',
-      'RTMR3',
-    ])
-  })
-
-  test('runtime events stand for RTMR3', () => {
-    const { rtmr3: _, ...open } = measured
-    expect(findOpenRegisters(measured, { measurements: [open] })).toEqual(['RTMR3'])
-    expect(findOpenRegisters(measured, { measurements: [open], events: { e: ['1'] } })).toEqual([])
   })
 })

@@ -4,7 +4,7 @@ import type { Manifest } from './parseManifest.ts'
 
 /** The anchors that come as options; each adds to what the manifests list. */
 export type AnchorOptions = {
-  measurements: readonly string[]
+  measurements: readonly TdMeasurement[]
   configHashes: readonly string[]
   coordinatorMeasurements: readonly string[]
   coordinatorConfigHashes: readonly string[]
@@ -14,10 +14,9 @@ export type AnchorOptions = {
 /** Everything that the reader trusts, but for the contract, which depends on the chain. */
 export function toAnchors(options: AnchorOptions, manifests: readonly Manifest[]): Omit<Anchors, 'contract'> {
   const all = <Item>(select: (manifest: Manifest) => readonly Item[]) => manifests.flatMap(select)
-  const given: TdMeasurement[] = options.measurements.map((mrTd) => ({ mrTd }))
   const events = mergeEvents(manifests)
   return {
-    measurements: [...all(({ enclave }) => enclave.measurements), ...given],
+    measurements: [...all(({ enclave }) => enclave.measurements), ...options.measurements],
     ...(events === undefined ? {} : { events }),
     configHashes: [...all(({ enclave }) => enclave.configHashes), ...options.configHashes],
     coordinatorMeasurements: [
@@ -40,22 +39,4 @@ function mergeEvents(manifests: readonly Manifest[]): Anchors['events'] {
     }
   }
   return merged.size === 0 ? undefined : Object.fromEntries(merged)
-}
-
-/**
- * Registers that no matching measurement speaks of. MRTD alone covers the firmware that a TD starts with; what it loads
- * afterwards is in RTMR0 to RTMR3, so a reader must know when those were left open.
- */
-export function findOpenRegisters(
-  measured: Required<Pick<TdMeasurement, 'mrTd' | 'rtmr0' | 'rtmr1' | 'rtmr2' | 'rtmr3'>>,
-  anchors: Anchors,
-): string[] {
-  const registers = ['rtmr0', 'rtmr1', 'rtmr2', 'rtmr3'] as const
-  const open = (anchors.measurements ?? [])
-    .filter(({ mrTd }) => mrTd === measured.mrTd)
-    .filter((trusted) => registers.every((name) => trusted[name] === undefined || trusted[name] === measured[name]))
-    .map((trusted) => registers.filter((name) => trusted[name] === undefined))
-    .map((names) => names.filter((name) => name !== 'rtmr3' || anchors.events === undefined))
-  const fewest = open.toSorted((left, right) => left.length - right.length)[0] ?? []
-  return fewest.map((name) => name.toUpperCase())
 }

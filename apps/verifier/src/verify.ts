@@ -21,6 +21,7 @@ import { readFileBounded } from './readFileBounded.ts'
 import { recogniseSubject } from './recogniseSubject.ts'
 import { releaseManifest } from './releaseManifest.ts'
 import { toAnchors } from './toAnchors.ts'
+import { toPolicy } from './toPolicy.ts'
 
 /** `subject` is ours: whether the receipt is about what the reader asked about. */
 export type VerifierStep = Omit<Step, 'id'> & { id: StepId | 'subject' }
@@ -29,7 +30,6 @@ export type Outcome = Pick<ReceiptCheck, 'verdict' | 'isMock' | 'isKnownCode' | 
   exitCode: ExitCode
   steps: readonly VerifierStep[]
   receipt: AttestationReceiptV1
-  anchors: Anchors
   /** What could not be fetched, and why. */
   problems: readonly string[]
 }
@@ -60,7 +60,7 @@ export async function verify(deps: FetchDeps, options: VerifyOptions): Promise<O
     roots: [...vendorRoots, ...simulatedRoots()],
     mockEntropyKeys: [createSimulatedSatellite().publicKey],
     anchors,
-    policy: { signer: { statuses: ['UpToDate', ...options.statuses] } },
+    policy: toPolicy(options, manifests),
     ...(loaded.cid === undefined ? {} : { cid: loaded.cid }),
     ...(chain === undefined ? {} : { chain: createChainReader(chain.rpc, chain) }),
     ...(at === undefined || fresh === undefined ? {} : { reevaluation: { at, collateral: fresh.bytes } }),
@@ -76,7 +76,6 @@ export async function verify(deps: FetchDeps, options: VerifyOptions): Promise<O
     exitCode: toVerdictCode({ verdict, isKnownCode, isMockAllowed: options.isMockAllowed }),
     steps: subjectStep === undefined ? check.steps : [...check.steps, subjectStep],
     receipt,
-    anchors,
     problems: collateral.problems,
   }
 }

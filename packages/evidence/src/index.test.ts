@@ -10,6 +10,7 @@ test('exports', () => {
       "createDstackQuoteSource",
       "createSimulatedQuoteSource",
       "createSimulatedReportSource",
+      "getDstackKey",
       "parseCertTable",
     ]
   `)

@@ -182,6 +182,7 @@ export async function checkReevaluation(
     const now = `At ${at.toISOString()} the TCB status is ${quote.tcb.status} (${then}); advisories: ${advisories}.`
     const { statuses = ['UpToDate'] } = context.policy
     failIf(!statuses.includes(quote.tcb.status), now)
+    assertQuotePolicy(quote, context.policy)
     return [now, undefined]
   })
 }
