@@ -9,10 +9,14 @@ const executablePath = process.env.CHROMIUM_PATH
 const serverConditions = ['source', ...defaultServerConditions]
 const clientConditions = ['source', ...defaultClientConditions]
 
+// A machine with other work to do is no reason to fail; a test that hangs still ends.
+const timeouts = { testTimeout: 60_000, hookTimeout: 60_000 }
+
 const node: TestProjectInlineConfiguration = {
   resolve: { conditions: serverConditions },
   ssr: { resolve: { conditions: serverConditions } },
   test: {
+    ...timeouts,
     name: 'node',
     environment: 'node',
     include: ['{packages,apps,services}/**/*.test.ts', '{docs,sweep}/*.test.ts'],
@@ -23,6 +27,7 @@ const node: TestProjectInlineConfiguration = {
 const browser = (path: string): TestProjectInlineConfiguration => ({
   resolve: { conditions: clientConditions },
   test: {
+    ...timeouts,
     name: 'browser',
     include: ['packages/**/*.browser.test.ts'],
     exclude: ['**/node_modules/**', '**/dist/**'],
