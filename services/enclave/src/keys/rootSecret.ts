@@ -37,7 +37,7 @@ async function readSecretFile(path: string): Promise<Uint8Array<ArrayBuffer>> {
 /** Written whole and synced under another name, then linked: two first starts agree, and a crash leaves all or nothing. */
 async function createSecretFile(path: string, random: Random) {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-  const draft = `${path}.${process.pid}.draft`
+  const draft = `${path}.${Buffer.from(random(8)).toString('hex')}.draft`
   const file = await open(draft, 'w', 0o600)
   try {
     await file.writeFile(`${Buffer.from(random(SECRET_BYTES)).toString('hex')}\n`)
