@@ -19,7 +19,7 @@ const node: TestProjectInlineConfiguration = {
     ...timeouts,
     name: 'node',
     environment: 'node',
-    include: ['{packages,apps,services}/**/*.test.ts', '{docs,sweep}/*.test.ts'],
+    include: ['{packages,apps,services}/**/*.test.ts', '{docs,sweep,dev}/*.test.ts'],
     exclude: ['**/node_modules/**', '**/dist/**', '**/bench/**', '**/*.browser.test.ts'],
   },
 }

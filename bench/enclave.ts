@@ -1,12 +1,11 @@
-import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { enclavePaths, hashUnsignedTransaction, type OpenSessionResponse, toHex } from '@countersign/protocol'
 import { callEnclave, createTestCoordinator, type TestCoordinator } from '../services/enclave/test/coordinator.ts'
 import { type EnclaveProcess, startEnclave } from '../services/enclave/test/enclaveProcess.ts'
 import { startTestIssuer, type TestIssuer } from '../services/enclave/test/issuer.ts'
+import { connectCaller, toRequest } from './connectCaller.ts'
 import { median } from './takeTurns.ts'
 
 const QUOTE_MS = 39
@@ -87,10 +86,11 @@ async function measure({ enclave, session, coordinator }: Load, callers: number)
     // Signed once a slice: what the callers cost is not what is measured.
     const body = Buffer.from(JSON.stringify({ items: [toItem(session, caller)] }))
     const headers = coordinator.sign({ path: enclavePaths.signTransactions, body, timeMs: Date.now() })
-    const connection = await connectCaller(enclave.url, headers, body)
+    const connection = await connectCaller(enclave.url)
+    const request = toRequest(enclavePaths.signTransactions, headers, body.toString())
     while (!isOver) {
       const start = performance.now()
-      const answer = await connection.call()
+      const answer = await connection.call(request)
       if (!answer.includes('"statement"')) throw new Error(`not signed: ${answer.slice(0, 200)}`)
       latencies.push(performance.now() - start)
       if (!isOver) done += 1
@@ -113,38 +113,4 @@ function toItem({ sid, grant, keyId }: OpenSessionResponse, nonce: number) {
   const txMetadata = { chainId: 1, nonce, to: `0x${'11'.repeat(20)}`, data: '0x', ...amounts } as const
   const digest = `0x${toHex(hashUnsignedTransaction(txMetadata))}`
   return { sid, grant, keyId, digest, txMetadata, entropyHash: '22'.repeat(32) }
-}
-
-/**
- * One connection that sends the same bytes again and again and waits for each whole answer. A client library would cost more
- * than the enclave, on the same two cores.
- */
-async function connectCaller(url: string, headers: Record<string, string>, body: Buffer) {
-  const { hostname, port } = new URL(url)
-  const lines = Object.entries({ host: hostname, ...headers, 'content-length': String(body.length) })
-  const head = `POST ${enclavePaths.signTransactions} HTTP/1.1\r\n${lines.map((line) => line.join(': ')).join('\r\n')}\r\n\r\n`
-  const request = Buffer.concat([Buffer.from(head), body])
-  const socket = connect(Number(port), hostname)
-  socket.setNoDelay(true)
-  await once(socket, 'connect')
-  let received = ''
-  let answered: (answer: string) => void = () => {}
-  socket.setEncoding('latin1')
-  socket.on('data', (chunk: string) => {
-    received += chunk
-    const end = received.indexOf('\r\n\r\n')
-    const length = /content-length: (\d+)/i.exec(received.slice(0, Math.max(end, 0)))?.[1]
-    if (end < 0 || length === undefined || received.length < end + 4 + Number(length)) return
-    const answer = received
-    received = ''
-    answered(answer)
-  })
-  return {
-    call: () =>
-      new Promise<string>((resolve) => {
-        answered = resolve
-        socket.write(request)
-      }),
-    close: () => socket.destroy(),
-  }
 }

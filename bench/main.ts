@@ -1,8 +1,9 @@
 import { parseArgs } from 'node:util'
 import { benchAttestation } from './attestation.ts'
 import { benchEnclave } from './enclave.ts'
+import { benchSign } from './sign.ts'
 
-const suites = { attestation: benchAttestation, enclave: benchEnclave }
+const suites = { attestation: benchAttestation, enclave: benchEnclave, sign: benchSign }
 
 const USAGE = `usage: npm run bench -- SUITE [--fixtures DIR] [--rounds N]
 

@@ -4,15 +4,16 @@ import { expect, test } from 'vitest'
 
 const root = join(import.meta.dirname, '..')
 
-/** Codes stand in the unions of `errors.ts` files, and where a plain `ServiceError` is made. */
-const CODES = [/^\s*\| '([a-z0-9_]+)'$/gm, /new ServiceError\(\s*'([a-z0-9_]+)'/g]
+/** Codes stand in the unions and tables of `errors.ts` files, and where a plain `ServiceError` is made. */
+const LISTED = [/^\s*\| '([a-z0-9_]+)'$/gm, /^ {2}([a-z0-9_]+): \{ status:/gm]
+const MADE = [/new ServiceError\(\s*'([a-z0-9_]+)'/g]
 
 test('every error code has its heading in docs/errors.md, and every heading is a code', async () => {
   const codes = new Set<string>()
   for await (const path of glob('{packages,services,apps}/*/src/**/*.ts', { cwd: root })) {
-    if (path.endsWith('.test.ts')) continue
+    if (/\.(test|fake)\.ts$/.test(path)) continue
     const source = await readFile(join(root, path), 'utf8')
-    const patterns = path.endsWith('rrors.ts') ? CODES : CODES.slice(1)
+    const patterns = path.endsWith('rrors.ts') ? [...LISTED, ...MADE] : MADE
     for (const pattern of patterns) for (const [, code] of source.matchAll(pattern)) codes.add(code ?? '')
   }
   const page = await readFile(join(root, 'docs/errors.md'), 'utf8')

@@ -53,8 +53,11 @@ export function createSimulatedQuoteSource<Parameters extends WithReportData>(
   return createQuoteSource({
     mode: 'mock',
     async ask(reportData) {
-      await wait(latencyMs)
-      return { quote: await simulator.quote({ ...quoteOptions, reportData } as Parameters) }
+      // What the simulation itself takes is part of the latency, not on top of it.
+      const waited = wait(latencyMs)
+      const quote = await simulator.quote({ ...quoteOptions, reportData } as Parameters)
+      await waited
+      return { quote }
     },
   })
 }

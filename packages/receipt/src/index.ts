@@ -1,5 +1,5 @@
 export { ReceiptError, type ReceiptErrorCode } from './errors.ts'
-export { assemble, type EvidenceMode, type ReceiptRecords, toReceiptRelease } from './v1/assemble.ts'
+export { assemble, type EvidenceMode, hashPart, type ReceiptRecords, toReceiptRelease } from './v1/assemble.ts'
 export { canonicalBytes, parseReceipt } from './v1/canonicalBytes.ts'
 export type { ChainLog, ChainReader } from './v1/checkChain.ts'
 export type { CoordinatorPolicy } from './v1/checkCoordinator.ts'

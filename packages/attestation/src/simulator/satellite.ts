@@ -7,6 +7,8 @@ import { derive } from './keys.ts'
 export type SimulatedSatellite = {
   /** 32 bytes, hex. Verifiers know this key as mock. */
   publicKey: string
+  /** 32 bytes, hex: no secret at all, for whoever has a faster Ed25519 at hand. */
+  privateKey: string
   /** The signature over a sample, 64 bytes, hex. */
   sign(sample: { value: Uint8Array; timestampMs: number; sequence: number }): string
 }
@@ -15,6 +17,7 @@ export function createSimulatedSatellite(seed: string = developmentSeed): Simula
   const secret = derive(seed, 'satellite', 32)
   return {
     publicKey: toHex(ed25519.getPublicKey(secret)),
+    privateKey: toHex(secret),
     sign: (sample) => toHex(ed25519.sign(toEntropyMessage(sample), secret)),
   }
 }

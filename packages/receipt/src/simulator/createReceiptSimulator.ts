@@ -28,7 +28,7 @@ import {
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { sha256 } from '@noble/hashes/sha2.js'
-import { assemble, type ReceiptRecords, toReceiptRelease } from '../v1/assemble.ts'
+import { assemble, hashPart, type ReceiptRecords, toReceiptRelease } from '../v1/assemble.ts'
 import { canonicalBytes } from '../v1/canonicalBytes.ts'
 import type { Anchors } from '../v1/checkReceipt.ts'
 import { toCid } from '../v1/cid.ts'
@@ -140,7 +140,7 @@ export function createReceiptSimulator(seed: string = developmentSeed): ReceiptS
         toReceiptRelease({
           leaf: hashLeaf(statement),
           collateralHash: sha256(collateralBytes),
-          selfAttestation,
+          selfAttestationHash: hashPart(selfAttestation),
           witness,
         }),
         coordinatorSecret,

@@ -112,15 +112,17 @@ export function assemble(records: ReceiptRecords): AttestationReceiptV1 {
 export function toReceiptRelease(parts: {
   leaf: Uint8Array
   collateralHash: Uint8Array
-  selfAttestation: SelfAttestation
+  /** Of `hashPart(selfAttestation)`; the same for every signature until the next report. */
+  selfAttestationHash: Uint8Array
   witness: Witness
 }): Uint8Array<ArrayBuffer> {
-  return toReleaseMessage({
-    leaf: parts.leaf,
-    collateralHash: parts.collateralHash,
-    selfAttestationHash: sha256(toCanonicalJson(parts.selfAttestation)),
-    witnessHash: sha256(toCanonicalJson(parts.witness)),
-  })
+  const { witness, ...hashes } = parts
+  return toReleaseMessage({ ...hashes, witnessHash: hashPart(witness) })
+}
+
+/** SHA-256 of the canonical JSON of a part of a receipt, as releases name it. */
+export function hashPart(part: SelfAttestation | Witness): Uint8Array<ArrayBuffer> {
+  return sha256(toCanonicalJson(part))
 }
 
 function toLower(hex: Hex): Hex {

@@ -1,6 +1,6 @@
 import { assertReportPolicy, type ReportPolicy, type TrustedRoot, type Verifier } from '@countersign/attestation'
 import { computeSnpReportData, equalBytes, fromHex, hashLeaf, toHex, verifyEd25519 } from '@countersign/protocol'
-import { toReceiptRelease } from './assemble.ts'
+import { hashPart, toReceiptRelease } from './assemble.ts'
 import type { Anchors } from './checkReceipt.ts'
 import { toCidHash } from './cid.ts'
 import type { AttestationReceiptV1 } from './schema.ts'
@@ -70,7 +70,7 @@ export async function checkCoordinator(
     const message = toReceiptRelease({
       leaf: hashLeaf(signer.statement),
       collateralHash: fromHex(needs(toCidHash(signer.collateral), 'the receipt names no collateral')),
-      selfAttestation,
+      selfAttestationHash: hashPart(selfAttestation),
       witness: entropy,
     })
     const isSigned = verifyEd25519(fromHex(publicKey), fromHex(coordinator.release), message)

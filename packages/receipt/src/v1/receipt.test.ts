@@ -20,6 +20,7 @@ test('the exports of the package', () => {
       "assemble",
       "canonicalBytes",
       "checkReceipt",
+      "hashPart",
       "isCid",
       "parseReceipt",
       "receiptSchema",

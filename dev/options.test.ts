@@ -1,0 +1,74 @@
+import { describe, expect, test } from 'vitest'
+import { parseOptions } from './options.ts'
+
+const faultOf = (...args: string[]) => {
+  const parsed = parseOptions(args)
+  return parsed.kind === 'fault' ? parsed.fault : parsed.kind
+}
+
+describe('the options of npm run dev', () => {
+  test('without any, everything has its default', () => {
+    expect(parseOptions([])).toEqual({
+      kind: 'run',
+      options: {
+        reset: false,
+        databaseUrl: undefined,
+        quoteLatencyMs: 39,
+        ports: { coordinator: 8080, enclave: 8090, oidc: 9090 },
+        stateDir: undefined,
+      },
+    })
+  })
+
+  test('each is read', () => {
+    const args = '--database postgres://localhost/dev --quote-latency 0 --port 1 --enclave-port 2 --oidc-port 65535'
+    expect(parseOptions([...args.split(' '), '--state', '/tmp/state'])).toEqual({
+      kind: 'run',
+      options: {
+        reset: false,
+        databaseUrl: 'postgres://localhost/dev',
+        quoteLatencyMs: 0,
+        ports: { coordinator: 1, enclave: 2, oidc: 65_535 },
+        stateDir: '/tmp/state',
+      },
+    })
+    expect(parseOptions(['--reset'])).toMatchObject({ options: { reset: true } })
+  })
+
+  test('--help wins over everything that is well formed', () => {
+    expect(parseOptions(['--help'])).toEqual({ kind: 'help' })
+    expect(parseOptions(['-h', '--port', 'x'])).toEqual({ kind: 'help' })
+  })
+
+  test('what is unknown, or lacks its value, is named', () => {
+    expect(faultOf('--rest')).toContain("'--rest'")
+    expect(faultOf('reset')).toContain("'reset'")
+    expect(faultOf('--port')).toContain('--port')
+    expect(faultOf('--reset=yes')).toContain('--reset')
+    expect(faultOf('--port', '--reset')).toContain('--port')
+  })
+
+  test.each(['', '0', '-1', '1.5', '65536', '1e3', ' 1', '0x50', '9999999'])('%j is no port', (text) => {
+    expect(faultOf(`--port=${text}`)).toBe('--port: expected a whole number from 1 to 65535')
+  })
+
+  test.each(['', '-1', '60001', 'fast'])('%j is no latency', (text) => {
+    expect(faultOf(`--quote-latency=${text}`)).toBe('--quote-latency: expected a whole number from 0 to 60000')
+  })
+
+  test('two services cannot share a port', () => {
+    expect(faultOf('--port', '8090')).toBe('every service needs a port of its own')
+  })
+
+  test.each(['', 'localhost', 'mysql://localhost/dev'])('%j is no PostgreSQL', (text) => {
+    expect(faultOf(`--database=${text}`)).toBe('--database: expected postgres://…')
+  })
+
+  test('keys are not deleted beside a database that keeps their wallets', () => {
+    expect(faultOf('--reset', '--database', 'postgres://localhost/dev')).toContain('--reset')
+  })
+
+  test('the state needs a folder', () => {
+    expect(faultOf('--state=')).toBe('--state: expected a folder')
+  })
+})

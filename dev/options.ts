@@ -1,0 +1,82 @@
+import { parseArgs } from 'node:util'
+
+export type Options = {
+  /** Deletes the local state first. */
+  reset: boolean
+  /** PostgreSQL instead of the embedded database. */
+  databaseUrl: string | undefined
+  quoteLatencyMs: number
+  ports: { coordinator: number; enclave: number; oidc: number }
+  /** Where the state lies; undefined: `.countersign` in the checkout. */
+  stateDir: string | undefined
+}
+
+export type ParsedOptions = { kind: 'run'; options: Options } | { kind: 'help' } | { kind: 'fault'; fault: string }
+
+export const USAGE = `usage: npm run dev -- [--reset] [--database URL] [--quote-latency MS] [--port N] [--enclave-port N] [--oidc-port N] [--state DIR]
+
+Starts everything on this machine, with simulated silicon: identity provider, satellite, key enclave, coordinator. Ctrl-C stops it.
+  --reset               deletes the local users, wallets and keys first
+  --database URL        PostgreSQL instead of the embedded database
+  --quote-latency MS    how long a simulated quote takes (default 39, as real ones do)
+  --port N              of the coordinator (default 8080)
+  --enclave-port N      of the key enclave (default 8090)
+  --oidc-port N         of the identity provider (default 9090)
+  --state DIR           where the state lies (default .countersign)
+Exit codes: 0 stopped, 1 could not start or go on, 2 wrong arguments.`
+
+class Fault extends Error {}
+
+export function parseOptions(args: readonly string[]): ParsedOptions {
+  try {
+    const { values } = parseArgs({
+      args: [...args],
+      options: {
+        reset: { type: 'boolean', default: false },
+        database: { type: 'string' },
+        'quote-latency': { type: 'string' },
+        port: { type: 'string' },
+        'enclave-port': { type: 'string' },
+        'oidc-port': { type: 'string' },
+        state: { type: 'string' },
+        help: { type: 'boolean', short: 'h', default: false },
+      },
+    })
+    if (values.help) return { kind: 'help' }
+    const { reset, database: databaseUrl, state: stateDir } = values
+    if (databaseUrl !== undefined && !isPostgresUrl(databaseUrl)) throw new Fault('--database: expected postgres://…')
+    // The keys would be new and the wallets in the database old: nobody could sign in again.
+    if (reset && databaseUrl !== undefined) throw new Fault('--reset: clears local state only, not --database')
+    if (stateDir === '') throw new Fault('--state: expected a folder')
+    const integer = (name: keyof typeof values, fallback: number, min: number, max: number) =>
+      readInteger(`--${name}`, values[name] as string | undefined, { fallback, min, max })
+    const ports = {
+      coordinator: integer('port', 8080, 1, 65_535),
+      enclave: integer('enclave-port', 8090, 1, 65_535),
+      oidc: integer('oidc-port', 9090, 1, 65_535),
+    }
+    if (new Set(Object.values(ports)).size < 3) throw new Fault('every service needs a port of its own')
+    const quoteLatencyMs = integer('quote-latency', 39, 0, 60_000)
+    return { kind: 'run', options: { reset, databaseUrl, quoteLatencyMs, ports, stateDir } }
+  } catch (error) {
+    const isUnderstood = error instanceof Fault || (error instanceof TypeError && 'code' in error)
+    if (!isUnderstood) throw error
+    // parseArgs explains at length how to pass values that begin with a dash; its first sentence says what is wrong.
+    return { kind: 'fault', fault: error.message.split(/\.\s/)[0] ?? '' }
+  }
+}
+
+function readInteger(
+  name: string,
+  text: string | undefined,
+  { fallback, min, max }: { fallback: number; min: number; max: number },
+): number {
+  if (text === undefined) return fallback
+  const value = /^\d{1,6}$/.test(text) ? Number(text) : Number.NaN
+  if (value >= min && value <= max) return value
+  throw new Fault(`${name}: expected a whole number from ${min} to ${max}`)
+}
+
+function isPostgresUrl(text: string): boolean {
+  return URL.canParse(text) && /^postgres(ql)?:$/.test(new URL(text).protocol)
+}

@@ -1,0 +1,34 @@
+import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { clearState, loadState } from './state.ts'
+
+let dir: string
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'countersign-dev-'))
+})
+afterEach(() => rm(dir, { recursive: true, force: true }))
+
+describe('the state of the local stack', () => {
+  test('the first start makes a secret for its owner alone, later ones find it', async () => {
+    const state = await loadState(join(dir, 'state'))
+    expect(state.oidcClientSecret).toMatch(/^[0-9a-f]{64}$/)
+    expect((await stat(join(dir, 'state', 'dev.json'))).mode & 0o777).toBe(0o600)
+    expect(await loadState(join(dir, 'state'))).toEqual(state)
+  })
+
+  test.each(['', '{', 'null', '[]', '{}', '{"oidcClientSecret":"short"}'])('%j is told as damaged', async (text) => {
+    await writeFile(join(dir, 'dev.json'), text)
+    await expect(loadState(dir)).rejects.toThrow(/dev\.json is damaged/)
+  })
+
+  test('clearing leaves what others keep there', async () => {
+    await loadState(dir)
+    for (const name of ['enclave', 'database', 'setup']) await mkdir(join(dir, name))
+    await writeFile(join(dir, 'enclave', 'root-secret'), '')
+    await clearState(dir)
+    expect(await readdir(dir)).toEqual(['setup'])
+    await clearState(join(dir, 'nothing-there'))
+  })
+})

@@ -1,0 +1,39 @@
+import { randomBytes } from 'node:crypto'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+
+/** What the stack itself remembers between starts. */
+export type DevState = { oidcClientSecret: string }
+
+const FILE = 'dev.json'
+
+/** Reads the state; the first start makes it, readable by its owner alone. */
+export async function loadState(stateDir: string): Promise<DevState> {
+  const path = join(stateDir, FILE)
+  await mkdir(stateDir, { recursive: true, mode: 0o700 })
+  const made: DevState = { oidcClientSecret: randomBytes(32).toString('hex') }
+  try {
+    await writeFile(path, `${JSON.stringify(made)}\n`, { mode: 0o600, flag: 'wx' })
+    return made
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
+  const state = parseState(await readFile(path, 'utf8'))
+  if (state === undefined) throw new Error(`${path} is damaged; delete it, and the next start makes a new one`)
+  return state
+}
+
+function parseState(text: string): DevState | undefined {
+  try {
+    const { oidcClientSecret } = JSON.parse(text)
+    const isFine = typeof oidcClientSecret === 'string' && /^[0-9a-f]{64}$/.test(oidcClientSecret)
+    return isFine ? { oidcClientSecret } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Only what the stack has made: other tools keep things in the same folder. */
+export async function clearState(stateDir: string): Promise<void> {
+  for (const name of [FILE, 'enclave', 'database']) await rm(join(stateDir, name), { recursive: true, force: true })
+}

@@ -1,0 +1,17 @@
+export { createTestBrowser, type TestBrowser } from './browser.ts'
+export { type FakeKds, type FakeKdsFault, startFakeKds } from './kds.ts'
+export {
+  developmentAccounts,
+  type OidcAccount,
+  type OidcProviderParameters,
+  type RunningOidcProvider,
+  startOidcProvider,
+} from './oidc.ts'
+export { type FakePcs, type FakePcsDocument, type FakePcsFault, startFakePcs } from './pcs.ts'
+export { type StartPostgresOptions, startPostgres, type TestPostgres } from './postgres.ts'
+export {
+  type Satellite,
+  type SatelliteFault,
+  type StartSatelliteParameters,
+  startSatellite,
+} from './satellite.ts'

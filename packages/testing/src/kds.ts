@@ -1,0 +1,89 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { SimulatedCertificates, Simulator } from '@countersign/attestation/simulator'
+
+/** What AMD's service, or the way to it, can do wrong. */
+export type FakeKdsFault =
+  /** Connections are cut. */
+  | 'down'
+  /** No answer ever comes. */
+  | 'slow'
+  | 'not_found'
+  /** AMD's service allows few requests. */
+  | 'too_many'
+  | 'server_error'
+  /** Certificates of another chip. */
+  | 'wrong_chip'
+  /** Certificates under a root that nobody pins. */
+  | 'wrong_signature'
+  | 'expired'
+  | 'truncated'
+  | 'garbage'
+
+export type FakeKds = {
+  url: string
+  /** Paths with their queries, in the order in which they were asked. */
+  requests: string[]
+  setFault(fault: FakeKdsFault | undefined): void
+  close(): Promise<void>
+}
+
+const STATUS: Partial<Record<FakeKdsFault, number>> = { not_found: 404, too_many: 429, server_error: 500 }
+
+/** AMD's Key Distribution Service on loopback, with the certificates of simulated Milan chips. */
+export async function startFakeKds({ simulator }: { simulator: Pick<Simulator, 'certificates'> }): Promise<FakeKds> {
+  const requests: string[] = []
+  let fault: FakeKdsFault | undefined
+
+  const server = createServer((request, response) => {
+    const path = request.url ?? '/'
+    requests.push(path)
+    if (fault === 'down') return void response.destroy()
+    if (fault === 'slow') return
+    const status = fault === undefined ? undefined : STATUS[fault]
+    if (status !== undefined) return void response.writeHead(status).end()
+    if (fault === 'garbage') return void response.writeHead(200).end('<html>hello</html>')
+    const body = toBody(simulator, path, fault)
+    if (body === undefined) return void response.writeHead(404).end()
+    response.writeHead(200).end(fault === 'truncated' ? body.subarray(0, body.length / 2) : body)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests,
+    setFault(next) {
+      fault = next
+    },
+    async close() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+function toBody(simulator: Pick<Simulator, 'certificates'>, path: string, fault: FakeKdsFault | undefined) {
+  const faults = {
+    otherChip: fault === 'wrong_chip',
+    foreignArk: fault === 'wrong_signature',
+    ekExpired: fault === 'expired',
+  }
+  const [, kind] = /^\/(vcek|vlek)\/v1\/Milan\/cert_chain$/.exec(path) ?? []
+  if (kind !== undefined) return toBundle(simulator.certificates({ signingKey: kind as 'vcek' | 'vlek', faults }))
+  const [, hwId, bl, tee, snp, ucode] =
+    /^\/vcek\/v1\/Milan\/([0-9a-f]{128})\?blSPL=(\d+)&teeSPL=(\d+)&snpSPL=(\d+)&ucodeSPL=(\d+)$/.exec(path) ?? []
+  if (hwId === undefined) return undefined
+  const tcb = { bootLoader: Number(bl), tee: Number(tee), snp: Number(snp), microcode: Number(ucode) }
+  return Buffer.from(simulator.certificates({ tcb, chipId: Buffer.from(hwId, 'hex'), faults }).ek)
+}
+
+/** ASK first, then ARK, as AMD answers them. */
+function toBundle({ ask, ark }: SimulatedCertificates): Buffer {
+  const pem = [ask, ark].map((der) => {
+    const lines =
+      Buffer.from(der)
+        .toString('base64')
+        .match(/.{1,64}/g) ?? []
+    return `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`
+  })
+  return Buffer.from(pem.join(''))
+}

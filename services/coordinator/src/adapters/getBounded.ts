@@ -1,0 +1,64 @@
+import { ServiceError, type ServiceErrorOptions } from '@countersign/protocol'
+
+/** Why a hardware vendor's service gave nothing that can be used. */
+export type VendorErrorCode =
+  /** Retry later: there was no answer, or none in time. */
+  | 'vendor_unreachable'
+  /** Read `details`: the service answered with this status. */
+  | 'vendor_refused'
+  /** Distrust the service, or its version: the answer is not what it documents. */
+  | 'vendor_answer_malformed'
+  /** Fix the deployment: neither the host, nor a file, nor AMD's service gives certificates for this report. */
+  | 'certificates_missing'
+
+export class VendorError extends ServiceError<VendorErrorCode> {
+  override name = 'VendorError'
+  constructor(code: VendorErrorCode, message: string, options?: ServiceErrorOptions) {
+    super(code, message, options)
+  }
+}
+
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>
+
+/** A vendor's service over https, or one on loopback; without a slash at the end. */
+export function toVendorUrl(text: string): string {
+  const url = new URL(text)
+  const isLoopback = ['127.0.0.1', '[::1]', 'localhost'].includes(url.hostname)
+  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback)) {
+    throw new TypeError('a vendor’s service must be https, or on loopback')
+  }
+  if (url.search !== '' || url.hash !== '') throw new TypeError('a vendor’s service has no query')
+  return url.href.replace(/\/+$/, '')
+}
+
+/** GETs at most so many bytes within a time. Redirects are refused: the answer must come from where we asked. */
+export async function getBounded(
+  deps: { fetch: Fetch; timeoutMs: number },
+  { url, name, maxBytes }: { url: string; name: string; maxBytes: number },
+): Promise<{ headers: Headers; body: Buffer<ArrayBuffer> }> {
+  try {
+    const response = await deps.fetch(url, { redirect: 'error', signal: AbortSignal.timeout(deps.timeoutMs) })
+    if (response.status !== 200) {
+      await response.body?.cancel()
+      throw new VendorError('vendor_refused', 'a vendor’s service refused', { details: `${name}: ${response.status}` })
+    }
+    const chunks: Uint8Array[] = []
+    let length = 0
+    for await (const chunk of response.body ?? []) {
+      length += chunk.length
+      if (length > maxBytes) throw malformed(name, 'too large')
+      chunks.push(chunk)
+    }
+    return { headers: response.headers, body: Buffer.concat(chunks) }
+  } catch (cause) {
+    if (cause instanceof VendorError) throw cause
+    throw new VendorError('vendor_unreachable', 'a vendor’s service did not answer', { details: name, cause })
+  }
+}
+
+export function malformed(name: string, details: string, cause?: unknown) {
+  return new VendorError('vendor_answer_malformed', 'a vendor’s answer cannot be read', {
+    details: `${name}: ${details}`,
+    cause,
+  })
+}

@@ -1,0 +1,236 @@
+import { createHash, generateKeyPairSync, sign } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { CoordinatorError } from '../errors.ts'
+import { createOidcProvider, type OidcProviderParameters } from './oidc.ts'
+
+const ISSUER = 'https://issuer.example'
+const REDIRECT = 'https://api.example/auth/google/callback'
+const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+
+const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+function toIdToken(claims: object, header: object = { alg: 'ES256', kid: 'k' }) {
+  const text = `${part(header)}.${part(claims)}`
+  return `${text}.${sign('sha256', Buffer.from(text), { key: privateKey, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`
+}
+
+const login = { state: 'the-state', nonce: 'the-nonce', codeVerifier: 'v'.repeat(43) }
+
+type Fault = {
+  claims?: object
+  token?: object | string
+  tokenStatus?: number
+  metadata?: object
+  userinfo?: object
+  fails?: number
+}
+
+/** An issuer behind `fetch`: no socket. */
+function createIssuer(fault: Fault = {}) {
+  const requests: { url: string; body: URLSearchParams }[] = []
+  let failures = fault.fails ?? 0
+  const answers: Record<string, () => [number, object | string]> = {
+    '/.well-known/openid-configuration': () => [
+      200,
+      {
+        issuer: ISSUER,
+        authorization_endpoint: `${ISSUER}/authorize`,
+        token_endpoint: `${ISSUER}/token`,
+        userinfo_endpoint: `${ISSUER}/userinfo`,
+        jwks_uri: `${ISSUER}/jwks`,
+        id_token_signing_alg_values_supported: ['ES256'],
+        authorization_response_iss_parameter_supported: true,
+        ...fault.metadata,
+      },
+    ],
+    '/token': () => {
+      const iat = Math.floor(Date.now() / 1000)
+      const claims = {
+        iss: ISSUER,
+        aud: 'client',
+        sub: 'alice',
+        iat,
+        exp: iat + 300,
+        nonce: login.nonce,
+        email: 'alice@mail.example',
+        name: 'Alice',
+        ...fault.claims,
+      }
+      const token = { access_token: 'access-canary', token_type: 'Bearer', id_token: toIdToken(claims) }
+      return [fault.tokenStatus ?? 200, typeof fault.token === 'string' ? fault.token : { ...token, ...fault.token }]
+    },
+    '/userinfo': () => [200, fault.userinfo ?? { sub: 'alice' }],
+  }
+  const fetch = (async (input: string | URL | Request, init?: RequestInit) => {
+    const url = String(input)
+    requests.push({ url, body: new URLSearchParams(String(init?.body ?? '')) })
+    if (failures > 0) {
+      failures -= 1
+      throw new TypeError('fetch failed')
+    }
+    const [status, body] = answers[new URL(url).pathname]?.() ?? [404, {}]
+    const text = typeof body === 'string' ? body : JSON.stringify(body)
+    return new Response(text, { status, headers: { 'content-type': 'application/json' } })
+  }) as typeof globalThis.fetch
+  return { fetch, requests }
+}
+
+function createProvider(fault: Fault = {}, changes: Partial<OidcProviderParameters> = {}) {
+  const { fetch, requests } = createIssuer(fault)
+  const parameters = { issuer: ISSUER, clientId: 'client', clientSecret: 'secret-canary', redirectUri: REDIRECT, fetch }
+  return { provider: createOidcProvider({ ...parameters, ...changes }), requests }
+}
+
+const finish = (fault: Fault = {}, query = '', changes: Partial<OidcProviderParameters> = {}) =>
+  createProvider(fault, changes).provider.finish({
+    callbackUrl: new URL(`${REDIRECT}?${query === '' ? `code=code-canary&state=the-state&iss=${ISSUER}` : query}`),
+    ...login,
+  })
+
+async function expectFailed(promise: Promise<unknown>) {
+  const error = await promise.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  expect(error).toBeInstanceOf(CoordinatorError)
+  const { code, message, details, cause } = error as CoordinatorError
+  expect(code).toBe('oauth_exchange_failed')
+  expect(cause).toBeUndefined()
+  expect(`${message} ${details}`).not.toMatch(/canary|eyJ|alice/)
+}
+
+describe('start', () => {
+  test('authorization code with PKCE S256, state, nonce and the exact redirect URI', async () => {
+    const url = await createProvider().provider.start(login)
+    expect(`${url.origin}${url.pathname}`).toBe(`${ISSUER}/authorize`)
+    expect(Object.fromEntries(url.searchParams)).toEqual({
+      client_id: 'client',
+      response_type: 'code',
+      redirect_uri: REDIRECT,
+      scope: 'openid email profile',
+      state: login.state,
+      nonce: login.nonce,
+      code_challenge: createHash('sha256').update(login.codeVerifier).digest('base64url'),
+      code_challenge_method: 'S256',
+    })
+  })
+
+  test('metadata is fetched once; after a failure, again', async () => {
+    const { provider, requests } = createProvider({ fails: 1 })
+    await expectFailed(provider.start(login))
+    await Promise.all([provider.start(login), provider.start(login)])
+    await provider.start(login)
+    expect(requests.length).toBe(2)
+  })
+
+  test.each([
+    { issuer: 'https://evil.example' },
+    { issuer: `${ISSUER}/x` },
+    { authorization_endpoint: undefined },
+    { authorization_endpoint: 'not a url' },
+  ])('metadata with %j is refused', async (metadata) => {
+    await expectFailed(createProvider({ metadata }).provider.start(login))
+  })
+})
+
+describe('finish', () => {
+  test('answers the raw token and what it says', async () => {
+    const { provider, requests } = createProvider()
+    const callbackUrl = new URL(`https://elsewhere.example/x?code=code-canary&state=the-state&iss=${ISSUER}`)
+    const answer = await provider.finish({ callbackUrl, ...login })
+    expect(answer).toEqual({
+      idToken: expect.stringMatching(/^eyJ/),
+      issuer: ISSUER,
+      subject: 'alice',
+      email: 'alice@mail.example',
+      name: 'Alice',
+    })
+    expect(Object.fromEntries(requests.at(-1)?.body ?? [])).toEqual({
+      grant_type: 'authorization_code',
+      code: 'code-canary',
+      redirect_uri: REDIRECT,
+      code_verifier: login.codeVerifier,
+      client_id: 'client',
+      client_secret: 'secret-canary',
+    })
+  })
+
+  test('a public client sends no secret', async () => {
+    const { fetch, requests } = createIssuer()
+    const provider = createOidcProvider({ issuer: ISSUER, clientId: 'client', redirectUri: REDIRECT, fetch })
+    await provider.finish({ callbackUrl: new URL(`${REDIRECT}?code=x&state=the-state&iss=${ISSUER}`), ...login })
+    expect(requests.at(-1)?.body.has('client_secret')).toBe(false)
+  })
+
+  test.each([
+    ['no name', { name: undefined }, null],
+    ['a blank name', { name: ' ' }, null],
+    ['a name that is a number', { name: 5 }, null],
+    ['a very long name', { name: 'a'.repeat(5000) }, 'a'.repeat(200)],
+  ])('%s', async (_, claims, name) => {
+    expect((await finish({ claims })).name).toBe(name)
+  })
+
+  test('an e-mail address that only the user-info endpoint tells is taken from there', async () => {
+    const userinfo = { sub: 'alice', email: 'info@mail.example', name: 'Info' }
+    const answer = await finish({ claims: { email: undefined, name: undefined }, userinfo })
+    expect(answer).toMatchObject({ subject: 'alice', email: 'info@mail.example', name: 'Info' })
+  })
+
+  test.each([
+    [
+      'user info about somebody else',
+      { claims: { email: undefined }, userinfo: { sub: 'bob', email: 'b@mail.example' } },
+    ],
+    ['no e-mail claim anywhere', { claims: { email: undefined } }],
+    [
+      'no e-mail claim, and no user-info endpoint',
+      { claims: { email: undefined }, metadata: { userinfo_endpoint: undefined } },
+    ],
+    ['an empty e-mail claim', { claims: { email: '' } }],
+    ['an e-mail claim without an @', { claims: { email: 'alice' } }],
+    ['an e-mail claim with a line break', { claims: { email: 'a@b\nc' } }],
+    ['an e-mail claim that is no text', { claims: { email: ['a@mail.example'] } }],
+    ['another nonce', { claims: { nonce: 'other' } }],
+    ['no nonce', { claims: { nonce: undefined } }],
+    ['another issuer', { claims: { iss: 'https://evil.example' } }],
+    ['another audience', { claims: { aud: 'other' } }],
+    ['an expired token', { claims: { exp: 1 } }],
+    ['no subject', { claims: { sub: undefined } }],
+    ['no ID token', { token: { id_token: undefined } }],
+    ['a token that is none', { token: { id_token: 'a.b.c' } }],
+    ['an unsigned token', { token: { id_token: `${part({ alg: 'none' })}.${part({ sub: 'alice' })}.` } }],
+    ['a huge token', { claims: { x: 'x'.repeat(20_000) } }],
+    ['a refusal', { tokenStatus: 400, token: { error: 'invalid_grant', error_description: 'canary' } }],
+    ['a failure', { tokenStatus: 500, token: 'canary' }],
+    ['no JSON', { token: '<html>canary' }],
+  ] as [string, Fault][])('%s is oauth_exchange_failed, and quotes nothing', async (_, fault) => {
+    await expectFailed(finish(fault))
+  })
+
+  test.each([
+    ['another state', `code=code-canary&state=other&iss=${ISSUER}`],
+    ['no state', `code=code-canary&iss=${ISSUER}`],
+    ['no code', `state=the-state&iss=${ISSUER}`],
+    ['two codes', `code=a&code=b&state=the-state&iss=${ISSUER}`],
+    ['another iss (mix-up)', 'code=code-canary&state=the-state&iss=https://evil.example'],
+    ['no iss, where the provider says it sends one', 'code=code-canary&state=the-state'],
+    ['a refusal', `error=access_denied&error_description=canary&state=the-state&iss=${ISSUER}`],
+  ])('a callback with %s is refused', async (_, query) => {
+    await expectFailed(finish({}, query))
+  })
+})
+
+describe('plain http', () => {
+  const create = (issuer: string, allowInsecure: boolean) => () =>
+    createOidcProvider({ issuer, clientId: 'client', redirectUri: REDIRECT, allowInsecure })
+
+  test('is for loopback, and only when asked for', () => {
+    expect(create('http://localhost:9000', true)).not.toThrow()
+    expect(create('http://127.0.0.1:9000', true)).not.toThrow()
+    expect(create('http://localhost:9000', false)).toThrow('https')
+    expect(create('http://issuer.example', true)).toThrow('https')
+    expect(create('http://localhost.evil.example', true)).toThrow('https')
+    expect(create('ftp://localhost', true)).toThrow('https')
+  })
+})

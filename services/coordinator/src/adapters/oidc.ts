@@ -1,0 +1,130 @@
+import * as client from 'openid-client'
+import { CoordinatorError } from '../errors.ts'
+import type { IdentityProvider } from '../ports.ts'
+
+export type OidcProviderParameters = {
+  issuer: string
+  clientId: string
+  /** None for a public client: PKCE protects the exchange either way. */
+  clientSecret?: string
+  /** Exactly as registered with the provider. */
+  redirectUri: string
+  fetch?: typeof globalThis.fetch
+  /** Lets a local provider speak plain http. Loopback only: everyone on the way could sign in as anyone. */
+  allowInsecure?: boolean
+  timeoutSeconds?: number
+}
+
+const MAX_ID_TOKEN_LENGTH = 16_384
+
+type Profile = { email?: unknown; name?: unknown }
+
+/**
+ * An OpenID Connect provider: authorization code with PKCE, `state`, `nonce` and `iss`. Its metadata is fetched at the first
+ * sign-in, so that the service starts without it, and again after a failure.
+ *
+ * @example
+ * createOidcProvider({ issuer: 'https://accounts.google.com', clientId, clientSecret, redirectUri: `${publicUrl}/auth/google/callback` })
+ */
+export function createOidcProvider(parameters: OidcProviderParameters): IdentityProvider {
+  const { clientId, clientSecret, redirectUri, fetch, allowInsecure = false, timeoutSeconds = 10 } = parameters
+  const issuer = parseIssuer(parameters.issuer, allowInsecure)
+  let discovered: Promise<client.Configuration> | undefined
+
+  function getConfiguration(): Promise<client.Configuration> {
+    discovered ??= discover().catch((error: unknown) => {
+      discovered = undefined
+      throw error
+    })
+    return discovered
+  }
+
+  function discover() {
+    const authentication = clientSecret === undefined ? client.None() : client.ClientSecretPost(clientSecret)
+    // Who the user is rests on the enclave, which checks the ID token's signature itself before any session exists.
+    return client.discovery(issuer, clientId, clientSecret, authentication, {
+      timeout: timeoutSeconds,
+      ...(fetch === undefined ? {} : { [client.customFetch]: fetch as client.CustomFetch }),
+      ...(issuer.protocol === 'http:' ? { execute: [client.allowInsecureRequests] } : {}),
+    })
+  }
+
+  return {
+    async start({ state, nonce, codeVerifier }) {
+      return exchange(async () =>
+        client.buildAuthorizationUrl(await getConfiguration(), {
+          redirect_uri: redirectUri,
+          scope: 'openid email profile',
+          state,
+          nonce,
+          code_challenge: await client.calculatePKCECodeChallenge(codeVerifier),
+          code_challenge_method: 'S256',
+        }),
+      )
+    },
+
+    async finish({ callbackUrl, state, nonce, codeVerifier }) {
+      return exchange(async () => {
+        const configuration = await getConfiguration()
+        // The registered address with what the provider added: the host of the request is the caller's word.
+        const answered = new URL(redirectUri)
+        answered.search = callbackUrl.search
+        const tokens = await client.authorizationCodeGrant(configuration, answered, {
+          expectedState: state,
+          expectedNonce: nonce,
+          pkceCodeVerifier: codeVerifier,
+          idTokenExpected: true,
+        })
+        const claims = tokens.claims()
+        const idToken = tokens.id_token
+        if (claims === undefined || idToken === undefined || idToken.length > MAX_ID_TOKEN_LENGTH) throw failed()
+        const said: Profile = { email: claims.email, name: claims.name }
+        const profile = hasEmail(said) ? said : await getUserInfo(configuration, tokens.access_token, claims.sub)
+        if (!hasEmail(profile)) throw failed('the provider gave no e-mail address')
+        const name = toName(claims.name) ?? toName(profile.name)
+        return { idToken, issuer: claims.iss, subject: claims.sub, email: profile.email, name }
+      })
+    },
+  }
+}
+
+/** Providers may keep what the scopes ask for out of the ID token: OpenID Connect Core §5.4. */
+async function getUserInfo(
+  configuration: client.Configuration,
+  accessToken: string,
+  subject: string,
+): Promise<Profile> {
+  if (configuration.serverMetadata().userinfo_endpoint === undefined) return {}
+  return client.fetchUserInfo(configuration, accessToken, subject)
+}
+
+/** E-mail addresses are shown, never used to tell users apart, so whether they are verified does not matter here. */
+function hasEmail(profile: Profile): profile is Profile & { email: string } {
+  const { email } = profile
+  return typeof email === 'string' && email.length <= 320 && /^[^\s@]+@[^\s@]+$/.test(email)
+}
+
+function toName(value: unknown): string | null {
+  return typeof value === 'string' && value.trim() !== '' ? value.trim().slice(0, 200) : null
+}
+
+/** What went wrong may quote a token or a code, so nothing of it is passed on: not as a cause either. */
+async function exchange<Result>(run: () => Promise<Result>): Promise<Result> {
+  try {
+    return await run()
+  } catch (error) {
+    throw error instanceof CoordinatorError ? error : failed()
+  }
+}
+
+function failed(details?: string) {
+  const options = details === undefined ? {} : { details }
+  return new CoordinatorError('oauth_exchange_failed', 'the provider did not sign the user in', options)
+}
+
+function parseIssuer(text: string, allowInsecure: boolean): URL {
+  const url = new URL(text)
+  const isLoopback = ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname)
+  if (url.protocol === 'https:' || (url.protocol === 'http:' && allowInsecure && isLoopback)) return url
+  throw new Error('an issuer must be https; plain http is for loopback alone')
+}

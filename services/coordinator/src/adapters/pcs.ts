@@ -1,0 +1,143 @@
+import { assertCollateral, type Collateral } from '@countersign/attestation'
+import type { Platform } from '../collateral/platformOf.ts'
+import { type Fetch, getBounded, malformed, toVendorUrl } from './getBounded.ts'
+
+export type PcsClientDeps = {
+  /** Intel's PCS, `https://api.trustedservices.intel.com`, or a PCCS. */
+  url: string
+  fetch?: Fetch
+  /** For each of the four requests. */
+  timeoutMs?: number
+  /** Where the root CA's revocation list is; by default Intel's own place for Intel's PCS, and a PCCS's own. */
+  rootCrlUrl?: string
+}
+
+export type PcsClient = { fetchCollateral(platform: Platform): Promise<Collateral> }
+
+const INTEL_PCS_HOST = 'api.trustedservices.intel.com'
+const INTEL_ROOT_CRL = 'https://certificates.trustedservices.intel.com/IntelSGXRootCA.der'
+const MAX_BYTES = 2_097_152
+
+/**
+ * Intel's Provisioning Certification Service, API version 4, or a PCCS that stands in for it. It fetches and takes apart;
+ * whoever asked checks what came.
+ */
+export function createPcsClient({
+  url,
+  fetch = globalThis.fetch,
+  timeoutMs = 10_000,
+  rootCrlUrl,
+}: PcsClientDeps): PcsClient {
+  const base = toVendorUrl(url)
+  const isIntel = new URL(base).hostname === INTEL_PCS_HOST
+  const rootCrl = rootCrlUrl ?? (isIntel ? INTEL_ROOT_CRL : `${base}/sgx/certification/v4/rootcacrl`)
+  const get = (address: string, name: string) =>
+    getBounded({ fetch, timeoutMs }, { url: address, name, maxBytes: MAX_BYTES })
+
+  return {
+    async fetchCollateral({ fmspc, ca }) {
+      const [tcb, qe, pckCrl, rootCrlAnswer] = await Promise.all([
+        get(`${base}/tdx/certification/v4/tcb?fmspc=${fmspc.toUpperCase()}`, 'tcb'),
+        get(`${base}/tdx/certification/v4/qe/identity`, 'qe identity'),
+        get(`${base}/sgx/certification/v4/pckcrl?ca=${ca}&encoding=der`, 'pck crl'),
+        get(rootCrl, 'root crl'),
+      ])
+      const tcbInfo = readSigned(tcb.body, 'tcbInfo')
+      const qeIdentity = readSigned(qe.body, 'enclaveIdentity')
+      const collateral: Collateral = {
+        pck_crl_issuer_chain: readChain(pckCrl.headers, ['SGX-PCK-CRL-Issuer-Chain']),
+        root_ca_crl: readCrl(rootCrlAnswer.body, 'root crl'),
+        pck_crl: readCrl(pckCrl.body, 'pck crl'),
+        // The first name is of version 4; a PCCS may still answer with the one before.
+        tcb_info_issuer_chain: readChain(tcb.headers, ['TCB-Info-Issuer-Chain', 'SGX-TCB-Info-Issuer-Chain']),
+        tcb_info: tcbInfo.text,
+        tcb_info_signature: tcbInfo.signature,
+        qe_identity_issuer_chain: readChain(qe.headers, ['SGX-Enclave-Identity-Issuer-Chain']),
+        qe_identity: qeIdentity.text,
+        qe_identity_signature: qeIdentity.signature,
+      }
+      assertCollateral(collateral)
+      return collateral
+    },
+  }
+}
+
+/** `{ "<name>": { … }, "signature": "…" }`: the member's text as it stands, since its bytes are what Intel signed. */
+function readSigned(body: Uint8Array, name: 'tcbInfo' | 'enclaveIdentity'): { text: string; signature: string } {
+  const members = cutMembers(body, name)
+  const text = members.get(name)
+  const signature = members.get('signature')
+  if (!text?.startsWith('{') || signature === undefined || !/^"[0-9a-fA-F]{128}"$/.test(signature)) {
+    throw malformed(name, 'no signed document')
+  }
+  return { text, signature: signature.slice(1, -1).toLowerCase() }
+}
+
+/** The members of a JSON object, each as the text in which it stands. */
+export function cutMembers(body: Uint8Array, name: string): Map<string, string> {
+  let text: string
+  try {
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body)
+    JSON.parse(text)
+  } catch (cause) {
+    throw malformed(name, 'not JSON', cause)
+  }
+  // From here on it is known to be JSON, so that finding where values end is enough.
+  const members = new Map<string, string>()
+  let offset = skipSpace(text, 0)
+  if (text[offset] !== '{') throw malformed(name, 'not an object')
+  offset = skipSpace(text, offset + 1)
+  while (text[offset] !== '}') {
+    if (text[offset] === ',') offset = skipSpace(text, offset + 1)
+    const keyEnd = skipValue(text, offset)
+    const key = JSON.parse(text.slice(offset, keyEnd)) as string
+    const start = skipSpace(text, skipSpace(text, keyEnd) + 1)
+    const end = skipValue(text, start)
+    // Two of a name: one would be signed, and another read.
+    if (members.has(key)) throw malformed(name, 'a member stands twice')
+    members.set(key, text.slice(start, end))
+    offset = skipSpace(text, end)
+  }
+  return members
+}
+
+function skipSpace(text: string, offset: number): number {
+  let end = offset
+  while (/[ \t\r\n]/.test(text[end] ?? '')) end += 1
+  return end
+}
+
+/** The end of the JSON value that starts here. */
+function skipValue(text: string, start: number): number {
+  const token = /\s*("(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+)/gy
+  token.lastIndex = start
+  let depth = 0
+  for (;;) {
+    const found = token.exec(text)?.[1]
+    if (found === undefined) throw malformed('json', 'unexpected end')
+    if (found === '{' || found === '[') depth += 1
+    if (found === '}' || found === ']') depth -= 1
+    if (depth === 0) return token.lastIndex
+  }
+}
+
+/** Issuer chains travel in headers, as URL-encoded PEM. */
+function readChain(headers: Headers, names: readonly string[]): string {
+  const value = names.map((name) => headers.get(name)).find((header) => header !== null && header !== '')
+  if (value === undefined || value === null) throw malformed(names[0] ?? '', 'header missing')
+  try {
+    return decodeURIComponent(value).replaceAll('\r\n', '\n')
+  } catch (cause) {
+    throw malformed(names[0] ?? '', 'header not URL-encoded', cause)
+  }
+}
+
+/** DER as it is, in hex (a PCCS answers so), or in PEM; to hex. */
+function readCrl(body: Buffer, name: string): string {
+  if (body[0] === 0x30) return body.toString('hex')
+  const text = body.toString('latin1').trim()
+  if (/^(?:[0-9a-fA-F]{2})+$/.test(text)) return text.toLowerCase()
+  const [, base64] = /^-----BEGIN X509 CRL-----([A-Za-z0-9+/=\s]+)-----END X509 CRL-----$/.exec(text) ?? []
+  if (base64 === undefined) throw malformed(name, 'not a revocation list')
+  return Buffer.from(base64, 'base64').toString('hex')
+}

@@ -1,0 +1,573 @@
+import { readFileSync } from 'node:fs'
+import type { AttestationReceiptV1 } from '@countersign/receipt'
+import { describe, expect, test } from 'vitest'
+import { CoordinatorError, type CoordinatorErrorCode, coordinatorErrors } from './errors.ts'
+import { API, APP, createTestApp, signBody, signed, toDigest, txMetadata } from './http/testApp.fake.ts'
+import { createFakeWitness, toFakeProvenance } from './ports.fake.ts'
+import type { Proof } from './store/types.ts'
+
+const golden = new URL('../../../packages/receipt/spec/golden/receipt.json', import.meta.url)
+const receipt = JSON.parse(readFileSync(golden, 'utf8')) as AttestationReceiptV1
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+const slug = 'AAAAAAAAAAAAAAAAAAAAAA'
+
+const completeProof: Proof = {
+  slug,
+  txHash: receipt.transaction.txHash,
+  chainId: receipt.transaction.chainId,
+  walletAddress: receipt.transaction.from,
+  status: 'complete',
+  ipfsCid: receipt.signer.collateral,
+  onchainTxHash: `0x${'ab'.repeat(32)}`,
+  onchainBlockNumber: 12,
+  kmsQuoteVerified: true,
+  receipt,
+  createdAt: Date.parse('2026-06-15T12:00:00.000Z'),
+}
+
+async function expectProblem(response: Response, code: CoordinatorErrorCode) {
+  const body = (await response.json()) as Record<string, unknown>
+  expect([body.code, response.status, body.status]).toEqual([
+    code,
+    coordinatorErrors[code].status,
+    coordinatorErrors[code].status,
+  ])
+  expect(response.headers.get('content-type')).toBe('application/problem+json')
+  expect(response.headers.get('cache-control')).toBe('no-store')
+  expect(body).toMatchObject({
+    type: `${API}/docs/errors#${code}`,
+    title: expect.any(String),
+    requestId: response.headers.get('x-request-id'),
+    retryable: coordinatorErrors[code].retryable,
+  })
+  return body
+}
+
+async function signedInApp(...args: Parameters<typeof createTestApp>) {
+  const test = createTestApp(...args)
+  const browser = test.browser()
+  await browser.signIn()
+  return { ...test, user: browser }
+}
+
+describe('GET /auth/me (specification §4: current-user lookup)', () => {
+  test('answers SessionUser when signed in', async () => {
+    const { user } = await signedInApp()
+    const response = await user.get('/auth/me')
+    expect(response.status).toBe(200)
+    expect(await response.json()).toEqual({
+      id: expect.stringMatching(UUID),
+      email: 'alice@mail.example',
+      name: 'Alice',
+    })
+  })
+
+  test('a name may be null', async () => {
+    const test = createTestApp()
+    const browser = test.browser()
+    await browser.signIn('/auth/other')
+    expect(await (await browser.get('/auth/me')).json()).toMatchObject({ name: null })
+  })
+
+  test('answers 401 when not signed in', async () => {
+    await expectProblem(await createTestApp().request('/auth/me'), 'not_authenticated')
+  })
+})
+
+describe('sessions (specification §5.2, design §2)', () => {
+  const calls = [
+    ['GET', '/auth/me'],
+    ['GET', '/wallet/me'],
+    ['POST', '/auth/logout'],
+    ['POST', '/wallet/provision'],
+    ['POST', '/sign/digest'],
+  ] as const
+  const body = (path: string) => (path === '/sign/digest' ? { body: JSON.stringify(signBody) } : {})
+
+  const name = '__Host-countersign-session'
+  const foreign: [string, string][] = [
+    ['no cookie', ''],
+    ['an empty secret', `${name}=`],
+    ['an unknown secret', `${name}=${'00'.repeat(32)}`],
+    ['a secret too short', `${name}=${'00'.repeat(31)}`],
+    ['a secret in upper case', `${name}=${'AA'.repeat(32)}`],
+    ['a cookie without the prefix', `countersign-session=${'00'.repeat(32)}`],
+    ['two secrets', `${name}=${'00'.repeat(32)}; ${name}=${'11'.repeat(32)}`],
+    ['an SQL fragment', `${name}=' OR 1=1 --`],
+  ]
+
+  for (const [method, path] of calls) {
+    test.each(foreign)(`${method} ${path} with %s is 401`, async (_, cookie) => {
+      const app = createTestApp()
+      const headers = { origin: APP, 'content-type': 'application/json', ...(cookie === '' ? {} : { cookie }) }
+      await expectProblem(await app.request(path, { method, headers, ...body(path) }), 'not_authenticated')
+      expect([app.store.writes, app.entropy.taken, app.signings]).toEqual([0, 0, []])
+    })
+
+    test(`${method} ${path} after signing out is 401, also with a copy of the cookie`, async () => {
+      const { user, request } = await signedInApp()
+      const cookie = `${name}=${user.jar.get(name)}`
+      await user.post('/auth/logout')
+      const headers = { origin: APP, 'content-type': 'application/json', cookie }
+      await expectProblem(await request(path, { method, headers, ...body(path) }), 'not_authenticated')
+    })
+
+    test(`${method} ${path} after 2 h of silence is 401 session_expired`, async () => {
+      const { user, clock } = await signedInApp()
+      clock.advance(7_200_000)
+      const init = { method, headers: { origin: APP, 'content-type': 'application/json' }, ...body(path) }
+      await expectProblem(await user.send(path, init), 'session_expired')
+    })
+  }
+
+  test('a session that is used lives 12 h, not longer', async () => {
+    const { user, clock } = await signedInApp()
+    for (let hour = 1; hour < 12; hour++) {
+      clock.advance(3_600_000)
+      expect((await user.get('/auth/me')).status).toBe(200)
+    }
+    clock.advance(3_600_000)
+    await expectProblem(await user.get('/auth/me'), 'session_expired')
+  })
+
+  test('a session ends with the grant, if that is sooner', async () => {
+    const test = createTestApp()
+    test.enclave.ttlMs = 60_000
+    const user = test.browser()
+    const response = await user.signIn()
+    expect(response.headers.getSetCookie().join('\n')).toContain('Max-Age=60;')
+    test.clock.advance(60_000)
+    await expectProblem(await user.get('/auth/me'), 'session_expired')
+  })
+})
+
+describe('POST /auth/logout', () => {
+  test('answers { ok: true }, clears the cookie, and a second time is 401', async () => {
+    const { user, store } = await signedInApp()
+    const response = await user.post('/auth/logout')
+    expect([response.status, await response.json()]).toEqual([200, { ok: true }])
+    expect(response.headers.getSetCookie()).toEqual([
+      '__Host-countersign-session=; Max-Age=0; Path=/; HttpOnly; SameSite=None; Secure',
+    ])
+    expect(store.rows.sessions.size).toBe(0)
+    await expectProblem(await user.post('/auth/logout'), 'not_authenticated')
+  })
+
+  test('signing out of one session leaves the others', async () => {
+    const { user, browser } = await signedInApp()
+    const second = browser()
+    await second.signIn()
+    await user.post('/auth/logout')
+    expect((await second.get('/auth/me')).status).toBe(200)
+  })
+})
+
+describe('GET /wallet/me and POST /wallet/provision', () => {
+  test('the wallet is there after the first sign-in, with its witness', async () => {
+    const { user } = await signedInApp()
+    const response = await user.get('/wallet/me')
+    expect([response.status, await response.json()]).toEqual([
+      200,
+      {
+        address: expect.stringMatching(/^0x[0-9a-f]{40}$/),
+        createdAt: '2026-06-15T12:00:00.000Z',
+        provenance: toFakeProvenance(createFakeWitness(1)),
+      },
+    ])
+  })
+
+  test('404 wallet_not_found when there is none; provisioning makes one', async () => {
+    const test = createTestApp()
+    test.entropy.isDown = true
+    const user = test.browser()
+    await user.signIn()
+    await expectProblem(await user.get('/wallet/me'), 'wallet_not_found')
+    await expectProblem(await user.post('/wallet/provision'), 'entropy_unavailable')
+    test.entropy.isDown = false
+    expect((await user.post('/wallet/provision')).status).toBe(200)
+    expect((await user.get('/wallet/me')).status).toBe(200)
+  })
+
+  test('provisioning answers the same every time, and draws one sample in all', async () => {
+    const { user, entropy, clock } = await signedInApp()
+    const first = await (await user.get('/wallet/me')).json()
+    for (const body of [undefined, {}]) {
+      clock.advance(60_000)
+      const again = await user.post('/wallet/provision', body)
+      expect([again.status, await again.json()]).toEqual([200, first])
+    }
+    expect(entropy.taken).toBe(1)
+  })
+
+  test('50 at once make one wallet', async () => {
+    const test = createTestApp()
+    test.entropy.isDown = true
+    const user = test.browser()
+    await user.signIn()
+    test.entropy.isDown = false
+    const answers = await Promise.all(Array.from({ length: 50 }, () => user.post('/wallet/provision')))
+    const bodies = new Set(await Promise.all(answers.map((answer) => answer.text())))
+    expect([bodies.size, test.store.rows.wallets.size]).toEqual([1, 1])
+  })
+
+  test.each([['x'], [[]], [null], [{ userId: 'bob' }], [0]])('a body of %j is refused', async (body) => {
+    const { user } = await signedInApp()
+    await expectProblem(await user.post('/wallet/provision', body), 'invalid_request')
+  })
+
+  test('nothing of the user or the key is told with the wallet', async () => {
+    const { user } = await signedInApp()
+    expect(Object.keys((await (await user.get('/wallet/me')).json()) as object)).toEqual([
+      'address',
+      'createdAt',
+      'provenance',
+    ])
+  })
+})
+
+describe('POST /sign/digest', () => {
+  test('answers { signature, slug }; the signer gets the secret, the grant and the key of this session', async () => {
+    const { user, signings, store } = await signedInApp()
+    const response = await user.post('/sign/digest', signBody)
+    expect([response.status, await response.json()]).toEqual([200, signed])
+    const [session] = store.rows.sessions.values()
+    const [wallet] = store.rows.wallets.values()
+    expect(signings).toEqual([
+      {
+        sid: user.jar.get('__Host-countersign-session'),
+        grant: session?.grant,
+        keyId: session?.keyId,
+        walletId: wallet?.id,
+        address: wallet?.address,
+        ...signBody,
+      },
+    ])
+  })
+
+  test('hex of either case is one request', async () => {
+    const { user, signings } = await signedInApp()
+    const shouted = { ...txMetadata, to: `0x${txMetadata.to.slice(2).toUpperCase()}` as const }
+    const digest = `0x${toDigest(txMetadata).slice(2).toUpperCase()}`
+    expect((await user.post('/sign/digest', { digest, txMetadata: shouted })).status).toBe(200)
+    expect(signings[0]).toMatchObject(signBody)
+  })
+
+  const { digest } = signBody
+  const bad: [string, CoordinatorErrorCode, unknown][] = [
+    ['no body', 'invalid_request', undefined],
+    ['an array', 'invalid_request', []],
+    ['null', 'invalid_request', null],
+    ['a foreign member', 'invalid_request', { ...signBody, keyId: 'aa' }],
+    ['no digest', 'invalid_digest', { txMetadata }],
+    ['a digest without 0x', 'invalid_digest', { digest: digest.slice(2), txMetadata }],
+    ['a digest of 31 bytes', 'invalid_digest', { digest: digest.slice(0, -2), txMetadata }],
+    ['a digest of 33 bytes', 'invalid_digest', { digest: `${digest}00`, txMetadata }],
+    ['a digest that is a number', 'invalid_digest', { digest: 5, txMetadata }],
+    ['a digest in a list', 'invalid_digest', { digest: [digest], txMetadata }],
+    ['no txMetadata', 'invalid_tx_metadata', { digest }],
+    ['an empty txMetadata', 'invalid_tx_metadata', { digest, txMetadata: {} }],
+    ['no recipient', 'invalid_tx_metadata', { digest, txMetadata: { ...txMetadata, to: null } }],
+    ['a value in ether', 'invalid_tx_metadata', { digest, txMetadata: { ...txMetadata, value: '0.1' } }],
+    ['a value that is a number', 'invalid_tx_metadata', { digest, txMetadata: { ...txMetadata, value: 1 } }],
+    ['chain 0', 'invalid_tx_metadata', { digest, txMetadata: { ...txMetadata, chainId: 0 } }],
+    ['a tip above the fee', 'invalid_tx_metadata', { digest, txMetadata: { ...txMetadata, maxFeePerGas: '1' } }],
+    ['an access list', 'invalid_tx_metadata', { digest, txMetadata: { ...txMetadata, accessList: [] } }],
+    ['another value', 'digest_mismatch', { digest, txMetadata: { ...txMetadata, value: '1' } }],
+    ['another recipient', 'digest_mismatch', { digest, txMetadata: { ...txMetadata, to: `0x${'11'.repeat(20)}` } }],
+    ['another nonce', 'digest_mismatch', { digest, txMetadata: { ...txMetadata, nonce: 8 } }],
+    ['another chain', 'digest_mismatch', { digest, txMetadata: { ...txMetadata, chainId: 1 } }],
+    ['another digest', 'digest_mismatch', { digest: `0x${'00'.repeat(32)}`, txMetadata }],
+  ]
+  test.each(bad)('%s is refused before any entropy is drawn', async (_, code, body) => {
+    const { user, entropy, signings } = await signedInApp()
+    const before = entropy.taken
+    await expectProblem(await user.post('/sign/digest', body), code)
+    expect([entropy.taken - before, signings]).toEqual([0, []])
+  })
+
+  test('chains that are not on the list are refused', async () => {
+    const { user, signings } = await signedInApp({ config: { allowedChainIds: [84532] } })
+    await expectProblem(await user.post('/sign/digest', signBody), 'chain_not_allowed')
+    const other = { ...txMetadata, chainId: 84532 }
+    const response = await user.post('/sign/digest', { digest: toDigest(other), txMetadata: other })
+    expect([response.status, signings.length]).toEqual([200, 1])
+  })
+
+  test('without a wallet 409', async () => {
+    const test = createTestApp()
+    test.entropy.isDown = true
+    const user = test.browser()
+    await user.signIn()
+    await expectProblem(await user.post('/sign/digest', signBody), 'wallet_not_provisioned')
+  })
+
+  test('a wallet row that was given another key or address signs nothing', async () => {
+    for (const change of [{ kmsKeyId: 'ff'.repeat(16) }, { address: `0x${'ff'.repeat(20)}` } as const]) {
+      const { user, store, signings } = await signedInApp()
+      for (const [id, wallet] of store.rows.wallets) store.rows.wallets.set(id, { ...wallet, ...change })
+      await expectProblem(await user.post('/sign/digest', signBody), 'key_binding_mismatch')
+      expect(signings).toEqual([])
+    }
+  })
+
+  test.each(Object.keys(coordinatorErrors) as CoordinatorErrorCode[])(
+    'a signer that fails with %s is told so',
+    async (code) => {
+      const fails = () => Promise.reject(new CoordinatorError(code, 'x'))
+      const { user } = await signedInApp({ deps: { signDigest: fails } })
+      const response = await user.post('/sign/digest', signBody).catch((error: Error) => error)
+      // Codes that signing never meets are not in its description, and the harness says so.
+      if (response instanceof Error) expect(response.message).toContain('which its description does not know')
+      else await expectProblem(response, code)
+    },
+  )
+})
+
+describe('GET /proof/:slug', () => {
+  test('a complete proof, without a session', async () => {
+    const { request, store } = createTestApp({ config: { ipfsGatewayUrl: 'https://ipfs.example/' } })
+    store.rows.proofs.set(slug, completeProof)
+    const response = await request(`/proof/${slug}`)
+    expect([response.status, await response.json()]).toEqual([
+      200,
+      {
+        ...completeProof,
+        ipfsUrl: `https://ipfs.example/ipfs/${completeProof.ipfsCid}`,
+        createdAt: '2026-06-15T12:00:00.000Z',
+      },
+    ])
+  })
+
+  const nulls = ['ipfsCid', 'ipfsUrl', 'onchainTxHash', 'onchainBlockNumber', 'receipt'] as const
+  test.each([
+    ['pending_pin', nulls],
+    ['pin_failed', nulls],
+    ['pending_onchain', ['onchainBlockNumber']],
+    ['onchain_failed', ['onchainBlockNumber']],
+    ['complete', []],
+  ] as const)('in %s the nulls are %j, whatever the row holds', async (status, expected) => {
+    const { request, store } = createTestApp()
+    store.rows.proofs.set(slug, { ...completeProof, status })
+    const body = (await (await request(`/proof/${slug}`)).json()) as Record<string, unknown>
+    expect(nulls.filter((name) => body[name] === null)).toEqual(expected)
+    expect(body.status).toBe(status)
+  })
+
+  test('an unknown slug and what is no slug are answered alike', async () => {
+    const { request } = createTestApp()
+    const unknown = ['BBBBBBBBBBBBBBBBBBBBBA', 'x', slug.slice(1), `${slug}A`, 'AAAAAAAAAAAAAAAAAAAAAB', '%00', '%27--']
+    const bodies = await Promise.all(
+      unknown.map(async (text) => {
+        const response = await request(`/proof/${text}`, { headers: { 'x-request-id': 'same' } })
+        return `${response.status} ${await response.text()}`
+      }),
+    )
+    expect(new Set(bodies).size).toBe(1)
+    expect(bodies[0]).toContain('404 ')
+    expect(bodies[0]).toContain('proof_not_found')
+  })
+
+  test('ETag: unchanged is 304, changed is 200; only a complete proof is kept for a while', async () => {
+    const { request, store } = createTestApp()
+    store.rows.proofs.set(slug, { ...completeProof, status: 'pending_onchain' })
+    const first = await request(`/proof/${slug}`)
+    const etag = first.headers.get('etag') ?? ''
+    expect(first.headers.get('cache-control')).toBe('no-cache')
+    for (const sent of [etag, `W/${etag}`, `"x", ${etag}`, '*']) {
+      const again = await request(`/proof/${slug}`, { headers: { 'if-none-match': sent } })
+      expect([again.status, await again.text(), again.headers.get('etag')]).toEqual([304, '', etag])
+      expect(again.headers.get('access-control-allow-origin')).toBe('*')
+    }
+    store.rows.proofs.set(slug, completeProof)
+    const changed = await request(`/proof/${slug}`, { headers: { 'if-none-match': etag } })
+    expect([changed.status, changed.headers.get('cache-control')]).toEqual([200, 'public, max-age=60'])
+  })
+})
+
+describe('health', () => {
+  test('alive, and ready while database and attestation are there', async () => {
+    const { request, store, selfReport } = createTestApp()
+    expect(await (await request('/health')).json()).toEqual({ status: 'ok' })
+    expect(await (await request('/health/ready')).json()).toEqual({ status: 'ready' })
+    store.isDown = true
+    await expectProblem(await request('/health/ready'), 'database_unavailable')
+    expect((await request('/health')).status).toBe(200)
+    store.isDown = false
+    selfReport.isMissing = true
+    await expectProblem(await request('/health/ready'), 'attestation_invalid')
+    await expectProblem(await request('/health/attestation'), 'attestation_invalid')
+  })
+
+  test('while stopping, new requests are refused and those under way are answered', async () => {
+    let release = () => {}
+    const gate = new Promise<void>((resolve) => (release = resolve))
+    const { user, request, stop } = await signedInApp({ deps: { signDigest: () => gate.then(() => signed) } })
+    const underWay = user.post('/sign/digest', signBody)
+    await new Promise((resolve) => setImmediate(resolve))
+    let hasStopped = false
+    const stopped = stop().then(() => (hasStopped = true))
+    await expectProblem(await request('/auth/me'), 'shutting_down')
+    await expectProblem(await request('/health/ready'), 'shutting_down')
+    expect([(await request('/health')).status, hasStopped]).toEqual([200, false])
+    release()
+    expect((await underWay).status).toBe(200)
+    await stopped
+  })
+})
+
+describe('errors (design §9)', () => {
+  test('what was not foreseen is internal, and nothing of it is told or logged', async () => {
+    const fails = () => Promise.reject(new RangeError('secret text'))
+    const { user, log } = await signedInApp({ deps: { signDigest: fails } })
+    const body = await expectProblem(await user.post('/sign/digest', signBody), 'internal')
+    expect(Object.keys(body).sort()).toEqual(['code', 'requestId', 'retryable', 'status', 'title', 'type'])
+    expect(JSON.stringify([body, log.lines])).not.toContain('secret text')
+    expect(log.lines).toContainEqual(
+      expect.objectContaining({ msg: 'Failed', reason: 'RangeError', route: '/sign/digest' }),
+    )
+  })
+
+  test('details of an internal error stay inside; so does an error that only looks like ours', async () => {
+    const lookalike = Object.assign(new Error('inner'), { code: 'not_found', details: 'inner' })
+    for (const error of [new CoordinatorError('internal', 'inner', { details: 'inner' }), lookalike]) {
+      const { user } = await signedInApp({ deps: { signDigest: () => Promise.reject(error) } })
+      const body = await expectProblem(await user.post('/sign/digest', signBody), 'internal')
+      expect(JSON.stringify(body)).not.toContain('inner')
+    }
+  })
+
+  test('a database that is down is 503', async () => {
+    const { user, store } = await signedInApp()
+    store.isDown = true
+    for (const path of ['/auth/me', '/wallet/me', `/proof/${slug}`, '/auth/google']) {
+      await expectProblem(await user.get(path), 'database_unavailable')
+    }
+  })
+
+  test.each([
+    '/',
+    '/nope',
+    '/auth',
+    '/auth/nobody',
+    '/auth/nobody/callback',
+    '/auth/google/x',
+    '/proof',
+    '/proof/',
+    '/proof/a/b',
+    '/Health',
+  ])('GET %s is 404', async (path) => {
+    await expectProblem(await createTestApp().request(path), 'not_found')
+  })
+
+  test.each([
+    ['POST', '/auth/me', 'GET, HEAD'],
+    ['GET', '/auth/logout', 'POST'],
+    ['DELETE', '/auth/logout', 'POST'],
+    ['POST', '/auth/google', 'GET, HEAD'],
+    ['POST', '/wallet/me', 'GET, HEAD'],
+    ['GET', '/wallet/provision', 'POST'],
+    ['PUT', '/sign/digest', 'POST'],
+    ['GET', '/sign/digest', 'POST'],
+    ['POST', '/proof/x', 'GET, HEAD'],
+    ['PATCH', '/health', 'GET, HEAD'],
+    ['POST', '/health/attestation', 'GET, HEAD'],
+    ['POST', '/openapi.json', 'GET, HEAD'],
+  ])('%s %s is 405', async (method, path, allow) => {
+    const response = await createTestApp().request(path, { method })
+    await expectProblem(response, 'method_not_allowed')
+    expect(response.headers.get('allow')).toBe(allow)
+  })
+
+  test('a request id is echoed only if it is a plain token', async () => {
+    const { request } = createTestApp()
+    const idOf = async (id: string) =>
+      (await request('/health', { headers: { 'x-request-id': id } })).headers.get('x-request-id')
+    expect(await idOf('abc-DEF_1.2')).toBe('abc-DEF_1.2')
+    for (const id of ['', 'a b', 'a"b', '{}', 'é', 'a'.repeat(65), '<script>']) {
+      expect(await idOf(id)).toMatch(/^[0-9a-f]{32}$/)
+    }
+  })
+})
+
+describe('headers', () => {
+  test('private answers are not stored; all are hardened', async () => {
+    const { user } = await signedInApp()
+    for (const path of ['/auth/me', '/wallet/me', '/auth/google', '/nope']) {
+      const { headers } = await user.get(path)
+      expect(headers.get('cache-control')).toBe('no-store')
+      expect(headers.get('x-content-type-options')).toBe('nosniff')
+      expect(headers.get('referrer-policy')).toBe('no-referrer')
+      expect(headers.get('strict-transport-security')).toBe('max-age=31536000')
+      expect(headers.get('content-security-policy')).toContain("default-src 'none'")
+    }
+  })
+
+  test('no HSTS on plain http', async () => {
+    const { request } = createTestApp({ config: { publicUrl: 'http://localhost:8080' } })
+    expect((await request('/health')).headers.get('strict-transport-security')).toBeNull()
+  })
+
+  test('HEAD is answered as GET, without a body', async () => {
+    const response = await createTestApp().request('/health', { method: 'HEAD' })
+    expect([response.status, await response.text()]).toEqual([200, ''])
+  })
+})
+
+describe('rate limits', () => {
+  const off = { sign: 'off', provision: 'off', auth: 'off', proof: 'off' } as const
+
+  test('signing is limited by user, wherever the user is', async () => {
+    const test = createTestApp({ config: { rateLimits: { ...off, sign: { count: 2, seconds: 60 } } } })
+    const [user, other] = [test.browser(), test.browser()]
+    await user.signIn()
+    await other.signIn('/auth/other')
+    for (const remaining of ['1', '0']) {
+      const { status, headers } = await user.post('/sign/digest', signBody)
+      expect([status, headers.get('ratelimit-limit'), headers.get('ratelimit-remaining')]).toEqual([
+        200,
+        '2',
+        remaining,
+      ])
+    }
+    const refused = await user.post('/sign/digest', signBody)
+    await expectProblem(refused, 'rate_limited')
+    expect([refused.headers.get('retry-after'), refused.headers.get('ratelimit-reset')]).toEqual(['30', '60'])
+    expect((await other.post('/sign/digest', signBody)).status).toBe(200)
+    test.clock.advance(30_000)
+    expect((await user.post('/sign/digest', signBody)).status).toBe(200)
+    expect(test.signings.length).toBe(4)
+  })
+
+  test('strangers are limited by address', async () => {
+    const { request } = createTestApp({ config: { rateLimits: { ...off, sign: { count: 1, seconds: 60 } } } })
+    const sign = (address: string) => request('/sign/digest', { method: 'POST', address })
+    await expectProblem(await sign('203.0.113.1'), 'not_authenticated')
+    await expectProblem(await sign('203.0.113.1'), 'rate_limited')
+    await expectProblem(await sign('203.0.113.2'), 'not_authenticated')
+  })
+
+  test('X-Forwarded-For counts for nothing unless a trusted proxy says it', async () => {
+    const rateLimits = { ...off, proof: { count: 1, seconds: 60 } }
+    const ask = (app: ReturnType<typeof createTestApp>, forwarded: string) =>
+      app.request(`/proof/${slug}`, { address: '10.0.0.1', headers: { 'x-forwarded-for': forwarded } })
+    const open = createTestApp({ config: { rateLimits } })
+    await expectProblem(await ask(open, '198.51.100.1'), 'proof_not_found')
+    await expectProblem(await ask(open, '198.51.100.2'), 'rate_limited')
+    const behind = createTestApp({ config: { rateLimits, trustedProxies: ['10.0.0.0/8'] } })
+    await expectProblem(await ask(behind, '198.51.100.1'), 'proof_not_found')
+    await expectProblem(await ask(behind, '198.51.100.2'), 'proof_not_found')
+    await expectProblem(await ask(behind, 'anything, 198.51.100.2'), 'rate_limited')
+  })
+
+  test('sign-in and provisioning have their own', async () => {
+    const one = { count: 1, seconds: 60 }
+    const test = createTestApp({ config: { rateLimits: { ...off, auth: { count: 2, seconds: 60 }, provision: one } } })
+    const user = test.browser()
+    await user.signIn()
+    await expectProblem(await user.get('/auth/google'), 'rate_limited')
+    expect((await user.post('/wallet/provision')).status).toBe(200)
+    await expectProblem(await user.post('/wallet/provision'), 'rate_limited')
+    expect((await user.get('/wallet/me')).status).toBe(200)
+  })
+})

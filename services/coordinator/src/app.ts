@@ -1,0 +1,390 @@
+import { hash } from 'node:crypto'
+import { OpenAPIHono, type z } from '@hono/zod-openapi'
+import { finishLogin, stateInvalid, toStateId } from './auth/finishLogin.ts'
+import { logout } from './auth/logout.ts'
+import { toReturnTo } from './auth/returnTo.ts'
+import { getSession, type SignedIn } from './auth/session.ts'
+import { startLogin } from './auth/startLogin.ts'
+import { CoordinatorError } from './errors.ts'
+import { getAttestation } from './health/getAttestation.ts'
+import { createTrustedProxies, toAddressGroup, toClientAddress } from './http/clientAddress.ts'
+import type { AppContext, AppEnv } from './http/context.ts'
+import {
+  type CookieRules,
+  clearLoginCookie,
+  clearSessionCookie,
+  listLoginCookies,
+  readLoginCookie,
+  readSessionCookie,
+  toLoginCookieName,
+  toSessionCookieName,
+  writeLoginCookie,
+  writeSessionCookie,
+} from './http/cookies.ts'
+import { type ApiDocument, DOCS_CSP, renderDocsPage, renderErrorsPage } from './http/docsPage.ts'
+import type { Log } from './http/log.ts'
+import { assertOrigin, toCorsHeaders, toPreflightHeaders } from './http/origin.ts'
+import { parseSignDigestRequest } from './http/parseSignDigestRequest.ts'
+import { createOnError } from './http/problem.ts'
+import {
+  assertWithinLimit,
+  createRateLimiter,
+  type RateLimit,
+  type RateLimiter,
+  toRateLimitHeaders,
+} from './http/rateLimit.ts'
+import { assertEmptyBody, readJsonBody } from './http/readBody.ts'
+import { toRequestId } from './http/requestId.ts'
+import { routes } from './http/routes.ts'
+import type { healthSchema, sessionUserSchema } from './http/schemas.ts'
+import { toSecurityHeaders } from './http/securityHeaders.ts'
+import type { Clock, Entropy, IdentityProvider, KeyEnclave, Random, SelfReport } from './ports.ts'
+import { getProof } from './proof/getProof.ts'
+import type { SignDigestRequest, SignDigestResult } from './sign/signDigest.ts'
+import type { Store } from './store/types.ts'
+import { getWallet, toWalletInfo } from './wallet/getWallet.ts'
+import { provisionWallet } from './wallet/provisionWallet.ts'
+
+export type AppConfig = {
+  /** Where browsers reach this service. `https` decides about `Secure`, `__Host-` and HSTS. */
+  publicUrl: string
+  /** Exact origins; sign-in returns to the first by default. */
+  allowedOrigins: readonly string[]
+  cookieSameSite: 'none' | 'lax' | 'strict'
+  sessionTtlMs: number
+  sessionIdleMs: number
+  /** Addresses and CIDR ranges of our own proxies; with none, the socket's address counts. */
+  trustedProxies: readonly string[]
+  rateLimits: { sign: RateLimit; provision: RateLimit; auth: RateLimit; proof: RateLimit }
+  /** Undefined: any. */
+  allowedChainIds: readonly number[] | undefined
+  /** Where `ipfsUrl` points; without it to `ipfs://`. */
+  ipfsGatewayUrl?: string
+  version?: string
+}
+
+export type AppDeps = {
+  store: Store
+  enclave: Pick<KeyEnclave, 'openSession'>
+  entropy: Pick<Entropy, 'take'>
+  selfReport: Pick<SelfReport, 'mode' | 'publicKey' | 'current' | 'sign'>
+  /** By the id in `/auth/:provider`. */
+  providers: ReadonlyMap<string, IdentityProvider>
+  signDigest(request: SignDigestRequest): Promise<SignDigestResult>
+  clock: Clock
+  random: Random
+  log: Log
+  config: AppConfig
+}
+
+export type App = {
+  app: OpenAPIHono<AppEnv>
+  /** Refuses new requests with `shutting_down` and resolves when those under way have been answered. */
+  stop(): Promise<void>
+}
+
+/** A browser with more sign-ins than this under way has them cleared, before its headers grow too large to be read. */
+const MAX_LOGIN_COOKIES = 8
+
+/** The HTTP interface: routes in the order of specification §4. It does not listen. */
+export function createApp(deps: AppDeps): App {
+  const { store, clock, random, log, config } = deps
+  const publicUrl = config.publicUrl.replace(/\/+$/, '')
+  const isHttps = publicUrl.startsWith('https:')
+  const cookies: CookieRules = { isHttps, sameSite: config.cookieSameSite }
+  const isTrusted = createTrustedProxies(config.trustedProxies)
+  const limiters = {
+    sign: createRateLimiter({ limit: config.rateLimits.sign, clock }),
+    provision: createRateLimiter({ limit: config.rateLimits.provision, clock }),
+    auth: createRateLimiter({ limit: config.rateLimits.auth, clock }),
+    proof: createRateLimiter({ limit: config.rateLimits.proof, clock }),
+    // Reads of one's own: as cheap as a proof, but polling proofs must not use them up.
+    own: createRateLimiter({ limit: config.rateLimits.proof, clock }),
+  }
+  const app = new OpenAPIHono<AppEnv>()
+  let underWay = 0
+  let isStopping = false
+  let onIdle: (() => void) | undefined
+
+  app.onError(createOnError({ publicUrl, log }))
+  app.notFound(() => {
+    throw new CoordinatorError('not_found', 'there is nothing here')
+  })
+
+  /** Around everything, failures too: the id, the headers, the line in the log. */
+  app.use(async (c, next) => {
+    const startedAt = clock.now()
+    const { method, path } = c.req
+    const requestId = toRequestId(c.req.header('x-request-id'), random)
+    c.set('requestId', requestId)
+    const socketAddress = c.env?.incoming?.socket?.remoteAddress
+    const forwardedFor = c.req.header('x-forwarded-for')
+    c.set('clientAddress', toAddressGroup(toClientAddress({ socketAddress, forwardedFor, isTrusted })))
+    underWay += 1
+    try {
+      await next()
+    } finally {
+      underWay -= 1
+      if (underWay === 0) onIdle?.()
+    }
+    const { headers } = c.res
+    for (const [name, value] of Object.entries(toSecurityHeaders({ path, isHttps }))) {
+      if (!headers.has(name)) headers.set(name, value)
+    }
+    const cors = toCorsHeaders(config, { origin: c.req.header('origin'), path, method })
+    for (const [name, value] of Object.entries(cors)) headers.set(name, value)
+    headers.append('vary', 'Origin')
+    headers.set('x-request-id', requestId)
+    log.info({
+      msg: 'Answered',
+      requestId,
+      method,
+      route: c.get('route'),
+      status: c.res.status,
+      code: c.get('failure'),
+      durationMs: clock.now() - startedAt,
+    })
+  })
+
+  app.use(async (c, next) => {
+    // A probe for life must not kill a process that is finishing its work.
+    if (isStopping && c.req.path !== '/health') throw new CoordinatorError('shutting_down', 'the service is stopping')
+    const { method, path } = c.req
+    const origin = c.req.header('origin')
+    const requestedMethod = c.req.header('access-control-request-method')
+    if (method === 'OPTIONS' && origin !== undefined && requestedMethod !== undefined) {
+      c.set('route', 'preflight')
+      const headers = toPreflightHeaders(config, { origin, path, requestedMethod })
+      headers.vary = 'Access-Control-Request-Method, Access-Control-Request-Headers'
+      return new Response(null, { status: 204, headers })
+    }
+    if (method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS') {
+      const hasCookie = c.req.header('cookie') !== undefined
+      assertOrigin(config, { origin, fetchSite: c.req.header('sec-fetch-site'), hasCookie })
+    }
+    await next()
+  })
+
+  type Route = (typeof routes)[keyof typeof routes]
+
+  /** One method of a path. What other methods are answered must come before a later pattern that matches the path too. */
+  function on(route: Route, handle: (c: AppContext) => Response | Promise<Response>) {
+    const path = route.getRoutingPath()
+    app.openAPIRegistry.registerPath(route)
+    app.on(route.method.toUpperCase(), path, (c) => {
+      c.set('route', path)
+      return handle(c)
+    })
+    app.all(path, (c) => {
+      c.set('route', path)
+      const allow = route.method === 'get' ? 'GET, HEAD' : route.method.toUpperCase()
+      c.header('allow', allow)
+      throw new CoordinatorError('method_not_allowed', 'the method is not allowed here')
+    })
+  }
+
+  function limit(c: AppContext, limiter: RateLimiter, key = `ip:${c.get('clientAddress')}`) {
+    const state = limiter.take(key)
+    if (state === undefined) return
+    for (const [name, value] of Object.entries(toRateLimitHeaders(state))) c.header(name, value)
+    assertWithinLimit(state)
+  }
+
+  const getSessionDeps = { store, clock, sessionIdleMs: config.sessionIdleMs }
+
+  function signedIn(c: AppContext): Promise<SignedIn> {
+    return getSession(getSessionDeps, { sid: readSessionCookie(cookies, c.req.header('cookie')) })
+  }
+
+  /** Counts by user; who is not one counts by address, so that guessing is limited too. */
+  async function signedInWithin(c: AppContext, limiter: RateLimiter): Promise<SignedIn> {
+    try {
+      const found = await signedIn(c)
+      limit(c, limiter, `user:${found.user.id}`)
+      return found
+    } catch (error) {
+      const isStranger =
+        error instanceof CoordinatorError && (error.code === 'not_authenticated' || error.code === 'session_expired')
+      if (isStranger) limit(c, limiter)
+      throw error
+    }
+  }
+
+  function getProvider(c: AppContext): { providerId: string; provider: IdentityProvider } {
+    const providerId = c.req.param('provider') ?? ''
+    const provider = deps.providers.get(providerId)
+    if (provider === undefined) throw new CoordinatorError('not_found', 'no such identity provider')
+    return { providerId, provider }
+  }
+
+  // Fixed paths under /auth come before the pattern that would match them.
+  on(routes.me, async (c) => {
+    const { user } = await signedInWithin(c, limiters.own)
+    const body: z.infer<typeof sessionUserSchema> = { id: user.id, email: user.email, name: user.name }
+    return c.json(body)
+  })
+
+  on(routes.logout, async (c) => {
+    const found = await signedInWithin(c, limiters.auth)
+    assertEmptyBody(await readJsonBody(c.req.raw))
+    const body = await logout(deps, found)
+    c.header('set-cookie', clearSessionCookie(cookies))
+    return c.json(body)
+  })
+
+  on(routes.startLogin, async (c) => {
+    limit(c, limiters.auth)
+    const { providerId, provider } = getProvider(c)
+    const returnTo = toReturnTo(config.allowedOrigins, c.req.queries('return_to') ?? [])
+    const { id, loginSecret, location } = await startLogin(deps, { providerId, provider, returnTo })
+    const earlier = listLoginCookies(cookies, c.req.header('cookie'))
+    if (earlier.length >= MAX_LOGIN_COOKIES) {
+      for (const name of earlier) c.header('set-cookie', clearLoginCookie(cookies, name), { append: true })
+    }
+    c.header('set-cookie', writeLoginCookie(cookies, id, loginSecret), { append: true })
+    return c.redirect(location.href, 302)
+  })
+
+  on(routes.finishLogin, async (c) => {
+    limit(c, limiters.auth)
+    const { providerId, provider } = getProvider(c)
+    const { search, searchParams } = new URL(c.req.url)
+    const states = searchParams.getAll('state')
+    const [state] = states
+    const id = toStateId(state)
+    if (state === undefined || id === undefined || states.length > 1) throw stateInvalid()
+    const header = c.req.header('cookie')
+    const loginSecret = readLoginCookie(cookies, header, id)
+    if (loginSecret === undefined) throw stateInvalid()
+    // Single use, whatever comes of it.
+    c.header('set-cookie', clearLoginCookie(cookies, toLoginCookieName(cookies, id)), { append: true })
+    const { sid, ttlMs, returnTo } = await finishLogin(
+      { ...deps, sessionTtlMs: config.sessionTtlMs },
+      {
+        providerId,
+        provider,
+        callbackUrl: new URL(`${publicUrl}/auth/${providerId}/callback${search}`),
+        state,
+        loginSecret,
+        earlierSid: readSessionCookie(cookies, header),
+        requestId: c.get('requestId') ?? '',
+      },
+    )
+    c.header('set-cookie', writeSessionCookie(cookies, sid, ttlMs), { append: true })
+    return c.redirect(returnTo, 302)
+  })
+
+  on(routes.getWallet, async (c) => {
+    const { user } = await signedInWithin(c, limiters.own)
+    return c.json(await getWallet(deps, { userId: user.id }))
+  })
+
+  on(routes.provisionWallet, async (c) => {
+    const { user, session } = await signedInWithin(c, limiters.provision)
+    assertEmptyBody(await readJsonBody(c.req.raw))
+    return c.json(toWalletInfo(await provisionWallet(deps, { user, session })))
+  })
+
+  on(routes.signDigest, async (c) => {
+    const { sid, session, user } = await signedInWithin(c, limiters.sign)
+    const body = await readJsonBody(c.req.raw)
+    const { digest, txMetadata } = parseSignDigestRequest(body, { allowedChainIds: config.allowedChainIds })
+    const wallet = await store.findWallet(user.id)
+    if (wallet === undefined) throw new CoordinatorError('wallet_not_provisioned', 'the user has no wallet')
+    if (wallet.kmsKeyId !== session.keyId || wallet.address !== session.address) {
+      throw new CoordinatorError('key_binding_mismatch', 'the key does not belong to this user')
+    }
+    const { grant, keyId, address } = session
+    const request = { sid, grant, keyId, walletId: wallet.id, address, digest, txMetadata }
+    const { signature, slug } = await deps.signDigest(request)
+    return c.json({ signature, slug })
+  })
+
+  on(routes.getProof, async (c) => {
+    limit(c, limiters.proof)
+    const { ipfsGatewayUrl } = config
+    const proof = await getProof({ store, ipfsGatewayUrl }, { slug: c.req.param('slug') ?? '' })
+    const body = JSON.stringify(proof)
+    const etag = `"${hash('sha256', body, 'base64url')}"`
+    c.header('etag', etag)
+    // A complete proof still changes when a reorganisation moves its event, so it is not cached for good.
+    c.header('cache-control', proof.status === 'complete' ? 'public, max-age=60' : 'no-cache')
+    if (isMatch(c.req.header('if-none-match'), etag)) return c.body(null, 304)
+    return c.body(body, 200, { 'content-type': 'application/json' })
+  })
+
+  on(routes.health, (c) => {
+    const body: z.infer<typeof healthSchema> = { status: 'ok' }
+    return c.json(body)
+  })
+
+  on(routes.ready, async (c) => {
+    await ping(store)
+    getAttestation(deps, { nonce: undefined })
+    const body: z.infer<typeof healthSchema> = { status: 'ready' }
+    return c.json(body)
+  })
+
+  on(routes.getAttestation, (c) => {
+    limit(c, limiters.proof, `attestation:${c.get('clientAddress')}`)
+    return c.json(getAttestation(deps, { nonce: c.req.query('nonce') }))
+  })
+
+  // Written at the first request: routes that main.ts adds are in it.
+  let document: ReturnType<typeof app.getOpenAPI31Document> | undefined
+  const getDocument = () => {
+    document ??= app.getOpenAPI31Document({
+      openapi: '3.1.0',
+      info: {
+        title: 'Countersign',
+        version: config.version ?? '0.1.0',
+        description: 'Wallets whose every signature comes with a public proof. This interface only grows.',
+        license: { name: 'AGPL-3.0-only' },
+      },
+      servers: [{ url: publicUrl }],
+    })
+    return document
+  }
+  app.openAPIRegistry.registerComponent('securitySchemes', 'session', {
+    type: 'apiKey',
+    in: 'cookie',
+    name: toSessionCookieName(cookies),
+  })
+
+  on(routes.openapi, (c) => {
+    c.header('cache-control', 'public, max-age=300')
+    return c.json(getDocument())
+  })
+
+  on(routes.docs, (c) => {
+    c.header('content-security-policy', DOCS_CSP)
+    return c.html(renderDocsPage(getDocument() as unknown as ApiDocument))
+  })
+
+  on(routes.docsErrors, (c) => {
+    c.header('content-security-policy', DOCS_CSP)
+    return c.html(renderErrorsPage('Countersign'))
+  })
+
+  return {
+    app,
+    async stop() {
+      isStopping = true
+      if (underWay > 0) await new Promise<void>((resolve) => (onIdle = resolve))
+    },
+  }
+}
+
+async function ping(store: Pick<Store, 'ping'>): Promise<void> {
+  try {
+    await store.ping()
+  } catch (error) {
+    throw new CoordinatorError('database_unavailable', 'the database cannot be reached', { cause: error })
+  }
+}
+
+/** RFC 9110 §13.1.2: a list of tags, compared weakly, or `*`. */
+function isMatch(header: string | undefined, etag: string): boolean {
+  const tags = (header ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''))
+  return tags.includes(etag) || tags.includes('*')
+}

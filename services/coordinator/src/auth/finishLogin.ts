@@ -1,0 +1,111 @@
+import { CoordinatorError } from '../errors.ts'
+import type { Log } from '../http/log.ts'
+import type { Clock, IdentityProvider, KeyEnclave } from '../ports.ts'
+import type { Login, Store } from '../store/types.ts'
+import { type ProvisionWalletDeps, provisionWallet } from '../wallet/provisionWallet.ts'
+import { hashState, toLoginId, toLoginNonce } from './loginNonce.ts'
+import { hashSid } from './session.ts'
+
+export type FinishLoginDeps = ProvisionWalletDeps & {
+  store: Pick<Store, 'takeLogin' | 'upsertUser' | 'createSession' | 'deleteSession'>
+  enclave: Pick<KeyEnclave, 'openSession'>
+  clock: Clock
+  log: Log
+  sessionTtlMs: number
+}
+
+export type FinishLoginParameters = {
+  providerId: string
+  provider: IdentityProvider
+  callbackUrl: URL
+  state: string
+  /** From the cookie named after this state. */
+  loginSecret: string
+  /** The session that the browser still had. */
+  earlierSid: string | undefined
+  requestId: string
+}
+
+/** OAuth 2.0 (RFC 6749 §4.1.2.1) and OpenID Connect (§3.1.2.6): the only words of a provider that are passed on. */
+const PROVIDER_ERRORS = [
+  'access_denied',
+  'invalid_request',
+  'unauthorized_client',
+  'unsupported_response_type',
+  'invalid_scope',
+  'server_error',
+  'temporarily_unavailable',
+  'interaction_required',
+  'login_required',
+  'consent_required',
+  'account_selection_required',
+]
+
+/** The id in the name of the cookie of a state; undefined for what cannot be a state of ours. */
+export function toStateId(state: string | undefined): string | undefined {
+  return state !== undefined && /^[A-Za-z0-9_-]{43}$/.test(state) ? toLoginId(hashState(state)) : undefined
+}
+
+/**
+ * `GET /auth/:provider/callback`: consumes the login, exchanges the code, and has the enclave open a session from the ID token
+ * and the login secret. The session secret is new, so whatever was planted before sign-in is worth nothing after it.
+ */
+export async function finishLogin(
+  deps: FinishLoginDeps,
+  parameters: FinishLoginParameters,
+): Promise<{ sid: string; ttlMs: number; returnTo: string }> {
+  const { provider, callbackUrl, state, loginSecret, earlierSid } = parameters
+  const login = await takeLogin(deps, parameters)
+  const refusal = callbackUrl.searchParams.get('error')
+  if (refusal !== null) throw refused(refusal)
+
+  const { codeVerifier, nonce } = login
+  const { idToken, issuer, subject, email, name } = await provider.finish({ callbackUrl, state, nonce, codeVerifier })
+  if (email === '') throw new CoordinatorError('oauth_exchange_failed', 'the provider gave no e-mail address')
+  const { sid, grant, keyId, address, expiresAt } = await deps.enclave.openSession({ idToken, loginSecret })
+
+  const now = deps.clock.now()
+  const user = await deps.store.upsertUser({ issuer, subject, email, name, kmsKeyId: keyId, now })
+  // A session that outlived its grant could do nothing but be refused.
+  const ends = Math.min(now + deps.sessionTtlMs, Date.parse(expiresAt))
+  const session = {
+    sidHash: hashSid(sid),
+    userId: user.id,
+    grant,
+    keyId,
+    address,
+    createdAt: now,
+    lastSeenAt: now,
+    expiresAt: ends,
+  }
+  if (earlierSid !== undefined) await deps.store.deleteSession(hashSid(earlierSid))
+  await deps.store.createSession(session)
+  try {
+    await provisionWallet(deps, { user, session })
+  } catch (error) {
+    // The user is signed in all the same; the SDK provisions when it finds no wallet.
+    const code = error instanceof CoordinatorError ? error.code : 'internal'
+    deps.log.warn({ msg: 'Did not provision at sign-in', requestId: parameters.requestId, code })
+  }
+  return { sid, ttlMs: ends - now, returnTo: login.returnTo }
+}
+
+async function takeLogin(deps: FinishLoginDeps, parameters: FinishLoginParameters): Promise<Login> {
+  const { state, loginSecret, providerId } = parameters
+  const stateHash = hashState(state)
+  const now = deps.clock.now()
+  const login = await deps.store.takeLogin({ id: toLoginId(stateHash), stateHash, now })
+  // A callback of one provider must not finish what was started with another; nor one browser what another started.
+  const isOurs = login?.provider === providerId && login.stateHash === stateHash
+  if (!isOurs || login.nonce !== toLoginNonce(Buffer.from(loginSecret, 'hex'))) throw stateInvalid()
+  return login
+}
+
+export function stateInvalid() {
+  return new CoordinatorError('oauth_state_invalid', 'the sign-in is unknown or over')
+}
+
+function refused(error: string) {
+  const details = PROVIDER_ERRORS.includes(error) ? `the provider answered ${error}` : undefined
+  return new CoordinatorError('oauth_exchange_failed', 'the provider refused', details === undefined ? {} : { details })
+}

@@ -1,0 +1,11 @@
+import type { Store } from '../store/types.ts'
+import type { SignedIn } from './session.ts'
+
+/** `POST /auth/logout`: the session is gone for every copy of its cookie. */
+export async function logout(
+  deps: { store: Pick<Store, 'deleteSession'> },
+  { session }: Pick<SignedIn, 'session'>,
+): Promise<{ ok: true }> {
+  await deps.store.deleteSession(session.sidHash)
+  return { ok: true }
+}

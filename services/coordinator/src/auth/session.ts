@@ -1,0 +1,28 @@
+import { hash } from 'node:crypto'
+import { CoordinatorError } from '../errors.ts'
+import type { Clock } from '../ports.ts'
+import type { Session, Store, User } from '../store/types.ts'
+
+/** Of the 32 bytes that the secret's hex spells, as the enclave has it in the grant. */
+export function hashSid(sid: string): string {
+  return hash('sha256', Buffer.from(sid, 'hex'), 'hex')
+}
+
+/** Who is signed in. `sid` goes to the enclave with each signing; the database never has it. */
+export type SignedIn = { sid: string; session: Session; user: User }
+
+export type GetSessionDeps = { store: Pick<Store, 'findSession'>; clock: Clock; sessionIdleMs: number }
+
+/** Throws `not_authenticated` or `session_expired`. An unknown secret and a missing one are told alike. */
+export async function getSession(deps: GetSessionDeps, { sid }: { sid: string | undefined }): Promise<SignedIn> {
+  if (sid === undefined) throw notAuthenticated()
+  const now = deps.clock.now()
+  const found = await deps.store.findSession({ sidHash: hashSid(sid), now, idleMs: deps.sessionIdleMs })
+  if (found === 'expired') throw new CoordinatorError('session_expired', 'the session is over')
+  if (found === undefined) throw notAuthenticated()
+  return { sid, ...found }
+}
+
+function notAuthenticated() {
+  return new CoordinatorError('not_authenticated', 'not signed in')
+}

@@ -1,0 +1,199 @@
+import { hash } from 'node:crypto'
+import { type Collateral, parseCollateral, type TrustedRoot } from '@countersign/attestation'
+import { ServiceError, toCanonicalJson } from '@countersign/protocol'
+import { CoordinatorError } from '../errors.ts'
+import type { Log } from '../http/log.ts'
+import type { Clock, CollateralStore } from '../ports.ts'
+import { type CheckedCollateral, checkCollateral } from './checkCollateral.ts'
+import type { Platform } from './platformOf.ts'
+import { type Schedule, scheduleByTimer } from './schedule.ts'
+
+/** Keeps collateral over restarts, so that a coordinator can start while Intel's service is away. It is not trusted. */
+type CollateralCache = {
+  load(platform: Platform): Promise<Uint8Array | undefined>
+  save(platform: Platform, bytes: Uint8Array): Promise<void>
+}
+
+export type CollateralStoreDeps = {
+  /** From Intel's PCS or a PCCS, unchecked. It ends by itself when there is no answer. */
+  fetchCollateral(platform: Platform): Promise<Collateral>
+  roots: readonly TrustedRoot[]
+  clock: Clock
+  log: Pick<Log, 'info' | 'warn'>
+  cache?: CollateralCache
+  /** How long before it lapses collateral is fetched anew. */
+  refreshBeforeMs?: number
+  /** How old collateral may get before it is fetched anew: Intel revokes without waiting for the old lists to lapse. */
+  maxAgeMs?: number
+  schedule?: Schedule
+}
+
+type Entry = CheckedCollateral & { bytes: Uint8Array<ArrayBuffer>; hash: string; fetchedAt: number }
+
+type State = {
+  platform: Platform
+  entry: Entry | undefined
+  isLoaded: boolean
+  underWay: Promise<void> | undefined
+  failures: number
+  /** No attempt is made before. */
+  retryAt: number
+}
+
+const DAY_MS = 86_400_000
+/** After an answer, however short-lived; and after the first failure. */
+const PAUSE_MS = 60_000
+const FIRST_RETRY_MS = 5_000
+const MAX_RETRY_MS = 600_000
+/** Quotes name platforms before they are verified, so that strangers could name many. */
+const MAX_PLATFORMS = 16
+
+/** The collateral of each platform that was asked for: fetched once, refreshed in the background, used while it is in date. */
+export function createCollateralStore(deps: CollateralStoreDeps): CollateralStore {
+  const { clock, log, roots, refreshBeforeMs = 7 * DAY_MS, maxAgeMs = DAY_MS, schedule = scheduleByTimer } = deps
+  const states = new Map<string, State>()
+  let callOff = () => {}
+  let isStopped = false
+
+  function stateOf({ fmspc, ca }: Platform): State {
+    const key = `${fmspc} ${ca}`
+    const known = states.get(key)
+    if (known !== undefined) return known
+    for (const [oldest, { entry, underWay }] of states) {
+      if (states.size < MAX_PLATFORMS) break
+      // Names that nothing came of go first.
+      if (entry === undefined && underWay === undefined) states.delete(oldest)
+    }
+    if (states.size >= MAX_PLATFORMS) throw stale()
+    const state: State = {
+      platform: { fmspc, ca },
+      entry: undefined,
+      isLoaded: false,
+      underWay: undefined,
+      failures: 0,
+      retryAt: Number.NEGATIVE_INFINITY,
+    }
+    states.set(key, state)
+    return state
+  }
+
+  const isInDate = (entry: Entry | undefined): entry is Entry =>
+    entry !== undefined && entry.notBefore <= clock.now() && clock.now() <= entry.notAfter
+
+  /** When it should be fetched anew; what nobody ever got is fetched only when it is asked for. */
+  function dueAt({ entry, retryAt }: State): number {
+    if (entry === undefined) return Number.POSITIVE_INFINITY
+    return Math.max(retryAt, Math.min(entry.notAfter - refreshBeforeMs, entry.fetchedAt + maxAgeMs))
+  }
+
+  function toEntry(state: State, collateral: Collateral, fetchedAt: number): Entry {
+    const checked = checkCollateral(collateral, { platform: state.platform, roots })
+    const bytes = toCanonicalJson(collateral)
+    return { ...checked, bytes, hash: hash('sha256', bytes, 'hex'), fetchedAt }
+  }
+
+  function refresh(state: State): Promise<void> {
+    if (state.underWay !== undefined) return state.underWay
+    if (isStopped || clock.now() < state.retryAt) return Promise.resolve()
+    state.underWay = attempt(state).finally(() => {
+      state.underWay = undefined
+      plan()
+    })
+    return state.underWay
+  }
+
+  async function attempt(state: State) {
+    if (!state.isLoaded) {
+      state.isLoaded = true
+      await load(state)
+      // Good enough to answer with; the timer, now due, gets the newest.
+      if (isInDate(state.entry)) return
+    }
+    try {
+      const entry = toEntry(state, await deps.fetchCollateral(state.platform), clock.now())
+      if (!isInDate(entry)) throw new CoordinatorError('collateral_stale', 'fetched collateral that is not in date')
+      const current = state.entry
+      if (isInDate(current) && entry.tcbEvaluationDataNumber < current.tcbEvaluationDataNumber) {
+        throw new CoordinatorError('collateral_stale', 'fetched collateral that is older than the one in force')
+      }
+      state.entry = entry
+      state.failures = 0
+      state.retryAt = clock.now() + PAUSE_MS
+      log.info({ msg: 'Fetched collateral', ...state.platform, hash: entry.hash, lapsesAt: toText(entry.notAfter) })
+      await save(state, entry)
+    } catch (error) {
+      const delayMs = Math.min(FIRST_RETRY_MS * 2 ** state.failures, MAX_RETRY_MS)
+      state.failures += 1
+      state.retryAt = clock.now() + delayMs
+      const lapsesAt = state.entry === undefined ? undefined : toText(state.entry.notAfter)
+      log.warn({ msg: 'Could not fetch collateral', ...state.platform, ...toReason(error), lapsesAt, delayMs })
+    }
+  }
+
+  async function load(state: State) {
+    try {
+      const bytes = await deps.cache?.load(state.platform)
+      if (bytes === undefined) return
+      const collateral = parseCollateral(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+      // How old it is, the cache need not know: it is fetched anew as soon as can be.
+      const entry = toEntry(state, collateral, Number.NEGATIVE_INFINITY)
+      if (isInDate(entry)) state.entry = entry
+    } catch (error) {
+      log.warn({ msg: 'Could not use cached collateral', ...state.platform, ...toReason(error) })
+    }
+  }
+
+  async function save(state: State, { bytes }: Entry) {
+    try {
+      await deps.cache?.save(state.platform, bytes)
+    } catch (error) {
+      log.warn({ msg: 'Could not cache collateral', ...state.platform, ...toReason(error) })
+    }
+  }
+
+  /** One timer, for whichever platform is due first. */
+  function plan() {
+    callOff()
+    if (isStopped) return
+    const next = Math.min(...[...states.values()].map(dueAt))
+    if (next === Number.POSITIVE_INFINITY) return
+    callOff = schedule(
+      () => {
+        for (const state of states.values()) if (dueAt(state) <= clock.now()) void refresh(state)
+        plan()
+      },
+      Math.min(Math.max(next - clock.now(), 1000), DAY_MS),
+    )
+  }
+
+  return {
+    async current(platform) {
+      const state = stateOf(platform)
+      if (!isInDate(state.entry)) await refresh(state)
+      else if (dueAt(state) <= clock.now()) void refresh(state)
+      if (!isInDate(state.entry)) throw stale()
+      return { bytes: state.entry.bytes, hash: state.entry.hash }
+    },
+    async stop() {
+      isStopped = true
+      callOff()
+      await Promise.all([...states.values()].map(({ underWay }) => underWay))
+    },
+  }
+}
+
+function stale() {
+  return new CoordinatorError('collateral_stale', 'no collateral in date for the enclave’s platform')
+}
+
+function toText(time: number): string {
+  return new Date(time).toISOString()
+}
+
+/** Codes and our own words only: other messages could hold anything. */
+function toReason(error: unknown): { code: string; reason?: string } {
+  if (error instanceof ServiceError) {
+    return { code: error.code, reason: error.details ?? error.message }
+  }
+  return { code: error instanceof Error ? error.name : typeof error }
+}

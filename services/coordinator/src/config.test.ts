@@ -1,0 +1,267 @@
+import { describe, expect, test } from 'vitest'
+import { ConfigError, readConfig } from './config.ts'
+
+type Env = Record<string, string | undefined>
+
+const mock: Env = {
+  MOCK_ATTESTATION: 'true',
+  COOKIE_SAMESITE: 'lax',
+  ALLOWED_ORIGINS: 'http://localhost:5173',
+  OIDC_GOOGLE_CLIENT_ID: 'id',
+  OIDC_GOOGLE_CLIENT_SECRET: 'a client secret',
+  ENTROPY_URL: 'http://127.0.0.1:9000',
+  ENTROPY_PUBLIC_KEY: '5a'.repeat(32),
+}
+
+const production: Env = {
+  ...mock,
+  NODE_ENV: 'production',
+  MOCK_ATTESTATION: undefined,
+  COOKIE_SAMESITE: undefined,
+  HOST: '0.0.0.0',
+  PUBLIC_URL: 'https://api.example',
+  ALLOWED_ORIGINS: 'https://app.example',
+  DATABASE_URL: 'postgres://db.example/countersign',
+  ENCLAVE_URL: 'https://enclave.example',
+  ENCLAVE_POLICY_FILE: 'policy.json',
+}
+
+const policy = { measurements: [{ mrTd: '11'.repeat(48) }], configHashes: ['22'.repeat(32)] }
+
+function read(env: Env, files: Record<string, string> = { 'policy.json': JSON.stringify(policy) }) {
+  return readConfig(env, {
+    version: '1.2.3',
+    readFile(path) {
+      const text = files[path]
+      if (text === undefined) throw new Error('no such file')
+      return text
+    },
+  })
+}
+
+function faultsOf(env: Env, files?: Record<string, string>): readonly string[] {
+  try {
+    read(env, files)
+    return []
+  } catch (error) {
+    if (error instanceof ConfigError) return error.faults
+    throw error
+  }
+}
+
+test('defaults: loopback, 8080, Google, satellite, 12 h, 256', () => {
+  expect(read(mock)).toMatchObject({
+    isProduction: false,
+    isMock: true,
+    listen: { host: '127.0.0.1', port: 8080 },
+    metricsPort: undefined,
+    databaseUrl: undefined,
+    dataDir: '.countersign',
+    providers: [{ id: 'google', issuer: 'https://accounts.google.com', clientId: 'id' }],
+    enclaveUrls: ['http://127.0.0.1:8090'],
+    enclavePolicy: {},
+    reportSource: 'mock',
+    entropy: { kind: 'satellite', maxAgeMs: 60_000, allowUnsigned: false },
+    batchLimit: 256,
+    pipelineDelayMs: 1000,
+    app: {
+      publicUrl: 'http://localhost:8080',
+      sessionTtlMs: 43_200_000,
+      sessionIdleMs: 7_200_000,
+      allowedChainIds: undefined,
+      trustedProxies: [],
+      rateLimits: {
+        sign: { count: 60, seconds: 60 },
+        provision: { count: 10, seconds: 60 },
+        auth: { count: 30, seconds: 60 },
+        proof: { count: 600, seconds: 60 },
+      },
+    },
+  })
+})
+
+test('a whole production: real reports, a policy, several enclaves and providers', () => {
+  const config = read({
+    ...production,
+    ENCLAVE_URL: 'https://a.example, https://b.example',
+    OIDC_OTHER_ISSUER: 'https://issuer.example',
+    OIDC_OTHER_CLIENT_ID: 'other',
+    OIDC_OTHER_CLIENT_SECRET: 'another secret',
+    ALLOWED_CHAIN_IDS: '1,10',
+    RATE_LIMIT_SIGN: 'off',
+  })
+  expect(config).toMatchObject({
+    isProduction: true,
+    isMock: false,
+    reportSource: 'configfs',
+    enclaveUrls: ['https://a.example', 'https://b.example'],
+    enclavePolicy: policy,
+    app: { cookieSameSite: 'none', allowedChainIds: [1, 10], rateLimits: { sign: 'off' } },
+  })
+  expect(config.providers.map(({ id }) => id)).toEqual(['google', 'other'])
+})
+
+describe('the hash in the coordinator’s own report', () => {
+  test('changes with whose quotes, entropy and users are believed', () => {
+    const looser = { 'policy.json': JSON.stringify({ ...policy, statuses: ['UpToDate', 'OutOfDate'] }) }
+    const hashes = [
+      read(production),
+      read(production, looser),
+      read({ ...production, ENTROPY_PUBLIC_KEY: '6b'.repeat(32) }),
+      read({ ...production, OIDC_GOOGLE_CLIENT_ID: 'another' }),
+      read({ ...production, ENTROPY_MAX_AGE_S: '30' }),
+    ].map(({ configHash }) => configHash)
+    expect(new Set(hashes).size).toBe(hashes.length)
+  })
+
+  test('does not change with secrets, addresses and limits', () => {
+    const { configHash } = read(production)
+    const changes = {
+      OIDC_GOOGLE_CLIENT_SECRET: 'x',
+      DATABASE_URL: 'postgres://other.example/x',
+      PORT: '1',
+      BATCH_LIMIT: '1',
+    }
+    expect(read({ ...production, ...changes }).configHash).toBe(configHash)
+  })
+})
+
+describe('faults', () => {
+  test.each([
+    ['MOCK_ATTESTATION', 'yes'],
+    ['REPORT_SOURCE', 'real'],
+    ['REPORT_SOURCE', 'configfs'],
+    ['PORT', '70000'],
+    ['PORT', '1.5'],
+    ['METRICS_PORT', 'x'],
+    ['PUBLIC_URL', 'localhost'],
+    ['PUBLIC_URL', 'ftp://localhost'],
+    ['ALLOWED_ORIGINS', undefined],
+    ['ALLOWED_ORIGINS', '*'],
+    ['ALLOWED_ORIGINS', 'http://localhost:5173/'],
+    ['COOKIE_SAMESITE', undefined],
+    ['COOKIE_SAMESITE', 'Lax'],
+    ['SESSION_TTL_S', '43201'],
+    ['SESSION_IDLE_S', '0'],
+    ['RATE_LIMIT_SIGN', '60'],
+    ['RATE_LIMIT_PROOF', '0/60'],
+    ['OIDC_GOOGLE_CLIENT_ID', undefined],
+    ['OIDC_GOOGLE_CLIENT_ID', ''],
+    ['OIDC_GOOGLE_CLIENT_SECRET', undefined],
+    ['OIDC_GOOGLE_ISSUER', 'http://accounts.example'],
+    ['ENCLAVE_URL', ','],
+    ['ENCLAVE_URL', 'http://enclave.example'],
+    ['ENTROPY_SOURCE', 'dice'],
+    ['ENTROPY_SOURCE', 'drand'],
+    ['ENTROPY_SOURCE', 'orbitport'],
+    ['ENTROPY_URL', undefined],
+    ['ENTROPY_PUBLIC_KEY', undefined],
+    ['ENTROPY_PUBLIC_KEY', `${'5a'.repeat(32)},5A`],
+    ['ENTROPY_MAX_AGE_S', '61'],
+    ['ENTROPY_ALLOW_UNSIGNED', '1'],
+    ['ALLOWED_CHAIN_IDS', '1,x'],
+    ['ALLOWED_CHAIN_IDS', '0'],
+    ['COLLATERAL_URL', 'file:///tmp'],
+    ['BATCH_LIMIT', '257'],
+    ['PIPELINE_DELAY_MS', '-1'],
+    ['ENCLAVE_POLICY_FILE', 'missing.json'],
+  ])('%s = %s', (name, value) => {
+    expect(faultsOf({ ...mock, [name]: value })).not.toEqual([])
+  })
+
+  test('all at once, each by the name of its setting', () => {
+    const faults = faultsOf({ PORT: 'x', BATCH_LIMIT: 'y', ENTROPY_SOURCE: 'z', RATE_LIMIT_AUTH: 'w' }).join('\n')
+    for (const name of [
+      'PORT',
+      'BATCH_LIMIT',
+      'ENTROPY_SOURCE',
+      'ENTROPY_URL',
+      'ENTROPY_PUBLIC_KEY',
+      'RATE_LIMIT_AUTH',
+      'ALLOWED_ORIGINS',
+      'OIDC_GOOGLE_CLIENT_ID',
+      'ENCLAVE_POLICY_FILE',
+      'COOKIE_SAMESITE',
+    ]) {
+      expect(faults).toContain(`${name}:`)
+    }
+  })
+
+  test('no fault tells a secret', () => {
+    const secrets = {
+      OIDC_GOOGLE_CLIENT_SECRET: 'canary',
+      DATABASE_URL: 'postgres://u:canary@db',
+      ENTROPY_URL: 'canary',
+    }
+    expect(faultsOf({ ...mock, ...secrets, PORT: 'x' }).join()).not.toContain('canary')
+  })
+})
+
+describe('mock attestation is for one machine', () => {
+  test.each([
+    ['in production', { NODE_ENV: 'production' }, 'MOCK_ATTESTATION'],
+    ['on all interfaces', { HOST: '0.0.0.0' }, 'HOST'],
+    ['on an interface', { HOST: '192.0.2.1' }, 'HOST'],
+    ['under a public name', { PUBLIC_URL: 'https://api.example' }, 'PUBLIC_URL'],
+    ['under a name that looks like loopback', { PUBLIC_URL: 'http://localhost.example' }, 'PUBLIC_URL'],
+  ])('%s it is refused', (_, changes, name) => {
+    expect(faultsOf({ ...mock, ...changes }).join()).toContain(name)
+  })
+})
+
+describe('production', () => {
+  test.each<[string, string | undefined]>([
+    ['DATABASE_URL', undefined],
+    ['DATABASE_URL', ''],
+    ['PUBLIC_URL', 'http://api.example'],
+    ['ENCLAVE_URL', 'http://127.0.0.1:8090'],
+    ['ENCLAVE_URL', 'unix:/run/enclave.sock'],
+    ['ENCLAVE_POLICY_FILE', undefined],
+    ['ENTROPY_ALLOW_UNSIGNED', 'true'],
+    ['REPORT_SOURCE', 'mock'],
+  ])('refuses %s = %s', (name, value) => {
+    expect(faultsOf(production)).toEqual([])
+    expect(faultsOf({ ...production, [name]: value }).join()).toContain(name)
+  })
+})
+
+describe('a policy that would accept more than was meant', () => {
+  test.each<[string, unknown]>([
+    ['nothing', null],
+    ['a list', []],
+    ['no measurements', { ...policy, measurements: undefined }],
+    ['an empty list', { ...policy, measurements: [] }],
+    ['a measurement of any code', { ...policy, measurements: [{}] }],
+    ['a misspelt register', { ...policy, measurements: [{ mrtd: '11'.repeat(48) }] }],
+    ['a misspelt register beside', { ...policy, measurements: [{ mrTd: '11'.repeat(48), rtmr4: '11'.repeat(48) }] }],
+    ['a short register', { ...policy, measurements: [{ mrTd: '11' }] }],
+    ['a measurement that is text', { ...policy, measurements: ['11'.repeat(48)] }],
+    ['no configuration', { ...policy, configHashes: [] }],
+    ['configurations as text, which has every part of itself', { ...policy, configHashes: '22'.repeat(32) }],
+    ['an upper-case hash', { ...policy, configHashes: ['AA'.repeat(32)] }],
+    ['statuses as text', { ...policy, statuses: 'UpToDate' }],
+    ['an unknown status', { ...policy, statuses: ['Revoked'] }],
+    ['a floor that compares with nothing', { ...policy, minimumTcbEvaluationDataNumber: 'latest' }],
+    ['no platform', { ...policy, platforms: [] }],
+    ['an event without payloads', { ...policy, events: { 'compose-hash': [] } }],
+    ['an unknown member', { ...policy, mesurements: [] }],
+    ['a looser switch', { ...policy, allowSeptVe: true }],
+  ])('%s', (_, value) => {
+    expect(faultsOf(production, { 'policy.json': JSON.stringify(value) }).join()).toContain('ENCLAVE_POLICY_FILE')
+  })
+
+  test('no JSON', () => {
+    expect(faultsOf(production, { 'policy.json': '{' }).join()).toContain('ENCLAVE_POLICY_FILE')
+  })
+
+  test('all members, well formed, are taken over', () => {
+    const whole = {
+      ...policy,
+      statuses: ['UpToDate', 'SWHardeningNeeded'],
+      minimumTcbEvaluationDataNumber: 17,
+      platforms: ['00806f050000'],
+      events: { 'compose-hash': ['33'.repeat(32)] },
+    }
+    expect(read(production, { 'policy.json': JSON.stringify(whole) }).enclavePolicy).toEqual(whole)
+  })
+})

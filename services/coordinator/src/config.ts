@@ -1,0 +1,341 @@
+import { createHash } from 'node:crypto'
+import type { TcbStatus } from '@countersign/attestation'
+import { toCanonicalJson } from '@countersign/protocol'
+import type { AppConfig } from './app.ts'
+import { parseRateLimit, type RateLimit } from './http/rateLimit.ts'
+import type { EnclavePolicy } from './sign/checkBatch.ts'
+
+type ProviderConfig = { id: string; issuer: string; clientId: string; clientSecret: string }
+
+type EntropyConfig =
+  | { kind: 'satellite'; url: string; publicKeys: readonly string[] }
+  | { kind: 'orbitport'; url: string; clientId: string; clientSecret: string; authUrl: string }
+  | { kind: 'drand'; url: string }
+
+export type Config = {
+  isProduction: boolean
+  isMock: boolean
+  listen: { host: string; port: number }
+  metricsPort: number | undefined
+  app: AppConfig
+  databaseUrl: string | undefined
+  dataDir: string
+  providers: readonly ProviderConfig[]
+  enclaveUrls: readonly string[]
+  enclavePolicy: EnclavePolicy
+  reportSource: 'mock' | 'configfs'
+  snpCertsFile: string | undefined
+  collateralUrl: string
+  entropy: EntropyConfig & { maxAgeMs: number; allowUnsigned: boolean }
+  batchLimit: number
+  pipelineDelayMs: number
+  /** SHA-256 of what decides about signing, for the coordinator's own report. */
+  configHash: string
+}
+
+/** Everything that is wrong with the configuration, at once. */
+export class ConfigError extends Error {
+  override name = 'ConfigError'
+  readonly faults: readonly string[]
+  constructor(faults: readonly string[]) {
+    super(`the configuration has ${faults.length} ${faults.length === 1 ? 'fault' : 'faults'}`)
+    this.faults = faults
+  }
+}
+
+type Env = Readonly<Record<string, string | undefined>>
+type Fault = (text: string) => void
+
+const LOOPBACK = ['127.0.0.1', '::1', 'localhost', '[::1]']
+const MAX_SESSION_S = 43_200
+
+/** The only reader of the environment. */
+export function readConfig(env: Env, deps: { readFile(path: string): string; version: string }): Config {
+  const faults: string[] = []
+  const fault: Fault = (text) => void faults.push(text)
+  const isProduction = env.NODE_ENV === 'production'
+  const isMock = readBoolean(env, 'MOCK_ATTESTATION', fault)
+  const port = readInteger(env, 'PORT', { fallback: 8080, min: 0, max: 65_535 }, fault)
+  const host = env.HOST ?? '127.0.0.1'
+  const publicUrl = readUrl(env, 'PUBLIC_URL', `http://localhost:${port}`, fault)
+  const allowedOrigins = readOrigins(env, fault)
+  const reportSource = env.REPORT_SOURCE ?? (isMock ? 'mock' : 'configfs')
+  if (reportSource !== 'mock' && reportSource !== 'configfs') fault('REPORT_SOURCE: expected mock or configfs')
+  if ((reportSource === 'mock') !== isMock) fault('MOCK_ATTESTATION and REPORT_SOURCE do not agree')
+  const enclaveUrls = readEnclaveUrls(env, fault)
+  const enclavePolicy = readEnclavePolicy(env, { isMock, readFile: deps.readFile }, fault)
+  const entropy = readEntropy(env, fault)
+  const providers = readProviders(env, fault)
+  const allowedChainIds = readChainIds(env, fault)
+
+  if (isMock) {
+    if (isProduction) fault('MOCK_ATTESTATION: refused in production')
+    if (!LOOPBACK.includes(host)) fault('HOST: mock attestation is for loopback only')
+    if (!isLoopbackUrl(publicUrl)) fault('PUBLIC_URL: mock attestation is for loopback only')
+  }
+  if (isProduction) {
+    if (!env.DATABASE_URL) fault('DATABASE_URL: required in production')
+    if (!publicUrl.startsWith('https://')) fault('PUBLIC_URL: production needs https')
+    for (const url of enclaveUrls)
+      if (!url.startsWith('https://')) fault('ENCLAVE_URL: production needs attested https')
+    if (entropy.allowUnsigned) fault('ENTROPY_ALLOW_UNSIGNED: refused in production')
+  }
+  const cookieSameSite = env.COOKIE_SAMESITE ?? 'none'
+  if (cookieSameSite !== 'none' && cookieSameSite !== 'lax' && cookieSameSite !== 'strict') {
+    fault('COOKIE_SAMESITE: expected none, lax or strict')
+  }
+  if (cookieSameSite === 'none' && !publicUrl.startsWith('https://')) {
+    fault('COOKIE_SAMESITE: none needs an https PUBLIC_URL; browsers refuse such cookies otherwise')
+  }
+  const seconds = (name: string, fallback: number) =>
+    1000 * readInteger(env, name, { fallback, min: 1, max: MAX_SESSION_S }, fault)
+  const limit = (name: string, fallback: string) => readRateLimit(env, name, fallback, fault)
+  const config: Omit<Config, 'configHash'> = {
+    isProduction,
+    isMock,
+    listen: { host, port },
+    metricsPort:
+      env.METRICS_PORT === undefined || env.METRICS_PORT === ''
+        ? undefined
+        : readInteger(env, 'METRICS_PORT', { fallback: 0, min: 0, max: 65_535 }, fault),
+    app: {
+      publicUrl,
+      allowedOrigins,
+      cookieSameSite: cookieSameSite as AppConfig['cookieSameSite'],
+      sessionTtlMs: seconds('SESSION_TTL_S', MAX_SESSION_S),
+      sessionIdleMs: seconds('SESSION_IDLE_S', 7_200),
+      trustedProxies: readList(env.TRUSTED_PROXIES),
+      rateLimits: {
+        sign: limit('RATE_LIMIT_SIGN', '60/60'),
+        provision: limit('RATE_LIMIT_PROVISION', '10/60'),
+        auth: limit('RATE_LIMIT_AUTH', '30/60'),
+        proof: limit('RATE_LIMIT_PROOF', '600/60'),
+      },
+      allowedChainIds,
+      ...(env.IPFS_GATEWAY_URL === undefined ? {} : { ipfsGatewayUrl: env.IPFS_GATEWAY_URL }),
+      version: deps.version,
+    },
+    databaseUrl: env.DATABASE_URL || undefined,
+    dataDir: env.DATA_DIR ?? '.countersign',
+    providers,
+    enclaveUrls,
+    enclavePolicy,
+    reportSource: reportSource === 'mock' ? 'mock' : 'configfs',
+    snpCertsFile: env.SNP_CERTS_FILE,
+    collateralUrl: readUrl(env, 'COLLATERAL_URL', 'https://api.trustedservices.intel.com', fault),
+    entropy,
+    batchLimit: readInteger(env, 'BATCH_LIMIT', { fallback: 256, min: 1, max: 256 }, fault),
+    pipelineDelayMs: readInteger(env, 'PIPELINE_DELAY_MS', { fallback: 1000, min: 0, max: 3_600_000 }, fault),
+  }
+  if (faults.length > 0) throw new ConfigError(faults)
+  return Object.freeze({ ...config, configHash: hashConfig(config, deps.version) })
+}
+
+/** What a stranger may want to hold a coordinator to: whose quotes, whose entropy and whose users it believes. */
+function hashConfig(config: Omit<Config, 'configHash'>, version: string): string {
+  const { providers, enclavePolicy, entropy } = config
+  const measured = {
+    version,
+    providers: providers.map(({ id, issuer, clientId }) => ({ id, issuer, clientId })),
+    enclavePolicy: JSON.parse(JSON.stringify(enclavePolicy)),
+    entropy: {
+      kind: entropy.kind,
+      keys: entropy.kind === 'satellite' ? entropy.publicKeys : [],
+      maxAgeMs: entropy.maxAgeMs,
+      allowUnsigned: entropy.allowUnsigned,
+    },
+  }
+  return createHash('sha256').update(toCanonicalJson(measured)).digest('hex')
+}
+
+function readBoolean(env: Env, name: string, fault: Fault): boolean {
+  const value = env[name]
+  if (value === undefined || value === '' || value === 'false') return false
+  if (value !== 'true') fault(`${name}: expected true or false`)
+  return true
+}
+
+function readInteger(
+  env: Env,
+  name: string,
+  { fallback, min, max }: { fallback: number; min: number; max: number },
+  fault: Fault,
+): number {
+  const text = env[name]
+  if (text === undefined || text === '') return fallback
+  const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+  if (value >= min && value <= max) return value
+  fault(`${name}: expected a whole number from ${min} to ${max}`)
+  return fallback
+}
+
+function readList(text: string | undefined): string[] {
+  return (text ?? '')
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '')
+}
+
+function readUrl(env: Env, name: string, fallback: string, fault: Fault): string {
+  const text = (env[name] ?? fallback).replace(/\/+$/, '')
+  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) fault(`${name}: expected an http or https URL`)
+  return text
+}
+
+function isLoopbackUrl(text: string): boolean {
+  return URL.canParse(text) && LOOPBACK.includes(new URL(text).hostname)
+}
+
+function readOrigins(env: Env, fault: Fault): string[] {
+  const origins = readList(env.ALLOWED_ORIGINS)
+  if (origins.length === 0) fault('ALLOWED_ORIGINS: at least one origin is needed; sign-in returns to the first')
+  for (const origin of origins) {
+    if (!URL.canParse(origin) || new URL(origin).origin !== origin) fault('ALLOWED_ORIGINS: not exact origins')
+  }
+  return origins
+}
+
+/** `OIDC_<ID>_ISSUER`, `_CLIENT_ID` and `_CLIENT_SECRET`; the id in `/auth/:provider` is in lower case. */
+function readProviders(env: Env, fault: Fault): ProviderConfig[] {
+  const ids = Object.keys(env).flatMap((name) => /^OIDC_([A-Z0-9]+)_CLIENT_ID$/.exec(name)?.[1] ?? [])
+  if (ids.length === 0) fault('OIDC_GOOGLE_CLIENT_ID: no identity provider is configured')
+  return ids.toSorted().map((id) => {
+    const name = (part: string) => `OIDC_${id}_${part}`
+    const issuer = env[name('ISSUER')] ?? (id === 'GOOGLE' ? 'https://accounts.google.com' : '')
+    const isFine = URL.canParse(issuer) && (issuer.startsWith('https://') || isLoopbackUrl(issuer))
+    if (!isFine) fault(`${name('ISSUER')}: expected an https URL, or http on loopback`)
+    const clientId = env[name('CLIENT_ID')] ?? ''
+    const clientSecret = env[name('CLIENT_SECRET')] ?? ''
+    if (clientId === '') fault(`${name('CLIENT_ID')}: missing`)
+    if (clientSecret === '') fault(`${name('CLIENT_SECRET')}: missing`)
+    return { id: id.toLowerCase(), issuer, clientId, clientSecret }
+  })
+}
+
+function readEnclaveUrls(env: Env, fault: Fault): string[] {
+  const urls = readList(env.ENCLAVE_URL ?? 'http://127.0.0.1:8090')
+  if (urls.length === 0) fault('ENCLAVE_URL: missing')
+  for (const url of urls) {
+    const isFine =
+      url.startsWith('unix:/') || url.startsWith('https://') || (url.startsWith('http://') && isLoopbackUrl(url))
+    if (!isFine) fault('ENCLAVE_URL: expected https, unix:/path, or http on loopback')
+  }
+  return urls
+}
+
+/** Which enclaves are believed. Required unless mock; empty lists refuse to start. */
+function readEnclavePolicy(
+  env: Env,
+  { isMock, readFile }: { isMock: boolean; readFile(path: string): string },
+  fault: Fault,
+): EnclavePolicy {
+  const path = env.ENCLAVE_POLICY_FILE
+  if (path === undefined || path === '') {
+    if (!isMock) fault('ENCLAVE_POLICY_FILE: required unless mock')
+    return {}
+  }
+  let value: unknown
+  try {
+    value = JSON.parse(readFile(path))
+  } catch {
+    fault('ENCLAVE_POLICY_FILE: cannot be read as JSON')
+    return {}
+  }
+  if (!isObject(value)) {
+    fault('ENCLAVE_POLICY_FILE: expected an object')
+    return {}
+  }
+  // A misspelt or mistyped member would silently accept more than was meant.
+  for (const name of Object.keys(value)) {
+    if (!Object.hasOwn(POLICY_MEMBERS, name)) fault(`ENCLAVE_POLICY_FILE: ${name} is unknown`)
+  }
+  for (const [name, isFine] of Object.entries(POLICY_MEMBERS)) {
+    const isRequired = name === 'measurements' || name === 'configHashes'
+    if ((isRequired || value[name] !== undefined) && !isFine(value[name])) {
+      fault(`ENCLAVE_POLICY_FILE: ${name} is not what it should be, or empty`)
+    }
+  }
+  return value as EnclavePolicy
+}
+
+const REGISTERS = ['mrTd', 'rtmr0', 'rtmr1', 'rtmr2', 'rtmr3', 'mrConfigId', 'mrOwner', 'mrOwnerConfig']
+const STATUSES: readonly TcbStatus[] = [
+  'UpToDate',
+  'SWHardeningNeeded',
+  'ConfigurationNeeded',
+  'ConfigurationAndSWHardeningNeeded',
+  'OutOfDate',
+  'OutOfDateConfigurationNeeded',
+  'TDRelaunchAdvised',
+  'TDRelaunchAdvisedConfigurationNeeded',
+]
+
+const POLICY_MEMBERS: Record<string, (value: unknown) => boolean> = {
+  measurements: (value) => isListOf(value, isMeasurement),
+  configHashes: (value) => isListOf(value, (hash) => isHex(hash, 32)),
+  statuses: (value) => isListOf(value, (status) => STATUSES.includes(status as TcbStatus)),
+  minimumTcbEvaluationDataNumber: (value) => Number.isSafeInteger(value) && Number(value) >= 0,
+  platforms: (value) => isListOf(value, (platform) => isHex(platform, 6) || isHex(platform, 16)),
+  events: (value) =>
+    isObject(value) &&
+    Object.keys(value).length > 0 &&
+    Object.values(value).every((payloads) => isListOf(payloads, (payload) => typeof payload === 'string')),
+}
+
+/** Without `mrTd`, or with a misspelt register, it would be a measurement of any code. */
+function isMeasurement(value: unknown): boolean {
+  if (!isObject(value) || !Object.hasOwn(value, 'mrTd')) return false
+  return Object.entries(value).every(([name, register]) => REGISTERS.includes(name) && isHex(register, 48))
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isListOf(value: unknown, isFine: (entry: unknown) => boolean): boolean {
+  return Array.isArray(value) && value.length > 0 && value.every(isFine)
+}
+
+function isHex(value: unknown, bytes: number): boolean {
+  return typeof value === 'string' && value.length === 2 * bytes && /^[0-9a-f]+$/.test(value)
+}
+
+function readEntropy(env: Env, fault: Fault): Config['entropy'] {
+  const kind = env.ENTROPY_SOURCE ?? 'satellite'
+  const maxAgeMs = 1000 * readInteger(env, 'ENTROPY_MAX_AGE_S', { fallback: 60, min: 1, max: 60 }, fault)
+  const allowUnsigned = readBoolean(env, 'ENTROPY_ALLOW_UNSIGNED', fault)
+  const shared = { maxAgeMs, allowUnsigned }
+  const url = env.ENTROPY_URL ?? ''
+  if (!URL.canParse(url)) fault('ENTROPY_URL: expected a URL')
+  if (kind === 'drand') {
+    if (!allowUnsigned) fault('ENTROPY_ALLOW_UNSIGNED: drand has no signature that a receipt can carry')
+    return { kind, url, ...shared }
+  }
+  if (kind === 'orbitport') {
+    const clientId = env.ENTROPY_CLIENT_ID ?? ''
+    const clientSecret = env.ENTROPY_CLIENT_SECRET ?? ''
+    const authUrl = env.ENTROPY_AUTH_URL ?? ''
+    if (clientId === '' || clientSecret === '') fault('ENTROPY_CLIENT_ID, ENTROPY_CLIENT_SECRET: missing')
+    if (!URL.canParse(authUrl)) fault('ENTROPY_AUTH_URL: expected a URL')
+    if (!allowUnsigned) fault('ENTROPY_ALLOW_UNSIGNED: orbitport has no signature that can be checked')
+    return { kind, url, clientId, clientSecret, authUrl, ...shared }
+  }
+  if (kind !== 'satellite') fault('ENTROPY_SOURCE: expected satellite, orbitport or drand')
+  const publicKeys = readList(env.ENTROPY_PUBLIC_KEY)
+  const isFine = publicKeys.length > 0 && publicKeys.every((key) => /^[0-9a-f]{64}$/.test(key))
+  if (!isFine) fault('ENTROPY_PUBLIC_KEY: expected 32 bytes of hex')
+  return { kind: 'satellite', url, publicKeys, ...shared }
+}
+
+function readChainIds(env: Env, fault: Fault): number[] | undefined {
+  if (env.ALLOWED_CHAIN_IDS === undefined || env.ALLOWED_CHAIN_IDS === '') return undefined
+  const ids = readList(env.ALLOWED_CHAIN_IDS).map(Number)
+  if (!ids.every((id) => Number.isSafeInteger(id) && id > 0)) fault('ALLOWED_CHAIN_IDS: expected chain ids')
+  return ids
+}
+
+function readRateLimit(env: Env, name: string, fallback: string, fault: Fault): RateLimit {
+  const limit = parseRateLimit(env[name] ?? fallback)
+  if (limit === undefined) fault(`${name}: expected count/seconds or off`)
+  return limit ?? 'off'
+}

@@ -1,0 +1,94 @@
+import { createPublicKey, type KeyObject, verify } from 'node:crypto'
+import { fromHex, toEntropyMessage } from '@countersign/protocol'
+import type { Witness } from '@countersign/receipt'
+import { ed25519 } from '@noble/curves/ed25519.js'
+
+/** Why a sample may not be used. */
+export type SampleFault = 'malformed' | 'unsigned' | 'foreign_key' | 'wrong_signature' | 'stale' | 'future'
+
+/** Pinned keys of a source, by their hex. */
+export type EntropyKeys = ReadonlyMap<string, KeyObject>
+
+/** How far the clock of a source may run ahead of ours: the tolerance that verifiers of receipts grant too. */
+const MAX_AHEAD_MS = 5_000
+
+export type CheckSampleOptions = {
+  publicKeys: EntropyKeys
+  now: number
+  maxAgeMs: number
+  /** Whether the source signs at all. */
+  isSigned: boolean
+  /** Takes samples of a source that does not sign. Verifiers fail such a receipt. */
+  allowUnsigned: boolean
+}
+
+/**
+ * Judges one sample: form, pinned key, age, signature. Answers its first fault, or undefined when it may be used. The
+ * signature is checked on the thread pool.
+ *
+ * @example
+ * const fault = await checkSample(witness, { publicKeys, now, maxAgeMs: 60_000, isSigned: true, allowUnsigned: false })
+ */
+export async function checkSample(witness: Witness, options: CheckSampleOptions): Promise<SampleFault | undefined> {
+  const { publicKeys, now, maxAgeMs, isSigned, allowUnsigned } = options
+  const timestampMs = parseTimestamp(witness.timestamp)
+  if (timestampMs === undefined || !isWellFormed(witness)) return 'malformed'
+  const timeFault = checkTime(timestampMs, { now, maxAgeMs })
+  if (!isSigned) return allowUnsigned ? timeFault : 'unsigned'
+  const key = publicKeys.get(witness.publicKey)
+  if (!key) return 'foreign_key'
+  // The cheap checks come first: a source that replays old samples costs no signature checks.
+  if (timeFault) return timeFault
+  const message = toEntropyMessage({ value: fromHex(witness.valueHex), timestampMs, sequence: witness.sequence })
+  return (await verifySignature(key, message, fromHex(witness.signatureHex))) ? undefined : 'wrong_signature'
+}
+
+/** Whether a sample of that time may be used now; the border belongs to the good. */
+export function checkTime(
+  timestampMs: number,
+  { now, maxAgeMs }: { now: number; maxAgeMs: number },
+): 'stale' | 'future' | undefined {
+  if (now - timestampMs > maxAgeMs) return 'stale'
+  return timestampMs - now > MAX_AHEAD_MS ? 'future' : undefined
+}
+
+/** Milliseconds of an ISO 8601 time in its one spelling with milliseconds; undefined for any other text. */
+export function parseTimestamp(text: string): number | undefined {
+  const date = new Date(text)
+  return !Number.isNaN(date.getTime()) && date.toISOString() === text && /^\d{4}-/.test(text)
+    ? date.getTime()
+    : undefined
+}
+
+/**
+ * The keys that samples may be signed with. A key in another than its canonical encoding, or of small order, under which
+ * one signature fits many samples, is refused here once: OpenSSL, which checks the signatures, would not.
+ */
+export function createEntropyKeys(publicKeys: readonly string[]): EntropyKeys {
+  return new Map(publicKeys.map((publicKey) => [publicKey, createEntropyKey(publicKey)]))
+}
+
+function createEntropyKey(publicKey: string): KeyObject {
+  const bytes = fromHex(publicKey)
+  // Strict by RFC 8032 §5.1.3; throws for what is no point of the curve.
+  if (ed25519.Point.fromBytes(bytes).isSmallOrder()) throw new RangeError('an entropy key must not be of small order')
+  const x = Buffer.from(bytes).toString('base64url')
+  return createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })
+}
+
+function isWellFormed({ source, valueHex, signatureHex, publicKey, sequence }: Witness): boolean {
+  return (
+    /^[\x20-\x7e]{1,256}$/.test(source) &&
+    /^[0-9a-f]{64}$/.test(valueHex) &&
+    /^[0-9a-f]{128}$/.test(signatureHex) &&
+    /^[0-9a-f]{64}$/.test(publicKey) &&
+    Number.isSafeInteger(sequence) &&
+    sequence >= 0
+  )
+}
+
+function verifySignature(key: KeyObject, message: Uint8Array, signature: Uint8Array): Promise<boolean> {
+  return new Promise((resolve) => {
+    verify(null, message, key, signature, (error, isValid) => resolve(!error && isValid))
+  })
+}

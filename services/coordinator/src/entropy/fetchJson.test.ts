@@ -1,0 +1,87 @@
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { gzipSync } from 'node:zlib'
+import { afterEach, expect, test } from 'vitest'
+import { type Fetch, fetchJson } from './fetchJson.ts'
+
+let server: Server | undefined
+
+afterEach(async () => {
+  const closed = new Promise((resolve) => (server ? server.close(resolve) : resolve(undefined)))
+  server?.closeAllConnections()
+  await closed
+  server = undefined
+})
+
+async function serve(listener: RequestListener): Promise<string> {
+  const started = createServer(listener)
+  server = started
+  await new Promise<void>((resolve) => started.listen(0, '127.0.0.1', resolve))
+  return `http://127.0.0.1:${(started.address() as AddressInfo).port}`
+}
+
+const json = { 'content-type': 'application/json' }
+const cutShort = (response: ServerResponse) =>
+  void response.writeHead(200, { ...json, 'content-length': '9' }).write('{}', () => response.destroy())
+const big = (length: number) => JSON.stringify('x'.repeat(length - 2))
+
+test.each<[string, RequestListener]>([
+  ['status', (_, response) => response.writeHead(500, json).end('{}')],
+  ['status', (_, response) => response.writeHead(204).end()],
+  ['unauthorized', (_, response) => response.writeHead(401, json).end('{}')],
+  ['content_type', (_, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('{}')],
+  ['content_type', (_, response) => response.writeHead(200).end('{}')],
+  ['malformed', (_, response) => response.writeHead(200, json).end('{"samples":')],
+  ['malformed', (_, response) => response.writeHead(200, json).end()],
+  ['size', (_, response) => response.writeHead(200, json).end(big(1_048_577))],
+  [
+    'size',
+    (_, response) => response.writeHead(200, { ...json, 'content-encoding': 'gzip' }).end(gzipSync(big(2 ** 21))),
+  ],
+  ['unreachable', (_, response) => response.writeHead(302, { location: '/elsewhere' }).end()],
+  ['unreachable', (request) => void request.socket.resetAndDestroy()],
+  ['unreachable', (_, response) => cutShort(response)],
+])('%s', async (code, listener) => {
+  const paths: (string | undefined)[] = []
+  const url = await serve((request, response) => {
+    paths.push(request.url)
+    listener(request, response)
+  })
+  await expect(fetchJson({ fetch }, { url, timeoutMs: 5_000 })).rejects.toMatchObject({ code })
+  expect(paths).toEqual(['/'])
+})
+
+test('1 MiB is not too much', async () => {
+  const url = await serve((_, response) => void response.writeHead(200, json).end(big(1_048_576)))
+  expect(await fetchJson({ fetch }, { url, timeoutMs: 5_000 })).toHaveLength(1_048_574)
+})
+
+test.each<[string, RequestListener]>([
+  ['never answers', () => {}],
+  ['answers drop by drop', (_, response) => void response.writeHead(200, json).write('{')],
+])('a source that %s is given up after the time limit, and its connection let go', async (_name, listener) => {
+  const url = await serve(listener)
+  let signal: AbortSignal | null | undefined
+  const observed: Fetch = (input, init) => {
+    signal = init?.signal
+    return fetch(input, init)
+  }
+  await expect(fetchJson({ fetch: observed }, { url, timeoutMs: 50 })).rejects.toMatchObject({ code: 'timeout' })
+  expect(signal?.aborted).toBe(true)
+})
+
+test('the time limit holds even for a fetch that ignores its signal', async () => {
+  const deaf: Fetch = () => new Promise(() => {})
+  const call = fetchJson({ fetch: deaf }, { url: 'http://127.0.0.1', timeoutMs: 10 })
+  await expect(call).rejects.toMatchObject({ code: 'timeout' })
+})
+
+test('an error holds neither the URL nor the body', async () => {
+  const url = 'http://user:hunter2@127.0.0.1:1/'
+  const error: unknown = await fetchJson({ fetch }, { url, timeoutMs: 5_000, body: { secret: 'hunter2' } }).catch(
+    (reason) => reason,
+  )
+  expect(error).toMatchObject({ code: 'unreachable' })
+  expect((error as Error).cause).toBeUndefined()
+  expect(JSON.stringify(error) + String((error as Error).stack)).not.toContain('hunter2')
+})

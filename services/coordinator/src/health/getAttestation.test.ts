@@ -1,0 +1,42 @@
+import { fromHex, tags, toTagBytes } from '@countersign/protocol'
+import { ed25519 } from '@noble/curves/ed25519.js'
+import { describe, expect, test } from 'vitest'
+import { createTestApp } from '../http/testApp.fake.ts'
+
+describe('GET /health/attestation (design §6)', () => {
+  test('answers exactly the members of the design', async () => {
+    const response = await createTestApp().request('/health/attestation')
+    expect([response.status, await response.json()]).toEqual([
+      200,
+      {
+        vendor: 'amd-sev-snp',
+        mode: 'mock',
+        report: '0a'.repeat(1184),
+        certificates: { ek: '01', ask: '02', ark: '03' },
+        measurement: '0b'.repeat(48),
+        publicKey: expect.stringMatching(/^[0-9a-f]{64}$/),
+        configHash: '0c'.repeat(32),
+        fetchedAt: '2026-06-15T11:59:00.000Z',
+        expiresAt: '2026-06-15T12:59:00.000Z',
+      },
+    ])
+  })
+
+  test.each(['00', 'ab'.repeat(32), 'ff'.repeat(64)])(
+    'nonce %s is signed, tagged, by the attested key',
+    async (nonce) => {
+      const response = await createTestApp().request(`/health/attestation?nonce=${nonce}`)
+      const body = (await response.json()) as { nonce: string; signature: string; publicKey: string }
+      expect(body.nonce).toBe(nonce)
+      const [signature, publicKey, bytes] = [fromHex(body.signature), fromHex(body.publicKey), fromHex(nonce)]
+      const message = Buffer.concat([toTagBytes(tags.healthNonce), bytes])
+      expect(ed25519.verify(signature, message, publicKey)).toBe(true)
+      expect(ed25519.verify(signature, bytes, publicKey)).toBe(false)
+    },
+  )
+
+  test.each(['', '0', 'ff'.repeat(65), 'FF', '0xff', 'zz', 'ff%20', '%00'])('nonce %j is refused', async (nonce) => {
+    const response = await createTestApp().request(`/health/attestation?nonce=${nonce}`)
+    expect(await response.json()).toMatchObject({ status: 400, code: 'invalid_request' })
+  })
+})

@@ -1,0 +1,59 @@
+import { concatBytes, fromHex, tags, toHex, toTagBytes } from '@countersign/protocol'
+import type { SelfAttestation } from '@countersign/receipt'
+import { CoordinatorError } from '../errors.ts'
+import type { SelfReport } from '../ports.ts'
+
+export type Attestation = {
+  vendor: 'amd-sev-snp'
+  mode: 'hardware' | 'mock'
+  report: string
+  certificates: SelfAttestation['certificates']
+  measurement: string
+  publicKey: string
+  configHash: string
+  fetchedAt: string
+  expiresAt: string
+  /** Only where a nonce was asked with: it, and Ed25519 over its tagged bytes by the attested key. */
+  nonce?: string
+  signature?: string
+}
+
+export type GetAttestationDeps = { selfReport: Pick<SelfReport, 'mode' | 'publicKey' | 'current' | 'sign'> }
+
+/**
+ * `GET /health/attestation`, from what is in force: never a call to the firmware, which hosts limit to about one a second.
+ * The nonce is tagged, so that no signature over it can pass for a release or a call to the enclave.
+ */
+export function getAttestation(deps: GetAttestationDeps, { nonce }: { nonce: string | undefined }): Attestation {
+  if (nonce !== undefined && !/^(?:[0-9a-f]{2}){1,64}$/.test(nonce)) {
+    const details = 'nonce is not 1 to 64 bytes in lower-case hex'
+    throw new CoordinatorError('invalid_request', 'invalid nonce', { details })
+  }
+  const { selfReport } = deps
+  const { selfAttestation, expiresAt } = getCurrent(selfReport)
+  const { reportHex, certificates, measurement, configHash, fetchedAt } = selfAttestation
+  const attestation: Attestation = {
+    vendor: 'amd-sev-snp',
+    mode: selfReport.mode,
+    report: reportHex,
+    certificates,
+    measurement,
+    publicKey: selfReport.publicKey,
+    configHash,
+    fetchedAt,
+    expiresAt,
+  }
+  if (nonce === undefined) return attestation
+  const message = concatBytes(toTagBytes(tags.healthNonce), fromHex(nonce))
+  return { ...attestation, nonce, signature: toHex(selfReport.sign(message)) }
+}
+
+function getCurrent(selfReport: Pick<SelfReport, 'current'>) {
+  try {
+    return selfReport.current()
+  } catch (error) {
+    if (error instanceof CoordinatorError) throw error
+    const details = 'the coordinator has no attestation of its own in force'
+    throw new CoordinatorError('attestation_invalid', 'no attestation in force', { details, cause: error })
+  }
+}

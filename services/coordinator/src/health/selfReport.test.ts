@@ -1,0 +1,270 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { createVerifier, vendorRoots } from '@countersign/attestation'
+import { createSimulator, type SimulatedReportOptions } from '@countersign/attestation/simulator'
+import { createSimulatedReportSource, EvidenceError, type Report, type ReportSource } from '@countersign/evidence'
+import { computeSnpReportData, fromHex, toHex, verifyEd25519 } from '@countersign/protocol'
+import { type FakeKds, type FakeKdsFault, startFakeKds } from '@countersign/testing'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createKdsClient } from '../adapters/kds.ts'
+import { createManualTime } from '../collateral/manualTime.fake.ts'
+import { createSelfReport, type SelfReportDeps } from './selfReport.ts'
+import { createSnpCertificates, type SnpCertificatesDeps } from './snpCertificates.ts'
+
+const MINUTE_MS = 60_000
+const start = new Date('2026-06-15T00:00:00Z')
+const simulator = createSimulator({ at: start })
+const verifier = createVerifier({ roots: [simulator.amdRoot] })
+const configHash = '5c'.repeat(32)
+const silent = { info() {}, warn() {} }
+
+const instant = { latencyMs: 0, wait: async () => {} }
+const working = () => createSimulatedReportSource({ simulator, ...instant })
+const failing: ReportSource['getReport'] = async () => {
+  throw new EvidenceError('evidence_busy', 'busy')
+}
+
+function setUp(changes: Partial<SelfReportDeps> = {}) {
+  const time = createManualTime(start)
+  const firmware = { calls: 0, getReport: working().getReport }
+  const reportSource: ReportSource = {
+    mode: 'mock',
+    getReport: (reportData) => {
+      firmware.calls += 1
+      return firmware.getReport(reportData)
+    },
+  }
+  const certificates = createSnpCertificates({ verifier, log: time.log })
+  const selfReport = createSelfReport({ reportSource, certificates, configHash, ...time, ...changes })
+  return { ...time, firmware, selfReport }
+}
+
+const none = expect.objectContaining({ name: 'CoordinatorError', code: 'attestation_invalid' })
+
+describe('the coordinator’s report on its own key', () => {
+  test('binds the key that signs, and the configuration', async () => {
+    const { selfReport } = setUp()
+    await selfReport.ready()
+    const { selfAttestation, expiresAt } = selfReport.current()
+    const { ek, ask, ark } = selfAttestation.certificates
+    const { body } = await verifier.verifyReport({
+      report: fromHex(selfAttestation.reportHex),
+      certificates: { ek: fromHex(ek), ask: fromHex(ask), ark: fromHex(ark) },
+      at: start,
+    })
+    const publicKey = fromHex(selfReport.publicKey)
+    expect(body.reportData).toEqual(computeSnpReportData({ publicKey, configHash: fromHex(configHash) }))
+    expect(selfAttestation).toMatchObject({
+      measurement: toHex(body.measurement),
+      configHash,
+      fetchedAt: '2026-06-15T00:00:00.000Z',
+    })
+    expect(expiresAt).toBe('2026-06-15T01:00:00.000Z')
+    const message = new TextEncoder().encode('message')
+    expect(verifyEd25519(publicKey, selfReport.sign(message), message)).toBe(true)
+    expect(selfReport.mode).toBe('mock')
+  })
+
+  test('two coordinators have two keys; a key that is given is used', async () => {
+    const key = generateKeyPairSync('ed25519')
+    const raw = key.publicKey.export({ type: 'spki', format: 'der' }).subarray(-32).toString('hex')
+    const keys = [setUp(), setUp(), setUp({ generateKey: () => key })].map(({ selfReport }) => selfReport.publicKey)
+    expect(new Set(keys).size).toBe(3)
+    expect(keys[2]).toBe(raw)
+  })
+
+  test('there is none before the first report has come', () => {
+    const { selfReport } = setUp()
+    expect(() => selfReport.current()).toThrow(none)
+  })
+
+  test('asking for it never asks the firmware; the timer does, every ten minutes', async () => {
+    const { selfReport, firmware, pass, nextLine, delays } = setUp()
+    await selfReport.ready()
+    for (let call = 0; call < 100; call++) selfReport.current()
+    expect(firmware.calls).toBe(1)
+    expect(delays()).toEqual([10 * MINUTE_MS])
+    await Promise.all([nextLine(), pass(10 * MINUTE_MS)])
+    expect(firmware.calls).toBe(2)
+    expect(selfReport.current().selfAttestation.fetchedAt).toBe('2026-06-15T00:10:00.000Z')
+  })
+
+  test('firmware that fails: the report stays until it expires, and the pauses grow', async () => {
+    const { selfReport, firmware, pass, nextLine, delays, jump } = setUp()
+    await selfReport.ready()
+    const first = selfReport.current()
+    firmware.getReport = failing
+    await Promise.all([nextLine(), pass(10 * MINUTE_MS)])
+    expect(selfReport.current()).toEqual(first)
+    for (const delay of [5_000, 10_000, 20_000, 40_000, 80_000]) {
+      expect(delays()).toEqual([delay])
+      await Promise.all([nextLine(), pass(delay)])
+    }
+    jump(60 * MINUTE_MS)
+    expect(() => selfReport.current()).toThrow(none)
+    firmware.getReport = working().getReport
+    await Promise.all([nextLine(), pass(10 * MINUTE_MS)])
+    expect(selfReport.current().selfAttestation.fetchedAt > first.selfAttestation.fetchedAt).toBe(true)
+  })
+
+  test('firmware that fails at start is asked again', async () => {
+    const time = createManualTime(start)
+    const firmware = { getReport: failing }
+    const reportSource: ReportSource = { mode: 'mock', getReport: (data) => firmware.getReport(data) }
+    const certificates = createSnpCertificates({ verifier, log: silent })
+    const selfReport = createSelfReport({ reportSource, certificates, configHash, ...time })
+    await selfReport.ready()
+    expect(() => selfReport.current()).toThrow(none)
+    firmware.getReport = working().getReport
+    await Promise.all([time.nextLine(), time.pass(5_000)])
+    expect(selfReport.current().selfAttestation.configHash).toBe(configHash)
+  })
+
+  test('a report for other data is not used, although it is genuine', async () => {
+    const { selfReport } = setUp({
+      reportSource: { mode: 'mock', getReport: () => working().getReport(new Uint8Array(64)) },
+    })
+    await selfReport.ready()
+    expect(() => selfReport.current()).toThrow(none)
+  })
+
+  test('mock evidence does not pass for hardware, whatever its source says', async () => {
+    const { selfReport, lines } = setUp({ reportSource: { mode: 'hardware', getReport: working().getReport } })
+    await selfReport.ready()
+    expect(() => selfReport.current()).toThrow(none)
+    expect(lines.at(-1)).toMatchObject({ msg: 'Could not attest the coordinator', code: 'root_not_trusted' })
+  })
+
+  test('a report that does not verify is not used', async () => {
+    const certificates = createSnpCertificates({ verifier: createVerifier({ roots: vendorRoots }), log: silent })
+    const { selfReport, lines } = setUp({ certificates })
+    await selfReport.ready()
+    expect(() => selfReport.current()).toThrow(none)
+    expect(lines.at(-1)).toMatchObject({ code: 'root_not_trusted' })
+  })
+
+  test('stopped: no timer is left', async () => {
+    const { selfReport, delays } = setUp()
+    await selfReport.stop()
+    expect(delays()).toEqual([])
+    const other = setUp()
+    await other.selfReport.ready()
+    await other.selfReport.stop()
+    expect(other.delays()).toEqual([])
+  })
+})
+
+describe('certificates of a report', () => {
+  let kds: FakeKds
+  beforeEach(async () => {
+    kds = await startFakeKds({ simulator })
+  })
+  afterEach(() => kds.close())
+
+  const reportData = new Uint8Array(64).fill(7)
+  const bare = (options: Partial<SimulatedReportOptions> = {}): Report => ({
+    report: simulator.report({ reportData, ...options }),
+  })
+  const toPem = (...ders: Uint8Array[]) =>
+    ders
+      .map((der) => `-----BEGIN CERTIFICATE-----\n${Buffer.from(der).toString('base64')}\n-----END CERTIFICATE-----\n`)
+      .join('')
+  const find = (evidence: Report, deps: Partial<SnpCertificatesDeps> = {}) =>
+    createSnpCertificates({ verifier, log: silent, ...deps })(evidence, start)
+  const client = (timeoutMs = 5_000) => createKdsClient({ url: kds.url, timeoutMs })
+
+  test('from the host’s table, with no other asked', async () => {
+    const evidence = await working().getReport(reportData)
+    const { certificates } = await find(evidence, { kds: client() })
+    expect(certificates.ek).toEqual(simulator.certificates().ek)
+    expect(kds.requests).toEqual([])
+  })
+
+  test('from a file, in any order, for a VCEK and for a VLEK', async () => {
+    const { ek, ask, ark } = simulator.certificates()
+    expect((await find(bare(), { pem: toPem(ark, ek, ask) })).certificates).toEqual({ ek, ask, ark })
+    const vlek = simulator.certificates({ signingKey: 'vlek' })
+    const pem = toPem(ark, ek, ask, vlek.ask, vlek.ek)
+    const { certificates } = await find(bare({ signingKey: 'vlek' }), { pem })
+    expect(certificates).toEqual(vlek)
+  })
+
+  test('from the KDS, by chip and TCB, asked once for many reports', async () => {
+    const get = createSnpCertificates({ verifier, log: silent, kds: client() })
+    const { certificates } = await get(bare(), start)
+    expect(certificates).toEqual(simulator.certificates())
+    expect(kds.requests[0]).toMatch(/^\/vcek\/v1\/Milan\/[0-9a-f]{128}\?blSPL=4&teeSPL=0&snpSPL=24&ucodeSPL=219$/)
+    await get(bare(), start)
+    expect(kds.requests).toHaveLength(2)
+    const updated = { bootLoader: 5, tee: 0, snp: 25, microcode: 220 }
+    const later = await get(bare({ reportedTcb: updated }), start)
+    expect(later.certificates).toEqual(simulator.certificates({ tcb: updated }))
+    expect(kds.requests).toHaveLength(4)
+  })
+
+  test('a report of version 2 does not name its processor; the KDS tells', async () => {
+    await expect(find(bare({ version: 2 }), { kds: client() })).resolves.toBeDefined()
+  })
+
+  test('a chip that hides its id is not asked for', async () => {
+    await expect(find(bare({ chipId: new Uint8Array(64) }), { kds: client() })).rejects.toMatchObject({
+      code: 'certificates_missing',
+    })
+    expect(kds.requests).toEqual([])
+  })
+
+  test.each<[FakeKdsFault, string]>([
+    ['down', 'vendor_unreachable'],
+    ['slow', 'vendor_unreachable'],
+    ['not_found', 'vendor_refused'],
+    ['too_many', 'vendor_refused'],
+    ['server_error', 'vendor_refused'],
+    ['garbage', 'vendor_answer_malformed'],
+    ['truncated', 'vendor_answer_malformed'],
+    ['wrong_chip', 'report_chip_mismatch'],
+    ['wrong_signature', 'root_not_trusted'],
+    ['expired', 'certificate_not_in_date'],
+  ])('KDS %s: %s', async (fault, code) => {
+    kds.setFault(fault)
+    await expect(find(bare(), { kds: client(fault === 'slow' ? 50 : 5_000) })).rejects.toMatchObject({ code })
+  })
+
+  test('a broken table of the host’s: the file is tried, then the KDS', async () => {
+    const { ek, ask, ark } = simulator.certificates()
+    const evidence = { ...bare(), certificates: new Uint8Array(30).fill(1) }
+    await expect(find(evidence, { pem: toPem(ek, ask, ark) })).resolves.toBeDefined()
+    const pem = toPem(ek, simulator.certificates({ faults: { askWrongIssuer: true } }).ask, ark)
+    await expect(find(evidence, { pem, kds: client() })).resolves.toBeDefined()
+    await expect(find(evidence, { pem })).rejects.toMatchObject({ code: 'certificate_chain_invalid' })
+    await expect(find(evidence)).rejects.toMatchObject({ code: 'cert_table_malformed' })
+  })
+
+  test('a host that gives the VCEK alone: the KDS gives what is above it', async () => {
+    const { certificates: table = new Uint8Array() } = await working().getReport(reportData)
+    // Two entries of the three are taken out of the header; what they pointed to is left over, and ignored.
+    const evidence = { ...bare(), certificates: new Uint8Array(table).fill(0, 24, 96) }
+    await expect(find(evidence, { kds: client() })).resolves.toBeDefined()
+    expect(kds.requests).toEqual(['/vcek/v1/Milan/cert_chain'])
+  })
+
+  test('a PEM text with something else in it', async () => {
+    await expect(find(bare(), { pem: toPem(new Uint8Array([1, 2, 3])) })).rejects.toMatchObject({
+      code: 'certificate_malformed',
+    })
+    await expect(find(bare(), { pem: 'nothing' })).rejects.toMatchObject({ code: 'certificates_missing' })
+  })
+
+  test('Turin: eight bytes of chip id, and the part that is new', async () => {
+    const asked: string[] = []
+    const fetch = async (url: string) => {
+      asked.push(url)
+      return new Response(null, { status: 404 })
+    }
+    const turin = createKdsClient({ fetch })
+    const tcb = { fmc: 1, bl: 2, tee: 3, snp: 4, ucode: 5 }
+    const chipId = new Uint8Array(64).fill(0xab, 0, 8)
+    await expect(turin.getVcek({ product: 'Turin', chipId, tcb })).rejects.toMatchObject({ code: 'vendor_refused' })
+    expect(asked).toEqual([
+      'https://kdsintf.amd.com/vcek/v1/Turin/abababababababab?fmcSPL=1&blSPL=2&teeSPL=3&snpSPL=4&ucodeSPL=5',
+    ])
+  })
+})

@@ -1,0 +1,118 @@
+import { hash } from 'node:crypto'
+import { coordinatorErrors } from '../errors.ts'
+import { problems } from './problem.ts'
+
+const STYLE = `:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:52rem;margin:2rem auto;padding:0 1rem}
+h2{margin-top:2.5rem;font-size:1.1rem}code,pre{font:14px/1.45 ui-monospace,monospace}pre{overflow:auto;padding:.75rem;border:1px solid #8886;border-radius:6px}
+table{border-collapse:collapse;width:100%}th,td{text-align:left;vertical-align:top;padding:.3rem .6rem .3rem 0;border-bottom:1px solid #8884}
+.method{font-weight:700;text-transform:uppercase}a{color:inherit}`
+
+/** The page runs no script and loads nothing; its one style is named by hash. */
+export const DOCS_CSP = [
+  "default-src 'none'",
+  `style-src 'sha256-${hash('sha256', STYLE, 'base64')}'`,
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+type Schema = Record<string, unknown>
+type Content = Record<string, { schema?: unknown } | undefined>
+type Parameter = { name: string; in: string; required?: boolean; description?: string }
+type Operation = {
+  summary?: string
+  description?: string
+  security?: unknown[]
+  parameters?: Parameter[]
+  requestBody?: { content: Content; required?: boolean }
+  responses?: Record<string, { description: string; content?: Content }>
+}
+
+/** The part of an OpenAPI document that the page shows. */
+export type ApiDocument = {
+  info: { title: string; version: string; description?: string }
+  paths?: Record<string, Record<string, unknown>>
+  components?: { schemas?: Record<string, unknown> }
+}
+
+/** `GET /docs`: the OpenAPI document as a page. */
+export function renderDocsPage(document: ApiDocument): string {
+  const operations = Object.entries(document.paths ?? {}).flatMap(([path, item]) =>
+    Object.entries(item).map(([method, operation]) => renderOperation(method, path, operation as Operation)),
+  )
+  const schemas = Object.entries(document.components?.schemas ?? {}).map(
+    ([name, schema]) =>
+      `<h2 id="schema-${escapeHtml(name)}">${escapeHtml(name)}</h2><pre>${escapeHtml(JSON.stringify(schema, null, 2))}</pre>`,
+  )
+  const { title, version, description = '' } = document.info
+  const head = `<h1>${escapeHtml(title)} <small>${escapeHtml(version)}</small></h1><p>${escapeHtml(description)}</p>`
+  const links = '<p><a href="/openapi.json">openapi.json</a> · <a href="/docs/errors">error codes</a></p>'
+  return renderPage(title, [head, links, ...operations, '<h1>Schemas</h1>', ...schemas].join('\n'))
+}
+
+/** `GET /docs/errors`: where the `type` of every problem points. */
+export function renderErrorsPage(title: string): string {
+  const entries = Object.entries(problems).map(([code, { title, advice }]) => {
+    const { status, retryable } = coordinatorErrors[code as keyof typeof coordinatorErrors]
+    const can = retryable ? 'The same call may succeed later.' : 'The same call will fail again.'
+    return `<h2 id="${code}"><code>${code}</code> · ${status}</h2><p>${escapeHtml(title)}. ${escapeHtml(advice)} ${can}</p>`
+  })
+  const intro =
+    '<p>Every failure is <code>application/problem+json</code> with one of these codes. <a href="/docs">API</a></p>'
+  return renderPage(`${title}: errors`, ['<h1>Error codes</h1>', intro, ...entries].join('\n'))
+}
+
+function renderOperation(method: string, path: string, operation: Operation): string {
+  const { summary = '', description = '', security, parameters = [], requestBody, responses = {} } = operation
+  const parts = [
+    `<h2 id="${escapeHtml(`${method}-${path}`)}"><span class="method">${escapeHtml(method)}</span> <code>${escapeHtml(path)}</code></h2>`,
+    `<p>${escapeHtml(summary)}. ${escapeHtml(description)}${security === undefined ? '' : ' Needs a session.'}</p>`,
+  ]
+  if (parameters.length > 0) {
+    const rows = parameters.map((parameter) => [
+      `<code>${escapeHtml(parameter.name)}</code>`,
+      escapeHtml(parameter.in + (parameter.required ? '' : ', optional')),
+      escapeHtml(parameter.description ?? ''),
+    ])
+    parts.push(renderTable(['Parameter', 'In', 'Meaning'], rows))
+  }
+  if (requestBody !== undefined) {
+    parts.push(`<p>Body: ${renderContent(requestBody.content)}${requestBody.required ? '' : ', or none'}</p>`)
+  }
+  const rows = Object.entries(responses).map(([status, response]) => [
+    escapeHtml(status),
+    escapeHtml(response.description),
+    renderContent(response.content ?? {}),
+  ])
+  parts.push(renderTable(['Status', 'Meaning', 'Body'], rows))
+  return parts.join('\n')
+}
+
+function renderContent(content: Content): string {
+  return Object.entries(content)
+    .map(([type, value]) => {
+      const reference = (value?.schema as Schema | undefined)?.$ref
+      const name = typeof reference === 'string' ? reference.split('/').pop() : undefined
+      return name === undefined
+        ? `<code>${escapeHtml(type)}</code>`
+        : `<a href="#schema-${escapeHtml(name)}">${escapeHtml(name)}</a> <code>${escapeHtml(type)}</code>`
+    })
+    .join(', ')
+}
+
+function renderTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const cells = (tag: string, row: readonly string[]) => row.map((cell) => `<${tag}>${cell}</${tag}>`).join('')
+  const body = rows.map((row) => `<tr>${cells('td', row)}</tr>`).join('')
+  return `<table><thead><tr>${cells('th', head)}</tr></thead><tbody>${body}</tbody></table>`
+}
+
+function renderPage(title: string, body: string): string {
+  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>${escapeHtml(title)}</title>
+<meta name="viewport" content="width=device-width"><style>${STYLE}</style></head><body>
+${body}
+</body></html>`
+}
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+}

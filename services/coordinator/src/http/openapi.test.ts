@@ -1,0 +1,129 @@
+import { hash } from 'node:crypto'
+import { z } from '@hono/zod-openapi'
+import { describe, expect, test } from 'vitest'
+import { coordinatorErrors } from '../errors.ts'
+import { problems } from './problem.ts'
+import { createTestApp } from './testApp.fake.ts'
+
+type Document = {
+  openapi: string
+  paths: Record<string, Record<string, { security?: unknown; responses: Record<string, { description: string }> }>>
+  components: { schemas: Record<string, { type?: unknown }>; securitySchemes: Record<string, unknown> }
+}
+
+const getDocument = async (app = createTestApp()) => (await (await app.request('/openapi.json')).json()) as Document
+
+describe('GET /openapi.json', () => {
+  test('names every endpoint of the specification, and those that need a session', async () => {
+    const { openapi, paths, components } = await getDocument()
+    expect(openapi).toBe('3.1.0')
+    const calls = Object.entries(paths).flatMap(([path, item]) =>
+      Object.entries(item).map(([method, { security }]) => `${method} ${path}${security === undefined ? '' : ' *'}`),
+    )
+    expect(calls.sort()).toEqual([
+      'get /auth/me *',
+      'get /auth/{provider}',
+      'get /auth/{provider}/callback',
+      'get /docs',
+      'get /docs/errors',
+      'get /health',
+      'get /health/attestation',
+      'get /health/ready',
+      'get /openapi.json',
+      'get /proof/{slug}',
+      'get /wallet/me *',
+      'post /auth/logout *',
+      'post /sign/digest *',
+      'post /wallet/provision *',
+    ])
+    expect(components.securitySchemes).toEqual({
+      session: { type: 'apiKey', in: 'cookie', name: '__Host-countersign-session' },
+    })
+  })
+
+  test('names the resources of the specification; a receipt may be null in a proof, not in itself', async () => {
+    const { schemas } = (await getDocument()).components
+    expect(Object.keys(schemas)).toEqual(
+      expect.arrayContaining([
+        'SessionUser',
+        'WalletInfo',
+        'TxMetadata',
+        'ProofPayload',
+        'AttestationReceiptV1',
+        'Problem',
+      ]),
+    )
+    expect(schemas.AttestationReceiptV1?.type).toBe('object')
+  })
+
+  test('is JSON Schema that other tools can read', async () => {
+    const { components } = await getDocument()
+    const text = JSON.stringify(components.schemas).replaceAll('#/components/schemas/', '#/$defs/')
+    const schemas = JSON.parse(text) as Record<string, object>
+    for (const schema of Object.values(schemas)) {
+      expect(() =>
+        z.fromJSONSchema({ ...schema, $defs: schemas } as Parameters<typeof z.fromJSONSchema>[0]),
+      ).not.toThrow()
+    }
+  })
+
+  test('every code has a place, except those that any path can meet', async () => {
+    const { paths } = await getDocument()
+    const text = JSON.stringify(paths)
+    const missing = Object.keys(coordinatorErrors).filter((code) => !text.includes(code))
+    expect(missing).toEqual(['method_not_allowed'])
+  })
+})
+
+describe('the harness that checks every answer against it', () => {
+  test('sees a wrong body', async () => {
+    const { request, store } = createTestApp()
+    store.rows.proofs.set('AAAAAAAAAAAAAAAAAAAAAA', {
+      slug: 'AAAAAAAAAAAAAAAAAAAAAA',
+      txHash: '0x00',
+      chainId: 1,
+      walletAddress: '0x00',
+      status: 'pending_pin',
+      ipfsCid: null,
+      onchainTxHash: null,
+      onchainBlockNumber: null,
+      kmsQuoteVerified: true,
+      receipt: null,
+      createdAt: 0,
+    })
+    await expect(request('/proof/AAAAAAAAAAAAAAAAAAAAAA')).rejects.toThrow('txHash')
+  })
+})
+
+describe('GET /docs', () => {
+  test('shows every endpoint and schema, runs no script, loads nothing', async () => {
+    const app = createTestApp()
+    const { paths, components } = await getDocument(app)
+    const response = await app.request('/docs')
+    const page = await response.text()
+    expect(response.headers.get('content-type')).toBe('text/html; charset=UTF-8')
+    for (const path of Object.keys(paths)) expect(page).toContain(`<code>${path}</code>`)
+    for (const name of Object.keys(components.schemas)) expect(page).toContain(`id="schema-${name}"`)
+    expect(page).not.toMatch(/<script|src=|@import|url\(|onload=/)
+    const style = /<style>([\s\S]*?)<\/style>/.exec(page)?.[1] ?? ''
+    const policy = response.headers.get('content-security-policy') ?? ''
+    expect(policy).toContain(`style-src 'sha256-${hash('sha256', style, 'base64')}'`)
+    expect(policy).toContain("default-src 'none'")
+  })
+
+  test('all its links lead somewhere', async () => {
+    const app = createTestApp()
+    const page = await (await app.request('/docs')).text()
+    const targets = [...page.matchAll(/href="([^"]+)"/g)].map(([, target = '']) => target)
+    expect(targets.length).toBeGreaterThan(10)
+    for (const target of new Set(targets)) {
+      if (target.startsWith('#')) expect(page).toContain(`id="${target.slice(1)}"`)
+      else expect((await app.request(target)).status).toBe(200)
+    }
+  })
+
+  test('the type of every problem leads to its heading', async () => {
+    const page = await (await createTestApp().request('/docs/errors')).text()
+    for (const code of Object.keys(problems)) expect(page).toContain(`id="${code}"`)
+  })
+})

@@ -1,0 +1,216 @@
+import { describe, expect, test } from 'vitest'
+import { APP, createTestApp, OTHER_APP, signBody } from './testApp.fake.ts'
+
+const SESSION = '__Host-countersign-session'
+
+async function createSignedIn() {
+  const test = createTestApp()
+  const user = test.browser()
+  test.entropy.isDown = true
+  await user.signIn()
+  test.entropy.isDown = false
+  const cookie = `${SESSION}=${user.jar.get(SESSION)}`
+  const before = test.store.writes
+  /** Everything that a call could have changed. */
+  const effects = () => ({
+    writes: test.store.writes - before,
+    taken: test.entropy.taken,
+    signings: test.signings.length,
+    sessions: test.store.rows.sessions.size,
+  })
+  return { ...test, cookie, effects }
+}
+
+const untouched = { writes: 0, taken: 0, signings: 0, sessions: 1 }
+const routes = ['/auth/logout', '/wallet/provision', '/sign/digest']
+const contentTypes = [undefined, 'application/json', 'text/plain', 'application/x-www-form-urlencoded']
+
+const foreignOrigins: [string, string | undefined][] = [
+  ['no origin', undefined],
+  ['null', 'null'],
+  ['another site', 'https://evil.example'],
+  ['the same host on http', 'http://app.example'],
+  ['another port', 'https://app.example:8443'],
+  ['the default port spelt out', 'https://app.example:443'],
+  ['a longer host', 'https://app.example.evil.example'],
+  ['a prefix', 'https://evilapp.example'],
+  ['a subdomain', 'https://x.app.example'],
+  ['a trailing slash', 'https://app.example/'],
+  ['a trailing dot', 'https://app.example.'],
+  ['upper case', 'https://APP.example'],
+  ['a list', 'https://app.example, https://evil.example'],
+  ['a user name', 'https://app.example@evil.example'],
+  ['the service’s own, unless listed', 'https://api.example'],
+  ['an empty one', ''],
+]
+
+describe('no side effect without an allowed origin (design §9)', () => {
+  for (const path of routes) {
+    for (const contentType of contentTypes) {
+      for (const isEmpty of [true, false]) {
+        test.each(foreignOrigins)(
+          `${path} as ${contentType}, ${isEmpty ? 'empty' : 'with a body'}, from %s`,
+          async (_, origin) => {
+            const { request, cookie, effects } = await createSignedIn()
+            const body = JSON.stringify(path === '/sign/digest' ? signBody : {})
+            const response = await request(path, {
+              method: 'POST',
+              headers: {
+                cookie,
+                ...(origin === undefined ? {} : { origin }),
+                ...(contentType === undefined ? {} : { 'content-type': contentType }),
+              },
+              ...(isEmpty ? {} : { body }),
+            })
+            expect([response.status, ((await response.json()) as { code: string }).code]).toEqual([
+              403,
+              'origin_not_allowed',
+            ])
+            expect(response.headers.get('access-control-allow-origin')).toBeNull()
+            expect(effects()).toEqual(untouched)
+          },
+        )
+      }
+    }
+  }
+
+  test.each(
+    ['GET', 'HEAD', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE'].flatMap((method) =>
+      routes.map((path) => [method, path]),
+    ),
+  )('no other method gets there: %s %s', async (method = '', path = '') => {
+    const { app, cookie, effects } = await createSignedIn()
+    // The platform's Request refuses TRACE itself.
+    const send = async () => app.request(path, { method, headers: { cookie, origin: APP } })
+    if (method === 'TRACE') await expect(send()).rejects.toThrow(TypeError)
+    else expect((await send()).status).toBe(405)
+    expect(effects()).toEqual(untouched)
+  })
+})
+
+describe('from an allowed origin', () => {
+  test.each(routes.flatMap((path) => [APP, OTHER_APP].map((origin) => [path, origin])))(
+    '%s from %s',
+    async (path = '', origin = '') => {
+      const test = createTestApp()
+      const user = test.browser()
+      await user.signIn()
+      const response = await user.post(path, path === '/sign/digest' ? signBody : undefined, { origin })
+      expect(response.status).toBe(200)
+      expect(response.headers.get('access-control-allow-origin')).toBe(origin)
+      expect(response.headers.get('access-control-allow-credentials')).toBe('true')
+      expect(response.headers.get('vary')).toContain('Origin')
+    },
+  )
+
+  test.each(['same-origin', 'same-site', 'cross-site', 'none'])(
+    'Sec-Fetch-Site: %s does not matter then',
+    async (site) => {
+      const { request, cookie } = await createSignedIn()
+      const headers = { cookie, origin: APP, 'sec-fetch-site': site }
+      expect((await request('/wallet/provision', { method: 'POST', headers })).status).toBe(200)
+    },
+  )
+
+  const bodied = contentTypes.concat([
+    'multipart/form-data',
+    'application/problem+json',
+    'text/json',
+    'text/plain; application/json',
+    'application/jsonx',
+    'application/json, text/plain',
+  ])
+  test.each(bodied.filter((type) => type !== 'application/json'))('a body as %s is 415', async (contentType) => {
+    const { request, cookie, effects } = await createSignedIn()
+    for (const path of routes) {
+      const headers = { cookie, origin: APP, ...(contentType === undefined ? {} : { 'content-type': contentType }) }
+      const body = JSON.stringify(path === '/sign/digest' ? signBody : {})
+      expect((await request(path, { method: 'POST', headers, body })).status).toBe(415)
+    }
+    expect(effects()).toEqual(untouched)
+  })
+
+  test.each(bodied)('an empty body as %s passes', async (contentType) => {
+    const { request, cookie } = await createSignedIn()
+    const headers = { cookie, origin: APP, ...(contentType === undefined ? {} : { 'content-type': contentType }) }
+    expect((await request('/wallet/provision', { method: 'POST', headers })).status).toBe(200)
+  })
+
+  test.each(['application/json', 'application/json; charset=utf-8', 'Application/JSON ;charset=utf-8'])(
+    '%s is JSON',
+    async (contentType) => {
+      const { request, cookie } = await createSignedIn()
+      const headers = { cookie, origin: APP, 'content-type': contentType }
+      expect((await request('/wallet/provision', { method: 'POST', headers, body: '{}' })).status).toBe(200)
+    },
+  )
+})
+
+describe('without a cookie', () => {
+  test('there is nothing to protect, so a missing origin is 401; a foreign page is told 403 all the same', async () => {
+    const { request } = createTestApp()
+    const post = (headers: Record<string, string>) => request('/auth/logout', { method: 'POST', headers })
+    expect((await post({})).status).toBe(401)
+    expect((await post({ 'sec-fetch-site': 'none' })).status).toBe(401)
+    expect((await post({ 'sec-fetch-site': 'cross-site' })).status).toBe(403)
+    expect((await post({ 'sec-fetch-site': 'same-site' })).status).toBe(403)
+    expect((await post({ origin: 'https://evil.example' })).status).toBe(403)
+  })
+})
+
+describe('CORS', () => {
+  const preflight = (path: string, origin: string, method = 'POST') =>
+    createTestApp().request(path, {
+      method: 'OPTIONS',
+      headers: { origin, 'access-control-request-method': method, 'access-control-request-headers': 'content-type' },
+    })
+
+  test.each(routes)('preflight of %s from an allowed origin', async (path) => {
+    const response = await preflight(path, APP)
+    expect([response.status, await response.text()]).toEqual([204, ''])
+    expect(response.headers.get('access-control-allow-origin')).toBe(APP)
+    expect(response.headers.get('access-control-allow-credentials')).toBe('true')
+    expect(response.headers.get('access-control-allow-headers')).toContain('content-type')
+    expect(response.headers.get('access-control-allow-methods')).toBe('GET, POST')
+    expect(response.headers.get('vary')).toContain('Origin')
+  })
+
+  test.each(routes.concat('/auth/me', '/wallet/me'))('preflight of %s from elsewhere is refused', async (path) => {
+    const response = await preflight(path, 'https://evil.example')
+    expect(response.status).toBe(403)
+    expect(response.headers.get('access-control-allow-origin')).toBeNull()
+  })
+
+  test.each(['/proof/x', '/health', '/health/ready', '/health/attestation', '/openapi.json'])(
+    'GET %s may be read from anywhere, without credentials',
+    async (path) => {
+      const { request } = createTestApp()
+      for (const headers of [{ origin: 'https://evil.example' }, { origin: 'null' }, {}] as Record<string, string>[]) {
+        const response = await request(path, { headers })
+        expect(response.headers.get('access-control-allow-origin')).toBe('*')
+        expect(response.headers.get('access-control-allow-credentials')).toBeNull()
+        expect(response.headers.get('vary')).toContain('Origin')
+      }
+      expect((await preflight(path, 'https://evil.example', 'GET')).headers.get('access-control-allow-origin')).toBe(
+        '*',
+      )
+      expect((await preflight(path, 'https://evil.example', 'POST')).status).toBe(403)
+      const ours = await request(path, { headers: { origin: APP } })
+      expect(ours.headers.get('access-control-allow-origin')).toBe(APP)
+    },
+  )
+
+  test.each(['/auth/me', '/wallet/me', '/docs', '/auth/google', '/proofs', '/healthy', '/nope'])(
+    'GET %s may not be read from elsewhere',
+    async (path) => {
+      const response = await createTestApp().request(path, { headers: { origin: 'https://evil.example' } })
+      expect(response.headers.get('access-control-allow-origin')).toBeNull()
+      expect(response.headers.get('vary')).toContain('Origin')
+    },
+  )
+
+  test('failures can be read by our own pages', async () => {
+    const response = await createTestApp().request('/auth/me', { headers: { origin: APP } })
+    expect([response.status, response.headers.get('access-control-allow-origin')]).toEqual([401, APP])
+  })
+})

@@ -1,0 +1,54 @@
+import {
+  type Hex,
+  hashUnsignedTransaction,
+  parseTxMetadata,
+  ServiceError,
+  type TxMetadata,
+  toHex,
+} from '@countersign/protocol'
+import { CoordinatorError } from '../errors.ts'
+
+/**
+ * Reads the body of `POST /sign/digest`, and refuses a digest that is not that of the transaction: a user must never sign what
+ * the metadata does not show. No key, session or sample is touched before this has passed.
+ */
+export function parseSignDigestRequest(
+  body: unknown,
+  { allowedChainIds }: { allowedChainIds: readonly number[] | undefined },
+): { digest: Hex; txMetadata: TxMetadata } {
+  const { digest: asked, txMetadata: metadata } = assertMembers(body)
+  if (typeof asked !== 'string' || !/^0x[0-9a-fA-F]{64}$/.test(asked)) {
+    throw new CoordinatorError('invalid_digest', 'invalid digest', { details: 'digest is not 0x and 64 hex digits' })
+  }
+  const txMetadata = readTxMetadata(metadata)
+  const digest = asked.toLowerCase() as Hex
+  if (`0x${toHex(hashUnsignedTransaction(txMetadata))}` !== digest) {
+    throw new CoordinatorError('digest_mismatch', 'the digest is not that of the transaction')
+  }
+  if (allowedChainIds !== undefined && !allowedChainIds.includes(txMetadata.chainId)) {
+    throw new CoordinatorError('chain_not_allowed', 'the service does not sign for this chain')
+  }
+  return { digest, txMetadata }
+}
+
+function assertMembers(body: unknown): { digest: unknown; txMetadata: unknown } {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw invalid('the body is not an object')
+  const members = body as Record<string, unknown>
+  const foreign = Object.keys(members).some((name) => name !== 'digest' && name !== 'txMetadata')
+  if (foreign) throw invalid('the body has other members than digest and txMetadata')
+  return { digest: members.digest, txMetadata: members.txMetadata }
+}
+
+function readTxMetadata(value: unknown): TxMetadata {
+  try {
+    return parseTxMetadata(value)
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    const options = error.details === undefined ? {} : { details: error.details }
+    throw new CoordinatorError('invalid_tx_metadata', 'invalid transaction metadata', options)
+  }
+}
+
+function invalid(details: string) {
+  return new CoordinatorError('invalid_request', 'invalid request', { details })
+}

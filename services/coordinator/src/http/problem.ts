@@ -1,0 +1,120 @@
+import type { ContentfulStatusCode } from 'hono/utils/http-status'
+import { CoordinatorError, type CoordinatorErrorCode, coordinatorErrors } from '../errors.ts'
+import type { AppContext } from './context.ts'
+import type { Log } from './log.ts'
+
+/** For each code its title, and what the reader should do about it. */
+export const problems: Record<CoordinatorErrorCode, { title: string; advice: string }> = {
+  invalid_json: { title: 'The body is not JSON', advice: 'Fix the call: send one JSON object in UTF-8.' },
+  invalid_request: { title: 'The request is not valid', advice: 'Fix the call; `detail` names what is wrong.' },
+  invalid_digest: { title: 'The digest is not valid', advice: 'Fix the call: `digest` is 0x and 64 hex digits.' },
+  invalid_tx_metadata: {
+    title: 'The transaction metadata is not valid',
+    advice: 'Fix the call; `detail` names the field. `txMetadata` has exactly the members that this page shows.',
+  },
+  oauth_state_invalid: {
+    title: 'The sign-in is unknown or over',
+    advice:
+      'Start the sign-in again, in the browser that is to be signed in. Each sign-in can be finished once, within 10 minutes.',
+  },
+  oauth_exchange_failed: {
+    title: 'The identity provider did not sign the user in',
+    advice: 'Start the sign-in again. If it stays: the provider must answer with an ID token and an e-mail address.',
+  },
+  not_authenticated: { title: 'Not signed in', advice: 'Sign in.' },
+  session_expired: { title: 'The session is over', advice: 'Sign in again.' },
+  origin_not_allowed: {
+    title: 'The origin is not allowed',
+    advice: 'Call from a page whose origin the operator has put on the allow-list.',
+  },
+  grant_invalid: { title: 'The enclave refused the session', advice: 'Sign in again.' },
+  key_binding_mismatch: {
+    title: 'The key does not belong to this user',
+    advice: 'Sign in again. If it stays, tell the operator: database and enclave disagree.',
+  },
+  wallet_not_found: { title: 'The user has no wallet', advice: 'Provision one with `POST /wallet/provision`.' },
+  proof_not_found: { title: 'There is no such proof', advice: 'Check the slug.' },
+  not_found: { title: 'There is nothing here', advice: 'Check the path.' },
+  method_not_allowed: { title: 'The method is not allowed here', advice: 'Use a method that `Allow` names.' },
+  body_too_large: { title: 'The body is too large', advice: 'Send at most 128 KiB.' },
+  unsupported_media_type: { title: 'The body must be JSON', advice: 'Send `Content-Type: application/json`.' },
+  wallet_not_provisioned: {
+    title: 'The user has no wallet to sign with',
+    advice: 'Provision one with `POST /wallet/provision`, then sign.',
+  },
+  digest_mismatch: {
+    title: 'The digest is not that of the transaction',
+    advice: 'Fix the call: `digest` is the keccak256 of the unsigned EIP-1559 transaction that `txMetadata` describes.',
+  },
+  unsupported_transaction: {
+    title: 'This kind of transaction is not supported',
+    advice: 'Use an EIP-1559 transaction with a recipient and without an access list.',
+  },
+  chain_not_allowed: {
+    title: 'The service does not sign for this chain',
+    advice: 'Use a chain that the operator allows.',
+  },
+  rate_limited: { title: 'Too many requests', advice: 'Retry after the seconds that `Retry-After` names.' },
+  attestation_invalid: {
+    title: 'The evidence of the hardware did not hold',
+    advice: 'Retry. Nothing was released; if it stays, distrust the service and tell the operator.',
+  },
+  signature_invalid: {
+    title: 'The enclave’s signature did not hold',
+    advice: 'Retry. Nothing was released; if it stays, distrust the service and tell the operator.',
+  },
+  entropy_unavailable: { title: 'No entropy sample could be had', advice: 'Retry. Nothing was signed.' },
+  enclave_unavailable: { title: 'The key enclave cannot be reached', advice: 'Retry.' },
+  collateral_stale: {
+    title: 'The vendor’s collateral is out of date',
+    advice: 'Retry later. Nothing was signed.',
+  },
+  database_unavailable: { title: 'The database cannot be reached', advice: 'Retry.' },
+  shutting_down: { title: 'The service is stopping', advice: 'Retry.' },
+  internal: { title: 'Something went wrong here', advice: 'Tell the operator the `requestId`.' },
+}
+
+export type Problem = {
+  type: string
+  title: string
+  status: number
+  code: CoordinatorErrorCode
+  detail?: string
+  requestId: string
+  retryable: boolean
+}
+
+/** The one body of all failures: RFC 9457. Everything that is not a `CoordinatorError` is `internal`, and says no more. */
+function toProblem(error: unknown, { publicUrl, requestId }: { publicUrl: string; requestId: string }): Problem {
+  const isTold = error instanceof CoordinatorError && Object.hasOwn(coordinatorErrors, error.code)
+  const code = isTold ? error.code : 'internal'
+  const detail = isTold && code !== 'internal' ? error.details : undefined
+  return {
+    type: `${publicUrl}/docs/errors#${code}`,
+    title: problems[code].title,
+    status: coordinatorErrors[code].status,
+    code,
+    ...(detail === undefined ? {} : { detail }),
+    requestId,
+    retryable: coordinatorErrors[code].retryable,
+  }
+}
+
+/** Answers any failure. */
+export function createOnError({ publicUrl, log }: { publicUrl: string; log: Log }) {
+  return (error: Error, context: AppContext): Response => {
+    const requestId = context.get('requestId') ?? 'none'
+    const problem = toProblem(error, { publicUrl, requestId })
+    context.set('failure', problem.code)
+    if (problem.code === 'internal') {
+      // Its message could hold anything; its name says enough to look for it.
+      const reason = error instanceof Error ? error.name : typeof error
+      log.error({ msg: 'Failed', requestId, route: context.get('route'), reason })
+    }
+    // Through the context, so that what handlers have set (`Allow`, `Retry-After`, a cleared cookie) is kept.
+    return context.body(JSON.stringify(problem), problem.status as ContentfulStatusCode, {
+      'content-type': 'application/problem+json',
+      'cache-control': 'no-store',
+    })
+  }
+}

@@ -1,0 +1,82 @@
+import { CoordinatorError } from '../errors.ts'
+import type { Clock } from '../ports.ts'
+
+/** So many requests in so many seconds. */
+export type RateLimit = { count: number; seconds: number } | 'off'
+
+/** Reads `count/seconds` or `off`; undefined for anything else. */
+export function parseRateLimit(text: string): RateLimit | undefined {
+  if (text === 'off') return 'off'
+  const match = /^([1-9][0-9]{0,8})\/([1-9][0-9]{0,5})$/.exec(text)
+  return match === null ? undefined : { count: Number(match[1]), seconds: Number(match[2]) }
+}
+
+/** What a caller is told of its limit, in `RateLimit-*` and, when refused, `Retry-After`. */
+export type RateLimitState = {
+  isAllowed: boolean
+  limit: number
+  remaining: number
+  /** Seconds until the whole count is there again. */
+  resetSeconds: number
+  /** Seconds until one request is. */
+  retryAfterSeconds: number
+  windowSeconds: number
+}
+
+export type RateLimiter = {
+  /** Takes one request from a key's bucket; undefined where there is no limit. */
+  take(key: string): RateLimitState | undefined
+}
+
+/** Beyond this the bucket unused for longest is forgotten: a bounded memory matters more than a perfect count. */
+const MAX_BUCKETS = 20_000
+
+/** Token buckets: a burst of `count`, filled again at `count` in `seconds`. Per process. */
+export function createRateLimiter(parameters: { limit: RateLimit; clock: Clock; maxBuckets?: number }): RateLimiter {
+  const { limit, clock, maxBuckets = MAX_BUCKETS } = parameters
+  if (limit === 'off') return { take: () => undefined }
+  const { count, seconds } = limit
+  const perMs = count / (seconds * 1000)
+  // In the order of use, so that the first is the one unused for longest.
+  const buckets = new Map<string, { tokens: number; at: number }>()
+
+  return {
+    take(key) {
+      const now = clock.now()
+      const earlier = buckets.get(key)
+      const elapsedMs = earlier === undefined ? 0 : Math.max(0, now - earlier.at)
+      const filled = earlier === undefined ? count : Math.min(count, earlier.tokens + elapsedMs * perMs)
+      // Rounding must not make the caller that waited exactly as long as it was told wait again.
+      const isAllowed = filled >= 1 - 1e-9
+      const tokens = isAllowed ? Math.max(0, filled - 1) : filled
+      buckets.delete(key)
+      buckets.set(key, { tokens, at: now })
+      if (buckets.size > maxBuckets) {
+        const oldest = buckets.keys().next().value
+        if (oldest !== undefined) buckets.delete(oldest)
+      }
+      return {
+        isAllowed,
+        limit: count,
+        remaining: Math.floor(tokens + 1e-9),
+        resetSeconds: Math.ceil((count - tokens) / perMs / 1000 - 1e-9),
+        retryAfterSeconds: isAllowed ? 0 : Math.max(1, Math.ceil((1 - tokens) / perMs / 1000 - 1e-9)),
+        windowSeconds: seconds,
+      }
+    },
+  }
+}
+
+export function toRateLimitHeaders(state: RateLimitState): Record<string, string> {
+  return {
+    'RateLimit-Limit': String(state.limit),
+    'RateLimit-Remaining': String(state.remaining),
+    'RateLimit-Reset': String(state.resetSeconds),
+    'RateLimit-Policy': `${state.limit};w=${state.windowSeconds}`,
+    ...(state.isAllowed ? {} : { 'Retry-After': String(state.retryAfterSeconds) }),
+  }
+}
+
+export function assertWithinLimit(state: RateLimitState | undefined): void {
+  if (state !== undefined && !state.isAllowed) throw new CoordinatorError('rate_limited', 'too many requests')
+}

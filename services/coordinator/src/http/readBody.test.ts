@@ -1,0 +1,87 @@
+import { expect, test } from 'vitest'
+import type { CoordinatorError } from '../errors.ts'
+import { MAX_BODY_BYTES, readJsonBody } from './readBody.ts'
+import { APP, createTestApp, signBody, toDigest, txMetadata } from './testApp.fake.ts'
+
+const toRequest = (body: string | Uint8Array<ArrayBuffer> | ReadableStream, headers: Record<string, string> = {}) =>
+  new Request('http://x/', {
+    method: 'POST',
+    body,
+    headers: { 'content-type': 'application/json', ...headers },
+    duplex: 'half',
+  } as RequestInit)
+
+test('128 KiB pass, one byte more does not', async () => {
+  const text = JSON.stringify('a'.repeat(MAX_BODY_BYTES - 2))
+  expect(await readJsonBody(toRequest(text))).toHaveLength(MAX_BODY_BYTES - 2)
+  await expect(readJsonBody(toRequest(`${text} `))).rejects.toMatchObject({ code: 'body_too_large' })
+})
+
+test('a stream without a length is cut off where the limit is, not read to its end', async () => {
+  let sent = 0
+  let isCancelled = false
+  const endless = new ReadableStream({
+    pull(controller) {
+      sent += 65_536
+      controller.enqueue(new Uint8Array(65_536).fill(0x20))
+    },
+    cancel() {
+      isCancelled = true
+    },
+  })
+  await expect(readJsonBody(toRequest(endless))).rejects.toMatchObject({ code: 'body_too_large' })
+  expect([isCancelled, sent < 10 * 65_536]).toEqual([true, true])
+})
+
+test('a caller that hangs up is no failure of ours', async () => {
+  const broken = new ReadableStream({
+    pull(controller) {
+      controller.error(new Error('socket hang up'))
+    },
+  })
+  await expect(readJsonBody(toRequest(broken))).rejects.toMatchObject({ code: 'invalid_request' })
+})
+
+test('a length that is announced is refused before the body comes', async () => {
+  const stream = new ReadableStream({ pull: () => new Promise<void>(() => {}) })
+  await expect(readJsonBody(toRequest(stream, { 'content-length': '131073' }))).rejects.toMatchObject({
+    code: 'body_too_large',
+  })
+})
+
+test.each(['{', 'nul', '{"a":1,}', "{'a':1}", '\u{FEFF}{}', ' ', '{}{}', 'NaN', '"\n"'])(
+  '%j is invalid_json',
+  async (text) => {
+    const error = await readJsonBody(toRequest(text)).catch((reason: CoordinatorError) => reason)
+    expect(error).toMatchObject({ code: 'invalid_json', details: undefined })
+    expect(error).not.toHaveProperty('cause')
+  },
+)
+
+test('bytes that are not UTF-8 are invalid_json', async () => {
+  await expect(readJsonBody(toRequest(Uint8Array.of(0x22, 0xff, 0x22)))).rejects.toMatchObject({ code: 'invalid_json' })
+})
+
+test('the app answers 413 for a transaction that is too large, and signs one that just fits', async () => {
+  const { browser, signings } = createTestApp()
+  const user = browser()
+  await user.signIn()
+  const withData = (bytes: number) => {
+    const metadata = { ...txMetadata, data: `0x${'00'.repeat(bytes)}` as const }
+    return { digest: toDigest(metadata), txMetadata: metadata }
+  }
+  const overhead = JSON.stringify(signBody).length
+  const most = Math.floor((MAX_BODY_BYTES - overhead) / 2)
+  expect((await user.post('/sign/digest', withData(most))).status).toBe(200)
+  expect((await user.post('/sign/digest', withData(most + 1))).status).toBe(413)
+  expect(signings.length).toBe(1)
+})
+
+test('a body that is cut off is invalid_json', async () => {
+  const { browser } = createTestApp()
+  const user = browser()
+  await user.signIn()
+  const headers = { origin: APP, 'content-type': 'application/json' }
+  const response = await user.send('/sign/digest', { method: 'POST', headers, body: '{"digest":' })
+  expect(await response.json()).toMatchObject({ status: 400, code: 'invalid_json' })
+})

@@ -1,0 +1,214 @@
+import { createRoute, z } from '@hono/zod-openapi'
+import { type CoordinatorErrorCode, coordinatorErrors } from '../errors.ts'
+import {
+  attestationSchema,
+  emptySchema,
+  healthSchema,
+  okSchema,
+  problemSchema,
+  proofPayloadSchema,
+  sessionUserSchema,
+  signDigestRequestSchema,
+  signDigestResponseSchema,
+  walletInfoSchema,
+} from './schemas.ts'
+
+/* Every endpoint once, as /openapi.json and /docs tell it. Handlers are in app.ts. */
+
+type Schema = typeof problemSchema | z.ZodType
+
+const json = (description: string, schema: Schema) => ({
+  description,
+  content: { 'application/json': { schema } },
+})
+
+/** Failures by status, each with its codes; those that any call can meet come with every route. */
+function problemsOf(...own: CoordinatorErrorCode[]) {
+  const byStatus = new Map<number, string[]>()
+  for (const code of [...own, 'shutting_down', 'internal'] as const) {
+    const { status } = coordinatorErrors[code]
+    byStatus.set(status, [...(byStatus.get(status) ?? []), code])
+  }
+  const responses = [...byStatus].map(([status, codes]) => [
+    status,
+    { description: codes.join(', '), content: { 'application/problem+json': { schema: problemSchema } } },
+  ])
+  return Object.fromEntries(responses) as Record<number, ReturnType<typeof json>>
+}
+
+const session: CoordinatorErrorCode[] = ['not_authenticated', 'session_expired', 'database_unavailable', 'rate_limited']
+const post: CoordinatorErrorCode[] = [
+  'origin_not_allowed',
+  'invalid_json',
+  'invalid_request',
+  'body_too_large',
+  'unsupported_media_type',
+]
+const withSession = [{ session: [] }]
+const provider = z.object({ provider: z.string().openapi({ example: 'google' }) })
+const noBody = { content: { 'application/json': { schema: emptySchema } }, required: false }
+
+const text = (description: string, type: string) => ({ description, content: { [type]: { schema: z.string() } } })
+
+export const routes = {
+  startLogin: createRoute({
+    method: 'get',
+    path: '/auth/{provider}',
+    summary: 'Starts a sign-in',
+    description: 'Reached by full-page navigation; redirects to the identity provider.',
+    request: {
+      params: provider,
+      query: z.object({
+        return_to: z.string().optional().openapi({ description: 'A page on an allowed origin to return to.' }),
+      }),
+    },
+    responses: {
+      302: { description: 'To the identity provider, with a login cookie.' },
+      ...problemsOf('invalid_request', 'oauth_exchange_failed', 'not_found', 'rate_limited', 'database_unavailable'),
+    },
+  }),
+  finishLogin: createRoute({
+    method: 'get',
+    path: '/auth/{provider}/callback',
+    summary: 'Finishes a sign-in',
+    description: 'The identity provider sends the browser here.',
+    request: {
+      params: provider,
+      query: z.object({ state: z.string(), code: z.string().optional(), error: z.string().optional() }),
+    },
+    responses: {
+      302: { description: 'Back to the app, with the session cookie.' },
+      ...problemsOf(
+        'oauth_state_invalid',
+        'oauth_exchange_failed',
+        'grant_invalid',
+        'key_binding_mismatch',
+        'not_found',
+        'rate_limited',
+        'enclave_unavailable',
+        'database_unavailable',
+      ),
+    },
+  }),
+  me: createRoute({
+    method: 'get',
+    path: '/auth/me',
+    summary: 'The user who is signed in',
+    security: withSession,
+    responses: { 200: json('The user', sessionUserSchema), ...problemsOf(...session) },
+  }),
+  logout: createRoute({
+    method: 'post',
+    path: '/auth/logout',
+    summary: 'Ends the session',
+    security: withSession,
+    request: { body: noBody },
+    responses: {
+      200: json('The session is over and its cookie cleared', okSchema),
+      ...problemsOf(...session, ...post),
+    },
+  }),
+  getWallet: createRoute({
+    method: 'get',
+    path: '/wallet/me',
+    summary: 'The user’s wallet',
+    security: withSession,
+    responses: { 200: json('The wallet', walletInfoSchema), ...problemsOf(...session, 'wallet_not_found') },
+  }),
+  provisionWallet: createRoute({
+    method: 'post',
+    path: '/wallet/provision',
+    summary: 'Makes the user’s wallet',
+    description: 'Idempotent: asked again, it answers the same.',
+    security: withSession,
+    request: { body: noBody },
+    responses: {
+      200: json('The wallet', walletInfoSchema),
+      ...problemsOf(...session, ...post, 'key_binding_mismatch', 'entropy_unavailable'),
+    },
+  }),
+  signDigest: createRoute({
+    method: 'post',
+    path: '/sign/digest',
+    summary: 'Signs a transaction',
+    description:
+      'The same digest again gives the same signature and slug. A signature that was answered becomes public with its proof, whether or not the transaction is broadcast.',
+    security: withSession,
+    request: { body: { content: { 'application/json': { schema: signDigestRequestSchema } }, required: true } },
+    responses: {
+      200: json('The signature, and the slug of its proof', signDigestResponseSchema),
+      ...problemsOf(
+        ...session,
+        ...post,
+        'invalid_digest',
+        'invalid_tx_metadata',
+        'digest_mismatch',
+        'unsupported_transaction',
+        'chain_not_allowed',
+        'wallet_not_provisioned',
+        'grant_invalid',
+        'key_binding_mismatch',
+        'attestation_invalid',
+        'signature_invalid',
+        'entropy_unavailable',
+        'enclave_unavailable',
+        'collateral_stale',
+      ),
+    },
+  }),
+  getProof: createRoute({
+    method: 'get',
+    path: '/proof/{slug}',
+    summary: 'The public proof of a signature',
+    request: { params: z.object({ slug: z.string() }) },
+    responses: {
+      200: json('The proof, as far as it has come', proofPayloadSchema),
+      304: { description: 'Unchanged since the ETag that was sent' },
+      ...problemsOf('proof_not_found', 'rate_limited', 'database_unavailable'),
+    },
+  }),
+  health: createRoute({
+    method: 'get',
+    path: '/health',
+    summary: 'Whether the process is alive',
+    responses: { 200: json('Alive', healthSchema), ...problemsOf() },
+  }),
+  ready: createRoute({
+    method: 'get',
+    path: '/health/ready',
+    summary: 'Whether it can serve',
+    responses: { 200: json('Ready', healthSchema), ...problemsOf('database_unavailable', 'attestation_invalid') },
+  }),
+  getAttestation: createRoute({
+    method: 'get',
+    path: '/health/attestation',
+    summary: 'The coordinator’s own attestation',
+    request: {
+      query: z.object({
+        nonce: z.string().optional().openapi({ description: '1 to 64 bytes in lower-case hex, to be signed.' }),
+      }),
+    },
+    responses: {
+      200: json('The SEV-SNP report over the coordinator’s key', attestationSchema),
+      ...problemsOf('invalid_request', 'attestation_invalid', 'rate_limited'),
+    },
+  }),
+  openapi: createRoute({
+    method: 'get',
+    path: '/openapi.json',
+    summary: 'This description',
+    responses: { 200: json('An OpenAPI 3.1 document', z.looseObject({ openapi: z.string() })), ...problemsOf() },
+  }),
+  docs: createRoute({
+    method: 'get',
+    path: '/docs',
+    summary: 'This description, to read',
+    responses: { 200: text('A page', 'text/html'), ...problemsOf() },
+  }),
+  docsErrors: createRoute({
+    method: 'get',
+    path: '/docs/errors',
+    summary: 'Every error code, and what to do about it',
+    responses: { 200: text('A page', 'text/html'), ...problemsOf() },
+  }),
+} as const

@@ -1,0 +1,116 @@
+import { proofStatuses } from '@countersign/protocol'
+import { receiptSchema } from '@countersign/receipt'
+import { z } from '@hono/zod-openapi'
+import { type CoordinatorErrorCode, coordinatorErrors } from '../errors.ts'
+
+const codes = Object.keys(coordinatorErrors) as [CoordinatorErrorCode, ...CoordinatorErrorCode[]]
+const time = () => z.iso.datetime({ precision: 3 })
+const hex = (bytes: number) => z.string().regex(new RegExp(`^[0-9a-f]{${2 * bytes}}$`))
+const ethereum = (bytes: number) => z.string().regex(new RegExp(`^0x[0-9a-f]{${2 * bytes}}$`))
+const anyCase = (bytes: number) => z.string().regex(new RegExp(`^0x[0-9a-fA-F]{${2 * bytes}}$`))
+const wei = () => z.string().regex(/^(?:0|[1-9][0-9]{0,77})$/)
+
+/* The words of specification §2, as the HTTP interface speaks them. */
+
+export const sessionUserSchema = z
+  .strictObject({ id: z.uuid(), email: z.string(), name: z.string().nullable() })
+  .openapi('SessionUser')
+
+export const walletInfoSchema = z
+  .strictObject({
+    address: ethereum(20),
+    createdAt: time(),
+    provenance: z
+      .strictObject({
+        entropyHash: hex(32).openapi({ description: 'SHA-256 of the sample drawn when the wallet was made.' }),
+        entropySig: hex(64).openapi({ description: 'The source’s Ed25519 signature over that sample.' }),
+        satelliteSource: z.string(),
+      })
+      .openapi({ description: 'The witness of provisioning; it never changes.' }),
+  })
+  .openapi('WalletInfo')
+
+const txMetadataSchema = z
+  .strictObject({
+    chainId: z.int().min(1),
+    nonce: z.int().min(0),
+    to: anyCase(20),
+    value: wei(),
+    data: z.string().regex(/^0x(?:[0-9a-fA-F]{2})*$/),
+    gas: wei(),
+    maxFeePerGas: wei(),
+    maxPriorityFeePerGas: wei(),
+  })
+  .openapi('TxMetadata', {
+    description: 'An EIP-1559 transaction with an empty access list; amounts are decimal strings in wei.',
+  })
+
+export const signDigestRequestSchema = z
+  .strictObject({
+    digest: anyCase(32).openapi({ description: 'keccak256 of the unsigned transaction that txMetadata describes.' }),
+    txMetadata: txMetadataSchema,
+  })
+  .openapi('SignDigestRequest')
+
+export const signDigestResponseSchema = z
+  .strictObject({
+    signature: ethereum(65).openapi({ description: 'r ‖ s ‖ v, with a low s and v = 27 or 28.' }),
+    slug: z.string().regex(/^[A-Za-z0-9_-]{22}$/),
+  })
+  .openapi('SignDigestResponse')
+
+const attestationReceiptSchema = receiptSchema.clone().openapi('AttestationReceiptV1')
+
+export const proofPayloadSchema = z
+  .strictObject({
+    slug: z.string().regex(/^[A-Za-z0-9_-]{22}$/),
+    txHash: ethereum(32),
+    chainId: z.int().min(1),
+    walletAddress: ethereum(20),
+    status: z.enum(proofStatuses),
+    ipfsCid: z.string().nullable(),
+    ipfsUrl: z.string().nullable(),
+    onchainTxHash: ethereum(32).nullable(),
+    onchainBlockNumber: z.int().min(0).nullable(),
+    kmsQuoteVerified: z
+      .boolean()
+      .openapi({ description: 'Whether this service verified the quote. Verify it yourself.' }),
+    // A union rather than nullable(), which would make the component itself nullable.
+    receipt: z.union([attestationReceiptSchema, z.null()]),
+    createdAt: time(),
+  })
+  .openapi('ProofPayload')
+
+export const attestationSchema = z
+  .strictObject({
+    vendor: z.literal('amd-sev-snp'),
+    mode: z.enum(['hardware', 'mock']),
+    report: hex(1184),
+    certificates: z.strictObject({ ek: z.string(), ask: z.string(), ark: z.string() }),
+    measurement: hex(48),
+    publicKey: hex(32),
+    configHash: hex(32),
+    fetchedAt: time(),
+    expiresAt: time(),
+    nonce: z.string().optional(),
+    signature: hex(64)
+      .optional()
+      .openapi({ description: 'Ed25519 by publicKey over "countersign/health-nonce/v1", a zero byte, and the nonce.' }),
+  })
+  .openapi('CoordinatorAttestation')
+
+export const okSchema = z.strictObject({ ok: z.literal(true) }).openapi('Ok')
+export const healthSchema = z.strictObject({ status: z.enum(['ok', 'ready']) }).openapi('Health')
+export const emptySchema = z.strictObject({}).openapi('Empty')
+
+export const problemSchema = z
+  .strictObject({
+    type: z.string(),
+    title: z.string(),
+    status: z.int(),
+    code: z.enum(codes),
+    detail: z.string().optional(),
+    requestId: z.string(),
+    retryable: z.boolean(),
+  })
+  .openapi('Problem', { description: 'RFC 9457. `code` is stable; /docs/errors says what to do about each.' })

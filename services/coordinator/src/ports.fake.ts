@@ -1,0 +1,160 @@
+import { hash } from 'node:crypto'
+import { hashEntropy, type OpenSessionRequest, type OpenSessionResponse, toHex } from '@countersign/protocol'
+import type { SelfAttestation, Witness } from '@countersign/receipt'
+import { ed25519 } from '@noble/curves/ed25519.js'
+import { CoordinatorError } from './errors.ts'
+import type { Log, LogLine } from './http/log.ts'
+import type { Entropy, IdentityProvider, KeyEnclave, Random, SelfReport } from './ports.ts'
+
+/* The outside world in memory, for tests. Each fake counts its calls, and fails when it is told to. */
+
+/** Moved by hand. */
+export function createFakeClock(start = Date.parse('2026-06-15T12:00:00.000Z')) {
+  let now = start
+  return {
+    now: () => now,
+    advance(ms: number) {
+      now += ms
+    },
+  }
+}
+
+/** Different at each call and the same in each run; never for anything but tests. */
+export function createFakeRandom(seed = 'seed'): Random {
+  let counter = 0
+  return (length) => {
+    counter += 1
+    const bytes = hash('shake256', `${seed}/${counter}`, { outputEncoding: 'buffer', outputLength: length })
+    return new Uint8Array(bytes)
+  }
+}
+
+export function createFakeLog() {
+  const lines: (LogLine & { level: string })[] = []
+  const write = (level: string) => (line: LogLine) => {
+    lines.push({ level, ...line })
+  }
+  const log: Log = { info: write('info'), warn: write('warn'), error: write('error') }
+  return { ...log, lines }
+}
+
+export function createFakeWitness(sequence: number): Witness {
+  const value = hash('sha256', `sample ${sequence}`, 'hex')
+  return {
+    source: 'fake-satellite',
+    valueHex: value,
+    signatureHex: hash('sha512', `signature ${sequence}`, 'hex'),
+    publicKey: '5a'.repeat(32),
+    timestamp: '2026-06-15T12:00:00.000Z',
+    sequence,
+  }
+}
+
+/** How `provenance` names a witness. */
+export function toFakeProvenance(witness: Witness) {
+  const entropyHash = toHex(hashEntropy(new Uint8Array(Buffer.from(witness.valueHex, 'hex'))))
+  return { entropyHash, entropySig: witness.signatureHex, satelliteSource: witness.source }
+}
+
+export function createFakeEntropy() {
+  const fake = { taken: 0, isDown: false }
+  const entropy: Entropy = {
+    async take(count) {
+      if (fake.isDown) throw new CoordinatorError('entropy_unavailable', 'no sample could be had')
+      return Array.from({ length: count }, () => {
+        fake.taken += 1
+        return createFakeWitness(fake.taken)
+      })
+    },
+    stop: async () => {},
+  }
+  return Object.assign(fake, entropy)
+}
+
+/**
+ * Opens sessions for the subject that the (fake) token names, with keys that follow from it. It signs nothing: that has its own
+ * tests, against a real enclave.
+ */
+export function createFakeEnclave({ clock, ttlMs = 43_200_000 }: { clock: { now(): number }; ttlMs?: number }) {
+  const fake = { opened: [] as OpenSessionRequest[], failure: undefined as Error | undefined, ttlMs }
+  const enclave: KeyEnclave = {
+    async openSession(request): Promise<OpenSessionResponse> {
+      if (fake.failure !== undefined) throw fake.failure
+      fake.opened.push(request)
+      const { subject } = parseFakeIdToken(request.idToken)
+      return {
+        sid: hash('sha256', `sid ${fake.opened.length}`, 'hex'),
+        grant: `grant-${fake.opened.length}`,
+        keyId: hash('sha256', `key ${subject}`, 'hex').slice(0, 32),
+        address: `0x${hash('sha256', `address ${subject}`, 'hex').slice(0, 40)}`,
+        expiresAt: new Date(clock.now() + fake.ttlMs).toISOString(),
+      }
+    },
+    signTransactions: async () => Promise.reject(new CoordinatorError('enclave_unavailable', 'the fake signs nothing')),
+    stop: async () => {},
+  }
+  return Object.assign(fake, enclave)
+}
+
+export type FakeIdentity = { subject: string; email: string; name: string | null }
+
+function toFakeIdToken(identity: FakeIdentity & { nonce: string }): string {
+  return `fake.${Buffer.from(JSON.stringify(identity)).toString('base64url')}.token`
+}
+
+function parseFakeIdToken(idToken: string): FakeIdentity & { nonce: string } {
+  return JSON.parse(Buffer.from(idToken.split('.')[1] ?? '', 'base64url').toString()) as FakeIdentity & {
+    nonce: string
+  }
+}
+
+/** Any code but `bad` signs in whoever `identity` says. */
+export function createFakeProvider(identity: FakeIdentity) {
+  const fake = {
+    identity,
+    isDown: false,
+    started: [] as { state: string; nonce: string; codeVerifier: string }[],
+    finished: [] as { callbackUrl: URL; state: string; nonce: string; codeVerifier: string }[],
+  }
+  const failed = () => new CoordinatorError('oauth_exchange_failed', 'the provider did not sign the user in')
+  const provider: IdentityProvider = {
+    async start(parameters) {
+      if (fake.isDown) throw failed()
+      fake.started.push(parameters)
+      const url = new URL('https://provider.example/authorize')
+      url.search = new URLSearchParams({ state: parameters.state, nonce: parameters.nonce }).toString()
+      return url
+    },
+    async finish(parameters) {
+      fake.finished.push(parameters)
+      if (fake.isDown || parameters.callbackUrl.searchParams.get('code') === 'bad') throw failed()
+      const idToken = toFakeIdToken({ ...fake.identity, nonce: parameters.nonce })
+      return { idToken, issuer: 'https://provider.example', ...fake.identity }
+    },
+  }
+  return Object.assign(fake, provider)
+}
+
+/** A really signing key; the report is only of the right form. */
+export function createFakeSelfReport() {
+  const secretKey = new Uint8Array(32).fill(9)
+  const selfAttestation: SelfAttestation = {
+    reportHex: '0a'.repeat(1184),
+    certificates: { ek: '01', ask: '02', ark: '03' },
+    measurement: '0b'.repeat(48),
+    configHash: '0c'.repeat(32),
+    fetchedAt: '2026-06-15T11:59:00.000Z',
+  }
+  const fake = { isMissing: false }
+  const selfReport: SelfReport = {
+    mode: 'mock',
+    publicKey: toHex(ed25519.getPublicKey(secretKey)),
+    current() {
+      if (fake.isMissing) throw new Error('no report')
+      return { selfAttestation, expiresAt: '2026-06-15T12:59:00.000Z' }
+    },
+    sign: (message) => ed25519.sign(message, secretKey),
+    stop: async () => {},
+  }
+  return Object.assign(fake, selfReport)
+}

@@ -1,0 +1,54 @@
+import type { Hex, ProofStatus } from '@countersign/protocol'
+import type { AttestationReceiptV1 } from '@countersign/receipt'
+import { CoordinatorError } from '../errors.ts'
+import type { Proof, Store } from '../store/types.ts'
+import { isSlug } from './slug.ts'
+
+/** Specification §2. */
+export type ProofPayload = {
+  slug: string
+  txHash: Hex
+  chainId: number
+  walletAddress: Hex
+  status: ProofStatus
+  ipfsCid: string | null
+  ipfsUrl: string | null
+  onchainTxHash: Hex | null
+  onchainBlockNumber: number | null
+  kmsQuoteVerified: boolean
+  receipt: AttestationReceiptV1 | null
+  createdAt: string
+}
+
+export type GetProofDeps = { store: Pick<Store, 'findProof'>; ipfsGatewayUrl: string | undefined }
+
+/** `GET /proof/:slug`. Throws `proof_not_found`, alike for what is no slug and what is no proof. */
+export async function getProof(deps: GetProofDeps, { slug }: { slug: string }): Promise<ProofPayload> {
+  const proof = isSlug(slug) ? await deps.store.findProof(slug) : undefined
+  if (proof === undefined) throw new CoordinatorError('proof_not_found', 'there is no such proof')
+  return toProofPayload(proof, deps.ipfsGatewayUrl)
+}
+
+/** The nulls of specification §2 and §3, whatever a row holds already: frozen bytes are no published receipt. */
+function toProofPayload(proof: Proof, ipfsGatewayUrl: string | undefined): ProofPayload {
+  const isPinned = proof.status !== 'pending_pin' && proof.status !== 'pin_failed'
+  const ipfsCid = isPinned ? proof.ipfsCid : null
+  return {
+    slug: proof.slug,
+    txHash: proof.txHash,
+    chainId: proof.chainId,
+    walletAddress: proof.walletAddress,
+    status: proof.status,
+    ipfsCid,
+    ipfsUrl: ipfsCid === null ? null : toIpfsUrl(ipfsCid, ipfsGatewayUrl),
+    onchainTxHash: isPinned ? proof.onchainTxHash : null,
+    onchainBlockNumber: proof.status === 'complete' ? proof.onchainBlockNumber : null,
+    kmsQuoteVerified: proof.kmsQuoteVerified,
+    receipt: isPinned ? proof.receipt : null,
+    createdAt: new Date(proof.createdAt).toISOString(),
+  }
+}
+
+function toIpfsUrl(cid: string, gatewayUrl: string | undefined): string {
+  return gatewayUrl === undefined ? `ipfs://${cid}` : `${gatewayUrl.replace(/\/+$/, '')}/ipfs/${cid}`
+}

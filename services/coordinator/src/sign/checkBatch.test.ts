@@ -1,0 +1,196 @@
+import { createVerifier, vendorRoots } from '@countersign/attestation'
+import { createSimulator, simulatedRoots } from '@countersign/attestation/simulator'
+import {
+  type EnclaveConfig,
+  hashEnclaveConfig,
+  hashUnsignedTransaction,
+  type SignedBatch,
+  type SignItem,
+  type Statement,
+  type TxMetadata,
+  toCanonicalJson,
+  toHex,
+} from '@countersign/protocol'
+import { describe, expect, test } from 'vitest'
+import { createSigningEnclave, createTestWalletKey, type SignedItem } from '../../test/signingEnclave.ts'
+import { assertItemSigned, checkBatch, type EnclavePolicy } from './checkBatch.ts'
+
+const NOW = Date.parse('2026-06-15T12:00:00.000Z')
+const DAY_MS = 86_400_000
+const COORDINATOR = 'c0'.repeat(32)
+const alice = createTestWalletKey('alice')
+const bob = createTestWalletKey('bob')
+const simulator = createSimulator({ at: new Date(NOW) })
+const collateral = toCanonicalJson(simulator.collateral())
+const verifier = createVerifier({ roots: simulatedRoots() })
+
+function createItem(nonce: number, wallet = alice): SignItem {
+  const txMetadata: TxMetadata = {
+    chainId: 31337,
+    nonce,
+    to: `0x${'11'.repeat(20)}`,
+    value: '1',
+    data: '0x',
+    gas: '21000',
+    maxFeePerGas: '2',
+    maxPriorityFeePerGas: '1',
+  }
+  return {
+    sid: '51'.repeat(32),
+    grant: 'grant',
+    keyId: wallet.keyId,
+    digest: `0x${toHex(hashUnsignedTransaction(txMetadata))}`,
+    txMetadata,
+    entropyHash: 'e0'.repeat(32),
+  }
+}
+
+function createEnclave() {
+  return createSigningEnclave({ clock: { now: () => NOW }, coordinatorKey: COORDINATOR, wallets: [alice, bob] })
+}
+
+describe('checkBatch', () => {
+  type Input = { batch: SignedBatch; config: EnclaveConfig; policy: EnclavePolicy; now: number }
+
+  async function check(
+    change: (input: Input) => Partial<Input> = () => ({}),
+    { quote = {}, roots }: { quote?: Parameters<typeof simulator.quote>[0] | object; roots?: typeof vendorRoots } = {},
+  ) {
+    const enclave = createEnclave()
+    enclave.quote = quote
+    const { batches, config } = await enclave.signTransactions([createItem(0), createItem(1)])
+    const input: Input = { batch: batches[0] as SignedBatch, config, policy: {}, now: NOW }
+    const { batch, policy, now, ...changed } = { ...input, ...change(input) }
+    return checkBatch(
+      { verifier: roots === undefined ? verifier : createVerifier({ roots }), policy, now },
+      { batch, config: changed.config, collateral },
+    )
+  }
+
+  test('tells mode, status and measurement of a quote that holds', async () => {
+    expect(await check()).toEqual({
+      mode: 'mock',
+      tcbStatus: 'UpToDate',
+      measurement: {
+        mrTd: expect.stringMatching(/^[0-9a-f]{96}$/),
+        rtmr0: expect.any(String),
+        rtmr1: expect.any(String),
+        rtmr2: expect.any(String),
+        rtmr3: expect.any(String),
+      },
+    })
+  })
+
+  test('a configuration of the policy is accepted', async () => {
+    const configHashes = [toHex(hashEnclaveConfig(createEnclave().config))]
+    await expect(check(() => ({ policy: { configHashes } }))).resolves.toBeDefined()
+  })
+
+  const withBatch = (changes: Partial<SignedBatch>) => (input: Input) => ({ batch: { ...input.batch, ...changes } })
+  test.each<[string, (input: Input) => Partial<Input>]>([
+    ['another root', withBatch({ root: '00'.repeat(32) })],
+    ['another size', withBatch({ treeSize: 3 })],
+    ['no leaves', withBatch({ treeSize: 0 })],
+    ['another boot', withBatch({ bootId: '00'.repeat(16) })],
+    ['another number', withBatch({ sequence: 1 })],
+    ['another batch before', withBatch({ previous: '11'.repeat(32) })],
+    ['a root that is no hex', withBatch({ root: 'x' })],
+    ['no quote', withBatch({ quote: '00' })],
+    ['an event log that is none', withBatch({ eventLog: '{}' })],
+    ['another configuration than quoted', ({ config }) => ({ config: { ...config, version: '9' } })],
+    ['a configuration that is none', ({ config }) => ({ config: { ...config, version: 1 as never } })],
+    ['a configuration outside the policy', () => ({ policy: { configHashes: ['00'.repeat(32)] } })],
+    ['code outside the policy', () => ({ policy: { measurements: [{ mrTd: '00'.repeat(48) }] } })],
+    ['a platform outside the policy', () => ({ policy: { platforms: ['000000000000'] } })],
+    ['an event that the policy asks for', () => ({ policy: { events: { 'compose-hash': ['00'] } } })],
+    ['collateral below the floor', () => ({ policy: { minimumTcbEvaluationDataNumber: 1_000_000 } })],
+    ['a policy with an empty list', () => ({ policy: { measurements: [] } })],
+  ])('%s: attestation_invalid', async (_, change) => {
+    await expect(check(change)).rejects.toMatchObject({ code: 'attestation_invalid' })
+  })
+
+  test.each<[string, object]>([
+    ['a debug TD', { tdAttributes: Uint8Array.of(1, 0, 0, 0x10, 0, 0, 0, 0) }],
+    ['an old platform', { status: 'OutOfDate' }],
+    ['a revoked platform', { status: 'Revoked' }],
+    ['a signature of a stray key', { faults: { quoteWrongSigner: true } }],
+    ['a chain of another root', { faults: { pckForeignRoot: true } }],
+    ['a bit changed after signing', { faults: { reportDataFlipped: true } }],
+    ['another platform than the collateral’s', { faults: { pckOtherFmspc: true } }],
+  ])('a quote of %s: attestation_invalid', async (_, quote) => {
+    await expect(check(undefined, { quote })).rejects.toMatchObject({ code: 'attestation_invalid' })
+  })
+
+  test('a mock quote proves nothing under the roots of hardware', async () => {
+    await expect(check(undefined, { roots: vendorRoots })).rejects.toMatchObject({ code: 'attestation_invalid' })
+  })
+
+  test('collateral that has lapsed: collateral_stale', async () => {
+    await expect(check(() => ({ now: NOW + 60 * DAY_MS }))).rejects.toMatchObject({ code: 'collateral_stale' })
+  })
+
+  test('the quote of another batch: attestation_invalid', async () => {
+    const enclave = createEnclave()
+    enclave.limit = 1
+    const { batches, config } = await enclave.signTransactions([createItem(0), createItem(1)])
+    const [first, second] = batches as [SignedBatch, SignedBatch]
+    const batch = { ...first, quote: second.quote }
+    await expect(checkBatch({ verifier, policy: {}, now: NOW }, { batch, config, collateral })).rejects.toMatchObject({
+      code: 'attestation_invalid',
+      details: 'report_data_mismatch',
+    })
+  })
+})
+
+describe('assertItemSigned', () => {
+  async function sign() {
+    const items = [createItem(0), createItem(1), createItem(2, bob)]
+    const { batches, results } = await createEnclave().signTransactions(items)
+    return { items, batch: batches[0] as SignedBatch, results: results as SignedItem[] }
+  }
+  const expected = (item: SignItem) => ({ item, address: alice.address, coordinatorKey: COORDINATOR })
+
+  test('gives the statement of an item in its batch', async () => {
+    const { items, batch, results } = await sign()
+    for (const index of [0, 1]) {
+      const { statement } = results[index] as SignedItem
+      expect(assertItemSigned(expected(items[index] as SignItem), results[index] as SignedItem, batch)).toBe(statement)
+    }
+  })
+
+  const invalid = expect.objectContaining({ code: 'attestation_invalid' })
+  const withStatement = (changes: Record<string, unknown>) => (result: SignedItem) => ({
+    ...result,
+    statement: { ...result.statement, ...changes } as Statement,
+  })
+  test.each<[string, (result: SignedItem) => SignedItem]>([
+    ['a wrong path', (result) => ({ ...result, path: result.path.map(() => '00'.repeat(32)) })],
+    ['a path that is too short', (result) => ({ ...result, path: result.path.slice(1) })],
+    ['a path that is no hex', (result) => ({ ...result, path: ['x'] })],
+    ['another place', (result) => ({ ...result, leafIndex: 1 })],
+    ['a place outside', (result) => ({ ...result, leafIndex: 3 })],
+    ['a statement changed after quoting', withStatement({ txHash: `0x${'00'.repeat(32)}` })],
+    ['a statement with a member more', withStatement({ more: 1 })],
+    ['a statement with a member less', withStatement({ txHash: undefined })],
+    ['a statement of another type', withStatement({ type: 'something else' })],
+  ])('%s is refused', async (_, change) => {
+    const { items, batch, results } = await sign()
+    const result = change(results[0] as SignedItem)
+    expect(() => assertItemSigned(expected(items[0] as SignItem), result, batch)).toThrow(invalid)
+  })
+
+  test.each<[string, (item: SignItem) => object]>([
+    ['digest', (item) => ({ item: { ...item, digest: `0x${'00'.repeat(32)}` } })],
+    ['key', (item) => ({ item: { ...item, keyId: bob.keyId } })],
+    ['sample', (item) => ({ item: { ...item, entropyHash: '00'.repeat(32) } })],
+    ['chain', (item) => ({ item: { ...item, txMetadata: { ...item.txMetadata, chainId: 1 } } })],
+    ['address', () => ({ address: bob.address })],
+    ['coordinator', () => ({ coordinatorKey: '00'.repeat(32) })],
+  ])('a statement in the batch about another %s than asked is refused', async (_, change) => {
+    const { items, batch, results } = await sign()
+    const item = items[0] as SignItem
+    expect(() => assertItemSigned({ ...expected(item), ...change(item) }, results[0] as SignedItem, batch)).toThrow(
+      invalid,
+    )
+  })
+})

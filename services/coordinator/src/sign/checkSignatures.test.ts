@@ -1,0 +1,89 @@
+import { fromHex, hashSignedTransaction, hashUnsignedTransaction, type TxMetadata, toHex } from '@countersign/protocol'
+import { secp256k1 } from '@noble/curves/secp256k1.js'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createTestWalletKey, signTestDigest } from '../../test/signingEnclave.ts'
+import { createSignatureChecker, type SignatureChecker, type SignatureClaim } from './checkSignatures.ts'
+
+const wallet = createTestWalletKey('alice')
+const other = createTestWalletKey('bob')
+const txMetadata: TxMetadata = {
+  chainId: 31337,
+  nonce: 1,
+  to: `0x${'11'.repeat(20)}`,
+  value: '1',
+  data: '0x',
+  gas: '21000',
+  maxFeePerGas: '2',
+  maxPriorityFeePerGas: '1',
+}
+
+function claim(changes: Partial<SignatureClaim> = {}): SignatureClaim {
+  const digest = hashUnsignedTransaction(txMetadata)
+  const signature = signTestDigest(digest, wallet.privateKey)
+  return {
+    digest: `0x${toHex(digest)}`,
+    signature: `0x${toHex(signature)}`,
+    publicKey: toHex(wallet.publicKey),
+    address: wallet.address,
+    txHash: `0x${toHex(hashSignedTransaction(txMetadata, signature))}`,
+    txMetadata,
+    ...changes,
+  }
+}
+
+function withSignature(change: (bytes: Uint8Array<ArrayBuffer>) => void): Partial<SignatureClaim> {
+  const bytes = fromHex(claim().signature.slice(2))
+  change(bytes)
+  return { signature: `0x${toHex(bytes)}` }
+}
+
+let checker: SignatureChecker
+beforeAll(async () => {
+  checker = await createSignatureChecker()
+})
+afterAll(() => checker.stop())
+
+test('a signature of the wallet’s key is good', async () => {
+  expect(await checker.check([claim()])).toEqual([true])
+})
+
+test.each<[string, Partial<SignatureClaim>]>([
+  ['of another key', { signature: `0x${toHex(signTestDigest(fromHex(claim().digest.slice(2)), other.privateKey))}` }],
+  ['over another digest', { digest: `0x${'22'.repeat(32)}` }],
+  ['said to be of another key', { publicKey: toHex(other.publicKey) }],
+  ['of another address', { address: other.address }],
+  ['with one bit of r changed', withSignature((bytes) => bytes.set([(bytes[5] ?? 0) ^ 1], 5))],
+  ['with the other v, which another sender has', withSignature((bytes) => bytes.set([55 - (bytes[64] ?? 0)], 64))],
+  ['with v of 0', withSignature((bytes) => bytes.set([0], 64))],
+  [
+    'with a high s',
+    withSignature((bytes) => {
+      const { n } = secp256k1.Point.CURVE()
+      const s = n - BigInt(`0x${toHex(bytes.subarray(32, 64))}`)
+      bytes.set(fromHex(s.toString(16).padStart(64, '0')), 32)
+      bytes[64] = 55 - (bytes[64] ?? 0)
+    }),
+  ],
+  ['of zeros', { signature: `0x${'00'.repeat(65)}` }],
+  ['that is too short', { signature: '0x11' }],
+  ['with a key that is no point', { publicKey: `04${'00'.repeat(64)}` }],
+  ['with a transaction hash of another transaction', { txHash: `0x${'33'.repeat(32)}` }],
+])('a signature %s is refused', async (_, changes) => {
+  const claims = [claim(), claim(changes), claim()]
+  expect(await checker.check(claims)).toEqual([true, false, true])
+})
+
+test('answers belong to their questions, however many are asked at one time', async () => {
+  const bad = claim({ digest: `0x${'22'.repeat(32)}` })
+  const answers = await Promise.all([checker.check([bad]), checker.check([]), checker.check([claim(), bad])])
+  expect(answers).toEqual([[false], [], [true, false]])
+})
+
+test('a checker that has ended refuses to answer, those who wait too', async () => {
+  const ending = await createSignatureChecker()
+  const waiting = ending.check(Array.from({ length: 200 }, () => claim()))
+  const refused = expect(waiting).rejects.toThrow('has ended')
+  await ending.stop()
+  await refused
+  await expect(ending.check([claim()])).rejects.toThrow('has ended')
+})

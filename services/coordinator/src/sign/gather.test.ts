@@ -1,0 +1,116 @@
+import { expect, test } from 'vitest'
+import { createGatherer, type GathererParameters } from './gather.ts'
+
+type Batch = { requests: readonly number[]; free(): void; finish(): void; fail(): void }
+
+/** Batches that are answered by hand. */
+function createManual(changes: Partial<GathererParameters<number, string>> = {}) {
+  const batches: Batch[] = []
+  const gatherer = createGatherer<number, string>({
+    keyOf: String,
+    limit: 256,
+    slots: 1,
+    run: (requests, onSent) =>
+      new Promise((resolve, reject) => {
+        const finish = () =>
+          resolve(
+            requests.map((request) =>
+              request < 0
+                ? { status: 'rejected' as const, reason: new Error(`refused ${request}`) }
+                : { status: 'fulfilled' as const, value: `signed ${request}` },
+            ),
+          )
+        batches.push({ requests, free: onSent, finish, fail: () => reject(new Error('lost')) })
+      }),
+    ...changes,
+  })
+  return { gatherer, batches }
+}
+
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+test('requests of one turn go out together; those that come meanwhile share the next', async () => {
+  const { gatherer, batches } = createManual()
+  const first = [1, 2].map((request) => gatherer.add(request))
+  await turn()
+  const second = [3, 4, 5].map((request) => gatherer.add(request))
+  await turn()
+  expect(batches.map(({ requests }) => requests)).toEqual([[1, 2]])
+  batches[0]?.finish()
+  expect(await Promise.all(first)).toEqual(['signed 1', 'signed 2'])
+  await turn()
+  expect(batches[1]?.requests).toEqual([3, 4, 5])
+  batches[1]?.finish()
+  await Promise.all(second)
+})
+
+test('a slot is free as soon as the enclave has answered, once', async () => {
+  const { gatherer, batches } = createManual()
+  const first = gatherer.add(1)
+  await turn()
+  const rest = [2, 3].map((request) => gatherer.add(request))
+  batches[0]?.free()
+  batches[0]?.free()
+  await turn()
+  expect(batches.map(({ requests }) => requests)).toEqual([[1], [2, 3]])
+  const last = gatherer.add(4)
+  batches[0]?.finish()
+  await first
+  await turn()
+  expect(batches).toHaveLength(2)
+  batches[1]?.finish()
+  await Promise.all(rest)
+  await turn()
+  batches[2]?.finish()
+  expect(await last).toBe('signed 4')
+})
+
+test('no more than the slots are out at one time, and no more than the limit in one', async () => {
+  const { gatherer, batches } = createManual({ slots: 2, limit: 3 })
+  const all = Array.from({ length: 8 }, (_, request) => gatherer.add(request))
+  await turn()
+  expect(batches.map(({ requests }) => requests.length)).toEqual([3, 3])
+  for (const batch of batches) batch.finish()
+  await turn()
+  await turn()
+  batches[2]?.finish()
+  expect(await Promise.all(all)).toHaveLength(8)
+})
+
+test('50 identical requests under way are one', async () => {
+  const { gatherer, batches } = createManual()
+  const all = Array.from({ length: 50 }, () => gatherer.add(7))
+  await turn()
+  expect(batches[0]?.requests).toEqual([7])
+  const late = gatherer.add(7)
+  batches[0]?.finish()
+  expect(new Set(await Promise.all([...all, late]))).toEqual(new Set(['signed 7']))
+})
+
+test('a bad request fails alone; a lost batch fails all of its own and no other', async () => {
+  const { gatherer, batches } = createManual()
+  const [good, bad] = [gatherer.add(1), gatherer.add(-1)]
+  await turn()
+  batches[0]?.finish()
+  expect(await good).toBe('signed 1')
+  await expect(bad).rejects.toThrow('refused -1')
+  const lost = gatherer.add(2)
+  await turn()
+  batches[1]?.fail()
+  await expect(lost).rejects.toThrow('lost')
+  const next = gatherer.add(2)
+  await turn()
+  batches[2]?.finish()
+  expect(await next).toBe('signed 2')
+})
+
+test('stopping refuses new requests and waits for those under way', async () => {
+  const { gatherer, batches } = createManual()
+  const pending = gatherer.add(1)
+  await turn()
+  const stopped = gatherer.stop(new Error('stopping'))
+  await expect(gatherer.add(2)).rejects.toThrow('stopping')
+  batches[0]?.finish()
+  await stopped
+  expect(await pending).toBe('signed 1')
+})

@@ -1,0 +1,93 @@
+/** Runs gathered requests. `onSent` frees the slot before the work is over: what follows runs beside the next batch. */
+type RunBatch<Request, Result> = (
+  requests: readonly Request[],
+  onSent: () => void,
+) => Promise<readonly PromiseSettledResult<Result>[]>
+
+export type Gatherer<Request, Result> = {
+  /** Joins the next batch; an identical request that is under way shares its answer. */
+  add(request: Request): Promise<Result>
+  /** Refuses new requests with `stopped` and resolves when none is under way. */
+  stop(stopped: Error): Promise<void>
+}
+
+export type GathererParameters<Request, Result> = {
+  run: RunBatch<Request, Result>
+  /** Requests with the same key are the same request. */
+  keyOf(request: Request): string
+  /** Requests in one batch, at most. */
+  limit: number
+  /** Batches that wait for the enclave at one time. */
+  slots: number
+}
+
+type Waiting<Request, Result> = { request: Request; resolve(result: Result): void; reject(error: unknown): void }
+
+/**
+ * Group commit on the coordinator's side, without a timer: while a slot is free a request goes out with whatever else has come
+ * in this turn of the event loop; while none is, requests gather.
+ */
+export function createGatherer<Request, Result>(
+  parameters: GathererParameters<Request, Result>,
+): Gatherer<Request, Result> {
+  const { run, keyOf, limit, slots } = parameters
+  const underWay = new Map<string, Promise<Result>>()
+  const queue: Waiting<Request, Result>[] = []
+  let busy = 0
+  let isScheduled = false
+  let stopped: Error | undefined
+
+  function schedule() {
+    if (isScheduled || queue.length === 0 || busy >= slots) return
+    isScheduled = true
+    setImmediate(() => {
+      isScheduled = false
+      while (queue.length > 0 && busy < slots) void send(queue.splice(0, limit))
+    })
+  }
+
+  async function send(taken: Waiting<Request, Result>[]) {
+    busy += 1
+    let isFree = false
+    const free = () => {
+      if (isFree) return
+      isFree = true
+      busy -= 1
+      schedule()
+    }
+    try {
+      const results = await run(
+        taken.map(({ request }) => request),
+        free,
+      )
+      for (const [index, { resolve, reject }] of taken.entries()) {
+        const result = results[index]
+        if (result?.status === 'fulfilled') resolve(result.value)
+        else reject(result?.reason ?? new Error('a request got no answer'))
+      }
+    } catch (error) {
+      for (const { reject } of taken) reject(error)
+    } finally {
+      free()
+    }
+  }
+
+  return {
+    add(request) {
+      if (stopped !== undefined) return Promise.reject(stopped)
+      const key = keyOf(request)
+      const shared = underWay.get(key)
+      if (shared !== undefined) return shared
+      const answer = new Promise<Result>((resolve, reject) => queue.push({ request, resolve, reject }))
+      underWay.set(key, answer)
+      const forget = () => void underWay.delete(key)
+      answer.then(forget, forget)
+      schedule()
+      return answer
+    },
+    async stop(reason) {
+      stopped = reason
+      await Promise.allSettled(underWay.values())
+    },
+  }
+}

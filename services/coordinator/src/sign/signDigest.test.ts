@@ -1,0 +1,458 @@
+import { createVerifier, vendorRoots } from '@countersign/attestation'
+import { createSimulator, simulatedRoots } from '@countersign/attestation/simulator'
+import {
+  fromHex,
+  hashUnsignedTransaction,
+  recoverPublicKey,
+  type SignedBatch,
+  type SignItemResult,
+  type Statement,
+  type TxMetadata,
+  toAddress,
+  toHex,
+} from '@countersign/protocol'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import {
+  createSigningEnclave,
+  createTestWalletKey,
+  type SignedItem,
+  signTestDigest,
+} from '../../test/signingEnclave.ts'
+import { platformOf } from '../collateral/platformOf.ts'
+import { createSimulatedCollateralStore } from '../collateral/simulatedCollateralStore.ts'
+import { CoordinatorError } from '../errors.ts'
+import { createFakeClock, createFakeEntropy, createFakeRandom, createFakeSelfReport } from '../ports.fake.ts'
+import { createMemoryStore } from '../store/memoryStore.fake.ts'
+import { createSignatureChecker, type SignatureChecker } from './checkSignatures.ts'
+import { type SignDeps, type SignDigestRequest, signDigests } from './signDigest.ts'
+
+const DAY_MS = 86_400_000
+const alice = createTestWalletKey('alice')
+const bob = createTestWalletKey('bob')
+const walletIds = new Map([
+  [alice.keyId, '00000000-0000-4000-8000-00000000000a'],
+  [bob.keyId, '00000000-0000-4000-8000-00000000000b'],
+])
+
+let signatures: SignatureChecker
+beforeAll(async () => {
+  signatures = await createSignatureChecker()
+})
+afterAll(() => signatures.stop())
+
+function createRequest(nonce: number, wallet = alice): SignDigestRequest {
+  const txMetadata: TxMetadata = {
+    chainId: 31337,
+    nonce,
+    to: `0x${'11'.repeat(20)}`,
+    value: '1',
+    data: '0x',
+    gas: '21000',
+    maxFeePerGas: '2',
+    maxPriorityFeePerGas: '1',
+  }
+  return {
+    sid: '51'.repeat(32),
+    grant: 'grant',
+    keyId: wallet.keyId,
+    walletId: walletIds.get(wallet.keyId) ?? '',
+    address: wallet.address,
+    digest: `0x${toHex(hashUnsignedTransaction(txMetadata))}`,
+    txMetadata,
+  }
+}
+
+/** Everything that signing needs, real but for store, entropy and the walls of the enclave. */
+function createService(changes: Partial<SignDeps> = {}) {
+  const clock = createFakeClock()
+  const selfReport = createFakeSelfReport()
+  const store = createMemoryStore()
+  const entropy = createFakeEntropy()
+  const enclave = createSigningEnclave({ clock, coordinatorKey: selfReport.publicKey, wallets: [alice, bob] })
+  const deps: SignDeps = {
+    store,
+    entropy,
+    enclave,
+    collateral: createSimulatedCollateralStore({ simulatorFactory: (at) => createSimulator({ at }), clock }),
+    selfReport,
+    signatures,
+    verifier: createVerifier({ roots: simulatedRoots() }),
+    policy: {},
+    platformOf,
+    clock,
+    random: createFakeRandom(),
+    ...changes,
+  }
+  const sent = { times: 0 }
+  const sign = (...requests: SignDigestRequest[]) =>
+    signDigests(deps, requests, () => {
+      sent.times += 1
+    })
+  /** Codes in place of reasons. */
+  const outcomes = async (...requests: SignDigestRequest[]) =>
+    (await sign(...requests)).map((settled) =>
+      settled.status === 'fulfilled'
+        ? 'signed'
+        : settled.reason instanceof CoordinatorError
+          ? settled.reason.code
+          : settled.reason,
+    )
+  return { deps, clock, selfReport, store, entropy, enclave, sent, sign, outcomes }
+}
+
+type Service = ReturnType<typeof createService>
+
+describe('signing', () => {
+  test('answers signatures of the wallets and slugs of their proofs', async () => {
+    const { sign, store, sent } = createService()
+    const requests = [createRequest(0), createRequest(1), createRequest(0, bob)]
+    const settled = await sign(...requests)
+    for (const [index, answer] of settled.entries()) {
+      if (answer.status === 'rejected') throw answer.reason
+      const { digest, address } = requests[index] as SignDigestRequest
+      const signature = fromHex(answer.value.signature.slice(2))
+      expect(toAddress(recoverPublicKey(fromHex(digest.slice(2)), signature))).toBe(address)
+      expect(answer.value.slug).toMatch(/^[\w-]{22}$/)
+      expect(store.rows.proofs.has(answer.value.slug)).toBe(true)
+    }
+    expect(sent.times).toBe(1)
+  })
+
+  test('what was signed before is answered without entropy and without the enclave', async () => {
+    const { sign, entropy, enclave, store } = createService()
+    const [first] = await sign(createRequest(0))
+    entropy.isDown = true
+    enclave.signTransactions = async () => Promise.reject(new Error('asked again'))
+    expect(await sign(createRequest(0))).toEqual([first])
+    expect(entropy.taken).toBe(1)
+    expect(store.rows.signed.size).toBe(1)
+  })
+
+  test('of a batch, only what is new costs a sample', async () => {
+    const { sign, entropy, enclave } = createService()
+    const [first] = await sign(createRequest(0))
+    const settled = await sign(createRequest(0), createRequest(1))
+    expect(settled[0]).toEqual(first)
+    expect(settled[1]?.status).toBe('fulfilled')
+    expect(entropy.taken).toBe(2)
+    expect(enclave.calls).toBe(2)
+  })
+
+  test('items that fell into two batches are both committed', async () => {
+    const service = createService()
+    service.enclave.limit = 2
+    const batches: number[] = []
+    const insertSignings: Service['store']['insertSignings'] = (parameters) => {
+      batches.push(parameters.batch.sequence)
+      return service.store.insertSignings(parameters)
+    }
+    const { findSigned } = service.store
+    const deps = { ...service.deps, store: { findSigned, insertSignings } }
+    const settled = await signDigests(deps, [createRequest(0), createRequest(1), createRequest(2)], () => {})
+    expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled'])
+    expect(batches).toEqual([0, 1])
+    expect(service.store.rows.signed.size).toBe(3)
+  })
+
+  test('the committed winner is answered when another coordinator was first', async () => {
+    const service = createService()
+    const winner = {
+      walletId: createRequest(0).walletId,
+      digest: createRequest(0).digest,
+      signature: `0x${'77'.repeat(65)}` as const,
+      slug: 'AAAAAAAAAAAAAAAAAAAAAA',
+    }
+    const store = { findSigned: async () => [], insertSignings: async () => [winner] }
+    const [settled] = await signDigests({ ...service.deps, store }, [createRequest(0)], () => {})
+    expect(settled).toEqual({ status: 'fulfilled', value: { signature: winner.signature, slug: winner.slug } })
+  })
+})
+
+describe('evidence that does not hold: nothing is stored, and nothing answered', () => {
+  const editItem = (service: Service, edit: (result: SignedItem, index: number) => SignItemResult) => {
+    service.enclave.tamper = (answer) => ({
+      ...answer,
+      results: answer.results.map((result, index) => ('error' in result ? result : edit(result, index))),
+    })
+  }
+  const editBatch = (service: Service, edit: (batch: SignedBatch) => Partial<SignedBatch>) => {
+    service.enclave.tamper = (answer) => ({
+      ...answer,
+      batches: answer.batches.map((batch) => ({ ...batch, ...edit(batch) })),
+    })
+  }
+  /** Statements that the quote covers, as a lying enclave would have them. */
+  const state = (service: Service, changes: Partial<Statement>) => {
+    service.enclave.state = (statement) => ({ ...statement, ...changes })
+  }
+
+  test.each<[string, string, (service: Service) => unknown]>([
+    [
+      'the quote of another batch',
+      'attestation_invalid',
+      async (service) => {
+        const { sid, grant, keyId, digest, txMetadata } = createRequest(9)
+        const item = { sid, grant, keyId, digest, txMetadata, entropyHash: '00'.repeat(32) }
+        const [other] = (await service.enclave.signTransactions([item])).batches
+        editBatch(service, () => ({ quote: other?.quote ?? '' }))
+      },
+    ],
+    ['another root', 'attestation_invalid', (service) => editBatch(service, () => ({ root: '00'.repeat(32) }))],
+    [
+      'another size',
+      'attestation_invalid',
+      (service) => editBatch(service, ({ treeSize }) => ({ treeSize: treeSize + 1 })),
+    ],
+    ['another number', 'attestation_invalid', (service) => editBatch(service, () => ({ sequence: 7 }))],
+    ['no quote at all', 'attestation_invalid', (service) => editBatch(service, () => ({ quote: '00' }))],
+    [
+      'a debug TD',
+      'attestation_invalid',
+      ({ enclave }) => {
+        enclave.quote = { tdAttributes: Uint8Array.of(1, 0, 0, 0x10, 0, 0, 0, 0) }
+      },
+    ],
+    [
+      'an old platform',
+      'attestation_invalid',
+      ({ enclave }) => {
+        enclave.quote = { status: 'OutOfDate' }
+      },
+    ],
+    [
+      'a platform without collateral',
+      'collateral_stale',
+      ({ enclave }) => {
+        enclave.quote = { faults: { pckOtherFmspc: true } }
+      },
+    ],
+    [
+      'another configuration than the policy’s',
+      'attestation_invalid',
+      ({ deps }) => {
+        deps.policy = { configHashes: ['00'.repeat(32)] }
+      },
+    ],
+    [
+      'other code than the policy’s',
+      'attestation_invalid',
+      ({ deps }) => {
+        deps.policy = { measurements: [{ mrTd: '00'.repeat(48) }] }
+      },
+    ],
+    [
+      'another configuration than quoted',
+      'attestation_invalid',
+      ({ enclave }) => {
+        enclave.tamper = (answer) => ({ ...answer, config: { ...answer.config, version: '9' } })
+      },
+    ],
+    [
+      'a mock quote under the roots of hardware',
+      'attestation_invalid',
+      ({ deps }) => {
+        deps.verifier = createVerifier({ roots: vendorRoots })
+      },
+    ],
+    [
+      'collateral that has lapsed',
+      'collateral_stale',
+      async ({ deps, clock }) => {
+        const old = createSimulatedCollateralStore({
+          simulatorFactory: (at) => createSimulator({ at }),
+          clock: { now: () => clock.now() - 60 * DAY_MS },
+        })
+        deps.collateral = old
+      },
+    ],
+    [
+      'a statement for another digest',
+      'attestation_invalid',
+      (service) => state(service, { digest: `0x${'00'.repeat(32)}` }),
+    ],
+    ['a statement for another key', 'attestation_invalid', (service) => state(service, { keyId: '00'.repeat(16) })],
+    [
+      'a statement for another address',
+      'attestation_invalid',
+      (service) => state(service, { address: `0x${'00'.repeat(20)}` }),
+    ],
+    [
+      'a statement for another sample',
+      'attestation_invalid',
+      (service) => state(service, { entropyHash: '00'.repeat(32) }),
+    ],
+    ['a statement for another chain', 'attestation_invalid', (service) => state(service, { chainId: 1 })],
+    [
+      'a statement for another coordinator',
+      'attestation_invalid',
+      (service) => state(service, { coordinatorKey: '00'.repeat(32) }),
+    ],
+    [
+      'a statement changed after the quote',
+      'attestation_invalid',
+      (service) =>
+        editItem(service, (result) => ({
+          ...result,
+          statement: { ...result.statement, signedAt: '2026-06-15T11:00:00.000Z' },
+        })),
+    ],
+    [
+      'a wrong path',
+      'attestation_invalid',
+      (service) => editItem(service, (result) => ({ ...result, path: ['00'.repeat(32)] })),
+    ],
+    [
+      'a wrong place',
+      'attestation_invalid',
+      (service) => editItem(service, (result) => ({ ...result, leafIndex: 1 - result.leafIndex })),
+    ],
+    [
+      'a batch that is not there',
+      'attestation_invalid',
+      (service) => editItem(service, (result) => ({ ...result, batch: 1 })),
+    ],
+    [
+      'swapped results',
+      'attestation_invalid',
+      ({ enclave }) => {
+        enclave.tamper = (answer) => ({ ...answer, results: answer.results.toReversed() })
+      },
+    ],
+    [
+      'fewer results than items',
+      'internal',
+      ({ enclave }) => {
+        enclave.tamper = (answer) => ({ ...answer, results: [] })
+      },
+    ],
+    [
+      'a signature of another key',
+      'signature_invalid',
+      ({ enclave }) => {
+        enclave.state = (statement) => ({
+          ...statement,
+          signature: `0x${toHex(signTestDigest(fromHex(statement.digest.slice(2)), bob.privateKey))}`,
+        })
+      },
+    ],
+    [
+      'a key of another address',
+      'signature_invalid',
+      ({ enclave }) => {
+        enclave.state = (statement) => ({ ...statement, publicKey: toHex(bob.publicKey) })
+      },
+    ],
+    ['another transaction hash', 'signature_invalid', (service) => state(service, { txHash: `0x${'00'.repeat(32)}` })],
+  ])('%s → %s', async (_, code, bend) => {
+    const service = createService()
+    await bend(service)
+    expect(await service.outcomes(createRequest(0), createRequest(1))).toEqual([code, code])
+    expect(service.store.writes).toBe(0)
+    expect(service.store.rows.proofs.size).toBe(0)
+  })
+
+  test.each<[string, string, (result: SignedItem) => SignItemResult]>([
+    ['refused by the enclave', 'grant_invalid', () => ({ error: 'grant_invalid' })],
+    ['not covered by the quote', 'attestation_invalid', (result) => ({ ...result, path: [] })],
+  ])('one item that is %s fails alone', async (_, code, bend) => {
+    const service = createService()
+    editItem(service, (result, index) => (index === 1 ? bend(result) : result))
+    expect(await service.outcomes(createRequest(0), createRequest(1), createRequest(2))).toEqual([
+      'signed',
+      code,
+      'signed',
+    ])
+    expect(service.store.rows.signed.size).toBe(2)
+  })
+
+  test('one signature that is not the wallet’s fails alone', async () => {
+    const service = createService()
+    const bad = createRequest(1)
+    service.enclave.state = (statement) =>
+      statement.digest === bad.digest
+        ? { ...statement, signature: `0x${toHex(signTestDigest(fromHex(bad.digest.slice(2)), bob.privateKey))}` }
+        : statement
+    expect(await service.outcomes(createRequest(0), bad)).toEqual(['signed', 'signature_invalid'])
+    expect(service.store.rows.signed.size).toBe(1)
+  })
+
+  test('a bad batch takes no other with it', async () => {
+    const service = createService()
+    service.enclave.limit = 1
+    service.enclave.tamper = (answer) => ({
+      ...answer,
+      batches: answer.batches.map((batch, index) => (index === 0 ? { ...batch, quote: '00' } : batch)),
+    })
+    expect(await service.outcomes(createRequest(0), createRequest(1))).toEqual(['attestation_invalid', 'signed'])
+    expect(service.store.rows.signed.size).toBe(1)
+  })
+
+  test.each([
+    ['invalid_request', 'internal'],
+    ['invalid_tx_metadata', 'invalid_tx_metadata'],
+    ['digest_mismatch', 'digest_mismatch'],
+    ['grant_invalid', 'grant_invalid'],
+    ['session_expired', 'session_expired'],
+    ['key_binding_mismatch', 'key_binding_mismatch'],
+    ['quote_unavailable', 'enclave_unavailable'],
+  ] as const)('an item that the enclave refuses as %s → %s', async (error, code) => {
+    const service = createService()
+    service.enclave.tamper = (answer) => ({ ...answer, batches: [], results: [{ error }] })
+    expect(await service.outcomes(createRequest(0))).toEqual([code])
+    expect(service.store.writes).toBe(0)
+  })
+})
+
+describe('parts that fail', () => {
+  test('no entropy: the enclave is not asked', async () => {
+    const { sign, entropy, enclave, store } = createService()
+    entropy.isDown = true
+    await expect(sign(createRequest(0))).rejects.toMatchObject({ code: 'entropy_unavailable' })
+    expect(enclave.calls).toBe(0)
+    expect(store.writes).toBe(0)
+  })
+
+  test('fewer samples than items: the enclave is not asked', async () => {
+    const service = createService()
+    const entropy = { take: async () => service.entropy.take(1) }
+    const signing = signDigests({ ...service.deps, entropy }, [createRequest(0), createRequest(1)], () => {})
+    await expect(signing).rejects.toMatchObject({ code: 'entropy_unavailable' })
+    expect(service.enclave.calls).toBe(0)
+  })
+
+  test('no database at the start: neither sample nor enclave is asked for', async () => {
+    const { sign, entropy, enclave, store } = createService()
+    store.isDown = true
+    await expect(sign(createRequest(0))).rejects.toMatchObject({ code: 'database_unavailable' })
+    expect([entropy.taken, enclave.calls]).toEqual([0, 0])
+  })
+
+  test('a commit that fails: no signature is answered', async () => {
+    const { outcomes, store, enclave } = createService()
+    enclave.tamper = (answer) => {
+      store.isDown = true
+      return answer
+    }
+    expect(await outcomes(createRequest(0), createRequest(1))).toEqual(['database_unavailable', 'database_unavailable'])
+    store.isDown = false
+    expect(store.rows.signed.size).toBe(0)
+  })
+
+  test('no report of the coordinator’s own: nothing is released', async () => {
+    const { sign, selfReport, store } = createService()
+    selfReport.isMissing = true
+    const [settled] = await sign(createRequest(0))
+    expect(settled?.status).toBe('rejected')
+    expect(store.writes).toBe(0)
+  })
+
+  test('the enclave lost: nothing is stored, and the next call signs', async () => {
+    const { sign, outcomes, enclave, store } = createService()
+    const { signTransactions } = enclave
+    enclave.signTransactions = () => Promise.reject(new CoordinatorError('enclave_unavailable', 'lost'))
+    await expect(sign(createRequest(0))).rejects.toMatchObject({ code: 'enclave_unavailable' })
+    expect(store.writes).toBe(0)
+    enclave.signTransactions = signTransactions
+    expect(await outcomes(createRequest(0))).toEqual(['signed'])
+  })
+})

@@ -1,0 +1,50 @@
+import { sql } from 'kysely'
+import { toDatabaseError } from './databaseError.ts'
+import { claimSamples } from './entropySamples.ts'
+import type { Jobs } from './jobs.ts'
+import { createLogin, takeLogin } from './logins.ts'
+import type { Database } from './openDatabase.ts'
+import { findProof } from './proofs.ts'
+import { createSession, deleteSession, findSession } from './sessions.ts'
+import { findSigned, insertSignings } from './signings.ts'
+import type { Store } from './types.ts'
+import { upsertUser } from './users.ts'
+import { createWallet, findWallet } from './wallets.ts'
+
+/** The store on an open database. Closing it closes the jobs and the database too. */
+export function createStore({ database, jobs }: { database: Database; jobs: Jobs }): Store {
+  const { db } = database
+  return {
+    createLogin: guard((login) => createLogin(db, login)),
+    takeLogin: guard((parameters) => takeLogin(db, parameters)),
+    upsertUser: guard((user) => upsertUser(db, user)),
+    createSession: guard((session) => createSession(db, session)),
+    findSession: guard((parameters) => findSession(db, parameters)),
+    deleteSession: guard((sidHash) => deleteSession(db, sidHash)),
+    findWallet: guard((userId) => findWallet(db, userId)),
+    createWallet: guard((parameters) => createWallet(db, parameters)),
+    claimSamples: guard((witnesses, now) => claimSamples(db, witnesses, now)),
+    findSigned: guard((pairs) => findSigned(db, pairs)),
+    insertSignings: guard((parameters) => insertSignings({ db, jobs }, parameters)),
+    findProof: guard((slug) => findProof(db, slug)),
+    ping: guard(async () => {
+      await sql`select 1`.execute(db)
+    }),
+    async close() {
+      await jobs.stop()
+      await database.close()
+    },
+  }
+}
+
+function guard<Parameters extends readonly unknown[], Result>(
+  run: (...parameters: Parameters) => Promise<Result>,
+): (...parameters: Parameters) => Promise<Result> {
+  return async (...parameters) => {
+    try {
+      return await run(...parameters)
+    } catch (error) {
+      throw toDatabaseError(error)
+    }
+  }
+}

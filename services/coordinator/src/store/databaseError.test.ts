@@ -1,0 +1,66 @@
+import { describe, expect, test } from 'vitest'
+import { CoordinatorError } from '../errors.ts'
+import { toDatabaseError } from './databaseError.ts'
+
+const withCode = (code: string) => Object.assign(new Error('failed'), { code })
+
+describe('toDatabaseError', () => {
+  test.each([
+    'ECONNREFUSED',
+    'ECONNRESET',
+    'ENOTFOUND',
+    'ETIMEDOUT',
+    'EPIPE',
+    '08000',
+    '08006',
+    '08P01',
+    '28P01',
+    '3D000',
+    '53300',
+    '53100',
+    '57P01',
+    '57P02',
+    '57P03',
+    '57014',
+  ])('%s is a failure of the database', (code) => {
+    expect(toDatabaseError(withCode(code))).toMatchObject({ code: 'database_unavailable' })
+  })
+
+  test.each([
+    'Connection terminated unexpectedly',
+    'timeout exceeded when trying to connect',
+    'Query read timeout',
+    'Cannot use a pool after calling end on the pool',
+    'PGlite is closed',
+    'driver has already been destroyed',
+  ])('%s is a failure of the database', (message) => {
+    expect(toDatabaseError(new Error(message))).toMatchObject({ code: 'database_unavailable' })
+  })
+
+  test('a refusal by every address of a host is one too', () => {
+    expect(toDatabaseError(new AggregateError([withCode('ECONNREFUSED')]))).toMatchObject({
+      code: 'database_unavailable',
+    })
+  })
+
+  test.each(['23505', '23503', '23001', '42P01', '40P01', '22P02', '57P0', '080061'])(
+    '%s passes on as it is',
+    (code) => {
+      const error = withCode(code)
+      expect(toDatabaseError(error)).toBe(error)
+    },
+  )
+
+  test('so do our own errors, and what is no error', () => {
+    const error = new CoordinatorError('key_binding_mismatch', 'PGlite is closed')
+    expect(toDatabaseError(error)).toBe(error)
+    expect(toDatabaseError('PGlite is closed')).toBe('PGlite is closed')
+  })
+
+  test('what the driver said stays inside', () => {
+    const error = toDatabaseError(
+      Object.assign(new Error('password authentication failed for user "x"'), { code: '28P01' }),
+    )
+    expect(error).toMatchObject({ message: 'the database is unavailable', details: undefined })
+  })
+})

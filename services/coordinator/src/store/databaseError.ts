@@ -1,0 +1,37 @@
+import { CoordinatorError } from '../errors.ts'
+
+/** Of the network, as Node names them. */
+const NETWORK_CODES = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ECONNABORTED',
+  'EPIPE',
+  'ENOENT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+])
+/**
+ * PostgreSQL's appendix A: 08 connection exception, 28 invalid authorization, 3D000 no such database, 53 insufficient
+ * resources, 57014 cancelled (by our own time limit), 57P administrator shutdown, crash shutdown, cannot connect now.
+ */
+const SQL_STATES = /^(?:08...|28...|3D000|53...|57014|57P0[1-5])$/
+/** What the drivers say without a code when a connection is gone, or was closed by us. */
+const MESSAGES =
+  /^(?:Connection terminated|Client (?:has encountered a connection error|was closed)|timeout exceeded when trying to connect|timeout expired|Query read timeout|Cannot use a pool after calling end|PGlite (?:is|instance is already) clos|driver has already been destroyed|Postgres connection has been discarded)/
+
+/** Failures of the database itself become `database_unavailable`; every other error stays what it is. */
+export function toDatabaseError(error: unknown): unknown {
+  return isUnavailable(error)
+    ? new CoordinatorError('database_unavailable', 'the database is unavailable', { cause: error })
+    : error
+}
+
+function isUnavailable(error: unknown): boolean {
+  if (!(error instanceof Error) || error instanceof CoordinatorError) return false
+  if (error instanceof AggregateError && error.errors.some(isUnavailable)) return true
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
+  return NETWORK_CODES.has(code) || SQL_STATES.test(code) || MESSAGES.test(error.message)
+}

@@ -1,0 +1,94 @@
+import { randomUUID } from 'node:crypto'
+import { link, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { CoordinatorError } from '../errors.ts'
+
+/** Names a living process for good: process ids come round again, in a container after every restart. */
+type Holder = { pid: number; birth: string }
+
+/**
+ * Takes a data directory for this process alone: the embedded database would be torn by two. The lock of a process that is
+ * dead is overruled. Answers how to give it back. (Two containers that share a volume cannot see each other's processes: give
+ * each its own directory, or use PostgreSQL.)
+ *
+ * Locks are numbered, and the highest counts. A file is never replaced, so nobody can drop a lock that another has just made:
+ * who finds a dead one makes the next, whose name only one can get.
+ */
+export async function lockDataDir(dataDir: string): Promise<() => Promise<void>> {
+  await mkdir(dataDir, { recursive: true, mode: 0o700 })
+  const toPath = (number: number) => join(dataDir, `database-${number}.lock`)
+  // Written whole under another name, then linked: nobody reads half a lock.
+  const draft = join(dataDir, `database-${randomUUID()}.draft`)
+  await writeFile(draft, JSON.stringify({ pid: process.pid, birth: await readBirth(process.pid) }), { mode: 0o600 })
+  try {
+    for (;;) {
+      const last = Math.max(0, ...(await listLocks(dataDir)))
+      if (last > 0) await assertDead(toPath(last))
+      const own = last + 1
+      if (!(await isLinked(draft, toPath(own)))) continue
+      const locks = await listLocks(dataDir)
+      // Only after a very long pause between the two listings.
+      if (Math.max(...locks) !== own) {
+        await rm(toPath(own), { force: true })
+        continue
+      }
+      for (const number of locks) if (number < own) await rm(toPath(number), { force: true })
+      return () => rm(toPath(own), { force: true })
+    }
+  } finally {
+    await rm(draft, { force: true })
+  }
+}
+
+async function listLocks(dataDir: string): Promise<number[]> {
+  const names = await readdir(dataDir)
+  return names.flatMap((name) => /^database-([1-9][0-9]{0,14})\.lock$/.exec(name)?.[1] ?? []).map(Number)
+}
+
+async function assertDead(path: string): Promise<void> {
+  const text = await readFile(path, 'utf8').catch(orUndefined)
+  const holder = text === undefined ? undefined : parseHolder(text)
+  if (holder && (await readBirth(holder.pid)) === holder.birth) {
+    throw new CoordinatorError('database_unavailable', `the data directory is in use by process ${holder.pid}`)
+  }
+}
+
+function parseHolder(text: string): Holder | undefined {
+  try {
+    const { pid, birth } = JSON.parse(text)
+    return Number.isSafeInteger(pid) && pid > 0 && typeof birth === 'string' ? { pid, birth } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** When the process began, as far as the system tells; undefined when there is none. */
+async function readBirth(pid: number): Promise<string | undefined> {
+  if (process.platform === 'linux') {
+    const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(orUndefined)
+    const boot = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(orUndefined)
+    // proc(5): the name, in parentheses, may hold anything; the start time is field 22, the twentieth after it.
+    return stat && `${boot?.trim()}/${stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]}`
+  }
+  try {
+    process.kill(pid, 0)
+    return 'alive'
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM' ? 'alive' : undefined
+  }
+}
+
+async function isLinked(from: string, to: string): Promise<boolean> {
+  try {
+    await link(from, to)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  }
+}
+
+/** A file that is not there, or a process that ended while its file was read. */
+function orUndefined(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT' && error.code !== 'ESRCH') throw error
+}

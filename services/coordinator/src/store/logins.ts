@@ -1,0 +1,46 @@
+import type { Kysely } from 'kysely'
+import { fromBytes, toBytes } from './bytes.ts'
+import type { Tables } from './tables.ts'
+import type { Login } from './types.ts'
+
+export async function createLogin(db: Kysely<Tables>, login: Login): Promise<void> {
+  await db
+    .insertInto('logins')
+    .values({
+      id: login.id,
+      provider: login.provider,
+      state_hash: toBytes(login.stateHash),
+      code_verifier: login.codeVerifier,
+      nonce: login.nonce,
+      return_to: login.returnTo,
+      expires_at: new Date(login.expiresAt),
+    })
+    .execute()
+}
+
+/** A wrong state consumes nothing: who knows only the id cannot spoil somebody's sign-in. */
+export async function takeLogin(
+  db: Kysely<Tables>,
+  { id, stateHash, now }: { id: string; stateHash: string; now: number },
+): Promise<Login | undefined> {
+  const row = await db
+    .deleteFrom('logins')
+    .where('id', '=', id)
+    .where('state_hash', '=', toBytes(stateHash))
+    .where('expires_at', '>', new Date(now))
+    .returningAll()
+    .executeTakeFirst()
+  // Those that were never finished: the one moment that comes as often as they do.
+  await db.deleteFrom('logins').where('expires_at', '<=', new Date(now)).execute()
+  return (
+    row && {
+      id: row.id,
+      provider: row.provider,
+      stateHash: fromBytes(row.state_hash),
+      codeVerifier: row.code_verifier,
+      nonce: row.nonce,
+      returnTo: row.return_to,
+      expiresAt: row.expires_at.getTime(),
+    }
+  )
+}

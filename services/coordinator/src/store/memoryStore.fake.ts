@@ -1,0 +1,140 @@
+import { randomUUID } from 'node:crypto'
+import { fromHex, hashEntropy, toHex } from '@countersign/protocol'
+import { CoordinatorError } from '../errors.ts'
+import type { Login, Proof, Session, Signed, Store, User, Wallet } from './types.ts'
+
+const SEEN_EVERY_MS = 60_000
+
+/** A store in memory, for tests: the same answers as the real one, and its rows laid open. */
+export function createMemoryStore() {
+  const rows = {
+    logins: new Map<string, Login>(),
+    users: new Map<string, User>(),
+    sessions: new Map<string, Session>(),
+    wallets: new Map<string, Wallet>(),
+    samples: new Set<string>(),
+    signed: new Map<string, Signed>(),
+    proofs: new Map<string, Proof>(),
+  }
+  const fake = { rows, isDown: false, writes: 0 }
+
+  function read() {
+    if (fake.isDown) throw new CoordinatorError('database_unavailable', 'the database cannot be reached')
+  }
+  function write() {
+    read()
+    fake.writes += 1
+  }
+
+  const store: Store = {
+    async createLogin(login) {
+      write()
+      if (rows.logins.has(login.id)) throw new CoordinatorError('internal', 'a login of this id is there')
+      rows.logins.set(login.id, login)
+    },
+    async takeLogin({ id, stateHash, now }) {
+      write()
+      const login = rows.logins.get(id)
+      if (login === undefined || login.stateHash !== stateHash) return undefined
+      rows.logins.delete(id)
+      return now < login.expiresAt ? login : undefined
+    },
+
+    async upsertUser({ now: _, ...user }) {
+      write()
+      const key = JSON.stringify([user.issuer, user.subject])
+      const earlier = rows.users.get(key)
+      if (earlier !== undefined && earlier.kmsKeyId !== user.kmsKeyId) {
+        throw new CoordinatorError('key_binding_mismatch', 'the key does not belong to this user')
+      }
+      const latest = { ...user, id: earlier?.id ?? randomUUID() }
+      rows.users.set(key, latest)
+      return latest
+    },
+    async createSession(session) {
+      write()
+      rows.sessions.set(session.sidHash, session)
+    },
+    async findSession({ sidHash, now, idleMs }) {
+      read()
+      const session = rows.sessions.get(sidHash)
+      const user = [...rows.users.values()].find(({ id }) => id === session?.userId)
+      if (session === undefined || user === undefined) return undefined
+      if (now >= session.expiresAt || now - session.lastSeenAt >= idleMs) return 'expired'
+      if (now - session.lastSeenAt >= SEEN_EVERY_MS) rows.sessions.set(sidHash, { ...session, lastSeenAt: now })
+      return { session, user }
+    },
+    async deleteSession(sidHash) {
+      write()
+      return rows.sessions.delete(sidHash)
+    },
+
+    async findWallet(userId) {
+      read()
+      return rows.wallets.get(userId)
+    },
+    async createWallet({ userId, address, kmsKeyId, witness, now }) {
+      write()
+      const earlier = rows.wallets.get(userId)
+      if (earlier !== undefined) return earlier
+      const provenance = {
+        entropyHash: toHex(hashEntropy(fromHex(witness.valueHex))),
+        entropySig: witness.signatureHex,
+        satelliteSource: witness.source,
+      }
+      const wallet = { id: randomUUID(), userId, address, kmsKeyId, createdAt: now, provenance }
+      rows.wallets.set(userId, wallet)
+      return wallet
+    },
+
+    async claimSamples(witnesses) {
+      write()
+      return witnesses.filter(({ valueHex }) => {
+        const isNew = !rows.samples.has(valueHex)
+        rows.samples.add(valueHex)
+        return isNew
+      })
+    },
+
+    async findSigned(pairs) {
+      read()
+      return pairs.flatMap(({ walletId, digest }) => rows.signed.get(`${walletId}/${digest}`) ?? [])
+    },
+    async insertSignings({ signings, now }) {
+      write()
+      return signings.map(({ slug, walletId, statement }) => {
+        const key = `${walletId}/${statement.digest}`
+        const earlier = rows.signed.get(key)
+        if (earlier !== undefined) return earlier
+        const { digest, signature, txHash, chainId, address } = statement
+        const signed = { walletId, digest, signature, slug }
+        rows.signed.set(key, signed)
+        rows.proofs.set(slug, {
+          slug,
+          txHash,
+          chainId,
+          walletAddress: address,
+          status: 'pending_pin',
+          ipfsCid: null,
+          onchainTxHash: null,
+          onchainBlockNumber: null,
+          kmsQuoteVerified: true,
+          receipt: null,
+          createdAt: now,
+        })
+        return signed
+      })
+    },
+
+    async findProof(slug) {
+      read()
+      return rows.proofs.get(slug)
+    },
+
+    async ping() {
+      read()
+    },
+    async close() {},
+  }
+  return Object.assign(fake, store)
+}

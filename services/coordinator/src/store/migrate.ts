@@ -1,0 +1,27 @@
+import type { Kysely } from 'kysely'
+import { type Migration, Migrator } from 'kysely/migration'
+import { CoordinatorError } from '../errors.ts'
+import { up as initial } from './migrations/0001-initial.ts'
+
+/** By name, in order. A migration that has been released is never edited: a change is a new one. */
+const migrations: Readonly<Record<string, Migration>> = { '0001-initial': { up: initial } }
+
+/**
+ * Brings a database to this program's schema. All steps run in one transaction, under a lock where several may start at once;
+ * a database that knows a step this program does not was made by a newer one, and is left alone.
+ */
+export async function migrate<T>(db: Kysely<T>): Promise<void> {
+  const migrator = new Migrator({
+    db,
+    provider: { getMigrations: async () => ({ ...migrations }) },
+    migrationTableName: 'migrations',
+    migrationLockTableName: 'migrations_lock',
+  })
+  const { error, results } = await migrator.migrateToLatest()
+  if (error === undefined) return
+  // Kysely stops before the first step when it finds executed ones that it does not know.
+  if (results === undefined && error instanceof Error && error.message.startsWith('corrupted migrations')) {
+    throw new CoordinatorError('internal', 'the database was made by a newer program', { cause: error })
+  }
+  throw error
+}

@@ -1,0 +1,152 @@
+import { hash } from 'node:crypto'
+import { join } from 'node:path'
+import { PGlite } from '@electric-sql/pglite'
+import { Kysely, PGliteDialect, PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely'
+import pg from 'pg'
+import { type Db, fromPglite } from 'pg-boss'
+import { toDatabaseError } from './databaseError.ts'
+import { lockDataDir } from './lockDataDir.ts'
+import { migrate } from './migrate.ts'
+import type { Tables } from './tables.ts'
+
+export type StoreLog = (message: string, fields: Readonly<Record<string, unknown>>) => void
+
+export type OpenDatabaseOptions = {
+  /** PostgreSQL; without it the embedded database. */
+  databaseUrl?: string | undefined
+  /** Where the embedded database lives; without it, in memory. */
+  dataDir?: string | undefined
+  /** Connections to PostgreSQL. */
+  poolSize?: number
+  log?: StoreLog
+}
+
+/** One open database, with our schema in it. */
+export type Database = {
+  readonly kind: 'postgres' | 'pglite'
+  readonly db: Kysely<Tables>
+  /** The same database as pg-boss wants it, outside of any transaction. */
+  readonly bossDatabase: Db
+  /** Runs something that only one of all coordinators may do at a time. */
+  exclusively<T>(run: () => Promise<T>): Promise<T>
+  close(): Promise<void>
+}
+
+/** Statements that begin with this are prepared once for each connection. Only for those whose plan cannot go bad as tables grow. */
+export const PREPARED = '/* prepared */'
+
+/** Any number, the same in every coordinator. */
+const SCHEMA_LOCK = 0x636f_756e
+const CONNECT_TIMEOUT_MS = 5_000
+const STATEMENT_TIMEOUT_MS = 30_000
+
+/** Opens PostgreSQL or the embedded PGlite, and brings the schema up to date. */
+export async function openDatabase(options: OpenDatabaseOptions): Promise<Database> {
+  let database: Database | undefined
+  try {
+    database = options.databaseUrl ? openPostgres(options.databaseUrl, options) : await openPglite(options.dataDir)
+    const { db } = database
+    await database.exclusively(() => migrate(db))
+    return database
+  } catch (error) {
+    await database?.close().catch(() => {})
+    throw toDatabaseError(error)
+  }
+}
+
+function openPostgres(databaseUrl: string, { poolSize = 10, log }: OpenDatabaseOptions): Database {
+  const pool = new pg.Pool({
+    connectionString: databaseUrl,
+    application_name: 'countersign',
+    max: poolSize,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    // A coordinator that froze in a transaction must not hold its rows against the others.
+    idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,
+    // For a server that is gone without a word.
+    query_timeout: STATEMENT_TIMEOUT_MS + CONNECT_TIMEOUT_MS,
+    keepAlive: true,
+  })
+  const reportLoss = (error: Error) => {
+    log?.('Lost a database connection', { code: 'code' in error ? error.code : undefined })
+  }
+  // Unheard errors would end the process: of idle connections here, of those in a transaction between two statements below.
+  pool.on('error', reportLoss)
+  pool.on('connect', (client) => client.on('error', reportLoss))
+  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: createPreparingPool(pool) }) })
+  return {
+    kind: 'postgres',
+    db,
+    bossDatabase: {
+      async executeSql(text, values) {
+        // The driver answers a list when the text has several statements.
+        const result: pg.QueryResult | pg.QueryResult[] = await pool.query(text, values as unknown[])
+        return { rows: Array.isArray(result) ? result.flatMap(({ rows }) => rows) : result.rows }
+      },
+    },
+    async exclusively(run) {
+      const client = await pool.connect()
+      try {
+        // Waiting for others is no fault.
+        await client.query('set statement_timeout = 0')
+        await client.query('select pg_advisory_lock($1)', [SCHEMA_LOCK])
+        return await run()
+      } finally {
+        // The lock and the setting go with the connection.
+        client.release(true)
+      }
+    },
+    close: once(() => db.destroy()),
+  }
+}
+
+async function openPglite(dataDir: string | undefined): Promise<Database> {
+  const unlock = dataDir === undefined ? async () => {} : await lockDataDir(dataDir)
+  let pglite: PGlite
+  try {
+    pglite = await PGlite.create(dataDir === undefined ? 'memory://' : join(dataDir, 'database'))
+  } catch (error) {
+    await unlock()
+    throw error
+  }
+  return {
+    kind: 'pglite',
+    db: new Kysely<Tables>({ dialect: new PGliteDialect({ pglite }) }),
+    bossDatabase: fromPglite(pglite),
+    exclusively: (run) => run(),
+    close: once(async () => {
+      try {
+        await pglite.close()
+      } finally {
+        await unlock()
+      }
+    }),
+  }
+}
+
+/** Kysely has no names for statements; the driver needs one to prepare them. */
+function createPreparingPool(pool: pg.Pool): PostgresPool {
+  return {
+    options: pool.options,
+    end: () => pool.end(),
+    async connect() {
+      const client = await pool.connect()
+      const query = (text: string, values: unknown[]) =>
+        text.startsWith(PREPARED) ? client.query({ name: toName(text), text, values }) : client.query(text, values)
+      return { query, release: (isBroken?: boolean) => client.release(isBroken) } as unknown as PostgresPoolClient
+    },
+  }
+}
+
+/** By content: two programs of different versions behind one connection pooler never mean different texts by one name. */
+function toName(text: string): string {
+  return `countersign_${hash('sha256', text).slice(0, 32)}`
+}
+
+function once(close: () => Promise<void>): () => Promise<void> {
+  let closed: Promise<void> | undefined
+  return () => {
+    closed ??= close()
+    return closed
+  }
+}

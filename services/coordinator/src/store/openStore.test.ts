@@ -1,0 +1,129 @@
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startPostgres, type TestPostgres } from '@countersign/testing'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openDatabase } from './openDatabase.ts'
+import { openStore } from './openStore.ts'
+import { createTestBatch, createTestSigning, createTestUser, createTestWallet, NOW } from './store.fake.ts'
+
+const UNAVAILABLE = { code: 'database_unavailable' }
+
+describe('openStore on PostgreSQL', () => {
+  let postgres: TestPostgres
+  beforeAll(async () => {
+    postgres = await startPostgres()
+  }, 60_000)
+  afterAll(() => postgres.stop())
+
+  test('six coordinators may start at once on an empty database, and again on a filled one', async () => {
+    const databaseUrl = await postgres.createDatabase()
+    for (let round = 0; round < 2; round++) {
+      const stores = await Promise.all(Array.from({ length: 6 }, () => openStore({ databaseUrl, poolSize: 3 })))
+      await Promise.all(stores.map(createTestWallet))
+      await Promise.all(stores.map((store) => store.close()))
+    }
+    const database = await openDatabase({ databaseUrl })
+    const { rows } = await sql`select name from migrations`.execute(database.db)
+    expect(rows).toEqual([{ name: '0001-initial' }])
+    await database.close()
+  }, 60_000)
+
+  test('a database made by a newer program is refused and left alone', async () => {
+    const databaseUrl = await postgres.createDatabase()
+    const database = await openDatabase({ databaseUrl })
+    await sql`insert into migrations (name, timestamp) values ('9999-future', 'now')`.execute(database.db)
+    await database.close()
+    await expect(openStore({ databaseUrl })).rejects.toMatchObject({
+      code: 'internal',
+      message: 'the database was made by a newer program',
+    })
+  })
+
+  test('a signing survives the death of the server; meanwhile the database is unavailable, and comes back by itself', async () => {
+    const store = await openStore({ databaseUrl: await postgres.createDatabase() })
+    const wallet = await createTestWallet(store)
+    const signing = createTestSigning(wallet)
+    const parameters = { batch: createTestBatch(), signings: [signing], now: NOW }
+    const signed = await store.insertSignings(parameters)
+    await postgres.kill()
+    await expect(store.ping()).rejects.toMatchObject(UNAVAILABLE)
+    await expect(store.insertSignings(parameters)).rejects.toMatchObject(UNAVAILABLE)
+    await postgres.restart()
+    expect(await store.findSigned(signed)).toEqual(signed)
+    expect(await store.insertSignings(parameters)).toEqual(signed)
+    await store.close()
+  })
+
+  test('a closed store says that the database is unavailable', async () => {
+    const store = await openStore({ databaseUrl: await postgres.createDatabase() })
+    await store.close()
+    await store.close()
+    await expect(store.ping()).rejects.toMatchObject(UNAVAILABLE)
+  })
+
+  describe('a wrong DATABASE_URL is database_unavailable, quickly and without its password', () => {
+    const change = (edit: (url: URL) => void) => {
+      const url = new URL(postgres.url)
+      edit(url)
+      return url.href
+    }
+    const cases: [string, () => string][] = [
+      ['password', () => change((url) => Object.assign(url, { password: 'wrong-password' }))],
+      ['user', () => change((url) => Object.assign(url, { username: 'nobody', password: 'wrong-password' }))],
+      ['database', () => change((url) => Object.assign(url, { pathname: '/nothing' }))],
+      ['host', () => 'postgres://user:wrong-password@database.invalid/countersign'],
+    ]
+    test.each(cases)('%s', async (_, toUrl) => {
+      const start = performance.now()
+      const error = await openStore({ databaseUrl: toUrl() }).catch((reason: Error) => reason)
+      expect(error).toMatchObject(UNAVAILABLE)
+      expect(String(error)).not.toContain('wrong-password')
+      expect(performance.now() - start).toBeLessThan(10_000)
+    })
+
+    test('port', async () => {
+      const server = createServer().listen(0, '127.0.0.1')
+      await new Promise((resolve) => server.once('listening', resolve))
+      const address = server.address()
+      await new Promise((resolve) => server.close(resolve))
+      const port = typeof address === 'object' ? address?.port : undefined
+      await expect(openStore({ databaseUrl: `postgres://a:b@127.0.0.1:${port}/c` })).rejects.toMatchObject(UNAVAILABLE)
+    })
+  })
+})
+
+describe('openStore on PGlite', () => {
+  let folder = ''
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'store-'))
+  })
+  afterAll(() => rm(folder, { recursive: true }))
+
+  test('a data directory has one user at a time, and keeps what was written', async () => {
+    const dataDir = join(folder, 'one')
+    const store = await openStore({ dataDir })
+    const user = await store.upsertUser(createTestUser())
+    await expect(openStore({ dataDir })).rejects.toMatchObject({
+      code: 'database_unavailable',
+      message: `the data directory is in use by process ${process.pid}`,
+    })
+    await store.close()
+    await store.close()
+    await expect(store.ping()).rejects.toMatchObject(UNAVAILABLE)
+    expect(await readdir(dataDir)).toEqual(['database'])
+    const again = await openStore({ dataDir })
+    expect(await again.upsertUser({ ...user, now: NOW })).toEqual(user)
+    await again.close()
+  }, 60_000)
+
+  test('a directory that cannot be opened is not left locked', async () => {
+    const dataDir = join(folder, 'broken')
+    await mkdir(dataDir)
+    await writeFile(join(dataDir, 'database'), 'a file, not a folder')
+    await expect(openStore({ dataDir })).rejects.toThrow()
+    expect(await readdir(dataDir)).toEqual(['database'])
+  }, 60_000)
+})

@@ -1,0 +1,181 @@
+import { isProofTransition, type ProofStatus, proofStatuses } from '@countersign/protocol'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import {
+  createTestBatch,
+  createTestSigning,
+  createTestWallet,
+  databaseKinds,
+  NOW,
+  randomHex,
+  startTestStore,
+  type TestStore,
+} from './store.fake.ts'
+import type { Wallet } from './types.ts'
+
+const RESTRICT_VIOLATION = { code: '23001' }
+const CHECK_VIOLATION = { code: '23514' }
+const pairs = proofStatuses.flatMap((from) => proofStatuses.map((to) => [from, to] as const))
+
+describe.each(databaseKinds)('the rules of the database on %s', (kind) => {
+  let subject: TestStore
+  let wallet: Wallet
+  beforeAll(async () => {
+    subject = await startTestStore(kind)
+    wallet = await createTestWallet(subject.store)
+  }, 60_000)
+  afterAll(() => subject.stop())
+
+  const run = (text: string) => sql.raw(text).execute(subject.database.db)
+  const insert = async () => {
+    const signing = createTestSigning(wallet)
+    await subject.store.insertSignings({ batch: createTestBatch(), signings: [signing], now: NOW })
+    return signing
+  }
+  const update = (slug: string, set: string) => run(`update attestations set ${set} where slug = '${slug}'`)
+
+  /** What a row must have to be in each state; receipt and CID are the same throughout. */
+  const pinned = `receipt_bytes = '{"version":1}', ipfs_cid = 'bafkcid'`
+  const fields: Record<ProofStatus, string> = {
+    pending_pin: '',
+    pin_failed: '',
+    pending_onchain: `, ${pinned}`,
+    onchain_failed: `, ${pinned}`,
+    complete: `, ${pinned}, onchain_tx_hash = decode(repeat('ab', 32), 'hex'), onchain_block_number = 7`,
+  }
+  const moveTo = (slug: string, status: ProofStatus) => update(slug, `status = '${status}'${fields[status]}`)
+  const way: Record<ProofStatus, readonly ProofStatus[]> = {
+    pending_pin: [],
+    pin_failed: ['pin_failed'],
+    pending_onchain: ['pending_onchain'],
+    onchain_failed: ['pending_onchain', 'onchain_failed'],
+    complete: ['pending_onchain', 'complete'],
+  }
+
+  test.each(pairs)('specification §3: the table knows whether %s goes to %s', async (from, to) => {
+    const { rows } = await sql<{ ok: boolean }>`select is_proof_transition(${from}, ${to}) as ok`.execute(
+      subject.database.db,
+    )
+    expect(rows).toEqual([{ ok: isProofTransition(from, to) }])
+  })
+
+  test.each(pairs.filter(([from, to]) => isProofTransition(from, to)))('%s goes to %s', async (from, to) => {
+    const { slug } = await insert()
+    for (const status of way[from]) await moveTo(slug, status)
+    await moveTo(slug, to)
+    expect(await subject.store.findProof(slug)).toMatchObject({ status: to })
+  })
+
+  test.each(pairs.filter(([from, to]) => from !== to && !isProofTransition(from, to)))(
+    '%s does not go to %s',
+    async (from, to) => {
+      const { slug } = await insert()
+      for (const status of way[from]) await moveTo(slug, status)
+      await expect(moveTo(slug, to)).rejects.toMatchObject(RESTRICT_VIOLATION)
+      expect(await subject.store.findProof(slug)).toMatchObject({ status: from })
+    },
+  )
+
+  test('a sixth state does not exist', async () => {
+    const { slug } = await insert()
+    await expect(update(slug, `status = 'lost'`)).rejects.toMatchObject(RESTRICT_VIOLATION)
+  })
+
+  test('a proof is pinned only with its receipt, and complete only with its block', async () => {
+    const { slug } = await insert()
+    await expect(update(slug, `status = 'pending_onchain'`)).rejects.toMatchObject(CHECK_VIOLATION)
+    await expect(update(slug, `ipfs_cid = 'bafkcid'`)).rejects.toMatchObject(CHECK_VIOLATION)
+    await moveTo(slug, 'pending_onchain')
+    await expect(update(slug, `status = 'complete'`)).rejects.toMatchObject(CHECK_VIOLATION)
+  })
+
+  test('a complete proof shows its receipt, CID and block; a frozen receipt shows only when pinned', async () => {
+    const { slug } = await insert()
+    await update(slug, `receipt_bytes = '{"version":1}'`)
+    expect(await subject.store.findProof(slug)).toMatchObject({ receipt: null, ipfsCid: null })
+    await moveTo(slug, 'pending_onchain')
+    expect(await subject.store.findProof(slug)).toMatchObject({ receipt: { version: 1 }, ipfsCid: 'bafkcid' })
+    await moveTo(slug, 'complete')
+    expect(await subject.store.findProof(slug)).toMatchObject({
+      status: 'complete',
+      onchainTxHash: `0x${'ab'.repeat(32)}`,
+      onchainBlockNumber: 7,
+    })
+  })
+
+  test.each([`receipt_bytes = 'other'`, 'receipt_bytes = null', `ipfs_cid = 'bafkother'`, 'ipfs_cid = null'])(
+    'a receipt never changes: %s',
+    async (change) => {
+      const { slug } = await insert()
+      await moveTo(slug, 'pending_onchain')
+      await expect(update(slug, change)).rejects.toMatchObject(RESTRICT_VIOLATION)
+    },
+  )
+
+  test('the first receipt to be frozen stays: the next is refused before any pin', async () => {
+    const { slug } = await insert()
+    await update(slug, `receipt_bytes = 'one'`)
+    await expect(update(slug, `receipt_bytes = 'two'`)).rejects.toMatchObject(RESTRICT_VIOLATION)
+  })
+
+  test.each([
+    `slug = 'other'`,
+    `statement = '{}'`,
+    `witness = '{}'`,
+    `release = decode(repeat('00', 64), 'hex')`,
+    `entropy_hash = decode(repeat('00', 32), 'hex')`,
+    `path = ''`,
+    'leaf_index = 9',
+    `created_at = 'epoch'`,
+  ])('what was signed never changes: attestations %s', async (change) => {
+    const { slug } = await insert()
+    await expect(update(slug, change)).rejects.toMatchObject(RESTRICT_VIOLATION)
+  })
+
+  test.each([
+    `address = decode(repeat('00', 20), 'hex')`,
+    `kms_key_id = decode(repeat('00', 16), 'hex')`,
+    `entropy_hash = decode(repeat('00', 32), 'hex')`,
+    `entropy_sig = decode(repeat('00', 64), 'hex')`,
+    `satellite_source = 'another'`,
+    `witness = '{}'`,
+    'user_id = gen_random_uuid()',
+    `created_at = 'epoch'`,
+  ])('a wallet never changes: %s', async (change) => {
+    await expect(run(`update wallets set ${change} where id = '${wallet.id}'`)).rejects.toMatchObject(
+      RESTRICT_VIOLATION,
+    )
+    expect(await subject.store.findWallet(wallet.userId)).toEqual(wallet)
+  })
+
+  test('a wallet is not deleted and made anew', async () => {
+    const { id } = await createTestWallet(subject.store)
+    await expect(run(`delete from wallets where id = '${id}'`)).rejects.toMatchObject(RESTRICT_VIOLATION)
+  })
+
+  test.each([
+    [`pending_transactions set signature = decode(repeat('00', 65), 'hex')`],
+    [`pending_transactions set tx_metadata = '{}'`],
+    [`batches set quote = 'another'`],
+    [`verifications set tcb_status = 'OutOfDate'`],
+    [`verifications set quote_verified = false`],
+    [`collaterals set bytes = 'another', hash = sha256('another')`],
+    [`self_attestations set json = 'another', hash = sha256('another')`],
+  ])('evidence never changes: %s', async (change) => {
+    await insert()
+    await expect(run(`update ${change}`)).rejects.toMatchObject(RESTRICT_VIOLATION)
+  })
+
+  test('a collateral under a wrong hash is refused', async () => {
+    const text = `insert into collaterals (hash, bytes) values (decode('${randomHex(32)}', 'hex'), 'bytes')`
+    await expect(run(text)).rejects.toMatchObject(CHECK_VIOLATION)
+  })
+
+  test('a proof starts as pending_pin', async () => {
+    const signing = await insert()
+    const copy = `insert into attestations select pending_transaction_id, 'copy', verification_id, statement, leaf_index, path,
+      witness, entropy_hash, release, 'pin_failed', null, null, null, null, created_at
+      from attestations where slug = '${signing.slug}'`
+    await expect(run(copy)).rejects.toMatchObject(RESTRICT_VIOLATION)
+  })
+})

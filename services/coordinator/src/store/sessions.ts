@@ -1,0 +1,76 @@
+import type { Kysely } from 'kysely'
+import { CoordinatorError } from '../errors.ts'
+import { fromBytes, toBytes, toPrefixed } from './bytes.ts'
+import type { Tables } from './tables.ts'
+import type { Session, User } from './types.ts'
+import { toUser } from './users.ts'
+
+/** A session in use writes its row this often, not at every request. */
+const SEEN_INTERVAL_MS = 60_000
+/** So long a session that is over is told from one that never was. */
+const KEEP_EXPIRED_MS = 86_400_000
+
+export async function createSession(db: Kysely<Tables>, session: Session): Promise<void> {
+  await db
+    .insertInto('sessions')
+    .values({
+      sid_hash: toBytes(session.sidHash),
+      user_id: session.userId,
+      grant_token: session.grant,
+      key_id: toBytes(session.keyId),
+      address: toBytes(session.address),
+      created_at: new Date(session.createdAt),
+      last_seen_at: new Date(session.lastSeenAt),
+      expires_at: new Date(session.expiresAt),
+    })
+    .execute()
+  await db
+    .deleteFrom('sessions')
+    .where('expires_at', '<', new Date(session.createdAt - KEEP_EXPIRED_MS))
+    .execute()
+}
+
+export async function findSession(
+  db: Kysely<Tables>,
+  { sidHash, now, idleMs }: { sidHash: string; now: number; idleMs: number },
+): Promise<{ session: Session; user: User } | 'expired' | undefined> {
+  const row = await db
+    .selectFrom('sessions')
+    .innerJoin('users', 'users.id', 'sessions.user_id')
+    .where('sid_hash', '=', toBytes(sidHash))
+    .select(['sid_hash', 'grant_token', 'key_id', 'address', 'sessions.created_at', 'last_seen_at', 'expires_at'])
+    .select(['users.id', 'issuer', 'subject', 'email', 'name', 'kms_key_id'])
+    .executeTakeFirst()
+  if (!row) return undefined
+  const lastSeenAt = row.last_seen_at.getTime()
+  if (now >= row.expires_at.getTime() || now >= lastSeenAt + idleMs) return 'expired'
+  const session: Session = {
+    sidHash: fromBytes(row.sid_hash),
+    userId: row.id,
+    grant: row.grant_token,
+    keyId: fromBytes(row.key_id),
+    address: toPrefixed(row.address),
+    createdAt: row.created_at.getTime(),
+    lastSeenAt,
+    expiresAt: row.expires_at.getTime(),
+  }
+  const user = toUser(row)
+  // Someone has changed one of the two rows by hand.
+  if (session.keyId !== user.kmsKeyId) {
+    throw new CoordinatorError('key_binding_mismatch', 'session and user have different keys')
+  }
+  if (now < lastSeenAt + SEEN_INTERVAL_MS) return { session, user }
+  await db
+    .updateTable('sessions')
+    .set({ last_seen_at: new Date(now) })
+    .where('sid_hash', '=', row.sid_hash)
+    // A slower request must not set the time back.
+    .where('last_seen_at', '<', new Date(now))
+    .execute()
+  return { session: { ...session, lastSeenAt: now }, user }
+}
+
+export async function deleteSession(db: Kysely<Tables>, sidHash: string): Promise<boolean> {
+  const { numDeletedRows } = await db.deleteFrom('sessions').where('sid_hash', '=', toBytes(sidHash)).executeTakeFirst()
+  return numDeletedRows > 0n
+}

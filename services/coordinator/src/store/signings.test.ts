@@ -1,0 +1,287 @@
+import { hash } from 'node:crypto'
+import { toCanonicalJson } from '@countersign/protocol'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createStore } from './createStore.ts'
+import { openJobs, PIN_QUEUE } from './jobs.ts'
+import { openDatabase } from './openDatabase.ts'
+import {
+  createTestBatch,
+  createTestSigning,
+  createTestWallet,
+  databaseKinds,
+  NOW,
+  startTestStore,
+  type TestStore,
+} from './store.fake.ts'
+import type { Signing, Wallet } from './types.ts'
+
+describe.each(databaseKinds)('signings on %s', (kind) => {
+  let subject: TestStore
+  let wallet: Wallet
+  beforeAll(async () => {
+    subject = await startTestStore(kind)
+    wallet = await createTestWallet(subject.store)
+  }, 60_000)
+  afterAll(() => subject.stop())
+
+  // PGlite has one connection, so there is nobody else to lose to.
+  const testOnPostgres: (name: string, run: () => Promise<void>) => void = kind === 'postgres' ? test : () => {}
+  const count = async (table: string, where = 'true') => {
+    const query = sql<{ n: number }>`select count(*)::int as n from ${sql.raw(table)} where ${sql.raw(where)}`
+    return (await query.execute(subject.database.db)).rows[0]?.n
+  }
+  const countJobs = (slug: string) => count('pgboss.job', `name = '${PIN_QUEUE}' and data ->> 'slug' = '${slug}'`)
+  const toSigned = ({ walletId, statement, slug }: Signing) => ({
+    walletId,
+    digest: statement.digest,
+    signature: statement.signature,
+    slug,
+  })
+
+  test('a signing is committed with its proof and its job', async () => {
+    const signing = createTestSigning(wallet)
+    const signed = await subject.store.insertSignings({ batch: createTestBatch(), signings: [signing], now: NOW })
+    expect(signed).toEqual([toSigned(signing)])
+    expect(await subject.store.findSigned([{ walletId: wallet.id, digest: signing.statement.digest }])).toEqual(signed)
+    expect(await countJobs(signing.slug)).toBe(1)
+    expect(await subject.store.findProof(signing.slug)).toEqual({
+      slug: signing.slug,
+      txHash: signing.statement.txHash,
+      chainId: 84532,
+      walletAddress: wallet.address,
+      status: 'pending_pin',
+      ipfsCid: null,
+      onchainTxHash: null,
+      onchainBlockNumber: null,
+      kmsQuoteVerified: true,
+      receipt: null,
+      createdAt: NOW,
+    })
+  })
+
+  test('a job waits for the pipeline delay', async () => {
+    const signing = createTestSigning(wallet)
+    await subject.store.insertSignings({ batch: createTestBatch(), signings: [signing], now: NOW })
+    const { rows } = await sql<{ delay: number }>`
+      select extract(epoch from start_after - created_on)::float8 as delay
+      from pgboss.job where data ->> 'slug' = ${signing.slug}`.execute(subject.database.db)
+    expect(rows).toEqual([{ delay: 1 }])
+  })
+
+  test('everything a receipt is made of comes back as it went in, hex in lower case', async () => {
+    const batch = createTestBatch({ eventLog: '[{"imr":3,"digest":"\\u00e4 \\"quoted\\" {}"}]' })
+    const signing = createTestSigning(wallet)
+    await subject.store.insertSignings({ batch, signings: [signing], now: NOW })
+    const row = await subject.database.db
+      .selectFrom('attestations as a')
+      .innerJoin('pending_transactions as p', 'p.id', 'a.pending_transaction_id')
+      .innerJoin('verifications as v', 'v.id', 'a.verification_id')
+      .innerJoin('batches as b', (join) =>
+        join.onRef('b.boot_id', '=', 'v.boot_id').onRef('b.sequence', '=', 'v.sequence'),
+      )
+      .innerJoin('collaterals as c', 'c.hash', 'v.collateral_hash')
+      .innerJoin('self_attestations as s', 's.hash', 'v.self_attestation_hash')
+      .where('a.slug', '=', signing.slug)
+      .select(['statement', 'witness', 'path', 'leaf_index', 'release', 'p.tx_metadata', 'tcb_status', 'quote'])
+      .select(['event_log', 'measurement', 'config', 'previous', 'c.bytes', 's.json', 'coordinator_mode', 'tree_size'])
+      .executeTakeFirstOrThrow()
+    expect(row.statement).toEqual(signing.statement)
+    expect(row.witness).toEqual(signing.witness)
+    expect(Buffer.from(row.path).toString('hex')).toBe(signing.path.join(''))
+    expect(Number(row.leaf_index)).toBe(0)
+    expect(Buffer.from(row.release).toString('hex')).toBe(signing.release)
+    expect(row.tx_metadata).toEqual({ ...signing.txMetadata, to: `0x${'ab'.repeat(20)}` })
+    expect(row.tcb_status).toBe('UpToDate')
+    expect(Buffer.from(row.quote)).toEqual(batch.quote)
+    expect(row.event_log).toBe(batch.eventLog)
+    expect(row.measurement).toEqual(batch.measurement)
+    expect(row.config).toEqual(batch.config)
+    expect(Buffer.from(row.bytes)).toEqual(batch.collateral)
+    expect(Buffer.from(row.json)).toEqual(Buffer.from(toCanonicalJson(batch.selfAttestation)))
+    expect(Number(row.tree_size)).toBe(300)
+  })
+
+  test('50 identical calls at once make one row, one slug, one signature, one job', async () => {
+    const digest = createTestSigning(wallet).statement.digest
+    const batch = createTestBatch()
+    const calls = Array.from({ length: 50 }, () => createTestSigning(wallet, digest))
+    const answers = await Promise.all(
+      calls.map((signing) => subject.store.insertSignings({ batch, signings: [signing], now: NOW })),
+    )
+    expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1)
+    const [winner] = answers[0] ?? []
+    expect(calls.map(({ slug }) => slug)).toContain(winner?.slug)
+    expect(await count('pending_transactions', `digest = '\\x${digest.slice(2)}'`)).toBe(1)
+    expect(await count('batches', `boot_id = '\\x${batch.bootId}'`)).toBe(1)
+    expect(await count('verifications', `boot_id = '\\x${batch.bootId}'`)).toBe(1)
+    const jobs = await Promise.all(calls.map(({ slug }) => countJobs(slug)))
+    expect(jobs.reduce<number>((sum, n) => sum + (n ?? 0), 0)).toBe(1)
+  })
+
+  test('calls that share pairs in opposite order neither wait in a circle nor disagree', async () => {
+    const digests = Array.from({ length: 40 }, () => createTestSigning(wallet).statement.digest)
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, (_, index) => {
+        const signings = digests.map((digest) => createTestSigning(wallet, digest))
+        if (index % 2 === 1) signings.reverse()
+        return subject.store.insertSignings({ batch: createTestBatch(), signings, now: NOW })
+      }),
+    )
+    const sorted = answers.map((answer) => answer.toSorted((a, b) => (a.digest < b.digest ? -1 : 1)))
+    for (const answer of sorted) expect(answer).toEqual(sorted[0])
+    expect(sorted[0]).toHaveLength(40)
+  })
+
+  test('a call of known, new and repeated pairs answers each pair once', async () => {
+    const known = createTestSigning(wallet)
+    await subject.store.insertSignings({ batch: createTestBatch(), signings: [known], now: NOW })
+    const fresh = createTestSigning(wallet)
+    const signings = [
+      createTestSigning(wallet, known.statement.digest),
+      fresh,
+      createTestSigning(wallet, fresh.statement.digest),
+    ]
+    const answers = await subject.store.insertSignings({ batch: createTestBatch(), signings, now: NOW })
+    expect(answers).toHaveLength(2)
+    expect(answers).toEqual(expect.arrayContaining([toSigned(known), toSigned(fresh)]))
+  })
+
+  test('the same digest of two wallets is two signings', async () => {
+    const other = await createTestWallet(subject.store)
+    const first = createTestSigning(wallet)
+    const second = createTestSigning(other, first.statement.digest)
+    const answers = await subject.store.insertSignings({
+      batch: createTestBatch(),
+      signings: [first, second],
+      now: NOW,
+    })
+    expect(answers).toHaveLength(2)
+    expect(await subject.store.findSigned([{ walletId: other.id, digest: first.statement.digest }])).toEqual([
+      toSigned(second),
+    ])
+  })
+
+  test('a full batch of 256 is committed whole, its quote and collateral once', async () => {
+    const batch = createTestBatch({ collateral: Buffer.from('{"of":"the full batch"}') })
+    const signings = Array.from({ length: 256 }, () => createTestSigning(wallet))
+    const halves = [signings.slice(0, 128), signings.slice(128)]
+    const answers = await Promise.all(
+      halves.map((half) => subject.store.insertSignings({ batch, signings: half, now: NOW })),
+    )
+    expect(answers.flat()).toHaveLength(256)
+    expect(await count('batches', `boot_id = '\\x${batch.bootId}'`)).toBe(1)
+    expect(await count('collaterals', `hash = '\\x${hash('sha256', batch.collateral)}'`)).toBe(1)
+    expect(await subject.store.findSigned(answers.flat())).toHaveLength(256)
+  })
+
+  test('two coordinators may judge one batch with different collateral', async () => {
+    const batch = createTestBatch()
+    const [first, second] = [createTestSigning(wallet), createTestSigning(wallet)]
+    await subject.store.insertSignings({ batch, signings: [first], now: NOW })
+    const later = { ...batch, collateral: Buffer.from('{"newer":true}'), tcbStatus: 'OutOfDate' as const }
+    await subject.store.insertSignings({ batch: later, signings: [second], now: NOW })
+    const { rows } = await sql`
+      select slug, tcb_status, encode(collateral_hash, 'hex') as collateral
+      from attestations join verifications on verification_id = id
+      where boot_id = ${Buffer.from(batch.bootId, 'hex')} order by id`.execute(subject.database.db)
+    expect(rows).toEqual([
+      { slug: first.slug, tcb_status: 'UpToDate', collateral: hash('sha256', batch.collateral) },
+      { slug: second.slug, tcb_status: 'OutOfDate', collateral: hash('sha256', later.collateral) },
+    ])
+  })
+
+  test('another quote under the number of a recorded batch is refused, and nothing of it stays', async () => {
+    const batch = createTestBatch()
+    await subject.store.insertSignings({ batch, signings: [createTestSigning(wallet)], now: NOW })
+    const signing = createTestSigning(wallet)
+    const other = { ...batch, quote: Buffer.from('another quote') }
+    await expect(subject.store.insertSignings({ batch: other, signings: [signing], now: NOW })).rejects.toMatchObject({
+      code: 'attestation_invalid',
+    })
+    expect(await subject.store.findProof(signing.slug)).toBeUndefined()
+  })
+
+  test('two signings with one entropy sample are refused, and nothing of them stays', async () => {
+    const first = createTestSigning(wallet)
+    const second = createTestSigning(wallet)
+    const { entropyHash } = first.statement
+    const copy = { ...second, witness: first.witness, statement: { ...second.statement, entropyHash } }
+    await expect(
+      subject.store.insertSignings({ batch: createTestBatch(), signings: [first, copy], now: NOW }),
+    ).rejects.toMatchObject({ code: 'entropy_unavailable' })
+    expect(await subject.store.findProof(first.slug)).toBeUndefined()
+    expect(await countJobs(first.slug)).toBe(0)
+  })
+
+  test('a wallet that does not exist signs nothing', async () => {
+    const signing = createTestSigning({ ...wallet, id: '00000000-0000-4000-8000-000000000000' })
+    await expect(
+      subject.store.insertSignings({ batch: createTestBatch(), signings: [signing], now: NOW }),
+    ).rejects.toMatchObject({ code: '23503' })
+  })
+
+  test('a transaction whose jobs fail leaves nothing', async () => {
+    const batch = createTestBatch()
+    const signing = createTestSigning(wallet)
+    const store = subject.withJobs({
+      async insertPins(transaction, slugs) {
+        await subject.jobs.insertPins(transaction, slugs)
+        throw new Error('killed')
+      },
+      stop: async () => {},
+    })
+    await expect(store.insertSignings({ batch, signings: [signing], now: NOW })).rejects.toThrow('killed')
+    expect(await subject.store.findProof(signing.slug)).toBeUndefined()
+    expect(await count('batches', `boot_id = '\\x${batch.bootId}'`)).toBe(0)
+    expect(await countJobs(signing.slug)).toBe(0)
+    const again = await subject.store.insertSignings({ batch, signings: [signing], now: NOW })
+    expect(again).toEqual([toSigned(signing)])
+  })
+
+  test('nothing asked is nothing answered', async () => {
+    expect(await subject.store.insertSignings({ batch: createTestBatch(), signings: [], now: NOW })).toEqual([])
+    expect(await subject.store.findSigned([])).toEqual([])
+    expect(await subject.store.findProof('unknown')).toBeUndefined()
+  })
+
+  testOnPostgres('a connection killed in the transaction leaves nothing, and the next call works', async () => {
+    const signing = createTestSigning(wallet)
+    const batch = createTestBatch()
+    const store = subject.withJobs({
+      async insertPins(transaction) {
+        const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(transaction)
+        await sql`select pg_terminate_backend(${rows[0]?.pid}, 5000)`.execute(subject.database.db)
+      },
+      stop: async () => {},
+    })
+    await expect(store.insertSignings({ batch, signings: [signing], now: NOW })).rejects.toMatchObject({
+      code: 'database_unavailable',
+    })
+    expect(await subject.store.findProof(signing.slug)).toBeUndefined()
+    expect(await subject.store.insertSignings({ batch, signings: [signing], now: NOW })).toEqual([toSigned(signing)])
+  })
+
+  testOnPostgres('two coordinators with the same signings agree on one winner', async () => {
+    const database = await openDatabase(subject.options)
+    const second = createStore({ database, jobs: await openJobs(database, { pipelineDelayMs: 1000 }) })
+    try {
+      const digests = Array.from({ length: 30 }, () => createTestSigning(wallet).statement.digest)
+      const batch = createTestBatch()
+      const answers = await Promise.all(
+        [subject.store, second, subject.store, second].map((store) =>
+          store.insertSignings({
+            batch,
+            signings: digests.map((digest) => createTestSigning(wallet, digest)),
+            now: NOW,
+          }),
+        ),
+      )
+      const sorted = answers.map((answer) => answer.map(({ slug }) => slug).toSorted())
+      for (const answer of sorted) expect(answer).toEqual(sorted[0])
+      expect(new Set(sorted[0]).size).toBe(30)
+    } finally {
+      await second.close()
+    }
+  })
+})

@@ -1,0 +1,204 @@
+import { hash } from 'node:crypto'
+import { type Hex, type TxMetadata, toCanonicalJson } from '@countersign/protocol'
+import { type Kysely, sql } from 'kysely'
+import { CoordinatorError } from '../errors.ts'
+import { toBytes, toDigits } from './bytes.ts'
+import type { Jobs } from './jobs.ts'
+import { PREPARED } from './openDatabase.ts'
+import type { Tables } from './tables.ts'
+import type { Signed, Signing, SigningBatch } from './types.ts'
+
+type SignedRow = { wallet_id: string; digest: string; signature: string; slug: string }
+
+export async function findSigned(
+  db: Kysely<Tables>,
+  pairs: readonly { walletId: string; digest: Hex }[],
+): Promise<Signed[]> {
+  if (pairs.length === 0) return []
+  // Not prepared: a plan that was made for a small table would read the whole of a large one.
+  const { rows } = await sql<SignedRow>`
+    select p.wallet_id, encode(p.digest, 'hex') as digest, encode(p.signature, 'hex') as signature, a.slug
+    from (
+      select distinct wallet_id, decode(digest, 'hex') as digest
+      from unnest(
+        ${pairs.map(({ walletId }) => walletId)}::uuid[], ${pairs.map(({ digest }) => toDigits(digest))}::text[]
+      ) as asked (wallet_id, digest)
+    ) as asked
+    join pending_transactions as p using (wallet_id, digest)
+    join attestations as a on a.pending_transaction_id = p.id`.execute(db)
+  return rows.map(toSigned)
+}
+
+export async function insertSignings(
+  { db, jobs }: { db: Kysely<Tables>; jobs: Jobs },
+  { batch, signings, now }: { batch: SigningBatch; signings: readonly Signing[]; now: number },
+): Promise<Signed[]> {
+  const first = new Map<string, Signing>()
+  for (const signing of signings) {
+    const key = toKey({ walletId: signing.walletId, digest: signing.statement.digest })
+    if (!first.has(key)) first.set(key, signing)
+  }
+  if (first.size === 0) return []
+  try {
+    return await db.transaction().execute(async (transaction) => {
+      const inserted = await insertRows(transaction, { batch, signings: [...first.values()], now })
+      for (const signed of inserted) first.delete(toKey(signed))
+      if (inserted.length > 0) {
+        await jobs.insertPins(
+          transaction,
+          inserted.map(({ slug }) => slug),
+        )
+      }
+      // The others lost to a transaction that has committed, or there would have been no conflict. This statement sees it; the
+      // one before, which may have begun earlier, need not.
+      const lost = [...first.values()].map(({ walletId, statement }) => ({ walletId, digest: statement.digest }))
+      const earlier = await findSigned(transaction, lost)
+      if (earlier.length !== lost.length) throw new Error('a signing was neither inserted nor found')
+      return [...inserted, ...earlier]
+    })
+  } catch (error) {
+    throw toSigningError(error)
+  }
+}
+
+/**
+ * Everything in one statement that reads no table but only inserts, so its plan is good whatever the size of the tables. (`is
+ * true` makes the search for the new ones a hash table; as a join, it would compare all with all.) What
+ * the signings share is written only if one of them is new. The order by (wallet, digest) is that of all coordinators: two with
+ * the same pairs wait for each other, never in a circle.
+ */
+async function insertRows(
+  db: Kysely<Tables>,
+  { batch, signings, now }: { batch: SigningBatch; signings: readonly Signing[]; now: number },
+): Promise<Signed[]> {
+  const list = <T>(read: (signing: Signing) => T) => signings.map(read)
+  const selfAttestation = toCanonicalJson(batch.selfAttestation)
+  const at = new Date(now)
+  const { rows } = await sql<SignedRow>`${sql.raw(PREPARED)}
+    with input as materialized (
+      select nextval('pending_transactions_id_seq') as id, slug, wallet_id, decode(digest, 'hex') as digest, decode(signature, 'hex') as signature,
+        decode(tx_hash, 'hex') as tx_hash, chain_id, tx_metadata, statement, leaf_index, decode(path, 'hex') as path, witness,
+        decode(entropy_hash, 'hex') as entropy_hash, decode(release, 'hex') as release
+      from rows from (
+        unnest(
+          ${list(({ slug }) => slug)}::text[],
+          ${list(({ walletId }) => walletId)}::uuid[],
+          ${list(({ statement }) => toDigits(statement.digest))}::text[],
+          ${list(({ statement }) => toDigits(statement.signature))}::text[],
+          ${list(({ statement }) => toDigits(statement.txHash))}::text[],
+          ${list(({ statement }) => statement.chainId)}::bigint[],
+          ${list(({ leafIndex }) => leafIndex)}::bigint[],
+          ${list(({ path }) => path.join(''))}::text[],
+          ${list(({ statement }) => statement.entropyHash)}::text[],
+          ${list(({ release }) => release)}::text[]
+        ),
+        jsonb_array_elements(${JSON.stringify(list(({ txMetadata }) => toStoredTx(txMetadata)))}::jsonb),
+        jsonb_array_elements(${JSON.stringify(list(({ statement }) => statement))}::jsonb),
+        jsonb_array_elements(${JSON.stringify(list(({ witness }) => witness))}::jsonb)
+      ) as r (slug, wallet_id, digest, signature, tx_hash, chain_id, leaf_index, path, entropy_hash, release,
+        tx_metadata, statement, witness)
+    ),
+    pending as (
+      insert into pending_transactions (id, wallet_id, digest, signature, tx_hash, chain_id, tx_metadata, created_at)
+      select id, wallet_id, digest, signature, tx_hash, chain_id, tx_metadata, ${at}::timestamptz
+      from input order by wallet_id, digest
+      on conflict (wallet_id, digest) do nothing
+      returning id
+    ),
+    collateral as (
+      insert into collaterals (hash, bytes)
+      select sha256(bytes), bytes from (values (${batch.collateral}::bytea)) as c (bytes)
+      where exists (select from pending)
+      on conflict do nothing
+    ),
+    self_attestation as (
+      insert into self_attestations (hash, json)
+      select sha256(json), json from (values (${selfAttestation}::bytea)) as s (json)
+      where exists (select from pending)
+      on conflict do nothing
+    ),
+    batch as (
+      insert into batches
+        (boot_id, sequence, content_hash, previous, tree_size, quote, event_log, mode, measurement, config, created_at)
+      select ${toBytes(batch.bootId)}::bytea, ${batch.sequence}::bigint, ${hashBatchContent(batch)}::bytea,
+        ${toBytes(batch.previous)}::bytea, ${batch.treeSize}::bigint, ${batch.quote}::bytea, ${batch.eventLog ?? null}::text,
+        ${batch.mode}::text, ${JSON.stringify(batch.measurement)}::jsonb, ${JSON.stringify(batch.config)}::jsonb,
+        ${at}::timestamptz
+      where exists (select from pending)
+      on conflict do nothing
+    ),
+    verification as (
+      insert into verifications (boot_id, sequence, content_hash, collateral_hash, self_attestation_hash, coordinator_mode,
+        quote_verified, tcb_status, created_at)
+      select ${toBytes(batch.bootId)}::bytea, ${batch.sequence}::bigint, ${hashBatchContent(batch)}::bytea,
+        ${sha256(batch.collateral)}::bytea, ${sha256(selfAttestation)}::bytea, ${batch.coordinatorMode}::text,
+        true, ${batch.tcbStatus}::text, ${at}::timestamptz
+      where exists (select from pending)
+      returning id
+    )
+    insert into attestations (pending_transaction_id, slug, verification_id, statement, leaf_index, path, witness, entropy_hash,
+      release, created_at)
+    select input.id, slug, verification.id, statement, leaf_index, path, witness, entropy_hash, release,
+      ${at}::timestamptz
+    from input cross join verification
+    where (input.id in (select id from pending)) is true
+    returning slug`.execute(db)
+  const bySlug = new Map(signings.map((signing) => [signing.slug, signing]))
+  return rows.flatMap(({ slug }) => {
+    const signing = bySlug.get(slug)
+    if (!signing) return []
+    const { digest, signature } = signing.statement
+    return [{ walletId: signing.walletId, digest, signature, slug }]
+  })
+}
+
+/** What two coordinators must agree on when they bring the same batch. Both got it from one enclave, so they do. */
+function hashBatchContent(batch: SigningBatch): Buffer {
+  const { bootId, sequence, previous, treeSize, quote, eventLog, mode, measurement, config } = batch
+  return sha256(
+    toCanonicalJson({
+      bootId,
+      sequence,
+      previous,
+      treeSize,
+      quote: hash('sha256', quote),
+      eventLog: eventLog ?? null,
+      mode,
+      measurement,
+      config,
+    }),
+  )
+}
+
+/** The form that goes into receipts. What it says was checked before it was signed. */
+function toStoredTx(txMetadata: TxMetadata): TxMetadata {
+  return {
+    ...txMetadata,
+    to: txMetadata.to.toLowerCase() as Hex,
+    data: txMetadata.data.toLowerCase() as Hex,
+  }
+}
+
+function sha256(bytes: Uint8Array): Buffer {
+  return hash('sha256', bytes, 'buffer')
+}
+
+function toKey({ walletId, digest }: { walletId: string; digest: Hex }): string {
+  return `${walletId.toLowerCase()}/${toDigits(digest)}`
+}
+
+function toSigned(row: SignedRow): Signed {
+  return { walletId: row.wallet_id, digest: `0x${row.digest}`, signature: `0x${row.signature}`, slug: row.slug }
+}
+
+/** Two rules of the database that a caller can break without a fault of the database. */
+function toSigningError(error: unknown): unknown {
+  const constraint = error instanceof Error && 'constraint' in error ? error.constraint : undefined
+  if (constraint === 'verifications_batch_fkey') {
+    return new CoordinatorError('attestation_invalid', 'another batch of this number is recorded', { cause: error })
+  }
+  if (constraint === 'attestations_entropy_hash_key') {
+    return new CoordinatorError('entropy_unavailable', 'an entropy sample was used before', { cause: error })
+  }
+  return error
+}

@@ -1,0 +1,171 @@
+import { hash, randomBytes, randomUUID } from 'node:crypto'
+import { type Hex, hashEntropy, type Statement, tags, toHex } from '@countersign/protocol'
+import type { Witness } from '@countersign/receipt'
+import { startPostgres } from '@countersign/testing'
+import { createStore } from './createStore.ts'
+import { type Jobs, openJobs } from './jobs.ts'
+import { type Database, type OpenDatabaseOptions, openDatabase } from './openDatabase.ts'
+import type { Session, Signing, SigningBatch, Store, User, Wallet } from './types.ts'
+
+export const databaseKinds = ['pglite', 'postgres'] as const
+export type DatabaseKind = (typeof databaseKinds)[number]
+
+export const NOW = Date.UTC(2025, 0, 2, 3, 4, 5, 678)
+
+export type TestStore = {
+  store: Store
+  database: Database
+  jobs: Jobs
+  options: OpenDatabaseOptions
+  /** Another store on the same database, with other jobs if given. */
+  withJobs(jobs: Jobs): Store
+  stop(): Promise<void>
+}
+
+/** A store on a fresh database: PGlite in memory, or a PostgreSQL server of its own. */
+export async function startTestStore(kind: DatabaseKind): Promise<TestStore> {
+  const postgres = kind === 'postgres' ? await startPostgres({ isDurable: false }) : undefined
+  const options: OpenDatabaseOptions = postgres ? { databaseUrl: await postgres.createDatabase(), poolSize: 20 } : {}
+  const database = await openDatabase(options)
+  const jobs = await openJobs(database, { pipelineDelayMs: 1000 })
+  const store = createStore({ database, jobs })
+  return {
+    store,
+    database,
+    jobs,
+    options,
+    withJobs: (others) => createStore({ database, jobs: others }),
+    async stop() {
+      await store.close()
+      await postgres?.stop()
+    },
+  }
+}
+
+export function createTestUser(changes: Partial<User> = {}): Omit<User, 'id'> & { now: number } {
+  return {
+    issuer: 'https://issuer.example',
+    subject: randomUUID(),
+    email: 'someone@example.org',
+    name: 'Some One',
+    kmsKeyId: randomHex(16),
+    now: NOW,
+    ...changes,
+  }
+}
+
+export function createTestWitness(): Witness {
+  return {
+    source: 'simulated-satellite',
+    valueHex: randomHex(32),
+    signatureHex: randomHex(64),
+    publicKey: randomHex(32),
+    timestamp: new Date(NOW - 1000).toISOString(),
+    sequence: 7,
+  }
+}
+
+export function createTestSession(user: User, changes: Partial<Session> = {}): Session {
+  return {
+    sidHash: randomHex(32),
+    userId: user.id,
+    grant: 'a grant',
+    keyId: user.kmsKeyId,
+    address: `0x${randomHex(20)}`,
+    createdAt: NOW,
+    lastSeenAt: NOW,
+    expiresAt: NOW + 43_200_000,
+    ...changes,
+  }
+}
+
+/** A user with a wallet. */
+export async function createTestWallet(store: Store): Promise<Wallet> {
+  const user = await store.upsertUser(createTestUser())
+  return store.createWallet({
+    userId: user.id,
+    address: `0x${randomHex(20)}`,
+    kmsKeyId: user.kmsKeyId,
+    witness: createTestWitness(),
+    now: NOW,
+  })
+}
+
+export function createTestBatch(changes: Partial<SigningBatch> = {}): SigningBatch {
+  return {
+    bootId: randomHex(16),
+    sequence: 3,
+    previous: randomHex(32),
+    treeSize: 300,
+    quote: randomBytes(5_000),
+    eventLog: undefined,
+    mode: 'mock',
+    tcbStatus: 'UpToDate',
+    measurement: {
+      mrTd: 'aa'.repeat(48),
+      rtmr0: 'bb'.repeat(48),
+      rtmr1: 'cc'.repeat(48),
+      rtmr2: 'dd'.repeat(48),
+      rtmr3: 'ee'.repeat(48),
+    },
+    config: {
+      issuers: [{ issuer: 'https://issuer.example', audience: 'wallet', jwksOrigin: 'https://issuer.example' }],
+      caSet: 'system',
+      rootSecret: 'file',
+      quoteSource: 'mock',
+      callerPolicy: 'none',
+      version: '0.1.0',
+    },
+    collateral: Buffer.from('{"collateral":true}'),
+    selfAttestation: {
+      reportHex: '01'.repeat(1184),
+      certificates: { ek: '02'.repeat(1_000), ask: '03'.repeat(1_000), ark: '04'.repeat(1_000) },
+      measurement: '05'.repeat(48),
+      configHash: '06'.repeat(32),
+      fetchedAt: new Date(NOW - 60_000).toISOString(),
+    },
+    coordinatorMode: 'mock',
+    ...changes,
+  }
+}
+
+/** A signing as the sign path hands it over. The signature is none: the store does not judge it. */
+export function createTestSigning(wallet: Wallet, digest: Hex = `0x${randomHex(32)}`): Signing {
+  const witness = createTestWitness()
+  const statement: Statement = {
+    type: tags.signing,
+    keyId: wallet.kmsKeyId,
+    address: wallet.address,
+    publicKey: `04${randomHex(64)}`,
+    digest,
+    signature: `0x${hash('sha512', digest)}1b`,
+    txHash: `0x${hash('sha256', digest)}`,
+    chainId: 84532,
+    entropyHash: toHex(hashEntropy(Buffer.from(witness.valueHex, 'hex'))),
+    coordinatorKey: randomHex(32),
+    signedAt: new Date(NOW).toISOString(),
+  }
+  return {
+    slug: randomBytes(16).toString('base64url'),
+    walletId: wallet.id,
+    txMetadata: {
+      chainId: 84532,
+      nonce: 0,
+      to: `0x${'Ab'.repeat(20)}`,
+      value: '1000000000000000000',
+      data: '0x',
+      gas: '21000',
+      maxFeePerGas: '2000000000',
+      maxPriorityFeePerGas: '1000000000',
+    },
+    statement,
+    leafIndex: 0,
+    path: [randomHex(32), randomHex(32)],
+    witness,
+    release: randomHex(64),
+  }
+}
+
+export function randomHex(bytes: number): string {
+  return randomBytes(bytes).toString('hex')
+}

@@ -1,0 +1,61 @@
+import { type Hex, hashEntropy } from '@countersign/protocol'
+import type { Witness } from '@countersign/receipt'
+import { type Kysely, sql } from 'kysely'
+import { CoordinatorError } from '../errors.ts'
+import { fromBytes, toBytes, toPrefixed } from './bytes.ts'
+import type { Tables } from './tables.ts'
+import type { Wallet } from './types.ts'
+
+export async function findWallet(db: Kysely<Tables>, userId: string): Promise<Wallet | undefined> {
+  const row = await db
+    .selectFrom('wallets')
+    .innerJoin('users', 'users.id', 'wallets.user_id')
+    .where('user_id', '=', userId)
+    .selectAll('wallets')
+    .select('users.kms_key_id as user_key_id')
+    .executeTakeFirst()
+  if (!row) return undefined
+  const wallet: Wallet = {
+    id: row.id,
+    userId: row.user_id,
+    address: toPrefixed(row.address),
+    kmsKeyId: fromBytes(row.kms_key_id),
+    createdAt: row.created_at.getTime(),
+    provenance: {
+      entropyHash: fromBytes(row.entropy_hash),
+      entropySig: fromBytes(row.entropy_sig),
+      satelliteSource: row.satellite_source,
+    },
+  }
+  // The wallet's own row cannot change: someone has changed the user's by hand.
+  if (wallet.kmsKeyId !== fromBytes(row.user_key_id)) {
+    throw new CoordinatorError('key_binding_mismatch', 'wallet and user have different keys')
+  }
+  return wallet
+}
+
+export type CreateWalletParameters = {
+  userId: string
+  address: Hex
+  kmsKeyId: string
+  witness: Witness
+  now: number
+}
+
+/** Of parallel calls one inserts; the read that follows is a statement of its own, so that it sees what another committed. */
+export async function createWallet(db: Kysely<Tables>, parameters: CreateWalletParameters): Promise<Wallet> {
+  const { userId, address, kmsKeyId, witness, now } = parameters
+  await sql`
+    insert into wallets
+      (user_id, address, kms_key_id, entropy_hash, entropy_sig, satellite_source, witness, created_at)
+    select id, ${toBytes(address)}::bytea, kms_key_id, ${Buffer.from(hashEntropy(toBytes(witness.valueHex)))}::bytea,
+      ${toBytes(witness.signatureHex)}::bytea, ${witness.source}::text, ${JSON.stringify(witness)}::jsonb,
+      ${new Date(now)}::timestamptz
+    from users where id = ${userId}::uuid and kms_key_id = ${toBytes(kmsKeyId)}::bytea
+    on conflict (user_id) do nothing`.execute(db)
+  const wallet = await findWallet(db, userId)
+  if (wallet?.kmsKeyId !== kmsKeyId.toLowerCase() || wallet.address !== address.toLowerCase()) {
+    throw new CoordinatorError('key_binding_mismatch', 'the key of this user has changed')
+  }
+  return wallet
+}

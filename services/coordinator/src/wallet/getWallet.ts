@@ -1,0 +1,26 @@
+import type { Hex } from '@countersign/protocol'
+import { CoordinatorError } from '../errors.ts'
+import type { Store, Wallet } from '../store/types.ts'
+
+/** Specification §2. */
+export type WalletInfo = { address: Hex; createdAt: string; provenance: Wallet['provenance'] }
+
+/** `GET /wallet/me`. Throws `wallet_not_found`. */
+export async function getWallet(
+  deps: { store: Pick<Store, 'findWallet'> },
+  { userId }: { userId: string },
+): Promise<WalletInfo> {
+  const wallet = await deps.store.findWallet(userId)
+  if (wallet === undefined) throw new CoordinatorError('wallet_not_found', 'the user has no wallet')
+  return toWalletInfo(wallet)
+}
+
+/** What is told of a wallet: never its key id, nor whose it is. */
+export function toWalletInfo({ address, createdAt, provenance }: Wallet): WalletInfo {
+  const { entropyHash, entropySig, satelliteSource } = provenance
+  return {
+    address,
+    createdAt: new Date(createdAt).toISOString(),
+    provenance: { entropyHash, entropySig, satelliteSource },
+  }
+}
