@@ -1,7 +1,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { chown, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { chmod, chown, cp, mkdtemp, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { createServer } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
@@ -39,9 +39,10 @@ const START_ATTEMPTS = 3
  * starts it as an unprivileged account.
  */
 export async function startPostgres(options: StartPostgresOptions = {}): Promise<TestPostgres> {
-  const native = findNativeFolder()
-  await linkLibraries(native)
   const account = await findAccount()
+  const packed = findNativeFolder()
+  await linkLibraries(packed)
+  const native = await toRunnable(packed, account)
   const folder = await mkdtemp(join(tmpdir(), 'countersign-postgres-'))
   const password = randomBytes(16).toString('hex')
   const settings = toFlags({
@@ -112,6 +113,36 @@ async function linkLibraries(native: string) {
     await symlink(relative(dirname(path), join(root, source)), path).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error
     })
+  }
+}
+
+/**
+ * The binaries where the account can run them: those of a checkout in a private folder are copied once, to the folder for
+ * temporary files.
+ */
+async function toRunnable(native: string, account: Account | undefined): Promise<string> {
+  if (account === undefined || (await canRun(native, account))) return native
+  const name = createHash('sha256').update(native).digest('hex').slice(0, 16)
+  const copy = join(tmpdir(), `countersign-postgres-native-${name}`)
+  const isOurs = await stat(copy).then(
+    ({ uid }) => uid === userInfo().uid,
+    () => false,
+  )
+  if (isOurs) return copy
+  const draft = await mkdtemp(`${copy}-`)
+  await cp(native, draft, { recursive: true, verbatimSymlinks: true })
+  await chmod(draft, 0o755)
+  // Of several at once the first wins; the others use its copy.
+  await rename(draft, copy).catch(() => rm(draft, { recursive: true, force: true }))
+  return copy
+}
+
+async function canRun(native: string, account: Account): Promise<boolean> {
+  try {
+    await promisify(execFile)(join(native, 'bin', 'initdb'), ['--version'], { ...account, cwd: tmpdir() })
+    return true
+  } catch {
+    return false
   }
 }
 
