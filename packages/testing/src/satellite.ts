@@ -72,7 +72,7 @@ export async function startSatellite(parameters: StartSatelliteParameters = {}):
   const { seed, port = 0, now = Date.now } = parameters
   const own = createSimulatedSatellite(seed)
   const foreign = createSimulatedSatellite('a foreign satellite')
-  // Node's Ed25519 is twenty times as fast as the simulator's, and gives the same bytes.
+  // Node's Ed25519 is native, the simulator's is JavaScript; both give the same bytes.
   const keys = new Map<SimulatedSatellite, KeyObject>()
   const keyOf = (satellite: SimulatedSatellite) => {
     const key = keys.get(satellite) ?? importKey(satellite.privateKey)

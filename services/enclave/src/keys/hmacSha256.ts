@@ -3,8 +3,8 @@ import { hash } from 'node:crypto'
 const BLOCK_BYTES = 64
 
 /**
- * HMAC-SHA-256 (RFC 2104) out of two one-shot hashes. `createHmac` makes a key object and a stream for each call, which costs
- * ten times the hashing where keys are derived for every signature.
+ * HMAC-SHA-256 (RFC 2104) out of two one-shot hashes. `createHmac` makes a key object and a stream for each call, which
+ * showed in the profile where keys are derived for every signature.
  */
 export function hmacSha256(key: Uint8Array, data: Uint8Array): Buffer<ArrayBuffer> {
   if (key.length > BLOCK_BYTES) throw new RangeError('keys here are at most one block long')
