@@ -1,0 +1,28 @@
+import { join } from 'node:path'
+import type { Abi, Hex } from 'viem'
+import { withHardhat } from './withHardhat.ts'
+
+export type CompiledContract = {
+  abi: Abi
+  /** What a deployment sends, before the arguments of the constructor. */
+  bytecode: Hex
+  /** What is on chain afterwards, to the byte: the contract has no immutable values. */
+  deployedBytecode: Hex
+}
+
+/** Compiles ServiceAttestations from its source. Deployment does not need this: the result is checked in as `abi.ts`. */
+export function compile(): Promise<CompiledContract> {
+  return withHardhat(async (hardhat) => {
+    const source = join(import.meta.dirname, 'src', 'ServiceAttestations.sol')
+    const result = await hardhat.solidity.build([source], { quiet: true })
+    const file = hardhat.solidity.isSuccessfulBuildResult(result) ? result.get(source) : undefined
+    if (file?.type !== 'BUILD_SUCCESS') throw new Error('ServiceAttestations.sol does not compile')
+    if (file.warnings.length > 0) throw new Error(file.warnings.map(({ message }) => message).join('\n'))
+    const artifact = await hardhat.artifacts.readArtifact('ServiceAttestations')
+    return {
+      abi: artifact.abi as Abi,
+      bytecode: artifact.bytecode as Hex,
+      deployedBytecode: artifact.deployedBytecode as Hex,
+    }
+  })
+}

@@ -1,0 +1,111 @@
+import { spawn } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type LocalChain, startChain } from '@countersign/testing'
+import { createPublicClient, http } from 'viem'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { serviceAttestations } from './abi.ts'
+
+let chain: LocalChain
+let folder: string
+
+beforeAll(async () => {
+  chain = await startChain()
+  folder = await mkdtemp(join(tmpdir(), 'countersign-deploy-'))
+})
+
+afterAll(async () => {
+  await chain.stop()
+  await rm(folder, { recursive: true, force: true })
+})
+
+type Outcome = { code: number | null; stdout: string; stderr: string }
+
+/** The command as its users run it, with no environment but the one given. */
+function run(argv: readonly string[], env: Record<string, string> = {}): Promise<Outcome> {
+  const path = join(import.meta.dirname, 'deploy.ts')
+  const child = spawn(process.execPath, ['-C', 'source', path, ...argv], {
+    env,
+    cwd: folder,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let stdout = ''
+  let stderr = ''
+  child.stdout.on('data', (chunk) => {
+    stdout += chunk
+  })
+  child.stderr.on('data', (chunk) => {
+    stderr += chunk
+  })
+  return new Promise((resolve, reject) => {
+    child.on('error', reject)
+    child.on('close', (code) => resolve({ code, stdout, stderr }))
+  })
+}
+
+function toArguments(chainId = chain.chainId): string[] {
+  const [, owner, publisher] = chain.accounts
+  if (!owner || !publisher) throw new Error('a chain without accounts')
+  return [
+    ...['--rpc-url', chain.url, '--chain-id', String(chainId)],
+    ...['--owner', owner.address, '--publisher', publisher.address],
+  ]
+}
+
+const keyOf = (index: number) => chain.accounts[index]?.privateKey ?? ''
+
+test('prints address, transaction and block of the deployed contract', async () => {
+  const { code, stdout, stderr } = await run(toArguments(), { DEPLOYER_PRIVATE_KEY: keyOf(0) })
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  const [, address, transaction, block] =
+    /^ServiceAttestations is on chain 31337\n {2}address {6}(0x\w{40})\n {2}transaction {2}(0x\w{64})\n {2}block {8}(\d+)\n$/.exec(
+      stdout,
+    ) ?? []
+  const client = createPublicClient({ transport: http(chain.url) })
+  const receipt = await client.getTransactionReceipt({ hash: transaction as `0x${string}` })
+  expect(String(receipt.blockNumber)).toBe(block)
+  expect(await client.getCode({ address: address as `0x${string}` })).toBe(serviceAttestations.deployedBytecode)
+})
+
+test('takes the key from a file', async () => {
+  const path = join(folder, 'key')
+  await writeFile(path, `${keyOf(3)}\n`, { mode: 0o600 })
+  expect(await run(toArguments(), { DEPLOYER_PRIVATE_KEY_FILE: path })).toMatchObject({ code: 0, stderr: '' })
+})
+
+test('--help', async () => {
+  const { code, stdout, stderr } = await run(['--help'])
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  expect(stdout).toContain('--publisher')
+})
+
+test('wrong input ends with 2 and lists every fault', async () => {
+  const { code, stdout, stderr } = await run(['--chain-id', 'sepolia'])
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(stderr.split('\n')).toEqual([
+    'deploy: --rpc-url is missing',
+    'deploy: --chain-id is not a positive whole number',
+    'deploy: --owner is missing',
+    'deploy: --publisher is missing',
+    'deploy: DEPLOYER_PRIVATE_KEY or DEPLOYER_PRIVATE_KEY_FILE is missing',
+    'deploy: see --help',
+    '',
+  ])
+})
+
+test('a failed deployment ends with 1 and one line', async () => {
+  expect(await run(toArguments(1), { DEPLOYER_PRIVATE_KEY: keyOf(0) })).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: 'deploy: the node is of chain 31337, not 1\n',
+  })
+})
+
+test('an account that cannot pay: one line, without its key', async () => {
+  const key = '2f'.repeat(32)
+  const { code, stdout, stderr } = await run(toArguments(), { DEPLOYER_PRIVATE_KEY: key })
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+  expect(stderr).toMatch(/^deploy: the deployment was not sent: .*\n$/)
+  expect(stderr).not.toContain(key)
+})

@@ -1,0 +1,27 @@
+import { readFileSync } from 'node:fs'
+import { DeployError, deployServiceAttestations } from './deployContract.ts'
+import { DeployInputError, help, parseDeployOptions } from './parseDeployOptions.ts'
+
+try {
+  const options = parseDeployOptions(
+    { env: process.env, readFile: (path) => readFileSync(path, 'utf8') },
+    process.argv.slice(2),
+  )
+  if (options.command === 'help') process.stdout.write(help)
+  else {
+    const { address, transactionHash, blockNumber, chainId } = await deployServiceAttestations(options)
+    process.stdout.write(
+      `ServiceAttestations is on chain ${chainId}\n  address      ${address}\n  transaction  ${transactionHash}\n  block        ${blockNumber}\n`,
+    )
+  }
+} catch (error) {
+  if (error instanceof DeployInputError) {
+    const lines = error.faults.map((fault) => `deploy: ${fault}\n`)
+    process.stderr.write(`${lines.join('')}deploy: see --help\n`)
+    process.exitCode = 2
+  } else {
+    // Of any other error no text is shown: it might hold the key.
+    process.stderr.write(`deploy: ${error instanceof DeployError ? error.message : 'unexpected failure'}\n`)
+    process.exitCode = 1
+  }
+}

@@ -1,0 +1,147 @@
+import { expect, test } from 'vitest'
+import { DeployInputError, help, parseDeployOptions } from './parseDeployOptions.ts'
+
+const KEY = `0x${'1f'.repeat(32)}`
+const OWNER = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
+const PUBLISHER = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+const ARGUMENTS = [
+  '--rpc-url',
+  'https://node.example/key',
+  '--chain-id',
+  '84532',
+  '--owner',
+  OWNER,
+  '--publisher',
+  PUBLISHER,
+]
+
+const readFile = (path: string) => {
+  if (path !== '/key') throw new Error(`no such file: ${path}`)
+  return `${KEY}\n`
+}
+
+function parse(argv: readonly string[], env: Record<string, string> = { DEPLOYER_PRIVATE_KEY: KEY }) {
+  return parseDeployOptions({ env, readFile }, argv)
+}
+
+function faultsOf(...parameters: Parameters<typeof parse>): readonly string[] {
+  try {
+    parse(...parameters)
+  } catch (error) {
+    if (error instanceof DeployInputError) return error.faults
+  }
+  throw new Error('no DeployInputError')
+}
+
+/** The arguments with one value replaced. */
+const withOption = (name: string, value: string) =>
+  ARGUMENTS.map((argument, index) => (ARGUMENTS[index - 1] === name ? value : argument))
+
+const expected = {
+  command: 'deploy',
+  rpcUrl: 'https://node.example/key',
+  chainId: 84532,
+  owner: OWNER,
+  publisher: PUBLISHER,
+  confirmations: 1,
+  privateKey: KEY,
+}
+
+test('options, with the key from the environment', () => {
+  expect(parse(ARGUMENTS)).toEqual(expected)
+})
+
+test('all from the environment, with the key from a file', () => {
+  const env = {
+    RPC_URL: 'https://node.example/key',
+    CHAIN_ID: '84532',
+    ATTESTATIONS_OWNER: OWNER,
+    ATTESTATIONS_PUBLISHER: PUBLISHER,
+    DEPLOYER_PRIVATE_KEY_FILE: '/key',
+  }
+  expect(parse([], env)).toEqual(expected)
+})
+
+test('an option wins over its variable, and an empty variable is not set', () => {
+  const env = { CHAIN_ID: '1', RPC_URL: '', DEPLOYER_PRIVATE_KEY: KEY, DEPLOYER_PRIVATE_KEY_FILE: '' }
+  expect(parse(ARGUMENTS, env)).toEqual(expected)
+})
+
+test('addresses without a checksum, and a key without 0x', () => {
+  const argv = withOption('--owner', OWNER.toLowerCase())
+  expect(parse(argv, { DEPLOYER_PRIVATE_KEY: KEY.slice(2) })).toEqual(expected)
+})
+
+test.each([['--help'], ['-h'], ['--help', '--owner', 'nonsense']])('%s', (...argv) => {
+  expect(parse(argv, {})).toEqual({ command: 'help' })
+  expect(help).toContain('DEPLOYER_PRIVATE_KEY_FILE')
+})
+
+test('every fault at once', () => {
+  expect(faultsOf([], {})).toEqual([
+    '--rpc-url is missing',
+    '--chain-id is missing',
+    '--owner is missing',
+    '--publisher is missing',
+    'DEPLOYER_PRIVATE_KEY or DEPLOYER_PRIVATE_KEY_FILE is missing',
+  ])
+})
+
+test.each([
+  ['--rpc-url', 'node.example'],
+  ['--rpc-url', 'ws://node.example'],
+  ['--rpc-url', 'file:///etc/passwd'],
+  ['--chain-id', '0'],
+  ['--chain-id', '1.5'],
+  ['--chain-id', '0x1'],
+  ['--chain-id', '9999999999999999'],
+  ['--owner', '0x0000000000000000000000000000000000000000'],
+  ['--owner', OWNER.slice(0, -1)],
+  ['--owner', `${OWNER}0`],
+  ['--owner', OWNER.slice(2)],
+  ['--owner', 'vitalik.eth'],
+  // One letter in the other case: the checksum is wrong.
+  ['--owner', OWNER.replace('Fd6', 'fd6')],
+  ['--publisher', '0x0000000000000000000000000000000000000000'],
+  ['--publisher', ''],
+])('%s %s', (name, value) => {
+  const faults = faultsOf(withOption(name, value))
+  expect(faults).toHaveLength(1)
+  expect(faults[0]).toMatch(new RegExp(`^${name} is not an? `))
+})
+
+test.each(['0', '-1', 'many', ''])('--confirmations=%s', (value) => {
+  expect(faultsOf([...ARGUMENTS, `--confirmations=${value}`])).toEqual([
+    '--confirmations is not a positive whole number',
+  ])
+})
+
+test.each([
+  KEY.slice(0, -1),
+  `${KEY}0`,
+  KEY.replace('1', 'g'),
+  // Zero, and the order of the curve.
+  `0x${'0'.repeat(64)}`,
+  '0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141',
+])('%s is no private key, and is not repeated', (key) => {
+  const faults = faultsOf(ARGUMENTS, { DEPLOYER_PRIVATE_KEY: key })
+  expect(faults).toEqual(['DEPLOYER_PRIVATE_KEY is not a private key: 0x and 64 hex digits'])
+})
+
+test('a key file that is not there', () => {
+  expect(faultsOf(ARGUMENTS, { DEPLOYER_PRIVATE_KEY_FILE: '/nowhere' })).toEqual([
+    'DEPLOYER_PRIVATE_KEY_FILE cannot be read',
+  ])
+})
+
+test('a key and a file', () => {
+  expect(faultsOf(ARGUMENTS, { DEPLOYER_PRIVATE_KEY: KEY, DEPLOYER_PRIVATE_KEY_FILE: '/key' })).toEqual([
+    'DEPLOYER_PRIVATE_KEY and DEPLOYER_PRIVATE_KEY_FILE are both set',
+  ])
+})
+
+test.each([['--private-key', KEY], [`--private-key=${KEY}`], [KEY], ['--owner']])('%s is not repeated', (...argv) => {
+  const [fault = '', ...more] = faultsOf([...ARGUMENTS, ...argv])
+  expect(more).toEqual([])
+  expect(fault).toMatch(/^(there is an unknown option|the arguments cannot be read)$/)
+})
