@@ -1,4 +1,19 @@
 export { createTestBrowser, type TestBrowser } from './browser.ts'
+export {
+  type ChainAccount,
+  type LocalChain,
+  type NodeRequest,
+  type StartChainOptions,
+  startChain,
+} from './chain.ts'
+export {
+  type FakeChain,
+  type FakeChainEvent,
+  type FakeChainFault,
+  type StartFakeChainParameters,
+  startFakeChain,
+} from './fakeChain.ts'
+export { type FakePinata, type FakePinService, type PinServiceFault, startFakeKubo, startFakePinata } from './ipfs.ts'
 export { type FakeKds, type FakeKdsFault, startFakeKds } from './kds.ts'
 export {
   developmentAccounts,

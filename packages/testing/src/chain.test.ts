@@ -1,0 +1,241 @@
+import { spawn } from 'node:child_process'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createPublicClient, createWalletClient, http, parseEther } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import { expect, onTestFinished, test } from 'vitest'
+import { type LocalChain, type StartChainOptions, startChain } from './chain.ts'
+
+const STRANGER = '0x00000000000000000000000000000000000c0ffe'
+/** PUSH0 PUSH0 REVERT, deployed by code that copies it from its own end. */
+const REVERTING = '0x6003600a5f3960035ff35f5ffd'
+
+async function start(options?: StartChainOptions): Promise<LocalChain> {
+  const chain = await startChain(options)
+  onTestFinished(() => chain.stop())
+  return chain
+}
+
+const readerOf = ({ url }: LocalChain) => createPublicClient({ transport: http(url, { retryCount: 0 }), cacheTime: 0 })
+
+function senderOf({ url, accounts }: LocalChain, index = 0) {
+  const account = accounts[index]
+  if (!account) throw new Error(`no account ${index}`)
+  return createWalletClient({ account: privateKeyToAccount(account.privateKey), transport: http(url) })
+}
+
+const post = ({ url }: LocalChain, body: string) => fetch(url, { method: 'POST', body })
+
+test('a transaction is mined at once, on the chain that was asked for', async () => {
+  const chain = await start({ chainId: 11155111 })
+  const reader = readerOf(chain)
+  expect(chain.chainId).toBe(11155111)
+  expect(await reader.getChainId()).toBe(11155111)
+  const hash = await senderOf(chain).sendTransaction({ chain: null, to: STRANGER, value: parseEther('1.5') })
+  const { status, blockNumber } = await reader.getTransactionReceipt({ hash })
+  expect({ status, blockNumber }).toEqual({ status: 'success', blockNumber: 1n })
+  expect(await reader.getBalance({ address: STRANGER })).toBe(parseEther('1.5'))
+})
+
+test('every account has ether and the key of its address', async () => {
+  const chain = await start({ accountCount: 3 })
+  expect(chain.accounts).toHaveLength(3)
+  for (const { address, privateKey } of chain.accounts) {
+    expect(privateKeyToAccount(privateKey).address).toBe(address)
+    expect(await readerOf(chain).getBalance({ address })).toBe(parseEther('10000'))
+  }
+  // The first of every hardhat and anvil node.
+  expect(chain.accounts[0]?.address).toBe('0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266')
+})
+
+test('mine makes as many blocks as asked, and one unless told', async () => {
+  const chain = await start()
+  await chain.mine()
+  await chain.mine(7)
+  expect(await readerOf(chain).getBlockNumber()).toBe(8n)
+})
+
+test('many blocks in a moment do not run ahead of the clock', async () => {
+  const chain = await start()
+  for (let count = 0; count < 20; count++) await chain.mine()
+  const { timestamp } = await readerOf(chain).getBlock()
+  expect(Number(timestamp)).toBeLessThanOrEqual(Date.now() / 1000 + 1)
+})
+
+test('with manual mining a transaction waits for mine', async () => {
+  const chain = await start({ mining: 'manual' })
+  const reader = readerOf(chain)
+  const hash = await senderOf(chain).sendTransaction({ chain: null, to: STRANGER, value: 1n })
+  await expect(reader.getTransactionReceipt({ hash })).rejects.toThrow('could not be found')
+  expect(await reader.getBlockNumber()).toBe(0n)
+  await chain.mine()
+  expect(await reader.getTransactionReceipt({ hash })).toMatchObject({ status: 'success', blockNumber: 1n })
+})
+
+test('with an interval blocks come by themselves, and take what is pending', async () => {
+  const chain = await start({ mining: { intervalMs: 50 } })
+  const reader = readerOf(chain)
+  const hash = await senderOf(chain).sendTransaction({ chain: null, to: STRANGER, value: 1n })
+  const { blockNumber } = await reader.waitForTransactionReceipt({ hash, confirmations: 3, pollingInterval: 20 })
+  expect(await reader.getBlockNumber()).toBeGreaterThanOrEqual(blockNumber + 2n)
+})
+
+test('a transaction that reverts is mined, as on a public node, and a call answers with an error', async () => {
+  const chain = await start()
+  const reader = readerOf(chain)
+  const created = await senderOf(chain).deployContract({ chain: null, abi: [], bytecode: REVERTING })
+  const { contractAddress: to } = await reader.getTransactionReceipt({ hash: created })
+  if (!to) throw new Error('not deployed')
+  expect(await reader.getCode({ address: to })).toBe('0x5f5ffd')
+  const hash = await senderOf(chain).sendTransaction({ chain: null, to, gas: 100_000n })
+  expect(await reader.getTransactionReceipt({ hash })).toMatchObject({ status: 'reverted' })
+  await expect(reader.call({ to })).rejects.toThrow('reverted')
+})
+
+test('two chains at once know nothing of each other', async () => {
+  const [one, other] = await Promise.all([start({ chainId: 1001 }), start({ chainId: 1002 })])
+  await one.mine(3)
+  expect(one.url).not.toBe(other.url)
+  expect(await Promise.all([one, other].map((chain) => readerOf(chain).getChainId()))).toEqual([1001, 1002])
+  expect(await Promise.all([one, other].map((chain) => readerOf(chain).getBlockNumber()))).toEqual([3n, 0n])
+})
+
+test('stop frees the port, also of clients that stay connected; a restart there begins anew', async () => {
+  const first = await start()
+  const port = Number(new URL(first.url).port)
+  await first.mine(2)
+  const client = connect(port, '127.0.0.1')
+  await new Promise<void>((resolve) => client.once('connect', resolve))
+  const cut = new Promise((resolve) => client.once('close', resolve))
+  client.on('error', () => {})
+  await first.stop()
+  await cut
+  await expect(post(first, '{}')).rejects.toThrow()
+  const second = await start({ port })
+  expect(second.url).toBe(first.url)
+  expect(await readerOf(second).getBlockNumber()).toBe(0n)
+})
+
+test('stop may be called twice', async () => {
+  const chain = await startChain()
+  await Promise.all([chain.stop(), chain.stop()])
+  await chain.stop()
+})
+
+test('a port that is taken is an error of startChain', async () => {
+  const { url } = await start()
+  await expect(startChain({ port: Number(new URL(url).port) })).rejects.toMatchObject({ code: 'EADDRINUSE' })
+})
+
+test.each([{ port: 65_536 }, { port: -1 }, { chainId: -1 }, { chainId: 1.5 }])('%o is refused', async (options) => {
+  await expect(startChain(options)).rejects.toThrow()
+})
+
+test('requests that are none', async () => {
+  const chain = await start()
+  const codeOf = async (body: string) =>
+    ((await (await post(chain, body)).json()) as { error: { code: number } }).error.code
+  expect(await codeOf('')).toBe(-32700)
+  expect(await codeOf('{"id":1')).toBe(-32700)
+  for (const body of ['[]', 'null', '5', '{}', '{"method":5}', '{"method":"eth_chainId","params":{}}'])
+    expect(await codeOf(body)).toBe(-32600)
+  expect(await codeOf('{"id":1,"method":"eth_noSuchMethod"}')).toBe(-32004)
+  expect((await fetch(chain.url)).status).toBe(405)
+})
+
+test('several requests in one, each answered by its id', async () => {
+  const chain = await start()
+  const response = await post(
+    chain,
+    '[{"id":7,"method":"eth_chainId"},{"id":"a","method":"eth_blockNumber","params":[]},{"method":5}]',
+  )
+  expect(await response.json()).toEqual([
+    { jsonrpc: '2.0', id: 7, result: '0x7a69' },
+    { jsonrpc: '2.0', id: 'a', result: '0x0' },
+    { jsonrpc: '2.0', id: null, error: { code: -32600, message: 'Invalid request' } },
+  ])
+})
+
+test('a request longer than any transaction is cut off, and the node goes on', async () => {
+  const chain = await start()
+  await expect(post(chain, ' '.repeat(17 * 1024 * 1024))).rejects.toThrow()
+  expect(await readerOf(chain).getBlockNumber()).toBe(0n)
+})
+
+test('a page of another origin may call', async () => {
+  const chain = await start()
+  const preflight = await fetch(chain.url, { method: 'OPTIONS' })
+  expect(preflight.status).toBe(204)
+  expect(preflight.headers.get('access-control-allow-headers')).toBe('content-type')
+  const { headers } = await post(chain, '{"id":1,"method":"eth_chainId"}')
+  expect(headers.get('access-control-allow-origin')).toBe('*')
+})
+
+test('block 0 is dated as told', async () => {
+  const chain = await start({ genesisTimestamp: 1_735_689_600 })
+  expect((await readerOf(chain).getBlock({ blockNumber: 0n })).timestamp).toBe(1_735_689_600n)
+})
+
+test('who stands before the node has it first, and answers in its place', async () => {
+  const heights: unknown[] = []
+  const chain = await start({
+    async wrap(node, accounts) {
+      await node('evm_mine', [])
+      heights.push(await node('eth_blockNumber', []), accounts.length)
+      return async (method, params) => {
+        if (method === 'evm_mine') throw Object.assign(new Error('not here'), { code: -32004 })
+        return node(method, params)
+      }
+    },
+  })
+  expect(heights).toEqual(['0x1', 10])
+  const response = await post(chain, '[{"id":1,"method":"evm_mine"},{"id":2,"method":"eth_blockNumber"}]')
+  expect(await response.json()).toEqual([
+    { jsonrpc: '2.0', id: 1, error: { code: -32004, message: 'not here' } },
+    { jsonrpc: '2.0', id: 2, result: '0x1' },
+  ])
+})
+
+test('who cannot take the node over ends the start, and the port stays free', async () => {
+  const { url, stop } = await start()
+  await stop()
+  const port = Number(new URL(url).port)
+  const wrap = () => Promise.reject(new Error('no journal'))
+  await expect(startChain({ port, wrap })).rejects.toThrow('no journal')
+  await start({ port })
+})
+
+test('further paths answer for themselves', async () => {
+  const chain = await start({ routes: { '/echo': async (body) => ({ status: 418, body: { body } }) } })
+  const response = await fetch(`${chain.url}/echo`, { method: 'POST', body: 'hello' })
+  expect([response.status, await response.json()]).toEqual([418, { body: 'hello' }])
+  expect((await fetch(`${chain.url}/echo`)).status).toBe(405)
+  const other = await fetch(`${chain.url}/constructor`, { method: 'POST', body: '{"id":1,"method":"eth_chainId"}' })
+  expect(await other.json()).toMatchObject({ result: '0x7a69' })
+})
+
+test('a process that stops its chain ends, wherever it runs, and leaves no file', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-chain-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const program = `
+    const { startChain } = await import(${JSON.stringify(join(import.meta.dirname, 'chain.ts'))})
+    const chain = await startChain({ mining: { intervalMs: 50 } })
+    await chain.mine()
+    await chain.stop()
+    console.log(process.env.HARDHAT_DISABLE_TELEMETRY)`
+  const child = spawn(process.execPath, ['-C', 'source', '--input-type=module', '-e', program], {
+    cwd: folder,
+    env: { HOME: join(folder, 'nowhere') },
+    stdio: ['ignore', 'pipe', 'inherit'],
+    timeout: 30_000,
+  })
+  let output = ''
+  child.stdout.on('data', (chunk) => {
+    output += chunk
+  })
+  const code = await new Promise((resolve) => child.on('close', resolve))
+  expect({ code, output }).toEqual({ code: 0, output: 'true\n' })
+  expect(await readdir(folder)).toEqual([])
+})

@@ -1,0 +1,233 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createRequire, registerHooks } from 'node:module'
+import type { AddressInfo } from 'node:net'
+import { pathToFileURL } from 'node:url'
+import type { NetworkConnection } from 'hardhat/types/network'
+import { toHex } from 'viem'
+import { mnemonicToAccount, privateKeyToAccount } from 'viem/accounts'
+
+export type StartChainOptions = {
+  /** 31337 unless told. */
+  chainId?: number
+  /** On loopback; a free one unless told. */
+  port?: number
+  /** When blocks are made: one for each transaction (`auto`, unless told), by `mine` alone, or one at every interval. */
+  mining?: 'auto' | 'manual' | { intervalMs: number }
+  /** How many accounts have ether; 10 unless told. */
+  accountCount?: number
+  /** When block 0 is dated, in seconds; now unless told. The clock of the chain starts there. */
+  genesisTimestamp?: number
+  /** Stands between callers and the node: is given the node before the port opens, and answers what is served instead. */
+  wrap?: (node: NodeRequest, accounts: readonly ChainAccount[]) => Promise<NodeRequest>
+  /** Further paths, each of which answers the body of a POST; all others are JSON-RPC. */
+  routes?: Readonly<Record<string, ChainRoute>>
+}
+
+/** A call of the node. Errors may carry a number as `code`, as JSON-RPC has them. */
+export type NodeRequest = (method: string, params: unknown[]) => Promise<unknown>
+
+type ChainRoute = (body: string) => Promise<{ status: number; body: unknown }>
+
+export type ChainAccount = { address: `0x${string}`; privateKey: `0x${string}` }
+
+export type LocalChain = {
+  /** JSON-RPC over HTTP, for browsers too. */
+  readonly url: string
+  readonly chainId: number
+  /** Each with 10,000 ether. Their keys are public: they are those of every hardhat and anvil node. */
+  readonly accounts: readonly ChainAccount[]
+  /** Makes blocks at once; the first takes what is pending. */
+  mine(count?: number): Promise<void>
+  /** Ends the node; what it knew is gone, and its port is free. */
+  stop(): Promise<void>
+}
+
+const MNEMONIC = 'test test test test test test test test test test test junk'
+const BALANCE_WEI = 10_000n * 10n ** 18n
+const MAX_REQUEST_BYTES = 16 * 1024 * 1024
+
+/**
+ * A real EVM node in this process, each call its own chain. It answers as public nodes do: a transaction that reverts is mined
+ * and has a receipt that says so, where hardhat alone would answer the sender with an error.
+ */
+export async function startChain(options: StartChainOptions = {}): Promise<LocalChain> {
+  const { chainId = 31337, port = 0, mining = 'auto', accountCount = 10, genesisTimestamp, wrap } = options
+  const accounts = deriveAccounts(accountCount)
+  const connection = await connect({ chainId, mining, accounts, genesisTimestamp })
+  const routes = new Map(Object.entries(options.routes ?? {}))
+  let node: NodeRequest = (method, params) => connection.provider.request({ method, params })
+  const server = createServer((request, response) => void answer({ node, routes }, request, response))
+  try {
+    if (wrap) node = await wrap(node, accounts)
+    server.listen(port, '127.0.0.1')
+    await once(server, 'listening')
+  } catch (error) {
+    await disconnect(connection)
+    throw error
+  }
+  let stopping: Promise<void> | undefined
+
+  async function stop() {
+    const closed = once(server, 'close')
+    server.close()
+    server.closeAllConnections()
+    await closed
+    await disconnect(connection)
+  }
+
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    chainId,
+    accounts,
+    async mine(count = 1) {
+      await connection.provider.request({ method: 'hardhat_mine', params: [toHex(count)] })
+    },
+    stop() {
+      stopping ??= stop()
+      return stopping
+    },
+  }
+}
+
+type ConnectParameters = Required<Pick<StartChainOptions, 'chainId' | 'mining'>> & {
+  accounts: ChainAccount[]
+  genesisTimestamp: number | undefined
+}
+
+async function connect(parameters: ConnectParameters): Promise<NetworkConnection> {
+  const { chainId, mining, accounts, genesisTimestamp } = parameters
+  const { createHardhatRuntimeEnvironment } = await loadHardhat()
+  const local = {
+    type: 'edr-simulated' as const,
+    chainType: 'l1' as const,
+    // Named, so that gas does not change with hardhat's idea of the newest.
+    hardfork: 'osaka',
+    chainId,
+    networkId: chainId,
+    mining: { auto: mining === 'auto', interval: typeof mining === 'object' ? mining.intervalMs : 0 },
+    accounts: accounts.map(({ privateKey }) => ({ privateKey, balance: BALANCE_WEI })),
+    throwOnTransactionFailures: false,
+    // Else each of many blocks in a second is dated a second later, and the chain runs ahead of the clock.
+    allowBlocksWithSameTimestamp: true,
+    ...(genesisTimestamp === undefined ? {} : { initialDate: new Date(genesisTimestamp * 1000) }),
+  }
+  // Hardhat wants the folder of some package; it only looks for artifacts there, and finds none.
+  const hardhat = await createHardhatRuntimeEnvironment({ networks: { local } }, {}, import.meta.dirname)
+  return (await hardhat.network.create({ network: 'local', chainType: 'l1' })) as unknown as NetworkConnection
+}
+
+async function disconnect(connection: NetworkConnection) {
+  // Closing only drops the node; its timer would go on until the garbage collector comes.
+  await connection.provider.request({ method: 'evm_setIntervalMining', params: [0] })
+  await connection.close()
+}
+
+type Hardhat = typeof import('hardhat/hre')
+
+let loading: Promise<Hardhat> | undefined
+
+/**
+ * Hardhat as a library, loaded by those alone who start a chain. Its `hardhat-zod-utils` takes whichever zod lies beside it,
+ * which is the zod 4 of other packages; hardhat's own zod 3 can then read no configuration. So it is given hardhat's.
+ */
+function loadHardhat(): Promise<Hardhat> {
+  loading ??= load()
+  return loading
+}
+
+async function load(): Promise<Hardhat> {
+  // Hardhat would otherwise report its use to its makers, from a terminal.
+  process.env.HARDHAT_DISABLE_TELEMETRY = 'true'
+  const hardhat = pathToFileURL(createRequire(import.meta.url).resolve('hardhat/package.json')).href
+  // It stays: hardhat loads its parts when it first needs them.
+  registerHooks({
+    resolve(specifier, context, nextResolve) {
+      const isMisled = specifier === 'zod' && context.parentURL?.includes('/hardhat-zod-utils/') === true
+      return nextResolve(specifier, isMisled ? { ...context, parentURL: hardhat } : context)
+    },
+  })
+  return import('hardhat/hre')
+}
+
+/** The parent is derived once: its seed takes thousands of hashes. */
+function deriveAccounts(count: number): ChainAccount[] {
+  const parent = mnemonicToAccount(MNEMONIC, { path: "m/44'/60'/0'/0" }).getHdKey()
+  return Array.from({ length: count }, (_, index) => {
+    const { privateKey: bytes } = parent.deriveChild(index)
+    if (bytes === null) throw new Error('no private key')
+    const privateKey = toHex(bytes)
+    return { address: privateKeyToAccount(privateKey).address, privateKey }
+  })
+}
+
+type RpcRequest = { id?: unknown; method: string; params?: unknown[] }
+
+// A page of the web app, on another port, may call; nothing here is worth keeping from it.
+const CORS = {
+  'access-control-allow-origin': '*',
+  'access-control-allow-methods': 'POST',
+  'access-control-allow-headers': 'content-type',
+}
+
+type Served = { node: NodeRequest; routes: ReadonlyMap<string, ChainRoute> }
+
+/** Hardhat's own server can neither say that a port is taken nor close while a client is connected. */
+async function answer({ node, routes }: Served, request: IncomingMessage, response: ServerResponse) {
+  if (request.method === 'OPTIONS') return void response.writeHead(204, CORS).end()
+  if (request.method !== 'POST') return void response.writeHead(405, { ...CORS, allow: 'POST' }).end()
+  try {
+    const text = await readText(request)
+    const route = routes.get(request.url ?? '/')
+    const { status, body } = route ? await route(text) : { status: 200, body: await toAnswer(node, text) }
+    response.writeHead(status, { ...CORS, 'content-type': 'application/json' }).end(JSON.stringify(body))
+  } catch {
+    // The client has gone, or sent more than any transaction needs.
+    response.destroy()
+  }
+}
+
+async function readText(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    length += chunk.length
+    if (length > MAX_REQUEST_BYTES) throw new Error('the request is too long')
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+async function toAnswer(node: NodeRequest, text: string): Promise<unknown> {
+  let message: unknown
+  try {
+    message = JSON.parse(text)
+  } catch {
+    return toFailure(null, -32700, 'Parse error')
+  }
+  if (!Array.isArray(message)) return call(node, message)
+  if (message.length === 0) return toFailure(null, -32600, 'Invalid request')
+  return Promise.all(message.map((item) => call(node, item)))
+}
+
+async function call(node: NodeRequest, message: unknown): Promise<unknown> {
+  if (!isRpcRequest(message)) return toFailure(null, -32600, 'Invalid request')
+  const { id = null, method, params = [] } = message
+  try {
+    return { jsonrpc: '2.0', id, result: await node(method, params) }
+  } catch (error) {
+    const { code, message: text, data } = error as { code?: unknown; message: string; data?: unknown }
+    const revertData = typeof data === 'object' && data !== null && 'data' in data ? data.data : data
+    return toFailure(id, typeof code === 'number' ? code : -32603, text, revertData)
+  }
+}
+
+function isRpcRequest(value: unknown): value is RpcRequest {
+  if (typeof value !== 'object' || value === null || !('method' in value)) return false
+  return typeof value.method === 'string' && (!('params' in value) || Array.isArray(value.params))
+}
+
+/** Nodes answer a call that reverts with its data as plain hex, where clients look for it. */
+function toFailure(id: unknown, code: number, message: string, data?: unknown) {
+  return { jsonrpc: '2.0', id, error: { code, message, ...(data === undefined ? {} : { data }) } }
+}

@@ -1,0 +1,275 @@
+import { createHash } from 'node:crypto'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { CID } from 'multiformats/cid'
+import { create as createDigest } from 'multiformats/hashes/digest'
+
+/** How a pin service can misbehave. */
+export type PinServiceFault =
+  /** Resets every connection. */
+  | 'down'
+  /** Answers late. */
+  | 'slow'
+  /** Holds the block, and cuts the connection before it says so. */
+  | 'reset-after-accept'
+  /** Answers 500. */
+  | 'error'
+  /** Answers 401. */
+  | 'refused'
+  /** Answers 429. */
+  | 'busy'
+  /** Names another CID for what it was given. */
+  | 'wrong-cid'
+  /** Gives back all but the last byte. */
+  | 'truncated'
+  /** Gives back bytes with one bit turned. */
+  | 'flipped'
+  /** Gives back more than any block may have. */
+  | 'endless'
+  /** Says that it holds what it was given, and does not. */
+  | 'forgets'
+  /** Answers what is no JSON. */
+  | 'garbage'
+
+/** Where a pin service that speaks the Pinning Service API says a pin stands. */
+type PinStatus = 'queued' | 'pinning' | 'pinned' | 'failed'
+
+export type StartPinServiceParameters = {
+  /** The bearer token that it asks for. Unset: none. */
+  token?: string
+  /** Unset: any that is free. */
+  port?: number
+}
+
+export type FakePinService = {
+  url: string
+  /** From the next request on; without a fault it behaves again. `delayMs` is for `slow`. */
+  setFault(fault?: PinServiceFault, options?: { delayMs?: number }): void
+  /** Requests so far, whatever the answer was. */
+  readonly requests: number
+  /** What it holds, by CID. */
+  readonly blocks: ReadonlyMap<string, Uint8Array>
+  stop(): Promise<void>
+}
+
+export type FakePinata = FakePinService & {
+  /** Of the Pinning Service API; uploads and the gateway are at `url`. */
+  pinsUrl: string
+  /** What the Pinning Service API says of blocks that are held. */
+  setPinStatus(status: PinStatus): void
+}
+
+const RAW = 0x55
+const DAG_PB = 0x70
+const SHA2_256 = 0x12
+/** Larger files are cut, so that their root is a node with links and no raw block. */
+const CHUNK_LENGTH = 262_144
+const ENDLESS_LENGTH = 4_194_304
+
+/**
+ * A Kubo node's RPC API on loopback, with `block/put`, `block/get` and `pin/ls`, that keeps blocks in memory and can
+ * misbehave.
+ *
+ * @example
+ * const kubo = await startFakeKubo()
+ * kubo.setFault('forgets')
+ */
+export function startFakeKubo(parameters: StartPinServiceParameters = {}): Promise<FakePinService> {
+  return startPinService(parameters, async ({ request, url, blocks, fault, hold }) => {
+    const failed = (message: string) => toJson(500, { Message: message, Code: 0, Type: 'error' })
+    if (parameters.token !== undefined && !isAuthorized(request, parameters.token)) return { status: 403, body: '' }
+    if (request.method !== 'POST') return { status: 405, body: '' }
+    const cid = url.searchParams.get('arg') ?? ''
+    switch (url.pathname) {
+      case '/api/v0/block/put': {
+        const bytes = await readFile(request)
+        const isRaw = url.searchParams.get('cid-codec') === 'raw' && url.searchParams.get('mhtype') === 'sha2-256'
+        if (bytes === undefined) return toJson(400, { Message: 'file argument is required', Code: 1, Type: 'error' })
+        return toJson(200, { Key: hold(toCid(isRaw ? RAW : DAG_PB, bytes), bytes), Size: bytes.length })
+      }
+      case '/api/v0/pin/ls':
+        if (!blocks.has(cid)) return failed(`path '${cid}' is not pinned`)
+        return toJson(200, { Keys: { [cid]: { Type: 'recursive', Name: '' } } })
+      case '/api/v0/block/get': {
+        const bytes = blocks.get(cid)
+        // Online, a node goes on looking for as long as it is let.
+        if (bytes === undefined && url.searchParams.get('offline') !== 'true') return undefined
+        if (bytes === undefined) return failed(`block was not found locally (offline): ipld: could not find ${cid}`)
+        return { status: 200, body: spoil(bytes, fault), type: 'text/plain' }
+      }
+      default:
+        return { status: 404, body: '404 page not found\n' }
+    }
+  })
+}
+
+/**
+ * Pinata on loopback, all in one place: uploads (`POST /v3/files`), a gateway (`GET /ipfs/CID`) and the IPFS Pinning Service
+ * API (`GET /psa/pins`). It keeps blocks in memory and can misbehave.
+ *
+ * @example
+ * const pinata = await startFakePinata({ token: 'a token' })
+ * pinata.setPinStatus('queued')
+ */
+export async function startFakePinata(parameters: StartPinServiceParameters = {}): Promise<FakePinata> {
+  let pinStatus: PinStatus = 'pinned'
+  const service = await startPinService(parameters, async ({ request, url, blocks, fault, hold }) => {
+    const { pathname, searchParams } = url
+    const isUnauthorized = parameters.token !== undefined && !isAuthorized(request, parameters.token)
+    if (pathname.startsWith('/ipfs/') && request.method === 'GET') {
+      const bytes = blocks.get(pathname.slice('/ipfs/'.length))
+      if (bytes === undefined) return { status: 404, body: 'not found', type: 'text/plain' }
+      return { status: 200, body: spoil(bytes, fault), type: 'application/vnd.ipld.raw' }
+    }
+    if (isUnauthorized) return toJson(401, { error: { reason: 'INVALID_CREDENTIALS', details: 'token' } })
+    if (pathname === '/v3/files' && request.method === 'POST') {
+      const form = await readForm(request)
+      const bytes = await readPart(form)
+      if (bytes === undefined) return toJson(400, { error: 'no file' })
+      const network = form?.get('network') === 'public' ? 'public' : 'private'
+      const cid = toCid(bytes.length > CHUNK_LENGTH ? DAG_PB : RAW, bytes)
+      const named = network === 'public' ? hold(cid, bytes) : cid
+      return toJson(200, { data: { cid: named, size: bytes.length, network, number_of_files: 1 } })
+    }
+    if (pathname === '/psa/pins' && request.method === 'GET') {
+      const cid = searchParams.get('cid') ?? ''
+      const isAsked = (searchParams.get('status') ?? 'pinned').split(',').includes(pinStatus)
+      const results = blocks.has(cid) && isAsked ? [{ requestid: '1', status: pinStatus, pin: { cid } }] : []
+      return toJson(200, { count: results.length, results })
+    }
+    return { status: 404, body: 'not found', type: 'text/plain' }
+  })
+  return {
+    // Not spread: `requests` is counted on.
+    get url() {
+      return service.url
+    },
+    get requests() {
+      return service.requests
+    },
+    get blocks() {
+      return service.blocks
+    },
+    pinsUrl: `${service.url}/psa`,
+    setFault: service.setFault,
+    setPinStatus(status) {
+      pinStatus = status
+    },
+    stop: service.stop,
+  }
+}
+
+type Answer = { status: number; body: string | Uint8Array; type?: string }
+
+type Asked = {
+  request: IncomingMessage
+  url: URL
+  blocks: ReadonlyMap<string, Uint8Array>
+  fault: PinServiceFault | undefined
+  /** Keeps the block, and says under which CID; each as the fault has it. */
+  hold(cid: string, bytes: Uint8Array): string
+}
+
+/** Undefined leaves the request without an answer. */
+type Behave = (asked: Asked) => Promise<Answer | undefined>
+
+async function startPinService({ port = 0 }: StartPinServiceParameters, behave: Behave): Promise<FakePinService> {
+  const blocks = new Map<string, Uint8Array>()
+  const timers = new Set<NodeJS.Timeout>()
+  let fault: PinServiceFault | undefined
+  let delayMs = 0
+  let requests = 0
+
+  async function answer(request: IncomingMessage, response: ServerResponse) {
+    requests += 1
+    const current = fault
+    if (current === 'down') return void request.socket.resetAndDestroy()
+    if (current === 'error') return send(response, toJson(500, { Message: 'out of order', error: 'out of order' }))
+    if (current === 'refused') return send(response, toJson(401, { error: 'unauthorized' }))
+    if (current === 'busy') return send(response, toJson(429, { error: 'too many requests' }))
+    let isHeld = false
+    const hold = (cid: string, bytes: Uint8Array) => {
+      isHeld = true
+      if (current !== 'forgets') blocks.set(cid, bytes)
+      return current === 'wrong-cid' ? toCid(RAW, Buffer.from(`not ${cid}`)) : cid
+    }
+    const url = new URL(request.url ?? '/', 'http://127.0.0.1')
+    const answered = await behave({ request, url, blocks, fault: current, hold })
+    if (isHeld && current === 'reset-after-accept') return void request.socket.resetAndDestroy()
+    if (answered === undefined) return
+    if (current === 'garbage') return send(response, { status: 200, body: '<!doctype html>', type: 'text/html' })
+    if (current !== 'slow') return send(response, answered)
+    const timer = setTimeout(() => {
+      timers.delete(timer)
+      send(response, answered)
+    }, delayMs)
+    timers.add(timer)
+  }
+
+  const server = createServer((request, response) => {
+    // Whoever asks may hang up in the middle of it.
+    answer(request, response).catch(() => request.socket.destroy())
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, '127.0.0.1', resolve)
+  })
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    setFault(next, options = {}) {
+      fault = next
+      delayMs = options.delayMs ?? 0
+    },
+    get requests() {
+      return requests
+    },
+    blocks,
+    async stop() {
+      for (const timer of timers) clearTimeout(timer)
+      const closed = new Promise((resolve) => server.close(resolve))
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+function toCid(codec: number, bytes: Uint8Array): string {
+  return CID.createV1(codec, createDigest(SHA2_256, createHash('sha256').update(bytes).digest())).toString()
+}
+
+function spoil(bytes: Uint8Array, fault: PinServiceFault | undefined): Uint8Array {
+  if (fault === 'truncated') return bytes.subarray(0, -1)
+  if (fault === 'endless') return new Uint8Array(ENDLESS_LENGTH)
+  if (fault !== 'flipped') return bytes
+  const copy = Uint8Array.from(bytes)
+  copy[0] = (copy[0] ?? 0) ^ 0x80
+  return copy
+}
+
+function isAuthorized({ headers }: IncomingMessage, token: string): boolean {
+  return headers.authorization === `Bearer ${token}`
+}
+
+async function readForm(request: IncomingMessage): Promise<FormData | undefined> {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk as Buffer)
+  const headers = { 'content-type': request.headers['content-type'] ?? '' }
+  return await new Response(Buffer.concat(chunks), { headers }).formData().catch(() => undefined)
+}
+
+async function readPart(form: FormData | undefined): Promise<Uint8Array | undefined> {
+  const part = form?.get('file')
+  return part instanceof Blob ? new Uint8Array(await part.arrayBuffer()) : undefined
+}
+
+async function readFile(request: IncomingMessage): Promise<Uint8Array | undefined> {
+  return readPart(await readForm(request))
+}
+
+function toJson(status: number, body: object): Answer {
+  return { status, body: JSON.stringify(body), type: 'application/json' }
+}
+
+function send(response: ServerResponse, { status, body, type = 'text/plain' }: Answer) {
+  response.writeHead(status, { 'content-type': type }).end(body)
+}
