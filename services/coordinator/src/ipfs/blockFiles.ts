@@ -1,0 +1,71 @@
+import { randomUUID } from 'node:crypto'
+import { mkdir, open, readFile, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { NextToLast } from 'blockstore-fs/sharding'
+import type { CID } from 'multiformats/cid'
+
+/** The files of an `FsBlockstore`, written so that a block that is there is there whole, and stays. */
+export type BlockFiles = {
+  /** Resolves once the bytes and their name are on the disk, not merely in the system's memory. */
+  write(cid: CID, bytes: Uint8Array): Promise<void>
+  /** Undefined where there is none. Not hashed. */
+  read(cid: CID): Promise<Uint8Array<ArrayBuffer> | undefined>
+}
+
+/**
+ * `FsBlockstore` itself writes a temporary file and renames it, but syncs neither: a block outlives its process, yet may be
+ * empty after a power cut. Its temporary files also have one name for each block, so that two writers of the same block get
+ * into each other's way. It reads what is written here, because the layout is its own.
+ */
+export async function openBlockFiles({ blocks, incoming }: { blocks: string; incoming: string }): Promise<BlockFiles> {
+  const layout = new NextToLast()
+  const pathOf = (cid: CID) => {
+    const { dir, file } = layout.encode(cid)
+    return join(blocks, dir, file)
+  }
+  await mkdir(blocks, { recursive: true })
+  // What a crash left half written is nobody's.
+  await rm(incoming, { recursive: true, force: true })
+  await mkdir(incoming, { recursive: true })
+
+  return {
+    async write(cid, bytes) {
+      const path = pathOf(cid)
+      const temporary = join(incoming, randomUUID())
+      try {
+        const file = await open(temporary, 'wx')
+        try {
+          await file.writeFile(bytes)
+          await file.sync()
+        } finally {
+          await file.close()
+        }
+        const made = await mkdir(dirname(path), { recursive: true })
+        if (made !== undefined) await syncFolder(blocks)
+        await rename(temporary, path)
+      } catch (error) {
+        await rm(temporary, { force: true })
+        throw error
+      }
+      await syncFolder(dirname(path))
+    },
+    async read(cid) {
+      try {
+        return await readFile(pathOf(cid))
+      } catch (error) {
+        if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+        throw error
+      }
+    },
+  }
+}
+
+/** A name in a folder lasts when the folder is synced, not the file. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r')
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
+  }
+}

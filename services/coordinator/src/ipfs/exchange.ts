@@ -1,0 +1,103 @@
+import { toCid } from '@countersign/receipt'
+import type { z } from 'zod'
+import { MAX_BLOCK_LENGTH, PinError, untilAborted } from './pinner.ts'
+
+/** The fetch of the platform, injected. */
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>
+
+export type ExchangeParameters = {
+  /** For `details`: the URL is left out, because it may hold what an operator would not show. */
+  step: string
+  url: string
+  init: RequestInit
+  signal: AbortSignal
+}
+
+export type Exchanged = { step: string; status: number; body: Uint8Array<ArrayBuffer> }
+
+/**
+ * Asks a pin service, for one block at most, until the signal ends it. Redirects are refused: the block and the token are
+ * for the host that was configured.
+ */
+export function exchange({ fetch }: { fetch: Fetch }, parameters: ExchangeParameters): Promise<Exchanged> {
+  const { step, url, init, signal } = parameters
+  return untilAborted(signal, async () => {
+    try {
+      const response = await fetch(url, { ...init, redirect: 'error', signal })
+      return { step, status: response.status, body: await readBody(response, step) }
+    } catch (error) {
+      if (error instanceof PinError) throw error
+      // Without the cause: its text can hold the URL or a header.
+      throw new PinError('pin_unavailable', { details: `${step}: ${toErrno(error)}` })
+    }
+  })
+}
+
+/** Counted as it comes, after decompression; leaving the loop by an error closes the connection. */
+async function readBody(response: Response, step: string): Promise<Uint8Array<ArrayBuffer>> {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of response.body ?? []) {
+    length += chunk.length
+    // No block of ours is that large, and no answer about one.
+    if (length > MAX_BLOCK_LENGTH) throw new PinError('pin_mismatch', { details: `${step}: too large` })
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+function toErrno(error: unknown): string {
+  const cause = error instanceof Error ? error.cause : undefined
+  return cause instanceof Error && 'code' in cause ? String(cause.code) : 'no answer'
+}
+
+/** What a status that is not a success means. */
+function toStatusError({ step, status }: Exchanged): PinError {
+  const isTransient = status < 400 || status >= 500 || status === 408 || status === 425 || status === 429
+  return new PinError(isTransient ? 'pin_unavailable' : 'pin_refused', { details: `${step}: ${status}` })
+}
+
+/** The JSON of a successful answer. What is no such JSON was not said by the service: a proxy, or half an answer. */
+export function parseAnswer<Answer>(schema: z.ZodType<Answer>, exchanged: Exchanged): Answer {
+  if (exchanged.status !== 200) throw toStatusError(exchanged)
+  const parsed = schema.safeParse(parseJson(exchanged.body))
+  if (!parsed.success) throw new PinError('pin_unavailable', { details: `${exchanged.step}: malformed` })
+  return parsed.data
+}
+
+/** Undefined where it is no JSON; the parser's own error quotes the text. */
+export function parseJson(body: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
+  } catch {
+    return undefined
+  }
+}
+
+/** The bytes of a successful answer, if they are those that the CID names. */
+export function toBlockBytes(cid: string, exchanged: Exchanged): Uint8Array<ArrayBuffer> {
+  if (exchanged.status !== 200) throw toStatusError(exchanged)
+  if (toCid(exchanged.body) !== cid) throw new PinError('pin_mismatch', { details: `${exchanged.step}: other bytes` })
+  return exchanged.body
+}
+
+/** The base URL of a pin service, without a slash at the end. A token travels over https or loopback alone. */
+export function toServiceUrl(text: string, { token }: { token?: string | undefined } = {}): string {
+  if (!URL.canParse(text)) throw new TypeError('the address of the pin service is no URL')
+  const url = new URL(text)
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') throw new TypeError('a pin service speaks http or https')
+  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
+    throw new TypeError('the address of a pin service has no credentials and no query')
+  }
+  const isLoopback = ['127.0.0.1', '[::1]', 'localhost'].includes(url.hostname)
+  if (token !== undefined && url.protocol === 'http:' && !isLoopback) {
+    throw new TypeError('a token goes to a pin service over https, or on loopback')
+  }
+  return url.href.replace(/\/+$/, '')
+}
+
+/** Checked here, because fetch quotes a header that it cannot send. */
+export function toAuthorization(token: string): Record<string, string> {
+  if (!/^[\x21-\x7e]+$/.test(token)) throw new TypeError('the token of the pin service cannot stand in a header')
+  return { authorization: `Bearer ${token}` }
+}

@@ -1,0 +1,162 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { toCid } from '@countersign/receipt'
+import { CID } from 'multiformats/cid'
+import { openBlockFiles } from './blockFiles.ts'
+import { assertBlock, assertCid, PinError, type Pinner, untilAborted } from './pinner.ts'
+
+export type CreateHeliaPinnerParameters = {
+  /** Blocks, pins and the node's identity are kept in its folder `ipfs`. */
+  dataDir: string
+  /** Multiaddrs; TCP alone. Unset: any free port on loopback. */
+  listen?: readonly string[] | undefined
+}
+
+export type HeliaNode = {
+  pinner: Pinner
+  /** A block that is held here, whole and hashed; never from the network. */
+  getBlock(cid: string): Promise<Uint8Array<ArrayBuffer> | undefined>
+  /** How other nodes reach this one. The id stays the same from start to start. */
+  peer: { id: string; addresses: string[] }
+  stop(): Promise<void>
+}
+
+/**
+ * An IPFS node inside this process. It gives its blocks by bitswap to whoever connects, and that is all: it calls nobody,
+ * looks nobody up, tells no one what it has, and never removes a block.
+ *
+ * @example
+ * const node = await createHeliaPinner({ dataDir: '.countersign' })
+ * await node.pinner.pin({ cid: toCid(bytes), bytes }, { signal })
+ */
+export async function createHeliaPinner(parameters: CreateHeliaPinnerParameters): Promise<HeliaNode> {
+  const { dataDir, listen = ['/ip4/127.0.0.1/tcp/0'] } = parameters
+  const folder = join(dataDir, 'ipfs')
+  // The identity's key lies in there.
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const blocks = join(folder, 'blocks')
+  const { helia, stop: stopNode } = await startNode({ blocks, datastore: join(folder, 'datastore'), listen })
+  // Second, because it clears files away: whoever has the datastore has the folder.
+  const files = await openBlockFiles({ blocks, incoming: join(folder, 'incoming') }).catch(async (error: unknown) => {
+    await stopNode()
+    throw error
+  })
+  let stopped: Promise<void> | undefined
+
+  async function pin(block: { cid: string; bytes: Uint8Array<ArrayBuffer> }, signal: AbortSignal): Promise<void> {
+    const cid = CID.parse(block.cid)
+    const held = await files.read(cid)
+    // What has a mark was synced before it got it; a file without one may be of a process that died in between.
+    const isHeld = held !== undefined && toCid(held) === block.cid && (await helia.pins.isPinned(cid, { signal }))
+    if (isHeld) return
+    await files.write(cid, block.bytes)
+    await addPin(cid, signal)
+  }
+
+  /** Only marks the block, for whoever may collect garbage in this folder one day. */
+  async function addPin(cid: CID, signal: AbortSignal): Promise<void> {
+    try {
+      for await (const _ of helia.pins.add(cid, { depth: 0, signal }));
+    } catch (error) {
+      if (!(error instanceof Error && error.name === 'AlreadyPinnedError')) throw error
+    }
+  }
+
+  async function read(cid: string): Promise<Uint8Array<ArrayBuffer>> {
+    const bytes = await files.read(CID.parse(cid))
+    if (bytes === undefined) throw new PinError('pin_not_found')
+    if (toCid(bytes) !== cid) throw new PinError('pin_mismatch', { details: 'other bytes' })
+    return bytes
+  }
+
+  async function whileRunning<Result>(task: () => Promise<Result>): Promise<Result> {
+    if (stopped) throw new PinError('pin_unavailable', { details: 'stopped' })
+    try {
+      return await task()
+    } catch (cause) {
+      if (cause instanceof PinError) throw cause
+      throw new PinError('pin_unavailable', { details: 'the block store failed', cause })
+    }
+  }
+
+  const stop = () => {
+    stopped ??= stopNode()
+    return stopped
+  }
+  return {
+    pinner: {
+      name: 'helia',
+      async pin(block, { signal }) {
+        assertBlock(block)
+        await untilAborted(signal, () => whileRunning(() => pin(block, signal)))
+      },
+      async read(cid, { signal }) {
+        assertCid(cid)
+        return await untilAborted(signal, () => whileRunning(() => read(cid)))
+      },
+      stop,
+    },
+    async getBlock(cid) {
+      try {
+        assertCid(cid)
+        return await whileRunning(() => read(cid))
+      } catch (error) {
+        if (error instanceof PinError && error.code !== 'pin_unavailable') return undefined
+        throw error
+      }
+    },
+    peer: {
+      id: helia.libp2p.peerId.toString(),
+      addresses: helia.libp2p.getMultiaddrs().map((address) => address.toString()),
+    },
+    stop,
+  }
+}
+
+type StartNodeParameters = { blocks: string; datastore: string; listen: readonly string[] }
+
+async function startNode({ blocks, datastore: datastorePath, listen }: StartNodeParameters) {
+  // Loaded when needed: these modules bring all that a public node would use, which is a second and 100 MB.
+  const [{ createHeliaLight }, { withBitswap }, { withLibp2pLight }, { tcp }, { noise }, { yamux }, { identify }] =
+    await Promise.all([
+      import('helia'),
+      import('@helia/bitswap'),
+      import('@helia/libp2p'),
+      import('@libp2p/tcp'),
+      import('@chainsafe/libp2p-noise'),
+      import('@chainsafe/libp2p-yamux'),
+      import('@libp2p/identify'),
+    ])
+  const [{ FsBlockstore }, { LevelDatastore }] = await Promise.all([import('blockstore-fs'), import('datastore-level')])
+
+  const blockstore = new FsBlockstore(blocks)
+  const datastore = new LevelDatastore(datastorePath)
+  await datastore.open()
+  // The light variants: without gateways over HTTP, routing, bootstrap, discovery, relays or certificates.
+  const helia = withBitswap(
+    withLibp2pLight(createHeliaLight({ blockstore, datastore }), {
+      addresses: { listen: [...listen] },
+      transports: [tcp()],
+      connectionEncrypters: [noise()],
+      streamMuxers: [yamux()],
+      services: { identify: identify() },
+      // Answers go out on connections that others opened. A peer that is gone may have left any address to call back.
+      connectionGater: { denyDialPeer: () => true, denyDialMultiaddr: () => true },
+    }),
+  )
+  // libp2p leaves a timer of one second behind, for addresses that have changed. It does nothing by then.
+  const stop = async () => {
+    try {
+      await helia.stop()
+    } finally {
+      await datastore.close()
+    }
+  }
+  try {
+    await helia.start()
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  return { helia, stop }
+}

@@ -1,0 +1,74 @@
+import { z } from 'zod'
+import { exchange, type Fetch, parseAnswer, toAuthorization, toBlockBytes, toServiceUrl } from './exchange.ts'
+import { assertBlock, assertCid, PinError, type Pinner } from './pinner.ts'
+
+export type CreatePinataPinnerParameters = {
+  /** Where files are uploaded; `/v3/files` is added to it. */
+  apiUrl?: string | undefined
+  /** Where anyone reads them, the account's own gateway; `/ipfs/CID` is added to it. It never sees the token. */
+  gatewayUrl: string
+  /** An IPFS Pinning Service API that must list the block as pinned too, such as `https://api.pinata.cloud/psa`. */
+  pinsUrl?: string | undefined
+  /** The account's JWT. */
+  token: string
+  fetch: Fetch
+}
+
+const uploaded = z.object({ data: z.object({ cid: z.string(), network: z.string().optional() }) })
+const listed = z.object({
+  results: z.array(z.object({ status: z.string(), pin: z.object({ cid: z.string() }) })),
+})
+
+/**
+ * Pinata (docs.pinata.cloud, upload of a file, v3). It makes a file into CIDv1 blocks of its own cutting, so the CID is ours
+ * only while a file fits one chunk, which is a raw leaf; any other CID is a mismatch. The Pinning Service API
+ * (ipfs.github.io/pinning-services-api-spec) takes CIDs and no bytes, so it can confirm a pin but not make one.
+ *
+ * @example
+ * const pinner = createPinataPinner({ gatewayUrl: 'https://example.mypinata.cloud', token, fetch })
+ */
+export function createPinataPinner(parameters: CreatePinataPinnerParameters): Pinner {
+  const { apiUrl = 'https://uploads.pinata.cloud', gatewayUrl, pinsUrl, token, fetch } = parameters
+  const uploads = `${toServiceUrl(apiUrl, { token })}/v3/files`
+  const gateway = toServiceUrl(gatewayUrl)
+  const pins = pinsUrl === undefined ? undefined : `${toServiceUrl(pinsUrl, { token })}/pins`
+  const headers = toAuthorization(token)
+
+  async function confirm(url: string, cid: string, signal: AbortSignal): Promise<void> {
+    // Without a status the API lists what is pinned and nothing else.
+    const query = `cid=${cid}&status=queued,pinning,pinned,failed`
+    const answer = await exchange({ fetch }, { step: 'pins', url: `${url}?${query}`, init: { headers }, signal })
+    const { results } = parseAnswer(listed, answer)
+    const statuses = results.filter(({ pin }) => pin.cid === cid).map(({ status }) => status)
+    if (statuses.includes('pinned')) return
+    if (statuses.length === 0) throw new PinError('pin_not_found', { details: 'pins' })
+    const isUnderWay = statuses.some((status) => status === 'queued' || status === 'pinning')
+    throw new PinError(isUnderWay ? 'pin_unavailable' : 'pin_refused', { details: 'pins: not pinned' })
+  }
+
+  return {
+    name: 'pinata',
+    async pin(block, { signal }) {
+      assertBlock(block)
+      const body = new FormData()
+      body.append('network', 'public')
+      body.append('file', new Blob([block.bytes], { type: 'application/json' }), `${block.cid}.json`)
+      const init = { method: 'POST', headers, body }
+      const { data } = parseAnswer(uploaded, await exchange({ fetch }, { step: 'upload', url: uploads, init, signal }))
+      if (data.cid !== block.cid) throw new PinError('pin_mismatch', { details: 'upload' })
+      // On the private network only the account could read it.
+      if ((data.network ?? 'public') !== 'public') throw new PinError('pin_refused', { details: 'upload: not public' })
+      if (pins !== undefined) await confirm(pins, block.cid, signal)
+    },
+    async read(cid, { signal }) {
+      assertCid(cid)
+      const url = `${gateway}/ipfs/${cid}?format=raw`
+      const init = { headers: { accept: 'application/vnd.ipld.raw' } }
+      const answer = await exchange({ fetch }, { step: 'gateway', url, init, signal })
+      const isMissing = answer.status === 404 || answer.status === 410
+      if (isMissing) throw new PinError('pin_not_found', { details: `gateway: ${answer.status}` })
+      return toBlockBytes(cid, answer)
+    },
+    async stop() {},
+  }
+}
