@@ -1,0 +1,98 @@
+import {
+  type AttestationPublished,
+  attestationPublishedTopic,
+  type Hex,
+  parseAttestationPublished,
+} from '@countersign/protocol'
+import { ChainError, type ChainReceipt } from './chain.ts'
+
+/** More than any chain will see; also what fits a JavaScript number. */
+const MAX_NUMBER = BigInt(Number.MAX_SAFE_INTEGER)
+const MAX_QUANTITY = 2n ** 256n - 1n
+
+export type Block = { number: number; hash: Hex; baseFeePerGas: bigint | undefined }
+
+/** A JSON-RPC quantity. */
+export function parseQuantity(name: string, value: unknown, max = MAX_QUANTITY): bigint {
+  if (typeof value !== 'string' || !/^0x[0-9a-f]{1,64}$/i.test(value)) throw malformed(`${name} is no quantity`)
+  const quantity = BigInt(value)
+  if (quantity > max) throw malformed(`${name} is beyond its limit`)
+  return quantity
+}
+
+/** A quantity that counts something: blocks, transactions, gas. */
+export function parseNumber(name: string, value: unknown): number {
+  return Number(parseQuantity(name, value, MAX_NUMBER))
+}
+
+export function parseHash(name: string, value: unknown): Hex {
+  if (typeof value !== 'string' || !/^0x[0-9a-f]{64}$/i.test(value)) throw malformed(`${name} is no hash`)
+  return value.toLowerCase() as Hex
+}
+
+export function parseObject(name: string, value: unknown): Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw malformed(`${name} is no object`)
+  return value as Record<string, unknown>
+}
+
+/** `undefined` where the node has no such block. */
+export function parseBlock(value: unknown): Block | undefined {
+  if (value === null) return undefined
+  const { number, hash, baseFeePerGas } = parseObject('block', value)
+  return {
+    number: parseNumber('block.number', number),
+    hash: parseHash('block.hash', hash),
+    baseFeePerGas:
+      baseFeePerGas === undefined || baseFeePerGas === null
+        ? undefined
+        : parseQuantity('block.baseFeePerGas', baseFeePerGas),
+  }
+}
+
+/** Of the transaction that was asked for, with the events of our contract alone. */
+export function parseReceipt(value: unknown, expected: { hash: Hex; contract: Hex }): ChainReceipt | undefined {
+  if (value === null) return undefined
+  const receipt = parseObject('receipt', value)
+  if (parseHash('receipt.transactionHash', receipt.transactionHash) !== expected.hash) {
+    throw malformed('the receipt is of another transaction')
+  }
+  // Some nodes answer for what waits in their mempool.
+  if (receipt.blockHash === null || receipt.blockNumber === null) return undefined
+  const blockHash = parseHash('receipt.blockHash', receipt.blockHash)
+  if (!Array.isArray(receipt.logs)) throw malformed('receipt.logs is no list')
+  const status = parseNumber('receipt.status', receipt.status)
+  if (status > 1) throw malformed('receipt.status is neither 0 nor 1')
+  const events = receipt.logs.flatMap((log) => parseEvent(log, { ...expected, blockHash }))
+  if (status === 0 && events.length > 0) throw malformed('the receipt is of a revert, but has events')
+  return {
+    hash: expected.hash,
+    isSuccess: status === 1,
+    blockNumber: parseNumber('receipt.blockNumber', receipt.blockNumber),
+    blockHash,
+    gasUsed: parseQuantity('receipt.gasUsed', receipt.gasUsed, MAX_NUMBER),
+    events,
+  }
+}
+
+/** None or one. Other contracts' events, and our contract's other events, are not ours to read. */
+function parseEvent(value: unknown, expected: { hash: Hex; contract: Hex; blockHash: Hex }): AttestationPublished[] {
+  const { address, topics, data, removed, transactionHash, blockHash } = parseObject('log', value)
+  if (typeof address !== 'string' || address.toLowerCase() !== expected.contract) return []
+  if (removed === true) return []
+  if (!Array.isArray(topics) || String(topics[0]).toLowerCase() !== attestationPublishedTopic) return []
+  if (
+    parseHash('log.transactionHash', transactionHash) !== expected.hash ||
+    parseHash('log.blockHash', blockHash) !== expected.blockHash
+  ) {
+    throw malformed('the log is of another transaction')
+  }
+  try {
+    return [parseAttestationPublished({ topics, data: data as string })]
+  } catch {
+    throw malformed('the event is not one that the contract writes')
+  }
+}
+
+function malformed(details: string) {
+  return new ChainError('chain_unavailable', { details })
+}

@@ -1,0 +1,35 @@
+import { type Hex, serviceAttestationsAbi } from '@countersign/protocol'
+import { decodeFunctionData, getAddress } from 'viem/utils'
+import { expect, test } from 'vitest'
+import { encodePublish } from './encodePublish.ts'
+
+const proofOf = (byte: string) => ({
+  wallet: `0x${byte.repeat(20)}` as Hex,
+  txHash: `0x${byte.repeat(32)}` as Hex,
+  ipfsCid: `bafkrei${byte.repeat(26)}`,
+})
+/** viem answers addresses with their checksum. */
+const withChecksum = (proof: ReturnType<typeof proofOf>) => ({ ...proof, wallet: getAddress(proof.wallet) })
+const decode = (data: Hex) => decodeFunctionData({ abi: serviceAttestationsAbi, data })
+
+test('one proof goes by publish', () => {
+  const { wallet, txHash, ipfsCid } = proofOf('11')
+  expect(decode(encodePublish([proofOf('11')]))).toEqual({ functionName: 'publish', args: [wallet, txHash, ipfsCid] })
+})
+
+test.each([2, 3, 200])('%i proofs go by publishBatch, in their order', (count) => {
+  const proofs = Array.from({ length: count }, (_, index) => proofOf((index + 16).toString(16).slice(-2)))
+  expect(decode(encodePublish(proofs))).toEqual({ functionName: 'publishBatch', args: [proofs.map(withChecksum)] })
+})
+
+test('there is no call that publishes nothing', () => {
+  expect(() => encodePublish([])).toThrow(RangeError)
+})
+
+test.each([
+  ['wallet', { ...proofOf('11'), wallet: '0x11' as Hex }],
+  ['txHash', { ...proofOf('11'), txHash: '0x11' as Hex }],
+])('a malformed %s is not encoded', (_name, proof) => {
+  expect(() => encodePublish([proof])).toThrow()
+  expect(() => encodePublish([proofOf('22'), proof])).toThrow()
+})

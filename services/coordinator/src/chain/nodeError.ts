@@ -1,0 +1,88 @@
+import type { Hex } from '@countersign/protocol'
+import { decodeErrorResult } from 'viem/utils'
+import type { ChainErrorCode } from './chain.ts'
+import { publisherAbi } from './contractAbi.ts'
+
+/** An error as a node answers it: JSON-RPC 2.0 §5.1. */
+export type NodeError = { code: number; message: string; data?: unknown }
+
+export type NodeVerdict =
+  /** Not a failure: the transaction is in the node's mempool. */
+  | 'already_known'
+  | Extract<
+      ChainErrorCode,
+      | 'chain_unavailable'
+      | 'call_reverted'
+      | 'nonce_too_low'
+      | 'nonce_gap'
+      | 'underpriced'
+      | 'insufficient_funds'
+      | 'transaction_refused'
+    >
+
+/**
+ * What nodes say, in their own words; their codes say little (geth has -32000 for nearly everything). The first match counts.
+ *
+ * - geth: core/error.go, core/txpool/errors.go, internal/ethapi/errors.go (code 3 for a revert)
+ * - reth: rpc-eth-types/src/error/mod.rs (RpcPoolError mirrors geth), transaction-pool/src/error.rs
+ * - erigon: txpoolcfg/txpoolcfg.go (DiscardReason), with the import result before it: `INTERNAL_ERROR: …`
+ * - nethermind: TxPool/TxPoolErrorMessages.cs; before 2026 the bare names of AcceptTxResult, with -32010
+ * - hardhat: edr_provider/src/error.rs
+ */
+const texts: readonly (readonly [NodeVerdict, RegExp])[] = [
+  // Before the rest, because a contract chooses its own reason: "execution reverted: nonce too low".
+  ['call_reverted', /execution reverted|reverted with|transaction reverted|vm exception|vm execution error/],
+  ['call_reverted', /gas required exceeds allowance|ran out of gas/],
+  ['already_known', /already known|alreadyknown|known transaction|already imported|existing txn? with same hash/],
+  ['nonce_too_low', /nonce (is )?too low|oldnonce/],
+  ['nonce_gap', /nonce (is )?too high|nonce ?gap|gapped-nonce|nonce ?too ?far ?in ?future/],
+  ['insufficient_funds', /insufficient ?funds|doesn't have enough funds|upfront cost exceeds account balance/],
+  // The pool is, not the transaction.
+  ['chain_unavailable', /(pool|sub-pool) is full|in-flight transaction limit|account limit exceeded|spammer|syncing/],
+  ['underpriced', /underpriced|fee ?too ?low|less than block base fee|too low for the next block/],
+  ['underpriced', /replacement ?not ?allowed|could not replace existing tx|below (the )?minimum/],
+  ['chain_unavailable', /header not found|missing trie node|rate limit|too many requests|time(d )?out/],
+]
+
+const codes: ReadonlyMap<number, NodeVerdict> = new Map([
+  [3, 'call_reverted'], // geth and those that follow it
+  [-32015, 'call_reverted'], // older nethermind
+  [-32000, 'transaction_refused'],
+  [-32003, 'transaction_refused'], // EIP-1474: transaction rejected
+  [-32010, 'transaction_refused'], // nethermind
+  [-32602, 'transaction_refused'], // reth, of bytes that are no transaction
+])
+
+/** What an answer to `eth_sendRawTransaction` or `eth_estimateGas` means. What nobody knows may pass: try again. */
+export function judgeNodeError({ code, message }: NodeError): NodeVerdict {
+  const text = message.toLowerCase()
+  return texts.find(([, pattern]) => pattern.test(text))?.[0] ?? codes.get(code) ?? 'chain_unavailable'
+}
+
+/** The contract's reason: the name of its error where we know it. */
+export function describeRevert({ data }: NodeError): string {
+  const revertData = findHex(data)
+  if (revertData === undefined || revertData.length < 10) return 'no reason'
+  try {
+    // Its types leave out Solidity's own errors, which it decodes too.
+    const { errorName, args }: { errorName: string; args?: readonly unknown[] | undefined } = decodeErrorResult({
+      abi: publisherAbi,
+      data: revertData,
+    })
+    return errorName === 'Error' ? `Error: ${toPlainText(String(args?.[0]))}` : errorName
+  } catch {
+    return `an unknown error, ${revertData.slice(0, 10)}`
+  }
+}
+
+/** Geth has the bytes as text, older nethermind after a word (`Reverted 0x…`), hardhat one level deeper. */
+function findHex(data: unknown): Hex | undefined {
+  const text = typeof data === 'object' && data !== null && 'data' in data ? data.data : data
+  if (typeof text !== 'string') return undefined
+  return /0x(?:[0-9a-f]{2})*$/i.exec(text)?.[0].toLowerCase() as Hex | undefined
+}
+
+/** Printable ASCII, and not much of it: what others wrote must not garble a log. */
+export function toPlainText(text: string): string {
+  return text.slice(0, 200).replace(/[^\x20-\x7e]/g, '?')
+}
