@@ -96,8 +96,8 @@ export type SignedBatch = {
   bootId: string
   sequence: number
   previous: string
-  treeSize: number
-  root: string
+  /** The leaf hashes, in their order: root and paths follow from them. */
+  leaves: readonly string[]
   quote: string
   eventLog?: string
 }
@@ -121,7 +121,6 @@ export type SignItemResult =
       /** Which of the response's batches, and where in it. */
       batch: number
       leafIndex: number
-      path: readonly string[]
     }
 
 /** Results in the order of the items. Items of one call may fall into several batches. */

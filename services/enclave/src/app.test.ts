@@ -5,7 +5,6 @@ import { createSimulatedQuoteSource, EvidenceError, type QuoteSource } from '@co
 import {
   type AttestResponse,
   computeEnclaveAttestReportData,
-  computeRoot,
   computeSnpReportData,
   computeTdxReportData,
   type EnclaveConfig,
@@ -13,6 +12,7 @@ import {
   fromHex,
   hashEnclaveConfig,
   hashLeaf,
+  hashTree,
   hashUnsignedTransaction,
   type OpenSessionResponse,
   type SignTransactionsResponse,
@@ -124,12 +124,7 @@ describe('signTransactions', () => {
       const batch = batches[result.batch]
       if (batch === undefined) throw new Error('no batch')
       expect(result.statement).toMatchObject({ address: sessions[index]?.address, coordinatorKey: coordinator.key })
-      const root = computeRoot({
-        leaf: hashLeaf(result.statement),
-        leafIndex: result.leafIndex,
-        treeSize: batch.treeSize,
-        path: result.path.map(fromHex),
-      })
+      expect(batch.leaves[result.leafIndex]).toBe(toHex(hashLeaf(result.statement)))
       const verified = await verifier.verifyQuote({
         quote: fromHex(batch.quote),
         collateral: simulator.collateral(),
@@ -138,8 +133,8 @@ describe('signTransactions', () => {
       expect(toHex(verified.body.reportData)).toBe(
         toHex(
           computeTdxReportData({
-            treeSize: batch.treeSize,
-            root,
+            treeSize: batch.leaves.length,
+            root: hashTree(batch.leaves.map(fromHex)),
             bootId,
             batchSequence: batch.sequence,
             previousBatchHash: fromHex(batch.previous),

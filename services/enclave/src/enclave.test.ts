@@ -200,6 +200,22 @@ describe('a process that cannot serve ends', () => {
     expect(output.join()).toContain('EADDRINUSE')
   })
 
+  test('one whose vault has died, with nothing answered', async () => {
+    // Ends the enclave's only thread from outside of its code, as a fault in it would.
+    const endVault = 'process.on("worker",(vault)=>process.once("SIGUSR2",()=>vault.terminate()))'
+    const enclave = await start({
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(endVault)}`,
+      MOCK_QUOTE_LATENCY_MS: '60000',
+    })
+    const session = await login(enclave, 'alice')
+    const waiting = sign(enclave, toItem(session)).catch(() => 'cut off')
+    await fetch(`${enclave.url}/health`)
+    expect(await enclave.kill('SIGUSR2')).toBe(1)
+    expect(await waiting).toBe('cut off')
+    expect(enclave.output.join()).toContain('the vault has ended')
+    await expect(fetch(`${enclave.url}/health`)).rejects.toThrow()
+  })
+
   test('stopping does not wait for a caller that keeps its connection busy', async () => {
     const enclave = await start()
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { QuoteSource } from '@countersign/evidence'
-import { computeRoot, computeTdxReportData, fromHex, hashBatch, toHex } from '@countersign/protocol'
+import { computeTdxReportData, fromHex, hashBatch, hashTree, toHex } from '@countersign/protocol'
 import { expect, test } from 'vitest'
 import { createBatcher, type Placement } from './batch.ts'
 
@@ -37,12 +37,11 @@ function createManualSource() {
 const settle = () => new Promise((resolve) => setImmediate(resolve))
 
 function assertCovered(placement: Placement, leaf: Uint8Array, reportData: Uint8Array) {
-  const { batch, leafIndex, path } = placement
-  const root = computeRoot({ leaf, leafIndex, treeSize: batch.treeSize, path: path.map(fromHex) })
-  expect(toHex(root)).toBe(batch.root)
+  const { batch, leafIndex } = placement
+  expect(batch.leaves[leafIndex]).toBe(toHex(leaf))
   const covered = computeTdxReportData({
-    treeSize: batch.treeSize,
-    root,
+    treeSize: batch.leaves.length,
+    root: hashTree(batch.leaves.map(fromHex)),
     bootId,
     batchSequence: batch.sequence,
     previousBatchHash: fromHex(batch.previous),
@@ -55,20 +54,30 @@ test('one quote in flight; what arrives meanwhile shares the next; each leaf is 
   const { quoteSource, asked, mostInFlight } = createManualSource()
   const batcher = createBatcher({ quoteSource, bootId, configHash, limit: 256, log })
   const first = batcher.add(leafOf(0))
+  await settle()
   const rest = Array.from({ length: 9 }, (_, index) => batcher.add(leafOf(index + 1)))
   asked[0]?.answer()
   const alone = await first
-  expect(alone.batch.treeSize).toBe(1)
+  expect(alone.batch.leaves).toHaveLength(1)
   await settle()
   expect(asked).toHaveLength(2)
   asked[1]?.answer()
   const shared = await Promise.all(rest)
   expect(new Set(shared.map(({ batch }) => batch)).size).toBe(1)
-  expect(shared[0]?.batch).toMatchObject({ treeSize: 9, sequence: 1 })
+  expect(shared[0]?.batch).toMatchObject({ leaves: { length: 9 }, sequence: 1 })
   assertCovered(alone, leafOf(0), asked[0]?.reportData ?? new Uint8Array())
   for (const [index, placement] of shared.entries())
     assertCovered(placement, leafOf(index + 1), asked[1]?.reportData ?? new Uint8Array())
   expect(mostInFlight()).toBe(1)
+})
+
+test('what is added in one turn shares one quote', async () => {
+  const { quoteSource, asked } = createManualSource()
+  const batcher = createBatcher({ quoteSource, bootId, configHash, limit: 256, log })
+  const all = Array.from({ length: 5 }, (_, index) => batcher.add(leafOf(index)))
+  await settle()
+  asked[0]?.answer()
+  expect(new Set((await Promise.all(all)).map(({ batch }) => batch)).size).toBe(1)
 })
 
 test('the batches of one boot form a chain', async () => {
@@ -77,6 +86,7 @@ test('the batches of one boot form a chain', async () => {
   let previous = '00'.repeat(32)
   for (let sequence = 0; sequence < 4; sequence++) {
     const pending = batcher.add(leafOf(sequence))
+    await settle()
     asked[sequence]?.answer()
     const { batch } = await pending
     expect(batch).toMatchObject({ sequence, previous })
@@ -89,17 +99,18 @@ test('no more than the limit share a quote', async () => {
   const { quoteSource, asked } = createManualSource()
   const batcher = createBatcher({ quoteSource, bootId, configHash, limit: 4, log })
   const all = Array.from({ length: 10 }, (_, index) => batcher.add(leafOf(index)))
-  for (let index = 0; index < 4; index++) {
-    asked[index]?.answer()
+  for (let index = 0; index < 3; index++) {
     await settle()
+    asked[index]?.answer()
   }
-  expect((await Promise.all(all)).map(({ batch }) => batch.treeSize)).toEqual([1, 4, 4, 4, 4, 4, 4, 4, 4, 1])
+  expect((await Promise.all(all)).map(({ batch }) => batch.leaves.length)).toEqual([4, 4, 4, 4, 4, 4, 4, 4, 2, 2])
 })
 
 test('a batch without a quote fails as a whole, leaves no gap, and the next goes on', async () => {
   const { quoteSource, asked } = createManualSource()
   const batcher = createBatcher({ quoteSource, bootId, configHash, limit: 256, log })
   const lost = batcher.add(leafOf(0))
+  await settle()
   const next = batcher.add(leafOf(1))
   asked[0]?.fail()
   await expect(lost).rejects.toThrow('no quote')

@@ -1,7 +1,6 @@
 import type { QuoteSource } from '@countersign/evidence'
 import {
   computeTdxReportData,
-  createInclusionPaths,
   firstPreviousBatchHash,
   hashBatch,
   hashTree,
@@ -11,7 +10,7 @@ import {
 import type { Log } from '../ports.ts'
 
 /** Where a leaf stands, once a quote covers it. */
-export type Placement = { batch: SignedBatch; leafIndex: number; path: readonly string[] }
+export type Placement = { batch: SignedBatch; leafIndex: number }
 
 export type Batcher = {
   /** Resolves when a quote covers the leaf; rejects when its batch got none. */
@@ -44,6 +43,8 @@ export function createBatcher(parameters: BatcherParameters): Batcher {
   let running: Promise<void> | undefined
 
   async function run() {
+    // What one call adds, it adds in one turn.
+    await Promise.resolve()
     while (queue.length > 0) {
       const taken = queue.splice(0, limit)
       try {
@@ -58,32 +59,27 @@ export function createBatcher(parameters: BatcherParameters): Batcher {
 
   async function quoteBatch(taken: Waiting[]) {
     const leaves = taken.map(({ leaf }) => leaf)
-    const root = hashTree(leaves)
     const reportData = computeTdxReportData({
       treeSize: leaves.length,
-      root,
+      root: hashTree(leaves),
       bootId,
       batchSequence: sequence,
       previousBatchHash: previous,
       configHash,
     })
-    const pending = quoteSource.getQuote(reportData)
-    // The paths are made while the hardware works.
-    const paths = createInclusionPaths(leaves)
-    const { quote, eventLog } = await pending
+    const { quote, eventLog } = await quoteSource.getQuote(reportData)
     const batch: SignedBatch = {
       bootId: toHex(bootId),
       sequence,
       previous: toHex(previous),
-      treeSize: leaves.length,
-      root: toHex(root),
+      leaves: leaves.map(toHex),
       quote: Buffer.from(quote).toString('hex'),
       ...(eventLog === undefined ? {} : { eventLog }),
     }
     sequence += 1
     previous = hashBatch(reportData)
     for (const [leafIndex, { resolve }] of taken.entries()) {
-      resolve({ batch, leafIndex, path: (paths[leafIndex] ?? []).map(toHex) })
+      resolve({ batch, leafIndex })
     }
   }
 

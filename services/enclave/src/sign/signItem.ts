@@ -12,9 +12,9 @@ import {
   toHex,
   toStatementText,
 } from '@countersign/protocol'
-import { signRecoverable } from 'tiny-secp256k1'
 import { checkGrant } from '../grant/grant.ts'
 import type { Keyring } from '../keys/deriveKey.ts'
+import { signRecoverable } from './secp256k1.ts'
 
 /** A statement and its leaf, not yet covered by a quote: nothing of it may leave before that. */
 export type SignedItem = { statement: Statement; leaf: Uint8Array<ArrayBuffer> }

@@ -1,26 +1,36 @@
-import type { SignedBatch, SignItem, SignItemResult, SignTransactionsResponse } from '@countersign/protocol'
+import type { SignItem, SignItemError, SignItemResult, SignTransactionsResponse } from '@countersign/protocol'
 import type { Vault } from '../keys/vault.ts'
-import type { Batcher } from './batch.ts'
+import type { Batcher, Placement } from './batch.ts'
+import type { SignedItem } from './signItem.ts'
 
-/** Signs the items of one call. Each is signed on arrival and then waits for a quote; one that is refused fails alone. */
+/**
+ * Signs the items of one call on arrival; then they wait for a quote together, so that a call needs one quote and not several.
+ * An item that is refused fails alone.
+ */
 export async function signTransactions(
   { vault, batcher }: { vault: Vault; batcher: Batcher },
   { items, coordinatorKey }: { items: readonly SignItem[]; coordinatorKey: string },
 ): Promise<SignTransactionsResponse> {
-  const batches: SignedBatch[] = []
-
-  async function sign(item: SignItem): Promise<SignItemResult> {
-    const signed = await vault.sign(item, coordinatorKey)
-    if ('error' in signed) return signed
-    try {
-      const { batch, leafIndex, path } = await batcher.add(signed.leaf)
-      if (!batches.includes(batch)) batches.push(batch)
-      return { statement: signed.statement, batch: batches.indexOf(batch), leafIndex, path }
-    } catch {
-      return { error: 'quote_unavailable' }
-    }
-  }
-
-  const results = await Promise.all(items.map(sign))
+  const outcomes = await Promise.all(items.map((item) => vault.sign(item, coordinatorKey)))
+  const placed = await place(batcher, outcomes)
+  const batches = [...new Set([...placed.values()].map(({ batch }) => batch))]
+  const results = outcomes.map((outcome): SignItemResult => {
+    if ('error' in outcome) return outcome
+    const placement = placed.get(outcome)
+    if (placement === undefined) return { error: 'quote_unavailable' }
+    return { statement: outcome.statement, batch: batches.indexOf(placement.batch), leafIndex: placement.leafIndex }
+  })
   return { batches, results }
+}
+
+/** What a quote came to cover. */
+async function place(batcher: Batcher, outcomes: readonly (SignedItem | SignItemError)[]) {
+  const signed = outcomes.filter((outcome): outcome is SignedItem => !('error' in outcome))
+  const settled = await Promise.allSettled(signed.map(({ leaf }) => batcher.add(leaf)))
+  const placed = new Map<SignedItem, Placement>()
+  for (const [index, outcome] of settled.entries()) {
+    const item = signed[index]
+    if (item !== undefined && outcome.status === 'fulfilled') placed.set(item, outcome.value)
+  }
+  return placed
 }

@@ -1,0 +1,175 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { callerHeaders, enclavePaths } from '@countersign/protocol'
+import { afterEach, describe, expect, test } from 'vitest'
+import type { App } from './app.ts'
+import { type RunningServer, startServer } from './server.ts'
+
+const KIB = 1_024
+const MAX_BODY = 128 * KIB
+const MAX_SIGN_BODY = 4_096 * KIB
+/** What kernels may hold of a body that nobody reads is far below this. */
+const ENDLESS = 64 * 1_024 * KIB
+
+const open: { server: RunningServer; sockets: Socket[] }[] = []
+afterEach(async () => {
+  for (const { server, sockets } of open.splice(0)) {
+    for (const socket of sockets) socket.destroy()
+    await server.close()
+  }
+})
+
+/** A server whose app answers how long the body was. */
+async function start() {
+  const bodies: number[] = []
+  const app: App = {
+    async handle({ body }) {
+      bodies.push(body.length)
+      return { status: 200, body: { length: body.length } }
+    },
+    isStopping: () => false,
+    stop: async () => {},
+  }
+  const server = await startServer(app, { kind: 'http', host: '127.0.0.1', port: 0 }, undefined)
+  const sockets: Socket[] = []
+  open.push({ server, sockets })
+  return {
+    bodies,
+    async dial(): Promise<Socket> {
+      const socket = connect(Number(new URL(server.address).port), '127.0.0.1')
+      sockets.push(socket)
+      await once(socket, 'connect')
+      return socket
+    },
+  }
+}
+
+type Headers = Record<string, string | number>
+const signed: Headers = { [callerHeaders.signature]: 'ab'.repeat(64) }
+const toHead = (path: string, headers: Headers) =>
+  [`POST ${path} HTTP/1.1`, 'host: enclave', ...Object.entries(headers).map((pair) => pair.join(': '))].join('\r\n') +
+  '\r\n\r\n'
+
+/** All that comes until the other side closes. */
+async function readToEnd(socket: Socket): Promise<string> {
+  let text = ''
+  for await (const chunk of socket) text += chunk
+  return text
+}
+
+/** One whole answer on a connection that stays open. */
+async function readAnswer(socket: Socket): Promise<string> {
+  let text = ''
+  while (!/\r\n\r\n\{.*\}$/s.test(text)) text += (await once(socket, 'data'))[0]
+  return text
+}
+
+describe('bodies', () => {
+  test.each([
+    ['of another call', enclavePaths.openSession, signed, MAX_BODY],
+    ['of a call to sign that is not signed', enclavePaths.signTransactions, {}, MAX_BODY],
+    ['of a path that is none', '/nowhere', signed, MAX_BODY],
+    ['of a signed call to sign', enclavePaths.signTransactions, signed, MAX_SIGN_BODY],
+  ])(
+    '%s: as long as allowed is read, one byte more is 413 and the connection closed',
+    async (_, path, headers, max) => {
+      const { dial, bodies } = await start()
+      const allowed = await dial()
+      allowed.write(toHead(path, { ...headers, 'content-length': max }))
+      allowed.write(Buffer.alloc(max))
+      expect(await readAnswer(allowed)).toMatch(/^HTTP\/1\.1 200 .*connection: keep-alive.*\{"length":\d+\}$/is)
+      expect(bodies).toEqual([max])
+
+      const refused = await dial()
+      refused.write(toHead(path, { ...headers, 'content-length': max + 1 }))
+      refused.write(Buffer.alloc(max + 1))
+      const answer = await readToEnd(refused)
+      expect(answer).toMatch(/^HTTP\/1\.1 413 .*connection: close/is)
+      expect(answer).toContain('"code":"body_too_large"')
+      expect(bodies).toEqual([max])
+    },
+  )
+
+  test.each([
+    ['that says it is longer than it will ever be', { 'content-length': 2 ** 40 }],
+    ['in chunks without an end', { 'transfer-encoding': 'chunked' }],
+  ])('a body %s is not read on: the connection is closed', async (_, headers) => {
+    const { dial, bodies } = await start()
+    const socket = await dial()
+    // Closed with bytes unread, a connection is reset: an answer may be lost with it.
+    socket.on('error', () => {})
+    socket.resume()
+    const closed = new Promise((resolve) => socket.once('close', resolve))
+    socket.write(toHead(enclavePaths.openSession, headers))
+    const chunk = Buffer.alloc(64 * KIB)
+    const frame =
+      'transfer-encoding' in headers ? Buffer.concat([Buffer.from('10000\r\n'), chunk, Buffer.from('\r\n')]) : chunk
+    let sent = 0
+    while (!socket.destroyed && sent < ENDLESS) {
+      sent += chunk.length
+      if (!socket.write(frame)) await Promise.race([new Promise((resolve) => socket.once('drain', resolve)), closed])
+    }
+    expect(sent).toBeLessThan(ENDLESS)
+    await closed
+    expect(bodies).toEqual([])
+  })
+
+  test('one that is too large harms nobody else', async () => {
+    const { dial, bodies } = await start()
+    const [large, small] = await Promise.all([dial(), dial()])
+    small.write(toHead(enclavePaths.attest, { 'content-length': 2 }))
+    large.write(toHead(enclavePaths.attest, { 'content-length': MAX_BODY + 1 }))
+    large.write(Buffer.alloc(MAX_BODY + 1))
+    expect(await readToEnd(large)).toContain(' 413 ')
+    small.write('{}')
+    expect(await readAnswer(small)).toContain(' 200 ')
+    expect(bodies).toEqual([2])
+  })
+
+  test('a caller that hangs up in the middle of its body reaches nobody', async () => {
+    const { dial, bodies } = await start()
+    const gone = await dial()
+    gone.write(toHead(enclavePaths.attest, { 'content-length': 100 }))
+    gone.write('half')
+    gone.destroy()
+    const socket = await dial()
+    socket.write(`${toHead(enclavePaths.attest, { 'content-length': 2 })}{}`)
+    await readAnswer(socket)
+    expect(bodies).toEqual([2])
+  })
+})
+
+describe('connections', () => {
+  test('512 at one time; one more is closed without an answer, and let in when another has left', async () => {
+    const { dial } = await start()
+    const sockets = await Promise.all(Array.from({ length: 512 }, dial))
+    const [first, last] = [sockets[0], sockets.at(-1)]
+    if (first === undefined || last === undefined) throw new Error('no connections')
+    const request = `${toHead(enclavePaths.attest, { 'content-length': 2 })}{}`
+    // Answered, so the server has taken in all that were made before it.
+    last.write(request)
+    expect(await readAnswer(last)).toContain(' 200 ')
+
+    const surplus = await dial()
+    surplus.on('error', () => {})
+    surplus.write(request)
+    expect(await readToEnd(surplus).catch(() => '')).toBe('')
+
+    first.destroy()
+    await untilServed(dial, request)
+  })
+
+  /** The server hears of a closed connection only after a while. */
+  async function untilServed(dial: () => Promise<Socket>, request: string) {
+    for (;;) {
+      const socket = await dial()
+      socket.on('error', () => {})
+      socket.write(request)
+      const answer = await Promise.race([
+        readAnswer(socket),
+        new Promise<string>((resolve) => socket.once('close', () => resolve(''))),
+      ])
+      if (answer.includes(' 200 ')) return
+    }
+  }
+})
