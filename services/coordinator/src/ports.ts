@@ -1,3 +1,4 @@
+import type { Collateral } from '@countersign/attestation'
 import type {
   EnclaveConfig,
   OpenSessionRequest,
@@ -44,18 +45,18 @@ export type SelfReport = {
   readonly publicKey: string
   /** The one in force; throws while there is none. */
   current(): { selfAttestation: SelfAttestation; expiresAt: string }
-  /** Ed25519 by the attested key. */
-  sign(message: Uint8Array): Uint8Array
+  /** Ed25519 by the attested key, on the thread pool. */
+  sign(message: Uint8Array): Promise<Uint8Array>
   stop(): Promise<void>
 }
 
 /** The collateral in force for a platform, checked and in date. Throws `collateral_stale`. */
 export type CollateralStore = {
-  /** Canonical bytes and their hash, for the platform that a quote names. */
+  /** With its canonical bytes and their hash, for the platform that a quote names. */
   current(platform: {
     fmspc: string
     ca: 'platform' | 'processor'
-  }): Promise<{ bytes: Uint8Array<ArrayBuffer>; hash: string }>
+  }): Promise<{ collateral: Collateral; bytes: Uint8Array<ArrayBuffer>; hash: string }>
   stop(): Promise<void>
 }
 

@@ -97,10 +97,8 @@ export const fakeSession = {
 /** The answer to one item; what it says is not looked at here. */
 export function fakeSigned(bootId: string) {
   return {
-    batches: [
-      { bootId, sequence: 0, previous: '00'.repeat(32), treeSize: 1, root: '22'.repeat(32), quote: '04'.repeat(100) },
-    ],
-    results: [{ statement: { type: 'countersign/signing/v1' }, batch: 0, leafIndex: 0, path: [] as string[] }],
+    batches: [{ bootId, sequence: 0, previous: '00'.repeat(32), leaves: ['22'.repeat(32)], quote: '04'.repeat(100) }],
+    results: [{ statement: { type: 'countersign/signing/v1' }, batch: 0, leafIndex: 0 }],
   }
 }
 

@@ -50,7 +50,7 @@ function createCaller() {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519')
   return {
     publicKey: publicKey.export({ type: 'spki', format: 'der' }).subarray(-32).toString('hex'),
-    sign: (message: Uint8Array) => sign(null, message, privateKey),
+    sign: async (message: Uint8Array) => sign(null, message, privateKey),
   }
 }
 
@@ -593,13 +593,13 @@ describe('failures of an enclave', () => {
     ['a batch that is not there', { ...signed, results: [{ ...result, batch: 1 }] }],
     ['a leaf outside the tree', { ...signed, results: [{ ...result, leafIndex: 1 }] }],
     ['a leaf before the tree', { ...signed, results: [{ ...result, leafIndex: -1 }] }],
-    ['a path without end', { ...signed, results: [{ ...result, path: Array(33).fill('00'.repeat(32)) }] }],
-    ['a path of something else', { ...signed, results: [{ ...result, path: ['no'] }] }],
+    ['a member of its own invention', { ...signed, results: [{ ...result, path: [] }] }],
     ['no statement', { ...signed, results: [{ ...result, statement: null }] }],
     ['an error of its own invention', { ...signed, results: [{ error: 'because' }] }],
     ['an error and a statement', { ...signed, results: [{ ...result, error: 'grant_invalid' }] }],
-    ['an empty tree', { ...signed, batches: [{ ...batch, treeSize: 0 }] }],
-    ['a tree that no batch has', { ...signed, batches: [{ ...batch, treeSize: 257 }] }],
+    ['an empty tree', { ...signed, batches: [{ ...batch, leaves: [] }] }],
+    ['a tree that no batch has', { ...signed, batches: [{ ...batch, leaves: Array(257).fill('22'.repeat(32)) }] }],
+    ['leaves that are no hashes', { ...signed, batches: [{ ...batch, leaves: ['no'] }] }],
     ['a sequence that is no number', { ...signed, batches: [{ ...batch, sequence: '0' }] }],
     ['a quote without end', { ...signed, batches: [{ ...batch, quote: '00'.repeat(65_537) }] }],
     ['half a byte of quote', { ...signed, batches: [{ ...batch, quote: '000' }] }],

@@ -20,7 +20,6 @@ const MAX_QUOTE_BYTES = 65_536
 /** What a receipt takes. */
 const MAX_EVENT_LOG_CHARACTERS = 131_072
 const MAX_GRANT_CHARACTERS = 4096
-const MAX_PATH = 32
 
 const itemErrors: Record<SignItemError['error'], true> = {
   invalid_request: true,
@@ -104,17 +103,17 @@ export function parseSignTransactionsResponse(value: unknown, itemCount: number)
 }
 
 function toBatch(value: unknown): SignedBatch {
-  const { bootId, sequence, previous, treeSize, root, quote, eventLog } = toMembers(
+  const { bootId, sequence, previous, leaves, quote, eventLog } = toMembers(
     value,
-    ['bootId', 'sequence', 'previous', 'treeSize', 'root', 'quote'],
+    ['bootId', 'sequence', 'previous', 'leaves', 'quote'],
     ['eventLog'],
   )
+  if (!Array.isArray(leaves) || leaves.length > MAX_SIGN_ITEMS) throw new AnswerError('leaves')
   return {
     bootId: toHex(bootId, 16, 'bootId'),
     sequence: toNatural(sequence, Number.MAX_SAFE_INTEGER, 'sequence'),
     previous: toHex(previous, 32, 'previous'),
-    treeSize: toNatural(treeSize, MAX_SIGN_ITEMS, 'treeSize'),
-    root: toHex(root, 32, 'root'),
+    leaves: leaves.map((leaf) => toHex(leaf, 32, 'leaves')),
     quote: toHexUpTo(quote, MAX_QUOTE_BYTES, 'quote'),
     ...toEventLog(eventLog),
   }
@@ -126,16 +125,14 @@ function toResult(value: unknown, batches: readonly SignedBatch[]): SignItemResu
     if (typeof error !== 'string' || !Object.hasOwn(itemErrors, error)) throw new AnswerError('error')
     return { error: error as SignItemError['error'] }
   }
-  const { statement, batch, leafIndex, path } = toMembers(value, ['statement', 'batch', 'leafIndex', 'path'])
+  const { statement, batch, leafIndex } = toMembers(value, ['statement', 'batch', 'leafIndex'])
   if (!isObject(statement)) throw new AnswerError('statement')
   const index = toNatural(batch, batches.length - 1, 'batch')
-  const treeSize = batches[index]?.treeSize ?? 0
-  if (!Array.isArray(path) || path.length > MAX_PATH) throw new AnswerError('path')
+  const treeSize = batches[index]?.leaves.length ?? 0
   return {
     statement: statement as never,
     batch: index,
     leafIndex: toNatural(leafIndex, treeSize - 1, 'leafIndex'),
-    path: path.map((node) => toHex(node, 32, 'path')),
   }
 }
 

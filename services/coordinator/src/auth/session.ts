@@ -18,11 +18,15 @@ export async function getSession(deps: GetSessionDeps, { sid }: { sid: string | 
   if (sid === undefined) throw notAuthenticated()
   const now = deps.clock.now()
   const found = await deps.store.findSession({ sidHash: hashSid(sid), now, idleMs: deps.sessionIdleMs })
-  if (found === 'expired') throw new CoordinatorError('session_expired', 'the session is over')
+  if (found === 'expired') throw sessionExpired()
   if (found === undefined) throw notAuthenticated()
   return { sid, ...found }
 }
 
-function notAuthenticated() {
+export function notAuthenticated() {
   return new CoordinatorError('not_authenticated', 'not signed in')
+}
+
+export function sessionExpired() {
+  return new CoordinatorError('session_expired', 'the session is over')
 }

@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto'
 import { type Collateral, parseCollateral, type TrustedRoot } from '@countersign/attestation'
-import { ServiceError, toCanonicalJson } from '@countersign/protocol'
+import { toCanonicalJson } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 import type { Log } from '../http/log.ts'
 import type { Clock, CollateralStore } from '../ports.ts'
+import { toReason } from '../toReason.ts'
 import { type CheckedCollateral, checkCollateral } from './checkCollateral.ts'
 import type { Platform } from './platformOf.ts'
 import { type Schedule, scheduleByTimer } from './schedule.ts'
@@ -28,7 +29,12 @@ export type CollateralStoreDeps = {
   schedule?: Schedule
 }
 
-type Entry = CheckedCollateral & { bytes: Uint8Array<ArrayBuffer>; hash: string; fetchedAt: number }
+type Entry = CheckedCollateral & {
+  collateral: Collateral
+  bytes: Uint8Array<ArrayBuffer>
+  hash: string
+  fetchedAt: number
+}
 
 type State = {
   platform: Platform
@@ -89,7 +95,7 @@ export function createCollateralStore(deps: CollateralStoreDeps): CollateralStor
   function toEntry(state: State, collateral: Collateral, fetchedAt: number): Entry {
     const checked = checkCollateral(collateral, { platform: state.platform, roots })
     const bytes = toCanonicalJson(collateral)
-    return { ...checked, bytes, hash: hash('sha256', bytes, 'hex'), fetchedAt }
+    return { ...checked, collateral, bytes, hash: hash('sha256', bytes, 'hex'), fetchedAt }
   }
 
   function refresh(state: State): Promise<void> {
@@ -172,7 +178,8 @@ export function createCollateralStore(deps: CollateralStoreDeps): CollateralStor
       if (!isInDate(state.entry)) await refresh(state)
       else if (dueAt(state) <= clock.now()) void refresh(state)
       if (!isInDate(state.entry)) throw stale()
-      return { bytes: state.entry.bytes, hash: state.entry.hash }
+      const { collateral, bytes, hash } = state.entry
+      return { collateral, bytes, hash }
     },
     async stop() {
       isStopped = true
@@ -188,12 +195,4 @@ function stale() {
 
 function toText(time: number): string {
   return new Date(time).toISOString()
-}
-
-/** Codes and our own words only: other messages could hold anything. */
-function toReason(error: unknown): { code: string; reason?: string } {
-  if (error instanceof ServiceError) {
-    return { code: error.code, reason: error.details ?? error.message }
-  }
-  return { code: error instanceof Error ? error.name : typeof error }
 }

@@ -15,13 +15,15 @@ const DAY_MS = 86_400_000
 /** The collateral of simulated silicon, made anew each day, as if Intel had issued it. */
 export function createSimulatedCollateralStore(deps: SimulatedCollateralStoreDeps): CollateralStore {
   const { simulatorFactory, clock } = deps
-  let made: { bytes: Uint8Array<ArrayBuffer>; hash: string; fmspc: string; madeAt: number } | undefined
+  let made:
+    | { collateral: Collateral; bytes: Uint8Array<ArrayBuffer>; hash: string; fmspc: string; madeAt: number }
+    | undefined
 
   function make(now: number) {
     const collateral = simulatorFactory(new Date(now)).collateral()
     const bytes = toCanonicalJson(collateral)
     const { fmspc } = describeCollateral(collateral).tcbInfo
-    return { bytes, hash: hash('sha256', bytes, 'hex'), fmspc, madeAt: now }
+    return { collateral, bytes, hash: hash('sha256', bytes, 'hex'), fmspc, madeAt: now }
   }
 
   return {
@@ -31,7 +33,7 @@ export function createSimulatedCollateralStore(deps: SimulatedCollateralStoreDep
       if (fmspc !== made.fmspc || ca !== 'platform') {
         throw new CoordinatorError('collateral_stale', 'no collateral in date for the enclave’s platform')
       }
-      return { bytes: made.bytes, hash: made.hash }
+      return { collateral: made.collateral, bytes: made.bytes, hash: made.hash }
     },
     async stop() {},
   }

@@ -24,7 +24,10 @@ export type GetAttestationDeps = { selfReport: Pick<SelfReport, 'mode' | 'public
  * `GET /health/attestation`, from what is in force: never a call to the firmware, which hosts limit to about one a second.
  * The nonce is tagged, so that no signature over it can pass for a release or a call to the enclave.
  */
-export function getAttestation(deps: GetAttestationDeps, { nonce }: { nonce: string | undefined }): Attestation {
+export async function getAttestation(
+  deps: GetAttestationDeps,
+  { nonce }: { nonce: string | undefined },
+): Promise<Attestation> {
   if (nonce !== undefined && !/^(?:[0-9a-f]{2}){1,64}$/.test(nonce)) {
     const details = 'nonce is not 1 to 64 bytes in lower-case hex'
     throw new CoordinatorError('invalid_request', 'invalid nonce', { details })
@@ -45,7 +48,7 @@ export function getAttestation(deps: GetAttestationDeps, { nonce }: { nonce: str
   }
   if (nonce === undefined) return attestation
   const message = concatBytes(toTagBytes(tags.healthNonce), fromHex(nonce))
-  return { ...attestation, nonce, signature: toHex(selfReport.sign(message)) }
+  return { ...attestation, nonce, signature: toHex(await selfReport.sign(message)) }
 }
 
 function getCurrent(selfReport: Pick<SelfReport, 'current'>) {

@@ -60,7 +60,7 @@ describe('the coordinator’s report on its own key', () => {
     })
     expect(expiresAt).toBe('2026-06-15T01:00:00.000Z')
     const message = new TextEncoder().encode('message')
-    expect(verifyEd25519(publicKey, selfReport.sign(message), message)).toBe(true)
+    expect(verifyEd25519(publicKey, await selfReport.sign(message), message)).toBe(true)
     expect(selfReport.mode).toBe('mock')
   })
 

@@ -1,4 +1,5 @@
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import { promisify } from 'node:util'
 import { PolicyError, QuoteError, type VerifiedReport } from '@countersign/attestation'
 import type { ReportSource } from '@countersign/evidence'
 import { computeSnpReportData, equalBytes, fromHex, ServiceError, toHex } from '@countersign/protocol'
@@ -8,6 +9,8 @@ import { CoordinatorError } from '../errors.ts'
 import type { Log } from '../http/log.ts'
 import type { Clock, SelfReport } from '../ports.ts'
 import { type SnpCertificates, toHexChain } from './snpCertificates.ts'
+
+const signOnPool = promisify(sign)
 
 export type SelfReportDeps = {
   reportSource: ReportSource
@@ -91,7 +94,7 @@ export function createSelfReport(deps: SelfReportDeps): SelfReport & {
       }
       return { selfAttestation: inForce.selfAttestation, expiresAt: new Date(inForce.expiresAt).toISOString() }
     },
-    sign: (message) => new Uint8Array(sign(null, message, privateKey)),
+    sign: async (message) => new Uint8Array(await signOnPool(null, message, privateKey)),
     ready: () => first,
     async stop() {
       isStopped = true

@@ -8,7 +8,6 @@ import {
   type SignItem,
   type Statement,
   type TxMetadata,
-  toCanonicalJson,
   toHex,
 } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
@@ -21,7 +20,7 @@ const COORDINATOR = 'c0'.repeat(32)
 const alice = createTestWalletKey('alice')
 const bob = createTestWalletKey('bob')
 const simulator = createSimulator({ at: new Date(NOW) })
-const collateral = toCanonicalJson(simulator.collateral())
+const collateral = simulator.collateral()
 const verifier = createVerifier({ roots: simulatedRoots() })
 
 function createItem(nonce: number, wallet = alice): SignItem {
@@ -88,13 +87,14 @@ describe('checkBatch', () => {
 
   const withBatch = (changes: Partial<SignedBatch>) => (input: Input) => ({ batch: { ...input.batch, ...changes } })
   test.each<[string, (input: Input) => Partial<Input>]>([
-    ['another root', withBatch({ root: '00'.repeat(32) })],
-    ['another size', withBatch({ treeSize: 3 })],
-    ['no leaves', withBatch({ treeSize: 0 })],
+    ['another leaf', ({ batch }) => ({ batch: { ...batch, leaves: ['00'.repeat(32), ...batch.leaves.slice(1)] } })],
+    ['a leaf more', ({ batch }) => ({ batch: { ...batch, leaves: [...batch.leaves, '00'.repeat(32)] } })],
+    ['leaves in another order', ({ batch }) => ({ batch: { ...batch, leaves: batch.leaves.toReversed() } })],
+    ['no leaves', withBatch({ leaves: [] })],
     ['another boot', withBatch({ bootId: '00'.repeat(16) })],
     ['another number', withBatch({ sequence: 1 })],
     ['another batch before', withBatch({ previous: '11'.repeat(32) })],
-    ['a root that is no hex', withBatch({ root: 'x' })],
+    ['a leaf that is no hex', withBatch({ leaves: ['x'] })],
     ['no quote', withBatch({ quote: '00' })],
     ['an event log that is none', withBatch({ eventLog: '{}' })],
     ['another configuration than quoted', ({ config }) => ({ config: { ...config, version: '9' } })],
@@ -164,9 +164,6 @@ describe('assertItemSigned', () => {
     statement: { ...result.statement, ...changes } as Statement,
   })
   test.each<[string, (result: SignedItem) => SignedItem]>([
-    ['a wrong path', (result) => ({ ...result, path: result.path.map(() => '00'.repeat(32)) })],
-    ['a path that is too short', (result) => ({ ...result, path: result.path.slice(1) })],
-    ['a path that is no hex', (result) => ({ ...result, path: ['x'] })],
     ['another place', (result) => ({ ...result, leafIndex: 1 })],
     ['a place outside', (result) => ({ ...result, leafIndex: 3 })],
     ['a statement changed after quoting', withStatement({ txHash: `0x${'00'.repeat(32)}` })],

@@ -1,13 +1,12 @@
 import { hash } from 'node:crypto'
-import { assertQuotePolicy, parseCollateral, type QuotePolicy, type Verifier } from '@countersign/attestation'
+import { assertQuotePolicy, type Collateral, type QuotePolicy, type Verifier } from '@countersign/attestation'
 import {
   assertStatement,
-  computeRoot,
   computeTdxReportData,
   type EnclaveConfig,
-  equalBytes,
   fromHex,
   hashEnclaveConfig,
+  hashTree,
   ServiceError,
   type SignedBatch,
   type SignItem,
@@ -36,7 +35,7 @@ export type CheckBatchDeps = {
  */
 export async function checkBatch(
   { verifier, policy, now }: CheckBatchDeps,
-  { batch, config, collateral }: { batch: SignedBatch; config: EnclaveConfig; collateral: Uint8Array },
+  { batch, config, collateral }: { batch: SignedBatch; config: EnclaveConfig; collateral: Collateral },
 ): Promise<Pick<SigningBatch, 'mode' | 'tcbStatus' | 'measurement'>> {
   const { configHashes, ...quotePolicy } = policy
   try {
@@ -45,8 +44,8 @@ export async function checkBatch(
       throw new CoordinatorError('attestation_invalid', 'the enclave has another configuration')
     }
     const reportData = computeTdxReportData({
-      treeSize: batch.treeSize,
-      root: fromHex(batch.root),
+      treeSize: batch.leaves.length,
+      root: hashTree(batch.leaves.map(fromHex)),
       bootId: fromHex(batch.bootId),
       batchSequence: batch.sequence,
       previousBatchHash: fromHex(batch.previous),
@@ -54,7 +53,7 @@ export async function checkBatch(
     })
     const verified = await verifier.verifyQuote({
       quote: Buffer.from(batch.quote, 'hex'),
-      collateral: parseCollateral(Buffer.from(collateral).toString()),
+      collateral,
       ...(batch.eventLog === undefined ? {} : { eventLog: batch.eventLog }),
       at: new Date(now),
     })
@@ -85,16 +84,10 @@ export function assertItemSigned(
   result: Exclude<SignItemResult, { error: string }>,
   batch: SignedBatch,
 ): Statement {
-  const { statement, leafIndex, path } = result
+  const { statement, leafIndex } = result
   try {
     assertStatement(statement)
-    const root = computeRoot({
-      leaf: new Uint8Array(hash('sha256', `\0${toStatementText(statement)}`, 'buffer')),
-      leafIndex,
-      treeSize: batch.treeSize,
-      path: path.map(fromHex),
-    })
-    if (!equalBytes(root, fromHex(batch.root))) throw invalid('the statement is not in the batch')
+    if (hashLeafFast(statement) !== batch.leaves[leafIndex]) throw invalid('the statement is not in the batch')
   } catch (cause) {
     if (cause instanceof ServiceError && !(cause instanceof CoordinatorError)) throw invalid(cause.code, cause)
     throw cause
@@ -108,6 +101,11 @@ export function assertItemSigned(
     statement.coordinatorKey === coordinatorKey
   if (!isAsked) throw invalid('the statement is about something else')
   return statement
+}
+
+/** The protocol's `hashLeaf` of a statement that was asserted, in hex, with the faster SHA-256. */
+function hashLeafFast(statement: Statement): string {
+  return hash('sha256', `\0${toStatementText(statement)}`, 'hex')
 }
 
 function invalid(details: string, cause?: unknown) {

@@ -1,6 +1,8 @@
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
 import { fromHex, hashSignedTransaction, hashUnsignedTransaction, type TxMetadata, toHex } from '@countersign/protocol'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestWalletKey, signTestDigest } from '../../test/signingEnclave.ts'
 import { createSignatureChecker, type SignatureChecker, type SignatureClaim } from './checkSignatures.ts'
 
@@ -86,4 +88,102 @@ test('a checker that has ended refuses to answer, those who wait too', async () 
   await ending.stop()
   await refused
   await expect(ending.check([claim()])).rejects.toThrow('has ended')
+})
+
+test('claims that cannot be sent fail alone, and later answers still belong to their questions', async () => {
+  const unsendable = { ...claim(), txMetadata: { toString: () => '' } } as unknown as SignatureClaim
+  const bad = claim({ digest: `0x${'22'.repeat(32)}` })
+  const answers = await Promise.allSettled([
+    checker.check([unsendable]),
+    checker.check([bad]),
+    checker.check([claim()]),
+  ])
+  expect(answers).toMatchObject([{ status: 'rejected' }, { value: [false] }, { value: [true] }])
+})
+
+describe('a thread that dies', () => {
+  /** A checker whose threads the test can end; `start` may be exchanged for another kind of thread. */
+  async function createMortal() {
+    const real = () => new Worker(new URL('./signatureWorker.ts', import.meta.url))
+    const mortal = { start: real, real, workers: [] as Worker[] }
+    const own = await createSignatureChecker(() => {
+      const worker = mortal.start()
+      mortal.workers.push(worker)
+      return worker
+    })
+    return { mortal, own }
+  }
+  const many = Array.from({ length: 200 }, () => claim())
+
+  test('those who wait are told, and the next call has a new one', async () => {
+    const { mortal, own } = await createMortal()
+    try {
+      const waiting = Promise.allSettled([own.check(many), own.check([claim()])])
+      // A turn later the claims are with the thread.
+      await new Promise(setImmediate)
+      await mortal.workers[0]?.terminate()
+      for (const outcome of await waiting) {
+        expect(outcome).toMatchObject({ status: 'rejected', reason: { message: 'the signature checker has ended' } })
+      }
+      const bad = claim({ digest: `0x${'22'.repeat(32)}` })
+      expect(await Promise.all([own.check([claim()]), own.check([bad])])).toEqual([[true], [false]])
+      expect(mortal.workers).toHaveLength(2)
+    } finally {
+      await own.stop()
+    }
+  })
+
+  test('by an error of its own: the same, as often as it happens', async () => {
+    const { mortal, own } = await createMortal()
+    try {
+      const throwing = `const { parentPort } = require('node:worker_threads')
+        parentPort.on('message', () => { throw new TypeError('out of order') })
+        parentPort.postMessage('ready')`
+      for (const _ of [1, 2]) {
+        await mortal.workers.at(-1)?.terminate()
+        mortal.start = () => new Worker(throwing, { eval: true })
+        await expect(own.check([claim()])).rejects.toThrow('out of order')
+        mortal.start = mortal.real
+        expect(await own.check([claim()])).toEqual([true])
+      }
+      expect(mortal.workers).toHaveLength(5)
+    } finally {
+      await own.stop()
+    }
+  })
+
+  test.each([
+    ['ends at once', () => new Worker('', { eval: true })],
+    ['fails at once', () => new Worker('throw new Error("not today")', { eval: true })],
+    [
+      'cannot be made',
+      () => {
+        throw new Error('no memory')
+      },
+    ],
+  ] as const)('a new one that %s fails that call; the next tries again', async (_, start) => {
+    await expect(createSignatureChecker(start)).rejects.toThrow()
+    const { mortal, own } = await createMortal()
+    try {
+      await mortal.workers[0]?.terminate()
+      mortal.start = start
+      await expect(own.check([claim()])).rejects.toThrow()
+      mortal.start = mortal.real
+      expect(await own.check([claim()])).toEqual([true])
+    } finally {
+      await own.stop()
+    }
+  })
+
+  test('stopped while a new one starts: nothing is left running', async () => {
+    const { mortal, own } = await createMortal()
+    await mortal.workers[0]?.terminate()
+    const late = expect(own.check([claim()])).rejects.toThrow('has ended')
+    const [, renewed] = mortal.workers
+    if (renewed === undefined) throw new Error('no new thread')
+    const exited = once(renewed, 'exit')
+    await own.stop()
+    await late
+    await exited
+  })
 })

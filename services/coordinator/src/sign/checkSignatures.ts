@@ -13,39 +13,72 @@ export type SignatureClaim = {
 
 /** Checks signatures on a thread of its own: each takes as long as the rest of a request. */
 export type SignatureChecker = {
-  /** One answer per claim. */
+  /** One answer per claim. Fails when the thread dies meanwhile; the next call has a new one. */
   check(claims: readonly SignatureClaim[]): Promise<boolean[]>
   stop(): Promise<void>
 }
 
 type Waiting = { resolve(answers: boolean[]): void; reject(error: Error): void }
+type Thread = { worker: Worker; waiting: Waiting[] }
 
-export async function createSignatureChecker(): Promise<SignatureChecker> {
-  const worker = new Worker(new URL('./signatureWorker.ts', import.meta.url))
-  const waiting: Waiting[] = []
-  let failure: Error | undefined
+export async function createSignatureChecker(
+  startWorker: () => Worker = () => new Worker(new URL('./signatureWorker.ts', import.meta.url)),
+): Promise<SignatureChecker> {
+  let starting: Promise<Thread> | undefined
+  let isStopped = false
 
+  /** The thread that there is, or a new one. */
+  function getThread(): Promise<Thread> {
+    if (isStopped) return Promise.reject(ended())
+    if (starting !== undefined) return starting
+    const forget = () => {
+      if (starting === own) starting = undefined
+    }
+    const own = startThread(startWorker, forget)
+    own.catch(forget)
+    starting = own
+    return own
+  }
+
+  await getThread()
+  return {
+    async check(claims) {
+      const { worker, waiting } = await getThread()
+      return new Promise((resolve, reject) => {
+        if (isStopped) return reject(ended())
+        // Before anyone waits: claims that cannot be sent must not leave a place in the queue, or answers get the wrong owner.
+        worker.postMessage(claims)
+        waiting.push({ resolve, reject })
+      })
+    },
+    async stop() {
+      isStopped = true
+      // A thread that never started has nothing to end.
+      const thread = await starting?.catch(() => undefined)
+      await thread?.worker.terminate()
+    },
+  }
+}
+
+/** Resolves when the thread is ready. When it dies later, `onEnd` is called, and those who wait for an answer are told. */
+async function startThread(startWorker: () => Worker, onEnd: () => void): Promise<Thread> {
+  const worker = startWorker()
   await new Promise<void>((resolve, reject) => {
     worker.once('message', () => resolve())
     worker.once('error', reject)
+    worker.once('exit', () => reject(ended()))
   })
-  function fail(error: unknown) {
-    failure ??= error instanceof Error ? error : new Error('the signature checker failed')
-    for (const { reject } of waiting.splice(0)) reject(failure)
+  const waiting: Waiting[] = []
+  function end(error: Error) {
+    onEnd()
+    for (const { reject } of waiting.splice(0)) reject(error)
   }
-  worker.on('error', fail)
-  worker.on('exit', () => fail(new Error('the signature checker has ended')))
+  worker.on('error', (error) => end(error instanceof Error ? error : ended()))
+  worker.on('exit', () => end(ended()))
   worker.on('message', (answers: boolean[]) => waiting.shift()?.resolve(answers))
+  return { worker, waiting }
+}
 
-  return {
-    check: (claims) =>
-      new Promise((resolve, reject) => {
-        if (failure !== undefined) return reject(failure)
-        waiting.push({ resolve, reject })
-        worker.postMessage(claims)
-      }),
-    async stop() {
-      await worker.terminate()
-    },
-  }
+function ended() {
+  return new Error('the signature checker has ended')
 }

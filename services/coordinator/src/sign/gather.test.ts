@@ -1,7 +1,14 @@
 import { expect, test } from 'vitest'
 import { createGatherer, type GathererParameters } from './gather.ts'
 
-type Batch = { requests: readonly number[]; free(): void; finish(): void; fail(): void }
+type Batch = {
+  requests: readonly number[]
+  answerOne(request: number): void
+  free(): void
+  finish(): void
+  fail(): void
+  end(): void
+}
 
 /** Batches that are answered by hand. */
 function createManual(changes: Partial<GathererParameters<number, string>> = {}) {
@@ -10,17 +17,17 @@ function createManual(changes: Partial<GathererParameters<number, string>> = {})
     keyOf: String,
     limit: 256,
     slots: 1,
-    run: (requests, onSent) =>
+    run: (requests, { onSent, answer }) =>
       new Promise((resolve, reject) => {
-        const finish = () =>
-          resolve(
-            requests.map((request) =>
-              request < 0
-                ? { status: 'rejected' as const, reason: new Error(`refused ${request}`) }
-                : { status: 'fulfilled' as const, value: `signed ${request}` },
-            ),
-          )
-        batches.push({ requests, free: onSent, finish, fail: () => reject(new Error('lost')) })
+        const answerOne = (request: number) =>
+          request < 0
+            ? answer(request, { status: 'rejected', reason: new Error(`refused ${request}`) })
+            : answer(request, { status: 'fulfilled', value: `signed ${request}` })
+        const finish = () => {
+          requests.forEach(answerOne)
+          resolve()
+        }
+        batches.push({ requests, answerOne, free: onSent, finish, fail: () => reject(new Error('lost')), end: resolve })
       }),
     ...changes,
   })
@@ -102,6 +109,31 @@ test('a bad request fails alone; a lost batch fails all of its own and no other'
   await turn()
   batches[2]?.finish()
   expect(await next).toBe('signed 2')
+})
+
+test('a request is answered when its part is done, and once; one that is forgotten is told', async () => {
+  const { gatherer, batches } = createManual()
+  const [first, second, forgotten] = [1, 2, 3].map((request) => gatherer.add(request))
+  await turn()
+  batches[0]?.answerOne(1)
+  expect(await first).toBe('signed 1')
+  batches[0]?.answerOne(2)
+  batches[0]?.answerOne(-2)
+  batches[0]?.end()
+  expect(await second).toBe('signed 2')
+  await expect(forgotten).rejects.toThrow('a request got no answer')
+})
+
+test('without a key each request is answered for itself', async () => {
+  const seen: object[] = []
+  const gatherer = createGatherer<object, number>({
+    limit: 8,
+    slots: 1,
+    async run(requests, { answer }) {
+      for (const request of requests) answer(request, { status: 'fulfilled', value: seen.push(request) })
+    },
+  })
+  expect(await Promise.all([gatherer.add({}), gatherer.add({})])).toEqual([1, 2])
 })
 
 test('stopping refuses new requests and waits for those under way', async () => {

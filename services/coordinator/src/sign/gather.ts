@@ -1,8 +1,13 @@
-/** Runs gathered requests. `onSent` frees the slot before the work is over: what follows runs beside the next batch. */
-type RunBatch<Request, Result> = (
-  requests: readonly Request[],
-  onSent: () => void,
-) => Promise<readonly PromiseSettledResult<Result>[]>
+/** What a batch tells while it runs. */
+export type Progress<Request, Result> = {
+  /** Frees the slot before the work is over: what follows runs beside the next batch. */
+  onSent(): void
+  /** The answer to one request; only the first counts. */
+  answer(request: Request, result: PromiseSettledResult<Result>): void
+}
+
+/** Runs gathered requests. When it is over, each has been answered; if it throws, those that have not are told. */
+type RunBatch<Request, Result> = (requests: readonly Request[], progress: Progress<Request, Result>) => Promise<void>
 
 export type Gatherer<Request, Result> = {
   /** Joins the next batch; an identical request that is under way shares its answer. */
@@ -13,8 +18,8 @@ export type Gatherer<Request, Result> = {
 
 export type GathererParameters<Request, Result> = {
   run: RunBatch<Request, Result>
-  /** Requests with the same key are the same request. */
-  keyOf(request: Request): string
+  /** Requests with the same key are the same request. Without it, each is answered for itself. */
+  keyOf?(request: Request): string
   /** Requests in one batch, at most. */
   limit: number
   /** Batches that wait for the enclave at one time. */
@@ -31,7 +36,7 @@ export function createGatherer<Request, Result>(
   parameters: GathererParameters<Request, Result>,
 ): Gatherer<Request, Result> {
   const { run, keyOf, limit, slots } = parameters
-  const underWay = new Map<string, Promise<Result>>()
+  const underWay = new Map<unknown, Promise<Result>>()
   const queue: Waiting<Request, Result>[] = []
   let busy = 0
   let isScheduled = false
@@ -55,16 +60,14 @@ export function createGatherer<Request, Result>(
       busy -= 1
       schedule()
     }
+    const waiting = new Map(taken.map((one) => [one.request, one]))
+    const answer = (request: Request, result: PromiseSettledResult<Result>) => {
+      if (result.status === 'fulfilled') waiting.get(request)?.resolve(result.value)
+      else waiting.get(request)?.reject(result.reason)
+    }
     try {
-      const results = await run(
-        taken.map(({ request }) => request),
-        free,
-      )
-      for (const [index, { resolve, reject }] of taken.entries()) {
-        const result = results[index]
-        if (result?.status === 'fulfilled') resolve(result.value)
-        else reject(result?.reason ?? new Error('a request got no answer'))
-      }
+      await run([...waiting.keys()], { onSent: free, answer })
+      for (const { reject } of taken) reject(new Error('a request got no answer'))
     } catch (error) {
       for (const { reject } of taken) reject(error)
     } finally {
@@ -75,7 +78,7 @@ export function createGatherer<Request, Result>(
   return {
     add(request) {
       if (stopped !== undefined) return Promise.reject(stopped)
-      const key = keyOf(request)
+      const key = keyOf?.(request) ?? Symbol()
       const shared = underWay.get(key)
       if (shared !== undefined) return shared
       const answer = new Promise<Result>((resolve, reject) => queue.push({ request, resolve, reject }))

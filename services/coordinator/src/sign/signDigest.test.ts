@@ -24,7 +24,9 @@ import { CoordinatorError } from '../errors.ts'
 import { createFakeClock, createFakeEntropy, createFakeRandom, createFakeSelfReport } from '../ports.fake.ts'
 import { createMemoryStore } from '../store/memoryStore.fake.ts'
 import { createSignatureChecker, type SignatureChecker } from './checkSignatures.ts'
-import { type SignDeps, type SignDigestRequest, signDigests } from './signDigest.ts'
+import { type CommitDeps, createCommitter } from './commit.ts'
+import { type SignDeps, type SignDigestRequest, type SignDigestResult, signDigests } from './signDigest.ts'
+import { type BatchVerifierDeps, createBatchVerifier } from './verifyBatch.ts'
 
 const DAY_MS = 86_400_000
 const alice = createTestWalletKey('alice')
@@ -62,42 +64,66 @@ function createRequest(nonce: number, wallet = alice): SignDigestRequest {
   }
 }
 
+type Parts = Pick<SignDeps, 'entropy'> & BatchVerifierDeps & CommitDeps
+
 /** Everything that signing needs, real but for store, entropy and the walls of the enclave. */
-function createService(changes: Partial<SignDeps> = {}) {
+function createService() {
   const clock = createFakeClock()
   const selfReport = createFakeSelfReport()
   const store = createMemoryStore()
   const entropy = createFakeEntropy()
   const enclave = createSigningEnclave({ clock, coordinatorKey: selfReport.publicKey, wallets: [alice, bob] })
-  const deps: SignDeps = {
+  const parts: Parts = {
     store,
     entropy,
-    enclave,
     collateral: createSimulatedCollateralStore({ simulatorFactory: (at) => createSimulator({ at }), clock }),
     selfReport,
-    signatures,
     verifier: createVerifier({ roots: simulatedRoots() }),
     policy: {},
     platformOf,
     clock,
     random: createFakeRandom(),
-    ...changes,
+  }
+  /** With some parts replaced by others. */
+  const toDeps = (changes: Partial<Parts> = {}): SignDeps => {
+    const all = { ...parts, ...changes }
+    const { entropy } = all
+    return {
+      entropy,
+      enclave,
+      selfReport,
+      signatures,
+      verifyBatch: createBatchVerifier(all),
+      commit: createCommitter(all),
+    }
   }
   const sent = { times: 0 }
-  const sign = (...requests: SignDigestRequest[]) =>
-    signDigests(deps, requests, () => {
-      sent.times += 1
-    })
+  const onSent = () => {
+    sent.times += 1
+  }
+  const sign = (...requests: SignDigestRequest[]) => collect(toDeps(), requests, onSent)
   /** Codes in place of reasons. */
   const outcomes = async (...requests: SignDigestRequest[]) =>
     (await sign(...requests)).map((settled) =>
-      settled.status === 'fulfilled'
+      settled?.status === 'fulfilled'
         ? 'signed'
-        : settled.reason instanceof CoordinatorError
+        : settled?.reason instanceof CoordinatorError
           ? settled.reason.code
-          : settled.reason,
+          : settled?.reason,
     )
-  return { deps, clock, selfReport, store, entropy, enclave, sent, sign, outcomes }
+  return { parts, toDeps, clock, selfReport, store, entropy, enclave, sent, sign, outcomes }
+}
+
+/** The answers, in the order of the requests. */
+async function collect(deps: SignDeps, requests: SignDigestRequest[], onSent = () => {}) {
+  const answers = new Map<SignDigestRequest, PromiseSettledResult<SignDigestResult>>()
+  await signDigests(deps, requests, {
+    onSent,
+    answer(request, settled) {
+      if (!answers.has(request)) answers.set(request, settled)
+    },
+  })
+  return requests.map((request) => answers.get(request))
 }
 
 type Service = ReturnType<typeof createService>
@@ -108,7 +134,7 @@ describe('signing', () => {
     const requests = [createRequest(0), createRequest(1), createRequest(0, bob)]
     const settled = await sign(...requests)
     for (const [index, answer] of settled.entries()) {
-      if (answer.status === 'rejected') throw answer.reason
+      if (answer?.status !== 'fulfilled') throw answer?.reason
       const { digest, address } = requests[index] as SignDigestRequest
       const signature = fromHex(answer.value.signature.slice(2))
       expect(toAddress(recoverPublicKey(fromHex(digest.slice(2)), signature))).toBe(address)
@@ -118,24 +144,30 @@ describe('signing', () => {
     expect(sent.times).toBe(1)
   })
 
-  test('what was signed before is answered without entropy and without the enclave', async () => {
-    const { sign, entropy, enclave, store } = createService()
+  test('what was signed meanwhile is answered as it was signed first', async () => {
+    const { sign, store } = createService()
     const [first] = await sign(createRequest(0))
-    entropy.isDown = true
-    enclave.signTransactions = async () => Promise.reject(new Error('asked again'))
-    expect(await sign(createRequest(0))).toEqual([first])
-    expect(entropy.taken).toBe(1)
-    expect(store.rows.signed.size).toBe(1)
+    expect(await sign(createRequest(0), createRequest(1))).toEqual([first, expect.anything()])
+    expect(store.rows.signed.size).toBe(2)
   })
 
-  test('of a batch, only what is new costs a sample', async () => {
-    const { sign, entropy, enclave } = createService()
-    const [first] = await sign(createRequest(0))
-    const settled = await sign(createRequest(0), createRequest(1))
-    expect(settled[0]).toEqual(first)
-    expect(settled[1]?.status).toBe('fulfilled')
-    expect(entropy.taken).toBe(2)
-    expect(enclave.calls).toBe(2)
+  test('a large batch is stored and answered in parts, the first before the last', async () => {
+    const service = createService()
+    const requests = Array.from({ length: 70 }, (_, index) => createRequest(index))
+    const order: string[] = []
+    const insertSignings: Service['store']['insertSignings'] = async (parameters) => {
+      const signed = await service.store.insertSignings(parameters)
+      order.push(`stored ${parameters.signings.length}`)
+      return signed
+    }
+    const deps = service.toDeps({ store: { insertSignings } })
+    await signDigests(deps, requests, {
+      onSent() {},
+      answer: (request, { status }) => order.push(`${status} ${requests.indexOf(request)}`),
+    })
+    expect(order.filter((line) => line.startsWith('fulfilled'))).toHaveLength(70)
+    expect(order.findIndex((line) => line.startsWith('stored'))).toBe(0)
+    expect(order.indexOf('fulfilled 0')).toBeLessThan(order.findLastIndex((line) => line.startsWith('stored')))
   })
 
   test('items that fell into two batches are both committed', async () => {
@@ -146,11 +178,10 @@ describe('signing', () => {
       batches.push(parameters.batch.sequence)
       return service.store.insertSignings(parameters)
     }
-    const { findSigned } = service.store
-    const deps = { ...service.deps, store: { findSigned, insertSignings } }
-    const settled = await signDigests(deps, [createRequest(0), createRequest(1), createRequest(2)], () => {})
-    expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled'])
-    expect(batches).toEqual([0, 1])
+    const deps = service.toDeps({ store: { insertSignings } })
+    const settled = await collect(deps, [createRequest(0), createRequest(1), createRequest(2)])
+    expect(settled.map((one) => one?.status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled'])
+    expect(batches.sort()).toEqual([0, 1])
     expect(service.store.rows.signed.size).toBe(3)
   })
 
@@ -162,8 +193,8 @@ describe('signing', () => {
       signature: `0x${'77'.repeat(65)}` as const,
       slug: 'AAAAAAAAAAAAAAAAAAAAAA',
     }
-    const store = { findSigned: async () => [], insertSignings: async () => [winner] }
-    const [settled] = await signDigests({ ...service.deps, store }, [createRequest(0)], () => {})
+    const store = { insertSignings: async () => [winner] }
+    const [settled] = await collect(service.toDeps({ store }), [createRequest(0)])
     expect(settled).toEqual({ status: 'fulfilled', value: { signature: winner.signature, slug: winner.slug } })
   })
 })
@@ -197,11 +228,10 @@ describe('evidence that does not hold: nothing is stored, and nothing answered',
         editBatch(service, () => ({ quote: other?.quote ?? '' }))
       },
     ],
-    ['another root', 'attestation_invalid', (service) => editBatch(service, () => ({ root: '00'.repeat(32) }))],
     [
-      'another size',
+      'a leaf more',
       'attestation_invalid',
-      (service) => editBatch(service, ({ treeSize }) => ({ treeSize: treeSize + 1 })),
+      (service) => editBatch(service, ({ leaves }) => ({ leaves: [...leaves, '00'.repeat(32)] })),
     ],
     ['another number', 'attestation_invalid', (service) => editBatch(service, () => ({ sequence: 7 }))],
     ['no quote at all', 'attestation_invalid', (service) => editBatch(service, () => ({ quote: '00' }))],
@@ -229,15 +259,15 @@ describe('evidence that does not hold: nothing is stored, and nothing answered',
     [
       'another configuration than the policy’s',
       'attestation_invalid',
-      ({ deps }) => {
-        deps.policy = { configHashes: ['00'.repeat(32)] }
+      ({ parts }) => {
+        parts.policy = { configHashes: ['00'.repeat(32)] }
       },
     ],
     [
       'other code than the policy’s',
       'attestation_invalid',
-      ({ deps }) => {
-        deps.policy = { measurements: [{ mrTd: '00'.repeat(48) }] }
+      ({ parts }) => {
+        parts.policy = { measurements: [{ mrTd: '00'.repeat(48) }] }
       },
     ],
     [
@@ -250,19 +280,19 @@ describe('evidence that does not hold: nothing is stored, and nothing answered',
     [
       'a mock quote under the roots of hardware',
       'attestation_invalid',
-      ({ deps }) => {
-        deps.verifier = createVerifier({ roots: vendorRoots })
+      ({ parts }) => {
+        parts.verifier = createVerifier({ roots: vendorRoots })
       },
     ],
     [
       'collateral that has lapsed',
       'collateral_stale',
-      async ({ deps, clock }) => {
+      async ({ parts, clock }) => {
         const old = createSimulatedCollateralStore({
           simulatorFactory: (at) => createSimulator({ at }),
           clock: { now: () => clock.now() - 60 * DAY_MS },
         })
-        deps.collateral = old
+        parts.collateral = old
       },
     ],
     [
@@ -295,11 +325,6 @@ describe('evidence that does not hold: nothing is stored, and nothing answered',
           ...result,
           statement: { ...result.statement, signedAt: '2026-06-15T11:00:00.000Z' },
         })),
-    ],
-    [
-      'a wrong path',
-      'attestation_invalid',
-      (service) => editItem(service, (result) => ({ ...result, path: ['00'.repeat(32)] })),
     ],
     [
       'a wrong place',
@@ -353,7 +378,7 @@ describe('evidence that does not hold: nothing is stored, and nothing answered',
 
   test.each<[string, string, (result: SignedItem) => SignItemResult]>([
     ['refused by the enclave', 'grant_invalid', () => ({ error: 'grant_invalid' })],
-    ['not covered by the quote', 'attestation_invalid', (result) => ({ ...result, path: [] })],
+    ['not covered by the quote', 'attestation_invalid', (result) => ({ ...result, leafIndex: 2 })],
   ])('one item that is %s fails alone', async (_, code, bend) => {
     const service = createService()
     editItem(service, (result, index) => (index === 1 ? bend(result) : result))
@@ -415,16 +440,9 @@ describe('parts that fail', () => {
   test('fewer samples than items: the enclave is not asked', async () => {
     const service = createService()
     const entropy = { take: async () => service.entropy.take(1) }
-    const signing = signDigests({ ...service.deps, entropy }, [createRequest(0), createRequest(1)], () => {})
+    const signing = collect(service.toDeps({ entropy }), [createRequest(0), createRequest(1)])
     await expect(signing).rejects.toMatchObject({ code: 'entropy_unavailable' })
     expect(service.enclave.calls).toBe(0)
-  })
-
-  test('no database at the start: neither sample nor enclave is asked for', async () => {
-    const { sign, entropy, enclave, store } = createService()
-    store.isDown = true
-    await expect(sign(createRequest(0))).rejects.toMatchObject({ code: 'database_unavailable' })
-    expect([entropy.taken, enclave.calls]).toEqual([0, 0])
   })
 
   test('a commit that fails: no signature is answered', async () => {

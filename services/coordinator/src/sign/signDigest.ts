@@ -1,32 +1,21 @@
 import { hash } from 'node:crypto'
-import {
-  type EnclaveConfig,
-  type Hex,
-  type SignedBatch,
-  type SignItem,
-  type SignItemError,
-  type Statement,
-  type TxMetadata,
-  toStatementText,
-} from '@countersign/protocol'
-import { hashPart, toReceiptRelease, type Witness } from '@countersign/receipt'
+import type { Hex, SignItem, SignItemError, Statement, TxMetadata } from '@countersign/protocol'
+import type { Witness } from '@countersign/receipt'
 import { CoordinatorError, type CoordinatorErrorCode } from '../errors.ts'
-import type { Clock, CollateralStore, Entropy, KeyEnclave, Random, SelfReport } from '../ports.ts'
-import type { Signed, SigningBatch, Store } from '../store/types.ts'
-import { assertItemSigned, type CheckBatchDeps, checkBatch } from './checkBatch.ts'
+import type { Entropy, KeyEnclave, SelfReport } from '../ports.ts'
+import { assertItemSigned } from './checkBatch.ts'
 import type { SignatureChecker } from './checkSignatures.ts'
+import type { Committed, VerifiedSigning } from './commit.ts'
+import type { Progress } from './gather.ts'
+import type { BatchVerifier, VerifiedBatch } from './verifyBatch.ts'
 
-export type SignDeps = Pick<CheckBatchDeps, 'verifier' | 'policy'> & {
-  store: Pick<Store, 'findSigned' | 'insertSignings'>
+export type SignDeps = {
   entropy: Pick<Entropy, 'take'>
   enclave: Pick<KeyEnclave, 'signTransactions'>
-  collateral: Pick<CollateralStore, 'current'>
-  selfReport: Pick<SelfReport, 'current' | 'sign' | 'publicKey' | 'mode'>
+  selfReport: Pick<SelfReport, 'publicKey'>
   signatures: SignatureChecker
-  /** The platform that a quote names, so that its collateral can be had. */
-  platformOf(quote: Uint8Array): { fmspc: string; ca: 'platform' | 'processor' }
-  clock: Clock
-  random: Random
+  verifyBatch: BatchVerifier
+  commit(signing: VerifiedSigning): Promise<Committed>
 }
 
 /** One signing that a signed-in user asked for; digest and transaction have been compared already. */
@@ -40,28 +29,21 @@ export type SignDigestRequest = {
   txMetadata: TxMetadata
 }
 
-export type SignDigestResult = { signature: Hex; slug: string }
-type Settled = PromiseSettledResult<SignDigestResult>
+/** Signatures that are checked together: those of the first part are stored while those of the next are checked. */
+const PART = 32
 
-/** `POST /sign/digest`, for the requests gathered into one batch. The numbers are the steps of the specification. */
+export type SignDigestResult = Committed
+type SignProgress = Progress<SignDigestRequest, SignDigestResult>
+
+/**
+ * `POST /sign/digest`, for the requests gathered into one batch. The numbers are the steps of the specification; the first, whose
+ * key it is, is `findSigner`.
+ */
 export async function signDigests(
   deps: SignDeps,
   requests: readonly SignDigestRequest[],
-  onSent: () => void,
-): Promise<Settled[]> {
-  const answers = new Map<SignDigestRequest, Settled>()
-  const earlier = await deps.store.findSigned(requests.map(({ walletId, digest }) => ({ walletId, digest }))) // 1
-  answerFrom(earlier, requests, answers)
-  const fresh = requests.filter((request) => !answers.has(request))
-  if (fresh.length > 0) await signFresh(deps, fresh, { onSent, answers })
-  return requests.map((request) => answers.get(request) ?? failed(new CoordinatorError('internal', 'internal error')))
-}
-
-async function signFresh(
-  deps: SignDeps,
-  requests: readonly SignDigestRequest[],
-  { onSent, answers }: { onSent: () => void; answers: Map<SignDigestRequest, Settled> },
-) {
+  { onSent, answer }: SignProgress,
+): Promise<void> {
   const witnesses = await deps.entropy.take(requests.length) // 2
   const items = requests.map((request, index) => toSignItem(request, witnesses[index]))
   const { batches, results, config } = await deps.enclave.signTransactions(items) // 3
@@ -72,9 +54,12 @@ async function signFresh(
     const result = results[index]
     const item = items[index]
     const witness = witnesses[index]
-    if (result === undefined || item === undefined || witness === undefined) continue
+    if (result === undefined || item === undefined || witness === undefined) {
+      answer(request, failed(new CoordinatorError('internal', 'a result is missing')))
+      continue
+    }
     if ('error' in result) {
-      answers.set(request, failed(toItemError(result)))
+      answer(request, failed(toItemError(result)))
       continue
     }
     try {
@@ -82,93 +67,55 @@ async function signFresh(
       if (batch === undefined) throw new CoordinatorError('attestation_invalid', 'the enclave’s answer does not hold')
       const expected = { item, address: request.address, coordinatorKey: deps.selfReport.publicKey }
       const statement = assertItemSigned(expected, result, batch)
-      collected[result.batch]?.push({ request, statement, leafIndex: result.leafIndex, path: result.path, witness })
+      collected[result.batch]?.push({ request, statement, leafIndex: result.leafIndex, witness })
     } catch (error) {
-      answers.set(request, failed(error))
+      answer(request, failed(error))
     }
   }
 
-  await Promise.all(
-    batches.map((batch, index) => settleBatch(deps, { batch, config }, collected[index] ?? [], answers)),
-  )
+  const parts: Promise<void>[] = []
+  for (const [index, batch] of batches.entries()) {
+    const items = collected[index] ?? []
+    if (items.length === 0) continue
+    const verified = deps.verifyBatch(batch, config) // 4
+    for (let start = 0; start < items.length; start += PART) {
+      parts.push(settlePart(deps, verified, items.slice(start, start + PART), answer))
+    }
+  }
+  await Promise.all(parts)
 }
 
-/** Steps 4 to 6 for what one quote covers. */
-async function settleBatch(
+type Collected = { request: SignDigestRequest; statement: Statement; leafIndex: number; witness: Witness }
+
+/** Steps 4 to 6 for a part of what one quote covers. */
+async function settlePart(
   deps: SignDeps,
-  { batch, config }: { batch: SignedBatch; config: EnclaveConfig },
+  verified: Promise<VerifiedBatch>,
   items: readonly Collected[],
-  answers: Map<SignDigestRequest, Settled>,
+  answer: SignProgress['answer'],
 ) {
   try {
-    const quote = Buffer.from(batch.quote, 'hex')
-    const collateral = await deps.collateral.current(deps.platformOf(quote))
-    const [verdict, isGood] = await Promise.all([
-      checkBatch({ ...deps, now: deps.clock.now() }, { batch, config, collateral: collateral.bytes }), // 4
+    const [batch, isGood] = await Promise.all([
+      verified,
       deps.signatures.check(items.map(({ statement, request }) => ({ ...statement, txMetadata: request.txMetadata }))),
     ])
-    const good = items.filter(({ request }, position) => {
-      if (isGood[position] === true) return true
-      const error = new CoordinatorError('signature_invalid', 'the enclave’s signature is not of this wallet')
-      answers.set(request, failed(error))
-      return false
-    })
-    const signed = await commit(deps, { ...batch, ...verdict, config, quote, collateral }, good) // 5
-    const requests = good.map(({ request }) => request)
-    answerFrom(signed, requests, answers) // 6
+    await Promise.all(
+      items.map(async ({ request, ...rest }, position) => {
+        const { walletId, txMetadata } = request
+        try {
+          if (isGood[position] !== true) {
+            throw new CoordinatorError('signature_invalid', 'the enclave’s signature is not of this wallet')
+          }
+          const value = await deps.commit({ batch, walletId, txMetadata, ...rest }) // 5
+          answer(request, { status: 'fulfilled', value }) // 6
+        } catch (error) {
+          answer(request, failed(error))
+        }
+      }),
+    )
   } catch (error) {
-    for (const { request } of items) if (!answers.has(request)) answers.set(request, failed(error))
+    for (const { request } of items) answer(request, failed(error))
   }
-}
-
-type Collected = {
-  request: SignDigestRequest
-  statement: Statement
-  leafIndex: number
-  path: readonly string[]
-  witness: Witness
-}
-
-type VerifiedBatch = Pick<
-  SigningBatch,
-  'bootId' | 'sequence' | 'previous' | 'treeSize' | 'quote' | 'config' | 'mode' | 'tcbStatus' | 'measurement'
-> & {
-  eventLog?: string
-  collateral: { bytes: Uint8Array; hash: string }
-}
-
-/** Releases and stores what has been verified, in one transaction. */
-function commit(deps: SignDeps, batch: VerifiedBatch, collected: readonly Collected[]): Promise<Signed[]> {
-  if (collected.length === 0) return Promise.resolve([])
-  const { selfAttestation } = deps.selfReport.current()
-  const collateralHash = Buffer.from(batch.collateral.hash, 'hex')
-  const selfAttestationHash = hashPart(selfAttestation)
-  const signings = collected.map(({ request, statement, leafIndex, path, witness }) => {
-    const leaf = new Uint8Array(hash('sha256', `\0${toStatementText(statement)}`, 'buffer'))
-    const release = deps.selfReport.sign(toReceiptRelease({ leaf, collateralHash, selfAttestationHash, witness }))
-    return {
-      slug: Buffer.from(deps.random(16)).toString('base64url'),
-      walletId: request.walletId,
-      txMetadata: request.txMetadata,
-      statement,
-      leafIndex,
-      path,
-      witness,
-      release: Buffer.from(release).toString('hex'),
-    }
-  })
-  const { eventLog, collateral, ...rest } = batch
-  return deps.store.insertSignings({
-    batch: {
-      ...rest,
-      eventLog,
-      collateral: collateral.bytes,
-      selfAttestation,
-      coordinatorMode: deps.selfReport.mode,
-    },
-    signings,
-    now: deps.clock.now(),
-  })
 }
 
 function toSignItem(request: SignDigestRequest, witness: Witness | undefined): SignItem {
@@ -181,19 +128,6 @@ function toSignItem(request: SignDigestRequest, witness: Witness | undefined): S
     digest,
     txMetadata,
     entropyHash: hash('sha256', Buffer.from(witness.valueHex, 'hex'), 'hex'),
-  }
-}
-
-function answerFrom(
-  signed: readonly Signed[],
-  requests: readonly SignDigestRequest[],
-  answers: Map<SignDigestRequest, Settled>,
-) {
-  const byKey = new Map(signed.map((row) => [`${row.walletId} ${row.digest}`, row]))
-  for (const request of requests) {
-    const row = byKey.get(`${request.walletId} ${request.digest}`)
-    if (row === undefined) continue
-    answers.set(request, { status: 'fulfilled', value: { signature: row.signature, slug: row.slug } })
   }
 }
 

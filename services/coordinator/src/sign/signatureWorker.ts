@@ -1,14 +1,28 @@
 import { parentPort } from 'node:worker_threads'
 import {
   equalBytes,
+  type Hex,
   hashSignedTransaction,
   parseSignature,
   ServiceError,
   toAddress,
   toHex,
 } from '@countersign/protocol'
-import { recover } from 'tiny-secp256k1'
 import type { SignatureClaim } from './checkSignatures.ts'
+import { recover } from './secp256k1.ts'
+
+/** A wallet signs often, and its address is always the same. */
+const addresses = new Map<string, Hex>()
+const MAX_ADDRESSES = 4_096
+
+function addressOf(publicKey: string, bytes: Uint8Array): Hex {
+  const known = addresses.get(publicKey)
+  if (known !== undefined) return known
+  const address = toAddress(bytes)
+  if (addresses.size >= MAX_ADDRESSES) addresses.clear()
+  addresses.set(publicKey, address)
+  return address
+}
 
 /**
  * The signature is well formed with a low s, and gives the stated key, whose address is the wallet's. Recovered and not only
@@ -18,15 +32,15 @@ function isGood({ digest, signature, publicKey, address, txHash, txMetadata }: S
   try {
     const bytes = new Uint8Array(Buffer.from(signature.slice(2), 'hex'))
     const { yParity } = parseSignature(bytes)
-    const key = recover(Buffer.from(digest.slice(2), 'hex'), bytes.subarray(0, 64), yParity, false)
+    const key = recover(Buffer.from(digest.slice(2), 'hex'), bytes.subarray(0, 64), yParity)
     return (
-      key !== null &&
+      key !== undefined &&
       equalBytes(key, Buffer.from(publicKey, 'hex')) &&
-      toAddress(key) === address &&
+      addressOf(publicKey, key) === address &&
       `0x${toHex(hashSignedTransaction(txMetadata, bytes))}` === txHash
     )
   } catch (error) {
-    if (error instanceof ServiceError || error instanceof TypeError) return false
+    if (error instanceof ServiceError) return false
     throw error
   }
 }

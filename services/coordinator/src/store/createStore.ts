@@ -1,12 +1,14 @@
 import { sql } from 'kysely'
 import { toDatabaseError } from './databaseError.ts'
 import { claimSamples } from './entropySamples.ts'
+import { createEvidence } from './evidence.ts'
 import type { Jobs } from './jobs.ts'
 import { createLogin, takeLogin } from './logins.ts'
 import type { Database } from './openDatabase.ts'
-import { findProof } from './proofs.ts'
+import { findProof, findProofStates, listTransactions } from './proofs.ts'
 import { createSession, deleteSession, findSession } from './sessions.ts'
-import { findSigned, insertSignings } from './signings.ts'
+import { findSigners } from './signers.ts'
+import { insertSignings } from './signings.ts'
 import type { Store } from './types.ts'
 import { upsertUser } from './users.ts'
 import { createWallet, findWallet } from './wallets.ts'
@@ -14,6 +16,7 @@ import { createWallet, findWallet } from './wallets.ts'
 /** The store on an open database. Closing it closes the jobs and the database too. */
 export function createStore({ database, jobs }: { database: Database; jobs: Jobs }): Store {
   const { db } = database
+  const evidence = createEvidence(db)
   return {
     createLogin: guard((login) => createLogin(db, login)),
     takeLogin: guard((parameters) => takeLogin(db, parameters)),
@@ -24,9 +27,11 @@ export function createStore({ database, jobs }: { database: Database; jobs: Jobs
     findWallet: guard((userId) => findWallet(db, userId)),
     createWallet: guard((parameters) => createWallet(db, parameters)),
     claimSamples: guard((witnesses, now) => claimSamples(db, witnesses, now)),
-    findSigned: guard((pairs) => findSigned(db, pairs)),
-    insertSignings: guard((parameters) => insertSignings({ db, jobs }, parameters)),
+    findSigners: guard((parameters) => findSigners(db, parameters)),
+    insertSignings: guard((parameters) => insertSignings({ db, jobs, evidence }, parameters)),
     findProof: guard((slug) => findProof(db, slug)),
+    findProofStates: guard((slugs) => findProofStates(db, slugs)),
+    listTransactions: guard((parameters) => listTransactions(db, parameters)),
     ping: guard(async () => {
       await sql`select 1`.execute(db)
     }),

@@ -5,6 +5,15 @@ import { fromBytes, toBytes } from './bytes.ts'
 import { PREPARED } from './openDatabase.ts'
 import type { Tables } from './tables.ts'
 
+/** A sample older than a minute is refused by its age: after a day nobody asks any more whether it was used. */
+const KEEP_MS = 86_400_000
+const PRUNE_EVERY_MS = 3_600_000
+/** Old claims deleted along with one claim; a claim brings 256 at most, so that this catches up with any rate. */
+const PRUNE_LIMIT = 4_096
+
+/** When each database is looked at next. */
+const pruneAt = new WeakMap<Kysely<Tables>, number>()
+
 /** One statement, in one order, so that two coordinators with the same samples share them out and never wait in a circle. */
 export async function claimSamples(db: Kysely<Tables>, witnesses: readonly Witness[], now: number): Promise<Witness[]> {
   if (witnesses.length === 0) return []
@@ -14,6 +23,27 @@ export async function claimSamples(db: Kysely<Tables>, witnesses: readonly Witne
     select decode(hash, 'hex'), ${new Date(now)}::timestamptz from unnest(${[...byHash.keys()]}::text[]) as hash order by 1
     on conflict (entropy_hash) do nothing
     returning encode(entropy_hash, 'hex') as hash`.execute(db)
+  await pruneSamples(db, now)
   const claimed = new Set(rows.map(({ hash }) => hash))
   return [...byHash].filter(([hash]) => claimed.has(hash)).map(([, witness]) => witness)
+}
+
+/**
+ * Deletes some claims that are too old to matter, once an hour, and at every claim while there are more. By the earlier of two
+ * clocks, ours and the database's: one that runs ahead must not forget samples that could still come again.
+ */
+async function pruneSamples(db: Kysely<Tables>, now: number): Promise<void> {
+  if (now < (pruneAt.get(db) ?? 0)) return
+  pruneAt.set(db, now + PRUNE_EVERY_MS)
+  try {
+    const { numAffectedRows = 0n } = await sql`
+      delete from entropy_samples where entropy_hash in (
+        select entropy_hash from entropy_samples
+        where claimed_at < least(${new Date(now)}::timestamptz, now()) - ${KEEP_MS / 1000} * interval '1 second'
+        order by claimed_at limit ${PRUNE_LIMIT} for update skip locked
+      )`.execute(db)
+    if (numAffectedRows >= PRUNE_LIMIT) pruneAt.set(db, now)
+  } catch {
+    // Those samples are claimed all the same, and an hour later it is tried again.
+  }
 }

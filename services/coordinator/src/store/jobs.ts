@@ -1,58 +1,147 @@
-import type { Transaction } from 'kysely'
-import { CompiledQuery } from 'kysely'
+import { CompiledQuery, type Transaction } from 'kysely'
 import { type Db, PgBoss } from 'pg-boss'
 import { toDatabaseError } from './databaseError.ts'
 import { type Database, PREPARED, type StoreLog } from './openDatabase.ts'
 import type { Tables } from './tables.ts'
 
-/** The queue of proofs whose receipt is to be pinned. */
+/** Proofs whose receipt is to be pinned: one job each. */
 export const PIN_QUEUE = 'pin'
-type PinJob = { slug: string }
+/** Whatever is pinned and waits for a publication: at most one job waits. */
+export const PUBLISH_QUEUE = 'publish'
+/** Publications that are not final yet: at most one job waits. */
+export const CONFIRM_QUEUE = 'confirm'
 
-/** What the signing transaction needs of the job queue. */
+/** A job whose worker has been silent for so long is given to another. */
+const HEARTBEAT_SECONDS = 10
+const HEARTBEAT_EVERY_SECONDS = 3
+/** How often silent workers are looked for. */
+const SUPERVISE_SECONDS = 5
+/** The least that pg-boss allows. */
+const POLL_SECONDS = 0.5
+const STOP_MS = 10_000
+
+const queues = {
+  [PIN_QUEUE]: { heartbeatSeconds: HEARTBEAT_SECONDS, expireInSeconds: 600, retryLimit: 3, retryDelay: 1 },
+  [PUBLISH_QUEUE]: {
+    policy: 'short',
+    heartbeatSeconds: HEARTBEAT_SECONDS,
+    expireInSeconds: 600,
+    retryLimit: 3,
+    retryDelay: 1,
+  },
+  [CONFIRM_QUEUE]: {
+    policy: 'short',
+    heartbeatSeconds: HEARTBEAT_SECONDS,
+    expireInSeconds: 600,
+    retryLimit: 3,
+    retryDelay: 1,
+  },
+}
+
+export type QueueName = keyof typeof queues
+type NewJob = { data: object; startAfter?: number }
+
+type JobsOptions = { pipelineDelayMs: number; isWorker?: boolean | undefined; log?: StoreLog | undefined }
+
+/** What the signing statement needs of the job queue. */
 export type Jobs = {
-  /** Writes one pin job for each slug, inside the transaction: they are there when the proofs are, or not at all. */
-  insertPins(transaction: Transaction<Tables>, slugs: readonly string[]): Promise<void>
+  /**
+   * SQL that writes one pin job for each `slug` of a relation. It goes into the statement that inserts the proofs: jobs are there
+   * when the proofs are, or not at all.
+   */
+  insertPins(relation: string): string
+  /** Writes jobs inside a transaction, with the rows that they are about. `startAfter` is in seconds from now. */
+  insert(transaction: Transaction<Tables>, queue: QueueName, jobs: readonly NewJob[]): Promise<void>
+  /** Hands jobs to a worker, several at a time. What it throws makes pg-boss try them again. */
+  work(
+    queue: QueueName,
+    options: { batchSize: number; concurrency: number },
+    run: (data: unknown[]) => Promise<void>,
+  ): Promise<void>
+  /** Waits for the jobs under way. */
   stop(): Promise<void>
 }
 
-/** pg-boss on an open database, without the upkeep that belongs to those who work on the jobs. */
-function createBoss({ kind, bossDatabase }: Database, log: StoreLog | undefined): PgBoss {
-  const boss = new PgBoss({ db: bossDatabase, backend: kind, supervise: false, schedule: false })
+/** pg-boss on an open database. Upkeep belongs to those who work on the jobs. */
+function createBoss({ kind, bossDatabase }: Database, { isWorker = false, log }: JobsOptions): PgBoss {
+  const boss = new PgBoss({
+    db: bossDatabase,
+    backend: kind,
+    supervise: isWorker,
+    schedule: false,
+    superviseIntervalSeconds: SUPERVISE_SECONDS,
+    monitorIntervalSeconds: SUPERVISE_SECONDS,
+  })
   boss.on('error', (error) => log?.('Lost a job queue call', { code: 'code' in error ? error.code : undefined }))
   return boss
 }
 
 /** Starts pg-boss as a writer of jobs: its own schema, and the queue. */
-export async function openJobs(
-  database: Database,
-  { pipelineDelayMs, log }: { pipelineDelayMs: number; log?: StoreLog | undefined },
-): Promise<Jobs> {
-  const boss = createBoss(database, log)
+export async function openJobs(database: Database, options: JobsOptions): Promise<Jobs> {
+  const { pipelineDelayMs } = options
+  const boss = createBoss(database, options)
+  let insertSql = ''
   try {
     await database.exclusively(async () => {
       await boss.start()
-      await boss.createQueue(PIN_QUEUE)
+      for (const [name, options] of Object.entries(queues)) await boss.createQueue(name, options)
     })
-    // Inserting nothing reads the queue into pg-boss's cache. Read later, inside a transaction of PGlite, it would wait for the
-    // one connection, which that transaction has: for ever.
-    await boss.insert(PIN_QUEUE, [])
+    insertSql = await readInsertSql(boss)
+    // Inserting nothing reads a queue into pg-boss's cache. Read later, inside a transaction of PGlite, it would wait for the one
+    // connection, which that transaction has: for ever.
+    for (const name of Object.keys(queues)) await boss.insert(name, [])
   } catch (error) {
     await stop()
     throw toDatabaseError(error)
   }
   return {
-    async insertPins(transaction, slugs) {
-      const startAfter = pipelineDelayMs / 1000
-      const jobs = slugs.map((slug) => ({ data: { slug } satisfies PinJob, startAfter }))
-      await boss.insert(PIN_QUEUE, jobs, { db: toBossDatabase(transaction) })
+    insertPins: (relation) => insertSql.replace(JOBS_PARAMETER, () => toJobsExpression(relation, pipelineDelayMs)),
+    async insert(transaction, queue, jobs) {
+      await boss.insert(queue, [...jobs], { db: toBossDatabase(transaction) })
+    },
+    async work(queue, { batchSize, concurrency }, run) {
+      const polling = {
+        pollingIntervalSeconds: POLL_SECONDS,
+        burstWhenBatchFull: true,
+        heartbeatRefreshSeconds: HEARTBEAT_EVERY_SECONDS,
+      }
+      await boss.work(queue, { batchSize, localConcurrency: concurrency, ...polling }, async (jobs) => {
+        await run(jobs.map(({ data }) => data))
+      })
     },
     stop,
   }
 
   async function stop() {
-    await boss.stop({ graceful: false, close: false }).catch(() => {})
+    await boss.stop({ graceful: options.isWorker === true, timeout: STOP_MS, close: false }).catch(() => {})
   }
+}
+
+/** Where pg-boss's own statement takes the jobs from, as one JSON text. */
+const JOBS_PARAMETER = '$1::text::json'
+
+/** The statement with which pg-boss inserts jobs: it is asked to insert none, and what it would have sent is kept. */
+async function readInsertSql(boss: PgBoss): Promise<string> {
+  let insertSql = ''
+  const listener: Db = {
+    async executeSql(text) {
+      insertSql = text
+      return { rows: [] }
+    },
+  }
+  await boss.insert(PIN_QUEUE, [], { db: listener })
+  if (insertSql.split(JOBS_PARAMETER).length !== 2)
+    throw new Error('pg-boss inserts jobs in a way that is not known here')
+  return insertSql
+}
+
+function toJobsExpression(relation: string, pipelineDelayMs: number): string {
+  return `(
+    select coalesce(
+      json_agg(json_build_object('data', json_build_object('slug', slug), 'startAfter', '${pipelineDelayMs / 1000}')),
+      '[]'
+    ) from ${relation}
+  )`
 }
 
 function toBossDatabase(transaction: Transaction<Tables>): Db {

@@ -16,7 +16,7 @@ export function createMemoryStore() {
     signed: new Map<string, Signed>(),
     proofs: new Map<string, Proof>(),
   }
-  const fake = { rows, isDown: false, writes: 0 }
+  const fake = { rows, isDown: false, writes: 0, proofReads: 0, polls: [] as string[][] }
 
   function read() {
     if (fake.isDown) throw new CoordinatorError('database_unavailable', 'the database cannot be reached')
@@ -96,9 +96,18 @@ export function createMemoryStore() {
       })
     },
 
-    async findSigned(pairs) {
-      read()
-      return pairs.flatMap(({ walletId, digest }) => rows.signed.get(`${walletId}/${digest}`) ?? [])
+    async findSigners({ asked, now, idleMs }) {
+      const found = await Promise.all(asked.map(({ sidHash }) => store.findSession({ sidHash, now, idleMs })))
+      return found.map((signedIn, index) => {
+        if (signedIn === undefined || signedIn === 'expired') return signedIn
+        const { grant, keyId, address, userId } = signedIn.session
+        const wallet = rows.wallets.get(userId)
+        if (wallet !== undefined && (wallet.kmsKeyId !== keyId || wallet.address !== address)) {
+          return 'key_binding_mismatch'
+        }
+        const signed = rows.signed.get(`${wallet?.id}/${asked[index]?.digest}`)
+        return { userId, grant, keyId, address, walletId: wallet?.id, signed }
+      })
     },
     async insertSignings({ signings, now }) {
       write()
@@ -128,7 +137,28 @@ export function createMemoryStore() {
 
     async findProof(slug) {
       read()
+      fake.proofReads += 1
       return rows.proofs.get(slug)
+    },
+    async findProofStates(slugs) {
+      fake.polls.push([...slugs])
+      read()
+      return slugs.flatMap((slug) => rows.proofs.get(slug) ?? [])
+    },
+    async listTransactions({ userId, limit, before }) {
+      read()
+      const walletId = rows.wallets.get(userId)?.id
+      return [...rows.signed.values()]
+        .map((signed, index) => ({ ...signed, id: index + 1 }))
+        .filter((signed) => signed.walletId === walletId && signed.id < Number(before ?? Number.POSITIVE_INFINITY))
+        .toReversed()
+        .slice(0, limit)
+        .flatMap(({ id, slug }) => {
+          const proof = rows.proofs.get(slug)
+          if (proof === undefined) return []
+          const { txHash, chainId, status, createdAt } = proof
+          return [{ id: String(id), txHash, chainId, slug, status, createdAt }]
+        })
     },
 
     async ping() {

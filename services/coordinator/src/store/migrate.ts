@@ -2,9 +2,13 @@ import type { Kysely } from 'kysely'
 import { type Migration, Migrator } from 'kysely/migration'
 import { CoordinatorError } from '../errors.ts'
 import { up as initial } from './migrations/0001-initial.ts'
+import { up as pipeline } from './migrations/0002-pipeline.ts'
 
 /** By name, in order. A migration that has been released is never edited: a change is a new one. */
-const migrations: Readonly<Record<string, Migration>> = { '0001-initial': { up: initial } }
+const migrations: Readonly<Record<string, Migration>> = {
+  '0001-initial': { up: initial },
+  '0002-pipeline': { up: pipeline },
+}
 
 /**
  * Brings a database to this program's schema. All steps run in one transaction, under a lock where several may start at once;

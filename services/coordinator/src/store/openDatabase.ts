@@ -32,8 +32,14 @@ export type Database = {
   close(): Promise<void>
 }
 
-/** Statements that begin with this are prepared once for each connection. Only for those whose plan cannot go bad as tables grow. */
+/** Statements that begin with this are prepared once for each connection. */
 export const PREPARED = '/* prepared */'
+
+/**
+ * Every statement of ours finds its rows by a key. The planner goes by what the tables held at the last count, and would read a
+ * young table whole; a prepared plan would go on doing so while it grows.
+ */
+const PLANNER = 'enable_seqscan=off'
 
 /** Any number, the same in every coordinator. */
 const SCHEMA_LOCK = 0x636f_756e
@@ -66,6 +72,7 @@ function openPostgres(databaseUrl: string, { poolSize = 10, log }: OpenDatabaseO
     // For a server that is gone without a word.
     query_timeout: STATEMENT_TIMEOUT_MS + CONNECT_TIMEOUT_MS,
     keepAlive: true,
+    options: `-c ${PLANNER}`,
   })
   const reportLoss = (error: Error) => {
     log?.('Lost a database connection', { code: 'code' in error ? error.code : undefined })
@@ -105,18 +112,21 @@ async function openPglite(dataDir: string | undefined): Promise<Database> {
   let pglite: PGlite
   try {
     pglite = await PGlite.create(dataDir === undefined ? 'memory://' : join(dataDir, 'database'))
+    await pglite.exec(`set ${PLANNER}`)
   } catch (error) {
     await unlock()
     throw error
   }
+  const db = new Kysely<Tables>({ dialect: new PGliteDialect({ pglite }) })
   return {
     kind: 'pglite',
-    db: new Kysely<Tables>({ dialect: new PGliteDialect({ pglite }) }),
+    db,
     bossDatabase: fromPglite(pglite),
     exclusively: (run) => run(),
+    // Through Kysely, which refuses what comes later: PGlite itself would let a transaction wait for ever.
     close: once(async () => {
       try {
-        await pglite.close()
+        await db.destroy()
       } finally {
         await unlock()
       }
@@ -131,9 +141,19 @@ function createPreparingPool(pool: pg.Pool): PostgresPool {
     end: () => pool.end(),
     async connect() {
       const client = await pool.connect()
-      const query = (text: string, values: unknown[]) =>
-        text.startsWith(PREPARED) ? client.query({ name: toName(text), text, values }) : client.query(text, values)
-      return { query, release: (isBroken?: boolean) => client.release(isBroken) } as unknown as PostgresPoolClient
+      let isLost = false
+      async function query(text: string, values: unknown[]) {
+        try {
+          return await (text.startsWith(PREPARED)
+            ? client.query({ name: toName(text), text, values })
+            : client.query(text, values))
+        } catch (error) {
+          // The server says so before the socket does; given back as sound, the connection would fail the next one as well.
+          isLost ||= error instanceof pg.DatabaseError && error.severity === 'FATAL'
+          throw error
+        }
+      }
+      return { query, release: () => client.release(isLost) } as unknown as PostgresPoolClient
     },
   }
 }

@@ -27,7 +27,7 @@ describe('openStore on PostgreSQL', () => {
     }
     const database = await openDatabase({ databaseUrl })
     const { rows } = await sql`select name from migrations`.execute(database.db)
-    expect(rows).toEqual([{ name: '0001-initial' }])
+    expect(rows).toEqual([{ name: '0001-initial' }, { name: '0002-pipeline' }])
     await database.close()
   }, 60_000)
 
@@ -52,7 +52,7 @@ describe('openStore on PostgreSQL', () => {
     await expect(store.ping()).rejects.toMatchObject(UNAVAILABLE)
     await expect(store.insertSignings(parameters)).rejects.toMatchObject(UNAVAILABLE)
     await postgres.restart()
-    expect(await store.findSigned(signed)).toEqual(signed)
+    expect(await store.findProof(signing.slug)).toBeDefined()
     expect(await store.insertSignings(parameters)).toEqual(signed)
     await store.close()
   })

@@ -1,25 +1,58 @@
 import { createStore } from './createStore.ts'
-import { openJobs } from './jobs.ts'
+import { countOpenProofs, type ProofCount } from './inspect.ts'
+import { CONFIRM_QUEUE, type Jobs, openJobs } from './jobs.ts'
 import { type OpenDatabaseOptions, openDatabase } from './openDatabase.ts'
+import { createPinningStore, type PinningStore } from './pinning.ts'
+import { createPublicationStore, type PublicationStore } from './publications.ts'
+import { enqueueMissing, type Swept } from './sweep.ts'
 import type { Store } from './types.ts'
 
 export type OpenStoreOptions = OpenDatabaseOptions & {
   /** How long after the commit the pipeline takes a proof up: time for the client to broadcast. */
   pipelineDelayMs?: number
+  /** Whether this process works on the jobs, and so keeps them in order. */
+  isWorker?: boolean
+}
+
+/** What the workers need: the rows they move, and the jobs that tell them which. */
+export type PipelineStore = {
+  pinning: PinningStore
+  publications: PublicationStore
+  jobs: Pick<Jobs, 'work'>
+  countOpenProofs(): Promise<ProofCount[]>
+  enqueueMissing(parameters: { now: number }): Promise<Swept>
+  /** Looks after publications again, in so many seconds. */
+  enqueueConfirm(seconds: number): Promise<void>
 }
 
 /**
- * Opens the database with its schema and its job queue.
+ * Opens the database with its schema and its job queue. Closing `store` closes all of it.
  *
  * @example
- * const store = await openStore({ databaseUrl: config.databaseUrl, dataDir: config.dataDir })
+ * const { store } = await openStores({ databaseUrl: config.databaseUrl, dataDir: config.dataDir })
  */
-export async function openStore({ pipelineDelayMs = 1000, ...options }: OpenStoreOptions): Promise<Store> {
-  const database = await openDatabase(options)
+export async function openStores(options: OpenStoreOptions): Promise<{ store: Store; pipeline: PipelineStore }> {
+  const { pipelineDelayMs = 1000, isWorker, ...rest } = options
+  const database = await openDatabase(rest)
   try {
-    return createStore({ database, jobs: await openJobs(database, { pipelineDelayMs, log: options.log }) })
+    const jobs = await openJobs(database, { pipelineDelayMs, isWorker, log: rest.log })
+    const { db } = database
+    const pipeline: PipelineStore = {
+      pinning: createPinningStore({ db, jobs }),
+      publications: createPublicationStore({ db, jobs }),
+      jobs,
+      countOpenProofs: () => countOpenProofs(db),
+      enqueueMissing: (parameters) => enqueueMissing({ db, jobs }, parameters),
+      enqueueConfirm: (startAfter) =>
+        db.transaction().execute((transaction) => jobs.insert(transaction, CONFIRM_QUEUE, [{ data: {}, startAfter }])),
+    }
+    return { store: createStore({ database, jobs }), pipeline }
   } catch (error) {
     await database.close()
     throw error
   }
+}
+
+export async function openStore(options: OpenStoreOptions): Promise<Store> {
+  return (await openStores(options)).store
 }

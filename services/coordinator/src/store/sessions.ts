@@ -59,15 +59,23 @@ export async function findSession(
   if (session.keyId !== user.kmsKeyId) {
     throw new CoordinatorError('key_binding_mismatch', 'session and user have different keys')
   }
-  if (now < lastSeenAt + SEEN_INTERVAL_MS) return { session, user }
+  if (!isSeenDue({ lastSeenAt, now })) return { session, user }
+  await markSeen(db, [sidHash], now)
+  return { session: { ...session, lastSeenAt: now }, user }
+}
+
+export function isSeenDue({ lastSeenAt, now }: { lastSeenAt: number; now: number }): boolean {
+  return now >= lastSeenAt + SEEN_INTERVAL_MS
+}
+
+export async function markSeen(db: Kysely<Tables>, sidHashes: readonly string[], now: number): Promise<void> {
   await db
     .updateTable('sessions')
     .set({ last_seen_at: new Date(now) })
-    .where('sid_hash', '=', row.sid_hash)
+    .where('sid_hash', 'in', sidHashes.map(toBytes))
     // A slower request must not set the time back.
     .where('last_seen_at', '<', new Date(now))
     .execute()
-  return { session: { ...session, lastSeenAt: now }, user }
 }
 
 export async function deleteSession(db: Kysely<Tables>, sidHash: string): Promise<boolean> {

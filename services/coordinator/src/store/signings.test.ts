@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createStore } from './createStore.ts'
 import { openJobs, PIN_QUEUE } from './jobs.ts'
 import { openDatabase } from './openDatabase.ts'
+import { findSigned } from './signings.ts'
 import {
   createTestBatch,
   createTestSigning,
@@ -43,7 +44,9 @@ describe.each(databaseKinds)('signings on %s', (kind) => {
     const signing = createTestSigning(wallet)
     const signed = await subject.store.insertSignings({ batch: createTestBatch(), signings: [signing], now: NOW })
     expect(signed).toEqual([toSigned(signing)])
-    expect(await subject.store.findSigned([{ walletId: wallet.id, digest: signing.statement.digest }])).toEqual(signed)
+    expect(await findSigned(subject.database.db, [{ walletId: wallet.id, digest: signing.statement.digest }])).toEqual(
+      signed,
+    )
     expect(await countJobs(signing.slug)).toBe(1)
     expect(await subject.store.findProof(signing.slug)).toEqual({
       slug: signing.slug,
@@ -157,7 +160,7 @@ describe.each(databaseKinds)('signings on %s', (kind) => {
       now: NOW,
     })
     expect(answers).toHaveLength(2)
-    expect(await subject.store.findSigned([{ walletId: other.id, digest: first.statement.digest }])).toEqual([
+    expect(await findSigned(subject.database.db, [{ walletId: other.id, digest: first.statement.digest }])).toEqual([
       toSigned(second),
     ])
   })
@@ -172,7 +175,7 @@ describe.each(databaseKinds)('signings on %s', (kind) => {
     expect(answers.flat()).toHaveLength(256)
     expect(await count('batches', `boot_id = '\\x${batch.bootId}'`)).toBe(1)
     expect(await count('collaterals', `hash = '\\x${hash('sha256', batch.collateral)}'`)).toBe(1)
-    expect(await subject.store.findSigned(answers.flat())).toHaveLength(256)
+    expect(await findSigned(subject.database.db, answers.flat())).toHaveLength(256)
   })
 
   test('two coordinators may judge one batch with different collateral', async () => {
@@ -225,13 +228,13 @@ describe.each(databaseKinds)('signings on %s', (kind) => {
     const batch = createTestBatch()
     const signing = createTestSigning(wallet)
     const store = subject.withJobs({
-      async insertPins(transaction, slugs) {
-        await subject.jobs.insertPins(transaction, slugs)
-        throw new Error('killed')
-      },
+      ...subject.jobs,
+      insertPins: () => 'insert into logins (id) select (1 / 0)::text',
       stop: async () => {},
     })
-    await expect(store.insertSignings({ batch, signings: [signing], now: NOW })).rejects.toThrow('killed')
+    await expect(store.insertSignings({ batch, signings: [signing], now: NOW })).rejects.toMatchObject({
+      code: '22012',
+    })
     expect(await subject.store.findProof(signing.slug)).toBeUndefined()
     expect(await count('batches', `boot_id = '\\x${batch.bootId}'`)).toBe(0)
     expect(await countJobs(signing.slug)).toBe(0)
@@ -241,7 +244,7 @@ describe.each(databaseKinds)('signings on %s', (kind) => {
 
   test('nothing asked is nothing answered', async () => {
     expect(await subject.store.insertSignings({ batch: createTestBatch(), signings: [], now: NOW })).toEqual([])
-    expect(await subject.store.findSigned([])).toEqual([])
+    expect(await subject.store.findSigners({ asked: [], now: NOW, idleMs: 1000 })).toEqual([])
     expect(await subject.store.findProof('unknown')).toBeUndefined()
   })
 
@@ -249,10 +252,9 @@ describe.each(databaseKinds)('signings on %s', (kind) => {
     const signing = createTestSigning(wallet)
     const batch = createTestBatch()
     const store = subject.withJobs({
-      async insertPins(transaction) {
-        const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(transaction)
-        await sql`select pg_terminate_backend(${rows[0]?.pid}, 5000)`.execute(subject.database.db)
-      },
+      ...subject.jobs,
+      insertPins: () =>
+        'insert into logins (id) select pg_terminate_backend(pg_backend_pid())::text || pg_sleep(10)::text',
       stop: async () => {},
     })
     await expect(store.insertSignings({ batch, signings: [signing], now: NOW })).rejects.toMatchObject({

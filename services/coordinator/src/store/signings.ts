@@ -3,6 +3,7 @@ import { type Hex, type TxMetadata, toCanonicalJson } from '@countersign/protoco
 import { type Kysely, sql } from 'kysely'
 import { CoordinatorError } from '../errors.ts'
 import { toBytes, toDigits } from './bytes.ts'
+import type { Evidence, SharedEvidence } from './evidence.ts'
 import type { Jobs } from './jobs.ts'
 import { PREPARED } from './openDatabase.ts'
 import type { Tables } from './tables.ts'
@@ -15,8 +16,7 @@ export async function findSigned(
   pairs: readonly { walletId: string; digest: Hex }[],
 ): Promise<Signed[]> {
   if (pairs.length === 0) return []
-  // Not prepared: a plan that was made for a small table would read the whole of a large one.
-  const { rows } = await sql<SignedRow>`
+  const { rows } = await sql<SignedRow>`${sql.raw(PREPARED)}
     select p.wallet_id, encode(p.digest, 'hex') as digest, encode(p.signature, 'hex') as signature, a.slug
     from (
       select distinct wallet_id, decode(digest, 'hex') as digest
@@ -24,13 +24,15 @@ export async function findSigned(
         ${pairs.map(({ walletId }) => walletId)}::uuid[], ${pairs.map(({ digest }) => toDigits(digest))}::text[]
       ) as asked (wallet_id, digest)
     ) as asked
-    join pending_transactions as p using (wallet_id, digest)
-    join attestations as a on a.pending_transaction_id = p.id`.execute(db)
+    join lateral (
+      select * from pending_transactions as p where p.wallet_id = asked.wallet_id and p.digest = asked.digest offset 0
+    ) as p on true
+    join lateral (select slug from attestations where pending_transaction_id = p.id offset 0) as a on true`.execute(db)
   return rows.map(toSigned)
 }
 
 export async function insertSignings(
-  { db, jobs }: { db: Kysely<Tables>; jobs: Jobs },
+  { db, jobs, evidence }: { db: Kysely<Tables>; jobs: Jobs; evidence: Evidence },
   { batch, signings, now }: { batch: SigningBatch; signings: readonly Signing[]; now: number },
 ): Promise<Signed[]> {
   const first = new Map<string, Signing>()
@@ -39,40 +41,34 @@ export async function insertSignings(
     if (!first.has(key)) first.set(key, signing)
   }
   if (first.size === 0) return []
+  const shared = await evidence.store(batch)
   try {
-    return await db.transaction().execute(async (transaction) => {
-      const inserted = await insertRows(transaction, { batch, signings: [...first.values()], now })
-      for (const signed of inserted) first.delete(toKey(signed))
-      if (inserted.length > 0) {
-        await jobs.insertPins(
-          transaction,
-          inserted.map(({ slug }) => slug),
-        )
-      }
-      // The others lost to a transaction that has committed, or there would have been no conflict. This statement sees it; the
-      // one before, which may have begun earlier, need not.
-      const lost = [...first.values()].map(({ walletId, statement }) => ({ walletId, digest: statement.digest }))
-      const earlier = await findSigned(transaction, lost)
-      if (earlier.length !== lost.length) throw new Error('a signing was neither inserted nor found')
-      return [...inserted, ...earlier]
-    })
+    const inserted = await insertRows({ db, jobs }, { batch, shared, signings: [...first.values()], now })
+    for (const signed of inserted) first.delete(toKey(signed))
+    // The others lost to a statement that has committed, or there would have been no conflict. This one sees it; the one before,
+    // which may have begun earlier, need not.
+    const lost = [...first.values()].map(({ walletId, statement }) => ({ walletId, digest: statement.digest }))
+    const earlier = await findSigned(db, lost)
+    if (earlier.length !== lost.length) throw new Error('a signing was neither inserted nor found')
+    return [...inserted, ...earlier]
   } catch (error) {
     throw toSigningError(error)
   }
 }
 
 /**
- * Everything in one statement that reads no table but only inserts, so its plan is good whatever the size of the tables. (`is
+ * Everything in one statement, and so in one transaction, that only inserts: its plan is good whatever the size of the tables. (`is
  * true` makes the search for the new ones a hash table; as a join, it would compare all with all.) What
  * the signings share is written only if one of them is new. The order by (wallet, digest) is that of all coordinators: two with
  * the same pairs wait for each other, never in a circle.
  */
 async function insertRows(
-  db: Kysely<Tables>,
-  { batch, signings, now }: { batch: SigningBatch; signings: readonly Signing[]; now: number },
+  { db, jobs }: { db: Kysely<Tables>; jobs: Jobs },
+  parameters: { batch: SigningBatch; shared: SharedEvidence; signings: readonly Signing[]; now: number },
 ): Promise<Signed[]> {
+  const { batch, shared, signings, now } = parameters
   const list = <T>(read: (signing: Signing) => T) => signings.map(read)
-  const selfAttestation = toCanonicalJson(batch.selfAttestation)
+  const contentHash = hashBatchContent(batch)
   const at = new Date(now)
   const { rows } = await sql<SignedRow>`${sql.raw(PREPARED)}
     with input as materialized (
@@ -105,22 +101,10 @@ async function insertRows(
       on conflict (wallet_id, digest) do nothing
       returning id
     ),
-    collateral as (
-      insert into collaterals (hash, bytes)
-      select sha256(bytes), bytes from (values (${batch.collateral}::bytea)) as c (bytes)
-      where exists (select from pending)
-      on conflict do nothing
-    ),
-    self_attestation as (
-      insert into self_attestations (hash, json)
-      select sha256(json), json from (values (${selfAttestation}::bytea)) as s (json)
-      where exists (select from pending)
-      on conflict do nothing
-    ),
     batch as (
       insert into batches
         (boot_id, sequence, content_hash, previous, tree_size, quote, event_log, mode, measurement, config, created_at)
-      select ${toBytes(batch.bootId)}::bytea, ${batch.sequence}::bigint, ${hashBatchContent(batch)}::bytea,
+      select ${toBytes(batch.bootId)}::bytea, ${batch.sequence}::bigint, ${contentHash}::bytea,
         ${toBytes(batch.previous)}::bytea, ${batch.treeSize}::bigint, ${batch.quote}::bytea, ${batch.eventLog ?? null}::text,
         ${batch.mode}::text, ${JSON.stringify(batch.measurement)}::jsonb, ${JSON.stringify(batch.config)}::jsonb,
         ${at}::timestamptz
@@ -130,19 +114,23 @@ async function insertRows(
     verification as (
       insert into verifications (boot_id, sequence, content_hash, collateral_hash, self_attestation_hash, coordinator_mode,
         quote_verified, tcb_status, created_at)
-      select ${toBytes(batch.bootId)}::bytea, ${batch.sequence}::bigint, ${hashBatchContent(batch)}::bytea,
-        ${sha256(batch.collateral)}::bytea, ${sha256(selfAttestation)}::bytea, ${batch.coordinatorMode}::text,
+      select ${toBytes(batch.bootId)}::bytea, ${batch.sequence}::bigint, ${contentHash}::bytea,
+        ${shared.collateralHash}::bytea, ${shared.selfAttestationHash}::bytea, ${batch.coordinatorMode}::text,
         true, ${batch.tcbStatus}::text, ${at}::timestamptz
       where exists (select from pending)
       returning id
-    )
-    insert into attestations (pending_transaction_id, slug, verification_id, statement, leaf_index, path, witness, entropy_hash,
-      release, created_at)
-    select input.id, slug, verification.id, statement, leaf_index, path, witness, entropy_hash, release,
-      ${at}::timestamptz
-    from input cross join verification
-    where (input.id in (select id from pending)) is true
-    returning slug`.execute(db)
+    ),
+    attestation as (
+      insert into attestations (pending_transaction_id, slug, verification_id, statement, leaf_index, path, witness,
+        entropy_hash, release, created_at)
+      select input.id, slug, verification.id, statement, leaf_index, path, witness, entropy_hash, release,
+        ${at}::timestamptz
+      from input cross join verification
+      where (input.id in (select id from pending)) is true
+      returning slug
+    ),
+    pins as (${sql.raw(jobs.insertPins('attestation'))})
+    select slug from attestation`.execute(db)
   const bySlug = new Map(signings.map((signing) => [signing.slug, signing]))
   return rows.flatMap(({ slug }) => {
     const signing = bySlug.get(slug)
@@ -155,19 +143,18 @@ async function insertRows(
 /** What two coordinators must agree on when they bring the same batch. Both got it from one enclave, so they do. */
 function hashBatchContent(batch: SigningBatch): Buffer {
   const { bootId, sequence, previous, treeSize, quote, eventLog, mode, measurement, config } = batch
-  return sha256(
-    toCanonicalJson({
-      bootId,
-      sequence,
-      previous,
-      treeSize,
-      quote: hash('sha256', quote),
-      eventLog: eventLog ?? null,
-      mode,
-      measurement,
-      config,
-    }),
-  )
+  const content = {
+    bootId,
+    sequence,
+    previous,
+    treeSize,
+    quote: hash('sha256', quote),
+    eventLog: eventLog ?? null,
+    mode,
+    measurement,
+    config,
+  }
+  return hash('sha256', toCanonicalJson(content), 'buffer')
 }
 
 /** The form that goes into receipts. What it says was checked before it was signed. */
@@ -177,10 +164,6 @@ function toStoredTx(txMetadata: TxMetadata): TxMetadata {
     to: txMetadata.to.toLowerCase() as Hex,
     data: txMetadata.data.toLowerCase() as Hex,
   }
-}
-
-function sha256(bytes: Uint8Array): Buffer {
-  return hash('sha256', bytes, 'buffer')
 }
 
 function toKey({ walletId, digest }: { walletId: string; digest: Hex }): string {

@@ -9,6 +9,8 @@ import type { Session, Signing, SigningBatch, Store, User, Wallet } from './type
 
 export const databaseKinds = ['pglite', 'postgres'] as const
 export type DatabaseKind = (typeof databaseKinds)[number]
+/** For tests of what stands on the store: one engine is enough, since the store's own tests run on both. ALL_DATABASES=1 takes both. */
+export const stageKinds: readonly DatabaseKind[] = process.env.ALL_DATABASES === '1' ? databaseKinds : ['postgres']
 
 export const NOW = Date.UTC(2025, 0, 2, 3, 4, 5, 678)
 

@@ -104,5 +104,34 @@ export type Tables = {
     onchain_tx_hash: Bytes | null
     onchain_block_number: BigInteger | null
     created_at: Date
+    pin_attempts: Generated<number>
+    failure: string | null
+    pinned_at: Date | null
+    publication_id: BigInteger | null
+    publish_limit: Generated<number>
+  }
+  publications: {
+    id: GeneratedAlways<BigInteger>
+    chain_id: BigInteger
+    account: Bytes
+    nonce: BigInteger
+    contract: Bytes
+    calldata: Bytes
+    status: Generated<'pending' | 'confirmed' | 'final' | 'reverted' | 'cancelled' | 'lost'>
+    tx_hash: Bytes | null
+    block_number: BigInteger | null
+    created_at: Date
+  }
+  publication_transactions: {
+    tx_hash: Bytes
+    publication_id: BigInteger
+    kind: 'publish' | 'cancel'
+    raw: Bytes
+    gas: BigInteger
+    /** Numeric: wei may exceed 64 bits. Read as text. */
+    max_fee_per_gas: ColumnType<string, string>
+    max_priority_fee_per_gas: ColumnType<string, string>
+    created_at: Date
+    sent_at: Date | null
   }
 }

@@ -74,6 +74,20 @@ export type Signing = {
 /** What was committed for a (wallet, digest): by this call, or by an earlier one. */
 export type Signed = { walletId: string; digest: Hex; signature: Hex; slug: string }
 
+/** Who asks for a signature, with the earlier answer where this digest was signed before. */
+export type Signer = {
+  userId: string
+  grant: string
+  keyId: string
+  address: Hex
+  /** Undefined where no wallet has been provisioned. */
+  walletId: string | undefined
+  signed: { signature: Hex; slug: string } | undefined
+}
+
+/** A mismatch is of rows that never change by themselves: session, user and wallet are of different keys. */
+export type FoundSigner = Signer | 'expired' | 'key_binding_mismatch' | undefined
+
 /** Everything that `GET /proof/:slug` tells. */
 export type Proof = {
   slug: string
@@ -88,6 +102,12 @@ export type Proof = {
   receipt: AttestationReceiptV1 | null
   createdAt: number
 }
+
+/** What of a proof can change. */
+export type ProofState = Pick<Proof, 'slug' | 'status' | 'ipfsCid' | 'onchainTxHash' | 'onchainBlockNumber'>
+
+/** A line in a user's list. Ids grow, and are positions in the list. */
+export type Transaction = { id: string } & Pick<Proof, 'txHash' | 'chainId' | 'slug' | 'status' | 'createdAt'>
 
 /** All reads and writes of the coordinator. Times are milliseconds since 1970. Failures of the database itself throw `database_unavailable`. */
 export type Store = {
@@ -120,7 +140,12 @@ export type Store = {
   /** Claims samples, so that no two signatures on any coordinator share one; answers those that nobody had claimed. */
   claimSamples(witnesses: readonly Witness[], now: number): Promise<Witness[]>
 
-  findSigned(pairs: readonly { walletId: string; digest: Hex }[]): Promise<Signed[]>
+  /** One answer for each that is asked. Marks sessions as seen, as `findSession` does. */
+  findSigners(parameters: {
+    asked: readonly { sidHash: string; digest: Hex }[]
+    now: number
+    idleMs: number
+  }): Promise<FoundSigner[]>
   /**
    * One transaction: pending transactions, attestations, the batch (unique on boot and sequence; several calls may bring the
    * same batch) and the jobs that publish them. Of each (wallet, digest) the first wins; answers the committed winner of each.
@@ -128,6 +153,10 @@ export type Store = {
   insertSignings(parameters: { batch: SigningBatch; signings: readonly Signing[]; now: number }): Promise<Signed[]>
 
   findProof(slug: string): Promise<Proof | undefined>
+  /** Of those that there are, in any order: for watching many at little cost. */
+  findProofStates(slugs: readonly string[]): Promise<ProofState[]>
+  /** Newest first, those before an id if one is given. None for a user without a wallet. */
+  listTransactions(parameters: { userId: string; limit: number; before: string | undefined }): Promise<Transaction[]>
 
   ping(): Promise<void>
   close(): Promise<void>

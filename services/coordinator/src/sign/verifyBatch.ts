@@ -1,0 +1,60 @@
+import { createInclusionPaths, type EnclaveConfig, fromHex, type SignedBatch, toHex } from '@countersign/protocol'
+import type { Clock, CollateralStore } from '../ports.ts'
+import type { SigningBatch } from '../store/types.ts'
+import { type CheckBatchDeps, checkBatch } from './checkBatch.ts'
+
+export type BatchVerifierDeps = Pick<CheckBatchDeps, 'verifier' | 'policy'> & {
+  collateral: Pick<CollateralStore, 'current'>
+  /** The platform that a quote names, so that its collateral can be had. */
+  platformOf(quote: Uint8Array): { fmspc: string; ca: 'platform' | 'processor' }
+  clock: Clock
+}
+
+/** What one quote covers, and the collateral that it was judged with. */
+export type VerifiedBatch = Omit<SigningBatch, 'collateral' | 'selfAttestation' | 'coordinatorMode'> & {
+  /** Of each leaf. */
+  paths: readonly (readonly string[])[]
+  collateral: { bytes: Uint8Array; hash: string }
+}
+
+/** Step 4 of signing. Throws what `checkBatch` throws, and `collateral_stale`. */
+export type BatchVerifier = (batch: SignedBatch, config: EnclaveConfig) => Promise<VerifiedBatch>
+
+/** Calls that share a quote are answered at the same time: after this many batches none is to be expected. */
+const MAX_KNOWN = 4
+
+/** Several calls may share one quote. It is verified once, and all of them get the same object. */
+export function createBatchVerifier(deps: BatchVerifierDeps): BatchVerifier {
+  const known = new Map<string, Promise<VerifiedBatch>>()
+  return (batch, config) => {
+    // All that goes into the judgement; two batches that differ in anything are two.
+    const key = JSON.stringify([batch, config])
+    const earlier = known.get(key)
+    if (earlier !== undefined) return earlier
+    const verified = verifyBatch(deps, batch, config)
+    known.set(key, verified)
+    verified.catch(() => known.delete(key))
+    for (const oldest of known.keys()) if (known.size > MAX_KNOWN) known.delete(oldest)
+    return verified
+  }
+}
+
+async function verifyBatch(deps: BatchVerifierDeps, batch: SignedBatch, config: EnclaveConfig): Promise<VerifiedBatch> {
+  const quote = Buffer.from(batch.quote, 'hex')
+  const { collateral, ...stored } = await deps.collateral.current(deps.platformOf(quote))
+  const verdict = await checkBatch({ ...deps, now: deps.clock.now() }, { batch, config, collateral })
+  const { leaves, eventLog, bootId, sequence, previous } = batch
+  const paths = createInclusionPaths(leaves.map(fromHex)).map((path) => path.map(toHex))
+  return {
+    ...verdict,
+    bootId,
+    sequence,
+    previous,
+    treeSize: leaves.length,
+    paths,
+    quote,
+    eventLog,
+    config,
+    collateral: stored,
+  }
+}

@@ -1,0 +1,92 @@
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { countOpenProofs, listProofs } from './inspect.ts'
+import {
+  createTestBatch,
+  createTestSigning,
+  createTestWallet,
+  databaseKinds,
+  NOW,
+  startTestStore,
+  type TestStore,
+} from './store.fake.ts'
+import { enqueueMissing } from './sweep.ts'
+import type { Wallet } from './types.ts'
+
+describe.each(databaseKinds)('what an operator sees, and what the sweep finds, on %s', (kind) => {
+  let subject: TestStore
+  let wallet: Wallet
+  beforeAll(async () => {
+    subject = await startTestStore(kind)
+    wallet = await createTestWallet(subject.store)
+  }, 60_000)
+  afterAll(() => subject.stop())
+
+  async function sign(now: number) {
+    const signing = createTestSigning(wallet)
+    await subject.store.insertSignings({ batch: createTestBatch(), signings: [signing], now })
+    return signing.slug
+  }
+  const jobsOf = async (name: string) => {
+    const query = sql<{ slug: string | null }>`
+      select data ->> 'slug' as slug from pgboss.job where name = ${name} and state < 'completed'`
+    return (await query.execute(subject.database.db)).rows.map(({ slug }) => slug)
+  }
+
+  test('open proofs are counted by status, with the age of the oldest', async () => {
+    await sign(NOW)
+    await sign(NOW - 5_000)
+    expect(await countOpenProofs(subject.database.db)).toEqual([
+      { status: 'pending_pin', count: 2, oldestAt: NOW - 5_000 },
+    ])
+  })
+
+  test('proofs are listed by status, the oldest first, up to the limit', async () => {
+    const slug = await sign(NOW - 60_000)
+    const [first, ...rest] = await listProofs(subject.database.db, { status: 'pending_pin', limit: 1 })
+    expect(first).toEqual({
+      slug,
+      status: 'pending_pin',
+      createdAt: NOW - 60_000,
+      pinAttempts: 0,
+      failure: null,
+      ipfsCid: null,
+      publication: undefined,
+    })
+    expect(rest).toEqual([])
+    expect(await listProofs(subject.database.db, { status: 'complete', limit: 9 })).toEqual([])
+  })
+
+  test('a proof whose job was lost gets another, once; one with a job does not', async () => {
+    const { database, jobs } = subject
+    const slug = await sign(NOW - 30_000)
+    await sql`delete from pgboss.job where data ->> 'slug' = ${slug}`.execute(database.db)
+    const others = await jobsOf('pin')
+    expect(await enqueueMissing({ db: database.db, jobs }, { now: NOW })).toEqual({
+      pins: 1,
+      hasDue: false,
+      hasOpen: false,
+    })
+    expect((await jobsOf('pin')).toSorted()).toEqual([...others, slug].toSorted())
+    expect(await enqueueMissing({ db: database.db, jobs }, { now: NOW })).toMatchObject({ pins: 0 })
+  })
+
+  test('a proof that is just being signed is left alone', async () => {
+    const { database, jobs } = subject
+    const slug = await sign(NOW + 1_000)
+    await sql`delete from pgboss.job where data ->> 'slug' = ${slug}`.execute(database.db)
+    expect(await enqueueMissing({ db: database.db, jobs }, { now: NOW })).toMatchObject({ pins: 0 })
+  })
+
+  test('what is pinned and due gets one publish job, however often it is looked for', async () => {
+    const { database, jobs } = subject
+    const slug = await sign(NOW)
+    await sql`update attestations set receipt_bytes = '\\x00', ipfs_cid = 'bafk', pinned_at = now(), status = 'pending_onchain'
+      where slug = ${slug}`.execute(database.db)
+    for (let round = 0; round < 3; round++) {
+      expect(await enqueueMissing({ db: database.db, jobs }, { now: NOW })).toMatchObject({ hasDue: true })
+    }
+    expect(await jobsOf('publish')).toHaveLength(1)
+    expect(await jobsOf('confirm')).toHaveLength(0)
+  })
+})

@@ -1,0 +1,374 @@
+import { randomBytes } from 'node:crypto'
+import { canonicalBytes, toCid } from '@countersign/receipt'
+import { CompiledQuery, createQueryId, type RootOperationNode, sql } from 'kysely'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { assembleReceipt } from '../pipeline/assembleReceipt.ts'
+import { type Jobs, PIN_QUEUE, PUBLISH_QUEUE } from './jobs.ts'
+import { createPinningStore, type PinningStore } from './pinning.ts'
+import {
+  createTestBatch,
+  createTestSigning,
+  createTestWallet,
+  databaseKinds,
+  NOW,
+  startTestStore,
+  type TestStore,
+} from './store.fake.ts'
+import type { SigningBatch, Wallet } from './types.ts'
+
+const CID = toCid(Buffer.from('a receipt'))
+
+type Plan = { 'Node Type': string; 'Index Name'?: string; Plans?: Plan[] }
+
+/** What reads a table or an index; a bitmap's heap reads only what its index found. */
+function findScans(plan: Plan | undefined): Plan[] {
+  if (plan === undefined) return []
+  const isScan = / Scan$/.test(plan['Node Type']) && plan['Node Type'] !== 'Bitmap Heap Scan'
+  return [...(isScan ? [plan] : []), ...(plan.Plans ?? []).flatMap(findScans)]
+}
+
+describe.each(databaseKinds)('pinning on %s', (kind) => {
+  let subject: TestStore
+  let pinning: PinningStore
+  let wallet: Wallet
+  beforeAll(async () => {
+    subject = await startTestStore(kind)
+    pinning = createPinningStore({ db: subject.database.db, jobs: subject.jobs })
+    wallet = await createTestWallet(subject.store)
+  }, 60_000)
+  afterAll(() => subject.stop())
+  // At most one waits in there, so that one of an earlier test would hide that of the next.
+  beforeEach(() => sql`delete from pgboss.job`.execute(subject.database.db))
+
+  const insert = async (changes: Partial<SigningBatch> = {}) => {
+    const batch = createTestBatch(changes)
+    const signing = createTestSigning(wallet)
+    await subject.store.insertSignings({ batch, signings: [signing], now: NOW })
+    await sql`delete from pgboss.job`.execute(subject.database.db)
+    return { slug: signing.slug, batch, signing }
+  }
+  const freeze = (slug: string, text = 'a receipt') => pinning.freezeReceipt({ slug, bytes: Buffer.from(text) })
+  const findRow = (slug: string) =>
+    subject.database.db
+      .selectFrom('attestations')
+      .where('slug', '=', slug)
+      .select(['status', 'ipfs_cid', 'pin_attempts', 'failure', 'pinned_at', 'receipt_bytes'])
+      .executeTakeFirstOrThrow()
+  const findJobs = async () => {
+    const { rows } = await sql<{ name: string; data: unknown; delay: number }>`
+      select name, data, extract(epoch from start_after - created_on)::float8 as delay from pgboss.job`.execute(
+      subject.database.db,
+    )
+    return rows
+  }
+  const failing: Jobs = {
+    insertPins: (relation) => subject.jobs.insertPins(relation),
+    insert: async () => {
+      throw new Error('no job')
+    },
+    work: async () => {},
+    stop: async () => {},
+  }
+
+  describe('findPin', () => {
+    test.each([[undefined], ['[{"imr":3,"digest":"\\u00e4 \\"quoted\\" {}"}]']])(
+      'has everything that a receipt is made of, with the event log %s',
+      async (eventLog) => {
+        const { slug, batch, signing } = await insert({ eventLog })
+        const { statement, path, witness, release, txMetadata } = signing
+        const found = await pinning.findPin(slug)
+        expect(found).toEqual({
+          slug,
+          status: 'pending_pin',
+          records: {
+            txMetadata: { ...txMetadata, to: txMetadata.to.toLowerCase() },
+            statement,
+            inclusion: { leafIndex: 0, treeSize: 300, path },
+            batch: {
+              bootId: batch.bootId,
+              sequence: 3,
+              previous: batch.previous,
+              mode: 'mock',
+              quoteHex: Buffer.from(batch.quote).toString('hex'),
+              quoteVerified: true,
+              measurement: batch.measurement,
+              tcbStatus: 'UpToDate',
+              config: batch.config,
+              ...(eventLog === undefined ? {} : { eventLog }),
+            },
+            coordinator: {
+              mode: 'mock',
+              publicKey: statement.coordinatorKey,
+              selfAttestation: batch.selfAttestation,
+              release,
+            },
+            witness,
+          },
+          collateral: new Uint8Array(batch.collateral),
+          receiptBytes: null,
+          attempts: 0,
+          createdAt: NOW,
+        })
+        expect(found && 'eventLog' in found.records.batch).toBe(eventLog !== undefined)
+      },
+    )
+
+    test('a leaf without a path is a tree of its own', async () => {
+      const signing = { ...createTestSigning(wallet), path: [] }
+      const batch = createTestBatch({ treeSize: 1 })
+      await subject.store.insertSignings({ batch, signings: [signing], now: NOW })
+      expect((await pinning.findPin(signing.slug))?.records.inclusion).toEqual({ leafIndex: 0, treeSize: 1, path: [] })
+    })
+
+    test('each proof has the batch, collateral and attestation that it was signed with', async () => {
+      const inserted = []
+      for (const name of ['one', 'two']) {
+        const collateral = Buffer.from(JSON.stringify({ name }))
+        const { selfAttestation } = createTestBatch()
+        inserted.push(
+          await insert({ collateral, selfAttestation: { ...selfAttestation, measurement: '0f'.repeat(48) } }),
+        )
+      }
+      for (const { slug, batch } of inserted) {
+        const found = await pinning.findPin(slug)
+        expect(found?.collateral).toEqual(new Uint8Array(batch.collateral))
+        expect(found?.records.batch.bootId).toBe(batch.bootId)
+        expect(found?.records.coordinator.selfAttestation).toEqual(batch.selfAttestation)
+      }
+    })
+
+    test('the same rows make the same receipt each time', async () => {
+      const { slug } = await insert()
+      const receipts = [await pinning.findPin(slug), await pinning.findPin(slug)].map(
+        (work) => work && assembleReceipt(work).receipt.cid,
+      )
+      expect(receipts[0]).toBeDefined()
+      expect(receipts[0]).toBe(receipts[1])
+    })
+
+    test.each(['', 'unknown', "' or true --"])('no proof is called %j', async (slug) => {
+      await insert()
+      expect(await pinning.findPin(slug)).toBeUndefined()
+    })
+  })
+
+  describe('freezeReceipt', () => {
+    test('I6: the first bytes stay; whoever comes later gets them', async () => {
+      const { slug } = await insert()
+      expect(await freeze(slug, 'first')).toEqual(new Uint8Array(Buffer.from('first')))
+      expect(await freeze(slug, 'second')).toEqual(new Uint8Array(Buffer.from('first')))
+      expect((await pinning.findPin(slug))?.receiptBytes).toEqual(new Uint8Array(Buffer.from('first')))
+      expect((await findRow(slug)).status).toBe('pending_pin')
+    })
+
+    test('I6: of 20 at once one is kept, and all get it', async () => {
+      const { slug } = await insert()
+      const all = await Promise.all(Array.from({ length: 20 }, (_, index) => freeze(slug, `receipt ${index}`)))
+      expect(new Set(all.map((bytes) => Buffer.from(bytes).toString())).size).toBe(1)
+      expect((await pinning.findPin(slug))?.receiptBytes).toEqual(all[0])
+    })
+
+    test('any bytes up to the largest receipt come back as they were', async () => {
+      const { slug } = await insert()
+      const bytes = randomBytes(262_144)
+      expect(Buffer.from(await pinning.freezeReceipt({ slug, bytes })).equals(bytes)).toBe(true)
+    })
+
+    test('of no proof there is nothing to freeze', async () => {
+      await expect(freeze('unknown')).rejects.toThrow('there is no proof')
+    })
+  })
+
+  describe('completePin', () => {
+    test('moves the proof on, with a job to publish it', async () => {
+      const { slug } = await insert()
+      await freeze(slug)
+      await pinning.recordPinFailure({ slug, failure: 'pin_unavailable', now: NOW, retryAt: NOW + 1_000 })
+      await sql`delete from pgboss.job`.execute(subject.database.db)
+      expect(await pinning.completePin({ slug, cid: CID, now: NOW + 5_000 })).toBe(true)
+      expect(await findRow(slug)).toMatchObject({
+        status: 'pending_onchain',
+        ipfs_cid: CID,
+        pin_attempts: 1,
+        failure: null,
+        pinned_at: new Date(NOW + 5_000),
+      })
+      expect(await findJobs()).toEqual([{ name: PUBLISH_QUEUE, data: {}, delay: 0 }])
+    })
+
+    test('one job waits, for all that were pinned meanwhile', async () => {
+      for (const { slug } of [await insert(), await insert()]) {
+        await freeze(slug)
+        expect(await pinning.completePin({ slug, cid: CID, now: NOW })).toBe(true)
+      }
+      expect(await findJobs()).toHaveLength(1)
+    })
+
+    test('of 20 at once one is first', async () => {
+      const { slug } = await insert()
+      await freeze(slug)
+      const all = Array.from({ length: 20 }, () => pinning.completePin({ slug, cid: CID, now: NOW }))
+      expect((await Promise.all(all)).filter((isFirst) => isFirst)).toHaveLength(1)
+    })
+
+    test('whoever comes second changes nothing', async () => {
+      const { slug } = await insert()
+      await freeze(slug)
+      await pinning.completePin({ slug, cid: CID, now: NOW })
+      await sql`delete from pgboss.job`.execute(subject.database.db)
+      const before = await findRow(slug)
+      expect(await pinning.completePin({ slug, cid: toCid(Buffer.from('other')), now: NOW + 1 })).toBe(false)
+      expect(await findRow(slug)).toEqual(before)
+      expect(await findJobs()).toEqual([])
+    })
+
+    test('pin_failed is for ever', async () => {
+      const { slug } = await insert()
+      await freeze(slug)
+      await pinning.recordPinFailure({ slug, failure: 'pin_refused', now: NOW })
+      expect(await pinning.completePin({ slug, cid: CID, now: NOW })).toBe(false)
+      expect(await findRow(slug)).toMatchObject({ status: 'pin_failed', ipfs_cid: null })
+    })
+
+    test('without frozen bytes there is no CID', async () => {
+      const { slug } = await insert()
+      await expect(pinning.completePin({ slug, cid: CID, now: NOW })).rejects.toMatchObject({ code: '23514' })
+      expect(await findRow(slug)).toMatchObject({ status: 'pending_pin', ipfs_cid: null })
+      expect(await findJobs()).toEqual([])
+    })
+
+    test('without the job the proof does not move', async () => {
+      const { slug } = await insert()
+      await freeze(slug)
+      const jobless = createPinningStore({ db: subject.database.db, jobs: failing })
+      await expect(jobless.completePin({ slug, cid: CID, now: NOW })).rejects.toThrow('no job')
+      expect(await findRow(slug)).toMatchObject({ status: 'pending_pin', ipfs_cid: null, pinned_at: null })
+    })
+
+    test('of no proof none is completed', async () => {
+      expect(await pinning.completePin({ slug: 'unknown', cid: CID, now: NOW })).toBe(false)
+      expect(await findJobs()).toEqual([])
+    })
+  })
+
+  describe('recordPinFailure', () => {
+    test.each([250, 1_500, 300_000])('a job starts the next attempt after %d ms', async (delayMs) => {
+      const { slug } = await insert()
+      await pinning.recordPinFailure({ slug, failure: 'pin_unavailable', now: NOW, retryAt: NOW + delayMs })
+      expect(await findRow(slug)).toMatchObject({
+        status: 'pending_pin',
+        pin_attempts: 1,
+        failure: 'pin_unavailable',
+        ipfs_cid: null,
+      })
+      expect(await findJobs()).toEqual([{ name: PIN_QUEUE, data: { slug }, delay: delayMs / 1_000 }])
+    })
+
+    test('attempts are counted, and the latest failure stays', async () => {
+      const { slug } = await insert()
+      const failures = ['pin_unavailable', 'pin_mismatch', 'internal']
+      for (const failure of failures) await pinning.recordPinFailure({ slug, failure, now: NOW, retryAt: NOW + 250 })
+      expect(await pinning.findPin(slug)).toMatchObject({ attempts: 3, status: 'pending_pin' })
+      expect(await findRow(slug)).toMatchObject({ failure: 'internal' })
+    })
+
+    test('20 at once are 20 attempts', async () => {
+      const { slug } = await insert()
+      const failure = { slug, failure: 'pin_unavailable', now: NOW, retryAt: NOW + 250 }
+      await Promise.all(Array.from({ length: 20 }, () => pinning.recordPinFailure(failure)))
+      expect(await pinning.findPin(slug)).toMatchObject({ attempts: 20 })
+    })
+
+    test('given up: pin_failed, without a job, and the receipt stays in the row', async () => {
+      const { slug } = await insert()
+      await freeze(slug)
+      await pinning.recordPinFailure({ slug, failure: 'pin_refused', now: NOW })
+      expect(await findRow(slug)).toMatchObject({
+        status: 'pin_failed',
+        pin_attempts: 1,
+        failure: 'pin_refused',
+        ipfs_cid: null,
+      })
+      expect((await pinning.findPin(slug))?.receiptBytes).toEqual(new Uint8Array(Buffer.from('a receipt')))
+      expect(await findJobs()).toEqual([])
+    })
+
+    test.each(['pending_onchain', 'pin_failed'])('a proof that is %s has no more failures', async (status) => {
+      const { slug } = await insert()
+      await freeze(slug)
+      if (status === 'pin_failed') await pinning.recordPinFailure({ slug, failure: 'pin_refused', now: NOW })
+      else await pinning.completePin({ slug, cid: CID, now: NOW })
+      await sql`delete from pgboss.job`.execute(subject.database.db)
+      const before = await findRow(slug)
+      for (const retryAt of [NOW + 250, undefined]) {
+        await pinning.recordPinFailure({ slug, failure: 'pin_unavailable', now: NOW, retryAt })
+      }
+      expect(await findRow(slug)).toEqual(before)
+      expect(await findJobs()).toEqual([])
+    })
+
+    test('without the job the attempt is not counted', async () => {
+      const { slug } = await insert()
+      const jobless = createPinningStore({ db: subject.database.db, jobs: failing })
+      const failure = { slug, failure: 'pin_unavailable', now: NOW, retryAt: NOW + 250 }
+      await expect(jobless.recordPinFailure(failure)).rejects.toThrow('no job')
+      expect(await findRow(slug)).toMatchObject({ pin_attempts: 0, failure: null })
+    })
+  })
+
+  test('every statement finds its rows by a key', async () => {
+    const { slug } = await insert()
+    const nodes: RootOperationNode[] = []
+    const watched = subject.database.db.withPlugin({
+      transformQuery({ node }) {
+        nodes.push(node)
+        return node
+      },
+      transformResult: async ({ result }) => result,
+    })
+    const pinning = createPinningStore({ db: watched, jobs: subject.jobs })
+    await pinning.findPin(slug)
+    await pinning.freezeReceipt({ slug, bytes: Buffer.from('a receipt') })
+    await pinning.freezeReceipt({ slug, bytes: Buffer.from('a receipt') })
+    await pinning.recordPinFailure({ slug, failure: 'internal', now: NOW, retryAt: NOW + 250 })
+    await pinning.completePin({ slug, cid: CID, now: NOW })
+    await pinning.recordPinFailure({ slug, failure: 'internal', now: NOW })
+    expect(nodes).toHaveLength(7)
+    for (const node of nodes) {
+      const { sql: text, parameters } = watched.getExecutor().compileQuery(node, createQueryId())
+      const explain = CompiledQuery.raw(`explain (format json) ${text}`, [...parameters])
+      const { rows } = await subject.database.db.executeQuery<{ 'QUERY PLAN': [{ Plan: Plan }] }>(explain)
+      const scans = findScans(rows[0]?.['QUERY PLAN'][0].Plan)
+      expect(scans.map(({ 'Index Name': name }) => name)).toContain('attestations_slug_key')
+      for (const scan of scans) expect(scan).toHaveProperty('Index Cond')
+    }
+  })
+
+  test('the receipt that findPin leads to is one', async () => {
+    const { slug } = await insert()
+    const work = await pinning.findPin(slug)
+    if (work === undefined) throw new Error('no such proof')
+    const { receipt } = assembleReceipt(work)
+    const frozen = await pinning.freezeReceipt({ slug, bytes: receipt.bytes })
+    await pinning.completePin({ slug, cid: receipt.cid, now: NOW })
+    const proof = await subject.store.findProof(slug)
+    expect(proof).toMatchObject({ status: 'pending_onchain', ipfsCid: toCid(frozen) })
+    expect(proof?.receipt && Buffer.from(canonicalBytes(proof.receipt)).equals(frozen)).toBe(true)
+  })
+})
+
+describe.each(databaseKinds)('pinning on %s without its database', (kind) => {
+  test('each call says database_unavailable', async () => {
+    const subject = await startTestStore(kind)
+    const pinning = createPinningStore({ db: subject.database.db, jobs: subject.jobs })
+    await subject.stop()
+    const slug = 'slug'
+    const unavailable = expect.objectContaining({ code: 'database_unavailable' })
+    await expect(pinning.findPin(slug)).rejects.toEqual(unavailable)
+    await expect(pinning.freezeReceipt({ slug, bytes: Buffer.from('a') })).rejects.toEqual(unavailable)
+    // A closed PGlite never answers the begin of a transaction.
+    if (kind === 'pglite') return
+    await expect(pinning.completePin({ slug, cid: CID, now: NOW })).rejects.toEqual(unavailable)
+    await expect(pinning.recordPinFailure({ slug, failure: 'internal', now: NOW })).rejects.toEqual(unavailable)
+  })
+})

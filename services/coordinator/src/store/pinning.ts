@@ -1,0 +1,162 @@
+import type { TcbStatus } from '@countersign/attestation'
+import type { EnclaveConfig, ProofStatus } from '@countersign/protocol'
+import type { ReceiptRecords } from '@countersign/receipt'
+import type { Kysely } from 'kysely'
+import { fromBytes } from './bytes.ts'
+import { toDatabaseError } from './databaseError.ts'
+import { type Jobs, PIN_QUEUE, PUBLISH_QUEUE } from './jobs.ts'
+import type { Tables } from './tables.ts'
+
+type Bytes = Uint8Array<ArrayBuffer>
+
+/** A proof as the pin stage needs it. */
+export type PinWork = {
+  slug: string
+  status: ProofStatus
+  /** All that the receipt is made of. The collateral's CID is missing: it follows from the bytes. */
+  records: Omit<ReceiptRecords, 'batch'> & { batch: Omit<ReceiptRecords['batch'], 'collateral'> }
+  /** What the quote was verified with. */
+  collateral: Bytes
+  /** Frozen by an earlier attempt. */
+  receiptBytes: Bytes | null
+  /** Those that failed. */
+  attempts: number
+  createdAt: number
+}
+
+/** What the pin stage reads and writes. Failures of the database itself throw `database_unavailable`. */
+export type PinningStore = {
+  findPin(slug: string): Promise<PinWork | undefined>
+  /** Keeps these bytes if none were kept before; answers those that are kept. */
+  freezeReceipt(parameters: { slug: string; bytes: Uint8Array }): Promise<Bytes>
+  /** `pending_pin` → `pending_onchain`, with a job to publish it. False where somebody else has moved it before. */
+  completePin(parameters: { slug: string; cid: string; now: number }): Promise<boolean>
+  /** Counts a failed attempt of a `pending_pin`: with a job for the next one, or without `retryAt` as `pin_failed`. */
+  recordPinFailure(parameters: {
+    slug: string
+    failure: string
+    now: number
+    retryAt?: number | undefined
+  }): Promise<void>
+}
+
+export function createPinningStore({ db, jobs }: { db: Kysely<Tables>; jobs: Jobs }): PinningStore {
+  return {
+    findPin: guard((slug) => findPin(db, slug)),
+    freezeReceipt: guard((parameters) => freezeReceipt(db, parameters)),
+    completePin: guard(({ slug, cid, now }) =>
+      db.transaction().execute(async (transaction) => {
+        const { numUpdatedRows } = await transaction
+          .updateTable('attestations')
+          .set({ status: 'pending_onchain', ipfs_cid: cid, pinned_at: new Date(now), failure: null })
+          .where('slug', '=', slug)
+          .where('status', '=', 'pending_pin')
+          .executeTakeFirstOrThrow()
+        if (numUpdatedRows === 0n) return false
+        await jobs.insert(transaction, PUBLISH_QUEUE, [{ data: {} }])
+        return true
+      }),
+    ),
+    recordPinFailure: guard(({ slug, failure, now, retryAt }) =>
+      db.transaction().execute(async (transaction) => {
+        const { numUpdatedRows } = await transaction
+          .updateTable('attestations')
+          .set(({ eb }) => ({ pin_attempts: eb('pin_attempts', '+', 1), failure }))
+          .$if(retryAt === undefined, (update) => update.set({ status: 'pin_failed' }))
+          .where('slug', '=', slug)
+          .where('status', '=', 'pending_pin')
+          .executeTakeFirstOrThrow()
+        if (numUpdatedRows === 0n || retryAt === undefined) return
+        // As a delay: the database's clock decides when a job is due, and need not agree with ours.
+        await jobs.insert(transaction, PIN_QUEUE, [{ data: { slug }, startAfter: (retryAt - now) / 1000 }])
+      }),
+    ),
+  }
+}
+
+export async function findPin(db: Kysely<Tables>, slug: string): Promise<PinWork | undefined> {
+  const row = await db
+    .selectFrom('attestations as a')
+    .innerJoin('pending_transactions as p', 'p.id', 'a.pending_transaction_id')
+    .innerJoin('verifications as v', 'v.id', 'a.verification_id')
+    .innerJoin('batches as b', (join) =>
+      join.onRef('b.boot_id', '=', 'v.boot_id').onRef('b.sequence', '=', 'v.sequence'),
+    )
+    .innerJoin('collaterals as c', 'c.hash', 'v.collateral_hash')
+    .innerJoin('self_attestations as s', 's.hash', 'v.self_attestation_hash')
+    .where('a.slug', '=', slug)
+    .select(['a.slug', 'a.status', 'a.receipt_bytes', 'a.pin_attempts', 'a.created_at', 'p.tx_metadata'])
+    .select(['a.statement', 'a.leaf_index', 'a.path', 'a.witness', 'a.release', 'b.boot_id', 'b.sequence'])
+    .select(['b.previous', 'b.tree_size', 'b.quote', 'b.event_log', 'b.mode', 'b.measurement', 'b.config'])
+    .select(['v.quote_verified', 'v.tcb_status', 'v.coordinator_mode', 'c.bytes as collateral', 's.json'])
+    .executeTakeFirst()
+  if (row === undefined) return undefined
+  return {
+    slug: row.slug,
+    status: row.status,
+    records: {
+      txMetadata: row.tx_metadata,
+      statement: row.statement,
+      inclusion: {
+        leafIndex: Number(row.leaf_index),
+        treeSize: Number(row.tree_size),
+        path: fromBytes(row.path).match(/.{64}/g) ?? [],
+      },
+      batch: {
+        bootId: fromBytes(row.boot_id),
+        sequence: Number(row.sequence),
+        previous: fromBytes(row.previous),
+        mode: row.mode,
+        quoteHex: fromBytes(row.quote),
+        quoteVerified: row.quote_verified,
+        // Written by the signing path from values of these types; the receipt's schema checks them once more.
+        measurement: row.measurement as PinWork['records']['batch']['measurement'],
+        tcbStatus: row.tcb_status as TcbStatus,
+        config: row.config as EnclaveConfig,
+        ...(row.event_log === null ? {} : { eventLog: row.event_log }),
+      },
+      coordinator: {
+        mode: row.coordinator_mode,
+        publicKey: row.statement.coordinatorKey,
+        selfAttestation: JSON.parse(Buffer.from(row.json).toString('utf8')),
+        release: fromBytes(row.release),
+      },
+      witness: row.witness,
+    },
+    collateral: toOwnBytes(row.collateral),
+    receiptBytes: row.receipt_bytes && toOwnBytes(row.receipt_bytes),
+    attempts: row.pin_attempts,
+    createdAt: row.created_at.getTime(),
+  }
+}
+
+async function freezeReceipt(db: Kysely<Tables>, { slug, bytes }: { slug: string; bytes: Uint8Array }): Promise<Bytes> {
+  const frozen = await db
+    .updateTable('attestations')
+    .set({ receipt_bytes: bytes })
+    .where('slug', '=', slug)
+    .where('receipt_bytes', 'is', null)
+    .returning('receipt_bytes')
+    .executeTakeFirst()
+  const row =
+    frozen ?? (await db.selectFrom('attestations').where('slug', '=', slug).select('receipt_bytes').executeTakeFirst())
+  if (!row?.receipt_bytes) throw new Error('there is no proof whose receipt could be frozen')
+  return toOwnBytes(row.receipt_bytes)
+}
+
+/** Drivers answer slices of larger buffers. */
+function toOwnBytes(bytes: Uint8Array): Bytes {
+  return new Uint8Array(bytes)
+}
+
+function guard<Parameters extends readonly unknown[], Result>(
+  run: (...parameters: Parameters) => Promise<Result>,
+): (...parameters: Parameters) => Promise<Result> {
+  return async (...parameters) => {
+    try {
+      return await run(...parameters)
+    } catch (error) {
+      throw toDatabaseError(error)
+    }
+  }
+}

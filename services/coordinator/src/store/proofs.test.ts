@@ -1,0 +1,149 @@
+import { randomUUID } from 'node:crypto'
+import { type Kysely, sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { findProofStates, listTransactions } from './proofs.ts'
+import {
+  createTestBatch,
+  createTestSigning,
+  createTestUser,
+  createTestWallet,
+  databaseKinds,
+  NOW,
+  startTestStore,
+  type TestStore,
+} from './store.fake.ts'
+import type { Tables } from './tables.ts'
+import type { Signing, Wallet } from './types.ts'
+
+describe.each(databaseKinds)('proofs on %s', (kind) => {
+  let subject: TestStore
+  beforeAll(async () => {
+    subject = await startTestStore(kind)
+  }, 60_000)
+  afterAll(() => subject.stop())
+
+  /** One after the other, so that their order is known. */
+  async function sign(wallet: Wallet, count = 1): Promise<Signing[]> {
+    const signings = Array.from({ length: count }, () => createTestSigning(wallet))
+    for (const [index, signing] of signings.entries()) {
+      await subject.store.insertSignings({ batch: createTestBatch(), signings: [signing], now: NOW + index })
+    }
+    return signings
+  }
+  const list = (userId: string, limit = 100, before?: string) =>
+    subject.store.listTransactions({ userId, limit, before })
+  const slugs = (rows: readonly { slug: string }[]) => rows.map(({ slug }) => slug)
+  const pin = (slug: string) =>
+    sql`update attestations set status = 'pending_onchain', ipfs_cid = 'cid', receipt_bytes = '{}'::bytea
+      where slug = ${slug}`.execute(subject.database.db)
+
+  test('the list is of one user, newest first', async () => {
+    const [wallet, other] = [await createTestWallet(subject.store), await createTestWallet(subject.store)]
+    const [first] = await sign(wallet)
+    const [foreign] = await sign(other)
+    const [second] = await sign(wallet)
+    await pin(second?.slug ?? '')
+    expect(await list(wallet.userId)).toEqual([
+      {
+        id: expect.stringMatching(/^[1-9][0-9]*$/),
+        txHash: second?.statement.txHash,
+        chainId: 84532,
+        slug: second?.slug,
+        status: 'pending_onchain',
+        createdAt: NOW,
+      },
+      expect.objectContaining({ slug: first?.slug, status: 'pending_pin' }),
+    ])
+    expect(slugs(await list(other.userId))).toEqual([foreign?.slug])
+  })
+
+  test('page by page, while new ones arrive', async () => {
+    const wallet = await createTestWallet(subject.store)
+    const signings = (await sign(wallet, 5)).toReversed()
+    const page = await list(wallet.userId, 2)
+    expect(slugs(page)).toEqual(slugs(signings.slice(0, 2)))
+    await sign(wallet, 2)
+    const next = await list(wallet.userId, 2, page.at(-1)?.id)
+    expect(slugs(next)).toEqual(slugs(signings.slice(2, 4)))
+    const last = await list(wallet.userId, 2, next.at(-1)?.id)
+    expect(slugs(last)).toEqual(slugs(signings.slice(4)))
+    expect(await list(wallet.userId, 2, last.at(-1)?.id)).toEqual([])
+  })
+
+  test('any position will do, of another user too; none shows what is not one’s own', async () => {
+    const [wallet, other] = [await createTestWallet(subject.store), await createTestWallet(subject.store)]
+    const [own] = await sign(wallet)
+    await sign(other)
+    const [position] = await list(other.userId)
+    expect(slugs(await list(wallet.userId, 10, position?.id))).toEqual([own?.slug])
+    expect(slugs(await list(wallet.userId, 10, '9223372036854775807'))).toEqual([own?.slug])
+    expect(await list(wallet.userId, 10, '1')).toEqual([])
+  })
+
+  test('a user without a wallet, and no user at all, have an empty list', async () => {
+    const { id } = await subject.store.upsertUser(createTestUser())
+    expect([await list(id), await list(randomUUID())]).toEqual([[], []])
+  })
+
+  test('states of many proofs at one time; what is not there is left out', async () => {
+    const wallet = await createTestWallet(subject.store)
+    const [one, two] = slugs(await sign(wallet, 2)) as [string, string]
+    await pin(two)
+    await sql`update attestations set onchain_tx_hash = ${Buffer.alloc(32, 0xab)}::bytea, onchain_block_number = 7,
+      status = 'complete' where slug = ${two}`.execute(subject.database.db)
+    const states = await subject.store.findProofStates([one, 'AAAAAAAAAAAAAAAAAAAAAA', two, one, '', "'"])
+    const open = { status: 'pending_pin', ipfsCid: null, onchainTxHash: null, onchainBlockNumber: null }
+    const done = {
+      status: 'complete',
+      ipfsCid: 'cid',
+      onchainTxHash: `0x${'ab'.repeat(32)}`,
+      onchainBlockNumber: 7,
+    }
+    expect(states.toSorted((left, right) => (left.slug === one ? -1 : right.slug === one ? 1 : 0))).toEqual([
+      { slug: one, ...open },
+      { slug: two, ...done },
+    ])
+    expect(await subject.store.findProofStates([])).toEqual([])
+    // The same as of the whole proof, so that a watch compares like with like.
+    expect(await subject.store.findProof(two)).toMatchObject({ slug: two, ...done })
+  })
+
+  test('each finds its rows by the index that is made for it, also where one wallet has nearly all of them', async () => {
+    const [wallet, heavy] = [await createTestWallet(subject.store), await createTestWallet(subject.store)]
+    const [signing] = await sign(wallet)
+    await sql`
+      insert into pending_transactions (wallet_id, digest, signature, tx_hash, chain_id, tx_metadata, created_at)
+      select ${heavy.id}::uuid, sha256(gen_random_uuid()::text::bytea), decode(repeat('00', 65), 'hex'), sha256(''), 1, '{}', now()
+      from generate_series(1, 5000)`.execute(subject.database.db)
+    await sql`analyze`.execute(subject.database.db)
+    const { plans, db } = explain(subject.database.db)
+    await listTransactions(db, { userId: wallet.userId, limit: 20, before: undefined })
+    await listTransactions(db, { userId: wallet.userId, limit: 20, before: '5' })
+    await findProofStates(db, [signing?.slug ?? '', 'AAAAAAAAAAAAAAAAAAAAAA'])
+    expect(plans.length).toBe(3)
+    for (const plan of plans.slice(0, 2)) {
+      expect(plan).toMatch(/wallets_user_id_key/)
+      expect(plan).toMatch(/using pending_transactions_of/)
+      expect(plan).toMatch(/using attestations_pkey/)
+    }
+    expect(plans[2]).toMatch(/attestations_slug_key/)
+    expect(plans.join('\n')).not.toContain('Seq Scan')
+  })
+})
+
+/** The same database, that answers each statement with nothing and keeps its plan. */
+function explain(db: Kysely<Tables>) {
+  const plans: string[] = []
+  const explaining = db.withPlugin({
+    transformQuery({ node }) {
+      if (node.kind === 'RawNode')
+        return { ...node, sqlFragments: [`explain ${node.sqlFragments[0]}`, ...node.sqlFragments.slice(1)] }
+      return node.kind === 'SelectQueryNode' ? { ...node, explain: { kind: 'ExplainNode' } } : node
+    },
+    async transformResult({ result }) {
+      plans.push(result.rows.map((row) => row['QUERY PLAN']).join('\n'))
+      return { ...result, rows: [] }
+    },
+  })
+  return { plans, db: explaining }
+}

@@ -1,0 +1,329 @@
+import type { Hex } from '@countersign/protocol'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { CONFIRM_QUEUE, type Jobs, PUBLISH_QUEUE } from './jobs.ts'
+import {
+  type ClaimParameters,
+  createPublicationStore,
+  type PublicationStore,
+  type PublicationTransaction,
+} from './publications.ts'
+import {
+  createTestBatch,
+  createTestSigning,
+  createTestWallet,
+  databaseKinds,
+  NOW,
+  randomHex,
+  startTestStore,
+  type TestStore,
+} from './store.fake.ts'
+import type { Wallet } from './types.ts'
+
+const CHAIN = 31_337
+const ACCOUNT: Hex = `0x${'a1'.repeat(20)}`
+const CONTRACT: Hex = `0x${'c0'.repeat(20)}`
+const HASH: Hex = `0x${'ab'.repeat(32)}`
+
+describe.each(databaseKinds)('publications on %s', (kind) => {
+  let subject: TestStore
+  let wallet: Wallet
+  let store: PublicationStore
+  beforeAll(async () => {
+    subject = await startTestStore(kind)
+    wallet = await createTestWallet(subject.store)
+    store = createPublicationStore({ db: subject.database.db, jobs: subject.jobs })
+  })
+  afterAll(() => subject.stop())
+  beforeEach(async () => {
+    const { db } = subject.database
+    await sql`truncate attestations, pending_transactions, publication_transactions, publications`.execute(db)
+    await sql`delete from pgboss.job`.execute(db)
+  })
+
+  async function addProofs(count: number, pinnedAt = NOW): Promise<string[]> {
+    const signings = Array.from({ length: count }, () => createTestSigning(wallet))
+    await subject.store.insertSignings({ batch: createTestBatch(), signings, now: NOW })
+    const slugs = signings.map(({ slug }) => slug)
+    await sql`update attestations set status = 'pending_onchain', receipt_bytes = '{}', ipfs_cid = 'bafk' || slug,
+      pinned_at = ${new Date(pinnedAt)} where slug = any(${slugs}::text[])`.execute(subject.database.db)
+    return slugs
+  }
+  const createTransaction = (changes: Partial<PublicationTransaction> = {}): PublicationTransaction => ({
+    hash: `0x${randomHex(32)}`,
+    raw: `0x02${randomHex(100)}`,
+    kind: 'publish',
+    gas: 123_456n,
+    maxFeePerGas: 3n * 10n ** 9n,
+    maxPriorityFeePerGas: 10n ** 9n,
+    ...changes,
+  })
+  const claim = (slugs: readonly string[], changes: Partial<ClaimParameters> = {}) =>
+    store.claim({
+      chainId: CHAIN,
+      account: ACCOUNT,
+      nonce: 0,
+      contract: CONTRACT,
+      calldata: '0x1234',
+      slugs,
+      transaction: createTransaction(),
+      now: NOW,
+      ...changes,
+    })
+  async function claimOne(slugs: readonly string[], changes: Partial<ClaimParameters> = {}) {
+    expect(await claim(slugs, changes)).toBe(true)
+    const publication = (await store.findOpen(CHAIN)).at(-1)
+    if (publication === undefined) throw new Error('no publication')
+    return publication
+  }
+  async function countRows(table: string, where = 'true') {
+    const query = sql<{ n: number }>`select count(*)::int as n from ${sql.raw(table)} where ${sql.raw(where)}`
+    return (await query.execute(subject.database.db)).rows[0]?.n
+  }
+  const countJobs = (queue: string) => countRows('pgboss.job', `name = '${queue}'`)
+  const statusOf = async (slug = '') => (await subject.store.findProof(slug))?.status
+
+  test('due: in the order of their pins, with all that goes into the event', async () => {
+    const [late] = await addProofs(1, NOW + 2)
+    const [early] = await addProofs(1, NOW + 1)
+    const due = await store.findDue()
+    expect(due.map(({ slug }) => slug)).toEqual([early, late])
+    const proof = await subject.store.findProof(early ?? '')
+    expect(due[0]).toEqual({
+      slug: early,
+      wallet: wallet.address,
+      txHash: proof?.txHash,
+      ipfsCid: `bafk${early}`,
+      pinnedAt: NOW + 1,
+      publishLimit: 200,
+    })
+  })
+
+  test('due: 200 at most, and none that is not pinned', async () => {
+    await addProofs(205)
+    await subject.store.insertSignings({
+      batch: createTestBatch(),
+      signings: [createTestSigning(wallet)],
+      now: NOW,
+    })
+    expect(await store.findDue()).toHaveLength(200)
+  })
+
+  test('a claim is one transaction: nonce, proofs, bytes and job', async () => {
+    const slugs = await addProofs(3)
+    const transaction = createTransaction({ maxFeePerGas: 2n ** 200n })
+    const publication = await claimOne(slugs, { transaction })
+    expect(publication).toEqual({
+      id: publication.id,
+      status: 'pending',
+      account: ACCOUNT,
+      nonce: 0,
+      contract: CONTRACT,
+      calldata: '0x1234',
+      mined: undefined,
+      createdAt: NOW,
+      transactions: [{ ...transaction, createdAt: NOW, sentAt: undefined }],
+    })
+    expect(await store.findDue()).toEqual([])
+    expect(await store.findProofs(publication.id)).toHaveLength(3)
+    expect(await countJobs(CONFIRM_QUEUE)).toBe(1)
+  })
+
+  test.each([
+    ['a proof that another publication has', async () => void (await claim(await addProofs(1), { nonce: 9 }))],
+    ['a nonce that is used', async () => void (await claim([], { nonce: 0 }))],
+  ])('a claim of %s leaves nothing behind', async (_name, before) => {
+    await before()
+    const { rows } = await sql<{ slug: string }>`select slug from attestations`.execute(subject.database.db)
+    const slugs = [...(await addProofs(2)), ...rows.map(({ slug }) => slug)]
+    const counts = async () => [
+      await countRows('publications'),
+      await countRows('publication_transactions'),
+      await countRows('attestations', 'publication_id is null'),
+    ]
+    const earlier = await counts()
+    expect(await claim(slugs)).toBe(false)
+    expect(await counts()).toEqual(earlier)
+  })
+
+  test('a claim of a proof that has failed, or that nobody knows', async () => {
+    const [slug = ''] = await addProofs(1)
+    await store.failDue({ slug, failure: 'publish_reverted' })
+    expect([await claim([slug]), await claim(['unknown'])]).toEqual([false, false])
+    expect(await countRows('publications')).toBe(0)
+  })
+
+  test('no job, no claim', async () => {
+    const slugs = await addProofs(1)
+    const jobs: Jobs = { ...subject.jobs, insert: () => Promise.reject(new Error('no queue')) }
+    const broken = createPublicationStore({ db: subject.database.db, jobs })
+    const parameters = { chainId: CHAIN, account: ACCOUNT, nonce: 0, contract: CONTRACT, calldata: '0x12' as const }
+    await expect(broken.claim({ ...parameters, slugs, transaction: createTransaction(), now: NOW })).rejects.toThrow(
+      'no queue',
+    )
+    expect(await countRows('publications')).toBe(0)
+    expect(await store.findDue()).toHaveLength(1)
+  })
+
+  test('many claims of one proof at once: one has it', async () => {
+    const slugs = await addProofs(20)
+    const claims = Array.from({ length: 10 }, (_, nonce) =>
+      claim(nonce % 2 === 0 ? slugs : slugs.toReversed(), { nonce }),
+    )
+    expect((await Promise.all(claims)).filter(Boolean)).toHaveLength(1)
+    expect(await countRows('publications')).toBe(1)
+  })
+
+  test('many claims of one nonce at once: one has it', async () => {
+    const slugs = await addProofs(10)
+    const claims = await Promise.all(slugs.map((slug) => claim([slug])))
+    expect(claims.filter(Boolean)).toHaveLength(1)
+    expect(await store.findDue()).toHaveLength(9)
+  })
+
+  test('the next nonce: of this chain and this account alone', async () => {
+    const next = () => store.findNextNonce({ chainId: CHAIN, account: ACCOUNT })
+    expect(await next()).toBe(0)
+    await claim([], { nonce: 7 })
+    await claim([], { nonce: 3 })
+    await claim([], { nonce: 20, chainId: 1 })
+    await claim([], { nonce: 30, account: `0x${'b2'.repeat(20)}` })
+    expect(await next()).toBe(8)
+    const [first] = await store.findOpen(CHAIN)
+    await store.lose({ id: first?.id ?? 0 })
+    expect(await next()).toBe(8)
+  })
+
+  test('open: of this chain, by nonce, until final', async () => {
+    for (const nonce of [2, 0, 1]) await claim([], { nonce })
+    await claim([], { nonce: 0, chainId: 1 })
+    const [first, second] = await store.findOpen(CHAIN)
+    expect((await store.findOpen(CHAIN)).map(({ nonce }) => nonce)).toEqual([0, 1, 2])
+    await store.confirm({ id: first?.id ?? 0, txHash: HASH, blockNumber: 4 })
+    await store.lose({ id: second?.id ?? 0 })
+    expect(await store.findOpen(CHAIN)).toMatchObject([
+      { nonce: 0, status: 'confirmed', mined: { txHash: HASH, blockNumber: 4 } },
+      { nonce: 2, status: 'pending', mined: undefined },
+    ])
+    await store.finish({ id: first?.id ?? 0 })
+    expect((await store.findOpen(CHAIN)).map(({ nonce }) => nonce)).toEqual([2])
+  })
+
+  test('replacements: stored once, the dearest last, none for what is settled', async () => {
+    const { id } = await claimOne(await addProofs(1))
+    const dear = createTransaction({ maxFeePerGas: 10n ** 21n, kind: 'cancel' })
+    const dearer = createTransaction({ maxFeePerGas: 10n ** 21n + 1n })
+    const add = (transaction: PublicationTransaction, status: 'pending' | 'confirmed' = 'pending') =>
+      store.addTransaction({ id, status, transaction, now: NOW })
+    expect(await add(dearer)).toBe(true)
+    expect(await add(dear)).toBe(true)
+    expect([await add(dear), await add(createTransaction(), 'confirmed')]).toEqual([false, false])
+    await store.markSent({ hash: dear.hash, now: NOW + 5 })
+    const [publication] = await store.findOpen(CHAIN)
+    expect(publication?.transactions.slice(1)).toEqual([
+      { ...dear, createdAt: NOW, sentAt: NOW + 5 },
+      { ...dearer, createdAt: NOW, sentAt: undefined },
+    ])
+    await store.lose({ id })
+    expect(await add(createTransaction())).toBe(false)
+  })
+
+  test('confirmed with its proofs; moved with its proofs; then final', async () => {
+    const [slug = ''] = await addProofs(1)
+    const { id } = await claimOne([slug])
+    const at = { id, txHash: HASH, blockNumber: 4 }
+    expect([await store.move(at), await store.finish({ id })]).toEqual([false, false])
+    expect([await store.confirm(at), await store.confirm({ ...at, blockNumber: 5 })]).toEqual([true, false])
+    expect(await subject.store.findProof(slug)).toMatchObject({
+      status: 'complete',
+      onchainTxHash: HASH,
+      onchainBlockNumber: 4,
+    })
+    const other: Hex = `0x${'cd'.repeat(32)}`
+    expect(await store.move({ id, txHash: other, blockNumber: 9 })).toBe(true)
+    expect(await subject.store.findProof(slug)).toMatchObject({ onchainTxHash: other, onchainBlockNumber: 9 })
+    expect([await store.finish({ id }), await store.finish({ id }), await store.move(at)]).toEqual([true, false, false])
+    expect(await subject.store.findProof(slug)).toMatchObject({ onchainBlockNumber: 9 })
+  })
+
+  test.each([
+    [2, 1],
+    [3, 2],
+    [10, 5],
+    [200, 100],
+  ])('reverted with %d proofs: due again, at most %d together, with a job', async (size, limit) => {
+    const slugs = await addProofs(size)
+    const { id } = await claimOne(slugs)
+    const at = { id, txHash: HASH, blockNumber: 4 }
+    expect(await store.revert(at)).toBe(true)
+    const due = await store.findDue()
+    expect([due.length, new Set(due.map(({ publishLimit }) => publishLimit))]).toEqual([size, new Set([limit])])
+    expect(await countJobs(PUBLISH_QUEUE)).toBe(1)
+    expect([await store.revert(at), await store.confirm(at), await store.lose({ id })]).toEqual([false, false, false])
+  })
+
+  test('reverted alone: failed, with its reason', async () => {
+    const [slug = ''] = await addProofs(1)
+    const { id } = await claimOne([slug])
+    expect(await store.revert({ id, txHash: HASH, blockNumber: 4 })).toBe(true)
+    expect(await countRows('attestations', `status = 'onchain_failed' and failure = 'publish_reverted'`)).toBe(1)
+    expect(await countJobs(PUBLISH_QUEUE)).toBe(0)
+  })
+
+  test('cancelled: all failed, and nothing brings them back', async () => {
+    const slugs = await addProofs(2)
+    const { id } = await claimOne(slugs)
+    const at = { id, txHash: HASH, blockNumber: 4 }
+    expect(await store.fail({ ...at, status: 'cancelled', failure: 'publish_cancelled' })).toBe(true)
+    expect([await store.confirm(at), await store.revert(at), await store.lose({ id })]).toEqual([false, false, false])
+    expect([await statusOf(slugs[0]), await statusOf(slugs[1])]).toEqual(['onchain_failed', 'onchain_failed'])
+    expect(await countRows('attestations', `failure = 'publish_cancelled'`)).toBe(2)
+  })
+
+  test('lost: due again as they were, with a job', async () => {
+    const slugs = await addProofs(4)
+    const { id } = await claimOne(slugs)
+    expect([await store.lose({ id }), await store.lose({ id })]).toEqual([true, false])
+    expect((await store.findDue()).map(({ publishLimit }) => publishLimit)).toEqual([200, 200, 200, 200])
+    expect(await countJobs(PUBLISH_QUEUE)).toBe(1)
+    expect(await claim(slugs, { nonce: 1 })).toBe(true)
+  })
+
+  test('of all who settle one publication at once, one does', async () => {
+    const slugs = await addProofs(3)
+    const { id } = await claimOne(slugs)
+    const at = { id, txHash: HASH, blockNumber: 4 }
+    const outcomes = await Promise.all([
+      store.confirm(at),
+      store.revert(at),
+      store.lose({ id }),
+      store.fail({ ...at, status: 'cancelled', failure: 'publish_cancelled' }),
+      store.confirm(at),
+    ])
+    expect(outcomes.filter(Boolean)).toHaveLength(1)
+    const statuses = new Set(await Promise.all(slugs.map((slug) => statusOf(slug))))
+    expect(statuses.size).toBe(1)
+  })
+
+  test('overdue: only what is in no publication and was pinned before', async () => {
+    const [old = '', claimed = ''] = await addProofs(2, NOW - 1)
+    const [young = ''] = await addProofs(1, NOW)
+    await claim([claimed])
+    expect(await store.failOverdue({ pinnedBefore: NOW })).toBe(1)
+    expect([await statusOf(old), await statusOf(claimed), await statusOf(young)]).toEqual([
+      'onchain_failed',
+      'pending_onchain',
+      'pending_onchain',
+    ])
+    expect(await store.failDue({ slug: claimed, failure: 'publish_reverted' })).toBe(false)
+    expect(await store.failOverdue({ pinnedBefore: NOW })).toBe(0)
+  })
+
+  test('a database that is gone', async () => {
+    const gone = await startTestStore('pglite')
+    const { db } = gone.database
+    const publications = createPublicationStore({ db, jobs: gone.jobs })
+    await gone.stop()
+    await expect(publications.findDue()).rejects.toMatchObject({ code: 'database_unavailable' })
+  })
+})

@@ -1,0 +1,94 @@
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import {
+  createTestBatch,
+  createTestSession,
+  createTestSigning,
+  createTestUser,
+  createTestWitness,
+  databaseKinds,
+  NOW,
+  randomHex,
+  startTestStore,
+  type TestStore,
+} from './store.fake.ts'
+
+const IDLE_MS = 7_200_000
+const DIGEST = `0x${'ab'.repeat(32)}` as const
+
+describe.each(databaseKinds)('signers on %s', (kind) => {
+  let subject: TestStore
+  beforeAll(async () => {
+    subject = await startTestStore(kind)
+  }, 60_000)
+  afterAll(() => subject.stop())
+
+  async function createSigner({ hasWallet = true, expiresAt = NOW + 43_200_000 } = {}) {
+    const { store } = subject
+    const user = await store.upsertUser(createTestUser())
+    const session = createTestSession(user, { expiresAt })
+    await store.createSession(session)
+    const { address, keyId: kmsKeyId } = session
+    const wallet = hasWallet
+      ? await store.createWallet({ userId: user.id, address, kmsKeyId, witness: createTestWitness(), now: NOW })
+      : undefined
+    const signer = { userId: user.id, grant: session.grant, keyId: kmsKeyId, address, walletId: wallet?.id }
+    return { user, session, wallet, signer, asked: { sidHash: session.sidHash, digest: DIGEST } }
+  }
+  const find = (asked: readonly { sidHash: string; digest: `0x${string}` }[], now = NOW) =>
+    subject.store.findSigners({ asked, now, idleMs: IDLE_MS })
+
+  test('each that is asked is answered in its place: known, unknown, expired, without a wallet, and known again', async () => {
+    const [known, expired, bare] = [
+      await createSigner(),
+      await createSigner({ expiresAt: NOW }),
+      await createSigner({ hasWallet: false }),
+    ]
+    const unknown = { sidHash: randomHex(32), digest: DIGEST }
+    expect(await find([known.asked, unknown, expired.asked, bare.asked, known.asked])).toEqual([
+      { ...known.signer, signed: undefined },
+      undefined,
+      'expired',
+      { ...bare.signer, signed: undefined },
+      { ...known.signer, signed: undefined },
+    ])
+  })
+
+  test('what this wallet has signed before comes with it; the same digest of another wallet does not', async () => {
+    const [first, second] = [await createSigner(), await createSigner()]
+    if (first.wallet === undefined) throw new Error('no wallet')
+    const signing = createTestSigning(first.wallet)
+    await subject.store.insertSignings({ batch: createTestBatch(), signings: [signing], now: NOW })
+    const { digest, signature } = signing.statement
+    const found = await find([{ ...first.asked, digest }, { ...second.asked, digest }, first.asked])
+    expect(found.map((one) => (typeof one === 'object' ? one.signed : one))).toEqual([
+      { signature, slug: signing.slug },
+      undefined,
+      undefined,
+    ])
+  })
+
+  test('a session is marked as seen once a minute, and ends when idle', async () => {
+    const { asked, session } = await createSigner()
+    const readLastSeen = async () => {
+      const found = await subject.store.findSession({ sidHash: session.sidHash, now: NOW, idleMs: IDLE_MS })
+      return typeof found === 'object' ? found.session.lastSeenAt : found
+    }
+    await find([asked, asked], NOW + 59_999)
+    expect(await readLastSeen()).toBe(NOW)
+    await find([asked, asked], NOW + 60_000)
+    expect(await readLastSeen()).toBe(NOW + 60_000)
+    expect(await find([asked], NOW + 60_000 + IDLE_MS)).toEqual(['expired'])
+  })
+
+  test('keys swapped between two users are refused, and nobody else', async () => {
+    const [first, second, third] = [await createSigner(), await createSigner(), await createSigner()]
+    await sql`update users set kms_key_id = ${Buffer.from(second.user.kmsKeyId, 'hex')} where id = ${first.user.id}`.execute(
+      subject.database.db,
+    )
+    expect(await find([first.asked, third.asked])).toEqual([
+      'key_binding_mismatch',
+      { ...third.signer, signed: undefined },
+    ])
+  })
+})

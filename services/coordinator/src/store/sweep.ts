@@ -1,0 +1,42 @@
+import { type Kysely, sql } from 'kysely'
+import { CONFIRM_QUEUE, type Jobs, PIN_QUEUE, PUBLISH_QUEUE } from './jobs.ts'
+import type { Tables } from './tables.ts'
+
+export type Swept = { pins: number; hasDue: boolean; hasOpen: boolean }
+
+/** Proofs in one round: the rest is found by the next. */
+const MAX_PINS = 1_000
+/** A proof this young has its job for certain. */
+const GRACE_MS = 10_000
+
+/**
+ * Writes the jobs that should be there and are not: of every proof that still has somewhere to go. Jobs are written with the rows
+ * they are about, so this finds something only after they were lost: given up by pg-boss, or deleted by hand.
+ */
+export async function enqueueMissing(
+  { db, jobs }: { db: Kysely<Tables>; jobs: Jobs },
+  { now }: { now: number },
+): Promise<Swept> {
+  return db.transaction().execute(async (transaction) => {
+    const { rows } = await sql<{ slug: string }>`
+      with live as materialized (
+        select data ->> 'slug' as slug from pgboss.job where name = ${PIN_QUEUE} and state < 'completed'
+      )
+      select slug from attestations
+      where status = 'pending_pin' and created_at < ${new Date(now - GRACE_MS)}::timestamptz
+        and slug not in (select slug from live where slug is not null)
+      order by created_at limit ${MAX_PINS}`.execute(transaction)
+    const pins = rows.map(({ slug }) => ({ data: { slug } }))
+    await jobs.insert(transaction, PIN_QUEUE, pins)
+    const { rows: found } = await sql<{ has_due: boolean; has_open: boolean }>`
+      select
+        exists (select from attestations where status = 'pending_onchain' and publication_id is null) as has_due,
+        exists (select from publications where status in ('pending', 'confirmed')) as has_open`.execute(transaction)
+    const hasDue = found[0]?.has_due === true
+    const hasOpen = found[0]?.has_open === true
+    // One job at most waits in each of these queues: one too many is dropped by the database.
+    if (hasDue) await jobs.insert(transaction, PUBLISH_QUEUE, [{ data: {} }])
+    if (hasOpen) await jobs.insert(transaction, CONFIRM_QUEUE, [{ data: {} }])
+    return { pins: pins.length, hasDue, hasOpen }
+  })
+}
