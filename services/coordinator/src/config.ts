@@ -3,6 +3,18 @@ import type { TcbStatus } from '@countersign/attestation'
 import { toCanonicalJson } from '@countersign/protocol'
 import type { AppConfig } from './app.ts'
 import { parseRateLimit, type RateLimit } from './http/rateLimit.ts'
+import { type PipelineConfig, readPipeline } from './pipeline/config.ts'
+import {
+  ConfigError,
+  type Env,
+  type Fault,
+  isLoopbackUrl,
+  LOOPBACK,
+  readBoolean,
+  readInteger,
+  readList,
+  readUrl,
+} from './readEnv.ts'
 import type { EnclavePolicy } from './sign/checkBatch.ts'
 
 type ProviderConfig = { id: string; issuer: string; clientId: string; clientSecret: string }
@@ -29,24 +41,12 @@ export type Config = {
   entropy: EntropyConfig & { maxAgeMs: number; allowUnsigned: boolean }
   batchLimit: number
   pipelineDelayMs: number
+  /** Undefined where this process does not publish: another one works on the proofs, or nobody. */
+  pipeline: PipelineConfig | undefined
   /** SHA-256 of what decides about signing, for the coordinator's own report. */
   configHash: string
 }
 
-/** Everything that is wrong with the configuration, at once. */
-export class ConfigError extends Error {
-  override name = 'ConfigError'
-  readonly faults: readonly string[]
-  constructor(faults: readonly string[]) {
-    super(`the configuration has ${faults.length} ${faults.length === 1 ? 'fault' : 'faults'}`)
-    this.faults = faults
-  }
-}
-
-type Env = Readonly<Record<string, string | undefined>>
-type Fault = (text: string) => void
-
-const LOOPBACK = ['127.0.0.1', '::1', 'localhost', '[::1]']
 const MAX_SESSION_S = 43_200
 
 /** The only reader of the environment. */
@@ -126,6 +126,7 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
     entropy,
     batchLimit: readInteger(env, 'BATCH_LIMIT', { fallback: 256, min: 1, max: 256 }, fault),
     pipelineDelayMs: readInteger(env, 'PIPELINE_DELAY_MS', { fallback: 1000, min: 0, max: 3_600_000 }, fault),
+    pipeline: env.WORKER === 'off' ? undefined : readPipeline(env, { readFile: deps.readFile, isProduction }, fault),
   }
   if (faults.length > 0) throw new ConfigError(faults)
   return Object.freeze({ ...config, configHash: hashConfig(config, deps.version) })
@@ -146,44 +147,6 @@ function hashConfig(config: Omit<Config, 'configHash'>, version: string): string
     },
   }
   return createHash('sha256').update(toCanonicalJson(measured)).digest('hex')
-}
-
-function readBoolean(env: Env, name: string, fault: Fault): boolean {
-  const value = env[name]
-  if (value === undefined || value === '' || value === 'false') return false
-  if (value !== 'true') fault(`${name}: expected true or false`)
-  return true
-}
-
-function readInteger(
-  env: Env,
-  name: string,
-  { fallback, min, max }: { fallback: number; min: number; max: number },
-  fault: Fault,
-): number {
-  const text = env[name]
-  if (text === undefined || text === '') return fallback
-  const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
-  if (value >= min && value <= max) return value
-  fault(`${name}: expected a whole number from ${min} to ${max}`)
-  return fallback
-}
-
-function readList(text: string | undefined): string[] {
-  return (text ?? '')
-    .split(',')
-    .map((item) => item.trim())
-    .filter((item) => item !== '')
-}
-
-function readUrl(env: Env, name: string, fallback: string, fault: Fault): string {
-  const text = (env[name] ?? fallback).replace(/\/+$/, '')
-  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) fault(`${name}: expected an http or https URL`)
-  return text
-}
-
-function isLoopbackUrl(text: string): boolean {
-  return URL.canParse(text) && LOOPBACK.includes(new URL(text).hostname)
 }
 
 function readOrigins(env: Env, fault: Fault): string[] {

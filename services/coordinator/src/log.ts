@@ -29,6 +29,14 @@ const FIELDS = new Set([
   'lapsesAt',
   'delayMs',
   'requests',
+  'enclave',
+  'path',
+  'slug',
+  'cid',
+  'attempt',
+  'nonce',
+  'txHash',
+  'blockNumber',
 ])
 
 /** JSON lines through pino, with an allow-list of fields. */

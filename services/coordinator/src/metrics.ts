@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
-import { collectDefaultMetrics, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { ProofCount } from './store/inspect.ts'
 
 /** What operators watch; served on a port of its own, which the internet never reaches. */
 export type Metrics = {
@@ -7,10 +8,14 @@ export type Metrics = {
   observeBatch(size: number): void
   /** How long a request for a signature took, by its outcome. */
   observeSigning(code: string, seconds: number): void
+  /** How an attempt of a stage of the pipeline ended. */
+  observeStage(stage: string, outcome: string): void
   listen(port: number, host: string): Promise<{ stop(): Promise<void> }>
 }
 
-export function createMetrics(): Metrics {
+export type MetricsDeps = { now(): number; countOpenProofs(): Promise<ProofCount[]> }
+
+export function createMetrics({ now, countOpenProofs }: MetricsDeps): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const batches = new Histogram({
@@ -26,14 +31,47 @@ export function createMetrics(): Metrics {
     buckets: [0.05, 0.1, 0.2, 0.5, 1, 2, 5],
     registers: [registry],
   })
+  const stages = new Counter({
+    name: 'countersign_stage_attempts_total',
+    help: 'Attempts of the stages pin, publish and confirm, by their outcome',
+    labelNames: ['stage', 'outcome'],
+    registers: [registry],
+  })
+  const waiting = { labelNames: ['status'], registers: [registry] }
+  const oldest = new Gauge({
+    name: 'countersign_oldest_open_proof_seconds',
+    help: 'Age of the oldest proof that still has somewhere to go',
+    ...waiting,
+  })
+  new Gauge({
+    name: 'countersign_open_proofs',
+    help: 'Proofs that still have somewhere to go',
+    ...waiting,
+    async collect() {
+      // Statuses that nothing waits in are zero, not absent.
+      const counts = new Map((await countOpenProofs()).map((count) => [count.status, count]))
+      for (const status of ['pending_pin', 'pending_onchain'] as const) {
+        const found = counts.get(status)
+        this.set({ status }, found?.count ?? 0)
+        oldest.set({ status }, found === undefined ? 0 : Math.max(0, (now() - found.oldestAt) / 1000))
+      }
+    },
+  })
   return {
+    observeStage: (stage, outcome) => stages.inc({ stage, outcome }),
     observeBatch: (size) => batches.observe(size),
     observeSigning: (code, seconds) => signings.observe({ code }, seconds),
     async listen(port, host) {
       const server = createServer(async (request, response) => {
         if (request.url !== '/metrics') return void response.writeHead(404).end()
-        response.setHeader('content-type', registry.contentType)
-        response.end(await registry.metrics())
+        try {
+          const text = await registry.metrics()
+          response.setHeader('content-type', registry.contentType)
+          response.end(text)
+        } catch {
+          // The database is away; whoever watches sees that the scrape failed.
+          response.writeHead(503).end()
+        }
       })
       await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve))
       return {

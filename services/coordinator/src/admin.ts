@@ -1,0 +1,53 @@
+import { writeFileSync } from 'node:fs'
+import { explain } from './admin/explain.ts'
+import { type Command, parseCommand, USAGE } from './admin/parseCommand.ts'
+import { assembleReceipt } from './pipeline/assembleReceipt.ts'
+import { listProofs } from './store/inspect.ts'
+import { type Database, openDatabase } from './store/openDatabase.ts'
+import { findPin } from './store/pinning.ts'
+import { toReason } from './toReason.ts'
+
+type Asked = Exclude<Command, { kind: 'help' | 'fault' }>
+
+async function run(command: Asked, database: Database): Promise<number> {
+  const { db } = database
+  if (command.kind === 'proofs') {
+    const now = Date.now()
+    const lists = await Promise.all(command.statuses.map((status) => listProofs(db, { status, limit: command.limit })))
+    const proofs = lists.flat().map((proof) => ({ ...proof, explanation: explain(proof, now) }))
+    if (command.isJson) console.log(JSON.stringify(proofs, undefined, 2))
+    else if (proofs.length === 0) console.log(`No proof is ${command.statuses.join(' or ')}.`)
+    else
+      for (const { slug, status, explanation } of proofs) console.log(`${slug}  ${status.padEnd(15)}  ${explanation}`)
+    return 0
+  }
+  const work = await findPin(db, command.slug)
+  if (work === undefined) {
+    console.error('There is no such proof.')
+    return 1
+  }
+  const blocks = assembleReceipt(work)
+  // Frozen bytes are what was, or will be, pinned.
+  const bytes = command.kind === 'collateral' ? blocks.collateral.bytes : (work.receiptBytes ?? blocks.receipt.bytes)
+  if (command.out === undefined) process.stdout.write(bytes)
+  else writeFileSync(command.out, bytes)
+  return 0
+}
+
+const command = parseCommand(process.argv.slice(2))
+if (command.kind === 'help') {
+  console.log(USAGE)
+} else if (command.kind === 'fault') {
+  console.error(`${command.fault}\n\n${USAGE}`)
+  process.exitCode = 2
+} else {
+  const { DATABASE_URL, DATA_DIR = '.countersign' } = process.env
+  try {
+    const database = await openDatabase(DATABASE_URL ? { databaseUrl: DATABASE_URL } : { dataDir: DATA_DIR })
+    process.exitCode = await run(command, database).finally(() => database.close())
+  } catch (error) {
+    const { code, reason } = toReason(error)
+    console.error(`The database cannot be read: ${reason ?? code}. Is a coordinator running on the embedded one?`)
+    process.exitCode = 1
+  }
+}

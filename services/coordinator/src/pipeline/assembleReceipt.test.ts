@@ -1,0 +1,74 @@
+import { checkReceipt, MAX_RECEIPT_BYTES, parseReceipt, ReceiptError, toCid } from '@countersign/receipt'
+import { createReceiptSimulator, type SimulatedIssue } from '@countersign/receipt/simulator'
+import { describe, expect, test } from 'vitest'
+import type { PinWork } from '../store/pinning.ts'
+import { assembleReceipt } from './assembleReceipt.ts'
+
+const simulator = createReceiptSimulator()
+const issue = await simulator.issue({ signedAt: new Date('2026-06-15T12:00:00.000Z'), treeSize: 5, leafIndex: 2 })
+
+/** As the store has it: without the collateral's CID. */
+function toWork({ records, collateral }: SimulatedIssue): Pick<PinWork, 'records' | 'collateral'> {
+  const { collateral: _cid, ...batch } = records.batch
+  return { records: { ...records, batch }, collateral }
+}
+
+function withData(bytes: number): Pick<PinWork, 'records' | 'collateral'> {
+  const work = toWork(issue)
+  const txMetadata = { ...work.records.txMetadata, data: `0x${'00'.repeat(bytes)}` as const }
+  return { ...work, records: { ...work.records, txMetadata } }
+}
+
+function codeOf(run: () => unknown): string | undefined {
+  try {
+    run()
+  } catch (error) {
+    if (error instanceof ReceiptError) return error.code
+    throw error
+  }
+  return undefined
+}
+
+describe('assembleReceipt', () => {
+  test('makes the receipt that was issued, to the byte, and its collateral', async () => {
+    const { receipt, collateral } = assembleReceipt(toWork(issue))
+    expect(Buffer.from(receipt.bytes).equals(issue.bytes)).toBe(true)
+    expect(receipt.cid).toBe(issue.cid)
+    expect(collateral).toEqual({ cid: toCid(issue.collateral), bytes: issue.collateral })
+    const { roots, mockEntropyKeys } = simulator
+    const options = { roots, mockEntropyKeys, anchors: issue.anchors, cid: receipt.cid }
+    expect(await checkReceipt(receipt.bytes, collateral.bytes, options)).toMatchObject({
+      verdict: 'mock',
+      isKnownCode: true,
+    })
+  })
+
+  test('names the collateral that it is given', () => {
+    const bytes = new TextEncoder().encode('{"another":"collateral"}')
+    const { receipt, collateral } = assembleReceipt({ ...toWork(issue), collateral: bytes })
+    expect(collateral.cid).toBe(toCid(bytes))
+    expect(parseReceipt(receipt.bytes).signer.collateral).toBe(toCid(bytes))
+    expect(receipt.cid).not.toBe(issue.cid)
+  })
+
+  test('does not depend on the order in which a database answers members', () => {
+    const work = toWork(issue)
+    const statement = Object.fromEntries(Object.entries(work.records.statement).toReversed())
+    const records = { ...work.records, statement: statement as PinWork['records']['statement'] }
+    expect(assembleReceipt({ ...work, records }).receipt.cid).toBe(issue.cid)
+  })
+
+  test('256 KiB are the most that a receipt has', () => {
+    const room = Math.floor((MAX_RECEIPT_BYTES - issue.bytes.length) / 2)
+    const { length } = assembleReceipt(withData(room)).receipt.bytes
+    expect(length).toBeLessThanOrEqual(MAX_RECEIPT_BYTES)
+    expect(length).toBeGreaterThan(MAX_RECEIPT_BYTES - 2)
+    expect(codeOf(() => assembleReceipt(withData(room + 1)))).toBe('receipt_too_large')
+  })
+
+  test('records that make no receipt are refused', () => {
+    const work = toWork(issue)
+    const batch = { ...work.records.batch, quoteHex: 'zz' }
+    expect(codeOf(() => assembleReceipt({ ...work, records: { ...work.records, batch } }))).toBe('receipt_malformed')
+  })
+})

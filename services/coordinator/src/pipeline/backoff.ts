@@ -1,0 +1,12 @@
+const BASE_MS = 1_000
+const CAP_MS = 300_000
+/** Chance may say zero, and a service that is down is not helped by being asked at once. */
+const LEAST_MS = 250
+
+/**
+ * How long to wait after a failure: exponential, with full jitter, so that what failed together does not come back together.
+ * `attempt` counts the failures before this one; `random` answers from [0, 1).
+ */
+export function toBackoffMs({ attempt, random }: { attempt: number; random: () => number }): number {
+  return Math.max(LEAST_MS, random() * Math.min(CAP_MS, BASE_MS * 2 ** attempt))
+}

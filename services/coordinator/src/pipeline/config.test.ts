@@ -1,0 +1,130 @@
+import { describe, expect, test } from 'vitest'
+import { ConfigError } from '../readEnv.ts'
+import { readPipeline, readWorkerConfig } from './config.ts'
+
+const KEY = `0x${'a5'.repeat(32)}`
+const chain = {
+  RPC_URL: 'http://127.0.0.1:8545',
+  CHAIN_ID: '31337',
+  ATTESTATIONS_ADDRESS: `0x${'Ab'.repeat(20)}`,
+  PUBLISHER_PRIVATE_KEY: KEY,
+}
+
+function read(env: Record<string, string>, { files = {} as Record<string, string>, isProduction = false } = {}) {
+  const faults: string[] = []
+  const readFile = (path: string) => {
+    const text = files[path]
+    if (text === undefined) throw new Error('no such file')
+    return text
+  }
+  const config = readPipeline(env, { readFile, isProduction }, (text) => faults.push(text))
+  return { config, faults }
+}
+
+describe('readPipeline', () => {
+  test('without a chain nothing is published', () => {
+    expect(read({})).toEqual({ config: undefined, faults: [] })
+    expect(read({ RPC_URL: '' })).toEqual({ config: undefined, faults: [] })
+  })
+
+  test('a chain is enough; the rest has defaults', () => {
+    expect(read(chain)).toEqual({
+      faults: [],
+      config: {
+        pinner: { kind: 'helia', listen: undefined },
+        chain: {
+          rpcUrl: 'http://127.0.0.1:8545',
+          chainId: 31337,
+          contract: `0x${'ab'.repeat(20)}`,
+          privateKey: KEY,
+          confirmations: 6,
+        },
+        pinDeadlineMs: 3_600_000,
+        publishDeadlineMs: 86_400_000,
+        confirmIntervalMs: 4000,
+      },
+    })
+  })
+
+  test('the key may be in a file', () => {
+    const { PUBLISHER_PRIVATE_KEY: _, ...rest } = chain
+    const { config, faults } = read({ ...rest, PUBLISHER_PRIVATE_KEY_FILE: '/key' }, { files: { '/key': `${KEY}\n` } })
+    expect(faults).toEqual([])
+    expect(config?.chain.privateKey).toBe(KEY)
+  })
+
+  test.each<[Record<string, string>, object]>([
+    [
+      { IPFS_PINNER: 'helia', IPFS_LISTEN: '/ip4/0.0.0.0/tcp/4001' },
+      { kind: 'helia', listen: '/ip4/0.0.0.0/tcp/4001' },
+    ],
+    [{ IPFS_PINNER: 'kubo' }, { kind: 'kubo', apiUrl: 'http://127.0.0.1:5001', token: undefined }],
+    [
+      { IPFS_PINNER: 'pinata', IPFS_API_TOKEN: 't' },
+      { kind: 'pinata', apiUrl: undefined, gatewayUrl: 'https://gateway.pinata.cloud', token: 't' },
+    ],
+  ])('%o pins with %o', (env, pinner) => {
+    const { config, faults } = read({ ...chain, ...env })
+    expect(faults).toEqual([])
+    expect(config?.pinner).toEqual(pinner)
+  })
+
+  test.each<[string, Record<string, string>, RegExp]>([
+    ['no chain id', { CHAIN_ID: '' }, /^CHAIN_ID/],
+    ['a chain id that is none', { CHAIN_ID: '0' }, /^CHAIN_ID/],
+    ['an RPC that is no URL', { RPC_URL: 'node' }, /^RPC_URL/],
+    ['no contract', { ATTESTATIONS_ADDRESS: '' }, /^ATTESTATIONS_ADDRESS/],
+    ['half a contract', { ATTESTATIONS_ADDRESS: '0x12' }, /^ATTESTATIONS_ADDRESS/],
+    ['no key', { PUBLISHER_PRIVATE_KEY: '' }, /^PUBLISHER_PRIVATE_KEY/],
+    ['two keys', { PUBLISHER_PRIVATE_KEY_FILE: '/key' }, /^PUBLISHER_PRIVATE_KEY/],
+    ['a key that is none', { PUBLISHER_PRIVATE_KEY: 'secret-text' }, /^PUBLISHER_PRIVATE_KEY/],
+    ['no confirmations', { CONFIRMATIONS: '0' }, /^CONFIRMATIONS/],
+    ['a pinner of another name', { IPFS_PINNER: 'floppy', IPFS_API_TOKEN: 't' }, /^IPFS_PINNER/],
+    ['Pinata without a token', { IPFS_PINNER: 'pinata' }, /^IPFS_API_TOKEN/],
+    ['an interval of nothing', { CONFIRM_INTERVAL_MS: '0' }, /^CONFIRM_INTERVAL_MS/],
+  ])('%s is one fault, which tells no secret', (_, env, fault) => {
+    const { faults } = read({ ...chain, ...env }, { files: { '/key': KEY } })
+    expect(faults).toEqual([expect.stringMatching(fault)])
+    expect(faults.join()).not.toContain('secret-text')
+  })
+
+  test('a key file that is not there is a fault', () => {
+    const { PUBLISHER_PRIVATE_KEY: _, ...rest } = chain
+    expect(read({ ...rest, PUBLISHER_PRIVATE_KEY_FILE: '/key' }).faults).toEqual([
+      'PUBLISHER_PRIVATE_KEY_FILE: cannot be read',
+    ])
+  })
+
+  test('in production a token does not travel in the clear', () => {
+    const env = { ...chain, IPFS_PINNER: 'kubo', IPFS_API_URL: 'http://kubo.example:5001' }
+    expect(read(env, { isProduction: true }).faults).toEqual([expect.stringMatching(/^IPFS_API_URL/)])
+  })
+})
+
+describe('readWorkerConfig', () => {
+  const readFile = () => ''
+
+  test('a worker alone needs PostgreSQL and a chain, and is told both at once', () => {
+    const error = (() => {
+      try {
+        return readWorkerConfig({}, { readFile })
+      } catch (caught) {
+        return caught
+      }
+    })()
+    expect(error).toBeInstanceOf(ConfigError)
+    expect((error as ConfigError).faults).toEqual([
+      expect.stringMatching(/^DATABASE_URL/),
+      expect.stringMatching(/^RPC_URL/),
+    ])
+  })
+
+  test('with both it starts', () => {
+    const env = { ...chain, DATABASE_URL: 'postgres://localhost/countersign' }
+    expect(readWorkerConfig(env, { readFile })).toMatchObject({
+      databaseUrl: 'postgres://localhost/countersign',
+      dataDir: '.countersign',
+      config: { chain: { chainId: 31337 } },
+    })
+  })
+})

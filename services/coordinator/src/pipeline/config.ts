@@ -1,0 +1,94 @@
+import type { Hex } from '@countersign/protocol'
+import { ConfigError, type Env, type Fault, isLoopbackUrl, readInteger, readUrl } from '../readEnv.ts'
+
+export type PinnerConfig =
+  | { kind: 'helia'; listen: string | undefined }
+  | { kind: 'kubo'; apiUrl: string; token: string | undefined }
+  | { kind: 'pinata'; apiUrl: string | undefined; gatewayUrl: string; token: string }
+
+/** What it takes to publish proofs. */
+export type PipelineConfig = {
+  pinner: PinnerConfig
+  chain: { rpcUrl: string; chainId: number; contract: Hex; privateKey: Hex; confirmations: number }
+  pinDeadlineMs: number
+  publishDeadlineMs: number
+  /** How often publications are looked after. */
+  confirmIntervalMs: number
+}
+
+type Context = { readFile(path: string): string; isProduction: boolean }
+
+/** Publishing is asked for by naming a chain: `RPC_URL`. Without it this process publishes nothing. */
+export function readPipeline(env: Env, context: Context, fault: Fault): PipelineConfig | undefined {
+  if (env.RPC_URL === undefined || env.RPC_URL === '') return undefined
+  if (env.CHAIN_ID === undefined || env.CHAIN_ID === '') fault('CHAIN_ID: missing')
+  const contract = env.ATTESTATIONS_ADDRESS ?? ''
+  if (!/^0x[0-9a-fA-F]{40}$/.test(contract)) fault('ATTESTATIONS_ADDRESS: expected 0x and 40 hex digits')
+  const seconds = (name: string, fallback: number) =>
+    1000 * readInteger(env, name, { fallback, min: 1, max: 2_592_000 }, fault)
+  return {
+    pinner: readPinner(env, context, fault),
+    chain: {
+      rpcUrl: readUrl(env, 'RPC_URL', '', fault),
+      chainId: readInteger(env, 'CHAIN_ID', { fallback: 1, min: 1, max: 999_999_999 }, fault),
+      contract: contract.toLowerCase() as Hex,
+      privateKey: readPrivateKey(env, context, fault),
+      confirmations: readInteger(env, 'CONFIRMATIONS', { fallback: 6, min: 1, max: 1000 }, fault),
+    },
+    pinDeadlineMs: seconds('PIN_DEADLINE_S', 3600),
+    publishDeadlineMs: seconds('PUBLISH_DEADLINE_S', 86_400),
+    confirmIntervalMs: readInteger(env, 'CONFIRM_INTERVAL_MS', { fallback: 4000, min: 500, max: 600_000 }, fault),
+  }
+}
+
+/** What the worker needs when it runs alone. */
+export function readWorkerConfig(
+  env: Env,
+  { readFile }: { readFile(path: string): string },
+): { databaseUrl: string; dataDir: string; config: PipelineConfig } {
+  const faults: string[] = []
+  const fault: Fault = (text) => void faults.push(text)
+  const { DATABASE_URL: databaseUrl = '', DATA_DIR: dataDir = '.countersign' } = env
+  // The embedded database is for one process, and that is the coordinator.
+  if (databaseUrl === '') fault('DATABASE_URL: required, because a worker beside the coordinator needs PostgreSQL')
+  const config = readPipeline(env, { readFile, isProduction: env.NODE_ENV === 'production' }, fault)
+  if (config === undefined) fault('RPC_URL: missing')
+  if (config === undefined || faults.length > 0) throw new ConfigError(faults)
+  return { databaseUrl, dataDir, config }
+}
+
+function readPrivateKey(env: Env, { readFile }: Context, fault: Fault): Hex {
+  const { PUBLISHER_PRIVATE_KEY: given = '', PUBLISHER_PRIVATE_KEY_FILE: path = '' } = env
+  if ((given === '') === (path === '')) {
+    fault('PUBLISHER_PRIVATE_KEY, PUBLISHER_PRIVATE_KEY_FILE: expected one of the two')
+    return '0x'
+  }
+  let text = given
+  try {
+    if (path !== '') text = readFile(path).trim()
+  } catch {
+    fault('PUBLISHER_PRIVATE_KEY_FILE: cannot be read')
+    return '0x'
+  }
+  // Its text is told to nobody.
+  if (!/^0x[0-9a-fA-F]{64}$/.test(text)) fault('PUBLISHER_PRIVATE_KEY: expected 0x and 64 hex digits')
+  return text as Hex
+}
+
+function readPinner(env: Env, { isProduction }: Context, fault: Fault): PinnerConfig {
+  const kind = env.IPFS_PINNER || 'helia'
+  const token = env.IPFS_API_TOKEN || undefined
+  if (kind === 'helia') return { kind, listen: env.IPFS_LISTEN || undefined }
+  if (kind === 'kubo') {
+    const apiUrl = readUrl(env, 'IPFS_API_URL', 'http://127.0.0.1:5001', fault)
+    if (isProduction && !apiUrl.startsWith('https://') && !isLoopbackUrl(apiUrl)) {
+      fault('IPFS_API_URL: expected https, or http on loopback')
+    }
+    return { kind, apiUrl, token }
+  }
+  if (kind !== 'pinata') fault('IPFS_PINNER: expected helia, kubo or pinata')
+  if (token === undefined) fault('IPFS_API_TOKEN: missing')
+  const apiUrl = env.IPFS_API_URL ? readUrl(env, 'IPFS_API_URL', '', fault) : undefined
+  const gatewayUrl = readUrl(env, 'IPFS_GATEWAY_URL', 'https://gateway.pinata.cloud', fault)
+  return { kind: 'pinata', apiUrl, gatewayUrl, token: token ?? '' }
+}

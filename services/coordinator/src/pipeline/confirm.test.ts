@@ -1,0 +1,665 @@
+import type { Hex } from '@countersign/protocol'
+import type { FakeChainFault } from '@countersign/testing'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type Chain, ChainError } from '../chain/chain.ts'
+import { PUBLISH_QUEUE } from '../store/jobs.ts'
+import { stageKinds } from '../store/store.fake.ts'
+import { createSightings } from './confirm.ts'
+import {
+  Crash,
+  createCrash,
+  createFreeze,
+  createScene,
+  DEADLINE_MS,
+  gwei,
+  publisher,
+  publisherKey,
+  type Scene,
+  startTestPublishing,
+  stranger,
+  type TestPublishing,
+} from './publishing.fake.ts'
+
+const SEND = { methods: ['eth_sendRawTransaction'] }
+const depths = [1, 2, 3, 4, 5]
+const keeps = ['all', 'none'] as const
+const reorgs = depths.flatMap((depth) => keeps.map((keep) => ({ depth, keep })))
+
+describe.each(stageKinds)('confirming on %s', (kind) => {
+  let publishing: TestPublishing
+  let scene: Scene
+  beforeAll(async () => {
+    publishing = await startTestPublishing(kind)
+  })
+  afterAll(() => publishing.stop())
+  beforeEach(async () => {
+    scene = await createScene(publishing)
+  })
+  afterEach(() => scene.node.stop())
+
+  async function restage(options: Parameters<typeof createScene>[1]) {
+    await scene.node.stop()
+    scene = await createScene(publishing, options)
+  }
+  /** Claims without sending, as a process does that dies at the wrong moment. */
+  async function claimOnly(count: number) {
+    await scene.addProofs(count)
+    scene.node.setFault('down', SEND)
+    await scene.publish()
+    scene.node.setFault()
+    expect(scene.node.mempool()).toEqual([])
+  }
+  async function send(count: number): Promise<Hex> {
+    await scene.addProofs(count)
+    await scene.publish()
+    const hash = scene.node.mempool().at(-1)?.hash
+    if (hash === undefined) throw new Error('nothing was sent')
+    return hash
+  }
+  const codeOf = (promise: Promise<unknown>) =>
+    promise.then(
+      () => 'none',
+      (error: unknown) => (error instanceof ChainError ? error.code : error),
+    )
+
+  test('complete after exactly as many blocks as asked; final when the chain says so', async () => {
+    await send(2)
+    for (let depth = 1; depth < 6; depth++) {
+      scene.node.mine()
+      expect(await scene.confirm()).toEqual({ open: 1 })
+      expect(await scene.count()).toEqual({ pending_onchain: 2 })
+    }
+    scene.node.mine()
+    expect(await scene.confirm()).toEqual({ open: 1 })
+    expect(await scene.count()).toEqual({ complete: 2 })
+    scene.node.mine(2)
+    expect(await scene.confirm()).toEqual({ open: 1 })
+    scene.node.mine()
+    expect(await scene.confirm()).toEqual({ open: 0 })
+    await scene.assertEvents()
+  })
+
+  test('where the chain tells no finality, depth decides', async () => {
+    await restage({ finalityDepth: 'none', confirmations: 2 })
+    await send(1)
+    scene.node.mine(64)
+    expect(await scene.confirm()).toEqual({ open: 1 })
+    expect(await scene.confirm()).toEqual({ open: 1 })
+    scene.node.mine()
+    expect(await scene.confirm()).toEqual({ open: 0 })
+  })
+
+  const faults: FakeChainFault[] = ['down', 'slow', 'error', 'garbage', 'truncated', 'oversized']
+  test.each(faults)('the node is %s: nothing moves, and the job is tried again', async (fault) => {
+    await send(2)
+    scene.node.mine(7)
+    scene.node.setFault(fault, { delayMs: 5_000 })
+    expect(await codeOf(scene.confirm({ chain: scene.connect({ timeoutMs: 500 }) }))).toBe('chain_unavailable')
+    expect(await scene.count()).toEqual({ pending_onchain: 2 })
+    scene.node.setFault()
+    await scene.finish({ complete: 2 })
+  })
+
+  test('a node of another chain is believed nothing', async () => {
+    await send(1)
+    scene.node.mine(40)
+    const { chain } = scene.deps
+    const foreign: Chain = { ...scene.connect({ chainId: 1 }), chainId: chain.chainId }
+    expect(await codeOf(scene.confirm({ chain: foreign }))).toBe('chain_mismatch')
+    expect(await scene.count()).toEqual({ pending_onchain: 1 })
+  })
+
+  test('one publication that cannot be read does not hold up the others, and is told', async () => {
+    const first = await send(1)
+    await send(1)
+    scene.node.mine(7)
+    const { chain } = scene.deps
+    const partial: Chain = {
+      ...chain,
+      getReceipt: (hash) =>
+        hash === first ? Promise.reject(new ChainError('chain_unavailable')) : chain.getReceipt(hash),
+    }
+    expect(await codeOf(scene.confirm({ chain: partial }))).toBe('chain_unavailable')
+    expect((await scene.publications()).map(({ status }) => status)).toEqual(['pending', 'confirmed'])
+    await scene.finish({ complete: 2 })
+  })
+
+  test('a receipt of a block that is not there is not believed', async () => {
+    await restage({ confirmations: 1 })
+    await send(2)
+    scene.node.holdMempool(true)
+    scene.node.setFault('lies-mined')
+    scene.node.mine(10)
+    await scene.confirm()
+    expect(await scene.count()).toEqual({ pending_onchain: 2 })
+    scene.node.setFault()
+    scene.node.holdMempool(false)
+    await scene.finish({ complete: 2 })
+  })
+
+  test('a receipt without the events is not believed, and nothing of it is ever published again', async () => {
+    await send(2)
+    scene.node.mine(30)
+    const { chain } = scene.deps
+    const blind: Chain = {
+      ...chain,
+      async getReceipt(hash) {
+        const receipt = await chain.getReceipt(hash)
+        return receipt && { ...receipt, events: receipt.events.slice(1) }
+      },
+    }
+    await scene.confirm({ chain: blind })
+    expect(await scene.count()).toEqual({ pending_onchain: 2 })
+    scene.pass(DEADLINE_MS)
+    await scene.confirm({ chain: blind })
+    expect(await scene.proofs()).toMatchObject([
+      { status: 'onchain_failed', failure: 'publish_unconfirmed' },
+      { status: 'onchain_failed', failure: 'publish_unconfirmed' },
+    ])
+    await scene.live(10)
+    expect(scene.node.events()).toHaveLength(2)
+  })
+
+  test.each(reorgs)('a reorganisation of $depth before confirmation, keeping $keep', async ({ depth, keep }) => {
+    await send(3)
+    scene.node.mine(depth)
+    await scene.confirm()
+    scene.node.reorg(depth, { keep })
+    expect(scene.node.events()).toEqual([])
+    await scene.finish({ complete: 3 })
+    expect(scene.node.transactions()).toHaveLength(1)
+  })
+
+  test.each(reorgs)('a reorganisation of $depth after complete, keeping $keep', async ({ depth, keep }) => {
+    await restage({ confirmations: 1 })
+    const hash = await send(3)
+    scene.node.mine()
+    await scene.confirm()
+    expect(await scene.count()).toEqual({ complete: 3 })
+    await scene.assertEvents()
+    scene.node.mine(depth - 1)
+    scene.node.reorg(depth, { keep })
+    scene.pass(15_000)
+    await scene.confirm()
+    expect(scene.node.mempool().map((item) => item.hash)).toEqual([hash])
+    expect(await scene.count()).toEqual({ complete: 3 })
+    scene.node.mine()
+    await scene.confirm()
+    await scene.assertEvents()
+    await scene.finish({ complete: 3 })
+    expect((await scene.proofs()).map(({ onchainTxHash }) => onchainTxHash)).toEqual([hash, hash, hash])
+  })
+
+  test('out of the chain after complete, into a gas spike: a replacement brings it back', async () => {
+    await restage({ confirmations: 1 })
+    const hash = await send(1)
+    scene.node.mine()
+    await scene.confirm()
+    scene.node.reorg(1)
+    scene.node.setBaseFee(100n * gwei)
+    scene.pass(60_000)
+    await scene.finish({ complete: 1 })
+    expect((await scene.proofs())[0]?.onchainTxHash).not.toBe(hash)
+  })
+
+  test('two reorganisations in a row', async () => {
+    await send(2)
+    scene.node.mine(3)
+    scene.node.reorg(3)
+    await scene.live(2)
+    scene.node.reorg(4, { keep: 'none' })
+    await scene.finish({ complete: 2 })
+  })
+
+  test('a dropped transaction is sent again, with the same bytes and not too often', async () => {
+    const hash = await send(2)
+    scene.node.dropTransaction(hash)
+    scene.pass(14_999)
+    await scene.confirm()
+    expect(scene.node.mempool()).toEqual([])
+    scene.pass(1)
+    await scene.confirm()
+    expect(scene.node.mempool().map((item) => item.hash)).toEqual([hash])
+    const sends = scene.node.requests.eth_sendRawTransaction
+    await scene.confirm()
+    expect(scene.node.requests.eth_sendRawTransaction).toBe(sends)
+    await scene.finish({ complete: 2 })
+  })
+
+  test('a replacement is stored, and the original is mined after all', async () => {
+    const hash = await send(2)
+    scene.pass(60_000)
+    scene.node.setFault('down', SEND)
+    await scene.confirm()
+    scene.node.setFault()
+    expect(await scene.publications()).toMatchObject([{ transactions: [{ hash }, { kind: 'publish', isSent: false }] }])
+    scene.node.mine()
+    await scene.finish({ complete: 2 })
+    expect((await scene.proofs())[0]?.onchainTxHash).toBe(hash)
+  })
+
+  test('a gas spike: same nonce and call for more, stored first, mined once', async () => {
+    const hash = await send(2)
+    const [original] = scene.node.mempool()
+    scene.node.setBaseFee(50n * gwei)
+    scene.node.mine()
+    scene.pass(59_999)
+    await scene.confirm()
+    expect(scene.node.mempool().map((item) => item.hash)).toEqual([hash])
+    scene.pass(1)
+    await scene.confirm()
+    const [bumped] = scene.node.mempool()
+    expect(bumped).toMatchObject({ nonce: 0, data: original?.data, gas: original?.gas, to: original?.to })
+    expect(bumped?.maxFeePerGas).toBeGreaterThan(100n * gwei)
+    await scene.finish({ complete: 2 })
+    expect((await scene.proofs())[0]?.onchainTxHash).toBe(bumped?.hash)
+    expect(scene.node.transactions()).toHaveLength(1)
+  })
+
+  test('a gas spike with several waiting: all are raised at once', async () => {
+    for (let count = 0; count < 3; count++) await send(1)
+    scene.node.setBaseFee(50n * gwei)
+    scene.node.mine()
+    scene.pass(60_000)
+    await scene.confirm()
+    scene.node.mine()
+    expect(scene.node.events()).toHaveLength(3)
+    await scene.finish({ complete: 3 })
+  })
+
+  test('waiting behind an earlier nonce is no reason to pay more', async () => {
+    await send(1)
+    await send(1)
+    scene.node.holdMempool(true)
+    scene.pass(60_000)
+    await scene.confirm()
+    expect((await scene.publications()).map(({ transactions }) => transactions.length)).toEqual([2, 1])
+    scene.node.holdMempool(false)
+    await scene.finish({ complete: 2 })
+  })
+
+  test('stuck at market prices: the bid ends at four times the market', async () => {
+    await send(1)
+    scene.node.holdMempool(true)
+    for (let minute = 0; minute < 40; minute++) {
+      scene.pass(60_000)
+      await scene.confirm()
+    }
+    const [publication] = await scene.publications()
+    const market = 3n * gwei
+    expect(publication?.transactions.length).toBeLessThan(15)
+    expect(publication?.transactions.at(-1)?.maxFeePerGas).toBeLessThanOrEqual(4n * market)
+    scene.node.holdMempool(false)
+    await scene.finish({ complete: 1 })
+  })
+
+  test('a nonce gap: the earlier one, which was never sent, goes first', async () => {
+    await claimOnly(1)
+    await send(1)
+    scene.node.mine(2)
+    expect(scene.node.mempool().map(({ nonce }) => nonce)).toEqual([1])
+    expect(scene.node.events()).toEqual([])
+    scene.pass(15_000)
+    await scene.confirm()
+    expect(scene.node.mempool().map(({ nonce }) => nonce)).toEqual([1, 0])
+    scene.node.mine()
+    expect(scene.node.transactions().map(({ nonce }) => nonce)).toEqual([0, 1])
+    await scene.finish({ complete: 2 })
+  })
+
+  test('everything unsent goes in the order of nonces, and stops where the node does not answer', async () => {
+    for (let count = 0; count < 3; count++) await claimOnly(1)
+    scene.node.setFault('down', { ...SEND, count: 1 })
+    await scene.confirm()
+    expect(scene.node.mempool()).toEqual([])
+    await scene.confirm()
+    expect(scene.node.mempool().map(({ nonce }) => nonce)).toEqual([0, 1, 2])
+    await scene.finish({ complete: 3 })
+  })
+
+  test('a nonce used from elsewhere: lost only after many blocks, then published under another', async () => {
+    await claimOnly(3)
+    await scene.node.sendFromElsewhere({ privateKey: publisherKey })
+    await scene.confirm()
+    for (let block = 0; block < 17; block++) {
+      scene.node.mine()
+      scene.pass(12_000)
+      await scene.confirm()
+      expect(await scene.publications()).toMatchObject([{ status: 'pending', proofs: 3 }])
+    }
+    expect(await scene.countJobs(PUBLISH_QUEUE)).toBe(0)
+    scene.node.mine()
+    await scene.confirm()
+    expect(await scene.publications()).toMatchObject([{ status: 'lost', proofs: 0 }])
+    expect(await scene.countJobs(PUBLISH_QUEUE)).toBe(1)
+    await scene.finish({ complete: 3 })
+    expect((await scene.publications()).map(({ nonce, status }) => [nonce, status])).toEqual([
+      [0, 'lost'],
+      [1, 'final'],
+    ])
+  })
+
+  test('a nonce used from elsewhere in the place of one that waits', async () => {
+    await send(2)
+    await scene.node.sendFromElsewhere({ privateKey: publisherKey })
+    await scene.finish({ complete: 2 })
+    expect(scene.node.transactions()).toHaveLength(2)
+  })
+
+  test('a restart makes the decision wait longer, never shorter', async () => {
+    await claimOnly(1)
+    await scene.node.sendFromElsewhere({ privateKey: publisherKey })
+    for (let block = 0; block < 40; block++) {
+      await scene.confirm({ sightings: createSightings() })
+      scene.node.mine()
+    }
+    expect(await scene.publications()).toMatchObject([{ status: 'pending' }])
+    await scene.finish({ complete: 1 })
+  })
+
+  test('used from elsewhere, and that is undone by a reorganisation: ours is mined', async () => {
+    await claimOnly(1)
+    await scene.node.sendFromElsewhere({ privateKey: publisherKey })
+    await scene.confirm()
+    scene.node.mine(4)
+    scene.node.reorg(5, { keep: 'none' })
+    await scene.finish({ complete: 1 })
+    expect(await scene.publications()).toMatchObject([{ nonce: 0, status: 'final' }])
+  })
+
+  test.each([0, DEADLINE_MS])('a node without receipts never leads to a second event, %d ms on', async (durationMs) => {
+    await send(3)
+    scene.node.mine()
+    scene.node.setFault('no-receipts')
+    scene.pass(durationMs)
+    for (let block = 0; block < 60; block++) {
+      await scene.publish()
+      await scene.confirm()
+      scene.node.mine()
+      scene.pass(12_000)
+    }
+    expect(await scene.publications()).toMatchObject([{ status: 'pending', proofs: 3 }])
+    scene.node.setFault()
+    await scene.finish({ complete: 3 })
+    expect(scene.node.transactions()).toHaveLength(1)
+  })
+
+  test('a node without receipts, after complete', async () => {
+    await send(1)
+    scene.node.mine(6)
+    await scene.confirm()
+    scene.node.setFault('no-receipts')
+    await scene.live(40)
+    expect(await scene.count()).toEqual({ complete: 1 })
+    scene.node.setFault()
+    await scene.finish({ complete: 1 })
+    expect(scene.node.transactions()).toHaveLength(1)
+  })
+
+  test('a nonce that nobody has, below ours: filled after many blocks', async () => {
+    await scene.node.sendFromElsewhere({ privateKey: publisherKey })
+    await send(1)
+    // What used nonce 0 is forgotten.
+    scene.node.reorg(1, { keep: 'none' })
+    await scene.live(17)
+    expect(await scene.publications()).toMatchObject([{ nonce: 1 }])
+    await scene.finish({ complete: 1 })
+    expect((await scene.publications()).map(({ nonce, status, proofs }) => [nonce, status, proofs])).toEqual([
+      [0, 'cancelled', 0],
+      [1, 'final', 1],
+    ])
+  })
+
+  test('mined and reverted: nothing is let go before it is final; then halves', async () => {
+    const hash = await send(5)
+    scene.node.setPublisher(stranger)
+    scene.node.mine(8)
+    expect(scene.node.transactions()).toMatchObject([{ hash, isSuccess: false }])
+    await scene.confirm()
+    expect(await scene.publications()).toMatchObject([{ status: 'pending', proofs: 5 }])
+    scene.node.mine()
+    await scene.confirm()
+    expect(await scene.publications()).toMatchObject([{ status: 'reverted', proofs: 0 }])
+    expect((await scene.proofs()).map(({ publishLimit }) => publishLimit)).toEqual([3, 3, 3, 3, 3])
+    expect(await codeOf(scene.publish())).toBe('publisher_not_allowed')
+    scene.node.setPublisher(publisher)
+    await scene.finish({ complete: 5 })
+    expect((await scene.publications()).map(({ proofs }) => proofs)).toEqual([0, 3, 2])
+  })
+
+  test('mined and reverted, then undone by a reorganisation: the same transaction succeeds', async () => {
+    await send(4)
+    scene.node.setPublisher(stranger)
+    scene.node.mine(7)
+    await scene.confirm()
+    scene.node.reorg(7)
+    scene.node.setPublisher(publisher)
+    await scene.finish({ complete: 4 })
+    expect(scene.node.transactions()).toHaveLength(1)
+  })
+
+  test('one proof alone, mined and reverted', async () => {
+    const [bad] = await scene.addProofs(1)
+    await scene.publish()
+    scene.node.revertFor(bad?.txHash ?? '0x')
+    await scene.finish({ onchain_failed: 1 })
+    expect(await scene.proofs()).toMatchObject([{ failure: 'publish_reverted' }])
+  })
+
+  test('one bad proof that only the chain finds: halves of halves until it is alone', async () => {
+    const proofs = await scene.addProofs(10)
+    const bad = proofs[3]?.txHash ?? '0x'
+    const { chain } = scene.deps
+    scene.node.revertFor(bad)
+    const trusting: Chain = { ...chain, estimateGas: async () => 2_000_000n }
+    for (let round = 0; round < 120; round++) {
+      await scene.publish({ chain: trusting })
+      await scene.confirm()
+      scene.node.mine()
+      scene.pass(12_000)
+    }
+    await scene.finish({ complete: 9, onchain_failed: 1 })
+  })
+
+  test('the deadline: a cancel uses the nonce up, and the proofs fail', async () => {
+    const hash = await send(2)
+    scene.node.holdMempool(true)
+    scene.pass(DEADLINE_MS - 1)
+    await scene.confirm()
+    expect(scene.node.mempool()).toMatchObject([{ to: scene.node.contract }])
+    scene.pass(1)
+    await scene.confirm()
+    expect(scene.node.mempool()).toMatchObject([{ nonce: 0, from: publisher, to: publisher, value: 0n, data: '0x' }])
+    expect((await scene.publications())[0]?.transactions.at(-1)).toMatchObject({ kind: 'cancel', isSent: true })
+    scene.node.holdMempool(false)
+    scene.node.mine(8)
+    await scene.confirm()
+    // A cancel that could still be undone decides nothing.
+    expect(await scene.count()).toEqual({ pending_onchain: 2 })
+    await scene.finish({ onchain_failed: 2 })
+    expect(await scene.publications()).toMatchObject([{ status: 'cancelled' }])
+    expect((await scene.proofs()).map(({ failure }) => failure)).toEqual(['publish_cancelled', 'publish_cancelled'])
+    expect(scene.node.events()).toEqual([])
+    expect(scene.node.transactions().map((item) => item.hash)).not.toContain(hash)
+  })
+
+  test('the deadline: a cancel that is stuck is raised too', async () => {
+    await send(1)
+    scene.node.setBaseFee(20n * gwei)
+    scene.pass(DEADLINE_MS)
+    await scene.confirm()
+    scene.node.setBaseFee(200n * gwei)
+    scene.pass(60_000)
+    await scene.confirm()
+    await scene.confirm()
+    expect((await scene.publications())[0]?.transactions.map((item) => item.kind)).toEqual([
+      'publish',
+      'cancel',
+      'cancel',
+    ])
+    await scene.finish({ onchain_failed: 1 })
+  })
+
+  test('the deadline: the original is mined before the cancel arrives, and wins', async () => {
+    const hash = await send(2)
+    scene.pass(DEADLINE_MS)
+    scene.node.setFault('down', SEND)
+    await scene.confirm()
+    scene.node.setFault()
+    expect((await scene.publications())[0]?.transactions.at(-1)).toMatchObject({ kind: 'cancel', isSent: false })
+    scene.node.mine()
+    await scene.finish({ complete: 2 })
+    expect((await scene.proofs())[0]?.onchainTxHash).toBe(hash)
+  })
+
+  test('the deadline: original, reorganisation, cancel: only what is final counts', async () => {
+    await send(2)
+    scene.pass(DEADLINE_MS)
+    scene.node.setFault('down', SEND)
+    await scene.confirm()
+    scene.node.setFault()
+    scene.node.mine(7)
+    await scene.confirm()
+    expect(await scene.count()).toEqual({ pending_onchain: 2 })
+    scene.node.reorg(7, { keep: 'none' })
+    await scene.finish({ onchain_failed: 2 })
+    expect(scene.node.events()).toEqual([])
+  })
+
+  test('the deadline for many: none is left behind', async () => {
+    await claimOnly(1)
+    for (let count = 0; count < 3; count++) await send(1)
+    scene.pass(DEADLINE_MS)
+    await scene.finish({ onchain_failed: 4 })
+    expect(scene.node.transactions().map(({ nonce, to }) => [nonce, to])).toEqual(
+      [0, 1, 2, 3].map((nonce) => [nonce, publisher]),
+    )
+  })
+
+  test('a confirmer frozen before it sends a cancel, woken when the original is final', async () => {
+    await send(2)
+    scene.pass(DEADLINE_MS)
+    const { chain, frozen, wake } = createFreeze(scene.deps.chain)
+    const running = scene.confirm({ chain })
+    await frozen
+    scene.node.mine(20)
+    await scene.confirm()
+    expect(await scene.count()).toEqual({ complete: 2 })
+    wake()
+    await running
+    await scene.finish({ complete: 2 })
+    expect(scene.node.transactions()).toHaveLength(1)
+  })
+
+  test('another contract in the configuration: the publication is left alone, and said to be', async () => {
+    await send(1)
+    scene.node.mine(20)
+    const { chain } = scene.deps
+    await scene.confirm({ chain: { ...chain, contract: `0x${'12'.repeat(20)}` } })
+    expect(await scene.count()).toEqual({ pending_onchain: 1 })
+    expect(scene.lines).toContainEqual(expect.objectContaining({ msg: 'Left a publication of another contract' }))
+    await scene.finish({ complete: 1 })
+  })
+
+  test('another account in the configuration: what the old one sent is sent again and confirmed', async () => {
+    await claimOnly(2)
+    scene.pass(60_000)
+    const privateKey = '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d'
+    const chain = scene.connect({ privateKey })
+    await scene.confirm({ chain })
+    expect(await scene.publications()).toMatchObject([{ transactions: [{ isSent: true }] }])
+    scene.node.mine(10)
+    await scene.confirm({ chain })
+    expect(await scene.count()).toEqual({ complete: 2 })
+    await scene.assertEvents()
+  })
+
+  describe('a crash at any call, then run again: the right end, one event at most', () => {
+    const stories: Record<string, { prepare: () => Promise<void>; end: Record<string, number> }> = {
+      'to be sent': { prepare: () => claimOnly(2), end: { complete: 2 } },
+      'to be confirmed': {
+        async prepare() {
+          await send(2)
+          scene.node.mine(6)
+        },
+        end: { complete: 2 },
+      },
+      'to be raised': {
+        async prepare() {
+          await send(2)
+          scene.node.setBaseFee(50n * gwei)
+          scene.node.mine()
+          scene.pass(60_000)
+        },
+        end: { complete: 2 },
+      },
+      'to be cancelled': {
+        async prepare() {
+          await claimOnly(2)
+          scene.pass(DEADLINE_MS)
+        },
+        end: { onchain_failed: 2 },
+      },
+      'to be split': {
+        async prepare() {
+          await send(3)
+          scene.node.setPublisher(stranger)
+          scene.node.mine(9)
+          scene.node.setPublisher(publisher)
+        },
+        end: { complete: 3 },
+      },
+      'to be brought back': {
+        async prepare() {
+          await send(2)
+          scene.node.mine(6)
+          await scene.confirm()
+          scene.node.reorg(6, { keep: 'none' })
+          scene.pass(60_000)
+        },
+        end: { complete: 2 },
+      },
+      'to be followed and finished': {
+        async prepare() {
+          await send(2)
+          scene.node.mine(6)
+          await scene.confirm()
+          scene.node.reorg(6)
+          scene.node.mine(9)
+        },
+        end: { complete: 2 },
+      },
+      'to be lost': {
+        async prepare() {
+          await claimOnly(2)
+          await scene.node.sendFromElsewhere({ privateKey: publisherKey })
+          await scene.confirm()
+          scene.node.mine(18)
+        },
+        end: { complete: 2 },
+      },
+    }
+    const cases = Object.keys(stories).flatMap((story) =>
+      (['before', 'after'] as const).map((when) => [story, when] as const),
+    )
+    test.each(cases)('%s, %s the call', async (name, when) => {
+      const story = stories[name]
+      if (story === undefined) throw new Error('no such story')
+      for (let at = 1; ; at++) {
+        await restage({})
+        await story.prepare()
+        const crash = createCrash(at, when)
+        const { store, chain } = scene.deps
+        const died = await scene.confirm({ store: crash.wrap(store), chain: crash.wrap(chain) }).then(
+          () => false,
+          (error: unknown) => error instanceof Crash,
+        )
+        expect(died).toBe(!crash.isOver)
+        await scene.finish(story.end)
+        if (died) continue
+        expect(at).toBeGreaterThan(5)
+        break
+      }
+    })
+  })
+})

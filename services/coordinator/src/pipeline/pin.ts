@@ -1,0 +1,133 @@
+import { equalBytes } from '@countersign/protocol'
+import { ReceiptError, type ReceiptErrorCode } from '@countersign/receipt'
+import { CoordinatorError } from '../errors.ts'
+import type { Log } from '../http/log.ts'
+import { type Block, PinError, type PinErrorCode, type Pinner, untilAborted } from '../ipfs/pinner.ts'
+import type { Clock } from '../ports.ts'
+import type { PinningStore, PinWork } from '../store/pinning.ts'
+import { toReason } from '../toReason.ts'
+import { assembleReceipt, toBlock } from './assembleReceipt.ts'
+import { toBackoffMs } from './backoff.ts'
+
+export type PinDeps = {
+  store: PinningStore
+  pinner: Pick<Pinner, 'pin' | 'read'>
+  clock: Clock
+  /** From [0, 1), for the jitter; nothing depends on its being secret. */
+  random: () => number
+  log: Log
+  /** Since the proof's creation. Until then no number of failures makes it `pin_failed`. */
+  pinDeadlineMs: number
+  /** Of one attempt, all its calls together. */
+  timeoutMs?: number
+}
+
+/**
+ * - `pinned`: the proof is now `pending_onchain`, by this call
+ * - `retried`: it stays `pending_pin`, with a job for the next attempt
+ * - `failed`: it is `pin_failed`
+ * - `skipped`: there was nothing to do, or somebody else has done it
+ */
+type PinOutcome = 'pinned' | 'retried' | 'failed' | 'skipped'
+
+export type PinStage = {
+  /** One attempt. What it throws, such as `database_unavailable`, could not be recorded: the job queue tries again. */
+  pin(slug: string): Promise<PinOutcome>
+}
+
+type PinFailure = PinErrorCode | ReceiptErrorCode | 'internal'
+
+const TIMEOUT_MS = 30_000
+/** A deadline can pass while no worker runs; the service still gets its chances. */
+const LEAST_ATTEMPTS = 12
+/** Collaterals change a few times a day, for each platform. */
+const MAX_KNOWN = 16
+
+/**
+ * Puts receipts on IPFS. What a proof's row holds is frozen before the first pin, so that any number of attempts, by any number
+ * of workers, pin the same bytes.
+ *
+ * @example
+ * const stage = createPinStage({ store, pinner, clock, random: Math.random, log, pinDeadlineMs: 3_600_000 })
+ * await stage.pin(slug)
+ */
+export function createPinStage(deps: PinDeps): PinStage {
+  const { store, clock, log, timeoutMs = TIMEOUT_MS } = deps
+  /** CIDs of collaterals that were pinned and read back: thousands of receipts share one. */
+  const known = new Set<string>()
+
+  async function pin(slug: string): Promise<PinOutcome> {
+    const startedAt = clock.now()
+    const work = await store.findPin(slug)
+    if (work?.status !== 'pending_pin') return 'skipped'
+    let collateralCid: string | undefined
+    try {
+      const { receipt, collateral } = await freeze(work)
+      collateralCid = collateral.cid
+      const signal = AbortSignal.timeout(timeoutMs)
+      // Ends in time even if the pinner does not heed the signal.
+      await untilAborted(signal, () => pinBlocks({ receipt, collateral }, signal))
+      const isFirst = await store.completePin({ slug, cid: receipt.cid, now: clock.now() })
+      if (!isFirst) return 'skipped'
+      log.info({ msg: 'Pinned receipt', slug, cid: receipt.cid, durationMs: clock.now() - startedAt })
+      return 'pinned'
+    } catch (error) {
+      if (error instanceof CoordinatorError && error.code === 'database_unavailable') throw error
+      // The service may have lost what it held; the next attempt looks.
+      if (collateralCid !== undefined) known.delete(collateralCid)
+      return recordFailure(work, error)
+    }
+  }
+
+  /** The blocks to pin. A receipt that was frozen before may be public by now: it stays, whatever would be assembled today. */
+  async function freeze(work: PinWork): Promise<{ receipt: Block; collateral: Block }> {
+    const { slug, receiptBytes } = work
+    const assembled = assembleReceipt(work)
+    const frozen = receiptBytes ?? (await store.freezeReceipt({ slug, bytes: assembled.receipt.bytes }))
+    if (equalBytes(frozen, assembled.receipt.bytes)) return assembled
+    const receipt = toBlock(frozen)
+    log.warn({ msg: 'Kept a frozen receipt that differs from the assembled one', slug, cid: receipt.cid })
+    return { ...assembled, receipt }
+  }
+
+  /** The collateral first: whoever finds the receipt finds what it names. */
+  async function pinBlocks({ receipt, collateral }: { receipt: Block; collateral: Block }, signal: AbortSignal) {
+    if (!known.has(collateral.cid)) {
+      await pinBlock(collateral, signal)
+      known.add(collateral.cid)
+      for (const oldest of known) if (known.size > MAX_KNOWN) known.delete(oldest)
+    }
+    await pinBlock(receipt, signal)
+  }
+
+  async function pinBlock(block: Block, signal: AbortSignal) {
+    await deps.pinner.pin(block, { signal })
+    const held = await deps.pinner.read(block.cid, { signal })
+    if (!equalBytes(held, block.bytes)) throw new PinError('pin_mismatch', { details: 'other bytes' })
+  }
+
+  async function recordFailure({ slug, attempts, createdAt }: PinWork, error: unknown): Promise<PinOutcome> {
+    const now = clock.now()
+    const attempt = attempts + 1
+    const failure = toFailure(error)
+    // Of what is not ours, no more than the name.
+    const { code, reason = code } = toReason(error)
+    const isOver = now - createdAt >= deps.pinDeadlineMs && attempt >= LEAST_ATTEMPTS
+    // The records never change, and neither does their size.
+    if (isOver || failure === 'receipt_too_large') {
+      await store.recordPinFailure({ slug, failure, now })
+      log.error({ msg: 'Gave up pinning a receipt', slug, code: failure, attempt, reason })
+      return 'failed'
+    }
+    const delayMs = Math.round(toBackoffMs({ attempt: attempts, random: deps.random }))
+    await store.recordPinFailure({ slug, failure, now, retryAt: now + delayMs })
+    log.warn({ msg: 'Could not pin a receipt', slug, code: failure, attempt, delayMs, reason })
+    return 'retried'
+  }
+
+  return { pin }
+}
+
+function toFailure(error: unknown): PinFailure {
+  return error instanceof PinError || error instanceof ReceiptError ? error.code : 'internal'
+}

@@ -1,0 +1,135 @@
+import { type Call, type Chain, ChainError } from '../chain/chain.ts'
+import { encodePublish } from '../chain/encodePublish.ts'
+import type { Log } from '../http/log.ts'
+import type { Clock } from '../ports.ts'
+import type { DueProof, PublicationStore, PublicationTransaction } from '../store/publications.ts'
+
+export type PublishDeps = {
+  store: PublicationStore
+  chain: Chain
+  clock: Clock
+  log: Log
+  /** Since the pin, for what is in no publication; since its creation, for a publication. */
+  publishDeadlineMs: number
+}
+
+/**
+ * Puts whatever is due into transactions and sends them. A crash anywhere is healed by the next run: before the claim nothing has
+ * happened, and after it the stored bytes are all that will ever be sent.
+ *
+ * Throws what the job queue should try again (`chain_unavailable`, `publisher_not_allowed`, `insufficient_funds` and the like);
+ * nothing is claimed then.
+ */
+export async function publishDue(deps: PublishDeps): Promise<{ published: number }> {
+  const { store, chain, clock, log, publishDeadlineMs } = deps
+  const failed = await store.failOverdue({ pinnedBefore: clock.now() - publishDeadlineMs })
+  if (failed > 0) log.warn({ msg: 'Gave up proofs', code: 'publish_deadline', count: failed })
+  let published = 0
+  let due = await store.findDue()
+  // A nonce read from the node of another chain could leave a gap that nothing fills.
+  if (due.length > 0) await chain.assertReady()
+  while (due.length > 0) {
+    published += await publishGroup(deps, takeGroup(due))
+    due = await store.findDue()
+  }
+  return { published }
+}
+
+/** As many from the front as each of them allows. */
+export function takeGroup<Proof extends { publishLimit: number }>(due: readonly Proof[]): Proof[] {
+  const group: Proof[] = []
+  let limit = Number.POSITIVE_INFINITY
+  for (const proof of due) {
+    limit = Math.min(limit, proof.publishLimit)
+    if (group.length >= limit) break
+    group.push(proof)
+  }
+  return group
+}
+
+/** One transaction; or, where the contract refuses it, one for each half, so that a bad proof fails alone. */
+async function publishGroup(deps: PublishDeps, group: readonly DueProof[]): Promise<number> {
+  const { chain } = deps
+  const call: Call = { to: chain.contract, data: encodePublish(group) }
+  const estimate = await estimateGas(chain, call)
+  if (typeof estimate === 'bigint') return claimAndSend(deps, { group, call, gas: withMargin(estimate) })
+  const [first, second] = group
+  if (first === undefined) return 0
+  if (second === undefined) {
+    await failProof(deps, first, estimate.reason)
+    return 0
+  }
+  const middle = Math.ceil(group.length / 2)
+  return (await publishGroup(deps, group.slice(0, middle))) + (await publishGroup(deps, group.slice(middle)))
+}
+
+/** A refusal counts against the proofs only if this account may publish at all: not every node tells the reason. */
+async function estimateGas(chain: Chain, call: Call): Promise<bigint | { reason: string | undefined }> {
+  try {
+    return await chain.estimateGas(call)
+  } catch (error) {
+    if (!(error instanceof ChainError) || error.code !== 'call_reverted') throw error
+    await chain.assertReady()
+    if (error.details === 'NotPublisher') throw new ChainError('publisher_not_allowed')
+    return { reason: error.details }
+  }
+}
+
+async function failProof({ store, log }: PublishDeps, { slug }: DueProof, reason: string | undefined): Promise<void> {
+  if (!(await store.failDue({ slug, failure: 'publish_reverted' }))) return
+  log.warn({ msg: 'Gave up proofs', code: 'publish_reverted', count: 1, reason })
+}
+
+async function claimAndSend(
+  { store, chain, clock, log }: PublishDeps,
+  { group, call, gas }: { group: readonly DueProof[]; call: Call; gas: bigint },
+): Promise<number> {
+  const { chainId, account, contract } = chain
+  const fees = await chain.getFees()
+  // After the newest block, not after the mempool: what waits there with our nonce and is not in the database may say what we
+  // are about to say, and of one nonce only one is mined.
+  const chainNonce = await chain.getNonce('latest')
+  const nonce = Math.max(await store.findNextNonce({ chainId, account }), chainNonce)
+  const signed = await chain.sign({ nonce, ...call, gas, ...fees })
+  const transaction: PublicationTransaction = { ...signed, kind: 'publish', gas, ...fees }
+  const slugs = group.map(({ slug }) => slug)
+  const isClaimed = await store.claim({
+    chainId,
+    account,
+    nonce,
+    contract,
+    calldata: call.data,
+    slugs,
+    transaction,
+    now: clock.now(),
+  })
+  // Somebody else has the nonce, or some of the proofs; what is left is still due.
+  if (!isClaimed) return 0
+  await sendStored({ store, chain, clock, log }, transaction)
+  return group.length
+}
+
+/**
+ * Sends what is stored. That it fails is no fault of the stage: nobody knows whether the node has it, and sending the same bytes
+ * again is always safe. Answers whether it went well.
+ */
+export async function sendStored(
+  { store, chain, clock, log }: Pick<PublishDeps, 'store' | 'chain' | 'clock' | 'log'>,
+  { hash, raw, kind }: Pick<PublicationTransaction, 'hash' | 'raw' | 'kind'>,
+): Promise<'sent' | ChainError> {
+  try {
+    await chain.send(raw)
+  } catch (error) {
+    if (!(error instanceof ChainError)) throw error
+    log.warn({ msg: 'Could not send a transaction', hash, name: kind, code: error.code, reason: error.details })
+    return error
+  }
+  await store.markSent({ hash, now: clock.now() })
+  log.info({ msg: 'Sent a transaction', hash, name: kind })
+  return 'sent'
+}
+
+/** A fifth more, rounded up: the state may change until the call is mined. */
+export function withMargin(gas: bigint): bigint {
+  return (gas * 6n + 4n) / 5n
+}

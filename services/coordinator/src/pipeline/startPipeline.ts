@@ -1,0 +1,82 @@
+import { createViemChain } from '../chain/viemChain.ts'
+import type { Log } from '../http/log.ts'
+import type { Pinner } from '../ipfs/pinner.ts'
+import type { Clock } from '../ports.ts'
+import type { Decorate } from '../start.ts'
+import type { PipelineStore } from '../store/openStore.ts'
+import { toReason } from '../toReason.ts'
+import type { PinnerConfig, PipelineConfig } from './config.ts'
+import { type StageMetrics, startWorker } from './worker.ts'
+
+export type Pipeline = {
+  /** Blocks that this process serves to anyone; absent where another service does. */
+  getBlock?: (cid: string) => Promise<Uint8Array<ArrayBuffer> | undefined>
+  stop(): Promise<void>
+}
+
+/** Starts pinner, chain and worker from their settings. */
+export async function startPipeline(deps: {
+  config: PipelineConfig
+  dataDir: string
+  store: PipelineStore
+  clock: Clock
+  log: Log
+  metrics?: StageMetrics
+  decorate?: Decorate
+}): Promise<Pipeline> {
+  const { config, dataDir, store, clock, log, metrics = { observeStage() {} }, decorate = (_, part) => part } = deps
+  const { pinner: created, getBlock } = await createPinner(config.pinner, dataDir)
+  const pinner = decorate('pinner', created)
+  try {
+    const { confirmations, ...chainConfig } = config.chain
+    const chain = decorate('chain', createViemChain(chainConfig))
+    // A chain that is away at the start comes back; one that is the wrong one is told, again and again, by the stages.
+    await chain.assertReady().catch((error: unknown) => {
+      log.warn({ msg: 'The chain is not ready', ...toReason(error) })
+    })
+    const worker = await startWorker({
+      store,
+      pinner,
+      chain,
+      clock,
+      log,
+      metrics,
+      config: { ...config, confirmations },
+    })
+    log.info({ msg: 'Started the worker', name: pinner.name, address: chain.account })
+    return {
+      ...(getBlock === undefined ? {} : { getBlock }),
+      async stop() {
+        await worker.stop()
+        await pinner.stop()
+      },
+    }
+  } catch (error) {
+    await pinner.stop()
+    throw error
+  }
+}
+
+/** Each is loaded only where it is used: the embedded node alone is a hundred packages. */
+async function createPinner(
+  config: PinnerConfig,
+  dataDir: string,
+): Promise<{ pinner: Pinner; getBlock?: Pipeline['getBlock'] }> {
+  if (config.kind === 'helia') {
+    const { createHeliaPinner } = await import('../ipfs/helia.ts')
+    const { listen } = config
+    const { pinner, getBlock } = await createHeliaPinner({
+      dataDir,
+      ...(listen === undefined ? {} : { listen: [listen] }),
+    })
+    return { pinner, getBlock }
+  }
+  if (config.kind === 'kubo') {
+    const { createKuboPinner } = await import('../ipfs/kubo.ts')
+    const { apiUrl, token } = config
+    return { pinner: createKuboPinner({ apiUrl, fetch, ...(token === undefined ? {} : { token }) }) }
+  }
+  const { createPinataPinner } = await import('../ipfs/pinata.ts')
+  const { apiUrl, gatewayUrl, token } = config
+  return { pinner: createPinataPinner({ gatewayUrl, token, fetch, ...(apiUrl === undefined ? {} : { apiUrl }) }) }
+}

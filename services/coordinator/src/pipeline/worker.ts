@@ -1,0 +1,96 @@
+import type { Chain } from '../chain/chain.ts'
+import type { Log } from '../http/log.ts'
+import type { Pinner } from '../ipfs/pinner.ts'
+import type { Clock } from '../ports.ts'
+import { CONFIRM_QUEUE, PIN_QUEUE, PUBLISH_QUEUE } from '../store/jobs.ts'
+import type { PipelineStore } from '../store/openStore.ts'
+import { toReason } from '../toReason.ts'
+import { confirmPublications, createSightings } from './confirm.ts'
+import { createPinStage } from './pin.ts'
+import { publishDue } from './publish.ts'
+
+/** Where outcomes are counted. */
+export type StageMetrics = { observeStage(stage: string, outcome: string): void }
+
+export type WorkerDeps = {
+  store: PipelineStore
+  pinner: Pinner
+  chain: Chain
+  clock: Clock
+  log: Log
+  metrics: StageMetrics
+  config: { pinDeadlineMs: number; publishDeadlineMs: number; confirmIntervalMs: number; confirmations: number }
+}
+
+export type Worker = { stop(): Promise<void> }
+
+const SWEEP_MS = 10_000
+/** Pins that are under way at one time, in this process: so many fetches of so many jobs. */
+const PINS = { batchSize: 32, concurrency: 4 }
+const ONE = { batchSize: 1, concurrency: 1 }
+
+/**
+ * Takes proofs from signature to event: pin, publish, confirm. Any number of workers may run; each step moves a row only from the
+ * state it expects, so that what two of them do at once happens once.
+ */
+export async function startWorker(deps: WorkerDeps): Promise<Worker> {
+  const { store, pinner, chain, clock, log, metrics, config } = deps
+  const { pinning, publications, jobs } = store
+  const { pinDeadlineMs, publishDeadlineMs, confirmations, confirmIntervalMs } = config
+  const pinStage = createPinStage({ store: pinning, pinner, clock, random: Math.random, log, pinDeadlineMs })
+  const sightings = createSightings()
+  const chainDeps = { store: publications, chain, clock, log, publishDeadlineMs }
+  let sweeping: Promise<void> | undefined
+
+  async function sweep() {
+    try {
+      const { pins } = await store.enqueueMissing({ now: clock.now() })
+      if (pins > 0) log.warn({ msg: 'Found proofs without a job', count: pins })
+    } catch (error) {
+      log.warn({ msg: 'Could not sweep', ...toReason(error) })
+    }
+  }
+  /** A failure is logged here and told to pg-boss, which tries again; what pg-boss gives up the sweep finds. */
+  async function attempt(stage: string, run: () => Promise<void>) {
+    try {
+      await run()
+      if (stage !== 'pin') metrics.observeStage(stage, 'ok')
+    } catch (error) {
+      const { code } = toReason(error)
+      metrics.observeStage(stage, code)
+      log.warn({ msg: 'Could not finish a stage', name: stage, ...toReason(error) })
+      throw error
+    }
+  }
+
+  await jobs.work(PIN_QUEUE, PINS, (data) =>
+    attempt('pin', async () => {
+      const outcomes = await Promise.all(data.map((one) => pinStage.pin(toSlug(one))))
+      for (const outcome of outcomes) metrics.observeStage('pin', outcome)
+    }),
+  )
+  await jobs.work(PUBLISH_QUEUE, ONE, () => attempt('publish', async () => void (await publishDue(chainDeps))))
+  await jobs.work(CONFIRM_QUEUE, ONE, () =>
+    attempt('confirm', async () => {
+      const { open } = await confirmPublications({ ...chainDeps, confirmations, sightings })
+      if (open > 0) await store.enqueueConfirm(confirmIntervalMs / 1000)
+    }),
+  )
+  await sweep()
+  const timer = setInterval(() => {
+    sweeping ??= sweep().finally(() => {
+      sweeping = undefined
+    })
+  }, SWEEP_MS)
+  return {
+    async stop() {
+      clearInterval(timer)
+      await sweeping
+    },
+  }
+}
+
+function toSlug(data: unknown): string {
+  const slug = typeof data === 'object' && data !== null && 'slug' in data ? data.slug : undefined
+  return typeof slug === 'string' ? slug : ''
+}
