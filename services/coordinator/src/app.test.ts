@@ -79,6 +79,7 @@ describe('sessions (specification §5.2, design §2)', () => {
   const calls = [
     ['GET', '/auth/me'],
     ['GET', '/wallet/me'],
+    ['GET', '/wallet/transactions'],
     ['POST', '/auth/logout'],
     ['POST', '/wallet/provision'],
     ['POST', '/sign/digest'],
@@ -267,12 +268,13 @@ describe('POST /sign/digest', () => {
     ['a digest in a list', 'invalid_digest', { digest: [digest], txMetadata }],
     ['no txMetadata', 'invalid_tx_metadata', { digest }],
     ['an empty txMetadata', 'invalid_tx_metadata', { digest, txMetadata: {} }],
-    ['no recipient', 'invalid_tx_metadata', { digest, txMetadata: { ...txMetadata, to: null } }],
+    ['no recipient', 'unsupported_transaction', { digest, txMetadata: { ...txMetadata, to: null } }],
+    ['a gas price', 'unsupported_transaction', { digest, txMetadata: { ...txMetadata, gasPrice: '1' } }],
     ['a value in ether', 'invalid_tx_metadata', { digest, txMetadata: { ...txMetadata, value: '0.1' } }],
     ['a value that is a number', 'invalid_tx_metadata', { digest, txMetadata: { ...txMetadata, value: 1 } }],
     ['chain 0', 'invalid_tx_metadata', { digest, txMetadata: { ...txMetadata, chainId: 0 } }],
     ['a tip above the fee', 'invalid_tx_metadata', { digest, txMetadata: { ...txMetadata, maxFeePerGas: '1' } }],
-    ['an access list', 'invalid_tx_metadata', { digest, txMetadata: { ...txMetadata, accessList: [] } }],
+    ['an empty access list', 'invalid_tx_metadata', { digest, txMetadata: { ...txMetadata, accessList: [] } }],
     ['another value', 'digest_mismatch', { digest, txMetadata: { ...txMetadata, value: '1' } }],
     ['another recipient', 'digest_mismatch', { digest, txMetadata: { ...txMetadata, to: `0x${'11'.repeat(20)}` } }],
     ['another nonce', 'digest_mismatch', { digest, txMetadata: { ...txMetadata, nonce: 8 } }],
@@ -383,6 +385,57 @@ describe('GET /proof/:slug', () => {
     const changed = await request(`/proof/${slug}`, { headers: { 'if-none-match': etag } })
     expect([changed.status, changed.headers.get('cache-control')]).toEqual([200, 'public, max-age=60'])
   })
+
+  test.each([
+    ['pending_pin', 'no-cache'],
+    ['pending_onchain', 'no-cache'],
+    ['pin_failed', 'no-cache'],
+    ['onchain_failed', 'no-cache'],
+    ['complete', 'public, max-age=60'],
+  ] as const)('in %s it is kept as %s, also by 304 and HEAD', async (status, kept) => {
+    const { request, store } = createTestApp()
+    store.rows.proofs.set(slug, { ...completeProof, status })
+    const got = await request(`/proof/${slug}`)
+    const etag = got.headers.get('etag') ?? ''
+    expect(etag).toMatch(/^"[A-Za-z0-9_-]{43}"$/)
+    const asked = await request(`/proof/${slug}`, { method: 'HEAD' })
+    const unchanged = await request(`/proof/${slug}`, { headers: { 'if-none-match': etag } })
+    expect([got.status, asked.status, unchanged.status]).toEqual([200, 200, 304])
+    for (const { headers } of [got, asked, unchanged]) {
+      expect([headers.get('cache-control'), headers.get('etag')]).toEqual([kept, etag])
+      // A shared cache must not give one origin what another was allowed.
+      expect(headers.get('vary')).toBe('Origin')
+    }
+    expect([await asked.text(), unchanged.headers.get('content-type')]).toEqual(['', null])
+  })
+
+  test('the ETag is of all that is told, and of nothing else', async () => {
+    const { request, store } = createTestApp()
+    const etagOf = async (proof: Proof) => {
+      store.rows.proofs.set(slug, proof)
+      return (await request(`/proof/${slug}`)).headers.get('etag')
+    }
+    const etag = await etagOf(completeProof)
+    expect(await etagOf({ ...completeProof })).toBe(etag)
+    expect(await etagOf({ ...completeProof, onchainBlockNumber: 13 })).not.toBe(etag)
+    expect(await etagOf({ ...completeProof, onchainTxHash: `0x${'ac'.repeat(32)}` })).not.toBe(etag)
+    expect(await etagOf({ ...completeProof, kmsQuoteVerified: false })).not.toBe(etag)
+    // Frozen but not pinned: not told, so not seen.
+    const early = { ...completeProof, status: 'pending_pin' } as const
+    expect(await etagOf(early)).toBe(await etagOf({ ...early, ipfsCid: null, receipt: null, onchainTxHash: null }))
+  })
+
+  test('what is not there has no ETag and is not kept, whatever is sent', async () => {
+    const response = await createTestApp().request(`/proof/${slug}`, { headers: { 'if-none-match': '*' } })
+    expect(response.headers.get('etag')).toBeNull()
+    await expectProblem(response, 'proof_not_found')
+  })
+
+  test.each(['', '""', 'x', '"x', 'W/"x"', ',', '"*"', '** '])('If-None-Match: %j is answered whole', async (sent) => {
+    const { request, store } = createTestApp()
+    store.rows.proofs.set(slug, completeProof)
+    expect((await request(`/proof/${slug}`, { headers: { 'if-none-match': sent } })).status).toBe(200)
+  })
 })
 
 describe('health', () => {
@@ -440,13 +493,20 @@ describe('errors (design §9)', () => {
   test('a database that is down is 503', async () => {
     const { user, store } = await signedInApp()
     store.isDown = true
-    for (const path of ['/auth/me', '/wallet/me', `/proof/${slug}`, '/auth/google']) {
+    const paths = ['/auth/me', '/wallet/me', '/wallet/transactions', `/proof/${slug}`, `/proof/${slug}/events`]
+    for (const path of [...paths, '/auth/google']) {
       await expectProblem(await user.get(path), 'database_unavailable')
     }
   })
 
+  test('GET / leads to the description', async () => {
+    const { request } = createTestApp()
+    const response = await request('/')
+    expect([response.status, response.headers.get('location')]).toEqual([302, '/docs'])
+    expect((await request('/docs')).status).toBe(200)
+  })
+
   test.each([
-    '/',
     '/nope',
     '/auth',
     '/auth/nobody',
@@ -455,6 +515,12 @@ describe('errors (design §9)', () => {
     '/proof',
     '/proof/',
     '/proof/a/b',
+    '/proof/a/events/',
+    '/ipfs',
+    '/ipfs/',
+    '/ipfs/a/b',
+    '/wallet',
+    '/wallet/transactions/1',
     '/Health',
   ])('GET %s is 404', async (path) => {
     await expectProblem(await createTestApp().request(path), 'not_found')
@@ -469,7 +535,11 @@ describe('errors (design §9)', () => {
     ['GET', '/wallet/provision', 'POST'],
     ['PUT', '/sign/digest', 'POST'],
     ['GET', '/sign/digest', 'POST'],
+    ['POST', '/', 'GET, HEAD'],
+    ['POST', '/wallet/transactions', 'GET, HEAD'],
     ['POST', '/proof/x', 'GET, HEAD'],
+    ['POST', '/proof/x/events', 'GET, HEAD'],
+    ['PUT', '/ipfs/x', 'GET, HEAD'],
     ['PATCH', '/health', 'GET, HEAD'],
     ['POST', '/health/attestation', 'GET, HEAD'],
     ['POST', '/openapi.json', 'GET, HEAD'],
@@ -493,7 +563,7 @@ describe('errors (design §9)', () => {
 describe('headers', () => {
   test('private answers are not stored; all are hardened', async () => {
     const { user } = await signedInApp()
-    for (const path of ['/auth/me', '/wallet/me', '/auth/google', '/nope']) {
+    for (const path of ['/auth/me', '/wallet/me', '/wallet/transactions', '/auth/google', '/nope']) {
       const { headers } = await user.get(path)
       expect(headers.get('cache-control')).toBe('no-store')
       expect(headers.get('x-content-type-options')).toBe('nosniff')

@@ -1,12 +1,13 @@
-import { hash } from 'node:crypto'
 import { OpenAPIHono, type z } from '@hono/zod-openapi'
 import { finishLogin, stateInvalid, toStateId } from './auth/finishLogin.ts'
 import { logout } from './auth/logout.ts'
 import { toReturnTo } from './auth/returnTo.ts'
 import { getSession, type SignedIn } from './auth/session.ts'
 import { startLogin } from './auth/startLogin.ts'
+import { type Schedule, scheduleByTimer } from './collateral/schedule.ts'
 import { CoordinatorError } from './errors.ts'
 import { getAttestation } from './health/getAttestation.ts'
+import { prefersHtml } from './http/accept.ts'
 import { createTrustedProxies, toAddressGroup, toClientAddress } from './http/clientAddress.ts'
 import type { AppContext, AppEnv } from './http/context.ts'
 import {
@@ -26,6 +27,7 @@ import type { Log } from './http/log.ts'
 import { assertOrigin, toCorsHeaders, toPreflightHeaders } from './http/origin.ts'
 import { parseSignDigestRequest } from './http/parseSignDigestRequest.ts'
 import { createOnError } from './http/problem.ts'
+import { createProofEvents, EVENT_HEADERS } from './http/proofEvents.ts'
 import {
   assertWithinLimit,
   createRateLimiter,
@@ -38,11 +40,16 @@ import { toRequestId } from './http/requestId.ts'
 import { routes } from './http/routes.ts'
 import type { healthSchema, sessionUserSchema } from './http/schemas.ts'
 import { toSecurityHeaders } from './http/securityHeaders.ts'
+import { isSignInPath, renderSignInPage } from './http/signInPage.ts'
+import { getIpfsBlock } from './ipfs/gateway.ts'
 import type { Clock, Entropy, IdentityProvider, KeyEnclave, Random, SelfReport } from './ports.ts'
 import { getProof } from './proof/getProof.ts'
+import { createProofWatcher } from './proof/watchProof.ts'
+import { createSignerFinder } from './sign/findSigner.ts'
 import type { SignDigestRequest, SignDigestResult } from './sign/signDigest.ts'
 import type { Store } from './store/types.ts'
 import { getWallet, toWalletInfo } from './wallet/getWallet.ts'
+import { listTransactions } from './wallet/listTransactions.ts'
 import { provisionWallet } from './wallet/provisionWallet.ts'
 
 export type AppConfig = {
@@ -60,6 +67,8 @@ export type AppConfig = {
   allowedChainIds: readonly number[] | undefined
   /** Where `ipfsUrl` points; without it to `ipfs://`. */
   ipfsGatewayUrl?: string
+  /** How often the store is asked for changes of proofs that somebody watches (1000). */
+  proofPollMs?: number
   version?: string
 }
 
@@ -71,24 +80,32 @@ export type AppDeps = {
   /** By the id in `/auth/:provider`. */
   providers: ReadonlyMap<string, IdentityProvider>
   signDigest(request: SignDigestRequest): Promise<SignDigestResult>
+  /** A block that this service holds, for the gateway; without it there is none. */
+  getBlock?: (cid: string) => Promise<Uint8Array<ArrayBuffer> | undefined>
   clock: Clock
   random: Random
   log: Log
+  /** The system's timers, unless a test has its own. */
+  schedule?: Schedule
   config: AppConfig
 }
 
 export type App = {
   app: OpenAPIHono<AppEnv>
-  /** Refuses new requests with `shutting_down` and resolves when those under way have been answered. */
+  /** Refuses new requests with `shutting_down`, ends the streams, and resolves when what was under way has been answered. */
   stop(): Promise<void>
 }
 
 /** A browser with more sign-ins than this under way has them cleared, before its headers grow too large to be read. */
 const MAX_LOGIN_COOKIES = 8
 
+/** When a place among the streams of an address may be free again is unknown; this is when their browsers would retry. */
+const STREAM_RETRY_S = 4
+
 /** The HTTP interface: routes in the order of specification §4. It does not listen. */
 export function createApp(deps: AppDeps): App {
-  const { store, clock, random, log, config } = deps
+  const { store, clock, random, log, config, schedule = scheduleByTimer } = deps
+  const { ipfsGatewayUrl, proofPollMs: pollMs = 1000 } = config
   const publicUrl = config.publicUrl.replace(/\/+$/, '')
   const isHttps = publicUrl.startsWith('https:')
   const cookies: CookieRules = { isHttps, sameSite: config.cookieSameSite }
@@ -101,12 +118,26 @@ export function createApp(deps: AppDeps): App {
     // Reads of one's own: as cheap as a proof, but polling proofs must not use them up.
     own: createRateLimiter({ limit: config.rateLimits.proof, clock }),
   }
+  const watcher = createProofWatcher({ store, ipfsGatewayUrl, schedule, log, pollMs })
+  const proofEvents = createProofEvents({ watcher, schedule })
   const app = new OpenAPIHono<AppEnv>()
   let underWay = 0
   let isStopping = false
   let onIdle: (() => void) | undefined
 
-  app.onError(createOnError({ publicUrl, log }))
+  app.onError(
+    createOnError({
+      publicUrl,
+      log,
+      toPage(problem, c) {
+        const { method, path } = c.req
+        if ((method !== 'GET' && method !== 'HEAD') || !isSignInPath(path)) return undefined
+        c.header('vary', 'Accept')
+        if (!prefersHtml(c.req.header('accept'))) return undefined
+        return { html: renderSignInPage(problem, { startUrl: config.allowedOrigins[0] }), csp: DOCS_CSP }
+      },
+    }),
+  )
   app.notFound(() => {
     throw new CoordinatorError('not_found', 'there is nothing here')
   })
@@ -191,16 +222,18 @@ export function createApp(deps: AppDeps): App {
   }
 
   const getSessionDeps = { store, clock, sessionIdleMs: config.sessionIdleMs }
-
-  function signedIn(c: AppContext): Promise<SignedIn> {
-    return getSession(getSessionDeps, { sid: readSessionCookie(cookies, c.req.header('cookie')) })
-  }
+  const signers = createSignerFinder(getSessionDeps)
 
   /** Counts by user; who is not one counts by address, so that guessing is limited too. */
-  async function signedInWithin(c: AppContext, limiter: RateLimiter): Promise<SignedIn> {
+  async function within<Found>(
+    c: AppContext,
+    limiter: RateLimiter,
+    find: Promise<Found>,
+    userIdOf: (found: Found) => string,
+  ) {
     try {
-      const found = await signedIn(c)
-      limit(c, limiter, `user:${found.user.id}`)
+      const found = await find
+      limit(c, limiter, `user:${userIdOf(found)}`)
       return found
     } catch (error) {
       const isStranger =
@@ -210,12 +243,19 @@ export function createApp(deps: AppDeps): App {
     }
   }
 
+  function signedInWithin(c: AppContext, limiter: RateLimiter): Promise<SignedIn> {
+    const sid = readSessionCookie(cookies, c.req.header('cookie'))
+    return within(c, limiter, getSession(getSessionDeps, { sid }), ({ user }) => user.id)
+  }
+
   function getProvider(c: AppContext): { providerId: string; provider: IdentityProvider } {
     const providerId = c.req.param('provider') ?? ''
     const provider = deps.providers.get(providerId)
     if (provider === undefined) throw new CoordinatorError('not_found', 'no such identity provider')
     return { providerId, provider }
   }
+
+  on(routes.index, (c) => c.redirect('/docs', 302))
 
   // Fixed paths under /auth come before the pattern that would match them.
   on(routes.me, async (c) => {
@@ -279,6 +319,12 @@ export function createApp(deps: AppDeps): App {
     return c.json(await getWallet(deps, { userId: user.id }))
   })
 
+  on(routes.listTransactions, async (c) => {
+    const { user } = await signedInWithin(c, limiters.own)
+    const [limits, cursors] = [c.req.queries('limit') ?? [], c.req.queries('cursor') ?? []]
+    return c.json(await listTransactions(deps, { userId: user.id, limits, cursors }))
+  })
+
   on(routes.provisionWallet, async (c) => {
     const { user, session } = await signedInWithin(c, limiters.provision)
     assertEmptyBody(await readJsonBody(c.req.raw))
@@ -286,31 +332,76 @@ export function createApp(deps: AppDeps): App {
   })
 
   on(routes.signDigest, async (c) => {
-    const { sid, session, user } = await signedInWithin(c, limiters.sign)
-    const body = await readJsonBody(c.req.raw)
-    const { digest, txMetadata } = parseSignDigestRequest(body, { allowedChainIds: config.allowedChainIds })
-    const wallet = await store.findWallet(user.id)
-    if (wallet === undefined) throw new CoordinatorError('wallet_not_provisioned', 'the user has no wallet')
-    if (wallet.kmsKeyId !== session.keyId || wallet.address !== session.address) {
-      throw new CoordinatorError('key_binding_mismatch', 'the key does not belong to this user')
+    const [parsed] = await Promise.allSettled([readSignDigest(c)])
+    if (parsed.status === 'rejected') {
+      // Strangers are told that they are, whatever they sent.
+      await signedInWithin(c, limiters.sign)
+      throw parsed.reason
     }
-    const { grant, keyId, address } = session
-    const request = { sid, grant, keyId, walletId: wallet.id, address, digest, txMetadata }
-    const { signature, slug } = await deps.signDigest(request)
+    const { digest, txMetadata } = parsed.value
+    const cookie = readSessionCookie(cookies, c.req.header('cookie'))
+    const signer = await within(c, limiters.sign, signers.find({ sid: cookie, digest }), ({ userId }) => userId)
+    const { sid, grant, keyId, walletId, address, signed } = signer
+    if (walletId === undefined) throw new CoordinatorError('wallet_not_provisioned', 'the user has no wallet')
+    const request = { sid, grant, keyId, walletId, address, digest, txMetadata }
+    const { signature, slug } = signed ?? (await deps.signDigest(request))
     return c.json({ signature, slug })
   })
 
+  async function readSignDigest(c: AppContext) {
+    const body = await readJsonBody(c.req.raw)
+    return parseSignDigestRequest(body, { allowedChainIds: config.allowedChainIds })
+  }
+
   on(routes.getProof, async (c) => {
     limit(c, limiters.proof)
-    const { ipfsGatewayUrl } = config
-    const proof = await getProof({ store, ipfsGatewayUrl }, { slug: c.req.param('slug') ?? '' })
-    const body = JSON.stringify(proof)
-    const etag = `"${hash('sha256', body, 'base64url')}"`
+    const { status, body, version } = await getProof({ store, ipfsGatewayUrl }, { slug: c.req.param('slug') ?? '' })
+    const etag = `"${version}"`
     c.header('etag', etag)
     // A complete proof still changes when a reorganisation moves its event, so it is not cached for good.
-    c.header('cache-control', proof.status === 'complete' ? 'public, max-age=60' : 'no-cache')
+    c.header('cache-control', status === 'complete' ? 'public, max-age=60' : 'no-cache')
     if (isMatch(c.req.header('if-none-match'), etag)) return c.body(null, 304)
     return c.body(body, 200, { 'content-type': 'application/json' })
+  })
+
+  on(routes.proofEvents, async (c) => {
+    limit(c, limiters.proof)
+    const slug = c.req.param('slug') ?? ''
+    const address = c.get('clientAddress') ?? ''
+    if (c.req.method === 'HEAD') {
+      await getProof({ store, ipfsGatewayUrl }, { slug })
+      return c.body(null, 200, EVENT_HEADERS)
+    }
+    if (proofEvents.isFull(address)) {
+      c.header('retry-after', String(STREAM_RETRY_S))
+      throw new CoordinatorError('rate_limited', 'too many streams', { details: 'too many streams are open' })
+    }
+    const { signal } = c.req.raw
+    const events = await proofEvents.open({ slug, address, lastEventId: c.req.header('last-event-id'), signal })
+    return events === undefined ? c.body(null, 204) : c.body(events, 200, EVENT_HEADERS)
+  })
+
+  on(routes.getBlock, async (c) => {
+    limit(c, limiters.proof, `ipfs:${c.get('clientAddress')}`)
+    const { getBlock } = deps
+    if (getBlock === undefined) throw new CoordinatorError('not_found', 'there is no gateway here')
+    const { status, headers, body } = await getIpfsBlock(
+      { getBlock },
+      {
+        method: c.req.method === 'HEAD' ? 'HEAD' : 'GET',
+        cid: c.req.param('cid') ?? '',
+        format: c.req.query('format'),
+        accept: c.req.header('accept'),
+        ifNoneMatch: c.req.header('if-none-match'),
+      },
+    )
+    for (const [name, value] of Object.entries(headers)) c.header(name, value)
+    if (status === 400) {
+      throw new CoordinatorError('invalid_request', 'invalid CID', { details: 'not a CID of a block of this service' })
+    }
+    if (status === 404) throw new CoordinatorError('not_found', 'the block is not here')
+    if (status === 406) throw new CoordinatorError('not_acceptable', 'no format that is asked for can be given')
+    return body === null ? c.body(null, status) : c.body(body, status)
   })
 
   on(routes.health, (c) => {
@@ -320,14 +411,14 @@ export function createApp(deps: AppDeps): App {
 
   on(routes.ready, async (c) => {
     await ping(store)
-    getAttestation(deps, { nonce: undefined })
+    await getAttestation(deps, { nonce: undefined })
     const body: z.infer<typeof healthSchema> = { status: 'ready' }
     return c.json(body)
   })
 
-  on(routes.getAttestation, (c) => {
+  on(routes.getAttestation, async (c) => {
     limit(c, limiters.proof, `attestation:${c.get('clientAddress')}`)
-    return c.json(getAttestation(deps, { nonce: c.req.query('nonce') }))
+    return c.json(await getAttestation(deps, { nonce: c.req.query('nonce') }))
   })
 
   // Written at the first request: routes that main.ts adds are in it.
@@ -370,6 +461,9 @@ export function createApp(deps: AppDeps): App {
     app,
     async stop() {
       isStopping = true
+      proofEvents.stop()
+      // Their last bytes are written in this turn; whoever closes the connections next must not cut them.
+      await new Promise((resolve) => setImmediate(resolve))
       if (underWay > 0) await new Promise<void>((resolve) => (onIdle = resolve))
     },
   }

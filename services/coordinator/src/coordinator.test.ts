@@ -1,17 +1,22 @@
-import { fromHex, type Hex, recoverPublicKey, toAddress } from '@countersign/protocol'
-import { z } from '@hono/zod-openapi'
-import pg from 'pg'
+import { createPublicKey, randomBytes, verify } from 'node:crypto'
+import { createVerifier } from '@countersign/attestation'
+import { simulatedRoots } from '@countersign/attestation/simulator'
+import { computeSnpReportData, fromHex, type Hex, tags, toHex, toTagBytes } from '@countersign/protocol'
+import { getAddress, keccak256, parseSignature, recoverAddress, serializeTransaction } from 'viem'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   APP,
   type Backend,
   createTx,
   createUser,
+  type Query,
   startBackend,
   startCoordinator,
   type TestUser,
   toDigest,
 } from '../test/backend.ts'
+import type { SignedAnswer } from '../test/tamperingWire.ts'
+import type { Attestation } from './health/getAttestation.ts'
 import type { ProofPayload } from './proof/getProof.ts'
 import type { WalletInfo } from './wallet/getWallet.ts'
 
@@ -31,6 +36,25 @@ async function refusal(pending: Promise<Response>): Promise<[status: number, cod
   return [response.status, code]
 }
 
+/** The calls that the session cookie authenticates (specification §5.2). */
+const privateCalls = [
+  ['GET', '/auth/me'],
+  ['GET', '/wallet/me'],
+  ['POST', '/wallet/provision'],
+  ['POST', '/auth/logout'],
+  ['POST', '/sign/digest'],
+] as const
+
+const flipBit = (hex: unknown) => toHex(fromHex(String(hex)).map((byte, index) => (index === 600 ? byte ^ 1 : byte)))
+
+type Edit = (part: Record<string, unknown>) => Record<string, unknown>
+const editBatch = (edit: Edit) => (answer: SignedAnswer) => {
+  for (const batch of answer.batches) Object.assign(batch, edit(batch))
+}
+const editStatement = (edit: Edit) => (answer: SignedAnswer) => {
+  for (const { statement } of answer.results) Object.assign(statement, edit(statement))
+}
+
 const times = <Value>(count: number, make: (index: number) => Value) => Array.from({ length: count }, (_, i) => make(i))
 
 /* The tests of one database go through the life of one backend, in order. */
@@ -39,6 +63,15 @@ describe.each(['pglite', 'postgres'] as const)('the backend as processes, on %s'
   let alice: TestUser
   let bob: TestUser
   let nonce = 0
+  /** Transactions that were refused for want of entropy. */
+  const refused: number[] = []
+  /** Signatures that the enclave made and nobody may see. */
+  const unreleased = new Set<string>()
+  /** All tables as text, and the grants in them. */
+  let dump = ''
+  let grants: string[] = []
+  /** Signed by 50 requests at one time; the database is looked at in the end. */
+  let signedAtOnce: Hex = '0x'
   /** What was answered; it must hold for ever. */
   const answered = new Map<number, SignResult>()
 
@@ -49,12 +82,49 @@ describe.each(['pglite', 'postgres'] as const)('the backend as processes, on %s'
     if (user === alice) answered.set(own, result)
     return { ...result, nonce: own }
   }
-  const getProof = (slug: string) => read<ProofPayload>(fetch(`${backend.url}/proof/${slug}`))
+  const getProof = (slug: string) => read<ProofPayload>(backend.call(`/proof/${slug}`))
+  /** All five with one cookie; answers what each was refused as. */
+  async function refusals(cookie: string | undefined): Promise<string[]> {
+    const answers = privateCalls.map(async ([method, path]) => {
+      const body =
+        path === '/sign/digest' ? JSON.stringify({ digest: toDigest(createTx(1)), txMetadata: createTx(1) }) : ''
+      const headers = {
+        ...(method === 'POST' ? { origin: APP } : {}),
+        ...(body === '' ? {} : { 'content-type': 'application/json' }),
+        ...(cookie === undefined ? {} : { cookie }),
+      }
+      const init = { method, headers, ...(body === '' ? {} : { body }) }
+      return (await refusal(backend.call(path, init))).join(' ')
+    })
+    return [...new Set(await Promise.all(answers))]
+  }
+  /** What is told while something hangs, and how much of what hangs has been answered by then. */
+  async function readMeanwhile(waiting: readonly Promise<Response>[]): Promise<number> {
+    let settled = 0
+    for (const each of waiting)
+      void each.then(
+        () => settled++,
+        () => settled++,
+      )
+    const [own = 0, { slug, signature } = { slug: '', signature: '' }] = [...answered][0] ?? []
+    await Promise.all([
+      read(backend.call('/health')),
+      read(backend.call('/health/ready')),
+      read(backend.call('/health/attestation')),
+      read(alice.get('/auth/me')),
+      read(alice.get('/wallet/me')),
+      getProof(slug),
+    ])
+    // What was signed before is told without the enclave.
+    expect(await read(alice.sign(createTx(own)))).toEqual({ slug, signature })
+    return settled
+  }
   async function assertNothingLost() {
-    for (const [own, { signature, slug }] of answered) {
+    const checks = [...answered].map(async ([own, { signature, slug }]) => {
       expect(await read(alice.sign(createTx(own)))).toEqual({ signature, slug })
       expect((await getProof(slug)).kmsQuoteVerified).toBe(true)
-    }
+    })
+    await Promise.all(checks)
   }
 
   beforeAll(async () => {
@@ -63,6 +133,20 @@ describe.each(['pglite', 'postgres'] as const)('the backend as processes, on %s'
     bob = createUser(backend)
   })
   afterAll(() => backend?.stop())
+
+  test('signed in while there is no entropy: no wallet yet, nothing is signed; then 50 provisions at one time make one', async () => {
+    // The first of all tests: nothing has been read ahead.
+    backend.satellite.setFault('down')
+    const carol = createUser(backend)
+    await carol.signIn('carol')
+    expect(await refusal(carol.get('/wallet/me'))).toEqual([404, 'wallet_not_found'])
+    expect(await refusal(carol.post('/wallet/provision'))).toEqual([503, 'entropy_unavailable'])
+    expect(await refusal(carol.sign(createTx(1)))).toEqual([409, 'wallet_not_provisioned'])
+    backend.satellite.setFault()
+    const wallets = await Promise.all(times(50, () => read<WalletInfo>(carol.post('/wallet/provision'))))
+    expect(new Set(wallets.map((wallet) => JSON.stringify(wallet))).size).toBe(1)
+    expect(await read(carol.get('/wallet/me'))).toEqual(wallets[0])
+  })
 
   test('after sign-in there is a user, and a wallet at once', async () => {
     expect(await refusal(alice.get('/auth/me'))).toEqual([401, 'not_authenticated'])
@@ -74,6 +158,37 @@ describe.each(['pglite', 'postgres'] as const)('the backend as processes, on %s'
     expect((await read<WalletInfo>(bob.get('/wallet/me'))).address).not.toBe(wallet.address)
   })
 
+  test('the session returns as an httpOnly cookie, Lax as in the development template; the login cookie is gone', () => {
+    const written = alice.setCookies.map((line) =>
+      line.replace(/=[0-9a-f]{64};/, '=secret;').replace(/-[0-9a-f]{16}=/, '-id='),
+    )
+    expect(written).toEqual([
+      'countersign-login-id=secret; Max-Age=600; Path=/; HttpOnly; SameSite=Lax',
+      'countersign-login-id=; Max-Age=0; Path=/; HttpOnly; SameSite=Lax',
+      expect.stringMatching(/^countersign-session=secret; Max-Age=43\d{3}; Path=\/; HttpOnly; SameSite=Lax$/),
+    ])
+  })
+
+  test('the user returns to the page that sign-in began on, if it is the app’s', async () => {
+    const page = `${APP}/some/page?and=more`
+    const visitor = createUser(backend)
+    expect((await visitor.signIn('bob', `?return_to=${encodeURIComponent(page)}`)).href).toBe(page)
+    await visitor.post('/auth/logout')
+    const elsewhere = backend.call(`/auth/google?return_to=${encodeURIComponent('https://elsewhere.example/')}`)
+    expect(await refusal(elsewhere)).toEqual([400, 'invalid_request'])
+  })
+
+  test('8 first sign-ins of one user at one time: one user, one wallet', async () => {
+    const tabs = times(8, () => createUser(backend))
+    await Promise.all(tabs.map((tab) => tab.signIn('dave')))
+    const [users, wallets] = await Promise.all([
+      Promise.all(tabs.map((tab) => read<{ id: string }>(tab.get('/auth/me')))),
+      Promise.all(tabs.map((tab) => read<WalletInfo>(tab.get('/wallet/me')))),
+    ])
+    expect(new Set(users.map(({ id }) => id)).size).toBe(1)
+    expect(new Set(wallets.map((wallet) => JSON.stringify(wallet))).size).toBe(1)
+  })
+
   test('50 provisions at one time, and later ones, are the one wallet', async () => {
     const wallet = await read(alice.get('/wallet/me'))
     const provisioned = await Promise.all(times(50, () => read(alice.post('/wallet/provision'))))
@@ -83,10 +198,19 @@ describe.each(['pglite', 'postgres'] as const)('the backend as processes, on %s'
   test('a signature is the wallet’s, and its proof is there at once', async () => {
     const { address } = await read<WalletInfo>(alice.get('/wallet/me'))
     const { signature, slug, nonce: own } = await sign()
-    const digest = fromHex(toDigest(createTx(own)).slice(2))
-    expect(toAddress(recoverPublicKey(digest, fromHex(signature.slice(2))))).toBe(address)
+    const { r, s, yParity } = parseSignature(signature)
+    expect(await recoverAddress({ hash: toDigest(createTx(own)), signature })).toBe(getAddress(address))
+    const { to, data, chainId, nonce: txNonce, ...amounts } = createTx(own)
+    const { value, gas, maxFeePerGas, maxPriorityFeePerGas } = amounts
+    const unsigned = {
+      type: 'eip1559' as const,
+      ...{ to, data, chainId, nonce: txNonce, value: BigInt(value), gas: BigInt(gas) },
+      ...{ maxFeePerGas: BigInt(maxFeePerGas), maxPriorityFeePerGas: BigInt(maxPriorityFeePerGas) },
+    }
+    expect(keccak256(serializeTransaction(unsigned))).toBe(toDigest(createTx(own)))
     expect(await getProof(slug)).toMatchObject({
       slug,
+      txHash: keccak256(serializeTransaction(unsigned, { r, s, yParity })),
       walletAddress: address,
       chainId: 31337,
       status: 'pending_pin',
@@ -105,11 +229,7 @@ describe.each(['pglite', 'postgres'] as const)('the backend as processes, on %s'
     nonce += 1
     const results = await Promise.all(times(50, () => read<SignResult>(alice.sign(createTx(nonce)))))
     expect(new Set(results.map((result) => JSON.stringify(result))).size).toBe(1)
-    if (backend.databaseUrl === undefined) return
-    const rows = await query('select id from pending_transactions where digest = $1', [
-      Buffer.from(toDigest(createTx(nonce)).slice(2), 'hex'),
-    ])
-    expect(rows).toHaveLength(1)
+    signedAtOnce = toDigest(createTx(nonce))
   })
 
   test('50 different signings at one time have 50 slugs', async () => {
@@ -126,30 +246,105 @@ describe.each(['pglite', 'postgres'] as const)('the backend as processes, on %s'
     expect(own.signature).not.toBe(theirs.signature)
   })
 
-  test('answers are as /openapi.json says', async () => {
-    const { components } = JSON.parse(
-      (await (await fetch(`${backend.url}/openapi.json`)).text()).replaceAll('#/components/schemas/', '#/$defs/'),
-    ) as { components: { schemas: Record<string, object> } }
-    const parse = async (name: string, response: Promise<Response>) =>
-      z
-        .fromJSONSchema({ ...components.schemas[name], $defs: components.schemas } as never)
-        .parse(await (await response).json())
-    const { slug } = await sign()
-    await parse('SessionUser', alice.get('/auth/me'))
-    await parse('WalletInfo', alice.get('/wallet/me'))
-    await parse('ProofPayload', fetch(`${backend.url}/proof/${slug}`))
-    await parse('Problem', fetch(`${backend.url}/proof/AAAAAAAAAAAAAAAAAAAAAA`))
-    await parse('Problem', alice.sign(createTx(nonce), `0x${'22'.repeat(32)}`))
+  test('an unknown slug is 404, and no slug is told from another', async () => {
+    const bodies = await Promise.all(
+      ['AAAAAAAAAAAAAAAAAAAAAA', randomBytes(16).toString('base64url'), 'x'].map(async (slug) => {
+        const { requestId, ...body } = await read<Record<string, unknown>>(backend.call(`/proof/${slug}`), 404)
+        expect(requestId).toMatch(/./)
+        return body
+      }),
+    )
+    expect(new Set(bodies.map((body) => JSON.stringify(body))).size).toBe(1)
+    expect(bodies[0]).toMatchObject({ code: 'proof_not_found', status: 404, retryable: false })
+  })
+
+  test('/health/attestation: a report over the very key that signs the caller’s nonce', async () => {
+    const nonce = randomBytes(32).toString('hex')
+    const answer = await read<Attestation>(backend.call(`/health/attestation?nonce=${nonce}`))
+    const { report, certificates, publicKey, configHash, signature = '' } = answer
+    expect(answer).toMatchObject({ vendor: 'amd-sev-snp', mode: 'mock', nonce })
+    const { ek, ask, ark } = certificates
+    const verified = await createVerifier({ roots: simulatedRoots() }).verifyReport({
+      report: fromHex(report),
+      certificates: { ek: fromHex(ek), ask: fromHex(ask), ark: fromHex(ark) },
+      at: new Date(),
+    })
+    const reportData = computeSnpReportData({ publicKey: fromHex(publicKey), configHash: fromHex(configHash) })
+    expect(toHex(verified.body.reportData)).toBe(toHex(reportData))
+    // RFC 8410: the 12 bytes before an Ed25519 key in its SubjectPublicKeyInfo.
+    const spki = Buffer.from(`302a300506032b6570032100${publicKey}`, 'hex')
+    const key = createPublicKey({ key: spki, format: 'der', type: 'spki' })
+    const message = Buffer.concat([toTagBytes(tags.healthNonce), fromHex(nonce)])
+    expect(verify(null, message, key, fromHex(signature))).toBe(true)
+  })
+
+  test('the browser’s origin must be on the list: another page can neither act for the user nor read', async () => {
+    const { cookie } = alice
+    for (const origin of ['https://evil.example', `${APP}.evil.example`, 'null', undefined]) {
+      const headers = { cookie, ...(origin === undefined ? {} : { origin }) }
+      for (const path of ['/wallet/provision', '/auth/logout', '/sign/digest']) {
+        const response = await backend.call(path, { method: 'POST', headers })
+        expect(response.headers.get('access-control-allow-origin')).toBeNull()
+        expect((await response.json()).code).toBe('origin_not_allowed')
+      }
+    }
+    const read = async (origin: string) => (await backend.call('/auth/me', { headers: { cookie, origin } })).headers
+    expect((await read('https://evil.example')).get('access-control-allow-origin')).toBeNull()
+    expect((await read(APP)).get('access-control-allow-origin')).toBe(APP)
+    expect((await read(APP)).get('access-control-allow-credentials')).toBe('true')
+  })
+
+  test('no cookie, one of another service, an invented one, one of a sign-in, two at once: 401 at every call', async () => {
+    const [, login = ''] = /^countersign-login-[0-9a-f]+=([0-9a-f]{64});/.exec(alice.setCookies[0] ?? '') ?? []
+    expect(login).toMatch(/^[0-9a-f]{64}$/)
+    const secret = alice.cookie.split('=')[1]
+    for (const cookie of [
+      undefined,
+      `other-session=${secret}`,
+      `__Host-countersign-session=${secret}`,
+      `countersign-session=${randomBytes(32).toString('hex')}`,
+      `countersign-session=${secret?.toUpperCase()}`,
+      `countersign-session=${login}`,
+      `${alice.cookie}; ${bob.cookie}`,
+    ]) {
+      expect(await refusals(cookie)).toEqual(['401 not_authenticated'])
+    }
+  })
+
+  test('signing in again gives a new secret, and the old one is 401 at every call', async () => {
+    const tab = createUser(backend)
+    await tab.signIn('erin')
+    const old = tab.cookie
+    await tab.signIn('erin')
+    expect(tab.cookie).not.toBe(old)
+    expect(await refusals(old)).toEqual(['401 not_authenticated'])
+    await read(tab.get('/auth/me'))
   })
 
   test('after logout the session is over, on its own', async () => {
     const other = createUser(backend)
     await other.signIn('alice')
     for (const secret of other.secrets) alice.secrets.add(secret)
-    expect((await other.post('/auth/logout')).ok).toBe(true)
-    expect((await refusal(other.get('/auth/me')))[0]).toBe(401)
-    expect((await refusal(other.sign(createTx(1))))[0]).toBe(401)
+    const copy = other.cookie
+    expect(await read(other.post('/auth/logout'))).toEqual({ ok: true })
+    expect(await refusal(other.get('/auth/me'))).toEqual([401, 'not_authenticated'])
+    expect(await refusals(copy)).toEqual(['401 not_authenticated'])
     await read(alice.get('/auth/me'))
+  })
+
+  test('an enclave that hangs holds up nothing but signings, and those are answered when it goes on', async () => {
+    const first = nonce + 1
+    nonce += 40
+    backend.signalEnclave('SIGSTOP')
+    const waiting = times(40, (index) => alice.sign(createTx(first + index)))
+    try {
+      expect(await readMeanwhile(waiting)).toBe(0)
+    } finally {
+      backend.signalEnclave('SIGCONT')
+    }
+    const results = await Promise.all(waiting.map((each) => read<SignResult>(each)))
+    for (const [index, result] of results.entries()) answered.set(first + index, result)
+    expect(new Set(results.map(({ slug }) => slug)).size).toBe(40)
   })
 
   test('without the enclave nothing is signed and proofs are still told; a new one goes on', async () => {
@@ -186,49 +381,101 @@ describe.each(['pglite', 'postgres'] as const)('the backend as processes, on %s'
 
     // Without entropy nothing can be signed anew: these are the bytes from before.
     backend.satellite.setFault('down')
-    await backend.startCoordinator()
+    // From here on its calls to the enclave go by a wire that later tests bend.
+    await backend.startCoordinator({ ENCLAVE_URL: backend.wire.url })
     await assertNothingLost()
+  })
+
+  test('a satellite that says the same again: no sample is used twice, and then nothing is signed', async () => {
+    backend.satellite.setFault('replay')
+    // The killed coordinator may have died before it claimed the last of them: those are as good as new.
+    let last: Response
+    do {
+      nonce += 1
+      last = await alice.sign(createTx(nonce))
+      if (last.ok) answered.set(nonce, await read<SignResult>(last))
+    } while (last.ok)
+    expect(await refusal(Promise.resolve(last))).toEqual([503, 'entropy_unavailable'])
+    refused.push(nonce)
   })
 
   test.each([
     ['that is down', 'down', {}],
-    ['that is slow', 'slow', { delayMs: 10_000 }],
+    ['that hangs', 'slow', { delayMs: 10_000 }],
     ['that signs wrongly', 'wrong-signature', {}],
-  ] as const)('a satellite %s: nothing is signed', async (_, fault, options) => {
+  ] as const)('a satellite %s: nothing is signed, and all else is told', async (_, fault, options) => {
     backend.satellite.setFault(fault, options)
     nonce += 1
-    const before = await countSigned()
-    expect(await refusal(alice.sign(createTx(nonce)))).toEqual([503, 'entropy_unavailable'])
-    expect(await countSigned()).toBe(before)
+    refused.push(nonce)
+    const waiting = [alice.sign(createTx(nonce))]
+    if (fault === 'slow') expect(await readMeanwhile(waiting)).toBe(0)
+    for (const each of waiting) expect(await refusal(each)).toEqual([503, 'entropy_unavailable'])
     // No sample is asked for a request that cannot be signed.
     const { requests } = backend.satellite
     expect(await refusal(alice.sign(createTx(nonce), `0x${'22'.repeat(32)}`))).toEqual([422, 'digest_mismatch'])
     expect(backend.satellite.requests).toBe(requests)
   })
 
-  test('a satellite that is back: what was refused is signed', async () => {
+  test('a satellite that answers late holds up nothing but signings', async () => {
+    backend.satellite.setFault('slow', { delayMs: 800 })
+    const waiting = refused.map((own) => alice.sign(createTx(own)))
+    expect(await readMeanwhile(waiting)).toBe(0)
+    for (const each of waiting) await read(each)
     backend.satellite.setFault()
-    const results = await Promise.all(times(23, (index) => read<SignResult>(alice.sign(createTx(nonce - index)))))
-    expect(new Set(results.map(({ slug }) => slug)).size).toBe(23)
     await assertNothingLost()
   })
 
-  async function query(text: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
-    const client = new pg.Client({ connectionString: backend.databaseUrl })
-    await client.connect()
-    try {
-      return (await client.query(text, values)).rows
-    } finally {
-      await client.end()
-    }
-  }
+  /** A good quote, over something else. */
+  let earlierQuote: unknown
+  test.each<[string, [status: number, code: string], (answer: SignedAnswer) => void]>([
+    [
+      'a quote with one bit changed',
+      [502, 'attestation_invalid'],
+      editBatch(({ quote }) => {
+        earlierQuote = quote
+        return { quote: flipBit(quote) }
+      }),
+    ],
+    ['the quote of another batch', [502, 'attestation_invalid'], editBatch(() => ({ quote: earlierQuote }))],
+    ['no quote', [503, 'enclave_unavailable'], editBatch(() => ({ quote: undefined }))],
+    [
+      'a leaf more',
+      [502, 'attestation_invalid'],
+      editBatch(({ leaves }) => ({ leaves: [leaves, '00'.repeat(32)].flat() })),
+    ],
+    ['another number in the chain', [502, 'attestation_invalid'], editBatch(() => ({ sequence: 1_000_000 }))],
+    ['another boot', [503, 'enclave_unavailable'], editBatch(() => ({ bootId: '00'.repeat(16) }))],
+    ['another signature', [502, 'attestation_invalid'], editStatement(() => ({ signature: `0x${'11'.repeat(64)}1b` }))],
+    [
+      'a statement of another time',
+      [502, 'attestation_invalid'],
+      editStatement(() => ({ signedAt: '2020-01-01T00:00:00.000Z' })),
+    ],
+    ['an empty answer', [503, 'enclave_unavailable'], (answer) => Object.assign(answer, { batches: [], results: [] })],
+  ])('%s between enclave and coordinator: nothing is released', async (_, expected, tamper) => {
+    nonce += 1
+    const seen: SignedAnswer[] = []
+    backend.wire.setTamper((answer) => {
+      seen.push(structuredClone(answer))
+      tamper(answer)
+    })
+    const response = await alice.sign(createTx(nonce))
+    const text = await response.text()
+    expect([response.status, JSON.parse(text).code]).toEqual(expected)
+    // The enclave did sign: it is the coordinator that keeps it back.
+    const [result] = seen.at(-1)?.results ?? []
+    const { signature } = result?.statement ?? {}
+    expect(signature).toMatch(/^0x[0-9a-f]{130}$/)
+    expect(text).not.toContain(String(signature).slice(2))
+    unreleased.add(String(signature).slice(2))
+  })
 
-  async function countSigned(): Promise<unknown> {
-    if (backend.databaseUrl === undefined) return undefined
-    return (await query('select count(*) as count from pending_transactions'))[0]?.count
-  }
+  test('with an honest wire again, signing goes on', async () => {
+    backend.wire.setTamper()
+    await sign()
+  })
 
-  async function dumpTables(): Promise<string> {
+  async function dumpTables(query: Query): Promise<string> {
     const tables = await query(
       "select format('%I.%I', schemaname, tablename) as name from pg_tables where schemaname not in ('pg_catalog', 'information_schema')",
     )
@@ -240,50 +487,151 @@ describe.each(['pglite', 'postgres'] as const)('the backend as processes, on %s'
     return dumps.join('\n')
   }
 
-  test('no secret is in the logs, and none in the database', async () => {
-    const secrets = [...alice.secrets, ...bob.secrets]
-    // A login secret and a session secret each, and those of the sign-in that was logged out.
-    expect(secrets.length).toBeGreaterThanOrEqual(6)
+  test('in the database: one row for 50 signings, one wallet for each user, no sample twice, nothing that was not released', async () => {
+    const { rows, users, wallets, samples, attestations, signatures } = await backend.withDatabase(async (query) => {
+      const count = async (text: string, values?: unknown[]) => Number((await query(text, values))[0]?.count)
+      const digest = Buffer.from(signedAtOnce.slice(2), 'hex')
+      dump = await dumpTables(query)
+      grants = (await query('select grant_token from sessions')).map((row) => String(row.grant_token))
+      return {
+        rows: await count('select count(*) from pending_transactions where digest = $1', [digest]),
+        users: await count('select count(*) from users'),
+        wallets: await count('select count(*) from wallets'),
+        samples: await count('select count(distinct entropy_hash) from attestations'),
+        attestations: await count('select count(*) from attestations'),
+        signatures: await query("select encode(signature, 'hex') as hex from pending_transactions"),
+      }
+    })
+    expect({ rows, users, wallets }).toEqual({ rows: 1, users: 5, wallets: 5 })
+    expect(attestations).toBeGreaterThanOrEqual(answered.size)
+    expect(samples).toBe(attestations)
+    expect(unreleased.size).toBe(9)
+    expect(signatures.filter(({ hex }) => unreleased.has(String(hex)))).toEqual([])
+  })
+
+  test('no session secret, code, token or key is in the logs or the database, and no e-mail address or grant in the logs', async () => {
+    const secrets = [...alice.secrets, ...bob.secrets, ...(await backend.readKeys())]
+    // A login secret, a session secret and a code each, and those of the sign-in that was logged out; the root secret and 5 keys.
+    expect(secrets.length).toBeGreaterThanOrEqual(15)
     const logs = backend.logs()
     expect(logs).toContain('Started the coordinator')
     for (const { email } of backend.oidc.accounts) expect(logs).not.toContain(email)
-    const dump = backend.databaseUrl === undefined ? '' : await dumpTables()
-    if (backend.databaseUrl !== undefined) expect(dump).toContain('alice@example.com')
+    expect(dump).toContain('alice@example.com')
+    expect(grants.length).toBeGreaterThanOrEqual(3)
+    for (const grant of grants) expect(logs).not.toContain(grant)
     for (const text of [logs, dump]) {
       expect(text).not.toContain(backend.oidc.clientSecret)
       // A JSON Web Token, which an ID token is.
       expect(text).not.toMatch(/eyJ[\w-]+\.eyJ[\w-]+\.[\w-]+/)
-      for (const secret of secrets) {
-        const bytes = Buffer.from(secret, 'hex')
-        for (const form of [secret, bytes.toString('base64'), bytes.toString('base64url')]) {
-          expect(text).not.toContain(form)
-        }
-      }
+      for (const secret of secrets) for (const form of toForms(secret)) expect(text).not.toContain(form)
+    }
+    if (kind === 'postgres') return
+    // What was deleted is still in the files of the embedded database, and what is not in any table.
+    const files = await backend.readDataFiles()
+    expect(files.some((file) => file.includes('alice@example.com'))).toBe(true)
+    for (const secret of secrets) {
+      // Only what is hex from end to end has bytes: of a code, a few letters at its start could pass for some.
+      const forms = /^[0-9a-f]{64}$/.test(secret) ? [secret, Buffer.from(secret, 'hex')] : [secret]
+      for (const form of forms) expect(files.some((file) => file.includes(form))).toBe(false)
     }
   })
 
-  if (kind === 'pglite') return
-  test('keys swapped in the database sign for nobody', async () => {
-    const swap = (table: string, column: string, owner: string) =>
-      query(
-        `update ${table} set ${column} = other.${column} from ${table} as other where other.${owner} <> ${table}.${owner}`,
-      )
-    const before = await countSigned()
-    await swap('users', 'kms_key_id', 'id')
+  function toForms(secret: string): string[] {
+    if (!/^[0-9a-f]{64}$/.test(secret)) return [secret]
+    const bytes = Buffer.from(secret, 'hex')
+    return [secret, bytes.toString('base64'), bytes.toString('base64url')]
+  }
+
+  /** Exchanges the values of a column between alice and bob, as whoever owns the database could. */
+  async function swap(query: Query, table: string, column: string, owner: string) {
+    const people = "select id from users where email in ('alice@example.com', 'bob@example.com')"
+    await query(
+      `update ${table} set ${column} = other.${column} from (select distinct on (${owner}) * from ${table}) as other
+      where other.${owner} <> ${table}.${owner} and other.${owner} in (${people}) and ${table}.${owner} in (${people})`,
+    )
+  }
+
+  test('a session that is over by age or silence is 401 at every call; keys swapped in the database sign for nobody', async () => {
+    const [aged, silent] = [createUser(backend), createUser(backend)]
+    await aged.signIn('carol')
+    await silent.signIn('dave')
+    await backend.withDatabase(async (query) => {
+      const of = 'where user_id = (select id from users where email = $1)'
+      await query(`update sessions set expires_at = now() - interval '1 second' ${of}`, ['carol@example.com'])
+      await query(`update sessions set last_seen_at = now() - interval '2 hours' ${of}`, ['dave@example.com'])
+      await swap(query, 'users', 'kms_key_id', 'id')
+    })
+    for (const { cookie } of [aged, silent]) expect(await refusals(cookie)).toEqual(['401 session_expired'])
     for (const user of [alice, bob]) {
       expect(await refusal(user.sign(createTx(nonce + 1)))).toEqual([403, 'key_binding_mismatch'])
     }
+  })
 
-    // The same in every table, as somebody would who knows them all and owns the database.
-    await query('alter table wallets disable trigger all')
-    for (const column of ['kms_key_id', 'address']) await swap('wallets', column, 'user_id')
-    for (const column of ['key_id', 'address']) await swap('sessions', column, 'user_id')
+  test('nor when they are swapped in every table', async () => {
+    const before = await backend.withDatabase(async (query) => {
+      await query('alter table wallets disable trigger all')
+      for (const column of ['kms_key_id', 'address']) await swap(query, 'wallets', column, 'user_id')
+      for (const column of ['key_id', 'address']) await swap(query, 'sessions', column, 'user_id')
+      return query('select count(*) from pending_transactions')
+    })
     for (const user of [alice, bob]) {
       const [status, code] = await refusal(user.sign(createTx(nonce + 1)))
       expect(status).toBe(403)
       expect(['key_binding_mismatch', 'grant_invalid']).toContain(code)
     }
-    expect(await countSigned()).toBe(before)
+    const count = 'select count(*) from pending_transactions'
+    if (kind === 'postgres') expect(await backend.withDatabase((query) => query(count))).toEqual(before)
+  })
+
+  test('an answer that is not as /openapi.json says would have been noticed', async () => {
+    await expect(backend.call('/nowhere')).rejects.toThrow('no such call')
+    await expect(backend.call('/auth/me', { method: 'DELETE', headers: { origin: APP } })).rejects.toThrow(
+      'no such call',
+    )
+    const check = (response: Response) => backend.checkAnswer(new URL('/auth/me', backend.url), 'GET', response)
+    const user = { id: '00000000-0000-4000-8000-000000000000', email: 'a@example.com', name: null }
+    await check(Response.json(user))
+    await expect(check(Response.json(user, { status: 418 }))).rejects.toThrow('no such status')
+    await expect(check(new Response(JSON.stringify(user)))).rejects.toThrow('no such content type')
+    await expect(check(Response.json({ ...user, email: undefined }))).rejects.toThrow('email')
+    await expect(check(Response.json({ ...user, kmsKeyId: '00' }))).rejects.toThrow('kmsKeyId')
+    const problem = { type: 'x', title: 'x', status: 401, code: 'proof_not_found', requestId: 'x', retryable: false }
+    const headers = { 'content-type': 'application/problem+json' }
+    await expect(check(Response.json(problem, { status: 401, headers }))).rejects.toThrow('no proof_not_found')
+  })
+
+  test('every answer was as /openapi.json says, of each kind', async () => {
+    expect([...(await backend.seenAnswers())].sort()).toEqual(
+      expect.arrayContaining([
+        'get /auth/me 200',
+        'get /auth/me 401',
+        'get /auth/{provider} 302',
+        'get /auth/{provider} 400',
+        'get /auth/{provider}/callback 302',
+        'get /health 200',
+        'get /health/attestation 200',
+        'get /health/ready 200',
+        'get /proof/{slug} 200',
+        'get /proof/{slug} 404',
+        'get /wallet/me 200',
+        'get /wallet/me 401',
+        'get /wallet/me 404',
+        'post /auth/logout 200',
+        'post /auth/logout 401',
+        'post /auth/logout 403',
+        'post /sign/digest 200',
+        'post /sign/digest 401',
+        'post /sign/digest 403',
+        'post /sign/digest 409',
+        'post /sign/digest 422',
+        'post /sign/digest 502',
+        'post /sign/digest 503',
+        'post /wallet/provision 200',
+        'post /wallet/provision 401',
+        'post /wallet/provision 403',
+        'post /wallet/provision 503',
+      ]),
+    )
   })
 })
 
@@ -291,7 +639,7 @@ describe('start refused', () => {
   test('with every fault listed, and no secret told', async () => {
     const output: string[] = []
     const env = { NODE_ENV: 'production', MOCK_ATTESTATION: 'true', OIDC_GOOGLE_CLIENT_SECRET: 'canary' }
-    await expect(startCoordinator(env, output)).rejects.toThrow('the coordinator ended')
+    await expect(startCoordinator(env, output)).rejects.toThrow('it ended')
     for (const name of ['MOCK_ATTESTATION', 'DATABASE_URL', 'PUBLIC_URL', 'ALLOWED_ORIGINS', 'ENTROPY_URL']) {
       expect(output.some((line) => line.includes(`"fault":"${name}`))).toBe(true)
     }

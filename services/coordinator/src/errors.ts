@@ -17,6 +17,7 @@ export const coordinatorErrors = {
   proof_not_found: { status: 404, retryable: false },
   not_found: { status: 404, retryable: false },
   method_not_allowed: { status: 405, retryable: false },
+  not_acceptable: { status: 406, retryable: false },
   body_too_large: { status: 413, retryable: false },
   unsupported_media_type: { status: 415, retryable: false },
   wallet_not_provisioned: { status: 409, retryable: false },

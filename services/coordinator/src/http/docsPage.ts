@@ -106,13 +106,14 @@ function renderTable(head: readonly string[], rows: readonly (readonly string[])
   return `<table><thead><tr>${cells('th', head)}</tr></thead><tbody>${body}</tbody></table>`
 }
 
-function renderPage(title: string, body: string): string {
+/** A page of its own, to be sent with `DOCS_CSP`. */
+export function renderPage(title: string, body: string): string {
   return `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>${escapeHtml(title)}</title>
 <meta name="viewport" content="width=device-width"><style>${STYLE}</style></head><body>
 ${body}
 </body></html>`
 }
 
-function escapeHtml(text: string): string {
+export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 }

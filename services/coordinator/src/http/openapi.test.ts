@@ -21,6 +21,7 @@ describe('GET /openapi.json', () => {
       Object.entries(item).map(([method, { security }]) => `${method} ${path}${security === undefined ? '' : ' *'}`),
     )
     expect(calls.sort()).toEqual([
+      'get /',
       'get /auth/me *',
       'get /auth/{provider}',
       'get /auth/{provider}/callback',
@@ -29,9 +30,12 @@ describe('GET /openapi.json', () => {
       'get /health',
       'get /health/attestation',
       'get /health/ready',
+      'get /ipfs/{cid}',
       'get /openapi.json',
       'get /proof/{slug}',
+      'get /proof/{slug}/events',
       'get /wallet/me *',
+      'get /wallet/transactions *',
       'post /auth/logout *',
       'post /sign/digest *',
       'post /wallet/provision *',
@@ -50,6 +54,7 @@ describe('GET /openapi.json', () => {
         'TxMetadata',
         'ProofPayload',
         'AttestationReceiptV1',
+        'TransactionList',
         'Problem',
       ]),
     )
@@ -77,7 +82,7 @@ describe('GET /openapi.json', () => {
 
 describe('the harness that checks every answer against it', () => {
   test('sees a wrong body', async () => {
-    const { request, store } = createTestApp()
+    const { request, openEvents, store } = createTestApp()
     store.rows.proofs.set('AAAAAAAAAAAAAAAAAAAAAA', {
       slug: 'AAAAAAAAAAAAAAAAAAAAAA',
       txHash: '0x00',
@@ -92,6 +97,9 @@ describe('the harness that checks every answer against it', () => {
       createdAt: 0,
     })
     await expect(request('/proof/AAAAAAAAAAAAAAAAAAAAAA')).rejects.toThrow('txHash')
+    const events = await openEvents('/proof/AAAAAAAAAAAAAAAAAAAAAA/events')
+    await expect(events.next()).rejects.toThrow('txHash')
+    await events.cancel()
   })
 })
 

@@ -40,6 +40,7 @@ function assertMembers(body: unknown): { digest: unknown; txMetadata: unknown } 
 }
 
 function readTxMetadata(value: unknown): TxMetadata {
+  assertSupported(value)
   try {
     return parseTxMetadata(value)
   } catch (error) {
@@ -47,6 +48,25 @@ function readTxMetadata(value: unknown): TxMetadata {
     const options = error.details === undefined ? {} : { details: error.details }
     throw new CoordinatorError('invalid_tx_metadata', 'invalid transaction metadata', options)
   }
+}
+
+/** What is well known but not signed here is told from what is wrong: no correction of the call would help. */
+function assertSupported(value: unknown): void {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return
+  const members = new Map(Object.entries(value))
+  const type = members.get('type')
+  const isTyped = typeof type === 'string' || typeof type === 'number'
+  if (isTyped && type !== 'eip1559' && type !== 2 && type !== '0x2') throw unsupported('type is not that of EIP-1559')
+  for (const name of ['gasPrice', 'blobVersionedHashes', 'authorizationList']) {
+    if ((members.get(name) ?? null) !== null) throw unsupported(`${name} is of another type of transaction`)
+  }
+  const accessList = members.get('accessList')
+  if (Array.isArray(accessList) && accessList.length > 0) throw unsupported('accessList is not empty')
+  if (members.get('to') === null) throw unsupported('to is null')
+}
+
+function unsupported(details: string) {
+  return new CoordinatorError('unsupported_transaction', 'unsupported transaction', { details })
 }
 
 function invalid(details: string) {

@@ -36,6 +36,10 @@ export const problems: Record<CoordinatorErrorCode, { title: string; advice: str
   proof_not_found: { title: 'There is no such proof', advice: 'Check the slug.' },
   not_found: { title: 'There is nothing here', advice: 'Check the path.' },
   method_not_allowed: { title: 'The method is not allowed here', advice: 'Use a method that `Allow` names.' },
+  not_acceptable: {
+    title: 'The format is not available',
+    advice: 'Ask for JSON, `application/vnd.ipld.raw` or `application/vnd.ipld.car`, by `Accept` or `?format=`.',
+  },
   body_too_large: { title: 'The body is too large', advice: 'Send at most 128 KiB.' },
   unsupported_media_type: { title: 'The body must be JSON', advice: 'Send `Content-Type: application/json`.' },
   wallet_not_provisioned: {
@@ -100,8 +104,15 @@ function toProblem(error: unknown, { publicUrl, requestId }: { publicUrl: string
   }
 }
 
+export type OnErrorDeps = {
+  publicUrl: string
+  log: Log
+  /** The page to show instead, to a person who is there; undefined for everybody else. */
+  toPage(problem: Problem, context: AppContext): { html: string; csp: string } | undefined
+}
+
 /** Answers any failure. */
-export function createOnError({ publicUrl, log }: { publicUrl: string; log: Log }) {
+export function createOnError({ publicUrl, log, toPage }: OnErrorDeps) {
   return (error: Error, context: AppContext): Response => {
     const requestId = context.get('requestId') ?? 'none'
     const problem = toProblem(error, { publicUrl, requestId })
@@ -111,8 +122,13 @@ export function createOnError({ publicUrl, log }: { publicUrl: string; log: Log 
       const reason = error instanceof Error ? error.name : typeof error
       log.error({ msg: 'Failed', requestId, route: context.get('route'), reason })
     }
+    const status = problem.status as ContentfulStatusCode
+    const page = toPage(problem, context)
     // Through the context, so that what handlers have set (`Allow`, `Retry-After`, a cleared cookie) is kept.
-    return context.body(JSON.stringify(problem), problem.status as ContentfulStatusCode, {
+    if (page !== undefined) {
+      return context.html(page.html, status, { 'content-security-policy': page.csp, 'cache-control': 'no-store' })
+    }
+    return context.body(JSON.stringify(problem), status, {
       'content-type': 'application/problem+json',
       'cache-control': 'no-store',
     })

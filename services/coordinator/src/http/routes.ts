@@ -10,6 +10,7 @@ import {
   sessionUserSchema,
   signDigestRequestSchema,
   signDigestResponseSchema,
+  transactionListSchema,
   walletInfoSchema,
 } from './schemas.ts'
 
@@ -50,7 +51,24 @@ const noBody = { content: { 'application/json': { schema: emptySchema } }, requi
 
 const text = (description: string, type: string) => ({ description, content: { [type]: { schema: z.string() } } })
 
+/** The same as problems, and as a page for whoever prefers one. */
+function pagesOf(...own: CoordinatorErrorCode[]) {
+  const responses = Object.entries(problemsOf(...own)).map(([status, { description, content }]) => [
+    status,
+    { description, content: { ...content, 'text/html': { schema: z.string() } } },
+  ])
+  return Object.fromEntries(responses) as ReturnType<typeof problemsOf>
+}
+
+const binary = () => ({ schema: z.string().openapi({ format: 'binary' }) })
+
 export const routes = {
+  index: createRoute({
+    method: 'get',
+    path: '/',
+    summary: 'Leads to this description',
+    responses: { 302: { description: 'To /docs' }, ...problemsOf() },
+  }),
   startLogin: createRoute({
     method: 'get',
     path: '/auth/{provider}',
@@ -64,7 +82,7 @@ export const routes = {
     },
     responses: {
       302: { description: 'To the identity provider, with a login cookie.' },
-      ...problemsOf('invalid_request', 'oauth_exchange_failed', 'not_found', 'rate_limited', 'database_unavailable'),
+      ...pagesOf('invalid_request', 'oauth_exchange_failed', 'not_found', 'rate_limited', 'database_unavailable'),
     },
   }),
   finishLogin: createRoute({
@@ -78,7 +96,7 @@ export const routes = {
     },
     responses: {
       302: { description: 'Back to the app, with the session cookie.' },
-      ...problemsOf(
+      ...pagesOf(
         'oauth_state_invalid',
         'oauth_exchange_failed',
         'grant_invalid',
@@ -114,6 +132,22 @@ export const routes = {
     summary: 'The user’s wallet',
     security: withSession,
     responses: { 200: json('The wallet', walletInfoSchema), ...problemsOf(...session, 'wallet_not_found') },
+  }),
+  listTransactions: createRoute({
+    method: 'get',
+    path: '/wallet/transactions',
+    summary: 'What the user has signed, newest first',
+    security: withSession,
+    request: {
+      query: z.object({
+        limit: z.string().optional().openapi({ description: '1 to 100; 20 if it is not given.' }),
+        cursor: z.string().optional().openapi({ description: '`nextCursor` of the page before.' }),
+      }),
+    },
+    responses: {
+      200: json('A page of the list; empty for a user without a wallet', transactionListSchema),
+      ...problemsOf(...session, 'invalid_request'),
+    },
   }),
   provisionWallet: createRoute({
     method: 'post',
@@ -165,6 +199,48 @@ export const routes = {
       200: json('The proof, as far as it has come', proofPayloadSchema),
       304: { description: 'Unchanged since the ETag that was sent' },
       ...problemsOf('proof_not_found', 'rate_limited', 'database_unavailable'),
+    },
+  }),
+  proofEvents: createRoute({
+    method: 'get',
+    path: '/proof/{slug}/events',
+    summary: 'The proof, and each change of it',
+    description:
+      'Server-sent events named `proof`: the first at once, then one for each change, each with a ProofPayload as data and its ETag, without the quotes, as id. The stream ends after a terminal status, and when the service stops. At most 5 at a time for each address.',
+    request: {
+      params: z.object({ slug: z.string() }),
+      headers: z.object({
+        'last-event-id': z.string().optional().openapi({ description: 'As browsers send it when they reconnect.' }),
+      }),
+    },
+    responses: {
+      200: text('Events', 'text/event-stream'),
+      204: { description: 'The last event was of a terminal status: no more will come' },
+      ...problemsOf('proof_not_found', 'rate_limited', 'database_unavailable'),
+    },
+  }),
+  getBlock: createRoute({
+    method: 'get',
+    path: '/ipfs/{cid}',
+    summary: 'A receipt or collateral, by its CID',
+    description: 'A trustless IPFS gateway to the blocks that this service holds. Blocks never change.',
+    request: {
+      params: z.object({ cid: z.string().openapi({ description: 'CIDv1, raw, sha2-256, in base32.' }) }),
+      query: z.object({
+        format: z.string().optional().openapi({ description: '`json`, `raw` or `car`; goes before `Accept`.' }),
+      }),
+    },
+    responses: {
+      200: {
+        description: 'The block',
+        content: {
+          'application/json': { schema: z.looseObject({}) },
+          'application/vnd.ipld.raw': binary(),
+          'application/vnd.ipld.car': binary(),
+        },
+      },
+      304: { description: 'Unchanged since the ETag that was sent' },
+      ...problemsOf('invalid_request', 'not_found', 'not_acceptable', 'rate_limited'),
     },
   }),
   health: createRoute({

@@ -81,6 +81,21 @@ export const proofPayloadSchema = z
   })
   .openapi('ProofPayload')
 
+export const transactionListSchema = z
+  .strictObject({
+    transactions: z.array(
+      z.strictObject({
+        txHash: ethereum(32),
+        chainId: z.int().min(1),
+        slug: z.string().regex(/^[A-Za-z0-9_-]{22}$/),
+        status: z.enum(proofStatuses).openapi({ description: 'Of its proof.' }),
+        createdAt: time(),
+      }),
+    ),
+    nextCursor: z.string().nullable().openapi({ description: 'For the next page; null on the last.' }),
+  })
+  .openapi('TransactionList')
+
 export const attestationSchema = z
   .strictObject({
     vendor: z.literal('amd-sev-snp'),

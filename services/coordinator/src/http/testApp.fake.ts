@@ -1,6 +1,7 @@
 import { type Hex, hashUnsignedTransaction, type TxMetadata, toHex } from '@countersign/protocol'
-import { z } from '@hono/zod-openapi'
+import { type AnswerCheck, createAnswerCheck } from '../../test/answerCheck.ts'
 import { type AppConfig, type AppDeps, createApp } from '../app.ts'
+import { createManualTime } from '../collateral/manualTime.fake.ts'
 import {
   createFakeClock,
   createFakeEnclave,
@@ -38,7 +39,13 @@ export const toDigest = (metadata: TxMetadata): Hex => `0x${toHex(hashUnsignedTr
 export const signBody = { digest: toDigest(txMetadata), txMetadata }
 export const signed = { signature: `0x${'1b'.repeat(65)}`, slug: 'abcdefghijklmnopqrstuQ' } as const
 
-export type TestInit = { method?: string; headers?: Record<string, string>; body?: string; address?: string }
+export type TestInit = {
+  method?: string
+  headers?: Record<string, string>
+  body?: string
+  address?: string
+  signal?: AbortSignal
+}
 
 /** The app over fakes. Every answer is checked against the app's own OpenAPI document. */
 export function createTestApp(changes: { config?: Partial<AppConfig>; deps?: Partial<AppDeps> } = {}) {
@@ -51,6 +58,7 @@ export function createTestApp(changes: { config?: Partial<AppConfig>; deps?: Par
   const google = createFakeProvider(alice)
   const other = createFakeProvider(bob)
   const signings: SignDigestRequest[] = []
+  const time = createManualTime(new Date(clock.now()))
   const config: AppConfig = {
     publicUrl: API,
     allowedOrigins: [APP, OTHER_APP],
@@ -78,25 +86,37 @@ export function createTestApp(changes: { config?: Partial<AppConfig>; deps?: Par
     clock,
     random: createFakeRandom(),
     log,
+    schedule: time.schedule,
     ...changes.deps,
     config,
   })
-  let checkAnswer: ((method: string, path: string, response: Response) => Promise<void>) | undefined
+  let answers: AnswerCheck | undefined
 
   async function request(path: string, { address = '203.0.113.1', ...init }: TestInit = {}): Promise<Response> {
     const env = { incoming: { socket: { remoteAddress: address } } }
     const response = await app.request(`${config.publicUrl}${path}`, init, env)
-    checkAnswer ??= createAnswerCheck(await (await app.request('/openapi.json', {}, env)).text())
-    await checkAnswer(init.method ?? 'GET', path, response.clone())
+    answers ??= createAnswerCheck(await (await app.request('/openapi.json', {}, env)).text(), {
+      acceptUndescribed: true,
+    })
+    await answers.check({ method: init.method ?? 'GET', path: new URL(path, API).pathname }, response)
     return response
+  }
+
+  /** Reads a stream event by event, each checked to be a ProofPayload. */
+  async function openEvents(path: string, init: TestInit = {}) {
+    const response = await request(path, init)
+    const events = readEvents(response, (data) => answers?.checkResource('ProofPayload', data))
+    return { response, ...events }
   }
 
   return {
     app,
     stop,
     request,
+    openEvents,
     store,
     clock,
+    time,
     enclave,
     entropy,
     selfReport,
@@ -155,41 +175,36 @@ function createBrowser(request: TestApp['request']) {
 
 type Json = Record<string, unknown>
 
-/** Reads the document as a stranger's client would: by its text alone. */
-function createAnswerCheck(text: string) {
-  const inlined = text.replaceAll('#/components/schemas/', '#/$defs/')
-  const document = JSON.parse(inlined) as { paths: Record<string, Json>; components: { schemas: Json } }
-  const toSchema = (schema: Json) =>
-    z.fromJSONSchema({ ...schema, $defs: document.components.schemas } as Parameters<typeof z.fromJSONSchema>[0])
-  const cache = new Map<string, z.ZodType>()
+export type TestEvent = { id?: string; event?: string; retry?: string; data?: Json; comment?: string }
 
-  return async (method: string, path: string, response: Response): Promise<void> => {
-    if (method === 'HEAD' || method === 'OPTIONS') return
-    const type = (response.headers.get('content-type') ?? '').replace(/;.*/, '')
-    const operation = findOperation(document.paths, method, new URL(path, 'http://x').pathname)
-    const responses = (operation?.responses ?? {}) as Record<string, { content?: Record<string, { schema: Json }> }>
-    // Methods and paths that are not there can be in no document; what they are answered is.
-    const isUndescribed = operation === undefined || response.status === 404
-    const described = isUndescribed ? undefined : responses[response.status]
-    if (!isUndescribed && described === undefined) {
-      throw new Error(`${method} ${path} answered ${response.status}, which its description does not know`)
+/** As a client that reads one event at a time, and none that it does not ask for. */
+export function readEvents(response: Response, checkProof: (data: unknown) => void = () => {}) {
+  const reader = (response.body ?? new ReadableStream()).getReader()
+  const decoder = new TextDecoder()
+  let text = ''
+
+  /** The next event or comment; undefined at the end. */
+  async function next(): Promise<TestEvent | undefined> {
+    while (!text.includes('\n\n')) {
+      const { done, value } = await reader.read()
+      if (done && text !== '') throw new Error(`the stream ended in ${JSON.stringify(text)}`)
+      if (done) return undefined
+      text += decoder.decode(value as Uint8Array, { stream: true })
     }
-    if (response.status === 302 || response.status === 304) return
-    const schema =
-      described?.content?.[type]?.schema ??
-      (isUndescribed && type === 'application/problem+json' ? { $ref: '#/$defs/Problem' } : undefined)
-    if (schema === undefined) throw new Error(`${method} ${path} answered ${response.status} as ${type}`)
-    if (type === 'text/html') return
-    const key = JSON.stringify(schema)
-    const parsed = cache.get(key) ?? toSchema(schema)
-    cache.set(key, parsed)
-    parsed.parse(await response.json())
+    const end = text.indexOf('\n\n')
+    const lines = text.slice(0, end).split('\n')
+    text = text.slice(end + 2)
+    const event: TestEvent = {}
+    for (const line of lines) {
+      const [, name = '', value = ''] = /^([^:]*):? ?(.*)$/.exec(line) ?? []
+      if (name === 'data') event.data = JSON.parse(value) as Json
+      else if (name === 'id' || name === 'event' || name === 'retry') event[name] = value
+      else if (name === '') event.comment = value
+      else throw new Error(`a line that is no field: ${JSON.stringify(line)}`)
+    }
+    if (event.data !== undefined) checkProof(event.data)
+    return event
   }
-}
 
-function findOperation(paths: Record<string, Json>, method: string, path: string): Json | undefined {
-  const isMatch = (pattern: string) =>
-    new RegExp(`^${pattern.replace(/\{[^}]+\}/g, '[^/]+').replaceAll('.', '\\.')}$`).test(path)
-  const exact = paths[path] ?? Object.entries(paths).find(([pattern]) => isMatch(pattern))?.[1]
-  return exact?.[method.toLowerCase()] as Json | undefined
+  return { next, cancel: () => reader.cancel() }
 }

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { Hex, ProofStatus } from '@countersign/protocol'
 import type { AttestationReceiptV1 } from '@countersign/receipt'
 import { CoordinatorError } from '../errors.ts'
@@ -20,13 +21,25 @@ export type ProofPayload = {
   createdAt: string
 }
 
+/** A payload as it is sent. Its version changes when anything in it does. */
+export type ProofView = { status: ProofStatus; body: string; version: string }
+
 export type GetProofDeps = { store: Pick<Store, 'findProof'>; ipfsGatewayUrl: string | undefined }
 
 /** `GET /proof/:slug`. Throws `proof_not_found`, alike for what is no slug and what is no proof. */
-export async function getProof(deps: GetProofDeps, { slug }: { slug: string }): Promise<ProofPayload> {
+export async function getProof(deps: GetProofDeps, { slug }: { slug: string }): Promise<ProofView> {
   const proof = isSlug(slug) ? await deps.store.findProof(slug) : undefined
-  if (proof === undefined) throw new CoordinatorError('proof_not_found', 'there is no such proof')
-  return toProofPayload(proof, deps.ipfsGatewayUrl)
+  if (proof === undefined) throw proofNotFound()
+  return toProofView(proof, deps.ipfsGatewayUrl)
+}
+
+export function proofNotFound() {
+  return new CoordinatorError('proof_not_found', 'there is no such proof')
+}
+
+export function toProofView(proof: Proof, ipfsGatewayUrl: string | undefined): ProofView {
+  const body = JSON.stringify(toProofPayload(proof, ipfsGatewayUrl))
+  return { status: proof.status, body, version: hash('sha256', body, 'base64url') }
 }
 
 /** The nulls of specification §2 and §3, whatever a row holds already: frozen bytes are no published receipt. */

@@ -1,0 +1,95 @@
+import type { Schedule } from '../collateral/schedule.ts'
+
+type ServerEvent = { id: string; event: string /** One line. */; data: string }
+
+export type EventStream = {
+  readonly body: ReadableStream<Uint8Array<ArrayBuffer>>
+  readonly isClosed: boolean
+  /** Takes the place of an event that has not been read yet. */
+  send(event: ServerEvent): void
+  /** What waits is still sent. */
+  end(): void
+}
+
+const HEARTBEAT_MS = 15_000
+/** As often as the SDK polls. */
+const RETRY_MS = 4000
+
+/**
+ * Server-sent events (WHATWG HTML §9.2) for a reader of any speed. Bytes are made only when they are asked for, so that one who
+ * reads slowly costs one event and no more.
+ */
+export function createEventStream(parameters: { schedule: Schedule; onClose(): void }): EventStream {
+  const { schedule, onClose } = parameters
+  const encoder = new TextEncoder()
+  let controller: ReadableStreamDefaultController<Uint8Array<ArrayBuffer>> | undefined
+  let newest: ServerEvent | undefined
+  let preface = `retry: ${RETRY_MS}\n`
+  /** There while a reader waits. */
+  let onWritten: (() => void) | undefined
+  let isClosed = false
+  let cancelHeartbeat = schedule(beat, HEARTBEAT_MS)
+
+  const body = new ReadableStream<Uint8Array<ArrayBuffer>>(
+    {
+      start(given) {
+        controller = given
+      },
+      pull() {
+        return new Promise((resolve) => {
+          onWritten = resolve
+          flush()
+        })
+      },
+      cancel: close,
+    },
+    { highWaterMark: 0 },
+  )
+
+  function write(text: string) {
+    controller?.enqueue(encoder.encode(text))
+    onWritten?.()
+    onWritten = undefined
+  }
+
+  function flush() {
+    if (newest === undefined) return
+    const { id, event, data } = newest
+    newest = undefined
+    write(`${preface}id: ${id}\nevent: ${event}\ndata: ${data}\n\n`)
+    preface = ''
+  }
+
+  function beat() {
+    // For one who does not read there is nothing to keep open.
+    if (onWritten !== undefined) write(':\n\n')
+    cancelHeartbeat = schedule(beat, HEARTBEAT_MS)
+  }
+
+  function close() {
+    if (isClosed) return
+    isClosed = true
+    newest = undefined
+    cancelHeartbeat()
+    onWritten?.()
+    onClose()
+  }
+
+  return {
+    body,
+    get isClosed() {
+      return isClosed
+    },
+    send(event) {
+      if (isClosed) return
+      newest = event
+      if (onWritten !== undefined) flush()
+    },
+    end() {
+      if (isClosed) return
+      flush()
+      controller?.close()
+      close()
+    },
+  }
+}

@@ -1,0 +1,365 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import type { AttestationReceiptV1 } from '@countersign/receipt'
+import { type ServerType, serve } from '@hono/node-server'
+import { afterEach, describe, expect, test } from 'vitest'
+import type { Proof } from '../store/types.ts'
+import { createTestApp, readEvents } from './testApp.fake.ts'
+
+const golden = new URL('../../../../packages/receipt/spec/golden/receipt.json', import.meta.url)
+const receipt = JSON.parse(readFileSync(golden, 'utf8')) as AttestationReceiptV1
+
+const slug = 'AAAAAAAAAAAAAAAAAAAAAA'
+const path = `/proof/${slug}/events`
+const complete: Proof = {
+  slug,
+  txHash: receipt.transaction.txHash,
+  chainId: receipt.transaction.chainId,
+  walletAddress: receipt.transaction.from,
+  status: 'complete',
+  ipfsCid: receipt.signer.collateral,
+  onchainTxHash: `0x${'ab'.repeat(32)}`,
+  onchainBlockNumber: 12,
+  kmsQuoteVerified: true,
+  receipt,
+  createdAt: Date.parse('2026-06-15T12:00:00.000Z'),
+}
+const pinned: Proof = { ...complete, status: 'pending_onchain', onchainTxHash: null, onchainBlockNumber: null }
+const pending: Proof = { ...pinned, status: 'pending_pin', ipfsCid: null, receipt: null }
+
+/** All promises that can settle have settled. */
+const settle = () => new Promise<void>((resolve) => setImmediate(resolve))
+
+function createApp(...args: Parameters<typeof createTestApp>) {
+  const test = createTestApp(...args)
+  test.store.rows.proofs.set(slug, pending)
+  const move = async (proof: Proof) => {
+    // The round before has ended, and the next one has its timer.
+    await settle()
+    test.store.rows.proofs.set(slug, proof)
+    test.time.pass(1000)
+  }
+  return { ...test, move }
+}
+
+const codeOf = async (response: Response) => `${response.status} ${((await response.json()) as { code: string }).code}`
+
+describe('GET /proof/:slug/events', () => {
+  test('the proof at once, each change, and the end after a terminal state', async () => {
+    const { request, openEvents, move } = createApp()
+    const etagOf = async () => (await request(`/proof/${slug}`)).headers.get('etag')?.replaceAll('"', '')
+    const { response, next } = await openEvents(path)
+    expect(response.status).toBe(200)
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-cache, no-transform',
+      'x-accel-buffering': 'no',
+      'access-control-allow-origin': '*',
+      'x-content-type-options': 'nosniff',
+    })
+    const first = await next()
+    expect(first).toEqual({
+      retry: '4000',
+      event: 'proof',
+      id: await etagOf(),
+      data: await (await request(`/proof/${slug}`)).json(),
+    })
+    expect(first?.data?.status).toBe('pending_pin')
+    await move(pinned)
+    expect(await next()).toEqual({ event: 'proof', id: await etagOf(), data: expect.objectContaining({ receipt }) })
+    await move(complete)
+    expect(await next()).toMatchObject({ id: await etagOf(), data: { status: 'complete', onchainBlockNumber: 12 } })
+    expect(await next()).toBeUndefined()
+  })
+
+  test.each(['complete', 'pin_failed', 'onchain_failed'] as const)('%s is one event and the end', async (status) => {
+    const { openEvents, store, time } = createApp()
+    store.rows.proofs.set(slug, { ...complete, status })
+    const { next } = await openEvents(path)
+    expect((await next())?.data?.status).toBe(status)
+    expect(await next()).toBeUndefined()
+    expect(time.delays()).toEqual([])
+  })
+
+  test('a browser that comes back after the last event is told to stay away; after another it is not', async () => {
+    const { request, openEvents, store, time } = createApp()
+    store.rows.proofs.set(slug, complete)
+    const id = (await (await openEvents(path)).next())?.id ?? ''
+    const again = await request(path, { headers: { 'last-event-id': id } })
+    expect([again.status, await again.text()]).toEqual([204, ''])
+    for (const other of ['', 'x', `"${id}"`, id.slice(1)]) {
+      const { response, next } = await openEvents(path, { headers: { 'last-event-id': other } })
+      expect([response.status, (await next())?.id]).toEqual([200, id])
+    }
+    // What is not over is told at once, known or not.
+    store.rows.proofs.set(slug, pinned)
+    const known = (await request(`/proof/${slug}`)).headers.get('etag')?.replaceAll('"', '') ?? ''
+    const { next, cancel } = await openEvents(path, { headers: { 'last-event-id': known } })
+    expect((await next())?.id).toBe(known)
+    await cancel()
+    expect(time.delays()).toEqual([])
+  })
+
+  test('a heartbeat every 15 s, and none after the end', async () => {
+    const { openEvents, time, move } = createApp()
+    const { next } = await openEvents(path)
+    await next()
+    for (let index = 0; index < 3; index++) {
+      const beat = next()
+      time.pass(15_000)
+      expect(await beat).toEqual({ comment: '' })
+      await settle()
+    }
+    expect(time.delays().toSorted()).toEqual([1000, 15_000])
+    await move(complete)
+    await next()
+    expect(await next()).toBeUndefined()
+    expect(time.delays()).toEqual([])
+  })
+
+  test('a reader who is away for long finds the newest, and no heap of heartbeats', async () => {
+    const { openEvents, move, time } = createApp()
+    const { next } = await openEvents(path)
+    for (let block = 0; block < 20; block++) {
+      await move({ ...pinned, onchainTxHash: `0x${String(block).padStart(64, '0')}` })
+      await settle()
+      time.pass(15_000)
+      await settle()
+    }
+    expect(await next()).toMatchObject({ retry: '4000', data: { onchainTxHash: `0x${'19'.padStart(64, '0')}` } })
+    const waiting = next()
+    await move({ ...pinned, onchainTxHash: `0x${'cd'.repeat(32)}` })
+    expect(await waiting).toMatchObject({ data: { onchainTxHash: `0x${'cd'.repeat(32)}` } })
+    await move(complete)
+    await settle()
+    expect((await next())?.data?.status).toBe('complete')
+    expect(await next()).toBeUndefined()
+  })
+
+  test('an unknown slug and what is no slug are the problem of GET /proof/:slug, and take no place', async () => {
+    const { request, time } = createApp()
+    const same = { headers: { 'x-request-id': 'same' } }
+    const expected = await (await request('/proof/BBBBBBBBBBBBBBBBBBBBBA', same)).text()
+    for (const text of [
+      'BBBBBBBBBBBBBBBBBBBBBA',
+      'x',
+      `${slug}A`,
+      'AAAAAAAAAAAAAAAAAAAAAB',
+      '%00',
+      '%27--',
+      '__proto__',
+    ]) {
+      const response = await request(`/proof/${text}/events`, same)
+      expect([response.status, await response.text()]).toEqual([404, expected])
+      expect(response.headers.get('content-type')).toBe('application/problem+json')
+    }
+    expect(time.delays()).toEqual([])
+  })
+
+  test('5 at a time for an address; a place is free again at once, however it was left', async () => {
+    const { openEvents, request, time } = createApp()
+    const leaving = new AbortController()
+    const streams = [await openEvents(path, { signal: leaving.signal })]
+    while (streams.length < 5) streams.push(await openEvents(path))
+    const refused = await request(path)
+    expect(refused.headers.get('retry-after')).toBe('4')
+    expect(await codeOf(refused)).toBe('429 rate_limited')
+    expect(await codeOf(await request(`/proof/${slug}A/events`))).toBe('429 rate_limited')
+    expect((await request(`/proof/${slug}`)).status).toBe(200)
+
+    const elsewhere = await openEvents(path, { address: '203.0.113.2' })
+    expect(elsewhere.response.status).toBe(200)
+    leaving.abort()
+    streams.push(await openEvents(path))
+    expect(await codeOf(await request(path))).toBe('429 rate_limited')
+    await streams[1]?.cancel()
+    streams.push(await openEvents(path))
+    expect(await codeOf(await request(path))).toBe('429 rate_limited')
+
+    for (const { cancel } of [...streams, elsewhere]) await cancel()
+    expect(time.delays()).toEqual([])
+  })
+
+  test('the end of a proof frees all places', async () => {
+    const { openEvents, request, store, move, time } = createApp()
+    for (let index = 0; index < 5; index++) await openEvents(path)
+    expect((await request(path)).status).toBe(429)
+    await move(complete)
+    await settle()
+    expect(time.delays()).toEqual([])
+    store.rows.proofs.set(slug, pending)
+    expect((await openEvents(path)).response.status).toBe(200)
+  })
+
+  test('failures take no place', async () => {
+    const { openEvents, request, store } = createApp()
+    store.isDown = true
+    for (let index = 0; index < 10; index++) expect(await codeOf(await request(path))).toBe('503 database_unavailable')
+    store.isDown = false
+    for (let index = 0; index < 10; index++) expect((await request('/proof/x/events')).status).toBe(404)
+    expect((await openEvents(path)).response.status).toBe(200)
+  })
+
+  test('one who is gone before the proof was read takes no place and leaves no timer', async () => {
+    const { request, openEvents, time } = createApp()
+    for (let index = 0; index < 10; index++) {
+      const response = await request(path, { signal: AbortSignal.abort() })
+      expect([response.status, await response.text()]).toEqual([200, ''])
+    }
+    expect(time.delays()).toEqual([])
+    expect((await openEvents(path)).response.status).toBe(200)
+  })
+
+  test('HEAD is answered with the headers, and opens nothing', async () => {
+    const { request, time } = createApp()
+    for (let index = 0; index < 10; index++) {
+      const response = await request(path, { method: 'HEAD' })
+      expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/event-stream'])
+    }
+    expect((await request('/proof/x/events', { method: 'HEAD' })).status).toBe(404)
+    expect(time.delays()).toEqual([])
+  })
+
+  test('opening counts as a read of a proof', async () => {
+    const off = { sign: 'off', provision: 'off', auth: 'off' } as const
+    const { request, openEvents } = createApp({
+      config: { rateLimits: { ...off, proof: { count: 1, seconds: 60 } } },
+    })
+    expect((await openEvents(path)).response.headers.get('ratelimit-remaining')).toBe('0')
+    const refused = await request(path)
+    expect(refused.headers.get('retry-after')).toBe('60')
+    expect(await codeOf(refused)).toBe('429 rate_limited')
+  })
+
+  test('any page may read it, and send Last-Event-ID', async () => {
+    const { request } = createApp()
+    const headers = { origin: 'https://elsewhere.example', 'access-control-request-method': 'GET' }
+    const preflight = await request(path, { method: 'OPTIONS', headers })
+    expect(preflight.headers.get('access-control-allow-origin')).toBe('*')
+    expect(preflight.headers.get('access-control-allow-headers')).toContain('last-event-id')
+  })
+
+  test('stopping ends the streams, and later ones are refused', async () => {
+    const { openEvents, request, stop, time, store } = createApp()
+    const [read, unread] = [await openEvents(path), await openEvents(path)]
+    await read.next()
+    let go = () => {}
+    const gate = new Promise<void>((resolve) => (go = resolve))
+    const { findProof } = store
+    store.findProof = (wanted) => gate.then(() => findProof(wanted))
+    const late = request(path)
+    await settle()
+    const stopped = stop()
+    go()
+    await stopped
+    expect(await codeOf(await late)).toBe('503 shutting_down')
+    expect(await read.next()).toBeUndefined()
+    expect((await unread.next())?.data?.status).toBe('pending_pin')
+    expect(await unread.next()).toBeUndefined()
+    expect(await codeOf(await request(path))).toBe('503 shutting_down')
+    expect(time.delays()).toEqual([])
+  })
+})
+
+describe('over a socket', () => {
+  let server: ServerType | undefined
+  afterEach(async () => {
+    if (server === undefined) return
+    const closed = once(server, 'close')
+    server.close()
+    if ('closeAllConnections' in server) server.closeAllConnections()
+    await closed
+    server = undefined
+  })
+
+  async function listen() {
+    const test = createApp()
+    const sockets: Socket[] = []
+    const own = serve({ fetch: test.app.fetch, hostname: '127.0.0.1', port: 0 })
+    own.on('connection', (socket: Socket) => sockets.push(socket))
+    server = own
+    await once(own, 'listening')
+    const { port } = own.address() as { port: number }
+    return { ...test, port, url: `http://127.0.0.1:${port}${path}`, sockets, server: own }
+  }
+
+  test('events arrive one by one', async () => {
+    const { url, move } = await listen()
+    const response = await fetch(url)
+    expect(response.headers.get('content-type')).toBe('text/event-stream')
+    const { next } = readEvents(response)
+    expect((await next())?.data?.status).toBe('pending_pin')
+    await move(pinned)
+    expect((await next())?.data?.receipt).toEqual(receipt)
+    await move(complete)
+    expect((await next())?.data?.status).toBe('complete')
+    expect(await next()).toBeUndefined()
+  })
+
+  test('a client that hangs up frees its place, and the last one ends the polling', async () => {
+    const { url, sockets, time } = await listen()
+    const clients = await Promise.all(
+      Array.from({ length: 5 }, async () => {
+        const client = new AbortController()
+        await readEvents(await fetch(url, { signal: client.signal })).next()
+        return client
+      }),
+    )
+    const refused = await fetch(url)
+    expect(await codeOf(refused)).toBe('429 rate_limited')
+    const closed = sockets.slice(0, 5).map((socket) => once(socket, 'close'))
+    clients[0]?.abort()
+    await Promise.race(closed)
+    await settle()
+    const again = new AbortController()
+    const response = await fetch(url, { signal: again.signal })
+    expect(response.status).toBe(200)
+    const last = sockets.map((socket) => (socket.destroyed ? undefined : once(socket, 'close')))
+    for (const client of [...clients, again]) client.abort()
+    for (const socket of sockets) socket.destroy()
+    await Promise.all(last)
+    await settle()
+    expect(time.delays()).toEqual([])
+  })
+
+  test('a client that does not read costs no memory, and then finds the newest', async () => {
+    const { port, sockets, move, store, time } = await listen()
+    const client = connect({ port, host: '127.0.0.1' })
+    client.pause()
+    await once(client, 'connect')
+    client.write(`GET ${path} HTTP/1.1\r\nhost: localhost\r\n\r\n`)
+    while (store.proofReads === 0) await settle()
+    const frame = JSON.stringify({ ...pinned, ipfsUrl: '' }).length
+    let most = 0
+    // More than the system keeps for a connection.
+    const changes = 1000
+    for (let block = 1; block <= changes; block++) {
+      await move({ ...pinned, onchainTxHash: `0x${String(block).padStart(64, '0')}` })
+      await settle()
+      most = Math.max(most, sockets[0]?.writableLength ?? 0)
+    }
+    // What Node takes before it asks to wait, and an event on either side of that.
+    expect([most > 0, most < 65_536 + 2 * frame]).toEqual([true, true])
+    await move(complete)
+    const chunks: Buffer[] = []
+    client.on('data', (chunk: Buffer) => chunks.push(chunk))
+    client.resume()
+    while (!Buffer.concat(chunks.slice(-2)).includes('\r\n0\r\n\r\n')) await once(client, 'data')
+    const text = Buffer.concat(chunks).toString()
+    expect(text.split('event: proof').length - 1).toBeLessThan(changes)
+    expect(text.lastIndexOf('"status":"complete"')).toBeGreaterThan(text.lastIndexOf('"status":"pending_onchain"'))
+    client.destroy()
+    expect(time.delays()).toEqual([])
+  })
+
+  test('stopping does not wait for open streams, and ends them cleanly before connections are closed', async () => {
+    const { url, stop, server } = await listen()
+    const { next } = readEvents(await fetch(url))
+    await next()
+    const ended = next()
+    await stop()
+    if ('closeAllConnections' in server) server.closeAllConnections()
+    expect(await ended).toBeUndefined()
+  })
+})

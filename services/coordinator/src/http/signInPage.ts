@@ -1,0 +1,21 @@
+import { escapeHtml, renderPage } from './docsPage.ts'
+import { type Problem, problems } from './problem.ts'
+
+/** Where people, not programs, are sent: the start of a sign-in and its callback. */
+export function isSignInPath(path: string): boolean {
+  return /^\/auth\/(?!(?:me|logout)$)[^/]+(?:\/callback)?$/.test(path)
+}
+
+/** What a person sees when a sign-in fails: the problem in words, and a way back. */
+export function renderSignInPage(problem: Problem, { startUrl }: { startUrl: string | undefined }): string {
+  const { title, code, detail, requestId } = problem
+  const parts = [
+    `<main><h1>${escapeHtml(title)}</h1>`,
+    '<p>You have not been signed in.</p>',
+    `<p>${escapeHtml(problems[code].advice)}</p>`,
+    ...(detail === undefined ? [] : [`<p>Detail: ${escapeHtml(detail)}.</p>`]),
+    ...(startUrl === undefined ? [] : [`<p><a href="${escapeHtml(startUrl)}">Start again</a></p>`]),
+    `<p><small>Code <code>${code}</code>, request <code>${escapeHtml(requestId)}</code></small></p></main>`,
+  ]
+  return renderPage(title, parts.join('\n'))
+}

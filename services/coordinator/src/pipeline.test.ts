@@ -1,0 +1,80 @@
+import { vendorRoots } from '@countersign/attestation'
+import { simulatedRoots } from '@countersign/attestation/simulator'
+import { checkReceipt, parseReceipt, toCid } from '@countersign/receipt'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createTx, createUser, startBackend } from '../test/backend.ts'
+import { startContract } from '../test/contract.ts'
+import { readEvents } from '../test/events.ts'
+import type { ProofPayload } from './proof/getProof.ts'
+
+type Backend = Awaited<ReturnType<typeof startBackend>>
+type Chain = Awaited<ReturnType<typeof startContract>>['chain']
+
+describe.each(['pglite', 'postgres'] as const)('from signature to public proof, on %s', (kind) => {
+  let chain: Chain
+  let contract: `0x${string}`
+  let backend: Backend
+  beforeAll(async () => {
+    const started = await startContract()
+    chain = started.chain
+    contract = started.address
+    backend = await startBackend({ kind, env: started.env })
+  }, 120_000)
+  afterAll(async () => {
+    await backend?.stop()
+    await chain?.stop()
+  })
+
+  const getProof = async (slug: string) => (await (await fetch(`${backend.url}/proof/${slug}`)).json()) as ProofPayload
+  const untilComplete = async (slug: string) => {
+    for (;;) {
+      const proof = await getProof(slug)
+      if (proof.status === 'complete') return proof
+      if (proof.status === 'pin_failed' || proof.status === 'onchain_failed') throw new Error(proof.status)
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+  }
+
+  test('a signature becomes a receipt on IPFS and an event on the chain, which a stranger verifies', async () => {
+    const user = createUser(backend)
+    await user.signIn('alice')
+    const { slug } = (await (await user.sign(createTx(0))).json()) as { slug: string }
+    const proof = await untilComplete(slug)
+    expect(proof).toMatchObject({ kmsQuoteVerified: true, ipfsCid: expect.any(String), receipt: expect.any(Object) })
+
+    const block = async (cid: string) => {
+      const response = await fetch(`${backend.url}/ipfs/${cid}?format=raw`)
+      expect(response.status).toBe(200)
+      const bytes = new Uint8Array(await response.arrayBuffer())
+      expect(toCid(bytes)).toBe(cid)
+      return bytes
+    }
+    const bytes = await block(proof.ipfsCid ?? '')
+    const receipt = parseReceipt(bytes)
+    expect(receipt).toEqual(proof.receipt)
+    const collateral = await block(receipt.signer.collateral)
+    const { steps, verdict } = await checkReceipt(bytes, collateral, {
+      roots: [...vendorRoots, ...simulatedRoots()],
+      mockEntropyKeys: [backend.satellite.publicKey],
+      cid: proof.ipfsCid ?? '',
+    })
+    expect(steps.filter(({ status }) => status === 'fail')).toEqual([])
+    expect(verdict).toBe('mock')
+    const events = await readEvents({ url: chain.url, contract })
+    expect(events.filter(({ txHash }) => txHash === proof.txHash)).toEqual([
+      { wallet: proof.walletAddress, txHash: proof.txHash, ipfsCid: proof.ipfsCid },
+    ])
+  })
+
+  test('the coordinator killed while 20 proofs are on their way: after the restart all are complete, one event each', async () => {
+    const user = createUser(backend)
+    await user.signIn('bob')
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, nonce) => user.sign(createTx(nonce))))
+    const slugs = await Promise.all(answers.map(async (answer) => ((await answer.json()) as { slug: string }).slug))
+    await backend.stopCoordinator('SIGKILL')
+    await backend.startCoordinator()
+    const proofs = await Promise.all(slugs.map(untilComplete))
+    const events = await readEvents({ url: chain.url, contract })
+    for (const { txHash } of proofs) expect(events.filter((event) => event.txHash === txHash)).toHaveLength(1)
+  })
+})

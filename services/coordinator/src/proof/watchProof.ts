@@ -1,0 +1,144 @@
+import { isTerminalProofStatus } from '@countersign/protocol'
+import type { Schedule } from '../collateral/schedule.ts'
+import { CoordinatorError } from '../errors.ts'
+import type { Log } from '../http/log.ts'
+import type { Proof, ProofState, Store } from '../store/types.ts'
+import { type ProofView, proofNotFound, toProofView } from './getProof.ts'
+import { isSlug } from './slug.ts'
+
+export type ProofWatcherDeps = {
+  store: Pick<Store, 'findProof' | 'findProofStates'>
+  ipfsGatewayUrl: string | undefined
+  schedule: Schedule
+  log: Pick<Log, 'warn'>
+  /** From the end of one look to the next. */
+  pollMs?: number
+}
+
+export type ProofWatcher = {
+  /**
+   * Calls `onView` with the proof as it is now, and at each change, until it is terminal. Resolves after the first call with
+   * what ends the watch. Throws `proof_not_found`, as `getProof` does.
+   */
+  watch(parameters: { slug: string; onView(view: ProofView): void }): Promise<() => void>
+  /** Ends all of them; later ones are refused with `shutting_down`. */
+  stop(): void
+}
+
+type Watched = {
+  slug: string
+  /** Each listener with the version it was last given. */
+  listeners: Map<(view: ProofView) => void, string | undefined>
+  state: string | undefined
+  loading: Promise<void> | undefined
+}
+
+/**
+ * Watches proofs for whoever listens: one small query for all of them in each round, and a proof is read whole only when it has
+ * changed. While nobody listens nothing is asked. Workers may be other processes, so the database is where changes are seen.
+ */
+export function createProofWatcher(deps: ProofWatcherDeps): ProofWatcher {
+  const { store, ipfsGatewayUrl, schedule, log, pollMs = 1000 } = deps
+  const watches = new Map<string, Watched>()
+  let cancelRound: (() => void) | undefined
+  let isPolling = false
+  let isFailing = false
+  let isStopped = false
+
+  function arm() {
+    if (isStopped || isPolling || cancelRound !== undefined || watches.size === 0) return
+    cancelRound = schedule(() => {
+      cancelRound = undefined
+      void poll()
+    }, pollMs)
+  }
+
+  function drop(watched: Watched) {
+    if (watches.get(watched.slug) === watched) watches.delete(watched.slug)
+    if (watches.size > 0) return
+    cancelRound?.()
+    cancelRound = undefined
+  }
+
+  async function poll() {
+    isPolling = true
+    try {
+      const states = await store.findProofStates([...watches.keys()])
+      const changed = states.flatMap((state) => {
+        const watched = watches.get(state.slug)
+        return watched === undefined || watched.state === toStateKey(state) ? [] : [watched]
+      })
+      await Promise.all(changed.map(load))
+      isFailing = false
+    } catch (error) {
+      // Whoever listens goes on waiting. One line for each outage is enough.
+      const code = error instanceof CoordinatorError ? error.code : 'internal'
+      if (!isFailing) log.warn({ msg: 'Could not look for changes of proofs', code })
+      isFailing = true
+    } finally {
+      isPolling = false
+      arm()
+    }
+  }
+
+  /** One at a time for each proof, so that an older answer never comes after a newer one. */
+  function load(watched: Watched): Promise<void> {
+    watched.loading ??= read(watched)
+    return watched.loading
+  }
+
+  async function read(watched: Watched) {
+    try {
+      const proof = await store.findProof(watched.slug)
+      if (proof === undefined) throw proofNotFound()
+      if (!isStopped) tell(watched, proof)
+    } finally {
+      // In the same breath as the telling: who comes later has to read again.
+      watched.loading = undefined
+    }
+  }
+
+  function tell(watched: Watched, proof: Proof) {
+    watched.state = toStateKey(proof)
+    const view = toProofView(proof, ipfsGatewayUrl)
+    for (const [listener, given] of watched.listeners) {
+      if (given === view.version) continue
+      watched.listeners.set(listener, view.version)
+      listener(view)
+    }
+    if (isTerminalProofStatus(view.status)) drop(watched)
+  }
+
+  return {
+    async watch({ slug, onView }) {
+      if (!isSlug(slug)) throw proofNotFound()
+      const watched = watches.get(slug) ?? { slug, listeners: new Map(), state: undefined, loading: undefined }
+      watches.set(slug, watched)
+      watched.listeners.set(onView, undefined)
+      const leave = () => {
+        watched.listeners.delete(onView)
+        if (watched.listeners.size === 0) drop(watched)
+      }
+      try {
+        await load(watched)
+        if (isStopped) throw new CoordinatorError('shutting_down', 'the service is stopping')
+      } catch (error) {
+        leave()
+        throw error
+      }
+      arm()
+      return leave
+    },
+    stop() {
+      isStopped = true
+      watches.clear()
+      cancelRound?.()
+      cancelRound = undefined
+    },
+  }
+}
+
+/** All that ever changes of a row. */
+function toStateKey({ status, ipfsCid, onchainTxHash, onchainBlockNumber }: ProofState): string {
+  return JSON.stringify([status, ipfsCid, onchainTxHash, onchainBlockNumber])
+}

@@ -1,0 +1,79 @@
+import { startFakeKubo } from '@countersign/testing'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createTx, createUser, startBackend, startProcess } from '../test/backend.ts'
+import { startContract } from '../test/contract.ts'
+import { readEvents } from '../test/events.ts'
+
+const MAIN = new URL('./worker.ts', import.meta.url).pathname
+const stops: (() => Promise<unknown>)[] = []
+let backend: Awaited<ReturnType<typeof startBackend>>
+let contract: Awaited<ReturnType<typeof startContract>>
+const output: string[] = []
+
+async function startWorkerProcess() {
+  const { databaseUrl = '' } = backend
+  const env = { ...contract.env, DATABASE_URL: databaseUrl, IPFS_PINNER: 'kubo', IPFS_API_URL: kuboUrl }
+  return startProcess({ main: MAIN, env, output, started: '"Started the worker"' })
+}
+let kuboUrl = ''
+
+beforeAll(async () => {
+  contract = await startContract()
+  stops.push(() => contract.chain.stop())
+  const kubo = await startFakeKubo()
+  stops.push(() => kubo.stop())
+  kuboUrl = kubo.url
+  // These coordinators publish nothing: `WORKER=off` although a chain is named.
+  backend = await startBackend({ kind: 'postgres', env: { ...contract.env, WORKER: 'off' } })
+  stops.push(() => backend.stop())
+}, 120_000)
+afterAll(async () => {
+  for (const stop of stops.toReversed()) await stop()
+})
+
+test('two coordinators and two workers on one PostgreSQL, one of them killed: no double publish, one sequence of nonces', async () => {
+  const second = await backend.startSecond()
+  stops.push(() => second.stop())
+  const [one, other] = [createUser(backend), createUser(second)]
+  await one.signIn('alice')
+  await other.signIn('bob')
+  const workers = await Promise.all([startWorkerProcess(), startWorkerProcess()])
+  for (const worker of workers) stops.push(() => worker.kill('SIGKILL'))
+
+  const slugs: string[] = []
+  for (let round = 0; round < 4; round++) {
+    const nonces = Array.from({ length: 8 }, (_, index) => 8 * round + index)
+    const answers = await Promise.all(
+      nonces.flatMap((nonce) => [one.sign(createTx(nonce)), other.sign(createTx(nonce))]),
+    )
+    for (const answer of answers) slugs.push(((await answer.json()) as { slug: string }).slug)
+    if (round === 2) await workers[0].kill('SIGKILL')
+  }
+  const hashes: string[] = []
+  for (const slug of slugs) {
+    for (;;) {
+      const proof = (await (await fetch(`${backend.url}/proof/${slug}`)).json()) as { status: string; txHash: string }
+      expect(proof.status).not.toMatch(/failed/)
+      if (proof.status === 'complete') {
+        hashes.push(proof.txHash)
+        break
+      }
+      await new Promise((resolve) => setTimeout(resolve, 200))
+    }
+  }
+  const events = await readEvents({ url: contract.chain.url, contract: contract.address })
+  expect(events).toHaveLength(slugs.length)
+  expect(new Set(events.map(({ txHash }) => txHash))).toEqual(new Set(hashes))
+  const rows = await backend.withDatabase((query) => query('select nonce from publications order by nonce'))
+  expect(rows.map(({ nonce }) => Number(nonce))).toEqual(rows.map((_, index) => index))
+}, 120_000)
+
+test('SIGTERM: the worker finishes what it has in hand, and ends with 0', async () => {
+  const worker = await startWorkerProcess()
+  expect(await worker.kill('SIGTERM')).toBe(0)
+})
+
+test('without PostgreSQL and without a chain it refuses to start, and names both', async () => {
+  const refused = startProcess({ main: MAIN, env: {}, output, started: 'never' })
+  await expect(refused).rejects.toThrow(/DATABASE_URL[\s\S]*RPC_URL/)
+})
