@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -8,41 +8,62 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { type Hex, hashUnsignedTransaction, type TxMetadata, toHex } from '@countersign/protocol'
 import { createTestBrowser, startOidcProvider, startPostgres, startSatellite } from '@countersign/testing'
+import { PGlite } from '@electric-sql/pglite'
+import pg from 'pg'
+import { createKeyring, toOwner } from '../../enclave/src/keys/deriveKey.ts'
 import { type EnclaveProcess, startEnclave } from '../../enclave/test/enclaveProcess.ts'
+import { type AnswerCheck, createAnswerCheck } from './answerCheck.ts'
+import { startTamperingWire } from './tamperingWire.ts'
 
 export const APP = 'http://localhost:5173'
 
-const MAIN = new URL('../src/main.ts', import.meta.url).pathname
+/** Who can sign in. */
+const accounts = ['alice', 'bob', 'carol', 'dave', 'erin'].map((sub) => ({
+  sub,
+  email: `${sub}@example.com`,
+  name: `The one called ${sub}`,
+}))
 
-/** A coordinator as its own process, from its environment alone. */
-export type CoordinatorProcess = {
+const MAIN = new URL('../src/main.ts', import.meta.url).pathname
+const CRASHING_MAIN = new URL('./crashingMain.ts', import.meta.url).pathname
+
+/** A service as its own process, from its environment alone. */
+export type ServiceProcess = {
   child: ChildProcess
+  ended: Promise<void>
   kill(signal: NodeJS.Signals): Promise<number | null>
 }
 
-/** Starts a coordinator, and waits until it says that it has started. Its lines go to `output`. */
-export async function startCoordinator(env: Record<string, string>, output: string[]): Promise<CoordinatorProcess> {
+/** Starts a program, and waits until a line of its output says that it has started. */
+export async function startProcess(parameters: {
+  main: string
+  env: Record<string, string>
+  output: string[]
+  started: string
+}): Promise<ServiceProcess> {
+  const { main, env, output, started } = parameters
   const { PATH = '' } = process.env
-  const child = spawn(process.execPath, ['-C', 'source', MAIN], {
+  const child = spawn(process.execPath, ['-C', 'source', main], {
     env: { PATH, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const lines: string[] = []
+  const ended = once(child, 'exit').then(() => {})
   await new Promise<void>((resolve, reject) => {
     for (const stream of [child.stdout, child.stderr]) {
       createInterface({ input: stream }).on('line', (line) => {
         lines.push(line)
         output.push(line)
-        if (line.includes('"Started the coordinator"')) resolve()
+        if (line.includes(started)) resolve()
       })
     }
-    child.once('exit', () => reject(new Error(`the coordinator ended: ${lines.join('\n')}`)))
+    child.once('close', () => reject(new Error(`it ended: ${lines.join('\n')}`)))
   })
   return {
     child,
+    ended,
     async kill(signal) {
       if (child.exitCode !== null || child.signalCode !== null) return child.exitCode
-      const ended = once(child, 'exit')
       child.kill(signal)
       await ended
       return child.exitCode
@@ -50,8 +71,17 @@ export async function startCoordinator(env: Record<string, string>, output: stri
   }
 }
 
+/** Starts a coordinator. With `CRASH_AT` it is one that kills itself there. */
+export function startCoordinator(env: Record<string, string>, output: string[]): Promise<ServiceProcess> {
+  const main = env.CRASH_AT === undefined ? MAIN : CRASHING_MAIN
+  return startProcess({ main, env, output, started: '"Started the coordinator"' })
+}
+
+/** `env` is added to the coordinator's own. */
+type BackendParameters = { kind: 'pglite' | 'postgres'; env?: Record<string, string> }
+
 /** The whole backend as real processes on loopback: identity provider, satellite, enclave, database, coordinator. */
-export async function startBackend(parameters: { kind: 'pglite' | 'postgres' }) {
+export async function startBackend(parameters: BackendParameters) {
   const stops: (() => Promise<unknown>)[] = []
   const stop = async () => {
     for (const each of stops.toReversed()) await each()
@@ -64,13 +94,18 @@ export async function startBackend(parameters: { kind: 'pglite' | 'postgres' }) 
   }
 }
 
-async function startParts({ kind }: { kind: 'pglite' | 'postgres' }, stops: (() => Promise<unknown>)[]) {
+async function startParts({ kind, env: more = {} }: BackendParameters, stops: (() => Promise<unknown>)[]) {
   const folder = await mkdtemp(join(tmpdir(), 'countersign-backend-'))
   stops.push(() => rm(folder, { recursive: true, force: true }))
   const port = await findFreePort()
   const url = `http://localhost:${port}`
+  const secondPort = await findFreePort()
+  const secondUrl = `http://localhost:${secondPort}`
   const output: string[] = []
-  const oidc = await startOidcProvider({ redirectUris: [`${url}/auth/google/callback`] })
+  const oidc = await startOidcProvider({
+    redirectUris: [url, secondUrl].map((each) => `${each}/auth/google/callback`),
+    accounts,
+  })
   stops.push(() => oidc.stop())
   const satellite = await startSatellite()
   stops.push(() => satellite.stop())
@@ -85,6 +120,8 @@ async function startParts({ kind }: { kind: 'pglite' | 'postgres' }, stops: (() 
   let enclave: EnclaveProcess = await startEnclave(enclaveEnv)
   stops.push(() => enclave.kill('SIGKILL'))
   const enclaves = [enclave]
+  const wire = await startTamperingWire(enclave.url)
+  stops.push(() => wire.stop())
   const env = {
     PORT: String(port),
     MOCK_ATTESTATION: 'true',
@@ -102,57 +139,163 @@ async function startParts({ kind }: { kind: 'pglite' | 'postgres' }, stops: (() 
     RATE_LIMIT_AUTH: 'off',
     RATE_LIMIT_PROOF: 'off',
     ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }),
+    ...more,
   }
   let coordinator = await startCoordinator(env, output)
   stops.push(() => coordinator.kill('SIGKILL'))
+  let answers: Promise<AnswerCheck> | undefined
+  const getAnswers = () => {
+    answers ??= fetch(`${url}/openapi.json`).then(async (response) => createAnswerCheck(await response.text()))
+    return answers
+  }
+
+  /** Throws unless the coordinator's own document describes the answer. */
+  async function checkAnswer(target: URL, method: string, response: Response) {
+    if (target.origin !== url) return
+    const { check } = await getAnswers()
+    await check({ method, path: target.pathname }, response)
+  }
 
   return {
     url,
+    /** Undefined where the database is embedded. */
+    databaseUrl,
     oidc,
     satellite,
-    databaseUrl,
+    wire,
+    checkAnswer,
+    /** What the answers of this backend were checked as: `get /proof/{slug} 404`. */
+    seenAnswers: async () => (await getAnswers()).seen,
+    /** A request of somebody without a browser. */
+    async call(path: string, init: { method?: string; headers?: Record<string, string>; body?: string } = {}) {
+      const target = new URL(path, url)
+      const response = await fetch(target, { redirect: 'manual', ...init })
+      await checkAnswer(target, init.method ?? 'GET', response)
+      return response
+    },
     /** All that coordinator and enclave have written. */
     logs: () => [...output, ...enclaves.flatMap((one) => one.output)].join('\n'),
     stopCoordinator: (signal: NodeJS.Signals) => coordinator.kill(signal),
-    async startCoordinator() {
-      coordinator = await startCoordinator(env, output)
+    /** Resolves when the coordinator's process has ended. */
+    coordinatorEnded: () => coordinator.ended,
+    async startCoordinator(changes: Record<string, string> = {}) {
+      coordinator = await startCoordinator({ ...env, ...changes }, output)
+    },
+    /** Another coordinator on the same database, at a port of its own. */
+    async startSecond() {
+      const process = await startCoordinator({ ...env, PORT: String(secondPort) }, output)
+      return { url: secondUrl, checkAnswer, stop: () => process.kill('SIGKILL') }
     },
     stopEnclave: (signal: NodeJS.Signals) => enclave.kill(signal),
+    /** SIGSTOP and SIGCONT: it stays, and does nothing meanwhile. */
+    signalEnclave: (signal: 'SIGSTOP' | 'SIGCONT') => enclave.child.kill(signal),
     /** On the same port, with the same root secret. */
     async startEnclave() {
       enclave = await startEnclave({ ...enclaveEnv, PORT: new URL(env.ENCLAVE_URL).port })
       enclaves.push(enclave)
     },
+    /** Lends the database. PGlite is of one process, so there the coordinator is stopped, and started again afterwards. */
+    async withDatabase<Result>(run: (query: Query) => Promise<Result>): Promise<Result> {
+      if (databaseUrl !== undefined) return withPostgres(databaseUrl, run)
+      await coordinator.kill('SIGTERM')
+      const result = await withPglite(join(env.DATA_DIR, 'database'), run)
+      coordinator = await startCoordinator(env, output)
+      return result
+    },
+    /** The files of the embedded database. */
+    readDataFiles: () => readFiles(env.DATA_DIR),
+    /** The root secret, and the private keys of all wallets, in hex: what must never be seen anywhere. */
+    async readKeys(): Promise<string[]> {
+      const rootSecret = (await readFile(join(folder, 'root-secret'), 'utf8')).trim()
+      const keyring = createKeyring(Buffer.from(rootSecret, 'hex'), new Uint8Array(32))
+      const owners = accounts.map(({ sub }) => toOwner({ issuer: oidc.issuer, subject: sub }))
+      return [rootSecret, ...owners.map((owner) => keyring.withPrivateKey(owner, (key) => toHex(key)))]
+    },
   }
+}
+
+export type Query = (text: string, values?: unknown[]) => Promise<Record<string, unknown>[]>
+
+async function withPostgres<Result>(connectionString: string, run: (query: Query) => Promise<Result>) {
+  const client = new pg.Client({ connectionString })
+  await client.connect()
+  try {
+    return await run(async (text, values = []) => (await client.query(text, values)).rows)
+  } finally {
+    await client.end()
+  }
+}
+
+async function withPglite<Result>(folder: string, run: (query: Query) => Promise<Result>) {
+  const pglite = await PGlite.create(folder)
+  try {
+    return await run(async (text, values = []) => (await pglite.query<Record<string, unknown>>(text, values)).rows)
+  } finally {
+    await pglite.close()
+  }
+}
+
+async function readFiles(folder: string): Promise<Buffer[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  const files = entries.filter((entry) => entry.isFile())
+  return Promise.all(files.map(({ parentPath, name }) => readFile(join(parentPath, name))))
 }
 
 export type Backend = Awaited<ReturnType<typeof startBackend>>
 
-/** A user in a browser. */
-export function createUser({ url }: Pick<Backend, 'url'>) {
+/** A user in a browser. Every answer of the coordinator that it gets is checked. */
+export function createUser({ url, checkAnswer }: Pick<Backend, 'url' | 'checkAnswer'>) {
   const browser = createTestBrowser()
   const secrets = new Set<string>()
-  const remember = () => {
+  const setCookies: string[] = []
+
+  async function request(target: URL, init: Parameters<typeof browser.request>[1] = {}): Promise<Response> {
+    const response = await browser.request(target, init)
+    await checkAnswer(target, init.method ?? 'GET', response)
+    setCookies.push(...response.headers.getSetCookie().filter((line) => line.startsWith('countersign-')))
     for (const [name, value] of browser.cookies('localhost')) if (name.startsWith('countersign-')) secrets.add(value)
+    return response
   }
-  const get = (path: string) => browser.request(`${url}${path}`)
+
+  /** Follows redirects up to a page of the provider's, or to one that leaves to the app. */
+  async function follow(start: URL): Promise<URL> {
+    let target = start
+    for (let hop = 0; hop < 20; hop++) {
+      const response = await request(target)
+      const location = response.headers.get('location')
+      if (location === null && target.origin === url) throw new Error(`no sign-in: ${await response.text()}`)
+      await response.body?.cancel()
+      if (location === null) return target
+      target = new URL(location, target)
+      // Nothing that the provider gave for this sign-in may be found anywhere afterwards.
+      const code = target.origin === url ? target.searchParams.get('code') : null
+      if (code !== null) secrets.add(code)
+      if (target.origin === APP) return target
+    }
+    throw new Error('too many redirects')
+  }
+
+  const get = (path: string) => request(new URL(path, url))
   const post = (path: string, body?: unknown) =>
-    browser.request(`${url}${path}`, {
+    request(new URL(path, url), {
       method: 'POST',
       headers: { origin: APP, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })
   return {
-    /** Values of all cookies of ours that this browser ever had. */
+    /** Values of all cookies of ours that this browser ever had, and the codes of its sign-ins. */
     secrets,
+    /** As the coordinator wrote them. */
+    setCookies,
+    /** The session cookie, as the browser sends it. */
+    get cookie() {
+      return `countersign-session=${browser.cookies('localhost').get('countersign-session')}`
+    },
     get,
     post,
-    async signIn(as: string): Promise<URL> {
-      const { url: page } = await browser.navigate(`${url}/auth/google`)
-      remember()
-      const back = await browser.navigateUntil(new URL(`?as=${as}`, page), APP)
-      remember()
-      return back
+    async signIn(as: string, query = ''): Promise<URL> {
+      const page = await follow(new URL(`/auth/google${query}`, url))
+      return page.origin === APP ? page : follow(new URL(`?as=${as}`, page))
     },
     sign: (txMetadata: TxMetadata, digest: Hex = toDigest(txMetadata)) => post('/sign/digest', { digest, txMetadata }),
   }

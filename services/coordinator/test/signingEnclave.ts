@@ -2,7 +2,6 @@ import { hash } from 'node:crypto'
 import { createSimulator, type SimulatedQuoteOptions } from '@countersign/attestation/simulator'
 import {
   computeTdxReportData,
-  createInclusionPaths,
   type EnclaveConfig,
   firstPreviousBatchHash,
   fromHex,
@@ -21,7 +20,7 @@ import {
 } from '@countersign/protocol'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 
-export type SignAnswer = { batches: SignedBatch[]; results: SignItemResult[]; config: EnclaveConfig }
+type SignAnswer = { batches: SignedBatch[]; results: SignItemResult[]; config: EnclaveConfig }
 export type SignedItem = Exclude<SignItemResult, { error: string }>
 
 export type SigningEnclave = {
@@ -89,10 +88,9 @@ export function createSigningEnclave(deps: {
   }
 
   function quoteBatch(leaves: readonly Uint8Array[]): SignedBatch {
-    const root = hashTree(leaves)
     const reportData = computeTdxReportData({
       treeSize: leaves.length,
-      root,
+      root: hashTree(leaves),
       bootId,
       batchSequence: sequence,
       previousBatchHash: previous,
@@ -102,8 +100,7 @@ export function createSigningEnclave(deps: {
       bootId: toHex(bootId),
       sequence,
       previous: toHex(previous),
-      treeSize: leaves.length,
-      root: toHex(root),
+      leaves: leaves.map(toHex),
       quote: toHex(simulator.quote({ ...enclave.quote, reportData })),
     }
     sequence += 1
@@ -134,10 +131,9 @@ export function createSigningEnclave(deps: {
           .map(toStatement)
           .map((statement) => enclave.state(statement))
         const leaves = statements.map(hashLeaf)
-        const paths = createInclusionPaths(leaves)
         const batch = answer.batches.push(quoteBatch(leaves)) - 1
         for (const [leafIndex, statement] of statements.entries()) {
-          answer.results.push({ statement, batch, leafIndex, path: (paths[leafIndex] ?? []).map(toHex) })
+          answer.results.push({ statement, batch, leafIndex })
         }
       }
       return enclave.tamper(answer)

@@ -1,0 +1,56 @@
+import type { Decorate, Parts } from '../src/start.ts'
+
+/** Where a process can be killed: before or after a call of a part. */
+export type CrashPoint = { part: keyof Parts | 'pinning' | 'publications'; method: string; when: 'before' | 'after' }
+
+/** The life of a signature and of its proof, in order. */
+export const crashPoints = {
+  'after entropy': { part: 'entropy', method: 'take', when: 'after' },
+  'before the enclave': { part: 'enclave', method: 'signTransactions', when: 'before' },
+  'after the enclave': { part: 'enclave', method: 'signTransactions', when: 'after' },
+  'before the commit': { part: 'store', method: 'insertSignings', when: 'before' },
+  'after the commit, before the answer': { part: 'store', method: 'insertSignings', when: 'after' },
+  'before the receipt is frozen': { part: 'pinning', method: 'freezeReceipt', when: 'before' },
+  'after the receipt is frozen': { part: 'pinning', method: 'freezeReceipt', when: 'after' },
+  'after a pin': { part: 'pinner', method: 'pin', when: 'after' },
+  'after the read back': { part: 'pinner', method: 'read', when: 'after' },
+  'before pending_onchain': { part: 'pinning', method: 'completePin', when: 'before' },
+  'after pending_onchain': { part: 'pinning', method: 'completePin', when: 'after' },
+  'before the claim': { part: 'publications', method: 'claim', when: 'before' },
+  'after the claim, before it is sent': { part: 'publications', method: 'claim', when: 'after' },
+  'after it is sent, before that is written': { part: 'chain', method: 'send', when: 'after' },
+  'after mined, before status': { part: 'publications', method: 'confirm', when: 'before' },
+  'after status': { part: 'publications', method: 'confirm', when: 'after' },
+} as const satisfies Record<string, CrashPoint>
+
+export type CrashPointName = keyof typeof crashPoints
+
+/** Parts that kill this process, as nobody can handle, at one point of its life. */
+export function createCrash({ part, method, when }: CrashPoint): Decorate {
+  const die = () => {
+    process.kill(process.pid, 'SIGKILL')
+    // Nothing after this line runs: the signal is on its way.
+    for (;;);
+  }
+  const wrap = <Target extends object>(target: Target): Target =>
+    new Proxy(target, {
+      get(object, name, receiver) {
+        const value = Reflect.get(object, name, receiver)
+        if (name !== method || typeof value !== 'function') return value
+        return async (...parameters: unknown[]) => {
+          if (when === 'before') die()
+          const result = await value.apply(object, parameters)
+          die()
+          return result
+        }
+      },
+    })
+  return (name, original) => {
+    if (name === part) return wrap(original)
+    if (name === 'pipeline' && (part === 'pinning' || part === 'publications')) {
+      const pipeline = original as Parts['pipeline']
+      return { ...pipeline, [part]: wrap(pipeline[part]) } as typeof original
+    }
+    return original
+  }
+}
