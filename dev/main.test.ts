@@ -1,14 +1,18 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { hashUnsignedTransaction, parseTxMetadata, toHex } from '@countersign/protocol'
 import { createTestBrowser } from '@countersign/testing'
+import { createPublicClient, http } from 'viem'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { serviceAttestations } from '../contracts/abi.ts'
+import { startDevChain } from './chain.ts'
 
+const STRANGER = '0x00000000000000000000000000000000000c0ffe'
 const MAIN = new URL('main.ts', import.meta.url).pathname
 
 let stateDir: string
@@ -30,11 +34,13 @@ async function listen(): Promise<{ port: number; close(): Promise<void> }> {
 
 /** Held together, so that they differ; then given back. */
 async function getFreePorts() {
-  const held = await Promise.all([listen(), listen(), listen()])
+  const held = await Promise.all([listen(), listen(), listen(), listen()])
   for (const { close } of held) await close()
-  const [coordinator, enclave, oidc] = held.map(({ port }) => port) as [number, number, number]
-  return { coordinator, enclave, oidc }
+  const [coordinator, enclave, oidc, chain] = held.map(({ port }) => port) as [number, number, number, number]
+  return { coordinator, enclave, oidc, chain }
 }
+
+type Ports = Awaited<ReturnType<typeof getFreePorts>>
 
 function startDev(args: readonly string[]) {
   const child = spawn(process.execPath, ['-C', 'source', MAIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
@@ -64,9 +70,37 @@ function startDev(args: readonly string[]) {
   }
 }
 
-function toArgs({ coordinator, enclave, oidc }: { coordinator: number; enclave: number; oidc: number }) {
-  const ports = ['--port', coordinator, '--enclave-port', enclave, '--oidc-port', oidc].map(String)
-  return [...ports, '--state', stateDir, '--quote-latency', '0']
+function toArgs({ coordinator, enclave, oidc, chain }: Ports, state = stateDir) {
+  const ports = ['--port', coordinator, '--enclave-port', enclave, '--oidc-port', oidc, '--chain-port', chain].map(
+    String,
+  )
+  return [...ports, '--state', state, '--quote-latency', '0']
+}
+
+/** What the summary says after a word. */
+function summaryOf({ output }: { output: readonly string[] }, word: string): string {
+  const line = output.find((text) => text.includes(`  ${word} `))
+  return line?.split(` ${word} `)[1]?.trim().split(' ')[0] ?? ''
+}
+
+async function drip(chainUrl: string): Promise<`0x${string}`> {
+  const body = JSON.stringify({ address: STRANGER })
+  const response = await fetch(`${chainUrl}/faucet`, { method: 'POST', body })
+  return ((await response.json()) as { txHash: `0x${string}` }).txHash
+}
+
+/** What a process was started with. Linux alone tells. */
+async function readEnvironments(parent: number): Promise<Record<string, string>[]> {
+  const children = await readFile(`/proc/${parent}/task/${parent}/children`, 'utf8')
+  return Promise.all(
+    children
+      .trim()
+      .split(' ')
+      .map(async (pid) => {
+        const pairs = (await readFile(`/proc/${pid}/environ`, 'utf8')).split('\0').filter((pair) => pair !== '')
+        return Object.fromEntries(pairs.map((pair) => [pair.split('=')[0], pair.slice(pair.indexOf('=') + 1)]))
+      }),
+  )
 }
 
 describe('npm run dev', () => {
@@ -115,6 +149,55 @@ describe('npm run dev', () => {
     expect(addresses[0]).toBe(addresses[1])
   })
 
+  test('the chain goes on where it was, and the coordinator is told of it and of the contract', async () => {
+    const before = await startDevChain({ port: 0, stateDir })
+    const hash = await before.faucet(STRANGER)
+    await before.stop()
+    const ports = await getFreePorts()
+    const chainUrl = `http://127.0.0.1:${ports.chain}`
+    const dev = startDev(toArgs(ports))
+    await dev.line('Ctrl-C stops it')
+    expect([summaryOf(dev, 'Chain'), summaryOf(dev, 'Contract')]).toEqual([chainUrl, before.contract])
+    const reader = createPublicClient({ transport: http(chainUrl) })
+    expect(await reader.getTransactionReceipt({ hash })).toMatchObject({ blockNumber: 3n })
+    const contract = { address: before.contract, abi: serviceAttestations.abi }
+    expect(await reader.readContract({ ...contract, functionName: 'publisher' })).toBe(before.publisher.address)
+    const environments = await readEnvironments(dev.child.pid ?? 0)
+    expect(environments.find(({ PORT }) => PORT === String(ports.coordinator))).toMatchObject({
+      RPC_URL: chainUrl,
+      CHAIN_ID: '31337',
+      ATTESTATIONS_ADDRESS: before.contract,
+      PUBLISHER_PRIVATE_KEY_FILE: before.publisher.privateKeyFile,
+      CONFIRMATIONS: '1',
+      CONFIRM_INTERVAL_MS: '1000',
+      IPFS_GATEWAY_URL: `http://localhost:${ports.coordinator}`,
+    })
+  })
+
+  test('--reset clears the chain, and its key', async () => {
+    const before = await startDevChain({ port: 0, stateDir })
+    await before.faucet(STRANGER)
+    await before.stop()
+    const ports = await getFreePorts()
+    const dev = startDev([...toArgs(ports), '--reset'])
+    await dev.line('Ctrl-C stops it')
+    const reader = createPublicClient({ transport: http(`http://127.0.0.1:${ports.chain}`) })
+    expect(await reader.getBlockNumber()).toBe(2n)
+    expect(await reader.getBalance({ address: STRANGER })).toBe(0n)
+    expect(await reader.getBalance({ address: before.publisher.address })).toBe(0n)
+  })
+
+  test('two stacks at once, each with its own state', async () => {
+    const [one, other] = [await getFreePorts(), await getFreePorts()]
+    const stacks = [startDev(toArgs(one)), startDev(toArgs(other, join(stateDir, 'other')))]
+    await Promise.all(stacks.map((dev) => dev.line('Ctrl-C stops it')))
+    await drip(`http://127.0.0.1:${one.chain}`)
+    const balances = [one, other].map(({ chain }) =>
+      createPublicClient({ transport: http(`http://127.0.0.1:${chain}`) }).getBalance({ address: STRANGER }),
+    )
+    expect(await Promise.all(balances)).toEqual([10n ** 18n, 0n])
+  })
+
   test('told to stop while it starts, it stops with 0', async () => {
     const dev = startDev(toArgs(await getFreePorts()))
     await dev.line('Started the enclave')
@@ -122,14 +205,23 @@ describe('npm run dev', () => {
     expect(await dev.ended).toBe(0)
   })
 
-  test('a taken port is said plainly, before anything starts', async () => {
+  test.each(['enclave', 'chain'])('a taken port of the %s is said plainly, before anything starts', async (name) => {
     const taken = await listen()
     stops.push(taken.close)
-    const dev = startDev(toArgs({ ...(await getFreePorts()), enclave: taken.port }))
+    const dev = startDev(toArgs({ ...(await getFreePorts()), [name]: taken.port }))
     expect(await dev.ended).toBe(1)
     expect(dev.output).toEqual([
-      `Port ${taken.port} is taken: end what uses it, or choose another with --enclave-port.`,
+      `Port ${taken.port} is taken: end what uses it, or choose another with --${name}-port.`,
     ])
+  })
+
+  test('a chain that cannot be replayed is said plainly, and starts nothing', async () => {
+    await mkdir(join(stateDir, 'chain'))
+    await writeFile(join(stateDir, 'chain', 'journal.jsonl'), '{}\n')
+    const dev = startDev(toArgs(await getFreePorts()))
+    expect(await dev.ended).toBe(1)
+    expect(dev.output.at(-1)).toContain('npm run dev -- --reset')
+    expect(dev.output.join('\n')).not.toContain('Started')
   })
 
   test('a service that dies ends the rest with 1', async () => {

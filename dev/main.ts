@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { styleText } from 'node:util'
 import { startOidcProvider, startSatellite } from '@countersign/testing'
+import { startDevChain, toChainEnv } from './chain.ts'
 import { type Options, parseOptions, USAGE } from './options.ts'
 import { isPortFree } from './ports.ts'
 import { type Service, startService } from './service.ts'
@@ -11,8 +12,8 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 /** Where the web app will be. */
 const APP_ORIGIN = 'http://localhost:5173'
 /** After this long a service that does not stop is killed. */
-const STOP_TIMEOUT_MS = 15_000
-const COLOURS = { enclave: 'magenta', coordinator: 'cyan', dev: 'green' } as const
+const STOP_TIMEOUT_MS = 30_000
+const COLOURS = { enclave: 'magenta', coordinator: 'cyan', chain: 'yellow', dev: 'green' } as const
 
 /** Something that the reader can do something about; its message is all there is to say. */
 class StackError extends Error {}
@@ -24,7 +25,12 @@ function say(name: keyof typeof COLOURS, line: string) {
 }
 
 async function assertPortsFree({ ports }: Options) {
-  const flags = { coordinator: '--port', enclave: '--enclave-port', oidc: '--oidc-port' } as const
+  const flags = {
+    coordinator: '--port',
+    enclave: '--enclave-port',
+    oidc: '--oidc-port',
+    chain: '--chain-port',
+  } as const
   const taken: string[] = []
   for (const [name, port] of Object.entries(ports) as [keyof typeof flags, number][]) {
     if (!(await isPortFree(port))) {
@@ -52,6 +58,8 @@ async function startStack(options: Options, parts: Part[], isStopping: () => boo
   parts.push(oidc)
   const satellite = await startSatellite()
   parts.push(satellite)
+  const chain = await startDevChain({ port: ports.chain, stateDir, onNote: (text) => say('chain', text) })
+  parts.push(chain)
 
   async function run(name: 'enclave' | 'coordinator', env: Record<string, string>) {
     if (isStopping()) return
@@ -84,6 +92,9 @@ async function startStack(options: Options, parts: Part[], isStopping: () => boo
     ENTROPY_URL: satellite.url,
     ENTROPY_PUBLIC_KEY: satellite.publicKey,
     DATA_DIR: stateDir,
+    ...toChainEnv(chain),
+    // The coordinator is its own gateway.
+    IPFS_GATEWAY_URL: publicUrl,
     ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }),
   })
   if (isStopping()) return
@@ -94,6 +105,8 @@ async function startStack(options: Options, parts: Part[], isStopping: () => boo
     `  Health      ${publicUrl}/health/ready`,
     `  Attestation ${publicUrl}/health/attestation`,
     `  Sign-in by  ${oidc.issuer} (anybody can be anybody)`,
+    `  Chain       ${chain.url} (id ${chain.chainId}; POST ${chain.url}/faucet {"address":"0x…"} sends 1 ether)`,
+    `  Contract    ${chain.contract}`,
     `  Database    ${databaseUrl === undefined ? `embedded, in ${stateDir}` : 'PostgreSQL'}`,
     'Ctrl-C stops it.',
   ]

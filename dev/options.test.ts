@@ -14,21 +14,22 @@ describe('the options of npm run dev', () => {
         reset: false,
         databaseUrl: undefined,
         quoteLatencyMs: 39,
-        ports: { coordinator: 8080, enclave: 8090, oidc: 9090 },
+        ports: { coordinator: 8080, enclave: 8090, oidc: 9090, chain: 8545 },
         stateDir: undefined,
       },
     })
   })
 
   test('each is read', () => {
-    const args = '--database postgres://localhost/dev --quote-latency 0 --port 1 --enclave-port 2 --oidc-port 65535'
+    const args =
+      '--database postgres://localhost/dev --quote-latency 0 --port 1 --enclave-port 2 --oidc-port 65535 --chain-port 3'
     expect(parseOptions([...args.split(' '), '--state', '/tmp/state'])).toEqual({
       kind: 'run',
       options: {
         reset: false,
         databaseUrl: 'postgres://localhost/dev',
         quoteLatencyMs: 0,
-        ports: { coordinator: 1, enclave: 2, oidc: 65_535 },
+        ports: { coordinator: 1, enclave: 2, oidc: 65_535, chain: 3 },
         stateDir: '/tmp/state',
       },
     })
@@ -58,6 +59,7 @@ describe('the options of npm run dev', () => {
 
   test('two services cannot share a port', () => {
     expect(faultOf('--port', '8090')).toBe('every service needs a port of its own')
+    expect(faultOf('--chain-port', '9090')).toBe('every service needs a port of its own')
   })
 
   test.each(['', 'localhost', 'mysql://localhost/dev'])('%j is no PostgreSQL', (text) => {

@@ -6,22 +6,24 @@ export type Options = {
   /** PostgreSQL instead of the embedded database. */
   databaseUrl: string | undefined
   quoteLatencyMs: number
-  ports: { coordinator: number; enclave: number; oidc: number }
+  ports: { coordinator: number; enclave: number; oidc: number; chain: number }
   /** Where the state lies; undefined: `.countersign` in the checkout. */
   stateDir: string | undefined
 }
 
 export type ParsedOptions = { kind: 'run'; options: Options } | { kind: 'help' } | { kind: 'fault'; fault: string }
 
-export const USAGE = `usage: npm run dev -- [--reset] [--database URL] [--quote-latency MS] [--port N] [--enclave-port N] [--oidc-port N] [--state DIR]
+export const USAGE = `usage: npm run dev -- [--reset] [--database URL] [--quote-latency MS] [--port N] [--enclave-port N] [--oidc-port N] [--chain-port N] [--state DIR]
 
-Starts everything on this machine, with simulated silicon: identity provider, satellite, key enclave, coordinator. Ctrl-C stops it.
-  --reset               deletes the local users, wallets and keys first
+Starts everything on this machine, with simulated silicon: identity provider, satellite, chain, key enclave, coordinator.
+Ctrl-C stops it.
+  --reset               deletes the local users, wallets, keys, receipts and chain first
   --database URL        PostgreSQL instead of the embedded database
   --quote-latency MS    how long a simulated quote takes (default 39, as real ones do)
   --port N              of the coordinator (default 8080)
   --enclave-port N      of the key enclave (default 8090)
   --oidc-port N         of the identity provider (default 9090)
+  --chain-port N        of the chain (default 8545)
   --state DIR           where the state lies (default .countersign)
 Exit codes: 0 stopped, 1 could not start or go on, 2 wrong arguments.`
 
@@ -38,6 +40,7 @@ export function parseOptions(args: readonly string[]): ParsedOptions {
         port: { type: 'string' },
         'enclave-port': { type: 'string' },
         'oidc-port': { type: 'string' },
+        'chain-port': { type: 'string' },
         state: { type: 'string' },
         help: { type: 'boolean', short: 'h', default: false },
       },
@@ -54,8 +57,10 @@ export function parseOptions(args: readonly string[]): ParsedOptions {
       coordinator: integer('port', 8080, 1, 65_535),
       enclave: integer('enclave-port', 8090, 1, 65_535),
       oidc: integer('oidc-port', 9090, 1, 65_535),
+      chain: integer('chain-port', 8545, 1, 65_535),
     }
-    if (new Set(Object.values(ports)).size < 3) throw new Fault('every service needs a port of its own')
+    if (new Set(Object.values(ports)).size < Object.keys(ports).length)
+      throw new Fault('every service needs a port of its own')
     const quoteLatencyMs = integer('quote-latency', 39, 0, 60_000)
     return { kind: 'run', options: { reset, databaseUrl, quoteLatencyMs, ports, stateDir } }
   } catch (error) {

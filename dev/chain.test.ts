@@ -1,0 +1,496 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { appendFile, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { startChain } from '@countersign/testing'
+import {
+  type Address,
+  createPublicClient,
+  createWalletClient,
+  type Hash,
+  type Hex,
+  http,
+  keccak256,
+  parseEther,
+  parseGwei,
+} from 'viem'
+import { generatePrivateKey, mnemonicToAccount, privateKeyToAccount } from 'viem/accounts'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { serviceAttestations } from '../contracts/abi.ts'
+import { readPipeline } from '../services/coordinator/src/pipeline/config.ts'
+import { type DevChain, type StartDevChainParameters, startDevChain, toChainEnv } from './chain.ts'
+import { clearState } from './state.ts'
+
+const STRANGER = '0x00000000000000000000000000000000000c0ffe'
+const GENESIS_TIMESTAMP = Date.UTC(2025, 0, 1) / 1000
+const MNEMONIC = 'test test test test test test test test test test test junk'
+const deployer = mnemonicToAccount(MNEMONIC, { addressIndex: 0 })
+/** Neither deploys nor pays. */
+const developer = mnemonicToAccount(MNEMONIC, { addressIndex: 2 })
+
+let stateDir: string
+beforeEach(async () => {
+  stateDir = await mkdtemp(join(tmpdir(), 'countersign-dev-chain-'))
+})
+afterEach(() => rm(stateDir, { recursive: true, force: true }))
+
+async function start(parameters: Partial<StartDevChainParameters> = {}): Promise<DevChain> {
+  const chain = await startDevChain({ port: 0, stateDir, ...parameters })
+  onTestFinished(() => chain.stop())
+  return chain
+}
+
+/** What a start fails with. */
+async function failureOf(parameters: Partial<StartDevChainParameters> = {}): Promise<string> {
+  const error = await start(parameters).then(
+    () => undefined,
+    (cause: unknown) => cause,
+  )
+  if (!(error instanceof Error)) throw new Error('it started')
+  return error.message
+}
+
+const journalPath = () => join(stateDir, 'chain', 'journal.jsonl')
+const readJournal = async () => (await readFile(journalPath(), 'utf8')).split('\n').slice(0, -1)
+const writeJournal = (lines: readonly string[]) => writeFile(journalPath(), lines.map((line) => `${line}\n`).join(''))
+
+const readerOf = ({ url }: Pick<DevChain, 'url'>) =>
+  createPublicClient({ transport: http(url, { retryCount: 0 }), cacheTime: 0 })
+
+async function call({ url }: Pick<DevChain, 'url'>, method: string, ...params: unknown[]) {
+  const response = await fetch(url, { method: 'POST', body: JSON.stringify({ id: 1, method, params }) })
+  return (await response.json()) as { result?: unknown; error?: { code: number; message: string } }
+}
+
+const post = ({ url }: DevChain, body: string) => fetch(`${url}/faucet`, { method: 'POST', body })
+
+const contractOf = ({ contract: address }: DevChain) => ({ address, abi: serviceAttestations.abi })
+
+/** As the publisher does it. */
+async function publish(chain: DevChain, txHash: Hash): Promise<Hash> {
+  const privateKey = (await readFile(chain.publisher.privateKeyFile, 'utf8')).trim() as Hex
+  const wallet = createWalletClient({ account: privateKeyToAccount(privateKey), transport: http(chain.url) })
+  const args = [STRANGER, txHash, 'bafkreigh2akiscaildc'] as const
+  return wallet.writeContract({ chain: null, ...contractOf(chain), functionName: 'publish', args })
+}
+
+const signTransfer = (nonce: number, chainId = 31337, account = developer) =>
+  account.signTransaction({
+    type: 'eip1559',
+    chainId,
+    nonce,
+    to: STRANGER,
+    value: 1n,
+    gas: 21_000n,
+    maxFeePerGas: parseGwei('10'),
+    maxPriorityFeePerGas: 1n,
+  })
+
+/** The journal of a chain with one block, which the local chain would not have begun with. */
+async function makeJournal({ raw, timestamp }: { raw: Hex | null; timestamp?: number }): Promise<string[]> {
+  const chain = await startChain({ genesisTimestamp: GENESIS_TIMESTAMP })
+  onTestFinished(() => chain.stop())
+  if (timestamp !== undefined) await call(chain, 'evm_setNextBlockTimestamp', timestamp)
+  await (raw === null ? call(chain, 'evm_mine') : call(chain, 'eth_sendRawTransaction', raw))
+  const block = await readerOf(chain).getBlock({ blockNumber: 1n })
+  const line = { number: 1, timestamp: Number(block.timestamp), hash: block.hash, raw }
+  return [{ format: 'countersign-dev-chain/1', chainId: 31337 }, line].map((value) => JSON.stringify(value))
+}
+
+/** All that a client can see of a chain. */
+async function observe(chain: DevChain) {
+  const reader = readerOf(chain)
+  const height = await reader.getBlockNumber()
+  const numbers = Array.from({ length: Number(height) + 1 }, (_, index) => BigInt(index))
+  const blocks = await Promise.all(
+    numbers.map((blockNumber) => reader.getBlock({ blockNumber, includeTransactions: true })),
+  )
+  const hashes = blocks.flatMap(({ transactions }) => transactions.map(({ hash }) => hash))
+  const accounts: Address[] = [STRANGER, chain.publisher.address, developer.address]
+  return {
+    blocks,
+    receipts: await Promise.all(hashes.map((hash) => reader.getTransactionReceipt({ hash }))),
+    balances: await Promise.all(accounts.map((address) => reader.getBalance({ address }))),
+    logs: await reader.getLogs({ address: chain.contract, fromBlock: 0n }),
+    published: (
+      await reader.getContractEvents({ ...contractOf(chain), eventName: 'AttestationPublished', fromBlock: 0n })
+    ).map(({ transactionHash }) => transactionHash),
+  }
+}
+
+describe('the local chain', () => {
+  test('the first start deploys the contract for a publisher that has ether, and tells a coordinator how to publish', async () => {
+    const chain = await start()
+    const reader = readerOf(chain)
+    expect(await reader.getChainId()).toBe(31337)
+    expect(await reader.readContract({ ...contractOf(chain), functionName: 'publisher' })).toBe(chain.publisher.address)
+    expect(await reader.getBalance({ address: chain.publisher.address })).toBe(parseEther('100'))
+    expect((await stat(chain.publisher.privateKeyFile)).mode & 0o777).toBe(0o600)
+
+    const faults: string[] = []
+    const read: string[] = []
+    const privateKey = (await readFile(chain.publisher.privateKeyFile, 'utf8')).trim()
+    const readKey = (path: string) => {
+      read.push(path)
+      return `${privateKey}\n`
+    }
+    const config = readPipeline(toChainEnv(chain), { readFile: readKey, isProduction: false }, (fault) =>
+      faults.push(fault),
+    )
+    expect([faults, read]).toEqual([[], [chain.publisher.privateKeyFile]])
+    expect(config).toMatchObject({
+      chain: {
+        rpcUrl: chain.url,
+        chainId: 31337,
+        contract: chain.contract.toLowerCase(),
+        privateKey,
+        confirmations: 1,
+      },
+      confirmIntervalMs: 1000,
+    })
+    expect(privateKeyToAccount(privateKey as Hex).address).toBe(chain.publisher.address)
+  })
+
+  test('a restart keeps blocks, transactions, receipts, balances and logs, to the last hash', async () => {
+    const first = await start()
+    await first.faucet(STRANGER)
+    const event = await publish(first, keccak256('0x01'))
+    await call(first, 'evm_mine')
+    await call(first, 'evm_mine')
+    // One that reverts is a block too: nobody but the publisher may publish.
+    const stranger = createWalletClient({ account: developer, transport: http(first.url) })
+    const reverted = await stranger.writeContract({
+      chain: null,
+      ...contractOf(first),
+      functionName: 'publish',
+      args: [STRANGER, keccak256('0x02'), 'cid'],
+      gas: 200_000n,
+    })
+    await call(first, 'evm_mine')
+    const before = await observe(first)
+    expect(before.published).toEqual([event])
+    expect(before.receipts.find(({ transactionHash }) => transactionHash === reverted)?.status).toBe('reverted')
+    expect(before.balances[0]).toBe(parseEther('1'))
+    expect(before.blocks).toHaveLength(9)
+    await first.stop()
+
+    const second = await start()
+    expect([second.contract, second.publisher]).toEqual([first.contract, first.publisher])
+    expect(await observe(second)).toEqual(before)
+
+    // And it goes on: at the next nonce, at the time that the clock shows, and for good.
+    const later = await publish(second, keccak256('0x03'))
+    const { timestamp } = await readerOf(second).getBlock()
+    expect(Math.abs(Number(timestamp) - Date.now() / 1000)).toBeLessThan(30)
+    const after = await observe(second)
+    expect(after.blocks.slice(0, -1)).toEqual(before.blocks)
+    expect(after.published).toEqual([event, later])
+    await second.stop()
+    expect(await observe(await start())).toEqual(after)
+  })
+
+  test.each([
+    ['after a long pause it has the time of the clock', -100_000, 0],
+    ['when the clock was put back it stays ahead: no block is older than the one before', 3600, 3600],
+  ])('%s', async (_, lastS, expectedS) => {
+    const nowS = Math.floor(Date.now() / 1000)
+    await mkdir(join(stateDir, 'chain'))
+    await writeJournal(await makeJournal({ timestamp: nowS + lastS, raw: null }))
+    const reader = readerOf(await start())
+    expect((await reader.getBlock({ blockNumber: 0n })).timestamp).toBe(BigInt(GENESIS_TIMESTAMP))
+    expect((await reader.getBlock({ blockNumber: 1n })).timestamp).toBe(BigInt(nowS + lastS))
+    for (const block of [{ blockNumber: 2n }, { blockTag: 'pending' }] as const) {
+      const aheadS = Number((await reader.getBlock(block)).timestamp) - nowS
+      expect(aheadS).toBeGreaterThanOrEqual(expectedS)
+      expect(aheadS).toBeLessThan(expectedS + 60)
+    }
+  })
+
+  test('killed while transactions are sent, it has all of those that it had answered', async () => {
+    const program = `
+      const { startDevChain } = await import(${JSON.stringify(join(import.meta.dirname, 'chain.ts'))})
+      const chain = await startDevChain({ port: 0, stateDir: ${JSON.stringify(stateDir)} })
+      console.log(chain.url)`
+    let nonce = 0
+    const answered = new Map<Hash, bigint>()
+    for (const enough of [5, 20]) {
+      const child = spawn(process.execPath, ['-C', 'source', '--input-type=module', '-e', program], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      })
+      const closed = once(child, 'close')
+      onTestFinished(() => void child.kill('SIGKILL'))
+      const [url] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
+      const reader = readerOf({ url })
+      nonce = await reader.getTransactionCount({ address: developer.address })
+      const goal = answered.size + enough
+
+      // Both at once, so that the end meets some half done. Each ends when the chain is gone.
+      const sending = (async () => {
+        for (;;) {
+          const { result } = await call({ url }, 'eth_sendRawTransaction', await signTransfer(nonce++))
+          const { blockNumber } = await reader.getTransactionReceipt({ hash: result as Hash })
+          answered.set(result as Hash, blockNumber)
+          if (answered.size >= goal) child.kill('SIGKILL')
+        }
+      })()
+      const asking = (async () => {
+        for (;;) {
+          const response = await fetch(`${url}/faucet`, { method: 'POST', body: JSON.stringify({ address: STRANGER }) })
+          const { txHash } = (await response.json()) as { txHash: Hash }
+          const { blockNumber } = await reader.getTransactionReceipt({ hash: txHash })
+          answered.set(txHash, blockNumber)
+        }
+      })()
+      await Promise.allSettled([sending, asking])
+      await closed
+      expect(answered.size).toBeGreaterThanOrEqual(goal)
+    }
+    const reader = readerOf(await start())
+    const found = await Promise.all(
+      [...answered.keys()].map(async (hash) => {
+        const { blockNumber, status } = await reader.getTransactionReceipt({ hash })
+        expect(status).toBe('success')
+        return [hash, blockNumber] as const
+      }),
+    )
+    expect(new Map(found)).toEqual(answered)
+  })
+
+  test('half a line at the end is dropped, with a note; what was whole stays', async () => {
+    const first = await start()
+    const hash = await first.faucet(STRANGER)
+    await first.stop()
+    const whole = await readJournal()
+    const lost = '{"number":4,"timestamp":1794000000,"hash":"0x'
+    await appendFile(journalPath(), lost)
+    const notes: string[] = []
+    const second = await start({ onNote: (text) => notes.push(text) })
+    expect(notes).toEqual([expect.stringContaining('half written')])
+    expect(await readJournal()).toEqual(whole)
+    expect(await readerOf(second).getTransactionReceipt({ hash })).toMatchObject({ blockNumber: 3n })
+    await second.faucet(STRANGER)
+    await second.stop()
+    const third = await start({ onNote: (text) => notes.push(text) })
+    expect(await readerOf(third).getBalance({ address: STRANGER })).toBe(parseEther('2'))
+    expect(notes).toHaveLength(1)
+  })
+
+  test('killed while it wrote the very first line, it begins anew', async () => {
+    await mkdir(join(stateDir, 'chain'))
+    await writeFile(journalPath(), '{"format":"counter')
+    expect(await readerOf(await start()).getBlockNumber()).toBe(2n)
+  })
+
+  describe('a journal that it did not write like that', () => {
+    const change = (line: string, changes: object) => JSON.stringify({ ...JSON.parse(line), ...changes })
+    const other = () => signTransfer(0)
+
+    test.each<[string, RegExp, (lines: string[]) => string[] | Promise<string[]>]>([
+      [
+        'another transaction',
+        /another block 3/,
+        async (lines) => [...lines.slice(0, 3), change(lines[3] ?? '', { raw: await other() })],
+      ],
+      ['no transaction', /another block 3/, (lines) => lines.with(3, change(lines[3] ?? '', { raw: null }))],
+      [
+        'another time',
+        /another block 1/,
+        (lines) => lines.with(1, change(lines[1] ?? '', { timestamp: 1_794_000_000 })),
+      ],
+      ['a time that goes back', /at block 2: /, (lines) => lines.with(2, change(lines[2] ?? '', { timestamp: 1 }))],
+      ['another hash', /another block 2/, (lines) => lines.with(2, change(lines[2] ?? '', { hash: keccak256('0x') }))],
+      [
+        'a transaction that was there before',
+        /at block 3: /,
+        (lines) => lines.with(3, change(lines[3] ?? '', { raw: JSON.parse(lines[2] ?? '').raw })),
+      ],
+      [
+        'a transaction of another chain',
+        /at block 3: /,
+        async (lines) => lines.with(3, change(lines[3] ?? '', { raw: await signTransfer(0, 1) })),
+      ],
+      ['bytes that are none', /at block 3: /, (lines) => lines.with(3, change(lines[3] ?? '', { raw: '0x02ff' }))],
+      ['a missing line', /damaged at line 3/, (lines) => lines.toSpliced(2, 1)],
+      ['a line twice', /damaged at line 4/, (lines) => lines.toSpliced(3, 0, lines[2] ?? '')],
+      ['a line that is not JSON', /damaged at line 4/, (lines) => lines.with(3, '{"number":3,')],
+      ['an empty line', /damaged at line 5/, (lines) => [...lines, '']],
+      ['a line that is null', /damaged at line 4/, (lines) => lines.with(3, 'null')],
+      ['odd hex', /damaged at line 4/, (lines) => lines.with(3, change(lines[3] ?? '', { raw: '0x123' }))],
+      ['no time', /damaged at line 4/, (lines) => lines.with(3, change(lines[3] ?? '', { timestamp: '1' }))],
+      ['no first line', /not a journal of this version/, (lines) => lines.slice(1)],
+      [
+        'another format',
+        /not a journal of this version/,
+        (lines) => lines.with(0, '{"format":"other/1","chainId":31337}'),
+      ],
+      ['another chain', /is of chain 1, not 31337/, (lines) => lines.with(0, change(lines[0] ?? '', { chainId: 1 }))],
+      [
+        'no contract',
+        /no deployment of the contract/,
+        async () => makeJournal({ raw: await signTransfer(0, 31337, deployer) }),
+      ],
+    ])('%s: told, with the way out; nothing is written', async (_, reason, spoil) => {
+      const chain = await start()
+      await chain.faucet(STRANGER)
+      await chain.stop()
+      await writeJournal(await spoil(await readJournal()))
+      const spoilt = await readFile(journalPath(), 'utf8')
+      const message = await failureOf()
+      expect(message).toMatch(reason)
+      expect(message).toContain('npm run dev -- --reset')
+      expect(message).toContain(journalPath())
+      expect(await readFile(journalPath(), 'utf8')).toBe(spoilt)
+      // And it lets go of its port and file.
+      await clearState(stateDir)
+      expect(await readerOf(await start()).getBlockNumber()).toBe(2n)
+    })
+  })
+
+  test('a contract that another key publishes on', async () => {
+    const { stop, publisher } = await start()
+    await stop()
+    await writeFile(publisher.privateKeyFile, `${generatePrivateKey()}\n`)
+    expect(await failureOf()).toMatch(/contract of another publisher; `npm run dev -- --reset`/)
+  })
+
+  test.each(['', '0x', 'secret-but-no-key', `0x${'ff'.repeat(32)}`])('%j is no key, and is not told', async (text) => {
+    await mkdir(join(stateDir, 'chain'))
+    await writeFile(join(stateDir, 'chain', 'publisher.key'), text)
+    const message = await failureOf()
+    expect(message).toMatch(/publisher\.key holds no private key; `npm run dev -- --reset`/)
+    if (text.length > 2) expect(message).not.toContain(text)
+  })
+
+  test('a publisher that has little left is given more at the next start', async () => {
+    const first = await start()
+    const privateKey = (await readFile(first.publisher.privateKeyFile, 'utf8')).trim() as Hex
+    const wallet = createWalletClient({ account: privateKeyToAccount(privateKey), transport: http(first.url) })
+    await wallet.sendTransaction({ chain: null, to: STRANGER, value: parseEther('95') })
+    await first.stop()
+    const second = await start()
+    expect(await readerOf(second).getBalance({ address: second.publisher.address })).toBeGreaterThan(parseEther('104'))
+  })
+
+  test('what could not be replayed is refused and changes nothing', async () => {
+    const chain = await start()
+    const before = await observe(chain)
+    const refused: [string, ...unknown[]][] = [
+      ['eth_sendTransaction', { from: developer.address, to: STRANGER, value: '0x1' }],
+      ['hardhat_setBalance', STRANGER, '0x1'],
+      ['hardhat_mine', '0x5'],
+      ['hardhat_reset'],
+      ['evm_mine', 1_900_000_000],
+      ['evm_increaseTime', 1000],
+      ['evm_revert', '0x1'],
+      ['evm_setAutomine', false],
+      ['anvil_mine'],
+      ['nonsense'],
+    ]
+    for (const [method, ...params] of refused) {
+      expect([method, (await call(chain, method, ...params)).error?.code]).toEqual([method, -32004])
+    }
+    for (const raw of ['0x', '0x00', 5, null, 'zz', await signTransfer(7), await signTransfer(0, 1)]) {
+      expect([raw, (await call(chain, 'eth_sendRawTransaction', raw)).error?.code]).toEqual([raw, expect.any(Number)])
+    }
+    expect(await observe(chain)).toEqual(before)
+    // A refusal is not in the way of the next.
+    await chain.faucet(STRANGER)
+    await chain.stop()
+    expect(await readJournal()).toHaveLength(4)
+    await start()
+  })
+
+  test('many at once each get a block, and all are there after a restart', async () => {
+    const first = await start()
+    const addresses = Array.from({ length: 30 }, () => privateKeyToAccount(generatePrivateKey()).address)
+    const hashes = await Promise.all(addresses.map((address) => first.faucet(address)))
+    expect(new Set(hashes).size).toBe(30)
+    const before = await observe(first)
+    expect(before.blocks.slice(3).map(({ transactions }) => transactions.length)).toEqual(Array(30).fill(1))
+    await first.stop()
+    expect(await observe(await start())).toEqual(before)
+  })
+
+  test('without its journal the chain answers no more: what it says would be lost', async () => {
+    const chain = await start()
+    await appendFile(journalPath(), '{"number":3}\n')
+    const { error } = await call(chain, 'eth_sendRawTransaction', await signTransfer(0))
+    expect(error?.message).toMatch(/written to by somebody else/)
+    expect((await call(chain, 'eth_blockNumber')).error?.message).toMatch(/written to by somebody else/)
+    expect((await post(chain, JSON.stringify({ address: STRANGER }))).status).toBe(503)
+  })
+
+  test('two chains with a folder each know nothing of each other', async () => {
+    const otherDir = join(stateDir, 'other')
+    const [one, other] = await Promise.all([start(), start({ stateDir: otherDir, chainId: 31338 })])
+    await one.faucet(STRANGER)
+    expect(one.publisher.address).not.toBe(other.publisher.address)
+    expect(one.contract).toBe(other.contract)
+    expect(await readerOf(other).getBalance({ address: STRANGER })).toBe(0n)
+    await Promise.all([one.stop(), other.stop()])
+    expect(await readerOf(await start({ stateDir: otherDir, chainId: 31338 })).getBlockNumber()).toBe(2n)
+    expect(await readerOf(await start()).getBlockNumber()).toBe(3n)
+  })
+
+  test('a port that is taken is an error, and leaves the folder to the next', async () => {
+    const { url, stop } = await start()
+    const port = Number(new URL(url).port)
+    await expect(start({ stateDir: join(stateDir, 'other'), port })).rejects.toMatchObject({ code: 'EADDRINUSE' })
+    await stop()
+    const again = await start({ port })
+    expect(again.url).toBe(url)
+    await Promise.all([again.stop(), again.stop()])
+  })
+
+  test('a folder that cannot be is an error', async () => {
+    await writeFile(join(stateDir, 'file'), '')
+    await expect(start({ stateDir: join(stateDir, 'file') })).rejects.toMatchObject({ code: 'ENOTDIR' })
+  })
+})
+
+describe('POST /faucet', () => {
+  test('sends one ether each time', async () => {
+    const chain = await start()
+    for (const count of [1n, 2n]) {
+      const response = await post(chain, JSON.stringify({ address: STRANGER }))
+      const { txHash } = (await response.json()) as { txHash: Hash }
+      expect(response.status).toBe(200)
+      expect(response.headers.get('access-control-allow-origin')).toBe('*')
+      expect(await readerOf(chain).getTransaction({ hash: txHash })).toMatchObject({ value: parseEther('1') })
+      expect(await readerOf(chain).getBalance({ address: STRANGER })).toBe(count * parseEther('1'))
+    }
+  })
+
+  test('bad input is told with 400, and moves nothing', async () => {
+    const chain = await start()
+    const bodies = [
+      '',
+      '{',
+      'null',
+      '5',
+      '[]',
+      '{}',
+      '{"address":null}',
+      '{"address":5}',
+      '{"address":["0x00000000000000000000000000000000000c0ffe"]}',
+      '{"address":""}',
+      '{"address":"0x"}',
+      '{"address":"00000000000000000000000000000000000c0ffe"}',
+      '{"address":"0x00000000000000000000000000000000000c0ff"}',
+      '{"address":"0x00000000000000000000000000000000000c0ffee"}',
+      '{"address":"0x00000000000000000000000000000000000c0ffg"}',
+      // A wrong checksum: it is written 0xf39Fd6e51aad….
+      '{"address":"0xf39Fd6e51Aad88F6F4ce6aB8827279cffFb92266"}',
+      // Takes no ether.
+      JSON.stringify({ address: chain.contract }),
+    ]
+    for (const body of bodies) {
+      const response = await post(chain, body)
+      expect([body, response.status, await response.json()]).toEqual([body, 400, { error: expect.any(String) }])
+    }
+    expect((await fetch(`${chain.url}/faucet`)).status).toBe(405)
+    expect(await readerOf(chain).getBlockNumber()).toBe(2n)
+  })
+})

@@ -1,0 +1,193 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type ChainAccount, startChain } from '@countersign/testing'
+import {
+  type Address,
+  createPublicClient,
+  getContractAddress,
+  type Hash,
+  type Hex,
+  http,
+  isAddress,
+  parseEther,
+} from 'viem'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { serviceAttestations } from '../contracts/abi.ts'
+import { deployServiceAttestations } from '../contracts/deployContract.ts'
+import { ChainJournalError, openChainJournal } from './chainJournal.ts'
+import { ChainLedgerError, createChainLedger } from './chainLedger.ts'
+
+export type StartDevChainParameters = {
+  /** On loopback; 0 for a free one. */
+  port: number
+  stateDir: string
+  /** 31337 unless told. */
+  chainId?: number
+  /** Told what the reader should know but need not act on. */
+  onNote?: (text: string) => void
+}
+
+export type DevChain = {
+  /** JSON-RPC; `POST /faucet` is beside it. */
+  url: string
+  chainId: number
+  /** ServiceAttestations: the same address on every local chain. */
+  contract: Address
+  publisher: { address: Address; privateKeyFile: string }
+  /** Sends one ether to the address. */
+  faucet(address: Address): Promise<Hash>
+  /** Ends the chain; the next start in the same folder goes on with it. */
+  stop(): Promise<void>
+}
+
+/** The same for all, so that block 0 has one hash, and what is replayed onto it keeps its hashes too. */
+const GENESIS_TIMESTAMP = Date.UTC(2025, 0, 1) / 1000
+const FAUCET_WEI = parseEther('1')
+const PUBLISHER_WEI = parseEther('100')
+/** A publisher that has less is given more at the next start. */
+const PUBLISHER_LOW_WEI = parseEther('10')
+
+/**
+ * The chain of the local stack, with the contract on it. Blocks are journaled before anybody hears of them and mined again at
+ * the next start: the numbers and hashes of blocks and transactions, receipts, logs and balances are then what they were.
+ */
+export async function startDevChain(parameters: StartDevChainParameters): Promise<DevChain> {
+  const { port, stateDir, chainId = 31337, onNote } = parameters
+  const folder = join(stateDir, 'chain')
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const path = join(folder, 'journal.jsonl')
+  const privateKeyFile = join(folder, 'publisher.key')
+  const publisher = await loadPublisher(privateKeyFile)
+  const journal = await openChainJournal({ path, chainId })
+  if (journal.wasTorn)
+    onNote?.('Dropped the last line of the journal, which was half written when the chain was killed.')
+  const ledger = createChainLedger({ journal, path, chainId })
+  // Ended from the last to the first.
+  const parts: (() => Promise<void>)[] = [journal.close]
+  let payer: ChainAccount | undefined
+  let stopping: Promise<void> | undefined
+
+  async function pay(to: Address, valueWei: bigint): Promise<Hash> {
+    if (!payer) throw new Error('the chain has not started')
+    return ledger.transfer({ from: payer, to, valueWei })
+  }
+  const faucet = (to: Address) => pay(to, FAUCET_WEI)
+  async function stop() {
+    for (const end of parts.reverse()) await end()
+  }
+  try {
+    const chain = await startChain({
+      port,
+      chainId,
+      genesisTimestamp: GENESIS_TIMESTAMP,
+      async wrap(node, accounts) {
+        payer = accounts.at(-1)
+        await ledger.attach(node)
+        return ledger.request
+      },
+      routes: { '/faucet': (body) => answerFaucet(faucet, body) },
+    })
+    parts.push(chain.stop, ledger.end)
+    const contract = await loadContract({ url: chain.url, chainId, deployer: chain.accounts[0], publisher, path })
+    const reader = createPublicClient({ transport: http(chain.url) })
+    if ((await reader.getBalance({ address: publisher })) < PUBLISHER_LOW_WEI) await pay(publisher, PUBLISHER_WEI)
+    return {
+      url: chain.url,
+      chainId,
+      contract,
+      publisher: { address: publisher, privateKeyFile },
+      faucet,
+      stop() {
+        stopping ??= stop()
+        return stopping
+      },
+    }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+/** What a coordinator needs to publish on the chain. */
+export function toChainEnv({ url, chainId, contract, publisher }: DevChain): Record<string, string> {
+  return {
+    RPC_URL: url,
+    CHAIN_ID: String(chainId),
+    ATTESTATIONS_ADDRESS: contract,
+    PUBLISHER_PRIVATE_KEY_FILE: publisher.privateKeyFile,
+    // Nothing here is ever reorganised, and everybody waits for it.
+    CONFIRMATIONS: '1',
+    CONFIRM_INTERVAL_MS: '1000',
+  }
+}
+
+/**
+ * The publisher's account, made at the first start. It is not one of the well-known accounts: those are in developers' wallets
+ * and scripts too, and would take the nonces that the publisher has reserved.
+ */
+async function loadPublisher(path: string): Promise<Address> {
+  try {
+    await writeFile(path, `${generatePrivateKey()}\n`, { mode: 0o600, flag: 'wx' })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
+  const privateKey = (await readFile(path, 'utf8')).trim()
+  try {
+    return privateKeyToAccount(privateKey as Hex).address
+  } catch {
+    // What it says could hold the key.
+    throw new ChainJournalError(path, 'holds no private key')
+  }
+}
+
+type LoadContractParameters = {
+  url: string
+  chainId: number
+  deployer: ChainAccount | undefined
+  publisher: Address
+  path: string
+}
+
+/** Deploys the contract at the first start; later ones must find it as it was compiled, and ours to publish on. */
+async function loadContract({ url, chainId, deployer, publisher, path }: LoadContractParameters): Promise<Address> {
+  if (!deployer) throw new Error('the chain has no accounts')
+  const reader = createPublicClient({ transport: http(url) })
+  const address = getContractAddress({ from: deployer.address, nonce: 0n })
+  const { abi, deployedBytecode } = serviceAttestations
+  const code = await reader.getCode({ address })
+  if (code === undefined) {
+    if ((await reader.getTransactionCount({ address: deployer.address })) > 0) {
+      throw new ChainJournalError(path, 'holds no deployment of the contract')
+    }
+    const { privateKey, address: owner } = deployer
+    await deployServiceAttestations({ rpcUrl: url, privateKey, owner, publisher, chainId, pollingIntervalMs: 50 })
+    return address
+  }
+  if (code !== deployedBytecode) throw new ChainJournalError(path, 'holds another version of the contract')
+  if ((await reader.readContract({ address, abi, functionName: 'publisher' })) !== publisher) {
+    throw new ChainJournalError(path, 'holds a contract of another publisher')
+  }
+  return address
+}
+
+async function answerFaucet(faucet: (address: Address) => Promise<Hash>, body: string) {
+  const refuse = (status: number, error: string) => ({ status, body: { error } })
+  const address = parseFaucetRequest(body)
+  if (address === undefined) return refuse(400, 'expected { "address": "0x…" }, with a right checksum if it has one')
+  try {
+    return { status: 200, body: { txHash: await faucet(address) } }
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : 'unknown error'
+    // Else the node refused: a contract that takes no ether, or a faucet that has run dry.
+    return refuse(error instanceof ChainLedgerError ? 503 : 400, `nothing was sent: ${reason}`)
+  }
+}
+
+function parseFaucetRequest(body: string): Address | undefined {
+  try {
+    const { address } = JSON.parse(body)
+    return typeof address === 'string' && isAddress(address) ? address : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,115 @@
+import { type FileHandle, open, readFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type { Hex } from 'viem'
+
+/** A block that callers may know of. The local chain makes one for each transaction. */
+export type JournaledBlock = {
+  number: number
+  /** In seconds. */
+  timestamp: number
+  hash: Hex
+  /** The signed transaction; null in a block without any. */
+  raw: Hex | null
+}
+
+export type ChainJournal = {
+  /** What was there when it was opened, oldest first. */
+  blocks: readonly JournaledBlock[]
+  /** Whether half a line was dropped: the process that wrote it was killed before it could answer anybody. */
+  wasTorn: boolean
+  /** On disk when it answers. */
+  append(block: JournaledBlock): Promise<void>
+  close(): Promise<void>
+}
+
+/** Nothing that was not made here, whole and in order, is replayed. */
+export class ChainJournalError extends Error {
+  override name = 'ChainJournalError'
+  constructor(path: string, reason: string) {
+    super(`${path} ${reason}; \`npm run dev -- --reset\` starts anew, with an empty chain.`)
+  }
+}
+
+const FORMAT = 'countersign-dev-chain/1'
+
+/** Opens the journal of a chain: JSON lines, the first names the chain. One that is not there is begun. */
+export async function openChainJournal({ path, chainId }: { path: string; chainId: number }): Promise<ChainJournal> {
+  const file = await open(path, 'a', 0o600)
+  try {
+    const bytes = await readFile(path)
+    // A line is written with its end; what comes after the last end was cut off.
+    let length = bytes.lastIndexOf(0x0a) + 1
+    const wasTorn = length < bytes.length
+    if (wasTorn) await file.truncate(length)
+    const [header, ...lines] = bytes.subarray(0, length).toString('utf8').split('\n').slice(0, -1)
+    if (header === undefined) {
+      length += await writeLine(file, { format: FORMAT, chainId })
+      await syncFolder(dirname(path))
+    } else {
+      assertHeader(path, header, chainId)
+    }
+    const blocks = lines.map((line, index) => parseBlock(path, line, index + 1))
+    return {
+      blocks,
+      wasTorn,
+      async append(block) {
+        if ((await file.stat()).size !== length) throw new ChainJournalError(path, 'is written to by somebody else')
+        length += await writeLine(file, block)
+      },
+      close: () => file.close(),
+    }
+  } catch (error) {
+    await file.close()
+    throw error
+  }
+}
+
+async function writeLine(file: FileHandle, value: object): Promise<number> {
+  const line = Buffer.from(`${JSON.stringify(value)}\n`)
+  await file.appendFile(line)
+  await file.sync()
+  return line.length
+}
+
+/** The name of a new file is kept by its folder. */
+async function syncFolder(path: string) {
+  const folder = await open(path, 'r')
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
+  }
+}
+
+function assertHeader(path: string, line: string, chainId: number) {
+  const header = parseObject(line)
+  if (header?.format !== FORMAT) throw new ChainJournalError(path, 'is not a journal of this version')
+  if (header.chainId !== chainId) {
+    throw new ChainJournalError(path, `is of chain ${String(header.chainId)}, not ${chainId}`)
+  }
+}
+
+function parseBlock(path: string, line: string, expected: number): JournaledBlock {
+  const { number, timestamp, hash, raw } = parseObject(line) ?? {}
+  const isFine =
+    number === expected &&
+    Number.isSafeInteger(timestamp) &&
+    isHex(hash) &&
+    hash.length === 66 &&
+    (raw === null || isHex(raw))
+  if (!isFine) throw new ChainJournalError(path, `is damaged at line ${expected + 1}`)
+  return { number, timestamp: timestamp as number, hash, raw }
+}
+
+function isHex(value: unknown): value is Hex {
+  return typeof value === 'string' && /^0x(?:[0-9a-f]{2})+$/i.test(value)
+}
+
+function parseObject(line: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(line)
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,119 @@
+import type { NodeRequest } from '@countersign/testing'
+import { keccak256, numberToHex } from 'viem'
+import { describe, expect, test } from 'vitest'
+import type { ChainJournal, JournaledBlock } from './chainJournal.ts'
+import { createChainLedger } from './chainLedger.ts'
+
+/** A node that makes a block of whatever it is sent, except 0xbad0. */
+function createNode(): NodeRequest {
+  let height = 0
+  return async (method, [first]) => {
+    if (method === 'eth_sendRawTransaction' && first === '0xbad0') throw new Error('refused')
+    if (method === 'evm_mine' || method === 'eth_sendRawTransaction') height++
+    const number = numberToHex(height)
+    if (method === 'eth_blockNumber') return number
+    return { number, timestamp: numberToHex(Math.floor(Date.now() / 1000)), hash: keccak256(number) }
+  }
+}
+
+/** A journal on a disk that takes its time. */
+function createJournal() {
+  const appended: JournaledBlock[] = []
+  const waiting: { finish(): void; fail(error: Error): void }[] = []
+  const journal: ChainJournal = {
+    blocks: [],
+    wasTorn: false,
+    append: (block) =>
+      new Promise<void>((finish, fail) => {
+        appended.push(block)
+        waiting.push({ finish, fail })
+      }),
+    close: async () => {},
+  }
+  return { journal, appended, waiting }
+}
+
+async function createLedger() {
+  const disk = createJournal()
+  const ledger = createChainLedger({ journal: disk.journal, path: 'journal.jsonl', chainId: 31337 })
+  await ledger.attach(createNode())
+  return { ...disk, ledger }
+}
+
+/** Long enough for everything that waits for nothing outside. */
+const settle = () => new Promise((resolve) => setImmediate(resolve))
+
+describe('the ledger of the local chain', () => {
+  test('neither sender nor reader hears of a block that is not on disk', async () => {
+    const { ledger, waiting, appended } = await createLedger()
+    const heard: string[] = []
+    const hear = (name: string) => () => void heard.push(name)
+    const early = ledger.request('eth_blockNumber', [])
+    const sending = ledger.request('eth_sendRawTransaction', ['0x01']).then(hear('sender'))
+    await settle()
+    const reading = ledger.request('eth_blockNumber', []).then(hear('reader'))
+    await settle()
+    expect(appended).toMatchObject([{ number: 1, raw: '0x01' }])
+    expect(heard).toEqual([])
+    waiting[0]?.finish()
+    await Promise.all([early, sending, reading])
+    expect(heard.toSorted()).toEqual(['reader', 'sender'])
+    expect(await ledger.request('eth_blockNumber', [])).toBe('0x1')
+  })
+
+  test('blocks are written one after the other, in their order', async () => {
+    const { ledger, waiting, appended } = await createLedger()
+    const sending = ['0x01', '0xbad0', '0x02'].map((raw) => ledger.request('eth_sendRawTransaction', [raw]))
+    const mining = ledger.request('evm_mine', [])
+    const settled = Promise.allSettled([...sending, mining])
+    for (const count of [1, 2, 3]) {
+      await settle()
+      expect(appended).toHaveLength(count)
+      waiting[count - 1]?.finish()
+    }
+    expect((await settled).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled'])
+    expect(appended.map(({ number, raw }) => [number, raw])).toEqual([
+      [1, '0x01'],
+      [2, '0x02'],
+      [3, null],
+    ])
+  })
+
+  test('a disk that fails ends it: sender, waiting sender and readers are told, and nothing more is mined', async () => {
+    const { ledger, waiting, appended } = await createLedger()
+    const calls = [
+      ledger.request('eth_sendRawTransaction', ['0x01']),
+      ledger.request('eth_sendRawTransaction', ['0x02']),
+      ledger.request('eth_blockNumber', []),
+    ]
+    const settled = Promise.allSettled(calls)
+    await settle()
+    waiting[0]?.fail(new Error('no space left'))
+    for (const result of await settled) {
+      expect(result).toMatchObject({ status: 'rejected', reason: { code: -32603, message: /no space left/ } })
+    }
+    await expect(ledger.request('eth_chainId', [])).rejects.toThrow('no space left')
+    await expect(ledger.request('evm_mine', [])).rejects.toThrow('no space left')
+    expect(appended).toHaveLength(1)
+  })
+
+  test('its end waits for the block under way, and takes no more', async () => {
+    const { ledger, waiting } = await createLedger()
+    const sending = ledger.request('eth_sendRawTransaction', ['0x01'])
+    await settle()
+    let hasEnded = false
+    const ending = ledger.end().then(() => {
+      hasEnded = true
+    })
+    await settle()
+    expect(hasEnded).toBe(false)
+    waiting[0]?.finish()
+    await Promise.all([sending, ending])
+    await expect(ledger.request('evm_mine', [])).rejects.toThrow('stopping')
+  })
+
+  test('before it has a node it answers nobody', async () => {
+    const ledger = createChainLedger({ journal: createJournal().journal, path: 'journal.jsonl', chainId: 31337 })
+    await expect(ledger.request('eth_blockNumber', [])).rejects.toThrow('not started')
+  })
+})
