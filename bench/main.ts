@@ -1,15 +1,23 @@
 import { parseArgs } from 'node:util'
 import { benchAttestation } from './attestation.ts'
 import { benchEnclave } from './enclave.ts'
+import { benchPipeline } from './pipeline.ts'
 import { benchSign } from './sign.ts'
+import { benchSignIn } from './signIn.ts'
 
-const suites = { attestation: benchAttestation, enclave: benchEnclave, sign: benchSign }
+const suites = {
+  attestation: benchAttestation,
+  enclave: benchEnclave,
+  pipeline: benchPipeline,
+  sign: benchSign,
+  signin: benchSignIn,
+}
 
 const USAGE = `usage: npm run bench -- SUITE [--fixtures DIR] [--rounds N]
 
 Suites: ${Object.keys(suites).join(', ')}
   --fixtures DIR   evidence to measure on (default ../shared/fixtures; simulated evidence where that is not there)
-  --rounds N       rounds in which all candidates take turns (default 9)`
+  --rounds N       rounds in which all candidates take turns; for signin, 23 new users each (default 9)`
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

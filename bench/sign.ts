@@ -1,25 +1,20 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { hashUnsignedTransaction, toHex } from '@countersign/protocol'
-import { createTestBrowser, startOidcProvider, startPostgres } from '@countersign/testing'
+import { createTestBrowser, startPostgres } from '@countersign/testing'
 import { connectCaller, toRequest } from './connectCaller.ts'
+import { ORIGIN, QUOTE_MS, type Stack, startProcess, startStack, stopProcess, toAccount } from './startStack.ts'
 import { median } from './takeTurns.ts'
 
-const QUOTE_MS = 39
 const CONNECTIONS = [1, 16, 64, 256]
 const SLICE_MS = 2_000
 const USERS = 8
-const ORIGIN = 'http://localhost:5173'
 /** A repeat counts only if a fixed piece of work takes no longer than this times the best, before and after it. */
 const MAX_DISTURBANCE = 1.3
 
 type Service = { url: string; cookies: readonly string[] }
-type Stack = { service: Service; stop(): Promise<void> }
 
 /**
  * `POST /sign/digest` on PostgreSQL with quotes of 39 ms and every check on, beside an echo server of the same framework and
@@ -32,7 +27,7 @@ export async function benchSign({ rounds }: { rounds: number }) {
   const echo = await startProcess('bench/echoServer.ts', {}, 'Started the echo server')
   const stacks: Stack[] = []
   try {
-    const shared = { folder, satellite }
+    const shared = { folder, satellite, users: USERS }
     const batched = await startStack({ ...shared, databaseUrl: await postgres.createDatabase(), limit: 256 })
     stacks.push(batched)
     const single = await startStack({ ...shared, databaseUrl: await postgres.createDatabase(), limit: 1 })
@@ -41,14 +36,12 @@ export async function benchSign({ rounds }: { rounds: number }) {
       `PostgreSQL, quotes of ${QUOTE_MS} ms, ${rounds} rounds of ${SLICE_MS} ms; Node ${process.version} on ${process.arch}`,
     )
     console.log('connections  signatures/s   p50 ms   p99 ms   × one quote each   × echo server   discarded')
-    for (const connections of CONNECTIONS) {
-      await compare(connections, {
-        batched: batched.service,
-        single: single.service,
-        echo: { url: echo.address, cookies: [''] },
-        rounds,
-      })
+    const services = {
+      batched: { url: batched.address, cookies: await signInAll(batched) },
+      single: { url: single.address, cookies: await signInAll(single) },
+      echo: { url: echo.address, cookies: [''] },
     }
+    for (const connections of CONNECTIONS) await compare(connections, { ...services, rounds })
   } finally {
     for (const { stop } of stacks) await stop()
     await stopProcess(echo.child)
@@ -153,66 +146,10 @@ function prepare(cookie: string, count: number): Buffer[] {
   })
 }
 
-async function startStack(parameters: {
-  folder: string
-  satellite: { address: string; publicKey: string }
-  databaseUrl: string
-  limit: number
-}): Promise<Stack> {
-  const { folder, satellite, databaseUrl, limit } = parameters
-  const port = 20_000 + Math.floor(Math.random() * 20_000)
-  const redirectUris = [`http://localhost:${port}/auth/google/callback`]
-  const oidc = await startOidcProvider({
-    redirectUris,
-    accounts: Array.from({ length: USERS }, (_, index) => toAccount(index)),
-  })
-  const mock = { MOCK_ATTESTATION: 'true', BATCH_LIMIT: String(limit) }
-  const enclave = await startProcess(
-    'services/enclave/src/main.ts',
-    {
-      ...mock,
-      PORT: '0',
-      QUOTE_SOURCE: 'mock',
-      MOCK_QUOTE_LATENCY_MS: String(QUOTE_MS),
-      ROOT_SECRET: `file:${folder}/root-secret-${limit}`,
-      OIDC_ISSUERS: `${oidc.issuer}=${oidc.clientId}`,
-    },
-    'Started the enclave',
-  )
-  const coordinator = await startProcess(
-    'services/coordinator/src/main.ts',
-    {
-      ...mock,
-      PORT: String(port),
-      COOKIE_SAMESITE: 'lax',
-      ALLOWED_ORIGINS: ORIGIN,
-      DATABASE_URL: databaseUrl,
-      OIDC_GOOGLE_ISSUER: oidc.issuer,
-      OIDC_GOOGLE_CLIENT_ID: oidc.clientId,
-      OIDC_GOOGLE_CLIENT_SECRET: oidc.clientSecret,
-      ENCLAVE_URL: enclave.address,
-      ENTROPY_URL: satellite.address,
-      ENTROPY_PUBLIC_KEY: satellite.publicKey,
-      RATE_LIMIT_SIGN: 'off',
-      RATE_LIMIT_AUTH: 'off',
-    },
-    'Started the coordinator',
-  )
+async function signInAll({ url }: Stack): Promise<string[]> {
   const cookies: string[] = []
-  for (let index = 0; index < USERS; index++)
-    cookies.push(await signIn(`http://localhost:${port}`, toAccount(index).sub))
-  return {
-    service: { url: coordinator.address, cookies },
-    async stop() {
-      await stopProcess(coordinator.child)
-      await stopProcess(enclave.child)
-      await oidc.stop()
-    },
-  }
-}
-
-function toAccount(index: number) {
-  return { sub: `user-${index}`, email: `user-${index}@example.com`, name: `User ${index}` }
+  for (let index = 0; index < USERS; index++) cookies.push(await signIn(url, toAccount(index).sub))
+  return cookies
 }
 
 async function signIn(api: string, subject: string): Promise<string> {
@@ -224,32 +161,4 @@ async function signIn(api: string, subject: string): Promise<string> {
   )
   if (session === undefined) throw new Error('no session')
   return session.join('=')
-}
-
-type Started = { child: ChildProcess; address: string; publicKey: string }
-
-/** Starts a process and waits for the line of its log that says where it listens. */
-async function startProcess(main: string, env: Record<string, string>, msg: string): Promise<Started> {
-  const { PATH = '' } = process.env
-  const child = spawn(process.execPath, ['-C', 'source', main], {
-    env: { PATH, ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  return new Promise((resolve, reject) => {
-    child.once('exit', (code) => reject(new Error(`${main} ended with ${code}`)))
-    createInterface({ input: child.stdout }).on('line', (line) => {
-      const parsed = JSON.parse(line)
-      if (parsed.msg === msg) resolve({ child, address: parsed.address, publicKey: parsed.publicKey ?? '' })
-      if (parsed.fault !== undefined || parsed.reason !== undefined) console.error(line)
-    })
-  })
-}
-
-async function stopProcess(child: ChildProcess) {
-  if (child.exitCode !== null || child.signalCode !== null) return
-  const ended = once(child, 'exit')
-  child.kill('SIGTERM')
-  const killed = setTimeout(() => child.kill('SIGKILL'), 10_000)
-  await ended
-  clearTimeout(killed)
 }
