@@ -19,7 +19,7 @@ const node: TestProjectInlineConfiguration = {
     ...timeouts,
     name: 'node',
     environment: 'node',
-    include: ['{packages,apps,services}/**/*.test.ts', '{docs,sweep,dev}/*.test.ts'],
+    include: ['{packages,apps,services}/**/*.test.ts', '{contracts,docs,sweep,dev,faults}/*.test.ts'],
     exclude: ['**/node_modules/**', '**/dist/**', '**/bench/**', '**/*.browser.test.ts'],
   },
 }
@@ -58,6 +58,8 @@ const browser = (path: string): TestProjectInlineConfiguration => ({
 export default defineConfig({
   test: {
     retry: 0,
+    // Most of them wait for databases and processes; one worker, the default on two cores, would leave a core idle.
+    maxWorkers: '100%',
     testTimeout: 60_000,
     hookTimeout: 60_000,
     projects: executablePath ? [node, browser(executablePath)] : [node],

@@ -1,6 +1,6 @@
 // All that `npm test` runs, in order, up to the first failure:
 //   node scripts/test.ts [--check] [arguments for vitest…]
-// `--check` leaves out the checks of what would be published.
+// `--check` leaves out the Solidity tests and the checks of what would be published.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -28,7 +28,10 @@ const steps: Step[] = [
   { name: 'unused code', run: () => runAll(['knip']) },
   { name: 'tests', run: runTests },
 ]
-if (!checkOnly) steps.push({ name: 'packages', run: checkPackages })
+if (!checkOnly) {
+  steps.push({ name: 'Solidity tests', run: () => runAll(['node', '-C', 'source', 'contracts/testSolidity.ts']) })
+  steps.push({ name: 'packages', run: checkPackages })
+}
 
 const stop = new AbortController()
 let running: ChildProcess | undefined
