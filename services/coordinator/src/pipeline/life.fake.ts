@@ -37,7 +37,7 @@ import { publishDue } from './publish.ts'
 const stages = [PIN_QUEUE, PUBLISH_QUEUE, CONFIRM_QUEUE] as const
 
 /** How the pin service fails one call: before it does anything, or (`late`) after it did what it was asked. */
-type PinFault = { at: number; code: PinErrorCode | 'other_bytes' | 'unknown' | 'silent'; isLate: boolean }
+type PinFault = { at: number; code: PinErrorCode | 'other_bytes' | 'forgets' | 'unknown' | 'silent'; isLate: boolean }
 
 /** The process dies at the nth call to the outside: before the call has any effect, or after it and before the answer. */
 type CrashPoint = { at: number; when: 'before' | 'after' }
@@ -121,7 +121,7 @@ function createRuns(limits: { pins: number }): fc.Arbitrary<StageRun> {
     pinFault: seldom(
       fc.record({
         at: fc.integer({ min: 1, max: 6 }),
-        code: fc.constantFrom(...pinCodes, 'other_bytes', 'unknown', 'silent'),
+        code: fc.constantFrom(...pinCodes, 'other_bytes', 'forgets', 'unknown', 'silent'),
         isLate: fc.boolean(),
       }),
     ),
@@ -544,8 +544,14 @@ async function runSequence(scene: Scene, commands: readonly LifeCommand[]): Prom
       const earlier = before.get(proof.slug)
       checkStep(earlier, proof, mayTakeTwoSteps)
       if (proof.status === 'complete') {
-        if (earlier?.status !== 'complete') checkPinned(proof)
-        assert(hadDeepReorg || eventsByKey.has(toKey(proof)), 'I4: what is complete has its event', proof)
+        const event = eventsByKey.get(toKey(proof))
+        assert(hadDeepReorg || event !== undefined, 'I4: what is complete has its event', proof)
+        if (earlier?.status !== 'complete') {
+          checkPinned(proof)
+          const depth = event === undefined ? 0 : node.head.number - event.blockNumber + 1
+          // In a race the chain may have moved on since.
+          assert(mayTakeTwoSteps || depth >= CONFIRMATIONS, 'I4: it became complete deep enough', { proof, depth })
+        }
       }
       checkJob(proof)
     }
@@ -804,10 +810,11 @@ function createMemoryPinner() {
   let outage: PinErrorCode | undefined
   let calls = 0
 
-  async function answer<Result>(signal: AbortSignal, work: () => Result): Promise<Result> {
+  async function answer<Result>(signal: AbortSignal, work: () => Result, forgotten: () => Result): Promise<Result> {
     calls += 1
     if (outage !== undefined) throw new PinError(outage)
     if (fault?.at !== calls) return work()
+    if (fault.code === 'forgets') return forgotten()
     if (fault.isLate) work()
     if (fault.code === 'silent') {
       await new Promise((resolve) => signal.addEventListener('abort', resolve))
@@ -819,18 +826,21 @@ function createMemoryPinner() {
     return (result instanceof Uint8Array ? new Uint8Array(result.length) : result) as Result
   }
 
+  const throwNotFound = () => {
+    throw new PinError('pin_not_found')
+  }
   const pinner: Pick<Pinner, 'pin' | 'read'> = {
     pin: (block, { signal }) =>
-      answer(signal, () => {
-        assertBlock(block)
-        blocks.set(block.cid, block.bytes)
-      }),
-    read: (cid, { signal }) =>
-      answer(signal, () => {
-        const held = blocks.get(cid)
-        if (held === undefined) throw new PinError('pin_not_found')
-        return held
-      }),
+      answer(
+        signal,
+        () => {
+          assertBlock(block)
+          blocks.set(block.cid, block.bytes)
+        },
+        // It says that it holds the block, and does not.
+        () => {},
+      ),
+    read: (cid, { signal }) => answer(signal, () => blocks.get(cid) ?? throwNotFound(), throwNotFound),
   }
   return {
     pinner,
