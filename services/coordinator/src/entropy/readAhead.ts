@@ -1,8 +1,8 @@
-import { ServiceError } from '@countersign/protocol'
 import type { Witness } from '@countersign/receipt'
 import { CoordinatorError } from '../errors.ts'
 import type { Clock, Entropy, EntropySource } from '../ports.ts'
 import type { Store } from '../store/types.ts'
+import { toReason } from '../toReason.ts'
 import { checkSample, checkTime, createEntropyKeys, parseTimestamp, type SampleFault } from './checkSample.ts'
 
 /** Every sample that ever came in ends in one of these, and each is counted once. */
@@ -213,7 +213,7 @@ export function createReadAhead(parameters: ReadAheadParameters): ReadAhead {
     } catch (error) {
       if (!isStopped) {
         counts.failures += 1
-        log.warn({ msg: 'Got no entropy samples', source: source.name, reason: toReason(error) })
+        log.warn({ msg: 'Got no entropy samples', source: source.name, reason: toReason(error).code })
       }
       throw error
     }
@@ -338,12 +338,6 @@ export function createReadAhead(parameters: ReadAheadParameters): ReadAhead {
 function findFirst(samples: readonly Sample[], sinceMs: number): number {
   const index = samples.findIndex(({ timestampMs }) => timestampMs >= sinceMs)
   return index < 0 ? samples.length : index
-}
-
-/** A code where there is one, else the kind of error: never its text, which is the outside's. */
-function toReason(error: unknown): string {
-  if (error instanceof ServiceError) return error.code
-  return error instanceof Error ? error.name : typeof error
 }
 
 function unavailable(cause: unknown) {

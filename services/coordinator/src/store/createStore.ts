@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { toDatabaseError } from './databaseError.ts'
+import { guard } from './databaseError.ts'
 import { claimSamples } from './entropySamples.ts'
 import { createEvidence } from './evidence.ts'
 import type { Jobs } from './jobs.ts'
@@ -39,17 +39,5 @@ export function createStore({ database, jobs }: { database: Database; jobs: Jobs
       await jobs.stop()
       await database.close()
     },
-  }
-}
-
-function guard<Parameters extends readonly unknown[], Result>(
-  run: (...parameters: Parameters) => Promise<Result>,
-): (...parameters: Parameters) => Promise<Result> {
-  return async (...parameters) => {
-    try {
-      return await run(...parameters)
-    } catch (error) {
-      throw toDatabaseError(error)
-    }
   }
 }

@@ -29,6 +29,19 @@ export function toDatabaseError(error: unknown): unknown {
     : error
 }
 
+/** A call of the database whose failures are told as above. */
+export function guard<Parameters extends readonly unknown[], Result>(
+  run: (...parameters: Parameters) => Promise<Result>,
+): (...parameters: Parameters) => Promise<Result> {
+  return async (...parameters) => {
+    try {
+      return await run(...parameters)
+    } catch (error) {
+      throw toDatabaseError(error)
+    }
+  }
+}
+
 function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error) || error instanceof CoordinatorError) return false
   if (error instanceof AggregateError && error.errors.some(isUnavailable)) return true

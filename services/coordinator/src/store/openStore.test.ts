@@ -6,8 +6,7 @@ import { startPostgres, type TestPostgres } from '@countersign/testing'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openDatabase } from './openDatabase.ts'
-import { openStore } from './openStore.ts'
-import { createTestBatch, createTestSigning, createTestUser, createTestWallet, NOW } from './store.fake.ts'
+import { createTestBatch, createTestSigning, createTestUser, createTestWallet, NOW, openStore } from './store.fake.ts'
 
 const UNAVAILABLE = { code: 'database_unavailable' }
 

@@ -7,7 +7,7 @@ import { createPublicationStore, type PublicationStore } from './publications.ts
 import { enqueueMissing, type Swept } from './sweep.ts'
 import type { Store } from './types.ts'
 
-export type OpenStoreOptions = OpenDatabaseOptions & {
+type OpenStoreOptions = OpenDatabaseOptions & {
   /** How long after the commit the pipeline takes a proof up: time for the client to broadcast. */
   pipelineDelayMs?: number
   /** Whether this process works on the jobs, and so keeps them in order. */
@@ -51,8 +51,4 @@ export async function openStores(options: OpenStoreOptions): Promise<{ store: St
     await database.close()
     throw error
   }
-}
-
-export async function openStore(options: OpenStoreOptions): Promise<Store> {
-  return (await openStores(options)).store
 }

@@ -3,7 +3,7 @@ import type { EnclaveConfig, ProofStatus } from '@countersign/protocol'
 import type { ReceiptRecords } from '@countersign/receipt'
 import type { Kysely } from 'kysely'
 import { fromBytes } from './bytes.ts'
-import { toDatabaseError } from './databaseError.ts'
+import { guard } from './databaseError.ts'
 import { type Jobs, PIN_QUEUE, PUBLISH_QUEUE } from './jobs.ts'
 import type { Tables } from './tables.ts'
 
@@ -147,16 +147,4 @@ async function freezeReceipt(db: Kysely<Tables>, { slug, bytes }: { slug: string
 /** Drivers answer slices of larger buffers. */
 function toOwnBytes(bytes: Uint8Array): Bytes {
   return new Uint8Array(bytes)
-}
-
-function guard<Parameters extends readonly unknown[], Result>(
-  run: (...parameters: Parameters) => Promise<Result>,
-): (...parameters: Parameters) => Promise<Result> {
-  return async (...parameters) => {
-    try {
-      return await run(...parameters)
-    } catch (error) {
-      throw toDatabaseError(error)
-    }
-  }
 }

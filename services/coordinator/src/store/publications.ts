@@ -1,7 +1,7 @@
 import type { AttestationPublished, Hex } from '@countersign/protocol'
 import { type Kysely, type Selectable, sql, type Transaction } from 'kysely'
 import { toBytes, toPrefixed } from './bytes.ts'
-import { toDatabaseError } from './databaseError.ts'
+import { guard } from './databaseError.ts'
 import { CONFIRM_QUEUE, type Jobs, PUBLISH_QUEUE } from './jobs.ts'
 import type { Tables } from './tables.ts'
 
@@ -446,16 +446,4 @@ function toPublished(row: { address: Uint8Array; tx_hash: Uint8Array; ipfs_cid: 
   // The database has no pinned proof without a CID.
   if (row.ipfs_cid === null) throw new Error('a pinned proof has no CID')
   return { wallet: toPrefixed(row.address), txHash: toPrefixed(row.tx_hash), ipfsCid: row.ipfs_cid }
-}
-
-function guard<Parameters extends readonly unknown[], Result>(
-  run: (...parameters: Parameters) => Promise<Result>,
-): (...parameters: Parameters) => Promise<Result> {
-  return async (...parameters) => {
-    try {
-      return await run(...parameters)
-    } catch (error) {
-      throw toDatabaseError(error)
-    }
-  }
 }

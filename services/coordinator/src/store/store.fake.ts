@@ -5,6 +5,7 @@ import { startPostgres } from '@countersign/testing'
 import { createStore } from './createStore.ts'
 import { type Jobs, openJobs } from './jobs.ts'
 import { type Database, type OpenDatabaseOptions, openDatabase } from './openDatabase.ts'
+import { openStores } from './openStore.ts'
 import type { Session, Signing, SigningBatch, Store, User, Wallet } from './types.ts'
 
 export const databaseKinds = ['pglite', 'postgres'] as const
@@ -42,6 +43,11 @@ export async function startTestStore(kind: DatabaseKind): Promise<TestStore> {
       await postgres?.stop()
     },
   }
+}
+
+/** What most tests want of `openStores`. */
+export async function openStore(options: Parameters<typeof openStores>[0]): Promise<Store> {
+  return (await openStores(options)).store
 }
 
 export function createTestUser(changes: Partial<User> = {}): Omit<User, 'id'> & { now: number } {

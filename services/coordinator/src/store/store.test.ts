@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openStore } from './openStore.ts'
 import {
   createTestBatch,
   createTestSession,
@@ -11,6 +10,7 @@ import {
   createTestWitness,
   databaseKinds,
   NOW,
+  openStore,
   randomHex,
   startTestStore,
   type TestStore,
