@@ -1,5 +1,4 @@
-import { hash } from 'node:crypto'
-import { type Hex, type Statement, type TxMetadata, toStatementText } from '@countersign/protocol'
+import type { Hex, Statement, TxMetadata } from '@countersign/protocol'
 import { hashPart, toReceiptRelease, type Witness } from '@countersign/receipt'
 import type { Clock, Random, SelfReport } from '../ports.ts'
 import type { Store } from '../store/types.ts'
@@ -53,7 +52,7 @@ async function commit(
   answer: Progress<VerifiedSigning, Committed>['answer'],
 ) {
   try {
-    const { paths, collateral, ...rest } = batch
+    const { leaves, paths, collateral, ...rest } = batch
     const { selfAttestation } = deps.selfReport.current()
     const hashes = {
       collateralHash: Buffer.from(collateral.hash, 'hex'),
@@ -63,7 +62,8 @@ async function commit(
       batch: { ...rest, collateral: collateral.bytes, selfAttestation, coordinatorMode: deps.selfReport.mode },
       signings: await Promise.all(
         signings.map(async ({ walletId, txMetadata, statement, leafIndex, witness }) => {
-          const leaf = new Uint8Array(hash('sha256', `\0${toStatementText(statement)}`, 'buffer'))
+          // The statement was held against it when it came.
+          const leaf = Buffer.from(leaves[leafIndex] ?? '', 'hex')
           const release = await deps.selfReport.sign(toReceiptRelease({ ...hashes, leaf, witness }))
           return {
             slug: Buffer.from(deps.random(16)).toString('base64url'),

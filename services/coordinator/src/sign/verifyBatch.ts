@@ -12,7 +12,8 @@ export type BatchVerifierDeps = Pick<CheckBatchDeps, 'verifier' | 'policy'> & {
 
 /** What one quote covers, and the collateral that it was judged with. */
 export type VerifiedBatch = Omit<SigningBatch, 'collateral' | 'selfAttestation' | 'coordinatorMode'> & {
-  /** Of each leaf. */
+  /** The leaf hashes, and the path of each. */
+  leaves: readonly string[]
   paths: readonly (readonly string[])[]
   collateral: { bytes: Uint8Array; hash: string }
 }
@@ -51,6 +52,7 @@ async function verifyBatch(deps: BatchVerifierDeps, batch: SignedBatch, config: 
     sequence,
     previous,
     treeSize: leaves.length,
+    leaves,
     paths,
     quote,
     eventLog,
