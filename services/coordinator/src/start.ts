@@ -27,6 +27,7 @@ import type { Pinner } from './ipfs/pinner.ts'
 import { createMetrics } from './metrics.ts'
 import { startPipeline } from './pipeline/startPipeline.ts'
 import type { CollateralStore, Entropy, EntropySource, IdentityProvider, KeyEnclave } from './ports.ts'
+import type { RunningService } from './runService.ts'
 import { createSignatureChecker } from './sign/checkSignatures.ts'
 import { createCommitter } from './sign/commit.ts'
 import { createGatherer } from './sign/gather.ts'
@@ -98,13 +99,11 @@ export type Parts = {
 }
 export type Decorate = <Name extends keyof Parts>(name: Name, part: Parts[Name]) => Parts[Name]
 
-export type RunningCoordinator = { stop(reason: string): Promise<void> }
-
 /** Builds everything from the environment, and serves. The only function that knows everyone. */
 export async function startCoordinator(
   env: Readonly<Record<string, string | undefined>>,
   { log, decorate = (_, part) => part }: { log: Log; decorate?: Decorate },
-): Promise<RunningCoordinator> {
+): Promise<RunningService> {
   const config = readConfig(env, {
     readFile: (path) => readFileSync(path, 'utf8'),
     version: packageJson.version,

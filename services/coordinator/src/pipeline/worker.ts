@@ -50,30 +50,32 @@ export async function startWorker(deps: WorkerDeps): Promise<Worker> {
       log.warn({ msg: 'Could not sweep', ...toReason(error) })
     }
   }
-  /** A failure is logged here and told to pg-boss, which tries again; what pg-boss gives up the sweep finds. */
-  async function attempt(stage: string, run: () => Promise<void>) {
+  /** Counts how each attempt ended. A failure is told to pg-boss, which tries again; what pg-boss gives up the sweep finds. */
+  async function attempt(stage: string, run: () => Promise<readonly string[]>) {
     try {
-      await run()
-      if (stage !== 'pin') metrics.observeStage(stage, 'ok')
+      for (const outcome of await run()) metrics.observeStage(stage, outcome)
     } catch (error) {
-      const { code } = toReason(error)
-      metrics.observeStage(stage, code)
-      log.warn({ msg: 'Could not finish a stage', name: stage, ...toReason(error) })
+      const reason = toReason(error)
+      metrics.observeStage(stage, reason.code)
+      log.warn({ msg: 'Could not finish a stage', name: stage, ...reason })
       throw error
     }
   }
 
   await jobs.work(PIN_QUEUE, PINS, (data) =>
-    attempt('pin', async () => {
-      const outcomes = await Promise.all(data.map((one) => pinStage.pin(toSlug(one))))
-      for (const outcome of outcomes) metrics.observeStage('pin', outcome)
+    attempt('pin', () => Promise.all(data.map((one) => pinStage.pin(toSlug(one))))),
+  )
+  await jobs.work(PUBLISH_QUEUE, ONE, () =>
+    attempt('publish', async () => {
+      await publishDue(chainDeps)
+      return ['ok']
     }),
   )
-  await jobs.work(PUBLISH_QUEUE, ONE, () => attempt('publish', async () => void (await publishDue(chainDeps))))
   await jobs.work(CONFIRM_QUEUE, ONE, () =>
     attempt('confirm', async () => {
       const { open } = await confirmPublications({ ...chainDeps, confirmations, sightings })
       if (open > 0) await store.enqueueConfirm(confirmIntervalMs / 1000)
+      return ['ok']
     }),
   )
   await sweep()
