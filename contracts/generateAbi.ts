@@ -1,4 +1,4 @@
-// Writes abi.ts from the source of the contract: node contracts/generateAbi.ts
+// Writes abi.ts from the source of the contract: node -C source contracts/generateAbi.ts
 
 import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'

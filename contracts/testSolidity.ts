@@ -1,4 +1,4 @@
-// Runs the Solidity tests: node contracts/testSolidity.ts [part of a test's name]
+// Runs the Solidity tests: node -C source contracts/testSolidity.ts [part of a test's name]
 
 import { withHardhat } from './withHardhat.ts'
 

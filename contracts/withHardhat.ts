@@ -1,8 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { loadHardhat } from '@countersign/testing/hardhat'
 import type { HardhatRuntimeEnvironment } from 'hardhat/types/hre'
-import { loadHardhat } from './loadHardhat.ts'
 
 /**
  * Hardhat on this folder, for as long as `use` takes. What it builds goes to a folder of its own, so that a checkout may be

@@ -1,11 +1,10 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { createRequire, registerHooks } from 'node:module'
 import type { AddressInfo } from 'node:net'
-import { pathToFileURL } from 'node:url'
 import type { NetworkConnection } from 'hardhat/types/network'
 import { toHex } from 'viem'
 import { mnemonicToAccount, privateKeyToAccount } from 'viem/accounts'
+import { loadHardhat } from './hardhat.ts'
 
 export type StartChainOptions = {
   /** 31337 unless told. */
@@ -121,33 +120,6 @@ async function disconnect(connection: NetworkConnection) {
   // Closing only drops the node; its timer would go on until the garbage collector comes.
   await connection.provider.request({ method: 'evm_setIntervalMining', params: [0] })
   await connection.close()
-}
-
-type Hardhat = typeof import('hardhat/hre')
-
-let loading: Promise<Hardhat> | undefined
-
-/**
- * Hardhat as a library, loaded by those alone who start a chain. Its `hardhat-zod-utils` takes whichever zod lies beside it,
- * which is the zod 4 of other packages; hardhat's own zod 3 can then read no configuration. So it is given hardhat's.
- */
-function loadHardhat(): Promise<Hardhat> {
-  loading ??= load()
-  return loading
-}
-
-async function load(): Promise<Hardhat> {
-  // Hardhat would otherwise report its use to its makers, from a terminal.
-  process.env.HARDHAT_DISABLE_TELEMETRY = 'true'
-  const hardhat = pathToFileURL(createRequire(import.meta.url).resolve('hardhat/package.json')).href
-  // It stays: hardhat loads its parts when it first needs them.
-  registerHooks({
-    resolve(specifier, context, nextResolve) {
-      const isMisled = specifier === 'zod' && context.parentURL?.includes('/hardhat-zod-utils/') === true
-      return nextResolve(specifier, isMisled ? { ...context, parentURL: hardhat } : context)
-    },
-  })
-  return import('hardhat/hre')
 }
 
 /** The parent is derived once: its seed takes thousands of hashes. */
