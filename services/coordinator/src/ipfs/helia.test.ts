@@ -166,6 +166,17 @@ describe('createHeliaPinner', () => {
     await expect(pinning).rejects.toMatchObject({ code: 'pin_unavailable' })
   })
 
+  test('after a stop nothing is written any more, not even for a call that was given up', async () => {
+    const { pinner, stop } = await start()
+    const controller = new AbortController()
+    const pinning = pinner.pin(block, { signal: controller.signal })
+    controller.abort()
+    await expect(pinning).rejects.toMatchObject({ code: 'pin_unavailable' })
+    await stop()
+    expect(await readdir(join(dataDir, 'ipfs/incoming'))).toEqual([])
+    expect(await blockPaths()).toHaveLength(1)
+  })
+
   test('stopped is unavailable, and stopping twice is fine', async () => {
     const { pinner, getBlock, stop } = await start()
     await Promise.all([stop(), pinner.stop()])

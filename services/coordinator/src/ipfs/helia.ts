@@ -43,20 +43,21 @@ export async function createHeliaPinner(parameters: CreateHeliaPinnerParameters)
   })
   let stopped: Promise<void> | undefined
 
-  async function pin(block: { cid: string; bytes: Uint8Array<ArrayBuffer> }, signal: AbortSignal): Promise<void> {
+  /** Goes on to its end when the caller gives up: helia, told of that, leaves a rejection behind that nobody handles. */
+  async function pin(block: { cid: string; bytes: Uint8Array<ArrayBuffer> }): Promise<void> {
     const cid = CID.parse(block.cid)
     const held = await files.read(cid)
     // What has a mark was synced before it got it; a file without one may be of a process that died in between.
-    const isHeld = held !== undefined && toCid(held) === block.cid && (await helia.pins.isPinned(cid, { signal }))
+    const isHeld = held !== undefined && toCid(held) === block.cid && (await helia.pins.isPinned(cid))
     if (isHeld) return
     await files.write(cid, block.bytes)
-    await addPin(cid, signal)
+    await addPin(cid)
   }
 
   /** Only marks the block, for whoever may collect garbage in this folder one day. */
-  async function addPin(cid: CID, signal: AbortSignal): Promise<void> {
+  async function addPin(cid: CID): Promise<void> {
     try {
-      for await (const _ of helia.pins.add(cid, { depth: 0, signal }));
+      for await (const _ of helia.pins.add(cid, { depth: 0 }));
     } catch (error) {
       if (!(error instanceof Error && error.name === 'AlreadyPinnedError')) throw error
     }
@@ -69,18 +70,26 @@ export async function createHeliaPinner(parameters: CreateHeliaPinnerParameters)
     return bytes
   }
 
+  /** Also those whose callers no longer wait. */
+  const underWay = new Set<Promise<unknown>>()
+
   async function whileRunning<Result>(task: () => Promise<Result>): Promise<Result> {
     if (stopped) throw new PinError('pin_unavailable', { details: 'stopped' })
+    const running = task()
+    underWay.add(running)
     try {
-      return await task()
+      return await running
     } catch (cause) {
       if (cause instanceof PinError) throw cause
       throw new PinError('pin_unavailable', { details: 'the block store failed', cause })
+    } finally {
+      underWay.delete(running)
     }
   }
 
+  /** Nothing is written to the folder any more once it has resolved. */
   const stop = () => {
-    stopped ??= stopNode()
+    stopped ??= Promise.allSettled(underWay).then(stopNode)
     return stopped
   }
   return {
@@ -88,7 +97,7 @@ export async function createHeliaPinner(parameters: CreateHeliaPinnerParameters)
       name: 'helia',
       async pin(block, { signal }) {
         assertBlock(block)
-        await untilAborted(signal, () => whileRunning(() => pin(block, signal)))
+        await untilAborted(signal, () => whileRunning(() => pin(block)))
       },
       async read(cid, { signal }) {
         assertCid(cid)
