@@ -19,8 +19,8 @@ const node: TestProjectInlineConfiguration = {
     ...timeouts,
     name: 'node',
     environment: 'node',
-    include: ['{packages,apps,services}/**/*.test.ts', '{contracts,docs,sweep,dev,faults}/*.test.ts'],
-    exclude: ['**/node_modules/**', '**/dist/**', '**/bench/**', '**/*.browser.test.ts'],
+    include: ['{packages,apps,services}/**/*.test.{ts,tsx}', '{contracts,docs,sweep,dev,faults}/*.test.ts'],
+    exclude: ['**/node_modules/**', '**/dist/**', '**/bench/**', '**/*.browser.test.{ts,tsx}'],
   },
 }
 
@@ -29,7 +29,7 @@ const browser = (path: string): TestProjectInlineConfiguration => ({
   test: {
     ...timeouts,
     name: 'browser',
-    include: ['packages/**/*.browser.test.ts'],
+    include: ['packages/**/*.browser.test.{ts,tsx}'],
     exclude: ['**/node_modules/**', '**/dist/**'],
     browser: {
       enabled: true,

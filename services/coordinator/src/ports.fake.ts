@@ -153,7 +153,7 @@ export function createFakeSelfReport() {
       if (fake.isMissing) throw new Error('no report')
       return { selfAttestation, expiresAt: '2026-06-15T12:59:00.000Z' }
     },
-    sign: async (message) => ed25519.sign(message, secretKey),
+    sign: (message) => ed25519.sign(message, secretKey),
     stop: async () => {},
   }
   return Object.assign(fake, selfReport)

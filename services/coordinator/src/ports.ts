@@ -45,8 +45,8 @@ export type SelfReport = {
   readonly publicKey: string
   /** The one in force; throws while there is none. */
   current(): { selfAttestation: SelfAttestation; expiresAt: string }
-  /** Ed25519 by the attested key, on the thread pool. */
-  sign(message: Uint8Array): Promise<Uint8Array>
+  /** Ed25519 by the attested key. */
+  sign(message: Uint8Array): Uint8Array
   stop(): Promise<void>
 }
 

@@ -61,9 +61,9 @@ test('a witness does not pass for a signed one: here, or with whoever verifies t
   const [witness] = await source.getSamples(1)
   if (!witness) throw new Error('no witness')
   const options = { publicKeys: new Map(), now: Date.parse(witness.timestamp), maxAgeMs: 60_000 }
-  expect(await checkSample(witness, { ...options, isSigned: false, allowUnsigned: false })).toBe('unsigned')
-  expect(await checkSample(witness, { ...options, isSigned: false, allowUnsigned: true })).toBeUndefined()
-  expect(await checkSample(witness, { ...options, isSigned: true, allowUnsigned: true })).toBe('foreign_key')
+  expect(checkSample(witness, { ...options, isSigned: false, allowUnsigned: false })).toBe('unsigned')
+  expect(checkSample(witness, { ...options, isSigned: false, allowUnsigned: true })).toBeUndefined()
+  expect(checkSample(witness, { ...options, isSigned: true, allowUnsigned: true })).toBe('foreign_key')
   // Under the all-zero key, of small order, a lax verifier would accept the all-zero signature.
   expect(verifyEd25519(fromHex(witness.publicKey), fromHex(witness.signatureHex), new Uint8Array(1))).toBe(false)
 })

@@ -50,7 +50,7 @@ function createCaller() {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519')
   return {
     publicKey: publicKey.export({ type: 'spki', format: 'der' }).subarray(-32).toString('hex'),
-    sign: async (message: Uint8Array) => sign(null, message, privateKey),
+    sign: (message: Uint8Array) => sign(null, message, privateKey),
   }
 }
 

@@ -32,7 +32,7 @@ export type HttpEnclaveDeps = {
   /** `http://` on loopback, `unix:/path`, or `https://` with an attested key; the first that answers is used. */
   urls: readonly string[]
   /** The coordinator's attested key (hex), which signs every call. */
-  caller: { publicKey: string; sign(message: Uint8Array): Promise<Uint8Array> }
+  caller: { publicKey: string; sign(message: Uint8Array): Uint8Array }
   /** Introduces the coordinator to enclaves that have a caller policy. */
   callerAttestation?: () => CallerAttestation
   verifier: Pick<Verifier, 'verifyQuote'>
@@ -130,7 +130,7 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
       'content-type': 'application/json',
       [callerHeaders.key]: caller.publicKey,
       [callerHeaders.time]: String(timeMs),
-      [callerHeaders.signature]: Buffer.from(await caller.sign(message)).toString('hex'),
+      [callerHeaders.signature]: Buffer.from(caller.sign(message)).toString('hex'),
     }
     const signal = AbortSignal.timeout(timeoutMs)
     try {

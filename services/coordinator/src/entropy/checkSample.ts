@@ -1,13 +1,13 @@
-import { createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { fromHex, toEntropyMessage } from '@countersign/protocol'
 import type { Witness } from '@countersign/receipt'
 import { ed25519 } from '@noble/curves/ed25519.js'
+import { isEd25519Signature } from '../ed25519.ts'
 
 /** Why a sample may not be used. */
 export type SampleFault = 'malformed' | 'unsigned' | 'foreign_key' | 'wrong_signature' | 'stale' | 'future'
 
 /** Pinned keys of a source, by their hex. */
-export type EntropyKeys = ReadonlyMap<string, KeyObject>
+export type EntropyKeys = ReadonlyMap<string, Uint8Array>
 
 /** How far the clock of a source may run ahead of ours: the tolerance that verifiers of receipts grant too. */
 const MAX_AHEAD_MS = 5_000
@@ -23,13 +23,12 @@ export type CheckSampleOptions = {
 }
 
 /**
- * Judges one sample: form, pinned key, age, signature. Answers its first fault, or undefined when it may be used. The
- * signature is checked on the thread pool.
+ * Judges one sample: form, pinned key, age, signature. Answers its first fault, or undefined when it may be used.
  *
  * @example
- * const fault = await checkSample(witness, { publicKeys, now, maxAgeMs: 60_000, isSigned: true, allowUnsigned: false })
+ * const fault = checkSample(witness, { publicKeys, now, maxAgeMs: 60_000, isSigned: true, allowUnsigned: false })
  */
-export async function checkSample(witness: Witness, options: CheckSampleOptions): Promise<SampleFault | undefined> {
+export function checkSample(witness: Witness, options: CheckSampleOptions): SampleFault | undefined {
   const { publicKeys, now, maxAgeMs, isSigned, allowUnsigned } = options
   const timestampMs = parseTimestamp(witness.timestamp)
   if (timestampMs === undefined || !isWellFormed(witness)) return 'malformed'
@@ -40,7 +39,7 @@ export async function checkSample(witness: Witness, options: CheckSampleOptions)
   // The cheap checks come first: a source that replays old samples costs no signature checks.
   if (timeFault) return timeFault
   const message = toEntropyMessage({ value: fromHex(witness.valueHex), timestampMs, sequence: witness.sequence })
-  return (await verifySignature(key, message, fromHex(witness.signatureHex))) ? undefined : 'wrong_signature'
+  return isEd25519Signature(key, message, fromHex(witness.signatureHex)) ? undefined : 'wrong_signature'
 }
 
 /** Whether a sample of that time may be used now; the border belongs to the good. */
@@ -62,18 +61,17 @@ export function parseTimestamp(text: string): number | undefined {
 
 /**
  * The keys that samples may be signed with. A key in another than its canonical encoding, or of small order, under which
- * one signature fits many samples, is refused here once: OpenSSL, which checks the signatures, would not.
+ * one signature fits many samples, is refused at the start, not with the first sample.
  */
 export function createEntropyKeys(publicKeys: readonly string[]): EntropyKeys {
   return new Map(publicKeys.map((publicKey) => [publicKey, createEntropyKey(publicKey)]))
 }
 
-function createEntropyKey(publicKey: string): KeyObject {
+function createEntropyKey(publicKey: string): Uint8Array {
   const bytes = fromHex(publicKey)
   // Strict by RFC 8032 §5.1.3; throws for what is no point of the curve.
   if (ed25519.Point.fromBytes(bytes).isSmallOrder()) throw new RangeError('an entropy key must not be of small order')
-  const x = Buffer.from(bytes).toString('base64url')
-  return createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })
+  return bytes
 }
 
 function isWellFormed({ source, valueHex, signatureHex, publicKey, sequence }: Witness): boolean {
@@ -85,10 +83,4 @@ function isWellFormed({ source, valueHex, signatureHex, publicKey, sequence }: W
     Number.isSafeInteger(sequence) &&
     sequence >= 0
   )
-}
-
-function verifySignature(key: KeyObject, message: Uint8Array, signature: Uint8Array): Promise<boolean> {
-  return new Promise((resolve) => {
-    verify(null, message, key, signature, (error, isValid) => resolve(!error && isValid))
-  })
 }

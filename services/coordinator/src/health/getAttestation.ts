@@ -48,7 +48,7 @@ export async function getAttestation(
   }
   if (nonce === undefined) return attestation
   const message = concatBytes(toTagBytes(tags.healthNonce), fromHex(nonce))
-  return { ...attestation, nonce, signature: toHex(await selfReport.sign(message)) }
+  return { ...attestation, nonce, signature: toHex(selfReport.sign(message)) }
 }
 
 function getCurrent(selfReport: Pick<SelfReport, 'current'>) {

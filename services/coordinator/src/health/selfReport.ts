@@ -1,16 +1,14 @@
-import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
-import { promisify } from 'node:util'
+import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { PolicyError, QuoteError, type VerifiedReport } from '@countersign/attestation'
 import type { ReportSource } from '@countersign/evidence'
 import { computeSnpReportData, equalBytes, fromHex, ServiceError, toHex } from '@countersign/protocol'
 import type { SelfAttestation } from '@countersign/receipt'
 import { type Schedule, scheduleByTimer } from '../collateral/schedule.ts'
+import { createEd25519Signer } from '../ed25519.ts'
 import { CoordinatorError } from '../errors.ts'
 import type { Log } from '../http/log.ts'
 import type { Clock, SelfReport } from '../ports.ts'
 import { type SnpCertificates, toHexChain } from './snpCertificates.ts'
-
-const signOnPool = promisify(sign)
 
 export type SelfReportDeps = {
   reportSource: ReportSource
@@ -94,7 +92,7 @@ export function createSelfReport(deps: SelfReportDeps): SelfReport & {
       }
       return { selfAttestation: inForce.selfAttestation, expiresAt: new Date(inForce.expiresAt).toISOString() }
     },
-    sign: async (message) => new Uint8Array(await signOnPool(null, message, privateKey)),
+    sign: createEd25519Signer(Buffer.from(privateKey.export({ format: 'jwk' }).d ?? '', 'base64url')),
     ready: () => first,
     async stop() {
       isStopped = true

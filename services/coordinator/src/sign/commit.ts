@@ -60,23 +60,21 @@ async function commit(
     }
     const committed = await deps.store.insertSignings({
       batch: { ...rest, collateral: collateral.bytes, selfAttestation, coordinatorMode: deps.selfReport.mode },
-      signings: await Promise.all(
-        signings.map(async ({ walletId, txMetadata, statement, leafIndex, witness }) => {
-          // The statement was held against it when it came.
-          const leaf = Buffer.from(leaves[leafIndex] ?? '', 'hex')
-          const release = await deps.selfReport.sign(toReceiptRelease({ ...hashes, leaf, witness }))
-          return {
-            slug: Buffer.from(deps.random(16)).toString('base64url'),
-            walletId,
-            txMetadata,
-            statement,
-            leafIndex,
-            path: paths[leafIndex] ?? [],
-            witness,
-            release: Buffer.from(release).toString('hex'),
-          }
-        }),
-      ),
+      signings: signings.map(({ walletId, txMetadata, statement, leafIndex, witness }) => {
+        // The statement was held against it when it came.
+        const leaf = Buffer.from(leaves[leafIndex] ?? '', 'hex')
+        const release = deps.selfReport.sign(toReceiptRelease({ ...hashes, leaf, witness }))
+        return {
+          slug: Buffer.from(deps.random(16)).toString('base64url'),
+          walletId,
+          txMetadata,
+          statement,
+          leafIndex,
+          path: paths[leafIndex] ?? [],
+          witness,
+          release: Buffer.from(release).toString('hex'),
+        }
+      }),
       now: deps.clock.now(),
     })
     const byKey = new Map(committed.map((row) => [toKey(row.walletId, row.digest), row]))
