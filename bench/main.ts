@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import { benchAttestation } from './attestation.ts'
 import { benchEnclave } from './enclave.ts'
 import { benchPipeline } from './pipeline.ts'
+import { benchRestart } from './restart.ts'
 import { benchSign } from './sign.ts'
 import { benchSignIn } from './signIn.ts'
 
@@ -9,6 +10,7 @@ const suites = {
   attestation: benchAttestation,
   enclave: benchEnclave,
   pipeline: benchPipeline,
+  restart: benchRestart,
   sign: benchSign,
   signin: benchSignIn,
 }

@@ -148,6 +148,7 @@ export async function startCoordinator(
       connections: ENCLAVE_SLOTS,
     }),
   )
+  const signatures = await createSignatureChecker()
   const { entropy: entropyConfig } = config
   const entropy = decorate(
     'entropy',
@@ -158,10 +159,10 @@ export async function startCoordinator(
       publicKeys: entropyConfig.kind === 'satellite' ? entropyConfig.publicKeys : [],
       maxAgeMs: entropyConfig.maxAgeMs,
       allowUnsigned: entropyConfig.allowUnsigned,
+      checkSignatures: signatures.checkSamples,
       log,
     }),
   )
-  const signatures = await createSignatureChecker()
   const metrics = createMetrics({ now: clock.now, countOpenProofs: opened.pipeline.countOpenProofs })
   const signDeps: SignDeps = {
     entropy,

@@ -60,7 +60,7 @@ test('a witness does not pass for a signed one: here, or with whoever verifies t
   expect([source.name, source.isSigned]).toEqual(['drand', false])
   const [witness] = await source.getSamples(1)
   if (!witness) throw new Error('no witness')
-  const options = { publicKeys: new Map(), now: Date.parse(witness.timestamp), maxAgeMs: 60_000 }
+  const options = { publicKeys: new Set<string>(), now: Date.parse(witness.timestamp), maxAgeMs: 60_000 }
   expect(checkSample(witness, { ...options, isSigned: false, allowUnsigned: false })).toBe('unsigned')
   expect(checkSample(witness, { ...options, isSigned: false, allowUnsigned: true })).toBeUndefined()
   expect(checkSample(witness, { ...options, isSigned: true, allowUnsigned: true })).toBe('foreign_key')

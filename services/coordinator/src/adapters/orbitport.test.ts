@@ -72,7 +72,7 @@ test('it counts as unsigned, because nothing of the answer can be checked', asyn
   expect([source.name, source.isSigned]).toEqual(['orbitport', false])
   const [witness] = await source.getSamples(1)
   if (!witness) throw new Error('no witness')
-  const options = { publicKeys: new Map(), now: clock.now(), maxAgeMs: 60_000, isSigned: source.isSigned }
+  const options = { publicKeys: new Set<string>(), now: clock.now(), maxAgeMs: 60_000, isSigned: source.isSigned }
   expect(checkSample(witness, { ...options, allowUnsigned: false })).toBe('unsigned')
   expect(checkSample(witness, { ...options, allowUnsigned: true })).toBeUndefined()
 })

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { startSatellite } from '@countersign/testing'
 import { describe, expect, test } from 'vitest'
-import { checkSample, createEntropyKeys } from '../entropy/checkSample.ts'
+import { checkSample, createEntropyKeys, isSampleSigned } from '../entropy/checkSample.ts'
 import type { Fetch } from '../entropy/fetchJson.ts'
 import { createSatelliteSource } from './satellite.ts'
 
@@ -104,6 +104,7 @@ test('what a satellite signs over HTTP checks out', async () => {
     const options = { publicKeys, now: Date.now(), maxAgeMs: 60_000, isSigned: true, allowUnsigned: false }
     const faults = samples.map((witness) => checkSample(witness, options))
     expect(new Set(faults)).toEqual(new Set([undefined]))
+    expect(new Set(samples.map(isSampleSigned))).toEqual(new Set([true]))
   } finally {
     await satellite.stop()
   }

@@ -6,8 +6,8 @@ import { isEd25519Signature } from '../ed25519.ts'
 /** Why a sample may not be used. */
 export type SampleFault = 'malformed' | 'unsigned' | 'foreign_key' | 'wrong_signature' | 'stale' | 'future'
 
-/** Pinned keys of a source, by their hex. */
-export type EntropyKeys = ReadonlyMap<string, Uint8Array>
+/** Pinned keys of a source, hex. */
+export type EntropyKeys = ReadonlySet<string>
 
 /** How far the clock of a source may run ahead of ours: the tolerance that verifiers of receipts grant too. */
 const MAX_AHEAD_MS = 5_000
@@ -23,7 +23,8 @@ export type CheckSampleOptions = {
 }
 
 /**
- * Judges one sample: form, pinned key, age, signature. Answers its first fault, or undefined when it may be used.
+ * Judges one sample by form, pinned key and age: a source that replays old samples costs no signature checks. Answers its first
+ * fault, or undefined when it may be used if its signature holds (`isSampleSigned`), where its source signs.
  *
  * @example
  * const fault = checkSample(witness, { publicKeys, now, maxAgeMs: 60_000, isSigned: true, allowUnsigned: false })
@@ -34,12 +35,13 @@ export function checkSample(witness: Witness, options: CheckSampleOptions): Samp
   if (timestampMs === undefined || !isWellFormed(witness)) return 'malformed'
   const timeFault = checkTime(timestampMs, { now, maxAgeMs })
   if (!isSigned) return allowUnsigned ? timeFault : 'unsigned'
-  const key = publicKeys.get(witness.publicKey)
-  if (!key) return 'foreign_key'
-  // The cheap checks come first: a source that replays old samples costs no signature checks.
-  if (timeFault) return timeFault
-  const message = toEntropyMessage({ value: fromHex(witness.valueHex), timestampMs, sequence: witness.sequence })
-  return isEd25519Signature(key, message, fromHex(witness.signatureHex)) ? undefined : 'wrong_signature'
+  return publicKeys.has(witness.publicKey) ? timeFault : 'foreign_key'
+}
+
+/** Whether the key that a sample names has signed its value, time and sequence. That the key is pinned has been checked. */
+export function isSampleSigned({ valueHex, timestamp, sequence, publicKey, signatureHex }: Witness): boolean {
+  const message = toEntropyMessage({ value: fromHex(valueHex), timestampMs: Date.parse(timestamp), sequence })
+  return isEd25519Signature(fromHex(publicKey), message, fromHex(signatureHex))
 }
 
 /** Whether a sample of that time may be used now; the border belongs to the good. */
@@ -64,14 +66,12 @@ export function parseTimestamp(text: string): number | undefined {
  * one signature fits many samples, is refused at the start, not with the first sample.
  */
 export function createEntropyKeys(publicKeys: readonly string[]): EntropyKeys {
-  return new Map(publicKeys.map((publicKey) => [publicKey, createEntropyKey(publicKey)]))
-}
-
-function createEntropyKey(publicKey: string): Uint8Array {
-  const bytes = fromHex(publicKey)
-  // Strict by RFC 8032 §5.1.3; throws for what is no point of the curve.
-  if (ed25519.Point.fromBytes(bytes).isSmallOrder()) throw new RangeError('an entropy key must not be of small order')
-  return bytes
+  for (const publicKey of publicKeys) {
+    // Strict by RFC 8032 §5.1.3; throws for what is no point of the curve.
+    const isSmall = ed25519.Point.fromBytes(fromHex(publicKey)).isSmallOrder()
+    if (isSmall) throw new RangeError('an entropy key must not be of small order')
+  }
+  return new Set(publicKeys)
 }
 
 function isWellFormed({ source, valueHex, signatureHex, publicKey, sequence }: Witness): boolean {

@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createSatelliteSource } from '../adapters/satellite.ts'
 import { CoordinatorError } from '../errors.ts'
+import { isSampleSigned } from './checkSample.ts'
 import {
   createFakeClaims,
   createFakeClock,
@@ -40,6 +41,8 @@ afterEach(async () => {
   await Promise.all(started.map((entropy) => entropy.stop()))
 })
 
+const checkSignatures = async (witnesses: readonly Witness[]) => witnesses.map(isSampleSigned)
+
 /** With patience, so that a busy machine fails no test. */
 function start(parameters: Partial<ReadAheadParameters> = {}): ReadAhead {
   return startAsIs({ retryMs: 0, waitMs: 30_000, ...parameters })
@@ -48,7 +51,7 @@ function start(parameters: Partial<ReadAheadParameters> = {}): ReadAhead {
 function startAsIs(parameters: Partial<ReadAheadParameters> = {}): ReadAhead {
   const log = { warn: (entry: { msg: string }) => void lines.push(entry) }
   const publicKeys = [satellite.publicKey]
-  const entropy = createReadAhead({ source, store, clock, publicKeys, log, ...parameters })
+  const entropy = createReadAhead({ source, store, clock, publicKeys, checkSignatures, log, ...parameters })
   started.push(entropy)
   return entropy
 }
@@ -610,6 +613,7 @@ describe('whatever the order of answers, claims and requests', () => {
             },
             clock: time,
             publicKeys: [satellite.publicKey],
+            checkSignatures,
             capacity: 16,
             retryMs: 0,
             waitMs: 30_000,

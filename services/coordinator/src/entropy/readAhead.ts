@@ -1,10 +1,16 @@
-import { setImmediate } from 'node:timers/promises'
 import type { Witness } from '@countersign/receipt'
 import { CoordinatorError } from '../errors.ts'
 import type { Clock, Entropy, EntropySource } from '../ports.ts'
 import type { Store } from '../store/types.ts'
 import { toReason } from '../toReason.ts'
-import { checkSample, checkTime, createEntropyKeys, parseTimestamp, type SampleFault } from './checkSample.ts'
+import {
+  type CheckSampleOptions,
+  checkSample,
+  checkTime,
+  createEntropyKeys,
+  parseTimestamp,
+  type SampleFault,
+} from './checkSample.ts'
 
 /** Every sample that ever came in ends in one of these, and each is counted once. */
 type ReadAheadStats = {
@@ -29,6 +35,8 @@ export type ReadAheadParameters = {
   clock: Clock
   /** Pinned keys of the source, hex. Empty for a source that does not sign. */
   publicKeys: readonly string[]
+  /** `isSampleSigned` for each, on whatever thread. */
+  checkSignatures(witnesses: readonly Witness[]): Promise<boolean[]>
   /** No sample is handed out when it is older. */
   maxAgeMs?: number
   /** Up to this age a sample counts as ahead of demand; older ones are a reserve, for when there is nothing fresher. */
@@ -47,7 +55,8 @@ type Sample = { witness: Witness; timestampMs: number }
 type Waiter = { count: number; resolve(witnesses: Witness[]): void; reject(error: unknown): void }
 
 const MAX_SAMPLES = 256
-const CHECKS_PER_TURN = 8
+/** Signatures that are checked in one go: a refill must not hold up the checks of signings for long. */
+const CHECKS_AT_ONCE = 32
 /** Requests that bring nothing new in a row, before those who wait are told. */
 const MAX_FRUITLESS = 5
 /** The share of the fresh time that is bought ahead: demand may fall to a fifth before a sample goes stale unused. */
@@ -66,7 +75,7 @@ const HORIZON = 1 / 5
  * const [witness] = await entropy.take(1)
  */
 export function createReadAhead(parameters: ReadAheadParameters): ReadAhead {
-  const { source, store, clock, log } = parameters
+  const { source, store, clock, log, checkSignatures } = parameters
   const { maxAgeMs = 60_000, freshMs = 5_000, capacity = 1_024, allowUnsigned = false } = parameters
   const { waitMs = 2_000, retryMs = 100 } = parameters
   const publicKeys = createEntropyKeys(parameters.publicKeys)
@@ -224,12 +233,11 @@ export function createReadAhead(parameters: ReadAheadParameters): ReadAhead {
   /** The good ones, by value. */
   async function check(witnesses: readonly Witness[]): Promise<Map<string, Sample>> {
     const options = { publicKeys, now: clock.now(), maxAgeMs, isSigned: source.isSigned, allowUnsigned }
+    const faults = await findFaults(witnesses, options)
     const checked = new Map<string, Sample>()
     const found = new Map<SampleFault, number>()
     for (const [index, witness] of witnesses.entries()) {
-      // A tenth of a millisecond each; requests must not wait for hundreds.
-      if (index % CHECKS_PER_TURN === CHECKS_PER_TURN - 1) await setImmediate()
-      const fault = checkSample(witness, options)
+      const fault = faults[index]
       const timestampMs = parseTimestamp(witness.timestamp)
       if (fault !== undefined || timestampMs === undefined) {
         found.set(fault ?? 'malformed', (found.get(fault ?? 'malformed') ?? 0) + 1)
@@ -244,6 +252,19 @@ export function createReadAhead(parameters: ReadAheadParameters): ReadAhead {
       log.warn({ msg: 'Refused entropy samples', source: source.name, reason, count })
     }
     return checked
+  }
+
+  /** The fault of each, or undefined. */
+  async function findFaults(witnesses: readonly Witness[], options: CheckSampleOptions) {
+    const faults = witnesses.map((witness) => checkSample(witness, options))
+    if (!options.isSigned) return faults
+    const open = [...witnesses.keys()].filter((index) => faults[index] === undefined)
+    for (let start = 0; start < open.length; start += CHECKS_AT_ONCE) {
+      const part = open.slice(start, start + CHECKS_AT_ONCE)
+      const isSigned = await checkSignatures(part.flatMap((index) => witnesses[index] ?? []))
+      for (const [position, index] of part.entries()) if (!isSigned[position]) faults[index] = 'wrong_signature'
+    }
+    return faults
   }
 
   /** Only what the store says is ours, each value once, and as it was checked here. */

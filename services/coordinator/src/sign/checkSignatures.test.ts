@@ -4,6 +4,7 @@ import { fromHex, hashSignedTransaction, hashUnsignedTransaction, type TxMetadat
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestWalletKey, signTestDigest } from '../../test/signingEnclave.ts'
+import { createFakeSatellite } from '../entropy/entropy.fake.ts'
 import { createSignatureChecker, type SignatureChecker, type SignatureClaim } from './checkSignatures.ts'
 
 const wallet = createTestWalletKey('alice')
@@ -79,6 +80,19 @@ test('answers belong to their questions, however many are asked at one time', as
   const bad = claim({ digest: `0x${'22'.repeat(32)}` })
   const answers = await Promise.all([checker.check([bad]), checker.check([]), checker.check([claim(), bad])])
   expect(answers).toEqual([[false], [], [true, false]])
+})
+
+test('samples are checked beside signatures, and each gets its own answer', async () => {
+  const sample = createFakeSatellite().createWitness({ timestampMs: Date.now() })
+  const forged = { ...sample, sequence: sample.sequence + 1 }
+  const bad = claim({ digest: `0x${'22'.repeat(32)}` })
+  const answers = await Promise.all([
+    checker.checkSamples([sample, forged]),
+    checker.check([claim(), bad]),
+    checker.checkSamples([]),
+    checker.checkSamples([forged]),
+  ])
+  expect(answers).toEqual([[true, false], [true, false], [], [false]])
 })
 
 test('a checker that has ended refuses to answer, those who wait too', async () => {

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import type { Hex, TxMetadata } from '@countersign/protocol'
+import type { Witness } from '@countersign/receipt'
 
 /** What a signature is claimed to be: by this key, of this address, over this digest, in a transaction of this hash. */
 export type SignatureClaim = {
@@ -15,8 +16,15 @@ export type SignatureClaim = {
 export type SignatureChecker = {
   /** One answer per claim. Fails when the thread dies meanwhile; the next call has a new one. */
   check(claims: readonly SignatureClaim[]): Promise<boolean[]>
+  /** `isSampleSigned`, for each sample. Fails as `check` does. */
+  checkSamples(samples: readonly Witness[]): Promise<boolean[]>
   stop(): Promise<void>
 }
+
+/** What is sent to the thread. */
+export type SignatureWork =
+  | { claims: readonly SignatureClaim[]; samples?: never }
+  | { samples: readonly Witness[]; claims?: never }
 
 type Waiting = { resolve(answers: boolean[]): void; reject(error: Error): void }
 type Thread = { worker: Worker; waiting: Waiting[] }
@@ -40,17 +48,20 @@ export async function createSignatureChecker(
     return own
   }
 
+  async function send(work: SignatureWork): Promise<boolean[]> {
+    const { worker, waiting } = await getThread()
+    return new Promise((resolve, reject) => {
+      if (isStopped) return reject(ended())
+      // Before anyone waits: work that cannot be sent must not leave a place in the queue, or answers get the wrong owner.
+      worker.postMessage(work)
+      waiting.push({ resolve, reject })
+    })
+  }
+
   await getThread()
   return {
-    async check(claims) {
-      const { worker, waiting } = await getThread()
-      return new Promise((resolve, reject) => {
-        if (isStopped) return reject(ended())
-        // Before anyone waits: claims that cannot be sent must not leave a place in the queue, or answers get the wrong owner.
-        worker.postMessage(claims)
-        waiting.push({ resolve, reject })
-      })
-    },
+    check: (claims) => send({ claims }),
+    checkSamples: (samples) => send({ samples }),
     async stop() {
       isStopped = true
       // A thread that never started has nothing to end.

@@ -8,7 +8,8 @@ import {
   toAddress,
   toHex,
 } from '@countersign/protocol'
-import type { SignatureClaim } from './checkSignatures.ts'
+import { isSampleSigned } from '../entropy/checkSample.ts'
+import type { SignatureClaim, SignatureWork } from './checkSignatures.ts'
 import { recover } from './secp256k1.ts'
 
 /** A wallet signs often, and its address is always the same. */
@@ -45,5 +46,9 @@ function isGood({ digest, signature, publicKey, address, txHash, txMetadata }: S
   }
 }
 
-parentPort?.on('message', (claims: SignatureClaim[]) => parentPort?.postMessage(claims.map(isGood)))
+function answer({ claims, samples }: SignatureWork): boolean[] {
+  return claims?.map(isGood) ?? samples?.map(isSampleSigned) ?? []
+}
+
+parentPort?.on('message', (work: SignatureWork) => parentPort?.postMessage(answer(work)))
 parentPort?.postMessage('ready')
