@@ -19,7 +19,7 @@ const node: TestProjectInlineConfiguration = {
     ...timeouts,
     name: 'node',
     environment: 'node',
-    include: ['{packages,apps,services}/**/*.test.{ts,tsx}', '{contracts,docs,sweep,dev,faults}/*.test.ts'],
+    include: ['{packages,apps,services}/**/*.test.{ts,tsx}', '{contracts,docs,sweep,dev,faults,e2e}/*.test.ts'],
     exclude: ['**/node_modules/**', '**/dist/**', '**/bench/**', '**/*.browser.test.{ts,tsx}'],
   },
 }
@@ -29,7 +29,7 @@ const browser = (path: string): TestProjectInlineConfiguration => ({
   test: {
     ...timeouts,
     name: 'browser',
-    include: ['packages/**/*.browser.test.{ts,tsx}'],
+    include: ['{packages,apps}/**/*.browser.test.{ts,tsx}'],
     exclude: ['**/node_modules/**', '**/dist/**'],
     browser: {
       enabled: true,

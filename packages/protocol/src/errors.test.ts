@@ -9,3 +9,14 @@ test('the message stays the short text; code, details, docs and cause stand besi
   expect(error).toMatchObject({ code: 'some_code', details: 'which one', docsPath: '/errors#some_code', cause })
   expect(new ServiceError('some_code', 'some_message')).not.toHaveProperty('cause')
 })
+
+test('it carries what the HTTP answer said, and what was signed before the failure', () => {
+  const signed = { txHash: '0xabc', attestationSlug: 'slug' } as const
+  const error = new ServiceError('some_code', 'some_message', { status: 503, retryable: true, signed })
+  expect(error).toMatchObject({ status: 503, retryable: true, signed })
+  expect(new ServiceError('some_code', 'some_message')).toMatchObject({
+    status: undefined,
+    retryable: undefined,
+    signed: undefined,
+  })
+})

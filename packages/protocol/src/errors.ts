@@ -1,5 +1,16 @@
+import type { SignResult } from './resources.ts'
+
 /** What a `ServiceError` may carry beside its code and message. */
-export type ServiceErrorOptions = { details?: string; cause?: unknown }
+export type ServiceErrorOptions = {
+  details?: string | undefined
+  cause?: unknown
+  /** Of the HTTP answer that told the failure. */
+  status?: number | undefined
+  /** Whether the same call may succeed later. */
+  retryable?: boolean | undefined
+  /** What was signed before the failure: its proof becomes public all the same. */
+  signed?: SignResult | undefined
+}
 
 /**
  * The base of every error that Countersign throws on purpose. `code` is stable and public; `message` stays the short text
@@ -12,6 +23,9 @@ export class ServiceError<Code extends string = string> extends Error {
   override name = 'ServiceError'
   readonly code: Code
   readonly details: string | undefined
+  readonly status: number | undefined
+  readonly retryable: boolean | undefined
+  readonly signed: SignResult | undefined
   /** Where `docs/errors.md` says what to do about this code. */
   readonly docsPath: string
 
@@ -19,6 +33,9 @@ export class ServiceError<Code extends string = string> extends Error {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.code = code
     this.details = options.details
+    this.status = options.status
+    this.retryable = options.retryable
+    this.signed = options.signed
     this.docsPath = `/errors#${code}`
   }
 }

@@ -53,6 +53,18 @@ export {
   type SnpReportDataParameters,
   type TdxReportDataParameters,
 } from './reportData.ts'
+export type {
+  AttestationReceiptV1,
+  EvidenceMode,
+  Problem,
+  ProofPayload,
+  SessionUser,
+  SignRequest,
+  SignResult,
+  TransactionPage,
+  TransactionSummary,
+  WalletInfo,
+} from './resources.ts'
 export { type EcdsaSignature, parseSignature, recoverPublicKey, toAddress } from './signature.ts'
 export { assertStatement, hashLeaf, type Statement, toStatementBytes, toStatementText } from './statement.ts'
 export { type Tag, tags, toTagBytes } from './tags.ts'

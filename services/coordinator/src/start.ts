@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
 import { createVerifier, type TrustedRoot, vendorRoots } from '@countersign/attestation'
 import { createConfigfsReportSource, createSimulatedReportSource, type ReportSource } from '@countersign/evidence'
 import { serve } from '@hono/node-server'
@@ -25,7 +26,6 @@ import { createSnpCertificates } from './health/snpCertificates.ts'
 import type { Log } from './http/log.ts'
 import type { Pinner } from './ipfs/pinner.ts'
 import { createMetrics } from './metrics.ts'
-import { startPipeline } from './pipeline/startPipeline.ts'
 import type { CollateralStore, Entropy, EntropySource, IdentityProvider, KeyEnclave } from './ports.ts'
 import type { RunningService } from './runService.ts'
 import { createSignatureChecker } from './sign/checkSignatures.ts'
@@ -38,6 +38,7 @@ import type { Store } from './store/types.ts'
 
 /** Calls that wait for the enclave at one time; what comes meanwhile gathers. */
 const ENCLAVE_SLOTS = 8
+const PIPELINE_START_MS = 200
 
 const clock = { now: () => Date.now() }
 const random = (length: number) => new Uint8Array(randomBytes(length))
@@ -109,6 +110,9 @@ export async function startCoordinator(
     version: packageJson.version,
   })
   if (config.isMock) log.warn({ msg: 'Started with MOCK attestation: its proofs prove nothing about hardware' })
+  // A thread of its own, so it loads while the database opens.
+  const signaturesStarting = createSignatureChecker()
+  signaturesStarting.catch(() => {})
   const opened = await openStores({
     databaseUrl: config.databaseUrl,
     dataDir: config.dataDir,
@@ -148,7 +152,7 @@ export async function startCoordinator(
       connections: ENCLAVE_SLOTS,
     }),
   )
-  const signatures = await createSignatureChecker()
+  const signatures = await signaturesStarting
   const { entropy: entropyConfig } = config
   const entropy = decorate(
     'entropy',
@@ -181,20 +185,11 @@ export async function startCoordinator(
     limit: config.batchLimit,
     slots: ENCLAVE_SLOTS,
   })
-  const pipeline =
-    config.pipeline === undefined
-      ? undefined
-      : await startPipeline({
-          config: config.pipeline,
-          dataDir: config.dataDir,
-          store: decorate('pipeline', opened.pipeline),
-          clock,
-          log,
-          metrics,
-          decorate,
-        })
+  const pipelineConfig = config.pipeline
   const app = createApp({
-    ...(pipeline?.getBlock === undefined ? {} : { getBlock: pipeline.getBlock }),
+    ...(pipelineConfig?.pinner.kind === 'helia'
+      ? { getBlock: async (cid) => (await pipelineStarting)?.getBlock?.(cid) }
+      : {}),
     store,
     enclave,
     entropy,
@@ -218,7 +213,18 @@ export async function startCoordinator(
     config: config.app,
   })
   const server = serve({ fetch: app.app.fetch, hostname: config.listen.host, port: config.listen.port })
-  await new Promise<void>((resolve, reject) => server.once('listening', resolve).once('error', reject))
+  const listening = new Promise<void>((resolve, reject) => server.once('listening', resolve).once('error', reject))
+  // Signing does not wait for the pipeline, nor for its code: what is signed meanwhile is stored with its job.
+  const pipelineStarting = listening.then(async () => {
+    if (pipelineConfig === undefined) return undefined
+    // Loading it keeps the thread busy for a second: those who wait for the service to come back are served first.
+    await setTimeout(PIPELINE_START_MS)
+    const { startPipeline } = await import('./pipeline/startPipeline.ts')
+    const pipelineStore = decorate('pipeline', opened.pipeline)
+    const { dataDir } = config
+    return startPipeline({ config: pipelineConfig, dataDir, store: pipelineStore, clock, log, metrics, decorate })
+  })
+  const pipeline = await pipelineStarting
   const { port } = server.address() as AddressInfo
   const metricsServer =
     config.metricsPort === undefined ? undefined : await metrics.listen(config.metricsPort, '127.0.0.1')

@@ -1,0 +1,158 @@
+import type { EnclaveConfig } from './configHash.ts'
+import type { Hex } from './hex.ts'
+import type { ProofStatus } from './proofStatus.ts'
+import type { Statement } from './statement.ts'
+
+/* The words of specification §2, as browser and coordinator speak them. Types only. */
+
+/** The person who is signed in. */
+export type SessionUser = { id: string; email: string; name: string | null }
+
+/** A wallet, with the witness of its provisioning. */
+export type WalletInfo = {
+  address: Hex
+  /** ISO 8601. */
+  createdAt: string
+  /** Captured at provisioning; it never changes. The witness of each signature is in that signature's receipt. */
+  provenance: { entropyHash: string; entropySig: string; satelliteSource: string }
+}
+
+/** What `signAndSend` takes. Nonce and fees come from the RPC and cannot be given. */
+export type SignRequest = {
+  to: Hex
+  /** Wei as a bigint, or ether as a decimal string; 0 if it is not given. */
+  value?: bigint | string | undefined
+  /** `0x` if it is not given. */
+  data?: Hex | undefined
+  /** 21000 if it is not given, which is too little for a contract call. */
+  gas?: bigint | undefined
+}
+
+/** What `signAndSend` answers. The slug cannot be derived from the hash: sharing a proof does not reveal more than it says. */
+export type SignResult = { txHash: Hex; attestationSlug: string }
+
+/** The body of `GET /proof/:slug`. */
+export type ProofPayload = {
+  slug: string
+  txHash: Hex
+  chainId: number
+  walletAddress: Hex
+  status: ProofStatus
+  /** Null while `pending_pin`. */
+  ipfsCid: string | null
+  ipfsUrl: string | null
+  /** Null or unconfirmed while `pending_onchain`. */
+  onchainTxHash: Hex | null
+  /** Set when `complete`. */
+  onchainBlockNumber: number | null
+  /** Whether the service says that it verified the quote. A verifier finds out for itself. */
+  kmsQuoteVerified: boolean
+  /** Null until the pin completes. */
+  receipt: AttestationReceiptV1 | null
+  /** ISO 8601. */
+  createdAt: string
+}
+
+/** One signed transaction in the body of `GET /wallet/transactions`. */
+export type TransactionSummary = {
+  txHash: Hex
+  chainId: number
+  slug: string
+  /** Of its proof. */
+  status: ProofStatus
+  /** ISO 8601. */
+  createdAt: string
+}
+
+/** The body of `GET /wallet/transactions`, newest first. */
+export type TransactionPage = {
+  transactions: TransactionSummary[]
+  /** For the next page; null on the last. */
+  nextCursor: string | null
+}
+
+/** The body of every failure: RFC 9457 with our stable `code`. */
+export type Problem = {
+  type: string
+  title: string
+  status: number
+  code: string
+  detail?: string
+  requestId: string
+  /** Whether the same call may succeed later. */
+  retryable: boolean
+}
+
+/** Whether a part of the evidence says of itself that it comes from hardware. A verifier decides by the root that signed it. */
+export type EvidenceMode = 'hardware' | 'mock'
+
+/**
+ * The public proof of one signature, as it is pinned to IPFS. Hex without a prefix where the type is `string`; amounts are
+ * decimal strings in wei; times are ISO 8601.
+ */
+export type AttestationReceiptV1 = {
+  version: 'countersign-attestation/1'
+  spec: string
+  transaction: {
+    chainId: number
+    txHash: Hex
+    from: Hex
+    to: Hex
+    nonce: number
+    value: string
+    data: Hex
+    gas: string
+    maxFeePerGas: string
+    maxPriorityFeePerGas: string
+    digestSigned: Hex
+    signature: Hex
+    signedAt: string
+  }
+  /** The key enclave: its quote, and how the quote covers this signature. */
+  signer: {
+    kind: 'tdx'
+    mode: EvidenceMode
+    keyId: string
+    publicKey: string
+    quoteHex: string
+    quoteVerified: boolean
+    measurement: { mrTd: string; rtmr0: string; rtmr1: string; rtmr2: string; rtmr3: string }
+    tcbStatus: string
+    statement: Statement
+    inclusion: { leafIndex: number; treeSize: number; path: readonly string[] }
+    batch: { bootId: string; sequence: number; previous: string }
+    config: EnclaveConfig
+    eventLog?: string | undefined
+    /** CID of the collateral that the quote was verified with. */
+    collateral: string
+  }
+  /** The coordinator's attestation of its own key, and that key's signature over the release. */
+  coordinator: {
+    kind: 'sev-snp'
+    mode: EvidenceMode
+    selfAttestation: {
+      reportHex: string
+      certificates: { ek: string; ask: string; ark: string }
+      measurement: string
+      configHash: string
+      fetchedAt: string
+    }
+    publicKey: string
+    release: string
+  }
+  /** The sample drawn for this signature, with its source's signature. */
+  entropy: {
+    source: string
+    valueHex: string
+    signatureHex: string
+    publicKey: string
+    timestamp: string
+    sequence: number
+  }
+  /** Constants that a verifier compares, never trusts. */
+  verification: {
+    instructions: string
+    trustAnchors: { intelRootSha256: string; amdRootSha256: readonly string[] }
+  }
+  issuedAt: string
+}

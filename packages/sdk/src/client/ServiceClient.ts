@@ -1,0 +1,58 @@
+import type { SignRequest, SignResult } from '@countersign/protocol'
+import type { PublicClient } from 'viem'
+import { createApi, type ServiceApi } from './api.ts'
+import { walletNotReady } from './errors.ts'
+import { parseSignRequest } from './parseSignRequest.ts'
+import { createRpcClient } from './rpc.ts'
+import { signAndSend } from './signAndSend.ts'
+
+/** How to reach the service and the chain. */
+export type ServiceClientConfig = {
+  /** The service's origin; trailing slashes are stripped. */
+  apiBaseUrl: string
+  /** The chain that transactions are built for and broadcast to. */
+  chainId: number
+  /** Overrides the chain's default public RPC. Only Sepolia (11155111) and Base Sepolia (84532) have one. */
+  rpcUrl?: string | undefined
+}
+
+/**
+ * The service without React. It provisions nothing by itself and keeps no state of the user.
+ *
+ * @example
+ * const client = new ServiceClient({ apiBaseUrl: 'https://api.example.com', chainId: 11155111 })
+ * const { txHash, attestationSlug } = await client.signAndSend({ to: '0x…', value: '0.01' })
+ */
+export class ServiceClient {
+  readonly config: ServiceClientConfig
+  readonly api: ServiceApi
+  #publicClient: PublicClient | undefined
+
+  constructor({ apiBaseUrl, chainId, rpcUrl }: ServiceClientConfig) {
+    this.config = Object.freeze({ apiBaseUrl: apiBaseUrl.replace(/\/+$/, ''), chainId, rpcUrl })
+    this.api = createApi(this.config.apiBaseUrl)
+  }
+
+  /** A viem client of the chain, made at first use. Throws `rpc_url_missing` where the chain has no built-in RPC. */
+  get publicClient(): PublicClient {
+    this.#publicClient ??= createRpcClient(this.config)
+    return this.#publicClient
+  }
+
+  /**
+   * Builds a transaction, has it signed, checks the signature and broadcasts it. Rejects with `wallet_not_ready` where the
+   * user has no wallet. An error with `signed` set came after the signing: do not call again blindly.
+   */
+  async signAndSend(request: SignRequest): Promise<SignResult> {
+    const call = parseSignRequest(request)
+    const wallet = await this.api.getWallet()
+    if (wallet === null) throw walletNotReady()
+    return signAndSend(this, { wallet, call })
+  }
+
+  /** Where a full-page navigation starts the sign-in; the user comes back to `returnTo`, on an origin that is allowed. */
+  loginUrl({ returnTo }: { returnTo?: string | undefined } = {}): string {
+    const url = `${this.config.apiBaseUrl}/auth/google`
+    return returnTo === undefined ? url : `${url}?return_to=${encodeURIComponent(returnTo)}`
+  }
+}

@@ -1,0 +1,315 @@
+import { ServiceError } from '@countersign/protocol'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import {
+  apiBaseUrl,
+  config,
+  createFakeNetwork,
+  createProof,
+  type FakeNetwork,
+  html,
+  json,
+  never,
+  problem,
+  user,
+  wallet,
+} from './network.fake.ts'
+import { REQUEST_TIMEOUT_MS } from './request.ts'
+import { ServiceClient } from './ServiceClient.ts'
+
+let network: FakeNetwork
+let api: ServiceClient['api']
+
+beforeEach(() => {
+  network = createFakeNetwork()
+  vi.stubGlobal('fetch', network.fetch)
+  api = new ServiceClient(config).api
+})
+afterEach(() => {
+  vi.unstubAllGlobals()
+  vi.useRealTimers()
+})
+
+const withCode = (code: string, more: object = {}) => expect.objectContaining({ name: 'ServiceError', code, ...more })
+const digest = `0x${'22'.repeat(32)}` as const
+const txMetadata = {
+  chainId: 1,
+  nonce: 0,
+  to: wallet.address,
+  value: '0',
+  data: '0x',
+  gas: '21000',
+  maxFeePerGas: '1',
+  maxPriorityFeePerGas: '1',
+} as const
+
+describe('what each function asks', () => {
+  test.each([
+    ['me', () => api.me(), 'GET', '/auth/me', undefined],
+    ['getWallet', () => api.getWallet(), 'GET', '/wallet/me', undefined],
+    ['provisionWallet', () => api.provisionWallet(), 'POST', '/wallet/provision', undefined],
+    ['signDigest', () => api.signDigest({ digest, txMetadata }), 'POST', '/sign/digest', { digest, txMetadata }],
+    ['logout', () => api.logout(), 'POST', '/auth/logout', undefined],
+    ['listTransactions', () => api.listTransactions(), 'GET', '/wallet/transactions', undefined],
+    [
+      'listTransactions, the next page',
+      () => api.listTransactions({ cursor: 'a b&c', limit: 5 }),
+      'GET',
+      '/wallet/transactions?cursor=a+b%26c&limit=5',
+      undefined,
+    ],
+  ])('%s', async (_, ask, method, path, body) => {
+    await ask()
+    expect(network.calls).toEqual([
+      { method, url: `${apiBaseUrl}${path}`, body, init: expect.objectContaining({ credentials: 'include' }) },
+    ])
+  })
+
+  test('getProof: a slug cannot lead to another path', async () => {
+    network.routes['GET /proof/a%2F..%2Fb%3Fc'] = () => json(createProof('a/../b?c'))
+    expect((await api.getProof('a/../b?c')).slug).toBe('a/../b?c')
+    for (const slug of ['', '.', '..', null as never]) {
+      await expect(api.getProof(slug)).rejects.toEqual(withCode('invalid_request'))
+    }
+    expect(network.calls).toHaveLength(1)
+  })
+
+  test('fetch is looked up at each call', async () => {
+    vi.stubGlobal('fetch', async () => json({ ...user, name: null }))
+    expect(await api.me()).toEqual({ ...user, name: null })
+  })
+
+  test('§2 ServiceClientConfig: trailing slashes are stripped', async () => {
+    const client = new ServiceClient({ ...config, apiBaseUrl: `${apiBaseUrl}///` })
+    expect(client.config.apiBaseUrl).toBe(apiBaseUrl)
+    expect(await client.api.me()).toEqual(user)
+  })
+
+  test('DESIGN §2: the login URL sends the page to come back to', () => {
+    const client = new ServiceClient(config)
+    expect(client.loginUrl()).toBe(`${apiBaseUrl}/auth/google`)
+    expect(client.loginUrl({ returnTo: 'https://app.test/a?b=c&d#e' })).toBe(
+      `${apiBaseUrl}/auth/google?return_to=https%3A%2F%2Fapp.test%2Fa%3Fb%3Dc%26d%23e`,
+    )
+  })
+})
+
+describe('answers that are no failures', () => {
+  test('§4 current-user lookup: 401 is null', async () => {
+    network.routes['GET /auth/me'] = () => problem(401, 'not_authenticated')
+    expect(await api.me()).toBeNull()
+    network.routes['GET /auth/me'] = () => html(401)
+    expect(await api.me()).toBeNull()
+  })
+
+  test('§4 wallet lookup: 404 is null, 401 is not', async () => {
+    network.routes['GET /wallet/me'] = () => problem(404, 'wallet_not_found')
+    expect(await api.getWallet()).toBeNull()
+    network.routes['GET /wallet/me'] = () => problem(401, 'not_authenticated')
+    await expect(api.getWallet()).rejects.toEqual(withCode('not_authenticated', { status: 401 }))
+  })
+
+  test('logout without a session has reached its end', async () => {
+    network.routes['POST /auth/logout'] = () => problem(401, 'not_authenticated')
+    await expect(api.logout()).resolves.toBeUndefined()
+  })
+
+  test('members that are not known are dropped: the interface may grow', async () => {
+    network.routes['GET /auth/me'] = () => json({ ...user, isAdmin: true })
+    expect(await api.me()).toEqual(user)
+  })
+})
+
+describe('failures', () => {
+  test('a problem of the service keeps code, status, detail and whether to retry', async () => {
+    network.routes['POST /sign/digest'] = () =>
+      problem(503, 'entropy_unavailable', { title: 'No entropy', detail: 'the satellite is silent', retryable: true })
+    const failure = await api.signDigest({ digest, txMetadata }).catch((error: unknown) => error)
+    expect(failure).toBeInstanceOf(ServiceError)
+    expect(failure).toMatchObject({
+      code: 'entropy_unavailable',
+      message: 'No entropy',
+      status: 503,
+      details: 'the satellite is silent',
+      retryable: true,
+      docsPath: '/errors#entropy_unavailable',
+    })
+  })
+
+  test('§4 unknown slug', async () => {
+    network.routes['GET /proof/nobody'] = () => problem(404, 'proof_not_found')
+    await expect(api.getProof('nobody')).rejects.toEqual(withCode('proof_not_found', { status: 404 }))
+  })
+
+  test.each([
+    ['a proxy answers HTML with 200', () => html(), 200],
+    ['a proxy answers HTML with 502', () => html(502), 502],
+    ['JSON is cut short', () => new Response('{"id":"1","ema'), 200],
+    ['nothing', () => new Response(null, { status: 200 }), 200],
+    ['204', () => new Response(null, { status: 204 }), 204],
+    ['null', () => json(null), 200],
+    ['a list', () => json([user]), 200],
+    ['a string', () => json('user'), 200],
+    ['a failure without a code', () => json({ error: 'no' }, 500), 500],
+    ['a code that is none', () => problem(500, '<script>'), 500],
+    ['a code that is no string', () => json({ code: 5 }, 500), 500],
+    ['a problem with 200', () => problem(200, 'internal'), 200],
+  ])('%s: a typed error, never a crash', async (_, answer, status) => {
+    network.routes['GET /auth/me'] = answer
+    await expect(api.me()).rejects.toEqual(withCode('response_invalid', { status }))
+  })
+
+  test('the network is gone', async () => {
+    const cause = new TypeError('Failed to fetch')
+    vi.stubGlobal('fetch', () => Promise.reject(cause))
+    await expect(api.me()).rejects.toEqual(withCode('network_unreachable', { cause, status: undefined }))
+  })
+
+  test('the connection breaks within the body', async () => {
+    network.routes['GET /auth/me'] = () => {
+      const body = new ReadableStream({ start: (controller) => controller.error(new TypeError('terminated')) })
+      return new Response(body)
+    }
+    await expect(api.me()).rejects.toEqual(withCode('network_unreachable'))
+  })
+
+  test.each([
+    ['the answer', never],
+    ['the body', () => new Response(new ReadableStream())],
+    ['a fetch that ignores its signal', () => new Promise<Response>(() => {})],
+  ])('%s never comes: the call ends in time', async (_, answer) => {
+    vi.useFakeTimers()
+    network.routes['GET /auth/me'] = answer
+    const failure = expect(api.me()).rejects.toEqual(withCode('request_timeout'))
+    await vi.advanceTimersByTimeAsync(REQUEST_TIMEOUT_MS)
+    await failure
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test('a call that is answered leaves no timer', async () => {
+    vi.useFakeTimers()
+    await api.me()
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test('an abort rejects with its own reason', async () => {
+    network.routes['GET /proof/s'] = never
+    const controller = new AbortController()
+    const answer = api.getProof('s', { signal: controller.signal })
+    const reason = new Error('enough')
+    controller.abort(reason)
+    await expect(answer).rejects.toBe(reason)
+    await expect(api.getProof('s', { signal: controller.signal })).rejects.toBe(reason)
+    expect(network.calls).toHaveLength(1)
+  })
+})
+
+describe('only fields of the expected shape are believed', () => {
+  const without = (body: object, name: string) =>
+    Object.fromEntries(Object.entries(body).filter(([key]) => key !== name))
+
+  test.each([
+    ['id', { ...user, id: 5 }],
+    ['no id', without(user, 'id')],
+    ['empty id', { ...user, id: '' }],
+    ['email', { ...user, email: null }],
+    ['name', { ...user, name: {} }],
+    ['no name', without(user, 'name')],
+  ])('SessionUser: %s', async (_, body) => {
+    network.routes['GET /auth/me'] = () => json(body)
+    await expect(api.me()).rejects.toEqual(withCode('response_invalid'))
+  })
+
+  test.each([
+    ['no address', without(wallet, 'address')],
+    ['an address of 19 bytes', { ...wallet, address: `0x${'11'.repeat(19)}` }],
+    ['an address without 0x', { ...wallet, address: '11'.repeat(20) }],
+    ['no time', { ...wallet, createdAt: 'yesterday' }],
+    ['no provenance', { ...wallet, provenance: null }],
+    ['no hash', { ...wallet, provenance: without(wallet.provenance, 'entropyHash') }],
+    ['a signature of another type', { ...wallet, provenance: { ...wallet.provenance, entropySig: 1 } }],
+    ['no source', { ...wallet, provenance: { ...wallet.provenance, satelliteSource: '' } }],
+  ])('WalletInfo: %s', async (_, body) => {
+    network.routes['GET /wallet/me'] = () => json(body)
+    network.routes['POST /wallet/provision'] = () => json(body)
+    await expect(api.getWallet()).rejects.toEqual(withCode('response_invalid'))
+    await expect(api.provisionWallet()).rejects.toEqual(withCode('response_invalid'))
+  })
+
+  const signature = `0x${'11'.repeat(65)}`
+  test.each([
+    ['64 bytes', { signature: `0x${'11'.repeat(64)}`, slug: 's' }],
+    ['66 bytes', { signature: `0x${'11'.repeat(66)}`, slug: 's' }],
+    ['no hex', { signature: `0x${'zz'.repeat(65)}`, slug: 's' }],
+    ['no slug', { signature }],
+    ['an empty slug', { signature, slug: '' }],
+    ['null', { signature: null, slug: 's' }],
+  ])('§8 the signature is 65 bytes: not %s', async (_, body) => {
+    network.routes['POST /sign/digest'] = () => json(body)
+    await expect(api.signDigest({ digest, txMetadata })).rejects.toEqual(withCode('response_invalid'))
+  })
+
+  const proof = createProof('s')
+  const receipt = {
+    version: 'countersign-attestation/1',
+    transaction: {},
+    signer: {},
+    coordinator: {},
+    entropy: {},
+    verification: {},
+  }
+
+  test('ProofPayload: every status, and a receipt', async () => {
+    for (const status of ['pending_pin', 'pending_onchain', 'complete', 'pin_failed', 'onchain_failed'] as const) {
+      const complete = {
+        ...createProof('s', status),
+        ipfsCid: 'bafk',
+        ipfsUrl: 'https://ipfs.test/bafk',
+        onchainTxHash: `0x${'33'.repeat(32)}`,
+        onchainBlockNumber: 0,
+        receipt,
+      }
+      network.routes['GET /proof/s'] = () => json(complete)
+      expect(await api.getProof('s')).toEqual(complete)
+    }
+  })
+
+  test.each([
+    ['of another slug', { ...proof, slug: 't' }],
+    ['a foreign status', { ...proof, status: 'done' }],
+    ['a status of Object', { ...proof, status: 'constructor' }],
+    ['no hash', { ...proof, txHash: '0x' }],
+    ['a chain that is no number', { ...proof, chainId: '1' }],
+    ['a block below zero', { ...proof, onchainBlockNumber: -1 }],
+    ['a block that is a string', { ...proof, onchainBlockNumber: '1' }],
+    ['an on-chain hash of 31 bytes', { ...proof, onchainTxHash: `0x${'11'.repeat(31)}` }],
+    ['a CID that is a number', { ...proof, ipfsCid: 1 }],
+    ['no address of the pin', without(proof, 'ipfsUrl')],
+    ['a truthy string for a verdict', { ...proof, kmsQuoteVerified: 'true' }],
+    ['no time', { ...proof, createdAt: '' }],
+    ['no receipt at all', without(proof, 'receipt')],
+    ['a receipt of another version', { ...proof, receipt: { ...receipt, version: 'countersign-attestation/2' } }],
+    ['a receipt without a signer', { ...proof, receipt: { ...receipt, signer: null } }],
+    ['a receipt that is a list', { ...proof, receipt: [receipt] }],
+  ])('ProofPayload: %s', async (_, body) => {
+    network.routes['GET /proof/s'] = () => json(body)
+    await expect(api.getProof('s')).rejects.toEqual(withCode('response_invalid'))
+  })
+
+  const item = { txHash: proof.txHash, chainId: 1, slug: 's', status: 'complete', createdAt: proof.createdAt }
+
+  test('a page of transactions', async () => {
+    network.routes['GET /wallet/transactions'] = () => json({ transactions: [{ ...item, more: 1 }], nextCursor: 'c' })
+    expect(await api.listTransactions()).toEqual({ transactions: [item], nextCursor: 'c' })
+  })
+
+  test.each([
+    ['no list', { nextCursor: null }],
+    ['no cursor', { transactions: [] }],
+    ['one bad item', { transactions: [item, { ...item, status: 'done' }], nextCursor: null }],
+    ['null for an item', { transactions: [null], nextCursor: null }],
+    ['a hash too short', { transactions: [{ ...item, txHash: '0x11' }], nextCursor: null }],
+  ])('a page of transactions: %s', async (_, body) => {
+    network.routes['GET /wallet/transactions'] = () => json(body)
+    await expect(api.listTransactions()).rejects.toEqual(withCode('response_invalid'))
+  })
+})

@@ -1,0 +1,44 @@
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { browserPage } from './browserPage.ts'
+
+afterEach(() => vi.unstubAllGlobals())
+
+describe('the page we are on', () => {
+  test('address, navigation and storage are those of the window', () => {
+    const items = new Map<string, string>()
+    const assign = vi.fn()
+    vi.stubGlobal('window', {
+      location: { href: 'https://app.test/a', assign },
+      sessionStorage: {
+        getItem: (key: string) => items.get(key) ?? null,
+        setItem: (key: string, value: string) => items.set(key, value),
+        removeItem: (key: string) => items.delete(key),
+      },
+    })
+    expect(browserPage.getUrl()).toBe('https://app.test/a')
+    browserPage.assign('https://api.test')
+    expect(assign).toHaveBeenCalledWith('https://api.test')
+    browserPage.setItem('key', '1')
+    expect(browserPage.getItem('key')).toBe('1')
+    browserPage.setItem('key', null)
+    expect(browserPage.getItem('key')).toBeNull()
+  })
+
+  test('storage that is forbidden, full or missing is survived', () => {
+    const refuse = () => {
+      throw new DOMException('no', 'SecurityError')
+    }
+    const windows = [
+      Object.defineProperty({}, 'sessionStorage', { get: refuse }),
+      { sessionStorage: { getItem: refuse, setItem: refuse, removeItem: refuse } },
+      {},
+      undefined,
+    ]
+    for (const window of windows) {
+      vi.stubGlobal('window', window)
+      browserPage.setItem('key', '1')
+      browserPage.setItem('key', null)
+      expect(browserPage.getItem('key')).toBeNull()
+    }
+  })
+})

@@ -1,0 +1,60 @@
+import { ServiceError, type ServiceErrorOptions } from '@countersign/protocol'
+
+/**
+ * The codes that the SDK itself gives. What each asks of the caller stands beside it. A failure that the service tells keeps
+ * the service's own code and has a `status`.
+ */
+export type SdkErrorCode =
+  /** Wait until `useWallet().wallet` is there, or call `api.provisionWallet`; nothing was sent. */
+  | 'wallet_not_ready'
+  /** Fix the call: a field of the request cannot be used; nothing was sent. `details` names it. */
+  | 'invalid_request'
+  /** Fix the configuration: this chain has no built-in RPC, so `rpcUrl` is needed. */
+  | 'rpc_url_missing'
+  /** Retry when the network is back; check `apiBaseUrl` and that the page's origin is on the service's allow-list. */
+  | 'network_unreachable'
+  /** Retry: the service did not answer in time. A repeated signing of the same transaction gives the same signature. */
+  | 'request_timeout'
+  /** Check `apiBaseUrl`: what answered is not this service, or something on the way replaced the answer. */
+  | 'response_invalid'
+  /** Host app and service on one site: the browser did not keep the session cookie. */
+  | 'cookie_blocked'
+  /** Distrust the service: the signature is not of this wallet over this transaction. Nothing was broadcast. */
+  | 'signature_mismatch'
+  /** Distrust the RPC, or wait: the fees are beyond any sense. Nothing was signed. */
+  | 'fees_absurd'
+  /** Fix `rpcUrl` or `chainId`: the RPC serves another chain. Nothing was signed. */
+  | 'rpc_chain_mismatch'
+  /** Retry, or use another RPC: it refused, or answered nonsense. With `signed` set, the transaction was signed before. */
+  | 'rpc_failed'
+  /** Retry, or use another RPC: it did not answer in time. Nothing was signed. */
+  | 'rpc_timeout'
+  /** Send again if the payment is still wanted: another transaction took this nonce. */
+  | 'rpc_nonce_too_low'
+  /** Fund the wallet: it cannot pay value and fees. */
+  | 'rpc_insufficient_funds'
+  /** Raise `gas`, or lower it below the limit of a block. */
+  | 'rpc_gas_rejected'
+  /** Wait for the pending transaction with this nonce: fees are too low to be taken, or to replace it. */
+  | 'rpc_underpriced'
+  /** Distrust the RPC: it named another hash than that of the transaction it was given. Look for `signed.txHash`. */
+  | 'rpc_hash_mismatch'
+  /** Do not send again blindly: the RPC may have taken the transaction. Look for `signed.txHash` first. */
+  | 'broadcast_unknown'
+  /** Report it: the SDK met something that it has no word for; `cause` has it. */
+  | 'internal'
+
+/** A failure of the SDK itself. The message is the code where the specification fixes it, else a short sentence. */
+export function createError(code: SdkErrorCode, message: string, options?: ServiceErrorOptions) {
+  return new ServiceError<SdkErrorCode>(code, message, options)
+}
+
+export function walletNotReady() {
+  return createError('wallet_not_ready', 'wallet_not_ready')
+}
+
+/** Any thrown thing as a `ServiceError`, so that state and rejections have one type. */
+export function toServiceError(error: unknown): ServiceError {
+  if (error instanceof ServiceError) return error
+  return createError('internal', 'unexpected failure', { cause: error })
+}

@@ -1,0 +1,36 @@
+import type { Hex, SignRequest } from '@countersign/protocol'
+import { isAddress, parseEther } from 'viem'
+import { createError } from './errors.ts'
+import { isHex, isObject } from './parseResources.ts'
+
+/** A `SignRequest` with its defaults and in wei. */
+export type Call = { to: Hex; value: bigint; data: Hex; gas: bigint }
+
+/** Digits with at most 18 decimals: more would be rounded, and a payment must not be. */
+const ETHER = /^(?:[0-9]+\.?|[0-9]*\.[0-9]{1,18})$/
+/** 2^256 wei have 60 digits of ether. The bound keeps BigInt from reading megabytes. */
+const MAX_ETHER_LENGTH = 80
+const DEFAULT_GAS = 21_000n
+
+/** Reads a request before anything is sent. */
+export function parseSignRequest(request: SignRequest): Call {
+  if (!isObject(request)) throw invalid('expected an object with `to`')
+  const { to, data = '0x', gas = DEFAULT_GAS } = request as SignRequest
+  // A wrong EIP-55 checksum is a typing error that nobody could take back.
+  if (typeof to !== 'string' || !isAddress(to)) throw invalid('`to` is not an address')
+  if (!isHex(data)) throw invalid('`data` is not hex of whole bytes')
+  if (typeof gas !== 'bigint' || gas <= 0n || gas >= 1n << 64n) throw invalid('`gas` is not a positive bigint')
+  return { to: to.toLowerCase() as Hex, value: parseValue((request as SignRequest).value), data, gas }
+}
+
+function parseValue(value: unknown = 0n): bigint {
+  const isEther = typeof value === 'string' && value.length <= MAX_ETHER_LENGTH && ETHER.test(value)
+  const wei = isEther ? parseEther(value as `${number}`) : value
+  if (typeof wei !== 'bigint') throw invalid('`value` is neither a bigint in wei nor a decimal string in ether')
+  if (wei < 0n || wei >= 1n << 256n) throw invalid('`value` is negative or does not fit 256 bits')
+  return wei
+}
+
+function invalid(details: string) {
+  return createError('invalid_request', 'the transaction cannot be built', { details })
+}

@@ -1,0 +1,171 @@
+import type { ProofStatus } from '@countersign/protocol'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import {
+  config,
+  createFakeNetwork,
+  createGate,
+  createProof,
+  type FakeNetwork,
+  html,
+  json,
+  problem,
+} from './network.fake.ts'
+import { createProofStore, POLL_INTERVAL_MS } from './proofStore.ts'
+import { ServiceClient } from './ServiceClient.ts'
+
+let network: FakeNetwork
+
+beforeEach(() => {
+  vi.useFakeTimers()
+  network = createFakeNetwork()
+  vi.stubGlobal('fetch', network.fetch)
+  answer('a', 'pending_pin')
+  answer('b', 'pending_pin')
+})
+afterEach(() => {
+  vi.useRealTimers()
+  vi.unstubAllGlobals()
+})
+
+const answer = (slug: string, status: ProofStatus) => {
+  network.routes[`GET /proof/${slug}`] = () => json(createProof(slug, status))
+}
+const create = () => createProofStore(new ServiceClient(config))
+const settle = () => vi.advanceTimersByTimeAsync(0)
+const withCode = (code: string) => expect.objectContaining({ name: 'ServiceError', code })
+
+describe('§4 useAttestation, without React', () => {
+  test('§8 the interval is 4 seconds', () => {
+    expect(POLL_INTERVAL_MS).toBe(4000)
+  })
+
+  test('inert until watched', async () => {
+    const store = create()
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(store.getSnapshot()).toEqual({ proof: null, loading: false, error: null })
+    expect(network.calls).toEqual([])
+  })
+
+  test('the first request at once; each later one 4 seconds after the previous response', async () => {
+    const gate = createGate<Response>()
+    network.routes['GET /proof/a'] = () => gate.opened
+    const store = create()
+    store.watch('a')
+    await settle()
+    expect(network.calls).toHaveLength(1)
+    expect(store.getSnapshot()).toEqual({ proof: null, loading: true, error: null })
+
+    // The response takes 10 s: the interval counts from its end.
+    await vi.advanceTimersByTimeAsync(10_000)
+    expect(network.calls).toHaveLength(1)
+    gate.open(json(createProof('a')))
+    await settle()
+    expect(store.getSnapshot()).toEqual({ proof: createProof('a'), loading: false, error: null })
+
+    answer('a', 'pending_onchain')
+    await vi.advanceTimersByTimeAsync(3999)
+    expect(network.calls).toHaveLength(1)
+    await vi.advanceTimersByTimeAsync(1)
+    expect(network.calls).toHaveLength(2)
+    expect(store.getSnapshot().proof?.status).toBe('pending_onchain')
+    await vi.advanceTimersByTimeAsync(40_000)
+    expect(network.calls).toHaveLength(12)
+  })
+
+  test.each(['complete', 'pin_failed', 'onchain_failed'] as const)('polling stops on %s', async (status) => {
+    const store = create()
+    store.watch('a')
+    await settle()
+    answer('a', status)
+    await vi.advanceTimersByTimeAsync(4000)
+    expect(store.getSnapshot().proof?.status).toBe(status)
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(network.calls).toHaveLength(2)
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test('§7 a fetch rejects: error is set, the proof stays, polling goes on; the next success clears it', async () => {
+    const store = create()
+    store.watch('a')
+    await settle()
+    network.routes['GET /proof/a'] = () => html(502)
+    await vi.advanceTimersByTimeAsync(4000)
+    expect(store.getSnapshot()).toEqual({
+      proof: createProof('a'),
+      loading: false,
+      error: withCode('response_invalid'),
+    })
+    const gate = createGate<Response>()
+    network.routes['GET /proof/a'] = () => gate.opened
+    await vi.advanceTimersByTimeAsync(4000)
+    expect(store.getSnapshot()).toMatchObject({ loading: true, error: withCode('response_invalid') })
+    gate.open(json(createProof('a')))
+    await settle()
+    expect(store.getSnapshot()).toMatchObject({ loading: false, error: null })
+  })
+
+  test('an unknown slug is an error like others: no backoff, no end', async () => {
+    network.routes['GET /proof/a'] = () => problem(404, 'proof_not_found')
+    const store = create()
+    store.watch('a')
+    await vi.advanceTimersByTimeAsync(8000)
+    expect(network.calls).toHaveLength(3)
+    expect(store.getSnapshot().error).toEqual(withCode('proof_not_found'))
+  })
+
+  test('stopped between polls: no more requests, and the proof keeps its last value', async () => {
+    const store = create()
+    const stop = store.watch('a')
+    await settle()
+    stop()
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(network.calls).toHaveLength(1)
+    expect(store.getSnapshot()).toEqual({ proof: createProof('a'), loading: false, error: null })
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test.each([
+    ['a success', () => json(createProof('a', 'complete'))],
+    ['a failure', () => html(500)],
+  ])('stopped during a request: it is aborted, and its late answer, %s, is dropped', async (_, late) => {
+    const gate = createGate<Response>()
+    network.routes['GET /proof/a'] = () => gate.opened
+    const store = create()
+    const stop = store.watch('a')
+    await settle()
+    stop()
+    expect(store.getSnapshot()).toEqual({ proof: null, loading: false, error: null })
+    expect(network.calls[0]?.init.signal?.aborted).toBe(true)
+    gate.open(late())
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(store.getSnapshot()).toEqual({ proof: null, loading: false, error: null })
+    expect(network.calls).toHaveLength(1)
+  })
+
+  test('stopped before it began: no request', async () => {
+    const store = create()
+    store.watch('a')()
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(network.calls).toEqual([])
+  })
+
+  test('another slug: proof and error of the old one are gone, its late answer too', async () => {
+    const store = create()
+    const stop = store.watch('a')
+    await settle()
+    const gate = createGate<Response>()
+    network.routes['GET /proof/a'] = () => gate.opened
+    await vi.advanceTimersByTimeAsync(4000)
+    stop()
+    const stopB = store.watch('b')
+    expect(store.getSnapshot()).toEqual({ proof: null, loading: false, error: null })
+    await settle()
+    gate.open(json(createProof('a', 'complete')))
+    await settle()
+    expect(store.getSnapshot().proof?.slug).toBe('b')
+    stopB()
+    stopB()
+    store.watch('b')
+    expect(store.getSnapshot().proof?.slug).toBe('b')
+  })
+})

@@ -1,0 +1,62 @@
+import { isTerminalProofStatus, type ProofPayload, type ServiceError } from '@countersign/protocol'
+import { createStore, type Store } from './createStore.ts'
+import { toServiceError } from './errors.ts'
+import type { ServiceClient } from './ServiceClient.ts'
+
+/** Specification §8: after the previous response; fixed, no backoff. */
+export const POLL_INTERVAL_MS = 4000
+
+export type ProofState = { proof: ProofPayload | null; loading: boolean; error: ServiceError | null }
+
+export type ProofStore = Store<ProofState> & {
+  /** Polls until the proof is in a terminal state, or until it is stopped. One at a time: stop before watching another. */
+  watch(slug: string): () => void
+}
+
+const INITIAL: ProofState = { proof: null, loading: false, error: null }
+
+/** The progress of a proof: `useAttestation` of specification §4, without React. */
+export function createProofStore(client: ServiceClient): ProofStore {
+  const store = createStore(INITIAL)
+  let lastSlug: string | undefined
+
+  function watch(slug: string) {
+    const controller = new AbortController()
+    const { signal } = controller
+    let timer: ReturnType<typeof setTimeout> | undefined
+
+    async function poll() {
+      // React mounts twice in development, at once: what was stopped by now asks nothing.
+      if (signal.aborted) return
+      store.set({ loading: true })
+      try {
+        const proof = await client.api.getProof(slug, { signal })
+        if (signal.aborted) return
+        store.set({ proof, loading: false, error: null })
+        if (isTerminalProofStatus(proof.status)) return
+      } catch (error) {
+        if (signal.aborted) return
+        store.set({ loading: false, error: toServiceError(error) })
+      }
+      timer = setTimeout(poll, POLL_INTERVAL_MS)
+    }
+
+    if (lastSlug !== undefined && lastSlug !== slug) store.set(INITIAL)
+    lastSlug = slug
+    void Promise.resolve().then(poll)
+
+    return () => {
+      if (signal.aborted) return
+      controller.abort()
+      clearTimeout(timer)
+      if (store.getSnapshot().loading) store.set({ loading: false })
+    }
+  }
+
+  return {
+    getSnapshot: store.getSnapshot,
+    getServerSnapshot: store.getServerSnapshot,
+    subscribe: store.subscribe,
+    watch,
+  }
+}

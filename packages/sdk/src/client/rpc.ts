@@ -1,0 +1,85 @@
+import { ServiceError } from '@countersign/protocol'
+import { BaseError, createPublicClient, http, type PublicClient, RpcRequestError, TimeoutError } from 'viem'
+import { createError } from './errors.ts'
+import type { ServiceClient, ServiceClientConfig } from './ServiceClient.ts'
+import { withTimeLimit } from './withTimeLimit.ts'
+
+/** Public endpoints of the two test networks that need no `rpcUrl`: Sepolia and Base Sepolia. */
+const DEFAULT_RPC_URLS: Record<number, string> = {
+  11155111: 'https://ethereum-sepolia-rpc.publicnode.com',
+  84532: 'https://sepolia.base.org',
+}
+
+/** For one attempt; viem waits this long for the first byte. */
+const ATTEMPT_TIMEOUT_MS = 10_000
+/** For one question with its second attempt and the bodies, which viem would read for ever. */
+export const RPC_TIMEOUT_MS = 30_000
+
+/** viem's client of the configured chain. It is made at first use, so that building a `ServiceClient` never throws. */
+export function createRpcClient({ chainId, rpcUrl }: ServiceClientConfig): PublicClient {
+  const url = rpcUrl ?? DEFAULT_RPC_URLS[chainId]
+  if (url === undefined) {
+    throw createError('rpc_url_missing', 'this chain needs an rpcUrl', {
+      details: `chain ${chainId} has no built-in RPC`,
+    })
+  }
+  return createPublicClient({
+    chain: {
+      id: chainId,
+      name: `Chain ${chainId}`,
+      nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 },
+      rpcUrls: { default: { http: [url] } },
+    },
+    transport: http(url, {
+      timeout: ATTEMPT_TIMEOUT_MS,
+      retryCount: 1,
+      fetchFn: (input, init) => globalThis.fetch(input, init),
+    }),
+  })
+}
+
+/** Asks the RPC something that changes nothing; every failure is a `ServiceError`. */
+export async function askRpc<R>(question: () => Promise<R>): Promise<R> {
+  try {
+    return await withTimeLimit({ limitMs: RPC_TIMEOUT_MS, createError: timedOut }, question)
+  } catch (error) {
+    if (error instanceof ServiceError) throw error
+    if (find(error, TimeoutError)) throw timedOut(error)
+    throw createError('rpc_failed', 'the RPC failed', { details: toWords(error), cause: error })
+  }
+}
+
+/** Clients whose RPC has answered with the right chain. It is asked once: afterwards only a new client can change it. */
+const verified = new WeakSet<ServiceClient>()
+
+/** A transaction carries its chain id, but nonce and fees of another chain would still make a wrong one. */
+export async function verifyChainId(client: ServiceClient): Promise<void> {
+  if (verified.has(client)) return
+  const chainId = await askRpc(() => client.publicClient.getChainId())
+  if (chainId !== client.config.chainId) {
+    const details = `expected chain ${client.config.chainId}, the RPC serves ${chainId}`
+    throw createError('rpc_chain_mismatch', 'the RPC serves another chain', { details })
+  }
+  verified.add(client)
+}
+
+/** The answer with which the RPC refused, if it was the RPC that spoke and not a proxy or the network. */
+export function findRefusal(error: unknown): RpcRequestError | undefined {
+  return find(error, RpcRequestError)
+}
+
+/** What the RPC said, without its address: that may carry a key of the app. */
+export function toWords(error: unknown): string | undefined {
+  const words = findRefusal(error)?.details ?? (error instanceof BaseError ? error.details : undefined)
+  if (words) return words.slice(0, 500)
+  return error instanceof BaseError ? error.shortMessage : 'no answer that makes sense'
+}
+
+function find<E extends Error>(error: unknown, type: new (...parameters: never[]) => E): E | undefined {
+  if (!(error instanceof BaseError)) return undefined
+  return (error.walk((cause) => cause instanceof type) as E | null) ?? undefined
+}
+
+function timedOut(cause?: unknown) {
+  return createError('rpc_timeout', 'the RPC did not answer in time', { cause, retryable: true })
+}

@@ -1,0 +1,322 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import {
+  apiBaseUrl,
+  config,
+  createFakeNetwork,
+  createFakePage,
+  createGate,
+  type FakeNetwork,
+  html,
+  json,
+  problem,
+  user,
+  wallet,
+} from './network.fake.ts'
+import { ServiceClient } from './ServiceClient.ts'
+import { createServiceStore } from './serviceStore.ts'
+
+let network: FakeNetwork
+
+beforeEach(() => {
+  network = createFakeNetwork()
+  vi.stubGlobal('fetch', network.fetch)
+})
+afterEach(() => vi.unstubAllGlobals())
+
+const create = (page = createFakePage()) => createServiceStore(new ServiceClient(config), page)
+const isReady = (store: ReturnType<typeof create>) => vi.waitFor(() => expect(store.getSnapshot().ready).toBe(true))
+const withCode = (code: string) => expect.objectContaining({ name: 'ServiceError', code })
+const signedOut = { user: null, wallet: null, ready: true, error: null }
+const signedIn = { user, wallet, ready: true, error: null }
+
+describe('§4 ServiceProvider, the cycle on mount', () => {
+  test('making a store asks nothing', () => {
+    expect(create().getSnapshot()).toEqual({ user: null, wallet: null, ready: false, error: null })
+    expect(network.calls).toEqual([])
+  })
+
+  test('signed in with a wallet: two lookups, then ready', async () => {
+    const store = create()
+    store.start()
+    await isReady(store)
+    expect(store.getSnapshot()).toEqual(signedIn)
+    expect(network.paths()).toEqual(['GET /auth/me', 'GET /wallet/me'])
+  })
+
+  test('§7 wallet lookup answers 404: the provider provisions a wallet', async () => {
+    network.routes['GET /wallet/me'] = () => problem(404, 'wallet_not_found')
+    const store = create()
+    store.start()
+    await isReady(store)
+    expect(store.getSnapshot()).toEqual(signedIn)
+    expect(network.paths()).toEqual(['GET /auth/me', 'GET /wallet/me', 'POST /wallet/provision'])
+  })
+
+  test('§3 the wallet is null until provisioning resolves, while the user is there', async () => {
+    const gate = createGate()
+    network.routes['GET /wallet/me'] = () => problem(404, 'wallet_not_found')
+    network.routes['POST /wallet/provision'] = async () => {
+      await gate.opened
+      return json(wallet)
+    }
+    const store = create()
+    store.start()
+    await vi.waitFor(() => expect(network.paths()).toHaveLength(3))
+    expect(store.getSnapshot()).toEqual({ user, wallet: null, ready: false, error: null })
+    gate.open()
+    await isReady(store)
+    expect(store.getSnapshot()).toEqual(signedIn)
+  })
+
+  test('§7 current-user lookup answers 401: user is null, ready is true, nothing more is asked', async () => {
+    network.routes['GET /auth/me'] = () => problem(401, 'not_authenticated')
+    const store = create()
+    store.start()
+    await isReady(store)
+    expect(store.getSnapshot()).toEqual(signedOut)
+    expect(network.paths()).toEqual(['GET /auth/me'])
+  })
+
+  test.each([
+    ['the user lookup fails', 'GET /auth/me', () => problem(503, 'database_unavailable'), 'database_unavailable', null],
+    ['a proxy answers for it', 'GET /auth/me', () => html(), 'response_invalid', null],
+    ['the network is gone', 'GET /auth/me', () => Promise.reject(new TypeError()), 'network_unreachable', null],
+    ['the wallet lookup fails', 'GET /wallet/me', () => problem(429, 'rate_limited'), 'rate_limited', user],
+    [
+      'provisioning fails',
+      'POST /wallet/provision',
+      () => problem(503, 'entropy_unavailable'),
+      'entropy_unavailable',
+      user,
+    ],
+  ])('§3 ready becomes true whatever the outcome: %s', async (_, route, answer, code, expected) => {
+    network.routes['GET /wallet/me'] = () => problem(404, 'wallet_not_found')
+    network.routes[route] = answer
+    const store = create()
+    store.start()
+    await isReady(store)
+    expect(store.getSnapshot()).toEqual({ user: expected, wallet: null, ready: true, error: withCode(code) })
+  })
+
+  test.each(['GET /wallet/me', 'POST /wallet/provision'])('the session ends before %s: signed out', async (route) => {
+    network.routes['GET /wallet/me'] = () => problem(404, 'wallet_not_found')
+    network.routes[route] = () => problem(401, 'session_expired')
+    const store = create()
+    store.start()
+    await isReady(store)
+    expect(store.getSnapshot()).toEqual(signedOut)
+  })
+
+  test('started, stopped and started again at once, as StrictMode does: one cycle', async () => {
+    const store = create()
+    store.start()()
+    store.start()
+    await isReady(store)
+    expect(network.paths()).toEqual(['GET /auth/me', 'GET /wallet/me'])
+    store.start()
+    await Promise.resolve()
+    expect(network.paths()).toHaveLength(2)
+  })
+
+  test('stopped during a request: nothing more is asked, and a later start begins anew', async () => {
+    const gate = createGate()
+    network.routes['GET /auth/me'] = async () => {
+      await gate.opened
+      return json(user)
+    }
+    const store = create()
+    const stop = store.start()
+    stop()
+    stop()
+    gate.open()
+    await vi.waitFor(() => expect(network.calls).toHaveLength(1))
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(network.paths()).toEqual(['GET /auth/me'])
+    expect(store.getSnapshot().ready).toBe(false)
+    store.start()
+    await isReady(store)
+    expect(store.getSnapshot()).toEqual(signedIn)
+  })
+})
+
+describe('§4 refresh', () => {
+  test('re-runs the cycle and tells the listeners', async () => {
+    network.routes['GET /auth/me'] = () => problem(401, 'not_authenticated')
+    const store = create()
+    const listener = vi.fn()
+    const unsubscribe = store.subscribe(listener)
+    await store.refresh()
+    expect(store.getSnapshot()).toEqual(signedOut)
+    network.routes['GET /auth/me'] = () => json(user)
+    await store.refresh()
+    expect(store.getSnapshot()).toEqual(signedIn)
+    const calls = listener.mock.calls.length
+    expect(calls).toBeGreaterThanOrEqual(2)
+    unsubscribe()
+    await store.refresh()
+    expect(listener).toHaveBeenCalledTimes(calls)
+  })
+
+  test('§7 does not reject on 401, which yields user null', async () => {
+    const store = create()
+    await store.refresh()
+    network.routes['GET /auth/me'] = () => problem(401, 'session_expired')
+    await expect(store.refresh()).resolves.toBeUndefined()
+    expect(store.getSnapshot()).toEqual(signedOut)
+  })
+
+  test('does not reject on other failures either: they stand in error until the next success', async () => {
+    const store = create()
+    await store.refresh()
+    network.routes['GET /auth/me'] = () => html(502)
+    await expect(store.refresh()).resolves.toBeUndefined()
+    expect(store.getSnapshot()).toEqual({ ...signedIn, error: withCode('response_invalid') })
+    network.routes['GET /auth/me'] = () => json(user)
+    await store.refresh()
+    expect(store.getSnapshot()).toEqual(signedIn)
+  })
+
+  test('the answers of an overtaken cycle are dropped, and its promise waits for the later one', async () => {
+    const early = createGate<Response>()
+    const late = createGate<Response>()
+    network.routes['GET /auth/me'] = () => early.opened
+    const store = create()
+    const settled = vi.fn()
+    const first = store.refresh().then(settled)
+    network.routes['GET /auth/me'] = () => late.opened
+    const second = store.refresh()
+    early.open(problem(401, 'not_authenticated'))
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(settled).not.toHaveBeenCalled()
+    expect(store.getSnapshot().ready).toBe(false)
+    late.open(json(user))
+    await Promise.all([first, second])
+    expect(store.getSnapshot()).toEqual(signedIn)
+  })
+
+  test('another user: the old wallet is never seen beside the new user', async () => {
+    const store = create()
+    await store.refresh()
+    const other = { ...user, id: 'b' }
+    network.routes['GET /auth/me'] = () => json(other)
+    network.routes['GET /wallet/me'] = () => problem(503, 'database_unavailable')
+    const seen: unknown[] = []
+    store.subscribe(() => seen.push(store.getSnapshot()))
+    await store.refresh()
+    expect(seen).not.toContainEqual(expect.objectContaining({ user: other, wallet }))
+    expect(store.getSnapshot()).toMatchObject({ user: other, wallet: null })
+  })
+
+  test('the server snapshot is always the first state, the same object', async () => {
+    const store = create()
+    const before = store.getServerSnapshot()
+    await store.refresh()
+    expect(store.getServerSnapshot()).toBe(before)
+    expect(before.ready).toBe(false)
+  })
+})
+
+describe('§4 logout', () => {
+  test('calls POST /auth/logout, then clears user and wallet', async () => {
+    const store = create()
+    await store.refresh()
+    const gate = createGate()
+    network.routes['POST /auth/logout'] = async () => {
+      await gate.opened
+      return json({ ok: true })
+    }
+    const done = store.logout()
+    expect(store.getSnapshot()).toEqual(signedIn)
+    gate.open()
+    await done
+    expect(store.getSnapshot()).toEqual(signedOut)
+    expect(network.paths().at(-1)).toBe('POST /auth/logout')
+  })
+
+  test('§7 the request fails: state is cleared anyway, and the caller can see the error', async () => {
+    const store = create()
+    await store.refresh()
+    network.routes['POST /auth/logout'] = () => problem(503, 'database_unavailable')
+    await expect(store.logout()).rejects.toEqual(withCode('database_unavailable'))
+    expect(store.getSnapshot()).toEqual(signedOut)
+  })
+
+  test('a cycle under way does not bring the user back', async () => {
+    const gate = createGate<Response>()
+    network.routes['GET /wallet/me'] = () => gate.opened
+    const store = create()
+    const cycle = store.refresh()
+    await vi.waitFor(() => expect(network.paths()).toHaveLength(2))
+    await store.logout()
+    gate.open(json(wallet))
+    await cycle
+    expect(store.getSnapshot()).toEqual(signedOut)
+  })
+})
+
+describe('login, and a browser that blocks the cookie', () => {
+  test('§4 a full-page redirect to the start URL, with the page to return to', () => {
+    const page = createFakePage()
+    create(page).login()
+    expect(page.visited).toEqual([`${apiBaseUrl}/auth/google?return_to=https%3A%2F%2Fapp.test%2Fpay%3Fx%3D1%23here`])
+    expect(network.calls).toEqual([])
+    expect([...page.items.values()]).toEqual(['1000000'])
+  })
+
+  const back = async (minutes: number, page = createFakePage()) => {
+    create(page).login()
+    page.time += minutes * 60_000
+    network.routes['GET /auth/me'] = () => problem(401, 'not_authenticated')
+    const store = create(page)
+    await store.refresh()
+    return { page, store }
+  }
+
+  test('back within 10 minutes and still 401: error says so, until a success', async () => {
+    const { store, page } = await back(10)
+    expect(store.getSnapshot()).toEqual({ ...signedOut, error: withCode('cookie_blocked') })
+    expect(store.getSnapshot().error?.details).toContain(apiBaseUrl)
+    network.routes['GET /auth/me'] = () => json(user)
+    await store.refresh()
+    expect(store.getSnapshot()).toEqual(signedIn)
+    expect(page.items.size).toBe(0)
+    network.routes['GET /auth/me'] = () => problem(401, 'session_expired')
+    await store.refresh()
+    expect(store.getSnapshot()).toEqual(signedOut)
+  })
+
+  test.each([
+    ['after more than 10 minutes', () => back(10.01)],
+    ['where storage is forbidden', () => back(1, createFakePage({ canStore: false }))],
+    ['where the clock went back', () => back(-1)],
+  ])('%s there is no such error', async (_, come) => {
+    const { store } = await come()
+    expect(store.getSnapshot()).toEqual(signedOut)
+  })
+
+  test('a flag that is no time says nothing', async () => {
+    const page = createFakePage()
+    page.items.set(`countersign:login:${apiBaseUrl}`, 'soon')
+    network.routes['GET /auth/me'] = () => problem(401, 'not_authenticated')
+    const store = create(page)
+    await store.refresh()
+    expect(store.getSnapshot()).toEqual(signedOut)
+  })
+
+  test('a refresh while the page is still leaving is no return', async () => {
+    network.routes['GET /auth/me'] = () => problem(401, 'not_authenticated')
+    const store = create()
+    store.login()
+    await store.refresh()
+    expect(store.getSnapshot()).toEqual(signedOut)
+  })
+
+  test('another service on the same page is not blamed', async () => {
+    const page = createFakePage()
+    create(page).login()
+    vi.stubGlobal('fetch', async () => problem(401, 'not_authenticated'))
+    const other = createServiceStore(new ServiceClient({ ...config, apiBaseUrl: 'https://other.test' }), page)
+    await other.refresh()
+    expect(other.getSnapshot()).toEqual(signedOut)
+  })
+})

@@ -1,0 +1,126 @@
+import { ServiceError, type SessionUser, type WalletInfo } from '@countersign/protocol'
+import { browserPage, type Page } from './browserPage.ts'
+import { createStore, type Store } from './createStore.ts'
+import { createError, toServiceError } from './errors.ts'
+import type { ServiceClient } from './ServiceClient.ts'
+
+type ServiceState = {
+  user: SessionUser | null
+  wallet: WalletInfo | null
+  /** True once the first cycle has settled, whatever its outcome. */
+  ready: boolean
+  /** Why the last cycle could not tell; null where it could. Not being signed in is no error. */
+  error: ServiceError | null
+}
+
+/** The user and the wallet of a page: specification §3 and §4. */
+export type ServiceStore = Store<ServiceState> & {
+  /** Runs the first cycle, once, and lets it go on as long as someone who started it has not stopped. */
+  start(): () => void
+  /** Runs the cycle again. Always resolves; `error` tells what went wrong. */
+  refresh(): Promise<void>
+  /** Leaves the page for the sign-in. */
+  login(): void
+  /** Ends the session. The state is cleared whatever the outcome; a failed request rejects afterwards. */
+  logout(): Promise<void>
+}
+
+const INITIAL: ServiceState = { user: null, wallet: null, ready: false, error: null }
+/** How long a sign-in may take and still be the one that this page began. */
+const LOGIN_WINDOW_MS = 10 * 60_000
+
+export function createServiceStore(client: ServiceClient, page: Page = browserPage): ServiceStore {
+  const store = createStore(INITIAL)
+  const loginKey = `countersign:login:${client.config.apiBaseUrl}`
+  /** The cycle whose answers count. A logout, or a later cycle, leaves the earlier ones without effect. */
+  let current: { done: Promise<void> } | undefined
+  let startedBy = 0
+  let isLeaving = false
+
+  function runCycle(isWanted: () => boolean): Promise<void> {
+    const cycle = { done: Promise.resolve() }
+    current = cycle
+    const isCurrent = () => current === cycle && isWanted()
+    cycle.done = cycleOnce(isCurrent).then(() => {
+      if (current === cycle && !isWanted()) current = undefined
+      // Whoever awaits a cycle that was overtaken wants the state, so awaits the one that overtook it.
+      if (current !== cycle) return current?.done
+    })
+    return cycle.done
+  }
+
+  async function cycleOnce(isCurrent: () => boolean): Promise<void> {
+    try {
+      const user = await client.api.me()
+      if (!isCurrent()) return
+      if (user === null) return settle({ user: null, wallet: null, error: findBlockedCookie() })
+      page.setItem(loginKey, null)
+      // The wallet of another user must not be seen beside this one, not even until theirs has come.
+      if (store.getSnapshot().user?.id !== user.id) store.set({ user, wallet: null })
+      const found = await client.api.getWallet()
+      if (!isCurrent()) return
+      const wallet = found ?? (await client.api.provisionWallet())
+      if (isCurrent()) settle({ user, wallet, error: null })
+    } catch (error) {
+      if (!isCurrent()) return
+      // The session ended between two calls.
+      if (error instanceof ServiceError && error.status === 401) settle({ user: null, wallet: null, error: null })
+      else settle({ error: toServiceError(error) })
+    }
+  }
+
+  function settle(change: Partial<ServiceState>) {
+    store.set({ ...change, ready: true })
+  }
+
+  /** Back from a sign-in that this tab began, and still nobody is signed in. */
+  function findBlockedCookie(): ServiceError | null {
+    if (isLeaving) return null
+    const begun = page.getItem(loginKey)
+    if (begun === null) return null
+    const age = page.now() - Number(begun)
+    if (age >= 0 && age <= LOGIN_WINDOW_MS) return cookieBlocked(client.config.apiBaseUrl)
+    page.setItem(loginKey, null)
+    return null
+  }
+
+  return {
+    getSnapshot: store.getSnapshot,
+    getServerSnapshot: store.getServerSnapshot,
+    subscribe: store.subscribe,
+
+    start() {
+      startedBy += 1
+      if (current === undefined && !store.getSnapshot().ready) void runCycle(() => startedBy > 0)
+      let hasStopped = false
+      return () => {
+        if (!hasStopped) startedBy -= 1
+        hasStopped = true
+      }
+    },
+
+    refresh: () => runCycle(() => true),
+
+    login() {
+      isLeaving = true
+      page.setItem(loginKey, String(page.now()))
+      page.assign(client.loginUrl({ returnTo: page.getUrl() }))
+    },
+
+    async logout() {
+      try {
+        await client.api.logout()
+      } finally {
+        current = undefined
+        page.setItem(loginKey, null)
+        settle({ user: null, wallet: null, error: null })
+      }
+    },
+  }
+}
+
+function cookieBlocked(apiBaseUrl: string) {
+  return createError('cookie_blocked', 'the browser did not keep the session cookie', {
+    details: `A sign-in was begun here and nobody is signed in. Unless it was given up, the browser blocked the cookie of ${apiBaseUrl} as one of a third party. Host app and service on one site, for example app.example.com and api.example.com.`,
+  })
+}

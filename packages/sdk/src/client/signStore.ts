@@ -1,0 +1,39 @@
+import type { ServiceError, SignResult } from '@countersign/protocol'
+import { createStore, type Store } from './createStore.ts'
+import { toServiceError } from './errors.ts'
+
+export type SignState = { pending: boolean; error: ServiceError | null; lastResult: SignResult | null }
+
+export type SignStore = Store<SignState> & {
+  /** Runs a signing and keeps its outcome, which it also gives or rejects with. */
+  run(sign: () => Promise<SignResult>): Promise<SignResult>
+}
+
+/** What the signings of one place on the page have come to: `useSign` of specification §4, without React. */
+export function createSignStore(): SignStore {
+  const store = createStore<SignState>({ pending: false, error: null, lastResult: null })
+  let running = 0
+
+  async function run(sign: () => Promise<SignResult>): Promise<SignResult> {
+    running += 1
+    store.set({ pending: true, error: null })
+    try {
+      const lastResult = await sign()
+      running -= 1
+      store.set({ pending: running > 0, lastResult })
+      return lastResult
+    } catch (thrown) {
+      const error = toServiceError(thrown)
+      running -= 1
+      store.set({ pending: running > 0, error })
+      throw error
+    }
+  }
+
+  return {
+    getSnapshot: store.getSnapshot,
+    getServerSnapshot: store.getServerSnapshot,
+    subscribe: store.subscribe,
+    run,
+  }
+}

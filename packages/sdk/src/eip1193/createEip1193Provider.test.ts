@@ -1,0 +1,423 @@
+import { type Hex, ServiceError } from '@countersign/protocol'
+import { createWalletClient, custom, getAddress, numberToHex, UnsupportedProviderMethodError } from 'viem'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { ServiceClient } from '../client/ServiceClient.ts'
+import { createTestService, type TestService, type TestServiceOptions } from '../testing/createTestService.ts'
+import { createEip1193Provider, type Eip1193ProviderOptions } from './createEip1193Provider.ts'
+import { Eip1193Error } from './errors.ts'
+
+const to: Hex = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'
+const nobody: Hex = `0x${'00'.repeat(20)}`
+
+let service: TestService
+let uninstall: () => void
+beforeEach(() => start({}))
+afterEach(() => uninstall())
+
+function start(options: TestServiceOptions): void {
+  uninstall?.()
+  service = createTestService(options)
+  uninstall = service.install()
+}
+
+type Request = (parameters: { method: string; params?: unknown }) => Promise<unknown>
+
+function createProvider(options?: Eip1193ProviderOptions) {
+  const provider = createEip1193Provider(new ServiceClient(service.config), options)
+  const events: [string, unknown][] = []
+  for (const name of ['connect', 'disconnect', 'accountsChanged', 'chainChanged', 'message'] as const) {
+    provider.on(name, (value: unknown) => events.push([name, value]))
+  }
+  const request = provider.request as Request
+  const ask = (method: string, ...params: unknown[]) => request({ method, params })
+  return { provider, events, request, ask }
+}
+
+async function failureOf(promise: Promise<unknown>): Promise<Eip1193Error> {
+  const error = await promise.then(
+    (value) => expect.fail(`resolved with ${JSON.stringify(value)}`),
+    (reason: unknown) => reason,
+  )
+  expect(error).toBeInstanceOf(Eip1193Error)
+  return error as Eip1193Error
+}
+
+function causeOf({ cause }: Eip1193Error): string {
+  expect(cause).toBeInstanceOf(ServiceError)
+  return (cause as ServiceError).code
+}
+
+describe('accounts', () => {
+  test('a user who is signed in has one', async () => {
+    const { ask, events } = createProvider()
+    expect(await ask('eth_accounts')).toEqual([service.wallet.address])
+    expect(await ask('eth_requestAccounts')).toEqual([service.wallet.address])
+    expect(events).toEqual([
+      ['connect', { chainId: '0x7a69' }],
+      ['accountsChanged', [service.wallet.address]],
+    ])
+  })
+
+  test('a stranger has none, and is told to sign in', async () => {
+    start({ signedIn: false })
+    const { ask, events } = createProvider()
+    expect(await ask('eth_accounts')).toEqual([])
+    const error = await failureOf(ask('eth_requestAccounts'))
+    expect([error.code, causeOf(error)]).toEqual([4100, 'not_authenticated'])
+    expect(events).toEqual([])
+  })
+
+  test('onLogin gets the address of the sign-in; who is signed in afterwards has an account', async () => {
+    start({ signedIn: false })
+    const onLogin = vi.fn(() => service.signIn())
+    const { ask } = createProvider({ onLogin })
+    expect(await ask('eth_requestAccounts')).toEqual([service.wallet.address])
+    expect(onLogin).toHaveBeenCalledExactlyOnceWith('https://service.test/auth/google')
+  })
+
+  test('onLogin that only starts a redirect: 4100, and it is called once for each request', async () => {
+    start({ signedIn: false })
+    const onLogin = vi.fn()
+    const { ask } = createProvider({ onLogin })
+    expect((await failureOf(ask('eth_requestAccounts'))).code).toBe(4100)
+    expect(onLogin).toHaveBeenCalledTimes(1)
+    expect(await ask('eth_accounts')).toEqual([])
+    expect(onLogin).toHaveBeenCalledTimes(1)
+  })
+
+  test('onLogin is for strangers: a service that is down is 4900', async () => {
+    const onLogin = vi.fn()
+    const { ask } = createProvider({ onLogin })
+    service.failNext('GET /wallet/me', 'network')
+    const error = await failureOf(ask('eth_requestAccounts'))
+    expect([error.code, causeOf(error)]).toEqual([4900, 'network_unreachable'])
+    service.failNext('GET /wallet/me', { code: 'internal' })
+    expect((await failureOf(ask('eth_accounts'))).code).toBe(-32603)
+    expect(onLogin).not.toHaveBeenCalled()
+  })
+
+  test('a user without a wallet: asking makes it, looking does not', async () => {
+    start({ provisioned: false })
+    const { ask } = createProvider()
+    expect(await ask('eth_accounts')).toEqual([])
+    expect(service.requests).toEqual(['GET /wallet/me'])
+    expect(await ask('eth_requestAccounts')).toEqual([service.wallet.address])
+    expect(await ask('eth_accounts')).toEqual([service.wallet.address])
+  })
+
+  test('the session ends: accountsChanged and disconnect are told once', async () => {
+    const { ask, events } = createProvider()
+    await ask('eth_requestAccounts')
+    events.length = 0
+    service.signOut()
+    expect(await ask('eth_accounts')).toEqual([])
+    expect(await ask('eth_accounts')).toEqual([])
+    expect(events).toEqual([
+      ['disconnect', expect.objectContaining({ code: 4900 })],
+      ['accountsChanged', []],
+    ])
+  })
+
+  test('listeners can be removed, and one that is not there may be', async () => {
+    const { provider, ask } = createProvider()
+    const listener = vi.fn()
+    provider.on('accountsChanged', listener)
+    provider.removeListener('accountsChanged', listener)
+    provider.removeListener('accountsChanged', listener)
+    await ask('eth_accounts')
+    expect(listener).not.toHaveBeenCalled()
+  })
+})
+
+describe('permissions', () => {
+  test('requested, read and revoked; the session is kept', async () => {
+    const { ask, events } = createProvider()
+    const permission = {
+      parentCapability: 'eth_accounts',
+      caveats: [{ type: 'restrictReturnedAccounts', value: [service.wallet.address] }],
+    }
+    expect(await ask('wallet_requestPermissions', { eth_accounts: {} })).toEqual([permission])
+    expect(await ask('wallet_getPermissions')).toEqual([permission])
+    events.length = 0
+    expect(await ask('wallet_revokePermissions', { eth_accounts: {} })).toBeNull()
+    expect(await ask('eth_accounts')).toEqual([])
+    expect(await ask('wallet_getPermissions')).toEqual([])
+    expect((await failureOf(ask('eth_sendTransaction', { to }))).code).toBe(4100)
+    expect(events).toEqual([['accountsChanged', []]])
+    expect(service.proofs).toEqual([])
+    expect(await ask('eth_requestAccounts')).toEqual([service.wallet.address])
+  })
+
+  test.each([[[]], [[{}]], [[{ eth_accounts: {}, snap: {} }]], [['eth_accounts']], [undefined]])(
+    'refuses the permission %j',
+    async (params) => {
+      const { request } = createProvider()
+      expect((await failureOf(request({ method: 'wallet_requestPermissions', params }))).code).toBe(-32602)
+      expect((await failureOf(request({ method: 'wallet_revokePermissions', params }))).code).toBe(-32602)
+    },
+  )
+
+  test('capabilities: none, for the account alone', async () => {
+    const { ask } = createProvider()
+    const none = { '0x7a69': { atomic: { status: 'unsupported' } } }
+    expect(await ask('wallet_getCapabilities', getAddress(service.wallet.address))).toEqual(none)
+    expect((await failureOf(ask('wallet_getCapabilities', nobody))).code).toBe(4100)
+  })
+})
+
+describe('the chain', () => {
+  test('is that of the client, without asking anyone', async () => {
+    const { ask } = createProvider()
+    expect(await ask('eth_chainId')).toBe('0x7a69')
+    expect(await ask('net_version')).toBe('31337')
+    expect(service.requests).toEqual([])
+  })
+
+  test('switching: to itself only', async () => {
+    const { ask } = createProvider()
+    expect(await ask('wallet_switchEthereumChain', { chainId: '0x7a69' })).toBeNull()
+    expect((await failureOf(ask('wallet_switchEthereumChain', { chainId: '0x1' }))).code).toBe(4902)
+    expect((await failureOf(ask('wallet_addEthereumChain', { chainId: '0x1' }))).code).toBe(4200)
+    for (const chainId of [31337, '31337', undefined, '0x']) {
+      expect((await failureOf(ask('wallet_switchEthereumChain', { chainId }))).code).toBe(-32602)
+    }
+  })
+
+  test('questions go to the RPC, and its refusals come back word for word', async () => {
+    start({
+      rpc: {
+        eth_call: () => {
+          throw { code: 3, message: 'execution reverted', data: '0x08c379a0' }
+        },
+      },
+    })
+    const { ask } = createProvider()
+    expect(await ask('eth_getBalance', to, 'latest')).toBe('0x0')
+    const error = await failureOf(ask('eth_call', { to }))
+    expect(error).toMatchObject({ code: 3, message: 'execution reverted', data: '0x08c379a0' })
+    expect((await failureOf(ask('eth_getBalance', '0x12'))).code).toBe(-32602)
+    expect((await failureOf(ask('eth_getCode', to))).code).toBe(-32601)
+  })
+
+  test('an RPC that cannot be reached is 4901', async () => {
+    const { ask } = createProvider()
+    // viem asks twice.
+    service.failNext('eth_blockNumber', 'network')
+    service.failNext('eth_blockNumber', 'network')
+    expect((await failureOf(ask('eth_blockNumber'))).code).toBe(4901)
+    const client = new ServiceClient({ apiBaseUrl: 'https://service.test', chainId: 5 })
+    const error = await failureOf((createEip1193Provider(client).request as Request)({ method: 'eth_blockNumber' }))
+    expect([error.code, causeOf(error)]).toEqual([4901, 'rpc_url_missing'])
+  })
+})
+
+describe('what the wallet does not do is 4200', () => {
+  test.each([
+    ['personal_sign', 'messages'],
+    ['eth_sign', 'a bare hash'],
+    ['eth_signTypedData', 'typed data'],
+    ['eth_signTypedData_v3', 'typed data'],
+    ['eth_signTypedData_v4', 'typed data'],
+    ['eth_signTransaction', 'a transaction without sending it'],
+  ])('%s: it does not sign %s', async (method, what) => {
+    const error = await failureOf(createProvider().ask(method, '0x', to))
+    expect([error.code, causeOf(error)]).toEqual([4200, 'unsupported_method'])
+    expect(error.message).toContain(`does not sign ${what}`)
+    expect(service.requests).toEqual([])
+  })
+
+  test.each([
+    'eth_sendRawTransaction',
+    'wallet_sendCalls',
+    'wallet_watchAsset',
+    'eth_mine',
+    'evm_revert',
+    'constructor',
+    '',
+  ])('%s', async (method) => {
+    expect((await failureOf(createProvider().ask(method))).code).toBe(4200)
+    expect(service.requests).toEqual([])
+  })
+
+  test.each([undefined, null, 'eth_accounts', {}, { method: 1 }, []])('%j is no request', async (parameters) => {
+    expect((await failureOf(createProvider().request(parameters as never))).code).toBe(-32602)
+  })
+})
+
+describe('eth_sendTransaction', () => {
+  test('fills in gas, nonce and fees, and tells the slug', async () => {
+    const onSigned = vi.fn()
+    const { ask } = createProvider({ onSigned })
+    const from = getAddress(service.wallet.address)
+    const hash = await ask('eth_sendTransaction', { from, to: getAddress(to), value: '0x5', data: '0x01' })
+    expect(service.transactions).toMatchObject([{ hash, to, value: 5n, data: '0x01', gas: 21_016n, nonce: 0 }])
+    expect(onSigned).toHaveBeenCalledExactlyOnceWith({ txHash: hash, slug: service.proofs[0]?.slug })
+  })
+
+  test('keeps the gas that is given, and takes input for data', async () => {
+    const { ask } = createProvider()
+    await ask('eth_sendTransaction', {
+      to,
+      gas: '0xc350',
+      input: '0x02',
+      type: '0x2',
+      chainId: '0x7a69',
+      accessList: [],
+    })
+    expect(service.transactions).toMatchObject([{ gas: 50_000n, data: '0x02', value: 0n }])
+    expect(service.requests).not.toContain('eth_estimateGas')
+  })
+
+  test('several at once, of two providers, get nonces in turn', async () => {
+    const [first, second] = [createProvider(), createProvider()]
+    const hashes = await Promise.all(
+      [first, second, first, second].map(({ ask }) => ask('eth_sendTransaction', { to, gas: '0x5208' })),
+    )
+    expect(service.transactions.map(({ nonce }) => nonce)).toEqual([0, 1, 2, 3])
+    expect(new Set(hashes).size).toBe(4)
+  })
+
+  test.each<[string, object]>([
+    ['no recipient', { to: undefined }],
+    ['null for a recipient', { to: null }],
+    ['a legacy transaction', { gasPrice: '0x1' }],
+    ['type 0', { type: '0x0' }],
+    ['type 4', { type: '0x4' }],
+    ['an access list', { accessList: [{ address: to, storageKeys: [] }] }],
+    ['blobs', { blobVersionedHashes: [] }],
+    ['authorizations', { authorizationList: [] }],
+  ])('refuses %s with -32602 and unsupported_transaction', async (_name, change) => {
+    const error = await failureOf(createProvider().ask('eth_sendTransaction', { to, ...change }))
+    expect([error.code, causeOf(error)]).toEqual([-32602, 'unsupported_transaction'])
+    expect(service.requests).toEqual([])
+  })
+
+  test.each<[string, object]>([
+    ['a recipient with a wrong checksum', { to: '0x70997970C51812dc3A010C7d01b50e0d17dc79c8' }],
+    ['a name for a recipient', { to: 'user.eth' }],
+    ['a short recipient', { to: '0x12' }],
+    ['a decimal value', { value: '10' }],
+    ['a negative value', { value: -1 }],
+    ['a fraction', { value: 0.5 }],
+    ['an empty quantity', { value: '0x' }],
+    ['odd data', { data: '0x1' }],
+    ['data and input that differ', { data: '0x01', input: '0x02' }],
+    ['a sender that is no address', { from: 'me' }],
+    ['gas in words', { gas: 'much' }],
+  ])('refuses %s with -32602', async (_name, change) => {
+    const error = await failureOf(createProvider().ask('eth_sendTransaction', { to, ...change }))
+    expect(error.code).toBe(-32602)
+    expect(service.requests).toEqual([])
+  })
+
+  test.each([[[]], [undefined], [['0x']], [{ to }]])('refuses the parameters %j', async (params) => {
+    expect((await failureOf(createProvider().request({ method: 'eth_sendTransaction', params }))).code).toBe(-32602)
+  })
+
+  test('refuses another sender, another chain, and strangers', async () => {
+    const { ask } = createProvider()
+    expect((await failureOf(ask('eth_sendTransaction', { from: nobody, to }))).code).toBe(4100)
+    expect((await failureOf(ask('eth_sendTransaction', { to, chainId: '0x1' }))).code).toBe(4901)
+    service.signOut()
+    expect((await failureOf(ask('eth_sendTransaction', { to }))).code).toBe(4100)
+    start({ provisioned: false })
+    expect((await failureOf(createProvider().ask('eth_sendTransaction', { to }))).code).toBe(4100)
+    expect(service.proofs).toEqual([])
+  })
+
+  test('a nonce or fee that is given is kept, or refused, never passed over', async () => {
+    const { ask } = createProvider()
+    // Base fee 1 gwei and priority fee 1 gwei: viem asks for 2.2 gwei.
+    const fees = { maxFeePerGas: numberToHex(2_200_000_000n), maxPriorityFeePerGas: numberToHex(1_000_000_000n) }
+    await ask('eth_sendTransaction', { to, nonce: '0x0', ...fees })
+    expect(service.transactions).toMatchObject([{ nonce: 0, maxFeePerGas: 2_200_000_000n }])
+    for (const change of [
+      { nonce: '0x0' },
+      { nonce: '0x2' },
+      { maxFeePerGas: numberToHex(2_199_999_999n) },
+      { maxPriorityFeePerGas: '0x0' },
+    ]) {
+      const error = await failureOf(ask('eth_sendTransaction', { to, ...change }))
+      expect([error.code, causeOf(error)]).toEqual([-32602, 'invalid_request'])
+      expect(error.message).toContain('cannot be overridden')
+    }
+    expect(service.proofs).toHaveLength(1)
+  })
+
+  test('the user is asked, and may say no', async () => {
+    const onConfirm = vi.fn(() => false)
+    const { ask } = createProvider({ onConfirm })
+    expect((await failureOf(ask('eth_sendTransaction', { to, value: '0x1' }))).code).toBe(4001)
+    const asked = { from: service.wallet.address, to, value: 1n, data: '0x', gas: 21_000n }
+    expect(onConfirm).toHaveBeenCalledExactlyOnceWith(asked)
+    expect(service.proofs).toEqual([])
+    onConfirm.mockReturnValue(true)
+    await ask('eth_sendTransaction', { to, value: '0x1' })
+    expect(service.transactions).toHaveLength(1)
+  })
+
+  test('a call that would revert is not signed, and the data of the revert comes back', async () => {
+    start({
+      rpc: {
+        eth_estimateGas: () => {
+          throw { code: 3, message: 'execution reverted', data: '0x08c379a0' }
+        },
+      },
+    })
+    const error = await failureOf(createProvider().ask('eth_sendTransaction', { to, data: '0x01' }))
+    expect(error).toMatchObject({ code: 3, data: '0x08c379a0' })
+    expect(service.proofs).toEqual([])
+  })
+
+  test('what the service refuses has its code in the cause', async () => {
+    const { ask } = createProvider()
+    service.failNext('POST /sign/digest', { code: 'rate_limited', retryAfterS: 1 })
+    const limited = await failureOf(ask('eth_sendTransaction', { to }))
+    expect([limited.code, causeOf(limited)]).toEqual([-32603, 'rate_limited'])
+    service.failNext('POST /sign/digest', { code: 'session_expired' })
+    const expired = await failureOf(ask('eth_sendTransaction', { to }))
+    expect([expired.code, causeOf(expired)]).toEqual([4100, 'session_expired'])
+  })
+
+  test('once it is signed every failure is -32603 and carries what was signed', async () => {
+    const { ask } = createProvider()
+    service.failNext('eth_sendRawTransaction', { code: -32000, message: 'transaction underpriced' })
+    const error = await failureOf(ask('eth_sendTransaction', { to }))
+    expect([error.code, causeOf(error)]).toEqual([-32603, 'rpc_underpriced'])
+    expect((error.cause as ServiceError).signed?.attestationSlug).toBe(service.proofs[0]?.slug)
+  })
+})
+
+describe('with viem', () => {
+  function createWallet(options?: Eip1193ProviderOptions) {
+    return createWalletClient({ transport: custom(createProvider(options).provider) })
+  }
+
+  test('a wallet client on the provider sends', async () => {
+    const wallet = createWallet()
+    const [account = nobody] = await wallet.requestAddresses()
+    const hash = await wallet.sendTransaction({ account, to, value: 3n, chain: null })
+    expect(service.transactions).toMatchObject([{ hash, value: 3n }])
+  })
+
+  test('a refused transaction keeps its reason', async () => {
+    const wallet = createWallet()
+    const send = wallet.sendTransaction({ account: service.wallet.address, to, nonce: 9, chain: null })
+    await expect(send).rejects.toThrow(/nonce 9 was asked for, the next one is 0/)
+    expect(service.proofs).toEqual([])
+  })
+
+  test('a failed broadcast is not repeated', async () => {
+    service.failNext('eth_sendRawTransaction', { code: -32000, message: 'insufficient funds for transfer' })
+    const send = createWallet().sendTransaction({ account: service.wallet.address, to, chain: null })
+    await expect(send).rejects.toThrow(/insufficient funds|cannot pay/i)
+    expect(service.requests.filter((request) => request === 'POST /sign/digest')).toHaveLength(1)
+    expect(service.transactions).toEqual([])
+  })
+
+  test('messages are refused as unsupported', async () => {
+    const sign = createWallet().signMessage({ account: service.wallet.address, message: 'hello' })
+    await expect(sign).rejects.toThrow(UnsupportedProviderMethodError)
+    await expect(createWallet().signMessage({ account: to, message: 'x' })).rejects.toThrow(/does not sign messages/)
+  })
+})

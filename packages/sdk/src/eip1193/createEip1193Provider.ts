@@ -1,0 +1,209 @@
+import { type Hex, ServiceError, type WalletInfo } from '@countersign/protocol'
+import { type EIP1193Provider, numberToHex } from 'viem'
+import { isObject } from '../client/parseResources.ts'
+import type { Call } from '../client/parseSignRequest.ts'
+import type { ServiceClient } from '../client/ServiceClient.ts'
+import { createEmitter } from './createEmitter.ts'
+import { Eip1193Error, eip1193Codes, invalidParams, toEip1193Error, toNodeError } from './errors.ts'
+import { parseTransaction } from './parseTransaction.ts'
+import { isReadMethod } from './readMethods.ts'
+import { sendTransaction } from './sendTransaction.ts'
+
+export type Eip1193ProviderOptions = {
+  /**
+   * Called by `eth_requestAccounts` where nobody is signed in: the place for the full-page redirect to `url`. Whether somebody
+   * is then is asked once more; without it, or if nobody is, the request rejects with 4100.
+   */
+  onLogin?: ((url: string) => void | Promise<void>) | undefined
+  /** Asks the user before a signature; false rejects with 4001. Without it every transaction is signed. */
+  onConfirm?: ((call: Call & { from: Hex }) => boolean | Promise<boolean>) | undefined
+  /** Called after each signature; the slug leads to its proof. */
+  onSigned?: ((signed: { txHash: Hex; slug: string }) => void) | undefined
+}
+
+/** Methods of wallets that hold their keys; each with what it would have signed. */
+const REFUSED_SIGNATURES: ReadonlyMap<string, string> = new Map([
+  ['personal_sign', 'messages'],
+  ['eth_sign', 'a bare hash'],
+  ['eth_signTypedData', 'typed data'],
+  ['eth_signTypedData_v1', 'typed data'],
+  ['eth_signTypedData_v3', 'typed data'],
+  ['eth_signTypedData_v4', 'typed data'],
+  ['eth_signTransaction', 'a transaction without sending it'],
+])
+
+/**
+ * The wallet as an EIP-1193 provider: for libraries that expect `window.ethereum`. It sends transactions (nonce and fees come
+ * from the chain; a conflicting wish is refused with -32602), answers questions about the chain, and signs nothing else.
+ * Where a signed-in user has no wallet yet, `eth_requestAccounts` makes it.
+ *
+ * @example
+ * const provider = createEip1193Provider(client, { onLogin: (url) => location.assign(url) })
+ * const [account] = await provider.request({ method: 'eth_requestAccounts' })
+ */
+export function createEip1193Provider(client: ServiceClient, options: Eip1193ProviderOptions = {}): EIP1193Provider {
+  const { chainId } = client.config
+  const chainIdHex = numberToHex(chainId)
+  const emitter = createEmitter()
+  let known: readonly Hex[] = []
+  let isRevoked = false
+
+  /** What was found of the account; its changes are told. */
+  function remember(accounts: readonly Hex[]): Hex[] {
+    const [before, after] = [known[0], accounts[0]]
+    known = accounts
+    if (before === undefined && after !== undefined) emitter.emit('connect', { chainId: chainIdHex })
+    if (before !== after) emitter.emit('accountsChanged', [...accounts])
+    return [...accounts]
+  }
+
+  function forget(error: Eip1193Error): void {
+    if (known.length > 0) emitter.emit('disconnect', error as never)
+    remember([])
+  }
+
+  /** The failure as EIP-1193 tells it. If it says that nobody is signed in, there is no account any more. */
+  function fail(error: unknown): never {
+    if (error instanceof ServiceError && error.status === 401) forget(disconnected(error))
+    throw toEip1193Error(error)
+  }
+
+  /** Null where the user has none. */
+  const findWallet = (): Promise<WalletInfo | null> => client.api.getWallet().catch(fail)
+  const provision = (): Promise<WalletInfo> => client.api.provisionWallet().catch(fail)
+
+  async function getAccounts(): Promise<Hex[]> {
+    if (isRevoked) return []
+    try {
+      const wallet = await findWallet()
+      return remember(wallet === null ? [] : [wallet.address])
+    } catch (error) {
+      if (isUnauthorized(error)) return []
+      throw error
+    }
+  }
+
+  async function findOrProvision(): Promise<Hex[]> {
+    const wallet = (await findWallet()) ?? (await provision())
+    isRevoked = false
+    return remember([wallet.address])
+  }
+
+  async function requestAccounts(): Promise<Hex[]> {
+    try {
+      return await findOrProvision()
+    } catch (error) {
+      if (!isUnauthorized(error) || options.onLogin === undefined) throw error
+      const returnTo = globalThis.location?.href
+      await options.onLogin(client.loginUrl(returnTo === undefined ? {} : { returnTo }))
+      return await findOrProvision()
+    }
+  }
+
+  async function send(params: unknown): Promise<Hex> {
+    const requested = parseTransaction(params, chainId)
+    const wallet = isRevoked ? null : await findWallet()
+    if (wallet === null) throw unauthorized()
+    const { onConfirm, onSigned } = options
+    return sendTransaction(client, { wallet, requested, onConfirm, onSigned }).catch(fail)
+  }
+
+  function switchChain(params: unknown): null {
+    const asked = toFirst(params)?.chainId
+    if (typeof asked !== 'string' || !/^0x[0-9a-fA-F]{1,16}$/.test(asked))
+      throw invalidParams('expected a chainId in hex')
+    if (BigInt(asked) === BigInt(chainId)) return null
+    const message = `the wallet is on chain ${chainId} alone; ${BigInt(asked)} is none of its chains`
+    throw new Eip1193Error(eip1193Codes.unrecognizedChain, message)
+  }
+
+  function revoke(params: unknown): null {
+    assertAccountsPermission(params)
+    isRevoked = true
+    remember([])
+    return null
+  }
+
+  async function getCapabilities(params: unknown): Promise<Record<Hex, unknown>> {
+    const [address] = Array.isArray(params) ? (params as unknown[]) : []
+    const [account] = await getAccounts()
+    if (typeof address === 'string' && address.toLowerCase() !== account?.toLowerCase()) throw unauthorized()
+    return { [chainIdHex]: { atomic: { status: 'unsupported' } } }
+  }
+
+  const methods: Record<string, (params: unknown) => unknown> = {
+    eth_requestAccounts: requestAccounts,
+    eth_accounts: getAccounts,
+    eth_chainId: () => chainIdHex,
+    net_version: () => String(chainId),
+    eth_sendTransaction: send,
+    // viem asks again under this name where the other is refused; the same answer keeps the reason.
+    wallet_sendTransaction: send,
+    wallet_switchEthereumChain: switchChain,
+    wallet_requestPermissions: async (params) => {
+      assertAccountsPermission(params)
+      return toPermissions(await requestAccounts())
+    },
+    wallet_getPermissions: async () => toPermissions(await getAccounts()),
+    wallet_revokePermissions: revoke,
+    wallet_getCapabilities: getCapabilities,
+  }
+
+  async function request({ method, params }: { method: string; params?: unknown }): Promise<unknown> {
+    const handle = Object.hasOwn(methods, method) ? methods[method] : undefined
+    if (handle !== undefined) return handle(params)
+    if (isReadMethod(method)) {
+      // The dapp's own words: what they may be is for the node to judge.
+      return client.publicClient.request({ method, params } as never).catch((error: unknown) => {
+        throw toNodeError(error)
+      })
+    }
+    const what = REFUSED_SIGNATURES.get(method)
+    const reason = what === undefined ? '' : `: it does not sign ${what}, its enclave signs transactions alone`
+    const message = `the wallet does not support ${method}${reason}`
+    const cause = new ServiceError('unsupported_method', message)
+    throw new Eip1193Error(eip1193Codes.unsupportedMethod, message, { cause })
+  }
+
+  return {
+    on: emitter.on,
+    removeListener: emitter.removeListener,
+    async request(parameters: unknown) {
+      if (!isObject(parameters) || typeof parameters.method !== 'string')
+        throw invalidParams('expected { method, params }')
+      try {
+        return await request({ method: parameters.method, params: parameters.params })
+      } catch (error) {
+        throw toEip1193Error(error)
+      }
+    },
+  } as EIP1193Provider
+}
+
+function toFirst(params: unknown): Record<string, unknown> | undefined {
+  const [first] = Array.isArray(params) ? (params as unknown[]) : []
+  return isObject(first) ? first : undefined
+}
+
+/** EIP-2255: the one permission that there is. */
+function assertAccountsPermission(params: unknown): void {
+  const names = Object.keys(toFirst(params) ?? {})
+  if (names.length !== 1 || names[0] !== 'eth_accounts') throw invalidParams('expected [{ eth_accounts: {} }]')
+}
+
+function toPermissions(accounts: readonly Hex[]) {
+  if (accounts.length === 0) return []
+  return [{ parentCapability: 'eth_accounts', caveats: [{ type: 'restrictReturnedAccounts', value: accounts }] }]
+}
+
+function isUnauthorized(error: unknown): boolean {
+  return error instanceof Eip1193Error && error.code === eip1193Codes.unauthorized
+}
+
+function unauthorized() {
+  return new Eip1193Error(eip1193Codes.unauthorized, 'the app has no account yet: ask for it with eth_requestAccounts')
+}
+
+function disconnected(cause: unknown) {
+  return new Eip1193Error(eip1193Codes.disconnected, 'the session is over', { cause })
+}

@@ -1,0 +1,72 @@
+import { ServiceError } from '@countersign/protocol'
+import { BaseError, RpcRequestError } from 'viem'
+
+/** The codes of EIP-1193, EIP-3326 and JSON-RPC that the provider itself gives; a node's refusal keeps the node's code. */
+export const eip1193Codes = {
+  userRejected: 4001,
+  unauthorized: 4100,
+  unsupportedMethod: 4200,
+  disconnected: 4900,
+  chainDisconnected: 4901,
+  unrecognizedChain: 4902,
+  invalidParams: -32602,
+  internal: -32603,
+} as const
+
+/**
+ * What a request of the provider rejects with: EIP-1193's `ProviderRpcError`. The cause is the `ServiceError`, where there is one.
+ *
+ * @example
+ * if (error instanceof Eip1193Error && error.code === 4100) location.assign(client.loginUrl())
+ */
+export class Eip1193Error extends Error {
+  override name = 'Eip1193Error'
+  readonly code: number
+  readonly data: unknown
+
+  constructor(code: number, message: string, options: { cause?: unknown; data?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.code = code
+    this.data = options.data
+  }
+}
+
+export function invalidParams(message: string, cause?: unknown) {
+  return new Eip1193Error(eip1193Codes.invalidParams, message, { cause })
+}
+
+/** Codes of failures after which nobody knows whether the service was reached: it was not the caller's fault. */
+const UNREACHABLE = ['network_unreachable', 'request_timeout']
+const RPC_UNREACHABLE = ['rpc_timeout', 'rpc_url_missing', 'rpc_chain_mismatch']
+const INVALID = ['invalid_request', 'invalid_tx_metadata', 'unsupported_transaction', 'chain_not_allowed']
+
+/**
+ * Any failure of a request as EIP-1193 tells it. Once something is signed the code is always -32603: viem takes others as a
+ * reason to send once more.
+ */
+export function toEip1193Error(error: unknown): Eip1193Error {
+  if (error instanceof Eip1193Error) return error
+  if (error instanceof ServiceError) {
+    const message = error.details === undefined ? error.message : `${error.message}: ${error.details}`
+    return new Eip1193Error(toCode(error), message, { cause: error })
+  }
+  return new Eip1193Error(eip1193Codes.internal, 'the request failed', { cause: error })
+}
+
+function toCode({ code, status, signed }: ServiceError): number {
+  if (signed !== undefined) return eip1193Codes.internal
+  if (status === 401 || code === 'wallet_not_ready') return eip1193Codes.unauthorized
+  if (UNREACHABLE.includes(code)) return eip1193Codes.disconnected
+  if (RPC_UNREACHABLE.includes(code)) return eip1193Codes.chainDisconnected
+  return INVALID.includes(code) ? eip1193Codes.invalidParams : eip1193Codes.internal
+}
+
+/** A failure of a question to the node: its own refusal word for word, with the data of a revert. */
+export function toNodeError(error: unknown): Eip1193Error {
+  const refusal = error instanceof BaseError ? error.walk((cause) => cause instanceof RpcRequestError) : null
+  if (refusal instanceof RpcRequestError) {
+    return new Eip1193Error(refusal.code, refusal.details, { cause: error, data: refusal.data })
+  }
+  if (error instanceof ServiceError) return toEip1193Error(error)
+  return new Eip1193Error(eip1193Codes.chainDisconnected, 'the RPC cannot be reached', { cause: error })
+}

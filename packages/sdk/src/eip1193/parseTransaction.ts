@@ -1,0 +1,81 @@
+import { type Hex, ServiceError } from '@countersign/protocol'
+import { isHex, isObject } from '../client/parseResources.ts'
+import { type Call, parseSignRequest } from '../client/parseSignRequest.ts'
+import { Eip1193Error, eip1193Codes, invalidParams } from './errors.ts'
+
+/** A transaction that a dapp asks for. What stands under `limits` the chain decides; the dapp's word is kept or refused. */
+export type RequestedTransaction = {
+  from: Hex | undefined
+  call: Omit<Call, 'gas'>
+  gas: bigint | undefined
+  limits: {
+    nonce: bigint | undefined
+    maxFeePerGas: bigint | undefined
+    maxPriorityFeePerGas: bigint | undefined
+  }
+}
+
+/** What transactions of other types carry. */
+const FOREIGN = ['gasPrice', 'maxFeePerBlobGas', 'blobs', 'blobVersionedHashes', 'sidecars', 'authorizationList']
+
+/** Reads the parameters of `eth_sendTransaction`, before anything is sent. */
+export function parseTransaction(params: unknown, chainId: number): RequestedTransaction {
+  const [request] = Array.isArray(params) ? (params as unknown[]) : []
+  if (!isObject(request)) throw invalidParams('expected one transaction')
+  const type = toQuantity(request, 'type')
+  if (type !== undefined && type !== 2n) throw unsupported(`type ${request.type} is not that of EIP-1559`)
+  for (const name of FOREIGN) {
+    if (isGiven(request[name])) throw unsupported(`${name} belongs to another type of transaction than EIP-1559`)
+  }
+  const { accessList } = request
+  if (isGiven(accessList) && !(Array.isArray(accessList) && accessList.length === 0)) {
+    throw unsupported('access lists are not signed')
+  }
+  if (!isGiven(request.to)) throw unsupported('it creates a contract: there is no recipient')
+  const asked = toQuantity(request, 'chainId')
+  if (asked !== undefined && asked !== BigInt(chainId)) {
+    throw new Eip1193Error(eip1193Codes.chainDisconnected, `the wallet is on chain ${chainId}, not on ${asked}`)
+  }
+  const { from } = request
+  if (isGiven(from) && !isHex(from, 20)) throw invalidParams('from is not an address')
+  const value = toQuantity(request, 'value') ?? 0n
+  const { to, data } = parseSignRequest({ to: request.to as Hex, value, data: toData(request) })
+  return {
+    from: isGiven(from) ? (from as Hex) : undefined,
+    call: { to, value, data },
+    gas: toQuantity(request, 'gas'),
+    limits: {
+      nonce: toQuantity(request, 'nonce'),
+      maxFeePerGas: toQuantity(request, 'maxFeePerGas'),
+      maxPriorityFeePerGas: toQuantity(request, 'maxPriorityFeePerGas'),
+    },
+  }
+}
+
+/** Hex, as JSON-RPC writes numbers. A plain number is taken too; a decimal string is not, since it could be meant as hex. */
+function toQuantity(request: Record<string, unknown>, name: string): bigint | undefined {
+  const value = request[name]
+  if (!isGiven(value)) return undefined
+  if (typeof value === 'bigint' && value >= 0n) return value
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return BigInt(value)
+  if (typeof value === 'string' && /^0x[0-9a-fA-F]{1,64}$/.test(value)) return BigInt(value)
+  throw invalidParams(`${name} is not a quantity in hex`)
+}
+
+function toData({ data, input }: Record<string, unknown>): Hex {
+  for (const text of [data, input]) if (isGiven(text) && !isHex(text)) throw invalidParams('data is not hex')
+  const [first, second] = [data, input].filter(isGiven) as Hex[]
+  if (first !== undefined && second !== undefined && first.toLowerCase() !== second.toLowerCase()) {
+    throw invalidParams('data and input differ')
+  }
+  return first ?? '0x'
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null
+}
+
+function unsupported(reason: string) {
+  const message = `the service does not sign this transaction: ${reason}`
+  return invalidParams(message, new ServiceError('unsupported_transaction', message))
+}

@@ -1,0 +1,89 @@
+import type { PublicClient } from 'viem'
+import { expectTypeOf } from 'vitest'
+import type { ServiceApi } from './client/index.ts'
+import {
+  type AttestationReceiptV1,
+  type Hex,
+  type ProofPayload,
+  type SdkErrorCode,
+  ServiceClient,
+  type ServiceClientConfig,
+  type ServiceContextValue,
+  type ServiceError,
+  type SessionUser,
+  type SignRequest,
+  type SignResult,
+  type TransactionPage,
+  type TxMetadata,
+  useAttestation,
+  useService,
+  type useSign,
+  useWallet,
+  type WalletInfo,
+} from './index.ts'
+
+/* Read by the type checker alone. */
+
+expectTypeOf(useService).returns.toEqualTypeOf<ServiceContextValue>()
+expectTypeOf<keyof ServiceContextValue>().toEqualTypeOf<
+  'client' | 'user' | 'wallet' | 'ready' | 'error' | 'refresh' | 'login' | 'logout'
+>()
+
+expectTypeOf(useWallet).returns.toEqualTypeOf<{
+  user: SessionUser | null
+  wallet: WalletInfo | null
+  ready: boolean
+  login: () => void
+  logout: () => Promise<void>
+  refresh: () => Promise<void>
+}>()
+
+expectTypeOf<ReturnType<typeof useSign>['signAndSend']>().toEqualTypeOf<(request: SignRequest) => Promise<SignResult>>()
+expectTypeOf<Omit<ReturnType<typeof useSign>, 'signAndSend'>>().toEqualTypeOf<{
+  pending: boolean
+  error: ServiceError | null
+  lastResult: SignResult | null
+}>()
+
+expectTypeOf(useAttestation).parameter(0).toEqualTypeOf<string | null | undefined>()
+expectTypeOf(useAttestation).returns.toEqualTypeOf<{
+  proof: ProofPayload | null
+  loading: boolean
+  error: ServiceError | null
+}>()
+
+expectTypeOf<ServiceClientConfig>().toEqualTypeOf<{
+  apiBaseUrl: string
+  chainId: number
+  rpcUrl?: string | undefined
+}>()
+expectTypeOf(ServiceClient).toBeConstructibleWith({ apiBaseUrl: '', chainId: 1 })
+expectTypeOf<ServiceClient['publicClient']>().toEqualTypeOf<PublicClient>()
+expectTypeOf<ServiceClient['signAndSend']>().toEqualTypeOf<(request: SignRequest) => Promise<SignResult>>()
+expectTypeOf<ServiceClient['api']>().toEqualTypeOf<ServiceApi>()
+expectTypeOf<ServiceApi['me']>().toEqualTypeOf<() => Promise<SessionUser | null>>()
+expectTypeOf<ServiceApi['getWallet']>().toEqualTypeOf<() => Promise<WalletInfo | null>>()
+expectTypeOf<ServiceApi['provisionWallet']>().toEqualTypeOf<() => Promise<WalletInfo>>()
+expectTypeOf<ServiceApi['signDigest']>().parameter(0).toEqualTypeOf<{ digest: Hex; txMetadata: TxMetadata }>()
+expectTypeOf<ServiceApi['signDigest']>().returns.resolves.toEqualTypeOf<{ signature: Hex; slug: string }>()
+expectTypeOf<ServiceApi['listTransactions']>().returns.resolves.toEqualTypeOf<TransactionPage>()
+
+expectTypeOf<{ to: Hex }>().toExtend<SignRequest>()
+expectTypeOf<{ to: Hex; value: '0.1' }>().toExtend<SignRequest>()
+expectTypeOf<{ to: Hex; value: number }>().not.toExtend<SignRequest>()
+expectTypeOf<{ to: null }>().not.toExtend<SignRequest>()
+expectTypeOf<keyof SignRequest>().toEqualTypeOf<'to' | 'value' | 'data' | 'gas'>()
+expectTypeOf<keyof SignResult>().toEqualTypeOf<'txHash' | 'attestationSlug'>()
+
+expectTypeOf<ProofPayload['status']>().toEqualTypeOf<
+  'pending_pin' | 'pending_onchain' | 'complete' | 'pin_failed' | 'onchain_failed'
+>()
+expectTypeOf<ProofPayload['receipt']>().toEqualTypeOf<AttestationReceiptV1 | null>()
+expectTypeOf<AttestationReceiptV1>().toHaveProperty('signer')
+expectTypeOf<AttestationReceiptV1>().toHaveProperty('coordinator')
+expectTypeOf<AttestationReceiptV1>().toHaveProperty('entropy')
+
+expectTypeOf<'wallet_not_ready'>().toExtend<SdkErrorCode>()
+expectTypeOf<string>().not.toExtend<SdkErrorCode>()
+expectTypeOf<ServiceError['signed']>().toEqualTypeOf<SignResult | undefined>()
+expectTypeOf<ServiceError['status']>().toEqualTypeOf<number | undefined>()

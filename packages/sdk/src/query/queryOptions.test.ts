@@ -1,0 +1,269 @@
+import {
+  type Hex,
+  type ProofPayload,
+  ServiceError,
+  type SessionUser,
+  type SignResult,
+  type TransactionPage,
+  type WalletInfo,
+} from '@countersign/protocol'
+import {
+  environmentManager,
+  type InfiniteData,
+  MutationObserver,
+  onlineManager,
+  QueryClient,
+  QueryObserver,
+} from '@tanstack/query-core'
+import { useInfiniteQuery, useMutation, useQuery } from '@tanstack/react-query'
+import { afterEach, beforeEach, describe, expect, expectTypeOf, test, vi } from 'vitest'
+import { ServiceClient } from '../client/ServiceClient.ts'
+import { createTestService, type TestService, type TestServiceOptions } from '../testing/createTestService.ts'
+import {
+  meQueryOptions,
+  proofQueryOptions,
+  signAndSendMutationOptions,
+  transactionsInfiniteQueryOptions,
+  walletQueryOptions,
+} from './queryOptions.ts'
+import { serviceKeys } from './serviceKeys.ts'
+
+const SETTLE_MS = 50
+const to: Hex = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'
+
+// TanStack polls in browsers alone.
+environmentManager.setIsServer(() => false)
+
+let service: TestService
+let client: ServiceClient
+let queryClient: QueryClient
+let uninstall: () => void
+beforeEach(() => {
+  start({})
+  queryClient = new QueryClient()
+})
+afterEach(() => {
+  uninstall()
+  queryClient.clear()
+  onlineManager.setOnline(true)
+  vi.useRealTimers()
+})
+
+function start(options: TestServiceOptions): void {
+  uninstall?.()
+  service = createTestService(options)
+  uninstall = service.install()
+  client = new ServiceClient(service.config)
+}
+
+function countOf(request: string): number {
+  return service.requests.filter((candidate) => candidate === request).length
+}
+
+describe('me and wallet', () => {
+  test('a user with a wallet', async () => {
+    expect(await queryClient.fetchQuery(meQueryOptions(client))).toEqual(service.user)
+    expect(await queryClient.fetchQuery(walletQueryOptions(client))).toEqual(service.wallet)
+    expect(queryClient.getQueryData(meQueryOptions(client).queryKey)).toEqual(service.user)
+  })
+
+  test('a stranger is null; a user without a wallet has none, and none is made', async () => {
+    start({ signedIn: false })
+    expect(await queryClient.fetchQuery(meQueryOptions(client))).toBeNull()
+    await expect(queryClient.fetchQuery(walletQueryOptions(client))).rejects.toMatchObject({ status: 401 })
+    start({ provisioned: false })
+    expect(await queryClient.fetchQuery(walletQueryOptions(client))).toBeNull()
+    expect(service.requests).toEqual(['GET /wallet/me'])
+  })
+
+  test('a refusal is not asked again; what may pass is, three times', async () => {
+    vi.useFakeTimers()
+    const observe = () => {
+      const observer = new QueryObserver(queryClient, walletQueryOptions(client))
+      return observer.subscribe(() => {})
+    }
+    service.signOut()
+    const stop = observe()
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(countOf('GET /wallet/me')).toBe(1)
+    stop()
+
+    start({})
+    queryClient.clear()
+    for (let time = 0; time < 4; time++) service.failNext('GET /wallet/me', { code: 'database_unavailable' })
+    const stopAgain = observe()
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(countOf('GET /wallet/me')).toBe(4)
+    expect(queryClient.getQueryState(serviceKeys.wallet(client))?.error).toBeInstanceOf(ServiceError)
+    stopAgain()
+  })
+})
+
+describe('proof', () => {
+  async function sign(): Promise<string> {
+    return (await client.signAndSend({ to })).attestationSlug
+  }
+
+  test('is asked for every 4 seconds until it is complete, and then no more', async () => {
+    const slug = await sign()
+    vi.useFakeTimers()
+    const observer = new QueryObserver(queryClient, proofQueryOptions(client, slug))
+    const stop = observer.subscribe(() => {})
+    // TanStack tells its observers in timers of 0 ms, so the interval starts a little after the answer.
+    await vi.advanceTimersByTimeAsync(SETTLE_MS)
+    expect(observer.getCurrentResult().data?.status).toBe('pending_pin')
+    await vi.advanceTimersByTimeAsync(4000 - 2 * SETTLE_MS)
+    expect(countOf('GET /proof/:slug')).toBe(1)
+    service.advanceProof(slug)
+    await vi.advanceTimersByTimeAsync(3 * SETTLE_MS)
+    expect(observer.getCurrentResult().data?.status).toBe('pending_onchain')
+    service.advanceProof(slug)
+    await vi.advanceTimersByTimeAsync(4000)
+    expect(observer.getCurrentResult().data?.status).toBe('complete')
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(countOf('GET /proof/:slug')).toBe(3)
+    stop()
+  })
+
+  test.each(['pin_failed', 'onchain_failed'] as const)('%s ends it too', async (end) => {
+    const slug = await sign()
+    if (end === 'onchain_failed') service.advanceProof(slug)
+    service.advanceProof(slug, end)
+    vi.useFakeTimers()
+    const stop = new QueryObserver(queryClient, proofQueryOptions(client, slug)).subscribe(() => {})
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(countOf('GET /proof/:slug')).toBe(1)
+    stop()
+  })
+
+  test('a failure is told, and the next poll clears it', async () => {
+    const slug = await sign()
+    service.failNext('GET /proof/:slug', { code: 'database_unavailable' })
+    vi.useFakeTimers()
+    const observer = new QueryObserver(queryClient, proofQueryOptions(client, slug))
+    const stop = observer.subscribe(() => {})
+    await vi.advanceTimersByTimeAsync(4000 - SETTLE_MS)
+    expect(observer.getCurrentResult().error).toMatchObject({ code: 'database_unavailable' })
+    expect(countOf('GET /proof/:slug')).toBe(1)
+    await vi.advanceTimersByTimeAsync(3 * SETTLE_MS)
+    expect(observer.getCurrentResult()).toMatchObject({ error: null, data: { status: 'pending_pin' } })
+    stop()
+  })
+
+  test.each([null, undefined, ''])('without a slug (%j) nothing is asked', async (slug) => {
+    vi.useFakeTimers()
+    const observer = new QueryObserver(queryClient, proofQueryOptions(client, slug))
+    const stop = observer.subscribe(() => {})
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(service.requests).toEqual([])
+    expect(observer.getCurrentResult().fetchStatus).toBe('idle')
+    stop()
+  })
+
+  test('a cancelled query aborts its request', async () => {
+    const slug = await sign()
+    const key = proofQueryOptions(client, slug).queryKey
+    const fetching = queryClient.fetchQuery(proofQueryOptions(client, slug))
+    await queryClient.cancelQueries({ queryKey: key })
+    await expect(fetching).rejects.toThrow()
+    expect(queryClient.getQueryData(key)).toBeUndefined()
+  })
+})
+
+describe('transactions', () => {
+  test('come page by page until the last', async () => {
+    for (let time = 0; time < 3; time++) await client.signAndSend({ to })
+    const options = transactionsInfiniteQueryOptions(client, { limit: 2 })
+    const { pages } = await queryClient.fetchInfiniteQuery({ ...options, pages: 5 })
+    expect(pages.map(({ transactions }) => transactions.length)).toEqual([2, 1])
+    const slugs = pages.flatMap(({ transactions }) => transactions.map(({ slug }) => slug))
+    expect(slugs).toEqual(service.proofs.map(({ slug }) => slug).toReversed())
+  })
+
+  test('a limit that the service refuses is told, and asked once', async () => {
+    const options = transactionsInfiniteQueryOptions(client, { limit: 101 })
+    await expect(queryClient.fetchInfiniteQuery(options)).rejects.toMatchObject({ code: 'invalid_request' })
+    expect(countOf('GET /wallet/transactions')).toBe(1)
+  })
+})
+
+describe('signAndSend', () => {
+  test('signs and sends', async () => {
+    const mutation = new MutationObserver(queryClient, signAndSendMutationOptions(client))
+    const { txHash, attestationSlug } = await mutation.mutate({ to, value: '0.5' })
+    expect(service.transactions).toMatchObject([{ hash: txHash, value: 5n * 10n ** 17n }])
+    expect(service.proofs[0]?.slug).toBe(attestationSlug)
+  })
+
+  test('is tried once, whatever the app’s default', async () => {
+    queryClient.setDefaultOptions({ mutations: { retry: 5, retryDelay: 0 } })
+    service.failNext('POST /sign/digest', { code: 'entropy_unavailable' })
+    const mutation = new MutationObserver(queryClient, signAndSendMutationOptions(client))
+    await expect(mutation.mutate({ to })).rejects.toMatchObject({ code: 'entropy_unavailable' })
+    expect(countOf('POST /sign/digest')).toBe(1)
+  })
+
+  test('does not wait until the network is back', async () => {
+    onlineManager.setOnline(false)
+    service.failNext('GET /wallet/me', 'network')
+    const mutation = new MutationObserver(queryClient, signAndSendMutationOptions(client))
+    await expect(mutation.mutate({ to })).rejects.toMatchObject({ code: 'network_unreachable' })
+    onlineManager.setOnline(true)
+    await queryClient.resumePausedMutations()
+    expect(service.proofs).toEqual([])
+  })
+})
+
+describe('keys', () => {
+  test('tell services and chains apart, and all are under one', () => {
+    const base = { apiBaseUrl: 'https://a.test', chainId: 1 }
+    const clients = [base, { ...base, chainId: 2 }, { ...base, apiBaseUrl: 'https://b.test' }].map(
+      (config) => new ServiceClient(config),
+    )
+    expect(new Set(clients.map((one) => JSON.stringify(serviceKeys.me(one)))).size).toBe(3)
+    const all = JSON.stringify(serviceKeys.all(client)).slice(0, -1)
+    const { me, wallet, proof, transactions, signAndSend } = serviceKeys
+    const keys = [
+      me(client),
+      wallet(client),
+      proof(client, 'a'),
+      proof(client, 'b'),
+      transactions(client),
+      signAndSend(client),
+    ]
+    const texts = keys.map((key) => JSON.stringify(key))
+    expect(new Set(texts).size).toBe(keys.length)
+    expect(texts.every((text) => text.startsWith(`${all},`))).toBe(true)
+    // One cache entry, however the address was spelt.
+    expect(serviceKeys.me(new ServiceClient({ ...base, apiBaseUrl: 'https://a.test/' }))).toEqual(
+      me(new ServiceClient(base)),
+    )
+  })
+
+  test('a sign-out removes everything under `all`', async () => {
+    await queryClient.fetchQuery(meQueryOptions(client))
+    queryClient.removeQueries({ queryKey: serviceKeys.all(client) })
+    expect(queryClient.getQueryData(serviceKeys.me(client))).toBeUndefined()
+  })
+})
+
+test('types: data and errors are known to TanStack Query and its React hooks', () => {
+  // Never called: hooks live in components.
+  const hooks = () => ({
+    me: useQuery(meQueryOptions(client)),
+    wallet: useQuery(walletQueryOptions(client)),
+    proof: useQuery(proofQueryOptions(client, null)),
+    transactions: useInfiniteQuery(transactionsInfiniteQueryOptions(client)),
+    send: useMutation(signAndSendMutationOptions(client)),
+  })
+  type Hooks = ReturnType<typeof hooks>
+  expectTypeOf<Hooks['me']['data']>().toEqualTypeOf<SessionUser | null | undefined>()
+  expectTypeOf<Hooks['me']['error']>().toEqualTypeOf<ServiceError | null>()
+  expectTypeOf<Hooks['wallet']['data']>().toEqualTypeOf<WalletInfo | null | undefined>()
+  expectTypeOf<Hooks['proof']['data']>().toEqualTypeOf<ProofPayload | undefined>()
+  expectTypeOf<Hooks['proof']['error']>().toEqualTypeOf<ServiceError | null>()
+  expectTypeOf<Hooks['transactions']['data']>().toEqualTypeOf<InfiniteData<TransactionPage, unknown> | undefined>()
+  expectTypeOf<Hooks['send']['data']>().toEqualTypeOf<SignResult | undefined>()
+  const cached = () => queryClient.getQueryData(proofQueryOptions(client, 'a').queryKey)
+  expectTypeOf(cached).returns.toEqualTypeOf<ProofPayload | undefined>()
+})

@@ -1,0 +1,112 @@
+import {
+  isTerminalProofStatus,
+  type ProofPayload,
+  type ServiceError,
+  type SessionUser,
+  type SignRequest,
+  type SignResult,
+  type TransactionPage,
+  type WalletInfo,
+} from '@countersign/protocol'
+import type { DataTag, InfiniteData, MutationOptions, QueryFunctionContext } from '@tanstack/query-core'
+import type { ServiceClient } from '../client/ServiceClient.ts'
+import { serviceKeys } from './serviceKeys.ts'
+
+/** Fixed by the specification. */
+const POLL_INTERVAL_MS = 4000
+const MAX_RETRIES = 3
+
+/** Tells the types of data and error to `queryClient.getQueryData(options.queryKey)`. */
+function tag<Data>() {
+  return <const Key extends readonly unknown[]>(key: Key) => key as DataTag<Key, Data, ServiceError>
+}
+
+/** Only what may go better later is asked again: a refusal stays one. */
+function retry(failureCount: number, error: ServiceError): boolean {
+  return error.retryable === true && failureCount < MAX_RETRIES
+}
+
+/**
+ * The user who is signed in; null for nobody.
+ *
+ * @example
+ * const { data: user } = useQuery(meQueryOptions(client))
+ */
+export function meQueryOptions(client: ServiceClient) {
+  return {
+    queryKey: tag<SessionUser | null>()(serviceKeys.me(client)),
+    queryFn: (): Promise<SessionUser | null> => client.api.me(),
+    retry,
+  }
+}
+
+/**
+ * The wallet of the user; null where there is none yet. It makes none: that is for `client.api.provisionWallet()`.
+ *
+ * @example
+ * const { data: wallet } = useQuery({ ...walletQueryOptions(client), enabled: user !== null })
+ */
+export function walletQueryOptions(client: ServiceClient) {
+  return {
+    queryKey: tag<WalletInfo | null>()(serviceKeys.wallet(client)),
+    queryFn: (): Promise<WalletInfo | null> => client.api.getWallet(),
+    retry,
+  }
+}
+
+/**
+ * The proof of a signature, asked for every 4 seconds until it has come to an end. Without a slug nothing is asked.
+ *
+ * @example
+ * const { data: proof } = useQuery(proofQueryOptions(client, lastResult?.attestationSlug))
+ */
+export function proofQueryOptions(client: ServiceClient, slug: string | null | undefined) {
+  return {
+    queryKey: tag<ProofPayload>()(serviceKeys.proof(client, slug)),
+    queryFn: ({ signal }: Pick<QueryFunctionContext, 'signal'>): Promise<ProofPayload> =>
+      client.api.getProof(slug ?? '', { signal }),
+    enabled: typeof slug === 'string' && slug !== '',
+    refetchInterval: ({ state: { data } }: { state: { data: ProofPayload | undefined } }): number | false =>
+      data !== undefined && isTerminalProofStatus(data.status) ? false : POLL_INTERVAL_MS,
+    // The next poll is the retry.
+    retry: (_failureCount: number, _error: ServiceError) => false,
+  }
+}
+
+/**
+ * What the user has signed, newest first, page by page.
+ *
+ * @example
+ * const { data, fetchNextPage } = useInfiniteQuery(transactionsInfiniteQueryOptions(client))
+ * const transactions = data?.pages.flatMap((page) => page.transactions)
+ */
+export function transactionsInfiniteQueryOptions(
+  client: ServiceClient,
+  { limit }: { limit?: number | undefined } = {},
+) {
+  return {
+    queryKey: tag<InfiniteData<TransactionPage, string | null>>()(serviceKeys.transactions(client, limit)),
+    queryFn: ({ pageParam }: { pageParam: string | null }): Promise<TransactionPage> =>
+      client.api.listTransactions({ cursor: pageParam ?? undefined, limit }),
+    initialPageParam: null as string | null,
+    getNextPageParam: ({ nextCursor }: TransactionPage): string | null => nextCursor,
+    retry,
+  }
+}
+
+/**
+ * Signs and broadcasts a transaction. It is tried once, and at once: an app's default of retrying, or of waiting until the
+ * network is back, could pay twice, or when nobody expects it any more.
+ *
+ * @example
+ * const { mutate, data } = useMutation(signAndSendMutationOptions(client))
+ * mutate({ to: '0x…', value: '0.01' })
+ */
+export function signAndSendMutationOptions(client: ServiceClient) {
+  return {
+    mutationKey: serviceKeys.signAndSend(client),
+    mutationFn: (request: SignRequest): Promise<SignResult> => client.signAndSend(request),
+    retry: false,
+    networkMode: 'always',
+  } as const satisfies MutationOptions<SignResult, ServiceError, SignRequest>
+}

@@ -1,0 +1,19 @@
+import type { ServiceClient } from '../client/ServiceClient.ts'
+
+/**
+ * The keys of everything that is cached here. They hold what the answers depend on, so that two services or chains in one app
+ * are kept apart. The user is not part of them: after a sign-out remove `serviceKeys.all(client)`.
+ *
+ * @example
+ * queryClient.removeQueries({ queryKey: serviceKeys.all(client) })
+ */
+export const serviceKeys = {
+  all: ({ config: { apiBaseUrl, chainId } }: ServiceClient) => ['countersign', { apiBaseUrl, chainId }] as const,
+  me: (client: ServiceClient) => [...serviceKeys.all(client), 'me'] as const,
+  wallet: (client: ServiceClient) => [...serviceKeys.all(client), 'wallet'] as const,
+  proof: (client: ServiceClient, slug: string | null | undefined) =>
+    [...serviceKeys.all(client), 'proof', slug ?? null] as const,
+  transactions: (client: ServiceClient, limit?: number | undefined) =>
+    [...serviceKeys.all(client), 'transactions', { limit: limit ?? null }] as const,
+  signAndSend: (client: ServiceClient) => [...serviceKeys.all(client), 'signAndSend'] as const,
+}

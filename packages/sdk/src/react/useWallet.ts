@@ -1,0 +1,19 @@
+'use client'
+
+import { type ServiceContextValue, useService } from './useService.ts'
+
+export type UseWalletReturnType = Pick<
+  ServiceContextValue,
+  'user' | 'wallet' | 'ready' | 'login' | 'logout' | 'refresh'
+>
+
+/**
+ * The user, the wallet, and how to sign in and out.
+ *
+ * @example
+ * const { user, wallet, ready, login } = useWallet()
+ */
+export function useWallet(): UseWalletReturnType {
+  const { user, wallet, ready, login, logout, refresh } = useService()
+  return { user, wallet, ready, login, logout, refresh }
+}

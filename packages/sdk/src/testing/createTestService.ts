@@ -1,0 +1,403 @@
+import {
+  encodeSignedTransaction,
+  fromHex,
+  type Hex,
+  isProofTransition,
+  isTerminalProofStatus,
+  type ProofPayload,
+  type ProofStatus,
+  proofTransitions,
+  type SessionUser,
+  type TxMetadata,
+  type WalletInfo,
+} from '@countersign/protocol'
+import { keccak256, parseEther, stringToBytes } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import type { ServiceClientConfig } from '../client/ServiceClient.ts'
+import { assertEmptyBody, parseCursor, parseLimit, parseSignDigest, readJsonBody, toCursor } from './parseRequest.ts'
+import { ProblemFailure, type TestProblem, testProblems, toProblemResponse } from './problems.ts'
+import {
+  createTestChain,
+  type TestRpcError,
+  type TestRpcHandlers,
+  type TestTransaction,
+  toRpcError,
+} from './testChain.ts'
+import { createTestReceipt, filler, toBase64Url, toRawCid } from './testReceipt.ts'
+
+export type TestServiceOptions = {
+  /** Whether a session is there from the start (true). */
+  signedIn?: boolean | undefined
+  /** Whether the user has a wallet from the start (true); without, `POST /wallet/provision` makes it. */
+  provisioned?: boolean | undefined
+  user?: SessionUser | undefined
+  /** 31337. */
+  chainId?: number | undefined
+  /** What the wallet holds, in wei (10,000 ether). */
+  balance?: bigint | undefined
+  /** In wei (1 gwei). */
+  baseFeePerGas?: bigint | undefined
+  /** Each read of a proof moves it on by a step, from the second read on. Without it proofs move by `advanceProof` alone. */
+  autoComplete?: boolean | undefined
+  /** JSON-RPC methods that the app answers itself, such as `eth_call` for its contracts. */
+  rpc?: TestRpcHandlers | undefined
+}
+
+/** The routes that a test service has. */
+export type TestRoute = (typeof testRoutes)[number]
+
+/** A request that reached the service (`POST /sign/digest`) or its chain (`eth_sendRawTransaction`). */
+export type TestRequest = TestRoute | (string & {})
+
+export type TestService = {
+  /** For `new ServiceClient(config)` or `<ServiceProvider config={config}>`. */
+  readonly config: ServiceClientConfig
+  readonly user: SessionUser
+  /** The wallet that the user has, or will have once it is provisioned. */
+  readonly wallet: WalletInfo
+  /** Answers requests to the two origins of the service; it rejects any other. */
+  fetch(input: RequestInfo | URL, init?: RequestInit): Promise<Response>
+  /** Puts `fetch` in the place of `globalThis.fetch` for the service's origins alone; the returned function takes it out. */
+  install(): () => void
+  signIn(): void
+  signOut(): void
+  /** Moves a proof to its next state, or to the given one if the specification lets it go there. */
+  advanceProof(slug: string, to?: ProofStatus): ProofPayload
+  /** Moves every proof that is under way to `complete`. */
+  completeProofs(): void
+  /** The next request of this kind fails so; several are used in turn. */
+  failNext(route: TestRoute, failure: TestProblem | 'network'): void
+  failNext(rpcMethod: `${'eth' | 'net' | 'web3'}_${string}`, failure: TestRpcError | 'network'): void
+  /** What was broadcast, in order. */
+  readonly transactions: readonly TestTransaction[]
+  /** One for each signature, in order. */
+  readonly proofs: readonly ProofPayload[]
+  /** Every request so far, in order. */
+  readonly requests: readonly TestRequest[]
+}
+
+const testRoutes = [
+  'GET /auth/me',
+  'POST /auth/logout',
+  'GET /wallet/me',
+  'POST /wallet/provision',
+  'GET /wallet/transactions',
+  'POST /sign/digest',
+  'GET /proof/:slug',
+] as const
+
+type Signing = {
+  digest: Hex
+  txMetadata: TxMetadata
+  signature: Hex
+  txHash: Hex
+  slug: string
+  createdAt: string
+  status: ProofStatus
+  onchainBlockNumber: number | null
+}
+
+const API_ORIGIN = 'https://service.test'
+const RPC_ORIGIN = 'https://rpc.test'
+/** The first development key of hardhat, known to everyone: it holds nothing anywhere. */
+const PRIVATE_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80'
+
+/**
+ * A Countersign service and a chain in memory, for the tests of an app. It signs for real, refuses what the service refuses,
+ * and needs no network, process or browser.
+ *
+ * @example
+ * const service = createTestService({ autoComplete: true })
+ * const uninstall = service.install()
+ * const client = new ServiceClient(service.config)
+ * const { txHash } = await client.signAndSend({ to: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8', value: '0.1' })
+ * expect(service.transactions[0]?.hash).toBe(txHash)
+ * uninstall()
+ */
+export function createTestService(options: TestServiceOptions = {}): TestService {
+  const { chainId = 31337, balance = parseEther('10000'), baseFeePerGas = 1_000_000_000n, rpc = {} } = options
+  const account = privateKeyToAccount(PRIVATE_KEY)
+  const address = account.address.toLowerCase() as Hex
+  const user: SessionUser = options.user ?? {
+    id: '6f2b3a52-6c1e-4d0f-9a53-0b8f6d1c2e47',
+    email: 'user@example.test',
+    name: 'Test User',
+  }
+  const wallet: WalletInfo = {
+    address,
+    createdAt: '2026-01-01T00:00:00.000Z',
+    provenance: {
+      entropyHash: filler('provenance', 32),
+      entropySig: filler('provenance signature', 64),
+      satelliteSource: 'test-satellite',
+    },
+  }
+  const chain = createTestChain({ chainId, baseFeePerGas, balances: new Map([[address, balance]]), handlers: rpc })
+  const signings: Signing[] = []
+  const requests: TestRequest[] = []
+  const failures = new Map<string, (TestProblem | TestRpcError | 'network')[]>()
+  let isSignedIn = options.signedIn ?? true
+  let isProvisioned = options.provisioned ?? true
+
+  function takeFailure(request: TestRequest) {
+    requests.push(request)
+    const failure = failures.get(request)?.shift()
+    // What a browser says of a connection that could not be made.
+    if (failure === 'network') throw new TypeError('Failed to fetch')
+    return failure
+  }
+
+  function assertSession(request: Request): void {
+    // The service is on another origin than the app: without this a browser would not send the cookie.
+    if (!isSignedIn || request.credentials !== 'include') throw new ProblemFailure({ code: 'not_authenticated' })
+  }
+
+  async function signDigest(request: Request): Promise<Response> {
+    const [parsed] = await Promise.allSettled([readJsonBody(request).then(parseSignDigest)])
+    // Strangers are told that they are, whatever they sent.
+    assertSession(request)
+    if (parsed.status === 'rejected') throw parsed.reason
+    if (!isProvisioned) throw new ProblemFailure({ code: 'wallet_not_provisioned' })
+    const { digest, txMetadata } = parsed.value
+    const signature = await account.sign({ hash: digest })
+    // One proof for each digest, however often and at once it is asked for.
+    const signing = signings.find((earlier) => earlier.digest === digest) ?? addSigning(digest, txMetadata, signature)
+    return Response.json({ signature: signing.signature, slug: signing.slug })
+  }
+
+  function addSigning(digest: Hex, txMetadata: TxMetadata, signature: Hex): Signing {
+    const slug = toBase64Url(fromHex(filler(`slug ${signings.length}`, 16)))
+    const txHash = keccak256(encodeSignedTransaction(txMetadata, fromHex(signature.slice(2))))
+    const createdAt = new Date().toISOString()
+    const signing: Signing = {
+      ...{ digest, txMetadata, signature, txHash, slug, createdAt },
+      status: 'pending_pin',
+      onchainBlockNumber: null,
+    }
+    signings.push(signing)
+    return signing
+  }
+
+  function toProof(signing: Signing): ProofPayload {
+    const { digest, txMetadata, signature, txHash, slug, createdAt, status } = signing
+    const isPinned = status !== 'pending_pin' && status !== 'pin_failed'
+    const receipt = createTestReceipt({
+      ...{ txMetadata, digest, signature, txHash },
+      from: address,
+      publicKey: account.publicKey,
+      signedAt: createdAt,
+      sequence: signings.indexOf(signing),
+    })
+    const ipfsCid = isPinned ? toRawCid(stringToBytes(JSON.stringify(receipt))) : null
+    return {
+      slug,
+      txHash,
+      chainId: txMetadata.chainId,
+      walletAddress: address,
+      status,
+      ipfsCid,
+      ipfsUrl: ipfsCid === null ? null : `ipfs://${ipfsCid}`,
+      onchainTxHash: isPinned ? `0x${filler(`publication ${slug}`, 32)}` : null,
+      onchainBlockNumber: signing.onchainBlockNumber,
+      kmsQuoteVerified: true,
+      receipt: isPinned ? receipt : null,
+      createdAt,
+    }
+  }
+
+  function advance(signing: Signing, to: ProofStatus | undefined = proofTransitions[signing.status][0]): void {
+    if (to === undefined || !isProofTransition(signing.status, to)) {
+      throw new Error(`a proof does not move from ${signing.status} to ${to ?? 'anywhere'}`)
+    }
+    signing.status = to
+    if (to === 'complete') signing.onchainBlockNumber = Number(chain.mine())
+  }
+
+  function getProof(slug: string): Response {
+    const signing = signings.find((candidate) => candidate.slug === slug)
+    if (signing === undefined) throw new ProblemFailure({ code: 'proof_not_found' })
+    const proof = toProof(signing)
+    if (options.autoComplete === true && !isTerminalProofStatus(signing.status)) advance(signing)
+    return Response.json(proof)
+  }
+
+  function listTransactions({ searchParams }: URL): Response {
+    const limit = parseLimit(searchParams.getAll('limit'))
+    const before = Math.min(parseCursor(searchParams.getAll('cursor')) ?? signings.length, signings.length)
+    const page = signings.slice(Math.max(0, before - limit), before).reverse()
+    const last = before - page.length
+    return Response.json({
+      transactions: page.map(({ txHash, txMetadata, slug, status, createdAt }) => ({
+        ...{ txHash, chainId: txMetadata.chainId, slug, status, createdAt },
+      })),
+      nextCursor: last > 0 ? toCursor(BigInt(last)) : null,
+    })
+  }
+
+  const routes: Record<TestRoute, (request: Request, url: URL) => Response | Promise<Response>> = {
+    'GET /auth/me': (request) => {
+      assertSession(request)
+      return Response.json(user)
+    },
+    'POST /auth/logout': async (request) => {
+      assertSession(request)
+      assertEmptyBody(await readJsonBody(request))
+      isSignedIn = false
+      return Response.json({ ok: true })
+    },
+    'GET /wallet/me': (request) => {
+      assertSession(request)
+      if (!isProvisioned) throw new ProblemFailure({ code: 'wallet_not_found' })
+      return Response.json(wallet)
+    },
+    'POST /wallet/provision': async (request) => {
+      assertSession(request)
+      assertEmptyBody(await readJsonBody(request))
+      isProvisioned = true
+      return Response.json(wallet)
+    },
+    'GET /wallet/transactions': (request, url) => {
+      assertSession(request)
+      return listTransactions(url)
+    },
+    'POST /sign/digest': signDigest,
+    'GET /proof/:slug': (_request, { pathname }) => getProof(decodeURIComponent(pathname.slice('/proof/'.length))),
+  }
+
+  async function answer(request: Request, url: URL): Promise<Response> {
+    const { method } = request
+    const path = /^\/proof\/[^/]+$/.test(url.pathname) ? '/proof/:slug' : url.pathname
+    const route = testRoutes.find((candidate) => candidate === `${method} ${path}`)
+    if (route === undefined) {
+      const other = testRoutes.find((candidate) => candidate.endsWith(` ${path}`))
+      if (other === undefined) throw new ProblemFailure({ code: 'not_found' })
+      throw new ProblemFailure({ code: 'method_not_allowed', headers: { allow: other.split(' ')[0] ?? '' } })
+    }
+    const failure = takeFailure(route)
+    if (failure !== undefined) throw new ProblemFailure(failure as TestProblem)
+    return await routes[route](request, url)
+  }
+
+  async function answerApi(request: Request, url: URL): Promise<Response> {
+    const requestId = filler(`request ${requests.length}`, 16)
+    try {
+      const response = await answer(request, url)
+      response.headers.set('x-request-id', requestId)
+      return response
+    } catch (error) {
+      if (!(error instanceof ProblemFailure)) throw error
+      return toProblemResponse(error.problem, { origin: API_ORIGIN, requestId })
+    }
+  }
+
+  async function callRpc(call: unknown): Promise<unknown> {
+    if (typeof call !== 'object' || call === null || !('method' in call) || typeof call.method !== 'string') {
+      return { jsonrpc: '2.0', id: null, error: { code: -32600, message: 'invalid request' } }
+    }
+    const id = 'id' in call ? call.id : null
+    const failure = takeFailure(call.method)
+    try {
+      if (failure !== undefined) throw failure
+      const params: unknown = 'params' in call ? call.params : []
+      const result = await chain.call(call.method, Array.isArray(params) ? params : [])
+      return { jsonrpc: '2.0', id, result }
+    } catch (error) {
+      return { jsonrpc: '2.0', id, error: toRpcError(error) }
+    }
+  }
+
+  async function answerRpc(request: Request): Promise<Response> {
+    if (request.method !== 'POST') return new Response(null, { status: 405, headers: { allow: 'POST' } })
+    let body: unknown
+    try {
+      body = await request.json()
+    } catch {
+      return Response.json({ jsonrpc: '2.0', id: null, error: { code: -32700, message: 'parse error' } })
+    }
+    if (!Array.isArray(body) || body.length === 0) return Response.json(await callRpc(body))
+    const answers: unknown[] = []
+    // In order: a batch may hold two transactions of one account.
+    for (const call of body) answers.push(await callRpc(call))
+    return Response.json(answers)
+  }
+
+  async function fetchFromService(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
+    // A signal of jsdom is none of Node's, whose `Request` refuses it.
+    const { signal = input instanceof Request ? input.signal : undefined, ...rest } = init ?? {}
+    signal?.throwIfAborted()
+    const request = new Request(input, rest)
+    const url = new URL(request.url)
+    if (!isOurs(url)) throw new TypeError(`Failed to fetch: ${url.origin} is not an origin of this test service`)
+    const response = await (url.origin === API_ORIGIN ? answerApi(request, url) : answerRpc(request))
+    signal?.throwIfAborted()
+    return response
+  }
+
+  function failNext(request: TestRequest, failure: TestProblem | TestRpcError | 'network'): void {
+    const isRoute = (testRoutes as readonly string[]).includes(request)
+    // A misspelt name would wait for ever, and the test would prove nothing.
+    if (!isRoute && !/^[a-z0-9]+_[A-Za-z0-9_]+$/.test(request)) throw new Error(`no such route: ${request}`)
+    if (failure !== 'network') {
+      const isProblem = typeof failure.code === 'string'
+      if (isRoute !== isProblem) throw new Error(`${request} fails with ${isRoute ? 'a problem' : 'an RPC error'}`)
+      if (isProblem && !Object.hasOwn(testProblems, failure.code)) throw new Error(`no such code: ${failure.code}`)
+    }
+    failures.set(request, [...(failures.get(request) ?? []), failure])
+  }
+
+  return {
+    config: { apiBaseUrl: API_ORIGIN, chainId, rpcUrl: RPC_ORIGIN },
+    user,
+    wallet,
+    fetch: fetchFromService,
+    install() {
+      const previous = globalThis.fetch
+      let isInstalled = true
+      const installed: typeof globalThis.fetch = (input, init) => {
+        const url = toUrl(input)
+        // If something has wrapped this function meanwhile, it cannot be taken out; then it passes everything on.
+        return isInstalled && url !== undefined && isOurs(url) ? fetchFromService(input, init) : previous(input, init)
+      }
+      globalThis.fetch = installed
+      return () => {
+        isInstalled = false
+        if (globalThis.fetch === installed) globalThis.fetch = previous
+      }
+    },
+    signIn() {
+      isSignedIn = true
+    },
+    signOut() {
+      isSignedIn = false
+    },
+    advanceProof(slug, to) {
+      const signing = signings.find((candidate) => candidate.slug === slug)
+      if (signing === undefined) throw new Error(`there is no proof ${slug}`)
+      advance(signing, to)
+      return toProof(signing)
+    },
+    completeProofs() {
+      for (const signing of signings) while (!isTerminalProofStatus(signing.status)) advance(signing)
+    },
+    failNext,
+    get transactions() {
+      return chain.transactions
+    },
+    get proofs() {
+      return signings.map(toProof)
+    },
+    get requests() {
+      return [...requests]
+    },
+  }
+}
+
+function isOurs({ origin }: URL): boolean {
+  return origin === API_ORIGIN || origin === RPC_ORIGIN
+}
+
+/** Undefined for what only a page can resolve: that is not for us. */
+function toUrl(input: RequestInfo | URL): URL | undefined {
+  const text = typeof input === 'string' ? input : input instanceof URL ? input.href : input.url
+  return URL.canParse(text) ? new URL(text) : undefined
+}

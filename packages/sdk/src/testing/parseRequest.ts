@@ -1,0 +1,93 @@
+import {
+  type Hex,
+  hashUnsignedTransaction,
+  parseTxMetadata,
+  ServiceError,
+  type TxMetadata,
+  toHex,
+} from '@countersign/protocol'
+import { bytesToHex, numberToBytes } from 'viem'
+import { ProblemFailure } from './problems.ts'
+import { toBase64Url } from './testReceipt.ts'
+
+const MAX_BODY_BYTES = 131_072
+const DEFAULT_LIMIT = 20
+const MAX_LIMIT = 100
+const MAX_POSITION = 2n ** 63n - 1n
+
+export async function readJsonBody(request: Request): Promise<unknown> {
+  const bytes = new Uint8Array(await request.arrayBuffer())
+  if (bytes.length > MAX_BODY_BYTES) throw new ProblemFailure({ code: 'body_too_large' })
+  if (bytes.length === 0) return undefined
+  if (!/^application\/json[ \t]*(?:;.*)?$/i.test(request.headers.get('content-type') ?? '')) {
+    throw new ProblemFailure({ code: 'unsupported_media_type' })
+  }
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes))
+  } catch {
+    throw new ProblemFailure({ code: 'invalid_json' })
+  }
+}
+
+export function assertEmptyBody(body: unknown): void {
+  const isEmptyObject =
+    typeof body === 'object' && body !== null && !Array.isArray(body) && Object.keys(body).length === 0
+  if (body !== undefined && !isEmptyObject) throw invalidRequest('send no body, or {}')
+}
+
+export function parseSignDigest(body: unknown): { digest: Hex; txMetadata: TxMetadata } {
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw invalidRequest('the body is not an object')
+  const { digest: asked, txMetadata: metadata, ...foreign } = body as Record<string, unknown>
+  if (Object.keys(foreign).length > 0) throw invalidRequest('the body has other members than digest and txMetadata')
+  if (typeof asked !== 'string' || !/^0x[0-9a-fA-F]{64}$/.test(asked)) {
+    throw new ProblemFailure({ code: 'invalid_digest', detail: 'digest is not 0x and 64 hex digits' })
+  }
+  const txMetadata = readTxMetadata(metadata)
+  const digest = asked.toLowerCase() as Hex
+  if (`0x${toHex(hashUnsignedTransaction(txMetadata))}` !== digest)
+    throw new ProblemFailure({ code: 'digest_mismatch' })
+  return { digest, txMetadata }
+}
+
+function readTxMetadata(value: unknown): TxMetadata {
+  if (typeof value === 'object' && value !== null && 'to' in value && value.to === null) {
+    throw new ProblemFailure({ code: 'unsupported_transaction', detail: 'to is null' })
+  }
+  try {
+    return parseTxMetadata(value)
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    throw new ProblemFailure({ code: 'invalid_tx_metadata', detail: error.details })
+  }
+}
+
+export function parseLimit([text, ...rest]: readonly string[]): number {
+  if (text === undefined) return DEFAULT_LIMIT
+  const limit = /^[1-9][0-9]{0,2}$/.test(text) ? Number(text) : Number.NaN
+  if (rest.length > 0 || !(limit <= MAX_LIMIT)) throw invalidRequest(`limit is not an integer from 1 to ${MAX_LIMIT}`)
+  return limit
+}
+
+/** How many of the oldest signings come after the position that it names. */
+export function parseCursor([text, ...rest]: readonly string[]): number | undefined {
+  if (text === undefined) return undefined
+  const position = /^[A-Za-z0-9_-]{11}$/.test(text) ? fromBase64Url(text) : 0n
+  if (rest.length > 0 || position < 1n || position > MAX_POSITION || toCursor(position) !== text) {
+    throw invalidRequest('cursor is none of ours')
+  }
+  return Number(position)
+}
+
+export function toCursor(position: bigint): string {
+  return toBase64Url(numberToBytes(position, { size: 8 }))
+}
+
+function fromBase64Url(text: string): bigint {
+  const bytes = Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (char) => char.charCodeAt(0))
+  return BigInt(bytesToHex(bytes))
+}
+
+function invalidRequest(detail: string) {
+  return new ProblemFailure({ code: 'invalid_request', detail })
+}

@@ -1,0 +1,128 @@
+import type { AttestationReceiptV1, Hex, TxMetadata } from '@countersign/protocol'
+import { keccak256, sha256, stringToBytes, stringToHex, toBytes } from 'viem'
+
+export type TestSigning = {
+  txMetadata: TxMetadata
+  from: Hex
+  publicKey: Hex
+  digest: Hex
+  signature: Hex
+  txHash: Hex
+  signedAt: string
+  sequence: number
+}
+
+/** A receipt in the shape of v1. Its evidence is filler, and no verifier accepts it: tests of an app need only the shape. */
+export function createTestReceipt(signing: TestSigning): AttestationReceiptV1 {
+  const { txMetadata, from, publicKey, digest, signature, txHash, signedAt, sequence } = signing
+  const { chainId } = txMetadata
+  const keyId = filler('key id', 16)
+  const coordinatorKey = filler('coordinator key', 32)
+  const valueHex = filler(`entropy ${digest}`, 32)
+  return {
+    version: 'countersign-attestation/1',
+    spec: 'urn:countersign:spec:receipt:1',
+    transaction: { ...txMetadata, txHash, from, digestSigned: digest, signature, signedAt },
+    signer: {
+      kind: 'tdx',
+      mode: 'mock',
+      keyId,
+      publicKey: publicKey.slice(2),
+      quoteHex: filler('quote', 128),
+      quoteVerified: true,
+      measurement: {
+        mrTd: filler('mrTd', 48),
+        rtmr0: filler('rtmr0', 48),
+        rtmr1: filler('rtmr1', 48),
+        rtmr2: filler('rtmr2', 48),
+        rtmr3: filler('rtmr3', 48),
+      },
+      tcbStatus: 'UpToDate',
+      statement: {
+        type: 'countersign/signing/v1',
+        keyId,
+        address: from,
+        publicKey: publicKey.slice(2),
+        digest,
+        signature,
+        txHash,
+        chainId,
+        entropyHash: sha256(`0x${valueHex}`).slice(2),
+        coordinatorKey,
+        signedAt,
+      },
+      inclusion: { leafIndex: 0, treeSize: 1, path: [] },
+      batch: { bootId: filler('boot', 16), sequence, previous: filler('previous', 32) },
+      config: {
+        issuers: [{ issuer: 'https://idp.test', audience: 'test', jwksOrigin: 'https://idp.test' }],
+        caSet: 'test',
+        rootSecret: 'test',
+        quoteSource: 'mock',
+        callerPolicy: 'test',
+        version: 'test',
+      },
+      collateral: toRawCid(stringToBytes('collateral')),
+    },
+    coordinator: {
+      kind: 'sev-snp',
+      mode: 'mock',
+      selfAttestation: {
+        reportHex: filler('report', 1184),
+        certificates: { ek: filler('ek', 64), ask: filler('ask', 64), ark: filler('ark', 64) },
+        measurement: filler('measurement', 48),
+        configHash: filler('config', 32),
+        fetchedAt: signedAt,
+      },
+      publicKey: coordinatorKey,
+      release: filler(`release ${digest}`, 64),
+    },
+    entropy: {
+      source: 'test-satellite',
+      valueHex,
+      signatureHex: filler(`entropy signature ${digest}`, 64),
+      publicKey: filler('satellite', 32),
+      timestamp: signedAt,
+      sequence,
+    },
+    verification: {
+      instructions: 'None: this receipt comes from a test service.',
+      trustAnchors: { intelRootSha256: filler('root', 32), amdRootSha256: [] },
+    },
+    issuedAt: signedAt,
+  }
+}
+
+/** Bytes that differ by name and are the same in every run, as hex without a prefix. */
+export function filler(name: string, length: number): string {
+  let text = ''
+  for (let part = 0; text.length < 2 * length; part++) text += keccak256(stringToHex(`${name} ${part}`)).slice(2)
+  return text.slice(0, 2 * length)
+}
+
+/** CIDv1, codec raw, sha2-256, in base32: the form of the real ones. */
+export function toRawCid(bytes: Uint8Array): string {
+  return `b${toBase32(Uint8Array.of(0x01, 0x55, 0x12, 0x20, ...toBytes(sha256(bytes))))}`
+}
+
+function toBase32(bytes: Uint8Array): string {
+  let text = ''
+  let buffer = 0
+  let bits = 0
+  for (const byte of bytes) {
+    buffer = (buffer << 8) | byte
+    bits += 8
+    for (; bits >= 5; bits -= 5) text += BASE32.charAt((buffer >> (bits - 5)) & 31)
+    buffer &= (1 << bits) - 1
+  }
+  return bits === 0 ? text : text + BASE32.charAt((buffer << (5 - bits)) & 31)
+}
+
+const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567'
+
+/** Without padding, as slugs and cursors are written. */
+export function toBase64Url(bytes: Uint8Array): string {
+  return btoa(String.fromCharCode(...bytes))
+    .replaceAll('+', '-')
+    .replaceAll('/', '_')
+    .replaceAll('=', '')
+}

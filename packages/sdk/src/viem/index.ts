@@ -1,0 +1,1 @@
+export { type ToServiceAccountOptions, toServiceAccount } from './toServiceAccount.ts'

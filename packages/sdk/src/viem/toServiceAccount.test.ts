@@ -1,0 +1,206 @@
+import { type Hex, ServiceError } from '@countersign/protocol'
+import {
+  BaseError,
+  createWalletClient,
+  defineChain,
+  http,
+  parseTransaction,
+  type SerializeTransactionFn,
+  type TransactionSerializable,
+  zeroAddress,
+} from 'viem'
+import { createNonceManager, jsonRpc } from 'viem/nonce'
+import { chainConfig } from 'viem/op-stack'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { ServiceClient } from '../client/ServiceClient.ts'
+import { createTestService, type TestService, type TestServiceOptions } from '../testing/createTestService.ts'
+import { type ToServiceAccountOptions, toServiceAccount } from './toServiceAccount.ts'
+
+const to: Hex = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'
+
+let service: TestService
+let uninstall: () => void
+beforeEach(() => start({}))
+afterEach(() => uninstall())
+
+function start(options: TestServiceOptions): void {
+  uninstall?.()
+  service = createTestService(options)
+  uninstall = service.install()
+}
+
+function createAccount(options?: ToServiceAccountOptions) {
+  return toServiceAccount(new ServiceClient(service.config), service.wallet, options)
+}
+
+function createWallet(options?: ToServiceAccountOptions) {
+  return createWalletClient({ account: createAccount(options), chain: toChain(), transport: http() })
+}
+
+function toChain(config = {}) {
+  const { chainId, rpcUrl = '' } = service.config
+  return defineChain({
+    ...config,
+    id: chainId,
+    name: 'Test',
+    nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 },
+    rpcUrls: { default: { http: [rpcUrl] } },
+  })
+}
+
+const complete = {
+  type: 'eip1559',
+  chainId: 31337,
+  nonce: 0,
+  to,
+  gas: 21_000n,
+  maxFeePerGas: 2_000_000_000n,
+  maxPriorityFeePerGas: 1_000_000_000n,
+} as const
+
+async function codeOf(promise: Promise<unknown>): Promise<string> {
+  const error = await promise.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  const cause = error instanceof BaseError ? error.walk((inner) => inner instanceof ServiceError) : error
+  expect(cause).toBeInstanceOf(ServiceError)
+  return (cause as ServiceError).code
+}
+
+describe('sending with a wallet client', () => {
+  test('a transfer goes through the service and onto the chain, and the slug is told before', async () => {
+    const onSigned = vi.fn()
+    const hash = await createWallet({ onSigned }).sendTransaction({ to, value: 5n })
+    expect(service.transactions).toMatchObject([{ hash, from: service.wallet.address, to, value: 5n, gas: 21_000n }])
+    expect(onSigned).toHaveBeenCalledExactlyOnceWith({ txHash: hash, slug: service.proofs[0]?.slug })
+    const { requests } = service
+    expect(requests.indexOf('POST /sign/digest')).toBeLessThan(requests.indexOf('eth_sendRawTransaction'))
+  })
+
+  test('a listener that throws does not undo what is signed', async () => {
+    const uncaught = vi.fn()
+    process.once('uncaughtException', uncaught)
+    const listeners = process.listeners('uncaughtException').filter((listener) => listener !== uncaught)
+    for (const listener of listeners) process.off('uncaughtException', listener)
+    try {
+      const wallet = createWallet({
+        onSigned() {
+          throw new Error('listener')
+        },
+      })
+      await wallet.sendTransaction({ to })
+      expect(service.transactions).toHaveLength(1)
+      expect(uncaught.mock.calls[0]?.[0]).toMatchObject({ message: 'listener' })
+    } finally {
+      for (const listener of listeners) process.on('uncaughtException', listener)
+      process.off('uncaughtException', uncaught)
+    }
+  })
+
+  test('with a nonce manager, two of the same at once are two transactions', async () => {
+    const wallet = createWallet({ nonceManager: createNonceManager({ source: jsonRpc() }) })
+    await Promise.all([1, 2].map(() => wallet.sendTransaction({ to, gas: 21_000n })))
+    expect(service.transactions.map(({ nonce }) => nonce)).toEqual([0, 1])
+  })
+
+  test('a contract call, on a chain whose serialiser writes EIP-1559 as usual (OP stack)', async () => {
+    const chain = toChain(chainConfig)
+    expect(chain.serializers?.transaction).toBeDefined()
+    const wallet = createWalletClient({ account: createAccount(), chain, transport: http() })
+    await wallet.sendTransaction({ to, data: '0x1234' })
+    expect(service.transactions).toMatchObject([{ data: '0x1234', gas: 21_032n }])
+  })
+
+  test.each([
+    ['legacy', { to, gasPrice: 2_000_000_000n }],
+    ['an access list', { to, accessList: [{ address: to, storageKeys: [] }] }],
+    ['a contract creation', { data: '0x00' as Hex }],
+    ['another type', { to, type: 'eip2930' as const, gasPrice: 2_000_000_000n }],
+  ])('refuses %s, and signs nothing', async (_name, request) => {
+    expect(await codeOf(createWallet().sendTransaction(request as never))).toBe('unsupported_transaction')
+    expect(service.proofs).toEqual([])
+  })
+
+  test('what the service refuses comes through with its code', async () => {
+    service.failNext('POST /sign/digest', { code: 'entropy_unavailable' })
+    expect(await codeOf(createWallet().sendTransaction({ to }))).toBe('entropy_unavailable')
+    service.signOut()
+    expect(await codeOf(createWallet().sendTransaction({ to }))).toBe('not_authenticated')
+    expect(service.transactions).toEqual([])
+  })
+})
+
+describe('signTransaction', () => {
+  test('gives the signed transaction', async () => {
+    const raw = await createAccount().signTransaction({ ...complete, value: 7n })
+    expect(parseTransaction(raw)).toMatchObject({ ...complete, value: 7n })
+    expect(service.transactions).toEqual([])
+  })
+
+  test('the same transaction gives the same bytes and one proof', async () => {
+    const account = createAccount()
+    expect(await account.signTransaction(complete)).toBe(await account.signTransaction({ ...complete, accessList: [] }))
+    expect(service.proofs).toHaveLength(1)
+  })
+
+  test.each<[string, object]>([
+    ['another chain', { chainId: 1 }],
+    ['no chain', { chainId: undefined }],
+    ['no recipient', { to: undefined }],
+    ['null for a recipient', { to: null }],
+    ['an access list', { accessList: [{ address: to, storageKeys: [] }] }],
+    ['legacy', { type: 'legacy' }],
+    ['eip2930', { type: 'eip2930' }],
+    ['eip4844', { type: 'eip4844' }],
+    ['eip7702', { type: 'eip7702' }],
+    ['a gas price', { type: undefined, gasPrice: 1n }],
+    ['blobs', { type: undefined, blobs: ['0x'] }],
+    ['blob hashes', { blobVersionedHashes: [] }],
+    ['an authorization list', { type: undefined, authorizationList: [] }],
+  ])('refuses %s', async (_name, change) => {
+    const transaction = { ...complete, ...change } as TransactionSerializable
+    expect(await codeOf(createAccount().signTransaction(transaction))).toBe('unsupported_transaction')
+    expect(service.requests).toEqual([])
+  })
+
+  test.each(['nonce', 'gas', 'maxFeePerGas', 'maxPriorityFeePerGas'])('refuses one without %s', async (name) => {
+    const transaction = { ...complete, [name]: undefined } as TransactionSerializable
+    expect(await codeOf(createAccount().signTransaction(transaction))).toBe('invalid_request')
+    expect(service.requests).toEqual([])
+  })
+
+  test('refuses a serialiser that writes something else', async () => {
+    const serializer: SerializeTransactionFn<TransactionSerializable> = () => '0x02c0' as never
+    expect(await codeOf(createAccount().signTransaction(complete, { serializer }))).toBe('unsupported_transaction')
+    expect(service.requests).toEqual([])
+  })
+
+  test('refuses a signature that is not of this wallet', async () => {
+    const wallet = { ...service.wallet, address: zeroAddress }
+    const account = toServiceAccount(new ServiceClient(service.config), wallet)
+    expect(await codeOf(account.signTransaction(complete))).toBe('signature_mismatch')
+  })
+})
+
+describe('everything else is refused clearly', () => {
+  test.each<[string, (account: ReturnType<typeof createAccount>) => Promise<unknown> | undefined, RegExp]>([
+    ['signMessage', (account) => account.signMessage({ message: 'hello' }), /does not sign messages/],
+    ['sign', (account) => account.sign?.({ hash: `0x${'ab'.repeat(32)}` }), /does not sign a bare hash/],
+    [
+      'signTypedData',
+      (account) => account.signTypedData({ types: {}, primaryType: 'EIP712Domain', domain: {} } as never),
+      /does not sign typed data/,
+    ],
+    [
+      'signAuthorization',
+      (account) => account.signAuthorization?.({ address: to, chainId: 1, nonce: 0 }),
+      /does not sign authorizations/,
+    ],
+  ])('%s', async (_name, act, message) => {
+    const error = await Promise.resolve(act(createAccount())).catch((reason: unknown) => reason)
+    expect(error).toMatchObject({ code: 'unsupported_method', message: expect.stringMatching(message) })
+    expect((error as ServiceError).message).toContain('signs transactions alone')
+    expect(service.requests).toEqual([])
+  })
+})

@@ -1,0 +1,1 @@
+export { type ServiceConnectorParameters, serviceConnector } from './serviceConnector.ts'

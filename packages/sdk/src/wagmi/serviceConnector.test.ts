@@ -1,0 +1,326 @@
+import { type Hex, ServiceError } from '@countersign/protocol'
+import {
+  ChainNotConfiguredError,
+  type Config,
+  connect,
+  createConfig,
+  createStorage,
+  disconnect,
+  getConnection,
+  getConnectorClient,
+  mock,
+  reconnect,
+  sendTransaction,
+  signMessage,
+  switchChain,
+  waitForTransactionReceipt,
+} from '@wagmi/core'
+import { getAddress, http, SwitchChainError } from 'viem'
+import { mainnet, sepolia } from 'viem/chains'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { ServiceClient } from '../client/ServiceClient.ts'
+import { createTestService, type TestService, type TestServiceOptions } from '../testing/createTestService.ts'
+import { type ServiceConnectorParameters, serviceConnector } from './serviceConnector.ts'
+
+const to: Hex = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'
+
+let service: TestService
+let uninstall: () => void
+let store: Map<string, string>
+let account: Hex
+beforeEach(() => start({}))
+afterEach(() => {
+  uninstall()
+  vi.unstubAllGlobals()
+})
+
+function start(options: TestServiceOptions): void {
+  uninstall?.()
+  service = createTestService({ chainId: sepolia.id, ...options })
+  uninstall = service.install()
+  store = new Map()
+  account = getAddress(service.wallet.address)
+}
+
+type Options = Omit<ServiceConnectorParameters, 'client' | 'config'>
+
+/** A page: each call is one more load of it, with the same storage. */
+function loadPage(options: Options = {}, { storage = true }: { storage?: boolean } = {}): Config {
+  return createConfig({
+    chains: [sepolia, mainnet],
+    transports: { [sepolia.id]: http(service.config.rpcUrl), [mainnet.id]: http('https://rpc.test') },
+    connectors: [serviceConnector({ config: service.config, ...options })],
+    multiInjectedProviderDiscovery: false,
+    storage: storage
+      ? createStorage({
+          storage: {
+            getItem: (key) => store.get(key) ?? null,
+            setItem: (key, value) => void store.set(key, value),
+            removeItem: (key) => void store.delete(key),
+          },
+        })
+      : null,
+  }) as unknown as Config
+}
+
+function connectorOf(config: Config) {
+  const [connector] = config.connectors
+  if (connector === undefined) throw new Error('no connector')
+  return connector
+}
+
+describe('connect', () => {
+  test('a user who is signed in is connected at once', async () => {
+    const config = loadPage()
+    const connected = await connect(config, { connector: connectorOf(config) })
+    expect(connected).toEqual({ accounts: [account], chainId: sepolia.id })
+    expect(getConnection(config)).toMatchObject({ status: 'connected', address: account, chainId: sepolia.id })
+    expect(connectorOf(config)).toMatchObject({ id: 'countersign', name: 'Countersign', type: 'countersign' })
+  })
+
+  test('with capabilities, a name, an icon and a client of the app', async () => {
+    const client = new ServiceClient(service.config)
+    const config = createConfig({
+      chains: [sepolia],
+      transports: { [sepolia.id]: http(service.config.rpcUrl) },
+      connectors: [serviceConnector({ client, name: 'Acme', icon: 'data:image/svg+xml,' })],
+      storage: null,
+    })
+    const [connector] = config.connectors
+    expect(connector).toMatchObject({ name: 'Acme', icon: 'data:image/svg+xml,' })
+    const connected = await connect(config, { connector, withCapabilities: true })
+    expect(connected.accounts).toEqual([{ address: account, capabilities: {} }])
+  })
+
+  test('a user without a wallet gets it', async () => {
+    start({ provisioned: false })
+    const config = loadPage()
+    expect(await connect(config, { connector: connectorOf(config) })).toMatchObject({ accounts: [account] })
+  })
+
+  test('a chain that the wallet is not on leaves it on its own', async () => {
+    const config = loadPage()
+    const connected = await connect(config, { connector: connectorOf(config), chainId: mainnet.id })
+    expect(connected.chainId).toBe(sepolia.id)
+  })
+
+  test('a chain that wagmi does not know is refused at once', async () => {
+    start({ chainId: 31337 })
+    const config = loadPage()
+    await expect(connect(config, { connector: connectorOf(config) })).rejects.toThrow(ChainNotConfiguredError)
+    expect(service.requests).toEqual([])
+  })
+
+  test('a service that is down is no reason to sign in', async () => {
+    const onLogin = vi.fn()
+    const config = loadPage({ onLogin })
+    service.failNext('GET /wallet/me', 'network')
+    await expect(connect(config, { connector: connectorOf(config) })).rejects.toMatchObject({ code: 4900 })
+    expect(onLogin).not.toHaveBeenCalled()
+    expect(getConnection(config).status).toBe('disconnected')
+  })
+})
+
+describe('sign-in by redirect', () => {
+  test('a stranger is sent away, comes back, and is connected without a question', async () => {
+    start({ signedIn: false })
+    const assign = vi.fn()
+    vi.stubGlobal('location', { href: 'https://app.test/pay?x=1', assign })
+    const before = loadPage()
+    await expect(connect(before, { connector: connectorOf(before) })).rejects.toMatchObject({ code: 4100 })
+    const url = 'https://service.test/auth/google?return_to=https%3A%2F%2Fapp.test%2Fpay%3Fx%3D1'
+    expect(assign).toHaveBeenCalledExactlyOnceWith(url)
+    expect(getConnection(before).status).toBe('disconnected')
+
+    service.signIn()
+    const after = loadPage()
+    expect(await reconnect(after)).toMatchObject([{ accounts: [account], chainId: sepolia.id }])
+    expect(getConnection(after)).toMatchObject({ status: 'connected', address: account })
+    expect(assign).toHaveBeenCalledTimes(1)
+  })
+
+  test('the first sign-in: the wallet is made on the way back', async () => {
+    start({ signedIn: false, provisioned: false })
+    const before = loadPage({ onLogin: () => {} })
+    await expect(connect(before, { connector: connectorOf(before) })).rejects.toMatchObject({ code: 4100 })
+    service.signIn()
+    const after = loadPage()
+    expect(await reconnect(after)).toMatchObject([{ accounts: [account] }])
+  })
+
+  test('a stranger who comes back without signing in stays disconnected, and is not sent away again', async () => {
+    start({ signedIn: false })
+    const onLogin = vi.fn()
+    const before = loadPage({ onLogin })
+    await expect(connect(before, { connector: connectorOf(before) })).rejects.toMatchObject({ code: 4100 })
+    const after = loadPage({ onLogin })
+    expect(await reconnect(after)).toEqual([])
+    expect(onLogin).toHaveBeenCalledTimes(1)
+  })
+
+  test('it comes back before other wallets', async () => {
+    start({ signedIn: false })
+    const other = mock({ accounts: [to], features: { defaultConnected: true, reconnect: true } })
+    const load = () =>
+      createConfig({
+        chains: [sepolia],
+        transports: { [sepolia.id]: http(service.config.rpcUrl) },
+        connectors: [other, serviceConnector({ config: service.config, onLogin: () => {} })],
+        storage: loadPage().storage,
+      })
+    const before = load()
+    await expect(connect(before, { connector: before.connectors[1] })).rejects.toMatchObject({ code: 4100 })
+    service.signIn()
+    const after = load()
+    await reconnect(after)
+    expect(getConnection(after).connector?.id).toBe('countersign')
+  })
+
+  test('an app that signs in without leaving the page is connected', async () => {
+    start({ signedIn: false })
+    const config = loadPage({ onLogin: () => service.signIn() })
+    expect(await connect(config, { connector: connectorOf(config) })).toMatchObject({ accounts: [account] })
+  })
+})
+
+describe('reconnect', () => {
+  test('after a reload, as long as the session lives', async () => {
+    const first = loadPage()
+    await connect(first, { connector: connectorOf(first) })
+    const second = loadPage()
+    expect(await reconnect(second)).toMatchObject([{ accounts: [account] }])
+    service.signOut()
+    const third = loadPage()
+    expect(await reconnect(third)).toEqual([])
+    expect(getConnection(third).status).toBe('disconnected')
+  })
+
+  test('not where the user never connected, and then nobody is asked', async () => {
+    const config = loadPage()
+    expect(await reconnect(config)).toEqual([])
+    expect(service.requests).toEqual([])
+  })
+
+  test('a service that is down: not authorised, without a failure', async () => {
+    const first = loadPage()
+    await connect(first, { connector: connectorOf(first) })
+    service.failNext('GET /auth/me', 'network')
+    expect(await reconnect(loadPage())).toEqual([])
+  })
+
+  test('a session that ends just then: nobody is sent away without a click', async () => {
+    const first = loadPage()
+    await connect(first, { connector: connectorOf(first) })
+    const onLogin = vi.fn()
+    service.failNext('GET /wallet/me', { code: 'session_expired' })
+    expect(await reconnect(loadPage({ onLogin }))).toEqual([])
+    expect(onLogin).not.toHaveBeenCalled()
+  })
+
+  test('without a storage the session decides', async () => {
+    const config = loadPage({}, { storage: false })
+    expect(await reconnect(config)).toMatchObject([{ accounts: [account] }])
+  })
+})
+
+describe('disconnect', () => {
+  test('leaves the session alone; a reload does not connect again, a click does, without a redirect', async () => {
+    const onLogin = vi.fn()
+    const config = loadPage({ onLogin })
+    await connect(config, { connector: connectorOf(config) })
+    await disconnect(config)
+    expect(getConnection(config).status).toBe('disconnected')
+    expect(await connectorOf(config).getAccounts()).toEqual([])
+    expect(service.requests).not.toContain('POST /auth/logout')
+    expect(await reconnect(loadPage())).toEqual([])
+    expect(await connect(config, { connector: connectorOf(config) })).toMatchObject({ accounts: [account] })
+    expect(onLogin).not.toHaveBeenCalled()
+  })
+
+  test('signOutOnDisconnect ends the session too', async () => {
+    const config = loadPage({ signOutOnDisconnect: true })
+    await connect(config, { connector: connectorOf(config) })
+    await disconnect(config)
+    expect(service.requests).toContain('POST /auth/logout')
+    expect(await new ServiceClient(service.config).api.me()).toBeNull()
+  })
+
+  test('a sign-out that fails is told, and the app is disconnected all the same', async () => {
+    const config = loadPage({ signOutOnDisconnect: true })
+    await connect(config, { connector: connectorOf(config) })
+    service.failNext('POST /auth/logout', { code: 'database_unavailable' })
+    await expect(disconnect(config)).rejects.toMatchObject({ code: 'database_unavailable' })
+    expect(getConnection(config).status).toBe('disconnected')
+    expect(await reconnect(loadPage())).toEqual([])
+  })
+
+  test('a session that ends meanwhile disconnects', async () => {
+    const config = loadPage()
+    await connect(config, { connector: connectorOf(config) })
+    service.signOut()
+    await expect(sendTransaction(config, { to, value: 1n })).rejects.toThrow()
+    await vi.waitFor(() => expect(getConnection(config).status).toBe('disconnected'))
+  })
+})
+
+describe('chains', () => {
+  test('switching: to itself only', async () => {
+    const config = loadPage()
+    await connect(config, { connector: connectorOf(config) })
+    expect(await switchChain(config, { chainId: sepolia.id })).toMatchObject({ id: sepolia.id })
+    await expect(switchChain(config, { chainId: mainnet.id })).rejects.toThrow(SwitchChainError)
+    await expect(switchChain(config, { chainId: 5 })).rejects.toThrow(SwitchChainError)
+    expect(getConnection(config).chainId).toBe(sepolia.id)
+  })
+})
+
+describe('sending', () => {
+  test('sendTransaction goes through the service and onto the chain', async () => {
+    const onSigned = vi.fn()
+    const config = loadPage({ onSigned })
+    await connect(config, { connector: connectorOf(config) })
+    const hash = await sendTransaction(config, { to, value: 9n })
+    expect(service.transactions).toMatchObject([{ hash, value: 9n }])
+    expect(onSigned).toHaveBeenCalledExactlyOnceWith({ txHash: hash, slug: service.proofs[0]?.slug })
+    expect(await waitForTransactionReceipt(config, { hash })).toMatchObject({ status: 'success' })
+  })
+
+  test('on another chain it is refused, and nothing is signed', async () => {
+    const config = loadPage()
+    await connect(config, { connector: connectorOf(config) })
+    await expect(sendTransaction(config, { to, chainId: mainnet.id })).rejects.toThrow(/chain/i)
+    expect(service.proofs).toEqual([])
+  })
+
+  test('the user may say no', async () => {
+    const config = loadPage({ onConfirm: async () => false })
+    await connect(config, { connector: connectorOf(config) })
+    await expect(sendTransaction(config, { to })).rejects.toThrow(/user rejected/i)
+    expect(service.proofs).toEqual([])
+  })
+
+  test('a refusal of the service is found among the causes', async () => {
+    const config = loadPage()
+    await connect(config, { connector: connectorOf(config) })
+    service.failNext('POST /sign/digest', { code: 'enclave_unavailable' })
+    const error = await sendTransaction(config, { to }).catch((reason: unknown) => reason)
+    const causes: unknown[] = []
+    for (let cause = error; cause instanceof Error; cause = cause.cause) causes.push(cause)
+    expect(causes.find((cause) => cause instanceof ServiceError)).toMatchObject({
+      code: 'enclave_unavailable',
+      status: 503,
+    })
+  })
+
+  test('messages are refused', async () => {
+    const config = loadPage()
+    await connect(config, { connector: connectorOf(config) })
+    await expect(signMessage(config, { message: 'hello' })).rejects.toThrow(/does not sign messages/)
+    const client = await getConnectorClient(config)
+    expect(client.account.address).toBe(account)
+  })
+
+  test('not connected', async () => {
+    await expect(sendTransaction(loadPage(), { to })).rejects.toThrow(/not connected/i)
+  })
+})
