@@ -8,7 +8,7 @@ import {
   openLife,
 } from '../services/coordinator/src/pipeline/life.fake.ts'
 
-const USAGE = `usage: node -C source faults/life.ts [--runs N] [--commands N] [--seed N]
+const USAGE = `usage: npm run life -- [--runs N] [--commands N] [--seed N]
 
 Lives of proofs as random commands of workers, chain, pin service and clock; the invariants are checked after each.
   --runs N       sequences (default 1000)

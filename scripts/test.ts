@@ -57,11 +57,15 @@ async function runTests(): Promise<boolean> {
 async function checkPackages(): Promise<boolean> {
   const folders = ['packages', 'apps'].flatMap((parent) => readdirSync(parent).map((name) => `${parent}/${name}`))
   const published = folders.filter((folder) => !JSON.parse(readFileSync(`${folder}/package.json`, 'utf8')).private)
-  // publint calls `npm pack`, which fails where the home, and so npm's cache, cannot be written.
+  // Both call `npm pack`, which fails where the home, and so npm's cache, cannot be written.
   const cache = mkdtempSync(join(tmpdir(), 'countersign-pack-'))
   const env = { ...process.env, npm_config_cache: cache }
   try {
-    for (const folder of published) if (!(await run(['publint', 'run', folder, '--strict'], env))) return false
+    for (const folder of published) {
+      if (!(await run(['publint', 'run', folder, '--strict'], env))) return false
+      // Do types and code resolve to each other? Modules alone are published, so old resolutions do not count.
+      if (!(await run(['attw', '--pack', folder, '--profile', 'esm-only', '--quiet'], env))) return false
+    }
     return true
   } finally {
     rmSync(cache, { recursive: true, force: true })

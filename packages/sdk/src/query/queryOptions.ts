@@ -9,11 +9,10 @@ import {
   type WalletInfo,
 } from '@countersign/protocol'
 import type { DataTag, InfiniteData, MutationOptions, QueryFunctionContext } from '@tanstack/query-core'
+import { POLL_INTERVAL_MS } from '../client/proofStore.ts'
 import type { ServiceClient } from '../client/ServiceClient.ts'
 import { serviceKeys } from './serviceKeys.ts'
 
-/** Fixed by the specification. */
-const POLL_INTERVAL_MS = 4000
 const MAX_RETRIES = 3
 
 /** Tells the types of data and error to `queryClient.getQueryData(options.queryKey)`. */
