@@ -5,8 +5,11 @@ import { startContract } from '../test/contract.ts'
 import { readEvents } from '../test/events.ts'
 
 const MAIN = new URL('./worker.ts', import.meta.url).pathname
+/** Jobs without a heartbeat for this long are given to others. */
+const LEASE_MS = 11_000
 const stops: (() => Promise<unknown>)[] = []
 let backend: Awaited<ReturnType<typeof startBackend>>
+let second: Awaited<ReturnType<typeof backend.startSecond>>
 let contract: Awaited<ReturnType<typeof startContract>>
 const output: string[] = []
 
@@ -26,14 +29,14 @@ beforeAll(async () => {
   // These coordinators publish nothing: `WORKER=off` although a chain is named.
   backend = await startBackend({ kind: 'postgres', env: { ...contract.env, WORKER: 'off' } })
   stops.push(() => backend.stop())
+  second = await backend.startSecond()
+  stops.push(() => second.stop())
 }, 120_000)
 afterAll(async () => {
   for (const stop of stops.toReversed()) await stop()
 })
 
 test('two coordinators and two workers on one PostgreSQL, one of them killed: no double publish, one sequence of nonces', async () => {
-  const second = await backend.startSecond()
-  stops.push(() => second.stop())
   const [one, other] = [createUser(backend), createUser(second)]
   await one.signIn('alice')
   await other.signIn('bob')
@@ -49,24 +52,65 @@ test('two coordinators and two workers on one PostgreSQL, one of them killed: no
     for (const answer of answers) slugs.push(((await answer.json()) as { slug: string }).slug)
     if (round === 2) await workers[0].kill('SIGKILL')
   }
-  const hashes: string[] = []
+  await untilComplete(backend.url, slugs)
+  await assertPublishedOnce()
+  await workers[1].kill('SIGKILL')
+}, 120_000)
+
+test('a publisher frozen for longer than its lease, and woken, publishes nothing twice', async () => {
+  await backend.stopCoordinator('SIGKILL')
+  await backend.startCoordinator({
+    WORKER: 'on',
+    IPFS_PINNER: 'kubo',
+    IPFS_API_URL: kuboUrl,
+    FREEZE_AT: 'after the claim, before it is sent',
+  })
+  const user = createUser(backend)
+  await user.signIn('carol')
+  const sign = async (nonces: readonly number[]) => {
+    const answers = await Promise.all(nonces.map((nonce) => user.sign(createTx(nonce))))
+    return Promise.all(answers.map(async (answer) => ((await answer.json()) as { slug: string }).slug))
+  }
+  const slugs = await sign([0, 1, 2])
+  while (!(await backend.isCoordinatorFrozen())) await wait()
+  const frozenAt = Date.now()
+  // Its claim stands, its job is taken, and its bytes are stored. Another finds all of that.
+  const worker = await startWorkerProcess()
+  stops.push(() => worker.kill('SIGKILL'))
+  await untilComplete(second.url, slugs)
+  await worker.kill('SIGKILL')
+  while (Date.now() - frozenAt < LEASE_MS) await wait()
+  backend.wakeCoordinator()
+  const later = await sign([3, 4])
+  await untilComplete(backend.url, later)
+  await assertPublishedOnce()
+}, 120_000)
+
+const wait = () => new Promise((resolve) => setTimeout(resolve, 200))
+const published = new Set<string>()
+
+async function untilComplete(url: string, slugs: readonly string[]) {
   for (const slug of slugs) {
     for (;;) {
-      const proof = (await (await fetch(`${backend.url}/proof/${slug}`)).json()) as { status: string; txHash: string }
+      const proof = (await (await fetch(`${url}/proof/${slug}`)).json()) as { status: string; txHash: string }
       expect(proof.status).not.toMatch(/failed/)
       if (proof.status === 'complete') {
-        hashes.push(proof.txHash)
+        published.add(proof.txHash)
         break
       }
-      await new Promise((resolve) => setTimeout(resolve, 200))
+      await wait()
     }
   }
+}
+
+/** One event for each proof that was seen complete, and nonces without a gap. */
+async function assertPublishedOnce() {
   const events = await readEvents({ url: contract.chain.url, contract: contract.address })
-  expect(events).toHaveLength(slugs.length)
-  expect(new Set(events.map(({ txHash }) => txHash))).toEqual(new Set(hashes))
+  expect(events).toHaveLength(published.size)
+  expect(new Set(events.map(({ txHash }) => txHash))).toEqual(published)
   const rows = await backend.withDatabase((query) => query('select nonce from publications order by nonce'))
   expect(rows.map(({ nonce }) => Number(nonce))).toEqual(rows.map((_, index) => index))
-}, 120_000)
+}
 
 test('SIGTERM: the worker finishes what it has in hand, and ends with 0', async () => {
   const worker = await startWorkerProcess()

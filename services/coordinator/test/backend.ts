@@ -71,9 +71,9 @@ export async function startProcess(parameters: {
   }
 }
 
-/** Starts a coordinator. With `CRASH_AT` it is one that kills itself there. */
+/** Starts a coordinator. With `CRASH_AT` it is one that kills itself there, with `FREEZE_AT` one that freezes there. */
 export function startCoordinator(env: Record<string, string>, output: string[]): Promise<ServiceProcess> {
-  const main = env.CRASH_AT === undefined ? MAIN : CRASHING_MAIN
+  const main = env.CRASH_AT === undefined && env.FREEZE_AT === undefined ? MAIN : CRASHING_MAIN
   return startProcess({ main, env, output, started: '"Started the coordinator"' })
 }
 
@@ -176,6 +176,10 @@ async function startParts({ kind, env: more = {} }: BackendParameters, stops: ((
     /** All that coordinator and enclave have written. */
     logs: () => [...output, ...enclaves.flatMap((one) => one.output)].join('\n'),
     stopCoordinator: (signal: NodeJS.Signals) => coordinator.kill(signal),
+    /** Wakes a coordinator that was frozen. */
+    wakeCoordinator: () => coordinator.child.kill('SIGCONT'),
+    isCoordinatorFrozen: async () =>
+      /^State:\s+T/m.test(await readFile(`/proc/${coordinator.child.pid}/status`, 'utf8')),
     /** Resolves when the coordinator's process has ended. */
     coordinatorEnded: () => coordinator.ended,
     async startCoordinator(changes: Record<string, string> = {}) {

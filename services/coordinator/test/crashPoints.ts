@@ -25,12 +25,18 @@ export const crashPoints = {
 
 export type CrashPointName = keyof typeof crashPoints
 
-/** Parts that kill this process, as nobody can handle, at one point of its life. */
-export function createCrash({ part, method, when }: CrashPoint): Decorate {
+/**
+ * Parts that kill or freeze this process, as nobody can handle, at one point of its life. A frozen one goes on where it was when it is
+ * woken, and is not frozen again.
+ */
+export function createCrash({ part, method, when }: CrashPoint, signal: 'SIGKILL' | 'SIGSTOP'): Decorate {
+  let isDone = false
   const die = () => {
-    process.kill(process.pid, 'SIGKILL')
-    // Nothing after this line runs: the signal is on its way.
-    for (;;);
+    if (isDone) return
+    isDone = true
+    process.kill(process.pid, signal)
+    // Nothing more runs of one that is killed: the signal is on its way.
+    while (signal === 'SIGKILL');
   }
   const wrap = <Target extends object>(target: Target): Target =>
     new Proxy(target, {

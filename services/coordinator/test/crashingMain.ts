@@ -1,10 +1,12 @@
-// A coordinator that is killed at the point that CRASH_AT names. Everything else is as it ships.
+// A coordinator that is killed at the point that CRASH_AT names, or frozen at that of FREEZE_AT. Everything else is as it ships.
 
 import { createLog } from '../src/log.ts'
 import { startCoordinator } from '../src/start.ts'
 import { type CrashPointName, crashPoints, createCrash } from './crashPoints.ts'
 
-const { CRASH_AT, ...env } = process.env
-const point = crashPoints[CRASH_AT as CrashPointName]
-if (point === undefined) throw new Error(`there is no crash point ${CRASH_AT}`)
-await startCoordinator(env, { log: createLog(), decorate: createCrash(point) })
+const { CRASH_AT, FREEZE_AT, ...env } = process.env
+const name = CRASH_AT ?? FREEZE_AT
+const point = crashPoints[name as CrashPointName]
+if (point === undefined) throw new Error(`there is no crash point ${name}`)
+const decorate = createCrash(point, CRASH_AT === undefined ? 'SIGSTOP' : 'SIGKILL')
+await startCoordinator(env, { log: createLog(), decorate })
