@@ -8,7 +8,8 @@ import { type Schedule, scheduleByTimer } from './collateral/schedule.ts'
 import { CoordinatorError } from './errors.ts'
 import { getAttestation } from './health/getAttestation.ts'
 import { prefersHtml } from './http/accept.ts'
-import { createTrustedProxies, toAddressGroup, toClientAddress } from './http/clientAddress.ts'
+import { createDocument } from './http/apiDocument.ts'
+import { createAround } from './http/around.ts'
 import type { AppContext, AppEnv } from './http/context.ts'
 import {
   type CookieRules,
@@ -24,7 +25,6 @@ import {
 } from './http/cookies.ts'
 import { type ApiDocument, DOCS_CSP, renderDocsPage, renderErrorsPage } from './http/docsPage.ts'
 import type { Log } from './http/log.ts'
-import { assertOrigin, toCorsHeaders, toPreflightHeaders } from './http/origin.ts'
 import { parseSignDigestRequest } from './http/parseSignDigestRequest.ts'
 import { createOnError } from './http/problem.ts'
 import { createProofEvents, EVENT_HEADERS } from './http/proofEvents.ts'
@@ -36,10 +36,8 @@ import {
   toRateLimitHeaders,
 } from './http/rateLimit.ts'
 import { assertEmptyBody, readJsonBody } from './http/readBody.ts'
-import { toRequestId } from './http/requestId.ts'
 import { routes } from './http/routes.ts'
 import type { healthSchema, sessionUserSchema } from './http/schemas.ts'
-import { toSecurityHeaders } from './http/securityHeaders.ts'
 import { isSignInPath, renderSignInPage } from './http/signInPage.ts'
 import { getIpfsBlock } from './ipfs/gateway.ts'
 import type { Clock, Entropy, IdentityProvider, KeyEnclave, Random, SelfReport } from './ports.ts'
@@ -109,7 +107,6 @@ export function createApp(deps: AppDeps): App {
   const publicUrl = config.publicUrl.replace(/\/+$/, '')
   const isHttps = publicUrl.startsWith('https:')
   const cookies: CookieRules = { isHttps, sameSite: config.cookieSameSite }
-  const isTrusted = createTrustedProxies(config.trustedProxies)
   const limiters = {
     sign: createRateLimiter({ limit: config.rateLimits.sign, clock }),
     provision: createRateLimiter({ limit: config.rateLimits.provision, clock }),
@@ -121,9 +118,6 @@ export function createApp(deps: AppDeps): App {
   const watcher = createProofWatcher({ store, ipfsGatewayUrl, schedule, log, pollMs })
   const proofEvents = createProofEvents({ watcher, schedule })
   const app = new OpenAPIHono<AppEnv>()
-  let underWay = 0
-  let isStopping = false
-  let onIdle: (() => void) | undefined
 
   app.onError(
     createOnError({
@@ -142,59 +136,9 @@ export function createApp(deps: AppDeps): App {
     throw new CoordinatorError('not_found', 'there is nothing here')
   })
 
-  /** Around everything, failures too: the id, the headers, the line in the log. */
-  app.use(async (c, next) => {
-    const startedAt = clock.now()
-    const { method, path } = c.req
-    const requestId = toRequestId(c.req.header('x-request-id'), random)
-    c.set('requestId', requestId)
-    const socketAddress = c.env?.incoming?.socket?.remoteAddress
-    const forwardedFor = c.req.header('x-forwarded-for')
-    c.set('clientAddress', toAddressGroup(toClientAddress({ socketAddress, forwardedFor, isTrusted })))
-    underWay += 1
-    try {
-      await next()
-    } finally {
-      underWay -= 1
-      if (underWay === 0) onIdle?.()
-    }
-    const { headers } = c.res
-    for (const [name, value] of Object.entries(toSecurityHeaders({ path, isHttps }))) {
-      if (!headers.has(name)) headers.set(name, value)
-    }
-    const cors = toCorsHeaders(config, { origin: c.req.header('origin'), path, method })
-    for (const [name, value] of Object.entries(cors)) headers.set(name, value)
-    headers.append('vary', 'Origin')
-    headers.set('x-request-id', requestId)
-    log.info({
-      msg: 'Answered',
-      requestId,
-      method,
-      route: c.get('route'),
-      status: c.res.status,
-      code: c.get('failure'),
-      durationMs: clock.now() - startedAt,
-    })
-  })
-
-  app.use(async (c, next) => {
-    // A probe for life must not kill a process that is finishing its work.
-    if (isStopping && c.req.path !== '/health') throw new CoordinatorError('shutting_down', 'the service is stopping')
-    const { method, path } = c.req
-    const origin = c.req.header('origin')
-    const requestedMethod = c.req.header('access-control-request-method')
-    if (method === 'OPTIONS' && origin !== undefined && requestedMethod !== undefined) {
-      c.set('route', 'preflight')
-      const headers = toPreflightHeaders(config, { origin, path, requestedMethod })
-      headers.vary = 'Access-Control-Request-Method, Access-Control-Request-Headers'
-      return new Response(null, { status: 204, headers })
-    }
-    if (method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS') {
-      const hasCookie = c.req.header('cookie') !== undefined
-      assertOrigin(config, { origin, fetchSite: c.req.header('sec-fetch-site'), hasCookie })
-    }
-    await next()
-  })
+  const around = createAround({ config, isHttps, clock, random, log })
+  app.use(around.every)
+  app.use(around.admitted)
 
   type Route = (typeof routes)[keyof typeof routes]
 
@@ -421,25 +365,10 @@ export function createApp(deps: AppDeps): App {
     return c.json(await getAttestation(deps, { nonce: c.req.query('nonce') }))
   })
 
-  // Written at the first request: routes that main.ts adds are in it.
-  let document: ReturnType<typeof app.getOpenAPI31Document> | undefined
-  const getDocument = () => {
-    document ??= app.getOpenAPI31Document({
-      openapi: '3.1.0',
-      info: {
-        title: 'Countersign',
-        version: config.version ?? '0.1.0',
-        description: 'Wallets whose every signature comes with a public proof. This interface only grows.',
-        license: { name: 'AGPL-3.0-only' },
-      },
-      servers: [{ url: publicUrl }],
-    })
-    return document
-  }
-  app.openAPIRegistry.registerComponent('securitySchemes', 'session', {
-    type: 'apiKey',
-    in: 'cookie',
-    name: toSessionCookieName(cookies),
+  const getDocument = createDocument(app, {
+    publicUrl,
+    version: config.version ?? '0.1.0',
+    sessionCookie: toSessionCookieName(cookies),
   })
 
   on(routes.openapi, (c) => {
@@ -460,11 +389,9 @@ export function createApp(deps: AppDeps): App {
   return {
     app,
     async stop() {
-      isStopping = true
       proofEvents.stop()
       // Their last bytes are written in this turn; whoever closes the connections next must not cut them.
-      await new Promise((resolve) => setImmediate(resolve))
-      if (underWay > 0) await new Promise<void>((resolve) => (onIdle = resolve))
+      await around.stop()
     },
   }
 }

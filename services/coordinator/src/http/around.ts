@@ -1,0 +1,96 @@
+import type { MiddlewareHandler } from 'hono'
+import { CoordinatorError } from '../errors.ts'
+import type { Clock, Random } from '../ports.ts'
+import { createTrustedProxies, toAddressGroup, toClientAddress } from './clientAddress.ts'
+import type { AppEnv } from './context.ts'
+import type { Log } from './log.ts'
+import { assertOrigin, toCorsHeaders, toPreflightHeaders } from './origin.ts'
+import { toRequestId } from './requestId.ts'
+import { toSecurityHeaders } from './securityHeaders.ts'
+
+/** What stands around the routes. */
+export type Around = {
+  /** Around everything, failures too: the id, the headers, the line in the log. */
+  every: MiddlewareHandler<AppEnv>
+  /** Lets in what may come in: not while stopping, and from no foreign page. Answers preflights. */
+  admitted: MiddlewareHandler<AppEnv>
+  /** Refuses new requests with `shutting_down`, and resolves when what was under way has been answered. */
+  stop(): Promise<void>
+}
+
+export function createAround(deps: {
+  config: { publicUrl: string; allowedOrigins: readonly string[]; trustedProxies: readonly string[] }
+  isHttps: boolean
+  clock: Clock
+  random: Random
+  log: Log
+}): Around {
+  const { config, isHttps, clock, random, log } = deps
+  const isTrusted = createTrustedProxies(config.trustedProxies)
+  let underWay = 0
+  let isStopping = false
+  let onIdle: (() => void) | undefined
+
+  const every: Around['every'] = async (c, next) => {
+    const startedAt = clock.now()
+    const { method, path } = c.req
+    const requestId = toRequestId(c.req.header('x-request-id'), random)
+    c.set('requestId', requestId)
+    const socketAddress = c.env?.incoming?.socket?.remoteAddress
+    const forwardedFor = c.req.header('x-forwarded-for')
+    c.set('clientAddress', toAddressGroup(toClientAddress({ socketAddress, forwardedFor, isTrusted })))
+    underWay += 1
+    try {
+      await next()
+    } finally {
+      underWay -= 1
+      if (underWay === 0) onIdle?.()
+    }
+    const { headers } = c.res
+    for (const [name, value] of Object.entries(toSecurityHeaders({ path, isHttps }))) {
+      if (!headers.has(name)) headers.set(name, value)
+    }
+    const cors = toCorsHeaders(config, { origin: c.req.header('origin'), path, method })
+    for (const [name, value] of Object.entries(cors)) headers.set(name, value)
+    headers.append('vary', 'Origin')
+    headers.set('x-request-id', requestId)
+    log.info({
+      msg: 'Answered',
+      requestId,
+      method,
+      route: c.get('route'),
+      status: c.res.status,
+      code: c.get('failure'),
+      durationMs: clock.now() - startedAt,
+    })
+  }
+
+  const admitted: Around['admitted'] = async (c, next) => {
+    // A probe for life must not kill a process that is finishing its work.
+    if (isStopping && c.req.path !== '/health') throw new CoordinatorError('shutting_down', 'the service is stopping')
+    const { method, path } = c.req
+    const origin = c.req.header('origin')
+    const requestedMethod = c.req.header('access-control-request-method')
+    if (method === 'OPTIONS' && origin !== undefined && requestedMethod !== undefined) {
+      c.set('route', 'preflight')
+      const headers = toPreflightHeaders(config, { origin, path, requestedMethod })
+      headers.vary = 'Access-Control-Request-Method, Access-Control-Request-Headers'
+      return new Response(null, { status: 204, headers })
+    }
+    if (method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS') {
+      const hasCookie = c.req.header('cookie') !== undefined
+      assertOrigin(config, { origin, fetchSite: c.req.header('sec-fetch-site'), hasCookie })
+    }
+    await next()
+  }
+
+  return {
+    every,
+    admitted,
+    async stop() {
+      isStopping = true
+      await new Promise((resolve) => setImmediate(resolve))
+      if (underWay > 0) await new Promise<void>((resolve) => (onIdle = resolve))
+    },
+  }
+}
