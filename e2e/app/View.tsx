@@ -1,0 +1,34 @@
+import {
+  type ServiceContextValue,
+  ServiceError,
+  type SignResult,
+  type UseAttestationReturnType,
+  type UseSignReturnType,
+} from '@countersign/sdk'
+
+/** An error as the page shows it. */
+export type ShownError = Pick<ServiceError, 'code' | 'message' | 'details' | 'status' | 'signed'>
+
+type Shown<State> = { [Name in keyof State]: State[Name] extends ServiceError | null ? ShownError | null : State[Name] }
+
+/** What the pages show, by the name of the place. */
+export type Views = {
+  useService: Shown<Pick<ServiceContextValue, 'user' | 'wallet' | 'ready' | 'error'>>
+  useSign: Shown<Pick<UseSignReturnType, 'pending' | 'error' | 'lastResult'>>
+  useAttestation: Shown<UseAttestationReturnType>
+  /** How each of the last calls ended. */
+  outcomes: ({ value: SignResult | null } | { error: ShownError })[]
+  /** How often React has mounted the page. */
+  mounts: number
+  wagmi: { status: string; address: string | null; txHash: string | null; error: string | null; slugs: string[] }
+}
+
+export function View<Name extends keyof Views>({ name, value }: { name: Name; value: unknown }) {
+  return <output aria-label={name}>{JSON.stringify(value, toShown)}</output>
+}
+
+function toShown(_: string, value: unknown): unknown {
+  if (!(value instanceof ServiceError)) return value
+  const { code, message, details, status, signed } = value
+  return { code, message, details, status, signed }
+}

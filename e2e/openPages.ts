@@ -1,0 +1,77 @@
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { extname, join } from 'node:path'
+import { build, defaultClientConditions, type InlineConfig, mergeConfig } from 'vite'
+
+export type Pages = {
+  /** One for each address at which the pages are; all show the same. */
+  ports: readonly number[]
+  /** Builds a web app and shows it there. */
+  serve(config: InlineConfig): Promise<void>
+  stop(): Promise<void>
+}
+
+const TYPES: Record<string, string> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript',
+  '.css': 'text/css',
+  '.svg': 'image/svg+xml',
+}
+
+/**
+ * Opens ports for a web app. Their numbers are known before there is an app: the service has to allow its origin, and the app
+ * has to know the service.
+ */
+export async function openPages(portCount: number): Promise<Pages> {
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-pages-'))
+  const stops: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true })]
+  const ports: number[] = []
+  for (let index = 0; index < portCount; index++) {
+    const server = createServer((request, response) => void answer(folder, request, response))
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    ports.push((server.address() as AddressInfo).port)
+    stops.push(async () => {
+      const closed = once(server, 'close')
+      server.close()
+      server.closeAllConnections()
+      await closed
+    })
+  }
+
+  return {
+    ports,
+    // Built rather than served from source: a file that somebody edits meanwhile changes nothing, and pages load at once.
+    async serve(config) {
+      await build(mergeConfig(createBaseConfig(folder), config))
+    },
+    async stop() {
+      for (const each of stops.toReversed()) await each()
+    },
+  }
+}
+
+function createBaseConfig(outDir: string): InlineConfig {
+  return {
+    configFile: false,
+    logLevel: 'error',
+    // Workspace packages export their TypeScript under `source`.
+    resolve: { conditions: ['source', ...defaultClientConditions] },
+    build: { outDir, emptyOutDir: true, minify: false },
+  }
+}
+
+/** A path without an ending is one of the app's own routes. */
+async function answer(folder: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { pathname } = new URL(request.url ?? '/', 'http://localhost')
+  const path = extname(pathname) === '' ? '/index.html' : pathname
+  try {
+    const bytes = await readFile(join(folder, path))
+    response.setHeader('content-type', TYPES[extname(path)] ?? 'application/octet-stream').end(bytes)
+  } catch {
+    response.writeHead(404).end()
+  }
+}

@@ -1,0 +1,92 @@
+import { type Browser, type BrowserContext, chromium } from 'playwright'
+import { createPublicClient, createTestClient, http, parseEther } from 'viem'
+import type { InlineConfig } from 'vite'
+import { startBackend } from '../services/coordinator/test/backend.ts'
+import { startContract } from '../services/coordinator/test/contract.ts'
+import { openPages } from './openPages.ts'
+
+/** Where an app finds the service and the chain. */
+type AppConfig = { apiBaseUrl: string; chainId: number; rpcUrl: string }
+
+type StartStackParameters = {
+  executablePath: string
+  /** The app under test, as vite is to serve it. */
+  toViteConfig(config: AppConfig): InlineConfig
+  /** Added to the coordinator's own environment. */
+  env?: Record<string, string>
+}
+
+/**
+ * All that a user meets, on loopback: chain with contract, identity provider, satellite, enclave and coordinator (processes of
+ * their own), the app, and a Chromium to see it with.
+ */
+export async function startStack(parameters: StartStackParameters) {
+  const stops: (() => Promise<unknown>)[] = []
+  const stop = async () => {
+    for (const each of stops.toReversed()) await each()
+  }
+  try {
+    return { ...(await startParts(parameters, stops)), stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+async function startParts(parameters: StartStackParameters, stops: (() => Promise<unknown>)[]) {
+  const { executablePath, toViteConfig, env } = parameters
+  const { chain, address: contract, env: chainEnv } = await startContract()
+  stops.push(() => chain.stop())
+  const pages = await openPages(2)
+  stops.push(() => pages.stop())
+  const [port, foreignPort] = pages.ports
+  /** Same site as the service, which allows it. */
+  const origin = `http://localhost:${port}`
+  /** Another site than the service, which allows it: cookies are a third party's there. */
+  const crossSiteOrigin = `http://127.0.0.1:${port}`
+  /** Same site as the service, which does not allow it. */
+  const foreignOrigin = `http://localhost:${foreignPort}`
+  const backend = await startBackend({
+    kind: 'pglite',
+    env: { ...chainEnv, ALLOWED_ORIGINS: `${origin},${crossSiteOrigin}`, ...env },
+  })
+  stops.push(() => backend.stop())
+  await pages.serve(toViteConfig({ apiBaseUrl: backend.url, chainId: chain.chainId, rpcUrl: chain.url }))
+  const browser = await startBrowser(executablePath)
+  stops.push(() => browser.close())
+
+  const transport = http(chain.url, { retryCount: 0 })
+  const testClient = createTestClient({ mode: 'hardhat', transport })
+  return {
+    chain,
+    contract,
+    backend,
+    origin,
+    crossSiteOrigin,
+    foreignOrigin,
+    /** Reads the chain as it is now. */
+    chainClient: createPublicClient({ transport, cacheTime: 0 }),
+    /** Changes the chain as only its owner can. */
+    testClient,
+    /** A browser of somebody else: no cookies, no storage. */
+    openContext: (): Promise<BrowserContext> => browser.newContext(),
+    fund: (address: `0x${string}`) => testClient.setBalance({ address, value: parseEther('10') }),
+  }
+}
+
+export type Stack = Awaited<ReturnType<typeof startStack>>
+
+function startBrowser(executablePath: string): Promise<Browser> {
+  return chromium.launch({
+    executablePath,
+    // Containers give no user namespaces to the sandbox; only our own pages are opened in this browser.
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+      '--no-first-run',
+    ],
+  })
+}
