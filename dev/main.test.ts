@@ -1,29 +1,25 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { setTimeout } from 'node:timers/promises'
 import { hashUnsignedTransaction, parseTxMetadata, toHex } from '@countersign/protocol'
 import { createTestBrowser } from '@countersign/testing'
 import { createPublicClient, http } from 'viem'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { runCli } from '../apps/verifier/src/runCli.ts'
+import { parseConfig } from '../apps/web/src/config.ts'
+import { parseTrust } from '../apps/web/src/verification/trust.ts'
 import { serviceAttestations } from '../contracts/abi.ts'
-import { startDevChain } from './chain.ts'
+import { type DevChain, startDevChain } from './chain.ts'
 
 const STRANGER = '0x00000000000000000000000000000000000c0ffe'
 const MAIN = new URL('main.ts', import.meta.url).pathname
-
-let stateDir: string
-let stops: (() => Promise<unknown>)[]
-beforeEach(async () => {
-  stateDir = await mkdtemp(join(tmpdir(), 'countersign-dev-'))
-  stops = [() => rm(stateDir, { recursive: true, force: true })]
-})
-afterEach(async () => {
-  for (const stop of stops.reverse()) await stop()
-})
+/** A stack takes seconds to start, and many of them where the machine has other work. */
+const START_LIMIT_MS = 180_000
 
 async function listen(): Promise<{ port: number; close(): Promise<void> }> {
   const server = createServer()
@@ -32,17 +28,37 @@ async function listen(): Promise<{ port: number; close(): Promise<void> }> {
   return { port: (server.address() as AddressInfo).port, close }
 }
 
+const FLAGS = {
+  web: '--web-port',
+  coordinator: '--port',
+  enclave: '--enclave-port',
+  oidc: '--oidc-port',
+  chain: '--chain-port',
+} as const
+type Ports = Record<keyof typeof FLAGS, number>
+
 /** Held together, so that they differ; then given back. */
-async function getFreePorts() {
-  const held = await Promise.all([listen(), listen(), listen(), listen()])
-  for (const { close } of held) await close()
-  const [coordinator, enclave, oidc, chain] = held.map(({ port }) => port) as [number, number, number, number]
-  return { coordinator, enclave, oidc, chain }
+async function getFreePorts(): Promise<Ports> {
+  const held = await Promise.all(Object.keys(FLAGS).map(async (name) => [name, await listen()] as const))
+  for (const [, { close }] of held) await close()
+  return Object.fromEntries(held.map(([name, { port }]) => [name, port])) as Ports
 }
 
-type Ports = Awaited<ReturnType<typeof getFreePorts>>
+function toArgs(ports: Ports, stateDir: string): string[] {
+  const flags = Object.entries(FLAGS).flatMap(([name, flag]) => [flag, String(ports[name as keyof Ports])])
+  return [...flags, '--state', stateDir, '--quote-latency', '0']
+}
 
-function startDev(args: readonly string[]) {
+type Dev = {
+  child: ChildProcess
+  output: readonly string[]
+  ended: Promise<number | null>
+  /** The next line that holds the text. */
+  line(text: string): Promise<string>
+  stop(): Promise<unknown>
+}
+
+function startDev(args: readonly string[]): Dev {
   const child = spawn(process.execPath, ['-C', 'source', MAIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
   const output: string[] = []
   const ended = once(child, 'close').then(([code]) => code as number | null)
@@ -53,205 +69,352 @@ function startDev(args: readonly string[]) {
       for (const [text, resolve] of waits) if (line.includes(text)) resolve(line)
     })
   }
-  stops.push(async () => {
-    child.kill('SIGTERM')
-    await ended
-  })
   return {
     child,
     output,
     ended,
-    /** The next line that holds the text. */
-    line: (text: string) =>
+    line: (text) =>
       new Promise<string>((resolve, reject) => {
         waits.set(text, resolve)
         void ended.then(() => reject(new Error(`ended without ${text}:\n${output.join('\n')}`)))
       }),
+    stop() {
+      child.kill('SIGTERM')
+      return ended
+    },
   }
 }
 
-function toArgs({ coordinator, enclave, oidc, chain }: Ports, state = stateDir) {
-  const ports = ['--port', coordinator, '--enclave-port', enclave, '--oidc-port', oidc, '--chain-port', chain].map(
-    String,
-  )
-  return [...ports, '--state', state, '--quote-latency', '0']
-}
-
 /** What the summary says after a word. */
-function summaryOf({ output }: { output: readonly string[] }, word: string): string {
+function summaryOf({ output }: Pick<Dev, 'output'>, word: string): string {
   const line = output.find((text) => text.includes(`  ${word} `))
   return line?.split(` ${word} `)[1]?.trim().split(' ')[0] ?? ''
 }
 
-async function drip(chainUrl: string): Promise<`0x${string}`> {
-  const body = JSON.stringify({ address: STRANGER })
-  const response = await fetch(`${chainUrl}/faucet`, { method: 'POST', body })
-  return ((await response.json()) as { txHash: `0x${string}` }).txHash
-}
-
-/** What a process was started with. Linux alone tells. */
-async function readEnvironments(parent: number): Promise<Record<string, string>[]> {
-  const children = await readFile(`/proc/${parent}/task/${parent}/children`, 'utf8')
+/** The processes that were started by another, and what with. Linux alone tells. */
+async function readChildren({ child }: Dev): Promise<{ pid: number; env: Record<string, string> }[]> {
+  const children = await readFile(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8')
+  const pids = children.trim().split(' ').map(Number)
   return Promise.all(
-    children
-      .trim()
-      .split(' ')
-      .map(async (pid) => {
-        const pairs = (await readFile(`/proc/${pid}/environ`, 'utf8')).split('\0').filter((pair) => pair !== '')
-        return Object.fromEntries(pairs.map((pair) => [pair.split('=')[0], pair.slice(pair.indexOf('=') + 1)]))
-      }),
+    pids.map(async (pid) => {
+      const pairs = (await readFile(`/proc/${pid}/environ`, 'utf8')).split('\0').filter((pair) => pair !== '')
+      const env = Object.fromEntries(pairs.map((pair) => [pair.split('=')[0], pair.slice(pair.indexOf('=') + 1)]))
+      return { pid, env }
+    }),
   )
 }
 
+/** A chain that has moved an ether, for a stack to go on with. */
+async function prepareChain(stateDir: string) {
+  const chain = await startDevChain({ port: 0, stateDir })
+  const hash = await chain.faucet(STRANGER)
+  await chain.stop()
+  return { ...chain, hash }
+}
+
+const urlsOf = (ports: Ports) => ({
+  web: `http://localhost:${ports.web}`,
+  api: `http://localhost:${ports.coordinator}`,
+  chain: `http://127.0.0.1:${ports.chain}`,
+})
+const readerOf = (ports: Ports) => createPublicClient({ transport: http(urlsOf(ports).chain) })
+
+async function signIn(startUrl: string) {
+  const browser = createTestBrowser()
+  const { url } = await browser.navigate(startUrl)
+  const { url: landed, response } = await browser.navigate(new URL('?as=alice', url))
+  return { browser, landed: landed.href, status: response.status }
+}
+
+async function sign(ports: Ports, browser: ReturnType<typeof createTestBrowser>): Promise<string> {
+  const { api, web } = urlsOf(ports)
+  const txMetadata = {
+    chainId: 31337,
+    nonce: 0,
+    to: `0x${'11'.repeat(20)}`,
+    value: '1',
+    data: '0x',
+    gas: '21000',
+    maxFeePerGas: '2',
+    maxPriorityFeePerGas: '1',
+  }
+  const digest = `0x${toHex(hashUnsignedTransaction(parseTxMetadata(txMetadata)))}`
+  const signed = await browser.request(`${api}/sign/digest`, {
+    method: 'POST',
+    headers: { origin: web, 'content-type': 'application/json' },
+    body: JSON.stringify({ digest, txMetadata }),
+  })
+  expect(signed.status).toBe(200)
+  const { slug } = (await signed.json()) as { slug: string }
+  const isComplete = async () => {
+    const proof = (await (await fetch(`${api}/proof/${slug}`)).json()) as { status: string }
+    return proof.status === 'complete'
+  }
+  while (!(await isComplete())) await setTimeout(250)
+  return slug
+}
+
+const readConfig = async (ports: Ports) => parseConfig(await (await fetch(`${urlsOf(ports).web}/config.json`)).json())
+
+/** As a stranger would, with the anchors that the web app was given. */
+async function verify(ports: Ports, slug: string) {
+  const trust = parseTrust((await readConfig(ports)).trust)
+  const options = {
+    '--measurement': trust.measurements[0],
+    '--config-hash': trust.configHashes[0],
+    '--coordinator-measurement': trust.coordinatorMeasurements[0],
+    '--coordinator-config-hash': trust.coordinatorConfigHashes[0],
+    '--entropy-key': trust.entropyKeys[0],
+    '--rpc': trust.contract?.rpcUrl,
+    '--contract': trust.contract?.address,
+  }
+  const args = Object.entries(options).flatMap(([name, value]) => [name, value ?? ''])
+  const deps = { fetch, timeoutMs: 10_000, now: () => new Date(), isColored: false }
+  return runCli(deps, ['verify', `${urlsOf(ports).api}/proof/${slug}`, ...args, '--allow-mock'])
+}
+
 describe('npm run dev', () => {
-  test('starts everything; one signs in and signs; Ctrl-C stops it with 0, and the wallet is there at the next start', async () => {
-    const args = toArgs(await getFreePorts())
-    const api = `http://localhost:${args[1]}`
-    const addresses: string[] = []
-    for (const nonce of [0, 1]) {
-      const dev = startDev(args)
-      await dev.line('Ctrl-C stops it')
-      const signIn =
-        dev.output
-          .find((line) => line.includes('Sign in '))
-          ?.split(/\s+/)
-          .at(-1) ?? ''
-      const browser = createTestBrowser()
-      const { url } = await browser.navigate(signIn)
-      const { url: landed, response } = await browser.navigate(new URL('?as=alice', url))
-      expect([landed.href, response.status]).toEqual([`${api}/docs`, 200])
-      const { address } = (await (await browser.request(`${api}/wallet/me`)).json()) as { address: string }
-      addresses.push(address)
-      const txMetadata = {
-        chainId: 31337,
-        nonce,
-        to: `0x${'11'.repeat(20)}`,
-        value: '1',
-        data: '0x',
-        gas: '21000',
-        maxFeePerGas: '2',
-        maxPriorityFeePerGas: '1',
-      }
-      const digest = `0x${toHex(hashUnsignedTransaction(parseTxMetadata(txMetadata)))}`
-      const signed = await browser.request(`${api}/sign/digest`, {
-        method: 'POST',
-        headers: { origin: api, 'content-type': 'application/json' },
-        body: JSON.stringify({ digest, txMetadata }),
-      })
-      expect(signed.status).toBe(200)
-      const { slug } = (await signed.json()) as { slug: string }
-      expect((await fetch(`${api}/proof/${slug}`)).status).toBe(200)
-      dev.child.kill('SIGINT')
-      expect(await dev.ended).toBe(0)
-      const order = dev.output.flatMap((line) => /(Stopped the \w+|Stopped\.)/.exec(line)?.[1] ?? [])
-      expect(order).toEqual(['Stopped the coordinator', 'Stopped the enclave', 'Stopped.'])
+  let stateDir: string
+  let ports: Ports
+  let before: DevChain & { hash: `0x${string}` }
+  let dev: Dev
+  const stops: (() => Promise<unknown>)[] = []
+
+  /** Stopped with the file, whatever becomes of the tests. */
+  async function startShared(args: readonly string[]) {
+    const started = startDev(args)
+    stops.push(started.stop)
+    await started.line('Ctrl-C stops it')
+    return started
+  }
+
+  beforeAll(async () => {
+    stateDir = await mkdtemp(join(tmpdir(), 'countersign-dev-'))
+    before = await prepareChain(stateDir)
+    ports = await getFreePorts()
+    dev = await startShared(toArgs(ports, stateDir))
+  }, START_LIMIT_MS)
+  afterAll(async () => {
+    for (const stop of stops.reverse()) await stop()
+    await rm(stateDir, { recursive: true, force: true })
+  }, START_LIMIT_MS)
+
+  test('each part says when it starts, and when it is ready and how long that took; the app leads the summary', () => {
+    const { output } = dev
+    for (const name of ['oidc', 'satellite', 'chain', 'enclave', 'coordinator', 'web']) {
+      const started = output.findIndex((line) => new RegExp(`^${name} +starting`).test(line))
+      const ready = output.findIndex((line) => new RegExp(`^${name} +ready \\(\\d+\\.\\d s\\)$`).test(line))
+      expect([name, started >= 0, ready > started]).toEqual([name, true, true])
     }
-    expect(addresses[0]).toBe(addresses[1])
+    const isSummary = (line: string) => line.startsWith('dev           ')
+    expect(output.find(isSummary)?.split(/\s+/)).toEqual(['dev', 'Open', urlsOf(ports).web])
+    // Whoever wrote a line is named before it, libraries too.
+    const parts = ['chain', 'coordinator', 'dev', 'enclave', 'oidc', 'satellite', 'web']
+    expect(output.filter((line) => !parts.includes(line.split(' ')[0] ?? ''))).toEqual([])
   })
 
-  test('the chain goes on where it was, and the coordinator is told of it and of the contract', async () => {
-    const before = await startDevChain({ port: 0, stateDir })
-    const hash = await before.faucet(STRANGER)
-    await before.stop()
-    const ports = await getFreePorts()
-    const chainUrl = `http://127.0.0.1:${ports.chain}`
-    const dev = startDev(toArgs(ports))
-    await dev.line('Ctrl-C stops it')
-    expect([summaryOf(dev, 'Chain'), summaryOf(dev, 'Contract')]).toEqual([chainUrl, before.contract])
-    const reader = createPublicClient({ transport: http(chainUrl) })
-    expect(await reader.getTransactionReceipt({ hash })).toMatchObject({ blockNumber: 3n })
+  test('the chain goes on where it was, and the coordinator is told of it, of the contract and of the app', async () => {
+    const { chain, api, web } = urlsOf(ports)
+    expect([summaryOf(dev, 'Chain'), summaryOf(dev, 'Contract')]).toEqual([chain, before.contract])
+    const reader = readerOf(ports)
+    expect(await reader.getTransactionReceipt({ hash: before.hash })).toMatchObject({ blockNumber: 3n })
     const contract = { address: before.contract, abi: serviceAttestations.abi }
     expect(await reader.readContract({ ...contract, functionName: 'publisher' })).toBe(before.publisher.address)
-    const environments = await readEnvironments(dev.child.pid ?? 0)
-    expect(environments.find(({ PORT }) => PORT === String(ports.coordinator))).toMatchObject({
-      RPC_URL: chainUrl,
+    const children = await readChildren(dev)
+    const coordinator = children.find(({ env }) => env.PORT === String(ports.coordinator))
+    expect(coordinator?.env).toMatchObject({
+      ALLOWED_ORIGINS: `${web},${api}`,
+      RPC_URL: chain,
       CHAIN_ID: '31337',
       ATTESTATIONS_ADDRESS: before.contract,
       PUBLISHER_PRIVATE_KEY_FILE: before.publisher.privateKeyFile,
       CONFIRMATIONS: '1',
       CONFIRM_INTERVAL_MS: '1000',
-      IPFS_GATEWAY_URL: `http://localhost:${ports.coordinator}`,
+      IPFS_GATEWAY_URL: api,
     })
   })
 
-  test('--reset clears the chain, and its key', async () => {
-    const before = await startDevChain({ port: 0, stateDir })
-    await before.faucet(STRANGER)
-    await before.stop()
-    const ports = await getFreePorts()
-    const dev = startDev([...toArgs(ports), '--reset'])
-    await dev.line('Ctrl-C stops it')
-    const reader = createPublicClient({ transport: http(`http://127.0.0.1:${ports.chain}`) })
-    expect(await reader.getBlockNumber()).toBe(2n)
-    expect(await reader.getBalance({ address: STRANGER })).toBe(0n)
-    expect(await reader.getBalance({ address: before.publisher.address })).toBe(0n)
+  test.each(['/', '/proof/q8Zk2vXo1fTn0uYbWcR3dA', '/verify?cid=x'])('%s is the page of the app', async (path) => {
+    const response = await fetch(`${urlsOf(ports).web}${path}`, { headers: { accept: 'text/html' } })
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/html'])
+    expect(await response.text()).toContain('<div id="root">')
   })
 
-  test('two stacks at once, each with its own state', async () => {
-    const [one, other] = [await getFreePorts(), await getFreePorts()]
-    const stacks = [startDev(toArgs(one)), startDev(toArgs(other, join(stateDir, 'other')))]
-    await Promise.all(stacks.map((dev) => dev.line('Ctrl-C stops it')))
-    await drip(`http://127.0.0.1:${one.chain}`)
-    const balances = [one, other].map(({ chain }) =>
-      createPublicClient({ transport: http(`http://127.0.0.1:${chain}`) }).getBalance({ address: STRANGER }),
-    )
-    expect(await Promise.all(balances)).toEqual([10n ** 18n, 0n])
+  test('its modules are compiled from source', async () => {
+    const response = await fetch(`${urlsOf(ports).web}/src/config.ts`)
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/javascript'])
   })
 
-  test('told to stop while it starts, it stops with 0', async () => {
-    const dev = startDev(toArgs(await getFreePorts()))
+  test('/config.json tells the page of this stack, and nothing else is called so', async () => {
+    const { chain, api, web } = urlsOf(ports)
+    const response = await fetch(`${web}/config.json?now`)
+    expect(response.headers.get('cache-control')).toBe('no-store')
+    expect(parseConfig(await response.json())).toMatchObject({
+      apiBaseUrl: api,
+      chainId: 31337,
+      rpcUrl: chain,
+      chainName: 'Local chain',
+      faucetUrl: `${chain}/faucet`,
+      ipfsGatewayUrl: api,
+      attestations: { chainId: 31337, rpcUrl: chain, address: before.contract },
+      trust: { allowMock: true },
+    })
+    for (const path of ['/config.json.map', '/proof/config.json']) {
+      expect(await (await fetch(`${web}${path}`)).text()).not.toContain('apiBaseUrl')
+    }
+  })
+
+  test('a page of the app may call chain, faucet and coordinator, the last as whoever is signed in', async () => {
+    const { chain, api, web } = urlsOf(ports)
+    const headers = { origin: web, 'content-type': 'application/json' }
+    const calls = { [chain]: { id: 1, method: 'eth_chainId' }, [`${chain}/faucet`]: { address: STRANGER } }
+    for (const [url, body] of Object.entries(calls)) {
+      const asking = { origin: web, 'access-control-request-method': 'POST' }
+      const preflight = await fetch(url, { method: 'OPTIONS', headers: asking })
+      expect(preflight.headers.get('access-control-allow-headers')).toContain('content-type')
+      const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
+      expect([url, response.status, response.headers.get('access-control-allow-origin')]).toEqual([url, 200, '*'])
+    }
+    const { headers: answered } = await fetch(`${api}/auth/me`, { headers: { origin: web } })
+    expect(answered.get('access-control-allow-origin')).toBe(web)
+    expect(answered.get('access-control-allow-credentials')).toBe('true')
+  })
+
+  test(
+    'a second stack has ports and state of its own; --reset clears the chain and its key; a child that dies ends it with 1',
+    async () => {
+      const otherDir = join(stateDir, 'other')
+      const cleared = await prepareChain(otherDir)
+      const otherPorts = await getFreePorts()
+      const other = await startShared([...toArgs(otherPorts, otherDir), '--reset'])
+      const reader = readerOf(otherPorts)
+      expect(await reader.getBlockNumber()).toBe(2n)
+      expect(await reader.getBalance({ address: STRANGER })).toBe(0n)
+      expect(await reader.getBalance({ address: cleared.publisher.address })).toBe(0n)
+      expect(await readerOf(ports).getBalance({ address: STRANGER })).toBeGreaterThan(0n)
+      const web = (await readChildren(other)).find(({ env }) => env.PORT === String(otherPorts.web))
+      if (web === undefined) throw new Error('no web app')
+      process.kill(web.pid, 'SIGKILL')
+      expect(await other.ended).toBe(1)
+      const fault = other.output.lastIndexOf('The web app was ended by SIGKILL. Its last lines:')
+      expect(other.output.slice(fault).join('\n')).toContain('Started the web app')
+      expect(other.output.join('\n')).toMatch(/Stopped the coordinator.*Stopped the enclave/s)
+      await expect(fetch(`http://127.0.0.1:${otherPorts.enclave}/health`)).rejects.toThrow()
+    },
+    START_LIMIT_MS,
+  )
+
+  test(
+    'one signs in, lands in the app, and signs; after a restart wallet and proof are there, and the proof verifies as before',
+    async () => {
+      const { api, web } = urlsOf(ports)
+      const readAddress = async (browser: ReturnType<typeof createTestBrowser>) =>
+        ((await (await browser.request(`${api}/wallet/me`)).json()) as { address: string }).address
+
+      const first = await signIn(`${api}/auth/google`)
+      expect([first.landed, first.status]).toEqual([`${web}/`, 200])
+      const address = await readAddress(first.browser)
+      expect(address).toMatch(/^0x/)
+      const slug = await sign(ports, first.browser)
+      const verified = await verify(ports, slug)
+      expect(verified).toMatchObject({ exitCode: 0, stderr: '' })
+
+      dev.child.kill('SIGINT')
+      expect(await dev.ended).toBe(0)
+      const order = dev.output.flatMap((line) => /(Stopped the \w+|Stopped\.)/.exec(line)?.[1] ?? [])
+      expect(order).toEqual(['Stopped the coordinator', 'Stopped the enclave', 'Stopped.'])
+
+      const again = await startShared(toArgs(ports, stateDir))
+      expect(await verify(ports, slug)).toEqual(verified)
+      const second = await signIn(summaryOf(again, 'Sign in'))
+      expect([second.landed, second.status]).toEqual([`${api}/docs`, 200])
+      expect(await readAddress(second.browser)).toBe(address)
+
+      // A supervisor that is killed leaves nobody behind.
+      const connections = [ports.coordinator, ports.enclave, ports.web].map((port) => connect(port, 'localhost'))
+      const closed = connections.map((connection) => once(connection, 'close'))
+      for (const connection of connections) {
+        connection.write('GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n')
+        await once(connection, 'data')
+      }
+      again.child.kill('SIGKILL')
+      await Promise.all(closed)
+    },
+    START_LIMIT_MS,
+  )
+})
+
+describe('npm run dev, when it cannot go on', () => {
+  /** Without the web app, which none of this is about. */
+  async function startAlone({ args = ['--no-web'], taken = {} }: { args?: string[]; taken?: Partial<Ports> } = {}) {
+    const stateDir = await mkdtemp(join(tmpdir(), 'countersign-dev-'))
+    const ports = { ...(await getFreePorts()), ...taken }
+    return {
+      stateDir,
+      ports,
+      start() {
+        const dev = startDev([...toArgs(ports, stateDir), ...args])
+        onTestFinished(async () => {
+          await dev.stop()
+          await rm(stateDir, { recursive: true, force: true })
+        })
+        return dev
+      },
+    }
+  }
+
+  async function takePort(): Promise<number> {
+    const { port, close } = await listen()
+    onTestFinished(close)
+    return port
+  }
+
+  test.each(['web', 'enclave', 'chain'] as const)(
+    'a taken port of the %s is said plainly, before anything starts',
+    async (name) => {
+      const port = await takePort()
+      const { start } = await startAlone({ args: [], taken: { [name]: port } })
+      const dev = start()
+      expect(await dev.ended).toBe(1)
+      expect(dev.output).toEqual([`Port ${port} is taken: end what uses it, or choose another with --${name}-port.`])
+    },
+  )
+
+  test('told to stop while it starts, it stops with 0; without the web app its port may be taken', async () => {
+    const dev = (await startAlone({ taken: { web: await takePort() } })).start()
     await dev.line('Started the enclave')
     dev.child.kill('SIGTERM')
     expect(await dev.ended).toBe(0)
+    expect(dev.output.join('\n')).not.toMatch(/^web/m)
   })
 
-  test.each(['enclave', 'chain'])('a taken port of the %s is said plainly, before anything starts', async (name) => {
-    const taken = await listen()
-    stops.push(taken.close)
-    const dev = startDev(toArgs({ ...(await getFreePorts()), [name]: taken.port }))
-    expect(await dev.ended).toBe(1)
-    expect(dev.output).toEqual([
-      `Port ${taken.port} is taken: end what uses it, or choose another with --${name}-port.`,
-    ])
-  })
-
-  test('a chain that cannot be replayed is said plainly, and starts nothing', async () => {
+  test('a chain that cannot be replayed is said plainly, and ends the rest before there is a coordinator', async () => {
+    const { start, stateDir } = await startAlone()
     await mkdir(join(stateDir, 'chain'))
     await writeFile(join(stateDir, 'chain', 'journal.jsonl'), '{}\n')
-    const dev = startDev(toArgs(await getFreePorts()))
+    const dev = start()
     expect(await dev.ended).toBe(1)
     expect(dev.output.at(-1)).toContain('npm run dev -- --reset')
-    expect(dev.output.join('\n')).not.toContain('Started')
+    expect(dev.output.join('\n')).not.toMatch(/^coordinator|chain +ready|Ctrl-C/m)
   })
 
-  test('a service that dies ends the rest with 1', async () => {
+  test('a service that cannot start ends the rest with 1, and its last lines say why', async () => {
     // No PostgreSQL answers there, so the coordinator gives up.
     const { port, close } = await listen()
     await close()
-    const ports = await getFreePorts()
-    const dev = startDev([...toArgs(ports), '--database', `postgres://nobody@127.0.0.1:${port}/none`])
+    const args = ['--no-web', '--database', `postgres://nobody@127.0.0.1:${port}/none`]
+    const { start, ports } = await startAlone({ args })
+    const dev = start()
     expect(await dev.ended).toBe(1)
-    expect(dev.output.at(-1)).toBe('The coordinator ended with 1; its last lines say why.')
+    const fault = dev.output.lastIndexOf('The coordinator ended with 1. Its last lines:')
+    expect(dev.output.slice(fault + 1).join('\n')).toMatch(/^ {2}\{.*Could not start/m)
     expect(dev.output.join('\n')).toContain('Stopped the enclave')
+    expect(dev.output.join('\n')).not.toContain('Ctrl-C')
     await expect(fetch(`http://127.0.0.1:${ports.enclave}/health`)).rejects.toThrow()
   })
 
-  test('a supervisor that is killed leaves nobody behind', async () => {
-    const ports = await getFreePorts()
-    const dev = startDev(toArgs(ports))
-    await dev.line('Ctrl-C stops it')
-    const connections = [ports.coordinator, ports.enclave].map((port) => connect(port, '127.0.0.1'))
-    const closed = connections.map((connection) => once(connection, 'close'))
-    for (const connection of connections) {
-      connection.write('GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n')
-      await once(connection, 'data')
-    }
-    dev.child.kill('SIGKILL')
-    await Promise.all(closed)
-  })
-
   test('unknown options are answered with the usage and 2', async () => {
-    const dev = startDev(['--fast'])
+    const dev = (await startAlone({ args: ['--fast'] })).start()
     expect(await dev.ended).toBe(2)
     expect(dev.output.join('\n')).toMatch(/'--fast'.*usage: npm run dev/s)
   })

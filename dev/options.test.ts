@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { parseOptions } from './options.ts'
+import { parseOptions, USAGE } from './options.ts'
 
 const faultOf = (...args: string[]) => {
   const parsed = parseOptions(args)
@@ -14,7 +14,8 @@ describe('the options of npm run dev', () => {
         reset: false,
         databaseUrl: undefined,
         quoteLatencyMs: 39,
-        ports: { coordinator: 8080, enclave: 8090, oidc: 9090, chain: 8545 },
+        hasWeb: true,
+        ports: { web: 5173, coordinator: 8080, enclave: 8090, oidc: 9090, chain: 8545 },
         stateDir: undefined,
       },
     })
@@ -22,14 +23,15 @@ describe('the options of npm run dev', () => {
 
   test('each is read', () => {
     const args =
-      '--database postgres://localhost/dev --quote-latency 0 --port 1 --enclave-port 2 --oidc-port 65535 --chain-port 3'
+      '--database postgres://localhost/dev --quote-latency 0 --no-web --web-port 4 --port 1 --enclave-port 2 --oidc-port 65535 --chain-port 3'
     expect(parseOptions([...args.split(' '), '--state', '/tmp/state'])).toEqual({
       kind: 'run',
       options: {
         reset: false,
         databaseUrl: 'postgres://localhost/dev',
         quoteLatencyMs: 0,
-        ports: { coordinator: 1, enclave: 2, oidc: 65_535, chain: 3 },
+        hasWeb: false,
+        ports: { web: 4, coordinator: 1, enclave: 2, oidc: 65_535, chain: 3 },
         stateDir: '/tmp/state',
       },
     })
@@ -47,10 +49,16 @@ describe('the options of npm run dev', () => {
     expect(faultOf('--port')).toContain('--port')
     expect(faultOf('--reset=yes')).toContain('--reset')
     expect(faultOf('--port', '--reset')).toContain('--port')
+    expect(faultOf('--web-port')).toContain('--web-port')
+    expect(faultOf('--no-web=yes')).toContain('--no-web')
+    expect(faultOf('--no-chain')).toContain("'--no-chain'")
+    expect(faultOf('--web')).toContain("'--web'")
   })
 
   test.each(['', '0', '-1', '1.5', '65536', '1e3', ' 1', '0x50', '9999999'])('%j is no port', (text) => {
-    expect(faultOf(`--port=${text}`)).toBe('--port: expected a whole number from 1 to 65535')
+    for (const name of ['--port', '--web-port', '--enclave-port', '--oidc-port', '--chain-port']) {
+      expect(faultOf(`${name}=${text}`)).toBe(`${name}: expected a whole number from 1 to 65535`)
+    }
   })
 
   test.each(['', '-1', '60001', 'fast'])('%j is no latency', (text) => {
@@ -60,6 +68,7 @@ describe('the options of npm run dev', () => {
   test('two services cannot share a port', () => {
     expect(faultOf('--port', '8090')).toBe('every service needs a port of its own')
     expect(faultOf('--chain-port', '9090')).toBe('every service needs a port of its own')
+    expect(faultOf('--web-port', '8080')).toBe('every service needs a port of its own')
   })
 
   test.each(['', 'localhost', 'mysql://localhost/dev'])('%j is no PostgreSQL', (text) => {
@@ -68,6 +77,14 @@ describe('the options of npm run dev', () => {
 
   test('keys are not deleted beside a database that keeps their wallets', () => {
     expect(faultOf('--reset', '--database', 'postgres://localhost/dev')).toContain('--reset')
+  })
+
+  test('the usage names every option', () => {
+    const names = [...USAGE.matchAll(/^ {2}(--[a-z-]+)/gm)].map(([, name]) => name ?? '')
+    expect(names).toContain('--no-web')
+    // Known, whatever else is wrong with it.
+    for (const name of names) expect(faultOf(name)).not.toContain('Unknown option')
+    expect(names).toHaveLength(11)
   })
 
   test('the state needs a folder', () => {

@@ -6,25 +6,30 @@ export type Options = {
   /** PostgreSQL instead of the embedded database. */
   databaseUrl: string | undefined
   quoteLatencyMs: number
-  ports: { coordinator: number; enclave: number; oidc: number; chain: number }
+  hasWeb: boolean
+  /** `web` is allowed to call, whoever serves it. */
+  ports: { web: number; coordinator: number; enclave: number; oidc: number; chain: number }
   /** Where the state lies; undefined: `.countersign` in the checkout. */
   stateDir: string | undefined
 }
 
 export type ParsedOptions = { kind: 'run'; options: Options } | { kind: 'help' } | { kind: 'fault'; fault: string }
 
-export const USAGE = `usage: npm run dev -- [--reset] [--database URL] [--quote-latency MS] [--port N] [--enclave-port N] [--oidc-port N] [--chain-port N] [--state DIR]
+export const USAGE = `usage: npm run dev -- [options]
 
-Starts everything on this machine, with simulated silicon: identity provider, satellite, chain, key enclave, coordinator.
-Ctrl-C stops it.
+Starts everything on this machine, with simulated silicon: identity provider, satellite, chain, key enclave, coordinator with its
+database, IPFS node and worker, and the web app. Ctrl-C stops it.
   --reset               deletes the local users, wallets, keys, receipts and chain first
+  --no-web              without the web app; one that you serve at --web-port may still call
   --database URL        PostgreSQL instead of the embedded database
   --quote-latency MS    how long a simulated quote takes (default 39, as real ones do)
+  --web-port N          of the web app (default 5173)
   --port N              of the coordinator (default 8080)
   --enclave-port N      of the key enclave (default 8090)
   --oidc-port N         of the identity provider (default 9090)
   --chain-port N        of the chain (default 8545)
   --state DIR           where the state lies (default .countersign)
+  --help                says this
 Exit codes: 0 stopped, 1 could not start or go on, 2 wrong arguments.`
 
 class Fault extends Error {}
@@ -37,6 +42,8 @@ export function parseOptions(args: readonly string[]): ParsedOptions {
         reset: { type: 'boolean', default: false },
         database: { type: 'string' },
         'quote-latency': { type: 'string' },
+        'no-web': { type: 'boolean', default: false },
+        'web-port': { type: 'string' },
         port: { type: 'string' },
         'enclave-port': { type: 'string' },
         'oidc-port': { type: 'string' },
@@ -54,6 +61,7 @@ export function parseOptions(args: readonly string[]): ParsedOptions {
     const integer = (name: keyof typeof values, fallback: number, min: number, max: number) =>
       readInteger(`--${name}`, values[name] as string | undefined, { fallback, min, max })
     const ports = {
+      web: integer('web-port', 5173, 1, 65_535),
       coordinator: integer('port', 8080, 1, 65_535),
       enclave: integer('enclave-port', 8090, 1, 65_535),
       oidc: integer('oidc-port', 9090, 1, 65_535),
@@ -62,7 +70,7 @@ export function parseOptions(args: readonly string[]): ParsedOptions {
     if (new Set(Object.values(ports)).size < Object.keys(ports).length)
       throw new Fault('every service needs a port of its own')
     const quoteLatencyMs = integer('quote-latency', 39, 0, 60_000)
-    return { kind: 'run', options: { reset, databaseUrl, quoteLatencyMs, ports, stateDir } }
+    return { kind: 'run', options: { reset, databaseUrl, quoteLatencyMs, hasWeb: !values['no-web'], ports, stateDir } }
   } catch (error) {
     const isUnderstood = error instanceof Fault || (error instanceof TypeError && 'code' in error)
     if (!isUnderstood) throw error

@@ -25,7 +25,7 @@ describe('the state of the local stack', () => {
 
   test('clearing leaves what others keep there', async () => {
     await loadState(dir)
-    for (const name of ['enclave', 'database', 'setup']) await mkdir(join(dir, name))
+    for (const name of ['enclave', 'database', 'chain', 'ipfs', 'web', 'setup']) await mkdir(join(dir, name))
     await writeFile(join(dir, 'enclave', 'root-secret'), '')
     await clearState(dir)
     expect(await readdir(dir)).toEqual(['setup'])

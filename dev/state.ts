@@ -35,7 +35,7 @@ function parseState(text: string): DevState | undefined {
 
 /** Only what the stack has made: other tools keep things in the same folder. */
 export async function clearState(stateDir: string): Promise<void> {
-  for (const name of [FILE, 'enclave', 'database', 'chain', 'ipfs']) {
+  for (const name of [FILE, 'enclave', 'database', 'chain', 'ipfs', 'web']) {
     await rm(join(stateDir, name), { recursive: true, force: true })
   }
 }

@@ -1,9 +1,10 @@
-import { type Browser, type BrowserContext, chromium } from 'playwright'
+import type { BrowserContext } from 'playwright'
 import { createPublicClient, createTestClient, http, parseEther } from 'viem'
 import type { InlineConfig } from 'vite'
 import { startBackend } from '../services/coordinator/test/backend.ts'
 import { startContract } from '../services/coordinator/test/contract.ts'
 import { openPages } from './openPages.ts'
+import { startBrowser } from './startBrowser.ts'
 
 /** Where an app finds the service and the chain. */
 type AppConfig = { apiBaseUrl: string; chainId: number; rpcUrl: string }
@@ -75,18 +76,3 @@ async function startParts(parameters: StartStackParameters, stops: (() => Promis
 }
 
 export type Stack = Awaited<ReturnType<typeof startStack>>
-
-function startBrowser(executablePath: string): Promise<Browser> {
-  return chromium.launch({
-    executablePath,
-    // Containers give no user namespaces to the sandbox; only our own pages are opened in this browser.
-    args: [
-      '--no-sandbox',
-      '--disable-gpu',
-      '--disable-background-networking',
-      '--disable-component-update',
-      '--disable-sync',
-      '--no-first-run',
-    ],
-  })
-}

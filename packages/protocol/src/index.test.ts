@@ -32,6 +32,7 @@ test('exports', () => {
       "hashSignedTransaction",
       "hashTree",
       "hashUnsignedTransaction",
+      "isNatural",
       "isProofStatus",
       "isProofTransition",
       "isTerminalProofStatus",

@@ -30,7 +30,7 @@ export {
 } from './enclave.ts'
 export { type EntropyMessageParameters, hashEntropy, toEntropyMessage } from './entropy.ts'
 export { type ProtocolErrorCode, ServiceError, type ServiceErrorOptions } from './errors.ts'
-export { toU32be, toU64be } from './fields.ts'
+export { isNatural, toU32be, toU64be } from './fields.ts'
 export { fromHex, type Hex, toHex } from './hex.ts'
 export { computeRoot, createInclusionPath, createInclusionPaths, hashTree, type Inclusion } from './merkle.ts'
 export {

@@ -84,6 +84,7 @@ expectTypeOf<AttestationReceiptV1>().toHaveProperty('coordinator')
 expectTypeOf<AttestationReceiptV1>().toHaveProperty('entropy')
 
 expectTypeOf<'wallet_not_ready'>().toExtend<SdkErrorCode>()
+expectTypeOf<'wallet_changed' | 'unsupported_transaction' | 'unsupported_method'>().toExtend<SdkErrorCode>()
 expectTypeOf<string>().not.toExtend<SdkErrorCode>()
 expectTypeOf<ServiceError['signed']>().toEqualTypeOf<SignResult | undefined>()
 expectTypeOf<ServiceError['status']>().toEqualTypeOf<number | undefined>()

@@ -67,7 +67,7 @@ describe('what each function asks', () => {
   test('getProof: a slug cannot lead to another path', async () => {
     network.routes['GET /proof/a%2F..%2Fb%3Fc'] = () => json(createProof('a/../b?c'))
     expect((await api.getProof('a/../b?c')).slug).toBe('a/../b?c')
-    for (const slug of ['', '.', '..', null as never]) {
+    for (const slug of ['', '.', '..', null as never, '\ud800', 'a\udfffb']) {
       await expect(api.getProof(slug)).rejects.toEqual(withCode('invalid_request'))
     }
     expect(network.calls).toHaveLength(1)
@@ -191,6 +191,44 @@ describe('failures', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
+  test('a body that is no JSON is the caller’s mistake, and nothing is sent', async () => {
+    const broken = { ...txMetadata, value: 1n } as never
+    await expect(api.signDigest({ digest, txMetadata: broken })).rejects.toEqual(withCode('invalid_request'))
+    expect(network.calls).toEqual([])
+  })
+
+  test('an abort ends a call where there is no AbortSignal.any, and a fetch that ignores its signal', async () => {
+    const { any } = AbortSignal
+    Object.defineProperty(AbortSignal, 'any', { value: undefined, configurable: true, writable: true })
+    try {
+      let given: AbortSignal | null | undefined
+      network.routes['GET /proof/s'] = ({ init }) => {
+        given = init.signal
+        return new Promise<Response>(() => {})
+      }
+      const controller = new AbortController()
+      const answer = api.getProof('s', { signal: controller.signal })
+      const reason = new Error('enough')
+      controller.abort(reason)
+      await expect(answer).rejects.toBe(reason)
+      expect(given?.reason).toBe(reason)
+    } finally {
+      Object.defineProperty(AbortSignal, 'any', { value: any, configurable: true, writable: true })
+    }
+  })
+
+  test('an abort after the answer changes nothing', async () => {
+    let given: AbortSignal | null | undefined
+    network.routes['GET /proof/s'] = ({ init }) => {
+      given = init.signal
+      return json(createProof('s'))
+    }
+    const controller = new AbortController()
+    await api.getProof('s', { signal: controller.signal })
+    controller.abort()
+    expect(given?.aborted).toBe(false)
+  })
+
   test('an abort rejects with its own reason', async () => {
     network.routes['GET /proof/s'] = never
     const controller = new AbortController()
@@ -281,6 +319,11 @@ describe('only fields of the expected shape are believed', () => {
     ['a chain that is no number', { ...proof, chainId: '1' }],
     ['a block below zero', { ...proof, onchainBlockNumber: -1 }],
     ['a block that is a string', { ...proof, onchainBlockNumber: '1' }],
+    ['a link that is a script', { ...proof, ipfsUrl: 'javascript:alert(1)' }],
+    ['a link without a scheme', { ...proof, ipfsUrl: '//ipfs.test/bafk' }],
+    ['complete without a CID', { ...createProof('s', 'complete'), ipfsCid: null }],
+    ['complete without an on-chain hash', { ...createProof('s', 'complete'), onchainTxHash: null }],
+    ['complete without a block', { ...createProof('s', 'complete'), onchainBlockNumber: null }],
     ['an on-chain hash of 31 bytes', { ...proof, onchainTxHash: `0x${'11'.repeat(31)}` }],
     ['a CID that is a number', { ...proof, ipfsCid: 1 }],
     ['no address of the pin', without(proof, 'ipfsUrl')],
@@ -294,6 +337,28 @@ describe('only fields of the expected shape are believed', () => {
     network.routes['GET /proof/s'] = () => json(body)
     await expect(api.getProof('s')).rejects.toEqual(withCode('response_invalid'))
   })
+
+  test('ProofPayload: -0 is a second spelling of 0', async () => {
+    const text = JSON.stringify({ ...proof, onchainBlockNumber: 0 })
+    for (const [block, isTaken] of [
+      ['0', true],
+      ['-0', false],
+    ]) {
+      network.routes['GET /proof/s'] = () =>
+        new Response(text.replace('"onchainBlockNumber":0', `"onchainBlockNumber":${block}`))
+      const answer = api.getProof('s')
+      if (isTaken) expect((await answer).onchainBlockNumber).toBe(0)
+      else await expect(answer).rejects.toEqual(withCode('response_invalid'))
+    }
+  })
+
+  test.each(['https://ipfs.test/bafk', 'http://localhost:8080/ipfs/bafk', 'ipfs://bafk', null])(
+    'ProofPayload: the link %j is taken',
+    async (ipfsUrl) => {
+      network.routes['GET /proof/s'] = () => json({ ...proof, ipfsUrl })
+      expect((await api.getProof('s')).ipfsUrl).toBe(ipfsUrl)
+    },
+  )
 
   const item = { txHash: proof.txHash, chainId: 1, slug: 's', status: 'complete', createdAt: proof.createdAt }
 

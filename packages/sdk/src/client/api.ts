@@ -10,13 +10,14 @@ import {
 import { createError } from './errors.ts'
 import {
   isObject,
+  type Parse,
   parseProofPayload,
   parseSessionUser,
   parseSignDigestAnswer,
   parseTransactionPage,
   parseWalletInfo,
 } from './parseResources.ts'
-import { request } from './request.ts'
+import { type RequestOptions, request } from './request.ts'
 
 /** The service's HTTP interface, one function for each endpoint. All reject with a `ServiceError`. */
 export type ServiceApi = {
@@ -37,20 +38,23 @@ export type ServiceApi = {
 }
 
 export function createApi(apiBaseUrl: string): ServiceApi {
+  const get = <R>(path: string, parse: Parse<R>, options?: RequestOptions) =>
+    request(apiBaseUrl, { method: 'GET', path, parse, ...options })
+  const post = <R>(path: string, parse: Parse<R>, body?: unknown) =>
+    request(apiBaseUrl, { method: 'POST', path, parse, body })
+
   return {
-    me: () => orNull(401, request(apiBaseUrl, { method: 'GET', path: '/auth/me', parse: parseSessionUser })),
+    me: () => orNull(401, get('/auth/me', parseSessionUser)),
 
-    getWallet: () => orNull(404, request(apiBaseUrl, { method: 'GET', path: '/wallet/me', parse: parseWalletInfo })),
+    getWallet: () => orNull(404, get('/wallet/me', parseWalletInfo)),
 
-    provisionWallet: () => request(apiBaseUrl, { method: 'POST', path: '/wallet/provision', parse: parseWalletInfo }),
+    provisionWallet: () => post('/wallet/provision', parseWalletInfo),
 
-    signDigest: ({ digest, txMetadata }) => {
-      const body = { digest, txMetadata }
-      return request(apiBaseUrl, { method: 'POST', path: '/sign/digest', body, parse: parseSignDigestAnswer })
-    },
+    signDigest: ({ digest, txMetadata }) => post('/sign/digest', parseSignDigestAnswer, { digest, txMetadata }),
 
     async getProof(slug, { signal } = {}) {
-      if (typeof slug !== 'string' || slug === '' || slug === '.' || slug === '..') {
+      // Dots would lead to another path, and half a surrogate pair has no place in any.
+      if (typeof slug !== 'string' || /^\.{0,2}$|\p{Cs}/u.test(slug)) {
         throw createError('invalid_request', 'a proof is asked for by its slug')
       }
       const parse = (body: unknown) => {
@@ -58,21 +62,21 @@ export function createApi(apiBaseUrl: string): ServiceApi {
         // The proof of another signature must never pass for this one.
         return proof?.slug === slug ? proof : undefined
       }
-      const path = `/proof/${encodeURIComponent(slug)}`
-      return request(apiBaseUrl, { method: 'GET', path, parse, signal, isPublic: true })
+      return get(`/proof/${encodeURIComponent(slug)}`, parse, { signal, isPublic: true })
     },
 
     listTransactions({ cursor, limit } = {}) {
       const query = new URLSearchParams()
       if (cursor !== undefined) query.set('cursor', cursor)
       if (limit !== undefined) query.set('limit', String(limit))
-      const path = query.size === 0 ? '/wallet/transactions' : `/wallet/transactions?${query}`
-      return request(apiBaseUrl, { method: 'GET', path, parse: parseTransactionPage })
+      return get(query.size === 0 ? '/wallet/transactions' : `/wallet/transactions?${query}`, parseTransactionPage)
     },
 
     async logout() {
-      const parse = (body: unknown) => (isObject(body) && body.ok === true ? true : undefined)
-      await orNull(401, request(apiBaseUrl, { method: 'POST', path: '/auth/logout', parse }))
+      await orNull(
+        401,
+        post('/auth/logout', (body) => (isObject(body) && body.ok === true ? true : undefined)),
+      )
     },
   }
 }

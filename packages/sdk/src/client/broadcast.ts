@@ -1,28 +1,21 @@
-import { type Hex, ServiceError, type SignResult } from '@countersign/protocol'
+import type { Hex, SignResult } from '@countersign/protocol'
 import type { PublicClient } from 'viem'
 import { createError, type SdkErrorCode } from './errors.ts'
-import { isHex, isObject } from './parseResources.ts'
-import { askRpc, findRefusal, RPC_TIMEOUT_MS, toWords } from './rpc.ts'
+import { isHex } from './parseResources.ts'
+import { findRefusal, isKnown, RPC_TIMEOUT_MS, toWords } from './rpc.ts'
 import { withTimeLimit } from './withTimeLimit.ts'
 
 /** The words of geth, its relatives, nethermind, besu and hardhat; there is no code for them. */
 const ALREADY_KNOWN = /already ?known|known transaction|already imported/i
-const REFUSALS: { pattern: RegExp; code: SdkErrorCode; message: string }[] = [
-  {
-    pattern: /insufficient ?(?:funds|balance)|enough funds/i,
-    code: 'rpc_insufficient_funds',
-    message: 'the wallet cannot pay value and fees',
-  },
-  {
-    pattern: /underpriced|less than block base fee|fee ?too ?low/i,
-    code: 'rpc_underpriced',
-    message: 'the RPC wants higher fees',
-  },
-  {
-    pattern: /intrinsic gas|gas ?limit|at least \d+ gas|floor data gas|gas too low|out of gas/i,
-    code: 'rpc_gas_rejected',
-    message: 'the gas is too low, or more than a block takes',
-  },
+const REFUSALS: [RegExp, SdkErrorCode, string][] = [
+  [/insufficient ?(?:funds|balance)|enough funds/i, 'rpc_insufficient_funds', 'the wallet cannot pay value and fees'],
+  [/underpriced|less than block base fee|fee ?too ?low/i, 'rpc_underpriced', 'the RPC wants higher fees'],
+  [
+    /intrinsic gas|gas ?limit|at least \d+ gas|floor data gas|gas too low|out of gas/i,
+    'rpc_gas_rejected',
+    'the gas is too low, or more than a block takes',
+  ],
+  [/type not supported/i, 'rpc_failed', 'the RPC refused the transaction'],
 ]
 const NONCE_TOO_LOW = /nonce (?:is )?too low|noncetoolow|oldnonce|nonce has already been used/i
 
@@ -36,15 +29,13 @@ export async function broadcast(
   publicClient: PublicClient,
   { serializedTransaction, signed }: BroadcastParameters,
 ): Promise<void> {
-  let answer: unknown
+  let answer: Hex
   try {
     const limit = { limitMs: RPC_TIMEOUT_MS, createError: () => new Error('no answer in time') }
     answer = await withTimeLimit(limit, () => publicClient.sendRawTransaction({ serializedTransaction }))
+    if (!isHex(answer, 32)) throw new Error('the RPC answered without a hash')
   } catch (cause) {
     return judgeFailure(publicClient, { cause, signed })
-  }
-  if (!isHex(answer, 32)) {
-    return judgeFailure(publicClient, { cause: new Error('the RPC answered without a hash'), signed })
   }
   if (answer.toLowerCase() !== signed.txHash) {
     const details = `sent ${signed.txHash}, the RPC answered ${answer}`
@@ -57,34 +48,20 @@ async function judgeFailure(
   { cause, signed }: { cause: unknown; signed: SignResult },
 ): Promise<void> {
   const details = toWords(cause)
-  const words = findRefusal(cause) === undefined ? undefined : (details ?? '')
-  const refusal = words === undefined ? undefined : REFUSALS.find(({ pattern }) => pattern.test(words))
-  if (refusal) throw createError(refusal.code, refusal.message, { details, cause, signed })
-  // These very bytes are there already: whoever brought them, they were sent.
-  if (words !== undefined && ALREADY_KNOWN.test(words)) return
-  if (await isKnown(publicClient, signed.txHash)) return
-  if (words === undefined) {
-    const unknown = `${details}; the RPC does not know ${signed.txHash} yet`
-    throw createError('broadcast_unknown', 'the outcome of the broadcast is unknown', {
-      details: unknown,
-      cause,
-      signed,
-    })
+  const words = findRefusal(cause) ? details : ''
+  for (const [pattern, code, message] of REFUSALS) {
+    if (pattern.test(words)) throw createError(code, message, { details, cause, signed })
   }
+  // These very bytes are there already: whoever brought them, they were sent.
+  if (ALREADY_KNOWN.test(words)) return
+  if (await isKnown(publicClient, signed.txHash).catch(() => false)) return
   if (NONCE_TOO_LOW.test(words)) {
     throw createError('rpc_nonce_too_low', 'another transaction took this nonce', { details, cause, signed })
   }
-  throw createError('rpc_failed', 'the RPC refused the transaction', { details, cause, signed })
-}
-
-async function isKnown(publicClient: PublicClient, hash: Hex): Promise<boolean> {
-  try {
-    const found: unknown = await askRpc(() =>
-      publicClient.request({ method: 'eth_getTransactionByHash', params: [hash] }),
-    )
-    return isObject(found) && found.hash === hash
-  } catch (error) {
-    if (error instanceof ServiceError) return false
-    throw error
-  }
+  // Words that are no known refusal ("internal error", "request timed out") do not say that the bytes were not taken.
+  throw createError('broadcast_unknown', 'the outcome of the broadcast is unknown', {
+    details: `${details}; the RPC does not know ${signed.txHash} yet`,
+    cause,
+    signed,
+  })
 }

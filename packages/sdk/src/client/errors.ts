@@ -2,34 +2,40 @@ import { ServiceError, type ServiceErrorOptions } from '@countersign/protocol'
 
 /**
  * The codes that the SDK itself gives. What each asks of the caller stands beside it. A failure that the service tells keeps
- * the service's own code and has a `status`.
+ * the service's own code and has a `status`. One rule holds for every error with `signed`: the signature is public, anyone can
+ * broadcast it, so look for `signed.txHash` before sending again.
  */
 export type SdkErrorCode =
   /** Wait until `useWallet().wallet` is there, or call `api.provisionWallet`; nothing was sent. */
   | 'wallet_not_ready'
+  /** Call `refresh`: somebody else is signed in now, in another tab perhaps. Nothing was signed. */
+  | 'wallet_changed'
   /** Fix the call: a field of the request cannot be used; nothing was sent. `details` names it. */
   | 'invalid_request'
   /** Fix the configuration: this chain has no built-in RPC, so `rpcUrl` is needed. */
   | 'rpc_url_missing'
-  /** Retry when the network is back; check `apiBaseUrl` and that the page's origin is on the service's allow-list. */
+  /**
+   * Retry when the network is back; check `apiBaseUrl` and that the page's origin is on the service's allow-list. Where
+   * `details` says that the transaction may have been signed, look in `api.listTransactions` before sending again.
+   */
   | 'network_unreachable'
-  /** Retry: the service did not answer in time. A repeated signing of the same transaction gives the same signature. */
+  /** Retry: the service did not answer in time. With "may have been signed" in `details`, as under `network_unreachable`. */
   | 'request_timeout'
   /** Check `apiBaseUrl`: what answered is not this service, or something on the way replaced the answer. */
   | 'response_invalid'
   /** Host app and service on one site: the browser did not keep the session cookie. */
   | 'cookie_blocked'
-  /** Distrust the service: the signature is not of this wallet over this transaction. Nothing was broadcast. */
+  /** Distrust the service: the signature is not of this wallet over this transaction. It was not broadcast from here. */
   | 'signature_mismatch'
   /** Distrust the RPC, or wait: the fees are beyond any sense. Nothing was signed. */
   | 'fees_absurd'
   /** Fix `rpcUrl` or `chainId`: the RPC serves another chain. Nothing was signed. */
   | 'rpc_chain_mismatch'
-  /** Retry, or use another RPC: it refused, or answered nonsense. With `signed` set, the transaction was signed before. */
+  /** Retry, or use another RPC: it refused, or answered nonsense. With `signed` set, look for `signed.txHash` first. */
   | 'rpc_failed'
   /** Retry, or use another RPC: it did not answer in time. Nothing was signed. */
   | 'rpc_timeout'
-  /** Send again if the payment is still wanted: another transaction took this nonce. */
+  /** Another transaction took this nonce. Send again if the payment is still wanted. */
   | 'rpc_nonce_too_low'
   /** Fund the wallet: it cannot pay value and fees. */
   | 'rpc_insufficient_funds'
@@ -41,6 +47,10 @@ export type SdkErrorCode =
   | 'rpc_hash_mismatch'
   /** Do not send again blindly: the RPC may have taken the transaction. Look for `signed.txHash` first. */
   | 'broadcast_unknown'
+  /** Send an EIP-1559 transaction of the client's chain, with a recipient and without an access list. Nothing was signed. */
+  | 'unsupported_transaction'
+  /** Send a transaction: messages, typed data, bare hashes and authorizations are not signed. */
+  | 'unsupported_method'
   /** Report it: the SDK met something that it has no word for; `cause` has it. */
   | 'internal'
 

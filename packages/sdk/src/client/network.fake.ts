@@ -1,6 +1,7 @@
 import type { Hex, ProofPayload, ProofStatus, SessionUser, WalletInfo } from '@countersign/protocol'
 import { keccak256, numberToHex, parseGwei } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
+import { forgetSent } from './sendLock.ts'
 
 /** A development key of hardhat, known to everyone. */
 const account = privateKeyToAccount('0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80')
@@ -25,10 +26,10 @@ export function createProof(slug: string, status: ProofStatus = 'pending_pin'): 
     chainId,
     walletAddress: wallet.address,
     status,
-    ipfsCid: null,
+    ipfsCid: status === 'complete' ? 'bafk' : null,
     ipfsUrl: null,
-    onchainTxHash: null,
-    onchainBlockNumber: null,
+    onchainTxHash: status === 'complete' ? `0x${'22'.repeat(32)}` : null,
+    onchainBlockNumber: status === 'complete' ? 5 : null,
     kmsQuoteVerified: true,
     receipt: null,
     createdAt: '2026-01-02T03:04:05.678Z',
@@ -56,9 +57,11 @@ export const never = ({ init: { signal } }: Pick<Call, 'init'>) =>
  * that stand are those of a user who is signed in and has a wallet.
  */
 export function createFakeNetwork() {
+  forgetSent()
   const calls: Call[] = []
   const mempool: Hex[] = []
-  let signings = 0
+  /** The service makes one proof for each digest, however often it is asked. */
+  const digests: Hex[] = []
 
   const routes: Record<string, Handler> = {
     'GET /auth/me': () => json(user),
@@ -66,9 +69,10 @@ export function createFakeNetwork() {
     'GET /wallet/me': () => json(wallet),
     'POST /wallet/provision': () => json(wallet),
     'POST /sign/digest': async ({ body }) => {
-      signings += 1
-      const signature = await account.sign({ hash: (body as { digest: Hex }).digest })
-      return json({ signature, slug: `slug-${signings}` })
+      const { digest } = body as { digest: Hex }
+      if (!digests.includes(digest)) digests.push(digest)
+      const signature = await account.sign({ hash: digest })
+      return json({ signature, slug: `slug-${digests.indexOf(digest) + 1}` })
     },
     'GET /wallet/transactions': () => json({ transactions: [], nextCursor: null }),
   }

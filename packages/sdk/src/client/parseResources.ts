@@ -1,6 +1,7 @@
 import {
   type AttestationReceiptV1,
   type Hex,
+  isNatural,
   isProofStatus,
   type ProofPayload,
   type SessionUser,
@@ -14,9 +15,10 @@ import {
  * undefined. The HTTP interface may grow, so members that are not known are dropped rather than refused.
  */
 
-type Members = Record<string, unknown>
+/** Narrows a body, or gives undefined for one that is not of the expected shape. */
+export type Parse<R> = (value: unknown) => R | undefined
 
-export function isObject(value: unknown): value is Members {
+export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
@@ -25,70 +27,82 @@ export function isHex(value: unknown, bytes?: number): value is Hex {
   return bytes === undefined || value.length === 2 + 2 * bytes
 }
 
-const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
-const isTextOrNull = (value: unknown): value is string | null => value === null || typeof value === 'string'
-const isNatural = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
-const isTime = (value: unknown): value is string => isText(value) && !Number.isNaN(Date.parse(value))
-
-export function parseSessionUser(body: unknown): SessionUser | undefined {
-  if (!isObject(body)) return undefined
-  const { id, email, name } = body
-  return isText(id) && typeof email === 'string' && isTextOrNull(name) ? { id, email, name } : undefined
+function where<R>(is: (value: unknown) => value is R): Parse<R> {
+  return (value) => (is(value) ? value : undefined)
 }
 
-export function parseWalletInfo(body: unknown): WalletInfo | undefined {
-  if (!isObject(body) || !isObject(body.provenance)) return undefined
-  const { address, createdAt } = body
-  const { entropyHash, entropySig, satelliteSource } = body.provenance
-  if (!isHex(address, 20) || !isTime(createdAt)) return undefined
-  if (!isText(entropyHash) || !isText(entropySig) || !isText(satelliteSource)) return undefined
-  return { address, createdAt, provenance: { entropyHash, entropySig, satelliteSource } }
+function orNull<R>(parse: Parse<R>): Parse<R | null> {
+  return (value) => (value === null ? null : parse(value))
 }
 
-export function parseSignDigestAnswer(body: unknown): { signature: Hex; slug: string } | undefined {
-  if (!isObject(body)) return undefined
-  const { signature, slug } = body
-  return isHex(signature, 65) && isText(slug) ? { signature, slug } : undefined
-}
-
-export function parseProofPayload(body: unknown): ProofPayload | undefined {
-  if (!isObject(body)) return undefined
-  const { slug, txHash, chainId, walletAddress, status, ipfsCid, ipfsUrl, createdAt } = body
-  const { onchainTxHash, onchainBlockNumber, kmsQuoteVerified, receipt } = body
-  if (!isText(slug) || !isHex(txHash, 32) || !isNatural(chainId) || !isHex(walletAddress, 20)) return undefined
-  if (!isProofStatus(status) || !isTextOrNull(ipfsCid) || !isTextOrNull(ipfsUrl) || !isTime(createdAt)) return undefined
-  if (onchainTxHash !== null && !isHex(onchainTxHash, 32)) return undefined
-  if (onchainBlockNumber !== null && !isNatural(onchainBlockNumber)) return undefined
-  if (typeof kmsQuoteVerified !== 'boolean' || (receipt !== null && !isReceipt(receipt))) return undefined
-  return {
-    slug,
-    txHash,
-    chainId,
-    walletAddress,
-    status,
-    ipfsCid,
-    ipfsUrl,
-    onchainTxHash,
-    onchainBlockNumber,
-    kmsQuoteVerified,
-    receipt,
-    createdAt,
+function members<R>(parsers: { [Name in keyof R]: Parse<R[Name]> }): Parse<R> {
+  return (body) => {
+    if (!isObject(body)) return undefined
+    const entries = Object.entries<Parse<unknown>>(parsers).map(([name, parse]) => [name, parse(body[name])] as const)
+    return entries.some(([, value]) => value === undefined) ? undefined : (Object.fromEntries(entries) as R)
   }
 }
 
-export function parseTransactionPage(body: unknown): TransactionPage | undefined {
-  if (!isObject(body) || !Array.isArray(body.transactions) || !isTextOrNull(body.nextCursor)) return undefined
-  const transactions = body.transactions.map(parseTransactionSummary)
-  if (!transactions.every((transaction) => transaction !== undefined)) return undefined
-  return { transactions, nextCursor: body.nextCursor }
+const string = where((value) => typeof value === 'string')
+const text = where((value): value is string => typeof value === 'string' && value !== '')
+const time = where((value): value is string => typeof value === 'string' && !Number.isNaN(Date.parse(value)))
+/** Apps make a link of it: `javascript:` must not get through. */
+const link = where((value): value is string => typeof value === 'string' && /^(?:https?|ipfs):/i.test(value))
+const address = where((value): value is Hex => isHex(value, 20))
+const hash = where((value): value is Hex => isHex(value, 32))
+const natural = where(isNatural)
+const status = where(isProofStatus)
+
+export const parseSessionUser = members<SessionUser>({ id: text, email: string, name: orNull(string) })
+
+export const parseWalletInfo = members<WalletInfo>({
+  address,
+  createdAt: time,
+  provenance: members({ entropyHash: text, entropySig: text, satelliteSource: text }),
+})
+
+export const parseSignDigestAnswer = members<{ signature: Hex; slug: string }>({
+  signature: where((value): value is Hex => isHex(value, 65)),
+  slug: text,
+})
+
+const parseProof = members<ProofPayload>({
+  slug: text,
+  txHash: hash,
+  chainId: natural,
+  walletAddress: address,
+  status,
+  ipfsCid: orNull(string),
+  ipfsUrl: orNull(link),
+  onchainTxHash: orNull(hash),
+  onchainBlockNumber: orNull(natural),
+  kmsQuoteVerified: where((value) => typeof value === 'boolean'),
+  receipt: orNull(where(isReceipt)),
+  createdAt: time,
+})
+
+export function parseProofPayload(body: unknown): ProofPayload | undefined {
+  const proof = parseProof(body)
+  if (proof?.status !== 'complete') return proof
+  // Specification §3: a complete proof has all three.
+  return [proof.ipfsCid, proof.onchainTxHash, proof.onchainBlockNumber].includes(null) ? undefined : proof
 }
 
-function parseTransactionSummary(item: unknown): TransactionSummary | undefined {
-  if (!isObject(item)) return undefined
-  const { txHash, chainId, slug, status, createdAt } = item
-  if (!isHex(txHash, 32) || !isNatural(chainId) || !isText(slug)) return undefined
-  return isProofStatus(status) && isTime(createdAt) ? { txHash, chainId, slug, status, createdAt } : undefined
-}
+const parseTransactionSummary = members<TransactionSummary>({
+  txHash: hash,
+  chainId: natural,
+  slug: text,
+  status,
+  createdAt: time,
+})
+
+export const parseTransactionPage = members<TransactionPage>({
+  transactions(list) {
+    const transactions = Array.isArray(list) ? list.map(parseTransactionSummary) : [undefined]
+    return transactions.every((transaction) => transaction !== undefined) ? transactions : undefined
+  },
+  nextCursor: orNull(string),
+})
 
 /** Its parts are there. What they say is for a verifier, which reads the pinned bytes and not this copy. */
 function isReceipt(value: unknown): value is AttestationReceiptV1 {

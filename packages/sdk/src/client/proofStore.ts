@@ -54,9 +54,7 @@ export function createProofStore(client: ServiceClient): ProofStore {
   }
 
   return {
-    getSnapshot: store.getSnapshot,
-    getServerSnapshot: store.getServerSnapshot,
-    subscribe: store.subscribe,
+    ...store,
     watch,
   }
 }

@@ -1,18 +1,43 @@
-import type { WalletInfo } from '@countersign/protocol'
-import { createError } from './errors.ts'
-import { askRpc, verifyChainId } from './rpc.ts'
+import { isNatural, type WalletInfo } from '@countersign/protocol'
+import type { PublicClient } from 'viem'
+import { askRpc, isKnown, rpcFailed, verifyChainId } from './rpc.ts'
 import type { ServiceClient } from './ServiceClient.ts'
+import type { SendLine } from './sendLock.ts'
+import { verifyWallet } from './verifyWallet.ts'
 
-/** What the chain says the next transaction of a wallet must have; neither can be overridden (specification §2). */
-export async function readNonceAndFees(client: ServiceClient, { address }: Pick<WalletInfo, 'address'>) {
+/** How often, and how long, an RPC is waited for that does not count our last transaction yet. */
+export const NONCE_RETRIES = 3
+export const NONCE_RETRY_MS = 1000
+
+/**
+ * What the chain says the next transaction of a wallet must have; neither can be overridden (specification §2). Meanwhile it
+ * makes sure that chain and wallet are still the ones that the transaction is meant for.
+ */
+export async function readNonceAndFees(client: ServiceClient, wallet: WalletInfo, line: SendLine) {
   const { publicClient } = client
   const [nonce, { maxFeePerGas, maxPriorityFeePerGas }] = await Promise.all([
-    askRpc(() => publicClient.getTransactionCount({ address, blockTag: 'pending' })),
+    readNonce(publicClient, wallet, line),
     askRpc(() => publicClient.estimateFeesPerGas()),
     verifyChainId(client),
+    verifyWallet(client, wallet),
   ])
-  if (!Number.isSafeInteger(nonce) || nonce < 0) {
-    throw createError('rpc_failed', 'the RPC failed', { details: `the nonce ${nonce} makes no sense` })
-  }
   return { nonce, maxFeePerGas, maxPriorityFeePerGas }
+}
+
+/**
+ * Behind one address there may be many nodes, and the one that answers may not have our last transaction yet. Its nonce would be
+ * that one's again, and the second payment would replace the first.
+ */
+async function readNonce(publicClient: PublicClient, { address }: WalletInfo, { last }: SendLine) {
+  for (let retries = 0; ; retries += 1) {
+    const nonce = await askRpc(() => publicClient.getTransactionCount({ address, blockTag: 'pending' }))
+    if (!isNatural(nonce)) throw rpcFailed(`the nonce ${nonce} makes no sense`)
+    if (last === undefined || nonce > last.nonce) return nonce
+    if (retries === NONCE_RETRIES) {
+      if (await isKnown(publicClient, last.txHash)) throw rpcFailed(`the RPC does not count nonce ${last.nonce} yet`)
+      // It was dropped: its nonce is free.
+      return nonce
+    }
+    await new Promise((resolve) => setTimeout(resolve, NONCE_RETRY_MS))
+  }
 }

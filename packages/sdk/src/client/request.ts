@@ -1,20 +1,23 @@
 import { ServiceError } from '@countersign/protocol'
 import { createError } from './errors.ts'
-import { isObject } from './parseResources.ts'
+import { isObject, type Parse } from './parseResources.ts'
 import { withTimeLimit } from './withTimeLimit.ts'
 
 /** Longer than the service needs to sign, even when it waits for an entropy source. */
 export const REQUEST_TIMEOUT_MS = 30_000
 
-export type RequestParameters<R> = {
-  method: 'GET' | 'POST'
-  path: string
-  body?: unknown
-  /** Narrows the body of a success, or gives undefined for one that is not of the expected shape. */
-  parse: (body: unknown) => R | undefined
+export type RequestOptions = {
   signal?: AbortSignal | undefined
   /** Needs no session: asked without the cookie, so that any origin may ask. */
   isPublic?: boolean
+}
+
+export type RequestParameters<R> = RequestOptions & {
+  method: 'GET' | 'POST'
+  path: string
+  body?: unknown
+  /** Of the body of a success. */
+  parse: Parse<R>
 }
 
 /** One call of the service. Whatever comes back, the promise gives `R` or rejects with a `ServiceError`. */
@@ -22,24 +25,24 @@ export async function request<R>(apiBaseUrl: string, parameters: RequestParamete
   const { method, path, parse } = parameters
   const { status, isOk, text } = await ask(apiBaseUrl, parameters)
   const body = parseJson(text)
-  if (!isOk) throw toFailure(body, { status, call: `${method} ${path}` })
-  const value = parse(body)
-  if (value === undefined) throw invalidResponse(status, `${method} ${path} answered something else than expected`)
-  return value
+  const value = isOk ? parse(body) : undefined
+  if (value !== undefined) return value
+  throw (isOk ? undefined : toProblem(body, status)) ?? invalidResponse(status, `${method} ${path}`)
 }
 
 async function ask(apiBaseUrl: string, { method, path, body, signal, isPublic }: RequestParameters<unknown>) {
   signal?.throwIfAborted()
-  const timeout = { limitMs: REQUEST_TIMEOUT_MS, createError: () => timedOut(method, path) }
+  const content = toJson(body)
+  const limit = { limitMs: REQUEST_TIMEOUT_MS, createError: () => timedOut(method, path), signal }
   try {
-    return await withTimeLimit(timeout, async (timeLimit) => {
+    return await withTimeLimit(limit, async (stop) => {
       // Looked up at each call: whoever replaces the global later replaces it here too.
       const response = await globalThis.fetch(`${apiBaseUrl}${path}`, {
         method,
         credentials: isPublic ? 'omit' : 'include',
-        headers: { accept: 'application/json', ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
-        signal: signal ? AbortSignal.any([signal, timeLimit]) : timeLimit,
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        headers: { accept: 'application/json', ...(content && { 'content-type': 'application/json' }) },
+        signal: stop,
+        body: content ?? null,
       })
       return { status: response.status, isOk: response.ok, text: await response.text() }
     })
@@ -55,10 +58,10 @@ async function ask(apiBaseUrl: string, { method, path, body, signal, isPublic }:
   }
 }
 
-/** A problem+json body as an error with the service's own code. What is no problem of ours tells its status alone. */
-function toFailure(body: unknown, { status, call }: { status: number; call: string }) {
+/** A problem+json body as an error with the service's own code; undefined for what is no problem of ours. */
+function toProblem(body: unknown, status: number) {
   if (!isObject(body) || typeof body.code !== 'string' || !/^[a-z][a-z0-9_]{0,63}$/.test(body.code)) {
-    return invalidResponse(status, `${call} answered ${status} without a problem of this service`)
+    return undefined
   }
   const { code, title, detail, retryable } = body
   return new ServiceError<string>(code, typeof title === 'string' ? title : code, {
@@ -66,6 +69,14 @@ function toFailure(body: unknown, { status, call }: { status: number; call: stri
     details: typeof detail === 'string' ? detail : undefined,
     retryable: typeof retryable === 'boolean' ? retryable : undefined,
   })
+}
+
+function toJson(body: unknown): string | undefined {
+  try {
+    return JSON.stringify(body)
+  } catch (cause) {
+    throw createError('invalid_request', 'the request is not JSON', { cause })
+  }
 }
 
 function parseJson(text: string): unknown {
@@ -81,6 +92,7 @@ function timedOut(method: string, path: string) {
   return createError('request_timeout', 'the service did not answer in time', { details, retryable: true })
 }
 
-function invalidResponse(status: number, details: string) {
+function invalidResponse(status: number, call: string) {
+  const details = `${call} answered ${status} with something else than this service does`
   return createError('response_invalid', 'the answer is not one of this service', { status, details })
 }

@@ -1,6 +1,7 @@
-import { ServiceError } from '@countersign/protocol'
+import { type Hex, ServiceError } from '@countersign/protocol'
 import { BaseError, createPublicClient, http, type PublicClient, RpcRequestError, TimeoutError } from 'viem'
 import { createError } from './errors.ts'
+import { isObject } from './parseResources.ts'
 import type { ServiceClient, ServiceClientConfig } from './ServiceClient.ts'
 import { withTimeLimit } from './withTimeLimit.ts'
 
@@ -17,7 +18,8 @@ export const RPC_TIMEOUT_MS = 30_000
 
 /** viem's client of the configured chain. It is made at first use, so that building a `ServiceClient` never throws. */
 export function createRpcClient({ chainId, rpcUrl }: ServiceClientConfig): PublicClient {
-  const url = rpcUrl ?? DEFAULT_RPC_URLS[chainId]
+  // An empty text is what an unset variable of a build leaves behind.
+  const url = rpcUrl || DEFAULT_RPC_URLS[chainId]
   if (url === undefined) {
     throw createError('rpc_url_missing', 'this chain needs an rpcUrl', {
       details: `chain ${chainId} has no built-in RPC`,
@@ -45,8 +47,12 @@ export async function askRpc<R>(question: () => Promise<R>): Promise<R> {
   } catch (error) {
     if (error instanceof ServiceError) throw error
     if (find(error, TimeoutError)) throw timedOut(error)
-    throw createError('rpc_failed', 'the RPC failed', { details: toWords(error), cause: error })
+    throw rpcFailed(toWords(error), error)
   }
+}
+
+export function rpcFailed(details: string, cause?: unknown) {
+  return createError('rpc_failed', 'the RPC failed', { details, cause })
 }
 
 /** Clients whose RPC has answered with the right chain. It is asked once: afterwards only a new client can change it. */
@@ -63,16 +69,23 @@ export async function verifyChainId(client: ServiceClient): Promise<void> {
   verified.add(client)
 }
 
+/** Whether the RPC has the transaction, mined or pending. */
+export async function isKnown(publicClient: PublicClient, hash: Hex): Promise<boolean> {
+  const found: unknown = await askRpc(() =>
+    publicClient.request({ method: 'eth_getTransactionByHash', params: [hash] }),
+  )
+  return isObject(found) && found.hash === hash
+}
+
 /** The answer with which the RPC refused, if it was the RPC that spoke and not a proxy or the network. */
 export function findRefusal(error: unknown): RpcRequestError | undefined {
   return find(error, RpcRequestError)
 }
 
 /** What the RPC said, without its address: that may carry a key of the app. */
-export function toWords(error: unknown): string | undefined {
-  const words = findRefusal(error)?.details ?? (error instanceof BaseError ? error.details : undefined)
-  if (words) return words.slice(0, 500)
-  return error instanceof BaseError ? error.shortMessage : 'no answer that makes sense'
+export function toWords(error: unknown): string {
+  if (!(error instanceof BaseError)) return 'no answer that makes sense'
+  return (findRefusal(error)?.details || error.details || error.shortMessage).slice(0, 500)
 }
 
 function find<E extends Error>(error: unknown, type: new (...parameters: never[]) => E): E | undefined {

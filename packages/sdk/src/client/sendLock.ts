@@ -1,25 +1,36 @@
 import type { Hex } from '@countersign/protocol'
 
-/**
- * The last task of each name on this page. It has to be one for the page: two clients with the same wallet take their nonces
- * from one account.
- */
-const tails = new Map<string, Promise<unknown>>()
+/** The queue of one wallet on one chain. */
+export type SendLine = {
+  /** Settles with the last task so far. */
+  tail: Promise<unknown>
+  /** What was sent last. An RPC of many nodes may not count it yet when it is asked for the next nonce. */
+  last?: { nonce: number; txHash: Hex }
+}
+
+/** One for the page: two clients with the same wallet take their nonces from one account. */
+const lines = new Map<string, SendLine>()
 
 /**
  * Runs one task at a time for each wallet and chain, in the order of the calls: between reading a nonce and the answer to the
  * broadcast no other transaction may read it. Across tabs by Web Locks; where there are none (a page that is not in a secure
  * context), on this page alone.
  */
-export function withSendLock<R>(key: { address: Hex; chainId: number }, task: () => Promise<R>): Promise<R> {
-  const name = `countersign:send:${key.chainId}:${key.address.toLowerCase()}`
-  const previous = tails.get(name) ?? Promise.resolve()
-  const result = previous.then(() => withWebLock(name, task))
-  const tail = result.then(ignore, ignore).then(() => {
-    if (tails.get(name) === tail) tails.delete(name)
-  })
-  tails.set(name, tail)
+export function withSendLock<R>(
+  { address, chainId }: { address: Hex; chainId: number },
+  task: (line: SendLine) => Promise<R>,
+): Promise<R> {
+  const name = `countersign:send:${chainId}:${address.toLowerCase()}`
+  const line = lines.get(name) ?? { tail: Promise.resolve() }
+  lines.set(name, line)
+  const result = line.tail.then(() => withWebLock(name, () => task(line)))
+  line.tail = result.catch(() => {})
   return result
+}
+
+/** For a chain that begins anew: nothing has been sent on it. */
+export function forgetSent(): void {
+  for (const line of lines.values()) delete line.last
 }
 
 async function withWebLock<R>(name: string, task: () => Promise<R>): Promise<R> {
@@ -37,5 +48,3 @@ async function withWebLock<R>(name: string, task: () => Promise<R>): Promise<R> 
     return task()
   }
 }
-
-function ignore() {}

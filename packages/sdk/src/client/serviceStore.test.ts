@@ -139,6 +139,22 @@ describe('§4 ServiceProvider, the cycle on mount', () => {
   })
 })
 
+test('started again at any moment after a stop, it gets ready', async () => {
+  const client = new ServiceClient(config)
+  // Every place in the queue of microtasks where the old cycle may be on its way out.
+  for (let ticks = 0; ticks < 20; ticks += 1) {
+    const gate = createGate<typeof user>()
+    const api = { ...client.api, me: () => gate.opened, getWallet: async () => wallet }
+    const store = createServiceStore({ config: client.config, api } as unknown as ServiceClient, createFakePage())
+    store.start()()
+    gate.open(user)
+    for (let tick = 0; tick < ticks; tick += 1) await Promise.resolve()
+    store.start()
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(store.getSnapshot(), `${ticks} microtasks later`).toEqual(signedIn)
+  }
+})
+
 describe('§4 refresh', () => {
   test('re-runs the cycle and tells the listeners', async () => {
     network.routes['GET /auth/me'] = () => problem(401, 'not_authenticated')

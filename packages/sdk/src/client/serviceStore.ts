@@ -25,12 +25,12 @@ export type ServiceStore = Store<ServiceState> & {
   logout(): Promise<void>
 }
 
-const INITIAL: ServiceState = { user: null, wallet: null, ready: false, error: null }
+const SIGNED_OUT = { user: null, wallet: null, error: null }
 /** How long a sign-in may take and still be the one that this page began. */
 const LOGIN_WINDOW_MS = 10 * 60_000
 
 export function createServiceStore(client: ServiceClient, page: Page = browserPage): ServiceStore {
-  const store = createStore(INITIAL)
+  const store = createStore<ServiceState>({ ...SIGNED_OUT, ready: false })
   const loginKey = `countersign:login:${client.config.apiBaseUrl}`
   /** The cycle whose answers count. A logout, or a later cycle, leaves the earlier ones without effect. */
   let current: { done: Promise<void> } | undefined
@@ -40,9 +40,12 @@ export function createServiceStore(client: ServiceClient, page: Page = browserPa
   function runCycle(isWanted: () => boolean): Promise<void> {
     const cycle = { done: Promise.resolve() }
     current = cycle
-    const isCurrent = () => current === cycle && isWanted()
-    cycle.done = cycleOnce(isCurrent).then(() => {
+    const isCurrent = () => {
+      // Given up at once, so that whoever starts in this very moment begins anew.
       if (current === cycle && !isWanted()) current = undefined
+      return current === cycle
+    }
+    cycle.done = cycleOnce(isCurrent).then(() => {
       // Whoever awaits a cycle that was overtaken wants the state, so awaits the one that overtook it.
       if (current !== cycle) return current?.done
     })
@@ -53,7 +56,7 @@ export function createServiceStore(client: ServiceClient, page: Page = browserPa
     try {
       const user = await client.api.me()
       if (!isCurrent()) return
-      if (user === null) return settle({ user: null, wallet: null, error: findBlockedCookie() })
+      if (user === null) return settle({ ...SIGNED_OUT, error: findBlockedCookie() })
       page.setItem(loginKey, null)
       // The wallet of another user must not be seen beside this one, not even until theirs has come.
       if (store.getSnapshot().user?.id !== user.id) store.set({ user, wallet: null })
@@ -64,7 +67,7 @@ export function createServiceStore(client: ServiceClient, page: Page = browserPa
     } catch (error) {
       if (!isCurrent()) return
       // The session ended between two calls.
-      if (error instanceof ServiceError && error.status === 401) settle({ user: null, wallet: null, error: null })
+      if (error instanceof ServiceError && error.status === 401) settle(SIGNED_OUT)
       else settle({ error: toServiceError(error) })
     }
   }
@@ -85,9 +88,7 @@ export function createServiceStore(client: ServiceClient, page: Page = browserPa
   }
 
   return {
-    getSnapshot: store.getSnapshot,
-    getServerSnapshot: store.getServerSnapshot,
-    subscribe: store.subscribe,
+    ...store,
 
     start() {
       startedBy += 1
@@ -113,7 +114,7 @@ export function createServiceStore(client: ServiceClient, page: Page = browserPa
       } finally {
         current = undefined
         page.setItem(loginKey, null)
-        settle({ user: null, wallet: null, error: null })
+        settle(SIGNED_OUT)
       }
     },
   }
@@ -121,6 +122,6 @@ export function createServiceStore(client: ServiceClient, page: Page = browserPa
 
 function cookieBlocked(apiBaseUrl: string) {
   return createError('cookie_blocked', 'the browser did not keep the session cookie', {
-    details: `A sign-in was begun here and nobody is signed in. Unless it was given up, the browser blocked the cookie of ${apiBaseUrl} as one of a third party. Host app and service on one site, for example app.example.com and api.example.com.`,
+    details: `unless the sign-in was given up, the browser blocked the cookie of ${apiBaseUrl} as a third party's: host app and service on one site`,
   })
 }

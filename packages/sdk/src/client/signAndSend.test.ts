@@ -1,5 +1,6 @@
-import type { Hex, SignRequest } from '@countersign/protocol'
+import type { Hex, SignRequest, TxMetadata } from '@countersign/protocol'
 import {
+  getAddress,
   keccak256,
   parseEther,
   parseGwei,
@@ -21,8 +22,12 @@ import {
   problem,
   wallet,
 } from './network.fake.ts'
+import { parseSignRequest } from './parseSignRequest.ts'
+import { NONCE_RETRIES, NONCE_RETRY_MS } from './readNonceAndFees.ts'
+import { REQUEST_TIMEOUT_MS } from './request.ts'
 import { RPC_TIMEOUT_MS } from './rpc.ts'
 import { ServiceClient } from './ServiceClient.ts'
+import { signAndSend } from './signAndSend.ts'
 import { signTransaction } from './signTransaction.ts'
 
 let network: FakeNetwork
@@ -78,13 +83,14 @@ describe('§4 signAndSend', () => {
 
     const order = network.calls.map(({ url, body }) => (body as { method?: string })?.method ?? new URL(url).pathname)
     expect(order[0]).toBe('/wallet/me')
-    expect(order.slice(1, 5).toSorted()).toEqual([
+    expect(order.slice(1, 6).toSorted()).toEqual([
+      '/wallet/me',
       'eth_chainId',
       'eth_getBlockByNumber',
       'eth_getTransactionCount',
       'eth_maxPriorityFeePerGas',
     ])
-    expect(order.slice(5)).toEqual(['/sign/digest', 'eth_sendRawTransaction'])
+    expect(order.slice(6)).toEqual(['/sign/digest', 'eth_sendRawTransaction'])
   })
 
   test('nonce and fees are read in parallel, and the nonce counts pending transactions', async () => {
@@ -196,7 +202,13 @@ describe('§4 signAndSend', () => {
     expect(sent().map(({ nonce }) => nonce)).toEqual([7, 8])
   })
 
-  test('a second client of the same wallet waits too, and a failure does not hold up the next', async () => {
+  test('a second client of the same wallet waits too', async () => {
+    const other = new ServiceClient(config)
+    await Promise.all([client.signAndSend({ to }), other.signAndSend({ to })])
+    expect(sent().map(({ nonce }) => nonce)).toEqual([7, 8])
+  })
+
+  test('a failure does not hold up the next', async () => {
     const other = new ServiceClient(config)
     const sendRaw = network.rpc.eth_sendRawTransaction
     network.rpc.eth_sendRawTransaction = () => {
@@ -239,6 +251,12 @@ describe('chains and their RPC', () => {
     expect(signings()).toBe(0)
   })
 
+  test('an empty rpcUrl is none', () => {
+    const { publicClient } = new ServiceClient({ ...config, chainId: 84532, rpcUrl: '' })
+    expect(publicClient.transport.url).toBe('https://sepolia.base.org')
+    expect(() => new ServiceClient({ ...config, rpcUrl: '' }).publicClient).toThrow(withCode('rpc_url_missing'))
+  })
+
   test('the public client is made once', () => {
     expect(client.publicClient).toBe(client.publicClient)
   })
@@ -256,10 +274,33 @@ describe('a service that lies', () => {
   }
 
   test('the signature of another wallet is not broadcast', async () => {
-    network.routes['POST /sign/digest'] = async ({ body }) =>
-      json({ signature: await stranger.sign({ hash: (body as { digest: Hex }).digest }), slug: 's' })
-    await expect(client.signAndSend({ to })).rejects.toEqual(withCode('signature_mismatch'))
+    let asked: TxMetadata | undefined
+    network.routes['POST /sign/digest'] = async ({ body }) => {
+      const { digest, txMetadata } = body as { digest: Hex; txMetadata: TxMetadata }
+      asked = txMetadata
+      return json({ signature: await stranger.sign({ hash: digest }), slug: 's' })
+    }
+    const failure = await client.signAndSend({ to }).catch((error: unknown) => error)
+    expect(failure).toEqual(withCode('signature_mismatch'))
     expect(broadcasts()).toBe(0)
+    // What the other wallet has signed is public all the same: hash and slug lead to its proof.
+    const foreign = await stranger.signTransaction({
+      type: 'eip1559',
+      chainId,
+      nonce: 7,
+      to,
+      gas: 21000n,
+      maxFeePerGas: BigInt(asked?.maxFeePerGas ?? 0),
+      maxPriorityFeePerGas: BigInt(asked?.maxPriorityFeePerGas ?? 0),
+    })
+    expect(failure).toMatchObject({ signed: { txHash: keccak256(foreign), attestationSlug: 's' } })
+  })
+
+  test('a signature that recovers to nobody has no hash; its slug is told', async () => {
+    answer(() => `0x${'00'.repeat(65)}`)
+    await expect(client.signAndSend({ to })).rejects.toEqual(
+      withCode('signature_mismatch', { signed: undefined, details: expect.stringContaining('slug-1') }),
+    )
   })
 
   test.each<[string, (signature: Hex) => Hex]>([
@@ -280,7 +321,7 @@ describe('a service that lies', () => {
     expect(broadcasts()).toBe(0)
   })
 
-  test('signTransaction gives the bytes, their hash, the slug and the signature', async () => {
+  test('signTransaction gives the bytes, their hash and the slug', async () => {
     const transaction = {
       chainId,
       nonce: 0,
@@ -291,13 +332,182 @@ describe('a service that lies', () => {
       maxFeePerGas: 2n,
       maxPriorityFeePerGas: 1n,
     } as const
-    const signed = await signTransaction(client, { wallet, transaction })
-    expect(signed.txHash).toBe(keccak256(signed.serializedTransaction))
-    expect(signed).toMatchObject({ slug: 'slug-1', signature: expect.stringMatching(/^0x[0-9a-f]{130}$/) })
+    const { serializedTransaction, signed } = await signTransaction(client, { wallet, transaction })
+    expect(signed).toEqual({ txHash: keccak256(serializedTransaction), attestationSlug: 'slug-1' })
     expect(network.mempool).toEqual([])
     const broken = { wallet, transaction: { ...transaction, to: '0x12' as Hex } }
     await expect(signTransaction(client, broken)).rejects.toEqual(withCode('invalid_request'))
     expect(signings()).toBe(1)
+  })
+})
+
+describe('an answer to the signing that is lost', () => {
+  const digests = () =>
+    network.calls.filter(({ url }) => url.endsWith('/sign/digest')).map(({ body }) => (body as { digest: Hex }).digest)
+
+  /** The service signs, and something else comes back, as often as there are answers. */
+  const lose = (...answers: ((call: Parameters<typeof never>[0]) => Response | Promise<Response>)[]) => {
+    const sign = network.routes['POST /sign/digest'] ?? (() => json({}))
+    network.routes['POST /sign/digest'] = async (call) => {
+      const signed = await sign(call)
+      const answer = answers.shift()
+      return answer === undefined ? signed : answer(call)
+    }
+  }
+  const gone = () => Promise.reject(new TypeError('Failed to fetch'))
+
+  test.each([
+    ['the network is gone', gone],
+    ['a proxy answers 200 with HTML', () => html()],
+    ['a proxy answers 504 with HTML', () => html(504)],
+    ['JSON is cut short', () => new Response('{"signature":"0x')],
+  ])('%s: the same digest is asked for once more, and there is one transaction', async (_, answer) => {
+    lose(answer)
+    expect(await client.signAndSend({ to })).toMatchObject({ attestationSlug: 'slug-1' })
+    expect(digests()).toHaveLength(2)
+    expect(new Set(digests()).size).toBe(1)
+    expect(network.mempool).toHaveLength(1)
+  })
+
+  test('no answer in time: the same', async () => {
+    vi.useFakeTimers()
+    lose(never)
+    const result = client.signAndSend({ to })
+    await vi.advanceTimersByTimeAsync(REQUEST_TIMEOUT_MS + 1000)
+    expect(await result).toMatchObject({ attestationSlug: 'slug-1' })
+    expect(network.mempool).toHaveLength(1)
+  })
+
+  test.each([
+    ['lost again', gone],
+    ['refused', () => problem(429, 'rate_limited', { retryable: true })],
+    ['refused for want of a session', () => problem(401, 'session_expired')],
+  ])('the second answer is %s: the error says that it may have been signed', async (_, second) => {
+    lose(gone, second)
+    const failure = await client.signAndSend({ to }).catch((error: unknown) => error)
+    const [digest] = digests()
+    expect(failure).toEqual(withCode('network_unreachable', { retryable: false, status: undefined }))
+    expect(failure).toMatchObject({
+      details: `it may have been signed, digest ${digest}: look in listTransactions before sending again`,
+      cause: { name: 'ServiceError' },
+    })
+    expect([digests().length, broadcasts()]).toEqual([2, 0])
+  })
+
+  test.each([
+    ['the service refuses', () => problem(503, 'entropy_unavailable', { retryable: true }), 'entropy_unavailable'],
+    ['something on the way refuses', () => html(403), 'response_invalid'],
+  ])('%s: that is an answer, and is not asked for again', async (_, answer, code) => {
+    lose(answer)
+    await expect(client.signAndSend({ to })).rejects.toEqual(withCode(code))
+    expect(digests()).toHaveLength(1)
+  })
+})
+
+describe('somebody else has signed in, in another tab', () => {
+  const other = { ...wallet, address: to } as const
+
+  test('nothing is signed with their key', async () => {
+    const sending = signAndSend(client, { wallet, call: parseSignRequest({ to }) })
+    network.routes['GET /wallet/me'] = () => json(other)
+    await expect(sending).rejects.toEqual(withCode('wallet_changed', { signed: undefined }))
+    expect([signings(), broadcasts()]).toEqual([0, 0])
+  })
+
+  test('also where it happened while the call waited for its turn', async () => {
+    const gate = createGate()
+    const sendRaw = network.rpc.eth_sendRawTransaction
+    network.rpc.eth_sendRawTransaction = async (params, call) => {
+      await gate.opened
+      return sendRaw?.(params, call)
+    }
+    const first = client.signAndSend({ to })
+    const second = client.signAndSend({ to })
+    await vi.waitFor(() => expect(broadcasts()).toBe(1))
+    network.routes['GET /wallet/me'] = () => json(other)
+    gate.open()
+    await first
+    await expect(second).rejects.toEqual(withCode('wallet_changed'))
+    expect([signings(), broadcasts()]).toEqual([1, 1])
+  })
+
+  test('somebody without a wallet: wallet_not_ready', async () => {
+    network.routes['GET /wallet/me'] = () => problem(404, 'wallet_not_found')
+    const sending = signAndSend(client, { wallet, call: parseSignRequest({ to }) })
+    await expect(sending).rejects.toEqual(withCode('wallet_not_ready'))
+    expect(signings()).toBe(0)
+  })
+
+  test('the case of the address does not matter', async () => {
+    network.routes['GET /wallet/me'] = () => json({ ...wallet, address: getAddress(wallet.address) })
+    await signAndSend(client, { wallet, call: parseSignRequest({ to }) })
+    expect(network.mempool).toHaveLength(1)
+  })
+})
+
+describe('an RPC of many nodes that does not count our last transaction yet', () => {
+  const counts = () => network.rpcMethods().filter((method) => method === 'eth_getTransactionCount').length
+  const waitForIt = () => vi.advanceTimersByTimeAsync(NONCE_RETRIES * NONCE_RETRY_MS)
+  beforeEach(async () => {
+    await client.signAndSend({ to, value: 1n })
+    vi.useFakeTimers()
+  })
+
+  test('it is asked again until it does, also by another client', async () => {
+    const count = network.rpc.eth_getTransactionCount ?? (() => null)
+    network.rpc.eth_getTransactionCount = () => {
+      network.rpc.eth_getTransactionCount = count
+      return '0x7'
+    }
+    const second = new ServiceClient(config).signAndSend({ to, value: 2n })
+    await vi.advanceTimersByTimeAsync(NONCE_RETRY_MS - 1)
+    expect(network.mempool).toHaveLength(1)
+    await vi.advanceTimersByTimeAsync(1)
+    await second
+    expect(sent()).toMatchObject([
+      { nonce: 7, value: 1n },
+      { nonce: 8, value: 2n },
+    ])
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test('it never does, and knows the transaction: refused before anything is signed, so that none is replaced', async () => {
+    network.rpc.eth_getTransactionCount = () => '0x7'
+    const failure = expect(client.signAndSend({ to })).rejects.toEqual(
+      withCode('rpc_failed', { details: expect.stringContaining('nonce 7'), signed: undefined }),
+    )
+    await waitForIt()
+    await failure
+    expect([counts(), signings()]).toEqual([1 + 1 + NONCE_RETRIES, 1])
+  })
+
+  test('it never does, and does not know the transaction: that one was dropped, and its nonce is free', async () => {
+    network.mempool.length = 0
+    network.rpc.eth_getTransactionCount = () => '0x7'
+    const second = client.signAndSend({ to, value: 2n })
+    await waitForIt()
+    await second
+    expect(sent()).toMatchObject([{ nonce: 7, value: 2n }])
+  })
+
+  test('it never does, and does not answer to the hash: nothing is signed', async () => {
+    network.rpc.eth_getTransactionCount = () => '0x7'
+    network.rpc.eth_getTransactionByHash = () => Promise.reject(new Error('busy'))
+    const failure = expect(client.signAndSend({ to })).rejects.toEqual(withCode('rpc_failed', { details: 'busy' }))
+    await waitForIt()
+    await failure
+    expect(signings()).toBe(1)
+  })
+
+  test('a broadcast that was refused is none to wait for', async () => {
+    vi.useRealTimers()
+    const sendRaw = network.rpc.eth_sendRawTransaction ?? (() => null)
+    network.rpc.eth_sendRawTransaction = () => Promise.reject(new Error('insufficient funds'))
+    await expect(client.signAndSend({ to })).rejects.toEqual(withCode('rpc_insufficient_funds'))
+    network.rpc.eth_sendRawTransaction = sendRaw
+    const before = counts()
+    await client.signAndSend({ to })
+    expect(counts()).toBe(before + 1)
   })
 })
 
@@ -385,14 +595,30 @@ describe('a broadcast that fails: nothing is signed again, and the error carries
     ['nonce too low: next nonce 8, tx nonce 7', 'rpc_nonce_too_low'],
     ['Nonce too low. Expected nonce to be 8 but got 7.', 'rpc_nonce_too_low'],
     ['transaction type not supported', 'rpc_failed'],
-    ['', 'rpc_failed'],
   ])('§7 the RPC says “%s”: %s', async (words, code) => {
     network.rpc.eth_sendRawTransaction = () => Promise.reject(new Error(words))
     const failure = await client.signAndSend({ to }).catch((error: unknown) => error)
     expect(failure).toEqual(withCode(code, { signed }))
-    if (words !== '') expect(failure).toMatchObject({ details: words })
+    expect(failure).toMatchObject({ details: words })
     expect(signings()).toBe(1)
     expect(broadcasts()).toBe(1)
+  })
+
+  const vague = ['', 'request timed out', 'internal error', 'rate limit exceeded', 'daily request count exceeded']
+  test.each(vague)('the RPC says “%s”, which is no refusal: the outcome is unknown', async (words) => {
+    network.rpc.eth_sendRawTransaction = () => Promise.reject(new Error(words))
+    await expect(client.signAndSend({ to })).rejects.toEqual(
+      withCode('broadcast_unknown', { signed, details: expect.stringContaining(words) }),
+    )
+    expect([signings(), broadcasts()]).toEqual([1, 1])
+  })
+
+  test.each(vague)('the RPC says “%s” and knows the hash: that is success', async (words) => {
+    network.rpc.eth_sendRawTransaction = ([raw]) => {
+      network.mempool.push(raw as Hex)
+      throw new Error(words)
+    }
+    expect(await client.signAndSend({ to })).toEqual(signed)
   })
 
   test.each(['already known', 'ALREADY_EXISTS: already known', 'Known transaction: 0x12', 'AlreadyKnown'])(

@@ -4,20 +4,30 @@ import type { Call } from './parseSignRequest.ts'
 import { readNonceAndFees } from './readNonceAndFees.ts'
 import type { ServiceClient } from './ServiceClient.ts'
 import { withSendLock } from './sendLock.ts'
-import { signTransaction } from './signTransaction.ts'
+import { signTransaction, type UnsignedTransaction } from './signTransaction.ts'
+
+export type SignAndSendParameters = {
+  wallet: WalletInfo
+  call: Call
+  /** The last word before the signing: what it throws ends it. */
+  assertWanted?: ((transaction: UnsignedTransaction) => void) | undefined
+  /** Called between signing and broadcast. */
+  onSigned?: ((signed: SignResult) => void) | undefined
+}
 
 /** The steps of specification §4; step 1 is `parseSignRequest`, before anything is sent. */
 export function signAndSend(
   client: ServiceClient,
-  { wallet, call }: { wallet: WalletInfo; call: Call },
+  { wallet, call, assertWanted, onSigned }: SignAndSendParameters,
 ): Promise<SignResult> {
   const { chainId } = client.config
-  return withSendLock({ address: wallet.address, chainId }, async () => {
-    const nonceAndFees = await readNonceAndFees(client, wallet) // 2
-    const transaction = { chainId, ...call, ...nonceAndFees } // 3
-    const { serializedTransaction, txHash, slug } = await signTransaction(client, { wallet, transaction }) // 4, 5
-    const signed = { txHash, attestationSlug: slug }
+  return withSendLock({ address: wallet.address, chainId }, async (line) => {
+    const transaction = { chainId, ...call, ...(await readNonceAndFees(client, wallet, line)) } // 2, 3
+    assertWanted?.(transaction)
+    const { serializedTransaction, signed } = await signTransaction(client, { wallet, transaction }) // 4, 5
+    onSigned?.(signed)
     await broadcast(client.publicClient, { serializedTransaction, signed }) // 6
+    line.last = { nonce: transaction.nonce, txHash: signed.txHash }
     return signed // 7
   })
 }

@@ -31,9 +31,7 @@ export function createSignStore(): SignStore {
   }
 
   return {
-    getSnapshot: store.getSnapshot,
-    getServerSnapshot: store.getServerSnapshot,
-    subscribe: store.subscribe,
+    ...store,
     run,
   }
 }

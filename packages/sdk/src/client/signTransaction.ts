@@ -1,4 +1,4 @@
-import type { Hex, TxMetadata, WalletInfo } from '@countersign/protocol'
+import { type Hex, ServiceError, type SignResult, type TxMetadata, type WalletInfo } from '@countersign/protocol'
 import { keccak256, parseGwei, parseSignature, recoverAddress, serializeTransaction } from 'viem'
 import { createError } from './errors.ts'
 import type { ServiceClient } from './ServiceClient.ts'
@@ -17,7 +17,7 @@ export type UnsignedTransaction = {
 
 export type SignTransactionParameters = { wallet: WalletInfo; transaction: UnsignedTransaction }
 
-export type SignTransactionReturnType = { serializedTransaction: Hex; txHash: Hex; slug: string; signature: Hex }
+export type SignTransactionReturnType = { serializedTransaction: Hex; signed: SignResult }
 
 /** No test network comes near it, and a plain transfer at this fee costs 0.21 ether. */
 const MAX_FEE_PER_GAS = parseGwei('10000')
@@ -33,66 +33,74 @@ export async function signTransaction(
   client: ServiceClient,
   { wallet, transaction }: SignTransactionParameters,
 ): Promise<SignTransactionReturnType> {
-  const { chainId, nonce, to, value, data, gas, maxFeePerGas, maxPriorityFeePerGas } = transaction
+  const { value, gas, maxFeePerGas, maxPriorityFeePerGas } = transaction
   if (maxFeePerGas > MAX_FEE_PER_GAS || maxPriorityFeePerGas > maxFeePerGas) {
     const details = `maxFeePerGas ${maxFeePerGas} wei, maxPriorityFeePerGas ${maxPriorityFeePerGas} wei`
     throw createError('fees_absurd', 'the fees are beyond any sense', { details })
   }
-  const unsigned = {
-    type: 'eip1559',
-    chainId,
-    nonce,
-    to,
-    value,
-    data,
-    gas,
-    maxFeePerGas,
-    maxPriorityFeePerGas,
-  } as const
+  const unsigned = { ...transaction, type: 'eip1559' } as const
   const digest = keccak256(serialize(unsigned))
   const txMetadata: TxMetadata = {
-    chainId,
-    nonce,
-    to,
+    ...transaction,
     value: String(value),
-    data,
     gas: String(gas),
     maxFeePerGas: String(maxFeePerGas),
     maxPriorityFeePerGas: String(maxPriorityFeePerGas),
   }
-  const { signature, slug } = await client.api.signDigest({ digest, txMetadata })
-  const parts = await verifySignature({ digest, signature, address: wallet.address })
+  const { signature, slug } = await askForSignature(client, { digest, txMetadata })
+  const { signer, parts } = await recover({ digest, signature, slug })
   const serializedTransaction = serializeTransaction(unsigned, parts)
-  return { serializedTransaction, txHash: keccak256(serializedTransaction), slug, signature }
+  const signed = { txHash: keccak256(serializedTransaction), attestationSlug: slug }
+  if (signer.toLowerCase() !== wallet.address.toLowerCase()) {
+    throw mismatch(`it is of ${signer}, not of ${wallet.address}`, { signed })
+  }
+  if (BigInt(parts.s) > MAX_S) throw mismatch('its s is not the low one', { signed })
+  return { serializedTransaction, signed }
+}
+
+/**
+ * Asks again, once, where the answer was lost: the same digest gets the same signature and the same slug (one proof for each).
+ * Whoever built the transaction anew would get a second one, for other fees.
+ */
+async function askForSignature(client: ServiceClient, request: { digest: Hex; txMetadata: TxMetadata }) {
+  try {
+    return await client.api.signDigest(request)
+  } catch (lost) {
+    if (!(lost instanceof ServiceError) || !isLost(lost)) throw lost
+    return client.api.signDigest(request).catch((cause: unknown) => {
+      const { code, message, status } = lost
+      const details = `it may have been signed, digest ${request.digest}: look in listTransactions before sending again`
+      throw new ServiceError(code, message, { details, cause, status, retryable: false })
+    })
+  }
+}
+
+/** No answer, or something on the way put its own in the place of it. A refusal is an answer. */
+function isLost({ code, status = 0 }: ServiceError): boolean {
+  return status === 0 || (code === 'response_invalid' && (status < 400 || status >= 500))
 }
 
 function serialize(unsigned: Parameters<typeof serializeTransaction>[0]): Hex {
   try {
     return serializeTransaction(unsigned)
   } catch (cause) {
-    const details = cause instanceof Error ? cause.message : undefined
+    // viem throws nothing but errors.
+    const details = (cause as Error).message
     throw createError('invalid_request', 'the transaction cannot be built', { details, cause })
   }
 }
 
-/** The signature's parts, if it recovers to the address and a node would take it. */
-async function verifySignature({ digest, signature, address }: { digest: Hex; signature: Hex; address: Hex }) {
-  let signer: string
-  let parts: ReturnType<typeof parseSignature>
+async function recover({ digest, signature, slug }: { digest: Hex; signature: Hex; slug: string }) {
   try {
-    parts = parseSignature(signature)
-    signer = await recoverAddress({ hash: digest, signature })
+    return { parts: parseSignature(signature), signer: await recoverAddress({ hash: digest, signature }) }
   } catch (cause) {
-    throw mismatch('it recovers to no address', cause)
+    throw mismatch(`it recovers to no address; its proof is ${slug}`, { cause })
   }
-  if (signer.toLowerCase() !== address.toLowerCase()) throw mismatch(`it is of ${signer}, not of ${address}`)
-  if (BigInt(parts.s) > MAX_S) throw mismatch('its s is not the low one')
-  return parts
 }
 
-function mismatch(details: string, cause?: unknown) {
+function mismatch(details: string, options: { cause?: unknown; signed?: SignResult }) {
   return createError('signature_mismatch', 'the signature is not of this wallet over this transaction', {
     details,
-    cause,
+    ...options,
   })
 }

@@ -1,6 +1,7 @@
 import { type Hex, ServiceError } from '@countersign/protocol'
 import { createWalletClient, custom, getAddress, numberToHex, UnsupportedProviderMethodError } from 'viem'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { RPC_TIMEOUT_MS } from '../client/rpc.ts'
 import { ServiceClient } from '../client/ServiceClient.ts'
 import { createTestService, type TestService, type TestServiceOptions } from '../testing/createTestService.ts'
 import { createEip1193Provider, type Eip1193ProviderOptions } from './createEip1193Provider.ts'
@@ -148,6 +149,17 @@ describe('permissions', () => {
     expect(await ask('eth_requestAccounts')).toEqual([service.wallet.address])
   })
 
+  test('revoked while accounts are looked up: none is told, and the revocation stays', async () => {
+    const { ask, events } = createProvider()
+    const looking = ask('eth_accounts')
+    const asking = ask('eth_requestAccounts').catch((error: Eip1193Error) => error.code)
+    await ask('wallet_revokePermissions', { eth_accounts: {} })
+    expect(await looking).toEqual([])
+    expect(await asking).toBe(4001)
+    expect(await ask('eth_accounts')).toEqual([])
+    expect(events).toEqual([])
+  })
+
   test.each([[[]], [[{}]], [[{ eth_accounts: {}, snap: {} }]], [['eth_accounts']], [undefined]])(
     'refuses the permission %j',
     async (params) => {
@@ -209,6 +221,18 @@ describe('the chain', () => {
     const error = await failureOf((createEip1193Provider(client).request as Request)({ method: 'eth_blockNumber' }))
     expect([error.code, causeOf(error)]).toEqual([4901, 'rpc_url_missing'])
   })
+})
+
+test('an RPC that does not answer to a question: 4901 in time', async () => {
+  vi.useFakeTimers()
+  try {
+    start({ rpc: { eth_call: () => new Promise(() => {}) } })
+    const failure = failureOf(createProvider().ask('eth_call', { to }))
+    await vi.advanceTimersByTimeAsync(RPC_TIMEOUT_MS + 1000)
+    expect([(await failure).code, causeOf(await failure)]).toEqual([4901, 'rpc_timeout'])
+  } finally {
+    vi.useRealTimers()
+  }
 })
 
 describe('what the wallet does not do is 4200', () => {
@@ -338,7 +362,7 @@ describe('eth_sendTransaction', () => {
       { maxPriorityFeePerGas: '0x0' },
     ]) {
       const error = await failureOf(ask('eth_sendTransaction', { to, ...change }))
-      expect([error.code, causeOf(error)]).toEqual([-32602, 'invalid_request'])
+      expect([error.code, causeOf(error)]).toEqual([-32003, 'invalid_request'])
       expect(error.message).toContain('cannot be overridden')
     }
     expect(service.proofs).toHaveLength(1)
@@ -373,18 +397,77 @@ describe('eth_sendTransaction', () => {
     const { ask } = createProvider()
     service.failNext('POST /sign/digest', { code: 'rate_limited', retryAfterS: 1 })
     const limited = await failureOf(ask('eth_sendTransaction', { to }))
-    expect([limited.code, causeOf(limited)]).toEqual([-32603, 'rate_limited'])
+    expect([limited.code, causeOf(limited)]).toEqual([-32003, 'rate_limited'])
     service.failNext('POST /sign/digest', { code: 'session_expired' })
     const expired = await failureOf(ask('eth_sendTransaction', { to }))
     expect([expired.code, causeOf(expired)]).toEqual([4100, 'session_expired'])
   })
 
-  test('once it is signed every failure is -32603 and carries what was signed', async () => {
+  test('once it is signed every failure is -32003 and carries what was signed', async () => {
     const { ask } = createProvider()
     service.failNext('eth_sendRawTransaction', { code: -32000, message: 'transaction underpriced' })
     const error = await failureOf(ask('eth_sendTransaction', { to }))
-    expect([error.code, causeOf(error)]).toEqual([-32603, 'rpc_underpriced'])
+    expect([error.code, causeOf(error)]).toEqual([-32003, 'rpc_underpriced'])
     expect((error.cause as ServiceError).signed?.attestationSlug).toBe(service.proofs[0]?.slug)
+  })
+
+  test('what may be signed is -32003 too, also where the service then says that there is no session', async () => {
+    const { ask, events } = createProvider()
+    await ask('eth_requestAccounts')
+    service.failNext('POST /sign/digest', 'network')
+    service.failNext('POST /sign/digest', { code: 'session_expired' })
+    const error = await failureOf(ask('eth_sendTransaction', { to }))
+    expect([error.code, causeOf(error)]).toEqual([-32003, 'network_unreachable'])
+    expect(error.message).toContain('may have been signed')
+    expect(events.map(([name]) => name)).toEqual(['connect', 'accountsChanged'])
+  })
+
+  test('somebody else has signed in meanwhile: -32003, and nothing is signed', async () => {
+    const { ask } = createProvider({ onConfirm: () => switchUser() })
+    let isOther = false
+    const switchUser = () => (isOther = true)
+    const { fetch } = globalThis
+    globalThis.fetch = async (input, init) => {
+      const response = await fetch(input, init)
+      if (!isOther || !String(input).endsWith('/wallet/me')) return response
+      return Response.json({ ...(await response.json()), address: nobody })
+    }
+    try {
+      const error = await failureOf(ask('eth_sendTransaction', { to }))
+      expect([error.code, causeOf(error)]).toEqual([-32003, 'wallet_changed'])
+      expect(service.proofs).toEqual([])
+    } finally {
+      globalThis.fetch = fetch
+    }
+  })
+
+  test('a question to the user that fails is -32003: they may have seen it', async () => {
+    const onConfirm = () => Promise.reject(new Error('closed'))
+    expect((await failureOf(createProvider({ onConfirm }).ask('eth_sendTransaction', { to }))).code).toBe(-32003)
+  })
+
+  test('permission that is revoked while the user is asked: 4100, and nothing is signed', async () => {
+    const { ask } = createProvider({
+      async onConfirm() {
+        await ask('wallet_revokePermissions', { eth_accounts: {} })
+        return true
+      },
+    })
+    await ask('eth_requestAccounts')
+    expect((await failureOf(ask('eth_sendTransaction', { to }))).code).toBe(4100)
+    expect(service.proofs).toEqual([])
+  })
+
+  test('an RPC that does not answer to the estimate: 4901 in time', async () => {
+    vi.useFakeTimers()
+    try {
+      start({ rpc: { eth_estimateGas: () => new Promise(() => {}) } })
+      const failure = failureOf(createProvider().ask('eth_sendTransaction', { to }))
+      await vi.advanceTimersByTimeAsync(RPC_TIMEOUT_MS + 1000)
+      expect([(await failure).code, causeOf(await failure)]).toEqual([4901, 'rpc_timeout'])
+    } finally {
+      vi.useRealTimers()
+    }
   })
 })
 
@@ -400,10 +483,12 @@ describe('with viem', () => {
     expect(service.transactions).toMatchObject([{ hash, value: 3n }])
   })
 
-  test('a refused transaction keeps its reason', async () => {
-    const wallet = createWallet()
+  test('a refused transaction keeps its reason, and the user is asked once', async () => {
+    const onConfirm = vi.fn(() => true)
+    const wallet = createWallet({ onConfirm })
     const send = wallet.sendTransaction({ account: service.wallet.address, to, nonce: 9, chain: null })
     await expect(send).rejects.toThrow(/nonce 9 was asked for, the next one is 0/)
+    expect(onConfirm).toHaveBeenCalledTimes(1)
     expect(service.proofs).toEqual([])
   })
 
@@ -413,6 +498,38 @@ describe('with viem', () => {
     await expect(send).rejects.toThrow(/insufficient funds|cannot pay/i)
     expect(service.requests.filter((request) => request === 'POST /sign/digest')).toHaveLength(1)
     expect(service.transactions).toEqual([])
+  })
+
+  test.each(['eth_sendTransaction', 'wallet_sendTransaction'] as const)(
+    'a failed broadcast is not repeated by request(%s) either, whose transport tries again',
+    async (method) => {
+      for (let time = 0; time < 4; time++) {
+        service.failNext('eth_sendRawTransaction', { code: -32000, message: 'transaction underpriced' })
+      }
+      const onConfirm = vi.fn(() => true)
+      const wallet = createWallet({ onConfirm })
+      await expect(wallet.request({ method, params: [{ from: service.wallet.address, to }] })).rejects.toThrow()
+      expect(service.requests.filter((request) => request === 'POST /sign/digest')).toHaveLength(1)
+      expect(onConfirm).toHaveBeenCalledTimes(1)
+    },
+  )
+
+  test.each([
+    ['chain_not_allowed', 'sendTransaction'],
+    ['internal', 'request'],
+    ['attestation_invalid', 'request'],
+  ] as const)('what the service refuses with %s is asked of the user and the service once', async (code, how) => {
+    for (let time = 0; time < 4; time++) service.failNext('POST /sign/digest', { code })
+    const onConfirm = vi.fn(() => true)
+    const wallet = createWallet({ onConfirm })
+    const from = service.wallet.address
+    const send =
+      how === 'request'
+        ? wallet.request({ method: 'eth_sendTransaction', params: [{ from, to }] })
+        : wallet.sendTransaction({ account: from, to, chain: null })
+    await expect(send).rejects.toThrow()
+    expect(service.requests.filter((request) => request === 'POST /sign/digest')).toHaveLength(1)
+    expect(onConfirm).toHaveBeenCalledTimes(1)
   })
 
   test('messages are refused as unsupported', async () => {

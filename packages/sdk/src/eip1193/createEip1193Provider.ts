@@ -1,10 +1,12 @@
 import { type Hex, ServiceError, type WalletInfo } from '@countersign/protocol'
 import { type EIP1193Provider, numberToHex } from 'viem'
+import { createError } from '../client/errors.ts'
 import { isObject } from '../client/parseResources.ts'
 import type { Call } from '../client/parseSignRequest.ts'
+import { askRpc } from '../client/rpc.ts'
 import type { ServiceClient } from '../client/ServiceClient.ts'
 import { createEmitter } from './createEmitter.ts'
-import { Eip1193Error, eip1193Codes, invalidParams, toEip1193Error, toNodeError } from './errors.ts'
+import { Eip1193Error, eip1193Codes, invalidParams, isUnauthorized, toEip1193Error, toNodeError } from './errors.ts'
 import { parseTransaction } from './parseTransaction.ts'
 import { isReadMethod } from './readMethods.ts'
 import { sendTransaction } from './sendTransaction.ts'
@@ -15,7 +17,10 @@ export type Eip1193ProviderOptions = {
    * is then is asked once more; without it, or if nobody is, the request rejects with 4100.
    */
   onLogin?: ((url: string) => void | Promise<void>) | undefined
-  /** Asks the user before a signature; false rejects with 4001. Without it every transaction is signed. */
+  /**
+   * Asks the user before a signature; false rejects with 4001. Without it every transaction is signed. Fees are read after the
+   * answer, so that they are fresh, and are none of what is asked: they are below 10,000 gwei, and below the dapp's maximum.
+   */
   onConfirm?: ((call: Call & { from: Hex }) => boolean | Promise<boolean>) | undefined
   /** Called after each signature; the slug leads to its proof. */
   onSigned?: ((signed: { txHash: Hex; slug: string }) => void) | undefined
@@ -34,7 +39,7 @@ const REFUSED_SIGNATURES: ReadonlyMap<string, string> = new Map([
 
 /**
  * The wallet as an EIP-1193 provider: for libraries that expect `window.ethereum`. It sends transactions (nonce and fees come
- * from the chain; a conflicting wish is refused with -32602), answers questions about the chain, and signs nothing else.
+ * from the chain; a conflicting wish is refused with -32003), answers questions about the chain, and signs nothing else.
  * Where a signed-in user has no wallet yet, `eth_requestAccounts` makes it.
  *
  * @example
@@ -47,6 +52,7 @@ export function createEip1193Provider(client: ServiceClient, options: Eip1193Pro
   const emitter = createEmitter()
   let known: readonly Hex[] = []
   let isRevoked = false
+  let revocations = 0
 
   /** What was found of the account; its changes are told. */
   function remember(accounts: readonly Hex[]): Hex[] {
@@ -64,8 +70,9 @@ export function createEip1193Provider(client: ServiceClient, options: Eip1193Pro
 
   /** The failure as EIP-1193 tells it. If it says that nobody is signed in, there is no account any more. */
   function fail(error: unknown): never {
-    if (error instanceof ServiceError && error.status === 401) forget(disconnected(error))
-    throw toEip1193Error(error)
+    const told = toEip1193Error(error)
+    if (told.cause instanceof ServiceError && told.cause.status === 401) forget(disconnected(told.cause))
+    throw told
   }
 
   /** Null where the user has none. */
@@ -76,6 +83,8 @@ export function createEip1193Provider(client: ServiceClient, options: Eip1193Pro
     if (isRevoked) return []
     try {
       const wallet = await findWallet()
+      // Permission may have been revoked meanwhile.
+      if (isRevoked) return []
       return remember(wallet === null ? [] : [wallet.address])
     } catch (error) {
       if (isUnauthorized(error)) return []
@@ -84,7 +93,10 @@ export function createEip1193Provider(client: ServiceClient, options: Eip1193Pro
   }
 
   async function findOrProvision(): Promise<Hex[]> {
+    const before = revocations
     const wallet = (await findWallet()) ?? (await provision())
+    if (before !== revocations)
+      throw new Eip1193Error(eip1193Codes.userRejected, 'the permission was revoked meanwhile')
     isRevoked = false
     return remember([wallet.address])
   }
@@ -100,12 +112,17 @@ export function createEip1193Provider(client: ServiceClient, options: Eip1193Pro
     }
   }
 
+  function assertAllowed(): void {
+    if (isRevoked) throw unauthorized()
+  }
+
   async function send(params: unknown): Promise<Hex> {
     const requested = parseTransaction(params, chainId)
-    const wallet = isRevoked ? null : await findWallet()
+    assertAllowed()
+    const wallet = await findWallet()
     if (wallet === null) throw unauthorized()
     const { onConfirm, onSigned } = options
-    return sendTransaction(client, { wallet, requested, onConfirm, onSigned }).catch(fail)
+    return sendTransaction(client, { wallet, requested, assertAllowed, onConfirm, onSigned }).catch(fail)
   }
 
   function switchChain(params: unknown): null {
@@ -120,6 +137,7 @@ export function createEip1193Provider(client: ServiceClient, options: Eip1193Pro
   function revoke(params: unknown): null {
     assertAccountsPermission(params)
     isRevoked = true
+    revocations += 1
     remember([])
     return null
   }
@@ -154,14 +172,14 @@ export function createEip1193Provider(client: ServiceClient, options: Eip1193Pro
     if (handle !== undefined) return handle(params)
     if (isReadMethod(method)) {
       // The dapp's own words: what they may be is for the node to judge.
-      return client.publicClient.request({ method, params } as never).catch((error: unknown) => {
+      return askRpc(() => client.publicClient.request({ method, params } as never)).catch((error: unknown) => {
         throw toNodeError(error)
       })
     }
     const what = REFUSED_SIGNATURES.get(method)
     const reason = what === undefined ? '' : `: it does not sign ${what}, its enclave signs transactions alone`
     const message = `the wallet does not support ${method}${reason}`
-    const cause = new ServiceError('unsupported_method', message)
+    const cause = createError('unsupported_method', message)
     throw new Eip1193Error(eip1193Codes.unsupportedMethod, message, { cause })
   }
 
@@ -194,10 +212,6 @@ function assertAccountsPermission(params: unknown): void {
 function toPermissions(accounts: readonly Hex[]) {
   if (accounts.length === 0) return []
   return [{ parentCapability: 'eth_accounts', caveats: [{ type: 'restrictReturnedAccounts', value: accounts }] }]
-}
-
-function isUnauthorized(error: unknown): boolean {
-  return error instanceof Eip1193Error && error.code === eip1193Codes.unauthorized
 }
 
 function unauthorized() {

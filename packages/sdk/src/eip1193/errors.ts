@@ -1,7 +1,7 @@
 import { ServiceError } from '@countersign/protocol'
-import { BaseError, RpcRequestError } from 'viem'
+import { findRefusal } from '../client/rpc.ts'
 
-/** The codes of EIP-1193, EIP-3326 and JSON-RPC that the provider itself gives; a node's refusal keeps the node's code. */
+/** The codes of EIP-1193, EIP-1474, EIP-3326 and JSON-RPC that the provider itself gives; a node's refusal keeps the node's code. */
 export const eip1193Codes = {
   userRejected: 4001,
   unauthorized: 4100,
@@ -9,6 +9,7 @@ export const eip1193Codes = {
   disconnected: 4900,
   chainDisconnected: 4901,
   unrecognizedChain: 4902,
+  transactionRejected: -32003,
   invalidParams: -32602,
   internal: -32603,
 } as const
@@ -40,10 +41,7 @@ const UNREACHABLE = ['network_unreachable', 'request_timeout']
 const RPC_UNREACHABLE = ['rpc_timeout', 'rpc_url_missing', 'rpc_chain_mismatch']
 const INVALID = ['invalid_request', 'invalid_tx_metadata', 'unsupported_transaction', 'chain_not_allowed']
 
-/**
- * Any failure of a request as EIP-1193 tells it. Once something is signed the code is always -32603: viem takes others as a
- * reason to send once more.
- */
+/** Any failure of a request as EIP-1193 tells it. */
 export function toEip1193Error(error: unknown): Eip1193Error {
   if (error instanceof Eip1193Error) return error
   if (error instanceof ServiceError) {
@@ -53,20 +51,33 @@ export function toEip1193Error(error: unknown): Eip1193Error {
   return new Eip1193Error(eip1193Codes.internal, 'the request failed', { cause: error })
 }
 
-function toCode({ code, status, signed }: ServiceError): number {
-  if (signed !== undefined) return eip1193Codes.internal
+function toCode({ code, status }: ServiceError): number {
   if (status === 401 || code === 'wallet_not_ready') return eip1193Codes.unauthorized
   if (UNREACHABLE.includes(code)) return eip1193Codes.disconnected
   if (RPC_UNREACHABLE.includes(code)) return eip1193Codes.chainDisconnected
   return INVALID.includes(code) ? eip1193Codes.invalidParams : eip1193Codes.internal
 }
 
+/**
+ * A failure once the user has been asked, or something may be signed: -32003, unless it is the user's own refusal or there is
+ * no session. viem repeats a request that failed with -32603, and sends under another name what failed with -32602; either
+ * would ask, or sign, a second time.
+ */
+export function toRejection(error: unknown): Eip1193Error {
+  const told = toEip1193Error(error)
+  if (told.code === eip1193Codes.userRejected || told.code === eip1193Codes.unauthorized) return told
+  return new Eip1193Error(eip1193Codes.transactionRejected, told.message, { cause: told.cause })
+}
+
 /** A failure of a question to the node: its own refusal word for word, with the data of a revert. */
 export function toNodeError(error: unknown): Eip1193Error {
-  const refusal = error instanceof BaseError ? error.walk((cause) => cause instanceof RpcRequestError) : null
-  if (refusal instanceof RpcRequestError) {
-    return new Eip1193Error(refusal.code, refusal.details, { cause: error, data: refusal.data })
-  }
-  if (error instanceof ServiceError) return toEip1193Error(error)
+  const cause = error instanceof ServiceError ? error.cause : error
+  const refusal = findRefusal(cause)
+  if (refusal !== undefined) return new Eip1193Error(refusal.code, refusal.details, { cause, data: refusal.data })
+  if (error instanceof ServiceError && error.code !== 'rpc_failed') return toEip1193Error(error)
   return new Eip1193Error(eip1193Codes.chainDisconnected, 'the RPC cannot be reached', { cause: error })
+}
+
+export function isUnauthorized(error: unknown): boolean {
+  return error instanceof Eip1193Error && error.code === eip1193Codes.unauthorized
 }

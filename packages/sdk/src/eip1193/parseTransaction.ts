@@ -1,6 +1,7 @@
-import { type Hex, ServiceError } from '@countersign/protocol'
+import type { Hex } from '@countersign/protocol'
 import { isHex, isObject } from '../client/parseResources.ts'
 import { type Call, parseSignRequest } from '../client/parseSignRequest.ts'
+import { findForeign, unsupportedTransaction } from '../client/unsupportedTransaction.ts'
 import { Eip1193Error, eip1193Codes, invalidParams } from './errors.ts'
 
 /** A transaction that a dapp asks for. What stands under `limits` the chain decides; the dapp's word is kept or refused. */
@@ -15,23 +16,19 @@ export type RequestedTransaction = {
   }
 }
 
-/** What transactions of other types carry. */
-const FOREIGN = ['gasPrice', 'maxFeePerBlobGas', 'blobs', 'blobVersionedHashes', 'sidecars', 'authorizationList']
-
 /** Reads the parameters of `eth_sendTransaction`, before anything is sent. */
 export function parseTransaction(params: unknown, chainId: number): RequestedTransaction {
   const [request] = Array.isArray(params) ? (params as unknown[]) : []
   if (!isObject(request)) throw invalidParams('expected one transaction')
   const type = toQuantity(request, 'type')
-  if (type !== undefined && type !== 2n) throw unsupported(`type ${request.type} is not that of EIP-1559`)
-  for (const name of FOREIGN) {
-    if (isGiven(request[name])) throw unsupported(`${name} belongs to another type of transaction than EIP-1559`)
-  }
+  if (type !== undefined && type !== 2n) throw unsupportedTransaction(`type ${request.type} is not that of EIP-1559`)
+  const foreign = findForeign(request)
+  if (foreign) throw foreign
   const { accessList } = request
   if (isGiven(accessList) && !(Array.isArray(accessList) && accessList.length === 0)) {
-    throw unsupported('access lists are not signed')
+    throw unsupportedTransaction('access lists are not signed')
   }
-  if (!isGiven(request.to)) throw unsupported('it creates a contract: there is no recipient')
+  if (!isGiven(request.to)) throw unsupportedTransaction('it creates a contract: there is no recipient')
   const asked = toQuantity(request, 'chainId')
   if (asked !== undefined && asked !== BigInt(chainId)) {
     throw new Eip1193Error(eip1193Codes.chainDisconnected, `the wallet is on chain ${chainId}, not on ${asked}`)
@@ -73,9 +70,4 @@ function toData({ data, input }: Record<string, unknown>): Hex {
 
 function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null
-}
-
-function unsupported(reason: string) {
-  const message = `the service does not sign this transaction: ${reason}`
-  return invalidParams(message, new ServiceError('unsupported_transaction', message))
 }

@@ -1,49 +1,60 @@
-import { type Hex, ServiceError, type WalletInfo } from '@countersign/protocol'
-import { broadcast } from '../client/broadcast.ts'
+import type { Hex, WalletInfo } from '@countersign/protocol'
+import { createError } from '../client/errors.ts'
 import type { Call } from '../client/parseSignRequest.ts'
-import { readNonceAndFees } from '../client/readNonceAndFees.ts'
+import { askRpc } from '../client/rpc.ts'
 import type { ServiceClient } from '../client/ServiceClient.ts'
-import { withSendLock } from '../client/sendLock.ts'
-import { signTransaction } from '../client/signTransaction.ts'
-import { Eip1193Error, eip1193Codes, invalidParams, toNodeError } from './errors.ts'
+import { signAndSend } from '../client/signAndSend.ts'
+import { Eip1193Error, eip1193Codes, toNodeError, toRejection } from './errors.ts'
 import type { RequestedTransaction } from './parseTransaction.ts'
 
 export type SendTransactionParameters = {
   wallet: WalletInfo
   requested: RequestedTransaction
+  /** Throws where the app may not use the wallet any more. */
+  assertAllowed: () => void
   onConfirm: ((call: Call & { from: Hex }) => boolean | Promise<boolean>) | undefined
   onSigned: ((signed: { txHash: Hex; slug: string }) => void) | undefined
 }
 
 /** `eth_sendTransaction`: nonce and fees come from the RPC, the gas too where the dapp names none. */
-export async function sendTransaction(
-  client: ServiceClient,
-  { wallet, requested, onConfirm, onSigned }: SendTransactionParameters,
-): Promise<Hex> {
+export async function sendTransaction(client: ServiceClient, parameters: SendTransactionParameters): Promise<Hex> {
+  const { wallet, requested } = parameters
   const { address } = wallet
-  const { chainId } = client.config
   if (requested.from !== undefined && requested.from.toLowerCase() !== address.toLowerCase()) {
     throw new Eip1193Error(eip1193Codes.unauthorized, `${requested.from} is not the account of this wallet`)
   }
   const gas = requested.gas ?? (await estimateGas(client, { ...requested.call, account: address }))
-  const call = { ...requested.call, gas }
+  return confirmAndSend(client, { ...parameters, call: { ...requested.call, gas } }).catch((error: unknown) => {
+    throw toRejection(error)
+  })
+}
+
+async function confirmAndSend(
+  client: ServiceClient,
+  { wallet, requested, call, assertAllowed, onConfirm, onSigned }: SendTransactionParameters & { call: Call },
+): Promise<Hex> {
   // Before the queue: a person who thinks it over must not hold up what is sent elsewhere.
-  if (onConfirm && !(await onConfirm({ ...call, from: address }))) {
+  if (onConfirm && !(await onConfirm({ ...call, from: wallet.address }))) {
     throw new Eip1193Error(eip1193Codes.userRejected, 'the user rejected the transaction')
   }
-  return withSendLock({ address, chainId }, async () => {
-    const transaction = { chainId, ...call, ...(await readNonceAndFees(client, wallet)) }
-    assertWithinLimits(transaction, requested.limits)
-    const { serializedTransaction, txHash, slug } = await signTransaction(client, { wallet, transaction })
-    if (onSigned) queueMicrotask(() => onSigned({ txHash, slug }))
-    await broadcast(client.publicClient, { serializedTransaction, signed: { txHash, attestationSlug: slug } })
-    return txHash
+  const { txHash } = await signAndSend(client, {
+    wallet,
+    call,
+    assertWanted(transaction) {
+      assertAllowed()
+      assertWithinLimits(transaction, requested.limits)
+    },
+    onSigned({ txHash, attestationSlug: slug }) {
+      // Not called here: what it throws must not keep the transaction from being sent.
+      if (onSigned) queueMicrotask(() => onSigned({ txHash, slug }))
+    },
   })
+  return txHash
 }
 
 async function estimateGas(client: ServiceClient, call: { account: Hex; to: Hex; value: bigint; data: Hex }) {
   try {
-    return await client.publicClient.estimateGas(call)
+    return await askRpc(() => client.publicClient.estimateGas(call))
   } catch (error) {
     throw toNodeError(error)
   }
@@ -68,7 +79,6 @@ function assertWithinLimits(
   }
 }
 
-function conflict(reason: string) {
-  const message = `nonce and fees come from the chain and cannot be overridden: ${reason}`
-  return invalidParams(message, new ServiceError('invalid_request', message))
+function conflict(details: string) {
+  return createError('invalid_request', 'nonce and fees come from the chain and cannot be overridden', { details })
 }

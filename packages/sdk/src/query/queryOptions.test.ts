@@ -240,6 +240,15 @@ describe('keys', () => {
     )
   })
 
+  test('transactions without a limit are those of every limit', async () => {
+    const all = [undefined, 20, 50].map((limit) => transactionsInfiniteQueryOptions(client, { limit }))
+    for (const options of all) await queryClient.fetchInfiniteQuery(options)
+    await queryClient.invalidateQueries({ queryKey: serviceKeys.transactions(client) })
+    const isInvalidated = all.map(({ queryKey }) => queryClient.getQueryState(queryKey)?.isInvalidated)
+    expect(isInvalidated).toEqual([true, true, true])
+    expect(countOf('GET /wallet/transactions')).toBe(3)
+  })
+
   test('a sign-out removes everything under `all`', async () => {
     await queryClient.fetchQuery(meQueryOptions(client))
     queryClient.removeQueries({ queryKey: serviceKeys.all(client) })

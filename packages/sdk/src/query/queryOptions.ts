@@ -43,7 +43,7 @@ export function meQueryOptions(client: ServiceClient) {
  * The wallet of the user; null where there is none yet. It makes none: that is for `client.api.provisionWallet()`.
  *
  * @example
- * const { data: wallet } = useQuery({ ...walletQueryOptions(client), enabled: user !== null })
+ * const { data: wallet } = useQuery({ ...walletQueryOptions(client), enabled: user != null })
  */
 export function walletQueryOptions(client: ServiceClient) {
   return {

@@ -13,7 +13,10 @@ export const serviceKeys = {
   wallet: (client: ServiceClient) => [...serviceKeys.all(client), 'wallet'] as const,
   proof: (client: ServiceClient, slug: string | null | undefined) =>
     [...serviceKeys.all(client), 'proof', slug ?? null] as const,
-  transactions: (client: ServiceClient, limit?: number | undefined) =>
-    [...serviceKeys.all(client), 'transactions', { limit: limit ?? null }] as const,
+  /** Without a limit, of the pages of every size: for invalidation. */
+  transactions: (client: ServiceClient, limit?: number | undefined) => {
+    const key = [...serviceKeys.all(client), 'transactions'] as const
+    return limit === undefined ? key : ([...key, { limit }] as const)
+  },
   signAndSend: (client: ServiceClient) => [...serviceKeys.all(client), 'signAndSend'] as const,
 }

@@ -1,6 +1,7 @@
 'use client'
 
-import { createContext, useContext } from 'react'
+import { createContext, useContext, useSyncExternalStore } from 'react'
+import type { Store } from '../client/createStore.ts'
 import type { ServiceClient } from '../client/ServiceClient.ts'
 import type { ServiceStore } from '../client/serviceStore.ts'
 
@@ -13,4 +14,8 @@ export function useServiceContext(): Service {
   const service = useContext(ServiceContext)
   if (service === null) throw new Error('useService must be used inside <ServiceProvider>')
   return service
+}
+
+export function useStore<State>({ subscribe, getSnapshot, getServerSnapshot }: Store<State>): State {
+  return useSyncExternalStore(subscribe, getSnapshot, getServerSnapshot)
 }

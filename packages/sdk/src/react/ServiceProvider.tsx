@@ -1,6 +1,6 @@
 'use client'
 
-import { type ReactNode, useEffect, useMemo } from 'react'
+import { createElement, type ReactNode, useEffect, useMemo } from 'react'
 import { ServiceClient, type ServiceClientConfig } from '../client/ServiceClient.ts'
 import { createServiceStore } from '../client/serviceStore.ts'
 import { ServiceContext } from './ServiceContext.ts'
@@ -25,5 +25,6 @@ export function ServiceProvider({ config, children }: ServiceProviderProps) {
     return { client, store: createServiceStore(client) }
   }, [apiBaseUrl, chainId])
   useEffect(() => service.store.start(), [service])
-  return <ServiceContext value={service}>{children}</ServiceContext>
+  // One element is no reason to bring the JSX runtime along.
+  return createElement(ServiceContext, { value: service }, children)
 }

@@ -235,7 +235,7 @@ describe('§4 useService and useWallet', () => {
 })
 
 describe('§4 useSign', () => {
-  test('signs and sends with the wallet that is known, without asking for it again', async () => {
+  test('signs and sends with the wallet that is known, and asks whether it still is the user’s', async () => {
     const hook = await renderHook(useBoth, { wrapper: Provided })
     await vi.waitFor(() => expect(hook.result.current.wallet.ready).toBe(true))
     const { signAndSend } = hook.result.current.sign
@@ -248,7 +248,24 @@ describe('§4 useSign', () => {
       expect(hook.result.current.sign).toEqual({ signAndSend, pending: false, error: null, lastResult: result }),
     )
     expect(result?.attestationSlug).toBe('slug-1')
-    expect(network.paths()).toEqual(['GET /auth/me', 'GET /wallet/me', 'POST /sign/digest'])
+    expect(network.paths()).toEqual(['GET /auth/me', 'GET /wallet/me', 'GET /wallet/me', 'POST /sign/digest'])
+  })
+
+  test('another tab has signed in somebody else: wallet_changed, nothing is signed, and a refresh finds them', async () => {
+    const hook = await renderHook(useBoth, { wrapper: Provided })
+    await vi.waitFor(() => expect(hook.result.current.wallet.ready).toBe(true))
+    const other = { ...wallet, address: to } as const
+    network.routes['GET /auth/me'] = () => json({ ...user, id: 'b' })
+    network.routes['GET /wallet/me'] = () => json(other)
+    let failure: unknown
+    await hook.act(async () => {
+      failure = await hook.result.current.sign.signAndSend({ to }).catch((error: unknown) => error)
+    })
+    expect(failure).toMatchObject({ code: 'wallet_changed' })
+    expect(hook.result.current.sign.error).toBe(failure)
+    expect(network.paths()).not.toContain('POST /sign/digest')
+    await hook.act(() => hook.result.current.wallet.refresh())
+    expect(hook.result.current.wallet.wallet).toEqual(other)
   })
 
   test('pending is true from invocation until it settles', async () => {
@@ -322,7 +339,12 @@ describe('§4 useSign', () => {
     await screen.rerender(app('https://api.test/v2'))
     await expect.element(screen.getByText(ready)).toBeInTheDocument()
     await sign.current?.signAndSend({ to })
-    expect(network.paths().slice(2)).toEqual(['GET /v2/auth/me', 'GET /v2/wallet/me', 'POST /v2/sign/digest'])
+    expect(network.paths().slice(2)).toEqual([
+      'GET /v2/auth/me',
+      'GET /v2/wallet/me',
+      'GET /v2/wallet/me',
+      'POST /v2/sign/digest',
+    ])
   })
 
   test('unmounted during a signing: it goes on to its end, and nothing complains', async () => {

@@ -1,8 +1,8 @@
 'use client'
 
-import { useEffect, useMemo, useSyncExternalStore } from 'react'
+import { useEffect, useMemo } from 'react'
 import { createProofStore, type ProofState } from '../client/proofStore.ts'
-import { useServiceContext } from './ServiceContext.ts'
+import { useServiceContext, useStore } from './ServiceContext.ts'
 
 export type UseAttestationReturnType = ProofState
 
@@ -15,7 +15,7 @@ export type UseAttestationReturnType = ProofState
 export function useAttestation(slug: string | null | undefined): UseAttestationReturnType {
   const { client } = useServiceContext()
   const store = useMemo(() => createProofStore(client), [client])
-  const { proof, loading, error } = useSyncExternalStore(store.subscribe, store.getSnapshot, store.getServerSnapshot)
+  const { proof, loading, error } = useStore(store)
   useEffect(() => (slug ? store.watch(slug) : undefined), [store, slug])
   // In the render between a change of slug and its effect, the proof at hand is still of the old one.
   const isOfSlug = !slug || proof === null || proof.slug === slug

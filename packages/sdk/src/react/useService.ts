@@ -1,9 +1,9 @@
 'use client'
 
 import type { ServiceError, SessionUser, WalletInfo } from '@countersign/protocol'
-import { useMemo, useSyncExternalStore } from 'react'
+import { useMemo } from 'react'
 import type { ServiceClient } from '../client/ServiceClient.ts'
-import { useServiceContext } from './ServiceContext.ts'
+import { useServiceContext, useStore } from './ServiceContext.ts'
 
 /** What `useService` returns. It may grow; the named hooks are the stable contracts. */
 export type ServiceContextValue = {
@@ -30,7 +30,7 @@ export type ServiceContextValue = {
  */
 export function useService(): ServiceContextValue {
   const { client, store } = useServiceContext()
-  const state = useSyncExternalStore(store.subscribe, store.getSnapshot, store.getServerSnapshot)
+  const state = useStore(store)
   return useMemo(
     () => ({ client, ...state, refresh: store.refresh, login: store.login, logout: store.logout }),
     [client, store, state],

@@ -1,12 +1,12 @@
 'use client'
 
 import type { SignRequest, SignResult } from '@countersign/protocol'
-import { useCallback, useState, useSyncExternalStore } from 'react'
+import { useCallback, useState } from 'react'
 import { walletNotReady } from '../client/errors.ts'
 import { parseSignRequest } from '../client/parseSignRequest.ts'
 import { signAndSend } from '../client/signAndSend.ts'
 import { createSignStore, type SignState } from '../client/signStore.ts'
-import { useServiceContext } from './ServiceContext.ts'
+import { useServiceContext, useStore } from './ServiceContext.ts'
 
 export type UseSignReturnType = SignState & { signAndSend: (request: SignRequest) => Promise<SignResult> }
 
@@ -20,11 +20,7 @@ export type UseSignReturnType = SignState & { signAndSend: (request: SignRequest
 export function useSign(): UseSignReturnType {
   const { client, store } = useServiceContext()
   const [signStore] = useState(createSignStore)
-  const { pending, error, lastResult } = useSyncExternalStore(
-    signStore.subscribe,
-    signStore.getSnapshot,
-    signStore.getServerSnapshot,
-  )
+  const { pending, error, lastResult } = useStore(signStore)
   const send = useCallback(
     (request: SignRequest) =>
       signStore.run(async () => {

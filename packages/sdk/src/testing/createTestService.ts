@@ -14,6 +14,7 @@ import {
 import { keccak256, parseEther, stringToBytes } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import type { ServiceClientConfig } from '../client/ServiceClient.ts'
+import { forgetSent } from '../client/sendLock.ts'
 import { assertEmptyBody, parseCursor, parseLimit, parseSignDigest, readJsonBody, toCursor } from './parseRequest.ts'
 import { ProblemFailure, type TestProblem, testProblems, toProblemResponse } from './problems.ts'
 import {
@@ -132,6 +133,8 @@ export function createTestService(options: TestServiceOptions = {}): TestService
       satelliteSource: 'test-satellite',
     },
   }
+  // The page may have sent on the chain of another test service, which had the same wallet.
+  forgetSent()
   const chain = createTestChain({ chainId, baseFeePerGas, balances: new Map([[address, balance]]), handlers: rpc })
   const signings: Signing[] = []
   const requests: TestRequest[] = []

@@ -176,10 +176,11 @@ describe('signTransaction', () => {
     expect(service.requests).toEqual([])
   })
 
-  test('refuses a signature that is not of this wallet', async () => {
+  test('signs nothing for somebody else who is signed in now', async () => {
     const wallet = { ...service.wallet, address: zeroAddress }
     const account = toServiceAccount(new ServiceClient(service.config), wallet)
-    expect(await codeOf(account.signTransaction(complete))).toBe('signature_mismatch')
+    expect(await codeOf(account.signTransaction(complete))).toBe('wallet_changed')
+    expect(service.proofs).toEqual([])
   })
 })
 

@@ -1,4 +1,4 @@
-import { type Hex, ServiceError, type WalletInfo } from '@countersign/protocol'
+import type { Hex, WalletInfo } from '@countersign/protocol'
 import {
   type LocalAccount,
   type NonceManager,
@@ -7,8 +7,11 @@ import {
   type TransactionSerializable,
 } from 'viem'
 import { toAccount } from 'viem/accounts'
+import { createError } from '../client/errors.ts'
 import type { ServiceClient } from '../client/ServiceClient.ts'
 import { signTransaction, type UnsignedTransaction } from '../client/signTransaction.ts'
+import { findForeign, unsupportedTransaction } from '../client/unsupportedTransaction.ts'
+import { verifyWallet } from '../client/verifyWallet.ts'
 
 export type ToServiceAccountOptions = {
   /** Called after each signature and before the broadcast; the slug leads to its proof. */
@@ -16,16 +19,6 @@ export type ToServiceAccountOptions = {
   /** For transactions that are sent at the same time: viem reads their nonces itself, outside the SDK's queue. */
   nonceManager?: NonceManager | undefined
 }
-
-/** Everything a transaction of another kind would carry. */
-const FOREIGN = [
-  'gasPrice',
-  'maxFeePerBlobGas',
-  'blobs',
-  'blobVersionedHashes',
-  'sidecars',
-  'authorizationList',
-] as const
 
 /**
  * A viem account whose transactions are signed by the service. It signs EIP-1559 transactions of the client's chain that have a
@@ -47,7 +40,9 @@ export function toServiceAccount(
     async signTransaction(transaction, { serializer } = {}) {
       const unsigned = parseTransaction(transaction, client.config.chainId)
       assertPlainSerializer(unsigned, serializer as SerializeTransactionFn<TransactionSerializable> | undefined)
-      const { serializedTransaction, txHash, slug } = await signTransaction(client, { wallet, transaction: unsigned })
+      await verifyWallet(client, wallet)
+      const { serializedTransaction, signed } = await signTransaction(client, { wallet, transaction: unsigned })
+      const { txHash, attestationSlug: slug } = signed
       // Not called here: what it throws must not undo a signature that is public already.
       if (onSigned) queueMicrotask(() => onSigned({ txHash, slug }))
       return serializedTransaction
@@ -61,17 +56,17 @@ export function toServiceAccount(
 
 function parseTransaction(transaction: TransactionSerializable, chainId: number): UnsignedTransaction {
   const { type, accessList, to, nonce, gas, maxFeePerGas, maxPriorityFeePerGas, value = 0n, data = '0x' } = transaction
-  if (type !== undefined && type !== 'eip1559') throw unsupported(`its type is ${type}, not eip1559`)
-  const foreign = FOREIGN.find((name) => (transaction as Record<string, unknown>)[name] !== undefined)
-  if (foreign !== undefined) throw unsupported(`${foreign} belongs to another type of transaction than EIP-1559`)
-  if (accessList !== undefined && accessList.length > 0) throw unsupported('it has an access list')
-  if (to === undefined || to === null) throw unsupported('it creates a contract: there is no recipient')
+  if (type !== undefined && type !== 'eip1559') throw unsupportedTransaction(`its type is ${type}, not eip1559`)
+  const foreign = findForeign(transaction)
+  if (foreign) throw foreign
+  if (accessList !== undefined && accessList.length > 0) throw unsupportedTransaction('it has an access list')
+  if (to === undefined || to === null) throw unsupportedTransaction('it creates a contract: there is no recipient')
   if (transaction.chainId !== chainId) {
-    throw unsupported(`its chain is ${transaction.chainId ?? 'not named'}, the client’s is ${chainId}`)
+    throw unsupportedTransaction(`its chain is ${transaction.chainId ?? 'not named'}, the client’s is ${chainId}`)
   }
   // A key at hand would sign zeros here. Such a signature is of no use, and would be public.
   if (nonce === undefined || gas === undefined || maxFeePerGas === undefined || maxPriorityFeePerGas === undefined) {
-    throw new ServiceError('invalid_request', 'the transaction is not complete: prepare it before it is signed', {
+    throw createError('invalid_request', 'the transaction is not complete: prepare it before it is signed', {
       details: 'nonce, gas, maxFeePerGas and maxPriorityFeePerGas are needed',
     })
   }
@@ -86,14 +81,10 @@ function assertPlainSerializer(
   if (serializer === undefined || serializer === serializeTransaction) return
   const transaction = { ...unsigned, type: 'eip1559' } as const
   if (serializer(transaction) !== serializeTransaction(transaction)) {
-    throw unsupported('the chain serialises it in a way of its own')
+    throw unsupportedTransaction('the chain serialises it in a way of its own')
   }
 }
 
 async function refuse(what: string): Promise<never> {
-  throw new ServiceError('unsupported_method', `the wallet does not sign ${what}: its enclave signs transactions alone`)
-}
-
-function unsupported(reason: string) {
-  return new ServiceError('unsupported_transaction', `the service does not sign this transaction: ${reason}`)
+  throw createError('unsupported_method', `the wallet does not sign ${what}: its enclave signs transactions alone`)
 }

@@ -4,7 +4,7 @@ import { type Address, type EIP1193Provider, getAddress, SwitchChainError } from
 import type { Call } from '../client/parseSignRequest.ts'
 import { ServiceClient, type ServiceClientConfig } from '../client/ServiceClient.ts'
 import { createEip1193Provider } from '../eip1193/createEip1193Provider.ts'
-import { Eip1193Error, eip1193Codes } from '../eip1193/errors.ts'
+import { isUnauthorized } from '../eip1193/errors.ts'
 
 export type ServiceConnectorParameters = (
   | { client: ServiceClient; config?: undefined }
@@ -21,7 +21,7 @@ export type ServiceConnectorParameters = (
   signOutOnDisconnect?: boolean | undefined
   /** Starts the sign-in; a full-page redirect to `url` unless the app has another way. */
   onLogin?: ((url: string) => void | Promise<void>) | undefined
-  /** Asks the user before a signature; false rejects as the user's refusal. */
+  /** Asks the user before a signature; false rejects as the user's refusal. The fees are not known yet: see the reference. */
   onConfirm?: ((call: Call & { from: Hex }) => boolean | Promise<boolean>) | undefined
   /** Called after each signature; the slug leads to its proof. */
   onSigned?: ((signed: { txHash: Hex; slug: string }) => void) | undefined
@@ -157,8 +157,4 @@ export function serviceConnector(parameters: ServiceConnectorParameters) {
 
 function redirect(url: string): void {
   globalThis.location?.assign(url)
-}
-
-function isUnauthorized(error: unknown): boolean {
-  return error instanceof Eip1193Error && error.code === eip1193Codes.unauthorized
 }

@@ -1,0 +1,60 @@
+import { lazy, Suspense } from 'react'
+import { ConfigContext, type WebConfig } from './config.ts'
+import { parseRoute, type Route, usePath } from './router.tsx'
+import { NotFoundPage } from './shell/NotFoundPage.tsx'
+import { PageBoundary } from './shell/PageBoundary.tsx'
+import { Shell } from './shell/Shell.tsx'
+
+/** One script for each page: who comes to verify a proof does not load the wallet, nor the other way round. */
+const loaders = {
+  wallet: () => import('./wallet/WalletPage.tsx'),
+  proof: () => import('./proof/ProofPage.tsx'),
+  verify: () => import('./verify/VerifyPage.tsx'),
+  not_found: () => undefined,
+} satisfies Record<Route['page'], () => unknown>
+
+const WalletPage = lazy(() => loaders.wallet().then((module) => ({ default: module.WalletPage })))
+const ProofPage = lazy(() => loaders.proof().then((module) => ({ default: module.ProofPage })))
+const VerifyPage = lazy(() => loaders.verify().then((module) => ({ default: module.VerifyPage })))
+
+/** Starts loading the script of a page, beside the configuration. A failure is told when the page is shown. */
+export function preloadPage(path: string): void {
+  void Promise.resolve(loaders[parseRoute(path).page]()).catch(() => {})
+}
+
+/** The whole app, once it is configured. */
+export function App({ config }: { config: WebConfig }) {
+  const path = usePath()
+  return (
+    <ConfigContext value={config}>
+      <Shell>
+        <PageBoundary key={path}>
+          <Suspense fallback={<LoadingPage />}>
+            <Page route={parseRoute(path)} />
+          </Suspense>
+        </PageBoundary>
+      </Shell>
+    </ConfigContext>
+  )
+}
+
+function Page({ route }: { route: Route }) {
+  switch (route.page) {
+    case 'wallet':
+      return <WalletPage />
+    case 'proof':
+      return <ProofPage slug={route.slug} />
+    case 'verify':
+      return <VerifyPage />
+    case 'not_found':
+      return <NotFoundPage />
+  }
+}
+
+function LoadingPage() {
+  return (
+    <p className="loading-page" role="status">
+      Loading …
+    </p>
+  )
+}

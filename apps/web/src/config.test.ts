@@ -1,0 +1,74 @@
+import { describe, expect, test } from 'vitest'
+import { ConfigError, loadConfig, parseConfig } from './config.ts'
+
+const good = { apiBaseUrl: 'https://api.example.com', chainId: 11155111 }
+const faultsOf = async (answer: () => Response | Promise<Response>) => {
+  const error = await loadConfig(async () => answer()).catch((caught: unknown) => caught)
+  expect(error).toBeInstanceOf(ConfigError)
+  return (error as ConfigError).faults
+}
+
+describe('loadConfig', () => {
+  test('reads /config.json', async () => {
+    const asked: unknown[] = []
+    const config = await loadConfig(async (input) => {
+      asked.push(input)
+      return Response.json(good)
+    })
+    expect(asked).toEqual(['/config.json'])
+    expect(config).toEqual(good)
+  })
+
+  test.each([
+    ['a server that is down', () => Promise.reject(new TypeError('Failed to fetch')), /cannot be reached/],
+    ['404', () => new Response(null, { status: 404 }), /missing.*404/],
+    ['the page of a one-page app', () => new Response('\n<!doctype html>'), /missing.*page/],
+    ['half a file', () => new Response('{"apiBaseUrl":'), /not JSON/],
+    ['a list', () => Response.json([good]), /not an object/],
+  ])('%s: says what is wrong', async (_, answer, words) => {
+    expect(await faultsOf(answer)).toEqual([expect.stringMatching(words)])
+  })
+})
+
+describe('parseConfig', () => {
+  test('keeps what it knows and drops the rest', () => {
+    const trust = { anything: [1] }
+    const attestations = { chainId: 1, rpcUrl: 'http://localhost:1', address: `0x${'ab'.repeat(20)}` }
+    const full = {
+      ...good,
+      rpcUrl: 'http://localhost:8545',
+      faucetUrl: 'http://localhost:8545/faucet',
+      attestations,
+      trust,
+    }
+    expect(parseConfig({ ...full, other: 1 })).toEqual(full)
+  })
+
+  test('lists every fault at once', () => {
+    const bad = { apiBaseUrl: 'api.example.com', chainId: '1', faucetUrl: 'ftp://x', attestations: {} }
+    const parse = () => parseConfig(bad)
+    expect(parse).toThrow(ConfigError)
+    try {
+      parse()
+    } catch (error) {
+      expect((error as ConfigError).faults.map((fault) => fault.split(' ')[0])).toEqual([
+        'apiBaseUrl',
+        'chainId',
+        'faucetUrl',
+        'attestations',
+      ])
+    }
+  })
+
+  test.each([
+    ['explorerUrl', 'javascript:alert(1)'],
+    ['explorerUrl', 'data:text/html,x'],
+    ['rpcUrl', null],
+    ['chainId', 0],
+    ['chainId', 1.5],
+    ['chainName', ''],
+    ['apiBaseUrl', undefined],
+  ])('%s: %j is refused', (name, value) => {
+    expect(() => parseConfig({ ...good, [name]: value })).toThrow(ConfigError)
+  })
+})

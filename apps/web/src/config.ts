@@ -1,0 +1,103 @@
+import { createContext, useContext } from 'react'
+
+/** What the app is told by whoever hosts it, in `/config.json`. */
+export type WebConfig = {
+  /** Origin of the Countersign service. */
+  apiBaseUrl: string
+  chainId: number
+  /** Needed for any chain but Sepolia and Base Sepolia. */
+  rpcUrl?: string
+  chainName?: string
+  /** A block explorer that knows `/tx/<hash>`. */
+  explorerUrl?: string
+  /** Takes `POST { "address" }`; local chains only. */
+  faucetUrl?: string
+  ipfsGatewayUrl?: string
+  /** Where the contract with the on-chain pointers is. */
+  attestations?: { chainId: number; rpcUrl: string; address: string }
+  /** The verifier's anchors. Read by the proof page, which checks their shape itself. */
+  trust?: unknown
+}
+
+/** The app cannot start. `faults` says everything that is wrong at once. */
+export class ConfigError extends Error {
+  override name = 'ConfigError'
+  readonly faults: readonly string[]
+  constructor(faults: readonly string[]) {
+    super('config.json cannot be used')
+    this.faults = faults
+  }
+}
+
+/** Reads `/config.json`, which is fetched once, before anything is shown. */
+export async function loadConfig(fetch: typeof globalThis.fetch): Promise<WebConfig> {
+  let response: Response
+  try {
+    response = await fetch('/config.json', { cache: 'no-cache' })
+  } catch {
+    throw new ConfigError(['/config.json cannot be reached: the network or the web server is down'])
+  }
+  if (!response.ok) throw new ConfigError([`/config.json is missing: the web server answered ${response.status}`])
+  const text = await response.text()
+  // Servers of one-page apps answer any unknown path with the page itself.
+  if (/^\s*</.test(text)) throw new ConfigError(['/config.json is missing: the web server answered with a page'])
+  try {
+    return parseConfig(JSON.parse(text))
+  } catch (error) {
+    if (error instanceof ConfigError) throw error
+    throw new ConfigError(['/config.json is not JSON'])
+  }
+}
+
+/** Takes the members it knows and leaves others alone. */
+export function parseConfig(value: unknown): WebConfig {
+  if (!isObject(value)) throw new ConfigError(['/config.json is not an object'])
+  const faults: string[] = []
+  const { apiBaseUrl, chainId, rpcUrl, chainName, explorerUrl, faucetUrl, ipfsGatewayUrl, attestations, trust } = value
+  const check = (isGood: boolean, fault: string) => isGood || faults.push(fault)
+
+  check(isUrl(apiBaseUrl), 'apiBaseUrl must be the http(s) address of the service')
+  check(isChainId(chainId), 'chainId must be a positive whole number')
+  for (const [name, url] of Object.entries({ rpcUrl, explorerUrl, faucetUrl, ipfsGatewayUrl })) {
+    check(url === undefined || isUrl(url), `${name} must be an http(s) address, or left out`)
+  }
+  check(
+    chainName === undefined || (typeof chainName === 'string' && chainName !== ''),
+    'chainName must be text, or left out',
+  )
+  check(
+    attestations === undefined || isAttestations(attestations),
+    'attestations must have chainId, rpcUrl and address, or be left out',
+  )
+  if (faults.length > 0) throw new ConfigError(faults)
+  const known = { apiBaseUrl, chainId, rpcUrl, chainName, explorerUrl, faucetUrl, ipfsGatewayUrl, attestations, trust }
+  return Object.fromEntries(Object.entries(known).filter(([, member]) => member !== undefined)) as WebConfig
+}
+
+export const ConfigContext = createContext<WebConfig | null>(null)
+
+/** What the host of the app configured. */
+export function useConfig(): WebConfig {
+  const config = useContext(ConfigContext)
+  if (config === null) throw new Error('useConfig must be used inside <ConfigContext>')
+  return config
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Some become links: anything but http(s), such as `javascript:`, must not get in. */
+function isUrl(value: unknown): value is string {
+  return typeof value === 'string' && URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)
+}
+
+function isChainId(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) > 0
+}
+
+function isAttestations(value: unknown): boolean {
+  if (!isObject(value)) return false
+  const { chainId, rpcUrl, address } = value
+  return isChainId(chainId) && isUrl(rpcUrl) && typeof address === 'string' && /^0x[0-9a-fA-F]{40}$/.test(address)
+}

@@ -1,0 +1,50 @@
+import type { TransactionSummary } from '@countersign/sdk'
+import { describe, expect, test } from 'vitest'
+import { withNewest, withOlder, withStatus } from './pages.ts'
+
+const item = (slug: string, status: TransactionSummary['status'] = 'complete'): TransactionSummary => ({
+  ...{ slug, status, txHash: '0x', chainId: 1, createdAt: '2026-01-01T00:00:00.000Z' },
+})
+const page = (slugs: string, nextCursor: string | null = null) => ({
+  transactions: [...slugs].map((slug) => item(slug)),
+  nextCursor,
+})
+const slugsOf = ({ transactions }: { transactions: readonly TransactionSummary[] }) =>
+  transactions.map(({ slug }) => slug).join('')
+
+describe('withNewest', () => {
+  test('the first page is all there is', () => {
+    expect(withNewest(null, page('cb', '1'))).toEqual(page('cb', '1'))
+  })
+
+  test('keeps older pages and their cursor', () => {
+    const known = withNewest(page('dcba', '0'), page('ed', '9'))
+    expect([slugsOf(known), known.nextCursor]).toEqual(['edcba', '0'])
+  })
+
+  test('takes the newer status of what was known', () => {
+    const known = { transactions: [item('b', 'pending_pin'), item('a')], nextCursor: null }
+    expect(withNewest(known, page('b', '1')).transactions[0]).toEqual(item('b'))
+  })
+
+  test('starts anew where there may be a gap', () => {
+    expect(withNewest(page('ba', '0'), page('yx', '9'))).toEqual(page('yx', '9'))
+  })
+
+  test('takes the cursor of a page that holds all that was known', () => {
+    expect(withNewest(page('b', null), page('cb', null))).toEqual(page('cb', null))
+  })
+})
+
+test('withOlder: each transaction once, though the list has moved on meanwhile', () => {
+  const known = withOlder(page('dc', '2'), page('cba', null))
+  expect([slugsOf(known), known.nextCursor]).toEqual(['dcba', null])
+})
+
+test('withStatus: of one proof alone', () => {
+  const known = { transactions: [item('b', 'pending_pin'), item('a', 'pending_pin')], nextCursor: '1' }
+  expect(withStatus(known, { slug: 'a', status: 'complete' })).toEqual({
+    transactions: [item('b', 'pending_pin'), item('a')],
+    nextCursor: '1',
+  })
+})

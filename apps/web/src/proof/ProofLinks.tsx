@@ -1,0 +1,79 @@
+import type { ProofPayload } from '@countersign/protocol'
+import type { ReactNode } from 'react'
+import type { WebConfig } from '../config.ts'
+import { CopyButton } from '../ui/CopyButton.tsx'
+import { toGateways } from '../verification/toGateways.ts'
+import { toPrintable } from '../verification/toPrintable.ts'
+
+/** Where everything lies, for whoever wants to look for themselves. */
+export function ProofLinks({ proof, config }: { proof: ProofPayload; config: WebConfig }) {
+  const { txHash, chainId, walletAddress, ipfsCid, onchainTxHash, onchainBlockNumber } = proof
+  const { explorerUrl, attestations } = config
+  const [gateway] = toGateways({ ...config, ipfsUrl: proof.ipfsUrl })
+  // An explorer knows one chain; a link to another chain's transaction would lead to nothing, or to something else.
+  const toExplorer = (hash: string, onChain: number | undefined) =>
+    explorerUrl !== undefined && onChain === config.chainId
+      ? `${explorerUrl.replace(/\/+$/, '')}/tx/${hash}`
+      : undefined
+  const isCid = ipfsCid !== null && /^bafkrei[a-z2-7]{52}$/.test(ipfsCid)
+  return (
+    <section className="card" aria-labelledby="links-title">
+      <h2 id="links-title">Look for yourself</h2>
+      <dl className="evidence-facts">
+        <LinkedFact
+          title="Transaction"
+          text={txHash}
+          href={toExplorer(txHash, chainId)}
+          linkText="Show in the explorer"
+        />
+        <LinkedFact title="Wallet" text={walletAddress} />
+        {ipfsCid === null ? null : (
+          <LinkedFact
+            title="Receipt (CID)"
+            text={ipfsCid}
+            href={isCid ? `${gateway}/ipfs/${ipfsCid}` : undefined}
+            linkText="Open the raw receipt"
+          />
+        )}
+        {onchainTxHash === null ? null : (
+          <LinkedFact
+            title="Event"
+            text={onchainTxHash}
+            href={toExplorer(onchainTxHash, attestations?.chainId ?? config.chainId)}
+            linkText="Show in the explorer"
+          >
+            {onchainBlockNumber === null ? 'Not confirmed yet.' : `In block ${onchainBlockNumber}.`}
+          </LinkedFact>
+        )}
+      </dl>
+    </section>
+  )
+}
+
+function LinkedFact(props: {
+  title: string
+  text: string
+  href?: string | undefined
+  linkText?: string
+  children?: ReactNode
+}) {
+  const { title, text, href, linkText, children } = props
+  return (
+    <div>
+      <dt>{title}</dt>
+      <dd>
+        <span>{toPrintable(text)}</span>
+        {children === undefined ? null : <span className="fact-note">{children}</span>}
+        <span className="fact-actions">
+          <CopyButton text={text} what={`the ${title.toLowerCase()}`} />
+          {href === undefined ? null : (
+            <a href={href} target="_blank" rel="noreferrer noopener">
+              {linkText}
+              <span className="visually-hidden"> of the {title.toLowerCase()}, in a new tab</span>
+            </a>
+          )}
+        </span>
+      </dd>
+    </div>
+  )
+}

@@ -1,0 +1,291 @@
+import type { ProofPayload } from '@countersign/protocol'
+import { toCid } from '@countersign/receipt'
+import axe from 'axe-core'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { page, userEvent } from 'vitest/browser'
+import { render } from 'vitest-browser-react'
+import { ConfigContext, type WebConfig } from '../config.ts'
+import '../styles/app.css'
+import {
+  apiBaseUrl,
+  createFakeNetwork,
+  gatewayUrl,
+  html,
+  issueReceipt,
+  json,
+  slug,
+  toConfig,
+  toProof,
+} from '../verification/service.fake.ts'
+import { ProofPage } from './ProofPage.tsx'
+import { POLL_INTERVAL_MS } from './useProof.ts'
+
+const issue = await issueReceipt()
+const other = await issueReceipt({ nonce: 1 })
+const honest = toProof(issue)
+const proofUrl = `${apiBaseUrl}/proof/`
+/** Workers start slowly on a busy machine. */
+const PATIENCE = { timeout: 30_000 }
+
+let network = createFakeNetwork(issue)
+beforeEach(() => {
+  network = createFakeNetwork(issue)
+  vi.stubGlobal('fetch', network.fetch)
+})
+afterEach(() => {
+  vi.unstubAllGlobals()
+  vi.useRealTimers()
+})
+
+function show(config: Partial<WebConfig> = {}, shownSlug = slug) {
+  return render(
+    <main>
+      <ConfigContext value={{ ...toConfig(issue), ...config }}>
+        <ProofPage slug={shownSlug} />
+      </ConfigContext>
+    </main>,
+  )
+}
+
+const say = (change: Partial<ProofPayload>) => network.routes.push([proofUrl, () => json({ ...honest, ...change })])
+const heading = (name: string | RegExp) => expect.element(page.getByRole('heading', { name }), PATIENCE)
+const lies = () =>
+  [...document.querySelectorAll('[data-verdict="false"]')].map((element) => element.getAttribute('data-claim'))
+const stages = () => [...document.querySelectorAll('[data-stage]')].map((element) => element.getAttribute('data-state'))
+const alert = (text: string | RegExp) =>
+  expect.element(page.getByRole('alert').filter({ hasText: text }), PATIENCE).toBeVisible()
+const statusOf = (step: string) => document.querySelector(`[data-step="${step}"]`)?.getAttribute('data-status')
+
+async function seriousFaults() {
+  const { violations } = await axe.run(document.body, { resultTypes: ['violations'] })
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html: element }) => element).join(' ')}`)
+}
+
+describe('a complete proof', () => {
+  test('is drawn, verified by the browser, and marked as MOCK', async () => {
+    await show()
+    await heading('Nothing failed, on MOCK evidence').toBeVisible()
+    await expect.element(page.getByText(/This evidence proves nothing about hardware/)).toBeVisible()
+    expect(stages()).toEqual(['done', 'done', 'done', 'done'])
+    expect(document.querySelectorAll('[data-status="pass"]')).toHaveLength(24)
+    expect(lies()).toEqual([])
+    expect(document.querySelectorAll('[data-claim]')).toHaveLength(9)
+    await expect.element(page.getByText(/page’s own code comes from the operator/)).toBeVisible()
+    expect(document.querySelector('.command')?.textContent).toContain(`npm run verify -- ${slug} --api ${apiBaseUrl}`)
+  })
+
+  test('links lead to gateway and explorer, and the bytes can be saved', async () => {
+    await show()
+    await heading('Keep the evidence').toBeVisible()
+    const links = [...document.querySelectorAll('a')]
+    const hrefs = links.map(({ href }) => href)
+    expect(hrefs).toContain(`${gatewayUrl}/ipfs/${issue.cid}`)
+    expect(hrefs).toContain(`https://explorer.test/tx/${honest.txHash}`)
+    expect(hrefs).toContain(`https://explorer.test/tx/${honest.onchainTxHash}`)
+    const saved = links.filter(({ download }) => download !== '')
+    expect(saved.map(({ download }) => download)).toEqual([
+      `${issue.cid}.json`,
+      `${issue.receipt.signer.collateral}.json`,
+    ])
+    await vi.waitFor(() => expect(saved[0]?.href).toMatch(/^blob:/))
+    vi.unstubAllGlobals()
+    const bytes = await (await fetch(saved[0]?.href ?? '')).arrayBuffer()
+    expect(toCid(new Uint8Array(bytes))).toBe(issue.cid)
+  })
+
+  test('it is asked for once, and the copy in the answer is not what is verified', async () => {
+    await show()
+    await heading('Nothing failed, on MOCK evidence').toBeVisible()
+    expect(network.requests.filter((entry) => entry.includes('/proof/'))).toHaveLength(1)
+    expect(network.requests.some((entry) => entry.includes(`/ipfs/${issue.cid}`))).toBe(true)
+  })
+
+  test('without leave for mock evidence it is not verified, and it says why', async () => {
+    await show({ trust: { ...(toConfig(issue).trust as object), allowMock: false } })
+    await heading('Not verified').toBeVisible()
+    expect(statusOf('quote')).toBe('fail')
+    expect(lies()).toEqual(['kmsQuoteVerified'])
+  })
+
+  test('anchors that cannot be read are told, and not used', async () => {
+    await show({ trust: { allowMock: true, entropyKey: [] } })
+    await expect.element(page.getByText(/entropyKey: unknown member/)).toBeVisible()
+    await heading('Not verified').toBeVisible()
+  })
+})
+
+describe('a service that lies is told so, claim by claim', () => {
+  test.each<[string, Partial<ProofPayload>, string[]]>([
+    ['another transaction', { txHash: `0x${'11'.repeat(32)}` }, ['txHash']],
+    ['another wallet and chain', { walletAddress: `0x${'22'.repeat(20)}`, chainId: 1 }, ['chainId', 'walletAddress']],
+    ['a changed copy', { receipt: other.receipt }, ['receipt']],
+    ['complete without an event', { onchainTxHash: null, onchainBlockNumber: null }, ['status']],
+    ['a quote that it says it did not verify', { kmsQuoteVerified: false }, ['kmsQuoteVerified']],
+  ])('%s', async (_name, change, members) => {
+    say(change)
+    await show()
+    await heading('The service says something false about this receipt').toBeVisible()
+    expect(lies()).toEqual(members)
+  })
+
+  test('complete, while the chain has no event', async () => {
+    network.rpc.eth_getLogs = []
+    await show()
+    await heading('Not verified').toBeVisible()
+    expect(lies()).toEqual(['status'])
+  })
+
+  test('a script in place of a gateway is no link', async () => {
+    say({ ipfsUrl: 'javascript:alert(1)' })
+    await show()
+    await heading('Nothing failed, on MOCK evidence').toBeVisible()
+    expect([...document.querySelectorAll('a')].filter(({ protocol }) => protocol === 'javascript:')).toEqual([])
+  })
+})
+
+describe('where there is nothing to verify', () => {
+  test('an unknown slug, without asking again', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    network.routes.push([proofUrl, () => json({ code: 'proof_not_found', title: 'there is no such proof' }, 404)])
+    await show()
+    await alert('There is no such proof')
+    await vi.advanceTimersByTimeAsync(3 * POLL_INTERVAL_MS)
+    expect(network.requests).toHaveLength(1)
+  })
+
+  test('a slug with a path in it stays one segment of the path', async () => {
+    network.routes.push([proofUrl, () => json({ code: 'proof_not_found', title: 'x' }, 404)])
+    await show({}, '../auth/me')
+    await expect.element(page.getByRole('alert')).toBeVisible()
+    expect(network.requests).toEqual([`GET ${apiBaseUrl}/proof/..%2Fauth%2Fme`])
+  })
+
+  test('a web page in place of the service', async () => {
+    network.routes.push([proofUrl, html])
+    await show()
+    await alert('Something else answered')
+  })
+
+  test('the network is down, and comes back', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    let isDown = true
+    network.routes.push([
+      proofUrl,
+      () =>
+        isDown
+          ? Promise.reject(new TypeError('Failed to fetch'))
+          : json({ ...honest, status: 'pin_failed', ipfsCid: null, receipt: null }),
+    ])
+    await show()
+    await alert('cannot be asked right now')
+    isDown = false
+    await vi.advanceTimersByTimeAsync(POLL_INTERVAL_MS)
+    await expect.element(page.getByText('There is no public receipt to verify')).toBeVisible()
+    expect(page.getByRole('alert').elements()).toHaveLength(0)
+  })
+
+  test.each<[string, () => Response, RegExp]>([
+    ['truncated bytes', () => new Response(issue.bytes.slice(0, 500)), /sent 500 other bytes/],
+    ['the bytes of another receipt', () => new Response(other.bytes), new RegExp(other.cid)],
+    ['a gateway’s web page', html, /answers with a web page/],
+    ['too many bytes', () => new Response(new Uint8Array(300_000)), /sends more than 262144 bytes/],
+  ])('%s: there is no verdict, and a way to try again', async (_name, answer, message) => {
+    const isBad = { current: true }
+    const route = async () => (isBad.current ? answer() : new Response(issue.bytes))
+    network.routes.push([`${gatewayUrl}/ipfs/${issue.cid}`, route], [`${apiBaseUrl}/ipfs/${issue.cid}`, route])
+    await show()
+    await alert(message)
+    expect(document.querySelector('.verdict')).toBeNull()
+    isBad.current = false
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await heading('Nothing failed, on MOCK evidence').toBeVisible()
+  })
+})
+
+test('a proof on its way is followed until it is complete, and verified again with its event', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const life: Partial<ProofPayload>[] = [
+    {
+      status: 'pending_pin',
+      ipfsCid: null,
+      ipfsUrl: null,
+      receipt: null,
+      onchainTxHash: null,
+      onchainBlockNumber: null,
+    },
+    { status: 'pending_onchain', onchainTxHash: null, onchainBlockNumber: null },
+    {},
+  ]
+  let step = 0
+  network.routes.push([proofUrl, () => json({ ...honest, ...life[step] })])
+  await show()
+  await expect.element(page.getByText('The receipt is not public yet')).toBeVisible()
+  expect(stages()).toEqual(['done', 'current', 'waiting', 'waiting'])
+  step = 1
+  await vi.advanceTimersByTimeAsync(POLL_INTERVAL_MS)
+  await heading('Nothing failed, on MOCK evidence').toBeVisible()
+  expect(stages()).toEqual(['done', 'done', 'current', 'waiting'])
+  expect(statusOf('event')).toBe('skip')
+  expect(lies()).toEqual([])
+  step = 2
+  await vi.advanceTimersByTimeAsync(POLL_INTERVAL_MS)
+  await vi.waitFor(() => expect(statusOf('event')).toBe('pass'), PATIENCE)
+  expect(stages()).toEqual(['done', 'done', 'done', 'done'])
+  const asked = network.requests.length
+  await vi.advanceTimersByTimeAsync(3 * POLL_INTERVAL_MS)
+  expect(network.requests).toHaveLength(asked)
+})
+
+test('the visitor’s own anchors replace the operator’s, from the keyboard', async () => {
+  await show()
+  await heading('Nothing failed, on MOCK evidence').toBeVisible()
+  expect(statusOf('measurement')).toBe('pass')
+  await page.getByRole('radio', { name: 'My own' }).click()
+  await page.getByLabelText('Settings of the key enclave').fill('12')
+  await userEvent.keyboard('{Tab}')
+  await page.getByRole('button', { name: 'Use these anchors' }).click()
+  await expect.element(page.getByText('Line 1 is not 32 bytes of hex.')).toBeVisible()
+  expect(document.activeElement).toBe(page.getByLabelText('Settings of the key enclave').element())
+  await page.getByLabelText('Settings of the key enclave').fill('12'.repeat(32))
+  await userEvent.keyboard('{Tab}')
+  await page.getByRole('button', { name: 'Use these anchors' }).click()
+  await vi.waitFor(() => expect(statusOf('config')).toBe('fail'), PATIENCE)
+  expect(statusOf('measurement')).toBe('skip')
+  expect(document.querySelector('.command')?.textContent).toContain(`--config-hash ${'12'.repeat(32)}`)
+})
+
+describe('accessibility', () => {
+  test.each(['light', 'dark'])('axe finds nothing serious (%s)', async (theme) => {
+    document.documentElement.dataset.theme = theme
+    network.rpc.eth_getLogs = []
+    await show()
+    await heading('Not verified').toBeVisible()
+    await page.getByRole('radio', { name: 'My own' }).click()
+    expect(await seriousFaults()).toEqual([])
+    delete document.documentElement.dataset.theme
+  })
+
+  test('headings go down one level at a time', async () => {
+    await show()
+    await heading('Nothing failed, on MOCK evidence').toBeVisible()
+    const levels = [...document.querySelectorAll('h1, h2, h3, h4')].map(({ tagName }) => Number(tagName.slice(1)))
+    expect(levels[0]).toBe(1)
+    expect(levels.every((level, index) => level <= (levels[index - 1] ?? 0) + 1)).toBe(true)
+  })
+
+  test('the verdict and the count of steps are read out', async () => {
+    await show()
+    const status = page.getByRole('status').filter({ hasText: '24 steps: 24 passed, 0 failed, 0 not judged.' })
+    await expect.element(status, PATIENCE).toBeInTheDocument()
+  })
+
+  test('on a phone nothing is wider than the screen', async () => {
+    await page.viewport(360, 740)
+    await show()
+    await heading('Nothing failed, on MOCK evidence').toBeVisible()
+    expect(document.documentElement.scrollWidth).toBeLessThanOrEqual(360)
+    await page.viewport(414, 896)
+  })
+})

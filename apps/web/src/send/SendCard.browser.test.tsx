@@ -1,0 +1,157 @@
+import { parseEther } from 'viem'
+import { afterEach, describe, expect, test } from 'vitest'
+import { userEvent } from 'vitest/browser'
+import { expectAccessible } from '../shell/expectAccessible.fake.ts'
+import { closeWallet, openWallet } from '../wallet/openWallet.fake.tsx'
+import { amount, confirm, recipient, review, send, to, write } from './sendForm.fake.ts'
+
+afterEach(closeWallet)
+
+describe('send', () => {
+  test('nothing is signed before the confirmation, which names exact amount and recipient', async () => {
+    const { screen, service } = await openWallet()
+    await write(screen, { amount: '0.000000000000000001' })
+    await expect.element(screen.getByRole('heading', { name: 'Is this right?' })).toHaveFocus()
+    await expect.element(screen.getByText('0.000000000000000001 ETH', { exact: true })).toBeVisible()
+    await expect.element(screen.getByText(recipient)).toBeVisible()
+    await expect.element(screen.getByText(/whether or not the transaction is broadcast/)).toBeVisible()
+    await expectAccessible()
+    expect(service.requests).not.toContain('POST /sign/digest')
+    await confirm(screen).click()
+    await expect.element(screen.getByText('Sent 0.000000000000000001 ETH')).toBeVisible()
+    expect(service.transactions).toMatchObject([{ to: recipient.toLowerCase(), value: 1n, gas: 21_000n, data: '0x' }])
+  })
+
+  test('afterwards: progress, a link to the proof, a new balance, and a row in the history', async () => {
+    const { screen, service } = await openWallet({ balance: parseEther('2') })
+    await send(screen)
+    await expect.element(screen.getByText(/In block 1/).first()).toBeVisible()
+    const slug = service.proofs[0]?.slug
+    await expect.element(screen.getByRole('link', { name: 'See the proof' })).toHaveAttribute('href', `/proof/${slug}`)
+    await expect.element(screen.getByText(/1\.749\d* ETH/)).toBeVisible()
+    await expect.element(screen.getByRole('link', { name: /Transaction.*Pinning/ })).toBeVisible()
+    await expectAccessible()
+  })
+
+  test('where an explorer is configured, the transaction links to it', async () => {
+    const { screen, service } = await openWallet({ config: { explorerUrl: 'https://explorer.test/' } })
+    await send(screen)
+    const link = screen.getByRole('link', { name: /^0x/ })
+    await expect.element(link).toBeVisible()
+    await expect.element(link).toHaveAttribute('href', `https://explorer.test/tx/${service.transactions[0]?.hash}`)
+  })
+
+  test('change: back to the form, with everything still in it', async () => {
+    const { screen, service } = await openWallet()
+    await write(screen, { amount: '0.3' })
+    await screen.getByRole('button', { name: 'Change' }).click()
+    await expect.element(amount(screen)).toHaveValue('0.3')
+    await expect.element(to(screen)).toHaveFocus()
+    expect(service.requests).not.toContain('POST /sign/digest')
+  })
+
+  test('by keyboard alone', async () => {
+    const { screen, service } = await openWallet()
+    await expect.element(to(screen)).toBeVisible()
+    // From the top of the page, as someone without a mouse comes.
+    document.body.focus()
+    for (let presses = 0; presses < 40 && document.activeElement !== to(screen).element(); presses += 1) {
+      await userEvent.keyboard('{Tab}')
+    }
+    await userEvent.keyboard(recipient)
+    await userEvent.keyboard('{Tab}0.5{Enter}')
+    await expect.element(screen.getByRole('heading', { name: 'Is this right?' })).toHaveFocus()
+    await userEvent.keyboard('{Tab}')
+    await expect.element(confirm(screen)).toHaveFocus()
+    await userEvent.keyboard('{Enter}')
+    await expect.element(screen.getByRole('heading', { name: 'Sent 0.5 ETH' })).toHaveFocus()
+    expect(service.transactions).toMatchObject([{ value: parseEther('0.5') }])
+  })
+
+  test.each([
+    ['no address', { to: '' }, 'To', 'Enter the address of the recipient.'],
+    ['half an address', { to: '0x1234' }, 'To', 'An address is 0x and 40'],
+    ['a wrong checksum', { to: recipient.replace('C8', 'c8') }, 'To', 'A character is mistyped'],
+    ['a negative amount', { amount: '-1' }, 'Amount in ether', 'cannot be negative'],
+    ['19 decimals', { amount: '0.0000000000000000001' }, 'Amount in ether', 'at most 18 decimals'],
+    ['more than the balance', { amount: '10000.1' }, 'Amount in ether', 'more than the balance of 10000 ETH'],
+    ['all but the fee', { amount: '10000' }, 'Amount in ether', 'can be sent'],
+  ])('%s: told beside the field, which gets the focus; nothing is signed', async (_, payment, label, message) => {
+    const { screen, service } = await openWallet()
+    await write(screen, payment)
+    const field = screen.getByLabelText(label, { exact: true })
+    await expect.element(field).toHaveAccessibleDescription(expect.stringContaining(message))
+    await expect.element(field).toHaveFocus()
+    await expect.element(field).toHaveAttribute('aria-invalid', 'true')
+    expect(service.requests).not.toContain('POST /sign/digest')
+  })
+
+  test('the form with messages is accessible; a message goes when its field is changed, the focus stays', async () => {
+    const { screen } = await openWallet()
+    await write(screen, { to: '0x1', amount: 'x' })
+    await expect.element(screen.getByText('Enter a number, such as 0.05.')).toBeVisible()
+    await expectAccessible()
+    await amount(screen).fill('1')
+    expect(screen.getByText('Enter a number, such as 0.05.').query()).toBeNull()
+    await expect.element(screen.getByText(/An address is 0x/)).toBeVisible()
+    await expect.element(amount(screen)).toHaveFocus()
+  })
+
+  test('a contract call: gas is estimated, offered and can be changed', async () => {
+    const { screen, service } = await openWallet()
+    await screen.getByText('Contract call').click()
+    await to(screen).fill(recipient)
+    await screen.getByLabelText('Data').fill('0xDEADBEEF')
+    await screen.getByRole('button', { name: 'Estimate gas' }).click()
+    const gas = screen.getByLabelText('Gas limit')
+    // 21,000 and 4 bytes at 16, and a fifth of that.
+    await expect.element(gas).toHaveValue('25276')
+    await gas.fill('50000')
+    await review(screen).click()
+    await expect.element(screen.getByText('4 bytes')).toBeVisible()
+    await expectAccessible()
+    await confirm(screen).click()
+    await expect.element(screen.getByText('Sent 0 ETH')).toBeVisible()
+    expect(service.transactions).toMatchObject([{ data: '0xdeadbeef', gas: 50_000n, value: 0n }])
+  })
+
+  test('a call that would fail is told before it is signed', async () => {
+    const eth_estimateGas = () => {
+      throw { code: 3, message: 'execution reverted: paused' }
+    }
+    const { screen, service } = await openWallet({ rpc: { eth_estimateGas } })
+    await screen.getByText('Contract call').click()
+    await screen.getByLabelText('Data').fill('0xdeadbeef')
+    await write(screen, { amount: '0' })
+    await expect
+      .element(screen.getByLabelText('Data'))
+      .toHaveAccessibleDescription(expect.stringContaining('execution reverted: paused'))
+    expect(service.requests).not.toContain('POST /sign/digest')
+  })
+})
+
+describe('when it fails', () => {
+  test.each([
+    ['entropy_unavailable', 'The satellite cannot be heard'],
+    ['rate_limited', 'Too many requests'],
+    ['chain_not_allowed', 'The service does not sign for this chain'],
+  ] as const)('%s: what it means, and the payment is still in the form', async (code, title) => {
+    const { screen, service } = await openWallet()
+    service.failNext('POST /sign/digest', { code })
+    await send(screen)
+    await expect.element(screen.getByRole('alert').getByText(title)).toBeVisible()
+    await expect.element(amount(screen)).toHaveValue('0.25')
+    expect(service.transactions).toEqual([])
+    await expectAccessible()
+  })
+
+  test('signed, but not broadcast: the hash and the proof are there to be found', async () => {
+    const { screen, service } = await openWallet()
+    service.failNext('eth_sendRawTransaction', { code: -32000, message: 'insufficient funds for gas * price + value' })
+    await send(screen)
+    await expect.element(screen.getByText('The wallet cannot pay for this')).toBeVisible()
+    const slug = service.proofs[0]?.slug
+    await expect.element(screen.getByRole('link', { name: 'See its proof' })).toHaveAttribute('href', `/proof/${slug}`)
+    expect(service.transactions).toEqual([])
+  })
+})

@@ -1,0 +1,71 @@
+import { useEffect, useRef } from 'react'
+import { formatEther, isAddressEqual, zeroAddress } from 'viem'
+import { Address } from '../ui/Address.tsx'
+import { Notice } from '../ui/Notice.tsx'
+import type { Draft } from './prepareDraft.ts'
+
+export type SendConfirmProps = {
+  draft: Draft
+  from: `0x${string}`
+  chainName: string
+  onConfirm: () => void
+  onChange: () => void
+}
+
+/** The last look before the signature. */
+export function SendConfirm({ draft, from, chainName, onConfirm, onChange }: SendConfirmProps) {
+  const heading = useRef<HTMLHeadingElement>(null)
+  useEffect(() => heading.current?.focus(), [])
+  const { to, valueWei, data, gas, feeWei } = draft
+  const amount = `${formatEther(valueWei)} ETH`
+  return (
+    <section className="send-confirm" aria-labelledby="confirm-heading">
+      <h3 id="confirm-heading" ref={heading} tabIndex={-1}>
+        Is this right?
+      </h3>
+      <dl className="facts">
+        <dt>Amount</dt>
+        <dd className="fact-strong">{amount}</dd>
+        <dt>To</dt>
+        <dd>
+          <Address address={to} />
+        </dd>
+        <dt>On</dt>
+        <dd>{chainName}</dd>
+        <dt>Network fee</dt>
+        <dd>at most about {formatEther(feeWei)} ETH</dd>
+        {data === '0x' ? null : (
+          <>
+            <dt>Gas limit</dt>
+            <dd>{String(gas)}</dd>
+            <dt>Data</dt>
+            <dd>
+              <details>
+                <summary>{data.length / 2 - 1} bytes</summary>
+                <p className="mono">{data}</p>
+              </details>
+            </dd>
+          </>
+        )}
+      </dl>
+      {isAddressEqual(to, zeroAddress) ? (
+        <Notice tone="warning" title="Nobody has the key of this address">
+          <p>What is sent to the zero address is lost.</p>
+        </Notice>
+      ) : null}
+      {isAddressEqual(to, from) ? <p className="fine-print">This is your own address.</p> : null}
+      <p className="fine-print">
+        Once you confirm, the enclave signs this transaction and its signature becomes public, on IPFS and on the chain,
+        whether or not the transaction is broadcast. It cannot be taken back.
+      </p>
+      <div className="actions">
+        <button type="button" className="button" onClick={onConfirm}>
+          Sign and send {amount}
+        </button>
+        <button type="button" className="button button-quiet" onClick={onChange}>
+          Change
+        </button>
+      </div>
+    </section>
+  )
+}

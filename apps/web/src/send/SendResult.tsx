@@ -1,0 +1,92 @@
+import { type SignResult, useAttestation } from '@countersign/sdk'
+import { useEffect, useRef } from 'react'
+import { formatEther } from 'viem'
+import { useConfig } from '../config.ts'
+import { Link } from '../router.tsx'
+import { Address } from '../ui/Address.tsx'
+import { CopyButton } from '../ui/CopyButton.tsx'
+import { toShortHex } from '../words/format.ts'
+import type { Draft } from './prepareDraft.ts'
+import { type SendStep, toSendSteps } from './sendSteps.ts'
+import { useInclusion } from './useInclusion.ts'
+
+export type SendResultProps = { draft: Draft; result: SignResult; onIncluded: () => void; onAgain: () => void }
+
+/** What has become of a payment, as far as it has come. */
+export function SendResult({ draft, result, onIncluded, onAgain }: SendResultProps) {
+  const { txHash, attestationSlug } = result
+  const heading = useRef<HTMLHeadingElement>(null)
+  const inclusion = useInclusion(txHash)
+  const { proof } = useAttestation(attestationSlug)
+  useEffect(() => heading.current?.focus(), [])
+  useEffect(() => {
+    if (inclusion.state !== 'waiting') onIncluded()
+  }, [inclusion.state, onIncluded])
+  const steps = toSendSteps({ inclusion, proofStatus: proof?.status })
+  return (
+    <section className="send-result" aria-labelledby="sent-heading">
+      <h3 id="sent-heading" ref={heading} tabIndex={-1}>
+        {inclusion.state === 'reverted'
+          ? 'Sent, but it failed on the chain'
+          : `Sent ${formatEther(draft.valueWei)} ETH`}
+      </h3>
+      <p className="fine-print">
+        to <Address address={draft.to} />
+      </p>
+      <SendSteps steps={steps} />
+      <TransactionHash txHash={txHash} />
+      <div className="actions">
+        <Link to={`/proof/${attestationSlug}`} className="button">
+          See the proof
+        </Link>
+        <button type="button" className="button button-quiet" onClick={onAgain}>
+          Send another
+        </button>
+      </div>
+    </section>
+  )
+}
+
+const STATES: Record<SendStep['state'], string> = {
+  done: 'done',
+  active: 'under way',
+  waiting: 'to come',
+  failed: 'failed',
+}
+
+export function SendSteps({ steps }: { steps: SendStep[] }) {
+  const active = steps.find(({ state }) => state === 'failed') ?? steps.findLast(({ state }) => state !== 'waiting')
+  return (
+    <>
+      <ol className="steps">
+        {steps.map(({ label, state }) => (
+          <li key={label} className={`step step-${state}`}>
+            {label}
+            <span className="visually-hidden">: {STATES[state]}</span>
+          </li>
+        ))}
+      </ol>
+      <p className="visually-hidden" role="status">
+        {active === undefined ? '' : `${active.label}: ${STATES[active.state]}`}
+      </p>
+    </>
+  )
+}
+
+export function TransactionHash({ txHash }: { txHash: string }) {
+  const { explorerUrl } = useConfig()
+  const short = <span className="mono">{toShortHex(txHash)}</span>
+  return (
+    <p className="hash-line">
+      Transaction{' '}
+      {explorerUrl === undefined ? (
+        <span title={txHash}>{short}</span>
+      ) : (
+        <a href={`${explorerUrl.replace(/\/+$/, '')}/tx/${txHash}`} target="_blank" rel="noreferrer">
+          {short}
+        </a>
+      )}{' '}
+      <CopyButton text={txHash} what="the transaction hash" />
+    </p>
+  )
+}

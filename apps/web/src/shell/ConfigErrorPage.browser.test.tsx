@@ -1,0 +1,21 @@
+import axe from 'axe-core'
+import { expect, test } from 'vitest'
+import { render } from 'vitest-browser-react'
+import { ConfigError } from '../config.ts'
+import { ConfigErrorPage } from './ConfigErrorPage.tsx'
+import '../styles/app.css'
+
+test('says everything that is wrong, and what to do', async () => {
+  const faults = ['apiBaseUrl must be the http(s) address of the service', 'chainId must be a positive whole number']
+  const screen = await render(<ConfigErrorPage error={new ConfigError(faults)} />)
+  for (const fault of faults) await expect.element(screen.getByRole('alert').getByText(fault)).toBeVisible()
+  await expect.element(screen.getByText(/put a file/)).toBeVisible()
+  const { violations } = await axe.run(document.body)
+  expect(violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')).toEqual([])
+})
+
+test('an error of another kind shows nothing of its inside', async () => {
+  const screen = await render(<ConfigErrorPage error={new Error('inner text')} />)
+  await expect.element(screen.getByText('the configuration could not be read')).toBeVisible()
+  expect(screen.getByText('inner text').query()).toBeNull()
+})

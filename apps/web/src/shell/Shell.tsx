@@ -1,0 +1,54 @@
+import { type ReactNode, useEffect, useRef } from 'react'
+import { Link, parseRoute, type Route, useFocusOnNavigation, usePath } from '../router.tsx'
+import { ThemeToggle } from './ThemeToggle.tsx'
+
+const TITLES: Record<Route['page'], string> = {
+  wallet: 'Wallet',
+  proof: 'Proof',
+  verify: 'Verify a proof',
+  not_found: 'Not found',
+}
+
+/** What every page has around it. */
+export function Shell({ children }: { children: ReactNode }) {
+  const main = useRef<HTMLElement>(null)
+  const { page } = parseRoute(usePath())
+  useFocusOnNavigation(main)
+  useEffect(() => {
+    document.title = `${TITLES[page]} · Countersign`
+  }, [page])
+  const current = (name: Route['page']) => (page === name ? ({ 'aria-current': 'page' } as const) : {})
+  return (
+    <>
+      <a className="skip-link" href="#main">
+        Skip to the content
+      </a>
+      <header className="site-header">
+        <div className="site-header-inner">
+          <Link to="/" className="wordmark">
+            <svg viewBox="0 0 32 32" aria-hidden="true">
+              <path d="M7 14.5l6 6L25.5 7" />
+              <path d="M7 27h18" />
+            </svg>
+            Countersign
+          </Link>
+          <nav aria-label="Pages">
+            <Link to="/" {...current('wallet')}>
+              Wallet
+            </Link>
+            <Link to="/verify" {...current('verify')}>
+              Verify
+            </Link>
+          </nav>
+          <ThemeToggle />
+        </div>
+      </header>
+      <main id="main" ref={main} tabIndex={-1}>
+        {children}
+      </main>
+      <footer className="site-footer">
+        <p>Countersign is free software under the AGPL-3.0. Do not take its word: verify the proofs.</p>
+      </footer>
+    </>
+  )
+}

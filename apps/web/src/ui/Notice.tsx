@@ -1,0 +1,45 @@
+import type { ServiceError } from '@countersign/sdk'
+import type { ReactNode } from 'react'
+import { explainError } from '../words/explainError.ts'
+
+export type NoticeProps = {
+  tone: 'info' | 'warning' | 'danger'
+  title: string
+  children?: ReactNode
+  /** Read out at once; for what was not there a moment ago. */
+  isAlert?: boolean
+}
+
+/** A few sentences that stand out. */
+export function Notice({ tone, title, children, isAlert }: NoticeProps) {
+  return (
+    <div className={`notice notice-${tone}`} {...(isAlert ? { role: 'alert' } : {})}>
+      <p className="notice-title">{title}</p>
+      {children}
+    </div>
+  )
+}
+
+export type ErrorNoticeProps = {
+  error: ServiceError
+  /** Beside the words: a way on. */
+  children?: ReactNode
+}
+
+/** What went wrong, what to do, and the code for whoever is asked. */
+export function ErrorNotice({ error, children }: ErrorNoticeProps) {
+  const { title, advice } = explainError(error)
+  return (
+    <Notice tone="danger" title={title} isAlert>
+      <p>{advice}</p>
+      <details className="fine-print">
+        <summary>Technical details</summary>
+        <p className="mono">
+          {error.code}
+          {error.details ? `: ${error.details}` : null}
+        </p>
+      </details>
+      {children === undefined ? null : <div className="actions">{children}</div>}
+    </Notice>
+  )
+}

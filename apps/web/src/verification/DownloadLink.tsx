@@ -1,0 +1,24 @@
+import { useEffect, useState } from 'react'
+
+/** Saves bytes that are at hand, to the byte. */
+export function DownloadLink({
+  bytes,
+  name,
+  children,
+}: {
+  bytes: Uint8Array<ArrayBuffer>
+  name: string
+  children: string
+}) {
+  const [href, setHref] = useState<string | undefined>(undefined)
+  useEffect(() => {
+    const url = URL.createObjectURL(new Blob([bytes], { type: 'application/json' }))
+    setHref(url)
+    return () => URL.revokeObjectURL(url)
+  }, [bytes])
+  return (
+    <a className="button button-quiet" href={href} download={name}>
+      {children}
+    </a>
+  )
+}

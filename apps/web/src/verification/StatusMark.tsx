@@ -1,0 +1,29 @@
+export type Mark = 'pass' | 'fail' | 'skip' | 'mock'
+
+const paths: Record<Mark, string> = {
+  pass: 'M5 10.5l3.2 3.2L15 7',
+  fail: 'M6 6l8 8M14 6l-8 8',
+  skip: 'M6 10h8',
+  mock: 'M10 5v6M10 14.2v.3',
+}
+
+const words: Record<Mark, string> = { pass: 'Passed', fail: 'Failed', skip: 'Not judged', mock: 'Passed (MOCK)' }
+
+/** An outcome as a shape and a word; its colour only repeats them. */
+export function StatusMark({ mark, text = words[mark] }: { mark: Mark; text?: string }) {
+  return (
+    <span className={`status-mark status-mark-${mark}`}>
+      <svg viewBox="0 0 20 20" width="20" height="20" aria-hidden="true">
+        <path
+          d={paths[mark]}
+          fill="none"
+          stroke="currentColor"
+          strokeWidth="2.4"
+          strokeLinecap="round"
+          strokeLinejoin="round"
+        />
+      </svg>
+      {text}
+    </span>
+  )
+}

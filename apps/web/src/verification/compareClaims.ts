@@ -1,0 +1,170 @@
+import type { ProofPayload } from '@countersign/protocol'
+import type { StepId } from '@countersign/receipt'
+import type { Verification } from './verifySubject.ts'
+
+/** Something that the service says of a proof, held against what the evidence shows. */
+export type Claim = {
+  /** The member of the service's answer. */
+  member: keyof ProofPayload
+  /** What the service says, as a sentence. */
+  text: string
+  /** `open`: nothing here can tell. */
+  verdict: 'holds' | 'false' | 'open'
+  /** What was found. */
+  detail: string
+}
+
+/**
+ * The service's answer, claim by claim. Only bytes that were fetched by their CID and a chain that was asked count against
+ * it; the copy of the receipt in the answer is itself just a claim.
+ */
+export function compareClaims(proof: ProofPayload, verification: Verification | undefined): Claim[] {
+  return [
+    ...compareReceipt(proof, verification),
+    compareStatus(proof, verification),
+    ...comparePublication(proof, verification),
+    ...compareQuote(proof, verification),
+  ]
+}
+
+export function findLies(claims: readonly Claim[]): Claim[] {
+  return claims.filter(({ verdict }) => verdict === 'false')
+}
+
+function compareReceipt(proof: ProofPayload, verification: Verification | undefined): Claim[] {
+  const receipt = verification?.receipt
+  const same = (member: keyof ProofPayload, what: string, said: string | number, found: string | number | undefined) =>
+    toClaim(member, `The ${what} is ${said}.`, {
+      isTrue: found === undefined ? undefined : String(said).toLowerCase() === String(found).toLowerCase(),
+      holds: 'The receipt says the same.',
+      lie: `The receipt says ${found}.`,
+      open: 'There is no receipt to compare with.',
+    })
+  const transaction = receipt?.transaction
+  const claims = [
+    same('txHash', 'transaction', proof.txHash, transaction?.txHash),
+    same('chainId', 'chain', proof.chainId, transaction?.chainId),
+    same('walletAddress', 'wallet', proof.walletAddress, transaction?.from),
+  ]
+  if (proof.ipfsCid !== null) claims.push(compareCid(proof.ipfsCid, verification))
+  if (proof.receipt !== null) {
+    claims.push(
+      toClaim('receipt', 'A copy of the receipt comes with the answer.', {
+        isTrue: verification?.isStatedReceiptSame,
+        holds: 'It is the pinned receipt, to the byte.',
+        lie: 'It is not the pinned receipt.',
+        open: 'The pinned receipt is not at hand to compare with.',
+      }),
+    )
+  }
+  return claims
+}
+
+function compareCid(ipfsCid: string, verification: Verification | undefined): Claim {
+  const text = `The receipt is pinned as ${ipfsCid}.`
+  if (verification === undefined)
+    return { member: 'ipfsCid', text, verdict: 'open', detail: 'It could not be fetched.' }
+  const { publications = [], cid } = verification
+  if (cid !== ipfsCid) return { member: 'ipfsCid', text, verdict: 'false', detail: `The bytes have the CID ${cid}.` }
+  const other = publications.find((publication) => publication.ipfsCid !== cid)
+  if (other !== undefined && publications.every((publication) => publication.ipfsCid !== cid)) {
+    return {
+      member: 'ipfsCid',
+      text,
+      verdict: 'false',
+      detail: `The chain points to another receipt: ${other.ipfsCid}.`,
+    }
+  }
+  return { member: 'ipfsCid', text, verdict: 'holds', detail: 'The bytes under this CID hash to it.' }
+}
+
+/** Specification §2 and §3: which members are set in which state, and that `complete` means an event. */
+function compareStatus(proof: ProofPayload, verification: Verification | undefined): Claim {
+  const { status, ipfsCid, onchainTxHash, onchainBlockNumber } = proof
+  const isPinned = status !== 'pending_pin' && status !== 'pin_failed'
+  const claim = (verdict: Claim['verdict'], detail: string): Claim => ({
+    member: 'status',
+    text: `The status is ${status}.`,
+    verdict,
+    detail,
+  })
+  if (isPinned && ipfsCid === null) return claim('false', 'In this state there is a CID, but the answer names none.')
+  if (!isPinned && ipfsCid !== null)
+    return claim('false', 'In this state there is no CID yet, but the answer names one.')
+  if (status !== 'complete') return claim('open', 'Only the service knows how far it is.')
+  if (onchainTxHash === null || onchainBlockNumber === null) {
+    return claim('false', 'A complete proof has an event on the chain, but the answer names none.')
+  }
+  switch (statusOf(verification, 'event')) {
+    case 'pass':
+      return claim('holds', 'The chain points to this receipt.')
+    case 'fail':
+      return claim('false', 'A complete proof has an event on the chain, but the chain does not point to this receipt.')
+    default:
+      return claim('open', 'The chain was not asked, or did not answer.')
+  }
+}
+
+function comparePublication(proof: ProofPayload, verification: Verification | undefined): Claim[] {
+  const { onchainTxHash, onchainBlockNumber } = proof
+  // Before it is confirmed, the publishing transaction may still be replaced.
+  if (proof.status !== 'complete') return []
+  const events = verification?.publications?.filter(({ ipfsCid }) => ipfsCid === proof.ipfsCid) ?? []
+  const [event] = events
+  const isPresent = (matches: (publication: (typeof events)[number]) => boolean) =>
+    event === undefined ? undefined : events.some(matches)
+  const open = 'No event was found to compare with.'
+  return [
+    ...(onchainTxHash === null
+      ? []
+      : [
+          toClaim('onchainTxHash', `The event is in the transaction ${onchainTxHash}.`, {
+            isTrue: isPresent(({ txHash }) => txHash === onchainTxHash.toLowerCase()),
+            holds: 'The chain has it there.',
+            lie: `The chain has it in ${event?.txHash}.`,
+            open,
+          }),
+        ]),
+    ...(onchainBlockNumber === null
+      ? []
+      : [
+          toClaim('onchainBlockNumber', `The event is in block ${onchainBlockNumber}.`, {
+            isTrue: isPresent(({ blockNumber }) => blockNumber === onchainBlockNumber),
+            holds: 'The chain has it there.',
+            lie: `The chain has it in block ${event?.blockNumber}.`,
+            open,
+          }),
+        ]),
+  ]
+}
+
+function compareQuote({ kmsQuoteVerified }: ProofPayload, verification: Verification | undefined): Claim[] {
+  const quote = statusOf(verification, 'quote')
+  const isGenuine = quote === undefined || quote === 'skip' ? undefined : quote === 'pass'
+  const mock = verification?.isMock ? ' It is simulated, though.' : ''
+  return [
+    toClaim(
+      'kmsQuoteVerified',
+      `The service ${kmsQuoteVerified ? 'verified' : 'did not verify'} the enclave’s quote.`,
+      {
+        isTrue: isGenuine === undefined ? undefined : isGenuine === kmsQuoteVerified,
+        holds: isGenuine ? `It verifies here too.${mock}` : 'It does not verify here either.',
+        lie: isGenuine ? `Here it does verify.${mock}` : 'Here it does not verify.',
+        open: 'The quote could not be judged here.',
+      },
+    ),
+  ]
+}
+
+function statusOf(verification: Verification | undefined, id: StepId) {
+  return verification?.steps.find((step) => step.id === id)?.status
+}
+
+function toClaim(
+  member: Claim['member'],
+  text: string,
+  { isTrue, holds, lie, open }: { isTrue: boolean | undefined; holds: string; lie: string; open: string },
+): Claim {
+  if (isTrue === undefined) return { member, text, verdict: 'open', detail: open }
+  return isTrue ? { member, text, verdict: 'holds', detail: holds } : { member, text, verdict: 'false', detail: lie }
+}

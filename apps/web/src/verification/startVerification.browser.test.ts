@@ -1,0 +1,96 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import goldenCollateral from '../../../../packages/receipt/spec/golden/collateral.json?raw'
+import goldenReceipt from '../../../../packages/receipt/spec/golden/receipt.json?raw'
+import { createFakeNetwork, gatewayUrl, html, issueReceipt, rpcUrl, toTrustJson } from './service.fake.ts'
+import { startVerification } from './startVerification.ts'
+import { parseTrust } from './trust.ts'
+import type { VerificationRequest } from './verifySubject.ts'
+
+const issue = await issueReceipt()
+const request: VerificationRequest = {
+  subject: { kind: 'cid', cid: issue.cid },
+  trust: parseTrust(toTrustJson(issue)),
+  gateways: [gatewayUrl],
+  isEventDue: true,
+}
+const toBytes = (text: string) => new TextEncoder().encode(text)
+
+let network = createFakeNetwork(issue)
+beforeEach(() => {
+  network = createFakeNetwork(issue)
+  vi.stubGlobal('fetch', network.fetch)
+})
+afterEach(() => {
+  vi.unstubAllGlobals()
+})
+
+test('the worker judges, the page fetches, and progress is told', async () => {
+  const progress: string[] = []
+  const { verdict, steps } = await startVerification(request, { onProgress: (text) => progress.push(text) }).result
+  expect(verdict).toBe('mock')
+  expect(steps).toHaveLength(24)
+  expect(progress).toEqual([
+    'Fetching the receipt by its CID.',
+    'Fetching the collateral that the receipt names.',
+    'Checking every step.',
+  ])
+  expect(new Set(network.requests.map((entry) => entry.replace(/\?.*/, '')))).toEqual(
+    new Set([
+      `GET ${gatewayUrl}/ipfs/${issue.cid}`,
+      `GET ${gatewayUrl}/ipfs/${issue.receipt.signer.collateral}`,
+      `POST ${rpcUrl}/`,
+    ]),
+  )
+})
+
+test('the golden files verify offline, and one changed byte fails', async () => {
+  const collateral = { name: 'collateral.json', bytes: toBytes(goldenCollateral) }
+  const verify = (text: string) =>
+    startVerification(
+      {
+        ...request,
+        isEventDue: false,
+        subject: { kind: 'files', files: [{ name: 'receipt.json', bytes: toBytes(text) }, collateral] },
+      },
+      { onProgress: () => {} },
+    ).result
+  expect((await verify(goldenReceipt)).verdict).toBe('mock')
+  expect((await verify(goldenReceipt.replace('"nonce":0', '"nonce":1'))).verdict).toBe('failed')
+  expect(network.requests).toEqual([])
+})
+
+test('the main thread stays free while the worker works', async () => {
+  let longest = 0
+  let last = performance.now()
+  const timer = setInterval(() => {
+    const now = performance.now()
+    longest = Math.max(longest, now - last)
+    last = now
+  }, 5)
+  const { result } = startVerification(request, { onProgress: () => {} })
+  const started = performance.now()
+  await result
+  clearInterval(timer)
+  // Checking takes a multiple of this in one go; a busy machine adds some.
+  expect(longest).toBeLessThan(Math.max(100, (performance.now() - started) / 2))
+})
+
+test('what cannot be fetched is an error with a code and a reason', async () => {
+  network.routes.push([gatewayUrl, html])
+  await expect(startVerification(request, { onProgress: () => {} }).result).rejects.toMatchObject({
+    code: 'receipt_unavailable',
+    message: expect.stringContaining('gateway.test answers with a web page'),
+  })
+})
+
+test('once stopped it tells nothing more', async () => {
+  const told: string[] = []
+  const running = startVerification(request, { onProgress: (text) => told.push(text) })
+  running.stop()
+  const settled = vi.fn()
+  running.result.then(settled, settled)
+  // Another one, start to end, takes longer than the stopped one would have.
+  await startVerification(request, { onProgress: () => {} }).result
+  expect(told).toEqual([])
+  expect(settled).not.toHaveBeenCalled()
+})

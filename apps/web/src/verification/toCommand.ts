@@ -1,0 +1,57 @@
+import type { AnchorSource } from './describeVerdict.ts'
+import type { Trust } from './trust.ts'
+
+export type CommandSubject =
+  | { kind: 'proof'; slug: string; apiBaseUrl: string }
+  | { kind: 'cid'; cid: string; gateway: string }
+  | { kind: 'files'; receipt: string; collateral: string | undefined; gateway: string }
+
+/**
+ * The command with which the same is checked from an independent copy of the repository. Anchors of the visitor go into it;
+ * those of the operator do not, since a check against what the operator says would be no independent one.
+ */
+export function toCommand(
+  subject: CommandSubject,
+  { trust, anchorSource, isEventDue }: { trust: Trust; anchorSource: AnchorSource; isEventDue: boolean },
+): string {
+  const { contract } = trust
+  const chain = contract === undefined || !isEventDue ? [] : ['--rpc', contract.rpcUrl, '--contract', contract.address]
+  const own: [string, readonly string[]][] =
+    anchorSource === 'operator'
+      ? []
+      : [
+          ['--measurement', trust.measurements],
+          ['--config-hash', trust.configHashes],
+          ['--coordinator-measurement', trust.coordinatorMeasurements],
+          ['--coordinator-config-hash', trust.coordinatorConfigHashes],
+          ['--entropy-key', trust.entropyKeys],
+        ]
+  const anchors = own.flatMap(([flag, values]) => values.flatMap((value) => [flag, value]))
+  return ['npm', 'run', 'verify', '--', ...toWords(subject), ...chain, ...anchors].map(quote).join(' ')
+}
+
+function toWords(subject: CommandSubject): string[] {
+  switch (subject.kind) {
+    case 'proof':
+      return [subject.slug, '--api', subject.apiBaseUrl]
+    case 'cid':
+      return [subject.cid, '--ipfs', subject.gateway]
+    case 'files': {
+      const { receipt, collateral, gateway } = subject
+      return [
+        toPath(receipt),
+        ...(collateral === undefined ? ['--ipfs', gateway] : ['--collateral', toPath(collateral)]),
+      ]
+    }
+  }
+}
+
+/** A file's name must not be read as an option. */
+function toPath(name: string): string {
+  return name.startsWith('-') ? `./${name}` : name
+}
+
+/** For a shell: parts of the command come from a link or from the service, and people paste it. */
+function quote(word: string): string {
+  return /^[A-Za-z0-9_./:=@%+-]+$/.test(word) ? word : `'${word.replace(/'/g, `'\\''`)}'`
+}

@@ -1,0 +1,141 @@
+import { type StepId, stepTitles } from '@countersign/receipt'
+import { describe, expect, test } from 'vitest'
+import { describeStep, stepGroups } from './describeStep.ts'
+import { type AnchorSource, describeVerdict } from './describeVerdict.ts'
+import { parseAnchorForm } from './parseAnchorForm.ts'
+import { toCommand } from './toCommand.ts'
+import { toGateways } from './toGateways.ts'
+import { toPrintable } from './toPrintable.ts'
+import { noTrust, parseTrust } from './trust.ts'
+
+const ids = Object.keys(stepTitles) as StepId[]
+const contract = { address: `0x${'ab'.repeat(20)}`, chainId: 31337, rpcUrl: 'http://localhost:8545/', fromBlock: 0 }
+
+describe('steps', () => {
+  test('each is in exactly one group, and has a sentence for each outcome', () => {
+    expect(stepGroups.flatMap((group) => group.ids).toSorted()).toEqual(ids.toSorted())
+    for (const id of ids) {
+      for (const status of ['pass', 'fail', 'skip'] as const) {
+        expect(describeStep({ id, status, title: '', detail: '' })).toMatch(/\.$/)
+      }
+    }
+  })
+
+  test('a mock part is never described as hardware', () => {
+    const step = { id: 'quote', title: '', status: 'pass', detail: 'MOCK evidence, correct in itself' } as const
+    expect(describeStep(step)).toContain('simulated')
+    expect(describeStep(step)).not.toContain('Intel')
+  })
+})
+
+describe('the verdict', () => {
+  const say = (verdict: Parameters<typeof describeVerdict>[0]['verdict'], anchorSource: AnchorSource, lies = 0) =>
+    describeVerdict({ verdict, isKnownCode: true }, { anchorSource, lies })
+
+  test('against the operator’s anchors says whose they are', () => {
+    expect(say('verified', 'operator').title).toContain('operator’s own anchors')
+    expect(say('verified', 'visitor').title).toContain('you named')
+  })
+
+  test('only a verified receipt without lies is good', () => {
+    expect(say('verified', 'visitor').tone).toBe('good')
+    expect(say('verified', 'visitor', 1)).toMatchObject({ tone: 'bad', title: expect.stringContaining('false') })
+    expect(say('mock', 'visitor').tone).toBe('warning')
+    expect(say('unknown-code', 'operator')).toMatchObject({ tone: 'warning', title: 'Genuine hardware, unknown code' })
+    expect(say('incomplete', 'operator').tone).toBe('warning')
+    expect(say('failed', 'visitor').tone).toBe('bad')
+  })
+})
+
+describe('the command', () => {
+  const context = { trust: { ...noTrust, contract }, anchorSource: 'operator', isEventDue: true } as const
+
+  test('asks the same service and the same contract', () => {
+    const subject = { kind: 'proof', slug: 'q8Zk2vXo1fTn0uYbWcR3dA', apiBaseUrl: 'http://localhost:8080' } as const
+    expect(toCommand(subject, context)).toBe(
+      `npm run verify -- q8Zk2vXo1fTn0uYbWcR3dA --api http://localhost:8080 --rpc http://localhost:8545/ --contract ${contract.address}`,
+    )
+    expect(toCommand(subject, { ...context, isEventDue: false })).not.toContain('--contract')
+  })
+
+  test('holds the visitor’s anchors, never the operator’s', () => {
+    const trust = { ...noTrust, entropyKeys: ['cd'.repeat(32)] }
+    const subject = { kind: 'files', receipt: '-r.json', collateral: 'c.json', gateway: 'https://g.test' } as const
+    expect(toCommand(subject, { ...context, trust })).toBe('npm run verify -- ./-r.json --collateral c.json')
+    expect(toCommand({ ...subject, collateral: undefined }, { ...context, trust })).toMatch(
+      / --ipfs https:\/\/g\.test$/,
+    )
+    expect(toCommand(subject, { ...context, trust, anchorSource: 'visitor' })).toMatch(/ --entropy-key (cd){32}$/)
+  })
+
+  test('is safe to paste, whatever a link or a service put into it', () => {
+    const subject = { kind: 'proof', slug: "x'; rm -rf ~ #$(id)", apiBaseUrl: 'http://a.test/?a&b' } as const
+    expect(toCommand(subject, { ...context, isEventDue: false })).toBe(
+      `npm run verify -- 'x'\\''; rm -rf ~ #$(id)' --api 'http://a.test/?a&b'`,
+    )
+  })
+})
+
+describe('the visitor’s anchors', () => {
+  const empty = {
+    measurements: '',
+    configHashes: '',
+    coordinatorMeasurements: '',
+    coordinatorConfigHashes: '',
+    entropyKeys: '',
+    address: '',
+    rpcUrl: '',
+    chainId: '',
+  }
+  const operator = parseTrust({ allowMock: true, entropyKeys: ['ee'.repeat(32)], contract })
+
+  test('replace the operator’s: what is left empty trusts nothing', () => {
+    expect(parseAnchorForm(empty, operator).trust).toEqual({ ...noTrust, allowMock: true })
+  })
+
+  test('one a line; the node falls back to the operator’s', () => {
+    const { trust } = parseAnchorForm(
+      { ...empty, entropyKeys: `${'AA'.repeat(32)}\n\n 0x${'bb'.repeat(32)} `, address: `0x${'12'.repeat(20)}` },
+      operator,
+    )
+    expect(trust).toMatchObject({
+      entropyKeys: ['aa'.repeat(32), 'bb'.repeat(32)],
+      contract: { ...contract, address: `0x${'12'.repeat(20)}` },
+    })
+  })
+
+  test('each fault is told at its field', () => {
+    const { faults } = parseAnchorForm(
+      { ...empty, configHashes: `${'aa'.repeat(32)}\nxyz`, address: '0x12', chainId: 'one' },
+      operator,
+    )
+    expect(faults).toEqual({
+      configHashes: 'Line 2 is not 32 bytes of hex.',
+      address: 'This is not 20 bytes of hex.',
+      chainId: 'This is not the number of a chain.',
+    })
+  })
+
+  test('a contract without any node to ask is a fault', () => {
+    expect(parseAnchorForm({ ...empty, address: contract.address }, noTrust).faults).toHaveProperty('rpcUrl')
+  })
+})
+
+test('gateways: the one that is set, the one that the proof names, then the service; never another protocol', () => {
+  const api = 'http://localhost:8080/'
+  expect(toGateways({ apiBaseUrl: api, ipfsUrl: 'https://g.test/path/ipfs/bafkrei' })).toEqual([
+    'https://g.test/path',
+    'http://localhost:8080',
+  ])
+  expect(toGateways({ apiBaseUrl: api, ipfsGatewayUrl: 'https://set.test/ipfs/' })).toEqual([
+    'https://set.test',
+    'http://localhost:8080',
+  ])
+  for (const ipfsUrl of ['ipfs://bafkrei', 'javascript:alert(1)', 'https://a:b@g.test/ipfs/x', null]) {
+    expect(toGateways({ apiBaseUrl: api, ipfsUrl })).toEqual(['http://localhost:8080'])
+  }
+})
+
+test('characters that mislead a reader are shown as such', () => {
+  expect(toPrintable('a\u202eb\u200bc\nd')).toBe('a\ufffdb\ufffdc\ufffdd')
+})

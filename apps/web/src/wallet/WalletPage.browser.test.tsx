@@ -1,0 +1,285 @@
+import { ServiceClient } from '@countersign/sdk/client'
+import type { TestService } from '@countersign/sdk/testing'
+import { getAddress, parseEther } from 'viem'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { userEvent } from 'vitest/browser'
+import { confirm, recipient, review, write } from '../send/sendForm.fake.ts'
+import { expectAccessible } from '../shell/expectAccessible.fake.ts'
+import { closeWallet, FAUCET_URL, type OpenWalletOptions, openWallet } from './openWallet.fake.tsx'
+
+afterEach(closeWallet)
+
+async function signSome(service: TestService, count: number) {
+  const client = new ServiceClient(service.config)
+  for (let index = 0; index < count; index += 1) await client.signAndSend({ to: recipient, value: 1n })
+}
+
+describe('who is here', () => {
+  test('nobody: one sentence, a way in, and a way to verify without signing in', async () => {
+    const { screen } = await openWallet({ signedIn: false })
+    await expect.element(screen.getByRole('button', { name: 'Sign in' })).toBeVisible()
+    const main = screen.getByRole('main')
+    await expect.element(main.getByRole('link', { name: 'Verify a proof' })).toHaveAttribute('href', '/verify')
+    expect(screen.getByRole('heading', { name: 'Send' }).query()).toBeNull()
+    await expectAccessible()
+  })
+
+  test('while nothing is known, skeletons and a word for screen readers', async () => {
+    const { screen } = await openWallet({ intercept: () => new Promise(() => {}) })
+    await expect.element(screen.getByText('Looking for your session')).toBeInTheDocument()
+    expect(screen.getByRole('button', { name: 'Sign in' }).query()).toBeNull()
+    await expectAccessible()
+  })
+
+  test('someone: their name, balance, checksummed address and its QR code', async () => {
+    const { screen, service } = await openWallet({ balance: parseEther('1234.5678901') })
+    await expect.element(screen.getByText('1\u202f234.56789 ETH')).toBeVisible()
+    await expect.element(screen.getByText('Test User')).toBeVisible()
+    await expect.element(screen.getByText(getAddress(service.wallet.address))).toBeVisible()
+    await expect.element(screen.getByRole('img', { name: 'QR code of your address' })).toBeVisible()
+    await expectAccessible()
+  })
+
+  test('the address is copied whole', async () => {
+    const copied = vi.spyOn(navigator.clipboard, 'writeText').mockResolvedValue()
+    const { screen, service } = await openWallet()
+    await screen.getByRole('button', { name: 'Copy your address' }).click()
+    expect(copied).toHaveBeenCalledWith(getAddress(service.wallet.address))
+    await expect.element(screen.getByText('Copied your address')).toBeInTheDocument()
+    copied.mockRestore()
+  })
+
+  test('a clipboard that refuses is told', async () => {
+    const refused = vi.spyOn(navigator.clipboard, 'writeText').mockRejectedValue(new Error('no'))
+    const { screen } = await openWallet()
+    await screen.getByRole('button', { name: 'Copy your address' }).click()
+    await expect.element(screen.getByText('The browser did not let us copy your address')).toBeInTheDocument()
+    refused.mockRestore()
+  })
+
+  test('the wallet’s witness stands in its details', async () => {
+    const { screen, service } = await openWallet()
+    await screen.getByText('How this wallet was made').click()
+    await expect.element(screen.getByText(service.wallet.provenance.entropyHash)).toBeVisible()
+    await expect.element(screen.getByText(service.wallet.provenance.entropySig)).toBeVisible()
+    await expectAccessible()
+  })
+
+  test('simulated silicon is told, hardware is not', async () => {
+    const { screen } = await openWallet({ mode: 'mock' })
+    await expect.element(screen.getByRole('complementary', { name: 'Simulated hardware' })).toBeVisible()
+    closeWallet()
+    await screen.unmount()
+    const { screen: other } = await openWallet({ mode: 'hardware' })
+    await expect.element(other.getByText(/ETH$/).first()).toBeVisible()
+    expect(other.getByRole('complementary').query()).toBeNull()
+  })
+
+  test('sign out: the session ends, and the focus goes to what is there now', async () => {
+    const { screen, service } = await openWallet()
+    await screen.getByRole('button', { name: 'Sign out' }).click()
+    await expect.element(screen.getByText('You are signed out')).toBeVisible()
+    await expect.element(screen.getByRole('heading', { level: 1 })).toHaveFocus()
+    expect(service.requests).toContain('POST /auth/logout')
+    await expectAccessible()
+  })
+
+  test('a sign-out that the service did not hear of says so', async () => {
+    const { screen, service } = await openWallet()
+    service.failNext('POST /auth/logout', 'network')
+    await screen.getByRole('button', { name: 'Sign out' }).click()
+    await expect.element(screen.getByText('You are signed out on this page only')).toBeVisible()
+  })
+})
+
+describe('faucet', () => {
+  test('asks for this address and reads the balance again', async () => {
+    const asked: string[] = []
+    const faucet = (address: string) => {
+      asked.push(address)
+      return Response.json({ txHash: `0x${'11'.repeat(32)}` })
+    }
+    const { screen, service } = await openWallet({ config: { faucetUrl: FAUCET_URL }, faucet })
+    await screen.getByRole('button', { name: 'Fund from the local faucet' }).click()
+    await expect.element(screen.getByText('The faucet sent 1 ETH.')).toBeVisible()
+    expect(asked).toEqual([getAddress(service.wallet.address)])
+    expect(service.requests.filter((request) => request === 'eth_getBalance').length).toBeGreaterThan(1)
+  })
+
+  test('a faucet that refuses says why', async () => {
+    const faucet = () => Response.json({ error: 'nothing was sent: dry' }, { status: 503 })
+    const { screen } = await openWallet({ config: { faucetUrl: FAUCET_URL }, faucet })
+    await screen.getByRole('button', { name: 'Fund from the local faucet' }).click()
+    await expect.element(screen.getByText('The faucet gave nothing: nothing was sent: dry.')).toBeVisible()
+  })
+
+  test('there is none where none is configured', async () => {
+    const { screen } = await openWallet()
+    await expect.element(review(screen)).toBeVisible()
+    expect(screen.getByRole('button', { name: /faucet/ }).query()).toBeNull()
+  })
+})
+
+describe('history', () => {
+  test('empty: what will be here', async () => {
+    const { screen } = await openWallet()
+    await expect.element(screen.getByText(/Nothing signed yet/)).toBeVisible()
+  })
+
+  test('older pages are fetched when asked for, each transaction once', async () => {
+    const prepare = async (service: TestService) => {
+      await signSome(service, 23)
+      service.completeProofs()
+    }
+    const { screen, service } = await openWallet({ prepare })
+    const rows = () => screen.getByRole('link', { name: /^Transaction/ })
+    await vi.waitFor(() => expect(rows().all()).toHaveLength(10))
+    await screen.getByRole('button', { name: 'Show older' }).click()
+    await vi.waitFor(() => expect(rows().all()).toHaveLength(20))
+    await screen.getByRole('button', { name: 'Show older' }).click()
+    await vi.waitFor(() => expect(rows().all()).toHaveLength(23))
+    expect(screen.getByRole('button', { name: 'Show older' }).query()).toBeNull()
+    const links = rows()
+      .all()
+      .map((row) => row.element().getAttribute('href'))
+    expect(links).toEqual(service.proofs.map(({ slug }) => `/proof/${slug}`).reverse())
+    await expectAccessible()
+  })
+
+  test('pending proofs are followed to their end, without reading the whole list again', async () => {
+    const { screen, service } = await openWallet({ prepare: (service) => signSome(service, 1) })
+    await expect.element(screen.getByText('Pinning')).toBeVisible()
+    await vi.waitFor(() => expect(service.requests).toContain('GET /proof/:slug'))
+    service.completeProofs()
+    await expect.element(screen.getByText('Proof public'), { timeout: 20_000 }).toBeVisible()
+    const lists = service.requests.filter((request) => request === 'GET /wallet/transactions')
+    expect(lists).toHaveLength(1)
+  })
+
+  test('where many proofs wait, only the newest six are asked for', async () => {
+    const { screen, service } = await openWallet({ prepare: (service) => signSome(service, 9) })
+    await vi.waitFor(() => expect(screen.getByText('Pinning').all()).toHaveLength(9))
+    const asked = () => service.requests.filter((request) => request === 'GET /proof/:slug')
+    await vi.waitFor(() => expect(asked()).toHaveLength(6))
+  })
+
+  test('a failed proof says so', async () => {
+    const prepare = async (service: TestService) => {
+      await signSome(service, 1)
+      service.advanceProof(service.proofs[0]?.slug ?? '', 'pin_failed')
+    }
+    const { screen } = await openWallet({ prepare })
+    await expect.element(screen.getByText('Not pinned')).toBeVisible()
+    await expectAccessible()
+  })
+
+  test('a history that fails can be read again', async () => {
+    const prepare = (service: TestService) =>
+      service.failNext('GET /wallet/transactions', { code: 'database_unavailable' })
+    const { screen } = await openWallet({ prepare })
+    await expect.element(screen.getByText('The service has no database right now')).toBeVisible()
+    await screen.getByRole('button', { name: 'Read the history again' }).click()
+    await expect.element(screen.getByText(/Nothing signed yet/)).toBeVisible()
+    expect(screen.getByText('The service has no database right now').query()).toBeNull()
+  })
+})
+
+describe('when things fail', () => {
+  test('the service is down, and comes back', async () => {
+    const prepare = (service: TestService) => service.failNext('GET /auth/me', 'network')
+    const { screen } = await openWallet({ prepare })
+    await expect.element(screen.getByText('The service cannot be reached')).toBeVisible()
+    expect(screen.getByRole('button', { name: 'Sign in' }).query()).toBeNull()
+    await expectAccessible()
+    await screen.getByRole('button', { name: 'Try again' }).click()
+    await expect.element(review(screen)).toBeVisible()
+  })
+
+  test('signed in, but the wallet could not be made', async () => {
+    const prepare = (service: TestService) =>
+      service.failNext('POST /wallet/provision', { code: 'enclave_unavailable' })
+    const { screen } = await openWallet({ provisioned: false, prepare })
+    await expect.element(screen.getByText('The key enclave cannot be reached')).toBeVisible()
+    await expect.element(screen.getByRole('button', { name: 'Sign out' })).toBeVisible()
+    await screen.getByRole('button', { name: 'Try again' }).click()
+    await expect.element(review(screen)).toBeVisible()
+  })
+
+  test('a cookie that the browser did not keep: how to host it', async () => {
+    const key = 'countersign:login:https://service.test'
+    const prepare = () => sessionStorage.setItem(key, String(Date.now()))
+    const { screen } = await openWallet({ signedIn: false, prepare })
+    await expect.element(screen.getByText('Your browser did not keep the sign-in')).toBeVisible()
+    await expect.element(screen.getByText(/put both under one domain, such as app\.example\.com/)).toBeVisible()
+    await expect.element(screen.getByRole('button', { name: 'Sign in' })).toBeVisible()
+    await expectAccessible()
+  })
+
+  test('the session ends while a payment is confirmed', async () => {
+    const { screen, service } = await openWallet()
+    await write(screen, {})
+    await expect.element(confirm(screen)).toBeVisible()
+    service.signOut()
+    await confirm(screen).click()
+    await expect.element(screen.getByText('Your session has ended')).toBeVisible()
+    await expect.element(screen.getByRole('button', { name: 'Sign in' })).toBeVisible()
+    expect(service.transactions).toEqual([])
+  })
+
+  test('the chain’s node is down: told at the balance, and there is a way on', async () => {
+    // Each question is asked twice.
+    const prepare = (service: TestService) => {
+      service.failNext('eth_getBalance', 'network')
+      service.failNext('eth_getBalance', 'network')
+    }
+    const { screen } = await openWallet({ prepare })
+    await expect.element(screen.getByText('The chain’s node failed')).toBeVisible()
+    await expectAccessible()
+    await screen.getByRole('button', { name: 'Read the balance again' }).click()
+    await expect.element(screen.getByText('10\u202f000 ETH')).toBeVisible()
+    expect(screen.getByText('The chain’s node failed').query()).toBeNull()
+  })
+})
+
+describe('around the pages', () => {
+  const options: OpenWalletOptions = { path: '/no/such/page' }
+
+  test('an unknown path helps on, and a link changes page, title and focus', async () => {
+    const { screen } = await openWallet(options)
+    await expect.element(screen.getByRole('heading', { name: 'There is no page here' })).toBeVisible()
+    await expectAccessible()
+    await screen.getByRole('link', { name: 'To the wallet' }).click()
+    await expect.element(review(screen)).toBeVisible()
+    expect(window.location.pathname).toBe('/')
+    expect(document.title).toBe('Wallet · Countersign')
+    await expect.element(screen.getByRole('main')).toHaveFocus()
+    window.history.back()
+    await expect.element(screen.getByRole('heading', { name: 'There is no page here' })).toBeVisible()
+  })
+
+  test('the theme is chosen with a button and remembered', async () => {
+    document.documentElement.dataset.theme = 'light'
+    const { screen } = await openWallet(options)
+    const before = getComputedStyle(document.documentElement).backgroundColor
+    await screen.getByRole('button', { name: 'Use the dark theme' }).click()
+    expect(getComputedStyle(document.documentElement).backgroundColor).not.toBe(before)
+    expect(localStorage.getItem('countersign:theme')).toBe('dark')
+    await expect.element(screen.getByRole('button', { name: 'Use the light theme' })).toBeVisible()
+  })
+
+  test('the first thing the keyboard finds is the way past the navigation', async () => {
+    const { screen } = await openWallet(options)
+    await userEvent.keyboard('{Tab}')
+    await expect.element(screen.getByRole('link', { name: 'Skip to the content' })).toHaveFocus()
+  })
+
+  test('nothing is wider than a small phone', async () => {
+    const { page } = await import('vitest/browser')
+    await page.viewport(360, 740)
+    const prepare = (service: TestService) => signSome(service, 2)
+    const { screen } = await openWallet({ mode: 'mock', prepare, config: { faucetUrl: FAUCET_URL } })
+    await expect.element(review(screen)).toBeVisible()
+    await screen.getByText('How this wallet was made').click()
+    expect(document.documentElement.scrollWidth).toBeLessThanOrEqual(360)
+  })
+})

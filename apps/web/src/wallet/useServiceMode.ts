@@ -1,0 +1,26 @@
+import { useEffect, useState } from 'react'
+
+/** Of the evidence behind the service, as it says of itself; null while that is not known. */
+export type ServiceMode = 'hardware' | 'mock'
+
+/** Asks the service whether it runs on simulated silicon. Whether that is true, only a proof tells. */
+export function useServiceMode(apiBaseUrl: string): ServiceMode | null {
+  const [mode, setMode] = useState<ServiceMode | null>(null)
+  useEffect(() => {
+    const controller = new AbortController()
+    async function ask() {
+      try {
+        const url = `${apiBaseUrl.replace(/\/+$/, '')}/health/attestation`
+        const response = await globalThis.fetch(url, { credentials: 'omit', signal: controller.signal })
+        const body: unknown = response.ok ? await response.json() : null
+        const told = typeof body === 'object' && body !== null && 'mode' in body ? body.mode : null
+        if (!controller.signal.aborted && (told === 'mock' || told === 'hardware')) setMode(told)
+      } catch {
+        // Not known, then. That the service is down is told elsewhere.
+      }
+    }
+    void ask()
+    return () => controller.abort()
+  }, [apiBaseUrl])
+  return mode
+}

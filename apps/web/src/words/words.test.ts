@@ -1,0 +1,71 @@
+import { ServiceError } from '@countersign/sdk'
+import { HttpRequestError } from 'viem'
+import { describe, expect, test } from 'vitest'
+import { explainError } from './explainError.ts'
+import { toAgo, toChainName, toShortEther, toShortHex } from './format.ts'
+import { toServiceError } from './toServiceError.ts'
+
+describe('toShortEther', () => {
+  test.each([
+    [0n, '0'],
+    [1n, '< 0.000001'],
+    [10n ** 12n, '0.000001'],
+    [10n ** 18n, '1'],
+    [1_999_999_999_999_999_999n, '1.999999'],
+    [1_234_567n * 10n ** 18n, '1\u202f234\u202f567'],
+    [10n ** 18n + 1n, '1'],
+  ])('%d wei', (wei, text) => {
+    expect(toShortEther(wei)).toBe(text)
+  })
+})
+
+test('toShortHex: the two ends', () => {
+  expect(toShortHex(`0x${'ab'.repeat(20)}`)).toBe('0xababab…ababab')
+  expect(toShortHex('0xabcdef')).toBe('0xabcdef')
+})
+
+describe('toAgo', () => {
+  const now = Date.parse('2026-03-10T12:00:00Z')
+  test.each([
+    ['2026-03-10T11:59:40Z', 'just now'],
+    ['2026-03-10T12:00:05Z', 'just now'],
+    ['2026-03-10T11:57:00Z', '3 minutes ago'],
+    ['2026-03-10T11:00:00Z', '1 hour ago'],
+    ['2026-03-08T11:00:00Z', '2 days ago'],
+    ['2026-01-01T12:00:00Z', '1 Jan 2026'],
+  ])('%s', (time, text) => {
+    expect(toAgo(time, now)).toBe(text)
+  })
+})
+
+test('toChainName: what is configured, what is known, else the number', () => {
+  expect(toChainName({ chainId: 1, chainName: 'Ours' })).toBe('Ours')
+  expect(toChainName({ chainId: 84532 })).toBe('Base Sepolia')
+  expect(toChainName({ chainId: 5 })).toBe('Chain 5')
+})
+
+describe('explainError', () => {
+  test('a code without words of its own keeps those of the service', () => {
+    const words = explainError({ code: 'brand_new', message: 'Out of stamps', retryable: true })
+    expect(words).toEqual({ title: 'Out of stamps', advice: 'Try again in a moment.' })
+  })
+
+  test('a code that is a member of every object is not taken for a known one', () => {
+    expect(explainError({ code: 'constructor', message: 'x', retryable: undefined }).title).toBe('x')
+  })
+})
+
+describe('toServiceError', () => {
+  test('the address of the node, which may carry a key, is not in it', () => {
+    const url = 'https://rpc.example.com/secret-key'
+    const error = toServiceError(new HttpRequestError({ url, cause: new Error('Failed to fetch') }))
+    expect(error).toMatchObject({ code: 'rpc_failed', details: 'Failed to fetch', retryable: true })
+    expect(`${error.message} ${error.details}`).not.toContain('secret-key')
+  })
+
+  test('an error of the SDK stays what it is; anything else is internal', () => {
+    const error = new ServiceError('rate_limited', 'Too many requests')
+    expect(toServiceError(error)).toBe(error)
+    expect(toServiceError('what')).toMatchObject({ code: 'internal' })
+  })
+})

@@ -1,0 +1,63 @@
+// The web app, as a process of its own: Vite's server, and the page's configuration, which the supervisor sends when all runs.
+
+import type { ServerResponse } from 'node:http'
+import { resolve } from 'node:path'
+import { createServer, type Plugin } from 'vite'
+
+const ROOT = resolve(import.meta.dirname, '../apps/web')
+const { PORT, CACHE_DIR = '' } = process.env
+
+/** A page that was open through a restart asks at once: it waits for the rest of the stack rather than show an error. */
+const configuration = new Promise<unknown>((settle) => process.once('message', settle))
+
+function serveConfiguration(): Plugin {
+  async function answer(response: ServerResponse) {
+    const body = JSON.stringify(await configuration)
+    response.writeHead(200, { 'content-type': 'application/json', 'cache-control': 'no-store' }).end(body)
+  }
+  return {
+    name: 'countersign-configuration',
+    // Before whatever the app itself may answer with.
+    enforce: 'pre',
+    configureServer({ middlewares }) {
+      middlewares.use((request, response, next) => {
+        if (request.url?.split('?')[0] === '/config.json') void answer(response)
+        else next()
+      })
+    },
+  }
+}
+
+async function start() {
+  const server = await createServer({
+    root: ROOT,
+    configFile: resolve(ROOT, 'vite.config.ts'),
+    // It is TypeScript that Node runs as it is, so nothing has to be bundled first.
+    configLoader: 'native',
+    // Not the app's own: two stacks at once would write to it.
+    cacheDir: CACHE_DIR,
+    clearScreen: false,
+    // What only a worker imports has to be found too, or the first worker makes Vite bundle anew and reload the page.
+    optimizeDeps: { entries: ['index.html', 'src/**/*.worker.ts'] },
+    server: {
+      host: 'localhost',
+      port: Number(PORT),
+      strictPort: true,
+      fs: { allow: [resolve(ROOT, '../..'), CACHE_DIR] },
+    },
+    plugins: [serveConfiguration()],
+  })
+  await server.listen()
+  // When everybody has started there is time to compile the first page before it is asked for.
+  void configuration.then(() => server.warmupRequest('/src/main.tsx'))
+}
+
+// Vite ends the process when it is told to stop; that is no failure.
+process.exitCode = 0
+try {
+  await start()
+  console.log(JSON.stringify({ level: 'info', msg: 'Started the web app', address: `http://localhost:${PORT}` }))
+} catch (error) {
+  console.error(error instanceof Error ? error.message : String(error))
+  process.exit(1)
+}

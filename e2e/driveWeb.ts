@@ -1,0 +1,38 @@
+import type { Page } from 'playwright'
+
+/** Somebody who is nobody's key: a development account of hardhat. */
+export const STRANGER = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+
+export async function signIn(page: Page, name: 'Alice' | 'Bob'): Promise<void> {
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('link', { name: new RegExp(`\\b${name}\\b`) }).click()
+  await page.getByRole('heading', { name: 'Your address' }).waitFor()
+}
+
+export async function fund(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Fund from the local faucet' }).click()
+  await page.getByText('The faucet sent 1 ETH.').waitFor()
+}
+
+/** Up to the last look before the signature. */
+export async function review(page: Page, amount: string): Promise<void> {
+  await page.getByLabel('To', { exact: true }).fill(STRANGER)
+  await page.getByLabel('Amount in ether').fill(amount)
+  await page.getByRole('button', { name: 'Review' }).click()
+  await page.getByRole('button', { name: `Sign and send ${amount} ETH` }).waitFor()
+}
+
+/** Answers the slug of its proof. */
+export async function send(page: Page, amount: string): Promise<string> {
+  await review(page, amount)
+  await page.getByRole('button', { name: `Sign and send ${amount} ETH` }).click()
+  await page.getByRole('heading', { name: `Sent ${amount} ETH` }).waitFor()
+  const href = await page.getByRole('link', { name: 'See the proof' }).getAttribute('href')
+  return href?.split('/').at(-1) ?? ''
+}
+
+/** What the visitor's browser found, once its proof is complete and all steps are judged. */
+export async function waitForVerdict(page: Page): Promise<string | null> {
+  await page.locator('[data-step="event"][data-status="pass"]').waitFor()
+  return page.locator('section[data-verdict]').getAttribute('data-verdict')
+}

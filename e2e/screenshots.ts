@@ -1,0 +1,68 @@
+// Pictures of every page, light and dark, wide and on a phone:
+//   npm run screenshots [-- FOLDER]
+
+import { mkdir } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import type { Page } from 'playwright'
+import { findChromium } from '../scripts/findChromium.ts'
+import { fund, review, send, signIn, waitForVerdict } from './driveWeb.ts'
+import { startBrowser } from './startBrowser.ts'
+import { startDevStack } from './startDevStack.ts'
+
+const SIZES = { wide: { width: 1280, height: 900 }, phone: { width: 390, height: 844 } }
+const folder = resolve(process.argv[2] ?? join(import.meta.dirname, '../docs/screenshots'))
+
+const executablePath = await findChromium(process.env, AbortSignal.timeout(300_000))
+if (!executablePath) throw new Error('no Chromium found: set CHROMIUM_PATH')
+await mkdir(folder, { recursive: true })
+console.log('Starting the stack …')
+const stack = await startDevStack()
+const browser = await startBrowser(executablePath)
+try {
+  const first = await (await browser.newContext()).newPage()
+  await first.goto(stack.webUrl)
+  await signIn(first, 'Alice')
+  await fund(first)
+  await send(first, '0.05')
+  await first.reload()
+  const slug = await send(first, '0.1')
+  await first.goto(`${stack.webUrl}/proof/${slug}`)
+  await waitForVerdict(first)
+  const cookies = await first.context().cookies()
+
+  for (const colorScheme of ['light', 'dark'] as const) {
+    for (const [size, viewport] of Object.entries(SIZES)) {
+      const name = (page: string) => join(folder, `${page}-${size}-${colorScheme}.png`)
+      const context = await browser.newContext({ colorScheme, viewport, reducedMotion: 'reduce', deviceScaleFactor: 1 })
+      const page = await context.newPage()
+      const show = async (path: string) => page.goto(`${stack.webUrl}${path}`)
+      await show('/')
+      await page.getByRole('button', { name: 'Sign in' }).waitFor()
+      await shoot(page, name('welcome'))
+      await show('/verify')
+      await page.getByRole('heading', { level: 1 }).waitFor()
+      await shoot(page, name('verify'))
+      await context.addCookies(cookies)
+      await show('/')
+      await page.getByRole('img', { name: 'QR code of your address' }).waitFor()
+      await page.locator('a[href^="/proof/"]').first().waitFor()
+      await shoot(page, name('wallet'))
+      await review(page, '0.2')
+      await shoot(page, name('confirm'))
+      await show(`/proof/${slug}`)
+      await waitForVerdict(page)
+      await shoot(page, name('proof'))
+      await context.close()
+    }
+  }
+  console.log(`The pictures are in ${folder}.`)
+} finally {
+  await browser.close()
+  await stack.stop()
+}
+
+async function shoot(page: Page, path: string) {
+  await page.evaluate(() => document.fonts.ready)
+  await page.screenshot({ path, fullPage: true })
+  console.log(path)
+}

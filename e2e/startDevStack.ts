@@ -1,0 +1,48 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startStack } from '../dev/stack.ts'
+
+/** What `npm run dev` starts, on ports and with state of its own. */
+export async function startDevStack() {
+  const stateDir = await mkdtemp(join(tmpdir(), 'countersign-e2e-'))
+  const [web = 0, coordinator = 0, enclave = 0, oidc = 0, chain = 0] = await findFreePorts(5)
+  const ports = { web, coordinator, enclave, oidc, chain }
+  const output: string[] = []
+  const faults: string[] = []
+  const stack = startStack({
+    options: { reset: false, databaseUrl: undefined, quoteLatencyMs: 0, hasWeb: true, ports, stateDir },
+    say: (name, text) => void output.push(`${name} ${text}`),
+    onFault: (text) => void faults.push(text),
+  })
+  const stop = async () => {
+    await stack.stop()
+    await rm(stateDir, { recursive: true, force: true })
+  }
+  if ((await stack.ready) === undefined) {
+    await stop()
+    throw new Error(`the stack did not start: ${faults.join('\n')}\n${output.join('\n')}`)
+  }
+  return {
+    webUrl: `http://localhost:${web}`,
+    apiUrl: `http://localhost:${coordinator}`,
+    chainUrl: `http://127.0.0.1:${chain}`,
+    faults,
+    stop,
+  }
+}
+
+/** Held together, so that they differ; then given back. */
+async function findFreePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const server = createServer()
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+      return server
+    }),
+  )
+  const ports = servers.map((server) => (server.address() as AddressInfo).port)
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
+  return ports
+}

@@ -1,0 +1,164 @@
+import axe from 'axe-core'
+import type { Browser, Page } from 'playwright'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { runCli } from '../apps/verifier/src/runCli.ts'
+import { fund, send, signIn, waitForVerdict } from './driveWeb.ts'
+import { startBrowser } from './startBrowser.ts'
+import { startDevStack } from './startDevStack.ts'
+
+// Set by scripts/test.ts where there is a browser.
+const { CHROMIUM_PATH: executablePath } = process.env
+if (!executablePath) console.log('end-to-end tests of the web app did not run: no Chromium (CHROMIUM_PATH is not set)')
+
+/** The machine may have other work, and a proof needs blocks and polls. */
+const PATIENCE_MS = 60_000
+
+let stack: Awaited<ReturnType<typeof startDevStack>>
+let browser: Browser
+
+async function openPage(path = '/', origin = stack.webUrl): Promise<Page> {
+  const context = await browser.newContext()
+  onTestFinished(() => context.close())
+  context.setDefaultTimeout(PATIENCE_MS)
+  const page = await context.newPage()
+  await page.goto(`${origin}${path}`)
+  return page
+}
+
+async function findSerious(page: Page): Promise<string[]> {
+  await page.evaluate(axe.source)
+  const { violations } = await page.evaluate(() => (window as unknown as { axe: typeof axe }).axe.run())
+  return violations.filter(({ impact }) => impact === 'serious' || impact === 'critical').map(({ id }) => id)
+}
+
+async function verify(...args: string[]) {
+  const deps = { fetch: globalThis.fetch, timeoutMs: 10_000, now: () => new Date(), isColored: false }
+  return runCli(deps, ['verify', ...args])
+}
+
+describe.skipIf(!executablePath)('the web app, on all that npm run dev starts', () => {
+  beforeAll(async () => {
+    stack = await startDevStack()
+    browser = await startBrowser(executablePath ?? '')
+  }, 180_000)
+  afterAll(async () => {
+    await browser?.close()
+    await stack?.stop()
+  })
+
+  test('sign in, fund, send, reload midway, watch the proof become complete, have the browser verify it, sign out', async () => {
+    const page = await openPage()
+    expect(await findSerious(page)).toEqual([])
+    await signIn(page, 'Alice')
+    await fund(page)
+    await page.getByText('1 ETH').first().waitFor()
+    expect(await findSerious(page)).toEqual([])
+    const slug = await send(page, '0.05')
+
+    // Whoever reloads loses nothing: the history has it.
+    await page.reload()
+    await page.locator(`a[href="/proof/${slug}"]`).first().click()
+    await page.getByRole('heading', { name: 'Proof of a signature' }).waitFor()
+    expect(await waitForVerdict(page)).toBe('mock')
+    await page.getByRole('heading', { name: 'Nothing failed, on MOCK evidence' }).waitFor()
+    expect(await page.locator('[data-step][data-status="fail"]').count()).toBe(0)
+    expect(await page.locator('[data-step][data-status="pass"]').count()).toBeGreaterThan(20)
+    expect(await findSerious(page)).toEqual([])
+
+    const answer = await fetch(`${stack.apiUrl}/proof/${slug}`)
+    const proof = (await answer.json()) as { status: string; txHash: string; ipfsCid: string }
+    expect(proof.status).toBe('complete')
+    const { attestations } = (await (await fetch(`${stack.webUrl}/config.json`)).json()) as {
+      attestations: { rpcUrl: string; address: string }
+    }
+    const chain = ['--rpc', attestations.rpcUrl, '--contract', attestations.address]
+    const api = ['--api', stack.apiUrl]
+    for (const subject of [
+      [`${stack.apiUrl}/proof/${slug}`],
+      [proof.ipfsCid, ...api],
+      [proof.txHash, ...chain, ...api],
+      [`${stack.apiUrl}/proof/${slug}`, ...chain],
+    ]) {
+      const { exitCode, stdout, stderr } = await verify(...subject)
+      // Simulated: nothing failed, and nothing is proven about hardware.
+      expect({ exitCode, stderr, fails: stdout.match(/✗/g) }).toEqual({ exitCode: 3, stderr: '', fails: null })
+    }
+
+    await page.goto(stack.webUrl)
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByText('You are signed out').waitFor()
+    await page.reload()
+    await page.getByRole('heading', { name: 'A wallet that proves every signature' }).waitFor()
+    expect(stack.faults).toEqual([])
+  }, 180_000)
+
+  test('two tabs send at the same time: both are mined, with two nonces', async () => {
+    const page = await openPage()
+    await signIn(page, 'Bob')
+    await fund(page)
+    const other = await page.context().newPage()
+    await other.goto(stack.webUrl)
+    const slugs = await Promise.all([send(page, '0.01'), send(other, '0.02')])
+    expect(new Set(slugs).size).toBe(2)
+    await page.reload()
+    await expect
+      .poll(() => page.locator('a[href^="/proof/"]').count(), { timeout: PATIENCE_MS })
+      .toBeGreaterThanOrEqual(2)
+  }, 180_000)
+
+  test('where the browser keeps no cookie of the service, the app says so and how to host it', async () => {
+    const page = await openPage()
+    // As with a browser that blocks third parties: the sign-in succeeds, and afterwards nobody is there.
+    await page.context().route(`${stack.apiUrl}/auth/me`, (route) =>
+      route.fulfill({
+        status: 401,
+        contentType: 'application/problem+json',
+        headers: { 'access-control-allow-origin': stack.webUrl, 'access-control-allow-credentials': 'true' },
+        body: JSON.stringify({
+          type: 'about:blank',
+          title: 'x',
+          status: 401,
+          code: 'not_authenticated',
+          requestId: 'r',
+        }),
+      }),
+    )
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('link', { name: /\bAlice\b/ }).click()
+    await page.getByText('Your browser did not keep the sign-in').waitFor()
+  }, 180_000)
+
+  test('the backend is away and comes back: the app says so, and goes on', async () => {
+    const page = await openPage()
+    await signIn(page, 'Alice')
+    await page.context().route(`${stack.apiUrl}/**`, (route) => route.abort('connectionrefused'))
+    await page.reload()
+    const retry = page.getByRole('button', { name: 'Try again' })
+    await retry.waitFor()
+    await page.context().unroute(`${stack.apiUrl}/**`)
+    await retry.click()
+    await page.getByRole('heading', { name: 'Your address' }).waitFor()
+  }, 180_000)
+
+  test('a proof that does not exist, and an address that does not exist, say so', async () => {
+    const page = await openPage('/proof/AAAAAAAAAAAAAAAAAAAAAA')
+    await page.getByText('There is no such proof').waitFor()
+    await page.goto(`${stack.webUrl}/nowhere`)
+    await page.getByRole('heading', { name: 'There is no page here' }).waitFor()
+  }, 180_000)
+
+  test('an API that lies about a proof is caught by the page', async () => {
+    const list = await openPage()
+    await signIn(list, 'Alice')
+    const href = await list.locator('a[href^="/proof/"]').first().getAttribute('href')
+    const page = await openPage()
+    const slug = href?.split('/').at(-1) ?? ''
+    await page.context().route(`${stack.apiUrl}/proof/${slug}`, async (route) => {
+      const response = await route.fetch()
+      const json = { ...(await response.json()), walletAddress: '0x000000000000000000000000000000000000dead' }
+      await route.fulfill({ response, json })
+    })
+    await page.goto(`${stack.webUrl}/proof/${slug}`)
+    await page.getByRole('heading', { name: 'The service says something false about this receipt' }).waitFor()
+  }, 180_000)
+})
