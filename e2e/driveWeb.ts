@@ -1,7 +1,7 @@
 import type { Page } from 'playwright'
 
 /** Somebody who is nobody's key: a development account of hardhat. */
-export const STRANGER = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+const STRANGER = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 
 export async function signIn(page: Page, name: 'Alice' | 'Bob'): Promise<void> {
   await page.getByRole('button', { name: 'Sign in' }).click()

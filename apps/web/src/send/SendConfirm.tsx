@@ -2,6 +2,7 @@ import { useEffect, useRef } from 'react'
 import { formatEther, isAddressEqual, zeroAddress } from 'viem'
 import { Address } from '../ui/Address.tsx'
 import { Notice } from '../ui/Notice.tsx'
+import { toShortEther } from '../words/format.ts'
 import type { Draft } from './prepareDraft.ts'
 
 export type SendConfirmProps = {
@@ -33,7 +34,7 @@ export function SendConfirm({ draft, from, chainName, onConfirm, onChange }: Sen
         <dt>On</dt>
         <dd>{chainName}</dd>
         <dt>Network fee</dt>
-        <dd>at most about {formatEther(feeWei)} ETH</dd>
+        <dd>at most about {toShortEther(feeWei)} ETH</dd>
         {data === '0x' ? null : (
           <>
             <dt>Gas limit</dt>

@@ -125,7 +125,7 @@ function Subject({ transaction }: { transaction: NonNullable<Verification['recei
   )
 }
 
-export function Fact({ title, children }: { title: string; children: ReactNode }) {
+function Fact({ title, children }: { title: string; children: ReactNode }) {
   return (
     <div>
       <dt>{title}</dt>

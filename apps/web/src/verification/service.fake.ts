@@ -6,7 +6,7 @@ import { type FetchBytes, FetchError } from './fetchBytes.ts'
 export const apiBaseUrl = 'https://api.test'
 export const gatewayUrl = 'https://gateway.test'
 export const rpcUrl = 'https://rpc.test'
-export const contractAddress: Hex = `0x${'ab'.repeat(20)}`
+const contractAddress: Hex = `0x${'ab'.repeat(20)}`
 export const slug = 'q8Zk2vXo1fTn0uYbWcR3dA'
 export const publishingTx: Hex = `0x${'77'.repeat(32)}`
 export const publishedBlock = 12

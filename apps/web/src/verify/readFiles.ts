@@ -2,7 +2,7 @@ import type { SubjectFile } from '../verification/verifySubject.ts'
 import { SubjectFault } from './SubjectFault.ts'
 
 /** More than any receipt or collateral; what is larger is neither, and is not read. */
-export const MAX_FILE_BYTES = 8_388_608
+const MAX_FILE_BYTES = 8_388_608
 
 /** A receipt and perhaps its collateral, to the byte. */
 export async function readFiles(files: readonly File[]): Promise<SubjectFile[]> {
