@@ -169,6 +169,7 @@ export function startStack({ options, say, onFault }: StartStackParameters): Sta
     if (web !== undefined) {
       const { createWebConfig } = await import('./webConfig.ts')
       const answer = await fetch(`${publicUrl}/health/attestation`)
+      if (!answer.ok) throw new StackError(`The coordinator has no attestation: ${answer.status}.`)
       const coordinator = (await answer.json()) as Record<string, unknown>
       web.send(createWebConfig({ publicUrl, chain, enclave: enclave.about, coordinator, satellite }))
     }

@@ -43,7 +43,8 @@ async function start() {
       host: 'localhost',
       port: Number(PORT),
       strictPort: true,
-      fs: { allow: [resolve(ROOT, '../..'), CACHE_DIR] },
+      // Not the whole checkout: the local root secret lies in it.
+      fs: { allow: [ROOT, resolve(ROOT, '../../packages'), resolve(ROOT, '../../node_modules'), CACHE_DIR] },
     },
     plugins: [serveConfiguration()],
   })

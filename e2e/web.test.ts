@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import axe from 'axe-core'
 import type { Browser, Page } from 'playwright'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
@@ -23,6 +24,14 @@ async function openPage(path = '/', origin = stack.webUrl): Promise<Page> {
   const page = await context.newPage()
   await page.goto(`${origin}${path}`)
   return page
+}
+
+/** The payment behind a proof, as the chain has it. */
+async function readTransaction(slug: string): Promise<{ nonce: string; blockNumber: string | null }> {
+  const { txHash } = (await (await fetch(`${stack.apiUrl}/proof/${slug}`)).json()) as { txHash: string }
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_getTransactionByHash', params: [txHash] })
+  const answer = await fetch(stack.chainUrl, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+  return ((await answer.json()) as { result: { nonce: string; blockNumber: string | null } }).result
 }
 
 async function findSerious(page: Page): Promise<string[]> {
@@ -99,7 +108,10 @@ describe.skipIf(!executablePath)('the web app, on all that npm run dev starts', 
     const other = await page.context().newPage()
     await other.goto(stack.webUrl)
     const slugs = await Promise.all([send(page, '0.01'), send(other, '0.02')])
-    expect(new Set(slugs).size).toBe(2)
+    const receipts = await Promise.all(slugs.map(readTransaction))
+    expect(receipts.map(({ blockNumber }) => blockNumber)).not.toContain(null)
+    const [one, two] = receipts.map(({ nonce }) => Number(nonce)).toSorted((left, right) => left - right)
+    expect(two).toBe((one ?? 0) + 1)
     await page.reload()
     await expect
       .poll(() => page.locator('a[href^="/proof/"]').count(), { timeout: PATIENCE_MS })
@@ -146,6 +158,14 @@ describe.skipIf(!executablePath)('the web app, on all that npm run dev starts', 
     await page.goto(`${stack.webUrl}/nowhere`)
     await page.getByRole('heading', { name: 'There is no page here' }).waitFor()
   }, 180_000)
+
+  test('the dev server gives out no file but the app’s own: the local root secret lies in the checkout', async () => {
+    const root = join(import.meta.dirname, '..')
+    const ask = async (path: string) => (await fetch(`${stack.webUrl}/@fs${path}`)).status
+    expect(await ask(join(root, 'apps/web/src/App.tsx'))).toBe(200)
+    expect(await ask(join(root, 'package.json'))).toBe(403)
+    expect(await ask(join(root, '.env.example'))).toBe(403)
+  })
 
   test('an API that lies about a proof is caught by the page', async () => {
     const list = await openPage()

@@ -1,6 +1,7 @@
-import { lazy, Suspense } from 'react'
+import { lazy, Suspense, useState } from 'react'
 import { ConfigContext, type WebConfig } from './config.ts'
 import { parseRoute, type Route, usePath } from './router.tsx'
+import { type SendSession, SendSessionsContext } from './send/sendSession.ts'
 import { NotFoundPage } from './shell/NotFoundPage.tsx'
 import { PageBoundary } from './shell/PageBoundary.tsx'
 import { Shell } from './shell/Shell.tsx'
@@ -25,15 +26,18 @@ export function preloadPage(path: string): void {
 /** The whole app, once it is configured. */
 export function App({ config }: { config: WebConfig }) {
   const path = usePath()
+  const [sendSessions] = useState(() => new Map<string, SendSession>())
   return (
     <ConfigContext value={config}>
-      <Shell>
-        <PageBoundary key={path}>
-          <Suspense fallback={<LoadingPage />}>
-            <Page route={parseRoute(path)} />
-          </Suspense>
-        </PageBoundary>
-      </Shell>
+      <SendSessionsContext value={sendSessions}>
+        <Shell>
+          <PageBoundary key={path}>
+            <Suspense fallback={<LoadingPage />}>
+              <Page route={parseRoute(path)} />
+            </Suspense>
+          </PageBoundary>
+        </Shell>
+      </SendSessionsContext>
     </ConfigContext>
   )
 }

@@ -18,7 +18,7 @@ export type History = {
 const PAGE_SIZE = 10
 
 /** What the user has signed, page by page. */
-export function useHistory({ onSessionLost }: { onSessionLost: () => void }): History {
+export function useHistory({ address, onSessionLost }: { address: string; onSessionLost: () => void }): History {
   const { client } = useService()
   const [state, setState] = useState<Pick<History, 'known' | 'isLoading' | 'error'>>({
     known: null,
@@ -33,8 +33,13 @@ export function useHistory({ onSessionLost }: { onSessionLost: () => void }): Hi
       const turn = latest.current
       setState((before) => ({ ...before, isLoading: true }))
       try {
-        const page = await client.api.listTransactions({ limit: PAGE_SIZE, ...(cursor === null ? {} : { cursor }) })
+        const [page, wallet] = await Promise.all([
+          client.api.listTransactions({ limit: PAGE_SIZE, ...(cursor === null ? {} : { cursor }) }),
+          client.api.getWallet(),
+        ])
         if (turn !== latest.current) return
+        // Somebody else signed in, in another tab: theirs must not stand under this wallet.
+        if (wallet?.address.toLowerCase() !== address.toLowerCase()) return onSessionLost()
         setState(({ known }) => ({
           known: cursor === null || known === null ? withNewest(known, page) : withOlder(known, page),
           isLoading: false,
@@ -47,7 +52,7 @@ export function useHistory({ onSessionLost }: { onSessionLost: () => void }): Hi
         setState((before) => ({ ...before, isLoading: false, error }))
       }
     },
-    [client, onSessionLost],
+    [client, address, onSessionLost],
   )
 
   const reload = useCallback(() => load(null), [load])

@@ -155,3 +155,92 @@ describe('when it fails', () => {
     expect(service.transactions).toEqual([])
   })
 })
+
+describe('paying once', () => {
+  const dear = (fee: { gwei: bigint }) => ({
+    eth_maxPriorityFeePerGas: () => `0x${(fee.gwei * 10n ** 9n).toString(16)}`,
+  })
+
+  test('fees that rise between review and confirmation: nothing is signed, and the new price is shown', async () => {
+    const fee = { gwei: 1n }
+    const { screen, service } = await openWallet({ rpc: dear(fee) })
+    await write(screen, {})
+    await expect.element(confirm(screen)).toBeVisible()
+    fee.gwei = 500n
+    await confirm(screen).click()
+    await expect.element(screen.getByText('The network fee has risen')).toBeVisible()
+    expect(service.requests).not.toContain('POST /sign/digest')
+    await confirm(screen).click()
+    await expect.element(screen.getByText('Sent 0.25 ETH')).toBeVisible()
+    expect(service.transactions).toHaveLength(1)
+  })
+
+  test('two clicks in one turn are one payment', async () => {
+    const { screen, service } = await openWallet()
+    await write(screen, {})
+    await expect.element(confirm(screen)).toBeVisible()
+    const button = confirm(screen).element() as HTMLButtonElement
+    button.click()
+    button.click()
+    await expect.element(screen.getByText('Sent 0.25 ETH')).toBeVisible()
+    expect(service.requests.filter((request) => request === 'POST /sign/digest')).toHaveLength(1)
+  })
+
+  test('a lost answer: it may have been signed, and the history is read again', async () => {
+    const { screen, service } = await openWallet()
+    await write(screen, {})
+    await expect.element(confirm(screen)).toBeVisible()
+    service.failNext('POST /sign/digest', 'network')
+    service.failNext('POST /sign/digest', 'network')
+    const count = () => service.requests.filter((request) => request === 'GET /wallet/transactions').length
+    const before = count()
+    await confirm(screen).click()
+    await expect.element(screen.getByRole('alert').getByText('It may have been signed')).toBeVisible()
+    await expect.poll(count).toBeGreaterThan(before)
+  })
+
+  test('whoever leaves the page while it signs, and comes back, finds what became of it', async () => {
+    const held = Promise.withResolvers<void>()
+    let isAsked = false
+    const intercept = (url: string, pass: () => Promise<Response>) => {
+      if (!url.endsWith('/sign/digest')) return undefined
+      isAsked = true
+      return held.promise.then(pass)
+    }
+    const { screen, service } = await openWallet({ intercept })
+    await send(screen)
+    await expect.poll(() => isAsked).toBe(true)
+    const leaving = new Event('beforeunload', { cancelable: true })
+    window.dispatchEvent(leaving)
+    expect(leaving.defaultPrevented).toBe(true)
+    await screen.getByRole('link', { name: 'Verify', exact: true }).click()
+    await expect.element(screen.getByRole('heading', { level: 1, name: /verify/i })).toBeVisible()
+    held.resolve()
+    await expect.poll(() => service.transactions.length).toBe(1)
+    await screen.getByRole('link', { name: 'Wallet', exact: true }).click()
+    await expect.element(screen.getByText('Sent 0.25 ETH')).toBeVisible()
+  })
+
+  test('an outcome that is not known stays in sight until somebody has looked', async () => {
+    const { screen, service } = await openWallet()
+    service.failNext('eth_sendRawTransaction', { code: -32000, message: 'upstream timed out' })
+    await send(screen)
+    await expect.element(screen.getByText('It is not known whether the transaction was sent')).toBeVisible()
+    await review(screen).click()
+    await expect.element(confirm(screen)).toBeVisible()
+    await expect.element(screen.getByText('A payment that was signed before may still go through')).toBeVisible()
+    await screen.getByRole('button', { name: 'I have looked' }).click()
+    expect(screen.getByText('A payment that was signed before may still go through').query()).toBeNull()
+  })
+
+  test('an estimate does not outlive the call that it was made for', async () => {
+    const { screen } = await openWallet()
+    await screen.getByText('Contract call').click()
+    await to(screen).fill(recipient)
+    await amount(screen).fill('0.1')
+    await screen.getByRole('button', { name: 'Estimate gas' }).click()
+    await expect.element(screen.getByLabelText('Gas limit')).toHaveValue('21000')
+    await screen.getByLabelText('Data').fill('0xdeadbeef')
+    await expect.element(screen.getByLabelText('Gas limit')).toHaveValue('')
+  })
+})

@@ -1,8 +1,8 @@
-import { type ServiceError, type SignResult, useService, useSign, type WalletInfo } from '@countersign/sdk'
-import { useEffect, useRef, useState } from 'react'
+import { type ServiceError, useService, useSign, type WalletInfo } from '@countersign/sdk'
+import { useEffect, useRef, useState, useSyncExternalStore } from 'react'
 import { useConfig } from '../config.ts'
 import { Link } from '../router.tsx'
-import { ErrorNotice } from '../ui/Notice.tsx'
+import { ErrorNotice, Notice } from '../ui/Notice.tsx'
 import { toChainName } from '../words/format.ts'
 import { toServiceError } from '../words/toServiceError.ts'
 import { type FieldErrors, parseFields, type SendFields } from './parseFields.ts'
@@ -10,12 +10,8 @@ import { type Draft, prepareDraft } from './prepareDraft.ts'
 import { SendConfirm } from './SendConfirm.tsx'
 import { SendForm } from './SendForm.tsx'
 import { SendResult, SendSteps, TransactionHash } from './SendResult.tsx'
+import { type Step, useSendSession } from './sendSession.ts'
 import { signingSteps } from './sendSteps.ts'
-
-type Step =
-  | { name: 'form' | 'checking' }
-  | { name: 'confirm' | 'signing'; draft: Draft }
-  | { name: 'sent'; draft: Draft; result: SignResult }
 
 export type SendCardProps = {
   wallet: WalletInfo
@@ -34,10 +30,12 @@ export function SendCard({ wallet, onChanged, onSessionLost }: SendCardProps) {
   const { signAndSend } = useSign()
   const [fields, setFields] = useState(EMPTY)
   const [errors, setErrors] = useState<FieldErrors>({})
-  const [failure, setFailure] = useState<ServiceError | null>(null)
-  const [step, setStep] = useState<Step>({ name: 'form' })
-  const form = useRef<HTMLFormElement>(null)
   const from = wallet.address
+  const session = useSendSession(from)
+  const { step, failure, unsettled } = useSyncExternalStore(session.subscribe, session.get)
+  const setStep = (next: Step) => session.set({ step: next })
+  const setFailure = (next: ServiceError | null) => session.set({ failure: next })
+  const form = useRef<HTMLFormElement>(null)
 
   const heading = useRef<HTMLHeadingElement>(null)
   const wantsFocus = useRef(false)
@@ -56,6 +54,14 @@ export function SendCard({ wallet, onChanged, onSessionLost }: SendCardProps) {
     setErrors(found)
   }
 
+  // A page that is closed between signature and broadcast leaves a public signature behind, and nothing sent.
+  useEffect(() => {
+    if (step.name !== 'signing') return
+    const warn = (event: BeforeUnloadEvent) => event.preventDefault()
+    window.addEventListener('beforeunload', warn)
+    return () => window.removeEventListener('beforeunload', warn)
+  }, [step.name])
+
   async function review() {
     setFailure(null)
     const parsed = parseFields(fields)
@@ -73,22 +79,31 @@ export function SendCard({ wallet, onChanged, onSessionLost }: SendCardProps) {
   }
 
   async function confirm(draft: Draft) {
-    setFailure(null)
-    setStep({ name: 'signing', draft })
+    // Two clicks in one turn come before the button is gone.
+    if (session.get().step.name !== 'confirm') return
+    session.set({ step: { name: 'signing', draft }, failure: null })
     // The button that had the focus goes.
     heading.current?.focus()
     try {
       const { to, valueWei, data, gas } = draft
+      const prepared = await prepareDraft(client.publicClient, { from, payment: { to, valueWei, data, gas } })
+      if ('errors' in prepared) {
+        showErrors(prepared.errors)
+        return setStep({ name: 'form' })
+      }
+      // What was agreed to is a price too.
+      if (isDearer(prepared.draft, draft))
+        return setStep({ name: 'confirm', draft: { ...prepared.draft, isDearer: true } })
       const result = await signAndSend({ to, value: valueWei, data, gas })
       setFields(EMPTY)
-      setStep({ name: 'sent', draft, result })
+      session.set({ step: { name: 'sent', draft, result }, unsettled: null })
       onChanged()
     } catch (caught) {
       const error = toServiceError(caught)
       if (error.status === 401) onSessionLost()
-      if (error.signed) onChanged()
-      setFailure(error)
-      setStep({ name: 'form' })
+      // Also where no signature is known of: its answer may have been lost.
+      else onChanged()
+      session.set({ step: { name: 'form' }, failure: error, unsettled: error.signed ?? session.get().unsettled })
     }
   }
 
@@ -113,6 +128,17 @@ export function SendCard({ wallet, onChanged, onSessionLost }: SendCardProps) {
           )}
         </ErrorNotice>
       )}
+      {unsettled !== null && failure === null && step.name !== 'sent' ? (
+        <Notice tone="warning" title="A payment that was signed before may still go through">
+          <p>Whatever you send now would be a second one. Look for the earlier transaction first.</p>
+          <TransactionHash txHash={unsettled.txHash} />
+          <div className="actions">
+            <button type="button" className="button button-small" onClick={() => session.set({ unsettled: null })}>
+              I have looked
+            </button>
+          </div>
+        </Notice>
+      ) : null}
       {step.name === 'form' || step.name === 'checking' ? (
         <SendForm
           {...{ fields, errors, form, from }}
@@ -141,6 +167,11 @@ export function SendCard({ wallet, onChanged, onSessionLost }: SendCardProps) {
       ) : null}
     </section>
   )
+}
+
+/** Beyond what fees move by between two blocks. */
+function isDearer(now: Draft, agreed: Draft): boolean {
+  return 2n * now.feeWei > 3n * agreed.feeWei
 }
 
 /** A message goes when its field is changed; the others stay. */

@@ -17,13 +17,18 @@ export type SendConfirmProps = {
 export function SendConfirm({ draft, from, chainName, onConfirm, onChange }: SendConfirmProps) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => heading.current?.focus(), [])
-  const { to, valueWei, data, gas, feeWei } = draft
+  const { to, valueWei, data, gas, feeWei, isDearer } = draft
   const amount = `${formatEther(valueWei)} ETH`
   return (
     <section className="send-confirm" aria-labelledby="confirm-heading">
       <h3 id="confirm-heading" ref={heading} tabIndex={-1}>
         Is this right?
       </h3>
+      {isDearer ? (
+        <Notice tone="warning" title="The network fee has risen" isAlert>
+          <p>Nothing was signed. Look at the new fee before you confirm.</p>
+        </Notice>
+      ) : null}
       <dl className="facts">
         <dt>Amount</dt>
         <dd className="fact-strong">{amount}</dd>
@@ -35,10 +40,14 @@ export function SendConfirm({ draft, from, chainName, onConfirm, onChange }: Sen
         <dd>{chainName}</dd>
         <dt>Network fee</dt>
         <dd>at most about {toShortEther(feeWei)} ETH</dd>
-        {data === '0x' ? null : (
+        {data === '0x' && gas === 21_000n ? null : (
           <>
             <dt>Gas limit</dt>
             <dd>{String(gas)}</dd>
+          </>
+        )}
+        {data === '0x' ? null : (
+          <>
             <dt>Data</dt>
             <dd>
               <details>

@@ -1,5 +1,5 @@
 import type { Hex } from '@countersign/sdk'
-import { type FormEvent, type RefObject, useState } from 'react'
+import { type FormEvent, type RefObject, useEffect, useRef, useState } from 'react'
 import type { PublicClient } from 'viem'
 import { Field } from '../ui/Field.tsx'
 import { type FieldErrors, parseFields, type SendFields } from './parseFields.ts'
@@ -30,6 +30,8 @@ export function SendForm({ fields, errors, isChecking, form, onChange, onReview,
     onChange: (event: { target: { value: string } }) => onChange({ [name]: event.target.value }),
     autoComplete: 'off',
     spellCheck: false,
+    // What is being asked about must be what stands there.
+    readOnly: isChecking,
   })
   return (
     <form ref={form} className="send-form" onSubmit={submit} noValidate>
@@ -49,7 +51,7 @@ export function SendForm({ fields, errors, isChecking, form, onChange, onReview,
         >
           {(control) => <textarea {...control} {...text('data')} className="mono" rows={3} placeholder="0x" />}
         </Field>
-        <GasField {...rest} fields={fields} error={errors.gas} onChange={onChange} input={text('gas')} />
+        <GasField {...rest} {...{ fields, isChecking, onChange }} error={errors.gas} input={text('gas')} />
       </details>
       <button type="submit" className="button" aria-disabled={isChecking}>
         {isChecking ? 'Asking the chain …' : 'Review'}
@@ -58,23 +60,45 @@ export function SendForm({ fields, errors, isChecking, form, onChange, onReview,
   )
 }
 
-type GasFieldProps = Pick<SendFormProps, 'fields' | 'chain' | 'from' | 'onChange' | 'onErrors' | 'onFailure'> & {
+type GasFieldProps = Pick<
+  SendFormProps,
+  'fields' | 'isChecking' | 'chain' | 'from' | 'onChange' | 'onErrors' | 'onFailure'
+> & {
   error: string | undefined
   input: object
 }
 
-function GasField({ fields, chain, from, error, input, onChange, onErrors, onFailure }: GasFieldProps) {
+function GasField({ fields, isChecking, chain, from, error, input, onChange, onErrors, onFailure }: GasFieldProps) {
   const [said, setSaid] = useState('')
+  const { to, amount, data } = fields
+  /** What the gas was estimated for; undefined where it was given by hand. */
+  const estimatedFor = useRef<string | undefined>(undefined)
+  const call = JSON.stringify([to, amount, data])
+  const current = useRef(call)
+  current.current = call
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: an estimate is of one call; with another it would be signed unseen
+  useEffect(() => {
+    if (estimatedFor.current === undefined || estimatedFor.current === call) return
+    estimatedFor.current = undefined
+    setSaid('')
+    onChange({ gas: '' })
+  }, [call])
 
   async function estimate() {
+    if (isChecking) return
     const parsed = parseFields({ ...fields, gas: '' })
     if ('errors' in parsed) return onErrors(parsed.errors)
     setSaid('Asking the chain …')
     try {
       const estimated = await estimateGas(chain(), { from, payment: parsed.payment })
+      if (current.current !== call) return setSaid('')
       setSaid('errors' in estimated ? '' : `Estimated, with a fifth to spare: ${estimated.gas}.`)
       if ('errors' in estimated) onErrors(estimated.errors)
-      else onChange({ gas: String(estimated.gas) })
+      else {
+        estimatedFor.current = call
+        onChange({ gas: String(estimated.gas) })
+      }
     } catch (failure) {
       setSaid('')
       onFailure(failure)
@@ -87,7 +111,7 @@ function GasField({ fields, chain, from, error, input, onChange, onErrors, onFai
         <Field id="send-gas" label="Gas limit" hint="Left empty, it is estimated when you review." error={error}>
           {(control) => <input {...control} {...input} inputMode="numeric" placeholder="estimated" />}
         </Field>
-        <button type="button" className="button button-quiet" onClick={estimate}>
+        <button type="button" className="button button-quiet" onClick={estimate} aria-disabled={isChecking}>
           Estimate gas
         </button>
       </div>

@@ -11,6 +11,8 @@ export type Draft = {
   gas: bigint
   /** What gas costs at most, at the fees of this moment. */
   feeWei: bigint
+  /** Fees have risen since it was confirmed the first time, so it has to be confirmed again. */
+  isDearer?: boolean
 }
 
 type Chain = Pick<PublicClient, 'getBalance' | 'estimateFeesPerGas' | 'estimateGas'>

@@ -28,6 +28,7 @@ function Wallet() {
   const [departure, setDeparture] = useState<'signed_out' | 'signed_out_here_only' | null>(null)
   const wasSignedIn = useRef(false)
   if (user !== null) wasSignedIn.current = true
+  if (user !== null && departure !== null) setDeparture(null)
 
   async function signOut() {
     try {
@@ -106,7 +107,7 @@ function Unreachable({ error, onRetry }: UnreachableProps) {
 
 function SignedIn({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost: () => void }) {
   const balance = useBalance(wallet.address)
-  const history = useHistory({ onSessionLost })
+  const history = useHistory({ address: wallet.address, onSessionLost })
   const { refresh } = balance
   const { reload } = history
   const onChanged = useCallback(() => {

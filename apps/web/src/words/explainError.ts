@@ -155,8 +155,17 @@ const EXPLANATIONS: Record<SdkErrorCode | ServiceCode, Explanation> = {
   shutting_down: { title: 'The service is restarting', advice: 'Try again in a moment.' },
 }
 
+/** The service may have signed, and its answer was lost on the way: the SDK says so by forbidding a retry. */
+const LOST_ANSWERS = new Set(['network_unreachable', 'request_timeout', 'response_invalid'])
+const MAY_BE_SIGNED: Explanation = {
+  title: 'It may have been signed',
+  advice:
+    'The answer of the service was lost. Wait until the history shows the payment, or does not, before you send again: a signature is public, and anyone can broadcast it.',
+}
+
 /** What a failure means for the person in front of it. Codes that need no words of their own get the service's. */
 export function explainError(error: Pick<ServiceError, 'code' | 'message' | 'retryable'>): Explanation {
+  if (error.retryable === false && LOST_ANSWERS.has(error.code)) return MAY_BE_SIGNED
   if (Object.hasOwn(EXPLANATIONS, error.code)) return EXPLANATIONS[error.code as keyof typeof EXPLANATIONS]
   return {
     title: error.message === '' ? 'The service refused' : error.message,
