@@ -15,6 +15,7 @@ import {
   json,
   slug,
   toConfig,
+  toLog,
   toProof,
 } from '../verification/service.fake.ts'
 import { ProofPage } from './ProofPage.tsx'
@@ -70,6 +71,9 @@ describe('a complete proof', () => {
     await expect.element(page.getByText(/This evidence proves nothing about hardware/)).toBeVisible()
     expect(stages()).toEqual(['done', 'done', 'done', 'done'])
     expect(document.querySelectorAll('[data-status="pass"]')).toHaveLength(24)
+    expect(document.querySelectorAll('.transcript-step-mock')).toHaveLength(15)
+    expect(document.querySelector('[data-step="event"]')?.textContent).toContain('By the word of the operator’s node')
+    expect(document.querySelector('.verdict')?.textContent).toMatch(/Amount1 ether.*Datanone/)
     expect(lies()).toEqual([])
     expect(document.querySelectorAll('[data-claim]')).toHaveLength(9)
     await expect.element(page.getByText(/page’s own code comes from the operator/)).toBeVisible()
@@ -122,6 +126,7 @@ describe('a service that lies is told so, claim by claim', () => {
     ['another wallet and chain', { walletAddress: `0x${'22'.repeat(20)}`, chainId: 1 }, ['chainId', 'walletAddress']],
     ['a changed copy', { receipt: other.receipt }, ['receipt']],
     ['complete without an event', { onchainTxHash: null, onchainBlockNumber: null }, ['status']],
+    ['given up, while the chain has the event', { status: 'onchain_failed' }, ['status']],
     ['a quote that it says it did not verify', { kmsQuoteVerified: false }, ['kmsQuoteVerified']],
   ])('%s', async (_name, change, members) => {
     say(change)
@@ -135,6 +140,15 @@ describe('a service that lies is told so, claim by claim', () => {
     await show()
     await heading('Not verified').toBeVisible()
     expect(lies()).toEqual(['status'])
+  })
+
+  test('given up, while the chain points to another receipt', async () => {
+    say({ status: 'onchain_failed', onchainTxHash: null, onchainBlockNumber: null })
+    network.rpc.eth_getLogs = [toLog(issue, other.cid)]
+    await show()
+    await heading('Not verified').toBeVisible()
+    expect(statusOf('event')).toBe('fail')
+    expect(lies()).toEqual(['ipfsCid'])
   })
 
   test('a script in place of a gateway is no link', async () => {
@@ -223,12 +237,15 @@ test('a proof on its way is followed until it is complete, and verified again wi
   await show()
   await expect.element(page.getByText('The receipt is not public yet')).toBeVisible()
   expect(stages()).toEqual(['done', 'current', 'waiting', 'waiting'])
+  const { eth_getLogs } = network.rpc
+  network.rpc.eth_getLogs = []
   step = 1
   await vi.advanceTimersByTimeAsync(POLL_INTERVAL_MS)
-  await heading('Nothing failed, on MOCK evidence').toBeVisible()
+  await heading(/^Nothing failed.*the chain does not point to it \(the service says: pending_onchain\)$/).toBeVisible()
   expect(stages()).toEqual(['done', 'done', 'current', 'waiting'])
   expect(statusOf('event')).toBe('skip')
   expect(lies()).toEqual([])
+  network.rpc.eth_getLogs = eth_getLogs
   step = 2
   await vi.advanceTimersByTimeAsync(POLL_INTERVAL_MS)
   await vi.waitFor(() => expect(statusOf('event')).toBe('pass'), PATIENCE)
@@ -243,6 +260,7 @@ test('the visitor’s own anchors replace the operator’s, from the keyboard', 
   await heading('Nothing failed, on MOCK evidence').toBeVisible()
   expect(statusOf('measurement')).toBe('pass')
   await page.getByRole('radio', { name: 'My own' }).click()
+  await expect.element(page.getByLabelText('Node of that chain')).toHaveAccessibleDescription(/operator’s node decides/)
   await page.getByLabelText('Settings of the key enclave').fill('12')
   await userEvent.keyboard('{Tab}')
   await page.getByRole('button', { name: 'Use these anchors' }).click()

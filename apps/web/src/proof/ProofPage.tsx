@@ -50,7 +50,7 @@ function ProofView({ proof, config, anchors }: { proof: ProofPayload; config: We
       {request === undefined ? <NotPinned status={proof.status} /> : null}
       <VerificationReport
         state={state}
-        anchorSource={anchors.source}
+        anchors={anchors}
         proof={proof}
         onRetry={() => setRound((previous) => previous + 1)}
       >
@@ -75,13 +75,13 @@ function useProofRequest(parameters: {
 }): VerificationRequest | undefined {
   const { proof, config, trust, round } = parameters
   const { ipfsCid, ipfsUrl, status } = proof
-  const isEventDue = status === 'complete'
   // biome-ignore lint/correctness/useExhaustiveDependencies: the copy of the receipt is a new object at each poll; a new round asks again
   return useMemo(() => {
     if (ipfsCid === null) return undefined
     const gateways = toGateways({ ...config, ipfsUrl })
+    const isEventDue = status === 'complete'
     return { subject: { kind: 'cid', cid: ipfsCid }, trust, gateways, isEventDue, statedReceipt: proof.receipt }
-  }, [ipfsCid, ipfsUrl, isEventDue, trust, config, round])
+  }, [ipfsCid, ipfsUrl, status, trust, config, round])
 }
 
 function NotPinned({ status }: { status: ProofPayload['status'] }) {

@@ -140,7 +140,14 @@ function OwnAnchors({ operator, onUse }: { operator: Trust; onUse: (trust: Trust
         </Field>
       ))}
       {input('address', 'Contract with the events', 'Its address. Left empty, the chain is not asked.')}
-      {input('rpcUrl', 'Node of that chain', `Left empty: ${operator.contract?.rpcUrl ?? 'none is set here'}.`, 'url')}
+      {input(
+        'rpcUrl',
+        'Node of that chain',
+        operator.contract === undefined
+          ? 'Left empty: none is set here.'
+          : `Left empty: ${operator.contract.rpcUrl}, and the operator’s node decides whether there is an event.`,
+        'url',
+      )}
       {input(
         'chainId',
         'Number of that chain',

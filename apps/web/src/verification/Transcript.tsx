@@ -1,11 +1,11 @@
 import type { Step } from '@countersign/receipt'
 import { useId, useState } from 'react'
-import { describeStep, stepGroups } from './describeStep.ts'
+import { describeStep, isSimulated, type StepContext, stepGroups } from './describeStep.ts'
 import { type Mark, StatusMark } from './StatusMark.tsx'
 import { toPrintable } from './toPrintable.ts'
 
 /** Every step, in the order of the checking, with what its outcome means and what was found. */
-export function Transcript({ steps }: { steps: readonly Step[] }) {
+export function Transcript({ steps, context }: { steps: readonly Step[]; context: StepContext }) {
   const groups = stepGroups
     .map(({ title, ids }) => ({ title, steps: steps.filter(({ id }) => ids.includes(id)) }))
     .filter((group) => group.steps.length > 0)
@@ -29,7 +29,7 @@ export function Transcript({ steps }: { steps: readonly Step[] }) {
           <h3>{group.title}</h3>
           <ol className="transcript">
             {group.steps.map((step) => (
-              <StepRow key={step.id} step={step} isDetailed={isDetailed} />
+              <StepRow key={step.id} step={step} context={context} isDetailed={isDetailed} />
             ))}
           </ol>
         </div>
@@ -39,16 +39,17 @@ export function Transcript({ steps }: { steps: readonly Step[] }) {
 }
 
 /** Findings of a step that simply passed are for those who ask; all others explain themselves. */
-function StepRow({ step, isDetailed }: { step: Step; isDetailed: boolean }) {
+function StepRow({ step, context, isDetailed }: { step: Step; context: StepContext; isDetailed: boolean }) {
   const { id, title, status, detail, code } = step
-  const mark: Mark = status === 'pass' && detail.includes('MOCK') ? 'mock' : status
+  const mark: Mark = isSimulated(step, context) ? 'mock' : status
+  const isPlain = status === 'pass' && !detail.includes('MOCK')
   return (
     <li className={`transcript-step transcript-step-${mark}`} data-step={id} data-status={status}>
       <StatusMark mark={mark} />
       <div>
         <h4>{title}</h4>
-        <p>{describeStep(step)}</p>
-        {mark === 'pass' && !isDetailed ? null : (
+        <p>{describeStep(step, context)}</p>
+        {isPlain && !isDetailed ? null : (
           <p className="transcript-detail">
             {toPrintable(detail)}
             {code === undefined ? null : <code> {code}</code>}

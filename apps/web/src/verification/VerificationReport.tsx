@@ -1,20 +1,22 @@
 import type { ProofPayload } from '@countersign/protocol'
 import type { ReactNode } from 'react'
+import { formatEther } from 'viem'
 import { Notice } from '../ui/Notice.tsx'
 import { ClaimList } from './ClaimList.tsx'
 import { compareClaims, findLies } from './compareClaims.ts'
 import { DownloadLink } from './DownloadLink.tsx'
-import { type AnchorSource, describeVerdict } from './describeVerdict.ts'
+import { describeVerdict, type VerdictContext } from './describeVerdict.ts'
 import type { VerificationError, VerificationErrorCode } from './errors.ts'
 import { type Mark, StatusMark } from './StatusMark.tsx'
 import { count, Transcript } from './Transcript.tsx'
 import { toPrintable } from './toPrintable.ts'
+import type { Anchors } from './useAnchors.ts'
 import type { VerificationState } from './useVerification.ts'
 import type { Verification } from './verifySubject.ts'
 
 export type VerificationReportProps = {
   state: VerificationState
-  anchorSource: AnchorSource
+  anchors: Pick<Anchors, 'source' | 'isOperatorNode'>
   /** The service's answer, where the receipt was reached through one. */
   proof?: ProofPayload | undefined
   /** Offered where there is no transcript: to try again. */
@@ -23,27 +25,29 @@ export type VerificationReportProps = {
 }
 
 /** All that came of a verification: the verdict, what the service says, every step. Progress is read out as it comes. */
-export function VerificationReport({ state, anchorSource, proof, onRetry, children }: VerificationReportProps) {
+export function VerificationReport({ state, anchors, proof, onRetry, children }: VerificationReportProps) {
   const verification = state.phase === 'done' ? state.verification : undefined
   const claims = proof === undefined || state.phase === 'running' ? [] : compareClaims(proof, verification)
   const lies = findLies(claims)
+  const context = { anchorSource: anchors.source, lies: lies.length, status: proof?.status }
   // Without a receipt nearly all is open, which is not worth a list.
   const areClaimsShown = lies.length > 0 || (claims.length > 0 && verification !== undefined)
   return (
     <>
       <p className={state.phase === 'running' ? 'verification-progress' : 'visually-hidden'} role="status">
-        {toStatusText(state, { anchorSource, lies: lies.length })}
+        {toStatusText(state, context)}
       </p>
       {state.phase === 'failed' ? <Unverified error={state.error} onRetry={onRetry} /> : null}
       {verification?.isMock ? <MockBanner /> : null}
-      {verification === undefined ? null : (
-        <VerdictPanel verification={verification} anchorSource={anchorSource} lies={lies.length} />
-      )}
+      {verification === undefined ? null : <VerdictPanel verification={verification} context={context} />}
       {areClaimsShown ? <ClaimList claims={claims} /> : null}
       {children}
       {verification === undefined ? null : (
         <>
-          <Transcript steps={verification.steps} />
+          <Transcript
+            steps={verification.steps}
+            context={{ ...verification, isOperatorNode: anchors.isOperatorNode }}
+          />
           <Downloads verification={verification} />
         </>
       )}
@@ -51,7 +55,7 @@ export function VerificationReport({ state, anchorSource, proof, onRetry, childr
   )
 }
 
-function toStatusText(state: VerificationState, context: { anchorSource: AnchorSource; lies: number }): string {
+function toStatusText(state: VerificationState, context: VerdictContext): string {
   switch (state.phase) {
     case 'idle':
       return ''
@@ -75,9 +79,8 @@ function MockBanner() {
 
 const marks = { good: 'pass', warning: 'mock', bad: 'fail' } as const satisfies Record<string, Mark>
 
-function VerdictPanel(props: { verification: Verification; anchorSource: AnchorSource; lies: number }) {
-  const { verification, anchorSource, lies } = props
-  const { tone, title, sentence } = describeVerdict(verification, { anchorSource, lies })
+function VerdictPanel({ verification, context }: { verification: Verification; context: VerdictContext }) {
+  const { tone, title, sentence } = describeVerdict(verification, context)
   const { receipt, problems, isMock, verdict } = verification
   const first = verification.steps.find(({ status }) => status === 'fail')
   return (
@@ -111,12 +114,17 @@ function VerdictPanel(props: { verification: Verification; anchorSource: AnchorS
 }
 
 function Subject({ transaction }: { transaction: NonNullable<Verification['receipt']>['transaction'] }) {
-  const { txHash, from, to, chainId, signedAt } = transaction
+  const { txHash, from, to, chainId, value, data, signedAt } = transaction
+  const dataLength = (data.length - 2) / 2
   return (
     <dl className="evidence-facts">
       <Fact title="Transaction">{txHash}</Fact>
       <Fact title="From wallet">{from}</Fact>
       <Fact title="To">{to}</Fact>
+      <Fact title="Amount">{formatEther(BigInt(value))} ether</Fact>
+      <Fact title="Data">
+        {dataLength === 0 ? 'none' : `${dataLength} ${dataLength === 1 ? 'byte' : 'bytes'}: it calls a contract`}
+      </Fact>
       <Fact title="Chain">{chainId}</Fact>
       <Fact title="Signed">
         <time dateTime={signedAt}>{signedAt}</time>

@@ -21,7 +21,7 @@ const honest = toProof(issue)
 async function liesOf(
   change: Partial<ProofPayload>,
   spoil: (network: FakeNetwork) => void = () => {},
-  allowMock = true,
+  { allowMock = true, now }: { allowMock?: boolean; now?: Date } = {},
 ) {
   const proof = { ...honest, ...change }
   const network = createFakeNetwork(issue)
@@ -37,7 +37,7 @@ async function liesOf(
       statedReceipt: proof.receipt,
     },
   )
-  return findLies(compareClaims(proof, verification)).map(({ member }) => member)
+  return findLies(compareClaims(proof, verification, now)).map(({ member }) => member)
 }
 
 test('an honest answer has no lie in it, and every claim is judged', async () => {
@@ -57,7 +57,10 @@ describe('every lie is found, and none beside it', () => {
     ['complete, but without a transaction', { onchainTxHash: null }, ['status']],
     ['complete, but without a block', { onchainBlockNumber: null }, ['status']],
     ['the quote not verified, though it is good', { kmsQuoteVerified: false }, ['kmsQuoteVerified']],
-    ['pinned, but without a CID', { status: 'pending_onchain', ipfsCid: null, receipt: null }, ['status']],
+    ['pinned, but without a CID', { status: 'pending_onchain', ipfsCid: null, receipt: null }, ['receipt', 'status']],
+    ['pinned, but without a copy of the receipt', { receipt: null }, ['receipt']],
+    ['on its way to the chain, where it has long been', { status: 'pending_onchain' }, ['status']],
+    ['given up, while the chain has the event', { status: 'onchain_failed' }, ['status']],
     ['not pinned, but with a CID', { status: 'pending_pin' }, ['status']],
     ['a failed pin, but with a CID', { status: 'pin_failed' }, ['status']],
   ])('%s', async (_name, change, members) => {
@@ -86,12 +89,23 @@ describe('every lie is found, and none beside it', () => {
   })
 
   test('the quote verified, while it fails here', async () => {
-    expect(await liesOf({}, () => {}, false)).toEqual(['kmsQuoteVerified'])
+    expect(await liesOf({}, () => {}, { allowMock: false })).toEqual(['kmsQuoteVerified'])
   })
 })
 
 test('before completion the publishing transaction may change, and is no claim', async () => {
-  expect(await liesOf({ status: 'pending_onchain', onchainTxHash: `0x${'44'.repeat(32)}` })).toEqual([])
+  const withoutEvent = ({ rpc }: FakeNetwork) => {
+    rpc.eth_getLogs = []
+  }
+  const onchainTxHash = `0x${'44'.repeat(32)}` as const
+  expect(await liesOf({ status: 'pending_onchain', onchainTxHash }, withoutEvent)).toEqual([])
+  expect(await liesOf({ status: 'onchain_failed', onchainTxHash }, withoutEvent)).toEqual([])
+})
+
+test('a fresh event may be news to the service that waits for it, not to one that gave up', async () => {
+  const soon = { now: new Date(new Date(issue.receipt.transaction.signedAt).getTime() + 60_000) }
+  expect(await liesOf({ status: 'pending_onchain' }, () => {}, soon)).toEqual([])
+  expect(await liesOf({ status: 'onchain_failed' }, () => {}, soon)).toEqual(['status'])
 })
 
 test('a chain that cannot be asked accuses nobody', async () => {

@@ -18,10 +18,14 @@ export type Claim = {
  * The service's answer, claim by claim. Only bytes that were fetched by their CID and a chain that was asked count against
  * it; the copy of the receipt in the answer is itself just a claim.
  */
-export function compareClaims(proof: ProofPayload, verification: Verification | undefined): Claim[] {
+export function compareClaims(
+  proof: ProofPayload,
+  verification: Verification | undefined,
+  now: Date = new Date(),
+): Claim[] {
   return [
     ...compareReceipt(proof, verification),
-    compareStatus(proof, verification),
+    compareStatus(proof, verification, now),
     ...comparePublication(proof, verification),
     ...compareQuote(proof, verification),
   ]
@@ -56,6 +60,13 @@ function compareReceipt(proof: ProofPayload, verification: Verification | undefi
         open: 'The pinned receipt is not at hand to compare with.',
       }),
     )
+  } else if (isPinned(proof)) {
+    claims.push({
+      member: 'receipt',
+      text: 'No copy of the receipt comes with the answer.',
+      verdict: 'false',
+      detail: `The status is ${proof.status}, and in this state the answer holds one.`,
+    })
   }
   return claims
 }
@@ -78,20 +89,34 @@ function compareCid(ipfsCid: string, verification: Verification | undefined): Cl
   return { member: 'ipfsCid', text, verdict: 'holds', detail: 'The bytes under this CID hash to it.' }
 }
 
+/** A service waits for confirmations and looks now and then; for this long an event may be news to it. */
+const MAX_NEWS_MS = 15 * 60_000
+
 /** Specification §2 and §3: which members are set in which state, and that `complete` means an event. */
-function compareStatus(proof: ProofPayload, verification: Verification | undefined): Claim {
+function compareStatus(proof: ProofPayload, verification: Verification | undefined, now: Date): Claim {
   const { status, ipfsCid, onchainTxHash, onchainBlockNumber } = proof
-  const isPinned = status !== 'pending_pin' && status !== 'pin_failed'
   const claim = (verdict: Claim['verdict'], detail: string): Claim => ({
     member: 'status',
     text: `The status is ${status}.`,
     verdict,
     detail,
   })
-  if (isPinned && ipfsCid === null) return claim('false', 'In this state there is a CID, but the answer names none.')
-  if (!isPinned && ipfsCid !== null)
+  if (isPinned(proof) && ipfsCid === null)
+    return claim('false', 'In this state there is a CID, but the answer names none.')
+  if (!isPinned(proof) && ipfsCid !== null)
     return claim('false', 'In this state there is no CID yet, but the answer names one.')
-  if (status !== 'complete') return claim('open', 'Only the service knows how far it is.')
+  if (status !== 'complete') {
+    const event = verification?.publications?.find((publication) => publication.ipfsCid === ipfsCid)
+    if (event === undefined) return claim('open', 'Only the service knows how far it is.')
+    const { blockNumber, blockTime } = event
+    const isNews = status === 'pending_onchain' && now.getTime() - blockTime.getTime() < MAX_NEWS_MS
+    return isNews
+      ? claim('open', `Block ${blockNumber} points to this receipt. The service may not have seen it yet.`)
+      : claim(
+          'false',
+          `The chain has the event: block ${blockNumber} of ${blockTime.toISOString()} points to this receipt.`,
+        )
+  }
   if (onchainTxHash === null || onchainBlockNumber === null) {
     return claim('false', 'A complete proof has an event on the chain, but the answer names none.')
   }
@@ -103,6 +128,10 @@ function compareStatus(proof: ProofPayload, verification: Verification | undefin
     default:
       return claim('open', 'The chain was not asked, or did not answer.')
   }
+}
+
+function isPinned({ status }: ProofPayload): boolean {
+  return status !== 'pending_pin' && status !== 'pin_failed'
 }
 
 function comparePublication(proof: ProofPayload, verification: Verification | undefined): Claim[] {

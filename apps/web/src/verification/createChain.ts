@@ -10,7 +10,7 @@ import { type FetchBytes, FetchError } from './fetchBytes.ts'
 import type { ContractAnchor } from './trust.ts'
 
 /** Where an event was found. */
-export type Publication = { txHash: string; blockNumber: number; ipfsCid: string }
+export type Publication = { txHash: string; blockNumber: number; blockTime: Date; ipfsCid: string }
 
 export type Chain = {
   reader: ChainReader
@@ -18,6 +18,8 @@ export type Chain = {
   findReceiptCid(txHash: string): Promise<string>
   /** The events that `reader` has answered so far. */
   publications: readonly Publication[]
+  /** Whether `reader` was answered, and with nothing at all of the contract. A log that cannot be read is not nothing. */
+  isWithoutEvent(): boolean
 }
 
 type RawLog = EventLog & { address: string; blockNumber: number; blockHash: string; transactionHash: string }
@@ -30,6 +32,7 @@ const MAX_LOGS = 16
 export function createChain({ fetchBytes }: { fetchBytes: FetchBytes }, contract: ContractAnchor): Chain {
   const { host } = new URL(contract.rpcUrl)
   const publications: Publication[] = []
+  let logCount: number | undefined
   let nextId = 1
   let chainId: Promise<number> | undefined
 
@@ -77,8 +80,11 @@ export function createChain({ fetchBytes }: { fetchBytes: FetchBytes }, contract
   const reader: ChainReader = {
     async getLogs(query) {
       const logs = await getLogs(query)
-      publications.push(...logs.filter(isOfContract(contract)).flatMap((log) => toPublication(log, query.topics) ?? []))
-      return Promise.all(logs.map(async (log) => ({ ...log, blockTime: await getBlockTime(log) })))
+      const timed = await Promise.all(logs.map(async (log) => ({ ...log, blockTime: await getBlockTime(log) })))
+      const own = timed.filter(isOfContract(contract))
+      logCount = own.length
+      publications.push(...own.flatMap((log) => toPublication(log, query.topics) ?? []))
+      return timed
     },
     async getTransactionState(query) {
       await assertChain()
@@ -97,6 +103,7 @@ export function createChain({ fetchBytes }: { fetchBytes: FetchBytes }, contract
   return {
     reader,
     publications,
+    isWithoutEvent: () => logCount === 0,
     async findReceiptCid(txHash) {
       const topics = [attestationPublishedTopic, null, txHash]
       const logs = (await getLogs({ address: contract.address, topics })).filter(isOfContract(contract))
@@ -129,11 +136,12 @@ export function createChain({ fetchBytes }: { fetchBytes: FetchBytes }, contract
 }
 
 /** Undefined for what `checkReceipt` passes over or refuses. */
-function toPublication(log: RawLog, topics: readonly string[]): Publication | undefined {
+function toPublication(log: RawLog & { blockTime: Date }, topics: readonly string[]): Publication | undefined {
   if (topics.some((topic, index) => log.topics[index]?.toLowerCase() !== topic.toLowerCase())) return undefined
   try {
     const { ipfsCid } = parseAttestationPublished(log)
-    return { txHash: log.transactionHash.toLowerCase(), blockNumber: log.blockNumber, ipfsCid }
+    const { blockNumber, blockTime } = log
+    return { txHash: log.transactionHash.toLowerCase(), blockNumber, blockTime, ipfsCid }
   } catch (error) {
     if (error instanceof ServiceError) return undefined
     throw error

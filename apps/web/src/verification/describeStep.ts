@@ -1,4 +1,5 @@
 import type { Step, StepId } from '@countersign/receipt'
+import type { Verification } from './verifySubject.ts'
 
 type Words = {
   /** What it means when the step holds. */
@@ -118,31 +119,60 @@ const skipped: Partial<Record<StepId, string>> = {
   'entropy-key': 'No anchor says which source is the right one.',
   'coordinator-measurement': 'No anchor says which program of the coordinator is the right one.',
   'coordinator-config': 'No anchor says which settings of the coordinator are the right ones.',
-  event: 'The chain was not asked.',
+  event: 'The chain was not asked, or did not answer.',
   transaction: 'Not seen on the chain. A signature need not be broadcast, so this counts for nothing.',
 }
 
+/** What a step's sentence depends on beside the step. */
+export type StepContext = Pick<Verification, 'isMock' | 'isEventMissing' | 'receipt'> & { isOperatorNode: boolean }
+
 /** What a step's outcome means, in a plain sentence. */
-export function describeStep({ id, status, detail }: Step): string {
+export function describeStep(step: Step, context: StepContext): string {
+  const { id, status } = step
+  if (id === 'event') return describeEvent(status, context)
   if (status === 'skip') return skipped[id] ?? 'Something that this step needs is missing, or failed before.'
-  // The sentence is a claim about hardware; a mock part must not be read without its name.
-  if (status === 'pass' && detail.includes('MOCK'))
-    return 'Correct in itself, but simulated: it says nothing about hardware.'
+  if (isSimulated(step, context)) return 'Correct in itself, but simulated: it says nothing about hardware.'
+  const tcbStatus = context.receipt?.signer.tcbStatus
+  if (id === 'quote-policy' && status === 'pass' && tcbStatus !== 'UpToDate') {
+    return `The enclave could not be looked into, but its processor was not up to date: Intel’s word for it is ${tcbStatus ?? 'not known'}. It passes only because the anchors accept that.`
+  }
   return words[id][status]
 }
 
-export type StepGroup = { title: string; ids: readonly StepId[] }
+function describeEvent(status: Step['status'], { isEventMissing, isOperatorNode }: StepContext): string {
+  if (status === 'skip' && !isEventMissing) return skipped.event ?? ''
+  const sentence =
+    status === 'skip'
+      ? 'The public chain does not point to this receipt. The service does not say that it should.'
+      : words.event[status]
+  return isOperatorNode ? sentence.replace(/^The/, 'By the word of the operator’s node, the') : sentence
+}
+
+/** Whether a step that passed is about simulated parts: its sentence would be read as one about hardware. */
+export function isSimulated({ id, status, detail }: Step, { isMock }: Pick<StepContext, 'isMock'>): boolean {
+  if (status !== 'pass') return false
+  return detail.includes('MOCK') || (isMock && stepGroups.some((group) => group.isHardware && group.ids.includes(id)))
+}
+
+export type StepGroup = {
+  title: string
+  ids: readonly StepId[]
+  /** Its steps are worth nothing on simulated hardware. */
+  isHardware?: boolean
+}
 
 export const stepGroups: readonly StepGroup[] = [
   { title: 'The bytes', ids: ['format', 'cid'] },
   { title: 'The transaction', ids: ['digest', 'signature', 'tx-hash', 'statement'] },
   {
     title: 'The key enclave',
+    isHardware: true,
     ids: ['inclusion', 'collateral', 'quote', 'report-data', 'quote-policy', 'measurement', 'config'],
   },
-  { title: 'The random sample', ids: ['entropy', 'entropy-key'] },
+  { title: 'The random sample', isHardware: true, ids: ['entropy', 'entropy-key'] },
   {
     title: 'The coordinator',
+    isHardware: true,
     ids: [
       'coordinator-report',
       'coordinator-policy',

@@ -1,14 +1,44 @@
+import type { ProofStatus } from '@countersign/protocol'
 import type { Verification } from './verifySubject.ts'
 
 export type AnchorSource = 'operator' | 'visitor'
 
 export type VerdictWords = { tone: 'good' | 'warning' | 'bad'; title: string; sentence: string }
 
+export type VerdictContext = {
+  anchorSource: AnchorSource
+  lies: number
+  /** What the service says of the proof, where it was asked. */
+  status: ProofStatus | undefined
+}
+
+type Judged = Pick<Verification, 'verdict' | 'isKnownCode' | 'steps' | 'isEventMissing' | 'receipt'>
+
 /** The verdict in words that promise no more than was shown. */
-export function describeVerdict(
-  { verdict, isKnownCode }: Pick<Verification, 'verdict' | 'isKnownCode'>,
-  { anchorSource, lies }: { anchorSource: AnchorSource; lies: number },
-): VerdictWords {
+export function describeVerdict(verification: Judged, context: VerdictContext): VerdictWords {
+  const words = describeBare(verification, context)
+  // Bad news is not softened by small print, and what is incomplete says so already.
+  if (words.tone === 'bad' || verification.verdict === 'incomplete') return words
+  const reservations = toReservations(verification, context)
+  if (reservations.length === 0) return words
+  return { ...words, tone: 'warning', title: `${words.title}, but ${reservations.join(', and ')}` }
+}
+
+function toReservations({ steps, isEventMissing, receipt }: Judged, { status }: VerdictContext): string[] {
+  const reservations: string[] = []
+  if (receipt !== undefined && receipt.signer.tcbStatus !== 'UpToDate') {
+    reservations.push(`the processor was not up to date (${receipt.signer.tcbStatus})`)
+  }
+  if (isEventMissing) {
+    const says = status === undefined ? '' : ` (the service says: ${status})`
+    reservations.push(`the chain does not point to it${says}`)
+  } else if (steps.find(({ id }) => id === 'event')?.status === 'skip') {
+    reservations.push('the chain was not asked')
+  }
+  return reservations
+}
+
+function describeBare({ verdict, isKnownCode }: Judged, { anchorSource, lies }: VerdictContext): VerdictWords {
   if (verdict === 'failed') {
     return {
       tone: 'bad',

@@ -49,7 +49,7 @@ test('the golden files verify offline, and one changed byte fails', async () => 
     startVerification(
       {
         ...request,
-        isEventDue: false,
+        trust: { ...request.trust, contract: undefined },
         subject: { kind: 'files', files: [{ name: 'receipt.json', bytes: toBytes(text) }, collateral] },
       },
       { onProgress: () => {} },
@@ -80,6 +80,15 @@ test('what cannot be fetched is an error with a code and a reason', async () => 
     code: 'receipt_unavailable',
     message: expect.stringContaining('gateway.test answers with a web page'),
   })
+})
+
+test('what cannot be handed to the worker ends it', async () => {
+  const terminate = vi.spyOn(Worker.prototype, 'terminate')
+  onTestFinished(() => terminate.mockRestore())
+  const statedReceipt = () => 'functions cannot be cloned'
+  const { result } = startVerification({ ...request, statedReceipt }, { onProgress: () => {} })
+  await expect(result).rejects.toMatchObject({ name: 'VerificationError', code: 'internal' })
+  expect(terminate).toHaveBeenCalledOnce()
 })
 
 test('once stopped it tells nothing more', async () => {

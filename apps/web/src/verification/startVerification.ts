@@ -15,9 +15,17 @@ export function startVerification(
   { onProgress }: { onProgress: (text: string) => void },
 ): RunningVerification {
   const worker = new Worker(new URL('./verify.worker.ts', import.meta.url), { type: 'module' })
-  const tell = (message: ToWorker) => worker.postMessage(message)
-
   const result = new Promise<Verification>((resolve, reject) => {
+    function tell(message: ToWorker) {
+      try {
+        worker.postMessage(message)
+      } catch (cause) {
+        // What cannot be handed over would leave the worker waiting for ever.
+        worker.terminate()
+        reject(new VerificationError('internal', 'The verifier could not be told what to verify.', { cause }))
+      }
+    }
+
     worker.addEventListener('message', ({ data }: MessageEvent<FromWorker>) => {
       switch (data.type) {
         case 'progress':

@@ -15,7 +15,10 @@ export function toCommand(
   { trust, anchorSource, isEventDue }: { trust: Trust; anchorSource: AnchorSource; isEventDue: boolean },
 ): string {
   const { contract } = trust
-  const chain = contract === undefined || !isEventDue ? [] : ['--rpc', contract.rpcUrl, '--contract', contract.address]
+  // An operator's own contract, where nothing is due in it, would only make the command fail; the visitor's stays.
+  const isChainAsked = isEventDue || anchorSource === 'visitor'
+  const chain =
+    contract === undefined || !isChainAsked ? [] : ['--rpc', contract.rpcUrl, '--contract', contract.address]
   const own: [string, readonly string[]][] =
     anchorSource === 'operator'
       ? []

@@ -9,6 +9,8 @@ export type Anchors = {
   source: AnchorSource
   /** What receipts are held against now. */
   trust: Trust
+  /** Whether the chain is asked through the node that the operator names. */
+  isOperatorNode: boolean
   chooseOperators(): void
   chooseOwn(trust: Trust): void
 }
@@ -17,10 +19,12 @@ export type Anchors = {
 export function useAnchors(config: WebConfig): Anchors {
   const operator = useMemo(() => readOperatorTrust(config), [config])
   const [own, setOwn] = useState<Trust | undefined>(undefined)
+  const trust = own ?? operator.trust
   return {
     operator,
     source: own === undefined ? 'operator' : 'visitor',
-    trust: own ?? operator.trust,
+    trust,
+    isOperatorNode: trust.contract !== undefined && trust.contract.rpcUrl === operator.trust.contract?.rpcUrl,
     chooseOperators: () => setOwn(undefined),
     chooseOwn: setOwn,
   }

@@ -65,7 +65,9 @@ describe('a receipt by its CID', () => {
     const result = await verify()
     expect(result).toMatchObject({ verdict: 'mock', isMock: true, isKnownCode: true, problems: [] })
     expect(result.steps.every(({ status }) => status === 'pass')).toBe(true)
-    expect(result.publications).toEqual([{ txHash: publishingTx, blockNumber: publishedBlock, ipfsCid: issue.cid }])
+    expect(result.publications).toEqual([
+      { txHash: publishingTx, blockNumber: publishedBlock, blockTime: expect.any(Date), ipfsCid: issue.cid },
+    ])
     expect(result.bytes).toEqual(new Uint8Array(readFileSync(new URL('receipt.json', golden))))
   })
 
@@ -131,8 +133,38 @@ describe('the chain', () => {
     network.rpc.eth_getLogs = []
     expect(failedSteps(await verify())).toEqual(['event'])
     const early = await verify({ isEventDue: false })
-    expect(early).toMatchObject({ verdict: 'mock', publications: undefined })
+    expect(early).toMatchObject({ verdict: 'mock', publications: [], isEventMissing: true })
     expect(statusOf(early, 'event')).toBe('skip')
+    expect(statusOf(early, 'transaction')).toBe('pass')
+  })
+
+  test('an event that is not due is looked at all the same', async () => {
+    const found = await verify({ isEventDue: false })
+    expect(found).toMatchObject({ verdict: 'mock', isEventMissing: false })
+    expect(statusOf(found, 'event')).toBe('pass')
+    expect(found.publications).toHaveLength(1)
+  })
+
+  test.each<[string, unknown]>([
+    ['with another CID', toLog(issue, other.cid)],
+    ['that cannot be read', { ...toLog(issue), data: '0x00' }],
+  ])('an event %s fails, also where none is due', async (_name, log) => {
+    network.rpc.eth_getLogs = [log]
+    const result = await verify({ isEventDue: false })
+    expect(result).toMatchObject({ verdict: 'failed', isEventMissing: false })
+    expect(failedSteps(result)).toEqual(['event'])
+  })
+
+  test('a missing event that is not due hides no other failure', async () => {
+    network.rpc.eth_getLogs = []
+    const result = await verify({ isEventDue: false, trust: { ...trust, configHashes: ['00'.repeat(32)] } })
+    expect(result.verdict).toBe('failed')
+    expect(failedSteps(result)).toEqual(['config'])
+  })
+
+  test('a node that does not answer leaves it open, also where no event is due', async () => {
+    network.routes.push(['https://rpc.test', () => json({}, 503)])
+    expect(await verify({ isEventDue: false })).toMatchObject({ verdict: 'incomplete', isEventMissing: false })
   })
 
   test('an event with another CID fails', async () => {
@@ -201,7 +233,7 @@ describe('a receipt as a file', () => {
   const receiptFile = { name: 'receipt.json', bytes: issue.bytes }
   const collateralFile = { name: 'collateral.json', bytes: issue.collateral }
   const files = (...list: { name: string; bytes: Uint8Array<ArrayBuffer> }[]) =>
-    verify({ subject: { kind: 'files', files: list }, isEventDue: false })
+    verify({ subject: { kind: 'files', files: list }, trust: { ...trust, contract: undefined } })
 
   test('with its collateral, in either order, nothing is fetched', async () => {
     expect(await files(receiptFile, collateralFile)).toMatchObject({ verdict: 'mock' })

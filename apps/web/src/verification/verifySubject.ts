@@ -1,9 +1,10 @@
-import { vendorRoots } from '@countersign/attestation'
+import { createVerifier, vendorRoots } from '@countersign/attestation'
 import { createSimulatedSatellite, simulatedRoots } from '@countersign/attestation/simulator'
 import { ServiceError } from '@countersign/protocol'
 import {
   type Anchors,
   type AttestationReceiptV1,
+  type CheckReceiptOptions,
   canonicalBytes,
   checkReceipt,
   isCid,
@@ -31,7 +32,10 @@ export type VerificationRequest = {
   subject: VerificationSubject
   trust: Trust
   gateways: readonly string[]
-  /** False where the service says that there is no event yet, or never will be: its absence is then no failure. */
+  /**
+   * False where the service says that there is no event yet, or never will be. The chain is asked all the same, as that is
+   * the word of the one who is judged: only the absence of an event is then no failure.
+   */
   isEventDue: boolean
   /** The copy of the receipt in the service's answer: compared with the pinned bytes, never read. */
   statedReceipt?: unknown
@@ -40,8 +44,10 @@ export type VerificationRequest = {
 export type Verification = ReceiptCheck & {
   bytes: Uint8Array<ArrayBuffer>
   collateral: Uint8Array<ArrayBuffer> | undefined
-  /** The events of this wallet and transaction. Undefined where the chain was not asked. */
+  /** The events of this wallet and transaction. Undefined where there was no chain to ask. */
   publications: readonly Publication[] | undefined
+  /** The chain was asked and has no event, which is no failure as none was due. */
+  isEventMissing: boolean
   /** Whether the stated copy is the pinned receipt. Undefined where there is none. */
   isStatedReceiptSame: boolean | undefined
   /** Which of the files were which. Undefined where there were none. */
@@ -63,23 +69,28 @@ export async function verifySubject(deps: VerifySubjectDeps, request: Verificati
   const collateral = await loadCollateral(deps, { receipt, files: others, gateways })
 
   deps.onProgress('Checking every step.')
-  const usedChain = isEventDue ? chain : undefined
-  const check = await checkReceipt(bytes, collateral.bytes, {
-    roots: trust.allowMock ? [...vendorRoots, ...simulatedRoots()] : vendorRoots,
+  const roots = trust.allowMock ? [...vendorRoots, ...simulatedRoots()] : vendorRoots
+  const options: CheckReceiptOptions = {
+    roots,
+    verifier: createVerifier({ roots }),
     // A simulated satellite is told as such in any case: its key is public.
     mockEntropyKeys: [createSimulatedSatellite().publicKey],
     anchors: toAnchors(trust),
     policy: { signer: { statuses: ['UpToDate', ...trust.tcbStatuses] } },
     ...(cid === undefined ? {} : { cid }),
-    ...(usedChain === undefined ? {} : { chain: usedChain.reader }),
-  })
+    ...(chain === undefined ? {} : { chain: chain.reader }),
+  }
+  const asIfDue = await checkReceipt(bytes, collateral.bytes, options)
+  const isEventMissing = !isEventDue && chain?.isWithoutEvent() === true
+  const check = isEventMissing ? await checkWithoutEvent({ bytes, collateral: collateral.bytes, options }) : asIfDue
   const isOther = asked !== undefined && receipt !== undefined && receipt.transaction.txHash !== asked
   return {
     ...check,
     verdict: isOther ? 'failed' : check.verdict,
     bytes,
     collateral: collateral.bytes,
-    publications: usedChain?.publications,
+    publications: chain?.publications,
+    isEventMissing,
     fileNames: name === undefined ? undefined : { receipt: name, collateral: collateral.name },
     isStatedReceiptSame: compareStated(request.statedReceipt, check.cid),
     problems: [
@@ -87,6 +98,19 @@ export async function verifySubject(deps: VerifySubjectDeps, request: Verificati
       ...collateral.problems,
     ],
   }
+}
+
+/** Judged again, with an event that is not required. The rest of the chain's answers still counts. */
+async function checkWithoutEvent(parameters: {
+  bytes: Uint8Array
+  collateral: Uint8Array | undefined
+  options: CheckReceiptOptions
+}): Promise<ReceiptCheck> {
+  const { bytes, collateral, options } = parameters
+  const { contract: _, ...anchors } = options.anchors ?? {}
+  const check = await checkReceipt(bytes, collateral, { ...options, anchors })
+  const detail = 'The contract has no event for this wallet and transaction, and the service says that none is due.'
+  return { ...check, steps: check.steps.map((step) => (step.id === 'event' ? { ...step, detail } : step)) }
 }
 
 function toAnchors(trust: Trust): Anchors {

@@ -51,6 +51,12 @@ export function SubjectForm({ config, onAsk }: { config: WebConfig; onAsk: (aske
     event.preventDefault()
     const pasted = recogniseSubject(text)
     if (pasted.kind === 'unknown') {
+      // The verdict on something else must not stand beside it, nor may a late answer bring one.
+      latest.current += 1
+      setAsking(false)
+      setFault(undefined)
+      setChosen([])
+      onAsk(undefined)
       setPasteFault(pasted.reason)
       document.getElementById('subject')?.focus()
       return

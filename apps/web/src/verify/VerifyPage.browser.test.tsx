@@ -145,6 +145,29 @@ describe('pasted', () => {
   })
 })
 
+test('a refused paste takes the old verdict away, and no late answer brings one', async () => {
+  await choose(file('collateral.json', goldenCollateral), file('receipt.json', goldenReceipt))
+  await heading('Nothing failed, on MOCK evidence').toBeVisible()
+  await paste('hello')
+  await expect.element(page.getByLabelText(/Or paste/)).toHaveAccessibleDescription(/neither a CID/)
+  expect(document.querySelector('.verdict')).toBeNull()
+  expect(page.getByText(/^Chosen:/).elements()).toEqual([])
+
+  const late = Promise.withResolvers<Response>()
+  network.routes.push([`${apiBaseUrl}/proof/`, () => late.promise])
+  await paste(slug)
+  await expect.element(page.getByText('Looking for the receipt …')).toBeVisible()
+  await paste('hello')
+  const answer = json({ code: 'proof_not_found', title: 'x' }, 404)
+  late.resolve(answer)
+  await expect.element(page.getByText('Looking for the receipt …')).not.toBeInTheDocument()
+  await vi.waitFor(() => expect(answer.bodyUsed).toBe(true))
+  // What the page makes of it is drawn with the next frame, if at all.
+  for (let frame = 0; frame < 3; frame++) await new Promise((resolve) => requestAnimationFrame(resolve))
+  expect(page.getByRole('alert').filter({ hasText: 'There is no such proof' }).elements()).toEqual([])
+  expect(document.querySelector('.verdict')).toBeNull()
+})
+
 test('a second question replaces the first', async () => {
   await choose(file('receipt.json', goldenReceipt.replace('"nonce":0', '"nonce":1')))
   await paste(issue.cid)

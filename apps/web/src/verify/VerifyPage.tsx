@@ -32,7 +32,7 @@ export function VerifyPage() {
         <>
           <VerificationReport
             state={state}
-            anchorSource={anchors.source}
+            anchors={anchors}
             proof={asked.proof}
             onRetry={() => setAsked({ ...asked })}
           />
