@@ -7,7 +7,7 @@ export type Step =
   | { name: 'confirm' | 'signing'; draft: Draft }
   | { name: 'sent'; draft: Draft; result: SignResult }
 
-export type SendState = {
+type SendState = {
   step: Step
   failure: ServiceError | null
   /** Signed, and nobody knows whether it was sent: the next payment could be a second one. */
