@@ -1,6 +1,7 @@
 import { playwright } from '@vitest/browser-playwright'
 import { defaultClientConditions, defaultServerConditions } from 'vite'
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
+import { chromiumArgs } from './scripts/findChromium.ts'
 
 // Set by scripts/test.ts; without a browser the browser project does not exist.
 const executablePath = process.env.CHROMIUM_PATH
@@ -38,15 +39,7 @@ const browser = (path: string): TestProjectInlineConfiguration => ({
       provider: playwright({
         launchOptions: {
           executablePath: path,
-          // Containers give no user namespaces to the sandbox; only our own tests run in this browser.
-          args: [
-            '--no-sandbox',
-            '--disable-gpu',
-            '--disable-background-networking',
-            '--disable-component-update',
-            '--disable-sync',
-            '--no-first-run',
-          ],
+          args: [...chromiumArgs],
         },
       }),
       instances: [{ browser: 'chromium' }],

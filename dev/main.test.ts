@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout } from 'node:timers/promises'
 import { hashUnsignedTransaction, parseTxMetadata, toHex } from '@countersign/protocol'
-import { createTestBrowser } from '@countersign/testing'
+import { createTestBrowser, findFreePorts } from '@countersign/testing'
 import { createPublicClient, http } from 'viem'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { runCli } from '../apps/verifier/src/runCli.ts'
@@ -37,11 +37,10 @@ const FLAGS = {
 } as const
 type Ports = Record<keyof typeof FLAGS, number>
 
-/** Held together, so that they differ; then given back. */
 async function getFreePorts(): Promise<Ports> {
-  const held = await Promise.all(Object.keys(FLAGS).map(async (name) => [name, await listen()] as const))
-  for (const [, { close }] of held) await close()
-  return Object.fromEntries(held.map(([name, { port }]) => [name, port])) as Ports
+  const names = Object.keys(FLAGS)
+  const ports = await findFreePorts(names.length)
+  return Object.fromEntries(names.map((name, index) => [name, ports[index]])) as Ports
 }
 
 function toArgs(ports: Ports, stateDir: string): string[] {

@@ -2,6 +2,16 @@ import { type SpawnOptions, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
+/** Containers give no user namespaces to the sandbox; only our own pages are opened. It is to call nobody by itself. */
+export const chromiumArgs = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--no-first-run',
+] as const
+
 /**
  * A Chromium for the browser tests: `CHROMIUM_PATH`, or one on PATH, or one from apt where we may install it.
  * A `CHROMIUM_PATH` that does not work is not replaced by another browser: the caller chose it.

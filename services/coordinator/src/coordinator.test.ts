@@ -1,7 +1,16 @@
 import { createPublicKey, randomBytes, verify } from 'node:crypto'
 import { createVerifier } from '@countersign/attestation'
 import { simulatedRoots } from '@countersign/attestation/simulator'
-import { computeSnpReportData, fromHex, type Hex, tags, toHex, toTagBytes } from '@countersign/protocol'
+import {
+  computeSnpReportData,
+  fromHex,
+  type Hex,
+  type ProofPayload,
+  tags,
+  toHex,
+  toTagBytes,
+  type WalletInfo,
+} from '@countersign/protocol'
 import { getAddress, keccak256, parseSignature, recoverAddress, serializeTransaction } from 'viem'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
@@ -17,8 +26,6 @@ import {
 } from '../test/backend.ts'
 import type { SignedAnswer } from '../test/tamperingWire.ts'
 import type { Attestation } from './health/getAttestation.ts'
-import type { ProofPayload } from './proof/getProof.ts'
-import type { WalletInfo } from './wallet/getWallet.ts'
 
 type SignResult = { signature: Hex; slug: string }
 

@@ -1,13 +1,17 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
-import type { AddressInfo } from 'node:net'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { type Hex, hashUnsignedTransaction, type TxMetadata, toHex } from '@countersign/protocol'
-import { createTestBrowser, startOidcProvider, startPostgres, startSatellite } from '@countersign/testing'
+import {
+  createTestBrowser,
+  findFreePorts,
+  startOidcProvider,
+  startPostgres,
+  startSatellite,
+} from '@countersign/testing'
 import { PGlite } from '@electric-sql/pglite'
 import pg from 'pg'
 import { createKeyring, toOwner } from '../../enclave/src/keys/deriveKey.ts'
@@ -97,9 +101,9 @@ export async function startBackend(parameters: BackendParameters) {
 async function startParts({ kind, env: more = {} }: BackendParameters, stops: (() => Promise<unknown>)[]) {
   const folder = await mkdtemp(join(tmpdir(), 'countersign-backend-'))
   stops.push(() => rm(folder, { recursive: true, force: true }))
-  const port = await findFreePort()
+  // Known before they start: the identity provider redirects to them.
+  const [port = 0, secondPort = 0] = await findFreePorts(2)
   const url = `http://localhost:${port}`
-  const secondPort = await findFreePort()
   const secondUrl = `http://localhost:${secondPort}`
   const output: string[] = []
   const oidc = await startOidcProvider({
@@ -322,13 +326,4 @@ export function createTx(nonce: number): TxMetadata {
 
 export function toDigest(txMetadata: TxMetadata): Hex {
   return `0x${toHex(hashUnsignedTransaction(txMetadata))}`
-}
-
-/** The coordinator's port has to be known before it starts: the identity provider redirects to it. */
-async function findFreePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }

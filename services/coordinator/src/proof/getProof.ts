@@ -1,25 +1,8 @@
 import { hash } from 'node:crypto'
-import type { Hex, ProofStatus } from '@countersign/protocol'
-import type { AttestationReceiptV1 } from '@countersign/receipt'
+import type { ProofPayload, ProofStatus } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 import type { Proof, Store } from '../store/types.ts'
 import { isSlug } from './slug.ts'
-
-/** Specification §2. */
-export type ProofPayload = {
-  slug: string
-  txHash: Hex
-  chainId: number
-  walletAddress: Hex
-  status: ProofStatus
-  ipfsCid: string | null
-  ipfsUrl: string | null
-  onchainTxHash: Hex | null
-  onchainBlockNumber: number | null
-  kmsQuoteVerified: boolean
-  receipt: AttestationReceiptV1 | null
-  createdAt: string
-}
 
 /** A payload as it is sent. Its version changes when anything in it does. */
 export type ProofView = { status: ProofStatus; body: string; version: string }

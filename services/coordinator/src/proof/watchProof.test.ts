@@ -1,8 +1,9 @@
+import type { ProofPayload } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { createManualTime } from '../collateral/manualTime.fake.ts'
 import { createMemoryStore } from '../store/memoryStore.fake.ts'
 import type { Proof } from '../store/types.ts'
-import type { ProofPayload, ProofView } from './getProof.ts'
+import type { ProofView } from './getProof.ts'
 import { createProofWatcher } from './watchProof.ts'
 
 const slug = 'AAAAAAAAAAAAAAAAAAAAAA'

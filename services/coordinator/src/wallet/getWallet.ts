@@ -1,9 +1,6 @@
-import type { Hex } from '@countersign/protocol'
+import type { WalletInfo } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 import type { Store, Wallet } from '../store/types.ts'
-
-/** Specification §2. */
-export type WalletInfo = { address: Hex; createdAt: string; provenance: Wallet['provenance'] }
 
 /** `GET /wallet/me`. Throws `wallet_not_found`. */
 export async function getWallet(

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
+import type { TransactionPage } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { createTestApp, type TestApp } from '../http/testApp.fake.ts'
-import type { TransactionList } from './listTransactions.ts'
 
 const toSlug = (text: string) => hash('sha256', text, 'buffer').subarray(0, 16).toString('base64url')
 
@@ -33,7 +33,7 @@ async function createUsers() {
   const list = async (query = '', user = alice) => {
     const response = await user.get(`/wallet/transactions${query}`)
     expect(response.status).toBe(200)
-    return (await response.json()) as TransactionList
+    return (await response.json()) as TransactionPage
   }
   return { ...test, alice, bob, aliceWallet, bobWallet, list }
 }
@@ -47,7 +47,7 @@ function addMany(users: Users, count: number) {
     add(users, users.bobWallet, `b${index}`)
   }
 }
-const slugsOf = ({ transactions }: TransactionList) => transactions.map(({ slug }) => slug)
+const slugsOf = ({ transactions }: TransactionPage) => transactions.map(({ slug }) => slug)
 const names = (owner: string, from: number, to: number) =>
   Array.from({ length: from - to + 1 }, (_, index) => toSlug(`${owner}${from - index}`))
 
@@ -83,7 +83,7 @@ describe('GET /wallet/transactions', () => {
     let cursor: string | null = null
     let pages = 0
     do {
-      const page: TransactionList = await users.list(`?limit=3${cursor === null ? '' : `&cursor=${cursor}`}`)
+      const page: TransactionPage = await users.list(`?limit=3${cursor === null ? '' : `&cursor=${cursor}`}`)
       seen.push(...slugsOf(page))
       cursor = page.nextCursor
       pages += 1

@@ -1,11 +1,6 @@
-import type { Hex, ProofStatus } from '@countersign/protocol'
+import type { TransactionPage } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 import type { Store } from '../store/types.ts'
-
-export type TransactionList = {
-  transactions: { txHash: Hex; chainId: number; slug: string; status: ProofStatus; createdAt: string }[]
-  nextCursor: string | null
-}
 
 export type ListTransactionsParameters = {
   userId: string
@@ -25,7 +20,7 @@ const MAX_ID = 2n ** 63n - 1n
 export async function listTransactions(
   deps: { store: Pick<Store, 'listTransactions'> },
   { userId, limits, cursors }: ListTransactionsParameters,
-): Promise<TransactionList> {
+): Promise<TransactionPage> {
   const limit = parseLimit(limits)
   const before = parseCursor(cursors)
   // One more than is asked for tells whether there are more.
