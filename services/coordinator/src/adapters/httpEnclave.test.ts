@@ -188,6 +188,22 @@ describe('a real enclave', () => {
     expect(new Set(await pending).size).toBe(1)
   })
 
+  test('an enclave that is frozen: the other answers meanwhile, and stays the one in use', async () => {
+    const [first, second] = await Promise.all([start({ LISTEN: 'https' }), start({ LISTEN: 'https' })])
+    const { enclave, lines } = setUp([first.url, second.url], { patienceMs: 50, timeoutMs: 3_600_000 })
+    const session = await enclave.openSession(await issuer.login('alice'))
+    const signature = await signOne(enclave, session)
+    first.child.kill('SIGSTOP')
+    const signatures = await Promise.all(Array.from({ length: 10 }, () => signOne(enclave, session)))
+    expect(new Set(signatures)).toEqual(new Set([signature]))
+    expect(lines.some(({ msg, enclave: at }) => msg === 'An enclave keeps silent' && at === first.url)).toBe(true)
+    const before = lines.length
+    expect(await signOne(enclave, session)).toBe(signature)
+    expect(lines.length).toBe(before)
+    // With its calls unanswered it would hold up the end.
+    first.child.kill('SIGCONT')
+  })
+
   test('an ID token that the enclave refuses is the user’s failure, and is not shown to the next enclave', async () => {
     const real = await start()
     const other = await startFakeEnclave()

@@ -18,6 +18,7 @@ import { CoordinatorError } from '../errors.ts'
 import type { Log } from '../http/log.ts'
 import type { Clock, CollateralStore, KeyEnclave, Random } from '../ports.ts'
 import type { EnclavePolicy } from '../sign/checkBatch.ts'
+import { askInTurn } from './askInTurn.ts'
 import { createAttestedConnector, KeyChangedError } from './attestedTls.ts'
 import {
   AnswerError,
@@ -47,6 +48,8 @@ export type HttpEnclaveDeps = {
   timeoutMs?: number
   /** Calls in flight at one enclave. */
   connections?: number
+  /** How long an enclave may keep silent before another is asked as well. */
+  patienceMs?: number
 }
 
 /** What an enclave has proven about itself. */
@@ -95,6 +98,7 @@ const MAX_RESPONSE_BYTES = 16_777_216
  */
 export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
   const { caller, policy, isMock, clock, random, log, timeoutMs = 10_000, connections = 8 } = deps
+  const { patienceMs = 500 } = deps
   const { configHashes, ...quotePolicy } = policy
   if (!isMock && (policy.measurements === undefined || configHashes === undefined)) {
     throw new TypeError('measurements and configuration hashes of the enclave are required')
@@ -262,38 +266,49 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
     }
   }
 
-  /** At the enclave that answered last, then at the others. */
+  /** At the enclave that answered last, then at the others: when it fails, or as well when it keeps silent. */
   async function call<Raw, Result>(parameters: Call<Raw, Result>): Promise<Result> {
+    const order = endpoints.map((_, step) => (preferred + step) % endpoints.length)
     let staleCollateral: CoordinatorError | undefined
-    const first = preferred
-    for (let step = 0; step < endpoints.length; step++) {
+    let useless: { result: Result } | undefined
+
+    async function askAt(index: number): Promise<{ index: number; result: Result }> {
       if (isStopped) throw new CoordinatorError('shutting_down', 'the coordinator is stopping')
-      const index = (first + step) % endpoints.length
-      const endpoint = endpoints[index]
-      if (endpoint === undefined) break
-      const isLast = step === endpoints.length - 1
+      const endpoint = endpoints[index] as Endpoint
       try {
         const result = await callAt(endpoint, parameters)
-        if (!isLast && parameters.isUseless?.(result)) continue
-        preferred = index
-        return result
+        if (!parameters.isUseless?.(result)) return { index, result }
+        useless = { result }
+        throw failure('refused', 'of no use')
       } catch (error) {
-        // A judgement on the user's token is the same everywhere, and no fault of the enclave.
-        const code = error instanceof EndpointError && error.code === 'refused' ? error.details : undefined
-        if (code?.startsWith('id_token_')) {
-          throw new CoordinatorError('oauth_exchange_failed', 'the sign-in was not accepted', { cause: error })
-        }
-        log.warn({
-          msg: 'Could not use an enclave',
-          enclave: endpoint.address.origin,
-          path: parameters.path,
-          ...toReason(error),
-        })
+        if (isFinal(error)) throw error
+        warn('Could not use an enclave', endpoint, toReason(error))
         if (error instanceof CoordinatorError && error.code === 'collateral_stale') staleCollateral = error
-        else if (!(error instanceof ServiceError)) throw error
+        throw error
       }
     }
-    throw staleCollateral ?? new CoordinatorError('enclave_unavailable', 'no key enclave can be reached')
+
+    const warn = (msg: string, { address }: Endpoint, fields: Record<string, unknown> = {}) =>
+      log.warn({ msg, enclave: address.origin, path: parameters.path, ...fields })
+    try {
+      const answer = await askInTurn(
+        order.map((index) => () => askAt(index)),
+        {
+          patienceMs,
+          isFinal,
+          onSilence: (step) => warn('An enclave keeps silent', endpoints[order[step] ?? 0] as Endpoint),
+        },
+      )
+      preferred = answer.index
+      return answer.result
+    } catch (error) {
+      if (isJudgement(error)) {
+        throw new CoordinatorError('oauth_exchange_failed', 'the sign-in was not accepted', { cause: error })
+      }
+      if (isFinal(error)) throw error
+      if (useless !== undefined) return useless.result
+      throw staleCollateral ?? new CoordinatorError('enclave_unavailable', 'no key enclave can be reached')
+    }
   }
 
   return {
@@ -339,6 +354,17 @@ type Call<Raw, Result> = {
   finish(raw: Raw, attested: Attested): Result
   /** An answer that another enclave may better. */
   isUseless?(result: Result): boolean
+}
+
+/** A judgement on the user's token is the same everywhere, and no fault of the enclave. */
+function isJudgement(error: unknown): boolean {
+  return error instanceof EndpointError && error.code === 'refused' && error.details?.startsWith('id_token_') === true
+}
+
+/** Whether no other enclave could do better. */
+function isFinal(error: unknown): boolean {
+  if (error instanceof CoordinatorError) return error.code === 'shutting_down'
+  return isJudgement(error) || !(error instanceof ServiceError)
 }
 
 /** `http://127.0.0.1:8090`, `unix:/path` or `https://host`. Plain HTTP never leaves the machine. */
