@@ -125,6 +125,11 @@ describe('the hash in the coordinator’s own report', () => {
     }
     expect(read({ ...production, ...changes }).configHash).toBe(configHash)
   })
+
+  test('does not change with the enclave’s configuration hashes, which depend on it', () => {
+    const other = { 'policy.json': JSON.stringify({ ...policy, configHashes: ['33'.repeat(32)] }) }
+    expect(read(production, other).configHash).toBe(read(production).configHash)
+  })
 })
 
 describe('faults', () => {

@@ -132,9 +132,13 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
   return Object.freeze({ ...config, configHash: hashConfig(config, deps.version) })
 }
 
-/** What a stranger may want to hold a coordinator to: whose quotes, whose entropy and whose users it believes. */
+/**
+ * What a stranger may want to hold a coordinator to: whose quotes, whose entropy and whose users it believes. Not the enclave's
+ * configuration hashes: that hash covers which coordinators the enclave serves, by this one, and neither could be known first.
+ */
 function hashConfig(config: Omit<Config, 'configHash'>, version: string): string {
-  const { providers, enclavePolicy, entropy } = config
+  const { providers, entropy } = config
+  const { configHashes: _, ...enclavePolicy } = config.enclavePolicy
   const measured = {
     version,
     providers: providers.map(({ id, issuer, clientId }) => ({ id, issuer, clientId })),
