@@ -20,7 +20,7 @@ const node: TestProjectInlineConfiguration = {
     ...timeouts,
     name: 'node',
     environment: 'node',
-    include: ['{packages,apps,services}/**/*.test.{ts,tsx}', '{contracts,docs,sweep,dev,faults,e2e}/*.test.ts'],
+    include: ['{packages,apps,services}/**/*.test.{ts,tsx}', '{contracts,docs,sweep,dev,faults,cluster,soak,security,deploy,e2e}/*.test.ts'],
     exclude: ['**/node_modules/**', '**/dist/**', '**/bench/**', '**/*.browser.test.{ts,tsx}'],
   },
 }

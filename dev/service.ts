@@ -4,6 +4,8 @@ import { createInterface } from 'node:readline'
 /** A service as a process of its own. */
 export type Service = {
   name: string
+  /** Of its process; undefined when it could not be run. */
+  pid: number | undefined
   /** When it serves: what it says of itself. Rejects when it ends before that. */
   ready: Promise<Readonly<Record<string, unknown>>>
   /** How it ended, in words, and what it wrote last. Never rejects. */
@@ -69,6 +71,7 @@ export function startService(parameters: StartServiceParameters): Service {
   void ended.then(({ how }) => reject(new Error(`the ${name} ${how}`)))
   return {
     name,
+    pid: child.pid,
     ready,
     ended,
     hasEnded: () => child.exitCode !== null || child.signalCode !== null || child.pid === undefined,

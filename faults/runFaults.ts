@@ -2,6 +2,7 @@ import { vendorRoots } from '@countersign/attestation'
 import { simulatedRoots } from '@countersign/attestation/simulator'
 import type { Hex, TxMetadata } from '@countersign/protocol'
 import { checkReceipt, parseReceipt } from '@countersign/receipt'
+import { createRandom } from '@countersign/testing'
 import { createTx, createUser, startBackend, toDigest } from '../services/coordinator/test/backend.ts'
 import { startContract } from '../services/coordinator/test/contract.ts'
 import type { CrashPointName } from '../services/coordinator/test/crashPoints.ts'
@@ -186,16 +187,5 @@ async function within<Result>(ms: number, task: Promise<Result>, complaint: stri
     return await Promise.race([task, late])
   } finally {
     clearTimeout(timer)
-  }
-}
-
-/** Mulberry32: the same seed, the same moments. */
-function createRandom(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
   }
 }

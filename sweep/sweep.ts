@@ -1,3 +1,4 @@
+import { createRandom } from '@countersign/testing'
 import type { Target } from './targets.ts'
 
 export type SweepResult = {
@@ -63,16 +64,5 @@ function* mutations(genuine: Uint8Array, random: () => number, bitsPerByte: numb
       bytes.fill(value, genuine.length)
       return { label: `${length} bytes of ${value} appended`, bytes }
     }
-  }
-}
-
-/** mulberry32: small, seeded, good enough to choose positions. */
-function createRandom(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
   }
 }

@@ -25,6 +25,7 @@ export {
 export { type FakePcs, type FakePcsDocument, type FakePcsFault, startFakePcs } from './pcs.ts'
 export { findFreePorts } from './ports.ts'
 export { type StartPostgresOptions, startPostgres, type TestPostgres } from './postgres.ts'
+export { createRandom } from './random.ts'
 export {
   type Satellite,
   type SatelliteFault,

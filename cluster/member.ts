@@ -1,0 +1,40 @@
+import { type Service, startService } from '../dev/service.ts'
+
+/** One process of the cluster, which may be killed, frozen and started again at the same address. */
+export type Member = {
+  name: string
+  kind: 'coordinator' | 'worker' | 'enclave'
+  /** Undefined while it does not run. */
+  pid(): number | undefined
+  /** Resolves when it serves. */
+  start(): Promise<void>
+  /** Resolves when it has ended. */
+  kill(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>
+  freeze(): void
+  wake(): void
+}
+
+export type CreateMemberParameters = Pick<Member, 'name' | 'kind'> & {
+  main: string
+  env: Record<string, string>
+  onLine(name: string, line: string): void
+}
+
+export function createMember({ name, kind, main, env, onLine }: CreateMemberParameters): Member {
+  let service: Service | undefined
+  return {
+    name,
+    kind,
+    pid: () => (service === undefined || service.hasEnded() ? undefined : service.pid),
+    async start() {
+      service = startService({ name: kind, main, env, onLine: (line) => onLine(name, line) })
+      await service.ready
+    },
+    async kill(signal) {
+      service?.signal(signal)
+      await service?.ended
+    },
+    freeze: () => service?.signal('SIGSTOP'),
+    wake: () => service?.signal('SIGCONT'),
+  }
+}

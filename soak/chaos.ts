@@ -1,0 +1,129 @@
+import type { Cluster } from '../cluster/startCluster.ts'
+
+export type ChaosCounts = { kills: number; freezes: number; cuts: number; databaseKills: number }
+
+export type Chaos = {
+  readonly counts: ChaosCounts
+  /** Resolves when everything runs again, without a hand: each process was only started, as a supervisor does. */
+  stop(): Promise<void>
+}
+
+type Member = Cluster['members'][number]
+
+/** A process is started again after up to this long. */
+const RESTART_MS = 1_000
+/** Most are short; some are longer than the lease of a job. */
+const FREEZE_MS = { usual: 2_500, long: 14_000 }
+const LONG_FREEZE = 0.1
+const CUT_MS = 2_500
+/** How often the database's own process dies, of all the times that it is cut off. */
+const DATABASE_KILL = 0.25
+
+/**
+ * Kills a process about every `killEveryMs`, and about every `disturbEveryMs` freezes one or cuts the database off. The seed decides
+ * whom and when; what the processes make of it is theirs.
+ */
+export function startChaos(parameters: {
+  cluster: Cluster
+  random: () => number
+  killEveryMs: number
+  disturbEveryMs: number
+  say(line: string): void
+}): Chaos {
+  const { cluster, random, say } = parameters
+  const counts: ChaosCounts = { kills: 0, freezes: 0, cuts: 0, databaseKills: 0 }
+  const restarting = new Map<Member, Promise<void>>()
+  const frozen = new Set<Member>()
+  const stopping = new AbortController()
+
+  const sleep = (ms: number) =>
+    new Promise<void>((resolve) => {
+      if (stopping.signal.aborted) return resolve()
+      const timer = setTimeout(resolve, ms)
+      stopping.signal.addEventListener('abort', () => {
+        clearTimeout(timer)
+        resolve()
+      })
+    })
+  /** Between half and one and a half of it. */
+  const around = (ms: number) => ms * (0.5 + random())
+  const choose = <Value>(values: readonly Value[]) => values[Math.floor(random() * values.length)]
+
+  /** Until it serves: it may be killed while it starts. */
+  async function bringBack(member: Member) {
+    await sleep(random() * RESTART_MS)
+    for (;;) {
+      try {
+        return await member.start()
+      } catch {
+        if (stopping.signal.aborted) await new Promise((resolve) => setTimeout(resolve, 200))
+        else await sleep(random() * RESTART_MS)
+      }
+    }
+  }
+
+  async function kill() {
+    const member = choose(cluster.members.filter((each) => each.pid() !== undefined))
+    if (member === undefined) return
+    counts.kills += 1
+    say(`killed ${member.name}${restarting.has(member) ? ' while it started' : ''}`)
+    frozen.delete(member)
+    await member.kill('SIGKILL')
+    if (restarting.has(member)) return
+    const back = bringBack(member).finally(() => restarting.delete(member))
+    restarting.set(member, back)
+  }
+
+  async function freeze() {
+    const member = choose(cluster.members.filter((each) => each.pid() !== undefined && !frozen.has(each)))
+    if (member === undefined) return
+    const ms = random() < LONG_FREEZE ? FREEZE_MS.long : around(FREEZE_MS.usual)
+    counts.freezes += 1
+    say(`froze ${member.name} for ${Math.round(ms)} ms`)
+    frozen.add(member)
+    member.freeze()
+    await sleep(ms)
+    frozen.delete(member)
+    member.wake()
+  }
+
+  async function cut() {
+    if (random() < DATABASE_KILL) {
+      counts.databaseKills += 1
+      say('killed PostgreSQL')
+      await cluster.postgres.kill()
+      await sleep(around(RESTART_MS))
+      await cluster.postgres.restart()
+      return
+    }
+    counts.cuts += 1
+    const ms = around(CUT_MS)
+    say(`cut PostgreSQL off for ${Math.round(ms)} ms`)
+    cluster.wire.cut()
+    await sleep(ms)
+    cluster.wire.mend()
+  }
+
+  async function repeat(everyMs: number, act: () => Promise<void>) {
+    for (;;) {
+      await sleep(around(everyMs))
+      if (stopping.signal.aborted) return
+      await act()
+    }
+  }
+
+  const loops = [
+    repeat(parameters.killEveryMs, kill),
+    repeat(parameters.disturbEveryMs, freeze),
+    repeat(2 * parameters.disturbEveryMs, cut),
+  ]
+  return {
+    counts,
+    async stop() {
+      stopping.abort()
+      await Promise.all(loops)
+      for (const member of cluster.members) member.wake()
+      await Promise.all(restarting.values())
+    },
+  }
+}
