@@ -9,7 +9,10 @@ import { dirname, join, relative } from 'node:path'
 import { promisify } from 'node:util'
 
 export type StartPostgresOptions = {
-  /** Off, commits do not wait for the disk: quicker, and still safe against the death of any process. On unless told. */
+  /**
+   * Off, commits reach the system but do not wait for the disk: quicker, and still safe against the death of any process. On unless
+   * told.
+   */
   isDurable?: boolean
   /** Lines for `postgresql.conf`, by name. */
   settings?: Readonly<Record<string, string>>
@@ -49,7 +52,7 @@ export async function startPostgres(options: StartPostgresOptions = {}): Promise
     listen_addresses: '127.0.0.1',
     unix_socket_directories: '',
     max_connections: '100',
-    ...(options.isDurable === false ? { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' } : {}),
+    ...(options.isDurable === false ? { fsync: 'off', full_page_writes: 'off' } : {}),
     ...options.settings,
   })
   let server: ChildProcess

@@ -41,6 +41,9 @@ export const PREPARED = '/* prepared */'
  */
 const PLANNER = 'enable_seqscan=off'
 
+/** Whatever the server's own setting: an answer that was given must survive the server's death. */
+const DURABILITY = 'synchronous_commit=on'
+
 /** Any number, the same in every coordinator. */
 const SCHEMA_LOCK = 0x636f_756e
 const CONNECT_TIMEOUT_MS = 5_000
@@ -72,7 +75,7 @@ function openPostgres(databaseUrl: string, { poolSize = 10, log }: OpenDatabaseO
     // For a server that is gone without a word.
     query_timeout: STATEMENT_TIMEOUT_MS + CONNECT_TIMEOUT_MS,
     keepAlive: true,
-    options: `-c ${PLANNER}`,
+    options: `-c ${PLANNER} -c ${DURABILITY}`,
   })
   const reportLoss = (error: Error) => {
     log?.('Lost a database connection', { code: 'code' in error ? error.code : undefined })

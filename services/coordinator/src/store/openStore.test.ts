@@ -13,7 +13,8 @@ const UNAVAILABLE = { code: 'database_unavailable' }
 describe('openStore on PostgreSQL', () => {
   let postgres: TestPostgres
   beforeAll(async () => {
-    postgres = await startPostgres()
+    // As some operators have it, for speed: then a commit is told before it is anywhere but in the server's memory.
+    postgres = await startPostgres({ settings: { synchronous_commit: 'off' } })
   }, 60_000)
   afterAll(() => postgres.stop())
 
@@ -54,6 +55,13 @@ describe('openStore on PostgreSQL', () => {
     expect(await store.findProof(signing.slug)).toBeDefined()
     expect(await store.insertSignings(parameters)).toEqual(signed)
     await store.close()
+  })
+
+  test('a commit is told when the server has written it, whatever the server’s own setting', async () => {
+    const database = await openDatabase({ databaseUrl: await postgres.createDatabase() })
+    const { rows } = await sql`show synchronous_commit`.execute(database.db)
+    expect(rows).toEqual([{ synchronous_commit: 'on' }])
+    await database.close()
   })
 
   test('a closed store says that the database is unavailable', async () => {
