@@ -1,0 +1,45 @@
+# The key enclave. From the root of the repository:
+#   docker build -f deploy/enclave.Dockerfile --build-arg NODE_IMAGE=node:24.21.0-bookworm-slim@sha256:… -t countersign-enclave .
+# docs/operations.md says what is pinned here, and what you have to fill in.
+
+# Builds, and lends its C library. Name its digest: a tag can be moved.
+ARG NODE_IMAGE=node:24.21.0-bookworm-slim
+
+FROM ${NODE_IMAGE} AS build
+WORKDIR /src
+COPY .npmrc package.json package-lock.json ./
+COPY runtime/.npmrc runtime/package.json runtime/package-lock.json runtime/
+COPY packages/attestation/package.json packages/attestation/
+COPY packages/evidence/package.json packages/evidence/
+COPY packages/protocol/package.json packages/protocol/
+COPY services/enclave/package.json services/enclave/
+# The Node that will run comes from npm, under the hash in its lockfile. No package runs a script of its own.
+RUN npm ci --prefix runtime --ignore-scripts \
+  && npm install --no-save --omit=dev --ignore-scripts --workspace @countersign/enclave
+COPY packages/attestation/src packages/attestation/src
+COPY packages/evidence/src packages/evidence/src
+COPY packages/protocol/src packages/protocol/src
+COPY services/enclave/src services/enclave/src
+COPY deploy/measure.ts deploy/
+COPY deploy/measure deploy/measure
+RUN runtime/node_modules/node-linux-*/bin/node -C source deploy/measure.ts \
+  --image enclave --libraries --stage out/root --out out/manifest.json
+
+# docker build --target manifest --output . writes the list of everything that is in the image.
+FROM scratch AS manifest
+COPY --from=build /src/out/manifest.json /
+
+FROM scratch
+LABEL org.opencontainers.image.title="Countersign key enclave" \
+  org.opencontainers.image.description="Derives wallet keys, signs for users who are signed in, and has each batch quoted" \
+  org.opencontainers.image.licenses="AGPL-3.0-only" \
+  org.opencontainers.image.version="0.1.0"
+COPY --from=build /src/out/root/ /
+WORKDIR /app
+ENV NODE_ENV=production
+USER 65532:65532
+EXPOSE 8090
+HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
+  CMD ["/bin/node", "-e", "require('node:https').get({ host: '127.0.0.1', port: process.env.PORT || 8090, path: '/health', rejectUnauthorized: false }, (r) => process.exit(r.statusCode === 200 ? 0 : 1)).on('error', () => process.exit(1))"]
+ENTRYPOINT ["/bin/node", "-C", "source"]
+CMD ["services/enclave/src/main.ts"]

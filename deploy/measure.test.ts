@@ -1,0 +1,344 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { lstatSync, readFileSync } from 'node:fs'
+import { chmod, cp, mkdir, mkdtemp, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Image, images } from './measure/images.ts'
+import { listSources, type Source } from './measure/listSources.ts'
+import { listTree } from './measure/listTree.ts'
+import { MeasureError } from './measure/MeasureError.ts'
+import {
+  compareFiles,
+  createManifest,
+  type Entry,
+  parseManifest,
+  readTree,
+  toJson,
+  toManifest,
+} from './measure/manifest.ts'
+import { parseOptions } from './measure/parseOptions.ts'
+import { stageTree } from './measure/stageTree.ts'
+
+const root = join(import.meta.dirname, '..')
+const subject = { image: 'enclave', arch: 'x64' } as const
+
+let folder: string
+/** In place of Node, whose hundred megabytes prove nothing here. */
+let nodePath: string
+let sources: Source[]
+let tree: string
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'countersign-measure-'))
+  nodePath = join(folder, 'node')
+  await writeFile(nodePath, 'node')
+  sources = listSources({ root, image: images.enclave, arch: 'x64', nodePath })
+  tree = join(folder, 'tree')
+  stageTree(tree, sources)
+})
+
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+const paths = () => sources.map(({ path }) => path)
+
+describe('the enclave image', () => {
+  test('holds what the enclave imports, its thread, its addon, and what resolving them reads', () => {
+    expect(paths()).toEqual(
+      expect.arrayContaining([
+        'app/services/enclave/src/main.ts',
+        'app/services/enclave/src/keys/vaultWorker.ts',
+        'app/services/enclave/package.json',
+        'app/packages/attestation/package.json',
+        'app/node_modules/@countersign/attestation',
+        'app/node_modules/secp256k1/prebuilds/linux-x64/secp256k1.glibc.node',
+        'app/node_modules/tiny-secp256k1/lib/secp256k1.wasm',
+        'app/node_modules/jose/package.json',
+        'bin/node',
+      ]),
+    )
+  })
+
+  test('holds no simulator, no test, no fake, no declaration, no lockfile, no note of an install, and no other platform', () => {
+    const foreign =
+      /simulator|\.test\.|\.fake\.|\.d\.ts$|lock\.json|\.countersign|darwin|win32|musl|README|\/dist\/.*\.map$/
+    expect(paths().filter((path) => foreign.test(path))).toEqual([])
+  })
+
+  test('has no addon on arm64, where the package brings none', () => {
+    const others = listSources({ root, image: images.enclave, arch: 'arm64', nodePath }).map(({ path }) => path)
+    expect(paths().filter((path) => !others.includes(path))).toEqual([
+      'app/node_modules/secp256k1/prebuilds/linux-x64/secp256k1.glibc.node',
+    ])
+  })
+})
+
+/** All that two builds must agree on: content, modes and times. */
+function describeTree(path: string): string[] {
+  const names = listTree(path).map((entry) => entry.path)
+  return ['.', ...names].sort().map((name) => {
+    const { mode, mtimeMs } = lstatSync(join(path, name))
+    return `${name} ${mode.toString(8)} ${mtimeMs}`
+  })
+}
+
+describe('the same hash', () => {
+  test('comes from two checkouts of other times, modes and umask, and the tree alone is enough to build it again', async () => {
+    const checkout = join(folder, 'checkout')
+    await cp(join(tree, 'app'), checkout, { recursive: true, verbatimSymlinks: true })
+    await cp(join(root, 'package-lock.json'), join(checkout, 'package-lock.json'))
+    // What an install leaves behind.
+    await writeFile(join(checkout, 'node_modules/.package-lock.json'), '{}')
+    await mkdir(join(checkout, 'node_modules/.cache'))
+    await writeFile(join(checkout, 'node_modules/.cache/x.js'), 'x')
+    for (const entry of listTree(checkout)) {
+      if (entry.kind !== 'file') continue
+      const path = join(checkout, entry.path)
+      await utimes(path, 1_700_000_000, 1_700_000_000)
+      await chmod(path, 0o700)
+    }
+    const again = listSources({ root: checkout, image: images.enclave, arch: 'x64', nodePath })
+    const other = join(folder, 'other')
+    const umask = process.umask(0o077)
+    try {
+      stageTree(other, again)
+    } finally {
+      process.umask(umask)
+    }
+    const [first, second] = [sources, again].map((list) => createManifest(subject, list))
+    expect(second?.hash).toBe(first?.hash)
+    expect(compareFiles(readTree(tree), readTree(other))).toEqual([])
+    expect(describeTree(other)).toEqual(describeTree(tree))
+    expect(describeTree(tree).every((line) => / (100644|100755|120777|40755) 0$/.test(line))).toBe(true)
+  })
+
+  test('is that of the staged files, and of the listing, as anybody would compute it', () => {
+    const manifest = createManifest(subject, sources)
+    expect(toManifest(subject, readTree(tree))).toEqual(manifest)
+    const lines = manifest.files.map((entry) => {
+      if ('link' in entry) return `link ${entry.link} ${entry.path}\n`
+      const content = readFileSync(join(tree, entry.path))
+      return `${entry.mode} ${createHash('sha256').update(content).digest('hex')} ${content.length} ${entry.path}\n`
+    })
+    expect(manifest.files.map(({ path }) => path)).toEqual(manifest.files.map(({ path }) => path).sort())
+    expect(createHash('sha256').update(lines.join('')).digest('hex')).toBe(manifest.hash)
+  })
+
+  test('changes with one byte, one mode and one link', async () => {
+    const { files } = createManifest(subject, sources)
+    const changed = (index: number, change: Partial<Record<string, unknown>>) =>
+      toManifest(subject, files.with(index, { ...files[index], ...change } as Entry)).hash
+    const [file, link] = [files.findIndex((entry) => 'mode' in entry), files.findIndex((entry) => 'link' in entry)]
+    const hashes = [
+      toManifest(subject, files).hash,
+      changed(file, { sha256: '0'.repeat(64) }),
+      changed(file, { mode: '0755' }),
+      changed(link, { link: '../../packages/protocol' }),
+    ]
+    expect(new Set(hashes).size).toBe(4)
+  })
+})
+
+describe('the staged tree runs', () => {
+  const children: ChildProcess[] = []
+  afterAll(() => {
+    for (const child of children) child.kill('SIGKILL')
+  })
+
+  function start(path: string, env: Record<string, string>) {
+    const args = ['-C', 'source', 'services/enclave/src/main.ts']
+    const child = spawn(process.execPath, args, { cwd: join(path, 'app'), env })
+    children.push(child)
+    let output = ''
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk))
+    const ended = new Promise<number | null>((resolve) => child.once('exit', resolve))
+    return { child, ended, output: () => output }
+  }
+
+  test('in production mode, as far as its configuration lets it: no module is missed', async () => {
+    const { ended, output } = start(tree, { NODE_ENV: 'production' })
+    expect(await ended).toBe(1)
+    expect(output()).toContain('Refused to start')
+    expect(output()).toContain('LISTEN: only https is accepted in production')
+    expect(output()).not.toMatch(/ERR_MODULE|Cannot find/)
+  })
+
+  test('and, with the simulator added to it, answers at /health and stops when told', async () => {
+    const simulated = join(folder, 'simulated')
+    stageTree(simulated, listSources({ root, image: { ...images.enclave, leftOut: [] }, arch: 'x64', nodePath }))
+    const { child, ended, output } = start(simulated, {
+      MOCK_ATTESTATION: 'true',
+      QUOTE_SOURCE: 'mock',
+      ROOT_SECRET: `file:${join(folder, 'root-secret')}`,
+      OIDC_ISSUERS: 'https://issuer.example=client',
+      PORT: '0',
+    })
+    const address = () => /"address":"(http:[^"]+)"/.exec(output())?.[1]
+    await expect.poll(address, { timeout: 20_000 }).toBeDefined()
+    expect(await fetch(`${address()}/health`).then((response) => response.json())).toMatchObject({ status: 'ok' })
+    child.kill('SIGTERM')
+    expect(await ended).toBe(0)
+  })
+})
+
+/** A checkout of one file. */
+async function createCheckout(code: string, extra: Record<string, string> = {}): Promise<string> {
+  const path = await mkdtemp(join(folder, 'checkout-'))
+  const files = {
+    'package.json': '{ "type": "module" }',
+    'package-lock.json': '{ "packages": {} }',
+    'main.ts': code,
+    ...extra,
+  }
+  for (const [name, text] of Object.entries(files)) {
+    await mkdir(join(path, name, '..'), { recursive: true })
+    await writeFile(join(path, name), text)
+  }
+  return path
+}
+
+const plain: Image = { entries: ['main.ts'], folders: [], leftOut: [], known: {}, absent: [] }
+
+function faultsOf(checkout: string, image: Partial<Image> = {}): readonly string[] {
+  try {
+    listSources({ root: checkout, image: { ...plain, ...image }, arch: 'x64', nodePath })
+    return []
+  } catch (error) {
+    expect(error).toBeInstanceOf(MeasureError)
+    return (error as MeasureError).faults
+  }
+}
+
+describe('what cannot be followed is refused', () => {
+  const addon = {
+    'node_modules/x/package.json': '{ "version": "1.0.0" }',
+    'node_modules/x/index.js': 'module.exports = require(process.env.X)',
+    'package-lock.json': '{ "packages": { "node_modules/x": { "version": "1.0.0" } } }',
+  }
+
+  test.each<[string, string, Record<string, string>, Partial<Image>, RegExp]>([
+    ['an import of nothing', "import './gone.ts'", {}, {}, /main\.ts imports \.\/gone\.ts, which is not here/],
+    ['a computed import', 'await import(process.argv[2])', {}, {}, /imports what it computes/],
+    ['a require of its own', "createRequire('/')('x')", {}, {}, /makes a require of its own/],
+    ['a package that picks what it loads', "import 'x'", addon, {}, /requires what it computes/],
+    [
+      'another version than the lockfile says',
+      "import 'x'",
+      { ...addon, 'package-lock.json': '{ "packages": {} }' },
+      { known: { x: () => [] } },
+      /x is 1\.0\.0, and the lockfile says nothing/,
+    ],
+    ['an addon that is not there', "import 'x'", addon, { known: { x: () => ['x.node'] } }, /x\.node is not there/],
+    [
+      'a module to leave out that is needed',
+      "import './a.ts'",
+      { 'a.ts': '' },
+      { leftOut: ['./a.ts'] },
+      /cannot do without/,
+    ],
+    ['an exception that nothing needs', '', {}, { known: { y: () => [] } }, /y is on a list of exceptions/],
+    ['an entry that is not there', '', {}, { entries: ['gone.ts'] }, /gone\.ts is not there/],
+    ['a folder that is not there', '', {}, { folders: ['dist'] }, /dist is not there; build it first/],
+  ])('%s', async (_, code, extra, image, expected) => {
+    expect(faultsOf(await createCheckout(code, extra), image).join('\n')).toMatch(expected)
+  })
+
+  test('imports in comments and types are none, and what is followed is found', async () => {
+    const code = "/** @see import('./gone.ts') */\nimport type { A } from './gone.ts'\nawait import('./a.ts')\n"
+    expect(faultsOf(await createCheckout(code, { 'a.ts': '' }))).toEqual([])
+  })
+
+  test('a file outside of the checkout', async () => {
+    const checkout = await createCheckout("import './out.ts'")
+    await symlink(join(import.meta.dirname, 'measure/MeasureError.ts'), join(checkout, 'out.ts'))
+    expect(faultsOf(checkout).join('\n')).toMatch(/lies outside of the repository/)
+  })
+})
+
+test('a folder that is not empty is not staged into', () => {
+  expect(() => stageTree(tree, sources)).toThrow(/is not empty/)
+})
+
+describe('a manifest of somebody else', () => {
+  const text = () => toJson(createManifest(subject, sources))
+
+  test('is read back as it was written', () => {
+    expect(toJson(parseManifest(text()))).toBe(text())
+  })
+
+  test.each<[string, (manifest: { files: Record<string, unknown>[]; [name: string]: unknown }) => void]>([
+    ['another format', (manifest) => void Object.assign(manifest, { format: 'countersign-image/2' })],
+    ['an unknown image', (manifest) => void Object.assign(manifest, { image: 'kubo' })],
+    ['no files', (manifest) => void Reflect.deleteProperty(manifest, 'files')],
+    ['a file without a hash', (manifest) => void Reflect.deleteProperty(manifest.files.at(-1) ?? {}, 'sha256')],
+    [
+      'a changed hash of a file',
+      (manifest) => void Object.assign(manifest.files.at(-1) ?? {}, { sha256: 'a'.repeat(64) }),
+    ],
+    ['a link with a hash', (manifest) => void Object.assign(manifest.files[0] ?? {}, { sha256: 'a'.repeat(64) })],
+    ['a file twice', (manifest) => void manifest.files.push(manifest.files[0] ?? {})],
+    ['a file less', (manifest) => void manifest.files.pop()],
+  ])('with %s is refused', (_, change) => {
+    const manifest = JSON.parse(text())
+    change(manifest)
+    expect(() => parseManifest(JSON.stringify(manifest))).toThrow(MeasureError)
+  })
+
+  test('that is no JSON is refused', () => {
+    expect(() => parseManifest('x')).toThrow('the manifest is not JSON')
+  })
+})
+
+describe('the options', () => {
+  const machine = { arch: 'x64' }
+
+  test('have defaults', () => {
+    expect(parseOptions([], machine)).toMatchObject({
+      image: 'enclave',
+      arch: 'x64',
+      isJson: false,
+      withLibraries: false,
+    })
+    expect(parseOptions(['--help'], machine)).toBe('help')
+  })
+
+  test.each([
+    [['--image', 'kubo'], /--image: expected enclave, coordinator, web/],
+    [['--arch', 'mips'], /--arch: expected x64 or arm64/],
+    [['--arch', 'arm64', '--libraries'], /--libraries: those of another architecture/],
+    [['--tree', 'a', '--stage', 'b'], /--tree: goes with neither/],
+    [['--out', ''], /--out: missing/],
+    [['--verbose'], /--verbose/],
+    [['enclave'], /enclave/],
+  ])('%j are refused', (args, expected) => {
+    expect(() => parseOptions(args, machine)).toThrow(expected)
+  })
+
+  test('--check tells which files of a tree differ, with exit code 1; nonsense has 2', async () => {
+    const manifestFile = join(folder, 'manifest.json')
+    const unpacked = join(folder, 'unpacked')
+    await cp(tree, unpacked, { recursive: true, verbatimSymlinks: true })
+    await writeFile(manifestFile, toJson(createManifest(subject, sources)))
+    const run = (...args: string[]) =>
+      spawnSync(process.execPath, ['-C', 'source', join(import.meta.dirname, 'measure.ts'), '--arch', 'x64', ...args], {
+        encoding: 'utf8',
+      })
+
+    const same = run('--tree', unpacked, '--check', manifestFile)
+    expect([same.status, same.stderr]).toEqual([0, ''])
+    const main = join(unpacked, 'app/services/enclave/src/main.ts')
+    await writeFile(main, `${await readFile(main, 'utf8')}\n`)
+    await writeFile(join(unpacked, 'app/more.ts'), '')
+    await rm(join(unpacked, 'bin/node'))
+    const other = run('--tree', unpacked, '--check', manifestFile)
+    expect(other.status).toBe(1)
+    expect(other.stderr.split('\n')).toEqual([
+      'added    app/more.ts',
+      'changed  app/services/enclave/src/main.ts',
+      'missing  bin/node',
+      '',
+    ])
+    expect(run('--check', join(folder, 'gone.json')).status).toBe(2)
+  })
+})

@@ -1,0 +1,9 @@
+/** A failure that its faults explain in full; shown without a stack trace. */
+export class MeasureError extends Error {
+  override name = 'MeasureError'
+  readonly faults: readonly string[]
+  constructor(faults: readonly string[]) {
+    super(faults.join('\n'))
+    this.faults = faults
+  }
+}

@@ -1,0 +1,72 @@
+export const architectures = ['x64', 'arm64'] as const
+export type Architecture = (typeof architectures)[number]
+
+/** What runs in an image. */
+export type Image = {
+  /** Files that Node is started with, from the root of the repository. */
+  entries: readonly string[]
+  /** Folders that are served or read, not imported. */
+  folders: readonly string[]
+  /** Modules that are imported on demand, and never by this image. */
+  leftOut: readonly string[]
+  /** Packages whose code picks at run time what it loads, each looked at, with the files it then loads. */
+  known: Readonly<Record<string, (arch: Architecture) => readonly string[]>>
+  /** Packages that others try to load and do without. */
+  absent: readonly string[]
+}
+
+const nothing = () => []
+
+/** libsecp256k1: as machine code for x64, and as WebAssembly, which is also the fallback where the package has none. */
+const secp256k1 = {
+  secp256k1: (arch: Architecture) => (arch === 'x64' ? ['prebuilds/linux-x64/secp256k1.glibc.node'] : []),
+  // Looks for the addon of the package that calls it.
+  'node-gyp-build': nothing,
+  'tiny-secp256k1': () => ['lib/secp256k1.wasm'],
+}
+
+/** Mock mode is refused in production, so the simulator has no business there. */
+const simulator = '@countersign/attestation/simulator'
+
+export const images = {
+  enclave: {
+    entries: ['services/enclave/src/main.ts'],
+    folders: [],
+    leftOut: [simulator],
+    known: secp256k1,
+    absent: [],
+  },
+  coordinator: {
+    entries: ['main', 'worker', 'admin'].map((name) => `services/coordinator/src/${name}.ts`),
+    folders: [],
+    // The embedded IPFS node is two hundred packages, and two workers cannot share it: here it is Kubo or Pinata.
+    leftOut: [simulator, '../ipfs/helia.ts'],
+    known: {
+      ...secp256k1,
+      'sodium-native': (arch: Architecture) => [`prebuilds/linux-${arch}/sodium-native.node`],
+      // Looks for the addon of the package that calls it.
+      'require-addon': nothing,
+      // The embedded database, which production refuses: its code is imported, its data would be opened at its start.
+      '@electric-sql/pglite': nothing,
+      // Transports in threads, which the log does not use.
+      pino: nothing,
+      'thread-stream': nothing,
+      // Certificates named in DATABASE_URL, crontabs, and /proc.
+      pg: nothing,
+      'pg-connection-string': nothing,
+      'cron-parser': nothing,
+      'prom-client': nothing,
+    },
+    absent: ['pg-native', 'bufferutil', 'utf-8-validate'],
+  },
+  web: {
+    entries: ['deploy/web/server.ts'],
+    folders: ['apps/web/dist'],
+    leftOut: [],
+    known: {},
+    absent: [],
+  },
+} satisfies Record<string, Image>
+
+export type ImageName = keyof typeof images
+export const imageNames = Object.keys(images) as ImageName[]

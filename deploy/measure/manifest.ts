@@ -1,0 +1,129 @@
+import { hash } from 'node:crypto'
+import { readFileSync, readlinkSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Architecture, architectures, type ImageName, imageNames } from './images.ts'
+import type { Source } from './listSources.ts'
+import { listTree } from './listTree.ts'
+import { MeasureError } from './MeasureError.ts'
+
+export type Entry =
+  | { path: string; mode: '0644' | '0755'; bytes: number; sha256: string }
+  | { path: string; link: string }
+
+/** What an image holds, file by file. */
+export type Manifest = {
+  format: 'countersign-image/1'
+  image: ImageName
+  arch: Architecture
+  /** SHA-256 of the listing. */
+  hash: string
+  files: readonly Entry[]
+}
+
+export function createManifest(
+  { image, arch }: { image: ImageName; arch: Architecture },
+  sources: readonly Source[],
+): Manifest {
+  return toManifest({ image, arch }, sources.map(toEntry))
+}
+
+export function toManifest(
+  { image, arch }: { image: ImageName; arch: Architecture },
+  entries: readonly Entry[],
+): Manifest {
+  const files = entries.toSorted(byPath)
+  return { format: 'countersign-image/1', image, arch, hash: hashListing(files), files }
+}
+
+function toEntry(source: Source): Entry {
+  const { path } = source
+  if ('link' in source) return { path, link: source.link }
+  const content = 'text' in source ? Buffer.from(source.text) : readFileSync(source.from)
+  const isExecutable = 'from' in source && source.isExecutable
+  return describe(path, content, isExecutable)
+}
+
+function describe(path: string, content: Uint8Array, isExecutable: boolean): Entry {
+  return { path, mode: isExecutable ? '0755' : '0644', bytes: content.length, sha256: hash('sha256', content, 'hex') }
+}
+
+/** By bytes, as `LC_ALL=C sort` does. */
+function byPath(left: Entry, right: Entry): number {
+  return Buffer.compare(Buffer.from(left.path), Buffer.from(right.path))
+}
+
+/** One line for each file, `MODE SHA256 BYTES PATH`, and for each link, `link TARGET PATH`. Its SHA-256 is the hash of the image. */
+function toListing(files: readonly Entry[]): string {
+  return files
+    .map((entry) => {
+      if ('link' in entry) return `link ${entry.link} ${entry.path}\n`
+      return `${entry.mode} ${entry.sha256} ${entry.bytes} ${entry.path}\n`
+    })
+    .join('')
+}
+
+function hashListing(files: readonly Entry[]): string {
+  return hash('sha256', toListing(files), 'hex')
+}
+
+export function toJson(manifest: Manifest): string {
+  return `${JSON.stringify(manifest, null, 2)}\n`
+}
+
+/** A manifest from somebody else: its hash has to be that of its files. */
+export function parseManifest(text: string): Manifest {
+  let value: Partial<Manifest>
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw new MeasureError(['the manifest is not JSON'])
+  }
+  const isManifest =
+    value?.format === 'countersign-image/1' &&
+    imageNames.includes(value.image as ImageName) &&
+    architectures.includes(value.arch as Architecture) &&
+    Array.isArray(value.files) &&
+    value.files.every(isEntry)
+  if (!isManifest) throw new MeasureError(['the manifest is not one of countersign-image/1'])
+  const manifest = value as Manifest
+  const paths = manifest.files.map(({ path }) => path)
+  if (new Set(paths).size !== paths.length) throw new MeasureError(['the manifest names a file twice'])
+  if (manifest.hash !== hashListing(manifest.files.toSorted(byPath))) {
+    throw new MeasureError(['the hash of the manifest is not that of its files'])
+  }
+  return manifest
+}
+
+/** Nothing but what the listing says: more would be hashed by nobody. */
+function isEntry(value: unknown): value is Entry {
+  const { path, link, mode, bytes, sha256, ...more } = (value ?? {}) as Record<string, unknown>
+  if (typeof path !== 'string' || path === '' || Object.keys(more).length > 0) return false
+  if (link !== undefined)
+    return typeof link === 'string' && [mode, bytes, sha256].every((member) => member === undefined)
+  return (mode === '0644' || mode === '0755') && Number.isSafeInteger(bytes) && /^[0-9a-f]{64}$/.test(String(sha256))
+}
+
+/** One line for each difference. */
+export function compareFiles(expected: readonly Entry[], actual: readonly Entry[]): string[] {
+  const [before, after] = [expected, actual].map(
+    (files) => new Map(files.map((entry) => [entry.path, toListing([entry])])),
+  )
+  const paths = [...new Set([...expected, ...actual].toSorted(byPath).map(({ path }) => path))]
+  return paths.flatMap((path) => {
+    if (before?.get(path) === after?.get(path)) return []
+    if (!before?.has(path)) return [`added    ${path}`]
+    return [after?.has(path) ? `changed  ${path}` : `missing  ${path}`]
+  })
+}
+
+/** The entries of a tree that is laid out already: a staged one, or one unpacked from an image. */
+export function readTree(folder: string): Entry[] {
+  const files = listTree(folder).flatMap(({ path, kind }): Entry[] => {
+    const from = join(folder, path)
+    if (kind === 'link') return [{ path, link: readlinkSync(from) }]
+    if (kind === 'file') return [describe(path, readFileSync(from), (statSync(from).mode & 0o100) !== 0)]
+    if (kind === 'folder') return []
+    throw new MeasureError([`${path} is neither file nor link`])
+  })
+  return files.toSorted(byPath)
+}

@@ -1,0 +1,79 @@
+import { parseArgs } from 'node:util'
+import { type Architecture, architectures, type ImageName, imageNames } from './images.ts'
+import { MeasureError } from './MeasureError.ts'
+
+export const help = `Says which files run in an image, and their hash.
+
+  npm run measure -- [options]
+
+  --image NAME     ${imageNames.join(', ')} (default: enclave)
+  --arch ARCH      ${architectures.join(' or ')} (default: this machine's)
+  --libraries      with the shared libraries that Node is linked with, as this machine has them
+  --json           prints the whole manifest rather than its hash
+  --out FILE       writes the manifest to a file
+  --check FILE     compares with an earlier manifest; what differs is told, and the exit code is 1
+  --stage DIR      lays the image out in a new or empty folder
+  --tree DIR       takes a folder that is laid out already, such as an unpacked image, instead of this checkout
+  --help           this text
+
+The hash is the SHA-256 of one line for each file, sorted by path: MODE SHA256 BYTES PATH, or link TARGET PATH.
+`
+
+export type Options = {
+  image: ImageName
+  arch: Architecture
+  withLibraries: boolean
+  isJson: boolean
+  out: string | undefined
+  check: string | undefined
+  stage: string | undefined
+  tree: string | undefined
+}
+
+/** `help` where that is what was asked for. */
+export function parseOptions(args: readonly string[], { arch: ownArch }: { arch: string }): Options | 'help' {
+  const values = parse(args)
+  if (values.help) return 'help'
+  const { image = 'enclave', arch = ownArch, libraries, json, out, check, stage, tree } = values
+  const faults: string[] = []
+  if (!imageNames.includes(image as ImageName)) faults.push(`--image: expected ${imageNames.join(', ')}`)
+  if (!architectures.includes(arch as Architecture)) faults.push(`--arch: expected ${architectures.join(' or ')}`)
+  if (libraries && arch !== ownArch) faults.push('--libraries: those of another architecture are not here')
+  if (tree !== undefined && (stage !== undefined || libraries))
+    faults.push('--tree: goes with neither --stage nor --libraries')
+  for (const [name, value] of Object.entries({ out, check, stage, tree })) {
+    if (value === '') faults.push(`--${name}: missing`)
+  }
+  if (faults.length > 0) throw new MeasureError(faults)
+  return {
+    image: image as ImageName,
+    arch: arch as Architecture,
+    withLibraries: libraries ?? false,
+    isJson: json ?? false,
+    out,
+    check,
+    stage,
+    tree,
+  }
+}
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...args],
+      options: {
+        image: { type: 'string' },
+        arch: { type: 'string' },
+        libraries: { type: 'boolean' },
+        json: { type: 'boolean' },
+        out: { type: 'string' },
+        check: { type: 'string' },
+        stage: { type: 'string' },
+        tree: { type: 'string' },
+        help: { type: 'boolean' },
+      },
+    }).values
+  } catch (error) {
+    throw new MeasureError([error instanceof Error ? error.message : 'the options cannot be read'])
+  }
+}

@@ -1,0 +1,132 @@
+import { type Container, isPinned, isSecretName } from './containers.ts'
+
+/** The members of a Compose file that the rules look at; the schema has looked at the rest. */
+export type Compose = {
+  services: Record<string, ComposeService>
+  secrets?: Record<string, { file: string }>
+  volumes?: Record<string, unknown>
+}
+
+type ComposeService = {
+  image: string
+  user?: string
+  command?: string[]
+  environment?: Record<string, string>
+  read_only?: boolean
+  cap_drop?: string[]
+  security_opt?: string[]
+  pids_limit?: number
+  restart?: string
+  stop_grace_period?: string
+  network_mode?: string
+  secrets?: string[]
+  volumes?: string[]
+  healthcheck?: { test?: string[]; disable?: boolean }
+  depends_on?: Record<string, { condition: string }>
+  deploy?: { resources?: { limits?: { cpus?: string; memory?: string } } }
+}
+
+const CONFIGFS = '/sys/kernel/config'
+/** What a confidential guest has for its programs: the kernel's reports, and dstack's agent and user config. */
+const OF_THE_GUEST = [CONFIGFS, '/var/run/dstack.sock', '/dstack/.host-shared/.user-config']
+
+export type ComposeContext = {
+  /** Whether a path, from the Compose file, is there. */
+  isThere(path: string): boolean
+  /** Images that bring a health check of their own. */
+  hasOwnCheck(image: string): boolean
+}
+
+/** Our own rules for Compose files. One sentence for each fault. */
+export function checkCompose(compose: Compose, context: ComposeContext): string[] {
+  return Object.entries(compose.services).flatMap(([name, service]) => {
+    const faults = [
+      ...checkHardening(service),
+      ...checkMounts(compose, service, context),
+      ...checkWaiting(compose, service, context),
+    ]
+    return faults.map((fault) => `${name}: ${fault}`)
+  })
+}
+
+function checkHardening(service: ComposeService): string[] {
+  const faults: string[] = []
+  if (!isPinned(service.image)) faults.push('its image is not pinned')
+  if (service.read_only !== true) faults.push('its root can be written to')
+  if (service.cap_drop?.join() !== 'ALL') faults.push('it keeps capabilities')
+  if (!service.security_opt?.includes('no-new-privileges:true')) faults.push('it may gain privileges')
+  if (service.pids_limit === undefined) faults.push('it may start any number of processes')
+  if (service.restart !== 'unless-stopped') faults.push('it does not come back')
+  const isRootNeeded = service.volumes?.includes(`${CONFIGFS}:${CONFIGFS}`) ?? false
+  const user = service.user ?? ''
+  if (!/^\d+:\d+$/.test(user)) faults.push('its user is not a number')
+  if (/^0:/.test(user) && !isRootNeeded) faults.push('it is root without need')
+  const limits = service.deploy?.resources?.limits
+  if (limits?.cpus === undefined || limits.memory === undefined) faults.push('it has no limits')
+  for (const key of Object.keys(service.environment ?? {})) {
+    if (isSecretName(key)) faults.push(`${key} is a secret, and belongs into a file`)
+  }
+  return faults
+}
+
+function checkMounts(compose: Compose, service: ComposeService, { isThere }: ComposeContext): string[] {
+  const faults: string[] = []
+  for (const secret of service.secrets ?? [])
+    if (!compose.secrets?.[secret]) faults.push(`there is no secret ${secret}`)
+  for (const volume of service.volumes ?? []) {
+    const [source = '', , mode] = volume.split(':')
+    if (source.startsWith('.')) {
+      if (!isThere(source)) faults.push(`${source} is not there`)
+      if (mode !== 'ro') faults.push(`${source} can be written to`)
+    } else if (source.startsWith('/')) {
+      if (!OF_THE_GUEST.includes(source)) faults.push(`${source} of the machine is open to it`)
+    } else if (!Object.hasOwn(compose.volumes ?? {}, source)) faults.push(`there is no volume ${source}`)
+  }
+  return faults
+}
+
+function checkWaiting(compose: Compose, service: ComposeService, { hasOwnCheck }: ComposeContext): string[] {
+  const faults: string[] = []
+  if (!/^\d+s$/.test(service.stop_grace_period ?? '')) faults.push('it is not said how long it may take to stop')
+  const owner = /^service:(.*)$/.exec(service.network_mode ?? '')?.[1]
+  if (owner !== undefined && !compose.services[owner]) faults.push(`there is no service ${owner}`)
+  for (const [name, { condition }] of Object.entries(service.depends_on ?? {})) {
+    const other = compose.services[name]
+    if (other === undefined) faults.push(`there is no service ${name}`)
+    else if (condition === 'service_healthy' && other.healthcheck?.test === undefined && !hasOwnCheck(other.image)) {
+      faults.push(`${name} never says that it is healthy`)
+    }
+  }
+  return faults
+}
+
+export function toContainers(compose: Compose): Container[] {
+  return Object.entries(compose.services).map(([name, service]) => ({
+    where: name,
+    image: service.image,
+    args: service.command ?? [],
+    env: service.environment ?? {},
+    mounts: [
+      ...(service.secrets ?? []).map((secret) => `/run/secrets/${secret}`),
+      ...(service.volumes ?? []).map((volume) => volume.split(':')[1] ?? ''),
+    ],
+  }))
+}
+
+/** Puts values in as Compose does, after the file was parsed: `${NAME}`, `${NAME:?}` and `${NAME:-default}`. */
+export function interpolate(value: unknown, env: Readonly<Record<string, string | undefined>>): unknown {
+  if (Array.isArray(value)) return value.map((item) => interpolate(item, env))
+  if (typeof value === 'object' && value !== null) {
+    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, interpolate(member, env)]))
+  }
+  if (typeof value !== 'string') return value
+  return value.replace(
+    /\$\{(\w+)(?::([?-])([^}]*))?\}/g,
+    (_, name: string, kind: string | undefined, fallback: string) => {
+      const given = env[name]
+      if (given !== undefined && given !== '') return given
+      if (kind === '-') return fallback
+      throw new Error(`${name} is not set`)
+    },
+  )
+}

@@ -1,0 +1,82 @@
+import { isPinned } from './containers.ts'
+
+type Instruction = { name: string; text: string }
+
+export type DockerfileContext = {
+  /** Whether a path, from the root of the repository, is there and goes to the builder. */
+  isSent(path: string): boolean
+}
+
+/** What a validator of the syntax does not know: our own rules for images. One sentence for each fault. */
+export function checkDockerfile(text: string, { isSent }: DockerfileContext): string[] {
+  const instructions = parseInstructions(text)
+  const faults: string[] = []
+  const defaults = new Map<string, string>()
+  const stages = new Set<string>()
+  let final: Instruction[] = []
+  for (const instruction of instructions) {
+    const { name, text: rest } = instruction
+    if (name === 'ARG') {
+      const [key = '', value = ''] = rest.split('=', 2)
+      defaults.set(key, value)
+    }
+    if (name === 'ADD') faults.push('ADD is not used: it fetches and unpacks')
+    if (name === 'RUN' && /npm (ci|install)/.test(rest)) {
+      for (const command of rest.split('&&')) {
+        if (!command.includes('--ignore-scripts')) faults.push(`packages may run scripts: ${command.trim()}`)
+      }
+    }
+    if (name === 'COPY' && !rest.startsWith('--from=')) {
+      for (const source of rest.split(/\s+/).slice(0, -1)) {
+        if (!isSent(source)) faults.push(`COPY: ${source} is not there, or .dockerignore leaves it out`)
+      }
+    }
+    if (name === 'COPY' && rest.startsWith('--from=')) {
+      const stage = /^--from=(\S+)/.exec(rest)?.[1] ?? ''
+      if (!stages.has(stage)) faults.push(`COPY: there is no stage ${stage}`)
+    }
+    if (name === 'FROM') {
+      const [image = '', , stage] = rest.split(/\s+/)
+      const resolved = image.replace(/\$\{(\w+)\}/g, (_, key: string) => defaults.get(key) ?? '')
+      if (image !== 'scratch' && !isPinned(resolved)) faults.push(`FROM: ${resolved} is not pinned`)
+      if (stage !== undefined) stages.add(stage)
+      final = []
+    }
+    final.push(instruction)
+  }
+  return [...faults, ...checkFinalStage(final)]
+}
+
+function checkFinalStage(stage: readonly Instruction[]): string[] {
+  const find = (name: string) => stage.findLast((instruction) => instruction.name === name)?.text ?? ''
+  const faults: string[] = []
+  if (!/^[1-9]\d*:[1-9]\d*$/.test(find('USER'))) faults.push('USER: expected numbers, and not those of root')
+  if (find('FROM') !== 'scratch') faults.push('the image holds more than what was measured')
+  if (stage.some(({ name }) => name === 'RUN')) faults.push('RUN: the last stage has nothing to run')
+  for (const name of ['ENTRYPOINT', 'CMD'])
+    if (!isList(find(name))) faults.push(`${name}: there is no shell to start it`)
+  if (!isList(find('HEALTHCHECK').replace(/^.*?CMD\s+/, ''))) faults.push('HEALTHCHECK: missing, or in need of a shell')
+  for (const label of ['title', 'description', 'licenses', 'version']) {
+    if (!find('LABEL').includes(`org.opencontainers.image.${label}=`)) faults.push(`LABEL: no ${label}`)
+  }
+  return faults
+}
+
+function isList(text: string): boolean {
+  try {
+    return Array.isArray(JSON.parse(text))
+  } catch {
+    return false
+  }
+}
+
+function parseInstructions(text: string): Instruction[] {
+  return text
+    .replace(/^\s*#.*$/gm, '')
+    .replace(/\\\n/g, ' ')
+    .split('\n')
+    .flatMap((line) => {
+      const match = /^(\w+)\s+(.*)$/.exec(line.trim())
+      return match === null ? [] : [{ name: match[1] ?? '', text: (match[2] ?? '').trim() }]
+    })
+}

@@ -1,0 +1,264 @@
+import { type Container, isPinned, isSecretName } from './containers.ts'
+
+/** The members of Kubernetes documents that the rules look at; the validators have looked at the rest. */
+export type KubernetesDocument = {
+  apiVersion: string
+  kind: string
+  metadata: { name: string; namespace?: string; labels?: Labels }
+  data?: Record<string, string>
+  spec?: {
+    replicas?: number
+    serviceName?: string
+    selector?: Labels & { matchLabels?: Labels }
+    ports?: { name: string; targetPort?: string | number }[]
+    template?: { metadata: { labels: Labels }; spec: PodSpec }
+    minAvailable?: number
+    podSelector?: { matchLabels?: Labels }
+    ingress?: { from?: { podSelector?: PodSelector }[] }[]
+    rules?: { http: { paths: { backend: { service: { name: string; port: { name: string } } } }[] } }[]
+    volumeClaimTemplates?: { metadata: { name: string } }[]
+  }
+}
+
+type Labels = Record<string, string>
+type PodSelector = { matchLabels?: Labels; matchExpressions?: { key: string; values: string[] }[] }
+type Probe = { httpGet?: { path: string; port: string }; tcpSocket?: { port: string }; exec?: unknown }
+
+type PodSpec = {
+  automountServiceAccountToken?: boolean
+  runtimeClassName?: string
+  terminationGracePeriodSeconds?: number
+  securityContext?: { runAsNonRoot?: boolean; runAsUser?: number; seccompProfile?: { type: string } }
+  containers: PodContainer[]
+  volumes?: PodVolume[]
+}
+
+type PodVolume = {
+  name: string
+  hostPath?: { path: string }
+  configMap?: { name: string }
+  secret?: { secretName: string }
+  emptyDir?: { sizeLimit?: string }
+}
+
+type PodContainer = {
+  name: string
+  image: string
+  args?: string[]
+  env?: { name: string; value?: string }[]
+  envFrom?: { configMapRef?: { name: string } }[]
+  ports?: { name: string; containerPort: number }[]
+  securityContext?: {
+    runAsNonRoot?: boolean
+    runAsUser?: number
+    allowPrivilegeEscalation?: boolean
+    readOnlyRootFilesystem?: boolean
+    capabilities?: { drop?: string[]; add?: string[] }
+  }
+  startupProbe?: Probe
+  readinessProbe?: Probe
+  livenessProbe?: Probe
+  resources?: { requests?: Labels; limits?: Labels }
+  volumeMounts?: { name: string; mountPath: string }[]
+}
+
+export type KubernetesContext = {
+  /** An image with its tag, as kustomize sets it. */
+  toImage(name: string): string
+  /** Whether one of our programs answers this path. */
+  isPath(image: string, path: string): boolean
+  /** Secrets and ConfigMaps that the operator makes. */
+  givenByOperator: readonly string[]
+}
+
+const CONFIGFS = '/sys/kernel/config'
+
+/** Our own rules for Kubernetes documents. One sentence for each fault. */
+export function checkKubernetes(documents: readonly KubernetesDocument[], context: KubernetesContext): string[] {
+  const names = new Set(documents.flatMap(({ kind, metadata }) => (kind === 'Namespace' ? metadata.name : [])))
+  return documents.flatMap((document) => {
+    const { kind, metadata, spec } = document
+    const faults: string[] = []
+    if (kind !== 'Namespace' && !names.has(metadata.namespace ?? '')) faults.push('its namespace is not ours')
+    if (kind === 'Secret') faults.push('secrets are not written down here')
+    for (const key of Object.keys(document.data ?? {})) {
+      if (isSecretName(key)) faults.push(`${key} is a secret, and belongs into a Secret`)
+    }
+    if (spec?.template) faults.push(...checkPod(documents, document, context))
+    if (kind === 'Service') faults.push(...checkService(documents, document))
+    if (kind === 'PodDisruptionBudget') faults.push(...checkBudget(documents, document))
+    if (kind === 'NetworkPolicy') faults.push(...checkPolicy(documents, document))
+    if (kind === 'Ingress') faults.push(...checkIngress(documents, document))
+    return faults.map((fault) => `${kind} ${metadata.name}: ${fault}`)
+  })
+}
+
+function checkPod(
+  documents: readonly KubernetesDocument[],
+  { kind, metadata, spec }: KubernetesDocument,
+  context: KubernetesContext,
+): string[] {
+  const faults: string[] = []
+  const pod = spec?.template?.spec
+  if (pod === undefined) return ['it has no pod']
+  const labels = spec?.template?.metadata.labels ?? {}
+  if (!isMatch(spec?.selector?.matchLabels, labels)) faults.push('its selector is not that of its pods')
+  if (pod.automountServiceAccountToken !== false) faults.push('its pods get a token of the cluster')
+  if (pod.securityContext?.seccompProfile?.type !== 'RuntimeDefault') faults.push('its pods have no seccomp profile')
+  if (pod.terminationGracePeriodSeconds === undefined) faults.push('it is not said how long it may take to stop')
+  if (kind === 'StatefulSet' && find(documents, 'Service', spec?.serviceName, metadata.namespace) === undefined) {
+    faults.push(`there is no service ${spec?.serviceName}`)
+  }
+  for (const { name, hostPath, configMap, secret } of pod.volumes ?? []) {
+    if (hostPath !== undefined && hostPath.path !== CONFIGFS)
+      faults.push(`${hostPath.path} of the machine is open to it`)
+    if (hostPath !== undefined && pod.runtimeClassName === undefined) faults.push(`${name} would be that of the host`)
+    const given = configMap?.name ?? secret?.secretName
+    const isHere = configMap && find(documents, 'ConfigMap', configMap.name, metadata.namespace)
+    if (given !== undefined && !isHere && !context.givenByOperator.includes(given)) faults.push(`nobody makes ${given}`)
+  }
+  const volumes = [...(pod.volumes ?? []), ...(spec?.volumeClaimTemplates ?? []).map((claim) => claim.metadata)]
+  for (const container of pod.containers) {
+    const found = [
+      ...checkSecurity(pod, container),
+      ...checkContainer(container, context),
+      ...(container.volumeMounts ?? []).flatMap(({ name }) => {
+        return volumes.some((volume) => volume.name === name) ? [] : [`there is no volume ${name}`]
+      }),
+      ...(container.envFrom ?? []).flatMap(({ configMapRef }) => {
+        return find(documents, 'ConfigMap', configMapRef?.name, metadata.namespace)
+          ? []
+          : [`there is no ${configMapRef?.name}`]
+      }),
+    ]
+    faults.push(...found.map((fault) => `${container.name}: ${fault}`))
+  }
+  return faults
+}
+
+function checkSecurity(pod: PodSpec, { securityContext, volumeMounts, env }: PodContainer): string[] {
+  const faults: string[] = []
+  if (securityContext?.allowPrivilegeEscalation !== false) faults.push('it may gain privileges')
+  if (securityContext?.readOnlyRootFilesystem !== true) faults.push('its root can be written to')
+  if (securityContext?.capabilities?.drop?.join() !== 'ALL' || securityContext.capabilities.add) {
+    faults.push('it keeps capabilities')
+  }
+  const user = securityContext?.runAsUser ?? pod.securityContext?.runAsUser
+  const isRootNeeded = volumeMounts?.some(({ mountPath }) => mountPath === CONFIGFS) ?? false
+  if (user === undefined) faults.push('its user is not a number')
+  if (!isRootNeeded && (user === 0 || securityContext?.runAsNonRoot !== true)) faults.push('it may be root')
+  for (const { name } of env ?? [])
+    if (isSecretName(name)) faults.push(`${name} is a secret, and belongs into a Secret`)
+  return faults
+}
+
+function checkContainer(container: PodContainer, { toImage, isPath }: KubernetesContext): string[] {
+  const faults: string[] = []
+  if (!isPinned(toImage(container.image))) faults.push('its image is not pinned')
+  for (const kind of ['requests', 'limits'] as const) {
+    const { cpu, memory } = container.resources?.[kind] ?? {}
+    if (cpu === undefined || memory === undefined) faults.push(`it has no ${kind}`)
+  }
+  const ports = container.ports?.map(({ name }) => name) ?? []
+  for (const probe of [container.startupProbe, container.readinessProbe, container.livenessProbe]) {
+    const port = probe?.httpGet?.port ?? probe?.tcpSocket?.port
+    if (port !== undefined && !ports.includes(port)) faults.push(`it has no port ${port}`)
+    if (probe?.httpGet && !isPath(container.image, probe.httpGet.path))
+      faults.push(`nobody answers ${probe.httpGet.path}`)
+  }
+  return faults
+}
+
+function checkService(documents: readonly KubernetesDocument[], { metadata, spec }: KubernetesDocument): string[] {
+  const pods = podsOf(documents, metadata.namespace).filter(({ labels }) => isMatch(spec?.selector as Labels, labels))
+  if (pods.length === 0) return ['it selects nothing']
+  const names = pods.flatMap(({ pod }) => pod.containers.flatMap(({ ports }) => ports?.map(({ name }) => name) ?? []))
+  return (spec?.ports ?? []).flatMap(({ targetPort }) => {
+    return names.includes(String(targetPort)) ? [] : [`nobody has the port ${targetPort}`]
+  })
+}
+
+/** A budget of all or none of the pods would stop every maintenance, or protect nothing. */
+function checkBudget(documents: readonly KubernetesDocument[], { metadata, spec }: KubernetesDocument): string[] {
+  const pods = podsOf(documents, metadata.namespace).filter(({ labels }) =>
+    isMatch(spec?.selector?.matchLabels, labels),
+  )
+  if (pods.length !== 1) return ['it selects nothing']
+  const least = spec?.minAvailable ?? 0
+  return least >= 1 && least < (pods[0]?.replicas ?? 1) ? [] : ['it protects nothing, or allows nothing']
+}
+
+function checkPolicy(documents: readonly KubernetesDocument[], { metadata, spec }: KubernetesDocument): string[] {
+  const wanted = spec?.podSelector?.matchLabels
+  if (wanted === undefined) return []
+  return podsOf(documents, metadata.namespace).some(({ labels }) => isMatch(wanted, labels))
+    ? []
+    : ['it selects nothing']
+}
+
+function checkIngress(documents: readonly KubernetesDocument[], { metadata, spec }: KubernetesDocument): string[] {
+  return (spec?.rules ?? []).flatMap(({ http }) =>
+    http.paths.flatMap(({ backend: { service } }) => {
+      const found = find(documents, 'Service', service.name, metadata.namespace)
+      return found?.spec?.ports?.some(({ name }) => name === service.port.name)
+        ? []
+        : [`there is no service ${service.name}`]
+    }),
+  )
+}
+
+/** The names of the pods that may speak to those of a name, by the policies. */
+export function callersOf(documents: readonly KubernetesDocument[], name: string): string[] {
+  const policy = documents.find(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === name)
+  const selectors = (policy?.spec?.ingress ?? []).flatMap(({ from }) => from ?? [{}])
+  return selectors.flatMap(({ podSelector }) => {
+    const byLabel = podSelector?.matchLabels?.['app.kubernetes.io/name']
+    const byExpression = podSelector?.matchExpressions?.flatMap(({ values }) => values) ?? []
+    return [...(byLabel === undefined ? [] : [byLabel]), ...byExpression, ...(podSelector ? [] : ['anybody'])]
+  })
+}
+
+export function toContainers(
+  documents: readonly KubernetesDocument[],
+  toImage: KubernetesContext['toImage'],
+): Container[] {
+  return documents.flatMap(({ kind, metadata, spec }) =>
+    (spec?.template?.spec.containers ?? []).map((container) => {
+      const maps = (container.envFrom ?? []).map(({ configMapRef }) => {
+        return find(documents, 'ConfigMap', configMapRef?.name, metadata.namespace)?.data ?? {}
+      })
+      const own = (container.env ?? []).map(({ name, value }) => [name, value ?? ''] as const)
+      return {
+        where: `${kind} ${metadata.name}/${container.name}`,
+        image: toImage(container.image),
+        args: container.args ?? [],
+        // The images set it.
+        env: { NODE_ENV: 'production', ...Object.assign({}, ...maps), ...Object.fromEntries(own) },
+        mounts: (container.volumeMounts ?? []).map(({ mountPath }) => mountPath),
+      }
+    }),
+  )
+}
+
+function podsOf(documents: readonly KubernetesDocument[], namespace: string | undefined) {
+  return documents.flatMap(({ metadata, spec }) => {
+    if (spec?.template === undefined || metadata.namespace !== namespace) return []
+    return [{ labels: spec.template.metadata.labels, pod: spec.template.spec, replicas: spec.replicas ?? 1 }]
+  })
+}
+
+function isMatch(wanted: Labels | undefined, labels: Labels): boolean {
+  const entries = Object.entries(wanted ?? {})
+  return entries.length > 0 && entries.every(([key, value]) => labels[key] === value)
+}
+
+function find(
+  documents: readonly KubernetesDocument[],
+  kind: string,
+  name: string | undefined,
+  namespace: string | undefined,
+) {
+  return documents.find((document) => {
+    return document.kind === kind && document.metadata.name === name && document.metadata.namespace === namespace
+  })
+}

@@ -1,0 +1,56 @@
+# The web app behind a small server. From the root of the repository:
+#   docker build -f deploy/web.Dockerfile --build-arg NODE_IMAGE=node:24.21.0-bookworm-slim@sha256:… -t countersign-web .
+# It needs a config.json, mounted where WEB_CONFIG_FILE says: apps/web/README.md.
+
+# Builds, and lends its C library. Name its digest: a tag can be moved.
+ARG NODE_IMAGE=node:24.21.0-bookworm-slim
+
+FROM ${NODE_IMAGE} AS build
+WORKDIR /src
+COPY .npmrc package.json package-lock.json ./
+COPY runtime/.npmrc runtime/package.json runtime/package-lock.json runtime/
+COPY packages/attestation/package.json packages/attestation/
+COPY packages/protocol/package.json packages/protocol/
+COPY packages/receipt/package.json packages/receipt/
+COPY packages/sdk/package.json packages/sdk/
+COPY apps/web/package.json apps/web/
+# With the tools that build: none of it gets into the image.
+RUN npm ci --prefix runtime --ignore-scripts \
+  && npm install --no-save --ignore-scripts --workspace @countersign/web --include-workspace-root
+COPY tsconfig.base.json ./
+COPY packages/attestation/tsconfig.json packages/attestation/
+COPY packages/attestation/src packages/attestation/src
+COPY packages/protocol/tsconfig.json packages/protocol/
+COPY packages/protocol/src packages/protocol/src
+COPY packages/receipt/tsconfig.json packages/receipt/
+COPY packages/receipt/src packages/receipt/src
+COPY packages/sdk/tsconfig.json packages/sdk/
+COPY packages/sdk/src packages/sdk/src
+COPY apps/web/index.html apps/web/vite.config.ts apps/web/tsconfig.json apps/web/
+COPY apps/web/public apps/web/public
+COPY apps/web/src apps/web/src
+RUN runtime/node_modules/node-linux-*/bin/node node_modules/vite/bin/vite.js build apps/web
+COPY deploy/measure.ts deploy/
+COPY deploy/measure deploy/measure
+COPY deploy/web deploy/web
+RUN runtime/node_modules/node-linux-*/bin/node -C source deploy/measure.ts \
+  --image web --libraries --stage out/root --out out/manifest.json
+
+# docker build --target manifest --output . writes the list of everything that is in the image.
+FROM scratch AS manifest
+COPY --from=build /src/out/manifest.json /
+
+FROM scratch
+LABEL org.opencontainers.image.title="Countersign web app" \
+  org.opencontainers.image.description="The wallet, and the page on which a visitor's own browser verifies a proof" \
+  org.opencontainers.image.licenses="AGPL-3.0-only" \
+  org.opencontainers.image.version="0.1.0"
+COPY --from=build /src/out/root/ /
+WORKDIR /app
+ENV NODE_ENV=production
+USER 65532:65532
+EXPOSE 8088
+HEALTHCHECK --interval=10s --timeout=5s --start-period=10s --retries=3 \
+  CMD ["/bin/node", "-e", "fetch('http://127.0.0.1:' + (process.env.PORT || 8088) + '/health').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+ENTRYPOINT ["/bin/node", "-C", "source"]
+CMD ["deploy/web/server.ts"]

@@ -1,0 +1,151 @@
+import { hash } from 'node:crypto'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { extname, join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+
+/** The web app for the internet: the files of `npm run build:web`, a configuration from outside of the image, and the headers. */
+
+type File = { type: string; body: Buffer; gzipped: Buffer; etag: string; caching: string }
+
+const TYPES: Record<string, string> = {
+  '.css': 'text/css; charset=utf-8',
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.json': 'application/json',
+  '.svg': 'image/svg+xml',
+  '.wasm': 'application/wasm',
+}
+
+/** Names in assets/ carry a hash of the content. */
+const FOREVER = 'public, max-age=31536000, immutable'
+const ASK_AGAIN = 'no-cache'
+
+/** Everything is read at the start: what is not among it, no path leads to. */
+export function createWebServer({ folder, configText }: { folder: string; configText: string }): Server {
+  const files = new Map(
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter((name) => statSync(join(folder, name)).isFile())
+      .map((name) => [`/${name}`, toFile(name, readFileSync(join(folder, name)))]),
+  )
+  const page = files.get('/index.html')
+  if (page === undefined) throw new Error(`there is no index.html in ${folder}: npm run build:web`)
+  files.set('/config.json', toFile('config.json', Buffer.from(configText)))
+  const headers = toHeaders(parseConfig(configText))
+
+  return createServer({ headersTimeout: 10_000, requestTimeout: 10_000 }, (request, response) => {
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
+    const path = toPath(request)
+    if (request.method !== 'GET' && request.method !== 'HEAD') return refuse(response, 405, { allow: 'GET, HEAD' })
+    if (path === undefined) return refuse(response, 400)
+    if (path === '/health') return void response.writeHead(200, { 'cache-control': 'no-store' }).end('ok\n')
+    // The app has its own paths; but a script that is gone is gone, and a page in its place would be a riddle.
+    const file = files.get(path) ?? (path.startsWith('/assets/') ? undefined : page)
+    if (file === undefined) return refuse(response, 404)
+    send(request, response, file)
+  })
+}
+
+function toFile(name: string, body: Buffer): File {
+  return {
+    type: TYPES[extname(name)] ?? 'application/octet-stream',
+    body,
+    gzipped: gzipSync(body, { level: 9 }),
+    etag: `"${hash('sha256', body, 'hex').slice(0, 32)}"`,
+    caching: name.startsWith('assets/') ? FOREVER : ASK_AGAIN,
+  }
+}
+
+function toPath({ url = '' }: IncomingMessage): string | undefined {
+  try {
+    return decodeURIComponent(new URL(url, 'http://web').pathname)
+  } catch {
+    return undefined
+  }
+}
+
+function refuse(response: ServerResponse, status: number, headers: Record<string, string> = {}) {
+  response.writeHead(status, { 'content-type': 'text/plain', 'cache-control': 'no-store', ...headers }).end()
+}
+
+function send(request: IncomingMessage, response: ServerResponse, file: File) {
+  const shared = { etag: file.etag, 'cache-control': file.caching, vary: 'accept-encoding' }
+  if (request.headers['if-none-match'] === file.etag) return void response.writeHead(304, shared).end()
+  const isGzipped = /\bgzip\b/.test(String(request.headers['accept-encoding'] ?? ''))
+  const body = isGzipped ? file.gzipped : file.body
+  response.writeHead(200, {
+    ...shared,
+    'content-type': file.type,
+    'content-length': body.length,
+    ...(isGzipped ? { 'content-encoding': 'gzip' } : {}),
+  })
+  response.end(request.method === 'HEAD' ? undefined : body)
+}
+
+function parseConfig(text: string): Record<string, unknown> {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw new Error('the configuration is not JSON')
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new Error('the configuration is no object')
+  return value as Record<string, unknown>
+}
+
+/** Visitors may name nodes of their own, so any https address may be asked; plain http only where the configuration names it. */
+function toHeaders(config: Record<string, unknown>): Record<string, string> {
+  const { attestations } = config as { attestations?: { rpcUrl?: unknown } }
+  const urls = [config.apiBaseUrl, config.rpcUrl, config.ipfsGatewayUrl, config.faucetUrl, attestations?.rpcUrl]
+  const plain = urls.flatMap((url) => {
+    return typeof url === 'string' && URL.canParse(url) && url.startsWith('http:') ? new URL(url).origin : []
+  })
+  const policy = {
+    'default-src': "'none'",
+    'script-src': "'self'",
+    'style-src': "'self'",
+    'img-src': "'self' data:",
+    'connect-src': ["'self'", 'https:', ...new Set(plain)].join(' '),
+    'worker-src': "'self'",
+    'base-uri': "'none'",
+    'form-action': "'self'",
+    'frame-ancestors': "'none'",
+  }
+  return {
+    'content-security-policy': Object.entries(policy)
+      .map((directive) => directive.join(' '))
+      .join('; '),
+    'cross-origin-opener-policy': 'same-origin',
+    'referrer-policy': 'no-referrer',
+    'strict-transport-security': 'max-age=31536000; includeSubDomains',
+    'x-content-type-options': 'nosniff',
+  }
+}
+
+function main() {
+  const { HOST = '127.0.0.1', PORT = '8088', WEB_CONFIG_FILE = '' } = process.env
+  const folder = join(import.meta.dirname, '../../apps/web/dist')
+  const server = createWebServer({ folder, configText: readFileSync(WEB_CONFIG_FILE, 'utf8') })
+  server.listen(Number(PORT), HOST, () => {
+    process.stdout.write(
+      `${JSON.stringify({ level: 'info', msg: 'Started the web server', address: `${HOST}:${PORT}` })}\n`,
+    )
+  })
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.once(signal, () => {
+      server.close()
+      server.closeAllConnections()
+    })
+  }
+}
+
+if (import.meta.main) {
+  try {
+    main()
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : 'unknown'
+    process.stderr.write(`${JSON.stringify({ level: 'error', msg: 'Could not start', reason })}\n`)
+    process.exitCode = 1
+  }
+}

@@ -1,0 +1,103 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { type ClientRequestArgs, request, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { gunzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createWebServer } from './web/server.ts'
+
+const configText = JSON.stringify({
+  apiBaseUrl: 'https://api.example',
+  rpcUrl: 'http://localhost:8545/rpc',
+  chainId: 1,
+})
+
+let folder: string
+let server: Server
+let port: number
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'countersign-web-'))
+  await mkdir(join(folder, 'dist/assets'), { recursive: true })
+  await writeFile(join(folder, 'secret.txt'), 'secret')
+  await writeFile(join(folder, 'dist/index.html'), '<html>page</html>')
+  await writeFile(join(folder, 'dist/config.json'), 'from the build')
+  await writeFile(join(folder, 'dist/assets/app-1.js'), 'code')
+  server = createWebServer({ folder: join(folder, 'dist'), configText })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  port = (server.address() as AddressInfo).port
+})
+
+afterAll(async () => {
+  server.closeAllConnections()
+  await new Promise((resolve) => server.close(resolve))
+  await rm(folder, { recursive: true })
+})
+
+/** The path goes out as it is: `fetch` would tidy it. */
+async function ask(path: string, options: ClientRequestArgs = {}) {
+  const call = request({ host: '127.0.0.1', port, path, ...options })
+  const response = await new Promise<import('node:http').IncomingMessage>((resolve, reject) => {
+    call.once('response', resolve).once('error', reject).end()
+  })
+  return { status: response.statusCode, headers: response.headers, body: await text(response) }
+}
+
+describe('the web server', () => {
+  test.each([
+    ['/', '<html>page</html>', 'no-cache'],
+    ['/proof/abc', '<html>page</html>', 'no-cache'],
+    ['/assets/app-1.js', 'code', 'public, max-age=31536000, immutable'],
+    ['/config.json?x', configText, 'no-cache'],
+  ])('GET %s', async (path, body, caching) => {
+    const answer = await ask(path)
+    expect(answer).toMatchObject({ status: 200, body })
+    expect(answer.headers['cache-control']).toBe(caching)
+    const { etag = '' } = answer.headers
+    expect(await ask(path, { headers: { 'if-none-match': etag } })).toMatchObject({ status: 304, body: '' })
+  })
+
+  test('a script that is gone is not answered with a page', async () => {
+    expect(await ask('/assets/app-0.js')).toMatchObject({ status: 404, body: '' })
+  })
+
+  test.each(['/../secret.txt', '/%2e%2e/secret.txt', '/..%2fsecret.txt', '/assets/../../secret.txt'])(
+    '%s leads nowhere',
+    async (path) => {
+      expect((await ask(path)).body).not.toContain('secret')
+    },
+  )
+
+  test('a path that is none is refused, and so is everything but reading', async () => {
+    expect((await ask('/%ff')).status).toBe(400)
+    expect((await ask('/', { method: 'POST' })).status).toBe(405)
+    expect(await ask('/', { method: 'HEAD' })).toMatchObject({ status: 200, body: '' })
+    expect(await ask('/health')).toMatchObject({ status: 200, body: 'ok\n' })
+  })
+
+  test('the policy lets pages ask https and what the configuration names', async () => {
+    const { headers } = await ask('/')
+    const policy = String(headers['content-security-policy'])
+    expect(policy).toContain("connect-src 'self' https: http://localhost:8545;")
+    expect(policy).toContain("default-src 'none'")
+    expect(policy).not.toContain('unsafe')
+    expect(headers['x-content-type-options']).toBe('nosniff')
+  })
+
+  test('compresses for those who can take it', async () => {
+    const answer = await fetch(`http://127.0.0.1:${port}/assets/app-1.js`, { headers: { 'accept-encoding': 'gzip' } })
+    expect(answer.headers.get('content-encoding')).toBe('gzip')
+    expect(await answer.text()).toBe('code')
+    expect(() => gunzipSync('code')).toThrow()
+  })
+
+  test.each(['', '{', '[]', 'null'])('does not start with the configuration %j', (broken) => {
+    expect(() => createWebServer({ folder: join(folder, 'dist'), configText: broken })).toThrow(/the configuration is/)
+  })
+
+  test('does not start without a page', () => {
+    expect(() => createWebServer({ folder: join(folder, 'dist/assets'), configText })).toThrow(/npm run build:web/)
+  })
+})
