@@ -36,6 +36,7 @@ import {
   toRateLimitHeaders,
 } from './http/rateLimit.ts'
 import { assertEmptyBody, readJsonBody } from './http/readBody.ts'
+import { createRefuseUnreadable } from './http/refuseUnreadable.ts'
 import { routes } from './http/routes.ts'
 import type { healthSchema, sessionUserSchema } from './http/schemas.ts'
 import { isSignInPath, renderSignInPage } from './http/signInPage.ts'
@@ -90,6 +91,8 @@ export type AppDeps = {
 
 export type App = {
   app: OpenAPIHono<AppEnv>
+  /** Answers what is no request that the app could be given. */
+  refuseUnreadable(error: unknown): Response
   /** Refuses new requests with `shutting_down`, ends the streams, and resolves when what was under way has been answered. */
   stop(): Promise<void>
 }
@@ -371,14 +374,20 @@ export function createApp(deps: AppDeps): App {
     sessionCookie: toSessionCookieName(cookies),
   })
 
+  // Open to everybody, without a limit, and never changing: they are written once.
+  let openapiText: string | undefined
+  let docsPage: string | undefined
+
   on(routes.openapi, (c) => {
     c.header('cache-control', 'public, max-age=300')
-    return c.json(getDocument())
+    openapiText ??= JSON.stringify(getDocument())
+    return c.body(openapiText, 200, { 'content-type': 'application/json' })
   })
 
   on(routes.docs, (c) => {
     c.header('content-security-policy', DOCS_CSP)
-    return c.html(renderDocsPage(getDocument() as unknown as ApiDocument))
+    docsPage ??= renderDocsPage(getDocument() as unknown as ApiDocument)
+    return c.html(docsPage)
   })
 
   on(routes.docsErrors, (c) => {
@@ -388,6 +397,7 @@ export function createApp(deps: AppDeps): App {
 
   return {
     app,
+    refuseUnreadable: createRefuseUnreadable({ publicUrl, isHttps, random, log }),
     async stop() {
       proofEvents.stop()
       // Their last bytes are written in this turn; whoever closes the connections next must not cut them.

@@ -15,41 +15,41 @@ export function askInTurn<Answer>(
   asks: readonly ((index: number) => Promise<Answer>)[],
   { patienceMs, isFinal, onSilence }: AskInTurnOptions,
 ): Promise<Answer> {
-  const { promise, resolve, reject } = Promise.withResolvers<Answer>()
-  let next = 0
-  let underWay = 0
-  let isSettled = false
-  let timer: NodeJS.Timeout | undefined
+  return new Promise((resolve, reject) => {
+    let next = 0
+    let underWay = 0
+    let isSettled = false
+    let timer: NodeJS.Timeout | undefined
 
-  function settle(how: () => void) {
-    isSettled = true
-    clearTimeout(timer)
-    how()
-  }
-
-  function askNext() {
-    clearTimeout(timer)
-    const index = next
-    const ask = asks[index]
-    if (isSettled || ask === undefined) return
-    next += 1
-    underWay += 1
-    if (next < asks.length) {
-      timer = setTimeout(() => {
-        onSilence?.(index)
-        askNext()
-      }, patienceMs)
+    function settle(how: () => void) {
+      isSettled = true
+      clearTimeout(timer)
+      how()
     }
-    ask(index).then(
-      (answer) => settle(() => resolve(answer)),
-      (error: unknown) => {
-        underWay -= 1
-        if (isFinal(error) || (underWay === 0 && next === asks.length)) settle(() => reject(error))
-        else askNext()
-      },
-    )
-  }
 
-  askNext()
-  return promise
+    function askNext() {
+      clearTimeout(timer)
+      const index = next
+      const ask = asks[index]
+      if (isSettled || ask === undefined) return
+      next += 1
+      underWay += 1
+      if (next < asks.length) {
+        timer = setTimeout(() => {
+          onSilence?.(index)
+          askNext()
+        }, patienceMs)
+      }
+      ask(index).then(
+        (answer) => settle(() => resolve(answer)),
+        (error: unknown) => {
+          underWay -= 1
+          if (isFinal(error) || (underWay === 0 && next === asks.length)) settle(() => reject(error))
+          else askNext()
+        },
+      )
+    }
+
+    askNext()
+  })
 }

@@ -68,6 +68,9 @@ export function createAround(deps: {
   const admitted: Around['admitted'] = async (c, next) => {
     // A probe for life must not kill a process that is finishing its work.
     if (isStopping && c.req.path !== '/health') throw new CoordinatorError('shutting_down', 'the service is stopping')
+    if (hasTwoHosts(c.env?.incoming?.rawHeaders)) {
+      throw new CoordinatorError('invalid_request', 'two hosts', { details: 'there is more than one Host' })
+    }
     const { method, path } = c.req
     const origin = c.req.header('origin')
     const requestedMethod = c.req.header('access-control-request-method')
@@ -93,4 +96,11 @@ export function createAround(deps: {
       if (underWay > 0) await new Promise<void>((resolve) => (onIdle = resolve))
     },
   }
+}
+
+/** RFC 9112 §3.2: whoever stands between may have looked at the other one. Names stand at even places. */
+function hasTwoHosts(rawHeaders: readonly string[] = []): boolean {
+  return (
+    rawHeaders.filter((text, index) => index % 2 === 0 && text.length === 4 && text.toLowerCase() === 'host').length > 1
+  )
 }

@@ -2,7 +2,7 @@ import type { Context } from 'hono'
 import type { CoordinatorErrorCode } from '../errors.ts'
 
 /** What `@hono/node-server` hands over; absent where there is no socket. */
-type Bindings = { incoming?: { socket?: { remoteAddress?: string | undefined } } }
+type Bindings = { incoming?: { rawHeaders?: string[]; socket?: { remoteAddress?: string | undefined } } }
 
 type Variables = {
   requestId: string

@@ -42,8 +42,16 @@ function readSecret(header: string | undefined, name: string): string | undefine
 function parseCookies(header: string | undefined): [name: string, value: string][] {
   return (header ?? '').split(';').flatMap((part): [string, string][] => {
     const at = part.indexOf('=')
-    return at < 0 ? [] : [[part.slice(0, at).trim(), part.slice(at + 1).trim()]]
+    return at < 0 ? [] : [[strip(part.slice(0, at)), strip(part.slice(at + 1))]]
   })
+}
+
+/**
+ * RFC 6265 §5.2 knows two kinds of white space. `trim` knows more, and a no-break space before the name could let a sibling
+ * domain plant a cookie that a browser does not take for one with the prefix, while we would.
+ */
+function strip(text: string): string {
+  return text.replace(/^[ \t]+|[ \t]+$/g, '')
 }
 
 export function writeSessionCookie(rules: CookieRules, sid: string, ttlMs: number): string {

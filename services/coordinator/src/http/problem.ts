@@ -89,7 +89,7 @@ export type Problem = {
 }
 
 /** The one body of all failures: RFC 9457. Everything that is not a `CoordinatorError` is `internal`, and says no more. */
-function toProblem(error: unknown, { publicUrl, requestId }: { publicUrl: string; requestId: string }): Problem {
+export function toProblem(error: unknown, { publicUrl, requestId }: { publicUrl: string; requestId: string }): Problem {
   const isTold = error instanceof CoordinatorError && Object.hasOwn(coordinatorErrors, error.code)
   const code = isTold ? error.code : 'internal'
   const detail = isTold && code !== 'internal' ? error.details : undefined

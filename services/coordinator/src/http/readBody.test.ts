@@ -58,6 +58,26 @@ test.each(['{', 'nul', '{"a":1,}', "{'a':1}", '\u{FEFF}{}', ' ', '{}{}', 'NaN', 
   },
 )
 
+test.each([
+  ['lists', '['.repeat(60_000)],
+  ['closed lists', `${'['.repeat(60_000)}${']'.repeat(60_000)}`],
+  ['objects', `${'{"a":'.repeat(20_000)}0${'}'.repeat(20_000)}`],
+  ['members', JSON.stringify(Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [index, 0])))],
+  ['items', JSON.stringify(new Array(1001).fill(0))],
+])('a body of too many %s is refused without being parsed', async (_, text) => {
+  await expect(readJsonBody(toRequest(text))).rejects.toMatchObject({
+    code: 'invalid_request',
+    details: 'the body has too many members',
+  })
+})
+
+test('1000 parts pass, and what stands in a text is none', async () => {
+  expect(await readJsonBody(toRequest(JSON.stringify(new Array(1000).fill(0))))).toHaveLength(1000)
+  for (const text of ['[{,'.repeat(20_000), '\\"[,'.repeat(10_000), '\\"'.repeat(2000), '💥[,'.repeat(9000), '\\']) {
+    expect(await readJsonBody(toRequest(JSON.stringify([text])))).toEqual([text])
+  }
+})
+
 test('bytes that are not UTF-8 are invalid_json', async () => {
   await expect(readJsonBody(toRequest(Uint8Array.of(0x22, 0xff, 0x22)))).rejects.toMatchObject({ code: 'invalid_json' })
 })

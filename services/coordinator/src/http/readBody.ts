@@ -2,6 +2,10 @@ import { CoordinatorError } from '../errors.ts'
 
 export const MAX_BODY_BYTES = 131_072
 
+/** Lists, objects and commas together; a signing has ten. So many brackets as fit would keep the thread for tens of milliseconds. */
+const MAX_PARTS = 1000
+const [QUOTE, BACKSLASH, LIST, OBJECT, COMMA] = [0x22, 0x5c, 0x5b, 0x7b, 0x2c]
+
 /** Only this essence: what a page may send without a preflight (`text/plain`, forms) never reaches a handler as a body. */
 const JSON_TYPE = /^application\/json[ \t]*(?:;.*)?$/i
 
@@ -18,12 +22,29 @@ export async function readJsonBody(request: Request): Promise<unknown> {
   if (!JSON_TYPE.test(request.headers.get('content-type') ?? '')) {
     throw new CoordinatorError('unsupported_media_type', 'the body must be JSON')
   }
+  if (hasTooManyParts(bytes)) {
+    throw new CoordinatorError('invalid_request', 'too many members', { details: 'the body has too many members' })
+  }
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)) as unknown
   } catch {
     // The parser's message quotes the body.
     throw new CoordinatorError('invalid_json', 'the body is not JSON')
   }
+}
+
+/** In one pass over the bytes, before anything is made of them. In UTF-8 no other character has these bytes in it. */
+function hasTooManyParts(bytes: Uint8Array): boolean {
+  let parts = 0
+  let isText = false
+  for (let index = 0; index < bytes.length; index++) {
+    const byte = bytes[index]
+    if (byte === QUOTE) isText = !isText
+    else if (isText && byte === BACKSLASH) index += 1
+    else if (!isText && (byte === LIST || byte === OBJECT || byte === COMMA)) parts += 1
+    if (parts > MAX_PARTS) return true
+  }
+  return false
 }
 
 async function readWhole(request: Request): Promise<Uint8Array> {

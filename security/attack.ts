@@ -1,0 +1,24 @@
+import type { Choices } from './createChoices.ts'
+import type { Target } from './startTarget.ts'
+
+/** `short` is for the test suite, a few seconds in all; `full` is what the figures are from. */
+export type Size = 'short' | 'full'
+
+export type AttackContext = {
+  target: Target
+  size: Size
+  random: Choices
+  /** Progress, for whoever waits. */
+  say(line: string): void
+}
+
+export type AttackResult = {
+  name: string
+  /** Requests, connections or inputs, as the figures say. */
+  tried: number
+  figures: Record<string, string | number>
+  /** What must not be: none is the only good answer. */
+  faults: string[]
+}
+
+export type Attack = (context: AttackContext) => Promise<AttackResult>

@@ -1,0 +1,27 @@
+import type { Attack } from './attack.ts'
+import { abuseMatrix } from './attacks/abuseMatrix.ts'
+import { cookieTossing } from './attacks/cookieTossing.ts'
+import { eventStreams } from './attacks/eventStreams.ts'
+import { headerFloods } from './attacks/headerFloods.ts'
+import { logInjection } from './attacks/logInjection.ts'
+import { openRedirect } from './attacks/openRedirect.ts'
+import { oversizedBodies } from './attacks/oversizedBodies.ts'
+import { rateLimits } from './attacks/rateLimits.ts'
+import { slowConnections } from './attacks/slowConnections.ts'
+import { slugTiming } from './attacks/slugTiming.ts'
+
+/** In the order in which they are made: those that restart the coordinator with another configuration come last. */
+export const attacks = {
+  'abuse-matrix': abuseMatrix,
+  'header-floods': headerFloods,
+  'open-redirect': openRedirect,
+  'log-injection': logInjection,
+  'slug-timing': slugTiming,
+  'oversized-bodies': oversizedBodies,
+  'slow-connections': slowConnections,
+  'event-streams': eventStreams,
+  'cookie-tossing': cookieTossing,
+  'rate-limits': rateLimits,
+} as const satisfies Record<string, Attack>
+
+export type AttackName = keyof typeof attacks

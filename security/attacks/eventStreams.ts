@@ -1,0 +1,83 @@
+import { connect, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { AttackContext, AttackResult } from '../attack.ts'
+import { createCaller } from '../createCaller.ts'
+import type { Target } from '../startTarget.ts'
+
+const PER_ADDRESS = 5
+
+type Stream = { socket: Socket; status: Promise<number> }
+
+/** Streams of events that are opened and never read: so many for each address and no more, and they cost little. */
+export async function eventStreams({ target, size, say }: AttackContext): Promise<AttackResult> {
+  const faults: string[] = []
+  // Behind a proxy of ours there are as many addresses as one likes; without, all are this machine.
+  const addresses = size === 'full' ? 40 : 1
+  if (size === 'full') await target.restart({ TRUSTED_PROXIES: '127.0.0.1' })
+  const { slug } = await (await target.alice.sign(target.nextTx())).json()
+  const streams: Stream[] = []
+  let [tried, refused] = [0, 0]
+
+  const openFrom = (address: string) => {
+    tried += 1
+    return open(target, slug, address)
+  }
+  try {
+    const before = await target.memoryMb()
+    for (let index = 0; index < addresses; index++) {
+      // One more than there is room for, all at one time.
+      const own = Array.from({ length: PER_ADDRESS + 2 }, () => openFrom(`198.51.100.${index + 1}`))
+      const statuses = await Promise.all(own.map(({ status }) => status))
+      refused += statuses.filter((status) => status === 429).length
+      if (statuses.toSorted().join() !== [200, 200, 200, 200, 200, 429, 429].join())
+        faults.push(`${statuses} for one address`)
+      streams.push(...own)
+    }
+    say(`${addresses * PER_ADDRESS} streams hang`)
+    const during = await target.memoryMb()
+    const caller = createCaller({ port: target.port })
+    const signed = await target.alice.sign(target.nextTx())
+    if (signed.status !== 200) faults.push(`an honest signing was answered ${signed.status}`)
+    await signed.body?.cancel()
+    caller.close()
+    for (const { socket } of streams) socket.destroy()
+    // Whoever hangs up frees the places.
+    let last = 0
+    for (let wait = 0; wait < 100 && last !== 200; wait++) {
+      await sleep(50)
+      const again = openFrom('198.51.100.1')
+      last = await again.status
+      again.socket.destroy()
+    }
+    if (last !== 200) faults.push('places of those who hung up stay taken')
+    if (size === 'full') await sleep(3000)
+    const after = await target.memoryMb()
+    return {
+      name: 'event streams',
+      tried,
+      figures: {
+        open: addresses * PER_ADDRESS,
+        'refused beyond five': refused,
+        memory: `${before} MB before, ${during} MB during, ${after} MB after`,
+      },
+      faults,
+    }
+  } finally {
+    for (const { socket } of streams) socket.destroy()
+  }
+}
+
+/** Reads the status and nothing after it. */
+function open({ port }: Target, slug: string, address: string): Stream {
+  const socket = connect(port, '127.0.0.1')
+  socket.write(`GET /proof/${slug}/events HTTP/1.1\r\nHost: localhost:${port}\r\nX-Forwarded-For: ${address}\r\n\r\n`)
+  const status = new Promise<number>((resolve) => {
+    socket.once('data', (chunk) => {
+      socket.pause()
+      resolve(Number(/^HTTP\/1\.1 (\d+)/.exec(chunk.toString('latin1'))?.[1]))
+    })
+    socket.once('error', () => resolve(0))
+    socket.once('close', () => resolve(0))
+  })
+  return { socket, status }
+}

@@ -1,0 +1,59 @@
+import { Agent, request } from 'node:http'
+
+export type Call = {
+  method?: string
+  path: string
+  /** In this order, and as often as they stand here. */
+  headers?: readonly (readonly [name: string, value: string])[]
+  body?: Uint8Array | string
+}
+
+export type Answer = {
+  status: number
+  /** One value for each name; those of several lines are joined. */
+  headers: Map<string, string>
+  body: string
+  ms: number
+}
+
+export type Caller = { call(call: Call): Promise<Answer>; close(): void }
+
+/** Calls with headers that browsers and `fetch` would not send. Throws where the connection ends without an answer. */
+export function createCaller({ port, connections = 16 }: { port: number; connections?: number }): Caller {
+  const agent = new Agent({ keepAlive: true, maxSockets: connections })
+
+  function call({ method = 'GET', path, headers = [], body }: Call): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const bytes = body === undefined ? undefined : Buffer.from(body)
+      const raw = [
+        ...['Host', `localhost:${port}`],
+        ...headers.flat(),
+        ...(bytes === undefined ? [] : ['Content-Length', String(bytes.length)]),
+      ]
+      const startedAt = performance.now()
+      const outgoing = request({ host: '127.0.0.1', port, agent, method, path, headers: raw }, (incoming) => {
+        const chunks: Buffer[] = []
+        incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
+        incoming.on('error', reject)
+        incoming.on('end', () => {
+          const named = Object.entries(incoming.headers).map(([name, value]): [string, string] => [name, String(value)])
+          resolve({
+            status: incoming.statusCode ?? 0,
+            headers: new Map(named),
+            body: Buffer.concat(chunks).toString('utf8'),
+            ms: performance.now() - startedAt,
+          })
+        })
+      })
+      outgoing.on('error', (error) => {
+        // A connection that the server gave up in the same moment: the request never reached it.
+        const isStale = outgoing.reusedSocket && 'code' in error && error.code === 'ECONNRESET'
+        if (isStale) resolve(call({ method, path, headers, ...(body === undefined ? {} : { body }) }))
+        else reject(error)
+      })
+      outgoing.end(bytes)
+    })
+  }
+
+  return { call, close: () => agent.destroy() }
+}

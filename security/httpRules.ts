@@ -1,0 +1,167 @@
+/**
+ * What each request must be answered, by the rules of the design (§9) and the specification (§4, §5), and not by the code. Where
+ * several rules are broken any of them may be named; where one is broken nothing may succeed; where none is, it must.
+ */
+
+/** The catalogue: status by code. */
+export const catalogue: Readonly<Record<string, number>> = {
+  ...{ invalid_json: 400, invalid_request: 400, invalid_digest: 400, invalid_tx_metadata: 400 },
+  ...{ oauth_state_invalid: 400, oauth_exchange_failed: 400, not_authenticated: 401, session_expired: 401 },
+  ...{ origin_not_allowed: 403, grant_invalid: 403, key_binding_mismatch: 403, wallet_not_found: 404 },
+  ...{
+    proof_not_found: 404,
+    not_found: 404,
+    method_not_allowed: 405,
+    not_acceptable: 406,
+    wallet_not_provisioned: 409,
+  },
+  ...{ body_too_large: 413, unsupported_media_type: 415, digest_mismatch: 422, unsupported_transaction: 422 },
+  ...{ chain_not_allowed: 422, rate_limited: 429, internal: 500, attestation_invalid: 502, signature_invalid: 502 },
+  ...{ entropy_unavailable: 503, enclave_unavailable: 503, collateral_stale: 503, database_unavailable: 503 },
+  shutting_down: 503,
+}
+
+export const MAX_BODY_BYTES = 131_072
+
+export type RouteRule = {
+  method: 'GET' | 'POST'
+  /** Needs a session; its answers are nobody else's. */
+  isPrivate?: true
+  /** Any page may read it, without credentials. */
+  isPublic?: true
+  takes?: 'nothing' | 'signing'
+  /** The status of success, or the codes that this very address is always refused with. */
+  success: number | readonly string[]
+}
+
+/** By the path in the service's own description. The addresses that stand for a pattern are in `toAddress`. */
+export const routeRules: Readonly<Record<string, RouteRule>> = {
+  '/': { method: 'GET', success: 302 },
+  '/auth/me': { method: 'GET', isPrivate: true, success: 200 },
+  '/auth/logout': { method: 'POST', isPrivate: true, takes: 'nothing', success: 200 },
+  '/auth/{provider}': { method: 'GET', success: 302 },
+  '/auth/{provider}/callback': { method: 'GET', success: ['oauth_state_invalid'] },
+  '/wallet/me': { method: 'GET', isPrivate: true, success: 200 },
+  '/wallet/transactions': { method: 'GET', isPrivate: true, success: 200 },
+  '/wallet/provision': { method: 'POST', isPrivate: true, takes: 'nothing', success: 200 },
+  '/sign/digest': { method: 'POST', isPrivate: true, takes: 'signing', success: 200 },
+  '/proof/{slug}': { method: 'GET', isPublic: true, success: 200 },
+  // A stream counts among the five of its address while it is looked up, so that those at one time may be one too many.
+  '/proof/{slug}/events': { method: 'GET', isPublic: true, success: ['proof_not_found', 'rate_limited'] },
+  '/ipfs/{cid}': { method: 'GET', isPublic: true, success: ['invalid_request', 'not_found'] },
+  '/health': { method: 'GET', isPublic: true, success: 200 },
+  '/health/ready': { method: 'GET', isPublic: true, success: 200 },
+  '/health/attestation': { method: 'GET', isPublic: true, success: 200 },
+  '/openapi.json': { method: 'GET', isPublic: true, success: 200 },
+  '/docs': { method: 'GET', success: 200 },
+  '/docs/errors': { method: 'GET', success: 200 },
+}
+
+/** What is told of a request, as far as a rule asks. */
+export type RequestFacts = {
+  method: string
+  origin: 'allowed' | 'foreign' | 'missing'
+  fetchSite: string | undefined
+  hasCookie: boolean
+  session: 'valid' | 'expired' | 'none'
+  isJsonType: boolean
+  bodyLength: number
+  /** What the body breaks where nothing is taken, and where a signing is. */
+  bodyFaults: Readonly<Record<'nothing' | 'signing', readonly string[]>>
+}
+
+export type Expected = { status: number } | { codes: ReadonlySet<string> }
+
+export function toExpected(rule: RouteRule, facts: RequestFacts): Expected {
+  const { method, origin, fetchSite, hasCookie, session, isJsonType, bodyLength, bodyFaults } = facts
+  const isRead = method === 'GET' || method === 'HEAD'
+  const codes = new Set<string>()
+  if (!isRead && method !== 'OPTIONS') {
+    const isForeignSite = fetchSite !== undefined && fetchSite !== 'same-origin' && fetchSite !== 'none'
+    if (origin === 'foreign' || (origin === 'missing' && (hasCookie || isForeignSite))) codes.add('origin_not_allowed')
+  }
+  const isAllowed = rule.method === method || (rule.method === 'GET' && method === 'HEAD')
+  if (!isAllowed) return { codes: codes.add('method_not_allowed') }
+  if (rule.isPrivate && session !== 'valid') codes.add(session === 'none' ? 'not_authenticated' : 'session_expired')
+  if (rule.takes !== undefined) {
+    if (bodyLength > MAX_BODY_BYTES) codes.add('body_too_large')
+    if (bodyLength > 0 && !isJsonType) codes.add('unsupported_media_type')
+    for (const code of bodyFaults[rule.takes]) codes.add(code)
+  }
+  if (typeof rule.success !== 'number') for (const code of rule.success) codes.add(code)
+  if (codes.size > 0) return { codes }
+  return { status: Number(rule.success) }
+}
+
+type Seen = { status: number; headers: ReadonlyMap<string, string>; body: string }
+
+type Sent = { method: string; origin: string | undefined; isAllowedOrigin: boolean; isHttps: boolean }
+
+/** What of an answer is against the rules; empty for a good one. */
+export function checkAnswer(rule: RouteRule | undefined, sent: Sent, expected: Expected, seen: Seen): string[] {
+  const code = readCode(seen)
+  const faults: string[] = []
+  if ('status' in expected) {
+    if (seen.status !== expected.status) faults.push(`${seen.status} ${code} where ${expected.status} was due`)
+  } else {
+    const isNamed = sent.method === 'HEAD' ? true : expected.codes.has(code)
+    const statuses = [...expected.codes].map((each) => catalogue[each])
+    if (!isNamed || !statuses.includes(seen.status)) {
+      faults.push(`${seen.status} ${code} where one of ${[...expected.codes].join(', ')} was due`)
+    }
+    if (seen.status === 405 && !seen.headers.has('allow')) faults.push('405 without Allow')
+  }
+  return [...faults, ...checkProblem(sent, seen), ...checkHeaders(rule, sent, seen)]
+}
+
+function readCode({ headers, body }: Seen): string {
+  if (headers.get('content-type') !== 'application/problem+json' || body === '') return ''
+  try {
+    return String(JSON.parse(body).code)
+  } catch {
+    return 'unreadable'
+  }
+}
+
+const MEMBERS = ['code', 'detail', 'requestId', 'retryable', 'status', 'title', 'type']
+
+/** The one body of all failures, with nothing of the inside. */
+export function checkProblem(sent: Pick<Sent, 'method'>, { status, headers, body }: Seen): string[] {
+  if (status < 400) return []
+  const faults: string[] = []
+  if (headers.get('content-type') !== 'application/problem+json') faults.push(`${status} is no problem+json`)
+  if (headers.get('cache-control') !== 'no-store') faults.push(`${status} may be stored`)
+  if (sent.method === 'HEAD') return faults
+  let problem: Record<string, unknown> = {}
+  try {
+    problem = JSON.parse(body)
+  } catch {
+    return [...faults, `${status} is not JSON`]
+  }
+  const { code, requestId } = problem
+  if (catalogue[String(code)] !== status) faults.push(`${status} with ${code}`)
+  if (problem.status !== status) faults.push(`${status} says ${problem.status} inside`)
+  if (!Object.keys(problem).every((name) => MEMBERS.includes(name))) faults.push(`members ${Object.keys(problem)}`)
+  if (requestId !== headers.get('x-request-id')) faults.push('requestId is not that of the header')
+  if (/node_modules|\.ts\b|\bat .+:\d+|Error:|\bselect\b.+\bfrom\b|postgres|ECONN/i.test(body))
+    faults.push('it tells of the inside')
+  return faults
+}
+
+function checkHeaders(rule: RouteRule | undefined, sent: Sent, { status, headers }: Seen): string[] {
+  const faults: string[] = []
+  const allowed = headers.get('access-control-allow-origin')
+  const hasCredentials = headers.has('access-control-allow-credentials')
+  const isRead = sent.method === 'GET' || sent.method === 'HEAD'
+  const due = sent.isAllowedOrigin ? sent.origin : rule?.isPublic && isRead ? '*' : undefined
+  if (allowed !== due) faults.push(`Access-Control-Allow-Origin ${allowed} where ${due} was due`)
+  if (hasCredentials !== sent.isAllowedOrigin) faults.push(`credentials for ${sent.origin}`)
+  if (!/(^|, *)Origin(,|$)/.test(headers.get('vary') ?? '')) faults.push('no Vary: Origin')
+  if (rule?.isPrivate && headers.get('cache-control') !== 'no-store') faults.push('a private answer may be stored')
+  if (headers.get('x-content-type-options') !== 'nosniff') faults.push('no nosniff')
+  if (headers.has('strict-transport-security') !== sent.isHttps) faults.push('HSTS does not follow https')
+  for (const name of ['server', 'x-powered-by']) if (headers.has(name)) faults.push(`it names its software: ${name}`)
+  if (headers.get('x-request-id') === undefined) faults.push('no X-Request-Id')
+  if (status >= 500) faults.push(`${status}`)
+  return faults
+}

@@ -1,0 +1,49 @@
+import { describe, expect, test } from 'vitest'
+import { listLoginCookies, readLoginCookie, readSessionCookie } from './cookies.ts'
+
+const rules = { isHttps: true, sameSite: 'lax' } as const
+const plain = { isHttps: false, sameSite: 'lax' } as const
+const sid = 'a1'.repeat(32)
+const id = '0123456789abcdef'
+
+describe('the session cookie', () => {
+  test.each([
+    `__Host-countersign-session=${sid}`,
+    `a=b;__Host-countersign-session=${sid} ; c`,
+    `a="; \t__Host-countersign-session=${sid}`,
+  ])('is found in %j', (header) => expect(readSessionCookie(rules, header)).toBe(sid))
+
+  test.each([
+    undefined,
+    '',
+    `countersign-session=${sid}`,
+    `__host-countersign-session=${sid}`,
+    `__Host-countersign-session="${sid}"`,
+    `__Host-countersign-session=${sid.toUpperCase()}`,
+    `__Host-countersign-session=${sid}; __Host-countersign-session=${sid}`,
+    `__Host-countersign-session=${sid}; __Host-countersign-session=`,
+  ])('is not in %j', (header) => expect(readSessionCookie(rules, header)).toBeUndefined())
+
+  // Whatever else JavaScript calls white space: a name with it is another name, and the prefix is not at its start.
+  test.each(['\u00a0', '\u000b', '\u000c', '\ufeff', '\u2000', '\u2028', '\u3000'])(
+    'is not one whose name begins or ends with %j',
+    (space) => {
+      for (const name of [`${space}__Host-countersign-session`, `__Host-countersign-session${space}`]) {
+        expect(readSessionCookie(rules, `${name}=${sid}`)).toBeUndefined()
+      }
+      expect(readSessionCookie(rules, `__Host-countersign-session=${sid}${space}`)).toBeUndefined()
+      // Nor does it stand in the way of the true one.
+      expect(readSessionCookie(rules, `${space}__Host-countersign-session=00; __Host-countersign-session=${sid}`)).toBe(
+        sid,
+      )
+    },
+  )
+})
+
+test('a login cookie is of its own sign-in, and white space does not make another name its', () => {
+  expect(readLoginCookie(plain, `countersign-login-${id}=${sid}`, id)).toBe(sid)
+  expect(readLoginCookie(plain, `\u00a0countersign-login-${id}=${sid}`, id)).toBeUndefined()
+  expect(listLoginCookies(plain, `\u00a0countersign-login-${id}=1; countersign-login-${id}=2`)).toEqual([
+    `countersign-login-${id}`,
+  ])
+})

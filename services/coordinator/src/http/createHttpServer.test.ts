@@ -1,0 +1,119 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { afterEach, expect, test } from 'vitest'
+import { createFakeLog, createFakeRandom } from '../ports.fake.ts'
+import { createHttpServer, type ServerLimits } from './createHttpServer.ts'
+import { createRefuseUnreadable } from './refuseUnreadable.ts'
+import { createTestApp } from './testApp.fake.ts'
+
+const stops: (() => void)[] = []
+afterEach(() => {
+  for (const stop of stops.splice(0)) stop()
+})
+
+/** More than the system keeps for those who do not read. */
+const LARGE = new Uint8Array(32 * 1024 * 1024)
+
+/** Limits that a test can wait for. */
+const SHORT: ServerLimits = { headersMs: 100, requestMs: 200, answerMs: 200, checkMs: 20 }
+
+async function listen(limits?: ServerLimits) {
+  const log = createFakeLog()
+  const { app } = createTestApp()
+  const random = createFakeRandom()
+  const server = createHttpServer({
+    fetch: async (request, env) =>
+      new URL(request.url).pathname === '/large' ? new Response(LARGE) : app.fetch(request, env),
+    refuse: createRefuseUnreadable({ publicUrl: 'https://api.example', isHttps: true, random, log }),
+    ...(limits === undefined ? {} : { limits }),
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const sockets: Socket[] = []
+  stops.push(() => {
+    for (const socket of sockets) socket.destroy()
+    server.closeAllConnections()
+    server.close()
+  })
+
+  function open(bytes: string): Socket {
+    const socket = connect(port, '127.0.0.1')
+    sockets.push(socket)
+    socket.on('error', () => {})
+    socket.write(bytes)
+    return socket
+  }
+
+  /** All that comes until the server ends the connection. */
+  async function readToEnd(socket: Socket): Promise<string> {
+    let text = ''
+    socket.on('data', (chunk) => (text += chunk.toString('latin1')))
+    await once(socket, 'close')
+    return text
+  }
+
+  return { server, log, open, readToEnd }
+}
+
+const get = (path: string, more = '') => `GET ${path} HTTP/1.1\r\nHost: api.example\r\nConnection: close\r\n${more}\r\n`
+
+test.each([
+  ['nothing at all', ''],
+  ['half of the headers', 'GET /health HTTP/1.1\r\nHost: api.example\r\nX-A: '],
+  ['half of the body', 'POST /wallet/provision HTTP/1.1\r\nHost: api.example\r\nContent-Length: 10\r\n\r\n{'],
+])('who sends %s is cut off', async (_, bytes) => {
+  const { open, readToEnd } = await listen(SHORT)
+  expect(await readToEnd(open(bytes))).not.toContain('200 OK')
+})
+
+test('who does not read the answer is cut off', async () => {
+  const { server, open } = await listen(SHORT)
+  const closed = new Promise<void>((resolve) => server.once('connection', (socket) => socket.once('close', resolve)))
+  open(get('/large')).pause()
+  await closed
+})
+
+test('who reads has all of it', async () => {
+  const { open, readToEnd } = await listen()
+  expect((await readToEnd(open(get('/large')))).length).toBeGreaterThan(LARGE.length)
+})
+
+test.each([
+  ['a Host with a user', 'GET /health HTTP/1.1\r\nHost: a@b\r\nConnection: close\r\n\r\n'],
+  ['a Host with a space', 'GET /health HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n'],
+  ['a backslash in the path', get('/\\evil.example')],
+  ['an absolute form that is none', get('http://[')],
+  ['the asterisk form', get('*').replace('GET', 'OPTIONS')],
+])('%s is a problem like any other, and a line in the log', async (_, bytes) => {
+  const { open, readToEnd, log } = await listen()
+  const answer = await readToEnd(open(bytes))
+  expect(answer).toMatch(/^HTTP\/1\.1 400 /)
+  expect(answer).toContain('content-type: application/problem+json')
+  expect(answer).toContain('x-content-type-options: nosniff')
+  expect(answer).toContain('strict-transport-security')
+  const { requestId, ...problem } = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4))
+  expect(problem).toMatchObject({ status: 400, code: 'invalid_request', retryable: false })
+  expect(log.lines).toMatchObject([{ msg: 'Answered', requestId, status: 400, code: 'invalid_request' }])
+})
+
+test('what is wrong with us and not with the request says nothing of the inside', async () => {
+  const log = createFakeLog()
+  const deps = { publicUrl: 'https://api.example', isHttps: false, random: createFakeRandom(), log }
+  const response = createRefuseUnreadable(deps)(new Error('secret'))
+  expect(response.status).toBe(500)
+  expect(await response.text()).not.toContain('secret')
+  expect(JSON.stringify(log.lines)).not.toContain('secret')
+})
+
+test('two Hosts are refused (RFC 9112 §3.2), in whatever case, and one is not', async () => {
+  const { open, readToEnd } = await listen()
+  expect(await readToEnd(open(get('/health')))).toMatch(/^HTTP\/1\.1 200 /)
+  const answer = await readToEnd(open(get('/health', 'hOsT: evil.example\r\n')))
+  expect(answer).toMatch(/^HTTP\/1\.1 400 /)
+  expect(answer).toContain('"code":"invalid_request"')
+})
+
+test('headers beyond 16 KiB are refused before any route', async () => {
+  const { open, readToEnd } = await listen()
+  expect(await readToEnd(open(get('/health', `X-A: ${'a'.repeat(17_000)}\r\n`)))).toMatch(/^HTTP\/1\.1 431 /)
+})

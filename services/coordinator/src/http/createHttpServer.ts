@@ -1,0 +1,41 @@
+import { createServer, type Server } from 'node:http'
+import { getRequestListener } from '@hono/node-server'
+
+/** How long a connection may keep its place without getting anywhere. */
+export type ServerLimits = {
+  /** Until the headers are there. */
+  headersMs: number
+  /** Until the body is there too: 128 KiB at 4 KiB a second. */
+  requestMs: number
+  /** Until an answer that is complete has been taken. A stream of events is not complete while it lasts. */
+  answerMs: number
+  /** How often the first two are looked at. */
+  checkMs: number
+}
+
+/** Node's own would let a silent caller keep a connection for 5 minutes, and one that does not read for ever. */
+const LIMITS: ServerLimits = { headersMs: 15_000, requestMs: 30_000, answerMs: 30_000, checkMs: 5_000 }
+
+/** All headers together, the request line too; browsers with many sign-ins under way stay well below. */
+const MAX_HEADER_BYTES = 16_384
+
+type HttpServerParameters = {
+  fetch: Parameters<typeof getRequestListener>[0]
+  /** Answers what cannot even be read as a request of ours. */
+  refuse(error: unknown): Response
+  limits?: ServerLimits
+}
+
+/** The server that an app is reached through. It does not listen yet. */
+export function createHttpServer({ fetch, refuse, limits = LIMITS }: HttpServerParameters): Server {
+  const { headersMs: headersTimeout, requestMs: requestTimeout, checkMs: connectionsCheckingInterval } = limits
+  const options = { headersTimeout, requestTimeout, connectionsCheckingInterval, maxHeaderSize: MAX_HEADER_BYTES }
+  const server = createServer(options, getRequestListener(fetch, { hostname: 'localhost', errorHandler: refuse }))
+  server.on('request', (_, response) => {
+    response.once('prefinish', () => {
+      const timer = setTimeout(() => response.destroy(), limits.answerMs).unref()
+      response.once('close', () => clearTimeout(timer))
+    })
+  })
+  return server
+}

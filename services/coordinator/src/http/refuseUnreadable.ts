@@ -1,0 +1,30 @@
+import { RequestError } from '@hono/node-server'
+import { CoordinatorError } from '../errors.ts'
+import type { Random } from '../ports.ts'
+import type { Log } from './log.ts'
+import { toProblem } from './problem.ts'
+import { toRequestId } from './requestId.ts'
+import { toSecurityHeaders } from './securityHeaders.ts'
+
+/** Answers requests whose target or `Host` is no address, as any other failure is answered; no route ever sees them. */
+export function createRefuseUnreadable(deps: { publicUrl: string; isHttps: boolean; random: Random; log: Log }) {
+  const { publicUrl, isHttps, random, log } = deps
+  return (error: unknown): Response => {
+    const requestId = toRequestId(undefined, random)
+    const told =
+      error instanceof RequestError
+        ? new CoordinatorError('invalid_request', 'unreadable', { details: 'the target or the host cannot be read' })
+        : error
+    const problem = toProblem(told, { publicUrl, requestId })
+    const { status, code } = problem
+    log.info({ msg: 'Answered', requestId, status, code })
+    return new Response(JSON.stringify(problem), {
+      status,
+      headers: {
+        ...toSecurityHeaders({ path: '/', isHttps }),
+        'content-type': 'application/problem+json',
+        'x-request-id': requestId,
+      },
+    })
+  }
+}
