@@ -20,8 +20,11 @@ const node: TestProjectInlineConfiguration = {
     ...timeouts,
     name: 'node',
     environment: 'node',
-    include: ['{packages,apps,services}/**/*.test.{ts,tsx}', '{contracts,docs,sweep,dev,faults,cluster,soak,security,deploy,e2e}/*.test.ts'],
-    exclude: ['**/node_modules/**', '**/dist/**', '**/bench/**', '**/*.browser.test.{ts,tsx}'],
+    include: [
+      '{packages,apps,services}/**/*.test.{ts,tsx}',
+      '{bench,contracts,docs,sweep,dev,faults,cluster,soak,security,deploy,e2e}/*.test.ts',
+    ],
+    exclude: ['**/node_modules/**', '**/dist/**', '**/*.browser.test.{ts,tsx}'],
   },
 }
 

@@ -5,9 +5,14 @@ import { connect } from 'node:net'
 export type Caller = { call(request: Buffer): Promise<string>; close(): void }
 
 /** The bytes of a POST. */
-export function toRequest(path: string, headers: Record<string, string>, body: string): Buffer {
+export function toPost(path: string, headers: Record<string, string>, body: string): Buffer {
   const lines = Object.entries({ host: 'localhost', ...headers, 'content-length': String(Buffer.byteLength(body)) })
   return Buffer.from(`POST ${path} HTTP/1.1\r\n${lines.map((line) => line.join(': ')).join('\r\n')}\r\n\r\n${body}`)
+}
+
+/** The bytes of a GET. */
+export function toGet(path: string): Buffer {
+  return Buffer.from(`GET ${path} HTTP/1.1\r\nhost: localhost\r\n\r\n`)
 }
 
 /** A client library would cost more than what is measured, on the same two cores; so this reads just enough HTTP. */
@@ -17,16 +22,18 @@ export async function connectCaller(url: string): Promise<Caller> {
   socket.setNoDelay(true)
   await once(socket, 'connect')
   let received = ''
+  /** Of the whole answer, once its head is there. */
+  let length: number | undefined
   let resolve: (answer: string) => void = () => {}
   let reject: (error: Error) => void = () => {}
   socket.setEncoding('latin1')
   socket.on('data', (chunk: string) => {
     received += chunk
-    const end = received.indexOf('\r\n\r\n')
-    const length = /content-length: (\d+)/i.exec(received.slice(0, Math.max(end, 0)))?.[1]
-    if (end < 0 || length === undefined || received.length < end + 4 + Number(length)) return
+    length ??= readLength(received)
+    if (length === undefined || received.length < length) return
     const answer = received
     received = ''
+    length = undefined
     resolve(answer)
   })
   socket.on('error', (error) => reject(error))
@@ -43,4 +50,12 @@ export async function connectCaller(url: string): Promise<Caller> {
       socket.destroy()
     },
   }
+}
+
+function readLength(received: string): number | undefined {
+  const end = received.indexOf('\r\n\r\n')
+  if (end < 0) return undefined
+  const length = /\r\ncontent-length: (\d+)/i.exec(received.slice(0, end))?.[1]
+  if (length === undefined) throw new Error('an answer without a length cannot be read here')
+  return end + 4 + Number(length)
 }

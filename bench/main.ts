@@ -1,42 +1,57 @@
-import { parseArgs } from 'node:util'
-import { benchAttestation } from './attestation.ts'
-import { benchEnclave } from './enclave.ts'
-import { benchPipeline } from './pipeline.ts'
-import { benchRestart } from './restart.ts'
-import { benchSign } from './sign.ts'
-import { benchSignIn } from './signIn.ts'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { readMachine } from './machine.ts'
+import { type Options, parseOptions, toUsage } from './options.ts'
+import { fillPage } from './page.ts'
+import { toPlots } from './plots/toPlots.ts'
+import type { Report } from './report.ts'
+import { suites } from './suites.ts'
+import { toText } from './table.ts'
 
-const suites = {
-  attestation: benchAttestation,
-  enclave: benchEnclave,
-  pipeline: benchPipeline,
-  restart: benchRestart,
-  sign: benchSign,
-  signin: benchSignIn,
-}
+const names = Object.keys(suites)
+const options = parseOptions(process.argv.slice(2), names)
 
-const USAGE = `usage: npm run bench -- SUITE [--fixtures DIR] [--rounds N]
-
-Suites: ${Object.keys(suites).join(', ')}
-  --fixtures DIR   evidence to measure on (default ../shared/fixtures; simulated evidence where that is not there)
-  --rounds N       rounds in which all candidates take turns; for signin, 23 new users each (default 9)`
-
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    fixtures: { type: 'string', default: '../shared/fixtures' },
-    rounds: { type: 'string', default: '9' },
-    help: { type: 'boolean' },
-  },
-})
-const suite = Object.entries(suites).find(([name]) => name === positionals[0])?.[1]
-const rounds = Number(values.rounds)
-
-if (values.help === true) {
-  console.log(USAGE)
-} else if (suite === undefined || positionals.length > 1 || !Number.isInteger(rounds) || rounds < 1) {
-  console.error(USAGE)
+if (options === 'help') {
+  console.log(toUsage(names))
+} else if (options === 'invalid') {
+  console.error(toUsage(names))
   process.exitCode = 2
 } else {
-  await suite({ fixtures: values.fixtures, rounds })
+  await run(options)
+}
+
+async function run({ jsonFile, plotsFolder, pageFile, ...asked }: Options) {
+  const machine = await readMachine(new Date())
+  const { node, arch, cores, processor, memoryGiB, date } = machine
+  console.log(`Node ${node} on ${arch}, ${cores} × ${processor}, ${memoryGiB} GiB, ${date}\n`)
+  const reports: (Report & { seconds: number })[] = []
+  const failed: string[] = []
+  for (const name of asked.suites) {
+    const startedAt = performance.now()
+    const toSeconds = () => Math.round((performance.now() - startedAt) / 1000)
+    // Progress is not part of the result: that goes to the other stream.
+    const say = (text: string) => console.error(`[${name} ${toSeconds()} s] ${text}`)
+    say('started')
+    try {
+      const report = await suites[name]?.({ ...asked, say })
+      if (report === undefined) continue
+      reports.push({ ...report, seconds: toSeconds() })
+      console.log(toText(report))
+      if (plotsFolder !== undefined) await writePlots(plotsFolder, report)
+      if (pageFile !== undefined) await writeFile(pageFile, fillPage(await readFile(pageFile, 'utf8'), [report]))
+    } catch (error) {
+      // What the others have measured is not lost with it.
+      console.error(error)
+      failed.push(name)
+      process.exitCode = 1
+    }
+    if (jsonFile !== undefined) {
+      await writeFile(jsonFile, `${JSON.stringify({ machine, options: asked, failed, reports }, null, 2)}\n`)
+    }
+  }
+}
+
+async function writePlots(folder: string, report: Report) {
+  await mkdir(folder, { recursive: true })
+  for (const { file, svg } of toPlots(report)) await writeFile(join(folder, file), svg)
 }

@@ -1,11 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import { startOidcProvider } from '@countersign/testing'
+import { findFreePorts, startOidcProvider } from '@countersign/testing'
 
 export const QUOTE_MS = 39
 /** The app's, where sign-in returns to. */
 export const ORIGIN = 'http://localhost:5173'
+
+export const ENCLAVE = { main: 'services/enclave/src/main.ts', msg: 'Started the enclave' }
+export const COORDINATOR = { main: 'services/coordinator/src/main.ts', msg: 'Started the coordinator' }
 
 /** Identity provider, enclave and coordinator. The provider is in this process, the others have their own. */
 export type Stack = {
@@ -13,6 +16,8 @@ export type Stack = {
   url: string
   /** Where it listens. */
   address: string
+  coordinator: ChildProcess
+  enclave: ChildProcess
   stop(): Promise<void>
 }
 
@@ -26,53 +31,75 @@ export async function startStack(parameters: {
   users: number
 }): Promise<Stack> {
   const { folder, satellite, databaseUrl, limit, users } = parameters
-  const port = 20_000 + Math.floor(Math.random() * 12_000)
-  const redirectUris = [`http://localhost:${port}/auth/google/callback`]
-  const oidc = await startOidcProvider({
-    redirectUris,
-    accounts: Array.from({ length: users }, (_, index) => toAccount(index)),
-  })
-  const mock = { MOCK_ATTESTATION: 'true', BATCH_LIMIT: String(limit) }
-  const enclave = await startProcess(
-    'services/enclave/src/main.ts',
-    {
-      ...mock,
-      PORT: '0',
-      QUOTE_SOURCE: 'mock',
-      MOCK_QUOTE_LATENCY_MS: String(QUOTE_MS),
-      ROOT_SECRET: `file:${folder}/root-secret-${limit}`,
-      OIDC_ISSUERS: `${oidc.issuer}=${oidc.clientId}`,
-    },
-    'Started the enclave',
-  )
-  const coordinator = await startProcess(
-    'services/coordinator/src/main.ts',
-    {
-      ...mock,
-      PORT: String(port),
-      COOKIE_SAMESITE: 'lax',
-      ALLOWED_ORIGINS: ORIGIN,
+  const stops: (() => Promise<unknown>)[] = []
+  const stop = async () => {
+    for (const each of stops.toReversed()) await each()
+  }
+  try {
+    const [port = 0] = await findFreePorts(1)
+    const oidc = await startOidcProvider({
+      redirectUris: [`http://localhost:${port}/auth/google/callback`],
+      accounts: Array.from({ length: users }, (_, index) => toAccount(index)),
+    })
+    stops.push(() => oidc.stop())
+    const enclave = await startProcess(ENCLAVE, toEnclaveEnv({ folder, limit, oidc }))
+    stops.push(() => stopProcess(enclave.child))
+    const coordinator = await startProcess(COORDINATOR, {
+      ...toCoordinatorEnv({ port, limit, oidc, enclave, satellite }),
       DATABASE_URL: databaseUrl,
-      OIDC_GOOGLE_ISSUER: oidc.issuer,
-      OIDC_GOOGLE_CLIENT_ID: oidc.clientId,
-      OIDC_GOOGLE_CLIENT_SECRET: oidc.clientSecret,
-      ENCLAVE_URL: enclave.address,
-      ENTROPY_URL: satellite.address,
-      ENTROPY_PUBLIC_KEY: satellite.publicKey,
-      RATE_LIMIT_SIGN: 'off',
-      RATE_LIMIT_AUTH: 'off',
-      RATE_LIMIT_PROOF: 'off',
-    },
-    'Started the coordinator',
-  )
+    })
+    stops.push(() => stopProcess(coordinator.child))
+    return {
+      url: `http://localhost:${port}`,
+      address: coordinator.address,
+      coordinator: coordinator.child,
+      enclave: enclave.child,
+      stop,
+    }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+type Oidc = { issuer: string; clientId: string; clientSecret: string }
+
+export function toEnclaveEnv({ folder, limit, oidc }: { folder: string; limit: number; oidc: Oidc }) {
   return {
-    url: `http://localhost:${port}`,
-    address: coordinator.address,
-    async stop() {
-      await stopProcess(coordinator.child)
-      await stopProcess(enclave.child)
-      await oidc.stop()
-    },
+    MOCK_ATTESTATION: 'true',
+    BATCH_LIMIT: String(limit),
+    PORT: '0',
+    QUOTE_SOURCE: 'mock',
+    MOCK_QUOTE_LATENCY_MS: String(QUOTE_MS),
+    ROOT_SECRET: `file:${folder}/root-secret-${limit}`,
+    OIDC_ISSUERS: `${oidc.issuer}=${oidc.clientId}`,
+  }
+}
+
+/** Without a database: whoever starts it says which. */
+export function toCoordinatorEnv(parameters: {
+  port: number
+  limit: number
+  oidc: Oidc
+  enclave: { address: string }
+  satellite: { address: string; publicKey: string }
+}) {
+  const { port, limit, oidc, enclave, satellite } = parameters
+  return {
+    MOCK_ATTESTATION: 'true',
+    BATCH_LIMIT: String(limit),
+    PORT: String(port),
+    COOKIE_SAMESITE: 'lax',
+    ALLOWED_ORIGINS: ORIGIN,
+    OIDC_GOOGLE_ISSUER: oidc.issuer,
+    OIDC_GOOGLE_CLIENT_ID: oidc.clientId,
+    OIDC_GOOGLE_CLIENT_SECRET: oidc.clientSecret,
+    ENCLAVE_URL: enclave.address,
+    ENTROPY_URL: satellite.address,
+    ENTROPY_PUBLIC_KEY: satellite.publicKey,
+    RATE_LIMIT_SIGN: 'off',
+    RATE_LIMIT_AUTH: 'off',
+    RATE_LIMIT_PROOF: 'off',
   }
 }
 
@@ -80,10 +107,13 @@ export function toAccount(index: number) {
   return { sub: `user-${index}`, email: `user-${index}@example.com`, name: `User ${index}` }
 }
 
-type Started = { child: ChildProcess; address: string; publicKey: string }
+export type Started = { child: ChildProcess; address: string; publicKey: string }
 
 /** Starts a process and waits for the line of its log that says where it listens. */
-export async function startProcess(main: string, env: Record<string, string>, msg: string): Promise<Started> {
+export async function startProcess(
+  { main, msg }: { main: string; msg: string },
+  env: Record<string, string> = {},
+): Promise<Started> {
   const { PATH = '' } = process.env
   const child = spawn(process.execPath, ['-C', 'source', main], {
     env: { PATH, ...env },
@@ -98,6 +128,12 @@ export async function startProcess(main: string, env: Record<string, string>, ms
     })
   })
 }
+
+export const startSatelliteServer = () =>
+  startProcess({ main: 'bench/satelliteServer.ts', msg: 'Started the satellite' })
+
+export const startEchoServer = (env: Record<string, string> = {}) =>
+  startProcess({ main: 'bench/echoServer.ts', msg: 'Started the echo server' }, env)
 
 export async function stopProcess(child: ChildProcess) {
   if (child.exitCode !== null || child.signalCode !== null) return

@@ -1,3 +1,5 @@
+import { median } from './statistics.ts'
+
 export type Candidate = { name: string; run: () => unknown }
 
 export type Measurement = { name: string; medianMs: number }
@@ -21,9 +23,4 @@ export async function takeTurns(candidates: Candidate[], rounds: number, sliceMs
     }
   }
   return candidates.map(({ name }) => ({ name, medianMs: median(samples.get(name) ?? []) }))
-}
-
-export function median(values: number[]): number {
-  const sorted = values.toSorted((left, right) => left - right)
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
 }

@@ -19,23 +19,28 @@ const SUPERVISE_SECONDS = 5
 /** The least that pg-boss allows. */
 const POLL_SECONDS = 0.5
 const STOP_MS = 10_000
+/**
+ * Nobody reads a finished job, but pg-boss counts all that it keeps every few seconds: by its default a week of them, which at a
+ * million proofs takes seconds each time.
+ */
+const KEEP_FINISHED_SECONDS = 600
+/** How often finished jobs are deleted. */
+const DELETE_EVERY_SECONDS = 60
+/** For those who look for the jobs under way, as the sweep does: pg-boss has no index that leaves out the finished ones. */
+const ACTIVE_INDEX = 'job_active'
+
+const shared = {
+  heartbeatSeconds: HEARTBEAT_SECONDS,
+  expireInSeconds: 600,
+  retryLimit: 3,
+  retryDelay: 1,
+  deleteAfterSeconds: KEEP_FINISHED_SECONDS,
+}
 
 const queues = {
-  [PIN_QUEUE]: { heartbeatSeconds: HEARTBEAT_SECONDS, expireInSeconds: 600, retryLimit: 3, retryDelay: 1 },
-  [PUBLISH_QUEUE]: {
-    policy: 'short',
-    heartbeatSeconds: HEARTBEAT_SECONDS,
-    expireInSeconds: 600,
-    retryLimit: 3,
-    retryDelay: 1,
-  },
-  [CONFIRM_QUEUE]: {
-    policy: 'short',
-    heartbeatSeconds: HEARTBEAT_SECONDS,
-    expireInSeconds: 600,
-    retryLimit: 3,
-    retryDelay: 1,
-  },
+  [PIN_QUEUE]: shared,
+  [PUBLISH_QUEUE]: { policy: 'short', ...shared },
+  [CONFIRM_QUEUE]: { policy: 'short', ...shared },
 }
 
 export type QueueName = keyof typeof queues
@@ -71,6 +76,7 @@ function createBoss({ kind, bossDatabase }: Database, { isWorker = false, log }:
     schedule: false,
     superviseIntervalSeconds: SUPERVISE_SECONDS,
     monitorIntervalSeconds: SUPERVISE_SECONDS,
+    maintenanceIntervalSeconds: DELETE_EVERY_SECONDS,
   })
   boss.on('error', (error) => log?.('Lost a job queue call', { code: 'code' in error ? error.code : undefined }))
   return boss
@@ -85,6 +91,7 @@ export async function openJobs(database: Database, options: JobsOptions): Promis
     await database.exclusively(async () => {
       await boss.start()
       for (const [name, options] of Object.entries(queues)) await boss.createQueue(name, options)
+      await bringUpToDate(boss, database)
     })
     insertSql = await readInsertSql(boss)
     // Inserting nothing reads a queue into pg-boss's cache. Read later, inside a transaction of PGlite, it would wait for the one
@@ -115,6 +122,19 @@ export async function openJobs(database: Database, options: JobsOptions): Promis
   async function stop() {
     await boss.stop({ graceful: options.isWorker === true, timeout: STOP_MS, close: false }).catch(() => {})
   }
+}
+
+/** Queues that an earlier program has made keep their finished jobs for a week. */
+async function bringUpToDate(boss: PgBoss, { bossDatabase }: Database): Promise<void> {
+  for (const { name, deleteAfterSeconds } of await boss.getQueues(Object.keys(queues))) {
+    if (deleteAfterSeconds !== KEEP_FINISHED_SECONDS) {
+      await boss.updateQueue(name, { deleteAfterSeconds: KEEP_FINISHED_SECONDS })
+    }
+  }
+  // Asked first: to create it, even in vain, waits for everybody who writes jobs.
+  const { rows } = await bossDatabase.executeSql(`select to_regclass('pgboss.${ACTIVE_INDEX}') is not null as is_there`)
+  if (rows[0]?.is_there === true) return
+  await bossDatabase.executeSql(`create index ${ACTIVE_INDEX} on pgboss.job (name) where state = 'active'`)
 }
 
 /** Where pg-boss's own statement takes the jobs from, as one JSON text. */

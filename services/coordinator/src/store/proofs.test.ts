@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Kysely, sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { findProofStates, listTransactions } from './proofs.ts'
+import { findProof, findProofStates, listTransactions } from './proofs.ts'
 import {
   createTestBatch,
   createTestSigning,
@@ -120,14 +120,47 @@ describe.each(databaseKinds)('proofs on %s', (kind) => {
     await listTransactions(db, { userId: wallet.userId, limit: 20, before: undefined })
     await listTransactions(db, { userId: wallet.userId, limit: 20, before: '5' })
     await findProofStates(db, [signing?.slug ?? '', 'AAAAAAAAAAAAAAAAAAAAAA'])
-    expect(plans.length).toBe(3)
+    await findProof(db, signing?.slug ?? '')
+    expect(plans.length).toBe(4)
     for (const plan of plans.slice(0, 2)) {
       expect(plan).toMatch(/wallets_user_id_key/)
       expect(plan).toMatch(/using pending_transactions_of/)
       expect(plan).toMatch(/using attestations_pkey/)
     }
     expect(plans[2]).toMatch(/attestations_slug_key/)
+    for (const index of ['attestations_slug_key', 'pending_transactions_pkey', 'wallets_pkey', 'verifications_pkey']) {
+      expect(plans[3]).toContain(`Index Scan using ${index}`)
+    }
     expect(plans.join('\n')).not.toContain('Seq Scan')
+  })
+
+  test('the newest of a wallet are read without the rest of it, also where most wallets have but a few', async () => {
+    const { db } = subject.database
+    const heavy = await createTestWallet(subject.store)
+    await sql`
+      with made as (
+        insert into users (issuer, subject, email, kms_key_id, created_at, last_login_at)
+        select 'https://many.example', i, '', decode(repeat('00', 16), 'hex'), now(), now() from generate_series(1, 500) as i returning id
+      ), provisioned as (
+        insert into wallets (user_id, address, kms_key_id, entropy_hash, entropy_sig, satellite_source, witness, created_at)
+        select id, decode(repeat('00', 20), 'hex'), decode(repeat('00', 16), 'hex'), sha256(''), '', '', '{}', now() from made returning id
+      )
+      insert into pending_transactions (wallet_id, digest, signature, tx_hash, chain_id, tx_metadata, created_at)
+      select id, sha256(gen_random_uuid()::text::bytea), decode(repeat('00', 65), 'hex'), sha256(''), 1, '{}', now()
+      from (
+        select id, i from provisioned, generate_series(1, 10) as i
+        union all select ${heavy.id}::uuid, i from generate_series(1, 500) as i
+        order by i
+      ) as many`.execute(db)
+    await sql`analyze`.execute(db)
+    const explained = explain(db)
+    await listTransactions(explained.db, { userId: heavy.userId, limit: 20, before: undefined })
+    await listTransactions(explained.db, { userId: heavy.userId, limit: 20, before: '300' })
+    expect(explained.plans.length).toBe(2)
+    for (const plan of explained.plans) {
+      expect(plan).toMatch(/Index (?:Only )?Scan using pending_transactions_of/)
+      expect(plan).not.toMatch(/Incremental Sort|Bitmap/)
+    }
   })
 })
 
@@ -136,12 +169,14 @@ function explain(db: Kysely<Tables>) {
   const plans: string[] = []
   const explaining = db.withPlugin({
     transformQuery({ node }) {
+      // Not a question, but how it is to be asked.
+      if (node.kind === 'RawNode' && node.sqlFragments[0]?.startsWith('set local')) return node
       if (node.kind === 'RawNode')
         return { ...node, sqlFragments: [`explain ${node.sqlFragments[0]}`, ...node.sqlFragments.slice(1)] }
       return node.kind === 'SelectQueryNode' ? { ...node, explain: { kind: 'ExplainNode' } } : node
     },
     async transformResult({ result }) {
-      plans.push(result.rows.map((row) => row['QUERY PLAN']).join('\n'))
+      if (result.rows.length > 0) plans.push(result.rows.map((row) => row['QUERY PLAN']).join('\n'))
       return { ...result, rows: [] }
     },
   })

@@ -12,6 +12,9 @@ const GRACE_MS = 10_000
 /**
  * Writes the jobs that should be there and are not: of every proof that still has somewhere to go. Jobs are written with the rows
  * they are about, so this finds something only after they were lost: given up by pg-boss, or deleted by hand.
+ *
+ * Live jobs are those that wait and those under way, each found by an index that has nothing else: asked for in one condition, they
+ * would be looked for among all that are finished. (None of ours is ever `blocked`; the index of those that wait has only such.)
  */
 export async function enqueueMissing(
   { db, jobs }: { db: Kysely<Tables>; jobs: Jobs },
@@ -20,7 +23,9 @@ export async function enqueueMissing(
   return db.transaction().execute(async (transaction) => {
     const { rows } = await sql<{ slug: string }>`
       with live as materialized (
-        select data ->> 'slug' as slug from pgboss.job where name = ${PIN_QUEUE} and state < 'completed'
+        select data ->> 'slug' as slug from pgboss.job where name = ${PIN_QUEUE} and state < 'active' and not blocked
+        union all
+        select data ->> 'slug' from pgboss.job where name = ${PIN_QUEUE} and state = 'active'
       )
       select slug from attestations
       where status = 'pending_pin' and created_at < ${new Date(now - GRACE_MS)}::timestamptz

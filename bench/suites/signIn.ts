@@ -1,10 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { availableParallelism, tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { createTestBrowser, startPostgres } from '@countersign/testing'
-import { ORIGIN, QUOTE_MS, type Stack, startProcess, startStack, stopProcess, toAccount } from './startStack.ts'
+import type { Report, Row, Run } from '../report.ts'
+import { ORIGIN, QUOTE_MS, startSatelliteServer, startStack, stopProcess, toAccount } from '../startStack.ts'
+import { percentile } from '../statistics.ts'
+import { withScope } from '../withScope.ts'
 
-/** New users for each round, so that the default of 9 rounds has 207 of either kind. */
+/** New users for each round, so that 9 rounds have 207 of either kind. */
 const USERS_PER_ROUND = 23
 const AT_ONE_TIME = 8
 
@@ -15,32 +15,35 @@ type Times = { fromStart: number; fromCallback: number }
  * From the first sign-in of a new user to a wallet, on PostgreSQL with quotes of 39 ms: one user after the other, and several at
  * a time. The identity provider, these browsers and the service share the machine's cores.
  */
-export async function benchSignIn({ rounds }: { rounds: number }) {
-  const count = rounds * USERS_PER_ROUND
-  const folder = await mkdtemp(join(tmpdir(), 'bench-sign-in-'))
-  const postgres = await startPostgres()
-  const satellite = await startProcess('bench/satelliteServer.ts', {}, 'Started the satellite')
-  let stack: Stack | undefined
-  try {
+export function benchSignIn({ rounds, isQuick, say }: Run): Promise<Report> {
+  return withScope(async ({ folder, add }) => {
+    const count = isQuick ? AT_ONE_TIME : rounds * USERS_PER_ROUND
+    const postgres = add(await startPostgres(), ({ stop }) => stop())
+    const satellite = add(await startSatelliteServer(), ({ child }) => stopProcess(child))
     const databaseUrl = await postgres.createDatabase()
-    stack = await startStack({ folder, satellite, databaseUrl, limit: 256, users: 2 * count + 1 })
-    const { url } = stack
-    console.log(
-      `PostgreSQL, quotes of ${QUOTE_MS} ms, ${count} new users each; Node ${process.version} on ${process.arch}; ` +
-        `provider and browsers share ${availableParallelism()} cores with the service`,
+    const { url } = add(
+      await startStack({ folder, satellite, databaseUrl, limit: 256, users: 2 * count + 1 }),
+      ({ stop }) => stop(),
     )
-    console.log('at one time   measured from    p50 ms   p99 ms   max ms')
     // The very first opens connections and fetches the provider's keys.
-    const [first] = await measure(url, { start: 2 * count, count: 1, atOneTime: 1 })
-    if (first !== undefined) print('the first', [first])
-    print('1', await measure(url, { start: 0, count, atOneTime: 1 }))
-    print(String(AT_ONE_TIME), await measure(url, { start: count, count, atOneTime: AT_ONE_TIME }))
-  } finally {
-    await stack?.stop()
-    await stopProcess(satellite.child)
-    await postgres.stop()
-    await rm(folder, { recursive: true })
-  }
+    const first = await measure(url, { start: 2 * count, count: 1, atOneTime: 1 })
+    say('one at a time')
+    const alone = await measure(url, { start: 0, count, atOneTime: 1 })
+    say(`${AT_ONE_TIME} at a time`)
+    const together = await measure(url, { start: count, count, atOneTime: AT_ONE_TIME })
+    return {
+      suite: 'signin',
+      title: 'Sign-in',
+      setting:
+        `From the navigation to \`/auth/google\` to a wallet in \`GET /wallet/me\`, PostgreSQL, quotes of ${QUOTE_MS} ms, ` +
+        `${count} new users each; provider and browsers share the machine with the service.`,
+      rows: [
+        { name: 'the very first after a start', value: first[0]?.fromStart ?? Number.NaN, unit: 'ms' },
+        ...toRows(alone, 1),
+        ...toRows(together, AT_ONE_TIME),
+      ],
+    }
+  })
 }
 
 async function measure(
@@ -78,13 +81,13 @@ async function signIn(url: string, subject: string): Promise<Times> {
   return { fromStart: now - startedAt, fromCallback: now - calledBackAt }
 }
 
-function print(label: string, times: readonly Times[]) {
-  for (const [name, pick] of [
-    ['the start', ({ fromStart }: Times) => fromStart],
-    ['the callback', ({ fromCallback }: Times) => fromCallback],
-  ] as const) {
-    const sorted = times.map(pick).toSorted((left, right) => left - right)
-    const at = (share: number) => (sorted[Math.ceil(share * sorted.length) - 1] ?? Number.NaN).toFixed(1).padStart(8)
-    console.log(`${label.padStart(11)}   ${name.padEnd(13)} ${at(0.5)} ${at(0.99)} ${at(1)}`)
-  }
+function toRows(times: readonly Times[], atOneTime: number): Row[] {
+  const at = { value: atOneTime, of: 'at a time' }
+  return [
+    { name: 'from the start', times: times.map(({ fromStart }) => fromStart) },
+    { name: 'from the callback', times: times.map(({ fromCallback }) => fromCallback) },
+  ].flatMap(({ name, times }) => [
+    { name: `${name}, p50`, at, value: percentile(times, 0.5), unit: 'ms' },
+    { name: `${name}, p99`, at, value: percentile(times, 0.99), unit: 'ms' },
+  ])
 }

@@ -1,16 +1,19 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { startChain, startPostgres } from '@countersign/testing'
-import { deployServiceAttestations } from '../contracts/deployContract.ts'
-import { createViemChain } from '../services/coordinator/src/chain/viemChain.ts'
-import { createHeliaPinner } from '../services/coordinator/src/ipfs/helia.ts'
-import { confirmPublications, createSightings } from '../services/coordinator/src/pipeline/confirm.ts'
-import { createPinStage } from '../services/coordinator/src/pipeline/pin.ts'
-import { publishDue } from '../services/coordinator/src/pipeline/publish.ts'
-import { startWorker } from '../services/coordinator/src/pipeline/worker.ts'
-import { openStores } from '../services/coordinator/src/store/openStore.ts'
-import { createTestBatch, createTestSigning, createTestWallet } from '../services/coordinator/src/store/store.fake.ts'
+import { deployServiceAttestations } from '../../contracts/deployContract.ts'
+import { createViemChain } from '../../services/coordinator/src/chain/viemChain.ts'
+import { createHeliaPinner } from '../../services/coordinator/src/ipfs/helia.ts'
+import { confirmPublications, createSightings } from '../../services/coordinator/src/pipeline/confirm.ts'
+import { createPinStage } from '../../services/coordinator/src/pipeline/pin.ts'
+import { publishDue } from '../../services/coordinator/src/pipeline/publish.ts'
+import { startWorker } from '../../services/coordinator/src/pipeline/worker.ts'
+import { openStores } from '../../services/coordinator/src/store/openStore.ts'
+import {
+  createTestBatch,
+  createTestSigning,
+  createTestWallet,
+} from '../../services/coordinator/src/store/store.fake.ts'
+import type { Report, Run } from '../report.ts'
+import { withScope } from '../withScope.ts'
 
 const BACKLOG = 2_000
 const ONE_BY_ONE = 40
@@ -24,17 +27,16 @@ const log = { info() {}, warn() {}, error() {} }
  * confirmed before the next is taken up). PostgreSQL, an embedded IPFS node, and an EVM node that mines at once, all on this machine.
  * The rows are made by the store; their quotes and signatures are random bytes of the right length.
  */
-export async function benchPipeline() {
-  const folder = await mkdtemp(join(tmpdir(), 'bench-pipeline-'))
-  const postgres = await startPostgres()
-  const chainNode = await startChain()
-  const node = await createHeliaPinner({ dataDir: folder })
-  const { store, pipeline } = await openStores({
-    databaseUrl: await postgres.createDatabase(),
-    isWorker: true,
-    pipelineDelayMs: 0,
-  })
-  try {
+export function benchPipeline({ isQuick, say }: Run): Promise<Report> {
+  return withScope(async ({ folder, add }) => {
+    const backlog = isQuick ? 200 : BACKLOG
+    const oneByOne = isQuick ? 4 : ONE_BY_ONE
+    const postgres = add(await startPostgres(), ({ stop }) => stop())
+    const chainNode = add(await startChain(), ({ stop }) => stop())
+    const { pinner } = add(await createHeliaPinner({ dataDir: folder }), ({ stop }) => stop())
+    const databaseUrl = await postgres.createDatabase()
+    const opened = await openStores({ databaseUrl, isWorker: true, pipelineDelayMs: 0 })
+    const { store, pipeline } = add(opened, ({ store }) => store.close())
     const [deployer, publisher] = chainNode.accounts
     if (deployer === undefined || publisher === undefined) throw new Error('no accounts')
     const { address } = await deployServiceAttestations({
@@ -60,11 +62,11 @@ export async function benchPipeline() {
       }
       return slugs
     }
-    const { pinner } = node
     const deadlines = { pinDeadlineMs: 3_600_000, publishDeadlineMs: 86_400_000 }
     const chainDeps = { store: pipeline.publications, chain, clock, log, ...deadlines }
 
-    const single = await sign(ONE_BY_ONE)
+    say(`${oneByOne} one by one`)
+    const single = await sign(oneByOne)
     const stage = createPinStage({ store: pipeline.pinning, pinner, clock, random: Math.random, log, ...deadlines })
     const sightings = createSightings()
     const alone = await time(async () => {
@@ -77,7 +79,8 @@ export async function benchPipeline() {
     await assertComplete(store, single)
     const before = await gasSpent(chainNode.url, publisher.address)
 
-    await sign(BACKLOG)
+    say(`${backlog} by the worker`)
+    await sign(backlog)
     const metrics = { observeStage() {} }
     const config = { ...deadlines, confirmations: 1, confirmIntervalMs: 500 }
     const together = await time(async () => {
@@ -90,25 +93,32 @@ export async function benchPipeline() {
       await worker.stop()
     })
     const spent = await gasSpent(chainNode.url, publisher.address)
-    const rate = { alone: ONE_BY_ONE / (alone / 1000), together: BACKLOG / (together / 1000) }
-    const gas = { alone: before / ONE_BY_ONE, together: (spent - before) / BACKLOG }
-    console.log(`PostgreSQL, embedded IPFS node, local chain; Node ${process.version} on ${process.arch}`)
-    console.log(
-      `one by one:  ${ONE_BY_ONE} proofs, ${rate.alone.toFixed(1)} a second, ${gas.alone.toFixed(0)} gas each`,
-    )
-    console.log(
-      `the worker:  ${BACKLOG} proofs, ${rate.together.toFixed(1)} a second, ${gas.together.toFixed(0)} gas each`,
-    )
-    console.log(
-      `ratio:       ${(rate.together / rate.alone).toFixed(1)} times faster, ${((100 * gas.together) / gas.alone).toFixed(1)} % of the gas`,
-    )
-  } finally {
-    await store.close()
-    await node.stop()
-    await chainNode.stop()
-    await postgres.stop()
-    await rm(folder, { recursive: true })
-  }
+    const rate = { alone: oneByOne / (alone / 1000), together: backlog / (together / 1000) }
+    const gas = { alone: before / oneByOne, together: (spent - before) / backlog }
+    return {
+      suite: 'pipeline',
+      title: 'Publishing',
+      setting:
+        `From signed to \`complete\`: PostgreSQL, embedded IPFS node, local chain that mines at once; ${backlog} proofs by the worker, ` +
+        `${oneByOne} one by one.`,
+      rows: [
+        {
+          name: 'proofs, by the worker',
+          value: rate.together,
+          unit: '/s',
+          ratios: [{ value: rate.together / rate.alone, to: 'one by one' }],
+        },
+        { name: 'proofs, one by one', value: rate.alone, unit: '/s' },
+        {
+          name: 'gas, by the worker',
+          value: gas.together,
+          unit: 'each',
+          ratios: [{ value: gas.together / gas.alone, to: 'one by one' }],
+        },
+        { name: 'gas, one by one', value: gas.alone, unit: 'each' },
+      ],
+    }
+  })
 }
 
 async function time(run: () => Promise<void>): Promise<number> {

@@ -13,30 +13,44 @@ import {
 import { createSimulator } from '@countersign/attestation/simulator'
 import { QuoteVerifier } from '@phala/dcap-qvl'
 import initWasm, { js_verify } from '@phala/dcap-qvl-web'
-import { type Candidate, takeTurns } from './takeTurns.ts'
+import type { Report, Run } from '../report.ts'
+import { type Candidate, takeTurns } from '../takeTurns.ts'
 
 type Evidence = { label: string; quote: Uint8Array; collateral: Collateral; at: Date; roots: readonly TrustedRoot[] }
 
 /** This verifier, cold and warm, beside the best-known ones in JavaScript and WebAssembly, on the same quote. */
-export async function benchAttestation({ fixtures, rounds }: { fixtures: string; rounds: number }) {
+export async function benchVerification({ fixtures, rounds }: Run): Promise<Report> {
   const evidence = await readEvidence(fixtures)
-  console.log(`quote: ${evidence.label}; ${rounds} rounds; Node ${process.version} on ${process.arch}`)
   const others = await createOthers(evidence)
   const warm = createVerifier(evidence)
   const measurements = await takeTurns(
     [
-      { name: 'countersign, warm', run: () => warm.verifyQuote(evidence) },
-      { name: 'countersign, cold', run: () => createVerifier(evidence).verifyQuote(evidence) },
+      { name: 'countersign, warm (platform and collateral seen before)', run: () => warm.verifyQuote(evidence) },
+      {
+        name: 'countersign, cold (nothing seen before)',
+        run: () => createVerifier(evidence).verifyQuote(evidence),
+      },
       ...others,
     ],
     rounds,
   )
-  const fastestOther = Math.min(
-    ...measurements.filter(({ name }) => others.some((other) => other.name === name)).map(({ medianMs }) => medianMs),
-  )
-  for (const { name, medianMs } of measurements) {
-    const ratio = (fastestOther / medianMs).toFixed(2)
-    console.log(`${name.padEnd(28)} ${medianMs.toFixed(3).padStart(9)} ms   ${ratio.padStart(7)} × the fastest other`)
+  const timesOfOthers = measurements
+    .filter(({ name }) => others.some((other) => other.name === name))
+    .map(({ medianMs }) => medianMs)
+  const fastestOther = Math.min(...timesOfOthers)
+  return {
+    suite: 'verification',
+    title: 'Verifying a quote',
+    setting: `The same ${evidence.label} quote for all; median of ${rounds} rounds.`,
+    rows: measurements.map(({ name, medianMs }) => ({
+      name,
+      value: medianMs,
+      unit: 'ms',
+      ratios: [{ value: fastestOther / medianMs, to: 'as fast as the fastest other' }],
+    })),
+    notes: isReal(evidence)
+      ? []
+      : ['`@phala/dcap-qvl-web` cannot verify a simulated quote (its root is built in) and is left out.'],
   }
 }
 
@@ -63,19 +77,23 @@ async function readEvidence(fixtures: string): Promise<Evidence> {
   }
 }
 
-async function createOthers({ label, quote, collateral, at, roots }: Evidence): Promise<Candidate[]> {
+function isReal({ roots }: Evidence): boolean {
+  return roots === vendorRoots
+}
+
+async function createOthers(evidence: Evidence): Promise<Candidate[]> {
+  const { quote, collateral, at } = evidence
   const seconds = Math.floor(at.getTime() / 1000)
-  const isReal = roots === vendorRoots
-  if (!isReal) {
-    console.log(`@phala/dcap-qvl-web cannot verify a ${label} quote (its root is built in) and is left out`)
+  const name = '`@phala/dcap-qvl` 0.3.9 (JavaScript)'
+  if (!isReal(evidence)) {
     const verifier = new QuoteVerifier(Buffer.from(parsePem(collateral.pck_crl_issuer_chain)[1] ?? []))
-    return [{ name: '@phala/dcap-qvl 0.3.9', run: () => verifier.verify(quote, collateral, seconds) }]
+    return [{ name, run: () => verifier.verify(quote, collateral, seconds) }]
   }
   const wasm = createRequire(import.meta.url).resolve('@phala/dcap-qvl-web/dcap-qvl-web_bg.wasm')
   await initWasm({ module_or_path: await readFile(wasm) })
   const verifier = QuoteVerifier.newProd()
   return [
-    { name: '@phala/dcap-qvl 0.3.9', run: () => verifier.verify(quote, collateral, seconds) },
-    { name: '@phala/dcap-qvl-web 0.3.3', run: () => js_verify(quote, collateral, BigInt(seconds)) },
+    { name, run: () => verifier.verify(quote, collateral, seconds) },
+    { name: '`@phala/dcap-qvl-web` 0.3.3 (WebAssembly)', run: () => js_verify(quote, collateral, BigInt(seconds)) },
   ]
 }

@@ -1,0 +1,71 @@
+/** Figures are drawn on a card of their own, so that they can be read on any page, light or dark. */
+export const WIDTH = 720
+export const HEIGHT = 400
+export const AREA = { left: 76, right: 20, top: 56, bottom: 58 }
+/** One for each series, told apart in both schemes and by most who do not see all colours. */
+const COLOURS = 6
+
+const STYLE = `
+  .card { fill: #ffffff; stroke: #d0d7de }
+  text { font: 13px system-ui, sans-serif; fill: #1f2328 }
+  .title { font-size: 16px; font-weight: 600 }
+  .quiet { fill: #59636e; font-size: 12px }
+  .grid { stroke: #d8dee4; stroke-width: 1 }
+  .line { fill: none; stroke-width: 2.5 }
+  ${toRules(['#0969da', '#bc4c00', '#1a7f37', '#8250df', '#bf3989', '#57606a'])}
+  @media (prefers-color-scheme: dark) {
+    .card { fill: #0d1117; stroke: #3d444d }
+    text { fill: #f0f6fc }
+    .quiet { fill: #9198a1 }
+    .grid { stroke: #30363d }
+    ${toRules(['#58a6ff', '#f0883e', '#3fb950', '#bc8cff', '#ff7bbd', '#b1bac4'])}
+  }`
+
+function toRules(colours: readonly string[]): string {
+  return colours
+    .map((colour, index) => `.fill${index} { fill: ${colour} } .stroke${index} { stroke: ${colour} }`)
+    .join('\n  ')
+}
+
+/** A picture with a title, around what is drawn. */
+export function toSvg({
+  title,
+  body,
+  height = HEIGHT,
+}: {
+  title: string
+  body: readonly string[]
+  height?: number
+}): string {
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="${toXml(title)}">
+<title>${toXml(title)}</title>
+<style>${STYLE}
+</style>
+<rect class="card" x="0.5" y="0.5" width="${WIDTH - 1}" height="${height - 1}" rx="6"/>
+${toText(title, { x: 20, y: 28, className: 'title' })}
+${body.join('\n')}
+</svg>
+`
+}
+
+type TextPlace = { x: number; y: number; className?: string; anchor?: 'start' | 'middle' | 'end'; isTurned?: boolean }
+
+export function toText(text: string, { x, y, className, anchor = 'start', isTurned = false }: TextPlace): string {
+  const kind = className === undefined ? '' : ` class="${className}"`
+  const turn = isTurned ? ` transform="rotate(-90 ${toPx(x)} ${toPx(y)})"` : ''
+  return `<text x="${toPx(x)}" y="${toPx(y)}" text-anchor="${anchor}"${kind}${turn}>${toXml(text)}</text>`
+}
+
+export function toColour(index: number): number {
+  return index % COLOURS
+}
+
+/** A tenth of a pixel is enough for anybody. */
+export function toPx(value: number): string {
+  if (!Number.isFinite(value)) throw new Error('a figure has no place for what is not a number')
+  return String(Math.round(value * 10) / 10)
+}
+
+function toXml(text: string): string {
+  return text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`)
+}

@@ -1,0 +1,25 @@
+import type { Suite } from './report.ts'
+import { benchEnclave } from './suites/enclave.ts'
+import { benchGrowth } from './suites/growth.ts'
+import { benchMemory } from './suites/memory.ts'
+import { benchPipeline } from './suites/pipeline.ts'
+import { benchReads } from './suites/reads.ts'
+import { benchRestart } from './suites/restart.ts'
+import { benchSign } from './suites/sign.ts'
+import { benchSignIn } from './suites/signIn.ts'
+import { benchStartup } from './suites/startup.ts'
+import { benchVerification } from './suites/verification.ts'
+
+/** By name, in the order in which they run: the short ones first. */
+export const suites: Readonly<Record<string, Suite>> = {
+  verification: benchVerification,
+  startup: benchStartup,
+  enclave: benchEnclave,
+  sign: benchSign,
+  signin: benchSignIn,
+  reads: benchReads,
+  memory: benchMemory,
+  pipeline: benchPipeline,
+  restart: benchRestart,
+  growth: benchGrowth,
+}

@@ -1,0 +1,116 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { findFreePorts, startOidcProvider, startPostgres } from '@countersign/testing'
+import { describeCalm, repeatCalmly } from '../repeatCalmly.ts'
+import type { Report, Run } from '../report.ts'
+import {
+  COORDINATOR,
+  ENCLAVE,
+  startProcess,
+  startSatelliteServer,
+  stopProcess,
+  toCoordinatorEnv,
+  toEnclaveEnv,
+} from '../startStack.ts'
+import { median } from '../statistics.ts'
+import { untilReady } from '../untilReady.ts'
+import { withScope } from '../withScope.ts'
+
+const GOLDEN = 'packages/receipt/spec/golden'
+
+/**
+ * From the start of a process to the first 200 of its health check: with nothing there, neither secret nor schema, and once more on
+ * what that start has left behind. Beside a Node that does nothing. And the verifier's command, which ends by itself.
+ */
+export function benchStartup({ rounds, isQuick, say }: Run): Promise<Report> {
+  return withScope(async ({ folder, add }) => {
+    const postgres = add(await startPostgres(), ({ stop }) => stop())
+    const satellite = add(await startSatelliteServer(), ({ child }) => stopProcess(child))
+    const [port = 0] = await findFreePorts(1)
+    const oidc = add(
+      await startOidcProvider({ redirectUris: [`http://localhost:${port}/auth/google/callback`], accounts: [] }),
+      ({ stop }) => stop(),
+    )
+    const toFolder = (name: string, round: number) => join(folder, `${name}-${round}`)
+    const enclave = add(await startProcess(ENCLAVE, toEnclaveEnv({ folder, limit: 256, oidc })), ({ child }) =>
+      stopProcess(child),
+    )
+    const shared = toCoordinatorEnv({ port, limit: 256, oidc, enclave, satellite })
+    const ready = `http://127.0.0.1:${port}/health/ready`
+
+    const calm = await repeatCalmly({ rounds, isQuick }, async (round) => {
+      say(`round ${round + 1}`)
+      const [enclavePort = 0] = await findFreePorts(1)
+      const enclaveEnv = {
+        ...toEnclaveEnv({ folder, limit: 256, oidc }),
+        ROOT_SECRET: `file:${toFolder('root-secret', round)}`,
+        PORT: String(enclavePort),
+      }
+      const onPostgres = { ...shared, DATABASE_URL: await postgres.createDatabase() }
+      const onPglite = { ...shared, DATA_DIR: toFolder('data', round) }
+      const health = `http://127.0.0.1:${enclavePort}/health`
+      return {
+        nothing: await timeToEnd(['-e', '']),
+        enclave: await timeToReady(ENCLAVE.main, enclaveEnv, health),
+        postgres: await timeToReady(COORDINATOR.main, onPostgres, ready),
+        postgresAgain: await timeToReady(COORDINATOR.main, onPostgres, ready),
+        pglite: await timeToReady(COORDINATOR.main, onPglite, ready),
+        pgliteAgain: await timeToReady(COORDINATOR.main, onPglite, ready),
+        verifier: await timeToEnd([
+          ...['-C', 'source', 'apps/verifier/src/cli.ts', 'verify', `${GOLDEN}/receipt.json`],
+          ...['--collateral', `${GOLDEN}/collateral.json`, '--offline', '--allow-mock'],
+        ]),
+      }
+    })
+    const of = (name: keyof (typeof calm.repeats)[number]) => median(calm.repeats.map((repeat) => repeat[name]))
+    const toRow = (name: string, value: number) => ({
+      name,
+      value: value / 1000,
+      unit: 's',
+      ratios: [{ value: value / of('nothing'), to: 'a Node that does nothing' }],
+    })
+    return {
+      suite: 'startup',
+      title: 'Start-up',
+      setting:
+        'From the start of the process to the first 200 of `/health/ready` (of the enclave: `/health`), run from source; ' +
+        `median of ${calm.repeats.length} rounds, ${describeCalm([calm])}.`,
+      rows: [
+        toRow('a Node that does nothing', of('nothing')),
+        toRow('enclave', of('enclave')),
+        toRow('coordinator, new PostgreSQL database', of('postgres')),
+        toRow('coordinator, PostgreSQL, again', of('postgresAgain')),
+        toRow('coordinator, new embedded database', of('pglite')),
+        toRow('coordinator, embedded database, again', of('pgliteAgain')),
+        toRow('verifier, one receipt, to its end', of('verifier')),
+      ],
+    }
+  })
+}
+
+async function timeToReady(main: string, env: Record<string, string>, url: string): Promise<number> {
+  const start = performance.now()
+  const child = spawnNode(['-C', 'source', main], env)
+  try {
+    const ended = once(child, 'exit').then(() => Promise.reject(new Error(`${main} ended`)))
+    await Promise.race([untilReady(url), ended])
+    return performance.now() - start
+  } finally {
+    await stopProcess(child)
+  }
+}
+
+async function timeToEnd(parameters: readonly string[]): Promise<number> {
+  const start = performance.now()
+  const child = spawnNode(parameters, {})
+  const [code] = await once(child, 'exit')
+  // 2: the golden receipt verifies, and nobody said which code to trust.
+  if (code !== 0 && code !== 2) throw new Error(`${parameters.join(' ')} ended with ${code}`)
+  return performance.now() - start
+}
+
+function spawnNode(parameters: readonly string[], env: Record<string, string>): ChildProcess {
+  const { PATH = '' } = process.env
+  return spawn(process.execPath, parameters, { env: { PATH, ...env }, stdio: ['ignore', 'ignore', 'inherit'] })
+}

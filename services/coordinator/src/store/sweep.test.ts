@@ -1,0 +1,103 @@
+import { type Kysely, sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openJobs } from './jobs.ts'
+import {
+  createTestBatch,
+  createTestSigning,
+  createTestWallet,
+  databaseKinds,
+  NOW,
+  startTestStore,
+  type TestStore,
+} from './store.fake.ts'
+import { enqueueMissing } from './sweep.ts'
+import type { Tables } from './tables.ts'
+import type { Wallet } from './types.ts'
+
+describe.each(databaseKinds)('jobs that are finished, on %s', (kind) => {
+  let subject: TestStore
+  let wallet: Wallet
+  beforeAll(async () => {
+    subject = await startTestStore(kind)
+    wallet = await createTestWallet(subject.store)
+  }, 60_000)
+  afterAll(() => subject.stop())
+
+  const setState = (slug: string, state: string) =>
+    sql`update pgboss.job set state = ${state}::pgboss.job_state where data ->> 'slug' = ${slug}`.execute(
+      subject.database.db,
+    )
+
+  test.each([
+    ['created', 0],
+    ['retry', 0],
+    ['active', 0],
+    ['completed', 1],
+    ['cancelled', 1],
+    ['failed', 1],
+  ])('a proof whose job is %s gets %i more', async (state, pins) => {
+    const { store, database, jobs } = subject
+    const signing = createTestSigning(wallet)
+    await store.insertSignings({ batch: createTestBatch(), signings: [signing], now: NOW - 30_000 })
+    await setState(signing.slug, state)
+    expect(await enqueueMissing({ db: database.db, jobs }, { now: NOW })).toMatchObject({ pins })
+  })
+
+  test('the sweep reads none of them, however many there are', async () => {
+    const { db } = subject.database
+    await sql`
+      insert into pgboss.job (name, data, state, policy, completed_on)
+      select 'pin', jsonb_build_object('slug', gen_random_uuid()), 'completed', 'standard', now() from generate_series(1, 5000)`.execute(
+      db,
+    )
+    await sql`analyze`.execute(db)
+    const plan = await explainFirst(db, (explaining) =>
+      enqueueMissing({ db: explaining, jobs: subject.jobs }, { now: NOW }),
+    )
+    // Of those that wait, and of those under way.
+    expect(plan).toMatch(/Index Scan using job_common_i11 /)
+    expect(plan).toMatch(/Index Scan using job_common_name_idx /)
+    expect(plan).not.toMatch(/job_common_pkey|Seq Scan/)
+  })
+
+  test('they are kept for minutes, also by queues of an earlier program', async () => {
+    const { db } = subject.database
+    const read = async () =>
+      (
+        await sql<{ name: string; deletion_seconds: number }>`select name, deletion_seconds from pgboss.queue`.execute(
+          db,
+        )
+      ).rows
+    const names = ['confirm', 'pin', 'publish']
+    const expected = names.map((name) => ({ name, deletion_seconds: 600 }))
+    const byName = (rows: Awaited<ReturnType<typeof read>>) =>
+      rows.filter(({ name }) => names.includes(name)).toSorted((left, right) => (left.name < right.name ? -1 : 1))
+    expect(byName(await read())).toEqual(expected)
+    await sql`update pgboss.queue set deletion_seconds = 604800`.execute(db)
+    await sql`drop index pgboss.job_active`.execute(db)
+    const jobs = await openJobs(subject.database, { pipelineDelayMs: 1000 })
+    await jobs.stop()
+    expect(byName(await read())).toEqual(expected)
+    const { rows } = await sql<{
+      found: string | null
+    }>`select to_regclass('pgboss.job_active')::text as found`.execute(db)
+    expect(rows).toEqual([{ found: 'pgboss.job_active' }])
+  })
+})
+
+/** How the database runs the first statement; it is answered nothing. */
+async function explainFirst(db: Kysely<Tables>, run: (db: Kysely<Tables>) => Promise<unknown>): Promise<string> {
+  const plans: string[] = []
+  const explaining = db.withPlugin({
+    transformQuery({ node }) {
+      if (node.kind !== 'RawNode') return node
+      return { ...node, sqlFragments: [`explain ${node.sqlFragments[0]}`, ...node.sqlFragments.slice(1)] }
+    },
+    async transformResult({ result }) {
+      if (result.rows.length > 0) plans.push(result.rows.map((row) => row['QUERY PLAN']).join('\n'))
+      return { ...result, rows: [] }
+    },
+  })
+  await run(explaining)
+  return plans[0] ?? ''
+}
