@@ -9,15 +9,13 @@ import { findFreePorts, type OidcAccount, startOidcProvider, startPostgres, star
 import { startService } from '../dev/service.ts'
 import coordinatorPackage from '../services/coordinator/package.json' with { type: 'json' }
 import { readConfig as readCoordinatorConfig } from '../services/coordinator/src/config.ts'
+import { APP } from '../services/coordinator/test/backend.ts'
 import { startContract } from '../services/coordinator/test/contract.ts'
 import enclavePackage from '../services/enclave/package.json' with { type: 'json' }
 import { readConfig as readEnclaveConfig } from '../services/enclave/src/config.ts'
 import { startFlakyProxy } from './flakyProxy.ts'
 import { createMember, type Member } from './member.ts'
 import { startRelay } from './relay.ts'
-
-/** The app's, where sign-in returns to. */
-export const APP = 'http://localhost:5173'
 
 const toPath = (relative: string) => fileURLToPath(new URL(relative, import.meta.url))
 const MAINS = {
@@ -41,7 +39,7 @@ export type StartClusterParameters = {
 }
 
 /** What a stranger trusts who verifies this cluster's proofs. */
-export type ClusterAnchors = {
+type ClusterAnchors = {
   measurement: string
   configHash: string
   coordinatorMeasurement: string
@@ -176,13 +174,19 @@ async function startParts(parameters: StartClusterParameters, stops: (() => Prom
   )
   // One after the other, where two would make the same root secret or schema.
   for (const member of members) await member.start()
-  await start('balancer', './balancer.ts', { PORT: String(publicPort), UPSTREAMS: coordinatorPorts.join() })
+  const startBalancer = (port: number, upstreams: readonly number[]) =>
+    start('balancer', './balancer.ts', { PORT: String(port), UPSTREAMS: upstreams.join() })
+  await startBalancer(publicPort, coordinatorPorts)
 
   return {
     /** Where browsers reach it. */
     url,
-    /** Where each coordinator listens. */
-    coordinatorUrls: coordinatorPorts.map((port) => `http://127.0.0.1:${port}`),
+    /** Another balancer, before the first coordinator alone: its URL. */
+    async startLoneBalancer() {
+      const [port = 0] = await findFreePorts(1)
+      await startBalancer(port, coordinatorPorts.slice(0, 1))
+      return `http://127.0.0.1:${port}`
+    },
     members,
     ofKind: (kind: Member['kind']) => members.filter((member) => member.kind === kind),
     postgres,

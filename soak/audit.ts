@@ -16,6 +16,9 @@ export type Audit = {
   unknown: string[]
 }
 
+type Proof = { txHash: string; ipfsCid: string; kmsQuoteVerified: boolean }
+
+const LANES = 4
 const deps = { fetch: globalThis.fetch, timeoutMs: 30_000 }
 
 /**
@@ -43,25 +46,27 @@ export async function audit(parameters: {
     events.set(txHash, (events.get(txHash) ?? 0) + 1)
   }
   const expected = new Set<string>()
-  for (const [index, answer] of answered.entries()) {
-    if ((index + 1) % 500 === 0) say(`verified ${index + 1} of ${answered.length}`)
+  const each = async (answer: Answered) => {
     const { slug } = answer
     const status = proofs.get(slug)?.status
-    if (status !== 'complete') {
-      result.lost.push(`${slug} is ${status ?? 'not known'}`)
-      continue
-    }
+    if (status !== 'complete') return void result.lost.push(`${slug} is ${status ?? 'not known'}`)
     const response = await fetch(`${cluster.url}/proof/${slug}`)
-    const proof = (await response.json()) as { txHash: string; ipfsCid: string; kmsQuoteVerified: boolean }
+    const proof = (await response.json()) as Proof
     expected.add(proof.txHash)
-    if (!events.has(proof.txHash)) {
-      result.lost.push(`${slug} has no event`)
-      continue
-    }
+    if (!events.has(proof.txHash)) return void result.lost.push(`${slug} has no event`)
     const fault = await findFault(answer, proof, trust).catch((error: Error) => error.message)
     if (fault === undefined) result.verified += 1
     else result.invalid.push(`${slug}: ${fault}`)
   }
+  // The chain's part and ours run on different threads.
+  const next = answered.entries()
+  const lanes = Array.from({ length: LANES }, async () => {
+    for (const [index, answer] of next) {
+      if ((index + 1) % 500 === 0) say(`verified ${index + 1} of ${answered.length}`)
+      await each(answer)
+    }
+  })
+  await Promise.all(lanes)
   for (const [txHash, count] of events) {
     if (count > 1) result.duplicated.push(`${txHash} has ${count} events`)
     if (!expected.has(txHash)) result.unknown.push(txHash)
@@ -69,11 +74,7 @@ export async function audit(parameters: {
   return result
 }
 
-async function findFault(
-  answer: Answered,
-  proof: { txHash: string; ipfsCid: string; kmsQuoteVerified: boolean },
-  trust: readonly string[],
-): Promise<string | undefined> {
+async function findFault(answer: Answered, proof: Proof, trust: readonly string[]): Promise<string | undefined> {
   const options = parseOptions({ now: () => new Date() }, ['verify', proof.txHash, ...trust])
   if (options.command !== 'verify') return 'not understood'
   const { exitCode, steps, receipt, cid } = await verify(deps, options)

