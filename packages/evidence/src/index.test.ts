@@ -5,13 +5,18 @@ test('exports', () => {
   expect(Object.keys(evidence).sort()).toMatchInlineSnapshot(`
     [
       "EvidenceError",
+      "VendorError",
       "createConfigfsQuoteSource",
       "createConfigfsReportSource",
       "createDstackQuoteSource",
+      "createKdsClient",
+      "createPcsClient",
       "createSimulatedQuoteSource",
       "createSimulatedReportSource",
       "getDstackKey",
       "parseCertTable",
+      "readPemBundle",
+      "readPlatform",
     ]
   `)
 })

@@ -12,7 +12,7 @@ export type EnclaveConfig = {
   issuers: readonly EnclaveIssuer[]
   /** Which certificate authorities the enclave believes when it fetches keys. */
   caSet: string
-  /** The kind of root-secret provider, never the secret. */
+  /** The kind of root-secret provider, with the hash of its policy where it has one; never the secret. */
   rootSecret: string
   quoteSource: string
   callerPolicy: string

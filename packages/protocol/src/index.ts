@@ -65,6 +65,33 @@ export type {
   TransactionSummary,
   WalletInfo,
 } from './resources.ts'
+export {
+  type BackupReportDataParameters,
+  type ChallengeResponse,
+  computeBackupReportData,
+  computeDonorReportData,
+  computeJoinerReportData,
+  computeRecoveryReportData,
+  type DonorReportDataParameters,
+  hashRootSecretPolicy,
+  hashShare,
+  type JoinerReportDataParameters,
+  type PeerEvidence,
+  type RecoveryReportDataParameters,
+  type RecoveryRequest,
+  type RecoveryResponse,
+  rootSecretPaths,
+  type SealedBytes,
+  type ShareContextParameters,
+  type ShareRequest,
+  type ShareResponse,
+  type SubmissionContextParameters,
+  type TransferRequest,
+  type TransferResponse,
+  toRootSecretName,
+  toShareContext,
+  toSubmissionContext,
+} from './rootSecret.ts'
 export { type EcdsaSignature, parseSignature, recoverPublicKey, toAddress } from './signature.ts'
 export { assertStatement, hashLeaf, type Statement, toStatementBytes, toStatementText } from './statement.ts'
 export { type Tag, tags, toTagBytes } from './tags.ts'

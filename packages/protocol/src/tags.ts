@@ -20,8 +20,20 @@ export const tags = {
   caller: 'countersign/caller/v1',
   /** The authentication of grants: the HKDF info of its key, and the head of what is authenticated. */
   grant: 'countersign/grant/v1',
-  /** The transfer of a root secret between enclaves. */
+  /** The transfer of a root secret between enclaves; a byte after it says whose quote. */
   keyTransfer: 'countersign/key-transfer/v1',
+  /** Report data of a quote over a backup of a root secret. */
+  rootBackup: 'countersign/root-backup/v1',
+  /** What a custodian's share is sealed with. */
+  rootShare: 'countersign/root-share/v1',
+  /** The hash by which a share is recognised. */
+  rootShareHash: 'countersign/root-share-hash/v1',
+  /** HKDF info of the value by which a root secret is recognised. */
+  rootCommitment: 'countersign/root-commitment/v1',
+  /** Report data of a quote over the key of an enclave that waits for shares. */
+  rootRecovery: 'countersign/root-recovery/v1',
+  /** What a share is sealed with on its way to an enclave that waits for it. */
+  rootSubmission: 'countersign/root-submission/v1',
   /** A satellite's signature over a sample. */
   entropy: 'countersign/entropy/v1',
   /** `type` of a signing statement. */

@@ -120,6 +120,29 @@ describe('vectors, by other code', () => {
     expect(snpReport.reportData).toBe(hash('sha512', snpReport.preimage))
   })
 
+  test('the root secret: transfer, backup and recovery', () => {
+    const { policy, joiner, donor, backup, recovery, share } = vectors.rootSecret
+    expect(policy.json).toBe(sortedJson(policy.policy))
+    expect(policy.policyHash).toBe(createHash('sha256').update(policy.json).digest('hex'))
+    expect(policy.rootSecret).toBe(`attested:sha256:${policy.policyHash}`)
+    const { challenge, nonce, publicKey, configHash } = joiner
+    const asked = [challenge, nonce, publicKey]
+    expect(joiner.preimage).toBe([tag('key-transfer'), '01', ...asked, configHash].join(''))
+    const given = [donor.enc, donor.ciphertextHash]
+    expect(donor.preimage).toBe([tag('key-transfer'), '02', ...asked, ...given, configHash].join(''))
+    expect(backup.preimage).toBe([tag('root-backup'), backup.backupHash, configHash].join(''))
+    const waiting = [recovery.nonce, recovery.publicKey, backup.backupHash]
+    expect(recovery.preimage).toBe([tag('root-recovery'), ...waiting, configHash].join(''))
+    for (const quoted of [joiner, donor, backup, recovery]) {
+      expect(quoted.reportData).toBe(hash('sha512', quoted.preimage))
+    }
+    const place = integer(share.index, 4)
+    const facts = [policy.policyHash, share.commitment, integer(share.threshold, 4), place]
+    expect(share.context).toBe([tag('root-share'), ...facts].join(''))
+    expect(share.hash).toBe(hash('sha256', tag('root-share-hash'), place, share.share))
+    expect(share.submissionContext).toBe([tag('root-submission'), backup.backupHash, configHash, place].join(''))
+  })
+
   test('release', () => {
     const { leaf, collateralHash, selfAttestationHash, witnessHash, message, signature } = vectors.release
     const key = importEd25519(vectors.keys.coordinator)

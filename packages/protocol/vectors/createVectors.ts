@@ -8,7 +8,11 @@ import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import {
   attestationPublishedTopic,
+  computeBackupReportData,
+  computeDonorReportData,
   computeEnclaveAttestReportData,
+  computeJoinerReportData,
+  computeRecoveryReportData,
   computeSnpReportData,
   computeTdxReportData,
   concatBytes,
@@ -23,6 +27,8 @@ import {
   hashEnclaveConfig,
   hashEntropy,
   hashLeaf,
+  hashRootSecretPolicy,
+  hashShare,
   hashSignedTransaction,
   hashTree,
   hashUnsignedTransaction,
@@ -35,7 +41,10 @@ import {
   toEntropyMessage,
   toHex,
   toReleaseMessage,
+  toRootSecretName,
+  toShareContext,
   toStatementBytes,
+  toSubmissionContext,
   toTagBytes,
   toU32be,
 } from '../src/index.ts'
@@ -169,6 +178,7 @@ export function createVectors() {
     batches: createBatches(leaf, configHash),
     enclaveAttest: createEnclaveAttest(configHash),
     snpReport: createSnpReport(),
+    rootSecret: createRootSecret(configHash),
     release: createRelease(leaf),
     entropy,
     transactions: signed,
@@ -262,6 +272,72 @@ function createEnclaveAttest(configHash: Uint8Array) {
     configHash: toHex(configHash),
     preimage: toHex(concatBytes(toTagBytes(tags.enclaveAttest), tlsKeyHash, nonce, configHash)),
     reportData: toHex(computeEnclaveAttestReportData({ tlsKeyHash, nonce, configHash })),
+  }
+}
+
+/** The transfer of a root secret, its backup and its recovery. The keys are no keys, only bytes in their place. */
+function createRootSecret(configHash: Uint8Array) {
+  const policy = {
+    measurements: [{ mrTd: toHex(sample('code')) + toHex(sample('more code').subarray(0, 16)) }],
+    custodians: { threshold: 2, keys: ['first', 'second', 'third'].map((name) => toHex(sample(`${name} custodian`))) },
+  }
+  const policyHash = hashRootSecretPolicy(policy)
+  const [challenge, nonce, publicKey] = [sample('challenge'), sample('joiner nonce'), sample('joiner key')]
+  const [enc, ciphertextHash] = [sample('donor key'), sample('ciphertext')]
+  const [backupHash, commitment] = [sample('backup'), sample('commitment')]
+  const share = concatBytes(sample('share'), Uint8Array.of(7))
+  const quoted = (fields: readonly Uint8Array[], reportData: Uint8Array) => ({
+    preimage: toHex(concatBytes(...fields)),
+    reportData: toHex(reportData),
+  })
+  const transfer = toTagBytes(tags.keyTransfer)
+  const joiner = { challenge, nonce, publicKey, configHash }
+  return {
+    policy: {
+      policy,
+      json: text(toCanonicalJson(policy)),
+      policyHash: toHex(policyHash),
+      rootSecret: toRootSecretName(toHex(policyHash)),
+    },
+    joiner: {
+      challenge: toHex(challenge),
+      nonce: toHex(nonce),
+      publicKey: toHex(publicKey),
+      configHash: toHex(configHash),
+      ...quoted([transfer, Uint8Array.of(1), challenge, nonce, publicKey, configHash], computeJoinerReportData(joiner)),
+    },
+    donor: {
+      enc: toHex(enc),
+      ciphertextHash: toHex(ciphertextHash),
+      ...quoted(
+        [transfer, Uint8Array.of(2), challenge, nonce, publicKey, enc, ciphertextHash, configHash],
+        computeDonorReportData({ ...joiner, enc, ciphertextHash }),
+      ),
+    },
+    backup: {
+      backupHash: toHex(backupHash),
+      ...quoted(
+        [toTagBytes(tags.rootBackup), backupHash, configHash],
+        computeBackupReportData({ backupHash, configHash }),
+      ),
+    },
+    recovery: {
+      nonce: toHex(nonce),
+      publicKey: toHex(publicKey),
+      ...quoted(
+        [toTagBytes(tags.rootRecovery), nonce, publicKey, backupHash, configHash],
+        computeRecoveryReportData({ nonce, publicKey, backupHash, configHash }),
+      ),
+    },
+    share: {
+      commitment: toHex(commitment),
+      threshold: 2,
+      index: 1,
+      context: toHex(toShareContext({ policyHash, commitment, threshold: 2, index: 1 })),
+      share: toHex(share),
+      hash: toHex(hashShare({ index: 1, share })),
+      submissionContext: toHex(toSubmissionContext({ backupHash, configHash, index: 1 })),
+    },
   }
 }
 

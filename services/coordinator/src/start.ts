@@ -3,15 +3,18 @@ import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import { createVerifier, type TrustedRoot, vendorRoots } from '@countersign/attestation'
-import { createConfigfsReportSource, createSimulatedReportSource, type ReportSource } from '@countersign/evidence'
-import { serve } from '@hono/node-server'
+import {
+  createConfigfsReportSource,
+  createKdsClient,
+  createPcsClient,
+  createSimulatedReportSource,
+  type ReportSource,
+} from '@countersign/evidence'
 import packageJson from '../package.json' with { type: 'json' }
 import { createDrandSource } from './adapters/drand.ts'
 import { createHttpEnclave } from './adapters/httpEnclave.ts'
-import { createKdsClient } from './adapters/kds.ts'
 import { createOidcProvider } from './adapters/oidc.ts'
 import { createOrbitportSource } from './adapters/orbitport.ts'
-import { createPcsClient } from './adapters/pcs.ts'
 import { createSatelliteSource } from './adapters/satellite.ts'
 import { createApp } from './app.ts'
 import type { Chain } from './chain/chain.ts'
@@ -23,6 +26,7 @@ import { createReadAhead } from './entropy/readAhead.ts'
 import { CoordinatorError } from './errors.ts'
 import { createSelfReport } from './health/selfReport.ts'
 import { createSnpCertificates } from './health/snpCertificates.ts'
+import { createHttpServer } from './http/createHttpServer.ts'
 import type { Log } from './http/log.ts'
 import type { Pinner } from './ipfs/pinner.ts'
 import { createMetrics } from './metrics.ts'
@@ -212,7 +216,8 @@ export async function startCoordinator(
     log,
     config: config.app,
   })
-  const server = serve({ fetch: app.app.fetch, hostname: config.listen.host, port: config.listen.port })
+  const server = createHttpServer({ fetch: app.app.fetch, refuse: app.refuseUnreadable })
+  server.listen(config.listen.port, config.listen.host)
   const listening = new Promise<void>((resolve, reject) => server.once('listening', resolve).once('error', reject))
   // Signing does not wait for the pipeline, nor for its code: what is signed meanwhile is stored with its job.
   const pipelineStarting = listening.then(async () => {
@@ -240,7 +245,7 @@ export async function startCoordinator(
     const closed = new Promise((resolve) => server.close(resolve))
     await app.stop()
     await gatherer.stop(new CoordinatorError('shutting_down', 'the service is stopping'))
-    if ('closeAllConnections' in server) server.closeAllConnections()
+    server.closeAllConnections()
     await closed
     await Promise.all([
       entropy.stop(),

@@ -15,6 +15,7 @@ import {
   hashTree,
   hashUnsignedTransaction,
   type OpenSessionResponse,
+  rootSecretPaths,
   type SignTransactionsResponse,
   toHex,
 } from '@countersign/protocol'
@@ -22,9 +23,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestCoordinator } from '../test/coordinator.ts'
 import { type AppDeps, createApp } from './app.ts'
 import { type CallerPolicy, createCallers } from './caller.ts'
+import { CustodyError } from './keys/custody.ts'
 import { createVault, type Vault } from './keys/vault.ts'
 import { createLog } from './log.ts'
 import { createBatcher } from './sign/batch.ts'
+import type { Donor } from './transfer/donor.ts'
 
 const at = new Date('2026-06-15T12:00:00.000Z')
 const clock = { now: () => at.getTime() }
@@ -340,6 +343,43 @@ describe('callers under a policy', () => {
     callers.assertAllowed(coordinator.key)
     now += 3_600_000
     expect(() => callers.assertAllowed(coordinator.key)).toThrow(expect.objectContaining({ code: 'caller_unknown' }))
+  })
+})
+
+describe('the root secret', () => {
+  const donor: Donor = {
+    challenge: () => ({ challenge: '66'.repeat(32) }),
+    transfer: () => Promise.reject(new CustodyError('no secret here')),
+  }
+  const ask = (app: ReturnType<typeof startApp>, path: string, method = 'POST') =>
+    app.handle({ method, path, headers: {}, body: new TextEncoder().encode('{}') })
+
+  test('goes to nobody from an enclave whose secret came from a file or from dstack', async () => {
+    for (const path of Object.values(rootSecretPaths)) expect((await ask(startApp(), path)).status).toBe(404)
+  })
+
+  test('can be asked for without a coordinator’s signature, by POST, in the right shape', async () => {
+    const app = startApp({ donor })
+    expect(await ask(app, rootSecretPaths.challenge)).toEqual({ status: 200, body: donor.challenge() })
+    expect((await ask(app, rootSecretPaths.challenge, 'GET')).status).toBe(405)
+    expect(await ask(app, rootSecretPaths.transfer)).toMatchObject({ body: { error: { code: 'invalid_request' } } })
+    // Custodians have no business with an enclave that has its secret.
+    for (const path of [rootSecretPaths.recovery, rootSecretPaths.share]) {
+      expect((await ask(app, path)).status).toBe(404)
+    }
+  })
+
+  test('a failure of the vault is told as internal', async () => {
+    const hex = '11'.repeat(32)
+    const evidence = { quote: '00', config, collateral: simulator.collateral() }
+    const body = new TextEncoder().encode(JSON.stringify({ challenge: hex, nonce: hex, publicKey: hex, evidence }))
+    const reply = await startApp({ donor }).handle({
+      method: 'POST',
+      path: rootSecretPaths.transfer,
+      headers: {},
+      body,
+    })
+    expect(reply).toEqual({ status: 500, body: { error: { code: 'internal', message: 'internal error' } } })
   })
 })
 

@@ -1,50 +1,28 @@
-import type { IncomingHttpHeaders } from 'node:http'
-import { EvidenceError } from '@countersign/evidence'
-import { type EnclaveErrorBody, enclavePaths, type SignItem, type SignItemResult } from '@countersign/protocol'
+import { enclavePaths, rootSecretPaths, type SignItem, type SignItemResult } from '@countersign/protocol'
 import { type AttestDeps, createAttestor } from './attest.ts'
 import type { Callers } from './caller.ts'
-import { EnclaveError, type EnclaveErrorCode } from './errors.ts'
+import { EnclaveError } from './errors.ts'
 import { type OpenSessionDeps, openSession } from './grant/openSession.ts'
 import { parseAttestRequest, parseBody, parseOpenSessionRequest, parseSignTransactionsRequest } from './parseRequest.ts'
 import type { Log } from './ports.ts'
+import { type App, type Call, serveCalls } from './serveCalls.ts'
 import type { Batcher } from './sign/batch.ts'
 import { signTransactions } from './sign/signTransactions.ts'
+import type { Donor } from './transfer/donor.ts'
+import { parseTransferRequest } from './transfer/parseTransfer.ts'
 
-type Call = { method: string; path: string; headers: IncomingHttpHeaders; body: Uint8Array }
-type Reply = { status: number; body: unknown }
-
-export type App = {
-  handle(call: Call): Promise<Reply>
-  isStopping(): boolean
-  /** Refuses new calls and resolves when those under way have been answered. */
-  stop(): Promise<void>
-}
-
-export type AppDeps = AttestDeps & OpenSessionDeps & { callers: Callers; batcher: Batcher; log: Log; version: string }
-
-const STATUS: Record<EnclaveErrorCode, number> = {
-  invalid_json: 400,
-  invalid_request: 400,
-  body_too_large: 413,
-  not_found: 404,
-  method_not_allowed: 405,
-  caller_signature_invalid: 401,
-  caller_clock_skew: 401,
-  caller_unknown: 401,
-  caller_not_allowed: 403,
-  id_token_invalid: 403,
-  id_token_replayed: 403,
-  issuer_unavailable: 503,
-  quote_unavailable: 503,
-  shutting_down: 503,
-  internal: 500,
-}
+export type AppDeps = AttestDeps &
+  OpenSessionDeps & {
+    callers: Callers
+    batcher: Batcher
+    log: Log
+    version: string
+    /** Where the root secret goes on to enclaves that join. */
+    donor?: Donor
+  }
 
 /** The enclave's calls: `attest`, `openSession`, `signTransactions`, and `GET /health`. It does not listen. */
 export function createApp(deps: AppDeps): App {
-  let underWay = 0
-  let isStopping = false
-  let onIdle: (() => void) | undefined
   const attest = createAttestor(deps)
 
   async function dispatch(call: Call): Promise<unknown> {
@@ -57,9 +35,13 @@ export function createApp(deps: AppDeps): App {
         bootId: Buffer.from(deps.bootId).toString('hex'),
       }
     }
-    if (!Object.values(enclavePaths).some((path) => path === call.path))
-      throw new EnclaveError('not_found', 'no such call')
+    const { donor } = deps
+    const isTransfer = call.path === rootSecretPaths.challenge || call.path === rootSecretPaths.transfer
+    const isCall = Object.values(enclavePaths).some((path) => path === call.path)
+    if (!isCall && !(isTransfer && donor !== undefined)) throw new EnclaveError('not_found', 'no such call')
     if (call.method !== 'POST') throw new EnclaveError('method_not_allowed', 'use POST')
+    // Enclaves sign no calls: their quotes speak for them.
+    if (isTransfer && donor !== undefined) return give(donor, call)
     const caller = await deps.callers.verify(call)
     const body = parseBody(call.body)
     if (call.path === enclavePaths.attest) {
@@ -81,43 +63,9 @@ export function createApp(deps: AppDeps): App {
     return { batches, results: all as SignItemResult[] }
   }
 
-  return {
-    isStopping: () => isStopping,
-    async handle(call) {
-      if (isStopping) return toReply(new EnclaveError('shutting_down', 'the enclave is stopping'))
-      underWay += 1
-      try {
-        return { status: 200, body: await dispatch(call) }
-      } catch (error) {
-        return toReply(toEnclaveError(error, deps.log, call.path))
-      } finally {
-        underWay -= 1
-        if (underWay === 0) onIdle?.()
-      }
-    },
-    async stop() {
-      isStopping = true
-      if (underWay > 0) await new Promise<void>((resolve) => (onIdle = resolve))
-      await deps.batcher.drain()
-    },
-  }
+  return serveCalls({ dispatch, log: deps.log, drain: () => deps.batcher.drain() })
 }
 
-function toEnclaveError(error: unknown, log: Log, path: string): EnclaveError {
-  if (error instanceof EnclaveError) {
-    log.warn('Refused a call', { path, code: error.code, reason: error.details })
-    return error
-  }
-  if (error instanceof EvidenceError) {
-    log.error('Got no quote', { path, code: error.code })
-    return new EnclaveError('quote_unavailable', 'no quote could be had', { cause: error })
-  }
-  // Its message could hold anything; its name says enough to look for it.
-  log.error('Failed', { path, reason: error instanceof Error ? error.name : typeof error })
-  return new EnclaveError('internal', 'internal error')
-}
-
-function toReply(error: EnclaveError): Reply {
-  const body: EnclaveErrorBody = { error: { code: error.code, message: error.message } }
-  return { status: STATUS[error.code], body }
+function give(donor: Donor, { path, body }: Call) {
+  return path === rootSecretPaths.challenge ? donor.challenge() : donor.transfer(parseTransferRequest(parseBody(body)))
 }

@@ -7,7 +7,7 @@ import {
   hashEnclaveConfig,
   toHex,
 } from '@countersign/protocol'
-import { EnclaveError } from './errors.ts'
+import { createTurns } from './turns.ts'
 
 export type AttestDeps = {
   quoteSource: QuoteSource
@@ -20,24 +20,10 @@ export type AttestDeps = {
 /** Attestations that may wait. A coordinator needs one at a time; more would only stand in the way of signatures. */
 const MAX_WAITING = 4
 
-/**
- * Lets one attestation at a time ask for a quote, so that a signature waits for one at most, and refuses the rest: whoever can
- * reach the enclave can ask it to attest itself.
- */
+/** One attestation at a time asks for a quote, so that a signature waits for one at most. */
 export function createAttestor(deps: AttestDeps): (request: { nonce: string }) => Promise<AttestResponse> {
-  let waiting = 0
-  let last: Promise<unknown> = Promise.resolve()
-  return async (request) => {
-    if (waiting >= MAX_WAITING) throw new EnclaveError('quote_unavailable', 'too many attestations are under way')
-    waiting += 1
-    try {
-      const mine = last.then(() => attest(deps, request))
-      last = mine.catch(() => undefined)
-      return await mine
-    } finally {
-      waiting -= 1
-    }
-  }
+  const inTurn = createTurns(MAX_WAITING)
+  return (request) => inTurn(() => attest(deps, request))
 }
 
 /** A quote over the caller's nonce, the TLS key and the configuration: this connection ends in this enclave, now. */

@@ -58,6 +58,117 @@ test('what quotes cover: issuers in order, the kinds of things, and no secret or
   })
 })
 
+describe('ROOT_SECRET=attested', () => {
+  const key = (first: string) => `${first.padStart(2, '0')}${'07'.repeat(31)}`
+  const policy = {
+    measurements: [{ mrTd: '11'.repeat(48), rtmr1: '22'.repeat(48) }],
+    custodians: { threshold: 2, keys: [key('9'), key('a')] },
+  }
+  const attested = {
+    ...valid,
+    ROOT_SECRET: 'attested',
+    ROOT_SECRET_POLICY_FILE: 'root.json',
+    ROOT_SECRET_FROM: 'join:https://a.example:8090,http://127.0.0.1:8091',
+  }
+  files['root.json'] = JSON.stringify(policy)
+
+  test('names its policy in what quotes cover, and not how the secret came', () => {
+    const all = [
+      attested,
+      { ...attested, ROOT_SECRET_FROM: 'genesis', ROOT_SECRET_BACKUP_FILE: 'b.json' },
+      { ...attested, ROOT_SECRET_FROM: 'recover', ROOT_SECRET_BACKUP_FILE: 'b.json' },
+      { ...attested, ROOT_SECRET_FROM: 'recover', ROOT_SECRET_BACKUP_FILE: 'b.json', ROOT_SECRET_NEW_BACKUP_FILE: 'c' },
+      { ...attested, COLLATERAL_URL: 'https://pccs.example/' },
+    ]
+    for (const env of all) expect(read(env).enclave).toEqual(read(attested).enclave)
+    expect(read(attested).enclave.rootSecret).toMatch(/^attested:sha256:[0-9a-f]{64}$/)
+    files['other.json'] = JSON.stringify({ ...policy, platforms: ['00906ed50000'] })
+    const other = read({ ...attested, ROOT_SECRET_POLICY_FILE: 'other.json' })
+    expect(other.enclave.rootSecret).not.toBe(read(attested).enclave.rootSecret)
+  })
+
+  test('production takes it', () => {
+    const real = {
+      ...attested,
+      NODE_ENV: 'production',
+      MOCK_ATTESTATION: 'false',
+      QUOTE_SOURCE: 'configfs',
+      LISTEN: 'https',
+      CALLER_POLICY_FILE: 'policy.json',
+    }
+    expect(faultsOf(real)).toEqual([])
+    expect(read(real).rootSecret).toMatchObject({
+      from: { kind: 'join', urls: ['https://a.example:8090', 'http://127.0.0.1:8091'] },
+      collateralUrl: 'https://api.trustedservices.intel.com',
+    })
+  })
+
+  test.each<[string, Record<string, string | undefined>]>([
+    ['ROOT_SECRET_POLICY_FILE', { ROOT_SECRET_POLICY_FILE: undefined }],
+    ['ROOT_SECRET_POLICY_FILE', { ROOT_SECRET_POLICY_FILE: 'missing.json' }],
+    ['ROOT_SECRET_FROM', { ROOT_SECRET_FROM: undefined }],
+    ['ROOT_SECRET_FROM', { ROOT_SECRET_FROM: 'dstack' }],
+    ['ROOT_SECRET_FROM', { ROOT_SECRET_FROM: 'join:' }],
+    ['ROOT_SECRET_FROM', { ROOT_SECRET_FROM: 'join:enclave-a:8090' }],
+    ['ROOT_SECRET_FROM', { ROOT_SECRET_FROM: 'join:http://a.example:8090' }],
+    ['ROOT_SECRET_FROM', { ROOT_SECRET_FROM: 'join:https://me:secret@a.example' }],
+    ['ROOT_SECRET_FROM', { ROOT_SECRET_FROM: 'join:https://a.example/path' }],
+    ['ROOT_SECRET_FROM', { ROOT_SECRET_FROM: 'join:https://a.example,https://a.example' }],
+    ['ROOT_SECRET_BACKUP_FILE', { ROOT_SECRET_FROM: 'genesis' }],
+    ['ROOT_SECRET_BACKUP_FILE', { ROOT_SECRET_FROM: 'recover' }],
+    ['ROOT_SECRET_NEW_BACKUP_FILE', { ROOT_SECRET_NEW_BACKUP_FILE: 'c.json' }],
+    [
+      'ROOT_SECRET_NEW_BACKUP_FILE',
+      { ROOT_SECRET_FROM: 'recover', ROOT_SECRET_BACKUP_FILE: 'b', ROOT_SECRET_NEW_BACKUP_FILE: 'b' },
+    ],
+    ['COLLATERAL_URL', { COLLATERAL_URL: 'http://pccs.example' }],
+    ['COLLATERAL_URL', { COLLATERAL_URL: 'pccs' }],
+  ])('%s: %o', (name, changes) => {
+    const faults = faultsOf({ ...attested, ...changes })
+    expect(faults).toEqual([expect.stringMatching(new RegExp(`^${name}:`))])
+    expect(faults.join()).not.toContain('secret@')
+  })
+
+  test.each(['ROOT_SECRET_FROM', 'ROOT_SECRET_POLICY_FILE', 'ROOT_SECRET_BACKUP_FILE', 'ROOT_SECRET_NEW_BACKUP_FILE'])(
+    '%s for a secret of another kind',
+    (name) => {
+      expect(faultsOf({ ...valid, [name]: 'x' })).toEqual([`${name}: only for ROOT_SECRET=attested`])
+    },
+  )
+
+  const custodians = (changes: object) => ({ ...policy, custodians: { ...policy.custodians, ...changes } })
+  const seventeen = Array.from({ length: 17 }, (_, index) => key(index.toString(16)))
+  test.each<[string, unknown]>([
+    ['a list', []],
+    ['nothing', null],
+    ['no measurements', { custodians: policy.custodians }],
+    ['empty measurements', { ...policy, measurements: [] }],
+    ['a measurement without code', { ...policy, measurements: [{ rtmr0: '11'.repeat(48) }] }],
+    ['a misspelt register', { ...policy, measurements: [{ mrTd: '11'.repeat(48), RTMR0: '11'.repeat(48) }] }],
+    ['a short measurement', { ...policy, measurements: [{ mrTd: '11'.repeat(47) }] }],
+    ['a misspelt member', { ...policy, platform: ['00906ed50000'] }],
+    ['configuration hashes, which it cannot hold', { ...policy, configHashes: ['11'.repeat(32)] }],
+    ['empty statuses', { ...policy, statuses: [] }],
+    ['an unknown status', { ...policy, statuses: ['Fine'] }],
+    ['empty platforms', { ...policy, platforms: [] }],
+    ['a negative evaluation', { ...policy, minimumTcbEvaluationDataNumber: -1 }],
+    ['no custodians', { measurements: policy.measurements }],
+    ['a threshold of one', custodians({ threshold: 1 })],
+    ['a threshold above the number of custodians', custodians({ threshold: 3 })],
+    ['a threshold that is no number', custodians({ threshold: '2' })],
+    ['a custodian twice', custodians({ keys: [key('9'), key('9')] })],
+    ['a custodian of small order', custodians({ keys: [key('9'), '00'.repeat(32)] })],
+    ['a custodian in capitals', custodians({ keys: [key('9'), key('a').toUpperCase().replace('07', 'AB')] })],
+    ['seventeen custodians', custodians({ keys: seventeen })],
+    ['a misspelt member of custodians', custodians({ treshold: 2 })],
+  ])('a policy with %s', (_, value) => {
+    files['bad-root.json'] = JSON.stringify(value)
+    const faults = faultsOf({ ...attested, ROOT_SECRET_POLICY_FILE: 'bad-root.json' })
+    expect(faults.length).toBeGreaterThan(0)
+    for (const text of faults) expect(text).toMatch(/^ROOT_SECRET_POLICY_FILE: /)
+  })
+})
+
 describe('faults', () => {
   test.each([
     ['MOCK_ATTESTATION', 'yes'],
@@ -113,6 +224,10 @@ describe('faults', () => {
     'NODE_TLS_REJECT_UNAUTHORIZED',
     'NODE_OPTIONS',
     'NODE_USE_SYSTEM_CA',
+    'NODE_PATH',
+    'NODE_COMPILE_CACHE',
+    'SECP256K1_PREBUILD',
+    'npm_config_arch',
     'SSL_CERT_FILE',
     'SSL_CERT_DIR',
     'DSTACK_SOCKET',

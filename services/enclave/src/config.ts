@@ -1,15 +1,16 @@
 import { createHash } from 'node:crypto'
 import type { SnpProduct, SnpTcb } from '@countersign/attestation'
-import { type EnclaveConfig, toCanonicalJson } from '@countersign/protocol'
+import { type EnclaveConfig, toCanonicalJson, toRootSecretName } from '@countersign/protocol'
 import type { CallerPolicy } from './caller.ts'
 import { type Issuer, parseIssuers } from './grant/issuers.ts'
 import type { RootSecretSource } from './keys/rootSecret.ts'
 import type { Listen } from './server.ts'
+import { type AttestedSource, readAttestedSource } from './transfer/attestedSource.ts'
 
 export type Config = {
   isProduction: boolean
   listen: Listen
-  rootSecret: RootSecretSource
+  rootSecret: RootSecretSource | AttestedSource
   quoteSource: { kind: 'mock'; latencyMs: number } | { kind: 'configfs' } | { kind: 'dstack'; socketPath?: string }
   issuers: readonly Issuer[]
   callerPolicy: CallerPolicy
@@ -29,12 +30,15 @@ export class ConfigError extends Error {
   }
 }
 
-type Env = Readonly<Record<string, string | undefined>>
+export type Env = Readonly<Record<string, string | undefined>>
 
 const LOOPBACK = ['127.0.0.1', '::1', 'localhost']
 const MAX_SESSION_S = 43_200
 
-/** Settings that decide whom the enclave believes, or where its secret comes from, and that the configuration hash does not cover. */
+/**
+ * Settings that decide whom the enclave believes, where its secret comes from, or which code is loaded (the last six are obeyed by the
+ * loader of native code), and that the configuration hash does not cover.
+ */
 const UNMEASURED = [
   'NODE_TLS_REJECT_UNAUTHORIZED',
   'NODE_OPTIONS',
@@ -43,6 +47,14 @@ const UNMEASURED = [
   'SSL_CERT_FILE',
   'SSL_CERT_DIR',
   'DSTACK_SOCKET',
+  'NODE_PATH',
+  'NODE_COMPILE_CACHE',
+  'SECP256K1_PREBUILD',
+  'PREBUILDS_ONLY',
+  'LIBC',
+  'ARM_VERSION',
+  'npm_config_arch',
+  'npm_config_platform',
 ]
 
 /** The only reader of the environment. `readFile` answers a file's text. */
@@ -53,7 +65,7 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
   const isMock = readMock(env, fault)
 
   const listen = readListen(env, fault)
-  const rootSecret = readRootSecret(env, fault)
+  const rootSecret = readRootSecret(env, deps.readFile, fault)
   const quoteSource = readQuoteSource(env, fault)
   const { issuers, faults: issuerFaults } = parseIssuers(env.OIDC_ISSUERS ?? '')
   for (const text of issuerFaults) fault(`OIDC_ISSUERS: ${text}`)
@@ -85,7 +97,8 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
   const enclave: EnclaveConfig = {
     issuers,
     caSet,
-    rootSecret: rootSecret.kind,
+    // How the secret came at this start is left out: enclaves with one policy are interchangeable, and so are their grants.
+    rootSecret: rootSecret.kind === 'attested' ? toRootSecretName(rootSecret.policy.policyHash) : rootSecret.kind,
     quoteSource: quoteSource.kind,
     callerPolicy: callerPolicyName,
     version: deps.version,
@@ -103,7 +116,7 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
   })
 }
 
-type Fault = (text: string) => void
+export type Fault = (text: string) => void
 
 function readMock(env: Env, fault: Fault): boolean {
   const value = env.MOCK_ATTESTATION
@@ -120,11 +133,14 @@ function readListen(env: Env, fault: Fault): Listen {
   return { kind: kind === 'https' ? 'https' : 'http', host: env.HOST ?? '127.0.0.1', port }
 }
 
-function readRootSecret(env: Env, fault: Fault): RootSecretSource {
+function readRootSecret(env: Env, readFile: (path: string) => string, fault: Fault): RootSecretSource | AttestedSource {
   const value = env.ROOT_SECRET ?? ''
+  const attested = readAttestedSource(env, { readFile, isAttested: value === 'attested' }, fault)
+  if (attested !== undefined) return attested
   const socket = env.DSTACK_SOCKET === undefined ? {} : { socketPath: env.DSTACK_SOCKET }
   if (value === 'dstack') return { kind: 'dstack', ...socket }
-  if (!value.startsWith('file:') || value.length === 'file:'.length) fault('ROOT_SECRET: expected file:PATH or dstack')
+  if (!value.startsWith('file:') || value.length === 'file:'.length)
+    fault('ROOT_SECRET: expected file:PATH, dstack or attested')
   return { kind: 'file', path: value.slice('file:'.length) }
 }
 

@@ -1,43 +1,29 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { createVerifier, vendorRoots } from '@countersign/attestation'
-import {
-  createConfigfsQuoteSource,
-  createDstackQuoteSource,
-  createSimulatedQuoteSource,
-  type QuoteSource,
-} from '@countersign/evidence'
+import { setTimeout } from 'node:timers/promises'
+import { createVerifier } from '@countersign/attestation'
 import { hashEnclaveConfig, toHex } from '@countersign/protocol'
 import packageJson from '../package.json' with { type: 'json' }
 import { createApp } from './app.ts'
 import { createCallers } from './caller.ts'
-import { type Config, ConfigError, readConfig } from './config.ts'
+import { ConfigError, readConfig } from './config.ts'
 import { createIdTokenVerifier } from './grant/idToken.ts'
 import { loadRootSecret } from './keys/rootSecret.ts'
 import { createVault } from './keys/vault.ts'
 import { createLog } from './log.ts'
+import { obtainRootSecret } from './obtainRootSecret.ts'
+import type { App } from './serveCalls.ts'
 import { createTlsIdentity, startServer } from './server.ts'
 import { createBatcher } from './sign/batch.ts'
+import { createSilicon } from './silicon.ts'
+import { callPeer } from './transfer/callPeer.ts'
+import { createCollateralSource } from './transfer/collateralSource.ts'
+import { createDonor } from './transfer/donor.ts'
 
 const clock = { now: () => Date.now() }
 const random = (length: number) => new Uint8Array(randomBytes(length))
+const wait = async (durationMs: number) => void (await setTimeout(durationMs))
 const log = createLog((line) => process.stdout.write(line), clock.now)
-
-async function createQuoteSource(source: Config['quoteSource']): Promise<QuoteSource> {
-  if (source.kind === 'configfs') return createConfigfsQuoteSource()
-  if (source.kind === 'dstack') return createDstackQuoteSource(source)
-  // Loaded only here, so that a production enclave never even reads the simulator's code.
-  const { createSimulator } = await import('@countersign/attestation/simulator')
-  const simulator = createSimulator({ at: new Date(clock.now()) })
-  return createSimulatedQuoteSource({ simulator, latencyMs: source.latencyMs })
-}
-
-/** The roots that callers' reports are verified under: simulated ones join only where the enclave itself is simulated. */
-async function readRoots(source: Config['quoteSource']) {
-  if (source.kind !== 'mock') return vendorRoots
-  const { simulatedRoots } = await import('@countersign/attestation/simulator')
-  return [...vendorRoots, ...simulatedRoots()]
-}
 
 async function start() {
   const config = readConfig(process.env, {
@@ -46,24 +32,37 @@ async function start() {
   })
   if (config.quoteSource.kind === 'mock')
     log.warn('Started with MOCK attestation: its quotes prove nothing about hardware')
+  const { rootSecret, enclave } = config
   const bootId = random(16)
   const bootedAt = clock.now()
-  const configHash = hashEnclaveConfig(config.enclave)
-  const vault = await createVault({ rootSecret: await loadRootSecret(config.rootSecret, random), configHash })
-  const quoteSource = await createQuoteSource(config.quoteSource)
+  const configHash = hashEnclaveConfig(enclave)
+  const vault = await createVault({
+    ...(rootSecret.kind === 'attested' ? {} : { rootSecret: await loadRootSecret(rootSecret, random) }),
+    configHash,
+  })
+  const { quoteSource, callerRoots, peerRoots, fetchCollateral } = await createSilicon(config, clock)
   const tls = config.listen.kind === 'https' ? createTlsIdentity(clock.now()) : undefined
-  const batcher = createBatcher({ quoteSource, bootId, configHash, limit: config.batchLimit, log })
+  const peers = {
+    config: enclave,
+    quoteSource,
+    fetchCollateral: createCollateralSource({ fetch: fetchCollateral, clock }),
+    verifier: createVerifier({ roots: peerRoots }),
+    custody: vault.custody,
+    clock,
+    random,
+    log,
+  }
   const app = createApp({
     callers: createCallers({
       policy: config.callerPolicy,
-      verifier: createVerifier({ roots: await readRoots(config.quoteSource) }),
+      verifier: createVerifier({ roots: callerRoots }),
       clock,
     }),
     idTokens: createIdTokenVerifier({ issuers: config.issuers, fetch, clock, bootedAt }),
     vault,
-    batcher,
+    batcher: createBatcher({ quoteSource, bootId, configHash, limit: config.batchLimit, log }),
     quoteSource,
-    config: config.enclave,
+    config: enclave,
     bootId,
     tlsKeyHash: tls?.keyHash ?? new Uint8Array(32),
     clock,
@@ -71,28 +70,50 @@ async function start() {
     sessionTtlMs: config.sessionTtlMs,
     log,
     version: packageJson.version,
+    ...(rootSecret.kind === 'attested' ? { donor: createDonor({ ...peers, policy: rootSecret.policy.policy }) } : {}),
   })
-  const server = await startServer(app, config.listen, tls)
-  log.info('Started the enclave', {
-    address: server.address,
-    mode: quoteSource.mode,
-    configHash: toHex(configHash),
-    bootId: toHex(bootId),
-  })
+  const health = { mode: quoteSource.mode, version: packageJson.version, bootId: toHex(bootId) }
+  const awaited =
+    rootSecret.kind === 'attested'
+      ? await obtainRootSecret({ ...peers, callPeer, wait, health }, rootSecret)
+      : undefined
 
+  // An enclave that is recovered answers custodians first, and everybody when it has its secret.
+  let current: App = awaited?.app ?? app
+  const server = await startServer(
+    { handle: (call) => current.handle(call), isStopping: () => current.isStopping(), stop: () => current.stop() },
+    config.listen,
+    tls,
+  )
   let isStopping = false
   async function stop(signal: string) {
     isStopping = true
     log.info('Stopping the enclave', { signal })
-    await app.stop()
+    await current.stop()
     await server.close()
     await vault.close()
     log.info('Stopped the enclave')
   }
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void stop(signal))
-  await vault.ended
-  if (isStopping) return
-  throw new Error('the vault has ended')
+
+  const lost = vault.ended.then(() => {
+    if (!isStopping) throw new Error('the vault has ended')
+  })
+  const facts = {
+    address: server.address,
+    mode: quoteSource.mode,
+    configHash: toHex(configHash),
+    bootId: toHex(bootId),
+  }
+  if (awaited !== undefined) {
+    log.info('Waiting for custodians', { ...facts, needed: awaited.needed })
+    await Promise.race([awaited.recovered.then(() => awaited.finish()), lost])
+  }
+  if (!isStopping) {
+    current = app
+    log.info('Started the enclave', facts)
+  }
+  await lost
 }
 
 try {

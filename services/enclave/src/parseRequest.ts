@@ -67,7 +67,7 @@ function toSignItem(value: unknown): SignTransactionsRequest['items'][number] | 
 }
 
 /** The members of an object that has all the required ones, perhaps the optional ones, and no other. */
-function toMembers(
+export function toMembers(
   value: unknown,
   required: readonly string[],
   optional: readonly string[] = [],
@@ -80,7 +80,7 @@ function toMembers(
   return Object.fromEntries(members)
 }
 
-function isHex(value: unknown, bytes?: number): value is string {
+export function isHex(value: unknown, bytes?: number): value is string {
   if (typeof value !== 'string' || value.length % 2 !== 0) return false
   return (bytes === undefined || value.length === 2 * bytes) && /^[0-9a-f]+$/.test(value)
 }

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { callerHeaders, enclavePaths } from '@countersign/protocol'
+import { callerHeaders, enclavePaths, rootSecretPaths } from '@countersign/protocol'
 import { afterEach, describe, expect, test } from 'vitest'
-import type { App } from './app.ts'
+import type { App } from './serveCalls.ts'
 import { type RunningServer, startServer } from './server.ts'
 
 const KIB = 1_024
@@ -69,6 +69,8 @@ describe('bodies', () => {
     ['of another call', enclavePaths.openSession, signed, MAX_BODY],
     ['of a call to sign that is not signed', enclavePaths.signTransactions, {}, MAX_BODY],
     ['of a path that is none', '/nowhere', signed, MAX_BODY],
+    ['of an enclave that asks for the root secret', rootSecretPaths.transfer, signed, MAX_BODY],
+    ['of a custodian', rootSecretPaths.share, {}, MAX_BODY],
     ['of a signed call to sign', enclavePaths.signTransactions, signed, MAX_SIGN_BODY],
   ])(
     '%s: as long as allowed is read, one byte more is 413 and the connection closed',

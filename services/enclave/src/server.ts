@@ -4,7 +4,7 @@ import { createServer as createHttpServer, type IncomingMessage, type Server, ty
 import { createServer as createHttpsServer } from 'node:https'
 import { createSelfSignedCertificate } from '@countersign/attestation/certificates'
 import { callerHeaders, enclavePaths } from '@countersign/protocol'
-import type { App } from './app.ts'
+import type { App } from './serveCalls.ts'
 
 /** Where to listen. `https` has a key of its own that only a quote vouches for. */
 export type Listen =

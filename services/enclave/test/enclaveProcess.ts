@@ -26,14 +26,17 @@ export function spawnEnclave(env: Record<string, string>): { child: ChildProcess
   return { child, output }
 }
 
-/** Starts an enclave and waits until it says where it listens. */
-export async function startEnclave(env: Record<string, string>): Promise<EnclaveProcess> {
+/** Starts an enclave and waits until it says where it listens, and that it serves or (if told so) waits for custodians. */
+export async function startEnclave(
+  env: Record<string, string>,
+  sentence = 'Started the enclave',
+): Promise<EnclaveProcess> {
   const { child, output } = spawnEnclave({ PORT: '0', MOCK_ATTESTATION: 'true', QUOTE_SOURCE: 'mock', ...env })
   const url = await new Promise<string>((resolve, reject) => {
     if (child.stdout === null) return reject(new Error('no output'))
     createInterface({ input: child.stdout }).on('line', (line) => {
       const { msg, address } = JSON.parse(line)
-      if (msg === 'Started the enclave') resolve(address)
+      if (msg === sentence) resolve(address)
     })
     child.once('exit', () => reject(new Error(`the enclave ended: ${output.join('\n')}`)))
   })

@@ -1,11 +1,16 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { createVerifier, vendorRoots } from '@countersign/attestation'
 import { createSimulator, type SimulatedReportOptions } from '@countersign/attestation/simulator'
-import { createSimulatedReportSource, EvidenceError, type Report, type ReportSource } from '@countersign/evidence'
+import {
+  createKdsClient,
+  createSimulatedReportSource,
+  EvidenceError,
+  type Report,
+  type ReportSource,
+} from '@countersign/evidence'
 import { computeSnpReportData, fromHex, toHex, verifyEd25519 } from '@countersign/protocol'
 import { type FakeKds, type FakeKdsFault, startFakeKds } from '@countersign/testing'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createKdsClient } from '../adapters/kds.ts'
 import { createManualTime } from '../collateral/manualTime.fake.ts'
 import { createSelfReport, type SelfReportDeps } from './selfReport.ts'
 import { createSnpCertificates, type SnpCertificatesDeps } from './snpCertificates.ts'

@@ -9,10 +9,15 @@ import {
   type VerifiedReport,
   type Verifier,
 } from '@countersign/attestation'
-import { EvidenceError, parseCertTable, type Report } from '@countersign/evidence'
+import {
+  EvidenceError,
+  type KdsClient,
+  parseCertTable,
+  type Report,
+  readPemBundle,
+  VendorError,
+} from '@countersign/evidence'
 import { isZero, toHex } from '@countersign/protocol'
-import { VendorError } from '../adapters/getBounded.ts'
-import { type KdsClient, readPemBundle } from '../adapters/kds.ts'
 import type { Log } from '../http/log.ts'
 
 /** The certificates behind a report, DER: VCEK or VLEK, its ASK or ASVK, and the ARK. */

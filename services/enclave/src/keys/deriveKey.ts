@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { type Hex, tags, toAddress, toHex, toTagBytes, toU32be } from '@countersign/protocol'
 import { pointFromScalar } from 'tiny-secp256k1'
 import type { Identity } from '../ports.ts'
+import { expand, extract } from './hkdf.ts'
 import { hmacSha256 } from './hmacSha256.ts'
 
 /** The order of secp256k1, less one: wallet keys are a number below it, plus one, so none is zero. */
@@ -33,7 +34,8 @@ const MAX_REMEMBERED = 10_000
  * certificate authorities, must be worth nothing to it afterwards.
  */
 export function createKeyring(rootSecret: Uint8Array, configHash: Uint8Array): Keyring {
-  const extracted = extract(rootSecret)
+  // Done once: it does not depend on what is derived.
+  const extracted = extract(new Uint8Array(), rootSecret)
   const keyIdKey = expand(extracted, Buffer.from(tags.keyId), 32)
   const remembered = new Map<string, WalletKey>()
 
@@ -80,20 +82,4 @@ function deriveWalletKey(extracted: Uint8Array, owner: string): Uint8Array {
 function deriveKeyId(keyIdKey: Uint8Array, owner: string): string {
   const mac = hmacSha256(keyIdKey, Buffer.concat([Buffer.from(owner, 'hex'), toU32be(INDEX)]))
   return mac.subarray(0, 16).toString('hex')
-}
-
-/** RFC 5869 §2.2, with an empty salt. Done once: it does not depend on what is derived. */
-function extract(rootSecret: Uint8Array): Buffer {
-  return hmacSha256(new Uint8Array(32), rootSecret)
-}
-
-/** RFC 5869 §2.3. */
-function expand(extracted: Uint8Array, info: Uint8Array, length: number): Buffer {
-  const blocks: Buffer[] = []
-  let block = Buffer.alloc(0)
-  for (let counter = 1; 32 * blocks.length < length; counter++) {
-    block = hmacSha256(extracted, Buffer.concat([block, info, Uint8Array.of(counter)]))
-    blocks.push(block)
-  }
-  return Buffer.concat(blocks).subarray(0, length)
 }

@@ -2,13 +2,13 @@ import { chmod, link, mkdir, open, readFile, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { getDstackKey } from '@countersign/evidence'
 import type { Random } from '../ports.ts'
+import { assertSecret, SECRET_BYTES } from './assertSecret.ts'
 
 /** Where the one secret comes from that every wallet key is derived from. */
 export type RootSecretSource = { kind: 'file'; path: string } | { kind: 'dstack'; socketPath?: string }
 
 /** Under this path dstack derives our key for this application; another path would be another set of wallets. */
 const DSTACK_KEY_PATH = 'countersign/root-secret/v1'
-const SECRET_BYTES = 32
 
 /** Reads the root secret; a `file` source makes it at the first start. */
 export async function loadRootSecret(source: RootSecretSource, random: Random): Promise<Uint8Array<ArrayBuffer>> {
@@ -53,10 +53,4 @@ async function createSecretFile(path: string, random: Random) {
   } finally {
     await rm(draft, { force: true })
   }
-}
-
-function assertSecret(secret: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
-  if (secret.length !== SECRET_BYTES) throw new Error('the root secret does not have 32 bytes')
-  if (secret.every((byte) => byte === secret[0])) throw new Error('the root secret is not random')
-  return secret
 }

@@ -1,16 +1,19 @@
 import { Worker } from 'node:worker_threads'
 import type { Hex, SignItem, SignItemError } from '@countersign/protocol'
 import type { SignedItem } from '../sign/signItem.ts'
+import { type Custody, CustodyError, type CustodyRefusal } from './custody.ts'
 
 type OpenedGrant = { grant: string; keyId: string; address: Hex }
 
 /**
  * The one thread that holds the root secret. It checks grants and signs while the main thread talks to callers and waits for
- * quotes; nothing that comes out of it is secret but the session secret's grant.
+ * quotes; nothing that comes out of it is secret but the session secret's grant, and the root secret itself only sealed.
  */
 export type Vault = {
   openGrant(parameters: { owner: string; sidHash: string; exp: number }): Promise<OpenedGrant>
   sign(item: SignItem, coordinatorKey: string): Promise<SignedItem | SignItemError>
+  /** How the secret gets in where it was not given, and how it goes on to others. */
+  custody: Custody
   /** Resolves when the thread has ended, whether asked to or not: without it the enclave is of no use. */
   ended: Promise<void>
   close(): Promise<void>
@@ -22,6 +25,10 @@ export type VaultTask =
 
 export type VaultAnswer = OpenedGrant | SignedItem | SignItemError | { failure: string }
 
+/** A call of `custody`: few, one at a time, and apart from the tasks, which are many and answered in their order. */
+export type CustodyCall = { method: keyof Custody; parameter: unknown }
+export type CustodyAnswer = { value: unknown } | { refusal: CustodyRefusal } | { failure: string }
+
 /**
  * A message to a thread costs more than a hash in it, so tasks travel together; but not too many, or callers, vault and
  * quotes fall into step and each waits for the others: with all of 256 in one message the enclave is half idle.
@@ -31,23 +38,25 @@ const MAX_TASKS = 8
 type Waiting = { resolve(answer: never): void; reject(error: Error): void }
 
 export type VaultParameters = {
-  /** Taken over: the given bytes are zero afterwards. */
-  rootSecret: Uint8Array<ArrayBuffer>
+  /** Taken over: the given bytes are zero afterwards. Left out: it comes through `custody`, and nothing is signed before. */
+  rootSecret?: Uint8Array<ArrayBuffer>
   configHash: Uint8Array
 }
 
 export async function createVault({ rootSecret, configHash }: VaultParameters): Promise<Vault> {
   const worker = new Worker(new URL('./vaultWorker.ts', import.meta.url), { workerData: { rootSecret, configHash } })
-  rootSecret.fill(0)
+  rootSecret?.fill(0)
   const waiting: Waiting[][] = []
+  const custodians: Waiting[] = []
   let tasks: VaultTask[] = []
   let callers: Waiting[] = []
   let failure: Error | undefined
 
   function fail(error: Error) {
     failure ??= error
-    for (const caller of [...waiting.flat(), ...callers]) caller.reject(failure)
+    for (const caller of [...waiting.flat(), ...callers, ...custodians]) caller.reject(failure)
     waiting.length = 0
+    custodians.length = 0
     callers = []
   }
 
@@ -62,7 +71,8 @@ export async function createVault({ rootSecret, configHash }: VaultParameters): 
       resolve()
     })
   })
-  worker.on('message', (answers: VaultAnswer[]) => {
+  worker.on('message', (answers: VaultAnswer[] | CustodyAnswer) => {
+    if (!Array.isArray(answers)) return settle(custodians.shift(), answers)
     for (const [index, caller] of (waiting.shift() ?? []).entries()) {
       const answer = answers[index]
       if (answer === undefined || 'failure' in answer) caller.reject(new Error(answer?.failure ?? 'no answer'))
@@ -89,12 +99,35 @@ export async function createVault({ rootSecret, configHash }: VaultParameters): 
     callers = []
   }
 
+  const call =
+    (method: keyof Custody) =>
+    (parameter?: unknown): Promise<never> =>
+      new Promise((resolve, reject) => {
+        if (failure !== undefined) return reject(failure)
+        custodians.push({ resolve, reject })
+        worker.postMessage({ method, parameter } satisfies CustodyCall)
+      })
+
   return {
     ended,
+    custody: {
+      generate: call('generate'),
+      makeKey: call('makeKey'),
+      accept: call('accept'),
+      seal: call('seal'),
+      share: call('share'),
+      expectShares: call('expectShares'),
+      addShare: call('addShare'),
+    },
     openGrant: (parameters) => send({ kind: 'openGrant', ...parameters }),
     sign: (item, coordinatorKey) => send({ kind: 'sign', item, coordinatorKey }),
     async close() {
       await worker.terminate()
     },
   }
+}
+
+function settle(caller: Waiting | undefined, answer: CustodyAnswer) {
+  if ('value' in answer) caller?.resolve(answer.value as never)
+  else caller?.reject('refusal' in answer ? new CustodyError(answer.refusal) : new Error(answer.failure))
 }

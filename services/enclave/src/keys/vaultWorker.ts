@@ -1,22 +1,51 @@
+import { randomBytes } from 'node:crypto'
 import { parentPort, workerData } from 'node:worker_threads'
 import { createGrant } from '../grant/grant.ts'
 import { signItem } from '../sign/signItem.ts'
-import { createKeyring } from './deriveKey.ts'
-import type { VaultAnswer, VaultTask } from './vault.ts'
+import { type Custody, CustodyError, createCustody } from './custody.ts'
+import { createKeyring, type Keyring } from './deriveKey.ts'
+import type { CustodyAnswer, CustodyCall, VaultAnswer, VaultTask } from './vault.ts'
 
-const keyring = createKeyring(workerData.rootSecret, workerData.configHash)
+const { rootSecret, configHash } = workerData
+// What went wrong near a private key is not told.
+const FAILURE = { failure: 'the vault could not do it' }
+
+let keyring: Keyring | undefined
+const useSecret = (secret: Uint8Array) => {
+  keyring = createKeyring(secret, configHash)
+}
+const custody: Custody = createCustody({
+  configHash,
+  random: (length) => new Uint8Array(randomBytes(length)),
+  onSecret: useSecret,
+})
+// A secret that was given from outside is not kept as such, and so never goes on to others.
+if (rootSecret !== undefined) useSecret(rootSecret)
 
 function perform(task: VaultTask): VaultAnswer {
   try {
+    if (keyring === undefined) return FAILURE
     if (task.kind === 'sign') return signItem({ keyring, now: Date.now() }, task.item, task.coordinatorKey)
     const { owner, sidHash, exp } = task
     const { keyId, address } = keyring.describe(owner)
     return { grant: createGrant(keyring.grantKey, { owner, sidHash, keyId, address, exp }), keyId, address }
   } catch {
-    // What went wrong near a private key is not told.
-    return { failure: 'the vault could not do it' }
+    return FAILURE
   }
 }
 
-parentPort?.on('message', (tasks: VaultTask[]) => parentPort?.postMessage(tasks.map(perform)))
+async function answer({ method, parameter }: CustodyCall): Promise<CustodyAnswer> {
+  try {
+    return { value: await custody[method](parameter as never) }
+  } catch (error) {
+    return error instanceof CustodyError ? { refusal: error.refusal } : FAILURE
+  }
+}
+
+// One after the other, so that answers come in the order of the calls.
+let last: Promise<unknown> = Promise.resolve()
+parentPort?.on('message', (message: VaultTask[] | CustodyCall) => {
+  if (Array.isArray(message)) parentPort?.postMessage(message.map(perform))
+  else last = last.then(async () => parentPort?.postMessage(await answer(message)))
+})
 parentPort?.postMessage('ready')

@@ -1,6 +1,6 @@
 import { assertCollateral, type Collateral } from '@countersign/attestation'
-import type { Platform } from '../collateral/platformOf.ts'
 import { type Fetch, getBounded, malformed, toVendorUrl } from './getBounded.ts'
+import type { Platform } from './readPlatform.ts'
 
 export type PcsClientDeps = {
   /** Intel's PCS, `https://api.trustedservices.intel.com`, or a PCCS. */

@@ -1,0 +1,153 @@
+import type { Verifier } from '@countersign/attestation'
+import { VendorError } from '@countersign/evidence'
+import {
+  computeRecoveryReportData,
+  enclavePaths,
+  fromHex,
+  hashEnclaveConfig,
+  type RecoveryRequest,
+  type RecoveryResponse,
+  rootSecretPaths,
+  type ShareRequest,
+  type ShareResponse,
+  toHex,
+} from '@countersign/protocol'
+import { EnclaveError } from '../errors.ts'
+import { type Custody, CustodyError } from '../keys/custody.ts'
+import { isHex, parseBody, toMembers } from '../parseRequest.ts'
+import type { Clock, Log } from '../ports.ts'
+import { type App, type Call, serveCalls } from '../serveCalls.ts'
+import { createEvidence, type EvidenceDeps } from '../transfer/peerEvidence.ts'
+import type { ParsedRootSecretPolicy } from '../transfer/rootSecretPolicy.ts'
+import { createTurns } from '../turns.ts'
+import { type Backup, BackupError, hashBackup, nameBackup } from './backup.ts'
+import { verifyBackup } from './verifyBackup.ts'
+
+export type RecoveryDeps = EvidenceDeps & {
+  backup: Backup
+  policy: ParsedRootSecretPolicy
+  /** Under the roots of our own mode alone. */
+  verifier: Verifier
+  custody: Pick<Custody, 'expectShares' | 'addShare'>
+  /** What `GET /health` says beside the state. */
+  health: Readonly<Record<string, string>>
+  clock: Clock
+  log: Log
+}
+
+export type Recovery = {
+  /** Answers while the enclave waits for its shares. */
+  app: App
+  needed: number
+  /** The policy has other custodians than the backup, or another threshold: a new backup has to be made. */
+  isForOthers: boolean
+  /** Resolves when the secret is there. */
+  recovered: Promise<void>
+}
+
+const MAX_WAITING = 4
+/**
+ * Wrong shares in a minute that really are a custodian's. What anybody could send does not count, or anybody could keep the
+ * custodians out.
+ */
+const MAX_WRONG = 16
+const MINUTE_MS = 60_000
+/** A share has 33 bytes and a tag of 16. */
+const SEALED_SHARE_BYTES = 49
+
+/**
+ * An enclave without its secret: it shows custodians a quote over a key of its own, and takes shares that they seal to it.
+ * Only custodians that our own policy lists count, and as many as it asks for.
+ */
+export async function startRecovery(deps: RecoveryDeps): Promise<Recovery> {
+  const { backup, policy, custody, log } = deps
+  const isOurs = backup.policyHash === policy.policyHash
+  await verifyBackup({ verifier: deps.verifier, madeUnder: isOurs ? policy : undefined }, backup)
+  const { threshold, keys } = policy.policy.custodians
+  const backupHash = hashBackup(backup)
+  const configHash = hashEnclaveConfig(deps.config)
+  const needed = Math.max(backup.threshold, threshold)
+  const custodians = backup.shares.map(({ custodian }) => custodian)
+  if (custodians.filter((key) => keys.includes(key)).length < needed) {
+    throw new BackupError('too few custodians of the backup are custodians of the policy')
+  }
+  const publicKey = await custody.expectShares({
+    backupHash,
+    commitment: fromHex(backup.commitment),
+    needed,
+    custodians: backup.shares.map(({ custodian, hash }) => ({ key: fromHex(custodian), hash: fromHex(hash) })),
+  })
+
+  const attestInTurn = createTurns(MAX_WAITING)
+  const addInTurn = createTurns(MAX_WAITING)
+  const wrongAt: number[] = []
+  let held = 0
+  let onRecovered = () => {}
+  const recovered = new Promise<void>((resolve) => (onRecovered = resolve))
+
+  async function attest({ nonce }: RecoveryRequest): Promise<RecoveryResponse> {
+    const reportData = computeRecoveryReportData({ nonce: fromHex(nonce), publicKey, backupHash, configHash })
+    const evidence = await createEvidence(deps, reportData).catch((cause) => {
+      if (!(cause instanceof VendorError)) throw cause
+      throw new EnclaveError('collateral_stale', 'no collateral for this machine', { details: cause.code, cause })
+    })
+    return { publicKey: toHex(publicKey), backupHash: nameBackup(backup), evidence }
+  }
+
+  async function addShare({ index, enc, ciphertext }: ShareRequest): Promise<ShareResponse> {
+    const now = deps.clock.now()
+    while ((wrongAt[0] ?? now) <= now - MINUTE_MS) wrongAt.shift()
+    if (wrongAt.length >= MAX_WRONG) throw new EnclaveError('rate_limited', 'too many wrong shares: wait a minute')
+    try {
+      if (!keys.includes(custodians[index] ?? '')) throw new CustodyError('no such custodian')
+      const answer = await custody.addShare({ index, sealed: { enc: fromHex(enc), ciphertext: fromHex(ciphertext) } })
+      held = answer.held
+      log.info('Got a share of the root secret', { custodian: index, held, needed })
+      if (held >= needed) onRecovered()
+      return answer
+    } catch (cause) {
+      if (!(cause instanceof CustodyError)) throw cause
+      if (cause.refusal.startsWith('not the ')) wrongAt.push(now)
+      throw new EnclaveError('share_refused', 'the share is not accepted', { details: cause.refusal, cause })
+    }
+  }
+
+  async function dispatch({ method, path, body }: Call): Promise<unknown> {
+    if (path === '/health') {
+      if (method !== 'GET') throw new EnclaveError('method_not_allowed', 'use GET')
+      return { status: 'waiting', ...deps.health, shares: { held, needed } }
+    }
+    if (path === rootSecretPaths.recovery || path === rootSecretPaths.share) {
+      if (method !== 'POST') throw new EnclaveError('method_not_allowed', 'use POST')
+      if (path === rootSecretPaths.recovery) {
+        const request = parseRecoveryRequest(parseBody(body))
+        return attestInTurn(() => attest(request))
+      }
+      const request = parseShareRequest(parseBody(body))
+      return addInTurn(() => addShare(request))
+    }
+    const isLater = [...Object.values(enclavePaths), ...Object.values(rootSecretPaths)].some((other) => other === path)
+    if (!isLater) throw new EnclaveError('not_found', 'no such call')
+    throw new EnclaveError('root_secret_missing', 'the enclave waits for its root secret')
+  }
+
+  return {
+    app: serveCalls({ dispatch, log }),
+    needed,
+    isForOthers: backup.threshold !== threshold || custodians.join() !== keys.join(),
+    recovered,
+  }
+}
+
+function parseRecoveryRequest(value: unknown): RecoveryRequest {
+  const { nonce } = toMembers(value, ['nonce'])
+  if (!isHex(nonce, 32)) throw new EnclaveError('invalid_request', 'invalid request', { details: 'nonce' })
+  return { nonce }
+}
+
+function parseShareRequest(value: unknown): ShareRequest {
+  const { index, enc, ciphertext } = toMembers(value, ['index', 'enc', 'ciphertext'])
+  const isWhole = Number.isInteger(index) && isHex(enc, 32) && isHex(ciphertext, SEALED_SHARE_BYTES)
+  if (!isWhole) throw new EnclaveError('invalid_request', 'invalid request', { details: 'share' })
+  return { index: index as number, enc: enc as string, ciphertext: ciphertext as string }
+}

@@ -1,0 +1,102 @@
+import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createKeyFile, readKeyFile } from './keyFile.ts'
+import { parseCommand } from './parseCommand.ts'
+
+const parse = (text: string) => parseCommand(text.split(' ').filter((word) => word !== ''))
+const hash = 'ab'.repeat(32)
+
+describe('commands', () => {
+  test('are read', () => {
+    expect(parse('keygen a.key')).toEqual({ kind: 'keygen', file: 'a.key' })
+    expect(parse('check b.json --policy p.json')).toEqual({
+      kind: 'check',
+      backup: 'b.json',
+      policy: 'p.json',
+      isMock: false,
+    })
+    const submit = `submit b.json --key a.key --enclave https://e:8090 --policy p.json --config-hash ${hash}`
+    const read = {
+      kind: 'submit',
+      backup: 'b.json',
+      policy: 'p.json',
+      backupPolicy: 'p.json',
+      key: 'a.key',
+      enclave: 'https://e:8090',
+      configHash: hash,
+      isMock: false,
+    }
+    expect(parse(submit)).toEqual(read)
+    expect(parse(`${submit} --backup-policy old.json --mock`)).toEqual({
+      ...read,
+      backupPolicy: 'old.json',
+      isMock: true,
+    })
+  })
+
+  test.each(['', '--help', 'submit --help', 'keygen --help'])('"%s" helps', (text) => {
+    expect(parse(text)).toEqual({ kind: 'help' })
+  })
+
+  test.each([
+    'keygen',
+    'keygen a b',
+    'keygen a --mock',
+    'destroy a',
+    'toString a',
+    'check b.json',
+    'check --policy p.json',
+    'check b.json --policy',
+    'check b.json --policy p.json --enclave https://e',
+    'check b.json --polcy p.json',
+    'submit b.json',
+    `submit b.json --key a --enclave http://e:8090 --policy p --config-hash ${hash}`,
+    `submit b.json --key a --enclave e:8090 --policy p --config-hash ${hash}`,
+    `submit b.json --key a --enclave https://e:8090 --policy p --config-hash ${hash.slice(2)}`,
+    `submit b.json --key a --enclave https://e:8090 --policy p --config-hash ${hash.toUpperCase()}`,
+    `submit b.json --key a --enclave https://e:8090 --policy p`,
+    `submit b.json --key a --policy p --config-hash ${hash}`,
+    `submit b.json --enclave https://e:8090 --policy p --config-hash ${hash}`,
+  ])('%s: a fault', (text) => {
+    expect(parse(text)).toMatchObject({ kind: 'fault' })
+  })
+})
+
+describe('key files', () => {
+  let folder = ''
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'custodian-'))
+  })
+  afterEach(() => rm(folder, { recursive: true }))
+
+  test('are for their owner alone, and never written over', async () => {
+    const path = join(folder, 'a.key')
+    const { publicKey } = await createKeyFile(path)
+    expect((await stat(path)).mode & 0o777).toBe(0o600)
+    const text = await readFile(path, 'utf8')
+    await expect(createKeyFile(path)).rejects.toThrow('is there already')
+    expect(await readFile(path, 'utf8')).toBe(text)
+    expect((await readKeyFile(path)).publicKey).toEqual(publicKey)
+  })
+
+  test.each([
+    ['open to others', `${'01'.repeat(32)}\n`, 0o640, 'chmod 600'],
+    ['cut short', '0011', 0o600, 'does not hold'],
+    ['not hex', 'zz'.repeat(32), 0o600, 'does not hold'],
+    ['empty', '', 0o600, 'does not hold'],
+  ])('one that is %s is refused, and nothing of it told', async (_, text, mode, reason) => {
+    const path = join(folder, 'a.key')
+    await writeFile(path, text)
+    await chmod(path, mode)
+    const error: Error = await readKeyFile(path).catch((thrown) => thrown)
+    expect(error.message).toContain(reason)
+    expect(error.message).not.toContain(text.slice(0, 8) || 'nothing to tell')
+  })
+
+  test('one that is not there', async () => {
+    await expect(readKeyFile(join(folder, 'none'))).rejects.toThrow('cannot be read')
+    await expect(createKeyFile(join(folder, 'none/a.key'))).rejects.toThrow('cannot be written')
+  })
+})

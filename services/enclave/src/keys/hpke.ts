@@ -1,0 +1,105 @@
+import { createCipheriv, createDecipheriv } from 'node:crypto'
+import { expand, extract } from './hkdf.ts'
+import { agree, createX25519Pair, type X25519Pair } from './x25519.ts'
+
+/*
+ * Hybrid public key encryption (RFC 9180), one message per key: DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, AES-256-GCM. In base
+ * mode anybody may have sealed a message; in auth mode it was the holder of the sender's key.
+ */
+
+/** The encapsulated key, 32 bytes, and the ciphertext with its tag. */
+export type Sealed = { enc: Uint8Array; ciphertext: Uint8Array }
+
+/** What a message is for (`info`) and what it belongs to (`aad`): it opens only under the same. */
+export type SealContext = { info: Uint8Array; aad: Uint8Array }
+
+/** RFC 9180 §7.3. The smaller one is for the vectors of the RFC. */
+const AEADS = { 'aes-128-gcm': { id: 1, keyBytes: 16 }, 'aes-256-gcm': { id: 2, keyBytes: 32 } } as const
+type Aead = keyof typeof AEADS
+
+const VERSION = Buffer.from('HPKE-v1')
+const KEM_SUITE = Buffer.concat([Buffer.from('KEM'), toU16(0x0020)])
+const EMPTY = new Uint8Array()
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+
+/** Seals to the holder of a key; with a sender, so that the holder knows by whom. */
+export function seal(
+  plaintext: Uint8Array,
+  { recipient, sender, info, aad }: SealContext & { recipient: Uint8Array; sender?: X25519Pair },
+): Sealed {
+  const ephemeral = createX25519Pair()
+  const parts = [agree(ephemeral.privateKey, recipient)]
+  if (sender !== undefined) parts.push(agree(sender.privateKey, recipient))
+  const senderKey = sender?.publicKey
+  const shared = deriveShared(Buffer.concat(parts), { enc: ephemeral.publicKey, recipient, senderKey })
+  const { key, nonce } = scheduleKeys(shared, { info, isAuth: sender !== undefined, aead: 'aes-256-gcm' })
+  const cipher = createCipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES }).setAAD(aad)
+  const ciphertext = Buffer.concat([cipher.update(plaintext), cipher.final(), cipher.getAuthTag()])
+  for (const secret of [...parts, shared, key]) secret.fill(0)
+  return { enc: ephemeral.publicKey, ciphertext }
+}
+
+/** Opens what was sealed to a key, by this sender if one is given. Throws where anything differs. */
+export function open(
+  { enc, ciphertext }: Sealed,
+  { recipient, sender, info, aad, aead = 'aes-256-gcm' }: OpenParameters,
+): Uint8Array<ArrayBuffer> {
+  if (ciphertext.length < TAG_BYTES) throw new Error('a ciphertext that is cut short')
+  const parts = [agree(recipient.privateKey, enc)]
+  if (sender !== undefined) parts.push(agree(recipient.privateKey, sender))
+  const shared = deriveShared(Buffer.concat(parts), { enc, recipient: recipient.publicKey, senderKey: sender })
+  const { key, nonce } = scheduleKeys(shared, { info, isAuth: sender !== undefined, aead })
+  try {
+    const decipher = createDecipheriv(aead, key, nonce, { authTagLength: TAG_BYTES }).setAAD(aad)
+    decipher.setAuthTag(ciphertext.subarray(-TAG_BYTES))
+    const parts = [decipher.update(ciphertext.subarray(0, -TAG_BYTES)), decipher.final()]
+    const plaintext = new Uint8Array(Buffer.concat(parts))
+    for (const part of parts) part.fill(0)
+    return plaintext
+  } finally {
+    for (const secret of [...parts, shared, key]) secret.fill(0)
+  }
+}
+
+type OpenParameters = SealContext & { recipient: X25519Pair; sender?: Uint8Array; aead?: Aead }
+
+/** RFC 9180 §4.1, `ExtractAndExpand`. */
+function deriveShared(
+  agreed: Buffer,
+  { enc, recipient, senderKey }: { enc: Uint8Array; recipient: Uint8Array; senderKey: Uint8Array | undefined },
+): Buffer {
+  const context = Buffer.concat([enc, recipient, senderKey ?? EMPTY])
+  const extracted = labeledExtract(KEM_SUITE, EMPTY, 'eae_prk', agreed)
+  agreed.fill(0)
+  return labeledExpand(KEM_SUITE, extracted, 'shared_secret', context, 32)
+}
+
+/** RFC 9180 §5.1, `KeySchedule` without a pre-shared key. */
+function scheduleKeys(shared: Buffer, { info, isAuth, aead }: { info: Uint8Array; isAuth: boolean; aead: Aead }) {
+  const { id, keyBytes } = AEADS[aead]
+  const suite = Buffer.concat([Buffer.from('HPKE'), toU16(0x0020), toU16(0x0001), toU16(id)])
+  const context = Buffer.concat([
+    Uint8Array.of(isAuth ? 2 : 0),
+    labeledExtract(suite, EMPTY, 'psk_id_hash', EMPTY),
+    labeledExtract(suite, EMPTY, 'info_hash', info),
+  ])
+  const secret = labeledExtract(suite, shared, 'secret', EMPTY)
+  return {
+    key: labeledExpand(suite, secret, 'key', context, keyBytes),
+    nonce: labeledExpand(suite, secret, 'base_nonce', context, NONCE_BYTES),
+  }
+}
+
+/** RFC 9180 §4. */
+function labeledExtract(suite: Buffer, salt: Uint8Array, label: string, keyMaterial: Uint8Array): Buffer {
+  return extract(salt, Buffer.concat([VERSION, suite, Buffer.from(label), keyMaterial]))
+}
+
+function labeledExpand(suite: Buffer, extracted: Buffer, label: string, info: Uint8Array, length: number): Buffer {
+  return expand(extracted, Buffer.concat([toU16(length), VERSION, suite, Buffer.from(label), info]), length)
+}
+
+function toU16(value: number): Uint8Array {
+  return Uint8Array.of(value >> 8, value & 0xff)
+}

@@ -1,0 +1,62 @@
+import { createPrivateKey, createPublicKey, diffieHellman, generateKeyPairSync, type KeyObject } from 'node:crypto'
+
+/** An X25519 key pair; the public half as its 32 bytes. */
+export type X25519Pair = { privateKey: KeyObject; publicKey: Uint8Array<ArrayBuffer> }
+
+/** DER of X25519 keys (RFC 8410 §4 and §7), less the 32 bytes of the key. */
+const SPKI = Buffer.from('302a300506032b656e032100', 'hex')
+const PKCS8 = Buffer.from('302e020100300506032b656e04220420', 'hex')
+
+export function createX25519Pair(): X25519Pair {
+  return toPair(generateKeyPairSync('x25519').privateKey)
+}
+
+/** From the 32 bytes of a private key. */
+export function importX25519Pair(bytes: Uint8Array): X25519Pair {
+  assertLength(bytes)
+  const der = Buffer.concat([PKCS8, bytes])
+  try {
+    return toPair(createPrivateKey({ key: der, format: 'der', type: 'pkcs8' }))
+  } finally {
+    der.fill(0)
+  }
+}
+
+/** The 32 bytes of a private key. */
+export function exportX25519(privateKey: KeyObject): Uint8Array<ArrayBuffer> {
+  const der = privateKey.export({ format: 'der', type: 'pkcs8' })
+  const bytes = new Uint8Array(der.subarray(PKCS8.length))
+  der.fill(0)
+  return bytes
+}
+
+/** What two keys share. A key of small order, with which everybody shares the same, is refused (RFC 7748 §6.1). */
+export function agree(privateKey: KeyObject, publicKey: Uint8Array): Buffer {
+  const shared = diffieHellman({ privateKey, publicKey: importPublic(publicKey) })
+  if (shared.every((byte) => byte === 0)) throw new Error('a key of small order')
+  return shared
+}
+
+/** Whether bytes are a key that can be sealed to. */
+export function isX25519Key(bytes: Uint8Array): boolean {
+  try {
+    agree(createX25519Pair().privateKey, bytes).fill(0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function importPublic(bytes: Uint8Array): KeyObject {
+  assertLength(bytes)
+  return createPublicKey({ key: Buffer.concat([SPKI, bytes]), format: 'der', type: 'spki' })
+}
+
+function toPair(privateKey: KeyObject): X25519Pair {
+  const spki = createPublicKey(privateKey).export({ format: 'der', type: 'spki' })
+  return { privateKey, publicKey: new Uint8Array(spki.subarray(SPKI.length)) }
+}
+
+function assertLength(bytes: Uint8Array) {
+  if (bytes.length !== 32) throw new Error('an X25519 key has 32 bytes')
+}

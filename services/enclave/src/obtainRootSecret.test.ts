@@ -1,0 +1,93 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { rootSecretPaths, type TransferRequest, toHex } from '@countersign/protocol'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { genesis, recover, toBackupPath } from '../test/ceremony.ts'
+import { createTestPeer, type TestPeer } from '../test/peers.ts'
+import { parseBackup, toBackupFile } from './backup/backup.ts'
+import { writeBackup } from './backup/createBackup.ts'
+import { type ObtainDeps, obtainRootSecret } from './obtainRootSecret.ts'
+import { createDonor, type Donor } from './transfer/donor.ts'
+
+let folder = ''
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'backup-'))
+})
+afterEach(() => rm(folder, { recursive: true }))
+
+describe('genesis', () => {
+  test('the backup is on disk, public, whole, and tells nothing of the secret', async () => {
+    const { peer, backup } = await genesis(folder)
+    expect(peer.secrets).toHaveLength(1)
+    const text = await readFile(toBackupPath(folder), 'utf8')
+    expect(text).not.toContain(peer.secrets[0])
+    expect(peer.lines.join()).not.toContain(peer.secrets[0])
+    expect(backup).toMatchObject({ threshold: 2, policyHash: peer.policyHash, configHash: toHex(peer.configHash) })
+    expect(backup.shares.map(({ custodian }) => custodian)).toEqual(peer.policy.custodians.keys)
+    expect(await readdir(folder)).toEqual(['backup.json'])
+  })
+
+  test('never twice: the file stays, and no secret is made', async () => {
+    const { backup } = await genesis(folder)
+    const second = createTestPeer()
+    await expect(genesis(folder, second)).rejects.toThrow('there is a backup already')
+    expect(second.secrets).toEqual([])
+    expect(parseBackup(await readFile(toBackupPath(folder), 'utf8'))).toEqual(backup)
+    // Nor where two start at once and both saw no file.
+    await expect(writeBackup(toBackupPath(folder), backup, second.random)).rejects.toThrow('there is a backup already')
+    expect(await readdir(folder)).toEqual(['backup.json'])
+  })
+
+  test('not by an enclave that its own policy does not list: nothing is written', async () => {
+    const peer = createTestPeer({ quote: { mrtd: new Uint8Array(48).fill(1) } })
+    await expect(genesis(folder, peer)).rejects.toThrow(`measurement_not_allowed, ${'01'.repeat(48)}`)
+    expect(await readdir(folder)).toEqual([])
+  })
+
+  test('a backup that cannot be written is no start', async () => {
+    await expect(genesis(folder, createTestPeer(), join(folder, 'missing/backup.json'))).rejects.toThrow('ENOENT')
+  })
+})
+
+describe('joining with the backup at hand', () => {
+  async function joinWith(donors: TestPeer[]) {
+    const peer = createTestPeer()
+    const giving = donors.map((donor) => createDonor(donor))
+    const urls = donors.map((_, index) => `https://${index}.example`)
+    const callPeer: ObtainDeps['callPeer'] = async (url, path, body) => {
+      const donor = giving[urls.indexOf(url)] as Donor
+      return path === rootSecretPaths.challenge ? donor.challenge() : donor.transfer(body as TransferRequest)
+    }
+    const source = {
+      kind: 'attested',
+      policy: peer.parsed,
+      from: { kind: 'join', urls, backupPath: toBackupPath(folder) },
+      collateralUrl: '',
+    } as const
+    await obtainRootSecret({ ...peer, callPeer }, source)
+    return peer
+  }
+
+  test('the secret of another genesis is not taken, that of the backup is', async () => {
+    const stranger = createTestPeer()
+    await stranger.custody.generate()
+    const { peer } = await genesis(folder)
+    await expect(joinWith([stranger])).rejects.toThrow('no enclave gives us')
+    expect((await joinWith([stranger, peer])).secrets).toEqual(peer.secrets)
+  })
+
+  test('one that is named and not there is a fault, not a reason to do without', async () => {
+    const { peer } = await genesis(folder)
+    await rm(toBackupPath(folder))
+    await expect(joinWith([peer])).rejects.toThrow('ROOT_SECRET_BACKUP_FILE cannot be read: ENOENT')
+    await expect(recover(folder)).rejects.toThrow('ROOT_SECRET_BACKUP_FILE cannot be read: ENOENT')
+  })
+
+  test('a backup that was changed is no backup', async () => {
+    const { peer, backup } = await genesis(folder)
+    await writeFile(toBackupPath(folder), toBackupFile({ ...backup, commitment: '00'.repeat(32) }))
+    await expect(joinWith([peer])).rejects.toThrow('its quote does not hold')
+  })
+})

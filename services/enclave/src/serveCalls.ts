@@ -1,0 +1,86 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { EvidenceError } from '@countersign/evidence'
+import type { EnclaveErrorBody } from '@countersign/protocol'
+import { EnclaveError, type EnclaveErrorCode } from './errors.ts'
+import type { Log } from './ports.ts'
+
+export type Call = { method: string; path: string; headers: IncomingHttpHeaders; body: Uint8Array }
+type Reply = { status: number; body: unknown }
+
+/** Something that answers calls. It does not listen. */
+export type App = {
+  handle(call: Call): Promise<Reply>
+  isStopping(): boolean
+  /** Refuses new calls and resolves when those under way have been answered. */
+  stop(): Promise<void>
+}
+
+const STATUS: Record<EnclaveErrorCode, number> = {
+  invalid_json: 400,
+  invalid_request: 400,
+  body_too_large: 413,
+  not_found: 404,
+  method_not_allowed: 405,
+  caller_signature_invalid: 401,
+  caller_clock_skew: 401,
+  caller_unknown: 401,
+  caller_not_allowed: 403,
+  id_token_invalid: 403,
+  id_token_replayed: 403,
+  challenge_unknown: 403,
+  transfer_refused: 403,
+  share_refused: 403,
+  rate_limited: 429,
+  issuer_unavailable: 503,
+  quote_unavailable: 503,
+  collateral_stale: 503,
+  root_secret_missing: 503,
+  shutting_down: 503,
+  internal: 500,
+}
+
+/** Answers what `dispatch` answers, or the refusal that it throws, and nothing of the inside. */
+export function serveCalls(deps: { dispatch(call: Call): Promise<unknown>; log: Log; drain?(): Promise<void> }): App {
+  let underWay = 0
+  let isStopping = false
+  let onIdle: (() => void) | undefined
+  return {
+    isStopping: () => isStopping,
+    async handle(call) {
+      if (isStopping) return toReply(new EnclaveError('shutting_down', 'the enclave is stopping'))
+      underWay += 1
+      try {
+        return { status: 200, body: await deps.dispatch(call) }
+      } catch (error) {
+        return toReply(toEnclaveError(error, deps.log, call.path))
+      } finally {
+        underWay -= 1
+        if (underWay === 0) onIdle?.()
+      }
+    },
+    async stop() {
+      isStopping = true
+      if (underWay > 0) await new Promise<void>((resolve) => (onIdle = resolve))
+      await deps.drain?.()
+    },
+  }
+}
+
+function toEnclaveError(error: unknown, log: Log, path: string): EnclaveError {
+  if (error instanceof EnclaveError) {
+    log.warn('Refused a call', { path, code: error.code, reason: error.details })
+    return error
+  }
+  if (error instanceof EvidenceError) {
+    log.error('Got no quote', { path, code: error.code })
+    return new EnclaveError('quote_unavailable', 'no quote could be had', { cause: error })
+  }
+  // Its message could hold anything; its name says enough to look for it.
+  log.error('Failed', { path, reason: error instanceof Error ? error.name : typeof error })
+  return new EnclaveError('internal', 'internal error')
+}
+
+function toReply(error: EnclaveError): Reply {
+  const body: EnclaveErrorBody = { error: { code: error.code, message: error.message } }
+  return { status: STATUS[error.code], body }
+}

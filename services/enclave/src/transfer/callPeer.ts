@@ -1,0 +1,74 @@
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import { ServiceError } from '@countersign/protocol'
+
+/** Why a call to an enclave came to nothing. */
+export type PeerErrorCode =
+  /** It is not there, or not yet, or did not answer in time. */
+  | 'peer_unreachable'
+  /** It said no, with the code in `details`. */
+  | 'peer_refused'
+  /** What it says is not what an enclave says, or does not hold. */
+  | 'peer_not_accepted'
+
+export class PeerError extends ServiceError<PeerErrorCode> {
+  override name = 'PeerError'
+}
+
+export type CallPeer = (url: string, path: string, body: unknown) => Promise<unknown>
+
+/** A quote is in hex and collateral has some 24 KB: an answer has about 50 KB. */
+const MAX_ANSWER_BYTES = 262_144
+/** A donor may have others before us, and waits for its quote and its collateral. */
+const TIMEOUT_MS = 60_000
+
+/**
+ * POSTs JSON to an enclave and reads its JSON. Its certificate is not checked: no authority knows it. TLS keeps what passes
+ * from being changed by accident; what it says is believed because of quotes alone, and secrets pass only sealed.
+ */
+export const callPeer: CallPeer = async (url, path, body) => {
+  const text = JSON.stringify(body)
+  const { status, answer } = await post(new URL(path, url), text)
+  let value: unknown
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(answer))
+  } catch {
+    throw new PeerError('peer_not_accepted', 'the answer is not JSON')
+  }
+  if (status === 200) return value
+  const { error } = (value ?? {}) as { error?: { code?: unknown } }
+  const code = typeof error?.code === 'string' && /^[a-z_]{1,40}$/.test(error.code) ? error.code : `HTTP ${status}`
+  throw new PeerError('peer_refused', 'the enclave refused', { details: code, status })
+}
+
+async function post(url: URL, body: string): Promise<{ status: number; answer: Uint8Array }> {
+  try {
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      const options = {
+        method: 'POST',
+        agent: false,
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+        headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
+      } as const
+      const outgoing =
+        url.protocol === 'https:'
+          ? httpsRequest(url, { ...options, rejectUnauthorized: false }, resolve)
+          : httpRequest(url, options, resolve)
+      outgoing.on('error', reject)
+      outgoing.end(body)
+    })
+    const chunks: Uint8Array[] = []
+    let length = 0
+    for await (const chunk of response) {
+      length += chunk.length
+      if (length > MAX_ANSWER_BYTES) throw new PeerError('peer_not_accepted', 'the answer is too large')
+      chunks.push(chunk)
+    }
+    return { status: response.statusCode ?? 0, answer: Buffer.concat(chunks) }
+  } catch (cause) {
+    if (cause instanceof PeerError) throw cause
+    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'ABORT_ERR'
+    const details = code === 'ABORT_ERR' ? 'not in time' : code
+    throw new PeerError('peer_unreachable', 'no answer from the enclave', { details, cause })
+  }
+}

@@ -1,0 +1,98 @@
+import type { QuotePolicy, TcbStatus, TdMeasurement } from '@countersign/attestation'
+import { hashRootSecretPolicy, toHex } from '@countersign/protocol'
+import { isX25519Key } from '../keys/x25519.ts'
+
+/** Which enclaves may hold the root secret, and who keeps the shares of its backup. Its hash is part of the configuration. */
+export type RootSecretPolicy = {
+  measurements: readonly TdMeasurement[]
+  statuses?: readonly TcbStatus[]
+  minimumTcbEvaluationDataNumber?: number
+  platforms?: readonly string[]
+  custodians: {
+    /** How many shares make the secret. */
+    threshold: number
+    /** X25519 keys, 32 bytes each; a custodian is known by its place. */
+    keys: readonly string[]
+  }
+}
+
+export type ParsedRootSecretPolicy = { policy: RootSecretPolicy; policyHash: string }
+
+/** One share must never be enough, and a backup that nobody can gather is none. */
+const MIN_THRESHOLD = 2
+const MAX_CUSTODIANS = 16
+
+const REGISTERS = ['mrTd', 'rtmr0', 'rtmr1', 'rtmr2', 'rtmr3', 'mrConfigId', 'mrOwner', 'mrOwnerConfig']
+
+export const TCB_STATUSES: readonly TcbStatus[] = [
+  'UpToDate',
+  'SWHardeningNeeded',
+  'ConfigurationNeeded',
+  'ConfigurationAndSWHardeningNeeded',
+  'OutOfDate',
+  'OutOfDateConfigurationNeeded',
+  'TDRelaunchAdvised',
+  'TDRelaunchAdvisedConfigurationNeeded',
+]
+
+const MEMBERS: Record<string, { isFine(value: unknown): boolean; isRequired?: boolean }> = {
+  measurements: { isFine: (value) => isListOf(value, isMeasurement), isRequired: true },
+  statuses: { isFine: (value) => isListOf(value, (status) => TCB_STATUSES.includes(status as TcbStatus)) },
+  minimumTcbEvaluationDataNumber: { isFine: (value) => Number.isSafeInteger(value) && Number(value) >= 0 },
+  platforms: { isFine: (value) => isListOf(value, (platform) => isHex(platform, 6) || isHex(platform, 16)) },
+  custodians: { isFine: isCustodians, isRequired: true },
+}
+
+/** Reads a policy from its JSON text, or says all that is wrong with it. */
+export function parseRootSecretPolicy(text: string): ParsedRootSecretPolicy | { faults: string[] } {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return { faults: ['is not JSON'] }
+  }
+  if (!isObject(value)) return { faults: ['is not an object'] }
+  // A misspelt member would silently let more enclaves in than was meant.
+  const faults = Object.keys(value)
+    .filter((name) => !Object.hasOwn(MEMBERS, name))
+    .map((name) => `${name} is unknown`)
+  for (const [name, { isFine, isRequired = false }] of Object.entries(MEMBERS)) {
+    if ((isRequired || Object.hasOwn(value, name)) && !isFine(value[name])) {
+      faults.push(`${name} is not what it should be, or empty`)
+    }
+  }
+  if (faults.length > 0) return { faults }
+  return { policy: value as RootSecretPolicy, policyHash: toHex(hashRootSecretPolicy(value)) }
+}
+
+/** What a quote must satisfy. */
+export function toQuotePolicy({ custodians: _, ...policy }: RootSecretPolicy): QuotePolicy {
+  return policy
+}
+
+/** Without `mrTd`, or with a misspelt register, it would be a measurement of any code. */
+function isMeasurement(value: unknown): boolean {
+  if (!isObject(value) || !Object.hasOwn(value, 'mrTd')) return false
+  return Object.entries(value).every(([name, register]) => REGISTERS.includes(name) && isHex(register, 48))
+}
+
+function isCustodians(value: unknown): boolean {
+  if (!isObject(value) || Object.keys(value).toSorted().join() !== 'keys,threshold') return false
+  const { threshold, keys } = value
+  if (!isListOf(keys, (key) => isHex(key, 32) && isX25519Key(Buffer.from(key, 'hex')))) return false
+  const count = (keys as string[]).length
+  if (new Set(keys as string[]).size !== count || count > MAX_CUSTODIANS) return false
+  return Number.isInteger(threshold) && Number(threshold) >= MIN_THRESHOLD && Number(threshold) <= count
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isListOf(value: unknown, isFine: (entry: unknown) => boolean): boolean {
+  return Array.isArray(value) && value.length > 0 && value.every(isFine)
+}
+
+function isHex(value: unknown, bytes: number): value is string {
+  return typeof value === 'string' && value.length === 2 * bytes && /^[0-9a-f]+$/.test(value)
+}

@@ -1,0 +1,102 @@
+import { randomBytes } from 'node:crypto'
+import { createVerifier, parseQuote } from '@countersign/attestation'
+import { createSimulator, type SimulatedQuoteOptions } from '@countersign/attestation/simulator'
+import { createSimulatedQuoteSource, type QuoteSource } from '@countersign/evidence'
+import { type EnclaveConfig, hashEnclaveConfig, toHex, toRootSecretName } from '@countersign/protocol'
+import { createCustody } from '../src/keys/custody.ts'
+import { createX25519Pair, type X25519Pair } from '../src/keys/x25519.ts'
+import { createLog } from '../src/log.ts'
+import {
+  type ParsedRootSecretPolicy,
+  parseRootSecretPolicy,
+  type RootSecretPolicy,
+} from '../src/transfer/rootSecretPolicy.ts'
+
+/** Simulated enclaves of one service, as far as they deal with the root secret. No process, no thread, no network. */
+
+export const at = new Date('2026-06-15T12:00:00.000Z')
+export const simulator = createSimulator({ at })
+/** Silicon of another world: the same code under other roots. */
+export const foreignSimulator = createSimulator({ seed: 'foreign', at })
+export const mrTd = toHex(parseQuote(new Uint8Array(simulator.quote({ reportData: new Uint8Array(64) }))).body.mrTd)
+
+export const custodians: readonly X25519Pair[] = [1, 2, 3].map(() => createX25519Pair())
+
+export function createTestPolicy(changes: Partial<RootSecretPolicy> = {}): ParsedRootSecretPolicy {
+  const keys = custodians.map(({ publicKey }) => toHex(publicKey))
+  const parsed = parseRootSecretPolicy(
+    JSON.stringify({ measurements: [{ mrTd }], custodians: { threshold: 2, keys }, ...changes }),
+  )
+  if ('faults' in parsed) throw new Error(parsed.faults.join())
+  return parsed
+}
+
+export function createTestConfig(
+  { policyHash }: ParsedRootSecretPolicy,
+  changes: Partial<EnclaveConfig> = {},
+): EnclaveConfig {
+  return {
+    issuers: [{ issuer: 'https://issuer.example', audience: 'a', jwksOrigin: 'https://issuer.example' }],
+    caSet: 'bundled',
+    rootSecret: toRootSecretName(policyHash),
+    quoteSource: 'mock',
+    callerPolicy: 'any',
+    version: '0.0.0',
+    ...changes,
+  }
+}
+
+export type TestPeerOptions = {
+  policy?: ParsedRootSecretPolicy
+  config?: Partial<EnclaveConfig>
+  quote?: Partial<SimulatedQuoteOptions>
+  silicon?: typeof simulator
+}
+
+export type TestPeer = ReturnType<typeof createTestPeer>
+
+/** Everything that donor, joiner and recovery are made of; `secrets` shows what came into the vault. */
+export function createTestPeer(options: TestPeerOptions = {}) {
+  const { policy = createTestPolicy(), quote = {}, silicon = simulator } = options
+  const config = createTestConfig(policy, options.config)
+  const secrets: string[] = []
+  const lines: string[] = []
+  let now = at.getTime()
+  let quotes = 0
+  const source = createSimulatedQuoteSource({ simulator: silicon, quoteOptions: quote, latencyMs: 0 })
+  const quoteSource: QuoteSource = {
+    mode: 'mock',
+    getQuote(reportData) {
+      quotes += 1
+      return source.getQuote(reportData)
+    },
+  }
+  const clock = { now: () => now }
+  const random = (length: number) => new Uint8Array(randomBytes(length))
+  return {
+    policy: policy.policy,
+    policyHash: policy.policyHash,
+    parsed: policy,
+    config,
+    configHash: hashEnclaveConfig(config),
+    quoteSource,
+    fetchCollateral: async () => silicon.collateral(),
+    verifier: createVerifier({ roots: [simulator.intelRoot] }),
+    custody: createCustody({
+      configHash: hashEnclaveConfig(config),
+      random,
+      onSecret: (secret) => secrets.push(toHex(secret)),
+    }),
+    clock,
+    random,
+    wait: async () => {},
+    log: createLog((line) => lines.push(line), clock.now),
+    health: {},
+    secrets,
+    lines,
+    countQuotes: () => quotes,
+    pass(durationMs: number) {
+      now += durationMs
+    },
+  }
+}
