@@ -1,7 +1,8 @@
 import { Agent, createServer, type IncomingMessage, type ServerResponse, request as send } from 'node:http'
 
 // What stands before the coordinators: `PORT`, and `UPSTREAMS` as ports on loopback, each asked in its turn.
-// As proxies do, it leaves out who is not ready, asks another when one cannot be reached, and repeats nothing that may have arrived.
+// As proxies do, it leaves out who is not ready, and asks another when one cannot be reached, or when a connection that was used before
+// is found closed. That may repeat a request, and every request of ours may be repeated: the same digest has the same answer.
 
 type Upstream = { port: number; agent: Agent; isUp: boolean }
 

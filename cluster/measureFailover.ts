@@ -8,6 +8,8 @@ export type Failover = {
   /** Requests that were under way at the moment of the fault, or sent after it. */
   count: number
   failures: string[]
+  /** Of requests that were sent after it. */
+  lateFailures: string[]
   /** How long the slowest of them waited, from the fault or from when it was sent. */
   longestMs: number
   /** Of all signatures that were given before and after it. */
@@ -33,11 +35,11 @@ export async function measureFailover(parameters: {
   else void member.kill(fault === 'killed' ? 'SIGKILL' : 'SIGTERM')
   await wait(AFTER_MS)
   await load.stop()
-  const { count, failures, longestMs } = load.since(moment)
+  const { count, failures, lateFailures, longestMs } = load.since(moment)
   if (fault === 'frozen') member.wake()
   else {
     await member.kill('SIGKILL')
     await member.start()
   }
-  return { member: member.name, fault, count, failures, longestMs, slugs: load.slugs }
+  return { member: member.name, fault, count, failures, lateFailures, longestMs, slugs: load.slugs }
 }

@@ -12,6 +12,8 @@ export type Member = {
   kill(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>
   freeze(): void
   wake(): void
+  /** How often it has ended, once it served, without being told to. One that cannot start ends by itself, to be started again. */
+  deaths(): number
 }
 
 export type CreateMemberParameters = Pick<Member, 'name' | 'kind'> & {
@@ -22,19 +24,27 @@ export type CreateMemberParameters = Pick<Member, 'name' | 'kind'> & {
 
 export function createMember({ name, kind, main, env, onLine }: CreateMemberParameters): Member {
   let service: Service | undefined
+  let deaths = 0
+  const told = new WeakSet<Service>()
   return {
     name,
     kind,
     pid: () => (service === undefined || service.hasEnded() ? undefined : service.pid),
     async start() {
       service = startService({ name: kind, main, env, onLine: (line) => onLine(name, line) })
-      await service.ready
+      const started = service
+      await started.ready
+      void started.ended.then(() => {
+        if (!told.has(started)) deaths += 1
+      })
     },
     async kill(signal) {
+      if (service !== undefined) told.add(service)
       service?.signal(signal)
       await service?.ended
     },
     freeze: () => service?.signal('SIGSTOP'),
     wake: () => service?.signal('SIGCONT'),
+    deaths: () => deaths,
   }
 }

@@ -66,8 +66,9 @@ export async function runCluster(parameters: {
     say(`${slugs.length} signatures, ${unpublished.length === 0 ? 'all published' : 'not all published'}`)
     const throughputs: Throughput[] = []
     if (parameters.rounds > 0) {
-      // Publishing would take its share of two cores.
-      for (const worker of cluster.ofKind('worker')) await worker.kill('SIGTERM')
+      // The same for both: one enclave, whose simulated quotes cost processor time that silicon does not, and nobody who publishes.
+      for (const idle of [...cluster.ofKind('worker'), ...cluster.ofKind('enclave').slice(1)])
+        await idle.kill('SIGTERM')
       const oneUrl = await cluster.startLoneBalancer()
       const cookies = await signInAll(cluster, USERS)
       for (const connections of parameters.connections) {
@@ -101,9 +102,9 @@ function findIdle(work: ClusterReport['work']): string[] {
 /** Whoever was being served by a coordinator that is killed has no answer; nobody else may notice anything. */
 function findFaults(failovers: readonly Failover[]): string[] {
   return failovers.flatMap((failover) => {
-    const { member, fault, failures } = failover
-    const isExpected = member.startsWith('coordinator') && fault === 'killed'
-    return failures.length === 0 || isExpected ? [] : [describeFailover(failover), ...failures]
+    const { member, fault, failures, lateFailures } = failover
+    const counted = member.startsWith('coordinator') && fault === 'killed' ? lateFailures : failures
+    return counted.length === 0 ? [] : [describeFailover(failover), ...counted]
   })
 }
 

@@ -8,8 +8,11 @@ export type SteadyLoad = {
   stop(): Promise<void>
   /** Of all that were answered. */
   readonly slugs: readonly string[]
-  /** Since a moment: how many were sent or still waiting, how many of them failed, and how long the slowest waited after it. */
-  since(moment: number): { count: number; failures: string[]; longestMs: number }
+  /**
+   * Since a moment: how many were sent or still waiting, how many of them failed (and of those that were sent after it), and how long
+   * the slowest waited after it.
+   */
+  since(moment: number): { count: number; failures: string[]; lateFailures: string[]; longestMs: number }
 }
 
 /** Asks for a new signature at a fixed rate, whether or not the earlier ones have been answered. Nobody asks twice. */
@@ -49,6 +52,7 @@ export function startSteadyLoad({ user, rate }: { user: TestUser; rate: number }
       return {
         count: touched.length,
         failures: touched.flatMap(({ failure }) => failure ?? []),
+        lateFailures: touched.flatMap(({ failure, sentAt }) => (sentAt > moment ? (failure ?? []) : [])),
         longestMs: Math.max(0, ...touched.map(({ sentAt, endedAt }) => endedAt - Math.max(sentAt, moment))),
       }
     },

@@ -16,7 +16,7 @@ export type Audit = {
   unknown: string[]
 }
 
-type Proof = { txHash: string; ipfsCid: string; kmsQuoteVerified: boolean }
+type Proof = { slug: string; status: string; txHash: string; ipfsCid: string; kmsQuoteVerified: boolean }
 
 const LANES = 4
 const deps = { fetch: globalThis.fetch, timeoutMs: 30_000 }
@@ -40,21 +40,22 @@ export async function audit(parameters: {
     ...['--coordinator-config-hash', anchors.coordinatorConfigHash, '--entropy-key', anchors.entropyKey],
   ]
   const result: Audit = { verified: 0, lost: [], duplicated: [], invalid: [], unknown: [] }
-
-  const events = new Map<string, number>()
-  for (const { txHash } of await readEvents({ url: chainUrl, contract })) {
-    events.set(txHash, (events.get(txHash) ?? 0) + 1)
-  }
+  const readAllEvents = () => readEvents({ url: chainUrl, contract })
+  const published = new Set<string>((await readAllEvents()).map(({ txHash }) => txHash))
   const expected = new Set<string>()
+
   const each = async (answer: Answered) => {
     const { slug } = answer
-    const status = proofs.get(slug)?.status
-    if (status !== 'complete') return void result.lost.push(`${slug} is ${status ?? 'not known'}`)
+    const seen = proofs.get(slug)
+    if (seen?.status !== 'complete') return void result.lost.push(`${slug} is ${seen?.status ?? 'not known'}`)
     const response = await fetch(`${cluster.url}/proof/${slug}`)
     const proof = (await response.json()) as Proof
     expected.add(proof.txHash)
-    if (!events.has(proof.txHash)) return void result.lost.push(`${slug} has no event`)
-    const fault = await findFault(answer, proof, trust).catch((error: Error) => error.message)
+    if (!published.has(proof.txHash)) return void result.lost.push(`${slug} has no event`)
+    const isSame = proof.status === 'complete' && proof.ipfsCid === seen.ipfsCid && proof.slug === slug
+    const fault = isSame
+      ? await findFault(answer, proof, trust).catch((error: Error) => error.message)
+      : `${proof.slug} is ${proof.status} with ${proof.ipfsCid} now`
     if (fault === undefined) result.verified += 1
     else result.invalid.push(`${slug}: ${fault}`)
   }
@@ -67,8 +68,9 @@ export async function audit(parameters: {
     }
   })
   await Promise.all(lanes)
-  for (const [txHash, count] of events) {
-    if (count > 1) result.duplicated.push(`${txHash} has ${count} events`)
+  // Last, so that one that came meanwhile is seen too.
+  for (const [txHash, { length }] of Map.groupBy(await readAllEvents(), (event) => event.txHash)) {
+    if (length > 1) result.duplicated.push(`${txHash} has ${length} events`)
     if (!expected.has(txHash)) result.unknown.push(txHash)
   }
   return result
@@ -82,8 +84,9 @@ async function findFault(answer: Answered, proof: Proof, trust: readonly string[
     const failed = steps.filter(({ status }) => status !== 'pass').map(({ id, status }) => `${id} ${status}`)
     return `exit code ${exitCode}: ${failed.join(', ')}`
   }
-  const { digestSigned, signature } = receipt.transaction
+  const { digestSigned, signature, from } = receipt.transaction
   if (digestSigned !== answer.digest || signature !== answer.signature) return 'is about another signature'
+  if (from !== answer.address) return `is of ${from}, not of ${answer.address}`
   if (cid !== proof.ipfsCid) return `the service names ${proof.ipfsCid}, the chain ${cid}`
   return proof.kmsQuoteVerified ? undefined : 'kmsQuoteVerified is false'
 }

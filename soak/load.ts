@@ -7,8 +7,8 @@ import {
 } from '@countersign/protocol'
 import { createTx, createUser, toDigest } from '../services/coordinator/test/backend.ts'
 
-/** What a client was told about one digest. */
-export type Answered = { digest: Hex; signature: Hex; slug: string }
+/** What a client was told about one digest, and whose wallet should have signed it. */
+export type Answered = { digest: Hex; signature: Hex; slug: string; address: string }
 
 /** What was seen of one proof while it was polled. */
 export type Seen = { status: ProofStatus; ipfsCid: string | null }
@@ -60,6 +60,7 @@ export function startLoad(parameters: {
     return { subject, client, signingIn: undefined, isSignedIn: false, wallet: undefined, nonce: 0 }
   })
   const answers = new Map<string, Answered>()
+  const slugs = new Set<string>()
   const proofs = new Map<string, Seen>()
   const open: string[] = []
   const changed: string[] = []
@@ -100,8 +101,9 @@ export function startLoad(parameters: {
         if (!user.isSignedIn) await signIn(user)
         const response = await within(user.client.sign(tx))
         if (response.status === 200) {
-          const { signature, slug } = (await response.json()) as Omit<Answered, 'digest'>
-          return note(`${user.subject}, nonce ${nonce}`, { digest, signature, slug })
+          const { signature, slug } = (await response.json()) as Pick<Answered, 'signature' | 'slug'>
+          const address = user.wallet?.address ?? ''
+          return note(`${user.subject}, nonce ${nonce}`, { digest, signature, slug, address })
         }
         counts.refused += 1
         if (response.status === 401) user.isSignedIn = false
@@ -117,6 +119,8 @@ export function startLoad(parameters: {
   function note(key: string, answer: Answered) {
     const earlier = answers.get(key)
     if (earlier === undefined) {
+      if (slugs.has(answer.slug)) changed.push(`${answer.slug} was given twice`)
+      slugs.add(answer.slug)
       answers.set(key, answer)
       open.push(answer.slug)
     } else if (earlier.signature !== answer.signature || earlier.slug !== answer.slug) {

@@ -13,6 +13,9 @@ and frozen, the database is cut off, and satellite, IPFS and chain fail one call
   --users N     who sign them (default 24)
   --log FILE    what all processes write`
 
+/** Of resident memory, after the warm-up. */
+const MAX_GROWTH = 0.1
+
 const { values } = parseArgs({
   options: {
     minutes: { type: 'string', default: '10' },
@@ -50,7 +53,7 @@ if (values.help === true) {
     onLine: (name, line) => log?.write(`${name} ${line}\n`),
   })
   log?.end()
-  const { chaos, outside, counts, memory, lost, duplicated, invalid, unknown, changed } = report
+  const { chaos, outside, counts, memory, lost, duplicated, invalid, unknown, changed, deaths } = report
   console.log(`
 ${chaos.kills + chaos.databaseKills} kills (${chaos.databaseKills} of PostgreSQL), ${chaos.freezes} freezes, ${chaos.cuts} cuts of PostgreSQL
 failed calls: ${Object.entries(outside)
@@ -58,13 +61,15 @@ failed calls: ${Object.entries(outside)
     .join(', ')}
 ${counts.signIns} sign-ins, ${report.answered} signatures (${counts.refused} tries failed, ${counts.repeats} asked for again), ${counts.polls} polls
 settled ${(report.settledMs / 1000).toFixed(1)} s after the end; ${report.verified} proofs verified from IPFS and chain
-lost ${lost.length}, duplicated ${duplicated.length}, invalid ${invalid.length}, unknown ${unknown.length}, changed ${changed.length}`)
-  for (const each of [...lost, ...duplicated, ...invalid, ...unknown, ...changed].slice(0, 50)) console.log(`  ${each}`)
+lost ${lost.length}, duplicated ${duplicated.length}, invalid ${invalid.length}, unknown ${unknown.length}, changed ${changed.length}, died by themselves ${deaths.length}`)
+  const faults = [lost, duplicated, invalid, unknown, changed, deaths]
+  for (const each of faults.flat().slice(0, 50)) console.log(`  ${each}`)
+  const hasGrown = values.calm && memory.some(({ growth }) => growth > MAX_GROWTH)
   if (values.calm) {
     console.log('\nresident memory, MiB: after the warm-up, at the end, growth')
     for (const { name, early, late, growth } of memory) {
       console.log(`  ${name.padEnd(14)} ${early.toFixed(1)} ${late.toFixed(1)} ${(100 * growth).toFixed(1)} %`)
     }
   }
-  process.exitCode = [lost, duplicated, invalid, unknown, changed].some((list) => list.length > 0) ? 1 : 0
+  process.exitCode = faults.some((list) => list.length > 0) || hasGrown ? 1 : 0
 }

@@ -24,6 +24,8 @@ export type SoakReport = Audit & {
   answered: number
   counts: LoadReport['counts']
   changed: string[]
+  /** Processes that ended by themselves, or are not there at the end: a restart must need no hand, and none but ours. */
+  deaths: string[]
   chaos: ChaosCounts
   /** Calls of satellite, IPFS and chain that were made to fail, of all. */
   outside: Record<string, { asked: number; failed: number }>
@@ -75,6 +77,8 @@ export async function runSoak(parameters: SoakParameters): Promise<SoakReport> {
     clearInterval(progress)
     const { answered, proofs, counts, changed } = load.report()
     say(`all is settled after ${(settledMs / 1000).toFixed(1)} s: ${load.progress()}`)
+    const died = cluster.members.flatMap(({ name, deaths }) => (deaths() > 0 ? [`${name} died ${deaths()} times`] : []))
+    const down = cluster.members.flatMap(({ name, pid }) => (pid() === undefined ? [`${name} is down`] : []))
     const audited = await audit({ cluster, answered, proofs, say })
     const unanswered = counts.asked - answered.length
     return {
@@ -83,6 +87,7 @@ export async function runSoak(parameters: SoakParameters): Promise<SoakReport> {
       answered: answered.length,
       counts,
       changed,
+      deaths: [...died, ...down],
       chaos: chaos?.counts ?? { kills: 0, freezes: 0, cuts: 0, databaseKills: 0 },
       outside: Object.fromEntries(Object.entries(cluster.outside).map(([name, { counts: each }]) => [name, each])),
       settledMs,

@@ -12,13 +12,14 @@ test('invariants I1 to I10, from the outside: kills, freezes, cuts and failing s
     disturbEveryMs: 4_000,
     say() {},
   })
-  const { lost, duplicated, invalid, unknown, changed } = report
-  expect({ lost, duplicated, invalid, unknown, changed }).toEqual({
+  const { lost, duplicated, invalid, unknown, changed, deaths } = report
+  expect({ lost, duplicated, invalid, unknown, changed, deaths }).toEqual({
     lost: [],
     duplicated: [],
     invalid: [],
     unknown: [],
     changed: [],
+    deaths: [],
   })
   expect(report.verified).toBe(report.counts.asked)
   expect(report.chaos.kills).toBeGreaterThan(2)

@@ -39,7 +39,7 @@ type Slow = { kind: Kind; socket: Socket; port: number; openedAt: number; cutAft
 
 /** Each of those who do not read makes the service write megabytes, so that fewer of them are enough. */
 const LIMITS = {
-  full: { each: 500, readers: 50, quietMs: 15_000, longestMs: 75_000, rounds: 2 },
+  full: { each: 500, readers: 50, quietMs: 15_000, longestMs: 120_000, rounds: 2 },
   // The limits of the service are longer than the tests may take: there only that honest users do not notice.
   short: { each: 10, readers: 2, quietMs: 300, longestMs: 600, rounds: 1 },
 } as const

@@ -13,6 +13,7 @@ import {
   readBoolean,
   readInteger,
   readList,
+  readMetricsPort,
   readUrl,
 } from './readEnv.ts'
 import type { EnclavePolicy } from './sign/checkBatch.ts'
@@ -94,10 +95,7 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
     isProduction,
     isMock,
     listen: { host, port },
-    metricsPort:
-      env.METRICS_PORT === undefined || env.METRICS_PORT === ''
-        ? undefined
-        : readInteger(env, 'METRICS_PORT', { fallback: 0, min: 0, max: 65_535 }, fault),
+    metricsPort: readMetricsPort(env, fault),
     app: {
       publicUrl,
       allowedOrigins,

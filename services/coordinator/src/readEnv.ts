@@ -51,3 +51,9 @@ export function readUrl(env: Env, name: string, fallback: string, fault: Fault):
 export function isLoopbackUrl(text: string): boolean {
   return URL.canParse(text) && LOOPBACK.includes(new URL(text).hostname)
 }
+
+/** Undefined where no metrics are served. */
+export function readMetricsPort(env: Env, fault: Fault): number | undefined {
+  if (env.METRICS_PORT === undefined || env.METRICS_PORT === '') return undefined
+  return readInteger(env, 'METRICS_PORT', { fallback: 0, min: 0, max: 65_535 }, fault)
+}

@@ -5,10 +5,18 @@ export type RunningService = { stop(reason: string): Promise<void> }
 
 /** Runs a service until it is told to stop. One that cannot start says why, and ends with 1. */
 export async function runService(log: Log, starting: Promise<RunningService>): Promise<void> {
+  const complain = (error: unknown) => {
+    log.error({ msg: 'Could not stop in order', reason: error instanceof Error ? error.message : 'unknown' })
+    process.exitCode = 1
+  }
   // From the first moment: told to stop while it starts, it stops when it has started.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.once(signal, () => {
-      starting.then(({ stop }) => stop(signal)).catch(() => {})
+      // One that could not start is told below.
+      starting.then(
+        ({ stop }) => stop(signal).catch(complain),
+        () => {},
+      )
     })
   }
   try {

@@ -31,6 +31,17 @@ test('after a silence the next is asked, and not before', async () => {
   expect(onSilence).toHaveBeenCalledExactlyOnceWith(0)
 })
 
+test('one that answers others meanwhile is only slow, and is waited for', async () => {
+  const second = vi.fn(say('second'))
+  let isSilent = false
+  const answer = askInTurn([silent, second], { ...options, isSilent: () => isSilent })
+  await vi.advanceTimersByTimeAsync(2_000)
+  expect(second).not.toHaveBeenCalled()
+  isSilent = true
+  await vi.advanceTimersByTimeAsync(500)
+  expect(await answer).toBe('second')
+})
+
 test('one that was silent and answers first after all is listened to', async () => {
   const first = Promise.withResolvers<string>()
   const answer = askInTurn([() => first.promise, silent], options)

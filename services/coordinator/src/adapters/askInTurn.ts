@@ -1,6 +1,8 @@
 export type AskInTurnOptions = {
   /** How long one may keep silent before the next is asked as well. */
   patienceMs: number
+  /** Whether one has been silent for that long towards everybody: who is only slow is waited for. All are, unless told. */
+  isSilent?(index: number): boolean
   /** Whether a failure holds for all of them, so that nobody else need be asked. */
   isFinal(error: unknown): boolean
   /** Told when one is asked because those before it keep silent. */
@@ -13,7 +15,7 @@ export type AskInTurnOptions = {
  */
 export function askInTurn<Answer>(
   asks: readonly ((index: number) => Promise<Answer>)[],
-  { patienceMs, isFinal, onSilence }: AskInTurnOptions,
+  { patienceMs, isSilent = () => true, isFinal, onSilence }: AskInTurnOptions,
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
     let next = 0
@@ -27,6 +29,14 @@ export function askInTurn<Answer>(
       how()
     }
 
+    function waitFor(index: number) {
+      timer = setTimeout(() => {
+        if (!isSilent(index)) return waitFor(index)
+        onSilence?.(index)
+        askNext()
+      }, patienceMs)
+    }
+
     function askNext() {
       clearTimeout(timer)
       const index = next
@@ -34,12 +44,7 @@ export function askInTurn<Answer>(
       if (isSettled || ask === undefined) return
       next += 1
       underWay += 1
-      if (next < asks.length) {
-        timer = setTimeout(() => {
-          onSilence?.(index)
-          askNext()
-        }, patienceMs)
-      }
+      if (next < asks.length) waitFor(index)
       ask(index).then(
         (answer) => settle(() => resolve(answer)),
         (error: unknown) => {

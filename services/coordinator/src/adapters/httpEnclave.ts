@@ -66,6 +66,8 @@ type Endpoint = {
   attesting: Promise<Attested> | undefined
   /** Its connections all end in the key of this hash. */
   pool: { tlsKeyHash: string; pool: Pool } | undefined
+  /** When it last answered anything, by the clock of `performance`. */
+  answeredAt: number
 }
 
 type FailureCode =
@@ -89,6 +91,8 @@ type Answer = { status: number; body: unknown }
 
 const NO_TLS = '00'.repeat(32)
 const ATTEST_EVERY_MS = 1_800_000
+/** How long another enclave than the first is preferred after the first has failed. */
+const RETURN_MS = 60_000
 const MAX_RESPONSE_BYTES = 16_777_216
 
 /**
@@ -105,10 +109,17 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
   }
   if (deps.urls.length === 0) throw new TypeError('an enclave’s address is required')
   const endpoints = deps.urls.map(
-    (url): Endpoint => ({ address: parseAddress(url), attested: undefined, attesting: undefined, pool: undefined }),
+    (url): Endpoint => ({
+      address: parseAddress(url),
+      attested: undefined,
+      attesting: undefined,
+      pool: undefined,
+      answeredAt: 0,
+    }),
   )
   const closing = new Set<Promise<unknown>>()
-  let preferred = 0
+  /** Where calls go first, and since when. */
+  let preferred = { index: 0, since: 0 }
   let isStopped = false
 
   function createPool({ address }: Endpoint, tlsKeyHash: string): Pool {
@@ -177,6 +188,7 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
     } finally {
       await client.destroy()
     }
+    endpoint.answeredAt = performance.now()
     if (answer.status !== 200) throw refused(answer)
     const { quote, eventLog, config, tlsKeyHash, bootId } = parse(() => parseAttestResponse(answer.body))
     if (tlsKeyHash !== keyHash) throw notAttested('the quote is for another TLS key than the connection’s')
@@ -245,6 +257,7 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
       const attested = await attestation(endpoint)
       try {
         const answer = await post(attested.pool, call.path, call.request)
+        endpoint.answeredAt = performance.now()
         if (answer.status !== 200) throw refused(answer)
         const result = parse(() => call.parse(answer.body))
         const bootId = call.bootIdOf?.(result)
@@ -268,9 +281,12 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
 
   /** At the enclave that answered last, then at the others: when it fails, or as well when it keeps silent. */
   async function call<Raw, Result>(parameters: Call<Raw, Result>): Promise<Result> {
-    const order = endpoints.map((_, step) => (preferred + step) % endpoints.length)
+    // Back to the first after a while: whoever listed them in an order meant it, and has spread the load by it.
+    const first = performance.now() - preferred.since > RETURN_MS ? 0 : preferred.index
+    const order = endpoints.map((_, step) => (first + step) % endpoints.length)
     let staleCollateral: CoordinatorError | undefined
     let useless: { result: Result } | undefined
+    let judgement: unknown
 
     async function askAt(index: number): Promise<{ index: number; result: Result }> {
       if (isStopped) throw new CoordinatorError('shutting_down', 'the coordinator is stopping')
@@ -284,10 +300,12 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
         if (isFinal(error)) throw error
         warn('Could not use an enclave', endpoint, toReason(error))
         if (error instanceof CoordinatorError && error.code === 'collateral_stale') staleCollateral = error
+        if (isJudgement(error)) judgement = error
         throw error
       }
     }
 
+    const at = (step: number) => endpoints[order[step] ?? 0] as Endpoint
     const warn = (msg: string, { address }: Endpoint, fields: Record<string, unknown> = {}) =>
       log.warn({ msg, enclave: address.origin, path: parameters.path, ...fields })
     try {
@@ -295,15 +313,17 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
         order.map((index) => () => askAt(index)),
         {
           patienceMs,
+          isSilent: (step) => performance.now() - at(step).answeredAt >= patienceMs,
           isFinal,
-          onSilence: (step) => warn('An enclave keeps silent', endpoints[order[step] ?? 0] as Endpoint),
+          onSilence: (step) => warn('An enclave keeps silent', at(step)),
         },
       )
-      preferred = answer.index
+      if (answer.index !== preferred.index) preferred = { index: answer.index, since: performance.now() }
       return answer.result
     } catch (error) {
-      if (isJudgement(error)) {
-        throw new CoordinatorError('oauth_exchange_failed', 'the sign-in was not accepted', { cause: error })
+      if (isJudgement(error)) judgement = error
+      if (judgement !== undefined) {
+        throw new CoordinatorError('oauth_exchange_failed', 'the sign-in was not accepted', { cause: judgement })
       }
       if (isFinal(error)) throw error
       if (useless !== undefined) return useless.result
@@ -356,7 +376,7 @@ type Call<Raw, Result> = {
   isUseless?(result: Result): boolean
 }
 
-/** A judgement on the user's token is the same everywhere, and no fault of the enclave. */
+/** A judgement on the user's token, which is no fault of the enclave. One that has just started refuses tokens from before. */
 function isJudgement(error: unknown): boolean {
   return error instanceof EndpointError && error.code === 'refused' && error.details?.startsWith('id_token_') === true
 }
@@ -364,7 +384,9 @@ function isJudgement(error: unknown): boolean {
 /** Whether no other enclave could do better. */
 function isFinal(error: unknown): boolean {
   if (error instanceof CoordinatorError) return error.code === 'shutting_down'
-  return isJudgement(error) || !(error instanceof ServiceError)
+  // One that has been used is not shown to another enclave, which may not know that.
+  if (error instanceof EndpointError) return error.details === 'id_token_replayed'
+  return !(error instanceof ServiceError)
 }
 
 /** `http://127.0.0.1:8090`, `unix:/path` or `https://host`. Plain HTTP never leaves the machine. */

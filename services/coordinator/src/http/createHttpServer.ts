@@ -16,6 +16,11 @@ export type ServerLimits = {
 /** Node's own would let a silent caller keep a connection for 5 minutes, and one that does not read for ever. */
 const LIMITS: ServerLimits = { headersMs: 15_000, requestMs: 30_000, answerMs: 30_000, checkMs: 5_000 }
 
+/** Longer than proxies keep theirs (60 s at nginx), which would else send a request into a connection that is being closed. */
+const KEEP_ALIVE_MS = 75_000
+/** A connection on which nothing moves at all; streams of events have a heartbeat every 15 s. */
+const SILENCE_MS = 90_000
+
 /** All headers together, the request line too; browsers with many sign-ins under way stay well below. */
 const MAX_HEADER_BYTES = 16_384
 
@@ -31,6 +36,8 @@ export function createHttpServer({ fetch, refuse, limits = LIMITS }: HttpServerP
   const { headersMs: headersTimeout, requestMs: requestTimeout, checkMs: connectionsCheckingInterval } = limits
   const options = { headersTimeout, requestTimeout, connectionsCheckingInterval, maxHeaderSize: MAX_HEADER_BYTES }
   const server = createServer(options, getRequestListener(fetch, { hostname: 'localhost', errorHandler: refuse }))
+  server.keepAliveTimeout = KEEP_ALIVE_MS
+  server.timeout = SILENCE_MS
   server.on('request', (_, response) => {
     response.once('prefinish', () => {
       const timer = setTimeout(() => response.destroy(), limits.answerMs).unref()

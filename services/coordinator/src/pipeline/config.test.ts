@@ -39,6 +39,7 @@ describe('readPipeline', () => {
           privateKey: KEY,
           confirmations: 6,
         },
+        publishDelayMs: 0,
         pinDeadlineMs: 3_600_000,
         publishDeadlineMs: 86_400_000,
         confirmIntervalMs: 4000,
@@ -124,7 +125,10 @@ describe('readWorkerConfig', () => {
     expect(readWorkerConfig(env, { readFile })).toMatchObject({
       databaseUrl: 'postgres://localhost/countersign',
       dataDir: '.countersign',
+      metricsPort: undefined,
       config: { chain: { chainId: 31337 } },
     })
+    expect(readWorkerConfig({ ...env, METRICS_PORT: '9464' }, { readFile }).metricsPort).toBe(9464)
+    expect(() => readWorkerConfig({ ...env, METRICS_PORT: 'x' }, { readFile })).toThrow(ConfigError)
   })
 })

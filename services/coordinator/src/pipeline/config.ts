@@ -1,5 +1,5 @@
 import type { Hex } from '@countersign/protocol'
-import { ConfigError, type Env, type Fault, isLoopbackUrl, readInteger, readUrl } from '../readEnv.ts'
+import { ConfigError, type Env, type Fault, isLoopbackUrl, readInteger, readMetricsPort, readUrl } from '../readEnv.ts'
 
 export type PinnerConfig =
   | { kind: 'helia'; listen: string | undefined }
@@ -10,6 +10,8 @@ export type PinnerConfig =
 export type PipelineConfig = {
   pinner: PinnerConfig
   chain: { rpcUrl: string; chainId: number; contract: Hex; privateKey: Hex; confirmations: number }
+  /** How long a proof that is to be published waits for others. */
+  publishDelayMs: number
   pinDeadlineMs: number
   publishDeadlineMs: number
   /** How often publications are looked after. */
@@ -35,6 +37,7 @@ export function readPipeline(env: Env, context: Context, fault: Fault): Pipeline
       privateKey: readPrivateKey(env, context, fault),
       confirmations: readInteger(env, 'CONFIRMATIONS', { fallback: 6, min: 1, max: 1000 }, fault),
     },
+    publishDelayMs: readInteger(env, 'PUBLISH_DELAY_MS', { fallback: 0, min: 0, max: 3_600_000 }, fault),
     pinDeadlineMs: seconds('PIN_DEADLINE_S', 3600),
     publishDeadlineMs: seconds('PUBLISH_DEADLINE_S', 86_400),
     confirmIntervalMs: readInteger(env, 'CONFIRM_INTERVAL_MS', { fallback: 4000, min: 500, max: 600_000 }, fault),
@@ -45,7 +48,7 @@ export function readPipeline(env: Env, context: Context, fault: Fault): Pipeline
 export function readWorkerConfig(
   env: Env,
   { readFile }: { readFile(path: string): string },
-): { databaseUrl: string; dataDir: string; config: PipelineConfig } {
+): { databaseUrl: string; dataDir: string; metricsPort: number | undefined; config: PipelineConfig } {
   const faults: string[] = []
   const fault: Fault = (text) => void faults.push(text)
   const { DATABASE_URL: databaseUrl = '', DATA_DIR: dataDir = '.countersign' } = env
@@ -53,8 +56,9 @@ export function readWorkerConfig(
   if (databaseUrl === '') fault('DATABASE_URL: required, because a worker beside the coordinator needs PostgreSQL')
   const config = readPipeline(env, { readFile, isProduction: env.NODE_ENV === 'production' }, fault)
   if (config === undefined) fault('RPC_URL: missing')
+  const metricsPort = readMetricsPort(env, fault)
   if (config === undefined || faults.length > 0) throw new ConfigError(faults)
-  return { databaseUrl, dataDir, config }
+  return { databaseUrl, dataDir, metricsPort, config }
 }
 
 function readPrivateKey(env: Env, { readFile }: Context, fault: Fault): Hex {

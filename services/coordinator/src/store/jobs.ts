@@ -1,4 +1,4 @@
-import { CompiledQuery, type Transaction } from 'kysely'
+import { CompiledQuery, sql, type Transaction } from 'kysely'
 import { type Db, PgBoss } from 'pg-boss'
 import { toDatabaseError } from './databaseError.ts'
 import { type Database, PREPARED, type StoreLog } from './openDatabase.ts'
@@ -84,14 +84,14 @@ function createBoss({ kind, bossDatabase }: Database, { isWorker = false, log }:
 
 /** Starts pg-boss as a writer of jobs: its own schema, and the queue. */
 export async function openJobs(database: Database, options: JobsOptions): Promise<Jobs> {
-  const { pipelineDelayMs } = options
+  const { pipelineDelayMs, log } = options
   const boss = createBoss(database, options)
   let insertSql = ''
   try {
     await database.exclusively(async () => {
       await boss.start()
       for (const [name, options] of Object.entries(queues)) await boss.createQueue(name, options)
-      await bringUpToDate(boss, database)
+      await bringUpToDate(boss, database, log)
     })
     insertSql = await readInsertSql(boss)
     // Inserting nothing reads a queue into pg-boss's cache. Read later, inside a transaction of PGlite, it would wait for the one
@@ -125,7 +125,7 @@ export async function openJobs(database: Database, options: JobsOptions): Promis
 }
 
 /** Queues that an earlier program has made keep their finished jobs for a week. */
-async function bringUpToDate(boss: PgBoss, { bossDatabase }: Database): Promise<void> {
+async function bringUpToDate(boss: PgBoss, { bossDatabase, db }: Database, log: StoreLog | undefined): Promise<void> {
   for (const { name, deleteAfterSeconds } of await boss.getQueues(Object.keys(queues))) {
     if (deleteAfterSeconds !== KEEP_FINISHED_SECONDS) {
       await boss.updateQueue(name, { deleteAfterSeconds: KEEP_FINISHED_SECONDS })
@@ -134,7 +134,15 @@ async function bringUpToDate(boss: PgBoss, { bossDatabase }: Database): Promise<
   // Asked first: to create it, even in vain, waits for everybody who writes jobs.
   const { rows } = await bossDatabase.executeSql(`select to_regclass('pgboss.${ACTIVE_INDEX}') is not null as is_there`)
   if (rows[0]?.is_there === true) return
-  await bossDatabase.executeSql(`create index ${ACTIVE_INDEX} on pgboss.job (name) where state = 'active'`)
+  try {
+    await db.transaction().execute(async (transaction) => {
+      // Whoever writes a job waits behind one who waits for this lock. It is only for speed, so the next start may try again.
+      await sql`set local lock_timeout = '2s'`.execute(transaction)
+      await sql.raw(`create index ${ACTIVE_INDEX} on pgboss.job (name) where state = 'active'`).execute(transaction)
+    })
+  } catch (error) {
+    log?.('Could not make an index', { code: error instanceof Error && 'code' in error ? error.code : undefined })
+  }
 }
 
 /** Where pg-boss's own statement takes the jobs from, as one JSON text. */

@@ -10,6 +10,8 @@ import type { Store } from './types.ts'
 type OpenStoreOptions = OpenDatabaseOptions & {
   /** How long after the commit the pipeline takes a proof up: time for the client to broadcast. */
   pipelineDelayMs?: number
+  /** How long a proof that is to be published waits for others, so that they share a transaction. */
+  publishDelayMs?: number
   /** Whether this process works on the jobs, and so keeps them in order. */
   isWorker?: boolean
 }
@@ -32,13 +34,13 @@ export type PipelineStore = {
  * const { store } = await openStores({ databaseUrl: config.databaseUrl, dataDir: config.dataDir })
  */
 export async function openStores(options: OpenStoreOptions): Promise<{ store: Store; pipeline: PipelineStore }> {
-  const { pipelineDelayMs = 1000, isWorker, ...rest } = options
+  const { pipelineDelayMs = 1000, publishDelayMs = 0, isWorker, ...rest } = options
   const database = await openDatabase(rest)
   try {
     const jobs = await openJobs(database, { pipelineDelayMs, isWorker, log: rest.log })
     const { db } = database
     const pipeline: PipelineStore = {
-      pinning: createPinningStore({ db, jobs }),
+      pinning: createPinningStore({ db, jobs, publishDelayMs }),
       publications: createPublicationStore({ db, jobs }),
       jobs,
       countOpenProofs: () => countOpenProofs(db),

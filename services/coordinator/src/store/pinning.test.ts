@@ -180,6 +180,16 @@ describe.each(databaseKinds)('pinning on %s', (kind) => {
   })
 
   describe('completePin', () => {
+    test('with a delay, the first proof decides when all that have come by then are published', async () => {
+      const patient = createPinningStore({ db: subject.database.db, jobs: subject.jobs, publishDelayMs: 12_000 })
+      const [first, second] = [await insert(), await insert()]
+      for (const each of [first, second]) {
+        await freeze(each.slug)
+        await patient.completePin({ slug: each.slug, cid: CID, now: NOW })
+      }
+      expect(await findJobs()).toEqual([{ name: PUBLISH_QUEUE, data: {}, delay: expect.closeTo(12, 1) }])
+    })
+
     test('moves the proof on, with a job to publish it', async () => {
       const { slug } = await insert()
       await freeze(slug)

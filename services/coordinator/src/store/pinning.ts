@@ -40,7 +40,13 @@ export type PinningStore = {
   }): Promise<void>
 }
 
-export function createPinningStore({ db, jobs }: { db: Kysely<Tables>; jobs: Jobs }): PinningStore {
+export function createPinningStore(deps: {
+  db: Kysely<Tables>
+  jobs: Jobs
+  /** How long a proof that is to be published waits for others; none unless told. */
+  publishDelayMs?: number
+}): PinningStore {
+  const { db, jobs, publishDelayMs = 0 } = deps
   return {
     findPin: guard((slug) => findPin(db, slug)),
     freezeReceipt: guard((parameters) => freezeReceipt(db, parameters)),
@@ -53,7 +59,8 @@ export function createPinningStore({ db, jobs }: { db: Kysely<Tables>; jobs: Job
           .where('status', '=', 'pending_pin')
           .executeTakeFirstOrThrow()
         if (numUpdatedRows === 0n) return false
-        await jobs.insert(transaction, PUBLISH_QUEUE, [{ data: {} }])
+        // One job waits at a time, and takes all that have come by then: the first proof decides when.
+        await jobs.insert(transaction, PUBLISH_QUEUE, [{ data: {}, startAfter: publishDelayMs / 1000 }])
         return true
       }),
     ),
