@@ -45,5 +45,6 @@ EXPOSE 8080
 # The worker serves nothing: give it `--no-healthcheck`, and let its process be its health.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
   CMD ["/bin/node", "-e", "fetch('http://127.0.0.1:' + (process.env.PORT || 8080) + '/health').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
-ENTRYPOINT ["/bin/node", "-C", "source"]
+# A signal must not open a debugger.
+ENTRYPOINT ["/bin/node", "--disable-sigusr1", "-C", "source"]
 CMD ["services/coordinator/src/main.ts"]

@@ -375,6 +375,16 @@ describe('the Kubernetes manifests', () => {
 
   test.each<[string, (all: KubernetesDocument[]) => unknown, RegExp]>([
     [
+      'an enclave that takes whatever its ConfigMap has',
+      (all) => void Object.assign(firstOf(all, 'enclave'), { envFrom: [{ configMapRef: { name: 'enclave' } }] }),
+      /adds variables/,
+    ],
+    [
+      'a setting that is not in its ConfigMap',
+      (all) => void Reflect.deleteProperty(named(all, 'ConfigMap', 'enclave').data ?? {}, 'OIDC_ISSUERS'),
+      /no OIDC_ISSUERS in enclave/,
+    ],
+    [
       'another namespace',
       (all) => Object.assign(named(all, 'Service', 'web').metadata, { namespace: 'default' }),
       /namespace is not ours/,
@@ -463,8 +473,8 @@ describe('the Kubernetes manifests', () => {
     ],
     [
       'a ConfigMap that is gone',
-      (all) => Object.assign(named(all, 'ConfigMap', 'enclave').metadata, { name: 'gone' }),
-      /there is no enclave/,
+      (all) => Object.assign(named(all, 'ConfigMap', 'worker').metadata, { name: 'gone' }),
+      /there is no worker/,
     ],
     [
       'a service of nobody',
@@ -576,7 +586,9 @@ const files: Record<string, string> = {
   'enclave-policy.json': JSON.stringify(enclavePolicy),
   'caller-policy.json': JSON.stringify({ measurements: [hex(48)], configHashes: [hex(32)] }),
   'root-secret-policy.json': JSON.stringify({
-    measurements: [{ mrTd: hex(48) }],
+    measurements: [
+      { mrTd: hex(48), rtmr0: hex(48), rtmr1: hex(48), rtmr2: hex(48), rtmr3: hex(48), mrConfigId: hex(48) },
+    ],
     custodians: { threshold: 2, keys: [x25519(), x25519(), x25519()] },
   }),
   'publisher-key': `0x${hex(32)}\n`,

@@ -41,5 +41,6 @@ USER 65532:65532
 EXPOSE 8090
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
   CMD ["/bin/node", "-e", "require('node:https').get({ host: '127.0.0.1', port: process.env.PORT || 8090, path: '/health', rejectUnauthorized: false }, (r) => process.exit(r.statusCode === 200 ? 0 : 1)).on('error', () => process.exit(1))"]
-ENTRYPOINT ["/bin/node", "-C", "source"]
+# A signal must not open a debugger.
+ENTRYPOINT ["/bin/node", "--disable-sigusr1", "-C", "source"]
 CMD ["services/enclave/src/main.ts"]

@@ -24,7 +24,13 @@ const joiner = { challenge: fill(0x11), nonce: fill(0x22), publicKey: fill(0x33)
 const donor = { ...joiner, enc: fill(0x55), ciphertextHash: fill(0x66) }
 const backup = { backupHash: fill(0x11), configHash: fill(0x22) }
 const recovery = { nonce: fill(0x11), publicKey: fill(0x22), backupHash: fill(0x33), configHash: fill(0x44) }
-const share = { policyHash: fill(0x11), commitment: fill(0x22), threshold: 0x01020304, index: 0x05060708 }
+const share = {
+  policyHash: fill(0x11),
+  configHash: fill(0x22),
+  commitment: fill(0x33),
+  threshold: 0x01020304,
+  index: 0x05060708,
+}
 const submission = { ...backup, index: 0x01020304 }
 
 describe('the bytes', () => {
@@ -49,7 +55,8 @@ describe('the bytes', () => {
   })
 
   test('that a share is sealed with, to its custodian and to the enclave', () => {
-    expect(toHex(toShareContext(share))).toBe(`${tag('root-share')}${run('11')}${run('22')}0102030405060708`)
+    const fields = `${run('11')}${run('22')}${run('33')}0102030405060708`
+    expect(toHex(toShareContext(share))).toBe(`${tag('root-share')}${fields}`)
     expect(toHex(toSubmissionContext(submission))).toBe(`${tag('root-submission')}${run('11')}${run('22')}01020304`)
   })
 

@@ -159,6 +159,8 @@ export function computeRecoveryReportData(parameters: RecoveryReportDataParamete
 export type ShareContextParameters = {
   /** 32 bytes: `hashRootSecretPolicy` of the policy under which the backup was made. */
   policyHash: Uint8Array
+  /** 32 bytes: `hashEnclaveConfig` of the enclave that made it, so that a share of real silicon is never one of a drill. */
+  configHash: Uint8Array
   /** 32 bytes, by which the secret is recognised. */
   commitment: Uint8Array
   threshold: number
@@ -167,10 +169,12 @@ export type ShareContextParameters = {
 }
 
 /** What a share is sealed with to its custodian: it opens only as the share that it is, of the backup that it is of. */
-export function toShareContext({ policyHash, commitment, threshold, index }: ShareContextParameters): Bytes {
+export function toShareContext(parameters: ShareContextParameters): Bytes {
+  const { policyHash, configHash, commitment, threshold, index } = parameters
   return concatBytes(
     toTagBytes(tags.rootShare),
     toField('policyHash', policyHash, 32),
+    toField('configHash', configHash, 32),
     toField('commitment', commitment, 32),
     toU32be(threshold),
     toU32be(index),

@@ -137,7 +137,7 @@ describe('vectors, by other code', () => {
       expect(quoted.reportData).toBe(hash('sha512', quoted.preimage))
     }
     const place = integer(share.index, 4)
-    const facts = [policy.policyHash, share.commitment, integer(share.threshold, 4), place]
+    const facts = [policy.policyHash, configHash, share.commitment, integer(share.threshold, 4), place]
     expect(share.context).toBe([tag('root-share'), ...facts].join(''))
     expect(share.hash).toBe(hash('sha256', tag('root-share-hash'), place, share.share))
     expect(share.submissionContext).toBe([tag('root-submission'), backup.backupHash, configHash, place].join(''))

@@ -333,7 +333,7 @@ function createRootSecret(configHash: Uint8Array) {
       commitment: toHex(commitment),
       threshold: 2,
       index: 1,
-      context: toHex(toShareContext({ policyHash, commitment, threshold: 2, index: 1 })),
+      context: toHex(toShareContext({ policyHash, configHash, commitment, threshold: 2, index: 1 })),
       share: toHex(share),
       hash: toHex(hashShare({ index: 1, share })),
       submissionContext: toHex(toSubmissionContext({ backupHash, configHash, index: 1 })),

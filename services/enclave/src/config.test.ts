@@ -60,8 +60,10 @@ test('what quotes cover: issuers in order, the kinds of things, and no secret or
 
 describe('ROOT_SECRET=attested', () => {
   const key = (first: string) => `${first.padStart(2, '0')}${'07'.repeat(31)}`
+  const registers = ['mrTd', 'rtmr0', 'rtmr1', 'rtmr2', 'rtmr3', 'mrConfigId']
+  const measurement = Object.fromEntries(registers.map((name) => [name, '11'.repeat(48)]))
   const policy = {
-    measurements: [{ mrTd: '11'.repeat(48), rtmr1: '22'.repeat(48) }],
+    measurements: [measurement],
     custodians: { threshold: 2, keys: [key('9'), key('a')] },
   }
   const attested = {
@@ -87,6 +89,12 @@ describe('ROOT_SECRET=attested', () => {
     expect(other.enclave.rootSecret).not.toBe(read(attested).enclave.rootSecret)
   })
 
+  test('not with a member twice, of which two readers could take another each', () => {
+    files['twice.json'] = files['root.json']?.replace('"threshold":2', '"threshold":3,"threshold":2') ?? ''
+    const faults = faultsOf({ ...attested, ROOT_SECRET_POLICY_FILE: 'twice.json' })
+    expect(faults).toEqual(['ROOT_SECRET_POLICY_FILE: is not JSON, or has a member twice'])
+  })
+
   test('production takes it', () => {
     const real = {
       ...attested,
@@ -104,6 +112,7 @@ describe('ROOT_SECRET=attested', () => {
   })
 
   test.each<[string, Record<string, string | undefined>]>([
+    ['ROOT_SECRET', { MOCK_ATTESTATION: 'false', QUOTE_SOURCE: 'dstack' }],
     ['ROOT_SECRET_POLICY_FILE', { ROOT_SECRET_POLICY_FILE: undefined }],
     ['ROOT_SECRET_POLICY_FILE', { ROOT_SECRET_POLICY_FILE: 'missing.json' }],
     ['ROOT_SECRET_FROM', { ROOT_SECRET_FROM: undefined }],
@@ -123,6 +132,8 @@ describe('ROOT_SECRET=attested', () => {
     ],
     ['COLLATERAL_URL', { COLLATERAL_URL: 'http://pccs.example' }],
     ['COLLATERAL_URL', { COLLATERAL_URL: 'pccs' }],
+    ['COLLATERAL_URL', { COLLATERAL_URL: 'https://pccs.example/?key=secret@' }],
+    ['COLLATERAL_URL', { COLLATERAL_URL: 'https://me:secret@pccs.example' }],
   ])('%s: %o', (name, changes) => {
     const faults = faultsOf({ ...attested, ...changes })
     expect(faults).toEqual([expect.stringMatching(new RegExp(`^${name}:`))])
@@ -143,9 +154,12 @@ describe('ROOT_SECRET=attested', () => {
     ['nothing', null],
     ['no measurements', { custodians: policy.custodians }],
     ['empty measurements', { ...policy, measurements: [] }],
-    ['a measurement without code', { ...policy, measurements: [{ rtmr0: '11'.repeat(48) }] }],
-    ['a misspelt register', { ...policy, measurements: [{ mrTd: '11'.repeat(48), RTMR0: '11'.repeat(48) }] }],
-    ['a short measurement', { ...policy, measurements: [{ mrTd: '11'.repeat(47) }] }],
+    ...registers.map((name): [string, unknown] => {
+      const { [name]: _, ...rest } = measurement
+      return [`a measurement without ${name}, beside a whole one`, { ...policy, measurements: [measurement, rest] }]
+    }),
+    ['a misspelt register', { ...policy, measurements: [{ ...measurement, MROWNER: '11'.repeat(48) }] }],
+    ['a short measurement', { ...policy, measurements: [{ ...measurement, mrTd: '11'.repeat(47) }] }],
     ['a misspelt member', { ...policy, platform: ['00906ed50000'] }],
     ['configuration hashes, which it cannot hold', { ...policy, configHashes: ['11'.repeat(32)] }],
     ['empty statuses', { ...policy, statuses: [] }],
@@ -228,6 +242,10 @@ describe('faults', () => {
     'NODE_COMPILE_CACHE',
     'SECP256K1_PREBUILD',
     'npm_config_arch',
+    'LD_PRELOAD',
+    'LD_LIBRARY_PATH',
+    'OPENSSL_CONF',
+    'OPENSSL_MODULES',
     'SSL_CERT_FILE',
     'SSL_CERT_DIR',
     'DSTACK_SOCKET',

@@ -36,8 +36,8 @@ const LOOPBACK = ['127.0.0.1', '::1', 'localhost']
 const MAX_SESSION_S = 43_200
 
 /**
- * Settings that decide whom the enclave believes, where its secret comes from, or which code is loaded (the last six are obeyed by the
- * loader of native code), and that the configuration hash does not cover.
+ * Settings that decide whom the enclave believes, where its secret comes from, or which code is loaded (the last ten are obeyed
+ * where native code is: by its loaders, and by OpenSSL), and that the configuration hash does not cover.
  */
 const UNMEASURED = [
   'NODE_TLS_REJECT_UNAUTHORIZED',
@@ -55,6 +55,10 @@ const UNMEASURED = [
   'ARM_VERSION',
   'npm_config_arch',
   'npm_config_platform',
+  'LD_PRELOAD',
+  'LD_LIBRARY_PATH',
+  'OPENSSL_CONF',
+  'OPENSSL_MODULES',
 ]
 
 /** The only reader of the environment. `readFile` answers a file's text. */
@@ -79,6 +83,10 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
     for (const name of UNMEASURED) {
       if (env[name] !== undefined) fault(`${name}: refused on real hardware, since no quote would show it`)
     }
+  }
+  // RTMR3 differs from guest to guest there, and a policy for the root secret has no events to tell them by.
+  if (rootSecret.kind === 'attested' && quoteSource.kind === 'dstack') {
+    fault('ROOT_SECRET: attested needs QUOTE_SOURCE=configfs; with dstack take ROOT_SECRET=dstack')
   }
   if (isProduction) {
     if (quoteSource.kind === 'mock') fault('QUOTE_SOURCE: mock is refused in production')

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
 import { BackupError } from './backup/backup.ts'
 import { CustodianError } from './custodian/custodianError.ts'
 import { parseCommand, USAGE } from './custodian/parseCommand.ts'
@@ -22,8 +23,9 @@ if (command.kind === 'help') {
 } else {
   const clock = { now: () => Date.now() }
   const random = (length: number) => new Uint8Array(randomBytes(length))
+  const wait = async (durationMs: number) => void (await setTimeout(durationMs))
   try {
-    await runCommand({ callPeer, clock, random, print: (line) => console.log(line) }, command)
+    await runCommand({ callPeer, clock, random, wait, print: (line) => console.log(line) }, command)
   } catch (error) {
     console.error(`Failed: ${toReason(error)}`)
     process.exitCode = 1

@@ -20,7 +20,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { callEnclave, createTestCoordinator } from '../test/coordinator.ts'
 import { type EnclaveProcess, spawnEnclave, startEnclave } from '../test/enclaveProcess.ts'
 import { startTestIssuer, type TestIssuer } from '../test/issuer.ts'
-import { mrTd } from '../test/peers.ts'
+import { measurement } from '../test/peers.ts'
 import { parseBackup } from './backup/backup.ts'
 import { createKeyFile, readKeyFile } from './custodian/keyFile.ts'
 import { open } from './keys/hpke.ts'
@@ -45,7 +45,7 @@ beforeAll(async () => {
     keyPaths.push(join(folder, `custodian-${index}.key`))
     keys.push(toHex((await createKeyFile(keyPaths[index] as string)).publicKey))
   }
-  const policy = { measurements: [{ mrTd }], custodians: { threshold: 2, keys } }
+  const policy = { measurements: [measurement], custodians: { threshold: 2, keys } }
   await writeFile(policyPath, JSON.stringify(policy))
 })
 afterAll(async () => {
@@ -104,11 +104,11 @@ const find = ({ output }: EnclaveProcess, msg: string) =>
 /** As two custodians together could do it, against all advice, on one machine. */
 async function combineShares(): Promise<string> {
   const backup = parseBackup(await readFile(backupPath, 'utf8'))
-  const { threshold, policyHash, commitment } = backup
+  const { threshold, policyHash, configHash, commitment } = backup
   const opened = backup.shares.slice(0, 2).map(async ({ enc, ciphertext }, index) => {
     const recipient = await readKeyFile(keyPaths[index] as string)
-    const facts = { policyHash: fromHex(policyHash), commitment: fromHex(commitment), threshold, index }
-    const context = { info: toTagBytes(tags.rootShare), aad: toShareContext(facts) }
+    const hashes = { policyHash: fromHex(policyHash), configHash: fromHex(configHash), commitment: fromHex(commitment) }
+    const context = { info: toTagBytes(tags.rootShare), aad: toShareContext({ ...hashes, threshold, index }) }
     return open({ enc: fromHex(enc), ciphertext: fromHex(ciphertext) }, { recipient, ...context })
   })
   return toHex(await combine(await Promise.all(opened)))
@@ -149,7 +149,7 @@ test('genesis, a second enclave that joins, both lost, a third recovered by two 
     stderr: expect.stringContaining('share_refused'),
   })
   const two = await custodian('submit', backupPath, '--key', keyPaths[1] as string, ...consent)
-  expect(two.stdout).toContain('It has recovered the root secret')
+  expect(two.stdout).toContain('it has recovered the root secret')
 
   await expect.poll(() => find(third, 'Started the enclave'), { timeout: 10_000 }).toBeDefined()
   expect(await sign(third, session)).toBe(signature)

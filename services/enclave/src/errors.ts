@@ -16,7 +16,6 @@ export type EnclaveErrorCode =
   | 'challenge_unknown'
   | 'transfer_refused'
   | 'share_refused'
-  | 'rate_limited'
   | 'issuer_unavailable'
   | 'quote_unavailable'
   | 'collateral_stale'

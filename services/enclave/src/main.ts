@@ -86,11 +86,14 @@ async function start() {
     tls,
   )
   let isStopping = false
+  let finishing: Promise<void> | undefined
   async function stop(signal: string) {
     isStopping = true
     log.info('Stopping the enclave', { signal })
     await current.stop()
     await server.close()
+    // The backup for new custodians, who have no other. Where it fails, that is told and ends us below.
+    await finishing?.catch(() => undefined)
     await vault.close()
     log.info('Stopped the enclave')
   }
@@ -107,7 +110,11 @@ async function start() {
   }
   if (awaited !== undefined) {
     log.info('Waiting for custodians', { ...facts, needed: awaited.needed })
-    await Promise.race([awaited.recovered.then(() => awaited.finish()), lost])
+    const finished = awaited.recovered.then(() => {
+      finishing = awaited.finish()
+      return finishing
+    })
+    await Promise.race([finished, lost])
   }
   if (!isStopping) {
     current = app

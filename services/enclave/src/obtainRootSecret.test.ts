@@ -1,14 +1,16 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { VendorError } from '@countersign/evidence'
 import { rootSecretPaths, type TransferRequest, toHex } from '@countersign/protocol'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { genesis, recover, toBackupPath } from '../test/ceremony.ts'
-import { createTestPeer, type TestPeer } from '../test/peers.ts'
+import { createTestPeer, createTestPolicy, type TestPeer, type TestPeerOptions } from '../test/peers.ts'
 import { parseBackup, toBackupFile } from './backup/backup.ts'
-import { writeBackup } from './backup/createBackup.ts'
+import { createBackup, writeBackup } from './backup/createBackup.ts'
 import { type ObtainDeps, obtainRootSecret } from './obtainRootSecret.ts'
 import { createDonor, type Donor } from './transfer/donor.ts'
+import type { ParsedRootSecretPolicy } from './transfer/rootSecretPolicy.ts'
 
 let folder = ''
 
@@ -46,14 +48,41 @@ describe('genesis', () => {
     expect(await readdir(folder)).toEqual([])
   })
 
-  test('a backup that cannot be written is no start', async () => {
-    await expect(genesis(folder, createTestPeer(), join(folder, 'missing/backup.json'))).rejects.toThrow('ENOENT')
+  test('a backup that could not be written is no start, and no secret is made', async () => {
+    const peer = createTestPeer()
+    await expect(genesis(folder, peer, join(folder, 'missing/backup.json'))).rejects.toThrow('ENOENT')
+    await writeFile(join(folder, 'file'), '')
+    await expect(genesis(folder, peer, join(folder, 'file/backup.json'))).rejects.toThrow('nobody can tell whether')
+    await symlink(join(folder, 'unplugged'), toBackupPath(folder))
+    await expect(genesis(folder, peer)).rejects.toThrow('there is a backup already')
+    expect(peer.secrets).toEqual([])
+  })
+
+  test('a recovery with a mistyped path for the new backup asks no custodian', async () => {
+    await genesis(folder)
+    const peer = createTestPeer()
+    await expect(recover(folder, peer, join(folder, 'missing/new.json'))).rejects.toThrow('ENOENT')
+    expect(peer.countQuotes()).toBe(0)
+    expect(await readdir(folder)).toEqual(['backup.json'])
+  })
+
+  test('quotes and collateral that are away for a moment are waited for, not for ever', async () => {
+    const peer = createTestPeer()
+    let failures = 5
+    const fetchCollateral = async () => {
+      if (failures-- > 0) throw new VendorError('vendor_unreachable', 'down')
+      return peer.fetchCollateral()
+    }
+    await genesis(folder, { ...peer, fetchCollateral })
+    expect(peer.lines.filter((line) => line.includes('Could not make the backup yet'))).toHaveLength(5)
+    await rm(toBackupPath(folder))
+    failures = 6
+    await expect(genesis(folder, { ...createTestPeer(), fetchCollateral })).rejects.toThrow('down')
   })
 })
 
 describe('joining with the backup at hand', () => {
-  async function joinWith(donors: TestPeer[]) {
-    const peer = createTestPeer()
+  async function joinWith(donors: TestPeer[], peer = createTestPeer()) {
     const giving = donors.map((donor) => createDonor(donor))
     const urls = donors.map((_, index) => `https://${index}.example`)
     const callPeer: ObtainDeps['callPeer'] = async (url, path, body) => {
@@ -77,6 +106,32 @@ describe('joining with the backup at hand', () => {
     await expect(joinWith([stranger])).rejects.toThrow('no enclave gives us')
     expect((await joinWith([stranger, peer])).secrets).toEqual(peer.secrets)
   })
+
+  test('a donor that has fallen out of date since is taken, if the backup is of our own policy; other code never', async () => {
+    const { peer } = await genesis(folder)
+    const donor = (quote: NonNullable<TestPeerOptions['quote']>) => {
+      const { quoteSource, fetchCollateral } = createTestPeer({ quote })
+      return { ...peer, quoteSource, fetchCollateral }
+    }
+    const old = donor({ status: 'OutOfDate' })
+    expect((await joinWith([old])).secrets).toEqual(peer.secrets)
+    const joiner = createTestPeer()
+    await expect(joinWith([donor({ mrtd: new Uint8Array(48).fill(1) })], joiner)).rejects.toThrow('no enclave gives us')
+    expect(joiner.lines.join()).toContain('measurement_not_allowed')
+    // Without a backup of our own policy the donor's word is all there is.
+    const policy = createTestPolicy({ platforms: ['00906ed50000'] })
+    await rm(toBackupPath(folder))
+    await writeFile(toBackupPath(folder), toBackupFile(await createForeignBackup(peer, policy)))
+    const careful = createTestPeer()
+    await expect(joinWith([old], careful)).rejects.toThrow('no enclave gives us')
+    expect(careful.lines.join()).toContain('tcb_status_not_accepted')
+  })
+
+  /** Of the same secret, by an enclave of another policy. */
+  async function createForeignBackup({ custody }: TestPeer, policy: ParsedRootSecretPolicy) {
+    const { config, ...maker } = createTestPeer({ policy })
+    return createBackup({ ...maker, config, custody })
+  }
 
   test('one that is named and not there is a fault, not a reason to do without', async () => {
     const { peer } = await genesis(folder)

@@ -30,7 +30,6 @@ const STATUS: Record<EnclaveErrorCode, number> = {
   challenge_unknown: 403,
   transfer_refused: 403,
   share_refused: 403,
-  rate_limited: 429,
   issuer_unavailable: 503,
   quote_unavailable: 503,
   collateral_stale: 503,

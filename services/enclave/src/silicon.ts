@@ -22,13 +22,14 @@ export type Silicon = {
 /** Silicon, real or simulated. */
 export async function createSilicon({ quoteSource: source, rootSecret }: Config, clock: Clock): Promise<Silicon> {
   if (source.kind !== 'mock') {
+    const pcs = rootSecret.kind === 'attested' ? createPcsClient({ url: rootSecret.collateralUrl }) : undefined
     return {
       quoteSource: source.kind === 'configfs' ? createConfigfsQuoteSource() : createDstackQuoteSource(source),
       callerRoots: vendorRoots,
       peerRoots: vendorRoots,
       async fetchCollateral(platform) {
-        if (rootSecret.kind !== 'attested') throw new Error('no collateral is needed for this root secret')
-        return createPcsClient({ url: rootSecret.collateralUrl }).fetchCollateral(platform)
+        if (pcs === undefined) throw new Error('no collateral is needed for this root secret')
+        return pcs.fetchCollateral(platform)
       },
     }
   }

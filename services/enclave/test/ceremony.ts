@@ -78,6 +78,7 @@ export async function submit(folder: string, app: App, options: SubmitOptions) {
   const deps: CustodianDeps = {
     clock: { now: () => at.getTime() },
     random: peer.random,
+    wait: peer.wait,
     print: (line) => printed.push(line),
     async callPeer(_, where, body) {
       const { status, answer } = await call(app, where, change(where, body))

@@ -18,14 +18,17 @@ export const at = new Date('2026-06-15T12:00:00.000Z')
 export const simulator = createSimulator({ at })
 /** Silicon of another world: the same code under other roots. */
 export const foreignSimulator = createSimulator({ seed: 'foreign', at })
-export const mrTd = toHex(parseQuote(new Uint8Array(simulator.quote({ reportData: new Uint8Array(64) }))).body.mrTd)
+const { body } = parseQuote(new Uint8Array(simulator.quote({ reportData: new Uint8Array(64) })))
+const [rtmr0, rtmr1, rtmr2, rtmr3] = body.rtmrs.map(toHex) as [string, string, string, string]
+/** Of simulated enclaves, with every register that a policy must name. */
+export const measurement = { mrTd: toHex(body.mrTd), rtmr0, rtmr1, rtmr2, rtmr3, mrConfigId: toHex(body.mrConfigId) }
 
 export const custodians: readonly X25519Pair[] = [1, 2, 3].map(() => createX25519Pair())
 
 export function createTestPolicy(changes: Partial<RootSecretPolicy> = {}): ParsedRootSecretPolicy {
   const keys = custodians.map(({ publicKey }) => toHex(publicKey))
   const parsed = parseRootSecretPolicy(
-    JSON.stringify({ measurements: [{ mrTd }], custodians: { threshold: 2, keys }, ...changes }),
+    JSON.stringify({ measurements: [measurement], custodians: { threshold: 2, keys }, ...changes }),
   )
   if ('faults' in parsed) throw new Error(parsed.faults.join())
   return parsed
@@ -89,7 +92,9 @@ export function createTestPeer(options: TestPeerOptions = {}) {
     }),
     clock,
     random,
-    wait: async () => {},
+    wait: async (durationMs: number) => {
+      now += durationMs
+    },
     log: createLog((line) => lines.push(line), clock.now),
     health: {},
     secrets,

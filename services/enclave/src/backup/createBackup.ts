@@ -1,5 +1,4 @@
-import { constants } from 'node:fs'
-import { access, link, open, rm } from 'node:fs/promises'
+import { link, lstat, open, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { computeBackupReportData, fromHex, hashEnclaveConfig, toHex } from '@countersign/protocol'
 import type { Custody } from '../keys/custody.ts'
@@ -41,37 +40,57 @@ export async function createBackup(deps: CreateBackupDeps): Promise<Backup> {
   return { ...body, evidence: await createEvidence(deps, reportData) }
 }
 
-/** A second secret would be a second set of wallets, and an overwritten backup a lost one. */
-export async function assertNoBackup(path: string): Promise<void> {
-  const isThere = await access(path, constants.F_OK).then(
+/**
+ * There is no backup at this path, and one can be written: a second secret would be a second set of wallets, an overwritten
+ * backup a lost one, and a mistyped folder must not be noticed only when all custodians have come.
+ */
+export async function assertRoomForBackup(path: string, random: Random): Promise<void> {
+  await assertNoBackup(path)
+  await withDraft({ path, random, text: '' }, async () => {})
+}
+
+async function assertNoBackup(path: string) {
+  const isThere = await lstat(path).then(
     () => true,
-    () => false,
+    (error) => {
+      if (error.code === 'ENOENT') return false
+      throw new BackupError(`nobody can tell whether there is a backup already: ${error.code}`)
+    },
   )
   if (isThere) throw new BackupError('there is a backup already: join a running enclave, or recover from it')
 }
 
 /** On disk for good before it returns: written whole and synced under another name, then linked. Never replaces a file. */
 export async function writeBackup(path: string, backup: Backup, random: Random): Promise<void> {
-  const draft = `${path}.${toHex(random(8))}.draft`
   try {
-    const file = await open(draft, 'wx', 0o644)
-    try {
-      await file.writeFile(toBackupFile(backup))
-      await file.sync()
-    } finally {
-      await file.close()
-    }
-    await link(draft, path)
+    await withDraft({ path, random, text: toBackupFile(backup) }, (draft) => link(draft, path))
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'EEXIST') await assertNoBackup(path)
     throw error
-  } finally {
-    await rm(draft, { force: true })
   }
   const folder = await open(dirname(path), 'r')
   try {
     await folder.sync()
   } finally {
     await folder.close()
+  }
+}
+
+type Draft = { path: string; random: Random; text: string }
+
+/** Lends a file beside the path, and removes it. */
+async function withDraft({ path, random, text }: Draft, use: (draft: string) => Promise<void>) {
+  const draft = `${path}.${toHex(random(8))}.draft`
+  try {
+    const file = await open(draft, 'wx', 0o644)
+    try {
+      await file.writeFile(text)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    await use(draft)
+  } finally {
+    await rm(draft, { force: true })
   }
 }

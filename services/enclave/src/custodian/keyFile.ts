@@ -1,4 +1,5 @@
-import { open, readFile, stat } from 'node:fs/promises'
+import { open, readFile, rm, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { createX25519Pair, exportX25519, importX25519Pair, type X25519Pair } from '../keys/x25519.ts'
 import { CustodianError } from './custodianError.ts'
 
@@ -11,6 +12,11 @@ export async function createKeyFile(path: string): Promise<X25519Pair> {
     try {
       await file.writeFile(`${Buffer.from(secret).toString('hex')}\n`)
       await file.sync()
+      await syncFolder(path)
+    } catch (error) {
+      // Half a key would look like one, and could not be made again under this name.
+      await rm(path, { force: true })
+      throw error
     } finally {
       await file.close()
     }
@@ -21,6 +27,15 @@ export async function createKeyFile(path: string): Promise<X25519Pair> {
     secret.fill(0)
   }
   return pair
+}
+
+async function syncFolder(path: string) {
+  const folder = await open(dirname(path), 'r')
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
+  }
 }
 
 export async function readKeyFile(path: string): Promise<X25519Pair> {

@@ -36,6 +36,11 @@ describe('commands', () => {
     })
   })
 
+  test('an empty key is no key that was left out', () => {
+    const parameters = ['check', 'b.json', '--policy', 'p.json', '--key', '']
+    expect(parseCommand(parameters)).toEqual({ kind: 'fault', fault: 'check has an empty --key' })
+  })
+
   test.each(['', '--help', 'submit --help', 'keygen --help'])('"%s" helps', (text) => {
     expect(parse(text)).toEqual({ kind: 'help' })
   })

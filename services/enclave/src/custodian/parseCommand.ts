@@ -68,7 +68,8 @@ export function parseCommand(parameters: string[]): Command {
   const { policy, key, enclave, 'config-hash': configHash, mock: isMock = false } = values
   if (name === 'keygen') return { kind: 'keygen', file }
   if (!policy) return fault(`${name} needs --policy`)
-  if (name === 'check') return { kind: 'check', backup: file, policy, ...(key ? { key } : {}), isMock }
+  if (key === '') return fault(`${name} has an empty --key`)
+  if (name === 'check') return { kind: 'check', backup: file, policy, ...(key === undefined ? {} : { key }), isMock }
   if (!key) return fault('submit needs --key')
   if (!enclave || !isEnclaveUrl(enclave)) return fault('submit needs --enclave: https, or http on loopback')
   if (!configHash || !/^[0-9a-f]{64}$/.test(configHash)) return fault('submit needs --config-hash: 32 bytes of hex')

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { createVerifier, PolicyError, QuoteError, type Verifier, vendorRoots } from '@countersign/attestation'
+import type { Wait } from '@countersign/evidence'
 import {
   computeRecoveryReportData,
   equalBytes,
@@ -22,7 +23,7 @@ import { open, seal } from '../keys/hpke.ts'
 import type { X25519Pair } from '../keys/x25519.ts'
 import { isHex, toMembers } from '../parseRequest.ts'
 import type { Clock, Random } from '../ports.ts'
-import type { CallPeer } from '../transfer/callPeer.ts'
+import { type CallPeer, PeerError } from '../transfer/callPeer.ts'
 import { asAnswer } from '../transfer/parseTransfer.ts'
 import { parsePeerEvidence, verifyEvidence } from '../transfer/peerEvidence.ts'
 import { type ParsedRootSecretPolicy, parseRootSecretPolicy, toQuotePolicy } from '../transfer/rootSecretPolicy.ts'
@@ -30,7 +31,7 @@ import { CustodianError } from './custodianError.ts'
 import { createKeyFile, readKeyFile } from './keyFile.ts'
 import type { Command } from './parseCommand.ts'
 
-export type CustodianDeps = { callPeer: CallPeer; clock: Clock; random: Random; print(line: string): void }
+export type CustodianDeps = { callPeer: CallPeer; clock: Clock; random: Random; wait: Wait; print(line: string): void }
 
 type Of<Kind extends Command['kind']> = Extract<Command, { kind: Kind }>
 
@@ -50,7 +51,8 @@ export async function runCommand(deps: CustodianDeps, command: Of<'keygen' | 'ch
 
 async function check(deps: CustodianDeps, { backup: path, policy, key, isMock }: Of<'check'>) {
   const backup = parseBackup(await readText(path))
-  await verifyBackup({ verifier: await chooseVerifier(isMock), madeUnder: await readPolicy(policy) }, backup)
+  const verifier = await chooseVerifier(isMock)
+  await verifyBackup({ verifier, isMock, madeUnder: await readPolicy(policy) }, backup)
   deps.print(`The backup holds: ${nameBackup(backup)}`)
   deps.print(`Made at ${backup.createdAt} by an enclave with the configuration ${backup.configHash}.`)
   deps.print(`${backup.threshold} of ${backup.shares.length} custodians can recover the root secret.`)
@@ -62,8 +64,9 @@ async function check(deps: CustodianDeps, { backup: path, policy, key, isMock }:
 
 async function submit(deps: CustodianDeps, command: Of<'submit'>) {
   const backup = parseBackup(await readText(command.backup))
-  const verifier = await chooseVerifier(command.isMock)
-  await verifyBackup({ verifier, madeUnder: await readPolicy(command.backupPolicy) }, backup)
+  const { isMock } = command
+  const verifier = await chooseVerifier(isMock)
+  await verifyBackup({ verifier, isMock, madeUnder: await readPolicy(command.backupPolicy) }, backup)
   const pair = await readKeyFile(command.key)
   const policy = await readPolicy(command.policy)
   const recipient = await verifyEnclave(deps, { command, backup, verifier, policy })
@@ -72,9 +75,29 @@ async function submit(deps: CustodianDeps, command: Of<'submit'>) {
   const sealed = seal(share, { recipient, sender: pair, info: toTagBytes(tags.rootSubmission), aad })
   share.fill(0)
   const request = { index, enc: toHex(sealed.enc), ciphertext: toHex(sealed.ciphertext) }
-  const { held, needed } = parseShareResponse(await deps.callPeer(command.enclave, rootSecretPaths.share, request))
-  deps.print(`The enclave has your share: ${held} of ${needed}.`)
-  if (held >= needed) deps.print('It has recovered the root secret, and starts.')
+  const { held, needed } = parseShareResponse(
+    await callPatiently(deps, command.enclave, rootSecretPaths.share, request),
+  )
+  // Nothing vouches for this answer: whoever stands between can write it, or lose it.
+  deps.print(`The enclave answered that it has your share: ${held} of ${needed}.`)
+  if (held >= needed) deps.print('By that it has recovered the root secret, and starts.')
+}
+
+const ATTEMPTS = 12
+const PAUSE_MS = 5_000
+
+/** Other custodians may be at it, and their turns be taken. */
+async function callPatiently(deps: CustodianDeps, ...call: Parameters<CallPeer>): Promise<unknown> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await deps.callPeer(...call)
+    } catch (error) {
+      const isBusy = error instanceof PeerError && error.status === 503
+      if (!isBusy || attempt === ATTEMPTS) throw error
+      deps.print('The enclave is busy. Asking again.')
+      await deps.wait(PAUSE_MS)
+    }
+  }
 }
 
 type WaitingEnclave = {
@@ -88,7 +111,7 @@ type WaitingEnclave = {
 async function verifyEnclave(deps: CustodianDeps, { command, backup, verifier, policy }: WaitingEnclave) {
   const nonce = deps.random(32)
   const answer = parseRecoveryResponse(
-    await deps.callPeer(command.enclave, rootSecretPaths.recovery, { nonce: toHex(nonce) }),
+    await callPatiently(deps, command.enclave, rootSecretPaths.recovery, { nonce: toHex(nonce) }),
   )
   const { evidence } = answer
   const configHash = hashEnclaveConfig(evidence.config)
@@ -97,6 +120,9 @@ async function verifyEnclave(deps: CustodianDeps, { command, backup, verifier, p
   }
   if (evidence.config.rootSecret !== toRootSecretName(policy.policyHash)) {
     throw new CustodianError('the enclave has another policy for the root secret')
+  }
+  if ((evidence.config.quoteSource === 'mock') !== command.isMock) {
+    throw new CustodianError('the enclave is of real silicon and this a drill, or the other way round')
   }
   if (answer.backupHash !== nameBackup(backup)) throw new CustodianError('the enclave was given another backup')
   const publicKey = fromHex(answer.publicKey)
@@ -118,10 +144,10 @@ function openShare(backup: Backup, pair: X25519Pair): { index: number; share: Ui
   const index = backup.shares.findIndex(({ custodian }) => custodian === toHex(pair.publicKey))
   const entry = backup.shares[index]
   if (entry === undefined) throw new CustodianError('this key has no share in the backup')
-  const { policyHash, commitment } = backup
   const aad = toShareContext({
-    policyHash: fromHex(policyHash),
-    commitment: fromHex(commitment),
+    policyHash: fromHex(backup.policyHash),
+    configHash: fromHex(backup.configHash),
+    commitment: fromHex(backup.commitment),
     threshold: backup.threshold,
     index,
   })

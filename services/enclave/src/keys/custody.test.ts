@@ -33,7 +33,7 @@ async function createShared() {
 type Shared = Awaited<ReturnType<typeof createShared>>
 
 function openShare({ commitment, shares }: Shared, index: number): Uint8Array {
-  const aad = toShareContext({ policyHash, commitment, threshold: THRESHOLD, index })
+  const aad = toShareContext({ policyHash, configHash, commitment, threshold: THRESHOLD, index })
   const recipient = pairs[index] as X25519Pair
   return open(shares[index] as SealedShare, { recipient, info: toTagBytes(tags.rootShare), aad })
 }
@@ -86,16 +86,17 @@ describe('shares', () => {
     expect(secrets).toEqual([shared.secret])
   })
 
-  test('each is of its custodian, its place, its policy and its secret', async () => {
+  test('each is of its custodian, its place, its policy, its configuration and its secret', async () => {
     const shared = await createShared()
     const [first] = shared.shares
-    const facts = { policyHash, commitment: shared.commitment, threshold: THRESHOLD, index: 0 }
+    const facts = { policyHash, configHash, commitment: shared.commitment, threshold: THRESHOLD, index: 0 }
     const info = toTagBytes(tags.rootShare)
     for (const [recipient, changes] of [
       [pairs[1], {}],
       [pairs[0], { index: 1 }],
       [pairs[0], { threshold: 2 }],
       [pairs[0], { policyHash: new Uint8Array(32) }],
+      [pairs[0], { configHash: new Uint8Array(32) }],
       [pairs[0], { commitment: new Uint8Array(32) }],
     ] as [X25519Pair, object][]) {
       const aad = toShareContext({ ...facts, ...changes })

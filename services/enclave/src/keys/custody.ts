@@ -120,7 +120,7 @@ export function createCustody(deps: {
       copy.fill(0)
       const sealed = custodians.map((recipient, index) => {
         const share = shares[index] ?? new Uint8Array()
-        const aad = toShareContext({ policyHash, commitment, threshold, index })
+        const aad = toShareContext({ policyHash, configHash, commitment, threshold, index })
         const hash = hashShare({ index, share })
         const box = seal(share, { recipient, info: toTagBytes(tags.rootShare), aad })
         share.fill(0)
@@ -182,7 +182,10 @@ function assertCommitted(secret: Uint8Array, commitment: Uint8Array) {
 
 /** Tells a secret from any other without giving it away: HKDF-SHA-256(secret, salt "", info tag), 32 bytes. */
 export function computeCommitment(secret: Uint8Array): Uint8Array<ArrayBuffer> {
-  return new Uint8Array(expand(extract(NO_SALT, secret), toTagBytes(tags.rootCommitment), 32))
+  const extracted = extract(NO_SALT, secret)
+  const commitment = expand(extracted, toTagBytes(tags.rootCommitment), 32)
+  extracted.fill(0)
+  return commitment
 }
 
 function unseal(...parameters: Parameters<typeof open>): Uint8Array<ArrayBuffer> {

@@ -24,6 +24,12 @@ describe('wallet keys from the root secret', () => {
     `)
   })
 
+  test('no key lies in a buffer that others share', () => {
+    const { grantKey, withPrivateKey } = createKeyring(rootSecret, configHash)
+    expect(grantKey.buffer.byteLength).toBe(32)
+    expect(withPrivateKey(owner, ({ buffer }) => buffer.byteLength)).toBe(32)
+  })
+
   test('an owner is SHA-256(iss ‖ 0x00 ‖ sub)', () => {
     const bytes = Buffer.concat([Buffer.from(identity.issuer), Buffer.from([0]), Buffer.from(identity.subject)])
     expect(owner).toBe(createHash('sha256').update(bytes).digest('hex'))

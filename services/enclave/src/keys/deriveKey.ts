@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Hex, tags, toAddress, toHex, toTagBytes, toU32be } from '@countersign/protocol'
+import { concatBytes, fromHex, type Hex, tags, toAddress, toHex, toTagBytes, toU32be } from '@countersign/protocol'
 import { pointFromScalar } from 'tiny-secp256k1'
 import type { Identity } from '../ports.ts'
 import { expand, extract } from './hkdf.ts'
@@ -49,7 +49,7 @@ export function createKeyring(rootSecret: Uint8Array, configHash: Uint8Array): K
   }
 
   return {
-    grantKey: expand(extracted, Buffer.concat([toTagBytes(tags.grant), configHash]), 32),
+    grantKey: expand(extracted, concatBytes(toTagBytes(tags.grant), configHash), 32),
     withPrivateKey,
     describe(owner) {
       const known = remembered.get(owner)
@@ -70,16 +70,16 @@ export function createKeyring(rootSecret: Uint8Array, configHash: Uint8Array): K
 
 /** HKDF-SHA-256(root, salt "", info tag ‖ 0x00 ‖ owner ‖ u32be index), 48 bytes, as a number mod (n − 1), plus 1. */
 function deriveWalletKey(extracted: Uint8Array, owner: string): Uint8Array {
-  const info = Buffer.concat([toTagBytes(tags.wallet), Buffer.from(owner, 'hex'), toU32be(INDEX)])
+  const info = concatBytes(toTagBytes(tags.wallet), fromHex(owner), toU32be(INDEX))
   const wide = expand(extracted, info, 48)
   // 48 bytes rather than 32, so that the reduction favours no key. The number cannot be overwritten, only forgotten.
-  const scalar = (BigInt(`0x${toHex(wide)}`) % ORDER_LESS_ONE) + 1n
+  const scalar = (BigInt(`0x${Buffer.from(wide.buffer).toString('hex')}`) % ORDER_LESS_ONE) + 1n
   wide.fill(0)
-  return Buffer.from(scalar.toString(16).padStart(64, '0'), 'hex')
+  return fromHex(scalar.toString(16).padStart(64, '0'))
 }
 
 /** Public, but it links to nobody: without the root secret it cannot be computed from an identity. */
 function deriveKeyId(keyIdKey: Uint8Array, owner: string): string {
-  const mac = hmacSha256(keyIdKey, Buffer.concat([Buffer.from(owner, 'hex'), toU32be(INDEX)]))
+  const mac = hmacSha256(keyIdKey, concatBytes(fromHex(owner), toU32be(INDEX)))
   return mac.subarray(0, 16).toString('hex')
 }

@@ -10,13 +10,16 @@ export function hmacSha256(key: Uint8Array, data: Uint8Array): Buffer<ArrayBuffe
   if (key.length > BLOCK_BYTES) throw new RangeError('keys here are at most one block long')
   const inner = Buffer.alloc(BLOCK_BYTES + data.length, 0x36)
   const outer = Buffer.alloc(BLOCK_BYTES + 32, 0x5c)
-  for (const [index, byte] of key.entries()) {
+  for (let index = 0; index < key.length; index++) {
+    const byte = key[index] ?? 0
     inner[index] = byte ^ 0x36
     outer[index] = byte ^ 0x5c
   }
   inner.set(data, BLOCK_BYTES)
-  outer.set(hash('sha256', inner, 'buffer'), BLOCK_BYTES)
+  const digest = hash('sha256', inner, 'buffer')
+  outer.set(digest, BLOCK_BYTES)
   const mac = hash('sha256', outer, 'buffer') as Buffer<ArrayBuffer>
+  digest.fill(0)
   inner.fill(0)
   outer.fill(0)
   return mac

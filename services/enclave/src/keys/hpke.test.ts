@@ -78,6 +78,12 @@ describe('opens only as it was sealed', () => {
     }
   })
 
+  test('no bytes lie in a buffer that others share', () => {
+    const { enc, ciphertext } = seal(message, { ...context, recipient: recipient.publicKey, sender })
+    const opened = open({ enc, ciphertext }, { ...context, recipient, sender: sender.publicKey })
+    for (const bytes of [enc, ciphertext, opened]) expect(bytes.buffer.byteLength).toBe(bytes.byteLength)
+  })
+
   test('nothing is sealed to a key of small order, or of another length', () => {
     for (const key of [new Uint8Array(32), new Uint8Array(32).fill(1, 0, 1), new Uint8Array(31), new Uint8Array(33)]) {
       expect(isX25519Key(key)).toBe(false)

@@ -38,6 +38,25 @@ describe('the root secret, across the thread', () => {
     }
   })
 
+  test('nothing but the answer comes along: no view of a buffer that is larger', async () => {
+    const vault = await createVault({ configHash })
+    try {
+      const [first, recipient] = [createX25519Pair().publicKey, createX25519Pair().publicKey]
+      const key = await vault.custody.makeKey()
+      await vault.custody.generate()
+      const custodians = [first, recipient]
+      const { commitment, shares } = await vault.custody.share({ policyHash: configHash, custodians, threshold: 2 })
+      const sealed = await vault.custody.seal({ recipient, aad })
+      const views = [key, commitment, sealed, ...shares].flatMap((part) =>
+        part instanceof Uint8Array ? part : Object.values<Uint8Array>(part),
+      )
+      expect(views).toHaveLength(10)
+      expect(views.map(({ buffer }) => buffer.byteLength)).toEqual(views.map(({ byteLength }) => byteLength))
+    } finally {
+      await vault.close()
+    }
+  })
+
   test('calls at once are answered each with its own', async () => {
     const policyHash = new Uint8Array(32)
     const custodians = [1, 2, 3].map(() => createX25519Pair().publicKey)

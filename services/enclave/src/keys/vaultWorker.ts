@@ -36,10 +36,18 @@ function perform(task: VaultTask): VaultAnswer {
 
 async function answer({ method, parameter }: CustodyCall): Promise<CustodyAnswer> {
   try {
-    return { value: await custody[method](parameter as never) }
+    return { value: copyViews(await custody[method](parameter as never)) }
   } catch (error) {
     return error instanceof CustodyError ? { refusal: error.refusal } : FAILURE
   }
+}
+
+/** A message takes along the whole buffer that a view is of, so each gets one of its own, wherever its bytes were made. */
+function copyViews(value: unknown): unknown {
+  if (value instanceof Uint8Array) return new Uint8Array(value)
+  if (Array.isArray(value)) return value.map(copyViews)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, copyViews(member)]))
 }
 
 // One after the other, so that answers come in the order of the calls.

@@ -1,4 +1,5 @@
 import { createPrivateKey, createPublicKey, diffieHellman, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { concatBytes } from '@countersign/protocol'
 
 /** An X25519 key pair; the public half as its 32 bytes. */
 export type X25519Pair = { privateKey: KeyObject; publicKey: Uint8Array<ArrayBuffer> }
@@ -14,9 +15,9 @@ export function createX25519Pair(): X25519Pair {
 /** From the 32 bytes of a private key. */
 export function importX25519Pair(bytes: Uint8Array): X25519Pair {
   assertLength(bytes)
-  const der = Buffer.concat([PKCS8, bytes])
+  const der = concatBytes(PKCS8, bytes)
   try {
-    return toPair(createPrivateKey({ key: der, format: 'der', type: 'pkcs8' }))
+    return toPair(createPrivateKey({ key: Buffer.from(der.buffer), format: 'der', type: 'pkcs8' }))
   } finally {
     der.fill(0)
   }
@@ -49,7 +50,7 @@ export function isX25519Key(bytes: Uint8Array): boolean {
 
 function importPublic(bytes: Uint8Array): KeyObject {
   assertLength(bytes)
-  return createPublicKey({ key: Buffer.concat([SPKI, bytes]), format: 'der', type: 'spki' })
+  return createPublicKey({ key: Buffer.from(concatBytes(SPKI, bytes).buffer), format: 'der', type: 'spki' })
 }
 
 function toPair(privateKey: KeyObject): X25519Pair {

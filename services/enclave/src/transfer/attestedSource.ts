@@ -40,7 +40,9 @@ export function readAttestedSource(
     from: readFrom(env, fault),
     collateralUrl: (env.COLLATERAL_URL || INTEL_PCS).replace(/\/+$/, ''),
   }
-  if (!isReachable(source.collateralUrl)) fault('COLLATERAL_URL: expected https, or http on loopback')
+  if (!isReachable(source.collateralUrl) || !isBare(source.collateralUrl)) {
+    fault('COLLATERAL_URL: expected https, or http on loopback, without a name, a query or a fragment')
+  }
   return source
 }
 
@@ -96,9 +98,12 @@ function readDonors(text: string, fault: Fault): string[] {
 
 /** Nothing but scheme, host and port, so that no name or password gets into a log. */
 function isOrigin(text: string): boolean {
-  if (!isReachable(text)) return false
-  const { username, password, pathname, search, hash } = new URL(text)
-  return [username, password, search, hash].every((part) => part === '') && pathname === '/'
+  return isReachable(text) && isBare(text) && new URL(text).pathname === '/'
+}
+
+function isBare(text: string): boolean {
+  const { username, password, search, hash } = new URL(text)
+  return [username, password, search, hash].every((part) => part === '')
 }
 
 function isReachable(text: string): boolean {

@@ -37,6 +37,12 @@ describe('an enclave', () => {
     await expect(callPeer(url, '/', {})).rejects.toMatchObject({ code: 'peer_unreachable', details: 'ECONNREFUSED' })
   })
 
+  test('that says nothing is unreachable when the time is over', async () => {
+    const url = await listen(() => {})
+    const answer = callPeer(url, '/', {}, 30)
+    await expect(answer).rejects.toMatchObject({ code: 'peer_unreachable', details: 'not in time' })
+  })
+
   test('that hangs up is unreachable', async () => {
     const url = await listen((request) => request.destroy())
     await expect(callPeer(url, '/', {})).rejects.toMatchObject({ code: 'peer_unreachable' })

@@ -15,20 +15,20 @@ export class PeerError extends ServiceError<PeerErrorCode> {
   override name = 'PeerError'
 }
 
-export type CallPeer = (url: string, path: string, body: unknown) => Promise<unknown>
+export type CallPeer = (url: string, path: string, body: unknown, timeoutMs?: number) => Promise<unknown>
 
 /** A quote is in hex and collateral has some 24 KB: an answer has about 50 KB. */
 const MAX_ANSWER_BYTES = 262_144
-/** A donor may have others before us, and waits for its quote and its collateral. */
-const TIMEOUT_MS = 60_000
+/** An enclave may have others before us, and waits for its quote and its collateral. */
+export const CALL_TIMEOUT_MS = 60_000
 
 /**
  * POSTs JSON to an enclave and reads its JSON. Its certificate is not checked: no authority knows it. TLS keeps what passes
  * from being changed by accident; what it says is believed because of quotes alone, and secrets pass only sealed.
  */
-export const callPeer: CallPeer = async (url, path, body) => {
+export const callPeer: CallPeer = async (url, path, body, timeoutMs = CALL_TIMEOUT_MS) => {
   const text = JSON.stringify(body)
-  const { status, answer } = await post(new URL(path, url), text)
+  const { status, answer } = await post(new URL(path, url), { body: text, timeoutMs })
   let value: unknown
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(answer))
@@ -41,13 +41,15 @@ export const callPeer: CallPeer = async (url, path, body) => {
   throw new PeerError('peer_refused', 'the enclave refused', { details: code, status })
 }
 
-async function post(url: URL, body: string): Promise<{ status: number; answer: Uint8Array }> {
+type Outgoing = { body: string; timeoutMs: number }
+
+async function post(url: URL, { body, timeoutMs }: Outgoing): Promise<{ status: number; answer: Uint8Array }> {
   try {
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
       const options = {
         method: 'POST',
         agent: false,
-        signal: AbortSignal.timeout(TIMEOUT_MS),
+        signal: AbortSignal.timeout(timeoutMs),
         headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
       } as const
       const outgoing =

@@ -7,7 +7,14 @@ import {
   type Verifier,
 } from '@countersign/attestation'
 import type { QuoteSource } from '@countersign/evidence'
-import { assertEnclaveConfig, type EnclaveConfig, fromHex, type PeerEvidence, toHex } from '@countersign/protocol'
+import {
+  assertEnclaveConfig,
+  type EnclaveConfig,
+  fromHex,
+  hashEnclaveConfig,
+  type PeerEvidence,
+  toHex,
+} from '@countersign/protocol'
 
 /** What an enclave shows of itself to a peer or a custodian. */
 export type EvidenceDeps = {
@@ -35,6 +42,8 @@ export function parsePeerEvidence(value: unknown): PeerEvidence {
     throw new TypeError('not evidence')
   }
   assertEnclaveConfig(config)
+  // Text that is no Unicode has no hash, which nobody should learn later than here.
+  hashEnclaveConfig(config)
   assertCollateral(collateral)
   return { quote, config, collateral }
 }

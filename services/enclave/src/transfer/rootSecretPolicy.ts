@@ -1,5 +1,6 @@
 import type { QuotePolicy, TcbStatus, TdMeasurement } from '@countersign/attestation'
 import { hashRootSecretPolicy, toHex } from '@countersign/protocol'
+import { parseStrictJson } from '../grant/strictJson.ts'
 import { isX25519Key } from '../keys/x25519.ts'
 
 /** Which enclaves may hold the root secret, and who keeps the shares of its backup. Its hash is part of the configuration. */
@@ -21,8 +22,11 @@ export type ParsedRootSecretPolicy = { policy: RootSecretPolicy; policyHash: str
 /** One share must never be enough, and a backup that nobody can gather is none. */
 const MIN_THRESHOLD = 2
 const MAX_CUSTODIANS = 16
+const MAX_BYTES = 262_144
 
-const REGISTERS = ['mrTd', 'rtmr0', 'rtmr1', 'rtmr2', 'rtmr3', 'mrConfigId', 'mrOwner', 'mrOwnerConfig']
+/** All that code and its start can be in: a register that is left out would be one that anybody may fill. Unused ones are zero. */
+const REQUIRED_REGISTERS = ['mrTd', 'rtmr0', 'rtmr1', 'rtmr2', 'rtmr3', 'mrConfigId']
+const REGISTERS = [...REQUIRED_REGISTERS, 'mrOwner', 'mrOwnerConfig']
 
 export const TCB_STATUSES: readonly TcbStatus[] = [
   'UpToDate',
@@ -47,9 +51,9 @@ const MEMBERS: Record<string, { isFine(value: unknown): boolean; isRequired?: bo
 export function parseRootSecretPolicy(text: string): ParsedRootSecretPolicy | { faults: string[] } {
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = parseStrictJson(new TextEncoder().encode(text), { maxLength: MAX_BYTES })
   } catch {
-    return { faults: ['is not JSON'] }
+    return { faults: ['is not JSON, or has a member twice'] }
   }
   if (!isObject(value)) return { faults: ['is not an object'] }
   // A misspelt member would silently let more enclaves in than was meant.
@@ -70,9 +74,8 @@ export function toQuotePolicy({ custodians: _, ...policy }: RootSecretPolicy): Q
   return policy
 }
 
-/** Without `mrTd`, or with a misspelt register, it would be a measurement of any code. */
 function isMeasurement(value: unknown): boolean {
-  if (!isObject(value) || !Object.hasOwn(value, 'mrTd')) return false
+  if (!isObject(value) || !REQUIRED_REGISTERS.every((name) => Object.hasOwn(value, name))) return false
   return Object.entries(value).every(([name, register]) => REGISTERS.includes(name) && isHex(register, 48))
 }
 

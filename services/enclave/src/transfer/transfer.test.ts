@@ -292,9 +292,10 @@ describe('which donor, and for how long', () => {
     const callPeer = connect(donors)
     const joiner = createTestPeer()
     let waits = 0
-    const wait = async () => {
+    const wait = async (durationMs: number) => {
       waits += 1
       if (waits === 3) donors.b = donor
+      await joiner.wait(durationMs)
     }
     await join({ ...joiner, callPeer, wait }, ['a', 'b'])
     expect(joiner.secrets).toHaveLength(1)
@@ -307,6 +308,69 @@ describe('which donor, and for how long', () => {
     const callPeer = connect({})
     await expect(join({ ...joiner, callPeer }, ['a', 'b'])).rejects.toThrow('in time')
     expect(callPeer.calls).toHaveLength(120)
+  })
+
+  test('nor longer where nobody answers at all', async () => {
+    const joiner = createTestPeer()
+    const start = joiner.clock.now()
+    const urls = Array.from({ length: 16 }, (_, index) => `https://${index}.example`)
+    const silent: CallPeer = async (_, __, ___, timeoutMs = 60_000) => {
+      joiner.pass(timeoutMs)
+      throw new PeerError('peer_unreachable', 'no answer from the enclave', { details: 'not in time' })
+    }
+    await expect(join({ ...joiner, callPeer: silent }, urls)).rejects.toThrow('in time')
+    expect(joiner.clock.now() - start).toBeLessThanOrEqual(305_000)
+    // A challenge, and then nothing: the whole of the time is not for one enclave.
+    const late = createTestPeer()
+    const timeouts: number[] = []
+    const slow: CallPeer = async (url, path, body, timeoutMs = 60_000) => {
+      if (path === rootSecretPaths.challenge) {
+        late.pass(3_000)
+        return { challenge: '00'.repeat(32) }
+      }
+      timeouts.push(timeoutMs)
+      late.pass(timeoutMs)
+      return silent(url, path, body, 0)
+    }
+    const lateStart = late.clock.now()
+    await expect(join({ ...late, callPeer: slow }, urls)).rejects.toThrow('in time')
+    expect(late.clock.now() - lateStart).toBeLessThanOrEqual(305_000)
+    expect(Math.max(...timeouts)).toBe(60_000)
+  })
+
+  test('one whose configuration is no Unicode, or who brings about what nobody has thought of, does not end it', async () => {
+    const { donor } = await createGiving()
+    const honest = connect({ b: donor })
+    const config = { ...createTestPeer().config, version: '\ud800' }
+    const broken = connect({ a: donor }, { response: (r) => ({ ...r, evidence: { ...r.evidence, config } }) })
+    const unthoughtOf: CallPeer = () => Promise.reject(new RangeError('secret'))
+    for (const [first, reason] of [
+      [broken, 'not the answer of an enclave'],
+      [unthoughtOf, 'unexpected RangeError'],
+    ] as const) {
+      const joiner = createTestPeer()
+      const callPeer: CallPeer = (url, ...rest) => (url === 'a' ? first : honest)(url, ...rest)
+      await join({ ...joiner, callPeer }, ['a', 'b'])
+      expect(joiner.secrets).toHaveLength(1)
+      expect(reasons(joiner)).toEqual([reason])
+    }
+  })
+
+  test('a challenge that lapsed on the way is asked for again', async () => {
+    const { peer, donor } = await createGiving()
+    let isFirst = true
+    const slow: Donor = {
+      challenge: () => donor.challenge(),
+      transfer(request) {
+        if (isFirst) peer.pass(120_000)
+        isFirst = false
+        return donor.transfer(request)
+      },
+    }
+    const joiner = createTestPeer()
+    await joinFrom(joiner, slow)
+    expect(reasons(joiner)).toEqual(['the enclave refused: challenge_unknown'])
+    expect(joiner.secrets).toHaveLength(1)
   })
 
   test('one that refuses does not keep another from giving; a busy one is asked again', async () => {
