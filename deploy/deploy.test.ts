@@ -1,8 +1,9 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { Ajv2019 } from 'ajv/dist/2019.js'
@@ -30,6 +31,7 @@ import {
   type KubernetesDocument,
   toContainers as kubernetesContainers,
 } from './rules/checkKubernetes.ts'
+import { checkProxy } from './rules/checkProxy.ts'
 import { type Container, envFileOf, isPinned, type Program, programOf } from './rules/containers.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -45,7 +47,8 @@ function isSent(path: string): boolean {
   return isAllowed && !/(^|\/)(node_modules|dist|\.env)(\/|$)/.test(path) && existsSync(join(root, path))
 }
 
-const envExample = parseEnv(read('deploy/compose.env.example'))
+const startExample = parseEnv(read('deploy/compose/start.env.example'))
+const envExample = { ...parseEnv(read('deploy/compose.env.example')), ...startExample }
 const composeTemplate: unknown = parse(read('deploy/compose.yaml'), { merge: true })
 const compose = interpolate(composeTemplate, envExample) as Compose
 const composeContext: ComposeContext = {
@@ -56,12 +59,14 @@ const composeContext: ComposeContext = {
 const dstackText = read('deploy/dstack/docker-compose.yaml')
 const dstack = parse(dstackText) as Compose
 
-const kubernetesFiles = readdirSync(join(root, 'deploy/kubernetes')).filter((name) => name !== 'kustomization.yaml')
-const kustomization = parse(read('deploy/kubernetes/kustomization.yaml')) as {
-  resources: string[]
-  images: { name: string; newTag: string }[]
-}
-const documents = kubernetesFiles.flatMap((name) =>
+const yamlIn = (folder: string) =>
+  readdirSync(join(root, folder)).filter((name) => name.endsWith('.yaml') && name !== 'kustomization.yaml')
+const kubernetesFiles = yamlIn('deploy/kubernetes')
+const ceremonyFiles = yamlIn('deploy/kubernetes/ceremony')
+type Kustomization = { resources: string[]; images: { name: string; newTag: string }[] }
+const kustomization = parse(read('deploy/kubernetes/kustomization.yaml')) as Kustomization
+const ceremony = parse(read('deploy/kubernetes/ceremony/kustomization.yaml')) as Kustomization
+const documents = [...kubernetesFiles, ...ceremonyFiles.map((name) => `ceremony/${name}`)].flatMap((name) =>
   parseAllDocuments(read(`deploy/kubernetes/${name}`)).map((document) => {
     expect(document.errors, name).toEqual([])
     return document.toJS() as KubernetesDocument
@@ -80,7 +85,7 @@ const kubernetesContext: KubernetesContext = {
     }
     return sources[image]?.includes(`'${path}'`) ?? false
   },
-  givenByOperator: ['coordinator', 'worker', 'postgres', 'coordinator-policies', 'enclave-policies'],
+  givenByOperator: ['coordinator', 'worker', 'postgres', 'coordinator-policies', 'enclave-policies', 'root-backup'],
 }
 
 const containers: Record<string, Container[]> = {
@@ -184,6 +189,7 @@ describe('the Compose file', () => {
   test('everybody in one network namespace has a port of his own, and proxy and metrics know them', () => {
     const portsOf = (key: string) => containers.compose?.flatMap(({ env }) => env[key] ?? []) ?? []
     const coordinators = (containers.compose ?? []).filter((container) => programOf(container) === 'coordinator')
+    const workers = (containers.compose ?? []).filter((container) => programOf(container) === 'worker')
     const shared = [...portsOf('PORT').filter((port) => port !== '8090'), ...portsOf('METRICS_PORT')]
     expect(new Set(shared).size).toBe(shared.length)
     const servers = [...read('deploy/compose/haproxy.cfg').matchAll(/server coordinator-\d 127\.0\.0\.1:(\d+)/g)].map(
@@ -191,13 +197,48 @@ describe('the Compose file', () => {
     )
     expect(servers).toEqual(coordinators.map(({ env }) => env.PORT))
     const targets = [...read('deploy/compose/prometheus.yml').matchAll(/127\.0\.0\.1:(\d+)/g)].map((match) => match[1])
-    expect(targets).toEqual(coordinators.map(({ env }) => env.METRICS_PORT))
+    expect(targets).toEqual([...coordinators, ...workers].map(({ env }) => env.METRICS_PORT))
+  })
+
+  test('what differs from start to start comes from outside of what is measured, and nothing else does', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'countersign-compose-'))
+    try {
+      for (const name of ['deploy/compose', 'bin', 'secrets']) mkdirSync(join(folder, name), { recursive: true })
+      cpSync(join(import.meta.dirname, 'compose/enclave.sh'), join(folder, 'deploy/compose/enclave.sh'))
+      writeFileSync(join(folder, 'deploy/.env'), `ENCLAVE_IMAGE=measured\nSECRETS_DIR=${join(folder, 'secrets')}\n`)
+      writeFileSync(join(folder, 'bin/docker'), '#!/bin/sh\necho "$@"\nenv\n', { mode: 0o755 })
+      const run = (start: string) => {
+        writeFileSync(join(folder, 'secrets/start.env'), start)
+        const env = { PATH: `${join(folder, 'bin')}:${process.env.PATH}` }
+        return spawnSync('sh', [join(folder, 'deploy/compose/enclave.sh')], { env, encoding: 'utf8' })
+      }
+      const hostile = 'ENCLAVE_IMAGE=other\nCOMPOSE_FILE=/x\nROOT_SECRET_BACKUP_FILE=$(id)\nROOT_SECRET_FROM=recover\n'
+      const { stdout, status } = run(hostile)
+      expect(status).toBe(0)
+      expect(stdout.split('\n')[0]).toMatch(
+        /^compose --env-file \S+\/\.env -f \S+\/compose\.yaml --profile enclave up -d$/,
+      )
+      expect(stdout).not.toMatch(/ENCLAVE_IMAGE|COMPOSE_FILE|uid=/)
+      expect(parseEnv(stdout)).toMatchObject({
+        ROOT_SECRET_FROM: 'recover',
+        ROOT_SECRET_BACKUP_FILE: '$(id)',
+        ROOT_SECRET_NEW_BACKUP_FILE: '',
+      })
+      expect(run('ROOT_SECRET=file:/x\n')).toMatchObject({ status: 1, stdout: '' })
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+    const measured = parseEnv(read('deploy/compose.env.example'))
+    // The guest of the coordinators has nothing else, and Compose puts values into all of the file.
+    expect(() => interpolate(composeTemplate, measured)).not.toThrow()
+    expect(Object.keys(measured).filter((name) => name.startsWith('ROOT_SECRET'))).toEqual([])
+    expect(Object.keys(startExample)).toEqual(['ROOT_SECRET_FROM'])
   })
 
   test('asks for every value that it needs, and the example gives it', () => {
     expect(() => interpolate(composeTemplate, { ...envExample, PUBLIC_URL: '' })).toThrow('PUBLIC_URL is not set')
     const asked = [...read('deploy/compose.yaml').matchAll(/\$\{(\w+)/g)].map((match) => match[1] ?? '')
-    const example = read('deploy/compose.env.example')
+    const example = read('deploy/compose.env.example') + read('deploy/compose/start.env.example')
     expect([...new Set(asked)].filter((name) => !example.includes(name))).toEqual([])
   })
 
@@ -217,6 +258,19 @@ describe('the Compose file', () => {
     ],
     ['capabilities', 'web', (service) => void Object.assign(service, { cap_drop: [] }), /capabilities/],
     ['new privileges', 'web', (service) => void Object.assign(service, { security_opt: [] }), /gain privileges/],
+    [
+      'AppArmor before the reports',
+      'coordinator-1',
+      (service) => void Object.assign(service, { security_opt: ['no-new-privileges:true'] }),
+      /AppArmor keeps it/,
+    ],
+    [
+      'no AppArmor without need',
+      'web',
+      (service) => void service.security_opt?.push('apparmor=unconfined'),
+      /without AppArmor/,
+    ],
+    ['too few threads', 'kubo', (service) => void Object.assign(service, { pids_limit: 256 }), /for its threads/],
     ['any number of processes', 'web', (service) => void Reflect.deleteProperty(service, 'pids_limit'), /any number/],
     ['no restart', 'web', (service) => void Object.assign(service, { restart: 'no' }), /come back/],
     ['root without need', 'worker-1', (service) => void Object.assign(service, { user: '0:0' }), /root without need/],
@@ -278,6 +332,32 @@ describe('the Compose file', () => {
   })
 })
 
+describe('the proxy', () => {
+  const text = read('deploy/compose/haproxy.cfg')
+
+  test('keeps our own rules', () => {
+    expect(checkProxy(text)).toEqual([])
+  })
+
+  test.each<[string, string, string, RegExp]>([
+    ['the usual log', 'option dontlognull', 'option httplog', /logs queries/],
+    ['the request as it came', '%HPO', '%{+Q}r', /logs queries/],
+    ['the whole address', '%HPO', '%HU', /logs queries/],
+    ['no format', 'log-format', '# log-format', /logs queries/],
+    ['a call that stays', 'option redispatch 1', '', /stays with a coordinator/],
+    ['no second try', 'retries 2', 'retries 0', /nothing is tried again/],
+    ['a connection that failed', 'conn-failure ', '', /conn-failure/],
+    ['a coordinator that died', ' empty-response', '', /empty-response/],
+    ['a code twice', 'disable-l7-retry if { path_beg /auth/ }', 'disable-l7-retry if FALSE', /sent twice/],
+    ['any number of connections', 'sc0_conn_cur gt', 'sc0_conn_rate gt', /any number of connections/],
+    ['connections that nobody counts', 'track-sc0 src', 'accept', /any number of connections/],
+    ['an address of the client', 'http-request del-header X-Forwarded-For', '', /where they come from/],
+  ])('complained about: %s', (_, old, changed, expected) => {
+    expect(text).toContain(old)
+    expect(checkProxy(text.replace(old, changed)).join('\n')).toMatch(expected)
+  })
+})
+
 type Validated = new (document: unknown) => { validate(): void }
 
 function modelOf({ apiVersion, kind }: { apiVersion: string; kind: string }): Validated | undefined {
@@ -310,6 +390,49 @@ describe('the Kubernetes manifests', () => {
 
   test('are all named in the kustomization', () => {
     expect(kustomization.resources.toSorted()).toEqual(kubernetesFiles.toSorted())
+    // The way in for custodians is opened for a recovery alone.
+    expect([...ceremony.resources, 'custodians.yaml'].toSorted()).toEqual(ceremonyFiles.toSorted())
+    for (const image of ceremony.images) expect(kustomization.images).toContainEqual(image)
+  })
+
+  test('a ceremony is a genesis or a recovery with the configuration of those that serve', () => {
+    const find = (where: string) => containers.kubernetes?.find((one) => one.where === where) as Container
+    const serving = start(find('StatefulSet enclave/enclave')) as ReturnType<typeof readEnclaveConfig>
+    const pod = find('Pod enclave-ceremony/enclave')
+    const backup = '/run/root-backup/root-backup.json'
+    const recover = { ROOT_SECRET_FROM: 'recover', ROOT_SECRET_BACKUP_FILE: backup }
+    const renewed = { ...recover, ROOT_SECRET_NEW_BACKUP_FILE: '/backup/new-root-backup.json' }
+    for (const [kind, env] of Object.entries({ genesis: {}, recover, renewed })) {
+      const config = start({ ...pod, env: { ...pod.env, ...env } }) as ReturnType<typeof readEnclaveConfig>
+      expect(config.enclave).toEqual(serving.enclave)
+      expect(config.rootSecret).toMatchObject({ from: { kind: kind === 'genesis' ? kind : 'recover' } })
+    }
+    expect(serving.rootSecret).toMatchObject({ from: { kind: 'join', backupPath: backup } })
+    // What is written lies on the volume, and what is read is given.
+    expect(pod.mounts).toEqual(expect.arrayContaining(['/backup', dirname(backup)]))
+    expect(dirname(pod.env.ROOT_SECRET_BACKUP_FILE ?? '')).toBe('/backup')
+  })
+
+  test('every IPFS node has a way in, and says where', () => {
+    const nodes = documents.find(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name === 'kubo')?.data ?? {}
+    for (const name of ['worker-0', 'worker-1']) {
+      const addresses: string[] = JSON.parse(nodes[`announce-${name}.json`] ?? '[]')
+      expect(addresses.map((address) => address.replace(/^\/dns4\/[^/]+/, ''))).toEqual([
+        '/tcp/4001',
+        '/udp/4001/quic-v1',
+      ])
+      const service = documents.find(({ kind, metadata }) => kind === 'Service' && metadata.name === `${name}-swarm`)
+      expect(service?.spec).toMatchObject({ selector: { 'statefulset.kubernetes.io/pod-name': name } })
+    }
+  })
+
+  test('names are asked of the cluster, or of a cache on the node', () => {
+    const asking = documents.flatMap(({ kind, metadata, spec }) => {
+      const text = JSON.stringify(spec ?? {})
+      return kind === 'NetworkPolicy' && text.includes('"port":53') ? [[metadata.name, text] as const] : []
+    })
+    expect(asking.map(([name]) => name).toSorted()).toEqual(['coordinator', 'enclave', 'worker'])
+    for (const [, text] of asking) expect(text).toContain('"cidr":"169.254.20.10/32"')
   })
 
   test('have the topology, and only those speak to each other who have to', () => {
@@ -336,7 +459,8 @@ describe('the Kubernetes manifests', () => {
   })
 
   test('metrics on loopback are handed on by the sidecar', async () => {
-    const sidecar = containers.kubernetes?.find(({ where }) => where.endsWith('/metrics'))
+    const [sidecar, ...others] = containers.kubernetes?.filter(({ where }) => where.endsWith('/metrics')) ?? []
+    expect(others.map(({ args }) => args)).toEqual([sidecar?.args])
     const upstream = createServer((_, response) => void response.end('signings 1\n'))
     await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve))
     const [from, to] = [(upstream.address() as { port: number }).port, await freePort()]
@@ -383,6 +507,40 @@ describe('the Kubernetes manifests', () => {
       'a setting that is not in its ConfigMap',
       (all) => void Reflect.deleteProperty(named(all, 'ConfigMap', 'enclave').data ?? {}, 'OIDC_ISSUERS'),
       /no OIDC_ISSUERS in enclave/,
+    ],
+    [
+      'a ceremony that nobody joins',
+      (all) =>
+        Object.assign(named(all, 'ConfigMap', 'enclave').data ?? {}, { ROOT_SECRET_FROM: 'join:https://a:8090' }),
+      /nobody joins it/,
+    ],
+    [
+      'a ceremony without a name',
+      (all) => Reflect.deleteProperty(named(all, 'Pod', 'enclave-ceremony').spec ?? {}, 'subdomain'),
+      /has no name/,
+    ],
+    [
+      'a ceremony behind closed doors',
+      (all) => Object.assign(named(all, 'Pod', 'enclave-ceremony').metadata, { labels: { app: 'x' } }),
+      /no policy lets anybody in/,
+    ],
+    [
+      'a ceremony that begins again',
+      (all) => Object.assign(named(all, 'Pod', 'enclave-ceremony').spec ?? {}, { restartPolicy: 'Always' }),
+      /without people/,
+    ],
+    [
+      'a backup that is kept nowhere',
+      (all) => Object.assign(named(all, 'PersistentVolumeClaim', 'ceremony').metadata, { name: 'x' }),
+      /no claim ceremony/,
+    ],
+    [
+      'a service of a pod that is not there',
+      (all) =>
+        Object.assign(named(all, 'Service', 'worker-1-swarm').spec?.selector ?? {}, {
+          'statefulset.kubernetes.io/pod-name': 'worker-2',
+        }),
+      /worker-1-swarm: it selects nothing/,
     ],
     [
       'another namespace',

@@ -56,8 +56,15 @@ function checkHardening(service: ComposeService): string[] {
   if (service.cap_drop?.join() !== 'ALL') faults.push('it keeps capabilities')
   if (!service.security_opt?.includes('no-new-privileges:true')) faults.push('it may gain privileges')
   if (service.pids_limit === undefined) faults.push('it may start any number of processes')
+  // The limit counts threads, and Go starts one for each call that blocks, as those to a disk do.
+  else if (/\bkubo\b/.test(service.image) && service.pids_limit < 1024)
+    faults.push('its limit is too low for its threads')
   if (service.restart !== 'unless-stopped') faults.push('it does not come back')
   const isRootNeeded = service.volumes?.includes(`${CONFIGFS}:${CONFIGFS}`) ?? false
+  // Docker's own profile forbids writing there; nobody else is to go without it.
+  const isUnconfined = service.security_opt?.includes('apparmor=unconfined') ?? false
+  if (isRootNeeded && !isUnconfined) faults.push('AppArmor keeps it from asking for reports')
+  if (!isRootNeeded && isUnconfined) faults.push('it is without AppArmor, and without need')
   const user = service.user ?? ''
   if (!/^\d+:\d+$/.test(user)) faults.push('its user is not a number')
   if (/^0:/.test(user) && !isRootNeeded) faults.push('it is root without need')

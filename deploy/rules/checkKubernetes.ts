@@ -17,7 +17,8 @@ export type KubernetesDocument = {
     ingress?: { from?: { podSelector?: PodSelector }[] }[]
     rules?: { http: { paths: { backend: { service: { name: string; port: { name: string } } } }[] } }[]
     volumeClaimTemplates?: { metadata: { name: string } }[]
-  }
+    clusterIP?: string
+  } & Partial<PodSpec>
 }
 
 type Labels = Record<string, string>
@@ -25,6 +26,9 @@ type PodSelector = { matchLabels?: Labels; matchExpressions?: { key: string; val
 type Probe = { httpGet?: { path: string; port: string }; tcpSocket?: { port: string }; exec?: unknown }
 
 type PodSpec = {
+  hostname?: string
+  subdomain?: string
+  restartPolicy?: string
   automountServiceAccountToken?: boolean
   runtimeClassName?: string
   terminationGracePeriodSeconds?: number
@@ -36,16 +40,19 @@ type PodSpec = {
 type PodVolume = {
   name: string
   hostPath?: { path: string }
-  configMap?: { name: string }
+  configMap?: { name: string; optional?: boolean }
   secret?: { secretName: string }
   emptyDir?: { sizeLimit?: string }
+  persistentVolumeClaim?: { claimName: string }
 }
+
+type KeyRef = { name: string; key: string; optional?: boolean }
 
 type PodContainer = {
   name: string
   image: string
   args?: string[]
-  env?: { name: string; value?: string; valueFrom?: { configMapKeyRef?: { name: string; key: string } } }[]
+  env?: { name: string; value?: string; valueFrom?: { configMapKeyRef?: KeyRef } }[]
   envFrom?: { configMapRef?: { name: string } }[]
   ports?: { name: string; containerPort: number }[]
   securityContext?: {
@@ -77,14 +84,15 @@ const CONFIGFS = '/sys/kernel/config'
 export function checkKubernetes(documents: readonly KubernetesDocument[], context: KubernetesContext): string[] {
   const names = new Set(documents.flatMap(({ kind, metadata }) => (kind === 'Namespace' ? metadata.name : [])))
   return documents.flatMap((document) => {
-    const { kind, metadata, spec } = document
+    const { kind, metadata } = document
     const faults: string[] = []
     if (kind !== 'Namespace' && !names.has(metadata.namespace ?? '')) faults.push('its namespace is not ours')
     if (kind === 'Secret') faults.push('secrets are not written down here')
     for (const key of Object.keys(document.data ?? {})) {
       if (isSecretName(key)) faults.push(`${key} is a secret, and belongs into a Secret`)
     }
-    if (spec?.template) faults.push(...checkPod(documents, document, context))
+    if (podOf(document)) faults.push(...checkPod(documents, document, context))
+    if (kind === 'Pod') faults.push(...checkCeremony(documents, document))
     if (kind === 'Service') faults.push(...checkService(documents, document))
     if (kind === 'PodDisruptionBudget') faults.push(...checkBudget(documents, document))
     if (kind === 'NetworkPolicy') faults.push(...checkPolicy(documents, document))
@@ -95,21 +103,27 @@ export function checkKubernetes(documents: readonly KubernetesDocument[], contex
 
 function checkPod(
   documents: readonly KubernetesDocument[],
-  { kind, metadata, spec }: KubernetesDocument,
+  document: KubernetesDocument,
   context: KubernetesContext,
 ): string[] {
   const faults: string[] = []
-  const pod = spec?.template?.spec
+  const { kind, metadata, spec } = document
+  const pod = podOf(document)
   if (pod === undefined) return ['it has no pod']
   const labels = spec?.template?.metadata.labels ?? {}
-  if (!isMatch(spec?.selector?.matchLabels, labels)) faults.push('its selector is not that of its pods')
+  if (kind !== 'Pod' && !isMatch(spec?.selector?.matchLabels, labels)) {
+    faults.push('its selector is not that of its pods')
+  }
   if (pod.automountServiceAccountToken !== false) faults.push('its pods get a token of the cluster')
   if (pod.securityContext?.seccompProfile?.type !== 'RuntimeDefault') faults.push('its pods have no seccomp profile')
   if (pod.terminationGracePeriodSeconds === undefined) faults.push('it is not said how long it may take to stop')
   if (kind === 'StatefulSet' && find(documents, 'Service', spec?.serviceName, metadata.namespace) === undefined) {
     faults.push(`there is no service ${spec?.serviceName}`)
   }
-  for (const { name, hostPath, configMap, secret } of pod.volumes ?? []) {
+  for (const { name, hostPath, configMap, secret, persistentVolumeClaim: claim } of pod.volumes ?? []) {
+    if (claim && !find(documents, 'PersistentVolumeClaim', claim.claimName, metadata.namespace)) {
+      faults.push(`there is no claim ${claim.claimName}`)
+    }
     if (hostPath !== undefined && hostPath.path !== CONFIGFS)
       faults.push(`${hostPath.path} of the machine is open to it`)
     if (hostPath !== undefined && pod.runtimeClassName === undefined) faults.push(`${name} would be that of the host`)
@@ -131,9 +145,9 @@ function checkPod(
           : [`there is no ${configMapRef?.name}`]
       }),
       ...(container.env ?? []).flatMap(({ valueFrom }) => {
-        const { name, key } = valueFrom?.configMapKeyRef ?? {}
+        const { name, key, optional } = valueFrom?.configMapKeyRef ?? {}
         const isHere = key === undefined || find(documents, 'ConfigMap', name, metadata.namespace)?.data?.[key]
-        return isHere ? [] : [`there is no ${key} in ${name}`]
+        return isHere || optional ? [] : [`there is no ${key} in ${name}`]
       }),
       ...(container.image === 'countersign-enclave' && container.envFrom
         ? ['whoever edits its ConfigMap adds variables to it']
@@ -141,6 +155,27 @@ function checkPod(
     ]
     faults.push(...found.map((fault) => `${container.name}: ${fault}`))
   }
+  return faults
+}
+
+/** An enclave that people start by hand must be found by those that join it, and be ended by nobody but people. */
+function checkCeremony(documents: readonly KubernetesDocument[], document: KubernetesDocument): string[] {
+  const { metadata, spec } = document
+  const container = spec?.containers?.find(({ image }) => image === 'countersign-enclave')
+  if (container === undefined) return []
+  const faults: string[] = []
+  const service = find(documents, 'Service', spec?.subdomain, metadata.namespace)
+  const isNamed = service?.spec?.clusterIP === 'None' && isMatch(service.spec.selector as Labels, metadata.labels ?? {})
+  if (!isNamed || spec?.hostname === undefined) faults.push('it has no name')
+  const url = `https://${spec?.hostname}.${spec?.subdomain}.${metadata.namespace}.svc:8090`
+  const join = find(documents, 'ConfigMap', 'enclave', metadata.namespace)?.data?.ROOT_SECRET_FROM ?? ''
+  if (!join.replace('join:', '').split(',').includes(url)) faults.push('nobody joins it')
+  const isReachable = documents.some(({ kind, metadata: { namespace }, spec: policy }) => {
+    const isOurs = kind === 'NetworkPolicy' && namespace === metadata.namespace
+    return isOurs && policy?.ingress && isMatch(policy.podSelector?.matchLabels, metadata.labels ?? {})
+  })
+  if (!isReachable) faults.push('no policy lets anybody in')
+  if (spec?.restartPolicy !== 'Never' || container.livenessProbe) faults.push('it is started again without people')
   return faults
 }
 
@@ -178,12 +213,26 @@ function checkContainer(container: PodContainer, { toImage, isPath }: Kubernetes
 }
 
 function checkService(documents: readonly KubernetesDocument[], { metadata, spec }: KubernetesDocument): string[] {
-  const pods = podsOf(documents, metadata.namespace).filter(({ labels }) => isMatch(spec?.selector as Labels, labels))
+  const wanted = withoutPodName(documents, metadata.namespace, spec?.selector as Labels)
+  const pods = podsOf(documents, metadata.namespace).filter(({ labels }) => isMatch(wanted, labels))
   if (pods.length === 0) return ['it selects nothing']
   const names = pods.flatMap(({ pod }) => pod.containers.flatMap(({ ports }) => ports?.map(({ name }) => name) ?? []))
   return (spec?.ports ?? []).flatMap(({ targetPort }) => {
     return names.includes(String(targetPort)) ? [] : [`nobody has the port ${targetPort}`]
   })
+}
+
+/** A StatefulSet labels each of its pods with the pod's name; such a selector is one for the labels of the set. */
+function withoutPodName(documents: readonly KubernetesDocument[], namespace: string | undefined, wanted: Labels) {
+  const { 'statefulset.kubernetes.io/pod-name': podName, ...rest } = wanted
+  if (podName === undefined) return wanted
+  const set = documents.find(({ kind, metadata, spec }) => {
+    const ordinal = podName.startsWith(`${metadata.name}-`)
+      ? Number(podName.slice(metadata.name.length + 1))
+      : Number.NaN
+    return kind === 'StatefulSet' && metadata.namespace === namespace && ordinal < (spec?.replicas ?? 1)
+  })
+  return set === undefined ? undefined : { ...set.spec?.template?.metadata.labels, ...rest }
 }
 
 /** A budget of all or none of the pods would stop every maintenance, or protect nothing. */
@@ -230,8 +279,9 @@ export function toContainers(
   documents: readonly KubernetesDocument[],
   toImage: KubernetesContext['toImage'],
 ): Container[] {
-  return documents.flatMap(({ kind, metadata, spec }) =>
-    (spec?.template?.spec.containers ?? []).map((container) => {
+  return documents.flatMap((document) => {
+    const { kind, metadata } = document
+    return (podOf(document)?.containers ?? []).map((container) => {
       const maps = (container.envFrom ?? []).map(({ configMapRef }) => {
         return find(documents, 'ConfigMap', configMapRef?.name, metadata.namespace)?.data ?? {}
       })
@@ -247,14 +297,21 @@ export function toContainers(
         env: { NODE_ENV: 'production', ...Object.assign({}, ...maps), ...Object.fromEntries(own) },
         mounts: (container.volumeMounts ?? []).map(({ mountPath }) => mountPath),
       }
-    }),
-  )
+    })
+  })
+}
+
+/** What a document runs: a template of pods, or one pod. */
+function podOf({ kind, spec }: KubernetesDocument): PodSpec | undefined {
+  return kind === 'Pod' ? (spec as PodSpec) : spec?.template?.spec
 }
 
 function podsOf(documents: readonly KubernetesDocument[], namespace: string | undefined) {
-  return documents.flatMap(({ metadata, spec }) => {
-    if (spec?.template === undefined || metadata.namespace !== namespace) return []
-    return [{ labels: spec.template.metadata.labels, pod: spec.template.spec, replicas: spec.replicas ?? 1 }]
+  return documents.flatMap((document) => {
+    const { metadata, spec } = document
+    const pod = podOf(document)
+    if (pod === undefined || metadata.namespace !== namespace) return []
+    return [{ labels: spec?.template?.metadata.labels ?? metadata.labels ?? {}, pod, replicas: spec?.replicas ?? 1 }]
   })
 }
 

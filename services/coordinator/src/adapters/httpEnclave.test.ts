@@ -194,14 +194,16 @@ describe('a real enclave', () => {
     const session = await enclave.openSession(await issuer.login('alice'))
     const signature = await signOne(enclave, session)
     first.child.kill('SIGSTOP')
+    // With its calls unanswered it would hold up the end.
+    clean.push(async () => first.child.kill('SIGCONT'))
     const signatures = await Promise.all(Array.from({ length: 10 }, () => signOne(enclave, session)))
     expect(new Set(signatures)).toEqual(new Set([signature]))
-    expect(lines.some(({ msg, enclave: at }) => msg === 'An enclave keeps silent' && at === first.url)).toBe(true)
+    const isAboutFirst = ({ msg, enclave: at }: Record<string, unknown>) =>
+      msg === 'An enclave keeps silent' && at === first.url
+    expect(lines.some(isAboutFirst)).toBe(true)
     const before = lines.length
     expect(await signOne(enclave, session)).toBe(signature)
-    expect(lines.length).toBe(before)
-    // With its calls unanswered it would hold up the end.
-    first.child.kill('SIGCONT')
+    expect(lines.slice(before).some(isAboutFirst)).toBe(false)
   })
 
   test('an ID token that the enclaves refuse is the user’s failure; one that was used is not shown to the next', async () => {
