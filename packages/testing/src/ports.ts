@@ -1,15 +1,27 @@
-import { type AddressInfo, createServer } from 'node:net'
+import { createServer } from 'node:net'
 
-/** Ports on loopback that were free a moment ago. Held together, so that they differ; then given back. */
+/**
+ * Below what Linux gives to whoever asks for any port (32768 and up): between finding one and using it, a service that listens on any, or
+ * a call that goes out, would sometimes get it first.
+ */
+const RANGE = { first: 20_000, count: 12_000 }
+const MAX_TRIES = 1_000
+
+/** Ports on loopback that were free a moment ago. */
 export async function findFreePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer()
-      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-      return server
-    }),
-  )
-  const ports = servers.map((server) => (server.address() as AddressInfo).port)
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
-  return ports
+  const ports = new Set<number>()
+  for (let tries = 0; ports.size < count; tries++) {
+    if (tries === MAX_TRIES) throw new Error('no free port on loopback')
+    const port = RANGE.first + Math.floor(Math.random() * RANGE.count)
+    if (!ports.has(port) && (await isFree(port))) ports.add(port)
+  }
+  return [...ports]
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer()
+    server.once('error', () => resolve(false))
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
+  })
 }
