@@ -10,14 +10,24 @@ coordinators with that of one.
   --failovers N       times that each process is hit in each way (default 2)
   --connections N,N   at which the comparison is made (default 64,256)`
 
-const { values } = parseArgs({
-  options: {
-    rounds: { type: 'string', default: '5' },
-    failovers: { type: 'string', default: '2' },
-    connections: { type: 'string', default: '64,256' },
-    help: { type: 'boolean' },
-  },
-})
+const OPTIONS = {
+  rounds: { type: 'string', default: '5' },
+  failovers: { type: 'string', default: '2' },
+  connections: { type: 'string', default: '64,256' },
+  help: { type: 'boolean' },
+} as const
+
+/** An option that is not known, or has no value, is bad input and no crash. */
+function readArguments() {
+  try {
+    return parseArgs({ options: OPTIONS }).values
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message.split('. ')[0] : 'bad arguments'}\n\n${USAGE}`)
+    return process.exit(2)
+  }
+}
+
+const values = readArguments()
 /** A worker that dies is noticed by nobody; it is hit for the sake of its proofs. */
 const FAULTS = {
   enclave: ['killed', 'frozen', 'stopped'],
