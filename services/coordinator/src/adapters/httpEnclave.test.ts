@@ -15,7 +15,7 @@ import {
   type SignItem,
   toHex,
 } from '@countersign/protocol'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type EnclaveProcess, startEnclave } from '../../../enclave/test/enclaveProcess.ts'
 import { startTestIssuer, type TestIssuer } from '../../../enclave/test/issuer.ts'
 import { createManualTime } from '../collateral/manualTime.fake.ts'
@@ -547,6 +547,26 @@ describe('failures of an enclave', () => {
     const { enclave } = setUp([fake.url.replace('http:', 'https:')])
     await expect(enclave.openSession(token)).rejects.toEqual(unavailable)
     expect(fake.paths).toEqual([])
+  })
+
+  test('the first is tried again once a minute, by one call, until it answers; then it is the one in use', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+    clean.push(async () => void vi.useRealTimers())
+    const [first, second] = await startTwo()
+    const { enclave } = setUp([first.url, second.url])
+    const isSigning = (path: string) => path === '/sign-transactions'
+    const tried = () => [first, second].map(({ paths }) => paths.filter(isSigning).length)
+    first.handlers['/sign-transactions'] = refuse(503, 'quote_unavailable')
+    const sign = async (times: number) => {
+      for (let time = 0; time < times; time++) await enclave.signTransactions(items)
+      return tried()
+    }
+    expect(await sign(3)).toEqual([1, 3])
+    vi.advanceTimersByTime(61_000)
+    expect(await sign(3)).toEqual([2, 6])
+    delete first.handlers['/sign-transactions']
+    vi.advanceTimersByTime(61_000)
+    expect(await sign(3)).toEqual([5, 6])
   })
 
   test('slow: the next one is asked when the time is over', async () => {
