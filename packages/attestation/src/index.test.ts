@@ -23,9 +23,11 @@ test('the exports of the package', () => {
       "parseQuote",
       "parseReport",
       "parseSnpTcb",
+      "quotePolicyMembers",
       "readReportFlags",
       "readTdFlags",
       "readTdxModule",
+      "tcbStatuses",
       "toSnpProduct",
       "vendorRoots",
     ]

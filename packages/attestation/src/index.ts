@@ -13,6 +13,7 @@ export {
   type ReportPolicy,
   type TdMeasurement,
 } from './policy.ts'
+export { quotePolicyMembers } from './quotePolicyMembers.ts'
 export { arkGenoa, arkMilan, arkTurin, intelSgxRootCa, type TrustedRoot, vendorRoots } from './roots.ts'
 export { parseSnpTcb, type SnpProduct, type SnpTcb, toSnpProduct } from './snp/endorsementKey.ts'
 export { type ParsedReport, parseReport } from './snp/parseReport.ts'
@@ -20,7 +21,7 @@ export { type ReportFlags, readReportFlags } from './snp/reportFlags.ts'
 export type { SnpCertificates, VerifiedReport } from './snp/verifyReport.ts'
 export { assertCollateral, type Collateral, parseCollateral } from './tdx/collateral.ts'
 export { type CollateralDescription, type CrlDescription, describeCollateral } from './tdx/describeCollateral.ts'
-export type { TcbStatus } from './tdx/evaluateTcb.ts'
+export { type TcbStatus, tcbStatuses } from './tdx/evaluateTcb.ts'
 export type { RuntimeEvents } from './tdx/eventLog.ts'
 export { type ParsedQuote, parseQuote, type QeReport, type TdReport } from './tdx/parseQuote.ts'
 export { type PckPlatform, parsePckPlatform } from './tdx/pckCertificate.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { fromHex, toHex } from './hex.ts'
+import { fromHex, isHex, toHex } from './hex.ts'
 
 test('hex is lower case without a prefix, both ways', () => {
   const bytes = Uint8Array.from({ length: 256 }, (_, index) => index)
@@ -10,4 +10,14 @@ test('hex is lower case without a prefix, both ways', () => {
 
 test.each(['0', 'AB', 'aB', '0x00', ' 00', '0g', '0`', '0/', '0:', 'é0'])('%j is not hex', (text) => {
   expect(() => fromHex(text)).toThrow(expect.objectContaining({ code: 'invalid_hex' }))
+})
+
+test('isHex: lower-case, whole bytes, of the length that is asked for, and never empty', () => {
+  expect(['00', 'abcdef01'].every((text) => isHex(text))).toBe(true)
+  expect(isHex('abcd', 2)).toBe(true)
+  for (const value of ['', '0', 'AB', '0x00', 'zz', ' 00', '00\n', 0, null, undefined, ['00'], new String('00')]) {
+    expect(isHex(value)).toBe(false)
+  }
+  expect(isHex('abcd', 1)).toBe(false)
+  expect(isHex('ab\n', 1)).toBe(false)
 })

@@ -25,6 +25,12 @@ export function fromHex(text: string): Uint8Array<ArrayBuffer> {
   return bytes
 }
 
+/** Whether a value is such hex, of so many bytes where that is given; nothing at all is none. */
+export function isHex(value: unknown, bytes?: number): value is string {
+  if (typeof value !== 'string' || value.length % 2 !== 0) return false
+  return (bytes === undefined || value.length === 2 * bytes) && /^[0-9a-f]+$/.test(value)
+}
+
 function digit(code: number): number {
   if (code >= 48 && code <= 57) return code - 48
   if (code >= 97 && code <= 102) return code - 87

@@ -31,8 +31,9 @@ export {
 export { type EntropyMessageParameters, hashEntropy, toEntropyMessage } from './entropy.ts'
 export { type ProtocolErrorCode, ServiceError, type ServiceErrorOptions } from './errors.ts'
 export { isNatural, toU32be, toU64be } from './fields.ts'
-export { fromHex, type Hex, toHex } from './hex.ts'
+export { fromHex, type Hex, isHex, toHex } from './hex.ts'
 export { computeRoot, createInclusionPath, createInclusionPaths, hashTree, type Inclusion } from './merkle.ts'
+export { isPlainObject } from './plainObject.ts'
 export {
   isProofStatus,
   isProofTransition,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { TcbStatus } from '@countersign/attestation'
-import { toCanonicalJson } from '@countersign/protocol'
+import { quotePolicyMembers } from '@countersign/attestation'
+import { isHex, isPlainObject, toCanonicalJson } from '@countersign/protocol'
 import type { AppConfig } from './app.ts'
 import { parseRateLimit, type RateLimit } from './http/rateLimit.ts'
 import { type PipelineConfig, readPipeline } from './pipeline/config.ts'
@@ -206,7 +206,7 @@ function readEnclavePolicy(
     fault('ENCLAVE_POLICY_FILE: cannot be read as JSON')
     return {}
   }
-  if (!isObject(value)) {
+  if (!isPlainObject(value)) {
     fault('ENCLAVE_POLICY_FILE: expected an object')
     return {}
   }
@@ -223,46 +223,9 @@ function readEnclavePolicy(
   return value as EnclavePolicy
 }
 
-const REGISTERS = ['mrTd', 'rtmr0', 'rtmr1', 'rtmr2', 'rtmr3', 'mrConfigId', 'mrOwner', 'mrOwnerConfig']
-const STATUSES: readonly TcbStatus[] = [
-  'UpToDate',
-  'SWHardeningNeeded',
-  'ConfigurationNeeded',
-  'ConfigurationAndSWHardeningNeeded',
-  'OutOfDate',
-  'OutOfDateConfigurationNeeded',
-  'TDRelaunchAdvised',
-  'TDRelaunchAdvisedConfigurationNeeded',
-]
-
 const POLICY_MEMBERS: Record<string, (value: unknown) => boolean> = {
-  measurements: (value) => isListOf(value, isMeasurement),
-  configHashes: (value) => isListOf(value, (hash) => isHex(hash, 32)),
-  statuses: (value) => isListOf(value, (status) => STATUSES.includes(status as TcbStatus)),
-  minimumTcbEvaluationDataNumber: (value) => Number.isSafeInteger(value) && Number(value) >= 0,
-  platforms: (value) => isListOf(value, (platform) => isHex(platform, 6) || isHex(platform, 16)),
-  events: (value) =>
-    isObject(value) &&
-    Object.keys(value).length > 0 &&
-    Object.values(value).every((payloads) => isListOf(payloads, (payload) => typeof payload === 'string')),
-}
-
-/** Without `mrTd`, or with a misspelt register, it would be a measurement of any code. */
-function isMeasurement(value: unknown): boolean {
-  if (!isObject(value) || !Object.hasOwn(value, 'mrTd')) return false
-  return Object.entries(value).every(([name, register]) => REGISTERS.includes(name) && isHex(register, 48))
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function isListOf(value: unknown, isFine: (entry: unknown) => boolean): boolean {
-  return Array.isArray(value) && value.length > 0 && value.every(isFine)
-}
-
-function isHex(value: unknown, bytes: number): boolean {
-  return typeof value === 'string' && value.length === 2 * bytes && /^[0-9a-f]+$/.test(value)
+  ...quotePolicyMembers,
+  configHashes: (value) => Array.isArray(value) && value.length > 0 && value.every((hash) => isHex(hash, 32)),
 }
 
 function readEntropy(env: Env, fault: Fault): Config['entropy'] {

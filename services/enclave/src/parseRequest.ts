@@ -1,6 +1,7 @@
 import {
   type AttestRequest,
   type CallerAttestation,
+  isHex,
   MAX_SIGN_ITEMS,
   type OpenSessionRequest,
   type SignItem,
@@ -78,11 +79,6 @@ export function toMembers(
   const known = new Set<string>([...required, ...optional])
   for (const name of members.keys()) if (!known.has(name)) throw invalid('a member is unknown')
   return Object.fromEntries(members)
-}
-
-export function isHex(value: unknown, bytes?: number): value is string {
-  if (typeof value !== 'string' || value.length % 2 !== 0) return false
-  return (bytes === undefined || value.length === 2 * bytes) && /^[0-9a-f]+$/.test(value)
 }
 
 function invalid(details: string) {

@@ -1,4 +1,4 @@
-import type { TcbStatus, TdMeasurement } from '@countersign/attestation'
+import { type TcbStatus, type TdMeasurement, tcbStatuses } from '@countersign/attestation'
 
 /**
  * What receipts are held against: what the CLI takes as options, in JSON. It stands under `trust` in the operator's
@@ -43,17 +43,6 @@ export const noTrust: Trust = {
   tcbStatuses: [],
   contract: undefined,
 }
-
-const TCB_STATUSES: readonly string[] = [
-  'UpToDate',
-  'SWHardeningNeeded',
-  'ConfigurationNeeded',
-  'ConfigurationAndSWHardeningNeeded',
-  'OutOfDate',
-  'OutOfDateConfigurationNeeded',
-  'TDRelaunchAdvised',
-  'TDRelaunchAdvisedConfigurationNeeded',
-] satisfies TcbStatus[]
 
 /** MRTD alone, with all registers, or without RTMR3, as the CLI has it. */
 const REGISTER_COUNTS: readonly number[] = [1, 4, 5]
@@ -145,8 +134,7 @@ const parseMeasurement: Parse<string> = (value) => {
     : undefined
 }
 
-const parseStatus: Parse<TcbStatus> = (value) =>
-  typeof value === 'string' && TCB_STATUSES.includes(value) ? (value as TcbStatus) : undefined
+const parseStatus: Parse<TcbStatus> = (value) => tcbStatuses.find((status) => status === value)
 
 function parseContract(value: unknown, fault: Fault): ContractAnchor | undefined {
   if (value === undefined || value === null) return undefined

@@ -5,16 +5,19 @@ import type { PckPlatform } from './pckCertificate.ts'
 import type { IsvSvnLevel, TcbInfo, TcbLevel, TdxModuleIdentity } from './tcbInfo.ts'
 import { readTdxModule } from './tdxModule.ts'
 
-/** Intel's verdict on a platform's patch level and configuration. `Revoked` never leaves the verifier. */
-export type TcbStatus =
-  | 'UpToDate'
-  | 'SWHardeningNeeded'
-  | 'ConfigurationNeeded'
-  | 'ConfigurationAndSWHardeningNeeded'
-  | 'OutOfDate'
-  | 'OutOfDateConfigurationNeeded'
-  | 'TDRelaunchAdvised'
-  | 'TDRelaunchAdvisedConfigurationNeeded'
+/** Intel's verdicts on a platform's patch level and configuration. `Revoked` never leaves the verifier. */
+export const tcbStatuses = [
+  'UpToDate',
+  'SWHardeningNeeded',
+  'ConfigurationNeeded',
+  'ConfigurationAndSWHardeningNeeded',
+  'OutOfDate',
+  'OutOfDateConfigurationNeeded',
+  'TDRelaunchAdvised',
+  'TDRelaunchAdvisedConfigurationNeeded',
+] as const
+
+export type TcbStatus = (typeof tcbStatuses)[number]
 
 type PlatformStatus = Exclude<TcbStatus, `TDRelaunch${string}`> | 'Revoked'
 type IsvSvnStatus = 'UpToDate' | 'OutOfDate' | 'Revoked'

@@ -1,3 +1,4 @@
+import { tcbStatuses } from '@countersign/attestation'
 import { type Hex, tags } from '@countersign/protocol'
 import { z } from 'zod'
 
@@ -74,16 +75,7 @@ const signer = z.strictObject({
   quoteHex: hexUpTo(65_536),
   quoteVerified: z.boolean(),
   measurement: tdMeasurement,
-  tcbStatus: z.enum([
-    'UpToDate',
-    'SWHardeningNeeded',
-    'ConfigurationNeeded',
-    'ConfigurationAndSWHardeningNeeded',
-    'OutOfDate',
-    'OutOfDateConfigurationNeeded',
-    'TDRelaunchAdvised',
-    'TDRelaunchAdvisedConfigurationNeeded',
-  ]),
+  tcbStatus: z.enum(tcbStatuses),
   statement,
   inclusion: z.strictObject({
     leafIndex: natural,

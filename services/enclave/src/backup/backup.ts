@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
-import { type PeerEvidence, toCanonicalJson, toHex } from '@countersign/protocol'
-import { isHex, toMembers } from '../parseRequest.ts'
+import { isHex, type PeerEvidence, toCanonicalJson, toHex } from '@countersign/protocol'
+import { toMembers } from '../parseRequest.ts'
 import { parsePeerEvidence } from '../transfer/peerEvidence.ts'
 
 /** A custodian's share: to whose key it is sealed, and how it is known when it comes back. */

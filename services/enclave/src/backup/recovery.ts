@@ -5,6 +5,7 @@ import {
   enclavePaths,
   fromHex,
   hashEnclaveConfig,
+  isHex,
   type RecoveryRequest,
   type RecoveryResponse,
   rootSecretPaths,
@@ -14,7 +15,7 @@ import {
 } from '@countersign/protocol'
 import { EnclaveError } from '../errors.ts'
 import { type Custody, CustodyError } from '../keys/custody.ts'
-import { isHex, parseBody, toMembers } from '../parseRequest.ts'
+import { parseBody, toMembers } from '../parseRequest.ts'
 import type { Log } from '../ports.ts'
 import { type App, type Call, serveCalls } from '../serveCalls.ts'
 import { createEvidence, type EvidenceDeps } from '../transfer/peerEvidence.ts'

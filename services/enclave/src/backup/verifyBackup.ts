@@ -1,4 +1,4 @@
-import { PolicyError, QuoteError, type QuotePolicy, type Verifier } from '@countersign/attestation'
+import { PolicyError, QuoteError, type QuotePolicy, tcbStatuses, type Verifier } from '@countersign/attestation'
 import {
   computeBackupReportData,
   equalBytes,
@@ -7,7 +7,7 @@ import {
   toRootSecretName,
 } from '@countersign/protocol'
 import { verifyEvidence } from '../transfer/peerEvidence.ts'
-import { type ParsedRootSecretPolicy, TCB_STATUSES, toQuotePolicy } from '../transfer/rootSecretPolicy.ts'
+import { type ParsedRootSecretPolicy, toQuotePolicy } from '../transfer/rootSecretPolicy.ts'
 import { type Backup, BackupError, hashBackup } from './backup.ts'
 
 /**
@@ -31,7 +31,7 @@ export async function verifyBackup(
     throw wrong('a custodian stands in it twice')
   }
   if (madeUnder !== undefined) assertOfPolicy(backup, madeUnder)
-  const policy: QuotePolicy = madeUnder === undefined ? { statuses: TCB_STATUSES } : toQuotePolicy(madeUnder.policy)
+  const policy: QuotePolicy = madeUnder === undefined ? { statuses: tcbStatuses } : toQuotePolicy(madeUnder.policy)
   const reportData = computeBackupReportData({ backupHash: hashBackup(backup), configHash })
   try {
     await verifyEvidence(

@@ -7,6 +7,7 @@ import {
   fromHex,
   hashEnclaveConfig,
   hashShare,
+  isHex,
   type RecoveryResponse,
   rootSecretPaths,
   type ShareResponse,
@@ -21,7 +22,7 @@ import { type Backup, hashBackup, nameBackup, parseBackup } from '../backup/back
 import { verifyBackup } from '../backup/verifyBackup.ts'
 import { open, seal } from '../keys/hpke.ts'
 import type { X25519Pair } from '../keys/x25519.ts'
-import { isHex, toMembers } from '../parseRequest.ts'
+import { toMembers } from '../parseRequest.ts'
 import type { Clock, Random } from '../ports.ts'
 import { type CallPeer, PeerError } from '../transfer/callPeer.ts'
 import { asAnswer } from '../transfer/parseTransfer.ts'

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { PolicyError, QuoteError, type Verifier } from '@countersign/attestation'
+import { PolicyError, QuoteError, tcbStatuses, type Verifier } from '@countersign/attestation'
 import { EvidenceError, VendorError, type Wait } from '@countersign/evidence'
 import {
   computeDonorReportData,
@@ -17,7 +17,7 @@ import type { Clock, Log, Random } from '../ports.ts'
 import { CALL_TIMEOUT_MS, type CallPeer, PeerError } from './callPeer.ts'
 import { parseChallengeResponse, parseTransferResponse } from './parseTransfer.ts'
 import { createEvidence, type EvidenceDeps, verifyEvidence } from './peerEvidence.ts'
-import { type RootSecretPolicy, TCB_STATUSES, toQuotePolicy } from './rootSecretPolicy.ts'
+import { type RootSecretPolicy, toQuotePolicy } from './rootSecretPolicy.ts'
 
 export type JoinDeps = EvidenceDeps & {
   policy: RootSecretPolicy
@@ -99,7 +99,7 @@ async function joinOne(deps: JoinDeps, { url, remainingMs }: Attempt): Promise<v
   const ciphertextHash = hash('sha256', sealed.ciphertext, 'buffer')
   // A secret that our own backup recognises is the right one, however old the machine's patches: when Intel raises the level all
   // machines are out of date at once, and one that was patched and restarted has nobody else to ask.
-  const statuses = backup?.isOurs ? { statuses: TCB_STATUSES } : {}
+  const statuses = backup?.isOurs ? { statuses: tcbStatuses } : {}
   await verifyEvidence(
     { verifier: deps.verifier, policy: { ...toQuotePolicy(deps.policy), ...statuses }, at: new Date(deps.clock.now()) },
     { evidence, reportData: computeDonorReportData({ ...asked, enc: sealed.enc, ciphertextHash }) },

@@ -1,6 +1,6 @@
-import type { ChallengeResponse, TransferRequest, TransferResponse } from '@countersign/protocol'
+import { type ChallengeResponse, isHex, type TransferRequest, type TransferResponse } from '@countersign/protocol'
 import { EnclaveError } from '../errors.ts'
-import { isHex, toMembers } from '../parseRequest.ts'
+import { toMembers } from '../parseRequest.ts'
 import { PeerError } from './callPeer.ts'
 import { parsePeerEvidence } from './peerEvidence.ts'
 

@@ -1,5 +1,5 @@
-import type { QuotePolicy, TcbStatus, TdMeasurement } from '@countersign/attestation'
-import { hashRootSecretPolicy, toHex } from '@countersign/protocol'
+import { type QuotePolicy, quotePolicyMembers, type TcbStatus, type TdMeasurement } from '@countersign/attestation'
+import { hashRootSecretPolicy, isHex, isPlainObject, toHex } from '@countersign/protocol'
 import { parseStrictJson } from '../grant/strictJson.ts'
 import { isX25519Key } from '../keys/x25519.ts'
 
@@ -26,24 +26,12 @@ const MAX_BYTES = 262_144
 
 /** All that code and its start can be in: a register that is left out would be one that anybody may fill. Unused ones are zero. */
 const REQUIRED_REGISTERS = ['mrTd', 'rtmr0', 'rtmr1', 'rtmr2', 'rtmr3', 'mrConfigId']
-const REGISTERS = [...REQUIRED_REGISTERS, 'mrOwner', 'mrOwnerConfig']
-
-export const TCB_STATUSES: readonly TcbStatus[] = [
-  'UpToDate',
-  'SWHardeningNeeded',
-  'ConfigurationNeeded',
-  'ConfigurationAndSWHardeningNeeded',
-  'OutOfDate',
-  'OutOfDateConfigurationNeeded',
-  'TDRelaunchAdvised',
-  'TDRelaunchAdvisedConfigurationNeeded',
-]
 
 const MEMBERS: Record<string, { isFine(value: unknown): boolean; isRequired?: boolean }> = {
-  measurements: { isFine: (value) => isListOf(value, isMeasurement), isRequired: true },
-  statuses: { isFine: (value) => isListOf(value, (status) => TCB_STATUSES.includes(status as TcbStatus)) },
-  minimumTcbEvaluationDataNumber: { isFine: (value) => Number.isSafeInteger(value) && Number(value) >= 0 },
-  platforms: { isFine: (value) => isListOf(value, (platform) => isHex(platform, 6) || isHex(platform, 16)) },
+  measurements: { isFine: isWholeMeasurements, isRequired: true },
+  statuses: { isFine: quotePolicyMembers.statuses },
+  minimumTcbEvaluationDataNumber: { isFine: quotePolicyMembers.minimumTcbEvaluationDataNumber },
+  platforms: { isFine: quotePolicyMembers.platforms },
   custodians: { isFine: isCustodians, isRequired: true },
 }
 
@@ -55,7 +43,7 @@ export function parseRootSecretPolicy(text: string): ParsedRootSecretPolicy | { 
   } catch {
     return { faults: ['is not JSON, or has a member twice'] }
   }
-  if (!isObject(value)) return { faults: ['is not an object'] }
+  if (!isPlainObject(value)) return { faults: ['is not an object'] }
   // A misspelt member would silently let more enclaves in than was meant.
   const faults = Object.keys(value)
     .filter((name) => !Object.hasOwn(MEMBERS, name))
@@ -74,28 +62,16 @@ export function toQuotePolicy({ custodians: _, ...policy }: RootSecretPolicy): Q
   return policy
 }
 
-function isMeasurement(value: unknown): boolean {
-  if (!isObject(value) || !REQUIRED_REGISTERS.every((name) => Object.hasOwn(value, name))) return false
-  return Object.entries(value).every(([name, register]) => REGISTERS.includes(name) && isHex(register, 48))
+function isWholeMeasurements(value: unknown): boolean {
+  if (!quotePolicyMembers.measurements(value)) return false
+  return (value as object[]).every((each) => REQUIRED_REGISTERS.every((name) => Object.hasOwn(each, name)))
 }
 
 function isCustodians(value: unknown): boolean {
-  if (!isObject(value) || Object.keys(value).toSorted().join() !== 'keys,threshold') return false
+  if (!isPlainObject(value) || Object.keys(value).toSorted().join() !== 'keys,threshold') return false
   const { threshold, keys } = value
-  if (!isListOf(keys, (key) => isHex(key, 32) && isX25519Key(Buffer.from(key, 'hex')))) return false
-  const count = (keys as string[]).length
-  if (new Set(keys as string[]).size !== count || count > MAX_CUSTODIANS) return false
+  if (!Array.isArray(keys) || !keys.every((key) => isHex(key, 32) && isX25519Key(Buffer.from(key, 'hex')))) return false
+  const count = keys.length
+  if (new Set(keys).size !== count || count > MAX_CUSTODIANS) return false
   return Number.isInteger(threshold) && Number(threshold) >= MIN_THRESHOLD && Number(threshold) <= count
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function isListOf(value: unknown, isFine: (entry: unknown) => boolean): boolean {
-  return Array.isArray(value) && value.length > 0 && value.every(isFine)
-}
-
-function isHex(value: unknown, bytes: number): value is string {
-  return typeof value === 'string' && value.length === 2 * bytes && /^[0-9a-f]+$/.test(value)
 }
