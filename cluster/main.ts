@@ -1,5 +1,6 @@
-import { parseArgs } from 'node:util'
+import { readArguments } from '../scripts/readArguments.ts'
 import { type Hit, runCluster } from './runCluster.ts'
+import { topology } from './startCluster.ts'
 
 const USAGE = `usage: npm run cluster -- [--rounds N] [--failovers N] [--connections N,N]
 
@@ -10,36 +11,26 @@ coordinators with that of one.
   --failovers N       times that each process is hit in each way (default 2)
   --connections N,N   at which the comparison is made (default 64,256)`
 
-const OPTIONS = {
-  rounds: { type: 'string', default: '5' },
-  failovers: { type: 'string', default: '2' },
-  connections: { type: 'string', default: '64,256' },
-  help: { type: 'boolean' },
-} as const
-
-/** An option that is not known, or has no value, is bad input and no crash. */
-function readArguments() {
-  try {
-    return parseArgs({ options: OPTIONS }).values
-  } catch (error) {
-    console.error(`${error instanceof Error ? error.message.split('. ')[0] : 'bad arguments'}\n\n${USAGE}`)
-    return process.exit(2)
-  }
-}
-
-const values = readArguments()
+const values = readArguments(
+  {
+    rounds: { type: 'string', default: '5' },
+    failovers: { type: 'string', default: '2' },
+    connections: { type: 'string', default: '64,256' },
+    help: { type: 'boolean' },
+  },
+  USAGE,
+)
 /** A worker that dies is noticed by nobody; it is hit for the sake of its proofs. */
 const FAULTS = {
   enclave: ['killed', 'frozen', 'stopped'],
   coordinator: ['killed', 'stopped'],
   worker: ['killed'],
 } as const
-const COUNTS = { enclave: 2, coordinator: 3, worker: 2 }
 
 function listHits(times: number): Hit[] {
   const once = Object.entries(FAULTS).flatMap(([kind, faults]) =>
     faults.flatMap((fault) =>
-      Array.from({ length: COUNTS[kind as keyof typeof COUNTS] }, (_, index) => ({
+      Array.from({ length: topology[kind as keyof typeof topology] }, (_, index) => ({
         name: `${kind} ${index + 1}`,
         fault,
       })),

@@ -48,7 +48,7 @@ export async function runCluster(parameters: {
     email: `user-${index}@example.com`,
     name: `User ${index}`,
   }))
-  const cluster = await startCluster({ coordinators: 3, workers: 2, enclaves: 2, accounts, quoteLatencyMs: 39, onLine })
+  const cluster = await startCluster({ accounts, quoteLatencyMs: 39, onLine })
   try {
     say(`started ${cluster.members.map(({ name }) => name).join(', ')}`)
     const user = createUser({ url: cluster.url, checkAnswer: async () => {} })
@@ -85,7 +85,9 @@ export async function runCluster(parameters: {
         count: lines.get(name) ?? 0,
         of: kind === 'worker' ? 'receipts' : 'signatures',
       }))
-    return { work, failovers, throughputs, faults: [...findIdle(work), ...findFaults(failovers), ...unpublished] }
+    // Without a load before the comparison nobody has published anything.
+    const idle = slugs.length === 0 ? [] : findIdle(work)
+    return { work, failovers, throughputs, faults: [...idle, ...findFaults(failovers), ...unpublished] }
   } finally {
     await cluster.stop()
   }

@@ -26,10 +26,10 @@ const MAINS = {
 /** Compiled code of all processes: one that was killed is back in half the time. */
 const COMPILE_CACHE = toPath('../node_modules/.cache/countersign-cluster')
 
+/** How many of each. */
+export const topology = { enclave: 2, coordinator: 3, worker: 2 } as const
+
 export type StartClusterParameters = {
-  coordinators: number
-  workers: number
-  enclaves: number
   accounts: readonly OidcAccount[]
   quoteLatencyMs: number
   /** Decides which calls of satellite, IPFS and chain fail, once their rate is set. */
@@ -70,10 +70,10 @@ async function startParts(parameters: StartClusterParameters, stops: (() => Prom
   const { accounts, quoteLatencyMs, random = Math.random, onLine = () => {} } = parameters
   const folder = await mkdtemp(join(tmpdir(), 'countersign-cluster-'))
   stops.push(() => rm(folder, { recursive: true, force: true }))
-  const ports = await findFreePorts(2 + parameters.coordinators + parameters.enclaves)
+  const ports = await findFreePorts(2 + topology.coordinator + topology.enclave)
   const [publicPort = 0, ipfsPort = 0] = ports
-  const coordinatorPorts = ports.slice(2, 2 + parameters.coordinators)
-  const enclavePorts = ports.slice(2 + parameters.coordinators)
+  const coordinatorPorts = ports.slice(2, 2 + topology.coordinator)
+  const enclavePorts = ports.slice(2 + topology.coordinator)
   const url = `http://localhost:${publicPort}`
 
   const oidc = await startOidcProvider({ redirectUris: [`${url}/auth/google/callback`], accounts })
@@ -153,9 +153,9 @@ async function startParts(parameters: StartClusterParameters, stops: (() => Prom
       members.push(createMember({ name: `${kind} ${index + 1}`, kind, main: MAINS[kind], env: env(index), onLine }))
     }
   }
-  add('enclave', parameters.enclaves, enclaveEnv)
-  add('coordinator', parameters.coordinators, coordinatorEnv)
-  add('worker', parameters.workers, () => ({
+  add('enclave', topology.enclave, enclaveEnv)
+  add('coordinator', topology.coordinator, coordinatorEnv)
+  add('worker', topology.worker, () => ({
     NODE_COMPILE_CACHE: COMPILE_CACHE,
     DATABASE_URL: databaseUrl.href,
     ...contract.env,

@@ -1,5 +1,5 @@
-import { parseArgs } from 'node:util'
 import fc from 'fast-check'
+import { readArguments } from '../scripts/readArguments.ts'
 import {
   createLifeCommands,
   describeLife,
@@ -17,14 +17,15 @@ Lives of proofs as random commands of workers, chain, pin service and clock; the
 
 const PROGRESS = 50
 
-const { values } = parseArgs({
-  options: {
+const values = readArguments(
+  {
     runs: { type: 'string', default: '1000' },
     commands: { type: 'string', default: '50' },
     seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
     help: { type: 'boolean' },
   },
-})
+  USAGE,
+)
 const [runs, length, seed] = [values.runs, values.commands, values.seed].map(Number) as [number, number, number]
 const isNumber = [runs, length, seed].every((value) => Number.isSafeInteger(value) && value >= 0)
 

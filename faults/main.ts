@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util'
+import { readArguments } from '../scripts/readArguments.ts'
 import { type CrashPointName, crashPoints } from '../services/coordinator/test/crashPoints.ts'
 import { runFaults } from './runFaults.ts'
 
@@ -10,15 +10,16 @@ Kills the coordinator and its worker while signings arrive, and audits what clie
   --database D   one database alone (default both, one after the other)
   --seed N       of the random moments (default 1)`
 
-const { values } = parseArgs({
-  options: {
+const values = readArguments(
+  {
     rounds: { type: 'string', default: '5' },
     kills: { type: 'string', default: '200' },
     database: { type: 'string' },
     seed: { type: 'string', default: '1' },
     help: { type: 'boolean' },
   },
-})
+  USAGE,
+)
 const [rounds, kills, seed] = [values.rounds, values.kills, values.seed].map(Number)
 const isNumber = [rounds, kills, seed].every((value) => Number.isSafeInteger(value) && Number(value) >= 0)
 const kinds = (['pglite', 'postgres'] as const).filter((kind) => (values.database ?? kind) === kind)

@@ -2,7 +2,7 @@ import { vendorRoots } from '@countersign/attestation'
 import { simulatedRoots } from '@countersign/attestation/simulator'
 import type { Hex, TxMetadata } from '@countersign/protocol'
 import { checkReceipt, parseReceipt } from '@countersign/receipt'
-import { createRandom } from '@countersign/testing'
+import { createRandom, within } from '@countersign/testing'
 import { createTx, createUser, startBackend, toDigest } from '../services/coordinator/test/backend.ts'
 import { startContract } from '../services/coordinator/test/contract.ts'
 import type { CrashPointName } from '../services/coordinator/test/crashPoints.ts'
@@ -176,16 +176,4 @@ async function verify(backend: Backend, cid: string): Promise<string | undefined
     cid,
   })
   return verdict === 'mock' ? undefined : `${verdict}: ${steps.find(({ status }) => status === 'fail')?.id ?? ''}`
-}
-
-async function within<Result>(ms: number, task: Promise<Result>, complaint: string): Promise<Result> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(complaint)), ms)
-  })
-  try {
-    return await Promise.race([task, late])
-  } finally {
-    clearTimeout(timer)
-  }
 }

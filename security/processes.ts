@@ -15,11 +15,6 @@ export async function findCoordinator(): Promise<number> {
   throw new Error('no coordinator was started by this process')
 }
 
-export async function readMemoryMb(id: number): Promise<number> {
-  const status = await readFile(`/proc/${id}/status`, 'utf8')
-  return Math.round(Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]) / 1024)
-}
-
 /** Ports of the callers whose connections to a local port the system holds as established, on the side of the server. */
 export async function listCallers(port: number): Promise<Set<number>> {
   const hex = port.toString(16).toUpperCase().padStart(4, '0')

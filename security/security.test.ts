@@ -1,10 +1,11 @@
 import { beforeAll, describe, expect, test } from 'vitest'
+import { percentile } from '../bench/statistics.ts'
 import type { AttackName } from './attacks.ts'
 import { findLogFaults } from './findLogFaults.ts'
 import { checkAnswer, type RequestFacts, routeRules, toExpected } from './httpRules.ts'
 import { parseAnswers } from './rawHttp.ts'
 import { runSecurity, type SecurityResult } from './runSecurity.ts'
-import { areaUnderCurve, interquartileRange, median, quantile } from './statistics.ts'
+import { areaUnderCurve, interquartileRange, median } from './statistics.ts'
 
 // Fewer of everything, on one backend that is not restarted, and no judgement of times: npm run security.
 const NAMES: AttackName[] = [
@@ -27,10 +28,10 @@ describe('attacks on a running backend', () => {
 
 describe('what is measured with', () => {
   test('quantiles', () => {
-    expect(quantile([3, 1, 2, 4], 1)).toBe(4)
+    expect(percentile([3, 1, 2, 4], 1)).toBe(4)
     expect(median([5, 1, 3])).toBe(3)
     expect(interquartileRange([1, 2, 3, 4])).toBe(2)
-    expect(quantile([], 0.5)).toBeNaN()
+    expect(percentile([], 0.5)).toBeNaN()
   })
 
   test('the area under the curve: everything, nothing, and half for ties', () => {

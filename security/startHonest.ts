@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
+import { percentile } from '../bench/statistics.ts'
 import type { HonestData, HonestReport } from './honestWorker.ts'
 import type { Target } from './startTarget.ts'
-import { quantile } from './statistics.ts'
 
 /** What an honest user saw since the last time it was asked. */
 export type Honest = {
@@ -37,7 +37,7 @@ export async function startHonest(target: Target): Promise<Honest> {
 
 /** The slow end of one report beside that of another, from the same run. */
 export function compareHonest(quiet: HonestReport, loud: HonestReport) {
-  const p99 = { quiet: quantile(quiet.signings, 0.99), loud: quantile(loud.signings, 0.99) }
+  const p99 = { quiet: percentile(quiet.signings, 0.99), loud: percentile(loud.signings, 0.99) }
   const made = loud.signings.length + loud.pings.length
   const failed = loud.failures.length
   return {
@@ -46,7 +46,7 @@ export function compareHonest(quiet: HonestReport, loud: HonestReport) {
     figures: {
       'honest signings': loud.signings.length,
       'honest p99': `${p99.loud.toFixed(0)} ms, ${(p99.loud / p99.quiet).toFixed(1)} × the undisturbed ${p99.quiet.toFixed(0)} ms`,
-      'worst answer of /health': `${quantile(loud.pings, 1).toFixed(0)} ms, undisturbed ${quantile(quiet.pings, 1).toFixed(0)} ms`,
+      'worst answer of /health': `${percentile(loud.pings, 1).toFixed(0)} ms, undisturbed ${percentile(quiet.pings, 1).toFixed(0)} ms`,
     },
   }
 }

@@ -1,3 +1,4 @@
+import { readResidentMib } from '@countersign/testing'
 import {
   APP,
   type Backend,
@@ -6,7 +7,7 @@ import {
   startBackend,
   type TestUser,
 } from '../services/coordinator/test/backend.ts'
-import { findCoordinator, readMemoryMb } from './processes.ts'
+import { findCoordinator } from './processes.ts'
 
 /** The whole backend as real processes, with people signed in: what the attacks are made on. */
 export type Target = {
@@ -63,7 +64,7 @@ export async function startTarget(): Promise<Target> {
       },
       async memoryMb() {
         coordinator ??= await findCoordinator()
-        return readMemoryMb(coordinator)
+        return Math.round(await readResidentMib(coordinator))
       },
       async restart(env = {}) {
         const wanted = JSON.stringify(env)

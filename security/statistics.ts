@@ -1,12 +1,8 @@
-/** The value below which a share of all values lies; not a number where there are none. */
-export function quantile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((left, right) => left - right)
-  return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(share * sorted.length) - 1))] ?? Number.NaN
-}
+import { percentile } from '../bench/statistics.ts'
 
-export const median = (values: readonly number[]) => quantile(values, 0.5)
+export const median = (values: readonly number[]) => percentile(values, 0.5)
 
-export const interquartileRange = (values: readonly number[]) => quantile(values, 0.75) - quantile(values, 0.25)
+export const interquartileRange = (values: readonly number[]) => percentile(values, 0.75) - percentile(values, 0.25)
 
 /**
  * How often a value of the first kind is greater than one of the second, ties counted half: what the best threshold could learn

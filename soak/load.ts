@@ -5,6 +5,7 @@ import {
   proofStatuses,
   type WalletInfo,
 } from '@countersign/protocol'
+import { within } from '@countersign/testing'
 import { createTx, createUser, toDigest } from '../services/coordinator/test/backend.ts'
 
 /** What a client was told about one digest, and whose wallet should have signed it. */
@@ -74,9 +75,9 @@ export function startLoad(parameters: {
     user.signingIn ??= (async () => {
       // A new browser: what is left of a sign-in that was cut off does not matter.
       user.client = createUser({ url, checkAnswer: async () => {} })
-      await within(user.client.signIn(user.subject))
-      const provisioned = await within(user.client.post('/wallet/provision'))
-      const looked = await within(user.client.get('/wallet/me'))
+      await inTime(user.client.signIn(user.subject))
+      const provisioned = await inTime(user.client.post('/wallet/provision'))
+      const looked = await inTime(user.client.get('/wallet/me'))
       for (const response of [provisioned, looked]) if (response.status === 200) noteWallet(user, await response.json())
       if (user.wallet === undefined) throw new Error('no wallet')
       user.isSignedIn = true
@@ -99,7 +100,7 @@ export function startLoad(parameters: {
     for (;;) {
       try {
         if (!user.isSignedIn) await signIn(user)
-        const response = await within(user.client.sign(tx))
+        const response = await inTime(user.client.sign(tx))
         if (response.status === 200) {
           const { signature, slug } = (await response.json()) as Pick<Answered, 'signature' | 'slug'>
           const address = user.wallet?.address ?? ''
@@ -139,14 +140,14 @@ export function startLoad(parameters: {
     }
     if (random() < 1 / SIGN_OUT_EVERY && user.isSignedIn) {
       user.isSignedIn = false
-      await within(user.client.post('/auth/logout')).catch(() => {})
+      await inTime(user.client.post('/auth/logout')).catch(() => {})
     }
   }
 
   async function poll(slug: string) {
     counts.polls += 1
     try {
-      const response = await within(fetch(`${url}/proof/${slug}`))
+      const response = await inTime(fetch(`${url}/proof/${slug}`))
       if (response.status === 404) changed.push(`${slug} is not known any more`)
       if (response.status !== 200) return
       const { status, ipfsCid } = (await response.json()) as Seen
@@ -205,14 +206,6 @@ function isForward(earlier: Seen, later: Seen): boolean {
   return proofStatuses.indexOf(later.status) >= proofStatuses.indexOf(earlier.status)
 }
 
-async function within<Value>(task: Promise<Value>): Promise<Value> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('no answer in time')), ANSWER_TIMEOUT_MS)
-  })
-  try {
-    return await Promise.race([task, late])
-  } finally {
-    clearTimeout(timer)
-  }
+function inTime<Value>(task: Promise<Value>): Promise<Value> {
+  return within(ANSWER_TIMEOUT_MS, task, 'no answer in time')
 }

@@ -1,5 +1,5 @@
 import { createWriteStream } from 'node:fs'
-import { parseArgs } from 'node:util'
+import { readArguments } from '../scripts/readArguments.ts'
 import { runSoak } from './runSoak.ts'
 
 const USAGE = `usage: npm run soak -- [--minutes N] [--seed N] [--calm] [--rate N] [--users N] [--log FILE]
@@ -16,27 +16,18 @@ and frozen, the database is cut off, and satellite, IPFS and chain fail one call
 /** Of resident memory, after the warm-up. */
 const MAX_GROWTH = 0.1
 
-const OPTIONS = {
-  minutes: { type: 'string', default: '10' },
-  seed: { type: 'string', default: '1' },
-  calm: { type: 'boolean', default: false },
-  rate: { type: 'string', default: '6' },
-  users: { type: 'string', default: '24' },
-  log: { type: 'string' },
-  help: { type: 'boolean' },
-} as const
-
-/** An option that is not known, or has no value, is bad input and no crash. */
-function readArguments() {
-  try {
-    return parseArgs({ options: OPTIONS }).values
-  } catch (error) {
-    console.error(`${error instanceof Error ? error.message.split('. ')[0] : 'bad arguments'}\n\n${USAGE}`)
-    return process.exit(2)
-  }
-}
-
-const values = readArguments()
+const values = readArguments(
+  {
+    minutes: { type: 'string', default: '10' },
+    seed: { type: 'string', default: '1' },
+    calm: { type: 'boolean', default: false },
+    rate: { type: 'string', default: '6' },
+    users: { type: 'string', default: '24' },
+    log: { type: 'string' },
+    help: { type: 'boolean' },
+  },
+  USAGE,
+)
 const [minutes = 0, seed = 0, rate = 0, users = 0] = [values.minutes, values.seed, values.rate, values.users].map(
   Number,
 )

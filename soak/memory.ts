@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readResidentMib } from '@countersign/testing'
 import { median } from '../bench/statistics.ts'
 import type { Member } from '../cluster/member.ts'
 
@@ -17,9 +17,11 @@ export function watchMemory(members: readonly Member[]): Memory {
   const samples = new Map<string, number[]>(members.map(({ name }) => [name, []]))
   const timer = setInterval(() => {
     for (const member of members) {
-      void readResident(member.pid()).then((mib) => {
-        if (mib !== undefined) samples.get(member.name)?.push(mib)
-      })
+      // One that does not run just now has none.
+      void readResidentMib(member.pid()).then(
+        (mib) => samples.get(member.name)?.push(mib),
+        () => {},
+      )
     }
   }, EVERY_MS)
   return {
@@ -33,11 +35,4 @@ export function watchMemory(members: readonly Member[]): Memory {
         return { name, early, late, growth: late / early - 1 }
       }),
   }
-}
-
-async function readResident(pid: number | undefined): Promise<number | undefined> {
-  if (pid === undefined) return undefined
-  const text = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
-  const kib = /^VmRSS:\s+(\d+) kB/m.exec(text)?.[1]
-  return kib === undefined ? undefined : Number(kib) / 1024
 }

@@ -45,9 +45,6 @@ export async function runSoak(parameters: SoakParameters): Promise<SoakReport> {
   const random = (stream: number) => createRandom(parameters.seed * 16 + stream)
   const subjects = Array.from({ length: parameters.users }, (_, index) => `user-${index}`)
   const cluster = await startCluster({
-    coordinators: 3,
-    workers: 2,
-    enclaves: 2,
     accounts: subjects.map((sub) => ({ sub, email: `${sub}@example.com`, name: sub })),
     quoteLatencyMs: 39,
     random: random(1),

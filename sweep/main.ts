@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util'
+import { readArguments } from '../scripts/readArguments.ts'
 import { type SweepResult, sweep } from './sweep.ts'
 import { createTargets } from './targets.ts'
 
@@ -11,15 +11,16 @@ Changes simulated evidence one byte at a time, cuts and extends it, and counts w
   --target NAME     only targets whose name contains NAME
 Exit codes: 0 nothing accepted and nothing crashed, 1 otherwise, 2 wrong arguments.`
 
-const { values } = parseArgs({
-  options: {
+const values = readArguments(
+  {
     share: { type: 'string', default: '100' },
     bits: { type: 'string', default: '1' },
     seed: { type: 'string', default: '1' },
     target: { type: 'string', default: '' },
     help: { type: 'boolean' },
   },
-})
+  USAGE,
+)
 const [share, bitsPerByte, seed] = [Number(values.share), Number(values.bits), Number(values.seed)]
 const isUsable = share > 0 && share <= 100 && [1, 2, 3, 4, 5, 6, 7, 8].includes(bitsPerByte) && Number.isInteger(seed)
 const targets = (await createTargets()).filter(({ name }) => name.includes(values.target))

@@ -1,7 +1,5 @@
-import type { ChildProcess } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
 import { setTimeout } from 'node:timers/promises'
-import { startPostgres } from '@countersign/testing'
+import { readResidentMib, startPostgres } from '@countersign/testing'
 import type { Report, Row, Run, Series } from '../report.ts'
 import { signInAll, signMany } from '../signer.ts'
 import { startSatelliteServer, startStack, stopProcess } from '../startStack.ts'
@@ -31,7 +29,7 @@ export function benchMemory({ isQuick, say }: Run): Promise<Report> {
     const startedAt = performance.now()
     const look = async () => {
       const seconds = (performance.now() - startedAt) / 1000
-      const sizes = await Promise.all(Object.values(processes).map(readResident))
+      const sizes = await Promise.all(Object.values(processes).map(({ pid }) => readResidentMib(pid)))
       sizes.forEach((size, index) => void series[index]?.points.push([seconds, size]))
       return sizes
     }
@@ -83,12 +81,4 @@ function toReport(parameters: {
     rows,
     series,
   }
-}
-
-/** Mebibytes, as Linux tells them. */
-async function readResident({ pid }: ChildProcess): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8')
-  const kibibytes = /^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]
-  if (kibibytes === undefined) throw new Error('the resident size cannot be read')
-  return Number(kibibytes) / 1024
 }

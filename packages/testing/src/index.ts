@@ -26,9 +26,11 @@ export { type FakePcs, type FakePcsDocument, type FakePcsFault, startFakePcs } f
 export { findFreePorts } from './ports.ts'
 export { type StartPostgresOptions, startPostgres, type TestPostgres } from './postgres.ts'
 export { createRandom } from './random.ts'
+export { readResidentMib } from './resident.ts'
 export {
   type Satellite,
   type SatelliteFault,
   type StartSatelliteParameters,
   startSatellite,
 } from './satellite.ts'
+export { within } from './within.ts'

@@ -3,11 +3,11 @@ import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { chmod, chown, cp, mkdtemp, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { createServer } from 'node:net'
 import { tmpdir, userInfo } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
+import { findFreePorts } from './ports.ts'
 
 export type StartPostgresOptions = {
   /**
@@ -196,23 +196,13 @@ async function createCluster(parameters: Omit<Cluster, 'port' | 'settings'> & { 
 /** Between finding a free port and taking it, someone else may: then another one. */
 async function startOnFreePort(cluster: Omit<Cluster, 'port'>) {
   for (let attempt = 1; ; attempt++) {
-    const port = await findFreePort()
+    const [port = 0] = await findFreePorts(1)
     try {
       return { port, server: await startServer({ ...cluster, port }) }
     } catch (error) {
       if (attempt === START_ATTEMPTS) throw error
     }
   }
-}
-
-async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  if (address === null || typeof address === 'string') throw new Error('no loopback port')
-  return address.port
 }
 
 /**

@@ -121,7 +121,7 @@ export async function startCoordinator(
     databaseUrl: config.databaseUrl,
     dataDir: config.dataDir,
     pipelineDelayMs: config.pipelineDelayMs,
-    ...(config.pipeline === undefined ? {} : { publishDelayMs: config.pipeline.publishDelayMs }),
+    publishDelayMs: config.pipeline?.publishDelayMs,
     isWorker: config.pipeline !== undefined,
     log: (msg, fields) => log.warn({ msg, code: String(fields.code ?? '') }),
   })

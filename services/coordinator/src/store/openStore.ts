@@ -11,7 +11,7 @@ type OpenStoreOptions = OpenDatabaseOptions & {
   /** How long after the commit the pipeline takes a proof up: time for the client to broadcast. */
   pipelineDelayMs?: number
   /** How long a proof that is to be published waits for others, so that they share a transaction. */
-  publishDelayMs?: number
+  publishDelayMs?: number | undefined
   /** Whether this process works on the jobs, and so keeps them in order. */
   isWorker?: boolean
 }
