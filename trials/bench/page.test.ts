@@ -26,7 +26,7 @@ test.each(['no place', '<!-- bench sign --> never ends'])('%j has no place for a
 })
 
 test('the figures of the documentation have a place for every suite', async () => {
-  const text = await readFile(new URL('../docs/performance.md', import.meta.url), 'utf8')
+  const text = await readFile(new URL('../../docs/performance.md', import.meta.url), 'utf8')
   const suites = await readFile(new URL('./suites.ts', import.meta.url), 'utf8')
   const names = [...suites.matchAll(/^ {2}([a-z]+): bench/gm)].map(([, name = '']) => name)
   expect(names.length).toBeGreaterThan(5)

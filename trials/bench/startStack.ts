@@ -130,10 +130,10 @@ export async function startProcess(
 }
 
 export const startSatelliteServer = () =>
-  startProcess({ main: 'bench/satelliteServer.ts', msg: 'Started the satellite' })
+  startProcess({ main: 'trials/bench/satelliteServer.ts', msg: 'Started the satellite' })
 
 export const startEchoServer = (env: Record<string, string> = {}) =>
-  startProcess({ main: 'bench/echoServer.ts', msg: 'Started the echo server' }, env)
+  startProcess({ main: 'trials/bench/echoServer.ts', msg: 'Started the echo server' }, env)
 
 export async function stopProcess(child: ChildProcess) {
   if (child.exitCode !== null || child.signalCode !== null) return

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage } from 'node:http'
 import { toCid } from '@countersign/receipt'
-import { createHeliaPinner } from '../services/coordinator/src/ipfs/helia.ts'
+import { createHeliaPinner } from '../../services/coordinator/src/ipfs/helia.ts'
 
 // One IPFS node for several workers: an embedded node behind the calls of Kubo's RPC that workers use (`block/put`, `pin/ls`,
 // `block/get`), and a gateway for everyone else. `PORT` and `DATA_DIR` say where.

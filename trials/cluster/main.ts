@@ -1,4 +1,4 @@
-import { readArguments } from '../scripts/readArguments.ts'
+import { readArguments } from '../../scripts/readArguments.ts'
 import { type Hit, runCluster } from './runCluster.ts'
 import { topology } from './startCluster.ts'
 

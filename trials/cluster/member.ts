@@ -1,4 +1,4 @@
-import { type Service, startService } from '../dev/service.ts'
+import { type Service, startService } from '../../dev/service.ts'
 
 /** One process of the cluster, which may be killed, frozen and started again at the same address. */
 export type Member = {

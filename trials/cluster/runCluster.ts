@@ -1,5 +1,5 @@
 import { signInAll } from '../bench/signer.ts'
-import { createUser } from '../services/coordinator/test/backend.ts'
+import { createUser } from '../../services/coordinator/test/backend.ts'
 import { compareThroughput, type Throughput } from './compareThroughput.ts'
 import { type Failover, measureFailover } from './measureFailover.ts'
 import { type Cluster, startCluster } from './startCluster.ts'

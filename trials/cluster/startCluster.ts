@@ -6,25 +6,25 @@ import { parseQuote, parseReport } from '@countersign/attestation'
 import { createSimulator } from '@countersign/attestation/simulator'
 import { hashEnclaveConfig, toHex } from '@countersign/protocol'
 import { findFreePorts, type OidcAccount, startOidcProvider, startPostgres, startSatellite } from '@countersign/testing'
-import { startService } from '../dev/service.ts'
-import coordinatorPackage from '../services/coordinator/package.json' with { type: 'json' }
-import { readConfig as readCoordinatorConfig } from '../services/coordinator/src/config.ts'
-import { APP } from '../services/coordinator/test/backend.ts'
-import { startContract } from '../services/coordinator/test/contract.ts'
-import enclavePackage from '../services/enclave/package.json' with { type: 'json' }
-import { readConfig as readEnclaveConfig } from '../services/enclave/src/config.ts'
+import { startService } from '../../dev/service.ts'
+import coordinatorPackage from '../../services/coordinator/package.json' with { type: 'json' }
+import { readConfig as readCoordinatorConfig } from '../../services/coordinator/src/config.ts'
+import { APP } from '../../services/coordinator/test/backend.ts'
+import { startContract } from '../../services/coordinator/test/contract.ts'
+import enclavePackage from '../../services/enclave/package.json' with { type: 'json' }
+import { readConfig as readEnclaveConfig } from '../../services/enclave/src/config.ts'
 import { startFlakyProxy } from './flakyProxy.ts'
 import { createMember, type Member } from './member.ts'
 import { startRelay } from './relay.ts'
 
 const toPath = (relative: string) => fileURLToPath(new URL(relative, import.meta.url))
 const MAINS = {
-  coordinator: toPath('../services/coordinator/src/main.ts'),
-  worker: toPath('../services/coordinator/src/worker.ts'),
-  enclave: toPath('../services/enclave/src/main.ts'),
+  coordinator: toPath('../../services/coordinator/src/main.ts'),
+  worker: toPath('../../services/coordinator/src/worker.ts'),
+  enclave: toPath('../../services/enclave/src/main.ts'),
 }
 /** Compiled code of all processes: one that was killed is back in half the time. */
-const COMPILE_CACHE = toPath('../node_modules/.cache/countersign-cluster')
+const COMPILE_CACHE = toPath('../../node_modules/.cache/countersign-cluster')
 
 /** How many of each. */
 export const topology = { enclave: 2, coordinator: 3, worker: 2 } as const

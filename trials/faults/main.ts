@@ -1,5 +1,5 @@
-import { readArguments } from '../scripts/readArguments.ts'
-import { type CrashPointName, crashPoints } from '../services/coordinator/test/crashPoints.ts'
+import { readArguments } from '../../scripts/readArguments.ts'
+import { type CrashPointName, crashPoints } from '../../services/coordinator/test/crashPoints.ts'
 import { runFaults } from './runFaults.ts'
 
 const USAGE = `usage: npm run faults -- [--rounds N] [--kills N] [--database pglite|postgres] [--seed N]

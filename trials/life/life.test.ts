@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createLifeCommands, type Life, type LifeCommand, type LifeCounts, openLife, plainRun } from './life.fake.ts'
+import { createLifeCommands, type Life, type LifeCommand, type LifeCounts, openLife, plainRun } from './life.ts'
 
 const SEQUENCES = 25
 const COMMANDS = 50

@@ -11,26 +11,26 @@ import { toCid } from '@countersign/receipt'
 import { type FakeChain, type FakeChainFault, startFakeChain } from '@countersign/testing'
 import fc from 'fast-check'
 import { sql } from 'kysely'
-import { type Chain, ChainError } from '../chain/chain.ts'
-import { createViemChain } from '../chain/viemChain.ts'
-import { assertBlock, type Block, PinError, type PinErrorCode, type Pinner } from '../ipfs/pinner.ts'
-import { createFakeClock } from '../ports.fake.ts'
-import type { Clock } from '../ports.ts'
-import { CONFIRM_QUEUE, PIN_QUEUE, PUBLISH_QUEUE, type QueueName } from '../store/jobs.ts'
-import { createPinningStore, type PinningStore } from '../store/pinning.ts'
-import { createPublicationStore, type PublicationStore } from '../store/publications.ts'
+import { type Chain, ChainError } from '../../services/coordinator/src/chain/chain.ts'
+import { createViemChain } from '../../services/coordinator/src/chain/viemChain.ts'
+import { assertBlock, type Block, PinError, type PinErrorCode, type Pinner } from '../../services/coordinator/src/ipfs/pinner.ts'
+import { createFakeClock } from '../../services/coordinator/src/ports.fake.ts'
+import type { Clock } from '../../services/coordinator/src/ports.ts'
+import { CONFIRM_QUEUE, PIN_QUEUE, PUBLISH_QUEUE, type QueueName } from '../../services/coordinator/src/store/jobs.ts'
+import { createPinningStore, type PinningStore } from '../../services/coordinator/src/store/pinning.ts'
+import { createPublicationStore, type PublicationStore } from '../../services/coordinator/src/store/publications.ts'
 import {
   createTestBatch,
   createTestSigning,
   createTestWallet,
   startTestStore,
   type TestStore,
-} from '../store/store.fake.ts'
-import { enqueueMissing } from '../store/sweep.ts'
-import type { SigningBatch, Wallet } from '../store/types.ts'
-import { confirmPublications, createSightings } from './confirm.ts'
-import { createPinStage } from './pin.ts'
-import { publishDue } from './publish.ts'
+} from '../../services/coordinator/src/store/store.fake.ts'
+import { enqueueMissing } from '../../services/coordinator/src/store/sweep.ts'
+import type { SigningBatch, Wallet } from '../../services/coordinator/src/store/types.ts'
+import { confirmPublications, createSightings } from '../../services/coordinator/src/pipeline/confirm.ts'
+import { createPinStage } from '../../services/coordinator/src/pipeline/pin.ts'
+import { publishDue } from '../../services/coordinator/src/pipeline/publish.ts'
 
 /* The life of proofs as a model: commands of the world and of the workers, and what must hold after each of them. */
 

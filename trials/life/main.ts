@@ -1,12 +1,12 @@
 import fc from 'fast-check'
-import { readArguments } from '../scripts/readArguments.ts'
+import { readArguments } from '../../scripts/readArguments.ts'
 import {
   createLifeCommands,
   describeLife,
   type LifeCommand,
   type LifeCounts,
   openLife,
-} from '../services/coordinator/src/pipeline/life.fake.ts'
+} from './life.ts'
 
 const USAGE = `usage: npm run life -- [--runs N] [--commands N] [--seed N]
 

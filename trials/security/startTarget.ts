@@ -6,7 +6,7 @@ import {
   createUser,
   startBackend,
   type TestUser,
-} from '../services/coordinator/test/backend.ts'
+} from '../../services/coordinator/test/backend.ts'
 import { findCoordinator } from './processes.ts'
 
 /** The whole backend as real processes, with people signed in: what the attacks are made on. */

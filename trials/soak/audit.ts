@@ -1,7 +1,7 @@
-import { parseOptions } from '../apps/verifier/src/parseOptions.ts'
-import { verify } from '../apps/verifier/src/verify.ts'
+import { parseOptions } from '../../apps/verifier/src/parseOptions.ts'
+import { verify } from '../../apps/verifier/src/verify.ts'
 import type { Cluster } from '../cluster/startCluster.ts'
-import { readEvents } from '../services/coordinator/test/events.ts'
+import { readEvents } from '../../services/coordinator/test/events.ts'
 import type { Answered, Seen } from './load.ts'
 
 export type Audit = {

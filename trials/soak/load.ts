@@ -6,7 +6,7 @@ import {
   type WalletInfo,
 } from '@countersign/protocol'
 import { within } from '@countersign/testing'
-import { createTx, createUser, toDigest } from '../services/coordinator/test/backend.ts'
+import { createTx, createUser, toDigest } from '../../services/coordinator/test/backend.ts'
 
 /** What a client was told about one digest, and whose wallet should have signed it. */
 export type Answered = { digest: Hex; signature: Hex; slug: string; address: string }

@@ -1,5 +1,5 @@
 import { createWriteStream } from 'node:fs'
-import { readArguments } from '../scripts/readArguments.ts'
+import { readArguments } from '../../scripts/readArguments.ts'
 import { runSoak } from './runSoak.ts'
 
 const USAGE = `usage: npm run soak -- [--minutes N] [--seed N] [--calm] [--rate N] [--users N] [--log FILE]

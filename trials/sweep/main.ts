@@ -1,4 +1,4 @@
-import { readArguments } from '../scripts/readArguments.ts'
+import { readArguments } from '../../scripts/readArguments.ts'
 import { type SweepResult, sweep } from './sweep.ts'
 import { createTargets } from './targets.ts'
 

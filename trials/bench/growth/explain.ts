@@ -1,17 +1,17 @@
 import { hash } from 'node:crypto'
-import { createStore } from '../../services/coordinator/src/store/createStore.ts'
-import { countOpenProofs } from '../../services/coordinator/src/store/inspect.ts'
-import { openJobs } from '../../services/coordinator/src/store/jobs.ts'
-import { type Database, openDatabase } from '../../services/coordinator/src/store/openDatabase.ts'
-import { createPublicationStore } from '../../services/coordinator/src/store/publications.ts'
+import { createStore } from '../../../services/coordinator/src/store/createStore.ts'
+import { countOpenProofs } from '../../../services/coordinator/src/store/inspect.ts'
+import { openJobs } from '../../../services/coordinator/src/store/jobs.ts'
+import { type Database, openDatabase } from '../../../services/coordinator/src/store/openDatabase.ts'
+import { createPublicationStore } from '../../../services/coordinator/src/store/publications.ts'
 import {
   createTestBatch,
   createTestSigning,
   createTestWitness,
   randomHex,
-} from '../../services/coordinator/src/store/store.fake.ts'
-import { enqueueMissing } from '../../services/coordinator/src/store/sweep.ts'
-import type { Wallet } from '../../services/coordinator/src/store/types.ts'
+} from '../../../services/coordinator/src/store/store.fake.ts'
+import { enqueueMissing } from '../../../services/coordinator/src/store/sweep.ts'
+import type { Wallet } from '../../../services/coordinator/src/store/types.ts'
 import { HEAVY_USER } from './fill.ts'
 
 export type Plans = Record<string, unknown[]>

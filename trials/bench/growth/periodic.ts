@@ -1,5 +1,5 @@
-import type { openStores } from '../../services/coordinator/src/store/openStore.ts'
-import { createTestWitness } from '../../services/coordinator/src/store/store.fake.ts'
+import type { openStores } from '../../../services/coordinator/src/store/openStore.ts'
+import { createTestWitness } from '../../../services/coordinator/src/store/store.fake.ts'
 import { median } from '../statistics.ts'
 import { HEAVY_USER } from './fill.ts'
 

@@ -1,5 +1,5 @@
 import { startPostgres } from '@countersign/testing'
-import { openStores } from '../../services/coordinator/src/store/openStore.ts'
+import { openStores } from '../../../services/coordinator/src/store/openStore.ts'
 import { applyLoad } from '../applyLoad.ts'
 import { completeProofs } from '../completeProofs.ts'
 import { toGet } from '../connectCaller.ts'

@@ -1,5 +1,5 @@
-import { createTx, createUser, startBackend } from '../../services/coordinator/test/backend.ts'
-import { startContract } from '../../services/coordinator/test/contract.ts'
+import { createTx, createUser, startBackend } from '../../../services/coordinator/test/backend.ts'
+import { startContract } from '../../../services/coordinator/test/contract.ts'
 import type { Report, Row, Run } from '../report.ts'
 import { untilReady } from '../untilReady.ts'
 import { withScope } from '../withScope.ts'

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { createUser } from '../../services/coordinator/test/backend.ts'
+import { createUser } from '../../../services/coordinator/test/backend.ts'
 import type { AttackContext, AttackResult, Size } from '../attack.ts'
 import { type Answer, type Caller, createCaller } from '../createCaller.ts'
 import { openSignIn } from '../signInSteps.ts'
