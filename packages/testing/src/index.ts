@@ -12,7 +12,7 @@ export {
   type FakeChainFault,
   type StartFakeChainParameters,
   startFakeChain,
-} from './fakeChain.ts'
+} from './fakeChain/startFakeChain.ts'
 export { type FakePinata, type FakePinService, type PinServiceFault, startFakeKubo, startFakePinata } from './ipfs.ts'
 export { type FakeKds, type FakeKdsFault, startFakeKds } from './kds.ts'
 export {

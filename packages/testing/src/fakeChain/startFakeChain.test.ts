@@ -4,7 +4,7 @@ import { createPublicClient, createWalletClient, defineChain, http } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { encodeFunctionData, keccak256, serializeTransaction } from 'viem/utils'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { type FakeChain, startFakeChain } from './fakeChain.ts'
+import { type FakeChain, startFakeChain } from './startFakeChain.ts'
 
 // Hardhat's first two accounts, known to everybody.
 const publisherKey = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80'
