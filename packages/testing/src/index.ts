@@ -35,4 +35,3 @@ export {
 } from './satellite.ts'
 export { measureSimulatedCoordinator, measureSimulatedEnclave, readAnchors } from './stack/anchors.ts'
 export { type Backend, type StartBackendParameters, startBackend } from './stack/startBackend.ts'
-export { within } from './within.ts'

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { type AttestationPublished, type Hex, parseJson, readBounded } from '@countersign/protocol'
 import { privateKeyToAccount } from 'viem/accounts'
+import { listen } from '../listen.ts'
 import { createFakeContract } from './contract.ts'
 import { createLedger } from './ledger.ts'
 import { RpcError } from './RpcError.ts'
@@ -205,13 +205,10 @@ export async function startFakeChain(parameters: StartFakeChainParameters = {}):
   const server = createServer((request, response) => {
     answer(request, response).catch(() => request.socket.destroy())
   })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, '127.0.0.1', resolve)
-  })
+  const { url, stop } = await listen(server, port)
 
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     chainId,
     contract: contract.address,
     get head() {
@@ -280,9 +277,7 @@ export async function startFakeChain(parameters: StartFakeChainParameters = {}):
     mempool: () => ledger.pool.map((transaction) => ({ ...transaction })),
     async stop() {
       for (const timer of timers) clearTimeout(timer)
-      const closed = new Promise((resolve) => server.close(resolve))
-      server.closeAllConnections()
-      await closed
+      await stop()
     },
   }
 }
