@@ -9,7 +9,7 @@ import { CoordinatorError } from './errors.ts'
 import { getAttestation } from './health/getAttestation.ts'
 import { prefersHtml } from './http/accept.ts'
 import { createDocument } from './http/apiDocument.ts'
-import { createAround } from './http/around.ts'
+import { createAround } from './http/middleware.ts'
 import type { AppContext, AppEnv } from './http/context.ts'
 import {
   type CookieRules,

@@ -11,11 +11,11 @@ import {
   type ReportSource,
 } from '@countersign/evidence'
 import packageJson from '../package.json' with { type: 'json' }
-import { createDrandSource } from './adapters/drand.ts'
-import { createHttpEnclave } from './adapters/httpEnclave.ts'
-import { createOidcProvider } from './adapters/oidc.ts'
-import { createOrbitportSource } from './adapters/orbitport.ts'
-import { createSatelliteSource } from './adapters/satellite.ts'
+import { createDrandSource } from './entropy/drand.ts'
+import { createHttpEnclave } from './enclave/httpEnclave.ts'
+import { createOidcProvider } from './auth/oidc.ts'
+import { createOrbitportSource } from './entropy/orbitport.ts'
+import { createSatelliteSource } from './entropy/satellite.ts'
 import { createApp } from './app.ts'
 import type { Chain } from './chain/chain.ts'
 import { createCollateralStore } from './collateral/collateralStore.ts'

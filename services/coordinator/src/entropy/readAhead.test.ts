@@ -3,7 +3,7 @@ import type { Witness } from '@countersign/receipt'
 import { type Satellite, type SatelliteFault, startSatellite } from '@countersign/testing'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { createSatelliteSource } from '../adapters/satellite.ts'
+import { createSatelliteSource } from './satellite.ts'
 import { CoordinatorError } from '../errors.ts'
 import { isSampleSigned } from './checkSample.ts'
 import {

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { guard } from './databaseError.ts'
 import { claimSamples } from './entropySamples.ts'
-import { createEvidence } from './evidence.ts'
+import { createEvidence } from './sharedRecords.ts'
 import type { Jobs } from './jobs.ts'
 import { createLogin, takeLogin } from './logins.ts'
 import type { Database } from './openDatabase.ts'

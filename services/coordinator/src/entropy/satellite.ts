@@ -1,8 +1,8 @@
 import type { Witness } from '@countersign/receipt'
 import { z } from 'zod'
-import { parseTimestamp } from '../entropy/checkSample.ts'
-import { EntropySourceError } from '../entropy/entropySourceError.ts'
-import { type Fetch, fetchJson } from '../entropy/fetchJson.ts'
+import { parseTimestamp } from './checkSample.ts'
+import { EntropySourceError } from './entropySourceError.ts'
+import { type Fetch, fetchJson } from './fetchJson.ts'
 import type { EntropySource } from '../ports.ts'
 
 export type CreateSatelliteSourceParameters = {

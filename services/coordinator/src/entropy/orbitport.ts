@@ -1,7 +1,7 @@
 import type { Witness } from '@countersign/receipt'
 import { z } from 'zod'
-import { EntropySourceError } from '../entropy/entropySourceError.ts'
-import { type Fetch, fetchJson } from '../entropy/fetchJson.ts'
+import { EntropySourceError } from './entropySourceError.ts'
+import { type Fetch, fetchJson } from './fetchJson.ts'
 import type { Clock, EntropySource } from '../ports.ts'
 
 export type CreateOrbitportSourceParameters = {

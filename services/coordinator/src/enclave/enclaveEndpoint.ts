@@ -18,7 +18,7 @@ import type { Log } from '../http/log.ts'
 import type { Clock, CollateralStore, Random } from '../ports.ts'
 import type { EnclavePolicy } from '../sign/checkBatch.ts'
 import { createAttestedConnector, KeyChangedError } from './attestedTls.ts'
-import { AnswerError, parseAttestResponse, parseErrorCode, parseJson } from './httpEnclaveAnswers.ts'
+import { AnswerError, parseAttestResponse, parseErrorCode, parseJson } from './parseAnswers.ts'
 
 export type EnclaveEndpointDeps = {
   /** The coordinator's attested key (hex), which signs every call. */
