@@ -1,17 +1,14 @@
+import { createSightings } from '../../services/coordinator/src/pipeline/confirmRun.ts'
 import { startChain, startPostgres } from '@countersign/testing'
 import { deployServiceAttestations } from '../../contracts/deployContract.ts'
 import { createViemChain } from '../../services/coordinator/src/chain/viemChain.ts'
 import { createHeliaPinner } from '../../services/coordinator/src/ipfs/helia.ts'
-import { confirmPublications, createSightings } from '../../services/coordinator/src/pipeline/confirm.ts'
+import { confirmPublications } from '../../services/coordinator/src/pipeline/confirm.ts'
 import { createPinStage } from '../../services/coordinator/src/pipeline/pin.ts'
 import { publishDue } from '../../services/coordinator/src/pipeline/publish.ts'
 import { startWorker } from '../../services/coordinator/src/pipeline/worker.ts'
 import { openStores } from '../../services/coordinator/src/store/openStore.ts'
-import {
-  createTestBatch,
-  createTestSigning,
-  createTestWallet,
-} from '../../services/coordinator/src/store/store.fake.ts'
+import { createTestBatch, createTestSigning, createTestWallet } from '../../services/coordinator/src/store/store.fake.ts'
 import type { Report, Run } from '../report.ts'
 import { withScope } from '../withScope.ts'
 

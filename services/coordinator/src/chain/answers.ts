@@ -4,7 +4,8 @@ import {
   type Hex,
   parseAttestationPublished,
 } from '@countersign/protocol'
-import { ChainError, type ChainReceipt } from './chain.ts'
+import type { ChainReceipt } from '../ports.ts'
+import { ChainError } from './chainError.ts'
 
 /** More than any chain will see; also what fits a JavaScript number. */
 const MAX_NUMBER = BigInt(Number.MAX_SAFE_INTEGER)

@@ -13,7 +13,7 @@ import {
   toHex,
 } from '@countersign/protocol'
 import { Client, type Dispatcher, Pool } from 'undici'
-import { platformOf } from '../collateral/platformOf.ts'
+import type { PlatformReader } from '../collateral/platformReader.ts'
 import type { Log } from '../http/log.ts'
 import type { Clock, CollateralStore, Random } from '../ports.ts'
 import type { EnclavePolicy } from '../sign/checkBatch.ts'
@@ -27,6 +27,7 @@ export type EnclaveEndpointDeps = {
   callerAttestation?: () => CallerAttestation
   verifier: Pick<Verifier, 'verifyQuote'>
   collateral: Pick<CollateralStore, 'current'>
+  readPlatform: PlatformReader
   policy: EnclavePolicy
   /** Whether quotes must stand under a simulated root, or under none. */
   isMock: boolean
@@ -197,7 +198,7 @@ export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): E
     if (configHashes !== undefined && !configHashes.includes(toHex(configHash))) {
       throw notAttested(`configuration ${toHex(configHash)}`)
     }
-    const { collateral } = await deps.collateral.current(platformOf(quote))
+    const { collateral } = await deps.collateral.current(deps.readPlatform(quote))
     const reportData = computeEnclaveAttestReportData({ tlsKeyHash: fromHex(tlsKeyHash), nonce, configHash })
     try {
       const verified = await deps.verifier.verifyQuote({

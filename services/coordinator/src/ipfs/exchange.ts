@@ -1,6 +1,6 @@
 import { toCid } from '@countersign/receipt'
 import type { z } from 'zod'
-import { MAX_BLOCK_LENGTH, PinError, untilAborted } from './pinner.ts'
+import { MAX_BLOCK_LENGTH, PinError, untilAborted } from './pinError.ts'
 
 /** The fetch of the platform, injected. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Pinner } from '../ports.ts'
 import {
   type Exchanged,
   exchange,
@@ -9,8 +10,7 @@ import {
   toBlockBytes,
   toServiceUrl,
 } from './exchange.ts'
-
-import { assertBlock, assertCid, PinError, type Pinner } from './pinner.ts'
+import { assertBlock, assertCid, PinError } from './pinError.ts'
 
 export type CreateKuboPinnerParameters = {
   /** Where the RPC API listens, such as `http://127.0.0.1:5001`; `/api/v0` is added to it. */
