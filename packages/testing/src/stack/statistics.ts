@@ -1,6 +1,14 @@
-import { percentile } from '../bench/statistics.ts'
+/** The middle one; of an even number, the upper of the two. */
+export function median(values: readonly number[]): number {
+  const sorted = toSorted(values)
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
+}
 
-export const median = (values: readonly number[]) => percentile(values, 0.5)
+/** The smallest value that at least this share of all values does not exceed. */
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = toSorted(values)
+  return sorted[Math.max(Math.ceil(share * sorted.length), 1) - 1] ?? Number.NaN
+}
 
 export const interquartileRange = (values: readonly number[]) => percentile(values, 0.75) - percentile(values, 0.25)
 
@@ -27,4 +35,8 @@ export function areaUnderCurve(first: readonly number[], second: readonly number
 /** How far the area strays from 0.5 by chance alone, where both kinds are alike. */
 export function standardErrorOfArea(first: number, second: number): number {
   return Math.sqrt((first + second + 1) / (12 * first * second))
+}
+
+function toSorted(values: readonly number[]): number[] {
+  return values.toSorted((left, right) => left - right)
 }
