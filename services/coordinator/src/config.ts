@@ -1,23 +1,12 @@
 import { createHash } from 'node:crypto'
 import { quotePolicyMembers } from '@countersign/attestation'
-import { isHex, isPlainObject, toCanonicalJson } from '@countersign/protocol'
+import { isHex, isLoopbackHost, isLoopbackUrl, isPlainObject, parseJson, toCanonicalJson } from '@countersign/protocol'
+import { ConfigError, type Env, type Fault, readBoolean, readInteger, readList, readUrl } from '@countersign/service'
 import type { AppConfig } from './app.ts'
 import type { ProviderConfig } from './auth/createProviders.ts'
 import type { EntropySourceConfig } from './entropy/createEntropySource.ts'
 import { parseRateLimit, type RateLimit } from './http/rateLimit.ts'
-import { type PipelineConfig, readPipeline } from './pipeline/config.ts'
-import {
-  ConfigError,
-  type Env,
-  type Fault,
-  isLoopbackUrl,
-  LOOPBACK,
-  readBoolean,
-  readInteger,
-  readList,
-  readMetricsPort,
-  readUrl,
-} from './readEnv.ts'
+import { type PipelineConfig, readMetricsPort, readPipeline } from './pipeline/config.ts'
 import type { EnclavePolicy } from './sign/checkBatch.ts'
 
 export type Config = {
@@ -66,7 +55,7 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
 
   if (isMock) {
     if (isProduction) fault('MOCK_ATTESTATION: refused in production')
-    if (!LOOPBACK.includes(host)) fault('HOST: mock attestation is for loopback only')
+    if (!isLoopbackHost(host)) fault('HOST: mock attestation is for loopback only')
     if (!isLoopbackUrl(publicUrl)) fault('PUBLIC_URL: mock attestation is for loopback only')
   }
   if (isProduction) {
@@ -196,7 +185,7 @@ function readEnclavePolicy(
   }
   let value: unknown
   try {
-    value = JSON.parse(readFile(path))
+    value = parseJson(readFile(path))
   } catch {
     fault('ENCLAVE_POLICY_FILE: cannot be read as JSON')
     return {}

@@ -5,9 +5,9 @@ import {
   createSimulatedReportSource,
   type ReportSource,
 } from '@countersign/evidence'
+import type { Log } from '@countersign/service'
 import { createCollateralStore } from './collateral/collateralStore.ts'
 import { createSimulatedCollateralStore } from './collateral/simulatedCollateralStore.ts'
-import type { Log } from './http/log.ts'
 import type { Clock, CollateralStore } from './ports.ts'
 
 export type Hardware = {

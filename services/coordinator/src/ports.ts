@@ -1,4 +1,5 @@
 import type { Collateral } from '@countersign/attestation'
+import type { Platform } from '@countersign/evidence'
 import type {
   AttestationPublished,
   EnclaveConfig,
@@ -69,9 +70,6 @@ export type SelfReport = {
   sign(message: Uint8Array): Uint8Array
   stop(): Promise<void>
 }
-
-/** Which collateral judges a quote: Intel keeps it by kind of processor, and revocations by the authority that certified it. */
-export type Platform = { fmspc: string; ca: 'platform' | 'processor' }
 
 /** The collateral in force for a platform, checked and in date. Throws `collateral_stale`. */
 export type CollateralStore = {

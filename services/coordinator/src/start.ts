@@ -3,6 +3,8 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import { createVerifier } from '@countersign/attestation'
 import { createKdsClient } from '@countersign/evidence'
+import type { Log, RunningService } from '@countersign/service'
+import { createShutdown } from '@countersign/service'
 import packageJson from '../package.json' with { type: 'json' }
 import { createApp } from './app.ts'
 import { createProviders } from './auth/createProviders.ts'
@@ -15,11 +17,8 @@ import { createHardware } from './hardware.ts'
 import { createSelfReport } from './health/selfReport.ts'
 import { createSnpCertificates } from './health/snpCertificates.ts'
 import { createHttpServer } from './http/createHttpServer.ts'
-import type { Log } from './http/log.ts'
 import { createMetrics } from './metrics.ts'
 import { type Decorate, keepOriginal } from './parts.ts'
-import type { RunningService } from './runService.ts'
-import { createShutdown } from './shutdown.ts'
 import { createSignatureChecker } from './sign/checkSignatures.ts'
 import { createCommitter } from './sign/commit.ts'
 import { createDigestSigner } from './sign/digestSigner.ts'
@@ -55,7 +54,7 @@ export async function startCoordinator(
     pipelineDelayMs: config.pipelineDelayMs,
     publishDelayMs: pipelineConfig?.publishDelayMs,
     isWorker: pipelineConfig !== undefined,
-    log: (msg, fields) => log.warn({ msg, code: String(fields.code ?? '') }),
+    log,
   })
   const store = decorate('store', opened.store)
   shutdown.add(() => store.close())

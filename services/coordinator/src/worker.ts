@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs'
+import { createShutdown, type RunningService, runService } from '@countersign/service'
 import { createLog } from './log.ts'
 import { createMetrics } from './metrics.ts'
 import { readWorkerConfig } from './pipeline/config.ts'
 import { startPipeline } from './pipeline/startPipeline.ts'
-import { type RunningService, runService } from './runService.ts'
-import { createShutdown } from './shutdown.ts'
 import { openStores } from './store/openStore.ts'
 import { systemClock } from './system.ts'
 
@@ -21,7 +20,7 @@ async function start(): Promise<RunningService> {
     databaseUrl,
     publishDelayMs: config.publishDelayMs,
     isWorker: true,
-    log: (msg, fields) => log.warn({ msg, code: String(fields.code ?? '') }),
+    log,
   })
   shutdown.add(() => store.close())
   const metrics = createMetrics({ now: clock.now, countOpenProofs: pipeline.countOpenProofs })
@@ -40,4 +39,4 @@ async function start(): Promise<RunningService> {
   }
 }
 
-await runService(log, start())
+await runService({ log }, start)

@@ -1,5 +1,5 @@
+import type { Log } from '@countersign/service'
 import { CoordinatorError } from '../errors.ts'
-import type { Log } from '../http/log.ts'
 import type { Clock, IdentityProvider, KeyEnclave, Store } from '../ports.ts'
 import type { Login } from '../store/types.ts'
 import { type ProvisionWalletDeps, provisionWallet } from '../wallet/provisionWallet.ts'

@@ -2,6 +2,7 @@ import {
   type AttestationPublished,
   attestationPublishedTopic,
   type Hex,
+  isPlainObject,
   parseAttestationPublished,
 } from '@countersign/protocol'
 import type { ChainReceipt } from '../ports.ts'
@@ -32,8 +33,8 @@ export function parseHash(name: string, value: unknown): Hex {
 }
 
 export function parseObject(name: string, value: unknown): Record<string, unknown> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw malformed(`${name} is no object`)
-  return value as Record<string, unknown>
+  if (!isPlainObject(value)) throw malformed(`${name} is no object`)
+  return value
 }
 
 /** `undefined` where the node has no such block. */

@@ -5,7 +5,7 @@ import {
   exchange,
   type Fetch,
   parseAnswer,
-  parseJson,
+  parseBody,
   toAuthorization,
   toBlockBytes,
   toServiceUrl,
@@ -72,6 +72,6 @@ export function createKuboPinner({ apiUrl, token, fetch }: CreateKuboPinnerParam
 }
 
 function isFailure({ status, body }: Exchanged, pattern: RegExp): boolean {
-  const parsed = status === 500 ? failure.safeParse(parseJson(body)) : undefined
+  const parsed = status === 500 ? failure.safeParse(parseBody(body)) : undefined
   return parsed?.success === true && pattern.test(parsed.data.Message)
 }

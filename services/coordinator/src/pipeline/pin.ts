@@ -1,7 +1,7 @@
 import { equalBytes } from '@countersign/protocol'
 import { ReceiptError, type ReceiptErrorCode } from '@countersign/receipt'
+import type { Log } from '@countersign/service'
 import { CoordinatorError } from '../errors.ts'
-import type { Log } from '../http/log.ts'
 import { PinError, type PinErrorCode, untilAborted } from '../ipfs/pinError.ts'
 import type { Block, Clock, Pinner } from '../ports.ts'
 import type { PinningStore, PinWork } from '../store/pinning.ts'

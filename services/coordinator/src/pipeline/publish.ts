@@ -1,6 +1,6 @@
+import type { Log } from '@countersign/service'
 import { ChainError } from '../chain/chainError.ts'
 import { encodePublish } from '../chain/encodePublish.ts'
-import type { Log } from '../http/log.ts'
 import type { Call, Chain, Clock } from '../ports.ts'
 import type { PublicationStore } from '../store/publications.ts'
 import type { DueProof, PublicationTransaction } from '../store/types.ts'

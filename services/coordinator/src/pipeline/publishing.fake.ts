@@ -1,10 +1,10 @@
 import type { Hex, ProofStatus } from '@countersign/protocol'
+import type { Log, LogLine } from '@countersign/service'
 import { type FakeChain, type StartFakeChainParameters, startFakeChain } from '@countersign/testing'
 import { sql } from 'kysely'
 import { expect } from 'vitest'
 import { ChainError } from '../chain/chainError.ts'
 import { type CreateViemChainParameters, createViemChain } from '../chain/viemChain.ts'
-import type { Log, LogLine } from '../http/log.ts'
 import type { Chain } from '../ports.ts'
 import { createPublicationStore, type PublicationStore } from '../store/publications.ts'
 import {

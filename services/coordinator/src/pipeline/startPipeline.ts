@@ -1,5 +1,5 @@
+import type { Log } from '@countersign/service'
 import { createViemChain } from '../chain/viemChain.ts'
-import type { Log } from '../http/log.ts'
 import { type Decorate, keepOriginal } from '../parts.ts'
 import type { Clock, GetBlock, Pinner } from '../ports.ts'
 import type { PipelineStore } from '../store/openStore.ts'

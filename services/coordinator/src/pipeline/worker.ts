@@ -1,4 +1,5 @@
-import type { Log } from '../http/log.ts'
+import { isPlainObject } from '@countersign/protocol'
+import type { Log } from '@countersign/service'
 import type { Chain, Clock, Pinner } from '../ports.ts'
 import { CONFIRM_QUEUE, PIN_QUEUE, PUBLISH_QUEUE } from '../store/jobs.ts'
 import type { PipelineStore } from '../store/openStore.ts'
@@ -92,6 +93,6 @@ export async function startWorker(deps: WorkerDeps): Promise<Worker> {
 }
 
 function toSlug(data: unknown): string {
-  const slug = typeof data === 'object' && data !== null && 'slug' in data ? data.slug : undefined
+  const slug = isPlainObject(data) ? data.slug : undefined
   return typeof slug === 'string' ? slug : ''
 }
