@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { checkSample } from '../entropy/checkSample.ts'
-import { createFakeClock } from '../entropy/entropy.fake.ts'
-import type { Fetch } from '../entropy/fetchJson.ts'
+import { checkSample } from './checkSample.ts'
+import { createFakeClock } from './entropy.fake.ts'
+import type { Fetch } from './fetchJson.ts'
 import { type CreateOrbitportSourceParameters, createOrbitportSource } from './orbitport.ts'
 
 const FIXTURE = join(import.meta.dirname, '../../../../../shared/fixtures/entropy/orbitport-trng-response-example.json')

@@ -1,8 +1,8 @@
 import type { Witness } from '@countersign/receipt'
 import { z } from 'zod'
-import { EntropySourceError } from '../entropy/entropySourceError.ts'
-import { type Fetch, fetchJson } from '../entropy/fetchJson.ts'
 import type { Clock, EntropySource } from '../ports.ts'
+import { EntropySourceError } from './entropySourceError.ts'
+import { type Fetch, fetchJson } from './fetchJson.ts'
 
 export type CreateOrbitportSourceParameters = {
   /** Base URL of the gateway; `/api/v1/services/trng` is added to it. */

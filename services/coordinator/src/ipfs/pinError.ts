@@ -1,18 +1,6 @@
 import { ServiceError, type ServiceErrorOptions } from '@countersign/protocol'
 import { isCid, toCid } from '@countersign/receipt'
-
-/** A block as it is pinned: raw bytes under the CID that was computed here (CIDv1, codec raw, sha2-256). */
-export type Block = { cid: string; bytes: Uint8Array<ArrayBuffer> }
-
-/** Puts blocks where anyone can get them. Both throw `PinError`. */
-export type Pinner = {
-  readonly name: 'helia' | 'kubo' | 'pinata'
-  /** Resolves once the service says that it holds the block, under exactly this CID. Pinning twice is fine. */
-  pin(block: Block, options: { signal: AbortSignal }): Promise<void>
-  /** The bytes as the service gives them back, hashed and compared with the CID here. */
-  read(cid: string, options: { signal: AbortSignal }): Promise<Uint8Array<ArrayBuffer>>
-  stop(): Promise<void>
-}
+import type { Block } from '../ports.ts'
 
 export type PinErrorCode =
   /** Retry later: the service cannot be reached, did not answer in time or in full, or is not well. */

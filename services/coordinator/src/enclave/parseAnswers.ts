@@ -1,8 +1,10 @@
 import {
   type AttestResponse,
   assertEnclaveConfig,
+  isPlainObject,
   MAX_SIGN_ITEMS,
   type OpenSessionResponse,
+  parseJson,
   ServiceError,
   type SignedBatch,
   type SignItemError,
@@ -31,9 +33,9 @@ const itemErrors: Record<SignItemError['error'], true> = {
   quote_unavailable: true,
 }
 
-export function parseJson(text: string): unknown {
+export function parseBody(bytes: Uint8Array): unknown {
   try {
-    return JSON.parse(text)
+    return parseJson(bytes)
   } catch {
     throw new AnswerError('not JSON')
   }
@@ -41,8 +43,8 @@ export function parseJson(text: string): unknown {
 
 /** The code of a refusal, if it is one of the enclave's. */
 export function parseErrorCode(value: unknown): string | undefined {
-  const error = isObject(value) ? value.error : undefined
-  const code = isObject(error) ? error.code : undefined
+  const error = isPlainObject(value) ? value.error : undefined
+  const code = isPlainObject(error) ? error.code : undefined
   return typeof code === 'string' && /^[a-z_]{1,64}$/.test(code) ? code : undefined
 }
 
@@ -120,13 +122,13 @@ function toBatch(value: unknown): SignedBatch {
 }
 
 function toResult(value: unknown, batches: readonly SignedBatch[]): SignItemResult {
-  if (isObject(value) && 'error' in value) {
+  if (isPlainObject(value) && 'error' in value) {
     const { error } = toMembers(value, ['error'])
     if (typeof error !== 'string' || !Object.hasOwn(itemErrors, error)) throw new AnswerError('error')
     return { error: error as SignItemError['error'] }
   }
   const { statement, batch, leafIndex } = toMembers(value, ['statement', 'batch', 'leafIndex'])
-  if (!isObject(statement)) throw new AnswerError('statement')
+  if (!isPlainObject(statement)) throw new AnswerError('statement')
   const index = toNatural(batch, batches.length - 1, 'batch')
   const treeSize = batches[index]?.leaves.length ?? 0
   return {
@@ -136,17 +138,13 @@ function toResult(value: unknown, batches: readonly SignedBatch[]): SignItemResu
   }
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 /** The members of an object that has all the required ones, perhaps the optional ones, and no other. */
 function toMembers<Required extends string, Optional extends string = never>(
   value: unknown,
   required: readonly Required[],
   optional: readonly Optional[] = [],
 ): Record<Required | Optional, unknown> {
-  if (!isObject(value)) throw new AnswerError('not an object')
+  if (!isPlainObject(value)) throw new AnswerError('not an object')
   const names: readonly string[] = [...required, ...optional]
   for (const name of required) if (!Object.hasOwn(value, name)) throw new AnswerError(`${name} is missing`)
   for (const name of Object.keys(value)) if (!names.includes(name)) throw new AnswerError('a member is unknown')

@@ -1,9 +1,9 @@
 import type { Witness } from '@countersign/receipt'
 import { z } from 'zod'
-import { parseTimestamp } from '../entropy/checkSample.ts'
-import { EntropySourceError } from '../entropy/entropySourceError.ts'
-import { type Fetch, fetchJson } from '../entropy/fetchJson.ts'
 import type { EntropySource } from '../ports.ts'
+import { parseTimestamp } from './checkSample.ts'
+import { EntropySourceError } from './entropySourceError.ts'
+import { type Fetch, fetchJson } from './fetchJson.ts'
 
 export type CreateSatelliteSourceParameters = {
   /** Base URL; `/v1/samples` is added to it. */

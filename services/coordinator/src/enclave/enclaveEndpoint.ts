@@ -8,17 +8,18 @@ import {
   enclavePaths,
   fromHex,
   hashEnclaveConfig,
+  isLoopbackUrl,
   ServiceError,
   toCallerMessage,
   toHex,
 } from '@countersign/protocol'
+import type { Log } from '@countersign/service'
 import { Client, type Dispatcher, Pool } from 'undici'
-import { platformOf } from '../collateral/platformOf.ts'
-import type { Log } from '../http/log.ts'
+import type { PlatformReader } from '../collateral/platformReader.ts'
 import type { Clock, CollateralStore, Random } from '../ports.ts'
 import type { EnclavePolicy } from '../sign/checkBatch.ts'
 import { createAttestedConnector, KeyChangedError } from './attestedTls.ts'
-import { AnswerError, parseAttestResponse, parseErrorCode, parseJson } from './httpEnclaveAnswers.ts'
+import { AnswerError, parseAttestResponse, parseBody, parseErrorCode } from './parseAnswers.ts'
 
 export type EnclaveEndpointDeps = {
   /** The coordinator's attested key (hex), which signs every call. */
@@ -27,6 +28,7 @@ export type EnclaveEndpointDeps = {
   callerAttestation?: () => CallerAttestation
   verifier: Pick<Verifier, 'verifyQuote'>
   collateral: Pick<CollateralStore, 'current'>
+  readPlatform: PlatformReader
   policy: EnclavePolicy
   /** Whether quotes must stand under a simulated root, or under none. */
   isMock: boolean
@@ -133,9 +135,10 @@ export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): E
     const signal = AbortSignal.timeout(timeoutMs)
     try {
       const response = await (dispatcher as Pool).request({ method: 'POST', path, headers, body, signal })
-      const text = await response.body.text()
+      // Bounded by `maxResponseSize`.
+      const bytes = await response.body.bytes()
       answeredAt = performance.now()
-      return { status: response.statusCode, body: parseJson(text) }
+      return { status: response.statusCode, body: parseBody(bytes) }
     } catch (cause) {
       throw toEndpointError(cause)
     }
@@ -197,7 +200,7 @@ export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): E
     if (configHashes !== undefined && !configHashes.includes(toHex(configHash))) {
       throw notAttested(`configuration ${toHex(configHash)}`)
     }
-    const { collateral } = await deps.collateral.current(platformOf(quote))
+    const { collateral } = await deps.collateral.current(deps.readPlatform(quote))
     const reportData = computeEnclaveAttestReportData({ tlsKeyHash: fromHex(tlsKeyHash), nonce, configHash })
     try {
       const verified = await deps.verifier.verifyQuote({
@@ -281,8 +284,7 @@ function parseAddress(text: string): Address {
   const url = URL.canParse(text) ? new URL(text) : undefined
   const isBare = url !== undefined && url.pathname === '/' && url.search + url.hash + url.username + url.password === ''
   if (isBare && url.protocol === 'https:') return { kind: 'https', origin: url.origin }
-  const isLoopback = ['127.0.0.1', '[::1]', 'localhost'].includes(url?.hostname ?? '')
-  if (isBare && url.protocol === 'http:' && isLoopback) return { kind: 'http', origin: url.origin }
+  if (isBare && url.protocol === 'http:' && isLoopbackUrl(url)) return { kind: 'http', origin: url.origin }
   throw new TypeError('an enclave’s address is http:// on loopback, unix:/path or https://')
 }
 

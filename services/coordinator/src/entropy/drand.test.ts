@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { fromHex, toHex, toU64be, verifyEd25519 } from '@countersign/protocol'
 import { bls12_381 } from '@noble/curves/bls12-381.js'
 import { describe, expect, test } from 'vitest'
-import { checkSample } from '../entropy/checkSample.ts'
-import type { Fetch } from '../entropy/fetchJson.ts'
+import { checkSample } from './checkSample.ts'
 import { createDrandSource, type DrandChain, isRoundSigned, quicknet } from './drand.ts'
+import type { Fetch } from './fetchJson.ts'
 
 const FIXTURE = join(import.meta.dirname, '../../../../../shared/fixtures/entropy/drand-quicknet-round-1000.json')
 

@@ -3,9 +3,9 @@ import { fromHex, toU64be } from '@countersign/protocol'
 import type { Witness } from '@countersign/receipt'
 import { bls12_381 } from '@noble/curves/bls12-381.js'
 import { z } from 'zod'
-import { EntropySourceError } from '../entropy/entropySourceError.ts'
-import { type Fetch, fetchJson } from '../entropy/fetchJson.ts'
 import type { EntropySource } from '../ports.ts'
+import { EntropySourceError } from './entropySourceError.ts'
+import { type Fetch, fetchJson } from './fetchJson.ts'
 
 /** A drand network of the scheme `bls-unchained-g1-rfc9380`, pinned. */
 export type DrandChain = {

@@ -9,7 +9,7 @@ import {
   type EnclaveEndpointDeps,
   EndpointError,
 } from './enclaveEndpoint.ts'
-import { parseOpenSessionResponse, parseSignTransactionsResponse } from './httpEnclaveAnswers.ts'
+import { parseOpenSessionResponse, parseSignTransactionsResponse } from './parseAnswers.ts'
 
 export type HttpEnclaveDeps = EnclaveEndpointDeps & {
   /** The first that answers is used. */

@@ -19,6 +19,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import { type EnclaveProcess, startEnclave } from '../../../enclave/test/enclaveProcess.ts'
 import { startTestIssuer, type TestIssuer } from '../../../enclave/test/issuer.ts'
 import { createManualTime } from '../collateral/manualTime.fake.ts'
+import { createPlatformReader } from '../collateral/platformReader.ts'
 import { createSimulatedCollateralStore } from '../collateral/simulatedCollateralStore.ts'
 import { CoordinatorError } from '../errors.ts'
 import { createSelfReport } from '../health/selfReport.ts'
@@ -63,6 +64,7 @@ function setUp(urls: readonly string[], changes: Partial<HttpEnclaveDeps> = {}) 
     caller: createCaller(),
     verifier,
     collateral,
+    readPlatform: createPlatformReader(),
     policy: {},
     isMock: true,
     clock,

@@ -1,37 +1,37 @@
+import type { Log } from '@countersign/service'
 import type { MiddlewareHandler } from 'hono'
 import { CoordinatorError } from '../errors.ts'
 import type { Clock, Random } from '../ports.ts'
 import { createTrustedProxies, toAddressGroup, toClientAddress } from './clientAddress.ts'
 import type { AppEnv } from './context.ts'
-import type { Log } from './log.ts'
 import { assertOrigin, toCorsHeaders, toPreflightHeaders } from './origin.ts'
 import { toRequestId } from './requestId.ts'
 import { toSecurityHeaders } from './securityHeaders.ts'
 
-/** What stands around the routes. */
-export type Around = {
-  /** Around everything, failures too: the id, the headers, the line in the log. */
-  every: MiddlewareHandler<AppEnv>
-  /** Lets in what may come in: not while stopping, and from no foreign page. Answers preflights. */
-  admitted: MiddlewareHandler<AppEnv>
-  /** Refuses new requests with `shutting_down`, and resolves when what was under way has been answered. */
+/** What every request passes through before and after its route. */
+export type Middleware = {
+  /** Sets the request id and the response headers, and writes the log line, for failures too. */
+  record: MiddlewareHandler<AppEnv>
+  /** Refuses requests while stopping, and those of foreign pages. Answers preflights. */
+  admit: MiddlewareHandler<AppEnv>
+  /** Refuses new requests with `shutting_down`, and resolves when requests under way have been answered. */
   stop(): Promise<void>
 }
 
-export function createAround(deps: {
+export function createMiddleware(deps: {
   config: { publicUrl: string; allowedOrigins: readonly string[]; trustedProxies: readonly string[] }
   isHttps: boolean
   clock: Clock
   random: Random
   log: Log
-}): Around {
+}): Middleware {
   const { config, isHttps, clock, random, log } = deps
   const isTrusted = createTrustedProxies(config.trustedProxies)
   let underWay = 0
   let isStopping = false
   let onIdle: (() => void) | undefined
 
-  const every: Around['every'] = async (c, next) => {
+  const record: Middleware['record'] = async (c, next) => {
     const startedAt = clock.now()
     const { method, path } = c.req
     const requestId = toRequestId(c.req.header('x-request-id'), random)
@@ -65,8 +65,8 @@ export function createAround(deps: {
     })
   }
 
-  const admitted: Around['admitted'] = async (c, next) => {
-    // A probe for life must not kill a process that is finishing its work.
+  const admit: Middleware['admit'] = async (c, next) => {
+    // A failed liveness probe would kill a process that is finishing its work.
     if (isStopping && c.req.path !== '/health') throw new CoordinatorError('shutting_down', 'the service is stopping')
     if (hasTwoHosts(c.env?.incoming?.rawHeaders)) {
       throw new CoordinatorError('invalid_request', 'two hosts', { details: 'there is more than one Host' })
@@ -88,8 +88,8 @@ export function createAround(deps: {
   }
 
   return {
-    every,
-    admitted,
+    record,
+    admit,
     async stop() {
       isStopping = true
       await new Promise((resolve) => setImmediate(resolve))
@@ -98,7 +98,7 @@ export function createAround(deps: {
   }
 }
 
-/** RFC 9112 §3.2: whoever stands between may have looked at the other one. Names stand at even places. */
+/** RFC 9112 §3.2: a proxy in between may have read the other one. Names are at even indexes. */
 function hasTwoHosts(rawHeaders: readonly string[] = []): boolean {
   return (
     rawHeaders.filter((text, index) => index % 2 === 0 && text.length === 4 && text.toLowerCase() === 'host').length > 1

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { startSatellite } from '@countersign/testing'
 import { describe, expect, test } from 'vitest'
-import { checkSample, createEntropyKeys, isSampleSigned } from '../entropy/checkSample.ts'
-import type { Fetch } from '../entropy/fetchJson.ts'
+import { checkSample, createEntropyKeys, isSampleSigned } from './checkSample.ts'
+import type { Fetch } from './fetchJson.ts'
 import { createSatelliteSource } from './satellite.ts'
 
 const good = {
