@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createLifeCommands, type Life, type LifeCommand, type LifeCounts, openLife, plainRun } from './life.ts'
+import { createLifeCommands, type LifeCommand, plainRun } from './commands.ts'
+import { type Life, openLife } from './life.ts'
+import type { LifeCounts } from './runSequence.ts'
 
 const SEQUENCES = 25
 const COMMANDS = 50
