@@ -28,9 +28,6 @@ export type SignRequest = {
   gas?: bigint | undefined
 }
 
-/** What `signAndSend` answers. The slug cannot be derived from the hash: sharing a proof does not reveal more than it says. */
-export type SignResult = { txHash: Hex; attestationSlug: string }
-
 /** The body of `GET /proof/:slug`. */
 export type ProofPayload = {
   slug: string
@@ -69,6 +66,24 @@ export type TransactionPage = {
   transactions: TransactionSummary[]
   /** For the next page; null on the last. */
   nextCursor: string | null
+}
+
+/** The body of `GET /health/attestation`: the coordinator's SEV-SNP report over its own key. Hex without a prefix. */
+export type CoordinatorAttestation = {
+  vendor: 'amd-sev-snp'
+  mode: EvidenceMode
+  report: string
+  certificates: { ek: string; ask: string; ark: string }
+  measurement: string
+  publicKey: string
+  configHash: string
+  /** ISO 8601. */
+  fetchedAt: string
+  /** ISO 8601. */
+  expiresAt: string
+  /** Only where the caller sent a nonce: the nonce, and Ed25519 over its tagged bytes by `publicKey`. */
+  nonce?: string
+  signature?: string
 }
 
 /** The body of every failure: RFC 9457 with our stable `code`. */
