@@ -60,6 +60,7 @@ test('exports', () => {
       "rootSecretPaths",
       "serviceAttestationsAbi",
       "tags",
+      "tcbStatuses",
       "toAddress",
       "toCallerMessage",
       "toCanonicalJson",

@@ -110,6 +110,7 @@ export { type EcdsaSignature, parseSignature, recoverPublicKey, toAddress } from
 export type { SignResult } from './signResult.ts'
 export { assertStatement, hashLeaf, type Statement, toStatementBytes, toStatementText } from './statement.ts'
 export { type Tag, tags, toTagBytes } from './tags.ts'
+export { type TcbStatus, tcbStatuses } from './tcbStatus.ts'
 export {
   encodeSignedTransaction,
   encodeUnsignedTransaction,
