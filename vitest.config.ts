@@ -22,6 +22,7 @@ const node: TestProjectInlineConfiguration = {
     environment: 'node',
     include: [
       '{packages,apps,services}/**/*.test.{ts,tsx}',
+      'scripts/**/*.test.ts',
       '{bench,contracts,docs,sweep,dev,faults,cluster,soak,security,deploy,e2e}/*.test.ts',
     ],
     exclude: ['**/node_modules/**', '**/dist/**', '**/*.browser.test.{ts,tsx}'],
