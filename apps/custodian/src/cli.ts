@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
-import { BackupError } from './backup/backup.ts'
-import { CustodianError } from './custodian/custodianError.ts'
-import { parseCommand, USAGE } from './custodian/parseCommand.ts'
-import { runCommand } from './custodian/runCommand.ts'
-import { callPeer, PeerError } from './transfer/callPeer.ts'
+import { BackupError, callPeer, PeerError } from '@countersign/root-secret'
+import { CustodianError } from './custodianError.ts'
+import { parseCommand, USAGE } from './parseCommand.ts'
+import { runCommand } from './runCommand.ts'
 
-/** What to tell: errors of our own are meant for people, others may hold anything. */
+/** Our own errors are written for people; others may hold anything. */
 function toReason(error: unknown): string {
   if (error instanceof PeerError)
     return error.details === undefined ? error.message : `${error.message}: ${error.details}`

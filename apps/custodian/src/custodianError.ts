@@ -1,4 +1,4 @@
-/** What a custodian is told, and why nothing was sent. */
+/** Why a command failed, in words for the custodian. */
 export class CustodianError extends Error {
   override name = 'CustodianError'
 }

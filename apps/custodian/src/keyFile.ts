@@ -1,9 +1,9 @@
 import { open, readFile, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { createX25519Pair, exportX25519, importX25519Pair, type X25519Pair } from '../keys/x25519.ts'
+import { createX25519Pair, exportX25519, importX25519Pair, type X25519Pair } from '@countersign/root-secret/sealing'
 import { CustodianError } from './custodianError.ts'
 
-/** Makes a key and its file, for the owner alone. A file that is there is never written over: it may be somebody's share. */
+/** Creates a key in a file that only its owner can read. An existing file is never overwritten: it may open a share. */
 export async function createKeyFile(path: string): Promise<X25519Pair> {
   const pair = createX25519Pair()
   const secret = exportX25519(pair.privateKey)
@@ -14,7 +14,7 @@ export async function createKeyFile(path: string): Promise<X25519Pair> {
       await file.sync()
       await syncFolder(path)
     } catch (error) {
-      // Half a key would look like one, and could not be made again under this name.
+      // Half a key would block this name for the next try.
       await rm(path, { force: true })
       throw error
     } finally {

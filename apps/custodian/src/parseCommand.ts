@@ -5,10 +5,10 @@ export const USAGE = `Usage: npm run custodian -- COMMAND
 A custodian keeps one share of a root secret, sealed to a key that only the custodian has.
 
   keygen FILE
-      Makes the key, for its owner's eyes alone (mode 0600), and prints the public half for the policy.
+      Creates a key file that only you can read (mode 0600), and prints the public key for the policy.
   check BACKUP --policy FILE [--key FILE]
       Verifies that a genuine enclave of the policy made the backup, for the policy's custodians, and that
-      nobody has changed it. With --key, also that this key opens its share.
+      it is unchanged. With --key, also that this key opens its share.
   submit BACKUP --key FILE --enclave URL --policy FILE --config-hash HEX [--backup-policy FILE]
       Verifies the backup and the waiting enclave, and sends the enclave this key's share, sealed to it.
       --policy and --config-hash say which enclave you consent to: take them from your own build and your

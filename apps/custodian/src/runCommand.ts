@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises'
 import { createVerifier, PolicyError, QuoteError, type Verifier, vendorRoots } from '@countersign/attestation'
-import type { Wait } from '@countersign/evidence'
 import {
   computeRecoveryReportData,
   equalBytes,
@@ -9,6 +8,7 @@ import {
   hashShare,
   isHex,
   type RecoveryResponse,
+  readMembers,
   rootSecretPaths,
   type ShareResponse,
   tags,
@@ -18,21 +18,34 @@ import {
   toSubmissionContext,
   toTagBytes,
 } from '@countersign/protocol'
-import { type Backup, hashBackup, nameBackup, parseBackup } from '../backup/backup.ts'
-import { verifyBackup } from '../backup/verifyBackup.ts'
-import { open, seal } from '../keys/hpke.ts'
-import type { X25519Pair } from '../keys/x25519.ts'
-import { toMembers } from '../parseRequest.ts'
-import type { Clock, Random } from '../ports.ts'
-import { type CallPeer, PeerError } from '../transfer/callPeer.ts'
-import { asAnswer } from '../transfer/parseTransfer.ts'
-import { parsePeerEvidence, verifyEvidence } from '../transfer/peerEvidence.ts'
-import { type ParsedRootSecretPolicy, parseRootSecretPolicy, toQuotePolicy } from '../transfer/rootSecretPolicy.ts'
+import {
+  type Backup,
+  type CallPeer,
+  hashBackup,
+  nameBackup,
+  type ParsedRootSecretPolicy,
+  PeerError,
+  parseAnswer,
+  parseBackup,
+  parsePeerEvidence,
+  parseRootSecretPolicy,
+  toQuotePolicy,
+  verifyBackup,
+  verifyPeerEvidence,
+} from '@countersign/root-secret'
+import { open, seal, type X25519Pair } from '@countersign/root-secret/sealing'
 import { CustodianError } from './custodianError.ts'
 import { createKeyFile, readKeyFile } from './keyFile.ts'
 import type { Command } from './parseCommand.ts'
 
-export type CustodianDeps = { callPeer: CallPeer; clock: Clock; random: Random; wait: Wait; print(line: string): void }
+export type CustodianDeps = {
+  callPeer: CallPeer
+  clock: { now(): number }
+  /** Cryptographically strong random bytes. */
+  random(length: number): Uint8Array<ArrayBuffer>
+  wait(durationMs: number): Promise<void>
+  print(line: string): void
+}
 
 type Of<Kind extends Command['kind']> = Extract<Command, { kind: Kind }>
 
@@ -40,7 +53,7 @@ export async function runCommand(deps: CustodianDeps, command: Of<'keygen' | 'ch
   if (command.kind === 'keygen') {
     const { publicKey } = await createKeyFile(command.file)
     deps.print(
-      `Wrote the key to ${command.file}. Whoever has that file has your share: keep it offline, and keep a copy.`,
+      `Wrote the key to ${command.file}. Anyone who has this file has your share: keep it offline, and keep a copy.`,
     )
     deps.print(`Public key, for the policy: ${toHex(publicKey)}`)
     return
@@ -77,25 +90,25 @@ async function submit(deps: CustodianDeps, command: Of<'submit'>) {
   share.fill(0)
   const request = { index, enc: toHex(sealed.enc), ciphertext: toHex(sealed.ciphertext) }
   const { held, needed } = parseShareResponse(
-    await callPatiently(deps, command.enclave, rootSecretPaths.share, request),
+    await callWithRetries(deps, command.enclave, rootSecretPaths.share, request),
   )
-  // Nothing vouches for this answer: whoever stands between can write it, or lose it.
+  // Nothing proves this answer: an attacker on the network can forge it, or drop it.
   deps.print(`The enclave answered that it has your share: ${held} of ${needed}.`)
-  if (held >= needed) deps.print('By that it has recovered the root secret, and starts.')
+  if (held >= needed) deps.print('With your share it has recovered the root secret, and starts.')
 }
 
 const ATTEMPTS = 12
 const PAUSE_MS = 5_000
 
-/** Other custodians may be at it, and their turns be taken. */
-async function callPatiently(deps: CustodianDeps, ...call: Parameters<CallPeer>): Promise<unknown> {
+/** Other custodians may be submitting, and the enclave's queue be full. */
+async function callWithRetries(deps: CustodianDeps, ...call: Parameters<CallPeer>): Promise<unknown> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await deps.callPeer(...call)
     } catch (error) {
       const isBusy = error instanceof PeerError && error.status === 503
       if (!isBusy || attempt === ATTEMPTS) throw error
-      deps.print('The enclave is busy. Asking again.')
+      deps.print('The enclave is busy. Trying again.')
       await deps.wait(PAUSE_MS)
     }
   }
@@ -108,11 +121,11 @@ type WaitingEnclave = {
   policy: ParsedRootSecretPolicy
 }
 
-/** The key of an enclave that is the one that the custodian named, or an error. Nothing that it says of itself decides. */
+/** The key of the waiting enclave, after verifying that it is the one the custodian named. Nothing it claims about itself decides. */
 async function verifyEnclave(deps: CustodianDeps, { command, backup, verifier, policy }: WaitingEnclave) {
   const nonce = deps.random(32)
   const answer = parseRecoveryResponse(
-    await callPatiently(deps, command.enclave, rootSecretPaths.recovery, { nonce: toHex(nonce) }),
+    await callWithRetries(deps, command.enclave, rootSecretPaths.recovery, { nonce: toHex(nonce) }),
   )
   const { evidence } = answer
   const configHash = hashEnclaveConfig(evidence.config)
@@ -129,7 +142,7 @@ async function verifyEnclave(deps: CustodianDeps, { command, backup, verifier, p
   const publicKey = fromHex(answer.publicKey)
   const backupHash = hashBackup(backup)
   try {
-    await verifyEvidence(
+    await verifyPeerEvidence(
       { verifier, policy: toQuotePolicy(policy.policy), at: new Date(deps.clock.now()) },
       { evidence, reportData: computeRecoveryReportData({ nonce, publicKey, backupHash, configHash }) },
     )
@@ -157,12 +170,12 @@ function openShare(backup: Backup, pair: X25519Pair): { index: number; share: Ui
     const share = open(sealed, { recipient: pair, info: toTagBytes(tags.rootShare), aad })
     if (equalBytes(hashShare({ index, share }), fromHex(entry.hash))) return { index, share }
   } catch {
-    // fall through: said below, and nothing of what went wrong
+    // Reported below, without the cause.
   }
   throw new CustodianError('this key does not open its share')
 }
 
-/** Simulated roots take the place of the vendors', and never join them: a drill is a drill as a whole. */
+/** Simulated roots replace the vendors' and never join them: nothing real passes in a drill. */
 async function chooseVerifier(isMock: boolean): Promise<Verifier> {
   if (!isMock) return createVerifier({ roots: vendorRoots })
   const { createSimulator } = await import('@countersign/attestation/simulator')
@@ -183,17 +196,23 @@ async function readText(path: string): Promise<string> {
   }
 }
 
+const toTypeError = (details: string) => new TypeError(details)
+
 function parseRecoveryResponse(value: unknown): RecoveryResponse {
-  return asAnswer(() => {
-    const { publicKey, backupHash, evidence } = toMembers(value, ['publicKey', 'backupHash', 'evidence'])
+  return parseAnswer(() => {
+    const { publicKey, backupHash, evidence } = readMembers(
+      value,
+      { required: ['publicKey', 'backupHash', 'evidence'] },
+      toTypeError,
+    )
     if (!isHex(publicKey, 32) || !isHex(backupHash, 32)) throw new TypeError('not 32 bytes of hex')
     return { publicKey, backupHash, evidence: parsePeerEvidence(evidence) }
   })
 }
 
 function parseShareResponse(value: unknown): ShareResponse {
-  return asAnswer(() => {
-    const { held, needed } = toMembers(value, ['held', 'needed'])
+  return parseAnswer(() => {
+    const { held, needed } = readMembers(value, { required: ['held', 'needed'] }, toTypeError)
     if (!Number.isInteger(held) || !Number.isInteger(needed)) throw new TypeError('not numbers')
     return { held: held as number, needed: needed as number }
   })

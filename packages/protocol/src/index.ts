@@ -33,7 +33,7 @@ export { type ProtocolErrorCode, ServiceError, type ServiceErrorOptions } from '
 export { isNatural, toU32be, toU64be } from './fields.ts'
 export { fromHex, type Hex, isHex, toHex } from './hex.ts'
 export { computeRoot, createInclusionPath, createInclusionPaths, hashTree, type Inclusion } from './merkle.ts'
-export { isPlainObject } from './plainObject.ts'
+export { isPlainObject, readMembers } from './plainObject.ts'
 export {
   isProofStatus,
   isProofTransition,
@@ -95,6 +95,7 @@ export {
 } from './rootSecret.ts'
 export { type EcdsaSignature, parseSignature, recoverPublicKey, toAddress } from './signature.ts'
 export { assertStatement, hashLeaf, type Statement, toStatementBytes, toStatementText } from './statement.ts'
+export { parseStrictJson, type StrictJsonErrorCode, type StrictJsonLimits } from './strictJson.ts'
 export { type Tag, tags, toTagBytes } from './tags.ts'
 export {
   encodeSignedTransaction,

@@ -1,4 +1,4 @@
-import { ServiceError } from '@countersign/protocol'
+import { ServiceError } from './errors.ts'
 
 /** Distrust the bytes: they are no JSON, or JSON that two readers could read differently. */
 export type StrictJsonErrorCode =

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto'
-import { isHex, type PeerEvidence, toCanonicalJson, toHex } from '@countersign/protocol'
-import { toMembers } from '../parseRequest.ts'
-import { parsePeerEvidence } from '../transfer/peerEvidence.ts'
+import { isHex, type PeerEvidence, parseStrictJson, readMembers, toCanonicalJson, toHex } from '@countersign/protocol'
+import { parsePeerEvidence } from './peerEvidence.ts'
 
 /** A custodian's share: to whose key it is sealed, and how it is known when it comes back. */
 type BackupShare = { custodian: string; enc: string; ciphertext: string; hash: string }
@@ -26,9 +25,9 @@ export type Backup = BackupBody & { evidence: PeerEvidence }
 
 const VERSION = 'countersign-root-backup/1'
 /** A share has the secret's 32 bytes and its place; the tag has 16. */
-const SEALED_SHARE_BYTES = 49
+export const SEALED_SHARE_BYTES = 49
 const MAX_SHARES = 16
-const MAX_CHARACTERS = 524_288
+const MAX_BYTES = 524_288
 
 export class BackupError extends Error {
   override name = 'BackupError'
@@ -46,18 +45,30 @@ export function hashBackup(backup: BackupBody | Backup): Uint8Array<ArrayBuffer>
 
 /** Reads a backup from its file's text. Nothing of it is verified yet. */
 export function parseBackup(text: string): Backup {
-  if (text.length > MAX_CHARACTERS) throw new BackupError('the backup is too large')
+  const bytes = new TextEncoder().encode(text)
+  if (bytes.length > MAX_BYTES) throw new BackupError('the backup is too large')
   try {
-    return readBackup(JSON.parse(text))
+    return readBackup(parseStrictJson(bytes, { maxLength: MAX_BYTES }))
   } catch (cause) {
     throw new BackupError('the backup cannot be read: it is not one, or it is damaged', { cause })
   }
 }
 
-const MEMBERS = ['version', 'createdAt', 'policyHash', 'configHash', 'threshold', 'commitment', 'shares', 'evidence']
+const MEMBERS = [
+  'version',
+  'createdAt',
+  'policyHash',
+  'configHash',
+  'threshold',
+  'commitment',
+  'shares',
+  'evidence',
+] as const
+
+const toTypeError = (details: string) => new TypeError(details)
 
 function readBackup(value: unknown): Backup {
-  const members = toMembers(value, MEMBERS)
+  const members = readMembers(value, { required: MEMBERS }, toTypeError)
   const { version, createdAt, policyHash, configHash, threshold, commitment, shares } = members
   if (version !== VERSION) throw new TypeError('version')
   if (typeof createdAt !== 'string' || new Date(createdAt).toISOString() !== createdAt) throw new TypeError('createdAt')
@@ -73,7 +84,8 @@ function readBackup(value: unknown): Backup {
 }
 
 function readShare(value: unknown): BackupShare {
-  const { custodian, enc, ciphertext, hash } = toMembers(value, ['custodian', 'enc', 'ciphertext', 'hash'])
+  const required = ['custodian', 'enc', 'ciphertext', 'hash'] as const
+  const { custodian, enc, ciphertext, hash } = readMembers(value, { required }, toTypeError)
   if (!isHex(custodian, 32) || !isHex(enc, 32) || !isHex(ciphertext, SEALED_SHARE_BYTES) || !isHex(hash, 32)) {
     throw new TypeError('share')
   }

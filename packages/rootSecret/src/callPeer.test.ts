@@ -1,8 +1,9 @@
+import { createSign, generateKeyPairSync } from 'node:crypto'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import { createSelfSignedCertificate } from '@countersign/attestation/certificates'
 import { afterEach, describe, expect, test } from 'vitest'
-import { createTlsIdentity } from '../server.ts'
 import { callPeer } from './callPeer.ts'
 
 const servers: Server[] = []
@@ -13,9 +14,20 @@ afterEach(async () => {
   }
 })
 
+/** A key and a certificate that no authority has signed, as enclaves have them. */
+function createIdentity() {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const cert = createSelfSignedCertificate({
+    commonName: 'enclave',
+    publicKey: publicKey.export({ type: 'spki', format: 'der' }),
+    sign: (message) => createSign('sha256').update(message).sign(privateKey),
+    validity: { notBefore: new Date(Date.now() - 60_000), notAfter: new Date(Date.now() + 60_000) },
+  })
+  return { key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(), cert }
+}
+
 async function listen(answer: RequestListener, isTls = false): Promise<string> {
-  const { key, cert } = createTlsIdentity(Date.now())
-  const server = isTls ? createHttpsServer({ key, cert }, answer) : createServer(answer)
+  const server = isTls ? createHttpsServer(createIdentity(), answer) : createServer(answer)
   servers.push(server)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return `${isTls ? 'https' : 'http'}://127.0.0.1:${(server.address() as AddressInfo).port}`

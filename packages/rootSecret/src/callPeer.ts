@@ -2,13 +2,13 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { ServiceError } from '@countersign/protocol'
 
-/** Why a call to an enclave came to nothing. */
+/** Why a call to an enclave failed. */
 export type PeerErrorCode =
-  /** It is not there, or not yet, or did not answer in time. */
+  /** It is not running, or did not answer in time. */
   | 'peer_unreachable'
-  /** It said no, with the code in `details`. */
+  /** It refused, with the code in `details`. */
   | 'peer_refused'
-  /** What it says is not what an enclave says, or does not hold. */
+  /** Its answer is not the answer of an enclave, or does not verify. */
   | 'peer_not_accepted'
 
 export class PeerError extends ServiceError<PeerErrorCode> {
@@ -19,12 +19,12 @@ export type CallPeer = (url: string, path: string, body: unknown, timeoutMs?: nu
 
 /** A quote is in hex and collateral has some 24 KB: an answer has about 50 KB. */
 const MAX_ANSWER_BYTES = 262_144
-/** An enclave may have others before us, and waits for its quote and its collateral. */
+/** An enclave may have other calls to answer first, and waits for its quote and its collateral. */
 export const CALL_TIMEOUT_MS = 60_000
 
 /**
- * POSTs JSON to an enclave and reads its JSON. Its certificate is not checked: no authority knows it. TLS keeps what passes
- * from being changed by accident; what it says is believed because of quotes alone, and secrets pass only sealed.
+ * POSTs JSON to an enclave and reads its JSON. Its certificate is not checked: no authority issues it. Only quotes decide whether
+ * an answer is believed, and secrets travel only sealed.
  */
 export const callPeer: CallPeer = async (url, path, body, timeoutMs = CALL_TIMEOUT_MS) => {
   const text = JSON.stringify(body)
@@ -72,5 +72,14 @@ async function post(url: URL, { body, timeoutMs }: Outgoing): Promise<{ status: 
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'ABORT_ERR'
     const details = code === 'ABORT_ERR' ? 'not in time' : code
     throw new PeerError('peer_unreachable', 'no answer from the enclave', { details, cause })
+  }
+}
+
+/** Parses an answer. Whatever is wrong with it is a fault of the enclave that sent it. */
+export function parseAnswer<Answer>(parse: () => Answer): Answer {
+  try {
+    return parse()
+  } catch (cause) {
+    throw new PeerError('peer_not_accepted', 'not the answer of an enclave', { cause })
   }
 }

@@ -1,34 +1,11 @@
 import {
   assertCollateral,
   assertQuotePolicy,
-  type Collateral,
   type QuotePolicy,
   type VerifiedQuote,
   type Verifier,
 } from '@countersign/attestation'
-import type { QuoteSource } from '@countersign/evidence'
-import {
-  assertEnclaveConfig,
-  type EnclaveConfig,
-  fromHex,
-  hashEnclaveConfig,
-  type PeerEvidence,
-  toHex,
-} from '@countersign/protocol'
-
-/** What an enclave shows of itself to a peer or a custodian. */
-export type EvidenceDeps = {
-  config: EnclaveConfig
-  quoteSource: QuoteSource
-  /** What Intel says of the machine that made a quote. */
-  fetchCollateral(quote: Uint8Array): Promise<Collateral>
-}
-
-/** A quote over report data, with all that a reader needs to judge it. */
-export async function createEvidence(deps: EvidenceDeps, reportData: Uint8Array): Promise<PeerEvidence> {
-  const { quote } = await deps.quoteSource.getQuote(reportData)
-  return { quote: toHex(quote), config: deps.config, collateral: await deps.fetchCollateral(quote) }
-}
+import { assertEnclaveConfig, fromHex, hashEnclaveConfig, type PeerEvidence } from '@countersign/protocol'
 
 /** Real quotes are 5 to 8 KiB. */
 const MAX_QUOTE_BYTES = 65_536
@@ -42,7 +19,7 @@ export function parsePeerEvidence(value: unknown): PeerEvidence {
     throw new TypeError('not evidence')
   }
   assertEnclaveConfig(config)
-  // Text that is no Unicode has no hash, which nobody should learn later than here.
+  // Text that is not well-formed Unicode has no hash, which should show here and not later.
   hashEnclaveConfig(config)
   assertCollateral(collateral)
   return { quote, config, collateral }
@@ -53,7 +30,7 @@ export function parsePeerEvidence(value: unknown): PeerEvidence {
  * the peer sends is its own choice among what Intel has signed and what is still in date; a policy can ask for newer. Throws
  * `QuoteError` or `PolicyError`.
  */
-export async function verifyEvidence(
+export async function verifyPeerEvidence(
   { verifier, policy, at }: { verifier: Verifier; policy: QuotePolicy; at: Date },
   { evidence, reportData }: { evidence: PeerEvidence; reportData: Uint8Array },
 ): Promise<VerifiedQuote> {

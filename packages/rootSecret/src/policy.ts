@@ -1,7 +1,6 @@
 import { type QuotePolicy, quotePolicyMembers, type TcbStatus, type TdMeasurement } from '@countersign/attestation'
-import { hashRootSecretPolicy, isHex, isPlainObject, toHex } from '@countersign/protocol'
-import { parseStrictJson } from '../grant/strictJson.ts'
-import { isX25519Key } from '../keys/x25519.ts'
+import { hashRootSecretPolicy, isHex, isPlainObject, parseStrictJson, toHex } from '@countersign/protocol'
+import { isX25519Key } from './sealing/x25519.ts'
 
 /** Which enclaves may hold the root secret, and who keeps the shares of its backup. Its hash is part of the configuration. */
 export type RootSecretPolicy = {
@@ -19,23 +18,23 @@ export type RootSecretPolicy = {
 
 export type ParsedRootSecretPolicy = { policy: RootSecretPolicy; policyHash: string }
 
-/** One share must never be enough, and a backup that nobody can gather is none. */
+/** One share must never be enough, and too many custodians could never be gathered. */
 const MIN_THRESHOLD = 2
 const MAX_CUSTODIANS = 16
 const MAX_BYTES = 262_144
 
-/** All that code and its start can be in: a register that is left out would be one that anybody may fill. Unused ones are zero. */
+/** Every register that code and its start can be in: one that is left out could hold anything. Unused ones are zero. */
 const REQUIRED_REGISTERS = ['mrTd', 'rtmr0', 'rtmr1', 'rtmr2', 'rtmr3', 'mrConfigId']
 
-const MEMBERS: Record<string, { isFine(value: unknown): boolean; isRequired?: boolean }> = {
-  measurements: { isFine: isWholeMeasurements, isRequired: true },
-  statuses: { isFine: quotePolicyMembers.statuses },
-  minimumTcbEvaluationDataNumber: { isFine: quotePolicyMembers.minimumTcbEvaluationDataNumber },
-  platforms: { isFine: quotePolicyMembers.platforms },
-  custodians: { isFine: isCustodians, isRequired: true },
+const MEMBERS: Record<string, { isValid(value: unknown): boolean; isRequired?: boolean }> = {
+  measurements: { isValid: isWholeMeasurements, isRequired: true },
+  statuses: { isValid: quotePolicyMembers.statuses },
+  minimumTcbEvaluationDataNumber: { isValid: quotePolicyMembers.minimumTcbEvaluationDataNumber },
+  platforms: { isValid: quotePolicyMembers.platforms },
+  custodians: { isValid: isCustodians, isRequired: true },
 }
 
-/** Reads a policy from its JSON text, or says all that is wrong with it. */
+/** Reads a policy from its JSON text, or lists everything that is wrong with it. */
 export function parseRootSecretPolicy(text: string): ParsedRootSecretPolicy | { faults: string[] } {
   let value: unknown
   try {
@@ -48,8 +47,8 @@ export function parseRootSecretPolicy(text: string): ParsedRootSecretPolicy | { 
   const faults = Object.keys(value)
     .filter((name) => !Object.hasOwn(MEMBERS, name))
     .map((name) => `${name} is unknown`)
-  for (const [name, { isFine, isRequired = false }] of Object.entries(MEMBERS)) {
-    if ((isRequired || Object.hasOwn(value, name)) && !isFine(value[name])) {
+  for (const [name, { isValid, isRequired = false }] of Object.entries(MEMBERS)) {
+    if ((isRequired || Object.hasOwn(value, name)) && !isValid(value[name])) {
       faults.push(`${name} is not what it should be, or empty`)
     }
   }

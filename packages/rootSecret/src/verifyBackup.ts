@@ -6,15 +6,15 @@ import {
   hashEnclaveConfig,
   toRootSecretName,
 } from '@countersign/protocol'
-import { verifyEvidence } from '../transfer/peerEvidence.ts'
-import { type ParsedRootSecretPolicy, toQuotePolicy } from '../transfer/rootSecretPolicy.ts'
 import { type Backup, BackupError, hashBackup } from './backup.ts'
+import { verifyPeerEvidence } from './peerEvidence.ts'
+import { type ParsedRootSecretPolicy, toQuotePolicy } from './policy.ts'
 
 /**
- * Whether a genuine enclave made this backup, of the kind of silicon that is asked for, and nobody has changed it since: who
- * knows how to simulate silicon must not get a real backup's shares in a drill. With the policy under which it was made, also
- * whether it was one of that policy's enclaves, for that policy's custodians. Without (an enclave that is recovered under
- * another policy does not have it) the custodians judge that: none gives a share of a backup that he has not checked.
+ * Verifies that a genuine enclave made this backup, on the expected kind of silicon (simulated silicon must not get the shares
+ * of a real backup in a drill), and that it is unchanged since. With the policy under which it was made, also that it was an
+ * enclave of that policy, for that policy's custodians. An enclave that is recovered under another policy does not have it;
+ * then the custodians check that, before they submit a share.
  */
 export async function verifyBackup(
   { verifier, isMock, madeUnder }: VerifyBackupParameters,
@@ -34,7 +34,7 @@ export async function verifyBackup(
   const policy: QuotePolicy = madeUnder === undefined ? { statuses: tcbStatuses } : toQuotePolicy(madeUnder.policy)
   const reportData = computeBackupReportData({ backupHash: hashBackup(backup), configHash })
   try {
-    await verifyEvidence(
+    await verifyPeerEvidence(
       { verifier, policy, at: new Date(backup.createdAt) },
       { evidence: backup.evidence, reportData },
     )
@@ -45,7 +45,7 @@ export async function verifyBackup(
   }
 }
 
-type VerifyBackupParameters = {
+export type VerifyBackupParameters = {
   verifier: Verifier
   isMock: boolean
   madeUnder?: ParsedRootSecretPolicy | undefined

@@ -200,11 +200,11 @@ describe('a process that cannot serve ends', () => {
     expect(output.join()).toContain('EADDRINUSE')
   })
 
-  test('one whose vault has died, with nothing answered', async () => {
+  test('one whose key worker has died, with nothing answered', async () => {
     // Ends the enclave's only thread from outside of its code, as a fault in it would.
-    const endVault = 'process.on("worker",(vault)=>process.once("SIGUSR2",()=>vault.terminate()))'
+    const endWorker = 'process.on("worker",(worker)=>process.once("SIGUSR2",()=>worker.terminate()))'
     const enclave = await start({
-      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(endVault)}`,
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(endWorker)}`,
       MOCK_QUOTE_LATENCY_MS: '60000',
     })
     const session = await login(enclave, 'alice')
@@ -212,7 +212,7 @@ describe('a process that cannot serve ends', () => {
     await fetch(`${enclave.url}/health`)
     expect(await enclave.kill('SIGUSR2')).toBe(1)
     expect(await waiting).toBe('cut off')
-    expect(enclave.output.join()).toContain('the vault has ended')
+    expect(enclave.output.join()).toContain('the key worker has ended')
     await expect(fetch(`${enclave.url}/health`)).rejects.toThrow()
   })
 

@@ -2,11 +2,11 @@ import { vendorRoots } from '@countersign/attestation'
 import { simulatedRoots } from '@countersign/attestation/simulator'
 import { expect, test } from 'vitest'
 import type { Config } from './config.ts'
-import { createSilicon } from './silicon.ts'
+import { createHardware } from './hardware.ts'
 
 const clock = { now: () => Date.parse('2026-06-15T12:00:00Z') }
 const create = (quoteSource: Config['quoteSource']) =>
-  createSilicon({ quoteSource, rootSecret: { kind: 'file', path: '' } } as Config, clock)
+  createHardware({ quoteSource, rootSecret: { kind: 'file', path: '' } } as Config, clock)
 
 test('real enclaves believe real peers alone, simulated ones simulated peers alone', async () => {
   expect((await create({ kind: 'dstack' })).peerRoots).toEqual(vendorRoots)

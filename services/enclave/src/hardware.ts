@@ -10,7 +10,7 @@ import {
 import type { Config } from './config.ts'
 import type { Clock } from './ports.ts'
 
-export type Silicon = {
+export type Hardware = {
   quoteSource: QuoteSource
   /** What callers' reports are verified under: simulated roots join only where the enclave itself is simulated. */
   callerRoots: readonly TrustedRoot[]
@@ -19,8 +19,8 @@ export type Silicon = {
   fetchCollateral(platform: Platform): Promise<Collateral>
 }
 
-/** Silicon, real or simulated. */
-export async function createSilicon({ quoteSource: source, rootSecret }: Config, clock: Clock): Promise<Silicon> {
+/** Hardware, real or simulated. */
+export async function createHardware({ quoteSource: source, rootSecret }: Config, clock: Clock): Promise<Hardware> {
   if (source.kind !== 'mock') {
     const pcs = rootSecret.kind === 'attested' ? createPcsClient({ url: rootSecret.collateralUrl }) : undefined
     return {

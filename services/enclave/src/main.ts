@@ -3,22 +3,22 @@ import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { createVerifier } from '@countersign/attestation'
 import { hashEnclaveConfig, toHex } from '@countersign/protocol'
+import { callPeer } from '@countersign/root-secret'
 import packageJson from '../package.json' with { type: 'json' }
 import { createApp } from './app.ts'
-import { createCallers } from './caller.ts'
+import { createCallers } from './callers.ts'
 import { ConfigError, readConfig } from './config.ts'
 import { createIdTokenVerifier } from './grant/idToken.ts'
-import { loadRootSecret } from './keys/rootSecret.ts'
-import { createVault } from './keys/vault.ts'
+import { createHardware } from './hardware.ts'
+import { createKeyWorker } from './keys/keyWorker.ts'
 import { createLog } from './log.ts'
-import { obtainRootSecret } from './obtainRootSecret.ts'
+import { createCollateralSource } from './rootSecret/collateralSource.ts'
+import { createDonor } from './rootSecret/donor.ts'
+import { loadRootSecret } from './rootSecret/loadRootSecret.ts'
+import { obtainRootSecret } from './rootSecret/obtainRootSecret.ts'
 import type { App } from './serveCalls.ts'
 import { createTlsIdentity, startServer } from './server.ts'
 import { createBatcher } from './sign/batch.ts'
-import { createSilicon } from './silicon.ts'
-import { callPeer } from './transfer/callPeer.ts'
-import { createCollateralSource } from './transfer/collateralSource.ts'
-import { createDonor } from './transfer/donor.ts'
 
 const clock = { now: () => Date.now() }
 const random = (length: number) => new Uint8Array(randomBytes(length))
@@ -36,18 +36,18 @@ async function start() {
   const bootId = random(16)
   const bootedAt = clock.now()
   const configHash = hashEnclaveConfig(enclave)
-  const vault = await createVault({
+  const keyWorker = await createKeyWorker({
     ...(rootSecret.kind === 'attested' ? {} : { rootSecret: await loadRootSecret(rootSecret, random) }),
     configHash,
   })
-  const { quoteSource, callerRoots, peerRoots, fetchCollateral } = await createSilicon(config, clock)
+  const { quoteSource, callerRoots, peerRoots, fetchCollateral } = await createHardware(config, clock)
   const tls = config.listen.kind === 'https' ? createTlsIdentity(clock.now()) : undefined
   const peers = {
     config: enclave,
     quoteSource,
     fetchCollateral: createCollateralSource({ fetch: fetchCollateral, clock }),
     verifier: createVerifier({ roots: peerRoots }),
-    custody: vault.custody,
+    holder: keyWorker.holder,
     clock,
     random,
     log,
@@ -59,7 +59,7 @@ async function start() {
       clock,
     }),
     idTokens: createIdTokenVerifier({ issuers: config.issuers, fetch, clock, bootedAt }),
-    vault,
+    keyWorker,
     batcher: createBatcher({ quoteSource, bootId, configHash, limit: config.batchLimit, log }),
     quoteSource,
     config: enclave,
@@ -92,15 +92,15 @@ async function start() {
     log.info('Stopping the enclave', { signal })
     await current.stop()
     await server.close()
-    // The backup for new custodians, who have no other. Where it fails, that is told and ends us below.
+    // The backup for new custodians, who have no other. If it fails, that ends the process below.
     await finishing?.catch(() => undefined)
-    await vault.close()
+    await keyWorker.close()
     log.info('Stopped the enclave')
   }
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void stop(signal))
 
-  const lost = vault.ended.then(() => {
-    if (!isStopping) throw new Error('the vault has ended')
+  const lost = keyWorker.ended.then(() => {
+    if (!isStopping) throw new Error('the key worker has ended')
   })
   const facts = {
     address: server.address,

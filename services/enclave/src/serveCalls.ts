@@ -72,7 +72,7 @@ function toEnclaveError(error: unknown, log: Log, path: string): EnclaveError {
   }
   if (error instanceof EvidenceError) {
     log.error('Got no quote', { path, code: error.code })
-    return new EnclaveError('quote_unavailable', 'no quote could be had', { cause: error })
+    return new EnclaveError('quote_unavailable', 'no quote could be made', { cause: error })
   }
   // Its message could hold anything; its name says enough to look for it.
   log.error('Failed', { path, reason: error instanceof Error ? error.name : typeof error })

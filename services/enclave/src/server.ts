@@ -73,7 +73,7 @@ async function start(server: Server, listen: Listen) {
     if (listen.kind === 'unix') server.listen(listen.path)
     else server.listen(listen.port, listen.host)
   })
-  // Whoever may open the socket may call; its callers still have to sign.
+  // Every process that can open the socket can call; callers still have to sign.
   if (listen.kind === 'unix') await chmod(listen.path, 0o600)
 }
 

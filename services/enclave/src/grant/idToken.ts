@@ -1,12 +1,18 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { concatBytes, ServiceError, tags, toTagBytes } from '@countersign/protocol'
+import {
+  concatBytes,
+  parseStrictJson,
+  ServiceError,
+  type StrictJsonErrorCode,
+  tags,
+  toTagBytes,
+} from '@countersign/protocol'
 import { compactVerify, errors } from 'jose'
 import { EnclaveError } from '../errors.ts'
 import type { Clock, IdTokenVerifier } from '../ports.ts'
 import { idTokenInvalid } from './idTokenError.ts'
 import type { Issuer } from './issuers.ts'
 import { createKeySource, type Fetch, type KeySource, keyTypes } from './jwks.ts'
-import { parseStrictJson, type StrictJsonErrorCode } from './strictJson.ts'
 
 export type CreateIdTokenVerifierParameters = {
   issuers: readonly Issuer[]

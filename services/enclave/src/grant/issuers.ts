@@ -71,7 +71,7 @@ function findIssuerFault(issuer: string): string | undefined {
 function findOriginFault(origin: string, issuer: string): string | undefined {
   const fault = findUrlFault(origin)
   if (fault) return fault
-  // Whoever can change the keys on the way is the issuer.
+  // Someone who can change the keys in transit can act as the issuer.
   if (issuer.startsWith('https:') && origin.startsWith('http:')) return 'is plain http for an https issuer'
   return new URL(origin).origin === origin ? undefined : 'is more than a scheme, a host and a port, or spelt otherwise'
 }

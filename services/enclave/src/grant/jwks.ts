@@ -1,16 +1,16 @@
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
+import { parseStrictJson } from '@countersign/protocol'
 import { EnclaveError } from '../errors.ts'
 import type { Clock } from '../ports.ts'
 import { idTokenInvalid } from './idTokenError.ts'
 import type { Issuer } from './issuers.ts'
-import { parseStrictJson } from './strictJson.ts'
 
 /** The fetch of the platform, injected. */
 export type Fetch = typeof globalThis.fetch
 
 /**
  * Finds the issuer's key for the header of a token, in the shape that jose takes as a key. Throws `id_token_invalid` where
- * the header names no usable key, and `issuer_unavailable` where the keys cannot be had.
+ * the header names no usable key, and `issuer_unavailable` where the keys cannot be fetched.
  */
 export type KeySource = (header: { alg?: string; kid?: string }) => Promise<KeyObject>
 
@@ -22,7 +22,7 @@ export type CreateKeySourceParameters = {
   timeoutMs?: number
 }
 
-/** Why the keys of an issuer cannot be had; `details` of `issuer_unavailable`. */
+/** Why the keys of an issuer cannot be fetched; `details` of `issuer_unavailable`. */
 export type IssuerFault =
   | 'timeout'
   | 'unreachable'
@@ -253,5 +253,5 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 function unavailable(fault: IssuerFault, cause?: unknown) {
-  return new EnclaveError('issuer_unavailable', 'the keys of the issuer cannot be had', { details: fault, cause })
+  return new EnclaveError('issuer_unavailable', 'the keys of the issuer cannot be fetched', { details: fault, cause })
 }

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import type { Hex, SignItem, SignItemError } from '@countersign/protocol'
+import { RootSecretError, type RootSecretHolder, type RootSecretRefusal } from '../rootSecret/rootSecretHolder.ts'
 import type { SignedItem } from '../sign/signItem.ts'
-import { type Custody, CustodyError, type CustodyRefusal } from './custody.ts'
 
 type OpenedGrant = { grant: string; keyId: string; address: Hex }
 
@@ -9,46 +9,48 @@ type OpenedGrant = { grant: string; keyId: string; address: Hex }
  * The one thread that holds the root secret. It checks grants and signs while the main thread talks to callers and waits for
  * quotes; nothing that comes out of it is secret but the session secret's grant, and the root secret itself only sealed.
  */
-export type Vault = {
+export type KeyWorker = {
   openGrant(parameters: { owner: string; sidHash: string; exp: number }): Promise<OpenedGrant>
   sign(item: SignItem, coordinatorKey: string): Promise<SignedItem | SignItemError>
   /** How the secret gets in where it was not given, and how it goes on to others. */
-  custody: Custody
+  holder: RootSecretHolder
   /** Resolves when the thread has ended, whether asked to or not: without it the enclave is of no use. */
   ended: Promise<void>
   close(): Promise<void>
 }
 
-export type VaultTask =
+export type KeyWorkerTask =
   | { kind: 'openGrant'; owner: string; sidHash: string; exp: number }
   | { kind: 'sign'; item: SignItem; coordinatorKey: string }
 
-export type VaultAnswer = OpenedGrant | SignedItem | SignItemError | { failure: string }
+export type KeyWorkerAnswer = OpenedGrant | SignedItem | SignItemError | { failure: string }
 
-/** A call of `custody`: few, one at a time, and apart from the tasks, which are many and answered in their order. */
-export type CustodyCall = { method: keyof Custody; parameter: unknown }
-export type CustodyAnswer = { value: unknown } | { refusal: CustodyRefusal } | { failure: string }
+/** A call of `holder`: few, one at a time, and apart from the tasks, which are many and answered in their order. */
+export type HolderCall = { method: keyof RootSecretHolder; parameter: unknown }
+export type HolderAnswer = { value: unknown } | { refusal: RootSecretRefusal } | { failure: string }
 
 /**
- * A message to a thread costs more than a hash in it, so tasks travel together; but not too many, or callers, vault and
+ * A message to a thread costs more than a hash in it, so tasks travel together; but not too many, or callers, worker and
  * quotes fall into step and each waits for the others: with all of 256 in one message the enclave is half idle.
  */
 const MAX_TASKS = 8
 
 type Waiting = { resolve(answer: never): void; reject(error: Error): void }
 
-export type VaultParameters = {
-  /** Taken over: the given bytes are zero afterwards. Left out: it comes through `custody`, and nothing is signed before. */
+export type KeyWorkerParameters = {
+  /** Taken over: the given bytes are zero afterwards. Left out: it comes through `holder`, and nothing is signed before. */
   rootSecret?: Uint8Array<ArrayBuffer>
   configHash: Uint8Array
 }
 
-export async function createVault({ rootSecret, configHash }: VaultParameters): Promise<Vault> {
-  const worker = new Worker(new URL('./vaultWorker.ts', import.meta.url), { workerData: { rootSecret, configHash } })
+export async function createKeyWorker({ rootSecret, configHash }: KeyWorkerParameters): Promise<KeyWorker> {
+  const worker = new Worker(new URL('./keyWorkerThread.ts', import.meta.url), {
+    workerData: { rootSecret, configHash },
+  })
   rootSecret?.fill(0)
   const waiting: Waiting[][] = []
   const custodians: Waiting[] = []
-  let tasks: VaultTask[] = []
+  let tasks: KeyWorkerTask[] = []
   let callers: Waiting[] = []
   let failure: Error | undefined
 
@@ -64,14 +66,14 @@ export async function createVault({ rootSecret, configHash }: VaultParameters): 
     worker.once('message', () => resolve())
     worker.once('error', reject)
   })
-  worker.on('error', (error) => fail(error instanceof Error ? error : new Error('the vault failed')))
+  worker.on('error', (error) => fail(error instanceof Error ? error : new Error('the key worker failed')))
   const ended = new Promise<void>((resolve) => {
     worker.on('exit', () => {
-      fail(new Error('the vault has ended'))
+      fail(new Error('the key worker has ended'))
       resolve()
     })
   })
-  worker.on('message', (answers: VaultAnswer[] | CustodyAnswer) => {
+  worker.on('message', (answers: KeyWorkerAnswer[] | HolderAnswer) => {
     if (!Array.isArray(answers)) return settle(custodians.shift(), answers)
     for (const [index, caller] of (waiting.shift() ?? []).entries()) {
       const answer = answers[index]
@@ -81,7 +83,7 @@ export async function createVault({ rootSecret, configHash }: VaultParameters): 
   })
 
   /** Tasks of one turn of the event loop travel together, up to a few: see MAX_TASKS. */
-  function send<Answer extends VaultAnswer>(task: VaultTask): Promise<Answer> {
+  function send<Answer extends KeyWorkerAnswer>(task: KeyWorkerTask): Promise<Answer> {
     return new Promise<Answer>((resolve, reject) => {
       if (failure !== undefined) return reject(failure)
       if (tasks.length === 0) setImmediate(flush)
@@ -100,19 +102,19 @@ export async function createVault({ rootSecret, configHash }: VaultParameters): 
   }
 
   const call =
-    (method: keyof Custody) =>
+    (method: keyof RootSecretHolder) =>
     (parameter?: unknown): Promise<never> =>
       new Promise((resolve, reject) => {
         if (failure !== undefined) return reject(failure)
         custodians.push({ resolve, reject })
-        worker.postMessage({ method, parameter } satisfies CustodyCall)
+        worker.postMessage({ method, parameter } satisfies HolderCall)
       })
 
   return {
     ended,
-    custody: {
+    holder: {
       generate: call('generate'),
-      makeKey: call('makeKey'),
+      createKey: call('createKey'),
       accept: call('accept'),
       seal: call('seal'),
       share: call('share'),
@@ -127,7 +129,7 @@ export async function createVault({ rootSecret, configHash }: VaultParameters): 
   }
 }
 
-function settle(caller: Waiting | undefined, answer: CustodyAnswer) {
+function settle(caller: Waiting | undefined, answer: HolderAnswer) {
   if ('value' in answer) caller?.resolve(answer.value as never)
-  else caller?.reject('refusal' in answer ? new CustodyError(answer.refusal) : new Error(answer.failure))
+  else caller?.reject('refusal' in answer ? new RootSecretError(answer.refusal) : new Error(answer.failure))
 }

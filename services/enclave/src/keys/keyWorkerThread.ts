@@ -1,28 +1,28 @@
 import { randomBytes } from 'node:crypto'
 import { parentPort, workerData } from 'node:worker_threads'
 import { createGrant } from '../grant/grant.ts'
+import { createRootSecretHolder, RootSecretError, type RootSecretHolder } from '../rootSecret/rootSecretHolder.ts'
 import { signItem } from '../sign/signItem.ts'
-import { type Custody, CustodyError, createCustody } from './custody.ts'
 import { createKeyring, type Keyring } from './deriveKey.ts'
-import type { CustodyAnswer, CustodyCall, VaultAnswer, VaultTask } from './vault.ts'
+import type { HolderAnswer, HolderCall, KeyWorkerAnswer, KeyWorkerTask } from './keyWorker.ts'
 
 const { rootSecret, configHash } = workerData
-// What went wrong near a private key is not told.
-const FAILURE = { failure: 'the vault could not do it' }
+// An error near a private key says nothing about its cause.
+const FAILURE = { failure: 'the key worker could not do it' }
 
 let keyring: Keyring | undefined
 const useSecret = (secret: Uint8Array) => {
   keyring = createKeyring(secret, configHash)
 }
-const custody: Custody = createCustody({
+const holder: RootSecretHolder = createRootSecretHolder({
   configHash,
   random: (length) => new Uint8Array(randomBytes(length)),
   onSecret: useSecret,
 })
-// A secret that was given from outside is not kept as such, and so never goes on to others.
+// A secret from outside is not kept as such, so it can never be passed on.
 if (rootSecret !== undefined) useSecret(rootSecret)
 
-function perform(task: VaultTask): VaultAnswer {
+function perform(task: KeyWorkerTask): KeyWorkerAnswer {
   try {
     if (keyring === undefined) return FAILURE
     if (task.kind === 'sign') return signItem({ keyring, now: Date.now() }, task.item, task.coordinatorKey)
@@ -34,11 +34,11 @@ function perform(task: VaultTask): VaultAnswer {
   }
 }
 
-async function answer({ method, parameter }: CustodyCall): Promise<CustodyAnswer> {
+async function answer({ method, parameter }: HolderCall): Promise<HolderAnswer> {
   try {
-    return { value: copyViews(await custody[method](parameter as never)) }
+    return { value: copyViews(await holder[method](parameter as never)) }
   } catch (error) {
-    return error instanceof CustodyError ? { refusal: error.refusal } : FAILURE
+    return error instanceof RootSecretError ? { refusal: error.refusal } : FAILURE
   }
 }
 
@@ -52,7 +52,7 @@ function copyViews(value: unknown): unknown {
 
 // One after the other, so that answers come in the order of the calls.
 let last: Promise<unknown> = Promise.resolve()
-parentPort?.on('message', (message: VaultTask[] | CustodyCall) => {
+parentPort?.on('message', (message: KeyWorkerTask[] | HolderCall) => {
   if (Array.isArray(message)) parentPort?.postMessage(message.map(perform))
   else last = last.then(async () => parentPort?.postMessage(await answer(message)))
 })

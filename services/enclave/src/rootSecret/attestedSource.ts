@@ -1,5 +1,5 @@
+import { type ParsedRootSecretPolicy, parseRootSecretPolicy } from '@countersign/root-secret'
 import type { Env, Fault } from '../config.ts'
-import { type ParsedRootSecretPolicy, parseRootSecretPolicy } from './rootSecretPolicy.ts'
 
 /** A root secret that only enclaves hold, and how it comes at this start. */
 export type AttestedSource = {
@@ -90,8 +90,8 @@ function readFrom(env: Env, fault: Fault): AttestedSource['from'] {
 
 function readDonors(text: string, fault: Fault): string[] {
   const urls = text.split(',').map((url) => url.trim())
-  const isFine = urls.length <= MAX_DONORS && new Set(urls).size === urls.length && urls.every(isOrigin)
-  if (!isFine)
+  const isValid = urls.length <= MAX_DONORS && new Set(urls).size === urls.length && urls.every(isOrigin)
+  if (!isValid)
     fault('ROOT_SECRET_FROM: expected join: and enclaves, each once, as https://host:port or http on loopback')
   return urls
 }

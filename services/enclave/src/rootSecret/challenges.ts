@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto'
-import { hmacSha256 } from '../keys/hmacSha256.ts'
+import { hmacSha256 } from '@countersign/root-secret/sealing'
 import type { Clock, Random } from '../ports.ts'
 
 /** Time for a quote, for collateral from far away, and for a queue before us. */
@@ -13,38 +13,38 @@ const MAC_BYTES = 16
 export type Challenges = {
   /** 32 bytes. */
   issue(): Uint8Array<ArrayBuffer>
-  /** Whether we have issued it, it has not lapsed, and it has not been used. */
+  /** Whether we issued it, it has not expired, and it has not been used. */
   isOpen(challenge: Uint8Array): boolean
   use(challenge: Uint8Array): void
 }
 
 /**
- * Challenges that carry their own end and our mark (u64be time ‖ random[8] ‖ HMAC[16]). A flood of them costs no memory and
- * crowds nobody out; only those that were used are remembered, and to use one takes a quote that we accept.
+ * Challenges that carry their own expiry and our MAC (u64be time ‖ random[8] ‖ HMAC[16]). A flood of them costs no memory and
+ * evicts none; only used ones are remembered, and using one takes a quote that we accept.
  */
 export function createChallenges({ clock, random }: { clock: Clock; random: Random }): Challenges {
   const key = random(32)
   const used = new Map<string, number>()
 
-  const mark = (body: Uint8Array) => hmacSha256(key, body).subarray(0, MAC_BYTES)
-  const readEnd = (challenge: Uint8Array) => Number(Buffer.from(challenge).readBigUInt64BE(0))
+  const computeMac = (body: Uint8Array) => hmacSha256(key, body).subarray(0, MAC_BYTES)
+  const readExpiry = (challenge: Uint8Array) => Number(Buffer.from(challenge).readBigUInt64BE(0))
 
   return {
     issue() {
       const body = Buffer.alloc(BODY_BYTES)
       body.writeBigUInt64BE(BigInt(clock.now() + LIFETIME_MS))
       body.set(random(RANDOM_BYTES), TIME_BYTES)
-      return new Uint8Array(Buffer.concat([body, mark(body)]))
+      return new Uint8Array(Buffer.concat([body, computeMac(body)]))
     },
     isOpen(challenge) {
       if (challenge.length !== BODY_BYTES + MAC_BYTES) return false
-      const isOurs = timingSafeEqual(mark(challenge.subarray(0, BODY_BYTES)), challenge.subarray(BODY_BYTES))
-      if (!isOurs || readEnd(challenge) <= clock.now()) return false
+      const isOurs = timingSafeEqual(computeMac(challenge.subarray(0, BODY_BYTES)), challenge.subarray(BODY_BYTES))
+      if (!isOurs || readExpiry(challenge) <= clock.now()) return false
       return !used.has(Buffer.from(challenge).toString('hex'))
     },
     use(challenge) {
       for (const [name, end] of used) if (end <= clock.now()) used.delete(name)
-      used.set(Buffer.from(challenge).toString('hex'), readEnd(challenge))
+      used.set(Buffer.from(challenge).toString('hex'), readExpiry(challenge))
     },
   }
 }

@@ -2,10 +2,10 @@ import type { Collateral } from '@countersign/attestation'
 import { type Platform, readPlatform } from '@countersign/evidence'
 import type { Clock } from '../ports.ts'
 
-/** Intel issues collateral anew once a day or so; a peer judges it by its dates. */
+/** Intel issues new collateral about once a day; a peer checks its dates. */
 const MAX_AGE_MS = 3_600_000
 
-/** The collateral of the machine that we run on, asked for at need and remembered for an hour. */
+/** The collateral of the machine that we run on, fetched when needed and kept for an hour. */
 export function createCollateralSource(deps: {
   fetch(platform: Platform): Promise<Collateral>
   clock: Clock

@@ -1,24 +1,30 @@
-import { link, lstat, open, rm } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { lstat } from 'node:fs/promises'
 import { computeBackupReportData, fromHex, hashEnclaveConfig, toHex } from '@countersign/protocol'
-import type { Custody } from '../keys/custody.ts'
+import {
+  type Backup,
+  BackupError,
+  createBackupBody,
+  hashBackup,
+  type RootSecretPolicy,
+  toBackupFile,
+} from '@countersign/root-secret'
 import type { Clock, Random } from '../ports.ts'
-import { createEvidence, type EvidenceDeps } from '../transfer/peerEvidence.ts'
-import type { RootSecretPolicy } from '../transfer/rootSecretPolicy.ts'
-import { type Backup, BackupError, createBackupBody, hashBackup, toBackupFile } from './backup.ts'
+import { createEvidence, type EvidenceDeps } from './createEvidence.ts'
+import type { RootSecretHolder } from './rootSecretHolder.ts'
+import { assertWritable, writeNewFile } from './writeNewFile.ts'
 
 export type CreateBackupDeps = EvidenceDeps & {
   policy: RootSecretPolicy
   policyHash: string
-  custody: Pick<Custody, 'share'>
+  holder: Pick<RootSecretHolder, 'share'>
   clock: Clock
 }
 
-/** Has the vault split its secret among the policy's custodians, and a quote made over the whole. */
+/** Splits the secret among the policy's custodians, with a quote over the whole backup. */
 export async function createBackup(deps: CreateBackupDeps): Promise<Backup> {
   const { threshold, keys } = deps.policy.custodians
   const configHash = hashEnclaveConfig(deps.config)
-  const { commitment, shares } = await deps.custody.share({
+  const { commitment, shares } = await deps.holder.share({
     policyHash: fromHex(deps.policyHash),
     custodians: keys.map(fromHex),
     threshold,
@@ -42,11 +48,11 @@ export async function createBackup(deps: CreateBackupDeps): Promise<Backup> {
 
 /**
  * There is no backup at this path, and one can be written: a second secret would be a second set of wallets, an overwritten
- * backup a lost one, and a mistyped folder must not be noticed only when all custodians have come.
+ * backup a lost one, and a mistyped folder must not show only after all custodians have submitted.
  */
 export async function assertRoomForBackup(path: string, random: Random): Promise<void> {
   await assertNoBackup(path)
-  await withDraft({ path, random, text: '' }, async () => {})
+  await assertWritable({ path, random })
 }
 
 async function assertNoBackup(path: string) {
@@ -54,43 +60,18 @@ async function assertNoBackup(path: string) {
     () => true,
     (error) => {
       if (error.code === 'ENOENT') return false
-      throw new BackupError(`nobody can tell whether there is a backup already: ${error.code}`)
+      throw new BackupError(`cannot find out whether there is a backup already: ${error.code}`)
     },
   )
   if (isThere) throw new BackupError('there is a backup already: join a running enclave, or recover from it')
 }
 
-/** On disk for good before it returns: written whole and synced under another name, then linked. Never replaces a file. */
+/** On disk for good before it returns. Never replaces a file. */
 export async function writeBackup(path: string, backup: Backup, random: Random): Promise<void> {
   try {
-    await withDraft({ path, random, text: toBackupFile(backup) }, (draft) => link(draft, path))
+    await writeNewFile({ path, text: toBackupFile(backup), mode: 0o644, random })
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'EEXIST') await assertNoBackup(path)
     throw error
-  }
-  const folder = await open(dirname(path), 'r')
-  try {
-    await folder.sync()
-  } finally {
-    await folder.close()
-  }
-}
-
-type Draft = { path: string; random: Random; text: string }
-
-/** Lends a file beside the path, and removes it. */
-async function withDraft({ path, random, text }: Draft, use: (draft: string) => Promise<void>) {
-  const draft = `${path}.${toHex(random(8))}.draft`
-  try {
-    const file = await open(draft, 'wx', 0o644)
-    try {
-      await file.writeFile(text)
-      await file.sync()
-    } finally {
-      await file.close()
-    }
-    await use(draft)
-  } finally {
-    await rm(draft, { force: true })
   }
 }

@@ -15,18 +15,18 @@ import {
   toShareContext,
   toTagBytes,
 } from '@countersign/protocol'
+import { parseBackup } from '@countersign/root-secret'
+import { open } from '@countersign/root-secret/sealing'
 import { combine } from 'shamir-secret-sharing'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { callEnclave, createTestCoordinator } from '../test/coordinator.ts'
-import { type EnclaveProcess, spawnEnclave, startEnclave } from '../test/enclaveProcess.ts'
-import { startTestIssuer, type TestIssuer } from '../test/issuer.ts'
-import { measurement } from '../test/peers.ts'
-import { parseBackup } from './backup/backup.ts'
-import { createKeyFile, readKeyFile } from './custodian/keyFile.ts'
-import { open } from './keys/hpke.ts'
+import { createKeyFile, readKeyFile } from '../../../../apps/custodian/src/keyFile.ts'
+import { callEnclave, createTestCoordinator } from '../../test/coordinator.ts'
+import { type EnclaveProcess, spawnEnclave, startEnclave } from '../../test/enclaveProcess.ts'
+import { startTestIssuer, type TestIssuer } from '../../test/issuer.ts'
+import { measurement } from '../../test/peers.ts'
 
 const run = promisify(execFile)
-const TOOL = new URL('./custodian.ts', import.meta.url).pathname
+const TOOL = new URL('../../../../apps/custodian/src/cli.ts', import.meta.url).pathname
 const coordinator = createTestCoordinator()
 const running: EnclaveProcess[] = []
 let folder = ''

@@ -11,22 +11,28 @@ import {
   type TransferRequest,
   toHex,
 } from '@countersign/protocol'
-import { BackupError } from '../backup/backup.ts'
-import { type Custody, CustodyError } from '../keys/custody.ts'
+import {
+  BackupError,
+  CALL_TIMEOUT_MS,
+  type CallPeer,
+  PeerError,
+  type RootSecretPolicy,
+  toQuotePolicy,
+  verifyPeerEvidence,
+} from '@countersign/root-secret'
 import type { Clock, Log, Random } from '../ports.ts'
-import { CALL_TIMEOUT_MS, type CallPeer, PeerError } from './callPeer.ts'
+import { createEvidence, type EvidenceDeps } from './createEvidence.ts'
 import { parseChallengeResponse, parseTransferResponse } from './parseTransfer.ts'
-import { createEvidence, type EvidenceDeps, verifyEvidence } from './peerEvidence.ts'
-import { type RootSecretPolicy, toQuotePolicy } from './rootSecretPolicy.ts'
+import { RootSecretError, type RootSecretHolder } from './rootSecretHolder.ts'
 
 export type JoinDeps = EvidenceDeps & {
   policy: RootSecretPolicy
-  /** Under the roots of our own mode alone. */
+  /** With the roots of our own mode only. */
   verifier: Verifier
-  custody: Pick<Custody, 'makeKey' | 'accept'>
+  holder: Pick<RootSecretHolder, 'createKey' | 'accept'>
   /**
-   * The commitment to the backup's secret, where there is a backup: a donor of another genesis then has nothing for us. And
-   * whether an enclave of our own policy made the backup.
+   * Where there is a backup: the commitment to its secret, so that the secret of another genesis is refused, and whether an
+   * enclave of our own policy made it.
    */
   readBackup?(): Promise<{ commitment: Uint8Array; isOurs: boolean }>
   callPeer: CallPeer
@@ -36,18 +42,18 @@ export type JoinDeps = EvidenceDeps & {
   log: Log
 }
 
-/** An operator may start all enclaves at once, and the first has its own way to the secret before it. */
-const PATIENCE_MS = 300_000
+/** An operator may start all enclaves at once, and the first one needs time to get the secret itself. */
+const TIME_LIMIT_MS = 300_000
 const PAUSE_MS = 5_000
-/** A challenge costs an enclave nothing: one that does not answer at once is not there. */
+/** A challenge costs an enclave nothing: one that does not answer quickly is not running. */
 const CHALLENGE_TIMEOUT_MS = 5_000
 
 /**
- * Gets the root secret from the first of these enclaves that gives it. Those that are not up yet are asked again for a while;
- * where all say no there is nothing to wait for.
+ * Gets the root secret from the first of these enclaves that gives it. Those that are not up yet are asked again, for five
+ * minutes; when all have refused, it fails at once.
  */
 export async function join(deps: JoinDeps, urls: readonly string[]): Promise<void> {
-  const deadline = deps.clock.now() + PATIENCE_MS
+  const deadline = deps.clock.now() + TIME_LIMIT_MS
   const remainingMs = () => deadline - deps.clock.now()
   while (remainingMs() > 0) {
     let refusals = 0
@@ -76,9 +82,9 @@ async function joinOne(deps: JoinDeps, { url, remainingMs }: Attempt): Promise<v
     deps.callPeer(url, path, body, Math.max(1, Math.min(timeoutMs, remainingMs())))
   const configHash = hashEnclaveConfig(deps.config)
   const { challenge } = parseChallengeResponse(await call(rootSecretPaths.challenge, {}, CHALLENGE_TIMEOUT_MS))
-  // Only now: a donor that has just made the secret has its backup on disk before it answers.
+  // Only now: a donor that has just made the secret writes its backup before it answers.
   const backup = await deps.readBackup?.()
-  const publicKey = await deps.custody.makeKey()
+  const publicKey = await deps.holder.createKey()
   const nonce = deps.random(32)
   const asked = { challenge: fromHex(challenge), nonce, publicKey, configHash }
   const reportData = computeJoinerReportData(asked)
@@ -91,26 +97,26 @@ async function joinOne(deps: JoinDeps, { url, remainingMs }: Attempt): Promise<v
   const { enc, ciphertext, evidence } = parseTransferResponse(
     await call(rootSecretPaths.transfer, request, CALL_TIMEOUT_MS),
   )
-  // Before anything is opened: whoever answers could have sealed a secret of his own to our key.
+  // Before anything is opened: an attacker who answers could have sealed a secret of their own to our key.
   if (!equalBytes(hashEnclaveConfig(evidence.config), configHash)) {
     throw new PeerError('peer_not_accepted', 'the enclave is not accepted', { details: 'another configuration' })
   }
   const sealed = { enc: fromHex(enc), ciphertext: fromHex(ciphertext) }
   const ciphertextHash = hash('sha256', sealed.ciphertext, 'buffer')
-  // A secret that our own backup recognises is the right one, however old the machine's patches: when Intel raises the level all
-  // machines are out of date at once, and one that was patched and restarted has nobody else to ask.
+  // A secret that matches our own backup is the right one, however old the donor's patches: when Intel raises the level all
+  // machines are out of date at once, and one that was patched and restarted has no other to ask.
   const statuses = backup?.isOurs ? { statuses: tcbStatuses } : {}
-  await verifyEvidence(
+  await verifyPeerEvidence(
     { verifier: deps.verifier, policy: { ...toQuotePolicy(deps.policy), ...statuses }, at: new Date(deps.clock.now()) },
     { evidence, reportData: computeDonorReportData({ ...asked, enc: sealed.enc, ciphertextHash }) },
   )
   const check = backup === undefined ? {} : { commitment: backup.commitment }
-  await deps.custody.accept({ sealed, aad: reportData, ...check })
+  await deps.holder.accept({ sealed, aad: reportData, ...check })
 }
 
 /**
- * Said no, or not to be believed: asking again changes nothing. Busy, not there, or too slow with its own challenge: it may.
- * What one enclave answers must not keep us from asking the next; a backup that is wrong is wrong for all.
+ * A refusal, or an answer that cannot be trusted, is final: asking again changes nothing. An enclave that is busy, not running
+ * or too slow may answer later. One enclave's answer must not keep us from asking the next; a wrong backup is wrong for all.
  */
 function explain(error: unknown): { reason: string; isFinal: boolean } {
   if (error instanceof PeerError) {
@@ -122,7 +128,7 @@ function explain(error: unknown): { reason: string; isFinal: boolean } {
   if (error instanceof QuoteError || error instanceof PolicyError) {
     return { reason: `the enclave is not accepted: ${error.code}`, isFinal: true }
   }
-  if (error instanceof CustodyError) return { reason: error.refusal, isFinal: true }
+  if (error instanceof RootSecretError) return { reason: error.refusal, isFinal: true }
   if (error instanceof EvidenceError || error instanceof VendorError) return { reason: error.code, isFinal: false }
   if (error instanceof BackupError) throw error
   return { reason: `unexpected ${error instanceof Error ? error.name : typeof error}`, isFinal: true }

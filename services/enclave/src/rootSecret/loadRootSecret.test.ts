@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { loadRootSecret } from './rootSecret.ts'
+import { loadRootSecret } from './loadRootSecret.ts'
 
 let folder = ''
 const random = (length: number) => new Uint8Array(randomBytes(length))

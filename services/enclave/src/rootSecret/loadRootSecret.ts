@@ -1,8 +1,9 @@
-import { chmod, link, mkdir, open, readFile, rm, stat } from 'node:fs/promises'
+import { mkdir, readFile, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { getDstackKey } from '@countersign/evidence'
 import type { Random } from '../ports.ts'
 import { assertSecret, SECRET_BYTES } from './assertSecret.ts'
+import { writeNewFile } from './writeNewFile.ts'
 
 /** Where the one secret comes from that every wallet key is derived from. */
 export type RootSecretSource = { kind: 'file'; path: string } | { kind: 'dstack'; socketPath?: string }
@@ -10,7 +11,7 @@ export type RootSecretSource = { kind: 'file'; path: string } | { kind: 'dstack'
 /** Under this path dstack derives our key for this application; another path would be another set of wallets. */
 const DSTACK_KEY_PATH = 'countersign/root-secret/v1'
 
-/** Reads the root secret; a `file` source makes it at the first start. */
+/** Reads the root secret; a `file` source creates it at the first start. */
 export async function loadRootSecret(source: RootSecretSource, random: Random): Promise<Uint8Array<ArrayBuffer>> {
   if (source.kind === 'dstack') {
     const { socketPath } = source
@@ -34,23 +35,13 @@ async function readSecretFile(path: string): Promise<Uint8Array<ArrayBuffer>> {
   return assertSecret(new Uint8Array(Buffer.from(text, 'hex')))
 }
 
-/** Written whole and synced under another name, then linked: two first starts agree, and a crash leaves all or nothing. */
+/** Two first starts agree on one secret. */
 async function createSecretFile(path: string, random: Random) {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-  const draft = `${path}.${Buffer.from(random(8)).toString('hex')}.draft`
-  const file = await open(draft, 'w', 0o600)
+  const text = `${Buffer.from(random(SECRET_BYTES)).toString('hex')}\n`
   try {
-    await file.writeFile(`${Buffer.from(random(SECRET_BYTES)).toString('hex')}\n`)
-    await file.sync()
-    await chmod(draft, 0o600)
-  } finally {
-    await file.close()
-  }
-  try {
-    await link(draft, path)
+    await writeNewFile({ path, text, mode: 0o600, random })
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
-  } finally {
-    await rm(draft, { force: true })
   }
 }

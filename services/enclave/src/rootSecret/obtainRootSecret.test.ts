@@ -3,14 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { VendorError } from '@countersign/evidence'
 import { rootSecretPaths, type TransferRequest, toHex } from '@countersign/protocol'
+import { type ParsedRootSecretPolicy, parseBackup, toBackupFile } from '@countersign/root-secret'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { genesis, recover, toBackupPath } from '../test/ceremony.ts'
-import { createTestPeer, createTestPolicy, type TestPeer, type TestPeerOptions } from '../test/peers.ts'
-import { parseBackup, toBackupFile } from './backup/backup.ts'
-import { createBackup, writeBackup } from './backup/createBackup.ts'
+import { genesis, recover, toBackupPath } from '../../test/ceremony.ts'
+import { createTestPeer, createTestPolicy, type TestPeer, type TestPeerOptions } from '../../test/peers.ts'
+import { createBackup, writeBackup } from './createBackup.ts'
+import { createDonor, type Donor } from './donor.ts'
 import { type ObtainDeps, obtainRootSecret } from './obtainRootSecret.ts'
-import { createDonor, type Donor } from './transfer/donor.ts'
-import type { ParsedRootSecretPolicy } from './transfer/rootSecretPolicy.ts'
 
 let folder = ''
 
@@ -52,7 +51,7 @@ describe('genesis', () => {
     const peer = createTestPeer()
     await expect(genesis(folder, peer, join(folder, 'missing/backup.json'))).rejects.toThrow('ENOENT')
     await writeFile(join(folder, 'file'), '')
-    await expect(genesis(folder, peer, join(folder, 'file/backup.json'))).rejects.toThrow('nobody can tell whether')
+    await expect(genesis(folder, peer, join(folder, 'file/backup.json'))).rejects.toThrow('cannot find out whether')
     await symlink(join(folder, 'unplugged'), toBackupPath(folder))
     await expect(genesis(folder, peer)).rejects.toThrow('there is a backup already')
     expect(peer.secrets).toEqual([])
@@ -101,7 +100,7 @@ describe('joining with the backup at hand', () => {
 
   test('the secret of another genesis is not taken, that of the backup is', async () => {
     const stranger = createTestPeer()
-    await stranger.custody.generate()
+    await stranger.holder.generate()
     const { peer } = await genesis(folder)
     await expect(joinWith([stranger])).rejects.toThrow('no enclave gives us')
     expect((await joinWith([stranger, peer])).secrets).toEqual(peer.secrets)
@@ -128,9 +127,9 @@ describe('joining with the backup at hand', () => {
   })
 
   /** Of the same secret, by an enclave of another policy. */
-  async function createForeignBackup({ custody }: TestPeer, policy: ParsedRootSecretPolicy) {
+  async function createForeignBackup({ holder }: TestPeer, policy: ParsedRootSecretPolicy) {
     const { config, ...maker } = createTestPeer({ policy })
-    return createBackup({ ...maker, config, custody })
+    return createBackup({ ...maker, config, holder })
   }
 
   test('one that is named and not there is a fault, not a reason to do without', async () => {

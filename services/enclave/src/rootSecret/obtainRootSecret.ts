@@ -1,43 +1,49 @@
 import { readFile } from 'node:fs/promises'
 import { EvidenceError, VendorError } from '@countersign/evidence'
 import { fromHex } from '@countersign/protocol'
-import { type Backup, BackupError, nameBackup, parseBackup } from './backup/backup.ts'
-import { assertRoomForBackup, type CreateBackupDeps, createBackup, writeBackup } from './backup/createBackup.ts'
-import { type Recovery, type RecoveryDeps, startRecovery } from './backup/recovery.ts'
-import { verifyBackup } from './backup/verifyBackup.ts'
-import type { Custody } from './keys/custody.ts'
-import type { AttestedSource } from './transfer/attestedSource.ts'
-import { type JoinDeps, join } from './transfer/join.ts'
-import type { ParsedRootSecretPolicy } from './transfer/rootSecretPolicy.ts'
+import {
+  type Backup,
+  BackupError,
+  nameBackup,
+  type ParsedRootSecretPolicy,
+  parseBackup,
+  verifyBackup,
+} from '@countersign/root-secret'
+import type { AttestedSource } from './attestedSource.ts'
+import { assertRoomForBackup, type CreateBackupDeps, createBackup, writeBackup } from './createBackup.ts'
+import { type JoinDeps, join } from './join.ts'
+import { type Recovery, type RecoveryDeps, startRecovery } from './recovery.ts'
+import type { RootSecretHolder } from './rootSecretHolder.ts'
 
-export type ObtainDeps = Omit<JoinDeps, 'policy' | 'custody'> & Pick<RecoveryDeps, 'health'> & { custody: Custody }
+export type ObtainDeps = Omit<JoinDeps, 'policy' | 'holder'> &
+  Pick<RecoveryDeps, 'health'> & { holder: RootSecretHolder }
 
-/** An enclave that has to wait for custodians, and what is still to do when they have come. */
-export type AwaitedSecret = Omit<Recovery, 'isForOthers'> & { finish(): Promise<void> }
+/** An enclave that waits for custodians, and what is left to do after they have submitted. */
+export type AwaitedSecret = Omit<Recovery, 'needsNewBackup'> & { finish(): Promise<void> }
 
 /**
- * Brings the root secret into the vault, in the way that this start was told. By genesis and by joining it is there
- * afterwards; a recovery goes on while the enclave listens.
+ * Brings the root secret into the key worker, as configured for this start. After a genesis or a join it is there; a
+ * recovery goes on while the enclave listens.
  */
 export async function obtainRootSecret(deps: ObtainDeps, source: AttestedSource): Promise<AwaitedSecret | undefined> {
   const { from, policy } = source
   if (from.kind === 'join') {
     const { backupPath } = from
-    const check = backupPath === undefined ? {} : { readBackup: () => recognise(deps, policy, backupPath) }
+    const check = backupPath === undefined ? {} : { readBackup: () => readCommitment(deps, policy, backupPath) }
     await join({ ...deps, ...check, policy: policy.policy }, from.urls)
     return undefined
   }
   if (from.kind === 'genesis') {
     await assertRoomForBackup(from.backupPath, deps.random)
-    await deps.custody.generate()
+    await deps.holder.generate()
     await saveBackup({ ...deps, ...policy }, from.backupPath)
     return undefined
   }
   const backup = await readBackup(from.backupPath)
   const { newBackupPath } = from
   if (newBackupPath !== undefined) await assertRoomForBackup(newBackupPath, deps.random)
-  const { isForOthers, ...recovery } = await startRecovery({ ...deps, backup, policy })
-  if (isForOthers && newBackupPath === undefined) {
+  const { needsNewBackup, ...recovery } = await startRecovery({ ...deps, backup, policy })
+  if (needsNewBackup && newBackupPath === undefined) {
     throw new BackupError('the policy has other custodians than the backup: set ROOT_SECRET_NEW_BACKUP_FILE')
   }
   deps.log.info('Verified the backup', { backup: nameBackup(backup), createdAt: backup.createdAt })
@@ -49,8 +55,8 @@ export async function obtainRootSecret(deps: ObtainDeps, source: AttestedSource)
   }
 }
 
-/** Two enclaves that were both told to make a secret have two; a backup says which of them is meant. */
-async function recognise({ verifier, config }: ObtainDeps, policy: ParsedRootSecretPolicy, path: string) {
+/** Two enclaves that were both started with genesis have two secrets; the backup says which one is meant. */
+async function readCommitment({ verifier, config }: ObtainDeps, policy: ParsedRootSecretPolicy, path: string) {
   const backup = await readBackup(path)
   const isMock = config.quoteSource === 'mock'
   const madeUnder = backup.policyHash === policy.policyHash ? policy : undefined
@@ -65,10 +71,10 @@ async function readBackup(path: string): Promise<Backup> {
   return parseBackup(text)
 }
 
-/** Before anything is served: an address that somebody has been given must never be one that only this process knows. */
+/** Before anything is served: a user must never get an address whose key only this process knows. */
 async function saveBackup(deps: ObtainDeps & CreateBackupDeps, path: string) {
-  const backup = await createPatiently(deps)
-  // By our own policy: an enclave that it does not list could give its secret to no other, and no custodian would take the backup.
+  const backup = await createBackupWithRetries(deps)
+  // Under our own policy: an enclave that it does not list could give its secret to no other, and no custodian would accept the backup.
   const isMock = deps.config.quoteSource === 'mock'
   await verifyBackup({ verifier: deps.verifier, isMock, madeUnder: deps }, backup)
   await writeBackup(path, backup, deps.random)
@@ -78,8 +84,8 @@ async function saveBackup(deps: ObtainDeps & CreateBackupDeps, path: string) {
 const ATTEMPTS = 6
 const PAUSE_MS = 10_000
 
-/** The secret is here already, and custodians may have come for it: a service that is down for a moment must not cost that. */
-async function createPatiently(deps: ObtainDeps & CreateBackupDeps): Promise<Backup> {
+/** The secret is here already, perhaps from custodians: an outage of the quote or collateral service must not lose it. */
+async function createBackupWithRetries(deps: ObtainDeps & CreateBackupDeps): Promise<Backup> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await createBackup(deps)

@@ -1,5 +1,4 @@
 import type { Verifier } from '@countersign/attestation'
-import { VendorError } from '@countersign/evidence'
 import {
   computeRecoveryReportData,
   enclavePaths,
@@ -13,24 +12,30 @@ import {
   type ShareResponse,
   toHex,
 } from '@countersign/protocol'
+import {
+  type Backup,
+  BackupError,
+  hashBackup,
+  nameBackup,
+  type ParsedRootSecretPolicy,
+  SEALED_SHARE_BYTES,
+  verifyBackup,
+} from '@countersign/root-secret'
+import { createCallQueue } from '../callQueue.ts'
 import { EnclaveError } from '../errors.ts'
-import { type Custody, CustodyError } from '../keys/custody.ts'
-import { parseBody, toMembers } from '../parseRequest.ts'
+import { invalidRequest, parseBody, toMembers } from '../parseRequest.ts'
 import type { Log } from '../ports.ts'
 import { type App, type Call, serveCalls } from '../serveCalls.ts'
-import { createEvidence, type EvidenceDeps } from '../transfer/peerEvidence.ts'
-import type { ParsedRootSecretPolicy } from '../transfer/rootSecretPolicy.ts'
-import { createTurns } from '../turns.ts'
-import { type Backup, BackupError, hashBackup, nameBackup } from './backup.ts'
-import { verifyBackup } from './verifyBackup.ts'
+import { createEvidenceForCaller, type EvidenceDeps } from './createEvidence.ts'
+import { RootSecretError, type RootSecretHolder } from './rootSecretHolder.ts'
 
 export type RecoveryDeps = EvidenceDeps & {
   backup: Backup
   policy: ParsedRootSecretPolicy
-  /** Under the roots of our own mode alone. */
+  /** With the roots of our own mode only. */
   verifier: Verifier
-  custody: Pick<Custody, 'expectShares' | 'addShare'>
-  /** What `GET /health` says beside the state. */
+  holder: Pick<RootSecretHolder, 'expectShares' | 'addShare'>
+  /** What `GET /health` reports beside the state. */
   health: Readonly<Record<string, string>>
   log: Log
 }
@@ -40,21 +45,19 @@ export type Recovery = {
   app: App
   needed: number
   /** The policy has other custodians than the backup, or another threshold: a new backup has to be made. */
-  isForOthers: boolean
+  needsNewBackup: boolean
   /** Resolves when the secret is there. */
   recovered: Promise<void>
 }
 
 const MAX_WAITING = 4
-/** A share has 33 bytes and a tag of 16. */
-const SEALED_SHARE_BYTES = 49
 
 /**
- * An enclave without its secret: it shows custodians a quote over a key of its own, and takes shares that they seal to it.
- * Only custodians that our own policy lists count, and as many as it asks for.
+ * Serves an enclave without its secret: it shows custodians a quote over a key of its own, and takes the shares that they seal to
+ * it. Only custodians of our own policy count, and as many as it requires.
  */
 export async function startRecovery(deps: RecoveryDeps): Promise<Recovery> {
-  const { backup, policy, custody, log } = deps
+  const { backup, policy, holder, log } = deps
   const isOurs = backup.policyHash === policy.policyHash
   const isMock = deps.config.quoteSource === 'mock'
   await verifyBackup({ verifier: deps.verifier, isMock, madeUnder: isOurs ? policy : undefined }, backup)
@@ -66,38 +69,35 @@ export async function startRecovery(deps: RecoveryDeps): Promise<Recovery> {
   if (custodians.filter((key) => keys.includes(key)).length < needed) {
     throw new BackupError('too few custodians of the backup are custodians of the policy')
   }
-  const publicKey = await custody.expectShares({
+  const publicKey = await holder.expectShares({
     backupHash,
     commitment: fromHex(backup.commitment),
     needed,
     custodians: backup.shares.map(({ custodian, hash }) => ({ key: fromHex(custodian), hash: fromHex(hash) })),
   })
 
-  const attestInTurn = createTurns(MAX_WAITING)
-  const addInTurn = createTurns(MAX_WAITING)
+  const queueAttest = createCallQueue(MAX_WAITING)
+  const queueShare = createCallQueue(MAX_WAITING)
   let held = 0
   let onRecovered = () => {}
   const recovered = new Promise<void>((resolve) => (onRecovered = resolve))
 
   async function attest({ nonce }: RecoveryRequest): Promise<RecoveryResponse> {
     const reportData = computeRecoveryReportData({ nonce: fromHex(nonce), publicKey, backupHash, configHash })
-    const evidence = await createEvidence(deps, reportData).catch((cause) => {
-      if (!(cause instanceof VendorError)) throw cause
-      throw new EnclaveError('collateral_stale', 'no collateral for this machine', { details: cause.code, cause })
-    })
+    const evidence = await createEvidenceForCaller(deps, reportData)
     return { publicKey: toHex(publicKey), backupHash: nameBackup(backup), evidence }
   }
 
   async function addShare({ index, enc, ciphertext }: ShareRequest): Promise<ShareResponse> {
     try {
-      if (!keys.includes(custodians[index] ?? '')) throw new CustodyError('no such custodian')
-      const answer = await custody.addShare({ index, sealed: { enc: fromHex(enc), ciphertext: fromHex(ciphertext) } })
+      if (!keys.includes(custodians[index] ?? '')) throw new RootSecretError('no such custodian')
+      const answer = await holder.addShare({ index, sealed: { enc: fromHex(enc), ciphertext: fromHex(ciphertext) } })
       held = answer.held
       log.info('Got a share of the root secret', { custodian: index, held, needed })
       if (held >= needed) onRecovered()
       return answer
     } catch (cause) {
-      if (!(cause instanceof CustodyError)) throw cause
+      if (!(cause instanceof RootSecretError)) throw cause
       throw new EnclaveError('share_refused', 'the share is not accepted', { details: cause.refusal, cause })
     }
   }
@@ -111,10 +111,10 @@ export async function startRecovery(deps: RecoveryDeps): Promise<Recovery> {
       if (method !== 'POST') throw new EnclaveError('method_not_allowed', 'use POST')
       if (path === rootSecretPaths.recovery) {
         const request = parseRecoveryRequest(parseBody(body))
-        return attestInTurn(() => attest(request))
+        return queueAttest(() => attest(request))
       }
       const request = parseShareRequest(parseBody(body))
-      return addInTurn(() => addShare(request))
+      return queueShare(() => addShare(request))
     }
     const isLater = [...Object.values(enclavePaths), ...Object.values(rootSecretPaths)].some((other) => other === path)
     if (!isLater) throw new EnclaveError('not_found', 'no such call')
@@ -124,20 +124,20 @@ export async function startRecovery(deps: RecoveryDeps): Promise<Recovery> {
   return {
     app: serveCalls({ dispatch, log }),
     needed,
-    isForOthers: backup.threshold !== threshold || custodians.join() !== keys.join(),
+    needsNewBackup: backup.threshold !== threshold || custodians.join() !== keys.join(),
     recovered,
   }
 }
 
 function parseRecoveryRequest(value: unknown): RecoveryRequest {
   const { nonce } = toMembers(value, ['nonce'])
-  if (!isHex(nonce, 32)) throw new EnclaveError('invalid_request', 'invalid request', { details: 'nonce' })
+  if (!isHex(nonce, 32)) throw invalidRequest('nonce')
   return { nonce }
 }
 
 function parseShareRequest(value: unknown): ShareRequest {
   const { index, enc, ciphertext } = toMembers(value, ['index', 'enc', 'ciphertext'])
   const isWhole = Number.isInteger(index) && isHex(enc, 32) && isHex(ciphertext, SEALED_SHARE_BYTES)
-  if (!isWhole) throw new EnclaveError('invalid_request', 'invalid request', { details: 'share' })
+  if (!isWhole) throw invalidRequest('share')
   return { index: index as number, enc: enc as string, ciphertext: ciphertext as string }
 }

@@ -1,8 +1,12 @@
 import { hashShare, tags, toShareContext, toSubmissionContext, toTagBytes } from '@countersign/protocol'
+import { createX25519Pair, open, type Sealed, seal, type X25519Pair } from '@countersign/root-secret/sealing'
 import { describe, expect, test } from 'vitest'
-import { type Custody, computeCommitment, createCustody, type SealedShare } from './custody.ts'
-import { open, type Sealed, seal } from './hpke.ts'
-import { createX25519Pair, type X25519Pair } from './x25519.ts'
+import {
+  computeCommitment,
+  createRootSecretHolder,
+  type RootSecretHolder,
+  type SealedShare,
+} from './rootSecretHolder.ts'
 
 const configHash = new Uint8Array(32).fill(7)
 const policyHash = new Uint8Array(32).fill(8)
@@ -15,14 +19,18 @@ const random = (length: number) => new Uint8Array(length).map((_, index) => (ind
 
 function create() {
   const secrets: Uint8Array[] = []
-  const custody = createCustody({ configHash, random, onSecret: (secret) => secrets.push(new Uint8Array(secret)) })
-  return { custody, secrets }
+  const holder = createRootSecretHolder({
+    configHash,
+    random,
+    onSecret: (secret) => secrets.push(new Uint8Array(secret)),
+  })
+  return { holder, secrets }
 }
 
 async function createShared() {
-  const { custody, secrets } = create()
-  await custody.generate()
-  const { commitment, shares } = await custody.share({
+  const { holder, secrets } = create()
+  await holder.generate()
+  const { commitment, shares } = await holder.share({
     policyHash,
     custodians: pairs.map(({ publicKey }) => publicKey),
     threshold: THRESHOLD,
@@ -39,23 +47,27 @@ function openShare({ commitment, shares }: Shared, index: number): Uint8Array {
 }
 
 async function createExpecting(shared: Shared, needed = THRESHOLD) {
-  const { custody, secrets } = create()
-  const publicKey = await custody.expectShares({
+  const { holder, secrets } = create()
+  const publicKey = await holder.expectShares({
     backupHash,
     commitment: shared.commitment,
     needed,
     custodians: shared.shares.map(({ hash }, index) => ({ key: (pairs[index] as X25519Pair).publicKey, hash })),
   })
-  return { custody, secrets, publicKey }
+  return { holder, secrets, publicKey }
 }
 
 type Submission = { index: number; share: Uint8Array; sender?: X25519Pair; as?: number; hash?: Uint8Array }
 
-function submit(custody: Custody, publicKey: Uint8Array, { index, share, sender, as = index, hash }: Submission) {
+function submit(
+  holder: RootSecretHolder,
+  publicKey: Uint8Array,
+  { index, share, sender, as = index, hash }: Submission,
+) {
   const aad = toSubmissionContext({ backupHash: hash ?? backupHash, configHash, index: as })
   const from = sender ?? (pairs[index] as X25519Pair)
   const sealed = seal(share, { recipient: publicKey, sender: from, info: toTagBytes(tags.rootSubmission), aad })
-  return custody.addShare({ index: as, sealed })
+  return holder.addShare({ index: as, sealed })
 }
 
 describe('shares', () => {
@@ -66,10 +78,10 @@ describe('shares', () => {
       [4, 2, 0],
       [3, 1, 4],
     ]) {
-      const { custody, secrets, publicKey } = await createExpecting(shared)
+      const { holder, secrets, publicKey } = await createExpecting(shared)
       for (const [count, index] of indexes.entries()) {
         expect(secrets).toEqual([])
-        const answer = await submit(custody, publicKey, { index, share: openShare(shared, index) })
+        const answer = await submit(holder, publicKey, { index, share: openShare(shared, index) })
         expect(answer).toEqual({ held: count + 1, needed: THRESHOLD })
       }
       expect(secrets).toEqual([shared.secret])
@@ -78,10 +90,10 @@ describe('shares', () => {
 
   test('more may be asked for than the backup needs', async () => {
     const shared = await createShared()
-    const { custody, secrets, publicKey } = await createExpecting(shared, 5)
+    const { holder, secrets, publicKey } = await createExpecting(shared, 5)
     for (const index of [0, 1, 2, 3, 4]) {
       expect(secrets).toEqual([])
-      await submit(custody, publicKey, { index, share: openShare(shared, index) })
+      await submit(holder, publicKey, { index, share: openShare(shared, index) })
     }
     expect(secrets).toEqual([shared.secret])
   })
@@ -142,37 +154,37 @@ describe('a share that is not taken changes nothing', () => {
     ['empty', () => ({ index: 0, share: new Uint8Array() }), 'not the share of this backup'],
   ])('%s', async (_, toSubmission, refusal) => {
     const [shared, other] = [await createShared(), await createShared()]
-    const { custody, secrets, publicKey } = await createExpecting(shared)
-    await submit(custody, publicKey, { index: 4, share: openShare(shared, 4) })
-    await expect(submit(custody, publicKey, toSubmission(shared, other))).rejects.toThrow(refusal)
-    for (const index of [0, 1]) await submit(custody, publicKey, { index, share: openShare(shared, index) })
+    const { holder, secrets, publicKey } = await createExpecting(shared)
+    await submit(holder, publicKey, { index: 4, share: openShare(shared, 4) })
+    await expect(submit(holder, publicKey, toSubmission(shared, other))).rejects.toThrow(refusal)
+    for (const index of [0, 1]) await submit(holder, publicKey, { index, share: openShare(shared, index) })
     expect(secrets).toEqual([shared.secret])
   })
 
   test('the same share twice', async () => {
     const shared = await createShared()
-    const { custody, secrets, publicKey } = await createExpecting(shared)
-    for (const index of [0, 1]) await submit(custody, publicKey, { index, share: openShare(shared, index) })
-    await expect(submit(custody, publicKey, { index: 1, share: openShare(shared, 1) })).rejects.toThrow('already')
+    const { holder, secrets, publicKey } = await createExpecting(shared)
+    for (const index of [0, 1]) await submit(holder, publicKey, { index, share: openShare(shared, index) })
+    await expect(submit(holder, publicKey, { index: 1, share: openShare(shared, 1) })).rejects.toThrow('already')
     expect(secrets).toEqual([])
   })
 
   test('shares that are right one by one, but not of the secret that the backup names', async () => {
     const shared = await createShared()
-    const { custody, secrets, publicKey } = await createExpecting({ ...shared, commitment: new Uint8Array(32) })
-    for (const index of [0, 1]) await submit(custody, publicKey, { index, share: openShare(shared, index) })
-    const last = submit(custody, publicKey, { index: 2, share: openShare(shared, 2) })
+    const { holder, secrets, publicKey } = await createExpecting({ ...shared, commitment: new Uint8Array(32) })
+    for (const index of [0, 1]) await submit(holder, publicKey, { index, share: openShare(shared, index) })
+    const last = submit(holder, publicKey, { index: 2, share: openShare(shared, 2) })
     await expect(last).rejects.toThrow('not the secret of this backup')
     expect(secrets).toEqual([])
   })
 
-  test('any at all, to a vault that expects none, or has its secret', async () => {
+  test('any at all, to a holder that expects none, or has its secret', async () => {
     const shared = await createShared()
-    const { custody, publicKey } = await createExpecting(shared)
+    const { holder, publicKey } = await createExpecting(shared)
     const parameters = { index: 0, share: openShare(shared, 0) }
-    await expect(submit(create().custody, publicKey, parameters)).rejects.toThrow('no key was made')
-    for (const index of [0, 1, 2]) await submit(custody, publicKey, { index, share: openShare(shared, index) })
-    await expect(submit(custody, publicKey, { index: 3, share: openShare(shared, 3) })).rejects.toThrow(
+    await expect(submit(create().holder, publicKey, parameters)).rejects.toThrow('no key was made')
+    for (const index of [0, 1, 2]) await submit(holder, publicKey, { index, share: openShare(shared, index) })
+    await expect(submit(holder, publicKey, { index: 3, share: openShare(shared, 3) })).rejects.toThrow(
       'no key was made',
     )
   })
@@ -183,29 +195,29 @@ describe('a transfer', () => {
 
   async function give(plaintext?: Uint8Array) {
     const [donor, joiner] = [create(), create()]
-    await donor.custody.generate()
-    const recipient = await joiner.custody.makeKey()
+    await donor.holder.generate()
+    const recipient = await joiner.holder.createKey()
     const sealed: Sealed =
       plaintext === undefined
-        ? await donor.custody.seal({ recipient, aad })
+        ? await donor.holder.seal({ recipient, aad })
         : seal(plaintext, { recipient, info: toTagBytes(tags.keyTransfer), aad })
     return { donor, joiner, sealed }
   }
 
-  test('gives the secret to the vault that made the key, once', async () => {
+  test('gives the secret to the holder that created the key, once', async () => {
     const { donor, joiner, sealed } = await give()
-    await joiner.custody.accept({ sealed, aad })
+    await joiner.holder.accept({ sealed, aad })
     expect(joiner.secrets).toEqual(donor.secrets)
-    await expect(joiner.custody.accept({ sealed, aad })).rejects.toThrow('no key was made')
-    await expect(joiner.custody.makeKey()).rejects.toThrow('already here')
-    await expect(joiner.custody.generate()).rejects.toThrow('already here')
+    await expect(joiner.holder.accept({ sealed, aad })).rejects.toThrow('no key was made')
+    await expect(joiner.holder.createKey()).rejects.toThrow('already here')
+    await expect(joiner.holder.generate()).rejects.toThrow('already here')
   })
 
   test('only the latest key counts, and only under the same transcript', async () => {
     const { joiner, sealed } = await give()
-    await expect(joiner.custody.accept({ sealed, aad: new Uint8Array(64) })).rejects.toThrow('sealed for another')
-    await joiner.custody.makeKey()
-    await expect(joiner.custody.accept({ sealed, aad })).rejects.toThrow('sealed for another')
+    await expect(joiner.holder.accept({ sealed, aad: new Uint8Array(64) })).rejects.toThrow('sealed for another')
+    await joiner.holder.createKey()
+    await expect(joiner.holder.accept({ sealed, aad })).rejects.toThrow('sealed for another')
     expect(joiner.secrets).toEqual([])
   })
 
@@ -216,13 +228,13 @@ describe('a transfer', () => {
     ['nothing', new Uint8Array()],
   ])('%s are no secret', async (_, plaintext) => {
     const { joiner, sealed } = await give(plaintext)
-    await expect(joiner.custody.accept({ sealed, aad })).rejects.toThrow('not a root secret')
+    await expect(joiner.holder.accept({ sealed, aad })).rejects.toThrow('not a root secret')
     expect(joiner.secrets).toEqual([])
   })
 
-  test('a vault without a secret of its own keeping has nothing to give', async () => {
-    const { custody } = create()
-    await expect(custody.seal({ recipient: createX25519Pair().publicKey, aad })).rejects.toThrow('no secret here')
-    await expect(custody.share({ policyHash, custodians: [], threshold: 2 })).rejects.toThrow('no secret here')
+  test('a holder without a secret has nothing to give', async () => {
+    const { holder } = create()
+    await expect(holder.seal({ recipient: createX25519Pair().publicKey, aad })).rejects.toThrow('no secret here')
+    await expect(holder.share({ policyHash, custodians: [], threshold: 2 })).rejects.toThrow('no secret here')
   })
 })

@@ -1,13 +1,19 @@
 import { equalBytes, hashShare, tags, toShareContext, toSubmissionContext, toTagBytes } from '@countersign/protocol'
+import {
+  createX25519Pair,
+  expand,
+  extract,
+  open,
+  type Sealed,
+  seal,
+  type X25519Pair,
+} from '@countersign/root-secret/sealing'
 import { combine, split } from 'shamir-secret-sharing'
 import type { Random } from '../ports.ts'
 import { assertSecret, SECRET_BYTES } from './assertSecret.ts'
-import { expand, extract } from './hkdf.ts'
-import { open, type Sealed, seal } from './hpke.ts'
-import { createX25519Pair, type X25519Pair } from './x25519.ts'
 
-/** Why the vault did not do what it was asked. There is never more to tell: it happened near the secret. */
-export type CustodyRefusal =
+/** Why the holder refused. It never says more: whatever went wrong, went wrong near the secret. */
+export type RootSecretRefusal =
   | 'secret already here'
   | 'no secret here'
   | 'no key was made for it'
@@ -18,10 +24,10 @@ export type CustodyRefusal =
   | 'not the share of this backup'
   | 'not the secret of this backup'
 
-export class CustodyError extends Error {
-  override name = 'CustodyError'
-  readonly refusal: CustodyRefusal
-  constructor(refusal: CustodyRefusal) {
+export class RootSecretError extends Error {
+  override name = 'RootSecretError'
+  readonly refusal: RootSecretRefusal
+  constructor(refusal: RootSecretRefusal) {
     super(refusal)
     this.refusal = refusal
   }
@@ -32,7 +38,7 @@ export type SealedShare = Sealed & { hash: Uint8Array }
 
 type SharingParameters = { policyHash: Uint8Array; custodians: readonly Uint8Array[]; threshold: number }
 
-/** What the vault must know of a backup to judge the shares that come. */
+/** What the holder must know about a backup to check the shares that arrive. */
 type ExpectedShares = {
   backupHash: Uint8Array
   commitment: Uint8Array
@@ -41,14 +47,14 @@ type ExpectedShares = {
 }
 
 /**
- * How the root secret comes into the vault, and in which forms it leaves: sealed to an enclave, or as shares sealed to
- * custodians. Whom it may be sealed to is judged outside, before the vault is asked.
+ * Holds the root secret: how it comes in, and in which forms it leaves (sealed to an enclave, or as shares sealed to
+ * custodians). Who may have it is decided outside, before a call.
  */
-export type Custody = {
+export type RootSecretHolder = {
   /** Makes a fresh secret. */
   generate(): Promise<void>
   /** Makes the key that `accept` will open with. */
-  makeKey(): Promise<Uint8Array<ArrayBuffer>>
+  createKey(): Promise<Uint8Array<ArrayBuffer>>
   /** Takes the secret; with a commitment, only the one that the commitment is of. */
   accept(parameters: { sealed: Sealed; aad: Uint8Array; commitment?: Uint8Array }): Promise<void>
   /** The secret, sealed to another enclave's key. */
@@ -62,11 +68,11 @@ export type Custody = {
 
 const NO_SALT = new Uint8Array()
 
-export function createCustody(deps: {
+export function createRootSecretHolder(deps: {
   configHash: Uint8Array
   random: Random
   onSecret(secret: Uint8Array): void
-}): Custody {
+}): RootSecretHolder {
   const { configHash, random, onSecret } = deps
   let secret: Uint8Array<ArrayBuffer> | undefined
   let key: X25519Pair | undefined
@@ -74,11 +80,11 @@ export function createCustody(deps: {
   const held = new Map<number, Uint8Array>()
 
   function keep(candidate: Uint8Array<ArrayBuffer>) {
-    if (secret !== undefined) throw new CustodyError('secret already here')
+    if (secret !== undefined) throw new RootSecretError('secret already here')
     try {
       assertSecret(candidate)
     } catch {
-      throw new CustodyError('not a root secret')
+      throw new RootSecretError('not a root secret')
     }
     secret = candidate
     key = undefined
@@ -88,23 +94,23 @@ export function createCustody(deps: {
   }
 
   function use(): Uint8Array<ArrayBuffer> {
-    if (secret === undefined) throw new CustodyError('no secret here')
+    if (secret === undefined) throw new RootSecretError('no secret here')
     return secret
   }
 
-  async function makeKey() {
-    if (secret !== undefined) throw new CustodyError('secret already here')
+  async function createKey() {
+    if (secret !== undefined) throw new RootSecretError('secret already here')
     key = createX25519Pair()
     return key.publicKey
   }
 
   return {
-    makeKey,
+    createKey,
     async generate() {
       keep(random(SECRET_BYTES))
     },
     async accept({ sealed, aad, commitment }) {
-      if (key === undefined) throw new CustodyError('no key was made for it')
+      if (key === undefined) throw new RootSecretError('no key was made for it')
       const candidate = unseal(sealed, { recipient: key, info: toTagBytes(tags.keyTransfer), aad })
       if (commitment !== undefined) assertCommitted(candidate, commitment)
       keep(candidate)
@@ -130,26 +136,26 @@ export function createCustody(deps: {
     },
 
     async expectShares(shares) {
-      const publicKey = await makeKey()
+      const publicKey = await createKey()
       expected = shares
       return publicKey
     },
     async addShare({ index, sealed }) {
-      if (key === undefined || expected === undefined) throw new CustodyError('no key was made for it')
+      if (key === undefined || expected === undefined) throw new RootSecretError('no key was made for it')
       const { backupHash, commitment, needed, custodians } = expected
       const custodian = custodians[index]
-      if (custodian === undefined) throw new CustodyError('no such custodian')
+      if (custodian === undefined) throw new RootSecretError('no such custodian')
       const aad = toSubmissionContext({ backupHash, configHash, index })
-      // By the custodian's key as well: a backup can be forged around a secret of the forger's, a custodian's hand cannot.
+      // With the custodian's key as well: anyone can forge a backup around a secret of their own, but not seal as a custodian.
       const share = unseal(sealed, {
         recipient: key,
         sender: custodian.key,
         info: toTagBytes(tags.rootSubmission),
         aad,
       })
-      if (held.has(index)) throw new CustodyError('this share is here already')
+      if (held.has(index)) throw new RootSecretError('this share is here already')
       if (share.length !== SECRET_BYTES + 1 || !equalBytes(hashShare({ index, share }), custodian.hash)) {
-        throw new CustodyError('not the share of this backup')
+        throw new RootSecretError('not the share of this backup')
       }
       held.set(index, share)
       const count = held.size
@@ -177,10 +183,10 @@ async function restore(shares: Uint8Array[], commitment: Uint8Array): Promise<Ui
 function assertCommitted(secret: Uint8Array, commitment: Uint8Array) {
   if (equalBytes(computeCommitment(secret), commitment)) return
   secret.fill(0)
-  throw new CustodyError('not the secret of this backup')
+  throw new RootSecretError('not the secret of this backup')
 }
 
-/** Tells a secret from any other without giving it away: HKDF-SHA-256(secret, salt "", info tag), 32 bytes. */
+/** Identifies a secret without revealing it: HKDF-SHA-256(secret, salt "", info tag), 32 bytes. */
 export function computeCommitment(secret: Uint8Array): Uint8Array<ArrayBuffer> {
   const extracted = extract(NO_SALT, secret)
   const commitment = expand(extracted, toTagBytes(tags.rootCommitment), 32)
@@ -192,6 +198,6 @@ function unseal(...parameters: Parameters<typeof open>): Uint8Array<ArrayBuffer>
   try {
     return open(...parameters)
   } catch {
-    throw new CustodyError('sealed for another purpose, by another, or changed')
+    throw new RootSecretError('sealed for another purpose, by another, or changed')
   }
 }

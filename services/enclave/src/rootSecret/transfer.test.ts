@@ -6,6 +6,8 @@ import {
   type TransferResponse,
   toHex,
 } from '@countersign/protocol'
+import { type CallPeer, PeerError } from '@countersign/root-secret'
+import { seal } from '@countersign/root-secret/sealing'
 import { describe, expect, test } from 'vitest'
 import {
   at,
@@ -15,8 +17,6 @@ import {
   type TestPeer as Peer,
   simulator,
 } from '../../test/peers.ts'
-import { seal } from '../keys/hpke.ts'
-import { type CallPeer, PeerError } from './callPeer.ts'
 import { createDonor, type Donor } from './donor.ts'
 import { join } from './join.ts'
 import { parseTransferRequest } from './parseTransfer.ts'
@@ -48,7 +48,7 @@ function connect(donors: Record<string, Donor>, change: Change = {}): CallPeer &
 
 async function createGiving(options: Parameters<typeof createTestPeer>[0] = {}) {
   const peer = createTestPeer(options)
-  await peer.custody.generate()
+  await peer.holder.generate()
   return { peer, donor: createDonor(peer) }
 }
 
@@ -392,7 +392,7 @@ describe('which donor, and for how long', () => {
 
   test('a donor without collateral says so, and gives nothing', async () => {
     const peer = createTestPeer()
-    await peer.custody.generate()
+    await peer.holder.generate()
     const fetchCollateral = () => Promise.reject(new VendorError('vendor_unreachable', 'down'))
     const donor = createDonor({ ...peer, fetchCollateral })
     await expect(transferDirectly(donor, createTestPeer())).rejects.toMatchObject({ code: 'collateral_stale' })
