@@ -39,6 +39,8 @@ test('exports', () => {
       "hashTree",
       "hashUnsignedTransaction",
       "isHex",
+      "isLoopbackHost",
+      "isLoopbackUrl",
       "isNatural",
       "isPlainObject",
       "isProofStatus",
@@ -47,11 +49,13 @@ test('exports', () => {
       "isZero",
       "parseAttestationPublished",
       "parseCanonicalJson",
+      "parseJson",
       "parseSignature",
       "parseStrictJson",
       "parseTxMetadata",
       "proofStatuses",
       "proofTransitions",
+      "readBounded",
       "readMembers",
       "recoverPublicKey",
       "rootSecretPaths",
@@ -72,6 +76,7 @@ test('exports', () => {
       "toU32be",
       "toU64be",
       "verifyEd25519",
+      "withinTimeLimit",
     ]
   `)
 })
