@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { isLoopbackUrl } from '@countersign/protocol'
 
 export const USAGE = `Usage: npm run custodian -- COMMAND
 
@@ -83,8 +84,8 @@ function parse(args: string[]) {
 
 function isEnclaveUrl(text: string): boolean {
   if (!URL.canParse(text)) return false
-  const { protocol, hostname } = new URL(text)
-  return protocol === 'https:' || (protocol === 'http:' && ['127.0.0.1', '[::1]', 'localhost'].includes(hostname))
+  const { protocol } = new URL(text)
+  return protocol === 'https:' || (protocol === 'http:' && isLoopbackUrl(text))
 }
 
 function fault(text: string): Command {

@@ -1,6 +1,6 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
-import { ServiceError } from '@countersign/protocol'
+import { parseJson, readBounded, ServiceError } from '@countersign/protocol'
 
 /** Why a call to an enclave failed. */
 export type PeerErrorCode =
@@ -31,7 +31,7 @@ export const callPeer: CallPeer = async (url, path, body, timeoutMs = CALL_TIMEO
   const { status, answer } = await post(new URL(path, url), { body: text, timeoutMs })
   let value: unknown
   try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(answer))
+    value = parseJson(answer)
   } catch {
     throw new PeerError('peer_not_accepted', 'the answer is not JSON')
   }
@@ -59,20 +59,17 @@ async function post(url: URL, { body, timeoutMs }: Outgoing): Promise<{ status: 
       outgoing.on('error', reject)
       outgoing.end(body)
     })
-    const chunks: Uint8Array[] = []
-    let length = 0
-    for await (const chunk of response) {
-      length += chunk.length
-      if (length > MAX_ANSWER_BYTES) throw new PeerError('peer_not_accepted', 'the answer is too large')
-      chunks.push(chunk)
-    }
-    return { status: response.statusCode ?? 0, answer: Buffer.concat(chunks) }
+    return { status: response.statusCode ?? 0, answer: await readBounded(response, MAX_ANSWER_BYTES) }
   } catch (cause) {
-    if (cause instanceof PeerError) throw cause
+    if (isTooLarge(cause)) throw new PeerError('peer_not_accepted', 'the answer is too large')
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'ABORT_ERR'
     const details = code === 'ABORT_ERR' ? 'not in time' : code
     throw new PeerError('peer_unreachable', 'no answer from the enclave', { details, cause })
   }
+}
+
+function isTooLarge(error: unknown): boolean {
+  return error instanceof ServiceError && error.code === 'body_too_large'
 }
 
 /** Parses an answer. Whatever is wrong with it is a fault of the enclave that sent it. */

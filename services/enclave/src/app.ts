@@ -1,10 +1,11 @@
 import { enclavePaths, rootSecretPaths, type SignItem, type SignItemResult } from '@countersign/protocol'
+import type { Log } from '@countersign/service'
 import { type AttestDeps, createAttestor } from './attest.ts'
 import type { Callers } from './callers.ts'
 import { EnclaveError } from './errors.ts'
 import { type OpenSessionDeps, openSession } from './grant/openSession.ts'
 import { parseAttestRequest, parseBody, parseOpenSessionRequest, parseSignTransactionsRequest } from './parseRequest.ts'
-import type { Log } from './ports.ts'
+
 import type { Donor } from './rootSecret/donor.ts'
 import { parseTransferRequest } from './rootSecret/parseTransfer.ts'
 import { type App, type Call, serveCalls } from './serveCalls.ts'

@@ -1,5 +1,6 @@
+import { ConfigError } from '@countersign/service'
 import { describe, expect, test } from 'vitest'
-import { ConfigError, readConfig } from './config.ts'
+import { readConfig } from './config.ts'
 
 const valid = {
   MOCK_ATTESTATION: 'true',

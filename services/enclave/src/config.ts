@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { type EnclaveConfig, toRootSecretName } from '@countersign/protocol'
+import { type EnclaveConfig, isLoopbackHost, toRootSecretName } from '@countersign/protocol'
+import { ConfigError, type Env, type Fault, readBoolean, readInteger } from '@countersign/service'
 import type { CallerPolicy } from './callers.ts'
 import { type Issuer, parseIssuers } from './grant/issuers.ts'
 import { parseCallerPolicy } from './parseCallerPolicy.ts'
@@ -20,19 +21,6 @@ export type Config = {
   enclave: EnclaveConfig
 }
 
-/** Everything that is wrong with the configuration, at once. */
-export class ConfigError extends Error {
-  override name = 'ConfigError'
-  readonly faults: readonly string[]
-  constructor(faults: readonly string[]) {
-    super(`the configuration has ${faults.length} ${faults.length === 1 ? 'fault' : 'faults'}`)
-    this.faults = faults
-  }
-}
-
-export type Env = Readonly<Record<string, string | undefined>>
-
-const LOOPBACK = ['127.0.0.1', '::1', 'localhost']
 const MAX_SESSION_S = 43_200
 
 /**
@@ -66,7 +54,7 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
   const faults: string[] = []
   const fault = (text: string) => void faults.push(text)
   const isProduction = env.NODE_ENV === 'production'
-  const isMock = readMock(env, fault)
+  const isMock = readBoolean(env, 'MOCK_ATTESTATION', fault)
 
   const listen = readListen(env, fault)
   const rootSecret = readRootSecret(env, deps.readFile, fault)
@@ -97,7 +85,7 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
       if (!issuer.startsWith('https://')) fault(`OIDC_ISSUERS: ${issuer} is not https, which production needs`)
     }
   }
-  const isLoopback = listen.kind === 'unix' || LOOPBACK.includes(listen.host)
+  const isLoopback = listen.kind === 'unix' || isLoopbackHost(listen.host)
   if (!isLoopback && listen.kind === 'http') fault('HOST: plain http is for loopback only')
   if (!isLoopback && quoteSource.kind === 'mock') fault('HOST: mock attestation is for loopback only')
   if (faults.length > 0) throw new ConfigError(faults)
@@ -122,15 +110,6 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
     sessionTtlMs: sessionTtlS * 1000,
     enclave,
   })
-}
-
-export type Fault = (text: string) => void
-
-function readMock(env: Env, fault: Fault): boolean {
-  const value = env.MOCK_ATTESTATION
-  if (value === undefined || value === '' || value === 'false') return false
-  if (value !== 'true') fault('MOCK_ATTESTATION: expected true or false')
-  return true
 }
 
 function readListen(env: Env, fault: Fault): Listen {
@@ -160,20 +139,6 @@ function readQuoteSource(env: Env, fault: Fault): Config['quoteSource'] {
   if (kind !== 'mock') fault('QUOTE_SOURCE: expected mock, configfs or dstack')
   const latencyMs = readInteger(env, 'MOCK_QUOTE_LATENCY_MS', { fallback: 39, min: 0, max: 60_000 }, fault)
   return { kind: 'mock', latencyMs }
-}
-
-function readInteger(
-  env: Env,
-  name: string,
-  { fallback, min, max }: { fallback: number; min: number; max: number },
-  fault: Fault,
-): number {
-  const text = env[name]
-  if (text === undefined || text === '') return fallback
-  const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
-  if (value >= min && value <= max) return value
-  fault(`${name}: expected a whole number from ${min} to ${max}`)
-  return fallback
 }
 
 /** Which certificate authorities are believed when keys of identity providers are fetched. */

@@ -4,6 +4,7 @@ import {
   isHex,
   MAX_SIGN_ITEMS,
   type OpenSessionRequest,
+  parseJson,
   readMembers,
   type SignItem,
   type SignTransactionsRequest,
@@ -13,7 +14,7 @@ import { EnclaveError } from './errors.ts'
 /** Reads the JSON body of a call. */
 export function parseBody(body: Uint8Array): unknown {
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
+    return parseJson(body)
   } catch {
     throw new EnclaveError('invalid_json', 'the body is not JSON')
   }

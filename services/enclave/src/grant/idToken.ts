@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import {
   concatBytes,
+  isPlainObject,
   parseStrictJson,
   ServiceError,
   type StrictJsonErrorCode,
@@ -106,8 +107,8 @@ function parseObject(bytes: Uint8Array): Members {
     const code: StrictJsonErrorCode = 'json_duplicate_member'
     throw idTokenInvalid(error instanceof ServiceError && error.code === code ? 'duplicate' : 'malformed')
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw idTokenInvalid('malformed')
-  return value as Members
+  if (!isPlainObject(value)) throw idTokenInvalid('malformed')
+  return value
 }
 
 function assertHeader(header: Members): void {

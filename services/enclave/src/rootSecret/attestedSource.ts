@@ -1,5 +1,6 @@
+import { isLoopbackUrl } from '@countersign/protocol'
 import { type ParsedRootSecretPolicy, parseRootSecretPolicy } from '@countersign/root-secret'
-import type { Env, Fault } from '../config.ts'
+import type { Env, Fault } from '@countersign/service'
 
 /** A root secret that only enclaves hold, and how it comes at this start. */
 export type AttestedSource = {
@@ -14,7 +15,6 @@ export type AttestedSource = {
 }
 
 const INTEL_PCS = 'https://api.trustedservices.intel.com'
-const LOOPBACK = ['127.0.0.1', '[::1]', 'localhost']
 const MAX_DONORS = 16
 
 /** The settings of `ROOT_SECRET=attested`, which mean nothing to any other kind. */
@@ -108,6 +108,6 @@ function isBare(text: string): boolean {
 
 function isReachable(text: string): boolean {
   if (!URL.canParse(text)) return false
-  const { protocol, hostname } = new URL(text)
-  return protocol === 'https:' || (protocol === 'http:' && LOOPBACK.includes(hostname))
+  const { protocol } = new URL(text)
+  return protocol === 'https:' || (protocol === 'http:' && isLoopbackUrl(text))
 }

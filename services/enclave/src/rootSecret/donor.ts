@@ -13,9 +13,10 @@ import {
 } from '@countersign/protocol'
 import { type RootSecretPolicy, toQuotePolicy, verifyPeerEvidence } from '@countersign/root-secret'
 import { isX25519Key } from '@countersign/root-secret/sealing'
+import type { Log } from '@countersign/service'
 import { createCallQueue } from '../callQueue.ts'
 import { EnclaveError } from '../errors.ts'
-import type { Clock, Log, Random } from '../ports.ts'
+import type { Clock, Random } from '../ports.ts'
 import { createChallenges } from './challenges.ts'
 import { createEvidenceForCaller, type EvidenceDeps } from './createEvidence.ts'
 import type { RootSecretHolder } from './rootSecretHolder.ts'
@@ -63,7 +64,8 @@ export function createDonor(deps: DonorDeps): Donor {
     const ciphertextHash = hash('sha256', ciphertext, 'buffer')
     const donorData = computeDonorReportData({ challenge, nonce, publicKey, enc, ciphertextHash, configHash })
     const evidence = await createEvidenceForCaller(deps, donorData)
-    deps.log.info('Gave the root secret to an enclave', {
+    deps.log.info({
+      msg: 'Gave the root secret to an enclave',
       measurement: toHex(joiner.body.mrTd),
       platform: joiner.platform.fmspc,
     })

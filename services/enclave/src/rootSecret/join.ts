@@ -20,7 +20,8 @@ import {
   toQuotePolicy,
   verifyPeerEvidence,
 } from '@countersign/root-secret'
-import type { Clock, Log, Random } from '../ports.ts'
+import type { Log } from '@countersign/service'
+import type { Clock, Random } from '../ports.ts'
 import { createEvidence, type EvidenceDeps } from './createEvidence.ts'
 import { parseChallengeResponse, parseTransferResponse } from './parseTransfer.ts'
 import { RootSecretError, type RootSecretHolder } from './rootSecretHolder.ts'
@@ -61,12 +62,12 @@ export async function join(deps: JoinDeps, urls: readonly string[]): Promise<voi
       if (remainingMs() <= 0) break
       try {
         await joinOne(deps, { url: donor, remainingMs })
-        deps.log.info('Got the root secret from an enclave', { donor })
+        deps.log.info({ msg: 'Got the root secret from an enclave', donor })
         return
       } catch (error) {
         const { reason, isFinal } = explain(error)
         if (isFinal) refusals += 1
-        deps.log.warn('Got no root secret from an enclave', { donor, reason, remainingMs: remainingMs() })
+        deps.log.warn({ msg: 'Got no root secret from an enclave', donor, reason, remainingMs: remainingMs() })
       }
     }
     if (refusals === urls.length) throw new Error('no enclave gives us the root secret: see the reasons above')

@@ -46,7 +46,7 @@ export async function obtainRootSecret(deps: ObtainDeps, source: AttestedSource)
   if (needsNewBackup && newBackupPath === undefined) {
     throw new BackupError('the policy has other custodians than the backup: set ROOT_SECRET_NEW_BACKUP_FILE')
   }
-  deps.log.info('Verified the backup', { backup: nameBackup(backup), createdAt: backup.createdAt })
+  deps.log.info({ msg: 'Verified the backup', backup: nameBackup(backup), createdAt: backup.createdAt })
   return {
     ...recovery,
     async finish() {
@@ -78,7 +78,7 @@ async function saveBackup(deps: ObtainDeps & CreateBackupDeps, path: string) {
   const isMock = deps.config.quoteSource === 'mock'
   await verifyBackup({ verifier: deps.verifier, isMock, madeUnder: deps }, backup)
   await writeBackup(path, backup, deps.random)
-  deps.log.info('Wrote the backup of the root secret', { backup: nameBackup(backup), path })
+  deps.log.info({ msg: 'Wrote the backup of the root secret', backup: nameBackup(backup), path })
 }
 
 const ATTEMPTS = 6
@@ -92,7 +92,7 @@ async function createBackupWithRetries(deps: ObtainDeps & CreateBackupDeps): Pro
     } catch (error) {
       const isPassing = error instanceof EvidenceError || error instanceof VendorError
       if (!isPassing || attempt === ATTEMPTS) throw error
-      deps.log.warn('Could not make the backup yet', { reason: error.code, attempt, attempts: ATTEMPTS })
+      deps.log.warn({ msg: 'Could not make the backup yet', reason: error.code, attempt, attempts: ATTEMPTS })
       await deps.wait(PAUSE_MS)
     }
   }

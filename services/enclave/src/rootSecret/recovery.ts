@@ -21,10 +21,11 @@ import {
   SEALED_SHARE_BYTES,
   verifyBackup,
 } from '@countersign/root-secret'
+import type { Log } from '@countersign/service'
 import { createCallQueue } from '../callQueue.ts'
 import { EnclaveError } from '../errors.ts'
 import { invalidRequest, parseBody, toMembers } from '../parseRequest.ts'
-import type { Log } from '../ports.ts'
+
 import { type App, type Call, serveCalls } from '../serveCalls.ts'
 import { createEvidenceForCaller, type EvidenceDeps } from './createEvidence.ts'
 import { RootSecretError, type RootSecretHolder } from './rootSecretHolder.ts'
@@ -93,7 +94,7 @@ export async function startRecovery(deps: RecoveryDeps): Promise<Recovery> {
       if (!keys.includes(custodians[index] ?? '')) throw new RootSecretError('no such custodian')
       const answer = await holder.addShare({ index, sealed: { enc: fromHex(enc), ciphertext: fromHex(ciphertext) } })
       held = answer.held
-      log.info('Got a share of the root secret', { custodian: index, held, needed })
+      log.info({ msg: 'Got a share of the root secret', custodian: index, held, needed })
       if (held >= needed) onRecovered()
       return answer
     } catch (cause) {
