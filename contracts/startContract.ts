@@ -1,5 +1,6 @@
 import { startChain } from '@countersign/testing'
-import { deployServiceAttestations } from '../../../contracts/deployContract.ts'
+import { toPublisherEnv } from '@countersign/testing/stack'
+import { deployServiceAttestations } from './deployContract.ts'
 
 /** A real chain with the real contract, and the settings with which a coordinator publishes there. */
 export async function startContract() {
@@ -10,15 +11,13 @@ export async function startContract() {
     rpcUrl: chain.url,
     privateKey: deployer.privateKey,
     owner: deployer.address,
+    pollingIntervalMs: 50,
     publisher: publisher.address,
   })
+  const { url: rpcUrl, chainId } = chain
+  const key = { privateKey: publisher.privateKey }
   const env = {
-    RPC_URL: chain.url,
-    CHAIN_ID: String(chain.chainId),
-    ATTESTATIONS_ADDRESS: address,
-    PUBLISHER_PRIVATE_KEY: publisher.privateKey,
-    CONFIRMATIONS: '1',
-    CONFIRM_INTERVAL_MS: '500',
+    ...toPublisherEnv({ rpcUrl, chainId, contract: address, key, confirmIntervalMs: 500 }),
     PIPELINE_DELAY_MS: '0',
   }
   return { chain, address, env }

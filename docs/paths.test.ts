@@ -11,11 +11,7 @@ const MADE_LATER = new Set(['dist', 'node_modules', '.env'])
 
 const SOURCE_FILE = /\.(cfg|json|md|mjs|sh|sol|tsx?|ya?ml)$/
 
-function createRepository(
-  files: readonly string[],
-  commands: readonly string[],
-  read: Repository['read'],
-): Repository {
+function createRepository(files: readonly string[], commands: readonly string[], read: Repository['read']): Repository {
   const paths = new Set<string>()
   for (const file of files) for (let path = file; path !== '.'; path = posix.dirname(path)) paths.add(path)
   return { paths, commands: new Set(commands), read }
@@ -111,7 +107,9 @@ function checkPage(repository: Repository, page: string): string[] {
 test('every path, heading and command that a page names exists', () => {
   const root = join(import.meta.dirname, '..')
   const list = (...options: string[]) =>
-    execFileSync('git', ['ls-files', '-z', ...options], { cwd: root, encoding: 'utf8' }).split('\0').filter(Boolean)
+    execFileSync('git', ['ls-files', '-z', ...options], { cwd: root, encoding: 'utf8' })
+      .split('\0')
+      .filter(Boolean)
   const deleted = new Set(list('--deleted'))
   const files = list('--cached', '--others', '--exclude-standard').filter((file) => !deleted.has(file))
   const read = (path: string) => readFileSync(join(root, path), 'utf8')
@@ -122,11 +120,17 @@ test('every path, heading and command that a page names exists', () => {
   expect(pages.flatMap((page) => checkPage(repository, page))).toEqual([])
 })
 
-describe('a page', () => {
+describe('checkPage', () => {
   const check = (text: string, page = 'docs/page.md') => {
-    const pages: Record<string, string> = { [page]: text, 'docs/other.md': '# Other\n\n## The `root` secret: why\n\n## Twice\n\n## Twice\n' }
+    const pages: Record<string, string> = {
+      [page]: text,
+      'docs/other.md': '# Other\n\n## The `root` secret: why\n\n## Twice\n\n## Twice\n',
+    }
     const files = ['README.md', 'docs/page.md', 'docs/other.md', 'apps/web/index.html', 'packages/log/src/tree/hash.ts']
-    return checkPage(createRepository([...files, page], ['dev', 'deploy:contract'], (path) => pages[path] ?? ''), page)
+    return checkPage(
+      createRepository([...files, page], ['dev', 'deploy:contract'], (path) => pages[path] ?? ''),
+      page,
+    )
   }
 
   test.each([
@@ -142,22 +146,22 @@ describe('a page', () => {
     ['a heading in code', '```\n# Page\n```\n[x](#page)', 'no such heading: #page', 4],
     ['a heading of a folder', '[x](../apps#web)', 'no such heading: ../apps#web'],
     ['a file under a top-level folder', 'See `apps/web/main`.', 'no such path: apps/web/main'],
-    ['a top-level folder that was moved', 'See `bench/`.', 'no such path: bench/'],
-    ['a file in a folder that was moved', 'See `bench/main.ts`.', 'no such path: bench/main.ts'],
+    ['a former top-level folder', 'See `bench/`.', 'no such path: bench/'],
+    ['a file in a former top-level folder', 'See `bench/main.ts`.', 'no such path: bench/main.ts'],
     ['a file of a source folder', 'See `tree/gone.ts`.', 'no such path: tree/gone.ts'],
     ['one of several', 'See `packages/{log,gone}`.', 'no such path: packages/gone'],
-    ['what stands before a placeholder', 'See `packages/gone/<name>`.', 'no such path: packages/gone/<name>'],
-    ['what stands before a build', 'See `apps/gone/dist`.', 'no such path: apps/gone/dist'],
+    ['a folder before a placeholder', 'See `packages/gone/<name>`.', 'no such path: packages/gone/<name>'],
+    ['a folder before a build', 'See `apps/gone/dist`.', 'no such path: apps/gone/dist'],
     ['an argument in a code span', 'Run `node apps/gone.ts --all`.', 'no such path: apps/gone.ts'],
     ['an argument in a block', 'Run\n\n```sh\nnode --x=apps/gone.ts\n```', 'no such path: apps/gone.ts', 4],
     ['an argument in an indented block', '- Run\n\n  ```\n  node apps/gone.ts\n  ```', 'no such path: apps/gone.ts', 4],
     ['a command', 'Run `npm run gone`.', 'no such command: npm run gone'],
     ['a command in a block', '```\nnpm run deploy -- --help\n```', 'no such command: npm run deploy', 2],
-  ])('that names %s which does not exist is reported', (_, text, fault, line = 1) => {
+  ])('reports %s that does not exist', (_, text, fault, line = 1) => {
     expect(check(text)).toEqual([`docs/page.md:${line}: ${fault}`])
   })
 
-  test('is reported with all its faults, in their order', () => {
+  test('reports all faults of a page, in their order', () => {
     expect(check('`npm run gone`\n[x](gone.md) `apps/gone`\n')).toEqual([
       'docs/page.md:1: no such command: npm run gone',
       'docs/page.md:2: no such path: gone.md',
@@ -175,11 +179,11 @@ describe('a page', () => {
     '`/docs/gone.md` `https://example.com/apps/gone.ts` `@scope/apps/gone` `application/json` `Verifiers/` `DIR/cases.json`',
     '`[x](gone.md)` is code\n\n```\n[x](gone.md)\n```',
     '`npm run dev -- --gone` `npm run deploy:contract` `npm test`',
-  ])('of which all exists passes: %s', (text) => {
+  ])('reports nothing in %j', (text) => {
     expect(check(text)).toEqual([])
   })
 
-  test('may name files from its own folder or the source beside it', () => {
+  test('takes names from the folder of the page and from the source beside it', () => {
     expect(check('`src/tree/` `tree/hash.ts`', 'packages/log/README.md')).toEqual([])
     expect(check('`hash/tree.ts`', 'packages/log/README.md')).toHaveLength(1)
   })

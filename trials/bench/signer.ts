@@ -1,32 +1,23 @@
-import { hashUnsignedTransaction, toHex } from '@countersign/protocol'
-import { createTestBrowser } from '@countersign/testing'
+import { APP_ORIGIN, createAccounts, createTx, createUser, toDigest } from '@countersign/testing/stack'
 import type { Requests } from './applyLoad.ts'
 import { connectCaller, toPost } from './connectCaller.ts'
-import { ORIGIN, type Stack, toAccount } from './startStack.ts'
 
-/** Cookies of so many users, each signed in. */
-export async function signInAll({ url }: Pick<Stack, 'url'>, users: number): Promise<string[]> {
+/** Session cookies of so many users, each signed in. */
+export async function signInAll({ url }: { url: string }, users: number): Promise<string[]> {
   const cookies: string[] = []
-  for (let index = 0; index < users; index++) cookies.push(await signIn(url, toAccount(index).sub))
+  for (const { sub } of createAccounts(users)) {
+    const user = createUser({ url })
+    await user.signIn(sub)
+    cookies.push(user.cookie)
+  }
   return cookies
-}
-
-async function signIn(api: string, subject: string): Promise<string> {
-  const browser = createTestBrowser()
-  const { url } = await browser.navigate(`${api}/auth/google`)
-  await browser.navigateUntil(new URL(`?as=${subject}`, url), ORIGIN)
-  const session = [...browser.cookies('localhost')].find(
-    ([name]) => name.includes('session') && name.includes('countersign'),
-  )
-  if (session === undefined) throw new Error('no session')
-  return session.join('=')
 }
 
 let nextNonce = 0
 
 /**
  * Requests made before the clock runs: each for a transaction that was never signed before. Where an answer needs no new
- * transaction, as an echo's, they start anew when they are used up.
+ * transaction, as an echo's, they start again when they are used up.
  */
 export function prepareSignings(parameters: {
   cookies: readonly string[]
@@ -51,9 +42,9 @@ export function prepareSignings(parameters: {
   }
 }
 
-/** Signs so many transactions, many at a time; answers their slugs. */
+/** Signs so many transactions, many at a time; gives their slugs. */
 export async function signMany(
-  { address }: Pick<Stack, 'address'>,
+  { address }: { address: string },
   { cookies, count, connections = 64 }: { cookies: readonly string[]; count: number; connections?: number },
 ): Promise<string[]> {
   const next = prepareSignings({ cookies, connections, count })
@@ -77,9 +68,7 @@ export async function signMany(
 }
 
 function toSigning(cookie: string, nonce: number): Buffer {
-  const amounts = { value: '1', gas: '21000', maxFeePerGas: '2', maxPriorityFeePerGas: '1' }
-  const txMetadata = { chainId: 1, nonce, to: `0x${'11'.repeat(20)}`, data: '0x', ...amounts } as const
-  const digest = `0x${toHex(hashUnsignedTransaction(txMetadata))}`
-  const headers = { origin: ORIGIN, 'content-type': 'application/json', cookie }
-  return toPost('/sign/digest', headers, JSON.stringify({ digest, txMetadata }))
+  const txMetadata = createTx(nonce)
+  const headers = { origin: APP_ORIGIN, 'content-type': 'application/json', cookie }
+  return toPost('/sign/digest', headers, JSON.stringify({ digest: toDigest(txMetadata), txMetadata }))
 }

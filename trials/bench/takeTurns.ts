@@ -1,4 +1,4 @@
-import { median } from './statistics.ts'
+import { median } from '@countersign/testing/stack'
 
 export type Candidate = { name: string; run: () => unknown }
 

@@ -1,7 +1,7 @@
+import { median } from '@countersign/testing/stack'
 import { applyLoad } from '../bench/applyLoad.ts'
 import { repeatCalmly } from '../bench/repeatCalmly.ts'
 import { prepareSignings } from '../bench/signer.ts'
-import { median } from '../bench/statistics.ts'
 
 export type Throughput = {
   connections: number

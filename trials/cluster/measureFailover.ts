@@ -1,4 +1,4 @@
-import type { TestUser } from '../../services/coordinator/test/backend.ts'
+import type { TestUser } from '@countersign/testing/stack'
 import type { Member } from './member.ts'
 import { startSteadyLoad } from './steadyLoad.ts'
 

@@ -1,4 +1,4 @@
-import { type Service, startService } from '../../dev/service.ts'
+import { type Environment, mains, type Service, startService } from '@countersign/testing/stack'
 
 /** One process of the cluster, which may be killed, frozen and started again at the same address. */
 export type Member = {
@@ -17,34 +17,34 @@ export type Member = {
 }
 
 export type CreateMemberParameters = Pick<Member, 'name' | 'kind'> & {
-  main: string
-  env: Record<string, string>
+  env: Environment
   onLine(name: string, line: string): void
 }
 
-export function createMember({ name, kind, main, env, onLine }: CreateMemberParameters): Member {
+export function createMember({ name, kind, env, onLine }: CreateMemberParameters): Member {
   let service: Service | undefined
   let deaths = 0
-  const told = new WeakSet<Service>()
+  /** Those that were told to end. */
+  const stopped = new WeakSet<Service>()
   return {
     name,
     kind,
     pid: () => (service === undefined || service.hasEnded() ? undefined : service.pid),
     async start() {
-      service = startService({ name: kind, main, env, onLine: (line) => onLine(name, line) })
+      service = startService({ name: kind, main: mains[kind], env, onLine: (line) => onLine(name, line) })
       const started = service
-      await started.ready
+      await started.started
       void started.ended.then(() => {
-        if (!told.has(started)) deaths += 1
+        if (!stopped.has(started)) deaths += 1
       })
     },
     async kill(signal) {
-      if (service !== undefined) told.add(service)
-      service?.signal(signal)
-      await service?.ended
+      if (service === undefined) return
+      stopped.add(service)
+      await service.kill(signal)
     },
-    freeze: () => service?.signal('SIGSTOP'),
-    wake: () => service?.signal('SIGCONT'),
+    freeze: () => service?.freeze(),
+    wake: () => service?.wake(),
     deaths: () => deaths,
   }
 }

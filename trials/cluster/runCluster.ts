@@ -1,5 +1,5 @@
+import { createAccounts, createUser, parseLogLine, waitForProofs } from '@countersign/testing/stack'
 import { signInAll } from '../bench/signer.ts'
-import { createUser } from '../../services/coordinator/test/backend.ts'
 import { compareThroughput, type Throughput } from './compareThroughput.ts'
 import { type Failover, measureFailover } from './measureFailover.ts'
 import { type Cluster, startCluster } from './startCluster.ts'
@@ -21,7 +21,7 @@ const PUBLISH_MS = 60_000
 
 /** What a line of the log says that a process has done. */
 function toWork(line: string): 'signatures' | 'receipts' | undefined {
-  const { msg, route, status } = JSON.parse(line) as Record<string, unknown>
+  const { msg, route, status } = parseLogLine(line) ?? {}
   if (msg === 'Answered' && route === '/sign/digest' && status === 200) return 'signatures'
   return msg === 'Pinned receipt' ? 'receipts' : undefined
 }
@@ -41,17 +41,12 @@ export async function runCluster(parameters: {
   const { say } = parameters
   const lines = new Map<string, number>()
   const onLine = (name: string, line: string) => {
-    if (line.startsWith('{') && toWork(line) !== undefined) lines.set(name, (lines.get(name) ?? 0) + 1)
+    if (toWork(line) !== undefined) lines.set(name, (lines.get(name) ?? 0) + 1)
   }
-  const accounts = Array.from({ length: USERS }, (_, index) => ({
-    sub: `user-${index}`,
-    email: `user-${index}@example.com`,
-    name: `User ${index}`,
-  }))
-  const cluster = await startCluster({ accounts, quoteLatencyMs: 39, onLine })
+  const cluster = await startCluster({ accounts: createAccounts(USERS), quoteLatencyMs: 39, onLine })
   try {
     say(`started ${cluster.members.map(({ name }) => name).join(', ')}`)
-    const user = createUser({ url: cluster.url, checkAnswer: async () => {} })
+    const user = createUser(cluster)
     await user.signIn('user-0')
     const failovers: Failover[] = []
     for (const { name, fault } of parameters.hits) {
@@ -111,16 +106,9 @@ function findFaults(failovers: readonly Failover[]): string[] {
 }
 
 /** Proofs that are not complete when time is over. */
-async function findUnpublished(cluster: Cluster, slugs: readonly string[]): Promise<string[]> {
-  const until = Date.now() + PUBLISH_MS
-  for (const slug of slugs) {
-    for (;;) {
-      const response = await fetch(`${cluster.url}/proof/${slug}`)
-      const { status } = (await response.json()) as { status: unknown }
-      if (status === 'complete') break
-      if (Date.now() > until) return [`${slug} is ${status} after ${PUBLISH_MS / 1000} s`]
-      await new Promise((resolve) => setTimeout(resolve, 100))
-    }
-  }
-  return []
+async function findUnpublished({ url }: Cluster, slugs: readonly string[]): Promise<string[]> {
+  const read = await waitForProofs({ url, slugs, timeoutMs: PUBLISH_MS })
+  return read.flatMap(({ slug, httpStatus, proof }) =>
+    proof?.status === 'complete' ? [] : [`${slug} is ${proof?.status ?? httpStatus} after ${PUBLISH_MS / 1000} s`],
+  )
 }

@@ -1,4 +1,4 @@
-import { createTx, type TestUser } from '../../services/coordinator/test/backend.ts'
+import { createTx, type TestUser } from '@countersign/testing/stack'
 
 /** One request for a signature, by the clock of `performance`. */
 type Request = { sentAt: number; endedAt: number; failure: string | undefined }

@@ -15,5 +15,14 @@ test('killed at four points of its life and once at random, the service loses no
     seed: 7,
     say() {},
   })
-  expect(report).toEqual({ kills: 5, answered: 15, lost: [], duplicated: [], invalid: [], changed: [] })
+  expect(report).toEqual({
+    kills: 5,
+    answered: 15,
+    verified: 15,
+    lost: [],
+    duplicated: [],
+    invalid: [],
+    unknown: [],
+    changed: [],
+  })
 }, 240_000)

@@ -35,12 +35,14 @@ if (values.help === true) {
   for (const kind of kinds) {
     const startedAt = performance.now()
     const report = await runFaults({ kind, points, randomKills: Number(kills), seed: Number(seed), say: console.log })
-    const { lost, duplicated, invalid, changed, ...counts } = report
-    const faults = { lost, duplicated, invalid, changed }
+    const { lost, duplicated, invalid, unknown, changed, ...counts } = report
+    const faults = { lost, duplicated, invalid, unknown, changed }
     for (const [name, list] of Object.entries(faults)) for (const line of list) console.log(`${name}: ${line}`)
     const summary = Object.entries(faults).map(([name, list]) => `${list.length} ${name}`)
     const seconds = ((performance.now() - startedAt) / 1000).toFixed(0)
-    console.log(`${kind}: ${counts.kills} kills, ${counts.answered} signatures, ${summary.join(', ')} (${seconds} s)`)
+    console.log(
+      `${kind}: ${counts.kills} kills, ${counts.answered} signatures, ${counts.verified} verified, ${summary.join(', ')} (${seconds} s)`,
+    )
     if (Object.values(faults).some((list) => list.length > 0)) process.exitCode = 1
   }
 }

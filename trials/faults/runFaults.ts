@@ -1,12 +1,20 @@
-import { vendorRoots } from '@countersign/attestation'
-import { simulatedRoots } from '@countersign/attestation/simulator'
-import type { Hex, TxMetadata } from '@countersign/protocol'
-import { checkReceipt, parseReceipt } from '@countersign/receipt'
-import { createRandom, within } from '@countersign/testing'
-import { createTx, createUser, startBackend, toDigest } from '../../services/coordinator/test/backend.ts'
-import { startContract } from '../../services/coordinator/test/contract.ts'
+import type { TxMetadata, WalletInfo } from '@countersign/protocol'
+import { createRandom, readAnchors, within } from '@countersign/testing'
+import {
+  type Audit,
+  audit,
+  createTx,
+  createUser,
+  type ReceivedSignature,
+  type TestUser,
+  toDigest,
+  waitForProofs,
+  withScope,
+} from '@countersign/testing/stack'
+import { startContract } from '../../contracts/startContract.ts'
+import { type Backend, startBackend } from '../../services/coordinator/test/backend.ts'
 import type { CrashPointName } from '../../services/coordinator/test/crashPoints.ts'
-import { readEvents } from '../../services/coordinator/test/events.ts'
+import { createVerifyTransaction } from '../verifyTransaction.ts'
 
 export type FaultsParameters = {
   kind: 'pglite' | 'postgres'
@@ -18,22 +26,15 @@ export type FaultsParameters = {
   say(line: string): void
 }
 
-export type FaultsReport = {
+export type FaultsReport = Audit & {
   kills: number
   /** Signatures that a client received. */
   answered: number
-  /** Proofs that are not complete, or whose receipt or event is not there. */
-  lost: string[]
-  /** Transactions with more than one event. */
-  duplicated: string[]
-  /** Receipts that do not verify. */
-  invalid: string[]
   /** Digests for which a client received two different answers. */
   changed: string[]
 }
 
-type Answer = { signature: Hex; slug: string }
-type Backend = Awaited<ReturnType<typeof startBackend>>
+type Answer = Pick<ReceivedSignature, 'signature' | 'slug'>
 
 const SIGNINGS = 3
 /** A crash point that is not reached in this time is a fault of the test. */
@@ -46,16 +47,18 @@ const SETTLE_MS = 120_000
  */
 export async function runFaults(parameters: FaultsParameters): Promise<FaultsReport> {
   const { kind, points, randomKills, say } = parameters
-  const { chain, address: contract, env } = await startContract()
-  const backend = await startBackend({ kind, env })
-  const random = createRandom(parameters.seed)
-  const answers = new Map<number, Answer>()
-  const changed: string[] = []
-  let nonce = 0
-  let kills = 0
-  try {
+  return withScope(async ({ add }) => {
+    const { chain, address: contract, env } = await startContract()
+    add(chain, ({ stop }) => stop())
+    const backend = add(await startBackend({ kind, env }), ({ stop }) => stop())
+    const random = createRandom(parameters.seed)
+    const answers = new Map<number, Answer>()
+    const changed: string[] = []
+    let nonce = 0
+    let kills = 0
     const user = createUser(backend)
     await user.signIn('alice')
+    const { address } = (await (await user.get('/wallet/me')).json()) as WalletInfo
 
     /** Asks for signatures; what a dying coordinator does not answer is no answer. */
     const sign = (nonces: readonly number[]) =>
@@ -77,7 +80,7 @@ export async function runFaults(parameters: FaultsParameters): Promise<FaultsRep
       const nonces = next()
       const isUp = await start(backend, { CRASH_AT: point })
       const signing = isUp ? sign(nonces) : Promise.resolve()
-      await within(REACH_MS, backend.coordinatorEnded(), `“${point}” was not reached`)
+      await within(REACH_MS, backend.coordinatorEnded(), `the coordinator did not reach “${point}”`)
       await signing
       kills += 1
       say(`killed ${point} (${kind}, ${answers.size} answered)`)
@@ -95,14 +98,13 @@ export async function runFaults(parameters: FaultsParameters): Promise<FaultsRep
     // Whoever got no answer asks again; whoever got one gets the same.
     await sign(Array.from({ length: nonce }, (_, each) => each))
     say(`waiting for ${answers.size} proofs (${kind})`)
-    const audited = await audit({ backend, chainUrl: chain.url, contract, answers: [...answers.values()] })
+    const received = [...answers].map(([each, answer]) => ({ ...answer, digest: toDigest(createTx(each)), address }))
+    const chainUrl = chain.url
+    const audited = await auditBackend(backend, { chainUrl, contract, received })
     const missing = Array.from({ length: nonce }, (_, each) => each).filter((each) => !answers.has(each))
     const unanswered = missing.map((each) => `nonce ${each} was never answered`)
     return { kills, answered: answers.size, changed, ...audited, lost: [...audited.lost, ...unanswered] }
-  } finally {
-    await backend.stop()
-    await chain.stop()
-  }
+  })
 }
 
 async function start(backend: Backend, changes: Record<string, string>): Promise<boolean> {
@@ -116,7 +118,7 @@ async function start(backend: Backend, changes: Record<string, string>): Promise
   }
 }
 
-async function ask(user: ReturnType<typeof createUser>, tx: TxMetadata): Promise<Answer | undefined> {
+async function ask(user: TestUser, tx: TxMetadata): Promise<Answer | undefined> {
   try {
     const response = await user.sign(tx)
     return response.status === 200 ? ((await response.json()) as Answer) : undefined
@@ -125,55 +127,16 @@ async function ask(user: ReturnType<typeof createUser>, tx: TxMetadata): Promise
   }
 }
 
-async function audit(parameters: { backend: Backend; chainUrl: string; contract: string; answers: readonly Answer[] }) {
-  const { backend, chainUrl, contract, answers } = parameters
-  const lost: string[] = []
-  const invalid: string[] = []
-  const proofs: { slug: string; txHash: string; ipfsCid: string }[] = []
-  const until = Date.now() + SETTLE_MS
-  for (const { slug } of answers) {
-    for (;;) {
-      const response = await fetch(`${backend.url}/proof/${slug}`)
-      const proof = (await response.json()) as { status: string; txHash: string; ipfsCid: string }
-      if (proof.status === 'complete') {
-        proofs.push({ slug, txHash: proof.txHash, ipfsCid: proof.ipfsCid })
-        break
-      }
-      if (response.status !== 200 || proof.status.endsWith('_failed') || Date.now() > until) {
-        lost.push(`${slug} is ${response.status === 200 ? proof.status : response.status}`)
-        break
-      }
-      await new Promise((resolve) => setTimeout(resolve, 200))
-    }
-  }
-  const events = await readEvents({ url: chainUrl, contract })
-  const counts = new Map<string, number>()
-  for (const { txHash, ipfsCid } of events)
-    counts.set(`${txHash} ${ipfsCid}`, (counts.get(`${txHash} ${ipfsCid}`) ?? 0) + 1)
-  const byHash = new Map<string, number>()
-  for (const { txHash } of events) byHash.set(txHash, (byHash.get(txHash) ?? 0) + 1)
-  const duplicated = [...byHash].filter(([, count]) => count > 1).map(([txHash]) => txHash)
-  for (const { slug, txHash, ipfsCid } of proofs) {
-    if (counts.get(`${txHash} ${ipfsCid}`) === undefined) lost.push(`${slug} has no event`)
-    const fault = await verify(backend, ipfsCid).catch((error: Error) => error.message)
-    if (fault !== undefined) invalid.push(`${slug}: ${fault}`)
-  }
-  return { lost, duplicated, invalid }
-}
-
-/** As a stranger: bytes by CID, and the same code as in the verifier. */
-async function verify(backend: Backend, cid: string): Promise<string | undefined> {
-  const getBlock = async (each: string) => {
-    const response = await fetch(`${backend.url}/ipfs/${each}?format=raw`)
-    if (response.status !== 200) throw new Error(`${each} is not there`)
-    return new Uint8Array(await response.arrayBuffer())
-  }
-  const bytes = await getBlock(cid)
-  const collateral = await getBlock(parseReceipt(bytes).signer.collateral)
-  const { verdict, steps } = await checkReceipt(bytes, collateral, {
-    roots: [...vendorRoots, ...simulatedRoots()],
-    mockEntropyKeys: [backend.satellite.publicKey],
-    cid,
-  })
-  return verdict === 'mock' ? undefined : `${verdict}: ${steps.find(({ status }) => status === 'fail')?.id ?? ''}`
+/** When every proof is terminal or the time is over. The coordinator is its own IPFS gateway. */
+async function auditBackend(
+  backend: Backend,
+  outside: { chainUrl: string; contract: string; received: readonly ReceivedSignature[] },
+): Promise<Audit> {
+  const { url, satellite } = backend
+  const slugs = outside.received.map(({ slug }) => slug)
+  const read = await waitForProofs({ url, slugs, timeoutMs: SETTLE_MS })
+  const seen = new Map(read.flatMap(({ slug, proof }) => (proof === undefined ? [] : [[slug, proof] as const])))
+  const anchors = await readAnchors({ url, enclave: backend.enclaveFields(), satellite })
+  const where = { ...outside, url, ipfsUrl: url }
+  return audit({ ...where, seen, verifyTransaction: createVerifyTransaction({ ...where, anchors }) })
 }

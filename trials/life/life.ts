@@ -13,7 +13,16 @@ import fc from 'fast-check'
 import { sql } from 'kysely'
 import { type Chain, ChainError } from '../../services/coordinator/src/chain/chain.ts'
 import { createViemChain } from '../../services/coordinator/src/chain/viemChain.ts'
-import { assertBlock, type Block, PinError, type PinErrorCode, type Pinner } from '../../services/coordinator/src/ipfs/pinner.ts'
+import {
+  assertBlock,
+  type Block,
+  PinError,
+  type PinErrorCode,
+  type Pinner,
+} from '../../services/coordinator/src/ipfs/pinner.ts'
+import { confirmPublications, createSightings } from '../../services/coordinator/src/pipeline/confirm.ts'
+import { createPinStage } from '../../services/coordinator/src/pipeline/pin.ts'
+import { publishDue } from '../../services/coordinator/src/pipeline/publish.ts'
 import { createFakeClock } from '../../services/coordinator/src/ports.fake.ts'
 import type { Clock } from '../../services/coordinator/src/ports.ts'
 import { CONFIRM_QUEUE, PIN_QUEUE, PUBLISH_QUEUE, type QueueName } from '../../services/coordinator/src/store/jobs.ts'
@@ -28,9 +37,6 @@ import {
 } from '../../services/coordinator/src/store/store.fake.ts'
 import { enqueueMissing } from '../../services/coordinator/src/store/sweep.ts'
 import type { SigningBatch, Wallet } from '../../services/coordinator/src/store/types.ts'
-import { confirmPublications, createSightings } from '../../services/coordinator/src/pipeline/confirm.ts'
-import { createPinStage } from '../../services/coordinator/src/pipeline/pin.ts'
-import { publishDue } from '../../services/coordinator/src/pipeline/publish.ts'
 
 /* The life of proofs as a model: commands of the world and of the workers, and what must hold after each of them. */
 

@@ -1,12 +1,6 @@
 import fc from 'fast-check'
 import { readArguments } from '../../scripts/readArguments.ts'
-import {
-  createLifeCommands,
-  describeLife,
-  type LifeCommand,
-  type LifeCounts,
-  openLife,
-} from './life.ts'
+import { createLifeCommands, describeLife, type LifeCommand, type LifeCounts, openLife } from './life.ts'
 
 const USAGE = `usage: npm run life -- [--runs N] [--commands N] [--seed N]
 

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { hashUnsignedTransaction, type TxMetadata, toHex } from '@countersign/protocol'
+import { createTx, toDigest } from '@countersign/testing/stack'
 import { type Answer, createCaller } from './createCaller.ts'
 
 /** What the worker is given: whom to call as whom, and the first nonce that is its own. */
@@ -34,9 +34,8 @@ async function measure(times: (all: HonestReport) => number[], call: () => Promi
 
 function sign() {
   nonce += 1
-  const amounts = { value: '1', data: '0x', gas: '21000', maxFeePerGas: '2', maxPriorityFeePerGas: '1' } as const
-  const txMetadata: TxMetadata = { chainId: 31337, nonce, to: `0x${'22'.repeat(20)}`, ...amounts }
-  const digest = `0x${toHex(hashUnsignedTransaction(txMetadata))}`
+  const txMetadata = createTx(nonce, { to: `0x${'22'.repeat(20)}` })
+  const digest = toDigest(txMetadata)
   return signer.call({
     method: 'POST',
     path: '/sign/digest',

@@ -1,11 +1,10 @@
+import { areaUnderCurve, interquartileRange, median, percentile } from '@countersign/testing/stack'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { percentile } from '../bench/statistics.ts'
 import type { AttackName } from './attacks.ts'
 import { findLogFaults } from './findLogFaults.ts'
 import { checkAnswer, type RequestFacts, routeRules, toExpected } from './httpRules.ts'
 import { parseAnswers } from './rawHttp.ts'
 import { runSecurity, type SecurityResult } from './runSecurity.ts'
-import { areaUnderCurve, interquartileRange, median } from './statistics.ts'
 
 // Fewer of everything, on one backend that is not restarted, and no judgement of times: npm run security.
 const NAMES: AttackName[] = [

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import { percentile } from '../bench/statistics.ts'
+import { percentile } from '@countersign/testing/stack'
 import type { HonestData, HonestReport } from './honestWorker.ts'
 import type { Target } from './startTarget.ts'
 

@@ -1,13 +1,6 @@
 import { readResidentMib } from '@countersign/testing'
-import {
-  APP,
-  type Backend,
-  createTx,
-  createUser,
-  startBackend,
-  type TestUser,
-} from '../../services/coordinator/test/backend.ts'
-import { findCoordinator } from './processes.ts'
+import { APP_ORIGIN, createTx, createUser, type TestUser } from '@countersign/testing/stack'
+import { type Backend, startBackend } from '../../services/coordinator/test/backend.ts'
 
 /** The whole backend as real processes, with people signed in: what the attacks are made on. */
 export type Target = {
@@ -43,13 +36,12 @@ export async function startTarget(): Promise<Target> {
     await mallory.signIn('bob')
     let current = '{}'
     let nonce = 0
-    let coordinator: number | undefined
     const query: Target['query'] = (text, values) => backend.withDatabase((run) => run(text, values))
     return {
       backend,
       url: backend.url,
       port: Number(new URL(backend.url).port),
-      app: APP,
+      app: APP_ORIGIN,
       alice,
       mallory,
       query,
@@ -63,14 +55,12 @@ export async function startTarget(): Promise<Target> {
         return createTx(nonce)
       },
       async memoryMb() {
-        coordinator ??= await findCoordinator()
-        return Math.round(await readResidentMib(coordinator))
+        return Math.round(await readResidentMib(backend.pids().coordinator))
       },
       async restart(env = {}) {
         const wanted = JSON.stringify(env)
         if (wanted === current) return
         await backend.stopCoordinator('SIGTERM')
-        coordinator = undefined
         await backend.startCoordinator(env)
         current = wanted
       },

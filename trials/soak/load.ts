@@ -1,22 +1,17 @@
-import {
-  type Hex,
-  isTerminalProofStatus,
-  type ProofStatus,
-  proofStatuses,
-  type WalletInfo,
-} from '@countersign/protocol'
+import { isTerminalProofStatus, proofStatuses, type WalletInfo } from '@countersign/protocol'
 import { within } from '@countersign/testing'
-import { createTx, createUser, toDigest } from '../../services/coordinator/test/backend.ts'
-
-/** What a client was told about one digest, and whose wallet should have signed it. */
-export type Answered = { digest: Hex; signature: Hex; slug: string; address: string }
-
-/** What was seen of one proof while it was polled. */
-export type Seen = { status: ProofStatus; ipfsCid: string | null }
+import {
+  createTx,
+  createUser,
+  type ReceivedSignature,
+  type SeenProof,
+  type TestUser,
+  toDigest,
+} from '@countersign/testing/stack'
 
 export type LoadReport = {
-  answered: Answered[]
-  proofs: ReadonlyMap<string, Seen>
+  answered: ReceivedSignature[]
+  proofs: ReadonlyMap<string, SeenProof>
   counts: { signIns: number; asked: number; refused: number; polls: number; repeats: number }
   /** Answers that contradict earlier ones: a signature, slug, wallet, state or CID that changed. */
   changed: string[]
@@ -31,7 +26,7 @@ export type Load = {
 
 type User = {
   subject: string
-  client: ReturnType<typeof createUser>
+  client: TestUser
   signingIn: Promise<void> | undefined
   isSignedIn: boolean
   wallet: WalletInfo | undefined
@@ -57,12 +52,12 @@ export function startLoad(parameters: {
 }): Load {
   const { url, signRate, pollRate, random } = parameters
   const users = parameters.subjects.map((subject): User => {
-    const client = createUser({ url, checkAnswer: async () => {} })
+    const client = createUser({ url })
     return { subject, client, signingIn: undefined, isSignedIn: false, wallet: undefined, nonce: 0 }
   })
-  const answers = new Map<string, Answered>()
+  const answers = new Map<string, ReceivedSignature>()
   const slugs = new Set<string>()
-  const proofs = new Map<string, Seen>()
+  const proofs = new Map<string, SeenProof>()
   const open: string[] = []
   const changed: string[] = []
   const counts = { signIns: 0, asked: 0, refused: 0, polls: 0, repeats: 0 }
@@ -74,7 +69,7 @@ export function startLoad(parameters: {
   function signIn(user: User): Promise<void> {
     user.signingIn ??= (async () => {
       // A new browser: what is left of a sign-in that was cut off does not matter.
-      user.client = createUser({ url, checkAnswer: async () => {} })
+      user.client = createUser({ url })
       await inTime(user.client.signIn(user.subject))
       const provisioned = await inTime(user.client.post('/wallet/provision'))
       const looked = await inTime(user.client.get('/wallet/me'))
@@ -102,7 +97,7 @@ export function startLoad(parameters: {
         if (!user.isSignedIn) await signIn(user)
         const response = await inTime(user.client.sign(tx))
         if (response.status === 200) {
-          const { signature, slug } = (await response.json()) as Pick<Answered, 'signature' | 'slug'>
+          const { signature, slug } = (await response.json()) as Pick<ReceivedSignature, 'signature' | 'slug'>
           const address = user.wallet?.address ?? ''
           return note(`${user.subject}, nonce ${nonce}`, { digest, signature, slug, address })
         }
@@ -117,7 +112,7 @@ export function startLoad(parameters: {
   }
 
   /** One answer for each wallet and digest, however often it is asked for. */
-  function note(key: string, answer: Answered) {
+  function note(key: string, answer: ReceivedSignature) {
     const earlier = answers.get(key)
     if (earlier === undefined) {
       if (slugs.has(answer.slug)) changed.push(`${answer.slug} was given twice`)
@@ -150,7 +145,7 @@ export function startLoad(parameters: {
       const response = await inTime(fetch(`${url}/proof/${slug}`))
       if (response.status === 404) changed.push(`${slug} is not known any more`)
       if (response.status !== 200) return
-      const { status, ipfsCid } = (await response.json()) as Seen
+      const { status, ipfsCid } = (await response.json()) as SeenProof
       const earlier = proofs.get(slug)
       if (earlier !== undefined && !isForward(earlier, { status, ipfsCid })) {
         changed.push(`${slug}: ${earlier.status} ${earlier.ipfsCid} became ${status} ${ipfsCid}`)
@@ -200,7 +195,7 @@ export function startLoad(parameters: {
 }
 
 /** A state may be missed between two polls, but none is gone back from; and a CID stays. */
-function isForward(earlier: Seen, later: Seen): boolean {
+function isForward(earlier: SeenProof, later: SeenProof): boolean {
   if (earlier.ipfsCid !== null && earlier.ipfsCid !== later.ipfsCid) return false
   if (isTerminalProofStatus(earlier.status)) return earlier.status === later.status
   return proofStatuses.indexOf(later.status) >= proofStatuses.indexOf(earlier.status)

@@ -1,5 +1,5 @@
 import { readResidentMib } from '@countersign/testing'
-import { median } from '../bench/statistics.ts'
+import { median } from '@countersign/testing/stack'
 import type { Member } from '../cluster/member.ts'
 
 /** Resident memory of each process over time, in MiB. */

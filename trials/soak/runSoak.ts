@@ -1,6 +1,7 @@
 import { createRandom } from '@countersign/testing'
+import { type Audit, audit, createAccounts } from '@countersign/testing/stack'
 import { startCluster } from '../cluster/startCluster.ts'
-import { type Audit, audit } from './audit.ts'
+import { createVerifyTransaction } from '../verifyTransaction.ts'
 import { type ChaosCounts, startChaos } from './chaos.ts'
 import { type LoadReport, startLoad } from './load.ts'
 import { type Memory, watchMemory } from './memory.ts'
@@ -43,9 +44,9 @@ export async function runSoak(parameters: SoakParameters): Promise<SoakReport> {
   const { durationMs, isCalm, say, onLine = () => {} } = parameters
   // Each has its own, so that what one decides does not hang on how often another was asked.
   const random = (stream: number) => createRandom(parameters.seed * 16 + stream)
-  const subjects = Array.from({ length: parameters.users }, (_, index) => `user-${index}`)
+  const accounts = createAccounts(parameters.users)
   const cluster = await startCluster({
-    accounts: subjects.map((sub) => ({ sub, email: `${sub}@example.com`, name: sub })),
+    accounts,
     quoteLatencyMs: 39,
     random: random(1),
     onLine,
@@ -55,7 +56,7 @@ export async function runSoak(parameters: SoakParameters): Promise<SoakReport> {
     const memory = watchMemory(cluster.members)
     const load = startLoad({
       url: cluster.url,
-      subjects,
+      subjects: accounts.map(({ sub }) => sub),
       signRate: parameters.signRate,
       pollRate: 3 * parameters.signRate,
       random: random(2),
@@ -76,7 +77,13 @@ export async function runSoak(parameters: SoakParameters): Promise<SoakReport> {
     say(`all is settled after ${(settledMs / 1000).toFixed(1)} s: ${load.progress()}`)
     const died = cluster.members.flatMap(({ name, deaths }) => (deaths() > 0 ? [`${name} died ${deaths()} times`] : []))
     const down = cluster.members.flatMap(({ name, pid }) => (pid() === undefined ? [`${name} is down`] : []))
-    const audited = await audit({ cluster, answered, proofs, say })
+    const audited = await audit({
+      ...cluster,
+      received: answered,
+      seen: proofs,
+      verifyTransaction: createVerifyTransaction(cluster),
+      say,
+    })
     const unanswered = counts.asked - answered.length
     return {
       ...audited,

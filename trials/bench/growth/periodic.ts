@@ -1,6 +1,6 @@
+import { median } from '@countersign/testing/stack'
 import type { openStores } from '../../../services/coordinator/src/store/openStore.ts'
 import { createTestWitness } from '../../../services/coordinator/src/store/store.fake.ts'
-import { median } from '../statistics.ts'
 import { HEAVY_USER } from './fill.ts'
 
 type Stores = Awaited<ReturnType<typeof openStores>>

@@ -1,4 +1,6 @@
-import { enclavePaths, hashUnsignedTransaction, type OpenSessionResponse, toHex } from '@countersign/protocol'
+import { join } from 'node:path'
+import { enclavePaths, type OpenSessionResponse } from '@countersign/protocol'
+import { createTx, median, toDigest, withScope } from '@countersign/testing/stack'
 import { callEnclave, createTestCoordinator, type TestCoordinator } from '../../../services/enclave/test/coordinator.ts'
 import { type EnclaveProcess, startEnclave } from '../../../services/enclave/test/enclaveProcess.ts'
 import { startTestIssuer, type TestIssuer } from '../../../services/enclave/test/issuer.ts'
@@ -7,8 +9,6 @@ import { toPost } from '../connectCaller.ts'
 import { type Calm, describeCalm, repeatCalmly } from '../repeatCalmly.ts'
 import type { Report, Row, Run } from '../report.ts'
 import { QUOTE_MS } from '../startStack.ts'
-import { median } from '../statistics.ts'
-import { withScope } from '../withScope.ts'
 
 const CALLERS = [1, 8, 64, 256]
 
@@ -19,13 +19,14 @@ type Load = { enclave: EnclaveProcess; session: OpenSessionResponse; coordinator
  * they ask for the next, with group commit and with one quote per signature, in turns.
  */
 export function benchEnclave({ rounds, isQuick, say }: Run): Promise<Report> {
-  return withScope(async ({ folder, add }) => {
+  return withScope(async ({ add, createFolder }) => {
     const sliceMs = isQuick ? 300 : 2_000
+    const rootSecretFile = join(await createFolder(), 'root-secret')
     const issuer = add(await startTestIssuer(), ({ close }) => close())
     const coordinator = createTestCoordinator()
     const start = async (limit: number) => {
       const enclave = await startEnclave({
-        ROOT_SECRET: `file:${folder}/root-secret`,
+        ROOT_SECRET: `file:${rootSecretFile}`,
         OIDC_ISSUERS: `${issuer.url}=${issuer.audience}`,
         MOCK_QUOTE_LATENCY_MS: String(QUOTE_MS),
         BATCH_LIMIT: String(limit),
@@ -97,8 +98,6 @@ async function measure({ enclave, session, coordinator }: Load, callers: number,
 }
 
 function toItem({ sid, grant, keyId }: OpenSessionResponse, nonce: number) {
-  const amounts = { value: '1', gas: '21000', maxFeePerGas: '2', maxPriorityFeePerGas: '1' }
-  const txMetadata = { chainId: 1, nonce, to: `0x${'11'.repeat(20)}`, data: '0x', ...amounts } as const
-  const digest = `0x${toHex(hashUnsignedTransaction(txMetadata))}`
-  return { sid, grant, keyId, digest, txMetadata, entropyHash: '22'.repeat(32) }
+  const txMetadata = createTx(nonce)
+  return { sid, grant, keyId, digest: toDigest(txMetadata), txMetadata, entropyHash: '22'.repeat(32) }
 }

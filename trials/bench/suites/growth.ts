@@ -1,4 +1,5 @@
-import { startPostgres } from '@countersign/testing'
+import { type Backend, startPostgres } from '@countersign/testing'
+import { median, percentile, type Scope, withScope } from '@countersign/testing/stack'
 import { openStores } from '../../../services/coordinator/src/store/openStore.ts'
 import { applyLoad } from '../applyLoad.ts'
 import { completeProofs } from '../completeProofs.ts'
@@ -10,9 +11,7 @@ import { openQuery } from '../growth/query.ts'
 import { type Calm, describeCalm, repeatCalmly } from '../repeatCalmly.ts'
 import type { Report, Row, Run } from '../report.ts'
 import { prepareSignings, signInAll, signMany } from '../signer.ts'
-import { QUOTE_MS, type Stack, startSatelliteServer, startStack, stopProcess } from '../startStack.ts'
-import { median, percentile } from '../statistics.ts'
-import { type Scope, withScope } from '../withScope.ts'
+import { type Program, QUOTE_MS, startSatelliteServer, startStack, stopProgram } from '../startStack.ts'
 
 /** With so many slices of each in a run: some 1,200 answers or more, of which a dozen take longer than the p99. */
 const LOADS = [
@@ -38,7 +37,7 @@ type Side = {
   name: 'small' | 'large'
   proofs: number
   databaseUrl: string
-  stack: Stack
+  stack: Backend
   cookies: string[]
   reads: Buffer[]
   slugs: string[]
@@ -54,7 +53,7 @@ export function benchGrowth({ rounds, isQuick, say }: Run): Promise<Report> {
   return withScope(async (scope) => {
     const sizes = isQuick ? QUICK : FULL
     const postgres = scope.add(await startPostgres({ settings: SETTINGS }), ({ stop }) => stop())
-    const satellite = scope.add(await startSatelliteServer(), ({ child }) => stopProcess(child))
+    const satellite = scope.add(await startSatelliteServer(), stopProgram)
     const start = (name: Side['name'], proofs: number) =>
       startSide(scope, { name, proofs, satellite, createDatabase: postgres.createDatabase, say })
     const small = await start('small', sizes.small)
@@ -125,20 +124,18 @@ export function benchGrowth({ rounds, isQuick, say }: Run): Promise<Report> {
 }
 
 async function startSide(
-  { folder, add }: Scope,
+  { add }: Scope,
   parameters: {
     name: Side['name']
     proofs: number
-    satellite: { address: string; publicKey: string }
+    satellite: Program
     createDatabase: () => Promise<string>
     say: (text: string) => void
   },
 ): Promise<Side> {
   const { name, proofs, satellite, createDatabase, say } = parameters
   const databaseUrl = await createDatabase()
-  const stack = add(await startStack({ folder, satellite, databaseUrl, limit: 256, users: USERS }), ({ stop }) =>
-    stop(),
-  )
+  const stack = add(await startStack({ satellite, databaseUrl, limit: 256, users: USERS }), ({ stop }) => stop())
   const cookies = await signInAll(stack, USERS)
   const real = await signMany(stack, { cookies, count: RECEIPTS })
   const { store, pipeline } = await openStores({ databaseUrl })

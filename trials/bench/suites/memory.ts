@@ -1,9 +1,9 @@
 import { setTimeout } from 'node:timers/promises'
 import { readResidentMib, startPostgres } from '@countersign/testing'
+import { withScope } from '@countersign/testing/stack'
 import type { Report, Row, Run, Series } from '../report.ts'
 import { signInAll, signMany } from '../signer.ts'
-import { startSatelliteServer, startStack, stopProcess } from '../startStack.ts'
-import { withScope } from '../withScope.ts'
+import { startSatelliteServer, startStack, stopProgram } from '../startStack.ts'
 
 const USERS = 8
 const CONNECTIONS = 64
@@ -15,21 +15,19 @@ const SAMPLE_MS = 1_000
 
 /** Resident size of enclave and coordinator: after the start, after so many signatures, and after a while without work. */
 export function benchMemory({ isQuick, say }: Run): Promise<Report> {
-  return withScope(async ({ folder, add }) => {
+  return withScope(async ({ add }) => {
     const counts = isQuick ? SIGNATURES.map((count) => count / 20) : SIGNATURES
     const idleMs = isQuick ? 2_000 : IDLE_MS
     const postgres = add(await startPostgres(), ({ stop }) => stop())
-    const satellite = add(await startSatelliteServer(), ({ child }) => stopProcess(child))
+    const satellite = add(await startSatelliteServer(), stopProgram)
     const databaseUrl = await postgres.createDatabase()
-    const stack = add(await startStack({ folder, satellite, databaseUrl, limit: 256, users: USERS }), ({ stop }) =>
-      stop(),
-    )
-    const processes = { enclave: stack.enclave, coordinator: stack.coordinator }
+    const stack = add(await startStack({ satellite, databaseUrl, limit: 256, users: USERS }), ({ stop }) => stop())
+    const processes = stack.pids()
     const series = Object.keys(processes).map((name) => ({ name, points: [] as [number, number][] }))
     const startedAt = performance.now()
     const look = async () => {
       const seconds = (performance.now() - startedAt) / 1000
-      const sizes = await Promise.all(Object.values(processes).map(({ pid }) => readResidentMib(pid)))
+      const sizes = await Promise.all(Object.values(processes).map(readResidentMib))
       sizes.forEach((size, index) => void series[index]?.points.push([seconds, size]))
       return sizes
     }

@@ -1,4 +1,5 @@
 import { startChain, startPostgres } from '@countersign/testing'
+import { withScope } from '@countersign/testing/stack'
 import { deployServiceAttestations } from '../../../contracts/deployContract.ts'
 import { createViemChain } from '../../../services/coordinator/src/chain/viemChain.ts'
 import { createHeliaPinner } from '../../../services/coordinator/src/ipfs/helia.ts'
@@ -13,7 +14,6 @@ import {
   createTestWallet,
 } from '../../../services/coordinator/src/store/store.fake.ts'
 import type { Report, Run } from '../report.ts'
-import { withScope } from '../withScope.ts'
 
 const BACKLOG = 2_000
 const ONE_BY_ONE = 40
@@ -28,12 +28,12 @@ const log = { info() {}, warn() {}, error() {} }
  * The rows are made by the store; their quotes and signatures are random bytes of the right length.
  */
 export function benchPipeline({ isQuick, say }: Run): Promise<Report> {
-  return withScope(async ({ folder, add }) => {
+  return withScope(async ({ add, createFolder }) => {
     const backlog = isQuick ? 200 : BACKLOG
     const oneByOne = isQuick ? 4 : ONE_BY_ONE
     const postgres = add(await startPostgres(), ({ stop }) => stop())
     const chainNode = add(await startChain(), ({ stop }) => stop())
-    const { pinner } = add(await createHeliaPinner({ dataDir: folder }), ({ stop }) => stop())
+    const { pinner } = add(await createHeliaPinner({ dataDir: await createFolder() }), ({ stop }) => stop())
     const databaseUrl = await postgres.createDatabase()
     const opened = await openStores({ databaseUrl, isWorker: true, pipelineDelayMs: 0 })
     const { store, pipeline } = add(opened, ({ store }) => store.close())

@@ -1,4 +1,5 @@
 import { startPostgres } from '@countersign/testing'
+import { median, percentile, withScope } from '@countersign/testing/stack'
 import { openStores } from '../../../services/coordinator/src/store/openStore.ts'
 import { applyLoad } from '../applyLoad.ts'
 import { completeProofs } from '../completeProofs.ts'
@@ -6,9 +7,7 @@ import { toGet } from '../connectCaller.ts'
 import { type Calm, describeCalm, repeatCalmly } from '../repeatCalmly.ts'
 import type { Report, Row, Run } from '../report.ts'
 import { signInAll, signMany } from '../signer.ts'
-import { startEchoServer, startSatelliteServer, startStack, stopProcess } from '../startStack.ts'
-import { median, percentile } from '../statistics.ts'
-import { withScope } from '../withScope.ts'
+import { startEchoServer, startSatelliteServer, startStack, stopProgram } from '../startStack.ts'
 
 const CONNECTIONS = [1, 64]
 const PROOFS = 200
@@ -16,19 +15,19 @@ const WARM_SLICES = 4
 
 /** `GET /proof/:slug` of complete proofs with their receipts, beside an echo server that answers as many bytes, in turns. */
 export function benchReads({ rounds, isQuick, say }: Run): Promise<Report> {
-  return withScope(async ({ folder, add }) => {
+  return withScope(async ({ add }) => {
     const sliceMs = isQuick ? 300 : 2_000
     const postgres = add(await startPostgres(), ({ stop }) => stop())
-    const satellite = add(await startSatelliteServer(), ({ child }) => stopProcess(child))
+    const satellite = add(await startSatelliteServer(), stopProgram)
     const databaseUrl = await postgres.createDatabase()
-    const stack = add(await startStack({ folder, satellite, databaseUrl, limit: 256, users: 1 }), ({ stop }) => stop())
+    const stack = add(await startStack({ satellite, databaseUrl, limit: 256, users: 1 }), ({ stop }) => stop())
     const slugs = await signMany(stack, { cookies: await signInAll(stack, 1), count: isQuick ? 20 : PROOFS })
     const { store, pipeline } = await openStores({ databaseUrl })
     add(store, ({ close }) => close())
     await completeProofs(pipeline, slugs)
     const requests = slugs.map((slug) => toGet(`/proof/${slug}`))
     const bytes = (await (await fetch(`${stack.address}/proof/${slugs[0]}`)).arrayBuffer()).byteLength
-    const echo = add(await startEchoServer({ BODY_BYTES: String(bytes) }), ({ child }) => stopProcess(child))
+    const echo = add(await startEchoServer({ BODY_BYTES: String(bytes) }), stopProgram)
     const measure = async (url: string, connections: number) => {
       const next = () => requests[Math.floor(Math.random() * requests.length)] ?? Buffer.alloc(0)
       const { latencies, seconds } = await applyLoad({ url, connections, sliceMs, next })
@@ -42,7 +41,7 @@ export function benchReads({ rounds, isQuick, say }: Run): Promise<Report> {
       say(`${connections} connections`)
       const calm = await repeatCalmly({ rounds, isQuick }, async () => {
         const own = await measure(stack.address, connections)
-        const plain = await measure(echo.address, connections)
+        const plain = await measure(echo.url, connections)
         return { ...own, toEcho: own.rate / plain.rate }
       })
       calms.push(calm)

@@ -1,11 +1,12 @@
-import { createTx, createUser, startBackend } from '../../../services/coordinator/test/backend.ts'
-import { startContract } from '../../../services/coordinator/test/contract.ts'
+import { startBackend } from '@countersign/testing'
+import { createTx, createUser, waitForProofs, withScope } from '@countersign/testing/stack'
+import { startContract } from '../../../contracts/startContract.ts'
 import type { Report, Row, Run } from '../report.ts'
 import { untilReady } from '../untilReady.ts'
-import { withScope } from '../withScope.ts'
 
 const BACKLOG = 1_000
 const AT_ONCE = 100
+const PUBLISH_MS = 600_000
 const databases = { postgres: 'PostgreSQL', pglite: 'the embedded database' } as const
 
 /**
@@ -39,8 +40,9 @@ function restart(kind: keyof typeof databases, backlog: number) {
     const { chain, env } = await startContract()
     add(chain, ({ stop }) => stop())
     // Nobody listens at port 1.
-    const backend = add(await startBackend({ kind, env: { ...env, RPC_URL: 'http://127.0.0.1:1' } }), ({ stop }) =>
-      stop(),
+    const backend = add(
+      await startBackend({ kind, hasCompileCache: false, env: { ...env, RPC_URL: 'http://127.0.0.1:1' } }),
+      ({ stop }) => stop(),
     )
     const user = createUser(backend)
     await user.signIn('alice')
@@ -61,18 +63,8 @@ function restart(kind: keyof typeof databases, backlog: number) {
     await untilReady(`${backend.url}/health/ready`)
     const readyMs = performance.now() - start
     await starting
-    const statuses: string[] = []
-    for (const slug of slugs) statuses.push(await untilSettled(backend.url, slug))
-    const complete = statuses.filter((status) => status === 'complete').length
+    const read = await waitForProofs({ url: backend.url, slugs, timeoutMs: PUBLISH_MS })
+    const complete = read.filter(({ proof }) => proof?.status === 'complete').length
     return { readyMs, complete, completeMs: performance.now() - start }
   })
-}
-
-async function untilSettled(url: string, slug: string): Promise<string> {
-  for (;;) {
-    const response = await fetch(`${url}/proof/${slug}`)
-    const { status } = (await response.json()) as { status: string }
-    if (!status.startsWith('pending')) return status
-    await new Promise((resolve) => setTimeout(resolve, 100))
-  }
 }

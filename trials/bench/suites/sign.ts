@@ -1,11 +1,10 @@
 import { startPostgres } from '@countersign/testing'
+import { median, percentile, withScope } from '@countersign/testing/stack'
 import { applyLoad } from '../applyLoad.ts'
 import { type Calm, describeCalm, repeatCalmly } from '../repeatCalmly.ts'
 import type { Report, Row, Run } from '../report.ts'
 import { prepareSignings, signInAll } from '../signer.ts'
-import { QUOTE_MS, startEchoServer, startSatelliteServer, startStack, stopProcess } from '../startStack.ts'
-import { median, percentile } from '../statistics.ts'
-import { withScope } from '../withScope.ts'
+import { QUOTE_MS, startEchoServer, startSatelliteServer, startStack, stopProgram } from '../startStack.ts'
 
 const CONNECTIONS = [1, 16, 64, 256]
 /** Code that ran a few thousand times runs several times faster than code that has just been loaded. */
@@ -21,19 +20,19 @@ type Service = { url: string; cookies: readonly string[]; isEcho?: boolean }
  * beside one quote per signature, in turns; the median over repeats of the ratios within each repeat.
  */
 export function benchSign({ rounds, isQuick, say }: Run): Promise<Report> {
-  return withScope(async ({ folder, add }) => {
+  return withScope(async ({ add }) => {
     const sliceMs = isQuick ? 300 : 2_000
     const postgres = add(await startPostgres(), ({ stop }) => stop())
-    const satellite = add(await startSatelliteServer(), ({ child }) => stopProcess(child))
-    const echo = add(await startEchoServer(), ({ child }) => stopProcess(child))
+    const satellite = add(await startSatelliteServer(), stopProgram)
+    const echo = add(await startEchoServer(), stopProgram)
     const start = async (limit: number): Promise<Service> => {
       const databaseUrl = await postgres.createDatabase()
-      const stack = add(await startStack({ folder, satellite, users: USERS, databaseUrl, limit }), ({ stop }) => stop())
+      const stack = add(await startStack({ satellite, users: USERS, databaseUrl, limit }), ({ stop }) => stop())
       return { url: stack.address, cookies: await signInAll(stack, USERS) }
     }
     const batched = await start(256)
     const single = await start(1)
-    const plain = { url: echo.address, cookies: [''], isEcho: true }
+    const plain = { url: echo.url, cookies: [''], isEcho: true }
     say('warming up')
     for (let slice = 0; slice < WARM_SLICES; slice++) await measure(batched, 256, sliceMs)
     const rows: Row[] = []

@@ -1,8 +1,7 @@
-import { createTestBrowser, startPostgres } from '@countersign/testing'
+import { startPostgres } from '@countersign/testing'
+import { createAccounts, createUser, percentile, withScope } from '@countersign/testing/stack'
 import type { Report, Row, Run } from '../report.ts'
-import { ORIGIN, QUOTE_MS, startSatelliteServer, startStack, stopProcess, toAccount } from '../startStack.ts'
-import { percentile } from '../statistics.ts'
-import { withScope } from '../withScope.ts'
+import { QUOTE_MS, startSatelliteServer, startStack, stopProgram } from '../startStack.ts'
 
 /** New users for each round, so that 9 rounds have 207 of either kind. */
 const USERS_PER_ROUND = 23
@@ -16,14 +15,13 @@ type Times = { fromStart: number; fromCallback: number }
  * a time. The identity provider, these browsers and the service share the machine's cores.
  */
 export function benchSignIn({ rounds, isQuick, say }: Run): Promise<Report> {
-  return withScope(async ({ folder, add }) => {
+  return withScope(async ({ add }) => {
     const count = isQuick ? AT_ONE_TIME : rounds * USERS_PER_ROUND
     const postgres = add(await startPostgres(), ({ stop }) => stop())
-    const satellite = add(await startSatelliteServer(), ({ child }) => stopProcess(child))
+    const satellite = add(await startSatelliteServer(), stopProgram)
     const databaseUrl = await postgres.createDatabase()
-    const { url } = add(
-      await startStack({ folder, satellite, databaseUrl, limit: 256, users: 2 * count + 1 }),
-      ({ stop }) => stop(),
+    const { url } = add(await startStack({ satellite, databaseUrl, limit: 256, users: 2 * count + 1 }), ({ stop }) =>
+      stop(),
     )
     // The very first opens connections and fetches the provider's keys.
     const first = await measure(url, { start: 2 * count, count: 1, atOneTime: 1 })
@@ -50,7 +48,9 @@ async function measure(
   url: string,
   { start, count, atOneTime }: { start: number; count: number; atOneTime: number },
 ): Promise<Times[]> {
-  const left = Array.from({ length: count }, (_, index) => toAccount(start + index).sub)
+  const left = createAccounts(start + count)
+    .slice(start)
+    .map(({ sub }) => sub)
   const times: Times[] = []
   const lanes = Array.from({ length: atOneTime }, async () => {
     for (let subject = left.pop(); subject !== undefined; subject = left.pop()) times.push(await signIn(url, subject))
@@ -61,20 +61,12 @@ async function measure(
 
 /** A browser of their own for each user, with neither cookies nor a session at the provider. */
 async function signIn(url: string, subject: string): Promise<Times> {
-  const browser = createTestBrowser()
+  const user = createUser({ url })
   const startedAt = performance.now()
-  const { url: page } = await browser.navigate(`${url}/auth/google`)
-  let calledBackAt = Number.NaN
-  let target = new URL(`?as=${subject}`, page)
-  while (target.origin !== ORIGIN) {
-    if (target.pathname === '/auth/google/callback') calledBackAt = performance.now()
-    const response = await browser.request(target)
-    const location = response.headers.get('location')
-    if (location === null) throw new Error(`sign-in ended with ${response.status}: ${await response.text()}`)
-    await response.body?.cancel()
-    target = new URL(location, target)
-  }
-  const response = await browser.request(`${url}/wallet/me`)
+  const callback = await user.beginSignIn(subject)
+  const calledBackAt = performance.now()
+  await user.finishSignIn(callback)
+  const response = await user.get('/wallet/me')
   const body = await response.text()
   if (response.status !== 200) throw new Error(`no wallet: ${response.status} ${body}`)
   const now = performance.now()

@@ -1,21 +1,22 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { findFreePorts, startOidcProvider, startPostgres } from '@countersign/testing'
-import { describeCalm, repeatCalmly } from '../repeatCalmly.ts'
-import type { Report, Run } from '../report.ts'
 import {
-  COORDINATOR,
-  ENCLAVE,
-  startProcess,
-  startSatelliteServer,
-  stopProcess,
+  describeEnd,
+  type Environment,
+  mains,
+  median,
+  noRateLimits,
+  startService,
   toCoordinatorEnv,
   toEnclaveEnv,
-} from '../startStack.ts'
-import { median } from '../statistics.ts'
+  withScope,
+} from '@countersign/testing/stack'
+import { describeCalm, repeatCalmly } from '../repeatCalmly.ts'
+import type { Report, Run } from '../report.ts'
+import { QUOTE_MS, startSatelliteServer, stopProgram } from '../startStack.ts'
 import { untilReady } from '../untilReady.ts'
-import { withScope } from '../withScope.ts'
 
 const GOLDEN = 'packages/receipt/spec/golden'
 
@@ -24,39 +25,48 @@ const GOLDEN = 'packages/receipt/spec/golden'
  * what that start has left behind. Beside a Node that does nothing. And the verifier's command, which ends by itself.
  */
 export function benchStartup({ rounds, isQuick, say }: Run): Promise<Report> {
-  return withScope(async ({ folder, add }) => {
+  return withScope(async ({ add, createFolder }) => {
     const postgres = add(await startPostgres(), ({ stop }) => stop())
-    const satellite = add(await startSatelliteServer(), ({ child }) => stopProcess(child))
+    const satellite = add(await startSatelliteServer(), stopProgram)
     const [port = 0] = await findFreePorts(1)
     const oidc = add(
       await startOidcProvider({ redirectUris: [`http://localhost:${port}/auth/google/callback`], accounts: [] }),
       ({ stop }) => stop(),
     )
+    const folder = await createFolder()
     const toFolder = (name: string, round: number) => join(folder, `${name}-${round}`)
-    const enclave = add(await startProcess(ENCLAVE, toEnclaveEnv({ folder, limit: 256, oidc })), ({ child }) =>
-      stopProcess(child),
+    const toSecretEnv = (rootSecretFile: string, enclavePort: number) =>
+      toEnclaveEnv({ port: enclavePort, rootSecretFile, oidc, quoteLatencyMs: QUOTE_MS })
+    const enclave = add(
+      startService({ name: 'enclave', main: mains.enclave, env: toSecretEnv(join(folder, 'root-secret'), 0) }),
+      (service) => service.stop(),
     )
-    const shared = toCoordinatorEnv({ port, limit: 256, oidc, enclave, satellite })
+    const { address } = await enclave.started
+    const shared = {
+      ...toCoordinatorEnv({
+        port,
+        oidc,
+        enclaveUrls: [String(address)],
+        satellite: { url: satellite.url, publicKey: String(satellite.fields.publicKey) },
+      }),
+      ...noRateLimits,
+    }
     const ready = `http://127.0.0.1:${port}/health/ready`
 
     const calm = await repeatCalmly({ rounds, isQuick }, async (round) => {
       say(`round ${round + 1}`)
       const [enclavePort = 0] = await findFreePorts(1)
-      const enclaveEnv = {
-        ...toEnclaveEnv({ folder, limit: 256, oidc }),
-        ROOT_SECRET: `file:${toFolder('root-secret', round)}`,
-        PORT: String(enclavePort),
-      }
+      const enclaveEnv = toSecretEnv(toFolder('root-secret', round), enclavePort)
       const onPostgres = { ...shared, DATABASE_URL: await postgres.createDatabase() }
       const onPglite = { ...shared, DATA_DIR: toFolder('data', round) }
       const health = `http://127.0.0.1:${enclavePort}/health`
       return {
         nothing: await timeToEnd(['-e', '']),
-        enclave: await timeToReady(ENCLAVE.main, enclaveEnv, health),
-        postgres: await timeToReady(COORDINATOR.main, onPostgres, ready),
-        postgresAgain: await timeToReady(COORDINATOR.main, onPostgres, ready),
-        pglite: await timeToReady(COORDINATOR.main, onPglite, ready),
-        pgliteAgain: await timeToReady(COORDINATOR.main, onPglite, ready),
+        enclave: await timeToReady('enclave', enclaveEnv, health),
+        postgres: await timeToReady('coordinator', onPostgres, ready),
+        postgresAgain: await timeToReady('coordinator', onPostgres, ready),
+        pglite: await timeToReady('coordinator', onPglite, ready),
+        pgliteAgain: await timeToReady('coordinator', onPglite, ready),
         verifier: await timeToEnd([
           ...['-C', 'source', 'apps/verifier/src/cli.ts', 'verify', `${GOLDEN}/receipt.json`],
           ...['--collateral', `${GOLDEN}/collateral.json`, '--offline', '--allow-mock'],
@@ -89,28 +99,24 @@ export function benchStartup({ rounds, isQuick, say }: Run): Promise<Report> {
   })
 }
 
-async function timeToReady(main: string, env: Record<string, string>, url: string): Promise<number> {
+async function timeToReady(name: 'enclave' | 'coordinator', env: Environment, url: string): Promise<number> {
   const start = performance.now()
-  const child = spawnNode(['-C', 'source', main], env)
+  const service = startService({ name, main: mains[name], env, hasCompileCache: false })
   try {
-    const ended = once(child, 'exit').then(() => Promise.reject(new Error(`${main} ended`)))
+    const ended = service.ended.then((end) => Promise.reject(new Error(describeEnd(name, end))))
     await Promise.race([untilReady(url), ended])
     return performance.now() - start
   } finally {
-    await stopProcess(child)
+    await service.stop()
   }
 }
 
 async function timeToEnd(parameters: readonly string[]): Promise<number> {
   const start = performance.now()
-  const child = spawnNode(parameters, {})
+  const { PATH = '' } = process.env
+  const child = spawn(process.execPath, parameters, { env: { PATH }, stdio: ['ignore', 'ignore', 'inherit'] })
   const [code] = await once(child, 'exit')
   // 2: the golden receipt verifies, and nobody said which code to trust.
   if (code !== 0 && code !== 2) throw new Error(`${parameters.join(' ')} ended with ${code}`)
   return performance.now() - start
-}
-
-function spawnNode(parameters: readonly string[], env: Record<string, string>): ChildProcess {
-  const { PATH = '' } = process.env
-  return spawn(process.execPath, parameters, { env: { PATH, ...env }, stdio: ['ignore', 'ignore', 'inherit'] })
 }

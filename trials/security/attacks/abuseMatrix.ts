@@ -1,4 +1,4 @@
-import { createUser, toDigest } from '../../../services/coordinator/test/backend.ts'
+import { createUser, toDigest } from '@countersign/testing/stack'
 import type { AttackContext, AttackResult } from '../attack.ts'
 import { type Call, createCaller } from '../createCaller.ts'
 import { catalogue, checkAnswer, MAX_BODY_BYTES, type RequestFacts, routeRules, toExpected } from '../httpRules.ts'

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { createUser } from '../../../services/coordinator/test/backend.ts'
+import { createUser } from '@countersign/testing/stack'
 import type { AttackContext, AttackResult, Size } from '../attack.ts'
 import { type Answer, type Caller, createCaller } from '../createCaller.ts'
-import { openSignIn } from '../signInSteps.ts'
+import { openSignIn } from '../openSignIn.ts'
 import type { Target } from '../startTarget.ts'
 
 type Tally = { tried: number; faults: string[] }

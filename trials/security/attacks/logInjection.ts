@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { AttackContext, AttackResult } from '../attack.ts'
 import { createCaller } from '../createCaller.ts'
 import { findLogFaults } from '../findLogFaults.ts'
+import { openSignIn } from '../openSignIn.ts'
 import { exchangeRaw } from '../rawHttp.ts'
-import { openSignIn } from '../signInSteps.ts'
 import type { Target } from '../startTarget.ts'
 
 /** What has broken logs before. Each holds the mark, so that it is found wherever it gets to. */

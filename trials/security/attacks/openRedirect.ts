@@ -1,6 +1,6 @@
 import type { AttackContext, AttackResult } from '../attack.ts'
 import { createCaller } from '../createCaller.ts'
-import { openSignIn } from '../signInSteps.ts'
+import { openSignIn } from '../openSignIn.ts'
 import type { Target } from '../startTarget.ts'
 
 const EVIL = 'evil.example'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
-import { toDigest } from '../../../services/coordinator/test/backend.ts'
+import { toDigest } from '@countersign/testing/stack'
 import type { AttackContext, AttackResult, Size } from '../attack.ts'
 import { checkProblem, MAX_BODY_BYTES } from '../httpRules.ts'
 import { exchangeRaw } from '../rawHttp.ts'

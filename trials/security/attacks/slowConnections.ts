@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AttackContext, AttackResult } from '../attack.ts'
 import type { HonestReport } from '../honestWorker.ts'
-import { listCallers } from '../processes.ts'
+import { listCallers } from '../listCallers.ts'
 import { compareHonest, type Honest, startHonest } from '../startHonest.ts'
 import type { Target } from '../startTarget.ts'
 

@@ -1,7 +1,7 @@
+import { areaUnderCurve, interquartileRange, median, standardErrorOfArea } from '@countersign/testing/stack'
 import type { AttackContext, AttackResult } from '../attack.ts'
 import { type Answer, createCaller } from '../createCaller.ts'
 import type { Choices } from '../createChoices.ts'
-import { areaUnderCurve, interquartileRange, median, standardErrorOfArea } from '../statistics.ts'
 
 const SAMPLES = { full: 4000, short: 25 } as const
 /** Beyond this many standard errors the times are not alike by chance any more. */

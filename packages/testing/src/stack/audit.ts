@@ -1,8 +1,16 @@
-import { parseOptions } from '../../apps/verifier/src/parseOptions.ts'
-import { verify } from '../../apps/verifier/src/verify.ts'
-import type { Cluster } from '../cluster/startCluster.ts'
-import { readEvents } from '../../services/coordinator/test/events.ts'
-import type { Answered, Seen } from './load.ts'
+import { createHash } from 'node:crypto'
+import type { AttestationReceiptV1, Hex, ProofPayload } from '@countersign/protocol'
+import { CID } from 'multiformats/cid'
+import { readEvents } from './readEvents.ts'
+
+/** A signature that a client received, and the wallet that should have made it. */
+export type ReceivedSignature = { digest: Hex; signature: Hex; slug: string; address: string }
+
+/** What a client saw of a proof. */
+export type SeenProof = Pick<ProofPayload, 'status' | 'ipfsCid'>
+
+/** Verifies a proof by its transaction alone. `fault` says what is wrong. */
+export type VerifyTransaction = (txHash: Hex) => Promise<{ cid: string } | { fault: string }>
 
 export type Audit = {
   verified: number
@@ -10,65 +18,78 @@ export type Audit = {
   lost: string[]
   /** Transactions with more than one event. */
   duplicated: string[]
-  /** Proofs that the verifier does not accept, or that are about another signature than the client has. */
+  /** Proofs that do not verify, or that are about another signature than the client has. */
   invalid: string[]
   /** Events about signatures that no client has. */
   unknown: string[]
 }
 
-type Proof = { slug: string; status: string; txHash: string; ipfsCid: string; kmsQuoteVerified: boolean }
-
 const LANES = 4
-const deps = { fetch: globalThis.fetch, timeoutMs: 30_000 }
 
 /**
- * From the outside, as a stranger: every signature that a client received is looked up on the chain by its transaction, read from
- * IPFS and verified with the code of the command-line verifier.
+ * Checks from outside, as a stranger would, every signature that a client received: its proof is complete and has one event on the
+ * chain; the verifier finds it there by its transaction; and the receipt on IPFS is about that signature.
  */
 export async function audit(parameters: {
-  cluster: Pick<Cluster, 'url' | 'ipfsUrl' | 'chainUrl' | 'contract' | 'anchors'>
-  answered: readonly Answered[]
-  proofs: ReadonlyMap<string, Seen>
-  say(line: string): void
+  /** Of the coordinator. */
+  url: string
+  chainUrl: string
+  contract: string
+  /** A gateway. */
+  ipfsUrl: string
+  received: readonly ReceivedSignature[]
+  /** By slug. */
+  seen: ReadonlyMap<string, SeenProof>
+  verifyTransaction: VerifyTransaction
+  say?(line: string): void
 }): Promise<Audit> {
-  const { cluster, answered, proofs, say } = parameters
-  const { chainUrl, contract, ipfsUrl, anchors } = cluster
-  const trust = [
-    ...['--rpc', chainUrl, '--contract', contract, '--ipfs', ipfsUrl, '--allow-mock'],
-    ...['--measurement', anchors.measurement, '--config-hash', anchors.configHash],
-    ...['--coordinator-measurement', anchors.coordinatorMeasurement],
-    ...['--coordinator-config-hash', anchors.coordinatorConfigHash, '--entropy-key', anchors.entropyKey],
-  ]
+  const { url, chainUrl, contract, ipfsUrl, received, seen, verifyTransaction, say } = parameters
   const result: Audit = { verified: 0, lost: [], duplicated: [], invalid: [], unknown: [] }
   const readAllEvents = () => readEvents({ url: chainUrl, contract })
   const published = new Set<string>((await readAllEvents()).map(({ txHash }) => txHash))
   const expected = new Set<string>()
 
-  const each = async (answer: Answered) => {
-    const { slug } = answer
-    const seen = proofs.get(slug)
-    if (seen?.status !== 'complete') return void result.lost.push(`${slug} is ${seen?.status ?? 'not known'}`)
-    const response = await fetch(`${cluster.url}/proof/${slug}`)
-    const proof = (await response.json()) as Proof
+  async function checkOne(signature: ReceivedSignature) {
+    const { slug } = signature
+    const earlier = seen.get(slug)
+    if (earlier?.status !== 'complete') return void result.lost.push(`${slug} is ${earlier?.status ?? 'not known'}`)
+    const response = await fetch(`${url}/proof/${slug}`)
+    const proof = (await response.json()) as ProofPayload
     expected.add(proof.txHash)
     if (!published.has(proof.txHash)) return void result.lost.push(`${slug} has no event`)
-    const isSame = proof.status === 'complete' && proof.ipfsCid === seen.ipfsCid && proof.slug === slug
-    const fault = isSame
-      ? await findFault(answer, proof, trust).catch((error: Error) => error.message)
-      : `${proof.slug} is ${proof.status} with ${proof.ipfsCid} now`
+    const fault = await findFault(signature, earlier, proof).catch((error: Error) => error.message)
     if (fault === undefined) result.verified += 1
     else result.invalid.push(`${slug}: ${fault}`)
   }
-  // The chain's part and ours run on different threads.
-  const next = answered.entries()
+
+  async function findFault(
+    signature: ReceivedSignature,
+    earlier: SeenProof,
+    proof: ProofPayload,
+  ): Promise<string | undefined> {
+    const { status, ipfsCid, slug } = proof
+    if (status !== 'complete' || ipfsCid !== earlier.ipfsCid || slug !== signature.slug) {
+      return `${slug} is ${status} with ${ipfsCid} now`
+    }
+    const verified = await verifyTransaction(proof.txHash)
+    if ('fault' in verified) return verified.fault
+    if (verified.cid !== ipfsCid) return `the service names ${ipfsCid}, the chain ${verified.cid}`
+    const { digestSigned, signature: signed, from } = (await readReceipt(ipfsUrl, verified.cid)).transaction
+    if (digestSigned !== signature.digest || signed !== signature.signature) return 'is about another signature'
+    if (from !== signature.address) return `is of ${from}, not of ${signature.address}`
+    return proof.kmsQuoteVerified ? undefined : 'kmsQuoteVerified is false'
+  }
+
+  // The verifier and the node that it asks run on different threads.
+  const next = received.entries()
   const lanes = Array.from({ length: LANES }, async () => {
-    for (const [index, answer] of next) {
-      if ((index + 1) % 500 === 0) say(`verified ${index + 1} of ${answered.length}`)
-      await each(answer)
+    for (const [index, signature] of next) {
+      if ((index + 1) % 500 === 0) say?.(`verified ${index + 1} of ${received.length}`)
+      await checkOne(signature)
     }
   })
   await Promise.all(lanes)
-  // Last, so that one that came meanwhile is seen too.
+  // Last, so that an event that came meanwhile counts too.
   for (const [txHash, { length }] of Map.groupBy(await readAllEvents(), (event) => event.txHash)) {
     if (length > 1) result.duplicated.push(`${txHash} has ${length} events`)
     if (!expected.has(txHash)) result.unknown.push(txHash)
@@ -76,17 +97,11 @@ export async function audit(parameters: {
   return result
 }
 
-async function findFault(answer: Answered, proof: Proof, trust: readonly string[]): Promise<string | undefined> {
-  const options = parseOptions({ now: () => new Date() }, ['verify', proof.txHash, ...trust])
-  if (options.command !== 'verify') return 'not understood'
-  const { exitCode, steps, receipt, cid } = await verify(deps, options)
-  if (exitCode !== 0) {
-    const failed = steps.filter(({ status }) => status !== 'pass').map(({ id, status }) => `${id} ${status}`)
-    return `exit code ${exitCode}: ${failed.join(', ')}`
-  }
-  const { digestSigned, signature, from } = receipt.transaction
-  if (digestSigned !== answer.digest || signature !== answer.signature) return 'is about another signature'
-  if (from !== answer.address) return `is of ${from}, not of ${answer.address}`
-  if (cid !== proof.ipfsCid) return `the service names ${proof.ipfsCid}, the chain ${cid}`
-  return proof.kmsQuoteVerified ? undefined : 'kmsQuoteVerified is false'
+async function readReceipt(ipfsUrl: string, cid: string): Promise<AttestationReceiptV1> {
+  const response = await fetch(`${ipfsUrl}/ipfs/${cid}?format=raw`)
+  if (response.status !== 200) throw new Error(`${cid} is not there`)
+  const bytes = Buffer.from(await response.arrayBuffer())
+  const { digest } = CID.parse(cid).multihash
+  if (!createHash('sha256').update(bytes).digest().equals(digest)) throw new Error(`${cid} has other bytes`)
+  return JSON.parse(bytes.toString('utf8'))
 }
