@@ -23,7 +23,7 @@ const node: TestProjectInlineConfiguration = {
     include: [
       '{packages,apps,services}/**/*.test.{ts,tsx}',
       'scripts/**/*.test.ts',
-      '{bench,contracts,docs,sweep,dev,faults,cluster,soak,security,deploy,e2e}/*.test.ts',
+      '{contracts,docs,dev,deploy,e2e,trials/*}/*.test.ts',
     ],
     exclude: ['**/node_modules/**', '**/dist/**', '**/*.browser.test.{ts,tsx}'],
   },

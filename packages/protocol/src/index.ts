@@ -46,7 +46,7 @@ export {
 export { isLoopbackHost, isLoopbackUrl } from './loopback.ts'
 export { computeRoot, createInclusionPath, createInclusionPaths, hashTree, type Inclusion } from './merkle.ts'
 export { parseJson } from './parseJson.ts'
-export { isPlainObject } from './plainObject.ts'
+export { isPlainObject, readMembers } from './plainObject.ts'
 export {
   isProofStatus,
   isProofTransition,
@@ -110,6 +110,7 @@ export {
 export { type EcdsaSignature, parseSignature, recoverPublicKey, toAddress } from './signature.ts'
 export type { SignResult } from './signResult.ts'
 export { assertStatement, hashLeaf, type Statement, toStatementBytes, toStatementText } from './statement.ts'
+export { parseStrictJson, type StrictJsonErrorCode, type StrictJsonLimits } from './strictJson.ts'
 export { type Tag, tags, toTagBytes } from './tags.ts'
 export { type TcbStatus, tcbStatuses } from './tcbStatus.ts'
 export {

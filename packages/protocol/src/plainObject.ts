@@ -19,3 +19,20 @@ export function hasExactMembers<Name extends string>(
   if (!isPlainObject(value) || Object.keys(value).length !== names.length) return false
   return names.every((name) => Object.hasOwn(value, name))
 }
+
+/**
+ * The members of a plain object that has all the required ones, perhaps the optional ones, and no other. `fail` makes the
+ * caller's own error.
+ */
+export function readMembers<Required extends string, Optional extends string = never>(
+  value: unknown,
+  names: { required: readonly Required[]; optional?: readonly Optional[] },
+  fail: (details: string) => Error,
+): Record<Required | Optional, unknown> {
+  if (!isPlainObject(value)) throw fail('not an object')
+  for (const name of names.required) if (!Object.hasOwn(value, name)) throw fail(`${name} is missing`)
+  const known = new Set<string>([...names.required, ...(names.optional ?? [])])
+  // An unknown name is not repeated: a stranger wrote it, and this text may go into a log.
+  if (Object.keys(value).some((name) => !known.has(name))) throw fail('a member is unknown')
+  return value as Record<Required | Optional, unknown>
+}

@@ -12,7 +12,7 @@ export {
   type FakeChainFault,
   type StartFakeChainParameters,
   startFakeChain,
-} from './fakeChain.ts'
+} from './fakeChain/startFakeChain.ts'
 export { type FakePinata, type FakePinService, type PinServiceFault, startFakeKubo, startFakePinata } from './ipfs.ts'
 export { type FakeKds, type FakeKdsFault, startFakeKds } from './kds.ts'
 export {
@@ -33,4 +33,5 @@ export {
   type StartSatelliteParameters,
   startSatellite,
 } from './satellite.ts'
-export { within } from './within.ts'
+export { measureSimulatedCoordinator, measureSimulatedEnclave, readAnchors } from './stack/anchors.ts'
+export { type Backend, type StartBackendParameters, startBackend } from './stack/startBackend.ts'

@@ -1,6 +1,6 @@
 import { createHash, randomBytes, X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { Agent, request as httpRequest } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { tmpdir } from 'node:os'
@@ -18,6 +18,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { callEnclave, createTestCoordinator } from '../test/coordinator.ts'
 import { type EnclaveProcess, spawnEnclave, startEnclave } from '../test/enclaveProcess.ts'
 import { startTestIssuer, type TestIssuer } from '../test/issuer.ts'
+import { custodians, measurement } from '../test/peers.ts'
 
 let folder = ''
 let issuer: TestIssuer
@@ -200,11 +201,11 @@ describe('a process that cannot serve ends', () => {
     expect(output.join()).toContain('EADDRINUSE')
   })
 
-  test('one whose vault has died, with nothing answered', async () => {
+  test('one whose key worker has died, with nothing answered', async () => {
     // Ends the enclave's only thread from outside of its code, as a fault in it would.
-    const endVault = 'process.on("worker",(vault)=>process.once("SIGUSR2",()=>vault.terminate()))'
+    const endWorker = 'process.on("worker",(worker)=>process.once("SIGUSR2",()=>worker.terminate()))'
     const enclave = await start({
-      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(endVault)}`,
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(endWorker)}`,
       MOCK_QUOTE_LATENCY_MS: '60000',
     })
     const session = await login(enclave, 'alice')
@@ -212,8 +213,29 @@ describe('a process that cannot serve ends', () => {
     await fetch(`${enclave.url}/health`)
     expect(await enclave.kill('SIGUSR2')).toBe(1)
     expect(await waiting).toBe('cut off')
-    expect(enclave.output.join()).toContain('the vault has ended')
+    expect(enclave.output.join()).toContain('the key worker has ended')
     await expect(fetch(`${enclave.url}/health`)).rejects.toThrow()
+  })
+
+  test('one that gets a signal while it still waits for an enclave to join, at once', async () => {
+    const policyPath = join(folder, 'root-secret-policy.json')
+    const keys = custodians.map(({ publicKey }) => toHex(publicKey))
+    await writeFile(policyPath, JSON.stringify({ measurements: [measurement], custodians: { threshold: 2, keys } }))
+    const { child, output } = spawnEnclave({
+      MOCK_ATTESTATION: 'true',
+      QUOTE_SOURCE: 'mock',
+      ROOT_SECRET: 'attested',
+      ROOT_SECRET_POLICY_FILE: policyPath,
+      // Discard, where nothing listens.
+      ROOT_SECRET_FROM: 'join:http://127.0.0.1:9',
+      OIDC_ISSUERS: `${issuer.url}=${issuer.audience}`,
+      PORT: '0',
+    })
+    const ended = once(child, 'exit')
+    await expect.poll(() => output.join(), { timeout: 30_000 }).toContain('Got no root secret from an enclave')
+    child.kill('SIGTERM')
+    expect(await ended).toEqual([1, null])
+    expect(output.join()).not.toContain('Could not')
   })
 
   test('stopping does not wait for a caller that keeps its connection busy', async () => {
