@@ -14,7 +14,7 @@ import {
 } from '@countersign/protocol'
 import { type Backup, hashBackup, nameBackup, parseBackup, toBackupFile, verifyBackup } from '@countersign/root-secret'
 import { createX25519Pair, seal, type X25519Pair } from '@countersign/root-secret/sealing'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { call, forge, genesis, recover, type SubmitOptions, submit, toBackupPath } from '../../test/ceremony.ts'
 import {
   createTestPeer,
@@ -200,6 +200,16 @@ describe('recovery', () => {
 })
 
 describe('a backup that was changed is refused by the enclave and by the custodian', () => {
+  let lost: TestPeer
+  let backup: Backup
+  let app: App
+  beforeAll(async () => {
+    const shared = await mkdtemp(join(tmpdir(), 'backup-'))
+    ;({ peer: lost, backup } = await genesis(shared))
+    ;({ app } = await recover(shared))
+    await rm(shared, { recursive: true })
+  })
+
   const flip = (hex = '') => (hex.startsWith('0') ? `1${hex.slice(1)}` : `0${hex.slice(1)}`)
   test.each<[string, (backup: Backup) => unknown]>([
     [
@@ -229,8 +239,6 @@ describe('a backup that was changed is refused by the enclave and by the custodi
     ['a member less', ({ evidence: _, ...backup }) => backup],
     ['another version', (backup) => ({ ...backup, version: 'countersign-root-backup/2' })],
   ])('%s', async (_, change) => {
-    const { peer: lost, backup } = await genesis(folder)
-    const { app } = await recover(folder)
     const changed = change(backup) as Backup
     await writeFile(toBackupPath(folder), JSON.stringify(changed))
     const peer = createTestPeer()
@@ -329,6 +337,14 @@ describe('a drill with simulated silicon gets no share of a real backup', () => 
 
 describe('a custodian gives his share to nobody else', () => {
   type Answer = { publicKey: string; backupHash: string; evidence: Record<string, unknown> }
+  let backup: Backup
+  beforeAll(async () => {
+    const shared = await mkdtemp(join(tmpdir(), 'backup-'))
+    ;({ backup } = await genesis(shared))
+    await rm(shared, { recursive: true })
+  })
+  beforeEach(() => writeFile(toBackupPath(folder), toBackupFile(backup)))
+
   test.each<[string, Partial<SubmitOptions>, string]>([
     ['an enclave of another configuration than he named', { configHash: '00'.repeat(32) }, 'another configuration'],
     ['without --mock, simulated silicon', { isMock: false }, 'the backup is not accepted'],
@@ -360,7 +376,6 @@ describe('a custodian gives his share to nobody else', () => {
     ],
     ['with a key that has no share', { pair: createX25519Pair() }, 'no share in the backup'],
   ])('%s', async (_, options, reason) => {
-    await genesis(folder)
     const peer = createTestPeer()
     const { app } = await recover(folder, peer)
     await expect(submit(folder, app, { peer, ...options })).rejects.toThrow(reason)
@@ -368,7 +383,6 @@ describe('a custodian gives his share to nobody else', () => {
   })
 
   test('other code, though the backup and the configuration are right', async () => {
-    await genesis(folder)
     const peer = createTestPeer({ quote: { mrtd: new Uint8Array(48).fill(1) } })
     const { app } = await recover(folder, peer)
     await expect(submit(folder, app, { peer })).rejects.toThrow('measurement_not_allowed')
@@ -376,7 +390,6 @@ describe('a custodian gives his share to nobody else', () => {
   })
 
   test('a share sealed to one enclave says nothing to another', async () => {
-    const { backup } = await genesis(folder)
     const [one, other] = [createTestPeer(), createTestPeer()]
     const [first, second] = [await recover(folder, one), await recover(folder, other)]
     let sent: unknown
