@@ -1,5 +1,5 @@
-import type { TxMetadata, WalletInfo } from '@countersign/protocol'
-import { createRandom, readAnchors, within } from '@countersign/testing'
+import { type TxMetadata, type WalletInfo, withinTimeLimit } from '@countersign/protocol'
+import { createRandom, readAnchors } from '@countersign/testing'
 import {
   type Audit,
   audit,
@@ -80,7 +80,9 @@ export async function runFaults(parameters: FaultsParameters): Promise<FaultsRep
       const nonces = next()
       const isUp = await start(backend, { CRASH_AT: point })
       const signing = isUp ? sign(nonces) : Promise.resolve()
-      await within(REACH_MS, backend.coordinatorEnded(), `the coordinator did not reach “${point}”`)
+      await withinTimeLimit(REACH_MS, backend.coordinatorEnded, {
+        createError: () => new Error(`the coordinator did not reach “${point}”`),
+      })
       await signing
       kills += 1
       say(`killed ${point} (${kind}, ${answers.size} answered)`)

@@ -11,20 +11,15 @@ import { toCid } from '@countersign/receipt'
 import { type FakeChain, type FakeChainFault, startFakeChain } from '@countersign/testing'
 import fc from 'fast-check'
 import { sql } from 'kysely'
-import { type Chain, ChainError } from '../../services/coordinator/src/chain/chain.ts'
+import { ChainError } from '../../services/coordinator/src/chain/chainError.ts'
 import { createViemChain } from '../../services/coordinator/src/chain/viemChain.ts'
-import {
-  assertBlock,
-  type Block,
-  PinError,
-  type PinErrorCode,
-  type Pinner,
-} from '../../services/coordinator/src/ipfs/pinner.ts'
-import { confirmPublications, createSightings } from '../../services/coordinator/src/pipeline/confirm.ts'
+import { assertBlock, PinError, type PinErrorCode } from '../../services/coordinator/src/ipfs/pinError.ts'
+import { confirmPublications } from '../../services/coordinator/src/pipeline/confirm.ts'
+import { createSightings } from '../../services/coordinator/src/pipeline/confirmRun.ts'
 import { createPinStage } from '../../services/coordinator/src/pipeline/pin.ts'
 import { publishDue } from '../../services/coordinator/src/pipeline/publish.ts'
 import { createFakeClock } from '../../services/coordinator/src/ports.fake.ts'
-import type { Clock } from '../../services/coordinator/src/ports.ts'
+import type { Block, Chain, Clock, Pinner } from '../../services/coordinator/src/ports.ts'
 import { CONFIRM_QUEUE, PIN_QUEUE, PUBLISH_QUEUE, type QueueName } from '../../services/coordinator/src/store/jobs.ts'
 import { createPinningStore, type PinningStore } from '../../services/coordinator/src/store/pinning.ts'
 import { createPublicationStore, type PublicationStore } from '../../services/coordinator/src/store/publications.ts'

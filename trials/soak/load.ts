@@ -1,5 +1,4 @@
-import { isTerminalProofStatus, proofStatuses, type WalletInfo } from '@countersign/protocol'
-import { within } from '@countersign/testing'
+import { isTerminalProofStatus, proofStatuses, type WalletInfo, withinTimeLimit } from '@countersign/protocol'
 import {
   createTx,
   createUser,
@@ -202,5 +201,5 @@ function isForward(earlier: SeenProof, later: SeenProof): boolean {
 }
 
 function inTime<Value>(task: Promise<Value>): Promise<Value> {
-  return within(ANSWER_TIMEOUT_MS, task, 'no answer in time')
+  return withinTimeLimit(ANSWER_TIMEOUT_MS, () => task)
 }

@@ -1,4 +1,4 @@
-import type { SignResult } from './resources.ts'
+import type { SignResult } from './signResult.ts'
 
 /** What a `ServiceError` may carry beside its code and message. */
 export type ServiceErrorOptions = {
@@ -52,6 +52,8 @@ export type ProtocolErrorCode =
   | 'body_too_large'
   /** Distrust the sender: the bytes are not JSON in UTF-8. */
   | 'invalid_json'
+  /** Fix the call: a parameter cannot stand in the path of a request. */
+  | 'invalid_request'
   /** Fix the call: the value holds something that JSON cannot carry without loss. */
   | 'not_canonicalizable'
   /** Distrust the bytes: they are JSON in another spelling than the one that was hashed, or no JSON at all. */

@@ -1,4 +1,4 @@
-import type { Decorate, Parts } from '../src/start.ts'
+import type { Decorate, Parts } from '../src/parts.ts'
 
 /** Where a process can be killed: before or after a call of a part. */
 export type CrashPoint = { part: keyof Parts | 'pinning' | 'publications'; method: string; when: 'before' | 'after' }

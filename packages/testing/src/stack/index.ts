@@ -1,3 +1,4 @@
+export { type Listening, listen } from '../listen.ts'
 export type { StackAnchors } from './anchors.ts'
 export { type Audit, audit, type ReceivedSignature, type SeenProof, type VerifyTransaction } from './audit.ts'
 export { type CheckAnswer, createAccounts, createUser, type TestUser } from './createUser.ts'

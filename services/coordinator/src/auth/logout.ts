@@ -1,4 +1,4 @@
-import type { Store } from '../store/types.ts'
+import type { Store } from '../ports.ts'
 import type { SignedIn } from './session.ts'
 
 /** `POST /auth/logout`: the session is gone for every copy of its cookie. */

@@ -14,7 +14,7 @@ import {
   walletInfoSchema,
 } from './schemas.ts'
 
-/* Every endpoint once, as /openapi.json and /docs tell it. Handlers are in app.ts. */
+/* Every endpoint once, as /openapi.json and /docs describe it. The handlers are beside this file: authRoutes.ts and so on. */
 
 type Schema = typeof problemSchema | z.ZodType
 
@@ -23,7 +23,7 @@ const json = (description: string, schema: Schema) => ({
   content: { 'application/json': { schema } },
 })
 
-/** Failures by status, each with its codes; those that any call can meet come with every route. */
+/** Failures by status, each with its codes, and the failures that any call can meet. */
 function problemsOf(...own: CoordinatorErrorCode[]) {
   const byStatus = new Map<number, string[]>()
   for (const code of [...own, 'shutting_down', 'internal'] as const) {
@@ -51,7 +51,7 @@ const noBody = { content: { 'application/json': { schema: emptySchema } }, requi
 
 const text = (description: string, type: string) => ({ description, content: { [type]: { schema: z.string() } } })
 
-/** The same as problems, and as a page for whoever prefers one. */
+/** The same, as problems and as pages for callers that prefer HTML. */
 function pagesOf(...own: CoordinatorErrorCode[]) {
   const responses = Object.entries(problemsOf(...own)).map(([status, { description, content }]) => [
     status,
@@ -288,3 +288,5 @@ export const routes = {
     responses: { 200: text('A page', 'text/html'), ...problemsOf() },
   }),
 } as const
+
+export type Route = (typeof routes)[keyof typeof routes]

@@ -116,6 +116,7 @@ export const attestationSchema = z
 
 export const okSchema = z.strictObject({ ok: z.literal(true) }).openapi('Ok')
 export const healthSchema = z.strictObject({ status: z.enum(['ok', 'ready']) }).openapi('Health')
+export type Health = z.infer<typeof healthSchema>
 export const emptySchema = z.strictObject({}).openapi('Empty')
 
 export const problemSchema = z

@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto'
 import type { ProofPayload, ProofStatus } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
-import type { Proof, Store } from '../store/types.ts'
+import type { Store } from '../ports.ts'
+import type { Proof } from '../store/types.ts'
 import { isSlug } from './slug.ts'
 
 /** A payload as it is sent. Its version changes when anything in it does. */
