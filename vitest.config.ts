@@ -24,7 +24,8 @@ const node: TestProjectInlineConfiguration = {
     environment: 'node',
     include: [
       '{packages,apps,services}/**/*.test.{ts,tsx}',
-      '{contracts,docs,dev,deploy,e2e,scripts,trials/*}/*.test.ts',
+      'scripts/**/*.test.ts',
+      '{contracts,docs,dev,deploy,e2e,trials/*}/*.test.ts',
     ],
     exclude: ['**/node_modules/**', '**/dist/**', '**/*.browser.test.{ts,tsx}'],
   },

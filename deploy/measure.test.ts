@@ -48,7 +48,7 @@ describe('the enclave image', () => {
     expect(paths()).toEqual(
       expect.arrayContaining([
         'app/services/enclave/src/main.ts',
-        'app/services/enclave/src/keys/vaultWorker.ts',
+        'app/services/enclave/src/keys/keyWorkerThread.ts',
         'app/services/enclave/package.json',
         'app/packages/attestation/package.json',
         'app/node_modules/@countersign/attestation',

@@ -1,9 +1,8 @@
-import { equalBytes, fromHex, toHex } from '@countersign/protocol'
+import { equalBytes, fromHex, type TcbStatus, toHex } from '@countersign/protocol'
 import { PolicyError, type PolicyErrorCode } from './errors.ts'
 import type { SnpProduct, SnpTcb } from './snp/endorsementKey.ts'
 import type { ParsedReport } from './snp/parseReport.ts'
 import type { VerifiedReport } from './snp/verifyReport.ts'
-import type { TcbStatus } from './tdx/evaluateTcb.ts'
 import type { VerifiedQuote } from './tdx/verifyQuote.ts'
 
 /** Code that is trusted to run in a TD, as lower-case hex; a register that is left out is not judged. */

@@ -7,7 +7,7 @@ import {
   hashEnclaveConfig,
   toHex,
 } from '@countersign/protocol'
-import { createTurns } from './turns.ts'
+import { createCallQueue } from './callQueue.ts'
 
 export type AttestDeps = {
   quoteSource: QuoteSource
@@ -22,8 +22,8 @@ const MAX_WAITING = 4
 
 /** One attestation at a time asks for a quote, so that a signature waits for one at most. */
 export function createAttestor(deps: AttestDeps): (request: { nonce: string }) => Promise<AttestResponse> {
-  const inTurn = createTurns(MAX_WAITING)
-  return (request) => inTurn(() => attest(deps, request))
+  const enqueue = createCallQueue(MAX_WAITING)
+  return (request) => enqueue(() => attest(deps, request))
 }
 
 /** A quote over the caller's nonce, the TLS key and the configuration: this connection ends in this enclave, now. */

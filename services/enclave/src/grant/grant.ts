@@ -1,6 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { type Hex, tags, toCanonicalJson, toTagBytes } from '@countersign/protocol'
-import { hmacSha256 } from '../keys/hmacSha256.ts'
+import { hmacSha256 } from '@countersign/root-secret/sealing'
 
 /** What the enclave attests to itself about a session: this owner, with this session secret, may use this key until then. */
 export type Grant = {

@@ -1,12 +1,19 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { concatBytes, ServiceError, tags, toTagBytes } from '@countersign/protocol'
+import {
+  concatBytes,
+  isPlainObject,
+  parseStrictJson,
+  ServiceError,
+  type StrictJsonErrorCode,
+  tags,
+  toTagBytes,
+} from '@countersign/protocol'
 import { compactVerify, errors } from 'jose'
 import { EnclaveError } from '../errors.ts'
 import type { Clock, IdTokenVerifier } from '../ports.ts'
 import { idTokenInvalid } from './idTokenError.ts'
 import type { Issuer } from './issuers.ts'
 import { createKeySource, type Fetch, type KeySource, keyTypes } from './jwks.ts'
-import { parseStrictJson, type StrictJsonErrorCode } from './strictJson.ts'
 
 export type CreateIdTokenVerifierParameters = {
   issuers: readonly Issuer[]
@@ -100,8 +107,8 @@ function parseObject(bytes: Uint8Array): Members {
     const code: StrictJsonErrorCode = 'json_duplicate_member'
     throw idTokenInvalid(error instanceof ServiceError && error.code === code ? 'duplicate' : 'malformed')
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw idTokenInvalid('malformed')
-  return value as Members
+  if (!isPlainObject(value)) throw idTokenInvalid('malformed')
+  return value
 }
 
 function assertHeader(header: Members): void {

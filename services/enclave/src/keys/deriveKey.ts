@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto'
 import { concatBytes, fromHex, type Hex, tags, toAddress, toHex, toTagBytes, toU32be } from '@countersign/protocol'
+import { expand, extract, hmacSha256 } from '@countersign/root-secret/sealing'
 import { pointFromScalar } from 'tiny-secp256k1'
 import type { Identity } from '../ports.ts'
-import { expand, extract } from './hkdf.ts'
-import { hmacSha256 } from './hmacSha256.ts'
 
 /** The order of secp256k1, less one: wallet keys are a number below it, plus one, so none is zero. */
 const ORDER_LESS_ONE = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364140n

@@ -7,7 +7,7 @@ import {
   type SignedBatch,
   toHex,
 } from '@countersign/protocol'
-import type { Log } from '../ports.ts'
+import type { Log } from '@countersign/service'
 
 /** Where a leaf stands, once a quote covers it. */
 export type Placement = { batch: SignedBatch; leafIndex: number }
@@ -50,7 +50,11 @@ export function createBatcher(parameters: BatcherParameters): Batcher {
       try {
         await quoteBatch(taken)
       } catch (error) {
-        log.error('Could not quote a batch', { size: taken.length, reason: error instanceof Error ? error.name : '' })
+        log.error({
+          msg: 'Could not quote a batch',
+          size: taken.length,
+          reason: error instanceof Error ? error.name : '',
+        })
         for (const { reject } of taken) reject(error)
       }
     }
