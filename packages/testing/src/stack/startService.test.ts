@@ -33,7 +33,7 @@ test('`started` gives the fields of its line; other lines, JSON or not, only go 
     onLine: (line) => lines.push(line),
   })
   expect(await started).toEqual({ msg: 'Started the thing', port: 7 })
-  expect(lines.toSorted()).toEqual(['[1]', 'no JSON', '{"msg":"Started the thing","port":7}'])
+  await expect.poll(() => lines.toSorted()).toEqual(['[1]', 'no JSON', '{"msg":"Started the thing","port":7}'])
 })
 
 test('a process has PATH, the compile cache and what it is given, and nothing else of ours', async () => {
