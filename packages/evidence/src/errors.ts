@@ -10,7 +10,7 @@ export type EvidenceErrorCode =
   | 'configfs_unavailable'
   /** Fix the configuration: this guest runs on other silicon than the source was made for. */
   | 'provider_mismatch'
-  /** Retry; if it stays, find the process that writes into our configfs entry. */
+  /** Retry; if this persists, find the process that writes into our configfs entry. */
   | 'generation_mismatch'
   /** Retry later: the driver is busy with an earlier request, or its host does not answer. */
   | 'evidence_busy'

@@ -31,7 +31,7 @@ export type TestServiceOptions = {
   balance?: bigint | undefined
   /** In wei (1 gwei). */
   baseFeePerGas?: bigint | undefined
-  /** Each read of a proof moves it on by a step, from the second read on. Without it proofs move by `advanceProof` alone. */
+  /** Each read of a proof moves it on by a step, from the second read on. Without it proofs move only by `advanceProof`. */
   autoComplete?: boolean | undefined
   /** JSON-RPC methods that the app answers itself, such as `eth_call` for its contracts. */
   rpc?: TestRpcHandlers | undefined
@@ -51,7 +51,7 @@ export type TestService = {
   readonly wallet: WalletInfo
   /** Answers requests to the two origins of the service; it rejects any other. */
   fetch(input: RequestInfo | URL, init?: RequestInit): Promise<Response>
-  /** Puts `fetch` in the place of `globalThis.fetch` for the service's origins alone; the returned function takes it out. */
+  /** Puts `fetch` in the place of `globalThis.fetch` for the service's origins only; the returned function takes it out. */
   install(): () => void
   signIn(): void
   signOut(): void
