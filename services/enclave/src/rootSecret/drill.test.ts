@@ -17,6 +17,7 @@ import {
 } from '@countersign/protocol'
 import { parseBackup } from '@countersign/root-secret'
 import { open } from '@countersign/root-secret/sealing'
+import { COMPILE_CACHE, toPath } from '@countersign/testing/stack'
 import { combine } from 'shamir-secret-sharing'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createKeyFile, readKeyFile } from '../../../../apps/custodian/src/keyFile.ts'
@@ -26,7 +27,7 @@ import { startTestIssuer, type TestIssuer } from '../../test/issuer.ts'
 import { measurement } from '../../test/peers.ts'
 
 const run = promisify(execFile)
-const TOOL = new URL('../../../../apps/custodian/src/cli.ts', import.meta.url).pathname
+const TOOL = toPath('apps/custodian/src/cli.ts')
 const coordinator = createTestCoordinator()
 const running: EnclaveProcess[] = []
 let folder = ''
@@ -96,7 +97,9 @@ async function sign({ url }: EnclaveProcess, { sid, grant, keyId }: OpenSessionR
 }
 
 const custodian = (...parameters: string[]) =>
-  run(process.execPath, ['-C', 'source', TOOL, ...parameters], { env: { PATH: process.env.PATH ?? '' } })
+  run(process.execPath, ['-C', 'source', TOOL, ...parameters], {
+    env: { PATH: process.env.PATH ?? '', NODE_COMPILE_CACHE: COMPILE_CACHE },
+  })
 
 const find = ({ output }: EnclaveProcess, msg: string) =>
   output.map((line) => JSON.parse(line)).find((line) => line.msg === msg)
