@@ -1,4 +1,4 @@
-import { ServiceError, type ServiceErrorOptions } from '@countersign/protocol'
+import { ServiceError } from '@countersign/protocol'
 
 /** Why a guest got no evidence. */
 export type EvidenceErrorCode =
@@ -36,9 +36,6 @@ export type EvidenceErrorCode =
 /** The guest could not get evidence, or what it got is not what it asked for. */
 export class EvidenceError extends ServiceError<EvidenceErrorCode> {
   override name = 'EvidenceError'
-  constructor(code: EvidenceErrorCode, message: string, options?: ServiceErrorOptions) {
-    super(code, message, options)
-  }
 }
 
 export function evidenceTimeout(timeoutMs: number) {
