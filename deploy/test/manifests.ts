@@ -63,7 +63,8 @@ export const kubernetesContext: KubernetesContext = {
       'countersign-coordinator': read('services/coordinator/src/http/routes.ts'),
       'countersign-web': read('deploy/web/server.ts'),
     }
-    return sources[image]?.includes(`'${path}'`) ?? false
+    // A coordinator's route has its method before the path.
+    return [`'${path}'`, `'GET ${path}'`].some((text) => sources[image]?.includes(text))
   },
   givenByOperator: ['coordinator', 'worker', 'postgres', 'coordinator-policies', 'enclave-policies', 'root-backup'],
 }

@@ -21,16 +21,17 @@ export type ServiceErrorOptions = {
  */
 export class ServiceError<Code extends string = string> extends Error {
   override name = 'ServiceError'
-  readonly code: Code
-  readonly details: string | undefined
-  readonly status: number | undefined
-  readonly retryable: boolean | undefined
-  readonly signed: SignResult | undefined
+  // Declared only: the constructor sets them all.
+  declare readonly code: Code
+  declare readonly details: string | undefined
+  declare readonly status: number | undefined
+  declare readonly retryable: boolean | undefined
+  declare readonly signed: SignResult | undefined
   /** Where `docs/errors.md` says what to do about this code. */
-  readonly docsPath: string
+  declare readonly docsPath: string
 
   constructor(code: Code, message: string, options: ServiceErrorOptions = {}) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    super(message, options.cause === undefined ? undefined : options)
     this.code = code
     this.details = options.details
     this.status = options.status

@@ -53,6 +53,10 @@ export type PathParameters<Name extends string> = Name extends `${string}/:${inf
     ? { [Key in Parameter]: string }
     : unknown
 
+/** The same as arguments: none for a path without `:names`. */
+export type PathArguments<Name extends string> =
+  unknown extends PathParameters<Name> ? [] : [parameters: PathParameters<Name>]
+
 /**
  * The method of an endpoint, and its path with the parameters in their places.
  *
@@ -61,15 +65,18 @@ export type PathParameters<Name extends string> = Name extends `${string}/:${inf
  */
 export function toMethodAndPath<Name extends Endpoint>(
   endpoint: Name,
-  ...[parameters]: unknown extends PathParameters<Name> ? [] : [PathParameters<Name>]
+  ...[parameters]: PathArguments<Name>
 ): { method: 'GET' | 'POST'; path: string } {
-  const [method, template] = endpoint.split(' ') as ['GET' | 'POST', string]
-  const path = template.replace(/:(\w+)/g, (_, name: string) => {
+  const filled = endpoint.replace(/:(\w+)/g, (_, name: string) => {
     const value = (parameters as Record<string, unknown> | undefined)?.[name]
     // Dots would lead to another path, and half a surrogate pair has no place in any.
-    if (typeof value !== 'string' || /^\.{0,2}$|\p{Cs}/u.test(value)) throw invalidParameter(name)
+    if (typeof value !== 'string' || /^\.{0,2}$|\p{Cs}/u.test(value)) {
+      throw new ServiceError<ProtocolErrorCode>('invalid_request', `not a ${name} that a path can hold`)
+    }
     return encodeURIComponent(value)
   })
+  // Encoded values hold no space.
+  const [method, path] = filled.split(' ') as ['GET' | 'POST', string]
   return { method, path }
 }
 
@@ -79,8 +86,4 @@ export function toMethodAndPath<Name extends Endpoint>(
  */
 export function isSlug(text: unknown): text is string {
   return typeof text === 'string' && /^[A-Za-z0-9_-]{21}[AQgw]$/.test(text)
-}
-
-function invalidParameter(name: string) {
-  return new ServiceError<ProtocolErrorCode>('invalid_request', `not a ${name} that a path can hold`)
 }

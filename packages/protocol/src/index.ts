@@ -37,6 +37,7 @@ export {
   type EndpointResponse,
   type Endpoints,
   isSlug,
+  type PathArguments,
   type PathParameters,
   type SignDigestRequest,
   type SignDigestResponse,

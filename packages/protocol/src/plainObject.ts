@@ -4,14 +4,11 @@
  */
 export function isPlainObject(value: unknown): value is Record<string, unknown> {
   if (typeof value !== 'object' || value === null) return false
-  const prototype: unknown = Object.getPrototypeOf(value)
-  if (prototype !== Object.prototype && prototype !== null) return false
-  for (const key of Reflect.ownKeys(value)) {
-    if (typeof key === 'symbol') return false
+  if (![Object.prototype, null].includes(Object.getPrototypeOf(value))) return false
+  return Reflect.ownKeys(value).every((key) => {
     const member = Object.getOwnPropertyDescriptor(value, key)
-    if (member === undefined || !('value' in member) || member.enumerable !== true) return false
-  }
-  return true
+    return typeof key === 'string' && member?.enumerable === true && 'value' in member
+  })
 }
 
 /** A plain object with these members, all of them, and no other. */

@@ -16,7 +16,7 @@ import { createOnError } from './http/problem.ts'
 import { createProofEvents } from './http/proofEvents.ts'
 import { registerProofRoutes } from './http/proofRoutes.ts'
 import { createRefuseUnreadable } from './http/refuseUnreadable.ts'
-import { routes } from './http/routes.ts'
+import { pages } from './http/routes.ts'
 import { createGetSignedIn } from './http/signedIn.ts'
 import { isSignInPath, renderSignInPage } from './http/signInPage.ts'
 import { registerSignRoutes } from './http/signRoutes.ts'
@@ -116,7 +116,7 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
   app.use(middleware.admit)
 
   const shared = { ...deps, cookies, limiters, getSignedIn }
-  addRoute(app, routes.index, (c) => c.redirect('/docs', 302))
+  addRoute(app, pages.index, (c) => c.redirect('/docs', 302))
   registerAuthRoutes(app, { ...shared, publicUrl, allowedOrigins, sessionTtlMs })
   registerWalletRoutes(app, shared)
   registerSignRoutes(app, { ...shared, sessionIdleMs, allowedChainIds })

@@ -2,6 +2,7 @@ import { createPublicKey, randomBytes, verify } from 'node:crypto'
 import { createVerifier } from '@countersign/attestation'
 import { simulatedRoots } from '@countersign/attestation/simulator'
 import {
+  type CoordinatorAttestation,
   computeSnpReportData,
   fromHex,
   type Hex,
@@ -25,7 +26,6 @@ import {
   toDigest,
 } from '../test/backend.ts'
 import type { SignedAnswer } from '../test/tamperingWire.ts'
-import type { Attestation } from './health/getAttestation.ts'
 
 type SignResult = { signature: Hex; slug: string }
 
@@ -267,7 +267,7 @@ describe.each(['pglite', 'postgres'] as const)('the backend as processes, on %s'
 
   test('/health/attestation: a report over the very key that signs the caller’s nonce', async () => {
     const nonce = randomBytes(32).toString('hex')
-    const answer = await read<Attestation>(backend.call(`/health/attestation?nonce=${nonce}`))
+    const answer = await read<CoordinatorAttestation>(backend.call(`/health/attestation?nonce=${nonce}`))
     const { report, certificates, publicKey, configHash, signature = '' } = answer
     expect(answer).toMatchObject({ vendor: 'amd-sev-snp', mode: 'mock', nonce })
     const { ek, ask, ark } = certificates

@@ -31,7 +31,7 @@ export async function broadcast(
   let answer: Hex
   try {
     answer = await withinTimeLimit(RPC_TIMEOUT_MS, () => publicClient.sendRawTransaction({ serializedTransaction }))
-    if (!isHex(answer, 32)) throw new Error('the RPC answered without a hash')
+    if (!isHex(answer, 32)) throw new Error('no hash')
   } catch (cause) {
     return judgeFailure(publicClient, { cause, signed })
   }

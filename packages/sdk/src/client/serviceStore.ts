@@ -121,7 +121,7 @@ export function createServiceStore(client: ServiceClient, page: Page = browserPa
 }
 
 function cookieBlocked(apiBaseUrl: string) {
-  return createError('cookie_blocked', 'the browser did not keep the session cookie', {
-    details: `unless the sign-in was given up, the browser blocked the cookie of ${apiBaseUrl} as a third party's: host app and service on one site`,
+  return createError('cookie_blocked', 'the browser kept no session cookie', {
+    details: `host the app and ${apiBaseUrl} on one site, unless the user gave up`,
   })
 }

@@ -150,6 +150,20 @@ describe('§4 signAndSend', () => {
     ['nothing', undefined],
     ['null', null],
     ['no recipient', {}],
+    [
+      'a member that is computed at each read',
+      {
+        get to() {
+          return to
+        },
+      },
+    ],
+    [
+      'an instance of a class',
+      new (class {
+        to = to
+      })(),
+    ],
     ['a null recipient', { to: null }],
     ['a recipient too short', { to: '0x1234' }],
     ['a name', { to: 'vitalik.eth' }],

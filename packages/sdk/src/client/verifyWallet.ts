@@ -1,12 +1,12 @@
 import type { WalletInfo } from '@countersign/protocol'
+import type { Connection } from './connection.ts'
 import { createError, walletNotReady } from './errors.ts'
-import type { ServiceClient } from './ServiceClient.ts'
 
 /**
  * Makes sure, before something is signed, that the session is still that of the wallet. Another tab may have signed in somebody
  * else: the cookie is one for all, and the service would sign with their key.
  */
-export async function verifyWallet(client: ServiceClient, { address }: WalletInfo): Promise<void> {
+export async function verifyWallet(client: Connection, { address }: WalletInfo): Promise<void> {
   const found = await client.api.getWallet()
   if (found === null) throw walletNotReady()
   if (found.address.toLowerCase() !== address.toLowerCase()) {

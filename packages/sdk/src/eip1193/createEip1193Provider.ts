@@ -1,7 +1,6 @@
-import { type Hex, ServiceError, type WalletInfo } from '@countersign/protocol'
+import { type Hex, isPlainObject, ServiceError, type WalletInfo } from '@countersign/protocol'
 import { type EIP1193Provider, numberToHex } from 'viem'
 import { createError } from '../client/errors.ts'
-import { isObject } from '../client/parseResources.ts'
 import type { Call } from '../client/parseSignRequest.ts'
 import { askRpc } from '../client/rpc.ts'
 import type { ServiceClient } from '../client/ServiceClient.ts'
@@ -187,7 +186,7 @@ export function createEip1193Provider(client: ServiceClient, options: Eip1193Pro
     on: emitter.on,
     removeListener: emitter.removeListener,
     async request(parameters: unknown) {
-      if (!isObject(parameters) || typeof parameters.method !== 'string')
+      if (!isPlainObject(parameters) || typeof parameters.method !== 'string')
         throw invalidParams('expected { method, params }')
       try {
         return await request({ method: parameters.method, params: parameters.params })
@@ -200,7 +199,7 @@ export function createEip1193Provider(client: ServiceClient, options: Eip1193Pro
 
 function toFirst(params: unknown): Record<string, unknown> | undefined {
   const [first] = Array.isArray(params) ? (params as unknown[]) : []
-  return isObject(first) ? first : undefined
+  return isPlainObject(first) ? first : undefined
 }
 
 /** EIP-2255: the one permission that there is. */

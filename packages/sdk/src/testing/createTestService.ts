@@ -13,7 +13,7 @@ import {
 } from '@countersign/protocol'
 import { keccak256, parseEther, stringToBytes } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import type { ServiceClientConfig } from '../client/ServiceClient.ts'
+import type { ServiceClientConfig } from '../client/connection.ts'
 import { forgetSent } from '../client/sendLock.ts'
 import { assertEmptyBody, parseCursor, parseLimit, parseSignDigest, readJsonBody, toCursor } from './parseRequest.ts'
 import { ProblemFailure, type TestProblem, testProblems, toProblemResponse } from './problems.ts'

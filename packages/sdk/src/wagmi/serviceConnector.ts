@@ -1,8 +1,9 @@
 import type { Hex } from '@countersign/protocol'
 import { ChainNotConfiguredError, createConnector } from '@wagmi/core'
 import { type Address, type EIP1193Provider, getAddress, SwitchChainError } from 'viem'
+import type { ServiceClientConfig } from '../client/connection.ts'
 import type { Call } from '../client/parseSignRequest.ts'
-import { ServiceClient, type ServiceClientConfig } from '../client/ServiceClient.ts'
+import { ServiceClient } from '../client/ServiceClient.ts'
 import { createEip1193Provider } from '../eip1193/createEip1193Provider.ts'
 import { isUnauthorized } from '../eip1193/errors.ts'
 

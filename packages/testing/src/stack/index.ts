@@ -14,7 +14,7 @@ export {
 } from './environments.ts'
 export { COMPILE_CACHE, mains, toPath } from './paths.ts'
 export { readEvents } from './readEvents.ts'
-export { type Scope, startInScope, withScope } from './scope.ts'
+export { allStarted, type Scope, startInScope, withScope } from './scope.ts'
 export {
   describeEnd,
   type LogFields,

@@ -1,3 +1,4 @@
+import type { EndpointResponse } from '@countersign/protocol'
 import type { Store } from '../ports.ts'
 import type { SignedIn } from './session.ts'
 
@@ -5,7 +6,7 @@ import type { SignedIn } from './session.ts'
 export async function logout(
   deps: { store: Pick<Store, 'deleteSession'> },
   { session }: Pick<SignedIn, 'session'>,
-): Promise<{ ok: true }> {
+): Promise<EndpointResponse<'POST /auth/logout'>> {
   await deps.store.deleteSession(session.sidHash)
   return { ok: true }
 }

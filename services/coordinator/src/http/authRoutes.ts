@@ -50,13 +50,13 @@ export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
   }
 
   // Fixed paths under /auth come before the pattern that would match them.
-  addRoute(app, routes.me, async (c) => {
+  addRoute(app, routes['GET /auth/me'], async (c) => {
     const { user } = await getSignedIn(c, limiters.own)
     const body: SessionUser = { id: user.id, email: user.email, name: user.name }
     return c.json(body)
   })
 
-  addRoute(app, routes.logout, async (c) => {
+  addRoute(app, routes['POST /auth/logout'], async (c) => {
     const found = await getSignedIn(c, limiters.auth)
     assertEmptyBody(await readJsonBody(c.req.raw))
     const body = await logout(deps, found)
@@ -64,7 +64,7 @@ export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
     return c.json(body)
   })
 
-  addRoute(app, routes.startLogin, async (c) => {
+  addRoute(app, routes['GET /auth/:provider'], async (c) => {
     limit(c, limiters.auth)
     const { providerId, provider } = getProvider(c)
     const returnTo = toReturnTo(allowedOrigins, c.req.queries('return_to') ?? [])
@@ -77,7 +77,7 @@ export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
     return c.redirect(location.href, 302)
   })
 
-  addRoute(app, routes.finishLogin, async (c) => {
+  addRoute(app, routes['GET /auth/:provider/callback'], async (c) => {
     limit(c, limiters.auth)
     const { providerId, provider } = getProvider(c)
     const { search, searchParams } = new URL(c.req.url)

@@ -1,7 +1,7 @@
 import { addRoute, type HttpApp } from './addRoute.ts'
 import { createDocument } from './apiDocument.ts'
 import { type ApiDocument, DOCS_CSP, renderDocsPage, renderErrorsPage } from './docsPage.ts'
-import { routes } from './routes.ts'
+import { pages } from './routes.ts'
 
 export type DocsRoutesDeps = { publicUrl: string; version: string; sessionCookie: string }
 
@@ -11,19 +11,19 @@ export function registerDocsRoutes(app: HttpApp, deps: DocsRoutesDeps): void {
   let openapiText: string | undefined
   let docsPage: string | undefined
 
-  addRoute(app, routes.openapi, (c) => {
+  addRoute(app, pages.openapi, (c) => {
     c.header('cache-control', 'public, max-age=300')
     openapiText ??= JSON.stringify(getDocument())
     return c.body(openapiText, 200, { 'content-type': 'application/json' })
   })
 
-  addRoute(app, routes.docs, (c) => {
+  addRoute(app, pages.docs, (c) => {
     c.header('content-security-policy', DOCS_CSP)
     docsPage ??= renderDocsPage(getDocument() as unknown as ApiDocument)
     return c.html(docsPage)
   })
 
-  addRoute(app, routes.docsErrors, (c) => {
+  addRoute(app, pages.docsErrors, (c) => {
     c.header('content-security-policy', DOCS_CSP)
     return c.html(renderErrorsPage('Countersign'))
   })

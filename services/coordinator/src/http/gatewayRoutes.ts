@@ -12,7 +12,7 @@ export type GatewayRoutesDeps = {
 }
 
 export function registerGatewayRoutes(app: HttpApp, { getBlock, limiters }: GatewayRoutesDeps): void {
-  addRoute(app, routes.getBlock, async (c) => {
+  addRoute(app, routes['GET /ipfs/:cid'], async (c) => {
     limit(c, limiters.proof, `ipfs:${c.get('clientAddress')}`)
     if (getBlock === undefined) throw new CoordinatorError('not_found', 'there is no gateway here')
     const { status, headers, body } = await getIpfsBlock(

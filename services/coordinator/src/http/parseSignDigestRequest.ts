@@ -4,6 +4,7 @@ import {
   isPlainObject,
   parseTxMetadata,
   ServiceError,
+  type SignDigestRequest,
   type TxMetadata,
   toHex,
 } from '@countersign/protocol'
@@ -16,7 +17,7 @@ import { CoordinatorError } from '../errors.ts'
 export function parseSignDigestRequest(
   body: unknown,
   { allowedChainIds }: { allowedChainIds: readonly number[] | undefined },
-): { digest: Hex; txMetadata: TxMetadata } {
+): SignDigestRequest {
   const { digest: asked, txMetadata: metadata } = assertMembers(body)
   if (typeof asked !== 'string' || !/^0x[0-9a-fA-F]{64}$/.test(asked)) {
     throw new CoordinatorError('invalid_digest', 'invalid digest', { details: 'digest is not 0x and 64 hex digits' })

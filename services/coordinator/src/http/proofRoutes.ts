@@ -13,7 +13,7 @@ const STREAM_RETRY_S = 4
 export function registerProofRoutes(app: HttpApp, deps: ProofRoutesDeps): void {
   const { proofEvents, limiters } = deps
 
-  addRoute(app, routes.getProof, async (c) => {
+  addRoute(app, routes['GET /proof/:slug'], async (c) => {
     limit(c, limiters.proof)
     const { status, body, version } = await getProof(deps, { slug: c.req.param('slug') ?? '' })
     const etag = `"${version}"`
@@ -24,7 +24,7 @@ export function registerProofRoutes(app: HttpApp, deps: ProofRoutesDeps): void {
     return c.body(body, 200, { 'content-type': 'application/json' })
   })
 
-  addRoute(app, routes.proofEvents, async (c) => {
+  addRoute(app, routes['GET /proof/:slug/events'], async (c) => {
     limit(c, limiters.proof)
     const slug = c.req.param('slug') ?? ''
     const address = c.get('clientAddress') ?? ''

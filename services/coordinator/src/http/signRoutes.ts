@@ -1,3 +1,4 @@
+import type { SignDigestResponse } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 import type { Clock, Store } from '../ports.ts'
 import { createSignerFinder } from '../sign/findSigner.ts'
@@ -31,7 +32,7 @@ export function registerSignRoutes(app: HttpApp, deps: SignRoutesDeps): void {
     return parseSignDigestRequest(await readJsonBody(c.req.raw), { allowedChainIds })
   }
 
-  addRoute(app, routes.signDigest, async (c) => {
+  addRoute(app, routes['POST /sign/digest'], async (c) => {
     const [parsed] = await Promise.allSettled([readRequest(c)])
     if (parsed.status === 'rejected') {
       // A caller without a session gets 401, whatever the body was.
@@ -45,6 +46,7 @@ export function registerSignRoutes(app: HttpApp, deps: SignRoutesDeps): void {
     if (walletId === undefined) throw new CoordinatorError('wallet_not_provisioned', 'the user has no wallet')
     const request = { sid, grant, keyId, walletId, address, digest, txMetadata }
     const { signature, slug } = signed ?? (await deps.signDigest(request))
-    return c.json({ signature, slug })
+    const body: SignDigestResponse = { signature, slug }
+    return c.json(body)
   })
 }

@@ -17,18 +17,18 @@ export type WalletRoutesDeps = ProvisionWalletDeps & {
 export function registerWalletRoutes(app: HttpApp, deps: WalletRoutesDeps): void {
   const { limiters, getSignedIn } = deps
 
-  addRoute(app, routes.getWallet, async (c) => {
+  addRoute(app, routes['GET /wallet/me'], async (c) => {
     const { user } = await getSignedIn(c, limiters.own)
     return c.json(await getWallet(deps, { userId: user.id }))
   })
 
-  addRoute(app, routes.listTransactions, async (c) => {
+  addRoute(app, routes['GET /wallet/transactions'], async (c) => {
     const { user } = await getSignedIn(c, limiters.own)
     const [limits, cursors] = [c.req.queries('limit') ?? [], c.req.queries('cursor') ?? []]
     return c.json(await listTransactions(deps, { userId: user.id, limits, cursors }))
   })
 
-  addRoute(app, routes.provisionWallet, async (c) => {
+  addRoute(app, routes['POST /wallet/provision'], async (c) => {
     const { user, session } = await getSignedIn(c, limiters.provision)
     assertEmptyBody(await readJsonBody(c.req.raw))
     return c.json(toWalletInfo(await provisionWallet(deps, { user, session })))
