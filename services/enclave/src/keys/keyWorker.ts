@@ -7,7 +7,7 @@ type OpenedGrant = { grant: string; keyId: string; address: Hex }
 
 /**
  * The one thread that holds the root secret. It checks grants and signs while the main thread talks to callers and waits for
- * quotes. Only grants leave it unsealed; the root secret leaves it only sealed.
+ * quotes. Statements, grants and public keys leave it; the root secret leaves it only sealed.
  */
 export type KeyWorker = {
   openGrant(parameters: { owner: string; sidHash: string; exp: number }): Promise<OpenedGrant>
