@@ -1,6 +1,6 @@
 import type { ProofPayload } from '@countersign/protocol'
-import type { StepId } from '@countersign/receipt'
-import type { Verification } from './verifySubject.ts'
+import type { AttestationReceiptV1, ReceiptCheck, StepId } from '@countersign/receipt'
+import type { Publication } from './createChain.ts'
 
 /** Something that the service says of a proof, held against what the evidence shows. */
 export type Claim = {
@@ -14,20 +14,24 @@ export type Claim = {
   detail: string
 }
 
+/** What the claims are compared with. */
+export type Found = Pick<ReceiptCheck, 'steps' | 'cid' | 'isMock'> & {
+  receipt: AttestationReceiptV1
+  publications: readonly Publication[] | undefined
+  /** Whether the copy in the answer is the pinned receipt. Undefined where there is no copy. */
+  isStatedReceiptSame: boolean | undefined
+}
+
 /**
  * The service's answer, claim by claim. Only bytes that were fetched by their CID and a chain that was asked count against
  * it; the copy of the receipt in the answer is itself just a claim.
  */
-export function compareClaims(
-  proof: ProofPayload,
-  verification: Verification | undefined,
-  now: Date = new Date(),
-): Claim[] {
+export function compareClaims(proof: ProofPayload, found: Found | undefined, now: Date): Claim[] {
   return [
-    ...compareReceipt(proof, verification),
-    compareStatus(proof, verification, now),
-    ...comparePublication(proof, verification),
-    ...compareQuote(proof, verification),
+    ...compareReceipt(proof, found),
+    compareStatus(proof, found, now),
+    ...comparePublication(proof, found),
+    ...compareQuote(proof, found),
   ]
 }
 
@@ -35,13 +39,13 @@ export function findLies(claims: readonly Claim[]): Claim[] {
   return claims.filter(({ verdict }) => verdict === 'false')
 }
 
-function compareReceipt(proof: ProofPayload, verification: Verification | undefined): Claim[] {
-  const receipt = verification?.receipt
-  const same = (member: keyof ProofPayload, what: string, said: string | number, found: string | number | undefined) =>
+function compareReceipt(proof: ProofPayload, found: Found | undefined): Claim[] {
+  const receipt = found?.receipt
+  const same = (member: keyof ProofPayload, what: string, said: string | number, shown: string | number | undefined) =>
     toClaim(member, `The ${what} is ${said}.`, {
-      isTrue: found === undefined ? undefined : String(said).toLowerCase() === String(found).toLowerCase(),
+      isTrue: shown === undefined ? undefined : String(said).toLowerCase() === String(shown).toLowerCase(),
       holds: 'The receipt says the same.',
-      lie: `The receipt says ${found}.`,
+      lie: `The receipt says ${shown}.`,
       open: 'There is no receipt to compare with.',
     })
   const transaction = receipt?.transaction
@@ -50,11 +54,11 @@ function compareReceipt(proof: ProofPayload, verification: Verification | undefi
     same('chainId', 'chain', proof.chainId, transaction?.chainId),
     same('walletAddress', 'wallet', proof.walletAddress, transaction?.from),
   ]
-  if (proof.ipfsCid !== null) claims.push(compareCid(proof.ipfsCid, verification))
+  if (proof.ipfsCid !== null) claims.push(compareCid(proof.ipfsCid, found))
   if (proof.receipt !== null) {
     claims.push(
       toClaim('receipt', 'A copy of the receipt comes with the answer.', {
-        isTrue: verification?.isStatedReceiptSame,
+        isTrue: found?.isStatedReceiptSame,
         holds: 'It is the pinned receipt, to the byte.',
         lie: 'It is not the pinned receipt.',
         open: 'The pinned receipt is not at hand to compare with.',
@@ -71,11 +75,10 @@ function compareReceipt(proof: ProofPayload, verification: Verification | undefi
   return claims
 }
 
-function compareCid(ipfsCid: string, verification: Verification | undefined): Claim {
+function compareCid(ipfsCid: string, found: Found | undefined): Claim {
   const text = `The receipt is pinned as ${ipfsCid}.`
-  if (verification === undefined)
-    return { member: 'ipfsCid', text, verdict: 'open', detail: 'It could not be fetched.' }
-  const { publications = [], cid } = verification
+  if (found === undefined) return { member: 'ipfsCid', text, verdict: 'open', detail: 'It could not be fetched.' }
+  const { publications = [], cid } = found
   if (cid !== ipfsCid) return { member: 'ipfsCid', text, verdict: 'false', detail: `The bytes have the CID ${cid}.` }
   const other = publications.find((publication) => publication.ipfsCid !== cid)
   if (other !== undefined && publications.every((publication) => publication.ipfsCid !== cid)) {
@@ -93,7 +96,7 @@ function compareCid(ipfsCid: string, verification: Verification | undefined): Cl
 const MAX_NEWS_MS = 15 * 60_000
 
 /** Specification §2 and §3: which members are set in which state, and that `complete` means an event. */
-function compareStatus(proof: ProofPayload, verification: Verification | undefined, now: Date): Claim {
+function compareStatus(proof: ProofPayload, found: Found | undefined, now: Date): Claim {
   const { status, ipfsCid, onchainTxHash, onchainBlockNumber } = proof
   const claim = (verdict: Claim['verdict'], detail: string): Claim => ({
     member: 'status',
@@ -106,7 +109,7 @@ function compareStatus(proof: ProofPayload, verification: Verification | undefin
   if (!isPinned(proof) && ipfsCid !== null)
     return claim('false', 'In this state there is no CID yet, but the answer names one.')
   if (status !== 'complete') {
-    const event = verification?.publications?.find((publication) => publication.ipfsCid === ipfsCid)
+    const event = found?.publications?.find((publication) => publication.ipfsCid === ipfsCid)
     if (event === undefined) return claim('open', 'Only the service knows how far it is.')
     const { blockNumber, blockTime } = event
     const isNews = status === 'pending_onchain' && now.getTime() - blockTime.getTime() < MAX_NEWS_MS
@@ -120,7 +123,7 @@ function compareStatus(proof: ProofPayload, verification: Verification | undefin
   if (onchainTxHash === null || onchainBlockNumber === null) {
     return claim('false', 'A complete proof has an event on the chain, but the answer names none.')
   }
-  switch (statusOf(verification, 'event')) {
+  switch (statusOf(found, 'event')) {
     case 'pass':
       return claim('holds', 'The chain points to this receipt.')
     case 'fail':
@@ -134,11 +137,11 @@ function isPinned({ status }: ProofPayload): boolean {
   return status !== 'pending_pin' && status !== 'pin_failed'
 }
 
-function comparePublication(proof: ProofPayload, verification: Verification | undefined): Claim[] {
+function comparePublication(proof: ProofPayload, found: Found | undefined): Claim[] {
   const { onchainTxHash, onchainBlockNumber } = proof
   // Before it is confirmed, the publishing transaction may still be replaced.
   if (proof.status !== 'complete') return []
-  const events = verification?.publications?.filter(({ ipfsCid }) => ipfsCid === proof.ipfsCid) ?? []
+  const events = found?.publications?.filter(({ ipfsCid }) => ipfsCid === proof.ipfsCid) ?? []
   const [event] = events
   const isPresent = (matches: (publication: (typeof events)[number]) => boolean) =>
     event === undefined ? undefined : events.some(matches)
@@ -167,10 +170,10 @@ function comparePublication(proof: ProofPayload, verification: Verification | un
   ]
 }
 
-function compareQuote({ kmsQuoteVerified }: ProofPayload, verification: Verification | undefined): Claim[] {
-  const quote = statusOf(verification, 'quote')
+function compareQuote({ kmsQuoteVerified }: ProofPayload, found: Found | undefined): Claim[] {
+  const quote = statusOf(found, 'quote')
   const isGenuine = quote === undefined || quote === 'skip' ? undefined : quote === 'pass'
-  const mock = verification?.isMock ? ' It is simulated, though.' : ''
+  const mock = found?.isMock ? ' It is simulated, though.' : ''
   return [
     toClaim(
       'kmsQuoteVerified',
@@ -185,8 +188,8 @@ function compareQuote({ kmsQuoteVerified }: ProofPayload, verification: Verifica
   ]
 }
 
-function statusOf(verification: Verification | undefined, id: StepId) {
-  return verification?.steps.find((step) => step.id === id)?.status
+function statusOf(found: Found | undefined, id: StepId) {
+  return found?.steps.find((step) => step.id === id)?.status
 }
 
 function toClaim(

@@ -1,5 +1,6 @@
+import { isPlainObject } from '@countersign/protocol'
 import { VerifierError } from './errors.ts'
-import { type FetchDeps, fetchBytes } from './fetchBytes.ts'
+import type { FetchBytes } from './fetchBytes.ts'
 
 /** A node of a chain, asked over JSON-RPC 2.0. */
 export type Rpc = {
@@ -11,7 +12,7 @@ export type Rpc = {
 
 const MAX_ANSWER_BYTES = 1_048_576
 
-export function createRpc(deps: FetchDeps, { url }: { url: string }): Rpc {
+export function createRpc({ fetchBytes }: { fetchBytes: FetchBytes }, { url }: { url: string }): Rpc {
   const { host } = new URL(url)
   let nextId = 1
   let chainId: Promise<number> | undefined
@@ -21,12 +22,7 @@ export function createRpc(deps: FetchDeps, { url }: { url: string }): Rpc {
     const body = JSON.stringify({ jsonrpc: '2.0', id, method, params })
     let bytes: Uint8Array
     try {
-      bytes = await fetchBytes(deps, {
-        url: new URL(url),
-        maxBytes: MAX_ANSWER_BYTES,
-        accept: 'application/json',
-        body,
-      })
+      bytes = await fetchBytes({ url, maxBytes: MAX_ANSWER_BYTES, accept: 'application/json', body })
     } catch (error) {
       if (!(error instanceof VerifierError)) throw error
       throw unavailable(error.details ?? error.message, error)
@@ -51,10 +47,10 @@ function readAnswer(bytes: Uint8Array, { id, host, method }: { id: number; host:
   } catch (cause) {
     throw unavailable(`${host} does not answer ${method} with JSON`, cause)
   }
-  if (!isObject(answer) || answer.jsonrpc !== '2.0' || answer.id !== id) {
+  if (!isPlainObject(answer) || answer.jsonrpc !== '2.0' || answer.id !== id) {
     throw unavailable(`${host} does not answer ${method} with JSON-RPC`)
   }
-  if (isObject(answer.error)) {
+  if (isPlainObject(answer.error)) {
     const { code, message } = answer.error
     throw unavailable(`${host} refuses ${method}: ${String(message).slice(0, 200)} (${String(code).slice(0, 20)})`)
   }
@@ -68,10 +64,6 @@ export function parseQuantity(value: unknown, what: string): number {
   const number = isQuantity ? Number(value) : Number.NaN
   if (!Number.isSafeInteger(number)) throw unavailable(`${what} is not a number`)
   return number
-}
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 export function unavailable(details: string, cause?: unknown) {

@@ -1,6 +1,6 @@
 import { ServiceError, type ServiceErrorOptions } from '@countersign/protocol'
 
-/** Why there is no verdict. What is wrong with a receipt is told by its steps. */
+/** Why there is no verdict. The steps say what is wrong with a receipt. */
 export type VerifierErrorCode =
   /** Fix the call: an option or argument is missing, unknown, malformed, or contradicts another. */
   | 'invalid_arguments'
@@ -21,29 +21,12 @@ export type VerifierErrorCode =
   /** Retry later, or check contract and chain: no event names a receipt for this transaction. */
   | 'event_not_found'
 
+/** `status` is that of the HTTP answer, where there was one. */
 export class VerifierError extends ServiceError<VerifierErrorCode> {
   override name = 'VerifierError'
   constructor(code: VerifierErrorCode, message: string, options?: ServiceErrorOptions) {
     super(code, message, options)
   }
-}
-
-/** Scripts depend on these numbers; `help.ts` and the README say what each means. */
-export const exitCodes = { verified: 0, failed: 1, unknownCode: 2, mock: 3, badInput: 4, unavailable: 5 } as const
-
-export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]
-
-const UNAVAILABLE: readonly string[] = [
-  'proof_not_pinned',
-  'fetch_failed',
-  'chain_unavailable',
-  'event_not_found',
-] satisfies VerifierErrorCode[]
-
-/** An error that is not ours is a fault of this program. It shares 1 with a failed step: nothing was verified. */
-export function toExitCode(error: unknown): ExitCode {
-  if (!(error instanceof ServiceError)) return exitCodes.failed
-  return UNAVAILABLE.includes(error.code) ? exitCodes.unavailable : exitCodes.badInput
 }
 
 /** One line for people, and the stable code beside it. */
@@ -57,8 +40,8 @@ export function describeError(error: unknown): { code: string; message: string }
   return { code: 'internal', message: `internal error, nothing was verified: ${reason}` }
 }
 
-/** Says of which file or source an error of ours is. */
-export function about<Value>(name: string, read: () => Value): Value {
+/** Adds the name of the file or source to an error of ours. */
+export function withSource<Value>(name: string, read: () => Value): Value {
   try {
     return read()
   } catch (error) {

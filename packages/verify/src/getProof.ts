@@ -1,48 +1,30 @@
-import { isProofStatus, type ProofPayload } from '@countersign/protocol'
-import { FetchError, fetchBytes } from './fetchBytes.ts'
-
-/** Why the service's answer is of no use. */
-export type ProofErrorCode =
-  /** Check the link: the service knows no such proof. */
-  | 'not_found'
-  /** Retry: no answer, or a failure. */
-  | 'unavailable'
-  /** Check the address: what answered is not a service like this one. */
-  | 'not_a_proof'
-
-export class ProofError extends Error {
-  override name = 'ProofError'
-  readonly code: ProofErrorCode
-  constructor(code: ProofErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.code = code
-  }
-}
+import { isPlainObject, isProofStatus, type ProofPayload } from '@countersign/protocol'
+import { VerifierError } from './errors.ts'
+import type { FetchBytes } from './fetchBytes.ts'
 
 /** A receipt of at most 256 KiB, in whatever spelling, and some fields beside it. */
 const MAX_PROOF_BYTES = 1_048_576
 
 /**
- * `GET /proof/:slug`, for a page that holds the answer against the evidence. Unlike the SDK, it takes answers that
- * contradict themselves: telling how is what the page is for. It rejects with a `ProofError`.
+ * `GET /proof/:slug`, of a service that is not trusted. Unlike the SDK, it takes answers that contradict themselves: what the
+ * service says is compared with the evidence. Rejects with `fetch_failed`, whose `status` is 404 for an unknown slug and
+ * 200 for an answer that is no proof.
  */
-export async function getProof({ apiBaseUrl, slug }: { apiBaseUrl: string; slug: string }): Promise<ProofPayload> {
-  const url = `${apiBaseUrl.replace(/\/+$/, '')}/proof/${encodeURIComponent(slug)}`
-  const { host } = new URL(url)
+export async function getProof(
+  { fetchBytes }: { fetchBytes: FetchBytes },
+  { api, slug }: { api: string; slug: string },
+): Promise<ProofPayload> {
   // `.` and `..` would be steps in the path.
-  if (slug === '' || /^\.+$/.test(slug)) throw new ProofError('not_found', `${slug} is no slug`)
-  const bytes = await fetchBytes({ url, maxBytes: MAX_PROOF_BYTES, accept: 'application/json' }).catch((error) => {
-    throw error instanceof FetchError ? toProofError(error) : error
-  })
+  if (slug === '' || /^\.+$/.test(slug)) throw useless(`${slug} is no slug`, 404)
+  const url = `${api.replace(/\/+$/, '')}/proof/${encodeURIComponent(slug)}`
+  const bytes = await fetchBytes({ url, maxBytes: MAX_PROOF_BYTES, accept: 'application/json' })
   const { proof, fault } = parseProof(bytes, slug)
-  if (proof === undefined) throw new ProofError('not_a_proof', `${host} answers with ${fault}`)
+  if (proof === undefined) throw useless(`${new URL(url).host} answers with ${fault}`, 200)
   return proof
 }
 
-function toProofError(error: FetchError): ProofError {
-  const { status, message } = error
-  const code = status === 404 ? 'not_found' : status === 200 ? 'not_a_proof' : 'unavailable'
-  return new ProofError(code, message, { cause: error })
+function useless(details: string, status: number) {
+  return new VerifierError('fetch_failed', 'could not fetch', { details, status })
 }
 
 type Check = (value: unknown) => boolean
@@ -83,11 +65,11 @@ function parseProof(bytes: Uint8Array, slug: string): Parsed {
   } catch {
     return { fault: 'something else than JSON' }
   }
-  if (typeof value !== 'object' || value === null) return { fault: 'something else than a proof' }
-  const members = value as Record<string, unknown>
+  if (!isPlainObject(value)) return { fault: 'something else than a proof' }
+  const members = value
   const bad = Object.entries(checks).find(([name, check]) => !check(members[name]))
   if (bad !== undefined) return { fault: `something else than a proof: its ${bad[0]} is missing or malformed` }
   // The proof of another signature must never pass for this one.
-  if (members.slug !== slug) return { fault: 'the proof of another slug' }
-  return { proof: members as ProofPayload }
+  if (value.slug !== slug) return { fault: 'the proof of another slug' }
+  return { proof: value as ProofPayload }
 }

@@ -1,26 +1,38 @@
-import { join } from 'node:path'
 import { parseCollateral } from '@countersign/attestation'
-import { toCid } from '@countersign/receipt'
-import { about, VerifierError } from './errors.ts'
-import type { FetchDeps } from './fetchBytes.ts'
+import { isCid, toCid } from '@countersign/receipt'
+import { VerifierError, withSource } from './errors.ts'
+import type { FetchBytes } from './fetchBytes.ts'
 import { type FoundBlock, getBlock } from './getBlock.ts'
-import { isPathTaken, readFileBounded } from './readFileBounded.ts'
 import { trimWhiteSpace } from './trimWhiteSpace.ts'
 
 export const MAX_COLLATERAL_BYTES = 8_388_608
 
-export type CollateralFile = { path: string; bytes: Uint8Array<ArrayBuffer>; cid: string }
+/** A file that the reader gives as collateral. */
+export type GivenFile = { name: string; bytes: Uint8Array<ArrayBuffer> }
+
+export type CollateralFile = GivenFile & { cid: string }
 
 /**
- * Reads a file that the reader says is collateral, and refuses what is none. White space around it is left out: no block of
- * collateral has any, and what remains still has to have the right CID.
+ * Refuses what is no collateral. White space around it is left out: no block of collateral has any, and what remains still
+ * has to have the right CID.
  */
-export async function readCollateralFile(path: string): Promise<CollateralFile> {
-  const content = await readFileBounded(path, { maxBytes: MAX_COLLATERAL_BYTES })
+export function parseCollateralFile({ name, bytes: content }: GivenFile): CollateralFile {
   // Of a file that is too large not all was read, so that its end is not its end.
   const bytes = content.length > MAX_COLLATERAL_BYTES ? content : trimWhiteSpace(content)
-  about(path, () => parseCollateral(new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)))
-  return { path, bytes, cid: toCid(bytes) }
+  withSource(name, () => parseCollateral(new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)))
+  return { name, bytes, cid: toCid(bytes) }
+}
+
+export type LoadedCollateral = FoundBlock & {
+  /** Of the file that it came from. */
+  name?: string
+}
+
+export type LoadCollateralDeps = {
+  fetchBytes: FetchBytes
+  /** Looks for a block where the receipt came from, such as its folder. Other bytes than the CID's are passed over. */
+  findBeside?: (cid: string) => Promise<readonly Uint8Array<ArrayBuffer>[]>
+  onFetch: () => void
 }
 
 /**
@@ -28,37 +40,19 @@ export async function readCollateralFile(path: string): Promise<CollateralFile> 
  * from, its CID decides.
  */
 export async function loadCollateral(
-  deps: FetchDeps,
-  parameters: {
-    cid: string
-    files: readonly CollateralFile[]
-    folder: string | undefined
-    gateways: readonly string[]
-    isOffline: boolean
-  },
-): Promise<FoundBlock> {
-  const { cid, files, folder, gateways, isOffline } = parameters
+  deps: LoadCollateralDeps,
+  { cid, files, gateways }: { cid: string; files: readonly CollateralFile[]; gateways: readonly string[] },
+): Promise<LoadedCollateral> {
   const given = files.find((file) => file.cid === cid)
-  if (given !== undefined) return { bytes: given.bytes, problems: [] }
-  for (const name of folder === undefined ? [] : [cid, `${cid}.json`, 'collateral.json']) {
-    const content = await readNeighbour(join(folder ?? '', name))
-    if (content === undefined) continue
+  if (given !== undefined) return { bytes: given.bytes, name: given.name, problems: [] }
+  for (const content of (await deps.findBeside?.(cid)) ?? []) {
     const bytes = [content, trimWhiteSpace(content)].find((candidate) => toCid(candidate) === cid)
     if (bytes !== undefined) return { bytes, problems: [] }
   }
-  if (isOffline) return { bytes: undefined, problems: [] }
+  // No bytes can have such a name, so that nobody needs to be asked.
+  if (!isCid(cid)) return { bytes: undefined, problems: [] }
+  if (gateways.length > 0) deps.onFetch()
   return getBlock(deps, { cid, gateways, maxBytes: MAX_COLLATERAL_BYTES })
-}
-
-/** Nobody asked for this file, so one that cannot be read is one that is not there. */
-async function readNeighbour(path: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
-  if (!(await isPathTaken(path))) return undefined
-  try {
-    return await readFileBounded(path, { maxBytes: MAX_COLLATERAL_BYTES })
-  } catch (error) {
-    if (error instanceof VerifierError) return undefined
-    throw error
-  }
 }
 
 /**
@@ -74,7 +68,7 @@ export function chooseFreshCollateral(
   if (at === undefined) {
     if (fresh === undefined) return undefined
     throw new VerifierError('collateral_not_named', 'not the collateral of this receipt', {
-      details: `${fresh.path} has the CID ${fresh.cid}, the receipt names ${cid}; other collateral is used only with --at`,
+      details: `${fresh.name} has the CID ${fresh.cid}, the receipt names ${cid}; other collateral is used only with --at`,
     })
   }
   if (fresh === undefined) {
@@ -84,7 +78,7 @@ export function chooseFreshCollateral(
   }
   if (second !== undefined) {
     throw new VerifierError('collateral_not_named', 'more than one collateral for --at', {
-      details: `${fresh.path} and ${second.path}`,
+      details: `${fresh.name} and ${second.name}`,
     })
   }
   return fresh

@@ -1,9 +1,13 @@
 import type { SnpProduct, SnpTcb, TdMeasurement } from '@countersign/attestation'
+import { z } from 'zod'
 import { VerifierError } from './errors.ts'
 
 export const MANIFEST_VERSION = 'countersign-manifest/1'
 
-/** What a release publishes about itself, for strangers to hold receipts against. All hex is lower case. */
+/**
+ * What receipts are held against: what a release publishes about itself, what an operator names in `config.json`, or what a
+ * reader gives. All hex is lower case.
+ */
 export type Manifest = {
   version: typeof MANIFEST_VERSION
   enclave: {
@@ -29,142 +33,131 @@ export type MinimumTcb = Readonly<Partial<Record<SnpProduct, Readonly<Partial<Sn
 
 export type ManifestContract = { chainId: number; address: string; fromBlock?: number }
 
-const REGISTERS = ['rtmr0', 'rtmr1', 'rtmr2', 'rtmr3', 'mrConfigId', 'mrOwner', 'mrOwnerConfig'] as const
+/** A fault, and the member that has it: `enclave.configHashes[0]`. */
+export type ManifestFault = { member: string; fault: string }
+
 export const SNP_PRODUCTS = ['Milan', 'Genoa', 'Turin'] as const satisfies SnpProduct[]
 export const SNP_TCB_PARTS = ['fmc', 'bl', 'tee', 'snp', 'ucode'] as const satisfies (keyof SnpTcb)[]
 
-/** Reads a manifest strictly: a misspelt member would silently be an anchor that is not there. All faults are told at once. */
+export const emptyManifest: Manifest = {
+  version: MANIFEST_VERSION,
+  enclave: { measurements: [], configHashes: [] },
+  coordinator: { measurements: [], configHashes: [] },
+  entropyKeys: [],
+  contracts: [],
+}
+
+const natural = z.int({ error: 'not a natural number' }).min(0, { error: 'not a natural number' })
+const chainId = z.int({ error: 'not a natural number' }).min(1, { error: 'not the number of a chain' })
+const level = 'not a number from 0 to 255'
+const byte = z.int({ error: level }).min(0, { error: level }).max(255, { error: level })
+const hex = (bytes: number) => text(new RegExp(`^[0-9a-f]{${2 * bytes}}$`), `not ${bytes} bytes of lower-case hex`)
+const payload = text(/^(?:[0-9a-f]{2})*$/, 'not lower-case hex')
+const address = text(/^0x[0-9a-f]{40}$/, 'not 0x and 20 bytes of lower-case hex')
+
+const schema = object({
+  version: z.literal(MANIFEST_VERSION, { error: `not ${MANIFEST_VERSION}` }),
+  enclave: object({
+    measurements: list(
+      object({
+        mrTd: hex(48),
+        rtmr0: hex(48).optional(),
+        rtmr1: hex(48).optional(),
+        rtmr2: hex(48).optional(),
+        rtmr3: hex(48).optional(),
+        mrConfigId: hex(48).optional(),
+        mrOwner: hex(48).optional(),
+        mrOwnerConfig: hex(48).optional(),
+      }),
+    ),
+    configHashes: list(hex(32)),
+    events: z
+      .record(z.string(), list(payload).min(1, { error: 'an empty list' }), { error: 'not an object' })
+      .optional(),
+    minimumTcbEvaluationDataNumber: natural.optional(),
+  }),
+  coordinator: object({
+    measurements: list(hex(48)),
+    configHashes: list(hex(32)),
+    minimumTcb: object(
+      Object.fromEntries(
+        SNP_PRODUCTS.map((product) => [
+          product,
+          object(Object.fromEntries(SNP_TCB_PARTS.map((part) => [part, byte.optional()]))).optional(),
+        ]),
+      ),
+    )
+      // It would refuse every coordinator, which nobody can mean.
+      .refine((products) => Object.keys(products).length > 0, { error: 'names no product' })
+      .optional(),
+  }),
+  entropyKeys: list(hex(32)),
+  contracts: list(object({ chainId, address, fromBlock: natural.optional() })).refine(
+    (contracts) => new Set(contracts.map((contract) => contract.chainId)).size === contracts.length,
+    { error: 'two contracts on one chain' },
+  ),
+})
+
+/**
+ * Reads a manifest strictly: a misspelt member would silently be an anchor that is not there. Throws `manifest_malformed`,
+ * whose details name every fault.
+ */
 export function parseManifest(text: string): Manifest {
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch {
-    throw malformed(['not JSON'])
+    throw malformed([{ member: 'manifest', fault: 'not JSON' }])
   }
-  const faults: string[] = []
-  checkManifest(value, (path, fault) => faults.push(`${path}: ${fault}`))
+  return assertManifest(value)
+}
+
+/** The same for a value, such as a member of a configuration file. */
+export function assertManifest(value: unknown): Manifest {
+  const faults = findManifestFaults(value)
   if (faults.length > 0) throw malformed(faults)
   return value as Manifest
 }
 
-type Fault = (path: string, fault: string) => void
-type Check = (value: unknown, path: string, fault: Fault) => void
-
-function checkManifest(value: unknown, fault: Fault) {
-  const list = (check: Check): Check => listOf(check)
-  checkObject(value, 'manifest', fault, {
-    version: (version, path) => {
-      if (version !== MANIFEST_VERSION) fault(path, `not ${MANIFEST_VERSION}`)
-    },
-    enclave: (enclave, path) =>
-      checkObject(
-        enclave,
-        path,
-        fault,
-        { measurements: list(checkMeasurement), configHashes: list(hexOf(32)) },
-        { events: checkEvents, minimumTcbEvaluationDataNumber: checkNatural },
-      ),
-    coordinator: (coordinator, path) =>
-      checkObject(
-        coordinator,
-        path,
-        fault,
-        { measurements: list(hexOf(48)), configHashes: list(hexOf(32)) },
-        { minimumTcb: checkMinimumTcb },
-      ),
-    entropyKeys: list(hexOf(32)),
-    contracts: checkContracts,
-  })
+/** Every fault of what should be a manifest. */
+export function findManifestFaults(value: unknown): ManifestFault[] {
+  const result = schema.safeParse(value)
+  return result.success ? [] : result.error.issues.flatMap((issue) => toFaults(issue, value))
 }
 
-function checkMeasurement(value: unknown, path: string, fault: Fault) {
-  const optional = Object.fromEntries(REGISTERS.map((name) => [name, hexOf(48)]))
-  checkObject(value, path, fault, { mrTd: hexOf(48) }, optional)
-}
-
-function checkEvents(value: unknown, path: string, fault: Fault) {
-  if (!isObject(value)) return fault(path, 'not an object')
-  for (const [name, payloads] of Object.entries(value)) {
-    listOf(checkPayload)(payloads, `${path}.${name}`, fault)
-    if (Array.isArray(payloads) && payloads.length === 0) fault(`${path}.${name}`, 'an empty list')
+function toFaults(issue: z.core.$ZodIssue, value: unknown): ManifestFault[] {
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => ({ member: toMember([...issue.path, key]), fault: 'unknown member' }))
   }
+  const fault = isMissing(value, issue.path) ? 'missing' : issue.message
+  return [{ member: toMember(issue.path), fault }]
 }
 
-function checkPayload(value: unknown, path: string, fault: Fault) {
-  if (typeof value !== 'string' || !/^(?:[0-9a-f]{2})*$/.test(value)) fault(path, 'not lower-case hex')
+function isMissing(value: unknown, path: readonly PropertyKey[]): boolean {
+  let node = value
+  for (const key of path) node = (node as Record<PropertyKey, unknown>)[key]
+  return node === undefined
 }
 
-function checkMinimumTcb(value: unknown, path: string, fault: Fault) {
-  const parts = Object.fromEntries(SNP_TCB_PARTS.map((part) => [part, checkByte]))
-  const checkProduct: Check = (product, at) => checkObject(product, at, fault, {}, parts)
-  checkObject(value, path, fault, {}, Object.fromEntries(SNP_PRODUCTS.map((product) => [product, checkProduct])))
-  // It would refuse every coordinator, which nobody can mean.
-  if (isObject(value) && Object.keys(value).length === 0) fault(path, 'names no product')
+function toMember(path: readonly PropertyKey[]): string {
+  if (path.length === 0) return 'manifest'
+  const parts = path.map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`))
+  return parts.join('').replace(/^\./, '')
 }
 
-function checkByte(value: unknown, path: string, fault: Fault) {
-  if (!Number.isInteger(value) || (value as number) < 0 || (value as number) > 255) {
-    fault(path, 'not a number from 0 to 255')
-  }
+function object<Shape extends z.ZodRawShape>(shape: Shape) {
+  return z.strictObject(shape, { error: ({ code }) => (code === 'invalid_type' ? 'not an object' : undefined) })
 }
 
-function checkNatural(value: unknown, path: string, fault: Fault) {
-  if (!Number.isSafeInteger(value) || (value as number) < 0) fault(path, 'not a natural number')
+function list<Item extends z.ZodType>(item: Item) {
+  return z.array(item, { error: 'not a list' })
 }
 
-function checkContracts(value: unknown, path: string, fault: Fault) {
-  const checkAddress: Check = (address, at) => {
-    if (typeof address !== 'string' || !/^0x[0-9a-f]{40}$/.test(address)) {
-      fault(at, 'not 0x and 20 bytes of lower-case hex')
-    }
-  }
-  listOf((contract, at) =>
-    checkObject(contract, at, fault, { chainId: checkNatural, address: checkAddress }, { fromBlock: checkNatural }),
-  )(value, path, fault)
-  if (!Array.isArray(value)) return
-  const chains = value.filter(isObject).map(({ chainId }) => chainId)
-  if (new Set(chains).size !== chains.length) fault(path, 'two contracts on one chain')
+function text(pattern: RegExp, error: string) {
+  return z.string({ error }).regex(pattern, { error })
 }
 
-function hexOf(bytes: number): Check {
-  return (value, path, fault) => {
-    const isRight = typeof value === 'string' && new RegExp(`^[0-9a-f]{${2 * bytes}}$`).test(value)
-    if (!isRight) fault(path, `not ${bytes} bytes of lower-case hex`)
-  }
-}
-
-function listOf(check: Check): Check {
-  return (value, path, fault) => {
-    if (!Array.isArray(value)) return fault(path, 'not a list')
-    for (const [index, item] of value.entries()) check(item, `${path}[${index}]`, fault)
-  }
-}
-
-function checkObject(
-  value: unknown,
-  path: string,
-  fault: Fault,
-  required: Readonly<Record<string, Check>>,
-  optional: Readonly<Record<string, Check>> = {},
-) {
-  if (!isObject(value)) return fault(path, 'not an object')
-  const toPath = (name: string) => (path === 'manifest' ? name : `${path}.${name}`)
-  for (const [name, check] of Object.entries(required)) {
-    if (Object.hasOwn(value, name)) check(value[name], toPath(name), fault)
-    else fault(toPath(name), 'missing')
-  }
-  for (const [name, member] of Object.entries(value)) {
-    if (Object.hasOwn(required, name)) continue
-    const check = Object.hasOwn(optional, name) ? optional[name] : undefined
-    if (check === undefined) fault(toPath(name), 'unknown member')
-    else check(member, toPath(name), fault)
-  }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function malformed(faults: readonly string[]) {
-  return new VerifierError('manifest_malformed', 'malformed manifest', { details: faults.join('; ') })
+function malformed(faults: readonly ManifestFault[]) {
+  const details = faults.map(({ member, fault }) => `${member}: ${fault}`).join('; ')
+  return new VerifierError('manifest_malformed', 'malformed manifest', { details })
 }
