@@ -5,8 +5,9 @@ import { createSimulator } from '@countersign/attestation/simulator'
 import { toCanonicalJson } from '@countersign/protocol'
 import { canonicalBytes } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
-import { createFolder, honest, issue, slug, toFlags, toProof } from './issues.fake.ts'
-import { findClosedUrl, serveBlocks, startLoopback } from './loopback.fake.ts'
+import { issue, slug, toProof } from '../../../packages/verify/src/issues.fake.ts'
+import { findClosedUrl, serveBlocks, startLoopback } from '../../../packages/verify/src/loopback.fake.ts'
+import { createFolder, honest, toFlags } from './folder.fake.ts'
 
 const cli = join(import.meta.dirname, 'cli.ts')
 const TIMEOUT_MS = 60_000
@@ -168,7 +169,9 @@ describe('bad input is one clear line and its code, never a stack trace', { time
     const { url, host } = await startLoopback(serveBlocks({ [honest.cid]: honest.collateral }))
     const result = await verify([honest.cid, '--ipfs', url])
     expectOneLine(result, { exitCode: 5, code: 'fetch_failed' })
-    expect(result.stderr).toContain(`${host} sent other bytes, with the CID ${honest.receipt.signer.collateral}`)
+    expect(result.stderr).toContain(
+      `${host} sent ${honest.collateral.length} other bytes, with the CID ${honest.receipt.signer.collateral}`,
+    )
   })
 
   test('a gateway that is not there', async () => {

@@ -24,6 +24,6 @@ export function parseMeasurementText(text: string, toHex: (part: string) => stri
 
 /** People copy hex in either case, with and without 0x; inside there is one spelling. Undefined where it is no hex. */
 export function normaliseHex(text: string): string | undefined {
-  const hex = text.replace(/^0x/i, '').toLowerCase()
+  const hex = text.replace(/^0x/, '').toLowerCase()
   return /^[0-9a-f]*$/.test(hex) ? hex : undefined
 }
