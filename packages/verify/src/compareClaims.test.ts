@@ -1,43 +1,38 @@
 import type { ProofPayload } from '@countersign/protocol'
+import { canonicalBytes, toCid } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
 import { compareClaims, findLies } from './compareClaims.ts'
-import {
-  apiBaseUrl,
-  createFakeNetwork,
-  type FakeNetwork,
-  issueReceipt,
-  toFetchBytes,
-  toLog,
-  toProof,
-  toTrustJson,
-} from './service.fake.ts'
-import { parseTrust } from './trust.ts'
-import { verifySubject } from './verifySubject.ts'
+import { createFetchBytes } from './fetchBytes.ts'
+import { issueGolden, issue as issueReceipt, toLog, toManifest, toProof } from './issues.fake.ts'
+import { apiBaseUrl, createFakeNetwork, type FakeNetwork, rpcUrl } from './network.fake.ts'
+import { verify } from './verify.ts'
 
-const issue = await issueReceipt()
-const other = await issueReceipt({ nonce: 1 })
+const issue = await issueGolden()
+const other = await issueReceipt({ txMetadata: { nonce: 1 } })
 const honest = toProof(issue)
 
 async function liesOf(
   change: Partial<ProofPayload>,
   spoil: (network: FakeNetwork) => void = () => {},
-  { allowMock = true, now }: { allowMock?: boolean; now?: Date } = {},
+  { now = new Date() }: { now?: Date } = {},
 ) {
   const proof = { ...honest, ...change }
   const network = createFakeNetwork(issue)
   network.blocks.set(other.cid, other.bytes)
   spoil(network)
-  const verification = await verifySubject(
-    { fetchBytes: toFetchBytes(network), onProgress: () => {} },
+  const fetchBytes = createFetchBytes({ fetch: network.fetch, timeoutMs: 5_000 })
+  if (proof.ipfsCid === null) return findLies(compareClaims(proof, undefined, now)).map(({ member }) => member)
+  const { claims } = await verify(
+    { fetchBytes, now: () => now },
     {
-      subject: { kind: 'cid', cid: proof.ipfsCid ?? issue.cid },
-      trust: { ...parseTrust(toTrustJson(issue)), allowMock },
-      gateways: [apiBaseUrl],
+      subject: { kind: 'proof', slug: proof.slug, api: apiBaseUrl, proof },
+      manifests: [toManifest(issue)],
+      rpc: rpcUrl,
+      allowMock: true,
       isEventDue: proof.status === 'complete',
-      statedReceipt: proof.receipt,
     },
   )
-  return findLies(compareClaims(proof, verification, now)).map(({ member }) => member)
+  return findLies(claims).map(({ member }) => member)
 }
 
 test('an honest answer has no lie in it, and every claim is judged', async () => {
@@ -76,7 +71,7 @@ describe('every lie is found, and none beside it', () => {
 
   test('another CID than the one that the chain points to', async () => {
     const lies = await liesOf({}, ({ rpc }) => {
-      rpc.eth_getLogs = [toLog(issue, other.cid)]
+      rpc.eth_getLogs = [toLog({ ...issue, cid: other.cid })]
     })
     expect(lies).toEqual(['ipfsCid', 'status'])
   })
@@ -89,7 +84,16 @@ describe('every lie is found, and none beside it', () => {
   })
 
   test('the quote verified, while it fails here', async () => {
-    expect(await liesOf({}, () => {}, { allowMock: false })).toEqual(['kmsQuoteVerified'])
+    const receipt = structuredClone(issue.receipt)
+    // A byte of the TD report, which the hardware signed.
+    receipt.signer.quoteHex = `${receipt.signer.quoteHex.slice(0, 400)}ff${receipt.signer.quoteHex.slice(402)}`
+    const bytes = canonicalBytes(receipt)
+    const cid = toCid(bytes)
+    const lies = await liesOf({ receipt, ipfsCid: cid }, ({ rpc, blocks }) => {
+      blocks.set(cid, bytes)
+      rpc.eth_getLogs = [toLog({ ...issue, cid })]
+    })
+    expect(lies).toEqual(['kmsQuoteVerified'])
   })
 })
 
@@ -110,26 +114,33 @@ test('a fresh event may be news to the service that waits for it, not to one tha
 
 test('a chain that cannot be asked accuses nobody', async () => {
   const lies = await liesOf({}, ({ rpc }) => {
-    rpc.eth_chainId = '0x1'
+    rpc.eth_chainId = null
   })
   expect(lies).toEqual([])
 })
 
 test('without a receipt all but the shape of the answer stays open', () => {
-  const claims = compareClaims(honest, undefined)
+  const claims = compareClaims(honest, undefined, new Date())
   expect(claims.map(({ verdict }) => verdict)).toEqual(claims.map(() => 'open'))
-  expect(findLies(compareClaims({ ...honest, onchainTxHash: null }, undefined)).map(({ member }) => member)).toEqual([
-    'status',
-  ])
+  expect(
+    findLies(compareClaims({ ...honest, onchainTxHash: null }, undefined, new Date())).map(({ member }) => member),
+  ).toEqual(['status'])
 })
 
 test('what is said about a lie names both sides', async () => {
   const [lie] = findLies(
-    compareClaims({ ...honest, chainId: 5 }, {
-      receipt: issue.receipt,
-      steps: [],
-      cid: issue.cid,
-    } as unknown as Parameters<typeof compareClaims>[1]),
+    compareClaims(
+      { ...honest, chainId: 5 },
+      {
+        receipt: issue.receipt,
+        steps: [],
+        cid: issue.cid,
+        isMock: false,
+        publications: undefined,
+        isStatedReceiptSame: undefined,
+      },
+      new Date(),
+    ),
   )
   expect(lie).toMatchObject({ text: 'The chain is 5.', detail: 'The receipt says 31337.' })
 })

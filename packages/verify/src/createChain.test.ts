@@ -1,13 +1,15 @@
 import type { RequestListener } from 'node:http'
 import { attestationPublishedTopic } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
-import { createChainReader, findReceiptCid } from './createChainReader.ts'
+import { createChain } from './createChain.ts'
 import { createRpc } from './createRpc.ts'
-import { contract, honest, toChain, toLog } from './issues.fake.ts'
+import { createFetchBytes } from './fetchBytes.ts'
+import { contract, issue, publishedBlock, publishingTx, toChain, toLog } from './issues.fake.ts'
 import { findClosedUrl, serveRpc, startLoopback } from './loopback.fake.ts'
 import { withCode } from './withCode.fake.ts'
 
-const deps = { fetch, timeoutMs: 5_000 }
+const deps = { fetchBytes: createFetchBytes({ fetch, timeoutMs: 5_000 }) }
+const honest = await issue()
 const { txHash, from } = honest.receipt.transaction
 const query = {
   address: contract,
@@ -17,7 +19,8 @@ const query = {
 async function read(listener: RequestListener, fromBlock = 0) {
   const { url } = await startLoopback(listener)
   const rpc = createRpc(deps, { url })
-  return { rpc, reader: createChainReader(rpc, { fromBlock }) }
+  const chain = createChain(rpc, { contract, fromBlock })
+  return { rpc, chain, reader: chain.reader }
 }
 
 const withChain = (changes: Readonly<Record<string, unknown>> = {}, fromBlock = 0) =>
@@ -26,10 +29,31 @@ const withChain = (changes: Readonly<Record<string, unknown>> = {}, fromBlock = 
 describe('a chain over JSON-RPC', () => {
   test('logs come with the time of their block', async () => {
     const { reader } = await withChain()
-    const { blockHash: _, removed: __, ...log } = toLog(honest)
+    const { removed: _, ...log } = toLog(honest)
     expect(await reader.getLogs(query)).toEqual([
       { ...log, blockNumber: 16, blockTime: new Date('2026-03-01T12:00:02Z') },
     ])
+  })
+
+  test('publications are the events of the contract for what was asked', async () => {
+    const eth_getLogs = [
+      toLog(honest),
+      toLog(honest, { address: `0x${'00'.repeat(20)}` }),
+      toLog(honest, { data: '0x' }),
+    ]
+    const { chain, reader } = await withChain({ eth_getLogs })
+    await reader.getLogs(query)
+    const blockTime = new Date('2026-03-01T12:00:02Z')
+    expect(chain.publications).toEqual([
+      { txHash: publishingTx, blockNumber: publishedBlock, blockTime, ipfsCid: honest.cid },
+    ])
+  })
+
+  test('a node of another chain than the contract’s is not asked', async () => {
+    const { url, requests } = await startLoopback(serveRpc(toChain(honest)))
+    const chain = createChain(createRpc(deps, { url }), { contract, fromBlock: 0, chainId: 1 })
+    await expect(chain.reader.getLogs(query)).rejects.toThrow(withCode('chain_unavailable', 'of chain 31337, not 1'))
+    expect(requests).toHaveLength(1)
   })
 
   test('logs are asked for from the block of the contract', async () => {
@@ -77,6 +101,7 @@ describe('a chain over JSON-RPC', () => {
     ['a topic that is null', { eth_getLogs: [toLog(honest, { topics: [null] })] }, 'topics are malformed'],
     ['data as a number', { eth_getLogs: [toLog(honest, { data: 1 })] }, 'data is malformed'],
     ['no block hash', { eth_getLogs: [toLog(honest, { blockHash: null })] }, 'a block hash is malformed'],
+    ['no transaction', { eth_getLogs: [toLog(honest, { transactionHash: '0x' })] }, 'a transaction hash is malformed'],
     [
       'a block number as a number',
       { eth_getLogs: [toLog(honest, { blockNumber: 16 })] },
@@ -142,8 +167,8 @@ describe('a node that does not speak JSON-RPC', () => {
 
 describe('the receipt that the chain names for a transaction', () => {
   const find = async (logs: unknown) => {
-    const { rpc } = await withChain({ eth_getLogs: logs })
-    return findReceiptCid(rpc, { contract, fromBlock: 0, txHash })
+    const { chain } = await withChain({ eth_getLogs: logs })
+    return chain.findReceiptCid(txHash)
   }
 
   test('is found without knowing the wallet', async () => {

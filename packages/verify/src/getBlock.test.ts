@@ -1,9 +1,10 @@
 import { toCid } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
+import { createFetchBytes } from './fetchBytes.ts'
 import { getBlock } from './getBlock.ts'
 import { findClosedUrl, serveBlocks, startLoopback } from './loopback.fake.ts'
 
-const deps = { fetch, timeoutMs: 5_000 }
+const deps = { fetchBytes: createFetchBytes({ fetch, timeoutMs: 5_000 }) }
 const block = new TextEncoder().encode('block')
 const other = new TextEncoder().encode('other')
 const cid = toCid(block)
@@ -31,7 +32,7 @@ describe('a block from gateways', () => {
     const good = await startLoopback(serveBlocks({ [cid]: block }))
     expect(await getBlock(deps, { cid, gateways: [liar.url, good.url], maxBytes: 100 })).toEqual({
       bytes: block,
-      problems: [`${liar.host} sent other bytes, with the CID ${toCid(other)}`],
+      problems: [`${liar.host} sent 5 other bytes, with the CID ${toCid(other)}: cut short or changed`],
     })
   })
 
@@ -46,7 +47,7 @@ describe('a block from gateways', () => {
     expect(problems).toEqual([
       expect.stringContaining('could not be reached'),
       `${empty.host} answers 404`,
-      `${cut.host} sent other bytes, with the CID ${toCid(block.subarray(0, 4))}`,
+      `${cut.host} sent 4 other bytes, with the CID ${toCid(block.subarray(0, 4))}: cut short or changed`,
       `${large.host} sends more than 100 bytes`,
     ])
   })

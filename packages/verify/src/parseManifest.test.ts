@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { honest, toManifest } from './issues.fake.ts'
+import { issue, toManifest } from './issues.fake.ts'
 import { parseManifest } from './parseManifest.ts'
 import { releaseManifest } from './releaseManifest.ts'
 import { withCode } from './withCode.fake.ts'
 
-const good = toManifest(honest)
+const good = toManifest(await issue())
 const parse = (value: unknown) => parseManifest(JSON.stringify(value))
 
 describe('a manifest', () => {
@@ -115,6 +115,13 @@ describe('a manifest', () => {
     ['a contract without an address', { ...good, contracts: [{ chainId: 1 }] }, 'contracts[0].address: missing'],
     ['a short address', { ...good, contracts: [{ chainId: 1, address: '0xab' }] }, 'contracts[0].address: not 0x'],
     ['a chain as text', { ...good, contracts: [{ ...contract, chainId: '1' }] }, 'contracts[0].chainId: not a natural'],
+    [
+      'a chain 0',
+      { ...good, contracts: [{ ...contract, chainId: 0 }] },
+      'contracts[0].chainId: not the number of a chain',
+    ],
+    ['a member named __proto__', JSON.parse('{"__proto__":1}'), '__proto__: unknown member'],
+    ['a text', 'all', 'manifest: not an object'],
     ['a block below zero', { ...good, contracts: [{ ...contract, fromBlock: -1 }] }, 'contracts[0].fromBlock'],
     [
       'two contracts on one chain',

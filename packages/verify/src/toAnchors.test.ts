@@ -19,13 +19,15 @@ describe('anchors', () => {
       entropyKeys: ['i'],
     }
     const options = {
-      measurements: [{ mrTd: 'A' }, { mrTd: 'B', rtmr0: 'C', rtmr1: 'D', rtmr2: 'E' }],
-      configHashes: ['C'],
-      coordinatorMeasurements: ['G'],
-      coordinatorConfigHashes: ['H'],
+      ...releaseManifest,
+      enclave: {
+        measurements: [{ mrTd: 'A' }, { mrTd: 'B', rtmr0: 'C', rtmr1: 'D', rtmr2: 'E' }],
+        configHashes: ['C'],
+      },
+      coordinator: { measurements: ['G'], configHashes: ['H'] },
       entropyKeys: ['I'],
     }
-    expect(toAnchors(options, [manifest])).toEqual({
+    expect(toAnchors([manifest, options])).toEqual({
       measurements: [{ mrTd: 'a', rtmr0: 'b' }, { mrTd: 'A' }, { mrTd: 'B', rtmr0: 'C', rtmr1: 'D', rtmr2: 'E' }],
       events: { e: ['f'] },
       configHashes: ['c', 'C'],
@@ -36,7 +38,7 @@ describe('anchors', () => {
   })
 
   test('without options and manifests there are none, so that every anchor step is a skip', () => {
-    expect(toAnchors(none, [releaseManifest])).toEqual(none)
+    expect(toAnchors([releaseManifest])).toEqual(none)
   })
 
   test('events of two manifests are brought together by name', () => {
@@ -44,7 +46,7 @@ describe('anchors', () => {
       ...releaseManifest,
       enclave: { ...releaseManifest.enclave, events },
     })
-    expect(toAnchors(none, [withEvents({ a: ['1'] }), withEvents({ a: ['2'], b: ['3'] })]).events).toEqual({
+    expect(toAnchors([withEvents({ a: ['1'] }), withEvents({ a: ['2'], b: ['3'] })]).events).toEqual({
       a: ['1', '2'],
       b: ['3'],
     })
