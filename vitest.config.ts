@@ -22,7 +22,7 @@ const node: TestProjectInlineConfiguration = {
     environment: 'node',
     include: [
       '{packages,apps,services}/**/*.test.{ts,tsx}',
-      '{bench,contracts,docs,sweep,dev,faults,cluster,soak,security,deploy,e2e}/*.test.ts',
+      '{contracts,docs,dev,deploy,e2e,scripts,trials/*}/*.test.ts',
     ],
     exclude: ['**/node_modules/**', '**/dist/**', '**/*.browser.test.{ts,tsx}'],
   },

@@ -8,7 +8,7 @@ ARG NODE_IMAGE=node:24.21.0-bookworm-slim
 FROM ${NODE_IMAGE} AS build
 WORKDIR /src
 COPY .npmrc package.json package-lock.json ./
-COPY runtime/.npmrc runtime/package.json runtime/package-lock.json runtime/
+COPY scripts/runtime/.npmrc scripts/runtime/package.json scripts/runtime/package-lock.json scripts/runtime/
 COPY packages/attestation/package.json packages/attestation/
 COPY packages/evidence/package.json packages/evidence/
 COPY packages/protocol/package.json packages/protocol/
@@ -16,7 +16,7 @@ COPY packages/receipt/package.json packages/receipt/
 COPY packages/testing/package.json packages/testing/
 COPY services/coordinator/package.json services/coordinator/
 # The Node that will run comes from npm, under the hash in its lockfile. No package runs a script of its own.
-RUN npm ci --prefix runtime --ignore-scripts \
+RUN npm ci --prefix scripts/runtime --ignore-scripts \
   && npm install --no-save --omit=dev --ignore-scripts --workspace @countersign/coordinator
 COPY packages/attestation/src packages/attestation/src
 COPY packages/evidence/src packages/evidence/src
@@ -25,7 +25,7 @@ COPY packages/receipt/src packages/receipt/src
 COPY services/coordinator/src services/coordinator/src
 COPY deploy/measure.ts deploy/
 COPY deploy/measure deploy/measure
-RUN runtime/node_modules/node-linux-*/bin/node -C source deploy/measure.ts \
+RUN scripts/runtime/node_modules/node-linux-*/bin/node -C source deploy/measure.ts \
   --image coordinator --libraries --stage out/root --out out/manifest.json
 
 # docker build --target manifest --output . writes the list of everything that is in the image.

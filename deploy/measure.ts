@@ -19,9 +19,9 @@ const root = join(import.meta.dirname, '..')
 
 function findNode({ arch }: Options): string {
   const name = `node-linux-${arch}`
-  const path = join(root, 'runtime/node_modules', name, 'bin/node')
+  const path = join(root, 'scripts/runtime/node_modules', name, 'bin/node')
   if (existsSync(path)) return path
-  const how = `npm ci --prefix runtime --os=linux --cpu=${arch}`
+  const how = `npm ci --prefix scripts/runtime --os=linux --cpu=${arch}`
   throw new MeasureError([`the pinned Node for ${arch} is not here; install it with: ${how}`])
 }
 

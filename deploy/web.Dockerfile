@@ -8,14 +8,14 @@ ARG NODE_IMAGE=node:24.21.0-bookworm-slim
 FROM ${NODE_IMAGE} AS build
 WORKDIR /src
 COPY .npmrc package.json package-lock.json ./
-COPY runtime/.npmrc runtime/package.json runtime/package-lock.json runtime/
+COPY scripts/runtime/.npmrc scripts/runtime/package.json scripts/runtime/package-lock.json scripts/runtime/
 COPY packages/attestation/package.json packages/attestation/
 COPY packages/protocol/package.json packages/protocol/
 COPY packages/receipt/package.json packages/receipt/
 COPY packages/sdk/package.json packages/sdk/
 COPY apps/web/package.json apps/web/
 # With the tools that build: none of it gets into the image.
-RUN npm ci --prefix runtime --ignore-scripts \
+RUN npm ci --prefix scripts/runtime --ignore-scripts \
   && npm install --no-save --ignore-scripts --workspace @countersign/web --include-workspace-root
 COPY tsconfig.base.json ./
 COPY packages/attestation/tsconfig.json packages/attestation/
@@ -29,11 +29,11 @@ COPY packages/sdk/src packages/sdk/src
 COPY apps/web/index.html apps/web/vite.config.ts apps/web/tsconfig.json apps/web/
 COPY apps/web/public apps/web/public
 COPY apps/web/src apps/web/src
-RUN runtime/node_modules/node-linux-*/bin/node node_modules/vite/bin/vite.js build apps/web
+RUN scripts/runtime/node_modules/node-linux-*/bin/node node_modules/vite/bin/vite.js build apps/web
 COPY deploy/measure.ts deploy/
 COPY deploy/measure deploy/measure
 COPY deploy/web deploy/web
-RUN runtime/node_modules/node-linux-*/bin/node -C source deploy/measure.ts \
+RUN scripts/runtime/node_modules/node-linux-*/bin/node -C source deploy/measure.ts \
   --image web --libraries --stage out/root --out out/manifest.json
 
 # docker build --target manifest --output . writes the list of everything that is in the image.

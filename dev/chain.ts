@@ -1,6 +1,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type ChainAccount, startChain } from '@countersign/testing'
+import { type Environment, toPublisherEnv } from '@countersign/testing/stack'
 import {
   type Address,
   createPublicClient,
@@ -109,16 +110,9 @@ export async function startDevChain(parameters: StartDevChainParameters): Promis
 }
 
 /** What a coordinator needs to publish on the chain. */
-export function toChainEnv({ url, chainId, contract, publisher }: DevChain): Record<string, string> {
-  return {
-    RPC_URL: url,
-    CHAIN_ID: String(chainId),
-    ATTESTATIONS_ADDRESS: contract,
-    PUBLISHER_PRIVATE_KEY_FILE: publisher.privateKeyFile,
-    // Nothing here is ever reorganised, and everybody waits for it.
-    CONFIRMATIONS: '1',
-    CONFIRM_INTERVAL_MS: '1000',
-  }
+export function toChainEnv({ url, chainId, contract, publisher }: DevChain): Environment {
+  const key = { file: publisher.privateKeyFile }
+  return toPublisherEnv({ rpcUrl: url, chainId, contract, key, confirmIntervalMs: 1_000 })
 }
 
 /**

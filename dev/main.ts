@@ -1,8 +1,9 @@
 import { enableCompileCache } from 'node:module'
 import { format } from 'node:util'
+import { COMPILE_CACHE } from '@countersign/testing/stack'
 import { type Options, parseOptions, USAGE } from './options.ts'
 import { say } from './say.ts'
-import { COMPILE_CACHE, startStack, toSeconds } from './stack.ts'
+import { startStack, toSeconds } from './stack.ts'
 
 /** Runs until it is told to stop, or something dies. Answers the exit code. */
 async function run(options: Options): Promise<number> {

@@ -1,20 +1,20 @@
 import { resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import {
+  describeEnd,
+  type Environment,
+  type LogFields,
+  mains,
+  type Service,
+  startService,
+  toCoordinatorEnv,
+  toEnclaveEnv,
+  toPath,
+  toWebEnv,
+} from '@countersign/testing/stack'
 import type { Options } from './options.ts'
 import { isPortFree } from './ports.ts'
 import type { Speaker } from './say.ts'
-import { type Service, startService } from './service.ts'
 import { clearState, loadState } from './state.ts'
-
-const ROOT = resolve(import.meta.dirname, '..')
-const WEB_SERVER = fileURLToPath(import.meta.resolve('./webServer.ts'))
-/** Compiled code of all processes, which take half as long to load with it. */
-export const COMPILE_CACHE = resolve(ROOT, 'node_modules/.cache/countersign-dev')
-/** After this long a service that does not stop is killed. */
-const STOP_TIMEOUT_MS = 30_000
-
-/** Something that the reader can do something about; its message is all there is to say. */
-class StackError extends Error {}
 
 type Part = { stop(): Promise<void> }
 type PartName = Exclude<Speaker, 'dev'>
@@ -39,10 +39,10 @@ export type StartStackParameters = {
 /** Starts everything, side by side where one does not need the other. */
 export function startStack({ options, say, onFault }: StartStackParameters): Stack {
   const { ports, databaseUrl, quoteLatencyMs, hasWeb } = options
-  const stateDir = options.stateDir === undefined ? resolve(ROOT, '.countersign') : resolve(options.stateDir)
+  const stateDir = resolve(options.stateDir ?? toPath('.countersign'))
   const publicUrl = `http://localhost:${ports.coordinator}`
   const webUrl = `http://localhost:${ports.web}`
-  const issuer = { url: `http://localhost:${ports.oidc}`, clientId: 'countersign' }
+  const issuer = { issuer: `http://localhost:${ports.oidc}`, clientId: 'countersign' }
   const parts = new Map<PartName, Part>()
   let isStopping = false
 
@@ -69,48 +69,50 @@ export function startStack({ options, say, onFault }: StartStackParameters): Sta
       return part
     })
 
-  /** For parts with a process each. What a service says of itself comes with it. */
+  /** For parts with a process each. Gives the service, and the fields of the line that says that it serves. */
   async function beginService(
     name: 'enclave' | 'coordinator' | 'web',
-    { env, words = name, what }: { env: Record<string, string>; words?: string; what?: string },
-  ) {
-    let service: Service | undefined
-    const about = await begin(
+    { env, words = name, what }: { env: Environment; words?: string; what?: string },
+  ): Promise<{ service: Service; fields: LogFields } | undefined> {
+    return begin(
       name,
       async () => {
-        service = startService({
+        const service = startService({
           name: words,
-          main: name === 'web' ? WEB_SERVER : resolve(ROOT, `services/${name}/src/main.ts`),
-          env: { NODE_COMPILE_CACHE: COMPILE_CACHE, PORT: String(ports[name]), ...env },
+          main: mains[name],
+          env,
           takesMessages: name === 'web',
           onLine: (line) => say(name, line),
         })
-        const { ended, ready } = service
-        parts.set(name, { stop: () => stopService(service as Service) })
-        void ended.then(({ how, lastLines }) => {
-          if (!isStopping) onFault(describeDeath(words, how, lastLines))
+        parts.set(name, { stop: () => service.stop() })
+        void service.ended.then((end) => {
+          if (!isStopping) onFault(describeEnd(words, end))
         })
-        // One that dies is told above.
-        return ready.catch(() => undefined)
+        // The death of a service is reported above.
+        const fields = await service.started.catch(() => undefined)
+        return fields && { service, fields }
       },
       what,
     )
-    return service === undefined || about === undefined ? undefined : { ...service, about }
   }
 
   const beginEnclave = () =>
     beginService('enclave', {
-      env: {
-        MOCK_ATTESTATION: 'true',
-        QUOTE_SOURCE: 'mock',
-        MOCK_QUOTE_LATENCY_MS: String(quoteLatencyMs),
-        ROOT_SECRET: `file:${resolve(stateDir, 'enclave/root-secret')}`,
-        OIDC_ISSUERS: `${issuer.url}=${issuer.clientId}`,
-      },
+      env: toEnclaveEnv({
+        port: ports.enclave,
+        rootSecretFile: resolve(stateDir, 'enclave/root-secret'),
+        oidc: issuer,
+        quoteLatencyMs,
+      }),
     })
 
   const beginWeb = () =>
-    hasWeb ? beginService('web', { words: 'web app', env: { CACHE_DIR: resolve(stateDir, 'web') } }) : undefined
+    hasWeb
+      ? beginService('web', {
+          words: 'web app',
+          env: toWebEnv({ port: ports.web, cacheDir: resolve(stateDir, 'web') }),
+        })
+      : undefined
 
   /** Provider, satellite and chain, then the coordinator, which is told of them. */
   async function beginCoordinator(clientSecret: string) {
@@ -135,23 +137,20 @@ export function startStack({ options, say, onFault }: StartStackParameters): Sta
     const coordinator = await beginService('coordinator', {
       what: ', with database, IPFS node and worker',
       env: {
-        MOCK_ATTESTATION: 'true',
+        ...toCoordinatorEnv({
+          port: ports.coordinator,
+          // Sign-in returns to the first: to the app, where there is one. An app that is served by hand may call too.
+          allowedOrigins: hasWeb ? [webUrl, publicUrl] : [publicUrl, webUrl],
+          oidc,
+          enclaveUrls: [`http://127.0.0.1:${ports.enclave}`],
+          satellite,
+          dataDir: stateDir,
+          databaseUrl,
+        }),
         PUBLIC_URL: publicUrl,
-        // Both are sites of localhost, where lax is enough; plain http allows no more.
-        COOKIE_SAMESITE: 'lax',
-        // Sign-in returns to the first: to the app, where there is one. One that somebody starts by hand may call too.
-        ALLOWED_ORIGINS: (hasWeb ? [webUrl, publicUrl] : [publicUrl, webUrl]).join(),
-        OIDC_GOOGLE_ISSUER: oidc.issuer,
-        OIDC_GOOGLE_CLIENT_ID: oidc.clientId,
-        OIDC_GOOGLE_CLIENT_SECRET: oidc.clientSecret,
-        ENCLAVE_URL: `http://127.0.0.1:${ports.enclave}`,
-        ENTROPY_URL: satellite.url,
-        ENTROPY_PUBLIC_KEY: satellite.publicKey,
-        DATA_DIR: stateDir,
         ...toChainEnv(chain),
         // The coordinator is its own gateway.
         IPFS_GATEWAY_URL: publicUrl,
-        ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }),
       },
     })
     return coordinator && { satellite, chain }
@@ -167,11 +166,12 @@ export function startStack({ options, say, onFault }: StartStackParameters): Sta
     if (isStopping || enclave === undefined || served === undefined || (hasWeb && web === undefined)) return undefined
     const { chain, satellite } = served
     if (web !== undefined) {
-      const { createWebConfig } = await import('./webConfig.ts')
-      const answer = await fetch(`${publicUrl}/health/attestation`)
-      if (!answer.ok) throw new StackError(`The coordinator has no attestation: ${answer.status}.`)
-      const coordinator = (await answer.json()) as Record<string, unknown>
-      web.send(createWebConfig({ publicUrl, chain, enclave: enclave.about, coordinator, satellite }))
+      const [{ readAnchors }, { createWebConfig }] = await Promise.all([
+        import('@countersign/testing'),
+        import('./webConfig.ts'),
+      ])
+      const anchors = await readAnchors({ url: publicUrl, enclave: enclave.fields, satellite })
+      web.service.send(createWebConfig({ publicUrl, chain, anchors }))
     }
     return [
       ...(hasWeb ? [`Open        ${webUrl}`] : []),
@@ -179,7 +179,7 @@ export function startStack({ options, say, onFault }: StartStackParameters): Sta
       `API         ${publicUrl}/docs`,
       `Health      ${publicUrl}/health/ready`,
       `Attestation ${publicUrl}/health/attestation`,
-      `Sign-in by  ${issuer.url} (anybody can be anybody)`,
+      `Sign-in by  ${issuer.issuer} (anybody can be anybody)`,
       `Chain       ${chain.url} (id ${chain.chainId}; POST ${chain.url}/faucet {"address":"0x…"} sends 1 ether)`,
       `Contract    ${chain.contract}`,
       `Database    ${databaseUrl === undefined ? `embedded, in ${stateDir}` : 'PostgreSQL'}`,
@@ -226,28 +226,7 @@ async function assertPortsFree({ ports, hasWeb }: Options) {
       taken.push(`Port ${port} is taken: end what uses it, or choose another with ${flags[name]}.`)
     }
   }
-  if (taken.length > 0) throw new StackError(taken.join('\n'))
-}
-
-/** One that is just starting may be making its database: it is stopped when it serves. */
-async function stopService(service: Service) {
-  if (service.hasEnded()) return
-  let isLate = false
-  const timer = setTimeout(() => {
-    isLate = true
-    service.signal('SIGKILL')
-  }, STOP_TIMEOUT_MS)
-  await service.ready.catch(() => {})
-  service.signal('SIGTERM')
-  const { isClean, how } = await service.ended
-  clearTimeout(timer)
-  if (isLate) throw new StackError(`The ${service.name} did not stop in ${STOP_TIMEOUT_MS / 1000} s and was killed.`)
-  if (!isClean) throw new StackError(`The ${service.name} ${how} while stopping.`)
-}
-
-function describeDeath(name: string, how: string, lastLines: readonly string[]): string {
-  if (lastLines.length === 0) return `The ${name} ${how}, and said nothing.`
-  return [`The ${name} ${how}. Its last lines:`, ...lastLines.map((line) => `  ${line}`)].join('\n')
+  if (taken.length > 0) throw new Error(taken.join('\n'))
 }
 
 export function toSeconds(ms: number): string {

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { ProofPayload } from '@countersign/protocol'
 import { toCidHash } from '@countersign/receipt'
+import { readEvents } from '@countersign/testing/stack'
 import { expect } from 'vitest'
-import { readEvents } from '../services/coordinator/test/events.ts'
 import type { Stack } from './startStack.ts'
 
 /** That what a complete proof points to is there, for a stranger too: the receipt on IPFS, and one event on the chain. */

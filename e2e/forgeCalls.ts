@@ -1,5 +1,5 @@
+import { createTx, toDigest } from '@countersign/testing/stack'
 import type { Page } from 'playwright'
-import { createTx, toDigest } from '../services/coordinator/test/backend.ts'
 
 /**
  * Calls the service from a page without the SDK, with the user's cookie: reads the wallet, has a transaction signed, and the

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { readFile } from 'node:fs/promises'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { extname, join } from 'node:path'
+import { startInScope } from '@countersign/testing/stack'
 import { build, defaultClientConditions, type InlineConfig, mergeConfig } from 'vite'
 
 export type Pages = {
@@ -25,33 +25,32 @@ const TYPES: Record<string, string> = {
  * Opens ports for a web app. Their numbers are known before there is an app: the service has to allow its origin, and the app
  * has to know the service.
  */
-export async function openPages(portCount: number): Promise<Pages> {
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-pages-'))
-  const stops: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true })]
-  const ports: number[] = []
-  for (let index = 0; index < portCount; index++) {
-    const server = createServer((request, response) => void answer(folder, request, response))
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    ports.push((server.address() as AddressInfo).port)
-    stops.push(async () => {
-      const closed = once(server, 'close')
-      server.close()
-      server.closeAllConnections()
-      await closed
-    })
-  }
+export function openPages(portCount: number): Promise<Pages> {
+  return startInScope(async ({ add, createFolder }) => {
+    const folder = await createFolder()
+    const ports: number[] = []
+    for (let index = 0; index < portCount; index++) {
+      const server = createServer((request, response) => void answer(folder, request, response))
+      server.listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      add(server, close)
+      ports.push((server.address() as AddressInfo).port)
+    }
+    return {
+      ports,
+      // Built rather than served from source: a file that somebody edits meanwhile changes nothing, and pages load at once.
+      async serve(config) {
+        await build(mergeConfig(createBaseConfig(folder), config))
+      },
+    }
+  })
+}
 
-  return {
-    ports,
-    // Built rather than served from source: a file that somebody edits meanwhile changes nothing, and pages load at once.
-    async serve(config) {
-      await build(mergeConfig(createBaseConfig(folder), config))
-    },
-    async stop() {
-      for (const each of stops.toReversed()) await each()
-    },
-  }
+async function close(server: Server) {
+  const closed = once(server, 'close')
+  server.close()
+  server.closeAllConnections()
+  await closed
 }
 
 function createBaseConfig(outDir: string): InlineConfig {

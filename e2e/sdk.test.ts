@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { waitForCompleteProofs } from '@countersign/testing/stack'
 import type { BrowserContext, Page } from 'playwright'
 import { type Address, getAddress, type Hash, parseEther } from 'viem'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
@@ -11,7 +12,6 @@ import { forgeCalls } from './forgeCalls.ts'
 import { openTab } from './openTab.ts'
 import { readMined } from './readMined.ts'
 import { type Stack, startStack } from './startStack.ts'
-import { waitForProofs } from './waitForProofs.ts'
 
 // Set by scripts/test.ts where there is a browser.
 const { CHROMIUM_PATH: executablePath } = process.env
@@ -61,6 +61,10 @@ function sendPlainly(page: Page, to: Address) {
       .catch(({ code, status }: { code: string; status?: number }) => ({ code, status }))
   return page.evaluate(send, to)
 }
+
+/** As anybody reads them; every answer is checked against the service's own description. */
+const waitForProofs = (slugs: readonly string[]) =>
+  waitForCompleteProofs({ url: stack.backend.url, slugs, get: stack.backend.call })
 
 const createStranger = (): Address => privateKeyToAddress(generatePrivateKey())
 
@@ -260,10 +264,7 @@ describe.skipIf(!executablePath)('the SDK in a browser, against the real service
     expect(mined.map(({ nonce }) => nonce)).toEqual(range(20))
     for (const one of mined) expect(one).toMatchObject({ status: 'success', from: app.address.toLowerCase() })
     expect(await getBalance(to)).toBe(parseEther('0.2'))
-    const proofs = await waitForProofs(
-      stack,
-      results.map(({ attestationSlug }) => attestationSlug),
-    )
+    const proofs = await waitForProofs(results.map(({ attestationSlug }) => attestationSlug))
     expect(proofs.map(({ txHash }) => txHash)).toEqual(hashes)
     expect(new Set(proofs.map(({ ipfsCid }) => ipfsCid)).size).toBe(20)
   })
@@ -357,7 +358,7 @@ describe.skipIf(!executablePath)('the SDK in a browser, against the real service
     const { txHash, slugs } = await app.read('wagmi')
     expect(await readMined(stack, [txHash as Hash])).toMatchObject([{ status: 'success', from: address.toLowerCase() }])
     expect(await getBalance(to)).toBe(parseEther('0.01'))
-    expect(await waitForProofs(stack, slugs)).toMatchObject([{ txHash }])
+    expect(await waitForProofs(slugs)).toMatchObject([{ txHash }])
 
     const before = app.requests.length
     await app.page.reload()
@@ -391,7 +392,7 @@ describe.skipIf(!executablePath)('the SDK in a browser, against the real service
     const result = await sendPlainly(page, to)
     if (!('txHash' in result)) return expect.fail(JSON.stringify(result))
     expect(await readMined(stack, [result.txHash])).toMatchObject([{ status: 'success', to: to.toLowerCase() }])
-    expect(await waitForProofs(stack, [result.attestationSlug])).toMatchObject([{ txHash: result.txHash }])
+    expect(await waitForProofs([result.attestationSlug])).toMatchObject([{ txHash: result.txHash }])
   })
 
   test('viem: createWalletClient sends with an account whose signatures come from the service', async () => {
@@ -403,7 +404,7 @@ describe.skipIf(!executablePath)('the SDK in a browser, against the real service
     const { txHash, slugs } = await page.evaluate(send, to)
     expect(await readMined(stack, [txHash])).toMatchObject([{ status: 'success', from: address.toLowerCase() }])
     expect(await getBalance(to)).toBe(parseEther('0.01'))
-    expect(await waitForProofs(stack, slugs)).toMatchObject([{ txHash }])
+    expect(await waitForProofs(slugs)).toMatchObject([{ txHash }])
   })
 
   // Last: the service stays down.

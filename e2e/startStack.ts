@@ -1,8 +1,9 @@
+import { type Scope, startInScope } from '@countersign/testing/stack'
 import type { BrowserContext } from 'playwright'
 import { createPublicClient, createTestClient, http, parseEther } from 'viem'
 import type { InlineConfig } from 'vite'
+import { startContract } from '../contracts/startContract.ts'
 import { startBackend } from '../services/coordinator/test/backend.ts'
-import { startContract } from '../services/coordinator/test/contract.ts'
 import { openPages } from './openPages.ts'
 import { startBrowser } from './startBrowser.ts'
 
@@ -21,25 +22,15 @@ type StartStackParameters = {
  * All that a user meets, on loopback: chain with contract, identity provider, satellite, enclave and coordinator (processes of
  * their own), the app, and a Chromium to see it with.
  */
-export async function startStack(parameters: StartStackParameters) {
-  const stops: (() => Promise<unknown>)[] = []
-  const stop = async () => {
-    for (const each of stops.toReversed()) await each()
-  }
-  try {
-    return { ...(await startParts(parameters, stops)), stop }
-  } catch (error) {
-    await stop()
-    throw error
-  }
+export function startStack(parameters: StartStackParameters) {
+  return startInScope((scope) => startParts(parameters, scope))
 }
 
-async function startParts(parameters: StartStackParameters, stops: (() => Promise<unknown>)[]) {
+async function startParts(parameters: StartStackParameters, { add }: Scope) {
   const { executablePath, toViteConfig, env } = parameters
   const { chain, address: contract, env: chainEnv } = await startContract()
-  stops.push(() => chain.stop())
-  const pages = await openPages(2)
-  stops.push(() => pages.stop())
+  add(chain, ({ stop }) => stop())
+  const pages = add(await openPages(2), ({ stop }) => stop())
   const [port, foreignPort] = pages.ports
   /** Same site as the service, which allows it. */
   const origin = `http://localhost:${port}`
@@ -47,14 +38,15 @@ async function startParts(parameters: StartStackParameters, stops: (() => Promis
   const crossSiteOrigin = `http://127.0.0.1:${port}`
   /** Same site as the service, which does not allow it. */
   const foreignOrigin = `http://localhost:${foreignPort}`
-  const backend = await startBackend({
-    kind: 'pglite',
-    env: { ...chainEnv, ALLOWED_ORIGINS: `${origin},${crossSiteOrigin}`, ...env },
-  })
-  stops.push(() => backend.stop())
+  const backend = add(
+    await startBackend({
+      kind: 'pglite',
+      env: { ...chainEnv, ALLOWED_ORIGINS: `${origin},${crossSiteOrigin}`, ...env },
+    }),
+    ({ stop }) => stop(),
+  )
   await pages.serve(toViteConfig({ apiBaseUrl: backend.url, chainId: chain.chainId, rpcUrl: chain.url }))
-  const browser = await startBrowser(executablePath)
-  stops.push(() => browser.close())
+  const browser = add(await startBrowser(executablePath), (each) => each.close())
 
   const transport = http(chain.url, { retryCount: 0 })
   const testClient = createTestClient({ mode: 'hardhat', transport })

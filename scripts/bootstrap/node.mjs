@@ -7,7 +7,7 @@ import { isGlibc } from './platform.mjs'
 import { SetupError } from './SetupError.mjs'
 
 /**
- * The Node to use: the running one if its major is the pinned one, else the one in `runtime/`. That is a project of its
+ * The Node to use: the running one if its major is the pinned one, else the one in `scripts/runtime/`. That is a project of its
  * own because the dependencies must be installed under it: npm under Node 20 leaves out native packages that want a
  * newer Node, with exit code 0.
  */

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 export const root = fileURLToPath(new URL('../../', import.meta.url))
-export const runtime = join(root, 'runtime')
+export const runtime = join(root, 'scripts/runtime')
 export const nodeModules = join(root, 'node_modules')
 
 // Outside node_modules, because an interrupted install is wiped and these must survive that.

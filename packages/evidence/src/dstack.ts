@@ -1,9 +1,16 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http'
-import { fromHex, toHex } from '@countersign/protocol'
-import { EvidenceError } from './errors.ts'
+import {
+  fromHex,
+  isPlainObject,
+  parseJson,
+  readBounded,
+  ServiceError,
+  toHex,
+  withinTimeLimit,
+} from '@countersign/protocol'
+import { EvidenceError, evidenceTimeout } from './errors.ts'
 import type { Quote, QuoteSource } from './ports.ts'
 import { createQuoteSource } from './source.ts'
-import { withinTimeLimit } from './withinTimeLimit.ts'
 
 /** Where dstack's guest agent listens, and how long one call may take. */
 export type DstackQuoteSourceParameters = { socketPath?: string; timeoutMs?: number }
@@ -48,12 +55,12 @@ export type GetDstackKeyParameters = DstackQuoteSourceParameters & {
  */
 export async function getDstackKey(parameters: GetDstackKeyParameters): Promise<Uint8Array<ArrayBuffer>> {
   const { socketPath = SOCKET_PATH, timeoutMs = 30_000, path } = parameters
-  return withinTimeLimit(timeoutMs, async (signal) => {
+  const getKey = async (signal: AbortSignal) => {
     const answer = await post({ socketPath, method: 'GetKey', body: { path, purpose: '' } }, signal)
-    if (typeof answer !== 'object' || answer === null) throw malformed('GetKey', 'not an object')
-    if (!('key' in answer) || typeof answer.key !== 'string') throw malformed('GetKey', 'no key')
+    if (typeof answer.key !== 'string') throw malformed('GetKey', 'no key')
     return parseHex('GetKey', answer.key)
-  })
+  }
+  return withinTimeLimit(timeoutMs, getKey, { createError: () => evidenceTimeout(timeoutMs) })
 }
 
 type Method = 'GetQuote' | 'GetKey'
@@ -61,10 +68,17 @@ type Call = { socketPath: string; method: Method; body: object }
 type Answer = { status: number; body: Uint8Array }
 
 /** Calls the agent and reads its JSON. */
-async function post({ socketPath, method, body }: Call, signal: AbortSignal): Promise<unknown> {
+async function post({ socketPath, method, body }: Call, signal: AbortSignal): Promise<Record<string, unknown>> {
   const answer = await request({ socketPath, method, body: JSON.stringify(body) }, signal)
   if (answer.status !== 200) throw refused(method, answer)
-  return parseJson(method, answer.body)
+  let value: unknown
+  try {
+    value = parseJson(answer.body)
+  } catch {
+    throw malformed(method, 'not JSON')
+  }
+  if (!isPlainObject(value)) throw malformed(method, 'not an object')
+  return value
 }
 
 async function request(
@@ -80,10 +94,12 @@ async function request(
       outgoing.on('error', reject)
       outgoing.end(body)
     })
-    return { status: response.statusCode ?? 0, body: await readBody(method, response) }
+    return { status: response.statusCode ?? 0, body: await readBounded(response, MAX_ANSWER_LENGTH) }
   } catch (error) {
     signal.throwIfAborted()
-    if (error instanceof EvidenceError) throw error
+    if (error instanceof ServiceError && error.code === 'body_too_large') {
+      throw new EvidenceError('evidence_too_large', 'more evidence than a guest gives', { details: method })
+    }
     const errno = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
     // Node's HTTP parser names its errors so.
     if (errno.startsWith('HPE_')) throw malformed(method, 'not HTTP', error)
@@ -95,25 +111,10 @@ async function request(
   }
 }
 
-/** Leaving the loop by an error closes the connection, so an endless answer ends here. */
-async function readBody(method: Method, response: IncomingMessage): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = []
-  let length = 0
-  for await (const chunk of response) {
-    length += chunk.length
-    if (length > MAX_ANSWER_LENGTH) {
-      throw new EvidenceError('evidence_too_large', 'more evidence than a guest gives', { details: method })
-    }
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
-}
-
 /** `{ quote, event_log, report_data, vm_config }`; the latter two are the agent's word for what the quote itself proves. */
-function parseQuoteAnswer(answer: unknown): Quote {
-  if (typeof answer !== 'object' || answer === null) throw malformed('GetQuote', 'not an object')
-  if (!('quote' in answer) || typeof answer.quote !== 'string') throw malformed('GetQuote', 'no quote')
-  if (!('event_log' in answer) || typeof answer.event_log !== 'string') throw malformed('GetQuote', 'no event_log')
+function parseQuoteAnswer(answer: Record<string, unknown>): Quote {
+  if (typeof answer.quote !== 'string') throw malformed('GetQuote', 'no quote')
+  if (typeof answer.event_log !== 'string') throw malformed('GetQuote', 'no event_log')
   return { quote: parseHex('GetQuote', answer.quote), eventLog: answer.event_log }
 }
 
@@ -130,14 +131,6 @@ function parseHex(method: Method, text: string): Uint8Array<ArrayBuffer> {
   }
 }
 
-function parseJson(method: Method, body: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
-  } catch {
-    throw malformed(method, 'not JSON')
-  }
-}
-
 function malformed(method: Method, details: string, cause?: unknown) {
   return new EvidenceError('agent_answer_malformed', `not an answer to ${method}`, { details, cause })
 }
@@ -146,8 +139,8 @@ function malformed(method: Method, details: string, cause?: unknown) {
 function refused(method: Method, { status, body }: Answer) {
   let reason = ''
   try {
-    const answer = parseJson(method, body)
-    if (typeof answer === 'object' && answer !== null && 'error' in answer && typeof answer.error === 'string') {
+    const answer = parseJson(body)
+    if (isPlainObject(answer) && typeof answer.error === 'string') {
       reason = `: ${answer.error.slice(0, MAX_REASON_LENGTH)}`
     }
   } catch {

@@ -1,6 +1,6 @@
 import { ServiceError } from '@countersign/protocol'
 import { expect, test } from 'vitest'
-import { EvidenceError } from './errors.ts'
+import { EvidenceError, evidenceTimeout } from './errors.ts'
 
 test('an evidence error is a service error with a stable code and a place in the documentation', () => {
   const error = new EvidenceError('evidence_busy', 'the guest driver is busy', { details: 'EBUSY: outblob' })
@@ -12,4 +12,8 @@ test('an evidence error is a service error with a stable code and a place in the
     details: 'EBUSY: outblob',
     docsPath: '/errors#evidence_busy',
   })
+})
+
+test('evidence that is late says after how long', () => {
+  expect(evidenceTimeout(1000)).toMatchObject({ code: 'evidence_timeout', details: 'after 1000 ms' })
 })

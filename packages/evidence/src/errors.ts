@@ -40,3 +40,7 @@ export class EvidenceError extends ServiceError<EvidenceErrorCode> {
     super(code, message, options)
   }
 }
+
+export function evidenceTimeout(timeoutMs: number) {
+  return new EvidenceError('evidence_timeout', 'no evidence in time', { details: `after ${timeoutMs} ms` })
+}

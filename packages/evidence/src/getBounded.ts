@@ -1,4 +1,10 @@
-import { ServiceError, type ServiceErrorOptions } from '@countersign/protocol'
+import {
+  isLoopbackUrl,
+  readBounded,
+  ServiceError,
+  type ServiceErrorOptions,
+  withinTimeLimit,
+} from '@countersign/protocol'
 
 /** Why a hardware vendor's service gave nothing that can be used. */
 export type VendorErrorCode =
@@ -23,8 +29,7 @@ export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 /** A vendor's service over https, or one on loopback; without a slash at the end. */
 export function toVendorUrl(text: string): string {
   const url = new URL(text)
-  const isLoopback = ['127.0.0.1', '[::1]', 'localhost'].includes(url.hostname)
-  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback)) {
+  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopbackUrl(url))) {
     throw new TypeError('a vendor’s service must be https, or on loopback')
   }
   if (url.search !== '' || url.hash !== '') throw new TypeError('a vendor’s service has no query')
@@ -35,23 +40,19 @@ export function toVendorUrl(text: string): string {
 export async function getBounded(
   deps: { fetch: Fetch; timeoutMs: number },
   { url, name, maxBytes }: { url: string; name: string; maxBytes: number },
-): Promise<{ headers: Headers; body: Buffer<ArrayBuffer> }> {
+): Promise<{ headers: Headers; body: Uint8Array<ArrayBuffer> }> {
   try {
-    const response = await deps.fetch(url, { redirect: 'error', signal: AbortSignal.timeout(deps.timeoutMs) })
-    if (response.status !== 200) {
-      await response.body?.cancel()
-      throw new VendorError('vendor_refused', 'a vendor’s service refused', { details: `${name}: ${response.status}` })
-    }
-    const chunks: Uint8Array[] = []
-    let length = 0
-    for await (const chunk of response.body ?? []) {
-      length += chunk.length
-      if (length > maxBytes) throw malformed(name, 'too large')
-      chunks.push(chunk)
-    }
-    return { headers: response.headers, body: Buffer.concat(chunks) }
+    return await withinTimeLimit(deps.timeoutMs, async (signal) => {
+      const response = await deps.fetch(url, { redirect: 'error', signal })
+      if (response.status !== 200) {
+        const details = `${name}: ${response.status}`
+        throw new VendorError('vendor_refused', 'a vendor’s service refused', { details })
+      }
+      return { headers: response.headers, body: await readBounded(response.body, maxBytes) }
+    })
   } catch (cause) {
     if (cause instanceof VendorError) throw cause
+    if (cause instanceof ServiceError && cause.code === 'body_too_large') throw malformed(name, 'too large')
     throw new VendorError('vendor_unreachable', 'a vendor’s service did not answer', { details: name, cause })
   }
 }

@@ -11,6 +11,7 @@ test('exports', () => {
       "createDstackQuoteSource",
       "createKdsClient",
       "createPcsClient",
+      "createPlatformReader",
       "createSimulatedQuoteSource",
       "createSimulatedReportSource",
       "getDstackKey",

@@ -16,7 +16,7 @@ export { VendorError, type VendorErrorCode } from './getBounded.ts'
 export { createKdsClient, type KdsClient, type KdsClientDeps, readPemBundle } from './kds.ts'
 export { createPcsClient, type PcsClient, type PcsClientDeps } from './pcs.ts'
 export type { EvidenceMode, Quote, QuoteSource, Report, ReportSource, Wait } from './ports.ts'
-export { type Platform, readPlatform } from './readPlatform.ts'
+export { createPlatformReader, type Platform, readPlatform } from './readPlatform.ts'
 export {
   createSimulatedQuoteSource,
   createSimulatedReportSource,

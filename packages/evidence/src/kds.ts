@@ -38,7 +38,7 @@ export function createKdsClient(deps: KdsClientDeps = {}): KdsClient {
 
     async getChain({ product, kind }) {
       const { body } = await get(`/${kind.toLowerCase()}/v1/${product}/cert_chain`, 'cert_chain')
-      const [ask, ark, ...rest] = readPemBundle(body.toString('latin1'))
+      const [ask, ark, ...rest] = readPemBundle(Buffer.from(body).toString('latin1'))
       if (ask === undefined || ark === undefined || rest.length > 0)
         throw malformed('cert_chain', 'not two certificates')
       return { ask: toDer(ask, 'ask'), ark: toDer(ark, 'ark') }

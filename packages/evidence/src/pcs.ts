@@ -1,4 +1,5 @@
 import { assertCollateral, type Collateral } from '@countersign/attestation'
+import { parseJson, toHex } from '@countersign/protocol'
 import { type Fetch, getBounded, malformed, toVendorUrl } from './getBounded.ts'
 import type { Platform } from './readPlatform.ts'
 
@@ -75,14 +76,13 @@ function readSigned(body: Uint8Array, name: 'tcbInfo' | 'enclaveIdentity'): { te
 
 /** The members of a JSON object, each as the text in which it stands. */
 export function cutMembers(body: Uint8Array, name: string): Map<string, string> {
-  let text: string
   try {
-    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body)
-    JSON.parse(text)
+    parseJson(body)
   } catch (cause) {
     throw malformed(name, 'not JSON', cause)
   }
-  // From here on it is known to be JSON, so that finding where values end is enough.
+  // From here on it is known to be JSON in UTF-8, so that finding where values end is enough.
+  const text = new TextDecoder().decode(body)
   const members = new Map<string, string>()
   let offset = skipSpace(text, 0)
   if (text[offset] !== '{') throw malformed(name, 'not an object')
@@ -133,9 +133,9 @@ function readChain(headers: Headers, names: readonly string[]): string {
 }
 
 /** DER as it is, in hex (a PCCS answers so), or in PEM; to hex. */
-function readCrl(body: Buffer, name: string): string {
-  if (body[0] === 0x30) return body.toString('hex')
-  const text = body.toString('latin1').trim()
+function readCrl(body: Uint8Array, name: string): string {
+  if (body[0] === 0x30) return toHex(body)
+  const text = Buffer.from(body).toString('latin1').trim()
   if (/^(?:[0-9a-fA-F]{2})+$/.test(text)) return text.toLowerCase()
   const [, base64] = /^-----BEGIN X509 CRL-----([A-Za-z0-9+/=\s]+)-----END X509 CRL-----$/.exec(text) ?? []
   if (base64 === undefined) throw malformed(name, 'not a revocation list')

@@ -1,8 +1,8 @@
-import { EvidenceError } from './errors.ts'
+import { withinTimeLimit } from '@countersign/protocol'
+import { EvidenceError, evidenceTimeout } from './errors.ts'
 import { createOneAtATime } from './oneAtATime.ts'
 import type { EvidenceMode, Quote, QuoteSource, Report, ReportSource } from './ports.ts'
 import { assertQuoteBinds, assertReportBinds, copyReportData } from './reportData.ts'
-import { withinTimeLimit } from './withinTimeLimit.ts'
 
 /** Real quotes are 5 to 8 KiB; the kernel gave at most 32 KiB until it learned of DICE. */
 export const MAX_QUOTE_LENGTH = 65_536
@@ -56,11 +56,14 @@ export function createReportSource(parameters: SourceParameters<Report>): Report
 function createGet<Evidence>({ ask, timeoutMs = DEFAULT_TIMEOUT_MS }: SourceParameters<Evidence>) {
   const oneAtATime = createOneAtATime()
   return (reportData: Uint8Array) =>
-    withinTimeLimit(timeoutMs, (signal) =>
-      oneAtATime(async () => {
-        signal.throwIfAborted()
-        return ask(reportData, signal)
-      }),
+    withinTimeLimit(
+      timeoutMs,
+      (signal) =>
+        oneAtATime(async () => {
+          signal.throwIfAborted()
+          return ask(reportData, signal)
+        }),
+      { createError: () => evidenceTimeout(timeoutMs) },
     )
 }
 

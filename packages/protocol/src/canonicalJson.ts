@@ -1,6 +1,7 @@
 import canonicalize from 'canonicalize'
 import { equalBytes } from './bytes.ts'
 import { type ProtocolErrorCode, ServiceError } from './errors.ts'
+import { parseJson } from './parseJson.ts'
 import { isPlainObject } from './plainObject.ts'
 
 /** Far above any document of ours, far below what would exhaust a stack. */
@@ -29,8 +30,7 @@ export function parseCanonicalJson(bytes: Uint8Array, { maxBytes }: { maxBytes: 
   if (!(bytes.length <= maxBytes)) throw notCanonical(`more than ${maxBytes} bytes`)
   let value: unknown
   try {
-    // A byte order mark is kept, so that JSON.parse refuses it.
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes))
+    value = parseJson(bytes)
   } catch (cause) {
     throw notCanonical('not JSON in UTF-8', cause)
   }

@@ -48,6 +48,10 @@ export type ProtocolErrorCode =
   | 'invalid_length'
   /** Fix the call: a number does not fit its place in a preimage. */
   | 'invalid_integer'
+  /** Distrust the sender: the body does not end where the reader expects it to. */
+  | 'body_too_large'
+  /** Distrust the sender: the bytes are not JSON in UTF-8. */
+  | 'invalid_json'
   /** Fix the call: the value holds something that JSON cannot carry without loss. */
   | 'not_canonicalizable'
   /** Distrust the bytes: they are JSON in another spelling than the one that was hashed, or no JSON at all. */

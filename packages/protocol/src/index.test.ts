@@ -39,6 +39,8 @@ test('exports', () => {
       "hashTree",
       "hashUnsignedTransaction",
       "isHex",
+      "isLoopbackHost",
+      "isLoopbackUrl",
       "isNatural",
       "isPlainObject",
       "isProofStatus",
@@ -47,10 +49,12 @@ test('exports', () => {
       "isZero",
       "parseAttestationPublished",
       "parseCanonicalJson",
+      "parseJson",
       "parseSignature",
       "parseTxMetadata",
       "proofStatuses",
       "proofTransitions",
+      "readBounded",
       "recoverPublicKey",
       "rootSecretPaths",
       "serviceAttestationsAbi",
@@ -70,6 +74,7 @@ test('exports', () => {
       "toU32be",
       "toU64be",
       "verifyEd25519",
+      "withinTimeLimit",
     ]
   `)
 })

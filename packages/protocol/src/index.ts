@@ -32,7 +32,9 @@ export { type EntropyMessageParameters, hashEntropy, toEntropyMessage } from './
 export { type ProtocolErrorCode, ServiceError, type ServiceErrorOptions } from './errors.ts'
 export { isNatural, toU32be, toU64be } from './fields.ts'
 export { fromHex, type Hex, isHex, toHex } from './hex.ts'
+export { isLoopbackHost, isLoopbackUrl } from './loopback.ts'
 export { computeRoot, createInclusionPath, createInclusionPaths, hashTree, type Inclusion } from './merkle.ts'
+export { parseJson } from './parseJson.ts'
 export { isPlainObject } from './plainObject.ts'
 export {
   isProofStatus,
@@ -43,6 +45,7 @@ export {
   proofTransitions,
   type TerminalProofStatus,
 } from './proofStatus.ts'
+export { type BodyStream, readBounded } from './readBounded.ts'
 export { type ReleaseMessageParameters, toReleaseMessage } from './release.ts'
 export {
   computeEnclaveAttestReportData,
@@ -103,3 +106,4 @@ export {
   hashUnsignedTransaction,
 } from './transaction.ts'
 export { assertTxMetadata, parseTxMetadata, type TxMetadata } from './txMetadata.ts'
+export { type TimeLimitOptions, withinTimeLimit } from './withinTimeLimit.ts'

@@ -33,4 +33,6 @@ export {
   type StartSatelliteParameters,
   startSatellite,
 } from './satellite.ts'
+export { measureSimulatedCoordinator, measureSimulatedEnclave, readAnchors } from './stack/anchors.ts'
+export { type Backend, type StartBackendParameters, startBackend } from './stack/startBackend.ts'
 export { within } from './within.ts'

@@ -1,8 +1,8 @@
 import { startFakeKubo } from '@countersign/testing'
+import { readEvents } from '@countersign/testing/stack'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startContract } from '../../../contracts/startContract.ts'
 import { createTx, createUser, startBackend, startProcess } from '../test/backend.ts'
-import { startContract } from '../test/contract.ts'
-import { readEvents } from '../test/events.ts'
 
 const MAIN = new URL('./worker.ts', import.meta.url).pathname
 /** Jobs without a heartbeat for this long are given to others. */

@@ -1,4 +1,4 @@
-import { fromHex, ServiceError } from '@countersign/protocol'
+import { fromHex, isPlainObject, parseJson, ServiceError } from '@countersign/protocol'
 import { QuoteError, type QuoteErrorCode } from '../errors.ts'
 import { parseCrl } from '../x509/parseCrl.ts'
 
@@ -42,11 +42,11 @@ const MAX_COLLATERAL_CHARACTERS = 8_388_608
  */
 export function parseCollateral(json: string): Collateral {
   if (json.length > MAX_COLLATERAL_CHARACTERS) throw malformed('too large')
-  // JSON.parse skips white space around the object; nothing may be appended here unnoticed.
+  // JSON allows white space around the object; nothing may be appended here unnoticed.
   if (!json.startsWith('{') || !json.endsWith('}')) throw malformed('not an object')
   let value: unknown
   try {
-    value = JSON.parse(json)
+    value = parseJson(json)
   } catch {
     throw malformed('not JSON')
   }
@@ -56,7 +56,7 @@ export function parseCollateral(json: string): Collateral {
 
 /** Narrows a parsed value to collateral. */
 export function assertCollateral(value: unknown): asserts value is Collateral {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw malformed('not an object')
+  if (!isPlainObject(value)) throw malformed('not an object')
   const members = new Map<string, unknown>(Object.entries(value))
   for (const name of MEMBERS) if (typeof members.get(name) !== 'string') throw malformed(`${name} is not a string`)
   const unknown = [...members.keys()].find((name) => !MEMBERS.some((member) => member === name))

@@ -1,4 +1,4 @@
-import { concatBytes, equalBytes, fromHex, ServiceError, toHex } from '@countersign/protocol'
+import { concatBytes, equalBytes, fromHex, isPlainObject, parseJson, ServiceError, toHex } from '@countersign/protocol'
 import { digest } from '../crypto.ts'
 import { QuoteError } from '../errors.ts'
 import type { TdReport } from './parseQuote.ts'
@@ -70,7 +70,7 @@ function parseEventLog(log: string): LogEntry[] {
   if (log.length > MAX_LOG_CHARACTERS) throw malformed('too large')
   let entries: unknown
   try {
-    entries = JSON.parse(log)
+    entries = parseJson(log)
   } catch {
     throw malformed('not JSON')
   }
@@ -79,8 +79,8 @@ function parseEventLog(log: string): LogEntry[] {
 }
 
 function toEntry(value: unknown): LogEntry {
-  const entry = (typeof value === 'object' && value !== null ? value : {}) as Record<string, unknown>
-  const { imr, event_type: type, digest: hash, event: name, event_payload: payload } = entry
+  if (!isPlainObject(value)) throw malformed('malformed entry')
+  const { imr, event_type: type, digest: hash, event: name, event_payload: payload } = value
   if (!isIntegerUpTo(imr, 3) || !isIntegerUpTo(type, 0xffff_ffff) || typeof name !== 'string') {
     throw malformed('malformed entry')
   }

@@ -1,4 +1,4 @@
-import { fromHex } from '@countersign/protocol'
+import { fromHex, isPlainObject, parseJson } from '@countersign/protocol'
 
 /** Typed access to the members of a JSON object that a vendor signed; every fault goes through `fail`. */
 export type ObjectReader = {
@@ -18,7 +18,7 @@ export type ObjectReader = {
 export function readJson(text: string, fail: (details: string) => Error): ObjectReader {
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = parseJson(text)
   } catch {
     throw fail('not JSON')
   }
@@ -26,7 +26,7 @@ export function readJson(text: string, fail: (details: string) => Error): Object
 }
 
 function createObjectReader(value: unknown, fail: (details: string) => Error): ObjectReader {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw fail('not an object')
+  if (!isPlainObject(value)) throw fail('not an object')
   const members = new Map<string, unknown>(Object.entries(value))
 
   function text(name: string): string {

@@ -1,9 +1,8 @@
-import type { Hex, SignResult } from '@countersign/protocol'
+import { type Hex, type SignResult, withinTimeLimit } from '@countersign/protocol'
 import type { PublicClient } from 'viem'
 import { createError, type SdkErrorCode } from './errors.ts'
 import { isHex } from './parseResources.ts'
 import { findRefusal, isKnown, RPC_TIMEOUT_MS, toWords } from './rpc.ts'
-import { withTimeLimit } from './withTimeLimit.ts'
 
 /** The words of geth, its relatives, nethermind, besu and hardhat; there is no code for them. */
 const ALREADY_KNOWN = /already ?known|known transaction|already imported/i
@@ -31,8 +30,7 @@ export async function broadcast(
 ): Promise<void> {
   let answer: Hex
   try {
-    const limit = { limitMs: RPC_TIMEOUT_MS, createError: () => new Error('no answer in time') }
-    answer = await withTimeLimit(limit, () => publicClient.sendRawTransaction({ serializedTransaction }))
+    answer = await withinTimeLimit(RPC_TIMEOUT_MS, () => publicClient.sendRawTransaction({ serializedTransaction }))
     if (!isHex(answer, 32)) throw new Error('the RPC answered without a hash')
   } catch (cause) {
     return judgeFailure(publicClient, { cause, signed })

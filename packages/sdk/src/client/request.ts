@@ -1,7 +1,6 @@
-import { ServiceError } from '@countersign/protocol'
+import { ServiceError, withinTimeLimit } from '@countersign/protocol'
 import { createError } from './errors.ts'
 import { isObject, type Parse } from './parseResources.ts'
-import { withTimeLimit } from './withTimeLimit.ts'
 
 /** Longer than the service needs to sign, even when it waits for an entropy source. */
 export const REQUEST_TIMEOUT_MS = 30_000
@@ -31,21 +30,20 @@ export async function request<R>(apiBaseUrl: string, parameters: RequestParamete
 }
 
 async function ask(apiBaseUrl: string, { method, path, body, signal, isPublic }: RequestParameters<unknown>) {
-  signal?.throwIfAborted()
   const content = toJson(body)
-  const limit = { limitMs: REQUEST_TIMEOUT_MS, createError: () => timedOut(method, path), signal }
-  try {
-    return await withTimeLimit(limit, async (stop) => {
-      // Looked up at each call: whoever replaces the global later replaces it here too.
-      const response = await globalThis.fetch(`${apiBaseUrl}${path}`, {
-        method,
-        credentials: isPublic ? 'omit' : 'include',
-        headers: { accept: 'application/json', ...(content && { 'content-type': 'application/json' }) },
-        signal: stop,
-        body: content ?? null,
-      })
-      return { status: response.status, isOk: response.ok, text: await response.text() }
+  const call = async (stop: AbortSignal) => {
+    // Looked up at each call: an app that replaces the global later replaces it here too.
+    const response = await globalThis.fetch(`${apiBaseUrl}${path}`, {
+      method,
+      credentials: isPublic ? 'omit' : 'include',
+      headers: { accept: 'application/json', ...(content && { 'content-type': 'application/json' }) },
+      signal: stop,
+      body: content ?? null,
     })
+    return { status: response.status, isOk: response.ok, text: await response.text() }
+  }
+  try {
+    return await withinTimeLimit(REQUEST_TIMEOUT_MS, call, { createError: () => timedOut(method, path), signal })
   } catch (cause) {
     // The caller's own abort is no failure of ours, and callers know it by its reason.
     signal?.throwIfAborted()

@@ -1,9 +1,8 @@
-import { type Hex, ServiceError } from '@countersign/protocol'
+import { type Hex, ServiceError, withinTimeLimit } from '@countersign/protocol'
 import { BaseError, createPublicClient, http, type PublicClient, RpcRequestError, TimeoutError } from 'viem'
 import { createError } from './errors.ts'
 import { isObject } from './parseResources.ts'
 import type { ServiceClient, ServiceClientConfig } from './ServiceClient.ts'
-import { withTimeLimit } from './withTimeLimit.ts'
 
 /** Public endpoints of the two test networks that need no `rpcUrl`: Sepolia and Base Sepolia. */
 const DEFAULT_RPC_URLS: Record<number, string> = {
@@ -43,7 +42,7 @@ export function createRpcClient({ chainId, rpcUrl }: ServiceClientConfig): Publi
 /** Asks the RPC something that changes nothing; every failure is a `ServiceError`. */
 export async function askRpc<R>(question: () => Promise<R>): Promise<R> {
   try {
-    return await withTimeLimit({ limitMs: RPC_TIMEOUT_MS, createError: timedOut }, question)
+    return await withinTimeLimit(RPC_TIMEOUT_MS, question, { createError: timedOut })
   } catch (error) {
     if (error instanceof ServiceError) throw error
     if (find(error, TimeoutError)) throw timedOut(error)

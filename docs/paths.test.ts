@@ -1,0 +1,190 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join, posix } from 'node:path'
+import { describe, expect, test } from 'vitest'
+
+/** What pages may name: the files and folders of the repository, and the commands of its package.json. */
+type Repository = { paths: ReadonlySet<string>; commands: ReadonlySet<string>; read: (page: string) => string }
+
+/** A build or an operator makes these. Of a path through one, only the part before it is in the repository. */
+const MADE_LATER = new Set(['dist', 'node_modules', '.env'])
+
+const SOURCE_FILE = /\.(cfg|json|md|mjs|sh|sol|tsx?|ya?ml)$/
+
+function createRepository(files: readonly string[], commands: readonly string[], read: Repository['read']): Repository {
+  const paths = new Set<string>()
+  for (const file of files) for (let path = file; path !== '.'; path = posix.dirname(path)) paths.add(path)
+  return { paths, commands: new Set(commands), read }
+}
+
+/** Judges `packages/<name>/src` and `packages/*` by the part before the placeholder. */
+function exists({ paths }: Repository, path: string): boolean {
+  const parts = posix.normalize(path).replace(/\/$/, '').split('/')
+  const end = parts.findIndex((part) => MADE_LATER.has(part) || /[*<…]/.test(part))
+  const known = (end < 0 ? parts : parts.slice(0, end)).join('/')
+  return known === '' || known === '.' || paths.has(known)
+}
+
+/** `a/{b,c}` names `a/b` and `a/c`. */
+function expandBraces(path: string): string[] {
+  const [whole, options] = /\{([^}]*)\}/.exec(path) ?? []
+  if (whole === undefined || options === undefined) return [path]
+  return options.split(',').flatMap((option) => expandBraces(path.replace(whole, option)))
+}
+
+/**
+ * A word of code is a path of ours if it has a slash, starts with a lower-case letter, and either starts with a top-level folder,
+ * or ends with a slash, or ends like a source file.
+ */
+function findPaths(code: string, topFolders: ReadonlySet<string>): { path: string; index: number }[] {
+  return [...code.matchAll(/(?:\{[^\s{}]*\}|[^\s'"(),;=|{}])+/g)].flatMap(({ 0: word, index }) => {
+    if (!/^[a-z][\w.@-]*\/[\w.@{},*<>…/-]*$/.test(word)) return []
+    const isOurs = topFolders.has(word.split('/', 1)[0] ?? '') || word.endsWith('/') || SOURCE_FILE.test(word)
+    return isOurs ? expandBraces(word).map((path) => ({ path, index })) : []
+  })
+}
+
+/** Replaces text by spaces, so that offsets and lines stay. */
+const blank = (text: string) => text.replace(/[^\n]/g, ' ')
+
+const FENCE = /^([ \t]*)(`{3,}|~{3,})[^\n]*\n[\s\S]*?^\1\2[ \t]*$/gm
+const CODE_SPAN = /(`+)(?!`)((?:(?!\n\s*\n)[\s\S])*?[^`])\1(?!`)/g
+
+/** The anchors that GitHub gives to the headings of a page. */
+function findAnchors(markdown: string): Set<string> {
+  const anchors = new Set<string>()
+  for (const [, heading = ''] of markdown.replace(FENCE, blank).matchAll(/^#{1,6} +(.+?) *$/gm)) {
+    const text = heading.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').toLowerCase()
+    const anchor = text.replace(/[^\p{L}\p{M}\p{N}_ -]/gu, '').replaceAll(' ', '-')
+    let unique = anchor
+    for (let copy = 1; anchors.has(unique); copy++) unique = `${anchor}-${copy}`
+    anchors.add(unique)
+  }
+  return anchors
+}
+
+/** What a page names and the repository does not have, as `page:line: what`. */
+function checkPage(repository: Repository, page: string): string[] {
+  const markdown = repository.read(page)
+  const folder = posix.dirname(page)
+  const faults: { index: number; text: string }[] = []
+
+  const prose = markdown.replace(FENCE, blank).replace(CODE_SPAN, blank)
+  for (const match of prose.matchAll(/\]\(([^()\s]+)\)|^\[[^\]]+\]:[ \t]*(\S+)/gm)) {
+    const target = match[1] ?? match[2] ?? ''
+    if (/^[a-z][a-z+.-]*:/i.test(target)) continue
+    const [path = '', anchor] = target.split('#')
+    const linked = path === '' ? page : posix.join(folder, path)
+    const isPage = linked.endsWith('.md')
+    if (!exists(repository, linked)) faults.push({ index: match.index, text: `no such path: ${target}` })
+    else if (anchor !== undefined && !(isPage && findAnchors(repository.read(linked)).has(anchor)))
+      faults.push({ index: match.index, text: `no such heading: ${target}` })
+  }
+
+  const topFolders = new Set([...repository.paths].flatMap((path) => path.split('/').slice(0, -1).slice(0, 1)))
+  const sources = [...repository.paths].filter((path) => /^[^/]+\/[^/]+\/src$/.test(path))
+  // Fences are looked for first: a line of three backticks would pass for the beginning of a code span.
+  const fences = [...markdown.matchAll(FENCE)]
+  const spans = [...markdown.replace(FENCE, blank).matchAll(CODE_SPAN)]
+  for (const { 0: code, index: start } of [...fences, ...spans]) {
+    for (const { path, index } of findPaths(code.replaceAll('`', ' '), topFolders)) {
+      const isFromRoot = topFolders.has(path.split('/', 1)[0] ?? '')
+      const bases = isFromRoot ? ['', folder] : [folder, posix.join(folder, 'src'), ...sources]
+      if (bases.some((base) => exists(repository, posix.join(base, path)))) continue
+      faults.push({ index: start + index, text: `no such path: ${path}` })
+    }
+  }
+
+  for (const { 1: command = '', index } of markdown.matchAll(/\bnpm run ([\w:-]+)/g)) {
+    if (!repository.commands.has(command)) faults.push({ index, text: `no such command: npm run ${command}` })
+  }
+
+  return faults
+    .toSorted((a, b) => a.index - b.index)
+    .map(({ index, text }) => `${page}:${markdown.slice(0, index).split('\n').length}: ${text}`)
+}
+
+test('every path, heading and command that a page names exists', () => {
+  const root = join(import.meta.dirname, '..')
+  const list = (...options: string[]) =>
+    execFileSync('git', ['ls-files', '-z', ...options], { cwd: root, encoding: 'utf8' })
+      .split('\0')
+      .filter(Boolean)
+  const deleted = new Set(list('--deleted'))
+  const files = list('--cached', '--others', '--exclude-standard').filter((file) => !deleted.has(file))
+  const read = (path: string) => readFileSync(join(root, path), 'utf8')
+  const repository = createRepository(files, Object.keys(JSON.parse(read('package.json')).scripts), read)
+
+  const pages = files.filter((file) => file.endsWith('.md'))
+  expect(pages).toContain('README.md')
+  expect(pages.flatMap((page) => checkPage(repository, page))).toEqual([])
+})
+
+describe('checkPage', () => {
+  const check = (text: string, page = 'docs/page.md') => {
+    const pages: Record<string, string> = {
+      [page]: text,
+      'docs/other.md': '# Other\n\n## The `root` secret: why\n\n## Twice\n\n## Twice\n',
+    }
+    const files = ['README.md', 'docs/page.md', 'docs/other.md', 'apps/web/index.html', 'packages/log/src/tree/hash.ts']
+    return checkPage(
+      createRepository([...files, page], ['dev', 'deploy:contract'], (path) => pages[path] ?? ''),
+      page,
+    )
+  }
+
+  test.each([
+    ['a link', '[x](gone.md)', 'no such path: gone.md'],
+    ['a link to a folder', '[x](../bench)', 'no such path: ../bench'],
+    ['a link above the repository', '[x](../../docs)', 'no such path: ../../docs'],
+    ['a link over two lines', 'see\n[the\nx](gone.md)', 'no such path: gone.md', 3],
+    ['an image', '![x](gone.png)', 'no such path: gone.png'],
+    ['a reference', '[x]: gone.md', 'no such path: gone.md'],
+    ['a link whose text is code', '[`x`](gone.md)', 'no such path: gone.md'],
+    ['a heading of the page', '# Page\n\n[x](#pages)', 'no such heading: #pages', 3],
+    ['a heading of another page', '[x](other.md#page)', 'no such heading: other.md#page'],
+    ['a heading in code', '```\n# Page\n```\n[x](#page)', 'no such heading: #page', 4],
+    ['a heading of a folder', '[x](../apps#web)', 'no such heading: ../apps#web'],
+    ['a file under a top-level folder', 'See `apps/web/main`.', 'no such path: apps/web/main'],
+    ['a former top-level folder', 'See `bench/`.', 'no such path: bench/'],
+    ['a file in a former top-level folder', 'See `bench/main.ts`.', 'no such path: bench/main.ts'],
+    ['a file of a source folder', 'See `tree/gone.ts`.', 'no such path: tree/gone.ts'],
+    ['one of several', 'See `packages/{log,gone}`.', 'no such path: packages/gone'],
+    ['a folder before a placeholder', 'See `packages/gone/<name>`.', 'no such path: packages/gone/<name>'],
+    ['a folder before a build', 'See `apps/gone/dist`.', 'no such path: apps/gone/dist'],
+    ['an argument in a code span', 'Run `node apps/gone.ts --all`.', 'no such path: apps/gone.ts'],
+    ['an argument in a block', 'Run\n\n```sh\nnode --x=apps/gone.ts\n```', 'no such path: apps/gone.ts', 4],
+    ['an argument in an indented block', '- Run\n\n  ```\n  node apps/gone.ts\n  ```', 'no such path: apps/gone.ts', 4],
+    ['a command', 'Run `npm run gone`.', 'no such command: npm run gone'],
+    ['a command in a block', '```\nnpm run deploy -- --help\n```', 'no such command: npm run deploy', 2],
+  ])('reports %s that does not exist', (_, text, fault, line = 1) => {
+    expect(check(text)).toEqual([`docs/page.md:${line}: ${fault}`])
+  })
+
+  test('reports all faults of a page, in their order', () => {
+    expect(check('`npm run gone`\n[x](gone.md) `apps/gone`\n')).toEqual([
+      'docs/page.md:1: no such command: npm run gone',
+      'docs/page.md:2: no such path: gone.md',
+      'docs/page.md:2: no such path: apps/gone',
+    ])
+  })
+
+  test.each([
+    '[x](other.md) [x](../README.md) [x](../apps/web) [x](..) ![x](../apps/web/index.html)',
+    '[x](#page-one) [x](other.md#the-root-secret-why) [x](other.md#twice-1)\n\n# Page one',
+    '[x](https://example.com/gone#gone) [x](mailto:x@example.com) <http://localhost:5173>',
+    '`apps/web/` `docs/other.md` `packages/log/src` `packages/{log,log}` `packages/<name>` `packages/*/src` `packages/…`',
+    '`tree/hash.ts` `tree/` is from a source folder, `other.md` and `./gone.ts` are no paths of the repository',
+    '`apps/web/dist/index.html` `docs/.env` `node_modules/x/y.json` are made later',
+    '`/docs/gone.md` `https://example.com/apps/gone.ts` `@scope/apps/gone` `application/json` `Verifiers/` `DIR/cases.json`',
+    '`[x](gone.md)` is code\n\n```\n[x](gone.md)\n```',
+    '`npm run dev -- --gone` `npm run deploy:contract` `npm test`',
+  ])('reports nothing in %j', (text) => {
+    expect(check(text)).toEqual([])
+  })
+
+  test('takes names from the folder of the page and from the source beside it', () => {
+    expect(check('`src/tree/` `tree/hash.ts`', 'packages/log/README.md')).toEqual([])
+    expect(check('`hash/tree.ts`', 'packages/log/README.md')).toHaveLength(1)
+  })
+})

@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest'
+import { isLoopbackHost, isLoopbackUrl } from './loopback.ts'
+
+test.each(['127.0.0.1', '::1', 'localhost'])('%s is this machine', (host) => {
+  expect(isLoopbackHost(host)).toBe(true)
+  const url = `http://${host.includes(':') ? `[${host}]` : host}:8080/path`
+  expect(isLoopbackUrl(url)).toBe(true)
+  expect(isLoopbackUrl(new URL(url))).toBe(true)
+})
+
+test.each(['', '0.0.0.0', '::', '[::1]', '127.0.0.1.example', 'localhost.example', 'Localhost', '10.0.0.1'])(
+  'the host %j is not',
+  (host) => {
+    expect(isLoopbackHost(host)).toBe(false)
+  },
+)
+
+test.each([
+  '',
+  'localhost',
+  'http://127.0.0.1.example',
+  'http://localhost.example',
+  'http://127.0.0.1@example.org',
+  'http://[::2]',
+  'http://0.0.0.0',
+])('the URL %j is not', (url) => {
+  expect(isLoopbackUrl(url)).toBe(false)
+})

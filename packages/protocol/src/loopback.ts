@@ -1,0 +1,13 @@
+const HOSTS: readonly string[] = ['127.0.0.1', '::1', 'localhost']
+
+/** Whether a host to listen on, or to connect to, is this machine itself. An IPv6 address stands without brackets. */
+export function isLoopbackHost(host: string): boolean {
+  return HOSTS.includes(host)
+}
+
+/** Whether a URL is of this machine itself, where plain http is safe. What is not a URL is not. */
+export function isLoopbackUrl(url: string | URL): boolean {
+  if (typeof url === 'string') return URL.canParse(url) && isLoopbackUrl(new URL(url))
+  const { hostname } = url
+  return isLoopbackHost(hostname.startsWith('[') ? hostname.slice(1, -1) : hostname)
+}

@@ -1,0 +1,122 @@
+import { expect, test } from 'vitest'
+import { withCode } from '../test/withCode.ts'
+import { type BodyStream, readBounded } from './readBounded.ts'
+
+const bytes = (...values: number[]) => Uint8Array.from(values)
+
+/** The same chunks as a web stream and as an async iterable, each with a record of being cancelled. */
+function createBodies(createChunks: () => Iterator<Uint8Array>) {
+  const cancelled: string[] = []
+  const [fromStream, fromIterable] = [createChunks(), createChunks()]
+  const stream = new ReadableStream<Uint8Array>(
+    {
+      pull(controller) {
+        const { done, value } = fromStream.next()
+        if (done === true) controller.close()
+        else controller.enqueue(value)
+      },
+      cancel: () => void cancelled.push('stream'),
+    },
+    { highWaterMark: 0 },
+  )
+  const iterable: AsyncIterable<Uint8Array> = {
+    [Symbol.asyncIterator]: () => ({
+      next: async () => fromIterable.next(),
+      return: async () => {
+        cancelled.push('iterable')
+        return { done: true, value: undefined }
+      },
+    }),
+  }
+  return { bodies: { stream, iterable } as Record<string, BodyStream>, cancelled }
+}
+
+const kinds = ['stream', 'iterable']
+
+test.each(kinds)('%s: the chunks are joined, empty ones included', async (kind) => {
+  const { bodies, cancelled } = createBodies(() => [bytes(1), bytes(), bytes(2, 3)].values())
+  expect(await readBounded(bodies[kind], 100)).toEqual(bytes(1, 2, 3))
+  expect(cancelled).toEqual([])
+})
+
+test.each(kinds)('%s: a body in very many pieces is whole', async (kind) => {
+  const expected = Uint8Array.from({ length: 200_000 }, (_, index) => index % 251)
+  const { bodies } = createBodies(function* () {
+    for (const value of expected) yield bytes(value)
+  })
+  const read = await readBounded(bodies[kind], 200_000)
+  expect(Buffer.compare(read, expected)).toBe(0)
+  expect(read.buffer.byteLength).toBe(200_000)
+})
+
+test.each(kinds)('%s: exactly the bound passes, one byte more is refused and cancels', async (kind) => {
+  const exact = createBodies(() => [bytes(1, 2), bytes(3, 4)].values())
+  expect(await readBounded(exact.bodies[kind], 4)).toEqual(bytes(1, 2, 3, 4))
+  const over = createBodies(() => [bytes(1, 2), bytes(3, 4, 5)].values())
+  await expect(readBounded(over.bodies[kind], 4)).rejects.toEqual(withCode('body_too_large'))
+  expect(over.cancelled).toEqual([kind])
+})
+
+test.each(kinds)('%s: an endless body is read as far as the bound', async (kind) => {
+  let chunks = 0
+  const { bodies, cancelled } = createBodies(function* () {
+    for (;;) {
+      chunks++
+      yield new Uint8Array(1000)
+    }
+  })
+  await expect(readBounded(bodies[kind], 10_000)).rejects.toEqual(withCode('body_too_large'))
+  expect(chunks).toBe(11)
+  expect(cancelled).toEqual([kind])
+})
+
+test.each(kinds)('%s: an error in the middle passes through', async (kind) => {
+  const failure = new Error('reset')
+  const { bodies } = createBodies(function* () {
+    yield bytes(1)
+    throw failure
+  })
+  await expect(readBounded(bodies[kind], 100)).rejects.toBe(failure)
+})
+
+test.each(kinds)('%s: a chunk that is not bytes is refused and cancels', async (kind) => {
+  const { bodies, cancelled } = createBodies(() => ['text' as unknown as Uint8Array].values())
+  await expect(readBounded(bodies[kind], 100)).rejects.toThrow(TypeError)
+  expect(cancelled).toEqual([kind])
+})
+
+test.each(kinds)('%s: a bound of zero takes an empty body only', async (kind) => {
+  const { bodies } = createBodies(() => [bytes()].values())
+  expect(await readBounded(bodies[kind], 0)).toEqual(bytes())
+  const { bodies: full } = createBodies(() => [bytes(1)].values())
+  await expect(readBounded(full[kind], 0)).rejects.toEqual(withCode('body_too_large'))
+})
+
+test.each(kinds)('%s: a bound that is not a number lets nothing through', async (kind) => {
+  const { bodies } = createBodies(() => [bytes(1)].values())
+  await expect(readBounded(bodies[kind], Number.NaN)).rejects.toEqual(withCode('body_too_large'))
+})
+
+test('no body is empty', async () => {
+  expect(await readBounded(null, 0)).toEqual(bytes())
+  expect(await readBounded(undefined, 0)).toEqual(bytes())
+  expect(await readBounded(new Response(null).body, 0)).toEqual(bytes())
+})
+
+test('the refusal does not wait for a stream that never ends its cancellation, nor for one that fails it', async () => {
+  for (const cancel of [() => new Promise<never>(() => {}), () => Promise.reject(new Error('stuck'))]) {
+    const stream = new ReadableStream({ pull: (controller) => controller.enqueue(bytes(1, 2)), cancel })
+    await expect(readBounded(stream, 1)).rejects.toEqual(withCode('body_too_large'))
+    const iterable: AsyncIterable<Uint8Array> = {
+      [Symbol.asyncIterator]: () => ({ next: async () => ({ done: false, value: bytes(1, 2) }), return: cancel }),
+    }
+    await expect(readBounded(iterable, 1)).rejects.toEqual(withCode('body_too_large'))
+  }
+})
+
+test('an iterable without a way to cancel is left alone', async () => {
+  const iterable: AsyncIterable<Uint8Array> = {
+    [Symbol.asyncIterator]: () => ({ next: async () => ({ done: false, value: bytes(1, 2) }) }),
+  }
+  await expect(readBounded(iterable, 1)).rejects.toEqual(withCode('body_too_large'))
+})

@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest'
+import { createShutdown } from './createShutdown.ts'
+
+test('what was added last stops first, one after the other', async () => {
+  const shutdown = createShutdown()
+  const order: string[] = []
+  const add = (name: string) =>
+    shutdown.add(async () => {
+      order.push(`${name} stops`)
+      await new Promise(setImmediate)
+      order.push(`${name} stopped`)
+    })
+  add('store')
+  add('server')
+  await shutdown.run()
+  expect(order).toEqual(['server stops', 'server stopped', 'store stops', 'store stopped'])
+})
+
+test('every stop runs even if one fails, and the failure comes out', async () => {
+  const shutdown = createShutdown()
+  const order: string[] = []
+  shutdown.add(() => void order.push('first'))
+  shutdown.add(() => Promise.reject(new Error('stuck')))
+  shutdown.add(() => void order.push('third'))
+  await expect(shutdown.run()).rejects.toThrow('stuck')
+  expect(order).toEqual(['third', 'first'])
+})
+
+test('several failures come out together', async () => {
+  const shutdown = createShutdown()
+  shutdown.add(() => {
+    throw new Error('one')
+  })
+  shutdown.add(() => Promise.reject(new Error('two')))
+  await expect(shutdown.run()).rejects.toMatchObject({
+    message: '2 parts could not be stopped',
+    errors: [new Error('two'), new Error('one')],
+  })
+})
+
+test('it runs once, however often it is called', async () => {
+  const shutdown = createShutdown()
+  let count = 0
+  shutdown.add(() => void count++)
+  await Promise.all([shutdown.run(), shutdown.run()])
+  await shutdown.run()
+  expect(count).toBe(1)
+})
+
+test('what is added while it runs is stopped too; afterwards it is refused', async () => {
+  const shutdown = createShutdown()
+  const order: string[] = []
+  shutdown.add(() => void order.push('store'))
+  shutdown.add(() => shutdown.add(() => void order.push('late')))
+  await shutdown.run()
+  expect(order).toEqual(['late', 'store'])
+  expect(() => shutdown.add(() => {})).toThrow('already')
+})
+
+test('with nothing to stop it is done', async () => {
+  await expect(createShutdown().run()).resolves.toBeUndefined()
+})

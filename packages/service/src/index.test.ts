@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest'
+import * as service from './index.ts'
+
+test('exports', () => {
+  expect(Object.keys(service).sort()).toMatchInlineSnapshot(`
+    [
+      "ConfigError",
+      "createShutdown",
+      "readBoolean",
+      "readInteger",
+      "readList",
+      "readUrl",
+      "runService",
+    ]
+  `)
+})

@@ -1,0 +1,93 @@
+import { describe, expect, test } from 'vitest'
+import { ConfigError, readBoolean, readInteger, readList, readUrl } from './readEnv.ts'
+
+/** Runs a reader on the setting NAME and answers its value with the faults. */
+function read<Value>(
+  text: string | undefined,
+  reader: (env: { NAME?: string }, fault: (text: string) => void) => Value,
+) {
+  const faults: string[] = []
+  const value = reader(text === undefined ? {} : { NAME: text }, (fault) => void faults.push(fault))
+  return { value, faults }
+}
+
+describe('readBoolean', () => {
+  const boolean = (text: string | undefined) => read(text, (env, fault) => readBoolean(env, 'NAME', fault))
+
+  test.each([
+    [undefined, false],
+    ['', false],
+    ['false', false],
+    ['true', true],
+  ])('%j is %j', (text, value) => {
+    expect(boolean(text)).toEqual({ value, faults: [] })
+  })
+
+  test.each(['yes', '1', '0', 'TRUE', ' true', 'no'])('%j is a fault', (text) => {
+    expect(boolean(text).faults).toEqual(['NAME: expected true or false'])
+  })
+})
+
+describe('readInteger', () => {
+  const integer = (text: string | undefined) =>
+    read(text, (env, fault) => readInteger(env, 'NAME', { fallback: 7, min: 1, max: 100 }, fault))
+
+  test.each([
+    [undefined, 7],
+    ['', 7],
+    ['1', 1],
+    ['100', 100],
+    ['007', 7],
+  ])('%j is %j', (text, value) => {
+    expect(integer(text)).toEqual({ value, faults: [] })
+  })
+
+  test.each(['0', '101', '-1', '1.5', '1e1', '0x10', ' 5', '5 ', 'five', '٣', '0000000001', 'NaN', 'Infinity'])(
+    '%j is a fault',
+    (text) => {
+      expect(integer(text).faults).toEqual(['NAME: expected a whole number from 1 to 100'])
+    },
+  )
+
+  test('a setting may have no fallback', () => {
+    const port = (text?: string) =>
+      read(text, (env, fault) => readInteger(env, 'NAME', { fallback: undefined, min: 0, max: 65_535 }, fault))
+    expect(port()).toEqual({ value: undefined, faults: [] })
+    expect(port('8080')).toEqual({ value: 8080, faults: [] })
+    expect(port('70000').faults).toEqual(['NAME: expected a whole number from 0 to 65535'])
+  })
+})
+
+test('readList cuts at commas, and leaves white space and empty items out', () => {
+  expect(readList('a, b ,,c,')).toEqual(['a', 'b', 'c'])
+  expect(readList('')).toEqual([])
+  expect(readList(undefined)).toEqual([])
+})
+
+describe('readUrl', () => {
+  const url = (text: string | undefined) =>
+    read(text, (env, fault) => readUrl(env, 'NAME', 'https://fallback.example', fault))
+
+  test.each([
+    [undefined, 'https://fallback.example'],
+    ['https://a.example', 'https://a.example'],
+    ['http://127.0.0.1:8080//', 'http://127.0.0.1:8080'],
+    ['https://a.example/path/', 'https://a.example/path'],
+  ])('%j is %j', (text, value) => {
+    expect(url(text)).toEqual({ value, faults: [] })
+  })
+
+  test.each(['', 'a.example', 'ftp://a.example', 'javascript:alert(1)', 'https://'])('%j is a fault', (text) => {
+    expect(url(text).faults).toEqual(['NAME: expected an http or https URL'])
+  })
+})
+
+test('a ConfigError counts its faults', () => {
+  expect(new ConfigError(['one']).message).toBe('the configuration has 1 fault')
+  const error = new ConfigError(['one', 'two'])
+  expect(error).toMatchObject({
+    name: 'ConfigError',
+    message: 'the configuration has 2 faults',
+    faults: ['one', 'two'],
+  })
+})

@@ -1,0 +1,55 @@
+/** Settings by name, as `process.env` has them. */
+export type Env = Readonly<Record<string, string | undefined>>
+
+/** Collects what is wrong with a setting, so that all faults are reported at once. */
+export type Fault = (text: string) => void
+
+/** Everything that is wrong with the configuration, at once. */
+export class ConfigError extends Error {
+  override name = 'ConfigError'
+  readonly faults: readonly string[]
+  constructor(faults: readonly string[]) {
+    super(`the configuration has ${faults.length} ${faults.length === 1 ? 'fault' : 'faults'}`)
+    this.faults = faults
+  }
+}
+
+/** `true` or `false`; false where it is not set. */
+export function readBoolean(env: Env, name: string, fault: Fault): boolean {
+  const value = env[name]
+  if (value === undefined || value === '' || value === 'false') return false
+  if (value !== 'true') fault(`${name}: expected true or false`)
+  return true
+}
+
+export type IntegerBounds<Fallback> = { fallback: Fallback; min: number; max: number }
+
+/** A whole number in decimal digits, at most nine of them; the fallback where it is not set. */
+export function readInteger<Fallback extends number | undefined>(
+  env: Env,
+  name: string,
+  { fallback, min, max }: IntegerBounds<Fallback>,
+  fault: Fault,
+): number | Fallback {
+  const text = env[name]
+  if (text === undefined || text === '') return fallback
+  const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+  if (value >= min && value <= max) return value
+  fault(`${name}: expected a whole number from ${min} to ${max}`)
+  return fallback
+}
+
+/** The items between commas, without white space around them and without empty ones. */
+export function readList(text: string | undefined): string[] {
+  return (text ?? '')
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '')
+}
+
+/** An http or https URL without a slash at the end; the fallback where it is not set. */
+export function readUrl(env: Env, name: string, fallback: string, fault: Fault): string {
+  const text = (env[name] ?? fallback).replace(/\/+$/, '')
+  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) fault(`${name}: expected an http or https URL`)
+  return text
+}

@@ -1,0 +1,106 @@
+import { EventEmitter } from 'node:events'
+import { expect, test } from 'vitest'
+import type { LogLine } from './log.ts'
+import { ConfigError } from './readEnv.ts'
+import { type RunningService, runService } from './runService.ts'
+
+function createFakes() {
+  const lines: string[] = []
+  const write = (level: string) => (line: LogLine) => void lines.push(`${level} ${Object.values(line).join(': ')}`)
+  const emitter = new EventEmitter()
+  const process = Object.assign(emitter, {
+    exitCode: undefined as number | undefined,
+    exit(code: number) {
+      process.exitCode = code
+    },
+  })
+  const log = { info: write('info'), warn: write('warn'), error: write('error') }
+  return { deps: { log, process: process as never }, lines, process }
+}
+
+const settle = () => new Promise(setImmediate)
+
+test.each(['SIGTERM', 'SIGINT'])('%s stops the service', async (signal) => {
+  const { deps, lines, process } = createFakes()
+  const stopped: string[] = []
+  await runService(deps, async () => ({ stop: async (by) => void stopped.push(by) }))
+  process.emit(signal)
+  await settle()
+  expect(stopped).toEqual([signal])
+  expect(lines).toEqual([])
+  expect(process.exitCode).toBeUndefined()
+})
+
+test('two signals stop it once', async () => {
+  const { deps, process } = createFakes()
+  const stopped: string[] = []
+  await runService(deps, async () => ({ stop: async (by) => void stopped.push(by) }))
+  process.emit('SIGTERM')
+  process.emit('SIGINT')
+  await settle()
+  expect(stopped).toEqual(['SIGTERM'])
+})
+
+test('a signal while it starts stops it when it has started', async () => {
+  const { deps, process } = createFakes()
+  const { promise, resolve } = Promise.withResolvers<RunningService>()
+  const stopped: string[] = []
+  const run = runService(deps, () => promise)
+  process.emit('SIGTERM')
+  await settle()
+  expect(stopped).toEqual([])
+  resolve({ stop: async (by) => void stopped.push(by) })
+  await run
+  await settle()
+  expect(stopped).toEqual(['SIGTERM'])
+})
+
+test('one that cannot start reports why and ends with 1, a signal before it or not', async () => {
+  for (const signals of [[], ['SIGTERM']]) {
+    const { deps, lines, process } = createFakes()
+    const { promise, reject } = Promise.withResolvers<RunningService>()
+    const run = runService(deps, () => promise)
+    for (const signal of signals) process.emit(signal)
+    reject(new Error('no database'))
+    await run
+    await settle()
+    expect(lines).toEqual(['error Could not start: no database'])
+    expect(process.exitCode).toBe(1)
+  }
+})
+
+test('one that throws before it returns a promise is reported alike', async () => {
+  const { deps, lines, process } = createFakes()
+  await runService(deps, () => {
+    throw new Error('no database')
+  })
+  expect(lines).toEqual(['error Could not start: no database'])
+  expect(process.exitCode).toBe(1)
+})
+
+test('faults of the configuration are reported one by one', async () => {
+  const { deps, lines, process } = createFakes()
+  await runService(deps, () => Promise.reject(new ConfigError(['PORT: odd', 'HOST: odd'])))
+  expect(lines).toEqual(['error Refused to start: PORT: odd', 'error Refused to start: HOST: odd'])
+  expect(process.exitCode).toBe(1)
+})
+
+test('one that cannot go on reports why and ends with 1', async () => {
+  const { deps, lines, process } = createFakes()
+  const { promise: ended, reject } = Promise.withResolvers<never>()
+  await runService(deps, async () => ({ stop: async () => {}, ended }))
+  expect(lines).toEqual([])
+  reject(new Error('the vault has ended'))
+  await settle()
+  expect(lines).toEqual(['error Could not go on: the vault has ended'])
+  expect(process.exitCode).toBe(1)
+})
+
+test('one that fails to stop reports it and leaves 1', async () => {
+  const { deps, lines, process } = createFakes()
+  await runService(deps, async () => ({ stop: () => Promise.reject(new Error('stuck')) }))
+  process.emit('SIGTERM')
+  await settle()
+  expect(lines).toEqual(['error Could not stop in order: stuck'])
+  expect(process.exitCode).toBe(1)
+})

@@ -1,0 +1,50 @@
+import { parseQuote, parseReport } from '@countersign/attestation'
+import { createSimulator } from '@countersign/attestation/simulator'
+import { toHex } from '@countersign/protocol'
+import type { LogFields } from './startService.ts'
+
+/** What somebody trusts who verifies the proofs of one stack. */
+export type StackAnchors = {
+  measurement: string
+  configHash: string
+  coordinatorMeasurement: string
+  coordinatorConfigHash: string
+  entropyKey: string
+}
+
+/**
+ * The anchors of a running stack. They come from the services themselves, which is right for a stack on this machine and for no
+ * other.
+ */
+export async function readAnchors(parameters: {
+  /** Of the coordinator. */
+  url: string
+  /** The line with which the enclave said that it serves. */
+  enclave: LogFields
+  satellite: { publicKey: string }
+}): Promise<StackAnchors> {
+  const { url, enclave, satellite } = parameters
+  const answer = await fetch(`${url}/health/attestation`)
+  if (!answer.ok) throw new Error(`The coordinator has no attestation: ${answer.status}.`)
+  const { measurement, configHash } = (await answer.json()) as LogFields
+  return {
+    measurement: measureSimulatedEnclave().join(':'),
+    configHash: String(enclave.configHash),
+    coordinatorMeasurement: String(measurement),
+    coordinatorConfigHash: String(configHash),
+    entropyKey: satellite.publicKey,
+  }
+}
+
+/** MRTD and the four RTMRs: every simulated enclave has the same. It reports them to the coordinator only. */
+export function measureSimulatedEnclave(): string[] {
+  const quote = createSimulator({ at: new Date() }).quote({ reportData: new Uint8Array(64) })
+  const { body } = parseQuote(Uint8Array.from(quote))
+  return [body.mrTd, ...body.rtmrs].map(toHex)
+}
+
+/** The measurement of every simulated coordinator. */
+export function measureSimulatedCoordinator(): string {
+  const report = createSimulator({ at: new Date() }).report({ reportData: new Uint8Array(64) })
+  return toHex(parseReport(Uint8Array.from(report)).measurement)
+}

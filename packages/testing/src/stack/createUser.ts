@@ -1,0 +1,100 @@
+import type { Hex, TxMetadata } from '@countersign/protocol'
+import { createTestBrowser } from '../browser.ts'
+import { APP_ORIGIN } from './environments.ts'
+import { toDigest } from './transactions.ts'
+
+/** Throws when an answer of the coordinator is not as it should be. */
+export type CheckAnswer = (target: URL, method: string, response: Response) => Promise<void>
+
+type CreateUserParameters = {
+  /** Of the coordinator. */
+  url: string
+  /** Every answer of the coordinator is passed to it. */
+  checkAnswer?: CheckAnswer
+}
+
+const MAX_REDIRECTS = 20
+const SESSION = 'countersign-session'
+
+export type TestUser = ReturnType<typeof createUser>
+
+/** A user of the app, in a browser of their own. */
+export function createUser({ url, checkAnswer = async () => {} }: CreateUserParameters) {
+  const browser = createTestBrowser()
+  const secrets = new Set<string>()
+  const setCookies: string[] = []
+  const getCookies = () => [...browser.cookies('localhost')].filter(([name]) => name.startsWith('countersign-'))
+
+  async function request(target: URL, init: Parameters<typeof browser.request>[1] = {}): Promise<Response> {
+    const response = await browser.request(target, init)
+    await checkAnswer(target, init.method ?? 'GET', response)
+    setCookies.push(...response.headers.getSetCookie().filter((line) => line.startsWith('countersign-')))
+    for (const [, value] of getCookies()) secrets.add(value)
+    return response
+  }
+
+  /** The next page of a sign-in; undefined where there is no redirect. */
+  async function getRedirect(target: URL): Promise<URL | undefined> {
+    const response = await request(target)
+    const location = response.headers.get('location')
+    if (location === null && target.origin === url) throw new Error(`no sign-in: ${await response.text()}`)
+    await response.body?.cancel()
+    return location === null ? undefined : new URL(location, target)
+  }
+
+  /** Signs in at the provider. Gives the callback that finishes the sign-in, without calling it. */
+  async function beginSignIn(as: string, query = ''): Promise<URL> {
+    let target = new URL(`/auth/google${query}`, url)
+    for (let hop = 0; hop < MAX_REDIRECTS; hop++) {
+      const next = await getRedirect(target)
+      if (next?.origin === url) {
+        secrets.add(next.searchParams.get('code') ?? '')
+        return next
+      }
+      // Without a redirect it is the provider's page, where one chooses an account.
+      target = next ?? new URL(`?as=${as}`, target)
+    }
+    throw new Error('too many redirects')
+  }
+
+  /** Gives the page of the app that the user lands on. */
+  async function finishSignIn(callback: URL): Promise<URL> {
+    const page = await getRedirect(callback)
+    if (page?.origin !== APP_ORIGIN) throw new Error(`the sign-in ended at ${page}`)
+    return page
+  }
+
+  const get = (path: string) => request(new URL(path, url))
+  const post = (path: string, body?: unknown) =>
+    request(new URL(path, url), {
+      method: 'POST',
+      headers: { origin: APP_ORIGIN, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+  return {
+    /** Values of all cookies of ours that this browser ever had, and the codes of its sign-ins. */
+    secrets,
+    /** As the coordinator wrote them. */
+    setCookies,
+    /** Of the coordinator, by name. */
+    getCookies: (): ReadonlyMap<string, string> => new Map(getCookies()),
+    /** The session cookie, as the browser sends it. */
+    get cookie() {
+      return `${SESSION}=${browser.cookies('localhost').get(SESSION)}`
+    },
+    get,
+    post,
+    beginSignIn,
+    finishSignIn,
+    signIn: async (as: string, query?: string): Promise<URL> => finishSignIn(await beginSignIn(as, query)),
+    sign: (txMetadata: TxMetadata, digest: Hex = toDigest(txMetadata)) => post('/sign/digest', { digest, txMetadata }),
+  }
+}
+
+/** Names and addresses for the identity provider: `user-0`, `user-1` and so on. */
+export function createAccounts(count: number): { sub: string; email: string; name: string }[] {
+  return Array.from({ length: count }, (_, index) => {
+    const sub = `user-${index}`
+    return { sub, email: `${sub}@example.com`, name: `User ${index}` }
+  })
+}

@@ -1,0 +1,94 @@
+/** The environment of each process of the service, once. What a caller wants otherwise it spreads over it. */
+export type Environment = Record<string, string>
+
+type Oidc = { issuer: string; clientId: string; clientSecret: string }
+
+/** The app's origin, unless a caller serves one. */
+export const APP_ORIGIN = 'http://localhost:5173'
+
+export function toEnclaveEnv(parameters: {
+  /** Any free one by default. */
+  port?: number
+  rootSecretFile: string
+  oidc: Pick<Oidc, 'issuer' | 'clientId'>
+  quoteLatencyMs: number
+}): Environment {
+  const { port = 0, rootSecretFile, oidc, quoteLatencyMs } = parameters
+  return {
+    PORT: String(port),
+    MOCK_ATTESTATION: 'true',
+    QUOTE_SOURCE: 'mock',
+    MOCK_QUOTE_LATENCY_MS: String(quoteLatencyMs),
+    ROOT_SECRET: `file:${rootSecretFile}`,
+    OIDC_ISSUERS: `${oidc.issuer}=${oidc.clientId}`,
+  }
+}
+
+export function toCoordinatorEnv(parameters: {
+  port: number
+  /** The first is where sign-in returns to. */
+  allowedOrigins?: readonly string[]
+  oidc: Oidc
+  enclaveUrls: readonly string[]
+  satellite: { url: string; publicKey: string }
+  /** For the embedded database and IPFS node. */
+  dataDir?: string
+  /** PostgreSQL instead of the embedded database. */
+  databaseUrl?: string | undefined
+}): Environment {
+  const { port, allowedOrigins = [APP_ORIGIN], oidc, enclaveUrls, satellite, dataDir, databaseUrl } = parameters
+  return {
+    PORT: String(port),
+    MOCK_ATTESTATION: 'true',
+    // App and service are both on localhost: one site, so that lax is enough. Plain http allows no more.
+    COOKIE_SAMESITE: 'lax',
+    ALLOWED_ORIGINS: allowedOrigins.join(),
+    OIDC_GOOGLE_ISSUER: oidc.issuer,
+    OIDC_GOOGLE_CLIENT_ID: oidc.clientId,
+    OIDC_GOOGLE_CLIENT_SECRET: oidc.clientSecret,
+    ENCLAVE_URL: enclaveUrls.join(),
+    ENTROPY_URL: satellite.url,
+    ENTROPY_PUBLIC_KEY: satellite.publicKey,
+    ...(dataDir === undefined ? {} : { DATA_DIR: dataDir }),
+    ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }),
+  }
+}
+
+/** For a coordinator that many calls from one address are made to. */
+export const noRateLimits: Environment = {
+  RATE_LIMIT_SIGN: 'off',
+  RATE_LIMIT_PROVISION: 'off',
+  RATE_LIMIT_AUTH: 'off',
+  RATE_LIMIT_PROOF: 'off',
+}
+
+/** Where receipts are published, and as whom: of a worker, alone or in its coordinator. */
+export function toPublisherEnv(parameters: {
+  rpcUrl: string
+  chainId: number
+  contract: string
+  key: { privateKey: string } | { file: string }
+  confirmIntervalMs: number
+}): Environment {
+  const { rpcUrl, chainId, contract, key, confirmIntervalMs } = parameters
+  return {
+    RPC_URL: rpcUrl,
+    CHAIN_ID: String(chainId),
+    ATTESTATIONS_ADDRESS: contract,
+    ...('file' in key ? { PUBLISHER_PRIVATE_KEY_FILE: key.file } : { PUBLISHER_PRIVATE_KEY: key.privateKey }),
+    // A local chain is never reorganised by itself.
+    CONFIRMATIONS: '1',
+    CONFIRM_INTERVAL_MS: String(confirmIntervalMs),
+  }
+}
+
+/** For a worker alone, with Kubo as its IPFS node. `publisher` is from `toPublisherEnv`. */
+export function toWorkerEnv(parameters: { databaseUrl: string; publisher: Environment; kuboUrl: string }): Environment {
+  const { databaseUrl, publisher, kuboUrl } = parameters
+  return { DATABASE_URL: databaseUrl, ...publisher, IPFS_PINNER: 'kubo', IPFS_API_URL: kuboUrl }
+}
+
+/** For the development server of the web app. */
+export function toWebEnv({ port, cacheDir }: { port: number; cacheDir: string }): Environment {
+  return { PORT: String(port), CACHE_DIR: cacheDir }
+}

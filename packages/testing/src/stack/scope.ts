@@ -1,0 +1,53 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** Things that have to be ended: the last one added ends first, and each ends even if another fails to. */
+export type Scope = {
+  /** Gives the thing back, and ends it with the scope. */
+  add<Thing>(thing: Thing, end: (thing: Thing) => Promise<unknown>): Thing
+  /** A new folder for files, removed with the scope. */
+  createFolder(): Promise<string>
+}
+
+/** Runs a task, then ends what it added, whether or not it failed. */
+export async function withScope<Result>(run: (scope: Scope) => Promise<Result>): Promise<Result> {
+  const { scope, end } = createScope()
+  try {
+    return await run(scope)
+  } finally {
+    await end()
+  }
+}
+
+/** Starts something that has parts. When a part does not start, those before it are ended; later `stop` ends them all. */
+export async function startInScope<Parts extends object>(
+  start: (scope: Scope) => Promise<Parts>,
+): Promise<Parts & { stop(): Promise<void> }> {
+  const { scope, end } = createScope()
+  try {
+    return { ...(await start(scope)), stop: end }
+  } catch (error) {
+    await end()
+    throw error
+  }
+}
+
+function createScope(): { scope: Scope; end(): Promise<void> } {
+  const things = new AsyncDisposableStack()
+  let ending: Promise<void> | undefined
+  return {
+    scope: {
+      add: (thing, end) => things.adopt(thing, async (each) => void (await end(each))),
+      async createFolder() {
+        const folder = await mkdtemp(join(tmpdir(), 'countersign-'))
+        things.defer(() => rm(folder, { recursive: true, force: true }))
+        return folder
+      },
+    },
+    end() {
+      ending ??= things.disposeAsync()
+      return ending
+    },
+  }
+}

@@ -1,0 +1,49 @@
+import { randomBytes } from 'node:crypto'
+import type { Hex } from '@countersign/protocol'
+import { assembleReceipt } from '../../services/coordinator/src/pipeline/assembleReceipt.ts'
+import type { PipelineStore } from '../../services/coordinator/src/store/openStore.ts'
+
+export type StoredReceipt = { cid: string; bytes: Uint8Array }
+
+const CHAIN_ID = 84_532
+
+/**
+ * Takes signed proofs to `complete` with the pipeline's own code and rows, but neither IPFS nor chain: their receipts are real, the
+ * transactions that published them are not.
+ */
+export async function completeProofs(
+  { pinning, publications }: Pick<PipelineStore, 'pinning' | 'publications'>,
+  slugs: readonly string[],
+): Promise<StoredReceipt[]> {
+  const receipts: StoredReceipt[] = []
+  for (const slug of slugs) {
+    const work = await pinning.findPin(slug)
+    if (work === undefined) throw new Error('a proof is not there')
+    const { receipt } = assembleReceipt(work)
+    await pinning.freezeReceipt({ slug, bytes: receipt.bytes })
+    await pinning.completePin({ slug, cid: receipt.cid, now: Date.now() })
+    receipts.push(receipt)
+  }
+  const account: Hex = `0x${'22'.repeat(20)}`
+  const nonce = await publications.findNextNonce({ chainId: CHAIN_ID, account })
+  const hash = toRandom(32)
+  const isClaimed = await publications.claim({
+    chainId: CHAIN_ID,
+    account,
+    nonce,
+    contract: `0x${'33'.repeat(20)}`,
+    calldata: '0x',
+    slugs,
+    transaction: { hash, raw: '0x', kind: 'publish', gas: 1n, maxFeePerGas: 1n, maxPriorityFeePerGas: 1n },
+    now: Date.now(),
+  })
+  const open = (await publications.findOpen(CHAIN_ID)).find((publication) => publication.nonce === nonce)
+  if (!isClaimed || open === undefined) throw new Error('the proofs were not claimed')
+  await publications.confirm({ id: open.id, txHash: hash, blockNumber: 1 })
+  await publications.finish({ id: open.id })
+  return receipts
+}
+
+function toRandom(bytes: number): Hex {
+  return `0x${randomBytes(bytes).toString('hex')}`
+}

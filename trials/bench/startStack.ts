@@ -1,0 +1,48 @@
+import { startBackend } from '@countersign/testing'
+import {
+  createAccounts,
+  type Environment,
+  type LogFields,
+  type Service,
+  startService,
+  toPath,
+} from '@countersign/testing/stack'
+
+export const QUOTE_MS = 39
+
+/** A program of the bench in a process of its own, with the fields of the line that says that it serves. */
+export type Program = { service: Service; url: string; fields: LogFields }
+
+/** Provider, enclave and coordinator on PostgreSQL, as they would run: nothing is limited, and nothing compiled beforehand. */
+export function startStack(parameters: {
+  satellite: Program
+  databaseUrl: string
+  /** Signatures that one quote covers. */
+  limit: number
+  /** Who can sign in. */
+  users: number
+}) {
+  const { satellite, databaseUrl, limit, users } = parameters
+  return startBackend({
+    kind: 'postgres',
+    databaseUrl,
+    satellite: { url: satellite.url, publicKey: String(satellite.fields.publicKey) },
+    accounts: createAccounts(users),
+    quoteLatencyMs: QUOTE_MS,
+    env: { BATCH_LIMIT: String(limit) },
+    enclaveEnv: { BATCH_LIMIT: String(limit) },
+    hasCompileCache: false,
+  })
+}
+
+export const startSatelliteServer = () => startProgram('satellite', 'trials/bench/satelliteServer.ts')
+
+export const startEchoServer = (env?: Environment) => startProgram('echo server', 'trials/bench/echoServer.ts', env)
+
+async function startProgram(name: string, main: string, env: Environment = {}): Promise<Program> {
+  const service = startService({ name, main: toPath(main), env, hasCompileCache: false })
+  const fields = await service.started
+  return { service, url: String(fields.address), fields }
+}
+
+export const stopProgram = ({ service }: Program) => service.stop()

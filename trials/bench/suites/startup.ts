@@ -1,0 +1,122 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { findFreePorts, startOidcProvider, startPostgres } from '@countersign/testing'
+import {
+  describeEnd,
+  type Environment,
+  mains,
+  median,
+  noRateLimits,
+  startService,
+  toCoordinatorEnv,
+  toEnclaveEnv,
+  withScope,
+} from '@countersign/testing/stack'
+import { describeCalm, repeatCalmly } from '../repeatCalmly.ts'
+import type { Report, Run } from '../report.ts'
+import { QUOTE_MS, startSatelliteServer, stopProgram } from '../startStack.ts'
+import { untilReady } from '../untilReady.ts'
+
+const GOLDEN = 'packages/receipt/spec/golden'
+
+/**
+ * From the start of a process to the first 200 of its health check: with nothing there, neither secret nor schema, and once more on
+ * what that start has left behind. Beside a Node that does nothing. And the verifier's command, which ends by itself.
+ */
+export function benchStartup({ rounds, isQuick, say }: Run): Promise<Report> {
+  return withScope(async ({ add, createFolder }) => {
+    const postgres = add(await startPostgres(), ({ stop }) => stop())
+    const satellite = add(await startSatelliteServer(), stopProgram)
+    const [port = 0] = await findFreePorts(1)
+    const oidc = add(
+      await startOidcProvider({ redirectUris: [`http://localhost:${port}/auth/google/callback`], accounts: [] }),
+      ({ stop }) => stop(),
+    )
+    const folder = await createFolder()
+    const toFolder = (name: string, round: number) => join(folder, `${name}-${round}`)
+    const toSecretEnv = (rootSecretFile: string, enclavePort: number) =>
+      toEnclaveEnv({ port: enclavePort, rootSecretFile, oidc, quoteLatencyMs: QUOTE_MS })
+    const enclave = add(
+      startService({ name: 'enclave', main: mains.enclave, env: toSecretEnv(join(folder, 'root-secret'), 0) }),
+      (service) => service.stop(),
+    )
+    const { address } = await enclave.started
+    const shared = {
+      ...toCoordinatorEnv({
+        port,
+        oidc,
+        enclaveUrls: [String(address)],
+        satellite: { url: satellite.url, publicKey: String(satellite.fields.publicKey) },
+      }),
+      ...noRateLimits,
+    }
+    const ready = `http://127.0.0.1:${port}/health/ready`
+
+    const calm = await repeatCalmly({ rounds, isQuick }, async (round) => {
+      say(`round ${round + 1}`)
+      const [enclavePort = 0] = await findFreePorts(1)
+      const enclaveEnv = toSecretEnv(toFolder('root-secret', round), enclavePort)
+      const onPostgres = { ...shared, DATABASE_URL: await postgres.createDatabase() }
+      const onPglite = { ...shared, DATA_DIR: toFolder('data', round) }
+      const health = `http://127.0.0.1:${enclavePort}/health`
+      return {
+        nothing: await timeToEnd(['-e', '']),
+        enclave: await timeToReady('enclave', enclaveEnv, health),
+        postgres: await timeToReady('coordinator', onPostgres, ready),
+        postgresAgain: await timeToReady('coordinator', onPostgres, ready),
+        pglite: await timeToReady('coordinator', onPglite, ready),
+        pgliteAgain: await timeToReady('coordinator', onPglite, ready),
+        verifier: await timeToEnd([
+          ...['-C', 'source', 'apps/verifier/src/cli.ts', 'verify', `${GOLDEN}/receipt.json`],
+          ...['--collateral', `${GOLDEN}/collateral.json`, '--offline', '--allow-mock'],
+        ]),
+      }
+    })
+    const of = (name: keyof (typeof calm.repeats)[number]) => median(calm.repeats.map((repeat) => repeat[name]))
+    const toRow = (name: string, value: number) => ({
+      name,
+      value: value / 1000,
+      unit: 's',
+      ratios: [{ value: value / of('nothing'), to: 'a Node that does nothing' }],
+    })
+    return {
+      suite: 'startup',
+      title: 'Start-up',
+      setting:
+        'From the start of the process to the first 200 of `/health/ready` (of the enclave: `/health`), run from source; ' +
+        `median of ${calm.repeats.length} rounds, ${describeCalm([calm])}.`,
+      rows: [
+        toRow('a Node that does nothing', of('nothing')),
+        toRow('enclave', of('enclave')),
+        toRow('coordinator, new PostgreSQL database', of('postgres')),
+        toRow('coordinator, PostgreSQL, again', of('postgresAgain')),
+        toRow('coordinator, new embedded database', of('pglite')),
+        toRow('coordinator, embedded database, again', of('pgliteAgain')),
+        toRow('verifier, one receipt, to its end', of('verifier')),
+      ],
+    }
+  })
+}
+
+async function timeToReady(name: 'enclave' | 'coordinator', env: Environment, url: string): Promise<number> {
+  const start = performance.now()
+  const service = startService({ name, main: mains[name], env, hasCompileCache: false })
+  try {
+    const ended = service.ended.then((end) => Promise.reject(new Error(describeEnd(name, end))))
+    await Promise.race([untilReady(url), ended])
+    return performance.now() - start
+  } finally {
+    await service.stop()
+  }
+}
+
+async function timeToEnd(parameters: readonly string[]): Promise<number> {
+  const start = performance.now()
+  const { PATH = '' } = process.env
+  const child = spawn(process.execPath, parameters, { env: { PATH }, stdio: ['ignore', 'ignore', 'inherit'] })
+  const [code] = await once(child, 'exit')
+  // 2: the golden receipt verifies, and nobody said which code to trust.
+  if (code !== 0 && code !== 2) throw new Error(`${parameters.join(' ')} ended with ${code}`)
+  return performance.now() - start
+}

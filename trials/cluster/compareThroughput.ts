@@ -1,0 +1,48 @@
+import { median } from '@countersign/testing/stack'
+import { applyLoad } from '../bench/applyLoad.ts'
+import { repeatCalmly } from '../bench/repeatCalmly.ts'
+import { prepareSignings } from '../bench/signer.ts'
+
+export type Throughput = {
+  connections: number
+  /** Signatures per second with one coordinator and with all, and the median of the ratios of each round. */
+  one: number
+  all: number
+  ratio: number
+  discarded: number
+}
+
+const SLICE_MS = 3_000
+const WARM_SLICES = 6
+/** More than can be signed in a slice. */
+const PREPARED = 9_000
+
+/** Takes turns: one coordinator, then all of them, at the same balancer's speed, on the same enclaves and database. */
+export async function compareThroughput(parameters: {
+  oneUrl: string
+  allUrl: string
+  cookies: readonly string[]
+  connections: number
+  rounds: number
+}): Promise<Throughput> {
+  const { oneUrl, allUrl, cookies, connections, rounds } = parameters
+  const measure = async (url: string) => {
+    const next = prepareSignings({ cookies, connections, count: PREPARED })
+    const { latencies, seconds } = await applyLoad({ url, connections, sliceMs: SLICE_MS, next })
+    return latencies.length / seconds
+  }
+  for (let slice = 0; slice < WARM_SLICES; slice++) await measure(slice % 2 === 0 ? allUrl : oneUrl)
+  const { repeats, discarded } = await repeatCalmly({ rounds, isQuick: false }, async () => {
+    const one = await measure(oneUrl)
+    const all = await measure(allUrl)
+    return { one, all, ratio: all / one }
+  })
+  const of = (pick: (repeat: (typeof repeats)[number]) => number) => median(repeats.map(pick))
+  return {
+    connections,
+    one: of(({ one }) => one),
+    all: of(({ all }) => all),
+    ratio: of(({ ratio }) => ratio),
+    discarded,
+  }
+}

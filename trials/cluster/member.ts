@@ -1,0 +1,50 @@
+import { type Environment, mains, type Service, startService } from '@countersign/testing/stack'
+
+/** One process of the cluster, which may be killed, frozen and started again at the same address. */
+export type Member = {
+  name: string
+  kind: 'coordinator' | 'worker' | 'enclave'
+  /** Undefined while it does not run. */
+  pid(): number | undefined
+  /** Resolves when it serves. */
+  start(): Promise<void>
+  /** Resolves when it has ended. */
+  kill(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>
+  freeze(): void
+  wake(): void
+  /** How often it has ended, once it served, without being told to. One that cannot start ends by itself, to be started again. */
+  deaths(): number
+}
+
+export type CreateMemberParameters = Pick<Member, 'name' | 'kind'> & {
+  env: Environment
+  onLine(name: string, line: string): void
+}
+
+export function createMember({ name, kind, env, onLine }: CreateMemberParameters): Member {
+  let service: Service | undefined
+  let deaths = 0
+  /** Those that were told to end. */
+  const stopped = new WeakSet<Service>()
+  return {
+    name,
+    kind,
+    pid: () => (service === undefined || service.hasEnded() ? undefined : service.pid),
+    async start() {
+      service = startService({ name: kind, main: mains[kind], env, onLine: (line) => onLine(name, line) })
+      const started = service
+      await started.started
+      void started.ended.then(() => {
+        if (!stopped.has(started)) deaths += 1
+      })
+    },
+    async kill(signal) {
+      if (service === undefined) return
+      stopped.add(service)
+      await service.kill(signal)
+    },
+    freeze: () => service?.freeze(),
+    wake: () => service?.wake(),
+    deaths: () => deaths,
+  }
+}

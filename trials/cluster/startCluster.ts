@@ -1,0 +1,207 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { hashEnclaveConfig, toHex } from '@countersign/protocol'
+import {
+  findFreePorts,
+  measureSimulatedCoordinator,
+  measureSimulatedEnclave,
+  type OidcAccount,
+  startOidcProvider,
+  startPostgres,
+  startSatellite,
+} from '@countersign/testing'
+import {
+  type Environment,
+  noRateLimits,
+  type Scope,
+  type StackAnchors,
+  startInScope,
+  startService,
+  toCoordinatorEnv,
+  toEnclaveEnv,
+  toPath,
+  toWorkerEnv,
+} from '@countersign/testing/stack'
+import { startContract } from '../../contracts/startContract.ts'
+import coordinatorPackage from '../../services/coordinator/package.json' with { type: 'json' }
+import { readConfig as readCoordinatorConfig } from '../../services/coordinator/src/config.ts'
+import enclavePackage from '../../services/enclave/package.json' with { type: 'json' }
+import { readConfig as readEnclaveConfig } from '../../services/enclave/src/config.ts'
+import { startFlakyProxy } from './flakyProxy.ts'
+import { createMember, type Member } from './member.ts'
+import { startRelay } from './relay.ts'
+
+/** How many of each. */
+export const topology = { enclave: 2, coordinator: 3, worker: 2 } as const
+
+export type StartClusterParameters = {
+  accounts: readonly OidcAccount[]
+  quoteLatencyMs: number
+  /** Decides which calls of satellite, IPFS and chain fail, once their rate is set. */
+  random?: () => number
+  /** Each line that a process of ours writes. */
+  onLine?(name: string, line: string): void
+}
+
+export type Cluster = Awaited<ReturnType<typeof startCluster>>
+
+/**
+ * The topology on loopback: PostgreSQL, coordinators behind a round-robin balancer, workers, enclaves with one root secret and
+ * attested TLS, each with the other's policy as in production; and outside of it identity provider, satellite, IPFS node and chain.
+ */
+export function startCluster(parameters: StartClusterParameters) {
+  return startInScope((scope) => startParts(parameters, scope))
+}
+
+async function startParts(parameters: StartClusterParameters, { add, createFolder }: Scope) {
+  const { accounts, quoteLatencyMs, random = Math.random, onLine = () => {} } = parameters
+  const folder = await createFolder()
+  const ports = await findFreePorts(2 + topology.coordinator + topology.enclave)
+  const [publicPort = 0, ipfsPort = 0] = ports
+  const coordinatorPorts = ports.slice(2, 2 + topology.coordinator)
+  const enclavePorts = ports.slice(2 + topology.coordinator)
+  const url = `http://localhost:${publicPort}`
+
+  const stopEach = (part: { stop(): Promise<unknown> }) => part.stop()
+  const oidc = add(await startOidcProvider({ redirectUris: [`${url}/auth/google/callback`], accounts }), stopEach)
+  const satellite = add(await startSatellite(), stopEach)
+  const postgres = add(await startPostgres({ isDurable: false, settings: { max_connections: '200' } }), stopEach)
+  const databaseUrl = new URL(await postgres.createDatabase())
+  const wire = add(await startRelay({ port: Number(databaseUrl.port) }), stopEach)
+  databaseUrl.port = String(wire.port)
+  const contract = await startContract()
+  add(contract.chain, stopEach)
+  const start = (name: string, main: string, env: Environment) => {
+    const service = startService({ name, main: toPath(main), env, onLine: (line) => onLine(name, line) })
+    return add(service, ({ kill }) => kill('SIGTERM')).started
+  }
+  await start('IPFS node', 'trials/cluster/ipfsNode.ts', { PORT: String(ipfsPort), DATA_DIR: folder })
+  const ipfsUrl = `http://127.0.0.1:${ipfsPort}`
+  const outside = {
+    entropy: add(await startFlakyProxy({ target: satellite.url, random }), stopEach),
+    ipfs: add(await startFlakyProxy({ target: ipfsUrl, random }), stopEach),
+    chain: add(await startFlakyProxy({ target: contract.chain.url, random }), stopEach),
+  }
+
+  const enclaveUrls = enclavePorts.map((port) => `https://127.0.0.1:${port}`)
+  const coordinatorEnv = (index: number): Environment => ({
+    ...toCoordinatorEnv({
+      port: coordinatorPorts[index] ?? 0,
+      oidc,
+      // Each begins with another one, so that all enclaves have work.
+      enclaveUrls: [
+        ...enclaveUrls.slice(index % enclaveUrls.length),
+        ...enclaveUrls.slice(0, index % enclaveUrls.length),
+      ],
+      satellite: { url: outside.entropy.url, publicKey: satellite.publicKey },
+      databaseUrl: databaseUrl.href,
+    }),
+    ...noRateLimits,
+    PUBLIC_URL: url,
+    TRUSTED_PROXIES: '127.0.0.1,::1',
+    ENCLAVE_POLICY_FILE: join(folder, 'enclave-policy.json'),
+    IPFS_GATEWAY_URL: ipfsUrl,
+    PIPELINE_DELAY_MS: '0',
+    WORKER: 'off',
+  })
+  const enclaveEnv = (index: number): Environment => ({
+    ...toEnclaveEnv({
+      port: enclavePorts[index] ?? 0,
+      rootSecretFile: join(folder, 'root-secret'),
+      oidc,
+      quoteLatencyMs,
+    }),
+    LISTEN: 'https',
+    CALLER_POLICY_FILE: join(folder, 'caller-policy.json'),
+  })
+  const workerEnv = (): Environment => ({
+    ...toWorkerEnv({
+      databaseUrl: databaseUrl.href,
+      publisher: { ...contract.env, RPC_URL: outside.chain.url },
+      kuboUrl: outside.ipfs.url,
+    }),
+    DATA_DIR: folder,
+  })
+  const anchors = await writePolicies({
+    coordinatorEnv: coordinatorEnv(0),
+    enclaveEnv: enclaveEnv(0),
+    entropyKey: satellite.publicKey,
+  })
+
+  const envs = { enclave: enclaveEnv, coordinator: coordinatorEnv, worker: workerEnv }
+  const kinds = ['enclave', 'coordinator', 'worker'] as const
+  const members: Member[] = kinds.flatMap((kind) =>
+    Array.from({ length: topology[kind] }, (_, index) =>
+      createMember({ name: `${kind} ${index + 1}`, kind, env: envs[kind](index), onLine }),
+    ),
+  )
+  add(members, (all) =>
+    Promise.all(
+      all.map((member) => {
+        member.wake()
+        return member.kill('SIGKILL')
+      }),
+    ),
+  )
+  // One after the other, where two would make the same root secret or schema.
+  for (const member of members) await member.start()
+  const startBalancer = (port: number, upstreams: readonly number[]) =>
+    start('balancer', 'trials/cluster/balancer.ts', { PORT: String(port), UPSTREAMS: upstreams.join() })
+  await startBalancer(publicPort, coordinatorPorts)
+
+  return {
+    /** Where browsers reach it. */
+    url,
+    /** Another balancer, before the first coordinator alone: its URL. */
+    async startLoneBalancer() {
+      const [port = 0] = await findFreePorts(1)
+      await startBalancer(port, coordinatorPorts.slice(0, 1))
+      return `http://127.0.0.1:${port}`
+    },
+    members,
+    ofKind: (kind: Member['kind']) => members.filter((member) => member.kind === kind),
+    postgres,
+    /** Between PostgreSQL and everyone. */
+    wire,
+    /** In front of satellite, IPFS node and chain, for our own processes. */
+    outside,
+    /** As strangers reach them. */
+    ipfsUrl,
+    chainUrl: contract.chain.url,
+    contract: contract.address,
+    anchors,
+  }
+}
+
+/** Each side lists the other, as production demands. The enclave's hash covers the coordinator's, not the other way round. */
+async function writePolicies(parameters: {
+  coordinatorEnv: Environment
+  enclaveEnv: Environment
+  entropyKey: string
+}): Promise<StackAnchors> {
+  const { coordinatorEnv, enclaveEnv, entropyKey } = parameters
+  const registers = measureSimulatedEnclave()
+  const [mrTd, rtmr0, rtmr1, rtmr2, rtmr3] = registers
+  const measurements = [{ mrTd, rtmr0, rtmr1, rtmr2, rtmr3 }]
+  const coordinatorMeasurement = measureSimulatedCoordinator()
+  const enclavePolicy = (configHash: string) => JSON.stringify({ measurements, configHashes: [configHash] })
+  const { configHash: coordinatorConfigHash } = readCoordinatorConfig(coordinatorEnv, {
+    readFile: () => enclavePolicy('00'.repeat(32)),
+    version: coordinatorPackage.version,
+  })
+  const callerPolicy = JSON.stringify({
+    measurements: [coordinatorMeasurement],
+    configHashes: [coordinatorConfigHash],
+  })
+  const { enclave } = readEnclaveConfig(enclaveEnv, { readFile: () => callerPolicy, version: enclavePackage.version })
+  const configHash = toHex(hashEnclaveConfig(enclave))
+  await writeFile(coordinatorEnv.ENCLAVE_POLICY_FILE ?? '', enclavePolicy(configHash))
+  await writeFile(enclaveEnv.CALLER_POLICY_FILE ?? '', callerPolicy)
+  return {
+    measurement: registers.join(':'),
+    configHash,
+    coordinatorMeasurement,
+    coordinatorConfigHash,
+    entropyKey,
+  }
+}

@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest'
+import { runFaults } from './runFaults.ts'
+
+// The whole list, five times and on both databases, with 200 random kills: npm run faults.
+test('killed at four points of its life and once at random, the service loses nothing and does nothing twice', async () => {
+  const report = await runFaults({
+    kind: 'postgres',
+    points: [
+      'after the commit, before the answer',
+      'after a pin',
+      'after the claim, before it is sent',
+      'after mined, before status',
+    ],
+    randomKills: 1,
+    seed: 7,
+    say() {},
+  })
+  expect(report).toEqual({
+    kills: 5,
+    answered: 15,
+    verified: 15,
+    lost: [],
+    duplicated: [],
+    invalid: [],
+    unknown: [],
+    changed: [],
+  })
+}, 240_000)

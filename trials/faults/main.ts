@@ -1,0 +1,48 @@
+import { readArguments } from '../../scripts/readArguments.ts'
+import { type CrashPointName, crashPoints } from '../../services/coordinator/test/crashPoints.ts'
+import { runFaults } from './runFaults.ts'
+
+const USAGE = `usage: npm run faults -- [--rounds N] [--kills N] [--database pglite|postgres] [--seed N]
+
+Kills the coordinator and its worker while signings arrive, and audits what clients were told.
+  --rounds N     times that each named crash point is reached (default 5)
+  --kills N      kills at random moments after that (default 200)
+  --database D   one database alone (default both, one after the other)
+  --seed N       of the random moments (default 1)`
+
+const values = readArguments(
+  {
+    rounds: { type: 'string', default: '5' },
+    kills: { type: 'string', default: '200' },
+    database: { type: 'string' },
+    seed: { type: 'string', default: '1' },
+    help: { type: 'boolean' },
+  },
+  USAGE,
+)
+const [rounds, kills, seed] = [values.rounds, values.kills, values.seed].map(Number)
+const isNumber = [rounds, kills, seed].every((value) => Number.isSafeInteger(value) && Number(value) >= 0)
+const kinds = (['pglite', 'postgres'] as const).filter((kind) => (values.database ?? kind) === kind)
+
+if (values.help === true) {
+  console.log(USAGE)
+} else if (!isNumber || kinds.length === 0) {
+  console.error(USAGE)
+  process.exitCode = 2
+} else {
+  const names = Object.keys(crashPoints) as CrashPointName[]
+  const points = Array.from({ length: Number(rounds) }, () => names).flat()
+  for (const kind of kinds) {
+    const startedAt = performance.now()
+    const report = await runFaults({ kind, points, randomKills: Number(kills), seed: Number(seed), say: console.log })
+    const { lost, duplicated, invalid, unknown, changed, ...counts } = report
+    const faults = { lost, duplicated, invalid, unknown, changed }
+    for (const [name, list] of Object.entries(faults)) for (const line of list) console.log(`${name}: ${line}`)
+    const summary = Object.entries(faults).map(([name, list]) => `${list.length} ${name}`)
+    const seconds = ((performance.now() - startedAt) / 1000).toFixed(0)
+    console.log(
+      `${kind}: ${counts.kills} kills, ${counts.answered} signatures, ${counts.verified} verified, ${summary.join(', ')} (${seconds} s)`,
+    )
+    if (Object.values(faults).some((list) => list.length > 0)) process.exitCode = 1
+  }
+}

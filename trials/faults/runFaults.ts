@@ -1,0 +1,142 @@
+import type { TxMetadata, WalletInfo } from '@countersign/protocol'
+import { createRandom, readAnchors, within } from '@countersign/testing'
+import {
+  type Audit,
+  audit,
+  createTx,
+  createUser,
+  type ReceivedSignature,
+  type TestUser,
+  toDigest,
+  waitForProofs,
+  withScope,
+} from '@countersign/testing/stack'
+import { startContract } from '../../contracts/startContract.ts'
+import { type Backend, startBackend } from '../../services/coordinator/test/backend.ts'
+import type { CrashPointName } from '../../services/coordinator/test/crashPoints.ts'
+import { createVerifyTransaction } from '../verifyTransaction.ts'
+
+export type FaultsParameters = {
+  kind: 'pglite' | 'postgres'
+  /** Where the coordinator is killed, one after the other. */
+  points: readonly CrashPointName[]
+  /** Kills at a random moment, after the points. */
+  randomKills: number
+  seed: number
+  say(line: string): void
+}
+
+export type FaultsReport = Audit & {
+  kills: number
+  /** Signatures that a client received. */
+  answered: number
+  /** Digests for which a client received two different answers. */
+  changed: string[]
+}
+
+type Answer = Pick<ReceivedSignature, 'signature' | 'slug'>
+
+const SIGNINGS = 3
+/** A crash point that is not reached in this time is a fault of the test. */
+const REACH_MS = 60_000
+const SETTLE_MS = 120_000
+
+/**
+ * Kills the coordinator, with its worker, again and again while signings arrive, on a real database, chain and IPFS node; then lets
+ * it run, and audits from the outside what clients were told.
+ */
+export async function runFaults(parameters: FaultsParameters): Promise<FaultsReport> {
+  const { kind, points, randomKills, say } = parameters
+  return withScope(async ({ add }) => {
+    const { chain, address: contract, env } = await startContract()
+    add(chain, ({ stop }) => stop())
+    const backend = add(await startBackend({ kind, env }), ({ stop }) => stop())
+    const random = createRandom(parameters.seed)
+    const answers = new Map<number, Answer>()
+    const changed: string[] = []
+    let nonce = 0
+    let kills = 0
+    const user = createUser(backend)
+    await user.signIn('alice')
+    const { address } = (await (await user.get('/wallet/me')).json()) as WalletInfo
+
+    /** Asks for signatures; what a dying coordinator does not answer is no answer. */
+    const sign = (nonces: readonly number[]) =>
+      Promise.all(
+        nonces.map(async (each) => {
+          const answer = await ask(user, createTx(each))
+          if (answer === undefined) return
+          const earlier = answers.get(each)
+          if (earlier !== undefined && (earlier.signature !== answer.signature || earlier.slug !== answer.slug)) {
+            changed.push(toDigest(createTx(each)))
+          }
+          answers.set(each, answer)
+        }),
+      )
+    const next = () => Array.from({ length: SIGNINGS }, () => nonce++)
+
+    await backend.stopCoordinator('SIGKILL')
+    for (const point of points) {
+      const nonces = next()
+      const isUp = await start(backend, { CRASH_AT: point })
+      const signing = isUp ? sign(nonces) : Promise.resolve()
+      await within(REACH_MS, backend.coordinatorEnded(), `the coordinator did not reach “${point}”`)
+      await signing
+      kills += 1
+      say(`killed ${point} (${kind}, ${answers.size} answered)`)
+    }
+    for (let round = 0; round < randomKills; round++) {
+      await start(backend, {})
+      const signing = sign(next())
+      await new Promise((resolve) => setTimeout(resolve, random() * 2_500))
+      await backend.stopCoordinator('SIGKILL')
+      await signing
+      kills += 1
+      if ((round + 1) % 10 === 0) say(`${round + 1} random kills (${kind}, ${answers.size} answered)`)
+    }
+    await start(backend, {})
+    // Whoever got no answer asks again; whoever got one gets the same.
+    await sign(Array.from({ length: nonce }, (_, each) => each))
+    say(`waiting for ${answers.size} proofs (${kind})`)
+    const received = [...answers].map(([each, answer]) => ({ ...answer, digest: toDigest(createTx(each)), address }))
+    const chainUrl = chain.url
+    const audited = await auditBackend(backend, { chainUrl, contract, received })
+    const missing = Array.from({ length: nonce }, (_, each) => each).filter((each) => !answers.has(each))
+    const unanswered = missing.map((each) => `nonce ${each} was never answered`)
+    return { kills, answered: answers.size, changed, ...audited, lost: [...audited.lost, ...unanswered] }
+  })
+}
+
+async function start(backend: Backend, changes: Record<string, string>): Promise<boolean> {
+  try {
+    await backend.startCoordinator(changes)
+    return true
+  } catch (error) {
+    // Work that was left over can reach the point before the start is over.
+    if (changes.CRASH_AT !== undefined) return false
+    throw error
+  }
+}
+
+async function ask(user: TestUser, tx: TxMetadata): Promise<Answer | undefined> {
+  try {
+    const response = await user.sign(tx)
+    return response.status === 200 ? ((await response.json()) as Answer) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** When every proof is terminal or the time is over. The coordinator is its own IPFS gateway. */
+async function auditBackend(
+  backend: Backend,
+  outside: { chainUrl: string; contract: string; received: readonly ReceivedSignature[] },
+): Promise<Audit> {
+  const { url, satellite } = backend
+  const slugs = outside.received.map(({ slug }) => slug)
+  const read = await waitForProofs({ url, slugs, timeoutMs: SETTLE_MS })
+  const seen = new Map(read.flatMap(({ slug, proof }) => (proof === undefined ? [] : [[slug, proof] as const])))
+  const anchors = await readAnchors({ url, enclave: backend.enclaveFields(), satellite })
+  const where = { ...outside, url, ipfsUrl: url }
+  return audit({ ...where, seen, verifyTransaction: createVerifyTransaction({ ...where, anchors }) })
+}

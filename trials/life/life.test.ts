@@ -1,0 +1,59 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createLifeCommands, type Life, type LifeCommand, type LifeCounts, openLife, plainRun } from './life.ts'
+
+const SEQUENCES = 25
+const COMMANDS = 50
+const SEED = 1
+
+describe('the life of proofs', () => {
+  let life: Life
+  beforeAll(async () => {
+    life = await openLife()
+  })
+  afterAll(() => life.stop())
+
+  test('I2–I6 and I8 hold after every command, and every proof comes to its end', async () => {
+    const counts: LifeCounts = {}
+    await fc.assert(
+      fc.asyncProperty(createLifeCommands(COMMANDS), (commands) => life.run(commands, counts)),
+      { seed: SEED, numRuns: SEQUENCES },
+    )
+    // Sequences in which nothing went wrong would prove little.
+    const ends = Object.keys(counts).filter((what) => /^(?:proof|publication): /.test(what))
+    expect(ends).toEqual(
+      expect.arrayContaining([
+        'proof: complete',
+        'proof: onchain_failed, publish_cancelled',
+        'proof: onchain_failed, publish_deadline',
+        'proof: onchain_failed, publish_reverted',
+        'publication: cancelled',
+        'publication: final',
+        'publication: lost',
+        'publication: reverted',
+      ]),
+    )
+  })
+
+  test('an event comes back after a reorganisation that also took another sender’s transaction before it', async () => {
+    const run = (stage: 'pin' | 'publish' | 'confirm'): LifeCommand => ({
+      do: 'run',
+      run: { ...plainRun, stage },
+      fault: undefined,
+    })
+    const counts: LifeCounts = {}
+    await life.run(
+      [
+        { do: 'use nonce' },
+        { do: 'sign', count: 1, wallet: 0, isAgain: false },
+        run('pin'),
+        run('publish'),
+        { do: 'mine', blocks: 3 },
+        run('confirm'),
+        { do: 'reorg', depth: 4, keep: 'none' },
+      ],
+      counts,
+    )
+    expect(counts).toMatchObject({ 'proof: complete': 1, 'publication: cancelled': 1, 'publication: final': 1 })
+  })
+})

@@ -1,0 +1,222 @@
+import { randomBytes } from 'node:crypto'
+import { createUser } from '@countersign/testing/stack'
+import type { AttackContext, AttackResult, Size } from '../attack.ts'
+import { type Answer, type Caller, createCaller } from '../createCaller.ts'
+import { openSignIn } from '../openSignIn.ts'
+import type { Target } from '../startTarget.ts'
+
+type Tally = { tried: number; faults: string[] }
+
+const secretOf = (cookie: string) => cookie.split('=')[1] ?? ''
+
+/** A session cookie that an answer sets, by whatever name; not one that it clears. */
+const readSession = (answer: Answer) =>
+  /countersign-session=([0-9a-f]{64})/.exec(answer.headers.get('set-cookie') ?? '')?.[1]
+
+/** Cookies planted from a sibling domain or another path, and cookies that an attacker set before the user signed in. */
+export async function cookieTossing(context: AttackContext): Promise<AttackResult> {
+  const { target, size, say } = context
+  const tally: Tally = { tried: 0, faults: [] }
+  const caller = createCaller({ port: target.port })
+  await target.restart()
+  try {
+    await tossSessions(target, caller, tally, size)
+    for (let round = 0; round < (size === 'full' ? 10 : 1); round++) await tossLogins(target, caller, tally, size)
+    await fixSessions(target, caller, tally, size === 'full' ? 10 : 1)
+    if (size === 'full') {
+      say(`${tally.tried} cookies tossed; now with https`)
+      await target.restart({ PUBLIC_URL: `https://localhost:${target.port}` })
+      await tossWithHttps(target, caller, tally)
+    }
+  } finally {
+    caller.close()
+  }
+  const { tried, faults } = tally
+  return { name: 'cookie tossing', tried, figures: { 'accepted wrongly': faults.length }, faults }
+}
+
+/** Beside the user's own cookie, before or after it, or alone in an odd spelling: nobody is signed in by it. */
+async function tossSessions({ app, alice, mallory }: Target, caller: Caller, tally: Tally, size: Size) {
+  const [own, planted] = [alice.cookie, mallory.cookie]
+  const secret = secretOf(planted)
+  const jars: readonly (readonly string[])[] = [
+    ...[[`${own}; ${planted}`], [`${planted}; ${own}`], [own, planted], [planted, own], [`${own}; ${own}`]],
+    ...[
+      [`${own};${planted}`],
+      [`a=b; ${planted}; c=d; ${own}`],
+      [`countersign-session=; ${own}`],
+      [`${own}; countersign-session=`],
+    ],
+    ...[[`countersign-session="${secret}"`], [`countersign-session=${secret.toUpperCase().replace(/^\d/, 'A')}`]],
+    ...[
+      [`countersign-session=${secret}0`],
+      [`countersign-session=${secret.slice(1)}`],
+      [`countersign-session=0x${secret}`],
+    ],
+    ...[
+      [`countersign-session=${secret},${secret}`],
+      [`countersign-session=%${secret.slice(1)}`],
+      [`Countersign-Session=${secret}`],
+    ],
+    ...[
+      [`__Host-${planted}`],
+      [`__Secure-${planted}`],
+      [`=${planted}`],
+      [`x=${planted}`],
+      [`countersign-session%3D${secret}`],
+    ],
+    ...[
+      [`countersign-session[]=${secret}`],
+      [`countersign-session.=${secret}`],
+      [`countersign-session\u00a0=${secret}`],
+      [`\u00a0${planted}`],
+      [`\u00a0${planted}; ${own}x`],
+    ],
+  ]
+  const calls = [
+    { method: 'GET', path: '/auth/me' },
+    { method: 'GET', path: '/wallet/me' },
+    { method: 'GET', path: '/wallet/transactions' },
+    { method: 'POST', path: '/wallet/provision' },
+    { method: 'POST', path: '/sign/digest' },
+    { method: 'POST', path: '/auth/logout' },
+  ]
+  for (const jar of jars) {
+    for (const call of size === 'full' ? calls : calls.slice(3)) {
+      const headers: [string, string][] = [['Origin', app], ...jar.map((line): [string, string] => ['Cookie', line])]
+      const answer = await caller.call({ ...call, headers })
+      tally.tried += 1
+      if (answer.status !== 401) tally.faults.push(`${call.path} with ${describe(jar)}: ${answer.status}`)
+    }
+  }
+  // Junk beside it is no reason to refuse the user.
+  for (const jar of [`${'junk=1; '.repeat(1000)}${own}`, `a="b; ${own}`, `=; ;;${own}`, `__Host-${planted}; ${own}`]) {
+    const answer = await caller.call({ path: '/auth/me', headers: [['Cookie', jar]] })
+    tally.tried += 1
+    const isOwn = answer.status === 200 && JSON.parse(answer.body).email === 'alice@example.com'
+    if (!isOwn) tally.faults.push(`/auth/me with junk beside the cookie: ${answer.status}`)
+  }
+}
+
+/** For a report, without any secret. */
+const describe = (jar: readonly string[]) => JSON.stringify(jar).replace(/[0-9a-f]{40,}/gi, '…')
+
+/** Login CSRF: the callback of the attacker's own sign-in, opened in the browser of a victim. */
+async function tossLogins(target: Target, caller: Caller, tally: Tally, size: Size) {
+  const { alice, app } = target
+  const random = () => randomBytes(32).toString('hex')
+  const victims: ((name: string, value: string) => string[])[] = [
+    () => [],
+    () => [alice.cookie],
+    (name) => [`${name}=${random()}`],
+    (name, value) => [`${name}=${random()}; ${name}=${value}`],
+    (name, value) => [`${name}=${value}; ${name}=${random()}`],
+    (name, value) => [`${name}=${value}`, `${name}=${value}`],
+    (name, value) => [`__Host-${name}=${value}`],
+    (name, value) => [`${name.slice(0, -1)}0x=${value}`],
+    (_, value) => [`countersign-login-${'0'.repeat(16)}=${value}`],
+    (name, value) => [`${name}="${value}"`],
+    (name, value) => [`${name.toUpperCase()}=${value}`],
+  ]
+  for (const toJar of size === 'full' ? victims : victims.slice(1, 4)) {
+    const { callback, login } = await openSignIn(target, 'bob')
+    const jar = toJar(login.name, login.value)
+    const path = `${callback.pathname}${callback.search}`
+    const answer = await caller.call({ path, headers: jar.map((line): [string, string] => ['Cookie', line]) })
+    tally.tried += 1
+    const isRefused = answer.status === 400 && JSON.parse(answer.body).code === 'oauth_state_invalid'
+    if (!isRefused || readSession(answer) !== undefined) {
+      tally.faults.push(`a foreign sign-in with ${describe(jar)}: ${answer.status}`)
+    }
+    // The control: with the cookie that belongs to it, it is a sign-in, once.
+    const cookie: [string, string] = ['Cookie', `${login.name}=${login.value}`]
+    const isSpent = jar.some(
+      (line) => line.startsWith(`${login.name}=`) && !line.includes(';') && line.length < 200 && !line.includes('"'),
+    )
+    const own = await caller.call({ path, headers: [cookie] })
+    const again = await caller.call({ path, headers: [cookie] })
+    tally.tried += 2
+    const landed = own.status === 302 && new URL(own.headers.get('location') ?? '', target.url).origin === app
+    if (!landed && !(isSpent && own.status === 400))
+      tally.faults.push(`its own browser with ${describe(jar)}: ${own.status}`)
+    if (again.status !== 400) tally.faults.push(`a callback was finished twice: ${again.status}`)
+  }
+}
+
+/** Session fixation: what was there before the sign-in is worth nothing after it. */
+async function fixSessions(target: Target, caller: Caller, tally: Tally, rounds: number) {
+  const me = (secret: string) =>
+    caller.call({ path: '/auth/me', headers: [['Cookie', `countersign-session=${secret}`]] })
+  for (let round = 0; round < rounds; round++) {
+    const attacker = createUser(target.backend)
+    await attacker.signIn('erin')
+    for (const planted of [randomBytes(32).toString('hex'), secretOf(attacker.cookie)]) {
+      const { callback, login } = await openSignIn(target, 'dave')
+      const jar = `countersign-session=${planted}; ${login.name}=${login.value}`
+      const answer = await caller.call({ path: `${callback.pathname}${callback.search}`, headers: [['Cookie', jar]] })
+      const session = readSession(answer)
+      tally.tried += 3
+      if (session === undefined) tally.faults.push(`a sign-in with a planted session: ${answer.status}`)
+      if (session === planted || session === login.value) tally.faults.push('what was planted became the session')
+      for (const secret of [planted, login.value]) {
+        if ((await me(secret)).status !== 401) tally.faults.push('what was planted is a session after the sign-in')
+      }
+      const who = session === undefined ? '' : JSON.parse((await me(session)).body).email
+      if (who !== 'dave@example.com') tally.faults.push('the user is signed in as somebody else')
+    }
+  }
+}
+
+/** With an https address the prefix is what a sibling domain cannot plant: nothing without it may count. */
+async function tossWithHttps({ alice, mallory, app }: Target, caller: Caller, tally: Tally) {
+  const expect = (isTrue: boolean, text: string) => {
+    tally.tried += 1
+    if (!isTrue) tally.faults.push(`with https: ${text}`)
+  }
+  const get = (path: string, cookie?: string) =>
+    caller.call({ path, headers: cookie === undefined ? [] : [['Cookie', cookie]] })
+  const isStrict = (line: string) =>
+    /^__Host-[^;]+; /.test(line) &&
+    /; Path=\//.test(line) &&
+    /; Secure/.test(line) &&
+    /; HttpOnly/.test(line) &&
+    !/domain/i.test(line)
+
+  for (const name of [
+    'countersign-session',
+    '__host-countersign-session',
+    '__Secure-countersign-session',
+    ' __Host_countersign-session',
+  ]) {
+    const answer = await get('/auth/me', `${name}=${secretOf(alice.cookie)}`)
+    expect(answer.status === 401, `${name} was believed`)
+  }
+  const both = await get('/auth/me', `${mallory.cookie}; __Host-${alice.cookie}`)
+  expect(
+    both.status === 200 && JSON.parse(both.body).email === 'alice@example.com',
+    'a planted cookie took the place of the user’s',
+  )
+  expect(both.headers.get('strict-transport-security') !== undefined, 'no HSTS')
+
+  const start = await get('/auth/google')
+  const line = start.headers.get('set-cookie') ?? ''
+  expect(isStrict(line) && /; SameSite=Lax/.test(line), `the login cookie is ${line.replace(/=[0-9a-f]{64}/, '=…')}`)
+  const [, name = '', value = ''] = /^__Host-([^=]+)=([0-9a-f]{64})/.exec(line) ?? []
+  const state = new URL(start.headers.get('location') ?? '').searchParams.get('state')
+  const finish = (cookie: string) => get(`/auth/google/callback?code=planted&state=${state}`, cookie)
+  const planted = await finish(`${name}=${value}`)
+  expect(JSON.parse(planted.body).code === 'oauth_state_invalid', 'a planted login cookie was believed')
+  // The control: with the prefix it is ours, and fails only at the provider, who does not know that code.
+  const own = await finish(`__Host-${name}=${value}`)
+  expect(JSON.parse(own.body).code === 'oauth_exchange_failed', `the login cookie was not believed: ${own.status}`)
+
+  const victim = await caller.call({
+    method: 'POST',
+    path: '/auth/logout',
+    headers: [
+      ['Origin', app],
+      ['Cookie', mallory.cookie],
+    ],
+  })
+  expect(victim.status === 401, 'a session without the prefix was ended')
+}

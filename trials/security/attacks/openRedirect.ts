@@ -1,0 +1,259 @@
+import type { AttackContext, AttackResult } from '../attack.ts'
+import { createCaller } from '../createCaller.ts'
+import { openSignIn } from '../openSignIn.ts'
+import type { Target } from '../startTarget.ts'
+
+const EVIL = 'evil.example'
+
+/** Everything that has ever been sent to the wrong place by a comparison of texts. */
+function listTargets(app: string): string[] {
+  const { host, hostname, port } = new URL(app)
+  const schemes = [
+    'http:',
+    'https:',
+    'HTTP:',
+    'ftp:',
+    'ws:',
+    'file:',
+    'javascript:',
+    'data:',
+    'blob:',
+    'about:',
+    'view-source:',
+    'vbscript:',
+    '',
+  ]
+  const slashes = [
+    '//',
+    '/',
+    '\\\\',
+    '/\\',
+    '\\/',
+    '///',
+    '////',
+    '/\t/',
+    '/\n/',
+    '',
+    '%2f%2f',
+    '/%2f',
+    '/%5c',
+    '／／',
+    '/.//',
+    '/..//',
+  ]
+  const hosts = [
+    ...[
+      EVIL,
+      `${host}.${EVIL}`,
+      `${EVIL}/${host}`,
+      `${EVIL}?${host}`,
+      `${EVIL}#${host}`,
+      `${EVIL}\\${host}`,
+      `${host}@${EVIL}`,
+    ],
+    ...[
+      `${EVIL}@${host}`,
+      `user:password@${host}`,
+      `@${host}`,
+      `${host}%40${EVIL}`,
+      `${host}%2e${EVIL}`,
+      `${hostname}.`,
+      `${hostname}.:${port}`,
+    ],
+    ...[
+      `evil${host}`,
+      `${hostname}evil:${port}`,
+      `${hostname}:${port}0`,
+      `${hostname}:0${port}`,
+      `${hostname}:`,
+      hostname,
+      `${hostname}:80`,
+      `${hostname}:443`,
+    ],
+    ...[
+      `${hostname}\u3002${EVIL}`,
+      `${hostname}\uff0e${EVIL}`,
+      `${hostname}\uff61${EVIL}:${port}`,
+      `loc\u0430lhost:${port}`,
+      `\u24db\u24de\u24d2\u24d0\u24db\u24d7\u24de\u24e2\u24e3:${port}`,
+    ],
+    ...[
+      `127.0.0.1:${port}`,
+      `0x7f000001:${port}`,
+      `2130706433:${port}`,
+      `127.1:${port}`,
+      `[::1]:${port}`,
+      `[::ffff:127.0.0.1]:${port}`,
+      `[::1]@${host}`,
+      `0:${port}`,
+    ],
+    ...[
+      `${host}\t.${EVIL}`,
+      `${host}\n.${EVIL}`,
+      `${host}\r\n.${EVIL}`,
+      `${host}\0.${EVIL}`,
+      `${host} .${EVIL}`,
+      `${host};${EVIL}`,
+      `${host},${EVIL}`,
+      `${host}&@${EVIL}`,
+    ],
+  ]
+  const built = schemes.flatMap((scheme) =>
+    slashes.flatMap((slash) => [EVIL, host].map((each) => `${scheme}${slash}${each}/`)),
+  )
+  const tricky = hosts.flatMap((each) => [`http://${each}`, `http://${each}/path`, `https://${each}/`, `//${each}`])
+  return [
+    ...built,
+    ...tricky,
+    ...[
+      app,
+      `${app}/`,
+      `${app}/a/b?c=d#e`,
+      `${app}/../..//${EVIL}`,
+      `${app}//${EVIL}`,
+      `${app}/\\${EVIL}`,
+      `${app}/%0d%0aLocation:%20http://${EVIL}`,
+    ],
+    ...[
+      `${app}/\r\nSet-Cookie: a=b`,
+      `${app}/\u2028http://${EVIL}`,
+      ` ${app}/`,
+      `\t${app}/`,
+      `\u0000${app}/`,
+      `\ufeff${app}/`,
+      `${app}/?next=http://${EVIL}`,
+    ],
+    ...[
+      `java\tscript:alert(1)//${host}`,
+      `java\nscript://${host}/%0aalert(1)`,
+      `javascript://${host}/%0aalert(1)`,
+      `data:text/html,<script>location='//${EVIL}'</script>`,
+    ],
+    ...[
+      `data:;base64,//${host}`,
+      `blob:${app}/b9a1`,
+      `filesystem:${app}/t/x`,
+      `ht\ttp://${host}/`,
+      `h\nttp://${EVIL}/`,
+      `http:${host}`,
+      `http:/${host}`,
+      `http:\\\\${host}`,
+      `http:///${host}`,
+    ],
+    ...[
+      '',
+      '/',
+      '.',
+      '..',
+      '#',
+      '?',
+      '\\',
+      'null',
+      'undefined',
+      'http://',
+      'https:',
+      'http://[',
+      'http://%',
+      'a'.repeat(3000),
+      `${app}/${'a'.repeat(3000)}`,
+      `${app}/${'a'.repeat(1500)}`,
+    ],
+  ]
+}
+
+const toQuery = (text: string) => `?return_to=${encodeURIComponent(text)}`
+
+/** `return_to` at the start of a sign-in, and whatever else at its end: the user may only land where the operator said. */
+export async function openRedirect({ target, size, random, say }: AttackContext): Promise<AttackResult> {
+  const corpus = [...new Set(listTargets(target.app))]
+  // In short, those that begin as the allowed one does, and some of the others.
+  const alike = corpus.filter((text) => text.startsWith(target.app))
+  const chosen = size === 'full' ? corpus : [...new Set([...alike, ...random.shuffle(corpus).slice(0, 50)])]
+  const caller = createCaller({ port: target.port })
+  const faults: string[] = []
+  let [tried, accepted, smuggled] = [0, 0, 0]
+  try {
+    for (const text of chosen) {
+      tried += 1
+      const answer = await caller.call({ path: `/auth/google${toQuery(text)}` })
+      const label = `return_to ${JSON.stringify(text.slice(0, 100))}`
+      if (answer.status === 302) {
+        accepted += 1
+        // On its way the browser goes to the provider alone.
+        const next = new URL(answer.headers.get('location') ?? '', target.url)
+        if (next.origin !== target.backend.oidc.issuer) faults.push(`${label}: leads to ${next.origin}`)
+        const landing = await land(target, text)
+        if (landing !== target.app) faults.push(`${label}: lands on ${landing}`)
+      } else if (answer.status !== 400 || JSON.parse(answer.body).code !== 'invalid_request') {
+        faults.push(`${label}: ${answer.status} ${answer.body.slice(0, 100)}`)
+      }
+      if (tried % 200 === 0) say(`${tried} of ${chosen.length} addresses tried`)
+    }
+    for (const good of [target.app, `${target.app}/a/b?c=d#e`]) {
+      if ((await land(target, good)) !== target.app) faults.push(`${good} was refused`)
+    }
+    for (const query of [
+      '?return_to=a&return_to=b',
+      `${toQuery(target.app)}&return_to=http://${EVIL}/`,
+      `?return_to[]=http://${EVIL}/`,
+      `?RETURN_TO=http://${EVIL}`,
+      `?next=//${EVIL}`,
+    ]) {
+      tried += 1
+      const { status, headers } = await caller.call({ path: `/auth/google${query}` })
+      const isFine = status === 400 || (status === 302 && !(headers.get('location') ?? '').includes(EVIL))
+      if (!isFine) faults.push(`${query}: ${status}`)
+    }
+    const names = ['return_to', 'redirect_uri', 'next', 'continue', 'url', 'RelayState', 'location', 'returnTo']
+    for (const name of size === 'full' ? names : names.slice(0, 2)) {
+      for (const text of [`http://${EVIL}/`, `//${EVIL}`, `/\\${EVIL}`]) {
+        tried += 1
+        smuggled += 1
+        const landing = await land(target, `${target.app}/kept`, `&${name}=${encodeURIComponent(text)}`)
+        if (landing !== target.app && landing !== 'refused')
+          faults.push(`${name}=${text} at the callback: lands on ${landing}`)
+      }
+    }
+    for (const path of [
+      `//${EVIL}/%2f..`,
+      `/%2f%2f${EVIL}`,
+      `/docs//${EVIL}`,
+      `/.${EVIL}`,
+      `//${EVIL}`,
+      `/%5c${EVIL}`,
+      `/?//${EVIL}`,
+      `/;@${EVIL}`,
+    ]) {
+      tried += 1
+      const { status, headers } = await caller.call({ path })
+      const location = headers.get('location')
+      const isHere = location === undefined || new URL(location, target.url).origin === target.url
+      if (!isHere) faults.push(`${path}: ${status} to ${location}`)
+    }
+  } finally {
+    caller.close()
+  }
+  return {
+    name: 'open redirect',
+    tried,
+    figures: {
+      'addresses at the start': chosen.length,
+      'of them on the allowed origin': accepted,
+      'smuggled at the end': smuggled,
+      'landed elsewhere': faults.length,
+    },
+    faults,
+  }
+}
+
+/** Signs in for real, and answers the origin that a browser would be on at the end. */
+async function land(target: Target, returnTo: string, smuggled = ''): Promise<string> {
+  const { callback, login } = await openSignIn(target, 'erin', toQuery(returnTo))
+  const response = await fetch(`${callback.href}${smuggled}`, {
+    headers: { cookie: `${login.name}=${login.value}` },
+    redirect: 'manual',
+  })
+  await response.body?.cancel()
+  const location = response.headers.get('location')
+  return location === null ? 'refused' : new URL(location, callback).origin
+}

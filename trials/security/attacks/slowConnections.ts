@@ -1,0 +1,172 @@
+import { connect, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { AttackContext, AttackResult } from '../attack.ts'
+import type { HonestReport } from '../honestWorker.ts'
+import { listCallers } from '../listCallers.ts'
+import { compareHonest, type Honest, startHonest } from '../startHonest.ts'
+import type { Target } from '../startTarget.ts'
+
+/** How a slow caller keeps its connection: what it sends first, and what again and again. */
+type Kind = {
+  name: string
+  first(target: Target): string
+  drip?: string
+  /** Never reads, or a little at a time; the others read all that comes. */
+  reads?: 'nothing' | 'little'
+}
+
+const DRIP_MS = 2000
+/** Beyond this, honest users are held up. The machine may be busy with other things, so it is no narrow bound. */
+const MOST_RATIO = 10
+/** More than the buffers of the system hold, so that the service itself has to keep what is not read. */
+const PIPELINED = 300
+
+const post = ({ port, app, alice }: Target, framing: string) =>
+  `POST /sign/digest HTTP/1.1\r\nHost: localhost:${port}\r\nOrigin: ${app}\r\nCookie: ${alice.cookie}\r\nContent-Type: application/json\r\n${framing}\r\n\r\n`
+const get = ({ port }: Target, path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost:${port}\r\n\r\n`
+
+const KINDS: readonly Kind[] = [
+  { name: 'silent', first: () => '' },
+  { name: 'slow headers', first: ({ port }) => `GET /health HTTP/1.1\r\nHost: localhost:${port}\r\nX-A: `, drip: 'a' },
+  { name: 'slow bodies', first: (target) => post(target, 'Content-Length: 1000'), drip: ' ' },
+  { name: 'slow chunks', first: (target) => post(target, 'Transfer-Encoding: chunked'), drip: '1\r\n \r\n' },
+  { name: 'no readers', first: (target) => get(target, '/openapi.json').repeat(PIPELINED), reads: 'nothing' },
+  { name: 'slow readers', first: (target) => get(target, '/openapi.json').repeat(PIPELINED), reads: 'little' },
+  { name: 'idle', first: (target) => get(target, '/health') },
+]
+
+type Slow = { kind: Kind; socket: Socket; port: number; openedAt: number; cutAfterMs: number | undefined }
+
+/** Each of those who do not read makes the service write megabytes, so that fewer of them are enough. */
+const LIMITS = {
+  full: { each: 500, readers: 50, quietMs: 15_000, longestMs: 120_000, rounds: 2 },
+  // The limits of the service are longer than the tests may take: there only that honest users do not notice.
+  short: { each: 10, readers: 2, quietMs: 300, longestMs: 600, rounds: 1 },
+} as const
+
+/** Slow-loris: callers who hold connections by being slow in every way, while an honest user signs. */
+export async function slowConnections({ target, size, say }: AttackContext): Promise<AttackResult> {
+  const { quietMs, rounds } = LIMITS[size]
+  const faults: string[] = []
+  const honest = await startHonest(target)
+  const all: Slow[] = []
+  try {
+    await sleep(quietMs / 5)
+    await honest.take()
+    await sleep(quietMs)
+    const quiet = await honest.take()
+    const memory = [await target.memoryMb()]
+    const opening: HonestReport = { signings: [], pings: [], failures: [] }
+    const held: HonestReport = { signings: [], pings: [], failures: [] }
+    // A second round finds what the first one left behind.
+    for (let round = 0; round < rounds; round++) {
+      const seen = await hold({ target, size, say, honest })
+      all.push(...seen.slows)
+      memory.push(seen.memory)
+      for (const name of ['signings', 'pings'] as const) {
+        opening[name].push(...seen.opening[name])
+        held[name].push(...seen.held[name])
+      }
+      opening.failures.push(...seen.opening.failures)
+      held.failures.push(...seen.held.failures)
+    }
+    for (const failure of new Set([...opening.failures, ...held.failures])) {
+      faults.push(`an honest call failed meanwhile: ${failure}`)
+    }
+    const cuts: Record<string, string> = {}
+    for (const { name } of KINDS) {
+      const own = all.filter(({ kind }) => kind.name === name)
+      const left = own.filter(({ cutAfterMs }) => cutAfterMs === undefined).length
+      if (size === 'full' && left > 0) faults.push(`${left} connections of ${name} were never cut`)
+      const times = own.map(({ cutAfterMs = 0 }) => cutAfterMs / 1000)
+      cuts[`${name}: cut after`] = left > 0 ? `${left} left` : `${Math.max(...times).toFixed(0)} s at most`
+    }
+    const [before, ...during] = memory
+    const compared = compareHonest(quiet, held)
+    const burst = compareHonest(quiet, opening)
+    if (size === 'full' && compared.p99Ratio > MOST_RATIO) {
+      faults.push(`honest users waited ${compared.p99Ratio.toFixed(1)} times as long`)
+    }
+    return {
+      name: 'slow connections',
+      tried: all.length,
+      figures: {
+        'honest success': compared.success,
+        ...compared.figures,
+        'honest p99 while they are opened': burst.figures['honest p99'],
+        ...cuts,
+        memory: `${before} MB before, ${during.join(' and ')} MB at most in each round`,
+      },
+      faults,
+    }
+  } finally {
+    await honest.stop()
+  }
+}
+
+type Held = {
+  slows: Slow[]
+  /** While connections were opened, and while they were held. */
+  opening: HonestReport
+  held: HonestReport
+  memory: number
+}
+
+/** Opens them all, and waits until the service has cut each of them. */
+async function hold(parameters: Pick<AttackContext, 'target' | 'size' | 'say'> & { honest: Honest }): Promise<Held> {
+  const { target, size, say, honest } = parameters
+  const { each, readers, longestMs } = LIMITS[size]
+  const slows: Slow[] = []
+  let memory = 0
+  const isLeft = ({ cutAfterMs }: Slow) => cutAfterMs === undefined
+  async function look() {
+    memory = Math.max(memory, await target.memoryMb())
+    // Those who are opened after this look are not in it, and have not been cut for that.
+    const known = slows.filter(isLeft)
+    const callers = await listCallers(target.port)
+    for (const slow of known) if (!callers.has(slow.port)) slow.cutAfterMs = performance.now() - slow.openedAt
+  }
+  const looking = setInterval(() => void look().catch(() => {}), 500)
+  const dripping = setInterval(() => drip(slows), DRIP_MS)
+  try {
+    for (const kind of KINDS) {
+      const count = kind.reads === undefined ? each : readers
+      for (let index = 0; index < count; index++) slows.push(await open(target, kind))
+    }
+    const opening = await honest.take()
+    say(`${slows.length} slow connections were opened`)
+    const startedAt = performance.now()
+    while (slows.some(isLeft) && performance.now() - startedAt < longestMs) {
+      await sleep(Math.min(longestMs, 5000))
+      if (size === 'full') say(`${slows.filter(isLeft).length} slow connections are left`)
+    }
+    return { slows, opening, held: await honest.take(), memory }
+  } finally {
+    clearInterval(looking)
+    clearInterval(dripping)
+    for (const { socket } of slows) socket.destroy()
+  }
+}
+
+function open(target: Target, kind: Kind): Promise<Slow> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(target.port, '127.0.0.1')
+    socket.once('error', reject)
+    socket.once('connect', () => {
+      socket.off('error', reject)
+      // Being cut is what is waited for.
+      socket.on('error', () => {})
+      if (kind.reads === undefined) socket.resume()
+      socket.write(kind.first(target))
+      resolve({ kind, socket, port: socket.localPort ?? 0, openedAt: performance.now(), cutAfterMs: undefined })
+    })
+  })
+}
+
+function drip(slows: readonly Slow[]) {
+  for (const { kind, socket, cutAfterMs } of slows) {
+    if (cutAfterMs !== undefined || socket.destroyed) continue
+    if (kind.drip !== undefined && socket.writable) socket.write(kind.drip)
+    if (kind.reads === 'little') socket.read(1024)
+  }
+}

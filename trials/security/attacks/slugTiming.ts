@@ -1,0 +1,105 @@
+import { areaUnderCurve, interquartileRange, median, standardErrorOfArea } from '@countersign/testing/stack'
+import type { AttackContext, AttackResult } from '../attack.ts'
+import { type Answer, createCaller } from '../createCaller.ts'
+import type { Choices } from '../createChoices.ts'
+
+const SAMPLES = { full: 4000, short: 25 } as const
+/** Beyond this many standard errors the times are not alike by chance any more. */
+const MOST_ERRORS = 5
+
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+/** The last of 22 digits has 2 significant bits. */
+const LAST = 'AQgw'
+
+const other = (random: Choices, letters: string, not: string | undefined) =>
+  random.pick([...letters].filter((letter) => letter !== not))
+
+/** Another slug that shares so many digits at the start with one that exists. */
+function toNearMiss(random: Choices, slug: string, shared: number): string {
+  if (shared === 21) return slug.slice(0, 21) + other(random, LAST, slug[21])
+  return (
+    slug.slice(0, shared) + other(random, ALPHABET, slug[shared]) + random.text(20 - shared) + random.pick([...LAST])
+  )
+}
+
+/** Does the time of an answer, or anything else of it, tell how much of a slug is right? */
+export async function slugTiming({ target, size, random, say }: AttackContext): Promise<AttackResult> {
+  const faults: string[] = []
+  const samples = SAMPLES[size]
+  const slugs: string[] = []
+  for (let count = 0; count < 20; count++) slugs.push((await (await target.alice.sign(target.nextTx())).json()).slug)
+  if (new Set(slugs).size !== slugs.length || !slugs.every((slug) => /^[\w-]{21}[AQgw]$/.test(slug)))
+    faults.push('slugs are not as they should be')
+
+  const kinds: Record<string, () => string> = {
+    known: () => random.pick(slugs),
+    'all but the last digit': () => toNearMiss(random, random.pick(slugs), 21),
+    'half of the digits': () => toNearMiss(random, random.pick(slugs), 11),
+    'the first digit': () => toNearMiss(random, random.pick(slugs), 1),
+    random: () => random.text(21) + random.pick([...LAST]),
+    malformed: () => random.text(random.pick([0, 1, 21, 23, 200])),
+  }
+  const times = new Map(Object.keys(kinds).map((name) => [name, [] as number[]]))
+  const unknown = new Set<string>()
+  const caller = createCaller({ port: target.port, connections: 1 })
+  let tried = 0
+  try {
+    for (let count = 0; count < (size === 'full' ? 200 : 5); count++)
+      await caller.call({ path: `/proof/${random.text(22)}` })
+    for (let round = 0; round < samples; round++) {
+      // In turns, and in another order each time, so that whatever else the machine does disturbs all kinds alike.
+      for (const [name, make] of random.shuffle(Object.entries(kinds))) {
+        const answer = await caller.call({ path: `/proof/${make()}` })
+        tried += 1
+        times.get(name)?.push(answer.ms)
+        const isKnown = name === 'known'
+        if (answer.status !== (isKnown ? 200 : 404)) faults.push(`${name}: ${answer.status}`)
+        // A path without a slug is no proof's at all.
+        if (
+          !isKnown &&
+          answer.headers.get('content-type') === 'application/problem+json' &&
+          !answer.body.includes('"not_found"')
+        ) {
+          unknown.add(withoutIds(answer))
+        }
+      }
+      if (round % 1000 === 999) say(`${round + 1} of ${samples} rounds`)
+    }
+  } finally {
+    caller.close()
+  }
+  if (unknown.size !== 1) faults.push(`unknown slugs are answered in ${unknown.size} ways`)
+  const baseline = times.get('random') ?? []
+  const figures: Record<string, string> = {}
+  for (const name of ['all but the last digit', 'half of the digits', 'the first digit', 'malformed', 'known']) {
+    const own = times.get(name) ?? []
+    const area = areaUnderCurve(own, baseline)
+    const errors = (area - 0.5) / standardErrorOfArea(own.length, baseline.length)
+    const shift = (median(own) - median(baseline)) / interquartileRange(baseline)
+    figures[`${name} or random`] =
+      `AUC ${area.toFixed(3)} (${errors.toFixed(1)} standard errors), medians ${shift.toFixed(2)} IQR apart`
+    // Known ones answer differently by definition, and what is no slug is public knowledge.
+    const isSecret = name !== 'known' && name !== 'malformed'
+    if (size === 'full' && isSecret && Math.abs(errors) > MOST_ERRORS)
+      faults.push(`time tells ${name}: AUC ${area.toFixed(3)}`)
+  }
+  return {
+    name: 'slug enumeration',
+    tried,
+    figures: { ...figures, 'bodies of unknown ones': unknown.size, 'to guess one of 10⁹': toYears() },
+    faults,
+  }
+}
+
+/** All that an answer says, but for what is of the request. */
+function withoutIds({ status, headers, body }: Answer): string {
+  const own = ['x-request-id', 'date']
+  const said = [...headers].filter(([name]) => !own.includes(name)).toSorted()
+  return JSON.stringify([status, said, { ...JSON.parse(body), requestId: undefined }])
+}
+
+/** 128 random bits, a thousand million proofs, and a million addresses with the default limit of 10 a second each. */
+function toYears(): string {
+  const perYear = 1_000_000 * 10 * 3600 * 24 * 365
+  return `${(2 ** 128 / 1e9 / perYear).toExponential(0)} years for 10⁶ addresses at the default limit`
+}

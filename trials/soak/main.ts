@@ -1,0 +1,76 @@
+import { createWriteStream } from 'node:fs'
+import { readArguments } from '../../scripts/readArguments.ts'
+import { runSoak } from './runSoak.ts'
+
+const USAGE = `usage: npm run soak -- [--minutes N] [--seed N] [--calm] [--rate N] [--users N] [--log FILE]
+
+Runs the whole topology (PostgreSQL, 3 coordinators behind a balancer, 2 workers, 2 enclaves) under load while processes are killed
+and frozen, the database is cut off, and satellite, IPFS and chain fail one call in twenty; then audits what clients were told.
+  --minutes N   how long (default 10; parts of a minute are fine)
+  --seed N      of who is hit, and when (default 1)
+  --calm        no faults: measures whether memory grows
+  --rate N      new signatures per second (default 6)
+  --users N     who sign them (default 24)
+  --log FILE    what all processes write`
+
+/** Of resident memory, after the warm-up. */
+const MAX_GROWTH = 0.1
+
+const values = readArguments(
+  {
+    minutes: { type: 'string', default: '10' },
+    seed: { type: 'string', default: '1' },
+    calm: { type: 'boolean', default: false },
+    rate: { type: 'string', default: '6' },
+    users: { type: 'string', default: '24' },
+    log: { type: 'string' },
+    help: { type: 'boolean' },
+  },
+  USAGE,
+)
+const [minutes = 0, seed = 0, rate = 0, users = 0] = [values.minutes, values.seed, values.rate, values.users].map(
+  Number,
+)
+const isFine =
+  minutes > 0 && minutes <= 1440 && rate > 0 && rate <= 500 && [seed, users].every(Number.isSafeInteger) && users > 0
+
+if (values.help === true) {
+  console.log(USAGE)
+} else if (!isFine) {
+  console.error(USAGE)
+  process.exitCode = 2
+} else {
+  const log = values.log === undefined ? undefined : createWriteStream(values.log)
+  const startedAt = Date.now()
+  const report = await runSoak({
+    durationMs: 60_000 * minutes,
+    seed,
+    isCalm: values.calm,
+    users,
+    signRate: rate,
+    killEveryMs: 2_400,
+    disturbEveryMs: 9_000,
+    say: (line) => console.log(`${((Date.now() - startedAt) / 1000).toFixed(1).padStart(7)} s  ${line}`),
+    onLine: (name, line) => log?.write(`${name} ${line}\n`),
+  })
+  log?.end()
+  const { chaos, outside, counts, memory, lost, duplicated, invalid, unknown, changed, deaths } = report
+  console.log(`
+${chaos.kills + chaos.databaseKills} kills (${chaos.databaseKills} of PostgreSQL), ${chaos.freezes} freezes, ${chaos.cuts} cuts of PostgreSQL
+failed calls: ${Object.entries(outside)
+    .map(([name, { asked, failed }]) => `${name} ${failed} of ${asked}`)
+    .join(', ')}
+${counts.signIns} sign-ins, ${report.answered} signatures (${counts.refused} tries failed, ${counts.repeats} asked for again), ${counts.polls} polls
+settled ${(report.settledMs / 1000).toFixed(1)} s after the end; ${report.verified} proofs verified from IPFS and chain
+lost ${lost.length}, duplicated ${duplicated.length}, invalid ${invalid.length}, unknown ${unknown.length}, changed ${changed.length}, died by themselves ${deaths.length}`)
+  const faults = [lost, duplicated, invalid, unknown, changed, deaths]
+  for (const each of faults.flat().slice(0, 50)) console.log(`  ${each}`)
+  const hasGrown = values.calm && memory.some(({ growth }) => growth > MAX_GROWTH)
+  if (values.calm) {
+    console.log('\nresident memory, MiB: after the warm-up, at the end, growth')
+    for (const { name, early, late, growth } of memory) {
+      console.log(`  ${name.padEnd(14)} ${early.toFixed(1)} ${late.toFixed(1)} ${(100 * growth).toFixed(1)} %`)
+    }
+  }
+  process.exitCode = faults.some((list) => list.length > 0) || hasGrown ? 1 : 0
+}

@@ -1,0 +1,50 @@
+import { readArguments } from '../../scripts/readArguments.ts'
+import { type SweepResult, sweep } from './sweep.ts'
+import { createTargets } from './targets.ts'
+
+const USAGE = `usage: npm run sweep -- [--share PERCENT] [--bits N] [--seed N] [--target NAME]
+
+Changes simulated evidence one byte at a time, cuts and extends it, and counts what the default policy accepts: nothing should.
+  --share PERCENT   part of all mutations to try (default 100)
+  --bits N          bits to flip at each position, 1 to 8 (default 1)
+  --seed N          chooses the bits, and the part (default 1)
+  --target NAME     only targets whose name contains NAME
+Exit codes: 0 nothing accepted and nothing crashed, 1 otherwise, 2 wrong arguments.`
+
+const values = readArguments(
+  {
+    share: { type: 'string', default: '100' },
+    bits: { type: 'string', default: '1' },
+    seed: { type: 'string', default: '1' },
+    target: { type: 'string', default: '' },
+    help: { type: 'boolean' },
+  },
+  USAGE,
+)
+const [share, bitsPerByte, seed] = [Number(values.share), Number(values.bits), Number(values.seed)]
+const isUsable = share > 0 && share <= 100 && [1, 2, 3, 4, 5, 6, 7, 8].includes(bitsPerByte) && Number.isInteger(seed)
+const targets = (await createTargets()).filter(({ name }) => name.includes(values.target))
+
+if (values.help === true) {
+  console.log(USAGE)
+} else if (!isUsable || targets.length === 0) {
+  console.error(USAGE)
+  process.exitCode = 2
+} else {
+  const results: SweepResult[] = []
+  for (const target of targets) {
+    const result = await sweep(target, { share: share / 100, seed, bitsPerByte })
+    const { name, tried, accepted, crashed } = result
+    console.log(
+      `${name.padEnd(28)} ${String(tried).padStart(7)} tried  ${accepted.length} accepted  ${crashed.length} crashed`,
+    )
+    for (const label of accepted) console.log(`  accepted: ${label}`)
+    for (const label of crashed) console.log(`  crashed: ${label}`)
+    results.push(result)
+  }
+  const count = (pick: (result: SweepResult) => number) => results.reduce((sum, result) => sum + pick(result), 0)
+  const accepted = count((result) => result.accepted.length)
+  const crashed = count((result) => result.crashed.length)
+  console.log(`${count(({ tried }) => tried)} mutations tried: ${accepted} accepted, ${crashed} crashed`)
+  process.exitCode = accepted + crashed === 0 ? 0 : 1
+}
