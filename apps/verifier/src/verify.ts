@@ -23,7 +23,7 @@ export type CliOutcome = Outcome & { exitCode: ExitCode }
 const MAX_MANIFEST_BYTES = 1_048_576
 
 /** Reads the files that the options name, and verifies. */
-export async function verify(deps: FetchDeps & { now?: () => Date }, options: VerifyOptions): Promise<CliOutcome> {
+export async function verify(deps: FetchDeps & { now: () => Date }, options: VerifyOptions): Promise<CliOutcome> {
   const { api, gateways, rpc, contract, at } = options
   const manifests = [releaseManifest, ...(await readManifest(options.manifestFile)), options.anchors]
   const collaterals = await Promise.all(options.collateralFiles.map(readCollateralFile))
@@ -31,7 +31,7 @@ export async function verify(deps: FetchDeps & { now?: () => Date }, options: Ve
   const outcome = await verifyReceipt(
     {
       fetchBytes: createFetchBytes(deps),
-      now: deps.now ?? (() => new Date()),
+      now: deps.now,
       ...(named.kind === 'file' ? { findBeside: (cid) => readBeside(named.path, cid) } : {}),
     },
     {
@@ -71,7 +71,7 @@ async function readManifest(path: string | undefined): Promise<Manifest[]> {
       if (bytes.length > MAX_MANIFEST_BYTES) {
         throw new VerifierError('manifest_malformed', 'malformed manifest', { details: 'larger than 1 MiB' })
       }
-      return parseManifest(new TextDecoder().decode(bytes))
+      return parseManifest(bytes)
     }),
   ]
 }

@@ -1,4 +1,4 @@
-import { isPlainObject } from '@countersign/protocol'
+import { isPlainObject, parseJson } from '@countersign/protocol'
 import { VerifierError } from './errors.ts'
 import type { FetchBytes } from './fetchBytes.ts'
 
@@ -43,7 +43,7 @@ export function createRpc({ fetchBytes }: { fetchBytes: FetchBytes }, { url }: {
 function readAnswer(bytes: Uint8Array, { id, host, method }: { id: number; host: string; method: string }): unknown {
   let answer: unknown
   try {
-    answer = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+    answer = parseJson(bytes)
   } catch (cause) {
     throw unavailable(`${host} does not answer ${method} with JSON`, cause)
   }

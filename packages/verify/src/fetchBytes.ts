@@ -1,5 +1,5 @@
+import { readBounded, ServiceError } from '@countersign/protocol'
 import { VerifierError } from './errors.ts'
-import { readBounded } from './readBounded.ts'
 
 /** A few bytes from a server that nobody trusts. Rejects with a `VerifierError`. */
 export type FetchBytes = (parameters: FetchBytesParameters) => Promise<Uint8Array<ArrayBuffer>>
@@ -33,11 +33,12 @@ export function createFetchBytes(deps: FetchDeps): FetchBytes {
         await response.body?.cancel()
         throw failed(host, fault, { status: response.status })
       }
-      const bytes = await readBounded(response.body, parameters.maxBytes)
-      if (bytes === undefined) throw failed(host, `sends more than ${parameters.maxBytes} bytes`)
-      return bytes
+      return await readBounded(response.body, parameters.maxBytes)
     } catch (error) {
-      throw error instanceof VerifierError ? error : failed(host, describe(error, deps), { cause: error })
+      if (error instanceof VerifierError) throw error
+      const isTooLarge = error instanceof ServiceError && error.code === 'body_too_large'
+      const what = isTooLarge ? `sends more than ${parameters.maxBytes} bytes` : describe(error, deps)
+      throw failed(host, what, { cause: error })
     }
   }
 }

@@ -1,4 +1,4 @@
-import { isPlainObject, isProofStatus, type ProofPayload } from '@countersign/protocol'
+import { isPlainObject, isProofStatus, type ProofPayload, parseJson } from '@countersign/protocol'
 import { VerifierError } from './errors.ts'
 import type { FetchBytes } from './fetchBytes.ts'
 
@@ -61,7 +61,7 @@ type Parsed = { proof: ProofPayload; fault?: undefined } | { proof?: undefined; 
 function parseProof(bytes: Uint8Array, slug: string): Parsed {
   let value: unknown
   try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+    value = parseJson(bytes)
   } catch {
     return { fault: 'something else than JSON' }
   }

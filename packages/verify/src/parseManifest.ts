@@ -1,4 +1,5 @@
 import type { SnpProduct, SnpTcb, TdMeasurement } from '@countersign/attestation'
+import { parseJson } from '@countersign/protocol'
 import { z } from 'zod'
 import { VerifierError } from './errors.ts'
 
@@ -102,10 +103,10 @@ const schema = object({
  * Reads a manifest strictly: a misspelt member would silently be an anchor that is not there. Throws `manifest_malformed`,
  * whose details name every fault.
  */
-export function parseManifest(text: string): Manifest {
+export function parseManifest(json: Uint8Array | string): Manifest {
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = parseJson(json)
   } catch {
     throw malformed([{ member: 'manifest', fault: 'not JSON' }])
   }

@@ -24,9 +24,9 @@ export function recogniseSubject(text: string): NamedSubject {
     throw unrecognised('a transaction hash is 0x and 64 hex digits')
   }
   if (/^(?:bafy|Qm|b[a-z2-7]{20,})/.test(text)) {
-    throw unrecognised('not the CID of a receipt: those begin with bafkrei and have 59 characters')
+    throw unrecognised('this is not the CID of a receipt: those begin with bafkrei and have 59 characters')
   }
-  throw unrecognised('neither a proof URL, a slug of 22 characters, a CID of a receipt nor a transaction hash')
+  throw unrecognised('this is neither a CID of a receipt, a proof URL, a slug of 22 characters nor a transaction hash')
 }
 
 function recogniseLink(text: string): NamedSubject {
@@ -39,7 +39,7 @@ function recogniseLink(text: string): NamedSubject {
   if (url === undefined || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
     throw unrecognised('of links, only http, https and ipfs ones can lead to a receipt')
   }
-  if (url.username !== '' || url.password !== '') throw unrecognised('a link with credentials in it')
+  if (url.username !== '' || url.password !== '') throw unrecognised('this link has credentials in it')
   const slug = PROOF_PATH.exec(url.pathname)?.[1]
   if (slug !== undefined) return { kind: 'proof', slug, origin: url.origin }
   const cid = IPFS_PATH.exec(url.pathname)?.[1]

@@ -1,7 +1,8 @@
 import { type FormEvent, useId, useState } from 'react'
 import { Field } from '../ui/Field.tsx'
 import { Notice } from '../ui/Notice.tsx'
-import { type AnchorField, type AnchorFields, parseAnchorForm } from './parseAnchorForm.ts'
+import { type AnchorFaults, type AnchorField, type AnchorFields, parseAnchorForm } from './parseAnchorForm.ts'
+import { TrustList } from './TrustList.tsx'
 import { hasAnchors, type Trust } from './trust.ts'
 import type { Anchors } from './useAnchors.ts'
 
@@ -84,7 +85,7 @@ export function AnchorForm({ anchors }: { anchors: Anchors }) {
 
 function OwnAnchors({ operator, onUse }: { operator: Trust; onUse: (trust: Trust) => void }) {
   const [fields, setFields] = useState(EMPTY)
-  const [faults, setFaults] = useState<Partial<Record<AnchorField, string>>>({})
+  const [faults, setFaults] = useState<AnchorFaults>({})
   const [isUsed, setUsed] = useState(false)
   const prefix = useId()
 
@@ -143,15 +144,15 @@ function OwnAnchors({ operator, onUse }: { operator: Trust; onUse: (trust: Trust
       {input(
         'rpcUrl',
         'Node of that chain',
-        operator.contract === undefined
+        operator.node === undefined
           ? 'Left empty: none is set here.'
-          : `Left empty: ${operator.contract.rpcUrl}, and the operator’s node decides whether there is an event.`,
+          : `Left empty: ${operator.node.rpcUrl}, and the operator’s node decides whether there is an event.`,
         'url',
       )}
       {input(
         'chainId',
         'Number of that chain',
-        `Left empty: ${operator.contract?.chainId ?? 'none is set here'}.`,
+        `Left empty: ${operator.node?.chainId ?? 'none is set here'}.`,
         'numeric',
       )}
       <p className="actions">
@@ -161,51 +162,5 @@ function OwnAnchors({ operator, onUse }: { operator: Trust; onUse: (trust: Trust
         <span role="status">{isUsed ? 'These anchors are in use.' : ''}</span>
       </p>
     </form>
-  )
-}
-
-const titles: [keyof Trust, string][] = [
-  ['measurements', 'Code of the key enclave'],
-  ['configHashes', 'Settings of the key enclave'],
-  ['coordinatorMeasurements', 'Code of the coordinator'],
-  ['coordinatorConfigHashes', 'Settings of the coordinator'],
-  ['entropyKeys', 'Entropy source'],
-  ['tcbStatuses', 'Accepted beside UpToDate'],
-]
-
-function TrustList({ trust }: { trust: Trust }) {
-  const { contract } = trust
-  return (
-    <>
-      <p>
-        <strong>These are the operator’s own words.</strong> A verdict against them shows that the operator keeps to
-        what they say, not that it is good.
-      </p>
-      <details className="fine-print">
-        <summary>Show the operator’s anchors</summary>
-        <dl className="anchor-list">
-          {titles.map(([member, title]) => (
-            <AnchorValues key={member} title={title} values={trust[member] as readonly string[]} />
-          ))}
-          <AnchorValues
-            title="Contract"
-            values={contract === undefined ? [] : [`${contract.address} on chain ${contract.chainId}`]}
-          />
-          <AnchorValues
-            title="Simulated evidence"
-            values={[trust.allowMock ? 'is shown as MOCK' : 'fails like forged evidence']}
-          />
-        </dl>
-      </details>
-    </>
-  )
-}
-
-function AnchorValues({ title, values }: { title: string; values: readonly string[] }) {
-  return (
-    <div>
-      <dt>{title}</dt>
-      {values.length === 0 ? <dd>none: not judged</dd> : values.map((value) => <dd key={value}>{value}</dd>)}
-    </div>
   )
 }

@@ -1,102 +1,70 @@
+import { emptyManifest } from '@countersign/verify'
 import { expect, test } from 'vitest'
-import { hasAnchors, noTrust, parseHttpUrl, parseTrust, TrustError, toMeasurement } from './trust.ts'
+import { findContract, hasAnchors, noTrust, readOperatorTrust } from './trust.ts'
 
 const hex = (bytes: number, digit = 'a') => digit.repeat(2 * bytes)
-const contract = { address: `0x${hex(20)}`, chainId: 31337, rpcUrl: 'http://localhost:8545/' }
-
-function faultsOf(value: unknown): string[] {
-  try {
-    parseTrust(value)
-  } catch (error) {
-    if (error instanceof TrustError) return error.faults.map(({ member, fault }) => `${member}: ${fault}`)
-    throw error
-  }
-  return []
+const site = { apiBaseUrl: 'https://api.test', chainId: 31337 }
+const attestations = { address: `0x${hex(20, 'A')}`, chainId: 31337, rpcUrl: 'http://localhost:8545/' }
+const manifest = {
+  ...emptyManifest,
+  enclave: {
+    measurements: [{ mrTd: hex(48) }],
+    configHashes: [hex(32)],
+    events: { 'compose-hash': [hex(32)] },
+    minimumTcbEvaluationDataNumber: 17,
+  },
+  coordinator: { measurements: [hex(48)], configHashes: [hex(32)], minimumTcb: { Milan: { bl: 4 } } },
+  entropyKeys: [hex(32)],
 }
 
 test('what is left out trusts nothing', () => {
-  expect(parseTrust(undefined)).toEqual(noTrust)
-  expect(parseTrust(null)).toEqual(noTrust)
-  expect(parseTrust({})).toEqual(noTrust)
+  expect(readOperatorTrust(site)).toEqual({ trust: noTrust, fault: undefined })
   expect(hasAnchors(noTrust)).toBe(false)
 })
 
-test('all that the CLI takes as options is read, and can be read again', () => {
-  const trust = parseTrust({
-    allowMock: true,
-    measurements: [[1, 2, 3, 4, 5].map((digit) => hex(48, String(digit))).join(':')],
-    configHashes: [hex(32)],
-    coordinatorMeasurements: [hex(48)],
-    coordinatorConfigHashes: [hex(32)],
-    entropyKeys: [hex(32)],
-    tcbStatuses: ['OutOfDate'],
-    contract: { ...contract, fromBlock: 7 },
-  })
-  expect(trust.contract).toEqual({ ...contract, fromBlock: 7 })
-  expect(toMeasurement(trust.measurements[0] ?? '')).toEqual({
-    mrTd: hex(48, '1'),
-    rtmr0: hex(48, '2'),
-    rtmr1: hex(48, '3'),
-    rtmr2: hex(48, '4'),
-    rtmr3: hex(48, '5'),
-  })
-  expect(parseTrust(trust)).toEqual(trust)
+test('a manifest is read whole, as the command line reads it', () => {
+  const config = { ...site, trust: manifest, allowMock: true, tcbStatuses: ['OutOfDate'] }
+  const { trust, fault } = readOperatorTrust(config)
+  expect(fault).toBeUndefined()
+  expect(trust).toEqual({ manifest, allowMock: true, tcbStatuses: ['OutOfDate'], node: undefined })
   expect(hasAnchors(trust)).toBe(true)
 })
 
-test('hex is taken in either case, with and without 0x, and kept in one spelling', () => {
-  expect(parseTrust({ entropyKeys: [`0x${hex(32, 'A')}`] }).entropyKeys).toEqual([hex(32)])
-  expect(parseTrust({ contract: { ...contract, address: hex(20, 'A') } }).contract?.address).toBe(`0x${hex(20)}`)
+test('the contract and node of attestations join it, unless it names one on that chain', () => {
+  const { trust } = readOperatorTrust({ ...site, attestations })
+  expect(trust.node).toEqual({ rpcUrl: attestations.rpcUrl, chainId: 31337 })
+  expect(findContract(trust)).toEqual({ chainId: 31337, address: `0x${hex(20)}` })
+  const own = { chainId: 31337, address: `0x${hex(20, 'b')}`, fromBlock: 7 }
+  const named = readOperatorTrust({ ...site, attestations, trust: { ...manifest, contracts: [own] } }).trust
+  expect(findContract(named)).toEqual(own)
+  expect(findContract(noTrust)).toBeUndefined()
 })
 
-test.each<[string, unknown, string[]]>([
-  ['a list in place of the object', [], ['trust: not an object']],
-  ['a text', 'all', ['trust: not an object']],
-  ['a misspelt member', { entropyKey: [] }, ['entropyKey: unknown member']],
+test.each<[string, object, string]>([
+  ['a list in place of the manifest', { trust: [] }, 'manifest: not an object'],
+  ['a text', { trust: 'all' }, 'manifest: not an object'],
+  ['null', { trust: null }, 'manifest: not an object'],
+  ['a misspelt member', { trust: { ...manifest, entropyKey: [] } }, 'entropyKey: unknown member'],
+  ['a member of the prototype', { trust: { ...manifest, toString: 2 } }, 'toString: unknown member'],
+  ['one key outside of a list', { trust: { ...manifest, entropyKeys: hex(32) } }, 'entropyKeys: not a list'],
+  ['a key too short', { trust: { ...manifest, entropyKeys: [hex(31)] } }, 'entropyKeys[0]: not 32 bytes'],
+  ['a key that is a number', { trust: { ...manifest, entropyKeys: [5] } }, 'entropyKeys[0]: not 32 bytes'],
+  ['upper case', { trust: { ...manifest, entropyKeys: [hex(32, 'A')] } }, 'entropyKeys[0]: not 32 bytes'],
+  ['mock as a text', { allowMock: 'true' }, 'allowMock: not true or false'],
+  ['an unknown status', { tcbStatuses: ['Fine'] }, 'tcbStatuses: has what is not a TCB status of Intel'],
+  ['a status outside of a list', { tcbStatuses: 'OutOfDate' }, 'tcbStatuses: not a list'],
   [
-    'a member of the prototype',
-    JSON.parse('{"__proto__":1,"toString":2}'),
-    ['__proto__: unknown member', 'toString: unknown member'],
+    'a node with credentials',
+    { attestations: { ...attestations, rpcUrl: 'https://a:b@node.example' } },
+    'attestations.rpcUrl: not an http or https URL without credentials',
   ],
-  ['mock as a text', { allowMock: 'true' }, ['allowMock: not true or false']],
-  ['one key outside of a list', { entropyKeys: hex(32) }, ['entropyKeys: not a list']],
-  ['a key too short', { entropyKeys: [hex(31)] }, ['entropyKeys[0]: not 32 bytes of hex']],
-  ['a key that is a number', { entropyKeys: [5] }, ['entropyKeys[0]: not 32 bytes of hex']],
-  ['hex with a stranger in it', { configHashes: [hex(32), `${hex(31)}zz`] }, ['configHashes[1]: not 32 bytes of hex']],
-  ['an unknown status', { tcbStatuses: ['Fine'] }, ['tcbStatuses[0]: not a TCB status of Intel']],
-  [
-    'no contract address',
-    { contract: { chainId: 1, rpcUrl: contract.rpcUrl } },
-    ['contract.address: not 20 bytes of hex'],
-  ],
-  ['a chain 0', { contract: { ...contract, chainId: 0 } }, ['contract.chainId: not the number of a chain']],
-  [
-    'a script for a node',
-    { contract: { ...contract, rpcUrl: 'javascript:alert(1)' } },
-    ['contract.rpcUrl: not an http or https URL without credentials'],
-  ],
-  ['a negative block', { contract: { ...contract, fromBlock: -1 } }, ['contract.fromBlock: not the number of a block']],
-  ['a misspelt member of the contract', { contract: { ...contract, from: 1 } }, ['contract.from: unknown member']],
-])('%s is refused', (_name, value, faults) => {
-  expect(faultsOf(value)).toEqual(faults)
+])('%s: nothing is trusted, and the fault is named', (_name, change, words) => {
+  const { trust, fault } = readOperatorTrust({ ...site, ...change })
+  expect(trust).toEqual(noTrust)
+  expect(fault).toContain(words)
 })
 
-test('two or three registers are no measurement; MRTD alone is one', () => {
-  for (const count of [2, 3, 6]) {
-    expect(faultsOf({ measurements: [Array(count).fill(hex(48)).join(':')] })).toHaveLength(1)
-  }
-  for (const count of [1, 4, 5]) {
-    expect(faultsOf({ measurements: [Array(count).fill(hex(48)).join(':')] })).toEqual([])
-  }
-})
-
-test('every fault is told at once', () => {
-  expect(faultsOf({ allowMock: 1, entropyKeys: ['x', 'y'], other: 1 })).toHaveLength(4)
-})
-
-test('only http and https without credentials are addresses to ask', () => {
-  expect(parseHttpUrl('https://node.example/key')).toBe('https://node.example/key')
-  for (const bad of ['ipfs://x', 'https://a:b@node.example', '//node.example', 'data:,x', 7, undefined]) {
-    expect(parseHttpUrl(bad)).toBeUndefined()
-  }
+test('every fault is named at once', () => {
+  const trust = { ...manifest, entropyKeys: ['x', 'y'], other: 1 }
+  expect(readOperatorTrust({ ...site, trust, allowMock: 1 }).fault?.split('; ')).toHaveLength(4)
 })

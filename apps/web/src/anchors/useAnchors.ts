@@ -1,8 +1,7 @@
+import type { AnchorSource } from '@countersign/verify'
 import { useMemo, useState } from 'react'
 import type { WebConfig } from '../config.ts'
-import type { AnchorSource } from './describeVerdict.ts'
-import { type OperatorTrust, readOperatorTrust } from './operatorTrust.ts'
-import type { Trust } from './trust.ts'
+import { findContract, type OperatorTrust, readOperatorTrust, type Trust } from './trust.ts'
 
 export type Anchors = {
   operator: OperatorTrust
@@ -24,7 +23,7 @@ export function useAnchors(config: WebConfig): Anchors {
     operator,
     source: own === undefined ? 'operator' : 'visitor',
     trust,
-    isOperatorNode: trust.contract !== undefined && trust.contract.rpcUrl === operator.trust.contract?.rpcUrl,
+    isOperatorNode: findContract(trust) !== undefined && trust.node?.rpcUrl === operator.trust.node?.rpcUrl,
     chooseOperators: () => setOwn(undefined),
     chooseOwn: setOwn,
   }

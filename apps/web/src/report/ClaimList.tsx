@@ -1,6 +1,5 @@
-import type { Claim } from './compareClaims.ts'
+import { type Claim, toPrintable } from '@countersign/verify'
 import { type Mark, StatusMark } from './StatusMark.tsx'
-import { toPrintable } from './toPrintable.ts'
 
 const marks: Record<Claim['verdict'], [Mark, string]> = {
   holds: ['pass', 'Holds'],

@@ -1,6 +1,6 @@
+import type { Anchors } from '../anchors/useAnchors.ts'
 import { CopyButton } from '../ui/CopyButton.tsx'
 import { type CommandSubject, toCommand } from './toCommand.ts'
-import type { Anchors } from './useAnchors.ts'
 
 /** This page comes from the operator whom it judges. What to do about that. */
 export function IndependentCheck(props: {

@@ -1,11 +1,17 @@
-import type { Step } from '@countersign/receipt'
+import {
+  describeStep,
+  isMockStep,
+  isSimulated,
+  type StepContext,
+  stepGroups,
+  toPrintable,
+  type VerifierStep,
+} from '@countersign/verify'
 import { useId, useState } from 'react'
-import { describeStep, isSimulated, type StepContext, stepGroups } from './describeStep.ts'
 import { type Mark, StatusMark } from './StatusMark.tsx'
-import { toPrintable } from './toPrintable.ts'
 
 /** Every step, in the order of the checking, with what its outcome means and what was found. */
-export function Transcript({ steps, context }: { steps: readonly Step[]; context: StepContext }) {
+export function Transcript({ steps, context }: { steps: readonly VerifierStep[]; context: StepContext }) {
   const groups = stepGroups
     .map(({ title, ids }) => ({ title, steps: steps.filter(({ id }) => ids.includes(id)) }))
     .filter((group) => group.steps.length > 0)
@@ -39,10 +45,10 @@ export function Transcript({ steps, context }: { steps: readonly Step[]; context
 }
 
 /** Findings of a step that simply passed are for those who ask; all others explain themselves. */
-function StepRow({ step, context, isDetailed }: { step: Step; context: StepContext; isDetailed: boolean }) {
+function StepRow({ step, context, isDetailed }: { step: VerifierStep; context: StepContext; isDetailed: boolean }) {
   const { id, title, status, detail, code } = step
   const mark: Mark = isSimulated(step, context) ? 'mock' : status
-  const isPlain = status === 'pass' && !detail.includes('MOCK')
+  const isPlain = status === 'pass' && !isMockStep(step)
   return (
     <li className={`transcript-step transcript-step-${mark}`} data-step={id} data-status={status}>
       <StatusMark mark={mark} />
@@ -60,7 +66,7 @@ function StepRow({ step, context, isDetailed }: { step: Step; context: StepConte
   )
 }
 
-export function count(steps: readonly Step[]): string {
-  const number = (status: Step['status']) => steps.filter((step) => step.status === status).length
+export function count(steps: readonly VerifierStep[]): string {
+  const number = (status: VerifierStep['status']) => steps.filter((step) => step.status === status).length
   return `${steps.length} steps: ${number('pass')} passed, ${number('fail')} failed, ${number('skip')} not judged.`
 }

@@ -1,18 +1,26 @@
-import type { ProofPayload } from '@countersign/protocol'
+import type { ProofPayload, ServiceError } from '@countersign/protocol'
+import {
+  type Claim,
+  compareClaims,
+  describeError,
+  describeVerdict,
+  findLies,
+  type Outcome,
+  type Phase,
+  toPrintable,
+  type VerdictContext,
+} from '@countersign/verify'
 import type { ReactNode } from 'react'
 import { formatEther } from 'viem'
+import type { Anchors } from '../anchors/useAnchors.ts'
 import { Notice } from '../ui/Notice.tsx'
+import type { VerificationState } from '../worker/useVerification.ts'
 import { ClaimList } from './ClaimList.tsx'
-import { compareClaims, findLies } from './compareClaims.ts'
 import { DownloadLink } from './DownloadLink.tsx'
-import { describeVerdict, type VerdictContext } from './describeVerdict.ts'
-import type { VerificationError, VerificationErrorCode } from './errors.ts'
+import { toFailureWords } from './failureWords.ts'
+import { RunningSteps } from './RunningSteps.tsx'
 import { type Mark, StatusMark } from './StatusMark.tsx'
 import { count, Transcript } from './Transcript.tsx'
-import { toPrintable } from './toPrintable.ts'
-import type { Anchors } from './useAnchors.ts'
-import type { VerificationState } from './useVerification.ts'
-import type { Verification } from './verifySubject.ts'
 
 export type VerificationReportProps = {
   state: VerificationState
@@ -24,35 +32,47 @@ export type VerificationReportProps = {
   children?: ReactNode
 }
 
-/** All that came of a verification: the verdict, what the service says, every step. Progress is read out as it comes. */
+/** The verdict, what the service says, and every step. Progress is read out as it comes. */
 export function VerificationReport({ state, anchors, proof, onRetry, children }: VerificationReportProps) {
-  const verification = state.phase === 'done' ? state.verification : undefined
-  const claims = proof === undefined || state.phase === 'running' ? [] : compareClaims(proof, verification)
+  const outcome = state.phase === 'done' ? state.outcome : undefined
+  const claims = toClaims(state, proof)
   const lies = findLies(claims)
   const context = { anchorSource: anchors.source, lies: lies.length, status: proof?.status }
   // Without a receipt nearly all is open, which is not worth a list.
-  const areClaimsShown = lies.length > 0 || (claims.length > 0 && verification !== undefined)
+  const areClaimsShown = lies.length > 0 || (claims.length > 0 && outcome !== undefined)
   return (
     <>
       <p className={state.phase === 'running' ? 'verification-progress' : 'visually-hidden'} role="status">
         {toStatusText(state, context)}
       </p>
+      {state.phase === 'running' ? <RunningSteps steps={state.steps} /> : null}
       {state.phase === 'failed' ? <Unverified error={state.error} onRetry={onRetry} /> : null}
-      {verification?.isMock ? <MockBanner /> : null}
-      {verification === undefined ? null : <VerdictPanel verification={verification} context={context} />}
+      {outcome?.isMock ? <MockBanner /> : null}
+      {outcome === undefined ? null : <VerdictPanel outcome={outcome} context={context} />}
       {areClaimsShown ? <ClaimList claims={claims} /> : null}
       {children}
-      {verification === undefined ? null : (
+      {outcome === undefined ? null : (
         <>
-          <Transcript
-            steps={verification.steps}
-            context={{ ...verification, isOperatorNode: anchors.isOperatorNode }}
-          />
-          <Downloads verification={verification} />
+          <Transcript steps={outcome.steps} context={{ ...outcome, isOperatorNode: anchors.isOperatorNode }} />
+          <Downloads outcome={outcome} />
         </>
       )}
     </>
   )
+}
+
+/** Where there is no receipt, the answer can still contradict itself. */
+function toClaims(state: VerificationState, proof: ProofPayload | undefined): readonly Claim[] {
+  if (proof === undefined || state.phase === 'running') return []
+  return state.phase === 'done' ? state.outcome.claims : compareClaims(proof, undefined, new Date())
+}
+
+const phases: Record<Phase, string> = {
+  chain: 'Asking the chain for the event of the transaction.',
+  proof: 'Asking the service for the proof.',
+  receipt: 'Fetching the receipt by its CID.',
+  collateral: 'Fetching the collateral that the receipt names.',
+  steps: 'Checking every step.',
 }
 
 function toStatusText(state: VerificationState, context: VerdictContext): string {
@@ -60,11 +80,11 @@ function toStatusText(state: VerificationState, context: VerdictContext): string
     case 'idle':
       return ''
     case 'running':
-      return `Your browser is verifying. ${state.progress}`
+      return `Your browser is verifying. ${state.doing === undefined ? 'Starting the verifier.' : phases[state.doing]}`
     case 'failed':
       return 'The receipt could not be verified.'
     case 'done':
-      return `${describeVerdict(state.verification, context).title}. ${count(state.verification.steps)}`
+      return `${describeVerdict(state.outcome, context).title}. ${count(state.outcome.steps)}`
   }
 }
 
@@ -79,10 +99,10 @@ function MockBanner() {
 
 const marks = { good: 'pass', warning: 'mock', bad: 'fail' } as const satisfies Record<string, Mark>
 
-function VerdictPanel({ verification, context }: { verification: Verification; context: VerdictContext }) {
-  const { tone, title, sentence } = describeVerdict(verification, context)
-  const { receipt, problems, isMock, verdict } = verification
-  const first = verification.steps.find(({ status }) => status === 'fail')
+function VerdictPanel({ outcome, context }: { outcome: Outcome; context: VerdictContext }) {
+  const { tone, title, sentence } = describeVerdict(outcome, context)
+  const { receipt, problems, verdict, steps } = outcome
+  const first = steps.find(({ status }) => status === 'fail')
   return (
     <section className={`verdict verdict-${tone}`} aria-labelledby="verdict-title" data-verdict={verdict}>
       <p className="verdict-mark">
@@ -95,12 +115,6 @@ function VerdictPanel({ verification, context }: { verification: Verification; c
           <strong>{first.title}:</strong> does not hold. {toPrintable(first.detail)}
         </p>
       )}
-      {verdict === 'failed' && !isMock && receipt?.signer.mode === 'mock' ? (
-        <p>
-          The receipt says of itself that it is simulated (MOCK). This site’s configuration does not let simulated
-          evidence be told from forged evidence, so it fails.
-        </p>
-      ) : null}
       {problems.length === 0 ? null : (
         <ul>
           {problems.map((problem) => (
@@ -108,12 +122,12 @@ function VerdictPanel({ verification, context }: { verification: Verification; c
           ))}
         </ul>
       )}
-      {receipt === undefined ? null : <Subject transaction={receipt.transaction} />}
+      <Subject transaction={receipt.transaction} />
     </section>
   )
 }
 
-function Subject({ transaction }: { transaction: NonNullable<Verification['receipt']>['transaction'] }) {
+function Subject({ transaction }: { transaction: Outcome['receipt']['transaction'] }) {
   const { txHash, from, to, chainId, value, data, signedAt } = transaction
   const dataLength = (data.length - 2) / 2
   return (
@@ -142,8 +156,8 @@ function Fact({ title, children }: { title: string; children: ReactNode }) {
   )
 }
 
-function Downloads({ verification }: { verification: Verification }) {
-  const { bytes, cid, collateral, receipt } = verification
+function Downloads({ outcome }: { outcome: Outcome }) {
+  const { bytes, cid, collateral, receipt } = outcome
   return (
     <section className="card" aria-labelledby="downloads-title">
       <h2 id="downloads-title">Keep the evidence</h2>
@@ -152,8 +166,8 @@ function Downloads({ verification }: { verification: Verification }) {
         <DownloadLink bytes={bytes} name={`${cid}.json`}>
           Download the receipt
         </DownloadLink>
-        {collateral === undefined || receipt === undefined ? null : (
-          <DownloadLink bytes={collateral} name={`${receipt.signer.collateral}.json`}>
+        {collateral === undefined ? null : (
+          <DownloadLink bytes={collateral.bytes} name={`${receipt.signer.collateral}.json`}>
             Download the collateral
           </DownloadLink>
         )}
@@ -162,31 +176,12 @@ function Downloads({ verification }: { verification: Verification }) {
   )
 }
 
-const failures: Record<VerificationErrorCode, { title: string; advice: string }> = {
-  receipt_unavailable: {
-    title: 'The receipt could not be had',
-    advice:
-      'No gateway sent the bytes that the CID names. Nothing else is believed. Try again, or ask another gateway with the command below.',
-  },
-  subject_invalid: { title: 'This does not lead to a receipt', advice: 'Check what you gave.' },
-  chain_not_configured: {
-    title: 'There is no chain to ask',
-    advice: 'Enter a contract and a node under “My own” anchors, or name the receipt by its CID.',
-  },
-  chain_unavailable: { title: 'The chain could not be asked', advice: 'Try again, or enter another node.' },
-  event_not_found: { title: 'No receipt is published for this transaction', advice: 'A fresh one takes some minutes.' },
-  internal: {
-    title: 'The verifier on this page did not work',
-    advice: 'Load the page again. If it stays, use the command line. Nothing was verified.',
-  },
-}
-
-function Unverified({ error, onRetry }: { error: VerificationError; onRetry: () => void }) {
-  const { title, advice } = failures[error.code]
+function Unverified({ error, onRetry }: { error: ServiceError; onRetry: () => void }) {
+  const { title, advice } = toFailureWords(error)
   return (
     <Notice tone="danger" title={title} isAlert>
       <p>{advice}</p>
-      <p className="transcript-detail">{toPrintable(error.message)}</p>
+      <p className="transcript-detail">{toPrintable(describeError(error).message)}</p>
       <p className="actions">
         <button type="button" className="button button-quiet" onClick={onRetry}>
           Try again

@@ -1,5 +1,5 @@
-import type { AnchorSource } from './describeVerdict.ts'
-import type { Trust } from './trust.ts'
+import { type AnchorSource, toMeasurementText } from '@countersign/verify'
+import { findContract, type Trust } from '../anchors/trust.ts'
 
 export type CommandSubject =
   | { kind: 'proof'; slug: string; apiBaseUrl: string }
@@ -14,20 +14,26 @@ export function toCommand(
   subject: CommandSubject,
   { trust, anchorSource, isEventDue }: { trust: Trust; anchorSource: AnchorSource; isEventDue: boolean },
 ): string {
-  const { contract } = trust
+  const { enclave, coordinator, entropyKeys } = trust.manifest
+  const contract = findContract(trust)
   // An operator's own contract, where nothing is due in it, would only make the command fail; the visitor's stays.
   const isChainAsked = isEventDue || anchorSource === 'visitor'
   const chain =
-    contract === undefined || !isChainAsked ? [] : ['--rpc', contract.rpcUrl, '--contract', contract.address]
+    contract === undefined || trust.node === undefined || !isChainAsked
+      ? []
+      : [
+          ...['--rpc', trust.node.rpcUrl, '--contract', contract.address],
+          ...(isEventDue ? [] : ['--allow-missing-event']),
+        ]
   const own: [string, readonly string[]][] =
     anchorSource === 'operator'
       ? []
       : [
-          ['--measurement', trust.measurements],
-          ['--config-hash', trust.configHashes],
-          ['--coordinator-measurement', trust.coordinatorMeasurements],
-          ['--coordinator-config-hash', trust.coordinatorConfigHashes],
-          ['--entropy-key', trust.entropyKeys],
+          ['--measurement', enclave.measurements.map(toMeasurementText)],
+          ['--config-hash', enclave.configHashes],
+          ['--coordinator-measurement', coordinator.measurements],
+          ['--coordinator-config-hash', coordinator.configHashes],
+          ['--entropy-key', entropyKeys],
         ]
   const anchors = own.flatMap(([flag, values]) => values.flatMap((value) => [flag, value]))
   return ['npm', 'run', 'verify', '--', ...toWords(subject), ...chain, ...anchors].map(quote).join(' ')

@@ -1,12 +1,12 @@
+import { chooseReceipt, describeError, getProof, toPrintable, VerifierError } from '@countersign/verify'
 import { type DragEvent, type FormEvent, useRef, useState } from 'react'
 import type { WebConfig } from '../config.ts'
+import { toProofFailureWords } from '../report/failureWords.ts'
 import { Field } from '../ui/Field.tsx'
 import { Notice } from '../ui/Notice.tsx'
-import { getProof, ProofError } from '../verification/getProof.ts'
-import { proofErrorWords } from '../verification/proofErrorWords.ts'
-import { recogniseSubject } from '../verification/recogniseSubject.ts'
-import { toPrintable } from '../verification/toPrintable.ts'
+import { fetchBytes } from '../worker/pageFetch.ts'
 import type { Asked } from './asked.ts'
+import { parsePasted } from './parsePasted.ts'
 import { readFiles } from './readFiles.ts'
 import { SubjectFault } from './SubjectFault.ts'
 
@@ -41,15 +41,12 @@ export function SubjectForm({ config, onAsk }: { config: WebConfig; onAsk: (aske
 
   function askFiles(files: readonly File[]) {
     setChosen(files.map(({ name }) => name))
-    void ask(async () => ({
-      subject: { kind: 'files', files: await readFiles(files) },
-      apiBaseUrl: config.apiBaseUrl,
-    }))
+    void ask(async () => ({ ...chooseReceipt(await readFiles(files)), apiBaseUrl: config.apiBaseUrl }))
   }
 
   function submit(event: FormEvent) {
     event.preventDefault()
-    const pasted = recogniseSubject(text)
+    const pasted = parsePasted(text)
     if (pasted.kind === 'unknown') {
       // The verdict on something else must not stand beside it, nor may a late answer bring one.
       latest.current += 1
@@ -147,16 +144,9 @@ export function SubjectForm({ config, onAsk }: { config: WebConfig; onAsk: (aske
 
 async function findProof(config: WebConfig, pasted: { slug: string; origin: string | undefined }): Promise<Asked> {
   const apiBaseUrl = toApi(config, pasted.origin)
-  const proof = await getProof({ apiBaseUrl, slug: pasted.slug })
-  if (proof.ipfsCid === null) {
-    throw new SubjectFault(
-      'The receipt is not public',
-      proof.status === 'pin_failed'
-        ? 'The service gave up pinning it (pin_failed). Only its operator can export it.'
-        : `The service is still at it (${proof.status}). Try again in a minute.`,
-    )
-  }
-  return { subject: { kind: 'cid', cid: proof.ipfsCid }, proof, apiBaseUrl }
+  const { slug } = pasted
+  const proof = await getProof({ fetchBytes }, { api: apiBaseUrl, slug })
+  return { subject: { kind: 'proof', slug, api: apiBaseUrl, proof }, proof, apiBaseUrl }
 }
 
 /** A link to this app is a link to its service; a link elsewhere names another service. */
@@ -167,9 +157,9 @@ function toApi(config: WebConfig, origin: string | undefined): string {
 
 function toFault(error: unknown): Fault {
   if (error instanceof SubjectFault) return { title: error.title, text: error.message }
-  if (error instanceof ProofError) {
-    const { title, advice } = proofErrorWords[error.code]
-    return { title, text: `${advice} (${toPrintable(error.message)})` }
+  if (error instanceof VerifierError) {
+    const { title, advice } = toProofFailureWords(error)
+    return { title, text: `${advice} (${toPrintable(describeError(error).message)})` }
   }
   return { title: 'This could not be read', text: error instanceof Error ? error.message : String(error) }
 }

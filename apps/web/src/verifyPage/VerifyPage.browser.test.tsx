@@ -4,21 +4,20 @@ import { page, userEvent } from 'vitest/browser'
 import { render } from 'vitest-browser-react'
 import goldenCollateral from '../../../../packages/receipt/spec/golden/collateral.json?raw'
 import goldenReceipt from '../../../../packages/receipt/spec/golden/receipt.json?raw'
-import { ConfigContext } from '../config.ts'
-import '../styles/app.css'
+import { issueGolden, slug } from '../../../../packages/verify/src/issues.fake.ts'
 import {
   apiBaseUrl,
   createFakeNetwork,
   html,
-  issueReceipt,
   json,
-  slug,
-  toConfig,
-  toProof,
-} from '../verification/service.fake.ts'
+  toGatewayProof as toProof,
+} from '../../../../packages/verify/src/network.fake.ts'
+import { toConfig } from '../config.fake.ts'
+import { ConfigContext } from '../config.ts'
+import '../styles/app.css'
 import { VerifyPage } from './VerifyPage.tsx'
 
-const issue = await issueReceipt()
+const issue = await issueGolden()
 const PATIENCE = { timeout: 30_000 }
 
 let network = createFakeNetwork(issue)
@@ -75,10 +74,16 @@ describe('files', () => {
     expect(statusOf('digest')).toBe('fail')
   })
 
-  test('something else than a receipt fails at its first step', async () => {
+  test('something else than a receipt has no verdict', async () => {
     await choose(file('page.html', '<!doctype html>'))
-    await heading('Not verified').toBeVisible()
-    expect(statusOf('format')).toBe('fail')
+    await alert('This is not a receipt')
+    expect(document.querySelector('.verdict')).toBeNull()
+  })
+
+  test('something else than the collateral has no verdict', async () => {
+    await choose(file('receipt.json', goldenReceipt), file('notes.json', '{}'))
+    await alert(/not the collateral of this receipt.*notes\.json/)
+    expect(document.querySelector('.verdict')).toBeNull()
   })
 
   test.each<[string, File[], RegExp]>([

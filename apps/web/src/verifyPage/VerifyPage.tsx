@@ -1,15 +1,16 @@
+import type { Outcome } from '@countersign/verify'
 import { useState } from 'react'
+import { AnchorForm } from '../anchors/AnchorForm.tsx'
+import { isEventDue } from '../anchors/toVerifyRequest.ts'
+import { useAnchors } from '../anchors/useAnchors.ts'
 import { useConfig, type WebConfig } from '../config.ts'
-import { AnchorForm } from '../verification/AnchorForm.tsx'
-import { IndependentCheck } from '../verification/IndependentCheck.tsx'
-import type { CommandSubject } from '../verification/toCommand.ts'
-import { toGateways } from '../verification/toGateways.ts'
-import { useAnchors } from '../verification/useAnchors.ts'
-import { useVerification } from '../verification/useVerification.ts'
-import { VerificationReport } from '../verification/VerificationReport.tsx'
-import '../verification/verification.css'
+import { IndependentCheck } from '../report/IndependentCheck.tsx'
+import type { CommandSubject } from '../report/toCommand.ts'
+import { toGateways } from '../report/toGateways.ts'
+import { VerificationReport } from '../report/VerificationReport.tsx'
+import { useVerification } from '../worker/useVerification.ts'
+import '../report/verification.css'
 import './verify.css'
-import type { Verification } from '../verification/verifySubject.ts'
 import type { Asked } from './asked.ts'
 import { SubjectForm } from './SubjectForm.tsx'
 import { useRequest } from './useRequest.ts'
@@ -37,9 +38,9 @@ export function VerifyPage() {
             onRetry={() => setAsked({ ...asked })}
           />
           <IndependentCheck
-            subject={toCommandSubject(config, asked, state.phase === 'done' ? state.verification : undefined)}
+            subject={toCommandSubject(config, asked, state.phase === 'done' ? state.outcome : undefined)}
             anchors={anchors}
-            isEventDue={request.isEventDue}
+            isEventDue={isEventDue(asked.proof)}
           />
         </>
       )}
@@ -50,20 +51,19 @@ export function VerifyPage() {
 
 function toCommandSubject(
   config: WebConfig,
-  { subject, proof, apiBaseUrl }: Asked,
-  verification: Verification | undefined,
+  { subject, apiBaseUrl }: Asked,
+  outcome: Outcome | undefined,
 ): CommandSubject {
-  if (proof !== undefined) return { kind: 'proof', slug: proof.slug, apiBaseUrl }
   const [gateway = apiBaseUrl] = toGateways({ ...config, apiBaseUrl })
   switch (subject.kind) {
-    case 'files': {
-      const names = verification?.fileNames ?? { receipt: subject.files[0]?.name ?? '', collateral: undefined }
+    case 'file':
       // Without its file, the command has to be told where collateral can be had.
-      return { kind: 'files', ...names, gateway }
-    }
+      return { kind: 'files', receipt: subject.name, collateral: outcome?.collateral?.name, gateway }
     case 'cid':
       return { kind: 'cid', cid: subject.cid, gateway }
     case 'transaction':
-      return { kind: 'cid', cid: verification?.cid ?? subject.txHash, gateway }
+      return { kind: 'cid', cid: outcome?.cid ?? subject.txHash, gateway }
+    case 'proof':
+      return { kind: 'proof', slug: subject.slug, apiBaseUrl }
   }
 }

@@ -1,9 +1,8 @@
 import type { ProofPayload } from '@countersign/protocol'
-import type { VerificationSubject } from '../verification/verifySubject.ts'
+import type { VerifyRequest } from '@countersign/verify'
 
 /** What the visitor asked to have verified, once it is clear what it is. */
-export type Asked = {
-  subject: VerificationSubject
+export type Asked = Pick<VerifyRequest, 'subject' | 'collaterals'> & {
   /** The service's answer, for a proof link or slug. */
   proof?: ProofPayload
   apiBaseUrl: string

@@ -1,6 +1,4 @@
-import type { VerificationErrorCode } from './errors.ts'
-import type { FetchBytesParameters } from './fetchBytes.ts'
-import type { Verification, VerificationRequest } from './verifySubject.ts'
+import type { FetchBytesParameters, Outcome, Progress, VerifyRequest } from '@countersign/verify'
 
 /*
  * What page and worker tell each other. The worker has no network of its own: it asks the page for bytes, so that all
@@ -8,12 +6,15 @@ import type { Verification, VerificationRequest } from './verifySubject.ts'
  */
 
 export type ToWorker =
-  | { type: 'verify'; request: VerificationRequest }
+  | { type: 'verify'; request: VerifyRequest }
   | { type: 'fetched'; id: number; bytes: Uint8Array<ArrayBuffer> }
-  | { type: 'fetch-failed'; id: number; message: string }
+  | { type: 'fetch-failed'; id: number; error: PlainError }
 
 export type FromWorker =
-  | { type: 'progress'; text: string }
+  | { type: 'progress'; progress: Progress }
   | { type: 'fetch'; id: number; parameters: FetchBytesParameters }
-  | { type: 'done'; verification: Verification }
-  | { type: 'failed'; code: VerificationErrorCode; message: string }
+  | { type: 'done'; outcome: Outcome }
+  | { type: 'failed'; error: PlainError }
+
+/** An error as it crosses: a copied `Error` would lose its code. */
+export type PlainError = { code: string; message: string; details: string | undefined; status: number | undefined }

@@ -1,17 +1,19 @@
+import { chooseReceipt, type Progress, type VerifyRequest } from '@countersign/verify'
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import goldenCollateral from '../../../../packages/receipt/spec/golden/collateral.json?raw'
 import goldenReceipt from '../../../../packages/receipt/spec/golden/receipt.json?raw'
-import { createFakeNetwork, gatewayUrl, html, issueReceipt, rpcUrl, toTrustJson } from './service.fake.ts'
+import { issueGolden, toManifest } from '../../../../packages/verify/src/issues.fake.ts'
+import { createFakeNetwork, gatewayUrl, html, rpcUrl } from '../../../../packages/verify/src/network.fake.ts'
 import { startVerification } from './startVerification.ts'
-import { parseTrust } from './trust.ts'
-import type { VerificationRequest } from './verifySubject.ts'
 
-const issue = await issueReceipt()
-const request: VerificationRequest = {
+const issue = await issueGolden()
+const manifest = toManifest(issue)
+const request: VerifyRequest = {
   subject: { kind: 'cid', cid: issue.cid },
-  trust: parseTrust(toTrustJson(issue)),
+  manifests: [manifest],
   gateways: [gatewayUrl],
-  isEventDue: true,
+  rpc: rpcUrl,
+  allowMock: true,
 }
 const toBytes = (text: string) => new TextEncoder().encode(text)
 
@@ -25,14 +27,13 @@ afterEach(() => {
 })
 
 test('the worker judges, the page fetches, and progress is told', async () => {
-  const progress: string[] = []
-  const { verdict, steps } = await startVerification(request, { onProgress: (text) => progress.push(text) }).result
+  const progress: Progress[] = []
+  const { verdict, steps } = await startVerification(request, { onProgress: (entry) => progress.push(entry) }).result
   expect(verdict).toBe('mock')
   expect(steps).toHaveLength(24)
   expect(progress).toEqual([
-    'Fetching the receipt by its CID.',
-    'Fetching the collateral that the receipt names.',
-    'Checking every step.',
+    ...['receipt', 'collateral', 'steps'].map((phase) => ({ kind: 'phase', phase })),
+    ...steps.map((step) => ({ kind: 'step', step })),
   ])
   expect(new Set(network.requests.map((entry) => entry.replace(/\?.*/, '')))).toEqual(
     new Set([
@@ -48,9 +49,9 @@ test('the golden files verify offline, and one changed byte fails', async () => 
   const verify = (text: string) =>
     startVerification(
       {
-        ...request,
-        trust: { ...request.trust, contract: undefined },
-        subject: { kind: 'files', files: [{ name: 'receipt.json', bytes: toBytes(text) }, collateral] },
+        manifests: [manifest],
+        allowMock: true,
+        ...chooseReceipt([{ name: 'receipt.json', bytes: toBytes(text) }, collateral]),
       },
       { onProgress: () => {} },
     ).result
@@ -77,23 +78,23 @@ test('it checks on a thread of its own, so that the page stays free', async () =
 test('what cannot be fetched is an error with a code and a reason', async () => {
   network.routes.push([gatewayUrl, html])
   await expect(startVerification(request, { onProgress: () => {} }).result).rejects.toMatchObject({
-    code: 'receipt_unavailable',
-    message: expect.stringContaining('gateway.test answers with a web page'),
+    code: 'fetch_failed',
+    details: expect.stringContaining('gateway.test answers with a web page'),
   })
 })
 
 test('what cannot be handed to the worker ends it', async () => {
   const terminate = vi.spyOn(Worker.prototype, 'terminate')
   onTestFinished(() => terminate.mockRestore())
-  const statedReceipt = () => 'functions cannot be cloned'
-  const { result } = startVerification({ ...request, statedReceipt }, { onProgress: () => {} })
-  await expect(result).rejects.toMatchObject({ name: 'VerificationError', code: 'internal' })
+  const unclonable = { toString: () => 'functions cannot be cloned' }
+  const { result } = startVerification({ ...request, ...unclonable }, { onProgress: () => {} })
+  await expect(result).rejects.toMatchObject({ name: 'ServiceError', code: 'internal' })
   expect(terminate).toHaveBeenCalledOnce()
 })
 
 test('once stopped it tells nothing more', async () => {
-  const told: string[] = []
-  const running = startVerification(request, { onProgress: (text) => told.push(text) })
+  const told: Progress[] = []
+  const running = startVerification(request, { onProgress: (entry) => told.push(entry) })
   running.stop()
   const settled = vi.fn()
   running.result.then(settled, settled)

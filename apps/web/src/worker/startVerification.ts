@@ -1,57 +1,54 @@
-import { VerificationError } from './errors.ts'
-import { FetchError, fetchBytes } from './fetchBytes.ts'
+import { ServiceError } from '@countersign/protocol'
+import type { Outcome, Progress, VerifyRequest } from '@countersign/verify'
 import type { FromWorker, ToWorker } from './messages.ts'
-import type { Verification, VerificationRequest } from './verifySubject.ts'
+import { fetchBytes } from './pageFetch.ts'
+import { toPlainError, toServiceError } from './plainError.ts'
 
 export type RunningVerification = {
-  /** Rejects with a `VerificationError`. Never settles once stopped. */
-  result: Promise<Verification>
+  /** Rejects with a `ServiceError`. Never settles once stopped. */
+  result: Promise<Outcome>
   stop(): void
 }
 
 /** Verifies in a worker of its own, which ends with it, so that the page stays free whatever a receipt contains. */
 export function startVerification(
-  request: VerificationRequest,
-  { onProgress }: { onProgress: (text: string) => void },
+  request: VerifyRequest,
+  { onProgress }: { onProgress: (progress: Progress) => void },
 ): RunningVerification {
   const worker = new Worker(new URL('./verify.worker.ts', import.meta.url), { type: 'module' })
-  const result = new Promise<Verification>((resolve, reject) => {
-    function tell(message: ToWorker) {
+  const result = new Promise<Outcome>((resolve, reject) => {
+    function send(message: ToWorker) {
       try {
         worker.postMessage(message)
       } catch (cause) {
         // What cannot be handed over would leave the worker waiting for ever.
         worker.terminate()
-        reject(new VerificationError('internal', 'The verifier could not be told what to verify.', { cause }))
+        reject(new ServiceError('internal', 'The request could not be handed to the verifier.', { cause }))
       }
     }
 
     worker.addEventListener('message', ({ data }: MessageEvent<FromWorker>) => {
       switch (data.type) {
         case 'progress':
-          return onProgress(data.text)
+          return onProgress(data.progress)
         case 'fetch':
           return void fetchBytes(data.parameters).then(
-            (bytes) => tell({ type: 'fetched', id: data.id, bytes }),
-            (error) => tell({ type: 'fetch-failed', id: data.id, message: toMessage(error) }),
+            (bytes) => send({ type: 'fetched', id: data.id, bytes }),
+            (error) => send({ type: 'fetch-failed', id: data.id, error: toPlainError(error) }),
           )
         case 'done':
           worker.terminate()
-          return resolve(data.verification)
+          return resolve(data.outcome)
         case 'failed':
           worker.terminate()
-          return reject(new VerificationError(data.code, data.message))
+          return reject(toServiceError(data.error))
       }
     })
     worker.addEventListener('error', (event) => {
       worker.terminate()
-      reject(new VerificationError('internal', event.message || 'The verifier could not be loaded.'))
+      reject(new ServiceError('internal', event.message || 'The verifier could not be loaded.'))
     })
-    tell({ type: 'verify', request })
+    send({ type: 'verify', request })
   })
   return { result, stop: () => worker.terminate() }
-}
-
-function toMessage(error: unknown): string {
-  return error instanceof FetchError ? error.message : 'the page could not ask'
 }

@@ -1,33 +1,38 @@
+import { ServiceError } from '@countersign/protocol'
+import type { Outcome, Phase, Progress, VerifierStep, VerifyRequest } from '@countersign/verify'
 import { useEffect, useState } from 'react'
-import { VerificationError } from './errors.ts'
 import { startVerification } from './startVerification.ts'
-import type { Verification, VerificationRequest } from './verifySubject.ts'
 
 export type VerificationState =
   | { phase: 'idle' }
-  | { phase: 'running'; progress: string }
-  | { phase: 'done'; verification: Verification }
-  | { phase: 'failed'; error: VerificationError }
+  /** `doing` is undefined until the worker has started; `steps` are those that have finished. */
+  | { phase: 'running'; doing: Phase | undefined; steps: readonly VerifierStep[] }
+  | { phase: 'done'; outcome: Outcome }
+  | { phase: 'failed'; error: ServiceError }
 
-type Answer = { request: VerificationRequest; state: VerificationState }
+type Running = Extract<VerificationState, { phase: 'running' }>
 
-const STARTING: VerificationState = { phase: 'running', progress: 'Starting the verifier.' }
+const STARTING: Running = { phase: 'running', doing: undefined, steps: [] }
 
 /** Verifies whatever `request` is; another object is another verification, and ends the one before. */
-export function useVerification(request: VerificationRequest | undefined): VerificationState {
-  const [answer, setAnswer] = useState<Answer | undefined>(undefined)
+export function useVerification(request: VerifyRequest | undefined): VerificationState {
+  const [answer, setAnswer] = useState<{ request: VerifyRequest; state: VerificationState } | undefined>(undefined)
 
   useEffect(() => {
     if (request === undefined) return
     let isCurrent = true
+    let running = STARTING
     const set = (state: VerificationState) => {
       if (isCurrent) setAnswer({ request, state })
     }
     const { result, stop } = startVerification(request, {
-      onProgress: (progress) => set({ phase: 'running', progress }),
+      onProgress: (progress) => {
+        running = withProgress(running, progress)
+        set(running)
+      },
     })
     result.then(
-      (verification) => set({ phase: 'done', verification }),
+      (outcome) => set({ phase: 'done', outcome }),
       (error) => set({ phase: 'failed', error: toError(error) }),
     )
     return () => {
@@ -40,6 +45,12 @@ export function useVerification(request: VerificationRequest | undefined): Verif
   return answer?.request === request ? answer.state : STARTING
 }
 
-function toError(error: unknown): VerificationError {
-  return error instanceof VerificationError ? error : new VerificationError('internal', String(error))
+function withProgress(running: Running, progress: Progress): Running {
+  return progress.kind === 'phase'
+    ? { ...running, doing: progress.phase }
+    : { ...running, steps: [...running.steps, progress.step] }
+}
+
+function toError(error: unknown): ServiceError {
+  return error instanceof ServiceError ? error : new ServiceError('internal', String(error))
 }

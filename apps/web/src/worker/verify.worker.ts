@@ -1,14 +1,13 @@
-import { VerificationError } from './errors.ts'
-import { type FetchBytes, FetchError } from './fetchBytes.ts'
+import { type FetchBytes, type VerifyRequest, verify } from '@countersign/verify'
 import type { FromWorker, ToWorker } from './messages.ts'
-import { type VerificationRequest, verifySubject } from './verifySubject.ts'
+import { toFetchError, toPlainError } from './plainError.ts'
 
 type Waiting = { resolve: (bytes: Uint8Array<ArrayBuffer>) => void; reject: (error: Error) => void }
 
 const waiting = new Map<number, Waiting>()
 let nextId = 1
 
-function tell(message: FromWorker) {
+function send(message: FromWorker) {
   globalThis.postMessage(message)
 }
 
@@ -16,29 +15,33 @@ const fetchBytes: FetchBytes = (parameters) =>
   new Promise((resolve, reject) => {
     const id = nextId++
     waiting.set(id, { resolve, reject })
-    tell({ type: 'fetch', id, parameters })
+    send({ type: 'fetch', id, parameters })
   })
 
-async function verify(request: VerificationRequest) {
+async function run(request: VerifyRequest) {
+  const deps = {
+    fetchBytes,
+    now: () => new Date(),
+    onProgress: (progress: Extract<FromWorker, { type: 'progress' }>['progress']) =>
+      send({ type: 'progress', progress }),
+  }
   try {
-    const onProgress = (text: string) => tell({ type: 'progress', text })
-    tell({ type: 'done', verification: await verifySubject({ fetchBytes, onProgress }, request) })
+    send({ type: 'done', outcome: await verify(deps, request) })
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
-    tell({ type: 'failed', code: error instanceof VerificationError ? error.code : 'internal', message })
+    send({ type: 'failed', error: toPlainError(error) })
   }
 }
 
 globalThis.addEventListener('message', ({ data }: MessageEvent<ToWorker>) => {
   switch (data.type) {
     case 'verify':
-      void verify(data.request)
+      void run(data.request)
       return
     case 'fetched':
       waiting.get(data.id)?.resolve(data.bytes)
       break
     case 'fetch-failed':
-      waiting.get(data.id)?.reject(new FetchError(data.message))
+      waiting.get(data.id)?.reject(toFetchError(data.error))
       break
   }
   waiting.delete(data.id)
