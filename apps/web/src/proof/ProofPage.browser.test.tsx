@@ -116,7 +116,7 @@ describe('a complete proof', () => {
   test('anchors that cannot be read are told, and not used', async () => {
     await show({ trust: { ...(toConfig(issue).trust as object), entropyKey: [] } })
     await expect.element(page.getByText(/entropyKey: unknown member/)).toBeVisible()
-    await heading('Not verified').toBeVisible()
+    await heading('Not verified: MOCK evidence').toBeVisible()
   })
 })
 
