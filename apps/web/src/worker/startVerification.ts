@@ -10,24 +10,36 @@ export type RunningVerification = {
   stop(): void
 }
 
+/** What is needed of a worker. */
+export type VerifierWorker = Pick<Worker, 'postMessage' | 'addEventListener' | 'terminate'>
+
+export type StartVerificationOptions = {
+  onProgress: (progress: Progress) => void
+  createWorker?: () => VerifierWorker
+}
+
 /** Verifies in a worker of its own, which ends with it, so that the page stays free whatever a receipt contains. */
 export function startVerification(
   request: VerifyRequest,
-  { onProgress }: { onProgress: (progress: Progress) => void },
+  { onProgress, createWorker = createVerifierWorker }: StartVerificationOptions,
 ): RunningVerification {
-  const worker = new Worker(new URL('./verify.worker.ts', import.meta.url), { type: 'module' })
+  const worker = createWorker()
+  const listening = new AbortController()
+  function stop() {
+    listening.abort()
+    worker.terminate()
+  }
   const result = new Promise<Outcome>((resolve, reject) => {
     function send(message: ToWorker) {
       try {
         worker.postMessage(message)
       } catch (cause) {
         // What cannot be handed over would leave the worker waiting for ever.
-        worker.terminate()
+        stop()
         reject(new ServiceError('internal', 'The request could not be handed to the verifier.', { cause }))
       }
     }
-
-    worker.addEventListener('message', ({ data }: MessageEvent<FromWorker>) => {
+    function receive({ data }: MessageEvent<FromWorker>) {
       switch (data.type) {
         case 'progress':
           return onProgress(data.progress)
@@ -37,18 +49,25 @@ export function startVerification(
             (error) => send({ type: 'fetch-failed', id: data.id, error: toPlainError(error) }),
           )
         case 'done':
-          worker.terminate()
+          stop()
           return resolve(data.outcome)
         case 'failed':
-          worker.terminate()
+          stop()
           return reject(toServiceError(data.error))
       }
-    })
-    worker.addEventListener('error', (event) => {
-      worker.terminate()
-      reject(new ServiceError('internal', event.message || 'The verifier could not be loaded.'))
-    })
+    }
+    function fail({ message }: ErrorEvent) {
+      stop()
+      reject(new ServiceError('internal', message || 'The verifier could not be loaded.'))
+    }
+
+    worker.addEventListener('message', receive, listening)
+    worker.addEventListener('error', fail, listening)
     send({ type: 'verify', request })
   })
-  return { result, stop: () => worker.terminate() }
+  return { result, stop }
+}
+
+function createVerifierWorker(): Worker {
+  return new Worker(new URL('./verify.worker.ts', import.meta.url), { type: 'module' })
 }

@@ -1,6 +1,6 @@
 import { ServiceError } from '@countersign/protocol'
 import { chooseReceipt, recogniseSubject, type VerifyRequest } from '@countersign/verify'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
 import { apiBaseUrl, gatewayUrl, rpcUrl } from '../../../../packages/verify/src/network.fake.ts'
 import { categories, type SubjectRow } from '../../../../packages/verify/src/subjects/subjectRow.fake.ts'
 import {
@@ -10,11 +10,20 @@ import {
   toRowManifest,
   toWanted,
 } from '../../../../packages/verify/src/subjects/table.fake.ts'
-import { startVerification } from './startVerification.ts'
+import { startVerification, type VerifierWorker } from './startVerification.ts'
+
+/** One for all subjects, as most of a run's time is its start. */
+const worker = new Worker(new URL('./verify.worker.ts', import.meta.url), { type: 'module' })
+const shared: VerifierWorker = {
+  postMessage: worker.postMessage.bind(worker),
+  addEventListener: worker.addEventListener.bind(worker),
+  terminate: () => {},
+}
 
 afterEach(() => {
   vi.unstubAllGlobals()
 })
+afterAll(() => worker.terminate())
 
 /** As the page makes it of what a visitor chose or pasted. */
 function toSubject({ subject, collaterals = [] }: SubjectRow): Pick<VerifyRequest, 'subject' | 'collaterals'> {
@@ -40,7 +49,7 @@ function toRequest(row: SubjectRow): VerifyRequest {
 async function verify(row: SubjectRow) {
   vi.stubGlobal('fetch', createRowNetwork(row).fetch)
   try {
-    return toFound(await startVerification(toRequest(row), { onProgress: () => {} }).result)
+    return toFound(await startVerification(toRequest(row), { onProgress: () => {}, createWorker: () => shared }).result)
   } catch (error) {
     if (error instanceof ServiceError) return { error: error.code }
     throw error
