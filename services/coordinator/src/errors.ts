@@ -37,7 +37,7 @@ export const coordinatorErrors = {
 
 export type CoordinatorErrorCode = keyof typeof coordinatorErrors
 
-/** A failure that the caller is told by its code; `details` is told too, so nothing of the inside belongs there. */
+/** A failure whose code and `details` the caller gets, so neither may reveal internals. */
 export class CoordinatorError extends ServiceError<CoordinatorErrorCode> {
   override name = 'CoordinatorError'
   constructor(code: CoordinatorErrorCode, message: string, options?: ServiceErrorOptions) {

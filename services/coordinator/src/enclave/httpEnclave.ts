@@ -38,7 +38,7 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
 
   /** At the enclave that answered last, then at the others: when it fails, or as well when it keeps silent. */
   async function call<Raw, Result>(parameters: RoutedCall<Raw, Result>): Promise<Result> {
-    // Back to the first after a while: whoever listed them in an order meant it, and has spread the load by it.
+    // Back to the first after a while: the operator's order spreads the load.
     const first = performance.now() - preferred.since > RETURN_MS ? 0 : preferred.index
     const order = endpoints.map((_, step) => (first + step) % endpoints.length)
     let staleCollateral: CoordinatorError | undefined
