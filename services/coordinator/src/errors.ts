@@ -44,3 +44,8 @@ export class CoordinatorError extends ServiceError<CoordinatorErrorCode> {
     super(code, message, options)
   }
 }
+
+/** The code that a caller gets: `internal` for everything that is not a `CoordinatorError`. */
+export function toPublicCode(error: unknown): CoordinatorErrorCode {
+  return error instanceof CoordinatorError && Object.hasOwn(coordinatorErrors, error.code) ? error.code : 'internal'
+}

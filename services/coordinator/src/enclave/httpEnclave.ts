@@ -1,6 +1,7 @@
 import { enclavePaths, ServiceError } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 import type { KeyEnclave } from '../ports.ts'
+import { toReason } from '../toReason.ts'
 import { askInTurn } from './askInTurn.ts'
 import {
   createEnclaveEndpoint,
@@ -134,10 +135,4 @@ function isFinal(error: unknown): boolean {
   // One that has been used is not shown to another enclave, which may not know that.
   if (error instanceof EndpointError) return error.details === 'id_token_replayed'
   return !(error instanceof ServiceError)
-}
-
-/** Codes and our own words only: other messages could hold anything. */
-function toReason(error: unknown): { code: string; reason?: string } {
-  if (!(error instanceof ServiceError)) return { code: error instanceof Error ? error.name : typeof error }
-  return error.details === undefined ? { code: error.code } : { code: error.code, reason: error.details }
 }

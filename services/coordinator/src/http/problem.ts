@@ -1,6 +1,6 @@
 import type { Log } from '@countersign/service'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
-import { CoordinatorError, type CoordinatorErrorCode, coordinatorErrors } from '../errors.ts'
+import { CoordinatorError, type CoordinatorErrorCode, coordinatorErrors, toPublicCode } from '../errors.ts'
 import type { AppContext } from './context.ts'
 
 /** For each code its title, and what the reader should do about it. */
@@ -91,9 +91,8 @@ export type Problem = {
 
 /** The one body of all failures: RFC 9457. Everything that is not a `CoordinatorError` is `internal`, without details. */
 export function toProblem(error: unknown, { publicUrl, requestId }: { publicUrl: string; requestId: string }): Problem {
-  const isPublic = error instanceof CoordinatorError && Object.hasOwn(coordinatorErrors, error.code)
-  const code = isPublic ? error.code : 'internal'
-  const detail = isPublic && code !== 'internal' ? error.details : undefined
+  const code = toPublicCode(error)
+  const detail = error instanceof CoordinatorError && code !== 'internal' ? error.details : undefined
   return {
     type: `${publicUrl}/docs/errors#${code}`,
     title: problems[code].title,

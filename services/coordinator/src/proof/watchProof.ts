@@ -1,6 +1,6 @@
 import { isSlug, isTerminalProofStatus } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
-import { CoordinatorError } from '../errors.ts'
+import { CoordinatorError, toPublicCode } from '../errors.ts'
 import type { Schedule, Store } from '../ports.ts'
 import type { Proof, ProofState } from '../store/types.ts'
 import { type ProofView, proofNotFound, toProofView } from './getProof.ts'
@@ -71,8 +71,7 @@ export function createProofWatcher(deps: ProofWatcherDeps): ProofWatcher {
       isFailing = false
     } catch (error) {
       // The listeners go on waiting. One line for each outage is enough.
-      const code = error instanceof CoordinatorError ? error.code : 'internal'
-      if (!isFailing) log.warn({ msg: 'Could not look for changes of proofs', code })
+      if (!isFailing) log.warn({ msg: 'Could not look for changes of proofs', code: toPublicCode(error) })
       isFailing = true
     } finally {
       isPolling = false
