@@ -34,7 +34,7 @@ export function openPages(portCount: number): Promise<Pages> {
     }
     return {
       ports,
-      // Built rather than served from source: a file that somebody edits meanwhile changes nothing, and pages load at once.
+      // Built rather than served from source: a file that is edited meanwhile changes nothing, and pages load at once.
       async serve(config) {
         await build(mergeConfig(createBaseConfig(folder), config))
       },

@@ -65,7 +65,7 @@ async function startParts(parameters: StartStackParameters, { add }: Scope) {
     chainClient: createPublicClient({ transport, cacheTime: 0 }),
     /** Changes the chain as only its owner can. */
     testClient,
-    /** A browser of somebody else: no cookies, no storage. */
+    /** A new browser: no cookies, no storage. */
     openContext: (): Promise<BrowserContext> => browser.newContext(),
     fund: (address: `0x${string}`) => testClient.setBalance({ address, value: parseEther('10') }),
   }

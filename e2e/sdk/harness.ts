@@ -16,7 +16,7 @@ export type Harness = ReturnType<typeof createHarness>
 
 /** Pages of the app on one stack, which starts before the first test. */
 export function createHarness(getStack: () => Stack) {
-  /** A browser of somebody, closed after the test. */
+  /** A new browser, closed after the test. */
   async function openBrowser(): Promise<BrowserContext> {
     const context = await getStack().openContext()
     onTestFinished(() => context.close())
@@ -36,7 +36,7 @@ export function createHarness(getStack: () => Stack) {
     },
     openBrowser,
     open,
-    /** A page on which somebody with money is signed in. */
+    /** A page on which a user with ether is signed in. */
     async openSignedIn(name: string, place?: Place) {
       const app = await open(place)
       const address = await app.signIn(name)
@@ -48,7 +48,7 @@ export function createHarness(getStack: () => Stack) {
       await app.page.waitForFunction(() => 'plain' in window)
       return app
     },
-    /** As anybody reads them; every answer is checked against the service's own description. */
+    /** Read without a session; every answer is checked against the service's own description. */
     waitForProofs(slugs: readonly string[]) {
       const { url, call } = getStack().backend
       return waitForCompleteProofs({ url, slugs, get: call })

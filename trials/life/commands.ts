@@ -22,7 +22,7 @@ export type StageRun = {
   /** Which proofs, and how many, for a pin. */
   pick: number
   pins: number
-  /** A pin that nobody asked for: such as of a job that was handed out twice. */
+  /** A pin without a job, as when a job is handed out twice. */
   isExtra: boolean
   pinFault: PinFault | undefined
   crash: CrashPoint | undefined
@@ -151,7 +151,7 @@ const runs = fc.record({
 })
 const races = fc.record({
   do: fc.constant('race' as const),
-  // One call of each at a time is what taking turns is about.
+  // One call of each at a time: that is how they take turns.
   runs: fc.tuple(createRuns({ pins: 1 }), createRuns({ pins: 1 })),
   world: fc.array(worldCommands, { maxLength: 3 }),
   turns: fc.array(fc.nat({ max: 5 }), { minLength: 1, maxLength: 24 }),

@@ -10,11 +10,11 @@ import { CONFIRMATIONS } from './workerProcess.ts'
 
 const GWEI = 10n ** 9n
 
-/** Hardhat's first account, known to everybody. */
+/** Hardhat's first account, whose key is public. */
 export const publisherKey = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80'
 const publisher: Hex = '0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266'
 
-/** Chain and clock, which no worker decides about. */
+/** Chain and clock, which no worker controls. */
 export function createWorld(parameters: {
   subject: TestStore
   model: Model

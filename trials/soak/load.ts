@@ -87,7 +87,7 @@ export function startLoad(parameters: {
     if (JSON.stringify(user.wallet) !== JSON.stringify(wallet)) changed.push(`the wallet of ${user.subject}`)
   }
 
-  /** Asks until it is answered, or until nobody waits any more. */
+  /** Asks until it is answered, or until the load is abandoned. */
   async function sign(user: User, nonce: number): Promise<void> {
     const tx = createTx(nonce)
     const digest = toDigest(tx)

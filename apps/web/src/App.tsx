@@ -10,7 +10,7 @@ import { Shell } from './shell/Shell.tsx'
 const loaders = {
   wallet: () => import('./wallet/WalletPage.tsx'),
   proof: () => import('./proof/ProofPage.tsx'),
-  verify: () => import('./verify/VerifyPage.tsx'),
+  verify: () => import('./verifyPage/VerifyPage.tsx'),
   not_found: () => undefined,
 } satisfies Record<Route['page'], () => unknown>
 

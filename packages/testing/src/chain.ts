@@ -7,15 +7,15 @@ import { loadHardhat } from './hardhat.ts'
 import { type Listening, listen } from './listen.ts'
 
 export type StartChainOptions = {
-  /** 31337 unless told. */
+  /** 31337 by default. */
   chainId?: number
-  /** On loopback; a free one unless told. */
+  /** On loopback; a free one by default. */
   port?: number
-  /** When blocks are made: one for each transaction (`auto`, unless told), by `mine` alone, or one at every interval. */
+  /** When blocks are made: one for each transaction (`auto`, the default), by `mine` alone, or one at every interval. */
   mining?: 'auto' | 'manual' | { intervalMs: number }
-  /** How many accounts have ether; 10 unless told. */
+  /** How many accounts have ether; 10 by default. */
   accountCount?: number
-  /** When block 0 is dated, in seconds; now unless told. The clock of the chain starts there. */
+  /** When block 0 is dated, in seconds; now by default. The clock of the chain starts there. */
   genesisTimestamp?: number
   /** Stands between callers and the node: is given the node before the port opens, and answers what is served instead. */
   wrap?: (node: NodeRequest, accounts: readonly ChainAccount[]) => Promise<NodeRequest>

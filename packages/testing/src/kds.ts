@@ -14,7 +14,7 @@ export type FakeKdsFault =
   | 'server_error'
   /** Certificates of another chip. */
   | 'wrong_chip'
-  /** Certificates under a root that nobody pins. */
+  /** Certificates under a root that is not pinned. */
   | 'wrong_signature'
   | 'expired'
   | 'truncated'

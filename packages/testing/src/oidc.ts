@@ -29,7 +29,7 @@ export const developmentAccounts: readonly OidcAccount[] = [
 ]
 
 /**
- * A real OpenID provider on loopback, with a page on which one click signs in as somebody. Anybody can be anybody here: for
+ * A real OpenID provider on loopback, with a page on which one click signs in as any user, without a password: for
  * development and tests only.
  */
 export async function startOidcProvider(parameters: OidcProviderParameters): Promise<RunningOidcProvider> {

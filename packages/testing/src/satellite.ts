@@ -61,7 +61,7 @@ const MAX_SAMPLES = 256
 const TEN_MINUTES_MS = 600_000
 
 /**
- * A satellite on loopback that signs for real, `GET /v1/samples?count=N`, with a key that everybody knows, and that can
+ * A satellite on loopback that signs for real, `GET /v1/samples?count=N`, with a public key pair, and that can
  * misbehave.
  *
  * @example

@@ -10,7 +10,7 @@ export type Change = {
   response?(response: TransferResponse): unknown | Promise<unknown>
 }
 
-/** Enclaves at an address, as the network would have it: whoever is between may change what passes. */
+/** Enclaves at an address, as the network would have it: a process in between may change what passes. */
 export function connect(donors: Record<string, Donor>, change: Change = {}): CallPeer & { calls: string[] } {
   const calls: string[] = []
   const callPeer = async (url: string, path: string, body: unknown) => {

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { isZero, ServiceError, toHex } from '@countersign/protocol'
-import { describeError } from '../errors.ts'
+import { describeError } from '@countersign/verify'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
