@@ -9,8 +9,8 @@ import type { KeyEnclave } from '../ports.ts'
 import { createHttpEnclave, type HttpEnclaveDeps } from './httpEnclave.ts'
 
 export const clock = { now: () => Date.now() }
-export const roots = simulatedRoots()
-export const collateral = createSimulatedCollateralStore({ simulatorFactory: (at) => createSimulator({ at }), clock })
+const roots = simulatedRoots()
+const collateral = createSimulatedCollateralStore({ simulatorFactory: (at) => createSimulator({ at }), clock })
 export const verifier = createVerifier({ roots })
 export const simulator = createSimulator({ at: new Date() })
 
