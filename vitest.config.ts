@@ -1,7 +1,9 @@
+import { availableParallelism } from 'node:os'
 import { playwright } from '@vitest/browser-playwright'
 import { defaultClientConditions, defaultServerConditions } from 'vite'
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
 import { chromiumArgs } from './scripts/findChromium.ts'
+import { SlowFirst } from './scripts/slowFirst.ts'
 
 // Set by scripts/test.ts; without a browser the browser project does not exist.
 const executablePath = process.env.CHROMIUM_PATH
@@ -22,7 +24,8 @@ const node: TestProjectInlineConfiguration = {
     environment: 'node',
     include: [
       '{packages,apps,services}/**/*.test.{ts,tsx}',
-      '{contracts,docs,dev,deploy,e2e,scripts,trials/*}/*.test.ts',
+      'scripts/**/*.test.ts',
+      '{contracts,docs,dev,deploy,e2e,trials/*}/*.test.ts',
     ],
     exclude: ['**/node_modules/**', '**/dist/**', '**/*.browser.test.{ts,tsx}'],
   },
@@ -50,14 +53,13 @@ const browser = (path: string): TestProjectInlineConfiguration => ({
   },
 })
 
-// A machine with other work to do is no reason to fail; a test that hangs still ends.
 export default defineConfig({
   test: {
     retry: 0,
-    // Most of them wait for databases and processes; one worker, the default on two cores, would leave a core idle.
-    maxWorkers: '100%',
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // One more than there are cores: a file waits for processes about a third of its time.
+    maxWorkers: availableParallelism() + 1,
+    sequence: { sequencer: SlowFirst },
+    ...timeouts,
     projects: executablePath ? [node, browser(executablePath)] : [node],
   },
 })

@@ -13,6 +13,7 @@ COPY packages/attestation/package.json packages/attestation/
 COPY packages/evidence/package.json packages/evidence/
 COPY packages/protocol/package.json packages/protocol/
 COPY packages/receipt/package.json packages/receipt/
+COPY packages/service/package.json packages/service/
 COPY packages/testing/package.json packages/testing/
 COPY services/coordinator/package.json services/coordinator/
 # The Node that will run comes from npm, under the hash in its lockfile. No package runs a script of its own.
@@ -22,6 +23,7 @@ COPY packages/attestation/src packages/attestation/src
 COPY packages/evidence/src packages/evidence/src
 COPY packages/protocol/src packages/protocol/src
 COPY packages/receipt/src packages/receipt/src
+COPY packages/service/src packages/service/src
 COPY services/coordinator/src services/coordinator/src
 COPY deploy/measure.ts deploy/
 COPY deploy/measure deploy/measure

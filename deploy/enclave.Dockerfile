@@ -12,6 +12,8 @@ COPY scripts/runtime/.npmrc scripts/runtime/package.json scripts/runtime/package
 COPY packages/attestation/package.json packages/attestation/
 COPY packages/evidence/package.json packages/evidence/
 COPY packages/protocol/package.json packages/protocol/
+COPY packages/rootSecret/package.json packages/rootSecret/
+COPY packages/service/package.json packages/service/
 COPY services/enclave/package.json services/enclave/
 # The Node that will run comes from npm, under the hash in its lockfile. No package runs a script of its own.
 RUN npm ci --prefix scripts/runtime --ignore-scripts \
@@ -19,6 +21,8 @@ RUN npm ci --prefix scripts/runtime --ignore-scripts \
 COPY packages/attestation/src packages/attestation/src
 COPY packages/evidence/src packages/evidence/src
 COPY packages/protocol/src packages/protocol/src
+COPY packages/rootSecret/src packages/rootSecret/src
+COPY packages/service/src packages/service/src
 COPY services/enclave/src services/enclave/src
 COPY deploy/measure.ts deploy/
 COPY deploy/measure deploy/measure

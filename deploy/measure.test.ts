@@ -48,7 +48,7 @@ describe('the enclave image', () => {
     expect(paths()).toEqual(
       expect.arrayContaining([
         'app/services/enclave/src/main.ts',
-        'app/services/enclave/src/keys/vaultWorker.ts',
+        'app/services/enclave/src/keys/keyWorkerThread.ts',
         'app/services/enclave/package.json',
         'app/packages/attestation/package.json',
         'app/node_modules/@countersign/attestation',
@@ -64,6 +64,16 @@ describe('the enclave image', () => {
     const foreign =
       /simulator|\.test\.|\.fake\.|\.d\.ts$|lock\.json|\.countersign|darwin|win32|musl|README|\/dist\/.*\.map$/
     expect(paths().filter((path) => foreign.test(path))).toEqual([])
+  })
+
+  test('its Dockerfile copies every package that it holds', () => {
+    const dockerfile = readFileSync(join(root, 'deploy/enclave.Dockerfile'), 'utf8')
+    const packages = new Set(paths().flatMap((path) => /^app\/(packages\/[^/]+)\/src\//.exec(path)?.[1] ?? []))
+    expect(packages.size).toBeGreaterThan(3)
+    for (const path of packages) {
+      expect(dockerfile).toContain(`COPY ${path}/package.json ${path}/\n`)
+      expect(dockerfile).toContain(`COPY ${path}/src ${path}/src\n`)
+    }
   })
 
   test('has no addon on arm64, where the package brings none', () => {

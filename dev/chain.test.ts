@@ -417,8 +417,8 @@ describe('the local chain', () => {
     const chain = await start()
     await appendFile(journalPath(), '{"number":3}\n')
     const { error } = await call(chain, 'eth_sendRawTransaction', await signTransfer(0))
-    expect(error?.message).toMatch(/written to by somebody else/)
-    expect((await call(chain, 'eth_blockNumber')).error?.message).toMatch(/written to by somebody else/)
+    expect(error?.message).toMatch(/written to by another process/)
+    expect((await call(chain, 'eth_blockNumber')).error?.message).toMatch(/written to by another process/)
     expect((await post(chain, JSON.stringify({ address: STRANGER }))).status).toBe(503)
   })
 

@@ -22,9 +22,9 @@ export type StartDevChainParameters = {
   /** On loopback; 0 for a free one. */
   port: number
   stateDir: string
-  /** 31337 unless told. */
+  /** 31337 by default. */
   chainId?: number
-  /** Told what the reader should know but need not act on. */
+  /** Gets what a person should know but need not act on. */
   onNote?: (text: string) => void
 }
 
@@ -49,7 +49,7 @@ const PUBLISHER_WEI = parseEther('100')
 const PUBLISHER_LOW_WEI = parseEther('10')
 
 /**
- * The chain of the local stack, with the contract on it. Blocks are journaled before anybody hears of them and mined again at
+ * The chain of the local stack, with the contract on it. Blocks are journaled before any caller sees them and mined again at
  * the next start: the numbers and hashes of blocks and transactions, receipts, logs and balances are then what they were.
  */
 export async function startDevChain(parameters: StartDevChainParameters): Promise<DevChain> {

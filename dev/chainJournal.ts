@@ -15,7 +15,7 @@ export type JournaledBlock = {
 export type ChainJournal = {
   /** What was there when it was opened, oldest first. */
   blocks: readonly JournaledBlock[]
-  /** Whether half a line was dropped: the process that wrote it was killed before it could answer anybody. */
+  /** Whether half a line was dropped: the process that wrote it was killed before it could answer a caller. */
   wasTorn: boolean
   /** On disk when it answers. */
   append(block: JournaledBlock): Promise<void>
@@ -26,7 +26,7 @@ export type ChainJournal = {
 export class ChainJournalError extends Error {
   override name = 'ChainJournalError'
   constructor(path: string, reason: string) {
-    super(`${path} ${reason}; \`npm run dev -- --reset\` starts anew, with an empty chain.`)
+    super(`${path} ${reason}; \`npm run dev -- --reset\` starts again, with an empty chain.`)
   }
 }
 
@@ -53,7 +53,7 @@ export async function openChainJournal({ path, chainId }: { path: string; chainI
       blocks,
       wasTorn,
       async append(block) {
-        if ((await file.stat()).size !== length) throw new ChainJournalError(path, 'is written to by somebody else')
+        if ((await file.stat()).size !== length) throw new ChainJournalError(path, 'is written to by another process')
         length += await writeLine(file, block)
       },
       close: () => file.close(),
@@ -91,13 +91,13 @@ function assertHeader(path: string, line: string, chainId: number) {
 
 function parseBlock(path: string, line: string, expected: number): JournaledBlock {
   const { number, timestamp, hash, raw } = parseObject(line) ?? {}
-  const isFine =
+  const isValid =
     number === expected &&
     Number.isSafeInteger(timestamp) &&
     isHex(hash) &&
     hash.length === 66 &&
     (raw === null || isHex(raw))
-  if (!isFine) throw new ChainJournalError(path, `is damaged at line ${expected + 1}`)
+  if (!isValid) throw new ChainJournalError(path, `is damaged at line ${expected + 1}`)
   return { number, timestamp: timestamp as number, hash, raw }
 }
 

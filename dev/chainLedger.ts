@@ -3,12 +3,12 @@ import { type Address, type Hash, type Hex, hexToBigInt, hexToNumber, numberToHe
 import { privateKeyToAccount } from 'viem/accounts'
 import { type ChainJournal, ChainJournalError, type JournaledBlock } from './chainJournal.ts'
 
-/** Stands between callers and the node, and lets nobody see a block that is not in the journal. */
+/** Stands between callers and the node, and shows no block that is not in the journal. */
 export type ChainLedger = {
   /** Mines what is in the journal, then takes over the node. */
   attach(node: NodeRequest): Promise<void>
   request: NodeRequest
-  /** Signs, sends and journals; the nonce is nobody else's. */
+  /** Signs, sends and journals, with a nonce that no other transaction has. */
   transfer(parameters: { from: ChainAccount; to: Address; valueWei: bigint }): Promise<Hash>
   /** Waits for the blocks under way; takes no more. */
   end(): Promise<void>

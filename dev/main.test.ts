@@ -1,89 +1,23 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { type AddressInfo, connect, createServer } from 'node:net'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { setTimeout } from 'node:timers/promises'
-import { hashUnsignedTransaction, parseTxMetadata, toHex } from '@countersign/protocol'
-import { createTestBrowser, findFreePorts } from '@countersign/testing'
+import { createTestBrowser } from '@countersign/testing'
+import { createTx, toDigest, waitForCompleteProofs } from '@countersign/testing/stack'
 import { toMeasurementText } from '@countersign/verify'
 import { createPublicClient, http } from 'viem'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runCli } from '../apps/verifier/src/runCli.ts'
 import { readOperatorTrust } from '../apps/web/src/anchors/trust.ts'
 import { parseConfig } from '../apps/web/src/config.ts'
 import { serviceAttestations } from '../contracts/abi.ts'
 import { type DevChain, startDevChain } from './chain.ts'
+import { type Dev, getFreePorts, type Ports, startDev, toArgs } from './startDev.ts'
 
 const STRANGER = '0x00000000000000000000000000000000000c0ffe'
-const MAIN = new URL('main.ts', import.meta.url).pathname
 /** A stack takes seconds to start, and many of them where the machine has other work. */
 const START_LIMIT_MS = 180_000
-
-async function listen(): Promise<{ port: number; close(): Promise<void> }> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const close = () => new Promise<void>((resolve) => void server.close(() => resolve()))
-  return { port: (server.address() as AddressInfo).port, close }
-}
-
-const FLAGS = {
-  web: '--web-port',
-  coordinator: '--port',
-  enclave: '--enclave-port',
-  oidc: '--oidc-port',
-  chain: '--chain-port',
-} as const
-type Ports = Record<keyof typeof FLAGS, number>
-
-async function getFreePorts(): Promise<Ports> {
-  const names = Object.keys(FLAGS)
-  const ports = await findFreePorts(names.length)
-  return Object.fromEntries(names.map((name, index) => [name, ports[index]])) as Ports
-}
-
-function toArgs(ports: Ports, stateDir: string): string[] {
-  const flags = Object.entries(FLAGS).flatMap(([name, flag]) => [flag, String(ports[name as keyof Ports])])
-  return [...flags, '--state', stateDir, '--quote-latency', '0']
-}
-
-type Dev = {
-  child: ChildProcess
-  output: readonly string[]
-  ended: Promise<number | null>
-  /** The next line that holds the text. */
-  line(text: string): Promise<string>
-  stop(): Promise<unknown>
-}
-
-function startDev(args: readonly string[]): Dev {
-  const child = spawn(process.execPath, ['-C', 'source', MAIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
-  const output: string[] = []
-  const ended = once(child, 'close').then(([code]) => code as number | null)
-  const waits = new Map<string, (line: string) => void>()
-  for (const input of [child.stdout, child.stderr]) {
-    createInterface({ input }).on('line', (line) => {
-      output.push(line)
-      for (const [text, resolve] of waits) if (line.includes(text)) resolve(line)
-    })
-  }
-  return {
-    child,
-    output,
-    ended,
-    line: (text) =>
-      new Promise<string>((resolve, reject) => {
-        waits.set(text, resolve)
-        void ended.then(() => reject(new Error(`ended without ${text}:\n${output.join('\n')}`)))
-      }),
-    stop() {
-      child.kill('SIGTERM')
-      return ended
-    },
-  }
-}
 
 /** What the summary says after a word. */
 function summaryOf({ output }: Pick<Dev, 'output'>, word: string): string {
@@ -128,29 +62,15 @@ async function signIn(startUrl: string) {
 
 async function sign(ports: Ports, browser: ReturnType<typeof createTestBrowser>): Promise<string> {
   const { api, web } = urlsOf(ports)
-  const txMetadata = {
-    chainId: 31337,
-    nonce: 0,
-    to: `0x${'11'.repeat(20)}`,
-    value: '1',
-    data: '0x',
-    gas: '21000',
-    maxFeePerGas: '2',
-    maxPriorityFeePerGas: '1',
-  }
-  const digest = `0x${toHex(hashUnsignedTransaction(parseTxMetadata(txMetadata)))}`
+  const txMetadata = createTx(0)
   const signed = await browser.request(`${api}/sign/digest`, {
     method: 'POST',
     headers: { origin: web, 'content-type': 'application/json' },
-    body: JSON.stringify({ digest, txMetadata }),
+    body: JSON.stringify({ digest: toDigest(txMetadata), txMetadata }),
   })
   expect(signed.status).toBe(200)
   const { slug } = (await signed.json()) as { slug: string }
-  const isComplete = async () => {
-    const proof = (await (await fetch(`${api}/proof/${slug}`)).json()) as { status: string }
-    return proof.status === 'complete'
-  }
-  while (!(await isComplete())) await setTimeout(250)
+  await waitForCompleteProofs({ url: api, slugs: [slug] })
   return slug
 }
 
@@ -344,80 +264,4 @@ describe('npm run dev', () => {
     },
     START_LIMIT_MS,
   )
-})
-
-describe('npm run dev, when it cannot go on', () => {
-  /** Without the web app, which none of this is about. */
-  async function startAlone({ args = ['--no-web'], taken = {} }: { args?: string[]; taken?: Partial<Ports> } = {}) {
-    const stateDir = await mkdtemp(join(tmpdir(), 'countersign-dev-'))
-    const ports = { ...(await getFreePorts()), ...taken }
-    return {
-      stateDir,
-      ports,
-      start() {
-        const dev = startDev([...toArgs(ports, stateDir), ...args])
-        onTestFinished(async () => {
-          await dev.stop()
-          await rm(stateDir, { recursive: true, force: true })
-        })
-        return dev
-      },
-    }
-  }
-
-  async function takePort(): Promise<number> {
-    const { port, close } = await listen()
-    onTestFinished(close)
-    return port
-  }
-
-  test.each(['web', 'enclave', 'chain'] as const)(
-    'a taken port of the %s is said plainly, before anything starts',
-    async (name) => {
-      const port = await takePort()
-      const { start } = await startAlone({ args: [], taken: { [name]: port } })
-      const dev = start()
-      expect(await dev.ended).toBe(1)
-      expect(dev.output).toEqual([`Port ${port} is taken: end what uses it, or choose another with --${name}-port.`])
-    },
-  )
-
-  test('told to stop while it starts, it stops with 0; without the web app its port may be taken', async () => {
-    const dev = (await startAlone({ taken: { web: await takePort() } })).start()
-    await dev.line('Started the enclave')
-    dev.child.kill('SIGTERM')
-    expect(await dev.ended).toBe(0)
-    expect(dev.output.join('\n')).not.toMatch(/^web/m)
-  })
-
-  test('a chain that cannot be replayed is said plainly, and ends the rest before there is a coordinator', async () => {
-    const { start, stateDir } = await startAlone()
-    await mkdir(join(stateDir, 'chain'))
-    await writeFile(join(stateDir, 'chain', 'journal.jsonl'), '{}\n')
-    const dev = start()
-    expect(await dev.ended).toBe(1)
-    expect(dev.output.at(-1)).toContain('npm run dev -- --reset')
-    expect(dev.output.join('\n')).not.toMatch(/^coordinator|chain +ready|Ctrl-C/m)
-  })
-
-  test('a service that cannot start ends the rest with 1, and its last lines say why', async () => {
-    // No PostgreSQL answers there, so the coordinator gives up.
-    const { port, close } = await listen()
-    await close()
-    const args = ['--no-web', '--database', `postgres://nobody@127.0.0.1:${port}/none`]
-    const { start, ports } = await startAlone({ args })
-    const dev = start()
-    expect(await dev.ended).toBe(1)
-    const fault = dev.output.lastIndexOf('The coordinator ended with 1. Its last lines:')
-    expect(dev.output.slice(fault + 1).join('\n')).toMatch(/^ {2}\{.*Could not start/m)
-    expect(dev.output.join('\n')).toContain('Stopped the enclave')
-    expect(dev.output.join('\n')).not.toContain('Ctrl-C')
-    await expect(fetch(`http://127.0.0.1:${ports.enclave}/health`)).rejects.toThrow()
-  })
-
-  test('unknown options are answered with the usage and 2', async () => {
-    const dev = (await startAlone({ args: ['--fast'] })).start()
-    expect(await dev.ended).toBe(2)
-    expect(dev.output.join('\n')).toMatch(/'--fast'.*usage: npm run dev/s)
-  })
 })

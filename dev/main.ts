@@ -5,10 +5,10 @@ import { type Options, parseOptions, USAGE } from './options.ts'
 import { say } from './say.ts'
 import { startStack, toSeconds } from './stack.ts'
 
-/** Runs until it is told to stop, or something dies. Answers the exit code. */
+/** Runs until a signal stops it, or a part fails. Gives the exit code. */
 async function run(options: Options): Promise<number> {
   enableCompileCache(COMPILE_CACHE)
-  // What the libraries in this process have to say.
+  // Libraries in this process write to the console.
   for (const name of ['debug', 'log', 'info', 'warn', 'error'] as const) {
     console[name] = (...words: unknown[]) => say('dev', format(...words))
   }
@@ -20,7 +20,7 @@ async function run(options: Options): Promise<number> {
   }
   // At a terminal a second Ctrl-C, for the impatient, finds no listener and ends us; the services see their input close.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => stop())
-  // A closed terminal or pipe: nobody is there any more.
+  // A closed terminal or pipe: nothing reads the output any more.
   for (const output of [process.stdout, process.stderr]) output.on('error', () => stop())
   // The parts in this process are supervised too.
   process.on('uncaughtException', (error) => onFault(`A part in this process failed: ${error.stack}`))

@@ -7,7 +7,7 @@ export type Options = {
   databaseUrl: string | undefined
   quoteLatencyMs: number
   hasWeb: boolean
-  /** `web` is allowed to call, whoever serves it. */
+  /** An app at `web` may call, also one that is served by hand. */
   ports: { web: number; coordinator: number; enclave: number; oidc: number; chain: number }
   /** Where the state lies; undefined: `.countersign` in the checkout. */
   stateDir: string | undefined
@@ -55,7 +55,7 @@ export function parseOptions(args: readonly string[]): ParsedOptions {
     if (values.help) return { kind: 'help' }
     const { reset, database: databaseUrl, state: stateDir } = values
     if (databaseUrl !== undefined && !isPostgresUrl(databaseUrl)) throw new Fault('--database: expected postgres://…')
-    // The keys would be new and the wallets in the database old: nobody could sign in again.
+    // The keys would be new and the wallets in the database old: no user could sign in again.
     if (reset && databaseUrl !== undefined) throw new Fault('--reset: clears local state only, not --database')
     if (stateDir === '') throw new Fault('--state: expected a folder')
     const integer = (name: keyof typeof values, fallback: number, min: number, max: number) =>

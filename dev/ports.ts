@@ -16,7 +16,7 @@ async function canListen(port: number, host: string): Promise<boolean> {
     return true
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    // A machine without IPv6 has nobody there.
+    // A machine without IPv6: nothing can listen there.
     return code === 'EADDRNOTAVAIL' || code === 'EAFNOSUPPORT'
   }
 }

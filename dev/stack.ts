@@ -32,7 +32,7 @@ export type Stack = {
 export type StartStackParameters = {
   options: Options
   say(name: Speaker, text: string): void
-  /** Told of each failure, in starting, running and stopping. Then the rest should be stopped. */
+  /** Gets each failure, in starting, running and stopping. Then the rest should be stopped. */
   onFault(text: string): void
 }
 
@@ -46,7 +46,7 @@ export function startStack({ options, say, onFault }: StartStackParameters): Sta
   const parts = new Map<PartName, Part>()
   let isStopping = false
 
-  /** Tells of a start and of its end. A part that fails, or is not started any more, is undefined. */
+  /** Reports a start and its end. Undefined for a part that fails, or that a stop came before. */
   async function begin<Result>(name: PartName, start: () => Promise<Result>, what = ''): Promise<Result | undefined> {
     if (isStopping) return undefined
     const startedMs = performance.now()
@@ -114,7 +114,7 @@ export function startStack({ options, say, onFault }: StartStackParameters): Sta
         })
       : undefined
 
-  /** Provider, satellite and chain, then the coordinator, which is told of them. */
+  /** Provider, satellite and chain, then the coordinator, whose environment names them. */
   async function beginCoordinator(clientSecret: string) {
     // Loaded here, when the processes that need none of it are under way: it takes a second.
     const [{ startOidcProvider, startSatellite }, { startDevChain, toChainEnv }] = await Promise.all([
@@ -161,7 +161,7 @@ export function startStack({ options, say, onFault }: StartStackParameters): Sta
     await assertPortsFree(options)
     if (options.reset) await clearState(stateDir)
     const { oidcClientSecret } = await loadState(stateDir)
-    // Each tells its own failure, and all are known when the last has ended: then they can be stopped.
+    // Each reports its own failure. All are known when the last has settled: then they can be stopped.
     const [enclave, web, served] = await Promise.all([beginEnclave(), beginWeb(), beginCoordinator(oidcClientSecret)])
     if (isStopping || enclave === undefined || served === undefined || (hasWeb && web === undefined)) return undefined
     const { chain, satellite } = served
@@ -179,7 +179,7 @@ export function startStack({ options, say, onFault }: StartStackParameters): Sta
       `API         ${publicUrl}/docs`,
       `Health      ${publicUrl}/health/ready`,
       `Attestation ${publicUrl}/health/attestation`,
-      `Sign-in by  ${issuer.issuer} (anybody can be anybody)`,
+      `Sign-in by  ${issuer.issuer} (no password: choose a user)`,
       `Chain       ${chain.url} (id ${chain.chainId}; POST ${chain.url}/faucet {"address":"0x…"} sends 1 ether)`,
       `Contract    ${chain.contract}`,
       `Database    ${databaseUrl === undefined ? `embedded, in ${stateDir}` : 'PostgreSQL'}`,
@@ -195,7 +195,7 @@ export function startStack({ options, say, onFault }: StartStackParameters): Sta
   }
 
   const ready = start().catch((error: unknown) => {
-    // A stop takes away what the start was about to ask.
+    // A stop ends parts that the start still needs.
     if (!isStopping) onFault(toMessage(error))
     return undefined
   })
@@ -203,7 +203,7 @@ export function startStack({ options, say, onFault }: StartStackParameters): Sta
     ready,
     async stop() {
       isStopping = true
-      // What is known by now; that lets the start come to its end, and then everything is known.
+      // First the parts known by now, so that the start comes to its end; then the rest.
       await stopParts()
       await ready
       await stopParts()

@@ -26,8 +26,8 @@ export async function loadState(stateDir: string): Promise<DevState> {
 function parseState(text: string): DevState | undefined {
   try {
     const { oidcClientSecret } = JSON.parse(text)
-    const isFine = typeof oidcClientSecret === 'string' && /^[0-9a-f]{64}$/.test(oidcClientSecret)
-    return isFine ? { oidcClientSecret } : undefined
+    const isValid = typeof oidcClientSecret === 'string' && /^[0-9a-f]{64}$/.test(oidcClientSecret)
+    return isValid ? { oidcClientSecret } : undefined
   } catch {
     return undefined
   }

@@ -37,7 +37,7 @@ async function start() {
     // Not the app's own: two stacks at once would write to it.
     cacheDir: CACHE_DIR,
     clearScreen: false,
-    // What only a worker imports has to be found too, or the first worker makes Vite bundle anew and reload the page.
+    // What only a worker imports has to be found too, or the first worker makes Vite bundle again and reload the page.
     optimizeDeps: { entries: ['index.html', 'src/**/*.worker.ts'] },
     server: {
       host: 'localhost',
@@ -49,11 +49,11 @@ async function start() {
     plugins: [serveConfiguration()],
   })
   await server.listen()
-  // When everybody has started there is time to compile the first page before it is asked for.
+  // All services have started: there is time to compile the first page before it is requested.
   void configuration.then(() => server.warmupRequest('/src/main.tsx'))
 }
 
-// Vite ends the process when it is told to stop; that is no failure.
+// Vite ends the process on SIGTERM; that is no failure.
 process.exitCode = 0
 try {
   await start()

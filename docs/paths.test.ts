@@ -1,5 +1,4 @@
-import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
 import { describe, expect, test } from 'vitest'
 
@@ -104,14 +103,22 @@ function checkPage(repository: Repository, page: string): string[] {
     .map(({ index, text }) => `${page}:${markdown.slice(0, index).split('\n').length}: ${text}`)
 }
 
+/** The files of the checkout without what `.gitignore` names. Needs no git, so that it works in an unpacked archive too. */
+function listFiles(root: string): string[] {
+  const ignored = new Set(readFileSync(join(root, '.gitignore'), 'utf8').match(/^.+(?=\/$)/gm))
+  const walk = (folder: string): string[] =>
+    readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+      const path = posix.join(folder, entry.name)
+      if (entry.name === '.git' || ignored.has(entry.name) || ignored.has(path)) return []
+      if (entry.isDirectory()) return walk(path)
+      return entry.name.endsWith('.tsbuildinfo') ? [] : [path]
+    })
+  return walk('')
+}
+
 test('every path, heading and command that a page names exists', () => {
   const root = join(import.meta.dirname, '..')
-  const list = (...options: string[]) =>
-    execFileSync('git', ['ls-files', '-z', ...options], { cwd: root, encoding: 'utf8' })
-      .split('\0')
-      .filter(Boolean)
-  const deleted = new Set(list('--deleted'))
-  const files = list('--cached', '--others', '--exclude-standard').filter((file) => !deleted.has(file))
+  const files = listFiles(root)
   const read = (path: string) => readFileSync(join(root, path), 'utf8')
   const repository = createRepository(files, Object.keys(JSON.parse(read('package.json')).scripts), read)
 

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright'
 
-/** Somebody who is nobody's key: a development account of hardhat. */
+/** A recipient: a development account of hardhat. */
 const STRANGER = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 
 export async function signIn(page: Page, name: 'Alice' | 'Bob'): Promise<void> {
@@ -14,7 +14,7 @@ export async function fund(page: Page): Promise<void> {
   await page.getByText('The faucet sent 1 ETH.').waitFor()
 }
 
-/** Up to the last look before the signature. */
+/** Up to the review before the signature. */
 export async function review(page: Page, amount: string): Promise<void> {
   await page.getByLabel('To', { exact: true }).fill(STRANGER)
   await page.getByLabel('Amount in ether').fill(amount)
@@ -22,7 +22,7 @@ export async function review(page: Page, amount: string): Promise<void> {
   await page.getByRole('button', { name: `Sign and send ${amount} ETH` }).waitFor()
 }
 
-/** Answers the slug of its proof. */
+/** Gives the slug of its proof. */
 export async function send(page: Page, amount: string): Promise<string> {
   await review(page, amount)
   await page.getByRole('button', { name: `Sign and send ${amount} ETH` }).click()

@@ -1,9 +1,7 @@
-import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { extname, join } from 'node:path'
-import { startInScope } from '@countersign/testing/stack'
+import { listen, startInScope } from '@countersign/testing/stack'
 import { build, defaultClientConditions, type InlineConfig, mergeConfig } from 'vite'
 
 export type Pages = {
@@ -31,26 +29,17 @@ export function openPages(portCount: number): Promise<Pages> {
     const ports: number[] = []
     for (let index = 0; index < portCount; index++) {
       const server = createServer((request, response) => void answer(folder, request, response))
-      server.listen(0, '127.0.0.1')
-      await once(server, 'listening')
-      add(server, close)
-      ports.push((server.address() as AddressInfo).port)
+      const { port } = add(await listen(server), ({ stop }) => stop())
+      ports.push(port)
     }
     return {
       ports,
-      // Built rather than served from source: a file that somebody edits meanwhile changes nothing, and pages load at once.
+      // Built rather than served from source: a file that is edited meanwhile changes nothing, and pages load at once.
       async serve(config) {
         await build(mergeConfig(createBaseConfig(folder), config))
       },
     }
   })
-}
-
-async function close(server: Server) {
-  const closed = once(server, 'close')
-  server.close()
-  server.closeAllConnections()
-  await closed
 }
 
 function createBaseConfig(outDir: string): InlineConfig {

@@ -6,7 +6,7 @@ export type Tab = {
   requests: readonly Request[]
   /** The same in words, each with its status: `GET /auth/me 401`. What the browser withheld from the page has `failed`. */
   calls(): Promise<string[]>
-  /** What went wrong on the page and nobody caught. */
+  /** Uncaught errors of the page. */
   errors: readonly Error[]
 }
 

@@ -1,4 +1,4 @@
-import { type Scope, startInScope } from '@countersign/testing/stack'
+import { allStarted, type Scope, startInScope } from '@countersign/testing/stack'
 import type { BrowserContext } from 'playwright'
 import { createPublicClient, createTestClient, http, parseEther } from 'viem'
 import type { InlineConfig } from 'vite'
@@ -28,8 +28,13 @@ export function startStack(parameters: StartStackParameters) {
 
 async function startParts(parameters: StartStackParameters, { add }: Scope) {
   const { executablePath, toViteConfig, env } = parameters
-  const { chain, address: contract, env: chainEnv } = await startContract()
-  add(chain, ({ stop }) => stop())
+  const [{ chain, address: contract, env: chainEnv }, browser] = await allStarted([
+    startContract().then((started) => {
+      add(started.chain, ({ stop }) => stop())
+      return started
+    }),
+    startBrowser(executablePath).then((started) => add(started, (each) => each.close())),
+  ])
   const pages = add(await openPages(2), ({ stop }) => stop())
   const [port, foreignPort] = pages.ports
   /** Same site as the service, which allows it. */
@@ -46,7 +51,6 @@ async function startParts(parameters: StartStackParameters, { add }: Scope) {
     ({ stop }) => stop(),
   )
   await pages.serve(toViteConfig({ apiBaseUrl: backend.url, chainId: chain.chainId, rpcUrl: chain.url }))
-  const browser = add(await startBrowser(executablePath), (each) => each.close())
 
   const transport = http(chain.url, { retryCount: 0 })
   const testClient = createTestClient({ mode: 'hardhat', transport })
@@ -61,7 +65,7 @@ async function startParts(parameters: StartStackParameters, { add }: Scope) {
     chainClient: createPublicClient({ transport, cacheTime: 0 }),
     /** Changes the chain as only its owner can. */
     testClient,
-    /** A browser of somebody else: no cookies, no storage. */
+    /** A new browser: no cookies, no storage. */
     openContext: (): Promise<BrowserContext> => browser.newContext(),
     fund: (address: `0x${string}`) => testClient.setBalance({ address, value: parseEther('10') }),
   }

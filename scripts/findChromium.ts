@@ -2,7 +2,7 @@ import { type SpawnOptions, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
-/** Containers give no user namespaces to the sandbox; only our own pages are opened. It is to call nobody by itself. */
+/** Containers give no user namespaces to the sandbox; only our own pages are opened. It must make no calls of its own. */
 export const chromiumArgs = [
   '--no-sandbox',
   '--disable-gpu',

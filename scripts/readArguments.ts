@@ -1,8 +1,8 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
 
 /**
- * What the command line says. An option that is not known, or has no value, is bad input and no crash: it is told, with how to do
- * it right, and the process ends with 2.
+ * What the command line says. An option that is not known, or has no value, is bad input and no crash: the reason and
+ * the usage are printed, and the process ends with 2.
  */
 export function readArguments<const Options extends ParseArgsOptionsConfig>(options: Options, usage: string) {
   try {

@@ -7,12 +7,12 @@ const timeLimitMs = Number(process.env.COUNTERSIGN_SETUP_TIMEOUT_S || 15 * 60) *
 /** Runs `work` while holding the lock: two installs into one node_modules would tear it apart. */
 export async function withSetupLock(work) {
   mkdirSync(setupFolder, { recursive: true })
-  let told = false
+  let isAnnounced = false
   while (!tryToTake()) {
     const holder = readHolder()
     if (holder && isAbandoned(holder)) drop(holder)
-    else if (!told) {
-      told = true
+    else if (!isAnnounced) {
+      isAnnounced = true
       console.error('Another set-up is running here; waiting for it.')
     }
     await sleep(200)

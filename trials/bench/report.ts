@@ -20,7 +20,7 @@ export type Report = {
   notes?: readonly string[]
   /** For plots: too long for a table. */
   series?: readonly Series[]
-  /** For whoever looks for causes: in the JSON alone. */
+  /** For finding causes: in the JSON only. */
   details?: unknown
 }
 
@@ -34,7 +34,7 @@ export type Run = {
   isQuick: boolean
   /** Evidence to measure on. */
   fixtures: string
-  /** Tells whoever waits how far it is. */
+  /** Reports progress. */
   say(text: string): void
 }
 

@@ -13,8 +13,6 @@ export async function signInAll({ url }: { url: string }, users: number): Promis
   return cookies
 }
 
-let nextNonce = 0
-
 /**
  * Requests made before the clock runs: each for a transaction that was never signed before. Where an answer needs no new
  * transaction, as an echo's, they start again when they are used up.
@@ -26,6 +24,8 @@ export function prepareSignings(parameters: {
   mayRepeat?: boolean
 }): Requests {
   const { cookies, connections, count, mayRepeat = false } = parameters
+  // Somewhere in so many that no two calls meet.
+  let nextNonce = Math.floor(Math.random() * 2 ** 48)
   const queues = Array.from({ length: connections }, (_, connection) =>
     Array.from({ length: Math.ceil(count / connections) }, () =>
       toSigning(cookies[connection % cookies.length] ?? '', nextNonce++),

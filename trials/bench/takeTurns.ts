@@ -6,7 +6,7 @@ export type Measurement = { name: string; medianMs: number }
 
 /**
  * Measures candidates in turns within one run, so that whatever else the machine does disturbs all of them alike, and
- * answers the median over rounds of each one's time per call.
+ * gives the median over rounds of the time per call of each.
  */
 export async function takeTurns(candidates: Candidate[], rounds: number, sliceMs = 150): Promise<Measurement[]> {
   const samples = new Map(candidates.map(({ name }) => [name, [] as number[]]))

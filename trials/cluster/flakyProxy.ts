@@ -1,6 +1,5 @@
-import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse, request as send } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { listen } from '@countersign/testing/stack'
 
 /** A service that fails now and then, in front of one that works. */
 export type FlakyProxy = {
@@ -60,20 +59,16 @@ export async function startFlakyProxy(parameters: {
     }, SLOW_MS)
     timers.add(timer)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const { url, stop } = await listen(server)
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     setRate(next) {
       rate = next
     },
     counts,
     async stop() {
       for (const timer of timers) clearTimeout(timer)
-      const closed = once(server, 'close')
-      server.close()
-      server.closeAllConnections()
-      await closed
+      await stop()
     },
   }
 }

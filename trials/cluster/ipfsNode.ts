@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage } from 'node:http'
+import { readBounded } from '@countersign/protocol'
 import { toCid } from '@countersign/receipt'
 import { createHeliaPinner } from '../../services/coordinator/src/ipfs/helia.ts'
 
@@ -7,6 +8,8 @@ import { createHeliaPinner } from '../../services/coordinator/src/ipfs/helia.ts'
 
 const node = await createHeliaPinner({ dataDir: process.env.DATA_DIR ?? '' })
 const signal = new AbortController().signal
+/** A block, and what a form needs around it. */
+const MAX_FORM_BYTES = 4_194_304
 
 type Answer = { status: number; body: string | Uint8Array; type?: string }
 
@@ -43,10 +46,9 @@ async function answer(request: IncomingMessage): Promise<Answer> {
 
 /** The one file of a form. */
 async function readFile(request: IncomingMessage): Promise<Uint8Array<ArrayBuffer>> {
-  const chunks: Buffer[] = []
-  for await (const chunk of request) chunks.push(chunk as Buffer)
+  const bytes = await readBounded(request, MAX_FORM_BYTES)
   const headers = { 'content-type': request.headers['content-type'] ?? '' }
-  const file = (await new Response(Buffer.concat(chunks), { headers }).formData()).get('file')
+  const file = (await new Response(bytes, { headers }).formData()).get('file')
   if (!(file instanceof Blob)) throw new Error('no file')
   return new Uint8Array(await file.arrayBuffer())
 }

@@ -20,7 +20,7 @@ const values = readArguments(
   },
   USAGE,
 )
-/** A worker that dies is noticed by nobody; it is hit for the sake of its proofs. */
+/** No request notices that a worker dies; it is killed for the sake of its proofs. */
 const FAULTS = {
   enclave: ['killed', 'frozen', 'stopped'],
   coordinator: ['killed', 'stopped'],
@@ -41,13 +41,13 @@ function listHits(times: number): Hit[] {
 
 const [rounds = -1, failovers = -1] = [values.rounds, values.failovers].map(Number)
 const connections = values.connections.split(',').map(Number)
-const isFine =
+const isValid =
   [rounds, failovers].every((count) => Number.isSafeInteger(count) && count >= 0) &&
   connections.every((count) => Number.isSafeInteger(count) && count > 0 && count <= 1024)
 
 if (values.help === true) {
   console.log(USAGE)
-} else if (!isFine) {
+} else if (!isValid) {
   console.error(USAGE)
   process.exitCode = 2
 } else {

@@ -12,7 +12,7 @@ export type Member = {
   kill(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>
   freeze(): void
   wake(): void
-  /** How often it has ended, once it served, without being told to. One that cannot start ends by itself, to be started again. */
+  /** How often it ended by itself after it served. One that cannot start ends by itself, to be started again; that does not count. */
   deaths(): number
 }
 
@@ -24,7 +24,7 @@ export type CreateMemberParameters = Pick<Member, 'name' | 'kind'> & {
 export function createMember({ name, kind, env, onLine }: CreateMemberParameters): Member {
   let service: Service | undefined
   let deaths = 0
-  /** Those that were told to end. */
+  /** Those that `kill` ended. */
   const stopped = new WeakSet<Service>()
   return {
     name,

@@ -29,7 +29,7 @@ function toWork(line: string): 'signatures' | 'receipts' | undefined {
 /** A process by its name, such as `enclave 1`. */
 export type Hit = { name: string; fault: Failover['fault'] }
 
-/** The whole topology: everybody has work, processes are hit one after the other under load, and three coordinators are held against one. */
+/** The whole topology: every process has work, processes fail one after the other under load, and three coordinators are compared with one. */
 export async function runCluster(parameters: {
   /** Who is hit, and how, one after the other. */
   hits: readonly Hit[]
@@ -61,7 +61,7 @@ export async function runCluster(parameters: {
     say(`${slugs.length} signatures, ${unpublished.length === 0 ? 'all published' : 'not all published'}`)
     const throughputs: Throughput[] = []
     if (parameters.rounds > 0) {
-      // The same for both: one enclave, whose simulated quotes cost processor time that silicon does not, and nobody who publishes.
+      // The same for both: one enclave, whose simulated quotes cost processor time that silicon does not, and no publishing.
       for (const idle of [...cluster.ofKind('worker'), ...cluster.ofKind('enclave').slice(1)])
         await idle.kill('SIGTERM')
       const oneUrl = await cluster.startLoneBalancer()
@@ -80,7 +80,7 @@ export async function runCluster(parameters: {
         count: lines.get(name) ?? 0,
         of: kind === 'worker' ? 'receipts' : 'signatures',
       }))
-    // Without a load before the comparison nobody has published anything.
+    // Without a load before the comparison nothing is published.
     const idle = slugs.length === 0 ? [] : findIdle(work)
     return { work, failovers, throughputs, faults: [...idle, ...findFaults(failovers), ...unpublished] }
   } finally {
@@ -96,7 +96,7 @@ function findIdle(work: ClusterReport['work']): string[] {
   return work.filter(({ count }) => count === 0).map(({ member }) => `${member} had no work`)
 }
 
-/** Whoever was being served by a coordinator that is killed has no answer; nobody else may notice anything. */
+/** Requests that a killed coordinator was serving get no answer; no other request may fail. */
 function findFaults(failovers: readonly Failover[]): string[] {
   return failovers.flatMap((failover) => {
     const { member, fault, failures, lateFailures } = failover

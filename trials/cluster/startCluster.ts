@@ -11,6 +11,7 @@ import {
   startSatellite,
 } from '@countersign/testing'
 import {
+  allStarted,
   type Environment,
   noRateLimits,
   type Scope,
@@ -143,8 +144,10 @@ async function startParts(parameters: StartClusterParameters, { add, createFolde
       }),
     ),
   )
-  // One after the other, where two would make the same root secret or schema.
-  for (const member of members) await member.start()
+  // The first of each kind alone: it makes the root secret or the schema that the others find.
+  const isFirst = ({ name }: Member) => name.endsWith(' 1')
+  for (const member of members) if (isFirst(member)) await member.start()
+  await allStarted(members.filter((member) => !isFirst(member)).map((member) => member.start()))
   const startBalancer = (port: number, upstreams: readonly number[]) =>
     start('balancer', 'trials/cluster/balancer.ts', { PORT: String(port), UPSTREAMS: upstreams.join() })
   await startBalancer(publicPort, coordinatorPorts)

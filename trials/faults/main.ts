@@ -4,7 +4,7 @@ import { runFaults } from './runFaults.ts'
 
 const USAGE = `usage: npm run faults -- [--rounds N] [--kills N] [--database pglite|postgres] [--seed N]
 
-Kills the coordinator and its worker while signings arrive, and audits what clients were told.
+Kills the coordinator and its worker while signings arrive, and audits the signatures that clients received.
   --rounds N     times that each named crash point is reached (default 5)
   --kills N      kills at random moments after that (default 200)
   --database D   one database alone (default both, one after the other)

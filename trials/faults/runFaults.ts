@@ -1,5 +1,5 @@
-import type { TxMetadata, WalletInfo } from '@countersign/protocol'
-import { createRandom, readAnchors, within } from '@countersign/testing'
+import { type TxMetadata, type WalletInfo, withinTimeLimit } from '@countersign/protocol'
+import { createRandom, readAnchors } from '@countersign/testing'
 import {
   type Audit,
   audit,
@@ -43,7 +43,7 @@ const SETTLE_MS = 120_000
 
 /**
  * Kills the coordinator, with its worker, again and again while signings arrive, on a real database, chain and IPFS node; then lets
- * it run, and audits from the outside what clients were told.
+ * it run, and audits from outside the signatures that clients received.
  */
 export async function runFaults(parameters: FaultsParameters): Promise<FaultsReport> {
   const { kind, points, randomKills, say } = parameters
@@ -80,7 +80,9 @@ export async function runFaults(parameters: FaultsParameters): Promise<FaultsRep
       const nonces = next()
       const isUp = await start(backend, { CRASH_AT: point })
       const signing = isUp ? sign(nonces) : Promise.resolve()
-      await within(REACH_MS, backend.coordinatorEnded(), `the coordinator did not reach “${point}”`)
+      await withinTimeLimit(REACH_MS, backend.coordinatorEnded, {
+        createError: () => new Error(`the coordinator did not reach “${point}”`),
+      })
       await signing
       kills += 1
       say(`killed ${point} (${kind}, ${answers.size} answered)`)
@@ -95,7 +97,7 @@ export async function runFaults(parameters: FaultsParameters): Promise<FaultsRep
       if ((round + 1) % 10 === 0) say(`${round + 1} random kills (${kind}, ${answers.size} answered)`)
     }
     await start(backend, {})
-    // Whoever got no answer asks again; whoever got one gets the same.
+    // A client without an answer asks again; one with an answer must get the same.
     await sign(Array.from({ length: nonce }, (_, each) => each))
     say(`waiting for ${answers.size} proofs (${kind})`)
     const received = [...answers].map(([each, answer]) => ({ ...answer, digest: toDigest(createTx(each)), address }))

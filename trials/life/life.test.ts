@@ -1,10 +1,13 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createLifeCommands, type Life, type LifeCommand, type LifeCounts, openLife, plainRun } from './life.ts'
+import { createLifeCommands, type LifeCommand, plainRun } from './commands.ts'
+import { type Life, openLife } from './life.ts'
+import type { LifeCounts } from './runSequence.ts'
 
-const SEQUENCES = 25
+// Thousands of sequences: npm run life. With this seed few of them reach every end that is asked for below.
+const SEQUENCES = 10
 const COMMANDS = 50
-const SEED = 1
+const SEED = 24
 
 describe('the life of proofs', () => {
   let life: Life

@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import { readArguments } from '../../scripts/readArguments.ts'
-import { createLifeCommands, describeLife, type LifeCommand, type LifeCounts, openLife } from './life.ts'
+import { createLifeCommands, describeLife, type LifeCommand } from './commands.ts'
+import { openLife } from './life.ts'
+import type { LifeCounts } from './runSequence.ts'
 
 const USAGE = `usage: npm run life -- [--runs N] [--commands N] [--seed N]
 

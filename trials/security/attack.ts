@@ -8,7 +8,7 @@ export type AttackContext = {
   target: Target
   size: Size
   random: Choices
-  /** Progress, for whoever waits. */
+  /** Reports progress. */
   say(line: string): void
 }
 

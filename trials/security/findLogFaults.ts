@@ -36,7 +36,7 @@ const FIELDS = new Set([
 /** The one field that a caller chooses, and what it may choose. */
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/
 
-/** What is wrong with a line of the logs into which somebody tried to plant a mark. */
+/** What is wrong with a line of the logs into which an attack tried to plant a mark. */
 export function findLogFaults(line: string, mark: string): string[] {
   let fields: Record<string, unknown>
   try {

@@ -25,7 +25,7 @@ export const MAX_BODY_BYTES = 131_072
 
 export type RouteRule = {
   method: 'GET' | 'POST'
-  /** Needs a session; its answers are nobody else's. */
+  /** Needs a session; its answers are private. */
   isPrivate?: true
   /** Any page may read it, without credentials. */
   isPublic?: true
@@ -57,7 +57,7 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   '/docs/errors': { method: 'GET', success: 200 },
 }
 
-/** What is told of a request, as far as a rule asks. */
+/** What a rule asks of a request. */
 export type RequestFacts = {
   method: string
   origin: 'allowed' | 'foreign' | 'missing'

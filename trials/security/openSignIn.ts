@@ -7,7 +7,7 @@ export type OpenSignIn = {
   login: { name: string; value: string }
 }
 
-/** Starts a sign-in as somebody and stops before the callback. */
+/** Starts the sign-in of a user and stops before the callback. */
 export async function openSignIn(target: Target, as: string, query = ''): Promise<OpenSignIn> {
   const user = createUser(target)
   const callback = await user.beginSignIn(as, query)

@@ -10,13 +10,9 @@ export type Honest = {
   stop(): Promise<HonestReport>
 }
 
-/** Each has nonces of its own. */
-let started = 0
-
 export async function startHonest(target: Target): Promise<Honest> {
-  started += 1
   const { port, app: origin, alice } = target
-  const workerData: HonestData = { port, origin, cookie: alice.cookie, firstNonce: started * 1_000_000 }
+  const workerData: HonestData = { port, origin, cookie: alice.cookie, firstNonce: chooseFirstNonce() }
   const worker = new Worker(new URL('./honestWorker.ts', import.meta.url), { workerData, execArgv: ['-C', 'source'] })
   await once(worker, 'online')
   const ask = async (message: 'report' | 'stop'): Promise<HonestReport> => {
@@ -34,6 +30,9 @@ export async function startHonest(target: Target): Promise<Honest> {
     },
   }
 }
+
+/** Far from those of `nextTx`, and never those of another honest user. */
+const chooseFirstNonce = () => 2 ** 41 + Math.floor(Math.random() * 2 ** 40)
 
 /** The slow end of one report beside that of another, from the same run. */
 export function compareHonest(quiet: HonestReport, loud: HonestReport) {

@@ -21,7 +21,7 @@ const DATABASE_KILL = 0.25
 
 /**
  * Kills a process about every `killEveryMs`, and about every `disturbEveryMs` freezes one or cuts the database off. The seed decides
- * whom and when; what the processes make of it is theirs.
+ * which and when; how the processes react is not part of it.
  */
 export function startChaos(parameters: {
   cluster: Cluster
@@ -46,7 +46,7 @@ export function startChaos(parameters: {
       })
     })
   /** Between half and one and a half of it. */
-  const around = (ms: number) => ms * (0.5 + random())
+  const vary = (ms: number) => ms * (0.5 + random())
   const choose = <Value>(values: readonly Value[]) => values[Math.floor(random() * values.length)]
 
   /** Until it serves: it may be killed while it starts. */
@@ -77,7 +77,7 @@ export function startChaos(parameters: {
   async function freeze() {
     const member = choose(cluster.members.filter((each) => each.pid() !== undefined && !frozen.has(each)))
     if (member === undefined) return
-    const ms = random() < LONG_FREEZE ? FREEZE_MS.long : around(FREEZE_MS.usual)
+    const ms = random() < LONG_FREEZE ? FREEZE_MS.long : vary(FREEZE_MS.usual)
     counts.freezes += 1
     say(`froze ${member.name} for ${Math.round(ms)} ms`)
     frozen.add(member)
@@ -92,12 +92,12 @@ export function startChaos(parameters: {
       counts.databaseKills += 1
       say('killed PostgreSQL')
       await cluster.postgres.kill()
-      await sleep(around(RESTART_MS))
+      await sleep(vary(RESTART_MS))
       await cluster.postgres.restart()
       return
     }
     counts.cuts += 1
-    const ms = around(CUT_MS)
+    const ms = vary(CUT_MS)
     say(`cut PostgreSQL off for ${Math.round(ms)} ms`)
     cluster.wire.cut()
     await sleep(ms)
@@ -106,7 +106,7 @@ export function startChaos(parameters: {
 
   async function repeat(everyMs: number, act: () => Promise<void>) {
     for (;;) {
-      await sleep(around(everyMs))
+      await sleep(vary(everyMs))
       if (stopping.signal.aborted) return
       await act()
     }

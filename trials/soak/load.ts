@@ -1,5 +1,4 @@
-import { isTerminalProofStatus, proofStatuses, type WalletInfo } from '@countersign/protocol'
-import { within } from '@countersign/testing'
+import { isTerminalProofStatus, proofStatuses, type WalletInfo, withinTimeLimit } from '@countersign/protocol'
 import {
   createTx,
   createUser,
@@ -88,7 +87,7 @@ export function startLoad(parameters: {
     if (JSON.stringify(user.wallet) !== JSON.stringify(wallet)) changed.push(`the wallet of ${user.subject}`)
   }
 
-  /** Asks until it is answered, or until nobody waits any more. */
+  /** Asks until it is answered, or until the load is abandoned. */
   async function sign(user: User, nonce: number): Promise<void> {
     const tx = createTx(nonce)
     const digest = toDigest(tx)
@@ -202,5 +201,5 @@ function isForward(earlier: SeenProof, later: SeenProof): boolean {
 }
 
 function inTime<Value>(task: Promise<Value>): Promise<Value> {
-  return within(ANSWER_TIMEOUT_MS, task, 'no answer in time')
+  return withinTimeLimit(ANSWER_TIMEOUT_MS, () => task)
 }

@@ -5,7 +5,7 @@ import { runSoak } from './runSoak.ts'
 const USAGE = `usage: npm run soak -- [--minutes N] [--seed N] [--calm] [--rate N] [--users N] [--log FILE]
 
 Runs the whole topology (PostgreSQL, 3 coordinators behind a balancer, 2 workers, 2 enclaves) under load while processes are killed
-and frozen, the database is cut off, and satellite, IPFS and chain fail one call in twenty; then audits what clients were told.
+and frozen, the database is cut off, and satellite, IPFS and chain fail one call in twenty; then audits the signatures that clients received.
   --minutes N   how long (default 10; parts of a minute are fine)
   --seed N      of who is hit, and when (default 1)
   --calm        no faults: measures whether memory grows
@@ -31,12 +31,12 @@ const values = readArguments(
 const [minutes = 0, seed = 0, rate = 0, users = 0] = [values.minutes, values.seed, values.rate, values.users].map(
   Number,
 )
-const isFine =
+const isValid =
   minutes > 0 && minutes <= 1440 && rate > 0 && rate <= 500 && [seed, users].every(Number.isSafeInteger) && users > 0
 
 if (values.help === true) {
   console.log(USAGE)
-} else if (!isFine) {
+} else if (!isValid) {
   console.error(USAGE)
   process.exitCode = 2
 } else {

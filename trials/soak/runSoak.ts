@@ -39,7 +39,7 @@ const FAILURE_RATE = 0.05
 const SETTLE_MS = 120_000
 const SAY_EVERY_MS = 15_000
 
-/** Load and chaos on the whole topology, then an audit of all that clients were told. */
+/** Load and chaos on the whole topology, then an audit of all signatures that clients received. */
 export async function runSoak(parameters: SoakParameters): Promise<SoakReport> {
   const { durationMs, isCalm, say, onLine = () => {} } = parameters
   // Each has its own, so that what one decides does not hang on how often another was asked.

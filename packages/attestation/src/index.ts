@@ -1,3 +1,4 @@
+export { type TcbStatus, tcbStatuses } from '@countersign/protocol'
 export {
   type CreateVerifierParameters,
   createVerifier,
@@ -21,7 +22,6 @@ export { type ReportFlags, readReportFlags } from './snp/reportFlags.ts'
 export type { SnpCertificates, VerifiedReport } from './snp/verifyReport.ts'
 export { assertCollateral, type Collateral, parseCollateral } from './tdx/collateral.ts'
 export { type CollateralDescription, type CrlDescription, describeCollateral } from './tdx/describeCollateral.ts'
-export { type TcbStatus, tcbStatuses } from './tdx/evaluateTcb.ts'
 export type { RuntimeEvents } from './tdx/eventLog.ts'
 export { type ParsedQuote, parseQuote, type QeReport, type TdReport } from './tdx/parseQuote.ts'
 export { type PckPlatform, parsePckPlatform } from './tdx/pckCertificate.ts'

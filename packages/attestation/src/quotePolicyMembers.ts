@@ -1,6 +1,5 @@
-import { isHex, isPlainObject } from '@countersign/protocol'
+import { isHex, isPlainObject, tcbStatuses } from '@countersign/protocol'
 import type { QuotePolicy } from './policy.ts'
-import { tcbStatuses } from './tdx/evaluateTcb.ts'
 
 type MemberName = 'measurements' | 'events' | 'statuses' | 'minimumTcbEvaluationDataNumber' | 'platforms'
 

@@ -200,6 +200,7 @@ describe('an agent that misbehaves', () => {
     ['a page', () => '<html></html>'],
     ['JSON that is cut', (body) => answer(body).slice(0, -1)],
     ['JSON and more', (body) => `${answer(body)}{}`],
+    ['a byte order mark before it', (body) => `\ufeff${answer(body)}`],
     ['null', () => 'null'],
     ['a list', () => '[]'],
     ['an error with status 200', () => '{"error":"no TDX here"}'],

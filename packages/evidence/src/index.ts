@@ -1,3 +1,4 @@
+export type { EvidenceMode } from '@countersign/protocol'
 export { parseCertTable, type SnpCertificates } from './certTable.ts'
 export {
   type ConfigfsReportSourceParameters,
@@ -15,7 +16,7 @@ export { EvidenceError, type EvidenceErrorCode } from './errors.ts'
 export { VendorError, type VendorErrorCode } from './getBounded.ts'
 export { createKdsClient, type KdsClient, type KdsClientDeps, readPemBundle } from './kds.ts'
 export { createPcsClient, type PcsClient, type PcsClientDeps } from './pcs.ts'
-export type { EvidenceMode, Quote, QuoteSource, Report, ReportSource, Wait } from './ports.ts'
+export type { Quote, QuoteSource, Report, ReportSource, Wait } from './ports.ts'
 export { createPlatformReader, type Platform, readPlatform } from './readPlatform.ts'
 export {
   createSimulatedQuoteSource,

@@ -1,5 +1,4 @@
-/** Whether evidence comes from real silicon. A label for people: a verifier decides by the root that verified. */
-export type EvidenceMode = 'hardware' | 'mock'
+import type { EvidenceMode } from '@countersign/protocol'
 
 /** TDX evidence. */
 export type Quote = {

@@ -1,7 +1,7 @@
-import { withinTimeLimit } from '@countersign/protocol'
+import { type EvidenceMode, withinTimeLimit } from '@countersign/protocol'
 import { EvidenceError, evidenceTimeout } from './errors.ts'
 import { createOneAtATime } from './oneAtATime.ts'
-import type { EvidenceMode, Quote, QuoteSource, Report, ReportSource } from './ports.ts'
+import type { Quote, QuoteSource, Report, ReportSource } from './ports.ts'
 import { assertQuoteBinds, assertReportBinds, copyReportData } from './reportData.ts'
 
 /** Real quotes are 5 to 8 KiB; the kernel gave at most 32 KiB until it learned of DICE. */

@@ -1,10 +1,10 @@
-import type { SignResult } from './resources.ts'
+import type { SignResult } from './signResult.ts'
 
 /** What a `ServiceError` may carry beside its code and message. */
 export type ServiceErrorOptions = {
   details?: string | undefined
   cause?: unknown
-  /** Of the HTTP answer that told the failure. */
+  /** Of the HTTP response, where the service reported the failure. */
   status?: number | undefined
   /** Whether the same call may succeed later. */
   retryable?: boolean | undefined
@@ -13,24 +13,25 @@ export type ServiceErrorOptions = {
 }
 
 /**
- * The base of every error that Countersign throws on purpose. `code` is stable and public; `message` stays the short text
- * alone, because the specification fixes some messages to the letter; what varies goes into `details`.
+ * The base of every error that Countersign throws on purpose. `code` is stable and public; `message` is only the short
+ * text, because the specification fixes some messages to the letter; what varies goes into `details`.
  *
  * @example
  * if (error instanceof ServiceError && error.code === 'invalid_hex') …
  */
 export class ServiceError<Code extends string = string> extends Error {
   override name = 'ServiceError'
-  readonly code: Code
-  readonly details: string | undefined
-  readonly status: number | undefined
-  readonly retryable: boolean | undefined
-  readonly signed: SignResult | undefined
+  // Declared only: the constructor sets them all.
+  declare readonly code: Code
+  declare readonly details: string | undefined
+  declare readonly status: number | undefined
+  declare readonly retryable: boolean | undefined
+  declare readonly signed: SignResult | undefined
   /** Where `docs/errors.md` says what to do about this code. */
-  readonly docsPath: string
+  declare readonly docsPath: string
 
   constructor(code: Code, message: string, options: ServiceErrorOptions = {}) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    super(message, options.cause === undefined ? undefined : options)
     this.code = code
     this.details = options.details
     this.status = options.status
@@ -52,6 +53,8 @@ export type ProtocolErrorCode =
   | 'body_too_large'
   /** Distrust the sender: the bytes are not JSON in UTF-8. */
   | 'invalid_json'
+  /** Fix the call: a parameter cannot stand in the path of a request. */
+  | 'invalid_request'
   /** Fix the call: the value holds something that JSON cannot carry without loss. */
   | 'not_canonicalizable'
   /** Distrust the bytes: they are JSON in another spelling than the one that was hashed, or no JSON at all. */

@@ -32,10 +32,23 @@ export { type EntropyMessageParameters, hashEntropy, toEntropyMessage } from './
 export { type ProtocolErrorCode, ServiceError, type ServiceErrorOptions } from './errors.ts'
 export { isNatural, toU32be, toU64be } from './fields.ts'
 export { fromHex, type Hex, isHex, toHex } from './hex.ts'
+export {
+  type Endpoint,
+  type EndpointQuery,
+  type EndpointRequest,
+  type EndpointResponse,
+  type Endpoints,
+  isSlug,
+  type PathArguments,
+  type PathParameters,
+  type SignDigestRequest,
+  type SignDigestResponse,
+  toMethodAndPath,
+} from './http.ts'
 export { isLoopbackHost, isLoopbackUrl } from './loopback.ts'
 export { computeRoot, createInclusionPath, createInclusionPaths, hashTree, type Inclusion } from './merkle.ts'
 export { parseJson } from './parseJson.ts'
-export { isPlainObject } from './plainObject.ts'
+export { isPlainObject, readMembers } from './plainObject.ts'
 export {
   isProofStatus,
   isProofTransition,
@@ -59,12 +72,12 @@ export {
 } from './reportData.ts'
 export type {
   AttestationReceiptV1,
+  CoordinatorAttestation,
   EvidenceMode,
   Problem,
   ProofPayload,
   SessionUser,
   SignRequest,
-  SignResult,
   TransactionPage,
   TransactionSummary,
   WalletInfo,
@@ -97,8 +110,11 @@ export {
   toSubmissionContext,
 } from './rootSecret.ts'
 export { type EcdsaSignature, parseSignature, recoverPublicKey, toAddress } from './signature.ts'
+export type { SignResult } from './signResult.ts'
 export { assertStatement, hashLeaf, type Statement, toStatementBytes, toStatementText } from './statement.ts'
+export { parseStrictJson, type StrictJsonErrorCode, type StrictJsonLimits } from './strictJson.ts'
 export { type Tag, tags, toTagBytes } from './tags.ts'
+export { type TcbStatus, tcbStatuses } from './tcbStatus.ts'
 export {
   encodeSignedTransaction,
   encodeUnsignedTransaction,

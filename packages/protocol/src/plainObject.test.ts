@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { hasExactMembers, isPlainObject } from './plainObject.ts'
+import { hasExactMembers, isPlainObject, readMembers } from './plainObject.ts'
 
 describe('plain objects', () => {
   test('literals, parsed JSON and objects without a prototype are plain', () => {
@@ -29,5 +29,26 @@ describe('plain objects', () => {
     expect(hasExactMembers({ a: 1, b: 1, c: 1 }, ['a', 'b'])).toBe(false)
     expect(hasExactMembers({ a: 1 }, ['toString'])).toBe(false)
     expect(hasExactMembers([1, 2], ['0', '1'])).toBe(false)
+  })
+})
+
+describe('readMembers', () => {
+  const names = { required: ['a', 'b'], optional: ['c'] } as const
+  const read = (value: unknown) => readMembers(value, names, (details) => new RangeError(details))
+
+  test('all required members, with or without the optional ones', () => {
+    expect(read({ a: 1, b: undefined })).toEqual({ a: 1, b: undefined })
+    expect(read({ a: 1, b: 2, c: 3 })).toEqual({ a: 1, b: 2, c: 3 })
+  })
+
+  test.each<[string, unknown, string]>([
+    ['null', null, 'not an object'],
+    ['a list', [1, 2], 'not an object'],
+    ['text', 'ab', 'not an object'],
+    ['a member missing', { a: 1, c: 3 }, 'b is missing'],
+    ['a member more, which is not repeated', { a: 1, b: 2, secret: 3 }, 'a member is unknown'],
+    ['__proto__', JSON.parse('{"a":1,"b":2,"__proto__":{}}'), 'a member is unknown'],
+  ])('%s: the error of the caller', (_, value, details) => {
+    expect(() => read(value)).toThrow(new RangeError(details))
   })
 })

@@ -4,14 +4,11 @@
  */
 export function isPlainObject(value: unknown): value is Record<string, unknown> {
   if (typeof value !== 'object' || value === null) return false
-  const prototype: unknown = Object.getPrototypeOf(value)
-  if (prototype !== Object.prototype && prototype !== null) return false
-  for (const key of Reflect.ownKeys(value)) {
-    if (typeof key === 'symbol') return false
+  if (![Object.prototype, null].includes(Object.getPrototypeOf(value))) return false
+  return Reflect.ownKeys(value).every((key) => {
     const member = Object.getOwnPropertyDescriptor(value, key)
-    if (member === undefined || !('value' in member) || member.enumerable !== true) return false
-  }
-  return true
+    return typeof key === 'string' && member?.enumerable === true && 'value' in member
+  })
 }
 
 /** A plain object with these members, all of them, and no other. */
@@ -21,4 +18,21 @@ export function hasExactMembers<Name extends string>(
 ): value is Record<Name, unknown> {
   if (!isPlainObject(value) || Object.keys(value).length !== names.length) return false
   return names.every((name) => Object.hasOwn(value, name))
+}
+
+/**
+ * The members of a plain object that has all the required ones, perhaps the optional ones, and no other. `fail` makes the
+ * caller's own error.
+ */
+export function readMembers<Required extends string, Optional extends string = never>(
+  value: unknown,
+  names: { required: readonly Required[]; optional?: readonly Optional[] },
+  fail: (details: string) => Error,
+): Record<Required | Optional, unknown> {
+  if (!isPlainObject(value)) throw fail('not an object')
+  for (const name of names.required) if (!Object.hasOwn(value, name)) throw fail(`${name} is missing`)
+  const known = new Set<string>([...names.required, ...(names.optional ?? [])])
+  // An unknown name is not repeated: a stranger wrote it, and this text may go into a log.
+  if (Object.keys(value).some((name) => !known.has(name))) throw fail('a member is unknown')
+  return value as Record<Required | Optional, unknown>
 }

@@ -19,6 +19,6 @@ test('specification §3: terminal states', () => {
 
 test('specification §2: five states and no other', () => {
   expect(proofStatuses.every(isProofStatus)).toBe(true)
-  for (const other of ['pending', 'Complete', '', 'toString', null, undefined, 0])
+  for (const other of ['pending', 'Complete', '', 'toString', null, undefined, 0, ['complete']])
     expect(isProofStatus(other)).toBe(false)
 })

@@ -19,7 +19,7 @@ export type TerminalProofStatus = 'complete' | 'pin_failed' | 'onchain_failed'
 
 /** Whether a value is one of the five states. */
 export function isProofStatus(value: unknown): value is ProofStatus {
-  return (proofStatuses as readonly unknown[]).includes(value)
+  return typeof value === 'string' && Object.hasOwn(proofTransitions, value)
 }
 
 /** Whether a proof in this state will stay in it. */

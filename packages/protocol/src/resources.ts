@@ -2,6 +2,7 @@ import type { EnclaveConfig } from './configHash.ts'
 import type { Hex } from './hex.ts'
 import type { ProofStatus } from './proofStatus.ts'
 import type { Statement } from './statement.ts'
+import type { TcbStatus } from './tcbStatus.ts'
 
 /* The words of specification §2, as browser and coordinator speak them. Types only. */
 
@@ -27,9 +28,6 @@ export type SignRequest = {
   /** 21000 if it is not given, which is too little for a contract call. */
   gas?: bigint | undefined
 }
-
-/** What `signAndSend` answers. The slug cannot be derived from the hash: sharing a proof does not reveal more than it says. */
-export type SignResult = { txHash: Hex; attestationSlug: string }
 
 /** The body of `GET /proof/:slug`. */
 export type ProofPayload = {
@@ -71,6 +69,24 @@ export type TransactionPage = {
   nextCursor: string | null
 }
 
+/** The body of `GET /health/attestation`: the coordinator's SEV-SNP report over its own key. Hex without a prefix. */
+export type CoordinatorAttestation = {
+  vendor: 'amd-sev-snp'
+  mode: EvidenceMode
+  report: string
+  certificates: { ek: string; ask: string; ark: string }
+  measurement: string
+  publicKey: string
+  configHash: string
+  /** ISO 8601. */
+  fetchedAt: string
+  /** ISO 8601. */
+  expiresAt: string
+  /** Only where the caller sent a nonce: the nonce, and Ed25519 over its tagged bytes by `publicKey`. */
+  nonce?: string
+  signature?: string
+}
+
 /** The body of every failure: RFC 9457 with our stable `code`. */
 export type Problem = {
   type: string
@@ -87,12 +103,13 @@ export type Problem = {
 export type EvidenceMode = 'hardware' | 'mock'
 
 /**
- * The public proof of one signature, as it is pinned to IPFS. Hex without a prefix where the type is `string`; amounts are
+ * The public proof of one signature, as it is pinned to IPFS: `packages/receipt/spec/receipt-v1.md` says what each member means
+ * and how it is checked, and the schema there is of exactly this type. Hex without a prefix where the type is `string`; amounts are
  * decimal strings in wei; times are ISO 8601.
  */
 export type AttestationReceiptV1 = {
   version: 'countersign-attestation/1'
-  spec: string
+  spec: 'urn:countersign:spec:receipt:1'
   transaction: {
     chainId: number
     txHash: Hex
@@ -117,7 +134,7 @@ export type AttestationReceiptV1 = {
     quoteHex: string
     quoteVerified: boolean
     measurement: { mrTd: string; rtmr0: string; rtmr1: string; rtmr2: string; rtmr3: string }
-    tcbStatus: string
+    tcbStatus: TcbStatus
     statement: Statement
     inclusion: { leafIndex: number; treeSize: number; path: readonly string[] }
     batch: { bootId: string; sequence: number; previous: string }

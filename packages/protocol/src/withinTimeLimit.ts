@@ -20,19 +20,19 @@ export async function withinTimeLimit<Result>(
 ): Promise<Result> {
   signal?.throwIfAborted()
   const controller = new AbortController()
-  let stop = (_reason: unknown) => {}
+  const own = controller.signal
+  // Before the work listens to the signal, so that the reason comes out and not what the work makes of it.
   const stopped = new Promise<never>((_resolve, reject) => {
-    stop = (reason) => {
-      reject(reason)
-      controller.abort(reason)
-    }
+    own.addEventListener('abort', () => reject(own.reason))
   })
+  const timer = setTimeout(() => controller.abort(createError()), limitMs)
   // The signals are joined by hand: not every browser has `AbortSignal.any`.
-  const forward = () => stop(signal?.reason)
-  const timer = setTimeout(() => stop(createError()), limitMs)
+  const forward = () => controller.abort(signal?.reason)
   signal?.addEventListener('abort', forward)
+  // Makes a promise even of work that throws at once: `stopped` must have its reader before it rejects.
+  const run = async () => work(own)
   try {
-    return await Promise.race([work(controller.signal), stopped])
+    return await Promise.race([run(), stopped])
   } catch (error) {
     controller.abort(error)
     throw error
@@ -42,6 +42,4 @@ export async function withinTimeLimit<Result>(
   }
 }
 
-function timedOut() {
-  return new DOMException('The time is over', 'TimeoutError')
-}
+const timedOut = () => new DOMException('timed out', 'TimeoutError')

@@ -1,21 +1,21 @@
-import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { readBounded } from '@countersign/protocol'
 import type { NetworkConnection } from 'hardhat/types/network'
 import { toHex } from 'viem'
 import { mnemonicToAccount, privateKeyToAccount } from 'viem/accounts'
 import { loadHardhat } from './hardhat.ts'
+import { type Listening, listen } from './listen.ts'
 
 export type StartChainOptions = {
-  /** 31337 unless told. */
+  /** 31337 by default. */
   chainId?: number
-  /** On loopback; a free one unless told. */
+  /** On loopback; a free one by default. */
   port?: number
-  /** When blocks are made: one for each transaction (`auto`, unless told), by `mine` alone, or one at every interval. */
+  /** When blocks are made: one for each transaction (`auto`, the default), by `mine` alone, or one at every interval. */
   mining?: 'auto' | 'manual' | { intervalMs: number }
-  /** How many accounts have ether; 10 unless told. */
+  /** How many accounts have ether; 10 by default. */
   accountCount?: number
-  /** When block 0 is dated, in seconds; now unless told. The clock of the chain starts there. */
+  /** When block 0 is dated, in seconds; now by default. The clock of the chain starts there. */
   genesisTimestamp?: number
   /** Stands between callers and the node: is given the node before the port opens, and answers what is served instead. */
   wrap?: (node: NodeRequest, accounts: readonly ChainAccount[]) => Promise<NodeRequest>
@@ -57,10 +57,10 @@ export async function startChain(options: StartChainOptions = {}): Promise<Local
   const routes = new Map(Object.entries(options.routes ?? {}))
   let node: NodeRequest = (method, params) => connection.provider.request({ method, params })
   const server = createServer((request, response) => void answer({ node, routes }, request, response))
+  let listening: Listening
   try {
     if (wrap) node = await wrap(node, accounts)
-    server.listen(port, '127.0.0.1')
-    await once(server, 'listening')
+    listening = await listen(server, port)
   } catch (error) {
     await disconnect(connection)
     throw error
@@ -68,15 +68,12 @@ export async function startChain(options: StartChainOptions = {}): Promise<Local
   let stopping: Promise<void> | undefined
 
   async function stop() {
-    const closed = once(server, 'close')
-    server.close()
-    server.closeAllConnections()
-    await closed
+    await listening.stop()
     await disconnect(connection)
   }
 
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: listening.url,
     chainId,
     accounts,
     async mine(count = 1) {
@@ -149,7 +146,7 @@ async function answer({ node, routes }: Served, request: IncomingMessage, respon
   if (request.method === 'OPTIONS') return void response.writeHead(204, CORS).end()
   if (request.method !== 'POST') return void response.writeHead(405, { ...CORS, allow: 'POST' }).end()
   try {
-    const text = await readText(request)
+    const text = Buffer.from(await readBounded(request, MAX_REQUEST_BYTES)).toString('utf8')
     const route = routes.get(request.url ?? '/')
     const { status, body } = route ? await route(text) : { status: 200, body: await toAnswer(node, text) }
     response.writeHead(status, { ...CORS, 'content-type': 'application/json' }).end(JSON.stringify(body))
@@ -157,17 +154,6 @@ async function answer({ node, routes }: Served, request: IncomingMessage, respon
     // The client has gone, or sent more than any transaction needs.
     response.destroy()
   }
-}
-
-async function readText(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = []
-  let length = 0
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    length += chunk.length
-    if (length > MAX_REQUEST_BYTES) throw new Error('the request is too long')
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString('utf8')
 }
 
 async function toAnswer(node: NodeRequest, text: string): Promise<unknown> {

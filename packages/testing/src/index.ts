@@ -12,7 +12,7 @@ export {
   type FakeChainFault,
   type StartFakeChainParameters,
   startFakeChain,
-} from './fakeChain.ts'
+} from './fakeChain/startFakeChain.ts'
 export { type FakePinata, type FakePinService, type PinServiceFault, startFakeKubo, startFakePinata } from './ipfs.ts'
 export { type FakeKds, type FakeKdsFault, startFakeKds } from './kds.ts'
 export {
@@ -35,4 +35,3 @@ export {
 } from './satellite.ts'
 export { measureSimulatedCoordinator, measureSimulatedEnclave, readAnchors } from './stack/anchors.ts'
 export { type Backend, type StartBackendParameters, startBackend } from './stack/startBackend.ts'
-export { within } from './within.ts'

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { readBounded } from '@countersign/protocol'
 import { CID } from 'multiformats/cid'
 import { create as createDigest } from 'multiformats/hashes/digest'
+import { listen } from './listen.ts'
 
 /** How a pin service can misbehave. */
 export type PinServiceFault =
@@ -65,6 +66,7 @@ const SHA2_256 = 0x12
 /** Larger files are cut, so that their root is a node with links and no raw block. */
 const CHUNK_LENGTH = 262_144
 const ENDLESS_LENGTH = 4_194_304
+const MAX_FORM_BYTES = 16_777_216
 
 /**
  * A Kubo node's RPC API on loopback, with `block/put`, `block/get` and `pin/ls`, that keeps blocks in memory and can
@@ -210,12 +212,9 @@ async function startPinService({ port = 0 }: StartPinServiceParameters, behave: 
     // Whoever asks may hang up in the middle of it.
     answer(request, response).catch(() => request.socket.destroy())
   })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, '127.0.0.1', resolve)
-  })
+  const { url, stop } = await listen(server, port)
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     setFault(next, options = {}) {
       fault = next
       delayMs = options.delayMs ?? 0
@@ -226,9 +225,7 @@ async function startPinService({ port = 0 }: StartPinServiceParameters, behave: 
     blocks,
     async stop() {
       for (const timer of timers) clearTimeout(timer)
-      const closed = new Promise((resolve) => server.close(resolve))
-      server.closeAllConnections()
-      await closed
+      await stop()
     },
   }
 }
@@ -251,10 +248,9 @@ function isAuthorized({ headers }: IncomingMessage, token: string): boolean {
 }
 
 async function readForm(request: IncomingMessage): Promise<FormData | undefined> {
-  const chunks: Buffer[] = []
-  for await (const chunk of request) chunks.push(chunk as Buffer)
+  const bytes = await readBounded(request, MAX_FORM_BYTES)
   const headers = { 'content-type': request.headers['content-type'] ?? '' }
-  return await new Response(Buffer.concat(chunks), { headers }).formData().catch(() => undefined)
+  return await new Response(bytes, { headers }).formData().catch(() => undefined)
 }
 
 async function readPart(form: FormData | undefined): Promise<Uint8Array | undefined> {

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { SimulatedCertificates, Simulator } from '@countersign/attestation/simulator'
+import { listen } from './listen.ts'
 
 /** What AMD's service, or the way to it, can do wrong. */
 export type FakeKdsFault =
@@ -14,7 +14,7 @@ export type FakeKdsFault =
   | 'server_error'
   /** Certificates of another chip. */
   | 'wrong_chip'
-  /** Certificates under a root that nobody pins. */
+  /** Certificates under a root that is not pinned. */
   | 'wrong_signature'
   | 'expired'
   | 'truncated'
@@ -47,17 +47,14 @@ export async function startFakeKds({ simulator }: { simulator: Pick<Simulator, '
     if (body === undefined) return void response.writeHead(404).end()
     response.writeHead(200).end(fault === 'truncated' ? body.subarray(0, body.length / 2) : body)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { url, stop } = await listen(server)
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     requests,
     setFault(next) {
       fault = next
     },
-    async close() {
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
-    },
+    close: stop,
   }
 }
 

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair } from 'jose'
 import Provider, { type Configuration } from 'oidc-provider'
+import { listen } from './listen.ts'
 
 export type OidcAccount = { sub: string; email: string; name: string }
 
@@ -29,7 +29,7 @@ export const developmentAccounts: readonly OidcAccount[] = [
 ]
 
 /**
- * A real OpenID provider on loopback, with a page on which one click signs in as somebody. Anybody can be anybody here: for
+ * A real OpenID provider on loopback, with a page on which one click signs in as any user, without a password: for
  * development and tests only.
  */
 export async function startOidcProvider(parameters: OidcProviderParameters): Promise<RunningOidcProvider> {
@@ -38,11 +38,8 @@ export async function startOidcProvider(parameters: OidcProviderParameters): Pro
   // The issuer's URL has to be known before the provider is made, and the port only after listening.
   let handle: (request: IncomingMessage, response: ServerResponse) => void = (_, response) => response.end()
   const server = createServer((request, response) => handle(request, response))
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, '127.0.0.1', resolve)
-  })
-  const issuer = `http://localhost:${(server.address() as AddressInfo).port}`
+  const listening = await listen(server, port)
+  const issuer = `http://localhost:${listening.port}`
   const provider = new Provider(issuer, await createConfiguration({ ...parameters, clientId, clientSecret, accounts }))
   const callback = provider.callback()
   handle = (request, response) => {
@@ -54,10 +51,7 @@ export async function startOidcProvider(parameters: OidcProviderParameters): Pro
     clientId,
     clientSecret,
     accounts,
-    async stop() {
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
-    },
+    stop: listening.stop,
   }
 }
 

@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Collateral } from '@countersign/attestation'
 import type { Simulator } from '@countersign/attestation/simulator'
+import { listen } from './listen.ts'
 
 /** What a vendor's service, or the way to it, can do wrong. */
 export type FakePcsFault =
@@ -80,18 +80,15 @@ export async function startFakePcs(deps: {
     if (current === 'garbage') return void response.writeHead(200).end('<html>hello</html>')
     answer(response, { ...toAnswer(document, collateralFor(current)), fault: current })
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { url, stop } = await listen(server)
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     requests,
     setFault(next, document) {
       fault = next
       faultyDocument = document
     },
-    async close() {
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
-    },
+    close: stop,
   }
 }
 

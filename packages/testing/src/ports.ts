@@ -1,7 +1,7 @@
 import { createServer } from 'node:net'
 
 /**
- * Below what Linux gives to whoever asks for any port (32768 and up): between finding one and using it, a service that listens on any, or
+ * Below the range of ports that Linux gives by itself (32768 and up): between finding one and using it, a service that listens on any, or
  * a call that goes out, would sometimes get it first.
  */
 const RANGE = { first: 20_000, count: 12_000 }

@@ -1,8 +1,8 @@
 import { createPrivateKey, type KeyObject, randomBytes, sign } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { createSimulatedSatellite, type SimulatedSatellite } from '@countersign/attestation/simulator'
 import { toEntropyMessage } from '@countersign/protocol'
+import { listen } from './listen.ts'
 
 /** How a satellite can misbehave. */
 export type SatelliteFault =
@@ -61,7 +61,7 @@ const MAX_SAMPLES = 256
 const TEN_MINUTES_MS = 600_000
 
 /**
- * A satellite on loopback that signs for real, `GET /v1/samples?count=N`, with a key that everybody knows, and that can
+ * A satellite on loopback that signs for real, `GET /v1/samples?count=N`, with a public key pair, and that can
  * misbehave.
  *
  * @example
@@ -132,12 +132,9 @@ export async function startSatellite(parameters: StartSatelliteParameters = {}):
   }
 
   const server = createServer(answer)
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, '127.0.0.1', resolve)
-  })
+  const { url, stop } = await listen(server, port)
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     publicKey: own.publicKey,
     setFault(next, options = {}) {
       fault = next
@@ -148,9 +145,7 @@ export async function startSatellite(parameters: StartSatelliteParameters = {}):
     },
     async stop() {
       for (const timer of timers) clearTimeout(timer)
-      const closed = new Promise((resolve) => server.close(resolve))
-      server.closeAllConnections()
-      await closed
+      await stop()
     },
   }
 }

@@ -1,6 +1,6 @@
+import { ConfigError } from '@countersign/service'
 import { describe, expect, test } from 'vitest'
 import { readConfig } from './config.ts'
-import { ConfigError } from './readEnv.ts'
 
 type Env = Record<string, string | undefined>
 

@@ -1,29 +1,13 @@
 import { createHash } from 'node:crypto'
 import { quotePolicyMembers } from '@countersign/attestation'
-import { isHex, isPlainObject, toCanonicalJson } from '@countersign/protocol'
+import { isHex, isLoopbackHost, isLoopbackUrl, isPlainObject, parseJson, toCanonicalJson } from '@countersign/protocol'
+import { ConfigError, type Env, type Fault, readBoolean, readInteger, readList, readUrl } from '@countersign/service'
 import type { AppConfig } from './app.ts'
+import type { ProviderConfig } from './auth/createProviders.ts'
+import type { EntropySourceConfig } from './entropy/createEntropySource.ts'
 import { parseRateLimit, type RateLimit } from './http/rateLimit.ts'
-import { type PipelineConfig, readPipeline } from './pipeline/config.ts'
-import {
-  ConfigError,
-  type Env,
-  type Fault,
-  isLoopbackUrl,
-  LOOPBACK,
-  readBoolean,
-  readInteger,
-  readList,
-  readMetricsPort,
-  readUrl,
-} from './readEnv.ts'
+import { type PipelineConfig, readMetricsPort, readPipeline } from './pipeline/config.ts'
 import type { EnclavePolicy } from './sign/checkBatch.ts'
-
-type ProviderConfig = { id: string; issuer: string; clientId: string; clientSecret: string }
-
-type EntropyConfig =
-  | { kind: 'satellite'; url: string; publicKeys: readonly string[] }
-  | { kind: 'orbitport'; url: string; clientId: string; clientSecret: string; authUrl: string }
-  | { kind: 'drand'; url: string }
 
 export type Config = {
   isProduction: boolean
@@ -39,7 +23,7 @@ export type Config = {
   reportSource: 'mock' | 'configfs'
   snpCertsFile: string | undefined
   collateralUrl: string
-  entropy: EntropyConfig & { maxAgeMs: number; allowUnsigned: boolean }
+  entropy: EntropySourceConfig & { maxAgeMs: number; allowUnsigned: boolean }
   batchLimit: number
   pipelineDelayMs: number
   /** Undefined where this process does not publish: another one works on the proofs, or nobody. */
@@ -71,7 +55,7 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
 
   if (isMock) {
     if (isProduction) fault('MOCK_ATTESTATION: refused in production')
-    if (!LOOPBACK.includes(host)) fault('HOST: mock attestation is for loopback only')
+    if (!isLoopbackHost(host)) fault('HOST: mock attestation is for loopback only')
     if (!isLoopbackUrl(publicUrl)) fault('PUBLIC_URL: mock attestation is for loopback only')
   }
   if (isProduction) {
@@ -167,8 +151,8 @@ function readProviders(env: Env, fault: Fault): ProviderConfig[] {
   return ids.toSorted().map((id) => {
     const name = (part: string) => `OIDC_${id}_${part}`
     const issuer = env[name('ISSUER')] ?? (id === 'GOOGLE' ? 'https://accounts.google.com' : '')
-    const isFine = URL.canParse(issuer) && (issuer.startsWith('https://') || isLoopbackUrl(issuer))
-    if (!isFine) fault(`${name('ISSUER')}: expected an https URL, or http on loopback`)
+    const isValid = URL.canParse(issuer) && (issuer.startsWith('https://') || isLoopbackUrl(issuer))
+    if (!isValid) fault(`${name('ISSUER')}: expected an https URL, or http on loopback`)
     const clientId = env[name('CLIENT_ID')] ?? ''
     const clientSecret = env[name('CLIENT_SECRET')] ?? ''
     if (clientId === '') fault(`${name('CLIENT_ID')}: missing`)
@@ -181,9 +165,9 @@ function readEnclaveUrls(env: Env, fault: Fault): string[] {
   const urls = readList(env.ENCLAVE_URL ?? 'http://127.0.0.1:8090')
   if (urls.length === 0) fault('ENCLAVE_URL: missing')
   for (const url of urls) {
-    const isFine =
+    const isValid =
       url.startsWith('unix:/') || url.startsWith('https://') || (url.startsWith('http://') && isLoopbackUrl(url))
-    if (!isFine) fault('ENCLAVE_URL: expected https, unix:/path, or http on loopback')
+    if (!isValid) fault('ENCLAVE_URL: expected https, unix:/path, or http on loopback')
   }
   return urls
 }
@@ -201,7 +185,7 @@ function readEnclavePolicy(
   }
   let value: unknown
   try {
-    value = JSON.parse(readFile(path))
+    value = parseJson(readFile(path))
   } catch {
     fault('ENCLAVE_POLICY_FILE: cannot be read as JSON')
     return {}
@@ -214,9 +198,9 @@ function readEnclavePolicy(
   for (const name of Object.keys(value)) {
     if (!Object.hasOwn(POLICY_MEMBERS, name)) fault(`ENCLAVE_POLICY_FILE: ${name} is unknown`)
   }
-  for (const [name, isFine] of Object.entries(POLICY_MEMBERS)) {
+  for (const [name, isValid] of Object.entries(POLICY_MEMBERS)) {
     const isRequired = name === 'measurements' || name === 'configHashes'
-    if ((isRequired || value[name] !== undefined) && !isFine(value[name])) {
+    if ((isRequired || value[name] !== undefined) && !isValid(value[name])) {
       fault(`ENCLAVE_POLICY_FILE: ${name} is not what it should be, or empty`)
     }
   }
@@ -250,8 +234,8 @@ function readEntropy(env: Env, fault: Fault): Config['entropy'] {
   }
   if (kind !== 'satellite') fault('ENTROPY_SOURCE: expected satellite, orbitport or drand')
   const publicKeys = readList(env.ENTROPY_PUBLIC_KEY)
-  const isFine = publicKeys.length > 0 && publicKeys.every((key) => /^[0-9a-f]{64}$/.test(key))
-  if (!isFine) fault('ENTROPY_PUBLIC_KEY: expected 32 bytes of hex')
+  const isValid = publicKeys.length > 0 && publicKeys.every((key) => /^[0-9a-f]{64}$/.test(key))
+  if (!isValid) fault('ENTROPY_PUBLIC_KEY: expected 32 bytes of hex')
   return { kind: 'satellite', url, publicKeys, ...shared }
 }
 

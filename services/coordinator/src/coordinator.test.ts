@@ -2,6 +2,7 @@ import { createPublicKey, randomBytes, verify } from 'node:crypto'
 import { createVerifier } from '@countersign/attestation'
 import { simulatedRoots } from '@countersign/attestation/simulator'
 import {
+  type CoordinatorAttestation,
   computeSnpReportData,
   fromHex,
   type Hex,
@@ -11,21 +12,19 @@ import {
   toTagBytes,
   type WalletInfo,
 } from '@countersign/protocol'
-import { getAddress, keccak256, parseSignature, recoverAddress, serializeTransaction } from 'viem'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
-  APP,
-  type Backend,
+  APP_ORIGIN as APP,
   createTx,
   createUser,
-  type Query,
-  startBackend,
-  startCoordinator,
+  mains,
+  startService,
   type TestUser,
   toDigest,
-} from '../test/backend.ts'
+} from '@countersign/testing/stack'
+import { getAddress, keccak256, parseSignature, recoverAddress, serializeTransaction } from 'viem'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Backend, type Query, startBackend } from '../test/backend.ts'
 import type { SignedAnswer } from '../test/tamperingWire.ts'
-import type { Attestation } from './health/getAttestation.ts'
 
 type SignResult = { signature: Hex; slug: string }
 
@@ -267,7 +266,7 @@ describe.each(['pglite', 'postgres'] as const)('the backend as processes, on %s'
 
   test('/health/attestation: a report over the very key that signs the caller’s nonce', async () => {
     const nonce = randomBytes(32).toString('hex')
-    const answer = await read<Attestation>(backend.call(`/health/attestation?nonce=${nonce}`))
+    const answer = await read<CoordinatorAttestation>(backend.call(`/health/attestation?nonce=${nonce}`))
     const { report, certificates, publicKey, configHash, signature = '' } = answer
     expect(answer).toMatchObject({ vendor: 'amd-sev-snp', mode: 'mock', nonce })
     const { ek, ask, ark } = certificates
@@ -342,12 +341,12 @@ describe.each(['pglite', 'postgres'] as const)('the backend as processes, on %s'
   test('an enclave that hangs holds up nothing but signings, and those are answered when it goes on', async () => {
     const first = nonce + 1
     nonce += 40
-    backend.signalEnclave('SIGSTOP')
+    backend.freezeEnclave()
     const waiting = times(40, (index) => alice.sign(createTx(first + index)))
     try {
       expect(await readMeanwhile(waiting)).toBe(0)
     } finally {
-      backend.signalEnclave('SIGCONT')
+      backend.wakeEnclave()
     }
     const results = await Promise.all(waiting.map((each) => read<SignResult>(each)))
     for (const [index, result] of results.entries()) answered.set(first + index, result)
@@ -646,7 +645,9 @@ describe('start refused', () => {
   test('with every fault listed, and no secret told', async () => {
     const output: string[] = []
     const env = { NODE_ENV: 'production', MOCK_ATTESTATION: 'true', OIDC_GOOGLE_CLIENT_SECRET: 'canary' }
-    await expect(startCoordinator(env, output)).rejects.toThrow('it ended')
+    const onLine = (line: string) => output.push(line)
+    const { started } = startService({ name: 'coordinator', main: mains.coordinator, env, onLine })
+    await expect(started).rejects.toThrow('The coordinator ended with 1')
     for (const name of ['MOCK_ATTESTATION', 'DATABASE_URL', 'PUBLIC_URL', 'ALLOWED_ORIGINS', 'ENTROPY_URL']) {
       expect(output.some((line) => line.includes(`"fault":"${name}`))).toBe(true)
     }

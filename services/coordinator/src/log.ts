@@ -1,5 +1,5 @@
+import type { Log, LogLine } from '@countersign/service'
 import { pino } from 'pino'
-import type { Log, LogLine } from './http/log.ts'
 
 /** Everything that a line of the log may say. What is not listed is left out, so that no secret gets in by accident. */
 const FIELDS = new Set([

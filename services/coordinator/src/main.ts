@@ -1,7 +1,7 @@
+import { runService } from '@countersign/service'
 import { createLog } from './log.ts'
-import { runService } from './runService.ts'
 import { startCoordinator } from './start.ts'
 
 const log = createLog()
 
-await runService(log, startCoordinator(process.env, { log }))
+await runService({ log }, () => startCoordinator(process.env, { log }))

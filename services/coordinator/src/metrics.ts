@@ -1,17 +1,14 @@
 import { createServer } from 'node:http'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { StageMetrics } from './pipeline/worker.ts'
+import type { SigningMetrics } from './sign/digestSigner.ts'
 import type { ProofCount } from './store/inspect.ts'
 
 /** What operators watch; served on a port of its own, which the internet never reaches. */
-export type Metrics = {
-  /** How many signings went to the enclave in one call. */
-  observeBatch(size: number): void
-  /** How long a request for a signature took, by its outcome. */
-  observeSigning(code: string, seconds: number): void
-  /** How an attempt of a stage of the pipeline ended. */
-  observeStage(stage: string, outcome: string): void
-  listen(port: number, host: string): Promise<{ stop(): Promise<void> }>
-}
+export type Metrics = SigningMetrics &
+  StageMetrics & {
+    listen(port: number, host: string): Promise<{ stop(): Promise<void> }>
+  }
 
 export type MetricsDeps = { now(): number; countOpenProofs(): Promise<ProofCount[]> }
 
@@ -69,7 +66,7 @@ export function createMetrics({ now, countOpenProofs }: MetricsDeps): Metrics {
           response.setHeader('content-type', registry.contentType)
           response.end(text)
         } catch {
-          // The database is away; whoever watches sees that the scrape failed.
+          // The database is unavailable; the failed scrape shows it.
           response.writeHead(503).end()
         }
       })

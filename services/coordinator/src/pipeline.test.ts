@@ -2,10 +2,10 @@ import { vendorRoots } from '@countersign/attestation'
 import { simulatedRoots } from '@countersign/attestation/simulator'
 import type { ProofPayload } from '@countersign/protocol'
 import { checkReceipt, parseReceipt, toCid } from '@countersign/receipt'
-import { readEvents } from '@countersign/testing/stack'
+import { createTx, createUser, readEvents } from '@countersign/testing/stack'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startContract } from '../../../contracts/startContract.ts'
-import { createTx, createUser, startBackend } from '../test/backend.ts'
+import { startBackend } from '../test/backend.ts'
 
 type Backend = Awaited<ReturnType<typeof startBackend>>
 type Chain = Awaited<ReturnType<typeof startContract>>['chain']

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
 import { hashEntropy, type OpenSessionRequest, type OpenSessionResponse, toHex } from '@countersign/protocol'
 import type { SelfAttestation, Witness } from '@countersign/receipt'
+import type { Log, LogLine } from '@countersign/service'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { CoordinatorError } from './errors.ts'
-import type { Log, LogLine } from './http/log.ts'
 import type { Entropy, IdentityProvider, KeyEnclave, Random, SelfReport } from './ports.ts'
 
 /* The outside world in memory, for tests. Each fake counts its calls, and fails when it is told to. */

@@ -1,18 +1,39 @@
 import type { Collateral } from '@countersign/attestation'
+import type { Platform } from '@countersign/evidence'
 import type {
+  AttestationPublished,
   EnclaveConfig,
+  Hex,
   OpenSessionRequest,
   OpenSessionResponse,
   SignItem,
   SignTransactionsResponse,
 } from '@countersign/protocol'
 import type { SelfAttestation, Witness } from '@countersign/receipt'
+import type {
+  FoundSigner,
+  Login,
+  Proof,
+  ProofState,
+  Session,
+  Signed,
+  Signing,
+  SigningBatch,
+  Transaction,
+  User,
+  Wallet,
+} from './store/types.ts'
 
-/** What the coordinator needs of the outside; made in `main.ts`, injected everywhere. */
+/* What the coordinator needs from outside: made in `start.ts`, injected everywhere, faked in `ports.fake.ts`. */
+
+/** Milliseconds since 1970. */
 export type Clock = { now(): number }
 
 /** Cryptographically strong random bytes. */
 export type Random = (length: number) => Uint8Array<ArrayBuffer>
+
+/** Runs a task once, after a delay. Returns a function that cancels it. */
+export type Schedule = (task: () => void, delayMs: number) => () => void
 
 /** One satellite-signed sample for each signature, each used once. Throws `entropy_unavailable`. */
 export type Entropy = {
@@ -20,7 +41,7 @@ export type Entropy = {
   stop(): Promise<void>
 }
 
-/** A source of samples, as it answers; whoever asks checks them. */
+/** A source of samples, unchecked: the caller checks them. */
 export type EntropySource = {
   /** Its name in witnesses. */
   readonly name: string
@@ -53,10 +74,7 @@ export type SelfReport = {
 /** The collateral in force for a platform, checked and in date. Throws `collateral_stale`. */
 export type CollateralStore = {
   /** With its canonical bytes and their hash, for the platform that a quote names. */
-  current(platform: {
-    fmspc: string
-    ca: 'platform' | 'processor'
-  }): Promise<{ collateral: Collateral; bytes: Uint8Array<ArrayBuffer>; hash: string }>
+  current(platform: Platform): Promise<{ collateral: Collateral; bytes: Uint8Array<ArrayBuffer>; hash: string }>
   stop(): Promise<void>
 }
 
@@ -64,11 +82,127 @@ export type CollateralStore = {
 export type IdentityProvider = {
   /** Where to send the browser. */
   start(parameters: { state: string; nonce: string; codeVerifier: string }): Promise<URL>
-  /** Exchanges the code of a callback; answers the raw ID token and what it says. Throws `oauth_exchange_failed`. */
+  /** Exchanges the code of a callback for the raw ID token and its claims. Throws `oauth_exchange_failed`. */
   finish(parameters: {
     callbackUrl: URL
     state: string
     nonce: string
     codeVerifier: string
   }): Promise<{ idToken: string; issuer: string; subject: string; email: string; name: string | null }>
+}
+
+/** All reads and writes of the coordinator. Times are milliseconds since 1970. Failures of the database itself throw `database_unavailable`. */
+export type Store = {
+  createLogin(login: Login): Promise<void>
+  /** Consumes a login: one `DELETE … RETURNING`, so that of two callbacks one wins. Undefined when unknown or expired. */
+  takeLogin(parameters: { id: string; stateHash: string; now: number }): Promise<Login | undefined>
+
+  /** Identity is issuer and subject; e-mail address and name follow the latest sign-in. A changed key id is refused with `key_binding_mismatch`. */
+  upsertUser(user: Omit<User, 'id'> & { now: number }): Promise<User>
+  createSession(session: Session): Promise<void>
+  /** Also marks the session as seen, at most once a minute. `expired` when its absolute or idle time is over. */
+  findSession(parameters: {
+    sidHash: string
+    now: number
+    idleMs: number
+  }): Promise<{ session: Session; user: User } | 'expired' | undefined>
+  /** Whether there was one. */
+  deleteSession(sidHash: string): Promise<boolean>
+
+  findWallet(userId: string): Promise<Wallet | undefined>
+  /** The wallet of the user: this one, or the one that is already there. */
+  createWallet(parameters: {
+    userId: string
+    address: Hex
+    kmsKeyId: string
+    witness: Witness
+    now: number
+  }): Promise<Wallet>
+
+  /** Claims samples, so that no two signatures on any coordinator share one; returns those that were not claimed before. */
+  claimSamples(witnesses: readonly Witness[], now: number): Promise<Witness[]>
+
+  /** One answer for each request. Marks sessions as seen, as `findSession` does. */
+  findSigners(parameters: {
+    asked: readonly { sidHash: string; digest: Hex }[]
+    now: number
+    idleMs: number
+  }): Promise<FoundSigner[]>
+  /**
+   * One transaction: pending transactions, attestations, the batch (unique on boot and sequence; several calls may bring the
+   * same batch) and the jobs that publish them. Of each (wallet, digest) the first wins; returns the committed winner of each.
+   */
+  insertSignings(parameters: { batch: SigningBatch; signings: readonly Signing[]; now: number }): Promise<Signed[]>
+
+  findProof(slug: string): Promise<Proof | undefined>
+  /** Of the proofs that exist, in any order: for watching many at little cost. */
+  findProofStates(slugs: readonly string[]): Promise<ProofState[]>
+  /** Newest first, only those before `before` if it is given. None for a user without a wallet. */
+  listTransactions(parameters: { userId: string; limit: number; before: string | undefined }): Promise<Transaction[]>
+
+  ping(): Promise<void>
+  close(): Promise<void>
+}
+
+/** A block as it is pinned: raw bytes under the CID that was computed here (CIDv1, codec raw, sha2-256). */
+export type Block = { cid: string; bytes: Uint8Array<ArrayBuffer> }
+
+/** Reads a block that this process holds. The reader hashes it. Undefined where it is not held. */
+export type GetBlock = (cid: string) => Promise<Uint8Array<ArrayBuffer> | undefined>
+
+/** Puts blocks where anyone can get them. Both throw `PinError`. */
+export type Pinner = {
+  readonly name: 'helia' | 'kubo' | 'pinata'
+  /** Resolves once the service confirms that it holds the block, under exactly this CID. Pinning twice is safe. */
+  pin(block: Block, options: { signal: AbortSignal }): Promise<void>
+  /** The bytes as the service gives them back, hashed and compared with the CID here. */
+  read(cid: string, options: { signal: AbortSignal }): Promise<Uint8Array<ArrayBuffer>>
+  stop(): Promise<void>
+}
+
+/** EIP-1559, in wei. */
+export type Fees = { maxFeePerGas: bigint; maxPriorityFeePerGas: bigint }
+
+export type Call = { to: Hex; data: Hex }
+
+export type UnsignedTransaction = Call & Fees & { nonce: number; gas: bigint; value?: bigint }
+
+type SignedTransaction = { raw: Hex; hash: Hex }
+
+export type ChainReceipt = {
+  hash: Hex
+  /** False where the transaction is in its block, but reverted. */
+  isSuccess: boolean
+  blockNumber: number
+  blockHash: Hex
+  gasUsed: bigint
+  /** Of our contract only, in their order. */
+  events: AttestationPublished[]
+}
+
+/** The chain that events go to, seen from the publisher's account. All but `sign` throw `ChainError`. */
+export type Chain = {
+  readonly chainId: number
+  /** The publisher's address, lower case. */
+  readonly account: Hex
+  /** ServiceAttestations, lower case. */
+  readonly contract: Hex
+  /** Throws where the RPC is of another chain, the contract has no code, or this account is not its publisher. */
+  assertReady(): Promise<void>
+  /** The next nonce: after the newest block, or after what waits in the node's mempool too. */
+  getNonce(block: 'latest' | 'pending'): Promise<number>
+  /** Twice the base fee plus the tip: it still pays after five full blocks in a row. */
+  getFees(): Promise<Fees>
+  /** Gas that a call needs now; `call_reverted` where it would fail. */
+  estimateGas(call: Call): Promise<bigint>
+  /** Signs, without asking the chain anything: raw bytes and their hash. The same transaction gives the same bytes. */
+  sign(transaction: UnsignedTransaction): Promise<SignedTransaction>
+  /** Sends stored bytes. What the node knows already, or has mined, counts as sent. */
+  send(raw: Hex): Promise<void>
+  /** `undefined` where the transaction is in no canonical block, as far as the node knows; nodes may lag. */
+  getReceipt(hash: Hex): Promise<ChainReceipt | undefined>
+  /** `finalized` is `undefined` where the chain does not report it. */
+  getHead(): Promise<{ number: number; finalized: number | undefined }>
+  /** Of the canonical block; `undefined` where there is none yet. */
+  getBlockHash(number: number): Promise<Hex | undefined>
 }

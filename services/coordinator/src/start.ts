@@ -1,133 +1,68 @@
-import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
-import { createVerifier, type TrustedRoot, vendorRoots } from '@countersign/attestation'
-import {
-  createConfigfsReportSource,
-  createKdsClient,
-  createPcsClient,
-  createSimulatedReportSource,
-  type ReportSource,
-} from '@countersign/evidence'
+import { createVerifier } from '@countersign/attestation'
+import { createKdsClient } from '@countersign/evidence'
+import type { Log, RunningService } from '@countersign/service'
+import { createShutdown } from '@countersign/service'
 import packageJson from '../package.json' with { type: 'json' }
-import { createDrandSource } from './adapters/drand.ts'
-import { createHttpEnclave } from './adapters/httpEnclave.ts'
-import { createOidcProvider } from './adapters/oidc.ts'
-import { createOrbitportSource } from './adapters/orbitport.ts'
-import { createSatelliteSource } from './adapters/satellite.ts'
 import { createApp } from './app.ts'
-import type { Chain } from './chain/chain.ts'
-import { createCollateralStore } from './collateral/collateralStore.ts'
-import { platformOf } from './collateral/platformOf.ts'
-import { createSimulatedCollateralStore } from './collateral/simulatedCollateralStore.ts'
-import { type Config, readConfig } from './config.ts'
+import { createProviders } from './auth/createProviders.ts'
+import { createPlatformReader } from './collateral/platformReader.ts'
+import { readConfig } from './config.ts'
+import { createHttpEnclave } from './enclave/httpEnclave.ts'
+import { createEntropySource } from './entropy/createEntropySource.ts'
 import { createReadAhead } from './entropy/readAhead.ts'
-import { CoordinatorError } from './errors.ts'
+import { createHardware } from './hardware.ts'
 import { createSelfReport } from './health/selfReport.ts'
 import { createSnpCertificates } from './health/snpCertificates.ts'
 import { createHttpServer } from './http/createHttpServer.ts'
-import type { Log } from './http/log.ts'
-import type { Pinner } from './ipfs/pinner.ts'
 import { createMetrics } from './metrics.ts'
-import type { CollateralStore, Entropy, EntropySource, IdentityProvider, KeyEnclave } from './ports.ts'
-import type { RunningService } from './runService.ts'
+import { type Decorate, keepOriginal } from './parts.ts'
 import { createSignatureChecker } from './sign/checkSignatures.ts'
 import { createCommitter } from './sign/commit.ts'
-import { createGatherer } from './sign/gather.ts'
-import { type SignDeps, type SignDigestRequest, type SignDigestResult, signDigests } from './sign/signDigest.ts'
+import { createDigestSigner } from './sign/digestSigner.ts'
 import { createBatchVerifier } from './sign/verifyBatch.ts'
-import { openStores, type PipelineStore } from './store/openStore.ts'
-import type { Store } from './store/types.ts'
+import { openStores } from './store/openStore.ts'
+import { systemClock, systemRandom } from './system.ts'
 
-/** Calls that wait for the enclave at one time; what comes meanwhile gathers. */
+/** Calls that wait for the enclave at one time; requests that come meanwhile gather. */
 const ENCLAVE_SLOTS = 8
 const PIPELINE_START_MS = 200
 
-const clock = { now: () => Date.now() }
-const random = (length: number) => new Uint8Array(randomBytes(length))
-
-/** Silicon, real or simulated. The simulator's code is loaded only in mock mode. */
-async function createHardware(
-  config: Config,
-  log: Log,
-): Promise<{
-  roots: readonly TrustedRoot[]
-  reportSource: ReportSource
-  collateral: CollateralStore
-}> {
-  if (!config.isMock) {
-    const pcs = createPcsClient({ url: config.collateralUrl })
-    return {
-      roots: vendorRoots,
-      reportSource: createConfigfsReportSource(),
-      collateral: createCollateralStore({ fetchCollateral: pcs.fetchCollateral, roots: vendorRoots, clock, log }),
-    }
-  }
-  const { createSimulator, simulatedRoots } = await import('@countersign/attestation/simulator')
-  return {
-    roots: simulatedRoots(),
-    reportSource: createSimulatedReportSource({
-      simulator: createSimulator({ at: new Date(clock.now()) }),
-      latencyMs: 0,
-    }),
-    collateral: createSimulatedCollateralStore({ simulatorFactory: (at) => createSimulator({ at }), clock }),
-  }
-}
-
-function createEntropySource({ entropy }: Config): EntropySource {
-  if (entropy.kind === 'drand') return createDrandSource({ url: entropy.url, fetch })
-  if (entropy.kind === 'orbitport') {
-    const { url, authUrl: tokenUrl, clientId, clientSecret } = entropy
-    return createOrbitportSource({ url, tokenUrl, clientId, clientSecret, fetch, clock })
-  }
-  return createSatelliteSource({ url: entropy.url, fetch })
-}
-
-function createProviders({ providers, app }: Config): Map<string, IdentityProvider> {
-  const entries = providers.map(({ id, issuer, clientId, clientSecret }) => {
-    const redirectUri = `${app.publicUrl}/auth/${id}/callback`
-    const allowInsecure = issuer.startsWith('http:')
-    return [id, createOidcProvider({ issuer, clientId, clientSecret, redirectUri, allowInsecure })] as const
-  })
-  return new Map(entries)
-}
-
-/** What tests may put something between: each takes the place of the original. */
-export type Parts = {
-  store: Store
-  pipeline: PipelineStore
-  entropy: Entropy
-  enclave: KeyEnclave
-  pinner: Pinner
-  chain: Chain
-}
-export type Decorate = <Name extends keyof Parts>(name: Name, part: Parts[Name]) => Parts[Name]
-
-/** Builds everything from the environment, and serves. The only function that knows everyone. */
+/** Builds everything from the environment, and serves. The only function that knows every part. */
 export async function startCoordinator(
   env: Readonly<Record<string, string | undefined>>,
-  { log, decorate = (_, part) => part }: { log: Log; decorate?: Decorate },
+  { log, decorate = keepOriginal }: { log: Log; decorate?: Decorate },
 ): Promise<RunningService> {
   const config = readConfig(env, {
     readFile: (path) => readFileSync(path, 'utf8'),
     version: packageJson.version,
   })
   if (config.isMock) log.warn({ msg: 'Started with MOCK attestation: its proofs prove nothing about hardware' })
-  // A thread of its own, so it loads while the database opens.
+  const clock = systemClock
+  const random = systemRandom
+  const shutdown = createShutdown()
+
+  // It has its own thread, so it loads while the database opens.
   const signaturesStarting = createSignatureChecker()
   signaturesStarting.catch(() => {})
+  const { pipeline: pipelineConfig } = config
   const opened = await openStores({
     databaseUrl: config.databaseUrl,
     dataDir: config.dataDir,
     pipelineDelayMs: config.pipelineDelayMs,
-    publishDelayMs: config.pipeline?.publishDelayMs,
-    isWorker: config.pipeline !== undefined,
-    log: (msg, fields) => log.warn({ msg, code: String(fields.code ?? '') }),
+    publishDelayMs: pipelineConfig?.publishDelayMs,
+    isWorker: pipelineConfig !== undefined,
+    log,
   })
   const store = decorate('store', opened.store)
-  const { roots, reportSource, collateral } = await createHardware(config, log)
+  shutdown.add(() => store.close())
+
+  const { roots, reportSource, collateral } = await createHardware({ clock, log }, config)
+  shutdown.add(() => collateral.stop())
   const verifier = createVerifier({ roots })
+  const readPlatform = createPlatformReader()
   const pem = config.snpCertsFile === undefined ? {} : { pem: readFileSync(config.snpCertsFile, 'utf8') }
   const kds = config.isMock ? {} : { kds: createKdsClient() }
   const selfReport = createSelfReport({
@@ -137,7 +72,9 @@ export async function startCoordinator(
     clock,
     log,
   })
+  shutdown.add(() => selfReport.stop())
   await selfReport.ready()
+
   const enclave = decorate(
     'enclave',
     createHttpEnclave({
@@ -149,6 +86,7 @@ export async function startCoordinator(
       },
       verifier,
       collateral,
+      readPlatform,
       policy: config.enclavePolicy,
       isMock: config.isMock,
       clock,
@@ -157,12 +95,15 @@ export async function startCoordinator(
       connections: ENCLAVE_SLOTS,
     }),
   )
+  shutdown.add(() => enclave.stop())
+
   const signatures = await signaturesStarting
+  shutdown.add(() => signatures.stop())
   const { entropy: entropyConfig } = config
   const entropy = decorate(
     'entropy',
     createReadAhead({
-      source: createEntropySource(config),
+      source: createEntropySource({ fetch, clock }, entropyConfig),
       store,
       clock,
       publicKeys: entropyConfig.kind === 'satellite' ? entropyConfig.publicKeys : [],
@@ -172,25 +113,20 @@ export async function startCoordinator(
       log,
     }),
   )
+  shutdown.add(() => entropy.stop())
+
   const metrics = createMetrics({ now: clock.now, countOpenProofs: opened.pipeline.countOpenProofs })
-  const signDeps: SignDeps = {
+  const signer = createDigestSigner({
     entropy,
     enclave,
     selfReport,
     signatures,
-    verifyBatch: createBatchVerifier({ verifier, policy: config.enclavePolicy, collateral, platformOf, clock }),
+    verifyBatch: createBatchVerifier({ verifier, policy: config.enclavePolicy, collateral, readPlatform, clock }),
     commit: createCommitter({ store, selfReport, clock, random }),
-  }
-  const gatherer = createGatherer<SignDigestRequest, SignDigestResult>({
-    run(requests, progress) {
-      metrics.observeBatch(requests.length)
-      return signDigests(signDeps, requests, progress)
-    },
-    keyOf: ({ walletId, digest }) => `${walletId} ${digest}`,
-    limit: config.batchLimit,
-    slots: ENCLAVE_SLOTS,
+    metrics,
+    batchLimit: config.batchLimit,
+    enclaveSlots: ENCLAVE_SLOTS,
   })
-  const pipelineConfig = config.pipeline
   const app = createApp({
     ...(pipelineConfig?.pinner.kind === 'helia'
       ? { getBlock: async (cid) => (await pipelineStarting)?.getBlock?.(cid) }
@@ -199,19 +135,8 @@ export async function startCoordinator(
     enclave,
     entropy,
     selfReport,
-    providers: createProviders(config),
-    async signDigest(request) {
-      const startedAt = performance.now()
-      let code = 'ok'
-      try {
-        return await gatherer.add(request)
-      } catch (error) {
-        code = error instanceof CoordinatorError ? error.code : 'internal'
-        throw error
-      } finally {
-        metrics.observeSigning(code, (performance.now() - startedAt) / 1000)
-      }
-    },
+    providers: createProviders(config.providers, config.app),
+    signDigest: signer.signDigest,
     clock,
     random,
     log,
@@ -220,10 +145,11 @@ export async function startCoordinator(
   const server = createHttpServer({ fetch: app.app.fetch, refuse: app.refuseUnreadable })
   server.listen(config.listen.port, config.listen.host)
   const listening = new Promise<void>((resolve, reject) => server.once('listening', resolve).once('error', reject))
-  // Signing does not wait for the pipeline, nor for its code: what is signed meanwhile is stored with its job.
+
+  // Signing does not wait for the pipeline or for its code: signatures are stored with their jobs meanwhile.
   const pipelineStarting = listening.then(async () => {
     if (pipelineConfig === undefined) return undefined
-    // Loading it keeps the thread busy for a second: those who wait for the service to come back are served first.
+    // Loading it keeps the thread busy for a second: callers that waited for the service to come back are served first.
     await setTimeout(PIPELINE_START_MS)
     const { startPipeline } = await import('./pipeline/startPipeline.ts')
     const pipelineStore = decorate('pipeline', opened.pipeline)
@@ -231,34 +157,30 @@ export async function startCoordinator(
     return startPipeline({ config: pipelineConfig, dataDir, store: pipelineStore, clock, log, metrics, decorate })
   })
   const pipeline = await pipelineStarting
-  const { port } = server.address() as AddressInfo
-  const metricsServer =
-    config.metricsPort === undefined ? undefined : await metrics.listen(config.metricsPort, '127.0.0.1')
+  shutdown.add(() => pipeline?.stop())
+  if (config.metricsPort !== undefined) {
+    const metricsServer = await metrics.listen(config.metricsPort, '127.0.0.1')
+    shutdown.add(() => metricsServer.stop())
+  }
+  // Added last, so it runs first: requests under way are answered while every part still works.
+  shutdown.add(async () => {
+    const closed = new Promise((resolve) => server.close(resolve))
+    await app.stop()
+    await signer.stop()
+    server.closeAllConnections()
+    await closed
+  })
   log.info({
     msg: 'Started the coordinator',
-    address: `http://${config.listen.host}:${port}`,
+    address: `http://${config.listen.host}:${(server.address() as AddressInfo).port}`,
     mode: selfReport.mode,
     configHash: config.configHash,
   })
-
-  async function stop(signal: string) {
-    log.info({ msg: 'Stopping the coordinator', signal })
-    const closed = new Promise((resolve) => server.close(resolve))
-    await app.stop()
-    await gatherer.stop(new CoordinatorError('shutting_down', 'the service is stopping'))
-    server.closeAllConnections()
-    await closed
-    await Promise.all([
-      entropy.stop(),
-      enclave.stop(),
-      selfReport.stop(),
-      collateral.stop(),
-      signatures.stop(),
-      pipeline?.stop(),
-      metricsServer?.stop(),
-    ])
-    await store.close()
-    log.info({ msg: 'Stopped the coordinator' })
+  return {
+    async stop(signal) {
+      log.info({ msg: 'Stopping the coordinator', signal })
+      await shutdown.run()
+      log.info({ msg: 'Stopped the coordinator' })
+    },
   }
-  return { stop }
 }

@@ -1,23 +1,30 @@
 import { startFakeKubo } from '@countersign/testing'
-import { readEvents } from '@countersign/testing/stack'
+import {
+  createTx,
+  createUser,
+  type Environment,
+  mains,
+  readEvents,
+  startService,
+  toWorkerEnv,
+} from '@countersign/testing/stack'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startContract } from '../../../contracts/startContract.ts'
-import { createTx, createUser, startBackend, startProcess } from '../test/backend.ts'
+import { startBackend } from '../test/backend.ts'
 
-const MAIN = new URL('./worker.ts', import.meta.url).pathname
 /** Jobs without a heartbeat for this long are given to others. */
 const LEASE_MS = 11_000
 const stops: (() => Promise<unknown>)[] = []
 let backend: Awaited<ReturnType<typeof startBackend>>
 let second: Awaited<ReturnType<typeof backend.startSecond>>
 let contract: Awaited<ReturnType<typeof startContract>>
-const output: string[] = []
-
 async function startWorkerProcess() {
   const { databaseUrl = '' } = backend
-  const env = { ...contract.env, DATABASE_URL: databaseUrl, IPFS_PINNER: 'kubo', IPFS_API_URL: kuboUrl }
-  return startProcess({ main: MAIN, env, output, started: '"Started the worker"' })
+  const worker = spawnWorker(toWorkerEnv({ databaseUrl, publisher: contract.env, kuboUrl }))
+  await worker.started
+  return worker
 }
+const spawnWorker = (env: Environment) => startService({ name: 'worker', main: mains.worker, env })
 let kuboUrl = ''
 
 beforeAll(async () => {
@@ -118,7 +125,7 @@ test('SIGTERM: the worker finishes what it has in hand, and ends with 0', async 
 })
 
 test('without PostgreSQL and without a chain it refuses to start, and names both', async () => {
-  const refused = startProcess({ main: MAIN, env: {}, output, started: 'never' })
+  const { started: refused } = spawnWorker({})
   await expect(refused).rejects.toThrow(/DATABASE_URL/)
   await expect(refused).rejects.toThrow(/RPC_URL/)
 })

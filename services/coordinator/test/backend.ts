@@ -2,21 +2,12 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { toHex } from '@countersign/protocol'
 import { startBackend as startPlainBackend } from '@countersign/testing'
-import {
-  type CheckAnswer,
-  type Environment,
-  mains,
-  type Service,
-  startInScope,
-  startService,
-} from '@countersign/testing/stack'
+import { type CheckAnswer, type Environment, startInScope } from '@countersign/testing/stack'
 import { PGlite } from '@electric-sql/pglite'
 import pg from 'pg'
 import { createKeyring, toOwner } from '../../enclave/src/keys/deriveKey.ts'
 import { type AnswerCheck, createAnswerCheck } from './answerCheck.ts'
 import { startTamperingWire } from './tamperingWire.ts'
-
-export { APP_ORIGIN as APP, createTx, createUser, type TestUser, toDigest } from '@countersign/testing/stack'
 
 export type Query = (text: string, values?: unknown[]) => Promise<Record<string, unknown>[]>
 
@@ -57,9 +48,6 @@ export function startBackend({ kind, env = {} }: { kind: 'pglite' | 'postgres'; 
         await checkAnswer(target, init.method ?? 'GET', response)
         return response
       },
-      /** SIGSTOP and SIGCONT: it stays, and does nothing meanwhile. */
-      signalEnclave: (signal: 'SIGSTOP' | 'SIGCONT') =>
-        signal === 'SIGSTOP' ? plain.freezeEnclave() : plain.wakeEnclave(),
       async startSecond() {
         return { ...(await plain.startSecond()), checkAnswer }
       },
@@ -108,23 +96,3 @@ async function readFiles(folder: string): Promise<Buffer[]> {
   const files = entries.filter((entry) => entry.isFile())
   return Promise.all(files.map(({ parentPath, name }) => readFile(join(parentPath, name))))
 }
-
-/** Starts a program of the coordinator, and waits for the line `Started the …`. */
-export async function startProcess(parameters: {
-  main: string
-  env: Environment
-  output: string[]
-  started: string
-}): Promise<Service> {
-  const { main, env, output } = parameters
-  const startedMessage = parameters.started.replaceAll('"', '')
-  const name = startedMessage.replace('Started the ', '')
-  const service = startService({ name, main, env, startedMessage, onLine: (line) => output.push(line) })
-  await service.started.catch(({ message }: Error) => {
-    throw new Error(`it ended: ${message}`)
-  })
-  return service
-}
-
-export const startCoordinator = (env: Environment, output: string[]): Promise<Service> =>
-  startProcess({ main: mains.coordinator, env, output, started: 'Started the coordinator' })

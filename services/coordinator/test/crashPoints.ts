@@ -1,4 +1,4 @@
-import type { Decorate, Parts } from '../src/start.ts'
+import type { Decorate, Parts } from '../src/parts.ts'
 
 /** Where a process can be killed: before or after a call of a part. */
 export type CrashPoint = { part: keyof Parts | 'pinning' | 'publications'; method: string; when: 'before' | 'after' }
@@ -26,7 +26,7 @@ export const crashPoints = {
 export type CrashPointName = keyof typeof crashPoints
 
 /**
- * Parts that kill or freeze this process, as nobody can handle, at one point of its life. A frozen one goes on where it was when it is
+ * Parts that kill or freeze this process, with a signal that cannot be handled, at one point of its life. A frozen one goes on where it was when it is
  * woken, and is not frozen again.
  */
 export function createCrash({ part, method, when }: CrashPoint, signal: 'SIGKILL' | 'SIGSTOP'): Decorate {

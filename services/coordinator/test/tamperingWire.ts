@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse, request as send } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { enclavePaths } from '@countersign/protocol'
+import { enclavePaths, readBounded } from '@countersign/protocol'
+import { listen } from '@countersign/testing/stack'
 
-/** An answer to `signTransactions`, as loosely as somebody sees it who wants to change it. */
+/** An answer to `signTransactions`, typed loosely, because tests change it. */
 export type SignedAnswer = {
   batches: Record<string, unknown>[]
   results: { statement: Record<string, unknown>; [member: string]: unknown }[]
@@ -16,6 +16,8 @@ export type TamperingWire = {
   stop(): Promise<void>
 }
 
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024
+
 export async function startTamperingWire(enclaveUrl: string): Promise<TamperingWire> {
   let tamper: ((answer: SignedAnswer) => void) | undefined
 
@@ -23,8 +25,7 @@ export async function startTamperingWire(enclaveUrl: string): Promise<TamperingW
     const { method, url: path = '/', headers } = request
     const onward = send(new URL(path, enclaveUrl), { method, headers, agent: false }, async (answer) => {
       try {
-        let text = ''
-        for await (const chunk of answer) text += chunk
+        let text = Buffer.from(await readBounded(answer, MAX_ANSWER_BYTES)).toString('utf8')
         if (tamper !== undefined && path === enclavePaths.signTransactions) {
           const changed = JSON.parse(text)
           tamper(changed)
@@ -40,15 +41,12 @@ export async function startTamperingWire(enclaveUrl: string): Promise<TamperingW
   }
 
   const server = createServer(pass)
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { url, stop } = await listen(server)
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     setTamper(next) {
       tamper = next
     },
-    async stop() {
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
-    },
+    stop,
   }
 }

@@ -22,12 +22,12 @@ import {
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestCoordinator } from '../test/coordinator.ts'
 import { type AppDeps, createApp } from './app.ts'
-import { type CallerPolicy, createCallers } from './caller.ts'
-import { CustodyError } from './keys/custody.ts'
-import { createVault, type Vault } from './keys/vault.ts'
+import { type CallerPolicy, createCallers } from './callers.ts'
+import { createKeyWorker, type KeyWorker } from './keys/keyWorker.ts'
 import { createLog } from './log.ts'
+import type { Donor } from './rootSecret/donor.ts'
+import { RootSecretError } from './rootSecret/rootSecretHolder.ts'
 import { createBatcher } from './sign/batch.ts'
-import type { Donor } from './transfer/donor.ts'
 
 const at = new Date('2026-06-15T12:00:00.000Z')
 const clock = { now: () => at.getTime() }
@@ -46,15 +46,15 @@ const bootId = new Uint8Array(16).fill(3)
 const coordinator = createTestCoordinator()
 const random = (length: number) => new Uint8Array(randomBytes(length))
 const lines: string[] = []
-let vault: Vault
+let keyWorker: KeyWorker
 
 beforeAll(async () => {
-  vault = await createVault({
+  keyWorker = await createKeyWorker({
     rootSecret: new Uint8Array(32).map((_, index) => index),
     configHash: hashEnclaveConfig(config),
   })
 })
-afterAll(() => vault.close())
+afterAll(() => keyWorker.close())
 
 function startApp(changes: Partial<AppDeps> & { policy?: CallerPolicy } = {}) {
   const { policy = { kind: 'any' }, ...rest } = changes
@@ -63,7 +63,7 @@ function startApp(changes: Partial<AppDeps> & { policy?: CallerPolicy } = {}) {
   return createApp({
     callers: createCallers({ policy, verifier, clock }),
     idTokens: { verify: async ({ idToken }) => ({ issuer: 'https://issuer.example', subject: idToken }) },
-    vault,
+    keyWorker,
     batcher: createBatcher({ quoteSource: source, bootId, configHash: hashEnclaveConfig(config), limit: 256, log }),
     quoteSource: source,
     config,
@@ -265,16 +265,33 @@ describe('attest', () => {
   })
 
   test('a flood of attestations is refused beyond a few, and does not hold up signing', async () => {
-    const app = startApp({ quoteSource: createSimulatedQuoteSource({ simulator, latencyMs: 20 }) })
+    const source = createSimulatedQuoteSource({ simulator, latencyMs: 0 })
+    const held: (() => void)[] = []
+    let isHolding = true
+    const getQuote: QuoteSource['getQuote'] = async (reportData) => {
+      if (isHolding) await new Promise<void>((resolve) => held.push(resolve))
+      return source.getQuote(reportData)
+    }
+    const app = startApp({ quoteSource: { mode: 'mock', getQuote } })
     const alice = await openSession(app, 'alice')
-    const attests = Array.from({ length: 50 }, () =>
-      send(app, { path: enclavePaths.attest, request: { nonce: '55'.repeat(32) } }),
-    )
-    const { body } = await send(app, { path: enclavePaths.signTransactions, request: { items: [toItem(alice)] } })
-    expect((body as SignTransactionsResponse).results[0]).toHaveProperty('statement')
-    const statuses = (await Promise.all(attests)).map(({ status }) => status)
-    expect(statuses.filter((status) => status === 200).length).toBeLessThanOrEqual(4)
-    expect(statuses.filter((status) => status === 503).length).toBeGreaterThanOrEqual(46)
+    const answered: number[] = []
+    const attests = Array.from({ length: 50 }, async () => {
+      const { status } = await send(app, { path: enclavePaths.attest, request: { nonce: '55'.repeat(32) } })
+      answered.push(status)
+    })
+    // While not one quote has been made, all but four are refused.
+    await expect.poll(() => answered.length, { interval: 5 }).toBe(46)
+    expect(new Set(answered)).toEqual(new Set([503]))
+    const signing = send(app, { path: enclavePaths.signTransactions, request: { items: [toItem(alice)] } })
+    // One attestation has asked for its quote, three wait for it, and the signature waits for none of them.
+    await expect.poll(() => held.length, { interval: 5 }).toBe(2)
+    held[1]?.()
+    expect(((await signing).body as SignTransactionsResponse).results[0]).toHaveProperty('statement')
+    expect(answered).toHaveLength(46)
+    isHolding = false
+    held[0]?.()
+    await Promise.all(attests)
+    expect(answered.slice(46)).toEqual([200, 200, 200, 200])
   })
 
   test.each([undefined, '', '55'.repeat(31), '55'.repeat(33), 'AA'.repeat(32), 5])(
@@ -349,7 +366,7 @@ describe('callers under a policy', () => {
 describe('the root secret', () => {
   const donor: Donor = {
     challenge: () => ({ challenge: '66'.repeat(32) }),
-    transfer: () => Promise.reject(new CustodyError('no secret here')),
+    transfer: () => Promise.reject(new RootSecretError('no secret here')),
   }
   const ask = (app: ReturnType<typeof startApp>, path: string, method = 'POST') =>
     app.handle({ method, path, headers: {}, body: new TextEncoder().encode('{}') })
@@ -369,7 +386,7 @@ describe('the root secret', () => {
     }
   })
 
-  test('a failure of the vault is told as internal', async () => {
+  test('a failure of the key worker is reported as internal', async () => {
     const hex = '11'.repeat(32)
     const evidence = { quote: '00', config, collateral: simulator.collateral() }
     const body = new TextEncoder().encode(JSON.stringify({ challenge: hex, nonce: hex, publicKey: hex, evidence }))

@@ -1,15 +1,16 @@
 import { enclavePaths, rootSecretPaths, type SignItem, type SignItemResult } from '@countersign/protocol'
+import type { Log } from '@countersign/service'
 import { type AttestDeps, createAttestor } from './attest.ts'
-import type { Callers } from './caller.ts'
+import type { Callers } from './callers.ts'
 import { EnclaveError } from './errors.ts'
 import { type OpenSessionDeps, openSession } from './grant/openSession.ts'
 import { parseAttestRequest, parseBody, parseOpenSessionRequest, parseSignTransactionsRequest } from './parseRequest.ts'
-import type { Log } from './ports.ts'
+
+import type { Donor } from './rootSecret/donor.ts'
+import { parseTransferRequest } from './rootSecret/parseTransfer.ts'
 import { type App, type Call, serveCalls } from './serveCalls.ts'
 import type { Batcher } from './sign/batch.ts'
 import { signTransactions } from './sign/signTransactions.ts'
-import type { Donor } from './transfer/donor.ts'
-import { parseTransferRequest } from './transfer/parseTransfer.ts'
 
 export type AppDeps = AttestDeps &
   OpenSessionDeps & {
@@ -17,7 +18,7 @@ export type AppDeps = AttestDeps &
     batcher: Batcher
     log: Log
     version: string
-    /** Where the root secret goes on to enclaves that join. */
+    /** For enclaves that join; only with an attested root secret. */
     donor?: Donor
   }
 
@@ -40,8 +41,8 @@ export function createApp(deps: AppDeps): App {
     const isCall = Object.values(enclavePaths).some((path) => path === call.path)
     if (!isCall && !(isTransfer && donor !== undefined)) throw new EnclaveError('not_found', 'no such call')
     if (call.method !== 'POST') throw new EnclaveError('method_not_allowed', 'use POST')
-    // Enclaves sign no calls: their quotes speak for them.
-    if (isTransfer && donor !== undefined) return give(donor, call)
+    // Enclaves do not sign calls: their quotes authenticate them.
+    if (isTransfer && donor !== undefined) return answerJoiner(donor, call)
     const caller = await deps.callers.verify(call)
     const body = parseBody(call.body)
     if (call.path === enclavePaths.attest) {
@@ -66,6 +67,6 @@ export function createApp(deps: AppDeps): App {
   return serveCalls({ dispatch, log: deps.log, drain: () => deps.batcher.drain() })
 }
 
-function give(donor: Donor, { path, body }: Call) {
+function answerJoiner(donor: Donor, { path, body }: Call) {
   return path === rootSecretPaths.challenge ? donor.challenge() : donor.transfer(parseTransferRequest(parseBody(body)))
 }

@@ -1,5 +1,6 @@
+import { ConfigError } from '@countersign/service'
 import { describe, expect, test } from 'vitest'
-import { ConfigError, readConfig } from './config.ts'
+import { readConfig } from './config.ts'
 
 const valid = {
   MOCK_ATTESTATION: 'true',
@@ -147,39 +148,12 @@ describe('ROOT_SECRET=attested', () => {
     },
   )
 
-  const custodians = (changes: object) => ({ ...policy, custodians: { ...policy.custodians, ...changes } })
-  const seventeen = Array.from({ length: 17 }, (_, index) => key(index.toString(16)))
-  test.each<[string, unknown]>([
-    ['a list', []],
-    ['nothing', null],
-    ['no measurements', { custodians: policy.custodians }],
-    ['empty measurements', { ...policy, measurements: [] }],
-    ...registers.map((name): [string, unknown] => {
-      const { [name]: _, ...rest } = measurement
-      return [`a measurement without ${name}, beside a whole one`, { ...policy, measurements: [measurement, rest] }]
-    }),
-    ['a misspelt register', { ...policy, measurements: [{ ...measurement, MROWNER: '11'.repeat(48) }] }],
-    ['a short measurement', { ...policy, measurements: [{ ...measurement, mrTd: '11'.repeat(47) }] }],
-    ['a misspelt member', { ...policy, platform: ['00906ed50000'] }],
-    ['configuration hashes, which it cannot hold', { ...policy, configHashes: ['11'.repeat(32)] }],
-    ['empty statuses', { ...policy, statuses: [] }],
-    ['an unknown status', { ...policy, statuses: ['Fine'] }],
-    ['empty platforms', { ...policy, platforms: [] }],
-    ['a negative evaluation', { ...policy, minimumTcbEvaluationDataNumber: -1 }],
-    ['no custodians', { measurements: policy.measurements }],
-    ['a threshold of one', custodians({ threshold: 1 })],
-    ['a threshold above the number of custodians', custodians({ threshold: 3 })],
-    ['a threshold that is no number', custodians({ threshold: '2' })],
-    ['a custodian twice', custodians({ keys: [key('9'), key('9')] })],
-    ['a custodian of small order', custodians({ keys: [key('9'), '00'.repeat(32)] })],
-    ['a custodian in capitals', custodians({ keys: [key('9'), key('a').toUpperCase().replace('07', 'AB')] })],
-    ['seventeen custodians', custodians({ keys: seventeen })],
-    ['a misspelt member of custodians', custodians({ treshold: 2 })],
-  ])('a policy with %s', (_, value) => {
-    files['bad-root.json'] = JSON.stringify(value)
-    const faults = faultsOf({ ...attested, ROOT_SECRET_POLICY_FILE: 'bad-root.json' })
-    expect(faults.length).toBeGreaterThan(0)
-    for (const text of faults) expect(text).toMatch(/^ROOT_SECRET_POLICY_FILE: /)
+  test('every fault of its policy', () => {
+    files['bad-root.json'] = JSON.stringify({ ...policy, measurements: [], platform: ['00906ed50000'] })
+    expect(faultsOf({ ...attested, ROOT_SECRET_POLICY_FILE: 'bad-root.json' })).toEqual([
+      'ROOT_SECRET_POLICY_FILE: platform is unknown',
+      'ROOT_SECRET_POLICY_FILE: measurements is not what it should be, or empty',
+    ])
   })
 })
 
@@ -229,6 +203,10 @@ describe('faults', () => {
       }),
     ],
     ['no JSON', '{'],
+    [
+      'a member twice',
+      `{"measurements":["${'11'.repeat(48)}"],"configHashes":["${'22'.repeat(32)}"],"vmpls":[0,1,2,3],"vmpls":[0]}`,
+    ],
   ])('a caller policy with %s', (_, text) => {
     files['bad.json'] = text
     expect(faultsOf({ ...valid, CALLER_POLICY_FILE: 'bad.json' }).join()).toContain('CALLER_POLICY_FILE')

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
-import type { SnpProduct, SnpTcb } from '@countersign/attestation'
-import { type EnclaveConfig, toCanonicalJson, toRootSecretName } from '@countersign/protocol'
-import type { CallerPolicy } from './caller.ts'
+import { type EnclaveConfig, isLoopbackHost, toRootSecretName } from '@countersign/protocol'
+import { ConfigError, type Env, type Fault, readBoolean, readInteger } from '@countersign/service'
+import type { CallerPolicy } from './callers.ts'
 import { type Issuer, parseIssuers } from './grant/issuers.ts'
-import type { RootSecretSource } from './keys/rootSecret.ts'
+import { parseCallerPolicy } from './parseCallerPolicy.ts'
+import { type AttestedSource, readAttestedSource } from './rootSecret/attestedSource.ts'
+import type { RootSecretSource } from './rootSecret/loadRootSecret.ts'
 import type { Listen } from './server.ts'
-import { type AttestedSource, readAttestedSource } from './transfer/attestedSource.ts'
 
 export type Config = {
   isProduction: boolean
@@ -16,28 +17,15 @@ export type Config = {
   callerPolicy: CallerPolicy
   batchLimit: number
   sessionTtlMs: number
-  /** What quotes cover the hash of. */
+  /** Quotes cover its hash. */
   enclave: EnclaveConfig
 }
 
-/** Everything that is wrong with the configuration, at once. */
-export class ConfigError extends Error {
-  override name = 'ConfigError'
-  readonly faults: readonly string[]
-  constructor(faults: readonly string[]) {
-    super(`the configuration has ${faults.length} ${faults.length === 1 ? 'fault' : 'faults'}`)
-    this.faults = faults
-  }
-}
-
-export type Env = Readonly<Record<string, string | undefined>>
-
-const LOOPBACK = ['127.0.0.1', '::1', 'localhost']
 const MAX_SESSION_S = 43_200
 
 /**
- * Settings that decide whom the enclave believes, where its secret comes from, or which code is loaded (the last ten are obeyed
- * where native code is: by its loaders, and by OpenSSL), and that the configuration hash does not cover.
+ * Settings that decide whom the enclave trusts, where its secret comes from, or which code is loaded, and that the configuration
+ * hash does not cover. The loaders of native code and OpenSSL read the last ten.
  */
 const UNMEASURED = [
   'NODE_TLS_REJECT_UNAUTHORIZED',
@@ -61,12 +49,12 @@ const UNMEASURED = [
   'OPENSSL_MODULES',
 ]
 
-/** The only reader of the environment. `readFile` answers a file's text. */
+/** The only reader of the environment. `readFile` returns a file's text. */
 export function readConfig(env: Env, deps: { readFile(path: string): string; version: string }): Config {
   const faults: string[] = []
   const fault = (text: string) => void faults.push(text)
   const isProduction = env.NODE_ENV === 'production'
-  const isMock = readMock(env, fault)
+  const isMock = readBoolean(env, 'MOCK_ATTESTATION', fault)
 
   const listen = readListen(env, fault)
   const rootSecret = readRootSecret(env, deps.readFile, fault)
@@ -84,7 +72,7 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
       if (env[name] !== undefined) fault(`${name}: refused on real hardware, since no quote would show it`)
     }
   }
-  // RTMR3 differs from guest to guest there, and a policy for the root secret has no events to tell them by.
+  // RTMR3 differs from guest to guest there, and a policy for the root secret has no events to tell them apart.
   if (rootSecret.kind === 'attested' && quoteSource.kind === 'dstack') {
     fault('ROOT_SECRET: attested needs QUOTE_SOURCE=configfs; with dstack take ROOT_SECRET=dstack')
   }
@@ -97,7 +85,7 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
       if (!issuer.startsWith('https://')) fault(`OIDC_ISSUERS: ${issuer} is not https, which production needs`)
     }
   }
-  const isLoopback = listen.kind === 'unix' || LOOPBACK.includes(listen.host)
+  const isLoopback = listen.kind === 'unix' || isLoopbackHost(listen.host)
   if (!isLoopback && listen.kind === 'http') fault('HOST: plain http is for loopback only')
   if (!isLoopback && quoteSource.kind === 'mock') fault('HOST: mock attestation is for loopback only')
   if (faults.length > 0) throw new ConfigError(faults)
@@ -105,7 +93,7 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
   const enclave: EnclaveConfig = {
     issuers,
     caSet,
-    // How the secret came at this start is left out: enclaves with one policy are interchangeable, and so are their grants.
+    // How the secret is obtained at this start is left out: enclaves with one policy are interchangeable, and so are their grants.
     rootSecret: rootSecret.kind === 'attested' ? toRootSecretName(rootSecret.policy.policyHash) : rootSecret.kind,
     quoteSource: quoteSource.kind,
     callerPolicy: callerPolicyName,
@@ -122,15 +110,6 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
     sessionTtlMs: sessionTtlS * 1000,
     enclave,
   })
-}
-
-export type Fault = (text: string) => void
-
-function readMock(env: Env, fault: Fault): boolean {
-  const value = env.MOCK_ATTESTATION
-  if (value === undefined || value === '' || value === 'false') return false
-  if (value !== 'true') fault('MOCK_ATTESTATION: expected true or false')
-  return true
 }
 
 function readListen(env: Env, fault: Fault): Listen {
@@ -162,21 +141,7 @@ function readQuoteSource(env: Env, fault: Fault): Config['quoteSource'] {
   return { kind: 'mock', latencyMs }
 }
 
-function readInteger(
-  env: Env,
-  name: string,
-  { fallback, min, max }: { fallback: number; min: number; max: number },
-  fault: Fault,
-): number {
-  const text = env[name]
-  if (text === undefined || text === '') return fallback
-  const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
-  if (value >= min && value <= max) return value
-  fault(`${name}: expected a whole number from ${min} to ${max}`)
-  return fallback
-}
-
-/** Which certificate authorities are believed when keys of identity providers are fetched. */
+/** Which certificate authorities are trusted when the keys of identity providers are fetched. */
 function readCaSet(env: Env, readFile: (path: string) => string, fault: Fault): string {
   const path = env.NODE_EXTRA_CA_CERTS
   if (path === undefined || path === '') return 'bundled'
@@ -188,7 +153,6 @@ function readCaSet(env: Env, readFile: (path: string) => string, fault: Fault): 
   }
 }
 
-/** JSON: `{ measurements, configHashes, vmpls?, signingKeys?, minimumTcb? }`. Empty lists refuse to start. */
 function readCallerPolicy(
   env: Env,
   readFile: (path: string) => string,
@@ -196,60 +160,14 @@ function readCallerPolicy(
 ): { callerPolicy: CallerPolicy; callerPolicyName: string } {
   const path = env.CALLER_POLICY_FILE
   if (path === undefined || path === '') return { callerPolicy: { kind: 'any' }, callerPolicyName: 'any' }
-  let value: unknown
+  let text = ''
   try {
-    value = JSON.parse(readFile(path))
+    text = readFile(path)
   } catch {
-    fault('CALLER_POLICY_FILE: cannot be read as JSON')
-    return { callerPolicy: { kind: 'any' }, callerPolicyName: 'any' }
+    // An empty text is not a policy, and is reported below.
   }
-  const policy = (typeof value === 'object' && value !== null ? value : {}) as Record<string, unknown>
-  const known = ['measurements', 'configHashes', 'vmpls', 'signingKeys', 'minimumTcb']
-  for (const name of Object.keys(policy)) if (!known.includes(name)) fault(`CALLER_POLICY_FILE: ${name} is unknown`)
-  const isHexList = (list: unknown, bytes: number): list is string[] =>
-    Array.isArray(list) && list.length > 0 && list.every((item) => new RegExp(`^[0-9a-f]{${2 * bytes}}$`).test(item))
-  if (!isHexList(policy.measurements, 48)) fault('CALLER_POLICY_FILE: measurements is not a list of 48-byte hex')
-  if (!isHexList(policy.configHashes, 32)) fault('CALLER_POLICY_FILE: configHashes is not a list of 32-byte hex')
-  if (policy.vmpls !== undefined && !isListOf(policy.vmpls, [0, 1, 2, 3])) fault('CALLER_POLICY_FILE: vmpls')
-  if (policy.signingKeys !== undefined && !isListOf(policy.signingKeys, ['VCEK', 'VLEK'])) {
-    fault('CALLER_POLICY_FILE: signingKeys')
-  }
-  if (policy.minimumTcb !== undefined && !isMinimumTcb(policy.minimumTcb)) {
-    fault('CALLER_POLICY_FILE: minimumTcb is not { product: { fmc | bl | tee | snp | ucode: 0 to 255 } }')
-  }
-  const callerPolicy: CallerPolicy = {
-    kind: 'attested',
-    report: {
-      measurements: policy.measurements as string[],
-      ...(policy.vmpls === undefined ? {} : { vmpls: policy.vmpls as number[] }),
-      ...(policy.signingKeys === undefined ? {} : { signingKeys: policy.signingKeys as ('VCEK' | 'VLEK')[] }),
-      ...(policy.minimumTcb === undefined
-        ? {}
-        : { minimumTcb: policy.minimumTcb as Partial<Record<SnpProduct, Partial<SnpTcb>>> }),
-    },
-    configHashes: policy.configHashes as string[],
-  }
-  const hash = createHash('sha256').update(toCanonicalJson(policy)).digest('hex')
-  return { callerPolicy, callerPolicyName: `sha256:${hash}` }
-}
-
-function isListOf(list: unknown, allowed: readonly unknown[]): boolean {
-  return Array.isArray(list) && list.length > 0 && list.every((item) => allowed.includes(item))
-}
-
-/** A misspelt part would silently be a minimum of zero. */
-function isMinimumTcb(value: unknown): boolean {
-  return isRecordOf(value, ['Milan', 'Genoa', 'Turin'], (parts) =>
-    isRecordOf(
-      parts,
-      ['fmc', 'bl', 'tee', 'snp', 'ucode'],
-      (level) => Number.isInteger(level) && Number(level) >= 0 && Number(level) <= 255,
-    ),
-  )
-}
-
-function isRecordOf(value: unknown, names: readonly string[], isFine: (member: unknown) => boolean): boolean {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
-  const entries = Object.entries(value)
-  return entries.length > 0 && entries.every(([name, member]) => names.includes(name) && isFine(member))
+  const parsed = parseCallerPolicy(text)
+  if (!('faults' in parsed)) return { callerPolicy: parsed.policy, callerPolicyName: `sha256:${parsed.policyHash}` }
+  for (const text of parsed.faults) fault(`CALLER_POLICY_FILE: ${text}`)
+  return { callerPolicy: { kind: 'attested', report: { measurements: [] }, configHashes: [] }, callerPolicyName: '' }
 }

@@ -1,6 +1,6 @@
 import { createHash, randomBytes, X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { Agent, request as httpRequest } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { tmpdir } from 'node:os'
@@ -18,20 +18,39 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { callEnclave, createTestCoordinator } from '../test/coordinator.ts'
 import { type EnclaveProcess, spawnEnclave, startEnclave } from '../test/enclaveProcess.ts'
 import { startTestIssuer, type TestIssuer } from '../test/issuer.ts'
+import { custodians, measurement } from '../test/peers.ts'
 
 let folder = ''
 let issuer: TestIssuer
+/** Sessions and signatures of a first enclave, which has stopped since. */
+let session: OpenSessionResponse
+let items: ReturnType<typeof toItem>[]
+let signatures: unknown[]
+/** Two enclaves with its root secret, started after it, for all tests that need nothing else. */
+let enclave: EnclaveProcess
+let other: EnclaveProcess
+/** Those that one test has started. */
 const running: EnclaveProcess[] = []
 const coordinator = createTestCoordinator()
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'enclave-'))
   issuer = await startTestIssuer()
+  const first = await start()
+  const users = Array.from({ length: 8 }, (_, index) => login(first, `user ${index}`))
+  const sessions = await Promise.all([login(first, 'alice'), ...users])
+  session = sessions[0] as OpenSessionResponse
+  items = Array.from({ length: 64 }, (_, index) => toItem(sessions[index % 9] as OpenSessionResponse, index))
+  signatures = await Promise.all(items.map((item) => sign(first, item)))
+  await first.kill('SIGTERM')
+  ;[enclave, other] = await Promise.all([start(), start()])
+  running.length = 0
 })
 afterEach(async () => {
-  for (const enclave of running.splice(0)) await enclave.kill('SIGKILL')
+  for (const { kill } of running.splice(0)) await kill('SIGKILL')
 })
 afterAll(async () => {
+  for (const { kill } of [enclave, other]) await kill('SIGKILL')
   await issuer.close()
   await rm(folder, { recursive: true })
 })
@@ -76,23 +95,18 @@ async function sign({ url }: EnclaveProcess, item: object) {
 
 describe('an enclave process', () => {
   test('the same user after a restart, and on a second enclave with the same root secret: same address, same signature', async () => {
-    const first = await start()
-    const session = await login(first, 'alice')
-    const signature = await sign(first, toItem(session))
+    const [item, signature] = [items[0] as object, signatures[0]]
     expect(signature).toMatch(/^0x[0-9a-f]{130}$/)
-    await first.kill('SIGTERM')
-    const [second, third] = await Promise.all([start(), start()])
     // The grant is of the root secret, not of the process: it holds on both.
-    expect(await sign(second, toItem(session))).toBe(signature)
-    expect(await sign(third, toItem(session))).toBe(signature)
-    const again = await login(second, 'alice')
+    expect(await sign(enclave, item)).toBe(signature)
+    expect(await sign(other, item)).toBe(signature)
+    const again = await login(enclave, 'alice')
     expect(again).toMatchObject({ address: session.address, keyId: session.keyId })
     expect(again.sid).not.toBe(session.sid)
-    expect((await login(third, 'bob')).address).not.toBe(session.address)
+    expect((await login(other, 'bob')).address).not.toBe(session.address)
   })
 
   test('an ID token opens one session, not two', async () => {
-    const enclave = await start()
     const token = await issuer.login('alice')
     const replies = await Promise.all(
       [1, 2, 3].map(() => callEnclave(enclave.url, coordinator, enclavePaths.openSession, token)),
@@ -101,18 +115,13 @@ describe('an enclave process', () => {
   })
 
   test('killed while 64 calls wait: after a restart the same requests give the same signatures', async () => {
-    const first = await start()
-    const sessions = await Promise.all(Array.from({ length: 8 }, (_, index) => login(first, `user ${index}`)))
-    const items = Array.from({ length: 64 }, (_, index) => toItem(sessions[index % 8] as OpenSessionResponse, index))
-    const before = await Promise.all(items.map((item) => sign(first, item)))
-    await first.kill('SIGTERM')
     const slow = await start({ MOCK_QUOTE_LATENCY_MS: '60000' })
     const waiting = items.map((item) => sign(slow, item).catch(() => 'cut off'))
     await untilListening(slow)
     await slow.kill('SIGKILL')
     expect(new Set(await Promise.all(waiting))).toEqual(new Set(['cut off']))
     const again = await start()
-    expect(await Promise.all(items.map((item) => sign(again, item)))).toEqual(before)
+    expect(await Promise.all(items.map((item) => sign(again, item)))).toEqual(signatures)
   })
 
   test('stopped by SIGTERM, it finishes the batch in flight and ends with 0', async () => {
@@ -125,16 +134,17 @@ describe('an enclave process', () => {
   })
 
   test('no secret, token or key reaches the log', async () => {
-    const enclave = await start()
+    const { url, output } = other
     const token = await issuer.login('someone@example.com')
-    const { body } = await callEnclave(enclave.url, coordinator, enclavePaths.openSession, token)
+    const { body } = await callEnclave(url, coordinator, enclavePaths.openSession, token)
     const session = body as OpenSessionResponse
-    await sign(enclave, toItem(session))
-    await sign(enclave, toItem({ ...session, grant: 'x.y' }))
-    await callEnclave(enclave.url, coordinator, enclavePaths.openSession, { ...token, idToken: `${token.idToken}x` })
-    await enclave.kill('SIGTERM')
+    await sign(other, toItem(session))
+    await sign(other, toItem({ ...session, grant: 'x.y' }))
+    await callEnclave(url, coordinator, enclavePaths.openSession, { ...token, idToken: `${token.idToken}x` })
+    // Of this test and those before it, to its end.
+    await other.kill('SIGTERM')
     const rootSecret = (await readFile(join(folder, 'root-secret'), 'utf8')).trim()
-    const log = enclave.output.join('\n')
+    const log = output.join('\n')
     for (const secret of [
       session.sid,
       session.grant,
@@ -187,24 +197,23 @@ describe('other ways to listen', () => {
 
 describe('a process that cannot serve ends', () => {
   test('a port that is taken', async () => {
-    const first = await start()
     const { child, output } = spawnEnclave({
       MOCK_ATTESTATION: 'true',
       QUOTE_SOURCE: 'mock',
       ROOT_SECRET: `file:${folder}/root-secret`,
       OIDC_ISSUERS: `${issuer.url}=${issuer.audience}`,
-      PORT: new URL(first.url).port,
+      PORT: new URL(enclave.url).port,
     })
     const [code] = await once(child, 'exit')
     expect(code).toBe(1)
     expect(output.join()).toContain('EADDRINUSE')
   })
 
-  test('one whose vault has died, with nothing answered', async () => {
+  test('one whose key worker has died, with nothing answered', async () => {
     // Ends the enclave's only thread from outside of its code, as a fault in it would.
-    const endVault = 'process.on("worker",(vault)=>process.once("SIGUSR2",()=>vault.terminate()))'
+    const endWorker = 'process.on("worker",(worker)=>process.once("SIGUSR2",()=>worker.terminate()))'
     const enclave = await start({
-      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(endVault)}`,
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(endWorker)}`,
       MOCK_QUOTE_LATENCY_MS: '60000',
     })
     const session = await login(enclave, 'alice')
@@ -212,8 +221,29 @@ describe('a process that cannot serve ends', () => {
     await fetch(`${enclave.url}/health`)
     expect(await enclave.kill('SIGUSR2')).toBe(1)
     expect(await waiting).toBe('cut off')
-    expect(enclave.output.join()).toContain('the vault has ended')
+    expect(enclave.output.join()).toContain('the key worker has ended')
     await expect(fetch(`${enclave.url}/health`)).rejects.toThrow()
+  })
+
+  test('one that gets a signal while it still waits for an enclave to join, at once', async () => {
+    const policyPath = join(folder, 'root-secret-policy.json')
+    const keys = custodians.map(({ publicKey }) => toHex(publicKey))
+    await writeFile(policyPath, JSON.stringify({ measurements: [measurement], custodians: { threshold: 2, keys } }))
+    const { child, output } = spawnEnclave({
+      MOCK_ATTESTATION: 'true',
+      QUOTE_SOURCE: 'mock',
+      ROOT_SECRET: 'attested',
+      ROOT_SECRET_POLICY_FILE: policyPath,
+      // Discard, where nothing listens.
+      ROOT_SECRET_FROM: 'join:http://127.0.0.1:9',
+      OIDC_ISSUERS: `${issuer.url}=${issuer.audience}`,
+      PORT: '0',
+    })
+    const ended = once(child, 'exit')
+    await expect.poll(() => output.join(), { timeout: 30_000 }).toContain('Got no root secret from an enclave')
+    child.kill('SIGTERM')
+    expect(await ended).toEqual([1, null])
+    expect(output.join()).not.toContain('Could not')
   })
 
   test('stopping does not wait for a caller that keeps its connection busy', async () => {

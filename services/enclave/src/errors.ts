@@ -23,7 +23,7 @@ export type EnclaveErrorCode =
   | 'shutting_down'
   | 'internal'
 
-/** A refusal that the caller is told; `details` stays inside. */
+/** A refusal that the caller sees; `details` is for our log only. */
 export class EnclaveError extends ServiceError<EnclaveErrorCode> {
   override name = 'EnclaveError'
   constructor(code: EnclaveErrorCode, message: string, options?: ServiceErrorOptions) {

@@ -1,10 +1,8 @@
-import type { Log, LogFields } from './ports.ts'
+import type { Log, LogLine } from '@countersign/service'
 
-/** JSON lines with a level, a time and a fixed sentence in the past tense. */
+/** JSON lines with a level and a time. Written here and not with pino: the enclave has few dependencies. */
 export function createLog(write: (line: string) => void, now: () => number): Log {
-  const line =
-    (level: string) =>
-    (msg: string, fields: LogFields = {}) =>
-      write(`${JSON.stringify({ level, time: new Date(now()).toISOString(), msg, ...fields })}\n`)
-  return { info: line('info'), warn: line('warn'), error: line('error') }
+  const writeLine = (level: string) => (line: LogLine) =>
+    write(`${JSON.stringify({ level, time: new Date(now()).toISOString(), ...line })}\n`)
+  return { info: writeLine('info'), warn: writeLine('warn'), error: writeLine('error') }
 }

@@ -3,51 +3,55 @@ import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { createVerifier } from '@countersign/attestation'
 import { hashEnclaveConfig, toHex } from '@countersign/protocol'
+import { callPeer } from '@countersign/root-secret'
+import { createShutdown, type RunningService, runService } from '@countersign/service'
 import packageJson from '../package.json' with { type: 'json' }
 import { createApp } from './app.ts'
-import { createCallers } from './caller.ts'
-import { ConfigError, readConfig } from './config.ts'
+import { createCallers } from './callers.ts'
+import { readConfig } from './config.ts'
 import { createIdTokenVerifier } from './grant/idToken.ts'
-import { loadRootSecret } from './keys/rootSecret.ts'
-import { createVault } from './keys/vault.ts'
+import { createHardware } from './hardware.ts'
+import { createKeyWorker } from './keys/keyWorker.ts'
 import { createLog } from './log.ts'
-import { obtainRootSecret } from './obtainRootSecret.ts'
+import { createCollateralSource } from './rootSecret/collateralSource.ts'
+import { createDonor } from './rootSecret/donor.ts'
+import { loadRootSecret } from './rootSecret/loadRootSecret.ts'
+import { obtainRootSecret } from './rootSecret/obtainRootSecret.ts'
 import type { App } from './serveCalls.ts'
 import { createTlsIdentity, startServer } from './server.ts'
 import { createBatcher } from './sign/batch.ts'
-import { createSilicon } from './silicon.ts'
-import { callPeer } from './transfer/callPeer.ts'
-import { createCollateralSource } from './transfer/collateralSource.ts'
-import { createDonor } from './transfer/donor.ts'
 
 const clock = { now: () => Date.now() }
 const random = (length: number) => new Uint8Array(randomBytes(length))
 const wait = async (durationMs: number) => void (await setTimeout(durationMs))
 const log = createLog((line) => process.stdout.write(line), clock.now)
 
-async function start() {
+async function start(): Promise<RunningService> {
   const config = readConfig(process.env, {
     readFile: (path) => readFileSync(path, 'utf8'),
     version: packageJson.version,
   })
-  if (config.quoteSource.kind === 'mock')
-    log.warn('Started with MOCK attestation: its quotes prove nothing about hardware')
+  if (config.quoteSource.kind === 'mock') {
+    log.warn({ msg: 'Started with MOCK attestation: its quotes prove nothing about hardware' })
+  }
   const { rootSecret, enclave } = config
   const bootId = random(16)
   const bootedAt = clock.now()
   const configHash = hashEnclaveConfig(enclave)
-  const vault = await createVault({
+  const shutdown = createShutdown()
+  const keyWorker = await createKeyWorker({
     ...(rootSecret.kind === 'attested' ? {} : { rootSecret: await loadRootSecret(rootSecret, random) }),
     configHash,
   })
-  const { quoteSource, callerRoots, peerRoots, fetchCollateral } = await createSilicon(config, clock)
+  shutdown.add(() => keyWorker.close())
+  const { quoteSource, callerRoots, peerRoots, fetchCollateral } = await createHardware(config, clock)
   const tls = config.listen.kind === 'https' ? createTlsIdentity(clock.now()) : undefined
   const peers = {
     config: enclave,
     quoteSource,
     fetchCollateral: createCollateralSource({ fetch: fetchCollateral, clock }),
     verifier: createVerifier({ roots: peerRoots }),
-    custody: vault.custody,
+    holder: keyWorker.holder,
     clock,
     random,
     log,
@@ -59,7 +63,7 @@ async function start() {
       clock,
     }),
     idTokens: createIdTokenVerifier({ issuers: config.issuers, fetch, clock, bootedAt }),
-    vault,
+    keyWorker,
     batcher: createBatcher({ quoteSource, bootId, configHash, limit: config.batchLimit, log }),
     quoteSource,
     config: enclave,
@@ -72,62 +76,63 @@ async function start() {
     version: packageJson.version,
     ...(rootSecret.kind === 'attested' ? { donor: createDonor({ ...peers, policy: rootSecret.policy.policy }) } : {}),
   })
-  const health = { mode: quoteSource.mode, version: packageJson.version, bootId: toHex(bootId) }
-  const awaited =
-    rootSecret.kind === 'attested'
-      ? await obtainRootSecret({ ...peers, callPeer, wait, health }, rootSecret)
-      : undefined
-
-  // An enclave that is recovered answers custodians first, and everybody when it has its secret.
-  let current: App = awaited?.app ?? app
-  const server = await startServer(
-    { handle: (call) => current.handle(call), isStopping: () => current.isStopping(), stop: () => current.stop() },
-    config.listen,
-    tls,
-  )
+  const facts = { mode: quoteSource.mode, bootId: toHex(bootId) }
+  let isListening = false
   let isStopping = false
-  let finishing: Promise<void> | undefined
-  async function stop(signal: string) {
-    isStopping = true
-    log.info('Stopping the enclave', { signal })
-    await current.stop()
-    await server.close()
-    // The backup for new custodians, who have no other. Where it fails, that is told and ends us below.
-    await finishing?.catch(() => undefined)
-    await vault.close()
-    log.info('Stopped the enclave')
-  }
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void stop(signal))
 
-  const lost = vault.ended.then(() => {
-    if (!isStopping) throw new Error('the vault has ended')
-  })
-  const facts = {
-    address: server.address,
-    mode: quoteSource.mode,
-    configHash: toHex(configHash),
-    bootId: toHex(bootId),
-  }
-  if (awaited !== undefined) {
-    log.info('Waiting for custodians', { ...facts, needed: awaited.needed })
-    const finished = awaited.recovered.then(() => {
-      finishing = awaited.finish()
-      return finishing
-    })
-    await Promise.race([finished, lost])
-  }
-  if (!isStopping) {
+  /** Gets the root secret and listens. It may take minutes to join, and for ever to be recovered. */
+  async function serve() {
+    const health = { ...facts, version: packageJson.version }
+    const recovery =
+      rootSecret.kind === 'attested'
+        ? await obtainRootSecret({ ...peers, callPeer, wait, health }, rootSecret)
+        : undefined
+    // An enclave that is recovered answers custodians first, and all callers once it has its secret.
+    let current: App = recovery?.app ?? app
+    const { address, close } = await startServer(
+      { handle: (call) => current.handle(call), isStopping: () => current.isStopping(), stop: () => current.stop() },
+      config.listen,
+      tls,
+    )
+    isListening = true
+    let finishing: Promise<void> | undefined
+    // A stop waits for the backup of new custodians, who have no other. If it fails, that ends the process, below.
+    shutdown.add(() => finishing?.catch(() => undefined))
+    shutdown.add(close)
+    shutdown.add(() => current.stop())
+    if (recovery !== undefined) {
+      log.info({
+        msg: 'Waiting for custodians',
+        address,
+        configHash: toHex(configHash),
+        ...facts,
+        needed: recovery.needed,
+      })
+      await recovery.recovered
+      finishing = recovery.finish()
+      await finishing
+    }
+    if (isStopping) return
     current = app
-    log.info('Started the enclave', facts)
+    log.info({ msg: 'Started the enclave', address, configHash: toHex(configHash), ...facts })
   }
-  await lost
+
+  async function assertKeyWorker() {
+    await keyWorker.ended
+    if (!isStopping) throw new Error('the key worker has ended')
+  }
+
+  return {
+    ended: Promise.all([serve(), assertKeyWorker()]),
+    async stop(signal) {
+      isStopping = true
+      log.info({ msg: 'Stopping the enclave', signal })
+      // There is nothing to finish yet, and a peer that is asked for the secret may take minutes to answer.
+      if (!isListening) process.exit(1)
+      await shutdown.run()
+      log.info({ msg: 'Stopped the enclave' })
+    },
+  }
 }
 
-try {
-  await start()
-} catch (error) {
-  if (error instanceof ConfigError) for (const text of error.faults) log.error('Refused to start', { fault: text })
-  else log.error('Could not go on', { reason: error instanceof Error ? error.message : 'unknown' })
-  // At once: a process that cannot serve must not live on with the secret in it.
-  process.exit(1)
-}
+await runService({ log }, start)

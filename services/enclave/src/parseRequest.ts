@@ -4,6 +4,8 @@ import {
   isHex,
   MAX_SIGN_ITEMS,
   type OpenSessionRequest,
+  parseJson,
+  readMembers,
   type SignItem,
   type SignTransactionsRequest,
 } from '@countersign/protocol'
@@ -12,7 +14,7 @@ import { EnclaveError } from './errors.ts'
 /** Reads the JSON body of a call. */
 export function parseBody(body: Uint8Array): unknown {
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
+    return parseJson(body)
   } catch {
     throw new EnclaveError('invalid_json', 'the body is not JSON')
   }
@@ -20,29 +22,30 @@ export function parseBody(body: Uint8Array): unknown {
 
 export function parseAttestRequest(value: unknown): AttestRequest {
   const { nonce, caller } = toMembers(value, ['nonce'], ['caller'])
-  if (!isHex(nonce, 32)) throw invalid('nonce')
+  if (!isHex(nonce, 32)) throw invalidRequest('nonce')
   return caller === undefined ? { nonce } : { nonce, caller: parseCaller(caller) }
 }
 
 function parseCaller(value: unknown): CallerAttestation {
   const { report, certificates, configHash } = toMembers(value, ['report', 'certificates', 'configHash'])
   const { ek, ask, ark } = toMembers(certificates, ['ek', 'ask', 'ark'])
-  if (!isHex(report) || !isHex(ek) || !isHex(ask) || !isHex(ark) || !isHex(configHash, 32)) throw invalid('caller')
+  if (!isHex(report) || !isHex(ek) || !isHex(ask) || !isHex(ark) || !isHex(configHash, 32))
+    throw invalidRequest('caller')
   return { report, certificates: { ek, ask, ark }, configHash }
 }
 
 export function parseOpenSessionRequest(value: unknown): OpenSessionRequest {
   const { idToken, loginSecret } = toMembers(value, ['idToken', 'loginSecret'])
-  if (typeof idToken !== 'string') throw invalid('idToken')
-  if (!isHex(loginSecret, 32)) throw invalid('loginSecret')
+  if (typeof idToken !== 'string') throw invalidRequest('idToken')
+  if (!isHex(loginSecret, 32)) throw invalidRequest('loginSecret')
   return { idToken, loginSecret }
 }
 
-/** Items that are not even of the right shape stay undefined: one of them must not fail the others. */
+/** Items of the wrong shape are undefined: one of them must not fail the others. */
 export function parseSignTransactionsRequest(value: unknown): { items: (SignItem | undefined)[] } {
   const { items } = toMembers(value, ['items'])
   if (!Array.isArray(items) || items.length < 1 || items.length > MAX_SIGN_ITEMS) {
-    throw invalid(`items is not a list of 1 to ${MAX_SIGN_ITEMS}`)
+    throw invalidRequest(`items is not a list of 1 to ${MAX_SIGN_ITEMS}`)
   }
   return { items: items.map(toSignItem) }
 }
@@ -67,20 +70,15 @@ function toSignItem(value: unknown): SignTransactionsRequest['items'][number] | 
   }
 }
 
-/** The members of an object that has all the required ones, perhaps the optional ones, and no other. */
-export function toMembers(
+/** `readMembers` of the protocol, with the error of a request. */
+export function toMembers<Required extends string, Optional extends string = never>(
   value: unknown,
-  required: readonly string[],
-  optional: readonly string[] = [],
-): Record<string, unknown> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw invalid('not an object')
-  const members = new Map<string, unknown>(Object.entries(value))
-  for (const name of required) if (!members.has(name)) throw invalid(`${name} is missing`)
-  const known = new Set<string>([...required, ...optional])
-  for (const name of members.keys()) if (!known.has(name)) throw invalid('a member is unknown')
-  return Object.fromEntries(members)
+  required: readonly Required[],
+  optional: readonly Optional[] = [],
+): Record<Required | Optional, unknown> {
+  return readMembers(value, { required, optional }, invalidRequest)
 }
 
-function invalid(details: string) {
-  return new EnclaveError('invalid_request', 'invalid request', { details })
+export function invalidRequest(details: string, cause?: unknown): EnclaveError {
+  return new EnclaveError('invalid_request', 'invalid request', { details, cause })
 }

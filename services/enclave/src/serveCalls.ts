@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { EvidenceError } from '@countersign/evidence'
 import type { EnclaveErrorBody } from '@countersign/protocol'
+import type { Log } from '@countersign/service'
 import { EnclaveError, type EnclaveErrorCode } from './errors.ts'
-import type { Log } from './ports.ts'
 
 export type Call = { method: string; path: string; headers: IncomingHttpHeaders; body: Uint8Array }
 type Reply = { status: number; body: unknown }
@@ -38,7 +38,7 @@ const STATUS: Record<EnclaveErrorCode, number> = {
   internal: 500,
 }
 
-/** Answers what `dispatch` answers, or the refusal that it throws, and nothing of the inside. */
+/** Replies with what `dispatch` returns, or with the refusal that it throws; other errors become `internal`, without their text. */
 export function serveCalls(deps: { dispatch(call: Call): Promise<unknown>; log: Log; drain?(): Promise<void> }): App {
   let underWay = 0
   let isStopping = false
@@ -67,15 +67,15 @@ export function serveCalls(deps: { dispatch(call: Call): Promise<unknown>; log: 
 
 function toEnclaveError(error: unknown, log: Log, path: string): EnclaveError {
   if (error instanceof EnclaveError) {
-    log.warn('Refused a call', { path, code: error.code, reason: error.details })
+    log.warn({ msg: 'Refused a call', path, code: error.code, reason: error.details })
     return error
   }
   if (error instanceof EvidenceError) {
-    log.error('Got no quote', { path, code: error.code })
-    return new EnclaveError('quote_unavailable', 'no quote could be had', { cause: error })
+    log.error({ msg: 'Got no quote', path, code: error.code })
+    return new EnclaveError('quote_unavailable', 'no quote could be made', { cause: error })
   }
   // Its message could hold anything; its name says enough to look for it.
-  log.error('Failed', { path, reason: error instanceof Error ? error.name : typeof error })
+  log.error({ msg: 'Failed', path, reason: error instanceof Error ? error.name : typeof error })
   return new EnclaveError('internal', 'internal error')
 }
 

@@ -3,10 +3,10 @@ import { chmod, rm } from 'node:fs/promises'
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
 import { createSelfSignedCertificate } from '@countersign/attestation/certificates'
-import { callerHeaders, enclavePaths } from '@countersign/protocol'
+import { callerHeaders, enclavePaths, readBounded, ServiceError } from '@countersign/protocol'
 import type { App } from './serveCalls.ts'
 
-/** Where to listen. `https` has a key of its own that only a quote vouches for. */
+/** Where to listen. The key of `https` is made at the start, and only a quote proves it. */
 export type Listen =
   | { kind: 'http'; host: string; port: number }
   | { kind: 'unix'; path: string }
@@ -17,7 +17,7 @@ export type TlsIdentity = { key: string; cert: string; keyHash: Uint8Array<Array
 
 /** 256 items of a kilobyte or two, or fewer with large calldata. */
 const MAX_SIGN_BYTES = 4_194_304
-/** All other calls are small. Bodies are read before their signature can be checked, so this is what a stranger can fill. */
+/** All other calls are small. Bodies are read before their signature can be checked, so this much memory anyone can fill. */
 const MAX_BODY_BYTES = 131_072
 /** Coordinators keep a handful of connections each. */
 const MAX_CONNECTIONS = 512
@@ -45,7 +45,10 @@ export type RunningServer = { address: string; close(): Promise<void> }
 
 /** Listens and hands whole calls to the app. */
 export async function startServer(app: App, listen: Listen, tls: TlsIdentity | undefined): Promise<RunningServer> {
-  const onRequest = (request: IncomingMessage, response: ServerResponse) => void answer(app, request, response)
+  const onRequest = (request: IncomingMessage, response: ServerResponse) => {
+    // A caller that hangs up is not answered.
+    answer(app, request, response).catch(() => response.destroy())
+  }
   const options = { keepAliveTimeout: 30_000, requestTimeout: 30_000, headersTimeout: 10_000, maxHeaderSize: 16_384 }
   const server =
     listen.kind === 'https' && tls !== undefined
@@ -73,7 +76,7 @@ async function start(server: Server, listen: Listen) {
     if (listen.kind === 'unix') server.listen(listen.path)
     else server.listen(listen.port, listen.host)
   })
-  // Whoever may open the socket may call; its callers still have to sign.
+  // Every process that can open the socket can call; callers still have to sign.
   if (listen.kind === 'unix') await chmod(listen.path, 0o600)
 }
 
@@ -106,20 +109,13 @@ async function answer(app: App, request: IncomingMessage, response: ServerRespon
   response.end(text)
 }
 
-/** The whole body, or undefined when it is too large. A caller that hangs up is never answered. */
-function readBody(request: IncomingMessage, maxBytes: number): Promise<Uint8Array | undefined> {
-  return new Promise((resolve) => {
-    const chunks: Uint8Array[] = []
-    let length = 0
-    request.on('data', (chunk: Uint8Array) => {
-      length += chunk.length
-      if (length > maxBytes) {
-        request.pause()
-        resolve(undefined)
-      } else {
-        chunks.push(chunk)
-      }
-    })
-    request.on('end', () => resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks)))
-  })
+/** The whole body, or undefined when it is too large. Throws where the caller hangs up. */
+async function readBody(request: IncomingMessage, maxBytes: number): Promise<Uint8Array | undefined> {
+  try {
+    // The connection stays open, for the answer.
+    return await readBounded(request.iterator({ destroyOnReturn: false }), maxBytes)
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'body_too_large') return undefined
+    throw error
+  }
 }

@@ -1,14 +1,18 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join as joinPath } from 'node:path'
 import { toHex } from '@countersign/protocol'
-import { type Backup, parseBackup, toBackupFile } from '../src/backup/backup.ts'
-import { createBackup, writeBackup } from '../src/backup/createBackup.ts'
-import { type CustodianDeps, runCommand } from '../src/custodian/runCommand.ts'
-import { exportX25519, type X25519Pair } from '../src/keys/x25519.ts'
-import { type ObtainDeps, obtainRootSecret } from '../src/obtainRootSecret.ts'
+import {
+  type Backup,
+  type ParsedRootSecretPolicy,
+  PeerError,
+  parseBackup,
+  toBackupFile,
+} from '@countersign/root-secret'
+import { exportX25519, type X25519Pair } from '@countersign/root-secret/sealing'
+import { type CustodianDeps, runCommand } from '../../../apps/custodian/src/runCommand.ts'
+import { createBackup, writeBackup } from '../src/rootSecret/createBackup.ts'
+import { type ObtainDeps, obtainRootSecret } from '../src/rootSecret/obtainRootSecret.ts'
 import type { App } from '../src/serveCalls.ts'
-import { PeerError } from '../src/transfer/callPeer.ts'
-import type { ParsedRootSecretPolicy } from '../src/transfer/rootSecretPolicy.ts'
 import { at, createTestPeer, custodians, type TestPeer as Peer } from './peers.ts'
 
 /** The ceremonies of the root secret, with a folder for its backup and for what custodians bring. */
@@ -30,7 +34,7 @@ export async function genesis(folder: string, peer: Peer = createTestPeer(), pat
 
 /** A backup of an enclave that does not look at its own policy first. */
 export async function forge(folder: string, peer: Peer) {
-  await peer.custody.generate()
+  await peer.holder.generate()
   await writeBackup(toBackupPath(folder), await createBackup(peer), peer.random)
 }
 

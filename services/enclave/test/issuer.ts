@@ -1,10 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tags, toTagBytes } from '@countersign/protocol'
+import { listen } from '@countersign/testing/stack'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 
-/** An OpenID issuer on loopback that signs ID tokens for whoever a test says. */
+/** An OpenID issuer on loopback that signs ID tokens for the subject that a test names. */
 export type TestIssuer = {
   url: string
   audience: string
@@ -17,14 +17,11 @@ export async function startTestIssuer(audience = 'countersign'): Promise<TestIss
   const { publicKey, privateKey } = await generateKeyPair('ES256')
   const jwk = { ...(await exportJWK(publicKey)), kid: 'test', alg: 'ES256', use: 'sig' }
   const server = createServer((request, response) => {
-    const { port } = server.address() as AddressInfo
-    const issuer = `http://127.0.0.1:${port}`
     response.setHeader('content-type', 'application/json')
     if (request.url === '/jwks') response.end(JSON.stringify({ keys: [jwk] }))
-    else response.end(JSON.stringify({ issuer, jwks_uri: `${issuer}/jwks` }))
+    else response.end(JSON.stringify({ issuer: url, jwks_uri: `${url}/jwks` }))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { url, stop } = await listen(server)
   return {
     url,
     audience,
@@ -42,9 +39,6 @@ export async function startTestIssuer(audience = 'countersign'): Promise<TestIss
         .sign(privateKey)
       return { idToken, loginSecret: loginSecret.toString('hex') }
     },
-    async close() {
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
-    },
+    close: stop,
   }
 }

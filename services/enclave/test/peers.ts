@@ -3,20 +3,16 @@ import { createVerifier, parseQuote } from '@countersign/attestation'
 import { createSimulator, type SimulatedQuoteOptions } from '@countersign/attestation/simulator'
 import { createSimulatedQuoteSource, type QuoteSource } from '@countersign/evidence'
 import { type EnclaveConfig, hashEnclaveConfig, toHex, toRootSecretName } from '@countersign/protocol'
-import { createCustody } from '../src/keys/custody.ts'
-import { createX25519Pair, type X25519Pair } from '../src/keys/x25519.ts'
+import { type ParsedRootSecretPolicy, parseRootSecretPolicy, type RootSecretPolicy } from '@countersign/root-secret'
+import { createX25519Pair, type X25519Pair } from '@countersign/root-secret/sealing'
 import { createLog } from '../src/log.ts'
-import {
-  type ParsedRootSecretPolicy,
-  parseRootSecretPolicy,
-  type RootSecretPolicy,
-} from '../src/transfer/rootSecretPolicy.ts'
+import { createRootSecretHolder } from '../src/rootSecret/rootSecretHolder.ts'
 
 /** Simulated enclaves of one service, as far as they deal with the root secret. No process, no thread, no network. */
 
 export const at = new Date('2026-06-15T12:00:00.000Z')
 export const simulator = createSimulator({ at })
-/** Silicon of another world: the same code under other roots. */
+/** Hardware of another world: the same code under other roots. */
 export const foreignSimulator = createSimulator({ seed: 'foreign', at })
 const { body } = parseQuote(new Uint8Array(simulator.quote({ reportData: new Uint8Array(64) })))
 const [rtmr0, rtmr1, rtmr2, rtmr3] = body.rtmrs.map(toHex) as [string, string, string, string]
@@ -58,7 +54,7 @@ export type TestPeerOptions = {
 
 export type TestPeer = ReturnType<typeof createTestPeer>
 
-/** Everything that donor, joiner and recovery are made of; `secrets` shows what came into the vault. */
+/** Everything that donor, joiner and recovery are made of; `secrets` shows which secrets the holder took in. */
 export function createTestPeer(options: TestPeerOptions = {}) {
   const { policy = createTestPolicy(), quote = {}, silicon = simulator } = options
   const config = createTestConfig(policy, options.config)
@@ -85,7 +81,7 @@ export function createTestPeer(options: TestPeerOptions = {}) {
     quoteSource,
     fetchCollateral: async () => silicon.collateral(),
     verifier: createVerifier({ roots: [simulator.intelRoot] }),
-    custody: createCustody({
+    holder: createRootSecretHolder({
       configHash: hashEnclaveConfig(config),
       random,
       onSecret: (secret) => secrets.push(toHex(secret)),

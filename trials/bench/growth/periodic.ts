@@ -7,7 +7,7 @@ type Stores = Awaited<ReturnType<typeof openStores>>
 
 const CHAIN_ID = 84_532
 
-/** What the service asks its database again and again, whoever signs: by name, with the store's own code. */
+/** The statements that the service runs periodically, whatever the load: by name, with the store's own code. */
 const statements: Readonly<Record<string, (stores: Stores) => Promise<unknown>>> = {
   'sweep for proofs without a job (every 10 s)': ({ pipeline }) => pipeline.enqueueMissing({ now: Date.now() }),
   'open proofs (metrics)': ({ pipeline }) => pipeline.countOpenProofs(),

@@ -60,7 +60,7 @@ export function toColour(index: number): number {
   return index % COLOURS
 }
 
-/** A tenth of a pixel is enough for anybody. */
+/** A tenth of a pixel is enough. */
 export function toPx(value: number): string {
   if (!Number.isFinite(value)) throw new Error('a figure has no place for what is not a number')
   return String(Math.round(value * 10) / 10)

@@ -47,7 +47,7 @@ type Side = {
 
 /**
  * The same load on two databases of one server, of which one has a hundred times as many proofs: signing and `GET /proof/:slug`, in
- * turns. Then what the service asks its database on its own, and how the database goes about it.
+ * turns. Then the statements that the service runs periodically, and the plans of the database for them.
  */
 export function benchGrowth({ rounds, isQuick, say }: Run): Promise<Report> {
   return withScope(async (scope) => {

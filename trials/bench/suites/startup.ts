@@ -116,7 +116,7 @@ async function timeToEnd(parameters: readonly string[]): Promise<number> {
   const { PATH = '' } = process.env
   const child = spawn(process.execPath, parameters, { env: { PATH }, stdio: ['ignore', 'ignore', 'inherit'] })
   const [code] = await once(child, 'exit')
-  // 2: the golden receipt verifies, and nobody said which code to trust.
+  // 2: the golden receipt verifies, and no anchors say which code to trust.
   if (code !== 0 && code !== 2) throw new Error(`${parameters.join(' ')} ended with ${code}`)
   return performance.now() - start
 }

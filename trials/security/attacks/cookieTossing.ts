@@ -35,7 +35,7 @@ export async function cookieTossing(context: AttackContext): Promise<AttackResul
   return { name: 'cookie tossing', tried, figures: { 'accepted wrongly': faults.length }, faults }
 }
 
-/** Beside the user's own cookie, before or after it, or alone in an odd spelling: nobody is signed in by it. */
+/** Beside the user's own cookie, before or after it, or alone in an odd spelling: it signs in no user. */
 async function tossSessions({ app, alice, mallory }: Target, caller: Caller, tally: Tally, size: Size) {
   const [own, planted] = [alice.cookie, mallory.cookie]
   const secret = secretOf(planted)
@@ -162,7 +162,7 @@ async function fixSessions(target: Target, caller: Caller, tally: Tally, rounds:
         if ((await me(secret)).status !== 401) tally.faults.push('what was planted is a session after the sign-in')
       }
       const who = session === undefined ? '' : JSON.parse((await me(session)).body).email
-      if (who !== 'dave@example.com') tally.faults.push('the user is signed in as somebody else')
+      if (who !== 'dave@example.com') tally.faults.push('the user is signed in as another user')
     }
   }
 }

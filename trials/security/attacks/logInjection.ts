@@ -194,7 +194,7 @@ async function plantIds({ url }: Target, mark: string): Promise<number> {
   return ids.length
 }
 
-/** Connections that end in the middle of a body, of an answer and of a stream: none of it is a line that nobody asked for. */
+/** Connections that end in the middle of a body, of an answer and of a stream: none of it writes an unexpected line. */
 async function hangUp(target: Target, count: number): Promise<number> {
   const { slug } = await (await target.alice.sign(target.nextTx())).json()
   const host = `Host: localhost:${target.port}\r\n`

@@ -201,8 +201,8 @@ export async function openRedirect({ target, size, random, say }: AttackContext)
     ]) {
       tried += 1
       const { status, headers } = await caller.call({ path: `/auth/google${query}` })
-      const isFine = status === 400 || (status === 302 && !(headers.get('location') ?? '').includes(EVIL))
-      if (!isFine) faults.push(`${query}: ${status}`)
+      const isSafe = status === 400 || (status === 302 && !(headers.get('location') ?? '').includes(EVIL))
+      if (!isSafe) faults.push(`${query}: ${status}`)
     }
     const names = ['return_to', 'redirect_uri', 'next', 'continue', 'url', 'RelayState', 'location', 'returnTo']
     for (const name of size === 'full' ? names : names.slice(0, 2)) {

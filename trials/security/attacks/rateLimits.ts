@@ -18,7 +18,7 @@ const SPOOFS = [
   'X-Originating-IP',
 ]
 
-/** Rate limits: exact when everything comes at one time, and not evaded by what a caller says about itself. */
+/** Rate limits: exact when everything comes at one time, and not evaded by what a caller claims of itself. */
 export async function rateLimits({ target, size, random, say }: AttackContext): Promise<AttackResult> {
   const faults: string[] = []
   const attempts = size === 'full' ? 400 : 60
@@ -61,7 +61,7 @@ export async function rateLimits({ target, size, random, say }: AttackContext): 
     (index) => ({ ...post('/sign/digest', `countersign-session=${index.toString(16).padStart(64, '0')}`) }),
     COUNT,
   )
-  // One's own limit is nobody else's.
+  // Each caller has a limit of its own.
   await flood('another user', () => post('/wallet/provision', target.mallory.cookie), COUNT)
   say('limits are exact; now behind a proxy')
 

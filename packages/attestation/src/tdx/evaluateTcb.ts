@@ -1,23 +1,9 @@
-import { equalBytes, isZero } from '@countersign/protocol'
+import { equalBytes, isZero, type TcbStatus } from '@countersign/protocol'
 import { QuoteError } from '../errors.ts'
 import type { TdReport } from './parseQuote.ts'
 import type { PckPlatform } from './pckCertificate.ts'
 import type { IsvSvnLevel, TcbInfo, TcbLevel, TdxModuleIdentity } from './tcbInfo.ts'
 import { readTdxModule } from './tdxModule.ts'
-
-/** Intel's verdicts on a platform's patch level and configuration. `Revoked` never leaves the verifier. */
-export const tcbStatuses = [
-  'UpToDate',
-  'SWHardeningNeeded',
-  'ConfigurationNeeded',
-  'ConfigurationAndSWHardeningNeeded',
-  'OutOfDate',
-  'OutOfDateConfigurationNeeded',
-  'TDRelaunchAdvised',
-  'TDRelaunchAdvisedConfigurationNeeded',
-] as const
-
-export type TcbStatus = (typeof tcbStatuses)[number]
 
 type PlatformStatus = Exclude<TcbStatus, `TDRelaunch${string}`> | 'Revoked'
 type IsvSvnStatus = 'UpToDate' | 'OutOfDate' | 'Revoked'

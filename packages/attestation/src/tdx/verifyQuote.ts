@@ -1,9 +1,9 @@
-import { equalBytes, isZero } from '@countersign/protocol'
+import { equalBytes, isZero, type TcbStatus } from '@countersign/protocol'
 import { verifyEcdsa } from '../crypto.ts'
 import { QuoteError } from '../errors.ts'
 import type { TrustedRoot } from '../roots.ts'
 import { assertNotRevoked, intersectWindows, type ValidityWindow } from '../x509/verifyChain.ts'
-import { evaluateTcb, type TcbStatus } from './evaluateTcb.ts'
+import { evaluateTcb } from './evaluateTcb.ts'
 import type { RuntimeEvents } from './eventLog.ts'
 import type { ParsedQuote, TdReport } from './parseQuote.ts'
 import type { PckPlatform } from './pckCertificate.ts'
@@ -16,7 +16,7 @@ import type { VerifiedPlatform } from './verifyPlatform.ts'
 export type VerifiedQuote = {
   version: 4 | 5
   body: TdReport
-  /** The root that verified it. Only `root.mode` tells hardware from mock. */
+  /** The root that verified it. Only `root.mode` distinguishes hardware from mock. */
   root: TrustedRoot
   tcb: {
     status: TcbStatus

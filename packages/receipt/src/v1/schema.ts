@@ -1,5 +1,4 @@
-import { tcbStatuses } from '@countersign/attestation'
-import { type Hex, tags } from '@countersign/protocol'
+import { type AttestationReceiptV1, type Hex, tags, tcbStatuses } from '@countersign/protocol'
 import { z } from 'zod'
 
 /** The largest receipt: one IPFS block that every node takes. */
@@ -13,6 +12,9 @@ const hexUpTo = (bytes: number) =>
     .max(2 * bytes)
 /** The type says what the pattern checks. */
 const toHexType = (schema: z.ZodString) => schema as unknown as z.ZodType<Hex, Hex>
+/** Arrays of a receipt are not changed. Not zod's `readonly`, which would freeze them and mark the JSON schema. */
+const toReadonly = <Item>(schema: z.ZodArray<z.ZodType<Item>>) =>
+  schema as unknown as z.ZodType<readonly Item[], readonly Item[]>
 const ethereum = (bytes: number) => toHexType(z.string().regex(new RegExp(`^0x[0-9a-f]{${2 * bytes}}$`)))
 const decimal = z.string().regex(/^(?:0|[1-9][0-9]{0,77})$/)
 const natural = z.int().min(0)
@@ -51,7 +53,9 @@ const statement = z.strictObject({
 })
 
 const config = z.strictObject({
-  issuers: z.array(z.strictObject({ issuer: text(2048), audience: text(2048), jwksOrigin: text(2048) })).min(1),
+  issuers: toReadonly(
+    z.array(z.strictObject({ issuer: text(2048), audience: text(2048), jwksOrigin: text(2048) })).min(1),
+  ),
   caSet: text(256),
   rootSecret: text(256),
   quoteSource: text(256),
@@ -80,7 +84,7 @@ const signer = z.strictObject({
   inclusion: z.strictObject({
     leafIndex: natural,
     treeSize: z.int().min(1).max(0xffff_ffff),
-    path: z.array(hex(32)).max(32),
+    path: toReadonly(z.array(hex(32)).max(32)),
   }),
   batch: z.strictObject({ bootId: hex(16), sequence: natural, previous: hex(32) }),
   config,
@@ -115,6 +119,8 @@ const witness = z.strictObject({
   sequence: natural,
 })
 
+type Verification = AttestationReceiptV1['verification']
+
 /** Constants: what a reader should do, and under which roots the evidence must stand. Compared, never trusted. */
 export const verificationConstants = {
   instructions: 'Verify with `npx @countersign/verifier verify FILE`. Anchors come from you, never from this receipt.',
@@ -128,7 +134,8 @@ export const verificationConstants = {
   },
 } as const
 
-const verification = z.strictObject({
+/** The type says less than the constants: a reader of a receipt compares them with its own. */
+const verification: z.ZodType<Verification, Verification> = z.strictObject({
   instructions: z.literal(verificationConstants.instructions),
   trustAnchors: z.strictObject({
     intelRootSha256: z.literal(verificationConstants.trustAnchors.intelRootSha256),
@@ -154,7 +161,6 @@ export const receiptSchema = z.strictObject({
   issuedAt: time,
 })
 
-/** The public proof of one signature. `spec/receipt-v1.md` says what each member means and how it is checked. */
-export type AttestationReceiptV1 = z.infer<typeof receiptSchema>
-export type SelfAttestation = z.infer<typeof selfAttestation>
-export type Witness = z.infer<typeof witness>
+export type { AttestationReceiptV1 }
+export type SelfAttestation = AttestationReceiptV1['coordinator']['selfAttestation']
+export type Witness = AttestationReceiptV1['entropy']

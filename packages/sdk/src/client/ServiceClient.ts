@@ -1,20 +1,11 @@
 import type { SignRequest, SignResult } from '@countersign/protocol'
 import type { PublicClient } from 'viem'
 import { createApi, type ServiceApi } from './api.ts'
+import type { Connection, ServiceClientConfig } from './connection.ts'
 import { walletNotReady } from './errors.ts'
 import { parseSignRequest } from './parseSignRequest.ts'
-import { createRpcClient } from './rpc.ts'
+import { createRpcClient, verifyChainId } from './rpc.ts'
 import { signAndSend } from './signAndSend.ts'
-
-/** How to reach the service and the chain. */
-export type ServiceClientConfig = {
-  /** The service's origin; trailing slashes are stripped. */
-  apiBaseUrl: string
-  /** The chain that transactions are built for and broadcast to. */
-  chainId: number
-  /** Overrides the chain's default public RPC. Only Sepolia (11155111) and Base Sepolia (84532) have one. */
-  rpcUrl?: string | undefined
-}
 
 /**
  * The service without React. It provisions nothing by itself and keeps no state of the user.
@@ -23,10 +14,11 @@ export type ServiceClientConfig = {
  * const client = new ServiceClient({ apiBaseUrl: 'https://api.example.com', chainId: 11155111 })
  * const { txHash, attestationSlug } = await client.signAndSend({ to: '0x…', value: '0.01' })
  */
-export class ServiceClient {
-  readonly config: ServiceClientConfig
-  readonly api: ServiceApi
+export class ServiceClient implements Connection {
+  declare readonly config: ServiceClientConfig
+  declare readonly api: ServiceApi
   #publicClient: PublicClient | undefined
+  #isChainVerified = false
 
   constructor({ apiBaseUrl, chainId, rpcUrl }: ServiceClientConfig) {
     this.config = Object.freeze({ apiBaseUrl: apiBaseUrl.replace(/\/+$/, ''), chainId, rpcUrl })
@@ -37,6 +29,13 @@ export class ServiceClient {
   get publicClient(): PublicClient {
     this.#publicClient ??= createRpcClient(this.config)
     return this.#publicClient
+  }
+
+  /** Throws `rpc_chain_mismatch` where the RPC serves another chain. It is asked until it has named the right one. */
+  async verifyChain(): Promise<void> {
+    if (this.#isChainVerified) return
+    await verifyChainId(this.publicClient, this.config.chainId)
+    this.#isChainVerified = true
   }
 
   /**

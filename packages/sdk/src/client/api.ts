@@ -1,19 +1,24 @@
 import {
-  type Hex,
+  type Endpoint,
+  type EndpointQuery,
+  type EndpointRequest,
+  type EndpointResponse,
+  type PathArguments,
   type ProofPayload,
   ServiceError,
   type SessionUser,
+  type SignDigestRequest,
+  type SignDigestResponse,
   type TransactionPage,
-  type TxMetadata,
+  toMethodAndPath,
   type WalletInfo,
 } from '@countersign/protocol'
-import { createError } from './errors.ts'
 import {
-  isObject,
   type Parse,
+  parseOk,
   parseProofPayload,
   parseSessionUser,
-  parseSignDigestAnswer,
+  parseSignDigestResponse,
   parseTransactionPage,
   parseWalletInfo,
 } from './parseResources.ts'
@@ -28,7 +33,7 @@ export type ServiceApi = {
   /** Makes the wallet. Idempotent. */
   provisionWallet(): Promise<WalletInfo>
   /** Signs the digest of a transaction. The signature becomes public with its proof, broadcast or not. */
-  signDigest(request: { digest: Hex; txMetadata: TxMetadata }): Promise<{ signature: Hex; slug: string }>
+  signDigest(request: SignDigestRequest): Promise<SignDigestResponse>
   /** The public proof of a signature. An abort rejects with the signal's reason. */
   getProof(slug: string, options?: { signal?: AbortSignal | undefined }): Promise<ProofPayload>
   /** What the user has signed, newest first. */
@@ -38,45 +43,37 @@ export type ServiceApi = {
 }
 
 export function createApi(apiBaseUrl: string): ServiceApi {
-  const get = <R>(path: string, parse: Parse<R>, options?: RequestOptions) =>
-    request(apiBaseUrl, { method: 'GET', path, parse, ...options })
-  const post = <R>(path: string, parse: Parse<R>, body?: unknown) =>
-    request(apiBaseUrl, { method: 'POST', path, parse, body })
+  const call = <Name extends Endpoint>(
+    endpoint: Name,
+    parse: Parse<EndpointResponse<Name>>,
+    options?: RequestOptions & { query?: EndpointQuery<Name>; body?: EndpointRequest<Name> },
+    ...parameters: PathArguments<Name>
+  ) => request(apiBaseUrl, { ...toMethodAndPath(endpoint, ...parameters), parse, ...options })
 
   return {
-    me: () => orNull(401, get('/auth/me', parseSessionUser)),
+    me: () => orNull(401, call('GET /auth/me', parseSessionUser)),
 
-    getWallet: () => orNull(404, get('/wallet/me', parseWalletInfo)),
+    getWallet: () => orNull(404, call('GET /wallet/me', parseWalletInfo)),
 
-    provisionWallet: () => post('/wallet/provision', parseWalletInfo),
+    provisionWallet: () => call('POST /wallet/provision', parseWalletInfo),
 
-    signDigest: ({ digest, txMetadata }) => post('/sign/digest', parseSignDigestAnswer, { digest, txMetadata }),
+    signDigest: ({ digest, txMetadata }) =>
+      call('POST /sign/digest', parseSignDigestResponse, { body: { digest, txMetadata } }),
 
     async getProof(slug, { signal } = {}) {
-      // Dots would lead to another path, and half a surrogate pair has no place in any.
-      if (typeof slug !== 'string' || /^\.{0,2}$|\p{Cs}/u.test(slug)) {
-        throw createError('invalid_request', 'a proof is asked for by its slug')
-      }
       const parse = (body: unknown) => {
         const proof = parseProofPayload(body)
         // The proof of another signature must never pass for this one.
         return proof?.slug === slug ? proof : undefined
       }
-      return get(`/proof/${encodeURIComponent(slug)}`, parse, { signal, isPublic: true })
+      return call('GET /proof/:slug', parse, { signal, isPublic: true }, { slug })
     },
 
-    listTransactions({ cursor, limit } = {}) {
-      const query = new URLSearchParams()
-      if (cursor !== undefined) query.set('cursor', cursor)
-      if (limit !== undefined) query.set('limit', String(limit))
-      return get(query.size === 0 ? '/wallet/transactions' : `/wallet/transactions?${query}`, parseTransactionPage)
-    },
+    listTransactions: ({ cursor, limit } = {}) =>
+      call('GET /wallet/transactions', parseTransactionPage, { query: { cursor, limit } }),
 
     async logout() {
-      await orNull(
-        401,
-        post('/auth/logout', (body) => (isObject(body) && body.ok === true ? true : undefined)),
-      )
+      await orNull(401, call('POST /auth/logout', parseOk))
     },
   }
 }

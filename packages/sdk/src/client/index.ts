@@ -14,5 +14,6 @@ export {
   type WalletInfo,
 } from '@countersign/protocol'
 export type { ServiceApi } from './api.ts'
+export type { ServiceClientConfig } from './connection.ts'
 export type { SdkErrorCode } from './errors.ts'
-export { ServiceClient, type ServiceClientConfig } from './ServiceClient.ts'
+export { ServiceClient } from './ServiceClient.ts'

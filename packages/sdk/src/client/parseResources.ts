@@ -2,25 +2,23 @@ import {
   type AttestationReceiptV1,
   type Hex,
   isNatural,
+  isPlainObject,
   isProofStatus,
   type ProofPayload,
   type SessionUser,
+  type SignDigestResponse,
   type TransactionPage,
   type TransactionSummary,
   type WalletInfo,
 } from '@countersign/protocol'
 
 /*
- * What the service answers, field by field. Each function gives the value with the fields of the specification alone, or
+ * What the service answers, field by field. Each function gives the value with only the fields of the specification, or
  * undefined. The HTTP interface may grow, so members that are not known are dropped rather than refused.
  */
 
 /** Narrows a body, or gives undefined for one that is not of the expected shape. */
 export type Parse<R> = (value: unknown) => R | undefined
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
 
 export function isHex(value: unknown, bytes?: number): value is Hex {
   if (typeof value !== 'string' || !/^0x(?:[0-9a-fA-F]{2})*$/.test(value)) return false
@@ -37,7 +35,7 @@ function orNull<R>(parse: Parse<R>): Parse<R | null> {
 
 function members<R>(parsers: { [Name in keyof R]: Parse<R[Name]> }): Parse<R> {
   return (body) => {
-    if (!isObject(body)) return undefined
+    if (!isPlainObject(body)) return undefined
     const entries = Object.entries<Parse<unknown>>(parsers).map(([name, parse]) => [name, parse(body[name])] as const)
     return entries.some(([, value]) => value === undefined) ? undefined : (Object.fromEntries(entries) as R)
   }
@@ -53,6 +51,8 @@ const hash = where((value): value is Hex => isHex(value, 32))
 const natural = where(isNatural)
 const status = where(isProofStatus)
 
+export const parseOk = members<{ ok: true }>({ ok: where((value) => value === true) })
+
 export const parseSessionUser = members<SessionUser>({ id: text, email: string, name: orNull(string) })
 
 export const parseWalletInfo = members<WalletInfo>({
@@ -61,7 +61,7 @@ export const parseWalletInfo = members<WalletInfo>({
   provenance: members({ entropyHash: text, entropySig: text, satelliteSource: text }),
 })
 
-export const parseSignDigestAnswer = members<{ signature: Hex; slug: string }>({
+export const parseSignDigestResponse = members<SignDigestResponse>({
   signature: where((value): value is Hex => isHex(value, 65)),
   slug: text,
 })
@@ -106,7 +106,7 @@ export const parseTransactionPage = members<TransactionPage>({
 
 /** Its parts are there. What they say is for a verifier, which reads the pinned bytes and not this copy. */
 function isReceipt(value: unknown): value is AttestationReceiptV1 {
-  if (!isObject(value) || value.version !== 'countersign-attestation/1') return false
+  if (!isPlainObject(value) || value.version !== 'countersign-attestation/1') return false
   const { transaction, signer, coordinator, entropy, verification } = value
-  return [transaction, signer, coordinator, entropy, verification].every(isObject)
+  return [transaction, signer, coordinator, entropy, verification].every(isPlainObject)
 }

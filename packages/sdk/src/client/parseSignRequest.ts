@@ -1,7 +1,7 @@
-import type { Hex, SignRequest } from '@countersign/protocol'
+import { type Hex, isPlainObject, type SignRequest } from '@countersign/protocol'
 import { isAddress, parseEther } from 'viem'
 import { createError } from './errors.ts'
-import { isHex, isObject } from './parseResources.ts'
+import { isHex } from './parseResources.ts'
 
 /** A `SignRequest` with its defaults and in wei. */
 export type Call = { to: Hex; value: bigint; data: Hex; gas: bigint }
@@ -14,13 +14,13 @@ const DEFAULT_GAS = 21_000n
 
 /** Reads a request before anything is sent. */
 export function parseSignRequest(request: SignRequest): Call {
-  if (!isObject(request)) throw invalid('expected an object with `to`')
-  const { to, data = '0x', gas = DEFAULT_GAS } = request as SignRequest
+  if (!isPlainObject(request)) throw invalid('expected an object with `to`')
+  const { to, data = '0x', gas = DEFAULT_GAS, value } = request as SignRequest
   // A wrong EIP-55 checksum is a typing error that nobody could take back.
   if (typeof to !== 'string' || !isAddress(to)) throw invalid('`to` is not an address')
   if (!isHex(data)) throw invalid('`data` is not hex of whole bytes')
   if (typeof gas !== 'bigint' || gas <= 0n || gas >= 1n << 64n) throw invalid('`gas` is not a positive bigint')
-  return { to: to.toLowerCase() as Hex, value: parseValue((request as SignRequest).value), data, gas }
+  return { to: to.toLowerCase() as Hex, value: parseValue(value), data, gas }
 }
 
 function parseValue(value: unknown = 0n): bigint {

@@ -1,7 +1,7 @@
 import { isNatural, type WalletInfo } from '@countersign/protocol'
 import type { PublicClient } from 'viem'
-import { askRpc, isKnown, rpcFailed, verifyChainId } from './rpc.ts'
-import type { ServiceClient } from './ServiceClient.ts'
+import type { Connection } from './connection.ts'
+import { askRpc, isKnown, rpcFailed } from './rpc.ts'
 import type { SendLine } from './sendLock.ts'
 import { verifyWallet } from './verifyWallet.ts'
 
@@ -13,12 +13,12 @@ export const NONCE_RETRY_MS = 1000
  * What the chain says the next transaction of a wallet must have; neither can be overridden (specification §2). Meanwhile it
  * makes sure that chain and wallet are still the ones that the transaction is meant for.
  */
-export async function readNonceAndFees(client: ServiceClient, wallet: WalletInfo, line: SendLine) {
+export async function readNonceAndFees(client: Connection, wallet: WalletInfo, line: SendLine) {
   const { publicClient } = client
   const [nonce, { maxFeePerGas, maxPriorityFeePerGas }] = await Promise.all([
     readNonce(publicClient, wallet, line),
     askRpc(() => publicClient.estimateFeesPerGas()),
-    verifyChainId(client),
+    client.verifyChain(),
     verifyWallet(client, wallet),
   ])
   return { nonce, maxFeePerGas, maxPriorityFeePerGas }
@@ -31,7 +31,7 @@ export async function readNonceAndFees(client: ServiceClient, wallet: WalletInfo
 async function readNonce(publicClient: PublicClient, { address }: WalletInfo, { last }: SendLine) {
   for (let retries = 0; ; retries += 1) {
     const nonce = await askRpc(() => publicClient.getTransactionCount({ address, blockTag: 'pending' }))
-    if (!isNatural(nonce)) throw rpcFailed(`the nonce ${nonce} makes no sense`)
+    if (!isNatural(nonce)) throw rpcFailed(`the nonce is ${nonce}`)
     if (last === undefined || nonce > last.nonce) return nonce
     if (retries === NONCE_RETRIES) {
       if (await isKnown(publicClient, last.txHash)) throw rpcFailed(`the RPC does not count nonce ${last.nonce} yet`)

@@ -1,8 +1,7 @@
-import { type Hex, ServiceError, withinTimeLimit } from '@countersign/protocol'
+import { type Hex, isPlainObject, ServiceError, withinTimeLimit } from '@countersign/protocol'
 import { BaseError, createPublicClient, http, type PublicClient, RpcRequestError, TimeoutError } from 'viem'
+import type { ServiceClientConfig } from './connection.ts'
 import { createError } from './errors.ts'
-import { isObject } from './parseResources.ts'
-import type { ServiceClient, ServiceClientConfig } from './ServiceClient.ts'
 
 /** Public endpoints of the two test networks that need no `rpcUrl`: Sepolia and Base Sepolia. */
 const DEFAULT_RPC_URLS: Record<number, string> = {
@@ -54,18 +53,12 @@ export function rpcFailed(details: string, cause?: unknown) {
   return createError('rpc_failed', 'the RPC failed', { details, cause })
 }
 
-/** Clients whose RPC has answered with the right chain. It is asked once: afterwards only a new client can change it. */
-const verified = new WeakSet<ServiceClient>()
-
 /** A transaction carries its chain id, but nonce and fees of another chain would still make a wrong one. */
-export async function verifyChainId(client: ServiceClient): Promise<void> {
-  if (verified.has(client)) return
-  const chainId = await askRpc(() => client.publicClient.getChainId())
-  if (chainId !== client.config.chainId) {
-    const details = `expected chain ${client.config.chainId}, the RPC serves ${chainId}`
-    throw createError('rpc_chain_mismatch', 'the RPC serves another chain', { details })
-  }
-  verified.add(client)
+export async function verifyChainId(publicClient: PublicClient, expected: number): Promise<void> {
+  const chainId = await askRpc(() => publicClient.getChainId())
+  if (chainId === expected) return
+  const details = `it serves ${chainId}, not ${expected}`
+  throw createError('rpc_chain_mismatch', 'the RPC serves another chain', { details })
 }
 
 /** Whether the RPC has the transaction, mined or pending. */
@@ -73,7 +66,7 @@ export async function isKnown(publicClient: PublicClient, hash: Hex): Promise<bo
   const found: unknown = await askRpc(() =>
     publicClient.request({ method: 'eth_getTransactionByHash', params: [hash] }),
   )
-  return isObject(found) && found.hash === hash
+  return isPlainObject(found) && found.hash === hash
 }
 
 /** The answer with which the RPC refused, if it was the RPC that spoke and not a proxy or the network. */
@@ -83,7 +76,7 @@ export function findRefusal(error: unknown): RpcRequestError | undefined {
 
 /** What the RPC said, without its address: that may carry a key of the app. */
 export function toWords(error: unknown): string {
-  if (!(error instanceof BaseError)) return 'no answer that makes sense'
+  if (!(error instanceof BaseError)) return 'no usable answer'
   return (findRefusal(error)?.details || error.details || error.shortMessage).slice(0, 500)
 }
 

@@ -150,6 +150,20 @@ describe('§4 signAndSend', () => {
     ['nothing', undefined],
     ['null', null],
     ['no recipient', {}],
+    [
+      'a member that is computed at each read',
+      {
+        get to() {
+          return to
+        },
+      },
+    ],
+    [
+      'an instance of a class',
+      new (class {
+        to = to
+      })(),
+    ],
     ['a null recipient', { to: null }],
     ['a recipient too short', { to: '0x1234' }],
     ['a name', { to: 'vitalik.eth' }],
@@ -296,7 +310,7 @@ describe('a service that lies', () => {
     expect(failure).toMatchObject({ signed: { txHash: keccak256(foreign), attestationSlug: 's' } })
   })
 
-  test('a signature that recovers to nobody has no hash; its slug is told', async () => {
+  test('a signature that recovers to nobody has no hash; the error names its slug', async () => {
     answer(() => `0x${'00'.repeat(65)}`)
     await expect(client.signAndSend({ to })).rejects.toEqual(
       withCode('signature_mismatch', { signed: undefined, details: expect.stringContaining('slug-1') }),

@@ -1,8 +1,8 @@
 import type { SignResult, WalletInfo } from '@countersign/protocol'
 import { broadcast } from './broadcast.ts'
+import type { Connection } from './connection.ts'
 import type { Call } from './parseSignRequest.ts'
 import { readNonceAndFees } from './readNonceAndFees.ts'
-import type { ServiceClient } from './ServiceClient.ts'
 import { withSendLock } from './sendLock.ts'
 import { signTransaction, type UnsignedTransaction } from './signTransaction.ts'
 
@@ -17,7 +17,7 @@ export type SignAndSendParameters = {
 
 /** The steps of specification §4; step 1 is `parseSignRequest`, before anything is sent. */
 export function signAndSend(
-  client: ServiceClient,
+  client: Connection,
   { wallet, call, assertWanted, onSigned }: SignAndSendParameters,
 ): Promise<SignResult> {
   const { chainId } = client.config

@@ -1,7 +1,7 @@
 import { type Hex, ServiceError, type SignResult, type TxMetadata, type WalletInfo } from '@countersign/protocol'
 import { keccak256, parseGwei, parseSignature, recoverAddress, serializeTransaction } from 'viem'
+import type { Connection } from './connection.ts'
 import { createError } from './errors.ts'
-import type { ServiceClient } from './ServiceClient.ts'
 
 /** The fields of an unsigned EIP-1559 transaction; its access list is empty. */
 export type UnsignedTransaction = {
@@ -30,13 +30,13 @@ const MAX_S = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0
  * exactly this transaction.
  */
 export async function signTransaction(
-  client: ServiceClient,
+  client: Connection,
   { wallet, transaction }: SignTransactionParameters,
 ): Promise<SignTransactionReturnType> {
   const { value, gas, maxFeePerGas, maxPriorityFeePerGas } = transaction
   if (maxFeePerGas > MAX_FEE_PER_GAS || maxPriorityFeePerGas > maxFeePerGas) {
-    const details = `maxFeePerGas ${maxFeePerGas} wei, maxPriorityFeePerGas ${maxPriorityFeePerGas} wei`
-    throw createError('fees_absurd', 'the fees are beyond any sense', { details })
+    const details = `maxFeePerGas ${maxFeePerGas}, maxPriorityFeePerGas ${maxPriorityFeePerGas} wei`
+    throw createError('fees_absurd', 'the fees are absurd', { details })
   }
   const unsigned = { ...transaction, type: 'eip1559' } as const
   const digest = keccak256(serialize(unsigned))
@@ -52,7 +52,7 @@ export async function signTransaction(
   const serializedTransaction = serializeTransaction(unsigned, parts)
   const signed = { txHash: keccak256(serializedTransaction), attestationSlug: slug }
   if (signer.toLowerCase() !== wallet.address.toLowerCase()) {
-    throw mismatch(`it is of ${signer}, not of ${wallet.address}`, { signed })
+    throw mismatch(`it is of ${signer}, not ${wallet.address}`, { signed })
   }
   if (BigInt(parts.s) > MAX_S) throw mismatch('its s is not the low one', { signed })
   return { serializedTransaction, signed }
@@ -60,9 +60,9 @@ export async function signTransaction(
 
 /**
  * Asks again, once, where the answer was lost: the same digest gets the same signature and the same slug (one proof for each).
- * Whoever built the transaction anew would get a second one, for other fees.
+ * A transaction that is built again would be a second one, with other fees.
  */
-async function askForSignature(client: ServiceClient, request: { digest: Hex; txMetadata: TxMetadata }) {
+async function askForSignature(client: Connection, request: { digest: Hex; txMetadata: TxMetadata }) {
   try {
     return await client.api.signDigest(request)
   } catch (lost) {

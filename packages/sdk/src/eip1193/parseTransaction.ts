@@ -1,5 +1,5 @@
-import type { Hex } from '@countersign/protocol'
-import { isHex, isObject } from '../client/parseResources.ts'
+import { type Hex, isPlainObject } from '@countersign/protocol'
+import { isHex } from '../client/parseResources.ts'
 import { type Call, parseSignRequest } from '../client/parseSignRequest.ts'
 import { findForeign, unsupportedTransaction } from '../client/unsupportedTransaction.ts'
 import { Eip1193Error, eip1193Codes, invalidParams } from './errors.ts'
@@ -19,7 +19,7 @@ export type RequestedTransaction = {
 /** Reads the parameters of `eth_sendTransaction`, before anything is sent. */
 export function parseTransaction(params: unknown, chainId: number): RequestedTransaction {
   const [request] = Array.isArray(params) ? (params as unknown[]) : []
-  if (!isObject(request)) throw invalidParams('expected one transaction')
+  if (!isPlainObject(request)) throw invalidParams('expected one transaction')
   const type = toQuantity(request, 'type')
   if (type !== undefined && type !== 2n) throw unsupportedTransaction(`type ${request.type} is not that of EIP-1559`)
   const foreign = findForeign(request)

@@ -1,7 +1,8 @@
 'use client'
 
 import { createElement, type ReactNode, useEffect, useMemo } from 'react'
-import { ServiceClient, type ServiceClientConfig } from '../client/ServiceClient.ts'
+import type { ServiceClientConfig } from '../client/connection.ts'
+import { ServiceClient } from '../client/ServiceClient.ts'
 import { createServiceStore } from '../client/serviceStore.ts'
 import { ServiceContext } from './ServiceContext.ts'
 

@@ -1,8 +1,11 @@
 import {
   type Hex,
   hashUnsignedTransaction,
+  isPlainObject,
+  parseJson,
   parseTxMetadata,
   ServiceError,
+  type SignDigestRequest,
   type TxMetadata,
   toHex,
 } from '@countersign/protocol'
@@ -23,22 +26,20 @@ export async function readJsonBody(request: Request): Promise<unknown> {
     throw new ProblemFailure({ code: 'unsupported_media_type' })
   }
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes))
+    return parseJson(bytes)
   } catch {
     throw new ProblemFailure({ code: 'invalid_json' })
   }
 }
 
 export function assertEmptyBody(body: unknown): void {
-  const isEmptyObject =
-    typeof body === 'object' && body !== null && !Array.isArray(body) && Object.keys(body).length === 0
+  const isEmptyObject = isPlainObject(body) && Object.keys(body).length === 0
   if (body !== undefined && !isEmptyObject) throw invalidRequest('send no body, or {}')
 }
 
-export function parseSignDigest(body: unknown): { digest: Hex; txMetadata: TxMetadata } {
-  if (typeof body !== 'object' || body === null || Array.isArray(body))
-    throw invalidRequest('the body is not an object')
-  const { digest: asked, txMetadata: metadata, ...foreign } = body as Record<string, unknown>
+export function parseSignDigest(body: unknown): SignDigestRequest {
+  if (!isPlainObject(body)) throw invalidRequest('the body is not an object')
+  const { digest: asked, txMetadata: metadata, ...foreign } = body
   if (Object.keys(foreign).length > 0) throw invalidRequest('the body has other members than digest and txMetadata')
   if (typeof asked !== 'string' || !/^0x[0-9a-fA-F]{64}$/.test(asked)) {
     throw new ProblemFailure({ code: 'invalid_digest', detail: 'digest is not 0x and 64 hex digits' })
@@ -51,7 +52,7 @@ export function parseSignDigest(body: unknown): { digest: Hex; txMetadata: TxMet
 }
 
 function readTxMetadata(value: unknown): TxMetadata {
-  if (typeof value === 'object' && value !== null && 'to' in value && value.to === null) {
+  if (isPlainObject(value) && value.to === null) {
     throw new ProblemFailure({ code: 'unsupported_transaction', detail: 'to is null' })
   }
   try {

@@ -3,7 +3,7 @@ import { createSimulator } from '@countersign/attestation/simulator'
 import { toHex } from '@countersign/protocol'
 import type { LogFields } from './startService.ts'
 
-/** What somebody trusts who verifies the proofs of one stack. */
+/** What a verifier of one stack's proofs trusts. */
 export type StackAnchors = {
   measurement: string
   configHash: string

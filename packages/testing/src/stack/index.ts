@@ -1,3 +1,4 @@
+export { type Listening, listen } from '../listen.ts'
 export type { StackAnchors } from './anchors.ts'
 export { type Audit, audit, type ReceivedSignature, type SeenProof, type VerifyTransaction } from './audit.ts'
 export { type CheckAnswer, createAccounts, createUser, type TestUser } from './createUser.ts'
@@ -13,7 +14,7 @@ export {
 } from './environments.ts'
 export { COMPILE_CACHE, mains, toPath } from './paths.ts'
 export { readEvents } from './readEvents.ts'
-export { type Scope, startInScope, withScope } from './scope.ts'
+export { allStarted, type Scope, startInScope, withScope } from './scope.ts'
 export {
   describeEnd,
   type LogFields,

@@ -33,6 +33,14 @@ export async function startInScope<Parts extends object>(
   }
 }
 
+/** Waits for parts that start side by side. All come to their end even if one fails, so that the scope can end those that started. */
+export async function allStarted<const Starts extends readonly unknown[]>(
+  starts: Starts,
+): Promise<{ -readonly [Index in keyof Starts]: Awaited<Starts[Index]> }> {
+  await Promise.allSettled(starts)
+  return Promise.all(starts)
+}
+
 function createScope(): { scope: Scope; end(): Promise<void> } {
   const things = new AsyncDisposableStack()
   let ending: Promise<void> | undefined

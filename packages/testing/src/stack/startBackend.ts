@@ -6,7 +6,7 @@ import { startPostgres } from '../postgres.ts'
 import { startSatellite } from '../satellite.ts'
 import { type Environment, noRateLimits, toCoordinatorEnv, toEnclaveEnv } from './environments.ts'
 import { mains, toPath } from './paths.ts'
-import { type Scope, startInScope } from './scope.ts'
+import { allStarted, type Scope, startInScope } from './scope.ts'
 import { startService } from './startService.ts'
 
 export type StartBackendParameters = {
@@ -57,7 +57,6 @@ async function startParts(parameters: StartBackendParameters, scope: Scope) {
     ({ stop }) => stop(),
   )
   const satellite = scope.add(await startSatellite(), ({ stop }) => stop())
-  const databaseUrl = parameters.databaseUrl ?? (await createDatabase(kind, scope))
   const output: string[] = []
   const start = async (name: 'enclave' | 'coordinator', main: string, env: Environment) => {
     const service = startService({
@@ -72,7 +71,11 @@ async function startParts(parameters: StartBackendParameters, scope: Scope) {
 
   const rootSecretFile = join(folder, 'root-secret')
   const enclaveEnv = { ...toEnclaveEnv({ rootSecretFile, oidc, quoteLatencyMs }), ...enclaveChanges }
-  let enclave = await start('enclave', mains.enclave, enclaveEnv)
+  const [started, databaseUrl] = await allStarted([
+    start('enclave', mains.enclave, enclaveEnv),
+    parameters.databaseUrl === undefined ? createDatabase(kind, scope) : Promise.resolve(parameters.databaseUrl),
+  ])
+  let enclave = started
   scope.add(undefined, () => enclave.service.kill('SIGKILL'))
   const enclaveUrl = String(enclave.fields.address)
 

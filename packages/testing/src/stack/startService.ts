@@ -72,7 +72,7 @@ export function startService(parameters: StartServiceParameters): Service {
     detached: true,
   })
   const { resolve, reject, promise: started } = Promise.withResolvers<LogFields>()
-  // A start that fails while nobody waits for it is no crash of this process.
+  // A start that fails while no caller awaits it is no crash of this process.
   started.catch(() => {})
   child.stdin?.on('error', () => {})
   const lastLines: string[] = []

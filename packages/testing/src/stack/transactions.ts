@@ -1,6 +1,6 @@
 import { type Hex, hashUnsignedTransaction, type TxMetadata, toHex } from '@countersign/protocol'
 
-/** A transaction that nobody else has; its nonce makes it one of its own. */
+/** A transaction; each nonce makes another one. */
 export function createTx(nonce: number, changes: Partial<TxMetadata> = {}): TxMetadata {
   return {
     chainId: 31337,

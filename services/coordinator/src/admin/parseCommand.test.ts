@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { type Command, parseCommand } from './parseCommand.ts'
 
-const SLUG = 'AAAAAAAAAAAAAAAAAAAA_-'
+const SLUG = 'AAAAAAAAAAAAAAAAAAA_-A'
 
 test.each<[string[], Command]>([
   [['help'], { kind: 'help' }],
@@ -28,6 +28,8 @@ test.each<[string[], RegExp]>([
   [['receipt'], /takes one slug/],
   [['receipt', SLUG, SLUG], /takes one slug/],
   [['receipt', '../../etc/passwd'], /no slug/],
+  // 22 characters of base64url, but not as 16 bytes are written: the last one carries two bits only.
+  [['receipt', 'AAAAAAAAAAAAAAAAAAA_-B'], /no slug/],
 ])('%j is refused', (args, fault) => {
   expect(parseCommand(args)).toEqual({ kind: 'fault', fault: expect.stringMatching(fault) })
 })

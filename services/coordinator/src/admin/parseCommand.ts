@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { isProofStatus, type ProofStatus, proofStatuses } from '@countersign/protocol'
+import { isProofStatus, isSlug, type ProofStatus, proofStatuses } from '@countersign/protocol'
 
 export const USAGE = `usage: npm run admin -- COMMAND
 
@@ -38,7 +38,7 @@ export function parseCommand(args: readonly string[]): Command {
   if (name !== 'receipt' && name !== 'collateral') return fault(`there is no command ${name}`)
   const [slug] = rest
   if (slug === undefined || rest.length > 1) return fault(`${name} takes one slug`)
-  if (!/^[A-Za-z0-9_-]{22}$/.test(slug)) return fault('that is no slug')
+  if (!isSlug(slug)) return fault('that is no slug')
   return { kind: name, slug, out: values.out }
 }
 

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { CoordinatorError } from '../errors.ts'
-import type { Clock } from '../ports.ts'
-import type { Session, Store, User } from '../store/types.ts'
+import type { Clock, Store } from '../ports.ts'
+import type { Session, User } from '../store/types.ts'
 
 /** Of the 32 bytes that the secret's hex spells, as the enclave has it in the grant. */
 export function hashSid(sid: string): string {

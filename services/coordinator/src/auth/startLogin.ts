@@ -1,6 +1,5 @@
 import { LOGIN_TTL_MS } from '../http/cookies.ts'
-import type { Clock, IdentityProvider, Random } from '../ports.ts'
-import type { Store } from '../store/types.ts'
+import type { Clock, IdentityProvider, Random, Store } from '../ports.ts'
 import { hashState, toLoginId, toLoginNonce } from './loginNonce.ts'
 
 export type StartLoginDeps = { store: Pick<Store, 'createLogin'>; clock: Clock; random: Random }

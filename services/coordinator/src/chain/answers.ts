@@ -2,9 +2,11 @@ import {
   type AttestationPublished,
   attestationPublishedTopic,
   type Hex,
+  isPlainObject,
   parseAttestationPublished,
 } from '@countersign/protocol'
-import { ChainError, type ChainReceipt } from './chain.ts'
+import type { ChainReceipt } from '../ports.ts'
+import { ChainError } from './chainError.ts'
 
 /** More than any chain will see; also what fits a JavaScript number. */
 const MAX_NUMBER = BigInt(Number.MAX_SAFE_INTEGER)
@@ -31,8 +33,8 @@ export function parseHash(name: string, value: unknown): Hex {
 }
 
 export function parseObject(name: string, value: unknown): Record<string, unknown> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw malformed(`${name} is no object`)
-  return value as Record<string, unknown>
+  if (!isPlainObject(value)) throw malformed(`${name} is no object`)
+  return value
 }
 
 /** `undefined` where the node has no such block. */

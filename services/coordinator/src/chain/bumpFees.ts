@@ -1,4 +1,4 @@
-import type { Fees } from './chain.ts'
+import type { Fees } from '../ports.ts'
 
 /**
  * Fees of a transaction that replaces another: at least 12.5 % more of both, and never below the market. Nodes ask for 10 %

@@ -1,6 +1,6 @@
 import type { Hex } from '@countersign/protocol'
 import { decodeErrorResult } from 'viem/utils'
-import type { ChainErrorCode } from './chain.ts'
+import type { ChainErrorCode } from './chainError.ts'
 import { publisherAbi } from './contractAbi.ts'
 
 /** An error as a node answers it: JSON-RPC 2.0 §5.1. */

@@ -1,9 +1,10 @@
-import type { Hex } from '@countersign/protocol'
+import { type Hex, readBounded, ServiceError } from '@countersign/protocol'
 import { HttpRequestError, http } from 'viem'
 import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { encodeFunctionData, keccak256 } from 'viem/utils'
+import type { Call, Chain, Fees, UnsignedTransaction } from '../ports.ts'
 import { type Block, parseBlock, parseHash, parseNumber, parseObject, parseQuantity, parseReceipt } from './answers.ts'
-import { type Call, type Chain, ChainError, type Fees, type UnsignedTransaction } from './chain.ts'
+import { ChainError } from './chainError.ts'
 import { publisherAbi } from './contractAbi.ts'
 import { describeRevert, judgeNodeError, type NodeError, type NodeVerdict, toPlainText } from './nodeError.ts'
 
@@ -233,7 +234,7 @@ function isBusy({ code, message }: NodeError): boolean {
   return [-32005, 429, -32603].includes(code) || /rate limit|too many requests|time(d )?out/i.test(message)
 }
 
-/** Answers after `timeoutMs` at the latest, whole and at most so large. No redirects: the answer must come from where we asked. */
+/** Bounded in time and size. No redirects: the answer must come from the host that was configured. */
 function createBoundedFetch({ timeoutMs, maxAnswerBytes }: { timeoutMs: number; maxAnswerBytes: number }) {
   return async (url: string | URL | Request, init?: RequestInit): Promise<Response> => {
     const signal = AbortSignal.timeout(timeoutMs)
@@ -243,17 +244,10 @@ function createBoundedFetch({ timeoutMs, maxAnswerBytes }: { timeoutMs: number; 
         await response.body?.cancel()
         throw new ChainError('chain_unavailable', { details: `status ${response.status}` })
       }
-      const chunks: Uint8Array[] = []
-      let length = 0
-      // Counted as it comes, after decompression; leaving the loop by an error closes the connection.
-      for await (const chunk of response.body ?? []) {
-        length += chunk.length
-        if (length > maxAnswerBytes) throw new ChainError('chain_unavailable', { details: 'too large' })
-        chunks.push(chunk)
-      }
-      return new Response(Buffer.concat(chunks), { status: response.status })
+      return new Response(await readBounded(response.body, maxAnswerBytes), { status: response.status })
     } catch (error) {
       if (error instanceof ChainError) throw error
+      if (error instanceof ServiceError) throw new ChainError('chain_unavailable', { details: 'too large' })
       throw new ChainError('chain_unavailable', { details: signal.aborted ? 'timed out' : toErrno(error) })
     }
   }

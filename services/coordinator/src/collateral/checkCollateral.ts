@@ -7,7 +7,7 @@ import {
   type QuoteErrorCode,
   type TrustedRoot,
 } from '@countersign/attestation'
-import type { Platform } from './platformOf.ts'
+import type { Platform } from '@countersign/evidence'
 
 export type CheckedCollateral = {
   /** Milliseconds since 1970: when every part of it is in date. */

@@ -6,7 +6,7 @@ import { type FakePcs, type FakePcsDocument, type FakePcsFault, startFakePcs } f
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type CollateralStoreDeps, createCollateralStore } from './collateralStore.ts'
 import { createManualTime } from './manualTime.fake.ts'
-import { platformOf } from './platformOf.ts'
+import { createPlatformReader } from './platformReader.ts'
 import { createSimulatedCollateralStore } from './simulatedCollateralStore.ts'
 
 const HOUR_MS = 3_600_000
@@ -14,7 +14,8 @@ const DAY_MS = 24 * HOUR_MS
 const start = new Date('2026-06-15T00:00:00Z')
 const simulator = createSimulator({ at: start })
 const quote = simulator.quote({ reportData: new Uint8Array(64) })
-const platform = platformOf(quote)
+const readPlatform = createPlatformReader()
+const platform = readPlatform(quote)
 
 const stale = expect.objectContaining({ name: 'CoordinatorError', code: 'collateral_stale' })
 
@@ -47,10 +48,10 @@ async function settle() {
 
 test('the platform of a quote is read from its PCK certificate; what is no quote is refused', () => {
   expect(platform).toEqual({ fmspc: 'f0c06f000000', ca: 'platform' })
-  expect(() => platformOf(new Uint8Array(100))).toThrow(expect.objectContaining({ code: 'attestation_invalid' }))
-  expect(() => platformOf(simulator.quote({ reportData: new Uint8Array(64), faults: { chainSwapped: true } }))).toThrow(
-    expect.objectContaining({ code: 'attestation_invalid' }),
-  )
+  expect(() => readPlatform(new Uint8Array(100))).toThrow(expect.objectContaining({ code: 'attestation_invalid' }))
+  expect(() =>
+    readPlatform(simulator.quote({ reportData: new Uint8Array(64), faults: { chainSwapped: true } })),
+  ).toThrow(expect.objectContaining({ code: 'attestation_invalid' }))
 })
 
 describe('collateral in force', () => {

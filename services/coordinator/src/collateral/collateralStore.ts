@@ -1,13 +1,13 @@
 import { hash } from 'node:crypto'
 import { type Collateral, parseCollateral, type TrustedRoot } from '@countersign/attestation'
+import type { Platform } from '@countersign/evidence'
 import { toCanonicalJson } from '@countersign/protocol'
+import type { Log } from '@countersign/service'
 import { CoordinatorError } from '../errors.ts'
-import type { Log } from '../http/log.ts'
-import type { Clock, CollateralStore } from '../ports.ts'
+import type { Clock, CollateralStore, Schedule } from '../ports.ts'
+import { systemSchedule } from '../system.ts'
 import { toReason } from '../toReason.ts'
 import { type CheckedCollateral, checkCollateral } from './checkCollateral.ts'
-import type { Platform } from './platformOf.ts'
-import { type Schedule, scheduleByTimer } from './schedule.ts'
 
 /** Keeps collateral over restarts, so that a coordinator can start while Intel's service is away. It is not trusted. */
 type CollateralCache = {
@@ -56,7 +56,7 @@ const MAX_PLATFORMS = 16
 
 /** The collateral of each platform that was asked for: fetched once, refreshed in the background, used while it is in date. */
 export function createCollateralStore(deps: CollateralStoreDeps): CollateralStore {
-  const { clock, log, roots, refreshBeforeMs = 7 * DAY_MS, maxAgeMs = DAY_MS, schedule = scheduleByTimer } = deps
+  const { clock, log, roots, refreshBeforeMs = 7 * DAY_MS, maxAgeMs = DAY_MS, schedule = systemSchedule } = deps
   const states = new Map<string, State>()
   let callOff = () => {}
   let isStopped = false

@@ -2,8 +2,7 @@ import { generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { toEntropyMessage } from '@countersign/protocol'
 import type { Witness } from '@countersign/receipt'
-import type { EntropySource } from '../ports.ts'
-import type { Store } from '../store/types.ts'
+import type { EntropySource, Store } from '../ports.ts'
 
 export type FakeClock = { now(): number; advance(durationMs: number): void }
 

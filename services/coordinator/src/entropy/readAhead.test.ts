@@ -3,7 +3,6 @@ import type { Witness } from '@countersign/receipt'
 import { type Satellite, type SatelliteFault, startSatellite } from '@countersign/testing'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { createSatelliteSource } from '../adapters/satellite.ts'
 import { CoordinatorError } from '../errors.ts'
 import { isSampleSigned } from './checkSample.ts'
 import {
@@ -17,6 +16,7 @@ import {
 } from './entropy.fake.ts'
 import { EntropySourceError } from './entropySourceError.ts'
 import { createReadAhead, type ReadAhead, type ReadAheadParameters } from './readAhead.ts'
+import { createSatelliteSource } from './satellite.ts'
 
 const satellite = createFakeSatellite()
 const foreign = createFakeSatellite()

@@ -1,22 +1,6 @@
-import { concatBytes, fromHex, tags, toHex, toTagBytes } from '@countersign/protocol'
-import type { SelfAttestation } from '@countersign/receipt'
+import { type CoordinatorAttestation, concatBytes, fromHex, tags, toHex, toTagBytes } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 import type { SelfReport } from '../ports.ts'
-
-export type Attestation = {
-  vendor: 'amd-sev-snp'
-  mode: 'hardware' | 'mock'
-  report: string
-  certificates: SelfAttestation['certificates']
-  measurement: string
-  publicKey: string
-  configHash: string
-  fetchedAt: string
-  expiresAt: string
-  /** Only where a nonce was asked with: it, and Ed25519 over its tagged bytes by the attested key. */
-  nonce?: string
-  signature?: string
-}
 
 export type GetAttestationDeps = { selfReport: Pick<SelfReport, 'mode' | 'publicKey' | 'current' | 'sign'> }
 
@@ -27,7 +11,7 @@ export type GetAttestationDeps = { selfReport: Pick<SelfReport, 'mode' | 'public
 export async function getAttestation(
   deps: GetAttestationDeps,
   { nonce }: { nonce: string | undefined },
-): Promise<Attestation> {
+): Promise<CoordinatorAttestation> {
   if (nonce !== undefined && !/^(?:[0-9a-f]{2}){1,64}$/.test(nonce)) {
     const details = 'nonce is not 1 to 64 bytes in lower-case hex'
     throw new CoordinatorError('invalid_request', 'invalid nonce', { details })
@@ -35,7 +19,7 @@ export async function getAttestation(
   const { selfReport } = deps
   const { selfAttestation, expiresAt } = getCurrent(selfReport)
   const { reportHex, certificates, measurement, configHash, fetchedAt } = selfAttestation
-  const attestation: Attestation = {
+  const attestation: CoordinatorAttestation = {
     vendor: 'amd-sev-snp',
     mode: selfReport.mode,
     report: reportHex,

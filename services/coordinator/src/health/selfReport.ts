@@ -3,11 +3,11 @@ import { PolicyError, QuoteError, type VerifiedReport } from '@countersign/attes
 import type { ReportSource } from '@countersign/evidence'
 import { computeSnpReportData, equalBytes, fromHex, ServiceError, toHex } from '@countersign/protocol'
 import type { SelfAttestation } from '@countersign/receipt'
-import { type Schedule, scheduleByTimer } from '../collateral/schedule.ts'
+import type { Log } from '@countersign/service'
 import { createEd25519Signer } from '../ed25519.ts'
 import { CoordinatorError } from '../errors.ts'
-import type { Log } from '../http/log.ts'
-import type { Clock, SelfReport } from '../ports.ts'
+import type { Clock, Schedule, SelfReport } from '../ports.ts'
+import { systemSchedule } from '../system.ts'
 import { type SnpCertificates, toHexChain } from './snpCertificates.ts'
 
 export type SelfReportDeps = {
@@ -34,7 +34,7 @@ export function createSelfReport(deps: SelfReportDeps): SelfReport & {
   ready(): Promise<void>
 } {
   const { reportSource, clock, log, configHash } = deps
-  const { refreshMs = 600_000, lifetimeMs = 3_600_000, schedule = scheduleByTimer } = deps
+  const { refreshMs = 600_000, lifetimeMs = 3_600_000, schedule = systemSchedule } = deps
   const { generateKey = () => generateKeyPairSync('ed25519') } = deps
   const { publicKey, privateKey } = generateKey()
   const rawPublicKey = publicKey.export({ type: 'spki', format: 'der' }).subarray(-32)

@@ -18,7 +18,7 @@ import {
   VendorError,
 } from '@countersign/evidence'
 import { isZero, toHex } from '@countersign/protocol'
-import type { Log } from '../http/log.ts'
+import type { Log } from '@countersign/service'
 
 /** The certificates behind a report, DER: VCEK or VLEK, its ASK or ASVK, and the ARK. */
 export type SnpChain = { ek: Uint8Array; ask: Uint8Array; ark: Uint8Array }

@@ -1,4 +1,4 @@
-import type { Schedule } from '../collateral/schedule.ts'
+import type { Schedule } from '../ports.ts'
 
 type ServerEvent = { id: string; event: string /** One line. */; data: string }
 

@@ -1,8 +1,10 @@
 import {
   type Hex,
   hashUnsignedTransaction,
+  isPlainObject,
   parseTxMetadata,
   ServiceError,
+  type SignDigestRequest,
   type TxMetadata,
   toHex,
 } from '@countersign/protocol'
@@ -15,7 +17,7 @@ import { CoordinatorError } from '../errors.ts'
 export function parseSignDigestRequest(
   body: unknown,
   { allowedChainIds }: { allowedChainIds: readonly number[] | undefined },
-): { digest: Hex; txMetadata: TxMetadata } {
+): SignDigestRequest {
   const { digest: asked, txMetadata: metadata } = assertMembers(body)
   if (typeof asked !== 'string' || !/^0x[0-9a-fA-F]{64}$/.test(asked)) {
     throw new CoordinatorError('invalid_digest', 'invalid digest', { details: 'digest is not 0x and 64 hex digits' })
@@ -32,11 +34,10 @@ export function parseSignDigestRequest(
 }
 
 function assertMembers(body: unknown): { digest: unknown; txMetadata: unknown } {
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw invalid('the body is not an object')
-  const members = body as Record<string, unknown>
-  const foreign = Object.keys(members).some((name) => name !== 'digest' && name !== 'txMetadata')
+  if (!isPlainObject(body)) throw invalid('the body is not an object')
+  const foreign = Object.keys(body).some((name) => name !== 'digest' && name !== 'txMetadata')
   if (foreign) throw invalid('the body has other members than digest and txMetadata')
-  return { digest: members.digest, txMetadata: members.txMetadata }
+  return { digest: body.digest, txMetadata: body.txMetadata }
 }
 
 function readTxMetadata(value: unknown): TxMetadata {
@@ -52,7 +53,7 @@ function readTxMetadata(value: unknown): TxMetadata {
 
 /** What is well known but not signed here is told from what is wrong: no correction of the call would help. */
 function assertSupported(value: unknown): void {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return
+  if (!isPlainObject(value)) return
   const members = new Map(Object.entries(value))
   const type = members.get('type')
   const isTyped = typeof type === 'string' || typeof type === 'number'

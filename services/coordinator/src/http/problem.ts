@@ -1,7 +1,7 @@
+import type { Log } from '@countersign/service'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { CoordinatorError, type CoordinatorErrorCode, coordinatorErrors } from '../errors.ts'
 import type { AppContext } from './context.ts'
-import type { Log } from './log.ts'
 
 /** For each code its title, and what the reader should do about it. */
 export const problems: Record<CoordinatorErrorCode, { title: string; advice: string }> = {

@@ -1,5 +1,5 @@
 import { isTerminalProofStatus } from '@countersign/protocol'
-import type { Schedule } from '../collateral/schedule.ts'
+import type { Schedule } from '../ports.ts'
 import type { ProofWatcher } from '../proof/watchProof.ts'
 import { createEventStream, type EventStream } from './eventStream.ts'
 

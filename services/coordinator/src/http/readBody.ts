@@ -1,3 +1,4 @@
+import { isPlainObject, parseJson, readBounded, ServiceError } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 
 export const MAX_BODY_BYTES = 131_072
@@ -26,9 +27,8 @@ export async function readJsonBody(request: Request): Promise<unknown> {
     throw new CoordinatorError('invalid_request', 'too many members', { details: 'the body has too many members' })
   }
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)) as unknown
+    return parseJson(bytes)
   } catch {
-    // The parser's message quotes the body.
     throw new CoordinatorError('invalid_json', 'the body is not JSON')
   }
 }
@@ -48,39 +48,34 @@ function hasTooManyParts(bytes: Uint8Array): boolean {
 }
 
 async function readWhole(request: Request): Promise<Uint8Array> {
-  const bytes = new Uint8Array(await request.arrayBuffer().catch(endedEarly))
+  let bytes: Uint8Array
+  try {
+    bytes = new Uint8Array(await request.arrayBuffer())
+  } catch {
+    throw endedEarly()
+  }
   if (bytes.length > MAX_BODY_BYTES) throw tooLarge()
   return bytes
 }
 
 async function readStream(request: Request): Promise<Uint8Array> {
-  if (request.body === null) return new Uint8Array()
-  const reader = request.body.getReader()
-  const chunks: Uint8Array[] = []
-  let length = 0
-  for (;;) {
-    const { done, value } = await reader.read().catch(endedEarly)
-    if (done) return Buffer.concat(chunks)
-    length += value.length
-    if (length > MAX_BODY_BYTES) {
-      // Not waited for: whoever sends may never let go.
-      reader.cancel().catch(() => {})
-      throw tooLarge()
-    }
-    chunks.push(value)
+  try {
+    return await readBounded(request.body, MAX_BODY_BYTES)
+  } catch (error) {
+    throw error instanceof ServiceError && error.code === 'body_too_large' ? tooLarge() : endedEarly()
   }
 }
 
 /** For calls that take nothing: no body, or an empty object. */
 export function assertEmptyBody(body: unknown): void {
   if (body === undefined) return
-  const isEmpty = typeof body === 'object' && body !== null && !Array.isArray(body) && Object.keys(body).length === 0
+  const isEmpty = isPlainObject(body) && Object.keys(body).length === 0
   if (!isEmpty) throw new CoordinatorError('invalid_request', 'no body expected', { details: 'send no body, or {}' })
 }
 
-/** A caller that hangs up is no failure of ours. */
-function endedEarly(): never {
-  throw new CoordinatorError('invalid_request', 'the body ended early', { details: 'the body ended early' })
+/** A caller that hangs up is not a failure of this service. */
+function endedEarly() {
+  return new CoordinatorError('invalid_request', 'the body ended early', { details: 'the body ended early' })
 }
 
 function tooLarge() {

@@ -1,4 +1,5 @@
-import { createRoute, z } from '@hono/zod-openapi'
+import type { Endpoint } from '@countersign/protocol'
+import { createRoute, type RouteConfig, z } from '@hono/zod-openapi'
 import { type CoordinatorErrorCode, coordinatorErrors } from '../errors.ts'
 import {
   attestationSchema,
@@ -14,7 +15,9 @@ import {
   walletInfoSchema,
 } from './schemas.ts'
 
-/* Every endpoint once, as /openapi.json and /docs tell it. Handlers are in app.ts. */
+/* The endpoints of the protocol as /openapi.json and /docs describe them. The handlers are beside this file: authRoutes.ts and so on. */
+
+export type Route = RouteConfig & { getRoutingPath(): string }
 
 type Schema = typeof problemSchema | z.ZodType
 
@@ -23,7 +26,7 @@ const json = (description: string, schema: Schema) => ({
   content: { 'application/json': { schema } },
 })
 
-/** Failures by status, each with its codes; those that any call can meet come with every route. */
+/** Failures by status, each with its codes, and the failures that any call can meet. */
 function problemsOf(...own: CoordinatorErrorCode[]) {
   const byStatus = new Map<number, string[]>()
   for (const code of [...own, 'shutting_down', 'internal'] as const) {
@@ -51,7 +54,7 @@ const noBody = { content: { 'application/json': { schema: emptySchema } }, requi
 
 const text = (description: string, type: string) => ({ description, content: { [type]: { schema: z.string() } } })
 
-/** The same as problems, and as a page for whoever prefers one. */
+/** The same, as problems and as pages for callers that prefer HTML. */
 function pagesOf(...own: CoordinatorErrorCode[]) {
   const responses = Object.entries(problemsOf(...own)).map(([status, { description, content }]) => [
     status,
@@ -62,16 +65,8 @@ function pagesOf(...own: CoordinatorErrorCode[]) {
 
 const binary = () => ({ schema: z.string().openapi({ format: 'binary' }) })
 
-export const routes = {
-  index: createRoute({
-    method: 'get',
-    path: '/',
-    summary: 'Leads to this description',
-    responses: { 302: { description: 'To /docs' }, ...problemsOf() },
-  }),
-  startLogin: createRoute({
-    method: 'get',
-    path: '/auth/{provider}',
+const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
+  'GET /auth/:provider': {
     summary: 'Starts a sign-in',
     description: 'Reached by full-page navigation; redirects to the identity provider.',
     request: {
@@ -84,10 +79,8 @@ export const routes = {
       302: { description: 'To the identity provider, with a login cookie.' },
       ...pagesOf('invalid_request', 'oauth_exchange_failed', 'not_found', 'rate_limited', 'database_unavailable'),
     },
-  }),
-  finishLogin: createRoute({
-    method: 'get',
-    path: '/auth/{provider}/callback',
+  },
+  'GET /auth/:provider/callback': {
     summary: 'Finishes a sign-in',
     description: 'The identity provider sends the browser here.',
     request: {
@@ -107,17 +100,13 @@ export const routes = {
         'database_unavailable',
       ),
     },
-  }),
-  me: createRoute({
-    method: 'get',
-    path: '/auth/me',
+  },
+  'GET /auth/me': {
     summary: 'The user who is signed in',
     security: withSession,
     responses: { 200: json('The user', sessionUserSchema), ...problemsOf(...session) },
-  }),
-  logout: createRoute({
-    method: 'post',
-    path: '/auth/logout',
+  },
+  'POST /auth/logout': {
     summary: 'Ends the session',
     security: withSession,
     request: { body: noBody },
@@ -125,17 +114,13 @@ export const routes = {
       200: json('The session is over and its cookie cleared', okSchema),
       ...problemsOf(...session, ...post),
     },
-  }),
-  getWallet: createRoute({
-    method: 'get',
-    path: '/wallet/me',
+  },
+  'GET /wallet/me': {
     summary: 'The user’s wallet',
     security: withSession,
     responses: { 200: json('The wallet', walletInfoSchema), ...problemsOf(...session, 'wallet_not_found') },
-  }),
-  listTransactions: createRoute({
-    method: 'get',
-    path: '/wallet/transactions',
+  },
+  'GET /wallet/transactions': {
     summary: 'What the user has signed, newest first',
     security: withSession,
     request: {
@@ -148,10 +133,8 @@ export const routes = {
       200: json('A page of the list; empty for a user without a wallet', transactionListSchema),
       ...problemsOf(...session, 'invalid_request'),
     },
-  }),
-  provisionWallet: createRoute({
-    method: 'post',
-    path: '/wallet/provision',
+  },
+  'POST /wallet/provision': {
     summary: 'Makes the user’s wallet',
     description: 'Idempotent: asked again, it answers the same.',
     security: withSession,
@@ -160,10 +143,8 @@ export const routes = {
       200: json('The wallet', walletInfoSchema),
       ...problemsOf(...session, ...post, 'key_binding_mismatch', 'entropy_unavailable'),
     },
-  }),
-  signDigest: createRoute({
-    method: 'post',
-    path: '/sign/digest',
+  },
+  'POST /sign/digest': {
     summary: 'Signs a transaction',
     description:
       'The same digest again gives the same signature and slug. A signature that was answered becomes public with its proof, whether or not the transaction is broadcast.',
@@ -189,10 +170,8 @@ export const routes = {
         'collateral_stale',
       ),
     },
-  }),
-  getProof: createRoute({
-    method: 'get',
-    path: '/proof/{slug}',
+  },
+  'GET /proof/:slug': {
     summary: 'The public proof of a signature',
     request: { params: z.object({ slug: z.string() }) },
     responses: {
@@ -200,10 +179,8 @@ export const routes = {
       304: { description: 'Unchanged since the ETag that was sent' },
       ...problemsOf('proof_not_found', 'rate_limited', 'database_unavailable'),
     },
-  }),
-  proofEvents: createRoute({
-    method: 'get',
-    path: '/proof/{slug}/events',
+  },
+  'GET /proof/:slug/events': {
     summary: 'The proof, and each change of it',
     description:
       'Server-sent events named `proof`: the first at once, then one for each change, each with a ProofPayload as data and its ETag, without the quotes, as id. The stream ends after a terminal status, and when the service stops. At most 5 at a time for each address.',
@@ -218,10 +195,8 @@ export const routes = {
       204: { description: 'The last event was of a terminal status: no more will come' },
       ...problemsOf('proof_not_found', 'rate_limited', 'database_unavailable'),
     },
-  }),
-  getBlock: createRoute({
-    method: 'get',
-    path: '/ipfs/{cid}',
+  },
+  'GET /ipfs/:cid': {
     summary: 'A receipt or collateral, by its CID',
     description: 'A trustless IPFS gateway to the blocks that this service holds. Blocks never change.',
     request: {
@@ -242,22 +217,16 @@ export const routes = {
       304: { description: 'Unchanged since the ETag that was sent' },
       ...problemsOf('invalid_request', 'not_found', 'not_acceptable', 'rate_limited'),
     },
-  }),
-  health: createRoute({
-    method: 'get',
-    path: '/health',
+  },
+  'GET /health': {
     summary: 'Whether the process is alive',
     responses: { 200: json('Alive', healthSchema), ...problemsOf() },
-  }),
-  ready: createRoute({
-    method: 'get',
-    path: '/health/ready',
+  },
+  'GET /health/ready': {
     summary: 'Whether it can serve',
     responses: { 200: json('Ready', healthSchema), ...problemsOf('database_unavailable', 'attestation_invalid') },
-  }),
-  getAttestation: createRoute({
-    method: 'get',
-    path: '/health/attestation',
+  },
+  'GET /health/attestation': {
     summary: 'The coordinator’s own attestation',
     request: {
       query: z.object({
@@ -268,6 +237,31 @@ export const routes = {
       200: json('The SEV-SNP report over the coordinator’s key', attestationSchema),
       ...problemsOf('invalid_request', 'attestation_invalid', 'rate_limited'),
     },
+  },
+}
+
+/** Method and path come from the endpoint's name. */
+function toRoute([name, description]: [string, (typeof endpoints)[Endpoint]]): [string, Route] {
+  const [method = '', path = ''] = name.split(' ')
+  return [
+    name,
+    createRoute({
+      method: method.toLowerCase() as 'get' | 'post',
+      path: path.replace(/:(\w+)/g, '{$1}'),
+      ...description,
+    }),
+  ]
+}
+
+export const routes = Object.fromEntries(Object.entries(endpoints).map(toRoute)) as Record<Endpoint, Route>
+
+/** What the service says about itself; not part of the protocol. */
+export const pages = {
+  index: createRoute({
+    method: 'get',
+    path: '/',
+    summary: 'Leads to this description',
+    responses: { 302: { description: 'To /docs' }, ...problemsOf() },
   }),
   openapi: createRoute({
     method: 'get',
@@ -287,4 +281,4 @@ export const routes = {
     summary: 'Every error code, and what to do about it',
     responses: { 200: text('A page', 'text/html'), ...problemsOf() },
   }),
-} as const
+} as const satisfies Record<string, Route>

@@ -1,4 +1,4 @@
-import { proofStatuses } from '@countersign/protocol'
+import { type Hex, proofStatuses } from '@countersign/protocol'
 import { receiptSchema } from '@countersign/receipt'
 import { z } from '@hono/zod-openapi'
 import { type CoordinatorErrorCode, coordinatorErrors } from '../errors.ts'
@@ -6,8 +6,10 @@ import { type CoordinatorErrorCode, coordinatorErrors } from '../errors.ts'
 const codes = Object.keys(coordinatorErrors) as [CoordinatorErrorCode, ...CoordinatorErrorCode[]]
 const time = () => z.iso.datetime({ precision: 3 })
 const hex = (bytes: number) => z.string().regex(new RegExp(`^[0-9a-f]{${2 * bytes}}$`))
-const ethereum = (bytes: number) => z.string().regex(new RegExp(`^0x[0-9a-f]{${2 * bytes}}$`))
-const anyCase = (bytes: number) => z.string().regex(new RegExp(`^0x[0-9a-fA-F]{${2 * bytes}}$`))
+/** Text that the pattern makes `Hex`, which zod cannot know. */
+const toHexSchema = (pattern: RegExp) => z.string().regex(pattern) as unknown as z.ZodType<Hex, Hex>
+const ethereum = (bytes: number) => toHexSchema(new RegExp(`^0x[0-9a-f]{${2 * bytes}}$`))
+const anyCase = (bytes: number) => toHexSchema(new RegExp(`^0x[0-9a-fA-F]{${2 * bytes}}$`))
 const wei = () => z.string().regex(/^(?:0|[1-9][0-9]{0,77})$/)
 
 /* The words of specification §2, as the HTTP interface speaks them. */
@@ -36,7 +38,7 @@ const txMetadataSchema = z
     nonce: z.int().min(0),
     to: anyCase(20),
     value: wei(),
-    data: z.string().regex(/^0x(?:[0-9a-fA-F]{2})*$/),
+    data: toHexSchema(/^0x(?:[0-9a-fA-F]{2})*$/),
     gas: wei(),
     maxFeePerGas: wei(),
     maxPriorityFeePerGas: wei(),

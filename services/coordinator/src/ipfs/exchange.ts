@@ -1,6 +1,7 @@
+import { isLoopbackUrl, parseJson, readBounded, ServiceError } from '@countersign/protocol'
 import { toCid } from '@countersign/receipt'
 import type { z } from 'zod'
-import { MAX_BLOCK_LENGTH, PinError, untilAborted } from './pinner.ts'
+import { MAX_BLOCK_LENGTH, PinError, untilAborted } from './pinError.ts'
 
 /** The fetch of the platform, injected. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
@@ -33,17 +34,14 @@ export function exchange({ fetch }: { fetch: Fetch }, parameters: ExchangeParame
   })
 }
 
-/** Counted as it comes, after decompression; leaving the loop by an error closes the connection. */
+/** No block of ours is larger than the bound, and no answer about one. */
 async function readBody(response: Response, step: string): Promise<Uint8Array<ArrayBuffer>> {
-  const chunks: Uint8Array[] = []
-  let length = 0
-  for await (const chunk of response.body ?? []) {
-    length += chunk.length
-    // No block of ours is that large, and no answer about one.
-    if (length > MAX_BLOCK_LENGTH) throw new PinError('pin_mismatch', { details: `${step}: too large` })
-    chunks.push(chunk)
+  try {
+    return await readBounded(response.body, MAX_BLOCK_LENGTH)
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    throw new PinError('pin_mismatch', { details: `${step}: too large` })
   }
-  return Buffer.concat(chunks)
 }
 
 function toErrno(error: unknown): string {
@@ -60,15 +58,15 @@ function toStatusError({ step, status }: Exchanged): PinError {
 /** The JSON of a successful answer. What is no such JSON was not said by the service: a proxy, or half an answer. */
 export function parseAnswer<Answer>(schema: z.ZodType<Answer>, exchanged: Exchanged): Answer {
   if (exchanged.status !== 200) throw toStatusError(exchanged)
-  const parsed = schema.safeParse(parseJson(exchanged.body))
+  const parsed = schema.safeParse(parseBody(exchanged.body))
   if (!parsed.success) throw new PinError('pin_unavailable', { details: `${exchanged.step}: malformed` })
   return parsed.data
 }
 
-/** Undefined where it is no JSON; the parser's own error quotes the text. */
-export function parseJson(body: Uint8Array): unknown {
+/** Undefined where it is not JSON. */
+export function parseBody(body: Uint8Array): unknown {
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
+    return parseJson(body)
   } catch {
     return undefined
   }
@@ -81,7 +79,7 @@ export function toBlockBytes(cid: string, exchanged: Exchanged): Uint8Array<Arra
   return exchanged.body
 }
 
-/** The base URL of a pin service, without a slash at the end. A token travels over https or loopback alone. */
+/** The base URL of a pin service, without a slash at the end. A token travels only over https or loopback. */
 export function toServiceUrl(text: string, { token }: { token?: string | undefined } = {}): string {
   if (!URL.canParse(text)) throw new TypeError('the address of the pin service is no URL')
   const url = new URL(text)
@@ -89,8 +87,7 @@ export function toServiceUrl(text: string, { token }: { token?: string | undefin
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
     throw new TypeError('the address of a pin service has no credentials and no query')
   }
-  const isLoopback = ['127.0.0.1', '[::1]', 'localhost'].includes(url.hostname)
-  if (token !== undefined && url.protocol === 'http:' && !isLoopback) {
+  if (token !== undefined && url.protocol === 'http:' && !isLoopbackUrl(url)) {
     throw new TypeError('a token goes to a pin service over https, or on loopback')
   }
   return url.href.replace(/\/+$/, '')

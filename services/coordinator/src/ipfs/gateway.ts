@@ -1,10 +1,8 @@
 import { isCid } from '@countersign/receipt'
+import type { GetBlock } from '../ports.ts'
 import { toCar } from './car.ts'
 
-export type GatewayDeps = {
-  /** Hashed by whoever reads it. Undefined where it is not held. */
-  getBlock(cid: string): Promise<Uint8Array<ArrayBuffer> | undefined>
-}
+export type GatewayDeps = { getBlock: GetBlock }
 
 /** What the gateway reads of `GET` or `HEAD /ipfs/:cid`. */
 export type GatewayRequest = {

@@ -2,8 +2,9 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { toCid } from '@countersign/receipt'
 import { CID } from 'multiformats/cid'
+import type { Pinner } from '../ports.ts'
 import { openBlockFiles } from './blockFiles.ts'
-import { assertBlock, assertCid, PinError, type Pinner, untilAborted } from './pinner.ts'
+import { assertBlock, assertCid, PinError, untilAborted } from './pinError.ts'
 
 export type CreateHeliaPinnerParameters = {
   /** Blocks, pins and the node's identity are kept in its folder `ipfs`. */

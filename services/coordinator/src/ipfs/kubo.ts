@@ -1,16 +1,16 @@
 import { z } from 'zod'
+import type { Pinner } from '../ports.ts'
 import {
   type Exchanged,
   exchange,
   type Fetch,
   parseAnswer,
-  parseJson,
+  parseBody,
   toAuthorization,
   toBlockBytes,
   toServiceUrl,
 } from './exchange.ts'
-
-import { assertBlock, assertCid, PinError, type Pinner } from './pinner.ts'
+import { assertBlock, assertCid, PinError } from './pinError.ts'
 
 export type CreateKuboPinnerParameters = {
   /** Where the RPC API listens, such as `http://127.0.0.1:5001`; `/api/v0` is added to it. */
@@ -72,6 +72,6 @@ export function createKuboPinner({ apiUrl, token, fetch }: CreateKuboPinnerParam
 }
 
 function isFailure({ status, body }: Exchanged, pattern: RegExp): boolean {
-  const parsed = status === 500 ? failure.safeParse(parseJson(body)) : undefined
+  const parsed = status === 500 ? failure.safeParse(parseBody(body)) : undefined
   return parsed?.success === true && pattern.test(parsed.data.Message)
 }

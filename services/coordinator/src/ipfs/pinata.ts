@@ -1,6 +1,7 @@
 import { z } from 'zod'
+import type { Pinner } from '../ports.ts'
 import { exchange, type Fetch, parseAnswer, toAuthorization, toBlockBytes, toServiceUrl } from './exchange.ts'
-import { assertBlock, assertCid, PinError, type Pinner } from './pinner.ts'
+import { assertBlock, assertCid, PinError } from './pinError.ts'
 
 export type CreatePinataPinnerParameters = {
   /** Where files are uploaded; `/v3/files` is added to it. */

@@ -1,5 +1,5 @@
 import { assemble, canonicalBytes, toCid } from '@countersign/receipt'
-import type { Block } from '../ipfs/pinner.ts'
+import type { Block } from '../ports.ts'
 import type { PinWork } from '../store/pinning.ts'
 
 /**

@@ -1,5 +1,5 @@
+import { ConfigError } from '@countersign/service'
 import { describe, expect, test } from 'vitest'
-import { ConfigError } from '../readEnv.ts'
 import { readPipeline, readWorkerConfig } from './config.ts'
 
 const KEY = `0x${'a5'.repeat(32)}`

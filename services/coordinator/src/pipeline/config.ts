@@ -1,5 +1,5 @@
-import type { Hex } from '@countersign/protocol'
-import { ConfigError, type Env, type Fault, isLoopbackUrl, readInteger, readMetricsPort, readUrl } from '../readEnv.ts'
+import { type Hex, isLoopbackUrl } from '@countersign/protocol'
+import { ConfigError, type Env, type Fault, readInteger, readUrl } from '@countersign/service'
 
 export type PinnerConfig =
   | { kind: 'helia'; listen: string | undefined }
@@ -95,4 +95,9 @@ function readPinner(env: Env, { isProduction }: Context, fault: Fault): PinnerCo
   const apiUrl = env.IPFS_API_URL ? readUrl(env, 'IPFS_API_URL', '', fault) : undefined
   const gatewayUrl = readUrl(env, 'IPFS_GATEWAY_URL', 'https://gateway.pinata.cloud', fault)
   return { kind: 'pinata', apiUrl, gatewayUrl, token: token ?? '' }
+}
+
+/** Undefined where no metrics are served. */
+export function readMetricsPort(env: Env, fault: Fault): number | undefined {
+  return readInteger(env, 'METRICS_PORT', { fallback: undefined, min: 0, max: 65_535 }, fault)
 }

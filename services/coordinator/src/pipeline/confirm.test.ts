@@ -1,10 +1,11 @@
 import type { Hex } from '@countersign/protocol'
 import type { FakeChainFault } from '@countersign/testing'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type Chain, ChainError } from '../chain/chain.ts'
+import { ChainError } from '../chain/chainError.ts'
+import type { Chain } from '../ports.ts'
 import { PUBLISH_QUEUE } from '../store/jobs.ts'
 import { stageKinds } from '../store/store.fake.ts'
-import { createSightings } from './confirm.ts'
+import { createSightings } from './confirmRun.ts'
 import {
   Crash,
   createCrash,

@@ -7,7 +7,7 @@ import { type FakePinService, type PinServiceFault, startFakeKubo, startFakePina
 import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createSigningEnclave, createTestWalletKey } from '../../test/signingEnclave.ts'
-import { platformOf } from '../collateral/platformOf.ts'
+import { createPlatformReader } from '../collateral/platformReader.ts'
 import { createSimulatedCollateralStore } from '../collateral/simulatedCollateralStore.ts'
 import { createFakeSatellite } from '../entropy/entropy.fake.ts'
 import { CoordinatorError } from '../errors.ts'
@@ -15,8 +15,9 @@ import { createSelfReport } from '../health/selfReport.ts'
 import { createSnpCertificates } from '../health/snpCertificates.ts'
 import { createKuboPinner } from '../ipfs/kubo.ts'
 import { createPinataPinner } from '../ipfs/pinata.ts'
-import { type Block, PinError, type PinErrorCode, type Pinner } from '../ipfs/pinner.ts'
+import { PinError, type PinErrorCode } from '../ipfs/pinError.ts'
 import { createFakeClock, createFakeLog, createFakeRandom } from '../ports.fake.ts'
+import type { Block, Pinner } from '../ports.ts'
 import { createSignatureChecker } from '../sign/checkSignatures.ts'
 import { createCommitter } from '../sign/commit.ts'
 import { signDigests } from '../sign/signDigest.ts'
@@ -259,7 +260,7 @@ describe.each(stageKinds)('the pin stage on %s', (kind) => {
                 simulatorFactory: (time) => createSimulator({ at: time }),
                 clock,
               }),
-              platformOf,
+              readPlatform: createPlatformReader(),
               clock,
             }),
             commit: createCommitter({ store: subject.store, selfReport, clock, random: createFakeRandom(kind) }),

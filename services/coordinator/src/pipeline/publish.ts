@@ -1,8 +1,9 @@
-import { type Call, type Chain, ChainError } from '../chain/chain.ts'
+import type { Log } from '@countersign/service'
+import { ChainError } from '../chain/chainError.ts'
 import { encodePublish } from '../chain/encodePublish.ts'
-import type { Log } from '../http/log.ts'
-import type { Clock } from '../ports.ts'
-import type { DueProof, PublicationStore, PublicationTransaction } from '../store/publications.ts'
+import type { Call, Chain, Clock } from '../ports.ts'
+import type { PublicationStore } from '../store/publications.ts'
+import type { DueProof, PublicationTransaction } from '../store/types.ts'
 
 export type PublishDeps = {
   store: PublicationStore

@@ -1,10 +1,11 @@
 import type { Hex, ProofStatus } from '@countersign/protocol'
+import type { Log, LogLine } from '@countersign/service'
 import { type FakeChain, type StartFakeChainParameters, startFakeChain } from '@countersign/testing'
 import { sql } from 'kysely'
 import { expect } from 'vitest'
-import { type Chain, ChainError } from '../chain/chain.ts'
+import { ChainError } from '../chain/chainError.ts'
 import { type CreateViemChainParameters, createViemChain } from '../chain/viemChain.ts'
-import type { Log, LogLine } from '../http/log.ts'
+import type { Chain } from '../ports.ts'
 import { createPublicationStore, type PublicationStore } from '../store/publications.ts'
 import {
   createTestBatch,
@@ -16,7 +17,8 @@ import {
   type TestStore,
 } from '../store/store.fake.ts'
 import type { Wallet } from '../store/types.ts'
-import { type ConfirmDeps, confirmPublications, createSightings } from './confirm.ts'
+import { confirmPublications } from './confirm.ts'
+import { type ConfirmDeps, createSightings } from './confirmRun.ts'
 import { publishDue } from './publish.ts'
 
 /** Hardhat's first account, known to everybody. */

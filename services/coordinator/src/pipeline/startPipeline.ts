@@ -1,16 +1,15 @@
+import type { Log } from '@countersign/service'
 import { createViemChain } from '../chain/viemChain.ts'
-import type { Log } from '../http/log.ts'
-import type { Pinner } from '../ipfs/pinner.ts'
-import type { Clock } from '../ports.ts'
-import type { Decorate } from '../start.ts'
+import { type Decorate, keepOriginal } from '../parts.ts'
+import type { Clock, GetBlock, Pinner } from '../ports.ts'
 import type { PipelineStore } from '../store/openStore.ts'
 import { toReason } from '../toReason.ts'
 import type { PinnerConfig, PipelineConfig } from './config.ts'
 import { type StageMetrics, startWorker } from './worker.ts'
 
 export type Pipeline = {
-  /** Blocks that this process serves to anyone; absent where another service does. */
-  getBlock?: (cid: string) => Promise<Uint8Array<ArrayBuffer> | undefined>
+  /** Absent where another service serves the blocks. */
+  getBlock?: GetBlock
   stop(): Promise<void>
 }
 
@@ -24,13 +23,13 @@ export async function startPipeline(deps: {
   metrics?: StageMetrics
   decorate?: Decorate
 }): Promise<Pipeline> {
-  const { config, dataDir, store, clock, log, metrics = { observeStage() {} }, decorate = (_, part) => part } = deps
+  const { config, dataDir, store, clock, log, metrics = { observeStage() {} }, decorate = keepOriginal } = deps
   const { pinner: created, getBlock } = await createPinner(config.pinner, dataDir)
   const pinner = decorate('pinner', created)
   try {
     const { confirmations, ...chainConfig } = config.chain
     const chain = decorate('chain', createViemChain(chainConfig))
-    // A chain that is away at the start comes back; one that is the wrong one is told, again and again, by the stages.
+    // The stages report a wrong chain at each run, and retry one that is unavailable: neither stops the start.
     await chain.assertReady().catch((error: unknown) => {
       log.warn({ msg: 'The chain is not ready', ...toReason(error) })
     })
@@ -57,11 +56,8 @@ export async function startPipeline(deps: {
   }
 }
 
-/** Each is loaded only where it is used: the embedded node alone is a hundred packages. */
-async function createPinner(
-  config: PinnerConfig,
-  dataDir: string,
-): Promise<{ pinner: Pinner; getBlock?: Pipeline['getBlock'] }> {
+/** Loads only the pinner in use: the embedded node alone is a hundred packages. */
+async function createPinner(config: PinnerConfig, dataDir: string): Promise<{ pinner: Pinner; getBlock?: GetBlock }> {
   if (config.kind === 'helia') {
     const { createHeliaPinner } = await import('../ipfs/helia.ts')
     const { listen } = config

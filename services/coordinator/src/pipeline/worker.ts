@@ -1,15 +1,15 @@
-import type { Chain } from '../chain/chain.ts'
-import type { Log } from '../http/log.ts'
-import type { Pinner } from '../ipfs/pinner.ts'
-import type { Clock } from '../ports.ts'
+import { isPlainObject } from '@countersign/protocol'
+import type { Log } from '@countersign/service'
+import type { Chain, Clock, Pinner } from '../ports.ts'
 import { CONFIRM_QUEUE, PIN_QUEUE, PUBLISH_QUEUE } from '../store/jobs.ts'
 import type { PipelineStore } from '../store/openStore.ts'
 import { toReason } from '../toReason.ts'
-import { confirmPublications, createSightings } from './confirm.ts'
+import { confirmPublications } from './confirm.ts'
+import { createSightings } from './confirmRun.ts'
 import { createPinStage } from './pin.ts'
 import { publishDue } from './publish.ts'
 
-/** Where outcomes are counted. */
+/** What operators watch about the pipeline: how each attempt of a stage ended. */
 export type StageMetrics = { observeStage(stage: string, outcome: string): void }
 
 export type WorkerDeps = {
@@ -93,6 +93,6 @@ export async function startWorker(deps: WorkerDeps): Promise<Worker> {
 }
 
 function toSlug(data: unknown): string {
-  const slug = typeof data === 'object' && data !== null && 'slug' in data ? data.slug : undefined
+  const slug = isPlainObject(data) ? data.slug : undefined
   return typeof slug === 'string' ? slug : ''
 }

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
-import type { ProofPayload, ProofStatus } from '@countersign/protocol'
+import { isSlug, type ProofPayload, type ProofStatus } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
-import type { Proof, Store } from '../store/types.ts'
-import { isSlug } from './slug.ts'
+import type { Store } from '../ports.ts'
+import type { Proof } from '../store/types.ts'
 
 /** A payload as it is sent. Its version changes when anything in it does. */
 export type ProofView = { status: ProofStatus; body: string; version: string }

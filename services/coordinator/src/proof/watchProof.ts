@@ -1,10 +1,9 @@
-import { isTerminalProofStatus } from '@countersign/protocol'
-import type { Schedule } from '../collateral/schedule.ts'
+import { isSlug, isTerminalProofStatus } from '@countersign/protocol'
+import type { Log } from '@countersign/service'
 import { CoordinatorError } from '../errors.ts'
-import type { Log } from '../http/log.ts'
-import type { Proof, ProofState, Store } from '../store/types.ts'
+import type { Schedule, Store } from '../ports.ts'
+import type { Proof, ProofState } from '../store/types.ts'
 import { type ProofView, proofNotFound, toProofView } from './getProof.ts'
-import { isSlug } from './slug.ts'
 
 export type ProofWatcherDeps = {
   store: Pick<Store, 'findProof' | 'findProofStates'>

@@ -1,7 +1,6 @@
 import type { Hex, Statement, TxMetadata } from '@countersign/protocol'
 import { hashPart, toReceiptRelease, type Witness } from '@countersign/receipt'
-import type { Clock, Random, SelfReport } from '../ports.ts'
-import type { Store } from '../store/types.ts'
+import type { Clock, Random, SelfReport, Store } from '../ports.ts'
 import { createGatherer, type Progress } from './gather.ts'
 import type { VerifiedBatch } from './verifyBatch.ts'
 

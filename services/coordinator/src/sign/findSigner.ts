@@ -1,8 +1,8 @@
 import type { Hex } from '@countersign/protocol'
 import { hashSid, notAuthenticated, sessionExpired } from '../auth/session.ts'
 import { CoordinatorError } from '../errors.ts'
-import type { Clock } from '../ports.ts'
-import type { Signer, Store } from '../store/types.ts'
+import type { Clock, Store } from '../ports.ts'
+import type { Signer } from '../store/types.ts'
 import { createGatherer } from './gather.ts'
 
 export type SignerFinder = {

@@ -18,7 +18,7 @@ import {
   type SignedItem,
   signTestDigest,
 } from '../../test/signingEnclave.ts'
-import { platformOf } from '../collateral/platformOf.ts'
+import { createPlatformReader } from '../collateral/platformReader.ts'
 import { createSimulatedCollateralStore } from '../collateral/simulatedCollateralStore.ts'
 import { CoordinatorError } from '../errors.ts'
 import { createFakeClock, createFakeEntropy, createFakeRandom, createFakeSelfReport } from '../ports.fake.ts'
@@ -80,7 +80,7 @@ function createService() {
     selfReport,
     verifier: createVerifier({ roots: simulatedRoots() }),
     policy: {},
-    platformOf,
+    readPlatform: createPlatformReader(),
     clock,
     random: createFakeRandom(),
   }

@@ -1,12 +1,12 @@
 import { createInclusionPaths, type EnclaveConfig, fromHex, type SignedBatch, toHex } from '@countersign/protocol'
+import type { PlatformReader } from '../collateral/platformReader.ts'
 import type { Clock, CollateralStore } from '../ports.ts'
 import type { SigningBatch } from '../store/types.ts'
 import { type CheckBatchDeps, checkBatch } from './checkBatch.ts'
 
 export type BatchVerifierDeps = Pick<CheckBatchDeps, 'verifier' | 'policy'> & {
   collateral: Pick<CollateralStore, 'current'>
-  /** The platform that a quote names, so that its collateral can be had. */
-  platformOf(quote: Uint8Array): { fmspc: string; ca: 'platform' | 'processor' }
+  readPlatform: PlatformReader
   clock: Clock
 }
 
@@ -42,7 +42,7 @@ export function createBatchVerifier(deps: BatchVerifierDeps): BatchVerifier {
 
 async function verifyBatch(deps: BatchVerifierDeps, batch: SignedBatch, config: EnclaveConfig): Promise<VerifiedBatch> {
   const quote = Buffer.from(batch.quote, 'hex')
-  const { collateral, ...stored } = await deps.collateral.current(deps.platformOf(quote))
+  const { collateral, ...stored } = await deps.collateral.current(deps.readPlatform(quote))
   const verdict = await checkBatch({ ...deps, now: deps.clock.now() }, { batch, config, collateral })
   const { leaves, eventLog, bootId, sequence, previous } = batch
   const paths = createInclusionPaths(leaves.map(fromHex)).map((path) => path.map(toHex))

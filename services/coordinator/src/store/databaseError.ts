@@ -29,7 +29,7 @@ export function toDatabaseError(error: unknown): unknown {
     : error
 }
 
-/** A call of the database whose failures are told as above. */
+/** A call of the database whose failures are converted as above. */
 export function guard<Parameters extends readonly unknown[], Result>(
   run: (...parameters: Parameters) => Promise<Result>,
 ): (...parameters: Parameters) => Promise<Result> {
@@ -42,9 +42,14 @@ export function guard<Parameters extends readonly unknown[], Result>(
   }
 }
 
+/** The code of the network or of PostgreSQL; empty where there is none. */
+export function toErrorCode(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''
+}
+
 function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error) || error instanceof CoordinatorError) return false
   if (error instanceof AggregateError && error.errors.some(isUnavailable)) return true
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
+  const code = toErrorCode(error)
   return NETWORK_CODES.has(code) || SQL_STATES.test(code) || MESSAGES.test(error.message)
 }

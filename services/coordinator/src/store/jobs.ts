@@ -1,7 +1,8 @@
+import type { Log } from '@countersign/service'
 import { CompiledQuery, sql, type Transaction } from 'kysely'
 import { type Db, PgBoss } from 'pg-boss'
-import { toDatabaseError } from './databaseError.ts'
-import { type Database, PREPARED, type StoreLog } from './openDatabase.ts'
+import { toDatabaseError, toErrorCode } from './databaseError.ts'
+import { type Database, PREPARED } from './openDatabase.ts'
 import type { Tables } from './tables.ts'
 
 /** Proofs whose receipt is to be pinned: one job each. */
@@ -46,7 +47,7 @@ const queues = {
 export type QueueName = keyof typeof queues
 type NewJob = { data: object; startAfter?: number }
 
-type JobsOptions = { pipelineDelayMs: number; isWorker?: boolean | undefined; log?: StoreLog | undefined }
+type JobsOptions = { pipelineDelayMs: number; isWorker?: boolean | undefined; log?: Pick<Log, 'warn'> | undefined }
 
 /** What the signing statement needs of the job queue. */
 export type Jobs = {
@@ -78,7 +79,7 @@ function createBoss({ kind, bossDatabase }: Database, { isWorker = false, log }:
     monitorIntervalSeconds: SUPERVISE_SECONDS,
     maintenanceIntervalSeconds: DELETE_EVERY_SECONDS,
   })
-  boss.on('error', (error) => log?.('Lost a job queue call', { code: 'code' in error ? error.code : undefined }))
+  boss.on('error', (error) => log?.warn({ msg: 'Lost a job queue call', code: toErrorCode(error) }))
   return boss
 }
 
@@ -125,7 +126,7 @@ export async function openJobs(database: Database, options: JobsOptions): Promis
 }
 
 /** Queues that an earlier program has made keep their finished jobs for a week. */
-async function bringUpToDate(boss: PgBoss, { bossDatabase, db }: Database, log: StoreLog | undefined): Promise<void> {
+async function bringUpToDate(boss: PgBoss, { bossDatabase, db }: Database, log: JobsOptions['log']): Promise<void> {
   for (const { name, deleteAfterSeconds } of await boss.getQueues(Object.keys(queues))) {
     if (deleteAfterSeconds !== KEEP_FINISHED_SECONDS) {
       await boss.updateQueue(name, { deleteAfterSeconds: KEEP_FINISHED_SECONDS })
@@ -141,7 +142,7 @@ async function bringUpToDate(boss: PgBoss, { bossDatabase, db }: Database, log: 
       await sql.raw(`create index ${ACTIVE_INDEX} on pgboss.job (name) where state = 'active'`).execute(transaction)
     })
   } catch (error) {
-    log?.('Could not make an index', { code: error instanceof Error && 'code' in error ? error.code : undefined })
+    log?.warn({ msg: 'Could not make an index', code: toErrorCode(error) })
   }
 }
 

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { fromHex, hashEntropy, toHex } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
-import type { Login, Proof, Session, Signed, Store, User, Wallet } from './types.ts'
+import type { Store } from '../ports.ts'
+import type { Login, Proof, Session, Signed, User, Wallet } from './types.ts'
 
 const SEEN_EVERY_MS = 60_000
 

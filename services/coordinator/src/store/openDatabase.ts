@@ -1,15 +1,14 @@
 import { hash } from 'node:crypto'
 import { join } from 'node:path'
+import type { Log } from '@countersign/service'
 import { PGlite } from '@electric-sql/pglite'
 import { Kysely, PGliteDialect, PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely'
 import pg from 'pg'
 import { type Db, fromPglite } from 'pg-boss'
-import { toDatabaseError } from './databaseError.ts'
+import { toDatabaseError, toErrorCode } from './databaseError.ts'
 import { lockDataDir } from './lockDataDir.ts'
 import { migrate } from './migrate.ts'
 import type { Tables } from './tables.ts'
-
-export type StoreLog = (message: string, fields: Readonly<Record<string, unknown>>) => void
 
 export type OpenDatabaseOptions = {
   /** PostgreSQL; without it the embedded database. */
@@ -18,7 +17,7 @@ export type OpenDatabaseOptions = {
   dataDir?: string | undefined
   /** Connections to PostgreSQL. */
   poolSize?: number
-  log?: StoreLog
+  log?: Pick<Log, 'warn'>
 }
 
 /** One open database, with our schema in it. */
@@ -78,7 +77,7 @@ function openPostgres(databaseUrl: string, { poolSize = 10, log }: OpenDatabaseO
     options: `-c ${PLANNER} -c ${DURABILITY}`,
   })
   const reportLoss = (error: Error) => {
-    log?.('Lost a database connection', { code: 'code' in error ? error.code : undefined })
+    log?.warn({ msg: 'Lost a database connection', code: toErrorCode(error) })
   }
   // Unheard errors would end the process: of idle connections here, of those in a transaction between two statements below.
   pool.on('error', reportLoss)

@@ -1,3 +1,4 @@
+import type { Store } from '../ports.ts'
 import { createStore } from './createStore.ts'
 import { countOpenProofs, type ProofCount } from './inspect.ts'
 import { CONFIRM_QUEUE, type Jobs, openJobs } from './jobs.ts'
@@ -5,7 +6,6 @@ import { type OpenDatabaseOptions, openDatabase } from './openDatabase.ts'
 import { createPinningStore, type PinningStore } from './pinning.ts'
 import { createPublicationStore, type PublicationStore } from './publications.ts'
 import { enqueueMissing, type Swept } from './sweep.ts'
-import type { Store } from './types.ts'
 
 type OpenStoreOptions = OpenDatabaseOptions & {
   /** How long after the commit the pipeline takes a proof up: time for the client to broadcast. */

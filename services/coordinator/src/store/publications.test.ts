@@ -2,12 +2,7 @@ import type { Hex } from '@countersign/protocol'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { CONFIRM_QUEUE, type Jobs, PUBLISH_QUEUE } from './jobs.ts'
-import {
-  type ClaimParameters,
-  createPublicationStore,
-  type PublicationStore,
-  type PublicationTransaction,
-} from './publications.ts'
+import { createPublicationStore, type PublicationStore } from './publications.ts'
 import {
   createTestBatch,
   createTestSigning,
@@ -18,7 +13,7 @@ import {
   startTestStore,
   type TestStore,
 } from './store.fake.ts'
-import type { Wallet } from './types.ts'
+import type { ClaimParameters, PublicationTransaction, Wallet } from './types.ts'
 
 const CHAIN = 31_337
 const ACCOUNT: Hex = `0x${'a1'.repeat(20)}`

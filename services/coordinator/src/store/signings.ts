@@ -3,9 +3,9 @@ import { type Hex, type TxMetadata, toCanonicalJson } from '@countersign/protoco
 import { type Kysely, sql } from 'kysely'
 import { CoordinatorError } from '../errors.ts'
 import { toBytes, toDigits } from './bytes.ts'
-import type { Evidence, SharedEvidence } from './evidence.ts'
 import type { Jobs } from './jobs.ts'
 import { PREPARED } from './openDatabase.ts'
+import type { Evidence, SharedEvidence } from './sharedRecords.ts'
 import type { Tables } from './tables.ts'
 import type { Signed, Signing, SigningBatch } from './types.ts'
 

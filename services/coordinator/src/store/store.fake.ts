@@ -2,11 +2,12 @@ import { hash, randomBytes, randomUUID } from 'node:crypto'
 import { type Hex, hashEntropy, type Statement, tags, toHex } from '@countersign/protocol'
 import type { Witness } from '@countersign/receipt'
 import { startPostgres } from '@countersign/testing'
+import type { Store } from '../ports.ts'
 import { createStore } from './createStore.ts'
 import { type Jobs, openJobs } from './jobs.ts'
 import { type Database, type OpenDatabaseOptions, openDatabase } from './openDatabase.ts'
 import { openStores } from './openStore.ts'
-import type { Session, Signing, SigningBatch, Store, User, Wallet } from './types.ts'
+import type { Session, Signing, SigningBatch, User, Wallet } from './types.ts'
 
 export const databaseKinds = ['pglite', 'postgres'] as const
 export type DatabaseKind = (typeof databaseKinds)[number]

@@ -1,5 +1,12 @@
 import type { TcbStatus } from '@countersign/attestation'
-import type { EnclaveConfig, Hex, ProofStatus, Statement, TxMetadata } from '@countersign/protocol'
+import type {
+  AttestationPublished,
+  EnclaveConfig,
+  Hex,
+  ProofStatus,
+  Statement,
+  TxMetadata,
+} from '@countersign/protocol'
 import type { AttestationReceiptV1, SelfAttestation, Witness } from '@countersign/receipt'
 
 /** A sign-in under way, from the redirect to the callback. */
@@ -109,55 +116,66 @@ export type ProofState = Pick<Proof, 'slug' | 'status' | 'ipfsCid' | 'onchainTxH
 /** A line in a user's list. Ids grow, and are positions in the list. */
 export type Transaction = { id: string } & Pick<Proof, 'txHash' | 'chainId' | 'slug' | 'status' | 'createdAt'>
 
-/** All reads and writes of the coordinator. Times are milliseconds since 1970. Failures of the database itself throw `database_unavailable`. */
-export type Store = {
-  createLogin(login: Login): Promise<void>
-  /** Consumes a login: one `DELETE … RETURNING`, so that of two callbacks one wins. Undefined when unknown or expired. */
-  takeLogin(parameters: { id: string; stateHash: string; now: number }): Promise<Login | undefined>
+/** Why a proof is `onchain_failed`; kept in `attestations.failure`. */
+export type PublishFailure =
+  /** Its deadline passed before it went into any transaction. */
+  | 'publish_deadline'
+  /** Its transaction was not mined in time, and its nonce has been used up. */
+  | 'publish_cancelled'
+  /** The contract refuses it, and it alone. */
+  | 'publish_reverted'
+  /** Its transaction was mined, but the events are not there. */
+  | 'publish_unconfirmed'
 
-  /** Identity is issuer and subject; e-mail address and name follow the latest sign-in. A changed key id is refused with `key_binding_mismatch`. */
-  upsertUser(user: Omit<User, 'id'> & { now: number }): Promise<User>
-  createSession(session: Session): Promise<void>
-  /** Also marks the session as seen, at most once a minute. `expired` when its absolute or idle time is over. */
-  findSession(parameters: {
-    sidHash: string
-    now: number
-    idleMs: number
-  }): Promise<{ session: Session; user: User } | 'expired' | undefined>
-  /** Whether there was one. */
-  deleteSession(sidHash: string): Promise<boolean>
+/** A pinned proof that no publication has. */
+export type DueProof = AttestationPublished & {
+  slug: string
+  pinnedAt: number
+  /** The largest publication that it may go into. */
+  publishLimit: number
+}
 
-  findWallet(userId: string): Promise<Wallet | undefined>
-  /** The wallet of the user: this one, or the one that is already there. */
-  createWallet(parameters: {
-    userId: string
-    address: Hex
-    kmsKeyId: string
-    witness: Witness
-    now: number
-  }): Promise<Wallet>
+export type PublicationTransaction = {
+  hash: Hex
+  raw: Hex
+  /** A cancel uses the nonce up and does nothing. */
+  kind: 'publish' | 'cancel'
+  gas: bigint
+  maxFeePerGas: bigint
+  maxPriorityFeePerGas: bigint
+}
 
-  /** Claims samples, so that no two signatures on any coordinator share one; answers those that nobody had claimed. */
-  claimSamples(witnesses: readonly Witness[], now: number): Promise<Witness[]>
+export type StoredTransaction = PublicationTransaction & {
+  createdAt: number
+  /** The last time; undefined where no node is known to have taken it. */
+  sentAt: number | undefined
+}
 
-  /** One answer for each that is asked. Marks sessions as seen, as `findSession` does. */
-  findSigners(parameters: {
-    asked: readonly { sidHash: string; digest: Hex }[]
-    now: number
-    idleMs: number
-  }): Promise<FoundSigner[]>
-  /**
-   * One transaction: pending transactions, attestations, the batch (unique on boot and sequence; several calls may bring the
-   * same batch) and the jobs that publish them. Of each (wallet, digest) the first wins; answers the committed winner of each.
-   */
-  insertSignings(parameters: { batch: SigningBatch; signings: readonly Signing[]; now: number }): Promise<Signed[]>
+/** One nonce of an account, and everything that was ever signed for it. */
+export type OpenPublication = {
+  id: number
+  status: 'pending' | 'confirmed'
+  account: Hex
+  nonce: number
+  contract: Hex
+  calldata: Hex
+  /** Where it was mined, once confirmed. */
+  mined: MinedAt | undefined
+  createdAt: number
+  /** By fee: what replaces another pays more, so the last is the newest. */
+  transactions: StoredTransaction[]
+}
 
-  findProof(slug: string): Promise<Proof | undefined>
-  /** Of those that there are, in any order: for watching many at little cost. */
-  findProofStates(slugs: readonly string[]): Promise<ProofState[]>
-  /** Newest first, those before an id if one is given. None for a user without a wallet. */
-  listTransactions(parameters: { userId: string; limit: number; before: string | undefined }): Promise<Transaction[]>
+export type MinedAt = { txHash: Hex; blockNumber: number }
 
-  ping(): Promise<void>
-  close(): Promise<void>
+export type ClaimParameters = {
+  chainId: number
+  account: Hex
+  nonce: number
+  contract: Hex
+  calldata: Hex
+  /** None for a transaction that only fills a gap. */
+  slugs: readonly string[]
+  transaction: PublicationTransaction
+  now: number
 }

@@ -1,6 +1,7 @@
 import type { WalletInfo } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
-import type { Store, Wallet } from '../store/types.ts'
+import type { Store } from '../ports.ts'
+import type { Wallet } from '../store/types.ts'
 
 /** `GET /wallet/me`. Throws `wallet_not_found`. */
 export async function getWallet(

@@ -1,6 +1,6 @@
 import type { TransactionPage } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
-import type { Store } from '../store/types.ts'
+import type { Store } from '../ports.ts'
 
 export type ListTransactionsParameters = {
   userId: string

@@ -1,6 +1,6 @@
 import { CoordinatorError } from '../errors.ts'
-import type { Clock, Entropy } from '../ports.ts'
-import type { Session, Store, User, Wallet } from '../store/types.ts'
+import type { Clock, Entropy, Store } from '../ports.ts'
+import type { Session, User, Wallet } from '../store/types.ts'
 
 export type ProvisionWalletDeps = {
   store: Pick<Store, 'findWallet' | 'createWallet'>

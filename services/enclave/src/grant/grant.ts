@@ -1,6 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { type Hex, tags, toCanonicalJson, toTagBytes } from '@countersign/protocol'
-import { hmacSha256 } from '../keys/hmacSha256.ts'
+import { hmacSha256 } from '@countersign/root-secret/sealing'
 
 /** What the enclave attests to itself about a session: this owner, with this session secret, may use this key until then. */
 export type Grant = {
@@ -24,7 +24,7 @@ export function createGrant(grantKey: Uint8Array, grant: Grant): string {
   return `${payload.toString('base64url')}.${toMac(grantKey, payload).toString('base64url')}`
 }
 
-/** Reads a grant that this root secret made, for this session secret, and that has not ended. */
+/** Reads a grant that this root secret made, for this session secret, and that has not expired. */
 export function checkGrant(
   grantKey: Uint8Array,
   { grant, sid, now }: { grant: string; sid: string; now: number },

@@ -8,7 +8,7 @@ import {
   sign,
 } from 'node:crypto'
 import { CompactEncrypt, exportJWK, generateKeyPair, SignJWT } from 'jose'
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { EnclaveError } from '../errors.ts'
 import { createIdTokenVerifier } from './idToken.ts'
 import type { IdTokenFault } from './idTokenError.ts'
@@ -43,9 +43,11 @@ beforeAll(async () => {
   pairs.Ed25519 = await make('Ed25519')
 })
 
-beforeEach(async () => {
-  clock = createFakeClock(NOW_S * 1000)
-  issuer = await startFakeIssuer([
+let keys: object[]
+let secondKeys: object[]
+
+beforeAll(async () => {
+  keys = [
     await toJwk('rsa', 'rsa'),
     await toJwk('P-256', 'p256'),
     await toJwk('P-384', 'p384'),
@@ -55,11 +57,19 @@ beforeEach(async () => {
     await toJwk('rsa1024', 'rsa1024'),
     { kty: 'oct', kid: 'oct', alg: 'HS256', k: Buffer.from(SECRET).toString('base64url') },
     { kty: 'oct', kid: 'oct-as-rsa', alg: 'RS256', k: Buffer.from(SECRET).toString('base64url') },
-  ])
-  second = await startFakeIssuer([await toJwk('rsaOther', 'second')])
+  ]
+  secondKeys = [await toJwk('rsaOther', 'second')]
+  issuer = await startFakeIssuer()
+  second = await startFakeIssuer()
 })
 
-afterEach(async () => {
+beforeEach(async () => {
+  clock = createFakeClock(NOW_S * 1000)
+  await issuer.reset(keys)
+  await second.reset(secondKeys)
+})
+
+afterAll(async () => {
   await issuer.goDown()
   await second.goDown()
 })

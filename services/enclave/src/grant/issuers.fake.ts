@@ -12,6 +12,8 @@ export type FakeIssuer = {
   requests: string[]
   goDown(): Promise<void>
   comeBack(): Promise<void>
+  /** As it was at its start, with these keys. */
+  reset(keys: readonly object[]): Promise<void>
 }
 
 export const DISCOVERY_PATH = '/.well-known/openid-configuration'
@@ -48,6 +50,12 @@ export async function startFakeIssuer(keys: object[] = []): Promise<FakeIssuer> 
     },
     async comeBack() {
       await listen(port)
+    },
+    async reset(keys) {
+      fake.keys = [...keys]
+      fake.answers.clear()
+      fake.requests.length = 0
+      if (!server.listening) await fake.comeBack()
     },
   }
   return fake

@@ -1,4 +1,4 @@
-import type { EnclaveIssuer } from '@countersign/protocol'
+import { type EnclaveIssuer, isLoopbackUrl } from '@countersign/protocol'
 
 /** Whose ID tokens the enclave accepts, for which client, and where it gets the keys that sign them. */
 export type Issuer = EnclaveIssuer
@@ -14,8 +14,6 @@ export type ParseIssuersReturnType = {
 const KNOWN_JWKS_ORIGINS: ReadonlyMap<string, string> = new Map([
   ['https://accounts.google.com', 'https://www.googleapis.com'],
 ])
-
-const LOOPBACK_HOSTS: ReadonlySet<string> = new Set(['127.0.0.1', '[::1]', 'localhost'])
 
 /**
  * Reads `OIDC_ISSUERS`: `issuer=audience` or `issuer=audience=jwksOrigin`, separated by commas. The issuer is kept to the
@@ -71,7 +69,7 @@ function findIssuerFault(issuer: string): string | undefined {
 function findOriginFault(origin: string, issuer: string): string | undefined {
   const fault = findUrlFault(origin)
   if (fault) return fault
-  // Whoever can change the keys on the way is the issuer.
+  // Someone who can change the keys in transit can act as the issuer.
   if (issuer.startsWith('https:') && origin.startsWith('http:')) return 'is plain http for an https issuer'
   return new URL(origin).origin === origin ? undefined : 'is more than a scheme, a host and a port, or spelt otherwise'
 }
@@ -81,8 +79,7 @@ function findUrlFault(text: string): string | undefined {
   const url = new URL(text)
   // An empty name before the `@` leaves no trace in the parsed URL.
   if (url.username !== '' || url.password !== '' || text.includes('@')) return 'has credentials'
-  if (url.protocol !== 'https:' && !LOOPBACK_HOSTS.has(url.hostname))
-    return 'is plain http on a host other than loopback'
+  if (url.protocol !== 'https:' && !isLoopbackUrl(url)) return 'is plain http on a host other than loopback'
   return undefined
 }
 

@@ -1,16 +1,16 @@
 import { createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto'
+import { isPlainObject, parseStrictJson, readBounded, ServiceError, withinTimeLimit } from '@countersign/protocol'
 import { EnclaveError } from '../errors.ts'
 import type { Clock } from '../ports.ts'
 import { idTokenInvalid } from './idTokenError.ts'
 import type { Issuer } from './issuers.ts'
-import { parseStrictJson } from './strictJson.ts'
 
 /** The fetch of the platform, injected. */
 export type Fetch = typeof globalThis.fetch
 
 /**
  * Finds the issuer's key for the header of a token, in the shape that jose takes as a key. Throws `id_token_invalid` where
- * the header names no usable key, and `issuer_unavailable` where the keys cannot be had.
+ * the header names no usable key, and `issuer_unavailable` where the keys cannot be fetched.
  */
 export type KeySource = (header: { alg?: string; kid?: string }) => Promise<KeyObject>
 
@@ -22,7 +22,7 @@ export type CreateKeySourceParameters = {
   timeoutMs?: number
 }
 
-/** Why the keys of an issuer cannot be had; `details` of `issuer_unavailable`. */
+/** Why the keys of an issuer cannot be fetched; `details` of `issuer_unavailable`. */
 export type IssuerFault =
   | 'timeout'
   | 'unreachable'
@@ -65,7 +65,7 @@ type KeySet = ReadonlyMap<string, PublicKey>
 
 /**
  * The keys of one pinned issuer, fetched by the enclave itself and cached: 10 minutes as they are, up to 24 hours while the
- * issuer cannot be reached. An unknown `kid` has them fetched again, at most every 30 seconds.
+ * issuer cannot be reached. For an unknown `kid` they are fetched again, at most every 30 seconds.
  *
  * @example
  * const { payload } = await compactVerify(idToken, createKeySource({ issuer, fetch, clock }))
@@ -87,7 +87,9 @@ export function createKeySource(parameters: CreateKeySourceParameters): KeySourc
     const startedAt = clock.now()
     attemptedAt = startedAt
     try {
-      const keys = await withinTimeLimit(timeoutMs, (signal) => fetchKeys({ issuer, fetch, signal }))
+      const keys = await withinTimeLimit(timeoutMs, (signal) => fetchKeys({ issuer, fetch, signal }), {
+        createError: () => unavailable('timeout'),
+      })
       cached = { keys, fetchedAt: startedAt }
       return keys
     } finally {
@@ -139,7 +141,7 @@ function toDiscoveryUrl(issuer: string): string {
 
 /** The origin is pinned, so that not even the issuer's own configuration can send the enclave elsewhere for keys. */
 function parseJwksUri(configuration: unknown, { issuer, jwksOrigin }: FetchKeysParameters['issuer']): string {
-  if (!isObject(configuration)) throw unavailable('malformed')
+  if (!isPlainObject(configuration)) throw unavailable('malformed')
   if (configuration.issuer !== issuer) throw unavailable('issuer_mismatch')
   const uri = configuration.jwks_uri
   if (typeof uri !== 'string' || !URL.canParse(uri)) throw unavailable('malformed')
@@ -149,12 +151,12 @@ function parseJwksUri(configuration: unknown, { issuer, jwksOrigin }: FetchKeysP
 }
 
 function parseKeySet(answer: unknown): KeySet {
-  if (!isObject(answer) || !Array.isArray(answer.keys)) throw unavailable('malformed')
+  if (!isPlainObject(answer) || !Array.isArray(answer.keys)) throw unavailable('malformed')
   if (answer.keys.length > MAX_KEYS) throw unavailable('too_many_keys')
   const keys = new Map<string, PublicKey>()
   const ambiguous = new Set<string>()
   for (const jwk of answer.keys) {
-    const publicKey = isObject(jwk) ? parseKey(jwk) : undefined
+    const publicKey = isPlainObject(jwk) ? parseKey(jwk) : undefined
     if (!publicKey) continue
     if (keys.has(publicKey.kid)) ambiguous.add(publicKey.kid)
     keys.set(publicKey.kid, publicKey)
@@ -163,7 +165,7 @@ function parseKeySet(answer: unknown): KeySet {
   return keys
 }
 
-/** A key that is not for us is passed over, as RFC 7517 §5 asks: sets hold keys of other uses and of types yet to come. */
+/** A key that is not for us is ignored, as RFC 7517 §5 requires: sets hold keys of other uses and of types yet to come. */
 function parseKey(jwk: Record<string, unknown>): (PublicKey & { kid: string }) | undefined {
   const { kid, use, key_ops: operations, alg } = jwk
   if (typeof kid !== 'string' || kid === '') return undefined
@@ -201,10 +203,12 @@ async function fetchJson(fetch: Fetch, url: string, signal: AbortSignal): Promis
     const response = await fetch(url, { redirect: 'error', headers: { accept: 'application/json' }, signal })
     if (response.status !== 200) throw unavailable('status')
     if (!isJson(response.headers.get('content-type'))) throw unavailable('content_type')
-    body = await readBody(response)
+    // Counted after decompression.
+    body = await readBounded(response.body, MAX_ANSWER_LENGTH)
   } catch (error) {
     if (error instanceof EnclaveError) throw error
-    throw unavailable('unreachable', error)
+    const isTooLarge = error instanceof ServiceError && error.code === 'body_too_large'
+    throw isTooLarge ? unavailable('size') : unavailable('unreachable', error)
   }
   try {
     return parseStrictJson(body, { maxLength: MAX_ANSWER_LENGTH })
@@ -218,40 +222,6 @@ function isJson(contentType: string | null): boolean {
   return mediaType === 'application/json' || mediaType === 'application/jwk-set+json'
 }
 
-/** Counted as it comes, after decompression; leaving the loop by an error closes the connection. */
-async function readBody(response: Response): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = []
-  let length = 0
-  for await (const chunk of response.body ?? []) {
-    length += chunk.length
-    if (length > MAX_ANSWER_LENGTH) throw unavailable('size')
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
-}
-
-/** Answers after `timeoutMs` at the latest, and leaves no connection behind whatever the outcome. */
-async function withinTimeLimit<Result>(
-  timeoutMs: number,
-  task: (signal: AbortSignal) => Promise<Result>,
-): Promise<Result> {
-  const controller = new AbortController()
-  let timer: NodeJS.Timeout | undefined
-  const expired = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(unavailable('timeout')), timeoutMs)
-  })
-  try {
-    return await Promise.race([task(controller.signal), expired])
-  } finally {
-    clearTimeout(timer)
-    controller.abort()
-  }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 function unavailable(fault: IssuerFault, cause?: unknown) {
-  return new EnclaveError('issuer_unavailable', 'the keys of the issuer cannot be had', { details: fault, cause })
+  return new EnclaveError('issuer_unavailable', 'the keys of the issuer cannot be fetched', { details: fault, cause })
 }

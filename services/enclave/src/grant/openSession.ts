@@ -1,12 +1,12 @@
 import type { OpenSessionRequest, OpenSessionResponse } from '@countersign/protocol'
 import { toOwner } from '../keys/deriveKey.ts'
-import type { Vault } from '../keys/vault.ts'
+import type { KeyWorker } from '../keys/keyWorker.ts'
 import type { Clock, IdTokenVerifier, Random } from '../ports.ts'
 import { toSidHash } from './grant.ts'
 
 export type OpenSessionDeps = {
   idTokens: IdTokenVerifier
-  vault: Vault
+  keyWorker: KeyWorker
   clock: Clock
   random: Random
   sessionTtlMs: number
@@ -14,7 +14,7 @@ export type OpenSessionDeps = {
 
 /**
  * Turns an ID token into a session: who the user is comes from the token, checked here, never from the coordinator. The session
- * secret is fresh, so nothing that was known before sign-in is worth anything after it.
+ * secret is fresh, so nothing known before sign-in is valid after it.
  */
 export async function openSession(deps: OpenSessionDeps, request: OpenSessionRequest): Promise<OpenSessionResponse> {
   const identity = await deps.idTokens.verify({
@@ -23,7 +23,7 @@ export async function openSession(deps: OpenSessionDeps, request: OpenSessionReq
   })
   const sid = Buffer.from(deps.random(32)).toString('hex')
   const exp = deps.clock.now() + deps.sessionTtlMs
-  const { grant, keyId, address } = await deps.vault.openGrant({
+  const { grant, keyId, address } = await deps.keyWorker.openGrant({
     owner: toOwner(identity),
     sidHash: toSidHash(sid),
     exp,

@@ -7,9 +7,9 @@ import {
   type SignedBatch,
   toHex,
 } from '@countersign/protocol'
-import type { Log } from '../ports.ts'
+import type { Log } from '@countersign/service'
 
-/** Where a leaf stands, once a quote covers it. */
+/** Where a leaf is, once a quote covers it. */
 export type Placement = { batch: SignedBatch; leafIndex: number }
 
 export type Batcher = {
@@ -32,8 +32,8 @@ export type BatcherParameters = {
 type Waiting = { leaf: Uint8Array; resolve(placement: Placement): void; reject(error: unknown): void }
 
 /**
- * Group commit: one quote in flight; whatever arrives meanwhile, from all callers, shares the next. No timer: alone, a leaf
- * is a batch of one and waits for nothing. The batches of one boot form a chain.
+ * Group commit: one quote at a time; leaves of all callers that arrive meanwhile share the next one. There is no timer: a single
+ * leaf is a batch of one and does not wait. The batches of one boot form a chain.
  */
 export function createBatcher(parameters: BatcherParameters): Batcher {
   const { quoteSource, bootId, configHash, limit, log } = parameters
@@ -43,14 +43,18 @@ export function createBatcher(parameters: BatcherParameters): Batcher {
   let running: Promise<void> | undefined
 
   async function run() {
-    // What one call adds, it adds in one turn.
+    // One call adds all its leaves in one turn of the event loop.
     await Promise.resolve()
     while (queue.length > 0) {
       const taken = queue.splice(0, limit)
       try {
         await quoteBatch(taken)
       } catch (error) {
-        log.error('Could not quote a batch', { size: taken.length, reason: error instanceof Error ? error.name : '' })
+        log.error({
+          msg: 'Could not quote a batch',
+          size: taken.length,
+          reason: error instanceof Error ? error.name : '',
+        })
         for (const { reject } of taken) reject(error)
       }
     }

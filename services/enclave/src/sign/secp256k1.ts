@@ -12,7 +12,7 @@ type Native = {
 
 /**
  * libsecp256k1 as machine code, which runs in constant time and several times faster than as WebAssembly; undefined where the
- * package brings none for this machine. TDX machines are x64, and for that it does. Both give the same bytes: decision 6.
+ * package has none for this machine. It has one for x64, which TDX machines are. Both make the same bytes: decision 6.
  */
 export function loadNative(): SignRecoverable | undefined {
   let native: Native

@@ -1,17 +1,17 @@
 import type { SignItem, SignItemError, SignItemResult, SignTransactionsResponse } from '@countersign/protocol'
-import type { Vault } from '../keys/vault.ts'
+import type { KeyWorker } from '../keys/keyWorker.ts'
 import type { Batcher, Placement } from './batch.ts'
 import type { SignedItem } from './signItem.ts'
 
 /**
  * Signs the items of one call on arrival; then they wait for a quote together, so that a call needs one quote and not several.
- * An item that is refused fails alone.
+ * A refused item does not fail the others.
  */
 export async function signTransactions(
-  { vault, batcher }: { vault: Vault; batcher: Batcher },
+  { keyWorker, batcher }: { keyWorker: KeyWorker; batcher: Batcher },
   { items, coordinatorKey }: { items: readonly SignItem[]; coordinatorKey: string },
 ): Promise<SignTransactionsResponse> {
-  const outcomes = await Promise.all(items.map((item) => vault.sign(item, coordinatorKey)))
+  const outcomes = await Promise.all(items.map((item) => keyWorker.sign(item, coordinatorKey)))
   const placed = await place(batcher, outcomes)
   const batches = [...new Set([...placed.values()].map(({ batch }) => batch))]
   const results = outcomes.map((outcome): SignItemResult => {
@@ -23,7 +23,7 @@ export async function signTransactions(
   return { batches, results }
 }
 
-/** What a quote came to cover. */
+/** The items that a quote covers, and where. */
 async function place(batcher: Batcher, outcomes: readonly (SignedItem | SignItemError)[]) {
   const signed = outcomes.filter((outcome): outcome is SignedItem => !('error' in outcome))
   const settled = await Promise.allSettled(signed.map(({ leaf }) => batcher.add(leaf)))

@@ -1,0 +1,219 @@
+import { readFile } from 'node:fs/promises'
+import { createVerifier, PolicyError, QuoteError, type Verifier, vendorRoots } from '@countersign/attestation'
+import {
+  computeRecoveryReportData,
+  equalBytes,
+  fromHex,
+  hashEnclaveConfig,
+  hashShare,
+  isHex,
+  type RecoveryResponse,
+  readMembers,
+  rootSecretPaths,
+  type ShareResponse,
+  tags,
+  toHex,
+  toRootSecretName,
+  toShareContext,
+  toSubmissionContext,
+  toTagBytes,
+} from '@countersign/protocol'
+import {
+  type Backup,
+  type CallPeer,
+  hashBackup,
+  nameBackup,
+  type ParsedRootSecretPolicy,
+  PeerError,
+  parseAnswer,
+  parseBackup,
+  parsePeerEvidence,
+  parseRootSecretPolicy,
+  toQuotePolicy,
+  verifyBackup,
+  verifyPeerEvidence,
+} from '@countersign/root-secret'
+import { open, seal, type X25519Pair } from '@countersign/root-secret/sealing'
+import { CustodianError } from './custodianError.ts'
+import { createKeyFile, readKeyFile } from './keyFile.ts'
+import type { Command } from './parseCommand.ts'
+
+export type CustodianDeps = {
+  callPeer: CallPeer
+  clock: { now(): number }
+  /** Cryptographically strong random bytes. */
+  random(length: number): Uint8Array<ArrayBuffer>
+  wait(durationMs: number): Promise<void>
+  print(line: string): void
+}
+
+type Of<Kind extends Command['kind']> = Extract<Command, { kind: Kind }>
+
+export async function runCommand(deps: CustodianDeps, command: Of<'keygen' | 'check' | 'submit'>): Promise<void> {
+  if (command.kind === 'keygen') {
+    const { publicKey } = await createKeyFile(command.file)
+    deps.print(
+      `Wrote the key to ${command.file}. Anyone who has this file has your share: keep it offline, and keep a copy.`,
+    )
+    deps.print(`Public key, for the policy: ${toHex(publicKey)}`)
+    return
+  }
+  if (command.isMock) deps.print('MOCK: this is a drill with simulated silicon. It proves nothing about hardware.')
+  if (command.kind === 'check') await check(deps, command)
+  else await submit(deps, command)
+}
+
+async function check(deps: CustodianDeps, { backup: path, policy, key, isMock }: Of<'check'>) {
+  const backup = parseBackup(await readText(path))
+  const verifier = await chooseVerifier(isMock)
+  await verifyBackup({ verifier, isMock, madeUnder: await readPolicy(policy) }, backup)
+  deps.print(`The backup holds: ${nameBackup(backup)}`)
+  deps.print(`Made at ${backup.createdAt} by an enclave with the configuration ${backup.configHash}.`)
+  deps.print(`${backup.threshold} of ${backup.shares.length} custodians can recover the root secret.`)
+  if (key === undefined) return
+  const { index, share } = openShare(backup, await readKeyFile(key))
+  share.fill(0)
+  deps.print(`Your key opens share ${index + 1}.`)
+}
+
+async function submit(deps: CustodianDeps, command: Of<'submit'>) {
+  const backup = parseBackup(await readText(command.backup))
+  const { isMock } = command
+  const verifier = await chooseVerifier(isMock)
+  await verifyBackup({ verifier, isMock, madeUnder: await readPolicy(command.backupPolicy) }, backup)
+  const pair = await readKeyFile(command.key)
+  const policy = await readPolicy(command.policy)
+  const recipient = await verifyEnclave(deps, { command, backup, verifier, policy })
+  const { index, share } = openShare(backup, pair)
+  const aad = toSubmissionContext({ backupHash: hashBackup(backup), configHash: fromHex(command.configHash), index })
+  const sealed = seal(share, { recipient, sender: pair, info: toTagBytes(tags.rootSubmission), aad })
+  share.fill(0)
+  const request = { index, enc: toHex(sealed.enc), ciphertext: toHex(sealed.ciphertext) }
+  const { held, needed } = parseShareResponse(
+    await callWithRetries(deps, command.enclave, rootSecretPaths.share, request),
+  )
+  // Nothing proves this answer: an attacker on the network can forge it, or drop it.
+  deps.print(`The enclave answered that it has your share: ${held} of ${needed}.`)
+  if (held >= needed) deps.print('With your share it has recovered the root secret, and starts.')
+}
+
+const ATTEMPTS = 12
+const PAUSE_MS = 5_000
+
+/** Other custodians may be submitting, and the enclave's queue be full. */
+async function callWithRetries(deps: CustodianDeps, ...call: Parameters<CallPeer>): Promise<unknown> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await deps.callPeer(...call)
+    } catch (error) {
+      const isBusy = error instanceof PeerError && error.status === 503
+      if (!isBusy || attempt === ATTEMPTS) throw error
+      deps.print('The enclave is busy. Trying again.')
+      await deps.wait(PAUSE_MS)
+    }
+  }
+}
+
+type WaitingEnclave = {
+  command: Of<'submit'>
+  backup: Backup
+  verifier: Verifier
+  policy: ParsedRootSecretPolicy
+}
+
+/** The key of the waiting enclave, after verifying that it is the one the custodian named. Nothing it claims about itself decides. */
+async function verifyEnclave(deps: CustodianDeps, { command, backup, verifier, policy }: WaitingEnclave) {
+  const nonce = deps.random(32)
+  const answer = parseRecoveryResponse(
+    await callWithRetries(deps, command.enclave, rootSecretPaths.recovery, { nonce: toHex(nonce) }),
+  )
+  const { evidence } = answer
+  const configHash = hashEnclaveConfig(evidence.config)
+  if (toHex(configHash) !== command.configHash) {
+    throw new CustodianError(`the enclave has another configuration: ${toHex(configHash)}`)
+  }
+  if (evidence.config.rootSecret !== toRootSecretName(policy.policyHash)) {
+    throw new CustodianError('the enclave has another policy for the root secret')
+  }
+  if ((evidence.config.quoteSource === 'mock') !== command.isMock) {
+    throw new CustodianError('the enclave is of real silicon and this a drill, or the other way round')
+  }
+  if (answer.backupHash !== nameBackup(backup)) throw new CustodianError('the enclave was given another backup')
+  const publicKey = fromHex(answer.publicKey)
+  const backupHash = hashBackup(backup)
+  try {
+    await verifyPeerEvidence(
+      { verifier, policy: toQuotePolicy(policy.policy), at: new Date(deps.clock.now()) },
+      { evidence, reportData: computeRecoveryReportData({ nonce, publicKey, backupHash, configHash }) },
+    )
+  } catch (cause) {
+    if (!(cause instanceof QuoteError || cause instanceof PolicyError)) throw cause
+    const details = cause.details === undefined ? cause.code : `${cause.code}, ${cause.details}`
+    throw new CustodianError(`the enclave's quote does not hold (${details})`, { cause })
+  }
+  return publicKey
+}
+
+function openShare(backup: Backup, pair: X25519Pair): { index: number; share: Uint8Array } {
+  const index = backup.shares.findIndex(({ custodian }) => custodian === toHex(pair.publicKey))
+  const entry = backup.shares[index]
+  if (entry === undefined) throw new CustodianError('this key has no share in the backup')
+  const aad = toShareContext({
+    policyHash: fromHex(backup.policyHash),
+    configHash: fromHex(backup.configHash),
+    commitment: fromHex(backup.commitment),
+    threshold: backup.threshold,
+    index,
+  })
+  try {
+    const sealed = { enc: fromHex(entry.enc), ciphertext: fromHex(entry.ciphertext) }
+    const share = open(sealed, { recipient: pair, info: toTagBytes(tags.rootShare), aad })
+    if (equalBytes(hashShare({ index, share }), fromHex(entry.hash))) return { index, share }
+  } catch {
+    // Reported below, without the cause.
+  }
+  throw new CustodianError('this key does not open its share')
+}
+
+/** Simulated roots replace the vendors' and never join them: nothing real passes in a drill. */
+async function chooseVerifier(isMock: boolean): Promise<Verifier> {
+  if (!isMock) return createVerifier({ roots: vendorRoots })
+  const { createSimulator } = await import('@countersign/attestation/simulator')
+  return createVerifier({ roots: [createSimulator({ at: new Date() }).intelRoot] })
+}
+
+async function readPolicy(path: string): Promise<ParsedRootSecretPolicy> {
+  const parsed = parseRootSecretPolicy(await readText(path))
+  if ('faults' in parsed) throw new CustodianError(`the policy ${path}: ${parsed.faults.join('; ')}`)
+  return parsed
+}
+
+async function readText(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch {
+    throw new CustodianError(`${path} cannot be read`)
+  }
+}
+
+const toTypeError = (details: string) => new TypeError(details)
+
+function parseRecoveryResponse(value: unknown): RecoveryResponse {
+  return parseAnswer(() => {
+    const { publicKey, backupHash, evidence } = readMembers(
+      value,
+      { required: ['publicKey', 'backupHash', 'evidence'] },
+      toTypeError,
+    )
+    if (!isHex(publicKey, 32) || !isHex(backupHash, 32)) throw new TypeError('not 32 bytes of hex')
+    return { publicKey, backupHash, evidence: parsePeerEvidence(evidence) }
+  })
+}
+
+function parseShareResponse(value: unknown): ShareResponse {
+  return parseAnswer(() => {
+    const { held, needed } = readMembers(value, { required: ['held', 'needed'] }, toTypeError)
+    if (!Number.isInteger(held) || !Number.isInteger(needed)) throw new TypeError('not numbers')
+    return { held: held as number, needed: needed as number }
+  })
+}

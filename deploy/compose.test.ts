@@ -1,0 +1,211 @@
+import { spawnSync } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseEnv } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { type Compose, checkCompose, interpolate } from './rules/checkCompose.ts'
+import { checkProxy } from './rules/checkProxy.ts'
+import { programOf } from './rules/containers.ts'
+import { findSchemaFaults } from './test/composeSchema.ts'
+import {
+  compose,
+  composeContext,
+  composeTemplate,
+  containers,
+  envExample,
+  read,
+  startExample,
+} from './test/manifests.ts'
+
+describe('the Compose file', () => {
+  test('follows the schema', () => {
+    expect(findSchemaFaults(compose)).toEqual([])
+    expect(findSchemaFaults({ services: { a: { imaage: 'x' } } })).not.toEqual([])
+  })
+
+  test('keeps our own rules', () => {
+    expect(checkCompose(compose, composeContext)).toEqual([])
+  })
+
+  test('has the topology: three coordinators, two workers, one database', () => {
+    const names = containers.compose?.map(programOf)
+    expect(names?.filter((name) => name === 'coordinator')).toHaveLength(3)
+    expect(names?.filter((name) => name === 'worker')).toHaveLength(2)
+    expect(names?.filter((name) => name === 'enclave')).toHaveLength(1)
+    expect(Object.keys(compose.services)).toEqual(
+      expect.arrayContaining(['postgres', 'kubo', 'proxy', 'metrics', 'web']),
+    )
+  })
+
+  test('everybody in one network namespace has a port of his own, and proxy and metrics know them', () => {
+    const portsOf = (key: string) => containers.compose?.flatMap(({ env }) => env[key] ?? []) ?? []
+    const coordinators = (containers.compose ?? []).filter((container) => programOf(container) === 'coordinator')
+    const workers = (containers.compose ?? []).filter((container) => programOf(container) === 'worker')
+    const shared = [...portsOf('PORT').filter((port) => port !== '8090'), ...portsOf('METRICS_PORT')]
+    expect(new Set(shared).size).toBe(shared.length)
+    const servers = [...read('deploy/compose/haproxy.cfg').matchAll(/server coordinator-\d 127\.0\.0\.1:(\d+)/g)].map(
+      (match) => match[1],
+    )
+    expect(servers).toEqual(coordinators.map(({ env }) => env.PORT))
+    const targets = [...read('deploy/compose/prometheus.yml').matchAll(/127\.0\.0\.1:(\d+)/g)].map((match) => match[1])
+    expect(targets).toEqual([...coordinators, ...workers].map(({ env }) => env.METRICS_PORT))
+  })
+
+  test('what differs from start to start comes from outside of what is measured, and nothing else does', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'countersign-compose-'))
+    try {
+      for (const name of ['deploy/compose', 'bin', 'secrets']) mkdirSync(join(folder, name), { recursive: true })
+      cpSync(join(import.meta.dirname, 'compose/enclave.sh'), join(folder, 'deploy/compose/enclave.sh'))
+      writeFileSync(join(folder, 'deploy/.env'), `ENCLAVE_IMAGE=measured\nSECRETS_DIR=${join(folder, 'secrets')}\n`)
+      writeFileSync(join(folder, 'bin/docker'), '#!/bin/sh\necho "$@"\nenv\n', { mode: 0o755 })
+      const run = (start: string) => {
+        writeFileSync(join(folder, 'secrets/start.env'), start)
+        const env = { PATH: `${join(folder, 'bin')}:${process.env.PATH}` }
+        return spawnSync('sh', [join(folder, 'deploy/compose/enclave.sh')], { env, encoding: 'utf8' })
+      }
+      const hostile = 'ENCLAVE_IMAGE=other\nCOMPOSE_FILE=/x\nROOT_SECRET_BACKUP_FILE=$(id)\nROOT_SECRET_FROM=recover\n'
+      const { stdout, status } = run(hostile)
+      expect(status).toBe(0)
+      expect(stdout.split('\n')[0]).toMatch(
+        /^compose --env-file \S+\/\.env -f \S+\/compose\.yaml --profile enclave up -d$/,
+      )
+      expect(stdout).not.toMatch(/ENCLAVE_IMAGE|COMPOSE_FILE|uid=/)
+      expect(parseEnv(stdout)).toMatchObject({
+        ROOT_SECRET_FROM: 'recover',
+        ROOT_SECRET_BACKUP_FILE: '$(id)',
+        ROOT_SECRET_NEW_BACKUP_FILE: '',
+      })
+      expect(run('ROOT_SECRET=file:/x\n')).toMatchObject({ status: 1, stdout: '' })
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+    const measured = parseEnv(read('deploy/compose.env.example'))
+    // The guest of the coordinators has nothing else, and Compose puts values into all of the file.
+    expect(() => interpolate(composeTemplate, measured)).not.toThrow()
+    expect(Object.keys(measured).filter((name) => name.startsWith('ROOT_SECRET'))).toEqual([])
+    expect(Object.keys(startExample)).toEqual(['ROOT_SECRET_FROM'])
+  })
+
+  test('asks for every value that it needs, and the example gives it', () => {
+    expect(() => interpolate(composeTemplate, { ...envExample, PUBLIC_URL: '' })).toThrow('PUBLIC_URL is not set')
+    const asked = [...read('deploy/compose.yaml').matchAll(/\$\{(\w+)/g)].map((match) => match[1] ?? '')
+    const example = read('deploy/compose.env.example') + read('deploy/compose/start.env.example')
+    expect([...new Set(asked)].filter((name) => !example.includes(name))).toEqual([])
+  })
+
+  type Service = Compose['services'][string]
+  test.each<[string, string, (service: Service, all: Compose) => void, RegExp]>([
+    [
+      'an image that can move',
+      'kubo',
+      (service) => void Object.assign(service, { image: 'ipfs/kubo:latest' }),
+      /not pinned/,
+    ],
+    [
+      'a root that can be written to',
+      'web',
+      (service) => void Object.assign(service, { read_only: false }),
+      /written to/,
+    ],
+    ['capabilities', 'web', (service) => void Object.assign(service, { cap_drop: [] }), /capabilities/],
+    ['new privileges', 'web', (service) => void Object.assign(service, { security_opt: [] }), /gain privileges/],
+    [
+      'AppArmor before the reports',
+      'coordinator-1',
+      (service) => void Object.assign(service, { security_opt: ['no-new-privileges:true'] }),
+      /AppArmor keeps it/,
+    ],
+    [
+      'no AppArmor without need',
+      'web',
+      (service) => void service.security_opt?.push('apparmor=unconfined'),
+      /without AppArmor/,
+    ],
+    ['too few threads', 'kubo', (service) => void Object.assign(service, { pids_limit: 256 }), /for its threads/],
+    ['any number of processes', 'web', (service) => void Reflect.deleteProperty(service, 'pids_limit'), /any number/],
+    ['no restart', 'web', (service) => void Object.assign(service, { restart: 'no' }), /come back/],
+    ['root without need', 'worker-1', (service) => void Object.assign(service, { user: '0:0' }), /root without need/],
+    ['a user by name', 'worker-1', (service) => void Object.assign(service, { user: 'node' }), /not a number/],
+    ['no limits', 'web', (service) => void Reflect.deleteProperty(service, 'deploy'), /no limits/],
+    [
+      'a secret in the environment',
+      'web',
+      (service) => void Object.assign(service.environment ?? {}, { IPFS_API_TOKEN: 'x' }),
+      /IPFS_API_TOKEN is a secret/,
+    ],
+    [
+      'a secret that is gone',
+      'proxy',
+      (_, all) => void Reflect.deleteProperty(all.secrets ?? {}, 'tls.pem'),
+      /no secret tls\.pem/,
+    ],
+    [
+      'a file that is gone',
+      'proxy',
+      (service) => void Object.assign(service, { volumes: ['./gone:/x:ro'] }),
+      /gone is not there/,
+    ],
+    [
+      'a file that can be changed',
+      'proxy',
+      (service) => void Object.assign(service, { volumes: ['./compose.yaml:/x'] }),
+      /can be written to/,
+    ],
+    [
+      'a folder of the machine',
+      'proxy',
+      (service) => void Object.assign(service, { volumes: ['/etc:/etc:ro'] }),
+      /of the machine is open/,
+    ],
+    [
+      'a volume that is gone',
+      'kubo',
+      (_, all) => void Reflect.deleteProperty(all.volumes ?? {}, 'ipfs'),
+      /no volume ipfs/,
+    ],
+    ['no time to stop', 'web', (service) => void Reflect.deleteProperty(service, 'stop_grace_period'), /how long/],
+    [
+      'a network of nobody',
+      'web',
+      (service) => void Object.assign(service, { network_mode: 'service:gone' }),
+      /no service gone/,
+    ],
+    [
+      'waiting for health in vain',
+      'worker-1',
+      (_, all) => void Reflect.deleteProperty(all.services.kubo ?? {}, 'healthcheck'),
+      /never says/,
+    ],
+  ])('complained about: %s', (_, name, change, expected) => {
+    const broken = structuredClone(compose)
+    change(broken.services[name] as Service, broken)
+    expect(checkCompose(broken, composeContext).join('\n')).toMatch(expected)
+  })
+})
+
+describe('the proxy', () => {
+  const text = read('deploy/compose/haproxy.cfg')
+
+  test('keeps our own rules', () => {
+    expect(checkProxy(text)).toEqual([])
+  })
+
+  test.each<[string, string, string, RegExp]>([
+    ['the usual log', 'option dontlognull', 'option httplog', /logs queries/],
+    ['the request as it came', '%HPO', '%{+Q}r', /logs queries/],
+    ['the whole address', '%HPO', '%HU', /logs queries/],
+    ['no format', 'log-format', '# log-format', /logs queries/],
+    ['a call that stays', 'option redispatch 1', '', /stays with a coordinator/],
+    ['no second try', 'retries 2', 'retries 0', /nothing is tried again/],
+    ['a connection that failed', 'conn-failure ', '', /conn-failure/],
+    ['a coordinator that died', ' empty-response', '', /empty-response/],
+    ['a code twice', 'disable-l7-retry if { path_beg /auth/ }', 'disable-l7-retry if FALSE', /sent twice/],
+    ['any number of connections', 'sc0_conn_cur gt', 'sc0_conn_rate gt', /any number of connections/],
+    ['connections that nobody counts', 'track-sc0 src', 'accept', /any number of connections/],
+    ['an address of the client', 'http-request del-header X-Forwarded-For', '', /where they come from/],
+  ])('complained about: %s', (_, old, changed, expected) => {
+    expect(text).toContain(old)
+    expect(checkProxy(text.replace(old, changed)).join('\n')).toMatch(expected)
+  })
+})

@@ -1,0 +1,76 @@
+import { basename } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { type Container, isPinned, type Program, programOf } from './rules/containers.ts'
+import { containers, read } from './test/manifests.ts'
+import { readContainerConfig } from './test/readContainerConfig.ts'
+
+const ours = Object.entries(containers).flatMap(([kind, list]) =>
+  list.flatMap((container) => {
+    const program = programOf(container)
+    return program === undefined ? [] : [[`${kind}: ${container.where}`, program, container] as const]
+  }),
+)
+const services = ours.filter(([, program]) => program !== 'web')
+
+describe('every container', () => {
+  const expected: Record<Program, object> = {
+    enclave: { isProduction: true, listen: { kind: 'https', host: '0.0.0.0' }, callerPolicy: { kind: 'attested' } },
+    coordinator: { isProduction: true, isMock: false, reportSource: 'configfs', pipeline: undefined },
+    worker: { config: { pinner: { kind: 'kubo', apiUrl: 'http://127.0.0.1:5001' }, chain: { chainId: 11_155_111 } } },
+    web: {},
+  }
+
+  test.each(services)('%s starts with what it is given', (_, program, container) => {
+    expect(readContainerConfig(container)).toMatchObject(expected[program])
+  })
+
+  test.each(services)('%s sets only what is explained, and what its program reads', (_, program, container) => {
+    const named = new Set(
+      [...read('.env.example').matchAll(/^(?:# )?([A-Z][A-Z0-9_]*)=/gm)].map((match) => match[1] ?? ''),
+    )
+    const asked = new Set<string>()
+    readContainerConfig(container, {}, (key) => asked.add(key))
+    // Coordinators find their identity providers by the names of the keys.
+    const isRead = (key: string) => asked.has(key) || (program === 'coordinator' && key.startsWith('OIDC_'))
+    const keys = Object.keys(container.env).filter((key) => key !== 'NODE_ENV')
+    expect(keys.filter((key) => !named.has(key) || !isRead(key))).toEqual([])
+  })
+
+  test('that would not start is noticed', () => {
+    const [, , enclave] = services.find(([, program]) => program === 'enclave') ?? []
+    const [, , coordinator] = services.find(([, program]) => program === 'coordinator') ?? []
+    const [, , worker] = services.find(([, program]) => program === 'worker') ?? []
+    if (!enclave || !coordinator || !worker) throw new Error('there is one of each')
+    const withEnv = (container: Container, env: Record<string, string>) => ({
+      ...container,
+      env: { ...container.env, ...env },
+    })
+    for (const broken of [
+      { ...enclave, mounts: [] },
+      withEnv(enclave, { LISTEN: 'http' }),
+      withEnv(enclave, { MOCK_ATTESTATION: 'true' }),
+      { ...coordinator, args: ['services/coordinator/src/main.ts'] },
+      withEnv(coordinator, { PUBLIC_URL: 'http://api.example.com' }),
+      withEnv(coordinator, { ENCLAVE_URL: 'http://127.0.0.1:8090' }),
+      withEnv(worker, { IPFS_API_URL: 'http://kubo:5001' }),
+      { ...worker, mounts: ['/run/secrets/worker.env'] },
+    ]) {
+      expect(() => readContainerConfig(broken)).toThrow()
+    }
+  })
+
+  test('of ours is one of three images, and other images are the same everywhere', () => {
+    const images = Object.values(containers).flatMap((list) => list.map(({ image }) => image))
+    expect(images.filter((image) => !isPinned(image))).toEqual([])
+    const versions = new Map<string, Set<string>>()
+    for (const image of images.filter((name) => !name.includes('countersign-'))) {
+      const name = image.replace(/:[^:/]*$/, '')
+      versions.set(name, (versions.get(name) ?? new Set()).add(image))
+    }
+    expect([...versions.values()].filter((set) => set.size > 1)).toEqual([])
+    const own = new Set(
+      images.filter((image) => image.includes('countersign-')).map((image) => basename(image).replace(/[@:].*/, '')),
+    )
+    expect([...own].sort()).toEqual(['countersign-coordinator', 'countersign-enclave', 'countersign-web'])
+  })
+})

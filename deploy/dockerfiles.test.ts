@@ -1,0 +1,68 @@
+import { validate as validateDockerfile } from 'dockerfile-utils'
+import { describe, expect, test } from 'vitest'
+import { checkDockerfile } from './rules/checkDockerfile.ts'
+import { isSent, read } from './test/manifests.ts'
+
+const dockerfiles = ['enclave', 'coordinator', 'web'].map((name) => ({ name, text: read(`deploy/${name}.Dockerfile`) }))
+
+describe('the Dockerfiles', () => {
+  test.each(dockerfiles)('$name: a validator finds nothing', ({ text }) => {
+    expect(validateDockerfile(text)).toEqual([])
+  })
+
+  test.each(dockerfiles)('$name: our own rules hold', ({ text }) => {
+    expect(checkDockerfile(text, { isSent })).toEqual([])
+  })
+
+  test.each<[string, (text: string) => string, RegExp]>([
+    ['root', (text) => text.replace('USER 65532:65532', 'USER 0:0'), /USER/],
+    ['a user by name', (text) => text.replace('USER 65532:65532', 'USER node:node'), /USER/],
+    ['no user', (text) => text.replace('USER 65532:65532\n', ''), /USER/],
+    [
+      'latest',
+      (text) => text.replace(/ARG NODE_IMAGE=.*/, 'ARG NODE_IMAGE=node:latest'),
+      /FROM: node:latest is not pinned/,
+    ],
+    ['a major version', (text) => text.replace(/ARG NODE_IMAGE=.*/, 'ARG NODE_IMAGE=node:24'), /is not pinned/],
+    ['no version', (text) => text.replace(/ARG NODE_IMAGE=.*/, 'ARG NODE_IMAGE=node'), /is not pinned/],
+    ['ADD', (text) => text.replace('WORKDIR /src', 'ADD https://example.com/x /src/'), /ADD/],
+    [
+      'a source that is gone',
+      (text) => text.replace('COPY deploy/measure.ts', 'COPY deploy/gone.ts'),
+      /gone\.ts is not there/,
+    ],
+    [
+      'a source that is not sent',
+      (text) => text.replace('COPY deploy/measure.ts', 'COPY docs/sdk.md'),
+      /sdk\.md is not there/,
+    ],
+    ['scripts of packages', (text) => text.replaceAll('--ignore-scripts', ''), /may run scripts/],
+    ['a stage that is gone', (text) => text.replaceAll('--from=build', '--from=built'), /no stage built/],
+    [
+      'more than was measured',
+      (text) => text.replace(/FROM scratch\nLABEL/, 'FROM debian:13.1\nLABEL'),
+      /more than what was measured/,
+    ],
+    ['a shell', (text) => text.replace(/CMD \["services.*/, 'CMD node main.ts'), /CMD: there is no shell/],
+    ['no health check', (text) => text.replace('HEALTHCHECK', '# HEALTHCHECK'), /HEALTHCHECK/],
+    ['something to run at the end', (text) => `${text}RUN true\n`, /RUN/],
+    ['no label', (text) => text.replace('image.licenses', 'image.license'), /no licenses/],
+  ])('complained about: %s', (_, change, expected) => {
+    const text = dockerfiles[0]?.text ?? ''
+    expect(change(text)).not.toBe(text)
+    expect(checkDockerfile(change(text), { isSent }).join('\n')).toMatch(expected)
+  })
+
+  test('a validator complains about what is none', () => {
+    expect(validateDockerfile('FROM scratch\nCOPPY a b\n')).not.toEqual([])
+  })
+
+  test('secrets, state and installed packages are not sent to the builder', () => {
+    for (const path of ['.env', '.git', '.countersign', 'node_modules', 'packages/sdk/dist', 'deploy/.env']) {
+      expect(isSent(path), path).toBe(false)
+    }
+    expect(read('.dockerignore').split('\n')).toEqual(
+      expect.arrayContaining(['*', '**/node_modules', '**/dist', '**/.env']),
+    )
+  })
+})

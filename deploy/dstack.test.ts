@@ -1,0 +1,54 @@
+import { describe, expect, test } from 'vitest'
+import { hashAppCompose, parseAppCompose, toAppCompose } from './dstack/appCompose.ts'
+import { checkCompose } from './rules/checkCompose.ts'
+import { type Container, programOf } from './rules/containers.ts'
+import { findSchemaFaults } from './test/composeSchema.ts'
+import { composeContext, containers, dstack, dstackText, read } from './test/manifests.ts'
+import { type CoordinatorConfig, enclavePolicy, readContainerConfig } from './test/readContainerConfig.ts'
+
+describe('the dstack application', () => {
+  const text = read('deploy/dstack/app-compose.json')
+
+  test('carries the Compose file, byte for byte', () => {
+    expect(text).toBe(toAppCompose(dstackText))
+    expect(parseAppCompose(text).docker_compose_file).toBe(dstackText)
+  })
+
+  test('is in the form that every dstack tool writes: sorted, without white space', () => {
+    const value = JSON.parse(text)
+    expect(text).toBe(
+      JSON.stringify(Object.fromEntries(Object.entries(value).sort(([left], [right]) => (left < right ? -1 : 1)))),
+    )
+  })
+
+  test('lets nothing of the configuration come from outside of the measurement', () => {
+    expect(parseAppCompose(text)).toMatchObject({ allowed_envs: [], kms_enabled: true, gateway_enabled: false })
+    expect(dstackText).not.toContain('${')
+  })
+
+  test('its hash is the payload of an event that a policy takes', () => {
+    const hash = hashAppCompose(text)
+    expect(hash).toMatch(/^[0-9a-f]{64}$/)
+    expect(hashAppCompose(`${text}\n`)).not.toBe(hash)
+    const policy = JSON.stringify({ ...enclavePolicy, events: { 'compose-hash': [hash] } })
+    const container = containers.compose?.find((one) => programOf(one) === 'coordinator') as Container
+    const config = readContainerConfig(container, { 'enclave-policy.json': policy }) as CoordinatorConfig
+    expect(config.enclavePolicy.events).toEqual({ 'compose-hash': [hash] })
+  })
+
+  test('follows the schema of Compose, and our own rules', () => {
+    expect(findSchemaFaults(dstack)).toEqual([])
+    expect(checkCompose(dstack, composeContext)).toEqual([])
+  })
+
+  test.each<[string, Record<string, unknown>, RegExp]>([
+    ['an older manifest', { manifest_version: 1 }, /manifest_version/],
+    ['another runner', { runner: 'bash' }, /runner/],
+    ['a member that dstack does not know', { alowed_envs: [] }, /alowed_envs is unknown/],
+    ['a script that runs before', { pre_launch_script: 'sh' }, /pre_launch_script is unknown/],
+    ['a wrong type', { kms_enabled: 'true' }, /kms_enabled/],
+    ['nothing to run', { docker_compose_file: '' }, /docker_compose_file/],
+  ])('refused: %s', (_, change, expected) => {
+    expect(() => parseAppCompose(JSON.stringify({ ...JSON.parse(text), ...change }))).toThrow(expected)
+  })
+})

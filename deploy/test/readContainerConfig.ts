@@ -1,0 +1,58 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { basename, dirname } from 'node:path'
+import { parseEnv } from 'node:util'
+import { readConfig as readCoordinatorConfig } from '../../services/coordinator/src/config.ts'
+import { readWorkerConfig } from '../../services/coordinator/src/pipeline/config.ts'
+import { readConfig as readEnclaveConfig } from '../../services/enclave/src/config.ts'
+import { type Container, envFileOf, programOf } from '../rules/containers.ts'
+
+export type EnclaveConfig = ReturnType<typeof readEnclaveConfig>
+export type CoordinatorConfig = ReturnType<typeof readCoordinatorConfig>
+
+const hex = (bytes: number) => 'ab'.repeat(bytes)
+export const enclavePolicy = { measurements: [{ mrTd: hex(48) }], configHashes: [hex(32)] }
+const x25519 = () =>
+  Buffer.from(generateKeyPairSync('x25519').publicKey.export({ format: 'jwk' }).x ?? '', 'base64url').toString('hex')
+
+/** What operators put into the files, by name. */
+const files: Record<string, string> = {
+  'coordinator.env': 'DATABASE_URL=postgres://countersign:x@postgres/countersign\nOIDC_GOOGLE_CLIENT_SECRET=x\n',
+  'worker.env': 'DATABASE_URL=postgres://countersign:x@postgres/countersign\n',
+  'enclave-policy.json': JSON.stringify(enclavePolicy),
+  'caller-policy.json': JSON.stringify({ measurements: [hex(48)], configHashes: [hex(32)] }),
+  'root-secret-policy.json': JSON.stringify({
+    measurements: [
+      { mrTd: hex(48), rtmr0: hex(48), rtmr1: hex(48), rtmr2: hex(48), rtmr3: hex(48), mrConfigId: hex(48) },
+    ],
+    custodians: { threshold: 2, keys: [x25519(), x25519(), x25519()] },
+  }),
+  'publisher-key': `0x${hex(32)}\n`,
+}
+
+/** Reads the configuration as the program of a container would, with its environment and its files. */
+export function readContainerConfig(
+  container: Container,
+  given: Record<string, string> = {},
+  onKey: (key: string) => void = () => {},
+): unknown {
+  const readFile = (path: string) => {
+    const isMounted = container.mounts.some((mount) => path === mount || dirname(path) === mount)
+    const text = given[basename(path)] ?? files[basename(path)]
+    if (!isMounted || text === undefined) throw new Error(`${container.where}: ${path} is not there`)
+    return text
+  }
+  const envFile = envFileOf(container)
+  const values = { ...(envFile === undefined ? {} : parseEnv(readFile(envFile))), ...container.env }
+  const env = new Proxy<Record<string, string | undefined>>(values, {
+    get(target, key: string) {
+      onKey(key)
+      return target[key]
+    },
+  })
+  const deps = { readFile, version: '0.0.0' }
+  const program = programOf(container)
+  if (program === 'enclave') return readEnclaveConfig(env, deps)
+  if (program === 'coordinator') return readCoordinatorConfig(env, deps)
+  if (program === 'worker') return readWorkerConfig(env, deps)
+  throw new Error(`${container.where} runs none of our programs`)
+}

@@ -1,0 +1,55 @@
+import { describe, expect, test } from 'vitest'
+import { withCode } from '../test/withCode.ts'
+import { isSlug, toMethodAndPath } from './http.ts'
+
+describe('toMethodAndPath', () => {
+  test('method and path stand in the name of the endpoint', () => {
+    expect(toMethodAndPath('GET /auth/me')).toEqual({ method: 'GET', path: '/auth/me' })
+    expect(toMethodAndPath('POST /sign/digest')).toEqual({ method: 'POST', path: '/sign/digest' })
+  })
+
+  test('parameters take their places, encoded', () => {
+    expect(toMethodAndPath('GET /proof/:slug', { slug: 'abc' }).path).toBe('/proof/abc')
+    expect(toMethodAndPath('GET /proof/:slug/events', { slug: 'a/b?c#d é' }).path).toBe(
+      '/proof/a%2Fb%3Fc%23d%20%C3%A9/events',
+    )
+    expect(toMethodAndPath('GET /auth/:provider/callback', { provider: 'google' }).path).toBe('/auth/google/callback')
+    // A pattern of `replace` is text here.
+    expect(toMethodAndPath('GET /proof/:slug', { slug: '$&' }).path).toBe('/proof/%24%26')
+  })
+
+  test.each([
+    ['nothing', ''],
+    ['a dot', '.'],
+    ['two dots', '..'],
+    ['half a surrogate pair', '\ud800'],
+    ['a number', 7 as unknown as string],
+    ['undefined', undefined as unknown as string],
+  ])('%s cannot be a parameter: it would be another path', (_name, slug) => {
+    expect(() => toMethodAndPath('GET /proof/:slug', { slug })).toThrow(withCode('invalid_request'))
+  })
+})
+
+describe('isSlug', () => {
+  test.each(['AAAAAAAAAAAAAAAAAAAAAA', 'abcdefghijklmnopqrst_w', 'ABCDEFGHIJKLMNOPQRST-Q', '012345678901234567890g'])(
+    '%s is one',
+    (slug) => {
+      expect(isSlug(slug)).toBe(true)
+      expect(Buffer.from(slug, 'base64url').toString('base64url')).toBe(slug)
+    },
+  )
+
+  test.each([
+    ['nothing', ''],
+    ['21 characters', 'A'.repeat(21)],
+    ['23 characters', 'A'.repeat(23)],
+    ['bits behind the last byte', `${'A'.repeat(21)}B`],
+    ['base64 of the other alphabet', `${'+'.repeat(21)}A`],
+    ['padding', `${'A'.repeat(20)}==`],
+    ['a line break at the end', `${'A'.repeat(22)}\n`],
+    ['no text', 7],
+    ['a list of one', ['A'.repeat(22)]],
+  ])('%s is none', (_name, slug) => {
+    expect(isSlug(slug)).toBe(false)
+  })
+})

@@ -1,0 +1,97 @@
+import { type ProtocolErrorCode, ServiceError } from './errors.ts'
+import type { Hex } from './hex.ts'
+import type { CoordinatorAttestation, ProofPayload, SessionUser, TransactionPage, WalletInfo } from './resources.ts'
+import type { TxMetadata } from './txMetadata.ts'
+
+/** The body of `POST /sign/digest`: a digest, and the transaction that it must be the hash of. */
+export type SignDigestRequest = { digest: Hex; txMetadata: TxMetadata }
+
+/** What `POST /sign/digest` answers. The signature is r ‖ s ‖ v, with a low s and v = 27 or 28. */
+export type SignDigestResponse = { signature: Hex; slug: string }
+
+/**
+ * The HTTP interface of the coordinator (specification §4), by method and path. `query` holds what may stand behind the path,
+ * `request` the body of the call and `response` that of its success, both JSON; every failure is a `Problem`. Types only: an
+ * endpoint costs an app no more than its own name.
+ */
+export type Endpoints = {
+  /** A full-page navigation. Redirects to the identity provider. */
+  'GET /auth/:provider': { query: { return_to?: string | undefined } }
+  /** Where the identity provider sends the browser. Redirects to the app. */
+  'GET /auth/:provider/callback': { query: { state: string; code?: string | undefined; error?: string | undefined } }
+  'GET /auth/me': { response: SessionUser }
+  'POST /auth/logout': { response: { ok: true } }
+  'GET /wallet/me': { response: WalletInfo }
+  'GET /wallet/transactions': {
+    query: { cursor?: string | undefined; limit?: number | undefined }
+    response: TransactionPage
+  }
+  'POST /wallet/provision': { response: WalletInfo }
+  'POST /sign/digest': { request: SignDigestRequest; response: SignDigestResponse }
+  'GET /proof/:slug': { response: ProofPayload }
+  /** Server-sent events named `proof`, each with a `ProofPayload` as its data. */
+  'GET /proof/:slug/events': { event: ProofPayload }
+  /** A trustless IPFS gateway: the bytes that the CID names. */
+  'GET /ipfs/:cid': { query: { format?: 'json' | 'raw' | 'car' | undefined } }
+  'GET /health': { response: { status: 'ok' } }
+  'GET /health/ready': { response: { status: 'ready' } }
+  'GET /health/attestation': { query: { nonce?: string | undefined }; response: CoordinatorAttestation }
+}
+
+/** An endpoint by its method and path, such as `GET /proof/:slug`. */
+export type Endpoint = keyof Endpoints
+
+/** What may stand behind the path of an endpoint. */
+export type EndpointQuery<Name extends Endpoint> = Endpoints[Name] extends { query: infer Query } ? Query : never
+
+/** The body of a call of an endpoint. */
+export type EndpointRequest<Name extends Endpoint> = Endpoints[Name] extends { request: infer Request }
+  ? Request
+  : never
+
+/** The body with which an endpoint answers success. */
+export type EndpointResponse<Name extends Endpoint> = Endpoints[Name] extends { response: infer Response }
+  ? Response
+  : never
+
+/** What stands for the `:names` in the path of an endpoint. */
+export type PathParameters<Name extends string> = Name extends `${string}/:${infer Parameter}/${infer Rest}`
+  ? { [Key in Parameter]: string } & PathParameters<`/${Rest}`>
+  : Name extends `${string}/:${infer Parameter}`
+    ? { [Key in Parameter]: string }
+    : unknown
+
+/** The same as arguments: none for a path without `:names`. */
+export type PathArguments<Name extends string> =
+  unknown extends PathParameters<Name> ? [] : [parameters: PathParameters<Name>]
+
+/**
+ * The method of an endpoint, and its path with the parameters in their places.
+ *
+ * @example
+ * toMethodAndPath('GET /proof/:slug', { slug }) // { method: 'GET', path: '/proof/…' }
+ */
+export function toMethodAndPath<Name extends Endpoint>(
+  endpoint: Name,
+  ...[parameters]: PathArguments<Name>
+): { method: 'GET' | 'POST'; path: string } {
+  const filled = endpoint.replace(/:(\w+)/g, (_, name: string) => {
+    const value = (parameters as Record<string, unknown> | undefined)?.[name]
+    // Dots would lead to another path, and half a surrogate pair has no place in any.
+    if (typeof value !== 'string' || /^\.{0,2}$|\p{Cs}/u.test(value)) {
+      throw new ServiceError<ProtocolErrorCode>('invalid_request', `not a ${name} that a path can hold`)
+    }
+    return encodeURIComponent(value)
+  })
+  // Encoded values hold no space.
+  const [method, path] = filled.split(' ') as ['GET' | 'POST', string]
+  return { method, path }
+}
+
+/**
+ * Whether a text can be the slug of a proof: 16 bytes in base64url. The last character carries two bits only, so one proof
+ * never has two slugs.
+ */
+export function isSlug(text: unknown): text is string {
+  return typeof text === 'string' && /^[A-Za-z0-9_-]{21}[AQgw]$/.test(text)
+}

@@ -1,0 +1,12 @@
+import { expect, test } from 'vitest'
+import { parseBackup } from './backup.ts'
+
+test.each([
+  ['nothing', ''],
+  ['no JSON', '{'],
+  ['null', 'null'],
+  ['a list', '[]'],
+  ['something endless', `"${'x'.repeat(600_000)}"`],
+])('%s is not a backup', (_, text) => {
+  expect(() => parseBackup(text)).toThrow(/^the backup /)
+})

@@ -1,0 +1,82 @@
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import { parseJson, readBounded, ServiceError } from '@countersign/protocol'
+
+/** Why a call to an enclave failed. */
+export type PeerErrorCode =
+  /** It is not running, or did not answer in time. */
+  | 'peer_unreachable'
+  /** It refused, with the code in `details`. */
+  | 'peer_refused'
+  /** Its answer is not the answer of an enclave, or does not verify. */
+  | 'peer_not_accepted'
+
+export class PeerError extends ServiceError<PeerErrorCode> {
+  override name = 'PeerError'
+}
+
+export type CallPeer = (url: string, path: string, body: unknown, timeoutMs?: number) => Promise<unknown>
+
+/** A quote is in hex and collateral has some 24 KB: an answer has about 50 KB. */
+const MAX_ANSWER_BYTES = 262_144
+/** An enclave may have other calls to answer first, and waits for its quote and its collateral. */
+export const CALL_TIMEOUT_MS = 60_000
+
+/**
+ * POSTs JSON to an enclave and reads its JSON. Its certificate is not checked: no authority issues it. Only quotes decide whether
+ * an answer is believed, and secrets travel only sealed.
+ */
+export const callPeer: CallPeer = async (url, path, body, timeoutMs = CALL_TIMEOUT_MS) => {
+  const text = JSON.stringify(body)
+  const { status, answer } = await post(new URL(path, url), { body: text, timeoutMs })
+  let value: unknown
+  try {
+    value = parseJson(answer)
+  } catch {
+    throw new PeerError('peer_not_accepted', 'the answer is not JSON')
+  }
+  if (status === 200) return value
+  const { error } = (value ?? {}) as { error?: { code?: unknown } }
+  const code = typeof error?.code === 'string' && /^[a-z_]{1,40}$/.test(error.code) ? error.code : `HTTP ${status}`
+  throw new PeerError('peer_refused', 'the enclave refused', { details: code, status })
+}
+
+type Outgoing = { body: string; timeoutMs: number }
+
+async function post(url: URL, { body, timeoutMs }: Outgoing): Promise<{ status: number; answer: Uint8Array }> {
+  try {
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      const options = {
+        method: 'POST',
+        agent: false,
+        signal: AbortSignal.timeout(timeoutMs),
+        headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
+      } as const
+      const outgoing =
+        url.protocol === 'https:'
+          ? httpsRequest(url, { ...options, rejectUnauthorized: false }, resolve)
+          : httpRequest(url, options, resolve)
+      outgoing.on('error', reject)
+      outgoing.end(body)
+    })
+    return { status: response.statusCode ?? 0, answer: await readBounded(response, MAX_ANSWER_BYTES) }
+  } catch (cause) {
+    if (isTooLarge(cause)) throw new PeerError('peer_not_accepted', 'the answer is too large')
+    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'ABORT_ERR'
+    const details = code === 'ABORT_ERR' ? 'not in time' : code
+    throw new PeerError('peer_unreachable', 'no answer from the enclave', { details, cause })
+  }
+}
+
+function isTooLarge(error: unknown): boolean {
+  return error instanceof ServiceError && error.code === 'body_too_large'
+}
+
+/** Parses an answer. Whatever is wrong with it is a fault of the enclave that sent it. */
+export function parseAnswer<Answer>(parse: () => Answer): Answer {
+  try {
+    return parse()
+  } catch (cause) {
+    throw new PeerError('peer_not_accepted', 'not the answer of an enclave', { cause })
+  }
+}

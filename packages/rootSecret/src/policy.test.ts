@@ -1,0 +1,64 @@
+import { describe, expect, test } from 'vitest'
+import { parseRootSecretPolicy } from './policy.ts'
+
+const key = (first: string) => `${first.padStart(2, '0')}${'07'.repeat(31)}`
+const registers = ['mrTd', 'rtmr0', 'rtmr1', 'rtmr2', 'rtmr3', 'mrConfigId']
+const measurement = Object.fromEntries(registers.map((name) => [name, '11'.repeat(48)]))
+const policy = { measurements: [measurement], custodians: { threshold: 2, keys: [key('9'), key('a')] } }
+
+test('a policy is read, with its hash', () => {
+  expect(parseRootSecretPolicy(JSON.stringify(policy))).toEqual({
+    policy,
+    policyHash: expect.stringMatching(/^[0-9a-f]{64}$/),
+  })
+})
+
+test('its hash does not depend on order or white space', () => {
+  const { custodians, measurements } = policy
+  const one = parseRootSecretPolicy(JSON.stringify(policy))
+  const other = parseRootSecretPolicy(JSON.stringify({ custodians, measurements }, undefined, 2))
+  expect(other).toEqual(one)
+})
+
+describe('refused', () => {
+  const custodians = (changes: object) => ({ ...policy, custodians: { ...policy.custodians, ...changes } })
+  const seventeen = Array.from({ length: 17 }, (_, index) => key(index.toString(16)))
+  test.each<[string, unknown]>([
+    ['a list', []],
+    ['nothing', null],
+    ['no measurements', { custodians: policy.custodians }],
+    ['empty measurements', { ...policy, measurements: [] }],
+    ...registers.map((name): [string, unknown] => {
+      const { [name]: _, ...rest } = measurement
+      return [`a measurement without ${name}, beside a whole one`, { ...policy, measurements: [measurement, rest] }]
+    }),
+    ['a misspelt register', { ...policy, measurements: [{ ...measurement, MROWNER: '11'.repeat(48) }] }],
+    ['a short measurement', { ...policy, measurements: [{ ...measurement, mrTd: '11'.repeat(47) }] }],
+    ['a misspelt member', { ...policy, platform: ['00906ed50000'] }],
+    ['configuration hashes, which it cannot hold', { ...policy, configHashes: ['11'.repeat(32)] }],
+    ['empty statuses', { ...policy, statuses: [] }],
+    ['an unknown status', { ...policy, statuses: ['Fine'] }],
+    ['empty platforms', { ...policy, platforms: [] }],
+    ['a negative evaluation', { ...policy, minimumTcbEvaluationDataNumber: -1 }],
+    ['no custodians', { measurements: policy.measurements }],
+    ['a threshold of one', custodians({ threshold: 1 })],
+    ['a threshold above the number of custodians', custodians({ threshold: 3 })],
+    ['a threshold that is no number', custodians({ threshold: '2' })],
+    ['a custodian twice', custodians({ keys: [key('9'), key('9')] })],
+    ['a custodian of small order', custodians({ keys: [key('9'), '00'.repeat(32)] })],
+    ['a custodian in capitals', custodians({ keys: [key('9'), key('a').toUpperCase().replace('07', 'AB')] })],
+    ['seventeen custodians', custodians({ keys: seventeen })],
+    ['a misspelt member of custodians', custodians({ treshold: 2 })],
+  ])('a policy with %s', (_, value) => {
+    expect(parseRootSecretPolicy(JSON.stringify(value))).toEqual({
+      faults: expect.arrayContaining([expect.any(String)]),
+    })
+  })
+
+  test.each([
+    ['no JSON', '{'],
+    ['a member twice', JSON.stringify(policy).replace('"threshold":2', '"threshold":3,"threshold":2')],
+  ])('%s', (_, text) => {
+    expect(parseRootSecretPolicy(text)).toEqual({ faults: ['is not JSON, or has a member twice'] })
+  })
+})

@@ -1,0 +1,76 @@
+import { type QuotePolicy, quotePolicyMembers, type TcbStatus, type TdMeasurement } from '@countersign/attestation'
+import { hashRootSecretPolicy, isHex, isPlainObject, parseStrictJson, toHex } from '@countersign/protocol'
+import { isX25519Key } from './sealing/x25519.ts'
+
+/** Which enclaves may hold the root secret, and who keeps the shares of its backup. Its hash is part of the configuration. */
+export type RootSecretPolicy = {
+  measurements: readonly TdMeasurement[]
+  statuses?: readonly TcbStatus[]
+  minimumTcbEvaluationDataNumber?: number
+  platforms?: readonly string[]
+  custodians: {
+    /** How many shares make the secret. */
+    threshold: number
+    /** X25519 keys, 32 bytes each; a custodian is known by its place. */
+    keys: readonly string[]
+  }
+}
+
+export type ParsedRootSecretPolicy = { policy: RootSecretPolicy; policyHash: string }
+
+/** One share must never be enough, and too many custodians could never be gathered. */
+const MIN_THRESHOLD = 2
+const MAX_CUSTODIANS = 16
+const MAX_BYTES = 262_144
+
+/** Every register that code and its start can be in: one that is left out could hold anything. Unused ones are zero. */
+const REQUIRED_REGISTERS = ['mrTd', 'rtmr0', 'rtmr1', 'rtmr2', 'rtmr3', 'mrConfigId']
+
+const MEMBERS: Record<string, { isValid(value: unknown): boolean; isRequired?: boolean }> = {
+  measurements: { isValid: isWholeMeasurements, isRequired: true },
+  statuses: { isValid: quotePolicyMembers.statuses },
+  minimumTcbEvaluationDataNumber: { isValid: quotePolicyMembers.minimumTcbEvaluationDataNumber },
+  platforms: { isValid: quotePolicyMembers.platforms },
+  custodians: { isValid: isCustodians, isRequired: true },
+}
+
+/** Reads a policy from its JSON text, or lists everything that is wrong with it. */
+export function parseRootSecretPolicy(text: string): ParsedRootSecretPolicy | { faults: string[] } {
+  let value: unknown
+  try {
+    value = parseStrictJson(new TextEncoder().encode(text), { maxLength: MAX_BYTES })
+  } catch {
+    return { faults: ['is not JSON, or has a member twice'] }
+  }
+  if (!isPlainObject(value)) return { faults: ['is not an object'] }
+  // A misspelt member would silently let more enclaves in than was meant.
+  const faults = Object.keys(value)
+    .filter((name) => !Object.hasOwn(MEMBERS, name))
+    .map((name) => `${name} is unknown`)
+  for (const [name, { isValid, isRequired = false }] of Object.entries(MEMBERS)) {
+    if ((isRequired || Object.hasOwn(value, name)) && !isValid(value[name])) {
+      faults.push(`${name} is not what it should be, or empty`)
+    }
+  }
+  if (faults.length > 0) return { faults }
+  return { policy: value as RootSecretPolicy, policyHash: toHex(hashRootSecretPolicy(value)) }
+}
+
+/** What a quote must satisfy. */
+export function toQuotePolicy({ custodians: _, ...policy }: RootSecretPolicy): QuotePolicy {
+  return policy
+}
+
+function isWholeMeasurements(value: unknown): boolean {
+  if (!quotePolicyMembers.measurements(value)) return false
+  return (value as object[]).every((each) => REQUIRED_REGISTERS.every((name) => Object.hasOwn(each, name)))
+}
+
+function isCustodians(value: unknown): boolean {
+  if (!isPlainObject(value) || Object.keys(value).toSorted().join() !== 'keys,threshold') return false
+  const { threshold, keys } = value
+  if (!Array.isArray(keys) || !keys.every((key) => isHex(key, 32) && isX25519Key(Buffer.from(key, 'hex')))) return false
+  const count = keys.length
+  if (new Set(keys).size !== count || count > MAX_CUSTODIANS) return false
+  return Number.isInteger(threshold) && Number(threshold) >= MIN_THRESHOLD && Number(threshold) <= count
+}

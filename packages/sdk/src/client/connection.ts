@@ -1,0 +1,20 @@
+import type { PublicClient } from 'viem'
+import type { ServiceApi } from './api.ts'
+
+/** How to reach the service and the chain. */
+export type ServiceClientConfig = {
+  /** The service's origin; trailing slashes are stripped. */
+  apiBaseUrl: string
+  /** The chain that transactions are built for and broadcast to. */
+  chainId: number
+  /** Overrides the chain's default public RPC. Only Sepolia (11155111) and Base Sepolia (84532) have one. */
+  rpcUrl?: string | undefined
+}
+
+/** What the steps of a transaction use of a `ServiceClient`. */
+export type Connection = {
+  readonly config: ServiceClientConfig
+  readonly api: ServiceApi
+  readonly publicClient: PublicClient
+  verifyChain(): Promise<void>
+}

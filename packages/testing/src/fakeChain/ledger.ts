@@ -1,0 +1,208 @@
+import type { Hex } from '@countersign/protocol'
+import { keccak256, stringToHex } from 'viem/utils'
+import type { FakeContract, Log } from './contract.ts'
+import { RpcError } from './RpcError.ts'
+import { type FakeChainTransaction, intrinsicGas, priceOf, readTransaction } from './transaction.ts'
+import { ZERO_HASH } from './values.ts'
+
+export type Mined = { transaction: FakeChainTransaction; isSuccess: boolean; gasUsed: bigint; logs: Log[] }
+export type Block = { number: number; hash: Hex; parentHash: Hex; timestamp: number; baseFee: bigint; mined: Mined[] }
+export type Place = { block: Block; index: number }
+
+export type LedgerParameters = {
+  chainId: number
+  contract: FakeContract
+  autoMine: boolean
+  baseFee: bigint
+  now: () => number
+}
+
+export const BLOCK_GAS = 30_000_000n
+const START_BALANCE = 10_000n * 10n ** 18n
+/** EIP-7825. */
+const TRANSACTION_GAS = 2n ** 24n
+
+export type Ledger = ReturnType<typeof createLedger>
+
+/** Blocks, accounts and mempool: what a node knows, without the network. */
+export function createLedger(parameters: LedgerParameters) {
+  const { chainId, contract, autoMine, now } = parameters
+  let { baseFee } = parameters
+  const blocks: Block[] = []
+  const pool: FakeChainTransaction[] = []
+  const funded = new Map<Hex, bigint>()
+  /** Of the canonical chain: what its blocks add up to. */
+  let places = new Map<Hex, Place>()
+  let nonces = new Map<Hex, number>()
+  let spent = new Map<Hex, bigint>()
+  let isHeld = false
+  let forks = 0
+
+  const head = () => blocks.at(-1) as Block
+  const nonceOf = (account: Hex) => nonces.get(account) ?? 0
+  const balanceOf = (account: Hex) => (funded.get(account) ?? START_BALANCE) - (spent.get(account) ?? 0n)
+  const waiting = (from: Hex, nonce: number) => pool.find((item) => item.from === from && item.nonce === nonce)
+
+  function spend(account: Hex, wei: bigint) {
+    spent.set(account, (spent.get(account) ?? 0n) + wei)
+  }
+
+  function remove(transaction: FakeChainTransaction | undefined): boolean {
+    const index = transaction === undefined ? -1 : pool.indexOf(transaction)
+    if (index >= 0) pool.splice(index, 1)
+    return index >= 0
+  }
+
+  function apply(block: Block) {
+    for (const [index, { transaction, isSuccess, gasUsed }] of block.mined.entries()) {
+      const { hash, from, to, nonce, value } = transaction
+      places.set(hash, { block, index })
+      nonces.set(from, nonce + 1)
+      spend(from, gasUsed * priceOf(transaction, block.baseFee))
+      if (!isSuccess) continue
+      spend(from, value)
+      if (to !== undefined) spend(to, -value)
+    }
+  }
+
+  function append(mined: Mined[]) {
+    const parent = blocks.at(-1)
+    const number = blocks.length
+    const parentHash = parent?.hash ?? ZERO_HASH
+    const seed = [chainId, number, parentHash, forks, ...mined.map(({ transaction }) => transaction.hash)].join()
+    const timestamp = Math.max(Math.floor(now() / 1000), (parent?.timestamp ?? 0) + 1)
+    const block = { number, hash: keccak256(stringToHex(seed)), parentHash, timestamp, baseFee, mined }
+    blocks.push(block)
+    apply(block)
+    // As pools do: what can never be mined any more goes.
+    for (const item of pool.filter(({ from, nonce }) => nonce < nonceOf(from))) remove(item)
+  }
+
+  function run(transaction: FakeChainTransaction): Mined {
+    const { gas, logs, revert } = contract.execute(transaction)
+    // Out of gas: all of it is gone.
+    if (gas > transaction.gas) return { transaction, isSuccess: false, gasUsed: transaction.gas, logs: [] }
+    return { transaction, isSuccess: revert === undefined, gasUsed: gas, logs }
+  }
+
+  /** In the order of arrival, each account's by nonce; what pays too little holds up what comes after it. */
+  function mineOne() {
+    const mined: Mined[] = []
+    const next = new Map<Hex, number>()
+    let gasLeft = BLOCK_GAS
+    for (let isChanged = !isHeld; isChanged; ) {
+      isChanged = false
+      for (const transaction of pool) {
+        const { from, nonce, maxFeePerGas, gas, value } = transaction
+        if (nonce !== (next.get(from) ?? nonceOf(from)) || maxFeePerGas < baseFee || gas > gasLeft) continue
+        if (gas * maxFeePerGas + value > balanceOf(from)) continue
+        const result = run(transaction)
+        mined.push(result)
+        next.set(from, nonce + 1)
+        gasLeft -= result.gasUsed
+        isChanged = true
+      }
+    }
+    append(mined)
+  }
+
+  /** The checks of geth's pool, in its order and its words. */
+  async function accept(raw: unknown): Promise<Hex> {
+    const transaction = await readTransaction(raw, chainId)
+    const { hash, from, nonce, gas, maxFeePerGas, maxPriorityFeePerGas, value, data } = transaction
+    if (pool.some((item) => item.hash === hash)) throw new RpcError(-32000, 'already known')
+    if (gas > TRANSACTION_GAS) {
+      throw new RpcError(-32000, `transaction gas limit too high (cap: ${TRANSACTION_GAS}, tx: ${gas})`)
+    }
+    if (maxPriorityFeePerGas > maxFeePerGas) {
+      throw new RpcError(-32000, 'max priority fee per gas higher than max fee per gas')
+    }
+    const intrinsic = intrinsicGas(data)
+    if (gas < intrinsic) throw new RpcError(-32000, `intrinsic gas too low: gas ${gas}, minimum needed ${intrinsic}`)
+    const next = nonceOf(from)
+    if (nonce < next) throw new RpcError(-32000, `nonce too low: next nonce ${next}, tx nonce ${nonce}`)
+    const cost = gas * maxFeePerGas + value
+    if (cost > balanceOf(from)) {
+      const overshot = cost - balanceOf(from)
+      throw new RpcError(
+        -32000,
+        `insufficient funds for gas * price + value: balance ${balanceOf(from)}, tx cost ${cost}, overshot ${overshot}`,
+      )
+    }
+    const replaced = waiting(from, nonce)
+    if (replaced !== undefined) {
+      const isEnough = (fee: bigint, before: bigint) => fee > before && fee * 100n >= before * 110n
+      if (
+        !isEnough(maxFeePerGas, replaced.maxFeePerGas) ||
+        !isEnough(maxPriorityFeePerGas, replaced.maxPriorityFeePerGas)
+      ) {
+        throw new RpcError(-32000, 'replacement transaction underpriced')
+      }
+      remove(replaced)
+    }
+    pool.push(transaction)
+    if (autoMine) mineOne()
+    return hash
+  }
+
+  function pendingNonceOf(account: Hex): number {
+    let nonce = nonceOf(account)
+    while (waiting(account, nonce) !== undefined) nonce += 1
+    return nonce
+  }
+
+  function nonceAt(account: Hex, block: Block): number {
+    const last = blocks
+      .slice(0, block.number + 1)
+      .flatMap(({ mined }) => mined)
+      .findLast(({ transaction }) => transaction.from === account)
+    return last === undefined ? 0 : last.transaction.nonce + 1
+  }
+
+  append([])
+  return {
+    /** The canonical chain, oldest first. */
+    blocks: blocks as readonly Block[],
+    /** What waits, in the order of arrival. */
+    pool: pool as readonly FakeChainTransaction[],
+    get baseFee() {
+      return baseFee
+    },
+    head,
+    nonceOf,
+    pendingNonceOf,
+    nonceAt,
+    balanceOf,
+    /** Where a transaction was mined. */
+    findPlace: (hash: Hex) => places.get(hash),
+    run,
+    accept,
+    mineOne,
+    /** A block of its own for a transaction that never waited. */
+    mineDirectly: (transaction: FakeChainTransaction) => append([run(transaction)]),
+    reorg(depth: number, keep: 'all' | 'none') {
+      if (!Number.isInteger(depth) || depth < 1 || depth >= blocks.length) {
+        throw new RangeError('a reorganisation cannot replace the first block')
+      }
+      const replaced = blocks.splice(-depth)
+      forks += 1
+      places = new Map()
+      nonces = new Map()
+      spent = new Map()
+      for (const block of blocks) apply(block)
+      const returned = replaced.flatMap(({ mined }) => mined.map(({ transaction }) => transaction))
+      if (keep === 'all') pool.unshift(...returned)
+      for (let index = 0; index <= depth; index++) append([])
+    },
+    drop: (hash: Hex) => remove(pool.find((item) => item.hash === hash)),
+    setBaseFee(wei: bigint) {
+      baseFee = wei
+    },
+    setBalance(account: Hex, wei: bigint) {
+      funded.set(account, wei + (spent.get(account) ?? 0n))
+    },
+    hold(next: boolean) {
+      isHeld = next
+    },
+  }
+}

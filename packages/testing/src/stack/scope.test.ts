@@ -1,0 +1,59 @@
+import { existsSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { allStarted, startInScope, withScope } from './scope.ts'
+
+test('withScope ends what was added, the last first, and removes its folders', async () => {
+  const ended: string[] = []
+  const folder = await withScope(async ({ add, createFolder }) => {
+    const end = async (name: string) => void ended.push(name)
+    expect(add('one', end)).toBe('one')
+    add('two', end)
+    return createFolder()
+  })
+  expect(ended).toEqual(['two', 'one'])
+  expect(existsSync(folder)).toBe(false)
+})
+
+test('each ends even if the task fails, and if another does not end', async () => {
+  const ended: string[] = []
+  const failing = withScope(async ({ add }) => {
+    add('one', async (name) => void ended.push(name))
+    add('two', () => Promise.reject(new Error('does not end')))
+  })
+  await expect(failing).rejects.toThrow('does not end')
+  const broken = withScope(async ({ add }) => {
+    add('three', async (name) => void ended.push(name))
+    throw new Error('the task')
+  })
+  await expect(broken).rejects.toThrow('the task')
+  expect(ended).toEqual(['one', 'three'])
+})
+
+test('startInScope gives the parts and a stop that runs once; a part that does not start ends those before it', async () => {
+  const ended: string[] = []
+  const end = async (name: string) => void ended.push(name)
+  const whole = await startInScope(async ({ add }) => ({ name: add('one', end) }))
+  expect([whole.name, ended]).toEqual(['one', []])
+  await Promise.all([whole.stop(), whole.stop()])
+  const failing = startInScope(async ({ add }) => {
+    add('two', end)
+    throw new Error('no start')
+  })
+  await expect(failing).rejects.toThrow('no start')
+  expect(ended).toEqual(['one', 'two'])
+})
+
+test('allStarted waits for all, also for those that start after one has failed', async () => {
+  const late = Promise.withResolvers<string>()
+  let isSettled = false
+  const starting = allStarted([Promise.reject(new Error('no start')), late.promise])
+  const watched = starting.catch(() => {
+    isSettled = true
+  })
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(isSettled).toBe(false)
+  late.resolve('started')
+  await watched
+  await expect(starting).rejects.toThrow('no start')
+  expect(await allStarted([Promise.resolve(1), Promise.resolve('2')])).toEqual([1, '2'])
+})

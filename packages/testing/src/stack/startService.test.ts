@@ -1,0 +1,129 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { toPath } from './paths.ts'
+import { type StartServiceParameters, startService } from './startService.ts'
+
+const STARTED = `console.log(JSON.stringify({ msg: 'Started the thing', port: 7 }))`
+/** Serves, and does this when it is told to stop. The line comes last: then it listens for that. */
+const serve = (onStop: string) => `setInterval(() => {}, 1000); process.on('SIGTERM', () => { ${onStop} }); ${STARTED}`
+const SERVES = serve('process.exit(0)')
+
+async function writeMain(program: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'countersign-service-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const path = join(folder, 'main.mjs')
+  await writeFile(path, program)
+  return path
+}
+
+async function run(program: string, options: Partial<StartServiceParameters> = {}) {
+  const main = await writeMain(program)
+  const service = startService({ name: 'thing', main, env: {}, ...options })
+  onTestFinished(async () => void (await service.kill('SIGKILL')))
+  return service
+}
+
+test('`started` gives the fields of its line; other lines, JSON or not, only go to `onLine`', async () => {
+  const lines: string[] = []
+  const { started } = await run(`console.log('no JSON'); console.error('[1]'); ${SERVES}`, {
+    onLine: (line) => lines.push(line),
+  })
+  expect(await started).toEqual({ msg: 'Started the thing', port: 7 })
+  await expect.poll(() => lines.toSorted()).toEqual(['[1]', 'no JSON', '{"msg":"Started the thing","port":7}'])
+})
+
+test('a process has PATH, the compile cache and what it is given, and nothing else of ours', async () => {
+  process.env.STRAY_SETTING = 'x'
+  onTestFinished(() => void delete process.env.STRAY_SETTING)
+  const says = `console.log(JSON.stringify({ msg: 'Started the thing', names: Object.keys(process.env).sort() }))`
+  const ask = async (env: Record<string, string>) => (await (await run(says, { env })).started).names
+  expect(await ask({ OWN: '1' })).toEqual(['NODE_COMPILE_CACHE', 'OWN', 'PATH'])
+  expect(await ask({ NODE_ENV: 'production' })).toEqual(['NODE_ENV', 'PATH'])
+})
+
+test('one that ends before it serves rejects `started` with how, and with its last lines', async () => {
+  const { started, ended } = await run(
+    `for (let n = 1; n < 20; n++) console.log('line ' + n + '.'); process.exitCode = 3`,
+  )
+  await expect(started).rejects.toThrow(
+    /^The thing ended with 3\. Its last lines:\n {2}line 8\.\n(?:.*\n)*.*line 19\.$/,
+  )
+  expect(await ended).toMatchObject({ code: 3, isClean: false })
+  await expect((await run('')).started).rejects.toThrow('The thing ended with 0, and wrote nothing.')
+})
+
+test('one that cannot be run is no crash of the caller', async () => {
+  const { started } = startService({ name: 'thing', main: '/nowhere/main.ts', env: {} })
+  await expect(started).rejects.toThrow(/^The thing ended with 1/)
+})
+
+test('kill gives the exit code, or null where a signal ended it; twice is as good as once', async () => {
+  const polite = await run(SERVES)
+  await polite.started
+  expect([await polite.kill('SIGTERM'), await polite.kill('SIGTERM'), polite.hasEnded()]).toEqual([0, 0, true])
+  const killed = await run(SERVES)
+  await killed.started
+  expect(await killed.kill('SIGKILL')).toBe(null)
+  expect((await killed.ended).how).toBe('was ended by SIGKILL')
+})
+
+test('stop waits until it serves, and is an error where it does not end in time, or not cleanly', async () => {
+  const stopped: string[] = []
+  const slow = await run(`setTimeout(() => { ${SERVES} }, 300)`, { onLine: (line) => stopped.push(line) })
+  await slow.stop()
+  expect(stopped).toHaveLength(1)
+  const stubborn = await run(serve(''))
+  await expect(stubborn.stop(500)).rejects.toThrow('The thing did not stop in 0.5 s and was killed.')
+  const failing = await run(serve('process.exit(4)'))
+  await expect(failing.stop()).rejects.toThrow('The thing ended with 4 while stopping.')
+})
+
+test('frozen, it does nothing until it is woken', async () => {
+  const lines: string[] = []
+  const ticking = await run(`${SERVES}; setInterval(() => console.log('tick'), 5)`, {
+    onLine: (line) => lines.push(line),
+  })
+  await expect.poll(() => lines.length).toBeGreaterThan(2)
+  ticking.freeze()
+  const ended = ticking.kill('SIGTERM')
+  expect(ticking.hasEnded()).toBe(false)
+  ticking.wake()
+  expect(await ended).toBe(0)
+})
+
+test('a message reaches a process that takes messages', async () => {
+  const echo = `process.once('message', ({ port }) => console.log(JSON.stringify({ msg: 'Started the thing', port })))`
+  const service = await run(echo, { takesMessages: true })
+  service.send({ port: 9 })
+  expect(await service.started).toMatchObject({ port: 9 })
+})
+
+test('it ends with the process that started it, even if that one is killed', async () => {
+  const launcher = `
+    import { startService } from ${JSON.stringify(toPath('packages/testing/src/stack/startService.ts'))}
+    const service = startService({ name: 'child', main: process.env.MAIN, env: {} })
+    await service.started
+    console.log(service.pid)`
+  const MAIN = await writeMain(SERVES.replace('the thing', 'the child'))
+  const parent = spawn(process.execPath, ['-C', 'source', '--input-type=module', '-e', launcher], {
+    env: { ...process.env, MAIN },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const [chunk] = await once(parent.stdout, 'data')
+  const pid = Number(String(chunk))
+  const ended = once(parent, 'exit')
+  parent.kill('SIGKILL')
+  await ended
+  const isThere = () => {
+    try {
+      return process.kill(pid, 0)
+    } catch {
+      return false
+    }
+  }
+  await expect.poll(isThere, { timeout: 10_000 }).toBe(false)
+})

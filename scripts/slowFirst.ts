@@ -1,0 +1,28 @@
+import { relative } from 'node:path'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+/** Files that start whole stacks, browsers and processes, the slowest kind first. */
+const SLOW = [
+  /^e2e\//,
+  /^dev\/main\./,
+  /^trials\/(?:soak|faults|cluster|security|life)\//,
+  /^services\/[^/]+\/src\/[^/]+\.test\.ts$/,
+  /\.browser\.test\.tsx?$/,
+  /^(?:apps|contracts|deploy)\//,
+]
+
+/**
+ * Slow files first, so that no worker begins one when the others have nothing left. By itself vitest knows durations from earlier runs
+ * only, and a fresh clone had none.
+ */
+export class SlowFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const root = this.ctx.config.root
+    const rank = ({ moduleId }: TestSpecification) => {
+      const path = relative(root, moduleId)
+      const index = SLOW.findIndex((pattern) => pattern.test(path))
+      return index < 0 ? SLOW.length : index
+    }
+    return (await super.sort(files)).toSorted((left, right) => rank(left) - rank(right))
+  }
+}

@@ -1,0 +1,143 @@
+import { enclavePaths, ServiceError } from '@countersign/protocol'
+import { CoordinatorError } from '../errors.ts'
+import type { KeyEnclave } from '../ports.ts'
+import { askInTurn } from './askInTurn.ts'
+import {
+  createEnclaveEndpoint,
+  type EnclaveCall,
+  type EnclaveEndpoint,
+  type EnclaveEndpointDeps,
+  EndpointError,
+} from './enclaveEndpoint.ts'
+import { parseOpenSessionResponse, parseSignTransactionsResponse } from './parseAnswers.ts'
+
+export type HttpEnclaveDeps = EnclaveEndpointDeps & {
+  /** The first that answers is used. */
+  urls: readonly string[]
+  /** How long an enclave may keep silent before another is asked as well. */
+  patienceMs?: number
+}
+
+/** How long another enclave than the first is preferred after the first has failed. */
+const RETURN_MS = 60_000
+
+/**
+ * The key enclave behind one or several addresses. Calls may be repeated at another enclave, since all share one root secret and sign
+ * deterministically.
+ */
+export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
+  const { policy, log, patienceMs = 500 } = deps
+  if (!deps.isMock && (policy.measurements === undefined || policy.configHashes === undefined)) {
+    throw new TypeError('measurements and configuration hashes of the enclave are required')
+  }
+  if (deps.urls.length === 0) throw new TypeError('an enclave’s address is required')
+  const endpoints = deps.urls.map((url) => createEnclaveEndpoint(deps, url))
+  /** Where calls go first, and since when. */
+  let preferred = { index: 0, since: 0 }
+  let isStopped = false
+
+  /** At the enclave that answered last, then at the others: when it fails, or as well when it keeps silent. */
+  async function call<Raw, Result>(parameters: RoutedCall<Raw, Result>): Promise<Result> {
+    // Back to the first after a while: whoever listed them in an order meant it, and has spread the load by it.
+    const first = performance.now() - preferred.since > RETURN_MS ? 0 : preferred.index
+    const order = endpoints.map((_, step) => (first + step) % endpoints.length)
+    let staleCollateral: CoordinatorError | undefined
+    let useless: { result: Result } | undefined
+    let judgement: unknown
+
+    async function askAt(index: number): Promise<{ index: number; result: Result }> {
+      if (isStopped) throw new CoordinatorError('shutting_down', 'the coordinator is stopping')
+      const endpoint = endpoints[index] as EnclaveEndpoint
+      try {
+        const result = await endpoint.call(parameters)
+        if (!parameters.isUseless?.(result)) return { index, result }
+        useless = { result }
+        throw new EndpointError('refused', 'the enclave cannot be used', { details: 'of no use' })
+      } catch (error) {
+        if (isFinal(error)) throw error
+        warn('Could not use an enclave', endpoint, toReason(error))
+        if (error instanceof CoordinatorError && error.code === 'collateral_stale') staleCollateral = error
+        if (isJudgement(error)) judgement = error
+        throw error
+      }
+    }
+
+    const at = (step: number) => endpoints[order[step] ?? 0] as EnclaveEndpoint
+    const warn = (msg: string, { origin }: EnclaveEndpoint, fields: Record<string, unknown> = {}) =>
+      log.warn({ msg, enclave: origin, path: parameters.path, ...fields })
+    try {
+      const answer = await askInTurn(
+        order.map((index) => () => askAt(index)),
+        {
+          patienceMs,
+          isSilent: (step) => at(step).isSilentFor(patienceMs),
+          isFinal,
+          onSilence: (step) => warn('An enclave keeps silent', at(step)),
+        },
+      )
+      if (answer.index !== first) preferred = { index: answer.index, since: performance.now() }
+      return answer.result
+    } catch (error) {
+      if (isJudgement(error)) judgement = error
+      if (judgement !== undefined) {
+        throw new CoordinatorError('oauth_exchange_failed', 'the sign-in was not accepted', { cause: judgement })
+      }
+      if (isFinal(error)) throw error
+      if (useless !== undefined) return useless.result
+      throw staleCollateral ?? new CoordinatorError('enclave_unavailable', 'no key enclave can be reached')
+    }
+  }
+
+  return {
+    openSession: (request) =>
+      call({
+        path: enclavePaths.openSession,
+        request,
+        parse: parseOpenSessionResponse,
+        // The enclave takes a token once, so that a second try there would only hide the first failure.
+        isRepeatable: false,
+        finish: (response) => response,
+      }),
+
+    signTransactions: (items) =>
+      call({
+        path: enclavePaths.signTransactions,
+        request: { items },
+        parse: (body) => parseSignTransactionsResponse(body, items.length),
+        isRepeatable: true,
+        bootIdOf: ({ batches }) => batches[0]?.bootId,
+        isUseless: ({ results }) =>
+          results.every((result) => 'error' in result && result.error === 'quote_unavailable'),
+        finish: (response, { config }) => ({ ...response, config }),
+      }),
+
+    async stop() {
+      isStopped = true
+      await Promise.all(endpoints.map((endpoint) => endpoint.stop()))
+    },
+  }
+}
+
+type RoutedCall<Raw, Result> = EnclaveCall<Raw, Result> & {
+  /** An answer that another enclave may better. */
+  isUseless?(result: Result): boolean
+}
+
+/** A judgement on the user's token, which is no fault of the enclave. One that has just started refuses tokens from before. */
+function isJudgement(error: unknown): boolean {
+  return error instanceof EndpointError && error.code === 'refused' && error.details?.startsWith('id_token_') === true
+}
+
+/** Whether no other enclave could do better. */
+function isFinal(error: unknown): boolean {
+  if (error instanceof CoordinatorError) return error.code === 'shutting_down'
+  // One that has been used is not shown to another enclave, which may not know that.
+  if (error instanceof EndpointError) return error.details === 'id_token_replayed'
+  return !(error instanceof ServiceError)
+}
+
+/** Codes and our own words only: other messages could hold anything. */
+function toReason(error: unknown): { code: string; reason?: string } {
+  if (!(error instanceof ServiceError)) return { code: error instanceof Error ? error.name : typeof error }
+  return error.details === undefined ? { code: error.code } : { code: error.code, reason: error.details }
+}

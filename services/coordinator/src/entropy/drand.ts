@@ -1,0 +1,116 @@
+import { hash } from 'node:crypto'
+import { fromHex, toU64be } from '@countersign/protocol'
+import type { Witness } from '@countersign/receipt'
+import { bls12_381 } from '@noble/curves/bls12-381.js'
+import { z } from 'zod'
+import type { EntropySource } from '../ports.ts'
+import { EntropySourceError } from './entropySourceError.ts'
+import { type Fetch, fetchJson } from './fetchJson.ts'
+
+/** A drand network of the scheme `bls-unchained-g1-rfc9380`, pinned. */
+export type DrandChain = {
+  /** Its name in witnesses, before the chain hash. */
+  name: string
+  /** 32 bytes, hex. */
+  hash: string
+  /** 96 bytes, hex: a compressed point of G2. */
+  publicKey: string
+  genesisTimeS: number
+  periodS: number
+}
+
+/** The League of Entropy's mainnet network of three-second rounds; https://api.drand.sh/52db…e971/info. */
+export const quicknet: DrandChain = {
+  name: 'quicknet',
+  hash: '52db9ba70e0cc0f6eaf7803dd07447a1f5477735fd3f661792ba94600c84e971',
+  publicKey:
+    '83cf0f2896adee7eb8b5f01fcad3912212c437e0073e911fb90022d3e760183c8c4b450b6a0a6c3ac6a5776a2d1064510d1fec758c921cc22b0e17e63aaf4bcb5ed66304de9cf809bd274ca73bab4af5a6e9c76a4bc09e76eae8991ef5ece45a',
+  genesisTimeS: 1_692_803_367,
+  periodS: 3,
+}
+
+export type CreateDrandSourceParameters = {
+  /** A relay, such as `https://api.drand.sh`. It need not be trusted: every round is verified here. */
+  url: string
+  fetch: Fetch
+  timeoutMs?: number
+  chain?: DrandChain
+}
+
+const beacon = z.object({
+  round: z.int().min(1),
+  signature: z.string().regex(/^[0-9a-f]{96}$/),
+  /** Redundant: the hash of the signature. Some relays leave it out. */
+  randomness: z.string().optional(),
+})
+type Beacon = z.infer<typeof beacon>
+
+/**
+ * Public randomness of drand: the latest round, BLS-verified against the pinned key. A round is one sample, and there is
+ * one every three seconds, so this source is for low rates only.
+ *
+ * In a witness, `valueHex` is the round's randomness (the SHA-256 of its signature), `timestamp` the time that the round
+ * is due, `sequence` the round, and `source` names the chain by its hash. The signature itself cannot go there: it is 48
+ * bytes of BLS12-381 under a 96-byte key, and the fields of a receipt hold Ed25519. They are zeros, rather than something
+ * that looks like a signature, so the source counts as unsigned: it needs `ENTROPY_ALLOW_UNSIGNED`, and a verifier fails
+ * that step of the receipt, though anyone can ask any relay for the round and compare.
+ *
+ * @example
+ * const source = createDrandSource({ url: 'https://api.drand.sh', fetch })
+ */
+export function createDrandSource(parameters: CreateDrandSourceParameters): EntropySource {
+  const { url, fetch, timeoutMs = 1_500, chain = quicknet } = parameters
+  const latest = `${url.replace(/\/+$/, '')}/${chain.hash}/public/latest`
+  // A pairing takes tens of milliseconds; the same round asked for again costs none.
+  let verified: Beacon | undefined
+
+  return {
+    name: 'drand',
+    isSigned: false,
+    async getSamples() {
+      const parsed = beacon.safeParse(await fetchJson({ fetch }, { url: latest, timeoutMs }))
+      if (!parsed.success) throw new EntropySourceError('malformed', { details: 'not a round' })
+      const { round, signature, randomness } = parsed.data
+      if (verified?.round !== round || verified.signature !== signature) {
+        if (!isRoundSigned(chain, { round, signature })) throw new EntropySourceError('wrong_signature')
+        verified = { round, signature }
+      }
+      const witness = toWitness(chain, { round, signature })
+      if (randomness !== undefined && randomness !== witness.valueHex) {
+        throw new EntropySourceError('malformed', { details: 'randomness' })
+      }
+      return [witness]
+    },
+  }
+}
+
+/** `bls-unchained-g1-rfc9380`: the signature, in G1, is over the SHA-256 of the round alone (drand `crypto/schemes.go`). */
+export function isRoundSigned(chain: Pick<DrandChain, 'publicKey'>, { round, signature }: Beacon): boolean {
+  const { shortSignatures } = bls12_381
+  try {
+    const message = shortSignatures.hash(sha256(toU64be(round)), 'BLS_SIG_BLS12381G1_XMD:SHA-256_SSWU_RO_NUL_')
+    const key = bls12_381.G2.Point.fromBytes(fromHex(chain.publicKey))
+    return shortSignatures.verify(shortSignatures.Signature.fromBytes(fromHex(signature)), message, key)
+  } catch {
+    // No point of the curve, of another subgroup, or at infinity.
+    return false
+  }
+}
+
+function toWitness(chain: DrandChain, { round, signature }: Beacon): Witness {
+  const dueMs = (chain.genesisTimeS + (round - 1) * chain.periodS) * 1000
+  // A round beyond the calendar can only be a lie of whoever holds the key; `toISOString` would throw a RangeError.
+  if (dueMs > 253_402_300_799_999) throw new EntropySourceError('malformed', { details: 'round' })
+  return {
+    source: `drand/${chain.name}/${chain.hash}`,
+    valueHex: Buffer.from(sha256(fromHex(signature))).toString('hex'),
+    signatureHex: '00'.repeat(64),
+    publicKey: '00'.repeat(32),
+    timestamp: new Date(dueMs).toISOString(),
+    sequence: round,
+  }
+}
+
+function sha256(bytes: Uint8Array): Uint8Array {
+  return hash('sha256', bytes, 'buffer')
+}

@@ -1,0 +1,41 @@
+import { type TrustedRoot, vendorRoots } from '@countersign/attestation'
+import {
+  createConfigfsReportSource,
+  createPcsClient,
+  createSimulatedReportSource,
+  type ReportSource,
+} from '@countersign/evidence'
+import type { Log } from '@countersign/service'
+import { createCollateralStore } from './collateral/collateralStore.ts'
+import { createSimulatedCollateralStore } from './collateral/simulatedCollateralStore.ts'
+import type { Clock, CollateralStore } from './ports.ts'
+
+export type Hardware = {
+  roots: readonly TrustedRoot[]
+  reportSource: ReportSource
+  collateral: CollateralStore
+}
+
+/** Real or simulated hardware. The simulator's code is loaded only in mock mode. */
+export async function createHardware(
+  { clock, log }: { clock: Clock; log: Log },
+  { isMock, collateralUrl }: { isMock: boolean; collateralUrl: string },
+): Promise<Hardware> {
+  if (!isMock) {
+    const pcs = createPcsClient({ url: collateralUrl })
+    return {
+      roots: vendorRoots,
+      reportSource: createConfigfsReportSource(),
+      collateral: createCollateralStore({ fetchCollateral: pcs.fetchCollateral, roots: vendorRoots, clock, log }),
+    }
+  }
+  const { createSimulator, simulatedRoots } = await import('@countersign/attestation/simulator')
+  return {
+    roots: simulatedRoots(),
+    reportSource: createSimulatedReportSource({
+      simulator: createSimulator({ at: new Date(clock.now()) }),
+      latencyMs: 0,
+    }),
+    collateral: createSimulatedCollateralStore({ simulatorFactory: (at) => createSimulator({ at }), clock }),
+  }
+}

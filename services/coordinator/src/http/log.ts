@@ -1,9 +1,0 @@
-/** Fields are chosen one by one, so that no secret gets in by accident. */
-export type LogLine = { msg: string } & Record<string, string | number | boolean | undefined>
-
-/** JSON lines with a fixed sentence in the past tense; the shape of a pino logger. */
-export type Log = {
-  info(line: LogLine): void
-  warn(line: LogLine): void
-  error(line: LogLine): void
-}

@@ -1,0 +1,36 @@
+import type { EndpointResponse, Endpoints } from '@countersign/protocol'
+import type { z } from '@hono/zod-openapi'
+import { expectTypeOf } from 'vitest'
+import type { Problem } from './problem.ts'
+import type {
+  attestationSchema,
+  healthSchema,
+  okSchema,
+  problemSchema,
+  proofPayloadSchema,
+  sessionUserSchema,
+  signDigestRequestSchema,
+  signDigestResponseSchema,
+  transactionListSchema,
+  walletInfoSchema,
+} from './schemas.ts'
+
+/* Read only by the type checker. The types are in the protocol; the schemas of the document must be of exactly those types. */
+
+expectTypeOf<z.infer<typeof sessionUserSchema>>().toEqualTypeOf<EndpointResponse<'GET /auth/me'>>()
+expectTypeOf<z.infer<typeof okSchema>>().toEqualTypeOf<EndpointResponse<'POST /auth/logout'>>()
+expectTypeOf<z.infer<typeof walletInfoSchema>>().toEqualTypeOf<EndpointResponse<'GET /wallet/me'>>()
+expectTypeOf<z.infer<typeof walletInfoSchema>>().toEqualTypeOf<EndpointResponse<'POST /wallet/provision'>>()
+expectTypeOf<z.infer<typeof transactionListSchema>>().toEqualTypeOf<EndpointResponse<'GET /wallet/transactions'>>()
+expectTypeOf<z.infer<typeof signDigestRequestSchema>>().toEqualTypeOf<Endpoints['POST /sign/digest']['request']>()
+expectTypeOf<z.infer<typeof signDigestResponseSchema>>().toEqualTypeOf<EndpointResponse<'POST /sign/digest'>>()
+expectTypeOf<z.infer<typeof proofPayloadSchema>>().toEqualTypeOf<EndpointResponse<'GET /proof/:slug'>>()
+expectTypeOf<z.infer<typeof healthSchema>['status']>().toEqualTypeOf<
+  (EndpointResponse<'GET /health'> | EndpointResponse<'GET /health/ready'>)['status']
+>()
+
+/** An optional member of zod may be `undefined` too, a value that JSON does not have. */
+type Json<Value> = { [Name in keyof Value]: Exclude<Value[Name], undefined> }
+
+expectTypeOf<Json<z.infer<typeof attestationSchema>>>().toEqualTypeOf<EndpointResponse<'GET /health/attestation'>>()
+expectTypeOf<Json<z.infer<typeof problemSchema>>>().toEqualTypeOf<Problem>()

@@ -1,0 +1,17 @@
+import type { Chain, Entropy, KeyEnclave, Pinner, Store } from './ports.ts'
+import type { PipelineStore } from './store/openStore.ts'
+
+/** The parts that a test may wrap or replace. */
+export type Parts = {
+  store: Store
+  pipeline: PipelineStore
+  entropy: Entropy
+  enclave: KeyEnclave
+  pinner: Pinner
+  chain: Chain
+}
+
+/** Returns the part to use in place of the original. */
+export type Decorate = <Name extends keyof Parts>(name: Name, part: Parts[Name]) => Parts[Name]
+
+export const keepOriginal: Decorate = (_name, part) => part

@@ -1,0 +1,126 @@
+import { ChainError } from '../chain/chainError.ts'
+import type { Chain, ChainReceipt, Fees } from '../ports.ts'
+import type { OpenPublication, PublicationTransaction, StoredTransaction } from '../store/types.ts'
+import { type PublishDeps, sendStored } from './publish.ts'
+
+export type ConfirmDeps = PublishDeps & {
+  /** Blocks from the one that has the transaction on, itself included. */
+  confirmations: number
+  /** Unset: 15 s. */
+  resendAfterMs?: number
+  /** Unset: 60 s. */
+  bumpAfterMs?: number
+  /** Blocks on top of one that is taken for final, where the chain does not tell. Unset: 64. */
+  finalDepth?: number
+  /** Made once for a process. A new one only makes some decisions wait longer. */
+  sightings: Sightings
+}
+
+/** What must hold for many blocks before it is believed, with the block where it was first seen. */
+export type Sightings = {
+  /** By publication: its nonce is used, and by none of its transactions. */
+  taken: Map<number, number>
+  /** By nonce: the next one of the account, and no publication has it, though later ones wait. */
+  gaps: Map<number, number>
+}
+
+export function createSightings(): Sightings {
+  return { taken: new Map(), gaps: new Map() }
+}
+
+/** What one run knows of the chain. */
+export type Run = Required<ConfirmDeps> & {
+  head: { number: number; finalized: number | undefined }
+  /** After the newest block. It was read before any receipt: whatever used a nonce below it must have one by then. */
+  nextNonce: number
+  /** Undefined where the chain does not report it. */
+  getMarket: () => Promise<Fees | undefined>
+  isCanonical: (receipt: ChainReceipt) => Promise<boolean>
+  /** Sends stored bytes. Skips once the chain has given no answer in this run. */
+  send: (transaction: PublicationTransaction) => Promise<'sent' | ChainError | 'skipped'>
+}
+
+export type Mined = { transaction: StoredTransaction; receipt: ChainReceipt }
+
+export async function startRun(deps: ConfirmDeps): Promise<Run> {
+  const { chain } = deps
+  await assertChain(chain)
+  const head = await chain.getHead()
+  const nextNonce = await chain.getNonce('latest')
+  const blockHashes = new Map<number, Promise<string | undefined>>()
+  let market: Promise<Fees | undefined> | undefined
+  let isSilent = false
+  return {
+    resendAfterMs: 15_000,
+    bumpAfterMs: 60_000,
+    finalDepth: 64,
+    ...deps,
+    head,
+    nextNonce,
+    getMarket() {
+      market ??= chain.getFees().catch(orUndefined)
+      return market
+    },
+    async isCanonical({ blockNumber, blockHash }) {
+      const known = blockHashes.get(blockNumber) ?? chain.getBlockHash(blockNumber)
+      blockHashes.set(blockNumber, known)
+      return (await known) === blockHash
+    },
+    async send(transaction) {
+      // What comes later would only wait for what could not be sent.
+      if (isSilent) return 'skipped'
+      const outcome = await sendStored(deps, transaction)
+      isSilent = outcome !== 'sent' && outcome.code === 'chain_unavailable'
+      return outcome
+    },
+  }
+}
+
+/** Nothing of another chain's node is believed. Who may publish now says nothing about what was published. */
+async function assertChain(chain: Chain): Promise<void> {
+  try {
+    await chain.assertReady()
+  } catch (error) {
+    if (!(error instanceof ChainError) || error.code !== 'publisher_not_allowed') throw error
+  }
+}
+
+/**
+ * The one of its transactions that is in the canonical chain. `unclear` where the node has a receipt, but not the block that the
+ * receipt names: a reorganisation under way, or a lie.
+ */
+export async function findMined(
+  run: Run,
+  { mined, transactions }: OpenPublication,
+): Promise<Mined | 'unclear' | 'none'> {
+  const known = transactions.filter(({ hash }) => hash === mined?.txHash)
+  const others = transactions.filter(({ hash }) => hash !== mined?.txHash).reverse()
+  let isUnclear = false
+  for (const transaction of [...known, ...others]) {
+    const receipt = await run.chain.getReceipt(transaction.hash)
+    if (receipt === undefined) continue
+    if (await run.isCanonical(receipt)) return { transaction, receipt }
+    isUnclear = true
+  }
+  return isUnclear ? 'unclear' : 'none'
+}
+
+export function isDeep({ head, confirmations }: Run, blockNumber: number): boolean {
+  return head.number - blockNumber + 1 >= confirmations
+}
+
+/** Some chains call their newest block final; depth must be there too. */
+export function isFinal(run: Run, blockNumber: number): boolean {
+  const { head, finalDepth } = run
+  const isTold = head.finalized === undefined ? head.number - blockNumber >= finalDepth : blockNumber <= head.finalized
+  return isTold && isDeep(run, blockNumber)
+}
+
+/** Whether stored bytes may be sent again. */
+export function isDueAgain({ clock, resendAfterMs }: Run, { sentAt }: StoredTransaction): boolean {
+  return sentAt === undefined || clock.now() - sentAt >= resendAfterMs
+}
+
+function orUndefined(error: unknown): undefined {
+  if (!(error instanceof ChainError)) throw error
+}

@@ -1,0 +1,61 @@
+import type { OpenPublication } from '../store/types.ts'
+import { findMined, isDueAgain, isFinal, type Run } from './confirmRun.ts'
+import { withMargin } from './publish.ts'
+
+/** On top of the confirmations: for so many blocks a nonce must seem to be used by another sender, or by nobody. */
+const EXTRA_BLOCKS = 12
+
+/**
+ * The nonce is used, and no transaction of ours has a receipt. Nodes lag, and a proof that is let go too early has two events; so
+ * it must hold for many blocks, the first of them must be final, and at the end the node must refuse each of our transactions
+ * as too late and not know it. Returns whether the publication is lost.
+ */
+export async function checkForeignUse(run: Run, publication: OpenPublication): Promise<boolean> {
+  const { store, log, sightings, head } = run
+  const { id } = publication
+  const since = sightings.taken.get(id) ?? head.number
+  sightings.taken.set(id, since)
+  const newest = publication.transactions.at(-1)
+  if (head.number - since < run.confirmations + EXTRA_BLOCKS || !isFinal(run, since)) {
+    if (newest !== undefined && isDueAgain(run, newest)) await run.send(newest)
+    return false
+  }
+  for (const transaction of publication.transactions) {
+    const outcome = await run.send(transaction)
+    if (outcome !== 'sent' && outcome !== 'skipped' && outcome.code === 'nonce_too_low') continue
+    if (outcome === 'sent') sightings.taken.delete(id)
+    return false
+  }
+  // Asked once more, after the node has shown that it knows the nonce to be used.
+  if ((await findMined(run, publication)) !== 'none') return false
+  sightings.taken.delete(id)
+  if (await store.lose({ id })) log.error({ msg: 'Lost a nonce to another sender', hash: newest?.hash })
+  return true
+}
+
+/**
+ * The account's next nonce is of no publication, though later ones wait: somebody else's transaction was dropped, or a node once
+ * told a wrong nonce. Nothing would ever be mined again, so a transfer of nothing takes its place.
+ */
+export async function fillNonceGap(run: Run, publications: readonly OpenPublication[]): Promise<void> {
+  const { store, chain, clock, log, sightings, head, nextNonce: nonce } = run
+  // Confirmed ones too: a reorganisation can take them out of the chain together with what was before them.
+  const waiting = publications.filter((item) => item.account === chain.account && item.nonce >= nonce)
+  const isGap = waiting.length > 0 && waiting.every((item) => item.nonce > nonce)
+  const since = isGap ? (sightings.gaps.get(nonce) ?? head.number) : undefined
+  sightings.gaps.clear()
+  if (since === undefined) return
+  sightings.gaps.set(nonce, since)
+  if (head.number - since < run.confirmations + EXTRA_BLOCKS) return
+  const market = await run.getMarket()
+  if (market === undefined) return
+  const { chainId, account, contract } = chain
+  const call = { to: account, data: '0x' as const }
+  const gas = withMargin(await chain.estimateGas(call))
+  const signed = await chain.sign({ nonce, ...call, gas, ...market })
+  const transaction = { ...signed, kind: 'cancel' as const, gas, ...market }
+  const claimed = { chainId, account, nonce, contract, calldata: call.data, slugs: [], transaction, now: clock.now() }
+  if (!(await store.claim(claimed))) return
+  log.warn({ msg: 'Filled a gap of nonces', hash: signed.hash })
+  await run.send(transaction)
+}

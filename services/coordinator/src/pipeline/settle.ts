@@ -1,0 +1,67 @@
+import type { AttestationPublished } from '@countersign/protocol'
+import type { OpenPublication } from '../store/types.ts'
+import { isDeep, isFinal, type Mined, type Run } from './confirmRun.ts'
+
+/** Judges a pending publication that is mined. Returns whether it needs no further check. */
+export async function settlePending(
+  run: Run,
+  publication: OpenPublication,
+  { transaction, receipt }: Mined,
+): Promise<boolean> {
+  const { store, clock, log, publishDeadlineMs } = run
+  const { id } = publication
+  const { hash, blockNumber } = receipt
+  const at = { id, txHash: hash, blockNumber }
+  const isContested = publication.transactions.some(({ kind }) => kind === 'cancel')
+  if (!(isContested ? isFinal(run, blockNumber) : isDeep(run, blockNumber))) return false
+
+  if (transaction.kind === 'cancel') {
+    const isMoved = await store.fail({ ...at, status: 'cancelled', failure: 'publish_cancelled' })
+    if (isMoved) log.warn({ msg: 'Cancelled a publication', hash, code: 'publish_cancelled' })
+    return true
+  }
+  if (!receipt.isSuccess) {
+    if (!isFinal(run, blockNumber)) return false
+    if (await store.revert(at)) log.warn({ msg: 'Mined a publication that reverted', hash })
+    return true
+  }
+  const proofs = await store.findProofs(id)
+  if (isSame(receipt.events, proofs)) {
+    if (await store.confirm(at)) log.info({ msg: 'Confirmed a publication', hash, count: proofs.length })
+    return false
+  }
+  // Some of the events may be there, whatever the node says: nothing of it is ever published again.
+  log.error({ msg: 'Missed events of a publication', hash, count: receipt.events.length })
+  if (!isFinal(run, blockNumber) || clock.now() < publication.createdAt + publishDeadlineMs) return false
+  await store.fail({ ...at, status: 'reverted', failure: 'publish_unconfirmed' })
+  return true
+}
+
+/** Follows a confirmed publication until it is final. Returns whether it is. */
+export async function watchConfirmed(
+  run: Run,
+  publication: OpenPublication,
+  { transaction, receipt }: Mined,
+): Promise<boolean> {
+  const { store, log } = run
+  const { id, mined } = publication
+  const { hash, blockNumber } = receipt
+  if (transaction.kind === 'cancel' || !receipt.isSuccess) {
+    log.error({ msg: 'Lost the events of complete proofs to a reorganisation', hash })
+    return false
+  }
+  if (hash !== mined?.txHash || blockNumber !== mined.blockNumber) {
+    await store.move({ id, txHash: hash, blockNumber })
+    log.warn({ msg: 'Followed a publication to another block', hash })
+  }
+  if (!isFinal(run, blockNumber)) return false
+  await store.finish({ id })
+  return true
+}
+
+/** All that were to be published, each once, and nothing else. */
+function isSame(events: readonly AttestationPublished[], proofs: readonly AttestationPublished[]): boolean {
+  const toKeys = (list: readonly AttestationPublished[]) =>
+    list.map(({ wallet, txHash, ipfsCid }) => `${wallet}/${txHash}/${ipfsCid}`.toLowerCase()).sort()
+  return toKeys(events).join() === toKeys(proofs).join()
+}

@@ -1,0 +1,78 @@
+import type { Hex, ProofStatus } from '@countersign/protocol'
+import { sql } from 'kysely'
+import type { QueueName } from '../src/store/jobs.ts'
+import type { TestStore } from '../src/store/store.fake.ts'
+
+/** The tables of proofs, read and changed behind the service's back. */
+
+export type ProofRow = {
+  slug: string
+  walletId: string
+  wallet: Hex
+  digest: Hex
+  txHash: Hex
+  status: ProofStatus
+  failure: string | null
+  cid: string | null
+  /** Of the receipt. */
+  receiptHash: string | null
+  onchain: string | null
+  publicationId: number | null
+  attempts: number
+  createdAt: number
+  pinnedAt: number | null
+}
+type PublicationRow = { id: number; nonce: number; status: string; createdAt: number }
+export type JobRow = { id: string; queue: QueueName; slug: string | null }
+export type Snapshot = { proofs: ProofRow[]; publications: PublicationRow[]; jobs: JobRow[] }
+
+/** Deletes every proof, and every job. */
+export async function clearProofs({ database: { db } }: TestStore): Promise<void> {
+  await sql`truncate attestations, pending_transactions, publication_transactions, publications, verifications, batches`.execute(
+    db,
+  )
+  await sql`delete from pgboss.job`.execute(db)
+}
+
+export async function readSnapshot({ database: { db } }: TestStore): Promise<Snapshot> {
+  const { rows } = await sql<{ snapshot: Snapshot }>`
+    select json_build_object(
+      'proofs', coalesce((
+        select json_agg(json_build_object(
+          'slug', a.slug, 'walletId', p.wallet_id, 'wallet', '0x' || encode(w.address, 'hex'),
+          'digest', '0x' || encode(p.digest, 'hex'), 'txHash', '0x' || encode(p.tx_hash, 'hex'),
+          'status', a.status, 'failure', a.failure, 'cid', a.ipfs_cid,
+          'receiptHash', encode(sha256(a.receipt_bytes), 'hex'),
+          'onchain', '0x' || encode(a.onchain_tx_hash, 'hex') || '/' || a.onchain_block_number,
+          'publicationId', a.publication_id, 'attempts', a.pin_attempts,
+          'createdAt', (extract(epoch from a.created_at) * 1000)::bigint,
+          'pinnedAt', (extract(epoch from a.pinned_at) * 1000)::bigint
+        ) order by a.pending_transaction_id)
+        from attestations as a join pending_transactions as p on p.id = a.pending_transaction_id
+          join wallets as w on w.id = p.wallet_id
+      ), '[]'),
+      'publications', coalesce((
+        select json_agg(json_build_object('id', id, 'nonce', nonce, 'status', status,
+          'createdAt', (extract(epoch from created_at) * 1000)::bigint) order by id)
+        from publications
+      ), '[]'),
+      'jobs', coalesce((
+        select json_agg(json_build_object('id', id, 'queue', name, 'slug', data ->> 'slug') order by created_on, id)
+        from pgboss.job where state < 'active'
+      ), '[]')
+    ) as snapshot`.execute(db)
+  const snapshot = rows[0]?.snapshot
+  if (snapshot === undefined) throw new Error('no snapshot')
+  return snapshot
+}
+
+export async function deleteJobs({ database: { db } }: TestStore, ids: readonly string[]): Promise<void> {
+  if (ids.length > 0) await sql`delete from pgboss.job where id = any(${ids}::uuid[])`.execute(db)
+}
+
+export async function readStoredTransactions({ database: { db } }: TestStore): Promise<Hex[]> {
+  const { rows } = await sql<{ raw: Hex }>`
+    select '0x' || encode(raw, 'hex') as raw from publication_transactions
+    order by publication_id, max_fee_per_gas`.execute(db)
+  return rows.map(({ raw }) => raw)
+}

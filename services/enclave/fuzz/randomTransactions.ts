@@ -1,0 +1,89 @@
+import { hashEntropy, hashLeaf, type TxMetadata, toHex } from '@countersign/protocol'
+import { secp256k1 } from '@noble/curves/secp256k1.js'
+import fc from 'fast-check'
+import { keccak256, serializeTransaction } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import { createGrant, toSidHash } from '../src/grant/grant.ts'
+import { createKeyring, toOwner } from '../src/keys/deriveKey.ts'
+import { signItem } from '../src/sign/signItem.ts'
+
+const rootSecret = Uint8Array.from({ length: 32 }, (_, index) => index + 1)
+const keyring = createKeyring(rootSecret, new Uint8Array(32).fill(0xcc))
+const now = Date.parse('2026-06-15T12:00:00.123Z')
+const sid = 'ab'.repeat(32)
+const coordinatorKey = 'cd'.repeat(32)
+const entropyHash = toHex(hashEntropy(new Uint8Array(32)))
+const USERS = 50
+
+/** viem's digest of a transaction, with nothing of ours. */
+export function toDigest(metadata: TxMetadata) {
+  return keccak256(serializeTransaction(toViem(metadata)))
+}
+
+export function toViem({ gas, value, maxFeePerGas, maxPriorityFeePerGas, ...rest }: TxMetadata) {
+  return {
+    ...rest,
+    type: 'eip1559' as const,
+    gas: BigInt(gas),
+    value: BigInt(value),
+    maxFeePerGas: BigInt(maxFeePerGas),
+    maxPriorityFeePerGas: BigInt(maxPriorityFeePerGas),
+  }
+}
+
+const wei = fc.oneof(fc.constantFrom(0n, 1n, 127n, 128n, 255n, 256n, 2n ** 64n, 2n ** 255n), fc.bigInt(0n, 2n ** 128n))
+const txMetadata = fc
+  .record({
+    chainId: fc.oneof(fc.constantFrom(1, 11155111, 84532, 127, 128), fc.integer({ min: 1, max: 2 ** 31 })),
+    nonce: fc.oneof(fc.constantFrom(0, 1, 127, 128, 255, 256), fc.nat(2 ** 31)),
+    to: fc.uint8Array({ minLength: 20, maxLength: 20 }).map((bytes): `0x${string}` => `0x${toHex(bytes)}`),
+    value: wei.map(String),
+    data: fc.uint8Array({ maxLength: 80 }).map((bytes): `0x${string}` => `0x${toHex(bytes)}`),
+    gas: fc.integer({ min: 21000, max: 30_000_000 }).map(String),
+    fee: wei,
+    tip: wei,
+  })
+  .map(({ fee, tip, ...rest }): TxMetadata => {
+    const [low, high] = fee < tip ? [fee, tip] : [tip, fee]
+    return { ...rest, maxFeePerGas: String(high), maxPriorityFeePerGas: String(low) }
+  })
+
+function createSession(subject: string) {
+  const owner = toOwner({ issuer: 'https://issuer.example', subject })
+  const { keyId, address } = keyring.describe(owner)
+  const grant = createGrant(keyring.grantKey, { owner, sidHash: toSidHash(sid), keyId, address, exp: now + 1 })
+  const privateKey = keyring.withPrivateKey(owner, toHex)
+  return {
+    grant,
+    keyId,
+    privateKey: Buffer.from(privateKey, 'hex'),
+    address: privateKeyToAccount(`0x${privateKey}`).address.toLowerCase(),
+  }
+}
+
+/** Signs random transactions of 50 users, and throws where viem or noble would have made another address, digest or signature. */
+export function checkRandomTransactions({ runs, seed }: { runs: number; seed: number }): void {
+  const sessions = Array.from({ length: USERS }, (_, index) => createSession(`user ${index}`))
+  fc.assert(
+    fc.property(txMetadata, fc.constantFrom(...sessions), (candidate, session) => {
+      const digest = toDigest(candidate)
+      const { grant, keyId } = session
+      const item = { sid, grant, keyId, digest, txMetadata: candidate, entropyHash }
+      const result = signItem({ keyring, now }, item, coordinatorKey)
+      if ('error' in result) return false
+      const { statement, leaf } = result
+      const expected = secp256k1.sign(Buffer.from(digest.slice(2), 'hex'), session.privateKey, {
+        prehash: false,
+        format: 'recovered',
+      })
+      const signature = Buffer.concat([expected.subarray(1), Buffer.from([27 + (expected[0] ?? 0)])]).toString('hex')
+      return (
+        toHex(leaf) === toHex(hashLeaf(statement)) &&
+        statement.signature === `0x${signature}` &&
+        statement.address === session.address &&
+        statement.digest === digest
+      )
+    }),
+    { numRuns: runs, seed },
+  )
+}

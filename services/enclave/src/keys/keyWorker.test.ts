@@ -1,0 +1,82 @@
+import { createX25519Pair } from '@countersign/root-secret/sealing'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createKeyWorker, type KeyWorker } from './keyWorker.ts'
+
+const configHash = new Uint8Array(32).fill(1)
+const aad = new Uint8Array(64)
+const grant = { owner: 'ab'.repeat(32), sidHash: 'cd'.repeat(32), exp: 1 }
+let empty: KeyWorker
+let given: KeyWorker
+
+beforeAll(async () => {
+  empty = await createKeyWorker({ configHash })
+  given = await createKeyWorker({ rootSecret: new Uint8Array(32).map((_, index) => index), configHash })
+})
+afterAll(async () => {
+  await empty.close()
+  await given.close()
+})
+
+describe('the root secret, across the thread', () => {
+  test('one that came from outside does not go on to others', async () => {
+    await expect(given.openGrant(grant)).resolves.toHaveProperty('address')
+    const recipient = createX25519Pair().publicKey
+    await expect(given.holder.seal({ recipient, aad })).rejects.toMatchObject({ refusal: 'no secret here' })
+  })
+
+  test('goes from worker to worker sealed, and nothing is signed before it is there', async () => {
+    await expect(empty.openGrant(grant)).rejects.toThrow('the key worker could not do it')
+    const donor = await createKeyWorker({ configHash })
+    try {
+      await donor.holder.generate()
+      const recipient = await empty.holder.createKey()
+      const sealed = await donor.holder.seal({ recipient, aad })
+      await empty.holder.accept({ sealed, aad })
+      expect(await empty.openGrant(grant)).toEqual(await donor.openGrant(grant))
+    } finally {
+      await donor.close()
+    }
+  })
+
+  test('nothing but the answer comes along: no view of a buffer that is larger', async () => {
+    const keyWorker = await createKeyWorker({ configHash })
+    try {
+      const [first, recipient] = [createX25519Pair().publicKey, createX25519Pair().publicKey]
+      const key = await keyWorker.holder.createKey()
+      await keyWorker.holder.generate()
+      const custodians = [first, recipient]
+      const { commitment, shares } = await keyWorker.holder.share({ policyHash: configHash, custodians, threshold: 2 })
+      const sealed = await keyWorker.holder.seal({ recipient, aad })
+      const views = [key, commitment, sealed, ...shares].flatMap((part) =>
+        part instanceof Uint8Array ? part : Object.values<Uint8Array>(part),
+      )
+      expect(views).toHaveLength(10)
+      expect(views.map(({ buffer }) => buffer.byteLength)).toEqual(views.map(({ byteLength }) => byteLength))
+    } finally {
+      await keyWorker.close()
+    }
+  })
+
+  test('calls at once are answered each with its own', async () => {
+    const policyHash = new Uint8Array(32)
+    const custodians = [1, 2, 3].map(() => createX25519Pair().publicKey)
+    const [refused, shared, again, granted] = await Promise.allSettled([
+      empty.holder.createKey(),
+      empty.holder.share({ policyHash, custodians, threshold: 2 }),
+      empty.holder.share({ policyHash, custodians: [], threshold: 2 }),
+      empty.openGrant(grant),
+    ])
+    expect(refused).toMatchObject({ reason: { refusal: 'secret already here' } })
+    expect(shared).toMatchObject({ value: { shares: [{}, {}, {}] } })
+    // What the library throws is not told.
+    expect(again).toMatchObject({ reason: new Error('the key worker could not do it') })
+    expect(granted).toHaveProperty('value.address')
+  })
+
+  test('a worker that has ended answers nobody', async () => {
+    const keyWorker = await createKeyWorker({ configHash })
+    const waiting = keyWorker.holder.generate()
+    await Promise.all([keyWorker.close(), expect(waiting).rejects.toThrow('the key worker has ended')])
+    await expect(keyWorker.holder.createKey()).rejects.toThrow('the key worker has ended')
+  })
+})

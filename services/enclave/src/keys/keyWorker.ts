@@ -1,0 +1,135 @@
+import { Worker } from 'node:worker_threads'
+import type { Hex, SignItem, SignItemError } from '@countersign/protocol'
+import { RootSecretError, type RootSecretHolder, type RootSecretRefusal } from '../rootSecret/rootSecretHolder.ts'
+import type { SignedItem } from '../sign/signItem.ts'
+
+type OpenedGrant = { grant: string; keyId: string; address: Hex }
+
+/**
+ * The one thread that holds the root secret. It checks grants and signs while the main thread talks to callers and waits for
+ * quotes. Statements, grants and public keys leave it; the root secret leaves it only sealed.
+ */
+export type KeyWorker = {
+  openGrant(parameters: { owner: string; sidHash: string; exp: number }): Promise<OpenedGrant>
+  sign(item: SignItem, coordinatorKey: string): Promise<SignedItem | SignItemError>
+  /** How the secret comes in where it was not given at the start, and how it leaves. */
+  holder: RootSecretHolder
+  /** Resolves when the thread has ended, for whatever reason: without it the enclave cannot serve. */
+  ended: Promise<void>
+  close(): Promise<void>
+}
+
+export type KeyWorkerTask =
+  | { kind: 'openGrant'; owner: string; sidHash: string; exp: number }
+  | { kind: 'sign'; item: SignItem; coordinatorKey: string }
+
+export type KeyWorkerAnswer = OpenedGrant | SignedItem | SignItemError | { failure: string }
+
+/** A call of `holder`: few, one at a time, and apart from the tasks, which are many and answered in their order. */
+export type HolderCall = { method: keyof RootSecretHolder; parameter: unknown }
+export type HolderAnswer = { value: unknown } | { refusal: RootSecretRefusal } | { failure: string }
+
+/**
+ * A message to a thread costs more than a hash in it, so tasks travel together; but not too many, or callers, worker and
+ * quotes fall into step and each waits for the others: with all of 256 in one message the enclave is half idle.
+ */
+const MAX_TASKS = 8
+
+type Waiting = { resolve(answer: never): void; reject(error: Error): void }
+
+export type KeyWorkerParameters = {
+  /** Taken over: the given bytes are zero afterwards. Left out: it comes through `holder`, and nothing is signed before. */
+  rootSecret?: Uint8Array<ArrayBuffer>
+  configHash: Uint8Array
+}
+
+export async function createKeyWorker({ rootSecret, configHash }: KeyWorkerParameters): Promise<KeyWorker> {
+  const worker = new Worker(new URL('./keyWorkerThread.ts', import.meta.url), {
+    workerData: { rootSecret, configHash },
+  })
+  rootSecret?.fill(0)
+  const waiting: Waiting[][] = []
+  const holderCallers: Waiting[] = []
+  let tasks: KeyWorkerTask[] = []
+  let callers: Waiting[] = []
+  let failure: Error | undefined
+
+  function fail(error: Error) {
+    failure ??= error
+    for (const caller of [...waiting.flat(), ...callers, ...holderCallers]) caller.reject(failure)
+    waiting.length = 0
+    holderCallers.length = 0
+    callers = []
+  }
+
+  await new Promise<void>((resolve, reject) => {
+    worker.once('message', () => resolve())
+    worker.once('error', reject)
+  })
+  worker.on('error', (error) => fail(error instanceof Error ? error : new Error('the key worker failed')))
+  const ended = new Promise<void>((resolve) => {
+    worker.on('exit', () => {
+      fail(new Error('the key worker has ended'))
+      resolve()
+    })
+  })
+  worker.on('message', (answers: KeyWorkerAnswer[] | HolderAnswer) => {
+    if (!Array.isArray(answers)) return settle(holderCallers.shift(), answers)
+    for (const [index, caller] of (waiting.shift() ?? []).entries()) {
+      const answer = answers[index]
+      if (answer === undefined || 'failure' in answer) caller.reject(new Error(answer?.failure ?? 'no answer'))
+      else caller.resolve(answer as never)
+    }
+  })
+
+  /** Tasks of one turn of the event loop travel together, up to a few: see MAX_TASKS. */
+  function send<Answer extends KeyWorkerAnswer>(task: KeyWorkerTask): Promise<Answer> {
+    return new Promise<Answer>((resolve, reject) => {
+      if (failure !== undefined) return reject(failure)
+      if (tasks.length === 0) setImmediate(flush)
+      tasks.push(task)
+      callers.push({ resolve, reject })
+      if (tasks.length === MAX_TASKS) flush()
+    })
+  }
+
+  function flush() {
+    if (tasks.length === 0) return
+    waiting.push(callers)
+    worker.postMessage(tasks)
+    tasks = []
+    callers = []
+  }
+
+  const call =
+    (method: keyof RootSecretHolder) =>
+    (parameter?: unknown): Promise<never> =>
+      new Promise((resolve, reject) => {
+        if (failure !== undefined) return reject(failure)
+        holderCallers.push({ resolve, reject })
+        worker.postMessage({ method, parameter } satisfies HolderCall)
+      })
+
+  return {
+    ended,
+    holder: {
+      generate: call('generate'),
+      createKey: call('createKey'),
+      accept: call('accept'),
+      seal: call('seal'),
+      share: call('share'),
+      expectShares: call('expectShares'),
+      addShare: call('addShare'),
+    },
+    openGrant: (parameters) => send({ kind: 'openGrant', ...parameters }),
+    sign: (item, coordinatorKey) => send({ kind: 'sign', item, coordinatorKey }),
+    async close() {
+      await worker.terminate()
+    },
+  }
+}
+
+function settle(caller: Waiting | undefined, answer: HolderAnswer) {
+  if ('value' in answer) caller?.resolve(answer.value as never)
+  else caller?.reject('refusal' in answer ? new RootSecretError(answer.refusal) : new Error(answer.failure))
+}

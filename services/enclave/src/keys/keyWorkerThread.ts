@@ -1,0 +1,59 @@
+import { randomBytes } from 'node:crypto'
+import { parentPort, workerData } from 'node:worker_threads'
+import { createGrant } from '../grant/grant.ts'
+import { createRootSecretHolder, RootSecretError, type RootSecretHolder } from '../rootSecret/rootSecretHolder.ts'
+import { signItem } from '../sign/signItem.ts'
+import { createKeyring, type Keyring } from './deriveKey.ts'
+import type { HolderAnswer, HolderCall, KeyWorkerAnswer, KeyWorkerTask } from './keyWorker.ts'
+
+const { rootSecret, configHash } = workerData
+// An error near a private key says nothing about its cause.
+const FAILURE = { failure: 'the key worker could not do it' }
+
+let keyring: Keyring | undefined
+const useSecret = (secret: Uint8Array) => {
+  keyring = createKeyring(secret, configHash)
+}
+const holder: RootSecretHolder = createRootSecretHolder({
+  configHash,
+  random: (length) => new Uint8Array(randomBytes(length)),
+  onSecret: useSecret,
+})
+// A secret from outside is not kept as such, so it can never be passed on.
+if (rootSecret !== undefined) useSecret(rootSecret)
+
+function perform(task: KeyWorkerTask): KeyWorkerAnswer {
+  try {
+    if (keyring === undefined) return FAILURE
+    if (task.kind === 'sign') return signItem({ keyring, now: Date.now() }, task.item, task.coordinatorKey)
+    const { owner, sidHash, exp } = task
+    const { keyId, address } = keyring.describe(owner)
+    return { grant: createGrant(keyring.grantKey, { owner, sidHash, keyId, address, exp }), keyId, address }
+  } catch {
+    return FAILURE
+  }
+}
+
+async function answer({ method, parameter }: HolderCall): Promise<HolderAnswer> {
+  try {
+    return { value: copyViews(await holder[method](parameter as never)) }
+  } catch (error) {
+    return error instanceof RootSecretError ? { refusal: error.refusal } : FAILURE
+  }
+}
+
+/** A message takes along the whole buffer that a view is of, so each gets one of its own, wherever its bytes were made. */
+function copyViews(value: unknown): unknown {
+  if (value instanceof Uint8Array) return new Uint8Array(value)
+  if (Array.isArray(value)) return value.map(copyViews)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, copyViews(member)]))
+}
+
+// One after the other, so that answers come in the order of the calls.
+let last: Promise<unknown> = Promise.resolve()
+parentPort?.on('message', (message: KeyWorkerTask[] | HolderCall) => {
+  if (Array.isArray(message)) parentPort?.postMessage(message.map(perform))
+  else last = last.then(async () => parentPort?.postMessage(await answer(message)))
+})
+parentPort?.postMessage('ready')

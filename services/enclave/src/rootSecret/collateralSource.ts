@@ -1,0 +1,24 @@
+import type { Collateral } from '@countersign/attestation'
+import { type Platform, readPlatform } from '@countersign/evidence'
+import type { Clock } from '../ports.ts'
+
+/** Intel issues new collateral about once a day; a peer checks its dates. */
+const MAX_AGE_MS = 3_600_000
+
+/** The collateral of the machine that we run on, fetched when needed and kept for an hour. */
+export function createCollateralSource(deps: {
+  fetch(platform: Platform): Promise<Collateral>
+  clock: Clock
+}): (quote: Uint8Array) => Promise<Collateral> {
+  let latest: { collateral: Collateral; name: string; fetchedAt: number } | undefined
+  return async (quote) => {
+    const platform = readPlatform(quote)
+    const name = `${platform.fmspc} ${platform.ca}`
+    const now = deps.clock.now()
+    const isFresh = latest?.name === name && now >= latest.fetchedAt && now < latest.fetchedAt + MAX_AGE_MS
+    if (latest === undefined || !isFresh) {
+      latest = { collateral: await deps.fetch(platform), name, fetchedAt: now }
+    }
+    return latest.collateral
+  }
+}

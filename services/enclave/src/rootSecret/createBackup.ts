@@ -1,0 +1,77 @@
+import { lstat } from 'node:fs/promises'
+import { computeBackupReportData, fromHex, hashEnclaveConfig, toHex } from '@countersign/protocol'
+import {
+  type Backup,
+  BackupError,
+  createBackupBody,
+  hashBackup,
+  type RootSecretPolicy,
+  toBackupFile,
+} from '@countersign/root-secret'
+import type { Clock, Random } from '../ports.ts'
+import { createEvidence, type EvidenceDeps } from './createEvidence.ts'
+import type { RootSecretHolder } from './rootSecretHolder.ts'
+import { assertWritable, writeNewFile } from './writeNewFile.ts'
+
+export type CreateBackupDeps = EvidenceDeps & {
+  policy: RootSecretPolicy
+  policyHash: string
+  holder: Pick<RootSecretHolder, 'share'>
+  clock: Clock
+}
+
+/** Splits the secret among the policy's custodians, with a quote over the whole backup. */
+export async function createBackup(deps: CreateBackupDeps): Promise<Backup> {
+  const { threshold, keys } = deps.policy.custodians
+  const configHash = hashEnclaveConfig(deps.config)
+  const { commitment, shares } = await deps.holder.share({
+    policyHash: fromHex(deps.policyHash),
+    custodians: keys.map(fromHex),
+    threshold,
+  })
+  const body = createBackupBody({
+    createdAt: new Date(deps.clock.now()).toISOString(),
+    policyHash: deps.policyHash,
+    configHash: toHex(configHash),
+    threshold,
+    commitment: toHex(commitment),
+    shares: shares.map(({ enc, ciphertext, hash }, index) => ({
+      custodian: keys[index] ?? '',
+      enc: toHex(enc),
+      ciphertext: toHex(ciphertext),
+      hash: toHex(hash),
+    })),
+  })
+  const reportData = computeBackupReportData({ backupHash: hashBackup(body), configHash })
+  return { ...body, evidence: await createEvidence(deps, reportData) }
+}
+
+/**
+ * There is no backup at this path, and one can be written: a second secret would be a second set of wallets, an overwritten
+ * backup a lost one, and a mistyped folder must not show only after all custodians have submitted.
+ */
+export async function assertRoomForBackup(path: string, random: Random): Promise<void> {
+  await assertNoBackup(path)
+  await assertWritable({ path, random })
+}
+
+async function assertNoBackup(path: string) {
+  const isThere = await lstat(path).then(
+    () => true,
+    (error) => {
+      if (error.code === 'ENOENT') return false
+      throw new BackupError(`cannot find out whether there is a backup already: ${error.code}`)
+    },
+  )
+  if (isThere) throw new BackupError('there is a backup already: join a running enclave, or recover from it')
+}
+
+/** On disk for good before it returns. Never replaces a file. */
+export async function writeBackup(path: string, backup: Backup, random: Random): Promise<void> {
+  try {
+    await writeNewFile({ path, text: toBackupFile(backup), mode: 0o644, random })
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') await assertNoBackup(path)
+    throw error
+  }
+}

@@ -1,0 +1,28 @@
+import type { Collateral } from '@countersign/attestation'
+import { type QuoteSource, VendorError } from '@countersign/evidence'
+import { type EnclaveConfig, type PeerEvidence, toHex } from '@countersign/protocol'
+import { EnclaveError } from '../errors.ts'
+
+/** Where an enclave gets the evidence that it shows a peer or a custodian. */
+export type EvidenceDeps = {
+  config: EnclaveConfig
+  quoteSource: QuoteSource
+  /** Intel's collateral for the machine that made a quote. */
+  fetchCollateral(quote: Uint8Array): Promise<Collateral>
+}
+
+/** A quote over report data, with all that a reader needs to judge it. */
+export async function createEvidence(deps: EvidenceDeps, reportData: Uint8Array): Promise<PeerEvidence> {
+  const { quote } = await deps.quoteSource.getQuote(reportData)
+  return { quote: toHex(quote), config: deps.config, collateral: await deps.fetchCollateral(quote) }
+}
+
+/** The same for a call: without collateral its caller learns that this machine has none. */
+export async function createEvidenceForCaller(deps: EvidenceDeps, reportData: Uint8Array): Promise<PeerEvidence> {
+  try {
+    return await createEvidence(deps, reportData)
+  } catch (cause) {
+    if (!(cause instanceof VendorError)) throw cause
+    throw new EnclaveError('collateral_stale', 'no collateral for this machine', { details: cause.code, cause })
+  }
+}

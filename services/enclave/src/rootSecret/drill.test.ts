@@ -1,0 +1,170 @@
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import {
+  enclavePaths,
+  fromHex,
+  hashUnsignedTransaction,
+  type OpenSessionResponse,
+  type SignTransactionsResponse,
+  tags,
+  toHex,
+  toShareContext,
+  toTagBytes,
+} from '@countersign/protocol'
+import { parseBackup } from '@countersign/root-secret'
+import { open } from '@countersign/root-secret/sealing'
+import { COMPILE_CACHE, toPath } from '@countersign/testing/stack'
+import { combine } from 'shamir-secret-sharing'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createKeyFile, readKeyFile } from '../../../../apps/custodian/src/keyFile.ts'
+import { callEnclave, createTestCoordinator } from '../../test/coordinator.ts'
+import { type EnclaveProcess, spawnEnclave, startEnclave } from '../../test/enclaveProcess.ts'
+import { startTestIssuer, type TestIssuer } from '../../test/issuer.ts'
+import { measurement } from '../../test/peers.ts'
+
+const run = promisify(execFile)
+const TOOL = toPath('apps/custodian/src/cli.ts')
+const coordinator = createTestCoordinator()
+const running: EnclaveProcess[] = []
+let folder = ''
+let issuer: TestIssuer
+let backupPath = ''
+let policyPath = ''
+const keyPaths: string[] = []
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'drill-'))
+  backupPath = join(folder, 'backup.json')
+  policyPath = join(folder, 'policy.json')
+  issuer = await startTestIssuer()
+  const keys: string[] = []
+  for (const index of [0, 1, 2]) {
+    keyPaths.push(join(folder, `custodian-${index}.key`))
+    keys.push(toHex((await createKeyFile(keyPaths[index] as string)).publicKey))
+  }
+  const policy = { measurements: [measurement], custodians: { threshold: 2, keys } }
+  await writeFile(policyPath, JSON.stringify(policy))
+})
+afterAll(async () => {
+  for (const enclave of running) await enclave.kill('SIGKILL')
+  await issuer.close()
+  await rm(folder, { recursive: true })
+})
+
+function toEnv(from: string): Record<string, string> {
+  return {
+    ROOT_SECRET: 'attested',
+    ROOT_SECRET_FROM: from,
+    ROOT_SECRET_POLICY_FILE: policyPath,
+    ROOT_SECRET_BACKUP_FILE: backupPath,
+    OIDC_ISSUERS: `${issuer.url}=${issuer.audience}`,
+    MOCK_QUOTE_LATENCY_MS: '1',
+  }
+}
+
+async function start(from: string, sentence?: string) {
+  const enclave = await startEnclave(toEnv(from), sentence)
+  running.push(enclave)
+  return enclave
+}
+
+async function openSession({ url }: EnclaveProcess): Promise<OpenSessionResponse> {
+  const { status, body } = await callEnclave(url, coordinator, enclavePaths.openSession, await issuer.login('alice'))
+  expect(status).toBe(200)
+  return body
+}
+
+async function sign({ url }: EnclaveProcess, { sid, grant, keyId }: OpenSessionResponse) {
+  const txMetadata = {
+    chainId: 1,
+    nonce: 0,
+    to: `0x${'11'.repeat(20)}`,
+    value: '1',
+    data: '0x',
+    gas: '21000',
+    maxFeePerGas: '2',
+    maxPriorityFeePerGas: '1',
+  } as const
+  const digest = `0x${toHex(hashUnsignedTransaction(txMetadata))}`
+  const items = [{ sid, grant, keyId, digest, txMetadata, entropyHash: '22'.repeat(32) }]
+  const { body } = await callEnclave(url, coordinator, enclavePaths.signTransactions, { items })
+  const [result] = (body as SignTransactionsResponse).results
+  return result !== undefined && 'statement' in result ? result.statement.signature : result?.error
+}
+
+const custodian = (...parameters: string[]) =>
+  run(process.execPath, ['-C', 'source', TOOL, ...parameters], {
+    env: { PATH: process.env.PATH ?? '', NODE_COMPILE_CACHE: COMPILE_CACHE },
+  })
+
+const find = ({ output }: EnclaveProcess, msg: string) =>
+  output.map((line) => JSON.parse(line)).find((line) => line.msg === msg)
+
+/** As two custodians together could do it, against all advice, on one machine. */
+async function combineShares(): Promise<string> {
+  const backup = parseBackup(await readFile(backupPath, 'utf8'))
+  const { threshold, policyHash, configHash, commitment } = backup
+  const opened = backup.shares.slice(0, 2).map(async ({ enc, ciphertext }, index) => {
+    const recipient = await readKeyFile(keyPaths[index] as string)
+    const hashes = { policyHash: fromHex(policyHash), configHash: fromHex(configHash), commitment: fromHex(commitment) }
+    const context = { info: toTagBytes(tags.rootShare), aad: toShareContext({ ...hashes, threshold, index }) }
+    return open({ enc: fromHex(enc), ciphertext: fromHex(ciphertext) }, { recipient, ...context })
+  })
+  return toHex(await combine(await Promise.all(opened)))
+}
+
+test('genesis, a second enclave that joins, both lost, a third recovered by two of three custodians: one and the same wallet', async () => {
+  const first = await start('genesis')
+  const backup = await readFile(backupPath, 'utf8')
+  const session = await openSession(first)
+  const signature = await sign(first, session)
+  expect(signature).toMatch(/^0x[0-9a-f]{130}$/)
+
+  const second = await start(`join:${first.url}`)
+  // The grant too: its key is of the secret and of the configuration, and both are the same.
+  expect(await sign(second, session)).toBe(signature)
+  expect(await openSession(second)).toMatchObject({ address: session.address, keyId: session.keyId })
+
+  // A second genesis would be a second set of wallets.
+  const again = spawnEnclave({ PORT: '0', MOCK_ATTESTATION: 'true', QUOTE_SOURCE: 'mock', ...toEnv('genesis') })
+  expect(await once(again.child, 'exit')).toEqual([1, null])
+  expect(again.output.join()).toContain('there is a backup already')
+  expect(await readFile(backupPath, 'utf8')).toBe(backup)
+
+  for (const enclave of [first, second]) await enclave.kill('SIGKILL')
+  const third = await start('recover', 'Waiting for custodians')
+  expect(await (await fetch(`${third.url}/health`)).json()).toMatchObject({ status: 'waiting' })
+  const early = await callEnclave(third.url, coordinator, enclavePaths.openSession, await issuer.login('alice'))
+  expect(early).toMatchObject({ status: 503, body: { error: { code: 'root_secret_missing' } } })
+
+  const { configHash } = find(first, 'Started the enclave')
+  const consent = ['--enclave', third.url, '--policy', policyPath, '--config-hash', configHash, '--mock']
+  const checked = await custodian('check', backupPath, '--policy', policyPath, '--key', keyPaths[0] as string, '--mock')
+  expect(checked.stdout).toContain('2 of 3 custodians can recover')
+  const one = await custodian('submit', backupPath, '--key', keyPaths[2] as string, ...consent)
+  expect(one.stdout).toContain('1 of 2')
+  await expect(custodian('submit', backupPath, '--key', keyPaths[2] as string, ...consent)).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('share_refused'),
+  })
+  const two = await custodian('submit', backupPath, '--key', keyPaths[1] as string, ...consent)
+  expect(two.stdout).toContain('it has recovered the root secret')
+
+  await expect.poll(() => find(third, 'Started the enclave'), { timeout: 10_000 }).toBeDefined()
+  expect(await sign(third, session)).toBe(signature)
+  expect(await openSession(third)).toMatchObject({ address: session.address, keyId: session.keyId })
+  expect(find(third, 'Started the enclave').configHash).toBe(configHash)
+  expect(await third.kill('SIGTERM')).toBe(0)
+
+  const secret = await combineShares()
+  const keys = await Promise.all(keyPaths.map((path) => readFile(path, 'utf8')))
+  const outputs = [...running, again].flatMap(({ output }) => output)
+  const files = (await readdir(folder)).filter((name) => !name.endsWith('.key'))
+  expect(files.toSorted()).toEqual(['backup.json', 'policy.json'])
+  const written = [...outputs, checked.stdout, one.stdout, two.stdout, backup].join('\n')
+  for (const value of [secret, ...keys.map((key) => key.trim())]) expect(written).not.toContain(value)
+})

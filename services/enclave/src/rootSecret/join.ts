@@ -1,0 +1,136 @@
+import { hash } from 'node:crypto'
+import { PolicyError, QuoteError, tcbStatuses, type Verifier } from '@countersign/attestation'
+import { EvidenceError, VendorError, type Wait } from '@countersign/evidence'
+import {
+  computeDonorReportData,
+  computeJoinerReportData,
+  equalBytes,
+  fromHex,
+  hashEnclaveConfig,
+  rootSecretPaths,
+  type TransferRequest,
+  toHex,
+} from '@countersign/protocol'
+import {
+  BackupError,
+  CALL_TIMEOUT_MS,
+  type CallPeer,
+  PeerError,
+  type RootSecretPolicy,
+  toQuotePolicy,
+  verifyPeerEvidence,
+} from '@countersign/root-secret'
+import type { Log } from '@countersign/service'
+import type { Clock, Random } from '../ports.ts'
+import { createEvidence, type EvidenceDeps } from './createEvidence.ts'
+import { parseChallengeResponse, parseTransferResponse } from './parseTransfer.ts'
+import { RootSecretError, type RootSecretHolder } from './rootSecretHolder.ts'
+
+export type JoinDeps = EvidenceDeps & {
+  policy: RootSecretPolicy
+  /** With the roots of our own mode only. */
+  verifier: Verifier
+  holder: Pick<RootSecretHolder, 'createKey' | 'accept'>
+  /**
+   * Where there is a backup: the commitment to its secret, so that the secret of another genesis is refused, and whether an
+   * enclave of our own policy made it.
+   */
+  readBackup?(): Promise<{ commitment: Uint8Array; isOurs: boolean }>
+  callPeer: CallPeer
+  clock: Clock
+  random: Random
+  wait: Wait
+  log: Log
+}
+
+/** An operator may start all enclaves at once, and the first one needs time to get the secret itself. */
+const TIME_LIMIT_MS = 300_000
+const PAUSE_MS = 5_000
+/** A challenge costs an enclave nothing: one that does not answer quickly is not running. */
+const CHALLENGE_TIMEOUT_MS = 5_000
+
+/**
+ * Gets the root secret from the first of these enclaves that gives it. Those that are not up yet are asked again, for five
+ * minutes; when all have refused, it fails at once.
+ */
+export async function join(deps: JoinDeps, urls: readonly string[]): Promise<void> {
+  const deadline = deps.clock.now() + TIME_LIMIT_MS
+  const remainingMs = () => deadline - deps.clock.now()
+  while (remainingMs() > 0) {
+    let refusals = 0
+    for (const donor of urls) {
+      if (remainingMs() <= 0) break
+      try {
+        await joinOne(deps, { url: donor, remainingMs })
+        deps.log.info({ msg: 'Got the root secret from an enclave', donor })
+        return
+      } catch (error) {
+        const { reason, isFinal } = explain(error)
+        if (isFinal) refusals += 1
+        deps.log.warn({ msg: 'Got no root secret from an enclave', donor, reason, remainingMs: remainingMs() })
+      }
+    }
+    if (refusals === urls.length) throw new Error('no enclave gives us the root secret: see the reasons above')
+    await deps.wait(PAUSE_MS)
+  }
+  throw new Error('no enclave gave us the root secret in time')
+}
+
+type Attempt = { url: string; remainingMs(): number }
+
+async function joinOne(deps: JoinDeps, { url, remainingMs }: Attempt): Promise<void> {
+  const call = (path: string, body: unknown, timeoutMs: number) =>
+    deps.callPeer(url, path, body, Math.max(1, Math.min(timeoutMs, remainingMs())))
+  const configHash = hashEnclaveConfig(deps.config)
+  const { challenge } = parseChallengeResponse(await call(rootSecretPaths.challenge, {}, CHALLENGE_TIMEOUT_MS))
+  // Only now: a donor that has just made the secret writes its backup before it answers.
+  const backup = await deps.readBackup?.()
+  const publicKey = await deps.holder.createKey()
+  const nonce = deps.random(32)
+  const asked = { challenge: fromHex(challenge), nonce, publicKey, configHash }
+  const reportData = computeJoinerReportData(asked)
+  const request: TransferRequest = {
+    challenge,
+    nonce: toHex(nonce),
+    publicKey: toHex(publicKey),
+    evidence: await createEvidence(deps, reportData),
+  }
+  const { enc, ciphertext, evidence } = parseTransferResponse(
+    await call(rootSecretPaths.transfer, request, CALL_TIMEOUT_MS),
+  )
+  // Before anything is opened: an attacker who answers could have sealed a secret of their own to our key.
+  if (!equalBytes(hashEnclaveConfig(evidence.config), configHash)) {
+    throw new PeerError('peer_not_accepted', 'the enclave is not accepted', { details: 'another configuration' })
+  }
+  const sealed = { enc: fromHex(enc), ciphertext: fromHex(ciphertext) }
+  const ciphertextHash = hash('sha256', sealed.ciphertext, 'buffer')
+  // A secret that matches our own backup is the right one, however old the donor's patches: when Intel raises the level all
+  // machines are out of date at once, and one that was patched and restarted has no other to ask.
+  const statuses = backup?.isOurs ? { statuses: tcbStatuses } : {}
+  await verifyPeerEvidence(
+    { verifier: deps.verifier, policy: { ...toQuotePolicy(deps.policy), ...statuses }, at: new Date(deps.clock.now()) },
+    { evidence, reportData: computeDonorReportData({ ...asked, enc: sealed.enc, ciphertextHash }) },
+  )
+  const check = backup === undefined ? {} : { commitment: backup.commitment }
+  await deps.holder.accept({ sealed, aad: reportData, ...check })
+}
+
+/**
+ * A refusal, or an answer that cannot be trusted, is final: asking again changes nothing. An enclave that is busy, not running
+ * or too slow may answer later. One enclave's answer must not keep us from asking the next; a wrong backup is wrong for all.
+ */
+function explain(error: unknown): { reason: string; isFinal: boolean } {
+  if (error instanceof PeerError) {
+    const isBusy =
+      error.code === 'peer_refused' && ((error.status ?? 0) >= 500 || error.details === 'challenge_unknown')
+    const reason = error.details === undefined ? error.message : `${error.message}: ${error.details}`
+    return { reason, isFinal: error.code !== 'peer_unreachable' && !isBusy }
+  }
+  if (error instanceof QuoteError || error instanceof PolicyError) {
+    return { reason: `the enclave is not accepted: ${error.code}`, isFinal: true }
+  }
+  if (error instanceof RootSecretError) return { reason: error.refusal, isFinal: true }
+  if (error instanceof EvidenceError || error instanceof VendorError) return { reason: error.code, isFinal: false }
+  if (error instanceof BackupError) throw error
+  return { reason: `unexpected ${error instanceof Error ? error.name : typeof error}`, isFinal: true }
+}

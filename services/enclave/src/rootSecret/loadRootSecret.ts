@@ -1,0 +1,47 @@
+import { mkdir, readFile, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { getDstackKey } from '@countersign/evidence'
+import type { Random } from '../ports.ts'
+import { assertSecret, SECRET_BYTES } from './assertSecret.ts'
+import { writeNewFile } from './writeNewFile.ts'
+
+/** Where the one secret comes from that every wallet key is derived from. */
+export type RootSecretSource = { kind: 'file'; path: string } | { kind: 'dstack'; socketPath?: string }
+
+/** Under this path dstack derives our key for this application; another path would be another set of wallets. */
+const DSTACK_KEY_PATH = 'countersign/root-secret/v1'
+
+/** Reads the root secret; a `file` source creates it at the first start. */
+export async function loadRootSecret(source: RootSecretSource, random: Random): Promise<Uint8Array<ArrayBuffer>> {
+  if (source.kind === 'dstack') {
+    const { socketPath } = source
+    const key = await getDstackKey({ path: DSTACK_KEY_PATH, ...(socketPath === undefined ? {} : { socketPath }) })
+    return assertSecret(key)
+  }
+  try {
+    return await readSecretFile(source.path)
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error
+  }
+  await createSecretFile(source.path, random)
+  return readSecretFile(source.path)
+}
+
+async function readSecretFile(path: string): Promise<Uint8Array<ArrayBuffer>> {
+  const { mode } = await stat(path)
+  if ((mode & 0o077) !== 0) throw new Error('the root secret file is open to others: chmod 600 it')
+  const text = (await readFile(path, 'utf8')).trim()
+  if (!/^[0-9a-f]{64}$/.test(text)) throw new Error('the root secret file does not hold 32 bytes of hex')
+  return assertSecret(new Uint8Array(Buffer.from(text, 'hex')))
+}
+
+/** Two first starts agree on one secret. */
+async function createSecretFile(path: string, random: Random) {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  const text = `${Buffer.from(random(SECRET_BYTES)).toString('hex')}\n`
+  try {
+    await writeNewFile({ path, text, mode: 0o600, random })
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+  }
+}

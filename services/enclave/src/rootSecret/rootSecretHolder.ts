@@ -1,0 +1,203 @@
+import { equalBytes, hashShare, tags, toShareContext, toSubmissionContext, toTagBytes } from '@countersign/protocol'
+import {
+  createX25519Pair,
+  expand,
+  extract,
+  open,
+  type Sealed,
+  seal,
+  type X25519Pair,
+} from '@countersign/root-secret/sealing'
+import { combine, split } from 'shamir-secret-sharing'
+import type { Random } from '../ports.ts'
+import { assertSecret, SECRET_BYTES } from './assertSecret.ts'
+
+/** Why the holder refused. It never says more: whatever went wrong, went wrong near the secret. */
+export type RootSecretRefusal =
+  | 'secret already here'
+  | 'no secret here'
+  | 'no key was made for it'
+  | 'sealed for another purpose, by another, or changed'
+  | 'not a root secret'
+  | 'no such custodian'
+  | 'this share is here already'
+  | 'not the share of this backup'
+  | 'not the secret of this backup'
+
+export class RootSecretError extends Error {
+  override name = 'RootSecretError'
+  readonly refusal: RootSecretRefusal
+  constructor(refusal: RootSecretRefusal) {
+    super(refusal)
+    this.refusal = refusal
+  }
+}
+
+/** A share sealed to its custodian, and the hash by which it is known again. */
+export type SealedShare = Sealed & { hash: Uint8Array }
+
+type SharingParameters = { policyHash: Uint8Array; custodians: readonly Uint8Array[]; threshold: number }
+
+/** What the holder must know about a backup to check the shares that arrive. */
+type ExpectedShares = {
+  backupHash: Uint8Array
+  commitment: Uint8Array
+  needed: number
+  custodians: readonly { key: Uint8Array; hash: Uint8Array }[]
+}
+
+/**
+ * Holds the root secret: how it comes in, and in which forms it leaves (sealed to an enclave, or as shares sealed to
+ * custodians). Who may have it is decided outside, before a call.
+ */
+export type RootSecretHolder = {
+  /** Makes a fresh secret. */
+  generate(): Promise<void>
+  /** Makes the key that `accept` will open with. */
+  createKey(): Promise<Uint8Array<ArrayBuffer>>
+  /** Takes the secret; with a commitment, only the one that the commitment is of. */
+  accept(parameters: { sealed: Sealed; aad: Uint8Array; commitment?: Uint8Array }): Promise<void>
+  /** The secret, sealed to another enclave's key. */
+  seal(parameters: { recipient: Uint8Array; aad: Uint8Array }): Promise<Sealed>
+  share(parameters: SharingParameters): Promise<{ commitment: Uint8Array; shares: SealedShare[] }>
+  /** Makes the key that custodians seal their shares to. */
+  expectShares(expected: ExpectedShares): Promise<Uint8Array<ArrayBuffer>>
+  /** Takes one share. With the last that is needed, the secret is there. */
+  addShare(parameters: { index: number; sealed: Sealed }): Promise<{ held: number; needed: number }>
+}
+
+const NO_SALT = new Uint8Array()
+
+export function createRootSecretHolder(deps: {
+  configHash: Uint8Array
+  random: Random
+  onSecret(secret: Uint8Array): void
+}): RootSecretHolder {
+  const { configHash, random, onSecret } = deps
+  let secret: Uint8Array<ArrayBuffer> | undefined
+  let key: X25519Pair | undefined
+  let expected: ExpectedShares | undefined
+  const held = new Map<number, Uint8Array>()
+
+  function keep(candidate: Uint8Array<ArrayBuffer>) {
+    if (secret !== undefined) throw new RootSecretError('secret already here')
+    try {
+      assertSecret(candidate)
+    } catch {
+      throw new RootSecretError('not a root secret')
+    }
+    secret = candidate
+    key = undefined
+    for (const share of held.values()) share.fill(0)
+    held.clear()
+    onSecret(secret)
+  }
+
+  function use(): Uint8Array<ArrayBuffer> {
+    if (secret === undefined) throw new RootSecretError('no secret here')
+    return secret
+  }
+
+  async function createKey() {
+    if (secret !== undefined) throw new RootSecretError('secret already here')
+    key = createX25519Pair()
+    return key.publicKey
+  }
+
+  return {
+    createKey,
+    async generate() {
+      keep(random(SECRET_BYTES))
+    },
+    async accept({ sealed, aad, commitment }) {
+      if (key === undefined) throw new RootSecretError('no key was made for it')
+      const candidate = unseal(sealed, { recipient: key, info: toTagBytes(tags.keyTransfer), aad })
+      if (commitment !== undefined) assertCommitted(candidate, commitment)
+      keep(candidate)
+    },
+    async seal({ recipient, aad }) {
+      return seal(use(), { recipient, info: toTagBytes(tags.keyTransfer), aad })
+    },
+
+    async share({ policyHash, custodians, threshold }) {
+      const commitment = computeCommitment(use())
+      const copy = new Uint8Array(use())
+      const shares = await split(copy, custodians.length, threshold)
+      copy.fill(0)
+      const sealed = custodians.map((recipient, index) => {
+        const share = shares[index] ?? new Uint8Array()
+        const aad = toShareContext({ policyHash, configHash, commitment, threshold, index })
+        const hash = hashShare({ index, share })
+        const box = seal(share, { recipient, info: toTagBytes(tags.rootShare), aad })
+        share.fill(0)
+        return { ...box, hash }
+      })
+      return { commitment, shares: sealed }
+    },
+
+    async expectShares(shares) {
+      const publicKey = await createKey()
+      expected = shares
+      return publicKey
+    },
+    async addShare({ index, sealed }) {
+      if (key === undefined || expected === undefined) throw new RootSecretError('no key was made for it')
+      const { backupHash, commitment, needed, custodians } = expected
+      const custodian = custodians[index]
+      if (custodian === undefined) throw new RootSecretError('no such custodian')
+      const aad = toSubmissionContext({ backupHash, configHash, index })
+      // With the custodian's key as well: anyone can forge a backup around a secret of their own, but not seal as a custodian.
+      const share = unseal(sealed, {
+        recipient: key,
+        sender: custodian.key,
+        info: toTagBytes(tags.rootSubmission),
+        aad,
+      })
+      if (held.has(index)) throw new RootSecretError('this share is here already')
+      if (share.length !== SECRET_BYTES + 1 || !equalBytes(hashShare({ index, share }), custodian.hash)) {
+        throw new RootSecretError('not the share of this backup')
+      }
+      held.set(index, share)
+      const count = held.size
+      if (count >= needed) {
+        const recovered = await restore([...held.values()], commitment).catch((error) => {
+          held.delete(index)
+          throw error
+        })
+        keep(recovered)
+      }
+      return { held: count, needed }
+    },
+  }
+}
+
+async function restore(shares: Uint8Array[], commitment: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
+  // The library throws where shares have the same place.
+  const combined = await combine(shares).catch(() => new Uint8Array())
+  const secret = new Uint8Array(combined)
+  combined.fill(0)
+  assertCommitted(secret, commitment)
+  return secret
+}
+
+function assertCommitted(secret: Uint8Array, commitment: Uint8Array) {
+  if (equalBytes(computeCommitment(secret), commitment)) return
+  secret.fill(0)
+  throw new RootSecretError('not the secret of this backup')
+}
+
+/** Identifies a secret without revealing it: HKDF-SHA-256(secret, salt "", info tag), 32 bytes. */
+export function computeCommitment(secret: Uint8Array): Uint8Array<ArrayBuffer> {
+  const extracted = extract(NO_SALT, secret)
+  const commitment = expand(extracted, toTagBytes(tags.rootCommitment), 32)
+  extracted.fill(0)
+  return commitment
+}
+
+function unseal(...parameters: Parameters<typeof open>): Uint8Array<ArrayBuffer> {
+  try {
+    return open(...parameters)
+  } catch {
+    throw new RootSecretError('sealed for another purpose, by another, or changed')
+  }
+}

@@ -1,0 +1,209 @@
+import type { FakeChainFault } from '@countersign/testing'
+import fc from 'fast-check'
+import type { PinErrorCode } from '../../services/coordinator/src/ipfs/pinError.ts'
+import { CONFIRM_QUEUE, PIN_QUEUE, PUBLISH_QUEUE, type QueueName } from '../../services/coordinator/src/store/jobs.ts'
+
+export const stages = [PIN_QUEUE, PUBLISH_QUEUE, CONFIRM_QUEUE] as const
+
+/** How the pin service fails one call: before it does anything, or (`isLate`) after it did what it was asked. */
+export type PinFault = {
+  at: number
+  code: PinErrorCode | 'other_bytes' | 'forgets' | 'unknown' | 'silent'
+  isLate: boolean
+}
+
+/** The process dies at the nth call to the outside: before the call has any effect, or after it and before the answer. */
+export type CrashPoint = { at: number; when: 'before' | 'after' }
+
+/** A worker of one of two processes takes a job. */
+export type StageRun = {
+  stage: QueueName
+  process: 0 | 1
+  /** Which proofs, and how many, for a pin. */
+  pick: number
+  pins: number
+  /** A pin without a job, as when a job is handed out twice. */
+  isExtra: boolean
+  pinFault: PinFault | undefined
+  crash: CrashPoint | undefined
+  /** What becomes of a job whose worker failed: tried again, or given up. */
+  fate: 'retried' | 'lost'
+}
+
+export type WorldCommand =
+  | { do: 'mine'; blocks: number }
+  | { do: 'reorg'; depth: number; keep: 'all' | 'none' }
+  | { do: 'drop'; pick: number }
+  /** A process that was frozen at any time wakes up, and sends what it had stored. */
+  | { do: 'send again'; pick: number }
+  | { do: 'hold'; isHeld: boolean }
+  | { do: 'set fee'; gwei: number }
+  | { do: 'wait'; ms: number }
+  | { do: 'revert'; pick: number; isOn: boolean }
+  /** Somebody else uses the publisher's key. */
+  | { do: 'use nonce' }
+
+export type LifeCommand =
+  /** What any command shrinks to. */
+  | { do: 'nothing' }
+  | { do: 'sign'; count: number; wallet: number; isAgain: boolean }
+  | {
+      do: 'run'
+      run: StageRun
+      fault: { name: FakeChainFault; count: number; methods?: readonly string[] } | undefined
+    }
+  /** Two workers and the world take turns, call by call. */
+  | { do: 'race'; runs: [StageRun, StageRun]; world: WorldCommand[]; turns: number[] }
+  /** The pin service is down for many attempts of every proof that waits. */
+  | { do: 'pin outage'; code: PinErrorCode; attempts: number }
+  | { do: 'sweep' }
+  | WorldCommand
+
+export const PIN_DEADLINE_MS = 3_600_000
+export const PUBLISH_DEADLINE_MS = 7_200_000
+/** Not beyond what is final. */
+const MAX_REORG = 5
+/** The market asks for more than the adapter ever bids. */
+export const TOO_DEAR_GWEI = 6_000
+
+const pick = fc.nat({ max: 20 })
+const pinCodes = ['pin_unavailable', 'pin_refused', 'pin_mismatch', 'pin_not_found'] as const
+/** Most of the time: nothing of the kind. */
+const seldom = <T>(arbitrary: fc.Arbitrary<T>, weight = 1) =>
+  fc.oneof({ arbitrary: fc.constant(undefined), weight: 3 }, { arbitrary, weight })
+
+function createRuns(limits: { pins: number }): fc.Arbitrary<StageRun> {
+  return fc.record({
+    stage: fc.constantFrom(...stages),
+    process: fc.constantFrom(0, 1),
+    pick,
+    pins: fc.integer({ min: 1, max: limits.pins }),
+    isExtra: fc.oneof({ arbitrary: fc.constant(false), weight: 5 }, { arbitrary: fc.constant(true), weight: 1 }),
+    pinFault: seldom(
+      fc.record({
+        at: fc.integer({ min: 1, max: 6 }),
+        code: fc.constantFrom(...pinCodes, 'other_bytes', 'forgets', 'unknown', 'silent'),
+        isLate: fc.boolean(),
+      }),
+    ),
+    crash: seldom(
+      fc.record({ at: fc.integer({ min: 1, max: 16 }), when: fc.constantFrom('before' as const, 'after' as const) }),
+    ),
+    fate: fc.constantFrom('retried', 'lost'),
+  })
+}
+
+const chainFaults: fc.Arbitrary<{ name: FakeChainFault; count: number; methods?: readonly string[] }> = fc.oneof(
+  fc.record({
+    name: fc.constantFrom<FakeChainFault>('down', 'error', 'garbage', 'truncated'),
+    count: fc.constantFrom(1, 2, 1_000),
+    methods: fc.constantFrom(
+      ['eth_chainId'],
+      ['eth_estimateGas'],
+      ['eth_getTransactionCount'],
+      ['eth_sendRawTransaction'],
+      ['eth_getTransactionReceipt'],
+      ['eth_getBlockByNumber'],
+    ),
+  }),
+  fc.record({
+    name: fc.constantFrom<FakeChainFault>('down', 'reset-after-accept', 'wrong-hash', 'no-receipts', 'lies-mined'),
+    count: fc.constantFrom(1, 2, 1_000),
+  }),
+)
+
+const worldCommands: fc.Arbitrary<WorldCommand> = fc.oneof(
+  { weight: 8, arbitrary: fc.record({ do: fc.constant('mine'), blocks: fc.nat({ max: 3 }) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('reorg'),
+      depth: fc.integer({ min: 1, max: MAX_REORG }),
+      keep: fc.constantFrom('all', 'none'),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('drop'), pick }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('send again'), pick }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('hold'), isHeld: fc.boolean() }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('set fee'), gwei: fc.constantFrom(1, 4, 100, TOO_DEAR_GWEI) }) },
+  { weight: 5, arbitrary: fc.record({ do: fc.constant('wait'), ms: fc.constantFrom(1_000, 15_000, 61_000, 600_000) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant('wait'),
+      ms: fc.constantFrom(PIN_DEADLINE_MS, PUBLISH_DEADLINE_MS, PUBLISH_DEADLINE_MS + 1),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('revert'), pick, isOn: fc.boolean() }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('use nonce') }) },
+)
+
+const signs = fc.record({
+  do: fc.constant('sign' as const),
+  count: fc.integer({ min: 1, max: 4 }),
+  wallet: fc.nat({ max: 1 }),
+  isAgain: fc.oneof({ arbitrary: fc.constant(false), weight: 3 }, { arbitrary: fc.constant(true), weight: 1 }),
+})
+const runs = fc.record({
+  do: fc.constant('run' as const),
+  run: createRuns({ pins: 4 }),
+  fault: seldom(chainFaults),
+})
+const races = fc.record({
+  do: fc.constant('race' as const),
+  // One call of each at a time: that is how they take turns.
+  runs: fc.tuple(createRuns({ pins: 1 }), createRuns({ pins: 1 })),
+  world: fc.array(worldCommands, { maxLength: 3 }),
+  turns: fc.array(fc.nat({ max: 5 }), { minLength: 1, maxLength: 24 }),
+})
+
+/** Sequences of so many commands. Each shrinks to `nothing`, so that few are left of one that fails. */
+export function createLifeCommands(length: number): fc.Arbitrary<LifeCommand[]> {
+  const command: fc.Arbitrary<LifeCommand> = fc.oneof(
+    { withCrossShrink: true },
+    { weight: 1, arbitrary: fc.constant<LifeCommand>({ do: 'nothing' }) },
+    { weight: 14, arbitrary: signs },
+    { weight: 60, arbitrary: runs },
+    { weight: 15, arbitrary: races },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        do: fc.constant('pin outage' as const),
+        code: fc.constantFrom(...pinCodes),
+        attempts: fc.constantFrom(2, 12),
+      }),
+    },
+    { weight: 5, arbitrary: fc.record({ do: fc.constant('sweep' as const) }) },
+    { weight: 54, arbitrary: worldCommands },
+  )
+  return fc.array(command, { minLength: length, maxLength: length, size: 'max' })
+}
+
+/** What is left of a sequence when everything that does nothing is taken out. */
+export function describeLife(commands: readonly LifeCommand[]): string {
+  const lines = commands.filter((command) => command.do !== 'nothing').map((command) => fc.stringify(command))
+  return lines.join('\n')
+}
+
+/** A worker with nothing in its way. */
+export const plainRun: Omit<StageRun, 'stage'> = {
+  process: 0,
+  pick: 0,
+  pins: 1,
+  isExtra: false,
+  pinFault: undefined,
+  crash: undefined,
+  fate: 'retried',
+}
+
+/** For counting. */
+export function toKind(command: LifeCommand): string {
+  if (command.do === 'run') return `run ${command.run.stage}`
+  if (command.do === 'race') return `race ${command.runs.map(({ stage }) => stage).join(' and ')}`
+  return command.do
+}
+
+/** Other commands cannot have changed a row. */
+export function isOfDatabase({ do: kind }: LifeCommand): boolean {
+  return ['sign', 'run', 'race', 'pin outage', 'sweep'].includes(kind)
+}

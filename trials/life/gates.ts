@@ -1,0 +1,50 @@
+import type { CrashPoint } from './commands.ts'
+
+/** Stands before every call of a worker to the outside. */
+export type Gate = <Result>(call: () => Promise<Result>) => Promise<Result>
+
+export class Crash extends Error {
+  override name = 'Crash'
+}
+
+/** From the crash on, every call dies. */
+export function createCrash(point: CrashPoint | undefined): Gate {
+  let calls = 0
+  return async (call) => {
+    calls += 1
+    if (point === undefined || calls < point.at) return call()
+    if (calls === point.at && point.when === 'after') await call()
+    throw new Crash()
+  }
+}
+
+/** One call at a time: when every party waits for its turn, the next number of the list says whose it is. */
+export function createTurns(parties: number, order: readonly number[]) {
+  const waiting = new Map<number, () => void>()
+  let live = parties
+  let used = 0
+  function next() {
+    if (waiting.size === 0 || waiting.size < live) return
+    const candidates = [...waiting.keys()].sort()
+    const chosen = candidates[(order[used % order.length] ?? 0) % candidates.length] ?? 0
+    used += 1
+    const resume = waiting.get(chosen)
+    waiting.delete(chosen)
+    resume?.()
+  }
+  return {
+    gateOf:
+      (party: number): Gate =>
+      async (call) => {
+        await new Promise<void>((resolve) => {
+          waiting.set(party, resolve)
+          next()
+        })
+        return call()
+      },
+    leave() {
+      live -= 1
+      next()
+    },
+  }
+}

@@ -1,0 +1,55 @@
+import { assertBlock, PinError, type PinErrorCode } from '../../services/coordinator/src/ipfs/pinError.ts'
+import type { Block, Pinner } from '../../services/coordinator/src/ports.ts'
+import type { PinFault } from './commands.ts'
+
+/** Blocks in memory, and every failure that the port knows. */
+export function createMemoryPinner() {
+  const blocks = new Map<string, Block['bytes']>()
+  let fault: PinFault | undefined
+  let outage: PinErrorCode | undefined
+  let calls = 0
+
+  async function answer<Result>(signal: AbortSignal, work: () => Result, forgotten: () => Result): Promise<Result> {
+    calls += 1
+    if (outage !== undefined) throw new PinError(outage)
+    if (fault?.at !== calls) return work()
+    if (fault.code === 'forgets') return forgotten()
+    if (fault.isLate) work()
+    if (fault.code === 'silent') {
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      throw new PinError('pin_unavailable')
+    }
+    if (fault.code === 'unknown') throw new TypeError('a fault of the adapter')
+    if (fault.code !== 'other_bytes') throw new PinError(fault.code)
+    const result = work()
+    return (result instanceof Uint8Array ? new Uint8Array(result.length) : result) as Result
+  }
+
+  const throwNotFound = () => {
+    throw new PinError('pin_not_found')
+  }
+  const pinner: Pick<Pinner, 'pin' | 'read'> = {
+    pin: (block, { signal }) =>
+      answer(
+        signal,
+        () => {
+          assertBlock(block)
+          blocks.set(block.cid, block.bytes)
+        },
+        // It says that it holds the block, and does not.
+        () => {},
+      ),
+    read: (cid, { signal }) => answer(signal, () => blocks.get(cid) ?? throwNotFound(), throwNotFound),
+  }
+  return {
+    pinner,
+    blocks,
+    setFault(next: PinFault | undefined) {
+      fault = next
+      calls = 0
+    },
+    setOutage(next: PinErrorCode | undefined) {
+      outage = next
+    },
+  }
+}

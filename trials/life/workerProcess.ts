@@ -1,0 +1,74 @@
+import { confirmPublications } from '../../services/coordinator/src/pipeline/confirm.ts'
+import { createSightings } from '../../services/coordinator/src/pipeline/confirmRun.ts'
+import { createPinStage } from '../../services/coordinator/src/pipeline/pin.ts'
+import { publishDue } from '../../services/coordinator/src/pipeline/publish.ts'
+import type { Chain, Clock, Pinner } from '../../services/coordinator/src/ports.ts'
+import { CONFIRM_QUEUE, type QueueName } from '../../services/coordinator/src/store/jobs.ts'
+import type { PinningStore } from '../../services/coordinator/src/store/pinning.ts'
+import type { PublicationStore } from '../../services/coordinator/src/store/publications.ts'
+import { PIN_DEADLINE_MS, PUBLISH_DEADLINE_MS } from './commands.ts'
+import type { Gate } from './gates.ts'
+
+/** What workers call. */
+export type Outside = {
+  chain: Chain
+  pinner: Pick<Pinner, 'pin' | 'read'>
+  pinning: PinningStore
+  publications: PublicationStore
+  insertJobs(queue: QueueName, data: readonly object[]): Promise<void>
+}
+
+export type WorkerProcess = ReturnType<typeof createWorkerProcess>
+
+export const CONFIRMATIONS = 3
+/** Of the clock on the wall, which decides only how long a pin service that says nothing is listened to. */
+const SILENCE_MS = 5
+
+/** A worker's memory, and its three stages, whose every call to the outside goes through a gate. */
+export function createWorkerProcess(outside: Outside, clock: Clock) {
+  let gate: Gate = (call) => call()
+  const wrap = <Target extends object>(target: Target): Target =>
+    new Proxy(target, {
+      get(object, name) {
+        const value = Reflect.get(object, name)
+        if (typeof value !== 'function') return value
+        return (...parameters: unknown[]) => gate(() => value.apply(object, parameters))
+      },
+    })
+  const ignore = () => {}
+  const log = { info: ignore, warn: ignore, error: ignore }
+  const sightings = createSightings()
+  const pinStage = createPinStage({
+    store: wrap(outside.pinning),
+    pinner: wrap(outside.pinner),
+    clock,
+    random: () => 0.5,
+    log,
+    pinDeadlineMs: PIN_DEADLINE_MS,
+    timeoutMs: SILENCE_MS,
+  })
+  const deps = {
+    store: wrap(outside.publications),
+    chain: wrap(outside.chain),
+    clock,
+    log,
+    publishDeadlineMs: PUBLISH_DEADLINE_MS,
+  }
+  return {
+    setGate(next: Gate) {
+      gate = next
+    },
+    /** All at once; over only when each of them is. */
+    async pin(slugs: readonly string[]) {
+      const outcomes = await Promise.allSettled(slugs.map((slug) => pinStage.pin(slug)))
+      for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
+    },
+    async publish() {
+      await publishDue(deps)
+    },
+    async confirm() {
+      const { open } = await confirmPublications({ ...deps, confirmations: CONFIRMATIONS, sightings })
+      if (open > 0) await gate(() => outside.insertJobs(CONFIRM_QUEUE, [{}]))
+    },
+  }
+}
