@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import { type TcbStatus, type TdMeasurement, tcbStatuses } from '@countersign/attestation'
+import { isSlug } from '@countersign/protocol'
 import {
   emptyManifest,
   type Manifest,
@@ -60,11 +61,13 @@ const FLAGS = {
 type Values = ReturnType<typeof parse>['values']
 
 /** One slug in 64 begins with a hyphen; it is no option. */
-const HYPHEN_SLUG = /^-[A-Za-z0-9_][A-Za-z0-9_-]{20}$/
+function isHyphenSlug(argument: string): boolean {
+  return /^-[^-]/.test(argument) && isSlug(argument)
+}
 
 /** Reads the command line. `verify` may be left out. */
 export function parseOptions({ now }: { now: () => Date }, argv: readonly string[]): Options {
-  const slugs = argv.filter((argument) => HYPHEN_SLUG.test(argument))
+  const slugs = argv.filter(isHyphenSlug)
   const { values, positionals } = parse(argv.filter((argument) => !slugs.includes(argument)))
   if (values.help === true || values.version === true) {
     // A script that verifies whatever it is handed must never take the success of showing help for that of a receipt.

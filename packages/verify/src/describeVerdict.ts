@@ -52,7 +52,7 @@ function toReservations({ steps, isEventMissing, receipt }: Judged, { status }: 
 function describeBare(judged: Judged, { anchorSource, lies }: VerdictContext): VerdictDescription {
   const { verdict, conclusion, isKnownCode, steps } = judged
   const sentence = verdictWords[verdict]
-  // A service that shows one transaction and links the receipt of another is told by its claims.
+  // A service that shows one transaction and links the receipt of another shows in its claims.
   const isOtherSubject = steps.every(({ id, status }) => status !== 'fail' || id === 'subject')
   if (lies > 0 && (verdict !== 'failed' || isOtherSubject)) {
     return {

@@ -1,4 +1,11 @@
-import { isPlainObject, isProofStatus, type ProofPayload, parseJson } from '@countersign/protocol'
+import {
+  isPlainObject,
+  isProofStatus,
+  type ProofPayload,
+  parseJson,
+  ServiceError,
+  toMethodAndPath,
+} from '@countersign/protocol'
 import { VerifierError } from './errors.ts'
 import type { FetchBytes } from './fetchBytes.ts'
 
@@ -14,13 +21,20 @@ export async function getProof(
   { fetchBytes }: { fetchBytes: FetchBytes },
   { api, slug }: { api: string; slug: string },
 ): Promise<ProofPayload> {
-  // `.` and `..` would be steps in the path.
-  if (slug === '' || /^\.+$/.test(slug)) throw useless(`${slug} is no slug`, 404)
-  const url = `${api.replace(/\/+$/, '')}/proof/${encodeURIComponent(slug)}`
+  const url = `${api.replace(/\/+$/, '')}${toPath(slug)}`
   const bytes = await fetchBytes({ url, maxBytes: MAX_PROOF_BYTES, accept: 'application/json' })
   const { proof, fault } = parseProof(bytes, slug)
   if (proof === undefined) throw useless(`${new URL(url).host} answers with ${fault}`, 200)
   return proof
+}
+
+function toPath(slug: string): string {
+  try {
+    return toMethodAndPath('GET /proof/:slug', { slug }).path
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    throw useless('this is no slug', 404)
+  }
 }
 
 function useless(details: string, status: number) {

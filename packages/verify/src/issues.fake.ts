@@ -7,7 +7,7 @@ export const contract: Hex = `0x${'c0'.repeat(20)}`
 export const slug = 'q8Zk2vXo1fTn0uYbWcR3dA'
 export const publishingTx: Hex = `0x${'77'.repeat(32)}`
 export const publishedBlock = 16
-export const blockHash = `0x${'b1'.repeat(32)}`
+const blockHash = `0x${'b1'.repeat(32)}`
 
 export type FakeIssue = Pick<SimulatedIssue, 'bytes' | 'cid' | 'collateral' | 'receipt' | 'anchors'>
 

@@ -37,7 +37,7 @@ export type LoadedReceipt = {
   transaction: NamedTransaction | undefined
   /** The service's answer, where the receipt was reached through one. */
   proof: ProofPayload | undefined
-  /** Where the collateral may be had. */
+  /** Where the collateral may be fetched. */
   gateways: readonly string[]
 }
 

@@ -5,7 +5,7 @@ import { type NamedSubject, recogniseSubject } from './recogniseSubject.ts'
 import { withCode } from './withCode.fake.ts'
 
 const cid = toCid(new Uint8Array())
-const hyphenSlug = '-8Zk2vXo1fTn0uYbWcR3d_'
+const hyphenSlug = '-8Zk2vXo1fTn0uYbWcR_-Q'
 const hash = `0x${'aB'.repeat(32)}`
 
 describe('what is to be verified', () => {
@@ -43,6 +43,7 @@ describe('what is to be verified', () => {
     ['a hash that is much too short', '0x1234'],
     ['a hash that is too long', `${hash}00`],
     ['a slug that is too long', `${slug}A`],
+    ['22 characters that are not 16 bytes', `${slug.slice(0, -1)}B`],
     ['a URL of a site', 'https://wallet.example/'],
     ['a URL of something else', `https://wallet.example/wallet/${slug}`],
     ['a proof URL without a slug', 'https://wallet.example/proof/'],

@@ -1,3 +1,4 @@
+import { isSlug } from '@countersign/protocol'
 import { isCid } from '@countersign/receipt'
 import { VerifierError } from './errors.ts'
 
@@ -8,17 +9,15 @@ export type NamedSubject =
   /** `origin` is that of a proof URL; a bare slug has none. */
   | { kind: 'proof'; slug: string; origin: string | undefined }
 
-/** 128 bits in base64url. */
-const SLUG = /^[A-Za-z0-9_-]{22}$/
 /** The web app may add to the path of a proof. */
-const PROOF_PATH = /\/proof\/([A-Za-z0-9_-]{22})(?:\/.*)?$/
+const PROOF_PATH = /\/proof\/([^/]+)(?:\/.*)?$/
 const IPFS_PATH = /\/ipfs\/([^/]+)\/?$/
 
 /** Tells a CID, a gateway's link to one, a proof URL, a slug and a transaction hash apart. Throws `invalid_arguments`. */
 export function recogniseSubject(text: string): NamedSubject {
   if (isCid(text)) return { kind: 'cid', cid: text }
   if (/^0x[0-9a-fA-F]{64}$/.test(text)) return { kind: 'transaction', txHash: text.toLowerCase() }
-  if (SLUG.test(text)) return { kind: 'proof', slug: text, origin: undefined }
+  if (isSlug(text)) return { kind: 'proof', slug: text, origin: undefined }
   if (/^[a-z][a-z0-9+.-]*:/i.test(text)) return recogniseLink(text)
   if (/^(?:0x)?[0-9a-f]{40,}$/i.test(text) || /^0x/i.test(text)) {
     throw unrecognised('a transaction hash is 0x and 64 hex digits')
@@ -41,7 +40,7 @@ function recogniseLink(text: string): NamedSubject {
   }
   if (url.username !== '' || url.password !== '') throw unrecognised('this link has credentials in it')
   const slug = PROOF_PATH.exec(url.pathname)?.[1]
-  if (slug !== undefined) return { kind: 'proof', slug, origin: url.origin }
+  if (isSlug(slug)) return { kind: 'proof', slug, origin: url.origin }
   const cid = IPFS_PATH.exec(url.pathname)?.[1]
   // The CID says which bytes; the gateway that the link names is not asked.
   if (cid !== undefined && isCid(cid)) return { kind: 'cid', cid }

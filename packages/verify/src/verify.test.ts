@@ -120,7 +120,7 @@ describe('a receipt by its CID', () => {
 })
 
 describe('gateways', () => {
-  test('one that sends other bytes is told and passed over', async () => {
+  test('one that sends other bytes is reported and passed over', async () => {
     network.routes.push([`${gatewayUrl}/ipfs/${issue.cid}`, () => new Response('{}')])
     expect(await verify()).toMatchObject({ verdict: 'mock' })
   })

@@ -141,7 +141,7 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
 function toCheckOptions(request: VerifyRequest, chain: Chain | undefined): CheckReceiptOptions {
   const { manifests, tcbStatuses = [], isEventDue = true } = request
   return {
-    // With the simulator's roots mock evidence is told from forged evidence; it never counts as hardware.
+    // With the simulator's roots mock evidence is distinguished from forged evidence; it never counts as hardware.
     roots: [...vendorRoots, ...simulatedRoots()],
     mockEntropyKeys: [createSimulatedSatellite().publicKey],
     anchors: { ...toAnchors(manifests), ...(chain === undefined ? {} : { contract: chain.contract }) },

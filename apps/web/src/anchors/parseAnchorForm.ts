@@ -14,12 +14,7 @@ export type AnchorFields = Record<AnchorField, string>
 
 export type AnchorField = ListField | 'address' | 'rpcUrl' | 'chainId'
 
-export type ListField =
-  | 'measurements'
-  | 'configHashes'
-  | 'coordinatorMeasurements'
-  | 'coordinatorConfigHashes'
-  | 'entropyKeys'
+type ListField = 'measurements' | 'configHashes' | 'coordinatorMeasurements' | 'coordinatorConfigHashes' | 'entropyKeys'
 
 export type AnchorFaults = Partial<Record<AnchorField, string>>
 

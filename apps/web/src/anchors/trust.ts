@@ -19,7 +19,7 @@ export type Trust = {
 }
 
 /** A node, and the chain that it should be of. */
-export type ChainNode = { rpcUrl: string; chainId: number }
+type ChainNode = { rpcUrl: string; chainId: number }
 
 /** What the operator says is to be trusted, and what is wrong with how they say it. */
 export type OperatorTrust = { trust: Trust; fault: string | undefined }

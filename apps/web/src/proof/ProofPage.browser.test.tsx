@@ -15,6 +15,7 @@ import {
 } from '../../../../packages/verify/src/network.fake.ts'
 import { toConfig } from '../config.fake.ts'
 import { ConfigContext, type WebConfig } from '../config.ts'
+import { createWarmWorker } from '../worker/warmWorker.fake.ts'
 import '../styles/app.css'
 import { ProofPage } from './ProofPage.tsx'
 import { POLL_INTERVAL_MS } from './useProof.ts'
@@ -26,10 +27,13 @@ const proofUrl = `${apiBaseUrl}/proof/`
 /** Workers start slowly on a busy machine. */
 const PATIENCE = { timeout: 30_000 }
 
+const WarmWorker = createWarmWorker()
+
 let network = createFakeNetwork(issue)
 beforeEach(() => {
   network = createFakeNetwork(issue)
   vi.stubGlobal('fetch', network.fetch)
+  vi.stubGlobal('Worker', WarmWorker)
 })
 afterEach(() => {
   vi.unstubAllGlobals()

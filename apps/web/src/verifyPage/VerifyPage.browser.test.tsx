@@ -14,16 +14,20 @@ import {
 } from '../../../../packages/verify/src/network.fake.ts'
 import { toConfig } from '../config.fake.ts'
 import { ConfigContext } from '../config.ts'
+import { createWarmWorker } from '../worker/warmWorker.fake.ts'
 import '../styles/app.css'
 import { VerifyPage } from './VerifyPage.tsx'
 
 const issue = await issueGolden()
 const PATIENCE = { timeout: 30_000 }
 
+const WarmWorker = createWarmWorker()
+
 let network = createFakeNetwork(issue)
 beforeEach(async () => {
   network = createFakeNetwork(issue)
   vi.stubGlobal('fetch', network.fetch)
+  vi.stubGlobal('Worker', WarmWorker)
   await render(
     <main>
       <ConfigContext value={toConfig(issue)}>

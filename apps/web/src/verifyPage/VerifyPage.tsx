@@ -57,7 +57,7 @@ function toCommandSubject(
   const [gateway = apiBaseUrl] = toGateways({ ...config, apiBaseUrl })
   switch (subject.kind) {
     case 'file':
-      // Without its file, the command has to be told where collateral can be had.
+      // Without its file, the command needs a gateway for the collateral.
       return { kind: 'files', receipt: subject.name, collateral: outcome?.collateral?.name, gateway }
     case 'cid':
       return { kind: 'cid', cid: subject.cid, gateway }

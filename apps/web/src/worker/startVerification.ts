@@ -13,17 +13,12 @@ export type RunningVerification = {
 /** What is needed of a worker. */
 export type VerifierWorker = Pick<Worker, 'postMessage' | 'addEventListener' | 'terminate'>
 
-export type StartVerificationOptions = {
-  onProgress: (progress: Progress) => void
-  createWorker?: () => VerifierWorker
-}
-
 /** Verifies in a worker of its own, which ends with it, so that the page stays free whatever a receipt contains. */
 export function startVerification(
   request: VerifyRequest,
-  { onProgress, createWorker = createVerifierWorker }: StartVerificationOptions,
+  { onProgress }: { onProgress: (progress: Progress) => void },
 ): RunningVerification {
-  const worker = createWorker()
+  const worker: VerifierWorker = new Worker(new URL('./verify.worker.ts', import.meta.url), { type: 'module' })
   const listening = new AbortController()
   function stop() {
     listening.abort()
@@ -66,8 +61,4 @@ export function startVerification(
     send({ type: 'verify', request })
   })
   return { result, stop }
-}
-
-function createVerifierWorker(): Worker {
-  return new Worker(new URL('./verify.worker.ts', import.meta.url), { type: 'module' })
 }

@@ -1,6 +1,6 @@
 import { ServiceError } from '@countersign/protocol'
 import { chooseReceipt, recogniseSubject, type VerifyRequest } from '@countersign/verify'
-import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { apiBaseUrl, gatewayUrl, rpcUrl } from '../../../../packages/verify/src/network.fake.ts'
 import { categories, type SubjectRow } from '../../../../packages/verify/src/subjects/subjectRow.fake.ts'
 import {
@@ -10,20 +10,14 @@ import {
   toRowManifest,
   toWanted,
 } from '../../../../packages/verify/src/subjects/table.fake.ts'
-import { startVerification, type VerifierWorker } from './startVerification.ts'
+import { startVerification } from './startVerification.ts'
+import { createWarmWorker } from './warmWorker.fake.ts'
 
-/** One for all subjects, as most of a run's time is its start. */
-const worker = new Worker(new URL('./verify.worker.ts', import.meta.url), { type: 'module' })
-const shared: VerifierWorker = {
-  postMessage: worker.postMessage.bind(worker),
-  addEventListener: worker.addEventListener.bind(worker),
-  terminate: () => {},
-}
+const WarmWorker = createWarmWorker()
 
 afterEach(() => {
   vi.unstubAllGlobals()
 })
-afterAll(() => worker.terminate())
 
 /** As the page makes it of what a visitor chose or pasted. */
 function toSubject({ subject, collaterals = [] }: SubjectRow): Pick<VerifyRequest, 'subject' | 'collaterals'> {
@@ -48,8 +42,9 @@ function toRequest(row: SubjectRow): VerifyRequest {
 
 async function verify(row: SubjectRow) {
   vi.stubGlobal('fetch', createRowNetwork(row).fetch)
+  vi.stubGlobal('Worker', WarmWorker)
   try {
-    return toFound(await startVerification(toRequest(row), { onProgress: () => {}, createWorker: () => shared }).result)
+    return toFound(await startVerification(toRequest(row), { onProgress: () => {} }).result)
   } catch (error) {
     if (error instanceof ServiceError) return { error: error.code }
     throw error

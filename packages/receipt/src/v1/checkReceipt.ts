@@ -12,7 +12,7 @@ import { anchorSteps, requiredSteps, type Step, type StepId } from './steps.ts'
 import { createTranscript, failIf, needs } from './transcript.ts'
 
 export type CheckReceiptOptions = {
-  /** `vendorRoots`; with mock roots beside them, mock evidence is told from forged evidence. */
+  /** `vendorRoots`; with mock roots beside them, mock evidence is distinguished from forged evidence. */
   roots: readonly TrustedRoot[]
   anchors?: Anchors
   policy?: { signer?: SignerPolicy; coordinator?: CoordinatorPolicy }

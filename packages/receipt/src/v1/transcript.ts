@@ -6,7 +6,7 @@ export class StepFailure extends Error {
   override name = 'StepFailure'
 }
 
-/** Thrown inside a step: there is nothing to check against, or it could not be had. */
+/** Thrown inside a step: there is nothing to check against, or it could not be fetched. */
 export class StepSkip extends Error {
   override name = 'StepSkip'
 }
