@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type LocalChain, startChain } from '@countersign/testing'
+import { COMPILE_CACHE } from '@countersign/testing/stack'
 import { createPublicClient, http } from 'viem'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { serviceAttestations } from './abi.ts'
@@ -22,11 +23,11 @@ afterAll(async () => {
 
 type Outcome = { code: number | null; stdout: string; stderr: string }
 
-/** The command as its users run it, with no environment but the one given. */
+/** The command as its users run it, with no environment but the one given and the cache of compiled code. */
 function run(argv: readonly string[], env: Record<string, string> = {}): Promise<Outcome> {
   const path = join(import.meta.dirname, 'deploy.ts')
   const child = spawn(process.execPath, ['-C', 'source', path, ...argv], {
-    env,
+    env: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...env },
     cwd: folder,
     stdio: ['ignore', 'pipe', 'pipe'],
   })

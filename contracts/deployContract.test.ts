@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type LocalChain, startChain } from '@countersign/testing'
+import { findFreePorts, type LocalChain, startChain } from '@countersign/testing'
 import { createPublicClient, encodeAbiParameters, encodeFunctionData, getContract, http } from 'viem'
 import { generatePrivateKey } from 'viem/accounts'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
@@ -100,9 +100,8 @@ test('an account without ether', async () => {
 })
 
 test('a node that is not there, without a word of its URL', async () => {
-  const other = await startChain()
-  await other.stop()
-  const message = await failureOf({ rpcUrl: `${other.url}/v2/secret-token?key=other-secret` })
+  const [port] = await findFreePorts(1)
+  const message = await failureOf({ rpcUrl: `http://127.0.0.1:${port}/v2/secret-token?key=other-secret` })
   expect(message).toMatch(/^the node did not answer: /)
   expect(message).not.toContain('secret')
 })

@@ -66,6 +66,16 @@ describe('the enclave image', () => {
     expect(paths().filter((path) => foreign.test(path))).toEqual([])
   })
 
+  test('its Dockerfile copies every package that it holds', () => {
+    const dockerfile = readFileSync(join(root, 'deploy/enclave.Dockerfile'), 'utf8')
+    const packages = new Set(paths().flatMap((path) => /^app\/(packages\/[^/]+)\/src\//.exec(path)?.[1] ?? []))
+    expect(packages.size).toBeGreaterThan(3)
+    for (const path of packages) {
+      expect(dockerfile).toContain(`COPY ${path}/package.json ${path}/\n`)
+      expect(dockerfile).toContain(`COPY ${path}/src ${path}/src\n`)
+    }
+  })
+
   test('has no addon on arm64, where the package brings none', () => {
     const others = listSources({ root, image: images.enclave, arch: 'arm64', nodePath }).map(({ path }) => path)
     expect(paths().filter((path) => !others.includes(path))).toEqual([

@@ -13,6 +13,7 @@ COPY packages/attestation/package.json packages/attestation/
 COPY packages/protocol/package.json packages/protocol/
 COPY packages/receipt/package.json packages/receipt/
 COPY packages/sdk/package.json packages/sdk/
+COPY packages/verify/package.json packages/verify/
 COPY apps/web/package.json apps/web/
 # With the tools that build: none of it gets into the image.
 RUN npm ci --prefix scripts/runtime --ignore-scripts \
@@ -26,6 +27,8 @@ COPY packages/receipt/tsconfig.json packages/receipt/
 COPY packages/receipt/src packages/receipt/src
 COPY packages/sdk/tsconfig.json packages/sdk/
 COPY packages/sdk/src packages/sdk/src
+COPY packages/verify/tsconfig.json packages/verify/
+COPY packages/verify/src packages/verify/src
 COPY apps/web/index.html apps/web/vite.config.ts apps/web/tsconfig.json apps/web/
 COPY apps/web/public apps/web/public
 COPY apps/web/src apps/web/src

@@ -5,11 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createTestBrowser } from '@countersign/testing'
 import { createTx, toDigest, waitForCompleteProofs } from '@countersign/testing/stack'
+import { toMeasurementText } from '@countersign/verify'
 import { createPublicClient, http } from 'viem'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runCli } from '../apps/verifier/src/runCli.ts'
+import { readOperatorTrust } from '../apps/web/src/anchors/trust.ts'
 import { parseConfig } from '../apps/web/src/config.ts'
-import { parseTrust } from '../apps/web/src/verification/trust.ts'
 import { serviceAttestations } from '../contracts/abi.ts'
 import { type DevChain, startDevChain } from './chain.ts'
 import { type Dev, getFreePorts, type Ports, startDev, toArgs } from './startDev.ts'
@@ -77,15 +78,16 @@ const readConfig = async (ports: Ports) => parseConfig(await (await fetch(`${url
 
 /** As a stranger would, with the anchors that the web app was given. */
 async function verify(ports: Ports, slug: string) {
-  const trust = parseTrust((await readConfig(ports)).trust)
+  const { manifest, node } = readOperatorTrust(await readConfig(ports)).trust
+  const [measurement = { mrTd: '' }] = manifest.enclave.measurements
   const options = {
-    '--measurement': trust.measurements[0],
-    '--config-hash': trust.configHashes[0],
-    '--coordinator-measurement': trust.coordinatorMeasurements[0],
-    '--coordinator-config-hash': trust.coordinatorConfigHashes[0],
-    '--entropy-key': trust.entropyKeys[0],
-    '--rpc': trust.contract?.rpcUrl,
-    '--contract': trust.contract?.address,
+    '--measurement': toMeasurementText(measurement),
+    '--config-hash': manifest.enclave.configHashes[0],
+    '--coordinator-measurement': manifest.coordinator.measurements[0],
+    '--coordinator-config-hash': manifest.coordinator.configHashes[0],
+    '--entropy-key': manifest.entropyKeys[0],
+    '--rpc': node?.rpcUrl,
+    '--contract': manifest.contracts[0]?.address,
   }
   const args = Object.entries(options).flatMap(([name, value]) => [name, value ?? ''])
   const deps = { fetch, timeoutMs: 10_000, now: () => new Date(), isColored: false }
@@ -176,7 +178,8 @@ describe('npm run dev', () => {
       faucetUrl: `${chain}/faucet`,
       ipfsGatewayUrl: api,
       attestations: { chainId: 31337, rpcUrl: chain, address: before.contract },
-      trust: { allowMock: true },
+      allowMock: true,
+      trust: { version: 'countersign-manifest/1' },
     })
     for (const path of ['/config.json.map', '/proof/config.json']) {
       expect(await (await fetch(`${web}${path}`)).text()).not.toContain('apiBaseUrl')

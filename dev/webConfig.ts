@@ -1,6 +1,6 @@
 import type { StackAnchors } from '@countersign/testing/stack'
+import { emptyManifest, type Manifest, parseMeasurementText } from '@countersign/verify'
 import type { WebConfig } from '../apps/web/src/config.ts'
-import type { Trust } from '../apps/web/src/verification/trust.ts'
 import type { DevChain } from './chain.ts'
 
 export type CreateWebConfigParameters = {
@@ -11,9 +11,10 @@ export type CreateWebConfigParameters = {
 }
 
 /** The configuration of the local web app. It trusts this stack alone, and calls it MOCK. */
-export function createWebConfig(parameters: CreateWebConfigParameters): WebConfig & { trust: Trust } {
+export function createWebConfig(parameters: CreateWebConfigParameters): WebConfig & { trust: Manifest } {
   const { publicUrl, chain, anchors } = parameters
   const { url: rpcUrl, chainId, contract: address } = chain
+  const measurement = parseMeasurementText(anchors.measurement, (part) => part)
   return {
     apiBaseUrl: publicUrl,
     chainId,
@@ -23,15 +24,12 @@ export function createWebConfig(parameters: CreateWebConfigParameters): WebConfi
     // The coordinator is its own gateway.
     ipfsGatewayUrl: publicUrl,
     attestations: { chainId, rpcUrl, address },
+    allowMock: true,
     trust: {
-      allowMock: true,
-      measurements: [anchors.measurement],
-      configHashes: [anchors.configHash],
-      coordinatorMeasurements: [anchors.coordinatorMeasurement],
-      coordinatorConfigHashes: [anchors.coordinatorConfigHash],
+      ...emptyManifest,
+      enclave: { measurements: measurement === undefined ? [] : [measurement], configHashes: [anchors.configHash] },
+      coordinator: { measurements: [anchors.coordinatorMeasurement], configHashes: [anchors.coordinatorConfigHash] },
       entropyKeys: [anchors.entropyKey],
-      tcbStatuses: [],
-      contract: { address, chainId, rpcUrl, fromBlock: 0 },
     },
   }
 }

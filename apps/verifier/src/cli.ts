@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-import { describeError, toExitCode } from './errors.ts'
+import { describeError, toPrintable } from '@countersign/verify'
+import { toErrorExitCode } from './exitCodes.ts'
 import { runCli } from './runCli.ts'
-import { toPrintable } from './toPrintable.ts'
 
 // A reader that has seen enough (`| head`) closes the pipe; that is no fault of ours.
 process.stdout.on('error', () => {})
@@ -9,7 +9,7 @@ process.stdout.on('error', () => {})
 // Nothing should get here; if it does, one line rather than a stack trace.
 process.on('uncaughtException', (error) => {
   process.stderr.write(`countersign-verifier: ${toPrintable(describeError(error).message)} [internal]\n`)
-  process.exit(toExitCode(error))
+  process.exit(toErrorExitCode(error))
 })
 
 const { exitCode, stdout, stderr } = await runCli(

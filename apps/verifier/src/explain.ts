@@ -1,16 +1,13 @@
 import { parseCollateral, parseQuote, parseReport } from '@countersign/attestation'
 import { fromHex } from '@countersign/protocol'
 import { MAX_RECEIPT_BYTES, parseReceipt, toCid } from '@countersign/receipt'
-import { about, VerifierError } from './errors.ts'
+import { MAX_COLLATERAL_BYTES, toPrintable, trimWhiteSpace, VerifierError, withSource } from '@countersign/verify'
 import { describeCollateralFile } from './explain/describeCollateralFile.ts'
 import { describeQuote } from './explain/describeQuote.ts'
 import { describeReceipt } from './explain/describeReceipt.ts'
 import { describeReport } from './explain/describeReport.ts'
 import type { Line } from './explain/lines.ts'
-import { MAX_COLLATERAL_BYTES } from './loadCollateral.ts'
 import { readFileBounded } from './readFileBounded.ts'
-import { toPrintable } from './toPrintable.ts'
-import { trimWhiteSpace } from './trimWhiteSpace.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
@@ -19,7 +16,7 @@ const REPORT_BYTES = 1184
 /** What a file says, for people; nothing is verified. */
 export async function explain(path: string): Promise<string> {
   const bytes = await readFileBounded(path, { maxBytes: MAX_COLLATERAL_BYTES })
-  const lines = about(path, () => describe(bytes))
+  const lines = withSource(path, () => describe(bytes))
   const caution = 'What it says, not whether it is true. Anybody can write this; use verify to check a receipt.'
   return `${[caution, '', ...lines.map(print)].join('\n')}\n`
 }

@@ -32,6 +32,7 @@ What you trust (repeat any of them; hex)
   --manifest FILE                 all of these in one file, with events, patch levels and contracts
   --tcb-status NAME               accept this status of Intel beside UpToDate
   --allow-mock                    let simulated evidence pass (development only)
+  --allow-missing-event           no event on the chain is no failure (a fresh receipt; needs --rpc)
 
 Other
   --at TIME|now                   judge again at a time, with the --collateral of that time

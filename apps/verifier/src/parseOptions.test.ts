@@ -1,6 +1,7 @@
+import { emptyManifest } from '@countersign/verify'
 import { describe, expect, test } from 'vitest'
+import { withCode } from '../../../packages/verify/src/withCode.fake.ts'
 import { parseOptions } from './parseOptions.ts'
-import { withCode } from './withCode.fake.ts'
 
 const clock = { now: () => new Date('2027-01-02T03:04:05.678Z') }
 const parse = (...argv: string[]) => parseOptions(clock, argv)
@@ -22,14 +23,11 @@ describe('the command line', () => {
       contract: undefined,
       collateralFiles: [],
       at: undefined,
-      measurements: [],
-      configHashes: [],
-      coordinatorMeasurements: [],
-      coordinatorConfigHashes: [],
-      entropyKeys: [],
       statuses: [],
       manifestFile: undefined,
+      anchors: emptyManifest,
       isMockAllowed: false,
+      isMissingEventAllowed: false,
       isOffline: false,
     })
   })
@@ -42,7 +40,9 @@ describe('the command line', () => {
 
   test('hex may be in either case and have a prefix', () => {
     const options = parse('r', '--measurement', `0x${'AB'.repeat(48)}`, '--measurement', 'cd'.repeat(48))
-    expect(options).toMatchObject({ measurements: [{ mrTd: 'ab'.repeat(48) }, { mrTd: 'cd'.repeat(48) }] })
+    expect(options).toMatchObject({
+      anchors: { enclave: { measurements: [{ mrTd: 'ab'.repeat(48) }, { mrTd: 'cd'.repeat(48) }] } },
+    })
     expect(parse('r', '--rpc', 'http://127.0.0.1/?key=1', '--contract', 'AB'.repeat(20))).toMatchObject({
       rpc: 'http://127.0.0.1/?key=1',
       contract: `0x${'ab'.repeat(20)}`,
@@ -52,12 +52,16 @@ describe('the command line', () => {
   test('a measurement is MRTD alone, or with RTMR0 to RTMR2, or with all four', () => {
     const [mrTd, rtmr0, rtmr1, rtmr2, rtmr3] = ['a0', 'b0', 'b1', 'b2', 'b3'].map((byte) => byte.repeat(48))
     const read = (...parts: (string | undefined)[]) => parse('r', '--measurement', parts.join(':'))
-    expect(read(mrTd)).toMatchObject({ measurements: [{ mrTd }] })
-    expect(read(mrTd, rtmr0, rtmr1, rtmr2)).toMatchObject({ measurements: [{ mrTd, rtmr0, rtmr1, rtmr2 }] })
-    expect(read(mrTd, rtmr0, rtmr1, rtmr2, rtmr3)).toMatchObject({
-      measurements: [{ mrTd, rtmr0, rtmr1, rtmr2, rtmr3 }],
+    expect(read(mrTd)).toMatchObject({ anchors: { enclave: { measurements: [{ mrTd }] } } })
+    expect(read(mrTd, rtmr0, rtmr1, rtmr2)).toMatchObject({
+      anchors: { enclave: { measurements: [{ mrTd, rtmr0, rtmr1, rtmr2 }] } },
     })
-    expect(read(mrTd, `0x${'B0'.repeat(48)}`, rtmr1, rtmr2)).toMatchObject({ measurements: [{ rtmr0 }] })
+    expect(read(mrTd, rtmr0, rtmr1, rtmr2, rtmr3)).toMatchObject({
+      anchors: { enclave: { measurements: [{ mrTd, rtmr0, rtmr1, rtmr2, rtmr3 }] } },
+    })
+    expect(read(mrTd, `0x${'B0'.repeat(48)}`, rtmr1, rtmr2)).toMatchObject({
+      anchors: { enclave: { measurements: [{ rtmr0 }] } },
+    })
   })
 
   test.each([0, 2, 3, 6])('a measurement of %i registers is refused', (count) => {
@@ -148,6 +152,7 @@ describe('the command line', () => {
     ['a service offline', ['r', '--offline', '--api', 'http://a'], '--api'],
     ['a gateway offline', ['r', '--offline', '--ipfs', 'http://a'], '--ipfs'],
     ['a node offline', ['r', '--offline', '--rpc', 'http://a'], '--rpc'],
+    ['a missing event without a node', ['r', '--allow-missing-event'], '--rpc'],
     ['explain with options', ['explain', 'f', '--offline'], '--offline'],
   ])('%s is bad input', (_, argv, details) => {
     expect(() => parse(...argv)).toThrow(withCode('invalid_arguments', details))

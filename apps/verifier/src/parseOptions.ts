@@ -1,11 +1,16 @@
 import { parseArgs } from 'node:util'
-import type { TcbStatus, TdMeasurement } from '@countersign/attestation'
-import { receiptSchema } from '@countersign/receipt'
-import { VerifierError } from './errors.ts'
-import { MEASUREMENT_FORM, parseMeasurementText } from './measurementText.ts'
-import type { AnchorOptions } from './toAnchors.ts'
+import { type TcbStatus, type TdMeasurement, tcbStatuses } from '@countersign/attestation'
+import { isSlug } from '@countersign/protocol'
+import {
+  emptyManifest,
+  type Manifest,
+  MEASUREMENT_FORM,
+  normaliseHex,
+  parseMeasurementText,
+  VerifierError,
+} from '@countersign/verify'
 
-export type VerifyOptions = AnchorOptions & {
+export type VerifyOptions = {
   subject: string
   api: string | undefined
   gateways: readonly string[]
@@ -16,7 +21,11 @@ export type VerifyOptions = AnchorOptions & {
   /** Beside `UpToDate`. */
   statuses: readonly TcbStatus[]
   manifestFile: string | undefined
+  /** What the options name; it adds to the manifests. */
+  anchors: Manifest
   isMockAllowed: boolean
+  /** A fresh receipt may have no event yet. */
+  isMissingEventAllowed: boolean
   isOffline: boolean
 }
 
@@ -43,6 +52,7 @@ const FLAGS = {
   manifest: { type: 'string' },
   json: { type: 'boolean' },
   'allow-mock': { type: 'boolean' },
+  'allow-missing-event': { type: 'boolean' },
   offline: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
   version: { type: 'boolean' },
@@ -50,15 +60,14 @@ const FLAGS = {
 
 type Values = ReturnType<typeof parse>['values']
 
-/** Intel's names, as receipts spell them. */
-const TCB_STATUSES: readonly string[] = receiptSchema.shape.signer.shape.tcbStatus.options
-
 /** One slug in 64 begins with a hyphen; it is no option. */
-const HYPHEN_SLUG = /^-[A-Za-z0-9_][A-Za-z0-9_-]{20}$/
+function isHyphenSlug(argument: string): boolean {
+  return /^-[^-]/.test(argument) && isSlug(argument)
+}
 
 /** Reads the command line. `verify` may be left out. */
 export function parseOptions({ now }: { now: () => Date }, argv: readonly string[]): Options {
-  const slugs = argv.filter((argument) => HYPHEN_SLUG.test(argument))
+  const slugs = argv.filter(isHyphenSlug)
   const { values, positionals } = parse(argv.filter((argument) => !slugs.includes(argument)))
   if (values.help === true || values.version === true) {
     // A script that verifies whatever it is handed must never take the success of showing help for that of a receipt.
@@ -111,6 +120,9 @@ function toVerifyOptions({ now }: { now: () => Date }, values: Values, subject: 
   }
   if (values.contract !== undefined && values.rpc === undefined)
     throw invalid('--contract needs --rpc', 'a node to ask')
+  if (values['allow-missing-event'] === true && values.rpc === undefined) {
+    throw invalid('--allow-missing-event is about a chain', 'give a node with --rpc')
+  }
   if (values.at !== undefined && values.collateral === undefined) {
     throw invalid('--at needs the collateral of that time', 'give it with --collateral')
   }
@@ -122,22 +134,33 @@ function toVerifyOptions({ now }: { now: () => Date }, values: Values, subject: 
     contract: values.contract === undefined ? undefined : `0x${toHexOption('--contract', values.contract, 20)}`,
     collateralFiles: values.collateral ?? [],
     at: values.at === undefined ? undefined : toTime(values.at, now),
-    measurements: (values.measurement ?? []).map(toMeasurement),
-    configHashes: toHexOptions('--config-hash', values['config-hash'], 32),
-    coordinatorMeasurements: toHexOptions('--coordinator-measurement', values['coordinator-measurement'], 48),
-    coordinatorConfigHashes: toHexOptions('--coordinator-config-hash', values['coordinator-config-hash'], 32),
-    entropyKeys: toHexOptions('--entropy-key', values['entropy-key'], 32),
     statuses: (values['tcb-status'] ?? []).map(toStatus),
     manifestFile: values.manifest,
+    anchors: toAnchorManifest(values),
     isMockAllowed: values['allow-mock'] === true,
+    isMissingEventAllowed: values['allow-missing-event'] === true,
     isOffline,
   }
 }
 
-/** People copy hex in either case, with and without 0x; inside there is one spelling. */
+function toAnchorManifest(values: Values): Manifest {
+  return {
+    ...emptyManifest,
+    enclave: {
+      measurements: (values.measurement ?? []).map(toMeasurement),
+      configHashes: toHexOptions('--config-hash', values['config-hash'], 32),
+    },
+    coordinator: {
+      measurements: toHexOptions('--coordinator-measurement', values['coordinator-measurement'], 48),
+      configHashes: toHexOptions('--coordinator-config-hash', values['coordinator-config-hash'], 32),
+    },
+    entropyKeys: toHexOptions('--entropy-key', values['entropy-key'], 32),
+  }
+}
+
 function toHexOption(flag: string, text: string, bytes: number): string {
-  const hex = text.replace(/^0x/, '').toLowerCase()
-  if (!/^[0-9a-f]*$/.test(hex)) throw invalid(`${flag} is not hex`, text)
+  const hex = normaliseHex(text)
+  if (hex === undefined) throw invalid(`${flag} is not hex`, text)
   if (hex.length !== 2 * bytes) throw invalid(`${flag} is not ${bytes} bytes of hex`, `${hex.length} digits`)
   return hex
 }
@@ -182,8 +205,9 @@ function toTime(text: string, now: () => Date): Date {
 }
 
 function toStatus(text: string): TcbStatus {
-  if (!TCB_STATUSES.includes(text)) throw invalid('--tcb-status is unknown', `${text} (${TCB_STATUSES.join(', ')})`)
-  return text as TcbStatus
+  const status = tcbStatuses.find((name) => name === text)
+  if (status === undefined) throw invalid('--tcb-status is unknown', `${text} (${tcbStatuses.join(', ')})`)
+  return status
 }
 
 function invalid(message: string, details: string) {

@@ -1,13 +1,12 @@
 import { type StepStatus, stepTitles } from '@countersign/receipt'
+import { adviseOn, toPrintable, type VerifierStep } from '@countersign/verify'
 import { describe, expect, test } from 'vitest'
-import { honest } from './issues.fake.ts'
+import { honest } from './folder.fake.ts'
 import { printVerdict, printVerdictJson } from './printVerdict.ts'
-import { adviseOn } from './stepAdvice.ts'
-import { toPrintable } from './toPrintable.ts'
-import type { Outcome, VerifierStep } from './verify.ts'
+import type { CliOutcome } from './verify.ts'
 import { wrapText } from './wrapText.ts'
 
-function toOutcome(changes: Partial<Outcome> = {}): Outcome {
+function toOutcome(changes: Partial<CliOutcome> = {}): CliOutcome {
   return {
     verdict: 'verified',
     exitCode: 0,
@@ -17,6 +16,13 @@ function toOutcome(changes: Partial<Outcome> = {}): Outcome {
     steps: [toStep('digest', 'pass')],
     receipt: honest.receipt,
     problems: [],
+    conclusion: 'accepted',
+    isEventMissing: false,
+    bytes: honest.bytes,
+    collateral: undefined,
+    publications: undefined,
+    proof: undefined,
+    claims: [],
     ...changes,
   }
 }
@@ -26,7 +32,7 @@ function toStep(id: VerifierStep['id'], status: StepStatus, detail = 'Detail.', 
   return { id, title, status, detail, ...(code === undefined ? {} : { code }) }
 }
 
-const print = (changes?: Partial<Outcome>, isColored = false) => printVerdict(toOutcome(changes), { isColored })
+const print = (changes?: Partial<CliOutcome>, isColored = false) => printVerdict(toOutcome(changes), { isColored })
 const everyVerdict = ['verified', 'mock', 'unknown-code', 'incomplete', 'failed'] as const
 
 describe('the verdict for people', () => {

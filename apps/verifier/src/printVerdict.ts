@@ -1,10 +1,16 @@
 import { hashEnclaveConfig, toHex } from '@countersign/protocol'
 import { anchorSteps, requiredSteps, type StepId } from '@countersign/receipt'
-import { exitCodes } from './errors.ts'
-import { toMeasurementText } from './measurementText.ts'
-import { adviseOn } from './stepAdvice.ts'
-import { toPrintable, toPrintableJson } from './toPrintable.ts'
-import type { Outcome, VerifierStep } from './verify.ts'
+import {
+  adviseOn,
+  isMockStep,
+  toMeasurementText,
+  toPrintable,
+  toPrintableJson,
+  type VerifierStep,
+  verdictWords,
+} from '@countersign/verify'
+import { exitCodes } from './exitCodes.ts'
+import type { CliOutcome } from './verify.ts'
 import { COLUMNS, wrapText } from './wrapText.ts'
 
 type Paint = (color: 'red' | 'green' | 'yellow' | 'dim', text: string) => string
@@ -18,14 +24,14 @@ const MARKS = {
 const DETAIL_INDENT = 7
 
 /** The whole transcript and the verdict, for people. */
-export function printVerdict(outcome: Outcome, { isColored }: { isColored: boolean }): string {
+export function printVerdict(outcome: CliOutcome, { isColored }: { isColored: boolean }): string {
   const paint: Paint = (color, text) => (isColored ? `\u001b[${SGR[color]}m${text}\u001b[0m` : text)
   const steps = outcome.steps.map((step, index) => printStep(step, index + 1, paint))
   return [...steps, '', '─'.repeat(COLUMNS), ...printConclusion(outcome, paint), ''].join('\n')
 }
 
 /** The same for programs. */
-export function printVerdictJson(outcome: Outcome): string {
+export function printVerdictJson(outcome: CliOutcome): string {
   const { verdict, exitCode, isMock, isKnownCode, cid, steps, receipt, problems } = outcome
   const { chainId, txHash, from, to, nonce, value, signedAt } = receipt.transaction
   const transaction = { chainId, txHash, from, to, nonce, value, signedAt }
@@ -35,12 +41,12 @@ export function printVerdictJson(outcome: Outcome): string {
 function printStep({ title, status, detail }: VerifierStep, number: number, paint: Paint): string {
   const [mark, color] = MARKS[status]
   // The title of a step is a claim about hardware; a mock part must not be read without its name.
-  const suffix = status === 'pass' && detail.includes('MOCK') ? ` ${paint('red', '(MOCK)')}` : ''
+  const suffix = status === 'pass' && isMockStep({ detail }) ? ` ${paint('red', '(MOCK)')}` : ''
   const heading = `${String(number).padStart(2)} ${paint(color, mark)} ${title}${suffix}`
   return `${heading}\n${paint('dim', wrapText(toPrintable(detail), { indent: DETAIL_INDENT }))}`
 }
 
-function printConclusion(outcome: Outcome, paint: Paint): string[] {
+function printConclusion(outcome: CliOutcome, paint: Paint): string[] {
   const { verdict, receipt, exitCode } = outcome
   const { txHash, chainId, from, signedAt } = receipt.transaction
   const what = `Transaction ${txHash} of ${from} on chain ${chainId}, signed ${signedAt}.`
@@ -56,7 +62,7 @@ function printConclusion(outcome: Outcome, paint: Paint): string[] {
           : `${paint('red', 'MOCK')}: the evidence is simulated`
       return [
         heading,
-        say('A part of this evidence is simulated. It proves nothing about hardware.'),
+        say(verdictWords.mock),
         ...(isAllowed ? [] : [say('For development, --allow-mock lets it pass.')]),
         ...(outcome.isKnownCode ? [] : printMissingAnchors(outcome)),
       ]
@@ -64,7 +70,7 @@ function printConclusion(outcome: Outcome, paint: Paint): string[] {
     case 'unknown-code':
       return [
         paint('yellow', 'GENUINE HARDWARE, UNKNOWN CODE'),
-        say('Nothing failed, but nothing says that the code which ran is code you trust.'),
+        say(verdictWords['unknown-code']),
         ...printMissingAnchors(outcome),
       ]
     case 'incomplete':
@@ -74,7 +80,7 @@ function printConclusion(outcome: Outcome, paint: Paint): string[] {
   }
 }
 
-function printFailure({ steps }: Outcome): string[] {
+function printFailure({ steps }: CliOutcome): string[] {
   const failed = steps.filter(({ status }) => status === 'fail')
   const [first] = failed
   if (first === undefined) return []
@@ -95,7 +101,7 @@ function printLabelled(label: string, text: string): string {
   return `${label.padEnd(indent)}${wrapText(toPrintable(text), { indent }).slice(indent)}`
 }
 
-function printMissingEvidence({ steps, receipt, problems }: Outcome): string[] {
+function printMissingEvidence({ steps, receipt, problems }: CliOutcome): string[] {
   const isRequired = (id: VerifierStep['id']) =>
     (requiredSteps as readonly string[]).includes(id) || ['event', 'reevaluation'].includes(id)
   const missing = steps.find(
@@ -114,7 +120,7 @@ function printMissingEvidence({ steps, receipt, problems }: Outcome): string[] {
 }
 
 /** For each anchor that is missing: the option that takes it, and what the evidence has. */
-function printMissingAnchors({ steps, receipt }: Outcome): string[] {
+function printMissingAnchors({ steps, receipt }: CliOutcome): string[] {
   const { signer, entropy, coordinator } = receipt
   const found: Partial<Record<StepId, [what: string, flag: string, value: string]>> = {
     measurement: [

@@ -1,5 +1,5 @@
 import { open, stat } from 'node:fs/promises'
-import { VerifierError } from './errors.ts'
+import { VerifierError } from '@countersign/verify'
 
 /**
  * Reads a regular file; a device or pipe could go on for ever. Of a file that is larger than `maxBytes` one byte more comes

@@ -1,11 +1,10 @@
 import { readFile } from 'node:fs/promises'
-import { describeError, exitCodes, toExitCode, VerifierError } from './errors.ts'
+import { describeError, type FetchDeps, toPrintable, toPrintableJson, VerifierError } from '@countersign/verify'
+import { exitCodes, toErrorExitCode } from './exitCodes.ts'
 import { explain } from './explain.ts'
-import type { FetchDeps } from './fetchBytes.ts'
 import { HELP } from './help.ts'
 import { parseOptions } from './parseOptions.ts'
 import { printVerdict, printVerdictJson } from './printVerdict.ts'
-import { toPrintable, toPrintableJson } from './toPrintable.ts'
 import { verify } from './verify.ts'
 
 export type CliDeps = FetchDeps & { now: () => Date; isColored: boolean }
@@ -53,7 +52,7 @@ function refuseHelp({ isJson }: { isJson: boolean }): CliResult {
 
 function fail(error: unknown, { isJson }: { isJson: boolean }): CliResult {
   const { code, message } = describeError(error)
-  const exitCode = toExitCode(error)
+  const exitCode = toErrorExitCode(error)
   if (isJson) return { exitCode, stdout: `${toPrintableJson({ error: { code, message } })}\n`, stderr: '' }
   return { exitCode, stdout: '', stderr: toLine(`${message} [${code}]`) }
 }

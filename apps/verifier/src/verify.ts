@@ -1,161 +1,104 @@
-import { vendorRoots } from '@countersign/attestation'
-import { createSimulatedSatellite, simulatedRoots } from '@countersign/attestation/simulator'
+import { dirname, join } from 'node:path'
+import { MAX_RECEIPT_BYTES } from '@countersign/receipt'
 import {
-  type Anchors,
-  type AttestationReceiptV1,
-  checkReceipt,
-  parseReceipt,
-  type ReceiptCheck,
-  type Step,
-  type StepId,
-} from '@countersign/receipt'
-import { createChainReader } from './createChainReader.ts'
-import { createRpc, type Rpc } from './createRpc.ts'
-import { about, type ExitCode, exitCodes, VerifierError } from './errors.ts'
-import type { FetchDeps } from './fetchBytes.ts'
-import { chooseFreshCollateral, loadCollateral, readCollateralFile } from './loadCollateral.ts'
-import { type LoadedReceipt, loadReceipt } from './loadReceipt.ts'
-import { type Manifest, type ManifestContract, parseManifest } from './parseManifest.ts'
+  createFetchBytes,
+  type FetchDeps,
+  MAX_COLLATERAL_BYTES,
+  type Manifest,
+  type Outcome,
+  parseManifest,
+  releaseManifest,
+  type Subject,
+  VerifierError,
+  verify as verifyReceipt,
+  withSource,
+} from '@countersign/verify'
+import { type ExitCode, toExitCode } from './exitCodes.ts'
 import type { VerifyOptions } from './parseOptions.ts'
-import { readFileBounded } from './readFileBounded.ts'
-import { recogniseSubject } from './recogniseSubject.ts'
-import { releaseManifest } from './releaseManifest.ts'
-import { toAnchors } from './toAnchors.ts'
-import { toPolicy } from './toPolicy.ts'
+import { isPathTaken, readFileBounded } from './readFileBounded.ts'
+import { type CliSubject, recogniseCliSubject } from './recogniseCliSubject.ts'
 
-/** `subject` is ours: whether the receipt is about what the reader asked about. */
-export type VerifierStep = Omit<Step, 'id'> & { id: StepId | 'subject' }
-
-export type Outcome = Pick<ReceiptCheck, 'verdict' | 'isMock' | 'isKnownCode' | 'cid'> & {
-  exitCode: ExitCode
-  steps: readonly VerifierStep[]
-  receipt: AttestationReceiptV1
-  /** What could not be fetched, and why. */
-  problems: readonly string[]
-}
+export type CliOutcome = Outcome & { exitCode: ExitCode }
 
 const MAX_MANIFEST_BYTES = 1_048_576
 
-/** Gathers all that a receipt is held against, and judges it. */
-export async function verify(deps: FetchDeps, options: VerifyOptions): Promise<Outcome> {
-  const { isOffline, at } = options
-  const manifests = [releaseManifest, ...(await readManifest(options.manifestFile))]
-  const files = await Promise.all(options.collateralFiles.map(readCollateralFile))
-  const subject = await recogniseSubject(options.subject)
-  const chain = await openChain(deps, options, manifests)
-
-  const { api, gateways } = options
-  const loaded = await loadReceipt(deps, { subject, api, gateways, chain, isOffline })
-  const receipt = about(loaded.name, () => parseReceipt(loaded.bytes))
-  const { collateral: cid } = receipt.signer
-  const fresh = chooseFreshCollateral(files, { cid, at })
-  const collateral = await loadCollateral(deps, { ...loaded, cid, files, isOffline })
-
-  const anchors: Anchors = {
-    ...toAnchors(options, manifests),
-    ...(chain === undefined ? {} : { contract: chain.contract }),
-  }
-  const check = await checkReceipt(loaded.bytes, collateral.bytes, {
-    // With the simulator's roots mock evidence is told from forged evidence; it never counts as hardware.
-    roots: [...vendorRoots, ...simulatedRoots()],
-    mockEntropyKeys: [createSimulatedSatellite().publicKey],
-    anchors,
-    policy: toPolicy(options, manifests),
-    ...(loaded.cid === undefined ? {} : { cid: loaded.cid }),
-    ...(chain === undefined ? {} : { chain: createChainReader(chain.rpc, chain) }),
-    ...(at === undefined || fresh === undefined ? {} : { reevaluation: { at, collateral: fresh.bytes } }),
-  })
-  const subjectStep = checkSubject(loaded.transaction, receipt)
-  const verdict = subjectStep?.status === 'fail' ? 'failed' : check.verdict
-  const { isMock, isKnownCode } = check
-  return {
-    verdict,
-    isMock,
-    isKnownCode,
-    cid: check.cid,
-    exitCode: toVerdictCode({ verdict, isKnownCode, isMockAllowed: options.isMockAllowed }),
-    steps: subjectStep === undefined ? check.steps : [...check.steps, subjectStep],
-    receipt,
-    problems: collateral.problems,
-  }
+/** Reads the files that the options name, and verifies. */
+export async function verify(deps: FetchDeps & { now: () => Date }, options: VerifyOptions): Promise<CliOutcome> {
+  const { api, gateways, rpc, contract, at } = options
+  const manifests = [releaseManifest, ...(await readManifest(options.manifestFile)), options.anchors]
+  const collaterals = await Promise.all(options.collateralFiles.map(readCollateralFile))
+  const named = await recogniseCliSubject(options.subject)
+  const outcome = await verifyReceipt(
+    {
+      fetchBytes: createFetchBytes(deps),
+      now: deps.now,
+      ...(named.kind === 'file' ? { findBeside: (cid) => readBeside(named.path, cid) } : {}),
+    },
+    {
+      subject: await toSubject(named, options),
+      manifests,
+      gateways,
+      tcbStatuses: options.statuses,
+      allowMock: options.isMockAllowed,
+      collaterals,
+      isEventDue: !options.isMissingEventAllowed,
+      ...(api === undefined ? {} : { api }),
+      ...(rpc === undefined ? {} : { rpc }),
+      ...(contract === undefined ? {} : { contract }),
+      ...(at === undefined ? {} : { at }),
+    },
+  )
+  return { ...outcome, exitCode: toExitCode(outcome.conclusion) }
 }
 
-/** Worst first: what failed, what could not be judged, what is only simulated, what is genuine but unknown. */
-function toVerdictCode(outcome: Pick<Outcome, 'verdict' | 'isKnownCode'> & { isMockAllowed: boolean }): ExitCode {
-  const { verdict, isKnownCode, isMockAllowed } = outcome
-  switch (verdict) {
-    case 'failed':
-      return exitCodes.failed
-    case 'incomplete':
-      return exitCodes.unavailable
-    case 'mock':
-      if (!isMockAllowed) return exitCodes.mock
-      return isKnownCode ? exitCodes.verified : exitCodes.unknownCode
-    case 'unknown-code':
-      return exitCodes.unknownCode
-    case 'verified':
-      return exitCodes.verified
+async function toSubject(named: CliSubject, { api, isOffline }: VerifyOptions): Promise<Subject> {
+  if (named.kind === 'file') {
+    const { path } = named
+    return { kind: 'file', name: path, bytes: await readFileBounded(path, { maxBytes: MAX_RECEIPT_BYTES }) }
   }
-}
-
-/**
- * A pointer may lead to a genuine receipt of something else: an event under one transaction's hash to the receipt of
- * another, or a proof page that shows one and links the other.
- */
-function checkSubject(
-  asked: LoadedReceipt['transaction'],
-  { transaction }: AttestationReceiptV1,
-): VerifierStep | undefined {
-  if (asked === undefined) return undefined
-  const { txHash, chainId = transaction.chainId, walletAddress = transaction.from } = asked
-  const isSame = transaction.txHash === txHash && transaction.chainId === chainId && transaction.from === walletAddress
-  return {
-    id: 'subject',
-    title: 'The receipt is about the transaction that was asked for',
-    ...(isSame
-      ? { status: 'pass', detail: `Both are about ${txHash}.` }
-      : {
-          status: 'fail',
-          detail: `Asked for was ${txHash} of ${walletAddress} on chain ${chainId}; the receipt is about ${transaction.txHash} of ${transaction.from} on chain ${transaction.chainId}.`,
-        }),
-  }
+  if (isOffline) throw invalid('--offline', 'only a receipt file can be verified offline')
+  if (named.kind !== 'proof') return named
+  const base = api ?? named.origin
+  if (base === undefined) throw invalid('a slug needs --api', 'or give the whole proof URL')
+  return { kind: 'proof', slug: named.slug, api: base }
 }
 
 async function readManifest(path: string | undefined): Promise<Manifest[]> {
   if (path === undefined) return []
   const bytes = await readFileBounded(path, { maxBytes: MAX_MANIFEST_BYTES })
   return [
-    about(path, () => {
+    withSource(path, () => {
       if (bytes.length > MAX_MANIFEST_BYTES) {
         throw new VerifierError('manifest_malformed', 'malformed manifest', { details: 'larger than 1 MiB' })
       }
-      return parseManifest(new TextDecoder().decode(bytes))
+      return parseManifest(bytes)
     }),
   ]
 }
 
-/** The node, and the contract on its chain: the one that the reader names, or the manifest's. */
-async function openChain(
-  deps: FetchDeps,
-  { rpc: url, contract }: VerifyOptions,
-  manifests: readonly Manifest[],
-): Promise<{ rpc: Rpc; contract: string; fromBlock: number } | undefined> {
-  if (url === undefined) return undefined
-  const rpc = createRpc(deps, { url })
-  const listed = manifests.flatMap(({ contracts }) => contracts)
-  if (listed.length === 0) {
-    if (contract === undefined) throw needsContract('no manifest names one')
-    return { rpc, contract, fromBlock: 0 }
-  }
-  const chainId = await rpc.getChainId()
-  const onChain = listed.filter((entry) => entry.chainId === chainId)
-  const entry: ManifestContract | undefined =
-    contract === undefined ? onChain.at(-1) : onChain.find(({ address }) => address === contract)
-  const address = contract ?? entry?.address
-  if (address === undefined) throw needsContract(`the manifest names none on chain ${chainId}`)
-  return { rpc, contract: address, fromBlock: entry?.fromBlock ?? 0 }
+async function readCollateralFile(path: string) {
+  return { name: path, bytes: await readFileBounded(path, { maxBytes: MAX_COLLATERAL_BYTES }) }
 }
 
-function needsContract(details: string) {
-  return new VerifierError('invalid_arguments', '--rpc needs --contract', { details })
+/** Where people keep a receipt's collateral: beside it, under its CID or as `collateral.json`. */
+async function readBeside(receiptPath: string, cid: string): Promise<Uint8Array<ArrayBuffer>[]> {
+  const folder = dirname(receiptPath)
+  const names = [cid, `${cid}.json`, 'collateral.json']
+  const found = await Promise.all(names.map((name) => readNeighbour(join(folder, name))))
+  return found.filter((bytes) => bytes !== undefined)
+}
+
+/** Nobody asked for this file, so one that cannot be read is one that is not there. */
+async function readNeighbour(path: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  if (!(await isPathTaken(path))) return undefined
+  try {
+    return await readFileBounded(path, { maxBytes: MAX_COLLATERAL_BYTES })
+  } catch (error) {
+    if (error instanceof VerifierError) return undefined
+    throw error
+  }
+}
+
+function invalid(message: string, details: string) {
+  return new VerifierError('invalid_arguments', message, { details })
 }

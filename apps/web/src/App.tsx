@@ -10,7 +10,7 @@ import { Shell } from './shell/Shell.tsx'
 const loaders = {
   wallet: () => import('./wallet/WalletPage.tsx'),
   proof: () => import('./proof/ProofPage.tsx'),
-  verify: () => import('./verify/VerifyPage.tsx'),
+  verify: () => import('./verifyPage/VerifyPage.tsx'),
   not_found: () => undefined,
 } satisfies Record<Route['page'], () => unknown>
 
@@ -18,7 +18,7 @@ const WalletPage = lazy(() => loaders.wallet().then((module) => ({ default: modu
 const ProofPage = lazy(() => loaders.proof().then((module) => ({ default: module.ProofPage })))
 const VerifyPage = lazy(() => loaders.verify().then((module) => ({ default: module.VerifyPage })))
 
-/** Starts loading the script of a page, beside the configuration. A failure is told when the page is shown. */
+/** Starts loading the script of a page, beside the configuration. A failure is reported when the page is shown. */
 export function preloadPage(path: string): void {
   void Promise.resolve(loaders[parseRoute(path).page]()).catch(() => {})
 }

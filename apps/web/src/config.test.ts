@@ -32,14 +32,14 @@ describe('loadConfig', () => {
 
 describe('parseConfig', () => {
   test('keeps what it knows and drops the rest', () => {
-    const trust = { anything: [1] }
+    const unchecked = { trust: { anything: [1] }, allowMock: true, tcbStatuses: ['OutOfDate'] }
     const attestations = { chainId: 1, rpcUrl: 'http://localhost:1', address: `0x${'ab'.repeat(20)}` }
     const full = {
       ...good,
       rpcUrl: 'http://localhost:8545',
       faucetUrl: 'http://localhost:8545/faucet',
       attestations,
-      trust,
+      ...unchecked,
     }
     expect(parseConfig({ ...full, other: 1 })).toEqual(full)
   })

@@ -1,6 +1,6 @@
 import { createContext, useContext } from 'react'
 
-/** What the app is told by whoever hosts it, in `/config.json`. */
+/** What the host of the app configures, in `/config.json`. */
 export type WebConfig = {
   /** Origin of the Countersign service. */
   apiBaseUrl: string
@@ -15,8 +15,12 @@ export type WebConfig = {
   ipfsGatewayUrl?: string
   /** Where the contract with the on-chain pointers is. */
   attestations?: { chainId: number; rpcUrl: string; address: string }
-  /** The verifier's anchors. Read by the proof page, which checks their shape itself. */
+  /** The verifier's anchors, a manifest; the pages that verify check this and the next two. */
   trust?: unknown
+  /** Whether simulated evidence is accepted, as MOCK; for development. */
+  allowMock?: unknown
+  /** TCB statuses that are accepted beside `UpToDate`. */
+  tcbStatuses?: unknown
 }
 
 /** The app cannot start. `faults` says everything that is wrong at once. */
@@ -53,12 +57,14 @@ export async function loadConfig(fetch: typeof globalThis.fetch): Promise<WebCon
 export function parseConfig(value: unknown): WebConfig {
   if (!isObject(value)) throw new ConfigError(['/config.json is not an object'])
   const faults: string[] = []
-  const { apiBaseUrl, chainId, rpcUrl, chainName, explorerUrl, faucetUrl, ipfsGatewayUrl, attestations, trust } = value
+  const { apiBaseUrl, chainId, rpcUrl, chainName, explorerUrl, faucetUrl, ipfsGatewayUrl, attestations } = value
+  const { trust, allowMock, tcbStatuses } = value
+  const urls = { rpcUrl, explorerUrl, faucetUrl, ipfsGatewayUrl }
   const check = (isGood: boolean, fault: string) => isGood || faults.push(fault)
 
   check(isUrl(apiBaseUrl), 'apiBaseUrl must be the http(s) address of the service')
   check(isChainId(chainId), 'chainId must be a positive whole number')
-  for (const [name, url] of Object.entries({ rpcUrl, explorerUrl, faucetUrl, ipfsGatewayUrl })) {
+  for (const [name, url] of Object.entries(urls)) {
     check(url === undefined || isUrl(url), `${name} must be an http(s) address, or left out`)
   }
   check(
@@ -70,7 +76,7 @@ export function parseConfig(value: unknown): WebConfig {
     'attestations must have chainId, rpcUrl and address, or be left out',
   )
   if (faults.length > 0) throw new ConfigError(faults)
-  const known = { apiBaseUrl, chainId, rpcUrl, chainName, explorerUrl, faucetUrl, ipfsGatewayUrl, attestations, trust }
+  const known = { apiBaseUrl, chainId, chainName, ...urls, attestations, trust, allowMock, tcbStatuses }
   return Object.fromEntries(Object.entries(known).filter(([, member]) => member !== undefined)) as WebConfig
 }
 

@@ -1,4 +1,4 @@
-import { ServiceError, type ServiceErrorOptions } from '@countersign/protocol'
+import { ServiceError } from '@countersign/protocol'
 
 /*
  * ServiceError
@@ -63,15 +63,9 @@ export type PolicyErrorCode =
 /** The evidence is forged, damaged, stale or unsupported. Distrust it: no policy can repair it. */
 export class QuoteError extends ServiceError<QuoteErrorCode> {
   override name = 'QuoteError'
-  constructor(code: QuoteErrorCode, message: string, options?: ServiceErrorOptions) {
-    super(code, message, options)
-  }
 }
 
 /** The evidence is genuine, but it does not satisfy the reader's policy. */
 export class PolicyError extends ServiceError<PolicyErrorCode> {
   override name = 'PolicyError'
-  constructor(code: PolicyErrorCode, message: string, options?: ServiceErrorOptions) {
-    super(code, message, options)
-  }
 }

@@ -31,7 +31,7 @@ export type QuotePolicy = {
    * dstack, `{ 'compose-hash': ['…'], 'key-provider': ['…'] }` in place of RTMR3.
    */
   events?: Readonly<Record<string, readonly string[]>>
-  /** Default: `UpToDate` alone. */
+  /** Default: only `UpToDate`. */
   statuses?: readonly TcbStatus[]
   /** Intel's TCB evaluation data number; older collateral is refused, even if in date. */
   minimumTcbEvaluationDataNumber?: number
@@ -112,9 +112,9 @@ export type ReportPolicy = {
   reportData?: Uint8Array
   /** Launch measurements (48 bytes) to accept, as lower-case hex. Left out: any code. */
   measurements?: readonly string[]
-  /** Privilege levels to accept. Default: 0 alone. */
+  /** Privilege levels to accept. Default: only 0. */
   vmpls?: readonly number[]
-  /** Endorsement keys to accept. Default: `VCEK` alone; a VLEK does not name the chip. */
+  /** Endorsement keys to accept. Default: only `VCEK`; a VLEK does not name the chip. */
   signingKeys?: readonly ParsedReport['signingKey'][]
   /** Patch levels that reported, committed and launch TCB must all reach, by product; another product is refused. */
   minimumTcb?: Partial<Record<SnpProduct, Partial<SnpTcb>>>

@@ -179,7 +179,7 @@ async function useEntry(
   const auxblob = isSnp ? await read('auxblob', MAX_CERTIFICATES_LENGTH) : new Uint8Array()
   // The kernel drops the result of a binary attribute's write, so this check also notices a write of ours that was lost.
   if ((await readGeneration()) !== generation + writes) {
-    throw new EvidenceError('generation_mismatch', 'somebody else wrote into our entry')
+    throw new EvidenceError('generation_mismatch', 'another process wrote into our entry')
   }
   return { outblob, auxblob }
 }

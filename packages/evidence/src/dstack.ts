@@ -50,7 +50,7 @@ export type GetDstackKeyParameters = DstackQuoteSourceParameters & {
 }
 
 /**
- * A key that dstack derives for this application alone: `GetKey`. The same path gives the same key on every machine that
+ * A key that dstack derives for this application only: `GetKey`. The same path gives the same key on every machine that
  * runs the application; the agent vouches for it to nobody else.
  */
 export async function getDstackKey(parameters: GetDstackKeyParameters): Promise<Uint8Array<ArrayBuffer>> {

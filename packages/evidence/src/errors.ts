@@ -1,4 +1,4 @@
-import { ServiceError, type ServiceErrorOptions } from '@countersign/protocol'
+import { ServiceError } from '@countersign/protocol'
 
 /** Why a guest got no evidence. */
 export type EvidenceErrorCode =
@@ -10,7 +10,7 @@ export type EvidenceErrorCode =
   | 'configfs_unavailable'
   /** Fix the configuration: this guest runs on other silicon than the source was made for. */
   | 'provider_mismatch'
-  /** Retry; if it stays, find the process that writes into our configfs entry. */
+  /** Retry; if this persists, find the process that writes into our configfs entry. */
   | 'generation_mismatch'
   /** Retry later: the driver is busy with an earlier request, or its host does not answer. */
   | 'evidence_busy'
@@ -36,9 +36,6 @@ export type EvidenceErrorCode =
 /** The guest could not get evidence, or what it got is not what it asked for. */
 export class EvidenceError extends ServiceError<EvidenceErrorCode> {
   override name = 'EvidenceError'
-  constructor(code: EvidenceErrorCode, message: string, options?: ServiceErrorOptions) {
-    super(code, message, options)
-  }
 }
 
 export function evidenceTimeout(timeoutMs: number) {

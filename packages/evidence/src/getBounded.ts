@@ -1,10 +1,4 @@
-import {
-  isLoopbackUrl,
-  readBounded,
-  ServiceError,
-  type ServiceErrorOptions,
-  withinTimeLimit,
-} from '@countersign/protocol'
+import { isLoopbackUrl, readBounded, ServiceError, withinTimeLimit } from '@countersign/protocol'
 
 /** Why a hardware vendor's service gave nothing that can be used. */
 export type VendorErrorCode =
@@ -19,9 +13,6 @@ export type VendorErrorCode =
 
 export class VendorError extends ServiceError<VendorErrorCode> {
   override name = 'VendorError'
-  constructor(code: VendorErrorCode, message: string, options?: ServiceErrorOptions) {
-    super(code, message, options)
-  }
 }
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>

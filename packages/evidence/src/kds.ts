@@ -4,7 +4,7 @@ import { toHex } from '@countersign/protocol'
 import { type Fetch, getBounded, malformed, toVendorUrl } from './getBounded.ts'
 
 export type KdsClientDeps = {
-  /** AMD's service unless told. */
+  /** AMD's service by default. */
   url?: string
   fetch?: Fetch
   timeoutMs?: number

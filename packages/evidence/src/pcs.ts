@@ -20,8 +20,8 @@ const INTEL_ROOT_CRL = 'https://certificates.trustedservices.intel.com/IntelSGXR
 const MAX_BYTES = 2_097_152
 
 /**
- * Intel's Provisioning Certification Service, API version 4, or a PCCS that stands in for it. It fetches and takes apart;
- * whoever asked checks what came.
+ * Intel's Provisioning Certification Service, API version 4, or a PCCS that stands in for it. It fetches and parses; the
+ * caller verifies.
  */
 export function createPcsClient({
   url,

@@ -25,7 +25,7 @@ export function copyReportData(reportData: Uint8Array): Uint8Array {
 
 /**
  * Checks that a quote is for the report data that was asked. It proves nothing about the quote's origin; it keeps an
- * answer to somebody else's question, or to an earlier one, from being stored as ours.
+ * answer to another caller's question, or to an earlier one, from being stored as ours.
  *
  * Intel TDX DCAP Quoting Library API, "Quote Format": version (u16) at 0, TEE type (u32) at 4, the TD report body at 48;
  * in version 5 a body type (u16) and a body size (u32) stand before it. Report data at 520 in the body.

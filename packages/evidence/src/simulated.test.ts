@@ -36,7 +36,7 @@ describe('simulated quotes', () => {
     expect(await source.getQuote(fakeReportData())).toEqual({ quote: fakeQuote(fakeReportData()) })
   })
 
-  test('take 39 ms each unless told otherwise, one after the other', async () => {
+  test('take 39 ms each by default, one after the other', async () => {
     let waiting = 0
     const waits: number[] = []
     const wait = async (durationMs: number) => {

@@ -109,7 +109,7 @@ test('certificates of 64 KiB pass, one byte more does not', async () => {
   expect(await codeOf(ask(65_537).getReport(fakeReportData()))).toBe('evidence_too_large')
 })
 
-test('a call may take 30 seconds unless told otherwise', async () => {
+test('a call may take 30 seconds by default', async () => {
   const source = createQuoteSource({ mode: 'mock', ask: () => new Promise(() => {}) })
   let settled = false
   const code = codeOf(source.getQuote(fakeReportData())).finally(() => {

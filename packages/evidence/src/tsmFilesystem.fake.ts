@@ -19,7 +19,7 @@ export type TsmOperation = string
 /**
  * The report part of configfs-tsm as drivers/virt/coco/guest/report.c has it: a generation that counts writes, evidence
  * made at the first read after a write, errors by errno. Tests reach in through `before`, which runs ahead of an operation
- * and may throw, wait, or write as somebody else would.
+ * and may throw, wait, or write as another process would.
  */
 export function createFakeTsm(parameters: FakeTsmParameters) {
   const { root, provider = 'tdx_guest', outblob, auxblob, privlevelFloor = 0 } = parameters

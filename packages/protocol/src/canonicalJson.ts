@@ -67,7 +67,7 @@ function assertEncodable(value: unknown, ancestors: object[]): void {
   } else {
     if (!isPlainObject(value)) throw notCanonicalizable('not a plain object')
     for (const [name, member] of Object.entries(value)) {
-      // Whoever copies such a member with an assignment replaces a prototype instead.
+      // Code that copies such a member with an assignment replaces a prototype instead.
       if (name === '__proto__') throw notCanonicalizable('__proto__')
       assertEncodable(name, ancestors)
       assertEncodable(member, ancestors)

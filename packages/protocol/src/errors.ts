@@ -4,7 +4,7 @@ import type { SignResult } from './signResult.ts'
 export type ServiceErrorOptions = {
   details?: string | undefined
   cause?: unknown
-  /** Of the HTTP answer that told the failure. */
+  /** Of the HTTP response, where the service reported the failure. */
   status?: number | undefined
   /** Whether the same call may succeed later. */
   retryable?: boolean | undefined
@@ -13,8 +13,8 @@ export type ServiceErrorOptions = {
 }
 
 /**
- * The base of every error that Countersign throws on purpose. `code` is stable and public; `message` stays the short text
- * alone, because the specification fixes some messages to the letter; what varies goes into `details`.
+ * The base of every error that Countersign throws on purpose. `code` is stable and public; `message` is only the short
+ * text, because the specification fixes some messages to the letter; what varies goes into `details`.
  *
  * @example
  * if (error instanceof ServiceError && error.code === 'invalid_hex') …

@@ -1,5 +1,13 @@
 import { expectTypeOf } from 'vitest'
-import { type EndpointResponse, type PathParameters, type SessionUser, toMethodAndPath } from './index.ts'
+import {
+  type EndpointQuery,
+  type EndpointRequest,
+  type EndpointResponse,
+  type PathParameters,
+  type SessionUser,
+  type SignDigestRequest,
+  toMethodAndPath,
+} from './index.ts'
 
 /* Read by the type checker alone. */
 
@@ -19,3 +27,7 @@ void (() => toMethodAndPath('GET /auth/you'))
 
 expectTypeOf<EndpointResponse<'GET /auth/me'>>().toEqualTypeOf<SessionUser>()
 expectTypeOf<EndpointResponse<'GET /ipfs/:cid'>>().toEqualTypeOf<never>()
+expectTypeOf<EndpointRequest<'POST /sign/digest'>>().toEqualTypeOf<SignDigestRequest>()
+expectTypeOf<EndpointRequest<'POST /auth/logout'>>().toEqualTypeOf<never>()
+expectTypeOf<EndpointQuery<'GET /health/attestation'>>().toEqualTypeOf<{ nonce?: string | undefined }>()
+expectTypeOf<EndpointQuery<'GET /health'>>().toEqualTypeOf<never>()

@@ -41,6 +41,14 @@ export type Endpoints = {
 /** An endpoint by its method and path, such as `GET /proof/:slug`. */
 export type Endpoint = keyof Endpoints
 
+/** What may stand behind the path of an endpoint. */
+export type EndpointQuery<Name extends Endpoint> = Endpoints[Name] extends { query: infer Query } ? Query : never
+
+/** The body of a call of an endpoint. */
+export type EndpointRequest<Name extends Endpoint> = Endpoints[Name] extends { request: infer Request }
+  ? Request
+  : never
+
 /** The body with which an endpoint answers success. */
 export type EndpointResponse<Name extends Endpoint> = Endpoints[Name] extends { response: infer Response }
   ? Response

@@ -34,6 +34,8 @@ export { isNatural, toU32be, toU64be } from './fields.ts'
 export { fromHex, type Hex, isHex, toHex } from './hex.ts'
 export {
   type Endpoint,
+  type EndpointQuery,
+  type EndpointRequest,
   type EndpointResponse,
   type Endpoints,
   isSlug,

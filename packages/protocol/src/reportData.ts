@@ -50,7 +50,7 @@ export function hashBatch(reportData: Uint8Array): Bytes {
 export type EnclaveAttestReportDataParameters = {
   /** 32 bytes: SHA-256 of the TLS key. */
   tlsKeyHash: Uint8Array
-  /** 32 bytes, chosen by whoever asks. */
+  /** 32 bytes, chosen by the caller. */
   nonce: Uint8Array
   /** 32 bytes: `hashEnclaveConfig`. */
   configHash: Uint8Array

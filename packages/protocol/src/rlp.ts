@@ -27,7 +27,7 @@ export function toScalar(value: bigint | number): Bytes {
   return bytes
 }
 
-/** Up to 55 bytes the length is in the first byte; above, the first byte tells the length of the length. */
+/** Up to 55 bytes the length is in the first byte; above, the first byte holds the length of the length. */
 function encodeLength(offset: number, length: number): Bytes {
   if (length <= 55) return Uint8Array.of(offset + length)
   const lengthBytes = toScalar(length)

@@ -192,7 +192,7 @@ export type SubmissionContextParameters = {
   index: number
 }
 
-/** What a share is sealed with to the enclave: it counts for this backup and this configuration alone. */
+/** What a share is sealed with to the enclave: it counts only for this backup and this configuration. */
 export function toSubmissionContext({ backupHash, configHash, index }: SubmissionContextParameters): Bytes {
   return concatBytes(
     toTagBytes(tags.rootSubmission),

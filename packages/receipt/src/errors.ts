@@ -1,6 +1,6 @@
 import { ServiceError, type ServiceErrorOptions } from '@countersign/protocol'
 
-/** Why bytes are not a receipt at all. What is wrong with a receipt is told by its steps. */
+/** Why bytes are not a receipt at all. The steps say what is wrong with a receipt. */
 export type ReceiptErrorCode =
   | 'receipt_too_large'
   | 'receipt_not_canonical'

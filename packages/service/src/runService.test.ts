@@ -90,9 +90,9 @@ test('one that cannot go on reports why and ends with 1', async () => {
   const { promise: ended, reject } = Promise.withResolvers<never>()
   await runService(deps, async () => ({ stop: async () => {}, ended }))
   expect(lines).toEqual([])
-  reject(new Error('the vault has ended'))
+  reject(new Error('the key worker has ended'))
   await settle()
-  expect(lines).toEqual(['error Could not go on: the vault has ended'])
+  expect(lines).toEqual(['error Could not go on: the key worker has ended'])
   expect(process.exitCode).toBe(1)
 })
 

@@ -18,7 +18,7 @@ export type AppDeps = AttestDeps &
     batcher: Batcher
     log: Log
     version: string
-    /** Where the root secret goes on to enclaves that join. */
+    /** For enclaves that join; only with an attested root secret. */
     donor?: Donor
   }
 

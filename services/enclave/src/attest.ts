@@ -17,10 +17,10 @@ export type AttestDeps = {
   tlsKeyHash: Uint8Array
 }
 
-/** Attestations that may wait. A coordinator needs one at a time; more would only stand in the way of signatures. */
+/** Attestations that may wait. A coordinator needs one at a time; more would only delay signatures. */
 const MAX_WAITING = 4
 
-/** One attestation at a time asks for a quote, so that a signature waits for one at most. */
+/** Attestations ask for quotes one at a time, so that a signature waits for one of them at most. */
 export function createAttestor(deps: AttestDeps): (request: { nonce: string }) => Promise<AttestResponse> {
   const enqueue = createCallQueue(MAX_WAITING)
   return (request) => enqueue(() => attest(deps, request))

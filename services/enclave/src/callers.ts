@@ -19,17 +19,17 @@ export type CallerPolicy =
   | { kind: 'attested'; report: Omit<ReportPolicy, 'reportData'>; configHashes: readonly string[] }
 
 export type Callers = {
-  /** The key that signed a call, or a refusal. */
+  /** The key that signed a call. Throws where none did. */
   verify(call: { headers: IncomingHttpHeaders; path: string; body: Uint8Array }): Promise<string>
   /** Lets an attested key in, under an `attested` policy. */
   introduce(key: string, attestation: CallerAttestation): Promise<void>
   assertAllowed(key: string): void
 }
 
-/** On Node's thread pool: a check takes as long as all the rest that the main thread does for a call. */
+/** On Node's thread pool: this check takes as long as everything else that the main thread does for a call. */
 const verifySignature = promisify(verifySync)
 
-/** An introduction holds this long; a coordinator attests again before. */
+/** How long an introduction is valid; a coordinator attests again before that. */
 const INTRODUCTION_MS = 3_600_000
 const MAX_KEYS = 1024
 /** DER SubjectPublicKeyInfo of Ed25519 (RFC 8410 §4), less the key. */

@@ -17,15 +17,15 @@ export type Config = {
   callerPolicy: CallerPolicy
   batchLimit: number
   sessionTtlMs: number
-  /** What quotes cover the hash of. */
+  /** Quotes cover its hash. */
   enclave: EnclaveConfig
 }
 
 const MAX_SESSION_S = 43_200
 
 /**
- * Settings that decide whom the enclave believes, where its secret comes from, or which code is loaded (the last ten are obeyed
- * where native code is: by its loaders, and by OpenSSL), and that the configuration hash does not cover.
+ * Settings that decide whom the enclave trusts, where its secret comes from, or which code is loaded, and that the configuration
+ * hash does not cover. The loaders of native code and OpenSSL read the last ten.
  */
 const UNMEASURED = [
   'NODE_TLS_REJECT_UNAUTHORIZED',
@@ -49,7 +49,7 @@ const UNMEASURED = [
   'OPENSSL_MODULES',
 ]
 
-/** The only reader of the environment. `readFile` answers a file's text. */
+/** The only reader of the environment. `readFile` returns a file's text. */
 export function readConfig(env: Env, deps: { readFile(path: string): string; version: string }): Config {
   const faults: string[] = []
   const fault = (text: string) => void faults.push(text)
@@ -141,7 +141,7 @@ function readQuoteSource(env: Env, fault: Fault): Config['quoteSource'] {
   return { kind: 'mock', latencyMs }
 }
 
-/** Which certificate authorities are believed when keys of identity providers are fetched. */
+/** Which certificate authorities are trusted when the keys of identity providers are fetched. */
 function readCaSet(env: Env, readFile: (path: string) => string, fault: Fault): string {
   const path = env.NODE_EXTRA_CA_CERTS
   if (path === undefined || path === '') return 'bundled'
@@ -164,7 +164,7 @@ function readCallerPolicy(
   try {
     text = readFile(path)
   } catch {
-    // As a text that is no policy.
+    // An empty text is not a policy, and is reported below.
   }
   const parsed = parseCallerPolicy(text)
   if (!('faults' in parsed)) return { callerPolicy: parsed.policy, callerPolicyName: `sha256:${parsed.policyHash}` }

@@ -12,14 +12,14 @@ import type { Clock } from './ports.ts'
 
 export type Hardware = {
   quoteSource: QuoteSource
-  /** What callers' reports are verified under: simulated roots join only where the enclave itself is simulated. */
+  /** For callers' reports. Simulated roots are added only where the enclave itself is simulated. */
   callerRoots: readonly TrustedRoot[]
-  /** What other enclaves' quotes are verified under: those of our own kind of silicon, and no others. */
+  /** For other enclaves' quotes: only the roots of our own kind of silicon. */
   peerRoots: readonly TrustedRoot[]
   fetchCollateral(platform: Platform): Promise<Collateral>
 }
 
-/** Hardware, real or simulated. */
+/** The quote source, trusted roots and collateral of this machine, real or simulated. */
 export async function createHardware({ quoteSource: source, rootSecret }: Config, clock: Clock): Promise<Hardware> {
   if (source.kind !== 'mock') {
     const pcs = rootSecret.kind === 'attested' ? createPcsClient({ url: rootSecret.collateralUrl }) : undefined

@@ -83,12 +83,12 @@ async function start(): Promise<RunningService> {
   /** Gets the root secret and listens. It may take minutes to join, and for ever to be recovered. */
   async function serve() {
     const health = { ...facts, version: packageJson.version }
-    const awaited =
+    const recovery =
       rootSecret.kind === 'attested'
         ? await obtainRootSecret({ ...peers, callPeer, wait, health }, rootSecret)
         : undefined
     // An enclave that is recovered answers custodians first, and all callers once it has its secret.
-    let current: App = awaited?.app ?? app
+    let current: App = recovery?.app ?? app
     const { address, close } = await startServer(
       { handle: (call) => current.handle(call), isStopping: () => current.isStopping(), stop: () => current.stop() },
       config.listen,
@@ -100,16 +100,16 @@ async function start(): Promise<RunningService> {
     shutdown.add(() => finishing?.catch(() => undefined))
     shutdown.add(close)
     shutdown.add(() => current.stop())
-    if (awaited !== undefined) {
+    if (recovery !== undefined) {
       log.info({
         msg: 'Waiting for custodians',
         address,
         configHash: toHex(configHash),
         ...facts,
-        needed: awaited.needed,
+        needed: recovery.needed,
       })
-      await awaited.recovered
-      finishing = awaited.finish()
+      await recovery.recovered
+      finishing = recovery.finish()
       await finishing
     }
     if (isStopping) return

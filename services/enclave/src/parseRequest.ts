@@ -41,7 +41,7 @@ export function parseOpenSessionRequest(value: unknown): OpenSessionRequest {
   return { idToken, loginSecret }
 }
 
-/** Items that are not even of the right shape stay undefined: one of them must not fail the others. */
+/** Items of the wrong shape are undefined: one of them must not fail the others. */
 export function parseSignTransactionsRequest(value: unknown): { items: (SignItem | undefined)[] } {
   const { items } = toMembers(value, ['items'])
   if (!Array.isArray(items) || items.length < 1 || items.length > MAX_SIGN_ITEMS) {

@@ -1,4 +1,4 @@
-/** What the enclave needs of the outside, made in `main.ts` and injected. */
+/** What the enclave needs from outside, made in `main.ts` and injected. */
 export type Clock = { now(): number }
 
 /** Cryptographically strong random bytes. */

@@ -38,7 +38,7 @@ const STATUS: Record<EnclaveErrorCode, number> = {
   internal: 500,
 }
 
-/** Answers what `dispatch` answers, or the refusal that it throws, and nothing of the inside. */
+/** Replies with what `dispatch` returns, or with the refusal that it throws; other errors become `internal`, without their text. */
 export function serveCalls(deps: { dispatch(call: Call): Promise<unknown>; log: Log; drain?(): Promise<void> }): App {
   let underWay = 0
   let isStopping = false

@@ -6,7 +6,7 @@ import { createSelfSignedCertificate } from '@countersign/attestation/certificat
 import { callerHeaders, enclavePaths, readBounded, ServiceError } from '@countersign/protocol'
 import type { App } from './serveCalls.ts'
 
-/** Where to listen. `https` has a key of its own that only a quote vouches for. */
+/** Where to listen. The key of `https` is made at the start, and only a quote proves it. */
 export type Listen =
   | { kind: 'http'; host: string; port: number }
   | { kind: 'unix'; path: string }
@@ -17,7 +17,7 @@ export type TlsIdentity = { key: string; cert: string; keyHash: Uint8Array<Array
 
 /** 256 items of a kilobyte or two, or fewer with large calldata. */
 const MAX_SIGN_BYTES = 4_194_304
-/** All other calls are small. Bodies are read before their signature can be checked, so this is what a stranger can fill. */
+/** All other calls are small. Bodies are read before their signature can be checked, so this much memory anyone can fill. */
 const MAX_BODY_BYTES = 131_072
 /** Coordinators keep a handful of connections each. */
 const MAX_CONNECTIONS = 512

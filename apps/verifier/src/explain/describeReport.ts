@@ -58,7 +58,7 @@ function describeProcessor(cpuid: ParsedReport['cpuid'], product: SnpProduct | u
   return `${product ?? 'unknown'} (family ${cpuid.family}, model ${cpuid.model}, stepping ${cpuid.stepping})`
 }
 
-/** The layout depends on the product. Where the report does not name one, every reading that is possible is told. */
+/** The layout depends on the product. Where the report does not name one, every possible reading is printed. */
 function describeTcb(bytes: Uint8Array<ArrayBuffer>, product: SnpProduct | undefined): string {
   const hex = toHex(bytes)
   if (product !== undefined) return `${hex}: ${readTcb(bytes, product) ?? `not as ${product} writes it`}`

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { isZero, ServiceError, toHex } from '@countersign/protocol'
-import { describeError } from '../errors.ts'
+import { describeError } from '@countersign/verify'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
@@ -21,7 +21,7 @@ export function list(name: string, values: readonly string[]): Line[] {
   return values.length === 0 ? [[name, 'none']] : values.map((value, index) => [index === 0 ? name : '', value])
 }
 
-/** The flags that are set, in words. Debug is told either way, since nothing else counts where it is on. */
+/** The flags that are set, in words. Debug is printed either way, since nothing else counts where it is on. */
 export function describeFlags<Flags extends Readonly<Record<string, boolean>> & { debug: boolean }>(
   flags: Flags,
   words: Readonly<Record<Exclude<keyof Flags & string, 'debug'>, string>>,
@@ -36,7 +36,7 @@ export function describeFlags<Flags extends Readonly<Record<string, boolean>> & 
   ]
 }
 
-/** A part of something may be anything; the rest is told all the same. */
+/** A part of something may be anything; the rest is printed all the same. */
 export function describeOr(heading: string, describe: () => Line[]): Line[] {
   try {
     return describe()

@@ -27,7 +27,7 @@ describe('withNewest', () => {
     expect(withNewest(known, page('b', '1')).transactions[0]).toEqual(item('b'))
   })
 
-  test('starts anew where there may be a gap', () => {
+  test('starts again where there may be a gap', () => {
     expect(withNewest(page('ba', '0'), page('yx', '9'))).toEqual(page('yx', '9'))
   })
 

@@ -8,7 +8,7 @@ export function withNewest(known: Known | null, page: TransactionPage): Known {
   if (known === null) return page
   const fresh = new Set(page.transactions.map(({ slug }) => slug))
   const older = known.transactions.filter(({ slug }) => !fresh.has(slug))
-  // All of it was new, so there may be others in between: what is older is fetched anew when it is asked for.
+  // All of it was new, so there may be others in between: what is older is fetched again when it is asked for.
   const hasGap = older.length === known.transactions.length && older.length > 0 && page.nextCursor !== null
   if (hasGap || older.length === 0) return page
   return { transactions: [...page.transactions, ...older], nextCursor: known.nextCursor }

@@ -1,11 +1,12 @@
 import type { ProofPayload } from '@countersign/protocol'
+import { isCid } from '@countersign/receipt'
+import { toPrintable } from '@countersign/verify'
 import type { ReactNode } from 'react'
 import type { WebConfig } from '../config.ts'
+import { toGateways } from '../report/toGateways.ts'
 import { CopyButton } from '../ui/CopyButton.tsx'
-import { toGateways } from '../verification/toGateways.ts'
-import { toPrintable } from '../verification/toPrintable.ts'
 
-/** Where everything lies, for whoever wants to look for themselves. */
+/** Where everything lies, for readers who want to look for themselves. */
 export function ProofLinks({ proof, config }: { proof: ProofPayload; config: WebConfig }) {
   const { txHash, chainId, walletAddress, ipfsCid, onchainTxHash, onchainBlockNumber } = proof
   const { explorerUrl, attestations } = config
@@ -15,7 +16,7 @@ export function ProofLinks({ proof, config }: { proof: ProofPayload; config: Web
     explorerUrl !== undefined && onChain === config.chainId
       ? `${explorerUrl.replace(/\/+$/, '')}/tx/${hash}`
       : undefined
-  const isCid = ipfsCid !== null && /^bafkrei[a-z2-7]{52}$/.test(ipfsCid)
+  const isReceiptCid = ipfsCid !== null && isCid(ipfsCid)
   return (
     <section className="card" aria-labelledby="links-title">
       <h2 id="links-title">Look for yourself</h2>
@@ -31,7 +32,7 @@ export function ProofLinks({ proof, config }: { proof: ProofPayload; config: Web
           <LinkedFact
             title="Receipt (CID)"
             text={ipfsCid}
-            href={isCid ? `${gateway}/ipfs/${ipfsCid}` : undefined}
+            href={isReceiptCid ? `${gateway}/ipfs/${ipfsCid}` : undefined}
             linkText="Open the raw receipt"
           />
         )}

@@ -4,34 +4,36 @@ import axe from 'axe-core'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { page, userEvent } from 'vitest/browser'
 import { render } from 'vitest-browser-react'
-import { ConfigContext, type WebConfig } from '../config.ts'
-import '../styles/app.css'
+import { issueGolden, issue as issueReceipt, slug, toLog } from '../../../../packages/verify/src/issues.fake.ts'
 import {
   apiBaseUrl,
   createFakeNetwork,
   gatewayUrl,
   html,
-  issueReceipt,
   json,
-  slug,
-  toConfig,
-  toLog,
-  toProof,
-} from '../verification/service.fake.ts'
+  toGatewayProof as toProof,
+} from '../../../../packages/verify/src/network.fake.ts'
+import { toConfig } from '../config.fake.ts'
+import { ConfigContext, type WebConfig } from '../config.ts'
+import { createWarmWorker } from '../worker/warmWorker.fake.ts'
+import '../styles/app.css'
 import { ProofPage } from './ProofPage.tsx'
 import { POLL_INTERVAL_MS } from './useProof.ts'
 
-const issue = await issueReceipt()
-const other = await issueReceipt({ nonce: 1 })
+const issue = await issueGolden()
+const other = await issueReceipt({ txMetadata: { nonce: 1 } })
 const honest = toProof(issue)
 const proofUrl = `${apiBaseUrl}/proof/`
 /** Workers start slowly on a busy machine. */
 const PATIENCE = { timeout: 30_000 }
 
+const WarmWorker = createWarmWorker()
+
 let network = createFakeNetwork(issue)
 beforeEach(() => {
   network = createFakeNetwork(issue)
   vi.stubGlobal('fetch', network.fetch)
+  vi.stubGlobal('Worker', WarmWorker)
 })
 afterEach(() => {
   vi.unstubAllGlobals()
@@ -70,7 +72,7 @@ describe('a complete proof', () => {
     await heading('Nothing failed, on MOCK evidence').toBeVisible()
     await expect.element(page.getByText(/This evidence proves nothing about hardware/)).toBeVisible()
     expect(stages()).toEqual(['done', 'done', 'done', 'done'])
-    expect(document.querySelectorAll('[data-status="pass"]')).toHaveLength(24)
+    expect(document.querySelectorAll('[data-status="pass"]')).toHaveLength(25)
     expect(document.querySelectorAll('.transcript-step-mock')).toHaveLength(15)
     expect(document.querySelector('[data-step="event"]')?.textContent).toContain('By the word of the operator’s node')
     expect(document.querySelector('.verdict')?.textContent).toMatch(/Amount1 ether.*Datanone/)
@@ -107,16 +109,18 @@ describe('a complete proof', () => {
   })
 
   test('without leave for mock evidence it is not verified, and it says why', async () => {
-    await show({ trust: { ...(toConfig(issue).trust as object), allowMock: false } })
-    await heading('Not verified').toBeVisible()
-    expect(statusOf('quote')).toBe('fail')
-    expect(lies()).toEqual(['kmsQuoteVerified'])
+    await show({ allowMock: false })
+    await heading('Not verified: MOCK evidence').toBeVisible()
+    expect(document.querySelector('.verdict')?.getAttribute('data-verdict')).toBe('mock')
+    expect(document.querySelector('.verdict-bad')).not.toBeNull()
+    expect(statusOf('quote')).toBe('pass')
+    expect(lies()).toEqual([])
   })
 
   test('anchors that cannot be read are told, and not used', async () => {
-    await show({ trust: { allowMock: true, entropyKey: [] } })
+    await show({ trust: { ...(toConfig(issue).trust as object), entropyKey: [] } })
     await expect.element(page.getByText(/entropyKey: unknown member/)).toBeVisible()
-    await heading('Not verified').toBeVisible()
+    await heading('Not verified: MOCK evidence').toBeVisible()
   })
 })
 
@@ -144,7 +148,7 @@ describe('a service that lies is told so, claim by claim', () => {
 
   test('given up, while the chain points to another receipt', async () => {
     say({ status: 'onchain_failed', onchainTxHash: null, onchainBlockNumber: null })
-    network.rpc.eth_getLogs = [toLog(issue, other.cid)]
+    network.rpc.eth_getLogs = [toLog({ ...issue, cid: other.cid })]
     await show()
     await heading('Not verified').toBeVisible()
     expect(statusOf('event')).toBe('fail')
@@ -295,7 +299,7 @@ describe('accessibility', () => {
 
   test('the verdict and the count of steps are read out', async () => {
     await show()
-    const status = page.getByRole('status').filter({ hasText: '24 steps: 24 passed, 0 failed, 0 not judged.' })
+    const status = page.getByRole('status').filter({ hasText: '25 steps: 25 passed, 0 failed, 0 not judged.' })
     await expect.element(status, PATIENCE).toBeInTheDocument()
   })
 

@@ -1,19 +1,16 @@
 import { isTerminalProofStatus, type ProofPayload } from '@countersign/protocol'
+import { describeError, toPrintable, type VerifierError } from '@countersign/verify'
 import { useMemo, useState } from 'react'
+import { AnchorForm } from '../anchors/AnchorForm.tsx'
+import { isEventDue, toVerifyRequest } from '../anchors/toVerifyRequest.ts'
+import { type Anchors, useAnchors } from '../anchors/useAnchors.ts'
 import { useConfig, type WebConfig } from '../config.ts'
+import { toProofFailureWords } from '../report/failureWords.ts'
+import { IndependentCheck } from '../report/IndependentCheck.tsx'
+import { VerificationReport } from '../report/VerificationReport.tsx'
 import { Notice } from '../ui/Notice.tsx'
-import { AnchorForm } from '../verification/AnchorForm.tsx'
-import type { ProofError } from '../verification/getProof.ts'
-import { IndependentCheck } from '../verification/IndependentCheck.tsx'
-import { proofErrorWords } from '../verification/proofErrorWords.ts'
-import { toGateways } from '../verification/toGateways.ts'
-import { toPrintable } from '../verification/toPrintable.ts'
-import type { Trust } from '../verification/trust.ts'
-import { type Anchors, useAnchors } from '../verification/useAnchors.ts'
-import { useVerification } from '../verification/useVerification.ts'
-import { VerificationReport } from '../verification/VerificationReport.tsx'
-import type { VerificationRequest } from '../verification/verifySubject.ts'
-import '../verification/verification.css'
+import { useVerification } from '../worker/useVerification.ts'
+import '../report/verification.css'
 import './proof.css'
 import { ProofLife } from './ProofLife.tsx'
 import { ProofLinks } from './ProofLinks.tsx'
@@ -40,9 +37,14 @@ export function ProofPage({ slug }: { slug: string }) {
 
 function ProofView({ proof, config, anchors }: { proof: ProofPayload; config: WebConfig; anchors: Anchors }) {
   const { apiBaseUrl } = config
-  const isEventDue = proof.status === 'complete'
+  const { trust } = anchors
   const [round, setRound] = useState(0)
-  const request = useProofRequest({ proof, config, trust: anchors.trust, round })
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new round asks again
+  const request = useMemo(() => {
+    if (proof.ipfsCid === null) return undefined
+    const subject = { kind: 'proof', slug: proof.slug, api: apiBaseUrl, proof } as const
+    return toVerifyRequest({ subject, proof, apiBaseUrl }, { trust, config })
+  }, [proof, apiBaseUrl, trust, config, round])
   const state = useVerification(request)
   return (
     <>
@@ -60,28 +62,10 @@ function ProofView({ proof, config, anchors }: { proof: ProofPayload; config: We
       <IndependentCheck
         subject={{ kind: 'proof', slug: proof.slug, apiBaseUrl }}
         anchors={anchors}
-        isEventDue={isEventDue}
+        isEventDue={isEventDue(proof)}
       />
     </>
   )
-}
-
-/** Another object, and so another verification, only where something changed that it looks at. */
-function useProofRequest(parameters: {
-  proof: ProofPayload
-  config: WebConfig
-  trust: Trust
-  round: number
-}): VerificationRequest | undefined {
-  const { proof, config, trust, round } = parameters
-  const { ipfsCid, ipfsUrl, status } = proof
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the copy of the receipt is a new object at each poll; a new round asks again
-  return useMemo(() => {
-    if (ipfsCid === null) return undefined
-    const gateways = toGateways({ ...config, ipfsUrl })
-    const isEventDue = status === 'complete'
-    return { subject: { kind: 'cid', cid: ipfsCid }, trust, gateways, isEventDue, statedReceipt: proof.receipt }
-  }, [ipfsCid, ipfsUrl, status, trust, config, round])
 }
 
 function NotPinned({ status }: { status: ProofPayload['status'] }) {
@@ -96,13 +80,13 @@ function NotPinned({ status }: { status: ProofPayload['status'] }) {
   )
 }
 
-function ProofFailure(props: { error: ProofError; isPolling: boolean; onRetry: () => void }) {
+function ProofFailure(props: { error: VerifierError; isPolling: boolean; onRetry: () => void }) {
   const { error, isPolling, onRetry } = props
-  const { title, advice } = proofErrorWords[error.code]
+  const { title, advice } = toProofFailureWords(error)
   return (
     <Notice tone="danger" title={title} isAlert>
       <p>{advice}</p>
-      <p className="transcript-detail">{toPrintable(error.message)}</p>
+      <p className="transcript-detail">{toPrintable(describeError(error).message)}</p>
       {isPolling ? (
         <p>This page asks again every few seconds.</p>
       ) : (

@@ -1,10 +1,11 @@
 import { isTerminalProofStatus, type ProofPayload } from '@countersign/protocol'
+import { getProof, VerifierError } from '@countersign/verify'
 import { useEffect, useMemo, useState } from 'react'
-import { getProof, ProofError } from '../verification/getProof.ts'
+import { fetchBytes } from '../worker/pageFetch.ts'
 
 export type ProofState = {
   proof: ProofPayload | undefined
-  error: ProofError | undefined
+  error: VerifierError | undefined
   /** Whether it will be asked again without anybody's doing. */
   isPolling: boolean
 }
@@ -24,6 +25,7 @@ export function useProof({ apiBaseUrl, slug }: { apiBaseUrl: string; slug: strin
   const [answer, setAnswer] = useState<{ question: typeof question; state: ProofState } | undefined>(undefined)
 
   useEffect(() => {
+    const { apiBaseUrl, slug } = question
     let isCurrent = true
     let timer: ReturnType<typeof setTimeout> | undefined
     let proof: ProofPayload | undefined
@@ -31,14 +33,14 @@ export function useProof({ apiBaseUrl, slug }: { apiBaseUrl: string; slug: strin
     async function poll() {
       // React mounts twice in development, at once: what was stopped by then asks nothing.
       if (!isCurrent) return
-      let error: ProofError | undefined
+      let error: VerifierError | undefined
       try {
-        proof = await getProof(question)
+        proof = keepIfSame(proof, await getProof({ fetchBytes }, { api: apiBaseUrl, slug }))
       } catch (cause) {
-        error = cause instanceof ProofError ? cause : new ProofError('unavailable', String(cause), { cause })
+        error = cause instanceof VerifierError ? cause : new VerifierError('fetch_failed', String(cause), { cause })
       }
       if (!isCurrent) return
-      const isPolling = error === undefined ? !isSettled(proof) : error.code === 'unavailable'
+      const isPolling = error === undefined ? !isSettled(proof) : !isFinal(error)
       setAnswer({ question, state: { proof, error, isPolling } })
       if (isPolling) timer = setTimeout(poll, POLL_INTERVAL_MS)
     }
@@ -52,6 +54,16 @@ export function useProof({ apiBaseUrl, slug }: { apiBaseUrl: string; slug: strin
 
   const state = answer?.question === question ? answer.state : ASKING
   return { ...state, retry: () => setRound((previous) => previous + 1) }
+}
+
+/** The service answered, and will answer the same: there is no such proof, or it is no such service. */
+function isFinal({ status }: VerifierError): boolean {
+  return status === 404 || status === 200
+}
+
+/** A poll that brings nothing new gives the same object, so that nothing is verified again. */
+function keepIfSame(previous: ProofPayload | undefined, next: ProofPayload): ProofPayload {
+  return previous !== undefined && JSON.stringify(previous) === JSON.stringify(next) ? previous : next
 }
 
 function isSettled(proof: ProofPayload | undefined): boolean {

@@ -199,7 +199,7 @@ describe('paying once', () => {
     await expect.poll(count).toBeGreaterThan(before)
   })
 
-  test('whoever leaves the page while it signs, and comes back, finds what became of it', async () => {
+  test('a visitor who leaves the page while it signs, and comes back, finds the result', async () => {
     const held = Promise.withResolvers<void>()
     let isAsked = false
     const intercept = (url: string, pass: () => Promise<Response>) => {

@@ -22,7 +22,7 @@ export type SendSession = {
 
 const INITIAL: SendState = { step: { name: 'form' }, failure: null, unsettled: null }
 
-/** By address. Above the pages: whoever leaves one while the enclave signs, and comes back, finds what became of the payment. */
+/** By address. Above the pages, so that a visitor who leaves one while the enclave signs, and comes back, finds the result. */
 export const SendSessionsContext = createContext(new Map<string, SendSession>())
 
 /** How far a wallet's payment is. */

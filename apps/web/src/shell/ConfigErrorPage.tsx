@@ -5,7 +5,7 @@ const EXAMPLE = `{
   "chainId": 11155111
 }`
 
-/** Shown in place of the app, mostly to whoever is just setting it up. */
+/** Shown in place of the app, mostly to an operator who is setting it up. */
 export function ConfigErrorPage({ error }: { error: unknown }) {
   const faults = error instanceof ConfigError ? error.faults : ['the configuration could not be read']
   return (

@@ -4,7 +4,7 @@ type State = { hasFailed: boolean }
 
 /**
  * Catches a page whose script could not be loaded, and what no page expects. React offers a boundary as a class only.
- * Give it a `key`, so that the next page starts anew.
+ * Give it a `key`, so that the next page starts again.
  */
 export class PageBoundary extends Component<{ children: ReactNode }, State> {
   override state: State = { hasFailed: false }

@@ -26,7 +26,7 @@ export type ErrorNoticeProps = {
   children?: ReactNode
 }
 
-/** What went wrong, what to do, and the code for whoever is asked. */
+/** What went wrong, what to do, and the code, for support. */
 export function ErrorNotice({ error, children }: ErrorNoticeProps) {
   const { title, advice } = explainError(error)
   return (

@@ -27,7 +27,7 @@ export function SignedOut({ reason, error, onSignIn }: SignedOutProps) {
       </h1>
       <p className="lead">
         Your key stays in a hardware enclave, and each signature comes with a public proof that anyone can check without
-        trusting whoever runs this service.
+        trusting the operator of this service.
       </p>
       <p className="actions">
         <button type="button" className="button button-large" onClick={onSignIn}>

@@ -11,7 +11,7 @@ import { useBalance } from './useBalance.ts'
 import { useServiceMode } from './useServiceMode.ts'
 import { WalletSkeleton } from './WalletSkeleton.tsx'
 
-/** The wallet, whoever is or is not signed in. */
+/** The wallet, signed in or not. */
 export function WalletPage() {
   const { apiBaseUrl, chainId, rpcUrl } = useConfig()
   const config = useMemo(() => ({ apiBaseUrl, chainId, rpcUrl }), [apiBaseUrl, chainId, rpcUrl])

@@ -16,7 +16,7 @@ export function useServiceMode(apiBaseUrl: string): ServiceMode | null {
         const told = typeof body === 'object' && body !== null && 'mode' in body ? body.mode : null
         if (!controller.signal.aborted && (told === 'mock' || told === 'hardware')) setMode(told)
       } catch {
-        // Not known, then. That the service is down is told elsewhere.
+        // Not known, then. Another part of the page reports that the service is down.
       }
     }
     void ask()

@@ -43,7 +43,7 @@ const EXPLANATIONS: Record<SdkErrorCode | ServiceCode, Explanation> = {
   },
   rpc_url_missing: {
     title: 'No way to reach the chain',
-    advice: 'Whoever hosts this app must add “rpcUrl” to its config.json: this chain has no built-in one.',
+    advice: 'The host of this app must add “rpcUrl” to its config.json: this chain has no built-in one.',
   },
   network_unreachable: {
     title: 'The service cannot be reached',
@@ -78,7 +78,7 @@ const EXPLANATIONS: Record<SdkErrorCode | ServiceCode, Explanation> = {
   },
   rpc_failed: {
     title: 'The chain’s node failed',
-    advice: 'Try again in a moment. If it stays, another node must be configured.',
+    advice: 'Try again in a moment. If this persists, another node must be configured.',
   },
   rpc_timeout: { title: 'The chain’s node took too long', advice: `Try again in a moment. ${NOTHING_SIGNED}` },
   rpc_nonce_too_low: {
@@ -108,23 +108,23 @@ const EXPLANATIONS: Record<SdkErrorCode | ServiceCode, Explanation> = {
   },
   internal: {
     title: 'Something went wrong',
-    advice: 'Try again. If it stays, tell the operator when it happened.',
+    advice: 'Try again. If this persists, tell the operator when it happened.',
   },
   not_authenticated: { title: 'You are not signed in', advice: 'Sign in and try again.' },
   session_expired: { title: 'Your session has ended', advice: 'Sign in again to go on.' },
   origin_not_allowed: {
     title: 'The service does not accept this page',
-    advice: 'Whoever hosts the service must add this page’s exact origin to ALLOWED_ORIGINS.',
+    advice: 'The host of the service must add this page’s exact origin to ALLOWED_ORIGINS.',
   },
   grant_invalid: { title: 'The enclave does not accept this session', advice: 'Sign out and in again.' },
   key_binding_mismatch: {
     title: 'The enclave says that this key is not yours',
-    advice: 'Sign out and in again. If it stays, tell the operator.',
+    advice: 'Sign out and in again. If this persists, tell the operator.',
   },
   wallet_not_provisioned: { title: 'The wallet has not been made yet', advice: 'Load the page again: that makes it.' },
   chain_not_allowed: {
     title: 'The service does not sign for this chain',
-    advice: 'Whoever hosts the service decides that, with ALLOWED_CHAIN_IDS.',
+    advice: 'The host of the service decides that, with ALLOWED_CHAIN_IDS.',
   },
   unsupported_transaction: {
     title: 'The service does not sign this kind of transaction',

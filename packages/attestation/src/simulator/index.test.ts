@@ -54,7 +54,7 @@ describe('determinism', () => {
 })
 
 describe('roots', () => {
-  test('the public seed has these roots; whoever pinned them notices a change', () => {
+  test('the public seed has these roots, which others have pinned', () => {
     expect(simulatedRoots().map(({ vendor, mode, certificateSha256 }) => [vendor, mode, certificateSha256])).toEqual([
       ['intel', 'mock', '6968b39acb0d686a4edc8e62dec6e788b15d721a8e4cc470fefc50a4f846b814'],
       ['amd', 'mock', '826d538266ac2df156e0b5c32f5a545eac5dee4d29331b8bc38c12771fb78732'],

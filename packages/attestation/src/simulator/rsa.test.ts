@@ -27,7 +27,7 @@ describe('RSA keys from a seed', () => {
     expect(findPrimeOffsets('another seed 2', rsaLabel('ark'))).toEqual([98, 374])
   })
 
-  test('Miller–Rabin tells primes from Carmichael numbers and strong pseudoprimes', () => {
+  test('Miller–Rabin distinguishes primes from Carmichael numbers and strong pseudoprimes', () => {
     expect([65537n, 2n ** 127n - 1n, 2n ** 521n - 1n].every(isProbablePrime)).toBe(true)
     // 3215031751 deceives the bases 2, 3, 5 and 7 (OEIS A014233).
     expect([561n, 2047n, 3215031751n, 2n ** 127n + 1n].some(isProbablePrime)).toBe(false)

@@ -7,7 +7,7 @@ import { derive } from './keys.ts'
 export type SimulatedSatellite = {
   /** 32 bytes, hex. Verifiers know this key as mock. */
   publicKey: string
-  /** 32 bytes, hex: no secret at all, for whoever has a faster Ed25519 at hand. */
+  /** 32 bytes, hex: not a secret; for callers with a faster Ed25519. */
   privateKey: string
   /** The signature over a sample, 64 bytes, hex. */
   sign(sample: { value: Uint8Array; timestampMs: number; sequence: number }): string

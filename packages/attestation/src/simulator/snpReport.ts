@@ -2,7 +2,7 @@ import { type AmdPki, defaultTcb, encodeTcb, type SnpSigningKey, type SnpTcb } f
 import { measure, sized, toReportData } from './fields.ts'
 import { derive } from './keys.ts'
 
-/** What the guest's owner allowed at launch. Only SMT is allowed unless told. */
+/** What the guest's owner allowed at launch. Only SMT is allowed by default. */
 export type SnpGuestPolicy = {
   abiMinor?: number
   abiMajor?: number
@@ -33,7 +33,7 @@ export type SimulatedReportFaults = {
 export type SimulatedReportOptions = {
   /** 64 bytes. */
   reportData: Uint8Array
-  /** 3 unless told. */
+  /** 3 by default. */
   version?: 2 | 3 | 5
   measurement?: Uint8Array
   hostData?: Uint8Array
@@ -56,7 +56,7 @@ export type SimulatedReportOptions = {
   launchTcb?: SnpTcb
   /** Family, model and stepping, from version 3 on. */
   cpuid?: { family: number; model: number; stepping: number }
-  /** The chip that signs; zero under a VLEK unless told. */
+  /** The chip that signs; zero under a VLEK by default. */
   chipId?: Uint8Array
   /** From version 5 on. */
   launchMitigations?: bigint

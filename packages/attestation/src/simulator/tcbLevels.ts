@@ -25,7 +25,7 @@ export type PlatformLevel = {
   status: PlatformStatus
   /** SGX components 1 and 2 and TDX component 3 (microcode). */
   svn: number
-  /** TDX component 1. It counts for module version 0 alone; later modules have identities with levels of their own. */
+  /** TDX component 1. It counts only for module version 0; later modules have identities with levels of their own. */
   moduleSvn: number
   pceSvn: number
   date: string

@@ -78,7 +78,7 @@ export type SimulatedCollateralFaults = {
 export type SimulatedCollateralOptions = {
   /** When it is fresh, if not at the simulator's time. */
   at?: Date
-  /** Of the TCB info and the QE identity; 20 unless told. */
+  /** Of the TCB info and the QE identity; 20 by default. */
   tcbEvaluationDataNumber?: number
   /** Changes the JSON text before it is signed. */
   editTcbInfo?: (text: string) => string
@@ -168,7 +168,7 @@ function createPckCrl({ seed, pki }: CollateralDeps, issuedAt: Date, faults: Sim
   )
 }
 
-/** The signatures of one key under the key identifier of another: only checking the signature can tell. */
+/** The signatures of one key under the key identifier of another: only a check of the signature notices. */
 function withIssuerOf(signer: EcKey, owner: EcKey): EcKey {
   return { ...signer, publicKey: owner.publicKey }
 }

@@ -55,9 +55,9 @@ export type SimulatedQuoteFaults = {
 export type SimulatedQuoteOptions = {
   /** 64 bytes. */
   reportData: Uint8Array
-  /** 4 unless told; 5 for the two `TDRelaunchAdvised` statuses. */
+  /** 4 by default; 5 for the two `TDRelaunchAdvised` statuses. */
   version?: 4 | 5
-  /** The body of a version 5 quote, `td15` unless told. */
+  /** The body of a version 5 quote, `td15` by default. */
   body?: 'td10' | 'td15'
   mrtd?: Uint8Array
   rtmrs?: readonly [Uint8Array, Uint8Array, Uint8Array, Uint8Array]
@@ -66,7 +66,7 @@ export type SimulatedQuoteOptions = {
   mrOwnerConfig?: Uint8Array
   mrServiceTd?: Uint8Array
   mrSeam?: Uint8Array
-  /** Only SEPT_VE_DISABLE (bit 28) unless told. */
+  /** Only SEPT_VE_DISABLE (bit 28) by default. */
   tdAttributes?: Uint8Array
   xfam?: Uint8Array
   /** Overrides what `status`, `moduleStatus` and `moduleVersion` give. */
@@ -76,7 +76,7 @@ export type SimulatedQuoteOptions = {
   status?: SimulatedTcbStatus
   qeStatus?: SimulatedPartStatus
   moduleStatus?: SimulatedPartStatus
-  /** 0 for TDX 1.0, 1 (unless told) and 3 have identities in the collateral, any other is unknown. */
+  /** 0 for TDX 1.0, 1 (by default) and 3 have identities in the collateral, any other is unknown. */
   moduleVersion?: number
   /** Bytes after the signature. */
   trailing?: Uint8Array

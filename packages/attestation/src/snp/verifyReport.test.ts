@@ -43,7 +43,7 @@ describe('a genuine report', () => {
     expect(verified.body.signingKey).toBe('VLEK')
   })
 
-  test('debug, migration and reserved policy bits are told', async () => {
+  test('debug, migration and reserved policy bits are reported', async () => {
     expect((await verify({ policy: 0x30000n })).flags).toMatchObject({ debug: false, smt: true, reservedBits: false })
     expect((await verify({ policy: 0xb0000n })).flags.debug).toBe(true)
     expect((await verify({ policy: 0x70000n })).flags.migrationAgent).toBe(true)

@@ -25,7 +25,7 @@ export type SnpCertificates = { ek: Bytes; ask: Bytes; ark: Bytes }
 /** A genuine SEV-SNP report. What policy must still judge is in `flags`, the TCBs and the measurement of `body`. */
 export type VerifiedReport = {
   body: ParsedReport
-  /** The root that verified it. Only `root.mode` tells hardware from mock. */
+  /** The root that verified it. Only `root.mode` distinguishes hardware from mock. */
   root: TrustedRoot
   product: SnpProduct
   /** With stepping where AMD gives one, for example `Milan-B0`. */
@@ -45,7 +45,7 @@ export type VerifiedEndorsementKey = EndorsedKey & {
   window: ValidityWindow
 }
 
-/** ARK → ASK or ASVK → VCEK or VLEK. The names tell the branches apart, so that one cannot stand in for the other. */
+/** ARK → ASK or ASVK → VCEK or VLEK. The names keep the branches apart: one cannot replace the other. */
 export async function verifyEndorsementKey(
   context: { reader: CertificateReader; roots: readonly TrustedRoot[]; at: number },
   certificates: SnpCertificates,

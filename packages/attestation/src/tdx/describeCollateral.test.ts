@@ -22,7 +22,7 @@ test('counts what is revoked', () => {
   expect(pckCrl.revoked).toBeGreaterThan(1)
 })
 
-test('verifies nothing: collateral that nobody signed is told like any other', () => {
+test('verifies nothing: collateral that nobody signed is described like any other', () => {
   const faults = {
     tcbInfoWrongSigner: true,
     qeIdentityWrongSigner: true,

@@ -4,7 +4,7 @@ import { type Collateral, parseHexCrl } from './collateral.ts'
 import { parseQeIdentity } from './qeIdentity.ts'
 import { parseTcbInfo } from './tcbInfo.ts'
 
-/** A document that Intel issues anew before `nextUpdate`. */
+/** A document that Intel issues again before `nextUpdate`. */
 type IssuedDocument = { issueDate: Date; nextUpdate: Date; tcbEvaluationDataNumber: number }
 
 /** A level that Intel judges, as it names the verdict. */

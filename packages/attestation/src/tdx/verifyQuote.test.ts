@@ -40,7 +40,7 @@ describe('a genuine quote', () => {
     expect(verified.flags).toMatchObject({ debug: false, septVeDisable: true, reservedBits: false, trailingBytes: 0 })
   })
 
-  test('zero padding is told, and other bytes after the quote are told apart', async () => {
+  test('zero padding is reported, and so are other bytes after the quote, each in its own way', async () => {
     expect((await verify({ trailing: new Uint8Array(70) })).flags).toMatchObject({
       trailingBytes: 70,
       trailingZero: true,

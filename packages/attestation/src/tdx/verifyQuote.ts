@@ -16,7 +16,7 @@ import type { VerifiedPlatform } from './verifyPlatform.ts'
 export type VerifiedQuote = {
   version: 4 | 5
   body: TdReport
-  /** The root that verified it. Only `root.mode` tells hardware from mock. */
+  /** The root that verified it. Only `root.mode` distinguishes hardware from mock. */
   root: TrustedRoot
   tcb: {
     status: TcbStatus

@@ -41,6 +41,7 @@ describe('the strict parser and @peculiar/x509 read the same certificate', () =>
   test('every bit flip that still parses parses to what @peculiar/x509 reads too', () => {
     const [, der] = certificates[0] as [string, Uint8Array<ArrayBuffer>]
     let parsed = 0
+    const differences: number[] = []
     for (let position = 0; position < der.length * 8; position += 5) {
       const changed = new Uint8Array(der)
       changed[position >> 3] = (changed[position >> 3] ?? 0) ^ (1 << (position & 7))
@@ -48,10 +49,14 @@ describe('the strict parser and @peculiar/x509 read the same certificate', () =>
       if (ours === undefined) continue
       parsed += 1
       const theirs = new X509Certificate(changed)
-      expect(BigInt(`0x${ours.serial}`)).toBe(BigInt(`0x${theirs.serialNumber}`))
-      expect(ours.notAfter).toBe(theirs.notAfter.getTime())
-      expect(toHex(ours.publicKey.spki)).toBe(toHex(new Uint8Array(theirs.publicKey.rawData)))
+      // Collected: an assertion for each of thousands would take longer than the parsing.
+      const isSame =
+        BigInt(`0x${ours.serial}`) === BigInt(`0x${theirs.serialNumber}`) &&
+        ours.notAfter === theirs.notAfter.getTime() &&
+        toHex(ours.publicKey.spki) === toHex(new Uint8Array(theirs.publicKey.rawData))
+      if (!isSame) differences.push(position)
     }
+    expect(differences).toEqual([])
     expect(parsed).toBeGreaterThan(100)
   })
 })

@@ -28,9 +28,9 @@ import {
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { sha256 } from '@noble/hashes/sha2.js'
+import type { Anchors } from '../v1/anchors.ts'
 import { assemble, hashPart, type ReceiptRecords, toReceiptRelease } from '../v1/assemble.ts'
 import { canonicalBytes } from '../v1/canonicalBytes.ts'
-import type { Anchors } from '../v1/checkReceipt.ts'
 import { toCid } from '../v1/cid.ts'
 import type { AttestationReceiptV1, SelfAttestation, Witness } from '../v1/schema.ts'
 

@@ -1,5 +1,5 @@
 import { attestationPublishedTopic, type EventLog, type Hex, parseAttestationPublished } from '@countersign/protocol'
-import type { Anchors } from './checkReceipt.ts'
+import type { Anchors } from './anchors.ts'
 import { toTime } from './checkWitness.ts'
 import type { AttestationReceiptV1 } from './schema.ts'
 import { failIf, needs, StepFailure, StepSkip, type Transcript } from './transcript.ts'
@@ -23,9 +23,15 @@ const MAX_SAMPLE_AGE_MS = 60_000
 export async function checkChain(
   { run }: Transcript,
   receipt: AttestationReceiptV1,
-  { chain, anchors, cid }: { chain: ChainReader | undefined; anchors: Anchors; cid: string },
-): Promise<void> {
+  {
+    chain,
+    anchors,
+    cid,
+    isEventDue,
+  }: { chain: ChainReader | undefined; anchors: Anchors; cid: string; isEventDue: boolean },
+): Promise<{ isEventMissing: boolean }> {
   const { transaction, entropy, coordinator } = receipt
+  let isEventMissing = false
 
   const event = await run('event', async () => {
     const reader = needs(chain, 'no chain was given to ask')
@@ -36,8 +42,12 @@ export async function checkChain(
       transaction.txHash,
     ] as const
     const logs = await ask(() => reader.getLogs({ address: contract, topics }))
-    const events = logs
-      .filter(({ address }) => address.toLowerCase() === contract)
+    const own = logs.filter(({ address }) => address.toLowerCase() === contract)
+    if (own.length === 0 && !isEventDue) {
+      isEventMissing = true
+      throw new StepSkip('The contract has no event for this wallet and transaction, and none is due.')
+    }
+    const events = own
       .map((log) => ({ ...log, ...parseAttestationPublished(log) }))
       .filter(({ wallet, txHash }) => wallet === transaction.from && txHash === transaction.txHash)
     failIf(events.length === 0, 'The contract has no event for this wallet and transaction.')
@@ -69,6 +79,8 @@ export async function checkChain(
     failIf(published < signed - TOLERANCE_MS, 'The event is older than the signature.')
     return [`${order}, and the event followed ${((published - signed) / 1000).toFixed(1)} s later.`, undefined]
   })
+
+  return { isEventMissing }
 }
 
 /** A node that cannot be asked proves nothing, for or against. */

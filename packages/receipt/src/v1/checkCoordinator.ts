@@ -1,7 +1,7 @@
 import { assertReportPolicy, type ReportPolicy, type TrustedRoot, type Verifier } from '@countersign/attestation'
 import { computeSnpReportData, equalBytes, fromHex, hashLeaf, toHex, verifyEd25519 } from '@countersign/protocol'
+import type { Anchors } from './anchors.ts'
 import { hashPart, toReceiptRelease } from './assemble.ts'
-import type { Anchors } from './checkReceipt.ts'
 import { toCidHash } from './cid.ts'
 import type { AttestationReceiptV1 } from './schema.ts'
 import { failIf, needs, StepSkip, type Transcript } from './transcript.ts'

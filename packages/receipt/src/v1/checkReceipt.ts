@@ -1,10 +1,5 @@
-import {
-  createVerifier,
-  type QuotePolicy,
-  type TdMeasurement,
-  type TrustedRoot,
-  type Verifier,
-} from '@countersign/attestation'
+import { createVerifier, type TrustedRoot, type Verifier } from '@countersign/attestation'
+import type { Anchors } from './anchors.ts'
 import { parseReceipt } from './canonicalBytes.ts'
 import { type ChainReader, checkChain } from './checkChain.ts'
 import { type CoordinatorPolicy, checkCoordinator } from './checkCoordinator.ts'
@@ -16,25 +11,8 @@ import type { AttestationReceiptV1 } from './schema.ts'
 import { anchorSteps, requiredSteps, type Step, type StepId } from './steps.ts'
 import { createTranscript, failIf, needs } from './transcript.ts'
 
-/**
- * What the reader trusts, from anywhere but the receipt: a release manifest, or their own reading of the code. All hex is
- * lower case. One that is missing or empty makes its step a skip, never a pass.
- */
-export type Anchors = {
-  measurements?: readonly TdMeasurement[]
-  /** Runtime events of the enclave's event log, for measurements that leave RTMR3 open. */
-  events?: NonNullable<QuotePolicy['events']>
-  configHashes?: readonly string[]
-  coordinatorMeasurements?: readonly string[]
-  coordinatorConfigHashes?: readonly string[]
-  /** Ed25519 keys of entropy sources. */
-  entropyKeys?: readonly string[]
-  /** The address of the `ServiceAttestations` contract. */
-  contract?: string
-}
-
 export type CheckReceiptOptions = {
-  /** `vendorRoots`; with mock roots beside them, mock evidence is told from forged evidence. */
+  /** `vendorRoots`; with mock roots beside them, mock evidence is distinguished from forged evidence. */
   roots: readonly TrustedRoot[]
   anchors?: Anchors
   policy?: { signer?: SignerPolicy; coordinator?: CoordinatorPolicy }
@@ -43,10 +21,17 @@ export type CheckReceiptOptions = {
   /** The CID by which the receipt was asked for. */
   cid?: string
   chain?: ChainReader
+  /**
+   * False where no event is expected yet. The chain is asked all the same, and what it answers counts: only that there is no
+   * event at all is then a skip and not a failure. True unless given.
+   */
+  isEventDue?: boolean
   /** Judge the evidence at another time than that of signing, with the collateral of that time. */
   reevaluation?: { at: Date; collateral: Uint8Array }
   /** One verifier for many receipts of the same platform; it must have been made with `roots`. */
   verifier?: Verifier
+  /** Called with each step as it finishes. */
+  onStep?: (step: Step) => void
 }
 
 /**
@@ -64,6 +49,8 @@ export type ReceiptCheck = {
   isMock: boolean
   /** Whether every anchor was given and matched. */
   isKnownCode: boolean
+  /** The chain has no event, which is no failure as none was due. */
+  isEventMissing: boolean
   steps: readonly Step[]
   /** The CID of the bytes. */
   cid: string
@@ -83,8 +70,8 @@ export async function checkReceipt(
   collateral: Uint8Array | undefined,
   options: CheckReceiptOptions,
 ): Promise<ReceiptCheck> {
-  const { anchors = {}, policy = {}, mockEntropyKeys = [], reevaluation } = options
-  const transcript = createTranscript()
+  const { anchors = {}, policy = {}, mockEntropyKeys = [], reevaluation, isEventDue = true } = options
+  const transcript = createTranscript(options.onStep)
   const cid = toCid(bytes)
 
   const receipt = await transcript.run('format', () => {
@@ -96,7 +83,9 @@ export async function checkReceipt(
     failIf(expected !== cid, `The bytes have the CID ${cid}, not ${expected}.`)
     return [`The bytes have the CID ${cid}.`, undefined]
   })
-  if (receipt === undefined) return toCheck({ steps: transcript.steps, isMock: false, cid, receipt, options })
+  if (receipt === undefined) {
+    return toCheck({ steps: transcript.steps, isMock: false, isEventMissing: false, cid, receipt, options })
+  }
 
   const verifier = options.verifier ?? createVerifier({ roots: options.roots })
   const at = new Date(receipt.signer.statement.signedAt)
@@ -110,26 +99,28 @@ export async function checkReceipt(
     anchors,
     policy: policy.coordinator ?? {},
   })
-  await checkChain(transcript, receipt, { chain: options.chain, anchors, cid })
+  const { isEventMissing } = await checkChain(transcript, receipt, { chain: options.chain, anchors, cid, isEventDue })
   if (reevaluation !== undefined) await checkReevaluation(transcript, receipt, { ...signer, reevaluation })
 
   const isMock = signerRoot?.mode === 'mock' || coordinatorRoot?.mode === 'mock' || witnessMode === 'mock'
-  return toCheck({ steps: transcript.steps, isMock, cid, receipt, options })
+  return toCheck({ steps: transcript.steps, isMock, isEventMissing, cid, receipt, options })
 }
 
 function toCheck(result: {
   steps: readonly Step[]
   isMock: boolean
+  isEventMissing: boolean
   cid: string
   receipt: AttestationReceiptV1 | undefined
   options: CheckReceiptOptions
 }): ReceiptCheck {
-  const { steps, isMock, cid, receipt, options } = result
+  const { steps, isMock, isEventMissing, cid, receipt, options } = result
   const statusOf = (id: StepId) => steps.find((step) => step.id === id)?.status
+  const isEventRequired = options.chain !== undefined && options.anchors?.contract !== undefined && !isEventMissing
   const required: StepId[] = [
     ...requiredSteps,
     ...(options.cid === undefined ? [] : (['cid'] as const)),
-    ...(options.chain === undefined || options.anchors?.contract === undefined ? [] : (['event'] as const)),
+    ...(isEventRequired ? (['event'] as const) : []),
     ...(options.reevaluation === undefined ? [] : (['reevaluation'] as const)),
   ]
   const isKnownCode = anchorSteps.every((id) => statusOf(id) === 'pass')
@@ -143,5 +134,5 @@ function toCheck(result: {
         : isKnownCode
           ? 'verified'
           : 'unknown-code'
-  return { verdict, isMock, isKnownCode, steps, cid, receipt }
+  return { verdict, isMock, isKnownCode, isEventMissing, steps, cid, receipt }
 }

@@ -18,7 +18,7 @@ import {
   hashLeaf,
   toHex,
 } from '@countersign/protocol'
-import type { Anchors } from './checkReceipt.ts'
+import type { Anchors } from './anchors.ts'
 import { toCid } from './cid.ts'
 import type { AttestationReceiptV1 } from './schema.ts'
 import { failIf, needs, StepFailure, StepSkip, type Transcript } from './transcript.ts'

@@ -1,5 +1,5 @@
 import { fromHex, hashEntropy, toEntropyMessage, toHex, verifyEd25519 } from '@countersign/protocol'
-import type { Anchors } from './checkReceipt.ts'
+import type { Anchors } from './anchors.ts'
 import type { AttestationReceiptV1 } from './schema.ts'
 import { failIf, StepFailure, StepSkip, type Transcript } from './transcript.ts'
 

@@ -6,7 +6,7 @@ export class StepFailure extends Error {
   override name = 'StepFailure'
 }
 
-/** Thrown inside a step: there is nothing to check against, or it could not be had. */
+/** Thrown inside a step: there is nothing to check against, or it could not be fetched. */
 export class StepSkip extends Error {
   override name = 'StepSkip'
 }
@@ -19,30 +19,32 @@ export type Transcript = {
 
 type Awaitable<Value> = Value | Promise<Value>
 
-export function createTranscript(): Transcript {
+export function createTranscript(onStep: (step: Step) => void = () => {}): Transcript {
   const steps: Step[] = []
   return {
     steps,
     async run(id, check) {
-      const title = stepTitles[id]
-      try {
-        const [detail, value] = await check()
-        steps.push({ id, title, status: 'pass', detail })
-        return value
-      } catch (error) {
-        if (error instanceof StepSkip) {
-          steps.push({ id, title, status: 'skip', detail: error.message })
-        } else if (error instanceof StepFailure) {
-          steps.push({ id, title, status: 'fail', detail: error.message })
-        } else if (error instanceof ServiceError) {
-          const detail = error.details === undefined ? error.message : `${error.message}: ${error.details}`
-          steps.push({ id, title, status: 'fail', detail: `${detail}.`, code: error.code })
-        } else {
-          throw error
-        }
-        return undefined
-      }
+      const { value, ...outcome } = await runCheck(check)
+      const step = { id, title: stepTitles[id], ...outcome }
+      steps.push(step)
+      onStep(step)
+      return value
     },
+  }
+}
+
+type Outcome<Value> = Omit<Step, 'id' | 'title'> & { value?: Value }
+
+async function runCheck<Value>(check: () => Awaitable<[string, Value]>): Promise<Outcome<Value>> {
+  try {
+    const [detail, value] = await check()
+    return { status: 'pass', detail, value }
+  } catch (error) {
+    if (error instanceof StepSkip) return { status: 'skip', detail: error.message }
+    if (error instanceof StepFailure) return { status: 'fail', detail: error.message }
+    if (!(error instanceof ServiceError)) throw error
+    const detail = error.details === undefined ? error.message : `${error.message}: ${error.details}`
+    return { status: 'fail', detail: `${detail}.`, code: error.code }
   }
 }
 

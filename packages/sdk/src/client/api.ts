@@ -1,5 +1,7 @@
 import {
   type Endpoint,
+  type EndpointQuery,
+  type EndpointRequest,
   type EndpointResponse,
   type PathArguments,
   type ProofPayload,
@@ -44,7 +46,7 @@ export function createApi(apiBaseUrl: string): ServiceApi {
   const call = <Name extends Endpoint>(
     endpoint: Name,
     parse: Parse<EndpointResponse<Name>>,
-    options?: RequestOptions,
+    options?: RequestOptions & { query?: EndpointQuery<Name>; body?: EndpointRequest<Name> },
     ...parameters: PathArguments<Name>
   ) => request(apiBaseUrl, { ...toMethodAndPath(endpoint, ...parameters), parse, ...options })
 

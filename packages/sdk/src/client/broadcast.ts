@@ -50,7 +50,7 @@ async function judgeFailure(
   for (const [pattern, code, message] of REFUSALS) {
     if (pattern.test(words)) throw createError(code, message, { details, cause, signed })
   }
-  // These very bytes are there already: whoever brought them, they were sent.
+  // The RPC has exactly these bytes, so they were sent.
   if (ALREADY_KNOWN.test(words)) return
   if (await isKnown(publicClient, signed.txHash).catch(() => false)) return
   if (NONCE_TOO_LOW.test(words)) {

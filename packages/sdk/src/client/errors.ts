@@ -1,14 +1,14 @@
 import { ServiceError, type ServiceErrorOptions } from '@countersign/protocol'
 
 /**
- * The codes that the SDK itself gives. What each asks of the caller stands beside it. A failure that the service tells keeps
+ * The codes of the SDK itself, each with what the caller should do. A failure that the service reports keeps
  * the service's own code and has a `status`. One rule holds for every error with `signed`: the signature is public, anyone can
  * broadcast it, so look for `signed.txHash` before sending again.
  */
 export type SdkErrorCode =
   /** Wait until `useWallet().wallet` is there, or call `api.provisionWallet`; nothing was sent. */
   | 'wallet_not_ready'
-  /** Call `refresh`: somebody else is signed in now, in another tab perhaps. Nothing was signed. */
+  /** Call `refresh`: another user is signed in now, perhaps in another tab. Nothing was signed. */
   | 'wallet_changed'
   /** Fix the call: a field of the request cannot be used; nothing was sent. `details` names it. */
   | 'invalid_request'
@@ -23,11 +23,11 @@ export type SdkErrorCode =
   | 'request_timeout'
   /** Check `apiBaseUrl`: what answered is not this service, or something on the way replaced the answer. */
   | 'response_invalid'
-  /** Host app and service on one site: the browser did not keep the session cookie. */
+  /** Host app and service on one site: the browser kept no session cookie. */
   | 'cookie_blocked'
   /** Distrust the service: the signature is not of this wallet over this transaction. It was not broadcast from here. */
   | 'signature_mismatch'
-  /** Distrust the RPC, or wait: the fees are beyond any sense. Nothing was signed. */
+  /** Distrust the RPC, or wait: the fees are absurd. Nothing was signed. */
   | 'fees_absurd'
   /** Fix `rpcUrl` or `chainId`: the RPC serves another chain. Nothing was signed. */
   | 'rpc_chain_mismatch'
@@ -51,7 +51,7 @@ export type SdkErrorCode =
   | 'unsupported_transaction'
   /** Send a transaction: messages, typed data, bare hashes and authorizations are not signed. */
   | 'unsupported_method'
-  /** Report it: the SDK met something that it has no word for; `cause` has it. */
+  /** Report it: an unexpected failure inside the SDK; see `cause`. */
   | 'internal'
 
 /** A failure of the SDK itself. The message is the code where the specification fixes it, else a short sentence. */

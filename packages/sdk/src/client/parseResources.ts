@@ -13,7 +13,7 @@ import {
 } from '@countersign/protocol'
 
 /*
- * What the service answers, field by field. Each function gives the value with the fields of the specification alone, or
+ * What the service answers, field by field. Each function gives the value with only the fields of the specification, or
  * undefined. The HTTP interface may grow, so members that are not known are dropped rather than refused.
  */
 

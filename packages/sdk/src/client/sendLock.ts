@@ -14,7 +14,7 @@ const lines = new Map<string, SendLine>()
 /**
  * Runs one task at a time for each wallet and chain, in the order of the calls: between reading a nonce and the answer to the
  * broadcast no other transaction may read it. Across tabs by Web Locks; where there are none (a page that is not in a secure
- * context), on this page alone.
+ * context), only on this page.
  */
 export function withSendLock<R>(
   { address, chainId }: { address: Hex; chainId: number },
@@ -28,7 +28,7 @@ export function withSendLock<R>(
   return result
 }
 
-/** For a chain that begins anew: nothing has been sent on it. */
+/** For a new chain: nothing has been sent on it. */
 export function forgetSent(): void {
   for (const line of lines.values()) delete line.last
 }

@@ -118,7 +118,7 @@ describe('§4 ServiceProvider, the cycle on mount', () => {
     expect(network.paths()).toHaveLength(2)
   })
 
-  test('stopped during a request: nothing more is asked, and a later start begins anew', async () => {
+  test('stopped during a request: nothing more is asked, and a later start begins again', async () => {
     const gate = createGate()
     network.routes['GET /auth/me'] = async () => {
       await gate.opened
@@ -156,7 +156,7 @@ test('started again at any moment after a stop, it gets ready', async () => {
 })
 
 describe('§4 refresh', () => {
-  test('re-runs the cycle and tells the listeners', async () => {
+  test('re-runs the cycle and notifies the listeners', async () => {
     network.routes['GET /auth/me'] = () => problem(401, 'not_authenticated')
     const store = create()
     const listener = vi.fn()

@@ -9,7 +9,7 @@ type ServiceState = {
   wallet: WalletInfo | null
   /** True once the first cycle has settled, whatever its outcome. */
   ready: boolean
-  /** Why the last cycle could not tell; null where it could. Not being signed in is no error. */
+  /** Why the last cycle failed; null if it did not. Not being signed in is no failure. */
   error: ServiceError | null
 }
 
@@ -17,7 +17,7 @@ type ServiceState = {
 export type ServiceStore = Store<ServiceState> & {
   /** Runs the first cycle, once, and lets it go on as long as someone who started it has not stopped. */
   start(): () => void
-  /** Runs the cycle again. Always resolves; `error` tells what went wrong. */
+  /** Runs the cycle again. Always resolves; `error` says what went wrong. */
   refresh(): Promise<void>
   /** Leaves the page for the sign-in. */
   login(): void
@@ -41,12 +41,12 @@ export function createServiceStore(client: ServiceClient, page: Page = browserPa
     const cycle = { done: Promise.resolve() }
     current = cycle
     const isCurrent = () => {
-      // Given up at once, so that whoever starts in this very moment begins anew.
+      // Dropped at once, so that a start at this moment begins a new cycle.
       if (current === cycle && !isWanted()) current = undefined
       return current === cycle
     }
     cycle.done = cycleOnce(isCurrent).then(() => {
-      // Whoever awaits a cycle that was overtaken wants the state, so awaits the one that overtook it.
+      // A caller that awaits a replaced cycle wants the state, so it awaits the newer one.
       if (current !== cycle) return current?.done
     })
     return cycle.done

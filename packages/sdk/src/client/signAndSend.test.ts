@@ -310,7 +310,7 @@ describe('a service that lies', () => {
     expect(failure).toMatchObject({ signed: { txHash: keccak256(foreign), attestationSlug: 's' } })
   })
 
-  test('a signature that recovers to nobody has no hash; its slug is told', async () => {
+  test('a signature that recovers to nobody has no hash; the error names its slug', async () => {
     answer(() => `0x${'00'.repeat(65)}`)
     await expect(client.signAndSend({ to })).rejects.toEqual(
       withCode('signature_mismatch', { signed: undefined, details: expect.stringContaining('slug-1') }),

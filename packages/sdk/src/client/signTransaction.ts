@@ -60,7 +60,7 @@ export async function signTransaction(
 
 /**
  * Asks again, once, where the answer was lost: the same digest gets the same signature and the same slug (one proof for each).
- * Whoever built the transaction anew would get a second one, for other fees.
+ * A transaction that is built again would be a second one, with other fees.
  */
 async function askForSignature(client: Connection, request: { digest: Hex; txMetadata: TxMetadata }) {
   try {

@@ -59,7 +59,7 @@ describe('accounts', () => {
     ])
   })
 
-  test('a stranger has none, and is told to sign in', async () => {
+  test('a stranger has none, and the error says to sign in', async () => {
     start({ signedIn: false })
     const { ask, events } = createProvider()
     expect(await ask('eth_accounts')).toEqual([])
@@ -106,7 +106,7 @@ describe('accounts', () => {
     expect(await ask('eth_accounts')).toEqual([service.wallet.address])
   })
 
-  test('the session ends: accountsChanged and disconnect are told once', async () => {
+  test('the session ends: accountsChanged and disconnect are emitted once', async () => {
     const { ask, events } = createProvider()
     await ask('eth_requestAccounts')
     events.length = 0
@@ -149,7 +149,7 @@ describe('permissions', () => {
     expect(await ask('eth_requestAccounts')).toEqual([service.wallet.address])
   })
 
-  test('revoked while accounts are looked up: none is told, and the revocation stays', async () => {
+  test('revoked while accounts are looked up: none is returned, and the revocation stays', async () => {
     const { ask, events } = createProvider()
     const looking = ask('eth_accounts')
     const asking = ask('eth_requestAccounts').catch((error: Eip1193Error) => error.code)
@@ -269,7 +269,7 @@ describe('what the wallet does not do is 4200', () => {
 })
 
 describe('eth_sendTransaction', () => {
-  test('fills in gas, nonce and fees, and tells the slug', async () => {
+  test('fills in gas, nonce and fees, and reports the slug', async () => {
     const onSigned = vi.fn()
     const { ask } = createProvider({ onSigned })
     const from = getAddress(service.wallet.address)

@@ -53,7 +53,7 @@ export function createEip1193Provider(client: ServiceClient, options: Eip1193Pro
   let isRevoked = false
   let revocations = 0
 
-  /** What was found of the account; its changes are told. */
+  /** The account as last seen; changes are emitted. */
   function remember(accounts: readonly Hex[]): Hex[] {
     const [before, after] = [known[0], accounts[0]]
     known = accounts
@@ -67,11 +67,11 @@ export function createEip1193Provider(client: ServiceClient, options: Eip1193Pro
     remember([])
   }
 
-  /** The failure as EIP-1193 tells it. If it says that nobody is signed in, there is no account any more. */
+  /** The failure as an EIP-1193 error. If nobody is signed in, there is no account any more. */
   function fail(error: unknown): never {
-    const told = toEip1193Error(error)
-    if (told.cause instanceof ServiceError && told.cause.status === 401) forget(disconnected(told.cause))
-    throw told
+    const failure = toEip1193Error(error)
+    if (failure.cause instanceof ServiceError && failure.cause.status === 401) forget(disconnected(failure.cause))
+    throw failure
   }
 
   /** Null where the user has none. */
@@ -129,7 +129,7 @@ export function createEip1193Provider(client: ServiceClient, options: Eip1193Pro
     if (typeof asked !== 'string' || !/^0x[0-9a-fA-F]{1,16}$/.test(asked))
       throw invalidParams('expected a chainId in hex')
     if (BigInt(asked) === BigInt(chainId)) return null
-    const message = `the wallet is on chain ${chainId} alone; ${BigInt(asked)} is none of its chains`
+    const message = `the wallet is only on chain ${chainId}, not on ${BigInt(asked)}`
     throw new Eip1193Error(eip1193Codes.unrecognizedChain, message)
   }
 
@@ -176,7 +176,7 @@ export function createEip1193Provider(client: ServiceClient, options: Eip1193Pro
       })
     }
     const what = REFUSED_SIGNATURES.get(method)
-    const reason = what === undefined ? '' : `: it does not sign ${what}, its enclave signs transactions alone`
+    const reason = what === undefined ? '' : `: it does not sign ${what}, its enclave signs only transactions`
     const message = `the wallet does not support ${method}${reason}`
     const cause = createError('unsupported_method', message)
     throw new Eip1193Error(eip1193Codes.unsupportedMethod, message, { cause })

@@ -41,7 +41,7 @@ const UNREACHABLE = ['network_unreachable', 'request_timeout']
 const RPC_UNREACHABLE = ['rpc_timeout', 'rpc_url_missing', 'rpc_chain_mismatch']
 const INVALID = ['invalid_request', 'invalid_tx_metadata', 'unsupported_transaction', 'chain_not_allowed']
 
-/** Any failure of a request as EIP-1193 tells it. */
+/** Any failure of a request as an EIP-1193 error. */
 export function toEip1193Error(error: unknown): Eip1193Error {
   if (error instanceof Eip1193Error) return error
   if (error instanceof ServiceError) {
@@ -64,9 +64,9 @@ function toCode({ code, status }: ServiceError): number {
  * would ask, or sign, a second time.
  */
 export function toRejection(error: unknown): Eip1193Error {
-  const told = toEip1193Error(error)
-  if (told.code === eip1193Codes.userRejected || told.code === eip1193Codes.unauthorized) return told
-  return new Eip1193Error(eip1193Codes.transactionRejected, told.message, { cause: told.cause })
+  const failure = toEip1193Error(error)
+  if (failure.code === eip1193Codes.userRejected || failure.code === eip1193Codes.unauthorized) return failure
+  return new Eip1193Error(eip1193Codes.transactionRejected, failure.message, { cause: failure.cause })
 }
 
 /** A failure of a question to the node: its own refusal word for word, with the data of a revert. */

@@ -109,7 +109,7 @@ describe('proof', () => {
     vi.useFakeTimers()
     const observer = new QueryObserver(queryClient, proofQueryOptions(client, slug))
     const stop = observer.subscribe(() => {})
-    // TanStack tells its observers in timers of 0 ms, so the interval starts a little after the answer.
+    // TanStack notifies its observers in timers of 0 ms, so the interval starts a little after the answer.
     await vi.advanceTimersByTimeAsync(SETTLE_MS)
     expect(observer.getCurrentResult().data?.status).toBe('pending_pin')
     await vi.advanceTimersByTimeAsync(4000 - 2 * SETTLE_MS)
@@ -136,7 +136,7 @@ describe('proof', () => {
     stop()
   })
 
-  test('a failure is told, and the next poll clears it', async () => {
+  test('a failure is reported, and the next poll clears it', async () => {
     const slug = await sign()
     service.failNext('GET /proof/:slug', { code: 'database_unavailable' })
     vi.useFakeTimers()
@@ -180,7 +180,7 @@ describe('transactions', () => {
     expect(slugs).toEqual(service.proofs.map(({ slug }) => slug).toReversed())
   })
 
-  test('a limit that the service refuses is told, and asked once', async () => {
+  test('a limit that the service refuses is reported, and asked once', async () => {
     const options = transactionsInfiniteQueryOptions(client, { limit: 101 })
     await expect(queryClient.fetchInfiniteQuery(options)).rejects.toMatchObject({ code: 'invalid_request' })
     expect(countOf('GET /wallet/transactions')).toBe(1)
@@ -215,7 +215,7 @@ describe('signAndSend', () => {
 })
 
 describe('keys', () => {
-  test('tell services and chains apart, and all are under one', () => {
+  test('differ by service and chain, and all are under one', () => {
     const base = { apiBaseUrl: 'https://a.test', chainId: 1 }
     const clients = [base, { ...base, chainId: 2 }, { ...base, apiBaseUrl: 'https://b.test' }].map(
       (config) => new ServiceClient(config),

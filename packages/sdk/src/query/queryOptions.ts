@@ -15,7 +15,7 @@ import { serviceKeys } from './serviceKeys.ts'
 
 const MAX_RETRIES = 3
 
-/** Tells the types of data and error to `queryClient.getQueryData(options.queryKey)`. */
+/** Gives the types of data and error to `queryClient.getQueryData(options.queryKey)`. */
 function tag<Data>() {
   return <const Key extends readonly unknown[]>(key: Key) => key as DataTag<Key, Data, ServiceError>
 }

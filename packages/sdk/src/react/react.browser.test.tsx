@@ -152,7 +152,7 @@ describe('§4 ServiceProvider', () => {
   test.each([
     ['apiBaseUrl', { ...config, apiBaseUrl: 'https://api.test/v2' }, '/v2'],
     ['chainId', { ...config, chainId: chainId + 1 }, ''],
-  ])('another %s rebuilds the client and starts anew; old answers are dropped', async (_, changed, prefix) => {
+  ])('another %s rebuilds the client and starts again; old answers are dropped', async (_, changed, prefix) => {
     const gate = createGate<Response>()
     network.routes['GET /auth/me'] = () => gate.opened
     const screen = await render(
@@ -226,7 +226,7 @@ describe('§4 useService and useWallet', () => {
     expect(hook.result.current).toMatchObject({ user: null, wallet: null, ready: true })
   })
 
-  test('a cycle that fails is told by useService().error', async () => {
+  test('useService().error reports a cycle that fails', async () => {
     network.routes['GET /auth/me'] = () => problem(503, 'database_unavailable')
     const hook = await renderHook(() => useService(), { wrapper: Provided })
     await vi.waitFor(() => expect(hook.result.current.ready).toBe(true))

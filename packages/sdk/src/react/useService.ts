@@ -12,7 +12,7 @@ export type ServiceContextValue = {
   wallet: WalletInfo | null
   /** True once the first fetch cycle has settled, whatever its outcome. */
   ready: boolean
-  /** Why the last cycle could not tell who is signed in, or has no wallet for them. Being signed out is no error. */
+  /** Why the last cycle could not find out who is signed in, or has no wallet for them. Being signed out is no error. */
   error: ServiceError | null
   /** Runs the fetch cycle again; never rejects. */
   refresh: () => Promise<void>

@@ -182,7 +182,7 @@ describe('POST /sign/digest', () => {
     expect([answer.status, answer.body.code]).toEqual([status, code])
     expect(service.proofs).toEqual([])
     service.signOut()
-    // Strangers are told that they are, whatever they sent.
+    // A stranger learns nothing else, whatever the body was.
     expect((await post(service, '/sign/digest', body)).status).toBe(401)
   })
 
@@ -470,7 +470,7 @@ describe('failNext', () => {
     expect((await call(service, 'eth_chainId')).result).toBe('0x7a69')
   })
 
-  test('a name or code that does not exist is told at once', () => {
+  test('a name or code that does not exist is refused at once', () => {
     const service = createTestService()
     // @ts-expect-error no such route
     expect(() => service.failNext('GET /me', { code: 'internal' })).toThrow(/no such route/)

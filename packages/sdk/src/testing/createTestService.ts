@@ -1,30 +1,23 @@
 import {
-  encodeSignedTransaction,
-  fromHex,
+  type Endpoint,
+  type EndpointResponse,
   type Hex,
-  isProofTransition,
   isTerminalProofStatus,
   type ProofPayload,
   type ProofStatus,
-  proofTransitions,
   type SessionUser,
-  type TxMetadata,
   type WalletInfo,
 } from '@countersign/protocol'
-import { keccak256, parseEther, stringToBytes } from 'viem'
+import { parseEther } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import type { ServiceClientConfig } from '../client/connection.ts'
 import { forgetSent } from '../client/sendLock.ts'
-import { assertEmptyBody, parseCursor, parseLimit, parseSignDigest, readJsonBody, toCursor } from './parseRequest.ts'
+import { answerRpc } from './answerRpc.ts'
+import { assertEmptyBody, parseCursor, parseLimit, parseSignDigest, readJsonBody } from './parseRequest.ts'
 import { ProblemFailure, type TestProblem, testProblems, toProblemResponse } from './problems.ts'
-import {
-  createTestChain,
-  type TestRpcError,
-  type TestRpcHandlers,
-  type TestTransaction,
-  toRpcError,
-} from './testChain.ts'
-import { createTestReceipt, filler, toBase64Url, toRawCid } from './testReceipt.ts'
+import { createTestChain, type TestRpcError, type TestRpcHandlers, type TestTransaction } from './testChain.ts'
+import { filler } from './testReceipt.ts'
+import { createTestSignings } from './testSignings.ts'
 
 export type TestServiceOptions = {
   /** Whether a session is there from the start (true). */
@@ -38,7 +31,7 @@ export type TestServiceOptions = {
   balance?: bigint | undefined
   /** In wei (1 gwei). */
   baseFeePerGas?: bigint | undefined
-  /** Each read of a proof moves it on by a step, from the second read on. Without it proofs move by `advanceProof` alone. */
+  /** Each read of a proof moves it on by a step, from the second read on. Without it proofs move only by `advanceProof`. */
   autoComplete?: boolean | undefined
   /** JSON-RPC methods that the app answers itself, such as `eth_call` for its contracts. */
   rpc?: TestRpcHandlers | undefined
@@ -58,7 +51,7 @@ export type TestService = {
   readonly wallet: WalletInfo
   /** Answers requests to the two origins of the service; it rejects any other. */
   fetch(input: RequestInfo | URL, init?: RequestInit): Promise<Response>
-  /** Puts `fetch` in the place of `globalThis.fetch` for the service's origins alone; the returned function takes it out. */
+  /** Puts `fetch` in the place of `globalThis.fetch` for the service's origins only; the returned function takes it out. */
   install(): () => void
   signIn(): void
   signOut(): void
@@ -85,18 +78,7 @@ const testRoutes = [
   'GET /wallet/transactions',
   'POST /sign/digest',
   'GET /proof/:slug',
-] as const
-
-type Signing = {
-  digest: Hex
-  txMetadata: TxMetadata
-  signature: Hex
-  txHash: Hex
-  slug: string
-  createdAt: string
-  status: ProofStatus
-  onchainBlockNumber: number | null
-}
+] as const satisfies readonly Endpoint[]
 
 const API_ORIGIN = 'https://service.test'
 const RPC_ORIGIN = 'https://rpc.test'
@@ -136,7 +118,7 @@ export function createTestService(options: TestServiceOptions = {}): TestService
   // The page may have sent on the chain of another test service, which had the same wallet.
   forgetSent()
   const chain = createTestChain({ chainId, baseFeePerGas, balances: new Map([[address, balance]]), handlers: rpc })
-  const signings: Signing[] = []
+  const signings = createTestSignings({ address, publicKey: account.publicKey, mine: chain.mine })
   const requests: TestRequest[] = []
   const failures = new Map<string, (TestProblem | TestRpcError | 'network')[]>()
   let isSignedIn = options.signedIn ?? true
@@ -155,113 +137,53 @@ export function createTestService(options: TestServiceOptions = {}): TestService
     if (!isSignedIn || request.credentials !== 'include') throw new ProblemFailure({ code: 'not_authenticated' })
   }
 
-  async function signDigest(request: Request): Promise<Response> {
+  async function signDigest(request: Request) {
     const [parsed] = await Promise.allSettled([readJsonBody(request).then(parseSignDigest)])
-    // Strangers are told that they are, whatever they sent.
+    // A stranger learns nothing else, whatever the body was.
     assertSession(request)
     if (parsed.status === 'rejected') throw parsed.reason
     if (!isProvisioned) throw new ProblemFailure({ code: 'wallet_not_provisioned' })
     const { digest, txMetadata } = parsed.value
-    const signature = await account.sign({ hash: digest })
-    // One proof for each digest, however often and at once it is asked for.
-    const signing = signings.find((earlier) => earlier.digest === digest) ?? addSigning(digest, txMetadata, signature)
-    return Response.json({ signature: signing.signature, slug: signing.slug })
+    const { signature, slug } = signings.add({ digest, txMetadata, signature: await account.sign({ hash: digest }) })
+    return { signature, slug }
   }
 
-  function addSigning(digest: Hex, txMetadata: TxMetadata, signature: Hex): Signing {
-    const slug = toBase64Url(fromHex(filler(`slug ${signings.length}`, 16)))
-    const txHash = keccak256(encodeSignedTransaction(txMetadata, fromHex(signature.slice(2))))
-    const createdAt = new Date().toISOString()
-    const signing: Signing = {
-      ...{ digest, txMetadata, signature, txHash, slug, createdAt },
-      status: 'pending_pin',
-      onchainBlockNumber: null,
-    }
-    signings.push(signing)
-    return signing
-  }
-
-  function toProof(signing: Signing): ProofPayload {
-    const { digest, txMetadata, signature, txHash, slug, createdAt, status } = signing
-    const isPinned = status !== 'pending_pin' && status !== 'pin_failed'
-    const receipt = createTestReceipt({
-      ...{ txMetadata, digest, signature, txHash },
-      from: address,
-      publicKey: account.publicKey,
-      signedAt: createdAt,
-      sequence: signings.indexOf(signing),
-    })
-    const ipfsCid = isPinned ? toRawCid(stringToBytes(JSON.stringify(receipt))) : null
-    return {
-      slug,
-      txHash,
-      chainId: txMetadata.chainId,
-      walletAddress: address,
-      status,
-      ipfsCid,
-      ipfsUrl: ipfsCid === null ? null : `ipfs://${ipfsCid}`,
-      onchainTxHash: isPinned ? `0x${filler(`publication ${slug}`, 32)}` : null,
-      onchainBlockNumber: signing.onchainBlockNumber,
-      kmsQuoteVerified: true,
-      receipt: isPinned ? receipt : null,
-      createdAt,
-    }
-  }
-
-  function advance(signing: Signing, to: ProofStatus | undefined = proofTransitions[signing.status][0]): void {
-    if (to === undefined || !isProofTransition(signing.status, to)) {
-      throw new Error(`a proof does not move from ${signing.status} to ${to ?? 'anywhere'}`)
-    }
-    signing.status = to
-    if (to === 'complete') signing.onchainBlockNumber = Number(chain.mine())
-  }
-
-  function getProof(slug: string): Response {
-    const signing = signings.find((candidate) => candidate.slug === slug)
+  function getProof(slug: string): ProofPayload {
+    const signing = signings.find(slug)
     if (signing === undefined) throw new ProblemFailure({ code: 'proof_not_found' })
-    const proof = toProof(signing)
-    if (options.autoComplete === true && !isTerminalProofStatus(signing.status)) advance(signing)
-    return Response.json(proof)
+    const proof = signings.toProof(signing)
+    if (options.autoComplete === true && !isTerminalProofStatus(signing.status)) signings.advance(signing)
+    return proof
   }
 
-  function listTransactions({ searchParams }: URL): Response {
-    const limit = parseLimit(searchParams.getAll('limit'))
-    const before = Math.min(parseCursor(searchParams.getAll('cursor')) ?? signings.length, signings.length)
-    const page = signings.slice(Math.max(0, before - limit), before).reverse()
-    const last = before - page.length
-    return Response.json({
-      transactions: page.map(({ txHash, txMetadata, slug, status, createdAt }) => ({
-        ...{ txHash, chainId: txMetadata.chainId, slug, status, createdAt },
-      })),
-      nextCursor: last > 0 ? toCursor(BigInt(last)) : null,
-    })
-  }
-
-  const routes: Record<TestRoute, (request: Request, url: URL) => Response | Promise<Response>> = {
+  const routes: {
+    [Name in TestRoute]: (request: Request, url: URL) => EndpointResponse<Name> | Promise<EndpointResponse<Name>>
+  } = {
     'GET /auth/me': (request) => {
       assertSession(request)
-      return Response.json(user)
+      return user
     },
     'POST /auth/logout': async (request) => {
       assertSession(request)
       assertEmptyBody(await readJsonBody(request))
       isSignedIn = false
-      return Response.json({ ok: true })
+      return { ok: true }
     },
     'GET /wallet/me': (request) => {
       assertSession(request)
       if (!isProvisioned) throw new ProblemFailure({ code: 'wallet_not_found' })
-      return Response.json(wallet)
+      return wallet
     },
     'POST /wallet/provision': async (request) => {
       assertSession(request)
       assertEmptyBody(await readJsonBody(request))
       isProvisioned = true
-      return Response.json(wallet)
+      return wallet
     },
-    'GET /wallet/transactions': (request, url) => {
+    'GET /wallet/transactions': (request, { searchParams }) => {
       assertSession(request)
-      return listTransactions(url)
+      const limit = parseLimit(searchParams.getAll('limit'))
+      return signings.toPage({ limit, cursor: parseCursor(searchParams.getAll('cursor')) })
     },
     'POST /sign/digest': signDigest,
     'GET /proof/:slug': (_request, { pathname }) => getProof(decodeURIComponent(pathname.slice('/proof/'.length))),
@@ -278,7 +200,7 @@ export function createTestService(options: TestServiceOptions = {}): TestService
     }
     const failure = takeFailure(route)
     if (failure !== undefined) throw new ProblemFailure(failure as TestProblem)
-    return await routes[route](request, url)
+    return Response.json(await routes[route](request, url))
   }
 
   async function answerApi(request: Request, url: URL): Promise<Response> {
@@ -293,36 +215,7 @@ export function createTestService(options: TestServiceOptions = {}): TestService
     }
   }
 
-  async function callRpc(call: unknown): Promise<unknown> {
-    if (typeof call !== 'object' || call === null || !('method' in call) || typeof call.method !== 'string') {
-      return { jsonrpc: '2.0', id: null, error: { code: -32600, message: 'invalid request' } }
-    }
-    const id = 'id' in call ? call.id : null
-    const failure = takeFailure(call.method)
-    try {
-      if (failure !== undefined) throw failure
-      const params: unknown = 'params' in call ? call.params : []
-      const result = await chain.call(call.method, Array.isArray(params) ? params : [])
-      return { jsonrpc: '2.0', id, result }
-    } catch (error) {
-      return { jsonrpc: '2.0', id, error: toRpcError(error) }
-    }
-  }
-
-  async function answerRpc(request: Request): Promise<Response> {
-    if (request.method !== 'POST') return new Response(null, { status: 405, headers: { allow: 'POST' } })
-    let body: unknown
-    try {
-      body = await request.json()
-    } catch {
-      return Response.json({ jsonrpc: '2.0', id: null, error: { code: -32700, message: 'parse error' } })
-    }
-    if (!Array.isArray(body) || body.length === 0) return Response.json(await callRpc(body))
-    const answers: unknown[] = []
-    // In order: a batch may hold two transactions of one account.
-    for (const call of body) answers.push(await callRpc(call))
-    return Response.json(answers)
-  }
+  const rpcDeps = { chain, takeFailure: (method: string) => takeFailure(method) as TestRpcError | undefined }
 
   async function fetchFromService(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
     // A signal of jsdom is none of Node's, whose `Request` refuses it.
@@ -331,7 +224,7 @@ export function createTestService(options: TestServiceOptions = {}): TestService
     const request = new Request(input, rest)
     const url = new URL(request.url)
     if (!isOurs(url)) throw new TypeError(`Failed to fetch: ${url.origin} is not an origin of this test service`)
-    const response = await (url.origin === API_ORIGIN ? answerApi(request, url) : answerRpc(request))
+    const response = await (url.origin === API_ORIGIN ? answerApi(request, url) : answerRpc(rpcDeps, request))
     signal?.throwIfAborted()
     return response
   }
@@ -374,20 +267,20 @@ export function createTestService(options: TestServiceOptions = {}): TestService
       isSignedIn = false
     },
     advanceProof(slug, to) {
-      const signing = signings.find((candidate) => candidate.slug === slug)
+      const signing = signings.find(slug)
       if (signing === undefined) throw new Error(`there is no proof ${slug}`)
-      advance(signing, to)
-      return toProof(signing)
+      signings.advance(signing, to)
+      return signings.toProof(signing)
     },
     completeProofs() {
-      for (const signing of signings) while (!isTerminalProofStatus(signing.status)) advance(signing)
+      for (const signing of signings.all) while (!isTerminalProofStatus(signing.status)) signings.advance(signing)
     },
     failNext,
     get transactions() {
       return chain.transactions
     },
     get proofs() {
-      return signings.map(toProof)
+      return signings.all.map(signings.toProof)
     },
     get requests() {
       return [...requests]

@@ -5,6 +5,7 @@ import {
   parseJson,
   parseTxMetadata,
   ServiceError,
+  type SignDigestRequest,
   type TxMetadata,
   toHex,
 } from '@countersign/protocol'
@@ -36,7 +37,7 @@ export function assertEmptyBody(body: unknown): void {
   if (body !== undefined && !isEmptyObject) throw invalidRequest('send no body, or {}')
 }
 
-export function parseSignDigest(body: unknown): { digest: Hex; txMetadata: TxMetadata } {
+export function parseSignDigest(body: unknown): SignDigestRequest {
   if (!isPlainObject(body)) throw invalidRequest('the body is not an object')
   const { digest: asked, txMetadata: metadata, ...foreign } = body
   if (Object.keys(foreign).length > 0) throw invalidRequest('the body has other members than digest and txMetadata')

@@ -1,7 +1,7 @@
 import type { AttestationReceiptV1, Hex, TxMetadata } from '@countersign/protocol'
 import { keccak256, sha256, stringToBytes, stringToHex, toBytes } from 'viem'
 
-export type TestSigning = {
+export type TestReceiptParameters = {
   txMetadata: TxMetadata
   from: Hex
   publicKey: Hex
@@ -13,8 +13,8 @@ export type TestSigning = {
 }
 
 /** A receipt in the shape of v1. Its evidence is filler, and no verifier accepts it: tests of an app need only the shape. */
-export function createTestReceipt(signing: TestSigning): AttestationReceiptV1 {
-  const { txMetadata, from, publicKey, digest, signature, txHash, signedAt, sequence } = signing
+export function createTestReceipt(parameters: TestReceiptParameters): AttestationReceiptV1 {
+  const { txMetadata, from, publicKey, digest, signature, txHash, signedAt, sequence } = parameters
   const { chainId } = txMetadata
   const keyId = filler('key id', 16)
   const coordinatorKey = filler('coordinator key', 32)

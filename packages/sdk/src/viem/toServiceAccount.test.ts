@@ -69,7 +69,7 @@ async function codeOf(promise: Promise<unknown>): Promise<string> {
 }
 
 describe('sending with a wallet client', () => {
-  test('a transfer goes through the service and onto the chain, and the slug is told before', async () => {
+  test('a transfer goes through the service and onto the chain, and onSigned gets the slug before', async () => {
     const onSigned = vi.fn()
     const hash = await createWallet({ onSigned }).sendTransaction({ to, value: 5n })
     expect(service.transactions).toMatchObject([{ hash, from: service.wallet.address, to, value: 5n, gas: 21_000n }])
@@ -201,7 +201,7 @@ describe('everything else is refused clearly', () => {
   ])('%s', async (_name, act, message) => {
     const error = await Promise.resolve(act(createAccount())).catch((reason: unknown) => reason)
     expect(error).toMatchObject({ code: 'unsupported_method', message: expect.stringMatching(message) })
-    expect((error as ServiceError).message).toContain('signs transactions alone')
+    expect((error as ServiceError).message).toContain('signs only transactions')
     expect(service.requests).toEqual([])
   })
 })

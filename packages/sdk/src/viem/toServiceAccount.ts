@@ -86,5 +86,5 @@ function assertPlainSerializer(
 }
 
 async function refuse(what: string): Promise<never> {
-  throw createError('unsupported_method', `the wallet does not sign ${what}: its enclave signs transactions alone`)
+  throw createError('unsupported_method', `the wallet does not sign ${what}: its enclave signs only transactions`)
 }

@@ -245,7 +245,7 @@ describe('disconnect', () => {
     expect(await new ServiceClient(service.config).api.me()).toBeNull()
   })
 
-  test('a sign-out that fails is told, and the app is disconnected all the same', async () => {
+  test('a sign-out that fails is reported, and the app is disconnected all the same', async () => {
     const config = loadPage({ signOutOnDisconnect: true })
     await connect(config, { connector: connectorOf(config) })
     service.failNext('POST /auth/logout', { code: 'database_unavailable' })

@@ -106,7 +106,7 @@ export function serviceConnector(parameters: ServiceConnectorParameters) {
         try {
           await client.api.logout()
         } catch (error) {
-          // The app is disconnected all the same; whoever called learns that the session may live on.
+          // The app is disconnected all the same; the caller learns that the session may live on.
           config.emitter.emit('disconnect')
           throw error
         }
@@ -134,7 +134,7 @@ export function serviceConnector(parameters: ServiceConnectorParameters) {
         const chain = config.chains.find((candidate) => candidate.id === asked)
         if (chain === undefined) throw new SwitchChainError(new ChainNotConfiguredError())
         if (asked !== chainId) {
-          throw new SwitchChainError(new Error(`The wallet is on chain ${chainId} alone and cannot go to ${asked}.`))
+          throw new SwitchChainError(new Error(`The wallet is only on chain ${chainId} and cannot switch to ${asked}.`))
         }
         return chain
       },

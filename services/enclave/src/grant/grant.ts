@@ -24,7 +24,7 @@ export function createGrant(grantKey: Uint8Array, grant: Grant): string {
   return `${payload.toString('base64url')}.${toMac(grantKey, payload).toString('base64url')}`
 }
 
-/** Reads a grant that this root secret made, for this session secret, and that has not ended. */
+/** Reads a grant that this root secret made, for this session secret, and that has not expired. */
 export function checkGrant(
   grantKey: Uint8Array,
   { grant, sid, now }: { grant: string; sid: string; now: number },

@@ -19,7 +19,7 @@ export type CreateIdTokenVerifierParameters = {
   issuers: readonly Issuer[]
   fetch: Fetch
   clock: Clock
-  /** When this enclave started, in milliseconds: what it has seen before then, it does not remember. */
+  /** When this enclave started, in milliseconds: tokens that it has seen before then are forgotten. */
   bootedAt: number
   /** How far the issuer's clock may be from ours. */
   skewMs?: number
@@ -38,8 +38,8 @@ type Members = Record<string, unknown>
 type PinnedIssuer = { audiences: string[]; keySource: KeySource }
 
 /**
- * Verifies ID tokens as OpenID Connect Core §3.1.3.7 and RFC 8725 ask, each once in this boot. The token comes by way of
- * the coordinator, which is not believed: everything in it is an attacker's until the signature has been checked.
+ * Verifies ID tokens as OpenID Connect Core §3.1.3.7 and RFC 8725 ask, each once in this boot. The token comes through
+ * the coordinator, which is not trusted: an attacker may have written all of it until the signature is verified.
  *
  * @example
  * const { issuer, subject } = await createIdTokenVerifier({ issuers, fetch, clock, bootedAt }).verify({ idToken, loginSecret })
@@ -139,7 +139,7 @@ function assertAudience({ aud, azp }: Members, audiences: readonly string[]): vo
 
 type AssertTimesParameters = { now: number; bootedAt: number; skewMs: number }
 
-/** Answers when the token was issued, in milliseconds. */
+/** Returns when the token was issued, in milliseconds. */
 function assertTimes(claims: Members, { now, bootedAt, skewMs }: AssertTimesParameters): number {
   const exp = toMilliseconds(claims.exp)
   if (exp === undefined || now >= exp + skewMs) throw idTokenInvalid('exp')

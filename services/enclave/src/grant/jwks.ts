@@ -65,7 +65,7 @@ type KeySet = ReadonlyMap<string, PublicKey>
 
 /**
  * The keys of one pinned issuer, fetched by the enclave itself and cached: 10 minutes as they are, up to 24 hours while the
- * issuer cannot be reached. An unknown `kid` has them fetched again, at most every 30 seconds.
+ * issuer cannot be reached. For an unknown `kid` they are fetched again, at most every 30 seconds.
  *
  * @example
  * const { payload } = await compactVerify(idToken, createKeySource({ issuer, fetch, clock }))
@@ -165,7 +165,7 @@ function parseKeySet(answer: unknown): KeySet {
   return keys
 }
 
-/** A key that is not for us is passed over, as RFC 7517 §5 asks: sets hold keys of other uses and of types yet to come. */
+/** A key that is not for us is ignored, as RFC 7517 §5 requires: sets hold keys of other uses and of types yet to come. */
 function parseKey(jwk: Record<string, unknown>): (PublicKey & { kid: string }) | undefined {
   const { kid, use, key_ops: operations, alg } = jwk
   if (typeof kid !== 'string' || kid === '') return undefined

@@ -14,7 +14,7 @@ export type OpenSessionDeps = {
 
 /**
  * Turns an ID token into a session: who the user is comes from the token, checked here, never from the coordinator. The session
- * secret is fresh, so nothing that was known before sign-in is worth anything after it.
+ * secret is fresh, so nothing known before sign-in is valid after it.
  */
 export async function openSession(deps: OpenSessionDeps, request: OpenSessionRequest): Promise<OpenSessionResponse> {
   const identity = await deps.idTokens.verify({

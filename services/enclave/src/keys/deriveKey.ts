@@ -29,8 +29,8 @@ export function toOwner({ issuer, subject }: Identity): string {
 const MAX_REMEMBERED = 10_000
 
 /**
- * Grants are of a configuration as well as of a secret: one that was opened while the enclave trusted another issuer, or other
- * certificate authorities, must be worth nothing to it afterwards.
+ * The grant key depends on the configuration as well as on the secret: a grant from a time when the enclave trusted another
+ * issuer, or other certificate authorities, must not be valid afterwards.
  */
 export function createKeyring(rootSecret: Uint8Array, configHash: Uint8Array): Keyring {
   // Done once: it does not depend on what is derived.
@@ -77,7 +77,7 @@ function deriveWalletKey(extracted: Uint8Array, owner: string): Uint8Array {
   return fromHex(scalar.toString(16).padStart(64, '0'))
 }
 
-/** Public, but it links to nobody: without the root secret it cannot be computed from an identity. */
+/** Public, but not linkable to a person: without the root secret it cannot be computed from an identity. */
 function deriveKeyId(keyIdKey: Uint8Array, owner: string): string {
   const mac = hmacSha256(keyIdKey, concatBytes(fromHex(owner), toU32be(INDEX)))
   return mac.subarray(0, 16).toString('hex')

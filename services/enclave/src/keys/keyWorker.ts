@@ -7,14 +7,14 @@ type OpenedGrant = { grant: string; keyId: string; address: Hex }
 
 /**
  * The one thread that holds the root secret. It checks grants and signs while the main thread talks to callers and waits for
- * quotes; nothing that comes out of it is secret but the session secret's grant, and the root secret itself only sealed.
+ * quotes. Statements, grants and public keys leave it; the root secret leaves it only sealed.
  */
 export type KeyWorker = {
   openGrant(parameters: { owner: string; sidHash: string; exp: number }): Promise<OpenedGrant>
   sign(item: SignItem, coordinatorKey: string): Promise<SignedItem | SignItemError>
-  /** How the secret gets in where it was not given, and how it goes on to others. */
+  /** How the secret comes in where it was not given at the start, and how it leaves. */
   holder: RootSecretHolder
-  /** Resolves when the thread has ended, whether asked to or not: without it the enclave is of no use. */
+  /** Resolves when the thread has ended, for whatever reason: without it the enclave cannot serve. */
   ended: Promise<void>
   close(): Promise<void>
 }
@@ -49,16 +49,16 @@ export async function createKeyWorker({ rootSecret, configHash }: KeyWorkerParam
   })
   rootSecret?.fill(0)
   const waiting: Waiting[][] = []
-  const custodians: Waiting[] = []
+  const holderCallers: Waiting[] = []
   let tasks: KeyWorkerTask[] = []
   let callers: Waiting[] = []
   let failure: Error | undefined
 
   function fail(error: Error) {
     failure ??= error
-    for (const caller of [...waiting.flat(), ...callers, ...custodians]) caller.reject(failure)
+    for (const caller of [...waiting.flat(), ...callers, ...holderCallers]) caller.reject(failure)
     waiting.length = 0
-    custodians.length = 0
+    holderCallers.length = 0
     callers = []
   }
 
@@ -74,7 +74,7 @@ export async function createKeyWorker({ rootSecret, configHash }: KeyWorkerParam
     })
   })
   worker.on('message', (answers: KeyWorkerAnswer[] | HolderAnswer) => {
-    if (!Array.isArray(answers)) return settle(custodians.shift(), answers)
+    if (!Array.isArray(answers)) return settle(holderCallers.shift(), answers)
     for (const [index, caller] of (waiting.shift() ?? []).entries()) {
       const answer = answers[index]
       if (answer === undefined || 'failure' in answer) caller.reject(new Error(answer?.failure ?? 'no answer'))
@@ -106,7 +106,7 @@ export async function createKeyWorker({ rootSecret, configHash }: KeyWorkerParam
     (parameter?: unknown): Promise<never> =>
       new Promise((resolve, reject) => {
         if (failure !== undefined) return reject(failure)
-        custodians.push({ resolve, reject })
+        holderCallers.push({ resolve, reject })
         worker.postMessage({ method, parameter } satisfies HolderCall)
       })
 

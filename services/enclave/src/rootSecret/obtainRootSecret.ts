@@ -19,13 +19,13 @@ export type ObtainDeps = Omit<JoinDeps, 'policy' | 'holder'> &
   Pick<RecoveryDeps, 'health'> & { holder: RootSecretHolder }
 
 /** An enclave that waits for custodians, and what is left to do after they have submitted. */
-export type AwaitedSecret = Omit<Recovery, 'needsNewBackup'> & { finish(): Promise<void> }
+export type PendingRecovery = Omit<Recovery, 'needsNewBackup'> & { finish(): Promise<void> }
 
 /**
  * Brings the root secret into the key worker, as configured for this start. After a genesis or a join it is there; a
  * recovery goes on while the enclave listens.
  */
-export async function obtainRootSecret(deps: ObtainDeps, source: AttestedSource): Promise<AwaitedSecret | undefined> {
+export async function obtainRootSecret(deps: ObtainDeps, source: AttestedSource): Promise<PendingRecovery | undefined> {
   const { from, policy } = source
   if (from.kind === 'join') {
     const { backupPath } = from

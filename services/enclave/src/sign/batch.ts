@@ -9,7 +9,7 @@ import {
 } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 
-/** Where a leaf stands, once a quote covers it. */
+/** Where a leaf is, once a quote covers it. */
 export type Placement = { batch: SignedBatch; leafIndex: number }
 
 export type Batcher = {
@@ -32,8 +32,8 @@ export type BatcherParameters = {
 type Waiting = { leaf: Uint8Array; resolve(placement: Placement): void; reject(error: unknown): void }
 
 /**
- * Group commit: one quote in flight; whatever arrives meanwhile, from all callers, shares the next. No timer: alone, a leaf
- * is a batch of one and waits for nothing. The batches of one boot form a chain.
+ * Group commit: one quote at a time; leaves of all callers that arrive meanwhile share the next one. There is no timer: a single
+ * leaf is a batch of one and does not wait. The batches of one boot form a chain.
  */
 export function createBatcher(parameters: BatcherParameters): Batcher {
   const { quoteSource, bootId, configHash, limit, log } = parameters
@@ -43,7 +43,7 @@ export function createBatcher(parameters: BatcherParameters): Batcher {
   let running: Promise<void> | undefined
 
   async function run() {
-    // What one call adds, it adds in one turn.
+    // One call adds all its leaves in one turn of the event loop.
     await Promise.resolve()
     while (queue.length > 0) {
       const taken = queue.splice(0, limit)

@@ -16,11 +16,11 @@ import { checkGrant } from '../grant/grant.ts'
 import type { Keyring } from '../keys/deriveKey.ts'
 import { signRecoverable } from './secp256k1.ts'
 
-/** A statement and its leaf, not yet covered by a quote: nothing of it may leave before that. */
+/** A statement and its leaf, not yet covered by a quote. Nothing of it may leave the enclave before that. */
 export type SignedItem = { statement: Statement; leaf: Uint8Array<ArrayBuffer> }
 
 /**
- * Checks one item and signs it. There is no way to have a bare hash signed: the transaction is rebuilt from its fields, and
+ * Checks one item and signs it. A bare hash is never signed: the transaction is rebuilt from its fields, and
  * must hash to the digest that the caller named.
  */
 export function signItem(

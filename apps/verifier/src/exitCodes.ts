@@ -1,0 +1,32 @@
+import { ServiceError } from '@countersign/protocol'
+import type { Conclusion, VerifierErrorCode } from '@countersign/verify'
+
+/** Scripts depend on these numbers; `help.ts` and the README say what each means. */
+export const exitCodes = { verified: 0, failed: 1, unknownCode: 2, mock: 3, badInput: 4, unavailable: 5 } as const
+
+export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]
+
+const CONCLUSIONS: Readonly<Record<Conclusion, ExitCode>> = {
+  accepted: exitCodes.verified,
+  failed: exitCodes.failed,
+  incomplete: exitCodes.unavailable,
+  mock: exitCodes.mock,
+  'unknown-code': exitCodes.unknownCode,
+}
+
+const UNAVAILABLE: readonly string[] = [
+  'proof_not_pinned',
+  'fetch_failed',
+  'chain_unavailable',
+  'event_not_found',
+] satisfies VerifierErrorCode[]
+
+export function toExitCode(conclusion: Conclusion): ExitCode {
+  return CONCLUSIONS[conclusion]
+}
+
+/** An error that is not ours is a fault of this program. It shares 1 with a failed step: nothing was verified. */
+export function toErrorExitCode(error: unknown): ExitCode {
+  if (!(error instanceof ServiceError)) return exitCodes.failed
+  return UNAVAILABLE.includes(error.code) ? exitCodes.unavailable : exitCodes.badInput
+}

@@ -1,0 +1,63 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { apiBaseUrl, gatewayUrl, rpcUrl } from '../../../packages/verify/src/network.fake.ts'
+import { judgedAt } from '../../../packages/verify/src/subjects/honest.fake.ts'
+import { categories, type SubjectRow } from '../../../packages/verify/src/subjects/subjectRow.fake.ts'
+import {
+  createRowNetwork,
+  subjects,
+  toFound,
+  toRowManifest,
+  toWanted,
+} from '../../../packages/verify/src/subjects/table.fake.ts'
+import { toExitCode } from './exitCodes.ts'
+import { createFolder } from './folder.fake.ts'
+import { runCli } from './runCli.ts'
+
+async function toArguments(row: SubjectRow): Promise<string[]> {
+  const { subject, collaterals = [], hasSources = true, hasNode = true, tcbStatuses = [] } = row
+  const folder = await createFolder({ 'manifest.json': JSON.stringify(toRowManifest(row)) })
+  const write = async ({ name, bytes }: { name: string; bytes: Uint8Array }) => {
+    await writeFile(join(folder, name), bytes)
+    return join(folder, name)
+  }
+  return [
+    'verify',
+    '--json',
+    ...['--manifest', join(folder, 'manifest.json')],
+    ...(await Promise.all(collaterals.map(write))).flatMap((path) => ['--collateral', path]),
+    ...(hasSources ? ['--ipfs', gatewayUrl, '--api', apiBaseUrl] : []),
+    ...(hasNode ? ['--rpc', rpcUrl] : []),
+    ...tcbStatuses.flatMap((status) => ['--tcb-status', status]),
+    ...(row.allowMock === false ? [] : ['--allow-mock']),
+    ...(row.isEventDue === false ? ['--allow-missing-event'] : []),
+    ...(row.at === undefined ? [] : ['--at', row.at.toISOString()]),
+    '--',
+    typeof subject === 'string' ? subject : await write(subject),
+  ]
+}
+
+describe('the command line judges each subject as the table says', () => {
+  test('which has at least 60, of every category, each under a name of its own', () => {
+    expect(subjects.length).toBeGreaterThanOrEqual(60)
+    expect(new Set(subjects.map(({ category }) => category))).toEqual(new Set(categories))
+    expect(new Set(subjects.map(({ name }) => name)).size).toBe(subjects.length)
+  })
+
+  test.each(subjects.map((row) => [row.category, row.name, row] as const))('%s: %s', async (_category, _name, row) => {
+    const { fetch } = createRowNetwork(row)
+    const deps = { fetch, timeoutMs: 5_000, now: () => judgedAt, isColored: false }
+    const { exitCode, stdout, stderr } = await runCli(deps, await toArguments(row))
+    expect(stderr).toBe('')
+    const { error, ...outcome } = JSON.parse(stdout)
+    const wanted = toWanted(row)
+    if ('error' in wanted) {
+      expect(error?.code).toBe(wanted.error)
+      expect([4, 5]).toContain(exitCode)
+      return
+    }
+    expect(toFound({ ...outcome, conclusion: wanted.conclusion })).toEqual(wanted)
+    expect(exitCode).toBe(toExitCode(wanted.conclusion))
+  })
+})

@@ -1,0 +1,166 @@
+import { type FormEvent, useId, useState } from 'react'
+import { Field } from '../ui/Field.tsx'
+import { Notice } from '../ui/Notice.tsx'
+import { type AnchorFaults, type AnchorField, type AnchorFields, parseAnchorForm } from './parseAnchorForm.ts'
+import { TrustList } from './TrustList.tsx'
+import { hasAnchors, type Trust } from './trust.ts'
+import type { Anchors } from './useAnchors.ts'
+
+const EMPTY: AnchorFields = {
+  measurements: '',
+  configHashes: '',
+  coordinatorMeasurements: '',
+  coordinatorConfigHashes: '',
+  entropyKeys: '',
+  address: '',
+  rpcUrl: '',
+  chainId: '',
+}
+
+const lists: { name: AnchorField; label: string; hint: string }[] = [
+  {
+    name: 'measurements',
+    label: 'Code of the key enclave',
+    hint: 'MRTD:RTMR0:RTMR1:RTMR2:RTMR3, 48 bytes of hex each. MRTD alone leaves the code unknown.',
+  },
+  { name: 'configHashes', label: 'Settings of the key enclave', hint: 'Its configuration hash, 32 bytes of hex.' },
+  {
+    name: 'coordinatorMeasurements',
+    label: 'Code of the coordinator',
+    hint: 'Its launch measurement, 48 bytes of hex.',
+  },
+  {
+    name: 'coordinatorConfigHashes',
+    label: 'Settings of the coordinator',
+    hint: 'Its configuration hash, 32 bytes of hex.',
+  },
+  { name: 'entropyKeys', label: 'Key of the entropy source', hint: 'Ed25519, 32 bytes of hex.' },
+]
+
+/** Whose word on code, settings and contract counts: the operator's, or the visitor's. */
+export function AnchorForm({ anchors }: { anchors: Anchors }) {
+  const { operator, source } = anchors
+  const [isOwn, setOwn] = useState(source === 'visitor')
+  const name = useId()
+
+  function takeOperators() {
+    setOwn(false)
+    anchors.chooseOperators()
+  }
+
+  return (
+    <section className="card" aria-labelledby={`${name}-title`}>
+      <h2 id={`${name}-title`}>What it is held against</h2>
+      <p>
+        Genuine hardware runs anybody’s program. Anchors say which program, settings, entropy source and contract are
+        the right ones. They must come from someone other than the receipt.
+      </p>
+      {operator.fault === undefined ? null : (
+        <Notice tone="warning" title="The operator’s anchors cannot be read">
+          <p>Nothing of theirs is used. {operator.fault}</p>
+        </Notice>
+      )}
+      <fieldset className="anchor-choice">
+        <legend>Anchors</legend>
+        <label>
+          <input type="radio" name={name} checked={!isOwn} onChange={takeOperators} />
+          <span>
+            The operator’s, from this site’s <code>config.json</code>
+            {hasAnchors(operator.trust) ? '' : ' (there are none)'}
+          </span>
+        </label>
+        <label>
+          <input type="radio" name={name} checked={isOwn} onChange={() => setOwn(true)} />
+          <span>My own</span>
+        </label>
+      </fieldset>
+      {isOwn ? (
+        <OwnAnchors operator={operator.trust} onUse={anchors.chooseOwn} />
+      ) : (
+        <TrustList trust={operator.trust} />
+      )}
+    </section>
+  )
+}
+
+function OwnAnchors({ operator, onUse }: { operator: Trust; onUse: (trust: Trust) => void }) {
+  const [fields, setFields] = useState(EMPTY)
+  const [faults, setFaults] = useState<AnchorFaults>({})
+  const [isUsed, setUsed] = useState(false)
+  const prefix = useId()
+
+  function change(name: AnchorField, value: string) {
+    setFields((previous) => ({ ...previous, [name]: value }))
+    setUsed(false)
+  }
+
+  function submit(event: FormEvent) {
+    event.preventDefault()
+    const result = parseAnchorForm(fields, operator)
+    setFaults(result.faults ?? {})
+    setUsed(result.trust !== undefined)
+    if (result.trust !== undefined) onUse(result.trust)
+    const [first] = Object.keys(result.faults ?? {})
+    if (first !== undefined) document.getElementById(`${prefix}-${first}`)?.focus()
+  }
+
+  const input = (field: AnchorField, label: string, hint: string, inputMode: 'text' | 'numeric' | 'url' = 'text') => (
+    <Field id={`${prefix}-${field}`} label={label} hint={hint} error={faults[field]}>
+      {(control) => (
+        <input
+          {...control}
+          type="text"
+          inputMode={inputMode}
+          autoComplete="off"
+          spellCheck={false}
+          value={fields[field]}
+          onChange={({ target }) => change(field, target.value)}
+        />
+      )}
+    </Field>
+  )
+
+  return (
+    <form className="anchor-form" onSubmit={submit} noValidate>
+      <p>
+        Take them from a published release, or build the code and measure it. Several of a kind go on lines of their
+        own. What you leave empty is not judged.
+      </p>
+      {lists.map(({ name, label, hint }) => (
+        <Field key={name} id={`${prefix}-${name}`} label={label} hint={hint} error={faults[name]}>
+          {(control) => (
+            <textarea
+              {...control}
+              rows={2}
+              spellCheck={false}
+              autoComplete="off"
+              value={fields[name]}
+              onChange={({ target }) => change(name, target.value)}
+            />
+          )}
+        </Field>
+      ))}
+      {input('address', 'Contract with the events', 'Its address. Left empty, the chain is not asked.')}
+      {input(
+        'rpcUrl',
+        'Node of that chain',
+        operator.node === undefined
+          ? 'Left empty: none is set here.'
+          : `Left empty: ${operator.node.rpcUrl}, and the operator’s node decides whether there is an event.`,
+        'url',
+      )}
+      {input(
+        'chainId',
+        'Number of that chain',
+        `Left empty: ${operator.node?.chainId ?? 'none is set here'}.`,
+        'numeric',
+      )}
+      <p className="actions">
+        <button type="submit" className="button">
+          Use these anchors
+        </button>
+        <span role="status">{isUsed ? 'These anchors are in use.' : ''}</span>
+      </p>
+    </form>
+  )
+}

@@ -1,0 +1,82 @@
+import { type TcbStatus, tcbStatuses } from '@countersign/attestation'
+import {
+  emptyManifest,
+  findManifestFaults,
+  type Manifest,
+  type ManifestContract,
+  parseHttpUrl,
+} from '@countersign/verify'
+import type { WebConfig } from '../config.ts'
+
+/** What receipts are held against, and where the chain is asked. What is left out trusts nothing. */
+export type Trust = {
+  manifest: Manifest
+  /** Whether simulated evidence is accepted. It is called MOCK in any case. */
+  allowMock: boolean
+  /** Accepted beside `UpToDate`. */
+  tcbStatuses: readonly TcbStatus[]
+  node: ChainNode | undefined
+}
+
+/** A node, and the chain that it should be of. */
+type ChainNode = { rpcUrl: string; chainId: number }
+
+/** What the operator says is to be trusted, and what is wrong with how they say it. */
+export type OperatorTrust = { trust: Trust; fault: string | undefined }
+
+export const noTrust: Trust = { manifest: emptyManifest, allowMock: false, tcbStatuses: [], node: undefined }
+
+/**
+ * The anchors in `config.json`: `trust` is a manifest as the command line takes it, `attestations` a contract and its node.
+ * Anchors that cannot be read are no anchors: the page goes on without them, and says so.
+ */
+export function readOperatorTrust(config: WebConfig): OperatorTrust {
+  const { trust: manifest = emptyManifest, allowMock = false, tcbStatuses: statuses = [], attestations } = config
+  const faults = findManifestFaults(manifest).map(({ member, fault }) => `${member}: ${fault}`)
+  if (typeof allowMock !== 'boolean') faults.push('allowMock: not true or false')
+  if (!Array.isArray(statuses)) faults.push('tcbStatuses: not a list')
+  else if (!statuses.every(isTcbStatus)) faults.push('tcbStatuses: has what is not a TCB status of Intel')
+  const rpcUrl = parseHttpUrl(attestations?.rpcUrl)
+  if (attestations !== undefined && rpcUrl === undefined) {
+    faults.push('attestations.rpcUrl: not an http or https URL without credentials')
+  }
+  if (faults.length > 0) return { trust: noTrust, fault: faults.join('; ') }
+  return {
+    trust: {
+      manifest: withContract(manifest as Manifest, attestations),
+      allowMock: allowMock === true,
+      tcbStatuses: statuses as TcbStatus[],
+      node: attestations === undefined || rpcUrl === undefined ? undefined : { rpcUrl, chainId: attestations.chainId },
+    },
+    fault: undefined,
+  }
+}
+
+/** The contract that the node is asked about. */
+export function findContract({ manifest, node }: Trust): ManifestContract | undefined {
+  return manifest.contracts.find(({ chainId }) => chainId === node?.chainId)
+}
+
+/** Whether there is anything to hold code and settings against. */
+export function hasAnchors({ manifest }: Trust): boolean {
+  const { enclave, coordinator, entropyKeys } = manifest
+  return [
+    enclave.measurements,
+    enclave.configHashes,
+    coordinator.measurements,
+    coordinator.configHashes,
+    entropyKeys,
+  ].some(({ length }) => length > 0)
+}
+
+/** The manifest's own contract on that chain comes first. */
+function withContract(manifest: Manifest, attestations: WebConfig['attestations']): Manifest {
+  if (attestations === undefined) return manifest
+  const { chainId, address } = attestations
+  if (manifest.contracts.some((contract) => contract.chainId === chainId)) return manifest
+  return { ...manifest, contracts: [...manifest.contracts, { chainId, address: address.toLowerCase() }] }
+}
+
+function isTcbStatus(value: unknown): value is TcbStatus {
+  return tcbStatuses.some((status) => status === value)
+}

@@ -1,0 +1,58 @@
+import { type Claim, toPrintable } from '@countersign/verify'
+import { type Mark, StatusMark } from './StatusMark.tsx'
+
+const marks: Record<Claim['verdict'], [Mark, string]> = {
+  holds: ['pass', 'Holds'],
+  false: ['fail', 'False'],
+  open: ['skip', 'Open'],
+}
+
+/** What the service says, and whether it is so. False claims stand out; the others are there for those who ask. */
+export function ClaimList({ claims }: { claims: readonly Claim[] }) {
+  const lies = claims.filter(({ verdict }) => verdict === 'false')
+  const others = claims.filter(({ verdict }) => verdict !== 'false')
+  return (
+    <section className="card" aria-labelledby="claims-title">
+      <h2 id="claims-title">What the service says</h2>
+      <p>
+        {lies.length === 0
+          ? 'Its answer was held against the receipt and the chain. Nothing in it was found to be false.'
+          : `${lies.length === 1 ? 'One claim of the service is' : `${lies.length} claims of the service are`} false:`}
+      </p>
+      {lies.length === 0 ? null : <Claims claims={lies} />}
+      {others.length === 0 ? null : (
+        <details>
+          <summary>
+            {lies.length === 0 ? 'Its' : 'The other'} {count(others)}
+          </summary>
+          <Claims claims={others} />
+        </details>
+      )}
+    </section>
+  )
+}
+
+function count(claims: readonly Claim[]): string {
+  const open = claims.filter(({ verdict }) => verdict === 'open').length
+  const holding = claims.length - open
+  const parts = [holding > 0 ? `${holding} hold` : '', open > 0 ? `${open} could not be judged` : '']
+  return `${claims.length} claims: ${parts.filter(Boolean).join(', ')}`
+}
+
+function Claims({ claims }: { claims: readonly Claim[] }) {
+  return (
+    <ul className="claims">
+      {claims.map(({ member, text, verdict, detail }) => (
+        <li key={member} className={`claim claim-${verdict}`} data-claim={member} data-verdict={verdict}>
+          <StatusMark mark={marks[verdict][0]} text={marks[verdict][1]} />
+          <div>
+            <p>
+              <code>{member}</code> {toPrintable(text)}
+            </p>
+            <p className="transcript-detail">{toPrintable(detail)}</p>
+          </div>
+        </li>
+      ))}
+    </ul>
+  )
+}

@@ -1,0 +1,38 @@
+import type { Anchors } from '../anchors/useAnchors.ts'
+import { CopyButton } from '../ui/CopyButton.tsx'
+import { type CommandSubject, toCommand } from './toCommand.ts'
+
+/** This page comes from the operator whom it judges. What to do about that. */
+export function IndependentCheck(props: {
+  subject: CommandSubject
+  anchors: Pick<Anchors, 'trust' | 'source'>
+  isEventDue: boolean
+}) {
+  const { subject, anchors, isEventDue } = props
+  const { trust, source } = anchors
+  const command = toCommand(subject, { trust, anchorSource: source, isEventDue })
+  return (
+    <section className="card" aria-labelledby="independent-title">
+      <h2 id="independent-title">Check it without this page</h2>
+      <p>
+        This page’s own code comes from the operator whose receipt it judges: a dishonest one could serve a page that
+        says “verified” to everything.{' '}
+        <strong>
+          The real check is the command-line verifier, from a copy of Countersign that you got from elsewhere.
+        </strong>{' '}
+        In that copy, run:
+      </p>
+      <div className="command">
+        <pre>
+          <code>{command}</code>
+        </pre>
+        <CopyButton text={command} what="the command" />
+      </div>
+      <p className="fine-print">
+        {source === 'operator'
+          ? 'Add what you trust with --manifest release.json; without anchors the best verdict is “genuine hardware, unknown code”. The operator’s anchors are left out on purpose.'
+          : 'The anchors that you entered are in it.'}
+      </p>
+    </section>
+  )
+}

@@ -1,0 +1,192 @@
+import type { ProofPayload, ServiceError } from '@countersign/protocol'
+import {
+  type Claim,
+  compareClaims,
+  describeError,
+  describeVerdict,
+  findLies,
+  type Outcome,
+  type Phase,
+  toPrintable,
+  type VerdictContext,
+} from '@countersign/verify'
+import type { ReactNode } from 'react'
+import { formatEther } from 'viem'
+import type { Anchors } from '../anchors/useAnchors.ts'
+import { Notice } from '../ui/Notice.tsx'
+import type { VerificationState } from '../worker/useVerification.ts'
+import { ClaimList } from './ClaimList.tsx'
+import { DownloadLink } from './DownloadLink.tsx'
+import { toFailureWords } from './failureWords.ts'
+import { RunningSteps } from './RunningSteps.tsx'
+import { type Mark, StatusMark } from './StatusMark.tsx'
+import { count, Transcript } from './Transcript.tsx'
+
+export type VerificationReportProps = {
+  state: VerificationState
+  anchors: Pick<Anchors, 'source' | 'isOperatorNode'>
+  /** The service's answer, where the receipt was reached through one. */
+  proof?: ProofPayload | undefined
+  /** Offered where there is no transcript: to try again. */
+  onRetry: () => void
+  children?: ReactNode
+}
+
+/** The verdict, what the service says, and every step. Progress is read out as it comes. */
+export function VerificationReport({ state, anchors, proof, onRetry, children }: VerificationReportProps) {
+  const outcome = state.phase === 'done' ? state.outcome : undefined
+  const claims = toClaims(state, proof)
+  const lies = findLies(claims)
+  const context = { anchorSource: anchors.source, lies: lies.length, status: proof?.status }
+  // Without a receipt nearly all is open, which is not worth a list.
+  const areClaimsShown = lies.length > 0 || (claims.length > 0 && outcome !== undefined)
+  return (
+    <>
+      <p className={state.phase === 'running' ? 'verification-progress' : 'visually-hidden'} role="status">
+        {toStatusText(state, context)}
+      </p>
+      {state.phase === 'running' ? <RunningSteps steps={state.steps} /> : null}
+      {state.phase === 'failed' ? <Unverified error={state.error} onRetry={onRetry} /> : null}
+      {outcome?.isMock ? <MockBanner /> : null}
+      {outcome === undefined ? null : <VerdictPanel outcome={outcome} context={context} />}
+      {areClaimsShown ? <ClaimList claims={claims} /> : null}
+      {children}
+      {outcome === undefined ? null : (
+        <>
+          <Transcript steps={outcome.steps} context={{ ...outcome, isOperatorNode: anchors.isOperatorNode }} />
+          <Downloads outcome={outcome} />
+        </>
+      )}
+    </>
+  )
+}
+
+/** Where there is no receipt, the answer can still contradict itself. */
+function toClaims(state: VerificationState, proof: ProofPayload | undefined): readonly Claim[] {
+  if (proof === undefined || state.phase === 'running') return []
+  return state.phase === 'done' ? state.outcome.claims : compareClaims(proof, undefined, new Date())
+}
+
+const phases: Record<Phase, string> = {
+  chain: 'Asking the chain for the event of the transaction.',
+  proof: 'Asking the service for the proof.',
+  receipt: 'Fetching the receipt by its CID.',
+  collateral: 'Fetching the collateral that the receipt names.',
+  steps: 'Checking every step.',
+}
+
+function toStatusText(state: VerificationState, context: VerdictContext): string {
+  switch (state.phase) {
+    case 'idle':
+      return ''
+    case 'running':
+      return `Your browser is verifying. ${state.doing === undefined ? 'Starting the verifier.' : phases[state.doing]}`
+    case 'failed':
+      return 'The receipt could not be verified.'
+    case 'done':
+      return `${describeVerdict(state.outcome, context).title}. ${count(state.outcome.steps)}`
+  }
+}
+
+/** Simulated evidence must never be taken for hardware, whatever else the page says. */
+function MockBanner() {
+  return (
+    <p className="mock-banner">
+      <strong>MOCK</strong> Simulated silicon, for development. This evidence proves nothing about hardware.
+    </p>
+  )
+}
+
+const marks = { good: 'pass', warning: 'mock', bad: 'fail' } as const satisfies Record<string, Mark>
+
+function VerdictPanel({ outcome, context }: { outcome: Outcome; context: VerdictContext }) {
+  const { tone, title, sentence } = describeVerdict(outcome, context)
+  const { receipt, problems, verdict, steps } = outcome
+  const first = steps.find(({ status }) => status === 'fail')
+  return (
+    <section className={`verdict verdict-${tone}`} aria-labelledby="verdict-title" data-verdict={verdict}>
+      <p className="verdict-mark">
+        <StatusMark mark={marks[tone]} text="Your browser’s verdict" />
+      </p>
+      <h2 id="verdict-title">{title}</h2>
+      <p>{sentence}</p>
+      {first === undefined ? null : (
+        <p>
+          <strong>{first.title}:</strong> does not hold. {toPrintable(first.detail)}
+        </p>
+      )}
+      {problems.length === 0 ? null : (
+        <ul>
+          {problems.map((problem) => (
+            <li key={problem}>{toPrintable(problem)}</li>
+          ))}
+        </ul>
+      )}
+      <Subject transaction={receipt.transaction} />
+    </section>
+  )
+}
+
+function Subject({ transaction }: { transaction: Outcome['receipt']['transaction'] }) {
+  const { txHash, from, to, chainId, value, data, signedAt } = transaction
+  const dataLength = (data.length - 2) / 2
+  return (
+    <dl className="evidence-facts">
+      <Fact title="Transaction">{txHash}</Fact>
+      <Fact title="From wallet">{from}</Fact>
+      <Fact title="To">{to}</Fact>
+      <Fact title="Amount">{formatEther(BigInt(value))} ether</Fact>
+      <Fact title="Data">
+        {dataLength === 0 ? 'none' : `${dataLength} ${dataLength === 1 ? 'byte' : 'bytes'}: it calls a contract`}
+      </Fact>
+      <Fact title="Chain">{chainId}</Fact>
+      <Fact title="Signed">
+        <time dateTime={signedAt}>{signedAt}</time>
+      </Fact>
+    </dl>
+  )
+}
+
+function Fact({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <div>
+      <dt>{title}</dt>
+      <dd>{children}</dd>
+    </div>
+  )
+}
+
+function Downloads({ outcome }: { outcome: Outcome }) {
+  const { bytes, cid, collateral, receipt } = outcome
+  return (
+    <section className="card" aria-labelledby="downloads-title">
+      <h2 id="downloads-title">Keep the evidence</h2>
+      <p>With these two files, to the byte, the receipt can be verified offline at any later time.</p>
+      <p className="actions">
+        <DownloadLink bytes={bytes} name={`${cid}.json`}>
+          Download the receipt
+        </DownloadLink>
+        {collateral === undefined ? null : (
+          <DownloadLink bytes={collateral.bytes} name={`${receipt.signer.collateral}.json`}>
+            Download the collateral
+          </DownloadLink>
+        )}
+      </p>
+    </section>
+  )
+}
+
+function Unverified({ error, onRetry }: { error: ServiceError; onRetry: () => void }) {
+  const { title, advice } = toFailureWords(error)
+  return (
+    <Notice tone="danger" title={title} isAlert>
+      <p>{advice}</p>
+      <p className="transcript-detail">{toPrintable(describeError(error).message)}</p>
+      <p className="actions">
+        <button type="button" className="button button-quiet" onClick={onRetry}>
+          Try again
+        </button>
+      </p>
+    </Notice>
+  )
+}

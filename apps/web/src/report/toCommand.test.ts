@@ -1,0 +1,59 @@
+import { emptyManifest } from '@countersign/verify'
+import { describe, expect, test } from 'vitest'
+import { noTrust } from '../anchors/trust.ts'
+import { toCommand } from './toCommand.ts'
+import { toGateways } from './toGateways.ts'
+
+const contract = { address: `0x${'ab'.repeat(20)}`, chainId: 31337 }
+const node = { rpcUrl: 'http://localhost:8545/', chainId: 31337 }
+
+describe('the command', () => {
+  const context = {
+    trust: { ...noTrust, manifest: { ...emptyManifest, contracts: [contract] }, node },
+    anchorSource: 'operator',
+    isEventDue: true,
+  } as const
+
+  test('asks the same service and the same contract', () => {
+    const subject = { kind: 'proof', slug: 'q8Zk2vXo1fTn0uYbWcR3dA', apiBaseUrl: 'http://localhost:8080' } as const
+    expect(toCommand(subject, context)).toBe(
+      `npm run verify -- q8Zk2vXo1fTn0uYbWcR3dA --api http://localhost:8080 --rpc http://localhost:8545/ --contract ${contract.address}`,
+    )
+    expect(toCommand(subject, { ...context, isEventDue: false })).not.toContain('--contract')
+    expect(toCommand(subject, { ...context, isEventDue: false, anchorSource: 'visitor' })).toContain(
+      `--rpc http://localhost:8545/ --contract ${contract.address} --allow-missing-event`,
+    )
+  })
+
+  test('holds the visitor’s anchors, never the operator’s', () => {
+    const trust = { ...noTrust, manifest: { ...emptyManifest, entropyKeys: ['cd'.repeat(32)] } }
+    const subject = { kind: 'files', receipt: '-r.json', collateral: 'c.json', gateway: 'https://g.test' } as const
+    expect(toCommand(subject, { ...context, trust })).toBe('npm run verify -- ./-r.json --collateral c.json')
+    expect(toCommand({ ...subject, collateral: undefined }, { ...context, trust })).toMatch(
+      / --ipfs https:\/\/g\.test$/,
+    )
+    expect(toCommand(subject, { ...context, trust, anchorSource: 'visitor' })).toMatch(/ --entropy-key (cd){32}$/)
+  })
+
+  test('is safe to paste, whatever a link or a service put into it', () => {
+    const subject = { kind: 'proof', slug: "x'; rm -rf ~ #$(id)", apiBaseUrl: 'http://a.test/?a&b' } as const
+    expect(toCommand(subject, { ...context, isEventDue: false })).toBe(
+      `npm run verify -- 'x'\\''; rm -rf ~ #$(id)' --api 'http://a.test/?a&b'`,
+    )
+  })
+})
+
+test('gateways: the one that is set, the one that the proof names, then the service; never another protocol', () => {
+  const api = 'http://localhost:8080/'
+  expect(toGateways({ apiBaseUrl: api, ipfsUrl: 'https://g.test/path/ipfs/bafkrei' })).toEqual([
+    'https://g.test/path',
+    'http://localhost:8080',
+  ])
+  expect(toGateways({ apiBaseUrl: api, ipfsGatewayUrl: 'https://set.test/ipfs/' })).toEqual([
+    'https://set.test',
+    'http://localhost:8080',
+  ])
+  for (const ipfsUrl of ['ipfs://bafkrei', 'javascript:alert(1)', 'https://a:b@g.test/ipfs/x', null]) {
+    expect(toGateways({ apiBaseUrl: api, ipfsUrl })).toEqual(['http://localhost:8080'])
+  }
+})

@@ -1,0 +1,66 @@
+import { type AnchorSource, toMeasurementText } from '@countersign/verify'
+import { findContract, type Trust } from '../anchors/trust.ts'
+
+export type CommandSubject =
+  | { kind: 'proof'; slug: string; apiBaseUrl: string }
+  | { kind: 'cid'; cid: string; gateway: string }
+  | { kind: 'files'; receipt: string; collateral: string | undefined; gateway: string }
+
+/**
+ * The command with which the same is checked from an independent copy of the repository. Anchors of the visitor go into it;
+ * those of the operator do not, since a check against what the operator says would be no independent one.
+ */
+export function toCommand(
+  subject: CommandSubject,
+  { trust, anchorSource, isEventDue }: { trust: Trust; anchorSource: AnchorSource; isEventDue: boolean },
+): string {
+  const { enclave, coordinator, entropyKeys } = trust.manifest
+  const contract = findContract(trust)
+  // An operator's own contract, where nothing is due in it, would only make the command fail; the visitor's stays.
+  const isChainAsked = isEventDue || anchorSource === 'visitor'
+  const chain =
+    contract === undefined || trust.node === undefined || !isChainAsked
+      ? []
+      : [
+          ...['--rpc', trust.node.rpcUrl, '--contract', contract.address],
+          ...(isEventDue ? [] : ['--allow-missing-event']),
+        ]
+  const own: [string, readonly string[]][] =
+    anchorSource === 'operator'
+      ? []
+      : [
+          ['--measurement', enclave.measurements.map(toMeasurementText)],
+          ['--config-hash', enclave.configHashes],
+          ['--coordinator-measurement', coordinator.measurements],
+          ['--coordinator-config-hash', coordinator.configHashes],
+          ['--entropy-key', entropyKeys],
+        ]
+  const anchors = own.flatMap(([flag, values]) => values.flatMap((value) => [flag, value]))
+  return ['npm', 'run', 'verify', '--', ...toWords(subject), ...chain, ...anchors].map(quote).join(' ')
+}
+
+function toWords(subject: CommandSubject): string[] {
+  switch (subject.kind) {
+    case 'proof':
+      return [subject.slug, '--api', subject.apiBaseUrl]
+    case 'cid':
+      return [subject.cid, '--ipfs', subject.gateway]
+    case 'files': {
+      const { receipt, collateral, gateway } = subject
+      return [
+        toPath(receipt),
+        ...(collateral === undefined ? ['--ipfs', gateway] : ['--collateral', toPath(collateral)]),
+      ]
+    }
+  }
+}
+
+/** A file's name must not be read as an option. */
+function toPath(name: string): string {
+  return name.startsWith('-') ? `./${name}` : name
+}
+
+/** For a shell: parts of the command come from a link or from the service, and people paste it. */
+function quote(word: string): string {
+  return /^[A-Za-z0-9_./:=@%+-]+$/.test(word) ? word : `'${word.replace(/'/g, `'\\''`)}'`
+}

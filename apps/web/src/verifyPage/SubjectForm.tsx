@@ -1,0 +1,165 @@
+import { chooseReceipt, describeError, getProof, toPrintable, VerifierError } from '@countersign/verify'
+import { type DragEvent, type FormEvent, useRef, useState } from 'react'
+import type { WebConfig } from '../config.ts'
+import { toProofFailureWords } from '../report/failureWords.ts'
+import { Field } from '../ui/Field.tsx'
+import { Notice } from '../ui/Notice.tsx'
+import { fetchBytes } from '../worker/pageFetch.ts'
+import type { Asked } from './asked.ts'
+import { parsePasted } from './parsePasted.ts'
+import { readFiles } from './readFiles.ts'
+import { SubjectFault } from './SubjectFault.ts'
+
+type Fault = { title: string; text: string }
+
+/** The ways in: files, or a name that is pasted. */
+export function SubjectForm({ config, onAsk }: { config: WebConfig; onAsk: (asked: Asked | undefined) => void }) {
+  const [text, setText] = useState('')
+  const [pasteFault, setPasteFault] = useState<string | undefined>(undefined)
+  const [fault, setFault] = useState<Fault | undefined>(undefined)
+  const [isOver, setOver] = useState(false)
+  const [chosen, setChosen] = useState<readonly string[]>([])
+  const [isAsking, setAsking] = useState(false)
+  const latest = useRef(0)
+
+  /** Only the latest question is answered. */
+  async function ask(find: () => Promise<Asked>) {
+    const turn = ++latest.current
+    setFault(undefined)
+    setPasteFault(undefined)
+    onAsk(undefined)
+    setAsking(true)
+    try {
+      const asked = await find()
+      if (turn === latest.current) onAsk(asked)
+    } catch (error) {
+      if (turn === latest.current) setFault(toFault(error))
+    } finally {
+      if (turn === latest.current) setAsking(false)
+    }
+  }
+
+  function askFiles(files: readonly File[]) {
+    setChosen(files.map(({ name }) => name))
+    void ask(async () => ({ ...chooseReceipt(await readFiles(files)), apiBaseUrl: config.apiBaseUrl }))
+  }
+
+  function submit(event: FormEvent) {
+    event.preventDefault()
+    const pasted = parsePasted(text)
+    if (pasted.kind === 'unknown') {
+      // The verdict on something else must not stand beside it, nor may a late answer bring one.
+      latest.current += 1
+      setAsking(false)
+      setFault(undefined)
+      setChosen([])
+      onAsk(undefined)
+      setPasteFault(pasted.reason)
+      document.getElementById('subject')?.focus()
+      return
+    }
+    setChosen([])
+    if (pasted.kind !== 'proof') {
+      void ask(async () => ({ subject: pasted, apiBaseUrl: config.apiBaseUrl }))
+      return
+    }
+    void ask(() => findProof(config, pasted))
+  }
+
+  function drop(event: DragEvent) {
+    event.preventDefault()
+    setOver(false)
+    const files = [...event.dataTransfer.files]
+    if (files.length > 0) askFiles(files)
+  }
+
+  return (
+    <section aria-label="What to verify" className="card subject-form">
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: dropping is an extra; the file input inside does the same from the keyboard */}
+      <div
+        className={isOver ? 'drop-zone drop-zone-over' : 'drop-zone'}
+        onDragOver={(event) => {
+          event.preventDefault()
+          setOver(true)
+        }}
+        onDragLeave={() => setOver(false)}
+        onDrop={drop}
+      >
+        <label htmlFor="receipt-files">A receipt file, and its collateral file if you have it</label>
+        <input
+          id="receipt-files"
+          type="file"
+          multiple
+          accept=".json,application/json"
+          aria-describedby="receipt-files-hint"
+          onClick={({ currentTarget }) => {
+            // The same file chosen again is a question again.
+            currentTarget.value = ''
+          }}
+          onChange={({ target }) => {
+            const files = [...(target.files ?? [])]
+            if (files.length > 0) askFiles(files)
+          }}
+        />
+        <p id="receipt-files-hint" className="field-hint">
+          {chosen.length === 0
+            ? 'Drop them here, or choose them. Missing collateral is fetched by its CID.'
+            : `Chosen: ${chosen.join(', ')}`}
+        </p>
+      </div>
+      <form onSubmit={submit} noValidate>
+        <Field
+          id="subject"
+          label="Or paste a CID, a proof link or slug, or a transaction hash"
+          error={pasteFault}
+          hint="bafkrei…, https://…/proof/…, 22 characters, or 0x and 64 digits"
+        >
+          {(control) => (
+            <input
+              {...control}
+              type="text"
+              autoComplete="off"
+              autoCapitalize="off"
+              spellCheck={false}
+              value={text}
+              onChange={({ target }) => setText(target.value)}
+            />
+          )}
+        </Field>
+        <p className="actions">
+          <button type="submit" className="button">
+            Verify
+          </button>
+          <span role="status">{isAsking ? 'Looking for the receipt …' : ''}</span>
+        </p>
+      </form>
+      {fault === undefined ? null : (
+        <Notice tone="danger" title={fault.title} isAlert>
+          <p>{fault.text}</p>
+        </Notice>
+      )}
+    </section>
+  )
+}
+
+async function findProof(config: WebConfig, pasted: { slug: string; origin: string | undefined }): Promise<Asked> {
+  const apiBaseUrl = toApi(config, pasted.origin)
+  const { slug } = pasted
+  const proof = await getProof({ fetchBytes }, { api: apiBaseUrl, slug })
+  return { subject: { kind: 'proof', slug, api: apiBaseUrl, proof }, proof, apiBaseUrl }
+}
+
+/** A link to this app is a link to its service; a link elsewhere names another service. */
+function toApi(config: WebConfig, origin: string | undefined): string {
+  const isOurs = origin === undefined || origin === window.location.origin
+  return isOurs ? config.apiBaseUrl : origin
+}
+
+function toFault(error: unknown): Fault {
+  if (error instanceof SubjectFault) return { title: error.title, text: error.message }
+  if (error instanceof VerifierError) {
+    const { title, advice } = toProofFailureWords(error)
+    return { title, text: `${advice} (${toPrintable(describeError(error).message)})` }
+  }
+  return { title: 'This could not be read', text: error instanceof Error ? error.message : String(error) }
+}

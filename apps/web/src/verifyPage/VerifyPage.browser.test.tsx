@@ -1,0 +1,194 @@
+import axe from 'axe-core'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { page, userEvent } from 'vitest/browser'
+import { render } from 'vitest-browser-react'
+import goldenCollateral from '../../../../packages/receipt/spec/golden/collateral.json?raw'
+import goldenReceipt from '../../../../packages/receipt/spec/golden/receipt.json?raw'
+import { issueGolden, slug } from '../../../../packages/verify/src/issues.fake.ts'
+import {
+  apiBaseUrl,
+  createFakeNetwork,
+  html,
+  json,
+  toGatewayProof as toProof,
+} from '../../../../packages/verify/src/network.fake.ts'
+import { toConfig } from '../config.fake.ts'
+import { ConfigContext } from '../config.ts'
+import { createWarmWorker } from '../worker/warmWorker.fake.ts'
+import '../styles/app.css'
+import { VerifyPage } from './VerifyPage.tsx'
+
+const issue = await issueGolden()
+const PATIENCE = { timeout: 30_000 }
+
+const WarmWorker = createWarmWorker()
+
+let network = createFakeNetwork(issue)
+beforeEach(async () => {
+  network = createFakeNetwork(issue)
+  vi.stubGlobal('fetch', network.fetch)
+  vi.stubGlobal('Worker', WarmWorker)
+  await render(
+    <main>
+      <ConfigContext value={toConfig(issue)}>
+        <VerifyPage />
+      </ConfigContext>
+    </main>,
+  )
+})
+afterEach(() => {
+  vi.unstubAllGlobals()
+})
+
+const heading = (name: string | RegExp) => expect.element(page.getByRole('heading', { name }), PATIENCE)
+const alert = (text: string | RegExp) =>
+  expect.element(page.getByRole('alert').filter({ hasText: text }), PATIENCE).toBeVisible()
+const statusOf = (step: string) => document.querySelector(`[data-step="${step}"]`)?.getAttribute('data-status')
+const file = (name: string, content: BlobPart) => new File([content], name, { type: 'application/json' })
+const choose = (...files: File[]) => userEvent.upload(page.getByLabelText(/A receipt file/), files)
+
+async function paste(text: string) {
+  await page.getByLabelText(/Or paste/).fill(text)
+  await userEvent.keyboard('{Enter}')
+}
+
+describe('files', () => {
+  test('the golden receipt with its collateral: nothing is fetched but the event', async () => {
+    await choose(file('collateral.json', goldenCollateral), file('receipt.json', goldenReceipt))
+    await heading('Nothing failed, on MOCK evidence').toBeVisible()
+    expect(network.requests.filter((entry) => entry.startsWith('GET'))).toEqual([])
+    expect(document.querySelector('.command')?.textContent).toContain(
+      'npm run verify -- receipt.json --collateral collateral.json',
+    )
+    expect(document.querySelector('[data-claim]')).toBeNull()
+  })
+
+  test('dropped on the page', async () => {
+    const transfer = new DataTransfer()
+    transfer.items.add(file('receipt.json', goldenReceipt))
+    const zone = document.querySelector('.drop-zone')
+    zone?.dispatchEvent(new DragEvent('drop', { dataTransfer: transfer, bubbles: true, cancelable: true }))
+    await heading('Nothing failed, on MOCK evidence').toBeVisible()
+    expect(network.requests.some((entry) => entry.includes(issue.receipt.signer.collateral))).toBe(true)
+  })
+
+  test('a changed byte', async () => {
+    await choose(file('receipt.json', goldenReceipt.replace('"nonce":0', '"nonce":1')))
+    await heading('Not verified').toBeVisible()
+    expect(statusOf('digest')).toBe('fail')
+  })
+
+  test('something else than a receipt has no verdict', async () => {
+    await choose(file('page.html', '<!doctype html>'))
+    await alert('This is not a receipt')
+    expect(document.querySelector('.verdict')).toBeNull()
+  })
+
+  test('something else than the collateral has no verdict', async () => {
+    await choose(file('receipt.json', goldenReceipt), file('notes.json', '{}'))
+    await alert(/not the collateral of this receipt.*notes\.json/)
+    expect(document.querySelector('.verdict')).toBeNull()
+  })
+
+  test.each<[string, File[], RegExp]>([
+    ['an empty file', [file('empty.json', '')], /empty\.json has nothing in it/],
+    ['a file beyond all bounds', [file('big.json', new Uint8Array(8_388_609))], /big\.json has 8388609 bytes/],
+    ['three files', [file('a', 'a'), file('b', 'b'), file('c', 'c')], /one receipt/],
+  ])('%s is not read', async (_name, files, message) => {
+    await choose(...files)
+    await alert(message)
+    expect(network.requests).toEqual([])
+  })
+})
+
+describe('pasted', () => {
+  test('a CID', async () => {
+    await paste(issue.cid)
+    await heading('Nothing failed, on MOCK evidence').toBeVisible()
+    expect(statusOf('cid')).toBe('pass')
+  })
+
+  test('a transaction hash, by way of its event', async () => {
+    await paste(issue.receipt.transaction.txHash)
+    await heading('Nothing failed, on MOCK evidence').toBeVisible()
+    expect(document.querySelector('.command')?.textContent).toContain(issue.cid)
+  })
+
+  test('a transaction without an event', async () => {
+    network.rpc.eth_getLogs = []
+    await paste(issue.receipt.transaction.txHash)
+    await alert('No receipt is published')
+  })
+
+  test('a link of this app asks its own service, and holds it to its word', async () => {
+    network.routes.push([`${apiBaseUrl}/proof/`, () => json({ ...toProof(issue), chainId: 1 })])
+    await paste(`${window.location.origin}/proof/${slug}`)
+    await heading('The service says something false about this receipt').toBeVisible()
+    expect(document.querySelector('[data-claim="chainId"]')?.getAttribute('data-verdict')).toBe('false')
+  })
+
+  test('a link of another service asks that one', async () => {
+    network.routes.push(['https://elsewhere.test/proof/', html])
+    await paste(`https://elsewhere.test/proof/${slug}`)
+    await alert('Something else answered')
+    expect(network.requests).toEqual([`GET https://elsewhere.test/proof/${slug}`])
+  })
+
+  test.each<[string, () => Response, string]>([
+    ['unknown', () => json({ code: 'proof_not_found', title: 'x' }, 404), 'There is no such proof'],
+    [
+      'not pinned yet',
+      () => json({ ...toProof(issue), status: 'pending_pin', ipfsCid: null, receipt: null }),
+      'not public',
+    ],
+  ])('a slug that is %s', async (_name, answer, message) => {
+    network.routes.push([`${apiBaseUrl}/proof/`, answer])
+    await paste(slug)
+    await alert(message)
+  })
+
+  test('nonsense is told at the field, and nothing is asked', async () => {
+    await paste('hello')
+    await expect.element(page.getByLabelText(/Or paste/)).toHaveAccessibleDescription(/neither a CID/)
+    expect(network.requests).toEqual([])
+  })
+})
+
+test('a refused paste takes the old verdict away, and no late answer brings one', async () => {
+  await choose(file('collateral.json', goldenCollateral), file('receipt.json', goldenReceipt))
+  await heading('Nothing failed, on MOCK evidence').toBeVisible()
+  await paste('hello')
+  await expect.element(page.getByLabelText(/Or paste/)).toHaveAccessibleDescription(/neither a CID/)
+  expect(document.querySelector('.verdict')).toBeNull()
+  expect(page.getByText(/^Chosen:/).elements()).toEqual([])
+
+  const late = Promise.withResolvers<Response>()
+  network.routes.push([`${apiBaseUrl}/proof/`, () => late.promise])
+  await paste(slug)
+  await expect.element(page.getByText('Looking for the receipt …')).toBeVisible()
+  await paste('hello')
+  const answer = json({ code: 'proof_not_found', title: 'x' }, 404)
+  late.resolve(answer)
+  await expect.element(page.getByText('Looking for the receipt …')).not.toBeInTheDocument()
+  await vi.waitFor(() => expect(answer.bodyUsed).toBe(true))
+  // What the page makes of it is drawn with the next frame, if at all.
+  for (let frame = 0; frame < 3; frame++) await new Promise((resolve) => requestAnimationFrame(resolve))
+  expect(page.getByRole('alert').filter({ hasText: 'There is no such proof' }).elements()).toEqual([])
+  expect(document.querySelector('.verdict')).toBeNull()
+})
+
+test('a second question replaces the first', async () => {
+  await choose(file('receipt.json', goldenReceipt.replace('"nonce":0', '"nonce":1')))
+  await paste(issue.cid)
+  await heading('Nothing failed, on MOCK evidence').toBeVisible()
+  expect(statusOf('digest')).toBe('pass')
+})
+
+test.each(['light', 'dark'])('axe finds nothing serious (%s)', async (theme) => {
+  document.documentElement.dataset.theme = theme
+  await paste(issue.cid)
+  await heading('Nothing failed, on MOCK evidence').toBeVisible()
+  const { violations } = await axe.run(document.body, { resultTypes: ['violations'] })
+  expect(violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')).toEqual([])
+  delete document.documentElement.dataset.theme
+})

@@ -1,0 +1,69 @@
+import type { Outcome } from '@countersign/verify'
+import { useState } from 'react'
+import { AnchorForm } from '../anchors/AnchorForm.tsx'
+import { isEventDue } from '../anchors/toVerifyRequest.ts'
+import { useAnchors } from '../anchors/useAnchors.ts'
+import { useConfig, type WebConfig } from '../config.ts'
+import { IndependentCheck } from '../report/IndependentCheck.tsx'
+import type { CommandSubject } from '../report/toCommand.ts'
+import { toGateways } from '../report/toGateways.ts'
+import { VerificationReport } from '../report/VerificationReport.tsx'
+import { useVerification } from '../worker/useVerification.ts'
+import '../report/verification.css'
+import './verify.css'
+import type { Asked } from './asked.ts'
+import { SubjectForm } from './SubjectForm.tsx'
+import { useRequest } from './useRequest.ts'
+
+/** `/verify`: any receipt, by file, CID, proof link or transaction. */
+export function VerifyPage() {
+  const config = useConfig()
+  const anchors = useAnchors(config)
+  const [asked, setAsked] = useState<Asked | undefined>(undefined)
+  const request = useRequest(asked, { trust: anchors.trust, config })
+  const state = useVerification(request)
+  return (
+    <div className="evidence-page">
+      <h1>Verify a receipt</h1>
+      <p className="evidence-lead">
+        Your browser checks it here, step by step. Files that you choose are not sent anywhere.
+      </p>
+      <SubjectForm config={config} onAsk={setAsked} />
+      {asked === undefined || request === undefined ? null : (
+        <>
+          <VerificationReport
+            state={state}
+            anchors={anchors}
+            proof={asked.proof}
+            onRetry={() => setAsked({ ...asked })}
+          />
+          <IndependentCheck
+            subject={toCommandSubject(config, asked, state.phase === 'done' ? state.outcome : undefined)}
+            anchors={anchors}
+            isEventDue={isEventDue(asked.proof)}
+          />
+        </>
+      )}
+      <AnchorForm anchors={anchors} />
+    </div>
+  )
+}
+
+function toCommandSubject(
+  config: WebConfig,
+  { subject, apiBaseUrl }: Asked,
+  outcome: Outcome | undefined,
+): CommandSubject {
+  const [gateway = apiBaseUrl] = toGateways({ ...config, apiBaseUrl })
+  switch (subject.kind) {
+    case 'file':
+      // Without its file, the command needs a gateway for the collateral.
+      return { kind: 'files', receipt: subject.name, collateral: outcome?.collateral?.name, gateway }
+    case 'cid':
+      return { kind: 'cid', cid: subject.cid, gateway }
+    case 'transaction':
+      return { kind: 'cid', cid: outcome?.cid ?? subject.txHash, gateway }
+    case 'proof':
+      return { kind: 'proof', slug: subject.slug, apiBaseUrl }
+  }
+}

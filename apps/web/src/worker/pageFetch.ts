@@ -1,0 +1,9 @@
+import { createFetchBytes, type FetchBytes } from '@countersign/verify'
+
+const TIMEOUT_MS = 30_000
+
+/** All that the pages fetch for a verification. */
+export const fetchBytes: FetchBytes = createFetchBytes({
+  fetch: (input, init) => globalThis.fetch(input, init),
+  timeoutMs: TIMEOUT_MS,
+})

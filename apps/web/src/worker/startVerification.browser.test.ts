@@ -1,0 +1,105 @@
+import { chooseReceipt, type Progress, type VerifyRequest } from '@countersign/verify'
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import goldenCollateral from '../../../../packages/receipt/spec/golden/collateral.json?raw'
+import goldenReceipt from '../../../../packages/receipt/spec/golden/receipt.json?raw'
+import { issueGolden, toManifest } from '../../../../packages/verify/src/issues.fake.ts'
+import { createFakeNetwork, gatewayUrl, html, rpcUrl } from '../../../../packages/verify/src/network.fake.ts'
+import { startVerification } from './startVerification.ts'
+
+const issue = await issueGolden()
+const manifest = toManifest(issue)
+const request: VerifyRequest = {
+  subject: { kind: 'cid', cid: issue.cid },
+  manifests: [manifest],
+  gateways: [gatewayUrl],
+  rpc: rpcUrl,
+  allowMock: true,
+}
+const toBytes = (text: string) => new TextEncoder().encode(text)
+
+let network = createFakeNetwork(issue)
+beforeEach(() => {
+  network = createFakeNetwork(issue)
+  vi.stubGlobal('fetch', network.fetch)
+})
+afterEach(() => {
+  vi.unstubAllGlobals()
+})
+
+test('the worker judges, the page fetches, and progress is told', async () => {
+  const progress: Progress[] = []
+  const { verdict, steps } = await startVerification(request, { onProgress: (entry) => progress.push(entry) }).result
+  expect(verdict).toBe('mock')
+  expect(steps).toHaveLength(24)
+  expect(progress).toEqual([
+    ...['receipt', 'collateral', 'steps'].map((phase) => ({ kind: 'phase', phase })),
+    ...steps.map((step) => ({ kind: 'step', step })),
+  ])
+  expect(new Set(network.requests.map((entry) => entry.replace(/\?.*/, '')))).toEqual(
+    new Set([
+      `GET ${gatewayUrl}/ipfs/${issue.cid}`,
+      `GET ${gatewayUrl}/ipfs/${issue.receipt.signer.collateral}`,
+      `POST ${rpcUrl}/`,
+    ]),
+  )
+})
+
+test('the golden files verify offline, and one changed byte fails', async () => {
+  const collateral = { name: 'collateral.json', bytes: toBytes(goldenCollateral) }
+  const verify = (text: string) =>
+    startVerification(
+      {
+        manifests: [manifest],
+        allowMock: true,
+        ...chooseReceipt([{ name: 'receipt.json', bytes: toBytes(text) }, collateral]),
+      },
+      { onProgress: () => {} },
+    ).result
+  expect((await verify(goldenReceipt)).verdict).toBe('mock')
+  expect((await verify(goldenReceipt.replace('"nonce":0', '"nonce":1'))).verdict).toBe('failed')
+  expect(network.requests).toEqual([])
+})
+
+test('it checks on a thread of its own, so that the page stays free', async () => {
+  const started: string[] = []
+  const { Worker } = globalThis
+  class NotedWorker extends Worker {
+    constructor(url: string | URL, options?: WorkerOptions) {
+      super(url, options)
+      started.push(String(url))
+    }
+  }
+  vi.stubGlobal('Worker', NotedWorker)
+  onTestFinished(() => void vi.stubGlobal('Worker', Worker))
+  await startVerification(request, { onProgress: () => {} }).result
+  expect(started).toEqual([expect.stringContaining('verify.worker')])
+})
+
+test('what cannot be fetched is an error with a code and a reason', async () => {
+  network.routes.push([gatewayUrl, html])
+  await expect(startVerification(request, { onProgress: () => {} }).result).rejects.toMatchObject({
+    code: 'fetch_failed',
+    details: expect.stringContaining('gateway.test answers with a web page'),
+  })
+})
+
+test('what cannot be handed to the worker ends it', async () => {
+  const terminate = vi.spyOn(Worker.prototype, 'terminate')
+  onTestFinished(() => terminate.mockRestore())
+  const unclonable = { toString: () => 'functions cannot be cloned' }
+  const { result } = startVerification({ ...request, ...unclonable }, { onProgress: () => {} })
+  await expect(result).rejects.toMatchObject({ name: 'ServiceError', code: 'internal' })
+  expect(terminate).toHaveBeenCalledOnce()
+})
+
+test('once stopped it tells nothing more', async () => {
+  const told: Progress[] = []
+  const running = startVerification(request, { onProgress: (entry) => told.push(entry) })
+  running.stop()
+  const settled = vi.fn()
+  running.result.then(settled, settled)
+  // Another one, start to end, takes longer than the stopped one would have.
+  await startVerification(request, { onProgress: () => {} }).result
+  expect(told).toEqual([])
+  expect(settled).not.toHaveBeenCalled()
+})

@@ -1,0 +1,64 @@
+import { ServiceError } from '@countersign/protocol'
+import type { Outcome, Progress, VerifyRequest } from '@countersign/verify'
+import type { FromWorker, ToWorker } from './messages.ts'
+import { fetchBytes } from './pageFetch.ts'
+import { toPlainError, toServiceError } from './plainError.ts'
+
+export type RunningVerification = {
+  /** Rejects with a `ServiceError`. Never settles once stopped. */
+  result: Promise<Outcome>
+  stop(): void
+}
+
+/** What is needed of a worker. */
+export type VerifierWorker = Pick<Worker, 'postMessage' | 'addEventListener' | 'terminate'>
+
+/** Verifies in a worker of its own, which ends with it, so that the page stays free whatever a receipt contains. */
+export function startVerification(
+  request: VerifyRequest,
+  { onProgress }: { onProgress: (progress: Progress) => void },
+): RunningVerification {
+  const worker: VerifierWorker = new Worker(new URL('./verify.worker.ts', import.meta.url), { type: 'module' })
+  const listening = new AbortController()
+  function stop() {
+    listening.abort()
+    worker.terminate()
+  }
+  const result = new Promise<Outcome>((resolve, reject) => {
+    function send(message: ToWorker) {
+      try {
+        worker.postMessage(message)
+      } catch (cause) {
+        // What cannot be handed over would leave the worker waiting for ever.
+        stop()
+        reject(new ServiceError('internal', 'The request could not be handed to the verifier.', { cause }))
+      }
+    }
+    function receive({ data }: MessageEvent<FromWorker>) {
+      switch (data.type) {
+        case 'progress':
+          return onProgress(data.progress)
+        case 'fetch':
+          return void fetchBytes(data.parameters).then(
+            (bytes) => send({ type: 'fetched', id: data.id, bytes }),
+            (error) => send({ type: 'fetch-failed', id: data.id, error: toPlainError(error) }),
+          )
+        case 'done':
+          stop()
+          return resolve(data.outcome)
+        case 'failed':
+          stop()
+          return reject(toServiceError(data.error))
+      }
+    }
+    function fail({ message }: ErrorEvent) {
+      stop()
+      reject(new ServiceError('internal', message || 'The verifier could not be loaded.'))
+    }
+
+    worker.addEventListener('message', receive, listening)
+    worker.addEventListener('error', fail, listening)
+    send({ type: 'verify', request })
+  })
+  return { result, stop }
+}

@@ -1,0 +1,146 @@
+import type { ProofPayload } from '@countersign/protocol'
+import { canonicalBytes, toCid } from '@countersign/receipt'
+import { describe, expect, test } from 'vitest'
+import { compareClaims, findLies } from './compareClaims.ts'
+import { createFetchBytes } from './fetchBytes.ts'
+import { issueGolden, issue as issueReceipt, toLog, toManifest, toProof } from './issues.fake.ts'
+import { apiBaseUrl, createFakeNetwork, type FakeNetwork, rpcUrl } from './network.fake.ts'
+import { verify } from './verify.ts'
+
+const issue = await issueGolden()
+const other = await issueReceipt({ txMetadata: { nonce: 1 } })
+const honest = toProof(issue)
+
+async function liesOf(
+  change: Partial<ProofPayload>,
+  spoil: (network: FakeNetwork) => void = () => {},
+  { now = new Date() }: { now?: Date } = {},
+) {
+  const proof = { ...honest, ...change }
+  const network = createFakeNetwork(issue)
+  network.blocks.set(other.cid, other.bytes)
+  spoil(network)
+  const fetchBytes = createFetchBytes({ fetch: network.fetch, timeoutMs: 5_000 })
+  if (proof.ipfsCid === null) return findLies(compareClaims(proof, undefined, now)).map(({ member }) => member)
+  const { claims } = await verify(
+    { fetchBytes, now: () => now },
+    {
+      subject: { kind: 'proof', slug: proof.slug, api: apiBaseUrl, proof },
+      manifests: [toManifest(issue)],
+      rpc: rpcUrl,
+      allowMock: true,
+      isEventDue: proof.status === 'complete',
+    },
+  )
+  return findLies(claims).map(({ member }) => member)
+}
+
+test('an honest answer has no lie in it, and every claim is judged', async () => {
+  expect(await liesOf({})).toEqual([])
+  const checksummed = honest.walletAddress.toUpperCase().replace('0X', '0x') as typeof honest.walletAddress
+  expect(await liesOf({ walletAddress: checksummed })).toEqual([])
+})
+
+describe('every lie is found, and none beside it', () => {
+  test.each<[string, Partial<ProofPayload>, (keyof ProofPayload)[]]>([
+    ['another transaction', { txHash: `0x${'11'.repeat(32)}` }, ['txHash']],
+    ['another chain', { chainId: 1 }, ['chainId']],
+    ['another wallet', { walletAddress: `0x${'22'.repeat(20)}` }, ['walletAddress']],
+    ['a changed copy of the receipt', { receipt: other.receipt }, ['receipt']],
+    ['the event in another transaction', { onchainTxHash: `0x${'33'.repeat(32)}` }, ['onchainTxHash']],
+    ['the event in another block', { onchainBlockNumber: 13 }, ['onchainBlockNumber']],
+    ['complete, but without a transaction', { onchainTxHash: null }, ['status']],
+    ['complete, but without a block', { onchainBlockNumber: null }, ['status']],
+    ['the quote not verified, though it is good', { kmsQuoteVerified: false }, ['kmsQuoteVerified']],
+    ['pinned, but without a CID', { status: 'pending_onchain', ipfsCid: null, receipt: null }, ['receipt', 'status']],
+    ['pinned, but without a copy of the receipt', { receipt: null }, ['receipt']],
+    ['on its way to the chain, where it has long been', { status: 'pending_onchain' }, ['status']],
+    ['given up, while the chain has the event', { status: 'onchain_failed' }, ['status']],
+    ['not pinned, but with a CID', { status: 'pending_pin' }, ['status']],
+    ['a failed pin, but with a CID', { status: 'pin_failed' }, ['status']],
+  ])('%s', async (_name, change, members) => {
+    expect(await liesOf(change)).toEqual(members)
+  })
+
+  test('complete, while the chain has no event', async () => {
+    const lies = await liesOf({}, ({ rpc }) => {
+      rpc.eth_getLogs = []
+    })
+    expect(lies).toEqual(['status'])
+  })
+
+  test('another CID than the one that the chain points to', async () => {
+    const lies = await liesOf({}, ({ rpc }) => {
+      rpc.eth_getLogs = [toLog({ ...issue, cid: other.cid })]
+    })
+    expect(lies).toEqual(['ipfsCid', 'status'])
+  })
+
+  test('the CID of another receipt', async () => {
+    const lies = await liesOf({ ipfsCid: other.cid })
+    expect(lies).toContain('txHash')
+    expect(lies).toContain('receipt')
+    expect(lies).toContain('status')
+  })
+
+  test('the quote verified, while it fails here', async () => {
+    const receipt = structuredClone(issue.receipt)
+    // A byte of the TD report, which the hardware signed.
+    receipt.signer.quoteHex = `${receipt.signer.quoteHex.slice(0, 400)}ff${receipt.signer.quoteHex.slice(402)}`
+    const bytes = canonicalBytes(receipt)
+    const cid = toCid(bytes)
+    const lies = await liesOf({ receipt, ipfsCid: cid }, ({ rpc, blocks }) => {
+      blocks.set(cid, bytes)
+      rpc.eth_getLogs = [toLog({ ...issue, cid })]
+    })
+    expect(lies).toEqual(['kmsQuoteVerified'])
+  })
+})
+
+test('before completion the publishing transaction may change, and is no claim', async () => {
+  const withoutEvent = ({ rpc }: FakeNetwork) => {
+    rpc.eth_getLogs = []
+  }
+  const onchainTxHash = `0x${'44'.repeat(32)}` as const
+  expect(await liesOf({ status: 'pending_onchain', onchainTxHash }, withoutEvent)).toEqual([])
+  expect(await liesOf({ status: 'onchain_failed', onchainTxHash }, withoutEvent)).toEqual([])
+})
+
+test('a fresh event may be news to the service that waits for it, not to one that gave up', async () => {
+  const soon = { now: new Date(new Date(issue.receipt.transaction.signedAt).getTime() + 60_000) }
+  expect(await liesOf({ status: 'pending_onchain' }, () => {}, soon)).toEqual([])
+  expect(await liesOf({ status: 'onchain_failed' }, () => {}, soon)).toEqual(['status'])
+})
+
+test('a chain that cannot be asked accuses nobody', async () => {
+  const lies = await liesOf({}, ({ rpc }) => {
+    rpc.eth_chainId = null
+  })
+  expect(lies).toEqual([])
+})
+
+test('without a receipt all but the shape of the answer stays open', () => {
+  const claims = compareClaims(honest, undefined, new Date())
+  expect(claims.map(({ verdict }) => verdict)).toEqual(claims.map(() => 'open'))
+  expect(
+    findLies(compareClaims({ ...honest, onchainTxHash: null }, undefined, new Date())).map(({ member }) => member),
+  ).toEqual(['status'])
+})
+
+test('what is said about a lie names both sides', async () => {
+  const [lie] = findLies(
+    compareClaims(
+      { ...honest, chainId: 5 },
+      {
+        receipt: issue.receipt,
+        steps: [],
+        cid: issue.cid,
+        isMock: false,
+        publications: undefined,
+        isStatedReceiptSame: undefined,
+      },
+      new Date(),
+    ),
+  )
+  expect(lie).toMatchObject({ text: 'The chain is 5.', detail: 'The receipt says 31337.' })
+})

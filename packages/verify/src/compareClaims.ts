@@ -1,0 +1,202 @@
+import type { ProofPayload } from '@countersign/protocol'
+import type { AttestationReceiptV1, ReceiptCheck, StepId } from '@countersign/receipt'
+import type { Publication } from './createChain.ts'
+
+/** Something that the service says of a proof, held against what the evidence shows. */
+export type Claim = {
+  /** The member of the service's answer. */
+  member: keyof ProofPayload
+  /** What the service says, as a sentence. */
+  text: string
+  /** `open`: nothing here can tell. */
+  verdict: 'holds' | 'false' | 'open'
+  /** What was found. */
+  detail: string
+}
+
+/** What the claims are compared with. */
+export type Found = Pick<ReceiptCheck, 'steps' | 'cid' | 'isMock'> & {
+  receipt: AttestationReceiptV1
+  publications: readonly Publication[] | undefined
+  /** Whether the copy in the answer is the pinned receipt. Undefined where there is no copy. */
+  isStatedReceiptSame: boolean | undefined
+}
+
+/**
+ * The service's answer, claim by claim. Only bytes that were fetched by their CID and a chain that was asked count against
+ * it; the copy of the receipt in the answer is itself just a claim.
+ */
+export function compareClaims(proof: ProofPayload, found: Found | undefined, now: Date): Claim[] {
+  return [
+    ...compareReceipt(proof, found),
+    compareStatus(proof, found, now),
+    ...comparePublication(proof, found),
+    ...compareQuote(proof, found),
+  ]
+}
+
+export function findLies(claims: readonly Claim[]): Claim[] {
+  return claims.filter(({ verdict }) => verdict === 'false')
+}
+
+function compareReceipt(proof: ProofPayload, found: Found | undefined): Claim[] {
+  const receipt = found?.receipt
+  const same = (member: keyof ProofPayload, what: string, said: string | number, shown: string | number | undefined) =>
+    toClaim(member, `The ${what} is ${said}.`, {
+      isTrue: shown === undefined ? undefined : String(said).toLowerCase() === String(shown).toLowerCase(),
+      holds: 'The receipt says the same.',
+      lie: `The receipt says ${shown}.`,
+      open: 'There is no receipt to compare with.',
+    })
+  const transaction = receipt?.transaction
+  const claims = [
+    same('txHash', 'transaction', proof.txHash, transaction?.txHash),
+    same('chainId', 'chain', proof.chainId, transaction?.chainId),
+    same('walletAddress', 'wallet', proof.walletAddress, transaction?.from),
+  ]
+  if (proof.ipfsCid !== null) claims.push(compareCid(proof.ipfsCid, found))
+  if (proof.receipt !== null) {
+    claims.push(
+      toClaim('receipt', 'A copy of the receipt comes with the answer.', {
+        isTrue: found?.isStatedReceiptSame,
+        holds: 'It is the pinned receipt, to the byte.',
+        lie: 'It is not the pinned receipt.',
+        open: 'The pinned receipt is not at hand to compare with.',
+      }),
+    )
+  } else if (isPinned(proof)) {
+    claims.push({
+      member: 'receipt',
+      text: 'No copy of the receipt comes with the answer.',
+      verdict: 'false',
+      detail: `The status is ${proof.status}, and in this state the answer holds one.`,
+    })
+  }
+  return claims
+}
+
+function compareCid(ipfsCid: string, found: Found | undefined): Claim {
+  const text = `The receipt is pinned as ${ipfsCid}.`
+  if (found === undefined) return { member: 'ipfsCid', text, verdict: 'open', detail: 'It could not be fetched.' }
+  const { publications = [], cid } = found
+  if (cid !== ipfsCid) return { member: 'ipfsCid', text, verdict: 'false', detail: `The bytes have the CID ${cid}.` }
+  const other = publications.find((publication) => publication.ipfsCid !== cid)
+  if (other !== undefined && publications.every((publication) => publication.ipfsCid !== cid)) {
+    return {
+      member: 'ipfsCid',
+      text,
+      verdict: 'false',
+      detail: `The chain points to another receipt: ${other.ipfsCid}.`,
+    }
+  }
+  return { member: 'ipfsCid', text, verdict: 'holds', detail: 'The bytes under this CID hash to it.' }
+}
+
+/** A service waits for confirmations and looks now and then; for this long an event may be news to it. */
+const MAX_NEWS_MS = 15 * 60_000
+
+/** Specification §2 and §3: which members are set in which state, and that `complete` means an event. */
+function compareStatus(proof: ProofPayload, found: Found | undefined, now: Date): Claim {
+  const { status, ipfsCid, onchainTxHash, onchainBlockNumber } = proof
+  const claim = (verdict: Claim['verdict'], detail: string): Claim => ({
+    member: 'status',
+    text: `The status is ${status}.`,
+    verdict,
+    detail,
+  })
+  if (isPinned(proof) && ipfsCid === null)
+    return claim('false', 'In this state there is a CID, but the answer names none.')
+  if (!isPinned(proof) && ipfsCid !== null)
+    return claim('false', 'In this state there is no CID yet, but the answer names one.')
+  if (status !== 'complete') {
+    const event = found?.publications?.find((publication) => publication.ipfsCid === ipfsCid)
+    if (event === undefined) return claim('open', 'Only the service knows how far it is.')
+    const { blockNumber, blockTime } = event
+    const isNews = status === 'pending_onchain' && now.getTime() - blockTime.getTime() < MAX_NEWS_MS
+    return isNews
+      ? claim('open', `Block ${blockNumber} points to this receipt. The service may not have seen it yet.`)
+      : claim(
+          'false',
+          `The chain has the event: block ${blockNumber} of ${blockTime.toISOString()} points to this receipt.`,
+        )
+  }
+  if (onchainTxHash === null || onchainBlockNumber === null) {
+    return claim('false', 'A complete proof has an event on the chain, but the answer names none.')
+  }
+  switch (statusOf(found, 'event')) {
+    case 'pass':
+      return claim('holds', 'The chain points to this receipt.')
+    case 'fail':
+      return claim('false', 'A complete proof has an event on the chain, but the chain does not point to this receipt.')
+    default:
+      return claim('open', 'The chain was not asked, or did not answer.')
+  }
+}
+
+function isPinned({ status }: ProofPayload): boolean {
+  return status !== 'pending_pin' && status !== 'pin_failed'
+}
+
+function comparePublication(proof: ProofPayload, found: Found | undefined): Claim[] {
+  const { onchainTxHash, onchainBlockNumber } = proof
+  // Before it is confirmed, the publishing transaction may still be replaced.
+  if (proof.status !== 'complete') return []
+  const events = found?.publications?.filter(({ ipfsCid }) => ipfsCid === proof.ipfsCid) ?? []
+  const [event] = events
+  const isPresent = (matches: (publication: (typeof events)[number]) => boolean) =>
+    event === undefined ? undefined : events.some(matches)
+  const open = 'No event was found to compare with.'
+  return [
+    ...(onchainTxHash === null
+      ? []
+      : [
+          toClaim('onchainTxHash', `The event is in the transaction ${onchainTxHash}.`, {
+            isTrue: isPresent(({ txHash }) => txHash === onchainTxHash.toLowerCase()),
+            holds: 'The chain has it there.',
+            lie: `The chain has it in ${event?.txHash}.`,
+            open,
+          }),
+        ]),
+    ...(onchainBlockNumber === null
+      ? []
+      : [
+          toClaim('onchainBlockNumber', `The event is in block ${onchainBlockNumber}.`, {
+            isTrue: isPresent(({ blockNumber }) => blockNumber === onchainBlockNumber),
+            holds: 'The chain has it there.',
+            lie: `The chain has it in block ${event?.blockNumber}.`,
+            open,
+          }),
+        ]),
+  ]
+}
+
+function compareQuote({ kmsQuoteVerified }: ProofPayload, found: Found | undefined): Claim[] {
+  const quote = statusOf(found, 'quote')
+  const isGenuine = quote === undefined || quote === 'skip' ? undefined : quote === 'pass'
+  const mock = found?.isMock ? ' It is simulated, though.' : ''
+  return [
+    toClaim(
+      'kmsQuoteVerified',
+      `The service ${kmsQuoteVerified ? 'verified' : 'did not verify'} the enclave’s quote.`,
+      {
+        isTrue: isGenuine === undefined ? undefined : isGenuine === kmsQuoteVerified,
+        holds: isGenuine ? `It verifies here too.${mock}` : 'It does not verify here either.',
+        lie: isGenuine ? `Here it does verify.${mock}` : 'Here it does not verify.',
+        open: 'The quote could not be judged here.',
+      },
+    ),
+  ]
+}
+
+function statusOf(found: Found | undefined, id: StepId) {
+  return found?.steps.find((step) => step.id === id)?.status
+}
+
+function toClaim(
+  member: Claim['member'],
+  text: string,
+  { isTrue, holds, lie, open }: { isTrue: boolean | undefined; holds: string; lie: string; open: string },
+): Claim {
+  if (isTrue === undefined) return { member, text, verdict: 'open', detail: open }
+  return isTrue ? { member, text, verdict: 'holds', detail: holds } : { member, text, verdict: 'false', detail: lie }
+}

@@ -1,0 +1,168 @@
+import {
+  attestationPublishedTopic,
+  type EventLog,
+  isPlainObject,
+  parseAttestationPublished,
+  ServiceError,
+} from '@countersign/protocol'
+import type { ChainReader } from '@countersign/receipt'
+import { parseQuantity, type Rpc, unavailable } from './createRpc.ts'
+import { VerifierError } from './errors.ts'
+
+/** Where an event was found. */
+export type Publication = { txHash: string; blockNumber: number; blockTime: Date; ipfsCid: string }
+
+export type Chain = {
+  /** The contract's address, in lower case. */
+  contract: string
+  /** The chain as `checkReceipt` asks it. */
+  reader: ChainReader
+  /** The CID of the receipt that the contract names for a transaction, whichever wallet's it is. */
+  findReceiptCid(txHash: string): Promise<string>
+  /** The events of this wallet and transaction that `reader` has answered so far. */
+  publications: readonly Publication[]
+}
+
+export type CreateChainParameters = {
+  contract: string
+  /** Where the contract was deployed; nodes search faster from there. */
+  fromBlock: number
+  /** A node of another chain is not asked. Without it, any chain will do. */
+  chainId?: number
+}
+
+type RawLog = EventLog & { address: string; blockNumber: number; blockHash: string; transactionHash: string }
+type TimedLog = RawLog & { blockTime: Date }
+
+/** A wallet's transaction has one event; a node that sends hundreds wants to keep us busy. */
+const MAX_LOGS = 16
+
+export function createChain(rpc: Rpc, { contract, fromBlock, chainId }: CreateChainParameters): Chain {
+  const publications: Publication[] = []
+  const isOfContract = (log: RawLog) => log.address.toLowerCase() === contract
+
+  async function getLogs(topics: readonly (string | null)[], address = contract): Promise<RawLog[]> {
+    await assertChain(rpc, chainId)
+    const filter = { address, topics, fromBlock: `0x${fromBlock.toString(16)}`, toBlock: 'latest' }
+    const result = await rpc.call('eth_getLogs', [filter])
+    const what = `${rpc.host}: eth_getLogs`
+    if (!Array.isArray(result)) throw unavailable(`${what} is not a list`)
+    if (result.length > MAX_LOGS) throw unavailable(`${what} has ${result.length} logs for one transaction`)
+    return result.map((log) => parseLog(log, what)).filter((log) => log !== undefined)
+  }
+
+  return {
+    contract,
+    publications,
+    reader: {
+      async getLogs({ address, topics }) {
+        const logs = await getLogs(topics, address)
+        const timed = await Promise.all(logs.map((log) => withBlockTime(rpc, log)))
+        publications.push(...timed.filter(isOfContract).flatMap((log) => toPublication(log, topics) ?? []))
+        return timed
+      },
+      getTransactionState: (query) => getTransactionState(rpc, query),
+    },
+
+    async findReceiptCid(txHash) {
+      const logs = await getLogs([attestationPublishedTopic, null, txHash])
+      const events = logs.filter(isOfContract).map((log) => readEvent(rpc, log))
+      const cids = new Set(events.filter((event) => event.txHash === txHash).map(({ ipfsCid }) => ipfsCid))
+      return chooseCid(cids, { txHash, contract, host: rpc.host })
+    },
+  }
+}
+
+async function assertChain(rpc: Rpc, chainId: number | undefined) {
+  if (chainId === undefined) return
+  const served = await rpc.getChainId()
+  if (served !== chainId) throw unavailable(`${rpc.host} is a node of chain ${served}, not ${chainId}`)
+}
+
+function chooseCid(
+  cids: ReadonlySet<string>,
+  { txHash, contract, host }: { txHash: string; contract: string; host: string },
+): string {
+  const [cid, ...others] = cids
+  if (cid === undefined) {
+    throw new VerifierError('event_not_found', 'no receipt is published for the transaction', {
+      details: `the contract ${contract} on ${host} has no event for ${txHash}; it may not be published yet`,
+    })
+  }
+  if (others.length > 0) {
+    throw new VerifierError('invalid_arguments', 'the transaction has more than one receipt', {
+      details: `name one of them: ${[...cids].join(', ')}`,
+    })
+  }
+  return cid
+}
+
+async function getTransactionState(
+  rpc: Rpc,
+  { chainId, txHash }: { chainId: number; txHash: string },
+): Promise<'mined' | 'pending' | 'unknown'> {
+  if ((await rpc.getChainId()) !== chainId) return 'unknown'
+  const result = await rpc.call('eth_getTransactionByHash', [txHash])
+  if (result === null) return 'unknown'
+  const what = `${rpc.host}: eth_getTransactionByHash`
+  if (!isPlainObject(result) || !isHash(result.hash)) throw unavailable(`${what} is not a transaction`)
+  if (result.hash.toLowerCase() !== txHash) throw unavailable(`${what} is another transaction`)
+  if (result.blockNumber === null) return 'pending'
+  parseQuantity(result.blockNumber, `${what}: blockNumber`)
+  return 'mined'
+}
+
+function readEvent({ host }: Rpc, log: RawLog) {
+  try {
+    return parseAttestationPublished(log)
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    throw unavailable(`${host}: eth_getLogs has an event that no contract of ours writes (${error.details})`, error)
+  }
+}
+
+/** Undefined for what `checkReceipt` passes over or refuses. */
+function toPublication(log: TimedLog, topics: readonly string[]): Publication | undefined {
+  if (topics.some((topic, index) => log.topics[index]?.toLowerCase() !== topic.toLowerCase())) return undefined
+  try {
+    const { ipfsCid } = parseAttestationPublished(log)
+    const { blockNumber, blockTime } = log
+    return { txHash: log.transactionHash.toLowerCase(), blockNumber, blockTime, ipfsCid }
+  } catch (error) {
+    if (error instanceof ServiceError) return undefined
+    throw error
+  }
+}
+
+/** A log that a reorganisation removed is no log. */
+function parseLog(log: unknown, what: string): RawLog | undefined {
+  if (!isPlainObject(log)) throw unavailable(`${what}: a log is not an object`)
+  if (log.removed === true) return undefined
+  const { address, topics, data, blockHash, transactionHash } = log
+  if (typeof address !== 'string' || !/^0x[0-9a-fA-F]{40}$/.test(address)) {
+    throw unavailable(`${what}: an address is malformed`)
+  }
+  if (!Array.isArray(topics) || !topics.every(isHash)) throw unavailable(`${what}: topics are malformed`)
+  if (typeof data !== 'string') throw unavailable(`${what}: data is malformed`)
+  if (!isHash(blockHash)) throw unavailable(`${what}: a block hash is malformed`)
+  if (!isHash(transactionHash)) throw unavailable(`${what}: a transaction hash is malformed`)
+  const blockNumber = parseQuantity(log.blockNumber, `${what}: blockNumber`)
+  return { address, topics, data, blockHash, transactionHash, blockNumber }
+}
+
+async function withBlockTime(rpc: Rpc, log: RawLog): Promise<TimedLog> {
+  const block = await rpc.call('eth_getBlockByNumber', [`0x${log.blockNumber.toString(16)}`, false])
+  const what = `${rpc.host}: eth_getBlockByNumber`
+  if (!isPlainObject(block) || !isHash(block.hash)) throw unavailable(`${what} is not a block`)
+  // Between the two questions the chain may have been reorganised; a time of another block would be worthless.
+  if (block.hash.toLowerCase() !== log.blockHash.toLowerCase()) {
+    throw unavailable(`${what} is not the block of the event`)
+  }
+  const blockTime = new Date(parseQuantity(block.timestamp, `${what}: timestamp`) * 1000)
+  if (Number.isNaN(blockTime.getTime())) throw unavailable(`${what}: timestamp is not a time`)
+  return { ...log, blockTime }
+}
+
+function isHash(value: unknown): value is string {
+  return typeof value === 'string' && /^0x[0-9a-fA-F]{64}$/.test(value)
+}

@@ -1,0 +1,71 @@
+import { isPlainObject, parseJson } from '@countersign/protocol'
+import { VerifierError } from './errors.ts'
+import type { FetchBytes } from './fetchBytes.ts'
+
+/** A node of a chain, asked over JSON-RPC 2.0. */
+export type Rpc = {
+  host: string
+  call(method: string, params: readonly unknown[]): Promise<unknown>
+  /** Asked once. */
+  getChainId(): Promise<number>
+}
+
+const MAX_ANSWER_BYTES = 1_048_576
+
+export function createRpc({ fetchBytes }: { fetchBytes: FetchBytes }, { url }: { url: string }): Rpc {
+  const { host } = new URL(url)
+  let nextId = 1
+  let chainId: Promise<number> | undefined
+
+  async function call(method: string, params: readonly unknown[]): Promise<unknown> {
+    const id = nextId++
+    const body = JSON.stringify({ jsonrpc: '2.0', id, method, params })
+    let bytes: Uint8Array
+    try {
+      bytes = await fetchBytes({ url, maxBytes: MAX_ANSWER_BYTES, accept: 'application/json', body })
+    } catch (error) {
+      if (!(error instanceof VerifierError)) throw error
+      throw unavailable(error.details ?? error.message, error)
+    }
+    return readAnswer(bytes, { id, host, method })
+  }
+
+  return {
+    host,
+    call,
+    getChainId() {
+      chainId ??= call('eth_chainId', []).then((result) => parseQuantity(result, `${host}: eth_chainId`))
+      return chainId
+    },
+  }
+}
+
+function readAnswer(bytes: Uint8Array, { id, host, method }: { id: number; host: string; method: string }): unknown {
+  let answer: unknown
+  try {
+    answer = parseJson(bytes)
+  } catch (cause) {
+    throw unavailable(`${host} does not answer ${method} with JSON`, cause)
+  }
+  if (!isPlainObject(answer) || answer.jsonrpc !== '2.0' || answer.id !== id) {
+    throw unavailable(`${host} does not answer ${method} with JSON-RPC`)
+  }
+  if (isPlainObject(answer.error)) {
+    const { code, message } = answer.error
+    throw unavailable(`${host} refuses ${method}: ${String(message).slice(0, 200)} (${String(code).slice(0, 20)})`)
+  }
+  if (!Object.hasOwn(answer, 'result')) throw unavailable(`${host} answers ${method} without a result`)
+  return answer.result
+}
+
+/** A number as JSON-RPC of Ethereum writes it: 0x and hex digits without leading zeros. */
+export function parseQuantity(value: unknown, what: string): number {
+  const isQuantity = typeof value === 'string' && /^0x(?:0|[1-9a-fA-F][0-9a-fA-F]{0,13})$/.test(value)
+  const number = isQuantity ? Number(value) : Number.NaN
+  if (!Number.isSafeInteger(number)) throw unavailable(`${what} is not a number`)
+  return number
+}
+
+export function unavailable(details: string, cause?: unknown) {
+  return new VerifierError('chain_unavailable', 'the chain could not be asked', { details, cause })
+}

@@ -1,0 +1,84 @@
+import { stepTitles } from '@countersign/receipt'
+import { describe, expect, test } from 'vitest'
+import type { VerifierStep } from './checkSubject.ts'
+import { adviseOn, describeStep, isSimulated, type StepContext, stepGroups } from './describeStep.ts'
+import { createFetchBytes } from './fetchBytes.ts'
+import { issueGolden, toManifest } from './issues.fake.ts'
+import { apiBaseUrl, createFakeNetwork, rpcUrl } from './network.fake.ts'
+import { verify } from './verify.ts'
+
+type StepId = VerifierStep['id']
+
+const ids = [...Object.keys(stepTitles), 'subject'] as StepId[]
+const issue = await issueGolden()
+const mock = await verify(
+  { fetchBytes: createFetchBytes({ fetch: createFakeNetwork(issue).fetch, timeoutMs: 5_000 }), now: () => new Date() },
+  { subject: { kind: 'cid', cid: issue.cid }, manifests: [toManifest(issue)], api: apiBaseUrl, rpc: rpcUrl },
+)
+const hardware: StepContext = { isMock: false, isEventMissing: false, receipt: issue.receipt, isOperatorNode: false }
+const withTcb = (tcbStatus: 'UpToDate' | 'OutOfDate') => ({
+  ...issue.receipt,
+  signer: { ...issue.receipt.signer, tcbStatus },
+})
+const toStep = (id: StepId, status: VerifierStep['status']): VerifierStep => ({ id, status, title: '', detail: '' })
+
+describe('steps', () => {
+  test('each is in exactly one group, and has a sentence for each outcome', () => {
+    expect(stepGroups.flatMap((group) => group.ids).toSorted()).toEqual(ids.toSorted())
+    for (const id of ids) {
+      for (const status of ['pass', 'fail', 'skip'] as const) {
+        expect(describeStep(toStep(id, status), hardware)).toMatch(/\.$/)
+      }
+    }
+  })
+
+  test('a mock part is never described as hardware', () => {
+    const step = { id: 'quote', title: '', status: 'pass', detail: 'MOCK evidence, correct in itself' } as const
+    expect(describeStep(step, hardware)).toContain('simulated')
+    expect(describeStep(step, hardware)).not.toContain('Intel')
+  })
+
+  test('of a real mock verification, no step about enclave, sample or coordinator stands as plainly passed', () => {
+    const context = { ...mock, isOperatorNode: false }
+    const simulated = mock.steps.filter((step) => isSimulated(step, context)).map(({ id }) => id)
+    const expected = ['The key enclave', 'The random sample', 'The coordinator'].flatMap(
+      (title) => stepGroups.find((group) => group.title === title)?.ids ?? [],
+    )
+    expect(simulated.toSorted()).toEqual(expected.toSorted())
+    expect(simulated).toHaveLength(15)
+    for (const step of mock.steps) {
+      const sentence = describeStep(step, context)
+      if (simulated.includes(step.id)) expect(sentence).toContain('simulated')
+      else expect(sentence).not.toMatch(/hardware|processor|Intel|AMD/)
+    }
+  })
+
+  test('the same steps on hardware are not called simulated, and a failure never is', () => {
+    expect(isSimulated(toStep('report-data', 'pass'), hardware)).toBe(false)
+    expect(isSimulated(toStep('report-data', 'fail'), { isMock: true })).toBe(false)
+  })
+
+  test('a processor is up to date only where Intel says so', () => {
+    const say = (tcbStatus: 'UpToDate' | 'OutOfDate') =>
+      describeStep(toStep('quote-policy', 'pass'), { ...hardware, receipt: withTcb(tcbStatus) })
+    expect(say('UpToDate')).toContain('was up to date')
+    expect(say('OutOfDate')).toMatch(/was not up to date.*OutOfDate/)
+  })
+
+  test('an event through the operator’s node is the operator’s word', () => {
+    const word = 'By the word of the operator’s node, the public chain'
+    for (const status of ['pass', 'fail'] as const) {
+      expect(describeStep(toStep('event', status), { ...hardware, isOperatorNode: true })).toContain(word)
+      expect(describeStep(toStep('event', status), hardware)).not.toContain('operator')
+    }
+    const missing = { ...hardware, isEventMissing: true, isOperatorNode: true }
+    expect(describeStep(toStep('event', 'skip'), missing)).toContain(`${word} does not point`)
+    expect(describeStep(toStep('event', 'skip'), { ...hardware, isOperatorNode: true })).toContain('not asked')
+  })
+
+  test('the code of a failure says more than its step', () => {
+    const step = { ...toStep('quote', 'fail'), code: 'root_not_trusted' }
+    expect(describeStep(step, hardware)).toContain('It is forged.')
+    expect(adviseOn({ id: 'quote-policy', code: 'tcb_status_not_accepted' }).action).toContain('--tcb-status')
+  })
+})

@@ -1,0 +1,79 @@
+import type { VerifierStep } from './checkSubject.ts'
+import { codeWords, type StepWords, stepWords } from './stepWords.ts'
+import type { Outcome } from './verify.ts'
+
+/** What a step's sentence depends on beside the step. */
+export type StepContext = Pick<Outcome, 'isMock' | 'isEventMissing' | 'receipt'> & {
+  /** Whether the chain was asked through the node that the operator names. */
+  isOperatorNode: boolean
+}
+
+/** What a failure means and what to do about it. */
+export function adviseOn({ id, code }: Pick<VerifierStep, 'id' | 'code'>): { meaning: string; action: string } {
+  const words: StepWords = { ...stepWords[id], ...(code === undefined ? {} : codeWords[code]) }
+  return { meaning: words.fail, action: words.action }
+}
+
+/** What a step's outcome means, in a plain sentence. */
+export function describeStep(step: VerifierStep, context: StepContext): string {
+  const { id, status } = step
+  if (id === 'event') return describeEvent(status, context)
+  if (status === 'skip') return stepWords[id].skip ?? 'Something that this step needs is missing, or failed before.'
+  if (isSimulated(step, context)) return 'Correct in itself, but simulated: it says nothing about hardware.'
+  const { tcbStatus } = context.receipt.signer
+  if (id === 'quote-policy' && status === 'pass' && tcbStatus !== 'UpToDate') {
+    return `The enclave could not be looked into, but its processor was not up to date: Intel’s word for it is ${tcbStatus}. It passes only because the anchors accept that.`
+  }
+  return status === 'fail' ? adviseOn(step).meaning : stepWords[id].pass
+}
+
+function describeEvent(status: VerifierStep['status'], { isEventMissing, isOperatorNode }: StepContext): string {
+  if (status === 'skip' && !isEventMissing) return stepWords.event.skip ?? ''
+  const sentence =
+    status === 'skip'
+      ? 'The public chain does not point to this receipt. The service does not say that it should.'
+      : stepWords.event[status]
+  return isOperatorNode ? sentence.replace(/^The/, 'By the word of the operator’s node, the') : sentence
+}
+
+/** Whether a step that passed is about simulated parts: its sentence would be read as one about hardware. */
+export function isSimulated({ id, status, detail }: VerifierStep, { isMock }: { isMock: boolean }): boolean {
+  if (status !== 'pass') return false
+  return isMockStep({ detail }) || (isMock && stepGroups.some((group) => group.isHardware && group.ids.includes(id)))
+}
+
+/** Whether the step itself found simulated evidence. */
+export function isMockStep({ detail }: Pick<VerifierStep, 'detail'>): boolean {
+  return detail.includes('MOCK')
+}
+
+export type StepGroup = {
+  title: string
+  ids: readonly VerifierStep['id'][]
+  /** Its steps are worth nothing on simulated hardware. */
+  isHardware?: boolean
+}
+
+export const stepGroups: readonly StepGroup[] = [
+  { title: 'The bytes', ids: ['format', 'cid'] },
+  { title: 'The transaction', ids: ['digest', 'signature', 'tx-hash', 'statement', 'subject'] },
+  {
+    title: 'The key enclave',
+    isHardware: true,
+    ids: ['inclusion', 'collateral', 'quote', 'report-data', 'quote-policy', 'measurement', 'config'],
+  },
+  { title: 'The random sample', isHardware: true, ids: ['entropy', 'entropy-key'] },
+  {
+    title: 'The coordinator',
+    isHardware: true,
+    ids: [
+      'coordinator-report',
+      'coordinator-policy',
+      'coordinator-key',
+      'coordinator-measurement',
+      'coordinator-config',
+      'release',
+    ],
+  },
+  { title: 'The public record', ids: ['event', 'transaction', 'time', 'reevaluation'] },
+]

@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'vitest'
+import type { VerifierStep } from './checkSubject.ts'
+import { type AnchorSource, describeVerdict } from './describeVerdict.ts'
+import { issueGolden } from './issues.fake.ts'
+
+const issue = await issueGolden()
+const withTcb = (tcbStatus: 'UpToDate' | 'OutOfDate') => ({
+  ...issue.receipt,
+  signer: { ...issue.receipt.signer, tcbStatus },
+})
+const toStep = (id: VerifierStep['id'], status: VerifierStep['status']): VerifierStep => ({
+  id,
+  status,
+  title: '',
+  detail: '',
+})
+
+describe('the verdict', () => {
+  const judged = {
+    isKnownCode: true,
+    conclusion: 'accepted' as const,
+    steps: [toStep('event', 'pass')],
+    isEventMissing: false,
+    receipt: withTcb('UpToDate'),
+  }
+  const say = (verdict: Parameters<typeof describeVerdict>[0]['verdict'], anchorSource: AnchorSource, lies = 0) =>
+    describeVerdict({ ...judged, verdict }, { anchorSource, lies, status: 'complete' })
+
+  test('against the operator’s anchors says whose they are', () => {
+    expect(say('verified', 'operator').title).toContain('operator’s own anchors')
+    expect(say('verified', 'visitor').title).toContain('you named')
+  })
+
+  test('only a verified receipt without lies is good', () => {
+    expect(say('verified', 'visitor').tone).toBe('good')
+    expect(say('verified', 'visitor', 1)).toMatchObject({ tone: 'bad', title: expect.stringContaining('false') })
+    expect(say('mock', 'visitor').tone).toBe('warning')
+    expect(say('unknown-code', 'operator')).toMatchObject({ tone: 'warning', title: 'Genuine hardware, unknown code' })
+    expect(say('incomplete', 'operator').tone).toBe('warning')
+    expect(say('failed', 'visitor').tone).toBe('bad')
+  })
+
+  test.each(['verified', 'mock', 'unknown-code'] as const)(
+    '%s without an event is not good, and says why',
+    (verdict) => {
+      const skipped = { ...judged, verdict, steps: [toStep('event', 'skip')] }
+      const context = { anchorSource: 'visitor', lies: 0, status: 'onchain_failed' } as const
+      expect(describeVerdict({ ...skipped, isEventMissing: true }, context)).toMatchObject({
+        tone: 'warning',
+        title: expect.stringMatching(/, but the chain does not point to it \(the service says: onchain_failed\)$/),
+      })
+      expect(describeVerdict(skipped, context)).toMatchObject({
+        tone: 'warning',
+        title: expect.stringMatching(/, but the chain was not asked$/),
+      })
+    },
+  )
+
+  test('a processor that was not up to date is a reservation', () => {
+    const late = { ...judged, verdict: 'verified', receipt: withTcb('OutOfDate') } as const
+    expect(describeVerdict(late, { anchorSource: 'visitor', lies: 0, status: 'complete' })).toMatchObject({
+      tone: 'warning',
+      title: expect.stringContaining('the processor was not up to date (OutOfDate)'),
+    })
+  })
+
+  test('mock evidence that is not accepted is bad, and is called MOCK', () => {
+    const context = { anchorSource: 'visitor', lies: 0, status: undefined } as const
+    const refused = describeVerdict({ ...judged, verdict: 'mock', conclusion: 'mock' }, context)
+    expect(refused).toMatchObject({ tone: 'bad', title: 'Not verified: MOCK evidence' })
+  })
+
+  test('a lie comes before a failure only where the receipt is good in itself', () => {
+    const context = { anchorSource: 'visitor', lies: 1, status: 'complete' } as const
+    const failed = { ...judged, verdict: 'failed', conclusion: 'failed' } as const
+    const titleOf = (...ids: VerifierStep['id'][]) =>
+      describeVerdict({ ...failed, steps: ids.map((id) => toStep(id, 'fail')) }, context).title
+    expect(titleOf('subject')).toContain('something false')
+    expect(titleOf('quote', 'subject')).toBe('Not verified')
+  })
+})

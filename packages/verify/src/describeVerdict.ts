@@ -1,0 +1,93 @@
+import type { ProofStatus } from '@countersign/protocol'
+import type { Verdict } from '@countersign/receipt'
+import type { Outcome } from './verify.ts'
+
+/** What each verdict means, in a sentence that promises no more than was shown. */
+export const verdictWords: Readonly<Record<Verdict, string>> = {
+  verified: 'Every required step holds on genuine hardware, and code and settings are those that the anchors name.',
+  mock: 'A part of this evidence is simulated. It proves nothing about hardware.',
+  'unknown-code': 'Nothing failed, but nothing says that the code which ran is code you trust.',
+  incomplete: 'Nothing failed, but a required step could not be judged.',
+  failed: 'A step failed. Do not rely on this receipt. The first failure usually explains the others.',
+}
+
+export type AnchorSource = 'operator' | 'visitor'
+
+export type VerdictDescription = { tone: 'good' | 'warning' | 'bad'; title: string; sentence: string }
+
+export type VerdictContext = {
+  anchorSource: AnchorSource
+  /** How many claims of the service are false. */
+  lies: number
+  /** What the service says of the proof, where it was asked. */
+  status: ProofStatus | undefined
+}
+
+type Judged = Pick<Outcome, 'verdict' | 'conclusion' | 'isKnownCode' | 'steps' | 'isEventMissing' | 'receipt'>
+
+/** The verdict as a page shows it: with whose anchors they were, and every reservation in its title. */
+export function describeVerdict(judged: Judged, context: VerdictContext): VerdictDescription {
+  const words = describeBare(judged, context)
+  // Bad news is not softened by small print, and what is incomplete says so already.
+  if (words.tone === 'bad' || judged.verdict === 'incomplete') return words
+  const reservations = toReservations(judged, context)
+  if (reservations.length === 0) return words
+  return { ...words, tone: 'warning', title: `${words.title}, but ${reservations.join(', and ')}` }
+}
+
+function toReservations({ steps, isEventMissing, receipt }: Judged, { status }: VerdictContext): string[] {
+  const reservations: string[] = []
+  if (receipt.signer.tcbStatus !== 'UpToDate') {
+    reservations.push(`the processor was not up to date (${receipt.signer.tcbStatus})`)
+  }
+  if (isEventMissing) {
+    const says = status === undefined ? '' : ` (the service says: ${status})`
+    reservations.push(`the chain does not point to it${says}`)
+  } else if (steps.find(({ id }) => id === 'event')?.status === 'skip') {
+    reservations.push('the chain was not asked')
+  }
+  return reservations
+}
+
+function describeBare(judged: Judged, { anchorSource, lies }: VerdictContext): VerdictDescription {
+  const { verdict, conclusion, isKnownCode, steps } = judged
+  const sentence = verdictWords[verdict]
+  // A service that shows one transaction and links the receipt of another shows in its claims.
+  const isOtherSubject = steps.every(({ id, status }) => status !== 'fail' || id === 'subject')
+  if (lies > 0 && (verdict !== 'failed' || isOtherSubject)) {
+    return {
+      tone: 'bad',
+      title: 'The service says something false about this receipt',
+      sentence:
+        'The receipt may be good in itself, but it is not what the service says it is. See which claims are false.',
+    }
+  }
+  switch (verdict) {
+    case 'failed':
+      return { tone: 'bad', title: 'Not verified', sentence }
+    case 'verified':
+      return anchorSource === 'operator'
+        ? {
+            tone: 'good',
+            title: 'Verified, against the operator’s own anchors',
+            sentence: `${sentence} Those are the operator’s; whether it is the right code you can only tell with anchors of your own.`,
+          }
+        : { tone: 'good', title: 'Verified: genuine hardware, running code you named', sentence }
+    case 'mock': {
+      if (conclusion === 'mock') {
+        return { tone: 'bad', title: 'Not verified: MOCK evidence', sentence: `${sentence} It is not accepted here.` }
+      }
+      const whose = anchorSource === 'operator' ? 'this operator names' : 'you named'
+      const anchors = isKnownCode ? `Code and settings are those that ${whose}.` : 'Not every anchor is given either.'
+      return { tone: 'warning', title: 'Nothing failed, on MOCK evidence', sentence: `${sentence} ${anchors}` }
+    }
+    case 'unknown-code':
+      return {
+        tone: 'warning',
+        title: 'Genuine hardware, unknown code',
+        sentence: `${sentence} Anyone’s program can run on genuine hardware.`,
+      }
+    case 'incomplete':
+      return { tone: 'warning', title: 'Not verified: evidence is missing', sentence }
+  }
+}

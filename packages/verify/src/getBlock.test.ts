@@ -1,0 +1,60 @@
+import { toCid } from '@countersign/receipt'
+import { describe, expect, test } from 'vitest'
+import { createFetchBytes } from './fetchBytes.ts'
+import { getBlock } from './getBlock.ts'
+import { findClosedUrl, serveBlocks, startLoopback } from './loopback.fake.ts'
+
+const deps = { fetchBytes: createFetchBytes({ fetch, timeoutMs: 5_000 }) }
+const block = new TextEncoder().encode('block')
+const other = new TextEncoder().encode('other')
+const cid = toCid(block)
+
+describe('a block from gateways', () => {
+  test.each(['', '/', '/ipfs', '/ipfs/'])('the base may end in "%s"', async (ending) => {
+    const { url, requests } = await startLoopback(serveBlocks({ [cid]: block }))
+    const found = await getBlock(deps, { cid, gateways: [`${url}${ending}`], maxBytes: 100 })
+    expect(found).toEqual({ bytes: block, problems: [] })
+    expect(requests).toEqual([`GET /ipfs/${cid}?format=raw`])
+  })
+
+  test('is asked for as a raw block', async () => {
+    let accept: string | undefined
+    const { url } = await startLoopback((request, response) => {
+      accept = request.headers.accept
+      response.end(block)
+    })
+    await getBlock(deps, { cid, gateways: [url], maxBytes: 100 })
+    expect(accept).toBe('application/vnd.ipld.raw')
+  })
+
+  test('other bytes are not believed: the next gateway is asked, and the first is named', async () => {
+    const liar = await startLoopback(serveBlocks({ [cid]: other }))
+    const good = await startLoopback(serveBlocks({ [cid]: block }))
+    expect(await getBlock(deps, { cid, gateways: [liar.url, good.url], maxBytes: 100 })).toEqual({
+      bytes: block,
+      problems: [`${liar.host} sent 5 other bytes, with the CID ${toCid(other)}: cut short or changed`],
+    })
+  })
+
+  test('where all fail, each says why', async () => {
+    const closed = await findClosedUrl()
+    const empty = await startLoopback(serveBlocks({}))
+    const cut = await startLoopback(serveBlocks({ [cid]: block.subarray(0, 4) }))
+    const large = await startLoopback(serveBlocks({ [cid]: new Uint8Array(101) }))
+    const gateways = [closed, empty.url, cut.url, large.url]
+    const { bytes, problems } = await getBlock(deps, { cid, gateways, maxBytes: 100 })
+    expect(bytes).toBeUndefined()
+    expect(problems).toEqual([
+      expect.stringContaining('could not be reached'),
+      `${empty.host} answers 404`,
+      `${cut.host} sent 4 other bytes, with the CID ${toCid(block.subarray(0, 4))}: cut short or changed`,
+      `${large.host} sends more than 100 bytes`,
+    ])
+  })
+
+  test('one gateway named twice is asked once', async () => {
+    const empty = await startLoopback(serveBlocks({}))
+    await getBlock(deps, { cid, gateways: [empty.url, `${empty.url}/ipfs`], maxBytes: 100 })
+    expect(empty.requests).toHaveLength(1)
+  })
+})

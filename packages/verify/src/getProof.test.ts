@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest'
+import { VerifierError } from './errors.ts'
+import { createFetchBytes } from './fetchBytes.ts'
+import { getProof } from './getProof.ts'
+import { issue, slug, toProof } from './issues.fake.ts'
+import { html, json } from './network.fake.ts'
+
+const proof = toProof(await issue())
+
+function ask(answer: () => Response | Promise<Response>, asked = slug) {
+  const urls: unknown[] = []
+  const fetch = async (url: unknown) => {
+    urls.push(url)
+    return answer()
+  }
+  const fetchBytes = createFetchBytes({ fetch, timeoutMs: 1_000 })
+  return { result: getProof({ fetchBytes }, { api: 'https://api.test/', slug: asked }), urls }
+}
+
+test('an answer is taken as it is, also one that contradicts itself', async () => {
+  const { result, urls } = ask(() => json({ ...proof, onchainTxHash: null, onchainBlockNumber: null }))
+  expect(await result).toMatchObject({ status: 'complete', onchainTxHash: null })
+  expect(urls).toEqual([`https://api.test/proof/${slug}`])
+})
+
+test.each<[string, () => Response | Promise<Response>, number | undefined, RegExp]>([
+  ['an unknown slug', () => json({ code: 'proof_not_found' }, 404), 404, /404/],
+  ['a failure', () => json({}, 503), 503, /503/],
+  ['no network', () => Promise.reject(new TypeError('Failed to fetch')), undefined, /could not be reached/],
+  ['a web page', html, 200, /web page/],
+  ['no JSON', () => new Response('hello'), 200, /something else than JSON/],
+  ['null', () => json(null), 200, /something else than a proof/],
+  ['another proof', () => json({ ...proof, slug: 'a'.repeat(22) }), 200, /another slug/],
+  ['a short hash', () => json({ ...proof, txHash: '0x12' }), 200, /its txHash/],
+  ['an unknown status', () => json({ ...proof, status: 'done' }), 200, /its status/],
+  ['a member that is missing', () => json({ ...proof, kmsQuoteVerified: undefined }), 200, /its kmsQuoteVerified/],
+  ['more than any proof', () => new Response('x'.repeat(1_048_577)), undefined, /more than 1048576 bytes/],
+])('%s is no proof', async (_name, answer, status, message) => {
+  const error = await ask(answer).result.catch((reason) => reason)
+  expect(error).toBeInstanceOf(VerifierError)
+  expect(error).toMatchObject({ code: 'fetch_failed', status, details: expect.stringMatching(message) })
+})
+
+test('a slug is one segment of the path, or it is not asked for', async () => {
+  const { result, urls } = ask(() => json({}, 404), '../auth/me')
+  await result.catch(() => {})
+  expect(urls).toEqual(['https://api.test/proof/..%2Fauth%2Fme'])
+  for (const bad of ['', '.', '..']) {
+    const asked = ask(() => json({}), bad)
+    await expect(asked.result).rejects.toMatchObject({ code: 'fetch_failed', status: 404 })
+    expect(asked.urls).toEqual([])
+  }
+})

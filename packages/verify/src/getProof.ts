@@ -1,0 +1,89 @@
+import {
+  isPlainObject,
+  isProofStatus,
+  type ProofPayload,
+  parseJson,
+  ServiceError,
+  toMethodAndPath,
+} from '@countersign/protocol'
+import { VerifierError } from './errors.ts'
+import type { FetchBytes } from './fetchBytes.ts'
+
+/** A receipt of at most 256 KiB, in whatever spelling, and some fields beside it. */
+const MAX_PROOF_BYTES = 1_048_576
+
+/**
+ * `GET /proof/:slug`, of a service that is not trusted. Unlike the SDK, it takes answers that contradict themselves: what the
+ * service says is compared with the evidence. Rejects with `fetch_failed`, whose `status` is 404 for an unknown slug and
+ * 200 for an answer that is no proof.
+ */
+export async function getProof(
+  { fetchBytes }: { fetchBytes: FetchBytes },
+  { api, slug }: { api: string; slug: string },
+): Promise<ProofPayload> {
+  const url = `${api.replace(/\/+$/, '')}${toPath(slug)}`
+  const bytes = await fetchBytes({ url, maxBytes: MAX_PROOF_BYTES, accept: 'application/json' })
+  const { proof, fault } = parseProof(bytes, slug)
+  if (proof === undefined) throw useless(`${new URL(url).host} answers with ${fault}`, 200)
+  return proof
+}
+
+function toPath(slug: string): string {
+  try {
+    return toMethodAndPath('GET /proof/:slug', { slug }).path
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    throw useless('this is no slug', 404)
+  }
+}
+
+function useless(details: string, status: number) {
+  return new VerifierError('fetch_failed', 'could not fetch', { details, status })
+}
+
+type Check = (value: unknown) => boolean
+
+const isHex =
+  (bytes: number): Check =>
+  (value) =>
+    typeof value === 'string' && new RegExp(`^0x[0-9a-fA-F]{${2 * bytes}}$`).test(value)
+const isText: Check = (value) => typeof value === 'string'
+const isNatural: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 0
+const orNull =
+  (check: Check): Check =>
+  (value) =>
+    value === null || check(value)
+
+/** The kind of each member alone; what it says is a claim. */
+const checks: Record<keyof ProofPayload, Check> = {
+  slug: isText,
+  txHash: isHex(32),
+  chainId: isNatural,
+  walletAddress: isHex(20),
+  status: isProofStatus,
+  ipfsCid: orNull(isText),
+  ipfsUrl: orNull(isText),
+  onchainTxHash: orNull(isHex(32)),
+  onchainBlockNumber: orNull(isNatural),
+  kmsQuoteVerified: (value) => typeof value === 'boolean',
+  receipt: orNull((value) => typeof value === 'object'),
+  createdAt: isText,
+}
+
+type Parsed = { proof: ProofPayload; fault?: undefined } | { proof?: undefined; fault: string }
+
+function parseProof(bytes: Uint8Array, slug: string): Parsed {
+  let value: unknown
+  try {
+    value = parseJson(bytes)
+  } catch {
+    return { fault: 'something else than JSON' }
+  }
+  if (!isPlainObject(value)) return { fault: 'something else than a proof' }
+  const members = value
+  const bad = Object.entries(checks).find(([name, check]) => !check(members[name]))
+  if (bad !== undefined) return { fault: `something else than a proof: its ${bad[0]} is missing or malformed` }
+  // The proof of another signature must never pass for this one.
+  if (value.slug !== slug) return { fault: 'the proof of another slug' }
+  return { proof: value as ProofPayload }
+}

@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest'
+import * as exports from './index.ts'
+
+test('exports', () => {
+  expect(Object.keys(exports).toSorted()).toMatchInlineSnapshot(`
+    [
+      "MAX_COLLATERAL_BYTES",
+      "MEASUREMENT_FORM",
+      "SUBJECT_TITLE",
+      "VerifierError",
+      "adviseOn",
+      "assertManifest",
+      "chooseReceipt",
+      "compareClaims",
+      "createFetchBytes",
+      "describeError",
+      "describeStep",
+      "describeVerdict",
+      "emptyManifest",
+      "findLies",
+      "findManifestFaults",
+      "getProof",
+      "isMockStep",
+      "isSimulated",
+      "normaliseHex",
+      "parseHttpUrl",
+      "parseManifest",
+      "parseMeasurementText",
+      "recogniseSubject",
+      "releaseManifest",
+      "stepGroups",
+      "toMeasurementText",
+      "toPrintable",
+      "toPrintableJson",
+      "toStatedGateway",
+      "trimWhiteSpace",
+      "verdictWords",
+      "verify",
+      "withSource",
+    ]
+  `)
+})

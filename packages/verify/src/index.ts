@@ -1,0 +1,34 @@
+export { SUBJECT_TITLE, type VerifierStep } from './checkSubject.ts'
+export { chooseReceipt } from './chooseReceipt.ts'
+export { type Claim, compareClaims, findLies } from './compareClaims.ts'
+export type { Conclusion } from './conclude.ts'
+export type { Publication } from './createChain.ts'
+export { adviseOn, describeStep, isMockStep, isSimulated, type StepContext, stepGroups } from './describeStep.ts'
+export {
+  type AnchorSource,
+  describeVerdict,
+  type VerdictContext,
+  type VerdictDescription,
+  verdictWords,
+} from './describeVerdict.ts'
+export { describeError, VerifierError, type VerifierErrorCode, withSource } from './errors.ts'
+export { createFetchBytes, type FetchBytes, type FetchBytesParameters, type FetchDeps } from './fetchBytes.ts'
+export { getProof } from './getProof.ts'
+export { type GivenFile, MAX_COLLATERAL_BYTES } from './loadCollateral.ts'
+export type { Phase, Subject } from './loadReceipt.ts'
+export { MEASUREMENT_FORM, normaliseHex, parseMeasurementText, toMeasurementText } from './measurementText.ts'
+export {
+  assertManifest,
+  emptyManifest,
+  findManifestFaults,
+  type Manifest,
+  type ManifestContract,
+  type ManifestFault,
+  parseManifest,
+} from './parseManifest.ts'
+export { type NamedSubject, recogniseSubject } from './recogniseSubject.ts'
+export { releaseManifest } from './releaseManifest.ts'
+export { toPrintable, toPrintableJson } from './toPrintable.ts'
+export { parseHttpUrl, toStatedGateway } from './toStatedGateway.ts'
+export { trimWhiteSpace } from './trimWhiteSpace.ts'
+export { type Outcome, type Progress, type VerifyDeps, type VerifyRequest, verify } from './verify.ts'

@@ -1,0 +1,85 @@
+import { parseCollateral } from '@countersign/attestation'
+import { isCid, toCid } from '@countersign/receipt'
+import { VerifierError, withSource } from './errors.ts'
+import type { FetchBytes } from './fetchBytes.ts'
+import { type FoundBlock, getBlock } from './getBlock.ts'
+import { trimWhiteSpace } from './trimWhiteSpace.ts'
+
+export const MAX_COLLATERAL_BYTES = 8_388_608
+
+/** A file that the reader gives as collateral. */
+export type GivenFile = { name: string; bytes: Uint8Array<ArrayBuffer> }
+
+export type CollateralFile = GivenFile & { cid: string }
+
+/**
+ * Refuses what is no collateral. White space around it is left out: no block of collateral has any, and what remains still
+ * has to have the right CID.
+ */
+export function parseCollateralFile({ name, bytes: content }: GivenFile): CollateralFile {
+  // Of a file that is too large not all was read, so that its end is not its end.
+  const bytes = content.length > MAX_COLLATERAL_BYTES ? content : trimWhiteSpace(content)
+  withSource(name, () => parseCollateral(new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)))
+  return { name, bytes, cid: toCid(bytes) }
+}
+
+export type LoadedCollateral = FoundBlock & {
+  /** Of the file that it came from. */
+  name?: string
+}
+
+export type LoadCollateralDeps = {
+  fetchBytes: FetchBytes
+  /** Looks for a block where the receipt came from, such as its folder. Other bytes than the CID's are passed over. */
+  findBeside?: (cid: string) => Promise<readonly Uint8Array<ArrayBuffer>[]>
+  onFetch: () => void
+}
+
+/**
+ * The collateral that a receipt names: among the reader's files, beside the receipt, or from a gateway. Wherever it comes
+ * from, its CID decides.
+ */
+export async function loadCollateral(
+  deps: LoadCollateralDeps,
+  { cid, files, gateways }: { cid: string; files: readonly CollateralFile[]; gateways: readonly string[] },
+): Promise<LoadedCollateral> {
+  const given = files.find((file) => file.cid === cid)
+  if (given !== undefined) return { bytes: given.bytes, name: given.name, problems: [] }
+  for (const content of (await deps.findBeside?.(cid)) ?? []) {
+    const bytes = [content, trimWhiteSpace(content)].find((candidate) => toCid(candidate) === cid)
+    if (bytes !== undefined) return { bytes, problems: [] }
+  }
+  // No bytes can have such a name, so that nobody needs to be asked.
+  if (!isCid(cid)) return { bytes: undefined, problems: [] }
+  if (gateways.length > 0) deps.onFetch()
+  return getBlock(deps, { cid, gateways, maxBytes: MAX_COLLATERAL_BYTES })
+}
+
+/**
+ * The collateral of another time, by which the evidence is to be judged again. Files that are neither this nor the
+ * receipt's own are a mistake: the reader would believe that they had been used.
+ */
+export function chooseFreshCollateral(
+  files: readonly CollateralFile[],
+  { cid, at }: { cid: string; at: Date | undefined },
+): CollateralFile | undefined {
+  const others = files.filter((file) => file.cid !== cid)
+  const [fresh, second] = others
+  if (at === undefined) {
+    if (fresh === undefined) return undefined
+    throw new VerifierError('collateral_not_named', 'not the collateral of this receipt', {
+      details: `${fresh.name} has the CID ${fresh.cid}, the receipt names ${cid}; other collateral is used only with --at`,
+    })
+  }
+  if (fresh === undefined) {
+    throw new VerifierError('invalid_arguments', '--at needs the collateral of that time', {
+      details: 'give it with --collateral, beside or instead of the one that the receipt names',
+    })
+  }
+  if (second !== undefined) {
+    throw new VerifierError('collateral_not_named', 'more than one collateral for --at', {
+      details: `${fresh.name} and ${second.name}`,
+    })
+  }
+  return fresh
+}

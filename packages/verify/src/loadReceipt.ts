@@ -1,0 +1,141 @@
+import type { ProofPayload } from '@countersign/protocol'
+import { isCid, MAX_RECEIPT_BYTES } from '@countersign/receipt'
+import type { Chain } from './createChain.ts'
+import { VerifierError } from './errors.ts'
+import type { FetchBytes } from './fetchBytes.ts'
+import { getBlock } from './getBlock.ts'
+import { getProof } from './getProof.ts'
+import { toStatedGateway } from './toStatedGateway.ts'
+
+/** What is to be verified, by the way it is named. */
+export type Subject =
+  | { kind: 'file'; name: string; bytes: Uint8Array<ArrayBuffer> }
+  | { kind: 'cid'; cid: string }
+  | { kind: 'transaction'; txHash: string }
+  /** `proof` is the service's answer, where the caller has it already. */
+  | { kind: 'proof'; slug: string; api: string; proof?: ProofPayload }
+
+/** What is done, for a caller who shows it. */
+export type Phase = 'chain' | 'proof' | 'receipt' | 'collateral' | 'steps'
+
+export type LoadReceiptParameters = {
+  subject: Subject
+  /** The reader's own, which come first. */
+  gateways: readonly string[]
+  /** The service, which is a gateway too. */
+  api: string | undefined
+  chain: Chain | undefined
+}
+
+export type LoadedReceipt = {
+  bytes: Uint8Array<ArrayBuffer>
+  /** For messages: a file's name, or a CID. */
+  name: string
+  /** The CID that the bytes must have, where the reader or a pointer named one. */
+  cid: string | undefined
+  /** The transaction that the receipt must be about, where the reader or a pointer named one. */
+  transaction: NamedTransaction | undefined
+  /** The service's answer, where the receipt was reached through one. */
+  proof: ProofPayload | undefined
+  /** Where the collateral may be fetched. */
+  gateways: readonly string[]
+}
+
+export type NamedTransaction = { txHash: string; chainId?: number; walletAddress?: string }
+
+type LoadDeps = { fetchBytes: FetchBytes; onPhase: (phase: Phase) => void }
+
+/** Finds the bytes of a receipt by any of its names. No public gateway is asked unless the reader names it. */
+export async function loadReceipt(deps: LoadDeps, parameters: LoadReceiptParameters): Promise<LoadedReceipt> {
+  const { subject, api, chain } = parameters
+  const gateways = [...parameters.gateways, ...(api === undefined ? [] : [api])]
+  switch (subject.kind) {
+    case 'file': {
+      const { bytes, name } = subject
+      return { bytes, name, cid: toNamedCid(name), transaction: undefined, proof: undefined, gateways }
+    }
+    case 'cid':
+      return fetchReceipt(deps, { cid: subject.cid, gateways, transaction: undefined, proof: undefined })
+    case 'transaction': {
+      const { txHash } = subject
+      const cid = await findReceiptCid(deps, { chain, txHash })
+      return fetchReceipt(deps, { cid, gateways, transaction: { txHash }, proof: undefined })
+    }
+    case 'proof':
+      return loadFromProof(deps, subject, parameters.gateways)
+  }
+}
+
+/** A file that is named after a CID claims to be that block. */
+function toNamedCid(name: string): string | undefined {
+  const stem = name.replace(/^.*[/\\]/, '').replace(/\.json$/, '')
+  return isCid(stem) ? stem : undefined
+}
+
+async function findReceiptCid(
+  { onPhase }: LoadDeps,
+  { chain, txHash }: { chain: Chain | undefined; txHash: string },
+): Promise<string> {
+  if (chain === undefined) {
+    throw invalid(
+      'a transaction hash needs a node and a contract',
+      'only the chain knows which receipt it has; the command line needs --rpc and --contract',
+    )
+  }
+  onPhase('chain')
+  const cid = await chain.findReceiptCid(txHash)
+  if (isCid(cid)) return cid
+  throw new VerifierError('fetch_failed', 'could not fetch', {
+    details: `the event points to ${cid}, which is no CID of a receipt`,
+  })
+}
+
+async function loadFromProof(
+  deps: LoadDeps,
+  subject: Extract<Subject, { kind: 'proof' }>,
+  own: readonly string[],
+): Promise<LoadedReceipt> {
+  const { slug, api } = subject
+  if (subject.proof === undefined) deps.onPhase('proof')
+  const proof = subject.proof ?? (await getProof(deps, { api, slug }))
+  const { ipfsCid, txHash, chainId, walletAddress, ipfsUrl } = proof
+  if (ipfsCid === null) throw notPinned(proof)
+  if (!isCid(ipfsCid)) {
+    throw new VerifierError('fetch_failed', 'could not fetch', {
+      details: `${new URL(api).host} answers with a proof whose ipfsCid is no CID of a receipt`,
+    })
+  }
+  const stated = toStatedGateway(ipfsUrl)
+  const gateways = [...own, ...(stated === undefined ? [] : [stated]), api]
+  const transaction = { txHash: txHash.toLowerCase(), chainId, walletAddress: walletAddress.toLowerCase() }
+  return fetchReceipt(deps, { cid: ipfsCid, gateways, transaction, proof })
+}
+
+function notPinned({ status }: ProofPayload) {
+  const details =
+    status === 'pin_failed'
+      ? 'the service gave up pinning it (pin_failed); only its operator can export it'
+      : `the service is still at it (${status}); try again in a minute`
+  return new VerifierError('proof_not_pinned', 'the receipt is not published', { details })
+}
+
+/** Only from a gateway: the copy in a service's answer is a claim, which is compared and never read. */
+async function fetchReceipt(
+  deps: LoadDeps,
+  parameters: Pick<LoadedReceipt, 'gateways' | 'transaction' | 'proof'> & { cid: string },
+): Promise<LoadedReceipt> {
+  const { cid, gateways } = parameters
+  if (!isCid(cid)) throw invalid('not the CID of a receipt', cid)
+  if (gateways.length === 0)
+    throw invalid('a CID needs a gateway', 'name one with --ipfs or --api; there is no default')
+  deps.onPhase('receipt')
+  const { bytes, problems } = await getBlock(deps, { cid, gateways, maxBytes: MAX_RECEIPT_BYTES })
+  if (bytes !== undefined) return { ...parameters, bytes, name: cid }
+  throw new VerifierError('fetch_failed', 'could not fetch the receipt', {
+    details: `${problems.join('; ')}; asked for ${cid}`,
+  })
+}
+
+function invalid(message: string, details: string) {
+  return new VerifierError('invalid_arguments', message, { details })
+}

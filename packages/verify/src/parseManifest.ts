@@ -1,0 +1,164 @@
+import type { SnpProduct, SnpTcb, TdMeasurement } from '@countersign/attestation'
+import { parseJson } from '@countersign/protocol'
+import { z } from 'zod'
+import { VerifierError } from './errors.ts'
+
+export const MANIFEST_VERSION = 'countersign-manifest/1'
+
+/**
+ * What receipts are held against: what a release publishes about itself, what an operator names in `config.json`, or what a
+ * reader gives. All hex is lower case.
+ */
+export type Manifest = {
+  version: typeof MANIFEST_VERSION
+  enclave: {
+    measurements: readonly TdMeasurement[]
+    configHashes: readonly string[]
+    /** Runtime events by name, for measurements that leave RTMR3 open. */
+    events?: Readonly<Record<string, readonly string[]>>
+    /** Collateral of an older evaluation by Intel is refused. */
+    minimumTcbEvaluationDataNumber?: number
+  }
+  coordinator: {
+    measurements: readonly string[]
+    configHashes: readonly string[]
+    /** Patch levels by product of AMD; a product that is not named is refused. */
+    minimumTcb?: MinimumTcb
+  }
+  entropyKeys: readonly string[]
+  /** At most one on each chain. */
+  contracts: readonly ManifestContract[]
+}
+
+export type MinimumTcb = Readonly<Partial<Record<SnpProduct, Readonly<Partial<SnpTcb>>>>>
+
+export type ManifestContract = { chainId: number; address: string; fromBlock?: number }
+
+/** A fault, and the member that has it: `enclave.configHashes[0]`. */
+export type ManifestFault = { member: string; fault: string }
+
+export const SNP_PRODUCTS = ['Milan', 'Genoa', 'Turin'] as const satisfies SnpProduct[]
+export const SNP_TCB_PARTS = ['fmc', 'bl', 'tee', 'snp', 'ucode'] as const satisfies (keyof SnpTcb)[]
+
+export const emptyManifest: Manifest = {
+  version: MANIFEST_VERSION,
+  enclave: { measurements: [], configHashes: [] },
+  coordinator: { measurements: [], configHashes: [] },
+  entropyKeys: [],
+  contracts: [],
+}
+
+const natural = z.int({ error: 'not a natural number' }).min(0, { error: 'not a natural number' })
+const chainId = z.int({ error: 'not a natural number' }).min(1, { error: 'not the number of a chain' })
+const level = 'not a number from 0 to 255'
+const byte = z.int({ error: level }).min(0, { error: level }).max(255, { error: level })
+const hex = (bytes: number) => text(new RegExp(`^[0-9a-f]{${2 * bytes}}$`), `not ${bytes} bytes of lower-case hex`)
+const payload = text(/^(?:[0-9a-f]{2})*$/, 'not lower-case hex')
+const address = text(/^0x[0-9a-f]{40}$/, 'not 0x and 20 bytes of lower-case hex')
+
+const schema = object({
+  version: z.literal(MANIFEST_VERSION, { error: `not ${MANIFEST_VERSION}` }),
+  enclave: object({
+    measurements: list(
+      object({
+        mrTd: hex(48),
+        rtmr0: hex(48).optional(),
+        rtmr1: hex(48).optional(),
+        rtmr2: hex(48).optional(),
+        rtmr3: hex(48).optional(),
+        mrConfigId: hex(48).optional(),
+        mrOwner: hex(48).optional(),
+        mrOwnerConfig: hex(48).optional(),
+      }),
+    ),
+    configHashes: list(hex(32)),
+    events: z
+      .record(z.string(), list(payload).min(1, { error: 'an empty list' }), { error: 'not an object' })
+      .optional(),
+    minimumTcbEvaluationDataNumber: natural.optional(),
+  }),
+  coordinator: object({
+    measurements: list(hex(48)),
+    configHashes: list(hex(32)),
+    minimumTcb: object(
+      Object.fromEntries(
+        SNP_PRODUCTS.map((product) => [
+          product,
+          object(Object.fromEntries(SNP_TCB_PARTS.map((part) => [part, byte.optional()]))).optional(),
+        ]),
+      ),
+    )
+      // It would refuse every coordinator, which nobody can mean.
+      .refine((products) => Object.keys(products).length > 0, { error: 'names no product' })
+      .optional(),
+  }),
+  entropyKeys: list(hex(32)),
+  contracts: list(object({ chainId, address, fromBlock: natural.optional() })).refine(
+    (contracts) => new Set(contracts.map((contract) => contract.chainId)).size === contracts.length,
+    { error: 'two contracts on one chain' },
+  ),
+})
+
+/**
+ * Reads a manifest strictly: a misspelt member would silently be an anchor that is not there. Throws `manifest_malformed`,
+ * whose details name every fault.
+ */
+export function parseManifest(json: Uint8Array | string): Manifest {
+  let value: unknown
+  try {
+    value = parseJson(json)
+  } catch {
+    throw malformed([{ member: 'manifest', fault: 'not JSON' }])
+  }
+  return assertManifest(value)
+}
+
+/** The same for a value, such as a member of a configuration file. */
+export function assertManifest(value: unknown): Manifest {
+  const faults = findManifestFaults(value)
+  if (faults.length > 0) throw malformed(faults)
+  return value as Manifest
+}
+
+/** Every fault of what should be a manifest. */
+export function findManifestFaults(value: unknown): ManifestFault[] {
+  const result = schema.safeParse(value)
+  return result.success ? [] : result.error.issues.flatMap((issue) => toFaults(issue, value))
+}
+
+function toFaults(issue: z.core.$ZodIssue, value: unknown): ManifestFault[] {
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => ({ member: toMember([...issue.path, key]), fault: 'unknown member' }))
+  }
+  const fault = isMissing(value, issue.path) ? 'missing' : issue.message
+  return [{ member: toMember(issue.path), fault }]
+}
+
+function isMissing(value: unknown, path: readonly PropertyKey[]): boolean {
+  let node = value
+  for (const key of path) node = (node as Record<PropertyKey, unknown>)[key]
+  return node === undefined
+}
+
+function toMember(path: readonly PropertyKey[]): string {
+  if (path.length === 0) return 'manifest'
+  const parts = path.map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`))
+  return parts.join('').replace(/^\./, '')
+}
+
+function object<Shape extends z.ZodRawShape>(shape: Shape) {
+  return z.strictObject(shape, { error: ({ code }) => (code === 'invalid_type' ? 'not an object' : undefined) })
+}
+
+function list<Item extends z.ZodType>(item: Item) {
+  return z.array(item, { error: 'not a list' })
+}
+
+function text(pattern: RegExp, error: string) {
+  return z.string({ error }).regex(pattern, { error })
+}
+
+function malformed(faults: readonly ManifestFault[]) {
+  const details = faults.map(({ member, fault }) => `${member}: ${fault}`).join('; ')
+  return new VerifierError('manifest_malformed', 'malformed manifest', { details })
+}

@@ -1,0 +1,63 @@
+import { toCid } from '@countersign/receipt'
+import { describe, expect, test } from 'vitest'
+import { slug } from './issues.fake.ts'
+import { type NamedSubject, recogniseSubject } from './recogniseSubject.ts'
+import { withCode } from './withCode.fake.ts'
+
+const cid = toCid(new Uint8Array())
+const hyphenSlug = '-8Zk2vXo1fTn0uYbWcR_-Q'
+const hash = `0x${'aB'.repeat(32)}`
+
+describe('what is to be verified', () => {
+  test.each<[string, NamedSubject]>([
+    [`https://wallet.example/proof/${slug}`, { kind: 'proof', slug, origin: 'https://wallet.example' }],
+    [
+      `https://wallet.example/app/proof/${slug}/details?tab=2#top`,
+      { kind: 'proof', slug, origin: 'https://wallet.example' },
+    ],
+    [`HTTP://127.0.0.1:8080/proof/${slug}/`, { kind: 'proof', slug, origin: 'http://127.0.0.1:8080' }],
+    [`http://localhost:5173/proof/${slug}/?a=b#c`, { kind: 'proof', slug, origin: 'http://localhost:5173' }],
+    [slug, { kind: 'proof', slug, origin: undefined }],
+    [hyphenSlug, { kind: 'proof', slug: hyphenSlug, origin: undefined }],
+    [cid, { kind: 'cid', cid }],
+    [`ipfs://${cid}`, { kind: 'cid', cid }],
+    [`https://gateway.example/ipfs/${cid}?format=raw`, { kind: 'cid', cid }],
+    [hash, { kind: 'transaction', txHash: hash.toLowerCase() }],
+  ])('%s is recognised', (text, subject) => {
+    expect(recogniseSubject(text)).toEqual(subject)
+  })
+
+  test.each([
+    ['nothing', ''],
+    ['spaces', '   '],
+    ['a word', 'hello'],
+    ['a file that is not there', './no-such-receipt.json'],
+    ['a CID of version 0', 'QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWnHFaP'],
+    ['a CID of another codec', 'bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi'],
+    ['an ipfs link to another codec', 'ipfs://bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi'],
+    ['a CID in upper case', cid.toUpperCase()],
+    ['a CID that is cut', cid.slice(0, -1)],
+    ['a CID with spaces around it', ` ${cid} `],
+    ['a hash without 0x', 'ab'.repeat(32)],
+    ['a hash that is too short', `0x${'ab'.repeat(31)}`],
+    ['a hash that is much too short', '0x1234'],
+    ['a hash that is too long', `${hash}00`],
+    ['a slug that is too long', `${slug}A`],
+    ['22 characters that are not 16 bytes', `${slug.slice(0, -1)}B`],
+    ['a URL of a site', 'https://wallet.example/'],
+    ['a URL of something else', `https://wallet.example/wallet/${slug}`],
+    ['a proof URL without a slug', 'https://wallet.example/proof/'],
+    ['a proof URL whose slug is too short', 'https://wallet.example/proof/short'],
+    ['a proof URL whose slug is too long', `https://wallet.example/proof/${slug}A`],
+    ['a proof URL with credentials', `https://user:secret@wallet.example/proof/${slug}`],
+    ['another URL with credentials', 'https://user:secret@wallet.example/'],
+    ['a URL of another protocol', `ftp://wallet.example/proof/${slug}`],
+    ['a script', `javascript:alert('/proof/${slug}')`],
+    ['a file URL', `file:///proof/${slug}`],
+    ['a broken URL', `http://[/proof/${slug}`],
+    ['a URL without a host', 'http://'],
+  ])('%s is bad input, and no secret is repeated', (_, text) => {
+    expect(() => recogniseSubject(text)).toThrow(withCode('invalid_arguments'))
+    expect(() => recogniseSubject(text)).not.toThrow(withCode('invalid_arguments', 'secret'))
+  })
+})

@@ -1,0 +1,52 @@
+import { isSlug } from '@countersign/protocol'
+import { isCid } from '@countersign/receipt'
+import { VerifierError } from './errors.ts'
+
+/** What a text names a receipt by. */
+export type NamedSubject =
+  | { kind: 'cid'; cid: string }
+  | { kind: 'transaction'; txHash: string }
+  /** `origin` is that of a proof URL; a bare slug has none. */
+  | { kind: 'proof'; slug: string; origin: string | undefined }
+
+/** The web app may add to the path of a proof. */
+const PROOF_PATH = /\/proof\/([^/]+)(?:\/.*)?$/
+const IPFS_PATH = /\/ipfs\/([^/]+)\/?$/
+
+/** Tells a CID, a gateway's link to one, a proof URL, a slug and a transaction hash apart. Throws `invalid_arguments`. */
+export function recogniseSubject(text: string): NamedSubject {
+  if (isCid(text)) return { kind: 'cid', cid: text }
+  if (/^0x[0-9a-fA-F]{64}$/.test(text)) return { kind: 'transaction', txHash: text.toLowerCase() }
+  if (isSlug(text)) return { kind: 'proof', slug: text, origin: undefined }
+  if (/^[a-z][a-z0-9+.-]*:/i.test(text)) return recogniseLink(text)
+  if (/^(?:0x)?[0-9a-f]{40,}$/i.test(text) || /^0x/i.test(text)) {
+    throw unrecognised('a transaction hash is 0x and 64 hex digits')
+  }
+  if (/^(?:bafy|Qm|b[a-z2-7]{20,})/.test(text)) {
+    throw unrecognised('this is not the CID of a receipt: those begin with bafkrei and have 59 characters')
+  }
+  throw unrecognised('this is neither a CID of a receipt, a proof URL, a slug of 22 characters nor a transaction hash')
+}
+
+function recogniseLink(text: string): NamedSubject {
+  if (/^ipfs:\/\//i.test(text)) {
+    const cid = text.slice('ipfs://'.length).replace(/\/$/, '')
+    if (isCid(cid)) return { kind: 'cid', cid }
+    throw unrecognised('this ipfs link does not name a receipt')
+  }
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url === undefined || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
+    throw unrecognised('of links, only http, https and ipfs ones can lead to a receipt')
+  }
+  if (url.username !== '' || url.password !== '') throw unrecognised('this link has credentials in it')
+  const slug = PROOF_PATH.exec(url.pathname)?.[1]
+  if (isSlug(slug)) return { kind: 'proof', slug, origin: url.origin }
+  const cid = IPFS_PATH.exec(url.pathname)?.[1]
+  // The CID says which bytes; the gateway that the link names is not asked.
+  if (cid !== undefined && isCid(cid)) return { kind: 'cid', cid }
+  throw unrecognised('a proof URL ends in /proof/ and a slug of 22 characters')
+}
+
+function unrecognised(details: string) {
+  return new VerifierError('invalid_arguments', 'cannot tell what to verify', { details })
+}

@@ -1,0 +1,192 @@
+import type { VerifierStep } from './checkSubject.ts'
+
+/** What each outcome of a step means, for somebody who does not know the protocol, and what to do about a failure. */
+export type StepWords = {
+  pass: string
+  fail: string
+  skip?: string
+  action: string
+}
+
+const DISTRUST = 'Do not rely on this receipt.'
+const ASK_FOR_THE_ORIGINAL = `${DISTRUST} Get it again by its CID; if that one fails too, ask the service to explain.`
+const ASK_THE_RELEASE = 'If it should be a newer release, get its measurements from the release, not from the receipt.'
+
+export const stepWords: Readonly<Record<VerifierStep['id'], StepWords>> = {
+  format: {
+    pass: 'The file is a receipt, written in the one way in which receipts are written.',
+    fail: 'These bytes are not a receipt, or were changed after it was made.',
+    action: 'Get the receipt again, unchanged.',
+  },
+  cid: {
+    pass: 'Nobody exchanged the bytes on their way here: their hash is the name they were asked for by.',
+    fail: 'These are not the bytes that the CID names: somebody changed them, or another file has its name.',
+    skip: 'There is no CID to compare the bytes with, as they came from a file.',
+    action: 'Get the receipt from another source.',
+  },
+  digest: {
+    pass: 'The transaction that you see is the one that was signed.',
+    fail: 'The transaction that the receipt shows is not the one that was signed.',
+    action: ASK_FOR_THE_ORIGINAL,
+  },
+  signature: {
+    pass: 'The wallet in the receipt made the signature.',
+    fail: 'The wallet in the receipt did not make this signature.',
+    action: ASK_FOR_THE_ORIGINAL,
+  },
+  'tx-hash': {
+    pass: 'Under this hash the chain knows exactly this signed transaction.',
+    fail: 'The receipt names another transaction than the one that was signed.',
+    action: ASK_FOR_THE_ORIGINAL,
+  },
+  statement: {
+    pass: 'What the enclave wrote down about the signing agrees with the transaction.',
+    fail: 'What the enclave wrote down is about another signature than the one that the receipt shows.',
+    action: ASK_FOR_THE_ORIGINAL,
+  },
+  inclusion: {
+    pass: 'The enclave’s note is one of those that its hardware vouched for together.',
+    fail: 'There is no way from the enclave’s note to what its hardware vouched for, so the quote may cover something else.',
+    action: ASK_FOR_THE_ORIGINAL,
+  },
+  collateral: {
+    pass: 'Intel’s data about the processor is the same that the service used.',
+    fail: 'What should be Intel’s data about the processor is something else.',
+    skip: 'Intel’s data about the processor is missing, so its evidence cannot be judged.',
+    action: 'Get the block that the receipt names from another source.',
+  },
+  quote: {
+    pass: 'The hardware’s signature leads up to Intel’s own key.',
+    fail: 'The quote does not verify up to Intel’s root: no Intel hardware vouches for this signature.',
+    action: DISTRUST,
+  },
+  'report-data': {
+    pass: 'The processor vouched for this very signature, not for some other.',
+    fail: 'The quote is genuine, but it was made for something else than this signature.',
+    action: DISTRUST,
+  },
+  'quote-policy': {
+    pass: 'The enclave could not be looked into, and its processor was up to date.',
+    fail: 'The hardware is genuine, but the enclave was not in a state that keeps its secrets.',
+    action: 'Read the reason above; only an outdated platform can be accepted, with --tcb-status.',
+  },
+  measurement: {
+    pass: 'The program in the enclave is one that the anchors name.',
+    fail: 'Genuine hardware ran other code than the anchors name.',
+    skip: 'No anchor says which program is the right one.',
+    action: ASK_THE_RELEASE,
+  },
+  config: {
+    pass: 'The enclave’s settings, such as whose sign-ins it accepts, are among the anchors.',
+    fail: 'The enclave ran with other settings than the anchors name: it may accept other sign-ins.',
+    skip: 'No anchor says which settings are the right ones.',
+    action: 'Read signer.config in the receipt (explain prints it) and ask the operator why it differs.',
+  },
+  entropy: {
+    pass: 'The random sample was signed by its source and was used for this signature.',
+    fail: 'The random sample is forged, or belongs to another signature.',
+    action: DISTRUST,
+  },
+  'entropy-key': {
+    pass: 'The source of the random sample is one that the anchors name.',
+    fail: 'The random sample comes from a source that the anchors do not name.',
+    skip: 'No anchor says which source is the right one.',
+    action: 'Compare the key with the one that the source publishes.',
+  },
+  'coordinator-report': {
+    pass: 'The coordinator’s evidence leads up to AMD’s own key.',
+    fail: 'The coordinator’s report does not verify up to AMD’s root: no AMD hardware vouches for it.',
+    action: DISTRUST,
+  },
+  'coordinator-policy': {
+    pass: 'The coordinator’s machine could not be looked into or moved elsewhere.',
+    fail: 'The coordinator’s hardware is genuine, but its machine could be looked into or moved.',
+    action: DISTRUST,
+  },
+  'coordinator-key': {
+    pass: 'The attested coordinator is the one that called the enclave.',
+    fail: 'The attested coordinator is not the one that called the enclave.',
+    action: DISTRUST,
+  },
+  'coordinator-measurement': {
+    pass: 'The program of the coordinator is one that the anchors name.',
+    fail: 'The coordinator ran other code than the anchors name.',
+    skip: 'No anchor says which program of the coordinator is the right one.',
+    action: ASK_THE_RELEASE,
+  },
+  'coordinator-config': {
+    pass: 'The coordinator’s settings are among the anchors.',
+    fail: 'The coordinator ran with other settings than the anchors name.',
+    skip: 'No anchor says which settings of the coordinator are the right ones.',
+    action: 'Ask the operator why they differ.',
+  },
+  release: {
+    pass: 'The coordinator let the signature out together with this evidence; nothing was exchanged later.',
+    fail: 'The coordinator did not release this signature with this evidence; a part was exchanged later.',
+    action: DISTRUST,
+  },
+  time: {
+    pass: 'Sample, signature and event have times that can follow one another.',
+    fail: 'The times in the evidence contradict each other.',
+    action: DISTRUST,
+  },
+  event: {
+    pass: 'The public chain points to this very receipt, so it cannot be exchanged unnoticed.',
+    fail: 'The public chain does not point to this receipt.',
+    skip: 'The chain was not asked, or did not answer.',
+    action:
+      'Check the contract and the node. A fresh receipt may not be published yet: then try again in some minutes.',
+  },
+  transaction: {
+    pass: 'The transaction was broadcast and is in a block.',
+    fail: 'The chain contradicts the receipt.',
+    skip: 'Not seen on the chain. A signature need not be broadcast, so this counts for nothing.',
+    action: DISTRUST,
+  },
+  reevaluation: {
+    pass: 'Judged at another time, the evidence is still good.',
+    fail: 'When it was issued the evidence was as the steps above say. Judged at the time that you gave, it is not good.',
+    action:
+      'What was signed then stays signed; ask the operator whether the platform has been brought up to date since.',
+  },
+  subject: {
+    pass: 'The receipt is about the transaction that was asked for.',
+    fail: 'The receipt may be genuine, but it is the receipt of another transaction than the one you asked about.',
+    action: 'The pointer to it leads to the wrong receipt. Do not take it for a proof of yours.',
+  },
+}
+
+/** Where the code of a failure says more than its step. */
+export const codeWords: Readonly<Record<string, Partial<Pick<StepWords, 'fail' | 'action'>>>> = {
+  tcb_status_not_accepted: {
+    fail: 'The hardware is genuine, but Intel rates its firmware or settings as not up to date.',
+    action: 'If you accept that, name the status with --tcb-status.',
+  },
+  tcb_evaluation_too_old: {
+    fail: 'Intel’s data about the platform is from before the evaluation that the manifest asks for.',
+    action:
+      'Known weaknesses may be missing from it. If the receipt is older than the manifest, use that of its release.',
+  },
+  tcb_too_old: {
+    fail: 'The coordinator’s hardware is genuine, but its firmware is older than the manifest asks for.',
+    action: 'Known weaknesses may be open in it. If the receipt is older than the manifest, use that of its release.',
+  },
+  platform_not_allowed: {
+    fail: 'The coordinator’s hardware is genuine, but the manifest does not accept this kind of processor.',
+  },
+  debug_enabled: { fail: 'The machine was started in debug mode: its host could read every secret.' },
+  root_not_trusted: {
+    fail: 'The evidence was signed under a root that is neither the vendor’s nor the simulator’s. It is forged.',
+  },
+  crl_not_in_date: outOfDate(),
+  tcb_info_not_in_date: outOfDate(),
+  qe_identity_not_in_date: outOfDate(),
+  certificate_not_in_date: outOfDate(),
+}
+
+function outOfDate() {
+  return {
+    fail: 'The vendor’s data was not valid at the time it was used for, so it says nothing about that time.',
+    action: 'With --at, give collateral of that very time. Without, do not rely on this receipt.',
+  }
+}

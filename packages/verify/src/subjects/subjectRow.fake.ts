@@ -1,0 +1,84 @@
+import type { TcbStatus } from '@countersign/attestation'
+import type { VerifierStep } from '../checkSubject.ts'
+import type { Conclusion } from '../conclude.ts'
+import type { GivenFile } from '../loadCollateral.ts'
+import type { FakeNetwork } from '../network.fake.ts'
+import type { Manifest } from '../parseManifest.ts'
+import type { Outcome } from '../verify.ts'
+
+/*
+ * Subjects that the command line and the page must judge alike. Each is what a reader gives, what the network answers, and what
+ * must come of it; both are tested against this table.
+ */
+
+export const categories = [
+  'good',
+  'mock',
+  'tampered',
+  'garbage',
+  'unreachable',
+  'lying gateway',
+  'lying node',
+  'lying service',
+  'wrong chain',
+  'other transaction',
+  'stale',
+  'truncated',
+  'oversized',
+  'redirect',
+  'event missing',
+  'event not due',
+  'manifest',
+  'hardware state',
+] as const
+
+export type Expected =
+  | {
+      verdict: Outcome['verdict']
+      conclusion: Conclusion
+      /** By step: the code, or an empty text where the step fails without one. Every other step passes. */
+      fail?: Readonly<Partial<Record<VerifierStep['id'], string>>>
+      skip?: readonly VerifierStep['id'][]
+    }
+  | { error: string }
+
+export type SubjectRow = {
+  name: string
+  category: (typeof categories)[number]
+  /** A file, or a text that names a receipt. */
+  subject: GivenFile | string
+  /** Given beside it. */
+  collaterals?: readonly GivenFile[]
+  /** All that is known of the golden receipt, unless another is given. */
+  manifest?: Manifest
+  /** Unless false, simulated evidence is allowed. */
+  allowMock?: boolean
+  tcbStatuses?: readonly TcbStatus[]
+  at?: Date
+  /** Unless false, an event must be there. */
+  isEventDue?: boolean
+  /** Unless false, gateway and service are named. */
+  hasSources?: boolean
+  /** Unless false, a node is named. */
+  hasNode?: boolean
+  /** What the network does otherwise than the honest one. */
+  spoil?: (network: FakeNetwork) => void
+  expected: Expected
+}
+
+type Verdicts = Extract<Expected, { verdict: unknown }>
+
+/** Without a CID to compare with, and without a chain to ask. */
+export const UNASKED = ['event', 'transaction'] as const
+export const OFFLINE = ['cid', ...UNASKED] as const
+
+export const accepted = { verdict: 'mock', conclusion: 'accepted' } as const
+export const acceptedOffline = { ...accepted, skip: OFFLINE } as const
+
+export function failed(fail: NonNullable<Verdicts['fail']>, skip: Verdicts['skip'] = []): Expected {
+  return { verdict: 'failed', conclusion: 'failed', fail, skip }
+}
+
+export function incomplete(skip: NonNullable<Verdicts['skip']>): Expected {
+  return { verdict: 'incomplete', conclusion: 'incomplete', skip }
+}

@@ -1,0 +1,44 @@
+import { type StepId, stepTitles } from '@countersign/receipt'
+import type { VerifierStep } from '../checkSubject.ts'
+import { createFakeNetwork, type FakeNetwork } from '../network.fake.ts'
+import type { Manifest } from '../parseManifest.ts'
+import type { Outcome } from '../verify.ts'
+import { honest, manifest } from './honest.fake.ts'
+import { manifestRows } from './manifestRows.fake.ts'
+import { networkRows } from './networkRows.fake.ts'
+import { receiptRows } from './receiptRows.fake.ts'
+import type { SubjectRow } from './subjectRow.fake.ts'
+
+export const subjects: readonly SubjectRow[] = [...receiptRows, ...manifestRows, ...networkRows]
+
+/** The network of a row. */
+export function createRowNetwork({ spoil }: SubjectRow): FakeNetwork {
+  const network = createFakeNetwork(honest)
+  spoil?.(network)
+  return network
+}
+
+export function toRowManifest({ manifest: own }: SubjectRow): Manifest {
+  return own ?? manifest
+}
+
+/** What must come of a row, step by step, as `toFound` writes what did. */
+export function toWanted({ expected, subject, at }: SubjectRow) {
+  if ('error' in expected) return expected
+  const { verdict, conclusion, fail = {}, skip = [] } = expected
+  const isPointer = typeof subject === 'string' && !/bafkrei[a-z2-7]{52}$/.test(subject)
+  const ids: VerifierStep['id'][] = [
+    ...(Object.keys(stepTitles) as StepId[]).filter((id) => id !== 'reevaluation' || at !== undefined),
+    ...(isPointer ? (['subject'] as const) : []),
+  ]
+  const steps = ids.map((id) => {
+    if (id in fail) return `${id} fail ${fail[id]}`.trim()
+    return `${id} ${skip.includes(id) ? 'skip' : 'pass'}`
+  })
+  return { verdict, conclusion, steps: steps.toSorted() }
+}
+
+export function toFound({ verdict, conclusion, steps }: Pick<Outcome, 'verdict' | 'conclusion' | 'steps'>) {
+  const lines = steps.map(({ id, status, code = '' }) => `${id} ${status} ${code}`.trim())
+  return { verdict, conclusion, steps: lines.toSorted() }
+}

@@ -1,0 +1,161 @@
+import { type TcbStatus, vendorRoots } from '@countersign/attestation'
+import { createSimulatedSatellite, simulatedRoots } from '@countersign/attestation/simulator'
+import { type ProofPayload, ServiceError } from '@countersign/protocol'
+import {
+  type AttestationReceiptV1,
+  type CheckReceiptOptions,
+  canonicalBytes,
+  checkReceipt,
+  parseReceipt,
+  type ReceiptCheck,
+  toCid,
+} from '@countersign/receipt'
+import { checkSubject, type VerifierStep } from './checkSubject.ts'
+import { type Claim, compareClaims } from './compareClaims.ts'
+import { type Conclusion, conclude } from './conclude.ts'
+import type { Chain, Publication } from './createChain.ts'
+import { withSource } from './errors.ts'
+import type { FetchBytes } from './fetchBytes.ts'
+import { chooseFreshCollateral, type GivenFile, loadCollateral, parseCollateralFile } from './loadCollateral.ts'
+import { loadReceipt, type Phase, type Subject } from './loadReceipt.ts'
+import { openChain } from './openChain.ts'
+import type { Manifest } from './parseManifest.ts'
+import { toAnchors } from './toAnchors.ts'
+import { toPolicy } from './toPolicy.ts'
+
+/** What is being done, and each step as it finishes. */
+export type Progress = { kind: 'phase'; phase: Phase } | { kind: 'step'; step: VerifierStep }
+
+export type VerifyDeps = {
+  fetchBytes: FetchBytes
+  now: () => Date
+  onProgress?: (progress: Progress) => void
+  /** Blocks that lie where the receipt came from; those with another CID are passed over. */
+  findBeside?: (cid: string) => Promise<readonly Uint8Array<ArrayBuffer>[]>
+}
+
+export type VerifyRequest = {
+  subject: Subject
+  /** What the receipt is held against. Anchors of several add up; of their minimums the strictest decides. */
+  manifests: readonly Manifest[]
+  /** IPFS gateways, in the order in which they are asked, before any that a proof names. */
+  gateways?: readonly string[]
+  /** The service; it is a gateway too. */
+  api?: string
+  /** A node of the chain that has the events. Without it the chain is not asked. */
+  rpc?: string
+  /** The contract on the node's chain, in lower case, where no manifest names it. */
+  contract?: string
+  /** TCB statuses that are accepted beside `UpToDate`. */
+  tcbStatuses?: readonly TcbStatus[]
+  /** Whether simulated evidence may be concluded to be accepted. It is called mock in any case. */
+  allowMock?: boolean
+  /** Files that should be the receipt's collateral, or with `at` that of the other time. */
+  collaterals?: readonly GivenFile[]
+  /** Judge the evidence again, at this time. */
+  at?: Date
+  /**
+   * False where the service says that there is no event yet, or never will be. The chain is asked all the same, since that is
+   * the word of the party that is judged: only the absence of an event is then no failure.
+   */
+  isEventDue?: boolean
+}
+
+export type Outcome = Pick<ReceiptCheck, 'verdict' | 'isMock' | 'isKnownCode' | 'isEventMissing' | 'cid'> & {
+  conclusion: Conclusion
+  steps: readonly VerifierStep[]
+  receipt: AttestationReceiptV1
+  bytes: Uint8Array<ArrayBuffer>
+  /** `name` is that of the file that it came from. */
+  collateral: { bytes: Uint8Array<ArrayBuffer>; name: string | undefined } | undefined
+  /** The events of this wallet and transaction. Undefined where there was no chain to ask. */
+  publications: readonly Publication[] | undefined
+  /** The service's answer, where the receipt was reached through one, and what became of each of its claims. */
+  proof: ProofPayload | undefined
+  claims: readonly Claim[]
+  /** What could not be fetched, and why. */
+  problems: readonly string[]
+}
+
+/**
+ * Finds a receipt, gathers all that it is held against, and judges it. Rejects with a `ServiceError` where there is nothing to
+ * judge: a `VerifierError`, or the error of bytes that are no receipt or no collateral.
+ *
+ * @example
+ * const fetchBytes = createFetchBytes({ fetch, timeoutMs: 10_000 })
+ * const subject = { kind: 'cid', cid } as const
+ * const { conclusion, steps } = await verify({ fetchBytes, now: () => new Date() }, { subject, manifests, gateways })
+ */
+export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<Outcome> {
+  const { subject, manifests, gateways = [], api, rpc, contract, at, allowMock = false } = request
+  const onProgress = deps.onProgress ?? (() => {})
+  const onPhase = (phase: Phase) => onProgress({ kind: 'phase', phase })
+  const onStep = (step: VerifierStep) => onProgress({ kind: 'step', step })
+
+  const files = (request.collaterals ?? []).map(parseCollateralFile)
+  const chain = rpc === undefined ? undefined : await openChain(deps, { rpc, contract, manifests })
+  const loaded = await loadReceipt({ ...deps, onPhase }, { subject, gateways, api, chain })
+  const receipt = withSource(loaded.name, () => parseReceipt(loaded.bytes))
+  const { collateral: cid } = receipt.signer
+  const fresh = chooseFreshCollateral(files, { cid, at })
+  const collateral = await loadCollateral(
+    { ...deps, onFetch: () => onPhase('collateral') },
+    { cid, files, gateways: loaded.gateways },
+  )
+
+  onPhase('steps')
+  const check = await checkReceipt(loaded.bytes, collateral.bytes, {
+    ...toCheckOptions(request, chain),
+    ...(loaded.cid === undefined ? {} : { cid: loaded.cid }),
+    ...(at === undefined || fresh === undefined ? {} : { reevaluation: { at, collateral: fresh.bytes } }),
+    onStep,
+  })
+  const subjectStep = checkSubject(loaded.transaction, receipt)
+  if (subjectStep !== undefined) onStep(subjectStep)
+  const judged = { ...check, verdict: subjectStep?.status === 'fail' ? 'failed' : check.verdict } as const
+  const { proof } = loaded
+  const found = {
+    ...judged,
+    receipt,
+    publications: chain?.publications,
+    isStatedReceiptSame: proof?.receipt ? isSameReceipt(proof.receipt, check.cid) : undefined,
+  }
+  return {
+    verdict: judged.verdict,
+    isMock: check.isMock,
+    isKnownCode: check.isKnownCode,
+    isEventMissing: check.isEventMissing,
+    cid: check.cid,
+    conclusion: conclude(judged, { allowMock }),
+    steps: subjectStep === undefined ? check.steps : [...check.steps, subjectStep],
+    receipt,
+    bytes: loaded.bytes,
+    collateral: collateral.bytes && { bytes: collateral.bytes, name: collateral.name },
+    publications: chain?.publications,
+    proof,
+    claims: proof === undefined ? [] : compareClaims(proof, found, deps.now()),
+    problems: collateral.problems,
+  }
+}
+
+function toCheckOptions(request: VerifyRequest, chain: Chain | undefined): CheckReceiptOptions {
+  const { manifests, tcbStatuses = [], isEventDue = true } = request
+  return {
+    // With the simulator's roots mock evidence is distinguished from forged evidence; it never counts as hardware.
+    roots: [...vendorRoots, ...simulatedRoots()],
+    mockEntropyKeys: [createSimulatedSatellite().publicKey],
+    anchors: { ...toAnchors(manifests), ...(chain === undefined ? {} : { contract: chain.contract }) },
+    policy: toPolicy({ statuses: tcbStatuses }, manifests),
+    isEventDue,
+    ...(chain === undefined ? {} : { chain: chain.reader }),
+  }
+}
+
+function isSameReceipt(stated: unknown, cid: string): boolean {
+  try {
+    return toCid(canonicalBytes(stated as AttestationReceiptV1)) === cid
+  } catch (error) {
+    if (error instanceof ServiceError) return false
+    throw error
+  }
+}
