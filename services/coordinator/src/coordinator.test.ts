@@ -68,6 +68,9 @@ describe.each(['pglite', 'postgres'] as const)('the backend as processes, on %s'
   let backend: Backend
   let alice: TestUser
   let bob: TestUser
+  /** Their sessions are made to end by age and by silence. */
+  let aged: TestUser
+  let silent: TestUser
   let nonce = 0
   /** Transactions that were refused for want of entropy. */
   const refused: number[] = []
@@ -137,6 +140,8 @@ describe.each(['pglite', 'postgres'] as const)('the backend as processes, on %s'
     backend = await startBackend({ kind })
     alice = createUser(backend)
     bob = createUser(backend)
+    aged = createUser(backend)
+    silent = createUser(backend)
   })
   afterAll(() => backend?.stop())
 
@@ -493,13 +498,24 @@ describe.each(['pglite', 'postgres'] as const)('the backend as processes, on %s'
     return dumps.join('\n')
   }
 
+  /** Exchanges the values of a column between alice and bob, as the owner of the database could. */
+  async function swap(query: Query, table: string, column: string, owner: string) {
+    const people = "select id from users where email in ('alice@example.com', 'bob@example.com')"
+    await query(
+      `update ${table} set ${column} = other.${column} from (select distinct on (${owner}) * from ${table}) as other
+      where other.${owner} <> ${table}.${owner} and other.${owner} in (${people}) and ${table}.${owner} in (${people})`,
+    )
+  }
+
   test('in the database: one row for 50 signings, one wallet for each user, no sample twice, nothing that was not released', async () => {
+    await aged.signIn('carol')
+    await silent.signIn('dave')
     const { rows, users, wallets, samples, attestations, signatures } = await backend.withDatabase(async (query) => {
       const count = async (text: string, values?: unknown[]) => Number((await query(text, values))[0]?.count)
       const digest = Buffer.from(signedAtOnce.slice(2), 'hex')
       dump = await dumpTables(query)
       grants = (await query('select grant_token from sessions')).map((row) => String(row.grant_token))
-      return {
+      const found = {
         rows: await count('select count(*) from pending_transactions where digest = $1', [digest]),
         users: await count('select count(*) from users'),
         wallets: await count('select count(*) from wallets'),
@@ -507,6 +523,12 @@ describe.each(['pglite', 'postgres'] as const)('the backend as processes, on %s'
         attestations: await count('select count(*) from attestations'),
         signatures: await query("select encode(signature, 'hex') as hex from pending_transactions"),
       }
+      // For a later test: each visit to the embedded database stops and starts the coordinator.
+      const of = 'where user_id = (select id from users where email = $1)'
+      await query(`update sessions set expires_at = now() - interval '1 second' ${of}`, ['carol@example.com'])
+      await query(`update sessions set last_seen_at = now() - interval '2 hours' ${of}`, ['dave@example.com'])
+      await swap(query, 'users', 'kms_key_id', 'id')
+      return found
     })
     expect({ rows, users, wallets }).toEqual({ rows: 1, users: 5, wallets: 5 })
     expect(attestations).toBeGreaterThanOrEqual(answered.size)
@@ -548,25 +570,7 @@ describe.each(['pglite', 'postgres'] as const)('the backend as processes, on %s'
     return [secret, bytes.toString('base64'), bytes.toString('base64url')]
   }
 
-  /** Exchanges the values of a column between alice and bob, as whoever owns the database could. */
-  async function swap(query: Query, table: string, column: string, owner: string) {
-    const people = "select id from users where email in ('alice@example.com', 'bob@example.com')"
-    await query(
-      `update ${table} set ${column} = other.${column} from (select distinct on (${owner}) * from ${table}) as other
-      where other.${owner} <> ${table}.${owner} and other.${owner} in (${people}) and ${table}.${owner} in (${people})`,
-    )
-  }
-
   test('a session that is over by age or silence is 401 at every call; keys swapped in the database sign for nobody', async () => {
-    const [aged, silent] = [createUser(backend), createUser(backend)]
-    await aged.signIn('carol')
-    await silent.signIn('dave')
-    await backend.withDatabase(async (query) => {
-      const of = 'where user_id = (select id from users where email = $1)'
-      await query(`update sessions set expires_at = now() - interval '1 second' ${of}`, ['carol@example.com'])
-      await query(`update sessions set last_seen_at = now() - interval '2 hours' ${of}`, ['dave@example.com'])
-      await swap(query, 'users', 'kms_key_id', 'id')
-    })
     for (const { cookie } of [aged, silent]) expect(await refusals(cookie)).toEqual(['401 session_expired'])
     for (const user of [alice, bob]) {
       expect(await refusal(user.sign(createTx(nonce + 1)))).toEqual([403, 'key_binding_mismatch'])

@@ -7,7 +7,7 @@ import { createLogin, takeLogin } from './logins.ts'
 import type { Database } from './openDatabase.ts'
 import { findProof, findProofStates, listTransactions } from './proofs.ts'
 import { createSession, deleteSession, findSession } from './sessions.ts'
-import { createEvidence } from './sharedRecords.ts'
+import { createSharedRecords } from './sharedRecords.ts'
 import { findSigners } from './signers.ts'
 import { insertSignings } from './signings.ts'
 import { upsertUser } from './users.ts'
@@ -16,7 +16,7 @@ import { createWallet, findWallet } from './wallets.ts'
 /** The store on an open database. Closing it closes the jobs and the database too. */
 export function createStore({ database, jobs }: { database: Database; jobs: Jobs }): Store {
   const { db } = database
-  const evidence = createEvidence(db)
+  const sharedRecords = createSharedRecords(db)
   return {
     createLogin: guard((login) => createLogin(db, login)),
     takeLogin: guard((parameters) => takeLogin(db, parameters)),
@@ -28,7 +28,7 @@ export function createStore({ database, jobs }: { database: Database; jobs: Jobs
     createWallet: guard((parameters) => createWallet(db, parameters)),
     claimSamples: guard((witnesses, now) => claimSamples(db, witnesses, now)),
     findSigners: guard((parameters) => findSigners(db, parameters)),
-    insertSignings: guard((parameters) => insertSignings({ db, jobs, evidence }, parameters)),
+    insertSignings: guard((parameters) => insertSignings({ db, jobs, sharedRecords }, parameters)),
     findProof: guard((slug) => findProof(db, slug)),
     findProofStates: guard((slugs) => findProofStates(db, slugs)),
     listTransactions: guard((parameters) => listTransactions(db, parameters)),

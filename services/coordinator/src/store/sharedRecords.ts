@@ -5,18 +5,18 @@ import type { Tables } from './tables.ts'
 import type { SigningBatch } from './types.ts'
 
 /** What a signing refers to by hash. */
-export type SharedEvidence = { collateralHash: Buffer; selfAttestationHash: Buffer }
+export type SharedHashes = { collateralHash: Buffer; selfAttestationHash: Buffer }
 
-export type Evidence = {
+export type SharedRecords = {
   /** Resolves when collateral and self-attestation are in the database. */
-  store(batch: Pick<SigningBatch, 'collateral' | 'selfAttestation'>): Promise<SharedEvidence>
+  store(batch: Pick<SigningBatch, 'collateral' | 'selfAttestation'>): Promise<SharedHashes>
 }
 
 /**
  * Tens of kilobytes that stay the same for hours and that nothing ever deletes: each is written once by this process, outside of
  * the signing transaction, whose foreign keys see to it that they are there.
  */
-export function createEvidence(db: Kysely<Tables>): Evidence {
+export function createSharedRecords(db: Kysely<Tables>): SharedRecords {
   const collaterals = rememberByObject(async (bytes: Uint8Array) => {
     const digest = hash('sha256', bytes, 'buffer')
     await sql`insert into collaterals (hash, bytes) values (${digest}::bytea, ${bytes}::bytea) on conflict do nothing`.execute(

@@ -5,7 +5,7 @@ import { CoordinatorError } from '../errors.ts'
 import { toBytes, toDigits } from './bytes.ts'
 import type { Jobs } from './jobs.ts'
 import { PREPARED } from './openDatabase.ts'
-import type { Evidence, SharedEvidence } from './sharedRecords.ts'
+import type { SharedHashes, SharedRecords } from './sharedRecords.ts'
 import type { Tables } from './tables.ts'
 import type { Signed, Signing, SigningBatch } from './types.ts'
 
@@ -32,7 +32,7 @@ export async function findSigned(
 }
 
 export async function insertSignings(
-  { db, jobs, evidence }: { db: Kysely<Tables>; jobs: Jobs; evidence: Evidence },
+  { db, jobs, sharedRecords }: { db: Kysely<Tables>; jobs: Jobs; sharedRecords: SharedRecords },
   { batch, signings, now }: { batch: SigningBatch; signings: readonly Signing[]; now: number },
 ): Promise<Signed[]> {
   const first = new Map<string, Signing>()
@@ -41,7 +41,7 @@ export async function insertSignings(
     if (!first.has(key)) first.set(key, signing)
   }
   if (first.size === 0) return []
-  const shared = await evidence.store(batch)
+  const shared = await sharedRecords.store(batch)
   try {
     const inserted = await insertRows({ db, jobs }, { batch, shared, signings: [...first.values()], now })
     for (const signed of inserted) first.delete(toKey(signed))
@@ -64,7 +64,7 @@ export async function insertSignings(
  */
 async function insertRows(
   { db, jobs }: { db: Kysely<Tables>; jobs: Jobs },
-  parameters: { batch: SigningBatch; shared: SharedEvidence; signings: readonly Signing[]; now: number },
+  parameters: { batch: SigningBatch; shared: SharedHashes; signings: readonly Signing[]; now: number },
 ): Promise<Signed[]> {
   const { batch, shared, signings, now } = parameters
   const list = <T>(read: (signing: Signing) => T) => signings.map(read)
