@@ -19,13 +19,13 @@ import { clearState, loadState } from './state.ts'
 type Part = { stop(): Promise<void> }
 type PartName = Exclude<Speaker, 'dev'>
 
-/** Nobody is stopped before those who call it. */
+/** A part stops after the parts that call it. */
 const STOP_ORDER: readonly PartName[] = ['web', 'coordinator', 'enclave', 'chain', 'satellite', 'oidc']
 
 export type Stack = {
   /** The lines that say where everything is; undefined when it was stopped, or failed, before all was ready. */
   ready: Promise<readonly string[] | undefined>
-  /** Stops whatever runs, or is just starting. */
+  /** Stops every part that runs or is starting. */
   stop(): Promise<void>
 }
 

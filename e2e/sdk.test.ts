@@ -32,7 +32,7 @@ describe.skipIf(!executablePath)('the SDK in a browser, against the real service
         },
       }),
     })
-  })
+  }, 180_000)
   afterAll(() => stack?.stop())
 
   testSessions(sdk)

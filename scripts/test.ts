@@ -26,6 +26,7 @@ const steps: Step[] = [
   { name: 'format and lint', run: () => runAll(['biome', 'ci', `--colors=${isPlain ? 'off' : 'force'}`, '.']) },
   { name: 'types', run: () => runAll(['tsc', '-b'], ['tsc', '-p', 'tsconfig.tests.json']) },
   { name: 'unused code', run: () => runAll(['knip']) },
+  { name: 'circles', run: () => runAll(['node', 'scripts/checkCircles.ts']) },
   { name: 'tests', run: runTests },
 ]
 if (!checkOnly) {

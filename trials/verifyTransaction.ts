@@ -1,4 +1,4 @@
-import { parseLogLine, type StackAnchors, type VerifyTransaction } from '@countersign/testing/stack'
+import type { StackAnchors, VerifyTransaction } from '@countersign/testing/stack'
 import { runCli } from '../apps/verifier/src/runCli.ts'
 
 type Step = { id: string; status: 'pass' | 'fail' | 'skip' }
@@ -26,7 +26,7 @@ export function createVerifyTransaction(parameters: {
       steps = [],
       cid,
       error,
-    } = (parseLogLine(stdout) ?? {}) as {
+    } = JSON.parse(stdout) as {
       steps?: readonly Step[]
       cid?: string
       error?: { code: string; message: string }

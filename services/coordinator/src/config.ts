@@ -26,7 +26,7 @@ export type Config = {
   entropy: EntropySourceConfig & { maxAgeMs: number; allowUnsigned: boolean }
   batchLimit: number
   pipelineDelayMs: number
-  /** Undefined where this process does not publish: another one works on the proofs, or nobody. */
+  /** Undefined where this process does not publish: another one works on the proofs, or none. */
   pipeline: PipelineConfig | undefined
   /** SHA-256 of what decides about signing, for the coordinator's own report. */
   configHash: string

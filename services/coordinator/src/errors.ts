@@ -37,10 +37,15 @@ export const coordinatorErrors = {
 
 export type CoordinatorErrorCode = keyof typeof coordinatorErrors
 
-/** A failure that the caller is told by its code; `details` is told too, so nothing of the inside belongs there. */
+/** A failure whose code and `details` the caller gets, so neither may reveal internals. */
 export class CoordinatorError extends ServiceError<CoordinatorErrorCode> {
   override name = 'CoordinatorError'
   constructor(code: CoordinatorErrorCode, message: string, options?: ServiceErrorOptions) {
     super(code, message, options)
   }
+}
+
+/** The code that a caller gets: `internal` for everything that is not a `CoordinatorError`. */
+export function toPublicCode(error: unknown): CoordinatorErrorCode {
+  return error instanceof CoordinatorError && Object.hasOwn(coordinatorErrors, error.code) ? error.code : 'internal'
 }

@@ -4,12 +4,14 @@ import type { SelfAttestation, Witness } from '@countersign/receipt'
 import type { Log, LogLine } from '@countersign/service'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { CoordinatorError } from './errors.ts'
-import type { Entropy, IdentityProvider, KeyEnclave, Random, SelfReport } from './ports.ts'
+import type { Clock, Entropy, IdentityProvider, KeyEnclave, Random, SelfReport } from './ports.ts'
 
 /* The outside world in memory, for tests. Each fake counts its calls, and fails when it is told to. */
 
+export type FakeClock = Clock & { advance(ms: number): void }
+
 /** Moved by hand. */
-export function createFakeClock(start = Date.parse('2026-06-15T12:00:00.000Z')) {
+export function createFakeClock(start = Date.parse('2026-06-15T12:00:00.000Z')): FakeClock {
   let now = start
   return {
     now: () => now,

@@ -1,5 +1,5 @@
 import type { Log } from '@countersign/service'
-import { CoordinatorError } from '../errors.ts'
+import { CoordinatorError, toPublicCode } from '../errors.ts'
 import type { Clock, IdentityProvider, KeyEnclave, Store } from '../ports.ts'
 import type { Login } from '../store/types.ts'
 import { type ProvisionWalletDeps, provisionWallet } from '../wallet/provisionWallet.ts'
@@ -84,8 +84,11 @@ export async function finishLogin(
     await provisionWallet(deps, { user, session })
   } catch (error) {
     // The user is signed in all the same; the SDK provisions when it finds no wallet.
-    const code = error instanceof CoordinatorError ? error.code : 'internal'
-    deps.log.warn({ msg: 'Did not provision at sign-in', requestId: parameters.requestId, code })
+    deps.log.warn({
+      msg: 'Did not provision at sign-in',
+      requestId: parameters.requestId,
+      code: toPublicCode(error),
+    })
   }
   return { sid, ttlMs: ends - now, returnTo: login.returnTo }
 }

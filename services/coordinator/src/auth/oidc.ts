@@ -98,7 +98,7 @@ async function getUserInfo(
   return client.fetchUserInfo(configuration, accessToken, subject)
 }
 
-/** E-mail addresses are shown, never used to tell users apart, so whether they are verified does not matter here. */
+/** E-mail addresses are shown, never used to identify users, so whether they are verified does not matter here. */
 function hasEmail(profile: Profile): profile is Profile & { email: string } {
   const { email } = profile
   return typeof email === 'string' && email.length <= 320 && /^[^\s@]+@[^\s@]+$/.test(email)

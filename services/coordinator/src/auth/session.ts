@@ -13,7 +13,7 @@ export type SignedIn = { sid: string; session: Session; user: User }
 
 export type GetSessionDeps = { store: Pick<Store, 'findSession'>; clock: Clock; sessionIdleMs: number }
 
-/** Throws `not_authenticated` or `session_expired`. An unknown secret and a missing one are told alike. */
+/** Throws `not_authenticated` or `session_expired`. An unknown secret and a missing one fail alike. */
 export async function getSession(deps: GetSessionDeps, { sid }: { sid: string | undefined }): Promise<SignedIn> {
   if (sid === undefined) throw notAuthenticated()
   const now = deps.clock.now()

@@ -51,7 +51,7 @@ export function parseBlock(value: unknown): Block | undefined {
   }
 }
 
-/** Of the transaction that was asked for, with the events of our contract alone. */
+/** Of the transaction that was asked for, with the events of our contract only. */
 export function parseReceipt(value: unknown, expected: { hash: Hex; contract: Hex }): ChainReceipt | undefined {
   if (value === null) return undefined
   const receipt = parseObject('receipt', value)

@@ -1,6 +1,6 @@
 import { ServiceError, type ServiceErrorOptions } from '@countersign/protocol'
 
-/** Why the chain did not do what it was asked. What each asks of the caller stands beside it. */
+/** Why a call of the chain failed. Each code says what the caller should do. */
 export type ChainErrorCode =
   /** Try again: no answer, a late one, or one that cannot be read. Whether a sent transaction arrived is not known. */
   | 'chain_unavailable'

@@ -53,7 +53,7 @@ const codes: ReadonlyMap<number, NodeVerdict> = new Map([
   [-32602, 'transaction_refused'], // reth, of bytes that are no transaction
 ])
 
-/** What an answer to `eth_sendRawTransaction` or `eth_estimateGas` means. What nobody knows may pass: try again. */
+/** What an answer to `eth_sendRawTransaction` or `eth_estimateGas` means. An unknown error may pass: try again. */
 export function judgeNodeError({ code, message }: NodeError): NodeVerdict {
   const text = message.toLowerCase()
   return texts.find(([, pattern]) => pattern.test(text))?.[0] ?? codes.get(code) ?? 'chain_unavailable'

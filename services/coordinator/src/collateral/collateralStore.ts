@@ -9,7 +9,7 @@ import { systemSchedule } from '../system.ts'
 import { toReason } from '../toReason.ts'
 import { type CheckedCollateral, checkCollateral } from './checkCollateral.ts'
 
-/** Keeps collateral over restarts, so that a coordinator can start while Intel's service is away. It is not trusted. */
+/** Keeps collateral over restarts, so that a coordinator can start while Intel's service is unavailable. It is not trusted. */
 type CollateralCache = {
   load(platform: Platform): Promise<Uint8Array | undefined>
   save(platform: Platform, bytes: Uint8Array): Promise<void>
@@ -22,9 +22,9 @@ export type CollateralStoreDeps = {
   clock: Clock
   log: Pick<Log, 'info' | 'warn'>
   cache?: CollateralCache
-  /** How long before it lapses collateral is fetched anew. */
+  /** How long before it lapses collateral is fetched again. */
   refreshBeforeMs?: number
-  /** How old collateral may get before it is fetched anew: Intel revokes without waiting for the old lists to lapse. */
+  /** How old collateral may get before it is fetched again: Intel revokes without waiting for the old lists to lapse. */
   maxAgeMs?: number
   schedule?: Schedule
 }
@@ -86,7 +86,7 @@ export function createCollateralStore(deps: CollateralStoreDeps): CollateralStor
   const isInDate = (entry: Entry | undefined): entry is Entry =>
     entry !== undefined && entry.notBefore <= clock.now() && clock.now() <= entry.notAfter
 
-  /** When it should be fetched anew; what nobody ever got is fetched only when it is asked for. */
+  /** When it should be fetched again. Collateral that never arrived is fetched only on request. */
   function dueAt({ entry, retryAt }: State): number {
     if (entry === undefined) return Number.POSITIVE_INFINITY
     return Math.max(retryAt, Math.min(entry.notAfter - refreshBeforeMs, entry.fetchedAt + maxAgeMs))
@@ -141,7 +141,7 @@ export function createCollateralStore(deps: CollateralStoreDeps): CollateralStor
       const bytes = await deps.cache?.load(state.platform)
       if (bytes === undefined) return
       const collateral = parseCollateral(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
-      // How old it is, the cache need not know: it is fetched anew as soon as can be.
+      // The cache does not say how old it is, so it is fetched again as soon as possible.
       const entry = toEntry(state, collateral, Number.NEGATIVE_INFINITY)
       if (isInDate(entry)) state.entry = entry
     } catch (error) {

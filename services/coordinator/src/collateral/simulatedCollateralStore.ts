@@ -12,7 +12,7 @@ export type SimulatedCollateralStoreDeps = {
 
 const DAY_MS = 86_400_000
 
-/** The collateral of simulated silicon, made anew each day, as if Intel had issued it. */
+/** The collateral of simulated hardware, made again each day, as if Intel had issued it. */
 export function createSimulatedCollateralStore(deps: SimulatedCollateralStoreDeps): CollateralStore {
   const { simulatorFactory, clock } = deps
   let made:

@@ -1,9 +1,9 @@
 export type AskInTurnOptions = {
   /** How long one may keep silent before the next is asked as well. */
   patienceMs: number
-  /** Whether one has been silent for that long towards everybody: who is only slow is waited for. All are, unless told. */
+  /** Whether one has answered no call for that long: one that is only slow is waited for. Unset: all are silent. */
   isSilent?(index: number): boolean
-  /** Whether a failure holds for all of them, so that nobody else need be asked. */
+  /** Whether a failure holds for all of them, so that no other need be asked. */
   isFinal(error: unknown): boolean
   /** Told when one is asked because those before it keep silent. */
   onSilence?(index: number): void

@@ -9,7 +9,7 @@ export class KeyChangedError extends Error {
 }
 
 /**
- * Connects by TLS to whoever answers, and lets `accept` judge SHA-256 of the peer's SubjectPublicKeyInfo, hex. No certificate
+ * Connects by TLS to any peer, and lets `accept` judge SHA-256 of the peer's SubjectPublicKeyInfo, hex. No certificate
  * authority is asked: a quote vouches for the key. A connection that is not accepted is destroyed before a byte of HTTP is
  * written.
  */

@@ -59,7 +59,7 @@ export type EnclaveCall<Raw, Result> = {
 /** One enclave at one address. */
 export type EnclaveEndpoint = {
   origin: string
-  /** Whether it has answered nobody for so long. */
+  /** Whether it has answered no call for so long. */
   isSilentFor(ms: number): boolean
   /** Throws `EndpointError` where this enclave cannot be used for the call. */
   call<Raw, Result>(call: EnclaveCall<Raw, Result>): Promise<Result>
@@ -161,7 +161,7 @@ export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): E
       nonce: toHex(nonce),
       ...(deps.callerAttestation === undefined ? {} : { caller: deps.callerAttestation() }),
     }
-    // Whoever answers is asked, once, on a connection of its own: only the quote tells which key to expect afterwards.
+    // Any peer is asked, once, on a connection of its own: only the quote says which key to expect afterwards.
     let keyHash = NO_TLS
     const accept = (seen: string) => {
       keyHash = seen
@@ -242,7 +242,7 @@ export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): E
     origin: address.origin,
     isSilentFor: (ms) => performance.now() - answeredAt >= ms,
 
-    /** Once more where the enclave has started anew, or has forgotten us. */
+    /** Repeats the call once where the enclave has restarted, or has forgotten this caller. */
     async call(call) {
       for (let isRepeated = false; ; isRepeated = true) {
         const known = await attestation()
@@ -252,11 +252,11 @@ export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): E
           const result = parse(() => call.parse(answer.body))
           const bootId = call.bootIdOf?.(result)
           if (bootId === undefined || bootId === known.bootId) return call.finish(result, known)
-          // Started anew since: what it is now has to be shown before its answer is used.
+          // Restarted since: it must attest itself again before its answer is used.
           forget(known)
           const renewed = await attestation()
           if (bootId === renewed.bootId) return call.finish(result, renewed)
-          throw new EndpointError('cut_off', 'the enclave was started anew')
+          throw new EndpointError('cut_off', 'the enclave has restarted')
         } catch (error) {
           if (!(error instanceof EndpointError)) throw error
           const isForgotten = error.code === 'refused' && error.details === 'caller_unknown'

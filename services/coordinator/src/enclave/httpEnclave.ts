@@ -1,6 +1,7 @@
 import { enclavePaths, ServiceError } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 import type { KeyEnclave } from '../ports.ts'
+import { toReason } from '../toReason.ts'
 import { askInTurn } from './askInTurn.ts'
 import {
   createEnclaveEndpoint,
@@ -38,7 +39,7 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
 
   /** At the enclave that answered last, then at the others: when it fails, or as well when it keeps silent. */
   async function call<Raw, Result>(parameters: RoutedCall<Raw, Result>): Promise<Result> {
-    // Back to the first after a while: whoever listed them in an order meant it, and has spread the load by it.
+    // Back to the first after a while: the operator's order spreads the load.
     const first = performance.now() - preferred.since > RETURN_MS ? 0 : preferred.index
     const order = endpoints.map((_, step) => (first + step) % endpoints.length)
     let staleCollateral: CoordinatorError | undefined
@@ -134,10 +135,4 @@ function isFinal(error: unknown): boolean {
   // One that has been used is not shown to another enclave, which may not know that.
   if (error instanceof EndpointError) return error.details === 'id_token_replayed'
   return !(error instanceof ServiceError)
-}
-
-/** Codes and our own words only: other messages could hold anything. */
-function toReason(error: unknown): { code: string; reason?: string } {
-  if (!(error instanceof ServiceError)) return { code: error instanceof Error ? error.name : typeof error }
-  return error.details === undefined ? { code: error.code } : { code: error.code, reason: error.details }
 }

@@ -99,7 +99,7 @@ export function isRoundSigned(chain: Pick<DrandChain, 'publicKey'>, { round, sig
 
 function toWitness(chain: DrandChain, { round, signature }: Beacon): Witness {
   const dueMs = (chain.genesisTimeS + (round - 1) * chain.periodS) * 1000
-  // A round beyond the calendar can only be a lie of whoever holds the key; `toISOString` would throw a RangeError.
+  // A round beyond the calendar can only be a lie of the key's holder; `toISOString` would throw a RangeError.
   if (dueMs > 253_402_300_799_999) throw new EntropySourceError('malformed', { details: 'round' })
   return {
     source: `drand/${chain.name}/${chain.hash}`,

@@ -2,20 +2,8 @@ import { generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { toEntropyMessage } from '@countersign/protocol'
 import type { Witness } from '@countersign/receipt'
+import type { FakeClock } from '../ports.fake.ts'
 import type { EntropySource, Store } from '../ports.ts'
-
-export type FakeClock = { now(): number; advance(durationMs: number): void }
-
-/** A clock moved by hand. */
-export function createFakeClock(start = Date.parse('2026-06-15T12:00:00.000Z')): FakeClock {
-  let time = start
-  return {
-    now: () => time,
-    advance(durationMs) {
-      time += durationMs
-    },
-  }
-}
 
 export type FakeSatellite = {
   publicKey: string

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { createFakeClock } from '../ports.fake.ts'
 import { checkSample } from './checkSample.ts'
-import { createFakeClock } from './entropy.fake.ts'
 import type { Fetch } from './fetchJson.ts'
 import { type CreateOrbitportSourceParameters, createOrbitportSource } from './orbitport.ts'
 

@@ -12,7 +12,7 @@ export type CreateOrbitportSourceParameters = {
   clientId: string
   clientSecret: string
   audience?: string
-  /** Asks for this origin of randomness alone, such as `aptosorbital`, and refuses others. Unset: as the gateway chooses. */
+  /** Asks only for this origin of randomness, such as `aptosorbital`, and refuses others. Unset: as the gateway chooses. */
   origin?: string
   fetch: Fetch
   clock: Clock

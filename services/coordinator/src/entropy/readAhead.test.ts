@@ -4,14 +4,13 @@ import { type Satellite, type SatelliteFault, startSatellite } from '@countersig
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { CoordinatorError } from '../errors.ts'
+import { createFakeClock, type FakeClock } from '../ports.fake.ts'
 import { isSampleSigned } from './checkSample.ts'
 import {
   createFakeClaims,
-  createFakeClock,
   createFakeSatellite,
   createFakeSource,
   type FakeClaims,
-  type FakeClock,
   type FakeSource,
 } from './entropy.fake.ts'
 import { EntropySourceError } from './entropySourceError.ts'

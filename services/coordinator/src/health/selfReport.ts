@@ -28,7 +28,7 @@ export type SelfReportDeps = {
 /** Firmware answers about one request a second, so that failures are not repeated faster than this. */
 const FIRST_RETRY_MS = 5_000
 
-/** A report on the coordinator's own key, made at start and refreshed in the background; nobody waits for the firmware. */
+/** A report on the coordinator's own key, made at start and refreshed in the background; no request waits for the firmware. */
 export function createSelfReport(deps: SelfReportDeps): SelfReport & {
   /** Resolves when the first attempt is over, whatever came of it. */
   ready(): Promise<void>

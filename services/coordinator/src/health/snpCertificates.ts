@@ -78,7 +78,7 @@ export function createSnpCertificates({ verifier, pem, kds, log }: SnpCertificat
   }
 }
 
-/** A host may give the endorsement key's certificate alone; the ones above it are the same for all chips. */
+/** A host may give only the endorsement key's certificate; the ones above it are the same for all chips. */
 async function fromHost(table: Uint8Array | undefined, report: ParsedReport, kds: KdsClient | undefined) {
   const { vcek, vlek, ask, ark } = parseCertTable(table ?? new Uint8Array())
   const ek = report.signingKey === 'VLEK' ? vlek : vcek

@@ -32,7 +32,7 @@ type ClientAddressParameters = {
 }
 
 /**
- * The nearest address that is not one of our proxies. What stands left of it in `X-Forwarded-For` is the caller's own word,
+ * The nearest address that is not one of our proxies. What is left of it in `X-Forwarded-For` comes from the caller itself,
  * so a caller cannot choose the address that is counted.
  */
 export function toClientAddress({ socketAddress, forwardedFor, isTrusted }: ClientAddressParameters): string {
@@ -57,7 +57,7 @@ function parseAddress(text: string): string | undefined {
   return mapped ?? new URL(`http://[${address}]`).hostname.slice(1, -1)
 }
 
-/** Who is counted together: an IPv4 address, or an IPv6 /64, since whoever has one address there has them all. */
+/** Who is counted together: an IPv4 address, or an IPv6 /64, since the owner of one address there has them all. */
 export function toAddressGroup(address: string): string {
   if (!isIPv6(address)) return address
   const [head = '', tail] = address.split('::')

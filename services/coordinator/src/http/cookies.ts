@@ -30,7 +30,7 @@ export function listLoginCookies(rules: CookieRules, header: string | undefined)
     .filter((name) => name.startsWith(start) && /^[0-9a-f]{16}$/.test(name.slice(start.length)))
 }
 
-/** Two cookies of one name mean that somebody planted one: neither is believed. */
+/** Two cookies of one name mean that one was planted: neither is used. */
 function readSecret(header: string | undefined, name: string): string | undefined {
   const values = parseCookies(header)
     .filter((cookie) => cookie[0] === name)

@@ -26,7 +26,7 @@ const MAX_HEADER_BYTES = 16_384
 
 type HttpServerParameters = {
   fetch: Parameters<typeof getRequestListener>[0]
-  /** Answers what cannot even be read as a request of ours. */
+  /** Answers requests that cannot be parsed. */
   refuse(error: unknown): Response
   limits?: ServerLimits
 }

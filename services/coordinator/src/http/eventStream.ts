@@ -16,7 +16,7 @@ const HEARTBEAT_MS = 15_000
 const RETRY_MS = 4000
 
 /**
- * Server-sent events (WHATWG HTML §9.2) for a reader of any speed. Bytes are made only when they are asked for, so that one who
+ * Server-sent events (WHATWG HTML §9.2) for a reader of any speed. Bytes are made only on demand, so that a client that
  * reads slowly costs one event and no more.
  */
 export function createEventStream(parameters: { schedule: Schedule; onClose(): void }): EventStream {
@@ -61,7 +61,7 @@ export function createEventStream(parameters: { schedule: Schedule; onClose(): v
   }
 
   function beat() {
-    // For one who does not read there is nothing to keep open.
+    // A client that does not read needs no heartbeat.
     if (onWritten !== undefined) write(':\n\n')
     cancelHeartbeat = schedule(beat, HEARTBEAT_MS)
   }

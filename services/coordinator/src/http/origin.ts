@@ -13,7 +13,7 @@ type OriginHeaders = { origin: string | undefined; fetchSite: string | undefined
 
 /**
  * Before anything that changes something: a browser must say that the page is one of ours. SameSite=None lets any site send
- * the cookie, so the exact origin is what stands between a foreign page and a signature.
+ * the cookie, so only the exact origin keeps a foreign page from a signature.
  */
 export function assertOrigin(rules: OriginRules, { origin, fetchSite, hasCookie }: OriginHeaders): void {
   if (origin !== undefined) {

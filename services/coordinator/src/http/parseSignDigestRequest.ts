@@ -51,7 +51,7 @@ function readTxMetadata(value: unknown): TxMetadata {
   }
 }
 
-/** What is well known but not signed here is told from what is wrong: no correction of the call would help. */
+/** Other kinds of transaction get a code of their own: no correction of the call would help. */
 function assertSupported(value: unknown): void {
   if (!isPlainObject(value)) return
   const members = new Map(Object.entries(value))

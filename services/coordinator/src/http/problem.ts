@@ -1,6 +1,6 @@
 import type { Log } from '@countersign/service'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
-import { CoordinatorError, type CoordinatorErrorCode, coordinatorErrors } from '../errors.ts'
+import { CoordinatorError, type CoordinatorErrorCode, coordinatorErrors, toPublicCode } from '../errors.ts'
 import type { AppContext } from './context.ts'
 
 /** For each code its title, and what the reader should do about it. */
@@ -19,7 +19,8 @@ export const problems: Record<CoordinatorErrorCode, { title: string; advice: str
   },
   oauth_exchange_failed: {
     title: 'The identity provider did not sign the user in',
-    advice: 'Start the sign-in again. If it stays: the provider must answer with an ID token and an e-mail address.',
+    advice:
+      'Start the sign-in again. If this persists: the provider must answer with an ID token and an e-mail address.',
   },
   not_authenticated: { title: 'Not signed in', advice: 'Sign in.' },
   session_expired: { title: 'The session is over', advice: 'Sign in again.' },
@@ -30,7 +31,7 @@ export const problems: Record<CoordinatorErrorCode, { title: string; advice: str
   grant_invalid: { title: 'The enclave refused the session', advice: 'Sign in again.' },
   key_binding_mismatch: {
     title: 'The key does not belong to this user',
-    advice: 'Sign in again. If it stays, tell the operator: database and enclave disagree.',
+    advice: 'Sign in again. If this persists, tell the operator: database and enclave disagree.',
   },
   wallet_not_found: { title: 'The user has no wallet', advice: 'Provision one with `POST /wallet/provision`.' },
   proof_not_found: { title: 'There is no such proof', advice: 'Check the slug.' },
@@ -61,11 +62,11 @@ export const problems: Record<CoordinatorErrorCode, { title: string; advice: str
   rate_limited: { title: 'Too many requests', advice: 'Retry after the seconds that `Retry-After` names.' },
   attestation_invalid: {
     title: 'The evidence of the hardware did not hold',
-    advice: 'Retry. Nothing was released; if it stays, distrust the service and tell the operator.',
+    advice: 'Retry. Nothing was released; if this persists, distrust the service and tell the operator.',
   },
   signature_invalid: {
     title: 'The enclave’s signature did not hold',
-    advice: 'Retry. Nothing was released; if it stays, distrust the service and tell the operator.',
+    advice: 'Retry. Nothing was released; if this persists, distrust the service and tell the operator.',
   },
   entropy_unavailable: { title: 'No entropy sample could be had', advice: 'Retry. Nothing was signed.' },
   enclave_unavailable: { title: 'The key enclave cannot be reached', advice: 'Retry.' },
@@ -88,11 +89,10 @@ export type Problem = {
   retryable: boolean
 }
 
-/** The one body of all failures: RFC 9457. Everything that is not a `CoordinatorError` is `internal`, and says no more. */
+/** The one body of all failures: RFC 9457. Everything that is not a `CoordinatorError` is `internal`, without details. */
 export function toProblem(error: unknown, { publicUrl, requestId }: { publicUrl: string; requestId: string }): Problem {
-  const isTold = error instanceof CoordinatorError && Object.hasOwn(coordinatorErrors, error.code)
-  const code = isTold ? error.code : 'internal'
-  const detail = isTold && code !== 'internal' ? error.details : undefined
+  const code = toPublicCode(error)
+  const detail = error instanceof CoordinatorError && code !== 'internal' ? error.details : undefined
   return {
     type: `${publicUrl}/docs/errors#${code}`,
     title: problems[code].title,
@@ -107,7 +107,7 @@ export function toProblem(error: unknown, { publicUrl, requestId }: { publicUrl:
 export type OnErrorDeps = {
   publicUrl: string
   log: Log
-  /** The page to show instead, to a person who is there; undefined for everybody else. */
+  /** The page to show instead where a person will read it; otherwise undefined. */
   toPage(problem: Problem, context: AppContext): { html: string; csp: string } | undefined
 }
 

@@ -11,7 +11,7 @@ export function parseRateLimit(text: string): RateLimit | undefined {
   return match === null ? undefined : { count: Number(match[1]), seconds: Number(match[2]) }
 }
 
-/** What a caller is told of its limit, in `RateLimit-*` and, when refused, `Retry-After`. */
+/** What a caller learns about its limit, in `RateLimit-*` and, when refused, `Retry-After`. */
 export type RateLimitState = {
   isAllowed: boolean
   limit: number
@@ -46,7 +46,7 @@ export function createRateLimiter(parameters: { limit: RateLimit; clock: Clock; 
       const earlier = buckets.get(key)
       const elapsedMs = earlier === undefined ? 0 : Math.max(0, now - earlier.at)
       const filled = earlier === undefined ? count : Math.min(count, earlier.tokens + elapsedMs * perMs)
-      // Rounding must not make the caller that waited exactly as long as it was told wait again.
+      // Rounding must not refuse a caller that waited exactly `Retry-After`.
       const isAllowed = filled >= 1 - 1e-9
       const tokens = isAllowed ? Math.max(0, filled - 1) : filled
       buckets.delete(key)

@@ -12,7 +12,7 @@ const JSON_TYPE = /^application\/json[ \t]*(?:;.*)?$/i
 
 /**
  * The JSON value of a body; undefined for an empty one, whatever its content type. A body is attacker-controlled in length
- * too, so it is counted as it comes, whatever `Content-Length` says.
+ * too, so it is counted as it arrives, whatever `Content-Length` says.
  */
 export async function readJsonBody(request: Request): Promise<unknown> {
   const declared = request.headers.get('content-length')

@@ -11,11 +11,11 @@ export function createRefuseUnreadable(deps: { publicUrl: string; isHttps: boole
   const { publicUrl, isHttps, random, log } = deps
   return (error: unknown): Response => {
     const requestId = toRequestId(undefined, random)
-    const told =
+    const reported =
       error instanceof RequestError
         ? new CoordinatorError('invalid_request', 'unreadable', { details: 'the target or the host cannot be read' })
         : error
-    const problem = toProblem(told, { publicUrl, requestId })
+    const problem = toProblem(reported, { publicUrl, requestId })
     const { status, code } = problem
     log.info({ msg: 'Answered', requestId, status, code })
     return new Response(JSON.stringify(problem), {

@@ -24,7 +24,7 @@ export async function openBlockFiles({ blocks, incoming }: { blocks: string; inc
     return join(blocks, dir, file)
   }
   await mkdir(blocks, { recursive: true })
-  // What a crash left half written is nobody's.
+  // Files that a crash left half written belong to no block.
   await rm(incoming, { recursive: true, force: true })
   await mkdir(incoming, { recursive: true })
 

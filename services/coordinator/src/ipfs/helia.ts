@@ -23,8 +23,8 @@ export type HeliaNode = {
 }
 
 /**
- * An IPFS node inside this process. It gives its blocks by bitswap to whoever connects, and that is all: it calls nobody,
- * looks nobody up, tells no one what it has, and never removes a block.
+ * An IPFS node inside this process. It serves its blocks by bitswap to every peer that connects, and does no more: it dials no peer,
+ * looks up none, announces nothing, and never removes a block.
  *
  * @example
  * const node = await createHeliaPinner({ dataDir: '.countersign' })
@@ -37,14 +37,14 @@ export async function createHeliaPinner(parameters: CreateHeliaPinnerParameters)
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const blocks = join(folder, 'blocks')
   const { helia, stop: stopNode } = await startNode({ blocks, datastore: join(folder, 'datastore'), listen })
-  // Second, because it clears files away: whoever has the datastore has the folder.
+  // Second, because it clears files away: the owner of the datastore owns the folder.
   const files = await openBlockFiles({ blocks, incoming: join(folder, 'incoming') }).catch(async (error: unknown) => {
     await stopNode()
     throw error
   })
   let stopped: Promise<void> | undefined
 
-  /** Goes on to its end when the caller gives up: helia, told of that, leaves a rejection behind that nobody handles. */
+  /** Goes on to its end when the caller gives up: with the caller's signal, helia leaves an unhandled rejection behind. */
   async function pin(block: { cid: string; bytes: Uint8Array<ArrayBuffer> }): Promise<void> {
     const cid = CID.parse(block.cid)
     const held = await files.read(cid)
@@ -55,7 +55,7 @@ export async function createHeliaPinner(parameters: CreateHeliaPinnerParameters)
     await addPin(cid)
   }
 
-  /** Only marks the block, for whoever may collect garbage in this folder one day. */
+  /** Only marks the block, in case garbage in this folder is ever collected. */
   async function addPin(cid: CID): Promise<void> {
     try {
       for await (const _ of helia.pins.add(cid, { depth: 0 }));

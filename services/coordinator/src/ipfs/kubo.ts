@@ -26,7 +26,7 @@ const failure = z.object({ Message: z.string() })
 
 /**
  * A Kubo node by its RPC API (docs.ipfs.tech/reference/kubo/rpc: `block/put`, `pin/ls`, `block/get`). It answers 500 for
- * everything that goes wrong inside, a missing block too, so that one is told by its message.
+ * everything that goes wrong inside, a missing block too, which only its message shows.
  *
  * @example
  * const pinner = createKuboPinner({ apiUrl: 'http://127.0.0.1:5001', fetch })
@@ -40,7 +40,7 @@ export function createKuboPinner({ apiUrl, token, fetch }: CreateKuboPinnerParam
       {
         step,
         url: `${base}/api/v0/${step}?${query}`,
-        // The API takes POST alone, also for reading.
+        // The API takes only POST, also for reading.
         init: { method: 'POST', headers, body: options.body ?? null },
         signal: options.signal,
       },

@@ -30,7 +30,7 @@ export class PinError extends ServiceError<PinErrorCode> {
 /** Far above any receipt or collateral, and what IPFS nodes exchange without complaint. */
 export const MAX_BLOCK_LENGTH = 1_048_576
 
-/** Before anything is sent: nobody else's word is needed to know that a block is not its CID's. */
+/** Before anything is sent: whether a block is its CID's can be computed here. */
 export function assertBlock({ cid, bytes }: Block): void {
   if (bytes.length > MAX_BLOCK_LENGTH) throw new PinError('pin_refused', { details: 'larger than a block may be' })
   if (toCid(bytes) !== cid) throw new PinError('pin_mismatch', { details: 'not the CID of these bytes' })
@@ -41,7 +41,7 @@ export function assertCid(cid: string): void {
   if (!isCid(cid)) throw new PinError('pin_mismatch', { details: 'not a CID of ours' })
 }
 
-/** Answers when the signal does at the latest, even where the task under way cannot be stopped. */
+/** Settles at the latest when the signal aborts, even where the task itself cannot be stopped. */
 export async function untilAborted<Result>(signal: AbortSignal, task: () => Promise<Result>): Promise<Result> {
   const toError = () => new PinError('pin_unavailable', { details: 'aborted' })
   if (signal.aborted) throw toError()

@@ -14,7 +14,7 @@ export type PipelineConfig = {
   publishDelayMs: number
   pinDeadlineMs: number
   publishDeadlineMs: number
-  /** How often publications are looked after. */
+  /** How often publications are confirmed. */
   confirmIntervalMs: number
 }
 
@@ -74,7 +74,7 @@ function readPrivateKey(env: Env, { readFile }: Context, fault: Fault): Hex {
     fault('PUBLISHER_PRIVATE_KEY_FILE: cannot be read')
     return '0x'
   }
-  // Its text is told to nobody.
+  // The message never quotes the key.
   if (!/^0x[0-9a-fA-F]{64}$/.test(text)) fault('PUBLISHER_PRIVATE_KEY: expected 0x and 64 hex digits')
   return text as Hex
 }

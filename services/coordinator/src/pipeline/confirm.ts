@@ -14,7 +14,7 @@ const MAX_FAILURES = 3
  * often, one of them is mined at most.
  *
  * Two decisions cannot be taken back, because they let a proof go into another nonce: that a transaction reverted, and that a
- * nonce is somebody else's. They wait for finality; so does everything about a publication that a cancel competes with.
+ * nonce was used by another sender. They wait for finality; so does everything about a publication that a cancel competes with.
  *
  * Throws what the job queue should try again.
  */

@@ -10,7 +10,7 @@ export type ConfirmDeps = PublishDeps & {
   resendAfterMs?: number
   /** Unset: 60 s. */
   bumpAfterMs?: number
-  /** Blocks on top of one that is taken for final, where the chain does not tell. Unset: 64. */
+  /** Blocks on top of one that is taken for final, where the chain does not report finality. Unset: 64. */
   finalDepth?: number
   /** Made once for a process. A new one only makes some decisions wait longer. */
   sightings: Sightings

@@ -34,8 +34,8 @@ export async function checkForeignUse(run: Run, publication: OpenPublication): P
 }
 
 /**
- * The account's next nonce is of no publication, though later ones wait: somebody else's transaction was dropped, or a node once
- * told a wrong nonce. Nothing would ever be mined again, so a transfer of nothing takes its place.
+ * The account's next nonce is of no publication, though later ones wait: a transaction of another sender was dropped, or a node once
+ * reported a wrong nonce. Nothing would ever be mined again, so a transfer of nothing takes its place.
  */
 export async function fillNonceGap(run: Run, publications: readonly OpenPublication[]): Promise<void> {
   const { store, chain, clock, log, sightings, head, nextNonce: nonce } = run

@@ -26,7 +26,7 @@ export type PinDeps = {
  * - `pinned`: the proof is now `pending_onchain`, by this call
  * - `retried`: it stays `pending_pin`, with a job for the next attempt
  * - `failed`: it is `pin_failed`
- * - `skipped`: there was nothing to do, or somebody else has done it
+ * - `skipped`: there was nothing to do, or another worker has done it
  */
 type PinOutcome = 'pinned' | 'retried' | 'failed' | 'skipped'
 
@@ -90,7 +90,7 @@ export function createPinStage(deps: PinDeps): PinStage {
     return { ...assembled, receipt }
   }
 
-  /** The collateral first: whoever finds the receipt finds what it names. */
+  /** The collateral first: a reader of the receipt can then get what it names. */
   async function pinBlocks({ receipt, collateral }: { receipt: Block; collateral: Block }, signal: AbortSignal) {
     if (!known.has(collateral.cid)) {
       await pinBlock(collateral, signal)
@@ -110,7 +110,7 @@ export function createPinStage(deps: PinDeps): PinStage {
     const now = clock.now()
     const attempt = attempts + 1
     const failure = toFailure(error)
-    // Of what is not ours, no more than the name.
+    // Only the name of errors that are not ours: their messages could hold anything.
     const { code, reason = code } = toReason(error)
     const isOver = now - createdAt >= deps.pinDeadlineMs && attempt >= LEAST_ATTEMPTS
     // The records never change, and neither does their size.

@@ -64,7 +64,7 @@ async function publishGroup(deps: PublishDeps, group: readonly DueProof[]): Prom
   return (await publishGroup(deps, group.slice(0, middle))) + (await publishGroup(deps, group.slice(middle)))
 }
 
-/** A refusal counts against the proofs only if this account may publish at all: not every node tells the reason. */
+/** A refusal counts against the proofs only if this account may publish at all: not every node reports the reason. */
 async function estimateGas(chain: Chain, call: Call): Promise<bigint | { reason: string | undefined }> {
   try {
     return await chain.estimateGas(call)
@@ -111,8 +111,8 @@ async function claimAndSend(
 }
 
 /**
- * Sends what is stored. That it fails is no fault of the stage: nobody knows whether the node has it, and sending the same bytes
- * again is always safe. Answers whether it went well.
+ * Sends what is stored. A failure does not fail the stage: the node may have the bytes all the same, and sending them
+ * again is always safe. Returns what happened.
  */
 export async function sendStored(
   { store, chain, clock, log }: Pick<PublishDeps, 'store' | 'chain' | 'clock' | 'log'>,

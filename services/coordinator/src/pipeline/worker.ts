@@ -50,7 +50,7 @@ export async function startWorker(deps: WorkerDeps): Promise<Worker> {
       log.warn({ msg: 'Could not sweep', ...toReason(error) })
     }
   }
-  /** Counts how each attempt ended. A failure is told to pg-boss, which tries again; what pg-boss gives up the sweep finds. */
+  /** Counts how each attempt ended. A failure is thrown, so that pg-boss tries again; the sweep finds what pg-boss gives up. */
   async function attempt(stage: string, run: () => Promise<readonly string[]>) {
     try {
       for (const outcome of await run()) metrics.observeStage(stage, outcome)

@@ -1,6 +1,6 @@
 import { isSlug, isTerminalProofStatus } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
-import { CoordinatorError } from '../errors.ts'
+import { CoordinatorError, toPublicCode } from '../errors.ts'
 import type { Schedule, Store } from '../ports.ts'
 import type { Proof, ProofState } from '../store/types.ts'
 import { type ProofView, proofNotFound, toProofView } from './getProof.ts'
@@ -33,8 +33,8 @@ type Watched = {
 }
 
 /**
- * Watches proofs for whoever listens: one small query for all of them in each round, and a proof is read whole only when it has
- * changed. While nobody listens nothing is asked. Workers may be other processes, so the database is where changes are seen.
+ * Watches proofs for all listeners: one small query for all of them in each round, and a proof is read whole only when it has
+ * changed. Without listeners there are no queries. Workers may be other processes, so the database is where changes are seen.
  */
 export function createProofWatcher(deps: ProofWatcherDeps): ProofWatcher {
   const { store, ipfsGatewayUrl, schedule, log, pollMs = 1000 } = deps
@@ -70,9 +70,8 @@ export function createProofWatcher(deps: ProofWatcherDeps): ProofWatcher {
       await Promise.all(changed.map(load))
       isFailing = false
     } catch (error) {
-      // Whoever listens goes on waiting. One line for each outage is enough.
-      const code = error instanceof CoordinatorError ? error.code : 'internal'
-      if (!isFailing) log.warn({ msg: 'Could not look for changes of proofs', code })
+      // The listeners go on waiting. One line for each outage is enough.
+      if (!isFailing) log.warn({ msg: 'Could not look for changes of proofs', code: toPublicCode(error) })
       isFailing = true
     } finally {
       isPolling = false
@@ -90,14 +89,14 @@ export function createProofWatcher(deps: ProofWatcherDeps): ProofWatcher {
     try {
       const proof = await store.findProof(watched.slug)
       if (proof === undefined) throw proofNotFound()
-      if (!isStopped) tell(watched, proof)
+      if (!isStopped) notify(watched, proof)
     } finally {
-      // In the same breath as the telling: who comes later has to read again.
+      // In the same turn as the notification: a listener that comes later has to read again.
       watched.loading = undefined
     }
   }
 
-  function tell(watched: Watched, proof: Proof) {
+  function notify(watched: Watched, proof: Proof) {
     watched.state = toStateKey(proof)
     const view = toProofView(proof, ipfsGatewayUrl)
     for (const [listener, given] of watched.listeners) {

@@ -71,7 +71,7 @@ export async function createSignatureChecker(
   }
 }
 
-/** Resolves when the thread is ready. When it dies later, `onEnd` is called, and those who wait for an answer are told. */
+/** Resolves when the thread is ready. When it dies later, `onEnd` is called, and every pending check fails. */
 async function startThread(startWorker: () => Worker, onEnd: () => void): Promise<Thread> {
   const worker = startWorker()
   await new Promise<void>((resolve, reject) => {

@@ -29,7 +29,7 @@ const SLOTS = 2
 
 /**
  * Step 5 of signing: releases and stores, in one transaction, all that has become ready while earlier transactions were under way.
- * Answers what was committed, which for a digest that was signed before is the earlier signature.
+ * Returns what was committed, which for a digest that was signed before is the earlier signature.
  */
 export function createCommitter(deps: CommitDeps): (signing: VerifiedSigning) => Promise<Committed> {
   const gatherer = createGatherer<VerifiedSigning, Committed>({

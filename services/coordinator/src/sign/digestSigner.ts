@@ -1,4 +1,4 @@
-import { CoordinatorError } from '../errors.ts'
+import { CoordinatorError, toPublicCode } from '../errors.ts'
 import { createGatherer } from './gather.ts'
 import { type SignDeps, type SignDigestRequest, type SignDigestResult, signDigests } from './signDigest.ts'
 
@@ -43,7 +43,7 @@ export function createDigestSigner(deps: DigestSignerDeps): DigestSigner {
       try {
         return await gatherer.add(request)
       } catch (error) {
-        code = error instanceof CoordinatorError ? error.code : 'internal'
+        code = toPublicCode(error)
         throw error
       } finally {
         metrics.observeSigning(code, (performance.now() - startedAt) / 1000)

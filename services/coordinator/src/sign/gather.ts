@@ -1,4 +1,4 @@
-/** What a batch tells while it runs. */
+/** What a batch reports while it runs. */
 export type Progress<Request, Result> = {
   /** Frees the slot before the work is over: what follows runs beside the next batch. */
   onSent(): void
@@ -6,7 +6,7 @@ export type Progress<Request, Result> = {
   answer(request: Request, result: PromiseSettledResult<Result>): void
 }
 
-/** Runs gathered requests. When it is over, each has been answered; if it throws, those that have not are told. */
+/** Runs gathered requests. When it is over, each has been answered; if it throws, the remaining ones fail with that error. */
 type RunBatch<Request, Result> = (requests: readonly Request[], progress: Progress<Request, Result>) => Promise<void>
 
 export type Gatherer<Request, Result> = {

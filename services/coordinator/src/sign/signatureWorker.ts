@@ -27,7 +27,7 @@ function addressOf(publicKey: string, bytes: Uint8Array): Hex {
 
 /**
  * The signature is well formed with a low s, and gives the stated key, whose address is the wallet's. Recovered and not only
- * verified: whoever reads the transaction learns its sender from `v` too.
+ * verified: readers of the transaction learn its sender from `v` too.
  */
 function isGood({ digest, signature, publicKey, address, txHash, txMetadata }: SignatureClaim): boolean {
   try {

@@ -5,7 +5,7 @@ export function toBytes(hex: string): Buffer {
   return Buffer.from(toDigits(hex), 'hex')
 }
 
-/** Hex digits alone, in lower case, for the arrays that SQL decodes itself. */
+/** Hex digits only, in lower case, for the arrays that SQL decodes itself. */
 export function toDigits(hex: string): string {
   return (hex.startsWith('0x') ? hex.slice(2) : hex).toLowerCase()
 }

@@ -5,7 +5,7 @@ import { fromBytes, toBytes } from './bytes.ts'
 import { PREPARED } from './openDatabase.ts'
 import type { Tables } from './tables.ts'
 
-/** A sample older than a minute is refused by its age: after a day nobody asks any more whether it was used. */
+/** A sample older than a minute is refused by its age: after a day the record of its use is not needed. */
 const KEEP_MS = 86_400_000
 const PRUNE_EVERY_MS = 3_600_000
 /** Old claims deleted along with one claim; a claim brings 256 at most, so that this catches up with any rate. */

@@ -27,7 +27,7 @@ const STOP_MS = 10_000
 const KEEP_FINISHED_SECONDS = 600
 /** How often finished jobs are deleted. */
 const DELETE_EVERY_SECONDS = 60
-/** For those who look for the jobs under way, as the sweep does: pg-boss has no index that leaves out the finished ones. */
+/** For queries of active jobs, as the sweep makes: pg-boss has no index that leaves out the finished ones. */
 const ACTIVE_INDEX = 'job_active'
 
 const shared = {
@@ -68,7 +68,7 @@ export type Jobs = {
   stop(): Promise<void>
 }
 
-/** pg-boss on an open database. Upkeep belongs to those who work on the jobs. */
+/** pg-boss on an open database. Only workers do its upkeep. */
 function createBoss({ kind, bossDatabase }: Database, { isWorker = false, log }: JobsOptions): PgBoss {
   const boss = new PgBoss({
     db: bossDatabase,
@@ -132,17 +132,17 @@ async function bringUpToDate(boss: PgBoss, { bossDatabase, db }: Database, log: 
       await boss.updateQueue(name, { deleteAfterSeconds: KEEP_FINISHED_SECONDS })
     }
   }
-  // Asked first: to create it, even in vain, waits for everybody who writes jobs.
+  // Asked first: creating it, even in vain, waits for every writer of jobs.
   const { rows } = await bossDatabase.executeSql(`select to_regclass('pgboss.${ACTIVE_INDEX}') is not null as is_there`)
   if (rows[0]?.is_there === true) return
   try {
     await db.transaction().execute(async (transaction) => {
-      // Whoever writes a job waits behind one who waits for this lock. It is only for speed, so the next start may try again.
+      // Writers of jobs wait behind this lock request. The index is only for speed, so the next start may try again.
       await sql`set local lock_timeout = '2s'`.execute(transaction)
       await sql.raw(`create index ${ACTIVE_INDEX} on pgboss.job (name) where state = 'active'`).execute(transaction)
     })
   } catch (error) {
-    log?.warn({ msg: 'Could not make an index', code: toErrorCode(error) })
+    log?.warn({ msg: 'Could not create an index', code: toErrorCode(error) })
   }
 }
 

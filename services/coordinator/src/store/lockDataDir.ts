@@ -7,17 +7,17 @@ import { CoordinatorError } from '../errors.ts'
 type Holder = { pid: number; birth: string }
 
 /**
- * Takes a data directory for this process alone: the embedded database would be torn by two. The lock of a process that is
- * dead is overruled. Answers how to give it back. (Two containers that share a volume cannot see each other's processes: give
+ * Takes a data directory for this process only: two would corrupt the embedded database. The lock of a process that is
+ * dead is overruled. Returns a function that releases it. (Two containers that share a volume cannot see each other's processes: give
  * each its own directory, or use PostgreSQL.)
  *
- * Locks are numbered, and the highest counts. A file is never replaced, so nobody can drop a lock that another has just made:
- * who finds a dead one makes the next, whose name only one can get.
+ * Locks are numbered, and the highest counts. A file is never replaced, so no process can drop a lock that another has just made:
+ * a process that finds a dead one makes the next, whose name only one can get.
  */
 export async function lockDataDir(dataDir: string): Promise<() => Promise<void>> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
   const toPath = (number: number) => join(dataDir, `database-${number}.lock`)
-  // Written whole under another name, then linked: nobody reads half a lock.
+  // Written whole under another name, then linked: no process reads half a lock.
   const draft = join(dataDir, `database-${randomUUID()}.draft`)
   await writeFile(draft, JSON.stringify({ pid: process.pid, birth: await readBirth(process.pid) }), { mode: 0o600 })
   try {
@@ -62,7 +62,7 @@ function parseHolder(text: string): Holder | undefined {
   }
 }
 
-/** When the process began, as far as the system tells; undefined when there is none. */
+/** When the process began, as far as the system reports it; undefined when there is none. */
 async function readBirth(pid: number): Promise<string | undefined> {
   if (process.platform === 'linux') {
     const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(orUndefined)

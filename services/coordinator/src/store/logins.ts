@@ -18,7 +18,7 @@ export async function createLogin(db: Kysely<Tables>, login: Login): Promise<voi
     .execute()
 }
 
-/** A wrong state consumes nothing: who knows only the id cannot spoil somebody's sign-in. */
+/** A wrong state consumes nothing: a caller that knows only the id cannot spoil another's sign-in. */
 export async function takeLogin(
   db: Kysely<Tables>,
   { id, stateHash, now }: { id: string; stateHash: string; now: number },

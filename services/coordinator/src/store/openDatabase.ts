@@ -15,6 +15,8 @@ export type OpenDatabaseOptions = {
   databaseUrl?: string | undefined
   /** Where the embedded database lives; without it, in memory. */
   dataDir?: string | undefined
+  /** Makes the embedded database at a path, or in memory. Unset: as PGlite does. */
+  createPglite?: (path: string) => Promise<PGlite>
   /** Connections to PostgreSQL. */
   poolSize?: number
   log?: Pick<Log, 'warn'>
@@ -52,7 +54,7 @@ const STATEMENT_TIMEOUT_MS = 30_000
 export async function openDatabase(options: OpenDatabaseOptions): Promise<Database> {
   let database: Database | undefined
   try {
-    database = options.databaseUrl ? openPostgres(options.databaseUrl, options) : await openPglite(options.dataDir)
+    database = options.databaseUrl ? openPostgres(options.databaseUrl, options) : await openPglite(options)
     const { db } = database
     await database.exclusively(() => migrate(db))
     return database
@@ -109,11 +111,14 @@ function openPostgres(databaseUrl: string, { poolSize = 10, log }: OpenDatabaseO
   }
 }
 
-async function openPglite(dataDir: string | undefined): Promise<Database> {
+async function openPglite({
+  dataDir,
+  createPglite = (path) => PGlite.create(path),
+}: OpenDatabaseOptions): Promise<Database> {
   const unlock = dataDir === undefined ? async () => {} : await lockDataDir(dataDir)
   let pglite: PGlite
   try {
-    pglite = await PGlite.create(dataDir === undefined ? 'memory://' : join(dataDir, 'database'))
+    pglite = await createPglite(dataDir === undefined ? 'memory://' : join(dataDir, 'database'))
     await pglite.exec(`set ${PLANNER}`)
   } catch (error) {
     await unlock()

@@ -16,14 +16,14 @@ type OpenStoreOptions = OpenDatabaseOptions & {
   isWorker?: boolean
 }
 
-/** What the workers need: the rows they move, and the jobs that tell them which. */
+/** What the workers need: the rows they move, and the jobs that name them. */
 export type PipelineStore = {
   pinning: PinningStore
   publications: PublicationStore
   jobs: Pick<Jobs, 'work'>
   countOpenProofs(): Promise<ProofCount[]>
   enqueueMissing(parameters: { now: number }): Promise<Swept>
-  /** Looks after publications again, in so many seconds. */
+  /** Confirms publications again, in so many seconds. */
   enqueueConfirm(seconds: number): Promise<void>
 }
 

@@ -27,9 +27,9 @@ export type PinWork = {
 /** What the pin stage reads and writes. Failures of the database itself throw `database_unavailable`. */
 export type PinningStore = {
   findPin(slug: string): Promise<PinWork | undefined>
-  /** Keeps these bytes if none were kept before; answers those that are kept. */
+  /** Keeps these bytes if none were kept before; returns those that are kept. */
   freezeReceipt(parameters: { slug: string; bytes: Uint8Array }): Promise<Bytes>
-  /** `pending_pin` → `pending_onchain`, with a job to publish it. False where somebody else has moved it before. */
+  /** `pending_pin` → `pending_onchain`, with a job to publish it. False where another worker has moved it before. */
   completePin(parameters: { slug: string; cid: string; now: number }): Promise<boolean>
   /** Counts a failed attempt of a `pending_pin`: with a job for the next one, or without `retryAt` as `pin_failed`. */
   recordPinFailure(parameters: {
@@ -43,7 +43,7 @@ export type PinningStore = {
 export function createPinningStore(deps: {
   db: Kysely<Tables>
   jobs: Jobs
-  /** How long a proof that is to be published waits for others; none unless told. */
+  /** How long a proof that is to be published waits for others. Unset: not at all. */
   publishDelayMs?: number
 }): PinningStore {
   const { db, jobs, publishDelayMs = 0 } = deps

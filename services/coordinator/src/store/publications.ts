@@ -59,7 +59,7 @@ export type PublicationStore = {
   fail(
     parameters: { id: number; status: 'reverted' | 'cancelled'; failure: PublishFailure } & MinedAt,
   ): Promise<boolean>
-  /** pending → lost: its nonce was used by somebody else, for good. Its proofs are due again. */
+  /** pending → lost: its nonce was used by another sender, for good. Its proofs are due again. */
   lose(parameters: { id: number }): Promise<boolean>
 }
 

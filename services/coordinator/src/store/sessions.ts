@@ -7,7 +7,7 @@ import { toUser } from './users.ts'
 
 /** A session in use writes its row this often, not at every request. */
 const SEEN_INTERVAL_MS = 60_000
-/** So long a session that is over is told from one that never was. */
+/** How long an expired session is kept, so that it fails with `session_expired`. */
 const KEEP_EXPIRED_MS = 86_400_000
 
 export async function createSession(db: Kysely<Tables>, session: Session): Promise<void> {

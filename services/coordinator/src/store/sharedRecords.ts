@@ -43,7 +43,7 @@ export function createEvidence(db: Kysely<Tables>): Evidence {
   }
 }
 
-/** By identity: whoever holds the same object has not changed it. A failure is not remembered. */
+/** By identity: callers never change such an object. A failure is not remembered. */
 function rememberByObject<Key extends object, Value>(make: (key: Key) => Promise<Value>) {
   const known = new WeakMap<Key, Promise<Value>>()
   return (key: Key): Promise<Value> => {

@@ -7,6 +7,7 @@ import { createStore } from './createStore.ts'
 import { type Jobs, openJobs } from './jobs.ts'
 import { type Database, type OpenDatabaseOptions, openDatabase } from './openDatabase.ts'
 import { openStores } from './openStore.ts'
+import { createTestPglite } from './pglite.fake.ts'
 import type { Session, Signing, SigningBatch, User, Wallet } from './types.ts'
 
 export const databaseKinds = ['pglite', 'postgres'] as const
@@ -29,7 +30,9 @@ export type TestStore = {
 /** A store on a fresh database: PGlite in memory, or a PostgreSQL server of its own. */
 export async function startTestStore(kind: DatabaseKind): Promise<TestStore> {
   const postgres = kind === 'postgres' ? await startPostgres({ isDurable: false }) : undefined
-  const options: OpenDatabaseOptions = postgres ? { databaseUrl: await postgres.createDatabase(), poolSize: 20 } : {}
+  const options: OpenDatabaseOptions = postgres
+    ? { databaseUrl: await postgres.createDatabase(), poolSize: 20 }
+    : { createPglite: createTestPglite }
   const database = await openDatabase(options)
   const jobs = await openJobs(database, { pipelineDelayMs: 1000 })
   const store = createStore({ database, jobs })

@@ -95,7 +95,7 @@ export type Signer = {
 /** A mismatch is of rows that never change by themselves: session, user and wallet are of different keys. */
 export type FoundSigner = Signer | 'expired' | 'key_binding_mismatch' | undefined
 
-/** Everything that `GET /proof/:slug` tells. */
+/** Everything in the answer of `GET /proof/:slug`. */
 export type Proof = {
   slug: string
   txHash: Hex
@@ -122,7 +122,7 @@ export type PublishFailure =
   | 'publish_deadline'
   /** Its transaction was not mined in time, and its nonce has been used up. */
   | 'publish_cancelled'
-  /** The contract refuses it, and it alone. */
+  /** The contract refuses it, and only it. */
   | 'publish_reverted'
   /** Its transaction was mined, but the events are not there. */
   | 'publish_unconfirmed'

@@ -13,7 +13,7 @@ export async function getWallet(
   return toWalletInfo(wallet)
 }
 
-/** What is told of a wallet: never its key id, nor whose it is. */
+/** The public part of a wallet: never its key id or its user. */
 export function toWalletInfo({ address, createdAt, provenance }: Wallet): WalletInfo {
   const { entropyHash, entropySig, satelliteSource } = provenance
   return {

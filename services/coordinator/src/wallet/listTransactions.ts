@@ -15,7 +15,7 @@ const MAX_ID = 2n ** 63n - 1n
 
 /**
  * `GET /wallet/transactions`: the signatures of a user, newest first. A cursor is a position in the order of all signatures, and
- * nothing more: whose list it comes from makes no difference, and what is new stands before it.
+ * nothing more: whose list it comes from makes no difference, and newer signatures come before it.
  */
 export async function listTransactions(
   deps: { store: Pick<Store, 'listTransactions'> },
@@ -23,7 +23,7 @@ export async function listTransactions(
 ): Promise<TransactionPage> {
   const limit = parseLimit(limits)
   const before = parseCursor(cursors)
-  // One more than is asked for tells whether there are more.
+  // One more than requested shows whether there are more.
   const found = await deps.store.listTransactions({ userId, limit: limit + 1, before })
   const page = found.slice(0, limit)
   const last = page.at(-1)

@@ -1,0 +1,75 @@
+import { generateKeyPairSync, randomBytes, sign } from 'node:crypto'
+import { createVerifier } from '@countersign/attestation'
+import { createSimulator, simulatedRoots } from '@countersign/attestation/simulator'
+import { hashUnsignedTransaction, type OpenSessionResponse, type SignItem, toHex } from '@countersign/protocol'
+import { afterEach, expect } from 'vitest'
+import { createPlatformReader } from '../collateral/platformReader.ts'
+import { createSimulatedCollateralStore } from '../collateral/simulatedCollateralStore.ts'
+import type { KeyEnclave } from '../ports.ts'
+import { createHttpEnclave, type HttpEnclaveDeps } from './httpEnclave.ts'
+
+export const clock = { now: () => Date.now() }
+const roots = simulatedRoots()
+const collateral = createSimulatedCollateralStore({ simulatorFactory: (at) => createSimulator({ at }), clock })
+export const verifier = createVerifier({ roots })
+export const simulator = createSimulator({ at: new Date() })
+
+/** Ends what a test has started, after it. */
+export const clean: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const end of clean.splice(0).reverse()) await end()
+})
+
+function createCaller() {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519')
+  return {
+    publicKey: publicKey.export({ type: 'spki', format: 'der' }).subarray(-32).toString('hex'),
+    sign: (message: Uint8Array) => sign(null, message, privateKey),
+  }
+}
+
+/** An adapter for these addresses, with its log. */
+export function setUp(urls: readonly string[], changes: Partial<HttpEnclaveDeps> = {}) {
+  const lines: ({ msg: string } & Record<string, unknown>)[] = []
+  const write = (line: { msg: string }) => void lines.push(line)
+  const enclave = createHttpEnclave({
+    urls,
+    caller: createCaller(),
+    verifier,
+    collateral,
+    readPlatform: createPlatformReader(),
+    policy: {},
+    isMock: true,
+    clock,
+    random: (length) => new Uint8Array(randomBytes(length)),
+    log: { info: write, warn: write },
+    ...changes,
+  })
+  clean.push(() => enclave.stop())
+  const attestations = () => lines.filter(({ msg }) => msg === 'Attested an enclave').length
+  return { enclave, lines, attestations }
+}
+
+export const withCode = (code: string) => expect.objectContaining({ name: 'CoordinatorError', code })
+export const unavailable = withCode('enclave_unavailable')
+
+export function toItem({ sid, grant, keyId }: OpenSessionResponse, nonce = 0): SignItem {
+  const txMetadata = {
+    chainId: 1,
+    nonce,
+    to: `0x${'11'.repeat(20)}`,
+    value: '1',
+    data: '0x',
+    gas: '21000',
+    maxFeePerGas: '2',
+    maxPriorityFeePerGas: '1',
+  } as const
+  const digest = `0x${toHex(hashUnsignedTransaction(txMetadata))}` as const
+  return { sid, grant, keyId, digest, txMetadata, entropyHash: '22'.repeat(32) }
+}
+
+export async function signOne(enclave: KeyEnclave, session: OpenSessionResponse) {
+  const { results } = await enclave.signTransactions([toItem(session)])
+  const [result] = results
+  return result !== undefined && 'statement' in result ? result.statement.signature : result?.error
+}
