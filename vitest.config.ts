@@ -13,7 +13,7 @@ const serverConditions = ['source', ...defaultServerConditions]
 const clientConditions = ['source', ...defaultClientConditions]
 
 // A machine with other work to do is no reason to fail; a test that hangs still ends.
-const timeouts = { testTimeout: 60_000, hookTimeout: 60_000 }
+const timeouts = { testTimeout: 120_000, hookTimeout: 120_000 }
 
 const node: TestProjectInlineConfiguration = {
   resolve: { conditions: serverConditions },
@@ -56,7 +56,7 @@ const browser = (path: string): TestProjectInlineConfiguration => ({
 export default defineConfig({
   test: {
     retry: 0,
-    // One more than there are cores: a file waits for processes about a third of its time.
+    // One more than there are cores: slow files wait for processes, leases and blocks part of the time.
     maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: SlowFirst },
     ...timeouts,
