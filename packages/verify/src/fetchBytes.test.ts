@@ -65,6 +65,12 @@ describe('a server that nobody trusts', () => {
     await expect(get(() => {}, { timeoutMs: 50 })).rejects.toThrow(withCode('fetch_failed', 'within 0.05 s'))
   })
 
+  test('that never answers, by a fetch that cannot be aborted, runs into the time limit all the same', async () => {
+    const fetchBytes = createFetchBytes({ fetch: () => new Promise(() => {}), timeoutMs: 50 })
+    const failure = fetchBytes({ url: 'https://gateway.example/', maxBytes: 1, accept: '*/*' })
+    await expect(failure).rejects.toThrow(withCode('fetch_failed', 'within 0.05 s'))
+  })
+
   test('that stops in the middle of its answer runs into the time limit', async () => {
     const stalling: RequestListener = (_, response) => {
       response.writeHead(200, { 'content-length': '10' }).write('half')

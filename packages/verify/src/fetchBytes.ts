@@ -1,4 +1,4 @@
-import { readBounded, ServiceError } from '@countersign/protocol'
+import { readBounded, ServiceError, withinTimeLimit } from '@countersign/protocol'
 import { VerifierError } from './errors.ts'
 
 /** A few bytes from a server that nobody trusts. Rejects with a `VerifierError`. */
@@ -27,13 +27,15 @@ export function createFetchBytes(deps: FetchDeps): FetchBytes {
   return async (parameters) => {
     const { host } = new URL(parameters.url)
     try {
-      const response = await request(deps, parameters)
-      const fault = findFault(response)
-      if (fault !== undefined) {
-        await response.body?.cancel()
-        throw failed(host, fault, { status: response.status })
-      }
-      return await readBounded(response.body, parameters.maxBytes)
+      return await withinTimeLimit(deps.timeoutMs, async (signal) => {
+        const response = await request(deps, parameters, signal)
+        const fault = findFault(response)
+        if (fault !== undefined) {
+          await response.body?.cancel()
+          throw failed(host, fault, { status: response.status })
+        }
+        return await readBounded(response.body, parameters.maxBytes)
+      })
     } catch (error) {
       if (error instanceof VerifierError) throw error
       const isTooLarge = error instanceof ServiceError && error.code === 'body_too_large'
@@ -43,7 +45,11 @@ export function createFetchBytes(deps: FetchDeps): FetchBytes {
   }
 }
 
-function request({ fetch, timeoutMs }: FetchDeps, { url, accept, body }: FetchBytesParameters): Promise<Response> {
+function request(
+  { fetch }: FetchDeps,
+  { url, accept, body }: FetchBytesParameters,
+  signal: AbortSignal,
+): Promise<Response> {
   return fetch(url, {
     method: body === undefined ? 'GET' : 'POST',
     headers: {
@@ -56,7 +62,7 @@ function request({ fetch, timeoutMs }: FetchDeps, { url, accept, body }: FetchBy
     redirect: 'manual',
     credentials: 'omit',
     referrerPolicy: 'no-referrer',
-    signal: AbortSignal.timeout(timeoutMs),
+    signal,
   })
 }
 

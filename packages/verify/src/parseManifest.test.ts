@@ -122,6 +122,11 @@ describe('a manifest', () => {
     ],
     ['a member named __proto__', JSON.parse('{"__proto__":1}'), '__proto__: unknown member'],
     ['a text', 'all', 'manifest: not an object'],
+    [
+      'a misspelt member of a contract',
+      { ...good, contracts: [{ ...contract, from: 1 }] },
+      'contracts[0].from: unknown',
+    ],
     ['a block below zero', { ...good, contracts: [{ ...contract, fromBlock: -1 }] }, 'contracts[0].fromBlock'],
     [
       'two contracts on one chain',

@@ -11,6 +11,7 @@ import {
   gatewayUrl,
   html,
   json,
+  rpcUrl,
   toGatewayProof as toProof,
 } from '../../../../packages/verify/src/network.fake.ts'
 import { toConfig } from '../config.fake.ts'
@@ -220,6 +221,27 @@ describe('where there is nothing to verify', () => {
     await page.getByRole('button', { name: 'Try again' }).click()
     await heading('Nothing failed, on MOCK evidence').toBeVisible()
   })
+})
+
+test('steps are shown as they finish, before there is a verdict', async () => {
+  const late = Promise.withResolvers<void>()
+  network.routes.push([
+    rpcUrl,
+    async (_url, init) => {
+      const { id, method } = JSON.parse(String(init.body)) as { id: number; method: string }
+      if (method === 'eth_getLogs') await late.promise
+      return json({ jsonrpc: '2.0', id, result: network.rpc[method] })
+    },
+  ])
+  await show()
+  const running = (step: string) => document.querySelector(`[data-running-step="${step}"]`)
+  await vi.waitFor(() => expect(running('release')).not.toBeNull(), PATIENCE)
+  expect(running('quote')?.textContent).toContain('MOCK')
+  expect(running('event')).toBeNull()
+  expect(document.querySelector('.verdict')).toBeNull()
+  late.resolve()
+  await heading('Nothing failed, on MOCK evidence').toBeVisible()
+  expect(document.querySelector('[data-running-step]')).toBeNull()
 })
 
 test('a proof on its way is followed until it is complete, and verified again with its event', async () => {

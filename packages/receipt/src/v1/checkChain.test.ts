@@ -25,13 +25,14 @@ const log: ChainLog = {
   blockTime: new Date(signedAt.getTime() + 9_000),
 }
 
-function check(reader: Partial<ChainReader>, address: string | null = contract) {
+function check(reader: Partial<ChainReader>, address: string | null = contract, isEventDue = true) {
   const chain: ChainReader = { getLogs: async () => [log], getTransactionState: async () => 'mined', ...reader }
   return checkReceipt(bytes, collateral, {
     roots: service.roots,
     mockEntropyKeys: service.mockEntropyKeys,
     anchors: address === null ? anchors : { ...anchors, contract: address },
     chain,
+    isEventDue,
   })
 }
 
@@ -90,6 +91,34 @@ describe('the chain points to the receipt', () => {
       detail: expect.stringContaining('connection refused'),
     })
     expect((await result).verdict).toBe('incomplete')
+  })
+
+  describe('where none is due', () => {
+    const early = (getLogs: ChainReader['getLogs']) => check({ getLogs }, contract, false)
+
+    test.each<[string, ChainLog[]]>([
+      ['no event', []],
+      ['only events of another contract', [{ ...log, address: `0x${'cd'.repeat(20)}` }]],
+    ])('%s is no failure', async (_, logs) => {
+      const result = early(async () => logs)
+      expect(await stepOf(result, 'event')).toMatchObject({ status: 'skip' })
+      expect(await result).toMatchObject({ verdict: 'mock', isEventMissing: true })
+    })
+
+    test('what the chain does have counts', async () => {
+      expect(await early(async () => [log])).toMatchObject({ verdict: 'mock', isEventMissing: false })
+      for (const wrong of [
+        { ...log, data: '0x00' },
+        { ...log, data: encodeCid('x') },
+      ]) {
+        expect(await early(async () => [wrong])).toMatchObject({ verdict: 'failed', isEventMissing: false })
+      }
+    })
+
+    test('a node that cannot be asked leaves it open', async () => {
+      const result = await early(() => Promise.reject(new Error('connection refused')))
+      expect(result).toMatchObject({ verdict: 'incomplete', isEventMissing: false })
+    })
   })
 
   test('without a contract address the event is not judged, and not required', async () => {

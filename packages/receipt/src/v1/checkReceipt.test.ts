@@ -1,13 +1,13 @@
 import type { TdMeasurement } from '@countersign/attestation'
 import { createSimulatedSatellite, createSimulator } from '@countersign/attestation/simulator'
-import { toCanonicalJson } from '@countersign/protocol'
+import { ServiceError, toCanonicalJson } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { createSpecFiles, GOLDEN_SIGNED_AT, readSpecFile } from '../../spec/createSpecFiles.ts'
 import { createTamperings, tamper } from '../../spec/tampered.ts'
 import { createReceiptSimulator } from '../simulator/index.ts'
 import { type CheckReceiptOptions, checkReceipt, type ReceiptCheck } from './checkReceipt.ts'
 import { toCid } from './cid.ts'
-import { anchorSteps, requiredSteps, type StepId, stepTitles } from './steps.ts'
+import { anchorSteps, requiredSteps, type Step, type StepId, stepTitles } from './steps.ts'
 
 const service = createReceiptSimulator()
 const honest = await service.issue({ signedAt: GOLDEN_SIGNED_AT, treeSize: 5, leafIndex: 2, batchSequence: 3 })
@@ -231,6 +231,22 @@ describe('evidence that is not there', () => {
 
   test('a receipt as its own collateral is refused', async () => {
     expect(failures(await check({}, honest.bytes, honest.bytes))).toEqual(['collateral'])
+  })
+})
+
+describe('progress', () => {
+  test('each step is reported as it finishes, in order', async () => {
+    const reported: Step[] = []
+    const { steps } = await check({ onStep: (step) => reported.push(step) })
+    expect(reported).toEqual(steps)
+    expect(reported).toHaveLength(24)
+  })
+
+  test('what the caller throws is the caller’s: it is no outcome of a step', async () => {
+    const onStep = () => {
+      throw new ServiceError('internal', 'the caller failed')
+    }
+    await expect(check({ onStep })).rejects.toThrow('the caller failed')
   })
 })
 
