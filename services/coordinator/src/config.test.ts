@@ -260,6 +260,19 @@ describe('a policy that would accept more than was meant', () => {
     expect(faultsOf(production, { 'policy.json': '{' }).join()).toContain('ENCLAVE_POLICY_FILE')
   })
 
+  test.each([
+    ['a member twice', JSON.stringify(policy).replace('{', '{"configHashes":[],')],
+    [
+      'a register twice, of which two readers could take another each',
+      JSON.stringify(policy).replace('"mrTd"', `"mrTd":"${'33'.repeat(48)}","mrTd"`),
+    ],
+    ['more than a policy can hold', JSON.stringify(policy) + ' '.repeat(262_144)],
+  ])('%s', (_, text) => {
+    expect(faultsOf(production, { 'policy.json': text })).toEqual([
+      'ENCLAVE_POLICY_FILE: cannot be read as JSON, or has a member twice',
+    ])
+  })
+
   test('all members, well formed, are taken over', () => {
     const whole = {
       ...policy,

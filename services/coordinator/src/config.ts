@@ -1,6 +1,13 @@
 import { createHash } from 'node:crypto'
 import { quotePolicyMembers } from '@countersign/attestation'
-import { isHex, isLoopbackHost, isLoopbackUrl, isPlainObject, parseJson, toCanonicalJson } from '@countersign/protocol'
+import {
+  isHex,
+  isLoopbackHost,
+  isLoopbackUrl,
+  isPlainObject,
+  parseStrictJson,
+  toCanonicalJson,
+} from '@countersign/protocol'
 import { ConfigError, type Env, type Fault, readBoolean, readInteger, readList, readUrl } from '@countersign/service'
 import type { AppConfig } from './app.ts'
 import type { ProviderConfig } from './auth/createProviders.ts'
@@ -33,6 +40,7 @@ export type Config = {
 }
 
 const MAX_SESSION_S = 43_200
+const MAX_POLICY_BYTES = 262_144
 
 /** The only reader of the environment. */
 export function readConfig(env: Env, deps: { readFile(path: string): string; version: string }): Config {
@@ -185,9 +193,9 @@ function readEnclavePolicy(
   }
   let value: unknown
   try {
-    value = parseJson(readFile(path))
+    value = parseStrictJson(new TextEncoder().encode(readFile(path)), { maxLength: MAX_POLICY_BYTES })
   } catch {
-    fault('ENCLAVE_POLICY_FILE: cannot be read as JSON')
+    fault('ENCLAVE_POLICY_FILE: cannot be read as JSON, or has a member twice')
     return {}
   }
   if (!isPlainObject(value)) {
