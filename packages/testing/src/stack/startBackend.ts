@@ -26,6 +26,9 @@ export type StartBackendParameters = {
   hasCompileCache?: boolean
 }
 
+/** Replaced where a database must fail to start. */
+type StartBackendDeps = { startPostgres: typeof startPostgres }
+
 export type Backend = Awaited<ReturnType<typeof startBackend>>
 
 const accounts: readonly OidcAccount[] = ['alice', 'bob', 'carol', 'dave', 'erin'].map((sub) => ({
@@ -38,11 +41,11 @@ const accounts: readonly OidcAccount[] = ['alice', 'bob', 'carol', 'dave', 'erin
 const CRASHING_COORDINATOR = toPath('services/coordinator/test/crashingMain.ts')
 
 /** The whole backend on loopback: identity provider and satellite here, database, enclave and coordinator as processes. */
-export function startBackend(parameters: StartBackendParameters) {
-  return startInScope((scope) => startParts(parameters, scope))
+export function startBackend(parameters: StartBackendParameters, deps: StartBackendDeps = { startPostgres }) {
+  return startInScope((scope) => startParts(deps, parameters, scope))
 }
 
-async function startParts(parameters: StartBackendParameters, scope: Scope) {
+async function startParts(deps: StartBackendDeps, parameters: StartBackendParameters, scope: Scope) {
   const { kind, env: coordinatorChanges = {}, enclaveEnv: enclaveChanges = {}, quoteLatencyMs = 5 } = parameters
   const folder = await scope.createFolder()
   // Known before they start: the identity provider redirects to them.
@@ -66,6 +69,8 @@ async function startParts(parameters: StartBackendParameters, scope: Scope) {
       onLine: (line) => output.push(line),
       ...(parameters.hasCompileCache === undefined ? {} : { hasCompileCache: parameters.hasCompileCache }),
     })
+    // Before it serves: it may be another part that does not start.
+    scope.add(service, ({ kill }) => kill('SIGKILL'))
     return { service, fields: await service.started }
   }
 
@@ -73,10 +78,9 @@ async function startParts(parameters: StartBackendParameters, scope: Scope) {
   const enclaveEnv = { ...toEnclaveEnv({ rootSecretFile, oidc, quoteLatencyMs }), ...enclaveChanges }
   const [started, databaseUrl] = await allStarted([
     start('enclave', mains.enclave, enclaveEnv),
-    parameters.databaseUrl === undefined ? createDatabase(kind, scope) : Promise.resolve(parameters.databaseUrl),
+    parameters.databaseUrl === undefined ? createDatabase(deps, kind, scope) : Promise.resolve(parameters.databaseUrl),
   ])
   let enclave = started
-  scope.add(undefined, () => enclave.service.kill('SIGKILL'))
   const enclaveUrl = String(enclave.fields.address)
 
   const dataDir = join(folder, 'data')
@@ -97,7 +101,6 @@ async function startParts(parameters: StartBackendParameters, scope: Scope) {
     return start('coordinator', isCrashing ? CRASHING_COORDINATOR : mains.coordinator, { ...env, ...changes })
   }
   let coordinator = await startCoordinator({})
-  scope.add(undefined, () => coordinator.service.kill('SIGKILL'))
 
   return {
     /** Where browsers reach the coordinator. */
@@ -142,7 +145,11 @@ async function startParts(parameters: StartBackendParameters, scope: Scope) {
   }
 }
 
-async function createDatabase(kind: StartBackendParameters['kind'], scope: Scope): Promise<string | undefined> {
+async function createDatabase(
+  { startPostgres }: StartBackendDeps,
+  kind: StartBackendParameters['kind'],
+  scope: Scope,
+): Promise<string | undefined> {
   if (kind === 'pglite') return undefined
   const postgres = scope.add(await startPostgres({ isDurable: false }), ({ stop }) => stop())
   return postgres.createDatabase()

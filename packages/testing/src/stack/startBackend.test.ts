@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest'
+import { findFreePorts } from '../ports.ts'
+import { startBackend } from './startBackend.ts'
+
+test('a database that does not start leaves no enclave behind', async () => {
+  const [port = 0] = await findFreePorts(1)
+  const starting = startBackend(
+    { kind: 'postgres', enclaveEnv: { PORT: String(port) } },
+    { startPostgres: () => Promise.reject(new Error('no database')) },
+  )
+  await expect(starting).rejects.toThrow('no database')
+  await expect(fetch(`http://127.0.0.1:${port}/health`)).rejects.toThrow('fetch failed')
+})
+
+test('stop ends the second coordinator too, and those that were started again', async () => {
+  const backend = await startBackend({ kind: 'postgres' })
+  const before = backend.pids()
+  const { url } = await backend.startSecond()
+  await backend.stopCoordinator('SIGKILL')
+  await backend.startCoordinator()
+  await backend.stopEnclave('SIGKILL')
+  await backend.startEnclave()
+  expect(backend.pids()).not.toEqual(before)
+  const urls = [url, backend.url, backend.enclaveUrl]
+  const ask = () => Promise.allSettled(urls.map(async (each) => (await fetch(`${each}/health`)).status))
+  expect((await ask()).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled'])
+  await backend.stop()
+  expect((await ask()).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
+})
