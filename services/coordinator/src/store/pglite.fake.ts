@@ -1,38 +1,53 @@
 import { randomBytes } from 'node:crypto'
-import { readFile, rename, stat, writeFile } from 'node:fs/promises'
-import { tmpdir, userInfo } from 'node:os'
-import { join } from 'node:path'
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
 import packageJson from '../../package.json' with { type: 'json' }
 
 const version = packageJson.dependencies['@electric-sql/pglite']
-/** Kept between runs, one for each version of PGlite and each user of the machine. */
-const IMAGE = join(tmpdir(), `countersign-pglite-${version}-${userInfo().uid}.tar`)
+/** Kept between runs, one for each version of PGlite. */
+const IMAGE = resolve(import.meta.dirname, `../../../../node_modules/.cache/countersign-pglite-${version}.tar`)
 
 /** An empty PGlite in memory, loaded from an image: to initialise one takes five times as long. The first test makes the image. */
-export async function createTestPglite(): Promise<PGlite> {
-  const image = (await readImage()) ?? (await writeImage())
+export async function createTestPglite(path = IMAGE): Promise<PGlite> {
+  const kept = await readImage(path)
+  if (kept !== undefined) {
+    try {
+      return await load(kept)
+    } catch {
+      // Damaged: it would fail every test until somebody deletes it.
+      await rm(path, { force: true })
+    }
+  }
+  return load(await writeImage(path))
+}
+
+function load(image: Uint8Array<ArrayBuffer>): Promise<PGlite> {
   return PGlite.create({ dataDir: 'memory://', loadDataDir: new Blob([image]) })
 }
 
-async function readImage(): Promise<Uint8Array<ArrayBuffer> | undefined> {
+async function readImage(path: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
   try {
-    const { uid } = await stat(IMAGE)
-    return uid === userInfo().uid ? new Uint8Array(await readFile(IMAGE)) : undefined
+    return new Uint8Array(await readFile(path))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     return undefined
   }
 }
 
-async function writeImage(): Promise<Uint8Array<ArrayBuffer>> {
+async function writeImage(path: string): Promise<Uint8Array<ArrayBuffer>> {
   const pglite = await PGlite.create('memory://')
   const dump = await pglite.dumpDataDir('none')
   await pglite.close()
   const bytes = new Uint8Array(await dump.arrayBuffer())
+  await mkdir(dirname(path), { recursive: true })
   // Whole or not at all: another process may read it at any moment.
-  const draft = `${IMAGE}.${randomBytes(8).toString('hex')}`
-  await writeFile(draft, bytes)
-  await rename(draft, IMAGE)
+  const draft = `${path}.${randomBytes(8).toString('hex')}`
+  try {
+    await writeFile(draft, bytes)
+    await rename(draft, path)
+  } finally {
+    await rm(draft, { force: true })
+  }
   return bytes
 }

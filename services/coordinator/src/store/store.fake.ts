@@ -32,7 +32,7 @@ export async function startTestStore(kind: DatabaseKind): Promise<TestStore> {
   const postgres = kind === 'postgres' ? await startPostgres({ isDurable: false }) : undefined
   const options: OpenDatabaseOptions = postgres
     ? { databaseUrl: await postgres.createDatabase(), poolSize: 20 }
-    : { createPglite: createTestPglite }
+    : { createPglite: () => createTestPglite() }
   const database = await openDatabase(options)
   const jobs = await openJobs(database, { pipelineDelayMs: 1000 })
   const store = createStore({ database, jobs })
