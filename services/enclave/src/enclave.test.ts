@@ -225,7 +225,7 @@ describe('a process that cannot serve ends', () => {
     await expect(fetch(`${enclave.url}/health`)).rejects.toThrow()
   })
 
-  test('one that gets a signal while it still waits for an enclave to join, at once', async () => {
+  test('one that gets a signal while it still waits for an enclave to join, at once and as asked', async () => {
     const policyPath = join(folder, 'root-secret-policy.json')
     const keys = custodians.map(({ publicKey }) => toHex(publicKey))
     await writeFile(policyPath, JSON.stringify({ measurements: [measurement], custodians: { threshold: 2, keys } }))
@@ -239,10 +239,11 @@ describe('a process that cannot serve ends', () => {
       OIDC_ISSUERS: `${issuer.url}=${issuer.audience}`,
       PORT: '0',
     })
-    const ended = once(child, 'exit')
+    const ended = once(child, 'close')
     await expect.poll(() => output.join(), { timeout: 30_000 }).toContain('Got no root secret from an enclave')
     child.kill('SIGTERM')
-    expect(await ended).toEqual([1, null])
+    expect(await ended).toEqual([0, null])
+    expect(output.map((line) => JSON.parse(line).msg).slice(-2)).toEqual(['Stopping the enclave', 'Stopped the enclave'])
     expect(output.join()).not.toContain('Could not')
   })
 

@@ -127,10 +127,10 @@ async function start(): Promise<RunningService> {
     async stop(signal) {
       isStopping = true
       log.info({ msg: 'Stopping the enclave', signal })
-      // There is nothing to finish yet, and a peer that is asked for the secret may take minutes to answer.
-      if (!isListening) process.exit(1)
-      await shutdown.run()
+      if (isListening) await shutdown.run()
       log.info({ msg: 'Stopped the enclave' })
+      // There was nothing to finish yet, and a peer that is asked for the secret may take minutes to answer.
+      if (!isListening) process.exit(0)
     },
   }
 }
