@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { findFreePorts } from '@countersign/testing'
 
-const MAIN = new URL('main.ts', import.meta.url).pathname
+const MAIN = join(import.meta.dirname, 'main.ts')
 
 const FLAGS = {
   web: '--web-port',

@@ -5,7 +5,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { findChromium } from './findChromium.ts'
 
 type Command = [string, ...string[]]
@@ -92,7 +92,7 @@ async function run([command, ...args]: Command, env = process.env): Promise<bool
 }
 
 async function main(): Promise<void> {
-  process.chdir(new URL('..', import.meta.url).pathname)
+  process.chdir(resolve(import.meta.dirname, '..'))
   const results: string[] = []
   let passed = 0
   let failed = 0

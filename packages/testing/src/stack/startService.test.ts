@@ -1,8 +1,10 @@
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import { toPath } from './paths.ts'
 import { type StartServiceParameters, startService } from './startService.ts'
@@ -100,6 +102,24 @@ test('a message reaches a process that takes messages', async () => {
   const service = await run(echo, { takesMessages: true })
   service.send({ port: 9 })
   expect(await service.started).toMatchObject({ port: 9 })
+})
+
+test('a checkout may have any name', async () => {
+  const root = await mkdtemp(join(tmpdir(), 'countersign #1? 100%25 '))
+  onTestFinished(() => rm(root, { recursive: true }))
+  const stack = join(root, 'packages/testing/src/stack')
+  await writeFile(join(root, 'package.json'), '{"type":"module"}')
+  await writeFile(join(root, 'main.js'), SERVES)
+  for (const name of ['startService.ts', 'paths.ts', 'endWithParent.ts']) {
+    await cp(toPath(`packages/testing/src/stack/${name}`), join(stack, name))
+  }
+  const launcher = `
+    const { startService } = await import(${JSON.stringify(pathToFileURL(join(stack, 'startService.ts')).href)})
+    const service = startService({ name: 'thing', main: ${JSON.stringify(join(root, 'main.js'))}, env: {} })
+    console.log((await service.started).port)
+    await service.stop()`
+  const run = promisify(execFile)(process.execPath, ['--input-type=module', '-e', launcher])
+  expect((await run).stdout).toBe('7\n')
 })
 
 test('it ends with the process that started it, even if that one is killed', async () => {

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
+import { pathToFileURL } from 'node:url'
 import { COMPILE_CACHE, toPath } from './paths.ts'
 
 /** The fields of a JSON line. */
@@ -55,7 +56,8 @@ export type StartServiceParameters = {
   hasCompileCache?: boolean
 }
 
-const END_WITH_PARENT = toPath('packages/testing/src/stack/endWithParent.ts')
+/** As a URL: `--import` would take `#`, `?` and `%` in the path of a checkout for parts of one. */
+const END_WITH_PARENT = pathToFileURL(toPath('packages/testing/src/stack/endWithParent.ts')).href
 /** Enough for a list of faults, or for the top of a stack trace. */
 const LAST_LINES = 12
 const STOP_TIMEOUT_MS = 30_000
