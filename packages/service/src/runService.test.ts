@@ -104,3 +104,16 @@ test('one that fails to stop reports it and leaves 1', async () => {
   expect(lines).toEqual(['error Could not stop in order: stuck'])
   expect(process.exitCode).toBe(1)
 })
+
+test('each reason is named where several parts fail to stop', async () => {
+  const { deps, lines, process } = createFakes()
+  const failures = [new Error('the store is stuck'), new AggregateError([new Error('one'), new Error('two')])]
+  const stop = () => Promise.reject(new AggregateError(failures, '2 parts could not be stopped'))
+  await runService(deps, async () => ({ stop }))
+  process.emit('SIGTERM')
+  await settle()
+  expect(lines).toEqual([
+    'error Could not stop in order: 2 parts could not be stopped: the store is stuck; one; two',
+  ])
+  expect(process.exitCode).toBe(1)
+})

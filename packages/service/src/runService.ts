@@ -47,6 +47,10 @@ export async function runService(deps: RunServiceDeps, start: () => Promise<Runn
   running?.ended?.catch(giveUp('Could not go on'))
 }
 
+/** Of several failures together, each reason. */
 function toReason(error: unknown): string {
-  return error instanceof Error ? error.message : 'unknown'
+  if (!(error instanceof Error)) return 'unknown'
+  if (!(error instanceof AggregateError)) return error.message
+  const reasons = error.errors.map(toReason).join('; ')
+  return error.message === '' ? reasons : `${error.message}: ${reasons}`
 }
