@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util'
+import { readRunsAndSeed } from '../../../scripts/readRunsAndSeed.ts'
 import { createSubjects, fuzz } from './properties.ts'
 
 const USAGE = `usage: npm run fuzz -- [--runs N] [--seed N]
@@ -8,37 +8,22 @@ Feeds random and mutated bytes to every parser of the verifier: each must answer
   --seed N   chooses the inputs (default 1)
 Exit codes: 0 no untyped error, 1 otherwise, 2 wrong arguments.`
 
-const { values } = parseArgs({
-  options: {
-    runs: { type: 'string', default: '100000' },
-    seed: { type: 'string', default: '1' },
-    help: { type: 'boolean' },
-  },
-})
-const [runs, seed] = [Number(values.runs), Number(values.seed)]
-
-if (values.help === true) {
-  console.log(USAGE)
-} else if (!Number.isInteger(runs) || runs < 1 || !Number.isInteger(seed)) {
-  console.error(USAGE)
-  process.exitCode = 2
-} else {
-  const subjects = createSubjects()
-  const share = Math.ceil(runs / subjects.length)
-  let failed = 0
-  for (const subject of subjects) {
-    const start = performance.now()
-    try {
-      await fuzz(subject, { runs: share, seed })
-      console.log(
-        `${subject.name.padEnd(18)} ${share} inputs, no untyped error, ${Math.round(performance.now() - start)} ms`,
-      )
-    } catch (error) {
-      failed += 1
-      console.log(`${subject.name.padEnd(18)} FAILED: ${error instanceof Error ? error.message : String(error)}`)
-    }
+const { runs, seed } = readRunsAndSeed(USAGE, { defaultRuns: 100_000 })
+const subjects = createSubjects()
+const share = Math.ceil(runs / subjects.length)
+let failed = 0
+for (const subject of subjects) {
+  const start = performance.now()
+  try {
+    await fuzz(subject, { runs: share, seed })
+    console.log(
+      `${subject.name.padEnd(18)} ${share} inputs, no untyped error, ${Math.round(performance.now() - start)} ms`,
+    )
+  } catch (error) {
+    failed += 1
+    console.log(`${subject.name.padEnd(18)} FAILED: ${error instanceof Error ? error.message : String(error)}`)
   }
-  const peak = Math.round(process.resourceUsage().maxRSS / 1024)
-  console.log(`${share * subjects.length} inputs: ${failed} parsers failed; peak memory ${peak} MiB`)
-  process.exitCode = failed === 0 ? 0 : 1
 }
+const peak = Math.round(process.resourceUsage().maxRSS / 1024)
+console.log(`${share * subjects.length} inputs: ${failed} parsers failed; peak memory ${peak} MiB`)
+process.exitCode = failed === 0 ? 0 : 1
