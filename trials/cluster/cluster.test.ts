@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { runCluster } from './runCluster.ts'
+import { findIdle, runCluster } from './runCluster.ts'
 
 test('three coordinators, two workers, two enclaves: one of them dies, freezes or stops, and no request fails', async () => {
   const { faults, failovers } = await runCluster({
@@ -15,3 +15,15 @@ test('three coordinators, two workers, two enclaves: one of them dies, freezes o
   expect(faults).toEqual([])
   expect(failovers.map(({ slugs }) => slugs.length > 0)).toEqual([true, true, true])
 }, 180_000)
+
+test('a process without work is a fault where there was to be load, also if nothing at all was signed', () => {
+  const work = [
+    { member: 'coordinator 1', count: 0, of: 'signatures' },
+    { member: 'worker 1', count: 0, of: 'receipts' },
+  ]
+  expect(findIdle([{ name: 'enclave 1', fault: 'killed' }], work)).toEqual([
+    'coordinator 1 had no work',
+    'worker 1 had no work',
+  ])
+  expect(findIdle([], work)).toEqual([])
+})

@@ -80,8 +80,7 @@ export async function runCluster(parameters: {
         count: lines.get(name) ?? 0,
         of: kind === 'worker' ? 'receipts' : 'signatures',
       }))
-    // Without a load before the comparison nothing is published.
-    const idle = slugs.length === 0 ? [] : findIdle(work)
+    const idle = findIdle(parameters.hits, work)
     return { work, failovers, throughputs, faults: [...idle, ...findFaults(failovers), ...unpublished] }
   } finally {
     await cluster.stop()
@@ -92,7 +91,9 @@ function describeFailover({ member, fault, count, failures, longestMs }: Failove
   return `${member} ${fault}: ${count} requests, ${failures.length} failed, the longest wait ${Math.round(longestMs)} ms`
 }
 
-function findIdle(work: ClusterReport['work']): string[] {
+/** Load comes with hits: without any, nothing is published. With some, a process that did nothing is a fault, even if all did nothing. */
+export function findIdle(hits: readonly Hit[], work: ClusterReport['work']): string[] {
+  if (hits.length === 0) return []
   return work.filter(({ count }) => count === 0).map(({ member }) => `${member} had no work`)
 }
 
