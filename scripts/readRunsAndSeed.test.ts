@@ -1,33 +1,47 @@
 import { execFile } from 'node:child_process'
 import { resolve } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 const ROOT = resolve(import.meta.dirname, '..')
 
-describe.each([
+function run(...args: string[]) {
+  return new Promise<{ code: unknown; stdout: string; stderr: string }>((settle) => {
+    execFile(process.execPath, ['-C', 'source', ...args], { cwd: ROOT }, (error, stdout, stderr) =>
+      settle({ code: error?.code ?? 0, stdout, stderr }),
+    )
+  })
+}
+
+const PROGRAM = `
+  import { readRunsAndSeed } from './scripts/readRunsAndSeed.ts'
+  console.log(JSON.stringify(readRunsAndSeed('usage: this', { defaultRuns: 5 })))`
+const read = (...args: string[]) => run('--input-type=module', '-e', PROGRAM, '--', ...args)
+
+test('runs and seed are as given, or the defaults', async () => {
+  const [plain, given, help] = await Promise.all([read(), read('--runs', '9', '--seed', '2'), read('--help')])
+  expect(plain).toEqual({ code: 0, stdout: '{"runs":5,"seed":1}\n', stderr: '' })
+  expect(given).toEqual({ code: 0, stdout: '{"runs":9,"seed":2}\n', stderr: '' })
+  expect(help).toEqual({ code: 0, stdout: 'usage: this\n', stderr: '' })
+})
+
+test.each([
+  ['an unknown option', ['--rns', '1']],
+  ['an option without its value', ['--runs']],
+  ['no runs', ['--runs', '0']],
+  ['part of a run', ['--runs', '1.5']],
+  ['a seed that is no number', ['--seed', 'x']],
+  ['more than options', ['more']],
+])('%s: the usage, and 2', async (_, args) => {
+  const { code, stdout, stderr } = await read(...args)
+  expect([code, stdout]).toEqual([2, ''])
+  expect(stderr).toMatch(/usage: this\n$/)
+})
+
+test.each([
   ['npm run fuzz', 'packages/attestation/fuzz/main.ts'],
   ['npm run fuzz:sign', 'services/enclave/fuzz/main.ts'],
-])('%s', (command, main) => {
-  const run = (...args: string[]) =>
-    new Promise<{ code: unknown; stdout: string; stderr: string }>((settle) => {
-      execFile(process.execPath, ['-C', 'source', resolve(ROOT, main), ...args], (error, stdout, stderr) =>
-        settle({ code: error?.code ?? 0, stdout, stderr }),
-      )
-    })
-  const usage = `usage: ${command} --`
-
-  test('wrong arguments: the usage, and 2', async () => {
-    const wrong = [['--rns', '1'], ['--runs', '0'], ['--seed', 'x']]
-    for (const { code, stdout, stderr } of await Promise.all(wrong.map((args) => run(...args)))) {
-      expect([code, stdout]).toEqual([2, ''])
-      expect(stderr).toContain(usage)
-      expect(stderr).not.toMatch(/^\s+at /m)
-    }
-  })
-
-  test('--help, and a short run', async () => {
-    const [help, short] = await Promise.all([run('--help'), run('--runs', '9', '--seed', '2')])
-    expect(help).toMatchObject({ code: 0, stdout: expect.stringContaining(usage) })
-    expect(short).toMatchObject({ code: 0, stderr: '' })
-  })
+])('%s reads its arguments so', async (command, main) => {
+  const { code, stderr } = await run(main, '--rns', '1')
+  expect(code).toBe(2)
+  expect(stderr).toContain(`usage: ${command} --`)
 })

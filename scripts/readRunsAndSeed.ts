@@ -4,7 +4,10 @@ import { readArguments } from './readArguments.ts'
  * What the command line of a fuzzer says: how many inputs, and the seed that chooses them. The process ends here after `--help`, and,
  * with 2, for wrong arguments.
  */
-export function readRunsAndSeed(usage: string, { defaultRuns }: { defaultRuns: number }): {
+export function readRunsAndSeed(
+  usage: string,
+  { defaultRuns }: { defaultRuns: number },
+): {
   runs: number
   seed: number
 } {

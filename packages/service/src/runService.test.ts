@@ -112,8 +112,6 @@ test('each reason is named where several parts fail to stop', async () => {
   await runService(deps, async () => ({ stop }))
   process.emit('SIGTERM')
   await settle()
-  expect(lines).toEqual([
-    'error Could not stop in order: 2 parts could not be stopped: the store is stuck; one; two',
-  ])
+  expect(lines).toEqual(['error Could not stop in order: 2 parts could not be stopped: the store is stuck; one; two'])
   expect(process.exitCode).toBe(1)
 })

@@ -243,7 +243,10 @@ describe('a process that cannot serve ends', () => {
     await expect.poll(() => output.join(), { timeout: 30_000 }).toContain('Got no root secret from an enclave')
     child.kill('SIGTERM')
     expect(await ended).toEqual([0, null])
-    expect(output.map((line) => JSON.parse(line).msg).slice(-2)).toEqual(['Stopping the enclave', 'Stopped the enclave'])
+    expect(output.map((line) => JSON.parse(line).msg).slice(-2)).toEqual([
+      'Stopping the enclave',
+      'Stopped the enclave',
+    ])
     expect(output.join()).not.toContain('Could not')
   })
 
