@@ -1,5 +1,5 @@
 import { startChain } from '@countersign/testing'
-import { toPublisherEnv } from '@countersign/testing/stack'
+import { toPublisherEnv } from '@countersign/testing/launcher'
 import { deployServiceAttestations } from './deployContract.ts'
 
 /** A real chain with the real contract, and the settings with which a coordinator publishes there. */

@@ -1,7 +1,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type ChainAccount, startChain } from '@countersign/testing'
-import { type Environment, toPublisherEnv } from '@countersign/testing/stack'
+import { type Environment, toPublisherEnv } from '@countersign/testing/launcher'
 import {
   type Address,
   createPublicClient,

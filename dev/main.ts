@@ -1,6 +1,6 @@
 import { enableCompileCache } from 'node:module'
 import { format } from 'node:util'
-import { COMPILE_CACHE } from '@countersign/testing/stack'
+import { COMPILE_CACHE } from '@countersign/testing/launcher'
 import { type Options, parseOptions, USAGE } from './options.ts'
 import { say } from './say.ts'
 import { startStack, toSeconds } from './stack.ts'

@@ -10,7 +10,7 @@ import {
   toEnclaveEnv,
   toPath,
   toWebEnv,
-} from '@countersign/testing/stack'
+} from '@countersign/testing/launcher'
 import type { Options } from './options.ts'
 import { isPortFree } from './ports.ts'
 import type { Speaker } from './say.ts'

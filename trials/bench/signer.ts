@@ -1,4 +1,5 @@
-import { APP_ORIGIN, createAccounts, createTx, createUser, toDigest } from '@countersign/testing/stack'
+import { APP_ORIGIN } from '@countersign/testing/launcher'
+import { createAccounts, createTx, createUser, toDigest } from '@countersign/testing/stack'
 import type { Requests } from './applyLoad.ts'
 import { connectCaller, toPost } from './connectCaller.ts'
 

@@ -1,12 +1,6 @@
 import { startBackend } from '@countersign/testing'
-import {
-  createAccounts,
-  type Environment,
-  type LogFields,
-  type Service,
-  startService,
-  toPath,
-} from '@countersign/testing/stack'
+import { type Environment, type LogFields, type Service, startService, toPath } from '@countersign/testing/launcher'
+import { createAccounts } from '@countersign/testing/stack'
 
 export const QUOTE_MS = 39
 

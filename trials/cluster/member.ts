@@ -1,4 +1,4 @@
-import { type Environment, mains, type Service, startService } from '@countersign/testing/stack'
+import { type Environment, mains, type Service, startService } from '@countersign/testing/launcher'
 
 /** One process of the cluster, which may be killed, frozen and started again at the same address. */
 export type Member = {

@@ -1,4 +1,5 @@
-import { createAccounts, createUser, parseLogLine, waitForProofs } from '@countersign/testing/stack'
+import { parseLogLine } from '@countersign/testing/launcher'
+import { createAccounts, createUser, waitForProofs } from '@countersign/testing/stack'
 import { signInAll } from '../bench/signer.ts'
 import { compareThroughput, type Throughput } from './compareThroughput.ts'
 import { type Failover, measureFailover } from './measureFailover.ts'

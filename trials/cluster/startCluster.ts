@@ -11,18 +11,15 @@ import {
   startSatellite,
 } from '@countersign/testing'
 import {
-  allStarted,
   type Environment,
   noRateLimits,
-  type Scope,
-  type StackAnchors,
-  startInScope,
   startService,
   toCoordinatorEnv,
   toEnclaveEnv,
   toPath,
   toWorkerEnv,
-} from '@countersign/testing/stack'
+} from '@countersign/testing/launcher'
+import { allStarted, type Scope, type StackAnchors, startInScope } from '@countersign/testing/stack'
 import { startContract } from '../../contracts/startContract.ts'
 import coordinatorPackage from '../../services/coordinator/package.json' with { type: 'json' }
 import { readConfig as readCoordinatorConfig } from '../../services/coordinator/src/config.ts'

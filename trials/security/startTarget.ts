@@ -1,5 +1,6 @@
 import { readResidentMib } from '@countersign/testing'
-import { APP_ORIGIN, createTx, createUser, type TestUser } from '@countersign/testing/stack'
+import { APP_ORIGIN } from '@countersign/testing/launcher'
+import { createTx, createUser, type TestUser } from '@countersign/testing/stack'
 import { type Backend, startBackend } from '../../services/coordinator/test/backend.ts'
 
 /** The whole backend as real processes, with people signed in: what the attacks are made on. */

@@ -12,15 +12,8 @@ import {
   toTagBytes,
   type WalletInfo,
 } from '@countersign/protocol'
-import {
-  APP_ORIGIN as APP,
-  createTx,
-  createUser,
-  mains,
-  startService,
-  type TestUser,
-  toDigest,
-} from '@countersign/testing/stack'
+import { APP_ORIGIN as APP, mains, startService } from '@countersign/testing/launcher'
+import { createTx, createUser, type TestUser, toDigest } from '@countersign/testing/stack'
 import { getAddress, keccak256, parseSignature, recoverAddress, serializeTransaction } from 'viem'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Backend, type Query, startBackend } from '../test/backend.ts'

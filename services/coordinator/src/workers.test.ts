@@ -1,13 +1,6 @@
 import { startFakeKubo } from '@countersign/testing'
-import {
-  createTx,
-  createUser,
-  type Environment,
-  mains,
-  readEvents,
-  startService,
-  toWorkerEnv,
-} from '@countersign/testing/stack'
+import { type Environment, mains, startService, toWorkerEnv } from '@countersign/testing/launcher'
+import { createTx, createUser, readEvents } from '@countersign/testing/stack'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startContract } from '../../../contracts/startContract.ts'
 import { startBackend } from '../test/backend.ts'

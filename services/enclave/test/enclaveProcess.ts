@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
-import { type Environment, mains, type Service, startService } from '@countersign/testing/stack'
+import { type Environment, mains, type Service, startService } from '@countersign/testing/launcher'
 
 /** An enclave as its own process, from its environment alone. */
 export type EnclaveProcess = Pick<Service, 'child' | 'kill'> & {

@@ -6,13 +6,12 @@ import {
   describeEnd,
   type Environment,
   mains,
-  median,
   noRateLimits,
   startService,
   toCoordinatorEnv,
   toEnclaveEnv,
-  withScope,
-} from '@countersign/testing/stack'
+} from '@countersign/testing/launcher'
+import { median, withScope } from '@countersign/testing/stack'
 import { describeCalm, repeatCalmly } from '../repeatCalmly.ts'
 import type { Report, Run } from '../report.ts'
 import { QUOTE_MS, startSatelliteServer, stopProgram } from '../startStack.ts'

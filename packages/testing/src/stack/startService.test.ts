@@ -104,17 +104,18 @@ test('a message reaches a process that takes messages', async () => {
   expect(await service.started).toMatchObject({ port: 9 })
 })
 
-test('a checkout may have any name', async () => {
+test('a checkout may have any name, and the launcher loads no package', async () => {
   const root = await mkdtemp(join(tmpdir(), 'countersign #1? 100%25 '))
   onTestFinished(() => rm(root, { recursive: true }))
   const stack = join(root, 'packages/testing/src/stack')
   await writeFile(join(root, 'package.json'), '{"type":"module"}')
   await writeFile(join(root, 'main.js'), SERVES)
-  for (const name of ['startService.ts', 'paths.ts', 'endWithParent.ts']) {
+  // There are no packages to load here.
+  for (const name of ['launcher.ts', 'environments.ts', 'startService.ts', 'paths.ts', 'endWithParent.ts']) {
     await cp(toPath(`packages/testing/src/stack/${name}`), join(stack, name))
   }
   const launcher = `
-    const { startService } = await import(${JSON.stringify(pathToFileURL(join(stack, 'startService.ts')).href)})
+    const { startService } = await import(${JSON.stringify(pathToFileURL(join(stack, 'launcher.ts')).href)})
     const service = startService({ name: 'thing', main: ${JSON.stringify(join(root, 'main.js'))}, env: {} })
     console.log((await service.started).port)
     await service.stop()`

@@ -17,7 +17,7 @@ import {
 } from '@countersign/protocol'
 import { parseBackup } from '@countersign/root-secret'
 import { open } from '@countersign/root-secret/sealing'
-import { COMPILE_CACHE, toPath } from '@countersign/testing/stack'
+import { COMPILE_CACHE, toPath } from '@countersign/testing/launcher'
 import { combine } from 'shamir-secret-sharing'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createKeyFile, readKeyFile } from '../../../../apps/custodian/src/keyFile.ts'

@@ -1,0 +1,20 @@
+export {
+  APP_ORIGIN,
+  type Environment,
+  noRateLimits,
+  toCoordinatorEnv,
+  toEnclaveEnv,
+  toPublisherEnv,
+  toWebEnv,
+  toWorkerEnv,
+} from './environments.ts'
+export { COMPILE_CACHE, mains, toPath } from './paths.ts'
+export {
+  describeEnd,
+  type LogFields,
+  parseLogLine,
+  type Service,
+  type ServiceEnd,
+  type StartServiceParameters,
+  startService,
+} from './startService.ts'
