@@ -16,6 +16,31 @@ test('what was added last stops first, one after the other', async () => {
   expect(order).toEqual(['server stops', 'server stopped', 'store stops', 'store stopped'])
 })
 
+test('what was added in one call stops together, and what was added before waits for all of it, even if one fails', async () => {
+  const shutdown = createShutdown()
+  const order: string[] = []
+  const slow = Promise.withResolvers<void>()
+  shutdown.add(() => void order.push('store'))
+  shutdown.add(
+    async () => {
+      order.push('slow stops')
+      await slow.promise
+      order.push('slow stopped')
+    },
+    () => {
+      throw new Error('stuck')
+    },
+    () => void order.push('quick'),
+  )
+  const run = shutdown.run()
+  run.catch(() => {})
+  await new Promise(setImmediate)
+  expect(order).toEqual(['slow stops', 'quick'])
+  slow.resolve()
+  await expect(run).rejects.toThrow('stuck')
+  expect(order).toEqual(['slow stops', 'quick', 'slow stopped', 'store'])
+})
+
 test('every stop runs even if one fails, and the failure comes out', async () => {
   const shutdown = createShutdown()
   const order: string[] = []

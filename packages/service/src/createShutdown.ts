@@ -1,6 +1,9 @@
 export type Shutdown = {
-  /** Remembers how to stop what was just started. Throws once everything has stopped: nobody would stop this. */
-  add(stop: () => unknown): void
+  /**
+   * Remembers how to stop what was just started; what is added in one call stops together. Throws once everything has stopped: nobody
+   * would stop this.
+   */
+  add(...stops: (() => unknown)[]): void
   /** Stops everything, what was added last first, one after the other. Further calls wait for the first. */
   run(): Promise<void>
 }
@@ -15,17 +18,16 @@ export type Shutdown = {
  * shutdown.add(() => store.close())
  */
 export function createShutdown(): Shutdown {
-  const stops: (() => unknown)[] = []
+  const groups: (() => unknown)[][] = []
   let running: Promise<void> | undefined
   let isOver = false
 
   async function stopAll() {
     const failures: unknown[] = []
-    for (let stop = stops.pop(); stop !== undefined; stop = stops.pop()) {
-      try {
-        await stop()
-      } catch (error) {
-        failures.push(error)
+    for (let group = groups.pop(); group !== undefined; group = groups.pop()) {
+      // A function of its own makes a promise even of a stop that throws at once.
+      for (const stopped of await Promise.allSettled(group.map(async (stop) => stop()))) {
+        if (stopped.status === 'rejected') failures.push(stopped.reason)
       }
     }
     isOver = true
@@ -34,9 +36,9 @@ export function createShutdown(): Shutdown {
   }
 
   return {
-    add(stop) {
+    add(...stops) {
       if (isOver) throw new Error('everything has stopped already')
-      stops.push(stop)
+      groups.push(stops)
     },
     run() {
       running ??= stopAll()

@@ -60,7 +60,6 @@ export async function startCoordinator(
   shutdown.add(() => store.close())
 
   const { roots, reportSource, collateral } = await createHardware({ clock, log }, config)
-  shutdown.add(() => collateral.stop())
   const verifier = createVerifier({ roots })
   const readPlatform = createPlatformReader()
   const pem = config.snpCertsFile === undefined ? {} : { pem: readFileSync(config.snpCertsFile, 'utf8') }
@@ -72,7 +71,6 @@ export async function startCoordinator(
     clock,
     log,
   })
-  shutdown.add(() => selfReport.stop())
   await selfReport.ready()
 
   const enclave = decorate(
@@ -95,10 +93,8 @@ export async function startCoordinator(
       connections: ENCLAVE_SLOTS,
     }),
   )
-  shutdown.add(() => enclave.stop())
 
   const signatures = await signaturesStarting
-  shutdown.add(() => signatures.stop())
   const { entropy: entropyConfig } = config
   const entropy = decorate(
     'entropy',
@@ -113,7 +109,6 @@ export async function startCoordinator(
       log,
     }),
   )
-  shutdown.add(() => entropy.stop())
 
   const metrics = createMetrics({ now: clock.now, countOpenProofs: opened.pipeline.countOpenProofs })
   const signer = createDigestSigner({
@@ -157,11 +152,18 @@ export async function startCoordinator(
     return startPipeline({ config: pipelineConfig, dataDir, store: pipelineStore, clock, log, metrics, decorate })
   })
   const pipeline = await pipelineStarting
-  shutdown.add(() => pipeline?.stop())
-  if (config.metricsPort !== undefined) {
-    const metricsServer = await metrics.listen(config.metricsPort, '127.0.0.1')
-    shutdown.add(() => metricsServer.stop())
-  }
+  const { metricsPort } = config
+  const metricsServer = metricsPort === undefined ? undefined : await metrics.listen(metricsPort, '127.0.0.1')
+  // Together: none of them needs another to stop, and what each still does ends in the store, which closes after them.
+  shutdown.add(
+    () => metricsServer?.stop(),
+    () => pipeline?.stop(),
+    () => entropy.stop(),
+    () => signatures.stop(),
+    () => enclave.stop(),
+    () => selfReport.stop(),
+    () => collateral.stop(),
+  )
   // Added last, so it runs first: requests under way are answered while every part still works.
   shutdown.add(async () => {
     const closed = new Promise((resolve) => server.close(resolve))
