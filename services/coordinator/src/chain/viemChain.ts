@@ -247,7 +247,9 @@ function createBoundedFetch({ timeoutMs, maxAnswerBytes }: { timeoutMs: number; 
       return new Response(await readBounded(response.body, maxAnswerBytes), { status: response.status })
     } catch (error) {
       if (error instanceof ChainError) throw error
-      if (error instanceof ServiceError) throw new ChainError('chain_unavailable', { details: 'too large' })
+      if (error instanceof ServiceError && error.code === 'body_too_large') {
+        throw new ChainError('chain_unavailable', { details: 'too large' })
+      }
       throw new ChainError('chain_unavailable', { details: signal.aborted ? 'timed out' : toErrno(error) })
     }
   }

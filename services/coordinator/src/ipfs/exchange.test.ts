@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { inspect } from 'node:util'
+import { ServiceError } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { exchange, parseAnswer, toAuthorization, toServiceUrl } from './exchange.ts'
@@ -70,6 +71,14 @@ describe('exchange', () => {
     expect((await ask(async () => new Response(new Uint8Array(1_048_576)))).body.length).toBe(1_048_576)
     const tooLarge = ask(async () => new Response(new Uint8Array(1_048_577)))
     await expect(tooLarge).rejects.toMatchObject({ code: 'pin_mismatch' })
+  })
+
+  test('any other failure of the body says nothing against the service', async () => {
+    const body = new ReadableStream({
+      pull: (controller) => controller.error(new ServiceError('internal', 'another failure')),
+    })
+    const failing = ask(async () => new Response(body))
+    await expect(failing).rejects.toMatchObject({ code: 'pin_unavailable', details: 'step: no answer' })
   })
 })
 

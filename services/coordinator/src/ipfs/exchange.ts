@@ -39,7 +39,7 @@ async function readBody(response: Response, step: string): Promise<Uint8Array<Ar
   try {
     return await readBounded(response.body, MAX_BLOCK_LENGTH)
   } catch (error) {
-    if (!(error instanceof ServiceError)) throw error
+    if (!(error instanceof ServiceError && error.code === 'body_too_large')) throw error
     throw new PinError('pin_mismatch', { details: `${step}: too large` })
   }
 }

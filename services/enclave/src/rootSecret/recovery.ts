@@ -25,7 +25,6 @@ import type { Log } from '@countersign/service'
 import { createCallQueue } from '../callQueue.ts'
 import { EnclaveError } from '../errors.ts'
 import { invalidRequest, parseBody, toMembers } from '../parseRequest.ts'
-
 import { type App, type Call, serveCalls } from '../serveCalls.ts'
 import { createEvidenceForCaller, type EvidenceDeps } from './createEvidence.ts'
 import { RootSecretError, type RootSecretHolder } from './rootSecretHolder.ts'
