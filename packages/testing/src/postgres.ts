@@ -1,10 +1,11 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { chmod, chown, cp, mkdtemp, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { chmod, chown, cp, mkdtemp, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir, userInfo } from 'node:os'
 import { dirname, join, relative } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { findFreePorts } from './ports.ts'
@@ -24,7 +25,7 @@ export type TestPostgres = {
   readonly url: string
   /** A fresh database: its URL. */
   createDatabase(): Promise<string>
-  /** Ends the server as a crash would, and keeps its files. */
+  /** Ends the server and its sessions as a crash would, and keeps its files. */
   kill(): Promise<void>
   /** Starts it again after `kill`, on the same port. */
   restart(): Promise<void>
@@ -81,9 +82,15 @@ export async function startPostgres(options: StartPostgresOptions = {}): Promise
     },
     async kill() {
       const pid = Number((await readFile(join(folder, 'data', 'postmaster.pid'), 'utf8')).split('\n')[0])
-      const exit = once(server, 'exit')
-      process.kill(pid, 'SIGKILL')
-      await exit
+      // `close`, not `exit`: it comes when no process of the server holds its output any more.
+      const closed = once(server, 'close')
+      // Stopped, it starts no more sessions while they are counted. A session that is busy would outlive it, and answer.
+      process.kill(pid, 'SIGSTOP')
+      const children = await findChildren(pid)
+      for (const each of [pid, ...children]) killIfThere(each)
+      await closed
+      // They close their output a moment before they end.
+      for (const each of children) while (await isRunning(each)) await setTimeout(1)
     },
     async restart() {
       server = await startServer({ native, folder, port, account, settings })
@@ -238,6 +245,34 @@ async function startServer({ native, folder, port, account, settings }: Cluster)
     server.on('exit', (code) => reject(new Error(`PostgreSQL did not start (${code}): ${output}`)))
   })
   return server
+}
+
+async function findChildren(parent: number): Promise<number[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
+  const processes = await Promise.all(pids.map(readProcess))
+  return pids.filter((_, index) => processes[index]?.parent === parent)
+}
+
+/** A zombie has ended; who adopted it may never ask about it. */
+async function isRunning(pid: number): Promise<boolean> {
+  const { state = 'Z' } = (await readProcess(pid)) ?? {}
+  return state !== 'Z' && state !== 'X'
+}
+
+/** As Linux tells it. Undefined for a process that is not there any more. */
+async function readProcess(pid: number): Promise<{ state: string; parent: number } | undefined> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
+  // The name before them may hold anything, brackets included.
+  const [, state, parent] = /^.*\) (\S) (\d+) /s.exec(stat) ?? []
+  return state === undefined ? undefined : { state, parent: Number(parent) }
+}
+
+function killIfThere(pid: number) {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
 }
 
 async function stopServer(server: ChildProcess) {
