@@ -49,7 +49,7 @@ function isTextList(value: unknown): boolean {
 }
 
 /**
- * The exact text of the file. Sorted and without white space, so that every tool that writes it anew writes the same bytes.
+ * The exact text of the file. Sorted and without white space, so that every tool writes the same bytes.
  * No environment may come from outside: the enclave's whole configuration is in what is measured.
  */
 export function toAppCompose(dockerComposeFile: string): string {

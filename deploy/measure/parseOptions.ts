@@ -11,7 +11,7 @@ export const help = `Says which files run in an image, and their hash.
   --libraries      with the shared libraries that Node is linked with, as this machine has them
   --json           prints the whole manifest rather than its hash
   --out FILE       writes the manifest to a file
-  --check FILE     compares with an earlier manifest; what differs is told, and the exit code is 1
+  --check FILE     compares with an earlier manifest; prints what differs, and ends with 1
   --stage DIR      lays the image out in a new or empty folder
   --tree DIR       takes a folder that is laid out already, such as an unpacked image, instead of this checkout
   --help           this text

@@ -150,7 +150,7 @@ function checkPod(
         return isHere || optional ? [] : [`there is no ${key} in ${name}`]
       }),
       ...(container.image === 'countersign-enclave' && container.envFrom
-        ? ['whoever edits its ConfigMap adds variables to it']
+        ? ['anyone who edits its ConfigMap adds variables to it']
         : []),
     ]
     faults.push(...found.map((fault) => `${container.name}: ${fault}`))

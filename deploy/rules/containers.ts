@@ -19,7 +19,7 @@ const programs = {
 } as const
 export type Program = keyof typeof programs
 
-/** What each image starts when it is told nothing. */
+/** What each image starts by default. */
 const DEFAULTS: Record<string, Program> = {
   'countersign-enclave': 'enclave',
   'countersign-coordinator': 'coordinator',

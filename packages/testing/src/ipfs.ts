@@ -209,7 +209,7 @@ async function startPinService({ port = 0 }: StartPinServiceParameters, behave: 
   }
 
   const server = createServer((request, response) => {
-    // Whoever asks may hang up in the middle of it.
+    // The caller may hang up in the middle of it.
     answer(request, response).catch(() => request.socket.destroy())
   })
   const { url, stop } = await listen(server, port)

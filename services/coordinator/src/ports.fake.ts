@@ -6,7 +6,7 @@ import { ed25519 } from '@noble/curves/ed25519.js'
 import { CoordinatorError } from './errors.ts'
 import type { Clock, Entropy, IdentityProvider, KeyEnclave, Random, SelfReport } from './ports.ts'
 
-/* The outside world in memory, for tests. Each fake counts its calls, and fails when it is told to. */
+/* The outside world in memory, for tests. Each fake counts its calls, and fails on request. */
 
 export type FakeClock = Clock & { advance(ms: number): void }
 
@@ -62,7 +62,7 @@ export function createFakeEntropy() {
   const fake = { taken: 0, isDown: false }
   const entropy: Entropy = {
     async take(count) {
-      if (fake.isDown) throw new CoordinatorError('entropy_unavailable', 'no sample could be had')
+      if (fake.isDown) throw new CoordinatorError('entropy_unavailable', 'no sample is available')
       return Array.from({ length: count }, () => {
         fake.taken += 1
         return createFakeWitness(fake.taken)
@@ -110,7 +110,7 @@ function parseFakeIdToken(idToken: string): FakeIdentity & { nonce: string } {
   }
 }
 
-/** Any code but `bad` signs in whoever `identity` says. */
+/** Any code but `bad` signs in the user that `identity` names. */
 export function createFakeProvider(identity: FakeIdentity) {
   const fake = {
     identity,

@@ -78,7 +78,7 @@ export function listSampleSlugs({ proofs, sample }: Pick<Filling, 'proofs' | 'sa
   return Array.from({ length: count }, (_, index) => hash('md5', `slug${index * step}`, 'base64url'))
 }
 
-/** Whoever has one proof in a hundred. */
+/** The wallet with one proof in a hundred. */
 export const HEAVY_USER = hash('md5', 'user0')
 
 function toStep({ proofs, sample }: Pick<Filling, 'proofs' | 'sample'>): number {

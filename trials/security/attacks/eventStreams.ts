@@ -41,7 +41,7 @@ export async function eventStreams({ target, size, say }: AttackContext): Promis
     await signed.body?.cancel()
     caller.close()
     for (const { socket } of streams) socket.destroy()
-    // Whoever hangs up frees the places.
+    // A caller that hangs up frees its place.
     let last = 0
     for (let wait = 0; wait < 100 && last !== 200; wait++) {
       await sleep(50)

@@ -36,7 +36,7 @@ const chunked = (name: string, chunks: readonly (string | Uint8Array)[], statuse
   headers: [JSON_TYPE, 'Transfer-Encoding: chunked'],
   parts: [...chunks.map(chunk), '0\r\n\r\n'],
   statuses,
-  // Whoever goes on sending is cut off, which may overtake the answer.
+  // A sender that goes on is cut off, which may overtake the answer.
   isSilenceFine: true,
 })
 

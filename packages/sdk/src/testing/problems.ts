@@ -23,7 +23,7 @@ export const testProblems = {
   internal: { status: 500, title: 'Something went wrong here' },
   attestation_invalid: { status: 502, title: 'The evidence of the hardware did not hold' },
   signature_invalid: { status: 502, title: 'The enclave’s signature did not hold' },
-  entropy_unavailable: { status: 503, title: 'No entropy sample could be had' },
+  entropy_unavailable: { status: 503, title: 'No entropy sample is available' },
   enclave_unavailable: { status: 503, title: 'The key enclave cannot be reached' },
   collateral_stale: { status: 503, title: 'The vendor’s collateral is out of date' },
   database_unavailable: { status: 503, title: 'The database cannot be reached' },

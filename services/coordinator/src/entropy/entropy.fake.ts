@@ -54,7 +54,7 @@ export function createFakeSource(satellite: FakeSatellite, clock: FakeClock): Fa
 }
 
 export type FakeClaims = Pick<Store, 'claimSamples'> & {
-  /** Every value that was given to whoever asked first. */
+  /** Every value that was given out, to its first caller. */
   given: Set<string>
   offered: string[]
   /** Resolves when another claim has been answered, and whatever follows from it has run. */

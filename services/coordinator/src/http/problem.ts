@@ -68,7 +68,7 @@ export const problems: Record<CoordinatorErrorCode, { title: string; advice: str
     title: 'The enclave’s signature did not hold',
     advice: 'Retry. Nothing was released; if this persists, distrust the service and tell the operator.',
   },
-  entropy_unavailable: { title: 'No entropy sample could be had', advice: 'Retry. Nothing was signed.' },
+  entropy_unavailable: { title: 'No entropy sample is available', advice: 'Retry. Nothing was signed.' },
   enclave_unavailable: { title: 'The key enclave cannot be reached', advice: 'Retry.' },
   collateral_stale: {
     title: 'The vendor’s collateral is out of date',

@@ -119,7 +119,7 @@ async function settlePart(
 }
 
 function toSignItem(request: SignDigestRequest, witness: Witness | undefined): SignItem {
-  if (witness === undefined) throw new CoordinatorError('entropy_unavailable', 'no entropy sample could be had')
+  if (witness === undefined) throw new CoordinatorError('entropy_unavailable', 'no entropy sample is available')
   const { sid, grant, keyId, digest, txMetadata } = request
   return {
     sid,

@@ -19,7 +19,7 @@ export async function provisionWallet(
   const earlier = await deps.store.findWallet(user.id)
   if (earlier !== undefined) return earlier
   const [witness] = await deps.entropy.take(1)
-  if (witness === undefined) throw new CoordinatorError('entropy_unavailable', 'no sample could be had')
+  if (witness === undefined) throw new CoordinatorError('entropy_unavailable', 'no sample is available')
   const { address, keyId: kmsKeyId } = session
   return deps.store.createWallet({ userId: user.id, address, kmsKeyId, witness, now: deps.clock.now() })
 }
