@@ -7,6 +7,7 @@ import {
   computeEnclaveAttestReportData,
   computeSnpReportData,
   computeTdxReportData,
+  createEnclaveSettings,
   type EnclaveConfig,
   enclavePaths,
   fromHex,
@@ -17,10 +18,12 @@ import {
   type OpenSessionResponse,
   rootSecretPaths,
   type SignTransactionsResponse,
+  toEnclaveVersion,
   toHex,
 } from '@countersign/protocol'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestCoordinator } from '../test/coordinator.ts'
+import { createWitness, satelliteKey } from '../test/witness.ts'
 import { type AppDeps, createApp } from './app.ts'
 import { type CallerPolicy, createCallers } from './callers.ts'
 import { createKeyWorker, type KeyWorker } from './keys/keyWorker.ts'
@@ -28,19 +31,22 @@ import { createLog } from './log.ts'
 import type { Donor } from './rootSecret/donor.ts'
 import { RootSecretError } from './rootSecret/rootSecretHolder.ts'
 import { createBatcher } from './sign/batch.ts'
+import { createSamples } from './sign/samples.ts'
+import { createKnownTime } from './time/time.fake.ts'
 
 const at = new Date('2026-06-15T12:00:00.000Z')
 const clock = { now: () => at.getTime() }
 const simulator = createSimulator({ at })
 const verifier = createVerifier({ roots: [simulator.intelRoot, simulator.amdRoot] })
 const quoteSource = createSimulatedQuoteSource({ simulator, latencyMs: 0 })
+const settings = createEnclaveSettings([{ kind: 'satellite', key: satelliteKey }])
 const config: EnclaveConfig = {
   issuers: [{ issuer: 'https://issuer.example', audience: 'a', jwksOrigin: 'https://issuer.example' }],
   caSet: 'bundled',
   rootSecret: 'file',
   quoteSource: 'mock',
   callerPolicy: 'any',
-  version: '0.0.0',
+  version: toEnclaveVersion('0.0.0', settings),
 }
 const bootId = new Uint8Array(16).fill(3)
 const coordinator = createTestCoordinator()
@@ -60,6 +66,7 @@ function startApp(changes: Partial<AppDeps> & { policy?: CallerPolicy } = {}) {
   const { policy = { kind: 'any' }, ...rest } = changes
   const log = createLog((line) => lines.push(line), clock.now)
   const source = rest.quoteSource ?? quoteSource
+  const time = rest.time ?? createKnownTime(clock)
   return createApp({
     callers: createCallers({ policy, verifier, clock }),
     idTokens: { verify: async ({ idToken }) => ({ issuer: 'https://issuer.example', subject: idToken }) },
@@ -69,7 +76,9 @@ function startApp(changes: Partial<AppDeps> & { policy?: CallerPolicy } = {}) {
     config,
     bootId,
     tlsKeyHash: new Uint8Array(32).fill(4),
-    clock: { now: () => Date.now() },
+    settings,
+    samples: createSamples({ sources: settings.entropy, time }),
+    time,
     random,
     sessionTtlMs: 60_000,
     log,
@@ -111,7 +120,7 @@ const txMetadata = {
 const digest = `0x${toHex(hashUnsignedTransaction(txMetadata))}`
 
 function toItem({ sid, grant, keyId }: OpenSessionResponse, changes: object = {}) {
-  return { sid, grant, keyId, digest, txMetadata, entropyHash: '22'.repeat(32), ...changes }
+  return { sid, grant, keyId, digest, txMetadata, witness: createWitness(at.getTime()), ...changes }
 }
 
 describe('signTransactions', () => {
@@ -158,7 +167,7 @@ describe('signTransactions', () => {
       toItem(alice, { sid: bob.sid }),
       toItem(alice, { digest: `0x${'33'.repeat(32)}` }),
       toItem(alice, { extra: 1 }),
-      toItem(alice, { entropyHash: 'XYZ' }),
+      toItem(alice, { witness: { ...createWitness(at.getTime()), valueHex: 'XYZ' } }),
       toItem(alice, { txMetadata: {} }),
       toItem(bob),
     ]

@@ -9,13 +9,12 @@ import { parseAttestRequest, parseBody, parseOpenSessionRequest, parseSignTransa
 import type { Donor } from './rootSecret/donor.ts'
 import { parseTransferRequest } from './rootSecret/parseTransfer.ts'
 import { type App, type Call, serveCalls } from './serveCalls.ts'
-import type { Batcher } from './sign/batch.ts'
-import { signTransactions } from './sign/signTransactions.ts'
+import { type SignTransactionsDeps, signTransactions } from './sign/signTransactions.ts'
 
 export type AppDeps = AttestDeps &
-  OpenSessionDeps & {
+  OpenSessionDeps &
+  SignTransactionsDeps & {
     callers: Callers
-    batcher: Batcher
     log: Log
     version: string
     /** For enclaves that join; only with an attested root secret. */

@@ -19,6 +19,7 @@ import { callEnclave, createTestCoordinator } from '../test/coordinator.ts'
 import { type EnclaveProcess, spawnEnclave, startEnclave } from '../test/enclaveProcess.ts'
 import { startTestIssuer, type TestIssuer } from '../test/issuer.ts'
 import { custodians, measurement } from '../test/peers.ts'
+import { createWitness } from '../test/witness.ts'
 
 let folder = ''
 let issuer: TestIssuer
@@ -84,7 +85,7 @@ function toItem({ sid, grant, keyId }: OpenSessionResponse, nonce = 0) {
     maxPriorityFeePerGas: '1',
   } as const
   const digest = `0x${toHex(hashUnsignedTransaction(txMetadata))}`
-  return { sid, grant, keyId, digest, txMetadata, entropyHash: '22'.repeat(32) }
+  return { sid, grant, keyId, digest, txMetadata, witness: createWitness() }
 }
 
 async function sign({ url }: EnclaveProcess, item: object) {

@@ -70,7 +70,12 @@ async function startParts(parameters: StartBackendParameters, scope: Scope) {
   }
 
   const rootSecretFile = join(folder, 'root-secret')
-  const enclaveEnv = { ...toEnclaveEnv({ rootSecretFile, oidc, quoteLatencyMs }), ...enclaveChanges }
+  const enclaveEnv = { ...toEnclaveEnv({
+      rootSecretFile,
+      oidc,
+      entropyKey: (parameters.satellite ?? satellite).publicKey,
+      quoteLatencyMs,
+    }), ...enclaveChanges }
   const [started, databaseUrl] = await allStarted([
     start('enclave', mains.enclave, enclaveEnv),
     parameters.databaseUrl === undefined ? createDatabase(kind, scope) : Promise.resolve(parameters.databaseUrl),

@@ -18,6 +18,7 @@ import {
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type EnclaveProcess, startEnclave } from '../../../enclave/test/enclaveProcess.ts'
 import { startTestIssuer, type TestIssuer } from '../../../enclave/test/issuer.ts'
+import { createWitness } from '../../../enclave/test/witness.ts'
 import { createManualTime } from '../collateral/manualTime.fake.ts'
 import { createPlatformReader } from '../collateral/platformReader.ts'
 import { createSimulatedCollateralStore } from '../collateral/simulatedCollateralStore.ts'
@@ -92,7 +93,7 @@ function toItem({ sid, grant, keyId }: OpenSessionResponse, nonce = 0): SignItem
     maxPriorityFeePerGas: '1',
   } as const
   const digest = `0x${toHex(hashUnsignedTransaction(txMetadata))}` as const
-  return { sid, grant, keyId, digest, txMetadata, entropyHash: '22'.repeat(32) }
+  return { sid, grant, keyId, digest, txMetadata, witness: createWitness() }
 }
 
 async function signOne(enclave: KeyEnclave, session: OpenSessionResponse) {

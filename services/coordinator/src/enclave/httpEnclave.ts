@@ -1,4 +1,4 @@
-import { enclavePaths, ServiceError } from '@countersign/protocol'
+import { enclavePaths, ServiceError, type SignItemError } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 import type { KeyEnclave } from '../ports.ts'
 import { askInTurn } from './askInTurn.ts'
@@ -106,8 +106,7 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
         parse: (body) => parseSignTransactionsResponse(body, items.length),
         isRepeatable: true,
         bootIdOf: ({ batches }) => batches[0]?.bootId,
-        isUseless: ({ results }) =>
-          results.every((result) => 'error' in result && result.error === 'quote_unavailable'),
+        isUseless: ({ results }) => results.every((result) => 'error' in result && OWN_FAULTS.has(result.error)),
         finish: (response, { config }) => ({ ...response, config }),
       }),
 
@@ -117,6 +116,9 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
     },
   }
 }
+
+/** Faults of one enclave, which another may not have. */
+const OWN_FAULTS: ReadonlySet<SignItemError['error']> = new Set(['quote_unavailable', 'entropy_memory_full'])
 
 type RoutedCall<Raw, Result> = EnclaveCall<Raw, Result> & {
   /** An answer that another enclave may better. */

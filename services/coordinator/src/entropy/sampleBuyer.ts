@@ -1,3 +1,4 @@
+import { parseTimestamp } from '@countersign/protocol'
 import type { Witness } from '@countersign/receipt'
 import type { Clock, EntropySource, Store } from '../ports.ts'
 import { toReason } from '../toReason.ts'
@@ -5,7 +6,6 @@ import {
   type CheckSampleOptions,
   checkSample,
   createEntropyKeys,
-  parseTimestamp,
   type SampleFault,
 } from './checkSample.ts'
 import type { Sample } from './sampleBuffer.ts'

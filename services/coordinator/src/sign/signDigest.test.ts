@@ -21,7 +21,13 @@ import {
 import { createPlatformReader } from '../collateral/platformReader.ts'
 import { createSimulatedCollateralStore } from '../collateral/simulatedCollateralStore.ts'
 import { CoordinatorError } from '../errors.ts'
-import { createFakeClock, createFakeEntropy, createFakeRandom, createFakeSelfReport } from '../ports.fake.ts'
+import {
+  createFakeClock,
+  createFakeEntropy,
+  createFakeRandom,
+  createFakeSelfReport,
+  createFakeWitness,
+} from '../ports.fake.ts'
 import { createMemoryStore } from '../store/memoryStore.fake.ts'
 import { createSignatureChecker, type SignatureChecker } from './checkSignatures.ts'
 import { type CommitDeps, createCommitter } from './commit.ts'
@@ -87,9 +93,10 @@ function createService() {
   /** With some parts replaced by others. */
   const toDeps = (changes: Partial<Parts> = {}): SignDeps => {
     const all = { ...parts, ...changes }
-    const { entropy } = all
+    const { entropy, clock } = all
     return {
       entropy,
+      clock,
       enclave,
       selfReport,
       signatures,
@@ -223,7 +230,7 @@ describe('evidence that does not hold: nothing is stored, and nothing answered',
       'attestation_invalid',
       async (service) => {
         const { sid, grant, keyId, digest, txMetadata } = createRequest(9)
-        const item = { sid, grant, keyId, digest, txMetadata, entropyHash: '00'.repeat(32) }
+        const item = { sid, grant, keyId, digest, txMetadata, witness: createFakeWitness(9) }
         const [other] = (await service.enclave.signTransactions([item])).batches
         editBatch(service, () => ({ quote: other?.quote ?? '' }))
       },

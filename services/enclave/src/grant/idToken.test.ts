@@ -10,6 +10,7 @@ import {
 import { CompactEncrypt, exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { EnclaveError } from '../errors.ts'
+import { createKnownTime } from '../time/time.fake.ts'
 import { createIdTokenVerifier } from './idToken.ts'
 import type { IdTokenFault } from './idTokenError.ts'
 import { createFakeClock, type FakeIssuer, startFakeIssuer } from './issuers.fake.ts'
@@ -78,12 +79,14 @@ async function toJwk(name: keyof typeof pairs, kid: string): Promise<object> {
   return { ...(await exportJWK(pairs[name].publicKey)), kid }
 }
 
-function createVerifier(changes: Partial<Parameters<typeof createIdTokenVerifier>[0]> = {}) {
+type Changes = Partial<Parameters<typeof createIdTokenVerifier>[0]> & { bootedAt?: number }
+
+function createVerifier({ bootedAt = BOOTED_AT, ...changes }: Changes = {}) {
   const issuers = [
     { issuer: issuer.issuer, audience: AUDIENCE, jwksOrigin: issuer.issuer },
     { issuer: second.issuer, audience: 'client-2', jwksOrigin: second.issuer },
   ]
-  return createIdTokenVerifier({ issuers, fetch, clock, bootedAt: BOOTED_AT, ...changes })
+  return createIdTokenVerifier({ issuers, fetch, time: createKnownTime(clock, bootedAt), ...changes })
 }
 
 function toNonce(secret: Uint8Array): string {
@@ -463,6 +466,7 @@ describe('a bad token', () => {
 
   test('iat before the boot, however little: the boot before may have taken the token', async () => {
     const verifier = createVerifier({ bootedAt: NOW_S * 1000 + 1 })
+    clock.advance(1000)
     const idToken = token(claims({ iat: NOW_S }))
     expect(await outcomeOf(verifier.verify({ idToken, loginSecret: SECRET }))).toBe('id_token_invalid: iat')
   })
