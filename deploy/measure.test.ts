@@ -182,6 +182,7 @@ describe('the staged tree runs', () => {
       QUOTE_SOURCE: 'mock',
       ROOT_SECRET: `file:${join(folder, 'root-secret')}`,
       OIDC_ISSUERS: 'https://issuer.example=client',
+      ENTROPY_ALLOW_UNSIGNED: 'true',
       PORT: '0',
     })
     const address = () => /"address":"(http:[^"]+)"/.exec(output())?.[1]

@@ -33,6 +33,7 @@ import { RootSecretError } from './rootSecret/rootSecretHolder.ts'
 import { createBatcher } from './sign/batch.ts'
 import { createSamples } from './sign/samples.ts'
 import { createKnownTime } from './time/time.fake.ts'
+import { createTime } from './time/time.ts'
 
 const at = new Date('2026-06-15T12:00:00.000Z')
 const clock = { now: () => at.getTime() }
@@ -185,6 +186,51 @@ describe('signTransactions', () => {
     ])
   })
 
+  test('one sample in three signatures: the first has it, and its repetition', async () => {
+    const app = startApp()
+    const alice = await openSession(app, 'alice')
+    const bob = await openSession(app, 'bob')
+    const witness = createWitness(at.getTime())
+    const other = { ...txMetadata, nonce: 1 }
+    const items = [
+      toItem(alice, { witness }),
+      toItem(bob, { witness }),
+      toItem(alice, { witness, txMetadata: other, digest: `0x${toHex(hashUnsignedTransaction(other))}` }),
+    ]
+    const sign = async (request: object) => {
+      const { body } = await send(app, { path: enclavePaths.signTransactions, request })
+      return (body as SignTransactionsResponse).results.map((result) => ('error' in result ? result.error : 'signed'))
+    }
+    expect(await sign({ items })).toEqual(['signed', 'entropy_used', 'entropy_used'])
+    expect(await sign({ items: [items[0]] })).toEqual(['signed'])
+    const stranger = { ...createWitness(at.getTime()), publicKey: coordinator.key }
+    expect(await sign({ items: [toItem(alice, { witness: stranger })] })).toEqual(['entropy_refused'])
+  })
+
+  test('signatures are dated, and grants end, by the floor where the clock is behind', async () => {
+    const time = createKnownTime(clock)
+    const app = startApp({ time })
+    const alice = await openSession(app, 'alice')
+    expect(alice.expiresAt).toBe(new Date(at.getTime() + 60_000).toISOString())
+    const sign = async (aheadMs: number) => {
+      const request = { items: [toItem(alice, { witness: createWitness(at.getTime() + aheadMs) })] }
+      const { body } = await send(app, { path: enclavePaths.signTransactions, request })
+      const [result] = (body as SignTransactionsResponse).results
+      return result !== undefined && 'statement' in result ? result.statement.signedAt : result?.error
+    }
+    expect(await sign(30_000)).toBe(new Date(at.getTime() + 30_000).toISOString())
+    expect(await sign(0)).toBe(new Date(at.getTime() + 30_000).toISOString())
+    expect(await sign(60_000)).toBe('session_expired')
+  })
+
+  test('before the time is known, nothing is signed: 503', async () => {
+    const alice = await openSession(startApp(), 'alice')
+    const app = startApp({ time: createTime(clock) })
+    const request = { items: [toItem(alice)] }
+    const unknown = { status: 503, body: { error: { code: 'time_unknown' } } }
+    expect(await send(app, { path: enclavePaths.signTransactions, request })).toMatchObject(unknown)
+  })
+
   test('without a quote no signature comes out', async () => {
     const failing: QuoteSource = {
       mode: 'mock',
@@ -259,7 +305,7 @@ describe('attest', () => {
     const nonce = '55'.repeat(32)
     const { body } = await send(startApp(), { path: enclavePaths.attest, request: { nonce } })
     const answer = body as AttestResponse
-    expect(answer).toMatchObject({ config, tlsKeyHash: '04'.repeat(32), bootId: '03'.repeat(16) })
+    expect(answer).toMatchObject({ config, settings, tlsKeyHash: '04'.repeat(32), bootId: '03'.repeat(16) })
     const verified = await verifier.verifyQuote({
       quote: fromHex(answer.quote),
       collateral: simulator.collateral(),

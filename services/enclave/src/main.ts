@@ -133,6 +133,7 @@ async function start(): Promise<RunningService> {
     if (isStopping) return
     current = app
     // It answers meanwhile, and refuses to open and to sign.
+    log.info({ msg: 'Waiting for the time', address })
     await learning
     if (isStopping) return
     log.info({ msg: 'Started the enclave', address, configHash: toHex(configHash), ...facts })

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { parseTimestamp } from '@countersign/protocol'
 import type { Witness } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
 import { checkSample, createEntropyKeys, isSampleSigned } from './checkSample.ts'
