@@ -187,7 +187,7 @@ describe('the staged tree runs', () => {
     })
     const address = () => /"address":"(http:[^"]+)"/.exec(output())?.[1]
     await expect.poll(address, { timeout: 20_000 }).toBeDefined()
-    expect(await fetch(`${address()}/health`).then((response) => response.json())).toMatchObject({ status: 'ok' })
+    expect(await fetch(`${address()}/health`).then((response) => response.json())).toMatchObject({ status: 'waiting' })
     child.kill('SIGTERM')
     expect(await ended).toBe(0)
   })

@@ -229,6 +229,7 @@ describe('signTransactions', () => {
     const request = { items: [toItem(alice)] }
     const unknown = { status: 503, body: { error: { code: 'time_unknown' } } }
     expect(await send(app, { path: enclavePaths.signTransactions, request })).toMatchObject(unknown)
+    expect(await send(app, { method: 'GET', path: '/health' })).toMatchObject({ body: { status: 'waiting' } })
   })
 
   test('without a quote no signature comes out', async () => {

@@ -29,7 +29,7 @@ export function createApp(deps: AppDeps): App {
     if (call.path === '/health') {
       if (call.method !== 'GET') throw new EnclaveError('method_not_allowed', 'use GET')
       return {
-        status: 'ok',
+        status: deps.time.isKnown() ? 'ok' : 'waiting',
         mode: deps.quoteSource.mode,
         version: deps.version,
         bootId: Buffer.from(deps.bootId).toString('hex'),

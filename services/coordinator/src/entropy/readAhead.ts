@@ -43,7 +43,8 @@ const HORIZON = 1 / 5
  * follows recent demand, and only a `take` starts a purchase: when idle, nothing is fetched and no timer runs.
  *
  * When the source fails, brings nothing usable or is too slow, `take` answers with fewer samples, and with none left throws
- * `entropy_unavailable`, or what the store throws when claiming fails. A failure is only of those who waited; the next `take` asks again.
+ * `entropy_unavailable`, or what the store throws when claiming fails. A failure is only of those who waited; the next
+ * `take` asks again.
  *
  * @example
  * const entropy = createReadAhead({ source, store, clock, publicKeys: [key], log })

@@ -27,7 +27,7 @@ const MAX_KNOWN = 4
 export function createBatchVerifier(deps: BatchVerifierDeps): BatchVerifier {
   const known = new Map<string, Promise<VerifiedBatch>>()
   return (batch, config, times) => {
-    // Evidence is in date from one whole second to another; so that calls that share a quote share its judgement too.
+    // Evidence begins and ends at whole seconds. Judged at these, calls that share a quote share the judgement.
     const at = { first: Math.floor(times.first / 1000) * 1000, last: Math.ceil(times.last / 1000) * 1000 }
     // All that goes into the judgement; two batches that differ in anything are two.
     const key = JSON.stringify([batch, config, at])

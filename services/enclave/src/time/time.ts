@@ -11,7 +11,9 @@ export type Time = Clock & {
   now(): number
   /** What it certainly is later than. */
   floor(): number
-  /** Throws `time_unknown` until issuers have told the time. */
+  /** Whether issuers have told the time. */
+  isKnown(): boolean
+  /** Throws `time_unknown` until then. */
   assertKnown(): void
   /**
    * When this boot began, as a whole second: what was issued in that second or before, an earlier boot may have seen. Throws
@@ -36,6 +38,7 @@ export function createTime(clock: Clock): Time {
   return {
     now,
     floor: () => floor,
+    isKnown: () => bootedAt !== undefined,
     assertKnown() {
       if (bootedAt === undefined) throw timeUnknown()
     },
