@@ -18,7 +18,12 @@ describe('settings under the quote', () => {
 
   test('those of another configuration are refused', () => {
     const others = createEnclaveSettings([{ kind: 'satellite', key: other }])
-    for (const version of [toEnclaveVersion('1.2.3', others), '1.2.3', '', `${toEnclaveVersion('1.2.3', settings)}+x`]) {
+    for (const version of [
+      toEnclaveVersion('1.2.3', others),
+      '1.2.3',
+      '',
+      `${toEnclaveVersion('1.2.3', settings)}+x`,
+    ]) {
       expect(() => assertSettingsOf({ version }, settings)).toThrow(withCode('enclave_config_malformed'))
     }
   })

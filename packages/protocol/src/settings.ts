@@ -28,7 +28,8 @@ export function createEnclaveSettings(entropy: readonly EntropySetting[]): Encla
 
 /** Narrows to settings with exactly the members of their type. */
 export function assertEnclaveSettings(value: unknown): asserts value is EnclaveSettings {
-  if (!hasExactMembers(value, ['entropy', 'log', 'implementations'])) throw malformed('not exactly the expected members')
+  if (!hasExactMembers(value, ['entropy', 'log', 'implementations']))
+    throw malformed('not exactly the expected members')
   const { entropy, log, implementations } = value
   if (log !== null) throw malformed('log is unknown')
   if (!Array.isArray(implementations) || implementations.length > 0) throw malformed('implementations are unknown')

@@ -75,7 +75,12 @@ describe('settings under the quote', () => {
   test('another source is another configuration; the order of keys is not', () => {
     const both = `${valid.ENTROPY_PUBLIC_KEY},${OTHER}`
     const reversed = `${OTHER},${valid.ENTROPY_PUBLIC_KEY}`
-    const versions = [{}, { ENTROPY_PUBLIC_KEY: OTHER }, { ENTROPY_PUBLIC_KEY: both }, { ENTROPY_ALLOW_UNSIGNED: 'true' }]
+    const versions = [
+      {},
+      { ENTROPY_PUBLIC_KEY: OTHER },
+      { ENTROPY_PUBLIC_KEY: both },
+      { ENTROPY_ALLOW_UNSIGNED: 'true' },
+    ]
     expect(new Set(versions.map(versionOf)).size).toBe(4)
     expect(versionOf({ ENTROPY_PUBLIC_KEY: reversed })).toBe(versionOf({ ENTROPY_PUBLIC_KEY: both }))
   })

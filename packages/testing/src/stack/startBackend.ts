@@ -70,12 +70,15 @@ async function startParts(parameters: StartBackendParameters, scope: Scope) {
   }
 
   const rootSecretFile = join(folder, 'root-secret')
-  const enclaveEnv = { ...toEnclaveEnv({
+  const enclaveEnv = {
+    ...toEnclaveEnv({
       rootSecretFile,
       oidc,
       entropyKey: (parameters.satellite ?? satellite).publicKey,
       quoteLatencyMs,
-    }), ...enclaveChanges }
+    }),
+    ...enclaveChanges,
+  }
   const [started, databaseUrl] = await allStarted([
     start('enclave', mains.enclave, enclaveEnv),
     parameters.databaseUrl === undefined ? createDatabase(kind, scope) : Promise.resolve(parameters.databaseUrl),

@@ -249,7 +249,8 @@ describe('a real enclave', () => {
     const session = await enclave.openSession(await issuer.login('alice'))
     const again = setUp([young.url, real.url])
     expect(await signOne(again.enclave, session)).toMatch(/^0x[0-9a-f]{130}$/)
-    for (const log of [lines, again.lines]) expect(log).toContainEqual(expect.objectContaining({ reason: 'time_unknown' }))
+    for (const log of [lines, again.lines])
+      expect(log).toContainEqual(expect.objectContaining({ reason: 'time_unknown' }))
     expect(await signOne(setUp([young.url]).enclave, session).catch((error) => error)).toEqual(unavailable)
   })
 

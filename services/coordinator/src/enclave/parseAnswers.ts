@@ -83,10 +83,7 @@ function assertConfig(value: unknown): asserts value is AttestResponse['config']
 }
 
 /** Those whose hash the quote covers, in the configuration. */
-function assertSettings(
-  value: unknown,
-  config: AttestResponse['config'],
-): asserts value is AttestResponse['settings'] {
+function assertSettings(value: unknown, config: AttestResponse['config']): asserts value is AttestResponse['settings'] {
   try {
     assertEnclaveSettings(value)
     assertSettingsOf(config, value)

@@ -127,7 +127,9 @@ describe('checkBatch', () => {
   })
 
   test('collateral that has lapsed: collateral_stale', async () => {
-    await expect(check(() => ({ at: { first: NOW, last: NOW + 60 * DAY_MS } }))).rejects.toMatchObject({ code: 'collateral_stale' })
+    await expect(check(() => ({ at: { first: NOW, last: NOW + 60 * DAY_MS } }))).rejects.toMatchObject({
+      code: 'collateral_stale',
+    })
   })
 
   test('the quote of another batch: attestation_invalid', async () => {

@@ -54,7 +54,12 @@ export function createIdTokenVerifier(parameters: CreateIdTokenVerifierParameter
     const earlier = pinned.get(issuer.issuer)
     if (earlier) earlier.audiences.push(issuer.audience)
     else {
-      const keySource = createKeySource({ issuer, fetch, clock: time, ...(timeoutMs === undefined ? {} : { timeoutMs }) })
+      const keySource = createKeySource({
+        issuer,
+        fetch,
+        clock: time,
+        ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      })
       pinned.set(issuer.issuer, { audiences: [issuer.audience], keySource })
     }
   }
