@@ -9,16 +9,18 @@ import { createVerifier, vendorRoots } from '@countersign/attestation'
 import { createSimulator, simulatedRoots } from '@countersign/attestation/simulator'
 import { createSimulatedReportSource } from '@countersign/evidence'
 import {
+  createEnclaveSettings,
   hashEnclaveConfig,
   hashUnsignedTransaction,
   type OpenSessionResponse,
   type SignItem,
+  toEnclaveVersion,
   toHex,
 } from '@countersign/protocol'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type EnclaveProcess, startEnclave } from '../../../enclave/test/enclaveProcess.ts'
 import { startTestIssuer, type TestIssuer } from '../../../enclave/test/issuer.ts'
-import { createWitness } from '../../../enclave/test/witness.ts'
+import { createWitness, satelliteKey } from '../../../enclave/test/witness.ts'
 import { createManualTime } from '../collateral/manualTime.fake.ts'
 import { createPlatformReader } from '../collateral/platformReader.ts'
 import { createSimulatedCollateralStore } from '../collateral/simulatedCollateralStore.ts'
@@ -30,6 +32,7 @@ import {
   type FakeEnclave,
   fakeConfig,
   fakeSession,
+  fakeSettings,
   fakeSigned,
   startFakeEnclave,
   startProxy,
@@ -398,6 +401,18 @@ describe('an enclave that is not the one we trust', () => {
       { policy: trusted },
       'configuration',
     ],
+    [
+      'other settings than its configuration names',
+      (fake) => (fake.settings = createEnclaveSettings([{ kind: 'satellite', key: satelliteKey }])),
+      {},
+      'settings',
+    ],
+    [
+      'a configuration that names no settings',
+      (fake) => (fake.config = { ...fakeConfig, version: '0.1.0' }),
+      {},
+      'settings',
+    ],
     ['code that is not on the list', () => {}, { policy: trusted }, 'measurement_not_allowed'],
     [
       'a debug TD',
@@ -505,11 +520,11 @@ describe('when and how often an enclave is attested', () => {
   test('again when a batch is of another boot; its answer comes with the configuration of now', async () => {
     const { fake, attestations } = await startFake()
     const { enclave } = setUp([fake.url])
-    expect((await enclave.signTransactions(items)).config.version).toBe('0.1.0')
+    expect((await enclave.signTransactions(items)).config).toEqual(fakeConfig)
     fake.bootId = 'b1'.repeat(16)
-    fake.config = { ...fakeConfig, version: '0.2.0' }
+    fake.config = { ...fakeConfig, version: toEnclaveVersion('0.2.0', fakeSettings) }
     const { config, batches } = await enclave.signTransactions(items)
-    expect(config.version).toBe('0.2.0')
+    expect(config).toEqual(fake.config)
     expect(batches[0]?.bootId).toBe(fake.bootId)
     expect(attestations()).toBe(2)
   })

@@ -25,7 +25,7 @@ import { callEnclave, createTestCoordinator } from '../../test/coordinator.ts'
 import { type EnclaveProcess, spawnEnclave, startEnclave } from '../../test/enclaveProcess.ts'
 import { startTestIssuer, type TestIssuer } from '../../test/issuer.ts'
 import { measurement } from '../../test/peers.ts'
-import { createWitness } from '../../test/witness.ts'
+import { createWitness, satelliteKey } from '../../test/witness.ts'
 
 const run = promisify(execFile)
 const TOOL = toPath('apps/custodian/src/cli.ts')
@@ -63,6 +63,7 @@ function toEnv(from: string): Record<string, string> {
     ROOT_SECRET_POLICY_FILE: policyPath,
     ROOT_SECRET_BACKUP_FILE: backupPath,
     OIDC_ISSUERS: `${issuer.url}=${issuer.audience}`,
+    ENTROPY_PUBLIC_KEY: satelliteKey,
     MOCK_QUOTE_LATENCY_MS: '1',
   }
 }
