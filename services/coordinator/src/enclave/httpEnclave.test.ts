@@ -401,18 +401,6 @@ describe('an enclave that is not the one we trust', () => {
       { policy: trusted },
       'configuration',
     ],
-    [
-      'other settings than its configuration names',
-      (fake) => (fake.settings = createEnclaveSettings([{ kind: 'satellite', key: satelliteKey }])),
-      {},
-      'settings',
-    ],
-    [
-      'a configuration that names no settings',
-      (fake) => (fake.config = { ...fakeConfig, version: '0.1.0' }),
-      {},
-      'settings',
-    ],
     ['code that is not on the list', () => {}, { policy: trusted }, 'measurement_not_allowed'],
     [
       'a debug TD',
@@ -448,6 +436,21 @@ describe('an enclave that is not the one we trust', () => {
     await expect(enclave.signTransactions([toItem(fakeSession as OpenSessionResponse)])).rejects.toEqual(unavailable)
     expect(new Set(fake.paths)).toEqual(new Set(['/attest']))
     expect(lines.at(-1)).toMatchObject({ code: 'not_attested', reason: expect.stringContaining(reason) })
+  })
+
+  test.each<[string, (fake: FakeEnclave) => unknown]>([
+    [
+      'other settings than its configuration names',
+      (fake) => (fake.settings = createEnclaveSettings([{ kind: 'satellite', key: satelliteKey }])),
+    ],
+    ['a configuration that names no settings', (fake) => (fake.config = { ...fakeConfig, version: '0.1.0' })],
+  ])('%s: nothing but a nonce is sent either', async (_, change) => {
+    const fake = await startFake()
+    change(fake)
+    const { enclave, lines } = setUp([fake.url])
+    await expect(enclave.openSession(token)).rejects.toEqual(unavailable)
+    expect(new Set(fake.paths)).toEqual(new Set(['/attest']))
+    expect(lines.at(-1)).toMatchObject({ code: 'answer_malformed', reason: 'settings' })
   })
 
   test('the next one is used, if it is', async () => {
