@@ -13,7 +13,7 @@ import { importEd25519Key, isEd25519Signature } from '../ed25519.ts'
 import type { Time } from '../time/time.ts'
 
 /** What is signed with a sample. */
-export type SampleUse = { keyId: string; kind: 'transaction'; digest: Hex }
+type SampleUse = { keyId: string; kind: 'transaction'; digest: Hex }
 
 type SampleFault = Extract<SignItemError['error'], `entropy_${string}`>
 
