@@ -182,11 +182,12 @@ describe('the staged tree runs', () => {
       QUOTE_SOURCE: 'mock',
       ROOT_SECRET: `file:${join(folder, 'root-secret')}`,
       OIDC_ISSUERS: 'https://issuer.example=client',
+      ENTROPY_ALLOW_UNSIGNED: 'true',
       PORT: '0',
     })
     const address = () => /"address":"(http:[^"]+)"/.exec(output())?.[1]
     await expect.poll(address, { timeout: 20_000 }).toBeDefined()
-    expect(await fetch(`${address()}/health`).then((response) => response.json())).toMatchObject({ status: 'ok' })
+    expect(await fetch(`${address()}/health`).then((response) => response.json())).toMatchObject({ status: 'waiting' })
     child.kill('SIGTERM')
     expect(await ended).toBe(0)
   })

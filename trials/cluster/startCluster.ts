@@ -107,6 +107,7 @@ async function startParts(parameters: StartClusterParameters, { add, createFolde
       port: enclavePorts[index] ?? 0,
       rootSecretFile: join(folder, 'root-secret'),
       oidc,
+      entropyKey: satellite.publicKey,
       quoteLatencyMs,
     }),
     LISTEN: 'https',

@@ -15,3 +15,13 @@ export function verifyEd25519(publicKey: Uint8Array, signature: Uint8Array, mess
     return false
   }
 }
+
+/** Whether a key is a point in its one canonical encoding, and not of small order. */
+export function isEd25519Key(publicKey: Uint8Array): boolean {
+  try {
+    // Strict by RFC 8032 §5.1.3; throws for what is no point of the curve.
+    return !ed25519.Point.fromBytes(publicKey).isSmallOrder()
+  } catch {
+    return false
+  }
+}

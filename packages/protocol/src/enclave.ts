@@ -1,7 +1,9 @@
 import { concatBytes } from './bytes.ts'
 import type { EnclaveConfig } from './configHash.ts'
+import type { EntropyWitness } from './entropy.ts'
 import { toField, toU64be } from './fields.ts'
 import type { Hex } from './hex.ts'
+import type { EnclaveSettings } from './settings.ts'
 import type { Statement } from './statement.ts'
 import { tags, toTagBytes } from './tags.ts'
 import type { TxMetadata } from './txMetadata.ts'
@@ -55,6 +57,8 @@ export type AttestResponse = {
   quote: string
   eventLog?: string
   config: EnclaveConfig
+  /** Written out: the configuration has their hash. */
+  settings: EnclaveSettings
   /** SHA-256 of the TLS key's SubjectPublicKeyInfo; zeros where there is no TLS. */
   tlsKeyHash: string
   bootId: string
@@ -82,8 +86,8 @@ export type SignItem = {
   keyId: string
   digest: Hex
   txMetadata: TxMetadata
-  /** 32 bytes: SHA-256 of the entropy sample. */
-  entropyHash: string
+  /** The whole sample: the enclave verifies it, and signs once with it. */
+  witness: EntropyWitness
 }
 
 /** 1 to 256 items. */
@@ -112,6 +116,12 @@ export type SignItemError = {
     | 'session_expired'
     | 'key_binding_mismatch'
     | 'quote_unavailable'
+    /** Not of a source in the settings, wrongly signed, too old, or too far ahead. */
+    | 'entropy_refused'
+    /** This boot has signed something else with the sample. */
+    | 'entropy_used'
+    /** Too many samples to remember: none can be told from one that was used. */
+    | 'entropy_memory_full'
 }
 
 export type SignItemResult =

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { withCode } from '../test/withCode.ts'
-import { hashEntropy, toEntropyMessage } from './entropy.ts'
+import { hashEntropy, isEntropyWitness, parseTimestamp, toEntropyMessage } from './entropy.ts'
 import { toHex } from './hex.ts'
 
 const sample = { value: new Uint8Array(32).fill(0x11), timestampMs: 0x0102030405, sequence: 7 }
@@ -26,5 +26,31 @@ test('time and sequence are integers that JSON carries exactly', () => {
   for (const wrong of [-1, 0.5, 2 ** 53, Number.NaN]) {
     expect(() => toEntropyMessage({ ...sample, timestampMs: wrong })).toThrow(withCode('invalid_integer'))
     expect(() => toEntropyMessage({ ...sample, sequence: wrong })).toThrow(withCode('invalid_integer'))
+  }
+})
+
+test('a time has one spelling, and is not before 1970', () => {
+  expect(parseTimestamp('2026-06-15T12:00:00.000Z')).toBe(Date.UTC(2026, 5, 15, 12))
+  for (const text of ['2026-06-15T12:00:00Z', '2026-02-30T12:00:00.000Z', '1969-12-31T23:59:59.999Z', '']) {
+    expect(parseTimestamp(text)).toBeUndefined()
+  }
+})
+
+test('a witness has exactly its members, each in its form', () => {
+  const witness = {
+    source: 'a satellite',
+    valueHex: '11'.repeat(32),
+    signatureHex: '22'.repeat(64),
+    publicKey: '33'.repeat(32),
+    timestamp: '2026-06-15T12:00:00.000Z',
+    sequence: 0,
+  }
+  expect(isEntropyWitness(witness)).toBe(true)
+  const { sequence: _, ...less } = witness
+  const wrong = [null, [], less, { ...witness, more: 1 }, { ...witness, source: '' }, { ...witness, source: 'ü' }]
+  const members = [{ valueHex: '11' }, { signatureHex: '' }, { publicKey: 'AA'.repeat(32) }, { timestamp: 'now' }]
+  const numbers = [-1, 0.5, 2 ** 53, '1'].map((sequence) => ({ sequence }))
+  for (const value of [...wrong, ...[...members, ...numbers].map((change) => ({ ...witness, ...change }))]) {
+    expect(isEntropyWitness(value)).toBe(false)
   }
 })

@@ -1,7 +1,54 @@
 import { sha256 } from '@noble/hashes/sha2.js'
 import { concatBytes } from './bytes.ts'
-import { toField, toU64be } from './fields.ts'
+import { isNatural, toField, toU64be } from './fields.ts'
+import { isHex } from './hex.ts'
+import { hasExactMembers } from './plainObject.ts'
 import { tags, toTagBytes } from './tags.ts'
+
+/** An entropy sample with its source's signature, as receipts carry it. One of a source that does not sign has zeros as key. */
+export type EntropyWitness = {
+  /** A name to show, which the signature does not cover. */
+  source: string
+  /** 32 bytes. */
+  valueHex: string
+  /** 64 bytes: Ed25519 over `toEntropyMessage`. */
+  signatureHex: string
+  /** 32 bytes. */
+  publicKey: string
+  /** ISO 8601 in UTC with milliseconds. */
+  timestamp: string
+  sequence: number
+}
+
+const WITNESS_MEMBERS = ['source', 'valueHex', 'signatureHex', 'publicKey', 'timestamp', 'sequence'] as const
+
+/** How much older than the signature a sample may be, the tolerance for clocks included: what verifiers of receipts accept. */
+export const MAX_SAMPLE_AGE_MS = 65_000
+/** How far the clocks of source, enclave and coordinator may differ: what verifiers of receipts accept. */
+export const SAMPLE_TOLERANCE_MS = 5_000
+
+/** Whether a value has the form of a witness. That its signature holds is another question. */
+export function isEntropyWitness(value: unknown): value is EntropyWitness {
+  if (!hasExactMembers(value, WITNESS_MEMBERS)) return false
+  const { source, valueHex, signatureHex, publicKey, timestamp, sequence } = value
+  return (
+    typeof source === 'string' &&
+    /^[\x20-\x7e]{1,256}$/.test(source) &&
+    isHex(valueHex, 32) &&
+    isHex(signatureHex, 64) &&
+    isHex(publicKey, 32) &&
+    typeof timestamp === 'string' &&
+    parseTimestamp(timestamp) !== undefined &&
+    isNatural(sequence)
+  )
+}
+
+/** Milliseconds of an ISO 8601 time in its one spelling with milliseconds, from 1970 on; undefined for any other text. */
+export function parseTimestamp(text: string): number | undefined {
+  const date = new Date(text)
+  const isSpeltRight = !Number.isNaN(date.getTime()) && date.toISOString() === text && /^\d{4}-/.test(text)
+  return isSpeltRight && date.getTime() >= 0 ? date.getTime() : undefined
+}
 
 export type EntropyMessageParameters = {
   /** 32 bytes: the sample. */

@@ -8,7 +8,7 @@ export {
   parseAttestationPublished,
   serviceAttestationsAbi,
 } from './contract.ts'
-export { verifyEd25519 } from './ed25519.ts'
+export { isEd25519Key, verifyEd25519 } from './ed25519.ts'
 export {
   type AttestRequest,
   type AttestResponse,
@@ -28,7 +28,16 @@ export {
   type SignTransactionsResponse,
   toCallerMessage,
 } from './enclave.ts'
-export { type EntropyMessageParameters, hashEntropy, toEntropyMessage } from './entropy.ts'
+export {
+  type EntropyMessageParameters,
+  type EntropyWitness,
+  hashEntropy,
+  isEntropyWitness,
+  MAX_SAMPLE_AGE_MS,
+  parseTimestamp,
+  SAMPLE_TOLERANCE_MS,
+  toEntropyMessage,
+} from './entropy.ts'
 export { type ProtocolErrorCode, ServiceError, type ServiceErrorOptions } from './errors.ts'
 export { isNatural, toU32be, toU64be } from './fields.ts'
 export { fromHex, type Hex, isHex, toHex } from './hex.ts'
@@ -109,6 +118,14 @@ export {
   toShareContext,
   toSubmissionContext,
 } from './rootSecret.ts'
+export {
+  assertEnclaveSettings,
+  assertSettingsOf,
+  createEnclaveSettings,
+  type EnclaveSettings,
+  type EntropySetting,
+  toEnclaveVersion,
+} from './settings.ts'
 export { type EcdsaSignature, parseSignature, recoverPublicKey, toAddress } from './signature.ts'
 export type { SignResult } from './signResult.ts'
 export { assertStatement, hashLeaf, type Statement, toStatementBytes, toStatementText } from './statement.ts'

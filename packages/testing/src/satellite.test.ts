@@ -3,6 +3,7 @@ import { createSimulatedSatellite } from '@countersign/attestation/simulator'
 import { fromHex, toEntropyMessage, verifyEd25519 } from '@countersign/protocol'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type Satellite, startSatellite } from './satellite.ts'
+import { SATELLITE_KEY } from './stack/environments.ts'
 
 type Sample = { value: string; timestamp: string; sequence: number; publicKey: string; signature: string }
 
@@ -26,6 +27,7 @@ const isSigned = ({ value, timestamp, sequence, publicKey, signature }: Sample) 
 
 test('it signs with the key that verifiers know as mock', async () => {
   expect(satellite.publicKey).toBe(createSimulatedSatellite().publicKey)
+  expect(satellite.publicKey).toBe(SATELLITE_KEY)
   const samples = [...(await getSamples(3)), ...(await getSamples(3))]
   expect(samples.every((sample) => isSigned(sample) && sample.publicKey === satellite.publicKey)).toBe(true)
   expect(new Set(samples.map(({ value }) => value)).size).toBe(6)

@@ -84,7 +84,7 @@ export const stepWords: Readonly<Record<VerifierStep['id'], StepWords>> = {
   },
   entropy: {
     pass: 'The random sample was signed by its source and was used for this signature.',
-    fail: 'The random sample is forged, or belongs to another signature.',
+    fail: 'The random sample is not signed, is forged, or belongs to another signature.',
     action: DISTRUST,
   },
   'entropy-key': {

@@ -229,6 +229,24 @@ describe('production', () => {
     expect(faultsOf(production)).toEqual([])
     expect(faultsOf({ ...production, [name]: value }).join()).toContain(name)
   })
+
+  const orbitport = {
+    ...production,
+    ENTROPY_SOURCE: 'orbitport',
+    ENTROPY_CLIENT_ID: 'client',
+    ENTROPY_CLIENT_SECRET: 'secret',
+    ENTROPY_AUTH_URL: 'https://auth.example/oauth/token',
+  }
+
+  test('a named source that does not sign can start, where that is said', () => {
+    expect(faultsOf({ ...orbitport, ENTROPY_ALLOW_UNSIGNED: 'true' })).toEqual([])
+    expect(faultsOf(orbitport).join()).toContain('ENTROPY_ALLOW_UNSIGNED')
+  })
+
+  test('drand, whose signature no receipt of version 1 can carry, cannot', () => {
+    const drand = { ...production, ENTROPY_SOURCE: 'drand', ENTROPY_ALLOW_UNSIGNED: 'true' }
+    expect(faultsOf(drand).join()).toContain('ENTROPY_ALLOW_UNSIGNED')
+  })
 })
 
 describe('a policy that would accept more than was meant', () => {

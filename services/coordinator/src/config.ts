@@ -71,7 +71,9 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
     if (!publicUrl.startsWith('https://')) fault('PUBLIC_URL: production needs https')
     for (const url of enclaveUrls)
       if (!url.startsWith('https://')) fault('ENCLAVE_URL: production needs attested https')
-    if (entropy.allowUnsigned) fault('ENTROPY_ALLOW_UNSIGNED: refused in production')
+    if (entropy.allowUnsigned && entropy.kind !== 'orbitport') {
+      fault('ENTROPY_ALLOW_UNSIGNED: production accepts it for ENTROPY_SOURCE=orbitport only')
+    }
   }
   const cookieSameSite = env.COOKIE_SAMESITE ?? 'none'
   if (cookieSameSite !== 'none' && cookieSameSite !== 'lax' && cookieSameSite !== 'strict') {

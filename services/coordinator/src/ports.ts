@@ -37,6 +37,7 @@ export type Schedule = (task: () => void, delayMs: number) => () => void
 
 /** One satellite-signed sample for each signature, each used once. Throws `entropy_unavailable`. */
 export type Entropy = {
+  /** So many, or as many as there are: at least one, unless none was asked for. */
   take(count: number): Promise<Witness[]>
   stop(): Promise<void>
 }

@@ -81,7 +81,7 @@ export function createSigningEnclave(deps: {
       signature: `0x${toHex(signature)}`,
       txHash: `0x${toHex(hashSignedTransaction(item.txMetadata, signature))}`,
       chainId: item.txMetadata.chainId,
-      entropyHash: item.entropyHash,
+      entropyHash: hash('sha256', Buffer.from(item.witness.valueHex, 'hex'), 'hex'),
       coordinatorKey: deps.coordinatorKey,
       signedAt: new Date(deps.clock.now()).toISOString(),
     }

@@ -1,4 +1,4 @@
-import { hashEntropy, hashLeaf, type TxMetadata, toHex } from '@countersign/protocol'
+import { hashLeaf, type TxMetadata, toHex } from '@countersign/protocol'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import fc from 'fast-check'
 import { keccak256, serializeTransaction } from 'viem'
@@ -6,13 +6,14 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { createGrant, toSidHash } from '../src/grant/grant.ts'
 import { createKeyring, toOwner } from '../src/keys/deriveKey.ts'
 import { signItem } from '../src/sign/signItem.ts'
+import { createWitness } from '../test/witness.ts'
 
 const rootSecret = Uint8Array.from({ length: 32 }, (_, index) => index + 1)
 const keyring = createKeyring(rootSecret, new Uint8Array(32).fill(0xcc))
 const now = Date.parse('2026-06-15T12:00:00.123Z')
 const sid = 'ab'.repeat(32)
 const coordinatorKey = 'cd'.repeat(32)
-const entropyHash = toHex(hashEntropy(new Uint8Array(32)))
+const witness = createWitness()
 const USERS = 50
 
 /** viem's digest of a transaction, with nothing of ours. */
@@ -68,7 +69,7 @@ export function checkRandomTransactions({ runs, seed }: { runs: number; seed: nu
     fc.property(txMetadata, fc.constantFrom(...sessions), (candidate, session) => {
       const digest = toDigest(candidate)
       const { grant, keyId } = session
-      const item = { sid, grant, keyId, digest, txMetadata: candidate, entropyHash }
+      const item = { sid, grant, keyId, digest, txMetadata: candidate, witness }
       const result = signItem({ keyring, now }, item, coordinatorKey)
       if ('error' in result) return false
       const { statement, leaf } = result

@@ -7,6 +7,7 @@ import {
   computeEnclaveAttestReportData,
   computeSnpReportData,
   computeTdxReportData,
+  createEnclaveSettings,
   type EnclaveConfig,
   enclavePaths,
   fromHex,
@@ -17,10 +18,12 @@ import {
   type OpenSessionResponse,
   rootSecretPaths,
   type SignTransactionsResponse,
+  toEnclaveVersion,
   toHex,
 } from '@countersign/protocol'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestCoordinator } from '../test/coordinator.ts'
+import { createWitness, satelliteKey } from '../test/witness.ts'
 import { type AppDeps, createApp } from './app.ts'
 import { type CallerPolicy, createCallers } from './callers.ts'
 import { createKeyWorker, type KeyWorker } from './keys/keyWorker.ts'
@@ -28,19 +31,23 @@ import { createLog } from './log.ts'
 import type { Donor } from './rootSecret/donor.ts'
 import { RootSecretError } from './rootSecret/rootSecretHolder.ts'
 import { createBatcher } from './sign/batch.ts'
+import { createSamples } from './sign/samples.ts'
+import { createKnownTime } from './time/time.fake.ts'
+import { createTime } from './time/time.ts'
 
 const at = new Date('2026-06-15T12:00:00.000Z')
 const clock = { now: () => at.getTime() }
 const simulator = createSimulator({ at })
 const verifier = createVerifier({ roots: [simulator.intelRoot, simulator.amdRoot] })
 const quoteSource = createSimulatedQuoteSource({ simulator, latencyMs: 0 })
+const settings = createEnclaveSettings([{ kind: 'satellite', key: satelliteKey }])
 const config: EnclaveConfig = {
   issuers: [{ issuer: 'https://issuer.example', audience: 'a', jwksOrigin: 'https://issuer.example' }],
   caSet: 'bundled',
   rootSecret: 'file',
   quoteSource: 'mock',
   callerPolicy: 'any',
-  version: '0.0.0',
+  version: toEnclaveVersion('0.0.0', settings),
 }
 const bootId = new Uint8Array(16).fill(3)
 const coordinator = createTestCoordinator()
@@ -60,6 +67,7 @@ function startApp(changes: Partial<AppDeps> & { policy?: CallerPolicy } = {}) {
   const { policy = { kind: 'any' }, ...rest } = changes
   const log = createLog((line) => lines.push(line), clock.now)
   const source = rest.quoteSource ?? quoteSource
+  const time = rest.time ?? createKnownTime(clock)
   return createApp({
     callers: createCallers({ policy, verifier, clock }),
     idTokens: { verify: async ({ idToken }) => ({ issuer: 'https://issuer.example', subject: idToken }) },
@@ -69,7 +77,9 @@ function startApp(changes: Partial<AppDeps> & { policy?: CallerPolicy } = {}) {
     config,
     bootId,
     tlsKeyHash: new Uint8Array(32).fill(4),
-    clock: { now: () => Date.now() },
+    settings,
+    samples: createSamples({ sources: settings.entropy, time }),
+    time,
     random,
     sessionTtlMs: 60_000,
     log,
@@ -111,7 +121,7 @@ const txMetadata = {
 const digest = `0x${toHex(hashUnsignedTransaction(txMetadata))}`
 
 function toItem({ sid, grant, keyId }: OpenSessionResponse, changes: object = {}) {
-  return { sid, grant, keyId, digest, txMetadata, entropyHash: '22'.repeat(32), ...changes }
+  return { sid, grant, keyId, digest, txMetadata, witness: createWitness(at.getTime()), ...changes }
 }
 
 describe('signTransactions', () => {
@@ -158,7 +168,7 @@ describe('signTransactions', () => {
       toItem(alice, { sid: bob.sid }),
       toItem(alice, { digest: `0x${'33'.repeat(32)}` }),
       toItem(alice, { extra: 1 }),
-      toItem(alice, { entropyHash: 'XYZ' }),
+      toItem(alice, { witness: { ...createWitness(at.getTime()), valueHex: 'XYZ' } }),
       toItem(alice, { txMetadata: {} }),
       toItem(bob),
     ]
@@ -174,6 +184,52 @@ describe('signTransactions', () => {
       'invalid_tx_metadata',
       'signed',
     ])
+  })
+
+  test('one sample in three signatures: the first has it, and its repetition', async () => {
+    const app = startApp()
+    const alice = await openSession(app, 'alice')
+    const bob = await openSession(app, 'bob')
+    const witness = createWitness(at.getTime())
+    const other = { ...txMetadata, nonce: 1 }
+    const items = [
+      toItem(alice, { witness }),
+      toItem(bob, { witness }),
+      toItem(alice, { witness, txMetadata: other, digest: `0x${toHex(hashUnsignedTransaction(other))}` }),
+    ]
+    const sign = async (request: object) => {
+      const { body } = await send(app, { path: enclavePaths.signTransactions, request })
+      return (body as SignTransactionsResponse).results.map((result) => ('error' in result ? result.error : 'signed'))
+    }
+    expect(await sign({ items })).toEqual(['signed', 'entropy_used', 'entropy_used'])
+    expect(await sign({ items: [items[0]] })).toEqual(['signed'])
+    const stranger = { ...createWitness(at.getTime()), publicKey: coordinator.key }
+    expect(await sign({ items: [toItem(alice, { witness: stranger })] })).toEqual(['entropy_refused'])
+  })
+
+  test('signatures are dated, and grants end, by the floor where the clock is behind', async () => {
+    const time = createKnownTime(clock)
+    const app = startApp({ time })
+    const alice = await openSession(app, 'alice')
+    expect(alice.expiresAt).toBe(new Date(at.getTime() + 60_000).toISOString())
+    const sign = async (aheadMs: number) => {
+      const request = { items: [toItem(alice, { witness: createWitness(at.getTime() + aheadMs) })] }
+      const { body } = await send(app, { path: enclavePaths.signTransactions, request })
+      const [result] = (body as SignTransactionsResponse).results
+      return result !== undefined && 'statement' in result ? result.statement.signedAt : result?.error
+    }
+    expect(await sign(30_000)).toBe(new Date(at.getTime() + 30_000).toISOString())
+    expect(await sign(0)).toBe(new Date(at.getTime() + 30_000).toISOString())
+    expect(await sign(60_000)).toBe('session_expired')
+  })
+
+  test('before the time is known, nothing is signed: 503', async () => {
+    const alice = await openSession(startApp(), 'alice')
+    const app = startApp({ time: createTime(clock) })
+    const request = { items: [toItem(alice)] }
+    const unknown = { status: 503, body: { error: { code: 'time_unknown' } } }
+    expect(await send(app, { path: enclavePaths.signTransactions, request })).toMatchObject(unknown)
+    expect(await send(app, { method: 'GET', path: '/health' })).toMatchObject({ body: { status: 'waiting' } })
   })
 
   test('without a quote no signature comes out', async () => {
@@ -250,7 +306,7 @@ describe('attest', () => {
     const nonce = '55'.repeat(32)
     const { body } = await send(startApp(), { path: enclavePaths.attest, request: { nonce } })
     const answer = body as AttestResponse
-    expect(answer).toMatchObject({ config, tlsKeyHash: '04'.repeat(32), bootId: '03'.repeat(16) })
+    expect(answer).toMatchObject({ config, settings, tlsKeyHash: '04'.repeat(32), bootId: '03'.repeat(16) })
     const verified = await verifier.verifyQuote({
       quote: fromHex(answer.quote),
       collateral: simulator.collateral(),

@@ -8,13 +8,12 @@ import { parseAttestRequest, parseBody, parseOpenSessionRequest, parseSignTransa
 import type { Donor } from './rootSecret/donor.ts'
 import { parseTransferRequest } from './rootSecret/parseTransfer.ts'
 import { type App, type Call, serveCalls } from './serveCalls.ts'
-import type { Batcher } from './sign/batch.ts'
-import { signTransactions } from './sign/signTransactions.ts'
+import { type SignTransactionsDeps, signTransactions } from './sign/signTransactions.ts'
 
 export type AppDeps = AttestDeps &
-  OpenSessionDeps & {
+  OpenSessionDeps &
+  SignTransactionsDeps & {
     callers: Callers
-    batcher: Batcher
     log: Log
     version: string
     /** For enclaves that join; only with an attested root secret. */
@@ -29,7 +28,7 @@ export function createApp(deps: AppDeps): App {
     if (call.path === '/health') {
       if (call.method !== 'GET') throw new EnclaveError('method_not_allowed', 'use GET')
       return {
-        status: 'ok',
+        status: deps.time.isKnown() ? 'ok' : 'waiting',
         mode: deps.quoteSource.mode,
         version: deps.version,
         bootId: Buffer.from(deps.bootId).toString('hex'),

@@ -3,6 +3,7 @@ import {
   type AttestResponse,
   computeEnclaveAttestReportData,
   type EnclaveConfig,
+  type EnclaveSettings,
   fromHex,
   hashEnclaveConfig,
   toHex,
@@ -12,6 +13,7 @@ import { createCallQueue } from './callQueue.ts'
 export type AttestDeps = {
   quoteSource: QuoteSource
   config: EnclaveConfig
+  settings: EnclaveSettings
   bootId: Uint8Array
   /** SHA-256 of the TLS key; zeros where there is no TLS. */
   tlsKeyHash: Uint8Array
@@ -28,7 +30,7 @@ export function createAttestor(deps: AttestDeps): (request: { nonce: string }) =
 
 /** A quote over the caller's nonce, the TLS key and the configuration: this connection ends in this enclave, now. */
 async function attest(deps: AttestDeps, { nonce }: { nonce: string }): Promise<AttestResponse> {
-  const { quoteSource, config, bootId, tlsKeyHash } = deps
+  const { quoteSource, config, settings, bootId, tlsKeyHash } = deps
   const { quote, eventLog } = await quoteSource.getQuote(
     computeEnclaveAttestReportData({ tlsKeyHash, nonce: fromHex(nonce), configHash: hashEnclaveConfig(config) }),
   )
@@ -36,6 +38,7 @@ async function attest(deps: AttestDeps, { nonce }: { nonce: string }): Promise<A
     quote: Buffer.from(quote).toString('hex'),
     ...(eventLog === undefined ? {} : { eventLog }),
     config,
+    settings,
     tlsKeyHash: toHex(tlsKeyHash),
     bootId: toHex(bootId),
   }

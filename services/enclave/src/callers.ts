@@ -1,6 +1,5 @@
-import { createPublicKey, hash, type KeyObject, verify as verifySync } from 'node:crypto'
+import { hash, type KeyObject } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { promisify } from 'node:util'
 import { assertReportPolicy, PolicyError, QuoteError, type ReportPolicy, type Verifier } from '@countersign/attestation'
 import {
   CALLER_TOLERANCE_MS,
@@ -10,6 +9,7 @@ import {
   fromHex,
   toCallerMessage,
 } from '@countersign/protocol'
+import { importEd25519Key, isEd25519Signature } from './ed25519.ts'
 import { EnclaveError } from './errors.ts'
 import type { Clock } from './ports.ts'
 
@@ -26,14 +26,9 @@ export type Callers = {
   assertAllowed(key: string): void
 }
 
-/** On Node's thread pool: this check takes as long as everything else that the main thread does for a call. */
-const verifySignature = promisify(verifySync)
-
 /** How long an introduction is valid; a coordinator attests again before that. */
 const INTRODUCTION_MS = 3_600_000
 const MAX_KEYS = 1024
-/** DER SubjectPublicKeyInfo of Ed25519 (RFC 8410 §4), less the key. */
-const ED25519_SPKI = Buffer.from('302a300506032b6570032100', 'hex')
 
 export function createCallers(deps: { policy: CallerPolicy; verifier: Verifier; clock: Clock }): Callers {
   const { policy, verifier, clock } = deps
@@ -43,11 +38,7 @@ export function createCallers(deps: { policy: CallerPolicy; verifier: Verifier; 
   function importKey(key: string): KeyObject {
     const known = keys.get(key)
     if (known !== undefined) return known
-    const imported = createPublicKey({
-      key: Buffer.concat([ED25519_SPKI, Buffer.from(key, 'hex')]),
-      format: 'der',
-      type: 'spki',
-    })
+    const imported = importEd25519Key(key)
     if (keys.size >= MAX_KEYS) keys.clear()
     keys.set(key, imported)
     return imported
@@ -62,8 +53,7 @@ export function createCallers(deps: { policy: CallerPolicy; verifier: Verifier; 
       if (typeof time !== 'string' || !/^[1-9]\d{0,15}$/.test(time)) throw invalid('time')
       if (typeof signature !== 'string' || !/^[0-9a-f]{128}$/.test(signature)) throw invalid('signature')
       const message = toCallerMessage({ path, timeMs: Number(time), bodyHash: hash('sha256', body, 'buffer') })
-      const isSigned = await verifySignature(undefined, message, importKey(key), Buffer.from(signature, 'hex'))
-      if (!isSigned) throw invalid('signature')
+      if (!(await isEd25519Signature(importKey(key), message, signature))) throw invalid('signature')
       // After the signature, so that only a real caller learns how far its clock is off.
       if (Math.abs(clock.now() - Number(time)) > CALLER_TOLERANCE_MS) {
         throw new EnclaveError('caller_clock_skew', 'the call is not from now')

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { ConfigError } from '@countersign/service'
 import { describe, expect, test } from 'vitest'
 import { readConfig } from './config.ts'
@@ -7,6 +8,7 @@ const valid = {
   QUOTE_SOURCE: 'mock',
   ROOT_SECRET: 'file:/tmp/secret',
   OIDC_ISSUERS: 'https://b.example=two,https://a.example=one',
+  ENTROPY_PUBLIC_KEY: '18edb664c40ab63537e6172fec37395f602afbba7a6c1b983ea80ba0b7f35f11',
 }
 
 const files: Record<string, string> = {
@@ -55,7 +57,48 @@ test('what quotes cover: issuers in order, the kinds of things, and no secret or
     rootSecret: 'file',
     quoteSource: 'mock',
     callerPolicy: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
-    version: '1.2.3',
+    version: expect.stringMatching(/^1\.2\.3\+[0-9a-f]{64}$/),
+  })
+})
+
+describe('settings under the quote', () => {
+  const OTHER = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a'
+  const versionOf = (changes: Record<string, string | undefined>) => read({ ...valid, ...changes }).enclave.version
+
+  test('the version ends in the SHA-256 of their canonical JSON', () => {
+    const { enclave, settings } = read(valid)
+    const json = `{"entropy":[{"key":"${valid.ENTROPY_PUBLIC_KEY}","kind":"satellite"}],"implementations":[],"log":null}`
+    expect(settings).toEqual(JSON.parse(json))
+    expect(enclave.version).toBe(`1.2.3+${createHash('sha256').update(json).digest('hex')}`)
+  })
+
+  test('another source is another configuration; the order of keys is not', () => {
+    const both = `${valid.ENTROPY_PUBLIC_KEY},${OTHER}`
+    const reversed = `${OTHER},${valid.ENTROPY_PUBLIC_KEY}`
+    const versions = [
+      {},
+      { ENTROPY_PUBLIC_KEY: OTHER },
+      { ENTROPY_PUBLIC_KEY: both },
+      { ENTROPY_ALLOW_UNSIGNED: 'true' },
+    ]
+    expect(new Set(versions.map(versionOf)).size).toBe(4)
+    expect(versionOf({ ENTROPY_PUBLIC_KEY: reversed })).toBe(versionOf({ ENTROPY_PUBLIC_KEY: both }))
+  })
+
+  test.each([
+    ['none', undefined],
+    ['not hex', 'XYZ'],
+    ['too short', '11'.repeat(31)],
+    ['twice', `${OTHER},${OTHER}`],
+    ['of small order, under which one signature fits many samples', '00'.repeat(32)],
+    ['no point of the curve', `02${'00'.repeat(31)}`],
+  ])('refuses keys: %s', (_, ENTROPY_PUBLIC_KEY) => {
+    expect(faultsOf({ ...valid, ENTROPY_PUBLIC_KEY }).join()).toContain('ENTROPY_PUBLIC_KEY')
+  })
+
+  test('a source that does not sign needs no key', () => {
+    const { settings } = read({ ...valid, ENTROPY_PUBLIC_KEY: undefined, ENTROPY_ALLOW_UNSIGNED: 'true' })
+    expect(settings.entropy).toEqual([{ kind: 'unsigned' }])
   })
 })
 

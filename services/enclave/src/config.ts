@@ -1,6 +1,15 @@
 import { createHash } from 'node:crypto'
-import { type EnclaveConfig, isLoopbackHost, toRootSecretName } from '@countersign/protocol'
-import { ConfigError, type Env, type Fault, readBoolean, readInteger } from '@countersign/service'
+import {
+  assertEnclaveSettings,
+  createEnclaveSettings,
+  type EnclaveConfig,
+  type EnclaveSettings,
+  isLoopbackHost,
+  ServiceError,
+  toEnclaveVersion,
+  toRootSecretName,
+} from '@countersign/protocol'
+import { ConfigError, type Env, type Fault, readBoolean, readInteger, readList } from '@countersign/service'
 import type { CallerPolicy } from './callers.ts'
 import { type Issuer, parseIssuers } from './grant/issuers.ts'
 import { parseCallerPolicy } from './parseCallerPolicy.ts'
@@ -19,6 +28,8 @@ export type Config = {
   sessionTtlMs: number
   /** Quotes cover its hash. */
   enclave: EnclaveConfig
+  /** Quotes cover their hash, in the version above. */
+  settings: EnclaveSettings
 }
 
 const MAX_SESSION_S = 43_200
@@ -65,6 +76,7 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
   const batchLimit = readInteger(env, 'BATCH_LIMIT', { fallback: 256, min: 1, max: 256 }, fault)
   const sessionTtlS = readInteger(env, 'SESSION_TTL_S', { fallback: MAX_SESSION_S, min: 60, max: MAX_SESSION_S }, fault)
   const caSet = readCaSet(env, deps.readFile, fault)
+  const settings = readSettings(env, fault)
 
   if (isMock !== (quoteSource.kind === 'mock')) fault('MOCK_ATTESTATION and QUOTE_SOURCE do not agree')
   if (quoteSource.kind !== 'mock') {
@@ -97,7 +109,7 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
     rootSecret: rootSecret.kind === 'attested' ? toRootSecretName(rootSecret.policy.policyHash) : rootSecret.kind,
     quoteSource: quoteSource.kind,
     callerPolicy: callerPolicyName,
-    version: deps.version,
+    version: toEnclaveVersion(deps.version, settings),
   }
   return Object.freeze({
     isProduction,
@@ -109,6 +121,7 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
     batchLimit,
     sessionTtlMs: sessionTtlS * 1000,
     enclave,
+    settings,
   })
 }
 
@@ -139,6 +152,23 @@ function readQuoteSource(env: Env, fault: Fault): Config['quoteSource'] {
   if (kind !== 'mock') fault('QUOTE_SOURCE: expected mock, configfs or dstack')
   const latencyMs = readInteger(env, 'MOCK_QUOTE_LATENCY_MS', { fallback: 39, min: 0, max: 60_000 }, fault)
   return { kind: 'mock', latencyMs }
+}
+
+/** Whose samples may be signed with: those of the coordinators' source. */
+function readSettings(env: Env, fault: Fault): EnclaveSettings {
+  const keys = readList(env.ENTROPY_PUBLIC_KEY)
+  const allowsUnsigned = readBoolean(env, 'ENTROPY_ALLOW_UNSIGNED', fault)
+  const settings = createEnclaveSettings([
+    ...keys.map((key) => ({ kind: 'satellite' as const, key })),
+    ...(allowsUnsigned ? [{ kind: 'unsigned' as const }] : []),
+  ])
+  try {
+    assertEnclaveSettings(settings)
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    fault('ENTROPY_PUBLIC_KEY: expected Ed25519 keys in hex, each once; without any, ENTROPY_ALLOW_UNSIGNED=true')
+  }
+  return settings
 }
 
 /** Which certificate authorities are trusted when the keys of identity providers are fetched. */

@@ -19,6 +19,7 @@ import { callEnclave, createTestCoordinator } from '../test/coordinator.ts'
 import { type EnclaveProcess, spawnEnclave, startEnclave } from '../test/enclaveProcess.ts'
 import { startTestIssuer, type TestIssuer } from '../test/issuer.ts'
 import { custodians, measurement } from '../test/peers.ts'
+import { createWitness, satelliteKey } from '../test/witness.ts'
 
 let folder = ''
 let issuer: TestIssuer
@@ -55,13 +56,14 @@ afterAll(async () => {
   await rm(folder, { recursive: true })
 })
 
-async function start(changes: Record<string, string> = {}) {
-  const enclave = await startEnclave({
+async function start(changes: Record<string, string> = {}, startedMessage?: string) {
+  const env = {
     ROOT_SECRET: `file:${folder}/root-secret`,
     OIDC_ISSUERS: `${issuer.url}=${issuer.audience}`,
     MOCK_QUOTE_LATENCY_MS: '39',
     ...changes,
-  })
+  }
+  const enclave = await startEnclave(env, startedMessage)
   running.push(enclave)
   return enclave
 }
@@ -84,7 +86,7 @@ function toItem({ sid, grant, keyId }: OpenSessionResponse, nonce = 0) {
     maxPriorityFeePerGas: '1',
   } as const
   const digest = `0x${toHex(hashUnsignedTransaction(txMetadata))}`
-  return { sid, grant, keyId, digest, txMetadata, entropyHash: '22'.repeat(32) }
+  return { sid, grant, keyId, digest, txMetadata, witness: createWitness() }
 }
 
 async function sign({ url }: EnclaveProcess, item: object) {
@@ -164,6 +166,58 @@ describe('an enclave process', () => {
   }
 })
 
+describe('the time', () => {
+  const YEAR_MS = 31_536_000_000
+
+  test('a host that starts it with the clock set back by a year revives neither ID tokens nor grants', async () => {
+    // Seen from the host, the rest of the world is a year ahead.
+    issuer.aheadMs = YEAR_MS
+    try {
+      const late = await start()
+      // The coordinator goes by the clock of the host, or by the right one.
+      for (const timeMs of [Date.now(), Date.now() + YEAR_MS]) {
+        const call = (path: string, request: unknown) => callEnclave(late.url, coordinator, path, request, timeMs)
+        const opened = await call(enclavePaths.openSession, await issuer.login('alice'))
+        expect(opened.status).toBeGreaterThanOrEqual(400)
+        expect(opened.body).not.toHaveProperty('grant')
+        const item = { ...items[0], witness: createWitness(timeMs) }
+        const { body } = await call(enclavePaths.signTransactions, { items: [item] })
+        expect(JSON.stringify(body)).not.toContain('statement')
+      }
+      const item = { ...items[0], witness: createWitness(Date.now() + YEAR_MS) }
+      const request = { items: [item] }
+      const path = enclavePaths.signTransactions
+      const { body } = await callEnclave(late.url, coordinator, path, request, Date.now() + YEAR_MS)
+      expect(body).toEqual({ batches: [], results: [{ error: 'session_expired' }] })
+      expect(late.output.join()).toContain('The clock is behind the issuers’')
+    } finally {
+      issuer.aheadMs = 0
+    }
+  })
+
+  test('until the issuers have told it nothing is opened or signed; attestations are answered', async () => {
+    issuer.isDown = true
+    try {
+      const young = await start({}, 'Waiting for the time')
+      const call = (path: string, request: unknown) => callEnclave(young.url, coordinator, path, request)
+      const unknown = { status: 503, body: { error: { code: 'time_unknown' } } }
+      expect(await call(enclavePaths.openSession, await issuer.login('alice'))).toMatchObject(unknown)
+      expect(await call(enclavePaths.signTransactions, { items: [items[0]] })).toMatchObject(unknown)
+      expect(await call(enclavePaths.attest, { nonce: '11'.repeat(32) })).toMatchObject({ status: 200 })
+      issuer.isDown = false
+      await expect.poll(() => young.output.join(), { timeout: 30_000 }).toContain('Started the enclave')
+      expect(await sign(young, { ...items[0], witness: createWitness() })).toBe(signatures[0])
+    } finally {
+      issuer.isDown = false
+    }
+  })
+
+  test('a sign-in right after the start is taken', async () => {
+    const young = await start()
+    await login(young, 'alice')
+  })
+})
+
 describe('other ways to listen', () => {
   test('a Unix socket, for its owner alone', async () => {
     const path = join(folder, 'enclave.sock')
@@ -202,6 +256,7 @@ describe('a process that cannot serve ends', () => {
       QUOTE_SOURCE: 'mock',
       ROOT_SECRET: `file:${folder}/root-secret`,
       OIDC_ISSUERS: `${issuer.url}=${issuer.audience}`,
+      ENTROPY_PUBLIC_KEY: satelliteKey,
       PORT: new URL(enclave.url).port,
     })
     const [code] = await once(child, 'exit')
@@ -237,6 +292,7 @@ describe('a process that cannot serve ends', () => {
       // Discard, where nothing listens.
       ROOT_SECRET_FROM: 'join:http://127.0.0.1:9',
       OIDC_ISSUERS: `${issuer.url}=${issuer.audience}`,
+      ENTROPY_PUBLIC_KEY: satelliteKey,
       PORT: '0',
     })
     const ended = once(child, 'close')

@@ -17,6 +17,7 @@ export type EnclaveErrorCode =
   | 'transfer_refused'
   | 'share_refused'
   | 'issuer_unavailable'
+  | 'time_unknown'
   | 'quote_unavailable'
   | 'collateral_stale'
   | 'root_secret_missing'

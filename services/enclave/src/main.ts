@@ -20,6 +20,9 @@ import { obtainRootSecret } from './rootSecret/obtainRootSecret.ts'
 import type { App } from './serveCalls.ts'
 import { createTlsIdentity, startServer } from './server.ts'
 import { createBatcher } from './sign/batch.ts'
+import { createSamples } from './sign/samples.ts'
+import { learnTime } from './time/learnTime.ts'
+import { createTime } from './time/time.ts'
 
 const clock = { now: () => Date.now() }
 const random = (length: number) => new Uint8Array(randomBytes(length))
@@ -36,7 +39,7 @@ async function start(): Promise<RunningService> {
   }
   const { rootSecret, enclave } = config
   const bootId = random(16)
-  const bootedAt = clock.now()
+  const time = createTime(clock)
   const configHash = hashEnclaveConfig(enclave)
   const shutdown = createShutdown()
   const keyWorker = await createKeyWorker({
@@ -49,27 +52,30 @@ async function start(): Promise<RunningService> {
   const peers = {
     config: enclave,
     quoteSource,
-    fetchCollateral: createCollateralSource({ fetch: fetchCollateral, clock }),
+    fetchCollateral: createCollateralSource({ fetch: fetchCollateral, clock: time }),
     verifier: createVerifier({ roots: peerRoots }),
     holder: keyWorker.holder,
-    clock,
+    clock: time,
     random,
     log,
   }
+  const idTokens = createIdTokenVerifier({ issuers: config.issuers, fetch, time })
   const app = createApp({
     callers: createCallers({
       policy: config.callerPolicy,
       verifier: createVerifier({ roots: callerRoots }),
-      clock,
+      clock: time,
     }),
-    idTokens: createIdTokenVerifier({ issuers: config.issuers, fetch, clock, bootedAt }),
+    idTokens,
     keyWorker,
     batcher: createBatcher({ quoteSource, bootId, configHash, limit: config.batchLimit, log }),
+    samples: createSamples({ sources: config.settings.entropy, time }),
     quoteSource,
     config: enclave,
+    settings: config.settings,
     bootId,
     tlsKeyHash: tls?.keyHash ?? new Uint8Array(32),
-    clock,
+    time,
     random,
     sessionTtlMs: config.sessionTtlMs,
     log,
@@ -77,6 +83,18 @@ async function start(): Promise<RunningService> {
     ...(rootSecret.kind === 'attested' ? { donor: createDonor({ ...peers, policy: rootSecret.policy.policy }) } : {}),
   })
   const facts = { mode: quoteSource.mode, bootId: toHex(bootId) }
+  const stopping = new AbortController()
+  const { signal } = stopping
+  const learning = learnTime(
+    {
+      time,
+      clock,
+      fetchDate: idTokens.fetchDate,
+      wait: (durationMs) => setTimeout(durationMs, undefined, { signal }).catch(() => undefined),
+      log,
+    },
+    signal,
+  )
   let isListening = false
   let isStopping = false
 
@@ -114,6 +132,10 @@ async function start(): Promise<RunningService> {
     }
     if (isStopping) return
     current = app
+    // It answers meanwhile, and refuses to open and to sign.
+    log.info({ msg: 'Waiting for the time', address })
+    await learning
+    if (isStopping) return
     log.info({ msg: 'Started the enclave', address, configHash: toHex(configHash), ...facts })
   }
 
@@ -123,9 +145,10 @@ async function start(): Promise<RunningService> {
   }
 
   return {
-    ended: Promise.all([serve(), assertKeyWorker()]),
+    ended: Promise.all([serve(), learning, assertKeyWorker()]),
     async stop(signal) {
       isStopping = true
+      stopping.abort()
       log.info({ msg: 'Stopping the enclave', signal })
       if (isListening) await shutdown.run()
       log.info({ msg: 'Stopped the enclave' })

@@ -1,6 +1,7 @@
 import {
   type AttestRequest,
   type CallerAttestation,
+  isEntropyWitness,
   isHex,
   MAX_SIGN_ITEMS,
   type OpenSessionRequest,
@@ -52,8 +53,8 @@ export function parseSignTransactionsRequest(value: unknown): { items: (SignItem
 
 function toSignItem(value: unknown): SignTransactionsRequest['items'][number] | undefined {
   try {
-    const names = ['sid', 'grant', 'keyId', 'digest', 'txMetadata', 'entropyHash'] as const
-    const { sid, grant, keyId, digest, txMetadata, entropyHash } = toMembers(value, names)
+    const names = ['sid', 'grant', 'keyId', 'digest', 'txMetadata', 'witness'] as const
+    const { sid, grant, keyId, digest, txMetadata, witness } = toMembers(value, names)
     const isWhole =
       isHex(sid, 32) &&
       typeof grant === 'string' &&
@@ -61,9 +62,9 @@ function toSignItem(value: unknown): SignTransactionsRequest['items'][number] | 
       typeof digest === 'string' &&
       digest.startsWith('0x') &&
       isHex(digest.slice(2), 32) &&
-      isHex(entropyHash, 32)
+      isEntropyWitness(witness)
     // The transaction's fields have their own check, with its own error, where it is rebuilt.
-    return isWhole ? ({ sid, grant, keyId, digest, txMetadata, entropyHash } as SignItem) : undefined
+    return isWhole ? ({ sid, grant, keyId, digest, txMetadata, witness } as SignItem) : undefined
   } catch (error) {
     if (error instanceof EnclaveError) return undefined
     throw error

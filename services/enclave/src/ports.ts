@@ -7,7 +7,7 @@ export type Random = (length: number) => Uint8Array<ArrayBuffer>
 /** Who a verified ID token is about. Identity is issuer and subject, never an e-mail address. */
 export type Identity = { issuer: string; subject: string }
 
-/** Verifies an ID token bound to a login secret, once. */
+/** Verifies an ID token bound to a login secret, once. Throws `time_unknown` before the time is known. */
 export type IdTokenVerifier = {
   verify(parameters: { idToken: string; loginSecret: Uint8Array }): Promise<Identity>
 }

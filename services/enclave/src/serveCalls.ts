@@ -31,6 +31,7 @@ const STATUS: Record<EnclaveErrorCode, number> = {
   transfer_refused: 403,
   share_refused: 403,
   issuer_unavailable: 503,
+  time_unknown: 503,
   quote_unavailable: 503,
   collateral_stale: 503,
   root_secret_missing: 503,

@@ -30,9 +30,10 @@ export async function callEnclave(
   coordinator: TestCoordinator,
   path: string,
   request: unknown,
+  timeMs = Date.now(),
 ): Promise<{ status: number; body: never }> {
   const body = new TextEncoder().encode(JSON.stringify(request))
-  const headers = coordinator.sign({ path, body, timeMs: Date.now() })
+  const headers = coordinator.sign({ path, body, timeMs })
   const response = await fetch(url + path, { method: 'POST', body, headers })
   return { status: response.status, body: (await response.json()) as never }
 }

@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { type Environment, mains, type Service, startService } from '@countersign/testing/launcher'
+import { satelliteKey } from './witness.ts'
 
 /** An enclave as its own process, from its environment alone. */
 export type EnclaveProcess = Pick<Service, 'child' | 'kill'> & {
@@ -21,7 +22,7 @@ export async function startEnclave(env: Environment, startedMessage = 'Started t
   const { started, child, kill } = startService({
     name: 'enclave',
     main: mains.enclave,
-    env: { PORT: '0', MOCK_ATTESTATION: 'true', QUOTE_SOURCE: 'mock', ...env },
+    env: { PORT: '0', MOCK_ATTESTATION: 'true', QUOTE_SOURCE: 'mock', ENTROPY_PUBLIC_KEY: satelliteKey, ...env },
     startedMessage,
     onLine: (line) => output.push(line),
   })

@@ -8,6 +8,10 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 export type TestIssuer = {
   url: string
   audience: string
+  /** How far the `Date` of its answers is ahead of the clock here. */
+  aheadMs: number
+  /** Answers 503. */
+  isDown: boolean
   /** A token and the login secret that it is bound to. */
   login(subject: string): Promise<{ idToken: string; loginSecret: string }>
   close(): Promise<void>
@@ -17,14 +21,18 @@ export async function startTestIssuer(audience = 'countersign'): Promise<TestIss
   const { publicKey, privateKey } = await generateKeyPair('ES256')
   const jwk = { ...(await exportJWK(publicKey)), kid: 'test', alg: 'ES256', use: 'sig' }
   const server = createServer((request, response) => {
+    if (issuer.isDown) return void response.writeHead(503).end()
     response.setHeader('content-type', 'application/json')
+    response.setHeader('date', new Date(Date.now() + issuer.aheadMs).toUTCString())
     if (request.url === '/jwks') response.end(JSON.stringify({ keys: [jwk] }))
     else response.end(JSON.stringify({ issuer: url, jwks_uri: `${url}/jwks` }))
   })
   const { url, stop } = await listen(server)
-  return {
+  const issuer: TestIssuer = {
     url,
     audience,
+    aheadMs: 0,
+    isDown: false,
     async login(subject) {
       const loginSecret = randomBytes(32)
       const nonce = createHash('sha256').update(toTagBytes(tags.login)).update(loginSecret).digest('base64url')
@@ -33,12 +41,12 @@ export async function startTestIssuer(audience = 'countersign'): Promise<TestIss
         .setIssuer(url)
         .setAudience(audience)
         .setSubject(subject)
-        // Issuers write whole seconds; rounded up, a token made right after a boot is not taken for one from before it.
-        .setIssuedAt(Math.ceil(Date.now() / 1000))
+        .setIssuedAt()
         .setExpirationTime('5 minutes')
         .sign(privateKey)
       return { idToken, loginSecret: loginSecret.toString('hex') }
     },
     close: stop,
   }
+  return issuer
 }

@@ -4,6 +4,7 @@ import { createTx, median, toDigest, withScope } from '@countersign/testing/stac
 import { callEnclave, createTestCoordinator, type TestCoordinator } from '../../../services/enclave/test/coordinator.ts'
 import { type EnclaveProcess, startEnclave } from '../../../services/enclave/test/enclaveProcess.ts'
 import { startTestIssuer, type TestIssuer } from '../../../services/enclave/test/issuer.ts'
+import { createWitness } from '../../../services/enclave/test/witness.ts'
 import { applyLoad } from '../applyLoad.ts'
 import { toPost } from '../connectCaller.ts'
 import { type Calm, describeCalm, repeatCalmly } from '../repeatCalmly.ts'
@@ -99,5 +100,5 @@ async function measure({ enclave, session, coordinator }: Load, callers: number,
 
 function toItem({ sid, grant, keyId }: OpenSessionResponse, nonce: number) {
   const txMetadata = createTx(nonce)
-  return { sid, grant, keyId, digest: toDigest(txMetadata), txMetadata, entropyHash: '22'.repeat(32) }
+  return { sid, grant, keyId, digest: toDigest(txMetadata), txMetadata, witness: createWitness() }
 }

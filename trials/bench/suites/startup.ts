@@ -35,7 +35,13 @@ export function benchStartup({ rounds, isQuick, say }: Run): Promise<Report> {
     const folder = await createFolder()
     const toFolder = (name: string, round: number) => join(folder, `${name}-${round}`)
     const toSecretEnv = (rootSecretFile: string, enclavePort: number) =>
-      toEnclaveEnv({ port: enclavePort, rootSecretFile, oidc, quoteLatencyMs: QUOTE_MS })
+      toEnclaveEnv({
+        port: enclavePort,
+        rootSecretFile,
+        oidc,
+        entropyKey: String(satellite.fields.publicKey),
+        quoteLatencyMs: QUOTE_MS,
+      })
     const enclave = add(
       startService({ name: 'enclave', main: mains.enclave, env: toSecretEnv(join(folder, 'root-secret'), 0) }),
       (service) => service.stop(),

@@ -46,6 +46,8 @@ export type SimulatedIssueOptions = {
   satelliteSeed?: string
   /** How old the sample was at signing. */
   sampleAgeMs?: number
+  /** A source of this name that does not sign, in place of the satellite. */
+  unsignedSource?: string
   /** Everything that the quote says beside its report data. */
   quote?: Omit<SimulatedQuoteOptions, 'reportData'>
   /** 48 bytes. */
@@ -191,16 +193,23 @@ export function createReceiptSimulator(seed: string = developmentSeed): ReceiptS
   }
 }
 
-function createWitness({ signedAt, satelliteSeed, sampleAgeMs = 800 }: SimulatedIssueOptions, seed: string): Witness {
+function createWitness(options: SimulatedIssueOptions, seed: string): Witness {
+  const { signedAt, satelliteSeed, sampleAgeMs = 800, unsignedSource } = options
   const satellite = createSimulatedSatellite(satelliteSeed ?? seed)
   const timestampMs = signedAt.getTime() - sampleAgeMs
   const value = sha256(new TextEncoder().encode(`${seed} sample ${timestampMs}`))
+  const timestamp = new Date(timestampMs).toISOString()
+  if (unsignedSource !== undefined) {
+    // As the coordinator writes them.
+    const unsigned = { signatureHex: '00'.repeat(64), publicKey: '00'.repeat(32), sequence: 0 }
+    return { source: unsignedSource, valueHex: toHex(value), timestamp, ...unsigned }
+  }
   return {
     source: 'simulated-satellite',
     valueHex: toHex(value),
     signatureHex: satellite.sign({ value, timestampMs, sequence: 7 }),
     publicKey: satellite.publicKey,
-    timestamp: new Date(timestampMs).toISOString(),
+    timestamp,
     sequence: 7,
   }
 }

@@ -306,6 +306,19 @@ describe('re-evaluation', () => {
   }
 })
 
+test('a sample of a source that does not sign fails its step, and the sentence says so', async () => {
+  const { bytes, collateral, anchors } = await service.issue({
+    signedAt: GOLDEN_SIGNED_AT,
+    unsignedSource: 'orbitport/aptosorbital',
+  })
+  const result = await check({ anchors }, bytes, collateral)
+  expect(result.verdict).toBe('failed')
+  expect(failures(result)).toEqual(['entropy'])
+  expect(result.steps.find(({ id }) => id === 'entropy')?.detail).toBe(
+    'The sample is not signed: orbitport/aptosorbital does not sign, so nobody can check where it comes from and when it was drawn.',
+  )
+})
+
 test('the simulated satellite has the key that verifiers know as mock', () => {
   expect(service.mockEntropyKeys).toEqual([createSimulatedSatellite().publicKey])
 })

@@ -1,4 +1,4 @@
-import { fromHex, hashEntropy, toEntropyMessage, toHex, verifyEd25519 } from '@countersign/protocol'
+import { fromHex, hashEntropy, isZero, toEntropyMessage, toHex, verifyEd25519 } from '@countersign/protocol'
 import type { Anchors } from './anchors.ts'
 import type { AttestationReceiptV1 } from './schema.ts'
 import { failIf, StepFailure, StepSkip, type Transcript } from './transcript.ts'
@@ -17,6 +17,10 @@ export async function checkWitness(
     failIf(hash !== signer.statement.entropyHash, 'The sample is not the one that the enclave’s statement names.')
     const timestampMs = toTime(entropy.timestamp, 'The time of the sample')
     const message = toEntropyMessage({ value, timestampMs, sequence: entropy.sequence })
+    failIf(
+      isZero(fromHex(entropy.publicKey)) && isZero(fromHex(entropy.signatureHex)),
+      `The sample is not signed: ${entropy.source} does not sign, so nobody can check where it comes from and when it was drawn.`,
+    )
     const isSigned = verifyEd25519(fromHex(entropy.publicKey), fromHex(entropy.signatureHex), message)
     failIf(!isSigned, 'The source did not sign this sample.')
     return [`Sample ${entropy.sequence} of ${entropy.source}, signed by ${entropy.publicKey}.`, undefined]

@@ -6,14 +6,19 @@ type Oidc = { issuer: string; clientId: string; clientSecret: string }
 /** The app's origin, unless a caller serves one. */
 export const APP_ORIGIN = 'http://localhost:5173'
 
+/** Of `startSatellite` without a seed; written out, since computing it would load the simulator. */
+export const SATELLITE_KEY = '18edb664c40ab63537e6172fec37395f602afbba7a6c1b983ea80ba0b7f35f11'
+
 export function toEnclaveEnv(parameters: {
   /** Any free one by default. */
   port?: number
   rootSecretFile: string
   oidc: Pick<Oidc, 'issuer' | 'clientId'>
+  /** Of the source that the coordinators take samples from; the simulated satellite by default. */
+  entropyKey?: string
   quoteLatencyMs: number
 }): Environment {
-  const { port = 0, rootSecretFile, oidc, quoteLatencyMs } = parameters
+  const { port = 0, rootSecretFile, oidc, entropyKey = SATELLITE_KEY, quoteLatencyMs } = parameters
   return {
     PORT: String(port),
     MOCK_ATTESTATION: 'true',
@@ -21,6 +26,7 @@ export function toEnclaveEnv(parameters: {
     MOCK_QUOTE_LATENCY_MS: String(quoteLatencyMs),
     ROOT_SECRET: `file:${rootSecretFile}`,
     OIDC_ISSUERS: `${oidc.issuer}=${oidc.clientId}`,
+    ENTROPY_PUBLIC_KEY: entropyKey,
   }
 }
 

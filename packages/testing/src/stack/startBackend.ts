@@ -75,7 +75,15 @@ async function startParts(deps: StartBackendDeps, parameters: StartBackendParame
   }
 
   const rootSecretFile = join(folder, 'root-secret')
-  const enclaveEnv = { ...toEnclaveEnv({ rootSecretFile, oidc, quoteLatencyMs }), ...enclaveChanges }
+  const enclaveEnv = {
+    ...toEnclaveEnv({
+      rootSecretFile,
+      oidc,
+      entropyKey: (parameters.satellite ?? satellite).publicKey,
+      quoteLatencyMs,
+    }),
+    ...enclaveChanges,
+  }
   const [started, databaseUrl] = await allStarted([
     start('enclave', mains.enclave, enclaveEnv),
     parameters.databaseUrl === undefined ? createDatabase(deps, kind, scope) : Promise.resolve(parameters.databaseUrl),

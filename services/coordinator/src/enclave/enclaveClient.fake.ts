@@ -3,6 +3,7 @@ import { createVerifier } from '@countersign/attestation'
 import { createSimulator, simulatedRoots } from '@countersign/attestation/simulator'
 import { hashUnsignedTransaction, type OpenSessionResponse, type SignItem, toHex } from '@countersign/protocol'
 import { afterEach, expect } from 'vitest'
+import { createWitness } from '../../../enclave/test/witness.ts'
 import { createPlatformReader } from '../collateral/platformReader.ts'
 import { createSimulatedCollateralStore } from '../collateral/simulatedCollateralStore.ts'
 import type { KeyEnclave } from '../ports.ts'
@@ -65,7 +66,7 @@ export function toItem({ sid, grant, keyId }: OpenSessionResponse, nonce = 0): S
     maxPriorityFeePerGas: '1',
   } as const
   const digest = `0x${toHex(hashUnsignedTransaction(txMetadata))}` as const
-  return { sid, grant, keyId, digest, txMetadata, entropyHash: '22'.repeat(32) }
+  return { sid, grant, keyId, digest, txMetadata, witness: createWitness() }
 }
 
 export async function signOne(enclave: KeyEnclave, session: OpenSessionResponse) {

@@ -1,10 +1,24 @@
 import { createVerifier, vendorRoots } from '@countersign/attestation'
-import { hashEnclaveConfig, type OpenSessionResponse, toHex } from '@countersign/protocol'
+import {
+  createEnclaveSettings,
+  hashEnclaveConfig,
+  type OpenSessionResponse,
+  toEnclaveVersion,
+  toHex,
+} from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
+import { satelliteKey } from '../../../enclave/test/witness.ts'
 import { createManualTime } from '../collateral/manualTime.fake.ts'
 import { CoordinatorError } from '../errors.ts'
 import { clean, setUp, toItem, unavailable, withCode } from './enclaveClient.fake.ts'
-import { type FakeEnclave, fakeConfig, fakeSession, fakeSigned, startFakeEnclave } from './httpEnclave.fake.ts'
+import {
+  type FakeEnclave,
+  fakeConfig,
+  fakeSession,
+  fakeSettings,
+  fakeSigned,
+  startFakeEnclave,
+} from './httpEnclave.fake.ts'
 import type { HttpEnclaveDeps } from './httpEnclave.ts'
 
 describe('an enclave that is not the one we trust', () => {
@@ -81,6 +95,21 @@ describe('an enclave that is not the one we trust', () => {
     expect(lines.at(-1)).toMatchObject({ code: 'not_attested', reason: expect.stringContaining(reason) })
   })
 
+  test.each<[string, (fake: FakeEnclave) => unknown]>([
+    [
+      'other settings than its configuration names',
+      (fake) => (fake.settings = createEnclaveSettings([{ kind: 'satellite', key: satelliteKey }])),
+    ],
+    ['a configuration that names no settings', (fake) => (fake.config = { ...fakeConfig, version: '0.1.0' })],
+  ])('%s: nothing but a nonce is sent either', async (_, change) => {
+    const fake = await startFake()
+    change(fake)
+    const { enclave, lines } = setUp([fake.url])
+    await expect(enclave.openSession(token)).rejects.toEqual(unavailable)
+    expect(new Set(fake.paths)).toEqual(new Set(['/attest']))
+    expect(lines.at(-1)).toMatchObject({ code: 'answer_malformed', reason: 'settings' })
+  })
+
   test('the next one is used, if it is', async () => {
     const [bad, good] = [await startFake(), await startFake('https')]
     bad.quote = { status: 'OutOfDate' }
@@ -151,11 +180,11 @@ describe('when and how often an enclave is attested', () => {
   test('again when a batch is of another boot; its answer comes with the configuration of now', async () => {
     const { fake, attestations } = await startFake()
     const { enclave } = setUp([fake.url])
-    expect((await enclave.signTransactions(items)).config.version).toBe('0.1.0')
+    expect((await enclave.signTransactions(items)).config).toEqual(fakeConfig)
     fake.bootId = 'b1'.repeat(16)
-    fake.config = { ...fakeConfig, version: '0.2.0' }
+    fake.config = { ...fakeConfig, version: toEnclaveVersion('0.2.0', fakeSettings) }
     const { config, batches } = await enclave.signTransactions(items)
-    expect(config.version).toBe('0.2.0')
+    expect(config).toEqual(fake.config)
     expect(batches[0]?.bootId).toBe(fake.bootId)
     expect(attestations()).toBe(2)
   })

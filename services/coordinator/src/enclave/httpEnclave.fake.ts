@@ -4,10 +4,13 @@ import { createSimulator, type SimulatedQuoteOptions } from '@countersign/attest
 import {
   type AttestRequest,
   computeEnclaveAttestReportData,
+  createEnclaveSettings,
   type EnclaveConfig,
+  type EnclaveSettings,
   enclavePaths,
   fromHex,
   hashEnclaveConfig,
+  toEnclaveVersion,
   toHex,
 } from '@countersign/protocol'
 import { createTlsIdentity, type Listen, startServer } from '../../../enclave/src/server.ts'
@@ -25,6 +28,7 @@ export type FakeEnclave = {
   /** What it says of itself. */
   bootId: string
   config: EnclaveConfig
+  settings: EnclaveSettings
   /** Changes what its quotes say, or cover. */
   quote: Partial<SimulatedQuoteOptions>
   cover: { nonce?: string; config?: EnclaveConfig; tlsKeyHash?: string }
@@ -32,13 +36,15 @@ export type FakeEnclave = {
   close(): Promise<void>
 }
 
+export const fakeSettings = createEnclaveSettings([{ kind: 'unsigned' }])
+
 export const fakeConfig: EnclaveConfig = {
   issuers: [{ issuer: 'https://issuer.example', audience: 'app', jwksOrigin: 'https://issuer.example' }],
   caSet: 'bundled',
   rootSecret: 'file',
   quoteSource: 'mock',
   callerPolicy: 'any',
-  version: '0.1.0',
+  version: toEnclaveVersion('0.1.0', fakeSettings),
 }
 
 export async function startFakeEnclave(kind: 'http' | 'https' = 'http'): Promise<FakeEnclave> {
@@ -47,14 +53,14 @@ export async function startFakeEnclave(kind: 'http' | 'https' = 'http'): Promise
   const ownKeyHash = toHex(tls?.keyHash ?? new Uint8Array(32))
 
   function attest({ nonce }: AttestRequest): Reply {
-    const { cover, config, bootId } = fake
+    const { cover, config, settings, bootId } = fake
     const reportData = computeEnclaveAttestReportData({
       tlsKeyHash: fromHex(cover.tlsKeyHash ?? ownKeyHash),
       nonce: fromHex(cover.nonce ?? nonce),
       configHash: hashEnclaveConfig(cover.config ?? config),
     })
     const quote = toHex(simulator.quote({ ...fake.quote, reportData }))
-    return { status: 200, body: { quote, config, tlsKeyHash: ownKeyHash, bootId } }
+    return { status: 200, body: { quote, config, settings, tlsKeyHash: ownKeyHash, bootId } }
   }
 
   const app = {
@@ -78,6 +84,7 @@ export async function startFakeEnclave(kind: 'http' | 'https' = 'http'): Promise
     requests: [],
     bootId: 'b0'.repeat(16),
     config: fakeConfig,
+    settings: fakeSettings,
     quote: {},
     cover: {},
     handlers: {},

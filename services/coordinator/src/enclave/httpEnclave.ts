@@ -1,4 +1,4 @@
-import { enclavePaths, ServiceError } from '@countersign/protocol'
+import { enclavePaths, ServiceError, type SignItemError } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 import type { KeyEnclave } from '../ports.ts'
 import { toReason } from '../toReason.ts'
@@ -107,8 +107,7 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
         parse: (body) => parseSignTransactionsResponse(body, items.length),
         isRepeatable: true,
         bootIdOf: ({ batches }) => batches[0]?.bootId,
-        isUseless: ({ results }) =>
-          results.every((result) => 'error' in result && result.error === 'quote_unavailable'),
+        isUseless: ({ results }) => results.every((result) => 'error' in result && OWN_FAULTS.has(result.error)),
         finish: (response, { config }) => ({ ...response, config }),
       }),
 
@@ -118,6 +117,9 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
     },
   }
 }
+
+/** Faults of one enclave, which another may not have. */
+const OWN_FAULTS: ReadonlySet<SignItemError['error']> = new Set(['quote_unavailable', 'entropy_memory_full'])
 
 type RoutedCall<Raw, Result> = EnclaveCall<Raw, Result> & {
   /** An answer that another enclave may better. */

@@ -1,6 +1,8 @@
 import {
   type AttestResponse,
   assertEnclaveConfig,
+  assertEnclaveSettings,
+  assertSettingsOf,
   isPlainObject,
   MAX_SIGN_ITEMS,
   type OpenSessionResponse,
@@ -31,6 +33,9 @@ const itemErrors: Record<SignItemError['error'], true> = {
   session_expired: true,
   key_binding_mismatch: true,
   quote_unavailable: true,
+  entropy_refused: true,
+  entropy_used: true,
+  entropy_memory_full: true,
 }
 
 export function parseBody(bytes: Uint8Array): unknown {
@@ -49,16 +54,18 @@ export function parseErrorCode(value: unknown): string | undefined {
 }
 
 export function parseAttestResponse(value: unknown): AttestResponse {
-  const { quote, eventLog, config, tlsKeyHash, bootId } = toMembers(
+  const { quote, eventLog, config, settings, tlsKeyHash, bootId } = toMembers(
     value,
-    ['quote', 'config', 'tlsKeyHash', 'bootId'],
+    ['quote', 'config', 'settings', 'tlsKeyHash', 'bootId'],
     ['eventLog'],
   )
   assertConfig(config)
+  assertSettings(settings, config)
   return {
     quote: toHexUpTo(quote, MAX_QUOTE_BYTES, 'quote'),
     ...toEventLog(eventLog),
     config,
+    settings,
     tlsKeyHash: toHex(tlsKeyHash, 32, 'tlsKeyHash'),
     bootId: toHex(bootId, 16, 'bootId'),
   }
@@ -73,6 +80,17 @@ function assertConfig(value: unknown): asserts value is AttestResponse['config']
     throw new AnswerError('config')
   }
   if (!receiptSchema.shape.signer.shape.config.safeParse(value).success) throw new AnswerError('config')
+}
+
+/** Those whose hash the quote covers, in the configuration. */
+function assertSettings(value: unknown, config: AttestResponse['config']): asserts value is AttestResponse['settings'] {
+  try {
+    assertEnclaveSettings(value)
+    assertSettingsOf(config, value)
+  } catch (cause) {
+    if (!(cause instanceof ServiceError)) throw cause
+    throw new AnswerError('settings')
+  }
 }
 
 export function parseOpenSessionResponse(value: unknown): OpenSessionResponse {

@@ -167,6 +167,32 @@ describe('a real enclave', () => {
     expect(await enclave.openSession(await issuer.login('alice'))).toMatchObject({ grant: expect.any(String) })
   })
 
+  test('an enclave that does not know the time yet: another is asked, to open and to sign', async () => {
+    const [young, real] = [await startFakeEnclave(), shared.http]
+    clean.push(() => young.close())
+    const unknown = () => ({ status: 503, body: { error: { code: 'time_unknown', message: '' } } })
+    young.handlers['/open-session'] = unknown
+    young.handlers['/sign-transactions'] = unknown
+    const { enclave, lines } = setUp([young.url, real.url])
+    const session = await enclave.openSession(await issuer.login('alice'))
+    const again = setUp([young.url, real.url])
+    expect(await signOne(again.enclave, session)).toMatch(/^0x[0-9a-f]{130}$/)
+    for (const log of [lines, again.lines])
+      expect(log).toContainEqual(expect.objectContaining({ reason: 'time_unknown' }))
+    expect(await signOne(setUp([young.url]).enclave, session).catch((error) => error)).toEqual(unavailable)
+  })
+
+  test('an enclave whose memory of samples is full: another is asked', async () => {
+    const [full, real] = [await startFakeEnclave(), shared.http]
+    clean.push(() => full.close())
+    full.handlers['/sign-transactions'] = () => ({
+      status: 200,
+      body: { batches: [], results: [{ error: 'entropy_memory_full' }] },
+    })
+    const session = await setUp([real.url]).enclave.openSession(await issuer.login('alice'))
+    expect(await signOne(setUp([full.url, real.url]).enclave, session)).toMatch(/^0x[0-9a-f]{130}$/)
+  })
+
   test('an enclave that asks for attested callers gets the coordinator’s report, again after it has started anew', async () => {
     const configHash = 'c0'.repeat(32)
     const log = { info() {}, warn() {} }

@@ -1,6 +1,12 @@
-import { fromHex, toEntropyMessage } from '@countersign/protocol'
+import {
+  fromHex,
+  isEd25519Key,
+  isEntropyWitness,
+  parseTimestamp,
+  SAMPLE_TOLERANCE_MS,
+  toEntropyMessage,
+} from '@countersign/protocol'
 import type { Witness } from '@countersign/receipt'
-import { ed25519 } from '@noble/curves/ed25519.js'
 import { isEd25519Signature } from '../ed25519.ts'
 
 /** Why a sample may not be used. */
@@ -8,9 +14,6 @@ export type SampleFault = 'malformed' | 'unsigned' | 'foreign_key' | 'wrong_sign
 
 /** Pinned keys of a source, hex. */
 export type EntropyKeys = ReadonlySet<string>
-
-/** How far the clock of a source may run ahead of ours: the tolerance that verifiers of receipts grant too. */
-const MAX_AHEAD_MS = 5_000
 
 export type CheckSampleOptions = {
   publicKeys: EntropyKeys
@@ -32,7 +35,7 @@ export type CheckSampleOptions = {
 export function checkSample(witness: Witness, options: CheckSampleOptions): SampleFault | undefined {
   const { publicKeys, now, maxAgeMs, isSigned, allowUnsigned } = options
   const timestampMs = parseTimestamp(witness.timestamp)
-  if (timestampMs === undefined || !isWellFormed(witness)) return 'malformed'
+  if (timestampMs === undefined || !isEntropyWitness(witness)) return 'malformed'
   const timeFault = checkTime(timestampMs, { now, maxAgeMs })
   if (!isSigned) return allowUnsigned ? timeFault : 'unsigned'
   return publicKeys.has(witness.publicKey) ? timeFault : 'foreign_key'
@@ -50,15 +53,7 @@ export function checkTime(
   { now, maxAgeMs }: { now: number; maxAgeMs: number },
 ): 'stale' | 'future' | undefined {
   if (now - timestampMs > maxAgeMs) return 'stale'
-  return timestampMs - now > MAX_AHEAD_MS ? 'future' : undefined
-}
-
-/** Milliseconds of an ISO 8601 time in its one spelling with milliseconds; undefined for any other text. */
-export function parseTimestamp(text: string): number | undefined {
-  const date = new Date(text)
-  return !Number.isNaN(date.getTime()) && date.toISOString() === text && /^\d{4}-/.test(text)
-    ? date.getTime()
-    : undefined
+  return timestampMs - now > SAMPLE_TOLERANCE_MS ? 'future' : undefined
 }
 
 /**
@@ -67,20 +62,7 @@ export function parseTimestamp(text: string): number | undefined {
  */
 export function createEntropyKeys(publicKeys: readonly string[]): EntropyKeys {
   for (const publicKey of publicKeys) {
-    // Strict by RFC 8032 §5.1.3; throws for what is no point of the curve.
-    const isSmall = ed25519.Point.fromBytes(fromHex(publicKey)).isSmallOrder()
-    if (isSmall) throw new RangeError('an entropy key must not be of small order')
+    if (!isEd25519Key(fromHex(publicKey))) throw new RangeError('an entropy key must be a point not of small order')
   }
   return new Set(publicKeys)
-}
-
-function isWellFormed({ source, valueHex, signatureHex, publicKey, sequence }: Witness): boolean {
-  return (
-    /^[\x20-\x7e]{1,256}$/.test(source) &&
-    /^[0-9a-f]{64}$/.test(valueHex) &&
-    /^[0-9a-f]{128}$/.test(signatureHex) &&
-    /^[0-9a-f]{64}$/.test(publicKey) &&
-    Number.isSafeInteger(sequence) &&
-    sequence >= 0
-  )
 }

@@ -42,8 +42,9 @@ const HORIZON = 1 / 5
  * Keeps checked, claimed samples ready, so that no request waits for the source or for the checks. How much is bought ahead
  * follows recent demand, and only a `take` starts a purchase: when idle, nothing is fetched and no timer runs.
  *
- * `take` throws `entropy_unavailable` when the source fails, brings nothing usable or is too slow, and what the store
- * throws when claiming fails. A failure is only of those who waited; the next `take` asks again.
+ * When the source fails, brings nothing usable or is too slow, `take` answers with fewer samples, and with none left throws
+ * `entropy_unavailable`, or what the store throws when claiming fails. A failure is only of those who waited; the next
+ * `take` asks again.
  *
  * @example
  * const entropy = createReadAhead({ source, store, clock, publicKeys: [key], log })
@@ -86,17 +87,25 @@ export function createReadAhead(parameters: ReadAheadParameters): ReadAhead {
     while (waiters[0] && waiters[0].count <= buffer.size) {
       const waiter = waiters.shift()
       if (waiter === undefined) return
-      handedOut += waiter.count
-      waiter.resolve(buffer.take(waiter.count))
+      hand(waiter, waiter.count)
     }
   }
 
+  function hand(waiter: Waiter, count: number) {
+    handedOut += count
+    waiter.resolve(buffer.take(count))
+  }
+
+  /** No more can be had: whoever waits gets what there is, and fails if that is nothing. */
   function fail(failed: readonly Waiter[], cause: unknown) {
     for (const waiter of failed) {
       const index = waiters.indexOf(waiter)
       if (index < 0) continue
       waiters.splice(index, 1)
-      waiter.reject(cause instanceof CoordinatorError ? cause : unavailable(cause))
+      buffer.dropUnusable()
+      const count = Math.min(waiter.count, buffer.size)
+      if (count > 0) hand(waiter, count)
+      else waiter.reject(cause instanceof CoordinatorError ? cause : unavailable(cause))
     }
   }
 
@@ -206,6 +215,7 @@ export function createReadAhead(parameters: ReadAheadParameters): ReadAhead {
     },
     async stop() {
       isStopped = true
+      buffer.clear()
       fail([...waiters], shuttingDown())
       buyer.stop(shuttingDown())
       endPause()

@@ -1,7 +1,7 @@
+import { parseTimestamp } from '@countersign/protocol'
 import type { Witness } from '@countersign/receipt'
 import { z } from 'zod'
 import type { EntropySource } from '../ports.ts'
-import { parseTimestamp } from './checkSample.ts'
 import { EntropySourceError } from './entropySourceError.ts'
 import { type Fetch, fetchJson } from './fetchJson.ts'
 

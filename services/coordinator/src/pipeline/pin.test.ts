@@ -253,6 +253,7 @@ describe.each(stageKinds)('the pin stage on %s', (kind) => {
             enclave,
             selfReport,
             signatures,
+            clock,
             verifyBatch: createBatchVerifier({
               verifier,
               policy: {},
@@ -261,7 +262,6 @@ describe.each(stageKinds)('the pin stage on %s', (kind) => {
                 clock,
               }),
               readPlatform: createPlatformReader(),
-              clock,
             }),
             commit: createCommitter({ store: subject.store, selfReport, clock, random: createFakeRandom(kind) }),
           },

@@ -12,7 +12,8 @@ import {
 } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { createSigningEnclave, createTestWalletKey, type SignedItem } from '../../test/signingEnclave.ts'
-import { assertItemSigned, checkBatch, type EnclavePolicy } from './checkBatch.ts'
+import { createFakeWitness } from '../ports.fake.ts'
+import { assertItemSigned, checkBatch, type EnclavePolicy, type SigningTimes } from './checkBatch.ts'
 
 const NOW = Date.parse('2026-06-15T12:00:00.000Z')
 const DAY_MS = 86_400_000
@@ -40,7 +41,7 @@ function createItem(nonce: number, wallet = alice): SignItem {
     keyId: wallet.keyId,
     digest: `0x${toHex(hashUnsignedTransaction(txMetadata))}`,
     txMetadata,
-    entropyHash: 'e0'.repeat(32),
+    witness: createFakeWitness(0),
   }
 }
 
@@ -49,7 +50,7 @@ function createEnclave() {
 }
 
 describe('checkBatch', () => {
-  type Input = { batch: SignedBatch; config: EnclaveConfig; policy: EnclavePolicy; now: number }
+  type Input = { batch: SignedBatch; config: EnclaveConfig; policy: EnclavePolicy; at: SigningTimes }
 
   async function check(
     change: (input: Input) => Partial<Input> = () => ({}),
@@ -58,10 +59,10 @@ describe('checkBatch', () => {
     const enclave = createEnclave()
     enclave.quote = quote
     const { batches, config } = await enclave.signTransactions([createItem(0), createItem(1)])
-    const input: Input = { batch: batches[0] as SignedBatch, config, policy: {}, now: NOW }
-    const { batch, policy, now, ...changed } = { ...input, ...change(input) }
+    const input: Input = { batch: batches[0] as SignedBatch, config, policy: {}, at: { first: NOW, last: NOW } }
+    const { batch, policy, at, ...changed } = { ...input, ...change(input) }
     return checkBatch(
-      { verifier: roots === undefined ? verifier : createVerifier({ roots }), policy, now },
+      { verifier: roots === undefined ? verifier : createVerifier({ roots }), policy, at },
       { batch, config: changed.config, collateral },
     )
   }
@@ -126,7 +127,9 @@ describe('checkBatch', () => {
   })
 
   test('collateral that has lapsed: collateral_stale', async () => {
-    await expect(check(() => ({ now: NOW + 60 * DAY_MS }))).rejects.toMatchObject({ code: 'collateral_stale' })
+    await expect(check(() => ({ at: { first: NOW, last: NOW + 60 * DAY_MS } }))).rejects.toMatchObject({
+      code: 'collateral_stale',
+    })
   })
 
   test('the quote of another batch: attestation_invalid', async () => {
@@ -135,7 +138,8 @@ describe('checkBatch', () => {
     const { batches, config } = await enclave.signTransactions([createItem(0), createItem(1)])
     const [first, second] = batches as [SignedBatch, SignedBatch]
     const batch = { ...first, quote: second.quote }
-    await expect(checkBatch({ verifier, policy: {}, now: NOW }, { batch, config, collateral })).rejects.toMatchObject({
+    const at = { first: NOW, last: NOW }
+    await expect(checkBatch({ verifier, policy: {}, at }, { batch, config, collateral })).rejects.toMatchObject({
       code: 'attestation_invalid',
       details: 'report_data_mismatch',
     })
@@ -148,7 +152,12 @@ describe('assertItemSigned', () => {
     const { batches, results } = await createEnclave().signTransactions(items)
     return { items, batch: batches[0] as SignedBatch, results: results as SignedItem[] }
   }
-  const expected = (item: SignItem) => ({ item, address: alice.address, coordinatorKey: COORDINATOR })
+  const expected = (item: SignItem) => ({
+    item,
+    address: alice.address,
+    coordinatorKey: COORDINATOR,
+    call: { beganAt: NOW, endedAt: NOW },
+  })
 
   test('gives the statement of an item in its batch', async () => {
     const { items, batch, results } = await sign()
@@ -179,7 +188,7 @@ describe('assertItemSigned', () => {
   test.each<[string, (item: SignItem) => object]>([
     ['digest', (item) => ({ item: { ...item, digest: `0x${'00'.repeat(32)}` } })],
     ['key', (item) => ({ item: { ...item, keyId: bob.keyId } })],
-    ['sample', (item) => ({ item: { ...item, entropyHash: '00'.repeat(32) } })],
+    ['sample', (item) => ({ item: { ...item, witness: createFakeWitness(1) } })],
     ['chain', (item) => ({ item: { ...item, txMetadata: { ...item.txMetadata, chainId: 1 } } })],
     ['address', () => ({ address: bob.address })],
     ['coordinator', () => ({ coordinatorKey: '00'.repeat(32) })],

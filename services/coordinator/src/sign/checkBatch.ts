@@ -7,6 +7,8 @@ import {
   fromHex,
   hashEnclaveConfig,
   hashTree,
+  MAX_SAMPLE_AGE_MS,
+  SAMPLE_TOLERANCE_MS,
   ServiceError,
   type SignedBatch,
   type SignItem,
@@ -26,15 +28,19 @@ export type EnclavePolicy = Omit<QuotePolicy, 'reportData'> & {
 export type CheckBatchDeps = {
   verifier: Verifier
   policy: EnclavePolicy
-  now: number
+  /** When the signatures were made, by their statements: verifiers judge the quote at those times. */
+  at: SigningTimes
 }
+
+/** Milliseconds of the earliest and the latest. */
+export type SigningTimes = { first: number; last: number }
 
 /**
  * Step 4 of signing: the quote is genuine and of an enclave we trust, and it covers this batch. Only after that may a signature
  * of the batch be released. Throws `attestation_invalid`, or `collateral_stale` when it is the collateral that has lapsed.
  */
 export async function checkBatch(
-  { verifier, policy, now }: CheckBatchDeps,
+  { verifier, policy, at }: CheckBatchDeps,
   { batch, config, collateral }: { batch: SignedBatch; config: EnclaveConfig; collateral: Collateral },
 ): Promise<Pick<SigningBatch, 'mode' | 'tcbStatus' | 'measurement'>> {
   const { configHashes, ...quotePolicy } = policy
@@ -51,12 +57,14 @@ export async function checkBatch(
       previousBatchHash: fromHex(batch.previous),
       configHash,
     })
-    const verified = await verifier.verifyQuote({
+    const evidence = {
       quote: Buffer.from(batch.quote, 'hex'),
       collateral,
       ...(batch.eventLog === undefined ? {} : { eventLog: batch.eventLog }),
-      at: new Date(now),
-    })
+    }
+    // Whatever is in date at both is so between them.
+    const verified = await verifier.verifyQuote({ ...evidence, at: new Date(at.first) })
+    if (at.last !== at.first) await verifier.verifyQuote({ ...evidence, at: new Date(at.last) })
     assertQuotePolicy(verified, { ...quotePolicy, reportData })
     const [rtmr0, rtmr1, rtmr2, rtmr3] = verified.body.rtmrs.map(toHex) as [string, string, string, string]
     return {
@@ -75,12 +83,17 @@ export async function checkBatch(
   }
 }
 
-/** What an item must have been signed as. */
-export type ExpectedItem = { item: SignItem; address: string; coordinatorKey: string }
+/** What an item must have been signed as, in a call that began and ended then. */
+export type ExpectedItem = {
+  item: SignItem
+  address: string
+  coordinatorKey: string
+  call: { beganAt: number; endedAt: number }
+}
 
 /** The statement is about what was asked, and it is in the batch that the quote covers. Throws `attestation_invalid`. */
 export function assertItemSigned(
-  { item, address, coordinatorKey }: ExpectedItem,
+  { item, address, coordinatorKey, call }: ExpectedItem,
   result: Exclude<SignItemResult, { error: string }>,
   batch: SignedBatch,
 ): Statement {
@@ -97,10 +110,19 @@ export function assertItemSigned(
     statement.keyId === item.keyId &&
     statement.address === address &&
     statement.chainId === item.txMetadata.chainId &&
-    statement.entropyHash === item.entropyHash &&
+    statement.entropyHash === hash('sha256', Buffer.from(item.witness.valueHex, 'hex'), 'hex') &&
     statement.coordinatorKey === coordinatorKey
   if (!isAsked) throw invalid('the statement is about something else')
+  assertSignedAt(Date.parse(statement.signedAt), Date.parse(item.witness.timestamp), call)
   return statement
+}
+
+/** Verifiers refuse a signature that is not dated shortly after its sample; one that is not from now has a wrong clock. */
+function assertSignedAt(signedAt: number, sampledAt: number, { beganAt, endedAt }: ExpectedItem['call']) {
+  if (signedAt < beganAt - SAMPLE_TOLERANCE_MS) throw invalid('the enclave’s clock is behind')
+  if (signedAt > endedAt + SAMPLE_TOLERANCE_MS) throw invalid('the enclave’s clock is ahead')
+  if (signedAt < sampledAt - SAMPLE_TOLERANCE_MS) throw invalid('the signature is older than its sample')
+  if (signedAt > sampledAt + MAX_SAMPLE_AGE_MS) throw invalid('the sample was too old when it was used')
 }
 
 /** The protocol's `hashLeaf` of a statement that was asserted, in hex, with the faster SHA-256. */

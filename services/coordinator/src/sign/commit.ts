@@ -1,5 +1,6 @@
-import type { Hex, Statement, TxMetadata } from '@countersign/protocol'
+import { type Hex, SAMPLE_TOLERANCE_MS, type Statement, type TxMetadata } from '@countersign/protocol'
 import { hashPart, toReceiptRelease, type Witness } from '@countersign/receipt'
+import { CoordinatorError } from '../errors.ts'
 import type { Clock, Random, SelfReport, Store } from '../ports.ts'
 import { createGatherer, type Progress } from './gather.ts'
 import type { VerifiedBatch } from './verifyBatch.ts'
@@ -47,7 +48,7 @@ export function createCommitter(deps: CommitDeps): (signing: VerifiedSigning) =>
 async function commit(
   deps: CommitDeps,
   batch: VerifiedBatch,
-  signings: readonly VerifiedSigning[],
+  asked: readonly VerifiedSigning[],
   answer: Progress<VerifiedSigning, Committed>['answer'],
 ) {
   try {
@@ -57,6 +58,13 @@ async function commit(
       collateralHash: Buffer.from(collateral.hash, 'hex'),
       selfAttestationHash: hashPart(selfAttestation),
     }
+    // Verifiers refuse a report that was made after the signature; this one may be new since the enclave was asked.
+    const attestedAt = Date.parse(selfAttestation.fetchedAt)
+    const isAttested = ({ statement }: VerifiedSigning) =>
+      Date.parse(statement.signedAt) >= attestedAt - SAMPLE_TOLERANCE_MS
+    for (const signing of asked) if (!isAttested(signing)) answer(signing, { status: 'rejected', reason: tooOld() })
+    const signings = asked.filter(isAttested)
+    if (signings.length === 0) return
     const committed = await deps.store.insertSignings({
       batch: { ...rest, collateral: collateral.bytes, selfAttestation, coordinatorMode: deps.selfReport.mode },
       signings: signings.map(({ walletId, txMetadata, statement, leafIndex, witness }) => {
@@ -83,8 +91,12 @@ async function commit(
       answer(signing, { status: 'fulfilled', value: { signature: row.signature, slug: row.slug } })
     }
   } catch (reason) {
-    for (const signing of signings) answer(signing, { status: 'rejected', reason })
+    for (const signing of asked) answer(signing, { status: 'rejected', reason })
   }
+}
+
+function tooOld() {
+  return new CoordinatorError('attestation_invalid', 'the signature is older than the coordinator’s report')
 }
 
 const toKey = (walletId: string, digest: Hex) => `${walletId} ${digest}`

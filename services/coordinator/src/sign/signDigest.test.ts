@@ -21,7 +21,13 @@ import {
 import { createPlatformReader } from '../collateral/platformReader.ts'
 import { createSimulatedCollateralStore } from '../collateral/simulatedCollateralStore.ts'
 import { CoordinatorError } from '../errors.ts'
-import { createFakeClock, createFakeEntropy, createFakeRandom, createFakeSelfReport } from '../ports.fake.ts'
+import {
+  createFakeClock,
+  createFakeEntropy,
+  createFakeRandom,
+  createFakeSelfReport,
+  createFakeWitness,
+} from '../ports.fake.ts'
 import { createMemoryStore } from '../store/memoryStore.fake.ts'
 import { createSignatureChecker, type SignatureChecker } from './checkSignatures.ts'
 import { type CommitDeps, createCommitter } from './commit.ts'
@@ -87,9 +93,10 @@ function createService() {
   /** With some parts replaced by others. */
   const toDeps = (changes: Partial<Parts> = {}): SignDeps => {
     const all = { ...parts, ...changes }
-    const { entropy } = all
+    const { entropy, clock } = all
     return {
       entropy,
+      clock,
       enclave,
       selfReport,
       signatures,
@@ -217,13 +224,38 @@ describe('evidence that does not hold: nothing is stored, and nothing answered',
     service.enclave.state = (statement) => ({ ...statement, ...changes })
   }
 
+  const shiftClock = (service: Service, ms: number) => {
+    const signedAt = new Date(service.clock.now() + ms).toISOString()
+    // The sample is of the same time: only the clocks of enclave and coordinator differ.
+    shiftSamples(service, ms)
+    state(service, { signedAt })
+  }
+  const shiftSamples = ({ parts, clock, entropy }: Service, ms: number) => {
+    const timestamp = new Date(clock.now() + ms).toISOString()
+    parts.entropy = { take: async (count) => (await entropy.take(count)).map((one) => ({ ...one, timestamp })) }
+  }
+
+  test('clocks that differ by 5 s, and samples up to 65 s old, are within what verifiers accept', async () => {
+    for (const [clockMs, sampleMs] of [
+      [-5_000, 0],
+      [5_000, 0],
+      [0, 5_000],
+      [0, -65_000],
+    ] as const) {
+      const service = createService()
+      state(service, { signedAt: new Date(service.clock.now() + clockMs).toISOString() })
+      shiftSamples(service, sampleMs)
+      expect(await service.outcomes(createRequest(0))).toEqual(['signed'])
+    }
+  })
+
   test.each<[string, string, (service: Service) => unknown]>([
     [
       'the quote of another batch',
       'attestation_invalid',
       async (service) => {
         const { sid, grant, keyId, digest, txMetadata } = createRequest(9)
-        const item = { sid, grant, keyId, digest, txMetadata, entropyHash: '00'.repeat(32) }
+        const item = { sid, grant, keyId, digest, txMetadata, witness: createFakeWitness(9) }
         const [other] = (await service.enclave.signTransactions([item])).batches
         editBatch(service, () => ({ quote: other?.quote ?? '' }))
       },
@@ -367,6 +399,45 @@ describe('evidence that does not hold: nothing is stored, and nothing answered',
         enclave.state = (statement) => ({ ...statement, publicKey: toHex(bob.publicKey) })
       },
     ],
+    ['a clock 5 s and a bit behind', 'attestation_invalid', (service) => shiftClock(service, -5_001)],
+    ['a clock 5 s and a bit ahead', 'attestation_invalid', (service) => shiftClock(service, 5_001)],
+    [
+      'a sample that is younger than the signature by more than 5 s',
+      'attestation_invalid',
+      (service) => shiftSamples(service, 5_001),
+    ],
+    [
+      'a sample that is older than the signature by more than 65 s',
+      'attestation_invalid',
+      (service) => shiftSamples(service, -65_001),
+    ],
+    [
+      'collateral that was issued after the signature',
+      'collateral_stale',
+      ({ parts, clock, enclave }) => {
+        // The simulator's collateral is a day old, so it is issued one second after now; the answer comes three seconds later.
+        parts.collateral = createSimulatedCollateralStore({
+          simulatorFactory: (at) => createSimulator({ at }),
+          clock: { now: () => clock.now() - 3_000 + DAY_MS + 1_000 },
+        })
+        enclave.tamper = (answer) => {
+          clock.advance(3_000)
+          return answer
+        }
+      },
+    ],
+    [
+      'a report of the coordinator that is younger than the signature by more than 5 s',
+      'attestation_invalid',
+      ({ selfReport, clock }) => {
+        const { current } = selfReport
+        selfReport.current = () => {
+          const { selfAttestation, ...rest } = current()
+          const fetchedAt = new Date(clock.now() + 5_001).toISOString()
+          return { selfAttestation: { ...selfAttestation, fetchedAt }, ...rest }
+        }
+      },
+    ],
     ['another transaction hash', 'signature_invalid', (service) => state(service, { txHash: `0x${'00'.repeat(32)}` })],
   ])('%s → %s', async (_, code, bend) => {
     const service = createService()
@@ -420,6 +491,9 @@ describe('evidence that does not hold: nothing is stored, and nothing answered',
     ['session_expired', 'session_expired'],
     ['key_binding_mismatch', 'key_binding_mismatch'],
     ['quote_unavailable', 'enclave_unavailable'],
+    ['entropy_refused', 'entropy_unavailable'],
+    ['entropy_used', 'entropy_unavailable'],
+    ['entropy_memory_full', 'enclave_unavailable'],
   ] as const)('an item that the enclave refuses as %s → %s', async (error, code) => {
     const service = createService()
     service.enclave.tamper = (answer) => ({ ...answer, batches: [], results: [{ error }] })
@@ -437,12 +511,14 @@ describe('parts that fail', () => {
     expect(store.writes).toBe(0)
   })
 
-  test('fewer samples than items: the enclave is not asked', async () => {
+  test('fewer samples than items: as many are signed, and the others are told', async () => {
     const service = createService()
-    const entropy = { take: async () => service.entropy.take(1) }
-    const signing = collect(service.toDeps({ entropy }), [createRequest(0), createRequest(1)])
-    await expect(signing).rejects.toMatchObject({ code: 'entropy_unavailable' })
-    expect(service.enclave.calls).toBe(0)
+    const entropy = { take: async () => service.entropy.take(5) }
+    const requests = Array.from({ length: 16 }, (_, nonce) => createRequest(nonce))
+    const settled = await collect(service.toDeps({ entropy }), requests)
+    expect(settled.slice(0, 5).map((one) => one?.status)).toEqual(Array(5).fill('fulfilled'))
+    for (const one of settled.slice(5)) expect(one).toMatchObject({ reason: { code: 'entropy_unavailable' } })
+    expect(service.enclave.calls).toBe(1)
   })
 
   test('a commit that fails: no signature is answered', async () => {

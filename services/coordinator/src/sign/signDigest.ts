@@ -1,8 +1,7 @@
-import { hash } from 'node:crypto'
 import type { Hex, SignItem, SignItemError, Statement, TxMetadata } from '@countersign/protocol'
 import type { Witness } from '@countersign/receipt'
 import { CoordinatorError, type CoordinatorErrorCode } from '../errors.ts'
-import type { Entropy, KeyEnclave, SelfReport } from '../ports.ts'
+import type { Clock, Entropy, KeyEnclave, SelfReport } from '../ports.ts'
 import { assertItemSigned } from './checkBatch.ts'
 import type { SignatureChecker } from './checkSignatures.ts'
 import type { Committed, VerifiedSigning } from './commit.ts'
@@ -14,6 +13,7 @@ export type SignDeps = {
   enclave: Pick<KeyEnclave, 'signTransactions'>
   selfReport: Pick<SelfReport, 'publicKey'>
   signatures: SignatureChecker
+  clock: Clock
   verifyBatch: BatchVerifier
   commit(signing: VerifiedSigning): Promise<Committed>
 }
@@ -41,12 +41,17 @@ type SignProgress = Progress<SignDigestRequest, SignDigestResult>
  */
 export async function signDigests(
   deps: SignDeps,
-  requests: readonly SignDigestRequest[],
+  asked: readonly SignDigestRequest[],
   { onSent, answer }: SignProgress,
 ): Promise<void> {
-  const witnesses = await deps.entropy.take(requests.length) // 2
+  const witnesses = await deps.entropy.take(asked.length) // 2
+  // As many as there are samples: those who asked last have none.
+  const requests = asked.slice(0, witnesses.length)
+  for (const request of asked.slice(witnesses.length)) answer(request, failed(noSample()))
   const items = requests.map((request, index) => toSignItem(request, witnesses[index]))
+  const beganAt = deps.clock.now()
   const { batches, results, config } = await deps.enclave.signTransactions(items) // 3
+  const call = { beganAt, endedAt: deps.clock.now() }
   onSent()
 
   const collected = batches.map((): Collected[] => [])
@@ -65,7 +70,7 @@ export async function signDigests(
     try {
       const batch = batches[result.batch]
       if (batch === undefined) throw new CoordinatorError('attestation_invalid', 'the enclave’s answer does not hold')
-      const expected = { item, address: request.address, coordinatorKey: deps.selfReport.publicKey }
+      const expected = { item, address: request.address, coordinatorKey: deps.selfReport.publicKey, call }
       const statement = assertItemSigned(expected, result, batch)
       collected[result.batch]?.push({ request, statement, leafIndex: result.leafIndex, witness })
     } catch (error) {
@@ -77,7 +82,9 @@ export async function signDigests(
   for (const [index, batch] of batches.entries()) {
     const items = collected[index] ?? []
     if (items.length === 0) continue
-    const verified = deps.verifyBatch(batch, config) // 4
+    const times = items.map(({ statement }) => Date.parse(statement.signedAt))
+    const at = { first: Math.min(...times), last: Math.max(...times) }
+    const verified = deps.verifyBatch(batch, config, at) // 4
     for (let start = 0; start < items.length; start += PART) {
       parts.push(settlePart(deps, verified, items.slice(start, start + PART), answer))
     }
@@ -119,16 +126,13 @@ async function settlePart(
 }
 
 function toSignItem(request: SignDigestRequest, witness: Witness | undefined): SignItem {
-  if (witness === undefined) throw new CoordinatorError('entropy_unavailable', 'no entropy sample is available')
+  if (witness === undefined) throw noSample()
   const { sid, grant, keyId, digest, txMetadata } = request
-  return {
-    sid,
-    grant,
-    keyId,
-    digest,
-    txMetadata,
-    entropyHash: hash('sha256', Buffer.from(witness.valueHex, 'hex'), 'hex'),
-  }
+  return { sid, grant, keyId, digest, txMetadata, witness }
+}
+
+function noSample() {
+  return new CoordinatorError('entropy_unavailable', 'no entropy sample is available')
 }
 
 const ITEM_ERRORS: Record<SignItemError['error'], CoordinatorErrorCode> = {
@@ -139,6 +143,9 @@ const ITEM_ERRORS: Record<SignItemError['error'], CoordinatorErrorCode> = {
   session_expired: 'session_expired',
   key_binding_mismatch: 'key_binding_mismatch',
   quote_unavailable: 'enclave_unavailable',
+  entropy_refused: 'entropy_unavailable',
+  entropy_used: 'entropy_unavailable',
+  entropy_memory_full: 'enclave_unavailable',
 }
 
 function toItemError({ error }: SignItemError): CoordinatorError {

@@ -1,13 +1,12 @@
 import { createInclusionPaths, type EnclaveConfig, fromHex, type SignedBatch, toHex } from '@countersign/protocol'
 import type { PlatformReader } from '../collateral/platformReader.ts'
-import type { Clock, CollateralStore } from '../ports.ts'
+import type { CollateralStore } from '../ports.ts'
 import type { SigningBatch } from '../store/types.ts'
-import { type CheckBatchDeps, checkBatch } from './checkBatch.ts'
+import { type CheckBatchDeps, checkBatch, type SigningTimes } from './checkBatch.ts'
 
 export type BatchVerifierDeps = Pick<CheckBatchDeps, 'verifier' | 'policy'> & {
   collateral: Pick<CollateralStore, 'current'>
   readPlatform: PlatformReader
-  clock: Clock
 }
 
 /** What one quote covers, and the collateral that it was judged with. */
@@ -19,7 +18,7 @@ export type VerifiedBatch = Omit<SigningBatch, 'collateral' | 'selfAttestation' 
 }
 
 /** Step 4 of signing. Throws what `checkBatch` throws, and `collateral_stale`. */
-export type BatchVerifier = (batch: SignedBatch, config: EnclaveConfig) => Promise<VerifiedBatch>
+export type BatchVerifier = (batch: SignedBatch, config: EnclaveConfig, at: SigningTimes) => Promise<VerifiedBatch>
 
 /** Calls that share a quote are answered at the same time: after this many batches none is to be expected. */
 const MAX_KNOWN = 4
@@ -27,12 +26,14 @@ const MAX_KNOWN = 4
 /** Several calls may share one quote. It is verified once, and all of them get the same object. */
 export function createBatchVerifier(deps: BatchVerifierDeps): BatchVerifier {
   const known = new Map<string, Promise<VerifiedBatch>>()
-  return (batch, config) => {
+  return (batch, config, times) => {
+    // Evidence begins and ends at whole seconds. Judged at these, calls that share a quote share the judgement.
+    const at = { first: Math.floor(times.first / 1000) * 1000, last: Math.ceil(times.last / 1000) * 1000 }
     // All that goes into the judgement; two batches that differ in anything are two.
-    const key = JSON.stringify([batch, config])
+    const key = JSON.stringify([batch, config, at])
     const earlier = known.get(key)
     if (earlier !== undefined) return earlier
-    const verified = verifyBatch(deps, batch, config)
+    const verified = verifyBatch(deps, { batch, config, at })
     known.set(key, verified)
     verified.catch(() => known.delete(key))
     for (const oldest of known.keys()) if (known.size > MAX_KNOWN) known.delete(oldest)
@@ -40,10 +41,13 @@ export function createBatchVerifier(deps: BatchVerifierDeps): BatchVerifier {
   }
 }
 
-async function verifyBatch(deps: BatchVerifierDeps, batch: SignedBatch, config: EnclaveConfig): Promise<VerifiedBatch> {
+async function verifyBatch(
+  deps: BatchVerifierDeps,
+  { batch, config, at }: { batch: SignedBatch; config: EnclaveConfig; at: SigningTimes },
+): Promise<VerifiedBatch> {
   const quote = Buffer.from(batch.quote, 'hex')
   const { collateral, ...stored } = await deps.collateral.current(deps.readPlatform(quote))
-  const verdict = await checkBatch({ ...deps, now: deps.clock.now() }, { batch, config, collateral })
+  const verdict = await checkBatch({ ...deps, at }, { batch, config, collateral })
   const { leaves, eventLog, bootId, sequence, previous } = batch
   const paths = createInclusionPaths(leaves.map(fromHex)).map((path) => path.map(toHex))
   return {

@@ -10,9 +10,18 @@ import {
 import { CompactEncrypt, exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { EnclaveError } from '../errors.ts'
+import { createKnownTime } from '../time/time.fake.ts'
+import { createTime } from '../time/time.ts'
 import { createIdTokenVerifier } from './idToken.ts'
 import type { IdTokenFault } from './idTokenError.ts'
-import { createFakeClock, type FakeIssuer, startFakeIssuer } from './issuers.fake.ts'
+import {
+  createFakeClock,
+  DISCOVERY_PATH,
+  type FakeIssuer,
+  JWKS_PATH,
+  sendJson,
+  startFakeIssuer,
+} from './issuers.fake.ts'
 
 const NOW_S = Date.UTC(2026, 0, 1) / 1000
 const BOOTED_AT = (NOW_S - 3600) * 1000
@@ -78,12 +87,14 @@ async function toJwk(name: keyof typeof pairs, kid: string): Promise<object> {
   return { ...(await exportJWK(pairs[name].publicKey)), kid }
 }
 
-function createVerifier(changes: Partial<Parameters<typeof createIdTokenVerifier>[0]> = {}) {
+type Changes = Partial<Parameters<typeof createIdTokenVerifier>[0]> & { bootedAt?: number }
+
+function createVerifier({ bootedAt = BOOTED_AT, ...changes }: Changes = {}) {
   const issuers = [
     { issuer: issuer.issuer, audience: AUDIENCE, jwksOrigin: issuer.issuer },
     { issuer: second.issuer, audience: 'client-2', jwksOrigin: second.issuer },
   ]
-  return createIdTokenVerifier({ issuers, fetch, clock, bootedAt: BOOTED_AT, ...changes })
+  return createIdTokenVerifier({ issuers, fetch, time: createKnownTime(clock, bootedAt), ...changes })
 }
 
 function toNonce(secret: Uint8Array): string {
@@ -463,6 +474,7 @@ describe('a bad token', () => {
 
   test('iat before the boot, however little: the boot before may have taken the token', async () => {
     const verifier = createVerifier({ bootedAt: NOW_S * 1000 + 1 })
+    clock.advance(1000)
     const idToken = token(claims({ iat: NOW_S }))
     expect(await outcomeOf(verifier.verify({ idToken, loginSecret: SECRET }))).toBe('id_token_invalid: iat')
   })
@@ -497,6 +509,80 @@ describe('a bad token', () => {
       expect((error as EnclaveError).details, name).toMatch(/^[a-z_]{3,12}$/)
     }
   })
+})
+
+describe('the time', () => {
+  const YEAR_S = 31_536_000
+  const create = (startedAtS: number) => {
+    clock = createFakeClock(startedAtS * 1000)
+    const time = createTime(clock)
+    return { time, verifier: createVerifier({ time }) }
+  }
+  /** As the issuer's server would, at that time. */
+  const answerAt = (fake: FakeIssuer, nowS: number) => {
+    for (const [path, value] of [
+      [DISCOVERY_PATH, () => ({ issuer: fake.issuer, jwks_uri: fake.issuer + JWKS_PATH })],
+      [JWKS_PATH, () => ({ keys: fake.keys })],
+    ] as const) {
+      fake.answers.set(path, (_request, response) => {
+        response.setHeader('date', new Date(nowS * 1000).toUTCString())
+        sendJson(response, value())
+      })
+    }
+  }
+
+  test('nothing is verified, and no nonce taken, before it is known', async () => {
+    const { time, verifier } = create(NOW_S)
+    expect(await outcomeOf(verifier.verify({ idToken: token(), loginSecret: SECRET }))).toBe('time_unknown')
+    expect(issuer.requests).toEqual([])
+    time.learn(NOW_S * 1000)
+    expect(await outcomeOf(verifier.verify({ idToken: token(), loginSecret: SECRET }))).toHaveProperty('subject')
+  })
+
+  test('is the oldest Date among the answers of all issuers', async () => {
+    const { verifier } = create(NOW_S)
+    answerAt(issuer, NOW_S + 50)
+    answerAt(second, NOW_S + 40)
+    expect(await verifier.fetchDate()).toBe((NOW_S + 40) * 1000)
+    await second.goDown()
+    expect(await outcomeOf(verifier.fetchDate())).toBe('issuer_unavailable: unreachable')
+  })
+
+  test('a clock set back by a year revives no token', async () => {
+    const { time, verifier } = create(NOW_S)
+    answerAt(issuer, NOW_S + YEAR_S)
+    answerAt(second, NOW_S + YEAR_S)
+    time.learn(await verifier.fetchDate())
+    expect(await outcomeOf(verifier.verify({ idToken: token(), loginSecret: SECRET }))).toBe('id_token_invalid: exp')
+  })
+
+  test('what a token says when it was issued is certain, and raises it', async () => {
+    const { time, verifier } = create(NOW_S)
+    time.learn(NOW_S * 1000)
+    await verifier.verify({ idToken: token(claims({ iat: NOW_S + 5 })), loginSecret: SECRET })
+    expect(time.floor()).toBe((NOW_S + 5) * 1000)
+  })
+
+  test('a token that is refused raises nothing', async () => {
+    const { time, verifier } = create(NOW_S)
+    time.learn(NOW_S * 1000)
+    await outcomeOf(verifier.verify({ idToken: token(claims({ iat: NOW_S + 6 })), loginSecret: SECRET }))
+    await outcomeOf(verifier.verify({ idToken: token(claims({ iat: NOW_S + 5, aud: 'x' })), loginSecret: SECRET }))
+    expect(time.floor()).toBe(NOW_S * 1000)
+  })
+
+  test.each(['', 'yesterday', '2026-01-01T00:00:00Z', 'Thursday, 01-Jan-26 00:00:00 GMT'])(
+    'an answer whose Date is %j tells none',
+    async (date) => {
+      const { verifier } = create(NOW_S)
+      issuer.answers.set(JWKS_PATH, (_request, response) => {
+        response.sendDate = false
+        if (date !== '') response.setHeader('date', date)
+        sendJson(response, { keys: issuer.keys })
+      })
+      expect(await outcomeOf(verifier.fetchDate())).toBe('issuer_unavailable: date')
+    },
+  )
 })
 
 describe('a token used twice', () => {

@@ -10,7 +10,8 @@ import {
 } from '@countersign/protocol'
 import { compactVerify, errors } from 'jose'
 import { EnclaveError } from '../errors.ts'
-import type { Clock, IdTokenVerifier } from '../ports.ts'
+import type { IdTokenVerifier } from '../ports.ts'
+import type { Time } from '../time/time.ts'
 import { idTokenInvalid } from './idTokenError.ts'
 import type { Issuer } from './issuers.ts'
 import { createKeySource, type Fetch, type KeySource, keyTypes } from './jwks.ts'
@@ -18,9 +19,8 @@ import { createKeySource, type Fetch, type KeySource, keyTypes } from './jwks.ts
 export type CreateIdTokenVerifierParameters = {
   issuers: readonly Issuer[]
   fetch: Fetch
-  clock: Clock
-  /** When this enclave started, in milliseconds: tokens that it has seen before then are forgotten. */
-  bootedAt: number
+  /** Tokens that an enclave has seen before its boot are forgotten. */
+  time: Pick<Time, 'now' | 'bootedAt' | 'raise'>
   /** How far the issuer's clock may be from ours. */
   skewMs?: number
   /** How long fetching an issuer's keys may take. */
@@ -42,23 +42,36 @@ type PinnedIssuer = { audiences: string[]; keySource: KeySource }
  * the coordinator, which is not trusted: an attacker may have written all of it until the signature is verified.
  *
  * @example
- * const { issuer, subject } = await createIdTokenVerifier({ issuers, fetch, clock, bootedAt }).verify({ idToken, loginSecret })
+ * const { issuer, subject } = await createIdTokenVerifier({ issuers, fetch, time }).verify({ idToken, loginSecret })
  */
-export function createIdTokenVerifier(parameters: CreateIdTokenVerifierParameters): IdTokenVerifier {
-  const { issuers, fetch, clock, bootedAt, skewMs = 5000, timeoutMs } = parameters
+export function createIdTokenVerifier(parameters: CreateIdTokenVerifierParameters): IdTokenVerifier & {
+  /** Fetches the keys of every issuer. Answers the oldest `Date` of all answers. Throws `issuer_unavailable`. */
+  fetchDate(): Promise<number>
+} {
+  const { issuers, fetch, time, skewMs = 5000, timeoutMs } = parameters
   const pinned = new Map<string, PinnedIssuer>()
   for (const issuer of issuers) {
     const earlier = pinned.get(issuer.issuer)
     if (earlier) earlier.audiences.push(issuer.audience)
     else {
-      const keySource = createKeySource({ issuer, fetch, clock, ...(timeoutMs === undefined ? {} : { timeoutMs }) })
+      const keySource = createKeySource({
+        issuer,
+        fetch,
+        clock: time,
+        ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      })
       pinned.set(issuer.issuer, { audiences: [issuer.audience], keySource })
     }
   }
   const usedNonces = createUsedNonces()
 
   return {
+    async fetchDate() {
+      return Math.min(...(await Promise.all([...pinned.values()].map(({ keySource }) => keySource.fetchDate()))))
+    },
+
     async verify({ idToken, loginSecret }) {
+      const bootedAt = time.bootedAt()
       if (loginSecret.length !== LOGIN_SECRET_LENGTH) throw idTokenInvalid('login_secret')
       const nonce = toNonce(loginSecret)
       const { header, claims } = parseToken(idToken)
@@ -70,7 +83,7 @@ export function createIdTokenVerifier(parameters: CreateIdTokenVerifierParameter
       await verifySignature(idToken, issuer.keySource)
 
       // Nothing waits from here on, so of two calls with one token exactly one finds its nonce unused.
-      const now = clock.now()
+      const now = time.now()
       assertAudience(claims, issuer.audiences)
       const issuedAt = assertTimes(claims, { now, bootedAt, skewMs })
       const { sub } = claims
@@ -78,6 +91,8 @@ export function createIdTokenVerifier(parameters: CreateIdTokenVerifierParameter
       if (typeof sub !== 'string' || !/^[\x20-\x7e]{1,255}$/.test(sub)) throw idTokenInvalid('sub')
       if (!isSameNonce(claims.nonce, nonce)) throw idTokenInvalid('nonce')
       usedNonces.use({ nonce, issuedAt, now })
+      // Not ahead by more than the skew, so never refused.
+      time.raise(issuedAt)
       return { issuer: iss, subject: sub }
     },
   }
@@ -120,7 +135,7 @@ function assertHeader(header: Members): void {
 
 async function verifySignature(idToken: string, keySource: KeySource): Promise<void> {
   try {
-    await compactVerify(idToken, keySource, { algorithms: [...keyTypes.keys()] })
+    await compactVerify(idToken, keySource.getKey, { algorithms: [...keyTypes.keys()] })
   } catch (error) {
     if (error instanceof EnclaveError) throw error
     throw idTokenInvalid(error instanceof errors.JWSSignatureVerificationFailed ? 'signature' : 'malformed')

@@ -47,7 +47,7 @@ function createSource(changes: Partial<Parameters<typeof createKeySource>[0]> = 
     fetch,
     clock,
     ...changes,
-  })
+  }).getKey
 }
 
 async function faultOf(promise: Promise<unknown>): Promise<unknown> {

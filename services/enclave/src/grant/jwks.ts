@@ -8,11 +8,15 @@ import type { Issuer } from './issuers.ts'
 /** The fetch of the platform, injected. */
 export type Fetch = typeof globalThis.fetch
 
-/**
- * Finds the issuer's key for the header of a token, in the shape that jose takes as a key. Throws `id_token_invalid` where
- * the header names no usable key, and `issuer_unavailable` where the keys cannot be fetched.
- */
-export type KeySource = (header: { alg?: string; kid?: string }) => Promise<KeyObject>
+export type KeySource = {
+  /**
+   * Finds the issuer's key for the header of a token, in the shape that jose takes as a key. Throws `id_token_invalid` where
+   * the header names no usable key, and `issuer_unavailable` where the keys cannot be fetched.
+   */
+  getKey(header: { alg?: string; kid?: string }): Promise<KeyObject>
+  /** Fetches the keys now, and answers the older `Date` of the two answers. Throws `issuer_unavailable`, without one too. */
+  fetchDate(): Promise<number>
+}
 
 export type CreateKeySourceParameters = {
   issuer: Pick<Issuer, 'issuer' | 'jwksOrigin'>
@@ -33,6 +37,7 @@ export type IssuerFault =
   | 'issuer_mismatch'
   | 'jwks_origin'
   | 'too_many_keys'
+  | 'date'
 
 /** The algorithms an ID token may be signed with, each with the one type of key it takes (RFC 7518 §3, RFC 8037, RFC 9864). */
 export const keyTypes: ReadonlyMap<string, string> = new Map([
@@ -62,19 +67,20 @@ const SECRET_MEMBERS = ['d', 'k', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'priv']
 
 type PublicKey = { key: KeyObject; type: string; alg: string | undefined }
 type KeySet = ReadonlyMap<string, PublicKey>
+type Fetched = { keys: KeySet; dateMs: number | undefined }
 
 /**
  * The keys of one pinned issuer, fetched by the enclave itself and cached: 10 minutes as they are, up to 24 hours while the
  * issuer cannot be reached. For an unknown `kid` they are fetched again, at most every 30 seconds.
  *
  * @example
- * const { payload } = await compactVerify(idToken, createKeySource({ issuer, fetch, clock }))
+ * const { payload } = await compactVerify(idToken, createKeySource({ issuer, fetch, clock }).getKey)
  */
 export function createKeySource(parameters: CreateKeySourceParameters): KeySource {
   const { issuer, fetch, clock, timeoutMs = 5000 } = parameters
   let cached: { keys: KeySet; fetchedAt: number } | undefined
   let attemptedAt: number | undefined
-  let pending: Promise<KeySet> | undefined
+  let pending: Promise<Fetched> | undefined
 
   /** A clock that was set back makes nothing younger. */
   function isWithin(since: number | undefined, windowMs: number): boolean {
@@ -83,23 +89,27 @@ export function createKeySource(parameters: CreateKeySourceParameters): KeySourc
     return ageMs >= 0 && ageMs < windowMs
   }
 
-  async function load(): Promise<KeySet> {
+  async function load(): Promise<Fetched> {
     const startedAt = clock.now()
     attemptedAt = startedAt
     try {
-      const keys = await withinTimeLimit(timeoutMs, (signal) => fetchKeys({ issuer, fetch, signal }), {
+      const fetched = await withinTimeLimit(timeoutMs, (signal) => fetchKeys({ issuer, fetch, signal }), {
         createError: () => unavailable('timeout'),
       })
-      cached = { keys, fetchedAt: startedAt }
-      return keys
+      cached = { keys: fetched.keys, fetchedAt: startedAt }
+      return fetched
     } finally {
       pending = undefined
     }
   }
 
-  function refetch(): Promise<KeySet> {
+  function fetchOnce(): Promise<Fetched> {
     pending ??= load()
     return pending
+  }
+
+  async function refetch(): Promise<KeySet> {
+    return (await fetchOnce()).keys
   }
 
   async function getKeys(): Promise<KeySet> {
@@ -111,7 +121,7 @@ export function createKeySource(parameters: CreateKeySourceParameters): KeySourc
     return refetch().catch(() => earlier)
   }
 
-  return async ({ alg, kid }) => {
+  async function getKey({ alg, kid }: { alg?: string; kid?: string }): Promise<KeyObject> {
     if (typeof kid !== 'string' || kid === '') throw idTokenInvalid('kid')
     const keys = await getKeys()
     let found = keys.get(kid)
@@ -125,14 +135,30 @@ export function createKeySource(parameters: CreateKeySourceParameters): KeySourc
     }
     return found.key
   }
+
+  return {
+    getKey,
+    async fetchDate() {
+      const { dateMs } = await fetchOnce()
+      if (dateMs === undefined) throw unavailable('date')
+      return dateMs
+    },
+  }
 }
 
+/** With its `Date`, where it has one. */
+type Answer = { value: unknown; dateMs: number | undefined }
 type FetchKeysParameters = { issuer: CreateKeySourceParameters['issuer']; fetch: Fetch; signal: AbortSignal }
 
 /** OpenID Connect Discovery §4: the issuer's configuration, then the keys it points to. */
-async function fetchKeys({ issuer, fetch, signal }: FetchKeysParameters): Promise<KeySet> {
+async function fetchKeys({ issuer, fetch, signal }: FetchKeysParameters): Promise<Fetched> {
   const configuration = await fetchJson(fetch, toDiscoveryUrl(issuer.issuer), signal)
-  return parseKeySet(await fetchJson(fetch, parseJwksUri(configuration, issuer), signal))
+  const keys = await fetchJson(fetch, parseJwksUri(configuration.value, issuer), signal)
+  const dates = [configuration.dateMs, keys.dateMs]
+  return {
+    keys: parseKeySet(keys.value),
+    dateMs: dates.includes(undefined) ? undefined : Math.min(...(dates as number[])),
+  }
 }
 
 function toDiscoveryUrl(issuer: string): string {
@@ -196,8 +222,9 @@ function pickPublicMembers({ kty, crv, n, e, x, y }: Record<string, unknown>): J
   return undefined
 }
 
-async function fetchJson(fetch: Fetch, url: string, signal: AbortSignal): Promise<unknown> {
+async function fetchJson(fetch: Fetch, url: string, signal: AbortSignal): Promise<Answer> {
   let body: Uint8Array
+  let dateMs: number | undefined
   try {
     // A redirect would leave the pinned origin.
     const response = await fetch(url, { redirect: 'error', headers: { accept: 'application/json' }, signal })
@@ -205,16 +232,23 @@ async function fetchJson(fetch: Fetch, url: string, signal: AbortSignal): Promis
     if (!isJson(response.headers.get('content-type'))) throw unavailable('content_type')
     // Counted after decompression.
     body = await readBounded(response.body, MAX_ANSWER_LENGTH)
+    dateMs = parseDate(response.headers.get('date'))
   } catch (error) {
     if (error instanceof EnclaveError) throw error
     const isTooLarge = error instanceof ServiceError && error.code === 'body_too_large'
     throw isTooLarge ? unavailable('size') : unavailable('unreachable', error)
   }
   try {
-    return parseStrictJson(body, { maxLength: MAX_ANSWER_LENGTH })
+    return { value: parseStrictJson(body, { maxLength: MAX_ANSWER_LENGTH }), dateMs }
   } catch {
     throw unavailable('malformed')
   }
+}
+
+/** RFC 9110 §5.6.7, in the one form that senders may use. `Age` is ignored: caches rewrite both. */
+function parseDate(text: string | null): number | undefined {
+  const dateMs = Date.parse(text ?? '')
+  return !Number.isNaN(dateMs) && dateMs >= 0 && new Date(dateMs).toUTCString() === text ? dateMs : undefined
 }
 
 function isJson(contentType: string | null): boolean {

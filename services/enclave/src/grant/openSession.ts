@@ -7,7 +7,7 @@ import { toSidHash } from './grant.ts'
 export type OpenSessionDeps = {
   idTokens: IdTokenVerifier
   keyWorker: KeyWorker
-  clock: Clock
+  time: Clock
   random: Random
   sessionTtlMs: number
 }
@@ -22,7 +22,7 @@ export async function openSession(deps: OpenSessionDeps, request: OpenSessionReq
     loginSecret: new Uint8Array(Buffer.from(request.loginSecret, 'hex')),
   })
   const sid = Buffer.from(deps.random(32)).toString('hex')
-  const exp = deps.clock.now() + deps.sessionTtlMs
+  const exp = deps.time.now() + deps.sessionTtlMs
   const { grant, keyId, address } = await deps.keyWorker.openGrant({
     owner: toOwner(identity),
     sidHash: toSidHash(sid),

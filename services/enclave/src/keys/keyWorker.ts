@@ -11,7 +11,8 @@ type OpenedGrant = { grant: string; keyId: string; address: Hex }
  */
 export type KeyWorker = {
   openGrant(parameters: { owner: string; sidHash: string; exp: number }): Promise<OpenedGrant>
-  sign(item: SignItem, coordinatorKey: string): Promise<SignedItem | SignItemError>
+  /** `now` is when: the thread has no clock of its own. */
+  sign(item: SignItem, parameters: { coordinatorKey: string; now: number }): Promise<SignedItem | SignItemError>
   /** How the secret comes in where it was not given at the start, and how it leaves. */
   holder: RootSecretHolder
   /** Resolves when the thread has ended, for whatever reason: without it the enclave cannot serve. */
@@ -21,7 +22,7 @@ export type KeyWorker = {
 
 export type KeyWorkerTask =
   | { kind: 'openGrant'; owner: string; sidHash: string; exp: number }
-  | { kind: 'sign'; item: SignItem; coordinatorKey: string }
+  | { kind: 'sign'; item: SignItem; coordinatorKey: string; now: number }
 
 export type KeyWorkerAnswer = OpenedGrant | SignedItem | SignItemError | { failure: string }
 
@@ -122,7 +123,7 @@ export async function createKeyWorker({ rootSecret, configHash }: KeyWorkerParam
       addShare: call('addShare'),
     },
     openGrant: (parameters) => send({ kind: 'openGrant', ...parameters }),
-    sign: (item, coordinatorKey) => send({ kind: 'sign', item, coordinatorKey }),
+    sign: (item, parameters) => send({ kind: 'sign', item, ...parameters }),
     async close() {
       await worker.terminate()
     },

@@ -25,7 +25,7 @@ if (rootSecret !== undefined) useSecret(rootSecret)
 function perform(task: KeyWorkerTask): KeyWorkerAnswer {
   try {
     if (keyring === undefined) return FAILURE
-    if (task.kind === 'sign') return signItem({ keyring, now: Date.now() }, task.item, task.coordinatorKey)
+    if (task.kind === 'sign') return signItem({ keyring, now: task.now }, task.item, task.coordinatorKey)
     const { owner, sidHash, exp } = task
     const { keyId, address } = keyring.describe(owner)
     return { grant: createGrant(keyring.grantKey, { owner, sidHash, keyId, address, exp }), keyId, address }

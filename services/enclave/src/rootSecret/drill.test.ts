@@ -25,6 +25,7 @@ import { callEnclave, createTestCoordinator } from '../../test/coordinator.ts'
 import { type EnclaveProcess, spawnEnclave, startEnclave } from '../../test/enclaveProcess.ts'
 import { startTestIssuer, type TestIssuer } from '../../test/issuer.ts'
 import { measurement } from '../../test/peers.ts'
+import { createWitness, satelliteKey } from '../../test/witness.ts'
 
 const run = promisify(execFile)
 const TOOL = toPath('apps/custodian/src/cli.ts')
@@ -62,6 +63,7 @@ function toEnv(from: string): Record<string, string> {
     ROOT_SECRET_POLICY_FILE: policyPath,
     ROOT_SECRET_BACKUP_FILE: backupPath,
     OIDC_ISSUERS: `${issuer.url}=${issuer.audience}`,
+    ENTROPY_PUBLIC_KEY: satelliteKey,
     MOCK_QUOTE_LATENCY_MS: '1',
   }
 }
@@ -90,7 +92,7 @@ async function sign({ url }: EnclaveProcess, { sid, grant, keyId }: OpenSessionR
     maxPriorityFeePerGas: '1',
   } as const
   const digest = `0x${toHex(hashUnsignedTransaction(txMetadata))}`
-  const items = [{ sid, grant, keyId, digest, txMetadata, entropyHash: '22'.repeat(32) }]
+  const items = [{ sid, grant, keyId, digest, txMetadata, witness: createWitness() }]
   const { body } = await callEnclave(url, coordinator, enclavePaths.signTransactions, { items })
   const [result] = (body as SignTransactionsResponse).results
   return result !== undefined && 'statement' in result ? result.statement.signature : result?.error

@@ -3,6 +3,7 @@ import { keccak256 } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { describe, expect, test } from 'vitest'
 import { checkRandomTransactions, toDigest, toViem } from '../../fuzz/randomTransactions.ts'
+import { createWitness } from '../../test/witness.ts'
 import { createGrant, toSidHash } from '../grant/grant.ts'
 import { createKeyring, toOwner } from '../keys/deriveKey.ts'
 import { type SignedItem, signItem } from './signItem.ts'
@@ -13,6 +14,7 @@ const keyring = createKeyring(rootSecret, configHash)
 const now = Date.parse('2026-06-15T12:00:00.123Z')
 const sid = 'ab'.repeat(32)
 const coordinatorKey = 'cd'.repeat(32)
+const witness = createWitness(now, new Uint8Array(32))
 const entropyHash = toHex(hashEntropy(new Uint8Array(32)))
 
 function openSession(subject: string, changes: Partial<Parameters<typeof createGrant>[1]> = {}) {
@@ -49,7 +51,7 @@ function toItem(changes: Partial<SignItem> = {}): SignItem {
     keyId: alice.keyId,
     digest: toDigest(txMetadata),
     txMetadata,
-    entropyHash,
+    witness,
     ...changes,
   }
 }

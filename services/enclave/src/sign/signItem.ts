@@ -42,7 +42,7 @@ export function signItem(
     chainId: item.txMetadata.chainId,
     coordinatorKey,
     digest: item.digest,
-    entropyHash: item.entropyHash,
+    entropyHash: hash('sha256', Buffer.from(item.witness.valueHex, 'hex'), 'hex'),
     keyId,
     publicKey,
     signature: `0x${toHex(signature)}`,

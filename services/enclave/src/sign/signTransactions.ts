@@ -1,18 +1,23 @@
 import type { SignItem, SignItemError, SignItemResult, SignTransactionsResponse } from '@countersign/protocol'
 import type { KeyWorker } from '../keys/keyWorker.ts'
+import type { Time } from '../time/time.ts'
 import type { Batcher, Placement } from './batch.ts'
+import type { Samples } from './samples.ts'
 import type { SignedItem } from './signItem.ts'
+
+export type SignTransactionsDeps = { keyWorker: KeyWorker; batcher: Batcher; samples: Samples; time: Time }
 
 /**
  * Signs the items of one call on arrival; then they wait for a quote together, so that a call needs one quote and not several.
  * A refused item does not fail the others.
  */
 export async function signTransactions(
-  { keyWorker, batcher }: { keyWorker: KeyWorker; batcher: Batcher },
+  deps: SignTransactionsDeps,
   { items, coordinatorKey }: { items: readonly SignItem[]; coordinatorKey: string },
 ): Promise<SignTransactionsResponse> {
-  const outcomes = await Promise.all(items.map((item) => keyWorker.sign(item, coordinatorKey)))
-  const placed = await place(batcher, outcomes)
+  deps.time.assertKnown()
+  const outcomes = await Promise.all(items.map((item) => signWithSample(deps, item, coordinatorKey)))
+  const placed = await place(deps.batcher, outcomes)
   const batches = [...new Set([...placed.values()].map(({ batch }) => batch))]
   const results = outcomes.map((outcome): SignItemResult => {
     if ('error' in outcome) return outcome
@@ -21,6 +26,16 @@ export async function signTransactions(
     return { statement: outcome.statement, batch: batches.indexOf(placement.batch), leafIndex: placement.leafIndex }
   })
   return { batches, results }
+}
+
+/** The sample is kept for the item before anything is signed, whatever becomes of that: a repeated call gets it again. */
+async function signWithSample(
+  { keyWorker, samples, time }: SignTransactionsDeps,
+  item: SignItem,
+  coordinatorKey: string,
+): Promise<SignedItem | SignItemError> {
+  const error = await samples.use(item.witness, { keyId: item.keyId, kind: 'transaction', digest: item.digest })
+  return error === undefined ? keyWorker.sign(item, { coordinatorKey, now: time.now() }) : { error }
 }
 
 /** The items that a quote covers, and where. */

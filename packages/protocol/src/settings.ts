@@ -1,0 +1,69 @@
+import { sha256 } from '@noble/hashes/sha2.js'
+import { toCanonicalJson } from './canonicalJson.ts'
+import type { EnclaveConfig } from './configHash.ts'
+import { isEd25519Key } from './ed25519.ts'
+import { type ProtocolErrorCode, ServiceError } from './errors.ts'
+import { fromHex, type Hex, isHex, toHex } from './hex.ts'
+import { hasExactMembers } from './plainObject.ts'
+
+/** Whose samples the enclave signs with: of a source that signs them with this Ed25519 key, or of one that does not sign. */
+export type EntropySetting = { kind: 'satellite'; key: string } | { kind: 'unsigned' }
+
+/**
+ * Settings beside the configuration that quotes cover too: the version in the configuration ends in their hash. `log` and
+ * `implementations` are empty so far.
+ */
+export type EnclaveSettings = {
+  /** Each once, in ascending order of their canonical JSON: one set of sources has one hash. */
+  entropy: readonly EntropySetting[]
+  log: null
+  implementations: readonly Hex[]
+}
+
+/** Settings with these sources of entropy, in their order. */
+export function createEnclaveSettings(entropy: readonly EntropySetting[]): EnclaveSettings {
+  const sorted = entropy.toSorted((left, right) => (toText(left) < toText(right) ? -1 : 1))
+  return { entropy: sorted, log: null, implementations: [] }
+}
+
+/** Narrows to settings with exactly the members of their type. */
+export function assertEnclaveSettings(value: unknown): asserts value is EnclaveSettings {
+  if (!hasExactMembers(value, ['entropy', 'log', 'implementations']))
+    throw malformed('not exactly the expected members')
+  const { entropy, log, implementations } = value
+  if (log !== null) throw malformed('log is unknown')
+  if (!Array.isArray(implementations) || implementations.length > 0) throw malformed('implementations are unknown')
+  if (!Array.isArray(entropy) || entropy.length === 0) throw malformed('entropy is not a filled list')
+  for (const [index, source] of entropy.entries()) {
+    if (!isEntropySetting(source)) throw malformed(`entropy[${index}] is unknown`)
+    if (index > 0 && toText(entropy[index - 1]) >= toText(source)) {
+      throw malformed(`entropy[${index}] is not after the one before`)
+    }
+  }
+}
+
+/** `<semver>+<hex SHA-256 of the settings' canonical JSON>`: how the configuration names its settings. */
+export function toEnclaveVersion(version: string, settings: EnclaveSettings): string {
+  assertEnclaveSettings(settings)
+  return `${version}+${toHex(sha256(toCanonicalJson(settings)))}`
+}
+
+/** These are the settings that a configuration names. */
+export function assertSettingsOf(config: Pick<EnclaveConfig, 'version'>, settings: EnclaveSettings): void {
+  const [version = ''] = config.version.split('+')
+  if (config.version !== toEnclaveVersion(version, settings)) throw malformed('not those of the configuration')
+}
+
+function isEntropySetting(value: unknown): value is EntropySetting {
+  if (hasExactMembers(value, ['kind'])) return value.kind === 'unsigned'
+  if (!hasExactMembers(value, ['kind', 'key']) || value.kind !== 'satellite') return false
+  return isHex(value.key, 32) && isEd25519Key(fromHex(value.key))
+}
+
+function toText(value: unknown): string {
+  return new TextDecoder().decode(toCanonicalJson(value))
+}
+
+function malformed(details: string) {
+  return new ServiceError<ProtocolErrorCode>('enclave_config_malformed', 'malformed enclave settings', { details })
+}

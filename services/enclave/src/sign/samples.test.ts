@@ -1,0 +1,134 @@
+import { createPrivateKey, randomBytes, sign } from 'node:crypto'
+import { createSimulatedSatellite } from '@countersign/attestation/simulator'
+import { type EntropyWitness, fromHex, type Hex, toEntropyMessage } from '@countersign/protocol'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createWitness, satelliteKey } from '../../test/witness.ts'
+import { createFakeClock } from '../grant/issuers.fake.ts'
+import { createKnownTime } from '../time/time.fake.ts'
+import type { Time } from '../time/time.ts'
+import { createSamples, type Samples } from './samples.ts'
+
+const NOW = Date.UTC(2026, 5, 15, 12)
+const SATELLITE = { kind: 'satellite', key: satelliteKey } as const
+const use = (name: number, keyId = '1d'.repeat(16)) => ({
+  keyId,
+  kind: 'transaction' as const,
+  digest: `0x${String(name).padStart(64, '0')}` as Hex,
+})
+
+let clock: ReturnType<typeof createFakeClock>
+let time: Time
+let samples: Samples
+
+beforeEach(() => {
+  clock = createFakeClock(NOW)
+  time = createKnownTime(clock)
+  time.raise(NOW)
+  samples = createSamples({ sources: [SATELLITE], time })
+})
+
+describe('a sample', () => {
+  test('is used once: three signatures, three samples', async () => {
+    const witness = createWitness(NOW)
+    expect(await samples.use(witness, use(1))).toBeUndefined()
+    expect(await samples.use(witness, use(2))).toBe('entropy_used')
+    expect(await samples.use(witness, use(1, '2d'.repeat(16)))).toBe('entropy_used')
+    // A repeated call.
+    expect(await samples.use(witness, use(1))).toBeUndefined()
+  })
+
+  test('at once: exactly one of ten gets it', async () => {
+    const witness = createWitness(NOW)
+    const outcomes = await Promise.all(Array.from({ length: 10 }, (_, name) => samples.use(witness, use(name))))
+    expect(outcomes.filter((outcome) => outcome === undefined)).toHaveLength(1)
+  })
+
+  test('is the same with another time, number and name: statements have its value alone', async () => {
+    const value = randomBytes(32)
+    expect(await samples.use(createWitness(NOW, value), use(1))).toBeUndefined()
+    expect(await samples.use(createWitness(NOW + 1_000, value), use(2))).toBe('entropy_used')
+    expect(await samples.use({ ...createWitness(NOW, value), source: 'other' }, use(2))).toBe('entropy_used')
+  })
+
+  test.each<[string, (witness: EntropyWitness) => EntropyWitness]>([
+    ['another value', (witness) => ({ ...witness, valueHex: '11'.repeat(32) })],
+    ['another time', (witness) => ({ ...witness, timestamp: new Date(NOW + 1).toISOString() })],
+    ['another number', (witness) => ({ ...witness, sequence: witness.sequence + 1 })],
+    ['another signature', (witness) => ({ ...witness, signatureHex: '00'.repeat(64) })],
+    ['no key', (witness) => ({ ...witness, publicKey: '00'.repeat(32), signatureHex: '00'.repeat(64) })],
+    ['a key of its own', signByStranger],
+  ])('with %s is refused, and nothing is remembered of it', async (_, change) => {
+    const witness = createWitness(NOW)
+    expect(await samples.use(change(witness), use(1))).toBe('entropy_refused')
+    expect(await samples.use(witness, use(2))).toBeUndefined()
+  })
+
+  function signByStranger(witness: EntropyWitness): EntropyWitness {
+    const { publicKey, privateKey } = createSimulatedSatellite('a stranger')
+    const der = Buffer.from(`302e020100300506032b657004220420${privateKey}`, 'hex')
+    const { valueHex, sequence } = witness
+    const message = toEntropyMessage({ value: fromHex(valueHex), timestampMs: NOW, sequence })
+    const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' })
+    return { ...witness, publicKey, signatureHex: sign(null, message, key).toString('hex') }
+  }
+
+  test('tells the time: at most 65 s ahead, at most 65 s behind the floor', async () => {
+    expect(await samples.use(createWitness(NOW - 65_001), use(1))).toBe('entropy_refused')
+    expect(await samples.use(createWitness(NOW - 65_000), use(2))).toBeUndefined()
+    expect(await samples.use(createWitness(NOW + 65_001), use(3))).toBe('entropy_refused')
+    expect(time.floor()).toBe(NOW)
+    expect(await samples.use(createWitness(NOW + 65_000), use(4))).toBeUndefined()
+    expect(time.floor()).toBe(NOW + 65_000)
+    expect(await samples.use(createWitness(NOW - 1), use(5))).toBe('entropy_refused')
+  })
+})
+
+describe('what is remembered', () => {
+  test('is forgotten only when it is too old to be accepted again, however the clock is set', async () => {
+    const witness = createWitness(NOW)
+    await samples.use(witness, use(1))
+    clock.advance(3_600_000)
+    expect(await samples.use(witness, use(2))).toBe('entropy_used')
+    for (let step = 1; step <= 65; step += 1) await samples.use(createWitness(NOW + step * 1_000), use(step))
+    expect(await samples.use(witness, use(2))).toBe('entropy_used')
+    await samples.use(createWitness(NOW + 65_001), use(3))
+    expect(await samples.use(witness, use(2))).toBe('entropy_refused')
+  })
+
+  test('fills up: then new samples are refused, old calls repeated, and there is room again when time has passed', async () => {
+    samples = createSamples({ sources: [SATELLITE], time, limit: 2 })
+    const [first, second] = [createWitness(NOW), createWitness(NOW)]
+    await samples.use(first, use(1))
+    await samples.use(second, use(2))
+    expect(await samples.use(createWitness(NOW), use(3))).toBe('entropy_memory_full')
+    expect(await samples.use(first, use(1))).toBeUndefined()
+    clock.advance(67_000)
+    expect(await samples.use(createWitness(NOW + 67_000), use(3))).toBeUndefined()
+  })
+})
+
+describe('a source that does not sign', () => {
+  const toUnsigned = (witness: EntropyWitness) => ({
+    ...witness,
+    publicKey: '00'.repeat(32),
+    signatureHex: '00'.repeat(64),
+    sequence: 0,
+  })
+
+  test('is accepted where the settings say so; each sample once, and it does not tell the time', async () => {
+    samples = createSamples({ sources: [{ kind: 'unsigned' }], time })
+    const witness = toUnsigned(createWitness(NOW + 60_000))
+    expect(await samples.use(witness, use(1))).toBeUndefined()
+    expect(await samples.use(witness, use(2))).toBe('entropy_used')
+    expect(await samples.use({ ...witness, timestamp: new Date(NOW).toISOString() }, use(2))).toBe('entropy_used')
+    expect(await samples.use(toUnsigned(createWitness(NOW + 65_001)), use(3))).toBe('entropy_refused')
+    expect(await samples.use(createWitness(NOW), use(4))).toBe('entropy_refused')
+    expect(time.floor()).toBe(NOW)
+  })
+
+  test('beside one that signs, a signed sample must be signed well', async () => {
+    samples = createSamples({ sources: [SATELLITE, { kind: 'unsigned' }], time })
+    expect(await samples.use({ ...createWitness(NOW), signatureHex: '00'.repeat(64) }, use(1))).toBe('entropy_refused')
+    expect(await samples.use(createWitness(NOW), use(2))).toBeUndefined()
+  })
+})

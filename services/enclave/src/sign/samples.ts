@@ -1,0 +1,99 @@
+import type { KeyObject } from 'node:crypto'
+import {
+  type EntropySetting,
+  type EntropyWitness,
+  fromHex,
+  type Hex,
+  MAX_SAMPLE_AGE_MS,
+  parseTimestamp,
+  type SignItemError,
+  toEntropyMessage,
+} from '@countersign/protocol'
+import { importEd25519Key, isEd25519Signature } from '../ed25519.ts'
+import type { Time } from '../time/time.ts'
+
+/** What is signed with a sample. */
+type SampleUse = { keyId: string; kind: 'transaction'; digest: Hex }
+
+type SampleFault = Extract<SignItemError['error'], `entropy_${string}`>
+
+export type Samples = {
+  /** Verifies a sample and keeps it for this use: no other gets it in this boot. Answers why it may not be used, or undefined. */
+  use(witness: EntropyWitness, use: SampleUse): Promise<SampleFault | undefined>
+}
+
+/** By value alone: statements name nothing else of a sample. */
+type Known = { use: string; timestampMs: number }
+
+/** Some thousands a second for as long as samples are remembered. */
+const MAX_KNOWN = 524_288
+const UNSIGNED_KEY = '00'.repeat(32)
+
+/**
+ * Verifies samples against the sources in the settings and remembers what each was used for, until it is too old to be accepted
+ * again. A signed one tells the time too.
+ */
+export function createSamples(deps: {
+  sources: readonly EntropySetting[]
+  time: Time
+  /** How many are remembered. */
+  limit?: number
+}): Samples {
+  const { time, limit = MAX_KNOWN } = deps
+  const keys = new Map<string, KeyObject>()
+  for (const source of deps.sources) if (source.kind === 'satellite') keys.set(source.key, importEd25519Key(source.key))
+  const allowsUnsigned = deps.sources.some(({ kind }) => kind === 'unsigned')
+  const known = new Map<string, Known>()
+  /** The values of each second of samples, so that what is too old is found without a search. */
+  const seconds = new Map<number, Set<string>>()
+
+  function oldest(): number {
+    return time.floor() - MAX_SAMPLE_AGE_MS
+  }
+
+  function remember(valueHex: string, entry: Known) {
+    const second = toSecond(entry.timestampMs)
+    const values = seconds.get(second) ?? new Set()
+    seconds.set(second, values.add(valueHex))
+    known.set(valueHex, entry)
+  }
+
+  function forget() {
+    const until = toSecond(oldest())
+    for (const [second, values] of seconds) {
+      if (second >= until) continue
+      seconds.delete(second)
+      for (const value of values) if (toSecond(known.get(value)?.timestampMs ?? 0) === second) known.delete(value)
+    }
+  }
+
+  return {
+    async use(witness, { keyId, kind, digest }) {
+      const { valueHex, publicKey, signatureHex, sequence } = witness
+      const timestampMs = parseTimestamp(witness.timestamp)
+      if (timestampMs === undefined) return 'entropy_refused'
+      const key = keys.get(publicKey)
+      if (key === undefined && !(allowsUnsigned && publicKey === UNSIGNED_KEY)) return 'entropy_refused'
+      if (key !== undefined) {
+        const message = toEntropyMessage({ value: fromHex(valueHex), timestampMs, sequence })
+        if (!(await isEd25519Signature(key, message, signatureHex))) return 'entropy_refused'
+      }
+
+      // Nothing waits from here on, so of two uses of one sample exactly one finds it unused.
+      if (timestampMs < oldest() || timestampMs > time.now() + MAX_SAMPLE_AGE_MS) return 'entropy_refused'
+      const use = `${kind} ${keyId} ${digest}`
+      const earlier = known.get(valueHex)
+      if (earlier !== undefined && earlier.use !== use) return 'entropy_used'
+      if (key !== undefined) time.raise(timestampMs)
+      if (earlier !== undefined && earlier.timestampMs >= timestampMs) return undefined
+      forget()
+      if (earlier === undefined && known.size >= limit) return 'entropy_memory_full'
+      remember(valueHex, { use, timestampMs })
+      return undefined
+    },
+  }
+}
+
+function toSecond(timeMs: number): number {
+  return Math.floor(timeMs / 1000)
+}

@@ -1,0 +1,36 @@
+import { ServiceError } from '@countersign/protocol'
+import type { Log } from '@countersign/service'
+import type { Clock } from '../ports.ts'
+import type { Time } from './time.ts'
+
+export type LearnTimeDeps = {
+  time: Time
+  clock: Clock
+  /** Fetches the keys of every issuer. Answers the oldest time among the answers. */
+  fetchDate(): Promise<number>
+  wait(durationMs: number): Promise<void>
+  log: Pick<Log, 'info' | 'warn'>
+}
+
+const FIRST_PAUSE_MS = 100
+const MAX_PAUSE_MS = 10_000
+
+/**
+ * Asks the issuers for the time until all of them have answered; resolves when sessions can be opened. TLS says who answers,
+ * but the certificates are judged by the host's clock: the leaked key of one that has expired could lie. And an answer may come
+ * out of a cache, so its date is a time that has passed, no more.
+ */
+export async function learnTime({ time, clock, fetchDate, wait, log }: LearnTimeDeps, signal: AbortSignal) {
+  for (let pauseMs = FIRST_PAUSE_MS; !signal.aborted; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
+    try {
+      const leftMs = time.learn(await fetchDate())
+      const behindMs = time.floor() - clock.now()
+      if (behindMs > 0) log.warn({ msg: 'The clock is behind the issuers’', behindMs })
+      return await wait(leftMs)
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error
+      log.warn({ msg: 'Could not learn the time', code: error.code, reason: error.details })
+      await wait(pauseMs)
+    }
+  }
+}

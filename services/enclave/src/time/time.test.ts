@@ -1,0 +1,117 @@
+import { describe, expect, test } from 'vitest'
+import { EnclaveError } from '../errors.ts'
+import { createFakeClock } from '../grant/issuers.fake.ts'
+import { learnTime } from './learnTime.ts'
+import { createTime } from './time.ts'
+
+const NOW = Date.UTC(2026, 5, 15, 12)
+const YEAR_MS = 31_536_000_000
+const unknown = expect.objectContaining({ code: 'time_unknown' })
+
+describe('the floor', () => {
+  test('nothing is known before the issuers have told the time', () => {
+    const time = createTime(createFakeClock(NOW))
+    expect(() => time.assertKnown()).toThrow(unknown)
+    expect(() => time.bootedAt()).toThrow(unknown)
+    time.learn(NOW)
+    expect(() => time.assertKnown()).not.toThrow()
+    expect(time.bootedAt()).toBe(NOW)
+  })
+
+  test('a clock behind counts for nothing, at the start and after', () => {
+    const clock = createFakeClock(NOW - YEAR_MS)
+    const time = createTime(clock)
+    time.learn(NOW)
+    expect([time.now(), time.bootedAt()]).toEqual([NOW, NOW])
+    clock.advance(YEAR_MS + 1_000)
+    expect(time.now()).toBe(NOW + 1_000)
+    clock.advance(-YEAR_MS)
+    expect(time.now()).toBe(NOW)
+  })
+
+  test('a clock ahead counts: expiries come early, never late', () => {
+    const time = createTime(createFakeClock(NOW + YEAR_MS))
+    time.learn(NOW)
+    expect([time.now(), time.bootedAt()]).toEqual([NOW + YEAR_MS, NOW + YEAR_MS])
+  })
+
+  test('verified times raise it, up to 65 s beyond what it is; nothing lowers it', () => {
+    const time = createTime(createFakeClock(NOW - YEAR_MS))
+    time.learn(NOW)
+    expect(time.raise(NOW + 65_001)).toBe(false)
+    expect(time.now()).toBe(NOW)
+    expect(time.raise(NOW + 65_000)).toBe(true)
+    expect(time.now()).toBe(NOW + 65_000)
+    expect(time.raise(NOW)).toBe(true)
+    time.learn(NOW)
+    expect(time.floor()).toBe(NOW + 65_000)
+  })
+
+  test('a boot within a second counts from the next: what was issued in that second may be from before it', () => {
+    const clock = createFakeClock(NOW + 400)
+    const time = createTime(clock)
+    expect(time.learn(NOW)).toBe(600)
+    expect(() => time.assertKnown()).not.toThrow()
+    expect(() => time.bootedAt()).toThrow(unknown)
+    clock.advance(600)
+    expect(time.bootedAt()).toBe(NOW + 1_000)
+  })
+})
+
+describe('learning it', () => {
+  function setUp(answers: (number | Error)[], startedAt = NOW) {
+    const clock = createFakeClock(startedAt)
+    const time = createTime(clock)
+    const waits: number[] = []
+    const lines: object[] = []
+    const stopping = new AbortController()
+    const write = (line: object) => void lines.push(line)
+    const learning = () =>
+      learnTime(
+        {
+          time,
+          clock,
+          async fetchDate() {
+            const answer = answers.shift()
+            if (typeof answer === 'number') return answer
+            throw answer
+          },
+          async wait(durationMs) {
+            waits.push(durationMs)
+            clock.advance(durationMs)
+            if (answers.length === 0) stopping.abort()
+          },
+          log: { info: write, warn: write },
+        },
+        stopping.signal,
+      )
+    return { time, waits, lines, learning }
+  }
+  const down = () => new EnclaveError('issuer_unavailable', 'down', { details: 'unreachable' })
+
+  test('asks again until there is an answer, less and less often', async () => {
+    const { time, waits, lines, learning } = setUp([...Array.from({ length: 9 }, down), NOW + 60_000])
+    await learning()
+    expect(waits.slice(0, -1)).toEqual([100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000])
+    expect(lines[0]).toEqual({ msg: 'Could not learn the time', code: 'issuer_unavailable', reason: 'unreachable' })
+    expect(time.bootedAt()).toBe(NOW + 60_000)
+  })
+
+  test('ends when sessions can be opened, and says so where the clock is behind', async () => {
+    const { time, waits, lines, learning } = setUp([NOW + 5_000], NOW + 400)
+    await learning()
+    expect(waits).toEqual([0])
+    expect(lines).toEqual([{ msg: 'The clock is behind the issuers’', behindMs: 4_600 }])
+    expect(time.bootedAt()).toBe(NOW + 5_000)
+  })
+
+  test('ends when the enclave stops', async () => {
+    const { time, learning } = setUp([down()])
+    await learning()
+    expect(() => time.assertKnown()).toThrow(unknown)
+  })
+
+  test('a fault of our own ends it', async () => {
+    await expect(setUp([new TypeError('a fault')]).learning()).rejects.toThrow('a fault')
+  })
+})

@@ -1,0 +1,65 @@
+import { MAX_SAMPLE_AGE_MS } from '@countersign/protocol'
+import { EnclaveError } from '../errors.ts'
+import type { Clock } from '../ports.ts'
+
+/**
+ * The time that the enclave goes by. The clock is the host's, who may have set it back: others' signed and authenticated times
+ * give a floor, and it is never earlier than that.
+ */
+export type Time = Clock & {
+  /** Clock or floor, whichever is later. Every expiry is judged by it, and signatures are dated by it. */
+  now(): number
+  /** What it certainly is later than. */
+  floor(): number
+  /** Whether issuers have told the time. */
+  isKnown(): boolean
+  /** Throws `time_unknown` until then. */
+  assertKnown(): void
+  /**
+   * When this boot began, as a whole second: what was issued in that second or before, an earlier boot may have seen. Throws
+   * `time_unknown` until then.
+   */
+  bootedAt(): number
+  /** Takes the oldest time that the issuers answered. Answers how long it is until `bootedAt`. */
+  learn(dateMs: number): number
+  /**
+   * Takes a verified time. False where it lies so far ahead that it is to be refused: one party alone cannot push the floor
+   * by more than that at a time.
+   */
+  raise(verifiedMs: number): boolean
+}
+
+/** Made when the enclave starts: `bootedAt` counts from here. */
+export function createTime(clock: Clock): Time {
+  const startedAt = clock.now()
+  let floor = 0
+  let bootedAt: number | undefined
+  const now = () => Math.max(clock.now(), floor)
+  return {
+    now,
+    floor: () => floor,
+    isKnown: () => bootedAt !== undefined,
+    assertKnown() {
+      if (bootedAt === undefined) throw timeUnknown()
+    },
+    bootedAt() {
+      // `iat` has whole seconds, so tokens of the second of the boot may be from before it. It is waited for, and they are refused.
+      if (bootedAt === undefined || now() < bootedAt) throw timeUnknown()
+      return bootedAt
+    },
+    learn(dateMs) {
+      floor = Math.max(floor, dateMs)
+      bootedAt ??= Math.ceil(Math.max(startedAt, floor) / 1000) * 1000
+      return Math.max(0, bootedAt - now())
+    },
+    raise(verifiedMs) {
+      if (verifiedMs > now() + MAX_SAMPLE_AGE_MS) return false
+      floor = Math.max(floor, verifiedMs)
+      return true
+    },
+  }
+}
+
+function timeUnknown() {
+  return new EnclaveError('time_unknown', 'the enclave does not know the time yet')
+}
