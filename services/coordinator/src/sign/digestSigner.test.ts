@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { CoordinatorError } from '../errors.ts'
-import { createFakeWitness } from '../ports.fake.ts'
+import { createFakeClock, createFakeWitness } from '../ports.fake.ts'
 import { createDigestSigner, type DigestSignerDeps } from './digestSigner.ts'
 import type { SignDigestRequest } from './signDigest.ts'
 
@@ -35,6 +35,7 @@ function setUp(signTransactions: DigestSignerDeps['enclave']['signTransactions']
     signatures: { check: unused, checkSamples: unused, stop: async () => {} },
     verifyBatch: unused,
     commit: unused,
+    clock: createFakeClock(),
     metrics: {
       observeBatch: (size) => void batches.push(size),
       observeSigning(code, seconds) {
