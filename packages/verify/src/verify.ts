@@ -44,6 +44,8 @@ export type VerifyRequest = {
   api?: string
   /** A node of the chain that has the events. Without it the chain is not asked. */
   rpc?: string
+  /** The chain that the node must be of; one of another chain is not believed. Without it, any chain will do. */
+  chainId?: number
   /** The contract on the node's chain, in lower case, where no manifest names it. */
   contract?: string
   /** TCB statuses that are accepted beside `UpToDate`. */
@@ -87,13 +89,13 @@ export type Outcome = Pick<ReceiptCheck, 'verdict' | 'isMock' | 'isKnownCode' | 
  * const { conclusion, steps } = await verify({ fetchBytes, now: () => new Date() }, { subject, manifests, gateways })
  */
 export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<Outcome> {
-  const { subject, manifests, gateways = [], api, rpc, contract, at, allowMock = false } = request
+  const { subject, manifests, gateways = [], api, rpc, contract, chainId, at, allowMock = false } = request
   const onProgress = deps.onProgress ?? (() => {})
   const onPhase = (phase: Phase) => onProgress({ kind: 'phase', phase })
   const onStep = (step: VerifierStep) => onProgress({ kind: 'step', step })
 
   const files = (request.collaterals ?? []).map(parseCollateralFile)
-  const chain = rpc === undefined ? undefined : await openChain(deps, { rpc, contract, manifests })
+  const chain = rpc === undefined ? undefined : await openChain(deps, { rpc, contract, chainId, manifests })
   const loaded = await loadReceipt({ ...deps, onPhase }, { subject, gateways, api, chain })
   const receipt = withSource(loaded.name, () => parseReceipt(loaded.bytes))
   const { collateral: cid } = receipt.signer

@@ -1,9 +1,11 @@
-import { slug, toLog, toProof } from '../issues.fake.ts'
+import { contract, slug, toLog, toProof } from '../issues.fake.ts'
 import { apiBaseUrl, type FakeNetwork, gatewayUrl, html, json, rpcUrl } from '../network.fake.ts'
+import type { Manifest } from '../parseManifest.ts'
 import { files, honest, manifest, other } from './honest.fake.ts'
 import { accepted, type Expected, failed, incomplete, OFFLINE, type SubjectRow, UNASKED } from './subjectRow.fake.ts'
 
 const { txHash } = honest.receipt.transaction
+const onTwoChains: Manifest = { ...manifest, contracts: [1, 31337].map((chainId) => ({ chainId, address: contract })) }
 
 /** An answer of the node in place of the honest one. */
 function node(name: string, category: SubjectRow['category'], rpc: Record<string, unknown>, expected: Expected) {
@@ -69,6 +71,8 @@ export const networkRows: readonly SubjectRow[] = [
     hasSources: false,
     hasNode: false,
     expected: { error: 'invalid_arguments' },
+    // A site always has a service, which is a gateway too.
+    expectedOnPage: { error: 'fetch_failed' },
   },
   {
     name: 'a transaction without a node',
@@ -183,13 +187,46 @@ export const networkRows: readonly SubjectRow[] = [
     { ...accepted, skip: ['transaction'] },
   ),
   node('a node that does not say its chain', 'wrong chain', { eth_chainId: null }, incomplete(UNASKED)),
-  node('a node of another chain', 'wrong chain', { eth_chainId: '0x1' }, { error: 'invalid_arguments' }),
+  node('a node of another chain', 'wrong chain', { eth_chainId: '0x1' }, incomplete(UNASKED)),
+  {
+    name: 'a transaction, of a node of another chain',
+    category: 'wrong chain',
+    subject: txHash,
+    spoil: ({ rpc }) => void Object.assign(rpc, { eth_chainId: '0x1' }),
+    expected: { error: 'chain_unavailable' },
+  },
   {
     name: 'a contract on another chain alone',
     category: 'wrong chain',
     subject: honest.cid,
-    manifest: { ...manifest, contracts: [{ chainId: 1, address: `0x${'c0'.repeat(20)}` }] },
-    expected: { error: 'invalid_arguments' },
+    manifest: { ...manifest, contracts: [{ chainId: 1, address: contract }] },
+    nodeChainId: 1,
+    expected: incomplete(UNASKED),
+  },
+  {
+    name: 'contracts on two chains, and a node of the right one',
+    category: 'wrong chain',
+    subject: honest.cid,
+    manifest: onTwoChains,
+    expected: accepted,
+  },
+  {
+    name: 'contracts on two chains, and a node of the other one',
+    category: 'wrong chain',
+    subject: honest.cid,
+    manifest: onTwoChains,
+    nodeChainId: 1,
+    // Nothing tells the command line which of the two chains the reader means.
+    expected: accepted,
+    expectedOnPage: incomplete(UNASKED),
+  },
+  {
+    name: 'contracts on two chains, and a node of neither',
+    category: 'wrong chain',
+    subject: honest.cid,
+    manifest: onTwoChains,
+    spoil: ({ rpc }) => void Object.assign(rpc, { eth_chainId: '0x5' }),
+    expected: incomplete(UNASKED),
   },
 
   service(

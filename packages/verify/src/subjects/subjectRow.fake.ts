@@ -61,9 +61,13 @@ export type SubjectRow = {
   hasSources?: boolean
   /** Unless false, a node is named. */
   hasNode?: boolean
+  /** The chain that the site says its node is of, unless 31337. The command line takes the node's word for it. */
+  nodeChainId?: number
   /** What the network does otherwise than the honest one. */
   spoil?: (network: FakeNetwork) => void
   expected: Expected
+  /** What the page must make of it, where it knows something else than the command line does. */
+  expectedOnPage?: Expected
 }
 
 type Verdicts = Extract<Expected, { verdict: unknown }>

@@ -7,7 +7,7 @@ import { honest, manifest } from './honest.fake.ts'
 import { manifestRows } from './manifestRows.fake.ts'
 import { networkRows } from './networkRows.fake.ts'
 import { receiptRows } from './receiptRows.fake.ts'
-import type { SubjectRow } from './subjectRow.fake.ts'
+import type { Expected, SubjectRow } from './subjectRow.fake.ts'
 
 export const subjects: readonly SubjectRow[] = [...receiptRows, ...manifestRows, ...networkRows]
 
@@ -23,7 +23,7 @@ export function toRowManifest({ manifest: own }: SubjectRow): Manifest {
 }
 
 /** What must come of a row, step by step, as `toFound` writes what did. */
-export function toWanted({ expected, subject, at }: SubjectRow) {
+export function toWanted({ subject, at }: SubjectRow, expected: Expected) {
   if ('error' in expected) return expected
   const { verdict, conclusion, fail = {}, skip = [] } = expected
   const isPointer = typeof subject === 'string' && !/bafkrei[a-z2-7]{52}$/.test(subject)
