@@ -17,6 +17,7 @@ function toOutcome(changes: Partial<CliOutcome> = {}): CliOutcome {
     receipt: honest.receipt,
     problems: [],
     conclusion: 'accepted',
+    isMockRefused: false,
     isEventMissing: false,
     bytes: honest.bytes,
     collateral: undefined,
@@ -50,6 +51,14 @@ describe('the verdict for people', () => {
     }
     expect(print({ verdict: 'mock', exitCode: 0 })).toContain('verified, on MOCK evidence')
     expect(print({ verdict: 'mock', exitCode: 3 })).toContain('--allow-mock')
+  })
+
+  test('mock without leave is MOCK also where evidence is missing, which is said as well', () => {
+    const steps = [toStep('collateral', 'skip')]
+    const text = print({ verdict: 'incomplete', isMock: true, isMockRefused: true, exitCode: 3, steps })
+    expect(text).toContain('MOCK: the evidence is simulated')
+    expect(text).toContain('--allow-mock')
+    expect(text).toContain('Step 1 could not be judged')
   })
 
   test('a step that passed on mock evidence says so beside its title', () => {

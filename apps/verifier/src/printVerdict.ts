@@ -47,26 +47,18 @@ function printStep({ title, status, detail }: VerifierStep, number: number, pain
 }
 
 function printConclusion(outcome: CliOutcome, paint: Paint): string[] {
-  const { verdict, receipt, exitCode } = outcome
+  const { verdict, receipt } = outcome
   const { txHash, chainId, from, signedAt } = receipt.transaction
   const what = `Transaction ${txHash} of ${from} on chain ${chainId}, signed ${signedAt}.`
   const say = (text: string) => wrapText(toPrintable(text), { indent: 0 })
+  if (outcome.isMockRefused && verdict === 'incomplete') {
+    return [...printMock(outcome, paint), ...printMissingEvidence(outcome).map(say)]
+  }
   switch (verdict) {
     case 'verified':
       return [paint('green', 'VERIFIED: verified by hardware, running code you trust'), say(what)]
-    case 'mock': {
-      const isAllowed = exitCode !== exitCodes.mock
-      const heading =
-        exitCode === exitCodes.verified
-          ? `${paint('yellow', 'verified, on')} ${paint('red', 'MOCK')} ${paint('yellow', 'evidence')}`
-          : `${paint('red', 'MOCK')}: the evidence is simulated`
-      return [
-        heading,
-        say(verdictWords.mock),
-        ...(isAllowed ? [] : [say('For development, --allow-mock lets it pass.')]),
-        ...(outcome.isKnownCode ? [] : printMissingAnchors(outcome)),
-      ]
-    }
+    case 'mock':
+      return [...printMock(outcome, paint), ...(outcome.isKnownCode ? [] : printMissingAnchors(outcome))]
     case 'unknown-code':
       return [
         paint('yellow', 'GENUINE HARDWARE, UNKNOWN CODE'),
@@ -78,6 +70,15 @@ function printConclusion(outcome: CliOutcome, paint: Paint): string[] {
     case 'failed':
       return [paint('red', 'NOT VERIFIED'), ...printFailure(outcome)]
   }
+}
+
+function printMock({ exitCode }: CliOutcome, paint: Paint): string[] {
+  const heading =
+    exitCode === exitCodes.verified
+      ? `${paint('yellow', 'verified, on')} ${paint('red', 'MOCK')} ${paint('yellow', 'evidence')}`
+      : `${paint('red', 'MOCK')}: the evidence is simulated`
+  const advice = exitCode === exitCodes.mock ? ['For development, --allow-mock lets it pass.'] : []
+  return [heading, ...[verdictWords.mock, ...advice].map((text) => wrapText(text, { indent: 0 }))]
 }
 
 function printFailure({ steps }: CliOutcome): string[] {

@@ -16,6 +16,8 @@ export type Claim = {
 
 /** What the claims are compared with. */
 export type Found = Pick<ReceiptCheck, 'steps' | 'cid' | 'isMock'> & {
+  /** Simulated evidence, without leave for it, is no evidence of hardware. */
+  isMockRefused: boolean
   receipt: AttestationReceiptV1
   publications: readonly Publication[] | undefined
   /** Whether the copy in the answer is the pinned receipt. Undefined where there is no copy. */
@@ -172,7 +174,8 @@ function comparePublication(proof: ProofPayload, found: Found | undefined): Clai
 
 function compareQuote({ kmsQuoteVerified }: ProofPayload, found: Found | undefined): Claim[] {
   const quote = statusOf(found, 'quote')
-  const isGenuine = quote === undefined || quote === 'skip' ? undefined : quote === 'pass'
+  const isRefused = found?.isMockRefused === true
+  const isGenuine = quote === undefined || quote === 'skip' ? undefined : quote === 'pass' && !isRefused
   const mock = found?.isMock ? ' It is simulated, though.' : ''
   return [
     toClaim(
@@ -181,7 +184,9 @@ function compareQuote({ kmsQuoteVerified }: ProofPayload, found: Found | undefin
       {
         isTrue: isGenuine === undefined ? undefined : isGenuine === kmsQuoteVerified,
         holds: isGenuine ? `It verifies here too.${mock}` : 'It does not verify here either.',
-        lie: isGenuine ? `Here it does verify.${mock}` : 'Here it does not verify.',
+        lie: isGenuine
+          ? `Here it does verify.${mock}`
+          : `Here it does not verify${isRefused && quote === 'pass' ? ': it is simulated' : ''}.`,
         open: 'The quote could not be judged here.',
       },
     ),

@@ -65,6 +65,8 @@ export type VerifyRequest = {
 
 export type Outcome = Pick<ReceiptCheck, 'verdict' | 'isMock' | 'isKnownCode' | 'isEventMissing' | 'cid'> & {
   conclusion: Conclusion
+  /** A part of the evidence is simulated, and that is not allowed. */
+  isMockRefused: boolean
   steps: readonly VerifierStep[]
   receipt: AttestationReceiptV1
   bytes: Uint8Array<ArrayBuffer>
@@ -114,7 +116,11 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
   })
   const subjectStep = checkSubject(loaded.transaction, receipt)
   if (subjectStep !== undefined) onStep(subjectStep)
-  const judged = { ...check, verdict: subjectStep?.status === 'fail' ? 'failed' : check.verdict } as const
+  const judged = {
+    ...check,
+    verdict: subjectStep?.status === 'fail' ? 'failed' : check.verdict,
+    isMockRefused: check.isMock && !allowMock,
+  } as const
   const { proof } = loaded
   const found = {
     ...judged,
@@ -125,10 +131,11 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
   return {
     verdict: judged.verdict,
     isMock: check.isMock,
+    isMockRefused: judged.isMockRefused,
     isKnownCode: check.isKnownCode,
     isEventMissing: check.isEventMissing,
     cid: check.cid,
-    conclusion: conclude(judged, { allowMock }),
+    conclusion: conclude(judged),
     steps: subjectStep === undefined ? check.steps : [...check.steps, subjectStep],
     receipt,
     bytes: loaded.bytes,

@@ -115,7 +115,16 @@ describe('a complete proof', () => {
     expect(document.querySelector('.verdict')?.getAttribute('data-verdict')).toBe('mock')
     expect(document.querySelector('.verdict-bad')).not.toBeNull()
     expect(statusOf('quote')).toBe('pass')
-    expect(lies()).toEqual([])
+    expect(lies()).toEqual(['kmsQuoteVerified'])
+  })
+
+  test('so it is where the node does not answer, and nothing says that nothing failed', async () => {
+    network.routes.push([rpcUrl, () => json({}, 503)])
+    await show({ allowMock: false })
+    await heading('Not verified: MOCK evidence').toBeVisible()
+    expect(document.querySelector('.verdict-bad')).not.toBeNull()
+    expect(document.body.textContent).not.toContain('Nothing failed')
+    expect(lies()).toEqual(['kmsQuoteVerified'])
   })
 
   test('anchors that cannot be read are told, and not used', async () => {
