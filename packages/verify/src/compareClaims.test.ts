@@ -143,7 +143,6 @@ test('what is said about a lie names both sides', async () => {
         isMock: false,
         isMockRefused: false,
         publications: undefined,
-        isStatedReceiptSame: undefined,
       },
       new Date(),
     ),

@@ -1,5 +1,6 @@
-import type { ProofPayload } from '@countersign/protocol'
-import type { AttestationReceiptV1, ReceiptCheck, StepId } from '@countersign/receipt'
+import { type ProofPayload, ServiceError } from '@countersign/protocol'
+import { type AttestationReceiptV1, canonicalBytes, type ReceiptCheck, type StepId, toCid } from '@countersign/receipt'
+import type { VerifierStep } from './checkSubject.ts'
 import type { Publication } from './createChain.ts'
 
 /** Something that the service says of a proof, held against what the evidence shows. */
@@ -15,13 +16,12 @@ export type Claim = {
 }
 
 /** What the claims are compared with. */
-export type Found = Pick<ReceiptCheck, 'steps' | 'cid' | 'isMock'> & {
+export type Found = Pick<ReceiptCheck, 'cid' | 'isMock'> & {
+  steps: readonly VerifierStep[]
   /** Simulated evidence, without leave for it, is no evidence of hardware. */
   isMockRefused: boolean
   receipt: AttestationReceiptV1
   publications: readonly Publication[] | undefined
-  /** Whether the copy in the answer is the pinned receipt. Undefined where there is no copy. */
-  isStatedReceiptSame: boolean | undefined
 }
 
 /**
@@ -60,7 +60,7 @@ function compareReceipt(proof: ProofPayload, found: Found | undefined): Claim[] 
   if (proof.receipt !== null) {
     claims.push(
       toClaim('receipt', 'A copy of the receipt comes with the answer.', {
-        isTrue: found?.isStatedReceiptSame,
+        isTrue: found && isSameReceipt(proof.receipt, found.cid),
         holds: 'It is the pinned receipt, to the byte.',
         lie: 'It is not the pinned receipt.',
         open: 'The pinned receipt is not at hand to compare with.',
@@ -204,4 +204,13 @@ function toClaim(
 ): Claim {
   if (isTrue === undefined) return { member, text, verdict: 'open', detail: open }
   return isTrue ? { member, text, verdict: 'holds', detail: holds } : { member, text, verdict: 'false', detail: lie }
+}
+
+function isSameReceipt(stated: unknown, cid: string): boolean {
+  try {
+    return toCid(canonicalBytes(stated as AttestationReceiptV1)) === cid
+  } catch (error) {
+    if (error instanceof ServiceError) return false
+    throw error
+  }
 }

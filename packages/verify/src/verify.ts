@@ -1,14 +1,12 @@
 import { type TcbStatus, vendorRoots } from '@countersign/attestation'
 import { createSimulatedSatellite, simulatedRoots } from '@countersign/attestation/simulator'
-import { type ProofPayload, ServiceError } from '@countersign/protocol'
+import type { ProofPayload } from '@countersign/protocol'
 import {
   type AttestationReceiptV1,
   type CheckReceiptOptions,
-  canonicalBytes,
   checkReceipt,
   parseReceipt,
   type ReceiptCheck,
-  toCid,
 } from '@countersign/receipt'
 import { checkSubject, type VerifierStep } from './checkSubject.ts'
 import { type Claim, compareClaims } from './compareClaims.ts'
@@ -122,12 +120,7 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
     isMockRefused: check.isMock && !allowMock,
   } as const
   const { proof } = loaded
-  const found = {
-    ...judged,
-    receipt,
-    publications: chain?.publications,
-    isStatedReceiptSame: proof?.receipt ? isSameReceipt(proof.receipt, check.cid) : undefined,
-  }
+  const found = { ...judged, receipt, publications: chain?.publications }
   return {
     verdict: judged.verdict,
     isMock: check.isMock,
@@ -157,14 +150,5 @@ function toCheckOptions(request: VerifyRequest, chain: Chain | undefined): Check
     policy: toPolicy({ statuses: tcbStatuses }, manifests),
     isEventDue,
     ...(chain === undefined ? {} : { chain: chain.reader }),
-  }
-}
-
-function isSameReceipt(stated: unknown, cid: string): boolean {
-  try {
-    return toCid(canonicalBytes(stated as AttestationReceiptV1)) === cid
-  } catch (error) {
-    if (error instanceof ServiceError) return false
-    throw error
   }
 }

@@ -61,10 +61,13 @@ export function VerificationReport({ state, anchors, proof, onRetry, children }:
   )
 }
 
-/** Where there is no receipt, the answer can still contradict itself. */
+/**
+ * Of the latest answer, which may have changed since the verification began. Where there is no receipt, it can still
+ * contradict itself.
+ */
 function toClaims(state: VerificationState, proof: ProofPayload | undefined): readonly Claim[] {
   if (proof === undefined || state.phase === 'running') return []
-  return state.phase === 'done' ? state.outcome.claims : compareClaims(proof, undefined, new Date())
+  return compareClaims(proof, state.phase === 'done' ? state.outcome : undefined, new Date())
 }
 
 const phases: Record<Phase, string> = {
