@@ -15,7 +15,7 @@ import { createFolder } from './folder.fake.ts'
 import { runCli } from './runCli.ts'
 
 /** As the README has them. */
-const EXIT_CODES = { accepted: 0, failed: 1, 'unknown-code': 2, mock: 3, incomplete: 5 } as const
+const EXIT_CODES = { accepted: 0, failed: 1, contradicted: 1, 'unknown-code': 2, mock: 3, incomplete: 5 } as const
 const UNAVAILABLE = ['proof_not_pinned', 'fetch_failed', 'chain_unavailable', 'event_not_found']
 
 async function toArguments(row: SubjectRow): Promise<string[]> {
@@ -60,7 +60,8 @@ describe('the command line judges each subject as the table says', () => {
       expect(exitCode).toBe(UNAVAILABLE.includes(wanted.error) ? 5 : 4)
       return
     }
-    expect(toFound({ ...outcome, conclusion: wanted.conclusion })).toEqual(wanted)
-    expect(exitCode).toBe(EXIT_CODES[wanted.conclusion])
+    expect(toFound({ ...outcome, conclusion: wanted.conclusion, lies: outcome.falseClaims })).toEqual(wanted)
+    const isReceipt = !wanted.steps.some((step) => step.startsWith('format fail'))
+    expect(exitCode).toBe(isReceipt ? EXIT_CODES[wanted.conclusion] : 4)
   })
 })

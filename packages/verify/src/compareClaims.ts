@@ -20,7 +20,8 @@ export type Found = Pick<ReceiptCheck, 'cid' | 'isMock'> & {
   steps: readonly VerifierStep[]
   /** Simulated evidence, without leave for it, is no evidence of hardware. */
   isMockRefused: boolean
-  receipt: AttestationReceiptV1
+  /** Undefined where the pinned bytes are no receipt. */
+  receipt: AttestationReceiptV1 | undefined
   publications: readonly Publication[] | undefined
 }
 

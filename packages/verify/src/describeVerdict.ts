@@ -37,7 +37,7 @@ export function describeVerdict(judged: Judged, context: VerdictContext): Verdic
 
 function toReservations({ steps, isEventMissing, receipt }: Judged, { status }: VerdictContext): string[] {
   const reservations: string[] = []
-  if (receipt.signer.tcbStatus !== 'UpToDate') {
+  if (receipt !== undefined && receipt.signer.tcbStatus !== 'UpToDate') {
     reservations.push(`the processor was not up to date (${receipt.signer.tcbStatus})`)
   }
   if (isEventMissing) {

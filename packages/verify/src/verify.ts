@@ -1,6 +1,6 @@
 import { type TcbStatus, vendorRoots } from '@countersign/attestation'
 import { createSimulatedSatellite, simulatedRoots } from '@countersign/attestation/simulator'
-import type { ProofPayload } from '@countersign/protocol'
+import { type ProofPayload, ServiceError } from '@countersign/protocol'
 import {
   type AttestationReceiptV1,
   type CheckReceiptOptions,
@@ -9,13 +9,19 @@ import {
   type ReceiptCheck,
 } from '@countersign/receipt'
 import { checkSubject, type VerifierStep } from './checkSubject.ts'
-import { type Claim, compareClaims } from './compareClaims.ts'
+import { type Claim, compareClaims, findLies } from './compareClaims.ts'
 import { type Conclusion, conclude } from './conclude.ts'
 import type { Chain, Publication } from './createChain.ts'
 import { withSource } from './errors.ts'
 import type { FetchBytes } from './fetchBytes.ts'
-import { chooseFreshCollateral, type GivenFile, loadCollateral, parseCollateralFile } from './loadCollateral.ts'
-import { loadReceipt, type Phase, type Subject } from './loadReceipt.ts'
+import {
+  chooseFreshCollateral,
+  type GivenFile,
+  type LoadedCollateral,
+  loadCollateral,
+  parseCollateralFile,
+} from './loadCollateral.ts'
+import { type LoadedReceipt, loadReceipt, type Phase, type Subject } from './loadReceipt.ts'
 import { openChain } from './openChain.ts'
 import type { Manifest } from './parseManifest.ts'
 import { toAnchors } from './toAnchors.ts'
@@ -66,7 +72,8 @@ export type Outcome = Pick<ReceiptCheck, 'verdict' | 'isMock' | 'isKnownCode' | 
   /** A part of the evidence is simulated, and that is not allowed. */
   isMockRefused: boolean
   steps: readonly VerifierStep[]
-  receipt: AttestationReceiptV1
+  /** Undefined where the bytes that a pointer leads to are no receipt, which fails the step `format`. */
+  receipt: AttestationReceiptV1 | undefined
   bytes: Uint8Array<ArrayBuffer>
   /** `name` is that of the file that it came from. */
   collateral: { bytes: Uint8Array<ArrayBuffer>; name: string | undefined } | undefined
@@ -81,7 +88,7 @@ export type Outcome = Pick<ReceiptCheck, 'verdict' | 'isMock' | 'isKnownCode' | 
 
 /**
  * Finds a receipt, gathers all that it is held against, and judges it. Rejects with a `ServiceError` where there is nothing to
- * judge: a `VerifierError`, or the error of bytes that are no receipt or no collateral.
+ * judge: a `VerifierError`, or the error of a file that is no receipt or no collateral.
  *
  * @example
  * const fetchBytes = createFetchBytes({ fetch, timeoutMs: 10_000 })
@@ -97,13 +104,16 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
   const files = (request.collaterals ?? []).map(parseCollateralFile)
   const chain = rpc === undefined ? undefined : await openChain(deps, { rpc, contract, chainId, manifests })
   const loaded = await loadReceipt({ ...deps, onPhase }, { subject, gateways, api, chain })
-  const receipt = withSource(loaded.name, () => parseReceipt(loaded.bytes))
-  const { collateral: cid } = receipt.signer
-  const fresh = chooseFreshCollateral(files, { cid, at })
-  const collateral = await loadCollateral(
-    { ...deps, onFetch: () => onPhase('collateral') },
-    { cid, files, gateways: loaded.gateways },
-  )
+  const receipt = readReceipt(loaded, subject)
+  const cid = receipt?.signer.collateral
+  const fresh = cid === undefined ? undefined : chooseFreshCollateral(files, { cid, at })
+  const collateral: LoadedCollateral =
+    cid === undefined
+      ? { bytes: undefined, problems: [] }
+      : await loadCollateral(
+          { ...deps, onFetch: () => onPhase('collateral') },
+          { cid, files, gateways: loaded.gateways },
+        )
 
   onPhase('steps')
   const check = await checkReceipt(loaded.bytes, collateral.bytes, {
@@ -112,7 +122,7 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
     ...(at === undefined || fresh === undefined ? {} : { reevaluation: { at, collateral: fresh.bytes } }),
     onStep,
   })
-  const subjectStep = checkSubject(loaded.transaction, receipt)
+  const subjectStep = receipt && checkSubject(loaded.transaction, receipt)
   if (subjectStep !== undefined) onStep(subjectStep)
   const judged = {
     ...check,
@@ -121,6 +131,7 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
   } as const
   const { proof } = loaded
   const found = { ...judged, receipt, publications: chain?.publications }
+  const claims = proof === undefined ? [] : compareClaims(proof, found, deps.now())
   return {
     verdict: judged.verdict,
     isMock: check.isMock,
@@ -128,15 +139,25 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
     isKnownCode: check.isKnownCode,
     isEventMissing: check.isEventMissing,
     cid: check.cid,
-    conclusion: conclude(judged),
+    conclusion: conclude({ ...judged, lies: findLies(claims) }),
     steps: subjectStep === undefined ? check.steps : [...check.steps, subjectStep],
     receipt,
     bytes: loaded.bytes,
     collateral: collateral.bytes && { bytes: collateral.bytes, name: collateral.name },
     publications: chain?.publications,
     proof,
-    claims: proof === undefined ? [] : compareClaims(proof, found, deps.now()),
+    claims,
     problems: collateral.problems,
+  }
+}
+
+/** A file that is no receipt is bad input. Bytes that a pointer leads to are judged: whoever set the pointer says that they are one. */
+function readReceipt({ bytes, name }: LoadedReceipt, { kind }: Subject): AttestationReceiptV1 | undefined {
+  try {
+    return withSource(name, () => parseReceipt(bytes))
+  } catch (error) {
+    if (kind === 'file' || !(error instanceof ServiceError)) throw error
+    return undefined
   }
 }
 

@@ -125,12 +125,12 @@ function VerdictPanel({ outcome, context }: { outcome: Outcome; context: Verdict
           ))}
         </ul>
       )}
-      <Subject transaction={receipt.transaction} />
+      {receipt === undefined ? null : <Subject transaction={receipt.transaction} />}
     </section>
   )
 }
 
-function Subject({ transaction }: { transaction: Outcome['receipt']['transaction'] }) {
+function Subject({ transaction }: { transaction: NonNullable<Outcome['receipt']>['transaction'] }) {
   const { txHash, from, to, chainId, value, data, signedAt } = transaction
   const dataLength = (data.length - 2) / 2
   return (
@@ -161,6 +161,7 @@ function Fact({ title, children }: { title: string; children: ReactNode }) {
 
 function Downloads({ outcome }: { outcome: Outcome }) {
   const { bytes, cid, collateral, receipt } = outcome
+  if (receipt === undefined) return null
   return (
     <section className="card" aria-labelledby="downloads-title">
       <h2 id="downloads-title">Keep the evidence</h2>

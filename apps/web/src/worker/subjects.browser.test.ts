@@ -1,5 +1,5 @@
 import { ServiceError } from '@countersign/protocol'
-import { chooseReceipt, type VerifyRequest } from '@countersign/verify'
+import { chooseReceipt, findLies, type VerifyRequest } from '@countersign/verify'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { contract, toProof } from '../../../../packages/verify/src/issues.fake.ts'
 import { apiBaseUrl, gatewayUrl, rpcUrl } from '../../../../packages/verify/src/network.fake.ts'
@@ -68,7 +68,8 @@ async function verify(row: SubjectRow) {
   try {
     const asked = await toAsked(config, row)
     if (asked === undefined) return { error: 'invalid_arguments' }
-    return toFound(await startVerification(toRequest(config, asked, row), { onProgress: () => {} }).result)
+    const outcome = await startVerification(toRequest(config, asked, row), { onProgress: () => {} }).result
+    return toFound({ ...outcome, lies: findLies(outcome.claims) })
   } catch (error) {
     if (error instanceof ServiceError) return { error: error.code }
     throw error

@@ -1,10 +1,21 @@
+import { toCid } from '@countersign/receipt'
 import { contract, slug, toLog, toProof } from '../issues.fake.ts'
 import { apiBaseUrl, type FakeNetwork, gatewayUrl, html, json, rpcUrl } from '../network.fake.ts'
 import type { Manifest } from '../parseManifest.ts'
-import { files, honest, manifest, other } from './honest.fake.ts'
-import { accepted, type Expected, failed, incomplete, OFFLINE, type SubjectRow, UNASKED } from './subjectRow.fake.ts'
+import { encode, files, honest, manifest, other } from './honest.fake.ts'
+import {
+  accepted,
+  type Expected,
+  failed,
+  incomplete,
+  noReceipt,
+  OFFLINE,
+  type SubjectRow,
+  UNASKED,
+} from './subjectRow.fake.ts'
 
 const { txHash } = honest.receipt.transaction
+const garbage = encode('<!doctype html>')
 const onTwoChains: Manifest = { ...manifest, contracts: [1, 31337].map((chainId) => ({ chainId, address: contract })) }
 
 /** An answer of the node in place of the honest one. */
@@ -229,19 +240,18 @@ export const networkRows: readonly SubjectRow[] = [
     expected: incomplete(UNASKED),
   },
 
-  service(
-    'a proof of another transaction',
-    'other transaction',
-    proofWith({ txHash: `0x${'00'.repeat(32)}` }),
-    failed({ subject: '' }),
-  ),
-  service('a proof on another chain', 'other transaction', proofWith({ chainId: 1 }), failed({ subject: '' })),
-  service(
-    'a proof of another wallet',
-    'other transaction',
-    proofWith({ walletAddress: `0x${'00'.repeat(20)}` }),
-    failed({ subject: '' }),
-  ),
+  service('a proof of another transaction', 'other transaction', proofWith({ txHash: `0x${'00'.repeat(32)}` }), {
+    ...failed({ subject: '' }),
+    lies: ['txHash'],
+  }),
+  service('a proof on another chain', 'other transaction', proofWith({ chainId: 1 }), {
+    ...failed({ subject: '' }),
+    lies: ['chainId'],
+  }),
+  service('a proof of another wallet', 'other transaction', proofWith({ walletAddress: `0x${'00'.repeat(20)}` }), {
+    ...failed({ subject: '' }),
+    lies: ['walletAddress'],
+  }),
   {
     name: 'an event that leads to the receipt of another transaction',
     category: 'other transaction',
@@ -281,7 +291,46 @@ export const networkRows: readonly SubjectRow[] = [
     proofWith({ status: 'pending_pin', ipfsCid: null, receipt: null }),
     { error: 'proof_not_pinned' },
   ),
-  service('a proof with the copy of another receipt', 'lying service', proofWith({ receipt: other.receipt }), accepted),
+  service('a proof with the copy of another receipt', 'lying service', proofWith({ receipt: other.receipt }), {
+    ...accepted,
+    conclusion: 'contradicted',
+    lies: ['receipt'],
+  }),
+  service('a proof with the event in another block', 'lying service', proofWith({ onchainBlockNumber: 13 }), {
+    ...accepted,
+    conclusion: 'contradicted',
+    lies: ['onchainBlockNumber'],
+  }),
+  {
+    ...service('a proof with a lie, mock not allowed', 'lying service', proofWith({ onchainBlockNumber: 13 }), {
+      ...accepted,
+      conclusion: 'contradicted',
+      lies: ['onchainBlockNumber', 'kmsQuoteVerified'],
+    }),
+    allowMock: false,
+  },
+  {
+    ...service(
+      'a proof whose CID is that of something else',
+      'lying service',
+      proofWith({ ipfsCid: toCid(garbage) }),
+      noReceipt('receipt_not_canonical', ['receipt']),
+    ),
+    spoil: ({ routes, blocks }) => {
+      blocks.set(toCid(garbage), garbage)
+      routes.push([`${apiBaseUrl}/proof/`, proofWith({ ipfsCid: toCid(garbage) })])
+    },
+  },
+  {
+    name: 'an event that leads to something else',
+    category: 'lying service',
+    subject: txHash,
+    spoil: ({ rpc, blocks }) => {
+      blocks.set(toCid(garbage), garbage)
+      rpc.eth_getLogs = [toLog({ ...honest, cid: toCid(garbage) })]
+    },
+    expected: noReceipt('receipt_not_canonical'),
+  },
   service('a gateway that is a script', 'lying service', proofWith({ ipfsUrl: 'javascript:alert(1)' }), accepted),
   {
     name: 'a proof whose receipt is nowhere but in its answer',

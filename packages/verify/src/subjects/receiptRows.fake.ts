@@ -11,6 +11,7 @@ import {
   acceptedOffline,
   type Expected,
   failed,
+  noReceipt,
   OFFLINE,
   type SubjectRow,
   UNASKED,
@@ -114,7 +115,7 @@ export const receiptRows: readonly SubjectRow[] = [
     category: 'mock',
     subject: slug,
     allowMock: false,
-    expected: { verdict: 'mock', conclusion: 'mock' },
+    expected: { verdict: 'mock', conclusion: 'mock', lies: ['kmsQuoteVerified'] },
   },
   {
     name: 'mock not allowed, node down',
@@ -253,7 +254,7 @@ export const receiptRows: readonly SubjectRow[] = [
     name: 'a block that is no receipt',
     category: 'garbage',
     subject: honest.receipt.signer.collateral,
-    expected: { error: 'receipt_version_unsupported' },
+    expected: noReceipt('receipt_version_unsupported'),
   },
   {
     name: 'notes in place of collateral',
