@@ -13,8 +13,8 @@ export type WebConfig = {
   /** Takes `POST { "address" }`; local chains only. */
   faucetUrl?: string
   ipfsGatewayUrl?: string
-  /** Where the contract with the on-chain pointers is. */
-  attestations?: { chainId: number; rpcUrl: string; address: string }
+  /** Where the contract with the on-chain pointers is, and where to search from. */
+  attestations?: { chainId: number; rpcUrl: string; address: string; fromBlock?: number }
   /** The verifier's anchors, a manifest; the pages that verify check this and the next two. */
   trust?: unknown
   /** Whether simulated evidence is accepted, as MOCK; for development. */
