@@ -68,7 +68,7 @@ export async function loadReceipt(deps: LoadDeps, parameters: LoadReceiptParamet
 
 /** A file that is named after a CID claims to be that block. */
 function toNamedCid(name: string): string | undefined {
-  const stem = name.replace(/^.*[/\\]/, '').replace(/\.json$/, '')
+  const stem = name.replace(/^.*[/\\]/s, '').replace(/\.json$/, '')
   return isCid(stem) ? stem : undefined
 }
 

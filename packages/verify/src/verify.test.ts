@@ -302,7 +302,9 @@ describe('a receipt as a file', () => {
   })
 
   test('a file named after a CID is held against it', async () => {
-    expect(failedSteps(await files({ ...receiptFile, name: `${other.cid}.json` }))).toEqual(['cid'])
+    for (const folder of ['', 'a/', 'a\nb/', 'a\n\\']) {
+      expect(failedSteps(await files({ ...receiptFile, name: `${folder}${other.cid}.json` }))).toEqual(['cid'])
+    }
   })
 
   test('what is no receipt is refused by its name', async () => {
