@@ -79,7 +79,7 @@ async function findReceiptCid(
   if (chain === undefined) {
     throw invalid(
       'a transaction hash needs a node and a contract',
-      'only the chain knows which receipt it has; the command line needs --rpc and --contract',
+      'only the chain knows which receipt it has',
     )
   }
   onPhase('chain')
@@ -127,7 +127,7 @@ async function fetchReceipt(
   const { cid, gateways } = parameters
   if (!isCid(cid)) throw invalid('not the CID of a receipt', cid)
   if (gateways.length === 0)
-    throw invalid('a CID needs a gateway', 'name one with --ipfs or --api; there is no default')
+    throw invalid('a CID needs a gateway', 'there is no default')
   deps.onPhase('receipt')
   const { bytes, problems } = await getBlock(deps, { cid, gateways, maxBytes: MAX_RECEIPT_BYTES })
   if (bytes !== undefined) return { ...parameters, bytes, name: cid }
