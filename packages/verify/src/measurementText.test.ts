@@ -3,7 +3,13 @@ import { parseMeasurementText, toMeasurementText } from './measurementText.ts'
 import { withCode } from './withCode.fake.ts'
 
 const hex = (digit: string) => digit.repeat(96)
-const [mrTd, rtmr0, rtmr1, rtmr2, rtmr3] = ['a', 'b', 'c', 'd', 'e'].map(hex) as [string, string, string, string, string]
+const [mrTd, rtmr0, rtmr1, rtmr2, rtmr3] = ['a', 'b', 'c', 'd', 'e'].map(hex) as [
+  string,
+  string,
+  string,
+  string,
+  string,
+]
 
 test.each([{ mrTd }, { mrTd, rtmr0, rtmr1, rtmr2 }, { mrTd, rtmr0, rtmr1, rtmr2, rtmr3 }])(
   'the text of a measurement is read back as the same one',
