@@ -121,8 +121,13 @@ describe('a receipt by its CID', () => {
     const { url } = await startLoopback(serveBlocks(blocks))
     expect(await runJson(collateralCid, '--ipfs', url)).toMatchObject({
       exitCode: 4,
-      error: { code: 'receipt_version_unsupported' },
+      verdict: 'failed',
+      steps: [
+        { id: 'format', status: 'fail', code: 'receipt_version_unsupported' },
+        { id: 'cid', status: 'pass' },
+      ],
     })
+    expect((await run(collateralCid, '--ipfs', url)).stdout).toContain('A newer receipt needs a newer verifier')
   })
 
   test('collateral that no gateway has leaves the verdict open', async () => {

@@ -136,8 +136,17 @@ describe('the verdict for programs', () => {
       cid: honest.cid,
       steps: outcome.steps,
       transaction: { chainId, txHash, from, to, nonce, value, signedAt },
+      falseClaims: [],
       problems: [],
     })
+  })
+
+  test('false claims of the service are in it, and are printed', () => {
+    const lie = { member: 'chainId', text: 'The chain is 5.', verdict: 'false', detail: 'The receipt says 1.' } as const
+    const claims = [lie, { ...lie, member: 'txHash', verdict: 'holds' }] as const
+    const { verdict: _, ...printed } = lie
+    expect(JSON.parse(printVerdictJson(toOutcome({ claims }))).falseClaims).toEqual([printed])
+    expect(print({ claims, exitCode: 1 })).toMatch(/THE SERVICE SAYS SOMETHING FALSE[^]*The chain is 5\.[^]*says 1\./)
   })
 
   test('escapes what could mislead on a terminal, and keeps the text', () => {
