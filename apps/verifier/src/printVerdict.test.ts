@@ -146,7 +146,9 @@ describe('the verdict for programs', () => {
     const claims = [lie, { ...lie, member: 'txHash', verdict: 'holds' }] as const
     const { verdict: _, ...printed } = lie
     expect(JSON.parse(printVerdictJson(toOutcome({ claims }))).falseClaims).toEqual([printed])
-    expect(print({ claims, exitCode: 1 })).toMatch(/THE SERVICE SAYS SOMETHING FALSE[\s\S]*The chain is 5\.[\s\S]*says 1\./)
+    expect(print({ claims, exitCode: 1 })).toMatch(
+      /THE SERVICE SAYS SOMETHING FALSE[\s\S]*The chain is 5\.[\s\S]*says 1\./,
+    )
   })
 
   test('escapes what could mislead on a terminal, and keeps the text', () => {
