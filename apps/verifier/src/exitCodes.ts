@@ -1,5 +1,5 @@
 import { ServiceError } from '@countersign/protocol'
-import type { Conclusion, VerifierErrorCode } from '@countersign/verify'
+import type { Conclusion, Outcome, VerifierErrorCode } from '@countersign/verify'
 
 /** Scripts depend on these numbers; `help.ts` and the README say what each means. */
 export const exitCodes = { verified: 0, failed: 1, unknownCode: 2, mock: 3, badInput: 4, unavailable: 5 } as const
@@ -9,6 +9,7 @@ export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]
 const CONCLUSIONS: Readonly<Record<Conclusion, ExitCode>> = {
   accepted: exitCodes.verified,
   failed: exitCodes.failed,
+  contradicted: exitCodes.failed,
   incomplete: exitCodes.unavailable,
   mock: exitCodes.mock,
   'unknown-code': exitCodes.unknownCode,
@@ -21,8 +22,9 @@ const UNAVAILABLE: readonly string[] = [
   'event_not_found',
 ] satisfies VerifierErrorCode[]
 
-export function toExitCode(conclusion: Conclusion): ExitCode {
-  return CONCLUSIONS[conclusion]
+/** Bytes that are no receipt are bad input, whatever named them. */
+export function toExitCode({ conclusion, receipt }: Pick<Outcome, 'conclusion' | 'receipt'>): ExitCode {
+  return receipt === undefined ? exitCodes.badInput : CONCLUSIONS[conclusion]
 }
 
 /** An error that is not ours is a fault of this program. It shares 1 with a failed step: nothing was verified. */

@@ -121,8 +121,13 @@ describe('a receipt by its CID', () => {
     const { url } = await startLoopback(serveBlocks(blocks))
     expect(await runJson(collateralCid, '--ipfs', url)).toMatchObject({
       exitCode: 4,
-      error: { code: 'receipt_version_unsupported' },
+      verdict: 'failed',
+      steps: [
+        { id: 'format', status: 'fail', code: 'receipt_version_unsupported' },
+        { id: 'cid', status: 'pass' },
+      ],
     })
+    expect((await run(collateralCid, '--ipfs', url)).stdout).toContain('A newer receipt needs a newer verifier')
   })
 
   test('collateral that no gateway has leaves the verdict open', async () => {
@@ -206,8 +211,8 @@ describe('a chain beside a receipt file', () => {
     })
     const elsewhere = await startLoopback(serveRpc(toChain(honest, { eth_chainId: '0x1' })))
     expect(await runJson(join(folder, 'receipt.json'), '--rpc', elsewhere.url, ...manifest)).toMatchObject({
-      exitCode: 4,
-      error: { message: expect.stringContaining('none on chain 1') },
+      exitCode: 5,
+      verdict: 'incomplete',
     })
   })
 

@@ -48,10 +48,11 @@ In scripts, end the options before a name that is not yours, and never leave out
 
 Exit codes
   0  every required step passed, on hardware (or mock, with --allow-mock), running code you trust
-  1  a step failed, or this program did ("internal error")
+  1  a step failed, the service says something false about the receipt, or this program failed
+     ("internal error")
   2  nothing failed, but you gave no anchor for some code or setting (or MRTD alone)
   3  nothing failed, but the evidence is simulated
-  4  bad input: options, an unreadable file, or a file that is no receipt or collateral
+  4  bad input: options, an unreadable file, or what is no receipt or collateral
   5  something could not be fetched, or evidence is missing
 
 Privacy: only the servers that you name, and the gateway that a proof names, are contacted. No public

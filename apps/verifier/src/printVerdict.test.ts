@@ -17,6 +17,7 @@ function toOutcome(changes: Partial<CliOutcome> = {}): CliOutcome {
     receipt: honest.receipt,
     problems: [],
     conclusion: 'accepted',
+    isMockRefused: false,
     isEventMissing: false,
     bytes: honest.bytes,
     collateral: undefined,
@@ -50,6 +51,14 @@ describe('the verdict for people', () => {
     }
     expect(print({ verdict: 'mock', exitCode: 0 })).toContain('verified, on MOCK evidence')
     expect(print({ verdict: 'mock', exitCode: 3 })).toContain('--allow-mock')
+  })
+
+  test('mock without leave is MOCK also where evidence is missing, which is said as well', () => {
+    const steps = [toStep('collateral', 'skip')]
+    const text = print({ verdict: 'incomplete', isMock: true, isMockRefused: true, exitCode: 3, steps })
+    expect(text).toContain('MOCK: the evidence is simulated')
+    expect(text).toContain('--allow-mock')
+    expect(text).toContain('Step 1 could not be judged')
   })
 
   test('a step that passed on mock evidence says so beside its title', () => {
@@ -127,8 +136,19 @@ describe('the verdict for programs', () => {
       cid: honest.cid,
       steps: outcome.steps,
       transaction: { chainId, txHash, from, to, nonce, value, signedAt },
+      falseClaims: [],
       problems: [],
     })
+  })
+
+  test('false claims of the service are in it, and are printed', () => {
+    const lie = { member: 'chainId', text: 'The chain is 5.', verdict: 'false', detail: 'The receipt says 1.' } as const
+    const claims = [lie, { ...lie, member: 'txHash', verdict: 'holds' }] as const
+    const { verdict: _, ...printed } = lie
+    expect(JSON.parse(printVerdictJson(toOutcome({ claims }))).falseClaims).toEqual([printed])
+    expect(print({ claims, exitCode: 1 })).toMatch(
+      /THE SERVICE SAYS SOMETHING FALSE[\s\S]*The chain is 5\.[\s\S]*says 1\./,
+    )
   })
 
   test('escapes what could mislead on a terminal, and keeps the text', () => {

@@ -1,7 +1,8 @@
 import { hashEnclaveConfig, toHex } from '@countersign/protocol'
-import { anchorSteps, requiredSteps, type StepId } from '@countersign/receipt'
+import { type AttestationReceiptV1, anchorSteps, requiredSteps, type StepId } from '@countersign/receipt'
 import {
   adviseOn,
+  findLies,
   isMockStep,
   toMeasurementText,
   toPrintable,
@@ -27,15 +28,22 @@ const DETAIL_INDENT = 7
 export function printVerdict(outcome: CliOutcome, { isColored }: { isColored: boolean }): string {
   const paint: Paint = (color, text) => (isColored ? `\u001b[${SGR[color]}m${text}\u001b[0m` : text)
   const steps = outcome.steps.map((step, index) => printStep(step, index + 1, paint))
-  return [...steps, '', '─'.repeat(COLUMNS), ...printConclusion(outcome, paint), ''].join('\n')
+  const conclusion = [...printLies(outcome, paint), ...printConclusion(outcome, paint)]
+  return [...steps, '', '─'.repeat(COLUMNS), ...conclusion, ''].join('\n')
 }
 
 /** The same for programs. */
 export function printVerdictJson(outcome: CliOutcome): string {
   const { verdict, exitCode, isMock, isKnownCode, cid, steps, receipt, problems } = outcome
-  const { chainId, txHash, from, to, nonce, value, signedAt } = receipt.transaction
-  const transaction = { chainId, txHash, from, to, nonce, value, signedAt }
-  return `${toPrintableJson({ verdict, exitCode, isMock, isKnownCode, cid, steps, transaction, problems })}\n`
+  const transaction = receipt && toTransaction(receipt)
+  const falseClaims = findLies(outcome.claims).map(({ member, text, detail }) => ({ member, text, detail }))
+  const json = { verdict, exitCode, isMock, isKnownCode, cid, steps, transaction, falseClaims, problems }
+  return `${toPrintableJson(json)}\n`
+}
+
+function toTransaction({ transaction }: AttestationReceiptV1) {
+  const { chainId, txHash, from, to, nonce, value, signedAt } = transaction
+  return { chainId, txHash, from, to, nonce, value, signedAt }
 }
 
 function printStep({ title, status, detail }: VerifierStep, number: number, paint: Paint): string {
@@ -47,37 +55,57 @@ function printStep({ title, status, detail }: VerifierStep, number: number, pain
 }
 
 function printConclusion(outcome: CliOutcome, paint: Paint): string[] {
-  const { verdict, receipt, exitCode } = outcome
-  const { txHash, chainId, from, signedAt } = receipt.transaction
-  const what = `Transaction ${txHash} of ${from} on chain ${chainId}, signed ${signedAt}.`
+  const { verdict, receipt } = outcome
   const say = (text: string) => wrapText(toPrintable(text), { indent: 0 })
+  // Without a receipt nothing but a failure comes of it.
+  if (receipt === undefined) return [paint('red', 'NOT VERIFIED'), ...printFailure(outcome)]
+  if (outcome.isMockRefused && verdict === 'incomplete') {
+    return [...printMock(outcome, paint), ...printMissingEvidence(outcome, receipt).map(say)]
+  }
   switch (verdict) {
     case 'verified':
-      return [paint('green', 'VERIFIED: verified by hardware, running code you trust'), say(what)]
-    case 'mock': {
-      const isAllowed = exitCode !== exitCodes.mock
-      const heading =
-        exitCode === exitCodes.verified
-          ? `${paint('yellow', 'verified, on')} ${paint('red', 'MOCK')} ${paint('yellow', 'evidence')}`
-          : `${paint('red', 'MOCK')}: the evidence is simulated`
-      return [
-        heading,
-        say(verdictWords.mock),
-        ...(isAllowed ? [] : [say('For development, --allow-mock lets it pass.')]),
-        ...(outcome.isKnownCode ? [] : printMissingAnchors(outcome)),
-      ]
-    }
+      return [paint('green', 'VERIFIED: verified by hardware, running code you trust'), say(printSubject(receipt))]
+    case 'mock':
+      return [...printMock(outcome, paint), ...(outcome.isKnownCode ? [] : printMissingAnchors(outcome, receipt))]
     case 'unknown-code':
       return [
         paint('yellow', 'GENUINE HARDWARE, UNKNOWN CODE'),
         say(verdictWords['unknown-code']),
-        ...printMissingAnchors(outcome),
+        ...printMissingAnchors(outcome, receipt),
       ]
     case 'incomplete':
-      return [paint('yellow', 'NOT VERIFIED: evidence is missing'), ...printMissingEvidence(outcome).map(say)]
+      return [paint('yellow', 'NOT VERIFIED: evidence is missing'), ...printMissingEvidence(outcome, receipt).map(say)]
     case 'failed':
       return [paint('red', 'NOT VERIFIED'), ...printFailure(outcome)]
   }
+}
+
+/** Before the verdict on the receipt, which may be good in itself. */
+function printLies({ claims }: CliOutcome, paint: Paint): string[] {
+  const lies = findLies(claims)
+  if (lies.length === 0) return []
+  return [
+    paint('red', 'THE SERVICE SAYS SOMETHING FALSE about this receipt'),
+    ...lies.flatMap(({ member, text, detail }) => [
+      printLabelled('It says', `${text} (${member})`),
+      printLabelled('Found', detail),
+    ]),
+    '',
+  ]
+}
+
+function printSubject({ transaction }: AttestationReceiptV1): string {
+  const { txHash, chainId, from, signedAt } = transaction
+  return `Transaction ${txHash} of ${from} on chain ${chainId}, signed ${signedAt}.`
+}
+
+function printMock({ exitCode }: CliOutcome, paint: Paint): string[] {
+  const heading =
+    exitCode === exitCodes.verified
+      ? `${paint('yellow', 'verified, on')} ${paint('red', 'MOCK')} ${paint('yellow', 'evidence')}`
+      : `${paint('red', 'MOCK')}: the evidence is simulated`
+  const advice = exitCode === exitCodes.mock ? ['For development, --allow-mock lets it pass.'] : []
+  return [heading, ...[verdictWords.mock, ...advice].map((text) => wrapText(text, { indent: 0 }))]
 }
 
 function printFailure({ steps }: CliOutcome): string[] {
@@ -101,7 +129,7 @@ function printLabelled(label: string, text: string): string {
   return `${label.padEnd(indent)}${wrapText(toPrintable(text), { indent }).slice(indent)}`
 }
 
-function printMissingEvidence({ steps, receipt, problems }: CliOutcome): string[] {
+function printMissingEvidence({ steps, problems }: CliOutcome, receipt: AttestationReceiptV1): string[] {
   const isRequired = (id: VerifierStep['id']) =>
     (requiredSteps as readonly string[]).includes(id) || ['event', 'reevaluation'].includes(id)
   const missing = steps.find(
@@ -120,8 +148,7 @@ function printMissingEvidence({ steps, receipt, problems }: CliOutcome): string[
 }
 
 /** For each anchor that is missing: the option that takes it, and what the evidence has. */
-function printMissingAnchors({ steps, receipt }: CliOutcome): string[] {
-  const { signer, entropy, coordinator } = receipt
+function printMissingAnchors({ steps }: CliOutcome, { signer, entropy, coordinator }: AttestationReceiptV1): string[] {
   const found: Partial<Record<StepId, [what: string, flag: string, value: string]>> = {
     measurement: [
       'the enclave’s code (MRTD is its firmware; RTMR0 to RTMR3 are what that loads)',

@@ -113,7 +113,7 @@ describe('judged again at another time', () => {
     const { exitCode, error } = await runJson(join(folder, 'receipt.json'), ...again)
     expect({ exitCode, message: error.message }).toMatchObject({
       exitCode: 4,
-      message: expect.stringContaining('--at needs the collateral of that time'),
+      message: expect.stringContaining('--at needs it in --collateral'),
     })
   })
 

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { describeError, type FetchDeps, toPrintable, toPrintableJson, VerifierError } from '@countersign/verify'
 import { exitCodes, toErrorExitCode } from './exitCodes.ts'
 import { explain } from './explain.ts'
+import { toFlagHint } from './flagHints.ts'
 import { HELP } from './help.ts'
 import { parseOptions } from './parseOptions.ts'
 import { printVerdict, printVerdictJson } from './printVerdict.ts'
@@ -51,7 +52,9 @@ function refuseHelp({ isJson }: { isJson: boolean }): CliResult {
 }
 
 function fail(error: unknown, { isJson }: { isJson: boolean }): CliResult {
-  const { code, message } = describeError(error)
+  const { code, message: words } = describeError(error)
+  const hint = error instanceof Error ? toFlagHint(error.message) : undefined
+  const message = hint === undefined ? words : `${words} (${hint})`
   const exitCode = toErrorExitCode(error)
   if (isJson) return { exitCode, stdout: `${toPrintableJson({ error: { code, message } })}\n`, stderr: '' }
   return { exitCode, stdout: '', stderr: toLine(`${message} [${code}]`) }

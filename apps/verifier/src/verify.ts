@@ -48,7 +48,7 @@ export async function verify(deps: FetchDeps & { now: () => Date }, options: Ver
       ...(at === undefined ? {} : { at }),
     },
   )
-  return { ...outcome, exitCode: toExitCode(outcome.conclusion) }
+  return { ...outcome, exitCode: toExitCode(outcome) }
 }
 
 async function toSubject(named: CliSubject, { api, isOffline }: VerifyOptions): Promise<Subject> {

@@ -1,3 +1,4 @@
+import { isPlainObject } from '@countersign/protocol'
 import { createContext, useContext } from 'react'
 
 /** What the host of the app configures, in `/config.json`. */
@@ -13,8 +14,8 @@ export type WebConfig = {
   /** Takes `POST { "address" }`; local chains only. */
   faucetUrl?: string
   ipfsGatewayUrl?: string
-  /** Where the contract with the on-chain pointers is. */
-  attestations?: { chainId: number; rpcUrl: string; address: string }
+  /** Where the contract with the on-chain pointers is, and where to search from. */
+  attestations?: { chainId: number; rpcUrl: string; address: string; fromBlock?: number }
   /** The verifier's anchors, a manifest; the pages that verify check this and the next two. */
   trust?: unknown
   /** Whether simulated evidence is accepted, as MOCK; for development. */
@@ -55,7 +56,7 @@ export async function loadConfig(fetch: typeof globalThis.fetch): Promise<WebCon
 
 /** Takes the members it knows and leaves others alone. */
 export function parseConfig(value: unknown): WebConfig {
-  if (!isObject(value)) throw new ConfigError(['/config.json is not an object'])
+  if (!isPlainObject(value)) throw new ConfigError(['/config.json is not an object'])
   const faults: string[] = []
   const { apiBaseUrl, chainId, rpcUrl, chainName, explorerUrl, faucetUrl, ipfsGatewayUrl, attestations } = value
   const { trust, allowMock, tcbStatuses } = value
@@ -89,10 +90,6 @@ export function useConfig(): WebConfig {
   return config
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 /** Some become links: anything but http(s), such as `javascript:`, must not get in. */
 function isUrl(value: unknown): value is string {
   return typeof value === 'string' && URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)
@@ -103,7 +100,7 @@ function isChainId(value: unknown): value is number {
 }
 
 function isAttestations(value: unknown): boolean {
-  if (!isObject(value)) return false
+  if (!isPlainObject(value)) return false
   const { chainId, rpcUrl, address } = value
   return isChainId(chainId) && isUrl(rpcUrl) && typeof address === 'string' && /^0x[0-9a-fA-F]{40}$/.test(address)
 }

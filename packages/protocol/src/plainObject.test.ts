@@ -1,9 +1,14 @@
+import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
 import { hasExactMembers, isPlainObject, readMembers } from './plainObject.ts'
 
 describe('plain objects', () => {
   test('literals, parsed JSON and objects without a prototype are plain', () => {
     expect([{}, { a: 1 }, JSON.parse('{"a":{}}'), Object.create(null)].every(isPlainObject)).toBe(true)
+    expect(isPlainObject(runInNewContext('({ a: 1 })'))).toBe(true)
+    for (const code of ['[]', 'new Date()', 'new (class {})()', '({ get a() { return 1 } })']) {
+      expect(isPlainObject(runInNewContext(code))).toBe(false)
+    }
   })
 
   test.each([

@@ -14,7 +14,7 @@ const honest = toProof(issue)
 async function liesOf(
   change: Partial<ProofPayload>,
   spoil: (network: FakeNetwork) => void = () => {},
-  { now = new Date() }: { now?: Date } = {},
+  { now = new Date(), allowMock = true }: { now?: Date; allowMock?: boolean } = {},
 ) {
   const proof = { ...honest, ...change }
   const network = createFakeNetwork(issue)
@@ -28,7 +28,7 @@ async function liesOf(
       subject: { kind: 'proof', slug: proof.slug, api: apiBaseUrl, proof },
       manifests: [toManifest(issue)],
       rpc: rpcUrl,
-      allowMock: true,
+      allowMock,
       isEventDue: proof.status === 'complete',
     },
   )
@@ -95,6 +95,11 @@ describe('every lie is found, and none beside it', () => {
     })
     expect(lies).toEqual(['kmsQuoteVerified'])
   })
+
+  test('the quote verified, while it is simulated without leave', async () => {
+    expect(await liesOf({}, () => {}, { allowMock: false })).toEqual(['kmsQuoteVerified'])
+    expect(await liesOf({ kmsQuoteVerified: false }, () => {}, { allowMock: false })).toEqual([])
+  })
 })
 
 test('before completion the publishing transaction may change, and is no claim', async () => {
@@ -136,8 +141,8 @@ test('what is said about a lie names both sides', async () => {
         steps: [],
         cid: issue.cid,
         isMock: false,
+        isMockRefused: false,
         publications: undefined,
-        isStatedReceiptSame: undefined,
       },
       new Date(),
     ),

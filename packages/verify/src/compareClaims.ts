@@ -1,5 +1,6 @@
-import type { ProofPayload } from '@countersign/protocol'
-import type { AttestationReceiptV1, ReceiptCheck, StepId } from '@countersign/receipt'
+import { type ProofPayload, ServiceError } from '@countersign/protocol'
+import { type AttestationReceiptV1, canonicalBytes, type ReceiptCheck, type StepId, toCid } from '@countersign/receipt'
+import type { VerifierStep } from './checkSubject.ts'
 import type { Publication } from './createChain.ts'
 
 /** Something that the service says of a proof, held against what the evidence shows. */
@@ -15,11 +16,13 @@ export type Claim = {
 }
 
 /** What the claims are compared with. */
-export type Found = Pick<ReceiptCheck, 'steps' | 'cid' | 'isMock'> & {
-  receipt: AttestationReceiptV1
+export type Found = Pick<ReceiptCheck, 'cid' | 'isMock'> & {
+  steps: readonly VerifierStep[]
+  /** Simulated evidence, without leave for it, is no evidence of hardware. */
+  isMockRefused: boolean
+  /** Undefined where the pinned bytes are no receipt. */
+  receipt: AttestationReceiptV1 | undefined
   publications: readonly Publication[] | undefined
-  /** Whether the copy in the answer is the pinned receipt. Undefined where there is no copy. */
-  isStatedReceiptSame: boolean | undefined
 }
 
 /**
@@ -58,7 +61,7 @@ function compareReceipt(proof: ProofPayload, found: Found | undefined): Claim[] 
   if (proof.receipt !== null) {
     claims.push(
       toClaim('receipt', 'A copy of the receipt comes with the answer.', {
-        isTrue: found?.isStatedReceiptSame,
+        isTrue: found && isSameReceipt(proof.receipt, found.cid),
         holds: 'It is the pinned receipt, to the byte.',
         lie: 'It is not the pinned receipt.',
         open: 'The pinned receipt is not at hand to compare with.',
@@ -172,7 +175,8 @@ function comparePublication(proof: ProofPayload, found: Found | undefined): Clai
 
 function compareQuote({ kmsQuoteVerified }: ProofPayload, found: Found | undefined): Claim[] {
   const quote = statusOf(found, 'quote')
-  const isGenuine = quote === undefined || quote === 'skip' ? undefined : quote === 'pass'
+  const isRefused = found?.isMockRefused === true
+  const isGenuine = quote === undefined || quote === 'skip' ? undefined : quote === 'pass' && !isRefused
   const mock = found?.isMock ? ' It is simulated, though.' : ''
   return [
     toClaim(
@@ -181,7 +185,9 @@ function compareQuote({ kmsQuoteVerified }: ProofPayload, found: Found | undefin
       {
         isTrue: isGenuine === undefined ? undefined : isGenuine === kmsQuoteVerified,
         holds: isGenuine ? `It verifies here too.${mock}` : 'It does not verify here either.',
-        lie: isGenuine ? `Here it does verify.${mock}` : 'Here it does not verify.',
+        lie: isGenuine
+          ? `Here it does verify.${mock}`
+          : `Here it does not verify${isRefused && quote === 'pass' ? ': it is simulated' : ''}.`,
         open: 'The quote could not be judged here.',
       },
     ),
@@ -199,4 +205,13 @@ function toClaim(
 ): Claim {
   if (isTrue === undefined) return { member, text, verdict: 'open', detail: open }
   return isTrue ? { member, text, verdict: 'holds', detail: holds } : { member, text, verdict: 'false', detail: lie }
+}
+
+function isSameReceipt(stated: unknown, cid: string): boolean {
+  try {
+    return toCid(canonicalBytes(stated as AttestationReceiptV1)) === cid
+  } catch (error) {
+    if (error instanceof ServiceError) return false
+    throw error
+  }
 }

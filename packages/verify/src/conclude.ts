@@ -1,24 +1,34 @@
 import type { Verdict } from '@countersign/receipt'
+import type { Claim } from './compareClaims.ts'
 
 /**
  * What a reader may rely on:
  * - `accepted`: every required step passed and every anchor matched, on hardware, or on mock evidence where that is allowed
  * - `failed`: a step failed
- * - `incomplete`: nothing failed, but a required step could not be judged
+ * - `contradicted`: nothing failed, but the service says something false about the receipt
  * - `mock`: the evidence is simulated, and that is not allowed
+ * - `incomplete`: nothing failed, but a required step could not be judged
  * - `unknown-code`: nothing failed, but an anchor is missing
  */
-export type Conclusion = 'accepted' | 'failed' | 'incomplete' | 'mock' | 'unknown-code'
+export type Conclusion = 'accepted' | 'failed' | 'contradicted' | 'incomplete' | 'mock' | 'unknown-code'
 
-/** Worst first: what failed, what could not be judged, what is only simulated, what is genuine but unknown. */
-export function conclude(
-  check: { verdict: Verdict; isKnownCode: boolean },
-  options: { allowMock: boolean },
-): Conclusion {
-  const { verdict, isKnownCode } = check
+/**
+ * Worst first: what failed, what the service lies about, what is simulated without leave, what could not be judged, what is genuine but unknown. Whatever
+ * else is missing, evidence that is known to be simulated will not become hardware.
+ */
+export function conclude(check: {
+  verdict: Verdict
+  isKnownCode: boolean
+  isMockRefused: boolean
+  lies: readonly Pick<Claim, 'member'>[]
+}): Conclusion {
+  const { verdict, isKnownCode, isMockRefused, lies } = check
+  if (verdict === 'failed') return 'failed'
+  // That the quote was verified is false only because mock evidence is refused, so that this claim adds nothing to it.
+  if (lies.some(({ member }) => !(isMockRefused && member === 'kmsQuoteVerified'))) return 'contradicted'
+  if (isMockRefused) return 'mock'
   switch (verdict) {
     case 'mock':
-      if (!options.allowMock) return 'mock'
       return isKnownCode ? 'accepted' : 'unknown-code'
     case 'verified':
       return 'accepted'

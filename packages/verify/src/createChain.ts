@@ -61,7 +61,10 @@ export function createChain(rpc: Rpc, { contract, fromBlock, chainId }: CreateCh
         publications.push(...timed.filter(isOfContract).flatMap((log) => toPublication(log, topics) ?? []))
         return timed
       },
-      getTransactionState: (query) => getTransactionState(rpc, query),
+      async getTransactionState(query) {
+        await assertChain(rpc, chainId)
+        return getTransactionState(rpc, query)
+      },
     },
 
     async findReceiptCid(txHash) {

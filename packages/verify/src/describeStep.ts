@@ -20,8 +20,8 @@ export function describeStep(step: VerifierStep, context: StepContext): string {
   if (id === 'event') return describeEvent(status, context)
   if (status === 'skip') return stepWords[id].skip ?? 'Something that this step needs is missing, or failed before.'
   if (isSimulated(step, context)) return 'Correct in itself, but simulated: it says nothing about hardware.'
-  const { tcbStatus } = context.receipt.signer
-  if (id === 'quote-policy' && status === 'pass' && tcbStatus !== 'UpToDate') {
+  const tcbStatus = context.receipt?.signer.tcbStatus
+  if (id === 'quote-policy' && status === 'pass' && tcbStatus !== undefined && tcbStatus !== 'UpToDate') {
     return `The enclave could not be looked into, but its processor was not up to date: Intel’s word for it is ${tcbStatus}. It passes only because the anchors accept that.`
   }
   return status === 'fail' ? adviseOn(step).meaning : stepWords[id].pass

@@ -18,7 +18,7 @@ const toStep = (id: VerifierStep['id'], status: VerifierStep['status']): Verifie
 describe('the verdict', () => {
   const judged = {
     isKnownCode: true,
-    conclusion: 'accepted' as const,
+    isMockRefused: false,
     steps: [toStep('event', 'pass')],
     isEventMissing: false,
     receipt: withTcb('UpToDate'),
@@ -66,13 +66,20 @@ describe('the verdict', () => {
 
   test('mock evidence that is not accepted is bad, and is called MOCK', () => {
     const context = { anchorSource: 'visitor', lies: 0, status: undefined } as const
-    const refused = describeVerdict({ ...judged, verdict: 'mock', conclusion: 'mock' }, context)
-    expect(refused).toMatchObject({ tone: 'bad', title: 'Not verified: MOCK evidence' })
+    for (const verdict of ['mock', 'incomplete'] as const) {
+      for (const lies of [0, 1]) {
+        const refused = describeVerdict({ ...judged, verdict, isMockRefused: true }, { ...context, lies })
+        expect(refused).toMatchObject({ tone: 'bad', title: 'Not verified: MOCK evidence' })
+        expect(refused.sentence).not.toContain('Nothing failed')
+      }
+    }
+    const failed = { ...judged, verdict: 'failed', isMockRefused: true, steps: [toStep('subject', 'fail')] } as const
+    expect(describeVerdict(failed, { ...context, lies: 1 })).toMatchObject({ tone: 'bad', title: 'Not verified' })
   })
 
   test('a lie comes before a failure only where the receipt is good in itself', () => {
     const context = { anchorSource: 'visitor', lies: 1, status: 'complete' } as const
-    const failed = { ...judged, verdict: 'failed', conclusion: 'failed' } as const
+    const failed = { ...judged, verdict: 'failed' } as const
     const titleOf = (...ids: VerifierStep['id'][]) =>
       describeVerdict({ ...failed, steps: ids.map((id) => toStep(id, 'fail')) }, context).title
     expect(titleOf('subject')).toContain('something false')

@@ -23,7 +23,7 @@ export type VerdictContext = {
   status: ProofStatus | undefined
 }
 
-type Judged = Pick<Outcome, 'verdict' | 'conclusion' | 'isKnownCode' | 'steps' | 'isEventMissing' | 'receipt'>
+type Judged = Pick<Outcome, 'verdict' | 'isMockRefused' | 'isKnownCode' | 'steps' | 'isEventMissing' | 'receipt'>
 
 /** The verdict as a page shows it: with whose anchors they were, and every reservation in its title. */
 export function describeVerdict(judged: Judged, context: VerdictContext): VerdictDescription {
@@ -37,7 +37,7 @@ export function describeVerdict(judged: Judged, context: VerdictContext): Verdic
 
 function toReservations({ steps, isEventMissing, receipt }: Judged, { status }: VerdictContext): string[] {
   const reservations: string[] = []
-  if (receipt.signer.tcbStatus !== 'UpToDate') {
+  if (receipt !== undefined && receipt.signer.tcbStatus !== 'UpToDate') {
     reservations.push(`the processor was not up to date (${receipt.signer.tcbStatus})`)
   }
   if (isEventMissing) {
@@ -50,11 +50,16 @@ function toReservations({ steps, isEventMissing, receipt }: Judged, { status }: 
 }
 
 function describeBare(judged: Judged, { anchorSource, lies }: VerdictContext): VerdictDescription {
-  const { verdict, conclusion, isKnownCode, steps } = judged
+  const { verdict, isMockRefused, isKnownCode, steps } = judged
   const sentence = verdictWords[verdict]
+  // Before all that could be missing, and before claims: one that the quote was verified is false for this very reason.
+  if (isMockRefused && verdict !== 'failed') {
+    const title = 'Not verified: MOCK evidence'
+    return { tone: 'bad', title, sentence: `${verdictWords.mock} It is not accepted here.` }
+  }
   // A service that shows one transaction and links the receipt of another shows in its claims.
   const isOtherSubject = steps.every(({ id, status }) => status !== 'fail' || id === 'subject')
-  if (lies > 0 && (verdict !== 'failed' || isOtherSubject)) {
+  if (lies > 0 && !isMockRefused && (verdict !== 'failed' || isOtherSubject)) {
     return {
       tone: 'bad',
       title: 'The service says something false about this receipt',
@@ -74,9 +79,6 @@ function describeBare(judged: Judged, { anchorSource, lies }: VerdictContext): V
           }
         : { tone: 'good', title: 'Verified: genuine hardware, running code you named', sentence }
     case 'mock': {
-      if (conclusion === 'mock') {
-        return { tone: 'bad', title: 'Not verified: MOCK evidence', sentence: `${sentence} It is not accepted here.` }
-      }
       const whose = anchorSource === 'operator' ? 'this operator names' : 'you named'
       const anchors = isKnownCode ? `Code and settings are those that ${whose}.` : 'Not every anchor is given either.'
       return { tone: 'warning', title: 'Nothing failed, on MOCK evidence', sentence: `${sentence} ${anchors}` }

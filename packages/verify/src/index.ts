@@ -17,6 +17,7 @@ export { getProof } from './getProof.ts'
 export { type GivenFile, MAX_COLLATERAL_BYTES } from './loadCollateral.ts'
 export type { Phase, Subject } from './loadReceipt.ts'
 export { MEASUREMENT_FORM, normaliseHex, parseMeasurementText, toMeasurementText } from './measurementText.ts'
+export { orderGateways } from './orderGateways.ts'
 export {
   assertManifest,
   emptyManifest,
@@ -29,6 +30,6 @@ export {
 export { type NamedSubject, recogniseSubject } from './recogniseSubject.ts'
 export { releaseManifest } from './releaseManifest.ts'
 export { toPrintable, toPrintableJson } from './toPrintable.ts'
-export { parseHttpUrl, toStatedGateway } from './toStatedGateway.ts'
+export { parseHttpUrl } from './toStatedGateway.ts'
 export { trimWhiteSpace } from './trimWhiteSpace.ts'
 export { type Outcome, type Progress, type VerifyDeps, type VerifyRequest, verify } from './verify.ts'

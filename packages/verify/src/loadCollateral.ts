@@ -68,16 +68,16 @@ export function chooseFreshCollateral(
   if (at === undefined) {
     if (fresh === undefined) return undefined
     throw new VerifierError('collateral_not_named', 'not the collateral of this receipt', {
-      details: `${fresh.name} has the CID ${fresh.cid}, the receipt names ${cid}; other collateral is used only with --at`,
+      details: `${fresh.name} has the CID ${fresh.cid}, the receipt names ${cid}; other collateral is used only to judge again, at another time`,
     })
   }
   if (fresh === undefined) {
-    throw new VerifierError('invalid_arguments', '--at needs the collateral of that time', {
-      details: 'give it with --collateral, beside or instead of the one that the receipt names',
+    throw new VerifierError('invalid_arguments', 'judging again needs the collateral of that time', {
+      details: 'give it beside or instead of the one that the receipt names',
     })
   }
   if (second !== undefined) {
-    throw new VerifierError('collateral_not_named', 'more than one collateral for --at', {
+    throw new VerifierError('collateral_not_named', 'more than one collateral for one time', {
       details: `${fresh.name} and ${second.name}`,
     })
   }

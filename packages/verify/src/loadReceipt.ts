@@ -5,7 +5,7 @@ import { VerifierError } from './errors.ts'
 import type { FetchBytes } from './fetchBytes.ts'
 import { getBlock } from './getBlock.ts'
 import { getProof } from './getProof.ts'
-import { toStatedGateway } from './toStatedGateway.ts'
+import { orderGateways } from './orderGateways.ts'
 
 /** What is to be verified, by the way it is named. */
 export type Subject =
@@ -48,7 +48,7 @@ type LoadDeps = { fetchBytes: FetchBytes; onPhase: (phase: Phase) => void }
 /** Finds the bytes of a receipt by any of its names. No public gateway is asked unless the reader names it. */
 export async function loadReceipt(deps: LoadDeps, parameters: LoadReceiptParameters): Promise<LoadedReceipt> {
   const { subject, api, chain } = parameters
-  const gateways = [...parameters.gateways, ...(api === undefined ? [] : [api])]
+  const gateways = orderGateways({ own: parameters.gateways, api })
   switch (subject.kind) {
     case 'file': {
       const { bytes, name } = subject
@@ -68,7 +68,7 @@ export async function loadReceipt(deps: LoadDeps, parameters: LoadReceiptParamet
 
 /** A file that is named after a CID claims to be that block. */
 function toNamedCid(name: string): string | undefined {
-  const stem = name.replace(/^.*[/\\]/, '').replace(/\.json$/, '')
+  const stem = name.replace(/^.*[/\\]/s, '').replace(/\.json$/, '')
   return isCid(stem) ? stem : undefined
 }
 
@@ -77,10 +77,7 @@ async function findReceiptCid(
   { chain, txHash }: { chain: Chain | undefined; txHash: string },
 ): Promise<string> {
   if (chain === undefined) {
-    throw invalid(
-      'a transaction hash needs a node and a contract',
-      'only the chain knows which receipt it has; the command line needs --rpc and --contract',
-    )
+    throw invalid('a transaction hash needs a node and a contract', 'only the chain knows which receipt it has')
   }
   onPhase('chain')
   const cid = await chain.findReceiptCid(txHash)
@@ -105,8 +102,7 @@ async function loadFromProof(
       details: `${new URL(api).host} answers with a proof whose ipfsCid is no CID of a receipt`,
     })
   }
-  const stated = toStatedGateway(ipfsUrl)
-  const gateways = [...own, ...(stated === undefined ? [] : [stated]), api]
+  const gateways = orderGateways({ own, ipfsUrl, api })
   const transaction = { txHash: txHash.toLowerCase(), chainId, walletAddress: walletAddress.toLowerCase() }
   return fetchReceipt(deps, { cid: ipfsCid, gateways, transaction, proof })
 }
@@ -126,8 +122,7 @@ async function fetchReceipt(
 ): Promise<LoadedReceipt> {
   const { cid, gateways } = parameters
   if (!isCid(cid)) throw invalid('not the CID of a receipt', cid)
-  if (gateways.length === 0)
-    throw invalid('a CID needs a gateway', 'name one with --ipfs or --api; there is no default')
+  if (gateways.length === 0) throw invalid('a CID needs a gateway', 'there is no default')
   deps.onPhase('receipt')
   const { bytes, problems } = await getBlock(deps, { cid, gateways, maxBytes: MAX_RECEIPT_BYTES })
   if (bytes !== undefined) return { ...parameters, bytes, name: cid }

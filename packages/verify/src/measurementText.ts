@@ -1,4 +1,5 @@
 import type { TdMeasurement } from '@countersign/attestation'
+import { VerifierError } from './errors.ts'
 
 /** The registers in which a TD measures its code, in the order in which people write them. */
 const REGISTERS = ['mrTd', 'rtmr0', 'rtmr1', 'rtmr2', 'rtmr3'] as const
@@ -9,9 +10,20 @@ export const MEASUREMENT_FORM = 'MRTD, or MRTD:RTMR0:RTMR1:RTMR2 with or without
 /** MRTD alone, with all registers, or without RTMR3, which the events of a manifest can stand for. */
 const COUNTS: readonly number[] = [1, 4, 5]
 
-/** A measurement as `--measurement` takes it. Registers beyond those are left out. */
+/**
+ * A measurement as `--measurement` takes it. Throws where that text cannot say it: with a register left out in between it would be
+ * read back as another measurement.
+ */
 export function toMeasurementText(measurement: TdMeasurement): string {
-  return REGISTERS.flatMap((name) => measurement[name] ?? []).join(':')
+  const text = REGISTERS.flatMap((name) => measurement[name] ?? []).join(':')
+  const read = parseMeasurementText(text, (part) => part)
+  const names = new Set([...Object.keys(measurement), ...Object.keys(read ?? {})]) as Set<keyof TdMeasurement>
+  if (read === undefined || [...names].some((name) => read[name] !== measurement[name])) {
+    throw new VerifierError('invalid_arguments', 'this measurement cannot be written as one text', {
+      details: `it names ${Object.keys(measurement).join(', ')}; the form is ${MEASUREMENT_FORM}`,
+    })
+  }
+  return text
 }
 
 /** The reverse; undefined where it has another number of parts. `toHex` judges each part. */

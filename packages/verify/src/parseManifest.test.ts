@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { issue, toManifest } from './issues.fake.ts'
-import { parseManifest } from './parseManifest.ts'
+import { emptyManifest, parseManifest } from './parseManifest.ts'
 import { releaseManifest } from './releaseManifest.ts'
 import { withCode } from './withCode.fake.ts'
 
@@ -151,4 +151,10 @@ describe('a manifest', () => {
   test('that is no JSON is refused', () => {
     expect(() => parseManifest('{')).toThrow(withCode('manifest_malformed', 'not JSON'))
   })
+})
+
+test.each(['5', '["ab"]', '{}'])('an event named __proto__ is a fault, whatever it has: %s', (payloads) => {
+  const json = JSON.stringify({ ...emptyManifest, enclave: { ...emptyManifest.enclave, events: { place: 0 } } })
+  const parse = () => parseManifest(json.replace('"place":0', `"__proto__":${payloads}`))
+  expect(parse).toThrow(withCode('manifest_malformed', 'enclave.events.__proto__: not a name of an event'))
 })

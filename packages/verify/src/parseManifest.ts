@@ -123,7 +123,10 @@ export function assertManifest(value: unknown): Manifest {
 /** Every fault of what should be a manifest. */
 export function findManifestFaults(value: unknown): ManifestFault[] {
   const result = schema.safeParse(value)
-  return result.success ? [] : result.error.issues.flatMap((issue) => toFaults(issue, value))
+  if (!result.success) return result.error.issues.flatMap((issue) => toFaults(issue, value))
+  // zod passes over this name in a record, so that nothing would have looked at what stands under it.
+  const hasProto = Object.hasOwn((value as Manifest).enclave.events ?? {}, '__proto__')
+  return hasProto ? [{ member: 'enclave.events.__proto__', fault: 'not a name of an event' }] : []
 }
 
 function toFaults(issue: z.core.$ZodIssue, value: unknown): ManifestFault[] {

@@ -174,6 +174,10 @@ export const codeWords: Readonly<Record<string, Partial<Pick<StepWords, 'fail' |
   platform_not_allowed: {
     fail: 'The coordinator’s hardware is genuine, but the manifest does not accept this kind of processor.',
   },
+  receipt_version_unsupported: {
+    fail: 'These bytes are not a receipt, or one of a version that this verifier does not know.',
+    action: 'This verifier reads version 1. A newer receipt needs a newer verifier.',
+  },
   debug_enabled: { fail: 'The machine was started in debug mode: its host could read every secret.' },
   root_not_trusted: {
     fail: 'The evidence was signed under a root that is neither the vendor’s nor the simulator’s. It is forged.',

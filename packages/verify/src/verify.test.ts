@@ -5,6 +5,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { chooseReceipt } from './chooseReceipt.ts'
 import { createFetchBytes } from './fetchBytes.ts'
 import {
+  contract,
   issueGolden,
   issue as issueReceipt,
   publishedBlock,
@@ -203,9 +204,25 @@ describe('the chain', () => {
     expect(statusOf(result, 'event')).toBe('skip')
   })
 
-  test('a node of another chain than the manifest’s contract is bad input', async () => {
+  test('a node of another chain than the manifest’s contract was not asked', async () => {
     network.rpc.eth_chainId = '0x1'
-    expect(await codeOf(verify())).toMatch(/^invalid_arguments: .*none on chain 1/)
+    const result = await verify()
+    expect(result).toMatchObject({ verdict: 'incomplete', publications: [] })
+    expect(statusOf(result, 'transaction')).toBe('skip')
+  })
+
+  test('a node of another chain than the one that it should be of was not asked, whatever the manifest names', async () => {
+    const contracts = [...manifest.contracts, { chainId: 1, address: contract }]
+    const manifests = [{ ...manifest, contracts }]
+    const result = await verify({ manifests, chainId: 1 })
+    expect(result).toMatchObject({ verdict: 'incomplete', publications: [] })
+    expect(network.requests.filter((entry) => entry.startsWith('POST'))).toHaveLength(1)
+    expect(await verify({ manifests, chainId: 31337 })).toMatchObject({ verdict: 'mock', conclusion: 'accepted' })
+    expect(await verify({ manifests: [emptyManifest], contract, chainId: 1 })).toMatchObject({ verdict: 'incomplete' })
+  })
+
+  test('a node without any contract is bad input', async () => {
+    expect(await codeOf(verify({ manifests: [emptyManifest] }))).toMatch(/^invalid_arguments: /)
   })
 
   test('a log that a reorganisation removed, and one of another contract, are no events', async () => {
@@ -285,7 +302,9 @@ describe('a receipt as a file', () => {
   })
 
   test('a file named after a CID is held against it', async () => {
-    expect(failedSteps(await files({ ...receiptFile, name: `${other.cid}.json` }))).toEqual(['cid'])
+    for (const folder of ['', 'a/', 'a\nb/', 'a\n\\']) {
+      expect(failedSteps(await files({ ...receiptFile, name: `${folder}${other.cid}.json` }))).toEqual(['cid'])
+    }
   })
 
   test('what is no receipt is refused by its name', async () => {

@@ -4,20 +4,24 @@ import { type ProofPayload, ServiceError } from '@countersign/protocol'
 import {
   type AttestationReceiptV1,
   type CheckReceiptOptions,
-  canonicalBytes,
   checkReceipt,
   parseReceipt,
   type ReceiptCheck,
-  toCid,
 } from '@countersign/receipt'
 import { checkSubject, type VerifierStep } from './checkSubject.ts'
-import { type Claim, compareClaims } from './compareClaims.ts'
+import { type Claim, compareClaims, findLies } from './compareClaims.ts'
 import { type Conclusion, conclude } from './conclude.ts'
 import type { Chain, Publication } from './createChain.ts'
 import { withSource } from './errors.ts'
 import type { FetchBytes } from './fetchBytes.ts'
-import { chooseFreshCollateral, type GivenFile, loadCollateral, parseCollateralFile } from './loadCollateral.ts'
-import { loadReceipt, type Phase, type Subject } from './loadReceipt.ts'
+import {
+  chooseFreshCollateral,
+  type GivenFile,
+  type LoadedCollateral,
+  loadCollateral,
+  parseCollateralFile,
+} from './loadCollateral.ts'
+import { type LoadedReceipt, loadReceipt, type Phase, type Subject } from './loadReceipt.ts'
 import { openChain } from './openChain.ts'
 import type { Manifest } from './parseManifest.ts'
 import { toAnchors } from './toAnchors.ts'
@@ -44,6 +48,8 @@ export type VerifyRequest = {
   api?: string
   /** A node of the chain that has the events. Without it the chain is not asked. */
   rpc?: string
+  /** The chain that the node must be of; one of another chain is not believed. Without it, any chain will do. */
+  chainId?: number
   /** The contract on the node's chain, in lower case, where no manifest names it. */
   contract?: string
   /** TCB statuses that are accepted beside `UpToDate`. */
@@ -63,8 +69,11 @@ export type VerifyRequest = {
 
 export type Outcome = Pick<ReceiptCheck, 'verdict' | 'isMock' | 'isKnownCode' | 'isEventMissing' | 'cid'> & {
   conclusion: Conclusion
+  /** A part of the evidence is simulated, and that is not allowed. */
+  isMockRefused: boolean
   steps: readonly VerifierStep[]
-  receipt: AttestationReceiptV1
+  /** Undefined where the bytes that a pointer leads to are no receipt, which fails the step `format`. */
+  receipt: AttestationReceiptV1 | undefined
   bytes: Uint8Array<ArrayBuffer>
   /** `name` is that of the file that it came from. */
   collateral: { bytes: Uint8Array<ArrayBuffer>; name: string | undefined } | undefined
@@ -79,7 +88,7 @@ export type Outcome = Pick<ReceiptCheck, 'verdict' | 'isMock' | 'isKnownCode' | 
 
 /**
  * Finds a receipt, gathers all that it is held against, and judges it. Rejects with a `ServiceError` where there is nothing to
- * judge: a `VerifierError`, or the error of bytes that are no receipt or no collateral.
+ * judge: a `VerifierError`, or the error of a file that is no receipt or no collateral.
  *
  * @example
  * const fetchBytes = createFetchBytes({ fetch, timeoutMs: 10_000 })
@@ -87,21 +96,24 @@ export type Outcome = Pick<ReceiptCheck, 'verdict' | 'isMock' | 'isKnownCode' | 
  * const { conclusion, steps } = await verify({ fetchBytes, now: () => new Date() }, { subject, manifests, gateways })
  */
 export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<Outcome> {
-  const { subject, manifests, gateways = [], api, rpc, contract, at, allowMock = false } = request
+  const { subject, manifests, gateways = [], api, rpc, contract, chainId, at, allowMock = false } = request
   const onProgress = deps.onProgress ?? (() => {})
   const onPhase = (phase: Phase) => onProgress({ kind: 'phase', phase })
   const onStep = (step: VerifierStep) => onProgress({ kind: 'step', step })
 
   const files = (request.collaterals ?? []).map(parseCollateralFile)
-  const chain = rpc === undefined ? undefined : await openChain(deps, { rpc, contract, manifests })
+  const chain = rpc === undefined ? undefined : await openChain(deps, { rpc, contract, chainId, manifests })
   const loaded = await loadReceipt({ ...deps, onPhase }, { subject, gateways, api, chain })
-  const receipt = withSource(loaded.name, () => parseReceipt(loaded.bytes))
-  const { collateral: cid } = receipt.signer
-  const fresh = chooseFreshCollateral(files, { cid, at })
-  const collateral = await loadCollateral(
-    { ...deps, onFetch: () => onPhase('collateral') },
-    { cid, files, gateways: loaded.gateways },
-  )
+  const receipt = readReceipt(loaded, subject)
+  const cid = receipt?.signer.collateral
+  const fresh = cid === undefined ? undefined : chooseFreshCollateral(files, { cid, at })
+  const collateral: LoadedCollateral =
+    cid === undefined
+      ? { bytes: undefined, problems: [] }
+      : await loadCollateral(
+          { ...deps, onFetch: () => onPhase('collateral') },
+          { cid, files, gateways: loaded.gateways },
+        )
 
   onPhase('steps')
   const check = await checkReceipt(loaded.bytes, collateral.bytes, {
@@ -110,31 +122,42 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
     ...(at === undefined || fresh === undefined ? {} : { reevaluation: { at, collateral: fresh.bytes } }),
     onStep,
   })
-  const subjectStep = checkSubject(loaded.transaction, receipt)
+  const subjectStep = receipt && checkSubject(loaded.transaction, receipt)
   if (subjectStep !== undefined) onStep(subjectStep)
-  const judged = { ...check, verdict: subjectStep?.status === 'fail' ? 'failed' : check.verdict } as const
+  const judged = {
+    ...check,
+    verdict: subjectStep?.status === 'fail' ? 'failed' : check.verdict,
+    isMockRefused: check.isMock && !allowMock,
+  } as const
   const { proof } = loaded
-  const found = {
-    ...judged,
-    receipt,
-    publications: chain?.publications,
-    isStatedReceiptSame: proof?.receipt ? isSameReceipt(proof.receipt, check.cid) : undefined,
-  }
+  const found = { ...judged, receipt, publications: chain?.publications }
+  const claims = proof === undefined ? [] : compareClaims(proof, found, deps.now())
   return {
     verdict: judged.verdict,
     isMock: check.isMock,
+    isMockRefused: judged.isMockRefused,
     isKnownCode: check.isKnownCode,
     isEventMissing: check.isEventMissing,
     cid: check.cid,
-    conclusion: conclude(judged, { allowMock }),
+    conclusion: conclude({ ...judged, lies: findLies(claims) }),
     steps: subjectStep === undefined ? check.steps : [...check.steps, subjectStep],
     receipt,
     bytes: loaded.bytes,
     collateral: collateral.bytes && { bytes: collateral.bytes, name: collateral.name },
     publications: chain?.publications,
     proof,
-    claims: proof === undefined ? [] : compareClaims(proof, found, deps.now()),
+    claims,
     problems: collateral.problems,
+  }
+}
+
+/** A file that is no receipt is bad input. Bytes that a pointer leads to are judged: whoever set the pointer says that they are one. */
+function readReceipt({ bytes, name }: LoadedReceipt, { kind }: Subject): AttestationReceiptV1 | undefined {
+  try {
+    return withSource(name, () => parseReceipt(bytes))
+  } catch (error) {
+    if (kind === 'file' || !(error instanceof ServiceError)) throw error
+    return undefined
   }
 }
 
@@ -148,14 +171,5 @@ function toCheckOptions(request: VerifyRequest, chain: Chain | undefined): Check
     policy: toPolicy({ statuses: tcbStatuses }, manifests),
     isEventDue,
     ...(chain === undefined ? {} : { chain: chain.reader }),
-  }
-}
-
-function isSameReceipt(stated: unknown, cid: string): boolean {
-  try {
-    return toCid(canonicalBytes(stated as AttestationReceiptV1)) === cid
-  } catch (error) {
-    if (error instanceof ServiceError) return false
-    throw error
   }
 }

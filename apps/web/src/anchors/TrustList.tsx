@@ -1,4 +1,3 @@
-import { toMeasurementText } from '@countersign/verify'
 import { findContract, type Trust } from './trust.ts'
 
 /** The operator's anchors, for those who look. */
@@ -35,7 +34,7 @@ function toEntries(trust: Trust): [title: string, values: readonly string[]][] {
       }`,
   )
   return [
-    ['Code of the key enclave', enclave.measurements.map(toMeasurementText)],
+    ['Code of the key enclave', enclave.measurements.map(nameRegisters)],
     ...(events.length === 0 ? [] : [['Run-time events of the key enclave', events] satisfies [string, string[]]]),
     ['Settings of the key enclave', enclave.configHashes],
     ...(evaluation === undefined
@@ -49,6 +48,13 @@ function toEntries(trust: Trust): [title: string, values: readonly string[]][] {
     ['Contract', contract === undefined ? [] : [`${contract.address} on chain ${contract.chainId}`]],
     ['Simulated evidence', [trust.allowMock ? 'is accepted, as MOCK' : 'is shown as MOCK, and not accepted']],
   ]
+}
+
+/** A manifest may leave out any register but MRTD, so that each is named. */
+function nameRegisters(measurement: object): string {
+  return Object.entries(measurement)
+    .map(([name, value]) => `${name} ${value}`)
+    .join(', ')
 }
 
 function AnchorValues({ title, values }: { title: string; values: readonly string[] }) {

@@ -21,7 +21,7 @@ export function toVerifyRequest(
     manifests: [manifest],
     gateways: config.ipfsGatewayUrl === undefined ? [] : [config.ipfsGatewayUrl],
     api: apiBaseUrl,
-    ...(node === undefined || findContract(trust) === undefined ? {} : { rpc: node.rpcUrl }),
+    ...(node === undefined || findContract(trust) === undefined ? {} : { rpc: node.rpcUrl, chainId: node.chainId }),
     tcbStatuses,
     allowMock,
     isEventDue: isEventDue(proof),

@@ -40,6 +40,11 @@ test('the contract and node of attestations join it, unless it names one on that
   expect(findContract(noTrust)).toBeUndefined()
 })
 
+test('attestations may say where to search from', () => {
+  const { trust } = readOperatorTrust({ ...site, attestations: { ...attestations, fromBlock: 7 } })
+  expect(findContract(trust)).toEqual({ chainId: 31337, address: `0x${hex(20)}`, fromBlock: 7 })
+})
+
 test.each<[string, object, string]>([
   ['a list in place of the manifest', { trust: [] }, 'manifest: not an object'],
   ['a text', { trust: 'all' }, 'manifest: not an object'],
@@ -53,6 +58,16 @@ test.each<[string, object, string]>([
   ['mock as a text', { allowMock: 'true' }, 'allowMock: not true or false'],
   ['an unknown status', { tcbStatuses: ['Fine'] }, 'tcbStatuses: has what is not a TCB status of Intel'],
   ['a status outside of a list', { tcbStatuses: 'OutOfDate' }, 'tcbStatuses: not a list'],
+  [
+    'a misspelt member of attestations',
+    { attestations: { ...attestations, fromBlok: 7 } },
+    'attestations.fromBlok: unknown member',
+  ],
+  [
+    'a block that is no number',
+    { attestations: { ...attestations, fromBlock: '7' } },
+    'attestations.fromBlock: not a natural number',
+  ],
   [
     'a node with credentials',
     { attestations: { ...attestations, rpcUrl: 'https://a:b@node.example' } },

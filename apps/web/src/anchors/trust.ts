@@ -36,6 +36,7 @@ export function readOperatorTrust(config: WebConfig): OperatorTrust {
   if (typeof allowMock !== 'boolean') faults.push('allowMock: not true or false')
   if (!Array.isArray(statuses)) faults.push('tcbStatuses: not a list')
   else if (!statuses.every(isTcbStatus)) faults.push('tcbStatuses: has what is not a TCB status of Intel')
+  faults.push(...findContractFaults(attestations))
   const rpcUrl = parseHttpUrl(attestations?.rpcUrl)
   if (attestations !== undefined && rpcUrl === undefined) {
     faults.push('attestations.rpcUrl: not an http or https URL without credentials')
@@ -72,9 +73,20 @@ export function hasAnchors({ manifest }: Trust): boolean {
 /** The manifest's own contract on that chain comes first. */
 function withContract(manifest: Manifest, attestations: WebConfig['attestations']): Manifest {
   if (attestations === undefined) return manifest
-  const { chainId, address } = attestations
-  if (manifest.contracts.some((contract) => contract.chainId === chainId)) return manifest
-  return { ...manifest, contracts: [...manifest.contracts, { chainId, address: address.toLowerCase() }] }
+  if (manifest.contracts.some(({ chainId }) => chainId === attestations.chainId)) return manifest
+  return { ...manifest, contracts: [...manifest.contracts, toContract(attestations)] }
+}
+
+function toContract({ rpcUrl: _, ...contract }: NonNullable<WebConfig['attestations']>): ManifestContract {
+  return { ...contract, address: contract.address.toLowerCase() }
+}
+
+/** It is a contract as a manifest has it, and a node. A misspelt member would silently be one that is not there. */
+function findContractFaults(attestations: WebConfig['attestations']): string[] {
+  if (attestations === undefined) return []
+  return findManifestFaults({ ...emptyManifest, contracts: [toContract(attestations)] }).map(
+    ({ member, fault }) => `${member.replace('contracts[0]', 'attestations')}: ${fault}`,
+  )
 }
 
 function isTcbStatus(value: unknown): value is TcbStatus {

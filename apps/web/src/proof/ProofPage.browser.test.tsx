@@ -115,7 +115,16 @@ describe('a complete proof', () => {
     expect(document.querySelector('.verdict')?.getAttribute('data-verdict')).toBe('mock')
     expect(document.querySelector('.verdict-bad')).not.toBeNull()
     expect(statusOf('quote')).toBe('pass')
-    expect(lies()).toEqual([])
+    expect(lies()).toEqual(['kmsQuoteVerified'])
+  })
+
+  test('so it is where the node does not answer, and nothing says that nothing failed', async () => {
+    network.routes.push([rpcUrl, () => json({}, 503)])
+    await show({ allowMock: false })
+    await heading('Not verified: MOCK evidence').toBeVisible()
+    expect(document.querySelector('.verdict-bad')).not.toBeNull()
+    expect(document.body.textContent).not.toContain('Nothing failed')
+    expect(lies()).toEqual(['kmsQuoteVerified'])
   })
 
   test('anchors that cannot be read are told, and not used', async () => {
@@ -279,6 +288,42 @@ test('a proof on its way is followed until it is complete, and verified again wi
   const asked = network.requests.length
   await vi.advanceTimersByTimeAsync(3 * POLL_INTERVAL_MS)
   expect(network.requests).toHaveLength(asked)
+})
+
+test('a service that changes its answer every time does not keep the verification from its end', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const late = Promise.withResolvers<void>()
+  const cidUrl = `${gatewayUrl}/ipfs/${issue.cid}`
+  let answers = 0
+  network.rpc.eth_getLogs = []
+  network.routes.push(
+    [
+      proofUrl,
+      () => {
+        answers += 1
+        const copy = answers < 3 ? issue.receipt : other.receipt
+        return json({ ...honest, status: 'pending_onchain', createdAt: `answer ${answers}`, receipt: copy })
+      },
+    ],
+    [
+      cidUrl,
+      async () => {
+        await late.promise
+        return new Response(issue.bytes)
+      },
+    ],
+  )
+  await show()
+  const asked = () => network.requests.filter((entry) => entry.includes(cidUrl))
+  await vi.waitFor(() => expect(asked()).toHaveLength(1), PATIENCE)
+  for (const count of [2, 3]) {
+    await vi.advanceTimersByTimeAsync(POLL_INTERVAL_MS)
+    await vi.waitFor(() => expect(answers).toBe(count), PATIENCE)
+  }
+  late.resolve()
+  await heading('The service says something false about this receipt').toBeVisible()
+  expect(lies()).toEqual(['receipt'])
+  expect(asked()).toHaveLength(1)
 })
 
 test('the visitor’s own anchors replace the operator’s, from the keyboard', async () => {

@@ -39,12 +39,14 @@ function ProofView({ proof, config, anchors }: { proof: ProofPayload; config: We
   const { apiBaseUrl } = config
   const { trust } = anchors
   const [round, setRound] = useState(0)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a new round asks again
+  const { ipfsCid, ipfsUrl, txHash, chainId, walletAddress, status } = proof
+  // Keyed on what the verification looks at: a service that changes anything else in every answer must not restart it for ever.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the members above stand for the proof, and a new round asks again
   const request = useMemo(() => {
     if (proof.ipfsCid === null) return undefined
     const subject = { kind: 'proof', slug: proof.slug, api: apiBaseUrl, proof } as const
     return toVerifyRequest({ subject, proof, apiBaseUrl }, { trust, config })
-  }, [proof, apiBaseUrl, trust, config, round])
+  }, [ipfsCid, ipfsUrl, txHash, chainId, walletAddress, status, apiBaseUrl, trust, config, round])
   const state = useVerification(request)
   return (
     <>

@@ -61,10 +61,13 @@ export function VerificationReport({ state, anchors, proof, onRetry, children }:
   )
 }
 
-/** Where there is no receipt, the answer can still contradict itself. */
+/**
+ * Of the latest answer, which may have changed since the verification began. Where there is no receipt, it can still
+ * contradict itself.
+ */
 function toClaims(state: VerificationState, proof: ProofPayload | undefined): readonly Claim[] {
   if (proof === undefined || state.phase === 'running') return []
-  return state.phase === 'done' ? state.outcome.claims : compareClaims(proof, undefined, new Date())
+  return compareClaims(proof, state.phase === 'done' ? state.outcome : undefined, new Date())
 }
 
 const phases: Record<Phase, string> = {
@@ -122,12 +125,12 @@ function VerdictPanel({ outcome, context }: { outcome: Outcome; context: Verdict
           ))}
         </ul>
       )}
-      <Subject transaction={receipt.transaction} />
+      {receipt === undefined ? null : <Subject transaction={receipt.transaction} />}
     </section>
   )
 }
 
-function Subject({ transaction }: { transaction: Outcome['receipt']['transaction'] }) {
+function Subject({ transaction }: { transaction: NonNullable<Outcome['receipt']>['transaction'] }) {
   const { txHash, from, to, chainId, value, data, signedAt } = transaction
   const dataLength = (data.length - 2) / 2
   return (
@@ -158,6 +161,7 @@ function Fact({ title, children }: { title: string; children: ReactNode }) {
 
 function Downloads({ outcome }: { outcome: Outcome }) {
   const { bytes, cid, collateral, receipt } = outcome
+  if (receipt === undefined) return null
   return (
     <section className="card" aria-labelledby="downloads-title">
       <h2 id="downloads-title">Keep the evidence</h2>

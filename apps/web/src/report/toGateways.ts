@@ -1,13 +1,11 @@
-import { toStatedGateway } from '@countersign/verify'
+import { orderGateways } from '@countersign/verify'
 
-/** Where blocks are asked for, in order: what the site is set to, what the proof names, the service itself. */
+/** Where blocks are asked for, in order; the site's gateway stands for the reader's own. */
 export function toGateways(parameters: {
   apiBaseUrl: string
   ipfsGatewayUrl?: string
   ipfsUrl?: string | null
 }): string[] {
   const { apiBaseUrl, ipfsGatewayUrl, ipfsUrl } = parameters
-  const set = ipfsGatewayUrl === undefined ? [] : [ipfsGatewayUrl.replace(/\/+$/, '').replace(/\/ipfs$/, '')]
-  const named = toStatedGateway(ipfsUrl)
-  return [...new Set([...set, ...(named === undefined ? [] : [named]), apiBaseUrl.replace(/\/+$/, '')])]
+  return orderGateways({ own: ipfsGatewayUrl === undefined ? [] : [ipfsGatewayUrl], ipfsUrl, api: apiBaseUrl })
 }

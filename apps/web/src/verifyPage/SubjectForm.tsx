@@ -1,4 +1,4 @@
-import { chooseReceipt, describeError, getProof, toPrintable, VerifierError } from '@countersign/verify'
+import { chooseReceipt, describeError, toPrintable, VerifierError } from '@countersign/verify'
 import { type DragEvent, type FormEvent, useRef, useState } from 'react'
 import type { WebConfig } from '../config.ts'
 import { toProofFailureWords } from '../report/failureWords.ts'
@@ -6,6 +6,7 @@ import { Field } from '../ui/Field.tsx'
 import { Notice } from '../ui/Notice.tsx'
 import { fetchBytes } from '../worker/pageFetch.ts'
 import type { Asked } from './asked.ts'
+import { findAsked } from './findAsked.ts'
 import { parsePasted } from './parsePasted.ts'
 import { readFiles } from './readFiles.ts'
 import { SubjectFault } from './SubjectFault.ts'
@@ -59,11 +60,7 @@ export function SubjectForm({ config, onAsk }: { config: WebConfig; onAsk: (aske
       return
     }
     setChosen([])
-    if (pasted.kind !== 'proof') {
-      void ask(async () => ({ subject: pasted, apiBaseUrl: config.apiBaseUrl }))
-      return
-    }
-    void ask(() => findProof(config, pasted))
+    void ask(() => findAsked({ fetchBytes }, config, pasted))
   }
 
   function drop(event: DragEvent) {
@@ -140,19 +137,6 @@ export function SubjectForm({ config, onAsk }: { config: WebConfig; onAsk: (aske
       )}
     </section>
   )
-}
-
-async function findProof(config: WebConfig, pasted: { slug: string; origin: string | undefined }): Promise<Asked> {
-  const apiBaseUrl = toApi(config, pasted.origin)
-  const { slug } = pasted
-  const proof = await getProof({ fetchBytes }, { api: apiBaseUrl, slug })
-  return { subject: { kind: 'proof', slug, api: apiBaseUrl, proof }, proof, apiBaseUrl }
-}
-
-/** A link to this app is a link to its service; a link elsewhere names another service. */
-function toApi(config: WebConfig, origin: string | undefined): string {
-  const isOurs = origin === undefined || origin === window.location.origin
-  return isOurs ? config.apiBaseUrl : origin
 }
 
 function toFault(error: unknown): Fault {

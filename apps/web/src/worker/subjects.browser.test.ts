@@ -1,7 +1,9 @@
 import { ServiceError } from '@countersign/protocol'
-import { chooseReceipt, recogniseSubject, type VerifyRequest } from '@countersign/verify'
+import { chooseReceipt, findLies, type VerifyRequest } from '@countersign/verify'
 import { afterEach, describe, expect, test, vi } from 'vitest'
+import { contract, toProof } from '../../../../packages/verify/src/issues.fake.ts'
 import { apiBaseUrl, gatewayUrl, rpcUrl } from '../../../../packages/verify/src/network.fake.ts'
+import { honest } from '../../../../packages/verify/src/subjects/honest.fake.ts'
 import { categories, type SubjectRow } from '../../../../packages/verify/src/subjects/subjectRow.fake.ts'
 import {
   createRowNetwork,
@@ -10,41 +12,64 @@ import {
   toRowManifest,
   toWanted,
 } from '../../../../packages/verify/src/subjects/table.fake.ts'
+import { toVerifyRequest } from '../anchors/toVerifyRequest.ts'
+import { readOperatorTrust } from '../anchors/trust.ts'
+import type { WebConfig } from '../config.ts'
+import type { Asked } from '../verifyPage/asked.ts'
+import { findAsked } from '../verifyPage/findAsked.ts'
+import { parsePasted } from '../verifyPage/parsePasted.ts'
+import { fetchBytes } from './pageFetch.ts'
 import { startVerification } from './startVerification.ts'
 import { createWarmWorker } from './warmWorker.fake.ts'
 
 const WarmWorker = createWarmWorker()
+/** A site always names a service; that of a row without sources has nothing. */
+const nowhere = 'https://nowhere.test'
 
 afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-/** As the page makes it of what a visitor chose or pasted. */
-function toSubject({ subject, collaterals = [] }: SubjectRow): Pick<VerifyRequest, 'subject' | 'collaterals'> {
-  if (typeof subject !== 'string') return chooseReceipt([subject, ...collaterals])
-  const named = recogniseSubject(subject)
-  return { subject: named.kind === 'proof' ? { ...named, api: named.origin ?? apiBaseUrl } : named }
-}
-
-function toRequest(row: SubjectRow): VerifyRequest {
-  const { hasSources = true, hasNode = true, tcbStatuses = [], allowMock = true, isEventDue = true, at } = row
+/** A site whose operator names all that a row has. */
+function toSite(row: SubjectRow): WebConfig {
+  const { hasSources = true, hasNode = true, tcbStatuses = [], allowMock = true, nodeChainId = 31337 } = row
   return {
-    ...toSubject(row),
-    manifests: [toRowManifest(row)],
-    ...(hasSources ? { gateways: [gatewayUrl], api: apiBaseUrl } : {}),
-    ...(hasNode ? { rpc: rpcUrl } : {}),
-    tcbStatuses,
+    ...(hasSources ? { apiBaseUrl, ipfsGatewayUrl: gatewayUrl } : { apiBaseUrl: nowhere }),
+    chainId: 31337,
+    ...(hasNode ? { attestations: { chainId: nodeChainId, rpcUrl, address: contract } } : {}),
+    trust: toRowManifest(row),
     allowMock,
-    isEventDue,
-    ...(at === undefined ? {} : { at }),
+    tcbStatuses,
   }
 }
 
+/** As the page makes it of what a visitor chose or pasted. Undefined where it asks for nothing. */
+async function toAsked(config: WebConfig, { subject, collaterals = [] }: SubjectRow): Promise<Asked | undefined> {
+  const { apiBaseUrl } = config
+  if (typeof subject !== 'string') return { ...chooseReceipt([subject, ...collaterals]), apiBaseUrl }
+  const pasted = parsePasted(subject)
+  return pasted.kind === 'unknown' ? undefined : findAsked({ fetchBytes }, config, pasted)
+}
+
+function toRequest(config: WebConfig, asked: Asked, { isEventDue, at }: SubjectRow): VerifyRequest {
+  const { trust, fault } = readOperatorTrust(config)
+  expect(fault).toBeUndefined()
+  // A visitor of the page cannot say that no event is due, only a service can; nor can they name another time.
+  const proof = isEventDue === false ? toProof(honest, { status: 'pending_onchain' as const }) : asked.proof
+  return { ...toVerifyRequest({ ...asked, proof }, { trust, config }), ...(at === undefined ? {} : { at }) }
+}
+
 async function verify(row: SubjectRow) {
-  vi.stubGlobal('fetch', createRowNetwork(row).fetch)
+  const network = createRowNetwork(row)
+  network.routes.push([nowhere, () => Promise.reject(new TypeError('Failed to fetch'))])
+  vi.stubGlobal('fetch', network.fetch)
   vi.stubGlobal('Worker', WarmWorker)
+  const config = toSite(row)
   try {
-    return toFound(await startVerification(toRequest(row), { onProgress: () => {} }).result)
+    const asked = await toAsked(config, row)
+    if (asked === undefined) return { error: 'invalid_arguments' }
+    const outcome = await startVerification(toRequest(config, asked, row), { onProgress: () => {} }).result
+    return toFound({ ...outcome, lies: findLies(outcome.claims) })
   } catch (error) {
     if (error instanceof ServiceError) return { error: error.code }
     throw error
@@ -59,6 +84,6 @@ describe('the page’s worker, in Chromium, judges each subject as the table say
   })
 
   test.each(subjects.map((row) => [row.category, row.name, row] as const))('%s: %s', async (_category, _name, row) => {
-    expect(await verify(row)).toEqual(toWanted(row))
+    expect(await verify(row)).toEqual(toWanted(row, row.expectedOnPage ?? row.expected))
   })
 })

@@ -1,4 +1,4 @@
-import { attestationPublishedTopic } from '@countersign/protocol'
+import { attestationPublishedTopic, ServiceError } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { createReceiptSimulator } from '../simulator/index.ts'
 import type { ChainLog, ChainReader } from './checkChain.ts'
@@ -91,6 +91,16 @@ describe('the chain points to the receipt', () => {
       detail: expect.stringContaining('connection refused'),
     })
     expect((await result).verdict).toBe('incomplete')
+  })
+
+  test('the details of an error say which node, and why', async () => {
+    const error = new ServiceError('chain_unavailable', 'the chain could not be asked', {
+      details: 'node.test answers 503',
+    })
+    const result = check({ getLogs: () => Promise.reject(error), getTransactionState: () => Promise.reject(error) })
+    for (const id of ['event', 'transaction']) {
+      expect((await stepOf(result, id))?.detail).toBe('The chain could not be asked: node.test answers 503.')
+    }
   })
 
   describe('where none is due', () => {

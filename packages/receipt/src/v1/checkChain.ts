@@ -1,4 +1,10 @@
-import { attestationPublishedTopic, type EventLog, type Hex, parseAttestationPublished } from '@countersign/protocol'
+import {
+  attestationPublishedTopic,
+  type EventLog,
+  type Hex,
+  parseAttestationPublished,
+  ServiceError,
+} from '@countersign/protocol'
 import type { Anchors } from './anchors.ts'
 import { toTime } from './checkWitness.ts'
 import type { AttestationReceiptV1 } from './schema.ts'
@@ -88,6 +94,12 @@ async function ask<Answer>(question: () => Promise<Answer>): Promise<Answer> {
   try {
     return await question()
   } catch (error) {
-    throw new StepSkip(`The chain could not be asked: ${error instanceof Error ? error.message : String(error)}.`)
+    throw new StepSkip(`The chain could not be asked: ${describe(error)}.`)
   }
+}
+
+/** The details of an error of ours name the host and the reason; its message only says that the chain could not be asked. */
+function describe(error: unknown): string {
+  if (error instanceof ServiceError) return error.details ?? error.message
+  return error instanceof Error ? error.message : String(error)
 }

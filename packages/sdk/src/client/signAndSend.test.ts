@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm'
 import type { Hex, SignRequest, TxMetadata } from '@countersign/protocol'
 import {
   getAddress,
@@ -192,6 +193,11 @@ describe('§4 signAndSend', () => {
   ])('%s: a typed error, and nothing is sent', async (_, request) => {
     await expect(client.signAndSend(request as SignRequest)).rejects.toEqual(withCode('invalid_request'))
     expect(network.calls).toEqual([])
+  })
+
+  test('an object of another realm, such as a frame’s, is one', async () => {
+    await client.signAndSend(runInNewContext(`({ to: '${to}' })`))
+    expect(network.rpcMethods()).toContain('eth_sendRawTransaction')
   })
 
   test('DESIGN §2: without a wallet it rejects with Error("wallet_not_ready") and asks for nothing more', async () => {

@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm'
 import { type Hex, ServiceError } from '@countersign/protocol'
 import { createWalletClient, custom, getAddress, numberToHex, UnsupportedProviderMethodError } from 'viem'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
@@ -332,6 +333,23 @@ describe('eth_sendTransaction', () => {
     const error = await failureOf(createProvider().ask('eth_sendTransaction', { to, ...change }))
     expect(error.code).toBe(-32602)
     expect(service.requests).toEqual([])
+  })
+
+  test('takes requests of another realm and of a class, and all that they carry counts', async () => {
+    const { request } = createProvider()
+    const foreign = runInNewContext(`({ method: 'eth_sendTransaction', params: [{ to: '${to}' }] })`)
+    expect(await request(foreign)).toMatch(/^0x[0-9a-f]{64}$/)
+    class Transaction {
+      to = to
+      get gasPrice() {
+        return '0x1'
+      }
+    }
+    const legacy = new (class {
+      method = 'eth_sendTransaction'
+      params = [new Transaction()]
+    })()
+    expect(causeOf(await failureOf(request(legacy)))).toBe('unsupported_transaction')
   })
 
   test.each([[[]], [undefined], [['0x']], [{ to }]])('refuses the parameters %j', async (params) => {

@@ -1,4 +1,4 @@
-import { type Hex, isPlainObject, ServiceError, type WalletInfo } from '@countersign/protocol'
+import { type Hex, ServiceError, type WalletInfo } from '@countersign/protocol'
 import { type EIP1193Provider, numberToHex } from 'viem'
 import { createError } from '../client/errors.ts'
 import type { Call } from '../client/parseSignRequest.ts'
@@ -6,7 +6,7 @@ import { askRpc } from '../client/rpc.ts'
 import type { ServiceClient } from '../client/ServiceClient.ts'
 import { createEmitter } from './createEmitter.ts'
 import { Eip1193Error, eip1193Codes, invalidParams, isUnauthorized, toEip1193Error, toNodeError } from './errors.ts'
-import { parseTransaction } from './parseTransaction.ts'
+import { isObject, parseTransaction } from './parseTransaction.ts'
 import { isReadMethod } from './readMethods.ts'
 import { sendTransaction } from './sendTransaction.ts'
 
@@ -185,11 +185,12 @@ export function createEip1193Provider(client: ServiceClient, options: Eip1193Pro
   return {
     on: emitter.on,
     removeListener: emitter.removeListener,
-    async request(parameters: unknown) {
-      if (!isPlainObject(parameters) || typeof parameters.method !== 'string')
-        throw invalidParams('expected { method, params }')
+    async request(parameters: { method?: unknown; params?: unknown } | null | undefined) {
+      // Of any realm and class: read once, and what was read is what is used.
+      const { method, params } = parameters ?? {}
+      if (typeof method !== 'string') throw invalidParams('expected { method, params }')
       try {
-        return await request({ method: parameters.method, params: parameters.params })
+        return await request({ method, params })
       } catch (error) {
         throw toEip1193Error(error)
       }
@@ -199,7 +200,7 @@ export function createEip1193Provider(client: ServiceClient, options: Eip1193Pro
 
 function toFirst(params: unknown): Record<string, unknown> | undefined {
   const [first] = Array.isArray(params) ? (params as unknown[]) : []
-  return isPlainObject(first) ? first : undefined
+  return isObject(first) ? first : undefined
 }
 
 /** EIP-2255: the one permission that there is. */

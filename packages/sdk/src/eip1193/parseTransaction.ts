@@ -1,4 +1,4 @@
-import { type Hex, isPlainObject } from '@countersign/protocol'
+import type { Hex } from '@countersign/protocol'
 import { isHex } from '../client/parseResources.ts'
 import { type Call, parseSignRequest } from '../client/parseSignRequest.ts'
 import { findForeign, unsupportedTransaction } from '../client/unsupportedTransaction.ts'
@@ -18,8 +18,9 @@ export type RequestedTransaction = {
 
 /** Reads the parameters of `eth_sendTransaction`, before anything is sent. */
 export function parseTransaction(params: unknown, chainId: number): RequestedTransaction {
-  const [request] = Array.isArray(params) ? (params as unknown[]) : []
-  if (!isPlainObject(request)) throw invalidParams('expected one transaction')
+  const [given] = Array.isArray(params) ? (params as unknown[]) : []
+  if (!isObject(given)) throw invalidParams('expected one transaction')
+  const request = copyMembers(given)
   const type = toQuantity(request, 'type')
   if (type !== undefined && type !== 2n) throw unsupportedTransaction(`type ${request.type} is not that of EIP-1559`)
   const foreign = findForeign(request)
@@ -70,4 +71,18 @@ function toData({ data, input }: Record<string, unknown>): Hex {
 
 function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null
+}
+
+/** Of any realm and class: a dapp in a frame makes its requests there. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** All members, those of its class too, read once: a getter could show one value to a check and another to the signer. */
+function copyMembers(given: Record<string, unknown>): Record<string, unknown> {
+  const names = new Set<string>()
+  for (let object: object | null = given; object !== null; object = Object.getPrototypeOf(object)) {
+    for (const name of Object.getOwnPropertyNames(object)) names.add(name)
+  }
+  return Object.fromEntries([...names].map((name) => [name, given[name]]))
 }

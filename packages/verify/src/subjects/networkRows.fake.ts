@@ -1,9 +1,22 @@
-import { slug, toLog, toProof } from '../issues.fake.ts'
+import { toCid } from '@countersign/receipt'
+import { contract, slug, toLog, toProof } from '../issues.fake.ts'
 import { apiBaseUrl, type FakeNetwork, gatewayUrl, html, json, rpcUrl } from '../network.fake.ts'
-import { files, honest, manifest, other } from './honest.fake.ts'
-import { accepted, type Expected, failed, incomplete, OFFLINE, type SubjectRow, UNASKED } from './subjectRow.fake.ts'
+import type { Manifest } from '../parseManifest.ts'
+import { encode, files, honest, manifest, other } from './honest.fake.ts'
+import {
+  accepted,
+  type Expected,
+  failed,
+  incomplete,
+  noReceipt,
+  OFFLINE,
+  type SubjectRow,
+  UNASKED,
+} from './subjectRow.fake.ts'
 
 const { txHash } = honest.receipt.transaction
+const garbage = encode('<!doctype html>')
+const onTwoChains: Manifest = { ...manifest, contracts: [1, 31337].map((chainId) => ({ chainId, address: contract })) }
 
 /** An answer of the node in place of the honest one. */
 function node(name: string, category: SubjectRow['category'], rpc: Record<string, unknown>, expected: Expected) {
@@ -69,6 +82,8 @@ export const networkRows: readonly SubjectRow[] = [
     hasSources: false,
     hasNode: false,
     expected: { error: 'invalid_arguments' },
+    // A site always has a service, which is a gateway too.
+    expectedOnPage: { error: 'fetch_failed' },
   },
   {
     name: 'a transaction without a node',
@@ -183,28 +198,60 @@ export const networkRows: readonly SubjectRow[] = [
     { ...accepted, skip: ['transaction'] },
   ),
   node('a node that does not say its chain', 'wrong chain', { eth_chainId: null }, incomplete(UNASKED)),
-  node('a node of another chain', 'wrong chain', { eth_chainId: '0x1' }, { error: 'invalid_arguments' }),
+  node('a node of another chain', 'wrong chain', { eth_chainId: '0x1' }, incomplete(UNASKED)),
+  {
+    name: 'a transaction, of a node of another chain',
+    category: 'wrong chain',
+    subject: txHash,
+    spoil: ({ rpc }) => void Object.assign(rpc, { eth_chainId: '0x1' }),
+    expected: { error: 'chain_unavailable' },
+  },
   {
     name: 'a contract on another chain alone',
     category: 'wrong chain',
     subject: honest.cid,
-    manifest: { ...manifest, contracts: [{ chainId: 1, address: `0x${'c0'.repeat(20)}` }] },
-    expected: { error: 'invalid_arguments' },
+    manifest: { ...manifest, contracts: [{ chainId: 1, address: contract }] },
+    nodeChainId: 1,
+    expected: incomplete(UNASKED),
+  },
+  {
+    name: 'contracts on two chains, and a node of the right one',
+    category: 'wrong chain',
+    subject: honest.cid,
+    manifest: onTwoChains,
+    expected: accepted,
+  },
+  {
+    name: 'contracts on two chains, and a node of the other one',
+    category: 'wrong chain',
+    subject: honest.cid,
+    manifest: onTwoChains,
+    nodeChainId: 1,
+    // Nothing tells the command line which of the two chains the reader means.
+    expected: accepted,
+    expectedOnPage: incomplete(UNASKED),
+  },
+  {
+    name: 'contracts on two chains, and a node of neither',
+    category: 'wrong chain',
+    subject: honest.cid,
+    manifest: onTwoChains,
+    spoil: ({ rpc }) => void Object.assign(rpc, { eth_chainId: '0x5' }),
+    expected: incomplete(UNASKED),
   },
 
-  service(
-    'a proof of another transaction',
-    'other transaction',
-    proofWith({ txHash: `0x${'00'.repeat(32)}` }),
-    failed({ subject: '' }),
-  ),
-  service('a proof on another chain', 'other transaction', proofWith({ chainId: 1 }), failed({ subject: '' })),
-  service(
-    'a proof of another wallet',
-    'other transaction',
-    proofWith({ walletAddress: `0x${'00'.repeat(20)}` }),
-    failed({ subject: '' }),
-  ),
+  service('a proof of another transaction', 'other transaction', proofWith({ txHash: `0x${'00'.repeat(32)}` }), {
+    ...failed({ subject: '' }),
+    lies: ['txHash'],
+  }),
+  service('a proof on another chain', 'other transaction', proofWith({ chainId: 1 }), {
+    ...failed({ subject: '' }),
+    lies: ['chainId'],
+  }),
+  service('a proof of another wallet', 'other transaction', proofWith({ walletAddress: `0x${'00'.repeat(20)}` }), {
+    ...failed({ subject: '' }),
+    lies: ['walletAddress'],
+  }),
   {
     name: 'an event that leads to the receipt of another transaction',
     category: 'other transaction',
@@ -244,7 +291,46 @@ export const networkRows: readonly SubjectRow[] = [
     proofWith({ status: 'pending_pin', ipfsCid: null, receipt: null }),
     { error: 'proof_not_pinned' },
   ),
-  service('a proof with the copy of another receipt', 'lying service', proofWith({ receipt: other.receipt }), accepted),
+  service('a proof with the copy of another receipt', 'lying service', proofWith({ receipt: other.receipt }), {
+    ...accepted,
+    conclusion: 'contradicted',
+    lies: ['receipt'],
+  }),
+  service('a proof with the event in another block', 'lying service', proofWith({ onchainBlockNumber: 13 }), {
+    ...accepted,
+    conclusion: 'contradicted',
+    lies: ['onchainBlockNumber'],
+  }),
+  {
+    ...service('a proof with a lie, mock not allowed', 'lying service', proofWith({ onchainBlockNumber: 13 }), {
+      ...accepted,
+      conclusion: 'contradicted',
+      lies: ['onchainBlockNumber', 'kmsQuoteVerified'],
+    }),
+    allowMock: false,
+  },
+  {
+    ...service(
+      'a proof whose CID is that of something else',
+      'lying service',
+      proofWith({ ipfsCid: toCid(garbage) }),
+      noReceipt('receipt_not_canonical', ['receipt']),
+    ),
+    spoil: ({ routes, blocks }) => {
+      blocks.set(toCid(garbage), garbage)
+      routes.push([`${apiBaseUrl}/proof/`, proofWith({ ipfsCid: toCid(garbage) })])
+    },
+  },
+  {
+    name: 'an event that leads to something else',
+    category: 'lying service',
+    subject: txHash,
+    spoil: ({ rpc, blocks }) => {
+      blocks.set(toCid(garbage), garbage)
+      rpc.eth_getLogs = [toLog({ ...honest, cid: toCid(garbage) })]
+    },
+    expected: noReceipt('receipt_not_canonical'),
+  },
   service('a gateway that is a script', 'lying service', proofWith({ ipfsUrl: 'javascript:alert(1)' }), accepted),
   {
     name: 'a proof whose receipt is nowhere but in its answer',

@@ -3,7 +3,7 @@ import { concatBytes, toCanonicalJson } from '@countersign/protocol'
 import { createTamperings, tamper } from '../../../receipt/spec/tampered.ts'
 import { issue, slug, toManifest } from '../issues.fake.ts'
 import type { GivenFile } from '../loadCollateral.ts'
-import { apiBaseUrl } from '../network.fake.ts'
+import { apiBaseUrl, rpcUrl } from '../network.fake.ts'
 import { emptyManifest } from '../parseManifest.ts'
 import { collateralFile, encode, files, honest, other, receiptFile, toFiles } from './honest.fake.ts'
 import {
@@ -11,6 +11,7 @@ import {
   acceptedOffline,
   type Expected,
   failed,
+  noReceipt,
   OFFLINE,
   type SubjectRow,
   UNASKED,
@@ -114,7 +115,27 @@ export const receiptRows: readonly SubjectRow[] = [
     category: 'mock',
     subject: slug,
     allowMock: false,
-    expected: { verdict: 'mock', conclusion: 'mock' },
+    expected: { verdict: 'mock', conclusion: 'mock', lies: ['kmsQuoteVerified'] },
+  },
+  {
+    name: 'mock not allowed, node down',
+    category: 'mock',
+    subject: honest.cid,
+    allowMock: false,
+    spoil: ({ routes }) => void routes.push([rpcUrl, () => Promise.reject(new TypeError('Failed to fetch'))]),
+    expected: { verdict: 'incomplete', conclusion: 'mock', skip: UNASKED },
+  },
+  {
+    name: 'mock not allowed, collateral missing',
+    category: 'mock',
+    ...files,
+    collaterals: [],
+    allowMock: false,
+    expected: {
+      verdict: 'incomplete',
+      conclusion: 'mock',
+      skip: [...OFFLINE, 'collateral', 'quote', 'report-data', 'quote-policy', 'measurement'],
+    },
   },
   {
     name: 'no anchors, mock not allowed',
@@ -233,7 +254,7 @@ export const receiptRows: readonly SubjectRow[] = [
     name: 'a block that is no receipt',
     category: 'garbage',
     subject: honest.receipt.signer.collateral,
-    expected: { error: 'receipt_version_unsupported' },
+    expected: noReceipt('receipt_version_unsupported'),
   },
   {
     name: 'notes in place of collateral',

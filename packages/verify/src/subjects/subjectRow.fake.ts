@@ -1,5 +1,6 @@
 import type { TcbStatus } from '@countersign/attestation'
 import type { VerifierStep } from '../checkSubject.ts'
+import type { Claim } from '../compareClaims.ts'
 import type { Conclusion } from '../conclude.ts'
 import type { GivenFile } from '../loadCollateral.ts'
 import type { FakeNetwork } from '../network.fake.ts'
@@ -39,6 +40,8 @@ export type Expected =
       /** By step: the code, or an empty text where the step fails without one. Every other step passes. */
       fail?: Readonly<Partial<Record<VerifierStep['id'], string>>>
       skip?: readonly VerifierStep['id'][]
+      /** Of the service, in the order of `compareClaims`. */
+      lies?: readonly Claim['member'][]
     }
   | { error: string }
 
@@ -61,9 +64,13 @@ export type SubjectRow = {
   hasSources?: boolean
   /** Unless false, a node is named. */
   hasNode?: boolean
+  /** The chain that the site says its node is of, unless 31337. The command line takes the node's word for it. */
+  nodeChainId?: number
   /** What the network does otherwise than the honest one. */
   spoil?: (network: FakeNetwork) => void
   expected: Expected
+  /** What the page must make of it, where it knows something else than the command line does. */
+  expectedOnPage?: Expected
 }
 
 type Verdicts = Extract<Expected, { verdict: unknown }>
@@ -77,6 +84,11 @@ export const acceptedOffline = { ...accepted, skip: OFFLINE } as const
 
 export function failed(fail: NonNullable<Verdicts['fail']>, skip: Verdicts['skip'] = []): Expected {
   return { verdict: 'failed', conclusion: 'failed', fail, skip }
+}
+
+/** Bytes that a pointer leads to, and that are no receipt: nothing after the CID is judged. */
+export function noReceipt(code: string, lies: Verdicts['lies'] = []): Expected {
+  return { verdict: 'failed', conclusion: 'failed', fail: { format: code }, lies }
 }
 
 export function incomplete(skip: NonNullable<Verdicts['skip']>): Expected {

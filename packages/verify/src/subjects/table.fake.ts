@@ -1,5 +1,6 @@
 import { type StepId, stepTitles } from '@countersign/receipt'
 import type { VerifierStep } from '../checkSubject.ts'
+import type { Claim } from '../compareClaims.ts'
 import { createFakeNetwork, type FakeNetwork } from '../network.fake.ts'
 import type { Manifest } from '../parseManifest.ts'
 import type { Outcome } from '../verify.ts'
@@ -7,7 +8,7 @@ import { honest, manifest } from './honest.fake.ts'
 import { manifestRows } from './manifestRows.fake.ts'
 import { networkRows } from './networkRows.fake.ts'
 import { receiptRows } from './receiptRows.fake.ts'
-import type { SubjectRow } from './subjectRow.fake.ts'
+import type { Expected, SubjectRow } from './subjectRow.fake.ts'
 
 export const subjects: readonly SubjectRow[] = [...receiptRows, ...manifestRows, ...networkRows]
 
@@ -23,22 +24,27 @@ export function toRowManifest({ manifest: own }: SubjectRow): Manifest {
 }
 
 /** What must come of a row, step by step, as `toFound` writes what did. */
-export function toWanted({ expected, subject, at }: SubjectRow) {
+export function toWanted({ subject, at }: SubjectRow, expected: Expected) {
   if ('error' in expected) return expected
-  const { verdict, conclusion, fail = {}, skip = [] } = expected
+  const { verdict, conclusion, fail = {}, skip = [], lies = [] } = expected
   const isPointer = typeof subject === 'string' && !/bafkrei[a-z2-7]{52}$/.test(subject)
-  const ids: VerifierStep['id'][] = [
-    ...(Object.keys(stepTitles) as StepId[]).filter((id) => id !== 'reevaluation' || at !== undefined),
-    ...(isPointer ? (['subject'] as const) : []),
-  ]
+  const ids: VerifierStep['id'][] =
+    'format' in fail
+      ? ['format', 'cid']
+      : [
+          ...(Object.keys(stepTitles) as StepId[]).filter((id) => id !== 'reevaluation' || at !== undefined),
+          ...(isPointer ? (['subject'] as const) : []),
+        ]
   const steps = ids.map((id) => {
     if (id in fail) return `${id} fail ${fail[id]}`.trim()
     return `${id} ${skip.includes(id) ? 'skip' : 'pass'}`
   })
-  return { verdict, conclusion, steps: steps.toSorted() }
+  return { verdict, conclusion, steps: steps.toSorted(), lies }
 }
 
-export function toFound({ verdict, conclusion, steps }: Pick<Outcome, 'verdict' | 'conclusion' | 'steps'>) {
+export type Found = Pick<Outcome, 'verdict' | 'conclusion' | 'steps'> & { lies: readonly Pick<Claim, 'member'>[] }
+
+export function toFound({ verdict, conclusion, steps, lies }: Found) {
   const lines = steps.map(({ id, status, code = '' }) => `${id} ${status} ${code}`.trim())
-  return { verdict, conclusion, steps: lines.toSorted() }
+  return { verdict, conclusion, steps: lines.toSorted(), lies: lies.map(({ member }) => member) }
 }

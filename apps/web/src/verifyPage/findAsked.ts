@@ -1,0 +1,22 @@
+import { type FetchBytes, getProof, type NamedSubject } from '@countersign/verify'
+import type { WebConfig } from '../config.ts'
+import type { Asked } from './asked.ts'
+
+/** What a pasted name asks for. A proof is fetched here, since the page shows what the service says of it. */
+export async function findAsked(
+  deps: { fetchBytes: FetchBytes },
+  config: WebConfig,
+  pasted: NamedSubject,
+): Promise<Asked> {
+  if (pasted.kind !== 'proof') return { subject: pasted, apiBaseUrl: config.apiBaseUrl }
+  const { slug } = pasted
+  const apiBaseUrl = toApi(config, pasted.origin)
+  const proof = await getProof(deps, { api: apiBaseUrl, slug })
+  return { subject: { kind: 'proof', slug, api: apiBaseUrl, proof }, proof, apiBaseUrl }
+}
+
+/** A link to this app is a link to its service; a link elsewhere names another service. */
+function toApi(config: WebConfig, origin: string | undefined): string {
+  const isOurs = origin === undefined || origin === window.location.origin
+  return isOurs ? config.apiBaseUrl : origin
+}

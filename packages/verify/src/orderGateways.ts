@@ -1,0 +1,14 @@
+import { toStatedGateway } from './toStatedGateway.ts'
+
+/** Where blocks are asked for, in order: the reader's own gateways, the one that a proof names, the service itself. */
+export function orderGateways(parameters: {
+  own: readonly string[]
+  /** Of a proof. */
+  ipfsUrl?: string | null | undefined
+  api: string | undefined
+}): string[] {
+  const { own, ipfsUrl, api } = parameters
+  const stated = toStatedGateway(ipfsUrl)
+  const all = [...own, ...(stated === undefined ? [] : [stated]), ...(api === undefined ? [] : [api])]
+  return [...new Set(all.map((url) => url.replace(/\/+$/, '').replace(/\/ipfs$/, '')))]
+}
