@@ -205,4 +205,9 @@ export type Chain = {
   getHead(): Promise<{ number: number; finalized: number | undefined }>
   /** Of the canonical block; `undefined` where there is none yet. */
   getBlockHash(number: number): Promise<Hex | undefined>
+  /** The contract's events for these wallets and transactions, whatever their CID, in blocks since that time. */
+  findEvents(parameters: {
+    proofs: readonly Pick<AttestationPublished, 'wallet' | 'txHash'>[]
+    sinceMs: number
+  }): Promise<AttestationPublished[]>
 }
