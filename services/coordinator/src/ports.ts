@@ -78,6 +78,12 @@ export type CollateralStore = {
   stop(): Promise<void>
 }
 
+/** Keeps collateral over restarts, so that a coordinator can sign while Intel's service is unavailable. It is not trusted. */
+export type CollateralCache = {
+  load(platform: Platform): Promise<Uint8Array | undefined>
+  save(platform: Platform, bytes: Uint8Array): Promise<void>
+}
+
 /** An identity provider, by its id. */
 export type IdentityProvider = {
   /** Where to send the browser. */
