@@ -140,6 +140,9 @@ export type Store = {
    */
   insertSignings(parameters: { batch: SigningBatch; signings: readonly Signing[]; now: number }): Promise<Signed[]>
 
+  /** When the wallet made a signature, by its position from the newest (1). Undefined where it has made fewer. */
+  findSignedAt(parameters: { walletId: string; position: number }): Promise<number | undefined>
+
   findProof(slug: string): Promise<Proof | undefined>
   /** Of the proofs that exist, in any order: for watching many at little cost. */
   findProofStates(slugs: readonly string[]): Promise<ProofState[]>
