@@ -45,7 +45,7 @@ type Answer = { result: unknown } | { error: NodeError }
 const MAX_ANSWER_BYTES = 4_194_304
 const MAX_FEE_PER_GAS = 10_000n * 10n ** 9n
 const MAX_GAS = 2n ** 53n - 1n
-/** Blocks in one question for events: what every provider that we know of answers. */
+/** Blocks in one question for events: providers refuse long ranges. */
 const LOG_WINDOW = 1000
 
 /**
