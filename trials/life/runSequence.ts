@@ -34,7 +34,8 @@ export type Scene = {
 
 /** The grace of the sweep, in which a proof has its job for certain. */
 const GRACE_MS = 10_000
-const MAX_ROUNDS = 150
+/** More than the half hour after which a nonce counts as used by another sender, and what follows it. */
+const MAX_ROUNDS = 300
 
 /** Runs the commands, checks the invariants after each, and heals the world: then every proof must come to its end. */
 export async function runSequence(scene: Scene, commands: readonly LifeCommand[]): Promise<void> {

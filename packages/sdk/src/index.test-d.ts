@@ -56,6 +56,7 @@ expectTypeOf<ServiceClientConfig>().toEqualTypeOf<{
   apiBaseUrl: string
   chainId: number
   rpcUrl?: string | undefined
+  maxFeePerGas?: bigint | undefined
 }>()
 expectTypeOf(ServiceClient).toBeConstructibleWith({ apiBaseUrl: '', chainId: 1 })
 expectTypeOf<ServiceClient['publicClient']>().toEqualTypeOf<PublicClient>()

@@ -10,6 +10,7 @@ test('exports', () => {
       "readInteger",
       "readList",
       "readUrl",
+      "refuseMisspelt",
       "runService",
     ]
   `)

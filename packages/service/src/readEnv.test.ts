@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ConfigError, readBoolean, readInteger, readList, readUrl } from './readEnv.ts'
+import { ConfigError, readBoolean, readInteger, readList, readUrl, refuseMisspelt } from './readEnv.ts'
 
 /** Runs a reader on the setting NAME and answers its value with the faults. */
 function read<Value>(
@@ -49,6 +49,17 @@ describe('readInteger', () => {
     },
   )
 
+  test('as many digits as the greatest has', () => {
+    const chain = (text: string) =>
+      read(text, (env, fault) => readInteger(env, 'NAME', { fallback: 1, min: 1, max: Number.MAX_SAFE_INTEGER }, fault))
+    for (const value of [999_999_999, 1_000_000_000, 11_155_111_155, Number.MAX_SAFE_INTEGER]) {
+      expect(chain(String(value))).toEqual({ value, faults: [] })
+    }
+    for (const text of ['9007199254740992', '9007199254740993', '00000000000000001', '1e9']) {
+      expect(chain(text).faults).toHaveLength(1)
+    }
+  })
+
   test('a setting may have no fallback', () => {
     const port = (text?: string) =>
       read(text, (env, fault) => readInteger(env, 'NAME', { fallback: undefined, min: 0, max: 65_535 }, fault))
@@ -79,6 +90,43 @@ describe('readUrl', () => {
 
   test.each(['', 'a.example', 'ftp://a.example', 'javascript:alert(1)', 'https://'])('%j is a fault', (text) => {
     expect(url(text).faults).toEqual(['NAME: expected an http or https URL'])
+  })
+})
+
+describe('refuseMisspelt', () => {
+  const names = ['HOST', 'WORKER', 'RPC_URL', 'DATABASE_URL', 'ENTROPY_PUBLIC_KEY', 'RATE_LIMIT_SIGN', 'DATA_DIR']
+  const faultsOf = (...given: string[]) => {
+    const faults: string[] = []
+    refuseMisspelt(Object.fromEntries(given.map((name) => [name, 'x'])), names, (text) => void faults.push(text))
+    return faults
+  }
+
+  test.each([
+    ['DATABASE_URI', 'DATABASE_URL'],
+    ['database_url', 'DATABASE_URL'],
+    ['DATABASE-URL', 'DATABASE_URL'],
+    ['DATABSE_URL', 'DATABASE_URL'],
+    ['DATABASE_ULR', 'DATABASE_URL'],
+    ['ENTROPY_PUBLIC_KEYS', 'ENTROPY_PUBLIC_KEY'],
+    ['ENTROPY_PUBILC_KYE', 'ENTROPY_PUBLIC_KEY'],
+    ['RATELIMIT_SIGN', 'RATE_LIMIT_SIGN'],
+    ['RPC_URI', 'RPC_URL'],
+  ])('%s: did you mean %s?', (name, meant) => {
+    expect(faultsOf(name)).toEqual([`${name}: unknown; did you mean ${meant}?`])
+  })
+
+  test('what is ours, and what is somebody else’s, passes', () => {
+    const others = [
+      'PATH',
+      'HOSTNAME',
+      'HOSTS',
+      'WORKERS',
+      'XDG_DATA_DIRS',
+      'ENCLAVE_SERVICE_PORT',
+      'PGDATABASE',
+      'DATA',
+    ]
+    expect(faultsOf(...names, ...others)).toEqual([])
   })
 })
 

@@ -24,7 +24,7 @@ export function readBoolean(env: Env, name: string, fault: Fault): boolean {
 
 export type IntegerBounds<Fallback> = { fallback: Fallback; min: number; max: number }
 
-/** A whole number in decimal digits, at most nine of them; the fallback where it is not set. */
+/** A whole number in decimal digits; the fallback where it is not set. */
 export function readInteger<Fallback extends number | undefined>(
   env: Env,
   name: string,
@@ -33,7 +33,7 @@ export function readInteger<Fallback extends number | undefined>(
 ): number | Fallback {
   const text = env[name]
   if (text === undefined || text === '') return fallback
-  const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+  const value = text.length <= String(max).length && /^\d+$/.test(text) ? Number(text) : Number.NaN
   if (value >= min && value <= max) return value
   fault(`${name}: expected a whole number from ${min} to ${max}`)
   return fallback
@@ -52,4 +52,49 @@ export function readUrl(env: Env, name: string, fallback: string, fault: Fault):
   const text = (env[name] ?? fallback).replace(/\/+$/, '')
   if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) fault(`${name}: expected an http or https URL`)
   return text
+}
+
+/**
+ * Reports each variable that is nearly one of `names`: a misspelt setting would be ignored without a word, and its default used.
+ * Other variables are none of ours. Short names are left out, because too much is near them.
+ *
+ * @example
+ * refuseMisspelt(process.env, ['DATABASE_URL'], fault) // DATABASE_URI: unknown; did you mean DATABASE_URL?
+ */
+export function refuseMisspelt(env: Env, names: readonly string[], fault: Fault): void {
+  for (const name of Object.keys(env)) {
+    if (env[name] === undefined || names.includes(name)) continue
+    const spelt = name.toUpperCase().replaceAll('-', '_')
+    const meant = names.find((known) => known.length >= MIN_LENGTH && isNear(spelt, known))
+    if (meant !== undefined) fault(`${name}: unknown; did you mean ${meant}?`)
+  }
+}
+
+const MIN_LENGTH = 7
+
+/** One letter more, less or other, or two that changed places; in long names two such faults. */
+function isNear(text: string, known: string): boolean {
+  const most = known.length < 12 ? 1 : 2
+  return Math.abs(text.length - known.length) <= most && countEdits(text, known) <= most
+}
+
+/** Optimal string alignment distance, row by row. */
+function countEdits(a: string, b: string): number {
+  let [before, last] = [[] as number[], Array.from({ length: b.length + 1 }, (_, index) => index)]
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const at = (list: readonly number[], index: number) => list[index] ?? Number.POSITIVE_INFINITY
+      const isSame = a[i - 1] === b[j - 1]
+      const isSwapped = a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
+      row[j] = Math.min(
+        at(last, j) + 1,
+        at(row, j - 1) + 1,
+        at(last, j - 1) + (isSame ? 0 : 1),
+        isSwapped ? at(before, j - 2) + 1 : Number.POSITIVE_INFINITY,
+      )
+    }
+    ;[before, last] = [last, row]
+  }
+  return last[b.length] ?? 0
 }

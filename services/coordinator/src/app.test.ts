@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { CoordinatorError, type CoordinatorErrorCode, coordinatorErrors } from './errors.ts'
 import { API, APP, createTestApp, signBody, signed, toDigest, txMetadata } from './http/testApp.fake.ts'
 import { createFakeWitness, toFakeProvenance } from './ports.fake.ts'
+import { createMemoryStore } from './store/memoryStore.fake.ts'
 import type { Proof } from './store/types.ts'
 
 const golden = new URL('../../../packages/receipt/spec/golden/receipt.json', import.meta.url)
@@ -607,6 +608,29 @@ describe('rate limits', () => {
     test.clock.advance(30_000)
     expect((await user.post('/sign/digest', signBody)).status).toBe(200)
     expect(test.signings.length).toBe(4)
+  })
+
+  test('a quota of signatures for each user; what was signed before is answered all the same', async () => {
+    const store = createMemoryStore()
+    const test = createTestApp({
+      config: { signQuotaPerDay: 1 },
+      deps: {
+        store,
+        async signDigest({ walletId, digest }) {
+          store.rows.signed.set(`${walletId}/${digest}`, { walletId, digest, ...signed })
+          store.rows.proofs.set(signed.slug, { ...completeProof, slug: signed.slug, createdAt: test.clock.now() })
+          return signed
+        },
+      },
+    })
+    const user = test.browser()
+    await user.signIn()
+    expect((await user.post('/sign/digest', signBody)).status).toBe(200)
+    expect((await user.post('/sign/digest', signBody)).status).toBe(200)
+    const next = { ...txMetadata, data: '0x01' as const }
+    const refused = await user.post('/sign/digest', { digest: toDigest(next), txMetadata: next })
+    await expectProblem(refused, 'quota_spent')
+    expect(refused.headers.get('retry-after')).toBe('86400')
   })
 
   test('strangers are limited by address', async () => {

@@ -49,6 +49,8 @@ export type AppConfig = {
   rateLimits: RateLimits
   /** Undefined: any. */
   allowedChainIds: readonly number[] | undefined
+  /** New signatures of a user in 24 hours. Unset: any. */
+  signQuotaPerDay?: number | undefined
   /** Where `ipfsUrl` points; without it to `ipfs://`. */
   ipfsGatewayUrl?: string
   /** How often the store is asked for changes of proofs that are watched (1000). */
@@ -119,7 +121,7 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
   addRoute(app, pages.index, (c) => c.redirect('/docs', 302))
   registerAuthRoutes(app, { ...shared, publicUrl, allowedOrigins, sessionTtlMs })
   registerWalletRoutes(app, shared)
-  registerSignRoutes(app, { ...shared, sessionIdleMs, allowedChainIds })
+  registerSignRoutes(app, { ...shared, sessionIdleMs, allowedChainIds, signQuotaPerDay: config.signQuotaPerDay })
   registerProofRoutes(app, { store, ipfsGatewayUrl, proofEvents, limiters })
   registerGatewayRoutes(app, shared)
   registerHealthRoutes(app, shared)

@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs'
 import { ConfigError } from '@countersign/service'
 import { describe, expect, test } from 'vitest'
 import { readConfig } from './config.ts'
+import { settingNames } from './settingNames.ts'
 
 type Env = Record<string, string | undefined>
 
@@ -200,6 +202,41 @@ describe('faults', () => {
       ENTROPY_URL: 'canary',
     }
     expect(faultsOf({ ...mock, ...secrets, PORT: 'x' }).join()).not.toContain('canary')
+  })
+})
+
+describe('a setting that would be ignored is a fault, with what was meant', () => {
+  const exactly = 'an id has capital letters and digits only; did you mean'
+  test.each([
+    ['DATABASE_URI', 'did you mean DATABASE_URL?'],
+    ['ALLOWED_ORIGIN', 'did you mean ALLOWED_ORIGINS?'],
+    ['RATE_LIMIT_SING', 'did you mean RATE_LIMIT_SIGN?'],
+    ['entropy_max_age_s', 'did you mean ENTROPY_MAX_AGE_S?'],
+    ['OIDC_ISSUER', 'did you mean OIDC_ISSUERS?'],
+    ['OIDC_AZURE_AD_CLIENT_ID', `${exactly} OIDC_AZUREAD_CLIENT_ID?`],
+    ['OIDC_AZURE_AD_CLIENT_SECRET', `${exactly} OIDC_AZUREAD_CLIENT_SECRET?`],
+    ['OIDC_AZURE-AD_ISSUER', `${exactly} OIDC_AZUREAD_ISSUER?`],
+    ['OIDC_google_CLIENT_ID', `${exactly} OIDC_GOOGLE_CLIENT_ID?`],
+    ['OIDC_GOOGLE_CLIENTID', `${exactly} OIDC_GOOGLE_CLIENT_ID?`],
+    ['OIDC_GOOGLE_SCOPES', 'expected OIDC_<ID>_ISSUER, _CLIENT_ID or _CLIENT_SECRET'],
+  ])('%s', (name, meant) => {
+    const faults = faultsOf({ ...mock, [name]: 'https://x.example' })
+    expect(faults.filter((text) => text.startsWith(`${name}: `)).join()).toContain(meant)
+  })
+
+  test.each(['ISSUER', 'CLIENT_SECRET'])('a provider of which only the %s is set', (part) => {
+    const faults = faultsOf({ ...mock, [`OIDC_OTHER_${part}`]: 'https://x.example' })
+    expect(faults).toContain('OIDC_OTHER_CLIENT_ID: missing')
+  })
+
+  test('the names are those of .env.example', () => {
+    const text = readFileSync(new URL('../../../.env.example', import.meta.url), 'utf8')
+    const names = [...text.matchAll(/^(?:# )?([A-Z][A-Z0-9_]+)=/gm)].map(([, name = '']) => name)
+    const ours = names.filter((name) => !name.startsWith('OIDC_GOOGLE_'))
+    expect(settingNames.toSorted()).toEqual([...new Set(ours)].toSorted())
+    expect(
+      faultsOf({ ...mock, ...Object.fromEntries(ours.map((name) => [name, mock[name] ?? ''])) }).join(),
+    ).not.toContain('unknown')
   })
 })
 

@@ -8,12 +8,22 @@ import {
   parseStrictJson,
   toCanonicalJson,
 } from '@countersign/protocol'
-import { ConfigError, type Env, type Fault, readBoolean, readInteger, readList, readUrl } from '@countersign/service'
+import {
+  ConfigError,
+  type Env,
+  type Fault,
+  readBoolean,
+  readInteger,
+  readList,
+  readUrl,
+  refuseMisspelt,
+} from '@countersign/service'
 import type { AppConfig } from './app.ts'
 import type { ProviderConfig } from './auth/createProviders.ts'
 import type { EntropySourceConfig } from './entropy/createEntropySource.ts'
 import { parseRateLimit, type RateLimit } from './http/rateLimit.ts'
 import { type PipelineConfig, readMetricsPort, readPipeline } from './pipeline/config.ts'
+import { settingNames } from './settingNames.ts'
 import type { EnclavePolicy } from './sign/checkBatch.ts'
 
 export type Config = {
@@ -46,6 +56,7 @@ const MAX_POLICY_BYTES = 262_144
 export function readConfig(env: Env, deps: { readFile(path: string): string; version: string }): Config {
   const faults: string[] = []
   const fault: Fault = (text) => void faults.push(text)
+  refuseMisspelt(env, settingNames, fault)
   const isProduction = env.NODE_ENV === 'production'
   const isMock = readBoolean(env, 'MOCK_ATTESTATION', fault)
   const port = readInteger(env, 'PORT', { fallback: 8080, min: 0, max: 65_535 }, fault)
@@ -104,6 +115,7 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
         proof: limit('RATE_LIMIT_PROOF', '600/60'),
       },
       allowedChainIds,
+      signQuotaPerDay: readInteger(env, 'SIGN_QUOTA_PER_DAY', { fallback: undefined, min: 1, max: 1_000_000 }, fault),
       ...(env.IPFS_GATEWAY_URL === undefined ? {} : { ipfsGatewayUrl: env.IPFS_GATEWAY_URL }),
       version: deps.version,
     },
@@ -156,9 +168,16 @@ function readOrigins(env: Env, fault: Fault): string[] {
 
 /** `OIDC_<ID>_ISSUER`, `_CLIENT_ID` and `_CLIENT_SECRET`; the id in `/auth/:provider` is in lower case. */
 function readProviders(env: Env, fault: Fault): ProviderConfig[] {
-  const ids = Object.keys(env).flatMap((name) => /^OIDC_([A-Z0-9]+)_CLIENT_ID$/.exec(name)?.[1] ?? [])
-  if (ids.length === 0) fault('OIDC_GOOGLE_CLIENT_ID: no identity provider is configured')
-  return ids.toSorted().map((id) => {
+  const isOfProvider = (name: string) => /^OIDC_/i.test(name) && name !== 'OIDC_ISSUERS' && env[name] !== undefined
+  const names = Object.keys(env).filter(isOfProvider)
+  const ids = new Set<string>()
+  for (const name of names) {
+    const id = /^OIDC_([A-Z0-9]+)_(?:ISSUER|CLIENT_ID|CLIENT_SECRET)$/.exec(name)?.[1]
+    if (id === undefined) fault(`${name}: unknown; ${suggestProviderName(name)}`)
+    else ids.add(id)
+  }
+  if (names.length === 0) fault('OIDC_GOOGLE_CLIENT_ID: no identity provider is configured')
+  return [...ids].toSorted().map((id) => {
     const name = (part: string) => `OIDC_${id}_${part}`
     const issuer = env[name('ISSUER')] ?? (id === 'GOOGLE' ? 'https://accounts.google.com' : '')
     const isValid = URL.canParse(issuer) && (issuer.startsWith('https://') || isLoopbackUrl(issuer))
@@ -169,6 +188,15 @@ function readProviders(env: Env, fault: Fault): ProviderConfig[] {
     if (clientSecret === '') fault(`${name('CLIENT_SECRET')}: missing`)
     return { id: id.toLowerCase(), issuer, clientId, clientSecret }
   })
+}
+
+/** A name of three parts, as near as can be: ids have no separators, because those of the name could not be told apart. */
+function suggestProviderName(name: string): string {
+  const parts = /^OIDC_(.+?)[_-]?(ISSUER|CLIENT[_-]?ID|CLIENT[_-]?SECRET)S?$/i.exec(name)
+  const id = parts?.[1]?.toUpperCase().replace(/[^A-Z0-9]/g, '') ?? ''
+  const part = parts?.[2]?.toUpperCase().replace(/^CLIENT[_-]?/, 'CLIENT_')
+  if (id === '' || part === undefined) return 'expected OIDC_<ID>_ISSUER, _CLIENT_ID or _CLIENT_SECRET'
+  return `an id has capital letters and digits only; did you mean OIDC_${id}_${part}?`
 }
 
 function readEnclaveUrls(env: Env, fault: Fault): string[] {

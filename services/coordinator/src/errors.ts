@@ -25,6 +25,7 @@ export const coordinatorErrors = {
   unsupported_transaction: { status: 422, retryable: false },
   chain_not_allowed: { status: 422, retryable: false },
   rate_limited: { status: 429, retryable: true },
+  quota_spent: { status: 429, retryable: true },
   attestation_invalid: { status: 502, retryable: true },
   signature_invalid: { status: 502, retryable: true },
   entropy_unavailable: { status: 503, retryable: true },

@@ -8,7 +8,7 @@ import {
 import type { Log } from '@countersign/service'
 import { createCollateralStore } from './collateral/collateralStore.ts'
 import { createSimulatedCollateralStore } from './collateral/simulatedCollateralStore.ts'
-import type { Clock, CollateralStore } from './ports.ts'
+import type { Clock, CollateralCache, CollateralStore } from './ports.ts'
 
 export type Hardware = {
   roots: readonly TrustedRoot[]
@@ -18,7 +18,7 @@ export type Hardware = {
 
 /** Real or simulated hardware. The simulator's code is loaded only in mock mode. */
 export async function createHardware(
-  { clock, log }: { clock: Clock; log: Log },
+  { clock, log, collateralCache: cache }: { clock: Clock; log: Log; collateralCache: CollateralCache },
   { isMock, collateralUrl }: { isMock: boolean; collateralUrl: string },
 ): Promise<Hardware> {
   if (!isMock) {
@@ -26,7 +26,13 @@ export async function createHardware(
     return {
       roots: vendorRoots,
       reportSource: createConfigfsReportSource(),
-      collateral: createCollateralStore({ fetchCollateral: pcs.fetchCollateral, roots: vendorRoots, clock, log }),
+      collateral: createCollateralStore({
+        fetchCollateral: pcs.fetchCollateral,
+        roots: vendorRoots,
+        clock,
+        log,
+        cache,
+      }),
     }
   }
   const { createSimulator, simulatedRoots } = await import('@countersign/attestation/simulator')

@@ -79,6 +79,12 @@ export type CollateralStore = {
   stop(): Promise<void>
 }
 
+/** Keeps collateral over restarts, so that a coordinator can sign while Intel's service is unavailable. It is not trusted. */
+export type CollateralCache = {
+  load(platform: Platform): Promise<Uint8Array | undefined>
+  save(platform: Platform, bytes: Uint8Array): Promise<void>
+}
+
 /** An identity provider, by its id. */
 export type IdentityProvider = {
   /** Where to send the browser. */
@@ -134,6 +140,9 @@ export type Store = {
    * same batch) and the jobs that publish them. Of each (wallet, digest) the first wins; returns the committed winner of each.
    */
   insertSignings(parameters: { batch: SigningBatch; signings: readonly Signing[]; now: number }): Promise<Signed[]>
+
+  /** When the wallet made a signature, by its position from the newest (1). Undefined where it has made fewer. */
+  findSignedAt(parameters: { walletId: string; position: number }): Promise<number | undefined>
 
   findProof(slug: string): Promise<Proof | undefined>
   /** Of the proofs that exist, in any order: for watching many at little cost. */
@@ -206,4 +215,9 @@ export type Chain = {
   getHead(): Promise<{ number: number; finalized: number | undefined }>
   /** Of the canonical block; `undefined` where there is none yet. */
   getBlockHash(number: number): Promise<Hex | undefined>
+  /** The contract's events for these wallets and transactions, whatever their CID, in blocks since that time. */
+  findEvents(parameters: {
+    proofs: readonly Pick<AttestationPublished, 'wallet' | 'txHash'>[]
+    sinceMs: number
+  }): Promise<AttestationPublished[]>
 }

@@ -59,7 +59,10 @@ export async function startCoordinator(
   const store = decorate('store', opened.store)
   shutdown.add(() => store.close())
 
-  const { roots, reportSource, collateral } = await createHardware({ clock, log }, config)
+  const { roots, reportSource, collateral } = await createHardware(
+    { clock, log, collateralCache: opened.collateralCache },
+    config,
+  )
   const verifier = createVerifier({ roots })
   const readPlatform = createPlatformReader()
   const pem = config.snpCertsFile === undefined ? {} : { pem: readFileSync(config.snpCertsFile, 'utf8') }

@@ -14,6 +14,8 @@ describe('send', () => {
     await expect.element(screen.getByRole('heading', { name: 'Is this right?' })).toHaveFocus()
     await expect.element(screen.getByText('0.000000000000000001 ETH', { exact: true })).toBeVisible()
     await expect.element(screen.getByText(recipient)).toBeVisible()
+    // 21,000 gas at the cap of 10,000 gwei, whatever the RPC says after this look.
+    await expect.element(screen.getByText(/and never more than 0\.21 ETH/)).toBeVisible()
     await expect.element(screen.getByText(/whether or not the transaction is broadcast/)).toBeVisible()
     await expectAccessible()
     expect(service.requests).not.toContain('POST /sign/digest')

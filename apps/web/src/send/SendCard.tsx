@@ -157,6 +157,7 @@ export function SendCard({ wallet, onChanged, onSessionLost }: SendCardProps) {
         <SendConfirm
           {...{ draft: step.draft, from }}
           chainName={toChainName(config)}
+          maxFeePerGas={client.config.maxFeePerGas}
           onConfirm={() => confirm(step.draft)}
           onChange={back}
         />

@@ -9,12 +9,14 @@ export type SendConfirmProps = {
   draft: Draft
   from: `0x${string}`
   chainName: string
+  /** What the wallet pays for a unit of gas at the very most, whatever the RPC says meanwhile. */
+  maxFeePerGas: bigint
   onConfirm: () => void
   onChange: () => void
 }
 
 /** The last look before the signature. */
-export function SendConfirm({ draft, from, chainName, onConfirm, onChange }: SendConfirmProps) {
+export function SendConfirm({ draft, from, chainName, maxFeePerGas, onConfirm, onChange }: SendConfirmProps) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => heading.current?.focus(), [])
   const { to, valueWei, data, gas, feeWei, isDearer } = draft
@@ -39,7 +41,9 @@ export function SendConfirm({ draft, from, chainName, onConfirm, onChange }: Sen
         <dt>On</dt>
         <dd>{chainName}</dd>
         <dt>Network fee</dt>
-        <dd>at most about {toShortEther(feeWei)} ETH</dd>
+        <dd>
+          at most about {toShortEther(feeWei)} ETH, and never more than {toShortEther(gas * maxFeePerGas)} ETH
+        </dd>
         {data === '0x' && gas === 21_000n ? null : (
           <>
             <dt>Gas limit</dt>

@@ -16,6 +16,7 @@ describe('parseFields', () => {
 
   test('an address without a checksum gets one', () => {
     expect(parse({ to: ` ${to.toLowerCase()}\n` })).toMatchObject({ payment: { to } })
+    expect(parse({ to: `0x${to.slice(2).toUpperCase()}` })).toMatchObject({ payment: { to } })
   })
 
   test('a call may come without an amount, and keeps its gas', () => {

@@ -17,6 +17,7 @@ type ServiceCode =
   | 'chain_not_allowed'
   | 'unsupported_transaction'
   | 'rate_limited'
+  | 'quota_spent'
   | 'attestation_invalid'
   | 'signature_invalid'
   | 'entropy_unavailable'
@@ -131,6 +132,10 @@ const EXPLANATIONS: Record<SdkErrorCode | ServiceCode, Explanation> = {
     advice: 'Change it and try again. Nothing was signed.',
   },
   rate_limited: { title: 'Too many requests', advice: 'Wait a minute, then try again.' },
+  quota_spent: {
+    title: 'No more signatures today',
+    advice: `You have used up your signatures of 24 hours. Try again later. ${NOTHING_SIGNED}`,
+  },
   attestation_invalid: {
     title: 'The hardware’s evidence did not hold',
     advice: 'No signature was released. Try again; if it stays, distrust the service and tell the operator.',

@@ -7,6 +7,9 @@ import { parseSignRequest } from './parseSignRequest.ts'
 import { createRpcClient, verifyChainId } from './rpc.ts'
 import { signAndSend } from './signAndSend.ts'
 
+/** 10,000 gwei: no test network comes near it, and a plain transfer at this fee costs 0.21 ether. */
+const MAX_FEE_PER_GAS = 10_000_000_000_000n
+
 /**
  * The service without React. It provisions nothing by itself and keeps no state of the user.
  *
@@ -15,13 +18,13 @@ import { signAndSend } from './signAndSend.ts'
  * const { txHash, attestationSlug } = await client.signAndSend({ to: '0x…', value: '0.01' })
  */
 export class ServiceClient implements Connection {
-  declare readonly config: ServiceClientConfig
+  declare readonly config: Connection['config']
   declare readonly api: ServiceApi
   #publicClient: PublicClient | undefined
   #isChainVerified = false
 
-  constructor({ apiBaseUrl, chainId, rpcUrl }: ServiceClientConfig) {
-    this.config = Object.freeze({ apiBaseUrl: apiBaseUrl.replace(/\/+$/, ''), chainId, rpcUrl })
+  constructor({ apiBaseUrl, chainId, rpcUrl, maxFeePerGas = MAX_FEE_PER_GAS }: ServiceClientConfig) {
+    this.config = Object.freeze({ apiBaseUrl: apiBaseUrl.replace(/\/+$/, ''), chainId, rpcUrl, maxFeePerGas })
     this.api = createApi(this.config.apiBaseUrl)
   }
 

@@ -311,6 +311,14 @@ describe('only fields of the expected shape are believed', () => {
     }
   })
 
+  test('a receipt of a version that is not known passes through, with status and slug', async () => {
+    for (const version of ['countersign-attestation/2', 'countersign-attestation/10']) {
+      const newer = { ...createProof('s', 'pending_onchain'), receipt: { version, kind: 'off-chain', subject: {} } }
+      network.routes['GET /proof/s'] = () => json(newer)
+      expect(await api.getProof('s')).toEqual(newer)
+    }
+  })
+
   test.each([
     ['of another slug', { ...proof, slug: 't' }],
     ['a foreign status', { ...proof, status: 'done' }],
@@ -330,7 +338,8 @@ describe('only fields of the expected shape are believed', () => {
     ['a truthy string for a verdict', { ...proof, kmsQuoteVerified: 'true' }],
     ['no time', { ...proof, createdAt: '' }],
     ['no receipt at all', without(proof, 'receipt')],
-    ['a receipt of another version', { ...proof, receipt: { ...receipt, version: 'countersign-attestation/2' } }],
+    ['a receipt without a version', { ...proof, receipt: without(receipt, 'version') }],
+    ['a receipt whose version is a number', { ...proof, receipt: { ...receipt, version: 2 } }],
     ['a receipt without a signer', { ...proof, receipt: { ...receipt, signer: null } }],
     ['a receipt that is a list', { ...proof, receipt: [receipt] }],
   ])('ProofPayload: %s', async (_, body) => {

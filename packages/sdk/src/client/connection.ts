@@ -9,11 +9,13 @@ export type ServiceClientConfig = {
   chainId: number
   /** Overrides the chain's default public RPC. Only Sepolia (11155111) and Base Sepolia (84532) have one. */
   rpcUrl?: string | undefined
+  /** The most that the RPC may have the wallet pay for a unit of gas, in wei. Unset: 10,000 gwei. Above it: `fees_absurd`. */
+  maxFeePerGas?: bigint | undefined
 }
 
 /** What the steps of a transaction use of a `ServiceClient`. */
 export type Connection = {
-  readonly config: ServiceClientConfig
+  readonly config: ServiceClientConfig & { readonly maxFeePerGas: bigint }
   readonly api: ServiceApi
   readonly publicClient: PublicClient
   verifyChain(): Promise<void>

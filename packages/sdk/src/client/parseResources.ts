@@ -104,9 +104,13 @@ export const parseTransactionPage = members<TransactionPage>({
   nextCursor: orNull(string),
 })
 
-/** Its parts are there. What they say is for a verifier, which reads the pinned bytes and not this copy. */
+/**
+ * Its parts are there. What they say is for a verifier, which reads the pinned bytes and not this copy. A receipt of a version
+ * that is not known here passes through whole: the status and the slug beside it are good all the same.
+ */
 function isReceipt(value: unknown): value is AttestationReceiptV1 {
-  if (!isPlainObject(value) || value.version !== 'countersign-attestation/1') return false
-  const { transaction, signer, coordinator, entropy, verification } = value
+  if (!isPlainObject(value)) return false
+  const { version, transaction, signer, coordinator, entropy, verification } = value
+  if (version !== 'countersign-attestation/1') return typeof version === 'string'
   return [transaction, signer, coordinator, entropy, verification].every(isPlainObject)
 }

@@ -147,6 +147,14 @@ describe('§4 signAndSend', () => {
     )
   })
 
+  test('an address all in capitals, which has no checksum, is taken', async () => {
+    await client.signAndSend({ to: '0x70997970C51812DC3A010C7D01B50E0D17DC79C8' })
+    expect(sent()[0]?.to?.toLowerCase()).toBe('0x70997970c51812dc3a010c7d01b50e0d17dc79c8')
+    await expect(client.signAndSend({ to: '0X70997970C51812DC3A010C7D01B50E0D17DC79C8' as Hex })).rejects.toEqual(
+      withCode('invalid_request'),
+    )
+  })
+
   test.each<[string, unknown]>([
     ['nothing', undefined],
     ['null', null],
@@ -408,7 +416,7 @@ describe('an answer to the signing that is lost', () => {
     const [digest] = digests()
     expect(failure).toEqual(withCode('network_unreachable', { retryable: false, status: undefined }))
     expect(failure).toMatchObject({
-      details: `it may have been signed, digest ${digest}: look in listTransactions before sending again`,
+      details: `it may have been signed, digest ${digest}: look in listTransactions first`,
       cause: { name: 'ServiceError' },
     })
     expect([digests().length, broadcasts()]).toEqual([2, 0])
@@ -528,6 +536,29 @@ describe('an RPC of many nodes that does not count our last transaction yet', ()
     const before = counts()
     await client.signAndSend({ to })
     expect(counts()).toBe(before + 1)
+  })
+})
+
+describe('the cap of fees', () => {
+  test.each([
+    ['at the cap', { cap: (fee: bigint) => fee }, true],
+    ['one wei above the cap', { cap: (fee: bigint) => fee - 1n }, false],
+    ['a cap that is no number', { cap: () => Number.NaN as unknown as bigint }, false],
+  ])('fees %s', async (_, { cap }, isSigned) => {
+    const { maxFeePerGas } = await client.publicClient.estimateFeesPerGas()
+    const capped = new ServiceClient({ ...client.config, maxFeePerGas: cap(maxFeePerGas) })
+    const outcome = await capped.signAndSend({ to }).then(
+      () => 'signed',
+      (error: { code: string }) => error.code,
+    )
+    expect(outcome).toBe(isSigned ? 'signed' : 'fees_absurd')
+  })
+
+  test('the cap can be lifted above its default of 10,000 gwei, and is there to be shown', async () => {
+    expect(client.config.maxFeePerGas).toBe(10n ** 13n)
+    network.rpc.eth_maxPriorityFeePerGas = () => '0x9184e72a000'
+    await expect(client.signAndSend({ to })).rejects.toEqual(withCode('fees_absurd'))
+    await new ServiceClient({ ...client.config, maxFeePerGas: 2n * 10n ** 13n }).signAndSend({ to })
   })
 })
 

@@ -1,5 +1,5 @@
 import { type Hex, ServiceError, type SignResult, type TxMetadata, type WalletInfo } from '@countersign/protocol'
-import { keccak256, parseGwei, parseSignature, recoverAddress, serializeTransaction } from 'viem'
+import { keccak256, parseSignature, recoverAddress, serializeTransaction } from 'viem'
 import type { Connection } from './connection.ts'
 import { createError } from './errors.ts'
 
@@ -19,9 +19,6 @@ export type SignTransactionParameters = { wallet: WalletInfo; transaction: Unsig
 
 export type SignTransactionReturnType = { serializedTransaction: Hex; signed: SignResult }
 
-/** No test network comes near it, and a plain transfer at this fee costs 0.21 ether. */
-const MAX_FEE_PER_GAS = parseGwei('10000')
-
 /** EIP-2: half the order of secp256k1. Nodes refuse a signature above it. */
 const MAX_S = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n
 
@@ -34,9 +31,10 @@ export async function signTransaction(
   { wallet, transaction }: SignTransactionParameters,
 ): Promise<SignTransactionReturnType> {
   const { value, gas, maxFeePerGas, maxPriorityFeePerGas } = transaction
-  if (maxFeePerGas > MAX_FEE_PER_GAS || maxPriorityFeePerGas > maxFeePerGas) {
-    const details = `maxFeePerGas ${maxFeePerGas}, maxPriorityFeePerGas ${maxPriorityFeePerGas} wei`
-    throw createError('fees_absurd', 'the fees are absurd', { details })
+  // Not `>`: a cap that is no number must not let everything through.
+  if (!(maxFeePerGas <= client.config.maxFeePerGas) || maxPriorityFeePerGas > maxFeePerGas) {
+    const details = `${maxFeePerGas}, priority ${maxPriorityFeePerGas} wei`
+    throw createError('fees_absurd', 'absurd fees', { details })
   }
   const unsigned = { ...transaction, type: 'eip1559' } as const
   const digest = keccak256(serialize(unsigned))
@@ -54,7 +52,7 @@ export async function signTransaction(
   if (signer.toLowerCase() !== wallet.address.toLowerCase()) {
     throw mismatch(`it is of ${signer}, not ${wallet.address}`, { signed })
   }
-  if (BigInt(parts.s) > MAX_S) throw mismatch('its s is not the low one', { signed })
+  if (BigInt(parts.s) > MAX_S) throw mismatch('its s is high', { signed })
   return { serializedTransaction, signed }
 }
 
@@ -69,7 +67,7 @@ async function askForSignature(client: Connection, request: { digest: Hex; txMet
     if (!(lost instanceof ServiceError) || !isLost(lost)) throw lost
     return client.api.signDigest(request).catch((cause: unknown) => {
       const { code, message, status } = lost
-      const details = `it may have been signed, digest ${request.digest}: look in listTransactions before sending again`
+      const details = `it may have been signed, digest ${request.digest}: look in listTransactions first`
       throw new ServiceError(code, message, { details, cause, status, retryable: false })
     })
   }

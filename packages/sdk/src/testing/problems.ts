@@ -20,6 +20,7 @@ export const testProblems = {
   unsupported_transaction: { status: 422, title: 'This kind of transaction is not supported' },
   chain_not_allowed: { status: 422, title: 'The service does not sign for this chain' },
   rate_limited: { status: 429, title: 'Too many requests' },
+  quota_spent: { status: 429, title: 'The quota of signatures is spent' },
   internal: { status: 500, title: 'Something went wrong here' },
   attestation_invalid: { status: 502, title: 'The evidence of the hardware did not hold' },
   signature_invalid: { status: 502, title: 'The enclave’s signature did not hold' },

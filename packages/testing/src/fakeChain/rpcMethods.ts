@@ -18,8 +18,10 @@ export function createRpcMethods(parameters: {
   ledger: Ledger
   finalityDepth: number | 'none'
   isFault(fault: 'wrong-hash' | 'no-receipts' | 'lies-mined'): boolean
+  /** Mined transactions that the node does not know. */
+  forgotten: ReadonlyMap<Hex, { andEvents: boolean }>
 }): RpcMethods {
-  const { chainId, contract, ledger, finalityDepth, isFault } = parameters
+  const { chainId, contract, ledger, finalityDepth, isFault, forgotten } = parameters
   const { blocks, pool, head } = ledger
 
   function findBlock(tag: unknown): Block | undefined {
@@ -74,7 +76,7 @@ export function createRpcMethods(parameters: {
   }
 
   function getReceipt(hash: Hex) {
-    if (isFault('no-receipts')) return null
+    if (isFault('no-receipts') || forgotten.has(hash)) return null
     const place = ledger.findPlace(hash)
     if (place !== undefined) return toReceipt(place)
     const transaction = pool.find((item) => item.hash === hash)
@@ -84,6 +86,7 @@ export function createRpcMethods(parameters: {
   }
 
   function getTransaction(hash: Hex) {
+    if (forgotten.has(hash)) return null
     const place = ledger.findPlace(hash)
     if (place !== undefined) return toTransaction(place.block.mined[place.index] as Mined, place)
     const transaction = pool.find((item) => item.hash === hash)
@@ -174,6 +177,7 @@ export function createRpcMethods(parameters: {
       .flatMap((block) => block.mined.flatMap((_, index) => toLogs({ block, index })))
       .filter(
         (log) =>
+          forgotten.get(log.transactionHash)?.andEvents !== true &&
           isAny(address, log.address) &&
           (!Array.isArray(topics) || topics.every((wanted, index) => isAny(wanted, log.topics[index]))),
       )

@@ -399,6 +399,22 @@ test('wrong-hash, no-receipts, lies-mined', async () => {
   expect((await rpc('eth_getTransactionReceipt', [hash])).result).toMatchObject({ transactionHash: hash })
 })
 
+test('forget: one mined transaction is not known, nor its receipt; its events only if asked', async () => {
+  const hash = await send({ nonce: 0 })
+  chain.mine()
+  const known = async () => ({
+    transaction: (await rpc('eth_getTransactionByHash', [hash])).result !== null,
+    receipt: (await rpc('eth_getTransactionReceipt', [hash])).result !== null,
+    events: ((await rpc('eth_getLogs', [{ fromBlock: 'earliest' }])).result as unknown[]).length,
+  })
+  const remember = chain.forget(hash)
+  expect(await known()).toEqual({ transaction: false, receipt: false, events: 1 })
+  chain.forget(hash, { andEvents: true })
+  expect(await known()).toEqual({ transaction: false, receipt: false, events: 0 })
+  remember()
+  expect(await known()).toEqual({ transaction: true, receipt: true, events: 1 })
+})
+
 test('slow: done at once, told late; and stopping does not wait for it', async () => {
   chain.setFault('slow', { delayMs: 1 })
   expect((await rpc('eth_chainId')).result).toBe('0x7a69')

@@ -107,6 +107,11 @@ export type FakeChain = {
   holdMempool(isHeld: boolean): void
   /** From the next request on; without a fault it behaves again. */
   setFault(fault?: FakeChainFault, options?: FakeChainFaultOptions): void
+  /**
+   * As a node whose index lags: knows neither this mined transaction nor its receipt, though its nonce is used; with
+   * `andEvents` its events neither. Until the result is called.
+   */
+  forget(hash: Hex, options?: { andEvents?: boolean }): () => void
   /** Another process with the same key: mines a transaction in a block of its own, instead of one that waits with its nonce. */
   sendFromElsewhere(parameters: SendFromElsewhereParameters): Promise<Hex>
   /** Of the canonical chain, in order. */
@@ -143,7 +148,8 @@ export async function startFakeChain(parameters: StartFakeChainParameters = {}):
   })
   const ledger = createLedger({ chainId, contract, autoMine, baseFee: parameters.baseFee ?? GWEI, now })
   const { blocks } = ledger
-  const methods = createRpcMethods({ chainId, contract, ledger, finalityDepth, isFault })
+  const forgotten = new Map<Hex, { andEvents: boolean }>()
+  const methods = createRpcMethods({ chainId, contract, ledger, finalityDepth, isFault, forgotten })
   const requests: Record<string, number> = {}
   const timers = new Set<NodeJS.Timeout>()
   let fault: FakeChainFault | undefined
@@ -232,6 +238,10 @@ export async function startFakeChain(parameters: StartFakeChainParameters = {}):
       fault = next
       faultOptions = options
       faultsLeft = options.count ?? Number.POSITIVE_INFINITY
+    },
+    forget(hash, { andEvents = false } = {}) {
+      forgotten.set(lower(hash), { andEvents })
+      return () => void forgotten.delete(lower(hash))
     },
     async sendFromElsewhere({ privateKey, nonce, to, data = '0x' }) {
       const account = privateKeyToAccount(privateKey)

@@ -167,6 +167,10 @@ describe('finish', () => {
     ['a blank name', { name: ' ' }, null],
     ['a name that is a number', { name: 5 }, null],
     ['a very long name', { name: 'a'.repeat(5000) }, 'a'.repeat(200)],
+    ['a name with a NUL, which PostgreSQL refuses', { name: 'Al\0ice' }, 'Alice'],
+    ['a name with line breaks and half a character', { name: '\r\nAlice\ud83d\u0085' }, 'Alice'],
+    ['a name of control characters only', { name: '\0\u001b' }, null],
+    ['a name whose cut goes through a character', { name: `${'a'.repeat(199)}💥` }, 'a'.repeat(199)],
   ])('%s', async (_, claims, name) => {
     expect((await finish({ claims })).name).toBe(name)
   })
@@ -190,6 +194,9 @@ describe('finish', () => {
     ['an empty e-mail claim', { claims: { email: '' } }],
     ['an e-mail claim without an @', { claims: { email: 'alice' } }],
     ['an e-mail claim with a line break', { claims: { email: 'a@b\nc' } }],
+    ['an e-mail claim with a NUL', { claims: { email: 'a\0@mail.example' } }],
+    ['an e-mail claim with half a character', { claims: { email: 'a\ud83d@mail.example' } }],
+    ['a subject with a NUL', { claims: { sub: 'al\0ice' } }],
     ['an e-mail claim that is no text', { claims: { email: ['a@mail.example'] } }],
     ['another nonce', { claims: { nonce: 'other' } }],
     ['no nonce', { claims: { nonce: undefined } }],
@@ -219,6 +226,33 @@ describe('finish', () => {
   ])('a callback with %s is refused', async (_, query) => {
     await expectFailed(finish({}, query))
   })
+})
+
+describe('an answer that does not end', () => {
+  test.each(['/.well-known/openid-configuration', '/token', '/userinfo'])(
+    'of %s is read to the bound, and refused',
+    async (path) => {
+      const chunk = new TextEncoder().encode(' '.repeat(65_536))
+      const { fetch } = createIssuer({ claims: { email: undefined } })
+      let sent = 0
+      const body = () =>
+        new ReadableStream({
+          pull(controller) {
+            sent += chunk.length
+            controller.enqueue(chunk)
+            // Not endless, so that a reader without a bound fails here and not by its memory.
+            if (sent >= 64 * 1_048_576) controller.close()
+          },
+        })
+      const flooding = (async (input: string | URL | Request, init?: RequestInit) =>
+        new URL(String(input)).pathname === path
+          ? new Response(body(), { headers: { 'content-type': 'application/json' } })
+          : fetch(input, init)) as typeof globalThis.fetch
+      await expectFailed(finish({}, '', { fetch: flooding }))
+      expect(sent).toBeGreaterThan(0)
+      expect(sent).toBeLessThan(1_048_576)
+    },
+  )
 })
 
 describe('plain http', () => {

@@ -1,3 +1,4 @@
+import { readBounded } from '@countersign/protocol'
 import * as client from 'openid-client'
 import { CoordinatorError } from '../errors.ts'
 import type { IdentityProvider } from '../ports.ts'
@@ -16,6 +17,8 @@ export type OidcProviderParameters = {
 }
 
 const MAX_ID_TOKEN_LENGTH = 16_384
+/** For each answer, decompressed. Metadata of large providers has a few kilobytes. */
+const MAX_ANSWER_BYTES = 262_144
 
 type Profile = { email?: unknown; name?: unknown }
 
@@ -27,7 +30,8 @@ type Profile = { email?: unknown; name?: unknown }
  * createOidcProvider({ issuer: 'https://accounts.google.com', clientId, clientSecret, redirectUri: `${publicUrl}/auth/google/callback` })
  */
 export function createOidcProvider(parameters: OidcProviderParameters): IdentityProvider {
-  const { clientId, clientSecret, redirectUri, fetch, allowInsecure = false, timeoutSeconds = 10 } = parameters
+  const { clientId, clientSecret, redirectUri, allowInsecure = false, timeoutSeconds = 10 } = parameters
+  const { fetch = globalThis.fetch } = parameters
   const issuer = parseIssuer(parameters.issuer, allowInsecure)
   let discovered: Promise<client.Configuration> | undefined
 
@@ -44,7 +48,7 @@ export function createOidcProvider(parameters: OidcProviderParameters): Identity
     // Who the user is rests on the enclave, which checks the ID token's signature itself before any session exists.
     return client.discovery(issuer, clientId, clientSecret, authentication, {
       timeout: timeoutSeconds,
-      ...(fetch === undefined ? {} : { [client.customFetch]: fetch as client.CustomFetch }),
+      [client.customFetch]: createBoundedFetch(fetch),
       ...(issuer.protocol === 'http:' ? { execute: [client.allowInsecureRequests] } : {}),
     })
   }
@@ -78,6 +82,8 @@ export function createOidcProvider(parameters: OidcProviderParameters): Identity
         const claims = tokens.claims()
         const idToken = tokens.id_token
         if (claims === undefined || idToken === undefined || idToken.length > MAX_ID_TOKEN_LENGTH) throw failed()
+        // It is a key in the database, so nothing of it can be left out.
+        if (UNWRITABLE.test(claims.sub)) throw failed('the provider gave a subject with control characters')
         const said: Profile = { email: claims.email, name: claims.name }
         const profile = hasEmail(said) ? said : await getUserInfo(configuration, tokens.access_token, claims.sub)
         if (!hasEmail(profile)) throw failed('the provider gave no e-mail address')
@@ -98,14 +104,30 @@ async function getUserInfo(
   return client.fetchUserInfo(configuration, accessToken, subject)
 }
 
+/** The library reads an answer whole, however long it is; so it gets only what fits. The time limit is in its signal. */
+function createBoundedFetch(fetch: typeof globalThis.fetch): client.CustomFetch {
+  return async (url, options) => {
+    const { body, status, statusText, headers } = await fetch(url, options as RequestInit)
+    const bytes = await readBounded(body, MAX_ANSWER_BYTES)
+    return new Response(bytes.length === 0 ? null : bytes, { status, statusText, headers })
+  }
+}
+
+/** Control characters and halves of characters: PostgreSQL takes no NUL, and none of them is part of a name or an address. */
+const UNWRITABLE = /[\p{Cc}\p{Cs}]/u
+
 /** E-mail addresses are shown, never used to identify users, so whether they are verified does not matter here. */
 function hasEmail(profile: Profile): profile is Profile & { email: string } {
   const { email } = profile
-  return typeof email === 'string' && email.length <= 320 && /^[^\s@]+@[^\s@]+$/.test(email)
+  if (typeof email !== 'string' || email.length > 320 || UNWRITABLE.test(email)) return false
+  return /^[^\s@]+@[^\s@]+$/.test(email)
 }
 
+/** Only shown, so it is cleaned rather than refused. */
 function toName(value: unknown): string | null {
-  return typeof value === 'string' && value.trim() !== '' ? value.trim().slice(0, 200) : null
+  if (typeof value !== 'string') return null
+  const name = value.slice(0, 1000).replace(new RegExp(UNWRITABLE, 'gu'), '').trim().slice(0, 200)
+  return name.replace(new RegExp(UNWRITABLE, 'gu'), '') || null
 }
 
 /** What went wrong may quote a token or a code, so nothing of it is passed on: not as a cause either. */

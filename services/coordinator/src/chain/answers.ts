@@ -51,6 +51,11 @@ export function parseBlock(value: unknown): Block | undefined {
   }
 }
 
+/** Milliseconds since 1970. */
+export function parseBlockTime(value: unknown): number {
+  return 1000 * parseNumber('block.timestamp', parseObject('block', value).timestamp)
+}
+
 /** Of the transaction that was asked for, with the events of our contract only. */
 export function parseReceipt(value: unknown, expected: { hash: Hex; contract: Hex }): ChainReceipt | undefined {
   if (value === null) return undefined
@@ -76,16 +81,23 @@ export function parseReceipt(value: unknown, expected: { hash: Hex; contract: He
   }
 }
 
-/** None or one. Other contracts' events, and our contract's other events, are not ours to read. */
-function parseEvent(value: unknown, expected: { hash: Hex; contract: Hex; blockHash: Hex }): AttestationPublished[] {
+/** Of our contract only, whatever transactions they are of. */
+export function parseEvents(value: unknown, contract: Hex): AttestationPublished[] {
+  if (!Array.isArray(value)) throw malformed('the logs are no list')
+  return value.flatMap((log) => parseEvent(log, { contract }))
+}
+
+/**
+ * None or one. Other contracts' events, and our contract's other events, are not ours to read. Where a transaction is expected,
+ * one of another is malformed.
+ */
+function parseEvent(value: unknown, expected: { contract: Hex; hash?: Hex; blockHash?: Hex }): AttestationPublished[] {
   const { address, topics, data, removed, transactionHash, blockHash } = parseObject('log', value)
   if (typeof address !== 'string' || address.toLowerCase() !== expected.contract) return []
   if (removed === true) return []
   if (!Array.isArray(topics) || String(topics[0]).toLowerCase() !== attestationPublishedTopic) return []
-  if (
-    parseHash('log.transactionHash', transactionHash) !== expected.hash ||
-    parseHash('log.blockHash', blockHash) !== expected.blockHash
-  ) {
+  const hashes = [parseHash('log.transactionHash', transactionHash), parseHash('log.blockHash', blockHash)]
+  if (hashes[0] !== (expected.hash ?? hashes[0]) || hashes[1] !== (expected.blockHash ?? hashes[1])) {
     throw malformed('the log is of another transaction')
   }
   try {

@@ -22,6 +22,8 @@ export type ChainErrorCode =
   | 'insufficient_funds'
   /** Read `details`: what the node said about the transaction. */
   | 'transaction_refused'
+  /** Wait, or raise `PUBLISH_GAS_PER_DAY`: new transactions have used up the publisher's gas of 24 hours. */
+  | 'gas_budget_spent'
 
 /** A failure of the chain or of its RPC. Carries neither the RPC's URL, which may hold a key, nor the cause that quotes it. */
 export class ChainError extends ServiceError<ChainErrorCode> {
@@ -42,4 +44,5 @@ const messages: Record<ChainErrorCode, string> = {
   underpriced: 'the fees are too low',
   insufficient_funds: 'the publisher’s account cannot pay',
   transaction_refused: 'the node refused the transaction',
+  gas_budget_spent: 'the publisher’s gas for 24 hours is spent',
 }

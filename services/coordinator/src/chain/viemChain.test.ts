@@ -33,6 +33,7 @@ const methodsOf = (chain: Chain, raw: Hex): Record<string, () => Promise<unknown
   getReceipt: () => chain.getReceipt(keccak256(raw)),
   getHead: () => chain.getHead(),
   getBlockHash: () => chain.getBlockHash(0),
+  findEvents: () => chain.findEvents({ proofs: [proofOf(1)], sinceMs: 0 }),
 })
 const methodNames = Object.keys(methodsOf({} as Chain, '0x'))
 
@@ -222,6 +223,22 @@ describe('against a chain', () => {
     await chain.send(raw)
     node.mine()
     expect(await chain.getReceipt(hash)).toMatchObject({ isSuccess: false, blockNumber: 1, events: [] })
+  })
+
+  test('findEvents: of these proofs, since that time, window by window', async () => {
+    // A second for each block, from now on.
+    const start = Date.now()
+    for (const nonce of [0, 1]) {
+      await chain.send((await publish(chain, nonce)).raw)
+      node.mine(1200)
+    }
+    const find = (proofs: ReturnType<typeof proofOf>[], sinceMs: number) => chain.findEvents({ proofs, sinceMs })
+    const asked = () => node.requests.eth_getLogs ?? 0
+    expect(await find([proofOf(1), proofOf(2), proofOf(3)], start)).toEqual([proofOf(1), proofOf(2)])
+    expect(asked()).toBe(3)
+    expect(await find([proofOf(1), proofOf(2)], start + 600_000)).toEqual([proofOf(2)])
+    expect(asked()).toBe(5)
+    expect(await find([{ ...proofOf(1), wallet: proofOf(2).wallet }, proofOf(3)], start)).toEqual([])
   })
 
   test('getHead and getBlockHash', async () => {

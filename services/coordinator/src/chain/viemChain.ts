@@ -1,9 +1,25 @@
-import { type Hex, readBounded, ServiceError } from '@countersign/protocol'
+import {
+  type AttestationPublished,
+  attestationPublishedTopic,
+  type Hex,
+  readBounded,
+  ServiceError,
+} from '@countersign/protocol'
 import { HttpRequestError, http } from 'viem'
 import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { encodeFunctionData, keccak256 } from 'viem/utils'
 import type { Call, Chain, Fees, UnsignedTransaction } from '../ports.ts'
-import { type Block, parseBlock, parseHash, parseNumber, parseObject, parseQuantity, parseReceipt } from './answers.ts'
+import {
+  type Block,
+  parseBlock,
+  parseBlockTime,
+  parseEvents,
+  parseHash,
+  parseNumber,
+  parseObject,
+  parseQuantity,
+  parseReceipt,
+} from './answers.ts'
 import { ChainError } from './chainError.ts'
 import { publisherAbi } from './contractAbi.ts'
 import { describeRevert, judgeNodeError, type NodeError, type NodeVerdict, toPlainText } from './nodeError.ts'
@@ -29,6 +45,8 @@ type Answer = { result: unknown } | { error: NodeError }
 const MAX_ANSWER_BYTES = 4_194_304
 const MAX_FEE_PER_GAS = 10_000n * 10n ** 9n
 const MAX_GAS = 2n ** 53n - 1n
+/** Blocks in one question for events: providers refuse long ranges. */
+const LOG_WINDOW = 1000
 
 /**
  * A chain behind a JSON-RPC endpoint that is not trusted: what it answers is bounded in time and size, checked, and compared
@@ -88,6 +106,18 @@ export function createViemChain(parameters: CreateViemChainParameters): Chain {
     const block = await getBlock('latest')
     if (block === undefined) throw unavailable('eth_getBlockByNumber', 'no latest block')
     return block
+  }
+
+  /** The last block that is older than that, or the first of all: about twenty questions. */
+  async function findBlockBefore(timeMs: number, newest: number): Promise<number> {
+    let [low, high] = [0, newest]
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2)
+      const blockMs = await read('eth_getBlockByNumber', [toQuantity(middle), false], parseBlockTime)
+      if (blockMs < timeMs) low = middle
+      else high = middle - 1
+    }
+    return low
   }
 
   /** Nodes that know no finality answer null, or an error that each words in its own way. */
@@ -204,11 +234,36 @@ export function createViemChain(parameters: CreateViemChainParameters): Chain {
     },
 
     async getBlockHash(number) {
-      const block = await getBlock(`0x${number.toString(16)}`)
+      const block = await getBlock(toQuantity(number))
       if (block !== undefined && block.number !== number) throw unavailable('eth_getBlockByNumber', 'another block')
       return block?.hash
     },
+
+    async findEvents({ proofs, sinceMs }) {
+      const toWord = (wallet: Hex) => `0x${wallet.slice(2).toLowerCase().padStart(64, '0')}`
+      const wallets = [...new Set(proofs.map(({ wallet }) => toWord(wallet)))]
+      const topics = [attestationPublishedTopic, wallets, proofs.map(({ txHash }) => txHash)]
+      const wanted = new Set(proofs.map(toKey))
+      const { number: newest } = await getLatestBlock()
+      const found: AttestationPublished[] = []
+      for (let from = await findBlockBefore(sinceMs, newest); from <= newest; from += LOG_WINDOW) {
+        const [fromBlock, toBlock] = [from, Math.min(from + LOG_WINDOW - 1, newest)].map(toQuantity)
+        const filter = { address: contract, topics, fromBlock, toBlock }
+        const events = await read('eth_getLogs', [filter], (result) => parseEvents(result, contract))
+        // A filter on two lists also answers one wallet with the transaction of another.
+        found.push(...events.filter((event) => wanted.has(toKey(event))))
+      }
+      return found
+    },
   }
+}
+
+function toKey({ wallet, txHash }: Pick<AttestationPublished, 'wallet' | 'txHash'>): string {
+  return `${wallet}/${txHash}`.toLowerCase()
+}
+
+function toQuantity(number: number): Hex {
+  return `0x${number.toString(16)}`
 }
 
 function parseAnswer<Value>(method: string, result: unknown, parse: (result: unknown) => Value): Value {

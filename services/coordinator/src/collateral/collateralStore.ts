@@ -4,16 +4,10 @@ import type { Platform } from '@countersign/evidence'
 import { toCanonicalJson } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import { CoordinatorError } from '../errors.ts'
-import type { Clock, CollateralStore, Schedule } from '../ports.ts'
+import type { Clock, CollateralCache, CollateralStore, Schedule } from '../ports.ts'
 import { systemSchedule } from '../system.ts'
 import { toReason } from '../toReason.ts'
 import { type CheckedCollateral, checkCollateral } from './checkCollateral.ts'
-
-/** Keeps collateral over restarts, so that a coordinator can start while Intel's service is unavailable. It is not trusted. */
-type CollateralCache = {
-  load(platform: Platform): Promise<Uint8Array | undefined>
-  save(platform: Platform, bytes: Uint8Array): Promise<void>
-}
 
 export type CollateralStoreDeps = {
   /** From Intel's PCS or a PCCS, unchecked. It ends by itself when there is no answer. */

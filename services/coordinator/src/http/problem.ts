@@ -60,6 +60,10 @@ export const problems: Record<CoordinatorErrorCode, { title: string; advice: str
     advice: 'Use a chain that the operator allows.',
   },
   rate_limited: { title: 'Too many requests', advice: 'Retry after the seconds that `Retry-After` names.' },
+  quota_spent: {
+    title: 'The quota of signatures is spent',
+    advice: 'Retry after the seconds that `Retry-After` names, or ask the operator for more. Nothing was signed.',
+  },
   attestation_invalid: {
     title: 'The evidence of the hardware did not hold',
     advice: 'Retry. Nothing was released; if this persists, distrust the service and tell the operator.',

@@ -59,6 +59,31 @@ test.each(['{', 'nul', '{"a":1,}', "{'a':1}", '\u{FEFF}{}', ' ', '{}{}', 'NaN', 
 )
 
 test.each([
+  '{"a":1,"a":1}',
+  '{"a":1,"\\u0061":2}',
+  '{"digest":"0x00","txMetadata":{"to":"0x1","nonce":"0x0","to":"0x2"}}',
+  '[{"a":{"b":0,"b":0}}]',
+])('two members of one name are refused: %s', async (text) => {
+  await expect(readJsonBody(toRequest(text))).rejects.toMatchObject({
+    code: 'invalid_json',
+    details: 'a member is given twice',
+  })
+})
+
+test('a signing with a member given twice signs nothing', async () => {
+  const { browser, signings } = createTestApp()
+  const user = browser()
+  await user.signIn()
+  const text = JSON.stringify(signBody)
+  const headers = { origin: APP, 'content-type': 'application/json' }
+  const send = async (body: string) => (await user.send('/sign/digest', { method: 'POST', headers, body })).status
+  expect(await send(text.replace('{', `{"digest":"0x${'00'.repeat(32)}",`))).toBe(400)
+  expect(signings).toHaveLength(0)
+  expect(await send(text)).toBe(200)
+  expect(signings).toHaveLength(1)
+})
+
+test.each([
   ['lists', '['.repeat(60_000)],
   ['closed lists', `${'['.repeat(60_000)}${']'.repeat(60_000)}`],
   ['objects', `${'{"a":'.repeat(20_000)}0${'}'.repeat(20_000)}`],

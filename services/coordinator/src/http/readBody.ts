@@ -1,4 +1,4 @@
-import { isPlainObject, parseJson, readBounded, ServiceError } from '@countersign/protocol'
+import { isPlainObject, parseStrictJson, readBounded, ServiceError } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 
 export const MAX_BODY_BYTES = 131_072
@@ -27,9 +27,12 @@ export async function readJsonBody(request: Request): Promise<unknown> {
     throw new CoordinatorError('invalid_request', 'too many members', { details: 'the body has too many members' })
   }
   try {
-    return parseJson(bytes)
-  } catch {
-    throw new CoordinatorError('invalid_json', 'the body is not JSON')
+    return parseStrictJson(bytes, { maxLength: MAX_BODY_BYTES, maxDepth: MAX_PARTS })
+  } catch (error) {
+    // What the caller showed somebody may be the first of the two, and what is signed the last.
+    const isTwice = error instanceof ServiceError && error.code === 'json_duplicate_member'
+    const options = isTwice ? { details: 'a member is given twice' } : {}
+    throw new CoordinatorError('invalid_json', 'the body is not JSON', options)
   }
 }
 

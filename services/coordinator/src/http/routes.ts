@@ -161,6 +161,7 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
         'unsupported_transaction',
         'chain_not_allowed',
         'wallet_not_provisioned',
+        'quota_spent',
         'grant_invalid',
         'key_binding_mismatch',
         'attestation_invalid',

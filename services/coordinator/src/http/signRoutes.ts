@@ -2,6 +2,7 @@ import type { SignDigestResponse } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 import type { Clock, Store } from '../ports.ts'
 import { createSignerFinder } from '../sign/findSigner.ts'
+import { createSignQuota } from '../sign/quota.ts'
 import type { SignDigestRequest, SignDigestResult } from '../sign/signDigest.ts'
 import { addRoute, type HttpApp } from './addRoute.ts'
 import type { AppContext } from './context.ts'
@@ -13,12 +14,14 @@ import { routes } from './routes.ts'
 import type { GetSignedIn } from './signedIn.ts'
 
 export type SignRoutesDeps = {
-  store: Pick<Store, 'findSigners'>
+  store: Pick<Store, 'findSigners' | 'findSignedAt'>
   clock: Clock
   sessionIdleMs: number
   signDigest(request: SignDigestRequest): Promise<SignDigestResult>
   /** Undefined: any. */
   allowedChainIds: readonly number[] | undefined
+  /** New signatures of a user in 24 hours. Undefined: any. */
+  signQuotaPerDay: number | undefined
   cookies: CookieRules
   limiters: Limiters
   getSignedIn: GetSignedIn
@@ -27,6 +30,7 @@ export type SignRoutesDeps = {
 export function registerSignRoutes(app: HttpApp, deps: SignRoutesDeps): void {
   const { allowedChainIds, cookies, limiters, getSignedIn } = deps
   const signers = createSignerFinder(deps)
+  const quota = createSignQuota({ ...deps, perDay: deps.signQuotaPerDay })
 
   async function readRequest(c: AppContext) {
     return parseSignDigestRequest(await readJsonBody(c.req.raw), { allowedChainIds })
@@ -45,7 +49,9 @@ export function registerSignRoutes(app: HttpApp, deps: SignRoutesDeps): void {
     const { sid, grant, keyId, walletId, address, signed } = signer
     if (walletId === undefined) throw new CoordinatorError('wallet_not_provisioned', 'the user has no wallet')
     const request = { sid, grant, keyId, walletId, address, digest, txMetadata }
-    const { signature, slug } = signed ?? (await deps.signDigest(request))
+    const onRefused = (seconds: number) => c.header('Retry-After', String(seconds))
+    const sign = () => quota.run({ walletId, onRefused }, () => deps.signDigest(request))
+    const { signature, slug } = signed ?? (await sign())
     const body: SignDigestResponse = { signature, slug }
     return c.json(body)
   })

@@ -40,11 +40,24 @@ describe('readPipeline', () => {
           confirmations: 6,
         },
         publishDelayMs: 0,
+        gasPerDay: undefined,
         pinDeadlineMs: 3_600_000,
         publishDeadlineMs: 86_400_000,
         confirmIntervalMs: 4000,
       },
     })
+  })
+
+  test.each([1_000_000_000, 2_046_399_126, Number.MAX_SAFE_INTEGER])(
+    'chain %d, of more than nine digits',
+    (chainId) => {
+      const { config, faults } = read({ ...chain, CHAIN_ID: String(chainId) })
+      expect([config?.chain.chainId, faults]).toEqual([chainId, []])
+    },
+  )
+
+  test('a day’s gas', () => {
+    expect(read({ ...chain, PUBLISH_GAS_PER_DAY: '16777216' }).config?.gasPerDay).toBe(16_777_216n)
   })
 
   test('the key may be in a file', () => {
@@ -62,7 +75,23 @@ describe('readPipeline', () => {
     [{ IPFS_PINNER: 'kubo' }, { kind: 'kubo', apiUrl: 'http://127.0.0.1:5001', token: undefined }],
     [
       { IPFS_PINNER: 'pinata', IPFS_API_TOKEN: 't' },
-      { kind: 'pinata', apiUrl: undefined, gatewayUrl: 'https://gateway.pinata.cloud', token: 't' },
+      {
+        kind: 'pinata',
+        apiUrl: undefined,
+        gatewayUrl: 'https://gateway.pinata.cloud',
+        pinsUrl: undefined,
+        token: 't',
+      },
+    ],
+    [
+      { IPFS_PINNER: 'pinata', IPFS_API_TOKEN: 't', IPFS_PINS_URL: 'https://api.pinata.cloud/psa/' },
+      {
+        kind: 'pinata',
+        apiUrl: undefined,
+        gatewayUrl: 'https://gateway.pinata.cloud',
+        pinsUrl: 'https://api.pinata.cloud/psa',
+        token: 't',
+      },
     ],
   ])('%o pins with %o', (env, pinner) => {
     const { config, faults } = read({ ...chain, ...env })
@@ -82,6 +111,12 @@ describe('readPipeline', () => {
     ['no confirmations', { CONFIRMATIONS: '0' }, /^CONFIRMATIONS/],
     ['a pinner of another name', { IPFS_PINNER: 'floppy', IPFS_API_TOKEN: 't' }, /^IPFS_PINNER/],
     ['Pinata without a token', { IPFS_PINNER: 'pinata' }, /^IPFS_API_TOKEN/],
+    [
+      'a pinning service in the clear',
+      { IPFS_PINNER: 'pinata', IPFS_API_TOKEN: 't', IPFS_PINS_URL: 'http://pins.example' },
+      /^IPFS_PINS_URL/,
+    ],
+    ['a day’s gas that one transaction may exceed', { PUBLISH_GAS_PER_DAY: '16777215' }, /^PUBLISH_GAS_PER_DAY/],
     ['an interval of nothing', { CONFIRM_INTERVAL_MS: '0' }, /^CONFIRM_INTERVAL_MS/],
   ])('%s is one fault, which tells no secret', (_, env, fault) => {
     const { faults } = read({ ...chain, ...env }, { files: { '/key': KEY } })

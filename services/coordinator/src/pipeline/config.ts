@@ -1,10 +1,11 @@
 import { type Hex, isLoopbackUrl } from '@countersign/protocol'
-import { ConfigError, type Env, type Fault, readInteger, readUrl } from '@countersign/service'
+import { ConfigError, type Env, type Fault, readInteger, readUrl, refuseMisspelt } from '@countersign/service'
+import { settingNames } from '../settingNames.ts'
 
 export type PinnerConfig =
   | { kind: 'helia'; listen: string | undefined }
   | { kind: 'kubo'; apiUrl: string; token: string | undefined }
-  | { kind: 'pinata'; apiUrl: string | undefined; gatewayUrl: string; token: string }
+  | { kind: 'pinata'; apiUrl: string | undefined; gatewayUrl: string; pinsUrl: string | undefined; token: string }
 
 /** What it takes to publish proofs. */
 export type PipelineConfig = {
@@ -12,6 +13,8 @@ export type PipelineConfig = {
   chain: { rpcUrl: string; chainId: number; contract: Hex; privateKey: Hex; confirmations: number }
   /** How long a proof that is to be published waits for others. */
   publishDelayMs: number
+  /** The most gas that new publications may ask for in 24 hours. Undefined: any. */
+  gasPerDay: bigint | undefined
   pinDeadlineMs: number
   publishDeadlineMs: number
   /** How often publications are confirmed. */
@@ -32,12 +35,13 @@ export function readPipeline(env: Env, context: Context, fault: Fault): Pipeline
     pinner: readPinner(env, context, fault),
     chain: {
       rpcUrl: readUrl(env, 'RPC_URL', '', fault),
-      chainId: readInteger(env, 'CHAIN_ID', { fallback: 1, min: 1, max: 999_999_999 }, fault),
+      chainId: readInteger(env, 'CHAIN_ID', { fallback: 1, min: 1, max: Number.MAX_SAFE_INTEGER }, fault),
       contract: contract.toLowerCase() as Hex,
       privateKey: readPrivateKey(env, context, fault),
       confirmations: readInteger(env, 'CONFIRMATIONS', { fallback: 6, min: 1, max: 1000 }, fault),
     },
     publishDelayMs: readInteger(env, 'PUBLISH_DELAY_MS', { fallback: 0, min: 0, max: 3_600_000 }, fault),
+    gasPerDay: readGasPerDay(env, fault),
     pinDeadlineMs: seconds('PIN_DEADLINE_S', 3600),
     publishDeadlineMs: seconds('PUBLISH_DEADLINE_S', 86_400),
     confirmIntervalMs: readInteger(env, 'CONFIRM_INTERVAL_MS', { fallback: 4000, min: 500, max: 600_000 }, fault),
@@ -51,6 +55,7 @@ export function readWorkerConfig(
 ): { databaseUrl: string; dataDir: string; metricsPort: number | undefined; config: PipelineConfig } {
   const faults: string[] = []
   const fault: Fault = (text) => void faults.push(text)
+  refuseMisspelt(env, settingNames, fault)
   const { DATABASE_URL: databaseUrl = '', DATA_DIR: dataDir = '.countersign' } = env
   // The embedded database is for one process, and that is the coordinator.
   if (databaseUrl === '') fault('DATABASE_URL: required, because a worker beside the coordinator needs PostgreSQL')
@@ -59,6 +64,13 @@ export function readWorkerConfig(
   const metricsPort = readMetricsPort(env, fault)
   if (config === undefined || faults.length > 0) throw new ConfigError(faults)
   return { databaseUrl, dataDir, metricsPort, config }
+}
+
+/** At least what one transaction may ask for on any chain (EIP-7825), so that every publication fits. */
+function readGasPerDay(env: Env, fault: Fault): bigint | undefined {
+  const bounds = { fallback: undefined, min: 2 ** 24, max: Number.MAX_SAFE_INTEGER }
+  const gas = readInteger(env, 'PUBLISH_GAS_PER_DAY', bounds, fault)
+  return gas === undefined ? undefined : BigInt(gas)
 }
 
 function readPrivateKey(env: Env, { readFile }: Context, fault: Fault): Hex {
@@ -94,7 +106,11 @@ function readPinner(env: Env, { isProduction }: Context, fault: Fault): PinnerCo
   if (token === undefined) fault('IPFS_API_TOKEN: missing')
   const apiUrl = env.IPFS_API_URL ? readUrl(env, 'IPFS_API_URL', '', fault) : undefined
   const gatewayUrl = readUrl(env, 'IPFS_GATEWAY_URL', 'https://gateway.pinata.cloud', fault)
-  return { kind: 'pinata', apiUrl, gatewayUrl, token: token ?? '' }
+  const pinsUrl = env.IPFS_PINS_URL ? readUrl(env, 'IPFS_PINS_URL', '', fault) : undefined
+  if (pinsUrl !== undefined && !pinsUrl.startsWith('https://') && !isLoopbackUrl(pinsUrl)) {
+    fault('IPFS_PINS_URL: expected https, or http on loopback, because the token goes there too')
+  }
+  return { kind: 'pinata', apiUrl, gatewayUrl, pinsUrl, token: token ?? '' }
 }
 
 /** Undefined where no metrics are served. */

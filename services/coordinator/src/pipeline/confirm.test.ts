@@ -24,6 +24,8 @@ import {
 const SEND = { methods: ['eth_sendRawTransaction'] }
 const depths = [1, 2, 3, 4, 5]
 const keeps = ['all', 'none'] as const
+/** So long a nonce must seem to be used from elsewhere. */
+const FOREIGN_MS = 1_800_000
 const reorgs = depths.flatMap((depth) => keeps.map((keep) => ({ depth, keep })))
 
 describe.each(stageKinds)('confirming on %s', (kind) => {
@@ -318,18 +320,21 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
     await scene.finish({ complete: 3 })
   })
 
-  test('a nonce used from elsewhere: lost only after many blocks, then published under another', async () => {
+  test('a nonce used from elsewhere: lost only after many blocks and half an hour, then published under another', async () => {
     await claimOnly(3)
     await scene.node.sendFromElsewhere({ privateKey: publisherKey })
     await scene.confirm()
+    scene.pass(FOREIGN_MS - 1)
     for (let block = 0; block < 17; block++) {
       scene.node.mine()
-      scene.pass(12_000)
       await scene.confirm()
       expect(await scene.publications()).toMatchObject([{ status: 'pending', proofs: 3 }])
     }
-    expect(await scene.countJobs(PUBLISH_QUEUE)).toBe(0)
     scene.node.mine()
+    await scene.confirm()
+    expect(await scene.publications()).toMatchObject([{ status: 'pending', proofs: 3 }])
+    expect(await scene.countJobs(PUBLISH_QUEUE)).toBe(0)
+    scene.pass(1)
     await scene.confirm()
     expect(await scene.publications()).toMatchObject([{ status: 'lost', proofs: 0 }])
     expect(await scene.countJobs(PUBLISH_QUEUE)).toBe(1)
@@ -383,6 +388,94 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
     scene.node.setFault()
     await scene.finish({ complete: 3 })
     expect(scene.node.transactions()).toHaveLength(1)
+  })
+
+  describe('a node that forgets a mined publish, its receipt too: one event', () => {
+    const hour = 3_600_000
+    test.each([
+      { what: 'for 12 s over 20 blocks, and calls its newest final', finalityDepth: 0, blocks: 20, durationMs: 12_000 },
+      { what: 'for 20 min over 100 blocks, final after 64', finalityDepth: 64, blocks: 100, durationMs: 1_200_000 },
+      {
+        what: 'for 20 min over 100 blocks, without finality',
+        finalityDepth: 'none',
+        blocks: 100,
+        durationMs: 1_200_000,
+      },
+    ] as const)('its events as well, $what', async ({ finalityDepth, blocks, durationMs }) => {
+      await restage({ finalityDepth })
+      const hash = await send(3)
+      scene.node.mine()
+      const remember = scene.node.forget(hash, { andEvents: true })
+      for (let block = 0; block < blocks; block++) {
+        await scene.publish()
+        await scene.confirm()
+        scene.node.mine()
+        scene.pass(durationMs / blocks)
+      }
+      remember()
+      await scene.finish({ complete: 3 })
+      expect(scene.node.events()).toHaveLength(3)
+    })
+
+    test.each([0, 64, 'none'] as const)(
+      'for a day, but knows the events of it, final after %s',
+      async (finalityDepth) => {
+        await restage({ finalityDepth })
+        const hash = await send(3)
+        scene.node.mine()
+        const remember = scene.node.forget(hash)
+        for (let block = 0; block < 96; block++) {
+          await scene.publish()
+          await scene.confirm()
+          scene.node.mine()
+          scene.pass(hour / 4)
+        }
+        expect(await scene.publications()).toMatchObject([{ status: 'pending', proofs: 3 }])
+        expect(scene.lines).toContainEqual({ msg: 'Kept a publication whose events are on the chain', hash, count: 3 })
+        remember()
+        await scene.finish({ complete: 3 })
+        expect(scene.node.events()).toHaveLength(3)
+      },
+    )
+
+    test('and cannot be asked for events: nothing is let go', async () => {
+      const hash = await send(1)
+      scene.node.mine()
+      const remember = scene.node.forget(hash)
+      for (let block = 0; block < 40; block++) {
+        await scene.confirm()
+        scene.node.mine()
+      }
+      scene.pass(2 * hour)
+      scene.node.setFault('error', { methods: ['eth_getLogs'] })
+      expect(await codeOf(scene.confirm())).toBe('chain_unavailable')
+      expect(await scene.publications()).toMatchObject([{ status: 'pending', proofs: 1 }])
+      scene.node.setFault()
+      remember()
+      await scene.finish({ complete: 1 })
+    })
+  })
+
+  test('a receipt that says reverted, but the events are on the chain: nothing is let go', async () => {
+    const hash = await send(2)
+    scene.node.mine()
+    const { chain } = scene.deps
+    const lying: Chain = {
+      ...chain,
+      getReceipt: async (asked) => {
+        const receipt = await chain.getReceipt(asked)
+        return receipt && { ...receipt, isSuccess: false, events: [] }
+      },
+    }
+    for (let block = 0; block < 40; block++) {
+      await scene.confirm({ chain: lying })
+      scene.node.mine()
+      scene.pass(12_000)
+    }
+    expect(await scene.publications()).toMatchObject([{ status: 'pending', proofs: 2 }])
+    expect(scene.lines).toContainEqual({ msg: 'Kept a publication whose events are on the chain', hash, count: 2 })
+    await scene.finish({ complete: 2 })
+    expect(scene.node.events()).toHaveLength(2)
   })
 
   test('a node without receipts, after complete', async () => {
@@ -636,6 +729,7 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
           await scene.node.sendFromElsewhere({ privateKey: publisherKey })
           await scene.confirm()
           scene.node.mine(18)
+          scene.pass(FOREIGN_MS)
         },
         end: { complete: 2 },
       },

@@ -12,14 +12,16 @@ export type ConfirmDeps = PublishDeps & {
   bumpAfterMs?: number
   /** Blocks on top of one that is taken for final, where the chain does not report finality. Unset: 64. */
   finalDepth?: number
+  /** For so long, by the clock, a nonce must seem to be used by another sender. Unset: 30 min. */
+  foreignAfterMs?: number
   /** Made once for a process. A new one only makes some decisions wait longer. */
   sightings: Sightings
 }
 
-/** What must hold for many blocks before it is believed, with the block where it was first seen. */
+/** What must hold for many blocks before it is believed, with the block, or block and time, where it was first seen. */
 export type Sightings = {
   /** By publication: its nonce is used, and by none of its transactions. */
-  taken: Map<number, number>
+  taken: Map<number, { block: number; timeMs: number }>
   /** By nonce: the next one of the account, and no publication has it, though later ones wait. */
   gaps: Map<number, number>
 }
@@ -28,8 +30,11 @@ export function createSightings(): Sightings {
   return { taken: new Map(), gaps: new Map() }
 }
 
+/** Between our clock and that of the blocks. */
+const CLOCK_MARGIN_MS = 3_600_000
+
 /** What one run knows of the chain. */
-export type Run = Required<ConfirmDeps> & {
+export type Run = Required<Omit<ConfirmDeps, 'gasPerDay'>> & {
   head: { number: number; finalized: number | undefined }
   /** After the newest block. It was read before any receipt: whatever used a nonce below it must have one by then. */
   nextNonce: number
@@ -54,6 +59,7 @@ export async function startRun(deps: ConfirmDeps): Promise<Run> {
     resendAfterMs: 15_000,
     bumpAfterMs: 60_000,
     finalDepth: 64,
+    foreignAfterMs: 1_800_000,
     ...deps,
     head,
     nextNonce,
@@ -114,6 +120,21 @@ export function isFinal(run: Run, blockNumber: number): boolean {
   const { head, finalDepth } = run
   const isTold = head.finalized === undefined ? head.number - blockNumber >= finalDepth : blockNumber <= head.finalized
   return isTold && isDeep(run, blockNumber)
+}
+
+/**
+ * The last question before proofs are let go into another nonce: whether any of their events is on the chain. Nodes keep events
+ * apart from the index of transactions, so one that forgot a transaction still has them. Throws where it cannot be asked.
+ */
+export async function hasEvents(run: Run, publication: OpenPublication): Promise<boolean> {
+  const { store, chain, log } = run
+  const proofs = await store.findProofs(publication.id)
+  if (proofs.length === 0) return false
+  const events = await chain.findEvents({ proofs, sinceMs: publication.createdAt - CLOCK_MARGIN_MS })
+  if (events.length === 0) return false
+  const { hash } = publication.transactions.at(-1) ?? {}
+  log.error({ msg: 'Kept a publication whose events are on the chain', hash, count: events.length })
+  return true
 }
 
 /** Whether stored bytes may be sent again. */

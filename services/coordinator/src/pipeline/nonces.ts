@@ -1,5 +1,5 @@
 import type { OpenPublication } from '../store/types.ts'
-import { findMined, isDueAgain, isFinal, type Run } from './confirmRun.ts'
+import { findMined, hasEvents, isDueAgain, isFinal, type Run } from './confirmRun.ts'
 import { withMargin } from './publish.ts'
 
 /** On top of the confirmations: for so many blocks a nonce must seem to be used by another sender, or by nobody. */
@@ -7,16 +7,18 @@ const EXTRA_BLOCKS = 12
 
 /**
  * The nonce is used, and no transaction of ours has a receipt. Nodes lag, and a proof that is let go too early has two events; so
- * it must hold for many blocks, the first of them must be final, and at the end the node must refuse each of our transactions
- * as too late and not know it. Returns whether the publication is lost.
+ * it must hold for many blocks, the first of them must be final, and for long by the clock, because blocks can be quick and
+ * final at once while an index lags. At the end the node must refuse each of our transactions as too late, not know it, and
+ * have none of its events. Returns whether the publication is lost.
  */
 export async function checkForeignUse(run: Run, publication: OpenPublication): Promise<boolean> {
-  const { store, log, sightings, head } = run
+  const { store, clock, log, sightings, head } = run
   const { id } = publication
-  const since = sightings.taken.get(id) ?? head.number
+  const since = sightings.taken.get(id) ?? { block: head.number, timeMs: clock.now() }
   sightings.taken.set(id, since)
   const newest = publication.transactions.at(-1)
-  if (head.number - since < run.confirmations + EXTRA_BLOCKS || !isFinal(run, since)) {
+  const isLong = clock.now() - since.timeMs >= run.foreignAfterMs
+  if (head.number - since.block < run.confirmations + EXTRA_BLOCKS || !isLong || !isFinal(run, since.block)) {
     if (newest !== undefined && isDueAgain(run, newest)) await run.send(newest)
     return false
   }
@@ -28,8 +30,12 @@ export async function checkForeignUse(run: Run, publication: OpenPublication): P
   }
   // Asked once more, after the node has shown that it knows the nonce to be used.
   if ((await findMined(run, publication)) !== 'none') return false
-  sightings.taken.delete(id)
+  if (await hasEvents(run, publication)) {
+    sightings.taken.delete(id)
+    return false
+  }
   if (await store.lose({ id })) log.error({ msg: 'Lost a nonce to another sender', hash: newest?.hash })
+  sightings.taken.delete(id)
   return true
 }
 

@@ -15,6 +15,7 @@ import {
   createFreeze,
   createScene,
   DEADLINE_MS,
+  gwei,
   publisher,
   type Scene,
   startTestPublishing,
@@ -197,6 +198,33 @@ describe.each(stageKinds)('publishing on %s', (kind) => {
     await scene.addProofs(1)
     expect(await codeOf(scene.publish({ chain: scene.connect({ chainId: 1 }) }))).toBe('chain_mismatch')
     expect(await scene.publications()).toEqual([])
+  })
+
+  test('a day’s gas: what does not fit waits, unclaimed, until older publications are a day old', async () => {
+    await scene.addProofs(2)
+    await scene.publish()
+    const [first] = scene.node.mempool()
+    const gasPerDay = 2n * (first?.gas ?? 0n)
+    await scene.addProofs(2)
+    await scene.publish({ gasPerDay })
+    expect(await scene.publications()).toHaveLength(2)
+    const [late] = await scene.addProofs(1)
+    expect(await codeOf(scene.publish({ gasPerDay }))).toBe('gas_budget_spent')
+    expect((await scene.proofs()).find(({ slug }) => slug === late?.slug)).toMatchObject({
+      status: 'pending_onchain',
+      publicationId: null,
+    })
+    // A replacement has the nonce of what it replaces: it counts once.
+    scene.node.setBaseFee(50n * gwei)
+    scene.node.mine()
+    scene.pass(60_000)
+    await scene.confirm({ gasPerDay })
+    expect((await scene.publications()).map(({ transactions }) => transactions.length)).toEqual([2, 2])
+    scene.pass(DEADLINE_MS - 60_000 - 1)
+    expect(await codeOf(scene.publish({ gasPerDay }))).toBe('gas_budget_spent')
+    scene.pass(1)
+    await scene.publish({ gasPerDay })
+    expect(await scene.publications()).toHaveLength(3)
   })
 
   test('never below the chain’s own nonce', async () => {

@@ -12,13 +12,17 @@ export type PublishDeps = {
   log: Log
   /** Since the pin, for what is in no publication; since its creation, for a publication. */
   publishDeadlineMs: number
+  /** The most gas that new publications may ask for in 24 hours. Unset: any. */
+  gasPerDay?: bigint | undefined
 }
+
+const DAY_MS = 86_400_000
 
 /**
  * Puts whatever is due into transactions and sends them. A crash anywhere is healed by the next run: before the claim nothing has
  * happened, and after it the stored bytes are all that will ever be sent.
  *
- * Throws what the job queue should try again (`chain_unavailable`, `publisher_not_allowed`, `insufficient_funds` and the like);
+ * Throws what the job queue should try again (`chain_unavailable`, `publisher_not_allowed`, `insufficient_funds`, `gas_budget_spent` and the like);
  * nothing is claimed then.
  */
 export async function publishDue(deps: PublishDeps): Promise<{ published: number }> {
@@ -82,7 +86,7 @@ async function failProof({ store, log }: PublishDeps, { slug }: DueProof, reason
 }
 
 async function claimAndSend(
-  { store, chain, clock, log }: PublishDeps,
+  { store, chain, clock, log, gasPerDay }: PublishDeps,
   { group, call, gas }: { group: readonly DueProof[]; call: Call; gas: bigint },
 ): Promise<number> {
   const { chainId, account, contract } = chain
@@ -91,6 +95,11 @@ async function claimAndSend(
   // are about to say, and of one nonce only one is mined.
   const chainNonce = await chain.getNonce('latest')
   const nonce = Math.max(await store.findNextNonce({ chainId, account }), chainNonce)
+  // After the nonce was chosen: what another worker claims from now on takes the nonce away.
+  if (gasPerDay !== undefined) {
+    const spent = await store.sumGas({ chainId, account, since: clock.now() - DAY_MS })
+    if (spent + gas > gasPerDay) throw new ChainError('gas_budget_spent', { details: `${spent} of ${gasPerDay} gas` })
+  }
   const signed = await chain.sign({ nonce, ...call, gas, ...fees })
   const transaction: PublicationTransaction = { ...signed, kind: 'publish', gas, ...fees }
   const slugs = group.map(({ slug }) => slug)

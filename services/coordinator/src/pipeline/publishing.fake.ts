@@ -205,7 +205,7 @@ export async function createScene(
 
   /** Until nothing is left to do; then everything must be in order. */
   async function finish(expected: Partial<Record<ProofStatus, number>>) {
-    for (let round = 0; round < 120; round++) {
+    for (let round = 0; round < 300; round++) {
       await live(1)
       if (!(await hasWork())) break
     }

@@ -73,6 +73,6 @@ async function createPinner(config: PinnerConfig, dataDir: string): Promise<{ pi
     return { pinner: createKuboPinner({ apiUrl, fetch, ...(token === undefined ? {} : { token }) }) }
   }
   const { createPinataPinner } = await import('../ipfs/pinata.ts')
-  const { apiUrl, gatewayUrl, token } = config
-  return { pinner: createPinataPinner({ gatewayUrl, token, fetch, ...(apiUrl === undefined ? {} : { apiUrl }) }) }
+  const { apiUrl, gatewayUrl, pinsUrl, token } = config
+  return { pinner: createPinataPinner({ apiUrl, gatewayUrl, pinsUrl, token, fetch }) }
 }

@@ -4,6 +4,7 @@ import type { Chain, Clock, Pinner } from '../ports.ts'
 import { CONFIRM_QUEUE, PIN_QUEUE, PUBLISH_QUEUE } from '../store/jobs.ts'
 import type { PipelineStore } from '../store/openStore.ts'
 import { toReason } from '../toReason.ts'
+import type { PipelineConfig } from './config.ts'
 import { confirmPublications } from './confirm.ts'
 import { createSightings } from './confirmRun.ts'
 import { createPinStage } from './pin.ts'
@@ -19,7 +20,10 @@ export type WorkerDeps = {
   clock: Clock
   log: Log
   metrics: StageMetrics
-  config: { pinDeadlineMs: number; publishDeadlineMs: number; confirmIntervalMs: number; confirmations: number }
+  config: Pick<PipelineConfig, 'pinDeadlineMs' | 'publishDeadlineMs' | 'confirmIntervalMs'> & {
+    confirmations: number
+    gasPerDay?: PipelineConfig['gasPerDay']
+  }
 }
 
 export type Worker = { stop(): Promise<void> }
@@ -36,10 +40,10 @@ const ONE = { batchSize: 1, concurrency: 1 }
 export async function startWorker(deps: WorkerDeps): Promise<Worker> {
   const { store, pinner, chain, clock, log, metrics, config } = deps
   const { pinning, publications, jobs } = store
-  const { pinDeadlineMs, publishDeadlineMs, confirmations, confirmIntervalMs } = config
+  const { pinDeadlineMs, publishDeadlineMs, confirmations, confirmIntervalMs, gasPerDay } = config
   const pinStage = createPinStage({ store: pinning, pinner, clock, random: Math.random, log, pinDeadlineMs })
   const sightings = createSightings()
-  const chainDeps = { store: publications, chain, clock, log, publishDeadlineMs }
+  const chainDeps = { store: publications, chain, clock, log, publishDeadlineMs, gasPerDay }
   let sweeping: Promise<void> | undefined
 
   async function sweep() {

@@ -47,6 +47,19 @@ export async function findNextNonce(
   return row === undefined ? 0 : Number(row.nonce) + 1
 }
 
+export async function sumGas(
+  db: Kysely<Tables>,
+  { chainId, account, since }: { chainId: number; account: Hex; since: number },
+): Promise<bigint> {
+  const { rows } = await sql<{ gas: string }>`
+    select coalesce(sum(gas), 0)::text as gas from (
+      select max(t.gas) as gas from publications as p join publication_transactions as t on t.publication_id = p.id
+      where p.chain_id = ${chainId} and p.account = ${toBytes(account)}::bytea and p.created_at > ${new Date(since)}
+      group by p.id
+    ) as of_nonces`.execute(db)
+  return BigInt(rows[0]?.gas ?? 0)
+}
+
 /** Thrown to take back what a transaction has done so far. */
 class NotClaimedError extends Error {}
 

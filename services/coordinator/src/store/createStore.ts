@@ -9,7 +9,7 @@ import { findProof, findProofStates, listTransactions } from './proofs.ts'
 import { createSession, deleteSession, findSession } from './sessions.ts'
 import { createSharedRecords } from './sharedRecords.ts'
 import { findSigners } from './signers.ts'
-import { insertSignings } from './signings.ts'
+import { findSignedAt, insertSignings } from './signings.ts'
 import { upsertUser } from './users.ts'
 import { createWallet, findWallet } from './wallets.ts'
 
@@ -29,6 +29,7 @@ export function createStore({ database, jobs }: { database: Database; jobs: Jobs
     claimSamples: guard((witnesses, now) => claimSamples(db, witnesses, now)),
     findSigners: guard((parameters) => findSigners(db, parameters)),
     insertSignings: guard((parameters) => insertSignings({ db, jobs, sharedRecords }, parameters)),
+    findSignedAt: guard((parameters) => findSignedAt(db, parameters)),
     findProof: guard((slug) => findProof(db, slug)),
     findProofStates: guard((slugs) => findProofStates(db, slugs)),
     listTransactions: guard((parameters) => listTransactions(db, parameters)),

@@ -136,6 +136,11 @@ export function createMemoryStore() {
       })
     },
 
+    async findSignedAt({ walletId, position }) {
+      read()
+      const signed = [...rows.signed.values()].filter((item) => item.walletId === walletId)
+      return rows.proofs.get(signed.at(-position)?.slug ?? '')?.createdAt
+    },
     async findProof(slug) {
       read()
       fake.proofReads += 1

@@ -27,7 +27,7 @@ describe('openStore on PostgreSQL', () => {
     }
     const database = await openDatabase({ databaseUrl })
     const { rows } = await sql`select name from migrations`.execute(database.db)
-    expect(rows).toEqual([{ name: '0001-initial' }, { name: '0002-pipeline' }])
+    expect(rows).toEqual([{ name: '0001-initial' }, { name: '0002-pipeline' }, { name: '0003-collateral-cache' }])
     await database.close()
   }, 60_000)
 

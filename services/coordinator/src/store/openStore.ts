@@ -1,4 +1,5 @@
-import type { Store } from '../ports.ts'
+import type { CollateralCache, Store } from '../ports.ts'
+import { createCollateralCache } from './collateralCache.ts'
 import { createStore } from './createStore.ts'
 import { countOpenProofs, type ProofCount } from './inspect.ts'
 import { CONFIRM_QUEUE, type Jobs, openJobs } from './jobs.ts'
@@ -33,7 +34,9 @@ export type PipelineStore = {
  * @example
  * const { store } = await openStores({ databaseUrl: config.databaseUrl, dataDir: config.dataDir })
  */
-export async function openStores(options: OpenStoreOptions): Promise<{ store: Store; pipeline: PipelineStore }> {
+export async function openStores(
+  options: OpenStoreOptions,
+): Promise<{ store: Store; pipeline: PipelineStore; collateralCache: CollateralCache }> {
   const { pipelineDelayMs = 1000, publishDelayMs = 0, isWorker, ...rest } = options
   const database = await openDatabase(rest)
   try {
@@ -48,7 +51,7 @@ export async function openStores(options: OpenStoreOptions): Promise<{ store: St
       enqueueConfirm: (startAfter) =>
         db.transaction().execute((transaction) => jobs.insert(transaction, CONFIRM_QUEUE, [{ data: {}, startAfter }])),
     }
-    return { store: createStore({ database, jobs }), pipeline }
+    return { store: createStore({ database, jobs }), pipeline, collateralCache: createCollateralCache(db) }
   } catch (error) {
     await database.close()
     throw error

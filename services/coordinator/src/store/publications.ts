@@ -1,6 +1,6 @@
 import type { AttestationPublished, Hex } from '@countersign/protocol'
 import type { Kysely } from 'kysely'
-import { claim, failDue, failOverdue, findDue, findNextNonce } from './claimPublication.ts'
+import { claim, failDue, failOverdue, findDue, findNextNonce, sumGas } from './claimPublication.ts'
 import { guard } from './databaseError.ts'
 import type { Jobs } from './jobs.ts'
 import { addTransaction, findOpen, findProofs, markSent } from './openPublications.ts'
@@ -24,6 +24,8 @@ export type PublicationStore = {
   findDue(): Promise<DueProof[]>
   /** One more than the highest that was ever stored, or 0. */
   findNextNonce(parameters: { chainId: number; account: Hex }): Promise<number>
+  /** Gas limits of publications that were created since then. Of the transactions of one nonce one is mined, so one counts. */
+  sumGas(parameters: { chainId: number; account: Hex; since: number }): Promise<bigint>
   /**
    * One transaction: the nonce, the proofs, the signed bytes and the job that confirms them. Returns false, and does nothing, where
    * the nonce or one of the proofs has been claimed by another.
@@ -68,6 +70,7 @@ export function createPublicationStore({ db, jobs }: { db: Kysely<Tables>; jobs:
   return {
     findDue: guard(() => findDue(db)),
     findNextNonce: guard((parameters) => findNextNonce(db, parameters)),
+    sumGas: guard((parameters) => sumGas(db, parameters)),
     claim: guard((parameters) => claim({ db, jobs }, parameters)),
     failDue: guard((parameters) => failDue(db, parameters)),
     failOverdue: guard((parameters) => failOverdue(db, parameters)),

@@ -40,6 +40,19 @@ describe.each(databaseKinds)('signings on %s', (kind) => {
     slug,
   })
 
+  test('when a wallet signed, from the newest on; other wallets do not count', async () => {
+    const [own, other] = [await createTestWallet(subject.store), await createTestWallet(subject.store)]
+    for (const [walletOf, now] of [
+      [own, NOW],
+      [own, NOW + 1000],
+      [other, NOW + 2000],
+    ] as const) {
+      await subject.store.insertSignings({ batch: createTestBatch(), signings: [createTestSigning(walletOf)], now })
+    }
+    const find = (position: number) => subject.store.findSignedAt({ walletId: own.id, position })
+    expect(await Promise.all([1, 2, 3].map(find))).toEqual([NOW + 1000, NOW, undefined])
+  })
+
   test('a signing is committed with its proof and its job', async () => {
     const signing = createTestSigning(wallet)
     const signed = await subject.store.insertSignings({ batch: createTestBatch(), signings: [signing], now: NOW })

@@ -185,3 +185,19 @@ function toSigningError(error: unknown): unknown {
   }
   return error
 }
+
+/** In the order of ids, which is an index: as many steps as the position, however much the wallet has signed. */
+export async function findSignedAt(
+  db: Kysely<Tables>,
+  { walletId, position }: { walletId: string; position: number },
+): Promise<number | undefined> {
+  const row = await db
+    .selectFrom('pending_transactions')
+    .where('wallet_id', '=', walletId)
+    .orderBy('id', 'desc')
+    .offset(position - 1)
+    .limit(1)
+    .select('created_at')
+    .executeTakeFirst()
+  return row?.created_at.getTime()
+}

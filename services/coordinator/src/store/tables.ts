@@ -52,6 +52,7 @@ export type Tables = {
   }
   entropy_samples: { entropy_hash: Bytes; claimed_at: Date }
   collaterals: { hash: Bytes; bytes: Bytes }
+  collateral_cache: { fmspc: string; ca: 'processor' | 'platform'; bytes: Bytes }
   self_attestations: { hash: Bytes; json: Bytes }
   batches: {
     boot_id: Bytes
