@@ -1,4 +1,14 @@
 export { createShutdown, type Shutdown } from './createShutdown.ts'
 export type { Log, LogLine } from './log.ts'
-export { ConfigError, type Env, type Fault, readBoolean, readInteger, readList, readUrl } from './readEnv.ts'
+export {
+  ConfigError,
+  type Env,
+  type Fault,
+  findUnmeasured,
+  readBoolean,
+  readInteger,
+  readList,
+  readSecret,
+  readUrl,
+} from './readEnv.ts'
 export { type RunningService, type RunServiceDeps, runService } from './runService.ts'
