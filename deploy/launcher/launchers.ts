@@ -115,6 +115,12 @@ export const launched = {
 
 export type LaunchedImage = keyof typeof launched
 
+/** What the launcher of an image starts under a name, and under none. */
+export function launchedBy(image: LaunchedImage, name: string = image): LaunchedProgram | undefined {
+  const programs: Record<string, LaunchedProgram> = launched[image]
+  return Object.hasOwn(programs, name) ? programs[name] : undefined
+}
+
 /** The scripts that an image starts. */
 export function listScripts(image: LaunchedImage): string[] {
   const programs: Record<string, LaunchedProgram> = launched[image]
