@@ -40,6 +40,34 @@ describe('lockDataDir', () => {
     await (await lockDataDir(folder))()
   })
 
+  test.runIf(process.platform === 'linux')('the lock of a process that was killed and not reaped is dropped', async () => {
+    // The shell becomes a program that asks no child how it ended.
+    const parent = spawn('sh', ['-c', 'read go & echo $!; exec cat'], { stdio: ['pipe', 'pipe', 'ignore'] })
+    try {
+      const pid = Number(String((await once(parent.stdout, 'data'))[0]))
+      const readStat = async () => {
+        const stat = await readFile(`/proc/${pid}/stat`, 'utf8')
+        return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+      }
+      const boot = (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim()
+      await writeFile(path(), JSON.stringify({ pid, birth: `${boot}/${(await readStat())[19]}` }))
+      await expect.poll(async () => (await readStat())[0]).toBe('Z')
+      await (await lockDataDir(folder))()
+    } finally {
+      parent.stdin.end()
+      await once(parent, 'close')
+    }
+  })
+
+  test('locks of two names do not see each other', async () => {
+    const unlock = await lockDataDir(folder)
+    const unlockOther = await lockDataDir(folder, 'dev')
+    expect((await readdir(folder)).toSorted()).toEqual(['database-1.lock', 'dev-1.lock'])
+    await expect(lockDataDir(folder, 'dev')).rejects.toMatchObject({ code: 'database_unavailable' })
+    await unlock()
+    await unlockOther()
+  })
+
   test('a process that has the number of a dead one does not keep its lock', async () => {
     await writeFile(path(), JSON.stringify({ pid: process.pid, birth: 'another boot/1' }))
     await (await lockDataDir(folder))()
