@@ -28,22 +28,31 @@ await runService({ log }, async () => {
 })
 `
 
+/** What `npm run` starts a service with, when all is set up. */
+const NPM_RUN = `
+import { runCommand } from './scripts/bootstrap/runCommand.mjs'
+process.exit(await runCommand({ path: process.execPath }, process.execPath, process.argv.slice(1)))
+`
+
+const direct = ['-C', 'source', '--input-type=module', '-e', SERVICE]
+
 let child: ChildProcess | undefined
 afterEach(() => void child?.kill('SIGKILL'))
 
 test.each([
-  ['started by itself', process.execPath, []],
-  ['started as npm run does', process.execPath, ['scripts/bootstrap.mjs', 'node']],
-])('signals to the process group of a service %s do not cut the call under way', async (_, command, first) => {
-  const args = [...first, '-C', 'source', '--input-type=module', '-e', SERVICE]
+  ['started by itself', direct],
+  ['started as npm run does', ['--input-type=module', '-e', NPM_RUN, '--', ...direct]],
+])('signals to the process group of a service %s do not cut the call under way', async (_, args) => {
   // Detached: its group is its own, and not that of this test.
-  const started = spawn(command, args, { cwd: root, detached: true, stdio: ['pipe', 'pipe', 'inherit'] })
+  const started = spawn(process.execPath, args, { cwd: root, detached: true, stdio: ['pipe', 'pipe', 'inherit'] })
   child = started
   const lines = createInterface({ input: started.stdout })[Symbol.asyncIterator]()
   const next = async () => String((await lines.next()).value)
   const ended = once(started, 'exit')
   const port = /^port (\d+)$/.exec(await next())?.[1]
-  const answer = fetch(`http://127.0.0.1:${port}/`, { headers: { connection: 'close' } }).then((response) => response.text())
+  const answer = fetch(`http://127.0.0.1:${port}/`, { headers: { connection: 'close' } }).then((response) =>
+    response.text(),
+  )
   expect(await next()).toBe('called')
   const signalGroup = (signal: 'SIGTERM' | 'SIGINT') => process.kill(-(started.pid ?? 0), signal)
   signalGroup('SIGTERM')

@@ -447,7 +447,8 @@ describe('before a body is read', () => {
     coordinator.sign({ path, body, timeMs: at.getTime(), ...changes })
   const admit = (app: ReturnType<typeof startApp>, headers: Record<string, string>, to: string = path) =>
     app.admit({ method: 'POST', path: to, headers })
-  const codeOf = (admission: unknown) => (admission as { refusal?: { body: { error: { code: string } } } }).refusal?.body.error.code
+  const codeOf = (admission: unknown) =>
+    (admission as { refusal?: { body: { error: { code: string } } } }).refusal?.body.error.code
 
   test('a stranger is refused where callers introduce themselves, and may still do so', async () => {
     const app = startApp({ policy: attested })
@@ -459,7 +460,11 @@ describe('before a body is read', () => {
 
   test.each<[string, Record<string, string>, string]>([
     ['unsigned', {}, 'caller_signature_invalid'],
-    ['a key and somebody else’s signature', { ...sign(), 'countersign-signature': 'ab'.repeat(64) }, 'caller_signature_invalid'],
+    [
+      'a key and somebody else’s signature',
+      { ...sign(), 'countersign-signature': 'ab'.repeat(64) },
+      'caller_signature_invalid',
+    ],
     ['another body hash', { ...sign(), 'countersign-body': 'ab'.repeat(32) }, 'caller_signature_invalid'],
     ['a body hash that is none', { ...sign(), 'countersign-body': 'x' }, 'caller_signature_invalid'],
     ['signed for another path', sign({ path: enclavePaths.openSession }), 'caller_signature_invalid'],

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Readable, Writable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { lockDataDir } from './lockDataDir.ts'
 
@@ -40,21 +41,29 @@ describe('lockDataDir', () => {
     await (await lockDataDir(folder))()
   })
 
-  test.runIf(process.platform === 'linux')('the lock of a process that was killed and not reaped is dropped', async () => {
+  const onLinux = test.runIf(process.platform === 'linux')
+  onLinux('the lock of a process that was killed and not reaped is dropped', async () => {
     // The shell becomes a program that asks no child how it ended.
-    const parent = spawn('sh', ['-c', 'read go & echo $!; exec cat'], { stdio: ['pipe', 'pipe', 'ignore'] })
+    const script = '(read go <&3) & echo $!; exec cat'
+    const parent = spawn('sh', ['-c', script], { stdio: ['pipe', 'pipe', 'ignore', 'pipe'] })
+    const [input, output, , gate] = parent.stdio as [Writable, Readable, null, Writable]
     try {
-      const pid = Number(String((await once(parent.stdout, 'data'))[0]))
+      const next = async () => String((await once(output, 'data'))[0])
+      const pid = Number(await next())
+      input.write('it is cat by now\n')
+      await next()
       const readStat = async () => {
         const stat = await readFile(`/proc/${pid}/stat`, 'utf8')
         return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
       }
       const boot = (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim()
       await writeFile(path(), JSON.stringify({ pid, birth: `${boot}/${(await readStat())[19]}` }))
+      await expect(lockDataDir(folder)).rejects.toMatchObject({ code: 'database_unavailable' })
+      gate.end('go\n')
       await expect.poll(async () => (await readStat())[0]).toBe('Z')
       await (await lockDataDir(folder))()
     } finally {
-      parent.stdin.end()
+      input.end()
       await once(parent, 'close')
     }
   })
