@@ -325,6 +325,62 @@ describe('the Kubernetes manifests', () => {
       (all) => Object.assign(named(all, 'Service', 'coordinator').metadata, { name: 'x' }),
       /no service coordinator/,
     ],
+    ...['enclave', 'coordinator', 'worker', 'web', 'postgres'].map(
+      (name): [string, (all: KubernetesDocument[]) => unknown, RegExp] => [
+        `${name}: a whole ConfigMap`,
+        (all) => Object.assign(firstOf(all, name), { envFrom: [{ configMapRef: { name: 'web' } }] }),
+        /whoever edits its ConfigMap/,
+      ],
+    ),
+    ...['enclave', 'coordinator', 'worker', 'web'].flatMap(
+      (name): [string, (all: KubernetesDocument[]) => unknown, RegExp][] => [
+        [
+          `${name}: another command`,
+          (all) => Object.assign(firstOf(all, name), { command: ['/bin/node'] }),
+          /command is not provided for/,
+        ],
+        [
+          `${name}: a file of variables`,
+          (all) => Object.assign(firstOf(all, name), { args: ['--env-file=/run/x', 'main.ts'] }),
+          /--env-file=\/run\/x is no program/,
+        ],
+        [
+          `${name}: another working directory`,
+          (all) => Object.assign(firstOf(all, name), { workingDir: '/run' }),
+          /workingDir is not provided for/,
+        ],
+        [
+          `${name}: NODE_OPTIONS`,
+          (all) => firstOf(all, name).env?.push({ name: 'NODE_OPTIONS', value: '--import=data:x' }),
+          /NODE_OPTIONS does not get through/,
+        ],
+        [
+          `${name}: a value from a Secret`,
+          (all) => firstOf(all, name).env?.push({ name: 'HOST', valueFrom: {} }),
+          /nobody says what HOST is/,
+        ],
+        [
+          `${name}: something over its code`,
+          (all) => firstOf(all, name).volumeMounts?.push({ name: 'x', mountPath: '/app/node_modules/x' }),
+          /covers what was measured/,
+        ],
+        [
+          `${name}: a probe that runs something`,
+          (all) => Object.assign(firstOf(all, name), { readinessProbe: { exec: { command: ['x'] } } }),
+          /a probe runs something/,
+        ],
+        [
+          `${name}: a hook that runs something`,
+          (all) => Object.assign(firstOf(all, name), { lifecycle: { postStart: { exec: { command: ['x'] } } } }),
+          /a hook runs something/,
+        ],
+        [
+          `${name}: one that starts before it`,
+          (all) => Object.assign(podOf(all, name), { initContainers: [{}] }),
+          /others run within its pod/,
+        ],
+      ],
+    ),
     [
       'no time to stop',
       (all) => Reflect.deleteProperty(podOf(all, 'web'), 'terminationGracePeriodSeconds'),

@@ -46,7 +46,7 @@ describe('lockDataDir', () => {
     // The shell becomes a program that asks no child how it ended.
     const script = '(read go <&3) & echo $!; exec cat'
     const parent = spawn('sh', ['-c', script], { stdio: ['pipe', 'pipe', 'ignore', 'pipe'] })
-    const [input, output, , gate] = parent.stdio as [Writable, Readable, null, Writable]
+    const [input, output, , gate] = parent.stdio as unknown as [Writable, Readable, null, Writable]
     try {
       const next = async () => String((await once(output, 'data'))[0])
       const pid = Number(await next())
