@@ -10,7 +10,7 @@ export type CallHead = { method: string; path: string; headers: IncomingHttpHead
 export type Call = CallHead & { body: Uint8Array; admitted?: Admitted | undefined }
 export type Reply = { status: number; body: unknown }
 /** A refusal, where no body would help; or what is known of the caller already. */
-export type Admission = { refusal: Reply } | { refusal?: undefined; admitted: Admitted | undefined }
+type Admission = { refusal: Reply } | { refusal?: undefined; admitted: Admitted | undefined }
 
 /** Something that answers calls. It does not listen. */
 export type App = {
