@@ -171,6 +171,80 @@ describe('the Compose file', () => {
       (service) => void Object.assign(service, { network_mode: 'service:gone' }),
       /no service gone/,
     ],
+    ...['enclave', 'coordinator-1', 'worker-1', 'web'].flatMap(
+      (name): [string, string, (service: Service, all: Compose) => void, RegExp][] => [
+        [
+          `${name}: a file of variables`,
+          name,
+          (service) => void Object.assign(service, { env_file: ['/run/secrets/coordinator.env'] }),
+          /environment is not in this file/,
+        ],
+        [
+          `${name}: a file of variables for Node`,
+          name,
+          (service) => void Object.assign(service, { command: ['--env-file=/run/secrets/x', 'main.ts'] }),
+          /is no program of its image/,
+        ],
+        [
+          `${name}: a script`,
+          name,
+          (service) => void Object.assign(service, { command: ['-e', 'x'] }),
+          /-e is no program of its image/,
+        ],
+        [
+          `${name}: another entry point`,
+          name,
+          (service) => void Object.assign(service, { entrypoint: ['/bin/node'] }),
+          /entrypoint is not provided for/,
+        ],
+        [
+          `${name}: another working directory`,
+          name,
+          (service) => void Object.assign(service, { working_dir: '/run' }),
+          /working_dir is not provided for/,
+        ],
+        ...['NODE_OPTIONS', 'LD_PRELOAD', 'LD_AUDIT', 'NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'NODE_ENV', 'HOME'].map(
+          (key): [string, string, (service: Service) => void, RegExp] => [
+            `${name}: ${key}`,
+            name,
+            (service) => void Object.assign(service.environment ?? {}, { [key]: 'x' }),
+            new RegExp(`${key} does not get through`),
+          ],
+        ),
+        ...['/app/node_modules/planted', '/lib/x', '/etc/ld.so.preload', '/bin', '/run'].map(
+          (target): [string, string, (service: Service) => void, RegExp] => [
+            `${name}: something over ${target}`,
+            name,
+            (service) => void Object.assign(service, { volumes: [`./compose.yaml:${target}:ro`] }),
+            /covers what was measured/,
+          ],
+        ),
+        [
+          `${name}: a mount in the long form`,
+          name,
+          (service) => void Object.assign(service, { volumes: [{ type: 'bind', source: '/', target: '/app' }] }),
+          /not in the short form/,
+        ],
+        [
+          `${name}: a check of its health that is not its own`,
+          name,
+          (service) => void Object.assign(service, { healthcheck: { test: ['CMD', '/bin/node', '-e', 'x'] } }),
+          /something else than its image/,
+        ],
+      ],
+    ),
+    [
+      'a loader’s variable for an image of others',
+      'postgres',
+      (service) => void Object.assign(service.environment ?? {}, { LD_PRELOAD: '/x' }),
+      /LD_PRELOAD decides which code runs/,
+    ],
+    [
+      'another file',
+      'web',
+      (_, all) => void Object.assign(all, { include: ['x.yaml'] }),
+      /include is not provided for/,
+    ],
     [
       'waiting for health in vain',
       'worker-1',

@@ -32,7 +32,7 @@ describe('every container', () => {
     readContainerConfig(container, {}, (key) => asked.add(key))
     // Coordinators find their identity providers by the names of the keys.
     const isRead = (key: string) => asked.has(key) || (program === 'coordinator' && key.startsWith('OIDC_'))
-    const keys = Object.keys(container.env).filter((key) => key !== 'NODE_ENV')
+    const keys = Object.keys(container.env)
     expect(keys.filter((key) => !named.has(key) || !isRead(key))).toEqual([])
   })
 
@@ -49,11 +49,11 @@ describe('every container', () => {
       { ...enclave, mounts: [] },
       withEnv(enclave, { LISTEN: 'http' }),
       withEnv(enclave, { MOCK_ATTESTATION: 'true' }),
-      { ...coordinator, args: ['services/coordinator/src/main.ts'] },
+      { ...coordinator, mounts: [] },
       withEnv(coordinator, { PUBLIC_URL: 'http://api.example.com' }),
       withEnv(coordinator, { ENCLAVE_URL: 'http://127.0.0.1:8090' }),
       withEnv(worker, { IPFS_API_URL: 'http://kubo:5001' }),
-      { ...worker, mounts: ['/run/secrets/worker.env'] },
+      { ...worker, mounts: ['/run/secrets/worker-database-url'] },
     ]) {
       expect(() => readContainerConfig(broken)).toThrow()
     }

@@ -27,6 +27,8 @@ COPY packages/service/src packages/service/src
 COPY services/coordinator/src services/coordinator/src
 COPY deploy/measure.ts deploy/
 COPY deploy/measure deploy/measure
+COPY deploy/launcher deploy/launcher
+COPY deploy/programs deploy/programs
 RUN scripts/runtime/node_modules/node-linux-*/bin/node -C source deploy/measure.ts \
   --image coordinator --libraries --stage out/root --out out/manifest.json
 
@@ -41,12 +43,12 @@ LABEL org.opencontainers.image.title="Countersign coordinator" \
   org.opencontainers.image.version="0.1.0"
 COPY --from=build /src/out/root/ /
 WORKDIR /app
-ENV NODE_ENV=production
 USER 65532:65532
 EXPOSE 8080
 # The worker serves nothing: give it `--no-healthcheck`, and let its process be its health.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
-  CMD ["/bin/node", "-e", "fetch('http://127.0.0.1:' + (process.env.PORT || 8080) + '/health').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
-# A signal must not open a debugger.
-ENTRYPOINT ["/bin/node", "--disable-sigusr1", "-C", "source"]
-CMD ["services/coordinator/src/main.ts"]
+  CMD ["/bin/launch", "health"]
+# Linked with nothing: before it no code runs that the environment of the container could steer, and after it none gets more of that than
+# the names in deploy/launcher.
+ENTRYPOINT ["/bin/launch"]
+CMD ["coordinator"]

@@ -3,15 +3,18 @@ import { describe, expect, test } from 'vitest'
 import { checkDockerfile } from './rules/checkDockerfile.ts'
 import { isSent, read } from './test/manifests.ts'
 
-const dockerfiles = ['enclave', 'coordinator', 'web'].map((name) => ({ name, text: read(`deploy/${name}.Dockerfile`) }))
+const dockerfiles = (['enclave', 'coordinator', 'web'] as const).map((name) => ({
+  name,
+  text: read(`deploy/${name}.Dockerfile`),
+}))
 
 describe('the Dockerfiles', () => {
   test.each(dockerfiles)('$name: a validator finds nothing', ({ text }) => {
     expect(validateDockerfile(text)).toEqual([])
   })
 
-  test.each(dockerfiles)('$name: our own rules hold', ({ text }) => {
-    expect(checkDockerfile(text, { isSent })).toEqual([])
+  test.each(dockerfiles)('$name: our own rules hold', ({ name, text }) => {
+    expect(checkDockerfile(text, { image: name, isSent })).toEqual([])
   })
 
   test.each<[string, (text: string) => string, RegExp]>([
@@ -43,14 +46,26 @@ describe('the Dockerfiles', () => {
       (text) => text.replace(/FROM scratch\nLABEL/, 'FROM debian:13.1\nLABEL'),
       /more than what was measured/,
     ],
-    ['a shell', (text) => text.replace(/CMD \["services.*/, 'CMD node main.ts'), /CMD: there is no shell/],
+    ['Node at once', (text) => text.replace('"/bin/launch"]\n', '"/bin/node"]\n'), /before the launcher/],
+    [
+      'a shell before it',
+      (text) => text.replace('ENTRYPOINT ["/bin/launch"]', 'ENTRYPOINT /bin/launch'),
+      /before the launcher/,
+    ],
+    ['another program', (text) => text.replace('CMD ["enclave"]', 'CMD ["-e", "1"]'), /CMD: not the program/],
+    [
+      'health without it',
+      (text) => text.replace('CMD ["/bin/launch", "health"]', 'CMD ["/bin/node"]'),
+      /without the launcher/,
+    ],
+    ['an environment', (text) => text.replace('USER', 'ENV NODE_OPTIONS=--import=data:x\nUSER'), /ENV: the launcher/],
     ['no health check', (text) => text.replace('HEALTHCHECK', '# HEALTHCHECK'), /HEALTHCHECK/],
     ['something to run at the end', (text) => `${text}RUN true\n`, /RUN/],
     ['no label', (text) => text.replace('image.licenses', 'image.license'), /no licenses/],
   ])('complained about: %s', (_, change, expected) => {
     const text = dockerfiles[0]?.text ?? ''
     expect(change(text)).not.toBe(text)
-    expect(checkDockerfile(change(text), { isSent }).join('\n')).toMatch(expected)
+    expect(checkDockerfile(change(text), { image: 'enclave', isSent }).join('\n')).toMatch(expected)
   })
 
   test('a validator complains about what is none', () => {

@@ -26,6 +26,8 @@ COPY packages/service/src packages/service/src
 COPY services/enclave/src services/enclave/src
 COPY deploy/measure.ts deploy/
 COPY deploy/measure deploy/measure
+COPY deploy/launcher deploy/launcher
+COPY deploy/programs deploy/programs
 RUN scripts/runtime/node_modules/node-linux-*/bin/node -C source deploy/measure.ts \
   --image enclave --libraries --stage out/root --out out/manifest.json
 
@@ -40,11 +42,11 @@ LABEL org.opencontainers.image.title="Countersign key enclave" \
   org.opencontainers.image.version="0.1.0"
 COPY --from=build /src/out/root/ /
 WORKDIR /app
-ENV NODE_ENV=production
 USER 65532:65532
 EXPOSE 8090
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
-  CMD ["/bin/node", "-e", "require('node:https').get({ host: '127.0.0.1', port: process.env.PORT || 8090, path: '/health', rejectUnauthorized: false }, (r) => process.exit(r.statusCode === 200 ? 0 : 1)).on('error', () => process.exit(1))"]
-# A signal must not open a debugger.
-ENTRYPOINT ["/bin/node", "--disable-sigusr1", "-C", "source"]
-CMD ["services/enclave/src/main.ts"]
+  CMD ["/bin/launch", "health"]
+# Linked with nothing: before it no code runs that the environment of the container could steer, and after it none gets more of that than
+# the names in deploy/launcher.
+ENTRYPOINT ["/bin/launch"]
+CMD ["enclave"]

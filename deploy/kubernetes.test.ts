@@ -4,6 +4,7 @@ import { connect } from 'node:net'
 import { dirname } from 'node:path'
 import * as kubernetes from 'kubernetes-models'
 import { describe, expect, test } from 'vitest'
+import { launchedBy } from './launcher/launchers.ts'
 import { callersOf, checkKubernetes, type KubernetesDocument } from './rules/checkKubernetes.ts'
 import type { Container } from './rules/containers.ts'
 import {
@@ -124,10 +125,9 @@ describe('the Kubernetes manifests', () => {
     const upstream = createServer((_, response) => void response.end('signings 1\n'))
     await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve))
     const [from, to] = [(upstream.address() as { port: number }).port, await freePort()]
-    const script = (sidecar?.args[1] ?? '')
-      .replace('9464', String(from))
-      .replace('listen(9465)', `listen(${to}, '127.0.0.1')`)
-    const child = spawn(process.execPath, ['-e', script], { stdio: 'ignore' })
+    const [script = '', ...ports] = launchedBy('coordinator', sidecar?.args[0])?.args ?? []
+    expect(ports).toEqual(['9464', '9465'])
+    const child = spawn(process.execPath, [script, String(from), String(to)], { stdio: 'ignore' })
     try {
       const ask = () =>
         fetch(`http://127.0.0.1:${to}/metrics`).then(
@@ -214,7 +214,7 @@ describe('the Kubernetes manifests', () => {
     ],
     [
       'a secret in a ConfigMap',
-      (all) => Object.assign(named(all, 'ConfigMap', 'worker').data ?? {}, { DATABASE_URL: 'x' }),
+      (all) => Object.assign(named(all, 'ConfigMap', 'enclave').data ?? {}, { DATABASE_URL: 'x' }),
       /DATABASE_URL is a secret/,
     ],
     [
@@ -291,8 +291,8 @@ describe('the Kubernetes manifests', () => {
     ],
     [
       'a ConfigMap that is gone',
-      (all) => Object.assign(named(all, 'ConfigMap', 'worker').metadata, { name: 'gone' }),
-      /there is no worker/,
+      (all) => Object.assign(named(all, 'ConfigMap', 'enclave').metadata, { name: 'gone' }),
+      /there is no LISTEN in enclave/,
     ],
     [
       'a service of nobody',
@@ -325,6 +325,62 @@ describe('the Kubernetes manifests', () => {
       (all) => Object.assign(named(all, 'Service', 'coordinator').metadata, { name: 'x' }),
       /no service coordinator/,
     ],
+    ...['enclave', 'coordinator', 'worker', 'web', 'postgres'].map(
+      (name): [string, (all: KubernetesDocument[]) => unknown, RegExp] => [
+        `${name}: a whole ConfigMap`,
+        (all) => Object.assign(firstOf(all, name), { envFrom: [{ configMapRef: { name: 'web' } }] }),
+        /anyone who edits its ConfigMap/,
+      ],
+    ),
+    ...['enclave', 'coordinator', 'worker', 'web'].flatMap(
+      (name): [string, (all: KubernetesDocument[]) => unknown, RegExp][] => [
+        [
+          `${name}: another command`,
+          (all) => Object.assign(firstOf(all, name), { command: ['/bin/node'] }),
+          /command is not provided for/,
+        ],
+        [
+          `${name}: a file of variables`,
+          (all) => Object.assign(firstOf(all, name), { args: ['--env-file=/run/x', 'main.ts'] }),
+          /--env-file=\/run\/x is no program/,
+        ],
+        [
+          `${name}: another working directory`,
+          (all) => Object.assign(firstOf(all, name), { workingDir: '/run' }),
+          /workingDir is not provided for/,
+        ],
+        [
+          `${name}: NODE_OPTIONS`,
+          (all) => firstOf(all, name).env?.push({ name: 'NODE_OPTIONS', value: '--import=data:x' }),
+          /NODE_OPTIONS does not get through/,
+        ],
+        [
+          `${name}: a value from a Secret`,
+          (all) => firstOf(all, name).env?.push({ name: 'HOST', valueFrom: {} }),
+          /nobody says what HOST is/,
+        ],
+        [
+          `${name}: something over its code`,
+          (all) => firstOf(all, name).volumeMounts?.push({ name: 'x', mountPath: '/app/node_modules/x' }),
+          /covers what was measured/,
+        ],
+        [
+          `${name}: a probe that runs something`,
+          (all) => Object.assign(firstOf(all, name), { readinessProbe: { exec: { command: ['x'] } } }),
+          /a probe runs something/,
+        ],
+        [
+          `${name}: a hook that runs something`,
+          (all) => Object.assign(firstOf(all, name), { lifecycle: { postStart: { exec: { command: ['x'] } } } }),
+          /a hook runs something/,
+        ],
+        [
+          `${name}: one that starts before it`,
+          (all) => Object.assign(podOf(all, name), { initContainers: [{}] }),
+          /others run within its pod/,
+        ],
+      ],
+    ),
     [
       'no time to stop',
       (all) => Reflect.deleteProperty(podOf(all, 'web'), 'terminationGracePeriodSeconds'),

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { createImageLauncher } from './launcher/launchers.ts'
 import { images } from './measure/images.ts'
 import { listSources, type Source } from './measure/listSources.ts'
 import { MeasureError } from './measure/MeasureError.ts'
@@ -38,7 +39,7 @@ function collect(options: Options): Source[] {
   const { image, arch } = options
   const nodePath = findNode(options)
   const libraries = options.withLibraries ? { libraries: findLibraries(nodePath) } : {}
-  return listSources({ root, image: images[image], arch, nodePath, ...libraries })
+  return listSources({ root, image: images[image], arch, nodePath, launcher: createImageLauncher(image), ...libraries })
 }
 
 function readExpected(path: string): Manifest {

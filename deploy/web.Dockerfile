@@ -35,6 +35,8 @@ COPY apps/web/src apps/web/src
 RUN scripts/runtime/node_modules/node-linux-*/bin/node node_modules/vite/bin/vite.js build apps/web
 COPY deploy/measure.ts deploy/
 COPY deploy/measure deploy/measure
+COPY deploy/launcher deploy/launcher
+COPY deploy/programs deploy/programs
 COPY deploy/web deploy/web
 RUN scripts/runtime/node_modules/node-linux-*/bin/node -C source deploy/measure.ts \
   --image web --libraries --stage out/root --out out/manifest.json
@@ -50,10 +52,11 @@ LABEL org.opencontainers.image.title="Countersign web app" \
   org.opencontainers.image.version="0.1.0"
 COPY --from=build /src/out/root/ /
 WORKDIR /app
-ENV NODE_ENV=production
 USER 65532:65532
 EXPOSE 8088
 HEALTHCHECK --interval=10s --timeout=5s --start-period=10s --retries=3 \
-  CMD ["/bin/node", "-e", "fetch('http://127.0.0.1:' + (process.env.PORT || 8088) + '/health').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
-ENTRYPOINT ["/bin/node", "-C", "source"]
-CMD ["deploy/web/server.ts"]
+  CMD ["/bin/launch", "health"]
+# Linked with nothing: before it no code runs that the environment of the container could steer, and after it none gets more of that than
+# the names in deploy/launcher.
+ENTRYPOINT ["/bin/launch"]
+CMD ["web"]

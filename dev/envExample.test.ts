@@ -44,3 +44,8 @@ describe('.env.example', () => {
     expect(keys.filter((key) => !named.has(key))).toEqual([])
   })
 })
+
+test('.env, which the template says to make, is not committed', async () => {
+  const ignored = await readFile(join(import.meta.dirname, '../.gitignore'), 'utf8')
+  expect(ignored.split('\n')).toContain('.env')
+})

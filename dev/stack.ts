@@ -14,7 +14,7 @@ import {
 import type { Options } from './options.ts'
 import { isPortFree } from './ports.ts'
 import type { Speaker } from './say.ts'
-import { clearState, loadState } from './state.ts'
+import { clearState, loadState, lockState } from './state.ts'
 
 type Part = { stop(): Promise<void> }
 type PartName = Exclude<Speaker, 'dev'>
@@ -45,6 +45,7 @@ export function startStack({ options, say, onFault }: StartStackParameters): Sta
   const issuer = { issuer: `http://localhost:${ports.oidc}`, clientId: 'countersign' }
   const parts = new Map<PartName, Part>()
   let isStopping = false
+  let unlock: (() => Promise<void>) | undefined
 
   /** Reports a start and its end. Undefined for a part that fails, or that a stop came before. */
   async function begin<Result>(name: PartName, start: () => Promise<Result>, what = ''): Promise<Result | undefined> {
@@ -159,6 +160,8 @@ export function startStack({ options, say, onFault }: StartStackParameters): Sta
   async function start(): Promise<readonly string[] | undefined> {
     // Before anything is deleted: a stack that is running has its ports.
     await assertPortsFree(options)
+    // And so has one with other ports that keeps its state here.
+    unlock = await lockState(stateDir)
     if (options.reset) await clearState(stateDir)
     const { oidcClientSecret } = await loadState(stateDir)
     // Each reports its own failure. All are known when the last has settled: then they can be stopped.
@@ -207,6 +210,7 @@ export function startStack({ options, say, onFault }: StartStackParameters): Sta
       await stopParts()
       await ready
       await stopParts()
+      await unlock?.()
     },
   }
 }

@@ -2,7 +2,10 @@ import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { clearState, loadState } from './state.ts'
+import { lockDataDir } from '../services/coordinator/src/store/lockDataDir.ts'
+import { type Options, parseOptions } from './options.ts'
+import { startStack } from './stack.ts'
+import { clearState, loadState, lockState } from './state.ts'
 
 let dir: string
 beforeEach(async () => {
@@ -21,6 +24,27 @@ describe('the state of the local stack', () => {
   test.each(['', '{', 'null', '[]', '{}', '{"oidcClientSecret":"short"}'])('%j is told as damaged', async (text) => {
     await writeFile(join(dir, 'dev.json'), text)
     await expect(loadState(dir)).rejects.toThrow(/dev\.json is damaged/)
+  })
+
+  test.each(['dev', 'database'])('--reset beside what holds the %s lock says so, and deletes nothing', async (name) => {
+    const unlock = await lockDataDir(dir, name)
+    for (const part of ['enclave', 'chain']) await mkdir(join(dir, part))
+    await writeFile(join(dir, 'enclave', 'root-secret'), 'the secret')
+    const before = (await readdir(dir, { recursive: true })).toSorted()
+    const faults: string[] = []
+    const parsed = parseOptions(['--reset', '--state', dir]) as { options: Options }
+    const ports = { web: 0, coordinator: 0, enclave: 0, oidc: 0, chain: 0 }
+    const stack = startStack({
+      options: { ...parsed.options, ports },
+      say: () => {},
+      onFault: (text) => void faults.push(text),
+    })
+    expect(await stack.ready).toBeUndefined()
+    await stack.stop()
+    expect(faults).toEqual([`the data directory is in use by process ${process.pid}`])
+    expect((await readdir(dir, { recursive: true })).toSorted()).toEqual(before)
+    await unlock()
+    await (await lockState(dir))()
   })
 
   test('clearing leaves what others keep there', async () => {

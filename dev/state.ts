@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { lockDataDir } from '../services/coordinator/src/store/lockDataDir.ts'
 
 /** What the stack itself remembers between starts. */
 export type DevState = { oidcClientSecret: string }
@@ -31,6 +32,22 @@ function parseState(text: string): DevState | undefined {
   } catch {
     return undefined
   }
+}
+
+/**
+ * Takes the state for this stack alone; throws, and changes nothing, while another stack or a coordinator uses it. Answers how to give it
+ * back.
+ */
+export async function lockState(stateDir: string): Promise<() => Promise<void>> {
+  const unlock = await lockDataDir(stateDir, 'dev')
+  try {
+    // The coordinator takes this one itself when it starts.
+    await (await lockDataDir(stateDir))()
+  } catch (error) {
+    await unlock()
+    throw error
+  }
+  return unlock
 }
 
 /** Only what the stack has made: other tools keep things in the same folder. */

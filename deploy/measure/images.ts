@@ -1,4 +1,7 @@
-export const architectures = ['x64', 'arm64'] as const
+import { listScripts } from '../launcher/launchers.ts'
+
+/** TDX and SEV-SNP machines are x64, and so is the launcher. */
+export const architectures = ['x64'] as const
 export type Architecture = (typeof architectures)[number]
 
 /** What runs in an image. */
@@ -17,9 +20,9 @@ export type Image = {
 
 const nothing = () => []
 
-/** libsecp256k1: as machine code for x64, and as WebAssembly, which is also the fallback where the package has none. */
+/** libsecp256k1: as machine code, and as WebAssembly, which is the fallback. */
 const secp256k1 = {
-  secp256k1: (arch: Architecture) => (arch === 'x64' ? ['prebuilds/linux-x64/secp256k1.glibc.node'] : []),
+  secp256k1: (arch: Architecture) => [`prebuilds/linux-${arch}/secp256k1.glibc.node`],
   // Looks for the addon of the package that calls it.
   'node-gyp-build': nothing,
   'tiny-secp256k1': () => ['lib/secp256k1.wasm'],
@@ -30,14 +33,14 @@ const simulator = '@countersign/attestation/simulator'
 
 export const images = {
   enclave: {
-    entries: ['services/enclave/src/main.ts'],
+    entries: listScripts('enclave'),
     folders: [],
     leftOut: [simulator],
     known: secp256k1,
     absent: [],
   },
   coordinator: {
-    entries: ['main', 'worker', 'admin'].map((name) => `services/coordinator/src/${name}.ts`),
+    entries: listScripts('coordinator'),
     folders: [],
     // The embedded IPFS node is two hundred packages, and two workers cannot share it: here it is Kubo or Pinata.
     leftOut: [simulator, '../ipfs/helia.ts'],
@@ -60,7 +63,7 @@ export const images = {
     absent: ['pg-native', 'bufferutil', 'utf-8-validate'],
   },
   web: {
-    entries: ['deploy/web/server.ts'],
+    entries: listScripts('web'),
     folders: ['apps/web/dist'],
     leftOut: [],
     known: {},

@@ -2,13 +2,18 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { APP, LAUNCHER, NODE } from '../launcher/launchers.ts'
 import type { Architecture, Image } from './images.ts'
 import { listTree } from './listTree.ts'
 import { MeasureError } from './MeasureError.ts'
 import type { WalkRequest, WalkResult } from './walkImports.ts'
 
 /** One file or link of an image, and where its content comes from. Paths in the image have no leading slash. */
-export type Source = { path: string } & ({ from: string; isExecutable: boolean } | { text: string } | { link: string })
+export type Source = { path: string } & (
+  | { from: string; isExecutable: boolean }
+  | { content: Uint8Array; isExecutable: boolean }
+  | { link: string }
+)
 
 export type ListSourcesParameters = {
   /** The checkout, with its dependencies installed. */
@@ -17,19 +22,18 @@ export type ListSourcesParameters = {
   arch: Architecture
   /** The Node that goes into the image. */
   nodePath: string
+  /** What starts it. */
+  launcher: Uint8Array
   /** Shared libraries that Node is linked with, where the image has no other system below it. */
   libraries?: readonly string[]
 }
 
-/** Where the repository lies in the image. */
-const APP = 'app'
-
 /** glibc would ask the name server before /etc/hosts. */
-const NAME_SERVICES = 'hosts: files dns\n'
+const NAME_SERVICES = Buffer.from('hosts: files dns\n')
 
 /** Everything that runs in an image, in no order: what the entries import, what resolving that reads, and Node. */
 export function listSources(parameters: ListSourcesParameters): Source[] {
-  const { image, arch, nodePath, libraries } = parameters
+  const { image, arch, nodePath, launcher, libraries } = parameters
   const root = realpathSync(parameters.root)
   const faults: string[] = []
   const files = new Set<string>()
@@ -61,12 +65,17 @@ export function listSources(parameters: ListSourcesParameters): Source[] {
   if (faults.length > 0) throw new MeasureError(faults)
 
   return [
-    ...[...files].map((from) => ({ path: join(APP, relative(root, from)), from, isExecutable: false })),
-    ...listLinks(root, files).map(({ path, link }) => ({ path: join(APP, path), link })),
-    { path: 'bin/node', from: nodePath, isExecutable: true },
-    { path: 'etc/nsswitch.conf', text: NAME_SERVICES },
-    ...(libraries ?? []).map((from) => ({ path: from.slice(1), from, isExecutable: true })),
+    ...[...files].map((from) => ({ path: inImage(APP, relative(root, from)), from, isExecutable: false })),
+    ...listLinks(root, files).map(({ path, link }) => ({ path: inImage(APP, path), link })),
+    { path: inImage(NODE), from: nodePath, isExecutable: true },
+    { path: inImage(LAUNCHER), content: launcher, isExecutable: true },
+    { path: 'etc/nsswitch.conf', content: NAME_SERVICES, isExecutable: false },
+    ...(libraries ?? []).map((from) => ({ path: inImage(from), from, isExecutable: true })),
   ]
+}
+
+function inImage(...parts: string[]): string {
+  return join(...parts).slice(1)
 }
 
 /** A child: what it asks of Node is only there under flags. */

@@ -38,9 +38,8 @@ export function toManifest(
 function toEntry(source: Source): Entry {
   const { path } = source
   if ('link' in source) return { path, link: source.link }
-  const content = 'text' in source ? Buffer.from(source.text) : readFileSync(source.from)
-  const isExecutable = 'from' in source && source.isExecutable
-  return describe(path, content, isExecutable)
+  const content = 'content' in source ? source.content : readFileSync(source.from)
+  return describe(path, content, source.isExecutable)
 }
 
 function describe(path: string, content: Uint8Array, isExecutable: boolean): Entry {

@@ -7,7 +7,7 @@ export const help = `Says which files run in an image, and their hash.
   npm run measure -- [options]
 
   --image NAME     ${imageNames.join(', ')} (default: enclave)
-  --arch ARCH      ${architectures.join(' or ')} (default: this machine's)
+  --arch ARCH      ${architectures.join(' or ')}: the guests that images are for have no other
   --libraries      with the shared libraries that Node is linked with, as this machine has them
   --json           prints the whole manifest rather than its hash
   --out FILE       writes the manifest to a file
@@ -34,7 +34,7 @@ export type Options = {
 export function parseOptions(args: readonly string[], { arch: ownArch }: { arch: string }): Options | 'help' {
   const values = parse(args)
   if (values.help) return 'help'
-  const { image = 'enclave', arch = ownArch, libraries, json, out, check, stage, tree } = values
+  const { image = 'enclave', arch = 'x64', libraries, json, out, check, stage, tree } = values
   const faults: string[] = []
   if (!imageNames.includes(image as ImageName)) faults.push(`--image: expected ${imageNames.join(', ')}`)
   if (!architectures.includes(arch as Architecture)) faults.push(`--arch: expected ${architectures.join(' or ')}`)

@@ -25,10 +25,10 @@ export function stageTree(folder: string, sources: readonly Source[]) {
     mkdirSync(dirname(path), { recursive: true })
     if ('link' in source) symlinkSync(source.link, path)
     else {
-      if ('text' in source) writeFileSync(path, source.text)
+      if ('content' in source) writeFileSync(path, source.content)
       else copyFileSync(source.from, path)
       // Not as an option of the writing: the umask would have its say.
-      chmodSync(path, 'from' in source && source.isExecutable ? 0o755 : 0o644)
+      chmodSync(path, source.isExecutable ? 0o755 : 0o644)
     }
     lutimesSync(path, TIME, TIME)
   }

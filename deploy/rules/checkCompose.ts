@@ -1,4 +1,5 @@
-import { type Container, isPinned, isSecretName } from './containers.ts'
+import { checkLaunch, findForeign } from './checkLaunch.ts'
+import { type Container, imageOf, isPinned, isSecretName } from './containers.ts'
 
 /** The members of a Compose file that the rules look at; the schema has looked at the rest. */
 export type Compose = {
@@ -37,16 +38,52 @@ export type ComposeContext = {
   hasOwnCheck(image: string): boolean
 }
 
+/** What a service of ours is described by. Not `entrypoint`, `env_file`, `working_dir`, hooks: its image says what is started, and where. */
+const OUR_MEMBERS = [
+  'profiles',
+  'image',
+  'command',
+  'user',
+  'environment',
+  'read_only',
+  'cap_drop',
+  'security_opt',
+  'pids_limit',
+  'restart',
+  'logging',
+  'network_mode',
+  'depends_on',
+  'stop_grace_period',
+  'ports',
+  'secrets',
+  'volumes',
+  'healthcheck',
+  'deploy',
+]
+
 /** Our own rules for Compose files. One sentence for each fault. */
 export function checkCompose(compose: Compose, context: ComposeContext): string[] {
-  return Object.entries(compose.services).flatMap(([name, service]) => {
+  const { services, secrets, volumes, ...others } = compose
+  const foreign = Object.keys(others).flatMap((name) => (name.startsWith('x-') ? [] : [`${name} is not provided for`]))
+  const found = Object.entries(services).flatMap(([name, service]) => {
     const faults = [
+      ...checkStart(name, service),
       ...checkHardening(service),
       ...checkMounts(compose, service, context),
       ...checkWaiting(compose, service, context),
     ]
     return faults.map((fault) => `${name}: ${fault}`)
   })
+  return [...foreign, ...found]
+}
+
+function checkStart(name: string, service: ComposeService): string[] {
+  const faults = checkLaunch(toContainer(name, service))
+  if ('env_file' in service || 'extends' in service) faults.push('its environment is not in this file')
+  if (imageOf(service) === undefined) return faults
+  faults.push(...findForeign(service, OUR_MEMBERS))
+  if (service.healthcheck?.test !== undefined) faults.push('its health is asked by something else than its image')
+  return faults
 }
 
 function checkHardening(service: ComposeService): string[] {
@@ -78,6 +115,8 @@ function checkHardening(service: ComposeService): string[] {
 
 function checkMounts(compose: Compose, service: ComposeService, { isThere }: ComposeContext): string[] {
   const faults: string[] = []
+  const isText = [...(service.secrets ?? []), ...(service.volumes ?? [])].every((mount) => typeof mount === 'string')
+  if (!isText) return ['what is put into it is not in the short form']
   for (const secret of service.secrets ?? [])
     if (!compose.secrets?.[secret]) faults.push(`there is no secret ${secret}`)
   for (const volume of service.volumes ?? []) {
@@ -108,16 +147,20 @@ function checkWaiting(compose: Compose, service: ComposeService, { hasOwnCheck }
 }
 
 export function toContainers(compose: Compose): Container[] {
-  return Object.entries(compose.services).map(([name, service]) => ({
-    where: name,
+  return Object.entries(compose.services).map(([name, service]) => toContainer(name, service))
+}
+
+function toContainer(where: string, service: ComposeService): Container {
+  return {
+    where,
     image: service.image,
     args: service.command ?? [],
     env: service.environment ?? {},
     mounts: [
       ...(service.secrets ?? []).map((secret) => `/run/secrets/${secret}`),
-      ...(service.volumes ?? []).map((volume) => volume.split(':')[1] ?? ''),
+      ...(service.volumes ?? []).map((volume) => String(volume).split(':')[1] ?? ''),
     ],
-  }))
+  }
 }
 
 /** Puts values in as Compose does, after the file was parsed: `${NAME}`, `${NAME:?}` and `${NAME:-default}`. */

@@ -1,14 +1,16 @@
+import { LAUNCHER, type LaunchedImage } from '../launcher/launchers.ts'
 import { isPinned } from './containers.ts'
 
 type Instruction = { name: string; text: string }
 
 export type DockerfileContext = {
+  image: LaunchedImage
   /** Whether a path, from the root of the repository, is there and goes to the builder. */
   isSent(path: string): boolean
 }
 
 /** What a validator of the syntax does not know: our own rules for images. One sentence for each fault. */
-export function checkDockerfile(text: string, { isSent }: DockerfileContext): string[] {
+export function checkDockerfile(text: string, { image: own, isSent }: DockerfileContext): string[] {
   const instructions = parseInstructions(text)
   const faults: string[] = []
   const defaults = new Map<string, string>()
@@ -44,30 +46,28 @@ export function checkDockerfile(text: string, { isSent }: DockerfileContext): st
     }
     final.push(instruction)
   }
-  return [...faults, ...checkFinalStage(final)]
+  return [...faults, ...checkFinalStage(final, own)]
 }
 
-function checkFinalStage(stage: readonly Instruction[]): string[] {
+function checkFinalStage(stage: readonly Instruction[], image: LaunchedImage): string[] {
   const find = (name: string) => stage.findLast((instruction) => instruction.name === name)?.text ?? ''
   const faults: string[] = []
   if (!/^[1-9]\d*:[1-9]\d*$/.test(find('USER'))) faults.push('USER: expected numbers, and not those of root')
   if (find('FROM') !== 'scratch') faults.push('the image holds more than what was measured')
   if (stage.some(({ name }) => name === 'RUN')) faults.push('RUN: the last stage has nothing to run')
-  for (const name of ['ENTRYPOINT', 'CMD'])
-    if (!isList(find(name))) faults.push(`${name}: there is no shell to start it`)
-  if (!isList(find('HEALTHCHECK').replace(/^.*?CMD\s+/, ''))) faults.push('HEALTHCHECK: missing, or in need of a shell')
+  const isThat = (text: string, list: readonly string[]) => text === `[${list.map((one) => `"${one}"`).join(', ')}]`
+  if (!isThat(find('ENTRYPOINT'), [LAUNCHER])) faults.push('ENTRYPOINT: something runs before the launcher')
+  if (!isThat(find('CMD'), [image])) faults.push('CMD: not the program of this image')
+  if (!isThat(find('HEALTHCHECK').replace(/^.*?CMD\s+/, ''), [LAUNCHER, 'health'])) {
+    faults.push('HEALTHCHECK: missing, or without the launcher')
+  }
+  for (const name of ['ENV', 'SHELL', 'ONBUILD', 'VOLUME']) {
+    if (stage.some((one) => one.name === name)) faults.push(`${name}: the launcher says what is given`)
+  }
   for (const label of ['title', 'description', 'licenses', 'version']) {
     if (!find('LABEL').includes(`org.opencontainers.image.${label}=`)) faults.push(`LABEL: no ${label}`)
   }
   return faults
-}
-
-function isList(text: string): boolean {
-  try {
-    return Array.isArray(JSON.parse(text))
-  } catch {
-    return false
-  }
 }
 
 function parseInstructions(text: string): Instruction[] {

@@ -1,4 +1,5 @@
-import { type Container, isPinned, isSecretName } from './containers.ts'
+import { checkLaunch, findForeign } from './checkLaunch.ts'
+import { type Container, imageOf, isPinned, isSecretName } from './containers.ts'
 
 /** The members of Kubernetes documents that the rules look at; the validators have looked at the rest. */
 export type KubernetesDocument = {
@@ -34,6 +35,9 @@ type PodSpec = {
   terminationGracePeriodSeconds?: number
   securityContext?: { runAsNonRoot?: boolean; runAsUser?: number; seccompProfile?: { type: string } }
   containers: PodContainer[]
+  initContainers?: unknown[]
+  ephemeralContainers?: unknown[]
+  shareProcessNamespace?: boolean
   volumes?: PodVolume[]
 }
 
@@ -53,7 +57,8 @@ type PodContainer = {
   image: string
   args?: string[]
   env?: { name: string; value?: string; valueFrom?: { configMapKeyRef?: KeyRef } }[]
-  envFrom?: { configMapRef?: { name: string } }[]
+  envFrom?: unknown[]
+  lifecycle?: { preStop?: object }
   ports?: { name: string; containerPort: number }[]
   securityContext?: {
     runAsNonRoot?: boolean
@@ -79,6 +84,22 @@ export type KubernetesContext = {
 }
 
 const CONFIGFS = '/sys/kernel/config'
+
+/** What a container of ours is described by. Not `command` and `workingDir`: its image says what is started, and where. */
+const OUR_MEMBERS = [
+  'name',
+  'image',
+  'args',
+  'env',
+  'ports',
+  'securityContext',
+  'lifecycle',
+  'startupProbe',
+  'readinessProbe',
+  'livenessProbe',
+  'resources',
+  'volumeMounts',
+]
 
 /** Our own rules for Kubernetes documents. One sentence for each fault. */
 export function checkKubernetes(documents: readonly KubernetesDocument[], context: KubernetesContext): string[] {
@@ -139,21 +160,32 @@ function checkPod(
       ...(container.volumeMounts ?? []).flatMap(({ name }) => {
         return volumes.some((volume) => volume.name === name) ? [] : [`there is no volume ${name}`]
       }),
-      ...(container.envFrom ?? []).flatMap(({ configMapRef }) => {
-        return find(documents, 'ConfigMap', configMapRef?.name, metadata.namespace)
-          ? []
-          : [`there is no ${configMapRef?.name}`]
-      }),
       ...(container.env ?? []).flatMap(({ valueFrom }) => {
         const { name, key, optional } = valueFrom?.configMapKeyRef ?? {}
         const isHere = key === undefined || find(documents, 'ConfigMap', name, metadata.namespace)?.data?.[key]
         return isHere || optional ? [] : [`there is no ${key} in ${name}`]
       }),
-      ...(container.image === 'countersign-enclave' && container.envFrom
-        ? ['anyone who edits its ConfigMap adds variables to it']
-        : []),
+      ...(container.envFrom ? ['anyone who edits its ConfigMap adds variables to it'] : []),
+      ...checkLaunch(toContainer(documents, document, container, context.toImage)),
+      ...(imageOf(container) === undefined ? [] : checkStart(pod, container)),
     ]
     faults.push(...found.map((fault) => `${container.name}: ${fault}`))
+  }
+  return faults
+}
+
+/** Nothing but the image starts anything in a container of ours, and nothing joins it there. */
+function checkStart(pod: PodSpec, container: PodContainer): string[] {
+  const faults = findForeign(container, OUR_MEMBERS)
+  const { lifecycle, startupProbe, readinessProbe, livenessProbe } = container
+  if (lifecycle && Object.keys({ ...lifecycle, ...lifecycle.preStop }).join() !== 'preStop,sleep') {
+    faults.push('a hook runs something in it')
+  }
+  if ([startupProbe, readinessProbe, livenessProbe].some((probe) => probe?.exec)) faults.push('a probe runs something')
+  const { initContainers, ephemeralContainers, shareProcessNamespace } = pod
+  if (initContainers || ephemeralContainers || shareProcessNamespace) faults.push('others run within its pod')
+  for (const { name, value, valueFrom } of container.env ?? []) {
+    if (value === undefined && valueFrom?.configMapKeyRef === undefined) faults.push(`nobody says what ${name} is`)
   }
   return faults
 }
@@ -279,26 +311,28 @@ export function toContainers(
   documents: readonly KubernetesDocument[],
   toImage: KubernetesContext['toImage'],
 ): Container[] {
-  return documents.flatMap((document) => {
-    const { kind, metadata } = document
-    return (podOf(document)?.containers ?? []).map((container) => {
-      const maps = (container.envFrom ?? []).map(({ configMapRef }) => {
-        return find(documents, 'ConfigMap', configMapRef?.name, metadata.namespace)?.data ?? {}
-      })
-      const own = (container.env ?? []).map(({ name, value, valueFrom }) => {
-        const { name: map, key = '' } = valueFrom?.configMapKeyRef ?? {}
-        return [name, value ?? find(documents, 'ConfigMap', map, metadata.namespace)?.data?.[key] ?? ''] as const
-      })
-      return {
-        where: `${kind} ${metadata.name}/${container.name}`,
-        image: toImage(container.image),
-        args: container.args ?? [],
-        // The images set it.
-        env: { NODE_ENV: 'production', ...Object.assign({}, ...maps), ...Object.fromEntries(own) },
-        mounts: (container.volumeMounts ?? []).map(({ mountPath }) => mountPath),
-      }
-    })
+  return documents.flatMap((document) =>
+    (podOf(document)?.containers ?? []).map((container) => toContainer(documents, document, container, toImage)),
+  )
+}
+
+function toContainer(
+  documents: readonly KubernetesDocument[],
+  { kind, metadata }: KubernetesDocument,
+  container: PodContainer,
+  toImage: KubernetesContext['toImage'],
+): Container {
+  const env = (container.env ?? []).map(({ name, value, valueFrom }) => {
+    const { name: map, key = '' } = valueFrom?.configMapKeyRef ?? {}
+    return [name, value ?? find(documents, 'ConfigMap', map, metadata.namespace)?.data?.[key] ?? ''] as const
   })
+  return {
+    where: `${kind} ${metadata.name}/${container.name}`,
+    image: toImage(container.image),
+    args: container.args ?? [],
+    env: Object.fromEntries(env),
+    mounts: (container.volumeMounts ?? []).map(({ mountPath }) => mountPath),
+  }
 }
 
 /** What a document runs: a template of pods, or one pod. */

@@ -1,4 +1,5 @@
 import { basename } from 'node:path'
+import { type LaunchedImage, launched } from '../launcher/launchers.ts'
 
 /** One container, whichever kind of manifest it comes from. */
 export type Container = {
@@ -11,31 +12,21 @@ export type Container = {
   mounts: readonly string[]
 }
 
-const programs = {
-  enclave: 'services/enclave/src/main.ts',
-  coordinator: 'services/coordinator/src/main.ts',
-  worker: 'services/coordinator/src/worker.ts',
-  web: 'deploy/web/server.ts',
-} as const
-export type Program = keyof typeof programs
+/** The programs that read a configuration, or serve. */
+const programs = ['enclave', 'coordinator', 'worker', 'web'] as const
+export type Program = (typeof programs)[number]
 
-/** What each image starts by default. */
-const DEFAULTS: Record<string, Program> = {
-  'countersign-enclave': 'enclave',
-  'countersign-coordinator': 'coordinator',
-  'countersign-web': 'web',
+/** Which of our images a container runs. */
+export function imageOf({ image }: Pick<Container, 'image'>): LaunchedImage | undefined {
+  const name = /^countersign-(\w+)$/.exec(basename(image.replace(/(@sha256:.*|:[^:/]*)$/, '')))?.[1] ?? ''
+  return Object.hasOwn(launched, name) ? (name as LaunchedImage) : undefined
 }
 
 /** Which of our programs a container runs; undefined for other people's images, and for small scripts. */
-export function programOf({ image, args }: Container): Program | undefined {
-  const own = DEFAULTS[basename(image.replace(/(@sha256:.*|:[^:/]*)$/, ''))]
-  if (own === undefined || args.length === 0) return own
-  return (Object.keys(programs) as Program[]).find((name) => programs[name] === args.at(-1))
-}
-
-/** The file that Node reads more of the environment from. */
-export function envFileOf({ args }: Container): string | undefined {
-  return args.flatMap((arg) => /^--env-file=(.*)$/.exec(arg)?.[1] ?? [])[0]
+export function programOf(container: Container): Program | undefined {
+  const image = imageOf(container)
+  if (image === undefined) return undefined
+  return programs.find((name) => name === (container.args[0] ?? image))
 }
 
 /** Version or digest: `latest`, a bare name and a lone major number can be anything tomorrow. */

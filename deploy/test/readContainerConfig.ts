@@ -1,10 +1,9 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { basename, dirname } from 'node:path'
-import { parseEnv } from 'node:util'
 import { readConfig as readCoordinatorConfig } from '../../services/coordinator/src/config.ts'
 import { readWorkerConfig } from '../../services/coordinator/src/pipeline/config.ts'
 import { readConfig as readEnclaveConfig } from '../../services/enclave/src/config.ts'
-import { type Container, envFileOf, programOf } from '../rules/containers.ts'
+import { type Container, programOf } from '../rules/containers.ts'
 
 export type EnclaveConfig = ReturnType<typeof readEnclaveConfig>
 export type CoordinatorConfig = ReturnType<typeof readCoordinatorConfig>
@@ -16,8 +15,9 @@ const x25519 = () =>
 
 /** What operators put into the files, by name. */
 const files: Record<string, string> = {
-  'coordinator.env': 'DATABASE_URL=postgres://countersign:x@postgres/countersign\nOIDC_GOOGLE_CLIENT_SECRET=x\n',
-  'worker.env': 'DATABASE_URL=postgres://countersign:x@postgres/countersign\n',
+  'database-url': 'postgres://countersign:x@postgres/countersign\n',
+  'worker-database-url': 'postgres://countersign:x@postgres/countersign\n',
+  'google-client-secret': 'x\n',
   'enclave-policy.json': JSON.stringify(enclavePolicy),
   'caller-policy.json': JSON.stringify({ measurements: [hex(48)], configHashes: [hex(32)] }),
   'root-secret-policy.json': JSON.stringify({
@@ -41,8 +41,8 @@ export function readContainerConfig(
     if (!isMounted || text === undefined) throw new Error(`${container.where}: ${path} is not there`)
     return text
   }
-  const envFile = envFileOf(container)
-  const values = { ...(envFile === undefined ? {} : parseEnv(readFile(envFile))), ...container.env }
+  // The launcher sets it.
+  const values = { ...container.env, NODE_ENV: 'production' }
   const env = new Proxy<Record<string, string | undefined>>(values, {
     get(target, key: string) {
       onKey(key)

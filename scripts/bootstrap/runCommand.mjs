@@ -18,9 +18,15 @@ export async function runCommand(node, command, args) {
 
   // At a terminal the kernel has sent Ctrl-C and Ctrl-\ to the child already; a second one would cut its clean-up short.
   const atTerminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY
-  const passOn = (signal) => child.kill(signal)
+  // Once: sent to the whole process group, the child has it already, and to many programs a second means "at once".
+  const passed = new Set()
+  const passOn = (signal) => {
+    if (!passed.has(signal)) child.kill(signal)
+    passed.add(signal)
+  }
   const hold = () => {}
-  for (const signal of ['SIGTERM', 'SIGHUP', 'SIGUSR2']) process.on(signal, passOn)
+  for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, passOn)
+  process.on('SIGUSR2', () => child.kill('SIGUSR2'))
   for (const signal of ['SIGINT', 'SIGQUIT']) process.on(signal, atTerminal ? hold : passOn)
 
   return new Promise((resolve, reject) => {

@@ -19,7 +19,12 @@ test('a body hash has 32 bytes, and a time fits', () => {
   expect(() => toCallerMessage({ path: '/', timeMs: -1, bodyHash })).toThrow(withCode('invalid_integer'))
 })
 
-test('three calls, three headers', () => {
+test('three calls, four headers', () => {
   expect(Object.values(enclavePaths)).toEqual(['/attest', '/open-session', '/sign-transactions'])
-  expect(Object.values(callerHeaders)).toEqual(['countersign-caller', 'countersign-time', 'countersign-signature'])
+  expect(Object.values(callerHeaders)).toEqual([
+    'countersign-caller',
+    'countersign-time',
+    'countersign-signature',
+    'countersign-body',
+  ])
 })

@@ -20,11 +20,15 @@ export const enclavePaths = {
   signTransactions: '/sign-transactions',
 } as const
 
-/** Headers that carry a caller's key (32 bytes), time of calling (milliseconds) and signature (64 bytes). */
+/**
+ * Headers that carry a caller's key (32 bytes), time of calling (milliseconds) and signature (64 bytes); and the SHA-256 of the body, by which
+ * the enclave checks the signature before it reads the body. A call without that last one is signed alike, and shares less memory with others.
+ */
 export const callerHeaders = {
   key: 'countersign-caller',
   time: 'countersign-time',
   signature: 'countersign-signature',
+  bodyHash: 'countersign-body',
 } as const
 
 /** How far a caller's clock may be off. */

@@ -6,9 +6,11 @@ test('exports', () => {
     [
       "ConfigError",
       "createShutdown",
+      "findUnmeasured",
       "readBoolean",
       "readInteger",
       "readList",
+      "readSecret",
       "readUrl",
       "refuseMisspelt",
       "runService",

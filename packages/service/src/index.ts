@@ -4,9 +4,11 @@ export {
   ConfigError,
   type Env,
   type Fault,
+  findUnmeasured,
   readBoolean,
   readInteger,
   readList,
+  readSecret,
   readUrl,
   refuseMisspelt,
 } from './readEnv.ts'

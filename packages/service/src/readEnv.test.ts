@@ -1,5 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import { ConfigError, readBoolean, readInteger, readList, readUrl, refuseMisspelt } from './readEnv.ts'
+import {
+  ConfigError,
+  findUnmeasured,
+  readBoolean,
+  readInteger,
+  readList,
+  readSecret,
+  readUrl,
+  refuseMisspelt,
+} from './readEnv.ts'
 
 /** Runs a reader on the setting NAME and answers its value with the faults. */
 function read<Value>(
@@ -67,6 +76,56 @@ describe('readInteger', () => {
     expect(port('8080')).toEqual({ value: 8080, faults: [] })
     expect(port('70000').faults).toEqual(['NAME: expected a whole number from 0 to 65535'])
   })
+})
+
+describe('readSecret', () => {
+  const files: Record<string, string> = { 'secret.txt': 'from a file\n', 'empty.txt': '\n' }
+  const secret = (env: Record<string, string>) => {
+    const faults: string[] = []
+    const readFile = (path: string) => {
+      const text = files[path]
+      if (text === undefined) throw new Error('gone')
+      return text
+    }
+    return { value: readSecret(env, 'NAME', readFile, (text) => void faults.push(text)), faults }
+  }
+
+  test.each<[Record<string, string>, string]>([
+    [{}, ''],
+    [{ NAME: 'given' }, 'given'],
+    [{ NAME_FILE: 'secret.txt' }, 'from a file'],
+    [{ NAME: '', NAME_FILE: 'secret.txt' }, 'from a file'],
+  ])('%j is %j', (env, value) => {
+    expect(secret(env)).toEqual({ value, faults: [] })
+  })
+
+  test.each<[Record<string, string>, string]>([
+    [{ NAME: 'given', NAME_FILE: 'secret.txt' }, 'NAME, NAME_FILE: expected one of the two'],
+    [{ NAME_FILE: 'gone.txt' }, 'NAME_FILE: cannot be read'],
+    [{ NAME_FILE: 'empty.txt' }, 'NAME_FILE: is empty'],
+  ])('%j is a fault', (env, fault) => {
+    expect(secret(env)).toEqual({ value: undefined, faults: [fault] })
+  })
+})
+
+test('findUnmeasured names what brings code or trust in', () => {
+  const bad = [
+    'LD_PRELOAD',
+    'LD_AUDIT',
+    'LD_LIBRARY_PATH',
+    'NODE_OPTIONS',
+    'NODE_V8_COVERAGE',
+    'NODE_PATH',
+    'NODE_TLS_REJECT_UNAUTHORIZED',
+    'SSL_CERT_FILE',
+    'SSL_CERT_DIR',
+    'OPENSSL_CONF',
+    'npm_config_arch',
+    'PREBUILDS_ONLY',
+  ]
+  const env = Object.fromEntries([...bad, 'NODE_ENV', 'PATH', 'PORT', 'npm_config_cache'].map((name) => [name, 'x']))
+  expect(findUnmeasured(env)).toEqual(bad)
+  expect(findUnmeasured({ NODE_OPTIONS: undefined })).toEqual([])
 })
 
 test('readList cuts at commas, and leaves white space and empty items out', () => {

@@ -39,6 +39,40 @@ export function readInteger<Fallback extends number | undefined>(
   return fallback
 }
 
+/**
+ * A secret by its value, `NAME`, or in a file, `NAME_FILE`, without white space around it; empty where it is not set, undefined
+ * after a fault. A fault never holds its text.
+ */
+export function readSecret(
+  env: Env,
+  name: string,
+  readFile: (path: string) => string,
+  fault: Fault,
+): string | undefined {
+  const value = env[name] ?? ''
+  const path = env[`${name}_FILE`] ?? ''
+  if (path === '') return value
+  if (value !== '') return void fault(`${name}, ${name}_FILE: expected one of the two`)
+  let text: string
+  try {
+    text = readFile(path).trim()
+  } catch {
+    return void fault(`${name}_FILE: cannot be read`)
+  }
+  return text === '' ? void fault(`${name}_FILE: is empty`) : text
+}
+
+/**
+ * Variables by which code, or whom a process trusts, comes in from outside of what is measured: those that the loader, Node, OpenSSL, npm and
+ * the packages' loaders of native code obey. An image's launcher drops them before any code runs; this is for a process that was started without.
+ */
+export function findUnmeasured(env: Env): string[] {
+  return Object.keys(env).filter((name) => UNMEASURED.test(name) && env[name] !== undefined)
+}
+
+const UNMEASURED =
+  /^(LD_.*|GLIBC_TUNABLES|SSL_CERT_.*|OPENSSL_.*|NODE_(?!ENV$|EXTRA_CA_CERTS$).*|npm_config_(arch|platform)|SECP256K1_PREBUILD|PREBUILDS_ONLY|LIBC|ARM_VERSION)$/
+
 /** The items between commas, without white space around them and without empty ones. */
 export function readList(text: string | undefined): string[] {
   return (text ?? '')

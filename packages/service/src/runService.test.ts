@@ -41,6 +41,26 @@ test('two signals stop it once', async () => {
   expect(stopped).toEqual(['SIGTERM'])
 })
 
+test('further signals while it stops are heard and ignored: nothing cuts the calls under way', async () => {
+  const { deps, process } = createFakes()
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const stopped: string[] = []
+  await runService(deps, async () => ({
+    stop: (by) => {
+      stopped.push(by)
+      return promise
+    },
+  }))
+  // What nobody listens to would end a real process.
+  for (const signal of ['SIGTERM', 'SIGTERM', 'SIGINT', 'SIGTERM', 'SIGINT']) expect(process.emit(signal)).toBe(true)
+  await settle()
+  expect(stopped).toEqual(['SIGTERM'])
+  resolve()
+  await settle()
+  expect(process.emit('SIGTERM')).toBe(true)
+  expect(process.exitCode).toBeUndefined()
+})
+
 test('a signal while it starts stops it when it has started', async () => {
   const { deps, process } = createFakes()
   const { promise, resolve } = Promise.withResolvers<RunningService>()

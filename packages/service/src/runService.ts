@@ -11,11 +11,11 @@ export type RunningService = {
 export type RunServiceDeps = {
   log: Log
   /** The process that runs it; its own by default. */
-  process?: Pick<NodeJS.Process, 'once' | 'exit' | 'exitCode'>
+  process?: Pick<NodeJS.Process, 'on' | 'exit' | 'exitCode'>
 }
 
 /**
- * Runs a service until SIGTERM or SIGINT. A service that cannot start, or cannot go on, reports why and ends the process with 1; one
+ * Runs a service until SIGTERM or SIGINT; further signals while it stops have no effect. A service that cannot start, or cannot go on, reports why and ends the process with 1; one
  * that fails to stop in order reports it and leaves the exit code 1.
  */
 export async function runService(deps: RunServiceDeps, start: () => Promise<RunningService>): Promise<void> {
@@ -34,8 +34,9 @@ export async function runService(deps: RunServiceDeps, start: () => Promise<Runn
       process.exitCode = 1
     }
   }
-  // From the first moment: a service that gets a signal while it starts stops when it has started.
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void stop(signal))
+  // From the first moment: a service that gets a signal while it starts stops when it has started. And for good: without a listener a
+  // second signal would end the process at once, and cut the calls that the stop is waiting for.
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal))
   // At once: what is open already must not keep the process alive.
   const giveUp = (msg: string) => (error: unknown) => {
     if (error instanceof ConfigError) for (const fault of error.faults) log.error({ msg: 'Refused to start', fault })

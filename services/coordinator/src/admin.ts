@@ -1,4 +1,5 @@
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { readSecret } from '@countersign/service'
 import { explain } from './admin/explain.ts'
 import { type Command, parseCommand, USAGE } from './admin/parseCommand.ts'
 import { assembleReceipt } from './pipeline/assembleReceipt.ts'
@@ -41,9 +42,14 @@ if (command.kind === 'help') {
   console.error(`${command.fault}\n\n${USAGE}`)
   process.exitCode = 2
 } else {
-  const { DATABASE_URL, DATA_DIR = '.countersign' } = process.env
+  const { DATA_DIR = '.countersign' } = process.env
+  const readFile = (path: string) => readFileSync(path, 'utf8')
+  const fault = (text: string) => {
+    throw new Error(text)
+  }
   try {
-    const database = await openDatabase(DATABASE_URL ? { databaseUrl: DATABASE_URL } : { dataDir: DATA_DIR })
+    const databaseUrl = readSecret(process.env, 'DATABASE_URL', readFile, fault)
+    const database = await openDatabase(databaseUrl ? { databaseUrl } : { dataDir: DATA_DIR })
     process.exitCode = await run(command, database).finally(() => database.close())
   } catch (error) {
     const { code, reason } = toReason(error)

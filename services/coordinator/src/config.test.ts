@@ -339,3 +339,37 @@ describe('a policy that would accept more than was meant', () => {
     expect(read(production, { 'policy.json': JSON.stringify(whole) }).enclavePolicy).toEqual(whole)
   })
 })
+
+describe('secrets in files', () => {
+  const { DATABASE_URL: _, OIDC_GOOGLE_CLIENT_SECRET: __, ...rest } = production
+  const named = { DATABASE_URL_FILE: 'database-url', OIDC_GOOGLE_CLIENT_SECRET_FILE: 'client-secret' }
+  const files = {
+    'policy.json': JSON.stringify(policy),
+    'database-url': 'postgres://db.example/countersign\n',
+    'client-secret': 'a client secret\n',
+  }
+
+  test('are read by name, and give the same configuration as values', () => {
+    expect(read({ ...rest, ...named }, files)).toEqual(read(production))
+  })
+
+  test('a file that is not there is one fault', () => {
+    expect(faultsOf({ ...production, DATABASE_URL: undefined, DATABASE_URL_FILE: 'gone' })).toEqual([
+      'DATABASE_URL_FILE: cannot be read',
+    ])
+    expect(faultsOf({ ...production, ...named }, files)).toEqual([
+      'OIDC_GOOGLE_CLIENT_SECRET, OIDC_GOOGLE_CLIENT_SECRET_FILE: expected one of the two',
+      'DATABASE_URL, DATABASE_URL_FILE: expected one of the two',
+    ])
+  })
+})
+
+test.each(['NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS', 'LD_PRELOAD', 'LD_AUDIT', 'NODE_V8_COVERAGE', 'SSL_CERT_FILE'])(
+  '%s is refused on real hardware: no report would show it',
+  (name) => {
+    expect(faultsOf({ ...production, [name]: 'x' })).toEqual([
+      `${name}: refused on real hardware, since no report would show it`,
+    ])
+    expect(faultsOf({ ...mock, [name]: 'x' })).toEqual([])
+  },
+)

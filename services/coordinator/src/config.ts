@@ -12,9 +12,11 @@ import {
   ConfigError,
   type Env,
   type Fault,
+  findUnmeasured,
   readBoolean,
   readInteger,
   readList,
+  readSecret,
   readUrl,
   refuseMisspelt,
 } from '@countersign/service'
@@ -68,17 +70,24 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
   if ((reportSource === 'mock') !== isMock) fault('MOCK_ATTESTATION and REPORT_SOURCE do not agree')
   const enclaveUrls = readEnclaveUrls(env, fault)
   const enclavePolicy = readEnclavePolicy(env, { isMock, readFile: deps.readFile }, fault)
-  const entropy = readEntropy(env, fault)
-  const providers = readProviders(env, fault)
+  const entropy = readEntropy(env, deps.readFile, fault)
+  const providers = readProviders(env, deps.readFile, fault)
+  const databaseUrl = readSecret(env, 'DATABASE_URL', deps.readFile, fault)
   const allowedChainIds = readChainIds(env, fault)
 
+  if (!isMock) {
+    const certificates = env.NODE_EXTRA_CA_CERTS === undefined ? [] : ['NODE_EXTRA_CA_CERTS']
+    for (const name of [...findUnmeasured(env), ...certificates]) {
+      fault(`${name}: refused on real hardware, since no report would show it`)
+    }
+  }
   if (isMock) {
     if (isProduction) fault('MOCK_ATTESTATION: refused in production')
     if (!isLoopbackHost(host)) fault('HOST: mock attestation is for loopback only')
     if (!isLoopbackUrl(publicUrl)) fault('PUBLIC_URL: mock attestation is for loopback only')
   }
   if (isProduction) {
-    if (!env.DATABASE_URL) fault('DATABASE_URL: required in production')
+    if (databaseUrl === '') fault('DATABASE_URL: required in production')
     if (!publicUrl.startsWith('https://')) fault('PUBLIC_URL: production needs https')
     for (const url of enclaveUrls)
       if (!url.startsWith('https://')) fault('ENCLAVE_URL: production needs attested https')
@@ -119,7 +128,7 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
       ...(env.IPFS_GATEWAY_URL === undefined ? {} : { ipfsGatewayUrl: env.IPFS_GATEWAY_URL }),
       version: deps.version,
     },
-    databaseUrl: env.DATABASE_URL || undefined,
+    databaseUrl: databaseUrl || undefined,
     dataDir: env.DATA_DIR ?? '.countersign',
     providers,
     enclaveUrls,
@@ -166,13 +175,13 @@ function readOrigins(env: Env, fault: Fault): string[] {
   return origins
 }
 
-/** `OIDC_<ID>_ISSUER`, `_CLIENT_ID` and `_CLIENT_SECRET`; the id in `/auth/:provider` is in lower case. */
-function readProviders(env: Env, fault: Fault): ProviderConfig[] {
+/** `OIDC_<ID>_ISSUER`, `_CLIENT_ID` and `_CLIENT_SECRET`, or `_CLIENT_SECRET_FILE`; the id in `/auth/:provider` is in lower case. */
+function readProviders(env: Env, readFile: (path: string) => string, fault: Fault): ProviderConfig[] {
   const isOfProvider = (name: string) => /^OIDC_/i.test(name) && name !== 'OIDC_ISSUERS' && env[name] !== undefined
   const names = Object.keys(env).filter(isOfProvider)
   const ids = new Set<string>()
   for (const name of names) {
-    const id = /^OIDC_([A-Z0-9]+)_(?:ISSUER|CLIENT_ID|CLIENT_SECRET)$/.exec(name)?.[1]
+    const id = /^OIDC_([A-Z0-9]+)_(?:ISSUER|CLIENT_ID|CLIENT_SECRET|CLIENT_SECRET_FILE)$/.exec(name)?.[1]
     if (id === undefined) fault(`${name}: unknown; ${suggestProviderName(name)}`)
     else ids.add(id)
   }
@@ -183,10 +192,10 @@ function readProviders(env: Env, fault: Fault): ProviderConfig[] {
     const isValid = URL.canParse(issuer) && (issuer.startsWith('https://') || isLoopbackUrl(issuer))
     if (!isValid) fault(`${name('ISSUER')}: expected an https URL, or http on loopback`)
     const clientId = env[name('CLIENT_ID')] ?? ''
-    const clientSecret = env[name('CLIENT_SECRET')] ?? ''
+    const clientSecret = readSecret(env, name('CLIENT_SECRET'), readFile, fault)
     if (clientId === '') fault(`${name('CLIENT_ID')}: missing`)
     if (clientSecret === '') fault(`${name('CLIENT_SECRET')}: missing`)
-    return { id: id.toLowerCase(), issuer, clientId, clientSecret }
+    return { id: id.toLowerCase(), issuer, clientId, clientSecret: clientSecret ?? '' }
   })
 }
 
@@ -250,7 +259,7 @@ const POLICY_MEMBERS: Record<string, (value: unknown) => boolean> = {
   configHashes: (value) => Array.isArray(value) && value.length > 0 && value.every((hash) => isHex(hash, 32)),
 }
 
-function readEntropy(env: Env, fault: Fault): Config['entropy'] {
+function readEntropy(env: Env, readFile: (path: string) => string, fault: Fault): Config['entropy'] {
   const kind = env.ENTROPY_SOURCE ?? 'satellite'
   const maxAgeMs = 1000 * readInteger(env, 'ENTROPY_MAX_AGE_S', { fallback: 60, min: 1, max: 60 }, fault)
   const allowUnsigned = readBoolean(env, 'ENTROPY_ALLOW_UNSIGNED', fault)
@@ -263,12 +272,12 @@ function readEntropy(env: Env, fault: Fault): Config['entropy'] {
   }
   if (kind === 'orbitport') {
     const clientId = env.ENTROPY_CLIENT_ID ?? ''
-    const clientSecret = env.ENTROPY_CLIENT_SECRET ?? ''
+    const clientSecret = readSecret(env, 'ENTROPY_CLIENT_SECRET', readFile, fault)
     const authUrl = env.ENTROPY_AUTH_URL ?? ''
     if (clientId === '' || clientSecret === '') fault('ENTROPY_CLIENT_ID, ENTROPY_CLIENT_SECRET: missing')
     if (!URL.canParse(authUrl)) fault('ENTROPY_AUTH_URL: expected a URL')
     if (!allowUnsigned) fault('ENTROPY_ALLOW_UNSIGNED: orbitport has no signature that can be checked')
-    return { kind, url, clientId, clientSecret, authUrl, ...shared }
+    return { kind, url, clientId, clientSecret: clientSecret ?? '', authUrl, ...shared }
   }
   if (kind !== 'satellite') fault('ENTROPY_SOURCE: expected satellite, orbitport or drand')
   const publicKeys = readList(env.ENTROPY_PUBLIC_KEY)

@@ -494,3 +494,59 @@ describe('what is told', () => {
     await stopped
   })
 })
+
+describe('before a body is read', () => {
+  const attested: CallerPolicy = { kind: 'attested', report: { measurements: ['11'.repeat(48)] }, configHashes: [] }
+  const body = new TextEncoder().encode('{"items":[{}]}')
+  const path = enclavePaths.signTransactions
+  const sign = (changes: Partial<{ path: string; body: Uint8Array; timeMs: number }> = {}) =>
+    coordinator.sign({ path, body, timeMs: at.getTime(), ...changes })
+  const admit = (app: ReturnType<typeof startApp>, headers: Record<string, string>, to: string = path) =>
+    app.admit({ method: 'POST', path: to, headers })
+  const codeOf = (admission: unknown) =>
+    (admission as { refusal?: { body: { error: { code: string } } } }).refusal?.body.error.code
+
+  test('a stranger is refused where callers introduce themselves, and may still do so', async () => {
+    const app = startApp({ policy: attested })
+    for (const to of [enclavePaths.signTransactions, enclavePaths.openSession]) {
+      expect(codeOf(await admit(app, sign({ path: to }), to))).toBe('caller_unknown')
+    }
+    expect(await admit(app, sign({ path: enclavePaths.attest }), enclavePaths.attest)).toEqual({ admitted: undefined })
+  })
+
+  test.each<[string, Record<string, string>, string]>([
+    ['unsigned', {}, 'caller_signature_invalid'],
+    [
+      'a key and somebody else’s signature',
+      { ...sign(), 'countersign-signature': 'ab'.repeat(64) },
+      'caller_signature_invalid',
+    ],
+    ['another body hash', { ...sign(), 'countersign-body': 'ab'.repeat(32) }, 'caller_signature_invalid'],
+    ['a body hash that is none', { ...sign(), 'countersign-body': 'x' }, 'caller_signature_invalid'],
+    ['signed for another path', sign({ path: enclavePaths.openSession }), 'caller_signature_invalid'],
+    ['too old', sign({ timeMs: at.getTime() - 30_001 }), 'caller_clock_skew'],
+  ])('%s is refused', async (_, headers, code) => {
+    expect(codeOf(await admit(startApp(), headers))).toBe(code)
+  })
+
+  test('one whose signature is checked is not checked again, and another body is refused', async () => {
+    const app = startApp()
+    const headers = sign()
+    const admission = await admit(app, headers)
+    expect(admission).toEqual({ admitted: { caller: coordinator.key, bodyHash: headers['countersign-body'] } })
+    const admitted = (admission as { admitted: { caller: string; bodyHash: string } }).admitted
+    expect(await app.handle({ method: 'POST', path, headers, body, admitted })).toMatchObject({ status: 200 })
+    const other = new TextEncoder().encode('{"items":[{},{}]}')
+    expect(await app.handle({ method: 'POST', path, headers, body: other, admitted })).toMatchObject({
+      status: 401,
+      body: { error: { code: 'caller_signature_invalid' } },
+    })
+  })
+
+  test('a caller that does not name its body’s hash is judged when the body is there', async () => {
+    const { 'countersign-body': _, ...headers } = sign()
+    const app = startApp()
+    expect(await admit(app, headers)).toEqual({ admitted: undefined })
+    expect(await app.handle({ method: 'POST', path, headers, body })).toMatchObject({ status: 200 })
+  })
+})

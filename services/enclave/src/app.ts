@@ -7,7 +7,7 @@ import { type OpenSessionDeps, openSession } from './grant/openSession.ts'
 import { parseAttestRequest, parseBody, parseOpenSessionRequest, parseSignTransactionsRequest } from './parseRequest.ts'
 import type { Donor } from './rootSecret/donor.ts'
 import { parseTransferRequest } from './rootSecret/parseTransfer.ts'
-import { type App, type Call, serveCalls } from './serveCalls.ts'
+import { type App, type Call, type CallHead, serveCalls } from './serveCalls.ts'
 import { type SignTransactionsDeps, signTransactions } from './sign/signTransactions.ts'
 
 export type AppDeps = AttestDeps &
@@ -62,7 +62,14 @@ export function createApp(deps: AppDeps): App {
     return { batches, results: all as SignItemResult[] }
   }
 
-  return serveCalls({ dispatch, log: deps.log, drain: () => deps.batcher.drain() })
+  /** Strangers are turned away before their bodies are read, and callers that are known are told from those who only name their key. */
+  async function admit({ method, path, headers }: CallHead) {
+    const isCall = Object.values(enclavePaths).some((one) => one === path)
+    if (!isCall || method !== 'POST') return undefined
+    return deps.callers.admit({ headers, path, isIntroduction: path === enclavePaths.attest })
+  }
+
+  return serveCalls({ dispatch, admit, log: deps.log, drain: () => deps.batcher.drain() })
 }
 
 function answerJoiner(donor: Donor, { path, body }: Call) {

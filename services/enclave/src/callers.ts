@@ -18,9 +18,22 @@ export type CallerPolicy =
   | { kind: 'any' }
   | { kind: 'attested'; report: Omit<ReportPolicy, 'reportData'>; configHashes: readonly string[] }
 
+/** A caller whose signature was checked before its body was read, and the body that it signed. */
+export type Admitted = { caller: string; bodyHash: string }
+
 export type Callers = {
+  /**
+   * Judges a call by its headers, before its body is read: throws for one that would be refused whatever its body. Undefined for a caller
+   * that does not name its body's hash, or that still has to introduce itself.
+   */
+  admit(head: { headers: IncomingHttpHeaders; path: string; isIntroduction: boolean }): Promise<Admitted | undefined>
   /** The key that signed a call. Throws where none did. */
-  verify(call: { headers: IncomingHttpHeaders; path: string; body: Uint8Array }): Promise<string>
+  verify(call: {
+    headers: IncomingHttpHeaders
+    path: string
+    body: Uint8Array
+    admitted?: Admitted | undefined
+  }): Promise<string>
   /** Lets an attested key in, under an `attested` policy. */
   introduce(key: string, attestation: CallerAttestation): Promise<void>
   assertAllowed(key: string): void
@@ -44,21 +57,44 @@ export function createCallers(deps: { policy: CallerPolicy; verifier: Verifier; 
     return imported
   }
 
+  function isAllowed(key: string): boolean {
+    return policy.kind === 'any' || (introduced.get(key) ?? 0) > clock.now()
+  }
+
+  function assertAllowed(key: string) {
+    if (!isAllowed(key)) throw new EnclaveError('caller_unknown', 'this caller has not attested itself')
+  }
+
+  async function assertSigned({ key, time, signature }: CallerSignature, path: string, bodyHash: Buffer) {
+    const message = toCallerMessage({ path, timeMs: Number(time), bodyHash })
+    const isSigned = await isEd25519Signature(importKey(key), message, signature)
+    if (!isSigned) throw invalid('signature')
+    // After the signature, so that only a real caller learns how far its clock is off.
+    if (Math.abs(clock.now() - Number(time)) > CALLER_TOLERANCE_MS) {
+      throw new EnclaveError('caller_clock_skew', 'the call is not from now')
+    }
+  }
+
   return {
-    async verify({ headers, path, body }) {
-      const key = headers[callerHeaders.key]
-      const time = headers[callerHeaders.time]
-      const signature = headers[callerHeaders.signature]
-      if (typeof key !== 'string' || !/^[0-9a-f]{64}$/.test(key)) throw invalid('key')
-      if (typeof time !== 'string' || !/^[1-9]\d{0,15}$/.test(time)) throw invalid('time')
-      if (typeof signature !== 'string' || !/^[0-9a-f]{128}$/.test(signature)) throw invalid('signature')
-      const message = toCallerMessage({ path, timeMs: Number(time), bodyHash: hash('sha256', body, 'buffer') })
-      if (!(await isEd25519Signature(importKey(key), message, signature))) throw invalid('signature')
-      // After the signature, so that only a real caller learns how far its clock is off.
-      if (Math.abs(clock.now() - Number(time)) > CALLER_TOLERANCE_MS) {
-        throw new EnclaveError('caller_clock_skew', 'the call is not from now')
+    async admit({ headers, path, isIntroduction }) {
+      const signed = readSignature(headers)
+      if (!isIntroduction) assertAllowed(signed.key)
+      const bodyHash = headers[callerHeaders.bodyHash]
+      if (bodyHash === undefined || !isAllowed(signed.key)) return undefined
+      if (typeof bodyHash !== 'string' || !/^[0-9a-f]{64}$/.test(bodyHash)) throw invalid('body hash')
+      await assertSigned(signed, path, Buffer.from(bodyHash, 'hex'))
+      return { caller: signed.key, bodyHash }
+    },
+
+    async verify({ headers, path, body, admitted }) {
+      const bodyHash = hash('sha256', body, 'buffer')
+      if (admitted !== undefined) {
+        if (bodyHash.toString('hex') !== admitted.bodyHash) throw invalid('body')
+        return admitted.caller
       }
-      return key
+      const signed = readSignature(headers)
+      await assertSigned(signed, path, bodyHash)
+      return signed.key
     },
 
     async introduce(key, attestation) {
@@ -68,14 +104,20 @@ export function createCallers(deps: { policy: CallerPolicy; verifier: Verifier; 
       introduced.set(key, clock.now() + INTRODUCTION_MS)
     },
 
-    assertAllowed(key) {
-      if (policy.kind === 'any') return
-      const until = introduced.get(key)
-      if (until === undefined || until <= clock.now()) {
-        throw new EnclaveError('caller_unknown', 'this caller has not attested itself')
-      }
-    },
+    assertAllowed,
   }
+}
+
+type CallerSignature = { key: string; time: string; signature: string }
+
+function readSignature(headers: IncomingHttpHeaders): CallerSignature {
+  const key = headers[callerHeaders.key]
+  const time = headers[callerHeaders.time]
+  const signature = headers[callerHeaders.signature]
+  if (typeof key !== 'string' || !/^[0-9a-f]{64}$/.test(key)) throw invalid('key')
+  if (typeof time !== 'string' || !/^[1-9]\d{0,15}$/.test(time)) throw invalid('time')
+  if (typeof signature !== 'string' || !/^[0-9a-f]{128}$/.test(signature)) throw invalid('signature')
+  return { key, time, signature }
 }
 
 async function assertAttested(

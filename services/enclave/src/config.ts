@@ -9,7 +9,15 @@ import {
   toEnclaveVersion,
   toRootSecretName,
 } from '@countersign/protocol'
-import { ConfigError, type Env, type Fault, readBoolean, readInteger, readList } from '@countersign/service'
+import {
+  ConfigError,
+  type Env,
+  type Fault,
+  findUnmeasured,
+  readBoolean,
+  readInteger,
+  readList,
+} from '@countersign/service'
 import type { CallerPolicy } from './callers.ts'
 import { type Issuer, parseIssuers } from './grant/issuers.ts'
 import { parseCallerPolicy } from './parseCallerPolicy.ts'
@@ -34,32 +42,6 @@ export type Config = {
 
 const MAX_SESSION_S = 43_200
 
-/**
- * Settings that decide whom the enclave trusts, where its secret comes from, or which code is loaded, and that the configuration
- * hash does not cover. The loaders of native code and OpenSSL read the last ten.
- */
-const UNMEASURED = [
-  'NODE_TLS_REJECT_UNAUTHORIZED',
-  'NODE_OPTIONS',
-  'NODE_USE_SYSTEM_CA',
-  'NODE_USE_ENV_PROXY',
-  'SSL_CERT_FILE',
-  'SSL_CERT_DIR',
-  'DSTACK_SOCKET',
-  'NODE_PATH',
-  'NODE_COMPILE_CACHE',
-  'SECP256K1_PREBUILD',
-  'PREBUILDS_ONLY',
-  'LIBC',
-  'ARM_VERSION',
-  'npm_config_arch',
-  'npm_config_platform',
-  'LD_PRELOAD',
-  'LD_LIBRARY_PATH',
-  'OPENSSL_CONF',
-  'OPENSSL_MODULES',
-]
-
 /** The only reader of the environment. `readFile` returns a file's text. */
 export function readConfig(env: Env, deps: { readFile(path: string): string; version: string }): Config {
   const faults: string[] = []
@@ -80,8 +62,8 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
 
   if (isMock !== (quoteSource.kind === 'mock')) fault('MOCK_ATTESTATION and QUOTE_SOURCE do not agree')
   if (quoteSource.kind !== 'mock') {
-    for (const name of UNMEASURED) {
-      if (env[name] !== undefined) fault(`${name}: refused on real hardware, since no quote would show it`)
+    for (const name of [...findUnmeasured(env), ...(env.DSTACK_SOCKET === undefined ? [] : ['DSTACK_SOCKET'])]) {
+      fault(`${name}: refused on real hardware, since no quote would show it`)
     }
   }
   // RTMR3 differs from guest to guest there, and a policy for the root secret has no events to tell them apart.

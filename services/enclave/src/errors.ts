@@ -21,6 +21,7 @@ export type EnclaveErrorCode =
   | 'quote_unavailable'
   | 'collateral_stale'
   | 'root_secret_missing'
+  | 'overloaded'
   | 'shutting_down'
   | 'internal'
 

@@ -108,7 +108,12 @@ async function start(): Promise<RunningService> {
     // An enclave that is recovered answers custodians first, and all callers once it has its secret.
     let current: App = recovery?.app ?? app
     const { address, close } = await startServer(
-      { handle: (call) => current.handle(call), isStopping: () => current.isStopping(), stop: () => current.stop() },
+      {
+        admit: (head) => current.admit(head),
+        handle: (call) => current.handle(call),
+        isStopping: () => current.isStopping(),
+        stop: () => current.stop(),
+      },
       config.listen,
       tls,
     )

@@ -2,13 +2,20 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { EvidenceError } from '@countersign/evidence'
 import type { EnclaveErrorBody } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
+import type { Admitted } from './callers.ts'
 import { EnclaveError, type EnclaveErrorCode } from './errors.ts'
 
-export type Call = { method: string; path: string; headers: IncomingHttpHeaders; body: Uint8Array }
-type Reply = { status: number; body: unknown }
+/** A call before its body is read. */
+export type CallHead = { method: string; path: string; headers: IncomingHttpHeaders }
+export type Call = CallHead & { body: Uint8Array; admitted?: Admitted | undefined }
+export type Reply = { status: number; body: unknown }
+/** A refusal, where no body would help; or what is known of the caller already. */
+type Admission = { refusal: Reply } | { refusal?: undefined; admitted: Admitted | undefined }
 
 /** Something that answers calls. It does not listen. */
 export type App = {
+  /** Judges a call before its body is read. */
+  admit(head: CallHead): Promise<Admission>
   handle(call: Call): Promise<Reply>
   isStopping(): boolean
   /** Refuses new calls and resolves when those under way have been answered. */
@@ -35,17 +42,31 @@ const STATUS: Record<EnclaveErrorCode, number> = {
   quote_unavailable: 503,
   collateral_stale: 503,
   root_secret_missing: 503,
+  overloaded: 503,
   shutting_down: 503,
   internal: 500,
 }
 
 /** Replies with what `dispatch` returns, or with the refusal that it throws; other errors become `internal`, without their text. */
-export function serveCalls(deps: { dispatch(call: Call): Promise<unknown>; log: Log; drain?(): Promise<void> }): App {
+export function serveCalls(deps: {
+  dispatch(call: Call): Promise<unknown>
+  /** Throws for a call that would be refused whatever its body. */
+  admit?(head: CallHead): Promise<Admitted | undefined>
+  log: Log
+  drain?(): Promise<void>
+}): App {
   let underWay = 0
   let isStopping = false
   let onIdle: (() => void) | undefined
   return {
     isStopping: () => isStopping,
+    async admit(head) {
+      try {
+        return { admitted: await deps.admit?.(head) }
+      } catch (error) {
+        return { refusal: toReply(toEnclaveError(error, deps.log, head.path)) }
+      }
+    },
     async handle(call) {
       if (isStopping) return toReply(new EnclaveError('shutting_down', 'the enclave is stopping'))
       underWay += 1
@@ -80,7 +101,7 @@ function toEnclaveError(error: unknown, log: Log, path: string): EnclaveError {
   return new EnclaveError('internal', 'internal error')
 }
 
-function toReply(error: EnclaveError): Reply {
+export function toReply(error: EnclaveError): Reply {
   const body: EnclaveErrorBody = { error: { code: error.code, message: error.message } }
   return { status: STATUS[error.code], body }
 }

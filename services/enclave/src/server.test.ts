@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { callerHeaders, enclavePaths, rootSecretPaths } from '@countersign/protocol'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { App } from './serveCalls.ts'
-import { type RunningServer, startServer } from './server.ts'
+import { createBudgets, type RunningServer, startServer } from './server.ts'
 
 const KIB = 1_024
 const MAX_BODY = 128 * KIB
@@ -20,21 +20,25 @@ afterEach(async () => {
 })
 
 /** A server whose app answers how long the body was. */
-async function start() {
+async function start(changes: Partial<Pick<App, 'admit'>> & { onBody?(): Promise<void> } = {}) {
   const bodies: number[] = []
+  const budgets = createBudgets()
   const app: App = {
+    admit: changes.admit ?? (async () => ({ admitted: undefined })),
     async handle({ body }) {
       bodies.push(body.length)
+      await changes.onBody?.()
       return { status: 200, body: { length: body.length } }
     },
     isStopping: () => false,
     stop: async () => {},
   }
-  const server = await startServer(app, { kind: 'http', host: '127.0.0.1', port: 0 }, undefined)
+  const server = await startServer(app, { kind: 'http', host: '127.0.0.1', port: 0 }, undefined, budgets)
   const sockets: Socket[] = []
   open.push({ server, sockets })
   return {
     bodies,
+    budgets,
     async dial(): Promise<Socket> {
       const socket = connect(Number(new URL(server.address).port), '127.0.0.1')
       sockets.push(socket)
@@ -138,6 +142,95 @@ describe('bodies', () => {
     socket.write(`${toHead(enclavePaths.attest, { 'content-length': 2 })}{}`)
     await readAnswer(socket)
     expect(bodies).toEqual([2])
+  })
+})
+
+describe('400 strangers who send a signature', () => {
+  const STRANGERS = 400
+  const BODY = 256 * KIB
+  const body = Buffer.alloc(BODY)
+  const head = (headers: Headers = {}) =>
+    toHead(enclavePaths.signTransactions, { ...signed, ...headers, 'content-length': BODY })
+
+  test('are refused before their bodies are read: nothing of them is kept', async () => {
+    const refusal = { status: 401, body: { error: { code: 'caller_unknown', message: 'who?' } } }
+    const { dial, bodies, budgets } = await start({ admit: async () => ({ refusal }) })
+    const answers = await Promise.all(
+      Array.from({ length: STRANGERS }, async () => {
+        const socket = await dial()
+        const answer = readAnswer(socket)
+        socket.write(head())
+        socket.write(body)
+        return answer
+      }),
+    )
+    expect(answers.every((answer) => answer.includes('caller_unknown'))).toBe(true)
+    expect(bodies).toEqual([])
+    expect([budgets.known.peak(), budgets.unknown.peak()]).toEqual([0, 0])
+  })
+
+  test('and who name a known key without its signature share 16 MiB; a caller that is known is served meanwhile', async () => {
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
+    const known = { caller: 'ab'.repeat(32), bodyHash: 'cd'.repeat(32) }
+    const { promise: settled, resolve: settle } = Promise.withResolvers<void>()
+    let open = STRANGERS
+    const count = () => {
+      open -= 1
+      if (open === 0) settle()
+    }
+    let isFirst = true
+    const { dial, bodies, budgets } = await start({
+      admit: async ({ headers }) => ({ admitted: headers['x-known'] === undefined ? undefined : known }),
+      onBody: async () => {
+        if (isFirst) count()
+        if (isFirst) await released
+      },
+    })
+    const answers = Array.from({ length: STRANGERS }, async () => {
+      const socket = await dial()
+      const answer = readAnswer(socket)
+      socket.write(head())
+      socket.write(body)
+      const text = await answer
+      if (text.includes('"code":"overloaded"')) count()
+      return text
+    })
+    // Each was either refused, or is being answered.
+    await settled
+    isFirst = false
+    const waiting = bodies.length
+    expect(budgets.unknown.peak()).toBeLessThanOrEqual(16 * KIB * KIB)
+    expect(budgets.unknown.held()).toBe(waiting * BODY)
+    expect(waiting).toBeLessThanOrEqual((16 * KIB * KIB) / BODY)
+
+    const caller = await dial()
+    const answer = readAnswer(caller)
+    caller.write(toHead(enclavePaths.signTransactions, { ...signed, 'x-known': 1, 'content-length': MAX_SIGN_BODY }))
+    caller.write(Buffer.alloc(MAX_SIGN_BODY))
+    expect(await answer).toContain(' 200 ')
+    expect(budgets.known.peak()).toBe(MAX_SIGN_BODY)
+
+    release()
+    const texts = await Promise.all(answers)
+    expect(texts.filter((text) => text.includes(' 200 '))).toHaveLength(waiting)
+    expect(texts.filter((text) => / 503 .*"code":"overloaded"/s.test(text))).toHaveLength(STRANGERS - waiting)
+    expect([budgets.known.held(), budgets.unknown.held()]).toEqual([0, 0])
+  })
+
+  test('leave nothing behind when they hang up in the middle', async () => {
+    const { dial, bodies, budgets } = await start()
+    const sockets = await Promise.all(
+      Array.from({ length: 20 }, async () => {
+        const socket = await dial()
+        socket.write(head())
+        socket.write(body.subarray(0, BODY / 2))
+        return socket
+      }),
+    )
+    await expect.poll(() => budgets.unknown.held()).toBe((20 * BODY) / 2)
+    for (const socket of sockets) socket.destroy()
+    await expect.poll(() => budgets.unknown.held()).toBe(0)
+    expect(bodies).toEqual([])
   })
 })
 

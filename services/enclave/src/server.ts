@@ -4,7 +4,9 @@ import { createServer as createHttpServer, type IncomingMessage, type Server, ty
 import { createServer as createHttpsServer } from 'node:https'
 import { createSelfSignedCertificate } from '@countersign/attestation/certificates'
 import { callerHeaders, enclavePaths, readBounded, ServiceError } from '@countersign/protocol'
-import type { App } from './serveCalls.ts'
+import { type ByteBudget, createByteBudget } from './byteBudget.ts'
+import { EnclaveError } from './errors.ts'
+import { type App, type Reply, toReply } from './serveCalls.ts'
 
 /** Where to listen. The key of `https` is made at the start, and only a quote proves it. */
 export type Listen =
@@ -17,8 +19,14 @@ export type TlsIdentity = { key: string; cert: string; keyHash: Uint8Array<Array
 
 /** 256 items of a kilobyte or two, or fewer with large calldata. */
 const MAX_SIGN_BYTES = 4_194_304
-/** All other calls are small. Bodies are read before their signature can be checked, so this much memory anyone can fill. */
+/** All other calls are small. */
 const MAX_BODY_BYTES = 131_072
+/**
+ * What all bodies together may take that are being read or answered. Strangers, and who only says whose key it is, share the smaller part,
+ * so that they cannot take from those whose signature was checked before their body was read.
+ */
+const KNOWN_BYTES = 67_108_864
+const UNKNOWN_BYTES = 16_777_216
 /** Coordinators keep a handful of connections each. */
 const MAX_CONNECTIONS = 512
 /** How long a stop waits for callers to close their connections. */
@@ -41,13 +49,24 @@ export function createTlsIdentity(now: number): TlsIdentity {
   }
 }
 
+export type Budgets = { known: ByteBudget; unknown: ByteBudget }
+
+export function createBudgets(): Budgets {
+  return { known: createByteBudget(KNOWN_BYTES), unknown: createByteBudget(UNKNOWN_BYTES) }
+}
+
 export type RunningServer = { address: string; close(): Promise<void> }
 
 /** Listens and hands whole calls to the app. */
-export async function startServer(app: App, listen: Listen, tls: TlsIdentity | undefined): Promise<RunningServer> {
+export async function startServer(
+  app: App,
+  listen: Listen,
+  tls: TlsIdentity | undefined,
+  budgets = createBudgets(),
+): Promise<RunningServer> {
   const onRequest = (request: IncomingMessage, response: ServerResponse) => {
     // A caller that hangs up is not answered.
-    answer(app, request, response).catch(() => response.destroy())
+    answer(app, budgets, request, response).catch(() => response.destroy())
   }
   const options = { keepAliveTimeout: 30_000, requestTimeout: 30_000, headersTimeout: 10_000, maxHeaderSize: 16_384 }
   const server =
@@ -87,35 +106,75 @@ function toAddress(server: Server, listen: Listen): string {
   return `${listen.kind}://${listen.host.includes(':') ? `[${listen.host}]` : listen.host}:${port}`
 }
 
-async function answer(app: App, request: IncomingMessage, response: ServerResponse) {
-  const path = request.url ?? '/'
-  const isSigned = typeof request.headers[callerHeaders.signature] === 'string'
-  const body = await readBody(
-    request,
-    path === enclavePaths.signTransactions && isSigned ? MAX_SIGN_BYTES : MAX_BODY_BYTES,
-  )
-  const reply =
-    body === undefined
-      ? { status: 413, body: { error: { code: 'body_too_large', message: 'the body is too large' } } }
-      : await app.handle({ method: request.method ?? '', path, headers: request.headers, body })
-  const text = JSON.stringify(reply.body)
-  response.writeHead(reply.status, {
+async function answer(app: App, budgets: Budgets, request: IncomingMessage, response: ServerResponse) {
+  const head = { method: request.method ?? '', path: request.url ?? '/', headers: request.headers }
+  const isSigned = typeof head.headers[callerHeaders.signature] === 'string'
+  const maxBytes = head.path === enclavePaths.signTransactions && isSigned ? MAX_SIGN_BYTES : MAX_BODY_BYTES
+  const admission = await app.admit(head)
+  if (admission.refusal !== undefined) {
+    return send(app, response, admission.refusal, await isDiscarded(request, maxBytes))
+  }
+  const { admitted } = admission
+  const hold = createHold(admitted === undefined ? budgets.unknown : budgets.known)
+  try {
+    const body = await readBounded(hold.keep(toChunks(request)), maxBytes)
+    send(app, response, await app.handle({ ...head, body, admitted }), true)
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    if (error.code === 'body_too_large') {
+      send(app, response, toReply(new EnclaveError('body_too_large', 'the body is too large')), false)
+    } else if (error instanceof EnclaveError) {
+      // What was kept is dropped before the rest is read.
+      hold.giveBack()
+      send(app, response, toReply(error), await isDiscarded(request, maxBytes))
+    } else throw error
+  } finally {
+    hold.giveBack()
+  }
+}
+
+function send(app: App, response: ServerResponse, { status, body }: Reply, isWhole: boolean) {
+  const text = JSON.stringify(body)
+  response.writeHead(status, {
     'content-type': 'application/json',
     'content-length': Buffer.byteLength(text),
     'cache-control': 'no-store',
     // The rest of a body that was too large is not read, and a stop does not wait for the next call.
-    ...(body === undefined || app.isStopping() ? { connection: 'close' } : {}),
+    ...(!isWhole || app.isStopping() ? { connection: 'close' } : {}),
   })
   response.end(text)
 }
 
-/** The whole body, or undefined when it is too large. Throws where the caller hangs up. */
-async function readBody(request: IncomingMessage, maxBytes: number): Promise<Uint8Array | undefined> {
-  try {
-    // The connection stays open, for the answer.
-    return await readBounded(request.iterator({ destroyOnReturn: false }), maxBytes)
-  } catch (error) {
-    if (error instanceof ServiceError && error.code === 'body_too_large') return undefined
-    throw error
+/** The connection stays open, for the answer. */
+function toChunks(request: IncomingMessage): AsyncIterable<Uint8Array> {
+  return { [Symbol.asyncIterator]: () => request.iterator({ destroyOnReturn: false }) }
+}
+
+/** Reads a body and keeps nothing of it, so that the caller gets its answer. False when it is too large. */
+async function isDiscarded(request: IncomingMessage, maxBytes: number): Promise<boolean> {
+  let length = 0
+  for await (const chunk of toChunks(request)) {
+    length += chunk.length
+    if (length > maxBytes) return false
+  }
+  return true
+}
+
+/** The part of a budget that one call takes, from its first byte until it is answered. */
+function createHold(budget: ByteBudget) {
+  let held = 0
+  return {
+    /** Throws `overloaded` where the budget is used up. */
+    async *keep(chunks: AsyncIterable<Uint8Array>) {
+      for await (const chunk of chunks) {
+        if (!budget.take(chunk.length)) throw new EnclaveError('overloaded', 'too many callers send bodies at once')
+        held += chunk.length
+        yield chunk
+      }
+    },
+    giveBack() {
+      budget.giveBack(held)
+      held = 0
+    },
   }
 }

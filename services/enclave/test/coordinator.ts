@@ -16,6 +16,7 @@ export function createTestCoordinator(): TestCoordinator {
       [callerHeaders.key]: key,
       [callerHeaders.time]: String(timeMs),
       [callerHeaders.signature]: sign(null, toMessage(path, body, timeMs), privateKey).toString('hex'),
+      [callerHeaders.bodyHash]: hash('sha256', body, 'hex'),
     }),
   }
 }

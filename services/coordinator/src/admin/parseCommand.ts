@@ -8,7 +8,7 @@ export const USAGE = `usage: npm run admin -- COMMAND
   collateral SLUG [--out FILE]                    writes the collateral that this receipt was verified with
 
 STATUS is one of ${proofStatuses.join(', ')} (default: the two that are pending).
-Reads DATABASE_URL, or the embedded database in DATA_DIR while no coordinator runs on it. Changes nothing.`
+Reads DATABASE_URL or DATABASE_URL_FILE, or the embedded database in DATA_DIR while no coordinator runs on it. Changes nothing.`
 
 export type Command =
   | { kind: 'help' }

@@ -125,12 +125,14 @@ export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): E
   async function post(dispatcher: Dispatcher, path: string, request: unknown): Promise<Answer> {
     const body = Buffer.from(JSON.stringify(request))
     const timeMs = clock.now()
-    const message = toCallerMessage({ path, timeMs, bodyHash: hash('sha256', body, 'buffer') })
+    const bodyHash = hash('sha256', body, 'buffer')
+    const message = toCallerMessage({ path, timeMs, bodyHash })
     const headers = {
       'content-type': 'application/json',
       [callerHeaders.key]: caller.publicKey,
       [callerHeaders.time]: String(timeMs),
       [callerHeaders.signature]: Buffer.from(caller.sign(message)).toString('hex'),
+      [callerHeaders.bodyHash]: bodyHash.toString('hex'),
     }
     const signal = AbortSignal.timeout(timeoutMs)
     try {

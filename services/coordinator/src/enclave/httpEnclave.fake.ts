@@ -64,6 +64,7 @@ export async function startFakeEnclave(kind: 'http' | 'https' = 'http'): Promise
   }
 
   const app = {
+    admit: async () => ({ admitted: undefined }),
     async handle({ path, headers, body }: RawCall & { path: string }): Promise<Reply> {
       const request = JSON.parse(Buffer.from(body).toString())
       fake.paths.push(path)

@@ -1,5 +1,13 @@
 import { type Hex, isLoopbackUrl } from '@countersign/protocol'
-import { ConfigError, type Env, type Fault, readInteger, readUrl, refuseMisspelt } from '@countersign/service'
+import {
+  ConfigError,
+  type Env,
+  type Fault,
+  readInteger,
+  readSecret,
+  readUrl,
+  refuseMisspelt,
+} from '@countersign/service'
 import { settingNames } from '../settingNames.ts'
 
 export type PinnerConfig =
@@ -56,13 +64,14 @@ export function readWorkerConfig(
   const faults: string[] = []
   const fault: Fault = (text) => void faults.push(text)
   refuseMisspelt(env, settingNames, fault)
-  const { DATABASE_URL: databaseUrl = '', DATA_DIR: dataDir = '.countersign' } = env
+  const { DATA_DIR: dataDir = '.countersign' } = env
+  const databaseUrl = readSecret(env, 'DATABASE_URL', readFile, fault)
   // The embedded database is for one process, and that is the coordinator.
   if (databaseUrl === '') fault('DATABASE_URL: required, because a worker beside the coordinator needs PostgreSQL')
   const config = readPipeline(env, { readFile, isProduction: env.NODE_ENV === 'production' }, fault)
   if (config === undefined) fault('RPC_URL: missing')
   const metricsPort = readMetricsPort(env, fault)
-  if (config === undefined || faults.length > 0) throw new ConfigError(faults)
+  if (config === undefined || databaseUrl === undefined || faults.length > 0) throw new ConfigError(faults)
   return { databaseUrl, dataDir, metricsPort, config }
 }
 
@@ -74,26 +83,17 @@ function readGasPerDay(env: Env, fault: Fault): bigint | undefined {
 }
 
 function readPrivateKey(env: Env, { readFile }: Context, fault: Fault): Hex {
-  const { PUBLISHER_PRIVATE_KEY: given = '', PUBLISHER_PRIVATE_KEY_FILE: path = '' } = env
-  if ((given === '') === (path === '')) {
-    fault('PUBLISHER_PRIVATE_KEY, PUBLISHER_PRIVATE_KEY_FILE: expected one of the two')
-    return '0x'
-  }
-  let text = given
-  try {
-    if (path !== '') text = readFile(path).trim()
-  } catch {
-    fault('PUBLISHER_PRIVATE_KEY_FILE: cannot be read')
-    return '0x'
-  }
+  const text = readSecret(env, 'PUBLISHER_PRIVATE_KEY', readFile, fault)
+  if (text === undefined) return '0x'
   // The message never quotes the key.
   if (!/^0x[0-9a-fA-F]{64}$/.test(text)) fault('PUBLISHER_PRIVATE_KEY: expected 0x and 64 hex digits')
   return text as Hex
 }
 
-function readPinner(env: Env, { isProduction }: Context, fault: Fault): PinnerConfig {
+function readPinner(env: Env, { readFile, isProduction }: Context, fault: Fault): PinnerConfig {
   const kind = env.IPFS_PINNER || 'helia'
-  const token = env.IPFS_API_TOKEN || undefined
+  const secret = readSecret(env, 'IPFS_API_TOKEN', readFile, fault)
+  const token = secret || undefined
   if (kind === 'helia') return { kind, listen: env.IPFS_LISTEN || undefined }
   if (kind === 'kubo') {
     const apiUrl = readUrl(env, 'IPFS_API_URL', 'http://127.0.0.1:5001', fault)
@@ -103,7 +103,7 @@ function readPinner(env: Env, { isProduction }: Context, fault: Fault): PinnerCo
     return { kind, apiUrl, token }
   }
   if (kind !== 'pinata') fault('IPFS_PINNER: expected helia, kubo or pinata')
-  if (token === undefined) fault('IPFS_API_TOKEN: missing')
+  if (secret === '') fault('IPFS_API_TOKEN: missing')
   const apiUrl = env.IPFS_API_URL ? readUrl(env, 'IPFS_API_URL', '', fault) : undefined
   const gatewayUrl = readUrl(env, 'IPFS_GATEWAY_URL', 'https://gateway.pinata.cloud', fault)
   const pinsUrl = env.IPFS_PINS_URL ? readUrl(env, 'IPFS_PINS_URL', '', fault) : undefined

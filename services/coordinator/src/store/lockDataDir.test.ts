@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Readable, Writable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { lockDataDir } from './lockDataDir.ts'
 
@@ -38,6 +39,42 @@ describe('lockDataDir', () => {
     await once(child, 'exit')
     await writeFile(path(), JSON.stringify({ pid, birth: 'once' }))
     await (await lockDataDir(folder))()
+  })
+
+  const onLinux = test.runIf(process.platform === 'linux')
+  onLinux('the lock of a process that was killed and not reaped is dropped', async () => {
+    // The shell becomes a program that asks no child how it ended.
+    const script = '(read go <&3) & echo $!; exec cat'
+    const parent = spawn('sh', ['-c', script], { stdio: ['pipe', 'pipe', 'ignore', 'pipe'] })
+    const [input, output, , gate] = parent.stdio as unknown as [Writable, Readable, null, Writable]
+    try {
+      const next = async () => String((await once(output, 'data'))[0])
+      const pid = Number(await next())
+      input.write('it is cat by now\n')
+      await next()
+      const readStat = async () => {
+        const stat = await readFile(`/proc/${pid}/stat`, 'utf8')
+        return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+      }
+      const boot = (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim()
+      await writeFile(path(), JSON.stringify({ pid, birth: `${boot}/${(await readStat())[19]}` }))
+      await expect(lockDataDir(folder)).rejects.toMatchObject({ code: 'database_unavailable' })
+      gate.end('go\n')
+      await expect.poll(async () => (await readStat())[0]).toBe('Z')
+      await (await lockDataDir(folder))()
+    } finally {
+      input.end()
+      await once(parent, 'close')
+    }
+  })
+
+  test('locks of two names do not see each other', async () => {
+    const unlock = await lockDataDir(folder)
+    const unlockOther = await lockDataDir(folder, 'dev')
+    expect((await readdir(folder)).toSorted()).toEqual(['database-1.lock', 'dev-1.lock'])
+    await expect(lockDataDir(folder, 'dev')).rejects.toMatchObject({ code: 'database_unavailable' })
+    await unlock()
+    await unlockOther()
   })
 
   test('a process that has the number of a dead one does not keep its lock', async () => {

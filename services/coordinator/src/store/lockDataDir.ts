@@ -12,21 +12,22 @@ type Holder = { pid: number; birth: string }
  * each its own directory, or use PostgreSQL.)
  *
  * Locks are numbered, and the highest counts. A file is never replaced, so no process can drop a lock that another has just made:
- * a process that finds a dead one makes the next, whose name only one can get.
+ * a process that finds a dead one makes the next, whose name only one can get. Locks of
+ * different names are independent.
  */
-export async function lockDataDir(dataDir: string): Promise<() => Promise<void>> {
+export async function lockDataDir(dataDir: string, name = 'database'): Promise<() => Promise<void>> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
-  const toPath = (number: number) => join(dataDir, `database-${number}.lock`)
+  const toPath = (number: number) => join(dataDir, `${name}-${number}.lock`)
   // Written whole under another name, then linked: no process reads half a lock.
-  const draft = join(dataDir, `database-${randomUUID()}.draft`)
+  const draft = join(dataDir, `${name}-${randomUUID()}.draft`)
   await writeFile(draft, JSON.stringify({ pid: process.pid, birth: await readBirth(process.pid) }), { mode: 0o600 })
   try {
     for (;;) {
-      const last = Math.max(0, ...(await listLocks(dataDir)))
+      const last = Math.max(0, ...(await listLocks(dataDir, name)))
       if (last > 0) await assertDead(toPath(last))
       const own = last + 1
       if (!(await isLinked(draft, toPath(own)))) continue
-      const locks = await listLocks(dataDir)
+      const locks = await listLocks(dataDir, name)
       // Only after a very long pause between the two listings.
       if (Math.max(...locks) !== own) {
         await rm(toPath(own), { force: true })
@@ -40,9 +41,9 @@ export async function lockDataDir(dataDir: string): Promise<() => Promise<void>>
   }
 }
 
-async function listLocks(dataDir: string): Promise<number[]> {
-  const names = await readdir(dataDir)
-  return names.flatMap((name) => /^database-([1-9][0-9]{0,14})\.lock$/.exec(name)?.[1] ?? []).map(Number)
+async function listLocks(dataDir: string, name: string): Promise<number[]> {
+  const files = (await readdir(dataDir)).filter((file) => file.startsWith(`${name}-`))
+  return files.flatMap((file) => /^([1-9][0-9]{0,14})\.lock$/.exec(file.slice(name.length + 1))?.[1] ?? []).map(Number)
 }
 
 async function assertDead(path: string): Promise<void> {
@@ -67,8 +68,11 @@ async function readBirth(pid: number): Promise<string | undefined> {
   if (process.platform === 'linux') {
     const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(orUndefined)
     const boot = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(orUndefined)
-    // proc(5): the name, in parentheses, may hold anything; the start time is field 22, the twentieth after it.
-    return stat && `${boot?.trim()}/${stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]}`
+    // proc(5): the name, in parentheses, may hold anything; the state follows it, and the start time is field 22, the twentieth after it.
+    const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ')
+    // Dead, and its parent has not asked yet how it ended: it holds nothing any more.
+    const isZombie = fields?.[0] === 'Z' || fields?.[0] === 'X'
+    return fields && !isZombie ? `${boot?.trim()}/${fields[19]}` : undefined
   }
   try {
     process.kill(pid, 0)

@@ -1,0 +1,138 @@
+import { createLauncher, type LaunchedProgram } from './createLauncher.ts'
+
+/** Where the repository is in an image. */
+export const APP = '/app'
+export const LAUNCHER = '/bin/launch'
+export const NODE = '/bin/node'
+
+/** A signal must not open a debugger. */
+export const NODE_FLAGS = ['--disable-sigusr1', '-C', 'source']
+/** Images are for production; outside of them the services also run otherwise. */
+export const NODE_ENV = 'NODE_ENV=production'
+
+const pipeline = [
+  'RPC_URL',
+  'CHAIN_ID',
+  'ATTESTATIONS_ADDRESS',
+  'PUBLISHER_PRIVATE_KEY_FILE',
+  'CONFIRMATIONS',
+  'CONFIRM_INTERVAL_MS',
+  'PUBLISH_DELAY_MS',
+  'PUBLISH_GAS_PER_DAY',
+  'PIN_DEADLINE_S',
+  'PUBLISH_DEADLINE_S',
+  'IPFS_PINNER',
+  'IPFS_API_URL',
+  'IPFS_API_TOKEN_FILE',
+  'IPFS_PINS_URL',
+  'IPFS_GATEWAY_URL',
+]
+
+const toHealth = (scheme: 'http' | 'https', port: number): LaunchedProgram => ({
+  args: ['deploy/programs/health.ts', scheme, String(port)],
+  env: ['PORT'],
+})
+
+/**
+ * What each image can start, and the variables that each of these programs gets. No other reaches it: not those that Node, OpenSSL or
+ * the loader obey, and no secret by its value, since those come from files.
+ */
+export const launched = {
+  enclave: {
+    enclave: {
+      args: ['services/enclave/src/main.ts'],
+      env: [
+        'LISTEN',
+        'HOST',
+        'PORT',
+        'QUOTE_SOURCE',
+        'ROOT_SECRET',
+        'ROOT_SECRET_POLICY_FILE',
+        'ROOT_SECRET_FROM',
+        'ROOT_SECRET_BACKUP_FILE',
+        'ROOT_SECRET_NEW_BACKUP_FILE',
+        'COLLATERAL_URL',
+        'OIDC_ISSUERS',
+        'ENTROPY_PUBLIC_KEY',
+        'ENTROPY_ALLOW_UNSIGNED',
+        'CALLER_POLICY_FILE',
+        'BATCH_LIMIT',
+        'SESSION_TTL_S',
+      ],
+    },
+    health: toHealth('https', 8090),
+  },
+  coordinator: {
+    coordinator: {
+      args: ['services/coordinator/src/main.ts'],
+      env: [
+        'HOST',
+        'PORT',
+        'METRICS_PORT',
+        'PUBLIC_URL',
+        'TRUSTED_PROXIES',
+        'ALLOWED_ORIGINS',
+        'COOKIE_SAMESITE',
+        'SESSION_TTL_S',
+        'SESSION_IDLE_S',
+        // Identity providers are found by the names of their keys.
+        'OIDC_*',
+        'ENCLAVE_URL',
+        'ENCLAVE_POLICY_FILE',
+        'COLLATERAL_URL',
+        'REPORT_SOURCE',
+        'SNP_CERTS_FILE',
+        'ENTROPY_SOURCE',
+        'ENTROPY_URL',
+        'ENTROPY_PUBLIC_KEY',
+        'ENTROPY_MAX_AGE_S',
+        'ENTROPY_ALLOW_UNSIGNED',
+        'ENTROPY_CLIENT_ID',
+        'ENTROPY_CLIENT_SECRET_FILE',
+        'ENTROPY_AUTH_URL',
+        'DATABASE_URL_FILE',
+        'SIGN_QUOTA_PER_DAY',
+        'RATE_LIMIT_SIGN',
+        'RATE_LIMIT_PROVISION',
+        'RATE_LIMIT_AUTH',
+        'RATE_LIMIT_PROOF',
+        'ALLOWED_CHAIN_IDS',
+        'BATCH_LIMIT',
+        'PIPELINE_DELAY_MS',
+        'WORKER',
+        ...pipeline,
+      ],
+    },
+    worker: {
+      args: ['services/coordinator/src/worker.ts'],
+      env: ['DATABASE_URL_FILE', 'METRICS_PORT', ...pipeline],
+    },
+    admin: { args: ['services/coordinator/src/admin.ts'], takesArguments: true, env: ['DATABASE_URL_FILE'] },
+    health: toHealth('http', 8080),
+    metrics: { args: ['deploy/programs/metrics.ts', '9464', '9465'], env: [] },
+    'read-backup': { args: ['deploy/programs/readBackup.ts'], takesArguments: true, env: [] },
+  },
+  web: {
+    web: { args: ['deploy/web/server.ts'], env: ['HOST', 'PORT', 'WEB_CONFIG_FILE'] },
+    health: toHealth('http', 8088),
+  },
+} satisfies Record<string, Record<string, LaunchedProgram>>
+
+export type LaunchedImage = keyof typeof launched
+
+/** What the launcher of an image starts under a name, and under none. */
+export function launchedBy(image: LaunchedImage, name: string = image): LaunchedProgram | undefined {
+  const programs: Record<string, LaunchedProgram> = launched[image]
+  return Object.hasOwn(programs, name) ? programs[name] : undefined
+}
+
+/** The scripts that an image starts. */
+export function listScripts(image: LaunchedImage): string[] {
+  const programs: Record<string, LaunchedProgram> = launched[image]
+  return [...new Set(Object.values(programs).map(({ args }) => args[0] ?? ''))]
+}
+
+/** The launcher of an image; `node` and `folder` differ only in tests. */
+export function createImageLauncher(image: LaunchedImage, { node = NODE, folder = APP } = {}): Uint8Array {
+  return createLauncher({ node, flags: NODE_FLAGS, folder, variable: NODE_ENV, programs: launched[image] })
+}

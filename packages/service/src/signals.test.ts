@@ -1,0 +1,64 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { afterEach, expect, test } from 'vitest'
+
+const root = join(import.meta.dirname, '../../..')
+
+/** A service whose one call is answered when its input says so. */
+const SERVICE = `
+import { createServer } from 'node:http'
+import { runService } from '@countersign/service'
+const log = { info: console.log, warn: console.log, error: console.log }
+const server = createServer((_, response) => {
+  console.log('called')
+  process.stdin.once('data', () => response.end('answered'))
+})
+await runService({ log }, async () => {
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
+  console.log('port ' + server.address().port)
+  return {
+    async stop() {
+      console.log('stopping')
+      await new Promise((resolve) => server.close(resolve))
+      process.stdin.destroy()
+    },
+  }
+})
+`
+
+/** What `npm run` starts a service with, when all is set up. */
+const NPM_RUN = `
+import { runCommand } from './scripts/bootstrap/runCommand.mjs'
+process.exit(await runCommand({ path: process.execPath }, process.execPath, process.argv.slice(1)))
+`
+
+const direct = ['-C', 'source', '--input-type=module', '-e', SERVICE]
+
+let child: ChildProcess | undefined
+afterEach(() => void child?.kill('SIGKILL'))
+
+test.each([
+  ['started by itself', direct],
+  ['started as npm run does', ['--input-type=module', '-e', NPM_RUN, '--', ...direct]],
+])('signals to the process group of a service %s do not cut the call under way', async (_, args) => {
+  // Detached: its group is its own, and not that of this test.
+  const started = spawn(process.execPath, args, { cwd: root, detached: true, stdio: ['pipe', 'pipe', 'inherit'] })
+  child = started
+  const lines = createInterface({ input: started.stdout })[Symbol.asyncIterator]()
+  const next = async () => String((await lines.next()).value)
+  const ended = once(started, 'exit')
+  const port = /^port (\d+)$/.exec(await next())?.[1]
+  const answer = fetch(`http://127.0.0.1:${port}/`, { headers: { connection: 'close' } }).then((response) =>
+    response.text(),
+  )
+  expect(await next()).toBe('called')
+  const signalGroup = (signal: 'SIGTERM' | 'SIGINT') => process.kill(-(started.pid ?? 0), signal)
+  signalGroup('SIGTERM')
+  expect(await next()).toBe('stopping')
+  for (const signal of ['SIGTERM', 'SIGTERM', 'SIGINT', 'SIGINT'] as const) signalGroup(signal)
+  started.stdin.write('go')
+  expect(await answer).toBe('answered')
+  expect((await ended)[0]).toBe(0)
+})
