@@ -15,20 +15,40 @@ const clientConditions = ['source', ...defaultClientConditions]
 // A machine with other work to do is no reason to fail; a test that hangs still ends.
 const timeouts = { testTimeout: 120_000, hookTimeout: 120_000 }
 
-const node: TestProjectInlineConfiguration = {
+const exclude = ['**/node_modules/**', '**/dist/**']
+
+// Files that start processes or servers of their own, or change what a whole process shares.
+const processFiles = [
+  'apps/verifier/src/cli.test.ts',
+  'packages/testing/**/*.test.ts',
+  '{packages,apps}/*/test/*.test.ts',
+  'packages/service/src/runService.test.ts',
+  'services/coordinator/src/{coordinator,pipeline,workers}.test.ts',
+  'services/enclave/src/{enclave,server}.test.ts',
+  'services/enclave/src/rootSecret/drill.test.ts',
+  '{contracts,dev,deploy,e2e,trials/*}/*.test.ts',
+]
+
+const node = {
   resolve: { conditions: serverConditions },
   ssr: { resolve: { conditions: serverConditions } },
+}
+
+const unit: TestProjectInlineConfiguration = {
+  ...node,
   test: {
     ...timeouts,
-    name: 'node',
-    environment: 'node',
-    include: [
-      '{packages,apps,services}/**/*.test.{ts,tsx}',
-      'scripts/**/*.test.ts',
-      '{contracts,docs,dev,deploy,e2e,trials/*}/*.test.ts',
-    ],
-    exclude: ['**/node_modules/**', '**/dist/**', '**/*.browser.test.{ts,tsx}'],
+    name: 'unit',
+    include: ['{packages,apps,services,scripts,docs}/**/*.test.{ts,tsx}'],
+    exclude: [...exclude, ...processFiles, '**/*.browser.test.{ts,tsx}'],
+    // A worker imports a module once, not once for each file: a test undoes what it changes of timers, globals and the environment.
+    isolate: false,
   },
+}
+
+const processes: TestProjectInlineConfiguration = {
+  ...node,
+  test: { ...timeouts, name: 'processes', include: processFiles, exclude },
 }
 
 const browser = (path: string): TestProjectInlineConfiguration => ({
@@ -37,7 +57,7 @@ const browser = (path: string): TestProjectInlineConfiguration => ({
     ...timeouts,
     name: 'browser',
     include: ['{packages,apps}/**/*.browser.test.{ts,tsx}'],
-    exclude: ['**/node_modules/**', '**/dist/**'],
+    exclude,
     browser: {
       enabled: true,
       headless: true,
@@ -60,6 +80,6 @@ export default defineConfig({
     maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: SlowFirst },
     ...timeouts,
-    projects: executablePath ? [node, browser(executablePath)] : [node],
+    projects: executablePath ? [unit, processes, browser(executablePath)] : [unit, processes],
   },
 })

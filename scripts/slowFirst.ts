@@ -18,7 +18,9 @@ const SLOW = [
 export class SlowFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const root = this.ctx.config.root
-    const rank = ({ moduleId }: TestSpecification) => {
+    const rank = ({ moduleId, project }: TestSpecification) => {
+      // Together, at the end: their workers go from file to file, but only while the next file is of their kind.
+      if (!project.config.isolate) return SLOW.length
       const path = relative(root, moduleId)
       const index = SLOW.findIndex((pattern) => pattern.test(path))
       return index < 0 ? SLOW.length : index
