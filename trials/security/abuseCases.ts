@@ -122,12 +122,7 @@ export function listBodies(target: Target): Body[] {
     wrong('a negative value', signing({ txMetadata: { ...txMetadata, value: '-1' } })),
     wrong('__proto__ in the transaction', signing({}).replace('{"chainId"', '{"__proto__":{"to":"0x"},"chainId"')),
     wrong('another digest', signing({ digest: `0x${'22'.repeat(32)}` }), 'digest_mismatch'),
-    wrong(
-      'the digest twice',
-      `${signing({}).slice(0, -1)},"digest":"0x${'22'.repeat(32)}"}`,
-      'digest_mismatch',
-      ...SHAPE,
-    ),
+    broken('the digest twice', `${signing({}).slice(0, -1)},"digest":"0x${'22'.repeat(32)}"}`),
     wrong('another transaction', signing({ txMetadata: target.nextTx() }), 'digest_mismatch'),
     wrong(
       'a legacy one',

@@ -16,7 +16,8 @@ export const catalogue: Readonly<Record<string, number>> = {
     wallet_not_provisioned: 409,
   },
   ...{ body_too_large: 413, unsupported_media_type: 415, digest_mismatch: 422, unsupported_transaction: 422 },
-  ...{ chain_not_allowed: 422, rate_limited: 429, internal: 500, attestation_invalid: 502, signature_invalid: 502 },
+  ...{ chain_not_allowed: 422, rate_limited: 429, quota_spent: 429, internal: 500 },
+  ...{ attestation_invalid: 502, signature_invalid: 502 },
   ...{ entropy_unavailable: 503, enclave_unavailable: 503, collateral_stale: 503, database_unavailable: 503 },
   shutting_down: 503,
 }

@@ -160,9 +160,9 @@ describe('an enclave process', () => {
     expect(log).toContain('Refused a call')
   })
 
-  /** A health check travels behind the calls sent before it, so that they have arrived when it is answered. */
+  /** A signed call takes the way of the calls sent before it, so that they are under way when it is refused. */
   async function untilListening({ url }: EnclaveProcess) {
-    await fetch(`${url}/health`)
+    expect((await callEnclave(url, coordinator, enclavePaths.signTransactions, {})).status).toBe(400)
   }
 })
 
