@@ -151,7 +151,7 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
   }
 }
 
-/** A file that is no receipt is bad input. Bytes that a pointer leads to are judged: whoever set the pointer says that they are one. */
+/** A file that is no receipt is bad input. Bytes that a pointer leads to are judged: the pointer claims that they are one. */
 function readReceipt({ bytes, name }: LoadedReceipt, { kind }: Subject): AttestationReceiptV1 | undefined {
   try {
     return withSource(name, () => parseReceipt(bytes))

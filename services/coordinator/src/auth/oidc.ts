@@ -1,4 +1,4 @@
-import { readBounded } from '@countersign/protocol'
+import { isLoopbackUrl, readBounded } from '@countersign/protocol'
 import * as client from 'openid-client'
 import { CoordinatorError } from '../errors.ts'
 import type { IdentityProvider } from '../ports.ts'
@@ -146,7 +146,6 @@ function failed(details?: string) {
 
 function parseIssuer(text: string, allowInsecure: boolean): URL {
   const url = new URL(text)
-  const isLoopback = ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname)
-  if (url.protocol === 'https:' || (url.protocol === 'http:' && allowInsecure && isLoopback)) return url
+  if (url.protocol === 'https:' || (url.protocol === 'http:' && allowInsecure && isLoopbackUrl(url))) return url
   throw new Error('an issuer must be https; plain http is for loopback alone')
 }
