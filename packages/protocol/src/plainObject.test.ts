@@ -20,6 +20,7 @@ describe('plain objects', () => {
     ['a map', new Map()],
     ['an instance', new (class Named {})()],
     ['an object that inherits', Object.create({ a: 1 })],
+    ['an object that inherits from one without a prototype', Object.create(Object.create(null))],
     ['a getter', Object.defineProperty({}, 'a', { enumerable: true, get: () => 1 })],
     ['a hidden member', Object.defineProperty({}, 'a', { enumerable: false, value: 1 })],
     ['a symbol', { [Symbol('a')]: 1 }],

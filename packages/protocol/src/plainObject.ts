@@ -4,8 +4,8 @@
  */
 export function isPlainObject(value: unknown): value is Record<string, unknown> {
   if (typeof value !== 'object' || value === null) return false
-  // A literal of another realm, such as a frame's, has another Object.prototype. Only what is no literal has a longer chain.
-  if (Object.getPrototypeOf(Object.getPrototypeOf(value) ?? value)) return false
+  // By a member that only Object.prototypes own, not by identity: a literal of another realm, such as a frame's, has another one.
+  if (!Object.hasOwn(Object.getPrototypeOf(value) ?? Object.prototype, 'isPrototypeOf')) return false
   return Reflect.ownKeys(value).every((key) => {
     const member = Object.getOwnPropertyDescriptor(value, key)
     return typeof key === 'string' && member?.enumerable === true && 'value' in member
