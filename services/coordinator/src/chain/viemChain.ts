@@ -45,7 +45,7 @@ type Answer = { result: unknown } | { error: NodeError }
 const MAX_ANSWER_BYTES = 4_194_304
 const MAX_FEE_PER_GAS = 10_000n * 10n ** 9n
 const MAX_GAS = 2n ** 53n - 1n
-/** Blocks in one question for events: providers refuse long ranges. */
+/** Blocks in one question for events. Providers refuse long ranges, each from another length on, so a refusal halves it. */
 const LOG_WINDOW = 1000
 
 /**
@@ -108,13 +108,21 @@ export function createViemChain(parameters: CreateViemChainParameters): Chain {
     return block
   }
 
-  /** The last block that is older than that, or the first of all: about twenty questions. */
+  /**
+   * The last block that is older than that, or the first of all. In growing steps back from the newest, then between the last
+   * two: many nodes have dropped the old blocks that a search over the whole chain would ask for first.
+   */
   async function findBlockBefore(timeMs: number, newest: number): Promise<number> {
-    let [low, high] = [0, newest]
+    const isBefore = async (number: number) =>
+      (await read('eth_getBlockByNumber', [toQuantity(number), false], parseBlockTime)) < timeMs
+    let [low, high] = [newest, newest]
+    for (let step = 1; low > 0 && !(await isBefore(low)); step *= 2) {
+      high = low - 1
+      low = Math.max(0, low - step)
+    }
     while (low < high) {
       const middle = Math.ceil((low + high) / 2)
-      const blockMs = await read('eth_getBlockByNumber', [toQuantity(middle), false], parseBlockTime)
-      if (blockMs < timeMs) low = middle
+      if (await isBefore(middle)) low = middle
       else high = middle - 1
     }
     return low
@@ -246,12 +254,21 @@ export function createViemChain(parameters: CreateViemChainParameters): Chain {
       const wanted = new Set(proofs.map(toKey))
       const { number: newest } = await getLatestBlock()
       const found: AttestationPublished[] = []
-      for (let from = await findBlockBefore(sinceMs, newest); from <= newest; from += LOG_WINDOW) {
-        const [fromBlock, toBlock] = [from, Math.min(from + LOG_WINDOW - 1, newest)].map(toQuantity)
-        const filter = { address: contract, topics, fromBlock, toBlock }
-        const events = await read('eth_getLogs', [filter], (result) => parseEvents(result, contract))
+      let from = await findBlockBefore(sinceMs, newest)
+      let window = LOG_WINDOW
+      while (from <= newest) {
+        const to = Math.min(from + window - 1, newest)
+        const filter = { address: contract, topics, fromBlock: toQuantity(from), toBlock: toQuantity(to) }
+        const answer = await ask('eth_getLogs', [filter])
+        if ('error' in answer) {
+          if (window === 1) throw unavailable('eth_getLogs', describe(answer.error))
+          window = Math.floor(window / 2)
+          continue
+        }
+        const events = parseAnswer('eth_getLogs', answer.result, (result) => parseEvents(result, contract))
         // A filter on two lists also answers one wallet with the transaction of another.
         found.push(...events.filter((event) => wanted.has(toKey(event))))
+        from = to + 1
       }
       return found
     },

@@ -448,7 +448,12 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
       }
       scene.pass(2 * hour)
       scene.node.setFault('error', { methods: ['eth_getLogs'] })
-      expect(await codeOf(scene.confirm())).toBe('chain_unavailable')
+      expect(await scene.confirm()).toEqual({ open: 1 })
+      expect(scene.lines).toContainEqual({
+        msg: 'Could not look for events',
+        code: 'chain_unavailable',
+        reason: 'eth_getLogs: status 500',
+      })
       expect(await scene.publications()).toMatchObject([{ status: 'pending', proofs: 1 }])
       scene.node.setFault()
       remember()
@@ -476,6 +481,33 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
     expect(scene.lines).toContainEqual({ msg: 'Kept a publication whose events are on the chain', hash, count: 2 })
     await scene.finish({ complete: 2 })
     expect(scene.node.events()).toHaveLength(2)
+  })
+
+  test('a node that cannot be asked for events: what reverted waits, and what comes after it is complete', async () => {
+    const { chain } = scene.deps
+    const trusting: Chain = { ...chain, estimateGas: async () => 200_000n }
+    scene.node.setPublisher(stranger)
+    for (let count = 0; count < 4; count++) {
+      await scene.addProofs(1)
+      await scene.publish({ chain: { ...trusting, assertReady: async () => {} } })
+    }
+    scene.node.mine()
+    scene.node.setPublisher(publisher)
+    await send(2)
+    scene.node.setFault('error', { methods: ['eth_getLogs'] })
+    const before = scene.node.requests.eth_getLogs ?? 0
+    await scene.live(1)
+    scene.node.mine(30)
+    await scene.confirm()
+    expect((await scene.publications()).map(({ status }) => status)).toEqual([
+      ...Array(4).fill('pending'),
+      'confirmed',
+    ])
+    expect(await scene.count()).toEqual({ pending_onchain: 4, complete: 2 })
+    // Once in the run, not for each.
+    expect((scene.node.requests.eth_getLogs ?? 0) - before).toBe(1)
+    scene.node.setFault()
+    await scene.finish({ onchain_failed: 4, complete: 2 })
   })
 
   test('a node without receipts, after complete', async () => {

@@ -1,3 +1,4 @@
+import type { AttestationPublished } from '@countersign/protocol'
 import { ChainError } from '../chain/chainError.ts'
 import type { Chain, ChainReceipt, Fees } from '../ports.ts'
 import type { OpenPublication, PublicationTransaction, StoredTransaction } from '../store/types.ts'
@@ -41,6 +42,8 @@ export type Run = Required<Omit<ConfirmDeps, 'gasPerDay'>> & {
   /** Undefined where the chain does not report it. */
   getMarket: () => Promise<Fees | undefined>
   isCanonical: (receipt: ChainReceipt) => Promise<boolean>
+  /** Undefined where the node cannot be asked; after the first such failure it is not asked again in this run. */
+  findEvents: (...parameters: Parameters<Chain['findEvents']>) => Promise<AttestationPublished[] | undefined>
   /** Sends stored bytes. Skips once the chain has given no answer in this run. */
   send: (transaction: PublicationTransaction) => Promise<'sent' | ChainError | 'skipped'>
 }
@@ -48,13 +51,14 @@ export type Run = Required<Omit<ConfirmDeps, 'gasPerDay'>> & {
 export type Mined = { transaction: StoredTransaction; receipt: ChainReceipt }
 
 export async function startRun(deps: ConfirmDeps): Promise<Run> {
-  const { chain } = deps
+  const { chain, log } = deps
   await assertChain(chain)
   const head = await chain.getHead()
   const nextNonce = await chain.getNonce('latest')
   const blockHashes = new Map<number, Promise<string | undefined>>()
   let market: Promise<Fees | undefined> | undefined
   let isSilent = false
+  let isSearchable = true
   return {
     resendAfterMs: 15_000,
     bumpAfterMs: 60_000,
@@ -71,6 +75,17 @@ export async function startRun(deps: ConfirmDeps): Promise<Run> {
       const known = blockHashes.get(blockNumber) ?? chain.getBlockHash(blockNumber)
       blockHashes.set(blockNumber, known)
       return (await known) === blockHash
+    },
+    async findEvents(parameters) {
+      if (!isSearchable) return undefined
+      try {
+        return await chain.findEvents(parameters)
+      } catch (error) {
+        if (!(error instanceof ChainError)) throw error
+        isSearchable = false
+        log.warn({ msg: 'Could not look for events', code: error.code, reason: error.details })
+        return undefined
+      }
     },
     async send(transaction) {
       // What comes later would only wait for what could not be sent.
@@ -124,17 +139,19 @@ export function isFinal(run: Run, blockNumber: number): boolean {
 
 /**
  * The last question before proofs are let go into another nonce: whether any of their events is on the chain. Nodes keep events
- * apart from the index of transactions, so one that forgot a transaction still has them. Throws where it cannot be asked.
+ * apart from the index of transactions, so one that forgot a transaction still has them. `unknown` where the node cannot be asked:
+ * no failure of the run, because the other publications do not depend on it.
  */
-export async function hasEvents(run: Run, publication: OpenPublication): Promise<boolean> {
-  const { store, chain, log } = run
+export async function lookForEvents(run: Run, publication: OpenPublication): Promise<'there' | 'absent' | 'unknown'> {
+  const { store, log } = run
   const proofs = await store.findProofs(publication.id)
-  if (proofs.length === 0) return false
-  const events = await chain.findEvents({ proofs, sinceMs: publication.createdAt - CLOCK_MARGIN_MS })
-  if (events.length === 0) return false
+  if (proofs.length === 0) return 'absent'
+  const events = await run.findEvents({ proofs, sinceMs: publication.createdAt - CLOCK_MARGIN_MS })
+  if (events === undefined) return 'unknown'
+  if (events.length === 0) return 'absent'
   const { hash } = publication.transactions.at(-1) ?? {}
   log.error({ msg: 'Kept a publication whose events are on the chain', hash, count: events.length })
-  return true
+  return 'there'
 }
 
 /** Whether stored bytes may be sent again. */

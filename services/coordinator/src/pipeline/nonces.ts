@@ -1,5 +1,5 @@
 import type { OpenPublication } from '../store/types.ts'
-import { findMined, hasEvents, isDueAgain, isFinal, type Run } from './confirmRun.ts'
+import { findMined, isDueAgain, isFinal, lookForEvents, type Run } from './confirmRun.ts'
 import { withMargin } from './publish.ts'
 
 /** On top of the confirmations: for so many blocks a nonce must seem to be used by another sender, or by nobody. */
@@ -30,10 +30,9 @@ export async function checkForeignUse(run: Run, publication: OpenPublication): P
   }
   // Asked once more, after the node has shown that it knows the nonce to be used.
   if ((await findMined(run, publication)) !== 'none') return false
-  if (await hasEvents(run, publication)) {
-    sightings.taken.delete(id)
-    return false
-  }
+  const events = await lookForEvents(run, publication)
+  if (events === 'there') sightings.taken.delete(id)
+  if (events !== 'absent') return false
   if (await store.lose({ id })) log.error({ msg: 'Lost a nonce to another sender', hash: newest?.hash })
   sightings.taken.delete(id)
   return true

@@ -1,6 +1,6 @@
 import type { AttestationPublished } from '@countersign/protocol'
 import type { OpenPublication } from '../store/types.ts'
-import { hasEvents, isDeep, isFinal, type Mined, type Run } from './confirmRun.ts'
+import { isDeep, isFinal, lookForEvents, type Mined, type Run } from './confirmRun.ts'
 
 /** Judges a pending publication that is mined. Returns whether it needs no further check. */
 export async function settlePending(
@@ -21,7 +21,7 @@ export async function settlePending(
     return true
   }
   if (!receipt.isSuccess) {
-    if (!isFinal(run, blockNumber) || (await hasEvents(run, publication))) return false
+    if (!isFinal(run, blockNumber) || (await lookForEvents(run, publication)) !== 'absent') return false
     if (await store.revert(at)) log.warn({ msg: 'Mined a publication that reverted', hash })
     return true
   }
