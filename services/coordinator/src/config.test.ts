@@ -52,6 +52,22 @@ function faultsOf(env: Env, files?: Record<string, string>): readonly string[] {
   }
 }
 
+test('an empty setting is one that is not set', () => {
+  const empty = Object.fromEntries([...settingNames, 'OIDC_GOOGLE_ISSUER'].map((name) => [name, '']))
+  expect(read({ ...empty, ...mock })).toEqual(read(mock))
+  const unset = { ...production, HOST: undefined, COOKIE_SAMESITE: undefined, MOCK_ATTESTATION: undefined }
+  const given = Object.fromEntries(Object.entries(unset).filter(([, value]) => value !== undefined))
+  expect(read({ ...empty, ...given })).toEqual(read(unset))
+})
+
+test.each(['OFF', 'false', '0', 'no', 'of'])('WORKER=%s does not mean that it publishes', (text) => {
+  expect(faultsOf({ ...mock, WORKER: text })).toEqual(['WORKER: expected on or off'])
+})
+
+test.each(['javascript:alert(1)', 'ipfs.example', 'ftp://ipfs.example'])('IPFS_GATEWAY_URL=%s', (text) => {
+  expect(faultsOf({ ...mock, IPFS_GATEWAY_URL: text })).toEqual(['IPFS_GATEWAY_URL: expected an http or https URL'])
+})
+
 test('defaults: loopback, 8080, Google, satellite, 12 h, 256', () => {
   expect(read(mock)).toMatchObject({
     isProduction: false,

@@ -64,7 +64,7 @@ export function readWorkerConfig(
   const faults: string[] = []
   const fault: Fault = (text) => void faults.push(text)
   refuseMisspelt(env, settingNames, fault)
-  const { DATA_DIR: dataDir = '.countersign' } = env
+  const dataDir = env.DATA_DIR || '.countersign'
   const databaseUrl = readSecret(env, 'DATABASE_URL', readFile, fault)
   // The embedded database is for one process, and that is the coordinator.
   if (databaseUrl === '') fault('DATABASE_URL: required, because a worker beside the coordinator needs PostgreSQL')
