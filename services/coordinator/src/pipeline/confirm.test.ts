@@ -438,6 +438,20 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
       },
     )
 
+    test('its events as well, at both ends of an hour in which the worker slept', async () => {
+      await restage({ finalityDepth: 0 })
+      const hash = await send(1)
+      scene.node.mine()
+      const remember = scene.node.forget(hash, { andEvents: true })
+      await scene.confirm()
+      scene.node.mine(40)
+      scene.pass(hour)
+      await scene.confirm()
+      expect(await scene.publications()).toMatchObject([{ status: 'pending', proofs: 1 }])
+      remember()
+      await scene.finish({ complete: 1 })
+    })
+
     test('and cannot be asked for events: nothing is let go', async () => {
       const hash = await send(1)
       scene.node.mine()
@@ -446,7 +460,7 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
         await scene.confirm()
         scene.node.mine()
       }
-      scene.pass(2 * hour)
+      scene.pass(hour / 2)
       scene.node.setFault('error', { methods: ['eth_getLogs'] })
       expect(await scene.confirm()).toEqual({ open: 1 })
       expect(scene.lines).toContainEqual({
@@ -499,10 +513,7 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
     await scene.live(1)
     scene.node.mine(30)
     await scene.confirm()
-    expect((await scene.publications()).map(({ status }) => status)).toEqual([
-      ...Array(4).fill('pending'),
-      'confirmed',
-    ])
+    expect((await scene.publications()).map(({ status }) => status)).toEqual([...Array(4).fill('pending'), 'confirmed'])
     expect(await scene.count()).toEqual({ pending_onchain: 4, complete: 2 })
     // Once in the run, not for each.
     expect((scene.node.requests.eth_getLogs ?? 0) - before).toBe(1)

@@ -21,8 +21,8 @@ export type ConfirmDeps = PublishDeps & {
 
 /** What must hold for many blocks before it is believed, with the block, or block and time, where it was first seen. */
 export type Sightings = {
-  /** By publication: its nonce is used, and by none of its transactions. */
-  taken: Map<number, { block: number; timeMs: number }>
+  /** By publication: its nonce is used, and by none of its transactions. Also when that was last seen. */
+  taken: Map<number, { block: number; timeMs: number; lastMs: number }>
   /** By nonce: the next one of the account, and no publication has it, though later ones wait. */
   gaps: Map<number, number>
 }

@@ -14,10 +14,14 @@ const EXTRA_BLOCKS = 12
 export async function checkForeignUse(run: Run, publication: OpenPublication): Promise<boolean> {
   const { store, clock, log, sightings, head } = run
   const { id } = publication
-  const since = sightings.taken.get(id) ?? { block: head.number, timeMs: clock.now() }
-  sightings.taken.set(id, since)
+  const now = clock.now()
+  const before = sightings.taken.get(id)
+  // A process that slept, or whose jobs another did, has not seen that it held all the time.
+  const isContinued = before !== undefined && now - before.lastMs <= run.foreignAfterMs
+  const since = isContinued ? before : { block: head.number, timeMs: now }
+  sightings.taken.set(id, { ...since, lastMs: now })
   const newest = publication.transactions.at(-1)
-  const isLong = clock.now() - since.timeMs >= run.foreignAfterMs
+  const isLong = now - since.timeMs >= run.foreignAfterMs
   if (head.number - since.block < run.confirmations + EXTRA_BLOCKS || !isLong || !isFinal(run, since.block)) {
     if (newest !== undefined && isDueAgain(run, newest)) await run.send(newest)
     return false
