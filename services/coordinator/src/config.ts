@@ -288,9 +288,11 @@ function readEntropy(env: Env, readFile: (path: string) => string, fault: Fault)
 
 function readChainIds(env: Env, fault: Fault): number[] | undefined {
   if (env.ALLOWED_CHAIN_IDS === undefined || env.ALLOWED_CHAIN_IDS === '') return undefined
-  const ids = readList(env.ALLOWED_CHAIN_IDS).map(Number)
-  if (!ids.every((id) => Number.isSafeInteger(id) && id > 0)) fault('ALLOWED_CHAIN_IDS: expected chain ids')
-  return ids
+  const texts = readList(env.ALLOWED_CHAIN_IDS)
+  const isValid =
+    texts.length > 0 && texts.every((text) => /^[1-9]\d*$/.test(text) && Number.isSafeInteger(Number(text)))
+  if (!isValid) fault('ALLOWED_CHAIN_IDS: expected chain ids')
+  return texts.map(Number)
 }
 
 function isWorkerOff(env: Env, fault: Fault): boolean {

@@ -271,8 +271,19 @@ describe('against a chain', () => {
     node.mine(5000)
     node.setLimits({ maxLogBlocks: 0 })
     const failure = await errorOf(chain.findEvents({ proofs: [proofOf(1)], sinceMs: 0 }))
-    expect(failure).toMatchObject({ code: 'chain_unavailable', details: expect.stringContaining('eth_getLogs: -32600') })
+    expect(failure).toMatchObject({
+      code: 'chain_unavailable',
+      details: expect.stringContaining('eth_getLogs: -32600'),
+    })
     expect(node.requests.eth_getLogs).toBe(10)
+  })
+
+  test('findEvents: a node that would have us search for ever', async () => {
+    node.mine(200)
+    node.setLimits({ maxLogBlocks: 1 })
+    const failure = await errorOf(connect({ searchMs: 50 }).findEvents({ proofs: [proofOf(1)], sinceMs: 0 }))
+    expect(failure).toMatchObject({ details: 'eth_getLogs: the search took too long' })
+    expect(node.requests.eth_getLogs).toBeLessThan(200)
   })
 
   test('getHead and getBlockHash', async () => {

@@ -22,6 +22,7 @@ import {
 } from './answers.ts'
 import { ChainError } from './chainError.ts'
 import { publisherAbi } from './contractAbi.ts'
+import { findLast } from './findLast.ts'
 import { describeRevert, judgeNodeError, type NodeError, type NodeVerdict, toPlainText } from './nodeError.ts'
 
 export type CreateViemChainParameters = {
@@ -36,6 +37,8 @@ export type CreateViemChainParameters = {
   timeoutMs?: number
   /** For each answer. */
   maxAnswerBytes?: number
+  /** For one search for events, all its exchanges together. Unset: five minutes. */
+  searchMs?: number
   /** The most that is ever bid. Unset: 10,000 gwei. A lying RPC could otherwise have the account pay any price. */
   maxFeePerGas?: bigint
 }
@@ -53,7 +56,7 @@ const LOG_WINDOW = 1000
  * with what we know. Nothing is tried twice here; the pipeline decides about that.
  */
 export function createViemChain(parameters: CreateViemChainParameters): Chain {
-  const { rpcUrl, chainId, timeoutMs = 10_000, maxAnswerBytes = MAX_ANSWER_BYTES } = parameters
+  const { rpcUrl, chainId, timeoutMs = 10_000, maxAnswerBytes = MAX_ANSWER_BYTES, searchMs = 300_000 } = parameters
   const maxFee = parameters.maxFeePerGas ?? MAX_FEE_PER_GAS
   const redact = createRedact(rpcUrl)
   const contract = toContract(parameters.contract)
@@ -108,24 +111,8 @@ export function createViemChain(parameters: CreateViemChainParameters): Chain {
     return block
   }
 
-  /**
-   * The last block that is older than that, or the first of all. In growing steps back from the newest, then between the last
-   * two: many nodes have dropped the old blocks that a search over the whole chain would ask for first.
-   */
-  async function findBlockBefore(timeMs: number, newest: number): Promise<number> {
-    const isBefore = async (number: number) =>
-      (await read('eth_getBlockByNumber', [toQuantity(number), false], parseBlockTime)) < timeMs
-    let [low, high] = [newest, newest]
-    for (let step = 1; low > 0 && !(await isBefore(low)); step *= 2) {
-      high = low - 1
-      low = Math.max(0, low - step)
-    }
-    while (low < high) {
-      const middle = Math.ceil((low + high) / 2)
-      if (await isBefore(middle)) low = middle
-      else high = middle - 1
-    }
-    return low
+  async function isOlder(number: number, timeMs: number): Promise<boolean> {
+    return (await read('eth_getBlockByNumber', [toQuantity(number), false], parseBlockTime)) < timeMs
   }
 
   /** Nodes that know no finality answer null, or an error that each words in its own way. */
@@ -254,9 +241,12 @@ export function createViemChain(parameters: CreateViemChainParameters): Chain {
       const wanted = new Set(proofs.map(toKey))
       const { number: newest } = await getLatestBlock()
       const found: AttestationPublished[] = []
-      let from = await findBlockBefore(sinceMs, newest)
+      const endsAt = performance.now() + searchMs
+      let from = await findLast(newest, (number) => isOlder(number, sinceMs))
       let window = LOG_WINDOW
       while (from <= newest) {
+        // A node that lies about times or heights would have us search for ever.
+        if (performance.now() >= endsAt) throw unavailable('eth_getLogs', 'the search took too long')
         const to = Math.min(from + window - 1, newest)
         const filter = { address: contract, topics, fromBlock: toQuantity(from), toBlock: toQuantity(to) }
         const answer = await ask('eth_getLogs', [filter])

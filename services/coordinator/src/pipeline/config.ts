@@ -94,6 +94,7 @@ function readPinner(env: Env, { readFile, isProduction }: Context, fault: Fault)
   const kind = env.IPFS_PINNER || 'helia'
   const secret = readSecret(env, 'IPFS_API_TOKEN', readFile, fault)
   const token = secret || undefined
+  if (env.IPFS_PINS_URL && kind !== 'pinata') fault('IPFS_PINS_URL: only for IPFS_PINNER=pinata')
   if (kind === 'helia') return { kind, listen: env.IPFS_LISTEN || undefined }
   if (kind === 'kubo') {
     const apiUrl = readUrl(env, 'IPFS_API_URL', 'http://127.0.0.1:5001', fault)
