@@ -64,6 +64,15 @@ test.each(['OFF', 'false', '0', 'no', 'of'])('WORKER=%s does not mean that it pu
   expect(faultsOf({ ...mock, WORKER: text })).toEqual(['WORKER: expected on or off'])
 })
 
+test.each<[string, Env]>([
+  ['WORKER', { WORKER: 'on' }],
+  ['PUBLISHER_PRIVATE_KEY', { PUBLISHER_PRIVATE_KEY: `0x${'22'.repeat(32)}` }],
+  ['PUBLISHER_PRIVATE_KEY_FILE', { PUBLISHER_PRIVATE_KEY_FILE: '/key', RPC_URL: '' }],
+])('%s without a chain: proofs would wait for ever', (name, env) => {
+  expect(faultsOf({ ...mock, ...env })).toEqual([`RPC_URL: missing, though ${name} is set`])
+  expect(faultsOf({ ...mock, ...env, WORKER: 'off' })).toEqual([])
+})
+
 test.each(['javascript:alert(1)', 'ipfs.example', 'ftp://ipfs.example'])('IPFS_GATEWAY_URL=%s', (text) => {
   expect(faultsOf({ ...mock, IPFS_GATEWAY_URL: text })).toEqual(['IPFS_GATEWAY_URL: expected an http or https URL'])
 })

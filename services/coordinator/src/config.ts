@@ -139,7 +139,7 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
     entropy,
     batchLimit: readInteger(env, 'BATCH_LIMIT', { fallback: 256, min: 1, max: 256 }, fault),
     pipelineDelayMs: readInteger(env, 'PIPELINE_DELAY_MS', { fallback: 1000, min: 0, max: 3_600_000 }, fault),
-    pipeline: isWorkerOff(env, fault) ? undefined : readPipeline(env, { readFile: deps.readFile, isProduction }, fault),
+    pipeline: isWorker(env, fault) ? readPipeline(env, { readFile: deps.readFile, isProduction }, fault) : undefined,
   }
   if (faults.length > 0) throw new ConfigError(faults)
   return Object.freeze({ ...config, configHash: hashConfig(config, deps.version) })
@@ -295,9 +295,17 @@ function readChainIds(env: Env, fault: Fault): number[] | undefined {
   return texts.map(Number)
 }
 
-function isWorkerOff(env: Env, fault: Fault): boolean {
-  if (env.WORKER && env.WORKER !== 'on' && env.WORKER !== 'off') fault('WORKER: expected on or off')
-  return env.WORKER === 'off'
+function isWorker(env: Env, fault: Fault): boolean {
+  const { WORKER: worker = '', RPC_URL: rpcUrl = '' } = env
+  if (worker === 'off') return false
+  if (worker !== '' && worker !== 'on') fault('WORKER: expected on or off')
+  // Whoever gives either of them means to publish, and the proofs would wait for ever.
+  const wanted =
+    worker === 'on'
+      ? 'WORKER'
+      : (['PUBLISHER_PRIVATE_KEY', 'PUBLISHER_PRIVATE_KEY_FILE'] as const).find((name) => env[name])
+  if (rpcUrl === '' && wanted !== undefined) fault(`RPC_URL: missing, though ${wanted} is set`)
+  return true
 }
 
 function readRateLimit(env: Env, name: string, fallback: string, fault: Fault): RateLimit {
