@@ -2,6 +2,7 @@ import type { Hex } from '@countersign/protocol'
 import type { FakeChainFault } from '@countersign/testing'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { ChainError } from '../chain/chainError.ts'
+import { encodePublish } from '../chain/encodePublish.ts'
 import type { Chain } from '../ports.ts'
 import { PUBLISH_QUEUE } from '../store/jobs.ts'
 import { stageKinds } from '../store/store.fake.ts'
@@ -495,6 +496,28 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
     expect(scene.lines).toContainEqual({ msg: 'Kept a publication whose events are on the chain', hash, count: 2 })
     await scene.finish({ complete: 2 })
     expect(scene.node.events()).toHaveLength(2)
+  })
+
+  test('a revert of proofs some of whose events are there comes to an end, and is not searched for all the time', async () => {
+    const [first] = await scene.addProofs(3)
+    await scene.publish()
+    scene.node.setPublisher(stranger)
+    scene.node.mine(20)
+    scene.node.setPublisher(publisher)
+    // Its event, by another hand.
+    if (first === undefined) throw new Error('no proof')
+    const data = encodePublish([{ wallet: first.wallet, txHash: first.txHash, ipfsCid: first.cid }])
+    await scene.node.sendFromElsewhere({ privateKey: publisherKey, to: scene.node.contract, data })
+    for (let round = 0; round < 100; round++) {
+      await scene.confirm()
+      scene.pass(12_000)
+    }
+    expect(scene.node.requests.eth_getLogs).toBe(4)
+    expect(await scene.publications()).toMatchObject([{ status: 'pending', proofs: 3 }])
+    scene.pass(DEADLINE_MS)
+    await scene.confirm()
+    expect(await scene.publications()).toMatchObject([{ status: 'reverted', proofs: 3 }])
+    expect((await scene.proofs()).map(({ failure }) => failure)).toEqual(Array(3).fill('publish_unconfirmed'))
   })
 
   test('a node that cannot be asked for events: what reverted waits, and what comes after it is complete', async () => {

@@ -25,12 +25,16 @@ export type Sightings = {
   taken: Map<number, { block: number; timeMs: number; lastMs: number }>
   /** By nonce: the next one of the account, and no publication has it, though later ones wait. */
   gaps: Map<number, number>
+  /** By publication: when its events were last looked for, where that did not settle it. */
+  searched: Map<number, number>
 }
 
 export function createSightings(): Sightings {
-  return { taken: new Map(), gaps: new Map() }
+  return { taken: new Map(), gaps: new Map(), searched: new Map() }
 }
 
+/** A search is many questions, and nodes count them. */
+const SEARCH_AGAIN_MS = 300_000
 /** Between our clock and that of the blocks. */
 const CLOCK_MARGIN_MS = 3_600_000
 
@@ -139,16 +143,21 @@ export function isFinal(run: Run, blockNumber: number): boolean {
 
 /**
  * The last question before proofs are let go into another nonce: whether any of their events is on the chain. Nodes keep events
- * apart from the index of transactions, so one that forgot a transaction still has them. `unknown` where the node cannot be asked:
- * no failure of the run, because the other publications do not depend on it.
+ * apart from the index of transactions, so one that forgot a transaction still has them. `unknown` where the node cannot be asked, or
+ * was asked a moment ago: no failure of the run, because the other publications do not depend on it.
  */
 export async function lookForEvents(run: Run, publication: OpenPublication): Promise<'there' | 'absent' | 'unknown'> {
-  const { store, log } = run
-  const proofs = await store.findProofs(publication.id)
+  const { store, clock, log, sightings } = run
+  const { id, createdAt } = publication
+  const searchedAt = sightings.searched.get(id)
+  if (searchedAt !== undefined && clock.now() < searchedAt + SEARCH_AGAIN_MS) return 'unknown'
+  sightings.searched.delete(id)
+  const proofs = await store.findProofs(id)
   if (proofs.length === 0) return 'absent'
-  const events = await run.findEvents({ proofs, sinceMs: publication.createdAt - CLOCK_MARGIN_MS })
+  const events = await run.findEvents({ proofs, sinceMs: createdAt - CLOCK_MARGIN_MS })
+  if (events?.length === 0) return 'absent'
+  sightings.searched.set(id, clock.now())
   if (events === undefined) return 'unknown'
-  if (events.length === 0) return 'absent'
   const { hash } = publication.transactions.at(-1) ?? {}
   log.error({ msg: 'Kept a publication whose events are on the chain', hash, count: events.length })
   return 'there'
