@@ -101,6 +101,9 @@ async function start(): Promise<RunningService> {
   /** Gets the root secret and listens. It may take minutes to join, and for ever to be recovered. */
   async function serve() {
     const health = { ...facts, version: packageJson.version }
+    // A joiner judges evidence, and by the host's clock alone evidence that has expired could pass.
+    if (rootSecret.kind === 'attested' && rootSecret.from.kind === 'join') await learning
+    if (isStopping) return
     const recovery =
       rootSecret.kind === 'attested'
         ? await obtainRootSecret({ ...peers, callPeer, wait, health }, rootSecret)
