@@ -218,6 +218,14 @@ describe('the time', () => {
   })
 })
 
+test('an enclave serves on when nobody reads its log any more', async () => {
+  const unread = await start()
+  unread.child.stdout?.destroy()
+  for (const path of ['/a', '/b', '/c']) expect((await fetch(unread.url + path)).status).toBe(404)
+  await login(unread, 'alice')
+  expect(await unread.kill('SIGTERM')).toBe(0)
+})
+
 describe('other ways to listen', () => {
   test('a Unix socket, for its owner alone', async () => {
     const path = join(folder, 'enclave.sock')
