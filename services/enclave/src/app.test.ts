@@ -442,6 +442,13 @@ describe('the root secret', () => {
     }
   })
 
+  test('goes to nobody before the time is known: by the host’s clock alone, expired evidence could pass', async () => {
+    const app = startApp({ donor, time: createTime(clock) })
+    for (const path of [rootSecretPaths.challenge, rootSecretPaths.transfer]) {
+      expect(await ask(app, path)).toMatchObject({ status: 503, body: { error: { code: 'time_unknown' } } })
+    }
+  })
+
   test('a failure of the key worker is reported as internal', async () => {
     const hex = '11'.repeat(32)
     const evidence = { quote: '00', config, collateral: simulator.collateral() }
@@ -475,6 +482,13 @@ describe('what is told', () => {
     })
     expect(reply).toEqual({ status: 500, body: { error: { code: 'internal', message: 'internal error' } } })
     expect(lines.join('')).not.toContain('secret text')
+  })
+
+  test('the log repeats only the beginning of a path that a stranger chose', async () => {
+    const path = `/${'x'.repeat(15_000)}`
+    expect(await send(startApp(), { path, request: {} })).toMatchObject({ status: 404 })
+    expect(lines.at(-1)).toContain('/xxx')
+    expect(lines.at(-1)?.length).toBeLessThan(300)
   })
 
   test('while stopping, new calls are refused and those under way are answered', async () => {

@@ -126,6 +126,17 @@ describe('a source that does not sign', () => {
     expect(time.floor()).toBe(NOW)
   })
 
+  test('a repeated call under a later time is remembered for that time', async () => {
+    samples = createSamples({ sources: [{ kind: 'unsigned' }], time })
+    const witness = toUnsigned(createWitness(NOW))
+    const later = { ...witness, timestamp: new Date(NOW + 30_000).toISOString() }
+    for (const one of [witness, later, witness]) expect(await samples.use(one, use(1))).toBeUndefined()
+    for (const raisedMs of [60_000, 90_000]) expect(time.raise(NOW + raisedMs)).toBe(true)
+    // Makes it forget the first time.
+    expect(await samples.use(toUnsigned(createWitness(NOW + 90_000)), use(2))).toBeUndefined()
+    expect(await samples.use(later, use(3))).toBe('entropy_used')
+  })
+
   test('beside one that signs, a signed sample must be signed well', async () => {
     samples = createSamples({ sources: [SATELLITE, { kind: 'unsigned' }], time })
     expect(await samples.use({ ...createWitness(NOW), signatureHex: '00'.repeat(64) }, use(1))).toBe('entropy_refused')
