@@ -12,6 +12,7 @@ const { receipt, bytes } = await createReceiptSimulator().issue({ signedAt: new 
 test('the exports of the package', () => {
   expect(Object.keys(receiptPackage).sort()).toMatchInlineSnapshot(`
     [
+      "DEFAULT_MAXIMUM_EVENT_DELAY_S",
       "MAX_RECEIPT_BYTES",
       "RECEIPT_SPEC",
       "RECEIPT_VERSION",
