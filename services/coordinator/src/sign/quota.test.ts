@@ -57,6 +57,17 @@ test('what is under way counts, so asking all at once gets no more', async () =>
   expect(outcomes.filter((outcome) => outcome === 'quota_spent')).toHaveLength(7)
 })
 
+test('coordinators know of each other only what is stored: together they may sign more at one moment', async () => {
+  const times: number[] = []
+  const clock = createFakeClock()
+  const store = { findSignedAt: async ({ position }: { position: number }) => times.at(-position) }
+  const quotas = [1, 2].map(() => createSignQuota({ store, clock, perDay: 1 }))
+  const sign = async () => void times.push(clock.now())
+  const ask = () => Promise.allSettled(quotas.map((quota) => quota.run({ walletId: 'w', onRefused: () => {} }, sign)))
+  expect((await ask()).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled'])
+  expect((await ask()).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+})
+
 test('a signing that fails uses nothing up', async () => {
   const { sign } = setUp(1)
   expect(await sign('w', Promise.reject({ code: 'enclave_unavailable' }))).toBe('enclave_unavailable')
