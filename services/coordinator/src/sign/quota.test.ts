@@ -63,7 +63,8 @@ test('coordinators know of each other only what is stored: together they may sig
   const store = { findSignedAt: async ({ position }: { position: number }) => times.at(-position) }
   const quotas = [1, 2].map(() => createSignQuota({ store, clock, perDay: 1 }))
   const sign = async () => void times.push(clock.now())
-  const ask = () => Promise.allSettled(quotas.map((quota) => quota.run({ walletId: 'w', onRefused: () => {} }, sign)))
+  const asked = { walletId: 'w', digest: '0x1' as const, onRefused: () => {} }
+  const ask = () => Promise.allSettled(quotas.map((quota) => quota.run(asked, sign)))
   expect((await ask()).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled'])
   expect((await ask()).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
 })
