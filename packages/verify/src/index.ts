@@ -11,7 +11,7 @@ export {
   type VerdictDescription,
   verdictWords,
 } from './describeVerdict.ts'
-export { describeError, VerifierError, type VerifierErrorCode, withSource } from './errors.ts'
+export { describeError, type ReaderNeed, VerifierError, type VerifierErrorCode, withSource } from './errors.ts'
 export { createFetchBytes, type FetchBytes, type FetchBytesParameters, type FetchDeps } from './fetchBytes.ts'
 export { getProof } from './getProof.ts'
 export { type GivenFile, MAX_COLLATERAL_BYTES } from './loadCollateral.ts'

@@ -153,6 +153,11 @@ describe('the hash in the coordinator’s own report', () => {
     expect(read({ ...production, ...changes }).configHash).toBe(configHash)
   })
 
+  test('does not change with the origins that may sign for users: no reader can hold a coordinator to them', () => {
+    const { configHash } = read(production)
+    expect(read({ ...production, ALLOWED_ORIGINS: 'https://other.example' }).configHash).toBe(configHash)
+  })
+
   test('does not change with the enclave’s configuration hashes, which depend on it', () => {
     const other = { 'policy.json': JSON.stringify({ ...policy, configHashes: ['33'.repeat(32)] }) }
     expect(read(production, other).configHash).toBe(read(production).configHash)

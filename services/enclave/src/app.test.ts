@@ -223,6 +223,25 @@ describe('signTransactions', () => {
     expect(await sign(60_000)).toBe('session_expired')
   })
 
+  test('any coordinator that keeps secret and grant signs until the grant ends: no sign-out is heard here', async () => {
+    let nowMs = at.getTime()
+    const app = startApp({ time: createKnownTime({ now: () => nowMs }) })
+    const alice = await openSession(app, 'alice')
+    const path = enclavePaths.signTransactions
+    const sign = async () => {
+      const body = new TextEncoder().encode(
+        JSON.stringify({ items: [toItem(alice, { witness: createWitness(nowMs) })] }),
+      )
+      const headers = createTestCoordinator().sign({ path, body, timeMs: at.getTime() })
+      const [result] = ((await send(app, { path, body, headers })).body as SignTransactionsResponse).results
+      return result !== undefined && 'error' in result ? result.error : 'signed'
+    }
+    nowMs = Date.parse(alice.expiresAt) - 1
+    expect(await sign()).toBe('signed')
+    nowMs += 1
+    expect(await sign()).toBe('session_expired')
+  })
+
   test('before the time is known, nothing is signed: 503', async () => {
     const alice = await openSession(startApp(), 'alice')
     const app = startApp({ time: createTime(clock) })

@@ -71,6 +71,18 @@ test('what is under way counts, so asking all at once gets no more', async () =>
   expect(outcomes.filter((outcome) => outcome === 'quota_spent')).toHaveLength(7)
 })
 
+test('coordinators know of each other only what is stored: together they may sign more at one moment', async () => {
+  const times: number[] = []
+  const clock = createFakeClock()
+  const store = { findSignedAt: async ({ position }: { position: number }) => times.at(-position) }
+  const quotas = [1, 2].map(() => createSignQuota({ store, clock, perDay: 1 }))
+  const sign = async () => void times.push(clock.now())
+  const asked = { walletId: 'w', digest: '0x1' as const, onRefused: () => {} }
+  const ask = () => Promise.allSettled(quotas.map((quota) => quota.run(asked, sign)))
+  expect((await ask()).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled'])
+  expect((await ask()).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+})
+
 test('a signing that fails uses nothing up', async () => {
   const { sign } = setUp(1)
   expect(await sign({ ready: Promise.reject({ code: 'enclave_unavailable' }) })).toBe('enclave_unavailable')

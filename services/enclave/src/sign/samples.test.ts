@@ -95,6 +95,12 @@ describe('what is remembered', () => {
     expect(await samples.use(witness, use(2))).toBe('entropy_refused')
   })
 
+  test('ends with the boot, and another enclave does not have it', async () => {
+    const witness = createWitness(NOW)
+    expect(await samples.use(witness, use(1))).toBeUndefined()
+    expect(await createSamples({ sources: [SATELLITE], time }).use(witness, use(2))).toBeUndefined()
+  })
+
   test('fills up: then new samples are refused, old calls repeated, and there is room again when time has passed', async () => {
     samples = createSamples({ sources: [SATELLITE], time, limit: 2 })
     const [first, second] = [createWitness(NOW), createWitness(NOW)]
