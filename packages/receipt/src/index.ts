@@ -4,6 +4,7 @@ export { assemble, type EvidenceMode, hashPart, type ReceiptRecords, toReceiptRe
 export { canonicalBytes, parseReceipt } from './v1/canonicalBytes.ts'
 export type { ChainLog, ChainReader } from './v1/checkChain.ts'
 export type { CoordinatorPolicy } from './v1/checkCoordinator.ts'
+export { DSTACK_SECRET } from './v1/checkMeasurement.ts'
 export {
   type CheckReceiptOptions,
   checkReceipt,

@@ -12,6 +12,7 @@ const { receipt, bytes } = await createReceiptSimulator().issue({ signedAt: new 
 test('the exports of the package', () => {
   expect(Object.keys(receiptPackage).sort()).toMatchInlineSnapshot(`
     [
+      "DSTACK_SECRET",
       "MAX_RECEIPT_BYTES",
       "RECEIPT_SPEC",
       "RECEIPT_VERSION",

@@ -11,6 +11,7 @@ export const stepTitles = {
   quote: 'The quote is genuine Intel hardware',
   'report-data': 'The quote covers the batch',
   'quote-policy': 'The enclave was in an acceptable state',
+  platform: 'The enclave ran on a known machine',
   measurement: 'The enclave ran known code',
   config: 'The enclave had a known configuration',
   entropy: 'The entropy sample is signed and the one in the statement',
@@ -44,8 +45,8 @@ export const anchorSteps: readonly StepId[] = [
 ]
 
 /**
- * Steps that must pass for a receipt to be verified. `cid`, `event`, `transaction` and `reevaluation` join them when the caller
- * gives something to hold the receipt against.
+ * Steps that must pass for a receipt to be verified. `cid`, `platform`, `event`, `transaction` and `reevaluation` join them when the
+ * caller gives something to hold the receipt against.
  */
 export const requiredSteps: readonly StepId[] = [
   'format',
