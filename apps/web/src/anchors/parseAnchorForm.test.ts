@@ -10,6 +10,7 @@ describe('the visitor’s anchors', () => {
   const empty = {
     measurements: '',
     configHashes: '',
+    platforms: '',
     coordinatorMeasurements: '',
     coordinatorConfigHashes: '',
     entropyKeys: '',
