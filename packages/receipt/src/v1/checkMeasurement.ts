@@ -41,7 +41,7 @@ export function checkMeasurement(
     const names = joinWords(openEvents)
     throw new StepSkip(`All registers are among those you trust, but of dstack’s events you did not name ${names}.`)
   }
-  const known = `${mrTd} and every other register that can hold code are among those you trust.`
+  const known = `${mrTd} and all else that can hold code are among those you trust.`
   return isDstack ? `${known} ${DSTACK_SECRET}` : known
 }
 
