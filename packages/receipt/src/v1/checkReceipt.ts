@@ -132,6 +132,7 @@ function toCheck(result: {
   const required: StepId[] = [
     ...requiredSteps,
     ...(options.cid === undefined ? [] : (['cid'] as const)),
+    ...(options.anchors?.platforms?.length ? (['platform'] as const) : []),
     ...(isEventRequired ? (['event'] as const) : []),
     ...(options.reevaluation === undefined ? [] : (['reevaluation'] as const)),
   ]

@@ -13,6 +13,7 @@ test('the exports of the package', () => {
   expect(Object.keys(receiptPackage).sort()).toMatchInlineSnapshot(`
     [
       "DEFAULT_MAXIMUM_EVENT_DELAY_S",
+      "DSTACK_SECRET",
       "MAX_RECEIPT_BYTES",
       "RECEIPT_SPEC",
       "RECEIPT_VERSION",

@@ -11,6 +11,7 @@ export const stepTitles = {
   quote: 'The quote is genuine Intel hardware',
   'report-data': 'The quote covers the batch',
   'quote-policy': 'The enclave was in an acceptable state',
+  platform: 'The enclave ran on a known machine',
   measurement: 'The enclave ran known code',
   config: 'The enclave had a known configuration',
   entropy: 'The entropy sample is signed and the one in the statement',
@@ -45,7 +46,7 @@ export const anchorSteps: readonly StepId[] = [
 ]
 
 /**
- * Steps that must pass for a receipt to be verified. `cid`, `event` and `reevaluation` join them when the caller gives something
+ * Steps that must pass for a receipt to be verified. `cid`, `platform`, `event` and `reevaluation` join them when the caller gives something
  * to hold the receipt against. `time-bound` must pass too, but has verdicts of its own, as the anchors have.
  */
 export const requiredSteps: readonly StepId[] = [
