@@ -1,5 +1,5 @@
 import type { StackAnchors } from '@countersign/testing/stack'
-import { emptyManifest, type Manifest, parseMeasurementText } from '@countersign/verify'
+import { emptyManifest, type Manifest, parseMeasurementText, parseMinimumTcbTexts } from '@countersign/verify'
 import type { WebConfig } from '../apps/web/src/config.ts'
 import type { DevChain } from './chain.ts'
 
@@ -14,6 +14,7 @@ export type CreateWebConfigParameters = {
 export function createWebConfig(parameters: CreateWebConfigParameters): WebConfig & { trust: Manifest } {
   const { publicUrl, chain, anchors } = parameters
   const { url: rpcUrl, chainId, contract: address } = chain
+  const minimumTcb = parseMinimumTcbTexts([anchors.coordinatorTcb])
   const measurement = parseMeasurementText(anchors.measurement, (part) => part)
   return {
     apiBaseUrl: publicUrl,
@@ -28,7 +29,11 @@ export function createWebConfig(parameters: CreateWebConfigParameters): WebConfi
     trust: {
       ...emptyManifest,
       enclave: { measurements: measurement === undefined ? [] : [measurement], configHashes: [anchors.configHash] },
-      coordinator: { measurements: [anchors.coordinatorMeasurement], configHashes: [anchors.coordinatorConfigHash] },
+      coordinator: {
+        measurements: [anchors.coordinatorMeasurement],
+        configHashes: [anchors.coordinatorConfigHash],
+        ...(minimumTcb === undefined ? {} : { minimumTcb }),
+      },
       entropyKeys: [anchors.entropyKey],
     },
   }

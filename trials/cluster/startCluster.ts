@@ -20,6 +20,7 @@ import {
   toWorkerEnv,
 } from '@countersign/testing/launcher'
 import { allStarted, type Scope, type StackAnchors, startInScope } from '@countersign/testing/stack'
+import { parseMinimumTcbTexts } from '@countersign/verify'
 import { startContract } from '../../contracts/startContract.ts'
 import coordinatorPackage from '../../services/coordinator/package.json' with { type: 'json' }
 import { readConfig as readCoordinatorConfig } from '../../services/coordinator/src/config.ts'
@@ -184,7 +185,7 @@ async function writePolicies(parameters: {
   const registers = measureSimulatedEnclave()
   const [mrTd, rtmr0, rtmr1, rtmr2, rtmr3] = registers
   const measurements = [{ mrTd, rtmr0, rtmr1, rtmr2, rtmr3 }]
-  const coordinatorMeasurement = measureSimulatedCoordinator()
+  const { coordinatorMeasurement, coordinatorTcb } = measureSimulatedCoordinator()
   const enclavePolicy = (configHash: string) => JSON.stringify({ measurements, configHashes: [configHash] })
   const { configHash: coordinatorConfigHash } = readCoordinatorConfig(coordinatorEnv, {
     readFile: () => enclavePolicy('00'.repeat(32)),
@@ -193,6 +194,7 @@ async function writePolicies(parameters: {
   const callerPolicy = JSON.stringify({
     measurements: [coordinatorMeasurement],
     configHashes: [coordinatorConfigHash],
+    minimumTcb: parseMinimumTcbTexts([coordinatorTcb]),
   })
   const { enclave } = readEnclaveConfig(enclaveEnv, { readFile: () => callerPolicy, version: enclavePackage.version })
   const configHash = toHex(hashEnclaveConfig(enclave))
@@ -203,6 +205,7 @@ async function writePolicies(parameters: {
     configHash,
     coordinatorMeasurement,
     coordinatorConfigHash,
+    coordinatorTcb,
     entropyKey,
   }
 }

@@ -1,10 +1,12 @@
-import { hashEnclaveConfig, toHex } from '@countersign/protocol'
+import { parseReport, parseSnpTcb, toSnpProduct } from '@countersign/attestation'
+import { fromHex, hashEnclaveConfig, toHex } from '@countersign/protocol'
 import { type AttestationReceiptV1, anchorSteps, requiredSteps, type StepId } from '@countersign/receipt'
 import {
   adviseOn,
   findLies,
   isMockStep,
   toMeasurementText,
+  toMinimumTcbTexts,
   toPrintable,
   toPrintableJson,
   type VerifierStep,
@@ -149,6 +151,8 @@ function printMissingEvidence({ steps, problems }: CliOutcome, receipt: Attestat
 
 /** For each anchor that is missing: the option that takes it, and what the evidence has. */
 function printMissingAnchors({ steps }: CliOutcome, { signer, entropy, coordinator }: AttestationReceiptV1): string[] {
+  const report = parseReport(fromHex(coordinator.selfAttestation.reportHex))
+  const product = report.cpuid === undefined ? undefined : toSnpProduct(report.cpuid)
   const found: Partial<Record<StepId, [what: string, flag: string, value: string]>> = {
     measurement: [
       'the enclave’s code (MRTD is its firmware; RTMR0 to RTMR3 are what that loads)',
@@ -158,10 +162,19 @@ function printMissingAnchors({ steps }: CliOutcome, { signer, entropy, coordinat
     config: ['the enclave’s configuration', '--config-hash', toHex(hashEnclaveConfig(signer.config))],
     'entropy-key': ['the entropy source’s key', '--entropy-key', entropy.publicKey],
     'coordinator-measurement': [
-      'the coordinator’s code',
+      'the coordinator’s code (its launch, and HOST_DATA, which its host sets)',
       '--coordinator-measurement',
-      coordinator.selfAttestation.measurement,
+      `${toHex(report.measurement)}:${toHex(report.hostData)}`,
     ],
+    ...(product === undefined
+      ? {}
+      : {
+          'coordinator-policy': [
+            'the least patch levels of the coordinator’s firmware',
+            '--coordinator-tcb',
+            toMinimumTcbTexts({ [product]: parseSnpTcb(report.reportedTcb, product) }).join(' '),
+          ],
+        }),
     'coordinator-config': [
       'the coordinator’s configuration',
       '--coordinator-config-hash',

@@ -3,7 +3,7 @@ export type { Anchors } from './v1/anchors.ts'
 export { assemble, type EvidenceMode, hashPart, type ReceiptRecords, toReceiptRelease } from './v1/assemble.ts'
 export { canonicalBytes, parseReceipt } from './v1/canonicalBytes.ts'
 export type { ChainLog, ChainReader } from './v1/checkChain.ts'
-export type { CoordinatorPolicy } from './v1/checkCoordinator.ts'
+export type { CoordinatorPolicy, GivenRevocations } from './v1/checkMachine.ts'
 export {
   type CheckReceiptOptions,
   checkReceipt,

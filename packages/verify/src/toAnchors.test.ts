@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { MinimumTcb } from './parseManifest.ts'
 import { releaseManifest } from './releaseManifest.ts'
 import { toAnchors } from './toAnchors.ts'
 
@@ -6,6 +7,7 @@ const none = {
   measurements: [],
   configHashes: [],
   coordinatorMeasurements: [],
+  coordinatorChips: [],
   coordinatorConfigHashes: [],
   entropyKeys: [],
 }
@@ -15,7 +17,7 @@ describe('anchors', () => {
     const manifest = {
       ...releaseManifest,
       enclave: { measurements: [{ mrTd: 'a', rtmr0: 'b' }], configHashes: ['c'], events: { e: ['f'] } },
-      coordinator: { measurements: ['g'], configHashes: ['h'] },
+      coordinator: { measurements: ['g'], configHashes: ['h'], chips: ['j'] },
       entropyKeys: ['i'],
     }
     const options = {
@@ -24,7 +26,7 @@ describe('anchors', () => {
         measurements: [{ mrTd: 'A' }, { mrTd: 'B', rtmr0: 'C', rtmr1: 'D', rtmr2: 'E' }],
         configHashes: ['C'],
       },
-      coordinator: { measurements: ['G'], configHashes: ['H'] },
+      coordinator: { measurements: ['G'], configHashes: ['H'], chips: ['J'] },
       entropyKeys: ['I'],
     }
     expect(toAnchors([manifest, options])).toEqual({
@@ -32,6 +34,7 @@ describe('anchors', () => {
       events: { e: ['f'] },
       configHashes: ['c', 'C'],
       coordinatorMeasurements: ['g', 'G'],
+      coordinatorChips: ['j', 'J'],
       coordinatorConfigHashes: ['h', 'H'],
       entropyKeys: ['i', 'I'],
     })
@@ -50,5 +53,23 @@ describe('anchors', () => {
       a: ['1', '2'],
       b: ['3'],
     })
+  })
+  const mergeTcb = (...minimums: (MinimumTcb | undefined)[]) =>
+    toAnchors(
+      minimums.map((minimumTcb) => ({
+        ...releaseManifest,
+        coordinator: { ...releaseManifest.coordinator, ...(minimumTcb === undefined ? {} : { minimumTcb }) },
+      })),
+    ).coordinatorMinimumTcb
+
+  test('the highest of each patch level decides', () => {
+    const merged = mergeTcb({ Milan: { bl: 4, snp: 20 } }, undefined, { Milan: { snp: 24, ucode: 200 } })
+    expect(merged).toEqual({ Milan: { fmc: 0, bl: 4, tee: 0, snp: 24, ucode: 200 } })
+  })
+
+  test('a product is accepted only where every manifest with patch levels names it', () => {
+    const merged = mergeTcb({ Milan: {}, Genoa: { bl: 1 } }, { Genoa: {}, Turin: {} })
+    expect(Object.keys(merged ?? {})).toEqual(['Genoa'])
+    expect(mergeTcb({ Milan: {} }, { Turin: {} })).toEqual({})
   })
 })

@@ -3,9 +3,11 @@ import {
   findManifestFaults,
   type Manifest,
   MEASUREMENT_FORM,
+  MINIMUM_TCB_FORM,
   normaliseHex,
   parseHttpUrl,
   parseMeasurementText,
+  parseMinimumTcbTexts,
 } from '@countersign/verify'
 import type { Trust } from './trust.ts'
 
@@ -14,7 +16,14 @@ export type AnchorFields = Record<AnchorField, string>
 
 export type AnchorField = ListField | 'address' | 'rpcUrl' | 'chainId'
 
-type ListField = 'measurements' | 'configHashes' | 'coordinatorMeasurements' | 'coordinatorConfigHashes' | 'entropyKeys'
+type ListField =
+  | 'measurements'
+  | 'configHashes'
+  | 'coordinatorMeasurements'
+  | 'coordinatorConfigHashes'
+  | 'coordinatorTcb'
+  | 'coordinatorChips'
+  | 'entropyKeys'
 
 export type AnchorFaults = Partial<Record<AnchorField, string>>
 
@@ -24,6 +33,10 @@ export type AnchorFormResult = { trust: Trust; faults: undefined } | { trust: un
 export function parseAnchorForm(fields: AnchorFields, operator: Trust): AnchorFormResult {
   const faults: AnchorFaults = {}
   const contract = fields.address.trim() === '' ? undefined : parseContract(fields, operator, faults)
+  const levels = toLines(fields.coordinatorTcb)
+  const minimumTcb = parseMinimumTcbTexts(levels)
+  if (minimumTcb === undefined) faults.coordinatorTcb = `Each line is ${MINIMUM_TCB_FORM}; each product stands once.`
+  const chips = toLines(fields.coordinatorChips).map(toHex)
   const manifest: Manifest = {
     ...emptyManifest,
     enclave: {
@@ -35,8 +48,10 @@ export function parseAnchorForm(fields: AnchorFields, operator: Trust): AnchorFo
       configHashes: toLines(fields.configHashes).map(toHex),
     },
     coordinator: {
-      measurements: toLines(fields.coordinatorMeasurements).map(toHex),
+      measurements: toLines(fields.coordinatorMeasurements).map((line) => line.split(':').map(toHex).join(':')),
       configHashes: toLines(fields.coordinatorConfigHashes).map(toHex),
+      ...(levels.length === 0 ? {} : { minimumTcb: minimumTcb ?? {} }),
+      ...(chips.length === 0 ? {} : { chips }),
     },
     entropyKeys: toLines(fields.entropyKeys).map(toHex),
     contracts: contract === undefined ? [] : [{ chainId: contract.chainId, address: contract.address }],
@@ -55,6 +70,8 @@ const members: [prefix: string, field: AnchorField][] = [
   ['enclave.configHashes', 'configHashes'],
   ['coordinator.measurements', 'coordinatorMeasurements'],
   ['coordinator.configHashes', 'coordinatorConfigHashes'],
+  ['coordinator.minimumTcb', 'coordinatorTcb'],
+  ['coordinator.chips', 'coordinatorChips'],
   ['entropyKeys', 'entropyKeys'],
   ['contracts[0].address', 'address'],
   ['contracts[0].chainId', 'chainId'],

@@ -1,4 +1,4 @@
-import { type AnchorSource, toMeasurementText } from '@countersign/verify'
+import { type AnchorSource, toMeasurementText, toMinimumTcbTexts } from '@countersign/verify'
 import { findContract, type Trust } from '../anchors/trust.ts'
 
 export type CommandSubject =
@@ -33,6 +33,8 @@ export function toCommand(
           ['--config-hash', enclave.configHashes],
           ['--coordinator-measurement', coordinator.measurements],
           ['--coordinator-config-hash', coordinator.configHashes],
+          ['--coordinator-tcb', toMinimumTcbTexts(coordinator.minimumTcb ?? {})],
+          ['--coordinator-chip', coordinator.chips ?? []],
           ['--entropy-key', entropyKeys],
         ]
   const anchors = own.flatMap(([flag, values]) => values.flatMap((value) => [flag, value]))

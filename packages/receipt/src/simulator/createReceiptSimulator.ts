@@ -1,9 +1,11 @@
-import { createVerifier, type TcbStatus, type TrustedRoot } from '@countersign/attestation'
+import { createVerifier, parseReport, type SnpTcb, type TcbStatus, type TrustedRoot } from '@countersign/attestation'
 import {
   createSimulatedSatellite,
   createSimulator,
   developmentSeed,
+  type SimulatedCertificateOptions,
   type SimulatedQuoteOptions,
+  type SimulatedReportOptions,
 } from '@countersign/attestation/simulator'
 import {
   computeSnpReportData,
@@ -50,8 +52,9 @@ export type SimulatedIssueOptions = {
   unsignedSource?: string
   /** Everything that the quote says beside its report data. */
   quote?: Omit<SimulatedQuoteOptions, 'reportData'>
-  /** 48 bytes. */
-  coordinatorMeasurement?: Uint8Array
+  /** Everything that the coordinator's report says beside its report data, and the chain of the key that signs it. */
+  report?: Omit<SimulatedReportOptions, 'reportData'>
+  certificates?: SimulatedCertificateOptions
 }
 
 /** One signature's receipt, with all that a verifier needs to accept it. */
@@ -81,6 +84,9 @@ const DEFAULT_TX: TxMetadata = {
   maxFeePerGas: '2000000000',
   maxPriorityFeePerGas: '1000000000',
 }
+
+/** What simulated chips have unless they are told otherwise. */
+const MINIMUM_TCB: { Milan: Partial<SnpTcb> } = { Milan: { bl: 4, snp: 24, ucode: 219 } }
 
 const DEFAULT_CONFIG: EnclaveConfig = {
   issuers: [{ issuer: 'https://issuer.example', audience: 'countersign', jwksOrigin: 'https://issuer.example' }],
@@ -184,7 +190,7 @@ export function createReceiptSimulator(seed: string = developmentSeed): ReceiptS
         anchors: {
           measurements: [measurement],
           configHashes: [toHex(configHash)],
-          coordinatorMeasurements: [selfAttestation.measurement],
+          ...toMachineAnchors(selfAttestation),
           coordinatorConfigHashes: [selfAttestation.configHash],
           entropyKeys: [witness.publicKey],
         },
@@ -248,15 +254,24 @@ function attest(
   input: { coordinatorKey: Uint8Array; options: SimulatedIssueOptions; signedAt: Date },
 ): SelfAttestation {
   const configHash = sha256(new TextEncoder().encode('coordinator configuration'))
-  const measurement = input.options.coordinatorMeasurement ?? sha384Like('coordinator')
+  const report = { measurement: sha384Like('coordinator'), ...input.options.report }
   const reportData = computeSnpReportData({ publicKey: input.coordinatorKey, configHash })
-  const { ek, ask, ark } = simulator.certificates()
+  const { ek, ask, ark } = simulator.certificates(input.options.certificates)
   return {
-    reportHex: toHex(simulator.report({ reportData, measurement })),
+    reportHex: toHex(simulator.report({ ...report, reportData })),
     certificates: { ek: toHex(ek), ask: toHex(ask), ark: toHex(ark) },
-    measurement: toHex(measurement),
+    measurement: toHex(report.measurement),
     configHash: toHex(configHash),
     fetchedAt: new Date(input.signedAt.getTime() - 60_000).toISOString(),
+  }
+}
+
+function toMachineAnchors({ reportHex }: SelfAttestation) {
+  const { measurement, hostData, chipId } = parseReport(fromHex(reportHex))
+  return {
+    coordinatorMeasurements: [`${toHex(measurement)}:${toHex(hostData)}`],
+    coordinatorMinimumTcb: MINIMUM_TCB,
+    coordinatorChips: [toHex(chipId)],
   }
 }
 

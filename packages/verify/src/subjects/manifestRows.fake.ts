@@ -1,8 +1,9 @@
+import { createSimulator, type SimulatedRevocationOptions } from '@countersign/attestation/simulator'
 import { concatBytes } from '@countersign/protocol'
 import { assemble, canonicalBytes, toCid } from '@countersign/receipt'
-import { issue, toManifest } from '../issues.fake.ts'
+import { issue, issueGolden, toManifest } from '../issues.fake.ts'
 import type { Manifest } from '../parseManifest.ts'
-import { encode, files, manifest, toFiles } from './honest.fake.ts'
+import { encode, files, judgedAt, manifest, toFiles } from './honest.fake.ts'
 import { acceptedOffline, failed, OFFLINE, type SubjectRow } from './subjectRow.fake.ts'
 
 /** Code that RTMR3 and the event log name together, as dstack records it. */
@@ -41,6 +42,17 @@ const withCoordinator = (coordinator: Partial<Manifest['coordinator']>): Manifes
   coordinator: { ...manifest.coordinator, ...coordinator },
 })
 const [whole = { mrTd: '' }] = manifest.enclave.measurements
+const [launch = ''] = manifest.coordinator.measurements.map((text) => text.slice(0, 96))
+const { minimumTcb: _, ...untouched } = manifest.coordinator
+const withoutTcb: Manifest = { ...manifest, coordinator: untouched }
+/** ALIAS_CHECK_COMPLETE is clear. */
+const unchecked = await issueGolden({ report: { platformInfo: 0x05n } })
+const simulator = createSimulator({ at: judgedAt })
+const toList = (options: SimulatedRevocationOptions) => ({
+  name: 'revocations.der',
+  bytes: new Uint8Array(simulator.revocations(options)),
+})
+const withoutList = { ...acceptedOffline, skip: [...OFFLINE, 'coordinator-revocation'] } as const
 
 /** What a manifest can ask for. */
 export const manifestRows: readonly SubjectRow[] = [
@@ -141,5 +153,63 @@ export const manifestRows: readonly SubjectRow[] = [
     ...files,
     manifest: withCoordinator({ minimumTcb: { Turin: {} } }),
     expected: failed({ 'coordinator-policy': 'platform_not_allowed' }, OFFLINE),
+  },
+  {
+    name: 'no patch levels',
+    category: 'manifest',
+    ...files,
+    manifest: withoutTcb,
+    expected: { verdict: 'mock', conclusion: 'unknown-code', skip: [...OFFLINE, 'coordinator-policy'] },
+  },
+  {
+    name: 'a coordinator’s measurement without HOST_DATA',
+    category: 'manifest',
+    ...files,
+    manifest: withCoordinator({ measurements: [launch] }),
+    expected: { verdict: 'mock', conclusion: 'unknown-code', skip: [...OFFLINE, 'coordinator-measurement'] },
+  },
+  {
+    name: 'other HOST_DATA',
+    category: 'manifest',
+    ...files,
+    manifest: withCoordinator({ measurements: [`${launch}:${'01'.repeat(32)}`] }),
+    expected: failed({ 'coordinator-measurement': '' }, OFFLINE),
+  },
+  {
+    name: 'another chip',
+    category: 'manifest',
+    ...files,
+    manifest: withCoordinator({ chips: ['01'.repeat(64)] }),
+    expected: failed({ 'coordinator-chip': 'chip_not_allowed' }, OFFLINE),
+  },
+  {
+    name: 'a coordinator whose memory was not checked for aliases',
+    category: 'hardware state',
+    ...toFiles(unchecked),
+    expected: failed({ 'coordinator-policy': 'alias_check_missing' }, OFFLINE),
+  },
+  {
+    name: 'a revocation list that names nothing',
+    category: 'hardware state',
+    ...files,
+    revocations: toList({}),
+    expected: acceptedOffline,
+    expectedOnPage: withoutList,
+  },
+  {
+    name: 'a revocation list that names the coordinator’s certificate authority',
+    category: 'hardware state',
+    ...files,
+    revocations: toList({ revoked: ['ask'] }),
+    expected: failed({ 'coordinator-revocation': 'certificate_revoked' }, OFFLINE),
+    expectedOnPage: withoutList,
+  },
+  {
+    name: 'a revocation list that is out of date',
+    category: 'stale',
+    ...files,
+    revocations: toList({ faults: { expired: true } }),
+    expected: failed({ 'coordinator-revocation': 'crl_expired' }, OFFLINE),
+    expectedOnPage: withoutList,
   },
 ]

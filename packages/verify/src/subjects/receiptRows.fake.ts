@@ -146,7 +146,15 @@ export const receiptRows: readonly SubjectRow[] = [
     expected: {
       verdict: 'mock',
       conclusion: 'mock',
-      skip: [...OFFLINE, 'measurement', 'config', 'coordinator-measurement', 'coordinator-config'],
+      skip: [
+        ...OFFLINE,
+        'measurement',
+        'config',
+        'coordinator-policy',
+        'coordinator-chip',
+        'coordinator-measurement',
+        'coordinator-config',
+      ],
     },
   },
   {
@@ -157,7 +165,15 @@ export const receiptRows: readonly SubjectRow[] = [
     expected: {
       verdict: 'mock',
       conclusion: 'unknown-code',
-      skip: [...OFFLINE, 'measurement', 'config', 'coordinator-measurement', 'coordinator-config'],
+      skip: [
+        ...OFFLINE,
+        'measurement',
+        'config',
+        'coordinator-policy',
+        'coordinator-chip',
+        'coordinator-measurement',
+        'coordinator-config',
+      ],
     },
   },
   {
@@ -196,6 +212,7 @@ export const receiptRows: readonly SubjectRow[] = [
     failed({ 'coordinator-report': 'report_signature_invalid', release: '' }, [
       ...OFFLINE,
       'coordinator-policy',
+      'coordinator-chip',
       'coordinator-key',
       'coordinator-measurement',
     ]),
@@ -205,6 +222,7 @@ export const receiptRows: readonly SubjectRow[] = [
     failed({ 'coordinator-report': 'certificate_chain_invalid', release: '' }, [
       ...OFFLINE,
       'coordinator-policy',
+      'coordinator-chip',
       'coordinator-key',
       'coordinator-measurement',
     ]),
