@@ -280,6 +280,9 @@ describe('AMD’s revocation list', () => {
   const DAY_MS = 24 * 60 * MINUTE_MS
   const lists = { ok: simulator.revocations(), revoked: simulator.revocations({ revoked: ['ask'] }) }
 
+  const createLargeList = (revoked: ('ask' | 'asvk')[]) =>
+    simulator.revocations({ revoked: Array.from({ length: 1_200 }, () => revoked).flat() })
+
   /** A KDS that a test answers for. */
   function setUpList(answer: () => Promise<Uint8Array>) {
     const kds = { calls: [] as object[], answer }
@@ -351,6 +354,18 @@ describe('AMD’s revocation list', () => {
     await selfReport.ready()
     expect(selfReport.current()).not.toHaveProperty('revocations')
     expect(lines).toContainEqual(expect.objectContaining({ msg: 'Could not use AMD’s revocation list', code }))
+  })
+
+  test('one that is too large for an introduction is judged, and left out of it', async () => {
+    const large = { ok: createLargeList(['asvk']), revoked: createLargeList(['ask']) }
+    expect(large.ok.length).toBeGreaterThan(32_768)
+    const { selfReport, lines } = setUpList(async () => large.ok)
+    await selfReport.ready()
+    expect(selfReport.current()).not.toHaveProperty('revocations')
+    expect(lines).toContainEqual(expect.objectContaining({ msg: 'Left out AMD’s revocation list, which is too large' }))
+    const revoked = setUpList(async () => large.revoked)
+    await revoked.selfReport.ready()
+    expect(() => revoked.selfReport.current()).toThrow(none)
   })
 
   test('the KDS has one for each product and kind of key, and is read within bounds', async () => {

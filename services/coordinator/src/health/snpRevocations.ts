@@ -21,6 +21,9 @@ export type SnpRevocationsDeps = {
 /** The KDS allows few requests, and AMD issues its lists for months. */
 const REFRESH_MS = 86_400_000
 
+/** An enclave reads 128 KiB of an introduction, in which the list is hex: with a larger one it would refuse all of it. */
+const MAX_LIST_BYTES = 32_768
+
 /** The list is fetched once a day and kept meanwhile. A list that cannot be used is no list: only a revocation stops the coordinator. */
 export function createSnpRevocations({ verifier, kds, log }: SnpRevocationsDeps): SnpRevocations {
   let known: { list: Uint8Array; fetchedAt: number } | undefined
@@ -45,7 +48,9 @@ export function createSnpRevocations({ verifier, kds, log }: SnpRevocationsDeps)
       if (list !== undefined && (await isUsable(list))) known = { list, fetchedAt: at.getTime() }
     }
     if (known !== undefined && !(await isUsable(known.list))) known = undefined
-    return known?.list
+    if (known === undefined || known.list.length <= MAX_LIST_BYTES) return known?.list
+    log.warn({ msg: 'Left out AMD’s revocation list, which is too large', bytes: known.list.length })
+    return undefined
   }
 }
 
