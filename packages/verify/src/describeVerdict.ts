@@ -6,7 +6,8 @@ import type { Outcome } from './verify.ts'
 export const verdictWords: Readonly<Record<Verdict, string>> = {
   verified: 'Every required step holds on genuine hardware, and code and settings are those that the anchors name.',
   mock: 'A part of this evidence is simulated. It proves nothing about hardware.',
-  'unknown-code': 'Nothing failed, but an anchor is missing: nothing says that the code which ran, or its machine, is one you trust.',
+  'unknown-code':
+    'Nothing failed, but an anchor is missing: nothing says that the code which ran, or its machine, is one you trust.',
   incomplete: 'Nothing failed, but a required step could not be judged.',
   failed: 'A step failed. Do not rely on this receipt. The first failure usually explains the others.',
 }

@@ -73,8 +73,8 @@ describe('a complete proof', () => {
     await heading('Nothing failed, on MOCK evidence').toBeVisible()
     await expect.element(page.getByText(/This evidence proves nothing about hardware/)).toBeVisible()
     expect(stages()).toEqual(['done', 'done', 'done', 'done'])
-    expect(document.querySelectorAll('[data-status="pass"]')).toHaveLength(25)
-    expect(document.querySelectorAll('.transcript-step-mock')).toHaveLength(15)
+    expect(document.querySelectorAll('[data-status="pass"]')).toHaveLength(26)
+    expect(document.querySelectorAll('.transcript-step-mock')).toHaveLength(16)
     expect(document.querySelector('[data-step="event"]')?.textContent).toContain('By the word of the operator’s node')
     expect(document.querySelector('.verdict')?.textContent).toMatch(/Amount1 ether.*Datanone/)
     expect(lies()).toEqual([])
@@ -366,7 +366,7 @@ describe('accessibility', () => {
 
   test('the verdict and the count of steps are read out', async () => {
     await show()
-    const status = page.getByRole('status').filter({ hasText: '25 steps: 25 passed, 0 failed, 0 not judged.' })
+    const status = page.getByRole('status').filter({ hasText: '27 steps: 26 passed, 0 failed, 1 not judged.' })
     await expect.element(status, PATIENCE).toBeInTheDocument()
   })
 
