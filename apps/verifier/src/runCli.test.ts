@@ -231,9 +231,15 @@ describe('floors in a manifest', () => {
   test.each<[string, unknown]>([
     ['an evaluation', withNumber(20)],
     ['patch levels', withTcb({ Milan: { fmc: 0, bl: 4, tee: 0, snp: 24, ucode: 219 } })],
-    ['a product, at any patch level,', withTcb({ Milan: {}, Genoa: {} })],
+    ['one patch level', withTcb({ Milan: { bl: 4 }, Genoa: {} })],
   ])('%s that the evidence just reaches passes', async (_, content) => {
     expect(await runWith(content)).toEqual({ exitCode: 7, failed: [] })
+  })
+
+  test('a product without a patch level is no floor: the code stays unknown', async () => {
+    expect(await runWith(withTcb({ Milan: {}, Genoa: { bl: 1 } }))).toEqual({ exitCode: 2, failed: [] })
+    expect(await runWith(withTcb({ Milan: { bl: 0 } }))).toEqual({ exitCode: 2, failed: [] })
+    expect(await runWith(withTcb(undefined))).toEqual({ exitCode: 2, failed: [] })
   })
 
   test('an evaluation by Intel that is newer than the collateral’s fails quote-policy', async () => {

@@ -2,7 +2,8 @@ import { createVerifier, type TrustedRoot, type Verifier } from '@countersign/at
 import type { Anchors } from './anchors.ts'
 import { parseReceipt } from './canonicalBytes.ts'
 import { type ChainReader, checkChain, type TimeBound, type TimePolicy } from './checkChain.ts'
-import { type CoordinatorPolicy, checkCoordinator } from './checkCoordinator.ts'
+import { checkCoordinator } from './checkCoordinator.ts'
+import type { CoordinatorPolicy, GivenRevocations } from './checkMachine.ts'
 import { checkReevaluation, checkSigner, type SignerPolicy } from './checkSigner.ts'
 import { checkTransaction } from './checkTransaction.ts'
 import { checkWitness } from './checkWitness.ts'
@@ -26,6 +27,11 @@ export type CheckReceiptOptions = {
    * event at all is then a skip and not a failure. True unless given.
    */
   isEventDue?: boolean
+  /**
+   * AMD's revocation list of the coordinator's product, which a receipt of version 1 cannot carry. It is judged at its own time, that at
+   * which the reader has it: a list of today may well name a key of last year. Left out, the step is a skip.
+   */
+  revocations?: GivenRevocations
   /** Judge the evidence at another time than that of signing, with the collateral of that time. */
   reevaluation?: { at: Date; collateral: Uint8Array }
   /** One verifier for many receipts of the same platform; it must have been made with `roots`. */
@@ -103,6 +109,7 @@ export async function checkReceipt(
     at,
     anchors,
     policy: policy.coordinator ?? {},
+    revocations: options.revocations,
   })
   const { isEventMissing, timeBound } = await checkChain(transcript, receipt, {
     chain: options.chain,
