@@ -18,10 +18,10 @@ test('finds the last of any, and asks for none that is much older', async () => 
 test('none passes: the first of all, after few questions, however long the chain is', async () => {
   let questions = 0
   const newest = Number.MAX_SAFE_INTEGER
-  const isBefore = async () => {
+  const passes = async () => {
     questions += 1
     return false
   }
-  expect(await findLast(newest, isBefore)).toBe(0)
+  expect(await findLast(newest, passes)).toBe(0)
   expect(questions).toBeLessThan(110)
 })

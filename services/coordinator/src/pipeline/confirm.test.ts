@@ -540,7 +540,14 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
     expect(await scene.count()).toEqual({ pending_onchain: 4, complete: 2 })
     // Once in the run, not for each.
     expect((scene.node.requests.eth_getLogs ?? 0) - before).toBe(1)
+    // What was not asked for is asked for next, so that one that always fails does not starve the others.
     scene.node.setFault()
+    await scene.confirm()
+    expect((await scene.publications()).map(({ status }) => status)).toEqual([
+      'pending',
+      ...Array(3).fill('reverted'),
+      'final',
+    ])
     await scene.finish({ onchain_failed: 4, complete: 2 })
   })
 

@@ -46,8 +46,8 @@ export type Run = Required<Omit<ConfirmDeps, 'gasPerDay'>> & {
   /** Undefined where the chain does not report it. */
   getMarket: () => Promise<Fees | undefined>
   isCanonical: (receipt: ChainReceipt) => Promise<boolean>
-  /** Undefined where the node cannot be asked; after the first such failure it is not asked again in this run. */
-  findEvents: (...parameters: Parameters<Chain['findEvents']>) => Promise<AttestationPublished[] | undefined>
+  /** Skips once a search has failed in this run. */
+  findEvents: (...parameters: Parameters<Chain['findEvents']>) => Promise<AttestationPublished[] | 'failed' | 'skipped'>
   /** Sends stored bytes. Skips once the chain has given no answer in this run. */
   send: (transaction: PublicationTransaction) => Promise<'sent' | ChainError | 'skipped'>
 }
@@ -81,14 +81,14 @@ export async function startRun(deps: ConfirmDeps): Promise<Run> {
       return (await known) === blockHash
     },
     async findEvents(parameters) {
-      if (!isSearchable) return undefined
+      if (!isSearchable) return 'skipped'
       try {
         return await chain.findEvents(parameters)
       } catch (error) {
         if (!(error instanceof ChainError)) throw error
         isSearchable = false
         log.warn({ msg: 'Could not look for events', code: error.code, reason: error.details })
-        return undefined
+        return 'failed'
       }
     },
     async send(transaction) {
@@ -155,9 +155,10 @@ export async function lookForEvents(run: Run, publication: OpenPublication): Pro
   const proofs = await store.findProofs(id)
   if (proofs.length === 0) return 'absent'
   const events = await run.findEvents({ proofs, sinceMs: createdAt - CLOCK_MARGIN_MS })
-  if (events?.length === 0) return 'absent'
+  if (events === 'skipped') return 'unknown'
+  if (events.length === 0) return 'absent'
   sightings.searched.set(id, clock.now())
-  if (events === undefined) return 'unknown'
+  if (events === 'failed') return 'unknown'
   const { hash } = publication.transactions.at(-1) ?? {}
   log.error({ msg: 'Kept a publication whose events are on the chain', hash, count: events.length })
   return 'there'
