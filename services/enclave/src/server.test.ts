@@ -130,6 +130,18 @@ describe('bodies', () => {
     expect(bodies).toEqual([])
   })
 
+  test('in chunks of one byte, which would take more memory than is counted, are refused unread', async () => {
+    const { dial, bodies, budgets } = await start()
+    const socket = await dial()
+    // Closed with bytes unread, a connection is reset.
+    socket.on('error', () => {})
+    const answer = readAnswer(socket)
+    socket.write(toHead(enclavePaths.openSession, { 'transfer-encoding': 'chunked' }))
+    socket.write(`${'1\r\nx\r\n'.repeat(100)}0\r\n\r\n`)
+    expect(await answer).toMatch(/^HTTP\/1\.1 400 .*connection: close.*"code":"invalid_request"/is)
+    expect([bodies, budgets.unknown.peak()]).toEqual([[], 0])
+  })
+
   test('one that is too large harms nobody else', async () => {
     const { dial, bodies } = await start()
     const [large, small] = await Promise.all([dial(), dial()])

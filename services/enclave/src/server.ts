@@ -143,6 +143,10 @@ async function answer(
   response: ServerResponse,
 ) {
   const head = { method: request.method ?? '', path: request.url ?? '/', headers: request.headers }
+  // Each byte can be a chunk of its own, and costs a hundred times its length then. Callers know how long their bodies are.
+  if (head.headers['transfer-encoding'] !== undefined) {
+    return send(app, response, toReply(new EnclaveError('invalid_request', 'a body needs a length')), false)
+  }
   const isSigned = typeof head.headers[callerHeaders.signature] === 'string'
   const maxBytes = head.path === enclavePaths.signTransactions && isSigned ? MAX_SIGN_BYTES : MAX_BODY_BYTES
   const admission = await app.admit(head)
