@@ -1,4 +1,4 @@
-import { createVerifier, parseQuote, toTdMeasurement } from '@countersign/attestation'
+import { createVerifier, parseQuote, parseReport, toTdMeasurement } from '@countersign/attestation'
 import { createSimulator, simulatedRoots } from '@countersign/attestation/simulator'
 import { createSimulatedReportSource } from '@countersign/evidence'
 import { fromHex, type Hex, hashEnclaveConfig, hashUnsignedTransaction, toHex } from '@countersign/protocol'
@@ -287,13 +287,16 @@ describe.each(stageKinds)('the pin stage on %s', (kind) => {
         const { cid } = await expectPinned(slug)
         const pinned = kubo.blocks.get(cid) ?? new Uint8Array()
         const { signer, coordinator } = parseReceipt(pinned)
+        const { measurement, reportHex } = coordinator.selfAttestation
+        const hostData = toHex(parseReport(fromHex(reportHex)).hostData)
         const result = await checkReceipt(pinned, kubo.blocks.get(signer.collateral) ?? new Uint8Array(), {
           roots: simulatedRoots(),
           mockEntropyKeys: [satellite.publicKey],
           anchors: {
             measurements: [toTdMeasurement(parseQuote(fromHex(signer.quoteHex)).body)],
             configHashes: [toHex(hashEnclaveConfig(enclave.config))],
-            coordinatorMeasurements: [coordinator.selfAttestation.measurement],
+            coordinatorMeasurements: [`${measurement}:${hostData}`],
+            coordinatorMinimumTcb: { Milan: { snp: 1 } },
             coordinatorConfigHashes: ['5c'.repeat(32)],
             entropyKeys: [satellite.publicKey],
           },
