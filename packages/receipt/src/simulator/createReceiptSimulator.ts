@@ -33,6 +33,7 @@ import { assemble, hashPart, type ReceiptRecords, toReceiptRelease } from '../v1
 import { canonicalBytes } from '../v1/canonicalBytes.ts'
 import { toCid } from '../v1/cid.ts'
 import type { AttestationReceiptV1, SelfAttestation, Witness } from '../v1/schema.ts'
+import { issueAttestation, type SimulatedAttestation, type SimulatedAttestationOptions } from './issueAttestation.ts'
 
 export type SimulatedIssueOptions = {
   signedAt: Date
@@ -69,6 +70,8 @@ export type ReceiptSimulator = {
   roots: readonly TrustedRoot[]
   mockEntropyKeys: readonly string[]
   issue(options: SimulatedIssueOptions): Promise<SimulatedIssue>
+  /** A receipt of version 2, of any kind of signature. */
+  issueV2(options: SimulatedAttestationOptions): Promise<SimulatedAttestation>
 }
 
 const DEFAULT_TX: TxMetadata = {
@@ -101,7 +104,7 @@ export function createReceiptSimulator(seed: string = developmentSeed): ReceiptS
   const coordinatorKey = ed25519.getPublicKey(coordinatorSecret)
   const pki = createSimulator({ seed, at: new Date(0) })
 
-  return {
+  const service: ReceiptSimulator = {
     get roots() {
       return [pki.intelRoot, pki.amdRoot]
     },
@@ -129,7 +132,7 @@ export function createReceiptSimulator(seed: string = developmentSeed): ReceiptS
         previousBatchHash: previous,
         configHash,
       })
-      const quote = simulator.quote({ mrtd: sha384Like('enclave'), ...options.quote, reportData })
+      const quote = simulator.quote({ ...toQuoteOptions(options), reportData })
       const collateral = simulator.collateral()
       const collateralBytes = toCanonicalJson(collateral)
       const selfAttestation = attest(simulator, { coordinatorKey, options, signedAt })
@@ -190,7 +193,21 @@ export function createReceiptSimulator(seed: string = developmentSeed): ReceiptS
         },
       }
     },
+
+    async issueV2(options) {
+      const twin = await service.issue(options)
+      return issueAttestation(seed, options, { twin, quote: toQuoteOptions(options), report: toReportOptions(options) })
+    },
   }
+  return service
+}
+
+function toQuoteOptions(options: SimulatedIssueOptions) {
+  return { mrtd: sha384Like('enclave'), ...options.quote }
+}
+
+function toReportOptions(options: SimulatedIssueOptions) {
+  return { measurement: options.coordinatorMeasurement ?? sha384Like('coordinator') }
 }
 
 function createWitness(options: SimulatedIssueOptions, seed: string): Witness {
@@ -248,7 +265,7 @@ function attest(
   input: { coordinatorKey: Uint8Array; options: SimulatedIssueOptions; signedAt: Date },
 ): SelfAttestation {
   const configHash = sha256(new TextEncoder().encode('coordinator configuration'))
-  const measurement = input.options.coordinatorMeasurement ?? sha384Like('coordinator')
+  const { measurement } = toReportOptions(input.options)
   const reportData = computeSnpReportData({ publicKey: input.coordinatorKey, configHash })
   const { ek, ask, ark } = simulator.certificates()
   return {

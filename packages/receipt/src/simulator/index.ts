@@ -4,3 +4,4 @@ export {
   type SimulatedIssue,
   type SimulatedIssueOptions,
 } from './createReceiptSimulator.ts'
+export type { SimulatedAttestation, SimulatedAttestationOptions, SimulatedSigning } from './issueAttestation.ts'

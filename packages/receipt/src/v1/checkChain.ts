@@ -5,9 +5,9 @@ import {
   parseAttestationPublished,
   ServiceError,
 } from '@countersign/protocol'
+import type { ReceiptView } from '../receiptView.ts'
 import type { Anchors } from './anchors.ts'
 import { toTime } from './checkWitness.ts'
-import type { AttestationReceiptV1 } from './schema.ts'
 import { failIf, needs, StepFailure, StepSkip, type Transcript } from './transcript.ts'
 
 /** A log as a node has it, with the time of its block. */
@@ -28,7 +28,7 @@ const MAX_SAMPLE_AGE_MS = 60_000
 /** event → transaction → time: where and when it all stands in public. */
 export async function checkChain(
   { run }: Transcript,
-  receipt: AttestationReceiptV1,
+  receipt: ReceiptView,
   {
     chain,
     anchors,
@@ -36,7 +36,7 @@ export async function checkChain(
     isEventDue,
   }: { chain: ChainReader | undefined; anchors: Anchors; cid: string; isEventDue: boolean },
 ): Promise<{ isEventMissing: boolean }> {
-  const { transaction, entropy, coordinator } = receipt
+  const { kind = 'transaction', transaction, entropy, coordinator } = receipt
   let isEventMissing = false
 
   const event = await run('event', async () => {
@@ -63,6 +63,7 @@ export async function checkChain(
   })
 
   await run('transaction', async () => {
+    if (kind !== 'transaction') throw new StepSkip('Nothing but a transaction has a place of its own on a chain.')
     const reader = needs(chain, 'no chain was given to ask')
     const { chainId, txHash } = transaction
     const state = await ask(() => reader.getTransactionState({ chainId, txHash }))

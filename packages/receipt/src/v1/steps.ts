@@ -1,7 +1,11 @@
+import type { SignatureKind } from '@countersign/protocol'
+
 /** The checks of a receipt, in the order in which a person would do them. */
 export const stepTitles = {
   format: 'The receipt is in its one canonical form',
   cid: 'The bytes are the ones that the CID names',
+  blocks: 'Each block is the one that its name says',
+  opening: 'The opening is of this signature',
   digest: 'The transaction hashes to the digest that was signed',
   signature: 'The signature is of the wallet',
   'tx-hash': 'The signed transaction has the stated hash',
@@ -44,7 +48,7 @@ export const anchorSteps: readonly StepId[] = [
 ]
 
 /**
- * Steps that must pass for a receipt to be verified. `cid`, `event`, `transaction` and `reevaluation` join them when the caller
+ * Steps that must pass for a receipt to be verified, where its kind has them. `blocks` joins them in version 2, and `opening`, `cid`, `event`, `transaction` and `reevaluation` join them when the caller
  * gives something to hold the receipt against.
  */
 export const requiredSteps: readonly StepId[] = [
@@ -70,3 +74,15 @@ export const requiredSteps: readonly StepId[] = [
   'release',
   'time',
 ]
+
+/** Steps that only some kinds of signature have: of an off-chain signature nothing is public but a commitment. */
+const stepsOfKind: Partial<Record<StepId, readonly SignatureKind[]>> = {
+  digest: ['transaction', 'authorization'],
+  signature: ['transaction', 'authorization'],
+  'tx-hash': ['transaction'],
+}
+
+/** Whether a step can be asked of a receipt. One without a kind is of version 1, and of a transaction. */
+export function isStepOf(id: StepId, { kind = 'transaction' }: { kind?: SignatureKind }): boolean {
+  return stepsOfKind[id]?.includes(kind) ?? true
+}
