@@ -32,7 +32,10 @@ export type ReceiptView = {
     publicKey: string
     /** The second key, which version 2 has. */
     mlDsa65?: string
-    selfAttestation: Pick<V1['coordinator']['selfAttestation'], 'reportHex' | 'certificates' | 'configHash' | 'fetchedAt'> & {
+    selfAttestation: Pick<
+      V1['coordinator']['selfAttestation'],
+      'reportHex' | 'certificates' | 'configHash' | 'fetchedAt'
+    > & {
       /** What version 1 repeats of its report. */
       measurement?: string
       revocations?: string

@@ -18,10 +18,7 @@ export function createSimulatedBeacon(seed: string) {
     /** The newest round at a time. */
     getRound(at: Date): DrandWitness {
       const sequence = Math.floor((at.getTime() / 1000 - beacon.genesisS) / beacon.periodS) + 1
-      const message = shortSignatures.hash(
-        sha256(toU64be(sequence)),
-        'BLS_SIG_BLS12381G1_XMD:SHA-256_SSWU_RO_NUL_',
-      )
+      const message = shortSignatures.hash(sha256(toU64be(sequence)), 'BLS_SIG_BLS12381G1_XMD:SHA-256_SSWU_RO_NUL_')
       const signature = shortSignatures.sign(message, secretKey).toBytes()
       return {
         kind: 'drand',

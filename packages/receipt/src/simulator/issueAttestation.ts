@@ -113,10 +113,10 @@ export function issueAttestation(
   const source = isBeacon ? createSimulatedBeacon(seed) : undefined
   const entropy = source?.getRound(signedAt) ?? twin.records.witness
   const settings: EnclaveSettings = {
-    ...createEnclaveSettings([
-      source === undefined ? { kind: 'satellite', key: entropy.publicKey } : { kind: 'drand', ...source.beacon },
-    ]),
-    implementations: [AUTHORIZATION.address],
+    ...createEnclaveSettings(
+      [source === undefined ? { kind: 'satellite', key: entropy.publicKey } : { kind: 'drand', ...source.beacon }],
+      [AUTHORIZATION.address],
+    ),
     ...options.settings,
   }
   const config: EnclaveConfig = { ...twin.records.batch.config, version: toEnclaveVersion('0.1.0', settings) }
@@ -151,7 +151,10 @@ export function issueAttestation(
     configHash: hashEnclaveConfig(config),
   })
   const quoteHex = toHex(simulator.quote({ ...quote, reportData }))
-  const batch = encodeBlock('batch', assembleBatch({ quoteHex, config, settings, bootId, sequence, previous, treeSize }))
+  const batch = encodeBlock(
+    'batch',
+    assembleBatch({ quoteHex, config, settings, bootId, sequence, previous, treeSize }),
+  )
 
   const { certificates, configHash, fetchedAt } = twin.records.coordinator.selfAttestation
   const snpReportData = computeSnpReportDataV2({
@@ -246,7 +249,10 @@ function sign(input: {
   return { signed: { kind: 'off-chain', subject: { commitment: toHex(computeCommitment(opening)) } }, opening }
 }
 
-function toContent(signing: Extract<SimulatedSigning, { kind: 'message' | 'typed-data' }>, salt: string): OpeningContent {
+function toContent(
+  signing: Extract<SimulatedSigning, { kind: 'message' | 'typed-data' }>,
+  salt: string,
+): OpeningContent {
   if (signing.kind === 'message') {
     const { content = MESSAGE } = signing
     return { salt, kind: 'message', digest: toPrefixed(hashMessage(content.message)), content }

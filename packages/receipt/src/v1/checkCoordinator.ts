@@ -40,7 +40,10 @@ export async function checkCoordinator(
   await run('coordinator-key', () => {
     const { body } = needs(verified, 'the report is not genuine')
     failIf(publicKey !== signer.statement.coordinatorKey, 'The enclave was called by another coordinator’s key.')
-    failIf(!equalBytes(toBound(coordinator), body.reportData), 'The report is for another key or another configuration.')
+    failIf(
+      !equalBytes(toBound(coordinator), body.reportData),
+      'The report is for another key or another configuration.',
+    )
     return [`The report binds the key ${publicKey}.`, undefined]
   })
 

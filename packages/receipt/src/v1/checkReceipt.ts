@@ -9,8 +9,8 @@ import type { Anchors } from './anchors.ts'
 import { parseReceipt } from './canonicalBytes.ts'
 import { type ChainReader, checkChain } from './checkChain.ts'
 import { type CoordinatorPolicy, checkCoordinator } from './checkCoordinator.ts'
-import { checkReevaluation, checkSigner, type SignerPolicy } from './checkSigner.ts'
 import { checkRelease } from './checkRelease.ts'
+import { checkReevaluation, checkSigner, type SignerPolicy } from './checkSigner.ts'
 import { checkStatement, checkTransaction } from './checkTransaction.ts'
 import { checkWitness } from './checkWitness.ts'
 import { toCid } from './cid.ts'
@@ -150,8 +150,10 @@ function toCheck(result: {
   const { steps, isMock, isEventMissing, cid, receipt, options } = result
   const statusOf = (id: StepId) => steps.find((step) => step.id === id)?.status
   const isEventRequired = options.chain !== undefined && options.anchors?.contract !== undefined && !isEventMissing
+  // Version 1 has transactions only.
+  const kind = receipt !== undefined && 'kind' in receipt ? receipt.kind : 'transaction'
   const required: StepId[] = [
-    ...requiredSteps.filter((id) => receipt === undefined || isStepOf(id, receipt)),
+    ...requiredSteps.filter((id) => isStepOf(id, kind)),
     ...(receipt?.version === ATTESTATION_V2 ? (['blocks'] as const) : []),
     ...(options.opening === undefined ? [] : (['opening'] as const)),
     ...(options.cid === undefined ? [] : (['cid'] as const)),

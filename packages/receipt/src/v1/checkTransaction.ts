@@ -42,7 +42,6 @@ export async function checkTransaction(
     failIf(hash !== transaction.txHash, `The signed transaction hashes to ${hash}, not to the stated hash.`)
     return [`The signed bytes hash to ${hash}.`, undefined]
   })
-
 }
 
 /** statement: what the enclave said of the transaction. */

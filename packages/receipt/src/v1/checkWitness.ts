@@ -33,7 +33,8 @@ export async function checkWitness(
     )
     const isSigned = verifyEd25519(fromHex(entropy.publicKey), fromHex(entropy.signatureHex), message)
     failIf(!isSigned, 'The source did not sign this sample.')
-    const isNamed = signer.settings?.entropy.some((one) => one.kind === 'satellite' && one.key === entropy.publicKey) ?? true
+    const isNamed =
+      signer.settings?.entropy.some((one) => one.kind === 'satellite' && one.key === entropy.publicKey) ?? true
     failIf(!isNamed, 'The enclave’s settings do not name this source.')
     return [`Sample ${entropy.sequence} of ${entropy.source}, signed by ${entropy.publicKey}.`, undefined]
   })

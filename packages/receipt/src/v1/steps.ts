@@ -82,7 +82,7 @@ const stepsOfKind: Partial<Record<StepId, readonly SignatureKind[]>> = {
   'tx-hash': ['transaction'],
 }
 
-/** Whether a step can be asked of a receipt. One without a kind is of version 1, and of a transaction. */
-export function isStepOf(id: StepId, { kind = 'transaction' }: { kind?: SignatureKind }): boolean {
+/** Whether a kind of signature has a step. */
+export function isStepOf(id: StepId, kind: SignatureKind): boolean {
   return stepsOfKind[id]?.includes(kind) ?? true
 }

@@ -82,6 +82,7 @@ export function assembleAttestation(records: AttestationRecords): AttestationRec
 
 function hashNamed(cid: string): Uint8Array<ArrayBuffer> {
   const hash = toCidHash(cid)
-  if (hash === undefined) throw new ReceiptError('receipt_malformed', 'malformed receipt', { details: 'not a CID of ours' })
+  if (hash === undefined)
+    throw new ReceiptError('receipt_malformed', 'malformed receipt', { details: 'not a CID of ours' })
   return fromHex(hash)
 }

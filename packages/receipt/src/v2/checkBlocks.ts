@@ -22,13 +22,16 @@ export async function checkBlocks(
 }
 
 function readBlock<Name extends keyof GivenBlocks>(name: Name, named: string, given: GivenBlocks): Blocks[Name] {
-  const bytes = needs(given[name], `the ${name} block was not given`)
+  const bytes = needs<Uint8Array>(given[name], `the ${name} block was not given`)
   const cid = toCid(bytes)
   failIf(cid !== named, `The ${name} block has the CID ${cid}, another is named.`)
   try {
     return parseBlock(name, bytes)
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error
-    throw new ServiceError(error.code, error.message, { details: `${name}: ${error.details ?? 'refused'}`, cause: error })
+    throw new ServiceError(error.code, error.message, {
+      details: `${name}: ${error.details ?? 'refused'}`,
+      cause: error,
+    })
   }
 }

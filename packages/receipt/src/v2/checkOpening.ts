@@ -31,13 +31,19 @@ export async function checkOpening(
     if (typeof content !== 'object') throw new StepSkip('What was signed is not shown.')
     const digest = `0x${toHex(hashContent(content))}`
     failIf(digest !== content.digest, `What is shown hashes to ${digest}, not to the digest.`)
-    return [`The ${content.kind === 'message' ? 'message (EIP-191)' : 'typed data (EIP-712)'} hashes to ${digest}.`, undefined]
+    return [
+      `The ${content.kind === 'message' ? 'message (EIP-191)' : 'typed data (EIP-712)'} hashes to ${digest}.`,
+      undefined,
+    ]
   })
 
   await run('signature', () => {
     const isWhole = typeof content === 'object' && typeof signature === 'object'
     if (!isWhole) throw new StepSkip('The signature is judged where both halves are shown.')
-    return [checkSignature({ digest: content.digest, signature: signature.signature, statement: input.statement }), undefined]
+    return [
+      checkSignature({ digest: content.digest, signature: signature.signature, statement: input.statement }),
+      undefined,
+    ]
   })
 }
 

@@ -63,7 +63,10 @@ async function checkAuthorization(
     failIf(digest !== stated, `The fields of the authorization hash to ${digest}, not to the digest.`)
     // What the enclave may sign is under its quote: an authorization of other code is none that its settings allow.
     if (settings !== undefined) assertAuthorizationAllowed(authorization, settings.implementations)
-    return [`The EIP-7702 authorization of ${authorization.address} on chain ${authorization.chainId} hashes to ${digest}.`, undefined]
+    return [
+      `The EIP-7702 authorization of ${authorization.address} on chain ${authorization.chainId} hashes to ${digest}.`,
+      undefined,
+    ]
   })
   await run('signature', () => [checkSignature({ digest: stated, signature, statement }), undefined])
 }

@@ -24,7 +24,9 @@ export function parseReceiptCar(car: Uint8Array): ReceiptFiles {
   const named = nameBlocks(bytes, blocks)
   const found = Object.values(named).filter((cid) => cid !== undefined && blocks.has(cid))
   if (new Set(found).size !== blocks.size - 1) {
-    throw new ReceiptError('car_malformed', 'not a CAR of a receipt', { details: 'a block that the receipt does not name' })
+    throw new ReceiptError('car_malformed', 'not a CAR of a receipt', {
+      details: 'a block that the receipt does not name',
+    })
   }
   const pick = <Name extends string>(name: Name, cid: string | undefined) => {
     const block = cid === undefined ? undefined : blocks.get(cid)
