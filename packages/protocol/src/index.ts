@@ -1,3 +1,10 @@
+export {
+  type Authorization,
+  assertAuthorizationAllowed,
+  hashAuthorization,
+  hashSignedAuthorization,
+  parseAuthorization,
+} from './authorization.ts'
 export { concatBytes, equalBytes, isZero } from './bytes.ts'
 export { parseCanonicalJson, toCanonicalJson } from './canonicalJson.ts'
 export { assertEnclaveConfig, type EnclaveConfig, type EnclaveIssuer, hashEnclaveConfig } from './configHash.ts'
@@ -40,7 +47,7 @@ export {
 } from './entropy.ts'
 export { type ProtocolErrorCode, ServiceError, type ServiceErrorOptions } from './errors.ts'
 export { isNatural, toU32be, toU64be } from './fields.ts'
-export { fromHex, type Hex, isHex, toHex } from './hex.ts'
+export { fromHex, fromPrefixedHex, type Hex, isHex, isPrefixedHex, toHex } from './hex.ts'
 export {
   type Endpoint,
   type EndpointQuery,
@@ -56,6 +63,8 @@ export {
 } from './http.ts'
 export { isLoopbackHost, isLoopbackUrl } from './loopback.ts'
 export { computeRoot, createInclusionPath, createInclusionPaths, hashTree, type Inclusion } from './merkle.ts'
+export { hashMessage } from './message.ts'
+export { MAX_OFF_CHAIN_BYTES } from './offChainContent.ts'
 export { parseJson } from './parseJson.ts'
 export { isPlainObject, readMembers } from './plainObject.ts'
 export {
@@ -139,4 +148,6 @@ export {
   hashUnsignedTransaction,
 } from './transaction.ts'
 export { assertTxMetadata, parseTxMetadata, type TxMetadata } from './txMetadata.ts'
+export { hashTypedData, type TypedData } from './typedData.ts'
+export type { TypedDataMember } from './typedDataTypes.ts'
 export { type TimeLimitOptions, withinTimeLimit } from './withinTimeLimit.ts'
