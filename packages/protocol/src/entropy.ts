@@ -1,5 +1,7 @@
 import { sha256 } from '@noble/hashes/sha2.js'
 import { concatBytes } from './bytes.ts'
+import { toCanonicalJson } from './canonicalJson.ts'
+import type { DrandWitness } from './drand.ts'
 import { isNatural, toField, toU64be } from './fields.ts'
 import { isHex } from './hex.ts'
 import { hasExactMembers } from './plainObject.ts'
@@ -32,8 +34,7 @@ export function isEntropyWitness(value: unknown): value is EntropyWitness {
   if (!hasExactMembers(value, WITNESS_MEMBERS)) return false
   const { source, valueHex, signatureHex, publicKey, timestamp, sequence } = value
   return (
-    typeof source === 'string' &&
-    /^[\x20-\x7e]{1,256}$/.test(source) &&
+    isSourceName(source) &&
     isHex(valueHex, 32) &&
     isHex(signatureHex, 64) &&
     isHex(publicKey, 32) &&
@@ -41,6 +42,11 @@ export function isEntropyWitness(value: unknown): value is EntropyWitness {
     parseTimestamp(timestamp) !== undefined &&
     isNatural(sequence)
   )
+}
+
+/** Printable ASCII: a name to show, which nothing else depends on. */
+export function isSourceName(value: unknown): value is string {
+  return typeof value === 'string' && /^[\x20-\x7e]{1,256}$/.test(value)
 }
 
 /** Milliseconds of an ISO 8601 time in its one spelling with milliseconds, from 1970 on; undefined for any other text. */
@@ -66,4 +72,12 @@ export function toEntropyMessage({ value, timestampMs, sequence }: EntropyMessag
 /** SHA-256 of a sample: how statements and wallets name it. */
 export function hashEntropy(value: Uint8Array): Uint8Array<ArrayBuffer> {
   return sha256(toField('value', value, 32))
+}
+
+/**
+ * SHA-256 of the canonical JSON of a whole witness: how releases of version 1 and statements of version 2 name it. It covers the
+ * source's name and signature too, which the sample's own hash does not.
+ */
+export function hashWitness(witness: EntropyWitness | DrandWitness): Uint8Array<ArrayBuffer> {
+  return sha256(toCanonicalJson(witness))
 }

@@ -61,6 +61,8 @@ export type ProtocolErrorCode =
   | 'json_not_canonical'
   /** Distrust the statement: a member is missing, foreign or misspelt. */
   | 'statement_malformed'
+  /** Distrust the opening: a member is missing, foreign or misspelt, or it shows neither half. */
+  | 'opening_malformed'
   /** Distrust the path: it cannot belong to this index in a tree of this size. */
   | 'inclusion_malformed'
   /** Fix the configuration, or distrust the receipt that carries it. */

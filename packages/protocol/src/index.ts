@@ -15,6 +15,14 @@ export {
   parseAttestationPublished,
   serviceAttestationsAbi,
 } from './contract.ts'
+export {
+  type DrandBeacon,
+  type DrandWitness,
+  isDrandWitness,
+  isRoundSigned,
+  toRoundTimeMs,
+  verifyDrandWitness,
+} from './drand.ts'
 export { isEd25519Key, verifyEd25519 } from './ed25519.ts'
 export {
   type AttestRequest,
@@ -39,6 +47,7 @@ export {
   type EntropyMessageParameters,
   type EntropyWitness,
   hashEntropy,
+  hashWitness,
   isEntropyWitness,
   MAX_SAMPLE_AGE_MS,
   parseTimestamp,
@@ -65,6 +74,20 @@ export { isLoopbackHost, isLoopbackUrl } from './loopback.ts'
 export { computeRoot, createInclusionPath, createInclusionPaths, hashTree, type Inclusion } from './merkle.ts'
 export { hashMessage } from './message.ts'
 export { MAX_OFF_CHAIN_BYTES } from './offChainContent.ts'
+export {
+  assertOpening,
+  commitContent,
+  commitSignature,
+  computeCommitment,
+  MAX_OPENING_BYTES,
+  type MessageContent,
+  type Opening,
+  type OpeningContent,
+  type OpeningSignature,
+  parseOpening,
+  type TypedDataContent,
+  withholdHalf,
+} from './opening.ts'
 export { parseJson } from './parseJson.ts'
 export { isPlainObject, readMembers } from './plainObject.ts'
 export {
@@ -77,15 +100,31 @@ export {
   type TerminalProofStatus,
 } from './proofStatus.ts'
 export { type BodyStream, readBounded } from './readBounded.ts'
-export { type ReleaseMessageParameters, toReleaseMessage } from './release.ts'
+export {
+  type AttestationReceiptV2,
+  type BatchBlock,
+  type CoordinatorBlock,
+  MAX_BLOCK_BYTES,
+  type ReleaseBlock,
+} from './receiptV2.ts'
+export {
+  type ReleaseMessageParameters,
+  type ReleaseMessageV2Parameters,
+  toReleaseMessage,
+  toReleaseMessageV2,
+} from './release.ts'
 export {
   computeEnclaveAttestReportData,
   computeSnpReportData,
+  computeSnpReportDataV2,
   computeTdxReportData,
   type EnclaveAttestReportDataParameters,
   firstPreviousBatchHash,
   hashBatch,
+  ML_DSA_65_KEY_BYTES,
+  ML_DSA_65_SIGNATURE_BYTES,
   type SnpReportDataParameters,
+  type SnpReportDataV2Parameters,
   type TdxReportDataParameters,
 } from './reportData.ts'
 export type {
@@ -138,7 +177,18 @@ export {
 export { type EcdsaSignature, parseSignature, recoverPublicKey, toAddress } from './signature.ts'
 export type { SignResult } from './signResult.ts'
 export { assertStatement, hashLeaf, type Statement, toStatementBytes, toStatementText } from './statement.ts'
+export { assertStatementV2, type StatementV2 } from './statementV2.ts'
 export { parseStrictJson, type StrictJsonErrorCode, type StrictJsonLimits } from './strictJson.ts'
+export {
+  type AuthorizationSubject,
+  hashSubject,
+  type OffChainSubject,
+  type SignatureKind,
+  type Signed,
+  signatureKinds,
+  type TransactionSubject,
+  toEventHash,
+} from './subject.ts'
 export { type Tag, tags, toTagBytes } from './tags.ts'
 export { type TcbStatus, tcbStatuses } from './tcbStatus.ts'
 export {

@@ -1,13 +1,21 @@
 import { sha256 } from '@noble/hashes/sha2.js'
 import { toCanonicalJson } from './canonicalJson.ts'
 import type { EnclaveConfig } from './configHash.ts'
+import { type DrandBeacon, isDrandKey } from './drand.ts'
 import { isEd25519Key } from './ed25519.ts'
 import { type ProtocolErrorCode, ServiceError } from './errors.ts'
+import { isNatural } from './fields.ts'
 import { fromHex, type Hex, isHex, toHex } from './hex.ts'
 import { hasExactMembers } from './plainObject.ts'
 
-/** Whose samples the enclave signs with: of a source that signs them with this Ed25519 key, or of one that does not sign. */
-export type EntropySetting = { kind: 'satellite'; key: string } | { kind: 'unsigned' }
+/**
+ * Whose samples the enclave signs with: of a source that signs them with this Ed25519 key, the rounds of this public beacon, or
+ * samples of a source that does not sign.
+ */
+export type EntropySetting =
+  | { kind: 'satellite'; key: string }
+  | ({ kind: 'drand' } & DrandBeacon)
+  | { kind: 'unsigned' }
 
 /**
  * Settings beside the configuration that quotes cover too: the version in the configuration ends in their hash. `log` and
@@ -56,8 +64,14 @@ export function assertSettingsOf(config: Pick<EnclaveConfig, 'version'>, setting
 
 function isEntropySetting(value: unknown): value is EntropySetting {
   if (hasExactMembers(value, ['kind'])) return value.kind === 'unsigned'
-  if (!hasExactMembers(value, ['kind', 'key']) || value.kind !== 'satellite') return false
-  return isHex(value.key, 32) && isEd25519Key(fromHex(value.key))
+  if (hasExactMembers(value, ['kind', 'key'])) {
+    return value.kind === 'satellite' && isHex(value.key, 32) && isEd25519Key(fromHex(value.key))
+  }
+  if (!hasExactMembers(value, ['kind', 'key', 'chainHash', 'genesisS', 'periodS']) || value.kind !== 'drand')
+    return false
+  const { key, chainHash, genesisS, periodS } = value
+  const isTimed = isNatural(genesisS) && isNatural(periodS) && periodS > 0
+  return isTimed && isHex(chainHash, 32) && isHex(key, 96) && isDrandKey(key)
 }
 
 function toText(value: unknown): string {

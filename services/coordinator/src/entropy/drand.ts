@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto'
-import { fromHex, toU64be } from '@countersign/protocol'
+import { fromHex, isRoundSigned } from '@countersign/protocol'
 import type { Witness } from '@countersign/receipt'
-import { bls12_381 } from '@noble/curves/bls12-381.js'
 import { z } from 'zod'
 import type { EntropySource } from '../ports.ts'
 import { EntropySourceError } from './entropySourceError.ts'
@@ -72,7 +71,8 @@ export function createDrandSource(parameters: CreateDrandSourceParameters): Entr
       if (!parsed.success) throw new EntropySourceError('malformed', { details: 'not a round' })
       const { round, signature, randomness } = parsed.data
       if (verified?.round !== round || verified.signature !== signature) {
-        if (!isRoundSigned(chain, { round, signature })) throw new EntropySourceError('wrong_signature')
+        if (!isRoundSigned({ publicKey: chain.publicKey, round, signature }))
+          throw new EntropySourceError('wrong_signature')
         verified = { round, signature }
       }
       const witness = toWitness(chain, { round, signature })
@@ -81,19 +81,6 @@ export function createDrandSource(parameters: CreateDrandSourceParameters): Entr
       }
       return [witness]
     },
-  }
-}
-
-/** `bls-unchained-g1-rfc9380`: the signature, in G1, is over the SHA-256 of the round alone (drand `crypto/schemes.go`). */
-export function isRoundSigned(chain: Pick<DrandChain, 'publicKey'>, { round, signature }: Beacon): boolean {
-  const { shortSignatures } = bls12_381
-  try {
-    const message = shortSignatures.hash(sha256(toU64be(round)), 'BLS_SIG_BLS12381G1_XMD:SHA-256_SSWU_RO_NUL_')
-    const key = bls12_381.G2.Point.fromBytes(fromHex(chain.publicKey))
-    return shortSignatures.verify(shortSignatures.Signature.fromBytes(fromHex(signature)), message, key)
-  } catch {
-    // No point of the curve, of another subgroup, or at infinity.
-    return false
   }
 }
 
