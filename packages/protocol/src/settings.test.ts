@@ -47,12 +47,27 @@ describe('settings under the quote', () => {
     expect(() => assertEnclaveSettings(createEnclaveSettings(sources))).not.toThrow()
   })
 
+  test('implementations come in one order, and are under the hash', () => {
+    const [one, two] = [`0x${'11'.repeat(20)}`, `0x${'22'.repeat(20)}`] as const
+    const listed = createEnclaveSettings(settings.entropy, [two, one])
+    expect(listed.implementations).toEqual([one, two])
+    expect(() => assertEnclaveSettings(listed)).not.toThrow()
+    expect(toEnclaveVersion('1.2.3', listed)).not.toBe(toEnclaveVersion('1.2.3', settings))
+  })
+
   test.each<[string, unknown]>([
     ['null', null],
     ['a missing member', { entropy: settings.entropy, log: null }],
     ['a member too many', { ...settings, extra: 1 }],
     ['a log', { ...settings, log: {} }],
-    ['an implementation', { ...settings, implementations: [`0x${'11'.repeat(20)}`] }],
+    ['no list of implementations', { ...settings, implementations: {} }],
+    ['an implementation in upper case', { ...settings, implementations: [`0x${'AA'.repeat(20)}`] }],
+    ['an implementation without 0x', { ...settings, implementations: ['11'.repeat(20)] }],
+    ['an implementation twice', { ...settings, implementations: [`0x${'11'.repeat(20)}`, `0x${'11'.repeat(20)}`] }],
+    [
+      'implementations in another order',
+      { ...settings, implementations: [`0x${'22'.repeat(20)}`, `0x${'11'.repeat(20)}`] },
+    ],
     ['no source', { ...settings, entropy: [] }],
     ['a source twice', { ...settings, entropy: [...settings.entropy, ...settings.entropy] }],
     ['sources in another order', { ...settings, entropy: [{ kind: 'unsigned' }, ...settings.entropy] }],

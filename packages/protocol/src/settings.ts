@@ -18,20 +18,24 @@ export type EntropySetting =
   | { kind: 'unsigned' }
 
 /**
- * Settings beside the configuration that quotes cover too: the version in the configuration ends in their hash. `log` and
- * `implementations` are empty so far.
+ * Settings beside the configuration that quotes cover too: the version in the configuration ends in their hash. `log` is null so
+ * far.
  */
 export type EnclaveSettings = {
   /** Each once, in ascending order of their canonical JSON: one set of sources has one hash. */
   entropy: readonly EntropySetting[]
   log: null
+  /** The code that a wallet may delegate to by EIP-7702: addresses in lower case and ascending order, each once. */
   implementations: readonly Hex[]
 }
 
-/** Settings with these sources of entropy, in their order. */
-export function createEnclaveSettings(entropy: readonly EntropySetting[]): EnclaveSettings {
+/** Settings with these sources of entropy and implementations, each in their order. */
+export function createEnclaveSettings(
+  entropy: readonly EntropySetting[],
+  implementations: readonly Hex[] = [],
+): EnclaveSettings {
   const sorted = entropy.toSorted((left, right) => (toText(left) < toText(right) ? -1 : 1))
-  return { entropy: sorted, log: null, implementations: [] }
+  return { entropy: sorted, log: null, implementations: implementations.toSorted() }
 }
 
 /** Narrows to settings with exactly the members of their type. */
@@ -40,7 +44,14 @@ export function assertEnclaveSettings(value: unknown): asserts value is EnclaveS
     throw malformed('not exactly the expected members')
   const { entropy, log, implementations } = value
   if (log !== null) throw malformed('log is unknown')
-  if (!Array.isArray(implementations) || implementations.length > 0) throw malformed('implementations are unknown')
+  if (!Array.isArray(implementations)) throw malformed('implementations is not a list')
+  for (const [index, address] of implementations.entries()) {
+    const isAddress = typeof address === 'string' && address.startsWith('0x') && isHex(address.slice(2), 20)
+    if (!isAddress) throw malformed(`implementations[${index}] is not an address in lower case`)
+    if (index > 0 && implementations[index - 1] >= address) {
+      throw malformed(`implementations[${index}] is not after the one before`)
+    }
+  }
   if (!Array.isArray(entropy) || entropy.length === 0) throw malformed('entropy is not a filled list')
   for (const [index, source] of entropy.entries()) {
     if (!isEntropySetting(source)) throw malformed(`entropy[${index}] is unknown`)
