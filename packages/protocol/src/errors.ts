@@ -53,7 +53,7 @@ export type ProtocolErrorCode =
   | 'body_too_large'
   /** Distrust the sender: the bytes are not JSON in UTF-8. */
   | 'invalid_json'
-  /** Fix the call: a parameter cannot stand in the path of a request. */
+  /** Fix the call: a parameter has not the form that the request asks for. */
   | 'invalid_request'
   /** Fix the call: the value holds something that JSON cannot carry without loss. */
   | 'not_canonicalizable'
@@ -69,6 +69,14 @@ export type ProtocolErrorCode =
   | 'enclave_config_malformed'
   /** Fix the request: the transaction cannot be built from these fields. */
   | 'invalid_tx_metadata'
+  /** Fix the request: what is to be signed is longer than 32 KiB. */
+  | 'message_too_large'
+  /** Fix the request: the message is not hex of whole bytes. */
+  | 'invalid_message'
+  /** Fix the request: EIP-712 has no one reading of it. */
+  | 'invalid_typed_data'
+  /** Ask the operator: the enclave delegates accounts only to code on its list, and only on one chain at a time. */
+  | 'authorization_not_allowed'
   /** Distrust the signature: it is not 65 bytes r ‖ s ‖ v in range with a low s, or no key can have made it. */
   | 'signature_malformed'
   /** Distrust the key: it is not an uncompressed point of secp256k1. */

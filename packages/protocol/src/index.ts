@@ -1,3 +1,10 @@
+export {
+  type Authorization,
+  assertAuthorizationAllowed,
+  hashAuthorization,
+  hashSignedAuthorization,
+  parseAuthorization,
+} from './authorization.ts'
 export { concatBytes, equalBytes, isZero } from './bytes.ts'
 export { parseCanonicalJson, toCanonicalJson } from './canonicalJson.ts'
 export { assertEnclaveConfig, type EnclaveConfig, type EnclaveIssuer, hashEnclaveConfig } from './configHash.ts'
@@ -49,7 +56,7 @@ export {
 } from './entropy.ts'
 export { type ProtocolErrorCode, ServiceError, type ServiceErrorOptions } from './errors.ts'
 export { isNatural, toU32be, toU64be } from './fields.ts'
-export { fromHex, type Hex, isHex, toHex } from './hex.ts'
+export { fromHex, fromPrefixedHex, type Hex, isHex, isPrefixedHex, toHex } from './hex.ts'
 export {
   type Endpoint,
   type EndpointQuery,
@@ -65,6 +72,8 @@ export {
 } from './http.ts'
 export { isLoopbackHost, isLoopbackUrl } from './loopback.ts'
 export { computeRoot, createInclusionPath, createInclusionPaths, hashTree, type Inclusion } from './merkle.ts'
+export { hashMessage } from './message.ts'
+export { MAX_OFF_CHAIN_BYTES } from './offChainContent.ts'
 export {
   assertOpening,
   commitContent,
@@ -189,4 +198,6 @@ export {
   hashUnsignedTransaction,
 } from './transaction.ts'
 export { assertTxMetadata, parseTxMetadata, type TxMetadata } from './txMetadata.ts'
+export { hashTypedData, type TypedData } from './typedData.ts'
+export type { TypedDataMember } from './typedDataTypes.ts'
 export { type TimeLimitOptions, withinTimeLimit } from './withinTimeLimit.ts'
