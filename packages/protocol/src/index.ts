@@ -85,7 +85,6 @@ export {
   type OpeningContent,
   type OpeningSignature,
   parseOpening,
-  type TypedDataContent,
   withholdHalf,
 } from './opening.ts'
 export { parseJson } from './parseJson.ts'

@@ -31,7 +31,7 @@ import {
   type Signed,
   type StatementV2,
   type TxMetadata,
-  type TypedDataContent,
+  type TypedData,
   tags,
   toAddress,
   toEnclaveVersion,
@@ -59,7 +59,7 @@ export type SimulatedSigning =
   | { kind: 'transaction' }
   | { kind: 'authorization'; authorization?: Partial<Authorization> }
   | { kind: 'message'; content?: MessageContent }
-  | { kind: 'typed-data'; content?: TypedDataContent }
+  | { kind: 'typed-data'; content?: TypedData }
 
 export type SimulatedAttestationOptions = SimulatedIssueOptions & {
   /** A transaction, of `txMetadata`, unless it is given. */
@@ -85,7 +85,7 @@ export type SimulatedTwin = {
 
 const AUTHORIZATION: Authorization = { chainId: 31337, address: `0x${'7e'.repeat(20)}`, nonce: 0 }
 const MESSAGE: MessageContent = { message: '0x68656c6c6f' }
-const TYPED_DATA: TypedDataContent = {
+const TYPED_DATA: TypedData = {
   domain: { name: 'Example', version: '1', chainId: 31337, verifyingContract: `0x${'c5'.repeat(20)}` },
   types: {
     Mail: [
