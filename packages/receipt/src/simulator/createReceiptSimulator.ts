@@ -33,7 +33,8 @@ import { assemble, hashPart, type ReceiptRecords, toReceiptRelease } from '../v1
 import { canonicalBytes } from '../v1/canonicalBytes.ts'
 import { toCid } from '../v1/cid.ts'
 import type { AttestationReceiptV1, SelfAttestation, Witness } from '../v1/schema.ts'
-import { issueAttestation, type SimulatedAttestation, type SimulatedAttestationOptions } from './issueAttestation.ts'
+import { parseBlock } from '../v2/blocks.ts'
+import { type IssuedAttestation, issueAttestation, type SigningOptions } from './issueAttestation.ts'
 
 export type SimulatedIssueOptions = {
   signedAt: Date
@@ -65,6 +66,11 @@ export type SimulatedIssue = {
   /** Anchors under which every step passes. */
   anchors: Required<Omit<Anchors, 'events' | 'contract'>>
 }
+
+export type SimulatedAttestationOptions = SimulatedIssueOptions & SigningOptions
+
+/** One signature's receipt of version 2, with all that a verifier needs to accept it. */
+export type SimulatedAttestation = IssuedAttestation & Pick<SimulatedIssue, 'anchors'>
 
 export type ReceiptSimulator = {
   roots: readonly TrustedRoot[]
@@ -195,8 +201,12 @@ export function createReceiptSimulator(seed: string = developmentSeed): ReceiptS
     },
 
     async issueV2(options) {
-      const twin = await service.issue(options)
-      return issueAttestation(seed, options, { twin, quote: toQuoteOptions(options), report: toReportOptions(options) })
+      const { records, collateral, anchors } = await service.issue(options)
+      const evidence = { quote: toQuoteOptions(options), report: toReportOptions(options) }
+      const issued = issueAttestation(seed, options, { records, collateral, ...evidence })
+      const { config } = parseBlock('batch', issued.blocks.batch)
+      const entropyKeys = [issued.receipt.entropy.publicKey]
+      return { ...issued, anchors: { ...anchors, configHashes: [toHex(hashEnclaveConfig(config))], entropyKeys } }
     },
   }
   return service

@@ -1,7 +1,9 @@
 export {
   createReceiptSimulator,
   type ReceiptSimulator,
+  type SimulatedAttestation,
+  type SimulatedAttestationOptions,
   type SimulatedIssue,
   type SimulatedIssueOptions,
 } from './createReceiptSimulator.ts'
-export type { SimulatedAttestation, SimulatedAttestationOptions, SimulatedSigning } from './issueAttestation.ts'
+export type { SimulatedSigning } from './issueAttestation.ts'

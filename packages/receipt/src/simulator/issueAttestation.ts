@@ -41,6 +41,7 @@ import { ed25519 } from '@noble/curves/ed25519.js'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { ml_dsa65 } from '@noble/post-quantum/ml-dsa.js'
+import type { ReceiptRecords } from '../v1/assemble.ts'
 import { toCid } from '../v1/cid.ts'
 import {
   assembleAttestation,
@@ -51,7 +52,6 @@ import {
 } from '../v2/assemble.ts'
 import { encodeBlock } from '../v2/blocks.ts'
 import type { GivenBlocks } from '../v2/checkBlocks.ts'
-import type { SimulatedIssue, SimulatedIssueOptions } from './createReceiptSimulator.ts'
 import { createSimulatedBeacon } from './createSimulatedBeacon.ts'
 
 /** What is to be signed. */
@@ -61,7 +61,8 @@ export type SimulatedSigning =
   | { kind: 'message'; content?: MessageContent }
   | { kind: 'typed-data'; content?: TypedData }
 
-export type SimulatedAttestationOptions = SimulatedIssueOptions & {
+/** What is particular to version 2. */
+export type SigningOptions = {
   /** A transaction, of `txMetadata`, unless it is given. */
   signing?: SimulatedSigning
   /** A round of the simulated beacon as the sample, in place of the satellite's. */
@@ -69,16 +70,21 @@ export type SimulatedAttestationOptions = SimulatedIssueOptions & {
   settings?: Partial<EnclaveSettings>
 }
 
-/** One signature's receipt of version 2, with all that a verifier needs to accept it. */
-export type SimulatedAttestation = Pick<SimulatedIssue, 'bytes' | 'cid' | 'collateral' | 'anchors'> & {
+/** One signature's receipt of version 2, with its blocks. */
+export type IssuedAttestation = {
   receipt: AttestationReceiptV2
+  bytes: Uint8Array<ArrayBuffer>
+  cid: string
   blocks: Required<GivenBlocks>
+  collateral: Uint8Array<ArrayBuffer>
   /** Of off-chain kinds. */
   opening: Opening | undefined
 }
 
+/** A receipt of version 1 of the same service, and all that its evidence says beside its report data. */
 export type SimulatedTwin = {
-  twin: SimulatedIssue
+  records: ReceiptRecords
+  collateral: Uint8Array<ArrayBuffer>
   quote: Omit<SimulatedQuoteOptions, 'reportData'>
   report: Omit<SimulatedReportOptions, 'reportData'>
 }
@@ -97,21 +103,18 @@ const TYPED_DATA: TypedData = {
   message: { to: AUTHORIZATION.address, contents: 'grüße' },
 }
 
-/**
- * The same service as that of version 1, which `twin` is a receipt of: the same keys, machines, code and sample. `quote` and `report`
- * are all that the evidence says beside its report data.
- */
+/** The same service as that of version 1: the same keys, machines, code and sample. */
 export function issueAttestation(
   seed: string,
-  options: SimulatedAttestationOptions,
-  { twin, quote, report }: SimulatedTwin,
-): SimulatedAttestation {
+  options: SigningOptions & { signedAt: Date; treeSize?: number; leafIndex?: number },
+  { records, collateral, quote, report }: SimulatedTwin,
+): IssuedAttestation {
   const { signedAt, treeSize = 1, leafIndex = 0, signing = { kind: 'transaction' }, isBeacon = false } = options
   const simulator = createSimulator({ seed, at: signedAt })
   const coordinatorSecret = bytesOf(`${seed} coordinator`)
   const mlDsa65 = ml_dsa65.keygen(bytesOf(`${seed} coordinator ML-DSA-65`))
   const source = isBeacon ? createSimulatedBeacon(seed) : undefined
-  const entropy = source?.getRound(signedAt) ?? twin.records.witness
+  const entropy = source?.getRound(signedAt) ?? records.witness
   const settings: EnclaveSettings = {
     ...createEnclaveSettings(
       [source === undefined ? { kind: 'satellite', key: entropy.publicKey } : { kind: 'drand', ...source.beacon }],
@@ -119,11 +122,11 @@ export function issueAttestation(
     ),
     ...options.settings,
   }
-  const config: EnclaveConfig = { ...twin.records.batch.config, version: toEnclaveVersion('0.1.0', settings) }
+  const config: EnclaveConfig = { ...records.batch.config, version: toEnclaveVersion('0.1.0', settings) }
 
   const walletKey = bytesOf(`${seed} wallet`)
   const publicKey = secp256k1.getPublicKey(walletKey, false)
-  const { signed, opening } = sign({ seed, walletKey, signing, txMetadata: twin.records.txMetadata, signedAt })
+  const { signed, opening } = sign({ seed, walletKey, signing, txMetadata: records.txMetadata, signedAt })
   const statement: StatementV2 = {
     type: tags.signingV2,
     kind: signed.kind,
@@ -141,7 +144,7 @@ export function issueAttestation(
   const leaves = Array.from({ length: treeSize }, (_, index) =>
     index === leafIndex ? hashLeaf(statement) : bytesOf(`leaf ${index}`),
   )
-  const { bootId, sequence, previous } = twin.records.batch
+  const { bootId, sequence, previous } = records.batch
   const reportData = computeTdxReportData({
     treeSize,
     root: hashTree(leaves),
@@ -156,7 +159,7 @@ export function issueAttestation(
     assembleBatch({ quoteHex, config, settings, bootId, sequence, previous, treeSize }),
   )
 
-  const { certificates, configHash, fetchedAt } = twin.records.coordinator.selfAttestation
+  const { certificates, configHash, fetchedAt } = records.coordinator.selfAttestation
   const snpReportData = computeSnpReportDataV2({
     ed25519: ed25519.getPublicKey(coordinatorSecret),
     mlDsa65: mlDsa65.publicKey,
@@ -172,7 +175,7 @@ export function issueAttestation(
       fetchedAt,
     }),
   )
-  const released = { batch: toCid(batch), collateral: toCid(twin.collateral), coordinator: toCid(coordinator) }
+  const released = { batch: toCid(batch), collateral: toCid(collateral), coordinator: toCid(coordinator) }
   const message = toBlockRelease(released)
   const release = encodeBlock(
     'release',
@@ -199,13 +202,8 @@ export function issueAttestation(
     bytes,
     cid: toCid(bytes),
     blocks: { release, batch, coordinator },
-    collateral: twin.collateral,
+    collateral,
     opening,
-    anchors: {
-      ...twin.anchors,
-      configHashes: [toHex(hashEnclaveConfig(config))],
-      entropyKeys: [entropy.publicKey],
-    },
   }
 }
 
