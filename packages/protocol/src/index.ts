@@ -20,6 +20,7 @@ export {
   type DrandWitness,
   isDrandWitness,
   isRoundSigned,
+  quicknet,
   toRoundTimeMs,
   verifyDrandWitness,
 } from './drand.ts'
@@ -27,20 +28,24 @@ export { isEd25519Key, verifyEd25519 } from './ed25519.ts'
 export {
   type AttestRequest,
   type AttestResponse,
+  type AuthorizationItem,
   CALLER_TOLERANCE_MS,
   type CallerAttestation,
   callerHeaders,
   type EnclaveErrorBody,
   enclavePaths,
   MAX_SIGN_ITEMS,
+  type OffChainItem,
   type OpenSessionRequest,
   type OpenSessionResponse,
   type SignedBatch,
+  type SignedStatement,
   type SignItem,
   type SignItemError,
   type SignItemResult,
-  type SignTransactionsRequest,
-  type SignTransactionsResponse,
+  type SignItemsRequest,
+  type SignItemsResponse,
+  type TransactionItem,
   toCallerMessage,
 } from './enclave.ts'
 export {
@@ -85,7 +90,6 @@ export {
   type OpeningContent,
   type OpeningSignature,
   parseOpening,
-  type TypedDataContent,
   withholdHalf,
 } from './opening.ts'
 export { parseJson } from './parseJson.ts'

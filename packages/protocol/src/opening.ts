@@ -7,19 +7,12 @@ import { isPlainObject, readMembers } from './plainObject.ts'
 import { parseSignature } from './signature.ts'
 import { parseStrictJson } from './strictJson.ts'
 import { tags, toTagBytes } from './tags.ts'
+import type { TypedData } from './typedData.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
 /** A message as EIP-191 signs it: `0x` and hex. */
 export type MessageContent = { message: Hex }
-
-/** Typed data as EIP-712 signs it. */
-export type TypedDataContent = {
-  domain: Record<string, unknown>
-  types: Record<string, readonly { name: string; type: string }[]>
-  primaryType: string
-  message: Record<string, unknown>
-}
 
 /** What was signed. */
 export type OpeningContent = {
@@ -29,7 +22,7 @@ export type OpeningContent = {
   digest: Hex
   /** A vault's approvals, where its policy asked for some. */
   approvals?: readonly unknown[] | undefined
-} & ({ kind: 'message'; content: MessageContent } | { kind: 'typed-data'; content: TypedDataContent })
+} & ({ kind: 'message'; content: MessageContent } | { kind: 'typed-data'; content: TypedData })
 
 /** The bytes of the signature. */
 export type OpeningSignature = {

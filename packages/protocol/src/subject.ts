@@ -1,11 +1,9 @@
 import { sha256 } from '@noble/hashes/sha2.js'
-import { keccak_256 } from '@noble/hashes/sha3.js'
+import { hashSignedAuthorization } from './authorization.ts'
 import { concatBytes } from './bytes.ts'
 import { toCanonicalJson } from './canonicalJson.ts'
 import { fromHex, type Hex, toHex } from './hex.ts'
 import type { AttestationReceiptV1 } from './resources.ts'
-import { encodeRlp, toScalar } from './rlp.ts'
-import { parseSignature } from './signature.ts'
 import { tags, toTagBytes } from './tags.ts'
 
 /** What a wallet can sign. Messages and typed data are one kind in public: which of them it was is part of what stays private. */
@@ -52,15 +50,6 @@ export function hashSubject(subject: Signed['subject']): Uint8Array<ArrayBuffer>
 export function toEventHash({ kind, subject }: Signed): Hex {
   if (kind === 'transaction') return subject.txHash
   if (kind === 'off-chain') return `0x${subject.commitment}`
-  const { r, s, yParity } = parseSignature(fromHex(subject.signature.slice(2)))
-  const address = fromHex(subject.address.slice(2))
-  const tuple = [
-    toScalar(subject.chainId),
-    address,
-    toScalar(subject.nonce),
-    toScalar(yParity),
-    toScalar(r),
-    toScalar(s),
-  ]
-  return `0x${toHex(keccak_256(encodeRlp(tuple)))}`
+  const { chainId, address, nonce, signature } = subject
+  return `0x${toHex(hashSignedAuthorization({ chainId, address, nonce }, fromHex(signature.slice(2))))}`
 }

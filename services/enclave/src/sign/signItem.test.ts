@@ -1,4 +1,13 @@
-import { hashEntropy, type SignItem, type TxMetadata, toHex } from '@countersign/protocol'
+import { randomBytes } from 'node:crypto'
+import {
+  type Hex,
+  hashEntropy,
+  type SignItem,
+  type Statement,
+  type TransactionItem,
+  type TxMetadata,
+  toHex,
+} from '@countersign/protocol'
 import { keccak256 } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { describe, expect, test } from 'vitest'
@@ -42,10 +51,13 @@ const txMetadata: TxMetadata = {
   maxPriorityFeePerGas: '1000000000',
 }
 
+const implementations: Hex[] = [`0x${'77'.repeat(20)}`]
 const alice = openSession('alice')
 
-function toItem(changes: Partial<SignItem> = {}): SignItem {
+function toItem(changes: Partial<TransactionItem> = {}): TransactionItem {
   return {
+    kind: 'transaction',
+    statementVersion: 1,
     sid,
     grant: alice.grant,
     keyId: alice.keyId,
@@ -56,10 +68,11 @@ function toItem(changes: Partial<SignItem> = {}): SignItem {
   }
 }
 
-const sign = (item: SignItem, at = now) => signItem({ keyring, now: at }, item, coordinatorKey)
+const random = (length: number) => new Uint8Array(randomBytes(length))
+const sign = (item: SignItem, at = now) => signItem({ keyring, now: at, random, implementations }, item, coordinatorKey)
 
 test('the statement names key, transaction, entropy and caller, and the signature is viem’s to the byte', async () => {
-  const result = sign(toItem()) as SignedItem
+  const result = sign(toItem()) as SignedItem & { statement: Statement }
   const privateKey = keyring.withPrivateKey(alice.owner, toHex)
   const account = privateKeyToAccount(`0x${privateKey}`)
   expect(result.statement).toMatchObject({
@@ -105,7 +118,7 @@ describe('grant table: no signature', () => {
   const flipped = (text: string, index: number) =>
     text.slice(0, index) + (text[index] === 'A' ? 'B' : 'A') + text.slice(index + 1)
 
-  test.each<[string, Partial<SignItem>, string]>([
+  test.each<[string, Partial<TransactionItem>, string]>([
     ['expired this millisecond', { grant: openSession('alice', { exp: now }).grant }, 'session_expired'],
     ['expired long ago', { grant: openSession('alice', { exp: 1 }).grant }, 'session_expired'],
     ['another session secret', { sid: 'ac'.repeat(32) }, 'grant_invalid'],
@@ -180,8 +193,8 @@ test.each<[string, unknown]>([
 })
 
 test('RFC 6979: the same transaction signed again gives the same bytes', () => {
-  const first = sign(toItem()) as SignedItem
-  const second = sign(toItem(), now - 5000) as SignedItem
+  const first = sign(toItem()) as SignedItem & { statement: Statement }
+  const second = sign(toItem(), now - 5000) as SignedItem & { statement: Statement }
   expect(second.statement.signature).toBe(first.statement.signature)
   expect(second.statement.signedAt).not.toBe(first.statement.signedAt)
 })
