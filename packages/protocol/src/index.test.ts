@@ -88,6 +88,7 @@ test('exports', () => {
       "parseTxMetadata",
       "proofStatuses",
       "proofTransitions",
+      "quicknet",
       "readBounded",
       "readMembers",
       "recoverPublicKey",

@@ -109,7 +109,7 @@ function toAddress(server: Server, listen: Listen): string {
 async function answer(app: App, budgets: Budgets, request: IncomingMessage, response: ServerResponse) {
   const head = { method: request.method ?? '', path: request.url ?? '/', headers: request.headers }
   const isSigned = typeof head.headers[callerHeaders.signature] === 'string'
-  const maxBytes = head.path === enclavePaths.signTransactions && isSigned ? MAX_SIGN_BYTES : MAX_BODY_BYTES
+  const maxBytes = head.path === enclavePaths.sign && isSigned ? MAX_SIGN_BYTES : MAX_BODY_BYTES
   const admission = await app.admit(head)
   if (admission.refusal !== undefined) {
     return send(app, response, admission.refusal, await isDiscarded(request, maxBytes))

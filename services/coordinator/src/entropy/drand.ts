@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { fromHex, isRoundSigned } from '@countersign/protocol'
+import { fromHex, isRoundSigned, quicknet as quicknetBeacon } from '@countersign/protocol'
 import type { Witness } from '@countersign/receipt'
 import { z } from 'zod'
 import type { EntropySource } from '../ports.ts'
@@ -18,14 +18,13 @@ export type DrandChain = {
   periodS: number
 }
 
-/** The League of Entropy's mainnet network of three-second rounds; https://api.drand.sh/52db…e971/info. */
+/** The network that is asked unless told. */
 export const quicknet: DrandChain = {
   name: 'quicknet',
-  hash: '52db9ba70e0cc0f6eaf7803dd07447a1f5477735fd3f661792ba94600c84e971',
-  publicKey:
-    '83cf0f2896adee7eb8b5f01fcad3912212c437e0073e911fb90022d3e760183c8c4b450b6a0a6c3ac6a5776a2d1064510d1fec758c921cc22b0e17e63aaf4bcb5ed66304de9cf809bd274ca73bab4af5a6e9c76a4bc09e76eae8991ef5ece45a',
-  genesisTimeS: 1_692_803_367,
-  periodS: 3,
+  hash: quicknetBeacon.chainHash,
+  publicKey: quicknetBeacon.key,
+  genesisTimeS: quicknetBeacon.genesisS,
+  periodS: quicknetBeacon.periodS,
 }
 
 export type CreateDrandSourceParameters = {
