@@ -2,7 +2,13 @@ export { ReceiptError, type ReceiptErrorCode } from './errors.ts'
 export type { Anchors } from './v1/anchors.ts'
 export { assemble, type EvidenceMode, hashPart, type ReceiptRecords, toReceiptRelease } from './v1/assemble.ts'
 export { canonicalBytes, parseReceipt } from './v1/canonicalBytes.ts'
-export type { ChainLog, ChainReader } from './v1/checkChain.ts'
+export {
+  type ChainLog,
+  type ChainReader,
+  DEFAULT_MAXIMUM_EVENT_DELAY_S,
+  type TimeBound,
+  type TimePolicy,
+} from './v1/checkChain.ts'
 export type { CoordinatorPolicy } from './v1/checkCoordinator.ts'
 export {
   type AnyReceipt,

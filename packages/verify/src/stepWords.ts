@@ -142,6 +142,12 @@ export const stepWords: Readonly<Record<VerifierStep['id'], StepWords>> = {
     fail: 'The times in the evidence contradict each other.',
     action: DISTRUST,
   },
+  'time-bound': {
+    pass: 'The public chain had this receipt soon after the time of signing that it states, so it was not dated back.',
+    fail: 'The time of signing is not bounded.',
+    skip: 'Nothing shows that the signature was made when it says: it may be younger.',
+    action: DISTRUST,
+  },
   event: {
     pass: 'The public chain points to this very receipt, so it cannot be exchanged unnoticed.',
     fail: 'The public chain does not point to this receipt.',

@@ -7,7 +7,7 @@ import { refuseOpening } from '../v2/checkOpening.ts'
 import { type Reading, readAttestation } from '../v2/readAttestation.ts'
 import type { Anchors } from './anchors.ts'
 import { parseReceipt } from './canonicalBytes.ts'
-import { type ChainReader, checkChain } from './checkChain.ts'
+import { type ChainReader, checkChain, type TimeBound, type TimePolicy } from './checkChain.ts'
 import { type CoordinatorPolicy, checkCoordinator } from './checkCoordinator.ts'
 import { checkRelease } from './checkRelease.ts'
 import { checkReevaluation, checkSigner, type SignerPolicy } from './checkSigner.ts'
@@ -21,7 +21,7 @@ export type CheckReceiptOptions = {
   /** `vendorRoots`; with mock roots beside them, mock evidence is distinguished from forged evidence. */
   roots: readonly TrustedRoot[]
   anchors?: Anchors
-  policy?: { signer?: SignerPolicy; coordinator?: CoordinatorPolicy }
+  policy?: { signer?: SignerPolicy; coordinator?: CoordinatorPolicy; time?: TimePolicy }
   /** Keys of simulated satellites: a sample under one makes the whole MOCK. */
   mockEntropyKeys?: readonly string[]
   /** The CID by which the receipt was asked for. */
@@ -48,13 +48,15 @@ export type CheckReceiptOptions = {
 export type AnyReceipt = AttestationReceiptV1 | AttestationReceiptV2
 
 /**
- * - `verified`: every required step passed, on hardware, with code that the reader knows
+ * - `verified`: every required step passed, on hardware, with code that the reader knows, at a time that the chain bounds
  * - `mock`: nothing failed, but a part is simulated; it proves nothing about hardware
  * - `unknown-code`: genuine hardware, but an anchor is missing
+ * - `late`: all else holds, but the event came too long after the stated time of signing
+ * - `unbounded`: all else holds, but no event was seen: no chain was asked, or it has none yet
  * - `incomplete`: nothing failed, but a required step could not be judged
  * - `failed`: a step failed
  */
-export type Verdict = 'verified' | 'mock' | 'unknown-code' | 'incomplete' | 'failed'
+export type Verdict = 'verified' | 'mock' | 'unknown-code' | 'late' | 'unbounded' | 'incomplete' | 'failed'
 
 export type ReceiptCheck = {
   verdict: Verdict
@@ -64,6 +66,8 @@ export type ReceiptCheck = {
   isKnownCode: boolean
   /** The chain has no event, which is no failure as none was due. */
   isEventMissing: boolean
+  /** Whether an event bounds the time of signing from above. */
+  timeBound: TimeBound
   steps: readonly Step[]
   /** The CID of the bytes. */
   cid: string
@@ -98,7 +102,8 @@ export async function checkReceipt(
   })
   const reading = receipt && (await readReceipt(transcript, receipt, options))
   if (receipt === undefined || reading === undefined) {
-    return toCheck({ steps: transcript.steps, isMock: false, isEventMissing: false, cid, receipt, options })
+    const nothing = { isMock: false, isEventMissing: false, timeBound: 'unbounded' } as const
+    return toCheck({ ...nothing, steps: transcript.steps, cid, receipt, options })
   }
 
   const verifier = options.verifier ?? createVerifier({ roots: options.roots })
@@ -114,11 +119,17 @@ export async function checkReceipt(
     policy: policy.coordinator ?? {},
   })
   await reading.checkRelease()
-  const { isEventMissing } = await checkChain(transcript, view, { chain: options.chain, anchors, cid, isEventDue })
+  const { isEventMissing, timeBound } = await checkChain(transcript, view, {
+    chain: options.chain,
+    anchors,
+    policy: policy.time ?? {},
+    cid,
+    isEventDue,
+  })
   if (reevaluation !== undefined) await checkReevaluation(transcript, view, { ...signer, reevaluation })
 
   const isMock = signerRoot?.mode === 'mock' || coordinatorRoot?.mode === 'mock' || witnessMode === 'mock'
-  return toCheck({ steps: transcript.steps, isMock, isEventMissing, cid, receipt, options })
+  return toCheck({ steps: transcript.steps, isMock, isEventMissing, timeBound, cid, receipt, options })
 }
 
 /** The receipt's own steps, by its version; what the steps of both versions read; and the step that comes after them. */
@@ -143,11 +154,12 @@ function toCheck(result: {
   steps: readonly Step[]
   isMock: boolean
   isEventMissing: boolean
+  timeBound: TimeBound
   cid: string
   receipt: AnyReceipt | undefined
   options: CheckReceiptOptions
 }): ReceiptCheck {
-  const { steps, isMock, isEventMissing, cid, receipt, options } = result
+  const { steps, isMock, isEventMissing, timeBound, cid, receipt, options } = result
   const statusOf = (id: StepId) => steps.find((step) => step.id === id)?.status
   const isEventRequired = options.chain !== undefined && options.anchors?.contract !== undefined && !isEventMissing
   // Version 1 has transactions only.
@@ -162,14 +174,18 @@ function toCheck(result: {
   ]
   const isKnownCode = anchorSteps.every((id) => statusOf(id) === 'pass')
   const isComplete = required.every((id) => anchorSteps.includes(id) || statusOf(id) === 'pass')
-  const verdict = steps.some(({ status }) => status === 'fail')
-    ? 'failed'
-    : !isComplete
-      ? 'incomplete'
-      : isMock
-        ? 'mock'
-        : isKnownCode
-          ? 'verified'
-          : 'unknown-code'
-  return { verdict, isMock, isKnownCode, isEventMissing, steps, cid, receipt }
+  const isFailed = steps.some(({ status }) => status === 'fail')
+  const verdict = toVerdict({ isFailed, isComplete, isMock, isKnownCode, timeBound })
+  return { verdict, isMock, isKnownCode, isEventMissing, timeBound, steps, cid, receipt }
+}
+
+/** Worst first. Of unknown code not even the time of signing can be believed, so that the chain comes after it. */
+function toVerdict(
+  found: Pick<ReceiptCheck, 'isMock' | 'isKnownCode' | 'timeBound'> & { isFailed: boolean; isComplete: boolean },
+): Verdict {
+  if (found.isFailed) return 'failed'
+  if (!found.isComplete) return 'incomplete'
+  if (found.isMock) return 'mock'
+  if (!found.isKnownCode) return 'unknown-code'
+  return found.timeBound === 'bounded' ? 'verified' : found.timeBound
 }

@@ -13,6 +13,7 @@ test('the exports of the package', () => {
   expect(Object.keys(receiptPackage).sort()).toMatchInlineSnapshot(`
     [
       "ATTESTATION_V2",
+      "DEFAULT_MAXIMUM_EVENT_DELAY_S",
       "MAX_CAR_BYTES",
       "MAX_RECEIPT_BYTES",
       "RECEIPT_SPEC",

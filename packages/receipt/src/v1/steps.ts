@@ -26,6 +26,7 @@ export const stepTitles = {
   'coordinator-config': 'The coordinator had a known configuration',
   release: 'That coordinator released the signature, with this evidence',
   time: 'Entropy, signing and event happened in order',
+  'time-bound': 'The event came soon after the signing',
   event: 'The chain points to this receipt',
   transaction: 'The transaction is on its chain',
   reevaluation: 'The evidence judged again, at another time',
@@ -48,8 +49,9 @@ export const anchorSteps: readonly StepId[] = [
 ]
 
 /**
- * Steps that must pass for a receipt to be verified, where its kind has them. `blocks` joins them in version 2, and `opening`, `cid`, `event`, `transaction` and `reevaluation` join them when the caller
- * gives something to hold the receipt against.
+ * Steps that must pass for a receipt to be verified, where its kind has them. `blocks` joins them in version 2; `opening`, `cid`,
+ * `event` and `reevaluation` do when the caller gives something to hold the receipt against. `time-bound` must pass too, but has
+ * verdicts of its own, as the anchors have.
  */
 export const requiredSteps: readonly StepId[] = [
   'format',

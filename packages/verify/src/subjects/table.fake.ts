@@ -9,8 +9,9 @@ import { manifestRows } from './manifestRows.fake.ts'
 import { networkRows } from './networkRows.fake.ts'
 import { receiptRows } from './receiptRows.fake.ts'
 import type { Expected, SubjectRow } from './subjectRow.fake.ts'
+import { timeRows } from './timeRows.fake.ts'
 
-export const subjects: readonly SubjectRow[] = [...receiptRows, ...manifestRows, ...networkRows]
+export const subjects: readonly SubjectRow[] = [...receiptRows, ...manifestRows, ...networkRows, ...timeRows]
 
 /** The network of a row. */
 export function createRowNetwork({ spoil }: SubjectRow): FakeNetwork {
@@ -40,6 +41,7 @@ export function toWanted({ subject, at }: SubjectRow, expected: Expected) {
         ]
   const steps = ids.map((id) => {
     if (id in fail) return `${id} fail ${fail[id]}`.trim()
+    if (id === 'time-bound' && ('event' in fail || skip.includes('event'))) return 'time-bound skip'
     return `${id} ${skip.includes(id) ? 'skip' : 'pass'}`
   })
   return { verdict, conclusion, steps: steps.toSorted(), lies }
