@@ -46,7 +46,7 @@ Examples
   npx @countersign/verifier verify receipt.json --collateral collateral.json --manifest release.json --offline
 
 In scripts, end the options before a name that is not yours, and never leave out the command:
-  npx @countersign/verifier verify --manifest release.json -- "$RECEIPT"
+  npx @countersign/verifier verify --manifest release.json --rpc https://node.example -- "$RECEIPT"
 
 Exit codes
   0  every required step passed, on hardware (or mock, with --allow-mock), running code you trust, and

@@ -73,14 +73,28 @@ describe('a complete proof', () => {
     await heading('Nothing failed, on MOCK evidence').toBeVisible()
     await expect.element(page.getByText(/This evidence proves nothing about hardware/)).toBeVisible()
     expect(stages()).toEqual(['done', 'done', 'done', 'done'])
-    expect(document.querySelectorAll('[data-status="pass"]')).toHaveLength(25)
+    expect(document.querySelectorAll('[data-status="pass"]')).toHaveLength(26)
     expect(document.querySelectorAll('.transcript-step-mock')).toHaveLength(15)
-    expect(document.querySelector('[data-step="event"]')?.textContent).toContain('By the word of the operator’s node')
+    for (const step of ['event', 'time-bound']) {
+      const sentence = document.querySelector(`[data-step="${step}"]`)?.textContent
+      expect(sentence).toContain('By the word of the operator’s node')
+    }
     expect(document.querySelector('.verdict')?.textContent).toMatch(/Amount1 ether.*Datanone/)
     expect(lies()).toEqual([])
     expect(document.querySelectorAll('[data-claim]')).toHaveLength(9)
     await expect.element(page.getByText(/page’s own code comes from the operator/)).toBeVisible()
     expect(document.querySelector('.command')?.textContent).toContain(`npm run verify -- ${slug} --api ${apiBaseUrl}`)
+  })
+
+  test('whose event came ten years after the stated time is not plainly verified, and says why', async () => {
+    const { hash } = network.rpc.eth_getBlockByNumber as { hash: string }
+    const seconds = Math.floor(Date.parse(issue.receipt.transaction.signedAt) / 1000) + 10 * 365 * 24 * 3600
+    network.rpc.eth_getBlockByNumber = { hash, timestamp: `0x${seconds.toString(16)}` }
+    await show()
+    await heading('Nothing failed, on MOCK evidence, but the event came too late').toBeVisible()
+    expect([statusOf('event'), statusOf('time'), statusOf('time-bound')]).toEqual(['pass', 'pass', 'skip'])
+    expect(document.querySelector('[data-step="time-bound"]')?.textContent).toContain('more than 72 h after')
+    expect(document.querySelector('.verdict-warning')).not.toBeNull()
   })
 
   test('links lead to gateway and explorer, and the bytes can be saved', async () => {
@@ -366,7 +380,7 @@ describe('accessibility', () => {
 
   test('the verdict and the count of steps are read out', async () => {
     await show()
-    const status = page.getByRole('status').filter({ hasText: '25 steps: 25 passed, 0 failed, 0 not judged.' })
+    const status = page.getByRole('status').filter({ hasText: '26 steps: 26 passed, 0 failed, 0 not judged.' })
     await expect.element(status, PATIENCE).toBeInTheDocument()
   })
 

@@ -165,7 +165,10 @@ function Downloads({ outcome }: { outcome: Outcome }) {
   return (
     <section className="card" aria-labelledby="downloads-title">
       <h2 id="downloads-title">Keep the evidence</h2>
-      <p>With these two files, to the byte, the receipt can be verified offline at any later time.</p>
+      <p>
+        With these two files, to the byte, everything can be checked offline at any later time, but for when the
+        signature was made: for that, ask the chain.
+      </p>
       <p className="actions">
         <DownloadLink bytes={bytes} name={`${cid}.json`}>
           Download the receipt

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import {
   assertQuotePolicy,
   assertReportPolicy,
@@ -13,6 +14,9 @@ import { ed25519 } from '@noble/curves/ed25519.js'
 import { p256, p384 } from '@noble/curves/nist.js'
 import { describe, expect, test } from 'vitest'
 import { readSpecFile } from '../../spec/createSpecFiles.ts'
+import { createReceiptSimulator } from '../simulator/index.ts'
+import { assemble } from './assemble.ts'
+import { canonicalBytes } from './canonicalBytes.ts'
 import { checkReceipt } from './checkReceipt.ts'
 import { toCid } from './cid.ts'
 import type { AttestationReceiptV1 } from './schema.ts'
@@ -30,8 +34,10 @@ const golden = JSON.parse(text) as AttestationReceiptV1
 const verifier = createVerifier({ roots })
 const at = new Date(golden.signer.statement.signedAt)
 
+const goldenContext = { roots, anchors, mockEntropyKeys, verifier, collateral }
+
 /** The first step that fails, or undefined where none does. */
-async function findFailure(receipt: Uint8Array): Promise<StepId | undefined> {
+async function findFailure(receipt: Uint8Array, context: typeof goldenContext = goldenContext) {
   const failed = Symbol('a step failed')
   let first: StepId | undefined
   const onStep = ({ id, status }: { id: StepId; status: string }) => {
@@ -41,7 +47,7 @@ async function findFailure(receipt: Uint8Array): Promise<StepId | undefined> {
     throw failed
   }
   try {
-    const check = await checkReceipt(receipt, collateral, { roots, anchors, mockEntropyKeys, verifier, onStep })
+    const check = await checkReceipt(receipt, context.collateral, { ...context, onStep })
     expect(check).toMatchObject({ verdict: 'mock', isKnownCode: true })
   } catch (error) {
     if (error !== failed) throw error
@@ -213,6 +219,58 @@ describe('what is free, as the page of the format lists it', () => {
     const changed = create()
     expect(await findFailure(changed)).toBeUndefined()
     expect(toCid(changed)).not.toBe(toCid(new TextEncoder().encode(text)))
+  })
+})
+
+describe('an event log is measured only by what it hashes to', () => {
+  const sha384 = (...parts: Uint8Array[]) => new Uint8Array(hash('sha384', concatBytes(...parts), 'buffer'))
+  const zero = new Uint8Array(48)
+  const digest = sha384(Uint8Array.of(1))
+  const name = 'compose-hash'
+  const payload = 'ab'.repeat(32)
+  const runtimeDigest = sha384(Uint8Array.of(1, 0, 0, 8), new TextEncoder().encode(`:${name}:`), fromHex(payload))
+  const boot = { imr: 0, event_type: 1, digest: toHex(digest), event: 'firmware', event_payload: '' }
+  const runtime = { imr: 3, event_type: 0x08000001, digest: '', event: name, event_payload: payload }
+
+  const rtmrs = [sha384(zero, digest), zero, zero, sha384(zero, runtimeDigest)] as const
+  const issued = createReceiptSimulator().issue({ signedAt: at, quote: { rtmrs } })
+
+  async function judge(eventLog: unknown, spell = JSON.stringify) {
+    const issue = await issued
+    const { batch } = issue.records
+    const log = eventLog === undefined ? {} : { eventLog: spell(eventLog) }
+    const context = { ...goldenContext, anchors: issue.anchors, collateral: issue.collateral }
+    return findFailure(canonicalBytes(assemble({ ...issue.records, batch: { ...batch, ...log } })), context)
+  }
+
+  test.each<[string, unknown]>([
+    ['as it is', [boot, runtime]],
+    ['in another order of registers', [runtime, boot]],
+    ['with the digest of a runtime event', [boot, { ...runtime, digest: toHex(runtimeDigest) }]],
+    ['with a further member', [{ ...boot, note: 'hello' }, runtime]],
+    [
+      'with another type, name and payload beside a digest',
+      [{ ...boot, event_type: 2, event: 'x', event_payload: '00' }, runtime],
+    ],
+    ['without the entries of RTMR0', [runtime]],
+    ['left out', undefined],
+  ])('free: %s', async (_, log) => {
+    expect(await judge(log)).toBeUndefined()
+  })
+
+  test('free: white space', async () => {
+    expect(await judge([boot, runtime], (log) => JSON.stringify(log, undefined, 2))).toBeUndefined()
+  })
+
+  test.each<[string, unknown]>([
+    ['another payload', [boot, { ...runtime, event_payload: 'cd'.repeat(32) }]],
+    ['another name', [boot, { ...runtime, event: 'compose-hash2' }]],
+    ['another digest', [{ ...boot, digest: toHex(sha384(Uint8Array.of(2))) }, runtime]],
+    ['another digest of a runtime event', [boot, { ...runtime, digest: toHex(digest) }]],
+    ['no runtime event', [boot]],
+    ['a runtime event twice', [boot, runtime, runtime]],
+  ])('not free: %s', async (_, log) => {
+    expect(await judge(log)).toBe('quote')
   })
 })
 
