@@ -90,7 +90,7 @@ const trustingEvents = (accepted: Anchors['events']) => (measured: Required<TdMe
   events: accepted ?? {},
 })
 
-const known: Expected = { verdict: 'verified', step: 'measurement', status: 'pass' }
+const known: Expected = { verdict: 'unbounded', step: 'measurement', status: 'pass' }
 const open = (...says: string[]): Expected => ({ verdict: 'unknown-code', step: 'measurement', status: 'skip', says })
 const foreign = (code: string): Expected => ({ verdict: 'failed', step: 'measurement', status: 'fail', code })
 
@@ -238,7 +238,7 @@ const listing = (list: (platform: PckPlatform) => readonly TdPlatform[]) => (_: 
   measurements: [whole],
   platforms: list(platform),
 })
-const listed = (...says: string[]): Expected => ({ verdict: 'verified', step: 'platform', status: 'pass', says })
+const listed = (...says: string[]): Expected => ({ verdict: 'unbounded', step: 'platform', status: 'pass', says })
 const unlisted: Expected = { verdict: 'failed', step: 'platform', status: 'fail', code: 'platform_not_allowed' }
 const instanceOf = ({ platformInstanceId = '' }: PckPlatform) => platformInstanceId
 
@@ -248,7 +248,7 @@ const platformCases: readonly Case[] = [
     issue: honest,
     anchors: listing(() => []),
     expected: {
-      verdict: 'verified',
+      verdict: 'unbounded',
       step: 'platform',
       status: 'skip',
       says: ['FMSPC', 'PPID', 'platform instance id'],

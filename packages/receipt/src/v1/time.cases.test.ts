@@ -9,7 +9,10 @@ import type { StepId, StepStatus } from './steps.ts'
 
 const service = createReceiptSimulator()
 const signedAt = new Date('2026-06-15T12:00:00.123Z')
-const { bytes, collateral, anchors, cid, receipt } = await service.issue({ signedAt })
+const { bytes, collateral, anchors, cid, receipt } = await service.issue({
+  signedAt,
+  config: { rootSecret: `attested:sha256:${'ab'.repeat(32)}` },
+})
 const contract = `0x${'ab'.repeat(20)}`
 const { from, txHash } = receipt.transaction
 
