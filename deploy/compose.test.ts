@@ -159,6 +159,18 @@ describe('the Compose file', () => {
       /of the machine is open/,
     ],
     [
+      'a folder of the machine, the long way round',
+      'kubo',
+      (service) => void service.volumes?.push('../../../../../../../etc:/x:ro'),
+      /etc of the machine is open/,
+    ],
+    [
+      'an image of others with variables from a file',
+      'postgres',
+      (service) => void Object.assign(service, { env_file: ['/run/x'] }),
+      /env_file is not provided for/,
+    ],
+    [
       'a volume that is gone',
       'kubo',
       (_, all) => void Reflect.deleteProperty(all.volumes ?? {}, 'ipfs'),
@@ -177,7 +189,7 @@ describe('the Compose file', () => {
           `${name}: a file of variables`,
           name,
           (service) => void Object.assign(service, { env_file: ['/run/secrets/coordinator.env'] }),
-          /environment is not in this file/,
+          /env_file is not provided for/,
         ],
         [
           `${name}: a file of variables for Node`,
@@ -211,14 +223,22 @@ describe('the Compose file', () => {
             new RegExp(`${key} does not get through`),
           ],
         ),
-        ...['/app/node_modules/planted', '/lib/x', '/etc/ld.so.preload', '/bin', '/run'].map(
-          (target): [string, string, (service: Service) => void, RegExp] => [
-            `${name}: something over ${target}`,
-            name,
-            (service) => void Object.assign(service, { volumes: [`./compose.yaml:${target}:ro`] }),
-            /covers what was measured/,
-          ],
-        ),
+        ...[
+          '/app/node_modules/planted',
+          '/lib/x',
+          '/etc/ld.so.preload',
+          '/bin',
+          '/run',
+          '/run/../app/node_modules/planted',
+          '/run/secrets/../../bin/launch',
+          '/run/./../lib',
+          '/run//..',
+        ].map((target): [string, string, (service: Service) => void, RegExp] => [
+          `${name}: something over ${target}`,
+          name,
+          (service) => void Object.assign(service, { volumes: [`./compose.yaml:${target}:ro`] }),
+          /covers what was measured/,
+        ]),
         [
           `${name}: a mount in the long form`,
           name,
@@ -233,6 +253,61 @@ describe('the Compose file', () => {
         ],
       ],
     ),
+    [
+      'a tag before the digest of an image: it is still ours',
+      'enclave',
+      (service) =>
+        void Object.assign(service, {
+          image: service.image.replace('@', ':0.1.0@'),
+          entrypoint: ['/bin/node', '--import=data:text/javascript,x'],
+        }),
+      /entrypoint is not provided for/,
+    ],
+    [
+      'an agent of somebody else in place of the guest’s, who would know the root secret',
+      'enclave',
+      (service) => void service.volumes?.push('./compose.yaml:/var/run/dstack.sock:ro'),
+      /\/var\/run\/dstack\.sock is not that of the guest/,
+    ],
+    [
+      'a volume in place of the kernel’s reports',
+      'enclave',
+      (service) => void service.volumes?.push('backup:/sys/kernel/config'),
+      /\/sys\/kernel\/config is not that of the guest/,
+    ],
+    [
+      'the agent that gives out the root secret, for an image of others',
+      'kubo',
+      (service) => void service.volumes?.push('/var/run/dstack.sock:/tmp/agent'),
+      /\/var\/run\/dstack\.sock is not for it/,
+    ],
+    [
+      'a folder of the machine under the name of a volume',
+      'kubo',
+      (_, all) =>
+        void Object.assign(all.volumes ?? {}, { ipfs: { driver_opts: { type: 'none', o: 'bind', device: '/' } } }),
+      /ipfs is more than a volume/,
+    ],
+    [
+      'no seccomp',
+      'enclave',
+      (service) => void service.security_opt?.push('seccomp=unconfined'),
+      /seccomp=unconfined is not provided for/,
+    ],
+    ...Object.entries({
+      privileged: true,
+      cap_add: ['SYS_PTRACE'],
+      pid: 'service:enclave',
+      ipc: 'host',
+      devices: ['/dev/mem'],
+      volumes_from: ['enclave'],
+      userns_mode: 'host',
+    }).map(([member, value]): [string, string, (service: Service) => void, RegExp] => [
+      `${member}, by which an image of others could reach into ours`,
+      'kubo',
+      (service) => void Object.assign(service, { [member]: value }),
+      new RegExp(`${member} is not provided for`),
+    ]),
     [
       'a loader’s variable for an image of others',
       'postgres',

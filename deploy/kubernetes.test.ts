@@ -56,6 +56,13 @@ describe('the Kubernetes manifests', () => {
     for (const image of ceremony.images) expect(kustomization.images).toContainEqual(image)
   })
 
+  test('are applied as they are: a kustomization patches nothing and generates nothing', () => {
+    for (const one of [kustomization, ceremony]) {
+      expect(Object.keys(one)).toEqual(['apiVersion', 'kind', 'resources', 'images'])
+      for (const image of one.images) expect(Object.keys(image)).toEqual(['name', 'newTag'])
+    }
+  })
+
   test('a ceremony is a genesis or a recovery with the configuration of those that serve', () => {
     const find = (where: string) => containers.kubernetes?.find((one) => one.where === where) as Container
     const serving = readContainerConfig(find('StatefulSet enclave/enclave')) as EnclaveConfig
@@ -365,6 +372,34 @@ describe('the Kubernetes manifests', () => {
           /covers what was measured/,
         ],
         [
+          `${name}: something over its code, the long way round`,
+          (all) => firstOf(all, name).volumeMounts?.push({ name: 'x', mountPath: '/run/../app' }),
+          /covers what was measured/,
+        ],
+        [
+          `${name}: a tag and a digest: it is still ours`,
+          (all) =>
+            Object.assign(firstOf(all, name), {
+              image: `registry.example.com/${firstOf(all, name).image}:0.1.0@sha256:${'0'.repeat(64)}`,
+              command: ['/bin/node'],
+            }),
+          /command is not provided for/,
+        ],
+        ...['hostPID', 'hostIPC', 'hostNetwork', 'shareProcessNamespace', 'ephemeralContainers'].map(
+          (member): [string, (all: KubernetesDocument[]) => unknown, RegExp] => [
+            `${name}: ${member}`,
+            (all) => Object.assign(podOf(all, name), { [member]: true }),
+            new RegExp(`${member} is not provided for`),
+          ],
+        ),
+        ...['privileged', 'procMount', 'seccompProfile', 'appArmorProfile'].map(
+          (member): [string, (all: KubernetesDocument[]) => unknown, RegExp] => [
+            `${name}: ${member} of its own`,
+            (all) => Object.assign(firstOf(all, name).securityContext ?? {}, { [member]: true }),
+            new RegExp(`${member} is not provided for`),
+          ],
+        ),
+        [
           `${name}: a probe that runs something`,
           (all) => Object.assign(firstOf(all, name), { readinessProbe: { exec: { command: ['x'] } } }),
           /a probe runs something/,
@@ -377,10 +412,43 @@ describe('the Kubernetes manifests', () => {
         [
           `${name}: one that starts before it`,
           (all) => Object.assign(podOf(all, name), { initContainers: [{}] }),
-          /others run within its pod/,
+          /initContainers is not provided for/,
         ],
       ],
     ),
+    [
+      'a volume in place of the kernel’s reports',
+      (all) => {
+        const { volumes } = podOf(all, 'enclave')
+        const own = volumes?.find(({ hostPath }) => hostPath !== undefined)
+        Reflect.deleteProperty(own ?? {}, 'hostPath')
+        Object.assign(own ?? {}, { emptyDir: {} })
+        const mount = firstOf(all, 'enclave').volumeMounts?.find(({ name }) => name === own?.name)
+        Object.assign(mount ?? {}, { mountPath: '/sys/kernel/../kernel/config' })
+      },
+      /kernel\/config is not that of the guest/,
+    ],
+    [
+      'an agent of somebody else, who would know the root secret',
+      (all) => {
+        podOf(all, 'enclave').volumes?.push({ name: 'agent', emptyDir: {} })
+        firstOf(all, 'enclave').volumeMounts?.push({ name: 'agent', mountPath: '/var/run/dstack.sock' })
+      },
+      /dstack\.sock is not that of the guest/,
+    ],
+    [
+      'a kind that no rule looks into',
+      (all) =>
+        all.push({
+          apiVersion: 'batch/v1',
+          kind: 'CronJob',
+          metadata: { name: 'x', namespace: 'countersign-enclave' },
+          spec: {
+            jobTemplate: { spec: { template: structuredClone(named(all, 'StatefulSet', 'enclave').spec?.template) } },
+          },
+        } as unknown as KubernetesDocument),
+      /CronJob x: its kind is not provided for/,
+    ],
     [
       'no time to stop',
       (all) => Reflect.deleteProperty(podOf(all, 'web'), 'terminationGracePeriodSeconds'),

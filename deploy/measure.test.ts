@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { lstatSync, readFileSync, writeFileSync } from 'node:fs'
+import { lstatSync, readFileSync } from 'node:fs'
 import { chmod, cp, mkdir, mkdtemp, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createImageLauncher } from './launcher/launchers.ts'
+import { createImageLauncher, launched, NODE_FLAGS } from './launcher/launchers.ts'
 import { type Image, images } from './measure/images.ts'
 import { listSources, type Source } from './measure/listSources.ts'
 import { listTree } from './measure/listTree.ts'
@@ -153,23 +153,18 @@ describe('the staged tree runs', () => {
   })
 
   function start(path: string, env: Record<string, string>) {
-    const args = ['-C', 'source', 'services/enclave/src/main.ts']
+    const args = [...NODE_FLAGS, ...launched.enclave.enclave.args]
     const child = spawn(process.execPath, args, { cwd: join(path, 'app'), env })
     children.push(child)
     let output = ''
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk))
-    const ended = new Promise<number | null>((resolve) => child.once('exit', resolve))
+    const ended = new Promise<number | null>((resolve) => child.once('close', resolve))
     return { child, ended, output: () => output }
   }
 
-  test('in production mode, as far as its configuration lets it: no module is missed', () => {
-    const path = join(folder, 'launch')
-    writeFileSync(path, createImageLauncher('enclave', { node: process.execPath, folder: join(tree, 'app') }), {
-      mode: 0o755,
-    })
-    const { status, stdout, stderr } = spawnSync(path, ['enclave'], { env: {}, encoding: 'utf8' })
-    const output = () => stdout + stderr
-    expect(status).toBe(1)
+  test('in production mode, as far as its configuration lets it: no module is missed', async () => {
+    const { ended, output } = start(tree, { NODE_ENV: 'production' })
+    expect(await ended).toBe(1)
     expect(output()).toContain('Refused to start')
     expect(output()).toContain('LISTEN: only https is accepted in production')
     expect(output()).not.toMatch(/ERR_MODULE|Cannot find/)

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createTestBrowser } from '@countersign/testing'
 import { createTx, toDigest, waitForCompleteProofs } from '@countersign/testing/stack'
-import { toMeasurementText } from '@countersign/verify'
+import { toMeasurementText, toMinimumTcbTexts } from '@countersign/verify'
 import { createPublicClient, http } from 'viem'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runCli } from '../apps/verifier/src/runCli.ts'
@@ -84,6 +84,7 @@ async function verify(ports: Ports, slug: string) {
     '--measurement': toMeasurementText(measurement),
     '--config-hash': manifest.enclave.configHashes[0],
     '--coordinator-measurement': manifest.coordinator.measurements[0],
+    '--coordinator-tcb': toMinimumTcbTexts(manifest.coordinator.minimumTcb ?? {})[0],
     '--coordinator-config-hash': manifest.coordinator.configHashes[0],
     '--entropy-key': manifest.entropyKeys[0],
     '--rpc': node?.rpcUrl,

@@ -1,5 +1,5 @@
 import type { StackAnchors } from '@countersign/testing/stack'
-import { emptyManifest, type Manifest } from '@countersign/verify'
+import { emptyManifest, type Manifest, parseMinimumTcbTexts } from '@countersign/verify'
 import type { WebConfig } from '../apps/web/src/config.ts'
 import type { DevChain } from './chain.ts'
 
@@ -14,6 +14,7 @@ export type CreateWebConfigParameters = {
 export function createWebConfig(parameters: CreateWebConfigParameters): WebConfig & { trust: Manifest } {
   const { publicUrl, chain, anchors } = parameters
   const { url: rpcUrl, chainId, contract: address } = chain
+  const minimumTcb = parseMinimumTcbTexts([anchors.coordinatorTcb])
   return {
     apiBaseUrl: publicUrl,
     chainId,
@@ -27,7 +28,11 @@ export function createWebConfig(parameters: CreateWebConfigParameters): WebConfi
     trust: {
       ...emptyManifest,
       enclave: { measurements: [anchors.measurement], configHashes: [anchors.configHash] },
-      coordinator: { measurements: [anchors.coordinatorMeasurement], configHashes: [anchors.coordinatorConfigHash] },
+      coordinator: {
+        measurements: [anchors.coordinatorMeasurement],
+        configHashes: [anchors.coordinatorConfigHash],
+        ...(minimumTcb === undefined ? {} : { minimumTcb }),
+      },
       entropyKeys: [anchors.entropyKey],
     },
   }

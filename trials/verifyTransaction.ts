@@ -18,7 +18,7 @@ export function createVerifyTransaction(parameters: {
   const trust = [
     ...['--rpc', chainUrl, '--contract', contract, '--ipfs', ipfsUrl, '--allow-mock'],
     ...['--measurement', toMeasurementText(anchors.measurement), '--config-hash', anchors.configHash],
-    ...['--coordinator-measurement', anchors.coordinatorMeasurement],
+    ...['--coordinator-measurement', anchors.coordinatorMeasurement, '--coordinator-tcb', anchors.coordinatorTcb],
     ...['--coordinator-config-hash', anchors.coordinatorConfigHash, '--entropy-key', anchors.entropyKey],
   ]
   return async (txHash) => {

@@ -1,5 +1,6 @@
+import { posix } from 'node:path'
 import { checkLaunch, findForeign } from './checkLaunch.ts'
-import { type Container, imageOf, isPinned, isSecretName } from './containers.ts'
+import { CONFIGFS, type Container, DSTACK_AGENT, imageOf, isPinned, isSecretName, isStandIn } from './containers.ts'
 
 /** The members of a Compose file that the rules look at; the schema has looked at the rest. */
 export type Compose = {
@@ -27,9 +28,8 @@ type ComposeService = {
   deploy?: { resources?: { limits?: { cpus?: string; memory?: string } } }
 }
 
-const CONFIGFS = '/sys/kernel/config'
-/** What a confidential guest has for its programs: the kernel's reports, and dstack's agent and user config. */
-const OF_THE_GUEST = [CONFIGFS, '/var/run/dstack.sock', '/dstack/.host-shared/.user-config']
+/** What a confidential guest has for its programs. */
+const OF_THE_GUEST = [CONFIGFS, DSTACK_AGENT, '/dstack/.host-shared/.user-config']
 
 export type ComposeContext = {
   /** Whether a path, from the Compose file, is there. */
@@ -60,11 +60,18 @@ const OUR_MEMBERS = [
   'healthcheck',
   'deploy',
 ]
+/** What others need besides. Not `privileged`, `pid` or `devices`: they share the guest with ours. */
+const MEMBERS_OF_OTHERS = [...OUR_MEMBERS, 'stop_signal', 'tmpfs', 'shm_size']
+const SECURITY_OPTIONS = ['no-new-privileges:true', 'apparmor=unconfined']
 
 /** Our own rules for Compose files. One sentence for each fault. */
 export function checkCompose(compose: Compose, context: ComposeContext): string[] {
   const { services, secrets, volumes, ...others } = compose
   const foreign = Object.keys(others).flatMap((name) => (name.startsWith('x-') ? [] : [`${name} is not provided for`]))
+  for (const [name, volume] of Object.entries(volumes ?? {})) {
+    // With options it can be any folder of the machine.
+    if (volume !== null) foreign.push(`${name} is more than a volume`)
+  }
   const found = Object.entries(services).flatMap(([name, service]) => {
     const faults = [
       ...checkStart(name, service),
@@ -78,11 +85,12 @@ export function checkCompose(compose: Compose, context: ComposeContext): string[
 }
 
 function checkStart(name: string, service: ComposeService): string[] {
+  const isOurs = imageOf(service) !== undefined
   const faults = checkLaunch(toContainer(name, service))
-  if ('env_file' in service || 'extends' in service) faults.push('its environment is not in this file')
-  if (imageOf(service) === undefined) return faults
-  faults.push(...findForeign(service, OUR_MEMBERS))
-  if (service.healthcheck?.test !== undefined) faults.push('its health is asked by something else than its image')
+  faults.push(...findForeign(service, isOurs ? OUR_MEMBERS : MEMBERS_OF_OTHERS))
+  if (isOurs && service.healthcheck?.test !== undefined) {
+    faults.push('its health is asked by something else than its image')
+  }
   return faults
 }
 
@@ -92,6 +100,9 @@ function checkHardening(service: ComposeService): string[] {
   if (service.read_only !== true) faults.push('its root can be written to')
   if (service.cap_drop?.join() !== 'ALL') faults.push('it keeps capabilities')
   if (!service.security_opt?.includes('no-new-privileges:true')) faults.push('it may gain privileges')
+  for (const option of service.security_opt ?? []) {
+    if (!SECURITY_OPTIONS.includes(option)) faults.push(`${option} is not provided for`)
+  }
   if (service.pids_limit === undefined) faults.push('it may start any number of processes')
   // The limit counts threads, and Go starts one for each call that blocks, as those to a disk do.
   else if (/\bkubo\b/.test(service.image) && service.pids_limit < 1024)
@@ -120,8 +131,12 @@ function checkMounts(compose: Compose, service: ComposeService, { isThere }: Com
   for (const secret of service.secrets ?? [])
     if (!compose.secrets?.[secret]) faults.push(`there is no secret ${secret}`)
   for (const volume of service.volumes ?? []) {
-    const [source = '', , mode] = volume.split(':')
+    const [source = '', target = '', mode] = volume.split(':')
+    if (isStandIn(target, source)) faults.push(`${target} is not that of the guest`)
+    // It gives out the root secret.
+    if (source === DSTACK_AGENT && imageOf(service) !== 'enclave') faults.push(`${source} is not for it`)
     if (source.startsWith('.')) {
+      if (posix.normalize(source).startsWith('..')) faults.push(`${source} of the machine is open to it`)
       if (!isThere(source)) faults.push(`${source} is not there`)
       if (mode !== 'ro') faults.push(`${source} can be written to`)
     } else if (source.startsWith('/')) {

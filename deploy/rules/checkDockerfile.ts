@@ -13,6 +13,8 @@ export type DockerfileContext = {
 export function checkDockerfile(text: string, { image: own, isSent }: DockerfileContext): string[] {
   const instructions = parseInstructions(text)
   const faults: string[] = []
+  // Directives in comments change how, and by whom, the file is read.
+  for (const [, directive] of text.matchAll(/^\s*#\s*(syntax|escape)\s*=/gim)) faults.push(`${directive} is not used`)
   const defaults = new Map<string, string>()
   const stages = new Set<string>()
   let final: Instruction[] = []
@@ -53,7 +55,10 @@ function checkFinalStage(stage: readonly Instruction[], image: LaunchedImage): s
   const find = (name: string) => stage.findLast((instruction) => instruction.name === name)?.text ?? ''
   const faults: string[] = []
   if (!/^[1-9]\d*:[1-9]\d*$/.test(find('USER'))) faults.push('USER: expected numbers, and not those of root')
-  if (find('FROM') !== 'scratch') faults.push('the image holds more than what was measured')
+  const copies = stage.flatMap(({ name, text }) => (name === 'COPY' ? [text] : []))
+  if (find('FROM') !== 'scratch' || copies.join() !== '--from=build /src/out/root/ /') {
+    faults.push('the image holds more than what was measured')
+  }
   if (stage.some(({ name }) => name === 'RUN')) faults.push('RUN: the last stage has nothing to run')
   const isThat = (text: string, list: readonly string[]) => text === `[${list.map((one) => `"${one}"`).join(', ')}]`
   if (!isThat(find('ENTRYPOINT'), [LAUNCHER])) faults.push('ENTRYPOINT: something runs before the launcher')
@@ -77,6 +82,6 @@ function parseInstructions(text: string): Instruction[] {
     .split('\n')
     .flatMap((line) => {
       const match = /^(\w+)\s+(.*)$/.exec(line.trim())
-      return match === null ? [] : [{ name: match[1] ?? '', text: (match[2] ?? '').trim() }]
+      return match === null ? [] : [{ name: (match[1] ?? '').toUpperCase(), text: (match[2] ?? '').trim() }]
     })
 }

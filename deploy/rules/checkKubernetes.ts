@@ -1,5 +1,6 @@
 import { checkLaunch, findForeign } from './checkLaunch.ts'
-import { type Container, imageOf, isPinned, isSecretName } from './containers.ts'
+import { CONFIGFS, type Container, imageOf, isPinned, isSecretName, isStandIn } from './containers.ts'
+import { CONTAINER_MEMBERS, KINDS, POD_MEMBERS, SECURITY_MEMBERS } from './kubernetesMembers.ts'
 
 /** The members of Kubernetes documents that the rules look at; the validators have looked at the rest. */
 export type KubernetesDocument = {
@@ -35,9 +36,6 @@ type PodSpec = {
   terminationGracePeriodSeconds?: number
   securityContext?: { runAsNonRoot?: boolean; runAsUser?: number; seccompProfile?: { type: string } }
   containers: PodContainer[]
-  initContainers?: unknown[]
-  ephemeralContainers?: unknown[]
-  shareProcessNamespace?: boolean
   volumes?: PodVolume[]
 }
 
@@ -83,30 +81,13 @@ export type KubernetesContext = {
   givenByOperator: readonly string[]
 }
 
-const CONFIGFS = '/sys/kernel/config'
-
-/** What a container of ours is described by. Not `command` and `workingDir`: its image says what is started, and where. */
-const OUR_MEMBERS = [
-  'name',
-  'image',
-  'args',
-  'env',
-  'ports',
-  'securityContext',
-  'lifecycle',
-  'startupProbe',
-  'readinessProbe',
-  'livenessProbe',
-  'resources',
-  'volumeMounts',
-]
-
 /** Our own rules for Kubernetes documents. One sentence for each fault. */
 export function checkKubernetes(documents: readonly KubernetesDocument[], context: KubernetesContext): string[] {
   const names = new Set(documents.flatMap(({ kind, metadata }) => (kind === 'Namespace' ? metadata.name : [])))
   return documents.flatMap((document) => {
     const { kind, metadata } = document
     const faults: string[] = []
+    if (!KINDS.includes(kind)) faults.push('its kind is not provided for')
     if (kind !== 'Namespace' && !names.has(metadata.namespace ?? '')) faults.push('its namespace is not ours')
     if (kind === 'Secret') faults.push('secrets are not written down here')
     for (const key of Object.keys(document.data ?? {})) {
@@ -135,6 +116,7 @@ function checkPod(
   if (kind !== 'Pod' && !isMatch(spec?.selector?.matchLabels, labels)) {
     faults.push('its selector is not that of its pods')
   }
+  faults.push(...findForeign(pod, POD_MEMBERS))
   if (pod.automountServiceAccountToken !== false) faults.push('its pods get a token of the cluster')
   if (pod.securityContext?.seccompProfile?.type !== 'RuntimeDefault') faults.push('its pods have no seccomp profile')
   if (pod.terminationGracePeriodSeconds === undefined) faults.push('it is not said how long it may take to stop')
@@ -157,8 +139,10 @@ function checkPod(
     const found = [
       ...checkSecurity(pod, container),
       ...checkContainer(container, context),
-      ...(container.volumeMounts ?? []).flatMap(({ name }) => {
-        return volumes.some((volume) => volume.name === name) ? [] : [`there is no volume ${name}`]
+      ...(container.volumeMounts ?? []).flatMap(({ name, mountPath }) => {
+        const volume: PodVolume | undefined = volumes.find((one) => one.name === name)
+        if (volume === undefined) return [`there is no volume ${name}`]
+        return isStandIn(mountPath, volume.hostPath?.path) ? [`${mountPath} is not that of the guest`] : []
       }),
       ...(container.env ?? []).flatMap(({ valueFrom }) => {
         const { name, key, optional } = valueFrom?.configMapKeyRef ?? {}
@@ -167,23 +151,21 @@ function checkPod(
       }),
       ...(container.envFrom ? ['anyone who edits its ConfigMap adds variables to it'] : []),
       ...checkLaunch(toContainer(documents, document, container, context.toImage)),
-      ...(imageOf(container) === undefined ? [] : checkStart(pod, container)),
+      ...(imageOf(container) === undefined ? [] : checkStart(container)),
     ]
     faults.push(...found.map((fault) => `${container.name}: ${fault}`))
   }
   return faults
 }
 
-/** Nothing but the image starts anything in a container of ours, and nothing joins it there. */
-function checkStart(pod: PodSpec, container: PodContainer): string[] {
-  const faults = findForeign(container, OUR_MEMBERS)
+/** Nothing but the image starts anything in a container of ours. */
+function checkStart(container: PodContainer): string[] {
+  const faults = findForeign(container, CONTAINER_MEMBERS)
   const { lifecycle, startupProbe, readinessProbe, livenessProbe } = container
   if (lifecycle && Object.keys({ ...lifecycle, ...lifecycle.preStop }).join() !== 'preStop,sleep') {
     faults.push('a hook runs something in it')
   }
   if ([startupProbe, readinessProbe, livenessProbe].some((probe) => probe?.exec)) faults.push('a probe runs something')
-  const { initContainers, ephemeralContainers, shareProcessNamespace } = pod
-  if (initContainers || ephemeralContainers || shareProcessNamespace) faults.push('others run within its pod')
   for (const { name, value, valueFrom } of container.env ?? []) {
     if (value === undefined && valueFrom?.configMapKeyRef === undefined) faults.push(`nobody says what ${name} is`)
   }
@@ -212,7 +194,7 @@ function checkCeremony(documents: readonly KubernetesDocument[], document: Kuber
 }
 
 function checkSecurity(pod: PodSpec, { securityContext, volumeMounts, env }: PodContainer): string[] {
-  const faults: string[] = []
+  const faults = findForeign(securityContext ?? {}, SECURITY_MEMBERS)
   if (securityContext?.allowPrivilegeEscalation !== false) faults.push('it may gain privileges')
   if (securityContext?.readOnlyRootFilesystem !== true) faults.push('its root can be written to')
   if (securityContext?.capabilities?.drop?.join() !== 'ALL' || securityContext.capabilities.add) {

@@ -1,3 +1,4 @@
+import { posix } from 'node:path'
 import { findUnmeasured } from '../../packages/service/src/readEnv.ts'
 import { launchedBy } from '../launcher/launchers.ts'
 import { type Container, imageOf, isSecretName } from './containers.ts'
@@ -20,7 +21,9 @@ export function checkLaunch(container: Container): string[] {
     if (!isNamed) faults.push(`${name} does not get through the launcher`)
     if (isSecretName(name)) faults.push(`${name} is a secret, and belongs into a file`)
   }
-  for (const mount of mounts) if (!OPEN_PLACES.test(mount)) faults.push(`${mount} covers what was measured`)
+  for (const mount of mounts) {
+    if (!OPEN_PLACES.test(posix.normalize(mount))) faults.push(`${mount} covers what was measured`)
+  }
   return faults
 }
 

@@ -1,4 +1,4 @@
-import { basename } from 'node:path'
+import { basename, posix } from 'node:path'
 import { type LaunchedImage, launched } from '../launcher/launchers.ts'
 
 /** One container, whichever kind of manifest it comes from. */
@@ -18,7 +18,8 @@ export type Program = (typeof programs)[number]
 
 /** Which of our images a container runs. */
 export function imageOf({ image }: Pick<Container, 'image'>): LaunchedImage | undefined {
-  const name = /^countersign-(\w+)$/.exec(basename(image.replace(/(@sha256:.*|:[^:/]*)$/, '')))?.[1] ?? ''
+  // A reference may have a tag, a digest, or both.
+  const name = /^countersign-(\w+)(:[^:@]*)?(@.*)?$/.exec(basename(image))?.[1] ?? ''
   return Object.hasOwn(launched, name) ? (name as LaunchedImage) : undefined
 }
 
@@ -37,4 +38,13 @@ export function isPinned(image: string): boolean {
 /** Values of such names belong into files. */
 export function isSecretName(name: string): boolean {
   return /(SECRET|PASSWORD|PRIVATE_KEY|TOKEN|DATABASE_URL)$/.test(name) && name !== 'ROOT_SECRET'
+}
+
+/** Interfaces of a confidential guest: the kernel's reports, and dstack's agent, which gives out the root secret. */
+export const CONFIGFS = '/sys/kernel/config'
+export const DSTACK_AGENT = '/var/run/dstack.sock'
+
+/** Whether something else is put where a program looks for its guest: who plays dstack's agent chooses the root secret. */
+export function isStandIn(target: string, source: string | undefined): boolean {
+  return [CONFIGFS, DSTACK_AGENT].includes(posix.normalize(target)) && source !== target
 }

@@ -21,7 +21,11 @@ const files: Record<string, string> = {
   'worker-database-url': 'postgres://countersign:x@postgres/countersign\n',
   'google-client-secret': 'x\n',
   'enclave-policy.json': JSON.stringify(enclavePolicy),
-  'caller-policy.json': JSON.stringify({ measurements: [hex(48)], configHashes: [hex(32)] }),
+  'caller-policy.json': JSON.stringify({
+    measurements: [`${hex(48)}:${hex(32)}`],
+    configHashes: [hex(32)],
+    minimumTcb: { Genoa: { snp: 23 } },
+  }),
   'root-secret-policy.json': JSON.stringify({
     measurements: [measurement],
     custodians: { threshold: 2, keys: [x25519(), x25519(), x25519()] },

@@ -20,6 +20,7 @@ import {
   toWorkerEnv,
 } from '@countersign/testing/launcher'
 import { allStarted, type Scope, type StackAnchors, startInScope } from '@countersign/testing/stack'
+import { parseMinimumTcbTexts } from '@countersign/verify'
 import { startContract } from '../../contracts/startContract.ts'
 import coordinatorPackage from '../../services/coordinator/package.json' with { type: 'json' }
 import { readConfig as readCoordinatorConfig } from '../../services/coordinator/src/config.ts'
@@ -182,7 +183,7 @@ async function writePolicies(parameters: {
 }): Promise<StackAnchors> {
   const { coordinatorEnv, enclaveEnv, entropyKey } = parameters
   const measurement = measureSimulatedEnclave()
-  const coordinatorMeasurement = measureSimulatedCoordinator()
+  const { coordinatorMeasurement, coordinatorTcb } = measureSimulatedCoordinator()
   const enclavePolicy = (configHash: string) =>
     JSON.stringify({ measurements: [measurement], configHashes: [configHash] })
   const { configHash: coordinatorConfigHash } = readCoordinatorConfig(coordinatorEnv, {
@@ -192,6 +193,7 @@ async function writePolicies(parameters: {
   const callerPolicy = JSON.stringify({
     measurements: [coordinatorMeasurement],
     configHashes: [coordinatorConfigHash],
+    minimumTcb: parseMinimumTcbTexts([coordinatorTcb]),
   })
   const { enclave } = readEnclaveConfig(enclaveEnv, { readFile: () => callerPolicy, version: enclavePackage.version })
   const configHash = toHex(hashEnclaveConfig(enclave))
@@ -202,6 +204,7 @@ async function writePolicies(parameters: {
     configHash,
     coordinatorMeasurement,
     coordinatorConfigHash,
+    coordinatorTcb,
     entropyKey,
   }
 }

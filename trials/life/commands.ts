@@ -42,6 +42,8 @@ export type WorldCommand =
   | { do: 'revert'; pick: number; isOn: boolean }
   /** Somebody else uses the publisher's key. */
   | { do: 'use nonce' }
+  /** The node knows a mined transaction no more, nor its receipt; or all of them again. Their events it always knows. */
+  | { do: 'forget'; pick: number; isOn: boolean }
 
 export type LifeCommand =
   /** What any command shrinks to. */
@@ -104,6 +106,7 @@ const chainFaults: fc.Arbitrary<{ name: FakeChainFault; count: number; methods?:
       ['eth_sendRawTransaction'],
       ['eth_getTransactionReceipt'],
       ['eth_getBlockByNumber'],
+      ['eth_getLogs'],
     ),
   }),
   fc.record({
@@ -136,6 +139,7 @@ const worldCommands: fc.Arbitrary<WorldCommand> = fc.oneof(
   },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('revert'), pick, isOn: fc.boolean() }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('use nonce') }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('forget'), pick, isOn: fc.boolean() }) },
 )
 
 const signs = fc.record({

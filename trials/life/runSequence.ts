@@ -205,6 +205,7 @@ export async function runSequence(scene: Scene, commands: readonly LifeCommand[]
   async function heal() {
     node.setFault()
     node.holdMempool(false)
+    world.forgetNothing()
     world.setFee(1)
     // Fees are those of the newest block.
     node.mine(1)

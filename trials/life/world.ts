@@ -29,6 +29,11 @@ export function createWorld(parameters: {
     for (const event of node.events()) model.wasPublished.add(toKey(event))
   }
 
+  const forgotten: (() => void)[] = []
+  function forgetNothing() {
+    for (const remember of forgotten.splice(0)) remember()
+  }
+
   function setFee(gwei: number) {
     if (model.feeGwei === TOO_DEAR_GWEI) model.dearBlock = node.head.number
     model.feeGwei = gwei
@@ -77,11 +82,18 @@ export function createWorld(parameters: {
         // Nothing can bring an event back whose nonce was taken after the proof was complete.
         if (publications.some((item) => item.nonce === nonce && item.status === 'confirmed')) return
         await node.sendFromElsewhere({ privateKey: publisherKey })
+        return
+      }
+      case 'forget': {
+        if (!command.isOn) return forgetNothing()
+        const mined = node.transactions()
+        const hash = mined[mined.length - 1 - (command.pick % Math.max(1, mined.length))]?.hash
+        if (hash !== undefined) forgotten.push(node.forget(hash))
       }
     }
   }
 
-  return { act, setFee }
+  return { act, setFee, forgetNothing }
 }
 
 function orChainError(error: unknown): void {

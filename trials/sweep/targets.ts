@@ -163,6 +163,11 @@ function createEvidenceTargets(): Target[] {
       genuine: certificates[name],
       accept: (bytes: Uint8Array) => acceptReport(report, { ...certificates, [name]: bytes }),
     })),
+    {
+      name: 'report revocations',
+      genuine: simulator.revocations({ revoked: ['asvk'] }),
+      accept: (list) => isAccepted(async () => void (await verifier.verifyRevocations({ certificates, list, at: AT }))),
+    },
   ]
 }
 

@@ -277,7 +277,7 @@ describe('an attacker with a genuine machine of their own', () => {
     ['a root secret that the operator knows', { config: { rootSecret: 'file' } }],
     ['another issuer of sign-ins', { config: { issuers } }],
     ['another entropy source', { satelliteSeed: 'attacker' }],
-    ['other code in the coordinator', { coordinatorMeasurement: other }],
+    ['other code in the coordinator', { report: { measurement: other } }],
   ])('%s never passes against the honest anchors', async (_, options) => {
     const issued = await issue(options)
     const folder = await createFolder({ 'receipt.json': issued.bytes, 'collateral.json': issued.collateral })

@@ -67,7 +67,7 @@ describe('what a file says', () => {
     const report = simulator.report({ reportData, measurement })
     const text = await explainFile(report)
     expect(text).toContain(toHex(measurement))
-    expect(text).toMatch(/debug +no\n {2}other flags +SMT: .*\n {2}policy +0x30000\n/)
+    expect(text).toMatch(/debug +no\n {2}other flags +SMT: .*\n +ALIAS_CHECK_COMPLETE: .*\n {2}policy +0x30000\n/)
     expect(text).toContain('VCEK')
     expect(await explainFile(toHex(report))).toBe(text)
   })

@@ -107,7 +107,10 @@ describe('a receipt by its CID', () => {
   })
 
   test('without a gateway is bad input: no public one is asked', async () => {
-    expect(await runJson(honest.cid)).toMatchObject({ exitCode: 4, error: { code: 'invalid_arguments' } })
+    expect(await runJson(honest.cid)).toMatchObject({
+      exitCode: 4,
+      error: { code: 'invalid_arguments', message: expect.stringContaining('(--ipfs or --api)') },
+    })
   })
 
   test('other bytes from every gateway: who sent what', async () => {

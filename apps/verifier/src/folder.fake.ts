@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { toMeasurementText } from '@countersign/verify'
+import { toMeasurementText, toMinimumTcbTexts } from '@countersign/verify'
 import { onTestFinished } from 'vitest'
 import { type FakeIssue, issue } from '../../../packages/verify/src/issues.fake.ts'
 
@@ -14,6 +14,8 @@ export function toFlags({ anchors }: FakeIssue): string[] {
     ...anchors.measurements.flatMap((measurement) => ['--measurement', toMeasurementText(measurement)]),
     ...anchors.configHashes.flatMap((hash) => ['--config-hash', hash]),
     ...anchors.coordinatorMeasurements.flatMap((hash) => ['--coordinator-measurement', hash]),
+    ...toMinimumTcbTexts(anchors.coordinatorMinimumTcb).flatMap((text) => ['--coordinator-tcb', text]),
+    ...anchors.coordinatorChips.flatMap((chip) => ['--coordinator-chip', chip]),
     ...anchors.coordinatorConfigHashes.flatMap((hash) => ['--coordinator-config-hash', hash]),
     ...anchors.entropyKeys.flatMap((key) => ['--entropy-key', key]),
   ]

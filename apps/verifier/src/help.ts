@@ -20,6 +20,7 @@ Where things come from
   --rpc URL                       a node of the chain that has the events
   --contract ADDRESS              the ServiceAttestations contract on that chain
   --collateral FILE               Intel's data about the platform; repeat for more
+  --revocations FILE              AMD's revocation list of the coordinator's product, DER; it must be in date now, or at --at
   --offline                       touch no network: files only
 
 What you trust (repeat any of them; hex)
@@ -30,8 +31,12 @@ What you trust (repeat any of them; hex)
   --platform KIND:HEX             a machine that the enclave may run on: fmspc:HEX (a kind of machine, 6 bytes),
                                   ppid:HEX or platformInstanceId:HEX (16 bytes). Without any, all are accepted
   --config-hash HEX               configuration of the enclave, 32 bytes
-  --coordinator-measurement HEX   launch measurement of the coordinator, 48 bytes
+  --coordinator-measurement HEX:HEX
+                                  the coordinator's code: its launch measurement, 48 bytes, and HOST_DATA, 32 bytes;
+                                  the measurement alone leaves the code unknown
   --coordinator-config-hash HEX   configuration of the coordinator, 32 bytes
+  --coordinator-tcb LEVELS        the least patch levels of its firmware, by product of AMD: Genoa:bl=10,snp=23,ucode=84
+  --coordinator-chip HEX          chip that it may run on, 64 bytes; a Milan passes only if it is listed
   --entropy-key HEX               key of the entropy source, 32 bytes
   --manifest FILE                 all of these in one file, with events, patch levels and contracts
   --tcb-status NAME               accept this status of Intel beside UpToDate
@@ -57,7 +62,7 @@ Exit codes
      the chain had the receipt soon after the signing
   1  a step failed, the service says something false about the receipt, or this program failed
      ("internal error")
-  2  nothing failed, but you gave no anchor for some code or setting, or not for every register
+  2  nothing failed, but you gave no anchor for some code, setting or patch level (or only a part of one)
   3  nothing failed, but the evidence is simulated
   4  bad input: options, an unreadable file, or what is no receipt or collateral
   5  something could not be fetched, or evidence is missing

@@ -23,6 +23,7 @@ describe('the command line', () => {
       contract: undefined,
       collateralFiles: [],
       at: undefined,
+      revocationsFile: undefined,
       statuses: [],
       maximumEventDelayS: undefined,
       manifestFile: undefined,
@@ -36,6 +37,23 @@ describe('the command line', () => {
   test.each([0, 60, 9_999_999_999])('an event may come %d seconds later', (seconds) => {
     const options = parse('r', '--rpc', 'http://127.0.0.1', '--maximum-event-delay', String(seconds))
     expect(options).toMatchObject({ maximumEventDelayS: seconds })
+  })
+
+  test('a coordinator is named by its code with HOST_DATA, its patch levels, and its chips', () => {
+    const measurement = 'AB'.repeat(48)
+    const hostData = `0x${'CD'.repeat(32)}`
+    const machine = ['--coordinator-tcb', 'Genoa:bl=10,snp=23', '--coordinator-chip', 'EF'.repeat(64)]
+    const code = ['--coordinator-measurement', `${measurement}:${hostData}`, '--coordinator-measurement', measurement]
+    expect(parse('r', ...code, ...machine, '--revocations', 'crl.der')).toMatchObject({
+      revocationsFile: 'crl.der',
+      anchors: {
+        coordinator: {
+          measurements: [`${'ab'.repeat(48)}:${'cd'.repeat(32)}`, 'ab'.repeat(48)],
+          minimumTcb: { Genoa: { bl: 10, snp: 23 } },
+          chips: ['ef'.repeat(64)],
+        },
+      },
+    })
   })
 
   test('a slug that begins with a hyphen is no option', () => {
@@ -163,6 +181,13 @@ describe('the command line', () => {
     ['an MRTD of 47 bytes', ['r', '--measurement', 'ab'.repeat(47)], '94 digits'],
     ['an empty hash', ['r', '--config-hash', ''], '0 digits'],
     ['a coordinator measurement of 32 bytes', ['r', '--coordinator-measurement', 'ab'.repeat(32)], '64 digits'],
+    ['HOST_DATA of 48 bytes', ['r', '--coordinator-measurement', `${'ab'.repeat(48)}:${'ab'.repeat(48)}`], '96 digits'],
+    ['an empty HOST_DATA', ['r', '--coordinator-measurement', `${'ab'.repeat(48)}:`], '0 digits'],
+    ['HOST_DATA twice', ['r', '--coordinator-measurement', ['ab'.repeat(48), 'ab', 'ab'].join(':')], 'HOST_DATA'],
+    ['patch levels without a product', ['r', '--coordinator-tcb', 'bl=4'], 'bl=4'],
+    ['a product without patch levels', ['r', '--coordinator-tcb', 'Milan'], 'Milan'],
+    ['a product twice', ['r', '--coordinator-tcb', 'Milan:bl=4', '--coordinator-tcb', 'Milan:bl=5'], 'Milan:bl=5'],
+    ['a chip of 8 bytes', ['r', '--coordinator-chip', 'ab'.repeat(8)], '16 digits'],
     ['a coordinator hash of 48 bytes', ['r', '--coordinator-config-hash', 'ab'.repeat(48)], '96 digits'],
     ['a key of 33 bytes', ['r', '--entropy-key', 'ab'.repeat(33)], '66 digits'],
     ['a short contract', ['r', '--rpc', 'http://a', '--contract', '0xab'], '2 digits'],

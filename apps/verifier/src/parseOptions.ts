@@ -5,9 +5,11 @@ import {
   emptyManifest,
   type Manifest,
   MEASUREMENT_FORM,
+  MINIMUM_TCB_FORM,
   normaliseHex,
   PLATFORM_FORM,
   parseMeasurementText,
+  parseMinimumTcbTexts,
   parsePlatformText,
   VerifierError,
 } from '@countersign/verify'
@@ -20,6 +22,8 @@ export type VerifyOptions = {
   contract: string | undefined
   collateralFiles: readonly string[]
   at: Date | undefined
+  /** AMD's list. */
+  revocationsFile: string | undefined
   /** Beside `UpToDate`. */
   statuses: readonly TcbStatus[]
   /** Undefined for the default. */
@@ -47,11 +51,14 @@ const FLAGS = {
   contract: { type: 'string' },
   collateral: { type: 'string', multiple: true },
   at: { type: 'string' },
+  revocations: { type: 'string' },
   measurement: { type: 'string', multiple: true },
   platform: { type: 'string', multiple: true },
   'coordinator-measurement': { type: 'string', multiple: true },
   'config-hash': { type: 'string', multiple: true },
   'coordinator-config-hash': { type: 'string', multiple: true },
+  'coordinator-tcb': { type: 'string', multiple: true },
+  'coordinator-chip': { type: 'string', multiple: true },
   'entropy-key': { type: 'string', multiple: true },
   'tcb-status': { type: 'string', multiple: true },
   'maximum-event-delay': { type: 'string' },
@@ -142,6 +149,7 @@ function toVerifyOptions({ now }: { now: () => Date }, values: Values, subject: 
     contract: values.contract === undefined ? undefined : `0x${toHexOption('--contract', values.contract, 20)}`,
     collateralFiles: values.collateral ?? [],
     at: values.at === undefined ? undefined : toTime(values.at, now),
+    revocationsFile: values.revocations,
     statuses: (values['tcb-status'] ?? []).map(toStatus),
     maximumEventDelayS: toSeconds('--maximum-event-delay', values['maximum-event-delay']),
     manifestFile: values.manifest,
@@ -161,8 +169,12 @@ function toAnchorManifest(values: Values): Manifest {
       ...(values.platform === undefined ? {} : { platforms: values.platform.map(toPlatform) }),
     },
     coordinator: {
-      measurements: toHexOptions('--coordinator-measurement', values['coordinator-measurement'], 48),
+      measurements: (values['coordinator-measurement'] ?? []).map(toCoordinatorMeasurement),
       configHashes: toHexOptions('--coordinator-config-hash', values['coordinator-config-hash'], 32),
+      ...(values['coordinator-tcb'] === undefined ? {} : { minimumTcb: toMinimumTcb(values['coordinator-tcb']) }),
+      ...(values['coordinator-chip'] === undefined
+        ? {}
+        : { chips: toHexOptions('--coordinator-chip', values['coordinator-chip'], 64) }),
     },
     entropyKeys: toHexOptions('--entropy-key', values['entropy-key'], 32),
   }
@@ -191,6 +203,24 @@ function toPlatform(text: string): TdPlatform {
   const platform = parsePlatformText(text)
   if (platform === undefined) throw invalid('--platform is no machine', `${text} (${PLATFORM_FORM})`)
   return platform
+}
+
+function toCoordinatorMeasurement(text: string): string {
+  const [measurement = '', hostData, ...more] = text.split(':')
+  if (more.length > 0) throw invalid('--coordinator-measurement has too many parts', 'MEASUREMENT:HOST_DATA')
+  const parts = [
+    toHexOption('--coordinator-measurement', measurement, 48),
+    ...(hostData === undefined ? [] : [toHexOption('HOST_DATA of --coordinator-measurement', hostData, 32)]),
+  ]
+  return parts.join(':')
+}
+
+function toMinimumTcb(texts: readonly string[]) {
+  const minimumTcb = parseMinimumTcbTexts(texts)
+  if (minimumTcb === undefined) {
+    throw invalid('--coordinator-tcb is not a patch level for each product', `${texts.join(' ')} (${MINIMUM_TCB_FORM})`)
+  }
+  return minimumTcb
 }
 
 function toUrl(flag: string, text: string): URL {

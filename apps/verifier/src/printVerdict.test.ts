@@ -108,13 +108,18 @@ describe('the verdict for people', () => {
   })
 
   test('unknown code: the values of the evidence, with the option for each, and only the missing ones', () => {
-    const steps = [toStep('measurement', 'skip'), toStep('config', 'pass'), toStep('coordinator-measurement', 'skip')]
+    const steps = [
+      ...[toStep('measurement', 'skip'), toStep('config', 'pass')],
+      ...[toStep('coordinator-measurement', 'skip'), toStep('coordinator-policy', 'skip')],
+    ]
     const text = print({ verdict: 'unknown-code', exitCode: 2, isKnownCode: false, steps })
     const { signer, coordinator } = honest.receipt
     const { mrTd, rtmr0, rtmr1, rtmr2 } = signer.measurement
     // Whole and on one line, as the option takes it.
     expect(text).toContain(`--measurement ${mrTd}:${rtmr0}:${rtmr1}:${rtmr2}:0:0:0:0\n`)
-    expect(text).toContain(`--coordinator-measurement ${coordinator.selfAttestation.measurement}`)
+    const { measurement } = coordinator.selfAttestation
+    expect(text).toContain(`--coordinator-measurement ${measurement}:${'00'.repeat(32)}\n`)
+    expect(text).toContain('--coordinator-tcb Milan:fmc=0,bl=4,tee=0,snp=24,ucode=219\n')
     expect(text).not.toContain('--config-hash')
   })
 

@@ -1,4 +1,4 @@
-import { parseQuote, toTdMeasurement } from '@countersign/attestation'
+import { parseQuote, parseReport, parseSnpTcb, toSnpProduct, toTdMeasurement } from '@countersign/attestation'
 import { fromHex, hashEnclaveConfig, toHex } from '@countersign/protocol'
 import { type AttestationReceiptV1, anchorSteps, DSTACK_SECRET, requiredSteps, type StepId } from '@countersign/receipt'
 import {
@@ -6,6 +6,7 @@ import {
   findLies,
   isMockStep,
   toMeasurementText,
+  toMinimumTcbTexts,
   toPrintable,
   toPrintableJson,
   type VerifierStep,
@@ -186,6 +187,8 @@ function printTimeBound({ timeBound, isEventMissing, steps }: CliOutcome): strin
 
 /** For each anchor that is missing: the option that takes it, and what the evidence has. */
 function printMissingAnchors({ steps }: CliOutcome, { signer, entropy, coordinator }: AttestationReceiptV1): string[] {
+  const report = parseReport(fromHex(coordinator.selfAttestation.reportHex))
+  const product = report.cpuid === undefined ? undefined : toSnpProduct(report.cpuid)
   const found: Partial<Record<StepId, [what: string, flag: string, value: string]>> = {
     measurement: [
       'the enclave’s code, in every register that can hold some (for RTMR3 the events of a manifest will do)',
@@ -195,10 +198,19 @@ function printMissingAnchors({ steps }: CliOutcome, { signer, entropy, coordinat
     config: ['the enclave’s configuration', '--config-hash', toHex(hashEnclaveConfig(signer.config))],
     'entropy-key': ['the entropy source’s key', '--entropy-key', entropy.publicKey],
     'coordinator-measurement': [
-      'the coordinator’s code',
+      'the coordinator’s code (its launch, and HOST_DATA, which its host sets)',
       '--coordinator-measurement',
-      coordinator.selfAttestation.measurement,
+      `${toHex(report.measurement)}:${toHex(report.hostData)}`,
     ],
+    ...(product === undefined
+      ? {}
+      : {
+          'coordinator-policy': [
+            'the least patch levels of the coordinator’s firmware',
+            '--coordinator-tcb',
+            toMinimumTcbTexts({ [product]: parseSnpTcb(report.reportedTcb, product) }).join(' '),
+          ],
+        }),
     'coordinator-config': [
       'the coordinator’s configuration',
       '--coordinator-config-hash',

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { describeError, type FetchDeps, toPrintable, toPrintableJson, VerifierError } from '@countersign/verify'
 import { exitCodes, toErrorExitCode } from './exitCodes.ts'
 import { explain } from './explain.ts'
-import { toFlagHint } from './flagHints.ts'
+import { flagHints } from './flagHints.ts'
 import { HELP } from './help.ts'
 import { parseOptions } from './parseOptions.ts'
 import { printVerdict, printVerdictJson } from './printVerdict.ts'
@@ -53,8 +53,8 @@ function refuseHelp({ isJson }: { isJson: boolean }): CliResult {
 
 function fail(error: unknown, { isJson }: { isJson: boolean }): CliResult {
   const { code, message: words } = describeError(error)
-  const hint = error instanceof Error ? toFlagHint(error.message) : undefined
-  const message = hint === undefined ? words : `${words} (${hint})`
+  const need = error instanceof VerifierError ? error.need : undefined
+  const message = need === undefined ? words : `${words} (${flagHints[need]})`
   const exitCode = toErrorExitCode(error)
   if (isJson) return { exitCode, stdout: `${toPrintableJson({ error: { code, message } })}\n`, stderr: '' }
   return { exitCode, stdout: '', stderr: toLine(`${message} [${code}]`) }

@@ -39,6 +39,7 @@ async function toArguments(row: SubjectRow): Promise<string[]> {
     '--json',
     ...['--manifest', join(folder, 'manifest.json')],
     ...(await Promise.all(collaterals.map(write))).flatMap((path) => ['--collateral', path]),
+    ...(row.revocations === undefined ? [] : ['--revocations', await write(row.revocations)]),
     ...(hasSources ? ['--ipfs', gatewayUrl, '--api', apiBaseUrl] : []),
     ...(hasNode ? ['--rpc', rpcUrl] : []),
     ...tcbStatuses.flatMap((status) => ['--tcb-status', status]),

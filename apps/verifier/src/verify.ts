@@ -21,12 +21,14 @@ import { type CliSubject, recogniseCliSubject } from './recogniseCliSubject.ts'
 export type CliOutcome = Outcome & { exitCode: ExitCode }
 
 const MAX_MANIFEST_BYTES = 1_048_576
+const MAX_REVOCATIONS_BYTES = 4_194_304
 
 /** Reads the files that the options name, and verifies. */
 export async function verify(deps: FetchDeps & { now: () => Date }, options: VerifyOptions): Promise<CliOutcome> {
   const { api, gateways, rpc, contract, at, maximumEventDelayS } = options
   const manifests = [releaseManifest, ...(await readManifest(options.manifestFile)), options.anchors]
   const collaterals = await Promise.all(options.collateralFiles.map(readCollateralFile))
+  const revocations = await readRevocations(options.revocationsFile)
   const named = await recogniseCliSubject(options.subject)
   const outcome = await verifyReceipt(
     {
@@ -47,6 +49,7 @@ export async function verify(deps: FetchDeps & { now: () => Date }, options: Ver
       ...(contract === undefined ? {} : { contract }),
       ...(at === undefined ? {} : { at }),
       ...(maximumEventDelayS === undefined ? {} : { maximumEventDelayS }),
+      ...(revocations === undefined ? {} : { revocations }),
     },
   )
   return { ...outcome, exitCode: toExitCode(outcome) }
@@ -79,6 +82,10 @@ async function readManifest(path: string | undefined): Promise<Manifest[]> {
 
 async function readCollateralFile(path: string) {
   return { name: path, bytes: await readFileBounded(path, { maxBytes: MAX_COLLATERAL_BYTES }) }
+}
+
+async function readRevocations(path: string | undefined): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  return path === undefined ? undefined : readFileBounded(path, { maxBytes: MAX_REVOCATIONS_BYTES })
 }
 
 /** Where people keep a receipt's collateral: beside it, under its CID or as `collateral.json`. */

@@ -44,6 +44,11 @@ describe('parseConfig', () => {
     expect(parseConfig({ ...full, other: 1 })).toEqual(full)
   })
 
+  test('the cap of fees is exact, whatever its size', () => {
+    const maxFeePerGas = 50_000_000_000_000_000_001n
+    expect(parseConfig({ ...good, maxFeePerGas: String(maxFeePerGas) })).toEqual({ ...good, maxFeePerGas })
+  })
+
   test('lists every fault at once', () => {
     const bad = { apiBaseUrl: 'api.example.com', chainId: '1', faucetUrl: 'ftp://x', attestations: {} }
     const parse = () => parseConfig(bad)
@@ -67,6 +72,13 @@ describe('parseConfig', () => {
     ['chainId', 0],
     ['chainId', 1.5],
     ['chainName', ''],
+    ['maxFeePerGas', 10_000_000_000_000],
+    ['maxFeePerGas', '0'],
+    ['maxFeePerGas', '-1'],
+    ['maxFeePerGas', '1e13'],
+    ['maxFeePerGas', '10000 gwei'],
+    ['maxFeePerGas', ''],
+    ['maxFeePerGas', null],
     ['apiBaseUrl', undefined],
   ])('%s: %j is refused', (name, value) => {
     expect(() => parseConfig({ ...good, [name]: value })).toThrow(ConfigError)

@@ -8,6 +8,8 @@ export type WebConfig = {
   chainId: number
   /** Needed for any chain but Sepolia and Base Sepolia. */
   rpcUrl?: string
+  /** The most that the RPC may have a wallet pay for a unit of gas. In the file a string of digits, in wei. */
+  maxFeePerGas?: bigint
   chainName?: string
   /** A block explorer that knows `/tx/<hash>`. */
   explorerUrl?: string
@@ -59,7 +61,7 @@ export function parseConfig(value: unknown): WebConfig {
   if (!isPlainObject(value)) throw new ConfigError(['/config.json is not an object'])
   const faults: string[] = []
   const { apiBaseUrl, chainId, rpcUrl, chainName, explorerUrl, faucetUrl, ipfsGatewayUrl, attestations } = value
-  const { trust, allowMock, tcbStatuses } = value
+  const { maxFeePerGas, trust, allowMock, tcbStatuses } = value
   const urls = { rpcUrl, explorerUrl, faucetUrl, ipfsGatewayUrl }
   const check = (isGood: boolean, fault: string) => isGood || faults.push(fault)
 
@@ -69,6 +71,10 @@ export function parseConfig(value: unknown): WebConfig {
     check(url === undefined || isUrl(url), `${name} must be an http(s) address, or left out`)
   }
   check(
+    maxFeePerGas === undefined || isWei(maxFeePerGas),
+    'maxFeePerGas must be a string of digits, in wei, or left out',
+  )
+  check(
     chainName === undefined || (typeof chainName === 'string' && chainName !== ''),
     'chainName must be text, or left out',
   )
@@ -77,7 +83,8 @@ export function parseConfig(value: unknown): WebConfig {
     'attestations must have chainId, rpcUrl and address, or be left out',
   )
   if (faults.length > 0) throw new ConfigError(faults)
-  const known = { apiBaseUrl, chainId, chainName, ...urls, attestations, trust, allowMock, tcbStatuses }
+  const fees = isWei(maxFeePerGas) ? { maxFeePerGas: BigInt(maxFeePerGas) } : {}
+  const known = { apiBaseUrl, chainId, ...fees, chainName, ...urls, attestations, trust, allowMock, tcbStatuses }
   return Object.fromEntries(Object.entries(known).filter(([, member]) => member !== undefined)) as WebConfig
 }
 
@@ -97,6 +104,11 @@ function isUrl(value: unknown): value is string {
 
 function isChainId(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) > 0
+}
+
+/** Not a number: JSON rounds those above 2^53. */
+function isWei(value: unknown): value is string {
+  return typeof value === 'string' && /^[1-9][0-9]{0,38}$/.test(value)
 }
 
 function isAttestations(value: unknown): boolean {

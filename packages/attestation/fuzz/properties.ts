@@ -54,6 +54,15 @@ export function createSubjects(): Subject[] {
       seeds: [Buffer.from(collateral.pck_crl, 'hex'), Buffer.from(collateral.root_ca_crl, 'hex')],
     },
     {
+      name: 'AMD’s revocation list',
+      parse: (list) => verifier.verifyRevocations({ certificates, list, at: AT }),
+      // One that is out of date is read just as well, and none of its changes may be accepted.
+      seeds: [
+        simulator.revocations({ revoked: ['asvk', 'ask'] }),
+        simulator.revocations({ faults: { expired: true } }),
+      ],
+    },
+    {
       name: 'TCB info',
       parse: (input) => verifier.verifyQuote({ quote, collateral: { ...collateral, tcb_info: text(input) }, at: AT }),
       seeds: [bytes(collateral.tcb_info)],

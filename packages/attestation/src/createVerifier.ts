@@ -9,6 +9,7 @@ import {
   verifyEndorsementKey,
   verifyReport,
 } from './snp/verifyReport.ts'
+import { type VerifiedRevocations, verifyRevocations } from './snp/verifyRevocations.ts'
 import { assertCollateral, type Collateral, toCollateralKey } from './tdx/collateral.ts'
 import { verifyEventLog } from './tdx/eventLog.ts'
 import { type ParsedQuote, parseQuote } from './tdx/parseQuote.ts'
@@ -23,6 +24,11 @@ export type Verifier = {
   verifyQuote(parameters: VerifyQuoteParameters): Promise<VerifiedQuote>
   /** Says whether an SEV-SNP report is genuine at a given time. Throws `QuoteError` when it is not. */
   verifyReport(parameters: VerifyReportParameters): Promise<VerifiedReport>
+  /**
+   * Says whether a revocation list of AMD is genuine and in date, and names none of a report's certificates. Throws `QuoteError` when
+   * it does not. It does not judge the certificates otherwise: `verifyReport` does.
+   */
+  verifyRevocations(parameters: VerifyRevocationsParameters): Promise<VerifiedRevocations>
 }
 
 export type VerifyQuoteParameters = {
@@ -36,6 +42,13 @@ export type VerifyQuoteParameters = {
 export type VerifyReportParameters = {
   report: Uint8Array
   certificates: { ek: Uint8Array; ask: Uint8Array; ark: Uint8Array }
+  at: Date
+}
+
+export type VerifyRevocationsParameters = {
+  certificates: VerifyReportParameters['certificates']
+  /** DER. */
+  list: Uint8Array
   at: Date
 }
 
@@ -82,16 +95,26 @@ export function createVerifier({ roots, cacheBudget = DEFAULT_CACHE_BUDGET }: Cr
 
     async verifyReport({ report, certificates, at }) {
       const parsed = parseReport(copyBytes(report, 'report_malformed'))
-      const chain: SnpCertificates = {
-        ek: copyBytes(certificates.ek, 'certificate_malformed'),
-        ask: copyBytes(certificates.ask, 'certificate_malformed'),
-        ark: copyBytes(certificates.ark, 'certificate_malformed'),
-      }
+      const chain = copyChain(certificates)
       const key = [chain.ek, chain.ask, chain.ark].map((der) => `${der.length}:${toText(der)}`).join('')
       const context = { reader: createCertificateReader(), roots: amdRoots, at: at.getTime() }
       const endorsed = await remember(endorsementKeys, key, context.at, () => verifyEndorsementKey(context, chain))
       return verifyReport(parsed, endorsed)
     },
+
+    async verifyRevocations({ certificates, list, at }) {
+      const context = { reader: createCertificateReader(), roots: amdRoots, at: at.getTime() }
+      const chain = copyChain(certificates)
+      return verifyRevocations(context, { certificates: chain, list: copyBytes(list, 'crl_malformed') })
+    },
+  }
+}
+
+function copyChain({ ek, ask, ark }: VerifyReportParameters['certificates']): SnpCertificates {
+  return {
+    ek: copyBytes(ek, 'certificate_malformed'),
+    ask: copyBytes(ask, 'certificate_malformed'),
+    ark: copyBytes(ark, 'certificate_malformed'),
   }
 }
 

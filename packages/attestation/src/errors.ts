@@ -19,7 +19,9 @@ export type QuoteErrorCode =
   | 'root_not_trusted'
   | 'crl_malformed'
   | 'crl_signature_invalid'
-  | 'crl_not_in_date'
+  | 'crl_expired'
+  | 'crl_not_yet_valid'
+  | 'crl_without_next_update'
   | 'tcb_info_malformed'
   | 'tcb_info_signature_invalid'
   | 'tcb_info_not_in_date'
@@ -59,6 +61,10 @@ export type PolicyErrorCode =
   | 'vmpl_not_allowed'
   | 'signing_key_not_allowed'
   | 'tcb_too_old'
+  | 'alias_check_missing'
+  | 'chip_not_listed'
+  | 'chip_not_named'
+  | 'chip_not_allowed'
 
 /** The evidence is forged, damaged, stale or unsupported. Distrust it: no policy can repair it. */
 export class QuoteError extends ServiceError<QuoteErrorCode> {

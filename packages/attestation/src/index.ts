@@ -14,11 +14,14 @@ export {
   type Verifier,
   type VerifyQuoteParameters,
   type VerifyReportParameters,
+  type VerifyRevocationsParameters,
 } from './createVerifier.ts'
 export { PolicyError, type PolicyErrorCode, QuoteError, type QuoteErrorCode } from './errors.ts'
 export {
   assertQuotePolicy,
+  assertReportChip,
   assertReportPolicy,
+  assertReportState,
   isMeasuredAs,
   type QuotePolicy,
   type ReportPolicy,
@@ -28,7 +31,9 @@ export { arkGenoa, arkMilan, arkTurin, intelSgxRootCa, type TrustedRoot, vendorR
 export { parseSnpTcb, type SnpProduct, type SnpTcb, toSnpProduct } from './snp/endorsementKey.ts'
 export { type ParsedReport, parseReport } from './snp/parseReport.ts'
 export { type ReportFlags, readReportFlags } from './snp/reportFlags.ts'
+export { readSnpMeasurement, type SnpMeasurement } from './snp/snpMeasurement.ts'
 export type { SnpCertificates, VerifiedReport } from './snp/verifyReport.ts'
+export type { VerifiedRevocations } from './snp/verifyRevocations.ts'
 export { findPlatform, isTdPlatform, type TdPlatform } from './tdPlatform.ts'
 export { assertCollateral, type Collateral, parseCollateral } from './tdx/collateral.ts'
 export { type CollateralDescription, type CrlDescription, describeCollateral } from './tdx/describeCollateral.ts'

@@ -16,6 +16,7 @@ const rtmrs = [2, 3, 4, 5].map((byte) => new Uint8Array(48).fill(byte)) as [
   Uint8Array,
   Uint8Array,
 ]
+const chipId = new Uint8Array(64).fill(6)
 const hex = (byte: number, length = 48) => toHex(new Uint8Array(length).fill(byte))
 const attributes = (value: bigint) => {
   const bytes = new Uint8Array(8)
@@ -31,8 +32,11 @@ async function judgeQuote(policy: QuotePolicy, options: Partial<SimulatedQuoteOp
 }
 
 async function judgeReport(policy: ReportPolicy, options: Partial<SimulatedReportOptions> = {}) {
-  const { signingKey } = options
-  const certificates = simulator.certificates(signingKey === undefined ? {} : { signingKey })
+  const { signingKey, chipId: chip } = options
+  const certificates = simulator.certificates({
+    ...(signingKey === undefined ? {} : { signingKey }),
+    ...(chip === undefined ? {} : { chipId: chip }),
+  })
   const report = simulator.report({ reportData, measurement: mrtd, ...options })
   assertReportPolicy(await verifier.verifyReport({ report, certificates, at }), policy)
 }
@@ -145,6 +149,7 @@ describe('report policy', () => {
   test('the default accepts a production guest at VMPL 0 under its chip’s key', async () => {
     await judgeReport({})
     await judgeReport({ reportData, measurements: [hex(9), hex(1)], minimumTcb: { Milan: {} } })
+    await judgeReport({ measurements: [`${hex(1)}:${hex(0, 32)}`], chips: [toHex(chipId)] }, { chipId })
   })
 
   const refused: [string, Partial<SimulatedReportOptions>, PolicyErrorCode][] = [
@@ -153,15 +158,22 @@ describe('report policy', () => {
     ['an undefined policy bit', { policy: 0x4030000n }, 'attributes_not_allowed'],
     ['VMPL 1', { vmpl: 1 }, 'vmpl_not_allowed'],
     ['a VLEK', { signingKey: 'vlek' }, 'signing_key_not_allowed'],
+    ['memory that was not checked for aliases', { platformInfo: 0x05n }, 'alias_check_missing'],
+    [
+      'a report of version 2, which cannot state that check',
+      { version: 2, platformInfo: 0x21n },
+      'alias_check_missing',
+    ],
   ]
   test.each(refused)('the default refuses %s', async (_, options, code) => {
     await expect(judgeReport({}, options)).rejects.toMatchObject({ name: 'PolicyError', code })
   })
 
-  test('privilege levels, VLEKs and migration agents can be allowed by name', async () => {
+  test('privilege levels, VLEKs, migration agents and unchecked memory can be allowed by name', async () => {
     await judgeReport({ vmpls: [0, 1] }, { vmpl: 1 })
     await judgeReport({ signingKeys: ['VLEK'] }, { signingKey: 'vlek' })
     await judgeReport({ allowMigrationAgent: true }, { policy: 0x70000n })
+    await judgeReport({ allowUncheckedAliases: true }, { version: 2 })
   })
 
   test.each<[string, ReportPolicy, PolicyErrorCode]>([
@@ -171,7 +183,31 @@ describe('report policy', () => {
     ['patch level', { minimumTcb: { Milan: { snp: 255 } } }, 'tcb_too_old'],
     ['empty list', { vmpls: [] }, 'policy_invalid'],
     ['malformed measurement', { measurements: ['zz'] }, 'policy_invalid'],
+    ['HOST_DATA', { measurements: [`${hex(1)}:${hex(1, 32)}`] }, 'measurement_not_allowed'],
+    ['length of HOST_DATA', { measurements: [`${hex(1)}:${hex(0, 31)}`] }, 'policy_invalid'],
+    ['chip', { chips: [hex(1, 64)] }, 'chip_not_allowed'],
+    ['length of a chip', { chips: [hex(1, 8)] }, 'policy_invalid'],
+    ['empty list of chips', { chips: [] }, 'policy_invalid'],
   ])('another %s is refused', async (_, policy, code) => {
     await expect(judgeReport(policy)).rejects.toMatchObject({ code })
+  })
+  const asHardware = createVerifier({ roots: [{ ...simulator.amdRoot, mode: 'hardware' }] })
+  const judgeMilan = async (policy: ReportPolicy, signingKey: 'vcek' | 'vlek' = 'vcek') => {
+    const chip = signingKey === 'vlek' ? {} : { chipId }
+    const report = simulator.report({ reportData, measurement: mrtd, signingKey, ...chip })
+    const certificates = simulator.certificates({ signingKey, ...chip })
+    const verified = await asHardware.verifyReport({ report, certificates, at })
+    assertReportPolicy(verified, { signingKeys: ['VCEK', 'VLEK'], ...policy })
+  }
+
+  test('a Milan under AMD’s own root is genuine, and passes only where it is listed', async () => {
+    await judgeMilan({ chips: [hex(1, 64), toHex(chipId)] })
+    await expect(judgeMilan({})).rejects.toMatchObject({ name: 'PolicyError', code: 'chip_not_listed' })
+    await expect(judgeMilan({ chips: [hex(1, 64)] })).rejects.toMatchObject({ code: 'chip_not_allowed' })
+  })
+
+  test('a VLEK names no chip, so that none is matched', async () => {
+    await expect(judgeMilan({}, 'vlek')).rejects.toMatchObject({ code: 'chip_not_listed' })
+    await expect(judgeMilan({ chips: [hex(0, 64)] }, 'vlek')).rejects.toMatchObject({ code: 'chip_not_named' })
   })
 })

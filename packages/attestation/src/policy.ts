@@ -1,8 +1,9 @@
-import { equalBytes, fromHex, type TcbStatus, toHex } from '@countersign/protocol'
+import { equalBytes, fromHex, isHex, type TcbStatus, toHex } from '@countersign/protocol'
 import { type AcceptedEvents, codeRegisters, type TdMeasurement, toTdMeasurement } from './codeRegisters.ts'
 import { PolicyError, type PolicyErrorCode } from './errors.ts'
 import type { SnpProduct, SnpTcb } from './snp/endorsementKey.ts'
 import type { ParsedReport } from './snp/parseReport.ts'
+import { readSnpMeasurement } from './snp/snpMeasurement.ts'
 import type { VerifiedReport } from './snp/verifyReport.ts'
 import { findPlatform, isTdPlatform, type TdPlatform } from './tdPlatform.ts'
 import type { TdReport } from './tdx/parseQuote.ts'
@@ -103,7 +104,10 @@ export function isMeasuredAs(body: TdReport, allowed: TdMeasurement): boolean {
 export type ReportPolicy = {
   /** The 64 bytes that the report must cover. */
   reportData?: Uint8Array
-  /** Launch measurements (48 bytes) to accept, as lower-case hex. Left out: any code. */
+  /**
+   * Code to accept, as `MEASUREMENT:HOST_DATA` (48 and 32 bytes of lower-case hex); a measurement alone accepts any HOST_DATA. Left
+   * out: any code.
+   */
   measurements?: readonly string[]
   /** Privilege levels to accept. Default: only 0. */
   vmpls?: readonly number[]
@@ -111,8 +115,15 @@ export type ReportPolicy = {
   signingKeys?: readonly ParsedReport['signingKey'][]
   /** Patch levels that reported, committed and launch TCB must all reach, by product; another product is refused. */
   minimumTcb?: Partial<Record<SnpProduct, Partial<SnpTcb>>>
+  /**
+   * Chips to accept, by their id (64 bytes of lower-case hex; the 8 bytes of a Turin are followed by zeros). Left out: any, but for
+   * Milan under AMD's own root.
+   */
+  chips?: readonly string[]
   /** Accept guests that a migration agent may move. Default false. */
   allowMigrationAgent?: boolean
+  /** Accept machines whose firmware did not check their memory for aliases (CVE-2024-21944), or is too old to say so. Default false. */
+  allowUncheckedAliases?: boolean
 }
 
 const STRICT_VMPLS: readonly number[] = [0]
@@ -120,8 +131,42 @@ const STRICT_SIGNING_KEYS: readonly ParsedReport['signingKey'][] = ['VCEK']
 
 /** Throws `PolicyError` at the first point in which a genuine report is not what the policy asks for. */
 export function assertReportPolicy(verified: VerifiedReport, policy: ReportPolicy = {}): void {
+  const { body } = verified
+  assertReportState(verified, policy)
+  assertReportChip(verified, policy.chips)
+  assertLists(policy.measurements)
+  refuseIf(
+    policy.measurements !== undefined && !policy.measurements.some((allowed) => isLaunchedAs(verified, allowed)),
+    'measurement_not_allowed',
+    'measurement not allowed',
+    `${toHex(body.measurement)}:${toHex(body.hostData)}`,
+  )
+  refuseIf(
+    policy.reportData !== undefined && !equalBytes(policy.reportData, body.reportData),
+    'report_data_mismatch',
+    'the report covers other data',
+  )
+}
+
+function isLaunchedAs({ body }: VerifiedReport, allowed: string): boolean {
+  const expected = readSnpMeasurement(allowed)
+  if (expected === undefined) {
+    throw new PolicyError(
+      'policy_invalid',
+      'a measurement of the policy is not MEASUREMENT:HOST_DATA in lower-case hex',
+    )
+  }
+  const { measurement, hostData = toHex(body.hostData) } = expected
+  return measurement === toHex(body.measurement) && hostData === toHex(body.hostData)
+}
+
+/** The part of a policy that is about the state of a machine, whichever it is and whatever runs on it. */
+export function assertReportState(
+  verified: VerifiedReport,
+  policy: Omit<ReportPolicy, 'measurements' | 'reportData' | 'chips'>,
+): void {
   const { flags, body } = verified
-  assertLists(policy.measurements, policy.vmpls, policy.signingKeys)
+  assertLists(policy.vmpls, policy.signingKeys)
   refuseIf(flags.debug, 'debug_enabled', 'the guest can be debugged')
   refuseIf(
     flags.migrationAgent && policy.allowMigrationAgent !== true,
@@ -136,19 +181,30 @@ export function assertReportPolicy(verified: VerifiedReport, policy: ReportPolic
     'signing key not allowed',
     body.signingKey,
   )
+  refuseIf(
+    !flags.aliasCheckComplete && policy.allowUncheckedAliases !== true,
+    'alias_check_missing',
+    'the memory was not checked for aliases',
+    body.version === 2 ? 'reports of version 2 cannot say it' : 'ALIAS_CHECK_COMPLETE is clear',
+  )
   if (policy.minimumTcb !== undefined) assertMinimumTcb(verified, policy.minimumTcb)
-  refuseIf(
-    policy.measurements !== undefined &&
-      !policy.measurements.some((allowed) => equalBytes(parseMeasurement(allowed), body.measurement)),
-    'measurement_not_allowed',
-    'measurement not allowed',
-    toHex(body.measurement),
-  )
-  refuseIf(
-    policy.reportData !== undefined && !equalBytes(policy.reportData, body.reportData),
-    'report_data_mismatch',
-    'the report covers other data',
-  )
+}
+
+/**
+ * Whether the chip is a listed one. The secrets of a Milan can be read out by software alone (arXiv 2605.12990), so that everybody who
+ * has had one can sign as it: only those pass that the reader names. Simulated chips prove nothing anyway, and are exempt.
+ */
+export function assertReportChip({ body, product, root }: VerifiedReport, chips: readonly string[] | undefined): void {
+  assertLists(chips)
+  const chip = toHex(body.chipId)
+  if (chips === undefined) {
+    refuseIf(product === 'Milan' && root.mode === 'hardware', 'chip_not_listed', 'a Milan has to be listed', chip)
+    return
+  }
+  refuseIf(!chips.every((listed) => isHex(listed, 64)), 'policy_invalid', 'a chip of the policy is not 64 bytes of hex')
+  // Its key is the same on every machine of the provider: what the report calls its chip is not endorsed.
+  refuseIf(body.signingKey === 'VLEK', 'chip_not_named', 'a VLEK names no chip')
+  refuseIf(!chips.includes(chip), 'chip_not_allowed', 'chip not allowed', chip)
 }
 
 function assertMinimumTcb({ tcb, product }: VerifiedReport, minimums: NonNullable<ReportPolicy['minimumTcb']>) {

@@ -24,8 +24,21 @@ test.each([4, 5] as const)('a TDX v%d quote is verified, cold and warm', async (
 
 test.each([2, 3, 5] as const)('an SNP v%d report is verified', async (version) => {
   const report = simulator.report({ reportData, version })
-  assertReportPolicy(await verifier.verifyReport({ report, certificates: simulator.certificates(), at }), {
-    reportData,
+  const verified = await verifier.verifyReport({ report, certificates: simulator.certificates(), at })
+  assertReportPolicy(verified, { reportData, allowUncheckedAliases: version === 2 })
+})
+
+test('AMD’s revocation list is verified, and one that is forged or revokes is refused', async () => {
+  const certificates = simulator.certificates()
+  const list = simulator.revocations()
+  expect(await verifier.verifyRevocations({ certificates, list, at })).toMatchObject({ revoked: 0 })
+  const forged = simulator.revocations({ faults: { wrongSigner: true } })
+  await expect(verifier.verifyRevocations({ certificates, list: forged, at })).rejects.toMatchObject({
+    code: 'crl_signature_invalid',
+  })
+  const revoking = simulator.revocations({ revoked: ['ask'] })
+  await expect(verifier.verifyRevocations({ certificates, list: revoking, at })).rejects.toMatchObject({
+    code: 'certificate_revoked',
   })
 })
 

@@ -15,6 +15,8 @@ export type KdsClient = {
   getVcek(parameters: { product: SnpProduct; chipId: Uint8Array; tcb: SnpTcb }): Promise<Uint8Array>
   /** The certificates above a VCEK or VLEK: ASK or ASVK, and ARK. */
   getChain(parameters: { product: SnpProduct; kind: 'VCEK' | 'VLEK' }): Promise<{ ask: Uint8Array; ark: Uint8Array }>
+  /** The list (DER) of what the product's ARK has revoked. It is judged where it is used. */
+  getRevocations(parameters: { product: SnpProduct; kind: 'VCEK' | 'VLEK' }): Promise<Uint8Array>
 }
 
 const MAX_BYTES = 65_536
@@ -42,6 +44,11 @@ export function createKdsClient(deps: KdsClientDeps = {}): KdsClient {
       if (ask === undefined || ark === undefined || rest.length > 0)
         throw malformed('cert_chain', 'not two certificates')
       return { ask: toDer(ask, 'ask'), ark: toDer(ark, 'ark') }
+    },
+
+    async getRevocations({ product, kind }) {
+      const { body } = await get(`/${kind.toLowerCase()}/v1/${product}/crl`, 'crl')
+      return body
     },
   }
 }

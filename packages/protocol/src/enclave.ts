@@ -52,6 +52,8 @@ export function toCallerMessage(call: { path: string; timeMs: number; bodyHash: 
 export type CallerAttestation = {
   report: string
   certificates: { ek: string; ask: string; ark: string }
+  /** AMD's revocation list, DER, where the coordinator could get it. */
+  revocations?: string
   configHash: string
 }
 

@@ -9,7 +9,7 @@ export {
   type TimeBound,
   type TimePolicy,
 } from './v1/checkChain.ts'
-export type { CoordinatorPolicy } from './v1/checkCoordinator.ts'
+export type { CoordinatorPolicy, GivenRevocations } from './v1/checkMachine.ts'
 export { DSTACK_SECRET } from './v1/checkMeasurement.ts'
 export {
   type AnyReceipt,

@@ -140,6 +140,7 @@ describe('readUrl', () => {
 
   test.each([
     [undefined, 'https://fallback.example'],
+    ['', 'https://fallback.example'],
     ['https://a.example', 'https://a.example'],
     ['http://127.0.0.1:8080//', 'http://127.0.0.1:8080'],
     ['https://a.example/path/', 'https://a.example/path'],
@@ -147,13 +148,25 @@ describe('readUrl', () => {
     expect(url(text)).toEqual({ value, faults: [] })
   })
 
-  test.each(['', 'a.example', 'ftp://a.example', 'javascript:alert(1)', 'https://'])('%j is a fault', (text) => {
+  test.each(['a.example', 'ftp://a.example', 'javascript:alert(1)', 'https://'])('%j is a fault', (text) => {
     expect(url(text).faults).toEqual(['NAME: expected an http or https URL'])
   })
 })
 
 describe('refuseMisspelt', () => {
-  const names = ['HOST', 'WORKER', 'RPC_URL', 'DATABASE_URL', 'ENTROPY_PUBLIC_KEY', 'RATE_LIMIT_SIGN', 'DATA_DIR']
+  const names = [
+    'HOST',
+    'WORKER',
+    'RPC_URL',
+    'DATABASE_URL',
+    'DATABASE_URL_FILE',
+    'ENTROPY_PUBLIC_KEY',
+    'RATE_LIMIT_SIGN',
+    'DATA_DIR',
+    'ALLOWED_CHAIN_IDS',
+    'SIGN_QUOTA_PER_DAY',
+    'IPFS_API_TOKEN',
+  ]
   const faultsOf = (...given: string[]) => {
     const faults: string[] = []
     refuseMisspelt(Object.fromEntries(given.map((name) => [name, 'x'])), names, (text) => void faults.push(text))
@@ -170,6 +183,11 @@ describe('refuseMisspelt', () => {
     ['ENTROPY_PUBILC_KYE', 'ENTROPY_PUBLIC_KEY'],
     ['RATELIMIT_SIGN', 'RATE_LIMIT_SIGN'],
     ['RPC_URI', 'RPC_URL'],
+    ['ALLOWED_CHAINS', 'ALLOWED_CHAIN_IDS'],
+    ['SIGN_QUOTA', 'SIGN_QUOTA_PER_DAY'],
+    ['RATE_LIMIT', 'RATE_LIMIT_SIGN'],
+    ['rate-limits', 'RATE_LIMIT_SIGN'],
+    ['RPC_URL_FILE', 'RPC_URL'],
   ])('%s: did you mean %s?', (name, meant) => {
     expect(faultsOf(name)).toEqual([`${name}: unknown; did you mean ${meant}?`])
   })
@@ -184,6 +202,18 @@ describe('refuseMisspelt', () => {
       'ENCLAVE_SERVICE_PORT',
       'PGDATABASE',
       'DATA',
+      'API_TOKEN',
+      'PUBLIC_KEY',
+      'IPFS_PATH',
+      'IPFS',
+      'RATE',
+      'WORKER_PORT',
+      'HOST_FILE',
+      'DATABASE_URL_UNPOOLED',
+      'RATE_LIMITER_SERVICE_HOST',
+      'npm_config_cache',
+      '_',
+      '',
     ]
     expect(faultsOf(...names, ...others)).toEqual([])
   })

@@ -83,7 +83,7 @@ export function readList(text: string | undefined): string[] {
 
 /** An http or https URL without a slash at the end; the fallback where it is not set. */
 export function readUrl(env: Env, name: string, fallback: string, fault: Fault): string {
-  const text = (env[name] ?? fallback).replace(/\/+$/, '')
+  const text = (env[name] || fallback).replace(/\/+$/, '')
   if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) fault(`${name}: expected an http or https URL`)
   return text
 }
@@ -96,10 +96,11 @@ export function readUrl(env: Env, name: string, fallback: string, fault: Fault):
  * refuseMisspelt(process.env, ['DATABASE_URL'], fault) // DATABASE_URI: unknown; did you mean DATABASE_URL?
  */
 export function refuseMisspelt(env: Env, names: readonly string[], fault: Fault): void {
+  const long = names.filter((known) => known.length >= MIN_LENGTH)
   for (const name of Object.keys(env)) {
     if (env[name] === undefined || names.includes(name)) continue
     const spelt = name.toUpperCase().replaceAll('-', '_')
-    const meant = names.find((known) => known.length >= MIN_LENGTH && isNear(spelt, known))
+    const meant = long.find((known) => isNear(spelt, known)) ?? long.find((known) => isPartly(spelt, known))
     if (meant !== undefined) fault(`${name}: unknown; did you mean ${meant}?`)
   }
 }
@@ -110,6 +111,12 @@ const MIN_LENGTH = 7
 function isNear(text: string, known: string): boolean {
   const most = known.length < 12 ? 1 : 2
   return Math.abs(text.length - known.length) <= most && countEdits(text, known) <= most
+}
+
+/** Its first words, two or more, perhaps in the plural; or a file for what is not read from files. */
+function isPartly(text: string, known: string): boolean {
+  const isStart = (words: string) => words.includes('_') && known.startsWith(`${words}_`)
+  return isStart(text) || isStart(text.replace(/S$/, '')) || text === `${known}_FILE`
 }
 
 /** Optimal string alignment distance, row by row. */

@@ -28,10 +28,12 @@ export type FakeKds = {
   close(): Promise<void>
 }
 
+type KdsSimulator = Pick<Simulator, 'certificates' | 'revocations'>
+
 const STATUS: Partial<Record<FakeKdsFault, number>> = { not_found: 404, too_many: 429, server_error: 500 }
 
-/** AMD's Key Distribution Service on loopback, with the certificates of simulated Milan chips. */
-export async function startFakeKds({ simulator }: { simulator: Pick<Simulator, 'certificates'> }): Promise<FakeKds> {
+/** AMD's Key Distribution Service on loopback, with certificates and revocation list of simulated Milan chips. */
+export async function startFakeKds({ simulator }: { simulator: KdsSimulator }): Promise<FakeKds> {
   const requests: string[] = []
   let fault: FakeKdsFault | undefined
 
@@ -58,7 +60,7 @@ export async function startFakeKds({ simulator }: { simulator: Pick<Simulator, '
   }
 }
 
-function toBody(simulator: Pick<Simulator, 'certificates'>, path: string, fault: FakeKdsFault | undefined) {
+function toBody(simulator: KdsSimulator, path: string, fault: FakeKdsFault | undefined) {
   const faults = {
     otherChip: fault === 'wrong_chip',
     foreignArk: fault === 'wrong_signature',
@@ -66,6 +68,11 @@ function toBody(simulator: Pick<Simulator, 'certificates'>, path: string, fault:
   }
   const [, kind] = /^\/(vcek|vlek)\/v1\/Milan\/cert_chain$/.exec(path) ?? []
   if (kind !== undefined) return toBundle(simulator.certificates({ signingKey: kind as 'vcek' | 'vlek', faults }))
+  if (/^\/(vcek|vlek)\/v1\/Milan\/crl$/.test(path)) {
+    const isExpired = fault === 'expired'
+    const isForeign = fault === 'wrong_signature'
+    return Buffer.from(simulator.revocations({ faults: { expired: isExpired, wrongSigner: isForeign } }))
+  }
   const [, hwId, bl, tee, snp, ucode] =
     /^\/vcek\/v1\/Milan\/([0-9a-f]{128})\?blSPL=(\d+)&teeSPL=(\d+)&snpSPL=(\d+)&ucodeSPL=(\d+)$/.exec(path) ?? []
   if (hwId === undefined) return undefined

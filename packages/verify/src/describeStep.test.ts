@@ -41,12 +41,12 @@ describe('steps', () => {
   test('of a real mock verification, no step about enclave, sample or coordinator stands as plainly passed', () => {
     const context = { ...mock, isOperatorNode: false }
     const simulated = mock.steps.filter((step) => isSimulated(step, context)).map(({ id }) => id)
-    const expected = ['The key enclave', 'The random sample', 'The coordinator'].flatMap(
-      (title) => stepGroups.find((group) => group.title === title)?.ids ?? [],
-    )
-    // No machine is listed, so that this one was skipped.
-    expect([...simulated, 'platform'].toSorted()).toEqual(expected.toSorted())
-    expect(simulated).toHaveLength(15)
+    const expected = ['The key enclave', 'The random sample', 'The coordinator']
+      .flatMap((title) => stepGroups.find((group) => group.title === title)?.ids ?? [])
+      // Nobody listed machines or gave a list, so that there is nothing that passed.
+      .filter((id) => id !== 'platform' && id !== 'coordinator-revocation')
+    expect(simulated.toSorted()).toEqual(expected.toSorted())
+    expect(simulated).toHaveLength(16)
     for (const step of mock.steps) {
       const sentence = describeStep(step, context)
       if (simulated.includes(step.id)) expect(sentence).toContain('simulated')
@@ -86,6 +86,19 @@ describe('steps', () => {
     const missing = { ...hardware, isEventMissing: true, isOperatorNode: true }
     expect(describeStep(toStep('event', 'skip'), missing)).toContain(`${word} does not point`)
     expect(describeStep(toStep('event', 'skip'), { ...hardware, isOperatorNode: true })).toContain('not asked')
+  })
+
+  test('what is wrong with a revocation list has five different sentences', () => {
+    const codes = [
+      'certificate_revoked',
+      'crl_expired',
+      'crl_not_yet_valid',
+      'crl_without_next_update',
+      'crl_signature_invalid',
+    ]
+    const sentences = codes.map((code) => describeStep({ ...toStep('coordinator-revocation', 'fail'), code }, hardware))
+    expect(new Set(sentences).size).toBe(5)
+    expect(sentences).not.toContain(describeStep(toStep('coordinator-revocation', 'fail'), hardware))
   })
 
   test('the code of a failure says more than its step', () => {

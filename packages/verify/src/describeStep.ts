@@ -78,6 +78,8 @@ export const stepGroups: readonly StepGroup[] = [
     ids: [
       'coordinator-report',
       'coordinator-policy',
+      'coordinator-chip',
+      'coordinator-revocation',
       'coordinator-key',
       'coordinator-measurement',
       'coordinator-config',

@@ -7,7 +7,8 @@ export const verdictWords: Readonly<Record<Verdict, string>> = {
   verified:
     'Every required step holds on genuine hardware, code and settings are those that the anchors name, and the chain had the receipt soon after the signing.',
   mock: 'A part of this evidence is simulated. It proves nothing about hardware.',
-  'unknown-code': 'Nothing failed, but nothing says that the code which ran is code you trust.',
+  'unknown-code':
+    'Nothing failed, but an anchor is missing: nothing says that the code which ran, or its machine, is one you trust.',
   late: 'Every other step holds, but the event came too long after the stated time of signing. The signature may have been made at any time before the event, even with keys that leaked meanwhile.',
   unbounded:
     'Every other step holds, but no event was seen, so nothing shows that the signature was made when it says. It may be younger.',

@@ -21,11 +21,20 @@ export type VerifierErrorCode =
   /** Retry later, or check contract and chain: no event names a receipt for this transaction. */
   | 'event_not_found'
 
+/** What the reader left out or gave too much of. How to give it is for each program to say: the command line has options, a page has fields. */
+export type ReaderNeed = 'contract' | 'node' | 'gateway' | 'time' | 'collateral-of-time' | 'one-collateral'
+
 /** `status` is that of the HTTP answer, where there was one. */
 export class VerifierError extends ServiceError<VerifierErrorCode> {
   override name = 'VerifierError'
-  constructor(code: VerifierErrorCode, message: string, options?: ServiceErrorOptions) {
+  declare readonly need: ReaderNeed | undefined
+  constructor(
+    code: VerifierErrorCode,
+    message: string,
+    { need, ...options }: ServiceErrorOptions & { need?: ReaderNeed } = {},
+  ) {
     super(code, message, options)
+    this.need = need
   }
 }
 

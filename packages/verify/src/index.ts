@@ -11,12 +11,13 @@ export {
   type VerdictDescription,
   verdictWords,
 } from './describeVerdict.ts'
-export { describeError, VerifierError, type VerifierErrorCode, withSource } from './errors.ts'
+export { describeError, type ReaderNeed, VerifierError, type VerifierErrorCode, withSource } from './errors.ts'
 export { createFetchBytes, type FetchBytes, type FetchBytesParameters, type FetchDeps } from './fetchBytes.ts'
 export { getProof } from './getProof.ts'
 export { type GivenFile, MAX_COLLATERAL_BYTES } from './loadCollateral.ts'
 export type { Phase, Subject } from './loadReceipt.ts'
 export { MEASUREMENT_FORM, normaliseHex, parseMeasurementText, toMeasurementText } from './measurementText.ts'
+export { MINIMUM_TCB_FORM, parseMinimumTcbTexts, toMinimumTcbTexts } from './minimumTcbText.ts'
 export { orderGateways } from './orderGateways.ts'
 export {
   assertManifest,

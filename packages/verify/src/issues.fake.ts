@@ -18,9 +18,9 @@ export function issue(options: Partial<SimulatedIssueOptions> = {}): Promise<Sim
 }
 
 /** The issue whose files are in the receipt's `spec/golden`. */
-export function issueGolden(): Promise<SimulatedIssue> {
+export function issueGolden(options: Partial<SimulatedIssueOptions> = {}): Promise<SimulatedIssue> {
   const golden = { treeSize: 5, leafIndex: 2, batchSequence: 3 }
-  return issue({ signedAt: new Date('2026-06-15T12:00:00.123Z'), ...golden })
+  return issue({ signedAt: new Date('2026-06-15T12:00:00.123Z'), ...golden, ...options })
 }
 
 /** What a reader trusts who knows everything about an issue. */
@@ -28,7 +28,12 @@ export function toManifest({ anchors }: FakeIssue): Manifest {
   return {
     version: MANIFEST_VERSION,
     enclave: { measurements: anchors.measurements, configHashes: anchors.configHashes },
-    coordinator: { measurements: anchors.coordinatorMeasurements, configHashes: anchors.coordinatorConfigHashes },
+    coordinator: {
+      measurements: anchors.coordinatorMeasurements,
+      configHashes: anchors.coordinatorConfigHashes,
+      minimumTcb: anchors.coordinatorMinimumTcb,
+      chips: anchors.coordinatorChips,
+    },
     entropyKeys: anchors.entropyKeys,
     contracts: [{ chainId: 31337, address: contract, fromBlock: 7 }],
   }

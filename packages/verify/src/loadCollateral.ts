@@ -69,16 +69,19 @@ export function chooseFreshCollateral(
     if (fresh === undefined) return undefined
     throw new VerifierError('collateral_not_named', 'not the collateral of this receipt', {
       details: `${fresh.name} has the CID ${fresh.cid}, the receipt names ${cid}; other collateral is used only to judge again, at another time`,
+      need: 'time',
     })
   }
   if (fresh === undefined) {
     throw new VerifierError('invalid_arguments', 'judging again needs the collateral of that time', {
       details: 'give it beside or instead of the one that the receipt names',
+      need: 'collateral-of-time',
     })
   }
   if (second !== undefined) {
     throw new VerifierError('collateral_not_named', 'more than one collateral for one time', {
       details: `${fresh.name} and ${second.name}`,
+      need: 'one-collateral',
     })
   }
   return fresh

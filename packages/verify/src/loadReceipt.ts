@@ -1,7 +1,7 @@
 import type { ProofPayload } from '@countersign/protocol'
 import { isCid, MAX_RECEIPT_BYTES } from '@countersign/receipt'
 import type { Chain } from './createChain.ts'
-import { VerifierError } from './errors.ts'
+import { type ReaderNeed, VerifierError } from './errors.ts'
 import type { FetchBytes } from './fetchBytes.ts'
 import { getBlock } from './getBlock.ts'
 import { getProof } from './getProof.ts'
@@ -77,7 +77,7 @@ async function findReceiptCid(
   { chain, txHash }: { chain: Chain | undefined; txHash: string },
 ): Promise<string> {
   if (chain === undefined) {
-    throw invalid('a transaction hash needs a node and a contract', 'only the chain knows which receipt it has')
+    throw invalid('a transaction hash needs a node and a contract', 'only the chain knows which receipt it has', 'node')
   }
   onPhase('chain')
   const cid = await chain.findReceiptCid(txHash)
@@ -122,7 +122,7 @@ async function fetchReceipt(
 ): Promise<LoadedReceipt> {
   const { cid, gateways } = parameters
   if (!isCid(cid)) throw invalid('not the CID of a receipt', cid)
-  if (gateways.length === 0) throw invalid('a CID needs a gateway', 'there is no default')
+  if (gateways.length === 0) throw invalid('a CID needs a gateway', 'there is no default', 'gateway')
   deps.onPhase('receipt')
   const { bytes, problems } = await getBlock(deps, { cid, gateways, maxBytes: MAX_RECEIPT_BYTES })
   if (bytes !== undefined) return { ...parameters, bytes, name: cid }
@@ -131,6 +131,6 @@ async function fetchReceipt(
   })
 }
 
-function invalid(message: string, details: string) {
-  return new VerifierError('invalid_arguments', message, { details })
+function invalid(message: string, details: string, need?: ReaderNeed) {
+  return new VerifierError('invalid_arguments', message, { details, ...(need && { need }) })
 }

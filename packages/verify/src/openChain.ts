@@ -59,5 +59,5 @@ async function getChainId(rpc: Rpc): Promise<number | undefined> {
 }
 
 function needsContract(details: string) {
-  return new VerifierError('invalid_arguments', 'a node needs a contract to ask about', { details })
+  return new VerifierError('invalid_arguments', 'a node needs a contract to ask about', { details, need: 'contract' })
 }

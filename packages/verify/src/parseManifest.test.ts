@@ -87,6 +87,22 @@ describe('a manifest', () => {
       { ...good, coordinator: { ...coordinator, measurements: ['ab'.repeat(32)] } },
       'coordinator.measurements[0]: not 48 bytes',
     ],
+    [
+      'HOST_DATA of 48 bytes',
+      { ...good, coordinator: { ...coordinator, measurements: [`${'ab'.repeat(48)}:${'ab'.repeat(48)}`] } },
+      'coordinator.measurements[0]: not 48 bytes',
+    ],
+    [
+      'a coordinator measurement as an object',
+      { ...good, coordinator: { ...coordinator, measurements: [{ measurement: 'ab'.repeat(48) }] } },
+      'coordinator.measurements[0]: not 48 bytes',
+    ],
+    [
+      'a chip by its first 8 bytes',
+      { ...good, coordinator: { ...coordinator, chips: ['ab'.repeat(8)] } },
+      'coordinator.chips[0]: not 64 bytes',
+    ],
+    ['no chips', { ...good, coordinator: { ...coordinator, chips: [] } }, 'coordinator.chips: an empty list'],
     ...[-1, 1.5, '17', null, 2 ** 53].map((number): [string, unknown, string] => [
       `the evaluation data number ${JSON.stringify(number)}`,
       { ...good, enclave: { ...enclave, minimumTcbEvaluationDataNumber: number } },

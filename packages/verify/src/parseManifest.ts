@@ -1,5 +1,6 @@
 import {
   isTdPlatform,
+  readSnpMeasurement,
   type SnpProduct,
   type SnpTcb,
   type TdMeasurement,
@@ -29,10 +30,13 @@ export type Manifest = {
     platforms?: readonly TdPlatform[]
   }
   coordinator: {
+    /** `MEASUREMENT:HOST_DATA`; a measurement alone leaves the code unknown. */
     measurements: readonly string[]
     configHashes: readonly string[]
-    /** Patch levels by product of AMD; a product that is not named is refused. */
+    /** Patch levels by product of AMD; a product that is not named is refused. Without any, the state is not judged to the end. */
     minimumTcb?: MinimumTcb
+    /** Ids of chips; others are refused. A Milan is accepted only where it is listed. */
+    chips?: readonly string[]
   }
   entropyKeys: readonly string[]
   /** At most one on each chain. */
@@ -64,6 +68,9 @@ const chainId = z.int({ error: 'not a natural number' }).min(1, { error: 'not th
 const level = 'not a number from 0 to 255'
 const byte = z.int({ error: level }).min(0, { error: level }).max(255, { error: level })
 const hex = (bytes: number) => text(new RegExp(`^[0-9a-f]{${2 * bytes}}$`), `not ${bytes} bytes of lower-case hex`)
+const snpMeasurement = z.custom<string>((value) => readSnpMeasurement(value) !== undefined, {
+  error: 'not 48 bytes of lower-case hex, with or without : and the 32 bytes of HOST_DATA',
+})
 const payload = text(/^(?:[0-9a-f]{2})*$/, 'not lower-case hex')
 const address = text(/^0x[0-9a-f]{40}$/, 'not 0x and 20 bytes of lower-case hex')
 
@@ -94,7 +101,7 @@ const schema = object({
     platforms: list(platform).min(1, { error: 'an empty list' }).optional(),
   }),
   coordinator: object({
-    measurements: list(hex(48)),
+    measurements: list(snpMeasurement),
     configHashes: list(hex(32)),
     minimumTcb: object(
       Object.fromEntries(
@@ -107,6 +114,7 @@ const schema = object({
       // It would refuse every coordinator, which nobody can mean.
       .refine((products) => Object.keys(products).length > 0, { error: 'names no product' })
       .optional(),
+    chips: list(hex(64)).min(1, { error: 'an empty list' }).optional(),
   }),
   entropyKeys: list(hex(32)),
   contracts: list(object({ chainId, address, fromBlock: natural.optional() })).refine(

@@ -117,9 +117,22 @@ export const stepWords: Readonly<Record<VerifierStep['id'], StepWords>> = {
     action: DISTRUST,
   },
   'coordinator-policy': {
-    pass: 'The coordinator’s machine could not be looked into or moved elsewhere.',
+    pass: 'The coordinator’s machine could not be looked into or moved elsewhere, and its firmware is recent enough.',
     fail: 'The coordinator’s hardware is genuine, but its machine could be looked into or moved.',
+    skip: 'Nothing says how recent the coordinator’s firmware must be, so that known weaknesses may be open in it.',
     action: DISTRUST,
+  },
+  'coordinator-chip': {
+    pass: 'The coordinator ran on a chip that the anchors list.',
+    fail: 'The coordinator ran on another chip than the anchors list.',
+    skip: 'No anchor lists chips, so that any machine of this kind will do.',
+    action: 'Ask the operator which machines are theirs, and compare.',
+  },
+  'coordinator-revocation': {
+    pass: 'AMD has not taken back its word for the coordinator’s hardware.',
+    fail: 'The list cannot be used to tell whether AMD has taken back its word for the coordinator’s hardware.',
+    skip: 'No revocation list was given, so that nobody looked whether the vendor has taken back its word for the coordinator.',
+    action: 'Get the list of the coordinator’s product again from AMD (kdsintf.amd.com).',
   },
   'coordinator-key': {
     pass: 'The attested coordinator is the one that called the enclave.',
@@ -127,9 +140,9 @@ export const stepWords: Readonly<Record<VerifierStep['id'], StepWords>> = {
     action: DISTRUST,
   },
   'coordinator-measurement': {
-    pass: 'The program of the coordinator is one that the anchors name.',
+    pass: 'The program of the coordinator, and what its host added to it, are among those that the anchors name.',
     fail: 'The coordinator ran other code than the anchors name.',
-    skip: 'No anchor says which program of the coordinator is the right one.',
+    skip: 'No anchor says which program of the coordinator is the right one, or what its host may add to it.',
     action: ASK_THE_RELEASE,
   },
   'coordinator-config': {
@@ -198,6 +211,35 @@ export const codeWords: Readonly<Record<string, Partial<Pick<StepWords, 'fail' |
   platform_not_allowed: {
     fail: 'The hardware is genuine, but the anchors do not accept this machine or kind of processor.',
   },
+  alias_check_missing: {
+    fail: 'The coordinator’s hardware is genuine, but its firmware does not say that nobody rewired its memory.',
+    action: 'Whoever has the machine in hand may read what it keeps. Ask the operator for newer firmware.',
+  },
+  chip_not_listed: {
+    fail: 'The coordinator ran on a kind of chip whose secrets software can read out, and no anchor lists this one.',
+    action: 'Accept it only if you know whose chip it is: list it in a manifest or with --coordinator-chip.',
+  },
+  chip_not_named: {
+    fail: 'Chips are listed, but the report is signed by a key of the cloud provider, which names no chip.',
+  },
+  certificate_revoked: {
+    fail: 'The hardware vendor has revoked a certificate that this evidence rests on.',
+    action: DISTRUST,
+  },
+  crl_expired: {
+    fail: 'The vendor’s revocation list was out of date at the time it was used for: later revocations are missing from it.',
+    action: 'Give one that was in date at that time.',
+  },
+  crl_not_yet_valid: {
+    fail: 'The vendor’s revocation list is from after the time it was used for.',
+    action: 'Give one that was in date at that time, and check your clock.',
+  },
+  crl_without_next_update: {
+    fail: 'The revocation list does not say until when it holds, so that it could hide every later revocation.',
+  },
+  crl_signature_invalid: {
+    fail: 'The revocation list is not signed by the vendor’s key that this evidence rests on: it is of another product, or forged.',
+  },
   receipt_version_unsupported: {
     fail: 'These bytes are not a receipt, or one of a version that this verifier does not know.',
     action: 'This verifier reads version 1. A newer receipt needs a newer verifier.',
@@ -206,7 +248,6 @@ export const codeWords: Readonly<Record<string, Partial<Pick<StepWords, 'fail' |
   root_not_trusted: {
     fail: 'The evidence was signed under a root that is neither the vendor’s nor the simulator’s. It is forged.',
   },
-  crl_not_in_date: outOfDate(),
   tcb_info_not_in_date: outOfDate(),
   qe_identity_not_in_date: outOfDate(),
   certificate_not_in_date: outOfDate(),

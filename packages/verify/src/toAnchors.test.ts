@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { MinimumTcb } from './parseManifest.ts'
 import { releaseManifest } from './releaseManifest.ts'
 import { toAnchors } from './toAnchors.ts'
 
@@ -7,6 +8,7 @@ const none = {
   platforms: [],
   configHashes: [],
   coordinatorMeasurements: [],
+  coordinatorChips: [],
   coordinatorConfigHashes: [],
   entropyKeys: [],
 }
@@ -21,7 +23,7 @@ describe('anchors', () => {
         events: { e: ['f'] },
         platforms: [{ fmspc: 'j' }],
       },
-      coordinator: { measurements: ['g'], configHashes: ['h'] },
+      coordinator: { measurements: ['g'], configHashes: ['h'], chips: ['k'] },
       entropyKeys: ['i'],
     }
     const options = {
@@ -31,7 +33,7 @@ describe('anchors', () => {
         configHashes: ['C'],
         platforms: [{ ppid: 'J' }],
       },
-      coordinator: { measurements: ['G'], configHashes: ['H'] },
+      coordinator: { measurements: ['G'], configHashes: ['H'], chips: ['J'] },
       entropyKeys: ['I'],
     }
     expect(toAnchors([manifest, options])).toEqual({
@@ -40,6 +42,7 @@ describe('anchors', () => {
       platforms: [{ fmspc: 'j' }, { ppid: 'J' }],
       configHashes: ['c', 'C'],
       coordinatorMeasurements: ['g', 'G'],
+      coordinatorChips: ['k', 'J'],
       coordinatorConfigHashes: ['h', 'H'],
       entropyKeys: ['i', 'I'],
     })
@@ -58,5 +61,23 @@ describe('anchors', () => {
       a: ['1', '2'],
       b: ['3'],
     })
+  })
+  const mergeTcb = (...minimums: (MinimumTcb | undefined)[]) =>
+    toAnchors(
+      minimums.map((minimumTcb) => ({
+        ...releaseManifest,
+        coordinator: { ...releaseManifest.coordinator, ...(minimumTcb === undefined ? {} : { minimumTcb }) },
+      })),
+    ).coordinatorMinimumTcb
+
+  test('the highest of each patch level decides', () => {
+    const merged = mergeTcb({ Milan: { bl: 4, snp: 20 } }, undefined, { Milan: { snp: 24, ucode: 200 } })
+    expect(merged).toEqual({ Milan: { fmc: 0, bl: 4, tee: 0, snp: 24, ucode: 200 } })
+  })
+
+  test('a product is accepted only where every manifest with patch levels names it', () => {
+    const merged = mergeTcb({ Milan: {}, Genoa: { bl: 1 } }, { Genoa: {}, Turin: {} })
+    expect(Object.keys(merged ?? {})).toEqual(['Genoa'])
+    expect(mergeTcb({ Milan: {} }, { Turin: {} })).toEqual({})
   })
 })

@@ -1,16 +1,22 @@
 import type { Anchors } from '@countersign/receipt'
-import type { Manifest } from './parseManifest.ts'
+import { type Manifest, type MinimumTcb, SNP_PRODUCTS, SNP_TCB_PARTS } from './parseManifest.ts'
 
-/** Everything that the reader trusts, but for the contract, which depends on the chain. Manifests add up. */
+/**
+ * Everything that the reader trusts, but for the contract, which depends on the chain. Manifests add up, but for patch levels: those are
+ * floors, and one manifest must not undo what another demands.
+ */
 export function toAnchors(manifests: readonly Manifest[]): Omit<Anchors, 'contract'> {
   const all = <Item>(select: (manifest: Manifest) => readonly Item[]) => manifests.flatMap(select)
   const events = mergeEvents(manifests)
+  const minimumTcbs = manifests.flatMap(({ coordinator }) => coordinator.minimumTcb ?? [])
   return {
     measurements: all(({ enclave }) => enclave.measurements),
     ...(events === undefined ? {} : { events }),
     platforms: all(({ enclave }) => enclave.platforms ?? []),
     configHashes: all(({ enclave }) => enclave.configHashes),
     coordinatorMeasurements: all(({ coordinator }) => coordinator.measurements),
+    ...(minimumTcbs.length === 0 ? {} : { coordinatorMinimumTcb: mergeMinimumTcbs(minimumTcbs) }),
+    coordinatorChips: all(({ coordinator }) => coordinator.chips ?? []),
     coordinatorConfigHashes: all(({ coordinator }) => coordinator.configHashes),
     entropyKeys: all(({ entropyKeys }) => entropyKeys),
   }
@@ -24,4 +30,16 @@ function mergeEvents(manifests: readonly Manifest[]): Anchors['events'] {
     }
   }
   return merged.size === 0 ? undefined : Object.fromEntries(merged)
+}
+
+/** The highest of each part. A product that one of them leaves out is refused by it, so it stays left out. */
+function mergeMinimumTcbs(minimums: readonly MinimumTcb[]): MinimumTcb {
+  const accepted = SNP_PRODUCTS.filter((product) => minimums.every((minimum) => minimum[product] !== undefined))
+  return Object.fromEntries(
+    accepted.map((product) => {
+      const highest = (part: (typeof SNP_TCB_PARTS)[number]) =>
+        Math.max(0, ...minimums.map((minimum) => minimum[product]?.[part] ?? 0))
+      return [product, Object.fromEntries(SNP_TCB_PARTS.map((part) => [part, highest(part)]))]
+    }),
+  )
 }

@@ -62,6 +62,8 @@ export type VerifyRequest = {
   collaterals?: readonly GivenFile[]
   /** Judge the evidence again, at this time. */
   at?: Date
+  /** AMD's revocation list of the coordinator's product (DER), judged at `at`, or now. */
+  revocations?: Uint8Array
   /**
    * False where the service says that there is no event yet, or never will be. The chain is asked all the same, since that is
    * the word of the party that is judged: only the absence of an event is then no failure.
@@ -101,7 +103,7 @@ export type Outcome = Pick<
  * const { conclusion, steps } = await verify({ fetchBytes, now: () => new Date() }, { subject, manifests, gateways })
  */
 export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<Outcome> {
-  const { subject, manifests, gateways = [], api, rpc, contract, chainId, at, allowMock = false } = request
+  const { subject, manifests, gateways = [], api, rpc, contract, chainId, at, revocations, allowMock = false } = request
   const onProgress = deps.onProgress ?? (() => {})
   const onPhase = (phase: Phase) => onProgress({ kind: 'phase', phase })
   const onStep = (step: VerifierStep) => onProgress({ kind: 'step', step })
@@ -125,6 +127,7 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
     ...toCheckOptions(request, chain),
     ...(loaded.cid === undefined ? {} : { cid: loaded.cid }),
     ...(at === undefined || fresh === undefined ? {} : { reevaluation: { at, collateral: fresh.bytes } }),
+    ...(revocations === undefined ? {} : { revocations: { list: revocations, at: at ?? deps.now() } }),
     onStep,
   })
   const subjectStep = receipt && checkSubject(loaded.transaction, receipt)

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { AttestationReceiptV1 } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
 import { CoordinatorError, type CoordinatorErrorCode, coordinatorErrors } from './errors.ts'
-import { API, APP, createTestApp, signBody, signed, toDigest, txMetadata } from './http/testApp.fake.ts'
+import { API, APP, createTestApp, OTHER_APP, signBody, signed, toDigest, txMetadata } from './http/testApp.fake.ts'
 import { createFakeWitness, toFakeProvenance } from './ports.fake.ts'
 import { createMemoryStore } from './store/memoryStore.fake.ts'
 import type { Proof } from './store/types.ts'
@@ -245,6 +245,23 @@ describe('POST /sign/digest', () => {
         ...signBody,
       },
     ])
+  })
+
+  test('a copy of the cookie is all that a proxy, a page of ours or a thief needs to sign', async () => {
+    const { user, request, signings } = await signedInApp()
+    const name = '__Host-countersign-session'
+    const headers = { origin: APP, 'content-type': 'application/json', cookie: `${name}=${user.jar.get(name)}` }
+    const init = { method: 'POST', headers, body: JSON.stringify(signBody), address: '198.51.100.7' }
+    expect((await request('/sign/digest', init)).status).toBe(200)
+    expect(signings).toHaveLength(1)
+  })
+
+  test('every allowed origin signs for whoever is signed in, without asking them', async () => {
+    const { user, signings } = await signedInApp()
+    for (const origin of [APP, OTHER_APP]) {
+      expect((await user.post('/sign/digest', signBody, { origin })).status).toBe(200)
+    }
+    expect(signings).toHaveLength(2)
   })
 
   test('hex of either case is one request', async () => {

@@ -54,6 +54,31 @@ function faultsOf(env: Env, files?: Record<string, string>): readonly string[] {
   }
 }
 
+test('an empty setting is one that is not set', () => {
+  const empty = Object.fromEntries([...settingNames, 'OIDC_GOOGLE_ISSUER'].map((name) => [name, '']))
+  expect(read({ ...empty, ...mock })).toEqual(read(mock))
+  const unset = { ...production, HOST: undefined, COOKIE_SAMESITE: undefined, MOCK_ATTESTATION: undefined }
+  const given = Object.fromEntries(Object.entries(unset).filter(([, value]) => value !== undefined))
+  expect(read({ ...empty, ...given })).toEqual(read(unset))
+})
+
+test.each(['OFF', 'false', '0', 'no', 'of'])('WORKER=%s does not mean that it publishes', (text) => {
+  expect(faultsOf({ ...mock, WORKER: text })).toEqual(['WORKER: expected on or off'])
+})
+
+test.each<[string, Env]>([
+  ['WORKER', { WORKER: 'on' }],
+  ['PUBLISHER_PRIVATE_KEY', { PUBLISHER_PRIVATE_KEY: `0x${'22'.repeat(32)}` }],
+  ['PUBLISHER_PRIVATE_KEY_FILE', { PUBLISHER_PRIVATE_KEY_FILE: '/key', RPC_URL: '' }],
+])('%s without a chain: proofs would wait for ever', (name, env) => {
+  expect(faultsOf({ ...mock, ...env })).toEqual([`RPC_URL: missing, though ${name} is set`])
+  expect(faultsOf({ ...mock, ...env, WORKER: 'off' })).toEqual([])
+})
+
+test.each(['javascript:alert(1)', 'ipfs.example', 'ftp://ipfs.example'])('IPFS_GATEWAY_URL=%s', (text) => {
+  expect(faultsOf({ ...mock, IPFS_GATEWAY_URL: text })).toEqual(['IPFS_GATEWAY_URL: expected an http or https URL'])
+})
+
 test('defaults: loopback, 8080, Google, satellite, 12 h, 256', () => {
   expect(read(mock)).toMatchObject({
     isProduction: false,
@@ -130,6 +155,11 @@ describe('the hash in the coordinator’s own report', () => {
     expect(read({ ...production, ...changes }).configHash).toBe(configHash)
   })
 
+  test('does not change with the origins that may sign for users: no reader can hold a coordinator to them', () => {
+    const { configHash } = read(production)
+    expect(read({ ...production, ALLOWED_ORIGINS: 'https://other.example' }).configHash).toBe(configHash)
+  })
+
   test('does not change with the enclave’s configuration hashes, which depend on it', () => {
     const other = { 'policy.json': JSON.stringify({ ...policy, configHashes: ['33'.repeat(32)] }) }
     expect(read(production, other).configHash).toBe(read(production).configHash)
@@ -171,6 +201,10 @@ describe('faults', () => {
     ['ENTROPY_ALLOW_UNSIGNED', '1'],
     ['ALLOWED_CHAIN_IDS', '1,x'],
     ['ALLOWED_CHAIN_IDS', '0'],
+    ['ALLOWED_CHAIN_IDS', '0x1'],
+    ['ALLOWED_CHAIN_IDS', '1e3'],
+    ['ALLOWED_CHAIN_IDS', ','],
+    ['ALLOWED_CHAIN_IDS', '9007199254740992'],
     ['COLLATERAL_URL', 'file:///tmp'],
     ['BATCH_LIMIT', '257'],
     ['PIPELINE_DELAY_MS', '-1'],

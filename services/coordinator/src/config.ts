@@ -62,10 +62,10 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
   const isProduction = env.NODE_ENV === 'production'
   const isMock = readBoolean(env, 'MOCK_ATTESTATION', fault)
   const port = readInteger(env, 'PORT', { fallback: 8080, min: 0, max: 65_535 }, fault)
-  const host = env.HOST ?? '127.0.0.1'
+  const host = env.HOST || '127.0.0.1'
   const publicUrl = readUrl(env, 'PUBLIC_URL', `http://localhost:${port}`, fault)
   const allowedOrigins = readOrigins(env, fault)
-  const reportSource = env.REPORT_SOURCE ?? (isMock ? 'mock' : 'configfs')
+  const reportSource = env.REPORT_SOURCE || (isMock ? 'mock' : 'configfs')
   if (reportSource !== 'mock' && reportSource !== 'configfs') fault('REPORT_SOURCE: expected mock or configfs')
   if ((reportSource === 'mock') !== isMock) fault('MOCK_ATTESTATION and REPORT_SOURCE do not agree')
   const enclaveUrls = readEnclaveUrls(env, fault)
@@ -95,7 +95,7 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
       fault('ENTROPY_ALLOW_UNSIGNED: production accepts it for ENTROPY_SOURCE=orbitport only')
     }
   }
-  const cookieSameSite = env.COOKIE_SAMESITE ?? 'none'
+  const cookieSameSite = env.COOKIE_SAMESITE || 'none'
   if (cookieSameSite !== 'none' && cookieSameSite !== 'lax' && cookieSameSite !== 'strict') {
     fault('COOKIE_SAMESITE: expected none, lax or strict')
   }
@@ -125,21 +125,21 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
       },
       allowedChainIds,
       signQuotaPerDay: readInteger(env, 'SIGN_QUOTA_PER_DAY', { fallback: undefined, min: 1, max: 1_000_000 }, fault),
-      ...(env.IPFS_GATEWAY_URL === undefined ? {} : { ipfsGatewayUrl: env.IPFS_GATEWAY_URL }),
+      ...(env.IPFS_GATEWAY_URL ? { ipfsGatewayUrl: readUrl(env, 'IPFS_GATEWAY_URL', '', fault) } : {}),
       version: deps.version,
     },
     databaseUrl: databaseUrl || undefined,
-    dataDir: env.DATA_DIR ?? '.countersign',
+    dataDir: env.DATA_DIR || '.countersign',
     providers,
     enclaveUrls,
     enclavePolicy,
     reportSource: reportSource === 'mock' ? 'mock' : 'configfs',
-    snpCertsFile: env.SNP_CERTS_FILE,
+    snpCertsFile: env.SNP_CERTS_FILE || undefined,
     collateralUrl: readUrl(env, 'COLLATERAL_URL', 'https://api.trustedservices.intel.com', fault),
     entropy,
     batchLimit: readInteger(env, 'BATCH_LIMIT', { fallback: 256, min: 1, max: 256 }, fault),
     pipelineDelayMs: readInteger(env, 'PIPELINE_DELAY_MS', { fallback: 1000, min: 0, max: 3_600_000 }, fault),
-    pipeline: env.WORKER === 'off' ? undefined : readPipeline(env, { readFile: deps.readFile, isProduction }, fault),
+    pipeline: isWorker(env, fault) ? readPipeline(env, { readFile: deps.readFile, isProduction }, fault) : undefined,
   }
   if (faults.length > 0) throw new ConfigError(faults)
   return Object.freeze({ ...config, configHash: hashConfig(config, deps.version) })
@@ -188,7 +188,7 @@ function readProviders(env: Env, readFile: (path: string) => string, fault: Faul
   if (names.length === 0) fault('OIDC_GOOGLE_CLIENT_ID: no identity provider is configured')
   return [...ids].toSorted().map((id) => {
     const name = (part: string) => `OIDC_${id}_${part}`
-    const issuer = env[name('ISSUER')] ?? (id === 'GOOGLE' ? 'https://accounts.google.com' : '')
+    const issuer = env[name('ISSUER')] || (id === 'GOOGLE' ? 'https://accounts.google.com' : '')
     const isValid = URL.canParse(issuer) && (issuer.startsWith('https://') || isLoopbackUrl(issuer))
     if (!isValid) fault(`${name('ISSUER')}: expected an https URL, or http on loopback`)
     const clientId = env[name('CLIENT_ID')] ?? ''
@@ -209,7 +209,7 @@ function suggestProviderName(name: string): string {
 }
 
 function readEnclaveUrls(env: Env, fault: Fault): string[] {
-  const urls = readList(env.ENCLAVE_URL ?? 'http://127.0.0.1:8090')
+  const urls = readList(env.ENCLAVE_URL || 'http://127.0.0.1:8090')
   if (urls.length === 0) fault('ENCLAVE_URL: missing')
   for (const url of urls) {
     const isValid =
@@ -276,7 +276,7 @@ const POLICY_MEMBERS: Record<string, (value: unknown) => boolean> = {
 }
 
 function readEntropy(env: Env, readFile: (path: string) => string, fault: Fault): Config['entropy'] {
-  const kind = env.ENTROPY_SOURCE ?? 'satellite'
+  const kind = env.ENTROPY_SOURCE || 'satellite'
   const maxAgeMs = 1000 * readInteger(env, 'ENTROPY_MAX_AGE_S', { fallback: 60, min: 1, max: 60 }, fault)
   const allowUnsigned = readBoolean(env, 'ENTROPY_ALLOW_UNSIGNED', fault)
   const shared = { maxAgeMs, allowUnsigned }
@@ -304,13 +304,28 @@ function readEntropy(env: Env, readFile: (path: string) => string, fault: Fault)
 
 function readChainIds(env: Env, fault: Fault): number[] | undefined {
   if (env.ALLOWED_CHAIN_IDS === undefined || env.ALLOWED_CHAIN_IDS === '') return undefined
-  const ids = readList(env.ALLOWED_CHAIN_IDS).map(Number)
-  if (!ids.every((id) => Number.isSafeInteger(id) && id > 0)) fault('ALLOWED_CHAIN_IDS: expected chain ids')
-  return ids
+  const texts = readList(env.ALLOWED_CHAIN_IDS)
+  const isValid =
+    texts.length > 0 && texts.every((text) => /^[1-9]\d*$/.test(text) && Number.isSafeInteger(Number(text)))
+  if (!isValid) fault('ALLOWED_CHAIN_IDS: expected chain ids')
+  return texts.map(Number)
+}
+
+function isWorker(env: Env, fault: Fault): boolean {
+  const { WORKER: worker = '', RPC_URL: rpcUrl = '' } = env
+  if (worker === 'off') return false
+  if (worker !== '' && worker !== 'on') fault('WORKER: expected on or off')
+  // Whoever gives either of them means to publish, and the proofs would wait for ever.
+  const wanted =
+    worker === 'on'
+      ? 'WORKER'
+      : (['PUBLISHER_PRIVATE_KEY', 'PUBLISHER_PRIVATE_KEY_FILE'] as const).find((name) => env[name])
+  if (rpcUrl === '' && wanted !== undefined) fault(`RPC_URL: missing, though ${wanted} is set`)
+  return true
 }
 
 function readRateLimit(env: Env, name: string, fallback: string, fault: Fault): RateLimit {
-  const limit = parseRateLimit(env[name] ?? fallback)
+  const limit = parseRateLimit(env[name] || fallback)
   if (limit === undefined) fault(`${name}: expected count/seconds or off`)
   return limit ?? 'off'
 }

@@ -66,7 +66,12 @@ export type SelfReport = {
   /** 32 bytes, hex: the attested Ed25519 key. */
   readonly publicKey: string
   /** The one in force; throws while there is none. */
-  current(): { selfAttestation: SelfAttestation; expiresAt: string }
+  current(): {
+    selfAttestation: SelfAttestation
+    /** AMD's list, hex, where it could be had. */
+    revocations?: string
+    expiresAt: string
+  }
   /** Ed25519 by the attested key. */
   sign(message: Uint8Array): Uint8Array
   stop(): Promise<void>

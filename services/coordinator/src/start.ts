@@ -16,6 +16,7 @@ import { createReadAhead } from './entropy/readAhead.ts'
 import { createHardware } from './hardware.ts'
 import { createSelfReport } from './health/selfReport.ts'
 import { createSnpCertificates } from './health/snpCertificates.ts'
+import { createSnpRevocations } from './health/snpRevocations.ts'
 import { createHttpServer } from './http/createHttpServer.ts'
 import { createMetrics } from './metrics.ts'
 import { type Decorate, keepOriginal } from './parts.ts'
@@ -70,6 +71,7 @@ export async function startCoordinator(
   const selfReport = createSelfReport({
     reportSource,
     certificates: createSnpCertificates({ verifier, ...pem, ...kds, log }),
+    revocations: createSnpRevocations({ verifier, ...kds, log }),
     configHash: config.configHash,
     clock,
     log,
@@ -82,8 +84,9 @@ export async function startCoordinator(
       urls: config.enclaveUrls,
       caller: selfReport,
       callerAttestation: () => {
-        const { reportHex: report, certificates, configHash } = selfReport.current().selfAttestation
-        return { report, certificates, configHash }
+        const { selfAttestation, revocations } = selfReport.current()
+        const { reportHex: report, certificates, configHash } = selfAttestation
+        return { report, certificates, configHash, ...(revocations === undefined ? {} : { revocations }) }
       },
       verifier,
       collateral,

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { createVerifier } from '@countersign/attestation'
-import { createSimulator } from '@countersign/attestation/simulator'
+import { createSimulator, type SimulatedReportOptions } from '@countersign/attestation/simulator'
 import { createSimulatedQuoteSource, EvidenceError, type QuoteSource } from '@countersign/evidence'
 import {
   type AttestResponse,
@@ -225,6 +225,25 @@ describe('sign', () => {
     expect(await sign(60_000)).toBe('session_expired')
   })
 
+  test('any coordinator that keeps secret and grant signs until the grant ends: no sign-out is heard here', async () => {
+    let nowMs = at.getTime()
+    const app = startApp({ time: createKnownTime({ now: () => nowMs }) })
+    const alice = await openSession(app, 'alice')
+    const path = enclavePaths.sign
+    const sign = async () => {
+      const body = new TextEncoder().encode(
+        JSON.stringify({ items: [toItem(alice, { witness: createWitness(nowMs) })] }),
+      )
+      const headers = createTestCoordinator().sign({ path, body, timeMs: at.getTime() })
+      const [result] = ((await send(app, { path, body, headers })).body as SignItemsResponse).results
+      return result !== undefined && 'error' in result ? result.error : 'signed'
+    }
+    nowMs = Date.parse(alice.expiresAt) - 1
+    expect(await sign()).toBe('signed')
+    nowMs += 1
+    expect(await sign()).toBe('session_expired')
+  })
+
   test('before the time is known, nothing is signed: 503', async () => {
     const alice = await openSession(startApp(), 'alice')
     const app = startApp({ time: createTime(clock) })
@@ -363,21 +382,39 @@ describe('attest', () => {
 describe('callers under a policy', () => {
   const configHash = '66'.repeat(32)
   const measurement = new Uint8Array(48).fill(7)
+  const hostData = new Uint8Array(32).fill(8)
+  const chipId = new Uint8Array(64).fill(9)
   const policy: CallerPolicy = {
     kind: 'attested',
-    report: { measurements: [toHex(measurement)] },
+    report: {
+      measurements: [`${toHex(measurement)}:${toHex(hostData)}`],
+      minimumTcb: { Milan: { snp: 24 } },
+      chips: [toHex(chipId)],
+    },
     configHashes: [configHash],
+    requireRevocations: false,
   }
 
-  function attestCaller(changes: { key?: string; hash?: string; measured?: Uint8Array; policy?: bigint } = {}) {
-    const { key = coordinator.key, hash = configHash, measured = measurement } = changes
+  function attestCaller(
+    changes: Partial<Omit<SimulatedReportOptions, 'reportData'>> & {
+      key?: string
+      hash?: string
+      revocations?: Uint8Array
+    } = {},
+  ) {
+    const { key = coordinator.key, hash = configHash, revocations, ...guest } = changes
     const reportData = computeSnpReportData({ publicKey: fromHex(key), configHash: fromHex(hash) })
-    const { ek, ask, ark } = simulator.certificates()
-    const guest = changes.policy === undefined ? {} : { policy: changes.policy }
+    const { signingKey, reportedTcb } = guest
+    const { ek, ask, ark } = simulator.certificates({
+      ...(signingKey === 'vlek' ? { signingKey } : { chipId: guest.chipId ?? chipId }),
+      ...(reportedTcb === undefined ? {} : { tcb: reportedTcb }),
+    })
+    const chip = signingKey === 'vlek' ? {} : { chipId }
     return {
-      report: toHex(simulator.report({ reportData, measurement: measured, ...guest })),
+      report: toHex(simulator.report({ reportData, measurement, hostData, ...chip, ...guest })),
       certificates: { ek: toHex(ek), ask: toHex(ask), ark: toHex(ark) },
       configHash: hash,
+      ...(revocations === undefined ? {} : { revocations: toHex(revocations) }),
     }
   }
 
@@ -394,7 +431,26 @@ describe('callers under a policy', () => {
   })
 
   test.each([
-    ['other code', attestCaller({ measured: new Uint8Array(48) })],
+    ['other code', attestCaller({ measurement: new Uint8Array(48) })],
+    ['the same code with other HOST_DATA', attestCaller({ hostData: new Uint8Array(32) })],
+    ['another chip', attestCaller({ chipId: new Uint8Array(64).fill(1) })],
+    ['a key of the cloud provider, which names no chip', attestCaller({ signingKey: 'vlek' })],
+    ['old firmware', attestCaller({ reportedTcb: { bootLoader: 4, tee: 0, snp: 23, microcode: 219 } })],
+    [
+      'firmware that was old at launch',
+      attestCaller({ launchTcb: { bootLoader: 4, tee: 0, snp: 23, microcode: 219 } }),
+    ],
+    ['memory that was not checked for aliases', attestCaller({ platformInfo: 0x05n })],
+    ['a revoked certificate', attestCaller({ revocations: simulator.revocations({ revoked: ['ask'] }) })],
+    [
+      'a revocation list out of date',
+      attestCaller({ revocations: simulator.revocations({ faults: { expired: true } }) }),
+    ],
+    [
+      'a forged revocation list',
+      attestCaller({ revocations: simulator.revocations({ faults: { wrongSigner: true } }) }),
+    ],
+    ['a revocation list that is none', attestCaller({ revocations: new Uint8Array(3) })],
     ['another configuration', attestCaller({ hash: '77'.repeat(32) })],
     ['another key in the report', attestCaller({ key: createTestCoordinator().key })],
     ['a debuggable guest', attestCaller({ policy: 0xb0000n })],
@@ -403,6 +459,25 @@ describe('callers under a policy', () => {
     const app = startApp({ policy })
     expect(await introduce(app, caller)).toMatchObject({ status: 403, body: { error: { code: 'caller_not_allowed' } } })
     expect((await login(app)).status).toBe(401)
+  })
+
+  test('a caller may bring AMD’s revocation list, and must where the policy asks for it', async () => {
+    const revocations = simulator.revocations()
+    expect((await introduce(startApp({ policy }), attestCaller({ revocations }))).status).toBe(200)
+    const strict = () => startApp({ policy: { ...policy, requireRevocations: true } })
+    expect((await introduce(strict(), attestCaller({ revocations }))).status).toBe(200)
+    expect(await introduce(strict(), attestCaller())).toMatchObject({
+      status: 403,
+      body: { error: { code: 'caller_not_allowed' } },
+    })
+  })
+
+  test('a revocation list that is not hex is no introduction', async () => {
+    const caller = { ...attestCaller(), revocations: 'xyz' }
+    expect(await introduce(startApp({ policy }), caller)).toMatchObject({
+      status: 400,
+      body: { error: { code: 'invalid_request' } },
+    })
   })
 
   test('whoever has not attested itself gets no quote either', async () => {
@@ -444,6 +519,13 @@ describe('the root secret', () => {
     }
   })
 
+  test('goes to nobody before the time is known: by the host’s clock alone, expired evidence could pass', async () => {
+    const app = startApp({ donor, time: createTime(clock) })
+    for (const path of [rootSecretPaths.challenge, rootSecretPaths.transfer]) {
+      expect(await ask(app, path)).toMatchObject({ status: 503, body: { error: { code: 'time_unknown' } } })
+    }
+  })
+
   test('a failure of the key worker is reported as internal', async () => {
     const hex = '11'.repeat(32)
     const evidence = { quote: '00', config, collateral: simulator.collateral() }
@@ -479,6 +561,13 @@ describe('what is told', () => {
     expect(lines.join('')).not.toContain('secret text')
   })
 
+  test('the log repeats only the beginning of a path that a stranger chose', async () => {
+    const path = `/${'x'.repeat(15_000)}`
+    expect(await send(startApp(), { path, request: {} })).toMatchObject({ status: 404 })
+    expect(lines.at(-1)).toContain('/xxx')
+    expect(lines.at(-1)?.length).toBeLessThan(300)
+  })
+
   test('while stopping, new calls are refused and those under way are answered', async () => {
     let release = () => {}
     const gate = new Promise<void>((resolve) => (release = resolve))
@@ -498,7 +587,12 @@ describe('what is told', () => {
 })
 
 describe('before a body is read', () => {
-  const attested: CallerPolicy = { kind: 'attested', report: { measurements: ['11'.repeat(48)] }, configHashes: [] }
+  const attested: CallerPolicy = {
+    kind: 'attested',
+    report: { measurements: ['11'.repeat(48)] },
+    configHashes: [],
+    requireRevocations: false,
+  }
   const body = new TextEncoder().encode('{"items":[{}]}')
   const path = enclavePaths.sign
   const sign = (changes: Partial<{ path: string; body: Uint8Array; timeMs: number }> = {}) =>

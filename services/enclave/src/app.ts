@@ -39,8 +39,11 @@ export function createApp(deps: AppDeps): App {
     const isCall = Object.values(enclavePaths).some((path) => path === call.path)
     if (!isCall && !(isTransfer && donor !== undefined)) throw new EnclaveError('not_found', 'no such call')
     if (call.method !== 'POST') throw new EnclaveError('method_not_allowed', 'use POST')
-    // Enclaves do not sign calls: their quotes authenticate them.
-    if (isTransfer && donor !== undefined) return answerJoiner(donor, call)
+    // Enclaves do not sign calls: their quotes authenticate them, and those are judged by the time.
+    if (isTransfer && donor !== undefined) {
+      deps.time.assertKnown()
+      return answerJoiner(donor, call)
+    }
     const caller = await deps.callers.verify(call)
     const body = parseBody(call.body)
     if (call.path === enclavePaths.attest) {

@@ -16,7 +16,13 @@ import type { Clock } from './ports.ts'
 /** Which coordinators may call: any that signs its calls, or those whose report satisfies a policy. */
 export type CallerPolicy =
   | { kind: 'any' }
-  | { kind: 'attested'; report: Omit<ReportPolicy, 'reportData'>; configHashes: readonly string[] }
+  | {
+      kind: 'attested'
+      report: Omit<ReportPolicy, 'reportData'>
+      configHashes: readonly string[]
+      /** Whether a caller must bring AMD's revocation list. One that is brought is judged in any case. */
+      requireRevocations: boolean
+    }
 
 /** A caller whose signature was checked before its body was read, and the body that it signed. */
 export type Admitted = { caller: string; bodyHash: string }
@@ -123,21 +129,19 @@ function readSignature(headers: IncomingHttpHeaders): CallerSignature {
 async function assertAttested(
   deps: { policy: CallerPolicy & { kind: 'attested' }; verifier: Verifier; clock: Clock },
   key: string,
-  { report, certificates, configHash }: CallerAttestation,
+  { report, certificates: chain, revocations, configHash }: CallerAttestation,
 ) {
   const { policy, verifier, clock } = deps
+  if (revocations === undefined && policy.requireRevocations) {
+    throw new EnclaveError('caller_not_allowed', 'the caller brings no revocation list of AMD')
+  }
+  const certificates = { ek: fromHex(chain.ek), ask: fromHex(chain.ask), ark: fromHex(chain.ark) }
+  const at = new Date(clock.now())
   try {
-    const verified = await verifier.verifyReport({
-      report: fromHex(report),
-      certificates: {
-        ek: fromHex(certificates.ek),
-        ask: fromHex(certificates.ask),
-        ark: fromHex(certificates.ark),
-      },
-      at: new Date(clock.now()),
-    })
+    const verified = await verifier.verifyReport({ report: fromHex(report), certificates, at })
     const reportData = computeSnpReportData({ publicKey: fromHex(key), configHash: fromHex(configHash) })
     assertReportPolicy(verified, { ...policy.report, reportData })
+    if (revocations !== undefined) await verifier.verifyRevocations({ certificates, list: fromHex(revocations), at })
   } catch (cause) {
     if (!(cause instanceof QuoteError || cause instanceof PolicyError)) throw cause
     throw new EnclaveError('caller_not_allowed', 'the caller’s report is not accepted', { details: cause.code, cause })

@@ -13,7 +13,11 @@ const valid = {
 }
 
 const files: Record<string, string> = {
-  'policy.json': JSON.stringify({ measurements: ['11'.repeat(48)], configHashes: ['22'.repeat(32)] }),
+  'policy.json': JSON.stringify({
+    measurements: [`${'11'.repeat(48)}:${'33'.repeat(32)}`],
+    configHashes: ['22'.repeat(32)],
+    minimumTcb: { Genoa: { snp: 23 } },
+  }),
   'ca.pem': 'certificates',
 }
 
@@ -293,6 +297,19 @@ describe('faults', () => {
         minimumTcb: { Milan: { SNP: 24 } },
       }),
     ],
+    ...(
+      [
+        ['HOST_DATA of 31 bytes', { measurements: [`${'11'.repeat(48)}:${'33'.repeat(31)}`] }],
+        ['an empty HOST_DATA', { measurements: [`${'11'.repeat(48)}:`] }],
+        ['no patch levels for a product', { minimumTcb: { Genoa: {} } }],
+        ['chips by their first 8 bytes', { chips: ['44'.repeat(8)] }],
+        ['no chips', { chips: [] }],
+        ['a word for a switch', { requireRevocations: 'yes' }],
+      ] satisfies [string, object][]
+    ).map(([name, members]): [string, string] => [
+      name,
+      JSON.stringify({ measurements: ['11'.repeat(48)], configHashes: ['22'.repeat(32)], ...members }),
+    ]),
     ['no JSON', '{'],
     [
       'a member twice',
@@ -301,6 +318,17 @@ describe('faults', () => {
   ])('a caller policy with %s', (_, text) => {
     files['bad.json'] = text
     expect(faultsOf({ ...valid, CALLER_POLICY_FILE: 'bad.json' }).join()).toContain('CALLER_POLICY_FILE')
+  })
+
+  test('production takes no caller policy without HOST_DATA and a minimum TCB', () => {
+    files['development.json'] = JSON.stringify({ measurements: ['11'.repeat(48)], configHashes: ['22'.repeat(32)] })
+    const withPolicy = { ...valid, CALLER_POLICY_FILE: 'development.json' }
+    expect(read(withPolicy).callerPolicy.kind).toBe('attested')
+    const faults = faultsOf({ ...withPolicy, NODE_ENV: 'production' })
+    expect(faults.filter((text) => text.startsWith('CALLER_POLICY_FILE'))).toEqual([
+      'CALLER_POLICY_FILE: measurements: production needs HOST_DATA with each, as MEASUREMENT:HOST_DATA',
+      'CALLER_POLICY_FILE: minimumTcb is required in production',
+    ])
   })
 
   test.each([

@@ -57,7 +57,7 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
   const quoteSource = readQuoteSource(env, fault)
   const { issuers, faults: issuerFaults } = parseIssuers(env.OIDC_ISSUERS ?? '')
   for (const text of issuerFaults) fault(`OIDC_ISSUERS: ${text}`)
-  const { callerPolicy, callerPolicyName } = readCallerPolicy(env, deps.readFile, fault)
+  const { callerPolicy, callerPolicyName } = readCallerPolicy(env, { ...deps, isProduction }, fault)
   const batchLimit = readInteger(env, 'BATCH_LIMIT', { fallback: 256, min: 1, max: 256 }, fault)
   const sessionTtlS = readInteger(env, 'SESSION_TTL_S', { fallback: MAX_SESSION_S, min: 60, max: MAX_SESSION_S }, fault)
   const caSet = readCaSet(env, deps.readFile, fault)
@@ -197,7 +197,7 @@ function readCaSet(env: Env, readFile: (path: string) => string, fault: Fault): 
 
 function readCallerPolicy(
   env: Env,
-  readFile: (path: string) => string,
+  { readFile, isProduction }: { readFile(path: string): string; isProduction: boolean },
   fault: Fault,
 ): { callerPolicy: CallerPolicy; callerPolicyName: string } {
   const path = env.CALLER_POLICY_FILE
@@ -208,8 +208,9 @@ function readCallerPolicy(
   } catch {
     // An empty text is not a policy, and is reported below.
   }
-  const parsed = parseCallerPolicy(text)
+  const parsed = parseCallerPolicy(text, { isProduction })
   if (!('faults' in parsed)) return { callerPolicy: parsed.policy, callerPolicyName: `sha256:${parsed.policyHash}` }
   for (const text of parsed.faults) fault(`CALLER_POLICY_FILE: ${text}`)
-  return { callerPolicy: { kind: 'attested', report: { measurements: [] }, configHashes: [] }, callerPolicyName: '' }
+  const none = { report: { measurements: [] }, configHashes: [], requireRevocations: true }
+  return { callerPolicy: { kind: 'attested', ...none }, callerPolicyName: '' }
 }

@@ -219,6 +219,14 @@ describe('the time', () => {
   })
 })
 
+test('an enclave serves on when nobody reads its log any more', async () => {
+  const unread = await start()
+  unread.child.stdout?.destroy()
+  for (const path of ['/a', '/b', '/c']) expect((await fetch(unread.url + path)).status).toBe(404)
+  await login(unread, 'alice')
+  expect(await unread.kill('SIGTERM')).toBe(0)
+})
+
 describe('other ways to listen', () => {
   test('a Unix socket, for its owner alone', async () => {
     const path = join(folder, 'enclave.sock')
@@ -281,7 +289,8 @@ describe('a process that cannot serve ends', () => {
     await expect(fetch(`${enclave.url}/health`)).rejects.toThrow()
   })
 
-  test('one that gets a signal while it still waits for an enclave to join, at once and as asked', async () => {
+  /** One that would join an enclave that is not there. */
+  async function spawnJoiner() {
     const policyPath = join(folder, 'root-secret-policy.json')
     const keys = custodians.map(({ publicKey }) => toHex(publicKey))
     await writeFile(policyPath, JSON.stringify({ measurements: [measurement], custodians: { threshold: 2, keys } }))
@@ -296,15 +305,33 @@ describe('a process that cannot serve ends', () => {
       ENTROPY_PUBLIC_KEY: satelliteKey,
       PORT: '0',
     })
-    const ended = once(child, 'close')
+    return { child, output, ended: once(child, 'close') }
+  }
+  const ending = ['Stopping the enclave', 'Stopped the enclave']
+  const messagesOf = (output: string[]) => output.map((line) => JSON.parse(line).msg)
+
+  test('one that gets a signal while it still waits for an enclave to join, at once and as asked', async () => {
+    const { child, output, ended } = await spawnJoiner()
     await expect.poll(() => output.join(), { timeout: 30_000 }).toContain('Got no root secret from an enclave')
     child.kill('SIGTERM')
     expect(await ended).toEqual([0, null])
-    expect(output.map((line) => JSON.parse(line).msg).slice(-2)).toEqual([
-      'Stopping the enclave',
-      'Stopped the enclave',
-    ])
+    expect(messagesOf(output).slice(-2)).toEqual(ending)
     expect(output.join()).not.toContain('Could not')
+  })
+
+  test('one that gets a signal before it knows the time; until then it asks nobody for the root secret', async () => {
+    issuer.isDown = true
+    try {
+      const { child, output, ended } = await spawnJoiner()
+      const countTries = () => messagesOf(output).filter((msg) => msg === 'Could not learn the time').length
+      await expect.poll(countTries, { timeout: 30_000 }).toBe(3)
+      child.kill('SIGTERM')
+      expect(await ended).toEqual([0, null])
+      expect(messagesOf(output).slice(-2)).toEqual(ending)
+      expect(output.join()).not.toContain('root secret')
+    } finally {
+      issuer.isDown = false
+    }
   })
 
   test('stopping does not wait for a caller that keeps its connection busy', async () => {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { createVerifier } from '@countersign/attestation'
 import { hashEnclaveConfig, toHex } from '@countersign/protocol'
@@ -27,7 +27,16 @@ import { createTime } from './time/time.ts'
 const clock = { now: () => Date.now() }
 const random = (length: number) => new Uint8Array(randomBytes(length))
 const wait = async (durationMs: number) => void (await setTimeout(durationMs))
-const log = createLog((line) => process.stdout.write(line), clock.now)
+const log = createLog(writeLine, clock.now)
+
+/** A full disk, or a reader of the log that has gone, must not end the process that holds the root secret. */
+function writeLine(line: string) {
+  try {
+    writeSync(1, line)
+  } catch {
+    // The line is lost; the next may get through.
+  }
+}
 
 async function start(): Promise<RunningService> {
   const config = readConfig(process.env, {
@@ -102,6 +111,9 @@ async function start(): Promise<RunningService> {
   /** Gets the root secret and listens. It may take minutes to join, and for ever to be recovered. */
   async function serve() {
     const health = { ...facts, version: packageJson.version }
+    // A joiner judges evidence, and by the host's clock alone evidence that has expired could pass.
+    if (rootSecret.kind === 'attested' && rootSecret.from.kind === 'join') await learning
+    if (isStopping) return
     const recovery =
       rootSecret.kind === 'attested'
         ? await obtainRootSecret({ ...peers, callPeer, wait, health }, rootSecret)

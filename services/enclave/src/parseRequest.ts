@@ -29,11 +29,15 @@ export function parseAttestRequest(value: unknown): AttestRequest {
 }
 
 function parseCaller(value: unknown): CallerAttestation {
-  const { report, certificates, configHash } = toMembers(value, ['report', 'certificates', 'configHash'])
+  const required = ['report', 'certificates', 'configHash'] as const
+  const { report, certificates, configHash, revocations } = toMembers(value, required, ['revocations'])
   const { ek, ask, ark } = toMembers(certificates, ['ek', 'ask', 'ark'])
   if (!isHex(report) || !isHex(ek) || !isHex(ask) || !isHex(ark) || !isHex(configHash, 32))
     throw invalidRequest('caller')
-  return { report, certificates: { ek, ask, ark }, configHash }
+  const caller = { report, certificates: { ek, ask, ark }, configHash }
+  if (revocations === undefined) return caller
+  if (!isHex(revocations)) throw invalidRequest('caller')
+  return { ...caller, revocations }
 }
 
 export function parseOpenSessionRequest(value: unknown): OpenSessionRequest {

@@ -47,6 +47,9 @@ const STATUS: Record<EnclaveErrorCode, number> = {
   internal: 500,
 }
 
+/** Longer than any of ours: strangers choose paths, and must not fill the log with them. */
+const MAX_LOGGED_PATH = 64
+
 /** Replies with what `dispatch` returns, or with the refusal that it throws; other errors become `internal`, without their text. */
 export function serveCalls(deps: {
   dispatch(call: Call): Promise<unknown>
@@ -87,7 +90,8 @@ export function serveCalls(deps: {
   }
 }
 
-function toEnclaveError(error: unknown, log: Log, path: string): EnclaveError {
+function toEnclaveError(error: unknown, log: Log, wholePath: string): EnclaveError {
+  const path = wholePath.slice(0, MAX_LOGGED_PATH)
   if (error instanceof EnclaveError) {
     log.warn({ msg: 'Refused a call', path, code: error.code, reason: error.details })
     return error

@@ -1,9 +1,10 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
 import { callerHeaders, enclavePaths, rootSecretPaths } from '@countersign/protocol'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { App } from './serveCalls.ts'
-import { createBudgets, type RunningServer, startServer } from './server.ts'
+import { createBudgets, createTlsIdentity, type RunningServer, startServer } from './server.ts'
 
 const KIB = 1_024
 const MAX_BODY = 128 * KIB
@@ -20,7 +21,10 @@ afterEach(async () => {
 })
 
 /** A server whose app answers how long the body was. */
-async function start(changes: Partial<Pick<App, 'admit'>> & { onBody?(): Promise<void> } = {}) {
+async function start(
+  changes: Partial<Pick<App, 'admit'>> & { onBody?(): Promise<void>; kind?: 'http' | 'https' } = {},
+) {
+  const { kind = 'http' } = changes
   const bodies: number[] = []
   const budgets = createBudgets()
   const app: App = {
@@ -33,19 +37,25 @@ async function start(changes: Partial<Pick<App, 'admit'>> & { onBody?(): Promise
     isStopping: () => false,
     stop: async () => {},
   }
-  const server = await startServer(app, { kind: 'http', host: '127.0.0.1', port: 0 }, undefined, budgets)
+  const tls = kind === 'https' ? createTlsIdentity(Date.now()) : undefined
+  const server = await startServer(app, { kind, host: '127.0.0.1', port: 0 }, tls, budgets)
   const sockets: Socket[] = []
   open.push({ server, sockets })
-  return {
-    bodies,
-    budgets,
-    async dial(): Promise<Socket> {
-      const socket = connect(Number(new URL(server.address).port), '127.0.0.1')
-      sockets.push(socket)
-      await once(socket, 'connect')
-      return socket
-    },
+  const dial = async (): Promise<Socket> => {
+    const socket = connect(Number(new URL(server.address).port), '127.0.0.1')
+    sockets.push(socket)
+    await once(socket, 'connect')
+    return socket
   }
+  /** A connection over TLS, where that is spoken. */
+  const secure = async (): Promise<Socket> => {
+    const plain = await dial()
+    if (kind === 'http') return plain
+    const socket = connectTls({ socket: plain, rejectUnauthorized: false })
+    await once(socket, 'secureConnect')
+    return socket
+  }
+  return { bodies, budgets, dial, secure }
 }
 
 type Headers = Record<string, string | number>
@@ -118,6 +128,18 @@ describe('bodies', () => {
     expect(sent).toBeLessThan(ENDLESS)
     await closed
     expect(bodies).toEqual([])
+  })
+
+  test('in chunks of one byte, which would take more memory than is counted, are refused unread', async () => {
+    const { dial, bodies, budgets } = await start()
+    const socket = await dial()
+    // Closed with bytes unread, a connection is reset.
+    socket.on('error', () => {})
+    const answer = readAnswer(socket)
+    socket.write(toHead(enclavePaths.openSession, { 'transfer-encoding': 'chunked' }))
+    socket.write(`${'1\r\nx\r\n'.repeat(100)}0\r\n\r\n`)
+    expect(await answer).toMatch(/^HTTP\/1\.1 400 .*connection: close.*"code":"invalid_request"/is)
+    expect([bodies, budgets.unknown.peak()]).toEqual([[], 0])
   })
 
   test('one that is too large harms nobody else', async () => {
@@ -234,24 +256,48 @@ describe('400 strangers who send a signature', () => {
 })
 
 describe('connections', () => {
-  test('512 at one time; one more is closed without an answer, and let in when another has left', async () => {
-    const { dial } = await start()
-    const sockets = await Promise.all(Array.from({ length: 512 }, dial))
-    const [first, last] = [sockets[0], sockets.at(-1)]
-    if (first === undefined || last === undefined) throw new Error('no connections')
-    const request = `${toHead(enclavePaths.attest, { 'content-length': 2 })}{}`
-    // Answered, so the server has taken in all that were made before it.
-    last.write(request)
-    expect(await readAnswer(last)).toContain(' 200 ')
+  const known = { caller: 'ab'.repeat(32), bodyHash: 'cd'.repeat(32) }
+  const toRequest = (headers: Headers = {}) => `${toHead(enclavePaths.attest, { ...headers, 'content-length': 2 })}{}`
+  const admit: App['admit'] = async ({ headers }) => ({
+    admitted: headers['x-known'] === undefined ? undefined : known,
+  })
 
+  /** A connection on which a call was admitted. */
+  async function dialKnown(dial: () => Promise<Socket>): Promise<Socket> {
+    const socket = await dial()
+    socket.write(toRequest({ 'x-known': 1 }))
+    expect(await readAnswer(socket)).toContain(' 200 ')
+    return socket
+  }
+
+  test('512 of known callers at one time; one more is closed without an answer, and let in when another has left', async () => {
+    const { dial } = await start({ admit })
+    const sockets = await Promise.all(Array.from({ length: 512 }, () => dialKnown(dial)))
     const surplus = await dial()
     surplus.on('error', () => {})
-    surplus.write(request)
+    surplus.write(toRequest())
     expect(await readToEnd(surplus).catch(() => '')).toBe('')
 
-    first.destroy()
-    await untilServed(dial, request)
+    sockets[0]?.destroy()
+    await untilServed(dial, toRequest())
   })
+
+  test.each(['http', 'https'] as const)(
+    '%s: 600 that say nothing keep nobody out, and a known caller in',
+    async (kind) => {
+      const { dial, secure } = await start({ admit, kind })
+      const caller = await dialKnown(secure)
+      const silent = await Promise.all(Array.from({ length: 600 }, dial))
+      for (const socket of silent) socket.on('error', () => {}).resume()
+      // Connections are taken in their order, so all of the silent ones are in before this one.
+      const late = await secure()
+      late.write(toRequest())
+      expect(await readAnswer(late)).toContain(' 200 ')
+      await expect.poll(() => silent.filter(({ closed }) => !closed).length).toBe(447)
+      caller.write(toRequest({ 'x-known': 1 }))
+      expect(await readAnswer(caller)).toContain(' 200 ')
+    },
+  )
 
   /** The server hears of a closed connection only after a while. */
   async function untilServed(dial: () => Promise<Socket>, request: string) {

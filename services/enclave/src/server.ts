@@ -2,6 +2,7 @@ import { createSign, generateKeyPairSync, hash } from 'node:crypto'
 import { chmod, rm } from 'node:fs/promises'
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
+import type { Socket } from 'node:net'
 import { createSelfSignedCertificate } from '@countersign/attestation/certificates'
 import { callerHeaders, enclavePaths, readBounded, ServiceError } from '@countersign/protocol'
 import { type ByteBudget, createByteBudget } from './byteBudget.ts'
@@ -29,6 +30,8 @@ const KNOWN_BYTES = 67_108_864
 const UNKNOWN_BYTES = 16_777_216
 /** Coordinators keep a handful of connections each. */
 const MAX_CONNECTIONS = 512
+/** How many of them may be without an admitted call. One more closes the oldest of these, so that strangers keep nobody out. */
+const MAX_STRANGERS = 448
 /** How long a stop waits for callers to close their connections. */
 const CLOSE_MS = 5_000
 const DAY_MS = 86_400_000
@@ -64,16 +67,20 @@ export async function startServer(
   tls: TlsIdentity | undefined,
   budgets = createBudgets(),
 ): Promise<RunningServer> {
+  const strangers = createStrangers()
   const onRequest = (request: IncomingMessage, response: ServerResponse) => {
+    const onAdmitted = () => strangers.remove(request.socket)
     // A caller that hangs up is not answered.
-    answer(app, budgets, request, response).catch(() => response.destroy())
+    answer(app, { budgets, onAdmitted }, request, response).catch(() => response.destroy())
   }
   const options = { keepAliveTimeout: 30_000, requestTimeout: 30_000, headersTimeout: 10_000, maxHeaderSize: 16_384 }
+  const secure = { minVersion: 'TLSv1.3', handshakeTimeout: 10_000 } as const
   const server =
     listen.kind === 'https' && tls !== undefined
-      ? createHttpsServer({ ...options, key: tls.key, cert: tls.cert, minVersion: 'TLSv1.3' }, onRequest)
+      ? createHttpsServer({ ...options, ...secure, key: tls.key, cert: tls.cert }, onRequest)
       : createHttpServer(options, onRequest)
   server.maxConnections = MAX_CONNECTIONS
+  server.on('connection', strangers.add)
   await start(server, listen)
   return {
     address: toAddress(server, listen),
@@ -106,8 +113,40 @@ function toAddress(server: Server, listen: Listen): string {
   return `${listen.kind}://${listen.host.includes(':') ? `[${listen.host}]` : listen.host}:${port}`
 }
 
-async function answer(app: App, budgets: Budgets, request: IncomingMessage, response: ServerResponse) {
+/** Connections on which no call was admitted yet. */
+function createStrangers() {
+  const sockets = new Map<string, Socket>()
+  // A call over TLS has another socket than the connection that it came by, but the same address.
+  const toName = ({ remoteAddress, remotePort }: Socket) => `${remoteAddress} ${remotePort}`
+  return {
+    add(socket: Socket) {
+      const name = toName(socket)
+      sockets.set(name, socket)
+      socket.once('close', () => {
+        if (sockets.get(name) === socket) sockets.delete(name)
+      })
+      const [oldest] = sockets
+      if (oldest === undefined || sockets.size <= MAX_STRANGERS) return
+      oldest[1].destroy()
+      sockets.delete(oldest[0])
+    },
+    remove: (socket: Socket) => sockets.delete(toName(socket)),
+  }
+}
+
+type AnswerDeps = { budgets: Budgets; onAdmitted(): void }
+
+async function answer(
+  app: App,
+  { budgets, onAdmitted }: AnswerDeps,
+  request: IncomingMessage,
+  response: ServerResponse,
+) {
   const head = { method: request.method ?? '', path: request.url ?? '/', headers: request.headers }
+  // Each byte can be a chunk of its own, and costs a hundred times its length then. Callers know how long their bodies are.
+  if (head.headers['transfer-encoding'] !== undefined) {
+    return send(app, response, toReply(new EnclaveError('invalid_request', 'a body needs a length')), false)
+  }
   const isSigned = typeof head.headers[callerHeaders.signature] === 'string'
   const maxBytes = head.path === enclavePaths.sign && isSigned ? MAX_SIGN_BYTES : MAX_BODY_BYTES
   const admission = await app.admit(head)
@@ -115,6 +154,7 @@ async function answer(app: App, budgets: Budgets, request: IncomingMessage, resp
     return send(app, response, admission.refusal, await isDiscarded(request, maxBytes))
   }
   const { admitted } = admission
+  if (admitted !== undefined) onAdmitted()
   const hold = createHold(admitted === undefined ? budgets.unknown : budgets.known)
   try {
     const body = await readBounded(hold.keep(toChunks(request)), maxBytes)

@@ -46,6 +46,7 @@ const WORDS = {
   migrationAgent: 'MIGRATE_MA: may have a migration agent, which can move it to another host',
   smt: 'SMT: may run where cores have two threads',
   singleSocket: 'SINGLE_SOCKET: runs on one socket only',
+  aliasCheckComplete: 'ALIAS_CHECK_COMPLETE: the firmware found no two addresses of one memory cell',
   reservedBits: 'policy bits that have no meaning, or the required one is missing',
 } as const satisfies Record<Exclude<keyof ReportFlags, 'debug'>, string>
 

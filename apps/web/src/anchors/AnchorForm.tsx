@@ -12,6 +12,8 @@ const EMPTY: AnchorFields = {
   platforms: '',
   coordinatorMeasurements: '',
   coordinatorConfigHashes: '',
+  coordinatorTcb: '',
+  coordinatorChips: '',
   entropyKeys: '',
   address: '',
   rpcUrl: '',
@@ -33,12 +35,22 @@ const lists: { name: AnchorField; label: string; hint: string }[] = [
   {
     name: 'coordinatorMeasurements',
     label: 'Code of the coordinator',
-    hint: 'Its launch measurement, 48 bytes of hex.',
+    hint: 'MEASUREMENT:HOST_DATA, 48 and 32 bytes of hex. The measurement alone leaves the code unknown.',
   },
   {
     name: 'coordinatorConfigHashes',
     label: 'Settings of the coordinator',
     hint: 'Its configuration hash, 32 bytes of hex.',
+  },
+  {
+    name: 'coordinatorTcb',
+    label: 'Patch levels of the coordinator',
+    hint: 'The least ones of its firmware, by product of AMD, such as Genoa:bl=10,snp=23,ucode=84.',
+  },
+  {
+    name: 'coordinatorChips',
+    label: 'Chips of the coordinator',
+    hint: 'Their ids, 64 bytes of hex. Left empty: any, but a Milan passes only if it is listed.',
   },
   { name: 'entropyKeys', label: 'Key of the entropy source', hint: 'Ed25519, 32 bytes of hex.' },
 ]

@@ -47,6 +47,9 @@ function toEntries(trust: Trust): [title: string, values: readonly string[]][] {
     ['Code of the coordinator', coordinator.measurements],
     ['Settings of the coordinator', coordinator.configHashes],
     ...(minimumTcb.length === 0 ? [] : [['Patch levels of the coordinator', minimumTcb] satisfies [string, string[]]]),
+    ...(coordinator.chips === undefined
+      ? []
+      : [['Chips of the coordinator', coordinator.chips] satisfies [string, readonly string[]]]),
     ['Entropy source', entropyKeys],
     ['Accepted beside UpToDate', trust.tcbStatuses],
     ['Contract', contract === undefined ? [] : [`${contract.address} on chain ${contract.chainId}`]],

@@ -13,6 +13,8 @@ describe('the visitor’s anchors', () => {
     platforms: '',
     coordinatorMeasurements: '',
     coordinatorConfigHashes: '',
+    coordinatorTcb: '',
+    coordinatorChips: '',
     entropyKeys: '',
     address: '',
     rpcUrl: '',
@@ -40,6 +42,42 @@ describe('the visitor’s anchors', () => {
         contracts: [{ ...contract, address: `0x${'12'.repeat(20)}` }],
       },
       node,
+    })
+  })
+
+  test('a coordinator’s code, patch levels and chips', () => {
+    const { trust, faults } = parseAnchorForm(
+      {
+        ...empty,
+        coordinatorMeasurements: `0x${'AB'.repeat(48)}:0x${'CD'.repeat(32)}\n${'ef'.repeat(48)}`,
+        coordinatorTcb: 'Genoa:bl=10,snp=23\nTurin:fmc=1',
+        coordinatorChips: `0x${'AA'.repeat(64)}`,
+      },
+      operator,
+    )
+    expect(faults).toBeUndefined()
+    expect(trust?.manifest.coordinator).toEqual({
+      measurements: [`${'ab'.repeat(48)}:${'cd'.repeat(32)}`, 'ef'.repeat(48)],
+      configHashes: [],
+      minimumTcb: { Genoa: { bl: 10, snp: 23 }, Turin: { fmc: 1 } },
+      chips: ['aa'.repeat(64)],
+    })
+  })
+
+  test('faults of a coordinator’s code, patch levels and chips are told at their fields', () => {
+    const { faults } = parseAnchorForm(
+      {
+        ...empty,
+        coordinatorMeasurements: `${'ab'.repeat(48)}:`,
+        coordinatorTcb: 'Genoa',
+        coordinatorChips: `${'aa'.repeat(64)}\n${'aa'.repeat(8)}`,
+      },
+      operator,
+    )
+    expect(faults).toEqual({
+      coordinatorMeasurements: 'Line 1 is not 48 bytes of hex, with or without : and the 32 bytes of HOST_DATA.',
+      coordinatorTcb: expect.stringMatching(/^Each line is PRODUCT:PART=LEVEL/),
+      coordinatorChips: 'Line 2 is not 64 bytes of hex.',
     })
   })
 

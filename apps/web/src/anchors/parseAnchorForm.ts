@@ -3,10 +3,12 @@ import {
   findManifestFaults,
   type Manifest,
   MEASUREMENT_FORM,
+  MINIMUM_TCB_FORM,
   normaliseHex,
   PLATFORM_FORM,
   parseHttpUrl,
   parseMeasurementText,
+  parseMinimumTcbTexts,
   parsePlatformText,
 } from '@countersign/verify'
 import type { Trust } from './trust.ts'
@@ -22,6 +24,8 @@ type ListField =
   | 'platforms'
   | 'coordinatorMeasurements'
   | 'coordinatorConfigHashes'
+  | 'coordinatorTcb'
+  | 'coordinatorChips'
   | 'entropyKeys'
 
 export type AnchorFaults = Partial<Record<AnchorField, string>>
@@ -37,6 +41,10 @@ export function parseAnchorForm(fields: AnchorFields, operator: Trust): AnchorFo
     if (platform === undefined) faults.platforms ??= `Line ${index + 1} is not ${PLATFORM_FORM}.`
     return platform ?? []
   })
+  const levels = toLines(fields.coordinatorTcb)
+  const minimumTcb = parseMinimumTcbTexts(levels)
+  if (minimumTcb === undefined) faults.coordinatorTcb = `Each line is ${MINIMUM_TCB_FORM}; each product stands once.`
+  const chips = toLines(fields.coordinatorChips).map(toHex)
   const manifest: Manifest = {
     ...emptyManifest,
     enclave: {
@@ -49,8 +57,10 @@ export function parseAnchorForm(fields: AnchorFields, operator: Trust): AnchorFo
       ...(platforms.length === 0 ? {} : { platforms }),
     },
     coordinator: {
-      measurements: toLines(fields.coordinatorMeasurements).map(toHex),
+      measurements: toLines(fields.coordinatorMeasurements).map((line) => line.split(':').map(toHex).join(':')),
       configHashes: toLines(fields.coordinatorConfigHashes).map(toHex),
+      ...(levels.length === 0 ? {} : { minimumTcb: minimumTcb ?? {} }),
+      ...(chips.length === 0 ? {} : { chips }),
     },
     entropyKeys: toLines(fields.entropyKeys).map(toHex),
     contracts: contract === undefined ? [] : [{ chainId: contract.chainId, address: contract.address }],
@@ -69,6 +79,8 @@ const members: [prefix: string, field: AnchorField][] = [
   ['enclave.configHashes', 'configHashes'],
   ['coordinator.measurements', 'coordinatorMeasurements'],
   ['coordinator.configHashes', 'coordinatorConfigHashes'],
+  ['coordinator.minimumTcb', 'coordinatorTcb'],
+  ['coordinator.chips', 'coordinatorChips'],
   ['entropyKeys', 'entropyKeys'],
   ['contracts[0].address', 'address'],
   ['contracts[0].chainId', 'chainId'],

@@ -66,6 +66,7 @@ export function hasAnchors({ manifest }: Trust): boolean {
     enclave.configHashes,
     coordinator.measurements,
     coordinator.configHashes,
+    coordinator.chips ?? [],
     entropyKeys,
   ].some(({ length }) => length > 0)
 }

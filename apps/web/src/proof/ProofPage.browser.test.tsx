@@ -74,7 +74,7 @@ describe('a complete proof', () => {
     await expect.element(page.getByText(/This evidence proves nothing about hardware/)).toBeVisible()
     expect(stages()).toEqual(['done', 'done', 'done', 'done'])
     expect(document.querySelectorAll('[data-status="pass"]')).toHaveLength(26)
-    expect(document.querySelectorAll('.transcript-step-mock')).toHaveLength(15)
+    expect(document.querySelectorAll('.transcript-step-mock')).toHaveLength(16)
     for (const step of ['event', 'time-bound']) {
       const sentence = document.querySelector(`[data-step="${step}"]`)?.textContent
       expect(sentence).toContain('By the word of the operator’s node')

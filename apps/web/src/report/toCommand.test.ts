@@ -41,6 +41,20 @@ describe('the command', () => {
     )
   })
 
+  test('holds what the visitor says of the coordinator’s machine', () => {
+    const coordinator = {
+      ...emptyManifest.coordinator,
+      measurements: [`${'ab'.repeat(48)}:${'cd'.repeat(32)}`],
+      minimumTcb: { Genoa: { bl: 10, snp: 23 } },
+      chips: ['ef'.repeat(64)],
+    }
+    const trust = { ...noTrust, manifest: { ...emptyManifest, coordinator } }
+    const subject = { kind: 'cid', cid: 'bafkrei', gateway: 'https://g.test' } as const
+    expect(toCommand(subject, { ...context, trust, anchorSource: 'visitor' })).toMatch(
+      / --coordinator-measurement (ab){48}:(cd){32} --coordinator-tcb 'Genoa:bl=10,snp=23' --coordinator-chip (ef){64}$/,
+    )
+  })
+
   test('is safe to paste, whatever a link or a service put into it', () => {
     const subject = { kind: 'proof', slug: "x'; rm -rf ~ #$(id)", apiBaseUrl: 'http://a.test/?a&b' } as const
     expect(toCommand(subject, { ...context, isEventDue: false })).toBe(

@@ -1,4 +1,4 @@
-import { type AnchorSource, toMeasurementText, toPlatformText } from '@countersign/verify'
+import { type AnchorSource, toMeasurementText, toMinimumTcbTexts, toPlatformText } from '@countersign/verify'
 import { findContract, type Trust } from '../anchors/trust.ts'
 
 export type CommandSubject =
@@ -34,6 +34,8 @@ export function toCommand(
           ['--platform', (enclave.platforms ?? []).map(toPlatformText)],
           ['--coordinator-measurement', coordinator.measurements],
           ['--coordinator-config-hash', coordinator.configHashes],
+          ['--coordinator-tcb', toMinimumTcbTexts(coordinator.minimumTcb ?? {})],
+          ['--coordinator-chip', coordinator.chips ?? []],
           ['--entropy-key', entropyKeys],
         ]
   const anchors = own.flatMap(([flag, values]) => values.flatMap((value) => [flag, value]))

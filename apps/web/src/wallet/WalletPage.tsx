@@ -13,8 +13,11 @@ import { WalletSkeleton } from './WalletSkeleton.tsx'
 
 /** The wallet, signed in or not. */
 export function WalletPage() {
-  const { apiBaseUrl, chainId, rpcUrl } = useConfig()
-  const config = useMemo(() => ({ apiBaseUrl, chainId, rpcUrl }), [apiBaseUrl, chainId, rpcUrl])
+  const { apiBaseUrl, chainId, rpcUrl, maxFeePerGas } = useConfig()
+  const config = useMemo(
+    () => ({ apiBaseUrl, chainId, rpcUrl, maxFeePerGas }),
+    [apiBaseUrl, chainId, rpcUrl, maxFeePerGas],
+  )
   return (
     <ServiceProvider config={config}>
       <MockBanner />

@@ -56,6 +56,8 @@ export type SimulatedCertificates = { ek: Uint8Array; ask: Uint8Array; ark: Uint
 
 export type AmdPki = {
   arkKey: () => IssuerKey
+  /** A root key that nobody pins. */
+  foreignKey: () => IssuerKey
   ark: () => Bytes
   chipId: () => Uint8Array
   /** As in a real chip, another TCB is another key. */
@@ -72,6 +74,9 @@ export type AmdPrimeOffsets = Readonly<Record<RsaKeyName, PrimeOffsets>>
 export function rsaLabel(name: RsaKeyName): string {
   return `amd ${name}`
 }
+
+/** As AMD numbers its certificates: those of endorsement keys have all the same. */
+export const amdSerials = { ark: 0x010000n, ask: 0x010001n, asvk: 0x010101n, ek: 0n } as const
 
 const arkValidity = validity('2018-10-22T17:23:05Z', '2049-10-22T17:23:05Z')
 const askValidity = validity('2018-10-22T18:24:20Z', '2048-10-22T18:24:20Z')
@@ -91,7 +96,7 @@ export function createAmdPki(seed: string, offsets?: AmdPrimeOffsets): AmdPki {
       const key = rsaKey(name)
       return encodeCertificate(
         {
-          serial: 0x010000n,
+          serial: amdSerials.ark,
           issuer: amdName('ARK-Milan'),
           subject: amdName('ARK-Milan'),
           validity: arkValidity,
@@ -115,7 +120,7 @@ export function createAmdPki(seed: string, offsets?: AmdPrimeOffsets): AmdPki {
       const issuer = rsaKey(faults.askWrongIssuer ? 'foreign' : arkName)
       return encodeCertificate(
         {
-          serial: isVlek ? 0x010101n : 0x010001n,
+          serial: isVlek ? amdSerials.asvk : amdSerials.ask,
           issuer: amdName('ARK-Milan'),
           subject: amdName(isVlek ? 'SEV-VLEK-Milan' : 'SEV-Milan'),
           validity: askValidity,
@@ -140,7 +145,7 @@ export function createAmdPki(seed: string, offsets?: AmdPrimeOffsets): AmdPki {
     if (faults.otherChip) chip[0] = (chip[0] ?? 0) ^ 1
     return encodeCertificate(
       {
-        serial: 0n,
+        serial: amdSerials.ek,
         issuer: amdName(isVlek ? 'SEV-VLEK-Milan' : 'SEV-Milan'),
         subject: amdName(subject),
         validity: faults.ekExpired ? pastValidity : ekValidity,
@@ -153,6 +158,7 @@ export function createAmdPki(seed: string, offsets?: AmdPrimeOffsets): AmdPki {
 
   const pki: AmdPki = {
     arkKey: () => rsaKey('ark'),
+    foreignKey: () => rsaKey('foreign'),
     ark: () => ark('ark'),
     chipId: () => memo('chip id', () => derive(seed, 'amd chip id', 64)),
     ekKey: ({ signingKey = 'vcek', tcb = defaultTcb, chipId }) => {
@@ -188,7 +194,7 @@ export function encodeTcb({ bootLoader, tee, snp, microcode }: SnpTcb): Uint8Arr
 }
 
 /** The order of attributes in AMD's names. */
-function amdName(commonName: string): Name {
+export function amdName(commonName: string): Name {
   return [
     ['organizationalUnitName', 'Engineering'],
     ['countryName', 'US'],

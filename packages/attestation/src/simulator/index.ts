@@ -1,6 +1,7 @@
 import type { TrustedRoot } from '../roots.ts'
 import type { Collateral } from '../tdx/collateral.ts'
 import { amdTrustedRoot, createAmdPki, type SimulatedCertificateOptions, type SimulatedCertificates } from './amdPki.ts'
+import { createRevocations, type SimulatedRevocationOptions } from './amdRevocations.ts'
 import { developmentPrimeOffsets, developmentSeed } from './developmentSeed.ts'
 import { createIntelPki, intelTrustedRoot } from './intelPki.ts'
 import { createMemo } from './keys.ts'
@@ -15,6 +16,7 @@ export type {
   SnpSigningKey,
   SnpTcb,
 } from './amdPki.ts'
+export type { SimulatedRevocationFaults, SimulatedRevocationOptions } from './amdRevocations.ts'
 export { developmentSeed } from './developmentSeed.ts'
 export { createSimulatedSatellite, type SimulatedSatellite } from './satellite.ts'
 export type { SimulatedReportFaults, SimulatedReportOptions, SnpGuestPolicy } from './snpReport.ts'
@@ -34,6 +36,8 @@ export type Simulator = {
   report: (options: SimulatedReportOptions) => Uint8Array
   /** The chain of the key that signs a report with the same `signingKey`, `chipId` and reported TCB. */
   certificates: (options?: SimulatedCertificateOptions) => SimulatedCertificates
+  /** AMD's revocation list, DER. */
+  revocations: (options?: SimulatedRevocationOptions) => Uint8Array
 }
 
 /**
@@ -62,6 +66,7 @@ export function createSimulator({ seed = developmentSeed, at }: { seed?: string;
     collateral: (options) => createCollateral({ seed, pki, foreignPki, at }, options),
     report: (options) => createReport({ seed, pki: amdPki }, options),
     certificates: (options) => amdPki.certificates(options),
+    revocations: (options) => createRevocations({ pki: amdPki, at }, options),
   }
 }
 

@@ -1,5 +1,6 @@
 import { toHex } from '@countersign/protocol'
 import type { Crl } from '../x509/parseCrl.ts'
+import { toCrlWindow } from '../x509/verifyChain.ts'
 import { type Collateral, parseHexCrl } from './collateral.ts'
 import { parseQeIdentity } from './qeIdentity.ts'
 import { parseTcbInfo } from './tcbInfo.ts'
@@ -65,6 +66,7 @@ function toIssued(document: {
   }
 }
 
-function describeCrl({ thisUpdate, nextUpdate, revoked }: Crl): CrlDescription {
-  return { thisUpdate: new Date(thisUpdate), nextUpdate: new Date(nextUpdate), revoked: revoked.size }
+function describeCrl(crl: Crl): CrlDescription {
+  const { notBefore, notAfter } = toCrlWindow(crl)
+  return { thisUpdate: new Date(notBefore), nextUpdate: new Date(notAfter), revoked: crl.revoked.size }
 }

@@ -41,7 +41,7 @@ export async function verifyCollateral(context: Context, collateral: Collateral)
   assertInDate(tcbInfo, at, 'tcb_info_not_in_date', 'TCB info not in date')
   assertInDate(qeIdentity, at, 'qe_identity_not_in_date', 'QE identity not in date')
 
-  const [trustedRoot, , , tcbSigner, qeSigner] = await inOrder([
+  const [trustedRoot, rootCrlWindow, pckCrlWindow, tcbSigner, qeSigner] = await inOrder([
     verifyChain(reader, { ...context, chain: [pckCa, root] }),
     verifyCrl(reader, { crl: rootCrl, issuer: root, at }),
     verifyCrl(reader, { crl: pckCrl, issuer: pckCa, at }),
@@ -64,7 +64,7 @@ export async function verifyCollateral(context: Context, collateral: Collateral)
 
   const window = intersectWindows([
     ...[root, pckCa, tcbSigner, qeSigner],
-    ...[rootCrl, pckCrl].map(({ thisUpdate, nextUpdate }) => ({ notBefore: thisUpdate, notAfter: nextUpdate })),
+    ...[rootCrlWindow, pckCrlWindow],
     ...[tcbInfo, qeIdentity].map(toWindow),
   ])
   return { root: trustedRoot, rootCrl, pckCa, pckCrl, tcbInfo, qeIdentity, window }

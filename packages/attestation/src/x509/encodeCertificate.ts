@@ -72,7 +72,8 @@ export function encodeCertificate(fields: CertificateFields, issuer: IssuerKey):
 export type CrlFields = {
   issuer: Name
   thisUpdate: Date
-  nextUpdate: Date
+  /** RFC 5280 requires one; only a list with a fault has none. */
+  nextUpdate: Date | undefined
   /** Serial numbers, all revoked at `thisUpdate` for key compromise as in Intel's lists. */
   revoked: readonly bigint[]
 }
@@ -89,7 +90,7 @@ export function encodeCrl({ issuer, thisUpdate, nextUpdate, revoked }: CrlFields
       key.algorithm,
       encodeName(issuer),
       time(thisUpdate),
-      time(nextUpdate),
+      ...(nextUpdate === undefined ? [] : [time(nextUpdate)]),
       ...list,
       constructed(0, extensions),
     ),

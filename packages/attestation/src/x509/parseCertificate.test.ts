@@ -71,6 +71,19 @@ test('a revocation list reads the same in both', () => {
   expect(ours.nextUpdate).toBe(theirs.nextUpdate?.getTime())
 })
 
+test.each([{}, { revoked: ['ask', 'asvk'] }, { faults: { noNextUpdate: true } }] as const)(
+  'a revocation list under RSA-PSS reads the same in both: %j',
+  (options) => {
+    const der = new Uint8Array(simulator.revocations(options))
+    const ours = parseCrl(der)
+    const theirs = new X509Crl(der)
+    expect([...ours.revoked]).toEqual(theirs.entries.map(({ serialNumber }) => serialNumber))
+    expect(ours.thisUpdate).toBe(theirs.thisUpdate.getTime())
+    expect(ours.nextUpdate).toBe(theirs.nextUpdate?.getTime())
+    expect(ours.signatureAlgorithm).toBe('rsa-pss-sha384')
+  },
+)
+
 test('RFC 5280 §4.1.1.2: another algorithm outside than inside is refused', () => {
   const [, der] = certificates[0] as [string, Uint8Array<ArrayBuffer>]
   const ecdsaSha256 = Buffer.from('300a06082a8648ce3d040302', 'hex')

@@ -1,5 +1,5 @@
 import { QuoteError } from '../errors.ts'
-import { assertTag, DerError, parseChildren, parseDer, tags, toNumber, toTime } from './der.ts'
+import { assertTag, type Der, DerError, parseChildren, parseDer, tags, toNumber, toTime } from './der.ts'
 import {
   type SignatureAlgorithm,
   toExtensions,
@@ -15,7 +15,8 @@ export type Crl = {
   tbs: Bytes
   issuer: Bytes
   thisUpdate: number
-  nextUpdate: number
+  /** RFC 5280 §5.1.2.5 requires it, but the syntax does not: without it a list would hold for ever. */
+  nextUpdate: number | undefined
   /** Serial numbers, as `Certificate.serial` spells them. */
   revoked: ReadonlySet<string>
   signatureAlgorithm: SignatureAlgorithm
@@ -37,8 +38,9 @@ export function parseCrl(der: Bytes): Crl {
 function readCrl(der: Bytes): Crl {
   const [tbs, outerAlgorithm, signature, ...rest] = parseChildren(parseDer(der, tags.sequence))
   if (rest.length > 0) throw new DerError('unexpected element after the signature')
-  const [version, algorithm, issuer, thisUpdate, nextUpdate, ...optional] = parseChildren(assertTag(tbs, tags.sequence))
+  const [version, algorithm, issuer, thisUpdate, ...optional] = parseChildren(assertTag(tbs, tags.sequence))
   if (toNumber(version, 1) !== 1) throw new DerError('not a version 2 list')
+  const nextUpdate = isTime(optional[0]) ? optional.shift() : undefined
   const entries = optional[0]?.tag === tags.sequence ? optional.shift() : undefined
   const extensions = toExtensions(optional.shift(), tags.context(0))
   if (optional.length > 0) throw new DerError('unexpected element after the extensions')
@@ -57,9 +59,13 @@ function readCrl(der: Bytes): Crl {
     tbs: assertTag(tbs, tags.sequence).raw,
     issuer: assertTag(issuer, tags.sequence).raw,
     thisUpdate: toTime(thisUpdate),
-    nextUpdate: toTime(nextUpdate),
+    nextUpdate: nextUpdate === undefined ? undefined : toTime(nextUpdate),
     revoked,
     signatureAlgorithm,
     signature: toSignature(signatureAlgorithm, signature),
   }
+}
+
+function isTime(element: Der | undefined): boolean {
+  return element?.tag === tags.utcTime || element?.tag === tags.generalizedTime
 }

@@ -115,7 +115,8 @@ async function assertSigned(reader: CertificateReader, certificate: Certificate,
   throw invalidChain(`${certificate.commonName} is not signed by ${issuer?.commonName}`)
 }
 
-async function findRoot(
+/** The pinned root that a certificate is. */
+export async function findRoot(
   reader: CertificateReader,
   certificate: Certificate | undefined,
   roots: readonly TrustedRoot[],
@@ -129,21 +130,34 @@ async function findRoot(
   return root
 }
 
-/** Verifies a revocation list: made by `issuer`, and in date. */
+/** Verifies a revocation list: made by `issuer`, and in date. Returns when it holds. */
 export async function verifyCrl(
   reader: CertificateReader,
   { crl, issuer, at }: { crl: Crl; issuer: Certificate; at: number },
-): Promise<void> {
+): Promise<ValidityWindow> {
   if (!issuer.isCa) throw invalidChain(`${issuer.commonName} is not a certificate authority`)
   if (!equalBytes(crl.issuer, issuer.subject) || issuer.keyUsage?.crlSign !== true) {
     throw new QuoteError('crl_signature_invalid', 'revocation list of another issuer', { details: issuer.commonName })
   }
-  if (!isWithin({ notBefore: crl.thisUpdate, notAfter: crl.nextUpdate }, at)) {
-    throw new QuoteError('crl_not_in_date', 'revocation list not in date', { details: issuer.commonName })
+  const window = toCrlWindow(crl)
+  if (!isWithin(window, at)) {
+    const details = issuer.commonName
+    throw at < window.notBefore
+      ? new QuoteError('crl_not_yet_valid', 'revocation list not yet valid', { details })
+      : new QuoteError('crl_expired', 'revocation list out of date', { details })
   }
   if (!(await reader.isSignedBy(crl, issuer))) {
     throw new QuoteError('crl_signature_invalid', 'revocation list signature invalid', { details: issuer.commonName })
   }
+  return window
+}
+
+/** From when until when a list holds. One that does not say until when could hide every later revocation. */
+export function toCrlWindow({ thisUpdate, nextUpdate }: Crl): ValidityWindow {
+  if (nextUpdate === undefined) {
+    throw new QuoteError('crl_without_next_update', 'the revocation list does not say until when it holds')
+  }
+  return { notBefore: thisUpdate, notAfter: nextUpdate }
 }
 
 /** Refuses a certificate that its issuer's list names. */

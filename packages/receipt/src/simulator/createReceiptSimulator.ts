@@ -1,9 +1,18 @@
-import { createVerifier, type TcbStatus, type TrustedRoot, toTdMeasurement } from '@countersign/attestation'
+import {
+  createVerifier,
+  parseReport,
+  type SnpTcb,
+  type TcbStatus,
+  type TrustedRoot,
+  toTdMeasurement,
+} from '@countersign/attestation'
 import {
   createSimulatedSatellite,
   createSimulator,
   developmentSeed,
+  type SimulatedCertificateOptions,
   type SimulatedQuoteOptions,
+  type SimulatedReportOptions,
 } from '@countersign/attestation/simulator'
 import {
   computeSnpReportData,
@@ -55,8 +64,9 @@ export type SimulatedIssueOptions = {
   quote?: Omit<SimulatedQuoteOptions, 'reportData'>
   /** What the guest recorded at run time, as dstack does: it makes RTMR3, and the receipt carries the log. */
   events?: readonly { name: string; payload: string }[]
-  /** 48 bytes. */
-  coordinatorMeasurement?: Uint8Array
+  /** Everything that the coordinator's report says beside its report data, and the chain of the key that signs it. */
+  report?: Omit<SimulatedReportOptions, 'reportData'>
+  certificates?: SimulatedCertificateOptions
 }
 
 /** One signature's receipt, with all that a verifier needs to accept it. */
@@ -93,6 +103,9 @@ const DEFAULT_TX: TxMetadata = {
   maxFeePerGas: '2000000000',
   maxPriorityFeePerGas: '1000000000',
 }
+
+/** What simulated chips have unless they are told otherwise. */
+const MINIMUM_TCB: { Milan: Partial<SnpTcb> } = { Milan: { bl: 4, snp: 24, ucode: 219 } }
 
 const DEFAULT_CONFIG: EnclaveConfig = {
   issuers: [{ issuer: 'https://issuer.example', audience: 'countersign', jwksOrigin: 'https://issuer.example' }],
@@ -198,7 +211,7 @@ export function createReceiptSimulator(seed: string = developmentSeed): ReceiptS
         anchors: {
           measurements: [measurement],
           configHashes: [toHex(configHash)],
-          coordinatorMeasurements: [selfAttestation.measurement],
+          ...toMachineAnchors(selfAttestation),
           coordinatorConfigHashes: [selfAttestation.configHash],
           entropyKeys: [witness.publicKey],
         },
@@ -223,7 +236,7 @@ function toQuoteOptions(options: SimulatedIssueOptions) {
 }
 
 function toReportOptions(options: SimulatedIssueOptions) {
-  return { measurement: options.coordinatorMeasurement ?? sha384Like('coordinator') }
+  return { measurement: sha384Like('coordinator'), ...options.report }
 }
 
 function createWitness(options: SimulatedIssueOptions, seed: string): Witness {
@@ -281,13 +294,13 @@ function attest(
   input: { coordinatorKey: Uint8Array; options: SimulatedIssueOptions; signedAt: Date },
 ): SelfAttestation {
   const configHash = sha256(new TextEncoder().encode('coordinator configuration'))
-  const { measurement } = toReportOptions(input.options)
+  const report = toReportOptions(input.options)
   const reportData = computeSnpReportData({ publicKey: input.coordinatorKey, configHash })
-  const { ek, ask, ark } = simulator.certificates()
+  const { ek, ask, ark } = simulator.certificates(input.options.certificates)
   return {
-    reportHex: toHex(simulator.report({ reportData, measurement })),
+    reportHex: toHex(simulator.report({ ...report, reportData })),
     certificates: { ek: toHex(ek), ask: toHex(ask), ark: toHex(ark) },
-    measurement: toHex(measurement),
+    measurement: toHex(report.measurement),
     configHash: toHex(configHash),
     fetchedAt: new Date(input.signedAt.getTime() - 60_000).toISOString(),
   }
@@ -307,6 +320,15 @@ function record(events: NonNullable<SimulatedIssueOptions['events']>) {
     return { imr: 3, event_type: RUNTIME_EVENT, digest: '', event: name, event_payload: payload }
   })
   return { rtmrs: [zero, zero, zero, rtmr3] as const, eventLog: JSON.stringify(entries) }
+}
+
+function toMachineAnchors({ reportHex }: SelfAttestation) {
+  const { measurement, hostData, chipId } = parseReport(fromHex(reportHex))
+  return {
+    coordinatorMeasurements: [`${toHex(measurement)}:${toHex(hostData)}`],
+    coordinatorMinimumTcb: MINIMUM_TCB,
+    coordinatorChips: [toHex(chipId)],
+  }
 }
 
 /** 48 bytes that stand for a measurement. */

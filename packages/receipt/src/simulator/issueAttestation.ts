@@ -2,6 +2,7 @@ import {
   createSimulator,
   type SimulatedQuoteOptions,
   type SimulatedReportOptions,
+  type SimulatedRevocationOptions,
 } from '@countersign/attestation/simulator'
 import {
   type AttestationReceiptV2,
@@ -68,6 +69,8 @@ export type SigningOptions = {
   /** A round of the simulated beacon as the sample, in place of the satellite's. */
   isBeacon?: boolean
   settings?: Partial<EnclaveSettings>
+  /** AMD's list, which the coordinator block then carries. */
+  revocations?: SimulatedRevocationOptions
 }
 
 /** One signature's receipt of version 2, with its blocks. */
@@ -170,6 +173,7 @@ export function issueAttestation(
     assembleCoordinator({
       reportHex: toHex(simulator.report({ ...report, reportData: snpReportData })),
       certificates,
+      ...(options.revocations && { revocations: toHex(simulator.revocations(options.revocations)) }),
       configHash,
       keys: { ed25519: statement.coordinatorKey, mlDsa65: toHex(mlDsa65.publicKey) },
       fetchedAt,

@@ -1,4 +1,4 @@
-import type { QuotePolicy, TdMeasurement, TdPlatform } from '@countersign/attestation'
+import type { QuotePolicy, ReportPolicy, TdMeasurement, TdPlatform } from '@countersign/attestation'
 
 /**
  * What the reader trusts, from anywhere but the receipt: a release manifest, or their own reading of the code. All hex is
@@ -11,7 +11,12 @@ export type Anchors = {
   /** Machines that the enclave may run on. */
   platforms?: readonly TdPlatform[]
   configHashes?: readonly string[]
+  /** `MEASUREMENT:HOST_DATA`; a measurement alone leaves the code unknown. */
   coordinatorMeasurements?: readonly string[]
+  /** Patch levels by product of AMD; a product that is not named is refused. */
+  coordinatorMinimumTcb?: NonNullable<ReportPolicy['minimumTcb']>
+  /** Ids of chips. Unlike the other anchors, one that is missing leaves nothing unknown but the machine. */
+  coordinatorChips?: readonly string[]
   coordinatorConfigHashes?: readonly string[]
   /** Ed25519 keys of entropy sources. */
   entropyKeys?: readonly string[]

@@ -1,26 +1,26 @@
-import { assertReportPolicy, type ReportPolicy, type TrustedRoot, type Verifier } from '@countersign/attestation'
+import { readSnpMeasurement, type TrustedRoot } from '@countersign/attestation'
 import { computeSnpReportData, computeSnpReportDataV2, equalBytes, fromHex, toHex } from '@countersign/protocol'
 import type { ReceiptView } from '../receiptView.ts'
-import type { Anchors } from './anchors.ts'
+import { checkMachine, type MachineContext } from './checkMachine.ts'
 import { failIf, needs, StepSkip, type Transcript } from './transcript.ts'
 
-export type CoordinatorPolicy = Omit<ReportPolicy, 'measurements' | 'reportData'>
-
-/** report → policy → key → measurement → config: who handled the request. */
+/** report → policy → chip → revocation → key → measurement → config: who handled the request. */
 export async function checkCoordinator(
-  { run }: Transcript,
+  transcript: Transcript,
   receipt: ReceiptView,
-  context: { verifier: Verifier; at: Date; anchors: Anchors; policy: CoordinatorPolicy },
+  context: Omit<MachineContext, 'certificates'> & { at: Date },
 ): Promise<TrustedRoot | undefined> {
+  const { run } = transcript
   const { coordinator, signer } = receipt
   const { selfAttestation, publicKey } = coordinator
   const { anchors } = context
 
+  const { ek, ask, ark } = selfAttestation.certificates
+  const certificates = { ek: fromHex(ek), ask: fromHex(ask), ark: fromHex(ark) }
   const verified = await run('coordinator-report', async () => {
-    const { ek, ask, ark } = selfAttestation.certificates
     const report = await context.verifier.verifyReport({
       report: fromHex(selfAttestation.reportHex),
-      certificates: { ek: fromHex(ek), ask: fromHex(ask), ark: fromHex(ark) },
+      certificates,
       at: context.at,
     })
     const { measurement = toHex(report.body.measurement) } = selfAttestation
@@ -32,10 +32,7 @@ export async function checkCoordinator(
     return [`${kind} under ${report.root.name}: ${report.productName}.`, report]
   })
 
-  await run('coordinator-policy', () => {
-    assertReportPolicy(needs(verified, 'the report is not genuine'), context.policy)
-    return ['Not debuggable, no migration agent.', undefined]
-  })
+  await checkMachine(transcript, verified, { ...context, certificates })
 
   await run('coordinator-key', () => {
     const { body } = needs(verified, 'the report is not genuine')
@@ -48,12 +45,24 @@ export async function checkCoordinator(
   })
 
   await run('coordinator-measurement', () => {
-    const { measurement } = needs(verified, 'the report is not genuine').body
-    const hash = toHex(measurement)
-    const trusted = anchors.coordinatorMeasurements
-    if (!trusted?.length) throw new StepSkip(`No coordinator measurements to hold ${hash} against.`)
-    failIf(!trusted.includes(hash), `The measurement ${hash} is not among those you trust.`)
-    return [`The measurement ${hash} is among those you trust.`, undefined]
+    const { body } = needs(verified, 'the report is not genuine')
+    const measurement = toHex(body.measurement)
+    const hostData = toHex(body.hostData)
+    if (!anchors.coordinatorMeasurements?.length) {
+      throw new StepSkip(`No coordinator measurements to hold ${measurement}:${hostData} against.`)
+    }
+    const trusted = anchors.coordinatorMeasurements.map(readSnpMeasurement)
+    const sameMeasurement = trusted.filter((code) => code?.measurement === measurement)
+    failIf(sameMeasurement.length === 0, `The measurement ${measurement} is not among those you trust.`)
+    const isKnown = sameMeasurement.some((code) => code?.hostData === hostData)
+    // A host can put the hash of more code there, so that one measurement is not one program.
+    if (!isKnown && sameMeasurement.some((code) => code?.hostData === undefined)) {
+      throw new StepSkip(
+        `The measurement ${measurement} is among those you trust, but HOST_DATA to hold ${hostData} against was not given.`,
+      )
+    }
+    failIf(!isKnown, `HOST_DATA ${hostData} is not among those you trust with the measurement ${measurement}.`)
+    return [`The measurement ${measurement} with HOST_DATA ${hostData} is among those you trust.`, undefined]
   })
 
   await run('coordinator-config', () => {

@@ -1,6 +1,7 @@
 import { createVerifier, type TrustedRoot, type Verifier } from '@countersign/attestation'
-import type { AttestationReceiptV1, AttestationReceiptV2 } from '@countersign/protocol'
+import { type AttestationReceiptV1, type AttestationReceiptV2, fromHex } from '@countersign/protocol'
 import { peekVersion } from '../canonicalCodec.ts'
+import type { ReceiptView } from '../receiptView.ts'
 import { ATTESTATION_V2, parseBlock } from '../v2/blocks.ts'
 import type { GivenBlocks } from '../v2/checkBlocks.ts'
 import { refuseOpening } from '../v2/checkOpening.ts'
@@ -8,7 +9,8 @@ import { type Reading, readAttestation } from '../v2/readAttestation.ts'
 import type { Anchors } from './anchors.ts'
 import { parseReceipt } from './canonicalBytes.ts'
 import { type ChainReader, checkChain, type TimeBound, type TimePolicy } from './checkChain.ts'
-import { type CoordinatorPolicy, checkCoordinator } from './checkCoordinator.ts'
+import { checkCoordinator } from './checkCoordinator.ts'
+import type { CoordinatorPolicy, GivenRevocations } from './checkMachine.ts'
 import { checkRelease } from './checkRelease.ts'
 import { checkReevaluation, checkSigner, type SignerPolicy } from './checkSigner.ts'
 import { checkStatement, checkTransaction } from './checkTransaction.ts'
@@ -32,6 +34,12 @@ export type CheckReceiptOptions = {
    * event at all is then a skip and not a failure. True unless given.
    */
   isEventDue?: boolean
+  /**
+   * AMD's revocation list of the coordinator's product, which a receipt of version 1 cannot carry. It is judged at its own time, that at
+   * which the reader has it: a list of today may well name a key of last year. Left out, the list in the receipt is judged at the
+   * time of signing; without either, the step is a skip.
+   */
+  revocations?: GivenRevocations
   /** Judge the evidence at another time than that of signing, with the collateral of that time. */
   reevaluation?: { at: Date; collateral: Uint8Array }
   /** The blocks of a receipt of version 2, beside its collateral. */
@@ -117,6 +125,7 @@ export async function checkReceipt(
     at,
     anchors,
     policy: policy.coordinator ?? {},
+    revocations: options.revocations ?? toCarriedRevocations(view, at),
   })
   await reading.checkRelease()
   const { isEventMissing, timeBound } = await checkChain(transcript, view, {
@@ -130,6 +139,12 @@ export async function checkReceipt(
 
   const isMock = signerRoot?.mode === 'mock' || coordinatorRoot?.mode === 'mock' || witnessMode === 'mock'
   return toCheck({ steps: transcript.steps, isMock, isEventMissing, timeBound, cid, receipt, options })
+}
+
+/** The list that a receipt of version 2 carries, which held when the coordinator released. A reader's own is newer. */
+function toCarriedRevocations(view: ReceiptView, at: Date): GivenRevocations | undefined {
+  const { revocations } = view.coordinator.selfAttestation
+  return revocations === undefined ? undefined : { list: fromHex(revocations), at }
 }
 
 /** The receipt's own steps, by its version; what the steps of both versions read; and the step that comes after them. */

@@ -22,6 +22,8 @@ export const stepTitles = {
   'entropy-key': 'The entropy source is known',
   'coordinator-report': 'The coordinator is genuine AMD hardware',
   'coordinator-policy': 'The coordinator was in an acceptable state',
+  'coordinator-chip': 'The coordinator ran on a listed chip',
+  'coordinator-revocation': 'AMD has not revoked the coordinator’s certificates',
   'coordinator-key': 'The coordinator’s report is for the key in the statement',
   'coordinator-measurement': 'The coordinator ran known code',
   'coordinator-config': 'The coordinator had a known configuration',
@@ -40,11 +42,12 @@ export type StepStatus = 'pass' | 'fail' | 'skip'
 /** One check: what was looked at, how it came out, and why, in a plain sentence. */
 export type Step = { id: StepId; title: string; status: StepStatus; detail: string; code?: string }
 
-/** Steps whose skipping means that the code or its setting is unknown, not that something is wrong. */
+/** Steps whose skipping means that the code, its setting or the patch level to ask for is unknown, not that something is wrong. */
 export const anchorSteps: readonly StepId[] = [
   'measurement',
   'config',
   'entropy-key',
+  'coordinator-policy',
   'coordinator-measurement',
   'coordinator-config',
 ]
@@ -52,7 +55,8 @@ export const anchorSteps: readonly StepId[] = [
 /**
  * Steps that must pass for a receipt to be verified, where its kind has them. `blocks` joins them in version 2; `opening`, `cid`,
  * `platform`, `event` and `reevaluation` do when the caller gives something to hold the receipt against. `time-bound` must pass too,
- * but has verdicts of its own, as the anchors have.
+ * but has verdicts of its own, as the anchors have. `coordinator-chip` and `coordinator-revocation` count only where
+ * they fail.
  */
 export const requiredSteps: readonly StepId[] = [
   'format',

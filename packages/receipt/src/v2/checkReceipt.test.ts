@@ -1,5 +1,6 @@
 import { generateKeyPairSync, sign as signWithNode } from 'node:crypto'
 import { createVerifier } from '@countersign/attestation'
+import { createSimulator } from '@countersign/attestation/simulator'
 import { attestationPublishedTopic, toCanonicalJson, toHex, withholdHalf } from '@countersign/protocol'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { ml_dsa65 } from '@noble/post-quantum/ml-dsa.js'
@@ -304,6 +305,31 @@ describe('an opening', () => {
     for (const secret of [salt, second, digest.slice(2), signature.slice(2), signature.slice(2, 66), '68656c6c6f']) {
       expect(all.includes(secret)).toBe(false)
     }
+  })
+})
+
+describe('AMD’s revocation list in the coordinator block', () => {
+  test('is judged at the time of signing; without one the step is a skip', async () => {
+    const result = await check(await issue({ revocations: {} }))
+    expect([result.verdict, statusOf(result, 'coordinator-revocation')]).toEqual(['mock', 'pass'])
+    expect(statusOf(await check(honest), 'coordinator-revocation')).toBe('skip')
+  })
+
+  test.each([
+    { revoked: ['ask'] },
+    { faults: { expired: true } },
+    { faults: { notYetValid: true } },
+    { faults: { wrongSigner: true } },
+  ] as const)('%j fails, though the coordinator carried it itself', async (revocations) => {
+    expect(failures(await check(await issue({ revocations })))).toEqual(['coordinator-revocation'])
+  })
+
+  test('a reader’s own list comes first', async () => {
+    const simulator = createSimulator({ at: GOLDEN_SIGNED_AT })
+    const list = new Uint8Array(simulator.revocations({ revoked: ['ask'] }))
+    const files = await issue({ revocations: {} })
+    const result = await check(files, { revocations: { list, at: GOLDEN_SIGNED_AT } })
+    expect(failures(result)).toEqual(['coordinator-revocation'])
   })
 })
 

@@ -8,6 +8,14 @@ import { lower, quantity, ZERO_ADDRESS, ZERO_HASH } from './values.ts'
 
 export type RpcMethods = Readonly<Record<string, (params: unknown[]) => unknown>>
 
+/** What public nodes do not serve. */
+export type FakeChainLimits = {
+  /** Those before it were dropped. Unset: none was. */
+  firstBlock?: number
+  /** In one question for events. Unset: any number. */
+  maxLogBlocks?: number
+}
+
 export const TIP = 10n ** 9n
 const NO_BLOOM: Hex = `0x${'00'.repeat(256)}`
 
@@ -20,8 +28,9 @@ export function createRpcMethods(parameters: {
   isFault(fault: 'wrong-hash' | 'no-receipts' | 'lies-mined'): boolean
   /** Mined transactions that the node does not know. */
   forgotten: ReadonlyMap<Hex, { andEvents: boolean }>
+  limits: Readonly<FakeChainLimits>
 }): RpcMethods {
-  const { chainId, contract, ledger, finalityDepth, isFault, forgotten } = parameters
+  const { chainId, contract, ledger, finalityDepth, isFault, forgotten, limits } = parameters
   const { blocks, pool, head } = ledger
 
   function findBlock(tag: unknown): Block | undefined {
@@ -33,6 +42,8 @@ export function createRpcMethods(parameters: {
       return blocks[Math.max(0, head().number - (tag === 'safe' ? Math.ceil(finalityDepth / 2) : finalityDepth))]
     }
     if (typeof tag !== 'string' || !/^0x[0-9a-f]+$/i.test(tag)) throw new RpcError(-32602, 'invalid block number')
+    // Geth's words for what EIP-4444 has it drop.
+    if (Number(tag) < (limits.firstBlock ?? 0)) throw new RpcError(4444, 'pruned history unavailable')
     return blocks[Number(tag)]
   }
 
@@ -166,6 +177,8 @@ export function createRpcMethods(parameters: {
     const { fromBlock, toBlock: until, blockHash, address, topics } = (filter ?? {}) as Record<string, unknown>
     const numberOf = (tag: unknown) => (tag === 'pending' ? head().number : (findBlock(tag)?.number ?? Number(tag)))
     const [from, to] = [numberOf(fromBlock), numberOf(until)]
+    const { maxLogBlocks = Number.POSITIVE_INFINITY } = limits
+    if (to - from >= maxLogBlocks) throw new RpcError(-32600, `eth_getLogs takes at most ${maxLogBlocks} blocks`)
     const isWanted = (block: Block) =>
       blockHash === undefined ? block.number >= from && block.number <= to : block.hash === blockHash
     const isAny = (wanted: unknown, actual: string | undefined) =>

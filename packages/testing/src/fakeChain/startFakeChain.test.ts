@@ -415,6 +415,17 @@ test('forget: one mined transaction is not known, nor its receipt; its events on
   expect(await known()).toEqual({ transaction: true, receipt: true, events: 1 })
 })
 
+test('limits: old blocks are gone, and events are searched in few blocks', async () => {
+  chain.mine(20)
+  chain.setLimits({ firstBlock: 10, maxLogBlocks: 5 })
+  const logs = (fromBlock: string, toBlock: string) => rpc('eth_getLogs', [{ fromBlock, toBlock }])
+  expect((await rpc('eth_getBlockByNumber', ['0x9', false])).error).toMatchObject({ code: 4444 })
+  expect((await rpc('eth_getBlockByNumber', ['0xa', false])).result).toMatchObject({ number: '0xa' })
+  expect((await logs('0x9', '0xa')).error).toMatchObject({ code: 4444 })
+  expect((await logs('0xa', '0xf')).error).toMatchObject({ message: 'eth_getLogs takes at most 5 blocks' })
+  expect((await logs('0xa', '0xe')).result).toEqual([])
+})
+
 test('slow: done at once, told late; and stopping does not wait for it', async () => {
   chain.setFault('slow', { delayMs: 1 })
   expect((await rpc('eth_chainId')).result).toBe('0x7a69')

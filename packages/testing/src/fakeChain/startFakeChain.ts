@@ -6,7 +6,7 @@ import { listen } from '../listen.ts'
 import { createFakeContract } from './contract.ts'
 import { createLedger } from './ledger.ts'
 import { RpcError } from './RpcError.ts'
-import { createRpcMethods, TIP } from './rpcMethods.ts'
+import { createRpcMethods, type FakeChainLimits, TIP } from './rpcMethods.ts'
 import { type FakeChainTransaction, intrinsicGas, readTransaction } from './transaction.ts'
 import { lower } from './values.ts'
 
@@ -112,6 +112,8 @@ export type FakeChain = {
    * `andEvents` its events neither. Until the result is called.
    */
   forget(hash: Hex, options?: { andEvents?: boolean }): () => void
+  /** As a node that keeps, and searches, only so much. */
+  setLimits(limits: FakeChainLimits): void
   /** Another process with the same key: mines a transaction in a block of its own, instead of one that waits with its nonce. */
   sendFromElsewhere(parameters: SendFromElsewhereParameters): Promise<Hex>
   /** Of the canonical chain, in order. */
@@ -149,7 +151,8 @@ export async function startFakeChain(parameters: StartFakeChainParameters = {}):
   const ledger = createLedger({ chainId, contract, autoMine, baseFee: parameters.baseFee ?? GWEI, now })
   const { blocks } = ledger
   const forgotten = new Map<Hex, { andEvents: boolean }>()
-  const methods = createRpcMethods({ chainId, contract, ledger, finalityDepth, isFault, forgotten })
+  const limits: FakeChainLimits = {}
+  const methods = createRpcMethods({ chainId, contract, ledger, finalityDepth, isFault, forgotten, limits })
   const requests: Record<string, number> = {}
   const timers = new Set<NodeJS.Timeout>()
   let fault: FakeChainFault | undefined
@@ -243,6 +246,7 @@ export async function startFakeChain(parameters: StartFakeChainParameters = {}):
       forgotten.set(lower(hash), { andEvents })
       return () => void forgotten.delete(lower(hash))
     },
+    setLimits: (next) => void Object.assign(limits, next),
     async sendFromElsewhere({ privateKey, nonce, to, data = '0x' }) {
       const account = privateKeyToAccount(privateKey)
       const from = lower(account.address)

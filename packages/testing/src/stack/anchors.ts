@@ -1,6 +1,6 @@
-import { parseQuote, parseReport, type TdMeasurement, toTdMeasurement } from '@countersign/attestation'
+import { parseQuote, parseReport, parseSnpTcb, type TdMeasurement, toTdMeasurement } from '@countersign/attestation'
 import { createSimulator } from '@countersign/attestation/simulator'
-import { toHex } from '@countersign/protocol'
+import { fromHex, toHex } from '@countersign/protocol'
 import type { LogFields } from './startService.ts'
 
 /** What a verifier of one stack's proofs trusts. */
@@ -9,6 +9,8 @@ export type StackAnchors = {
   configHash: string
   coordinatorMeasurement: string
   coordinatorConfigHash: string
+  /** As `--coordinator-tcb` takes it. */
+  coordinatorTcb: string
   entropyKey: string
 }
 
@@ -26,11 +28,11 @@ export async function readAnchors(parameters: {
   const { url, enclave, satellite } = parameters
   const answer = await fetch(`${url}/health/attestation`)
   if (!answer.ok) throw new Error(`The coordinator has no attestation: ${answer.status}.`)
-  const { measurement, configHash } = (await answer.json()) as LogFields
+  const { report, configHash } = (await answer.json()) as LogFields
   return {
     measurement: measureSimulatedEnclave(),
     configHash: String(enclave.configHash),
-    coordinatorMeasurement: String(measurement),
+    ...measureCoordinator(fromHex(String(report))),
     coordinatorConfigHash: String(configHash),
     entropyKey: satellite.publicKey,
   }
@@ -42,8 +44,17 @@ export function measureSimulatedEnclave(): Required<TdMeasurement> {
   return toTdMeasurement(parseQuote(Uint8Array.from(quote)).body)
 }
 
-/** The measurement of every simulated coordinator. */
-export function measureSimulatedCoordinator(): string {
-  const report = createSimulator({ at: new Date() }).report({ reportData: new Uint8Array(64) })
-  return toHex(parseReport(Uint8Array.from(report)).measurement)
+/** Code and patch levels of every simulated coordinator. */
+export function measureSimulatedCoordinator(): Pick<StackAnchors, 'coordinatorMeasurement' | 'coordinatorTcb'> {
+  return measureCoordinator(createSimulator({ at: new Date() }).report({ reportData: new Uint8Array(64) }))
+}
+
+function measureCoordinator(report: Uint8Array) {
+  const { measurement, hostData, reportedTcb } = parseReport(Uint8Array.from(report))
+  // Simulated chips are all of this product.
+  const { bl, tee, snp, ucode } = parseSnpTcb(reportedTcb, 'Milan')
+  return {
+    coordinatorMeasurement: `${toHex(measurement)}:${toHex(hostData)}`,
+    coordinatorTcb: `Milan:bl=${bl},tee=${tee},snp=${snp},ucode=${ucode}`,
+  }
 }

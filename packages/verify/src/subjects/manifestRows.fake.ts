@@ -1,8 +1,9 @@
 import { parsePckPlatform, parseQuote } from '@countersign/attestation'
+import { createSimulator, type SimulatedRevocationOptions } from '@countersign/attestation/simulator'
 import { fromHex } from '@countersign/protocol'
-import { issue, toManifest } from '../issues.fake.ts'
+import { issue, issueGolden, toManifest } from '../issues.fake.ts'
 import type { Manifest } from '../parseManifest.ts'
-import { files, honest, manifest, toFiles } from './honest.fake.ts'
+import { files, honest, judgedAt, manifest, toFiles } from './honest.fake.ts'
 import { failed, OFFLINE, type SubjectRow, unboundedOffline } from './subjectRow.fake.ts'
 
 /** Code that RTMR3 and the event log name together, as dstack records it. */
@@ -28,6 +29,17 @@ const withCoordinator = (coordinator: Partial<Manifest['coordinator']>): Manifes
 })
 const [whole = { mrTd: '' }] = manifest.enclave.measurements
 const { mrConfigId: __, ...withoutConfigId } = whole
+const [launch = ''] = manifest.coordinator.measurements.map((text) => text.slice(0, 96))
+const { minimumTcb: ___, ...untouched } = manifest.coordinator
+const withoutTcb: Manifest = { ...manifest, coordinator: untouched }
+/** ALIAS_CHECK_COMPLETE is clear. */
+const unchecked = await issueGolden({ report: { platformInfo: 0x05n } })
+const simulator = createSimulator({ at: judgedAt })
+const toList = (options: SimulatedRevocationOptions) => ({
+  name: 'revocations.der',
+  bytes: new Uint8Array(simulator.revocations(options)),
+})
+const withoutList = { ...unboundedOffline, skip: [...OFFLINE, 'coordinator-revocation'] } as const
 
 /** What a manifest can ask for. */
 export const manifestRows: readonly SubjectRow[] = [
@@ -184,5 +196,63 @@ export const manifestRows: readonly SubjectRow[] = [
     ...files,
     manifest: withCoordinator({ minimumTcb: { Turin: {} } }),
     expected: failed({ 'coordinator-policy': 'platform_not_allowed' }, OFFLINE),
+  },
+  {
+    name: 'no patch levels',
+    category: 'manifest',
+    ...files,
+    manifest: withoutTcb,
+    expected: { verdict: 'mock', conclusion: 'unknown-code', skip: [...OFFLINE, 'coordinator-policy'] },
+  },
+  {
+    name: 'a coordinator’s measurement without HOST_DATA',
+    category: 'manifest',
+    ...files,
+    manifest: withCoordinator({ measurements: [launch] }),
+    expected: { verdict: 'mock', conclusion: 'unknown-code', skip: [...OFFLINE, 'coordinator-measurement'] },
+  },
+  {
+    name: 'other HOST_DATA',
+    category: 'manifest',
+    ...files,
+    manifest: withCoordinator({ measurements: [`${launch}:${'01'.repeat(32)}`] }),
+    expected: failed({ 'coordinator-measurement': '' }, OFFLINE),
+  },
+  {
+    name: 'another chip',
+    category: 'manifest',
+    ...files,
+    manifest: withCoordinator({ chips: ['01'.repeat(64)] }),
+    expected: failed({ 'coordinator-chip': 'chip_not_allowed' }, OFFLINE),
+  },
+  {
+    name: 'a coordinator whose memory was not checked for aliases',
+    category: 'hardware state',
+    ...toFiles(unchecked),
+    expected: failed({ 'coordinator-policy': 'alias_check_missing' }, OFFLINE),
+  },
+  {
+    name: 'a revocation list that names nothing',
+    category: 'hardware state',
+    ...files,
+    revocations: toList({}),
+    expected: unboundedOffline,
+    expectedOnPage: withoutList,
+  },
+  {
+    name: 'a revocation list that names the coordinator’s certificate authority',
+    category: 'hardware state',
+    ...files,
+    revocations: toList({ revoked: ['ask'] }),
+    expected: failed({ 'coordinator-revocation': 'certificate_revoked' }, OFFLINE),
+    expectedOnPage: withoutList,
+  },
+  {
+    name: 'a revocation list that is out of date',
+    category: 'stale',
+    ...files,
+    revocations: toList({ faults: { expired: true } }),
+    expected: failed({ 'coordinator-revocation': 'crl_expired' }, OFFLINE),
+    expectedOnPage: withoutList,
   },
 ]

@@ -147,7 +147,15 @@ export const receiptRows: readonly SubjectRow[] = [
     expected: {
       verdict: 'mock',
       conclusion: 'mock',
-      skip: [...OFFLINE, 'measurement', 'config', 'coordinator-measurement', 'coordinator-config'],
+      skip: [
+        ...OFFLINE,
+        'measurement',
+        'config',
+        'coordinator-policy',
+        'coordinator-chip',
+        'coordinator-measurement',
+        'coordinator-config',
+      ],
     },
   },
   {
@@ -158,7 +166,15 @@ export const receiptRows: readonly SubjectRow[] = [
     expected: {
       verdict: 'mock',
       conclusion: 'unknown-code',
-      skip: [...OFFLINE, 'measurement', 'config', 'coordinator-measurement', 'coordinator-config'],
+      skip: [
+        ...OFFLINE,
+        'measurement',
+        'config',
+        'coordinator-policy',
+        'coordinator-chip',
+        'coordinator-measurement',
+        'coordinator-config',
+      ],
     },
   },
   {
@@ -197,6 +213,7 @@ export const receiptRows: readonly SubjectRow[] = [
     failed({ 'coordinator-report': 'report_signature_invalid', release: '' }, [
       ...OFFLINE,
       'coordinator-policy',
+      'coordinator-chip',
       'coordinator-key',
       'coordinator-measurement',
     ]),
@@ -206,6 +223,7 @@ export const receiptRows: readonly SubjectRow[] = [
     failed({ 'coordinator-report': 'certificate_chain_invalid', release: '' }, [
       ...OFFLINE,
       'coordinator-policy',
+      'coordinator-chip',
       'coordinator-key',
       'coordinator-measurement',
     ]),

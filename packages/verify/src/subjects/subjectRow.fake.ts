@@ -56,6 +56,8 @@ export type SubjectRow = {
   subject: GivenFile | string
   /** Given beside it. */
   collaterals?: readonly GivenFile[]
+  /** AMD's revocation list, which the page does not take. Without one, its step is a skip that no row has to name. */
+  revocations?: GivenFile
   /** All that is known of the golden receipt, unless another is given. */
   manifest?: Manifest
   /** Unless false, simulated evidence is allowed. */

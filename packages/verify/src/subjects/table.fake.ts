@@ -45,7 +45,8 @@ export function toWanted(row: SubjectRow, expected: Expected) {
   const steps = ids.map((id) => {
     if (id in fail) return `${id} fail ${fail[id]}`.trim()
     if (id === 'time-bound' && ('event' in fail || skip.includes('event'))) return 'time-bound skip'
-    return `${id} ${skip.includes(id) ? 'skip' : 'pass'}`
+    const isSkipped = skip.includes(id) || (id === 'coordinator-revocation' && row.revocations === undefined)
+    return `${id} ${isSkipped ? 'skip' : 'pass'}`
   })
   return { verdict, conclusion, steps: steps.toSorted(), lies }
 }

@@ -241,6 +241,51 @@ describe('against a chain', () => {
     expect(await find([{ ...proofOf(1), wallet: proofOf(2).wallet }, proofOf(3)], start)).toEqual([])
   })
 
+  test('findEvents: a node that has dropped old blocks is asked for the recent ones only', async () => {
+    const start = Date.now()
+    node.mine(4000)
+    await chain.send((await publish(chain, 0)).raw)
+    node.mine(40)
+    node.setLimits({ firstBlock: 3000 })
+    const find = (sinceMs: number) => chain.findEvents({ proofs: [proofOf(1)], sinceMs })
+    expect(await find(start + 4_030_000)).toEqual([])
+    expect(await find(start + 3_900_000)).toEqual([proofOf(1)])
+    expect(await codeOf(find(start + 2_000_000))).toBe('chain_unavailable')
+  })
+
+  test.each([999, 500, 10, 1])('findEvents: a node that takes %d blocks in one question', async (maxLogBlocks) => {
+    const start = Date.now()
+    await chain.send((await publish(chain, 0)).raw)
+    node.mine(60)
+    await chain.send((await publish(chain, 1)).raw)
+    node.mine(60)
+    node.mine(maxLogBlocks > 100 ? 1500 : 0)
+    node.setLimits({ maxLogBlocks })
+    expect(await chain.findEvents({ proofs: [proofOf(1), proofOf(2)], sinceMs: start })).toEqual([
+      proofOf(1),
+      proofOf(2),
+    ])
+  })
+
+  test('findEvents: a node that refuses whatever it is asked is asked a few times', async () => {
+    node.mine(5000)
+    node.setLimits({ maxLogBlocks: 0 })
+    const failure = await errorOf(chain.findEvents({ proofs: [proofOf(1)], sinceMs: 0 }))
+    expect(failure).toMatchObject({
+      code: 'chain_unavailable',
+      details: expect.stringContaining('eth_getLogs: -32600'),
+    })
+    expect(node.requests.eth_getLogs).toBe(10)
+  })
+
+  test('findEvents: a node that would have us search for ever', async () => {
+    node.mine(200)
+    node.setLimits({ maxLogBlocks: 1 })
+    const failure = await errorOf(connect({ searchMs: 50 }).findEvents({ proofs: [proofOf(1)], sinceMs: 0 }))
+    expect(failure).toMatchObject({ details: 'eth_getLogs: the search took too long' })
+    expect(node.requests.eth_getLogs).toBeLessThan(200)
+  })
+
   test('getHead and getBlockHash', async () => {
     expect(await chain.getHead()).toEqual({ number: 0, finalized: 0 })
     node.mine(10)

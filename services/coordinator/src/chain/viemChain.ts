@@ -22,6 +22,7 @@ import {
 } from './answers.ts'
 import { ChainError } from './chainError.ts'
 import { publisherAbi } from './contractAbi.ts'
+import { findLast } from './findLast.ts'
 import { describeRevert, judgeNodeError, type NodeError, type NodeVerdict, toPlainText } from './nodeError.ts'
 
 export type CreateViemChainParameters = {
@@ -36,6 +37,8 @@ export type CreateViemChainParameters = {
   timeoutMs?: number
   /** For each answer. */
   maxAnswerBytes?: number
+  /** For one search for events, all its exchanges together. Unset: five minutes. */
+  searchMs?: number
   /** The most that is ever bid. Unset: 10,000 gwei. A lying RPC could otherwise have the account pay any price. */
   maxFeePerGas?: bigint
 }
@@ -45,7 +48,7 @@ type Answer = { result: unknown } | { error: NodeError }
 const MAX_ANSWER_BYTES = 4_194_304
 const MAX_FEE_PER_GAS = 10_000n * 10n ** 9n
 const MAX_GAS = 2n ** 53n - 1n
-/** Blocks in one question for events: providers refuse long ranges. */
+/** Blocks in one question for events. Providers refuse long ranges, each from another length on, so a refusal halves it. */
 const LOG_WINDOW = 1000
 
 /**
@@ -53,7 +56,7 @@ const LOG_WINDOW = 1000
  * with what we know. Nothing is tried twice here; the pipeline decides about that.
  */
 export function createViemChain(parameters: CreateViemChainParameters): Chain {
-  const { rpcUrl, chainId, timeoutMs = 10_000, maxAnswerBytes = MAX_ANSWER_BYTES } = parameters
+  const { rpcUrl, chainId, timeoutMs = 10_000, maxAnswerBytes = MAX_ANSWER_BYTES, searchMs = 300_000 } = parameters
   const maxFee = parameters.maxFeePerGas ?? MAX_FEE_PER_GAS
   const redact = createRedact(rpcUrl)
   const contract = toContract(parameters.contract)
@@ -108,16 +111,8 @@ export function createViemChain(parameters: CreateViemChainParameters): Chain {
     return block
   }
 
-  /** The last block that is older than that, or the first of all: about twenty questions. */
-  async function findBlockBefore(timeMs: number, newest: number): Promise<number> {
-    let [low, high] = [0, newest]
-    while (low < high) {
-      const middle = Math.ceil((low + high) / 2)
-      const blockMs = await read('eth_getBlockByNumber', [toQuantity(middle), false], parseBlockTime)
-      if (blockMs < timeMs) low = middle
-      else high = middle - 1
-    }
-    return low
+  async function isOlder(number: number, timeMs: number): Promise<boolean> {
+    return (await read('eth_getBlockByNumber', [toQuantity(number), false], parseBlockTime)) < timeMs
   }
 
   /** Nodes that know no finality answer null, or an error that each words in its own way. */
@@ -246,12 +241,24 @@ export function createViemChain(parameters: CreateViemChainParameters): Chain {
       const wanted = new Set(proofs.map(toKey))
       const { number: newest } = await getLatestBlock()
       const found: AttestationPublished[] = []
-      for (let from = await findBlockBefore(sinceMs, newest); from <= newest; from += LOG_WINDOW) {
-        const [fromBlock, toBlock] = [from, Math.min(from + LOG_WINDOW - 1, newest)].map(toQuantity)
-        const filter = { address: contract, topics, fromBlock, toBlock }
-        const events = await read('eth_getLogs', [filter], (result) => parseEvents(result, contract))
+      const endsAt = performance.now() + searchMs
+      let from = await findLast(newest, (number) => isOlder(number, sinceMs))
+      let window = LOG_WINDOW
+      while (from <= newest) {
+        // A node that lies about times or heights would have us search for ever.
+        if (performance.now() >= endsAt) throw unavailable('eth_getLogs', 'the search took too long')
+        const to = Math.min(from + window - 1, newest)
+        const filter = { address: contract, topics, fromBlock: toQuantity(from), toBlock: toQuantity(to) }
+        const answer = await ask('eth_getLogs', [filter])
+        if ('error' in answer) {
+          if (window === 1) throw unavailable('eth_getLogs', describe(answer.error))
+          window = Math.floor(window / 2)
+          continue
+        }
+        const events = parseAnswer('eth_getLogs', answer.result, (result) => parseEvents(result, contract))
         // A filter on two lists also answers one wallet with the transaction of another.
         found.push(...events.filter((event) => wanted.has(toKey(event))))
+        from = to + 1
       }
       return found
     },

@@ -272,6 +272,20 @@ describe('collateral kept over a restart', () => {
   })
 })
 
+test('a cache that fails once, or is filled by another process later, is asked again while the source is away', async () => {
+  const answers: (() => Promise<Uint8Array | undefined>)[] = [fail, async () => undefined]
+  const kept = async () => Buffer.from(JSON.stringify(simulator.collateral()))
+  const cache = { load: () => (answers.shift() ?? kept)(), save: fail }
+  const { current, source, jump } = setUp({ cache })
+  source.answer = fail
+  await expect(current()).rejects.toEqual(stale)
+  jump(60_000)
+  await expect(current()).rejects.toEqual(stale)
+  jump(60_000)
+  await expect(current()).resolves.toHaveProperty('hash')
+  expect(source.calls).toBe(2)
+})
+
 describe('from a PCS over HTTP', () => {
   let pcs: FakePcs
   beforeEach(async () => {

@@ -33,7 +33,6 @@ type Entry = CheckedCollateral & {
 type State = {
   platform: Platform
   entry: Entry | undefined
-  isLoaded: boolean
   underWay: Promise<void> | undefined
   failures: number
   /** No attempt is made before. */
@@ -68,7 +67,6 @@ export function createCollateralStore(deps: CollateralStoreDeps): CollateralStor
     const state: State = {
       platform: { fmspc, ca },
       entry: undefined,
-      isLoaded: false,
       underWay: undefined,
       failures: 0,
       retryAt: Number.NEGATIVE_INFINITY,
@@ -103,8 +101,7 @@ export function createCollateralStore(deps: CollateralStoreDeps): CollateralStor
   }
 
   async function attempt(state: State) {
-    if (!state.isLoaded) {
-      state.isLoaded = true
+    if (!isInDate(state.entry)) {
       await load(state)
       // Good enough to answer with; the timer, now due, gets the newest.
       if (isInDate(state.entry)) return

@@ -7,6 +7,7 @@ import {
   EvidenceError,
   type Report,
   type ReportSource,
+  VendorError,
 } from '@countersign/evidence'
 import { computeSnpReportData, fromHex, toHex, verifyEd25519 } from '@countersign/protocol'
 import { type FakeKds, type FakeKdsFault, startFakeKds } from '@countersign/testing'
@@ -14,6 +15,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createManualTime } from '../collateral/manualTime.fake.ts'
 import { createSelfReport, type SelfReportDeps } from './selfReport.ts'
 import { createSnpCertificates, type SnpCertificatesDeps } from './snpCertificates.ts'
+import { createSnpRevocations } from './snpRevocations.ts'
 
 const MINUTE_MS = 60_000
 const start = new Date('2026-06-15T00:00:00Z')
@@ -271,5 +273,117 @@ describe('certificates of a report', () => {
     expect(asked).toEqual([
       'https://kdsintf.amd.com/vcek/v1/Turin/abababababababab?fmcSPL=1&blSPL=2&teeSPL=3&snpSPL=4&ucodeSPL=5',
     ])
+  })
+})
+
+describe('AMD’s revocation list', () => {
+  const DAY_MS = 24 * 60 * MINUTE_MS
+  const lists = { ok: simulator.revocations(), revoked: simulator.revocations({ revoked: ['ask'] }) }
+
+  const createLargeList = (revoked: ('ask' | 'asvk')[]) =>
+    simulator.revocations({ revoked: Array.from({ length: 1_200 }, () => revoked).flat() })
+
+  /** A KDS that a test answers for. */
+  function setUpList(answer: () => Promise<Uint8Array>) {
+    const kds = { calls: [] as object[], answer }
+    const getRevocations = (asked: object) => {
+      kds.calls.push(asked)
+      return kds.answer()
+    }
+    const time = createManualTime(start)
+    const revocations = createSnpRevocations({ verifier, kds: { getRevocations }, log: time.log })
+    const deps = {
+      reportSource: working(),
+      certificates: createSnpCertificates({ verifier, log: silent }),
+      revocations,
+    }
+    const selfReport = createSelfReport({ ...deps, configHash, ...time })
+    return { ...time, kds, selfReport }
+  }
+  const refused = async () => {
+    throw new VendorError('vendor_refused', 'refused')
+  }
+
+  test('stands beside the attestation, never in it, and is fetched once a day', async () => {
+    const { selfReport, kds, pass, nextLine } = setUpList(async () => lists.ok)
+    await selfReport.ready()
+    expect(selfReport.current().revocations).toBe(toHex(lists.ok))
+    expect(selfReport.current().selfAttestation).not.toHaveProperty('revocations')
+    expect(kds.calls).toEqual([{ product: 'Milan', kind: 'VCEK' }])
+    await Promise.all([nextLine(), pass(10 * MINUTE_MS)])
+    expect(kds.calls).toHaveLength(1)
+    await Promise.all([nextLine(), pass(DAY_MS)])
+    expect(kds.calls).toHaveLength(2)
+  })
+
+  test('a coordinator whose certificates AMD has revoked does not attest itself', async () => {
+    const { selfReport, lines } = setUpList(async () => lists.revoked)
+    await selfReport.ready()
+    expect(() => selfReport.current()).toThrow(none)
+    expect(lines.at(-1)).toMatchObject({ msg: 'Could not attest the coordinator', code: 'certificate_revoked' })
+  })
+
+  test('a revocation ends the attestation that is in force', async () => {
+    const { selfReport, kds, pass, nextLine } = setUpList(refused)
+    await selfReport.ready()
+    expect(selfReport.current().revocations).toBeUndefined()
+    kds.answer = async () => lists.revoked
+    await Promise.all([nextLine(), pass(10 * MINUTE_MS)])
+    expect(() => selfReport.current()).toThrow(none)
+  })
+
+  test('a list that was fetched stays in use where AMD does not answer', async () => {
+    const { selfReport, kds, jump, pass, nextLine, lines } = setUpList(async () => lists.ok)
+    await selfReport.ready()
+    kds.answer = refused
+    jump(DAY_MS)
+    await Promise.all([nextLine(), pass(10 * MINUTE_MS)])
+    await selfReport.stop()
+    expect(lines).toContainEqual(expect.objectContaining({ msg: 'Could not fetch AMD’s revocation list' }))
+    expect(selfReport.current().revocations).toBe(toHex(lists.ok))
+  })
+
+  test.each<[string, Uint8Array, string]>([
+    ['out of date', simulator.revocations({ faults: { expired: true } }), 'crl_expired'],
+    ['not yet valid', simulator.revocations({ faults: { notYetValid: true } }), 'crl_not_yet_valid'],
+    ['without an end', simulator.revocations({ faults: { noNextUpdate: true } }), 'crl_without_next_update'],
+    ['of another signer', simulator.revocations({ faults: { wrongSigner: true } }), 'crl_signature_invalid'],
+    ['no list', new TextEncoder().encode('<html>'), 'crl_malformed'],
+  ])('one that is %s is none: the coordinator attests itself without it', async (_, list, code) => {
+    const { selfReport, lines } = setUpList(async () => list)
+    await selfReport.ready()
+    expect(selfReport.current()).not.toHaveProperty('revocations')
+    expect(lines).toContainEqual(expect.objectContaining({ msg: 'Could not use AMD’s revocation list', code }))
+  })
+
+  test('one that is too large for an introduction is judged, and left out of it', async () => {
+    const large = { ok: createLargeList(['asvk']), revoked: createLargeList(['ask']) }
+    expect(large.ok.length).toBeGreaterThan(32_768)
+    const { selfReport, lines } = setUpList(async () => large.ok)
+    await selfReport.ready()
+    expect(selfReport.current()).not.toHaveProperty('revocations')
+    expect(lines).toContainEqual(expect.objectContaining({ msg: 'Left out AMD’s revocation list, which is too large' }))
+    const revoked = setUpList(async () => large.revoked)
+    await revoked.selfReport.ready()
+    expect(() => revoked.selfReport.current()).toThrow(none)
+  })
+
+  test('the KDS has one for each product and kind of key, and is read within bounds', async () => {
+    const kds = await startFakeKds({ simulator })
+    try {
+      const client = createKdsClient({ url: kds.url, timeoutMs: 5_000 })
+      for (const kind of ['VCEK', 'VLEK'] as const) {
+        expect(await client.getRevocations({ product: 'Milan', kind })).toEqual(new Uint8Array(lists.ok))
+      }
+      expect(kds.requests).toEqual(['/vcek/v1/Milan/crl', '/vlek/v1/Milan/crl'])
+      kds.setFault('too_many')
+      const asked = client.getRevocations({ product: 'Milan', kind: 'VCEK' })
+      await expect(asked).rejects.toMatchObject({ name: 'VendorError', code: 'vendor_refused' })
+    } finally {
+      await kds.close()
+    }
+    const fetch = async () => new Response(new Uint8Array(65_537))
+    const asked = createKdsClient({ fetch }).getRevocations({ product: 'Turin', kind: 'VCEK' })
+    await expect(asked).rejects.toMatchObject({ code: 'vendor_answer_malformed' })
   })
 })

@@ -9,10 +9,12 @@ import { CoordinatorError } from '../errors.ts'
 import type { Clock, Schedule, SelfReport } from '../ports.ts'
 import { systemSchedule } from '../system.ts'
 import { type SnpCertificates, toHexChain } from './snpCertificates.ts'
+import type { SnpRevocations } from './snpRevocations.ts'
 
 export type SelfReportDeps = {
   reportSource: ReportSource
   certificates: SnpCertificates
+  revocations?: SnpRevocations
   /** 32 bytes, hex: of the coordinator's own configuration. */
   configHash: string
   clock: Clock
@@ -40,7 +42,7 @@ export function createSelfReport(deps: SelfReportDeps): SelfReport & {
   const rawPublicKey = publicKey.export({ type: 'spki', format: 'der' }).subarray(-32)
   const reportData = computeSnpReportData({ publicKey: rawPublicKey, configHash: fromHex(configHash) })
 
-  let inForce: { selfAttestation: SelfAttestation; expiresAt: number } | undefined
+  let inForce: { selfAttestation: SelfAttestation; revocations?: string; expiresAt: number } | undefined
   let failures = 0
   let callOff = () => {}
   let isStopped = false
@@ -57,6 +59,8 @@ export function createSelfReport(deps: SelfReportDeps): SelfReport & {
       delayMs = Math.min(FIRST_RETRY_MS * 2 ** failures, refreshMs)
       failures += 1
       const code = error instanceof ServiceError ? error.code : error instanceof Error ? error.name : typeof error
+      // What AMD no longer vouches for must not be shown until it expires by itself.
+      if (code === 'certificate_revoked') inForce = undefined
       log.warn({ msg: 'Could not attest the coordinator', code, delayMs })
     }
     if (!isStopped) callOff = schedule(() => (underWay = refresh()), delayMs)
@@ -67,6 +71,7 @@ export function createSelfReport(deps: SelfReportDeps): SelfReport & {
     const evidence = await reportSource.getReport(reportData)
     const { certificates, verified } = await deps.certificates(evidence, new Date(fetchedAt))
     assertOurs(verified)
+    const list = await deps.revocations?.({ certificates, verified }, new Date(fetchedAt))
     const selfAttestation: SelfAttestation = {
       reportHex: toHex(evidence.report),
       certificates: toHexChain(certificates),
@@ -74,7 +79,11 @@ export function createSelfReport(deps: SelfReportDeps): SelfReport & {
       configHash,
       fetchedAt: new Date(fetchedAt).toISOString(),
     }
-    return { selfAttestation, expiresAt: Math.min(fetchedAt + lifetimeMs, verified.validity.notAfter) }
+    return {
+      selfAttestation,
+      ...(list === undefined ? {} : { revocations: toHex(list) }),
+      expiresAt: Math.min(fetchedAt + lifetimeMs, verified.validity.notAfter),
+    }
   }
 
   /** What a source says of itself must be what its evidence proves: mock evidence never passes for hardware. */
@@ -90,7 +99,7 @@ export function createSelfReport(deps: SelfReportDeps): SelfReport & {
       if (inForce === undefined || inForce.expiresAt <= clock.now()) {
         throw new CoordinatorError('attestation_invalid', 'the coordinator has no attestation of its own in force')
       }
-      return { selfAttestation: inForce.selfAttestation, expiresAt: new Date(inForce.expiresAt).toISOString() }
+      return { ...inForce, expiresAt: new Date(inForce.expiresAt).toISOString() }
     },
     sign: createEd25519Signer(Buffer.from(privateKey.export({ format: 'jwk' }).d ?? '', 'base64url')),
     ready: () => first,

@@ -50,7 +50,7 @@ export function registerSignRoutes(app: HttpApp, deps: SignRoutesDeps): void {
     if (walletId === undefined) throw new CoordinatorError('wallet_not_provisioned', 'the user has no wallet')
     const request = { sid, grant, keyId, walletId, address, digest, txMetadata }
     const onRefused = (seconds: number) => c.header('Retry-After', String(seconds))
-    const sign = () => quota.run({ walletId, onRefused }, () => deps.signDigest(request))
+    const sign = () => quota.run({ walletId, digest, onRefused }, () => deps.signDigest(request))
     const { signature, slug } = signed ?? (await sign())
     const body: SignDigestResponse = { signature, slug }
     return c.json(body)

@@ -117,6 +117,7 @@ describe('readPipeline', () => {
       /^IPFS_PINS_URL/,
     ],
     ['a day’s gas that one transaction may exceed', { PUBLISH_GAS_PER_DAY: '16777215' }, /^PUBLISH_GAS_PER_DAY/],
+    ['a pinning service beside kubo', { IPFS_PINNER: 'kubo', IPFS_PINS_URL: 'https://psa.example' }, /^IPFS_PINS_URL/],
     ['an interval of nothing', { CONFIRM_INTERVAL_MS: '0' }, /^CONFIRM_INTERVAL_MS/],
   ])('%s is one fault, which tells no secret', (_, env, fault) => {
     const { faults } = read({ ...chain, ...env }, { files: { '/key': KEY } })

@@ -64,7 +64,7 @@ export function readWorkerConfig(
   const faults: string[] = []
   const fault: Fault = (text) => void faults.push(text)
   refuseMisspelt(env, settingNames, fault)
-  const { DATA_DIR: dataDir = '.countersign' } = env
+  const dataDir = env.DATA_DIR || '.countersign'
   const databaseUrl = readSecret(env, 'DATABASE_URL', readFile, fault)
   // The embedded database is for one process, and that is the coordinator.
   if (databaseUrl === '') fault('DATABASE_URL: required, because a worker beside the coordinator needs PostgreSQL')
@@ -94,6 +94,7 @@ function readPinner(env: Env, { readFile, isProduction }: Context, fault: Fault)
   const kind = env.IPFS_PINNER || 'helia'
   const secret = readSecret(env, 'IPFS_API_TOKEN', readFile, fault)
   const token = secret || undefined
+  if (env.IPFS_PINS_URL && kind !== 'pinata') fault('IPFS_PINS_URL: only for IPFS_PINNER=pinata')
   if (kind === 'helia') return { kind, listen: env.IPFS_LISTEN || undefined }
   if (kind === 'kubo') {
     const apiUrl = readUrl(env, 'IPFS_API_URL', 'http://127.0.0.1:5001', fault)

@@ -2,6 +2,7 @@ import type { Hex } from '@countersign/protocol'
 import type { FakeChainFault } from '@countersign/testing'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { ChainError } from '../chain/chainError.ts'
+import { encodePublish } from '../chain/encodePublish.ts'
 import type { Chain } from '../ports.ts'
 import { PUBLISH_QUEUE } from '../store/jobs.ts'
 import { stageKinds } from '../store/store.fake.ts'
@@ -438,6 +439,20 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
       },
     )
 
+    test('its events as well, at both ends of an hour in which the worker slept', async () => {
+      await restage({ finalityDepth: 0 })
+      const hash = await send(1)
+      scene.node.mine()
+      const remember = scene.node.forget(hash, { andEvents: true })
+      await scene.confirm()
+      scene.node.mine(40)
+      scene.pass(hour)
+      await scene.confirm()
+      expect(await scene.publications()).toMatchObject([{ status: 'pending', proofs: 1 }])
+      remember()
+      await scene.finish({ complete: 1 })
+    })
+
     test('and cannot be asked for events: nothing is let go', async () => {
       const hash = await send(1)
       scene.node.mine()
@@ -446,9 +461,14 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
         await scene.confirm()
         scene.node.mine()
       }
-      scene.pass(2 * hour)
+      scene.pass(hour / 2)
       scene.node.setFault('error', { methods: ['eth_getLogs'] })
-      expect(await codeOf(scene.confirm())).toBe('chain_unavailable')
+      expect(await scene.confirm()).toEqual({ open: 1 })
+      expect(scene.lines).toContainEqual({
+        msg: 'Could not look for events',
+        code: 'chain_unavailable',
+        reason: 'eth_getLogs: status 500',
+      })
       expect(await scene.publications()).toMatchObject([{ status: 'pending', proofs: 1 }])
       scene.node.setFault()
       remember()
@@ -476,6 +496,59 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
     expect(scene.lines).toContainEqual({ msg: 'Kept a publication whose events are on the chain', hash, count: 2 })
     await scene.finish({ complete: 2 })
     expect(scene.node.events()).toHaveLength(2)
+  })
+
+  test('a revert of proofs some of whose events are there comes to an end, and is not searched for all the time', async () => {
+    const [first] = await scene.addProofs(3)
+    await scene.publish()
+    scene.node.setPublisher(stranger)
+    scene.node.mine(20)
+    scene.node.setPublisher(publisher)
+    // Its event, by another hand.
+    if (first === undefined) throw new Error('no proof')
+    const data = encodePublish([{ wallet: first.wallet, txHash: first.txHash, ipfsCid: first.cid }])
+    await scene.node.sendFromElsewhere({ privateKey: publisherKey, to: scene.node.contract, data })
+    for (let round = 0; round < 100; round++) {
+      await scene.confirm()
+      scene.pass(12_000)
+    }
+    expect(scene.node.requests.eth_getLogs).toBe(4)
+    expect(await scene.publications()).toMatchObject([{ status: 'pending', proofs: 3 }])
+    scene.pass(DEADLINE_MS)
+    await scene.confirm()
+    expect(await scene.publications()).toMatchObject([{ status: 'reverted', proofs: 3 }])
+    expect((await scene.proofs()).map(({ failure }) => failure)).toEqual(Array(3).fill('publish_unconfirmed'))
+  })
+
+  test('a node that cannot be asked for events: what reverted waits, and what comes after it is complete', async () => {
+    const { chain } = scene.deps
+    const trusting: Chain = { ...chain, estimateGas: async () => 200_000n }
+    scene.node.setPublisher(stranger)
+    for (let count = 0; count < 4; count++) {
+      await scene.addProofs(1)
+      await scene.publish({ chain: { ...trusting, assertReady: async () => {} } })
+    }
+    scene.node.mine()
+    scene.node.setPublisher(publisher)
+    await send(2)
+    scene.node.setFault('error', { methods: ['eth_getLogs'] })
+    const before = scene.node.requests.eth_getLogs ?? 0
+    await scene.live(1)
+    scene.node.mine(30)
+    await scene.confirm()
+    expect((await scene.publications()).map(({ status }) => status)).toEqual([...Array(4).fill('pending'), 'confirmed'])
+    expect(await scene.count()).toEqual({ pending_onchain: 4, complete: 2 })
+    // Once in the run, not for each.
+    expect((scene.node.requests.eth_getLogs ?? 0) - before).toBe(1)
+    // What was not asked for is asked for next, so that one that always fails does not starve the others.
+    scene.node.setFault()
+    await scene.confirm()
+    expect((await scene.publications()).map(({ status }) => status)).toEqual([
+      'pending',
+      ...Array(3).fill('reverted'),
+      'final',
+    ])
+    await scene.finish({ onchain_failed: 4, complete: 2 })
   })
 
   test('a node without receipts, after complete', async () => {

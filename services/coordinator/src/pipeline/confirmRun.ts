@@ -1,3 +1,4 @@
+import type { AttestationPublished } from '@countersign/protocol'
 import { ChainError } from '../chain/chainError.ts'
 import type { Chain, ChainReceipt, Fees } from '../ports.ts'
 import type { OpenPublication, PublicationTransaction, StoredTransaction } from '../store/types.ts'
@@ -20,16 +21,20 @@ export type ConfirmDeps = PublishDeps & {
 
 /** What must hold for many blocks before it is believed, with the block, or block and time, where it was first seen. */
 export type Sightings = {
-  /** By publication: its nonce is used, and by none of its transactions. */
-  taken: Map<number, { block: number; timeMs: number }>
+  /** By publication: its nonce is used, and by none of its transactions. Also when that was last seen. */
+  taken: Map<number, { block: number; timeMs: number; lastMs: number }>
   /** By nonce: the next one of the account, and no publication has it, though later ones wait. */
   gaps: Map<number, number>
+  /** By publication: when its events were last looked for, where that did not settle it. */
+  searched: Map<number, number>
 }
 
 export function createSightings(): Sightings {
-  return { taken: new Map(), gaps: new Map() }
+  return { taken: new Map(), gaps: new Map(), searched: new Map() }
 }
 
+/** A search is many questions, and nodes count them. */
+const SEARCH_AGAIN_MS = 300_000
 /** Between our clock and that of the blocks. */
 const CLOCK_MARGIN_MS = 3_600_000
 
@@ -41,6 +46,8 @@ export type Run = Required<Omit<ConfirmDeps, 'gasPerDay'>> & {
   /** Undefined where the chain does not report it. */
   getMarket: () => Promise<Fees | undefined>
   isCanonical: (receipt: ChainReceipt) => Promise<boolean>
+  /** Skips once a search has failed in this run. */
+  findEvents: (...parameters: Parameters<Chain['findEvents']>) => Promise<AttestationPublished[] | 'failed' | 'skipped'>
   /** Sends stored bytes. Skips once the chain has given no answer in this run. */
   send: (transaction: PublicationTransaction) => Promise<'sent' | ChainError | 'skipped'>
 }
@@ -48,13 +55,14 @@ export type Run = Required<Omit<ConfirmDeps, 'gasPerDay'>> & {
 export type Mined = { transaction: StoredTransaction; receipt: ChainReceipt }
 
 export async function startRun(deps: ConfirmDeps): Promise<Run> {
-  const { chain } = deps
+  const { chain, log } = deps
   await assertChain(chain)
   const head = await chain.getHead()
   const nextNonce = await chain.getNonce('latest')
   const blockHashes = new Map<number, Promise<string | undefined>>()
   let market: Promise<Fees | undefined> | undefined
   let isSilent = false
+  let isSearchable = true
   return {
     resendAfterMs: 15_000,
     bumpAfterMs: 60_000,
@@ -71,6 +79,17 @@ export async function startRun(deps: ConfirmDeps): Promise<Run> {
       const known = blockHashes.get(blockNumber) ?? chain.getBlockHash(blockNumber)
       blockHashes.set(blockNumber, known)
       return (await known) === blockHash
+    },
+    async findEvents(parameters) {
+      if (!isSearchable) return 'skipped'
+      try {
+        return await chain.findEvents(parameters)
+      } catch (error) {
+        if (!(error instanceof ChainError)) throw error
+        isSearchable = false
+        log.warn({ msg: 'Could not look for events', code: error.code, reason: error.details })
+        return 'failed'
+      }
     },
     async send(transaction) {
       // What comes later would only wait for what could not be sent.
@@ -124,17 +143,25 @@ export function isFinal(run: Run, blockNumber: number): boolean {
 
 /**
  * The last question before proofs are let go into another nonce: whether any of their events is on the chain. Nodes keep events
- * apart from the index of transactions, so one that forgot a transaction still has them. Throws where it cannot be asked.
+ * apart from the index of transactions, so one that forgot a transaction still has them. `unknown` where the node cannot be asked, or
+ * was asked a moment ago: no failure of the run, because the other publications do not depend on it.
  */
-export async function hasEvents(run: Run, publication: OpenPublication): Promise<boolean> {
-  const { store, chain, log } = run
-  const proofs = await store.findProofs(publication.id)
-  if (proofs.length === 0) return false
-  const events = await chain.findEvents({ proofs, sinceMs: publication.createdAt - CLOCK_MARGIN_MS })
-  if (events.length === 0) return false
+export async function lookForEvents(run: Run, publication: OpenPublication): Promise<'there' | 'absent' | 'unknown'> {
+  const { store, clock, log, sightings } = run
+  const { id, createdAt } = publication
+  const searchedAt = sightings.searched.get(id)
+  if (searchedAt !== undefined && clock.now() < searchedAt + SEARCH_AGAIN_MS) return 'unknown'
+  sightings.searched.delete(id)
+  const proofs = await store.findProofs(id)
+  if (proofs.length === 0) return 'absent'
+  const events = await run.findEvents({ proofs, sinceMs: createdAt - CLOCK_MARGIN_MS })
+  if (events === 'skipped') return 'unknown'
+  if (events.length === 0) return 'absent'
+  sightings.searched.set(id, clock.now())
+  if (events === 'failed') return 'unknown'
   const { hash } = publication.transactions.at(-1) ?? {}
   log.error({ msg: 'Kept a publication whose events are on the chain', hash, count: events.length })
-  return true
+  return 'there'
 }
 
 /** Whether stored bytes may be sent again. */

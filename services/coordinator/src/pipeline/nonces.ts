@@ -1,5 +1,5 @@
 import type { OpenPublication } from '../store/types.ts'
-import { findMined, hasEvents, isDueAgain, isFinal, type Run } from './confirmRun.ts'
+import { findMined, isDueAgain, isFinal, lookForEvents, type Run } from './confirmRun.ts'
 import { withMargin } from './publish.ts'
 
 /** On top of the confirmations: for so many blocks a nonce must seem to be used by another sender, or by nobody. */
@@ -14,10 +14,14 @@ const EXTRA_BLOCKS = 12
 export async function checkForeignUse(run: Run, publication: OpenPublication): Promise<boolean> {
   const { store, clock, log, sightings, head } = run
   const { id } = publication
-  const since = sightings.taken.get(id) ?? { block: head.number, timeMs: clock.now() }
-  sightings.taken.set(id, since)
+  const now = clock.now()
+  const before = sightings.taken.get(id)
+  // A process that slept, or whose jobs another did, has not seen that it held all the time.
+  const isContinued = before !== undefined && now - before.lastMs <= run.foreignAfterMs
+  const since = isContinued ? before : { block: head.number, timeMs: now }
+  sightings.taken.set(id, { ...since, lastMs: now })
   const newest = publication.transactions.at(-1)
-  const isLong = clock.now() - since.timeMs >= run.foreignAfterMs
+  const isLong = now - since.timeMs >= run.foreignAfterMs
   if (head.number - since.block < run.confirmations + EXTRA_BLOCKS || !isLong || !isFinal(run, since.block)) {
     if (newest !== undefined && isDueAgain(run, newest)) await run.send(newest)
     return false
@@ -30,10 +34,9 @@ export async function checkForeignUse(run: Run, publication: OpenPublication): P
   }
   // Asked once more, after the node has shown that it knows the nonce to be used.
   if ((await findMined(run, publication)) !== 'none') return false
-  if (await hasEvents(run, publication)) {
-    sightings.taken.delete(id)
-    return false
-  }
+  const events = await lookForEvents(run, publication)
+  if (events === 'there') sightings.taken.delete(id)
+  if (events !== 'absent') return false
   if (await store.lose({ id })) log.error({ msg: 'Lost a nonce to another sender', hash: newest?.hash })
   sightings.taken.delete(id)
   return true

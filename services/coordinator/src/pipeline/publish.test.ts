@@ -227,6 +227,17 @@ describe.each(stageKinds)('publishing on %s', (kind) => {
     expect(await scene.publications()).toHaveLength(3)
   })
 
+  test('a day’s gas: many workers at once ask for no more than one would', async () => {
+    await scene.addProofs(8)
+    await sql`update attestations set publish_limit = 1`.execute(publishing.subject.database.db)
+    // All estimates are the same then.
+    const chain: Chain = { ...scene.deps.chain, estimateGas: async () => 100_000n }
+    const gasPerDay = 3n * withMargin(100_000n)
+    const runs = Array.from({ length: 4 }, () => codeOf(scene.publish({ chain, gasPerDay })))
+    expect(await Promise.all(runs)).toEqual(Array(4).fill('gas_budget_spent'))
+    expect((await scene.publications()).map(({ proofs }) => proofs)).toEqual([1, 1, 1])
+  })
+
   test('never below the chain’s own nonce', async () => {
     const { sendFromElsewhere } = scene.node
     const privateKey = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80'

@@ -1,6 +1,6 @@
 import type { AttestationPublished } from '@countersign/protocol'
 import type { OpenPublication } from '../store/types.ts'
-import { hasEvents, isDeep, isFinal, type Mined, type Run } from './confirmRun.ts'
+import { isDeep, isFinal, lookForEvents, type Mined, type Run } from './confirmRun.ts'
 
 /** Judges a pending publication that is mined. Returns whether it needs no further check. */
 export async function settlePending(
@@ -20,19 +20,25 @@ export async function settlePending(
     if (isMoved) log.warn({ msg: 'Cancelled a publication', hash, code: 'publish_cancelled' })
     return true
   }
-  if (!receipt.isSuccess) {
-    if (!isFinal(run, blockNumber) || (await hasEvents(run, publication))) return false
-    if (await store.revert(at)) log.warn({ msg: 'Mined a publication that reverted', hash })
-    return true
-  }
-  const proofs = await store.findProofs(id)
-  if (isSame(receipt.events, proofs)) {
-    if (await store.confirm(at)) log.info({ msg: 'Confirmed a publication', hash, count: proofs.length })
-    return false
+  if (receipt.isSuccess) {
+    const proofs = await store.findProofs(id)
+    if (isSame(receipt.events, proofs)) {
+      if (await store.confirm(at)) log.info({ msg: 'Confirmed a publication', hash, count: proofs.length })
+      return false
+    }
+    log.error({ msg: 'Missed events of a publication', hash, count: receipt.events.length })
+    if (!isFinal(run, blockNumber)) return false
+  } else {
+    if (!isFinal(run, blockNumber)) return false
+    const events = await lookForEvents(run, publication)
+    if (events === 'unknown') return false
+    if (events === 'absent') {
+      if (await store.revert(at)) log.warn({ msg: 'Mined a publication that reverted', hash })
+      return true
+    }
   }
   // Some of the events may be there, whatever the node says: nothing of it is ever published again.
-  log.error({ msg: 'Missed events of a publication', hash, count: receipt.events.length })
-  if (!isFinal(run, blockNumber) || clock.now() < publication.createdAt + publishDeadlineMs) return false
+  if (clock.now() < publication.createdAt + publishDeadlineMs) return false
   await store.fail({ ...at, status: 'reverted', failure: 'publish_unconfirmed' })
   return true
 }

@@ -1,18 +1,26 @@
+import type { Hex } from '@countersign/protocol'
 import { expect, test } from 'vitest'
 import { createFakeClock } from '../ports.fake.ts'
 import { createSignQuota } from './quota.ts'
 
 const HOUR_MS = 3_600_000
+const toDigest = (number: number): Hex => `0x${number.toString(16).padStart(64, '0')}`
+type Asked = { walletId: string; digest: Hex; ready: Promise<void> }
 
-/** A wallet whose signatures a test counts, newest last. */
+/** A wallet whose signatures a test counts, newest last. A digest is signed once. */
 function setUp(perDay: number | undefined) {
   const clock = createFakeClock()
   const times: number[] = []
+  const signed = new Set<Hex>()
   let reads = 0
+  let digests = 0
+  let reading = Promise.withResolvers<void>()
+  reading.resolve()
   const quota = createSignQuota({
     store: {
       async findSignedAt({ position }) {
         reads += 1
+        await reading.promise
         return times.at(-position)
       },
     },
@@ -21,15 +29,21 @@ function setUp(perDay: number | undefined) {
   })
   const refusals: number[] = []
   const onRefused = (seconds: number) => void refusals.push(seconds)
-  const sign = (walletId = 'w', ready: Promise<void> = Promise.resolve()) =>
+  const sign = ({ walletId = 'w', digest = toDigest(digests++), ready = Promise.resolve() }: Partial<Asked> = {}) =>
     quota
-      .run({ walletId, onRefused }, async () => {
+      .run({ walletId, digest, onRefused }, async () => {
         await ready
-        times.push(clock.now())
+        if (!signed.has(digest)) times.push(clock.now())
+        signed.add(digest)
         return 'signed'
       })
       .catch((error: { code: string }) => error.code)
-  return { clock, sign, refusals, readCount: () => reads }
+  /** The store answers no question until the result is called. */
+  function holdReads() {
+    reading = Promise.withResolvers()
+    return reading.resolve
+  }
+  return { clock, sign, refusals, holdReads, readCount: () => reads, signedCount: () => times.length }
 }
 
 test('so many in any 24 hours; then it says when the next is free', async () => {
@@ -50,17 +64,77 @@ test('what is under way counts, so asking all at once gets no more', async () =>
   const { sign } = setUp(3)
   let finish = () => {}
   const ready = new Promise<void>((resolve) => (finish = resolve))
-  const answers = Array.from({ length: 10 }, () => sign('w', ready))
+  const answers = Array.from({ length: 10 }, () => sign({ ready }))
   finish()
   const outcomes = await Promise.all(answers)
   expect(outcomes.filter((outcome) => outcome === 'signed')).toHaveLength(3)
   expect(outcomes.filter((outcome) => outcome === 'quota_spent')).toHaveLength(7)
 })
 
+test('coordinators know of each other only what is stored: together they may sign more at one moment', async () => {
+  const times: number[] = []
+  const clock = createFakeClock()
+  const store = { findSignedAt: async ({ position }: { position: number }) => times.at(-position) }
+  const quotas = [1, 2].map(() => createSignQuota({ store, clock, perDay: 1 }))
+  const sign = async () => void times.push(clock.now())
+  const asked = { walletId: 'w', digest: '0x1' as const, onRefused: () => {} }
+  const ask = () => Promise.allSettled(quotas.map((quota) => quota.run(asked, sign)))
+  expect((await ask()).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled'])
+  expect((await ask()).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+})
+
 test('a signing that fails uses nothing up', async () => {
   const { sign } = setUp(1)
-  expect(await sign('w', Promise.reject({ code: 'enclave_unavailable' }))).toBe('enclave_unavailable')
+  expect(await sign({ ready: Promise.reject({ code: 'enclave_unavailable' }) })).toBe('enclave_unavailable')
   expect(await sign()).toBe('signed')
+})
+
+test('the same signature, asked for twice at once, is one', async () => {
+  const { sign, refusals, signedCount } = setUp(2)
+  expect(await sign()).toBe('signed')
+  const digest = toDigest(77)
+  expect(await Promise.all([sign({ digest }), sign({ digest }), sign({ digest })])).toEqual(Array(3).fill('signed'))
+  expect([signedCount(), refusals]).toEqual([2, []])
+  expect(await Promise.all([sign({ digest: toDigest(78) }), sign({ digest: toDigest(78) })])).toEqual(
+    Array(2).fill('quota_spent'),
+  )
+  expect([signedCount(), refusals]).toEqual([2, [86_400, 86_400]])
+})
+
+test('what is stored while the next is judged is not counted twice', async () => {
+  const { sign, holdReads } = setUp(2)
+  const first = Promise.withResolvers<void>()
+  const earlier = sign({ ready: first.promise })
+  await new Promise((resolve) => setImmediate(resolve))
+  const read = holdReads()
+  const later = sign()
+  first.resolve()
+  expect(await earlier).toBe('signed')
+  read()
+  expect(await later).toBe('signed')
+  expect(await sign()).toBe('quota_spent')
+})
+
+test('one that fails while others wait for its place leaves it to the first of them', async () => {
+  const { sign, signedCount } = setUp(1)
+  const first = Promise.withResolvers<void>()
+  const answers = [sign({ ready: first.promise }), sign(), sign()]
+  first.reject({ code: 'enclave_unavailable' })
+  expect(await Promise.all(answers)).toEqual(['enclave_unavailable', 'signed', 'quota_spent'])
+  expect(signedCount()).toBe(1)
+})
+
+test('a store that fails refuses nothing that comes later', async () => {
+  let isDown = true
+  const store = { findSignedAt: async () => (isDown ? Promise.reject({ code: 'database_unavailable' }) : undefined) }
+  const quota = createSignQuota({ store, clock: createFakeClock(), perDay: 1 })
+  const run = (digest: Hex) =>
+    quota
+      .run({ walletId: 'w', digest, onRefused() {} }, async () => 'signed')
+      .catch((error: { code: string }) => error.code)
+  expect(await Promise.all([run('0x1'), run('0x1'), run('0x2')])).toEqual(Array(3).fill('database_unavailable'))
+  isDown = false
+  expect(await run('0x3')).toBe('signed')
 })
 
 test('without a quota the store is not asked', async () => {

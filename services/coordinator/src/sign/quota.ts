@@ -1,13 +1,17 @@
+import type { Hex } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 import type { Clock, Store } from '../ports.ts'
 
 export type SignQuota = {
   /** Runs a signing of this wallet, if it is within the quota. Otherwise throws `quota_spent`, and calls `onRefused` before. */
   run<Result>(
-    parameters: { walletId: string; onRefused(retryAfterS: number): void },
+    parameters: { walletId: string; digest: Hex; onRefused(retryAfterS: number): void },
     sign: () => Promise<Result>,
   ): Promise<Result>
 }
+
+/** A signature that is being asked for, by one request or by several that want the same. */
+type Asked = { requests: number; retryAfterMs: Promise<number>; over: Promise<void>; end(): void }
 
 const DAY_MS = 86_400_000
 
@@ -21,22 +25,66 @@ export function createSignQuota(deps: {
   perDay: number | undefined
 }): SignQuota {
   const { store, clock, perDay } = deps
-  if (perDay === undefined) return { run: (_, sign) => sign() }
-  const underWay = new Map<string, number>()
+  return perDay === undefined ? { run: (_, sign) => sign() } : createLimited({ store, clock, perDay })
+}
 
-  async function findRetryAfterMs(walletId: string, position: number): Promise<number> {
-    if (position < 1) return 1000
-    // The oldest that would be within the last 24 hours together with those under way.
-    const signedAt = await store.findSignedAt({ walletId, position })
-    return signedAt === undefined ? 0 : signedAt + DAY_MS - clock.now()
+function createLimited(deps: { store: Pick<Store, 'findSignedAt'>; clock: Clock; perDay: number }): SignQuota {
+  const { store, clock, perDay } = deps
+  /** By wallet and digest, in the order of asking. */
+  const wallets = new Map<string, Map<Hex, Asked>>()
+
+  /** Zero where one more may be signed beside so many. */
+  async function findRetryAfterMs(walletId: string, beside: number): Promise<number> {
+    if (beside >= perDay) return DAY_MS
+    // The oldest that would be within the last 24 hours together with those.
+    const signedAt = await store.findSignedAt({ walletId, position: perDay - beside })
+    return signedAt === undefined ? 0 : Math.max(0, signedAt + DAY_MS - clock.now())
+  }
+
+  /**
+   * Nothing is refused for the sake of one that is under way: that one may fail, or be stored meanwhile and so be counted twice. It
+   * is waited for, and the database asked again.
+   */
+  async function admit(walletId: string, digest: Hex, ofWallet: ReadonlyMap<Hex, Asked>): Promise<number> {
+    for (;;) {
+      const earlier = [...ofWallet.values()].slice(0, [...ofWallet.keys()].indexOf(digest))
+      const retryAfterMs = await findRetryAfterMs(walletId, earlier.length)
+      if (retryAfterMs === 0 || earlier.length === 0) return retryAfterMs
+      await Promise.race(earlier.map(({ over }) => over))
+    }
+  }
+
+  /** A request for what is asked for already shares its place: one signature answers both. */
+  function ask(walletId: string, digest: Hex): Asked {
+    const ofWallet = wallets.get(walletId) ?? new Map<Hex, Asked>()
+    wallets.set(walletId, ofWallet)
+    const known = ofWallet.get(digest)
+    if (known !== undefined) {
+      known.requests += 1
+      return known
+    }
+    let end = () => {}
+    const over = new Promise<void>((resolve) => (end = resolve))
+    const asked: Asked = { requests: 1, over, end, retryAfterMs: Promise.resolve(0) }
+    ofWallet.set(digest, asked)
+    asked.retryAfterMs = admit(walletId, digest, ofWallet)
+    return asked
+  }
+
+  function leave(walletId: string, digest: Hex, asked: Asked) {
+    asked.requests -= 1
+    if (asked.requests > 0) return
+    const ofWallet = wallets.get(walletId)
+    ofWallet?.delete(digest)
+    if (ofWallet?.size === 0) wallets.delete(walletId)
+    asked.end()
   }
 
   return {
-    async run({ walletId, onRefused }, sign) {
-      const count = (underWay.get(walletId) ?? 0) + 1
-      underWay.set(walletId, count)
+    async run({ walletId, digest, onRefused }, sign) {
+      const asked = ask(walletId, digest)
       try {
-        const retryAfterMs = await findRetryAfterMs(walletId, perDay - count + 1)
+        const retryAfterMs = await asked.retryAfterMs
         if (retryAfterMs > 0) {
           onRefused(Math.ceil(retryAfterMs / 1000))
           throw new CoordinatorError('quota_spent', 'the quota of signatures is spent', {
@@ -45,9 +93,7 @@ export function createSignQuota(deps: {
         }
         return await sign()
       } finally {
-        const rest = (underWay.get(walletId) ?? 1) - 1
-        if (rest === 0) underWay.delete(walletId)
-        else underWay.set(walletId, rest)
+        leave(walletId, digest, asked)
       }
     },
   }

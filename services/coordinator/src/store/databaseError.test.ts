@@ -14,6 +14,7 @@ describe('toDatabaseError', () => {
     '08000',
     '08006',
     '08P01',
+    '25006',
     '28P01',
     '3D000',
     '53300',
@@ -22,6 +23,7 @@ describe('toDatabaseError', () => {
     '57P02',
     '57P03',
     '57014',
+    '58030',
   ])('%s is a failure of the database', (code) => {
     expect(toDatabaseError(withCode(code))).toMatchObject({ code: 'database_unavailable' })
   })

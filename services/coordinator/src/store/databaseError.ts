@@ -14,10 +14,11 @@ const NETWORK_CODES = new Set([
   'ENETUNREACH',
 ])
 /**
- * PostgreSQL's appendix A: 08 connection exception, 28 invalid authorization, 3D000 no such database, 53 insufficient
- * resources, 57014 cancelled (by our own time limit), 57P administrator shutdown, crash shutdown, cannot connect now.
+ * PostgreSQL's appendix A: 08 connection exception, 25006 read only (a server that became a standby), 28 invalid authorization, 3D000
+ * no such database, 53 insufficient resources, 57014 cancelled (by our own time limit), 57P administrator shutdown, crash shutdown,
+ * cannot connect now, 58 failures outside of it, as of its disk.
  */
-const SQL_STATES = /^(?:08...|28...|3D000|53...|57014|57P0[1-5])$/
+const SQL_STATES = /^(?:08...|25006|28...|3D000|53...|57014|57P0[1-5]|58...)$/
 /** What the drivers say without a code when a connection is gone, or was closed by us. */
 const MESSAGES =
   /^(?:Connection terminated|Client (?:has encountered a connection error|was closed)|timeout exceeded when trying to connect|timeout expired|Query read timeout|Cannot use a pool after calling end|PGlite (?:is|instance is already) clos|driver has already been destroyed|Postgres connection has been discarded)/

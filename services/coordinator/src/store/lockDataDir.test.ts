@@ -41,8 +41,7 @@ describe('lockDataDir', () => {
     await (await lockDataDir(folder))()
   })
 
-  const onLinux = test.runIf(process.platform === 'linux')
-  onLinux('the lock of a process that was killed and not reaped is dropped', async () => {
+  test('the lock of a process that was killed and not reaped is dropped', async () => {
     // The shell becomes a program that asks no child how it ended.
     const script = '(read go <&3) & echo $!; exec cat'
     const parent = spawn('sh', ['-c', script], { stdio: ['pipe', 'pipe', 'ignore', 'pipe'] })

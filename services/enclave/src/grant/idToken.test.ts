@@ -593,6 +593,13 @@ describe('a token used twice', () => {
     expect(await outcomeOf(verifier.verify({ idToken, loginSecret: SECRET }))).toBe('id_token_replayed')
   })
 
+  test('is taken by another enclave, which has a list of its own', async () => {
+    const idToken = token()
+    for (const verifier of [createVerifier(), createVerifier()]) {
+      expect(await outcomeOf(verifier.verify({ idToken, loginSecret: SECRET }))).toHaveProperty('subject')
+    }
+  })
+
   test('is refused in another spelling: the nonce counts, not the text', async () => {
     const verifier = createVerifier()
     await verifier.verify({ idToken: token(), loginSecret: SECRET })

@@ -194,6 +194,12 @@ describe('what is remembered', () => {
     expect(await samples.use(witness, use(2))).toBe('entropy_refused')
   })
 
+  test('ends with the boot, and another enclave does not have it', async () => {
+    const witness = createWitness(NOW)
+    expect(await samples.use(witness, use(1))).toBeUndefined()
+    expect(await createSamples({ sources: [SATELLITE], time }).use(witness, use(2))).toBeUndefined()
+  })
+
   test('fills up: then new samples are refused, old calls repeated, and there is room again when time has passed', async () => {
     samples = createSamples({ sources: [SATELLITE], time, limit: 2 })
     const [first, second] = [createWitness(NOW), createWitness(NOW)]
@@ -223,6 +229,17 @@ describe('a source that does not sign', () => {
     expect(await samples.use(toUnsigned(createWitness(NOW + 65_001)), use(3))).toBe('entropy_refused')
     expect(await samples.use(createWitness(NOW), use(4))).toBe('entropy_refused')
     expect(time.floor()).toBe(NOW)
+  })
+
+  test('a repeated call under a later time is remembered for that time', async () => {
+    samples = createSamples({ sources: [{ kind: 'unsigned' }], time })
+    const witness = toUnsigned(createWitness(NOW))
+    const later = { ...witness, timestamp: new Date(NOW + 30_000).toISOString() }
+    for (const one of [witness, later, witness]) expect(await samples.use(one, use(1))).toBeUndefined()
+    for (const raisedMs of [60_000, 90_000]) expect(time.raise(NOW + raisedMs)).toBe(true)
+    // Makes it forget the first time.
+    expect(await samples.use(toUnsigned(createWitness(NOW + 90_000)), use(2))).toBeUndefined()
+    expect(await samples.use(later, use(3))).toBe('entropy_used')
   })
 
   test('beside one that signs, a signed sample must be signed well', async () => {

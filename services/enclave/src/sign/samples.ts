@@ -57,6 +57,7 @@ export function createSamples(deps: {
   const known = new Map<string, Known>()
   /** The values of each second of samples, so that what is too old is found without a search. */
   const seconds = new Map<number, Set<string>>()
+  let forgottenUntil = Number.NEGATIVE_INFINITY
 
   function oldest(): number {
     return time.floor() - MAX_SAMPLE_AGE_MS
@@ -81,6 +82,8 @@ export function createSamples(deps: {
   }
 
   function remember(valueHex: string, entry: Known) {
+    const earlier = known.get(valueHex)
+    if (earlier !== undefined) seconds.get(toSecond(earlier.timestampMs))?.delete(valueHex)
     const second = toSecond(entry.timestampMs)
     const values = seconds.get(second) ?? new Set()
     seconds.set(second, values.add(valueHex))
@@ -89,10 +92,13 @@ export function createSamples(deps: {
 
   function forget() {
     const until = toSecond(oldest())
+    // Of a source that does not sign, the floor may stay for hours, and the seconds grow many.
+    if (until <= forgottenUntil) return
+    forgottenUntil = until
     for (const [second, values] of seconds) {
       if (second >= until) continue
       seconds.delete(second)
-      for (const value of values) if (toSecond(known.get(value)?.timestampMs ?? 0) === second) known.delete(value)
+      for (const value of values) known.delete(value)
     }
   }
 

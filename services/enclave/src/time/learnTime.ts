@@ -14,6 +14,8 @@ export type LearnTimeDeps = {
 
 const FIRST_PAUSE_MS = 100
 const MAX_PAUSE_MS = 10_000
+/** A longer one would end at once. */
+const MAX_TIMER_MS = 2_147_483_647
 
 /**
  * Asks the issuers for the time until all of them have answered; resolves when sessions can be opened. TLS says who answers,
@@ -26,7 +28,9 @@ export async function learnTime({ time, clock, fetchDate, wait, log }: LearnTime
       const leftMs = time.learn(await fetchDate())
       const behindMs = time.floor() - clock.now()
       if (behindMs > 0) log.warn({ msg: 'The clock is behind the issuers’', behindMs })
-      return await wait(leftMs)
+      // A boot begins at the next second at the latest, unless the clock was ahead when it began.
+      if (leftMs > 1_000) log.warn({ msg: 'The clock was set back since the start', leftMs })
+      return await wait(Math.min(leftMs, MAX_TIMER_MS))
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error
       log.warn({ msg: 'Could not learn the time', code: error.code, reason: error.details })

@@ -85,7 +85,7 @@ describe('learning it', () => {
         },
         stopping.signal,
       )
-    return { time, waits, lines, learning }
+    return { clock, time, waits, lines, learning }
   }
   const down = () => new EnclaveError('issuer_unavailable', 'down', { details: 'unreachable' })
 
@@ -104,6 +104,22 @@ describe('learning it', () => {
     expect(lines).toEqual([{ msg: 'The clock is behind the issuers’', behindMs: 4_600 }])
     expect(time.bootedAt()).toBe(NOW + 5_000)
   })
+
+  test.each([
+    ['an hour', 3_600_000, 3_600_000],
+    ['a year, longer than timers can be', YEAR_MS, 2_147_483_647],
+  ])(
+    'a clock that was ahead at the start by %s and set back since: it says so, and waits',
+    async (_, aheadMs, waitedMs) => {
+      const { clock, time, waits, lines, learning } = setUp([NOW], NOW + aheadMs)
+      clock.advance(-aheadMs)
+      await learning()
+      expect(waits).toEqual([waitedMs])
+      expect(lines).toEqual([{ msg: 'The clock was set back since the start', leftMs: aheadMs }])
+      clock.advance(-waitedMs)
+      expect(() => time.bootedAt()).toThrow(unknown)
+    },
+  )
 
   test('ends when the enclave stops', async () => {
     const { time, learning } = setUp([down()])

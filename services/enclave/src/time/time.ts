@@ -43,8 +43,9 @@ export function createTime(clock: Clock): Time {
       if (bootedAt === undefined) throw timeUnknown()
     },
     bootedAt() {
+      if (bootedAt === undefined) throw timeUnknown()
       // `iat` has whole seconds, so tokens of the second of the boot may be from before it. It is waited for, and they are refused.
-      if (bootedAt === undefined || now() < bootedAt) throw timeUnknown()
+      if (now() < bootedAt) throw timeUnknown('not yet past the start; if this persists, the clock was set back')
       return bootedAt
     },
     learn(dateMs) {
@@ -60,6 +61,6 @@ export function createTime(clock: Clock): Time {
   }
 }
 
-function timeUnknown() {
-  return new EnclaveError('time_unknown', 'the enclave does not know the time yet')
+function timeUnknown(details?: string) {
+  return new EnclaveError('time_unknown', 'the enclave does not know the time yet', { details })
 }

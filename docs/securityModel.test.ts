@@ -1,0 +1,121 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join, posix } from 'node:path'
+import { describe, expect, test } from 'vitest'
+
+const LABEL = '[A-Z]\\d+'
+const SHOWN = RegExp(`\\[${LABEL}\\]|\\(said|\\]\\(`)
+
+/** A text of code, quoted in any way, which is all of a string. */
+function holdsText(code: string, text: string, before = ''): boolean {
+  const escaped = text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+  return new RegExp(`${before}(['"\`])${escaped}\\1`).test(code)
+}
+
+/** Whether a file has a test of that name: `name`, or `name › row` for a row of its table. In Solidity it is a function. */
+function hasTest(file: string, code: string, name: string): boolean {
+  if (file.endsWith('.sol')) return code.includes(`function ${name}(`)
+  const parts = name.split(' › ')
+  if (parts.length > 1) return parts.every((part) => holdsText(code, part))
+  // The first argument of `test(…)`, `describe(…)`, or of what `test.each(…)` answers.
+  return holdsText(code, name, '(?:\\b(?:test|describe)|\\))\\(\\s*')
+}
+
+/** Cells without a test, labels without a test or a use, and tests that are not in their file. */
+function checkModel(markdown: string, read: (path: string) => string | undefined): string[] {
+  const [model = '', tests = ''] = markdown.split(/^## Tests$/m)
+  const files = new Map([...markdown.matchAll(RegExp(`^\\[(${LABEL})\\]: (\\S+)$`, 'gm'))].map(([, a, b]) => [a, b]))
+  const names = [...tests.matchAll(RegExp(`^\\| \\[(${LABEL})\\] +\\| (.+?) +\\|$`, 'gm'))].map(([, a, b]) => [a, b])
+  const used = new Set([...model.matchAll(RegExp(`\\[(${LABEL})\\]`, 'g'))].map(([, label]) => label))
+  const listed = new Set(names.map(([label]) => label))
+  const faults = [
+    ...[...used].filter((label) => !listed.has(label)).map((label) => `${label} is not in the table of tests`),
+    ...[...listed].filter((label) => !used.has(label)).map((label) => `${label} is not used`),
+    ...[...files.keys()]
+      .filter((label) => !listed.has(label))
+      .map((label) => `${label} leads to a file, but names no test`),
+  ]
+  for (const [label, name = ''] of names) {
+    const path = posix.join('docs', files.get(label) ?? '')
+    const code = files.has(label) ? read(path) : undefined
+    if (code === undefined) faults.push(`${label}: no such file`)
+    else if (!hasTest(path, code, name)) faults.push(`${label}: ${path} has no test “${name}”`)
+  }
+  const [, parties = ''] = /^\| Party .*\n\| -.*\n((?:\|.*\n)+)/m.exec(model) ?? []
+  for (const row of parties.split('\n').filter((line) => line !== '')) {
+    const [party = '', ...cells] = row.split('|').slice(1, -1)
+    if (cells.length !== 2) faults.push(`${party.trim()}: not one cell for what it can and one for what it cannot`)
+    // Each sentence names its test, says that there is none, or leads to a page that explains it.
+    const bare = cells.flatMap((cell) => cell.trim().split(/\.\s+/)).filter((text) => !SHOWN.test(text))
+    faults.push(...bare.map((text) => `${party.trim()}: nothing shows “${text}”`))
+  }
+  return parties === '' ? [...faults, 'there is no table of parties'] : faults
+}
+
+const root = join(import.meta.dirname, '..')
+
+test('every sentence of the table of parties has a test, and every test that the page names exists', () => {
+  const read = (path: string) => (existsSync(join(root, path)) ? readFileSync(join(root, path), 'utf8') : undefined)
+  expect(checkModel(readFileSync(join(root, 'docs/security-model.md'), 'utf8'), read)).toEqual([])
+})
+
+describe('checkModel', () => {
+  const page = (changes: { row?: string; listed?: string; leads?: string; more?: string } = {}) =>
+    [
+      '| Party | Can | Cannot |',
+      '| ----- | --- | ------ |',
+      changes.row ?? '| Anyone | Ask [C1]. Wait _(said)_ | Sign [C2] |',
+      '',
+      changes.more ?? 'Limits: [P1].',
+      '',
+      '## Tests',
+      '',
+      '| Label | Test |',
+      '| ----- | ---- |',
+      changes.listed ?? '| [C1]  | all may ask |',
+      '| [C2]  | %s is refused › a stranger |',
+      '| [P1]  | test_publish |',
+      '',
+      changes.leads ?? '[C1]: ../a.test.ts',
+      '[C2]: ../b/b.test.ts',
+      '[P1]: ../c.t.sol',
+      '',
+    ].join('\n')
+  const files: Record<string, string> = {
+    'a.test.ts': "test.each([1])(\n  'all may ask',\n  () => {})\nconst text = 'no test'",
+    'b/b.test.ts': "test.each([['a stranger'], ['a friend']])(`%s is refused`, () => {})",
+    'c.t.sol': 'function test_publish() public {}',
+  }
+  const check = (changes?: Parameters<typeof page>[0]) => checkModel(page(changes), (path) => files[path])
+
+  test('a page that shows everything has no fault', () => expect(check()).toEqual([]))
+
+  test.each<[string, Parameters<typeof page>[0], string]>([
+    ['a test of another name', { listed: '| [C1] | all may asks |' }, 'C1: a.test.ts has no test “all may asks”'],
+    ['a part of a name', { listed: '| [C1] | all may |' }, 'C1: a.test.ts has no test “all may”'],
+    ['a text that is no test', { listed: '| [C1] | no test |' }, 'C1: a.test.ts has no test “no test”'],
+    [
+      'a row that is not there',
+      { listed: '| [C1] | all may ask › me |' },
+      'C1: a.test.ts has no test “all may ask › me”',
+    ],
+    ['a file that is gone', { leads: '[C1]: ../gone.test.ts' }, 'C1: no such file'],
+    ['a label without a file', { leads: '' }, 'C1: no such file'],
+    ['a label that no table has', { more: '[P1] [C9]' }, 'C9 is not in the table of tests'],
+    ['a test that shows nothing', { more: '' }, 'P1 is not used'],
+    [
+      'a file without a test',
+      { leads: '[C1]: ../a.test.ts\n[C9]: ../a.test.ts' },
+      'C9 leads to a file, but names no test',
+    ],
+    ['a bare sentence', { row: '| Anyone | Ask [C1]. Wait | Sign [C2] |' }, 'Anyone: nothing shows “Wait”'],
+    ['an empty cell', { row: '| Anyone | Ask [C1] [C2] | |' }, 'Anyone: nothing shows “”'],
+    [
+      'a cell too many',
+      { row: '| Anyone | Ask [C1] | Sign [C2] | Go [C2] |' },
+      'Anyone: not one cell for what it can and one for what it cannot',
+    ],
+    ['a table that is gone', { row: 'Ask [C1] [C2]' }, 'there is no table of parties'],
+  ])('reports %s', (_, changes, fault) => {
+    expect(check(changes)).toEqual([fault])
+  })
+})
