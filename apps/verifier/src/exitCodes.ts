@@ -34,7 +34,10 @@ const UNAVAILABLE: readonly string[] = [
 ] satisfies VerifierErrorCode[]
 
 /** Bytes that are no receipt are bad input, whatever named them. */
-export function toExitCode({ conclusion, receipt }: Pick<Outcome, 'conclusion' | 'receipt'>): ExitCode {
+export function toExitCode({
+  conclusion,
+  receipt,
+}: Pick<Outcome, 'conclusion'> & { receipt: object | undefined }): ExitCode {
   return receipt === undefined ? exitCodes.badInput : CONCLUSIONS[conclusion]
 }
 

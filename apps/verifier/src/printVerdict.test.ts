@@ -81,7 +81,7 @@ describe('the verdict for people', () => {
   test('steps are numbered and marked, with their details below', () => {
     const steps = [toStep('digest', 'pass'), toStep('signature', 'fail'), toStep('event', 'skip')]
     expect(print({ verdict: 'failed', steps }).split('\n').slice(0, 6)).toEqual([
-      ' 1 ✓ The transaction hashes to the digest that was signed',
+      ' 1 ✓ What was signed hashes to its digest',
       '       Detail.',
       ' 2 ✗ The signature is of the wallet',
       '       Detail.',

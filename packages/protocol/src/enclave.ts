@@ -1,12 +1,18 @@
+import type { Authorization } from './authorization.ts'
 import { concatBytes } from './bytes.ts'
 import type { EnclaveConfig } from './configHash.ts'
+import type { DrandWitness } from './drand.ts'
 import type { EntropyWitness } from './entropy.ts'
 import { toField, toU64be } from './fields.ts'
 import type { Hex } from './hex.ts'
+import type { MessageContent, Opening } from './opening.ts'
 import type { EnclaveSettings } from './settings.ts'
 import type { Statement } from './statement.ts'
+import type { StatementV2 } from './statementV2.ts'
+import type { Signed } from './subject.ts'
 import { tags, toTagBytes } from './tags.ts'
 import type { TxMetadata } from './txMetadata.ts'
+import type { TypedData } from './typedData.ts'
 
 /*
  * Coordinator ↔ enclave. Each call is a POST with a JSON body, signed by the coordinator's key; there is no other way in. Byte
@@ -17,7 +23,7 @@ import type { TxMetadata } from './txMetadata.ts'
 export const enclavePaths = {
   attest: '/attest',
   openSession: '/open-session',
-  signTransactions: '/sign-transactions',
+  sign: '/sign',
 } as const
 
 /**
@@ -86,18 +92,34 @@ export type OpenSessionResponse = {
   expiresAt: string
 }
 
-export type SignItem = {
+/** What every item has: whose key, why it may be used, and with which sample. */
+type Granted = {
   sid: string
   grant: string
   keyId: string
-  digest: Hex
-  txMetadata: TxMetadata
-  /** The whole sample: the enclave verifies it, and signs once with it. */
-  witness: EntropyWitness
+  /** The whole sample: the enclave verifies it, and signs once with it. A round of a beacon may serve many. */
+  witness: EntropyWitness | DrandWitness
 }
 
-/** 1 to 256 items. */
-export type SignTransactionsRequest = { items: readonly SignItem[] }
+export type TransactionItem = Granted & {
+  kind: 'transaction'
+  digest: Hex
+  txMetadata: TxMetadata
+  /** The version of the receipt that the statement is for. Version 1 knows no beacons. */
+  statementVersion: 1 | 2
+}
+
+export type AuthorizationItem = Granted & { kind: 'authorization'; authorization: Authorization }
+
+/** Its sample serves this one call: to sign the same again takes another. */
+export type OffChainItem = Granted &
+  ({ kind: 'message'; content: MessageContent } | { kind: 'typed-data'; content: TypedData })
+
+/** What is to be signed. None is a bare hash: the enclave rebuilds what it signs, and hashes it itself. */
+export type SignItem = TransactionItem | AuthorizationItem | OffChainItem
+
+/** 1 to 256 items of any kinds. */
+export type SignItemsRequest = { items: readonly SignItem[] }
 
 export const MAX_SIGN_ITEMS = 256
 
@@ -117,6 +139,10 @@ export type SignItemError = {
   error:
     | 'invalid_request'
     | 'invalid_tx_metadata'
+    | 'message_too_large'
+    | 'invalid_message'
+    | 'invalid_typed_data'
+    | 'authorization_not_allowed'
     | 'digest_mismatch'
     | 'grant_invalid'
     | 'session_expired'
@@ -130,17 +156,26 @@ export type SignItemError = {
     | 'entropy_memory_full'
 }
 
+/** A statement of version 2 names what was signed by a hash, so it comes along. */
+export type SignedStatement =
+  | { statement: Statement }
+  | {
+      statement: StatementV2
+      subject: Signed['subject']
+      /** Of an off-chain kind. It is for the user, goes out once, and is kept by nobody. */
+      opening?: Opening
+    }
+
 export type SignItemResult =
   | SignItemError
-  | {
-      statement: Statement
+  | (SignedStatement & {
       /** Which of the response's batches, and where in it. */
       batch: number
       leafIndex: number
-    }
+    })
 
 /** Results in the order of the items. Items of one call may fall into several batches. */
-export type SignTransactionsResponse = { batches: readonly SignedBatch[]; results: readonly SignItemResult[] }
+export type SignItemsResponse = { batches: readonly SignedBatch[]; results: readonly SignItemResult[] }
 
 /** The body of a refused call. */
 export type EnclaveErrorBody = { error: { code: string; message: string } }

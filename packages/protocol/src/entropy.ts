@@ -32,8 +32,7 @@ export function isEntropyWitness(value: unknown): value is EntropyWitness {
   if (!hasExactMembers(value, WITNESS_MEMBERS)) return false
   const { source, valueHex, signatureHex, publicKey, timestamp, sequence } = value
   return (
-    typeof source === 'string' &&
-    /^[\x20-\x7e]{1,256}$/.test(source) &&
+    isSourceName(source) &&
     isHex(valueHex, 32) &&
     isHex(signatureHex, 64) &&
     isHex(publicKey, 32) &&
@@ -41,6 +40,11 @@ export function isEntropyWitness(value: unknown): value is EntropyWitness {
     parseTimestamp(timestamp) !== undefined &&
     isNatural(sequence)
   )
+}
+
+/** Printable ASCII: a name to show, which nothing else depends on. */
+export function isSourceName(value: unknown): value is string {
+  return typeof value === 'string' && /^[\x20-\x7e]{1,256}$/.test(value)
 }
 
 /** Milliseconds of an ISO 8601 time in its one spelling with milliseconds, from 1970 on; undefined for any other text. */

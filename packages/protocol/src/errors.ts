@@ -53,7 +53,7 @@ export type ProtocolErrorCode =
   | 'body_too_large'
   /** Distrust the sender: the bytes are not JSON in UTF-8. */
   | 'invalid_json'
-  /** Fix the call: a parameter cannot stand in the path of a request. */
+  /** Fix the call: a parameter has not the form that the request asks for. */
   | 'invalid_request'
   /** Fix the call: the value holds something that JSON cannot carry without loss. */
   | 'not_canonicalizable'
@@ -61,12 +61,22 @@ export type ProtocolErrorCode =
   | 'json_not_canonical'
   /** Distrust the statement: a member is missing, foreign or misspelt. */
   | 'statement_malformed'
+  /** Distrust the opening: a member is missing, foreign or misspelt, or it shows neither half. */
+  | 'opening_malformed'
   /** Distrust the path: it cannot belong to this index in a tree of this size. */
   | 'inclusion_malformed'
   /** Fix the configuration, or distrust the receipt that carries it. */
   | 'enclave_config_malformed'
   /** Fix the request: the transaction cannot be built from these fields. */
   | 'invalid_tx_metadata'
+  /** Fix the request: what is to be signed is longer than 32 KiB. */
+  | 'message_too_large'
+  /** Fix the request: the message is not hex of whole bytes. */
+  | 'invalid_message'
+  /** Fix the request: EIP-712 has no one reading of it. */
+  | 'invalid_typed_data'
+  /** Ask the operator: the enclave delegates accounts only to code on its list, and only on one chain at a time. */
+  | 'authorization_not_allowed'
   /** Distrust the signature: it is not 65 bytes r ‖ s ‖ v in range with a low s, or no key can have made it. */
   | 'signature_malformed'
   /** Distrust the key: it is not an uncompressed point of secp256k1. */

@@ -31,6 +31,17 @@ export function isHex(value: unknown, bytes?: number): value is string {
   return (bytes === undefined || value.length === 2 * bytes) && /^[0-9a-f]+$/.test(value)
 }
 
+/** Whether a value is hex of either case with `0x`, of so many bytes where that is given: how callers write Ethereum's values. */
+export function isPrefixedHex(value: unknown, bytes?: number): value is Hex {
+  if (typeof value !== 'string' || value.length % 2 !== 0) return false
+  return (bytes === undefined || value.length === 2 + 2 * bytes) && /^0x[0-9a-fA-F]*$/.test(value)
+}
+
+/** The bytes of hex of either case with `0x`. */
+export function fromPrefixedHex(hex: Hex): Uint8Array<ArrayBuffer> {
+  return fromHex(hex.slice(2).toLowerCase())
+}
+
 function digit(code: number): number {
   if (code >= 48 && code <= 57) return code - 48
   if (code >= 97 && code <= 102) return code - 87

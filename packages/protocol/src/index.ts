@@ -1,3 +1,10 @@
+export {
+  type Authorization,
+  assertAuthorizationAllowed,
+  hashAuthorization,
+  hashSignedAuthorization,
+  parseAuthorization,
+} from './authorization.ts'
 export { concatBytes, equalBytes, isZero } from './bytes.ts'
 export { parseCanonicalJson, toCanonicalJson } from './canonicalJson.ts'
 export { assertEnclaveConfig, type EnclaveConfig, type EnclaveIssuer, hashEnclaveConfig } from './configHash.ts'
@@ -8,24 +15,37 @@ export {
   parseAttestationPublished,
   serviceAttestationsAbi,
 } from './contract.ts'
+export {
+  type DrandBeacon,
+  type DrandWitness,
+  isDrandWitness,
+  isRoundSigned,
+  quicknet,
+  toRoundTimeMs,
+  verifyDrandWitness,
+} from './drand.ts'
 export { isEd25519Key, verifyEd25519 } from './ed25519.ts'
 export {
   type AttestRequest,
   type AttestResponse,
+  type AuthorizationItem,
   CALLER_TOLERANCE_MS,
   type CallerAttestation,
   callerHeaders,
   type EnclaveErrorBody,
   enclavePaths,
   MAX_SIGN_ITEMS,
+  type OffChainItem,
   type OpenSessionRequest,
   type OpenSessionResponse,
   type SignedBatch,
+  type SignedStatement,
   type SignItem,
   type SignItemError,
   type SignItemResult,
-  type SignTransactionsRequest,
-  type SignTransactionsResponse,
+  type SignItemsRequest,
+  type SignItemsResponse,
+  type TransactionItem,
   toCallerMessage,
 } from './enclave.ts'
 export {
@@ -40,7 +60,7 @@ export {
 } from './entropy.ts'
 export { type ProtocolErrorCode, ServiceError, type ServiceErrorOptions } from './errors.ts'
 export { isNatural, toU32be, toU64be } from './fields.ts'
-export { fromHex, type Hex, isHex, toHex } from './hex.ts'
+export { fromHex, fromPrefixedHex, type Hex, isHex, isPrefixedHex, toHex } from './hex.ts'
 export {
   type Endpoint,
   type EndpointQuery,
@@ -56,6 +76,21 @@ export {
 } from './http.ts'
 export { isLoopbackHost, isLoopbackUrl } from './loopback.ts'
 export { computeRoot, createInclusionPath, createInclusionPaths, hashTree, type Inclusion } from './merkle.ts'
+export { hashMessage } from './message.ts'
+export { MAX_OFF_CHAIN_BYTES } from './offChainContent.ts'
+export {
+  assertOpening,
+  commitContent,
+  commitSignature,
+  computeCommitment,
+  MAX_OPENING_BYTES,
+  type MessageContent,
+  type Opening,
+  type OpeningContent,
+  type OpeningSignature,
+  parseOpening,
+  withholdHalf,
+} from './opening.ts'
 export { parseJson } from './parseJson.ts'
 export { isPlainObject, readMembers } from './plainObject.ts'
 export {
@@ -68,15 +103,31 @@ export {
   type TerminalProofStatus,
 } from './proofStatus.ts'
 export { type BodyStream, readBounded } from './readBounded.ts'
-export { type ReleaseMessageParameters, toReleaseMessage } from './release.ts'
+export {
+  type AttestationReceiptV2,
+  type BatchBlock,
+  type CoordinatorBlock,
+  MAX_BLOCK_BYTES,
+  type ReleaseBlock,
+} from './receiptV2.ts'
+export {
+  type ReleaseMessageParameters,
+  type ReleaseMessageV2Parameters,
+  toReleaseMessage,
+  toReleaseMessageV2,
+} from './release.ts'
 export {
   computeEnclaveAttestReportData,
   computeSnpReportData,
+  computeSnpReportDataV2,
   computeTdxReportData,
   type EnclaveAttestReportDataParameters,
   firstPreviousBatchHash,
   hashBatch,
+  ML_DSA_65_KEY_BYTES,
+  ML_DSA_65_SIGNATURE_BYTES,
   type SnpReportDataParameters,
+  type SnpReportDataV2Parameters,
   type TdxReportDataParameters,
 } from './reportData.ts'
 export type {
@@ -129,7 +180,18 @@ export {
 export { type EcdsaSignature, parseSignature, recoverPublicKey, toAddress } from './signature.ts'
 export type { SignResult } from './signResult.ts'
 export { assertStatement, hashLeaf, type Statement, toStatementBytes, toStatementText } from './statement.ts'
+export { assertStatementV2, type StatementV2 } from './statementV2.ts'
 export { parseStrictJson, type StrictJsonErrorCode, type StrictJsonLimits } from './strictJson.ts'
+export {
+  type AuthorizationSubject,
+  hashSubject,
+  type OffChainSubject,
+  type SignatureKind,
+  type Signed,
+  signatureKinds,
+  type TransactionSubject,
+  toEventHash,
+} from './subject.ts'
 export { type Tag, tags, toTagBytes } from './tags.ts'
 export { type TcbStatus, tcbStatuses } from './tcbStatus.ts'
 export {
@@ -139,4 +201,7 @@ export {
   hashUnsignedTransaction,
 } from './transaction.ts'
 export { assertTxMetadata, parseTxMetadata, type TxMetadata } from './txMetadata.ts'
+export { hashTypedData, type TypedData } from './typedData.ts'
+export type { TypedDataMember } from './typedDataTypes.ts'
 export { type TimeLimitOptions, withinTimeLimit } from './withinTimeLimit.ts'
+export { hashWitness } from './witness.ts'

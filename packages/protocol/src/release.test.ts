@@ -1,7 +1,12 @@
 import { expect, test } from 'vitest'
 import { withCode } from '../test/withCode.ts'
 import { toHex } from './hex.ts'
-import { type ReleaseMessageParameters, toReleaseMessage } from './release.ts'
+import {
+  type ReleaseMessageParameters,
+  type ReleaseMessageV2Parameters,
+  toReleaseMessage,
+  toReleaseMessageV2,
+} from './release.ts'
 
 const hashes: ReleaseMessageParameters = {
   leaf: new Uint8Array(32).fill(0x11),
@@ -20,5 +25,23 @@ test.each(Object.keys(hashes))('%s has exactly 32 bytes', (name) => {
   for (const length of [0, 31, 33, 64]) {
     const wrong = { ...hashes, [name]: new Uint8Array(length) }
     expect(() => toReleaseMessage(wrong)).toThrow(withCode('invalid_length'))
+  }
+})
+
+const blocks: ReleaseMessageV2Parameters = {
+  batchHash: new Uint8Array(32).fill(0x11),
+  collateralHash: new Uint8Array(32).fill(0x22),
+  coordinatorHash: new Uint8Array(32).fill(0x33),
+}
+
+test('a release of version 2 is over tag, batch, collateral and coordinator', () => {
+  const tag = Buffer.from('countersign/release/v2\0').toString('hex')
+  expect(toHex(toReleaseMessageV2(blocks))).toBe(`${tag}${'11'.repeat(32)}${'22'.repeat(32)}${'33'.repeat(32)}`)
+})
+
+test.each(Object.keys(blocks))('version 2: %s has exactly 32 bytes', (name) => {
+  for (const length of [0, 31, 33, 64]) {
+    const wrong = { ...blocks, [name]: new Uint8Array(length) }
+    expect(() => toReleaseMessageV2(wrong)).toThrow(withCode('invalid_length'))
   }
 })

@@ -28,3 +28,26 @@ export function toReleaseMessage(parameters: ReleaseMessageParameters): Uint8Arr
     toField('witnessHash', witnessHash, 32),
   )
 }
+
+export type ReleaseMessageV2Parameters = {
+  /** 32 bytes: SHA-256 of the batch block. */
+  batchHash: Uint8Array
+  /** 32 bytes: SHA-256 of the collateral block that the batch's quote was verified with. */
+  collateralHash: Uint8Array
+  /** 32 bytes: SHA-256 of the block with the coordinator's attestation of its keys. */
+  coordinatorHash: Uint8Array
+}
+
+/**
+ * What a coordinator signs, with Ed25519 and with ML-DSA-65, for all that it releases of one batch: that it verified the batch's
+ * quote with this collateral, while attested like this. Which statements are its own they say themselves.
+ */
+export function toReleaseMessageV2(parameters: ReleaseMessageV2Parameters): Uint8Array<ArrayBuffer> {
+  const { batchHash, collateralHash, coordinatorHash } = parameters
+  return concatBytes(
+    toTagBytes(tags.releaseV2),
+    toField('batchHash', batchHash, 32),
+    toField('collateralHash', collateralHash, 32),
+    toField('coordinatorHash', coordinatorHash, 32),
+  )
+}

@@ -5,6 +5,7 @@ import { toHex } from './hex.ts'
 import {
   computeEnclaveAttestReportData,
   computeSnpReportData,
+  computeSnpReportDataV2,
   computeTdxReportData,
   firstPreviousBatchHash,
   hashBatch,
@@ -103,5 +104,19 @@ describe('report data', () => {
 
   test('a batch hash is over 64 bytes', () => {
     for (const wrong of [0, 32, 63, 65]) expect(() => hashBatch(fill(0, wrong))).toThrow(withCode('invalid_length'))
+  })
+
+  const both = { ed25519: fill(1, 32), mlDsa65: fill(2, 1952), configHash: fill(3, 32) }
+
+  test('of the coordinator with both keys: the long one by its hash', () => {
+    const hashed = createHash('sha256').update(both.mlDsa65).digest()
+    const parts = [Buffer.from('countersign/snp-report/v2\0'), both.ed25519, hashed, both.configHash]
+    expect(toHex(computeSnpReportDataV2(both))).toBe(createHash('sha512').update(Buffer.concat(parts)).digest('hex'))
+  })
+
+  test.each(Object.keys(both) as (keyof typeof both)[])('of both keys: %s has its exact length', (name) => {
+    for (const wrong of [0, both[name].length - 1, both[name].length + 1]) {
+      expect(() => computeSnpReportDataV2({ ...both, [name]: fill(0, wrong) })).toThrow(withCode('invalid_length'))
+    }
   })
 })

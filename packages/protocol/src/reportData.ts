@@ -82,3 +82,28 @@ export function computeSnpReportData({ publicKey, configHash }: SnpReportDataPar
     concatBytes(toTagBytes(tags.snpReport), toField('publicKey', publicKey, 32), toField('configHash', configHash, 32)),
   )
 }
+
+export type SnpReportDataV2Parameters = {
+  /** 32 bytes: the coordinator's Ed25519 key. */
+  ed25519: Uint8Array
+  /** 1,952 bytes: the coordinator's ML-DSA-65 key (FIPS 204). */
+  mlDsa65: Uint8Array
+  /** 32 bytes: the hash of the coordinator's configuration. */
+  configHash: Uint8Array
+}
+
+/** Bytes of an ML-DSA-65 key and of a signature by it (FIPS 204, table 2). */
+export const ML_DSA_65_KEY_BYTES = 1_952
+export const ML_DSA_65_SIGNATURE_BYTES = 3_309
+
+/** The 64 bytes of report data in the coordinator's report over both of its keys. */
+export function computeSnpReportDataV2({ ed25519, mlDsa65, configHash }: SnpReportDataV2Parameters): Bytes {
+  return sha512(
+    concatBytes(
+      toTagBytes(tags.snpReportV2),
+      toField('ed25519', ed25519, 32),
+      sha256(toField('mlDsa65', mlDsa65, ML_DSA_65_KEY_BYTES)),
+      toField('configHash', configHash, 32),
+    ),
+  )
+}

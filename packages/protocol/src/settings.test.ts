@@ -6,6 +6,14 @@ import { assertEnclaveSettings, assertSettingsOf, createEnclaveSettings, toEncla
 // RFC 8032 §7.1, tests 1 and 2.
 const key = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a'
 const other = '3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c'
+// drand's quicknet, https://api.drand.sh/52db…e971/info.
+const beacon = {
+  kind: 'drand',
+  key: '83cf0f2896adee7eb8b5f01fcad3912212c437e0073e911fb90022d3e760183c8c4b450b6a0a6c3ac6a5776a2d1064510d1fec758c921cc22b0e17e63aaf4bcb5ed66304de9cf809bd274ca73bab4af5a6e9c76a4bc09e76eae8991ef5ece45a',
+  chainHash: '52db9ba70e0cc0f6eaf7803dd07447a1f5477735fd3f661792ba94600c84e971',
+  genesisS: 1_692_803_367,
+  periodS: 3,
+} as const
 const settings = createEnclaveSettings([{ kind: 'satellite', key }])
 
 describe('settings under the quote', () => {
@@ -29,9 +37,22 @@ describe('settings under the quote', () => {
   })
 
   test('sources come in one order', () => {
-    const sources = [{ kind: 'unsigned' }, { kind: 'satellite', key }, { kind: 'satellite', key: other }] as const
+    const sources = [
+      beacon,
+      { kind: 'unsigned' },
+      { kind: 'satellite', key },
+      { kind: 'satellite', key: other },
+    ] as const
     expect(createEnclaveSettings(sources)).toEqual(createEnclaveSettings(sources.toReversed()))
     expect(() => assertEnclaveSettings(createEnclaveSettings(sources))).not.toThrow()
+  })
+
+  test('implementations come in one order, and are under the hash', () => {
+    const [one, two] = [`0x${'11'.repeat(20)}`, `0x${'22'.repeat(20)}`] as const
+    const listed = createEnclaveSettings(settings.entropy, [two, one])
+    expect(listed.implementations).toEqual([one, two])
+    expect(() => assertEnclaveSettings(listed)).not.toThrow()
+    expect(toEnclaveVersion('1.2.3', listed)).not.toBe(toEnclaveVersion('1.2.3', settings))
   })
 
   test.each<[string, unknown]>([
@@ -39,7 +60,14 @@ describe('settings under the quote', () => {
     ['a missing member', { entropy: settings.entropy, log: null }],
     ['a member too many', { ...settings, extra: 1 }],
     ['a log', { ...settings, log: {} }],
-    ['an implementation', { ...settings, implementations: [`0x${'11'.repeat(20)}`] }],
+    ['no list of implementations', { ...settings, implementations: {} }],
+    ['an implementation in upper case', { ...settings, implementations: [`0x${'AA'.repeat(20)}`] }],
+    ['an implementation without 0x', { ...settings, implementations: ['11'.repeat(20)] }],
+    ['an implementation twice', { ...settings, implementations: [`0x${'11'.repeat(20)}`, `0x${'11'.repeat(20)}`] }],
+    [
+      'implementations in another order',
+      { ...settings, implementations: [`0x${'22'.repeat(20)}`, `0x${'11'.repeat(20)}`] },
+    ],
     ['no source', { ...settings, entropy: [] }],
     ['a source twice', { ...settings, entropy: [...settings.entropy, ...settings.entropy] }],
     ['sources in another order', { ...settings, entropy: [{ kind: 'unsigned' }, ...settings.entropy] }],
@@ -48,7 +76,20 @@ describe('settings under the quote', () => {
     ['no key', { ...settings, entropy: [{ kind: 'satellite' }] }],
     ['a key in upper case', { ...settings, entropy: [{ kind: 'satellite', key: key.toUpperCase() }] }],
     ['a key of small order', { ...settings, entropy: [{ kind: 'satellite', key: '00'.repeat(32) }] }],
+    ['a beacon without its genesis', { ...settings, entropy: [without(beacon, 'genesisS')] }],
+    ['a beacon that is called a satellite', { ...settings, entropy: [{ ...beacon, kind: 'satellite' }] }],
+    ['a beacon that never moves', { ...settings, entropy: [{ ...beacon, periodS: 0 }] }],
+    ['a beacon with half a second', { ...settings, entropy: [{ ...beacon, genesisS: 0.5 }] }],
+    ['a beacon with an Ed25519 key', { ...settings, entropy: [{ ...beacon, key }] }],
+    ['a beacon whose key is no point', { ...settings, entropy: [{ ...beacon, key: `83${'00'.repeat(95)}` }] }],
+    ['a beacon whose key is infinity', { ...settings, entropy: [{ ...beacon, key: `c0${'00'.repeat(95)}` }] }],
+    ['a beacon in upper case', { ...settings, entropy: [{ ...beacon, key: beacon.key.toUpperCase() }] }],
   ])('%s is refused', (_, value) => {
     expect(() => assertEnclaveSettings(value)).toThrow(withCode('enclave_config_malformed'))
   })
 })
+
+function without<Value extends object>(value: Value, name: keyof Value) {
+  const { [name]: _, ...rest } = value
+  return rest
+}

@@ -1,29 +1,41 @@
 import { sha256 } from '@noble/hashes/sha2.js'
 import { toCanonicalJson } from './canonicalJson.ts'
 import type { EnclaveConfig } from './configHash.ts'
+import { type DrandBeacon, isDrandKey } from './drand.ts'
 import { isEd25519Key } from './ed25519.ts'
 import { type ProtocolErrorCode, ServiceError } from './errors.ts'
+import { isNatural } from './fields.ts'
 import { fromHex, type Hex, isHex, toHex } from './hex.ts'
 import { hasExactMembers } from './plainObject.ts'
 
-/** Whose samples the enclave signs with: of a source that signs them with this Ed25519 key, or of one that does not sign. */
-export type EntropySetting = { kind: 'satellite'; key: string } | { kind: 'unsigned' }
+/**
+ * Whose samples the enclave signs with: of a source that signs them with this Ed25519 key, the rounds of this public beacon, or
+ * samples of a source that does not sign.
+ */
+export type EntropySetting =
+  | { kind: 'satellite'; key: string }
+  | ({ kind: 'drand' } & DrandBeacon)
+  | { kind: 'unsigned' }
 
 /**
- * Settings beside the configuration that quotes cover too: the version in the configuration ends in their hash. `log` and
- * `implementations` are empty so far.
+ * Settings beside the configuration that quotes cover too: the version in the configuration ends in their hash. `log` is null so
+ * far.
  */
 export type EnclaveSettings = {
   /** Each once, in ascending order of their canonical JSON: one set of sources has one hash. */
   entropy: readonly EntropySetting[]
   log: null
+  /** The code that a wallet may delegate to by EIP-7702: addresses in lower case and ascending order, each once. */
   implementations: readonly Hex[]
 }
 
-/** Settings with these sources of entropy, in their order. */
-export function createEnclaveSettings(entropy: readonly EntropySetting[]): EnclaveSettings {
+/** Settings with these sources of entropy and implementations, each in their order. */
+export function createEnclaveSettings(
+  entropy: readonly EntropySetting[],
+  implementations: readonly Hex[] = [],
+): EnclaveSettings {
   const sorted = entropy.toSorted((left, right) => (toText(left) < toText(right) ? -1 : 1))
-  return { entropy: sorted, log: null, implementations: [] }
+  return { entropy: sorted, log: null, implementations: implementations.toSorted() }
 }
 
 /** Narrows to settings with exactly the members of their type. */
@@ -32,7 +44,14 @@ export function assertEnclaveSettings(value: unknown): asserts value is EnclaveS
     throw malformed('not exactly the expected members')
   const { entropy, log, implementations } = value
   if (log !== null) throw malformed('log is unknown')
-  if (!Array.isArray(implementations) || implementations.length > 0) throw malformed('implementations are unknown')
+  if (!Array.isArray(implementations)) throw malformed('implementations is not a list')
+  for (const [index, address] of implementations.entries()) {
+    const isAddress = typeof address === 'string' && address.startsWith('0x') && isHex(address.slice(2), 20)
+    if (!isAddress) throw malformed(`implementations[${index}] is not an address in lower case`)
+    if (index > 0 && implementations[index - 1] >= address) {
+      throw malformed(`implementations[${index}] is not after the one before`)
+    }
+  }
   if (!Array.isArray(entropy) || entropy.length === 0) throw malformed('entropy is not a filled list')
   for (const [index, source] of entropy.entries()) {
     if (!isEntropySetting(source)) throw malformed(`entropy[${index}] is unknown`)
@@ -56,8 +75,14 @@ export function assertSettingsOf(config: Pick<EnclaveConfig, 'version'>, setting
 
 function isEntropySetting(value: unknown): value is EntropySetting {
   if (hasExactMembers(value, ['kind'])) return value.kind === 'unsigned'
-  if (!hasExactMembers(value, ['kind', 'key']) || value.kind !== 'satellite') return false
-  return isHex(value.key, 32) && isEd25519Key(fromHex(value.key))
+  if (hasExactMembers(value, ['kind', 'key'])) {
+    return value.kind === 'satellite' && isHex(value.key, 32) && isEd25519Key(fromHex(value.key))
+  }
+  if (!hasExactMembers(value, ['kind', 'key', 'chainHash', 'genesisS', 'periodS']) || value.kind !== 'drand')
+    return false
+  const { key, chainHash, genesisS, periodS } = value
+  const isTimed = isNatural(genesisS) && isNatural(periodS) && periodS > 0
+  return isTimed && isHex(chainHash, 32) && isHex(key, 96) && isDrandKey(key)
 }
 
 function toText(value: unknown): string {

@@ -5,6 +5,7 @@ import { fromHex, type Hex } from './hex.ts'
 import { hashTreeLeaf } from './merkle.ts'
 import { hasExactMembers } from './plainObject.ts'
 import { parseSignature } from './signature.ts'
+import { assertStatementV2, type StatementV2, toStatementV2Text } from './statementV2.ts'
 import { tags } from './tags.ts'
 
 /**
@@ -71,9 +72,10 @@ export function assertStatement(value: unknown): asserts value is Statement {
   if (!isTime(value.signedAt)) throw malformed('signedAt')
 }
 
-/** The canonical JSON of a statement. */
-export function toStatementBytes(statement: Statement): Uint8Array<ArrayBuffer> {
-  assertStatement(statement)
+/** The canonical JSON of a statement, of either version. */
+export function toStatementBytes(statement: Statement | StatementV2): Uint8Array<ArrayBuffer> {
+  if (isOfVersion2(statement)) assertStatementV2(statement)
+  else assertStatement(statement)
   return toCanonicalJson(statement)
 }
 
@@ -81,7 +83,8 @@ export function toStatementBytes(statement: Statement): Uint8Array<ArrayBuffer> 
  * The canonical JSON of a statement that is known to be well formed, as text and without checks: its members in order,
  * none of which needs escaping. For hot paths that hash with a faster SHA-256 than this package has.
  */
-export function toStatementText(statement: Statement): string {
+export function toStatementText(statement: Statement | StatementV2): string {
+  if (isOfVersion2(statement)) return toStatementV2Text(statement)
   const { address, chainId, coordinatorKey, digest, entropyHash, keyId } = statement
   const { publicKey, signature, signedAt, txHash, type } = statement
   return JSON.stringify({
@@ -90,9 +93,13 @@ export function toStatementText(statement: Statement): string {
   })
 }
 
-/** The leaf of a statement: SHA-256(0x00 ‖ canonical JSON). */
-export function hashLeaf(statement: Statement): Uint8Array<ArrayBuffer> {
+/** The leaf of a statement: SHA-256(0x00 ‖ canonical JSON). Statements of both versions share trees. */
+export function hashLeaf(statement: Statement | StatementV2): Uint8Array<ArrayBuffer> {
   return hashTreeLeaf(toStatementBytes(statement))
+}
+
+function isOfVersion2(statement: Statement | StatementV2): statement is StatementV2 {
+  return statement?.type === tags.signingV2
 }
 
 function isHex(value: unknown, bytes: number): boolean {

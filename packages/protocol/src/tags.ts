@@ -1,7 +1,7 @@
 /**
  * Every domain-separation tag, in one list: no two things that are signed, quoted or derived may share one, or a value made
- * for one purpose could be passed off as another. All but `signing` stand at the head of their bytes as `toTagBytes` has
- * them; `signing` is the `type` member of a statement.
+ * for one purpose could be passed off as another. All but `signing` and `signingV2` stand at the head of their bytes as `toTagBytes` has
+ * them; those two are the `type` member of a statement.
  */
 export const tags = {
   /** The OpenID Connect nonce: a hash of the login secret. */
@@ -38,6 +38,20 @@ export const tags = {
   entropy: 'countersign/entropy/v1',
   /** `type` of a signing statement. */
   signing: 'countersign/signing/v1',
+  /** `type` of a signing statement of version 2. */
+  signingV2: 'countersign/signing/v2',
+  /** The hash of what was signed, in a statement of version 2. */
+  subject: 'countersign/subject/v1',
+  /** Report data of the coordinator's own report over both of its keys. */
+  snpReportV2: 'countersign/snp-report/v2',
+  /** A coordinator's signatures over a batch, its collateral and the coordinator's own attestation. */
+  releaseV2: 'countersign/release/v2',
+  /** The commitment to the content of an off-chain signature. */
+  openingContent: 'countersign/opening-content/v1',
+  /** The commitment to the bytes of an off-chain signature. */
+  openingSignature: 'countersign/opening-signature/v1',
+  /** Both of them: what is public of an off-chain signature. */
+  opening: 'countersign/opening/v1',
   /** HKDF info of wallet keys. */
   wallet: 'countersign/wallet/v1',
   /** HKDF info of the key that makes key ids. */

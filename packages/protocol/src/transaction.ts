@@ -1,6 +1,6 @@
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { concatBytes } from './bytes.ts'
-import { fromHex, type Hex } from './hex.ts'
+import { fromPrefixedHex } from './hex.ts'
 import { encodeRlp, type RlpItem, toScalar } from './rlp.ts'
 import { parseSignature } from './signature.ts'
 import { assertTxMetadata, type TxMetadata } from './txMetadata.ts'
@@ -44,17 +44,13 @@ function toFields(metadata: TxMetadata): RlpItem[] {
     toScalar(BigInt(metadata.maxPriorityFeePerGas)),
     toScalar(BigInt(metadata.maxFeePerGas)),
     toScalar(BigInt(metadata.gas)),
-    toBytes(metadata.to),
+    fromPrefixedHex(metadata.to),
     toScalar(BigInt(metadata.value)),
-    toBytes(metadata.data),
+    fromPrefixedHex(metadata.data),
     [],
   ]
 }
 
 function encode(fields: readonly RlpItem[]): Bytes {
   return concatBytes(Uint8Array.of(DYNAMIC_FEE), encodeRlp(fields))
-}
-
-function toBytes(hex: Hex): Bytes {
-  return fromHex(hex.slice(2).toLowerCase())
 }

@@ -1,6 +1,6 @@
 import { type ProtocolErrorCode, ServiceError } from './errors.ts'
 import { isNatural } from './fields.ts'
-import type { Hex } from './hex.ts'
+import { type Hex, isPrefixedHex } from './hex.ts'
 import { hasExactMembers } from './plainObject.ts'
 
 /**
@@ -29,8 +29,8 @@ export function assertTxMetadata(value: unknown): asserts value is TxMetadata {
   const { chainId, nonce, to, data } = value
   if (!isNatural(chainId) || chainId === 0) throw invalid('chainId is not a positive integer below 2^53')
   if (!isNatural(nonce)) throw invalid('nonce is not an integer from 0 to 2^53 - 1')
-  if (!isHexOf(to) || to.length !== 2 + 2 * 20) throw invalid('to is not 20 bytes of hex')
-  if (!isHexOf(data) || data.length > 2 + 2 * MAX_DATA_BYTES) {
+  if (!isPrefixedHex(to, 20)) throw invalid('to is not 20 bytes of hex')
+  if (!isPrefixedHex(data) || data.length > 2 + 2 * MAX_DATA_BYTES) {
     throw invalid(`data is not hex of at most ${MAX_DATA_BYTES} bytes`)
   }
   assertAmount('value', value.value, 256n)
@@ -51,10 +51,6 @@ function assertAmount(name: string, value: unknown, bits: bigint): bigint {
   const amount = typeof value === 'string' && DECIMAL.test(value) ? BigInt(value) : -1n
   if (amount < 0n || amount >= 1n << bits) throw invalid(`${name} is not a decimal integer below 2^${bits}`)
   return amount
-}
-
-function isHexOf(value: unknown): value is Hex {
-  return typeof value === 'string' && value.length % 2 === 0 && /^0x[0-9a-fA-F]*$/.test(value)
 }
 
 function invalid(details: string) {

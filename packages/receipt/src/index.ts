@@ -12,6 +12,7 @@ export {
 export type { CoordinatorPolicy, GivenRevocations } from './v1/checkMachine.ts'
 export { DSTACK_SECRET } from './v1/checkMeasurement.ts'
 export {
+  type AnyReceipt,
   type CheckReceiptOptions,
   checkReceipt,
   type ReceiptCheck,
@@ -29,3 +30,18 @@ export {
   type Witness,
 } from './v1/schema.ts'
 export { anchorSteps, requiredSteps, type Step, type StepId, type StepStatus, stepTitles } from './v1/steps.ts'
+export {
+  type AttestationRecords,
+  assembleAttestation,
+  assembleBatch,
+  assembleCoordinator,
+  assembleRelease,
+  type Released,
+  toBlockRelease,
+} from './v2/assemble.ts'
+export { ATTESTATION_V2, type Blocks, encodeBlock, parseBlock } from './v2/blocks.ts'
+export { encodeCar, MAX_CAR_BYTES, parseCar } from './v2/car.ts'
+export type { GivenBlocks } from './v2/checkBlocks.ts'
+export { quantumNote } from './v2/readAttestation.ts'
+export { encodeReceiptCar, parseReceiptCar, type ReceiptFiles } from './v2/receiptCar.ts'
+export { blockSchemas } from './v2/schema.ts'

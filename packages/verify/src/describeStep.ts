@@ -64,8 +64,8 @@ export type StepGroup = {
 }
 
 export const stepGroups: readonly StepGroup[] = [
-  { title: 'The bytes', ids: ['format', 'cid'] },
-  { title: 'The transaction', ids: ['digest', 'signature', 'tx-hash', 'statement', 'subject'] },
+  { title: 'The bytes', ids: ['format', 'cid', 'blocks'] },
+  { title: 'The transaction', ids: ['opening', 'digest', 'signature', 'tx-hash', 'statement', 'subject'] },
   {
     title: 'The key enclave',
     isHardware: true,

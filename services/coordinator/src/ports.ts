@@ -7,7 +7,7 @@ import type {
   OpenSessionRequest,
   OpenSessionResponse,
   SignItem,
-  SignTransactionsResponse,
+  SignItemsResponse,
 } from '@countersign/protocol'
 import type { SelfAttestation, Witness } from '@countersign/receipt'
 import type {
@@ -56,7 +56,7 @@ export type EntropySource = {
 export type KeyEnclave = {
   openSession(request: OpenSessionRequest): Promise<OpenSessionResponse>
   /** The configuration is that of the enclave that signed, as it attested it. */
-  signTransactions(items: readonly SignItem[]): Promise<SignTransactionsResponse & { config: EnclaveConfig }>
+  signTransactions(items: readonly SignItem[]): Promise<SignItemsResponse & { config: EnclaveConfig }>
   stop(): Promise<void>
 }
 

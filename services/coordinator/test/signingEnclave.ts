@@ -12,7 +12,7 @@ import {
   hashTree,
   type SignedBatch,
   type SignItem,
-  type SignItemResult,
+  type SignItemError,
   type Statement,
   tags,
   toAddress,
@@ -20,8 +20,9 @@ import {
 } from '@countersign/protocol'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 
-type SignAnswer = { batches: SignedBatch[]; results: SignItemResult[]; config: EnclaveConfig }
-export type SignedItem = Exclude<SignItemResult, { error: string }>
+/** It signs transactions, with statements of version 1. */
+export type SignedItem = { statement: Statement; batch: number; leafIndex: number }
+type SignAnswer = { batches: SignedBatch[]; results: (SignedItem | SignItemError)[]; config: EnclaveConfig }
 
 export type SigningEnclave = {
   /** Times that it was asked. */
@@ -69,6 +70,7 @@ export function createSigningEnclave(deps: {
   let previous: Uint8Array = firstPreviousBatchHash()
 
   function toStatement(item: SignItem): Statement {
+    if (item.kind !== 'transaction') throw new Error('transactions only')
     const wallet = deps.wallets.find(({ keyId }) => keyId === item.keyId)
     if (wallet === undefined) throw new Error('no such wallet')
     const signature = signTestDigest(fromHex(item.digest.slice(2)), wallet.privateKey)

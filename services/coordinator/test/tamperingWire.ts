@@ -26,7 +26,7 @@ export async function startTamperingWire(enclaveUrl: string): Promise<TamperingW
     const onward = send(new URL(path, enclaveUrl), { method, headers, agent: false }, async (answer) => {
       try {
         let text = Buffer.from(await readBounded(answer, MAX_ANSWER_BYTES)).toString('utf8')
-        if (tamper !== undefined && path === enclavePaths.signTransactions) {
+        if (tamper !== undefined && path === enclavePaths.sign) {
           const changed = JSON.parse(text)
           tamper(changed)
           text = JSON.stringify(changed)

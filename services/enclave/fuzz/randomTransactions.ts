@@ -15,6 +15,7 @@ const sid = 'ab'.repeat(32)
 const coordinatorKey = 'cd'.repeat(32)
 const witness = createWitness()
 const USERS = 50
+const random = (length: number) => new Uint8Array(length)
 
 /** viem's digest of a transaction, with nothing of ours. */
 export function toDigest(metadata: TxMetadata) {
@@ -69,9 +70,13 @@ export function checkRandomTransactions({ runs, seed }: { runs: number; seed: nu
     fc.property(txMetadata, fc.constantFrom(...sessions), (candidate, session) => {
       const digest = toDigest(candidate)
       const { grant, keyId } = session
-      const item = { sid, grant, keyId, digest, txMetadata: candidate, witness }
-      const result = signItem({ keyring, now }, item, coordinatorKey)
-      if ('error' in result) return false
+      const wanted = { kind: 'transaction', statementVersion: 1, digest, txMetadata: candidate } as const
+      const result = signItem(
+        { keyring, now, random, implementations: [] },
+        { ...wanted, sid, grant, keyId, witness },
+        coordinatorKey,
+      )
+      if ('error' in result || !('txHash' in result.statement)) return false
       const { statement, leaf } = result
       const expected = secp256k1.sign(Buffer.from(digest.slice(2), 'hex'), session.privateKey, {
         prehash: false,

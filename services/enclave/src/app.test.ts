@@ -17,7 +17,7 @@ import {
   hashUnsignedTransaction,
   type OpenSessionResponse,
   rootSecretPaths,
-  type SignTransactionsResponse,
+  type SignItemsResponse,
   toEnclaveVersion,
   toHex,
 } from '@countersign/protocol'
@@ -59,6 +59,7 @@ beforeAll(async () => {
   keyWorker = await createKeyWorker({
     rootSecret: new Uint8Array(32).map((_, index) => index),
     configHash: hashEnclaveConfig(config),
+    implementations: settings.implementations,
   })
 })
 afterAll(() => keyWorker.close())
@@ -121,17 +122,18 @@ const txMetadata = {
 const digest = `0x${toHex(hashUnsignedTransaction(txMetadata))}`
 
 function toItem({ sid, grant, keyId }: OpenSessionResponse, changes: object = {}) {
-  return { sid, grant, keyId, digest, txMetadata, witness: createWitness(at.getTime()), ...changes }
+  const wanted = { kind: 'transaction', statementVersion: 1, digest, txMetadata }
+  return { sid, grant, keyId, ...wanted, witness: createWitness(at.getTime()), ...changes }
 }
 
-describe('signTransactions', () => {
+describe('sign', () => {
   test('answers a statement per item, and a quote that covers it and verifies', async () => {
     const app = startApp()
     const sessions = await Promise.all(['alice', 'bob', 'carol'].map((subject) => openSession(app, subject)))
     const request = { items: sessions.map((session) => toItem(session)) }
-    const { status, body } = await send(app, { path: enclavePaths.signTransactions, request })
+    const { status, body } = await send(app, { path: enclavePaths.sign, request })
     expect(status).toBe(200)
-    const { batches, results } = body as SignTransactionsResponse
+    const { batches, results } = body as SignItemsResponse
     for (const [index, result] of results.entries()) {
       if ('error' in result) throw new Error(result.error)
       const batch = batches[result.batch]
@@ -172,8 +174,8 @@ describe('signTransactions', () => {
       toItem(alice, { txMetadata: {} }),
       toItem(bob),
     ]
-    const { body } = await send(app, { path: enclavePaths.signTransactions, request: { items } })
-    const { results } = body as SignTransactionsResponse
+    const { body } = await send(app, { path: enclavePaths.sign, request: { items } })
+    const { results } = body as SignItemsResponse
     expect(results.map((result) => ('error' in result ? result.error : 'signed'))).toEqual([
       'signed',
       'invalid_request',
@@ -198,8 +200,8 @@ describe('signTransactions', () => {
       toItem(alice, { witness, txMetadata: other, digest: `0x${toHex(hashUnsignedTransaction(other))}` }),
     ]
     const sign = async (request: object) => {
-      const { body } = await send(app, { path: enclavePaths.signTransactions, request })
-      return (body as SignTransactionsResponse).results.map((result) => ('error' in result ? result.error : 'signed'))
+      const { body } = await send(app, { path: enclavePaths.sign, request })
+      return (body as SignItemsResponse).results.map((result) => ('error' in result ? result.error : 'signed'))
     }
     expect(await sign({ items })).toEqual(['signed', 'entropy_used', 'entropy_used'])
     expect(await sign({ items: [items[0]] })).toEqual(['signed'])
@@ -214,8 +216,8 @@ describe('signTransactions', () => {
     expect(alice.expiresAt).toBe(new Date(at.getTime() + 60_000).toISOString())
     const sign = async (aheadMs: number) => {
       const request = { items: [toItem(alice, { witness: createWitness(at.getTime() + aheadMs) })] }
-      const { body } = await send(app, { path: enclavePaths.signTransactions, request })
-      const [result] = (body as SignTransactionsResponse).results
+      const { body } = await send(app, { path: enclavePaths.sign, request })
+      const [result] = (body as SignItemsResponse).results
       return result !== undefined && 'statement' in result ? result.statement.signedAt : result?.error
     }
     expect(await sign(30_000)).toBe(new Date(at.getTime() + 30_000).toISOString())
@@ -227,13 +229,13 @@ describe('signTransactions', () => {
     let nowMs = at.getTime()
     const app = startApp({ time: createKnownTime({ now: () => nowMs }) })
     const alice = await openSession(app, 'alice')
-    const path = enclavePaths.signTransactions
+    const path = enclavePaths.sign
     const sign = async () => {
       const body = new TextEncoder().encode(
         JSON.stringify({ items: [toItem(alice, { witness: createWitness(nowMs) })] }),
       )
       const headers = createTestCoordinator().sign({ path, body, timeMs: at.getTime() })
-      const [result] = ((await send(app, { path, body, headers })).body as SignTransactionsResponse).results
+      const [result] = ((await send(app, { path, body, headers })).body as SignItemsResponse).results
       return result !== undefined && 'error' in result ? result.error : 'signed'
     }
     nowMs = Date.parse(alice.expiresAt) - 1
@@ -247,7 +249,7 @@ describe('signTransactions', () => {
     const app = startApp({ time: createTime(clock) })
     const request = { items: [toItem(alice)] }
     const unknown = { status: 503, body: { error: { code: 'time_unknown' } } }
-    expect(await send(app, { path: enclavePaths.signTransactions, request })).toMatchObject(unknown)
+    expect(await send(app, { path: enclavePaths.sign, request })).toMatchObject(unknown)
     expect(await send(app, { method: 'GET', path: '/health' })).toMatchObject({ body: { status: 'waiting' } })
   })
 
@@ -258,7 +260,7 @@ describe('signTransactions', () => {
     }
     const app = startApp({ quoteSource: failing })
     const alice = await openSession(app, 'alice')
-    const { body } = await send(app, { path: enclavePaths.signTransactions, request: { items: [toItem(alice)] } })
+    const { body } = await send(app, { path: enclavePaths.sign, request: { items: [toItem(alice)] } })
     expect(body).toEqual({ batches: [], results: [{ error: 'quote_unavailable' }] })
   })
 
@@ -270,7 +272,7 @@ describe('signTransactions', () => {
     ['a list', []],
     ['another member', { items: [{}], digest: '0x' }],
   ])('%s is refused as a whole', async (_, request) => {
-    expect(await send(startApp(), { path: enclavePaths.signTransactions, request })).toMatchObject({
+    expect(await send(startApp(), { path: enclavePaths.sign, request })).toMatchObject({
       status: 400,
       body: { error: { code: 'invalid_request' } },
     })
@@ -279,18 +281,18 @@ describe('signTransactions', () => {
 
 describe('there is no other way in', () => {
   test.each([
-    ['GET', '/sign-transactions', 405],
-    ['POST', '/sign', 404],
+    ['GET', '/sign', 405],
+    ['POST', '/sign-transactions', 404],
     ['POST', '/sign-digest', 404],
-    ['POST', '/sign-transactions/', 404],
-    ['POST', '/sign-transactions?x=1', 404],
+    ['POST', '/sign/', 404],
+    ['POST', '/sign?x=1', 404],
     ['POST', '/export', 404],
     ['POST', '/health', 405],
   ])('%s %s is refused with %d', async (method, path, status) => {
     expect((await send(startApp(), { method, path })).status).toBe(status)
   })
 
-  const path = enclavePaths.signTransactions
+  const path = enclavePaths.sign
   const body = new TextEncoder().encode('{"items":[{}]}')
   const signed = (changes: Partial<{ path: string; body: Uint8Array; timeMs: number }> = {}) =>
     coordinator.sign({ path, body, timeMs: at.getTime(), ...changes })
@@ -357,11 +359,11 @@ describe('attest', () => {
     // While not one quote has been made, all but four are refused.
     await expect.poll(() => answered.length, { interval: 5 }).toBe(46)
     expect(new Set(answered)).toEqual(new Set([503]))
-    const signing = send(app, { path: enclavePaths.signTransactions, request: { items: [toItem(alice)] } })
+    const signing = send(app, { path: enclavePaths.sign, request: { items: [toItem(alice)] } })
     // One attestation has asked for its quote, three wait for it, and the signature waits for none of them.
     await expect.poll(() => held.length, { interval: 5 }).toBe(2)
     held[1]?.()
-    expect(((await signing).body as SignTransactionsResponse).results[0]).toHaveProperty('statement')
+    expect(((await signing).body as SignItemsResponse).results[0]).toHaveProperty('statement')
     expect(answered).toHaveLength(46)
     isHolding = false
     held[0]?.()
@@ -592,7 +594,7 @@ describe('before a body is read', () => {
     requireRevocations: false,
   }
   const body = new TextEncoder().encode('{"items":[{}]}')
-  const path = enclavePaths.signTransactions
+  const path = enclavePaths.sign
   const sign = (changes: Partial<{ path: string; body: Uint8Array; timeMs: number }> = {}) =>
     coordinator.sign({ path, body, timeMs: at.getTime(), ...changes })
   const admit = (app: ReturnType<typeof startApp>, headers: Record<string, string>, to: string = path) =>
@@ -602,7 +604,7 @@ describe('before a body is read', () => {
 
   test('a stranger is refused where callers introduce themselves, and may still do so', async () => {
     const app = startApp({ policy: attested })
-    for (const to of [enclavePaths.signTransactions, enclavePaths.openSession]) {
+    for (const to of [enclavePaths.sign, enclavePaths.openSession]) {
       expect(codeOf(await admit(app, sign({ path: to }), to))).toBe('caller_unknown')
     }
     expect(await admit(app, sign({ path: enclavePaths.attest }), enclavePaths.attest)).toEqual({ admitted: undefined })

@@ -4,15 +4,15 @@ import { type AttestDeps, createAttestor } from './attest.ts'
 import type { Callers } from './callers.ts'
 import { EnclaveError } from './errors.ts'
 import { type OpenSessionDeps, openSession } from './grant/openSession.ts'
-import { parseAttestRequest, parseBody, parseOpenSessionRequest, parseSignTransactionsRequest } from './parseRequest.ts'
+import { parseAttestRequest, parseBody, parseOpenSessionRequest, parseSignItemsRequest } from './parseRequest.ts'
 import type { Donor } from './rootSecret/donor.ts'
 import { parseTransferRequest } from './rootSecret/parseTransfer.ts'
 import { type App, type Call, type CallHead, serveCalls } from './serveCalls.ts'
-import { type SignTransactionsDeps, signTransactions } from './sign/signTransactions.ts'
+import { type SignItemsDeps, signItems } from './sign/signItems.ts'
 
 export type AppDeps = AttestDeps &
   OpenSessionDeps &
-  SignTransactionsDeps & {
+  SignItemsDeps & {
     callers: Callers
     log: Log
     version: string
@@ -20,7 +20,7 @@ export type AppDeps = AttestDeps &
     donor?: Donor
   }
 
-/** The enclave's calls: `attest`, `openSession`, `signTransactions`, and `GET /health`. It does not listen. */
+/** The enclave's calls: `attest`, `openSession`, `sign`, and `GET /health`. It does not listen. */
 export function createApp(deps: AppDeps): App {
   const attest = createAttestor(deps)
 
@@ -54,12 +54,12 @@ export function createApp(deps: AppDeps): App {
     }
     deps.callers.assertAllowed(caller)
     if (call.path === enclavePaths.openSession) return openSession(deps, parseOpenSessionRequest(body))
-    return signAll(parseSignTransactionsRequest(body).items, caller)
+    return signAll(parseSignItemsRequest(body).items, caller)
   }
 
   async function signAll(items: readonly (SignItem | undefined)[], coordinatorKey: string) {
     const whole = items.filter((item) => item !== undefined)
-    const { batches, results } = await signTransactions(deps, { items: whole, coordinatorKey })
+    const { batches, results } = await signItems(deps, { items: whole, coordinatorKey })
     const remaining = [...results]
     const all = items.map((item) => (item === undefined ? { error: 'invalid_request' as const } : remaining.shift()))
     return { batches, results: all as SignItemResult[] }

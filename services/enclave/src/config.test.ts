@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { quicknet } from '@countersign/protocol'
 import { ConfigError } from '@countersign/service'
 import { describe, expect, test } from 'vitest'
 import { readConfig } from './config.ts'
@@ -103,6 +104,53 @@ describe('settings under the quote', () => {
   test('a source that does not sign needs no key', () => {
     const { settings } = read({ ...valid, ENTROPY_PUBLIC_KEY: undefined, ENTROPY_ALLOW_UNSIGNED: 'true' })
     expect(settings.entropy).toEqual([{ kind: 'unsigned' }])
+  })
+})
+
+describe('beacons and implementations under the quote', () => {
+  const CHAIN = quicknet.chainHash
+  const address = `0x${'ab'.repeat(20)}`
+  const [lower, upper] = [`0x${'11'.repeat(20)}`, `0x${'AB'.repeat(20)}`]
+
+  test('quicknet by its name is quicknet by its numbers, and no key is needed beside it', () => {
+    const { key, genesisS, periodS } = quicknet
+    const named = read({ ...valid, ENTROPY_PUBLIC_KEY: undefined, ENTROPY_DRAND: 'quicknet' })
+    expect(named.settings.entropy).toEqual([{ kind: 'drand', ...quicknet }])
+    const spelt = { ...valid, ENTROPY_PUBLIC_KEY: undefined, ENTROPY_DRAND: `${CHAIN}:${key}:${genesisS}:${periodS}` }
+    expect(read(spelt).enclave.version).toBe(named.enclave.version)
+  })
+
+  test('addresses are sorted and in lower case; each list is another configuration', () => {
+    const { settings, enclave } = read({ ...valid, IMPLEMENTATIONS: `${upper},${lower}` })
+    expect(settings.implementations).toEqual([lower, address])
+    expect(read(valid).settings.implementations).toEqual([])
+    const versions = [undefined, lower, upper].map(
+      (IMPLEMENTATIONS) => read({ ...valid, IMPLEMENTATIONS }).enclave.version,
+    )
+    expect(new Set([enclave.version, ...versions]).size).toBe(4)
+  })
+
+  test.each([
+    ['another name', 'mainnet'],
+    ['twice', 'quicknet,quicknet'],
+    ['no key', `${CHAIN}::1:3`],
+    ['a key that is no point', `${CHAIN}:${'11'.repeat(96)}:1:3`],
+    ['the point at infinity', `${CHAIN}:c0${'00'.repeat(95)}:1:3`],
+    ['no period', `${CHAIN}:${quicknet.key}:1:0`],
+    ['a period that is a fraction', `${CHAIN}:${quicknet.key}:1:0.5`],
+    ['a genesis in hex', `${CHAIN}:${quicknet.key}:0x1:3`],
+    ['a number too many', `${CHAIN}:${quicknet.key}:1:3:4`],
+  ])('refuses a beacon: %s', (_, ENTROPY_DRAND) => {
+    expect(faultsOf({ ...valid, ENTROPY_DRAND })).toEqual([expect.stringContaining('ENTROPY_DRAND')])
+  })
+
+  test.each([
+    ['not hex', '0xyz'],
+    ['19 bytes', `0x${'11'.repeat(19)}`],
+    ['without 0x', '11'.repeat(20)],
+    ['twice, in two cases', `${address},${upper}`],
+  ])('refuses implementations: %s', (_, IMPLEMENTATIONS) => {
+    expect(faultsOf({ ...valid, IMPLEMENTATIONS })).toEqual([expect.stringContaining('IMPLEMENTATIONS')])
   })
 })
 

@@ -4,7 +4,10 @@ import {
   createEnclaveSettings,
   type EnclaveConfig,
   type EnclaveSettings,
+  type EntropySetting,
+  type Hex,
   isLoopbackHost,
+  quicknet,
   ServiceError,
   toEnclaveVersion,
   toRootSecretName,
@@ -136,21 +139,48 @@ function readQuoteSource(env: Env, fault: Fault): Config['quoteSource'] {
   return { kind: 'mock', latencyMs }
 }
 
-/** Whose samples may be signed with: those of the coordinators' source. */
+/** Whose samples may be signed with: those of the coordinators' source. And the code that accounts may be delegated to. */
 function readSettings(env: Env, fault: Fault): EnclaveSettings {
-  const keys = readList(env.ENTROPY_PUBLIC_KEY)
-  const allowsUnsigned = readBoolean(env, 'ENTROPY_ALLOW_UNSIGNED', fault)
-  const settings = createEnclaveSettings([
-    ...keys.map((key) => ({ kind: 'satellite' as const, key })),
-    ...(allowsUnsigned ? [{ kind: 'unsigned' as const }] : []),
-  ])
+  const keys = readList(env.ENTROPY_PUBLIC_KEY).map((key) => ({ kind: 'satellite' as const, key }))
+  const beacons = readList(env.ENTROPY_DRAND).map(parseBeacon)
+  const unsigned = readBoolean(env, 'ENTROPY_ALLOW_UNSIGNED', fault) ? [{ kind: 'unsigned' as const }] : []
+  const implementations = readList(env.IMPLEMENTATIONS).map((address) => address.toLowerCase() as Hex)
+  // Each list is judged beside a source that is always right, so that the fault names the right setting.
+  if (!isSettings(createEnclaveSettings([{ kind: 'unsigned' }], implementations)))
+    fault('IMPLEMENTATIONS: expected addresses, 20 bytes of hex with 0x, each once')
+  if (!isSettings(createEnclaveSettings([{ kind: 'unsigned' }, ...beacons])))
+    fault('ENTROPY_DRAND: expected quicknet or CHAINHASH:KEY:GENESIS_S:PERIOD_S, each once')
+  const others = [...beacons, ...unsigned]
+  const needsKeys = keys.length > 0 || others.length === 0
+  if (needsKeys && !isSettings(createEnclaveSettings(keys)))
+    fault(
+      'ENTROPY_PUBLIC_KEY: expected Ed25519 keys in hex, each once; without any, ENTROPY_DRAND or ENTROPY_ALLOW_UNSIGNED=true',
+    )
+  return createEnclaveSettings([...keys, ...others], implementations)
+}
+
+function parseBeacon(text: string): EntropySetting {
+  if (text === 'quicknet') return { kind: 'drand', ...quicknet }
+  const [chainHash = '', key = '', genesisS = '', periodS = '', ...rest] = text.split(':')
+  const toInteger = (digits: string) => (/^(?:0|[1-9]\d*)$/.test(digits) ? Number(digits) : -1)
+  // What is not a beacon is refused with the others, by its form.
+  return {
+    kind: 'drand',
+    key: rest.length === 0 ? key : '',
+    chainHash,
+    genesisS: toInteger(genesisS),
+    periodS: toInteger(periodS),
+  }
+}
+
+function isSettings(settings: EnclaveSettings): boolean {
   try {
     assertEnclaveSettings(settings)
+    return true
   } catch (error) {
-    if (!(error instanceof ServiceError)) throw error
-    fault('ENTROPY_PUBLIC_KEY: expected Ed25519 keys in hex, each once; without any, ENTROPY_ALLOW_UNSIGNED=true')
+    if (error instanceof ServiceError) return false
+    throw error
   }
-  return settings
 }
 
 /** Which certificate authorities are trusted when the keys of identity providers are fetched. */

@@ -11,7 +11,7 @@ import {
   enclavePaths,
   hashUnsignedTransaction,
   type OpenSessionResponse,
-  type SignTransactionsResponse,
+  type SignItemsResponse,
   toHex,
 } from '@countersign/protocol'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
@@ -86,13 +86,14 @@ function toItem({ sid, grant, keyId }: OpenSessionResponse, nonce = 0) {
     maxPriorityFeePerGas: '1',
   } as const
   const digest = `0x${toHex(hashUnsignedTransaction(txMetadata))}`
-  return { sid, grant, keyId, digest, txMetadata, witness: createWitness() }
+  return { kind: 'transaction', statementVersion: 1, sid, grant, keyId, digest, txMetadata, witness: createWitness() }
 }
 
 async function sign({ url }: EnclaveProcess, item: object) {
-  const { body } = await callEnclave(url, coordinator, enclavePaths.signTransactions, { items: [item] })
-  const [result] = (body as SignTransactionsResponse).results
-  return result !== undefined && 'statement' in result ? result.statement.signature : result?.error
+  const { body } = await callEnclave(url, coordinator, enclavePaths.sign, { items: [item] })
+  const [result] = (body as SignItemsResponse).results
+  if (result === undefined || 'error' in result) return result?.error
+  return 'subject' in result ? result.subject : result.statement.signature
 }
 
 describe('an enclave process', () => {
@@ -162,7 +163,7 @@ describe('an enclave process', () => {
 
   /** A signed call takes the way of the calls sent before it, so that they are under way when it is refused. */
   async function untilListening({ url }: EnclaveProcess) {
-    expect((await callEnclave(url, coordinator, enclavePaths.signTransactions, {})).status).toBe(400)
+    expect((await callEnclave(url, coordinator, enclavePaths.sign, {})).status).toBe(400)
   }
 })
 
@@ -181,12 +182,12 @@ describe('the time', () => {
         expect(opened.status).toBeGreaterThanOrEqual(400)
         expect(opened.body).not.toHaveProperty('grant')
         const item = { ...items[0], witness: createWitness(timeMs) }
-        const { body } = await call(enclavePaths.signTransactions, { items: [item] })
+        const { body } = await call(enclavePaths.sign, { items: [item] })
         expect(JSON.stringify(body)).not.toContain('statement')
       }
       const item = { ...items[0], witness: createWitness(Date.now() + YEAR_MS) }
       const request = { items: [item] }
-      const path = enclavePaths.signTransactions
+      const path = enclavePaths.sign
       const { body } = await callEnclave(late.url, coordinator, path, request, Date.now() + YEAR_MS)
       expect(body).toEqual({ batches: [], results: [{ error: 'session_expired' }] })
       expect(late.output.join()).toContain('The clock is behind the issuers’')
@@ -202,7 +203,7 @@ describe('the time', () => {
       const call = (path: string, request: unknown) => callEnclave(young.url, coordinator, path, request)
       const unknown = { status: 503, body: { error: { code: 'time_unknown' } } }
       expect(await call(enclavePaths.openSession, await issuer.login('alice'))).toMatchObject(unknown)
-      expect(await call(enclavePaths.signTransactions, { items: [items[0]] })).toMatchObject(unknown)
+      expect(await call(enclavePaths.sign, { items: [items[0]] })).toMatchObject(unknown)
       expect(await call(enclavePaths.attest, { nonce: '11'.repeat(32) })).toMatchObject({ status: 200 })
       issuer.isDown = false
       await expect.poll(() => young.output.join(), { timeout: 30_000 }).toContain('Started the enclave')

@@ -54,6 +54,7 @@ async function start(): Promise<RunningService> {
   const keyWorker = await createKeyWorker({
     ...(rootSecret.kind === 'attested' ? {} : { rootSecret: await loadRootSecret(rootSecret, random) }),
     configHash,
+    implementations: config.settings.implementations,
   })
   shutdown.add(() => keyWorker.close())
   const { quoteSource, callerRoots, peerRoots, fetchCollateral } = await createHardware(config, clock)

@@ -1,14 +1,15 @@
 import {
   type AttestRequest,
   type CallerAttestation,
+  isDrandWitness,
   isEntropyWitness,
   isHex,
+  isPlainObject,
   MAX_SIGN_ITEMS,
   type OpenSessionRequest,
   parseJson,
   readMembers,
   type SignItem,
-  type SignTransactionsRequest,
 } from '@countersign/protocol'
 import { EnclaveError } from './errors.ts'
 
@@ -47,7 +48,7 @@ export function parseOpenSessionRequest(value: unknown): OpenSessionRequest {
 }
 
 /** Items of the wrong shape are undefined: one of them must not fail the others. */
-export function parseSignTransactionsRequest(value: unknown): { items: (SignItem | undefined)[] } {
+export function parseSignItemsRequest(value: unknown): { items: (SignItem | undefined)[] } {
   const { items } = toMembers(value, ['items'])
   if (!Array.isArray(items) || items.length < 1 || items.length > MAX_SIGN_ITEMS) {
     throw invalidRequest(`items is not a list of 1 to ${MAX_SIGN_ITEMS}`)
@@ -55,24 +56,41 @@ export function parseSignTransactionsRequest(value: unknown): { items: (SignItem
   return { items: items.map(toSignItem) }
 }
 
-function toSignItem(value: unknown): SignTransactionsRequest['items'][number] | undefined {
+/** What each kind has beside whose key it is for. */
+const ITEM_MEMBERS = {
+  transaction: ['digest', 'txMetadata', 'statementVersion'],
+  authorization: ['authorization'],
+  message: ['content'],
+  'typed-data': ['content'],
+} as const satisfies Record<SignItem['kind'], readonly string[]>
+
+/**
+ * What is to be signed has its own checks, with their own errors, where it is rebuilt. A message alone is put together here, since
+ * only its one member is hashed.
+ */
+function toSignItem(value: unknown): SignItem | undefined {
   try {
-    const names = ['sid', 'grant', 'keyId', 'digest', 'txMetadata', 'witness'] as const
-    const { sid, grant, keyId, digest, txMetadata, witness } = toMembers(value, names)
-    const isWhole =
-      isHex(sid, 32) &&
-      typeof grant === 'string' &&
-      isHex(keyId, 16) &&
-      typeof digest === 'string' &&
-      digest.startsWith('0x') &&
-      isHex(digest.slice(2), 32) &&
-      isEntropyWitness(witness)
-    // The transaction's fields have their own check, with its own error, where it is rebuilt.
-    return isWhole ? ({ sid, grant, keyId, digest, txMetadata, witness } as SignItem) : undefined
+    const kind = isPlainObject(value) ? value.kind : undefined
+    if (!isKind(kind)) return undefined
+    const item = toMembers<string>(value, ['sid', 'grant', 'keyId', 'witness', 'kind', ...ITEM_MEMBERS[kind]])
+    const isGranted = isHex(item.sid, 32) && typeof item.grant === 'string' && isHex(item.keyId, 16)
+    if (!isGranted || !(isEntropyWitness(item.witness) || isDrandWitness(item.witness))) return undefined
+    if (kind === 'transaction' && !isTransactionItem(item)) return undefined
+    if (kind === 'message') toMembers(item.content, ['message'])
+    return item as SignItem
   } catch (error) {
     if (error instanceof EnclaveError) return undefined
     throw error
   }
+}
+
+function isKind(value: unknown): value is SignItem['kind'] {
+  return typeof value === 'string' && Object.hasOwn(ITEM_MEMBERS, value)
+}
+
+function isTransactionItem({ digest, statementVersion }: Record<string, unknown>): boolean {
+  const isVersion = statementVersion === 1 || statementVersion === 2
+  return isVersion && typeof digest === 'string' && digest.startsWith('0x') && isHex(digest.slice(2), 32)
 }
 
 /** `readMembers` of the protocol, with the error of a request. */

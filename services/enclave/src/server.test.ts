@@ -81,11 +81,11 @@ async function readAnswer(socket: Socket): Promise<string> {
 describe('bodies', () => {
   test.each([
     ['of another call', enclavePaths.openSession, signed, MAX_BODY],
-    ['of a call to sign that is not signed', enclavePaths.signTransactions, {}, MAX_BODY],
+    ['of a call to sign that is not signed', enclavePaths.sign, {}, MAX_BODY],
     ['of a path that is none', '/nowhere', signed, MAX_BODY],
     ['of an enclave that asks for the root secret', rootSecretPaths.transfer, signed, MAX_BODY],
     ['of a custodian', rootSecretPaths.share, {}, MAX_BODY],
-    ['of a signed call to sign', enclavePaths.signTransactions, signed, MAX_SIGN_BODY],
+    ['of a signed call to sign', enclavePaths.sign, signed, MAX_SIGN_BODY],
   ])(
     '%s: as long as allowed is read, one byte more is 413 and the connection closed',
     async (_, path, headers, max) => {
@@ -171,8 +171,7 @@ describe('400 strangers who send a signature', () => {
   const STRANGERS = 400
   const BODY = 256 * KIB
   const body = Buffer.alloc(BODY)
-  const head = (headers: Headers = {}) =>
-    toHead(enclavePaths.signTransactions, { ...signed, ...headers, 'content-length': BODY })
+  const head = (headers: Headers = {}) => toHead(enclavePaths.sign, { ...signed, ...headers, 'content-length': BODY })
 
   test('are refused before their bodies are read: nothing of them is kept', async () => {
     const refusal = { status: 401, body: { error: { code: 'caller_unknown', message: 'who?' } } }
@@ -227,7 +226,7 @@ describe('400 strangers who send a signature', () => {
 
     const caller = await dial()
     const answer = readAnswer(caller)
-    caller.write(toHead(enclavePaths.signTransactions, { ...signed, 'x-known': 1, 'content-length': MAX_SIGN_BODY }))
+    caller.write(toHead(enclavePaths.sign, { ...signed, 'x-known': 1, 'content-length': MAX_SIGN_BODY }))
     caller.write(Buffer.alloc(MAX_SIGN_BODY))
     expect(await answer).toContain(' 200 ')
     expect(budgets.known.peak()).toBe(MAX_SIGN_BODY)

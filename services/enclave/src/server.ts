@@ -148,7 +148,7 @@ async function answer(
     return send(app, response, toReply(new EnclaveError('invalid_request', 'a body needs a length')), false)
   }
   const isSigned = typeof head.headers[callerHeaders.signature] === 'string'
-  const maxBytes = head.path === enclavePaths.signTransactions && isSigned ? MAX_SIGN_BYTES : MAX_BODY_BYTES
+  const maxBytes = head.path === enclavePaths.sign && isSigned ? MAX_SIGN_BYTES : MAX_BODY_BYTES
   const admission = await app.admit(head)
   if (admission.refusal !== undefined) {
     return send(app, response, admission.refusal, await isDiscarded(request, maxBytes))

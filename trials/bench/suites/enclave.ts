@@ -86,7 +86,7 @@ async function measure({ enclave, session, coordinator }: Load, callers: number,
   // Signed once a slice: what the callers cost is not what is measured.
   const requests = Array.from({ length: callers }, (_, caller) => {
     const body = JSON.stringify({ items: [toItem(session, caller)] })
-    const path = enclavePaths.signTransactions
+    const path = enclavePaths.sign
     return toPost(path, coordinator.sign({ path, body: Buffer.from(body), timeMs: Date.now() }), body)
   })
   const { latencies, seconds } = await applyLoad({
@@ -100,5 +100,6 @@ async function measure({ enclave, session, coordinator }: Load, callers: number,
 
 function toItem({ sid, grant, keyId }: OpenSessionResponse, nonce: number) {
   const txMetadata = createTx(nonce)
-  return { sid, grant, keyId, digest: toDigest(txMetadata), txMetadata, witness: createWitness() }
+  const item = { sid, grant, keyId, digest: toDigest(txMetadata), txMetadata, witness: createWitness() }
+  return { kind: 'transaction', statementVersion: 1, ...item }
 }

@@ -43,6 +43,8 @@ import { assemble, hashPart, type ReceiptRecords, toReceiptRelease } from '../v1
 import { canonicalBytes } from '../v1/canonicalBytes.ts'
 import { toCid } from '../v1/cid.ts'
 import type { AttestationReceiptV1, SelfAttestation, Witness } from '../v1/schema.ts'
+import { parseBlock } from '../v2/blocks.ts'
+import { type IssuedAttestation, issueAttestation, type SigningOptions } from './issueAttestation.ts'
 
 export type SimulatedIssueOptions = {
   signedAt: Date
@@ -78,10 +80,17 @@ export type SimulatedIssue = {
   anchors: Required<Omit<Anchors, 'events' | 'platforms' | 'contract'>>
 }
 
+export type SimulatedAttestationOptions = SimulatedIssueOptions & SigningOptions
+
+/** One signature's receipt of version 2, with all that a verifier needs to accept it. */
+export type SimulatedAttestation = IssuedAttestation & Pick<SimulatedIssue, 'anchors'>
+
 export type ReceiptSimulator = {
   roots: readonly TrustedRoot[]
   mockEntropyKeys: readonly string[]
   issue(options: SimulatedIssueOptions): Promise<SimulatedIssue>
+  /** A receipt of version 2, of any kind of signature. */
+  issueV2(options: SimulatedAttestationOptions): Promise<SimulatedAttestation>
 }
 
 const DEFAULT_TX: TxMetadata = {
@@ -117,7 +126,7 @@ export function createReceiptSimulator(seed: string = developmentSeed): ReceiptS
   const coordinatorKey = ed25519.getPublicKey(coordinatorSecret)
   const pki = createSimulator({ seed, at: new Date(0) })
 
-  return {
+  const service: ReceiptSimulator = {
     get roots() {
       return [pki.intelRoot, pki.amdRoot]
     },
@@ -146,8 +155,7 @@ export function createReceiptSimulator(seed: string = developmentSeed): ReceiptS
         configHash,
       })
       const recorded = options.events === undefined ? undefined : record(options.events)
-      const rtmrs = recorded === undefined ? {} : { rtmrs: recorded.rtmrs }
-      const quote = simulator.quote({ mrtd: sha384Like('enclave'), ...rtmrs, ...options.quote, reportData })
+      const quote = simulator.quote({ ...toQuoteOptions(options), reportData })
       const collateral = simulator.collateral()
       const collateralBytes = toCanonicalJson(collateral)
       const selfAttestation = attest(simulator, { coordinatorKey, options, signedAt })
@@ -209,7 +217,26 @@ export function createReceiptSimulator(seed: string = developmentSeed): ReceiptS
         },
       }
     },
+
+    async issueV2(options) {
+      const { records, collateral, anchors } = await service.issue(options)
+      const evidence = { quote: toQuoteOptions(options), report: toReportOptions(options) }
+      const issued = issueAttestation(seed, options, { records, collateral, ...evidence })
+      const { config } = parseBlock('batch', issued.blocks.batch)
+      const entropyKeys = [issued.receipt.entropy.publicKey]
+      return { ...issued, anchors: { ...anchors, configHashes: [toHex(hashEnclaveConfig(config))], entropyKeys } }
+    },
   }
+  return service
+}
+
+function toQuoteOptions(options: SimulatedIssueOptions) {
+  const rtmrs = options.events === undefined ? {} : { rtmrs: record(options.events).rtmrs }
+  return { mrtd: sha384Like('enclave'), ...rtmrs, ...options.quote }
+}
+
+function toReportOptions(options: SimulatedIssueOptions) {
+  return { measurement: sha384Like('coordinator'), ...options.report }
 }
 
 function createWitness(options: SimulatedIssueOptions, seed: string): Witness {
@@ -267,7 +294,7 @@ function attest(
   input: { coordinatorKey: Uint8Array; options: SimulatedIssueOptions; signedAt: Date },
 ): SelfAttestation {
   const configHash = sha256(new TextEncoder().encode('coordinator configuration'))
-  const report = { measurement: sha384Like('coordinator'), ...input.options.report }
+  const report = toReportOptions(input.options)
   const reportData = computeSnpReportData({ publicKey: input.coordinatorKey, configHash })
   const { ek, ask, ark } = simulator.certificates(input.options.certificates)
   return {

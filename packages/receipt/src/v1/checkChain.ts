@@ -5,9 +5,9 @@ import {
   parseAttestationPublished,
   ServiceError,
 } from '@countersign/protocol'
+import type { ReceiptView } from '../receiptView.ts'
 import type { Anchors } from './anchors.ts'
 import { toTime } from './checkWitness.ts'
-import type { AttestationReceiptV1 } from './schema.ts'
 import { failIf, needs, StepFailure, StepSkip, type Transcript } from './transcript.ts'
 
 /** A log as a node has it, with the time of its block. */
@@ -45,7 +45,7 @@ export type TimeBound = 'bounded' | 'late' | 'unbounded'
 /** event → transaction → time → time-bound: where and when it all stands in public. */
 export async function checkChain(
   { run }: Transcript,
-  receipt: AttestationReceiptV1,
+  receipt: ReceiptView,
   {
     chain,
     anchors,
@@ -54,7 +54,7 @@ export async function checkChain(
     isEventDue,
   }: { chain: ChainReader | undefined; anchors: Anchors; policy: TimePolicy; cid: string; isEventDue: boolean },
 ): Promise<{ isEventMissing: boolean; timeBound: TimeBound }> {
-  const { transaction, entropy, coordinator } = receipt
+  const { kind = 'transaction', transaction, entropy, coordinator } = receipt
   let isEventMissing = false
   let timeBound: TimeBound = 'unbounded'
 
@@ -85,6 +85,7 @@ export async function checkChain(
   })
 
   await run('transaction', async () => {
+    if (kind !== 'transaction') throw new StepSkip('Nothing but a transaction has a place of its own on a chain.')
     const reader = needs(chain, 'no chain was given to ask')
     const { chainId, txHash } = transaction
     const state = await ask(() => reader.getTransactionState({ chainId, txHash }))

@@ -1,16 +1,23 @@
 import { createVerifier, type TrustedRoot, type Verifier } from '@countersign/attestation'
+import { type AttestationReceiptV1, type AttestationReceiptV2, fromHex } from '@countersign/protocol'
+import { peekVersion } from '../canonicalCodec.ts'
+import type { ReceiptView } from '../receiptView.ts'
+import { ATTESTATION_V2, parseBlock } from '../v2/blocks.ts'
+import type { GivenBlocks } from '../v2/checkBlocks.ts'
+import { refuseOpening } from '../v2/checkOpening.ts'
+import { type Reading, readAttestation } from '../v2/readAttestation.ts'
 import type { Anchors } from './anchors.ts'
 import { parseReceipt } from './canonicalBytes.ts'
 import { type ChainReader, checkChain, type TimeBound, type TimePolicy } from './checkChain.ts'
 import { checkCoordinator } from './checkCoordinator.ts'
 import type { CoordinatorPolicy, GivenRevocations } from './checkMachine.ts'
+import { checkRelease } from './checkRelease.ts'
 import { checkReevaluation, checkSigner, type SignerPolicy } from './checkSigner.ts'
-import { checkTransaction } from './checkTransaction.ts'
+import { checkStatement, checkTransaction } from './checkTransaction.ts'
 import { checkWitness } from './checkWitness.ts'
 import { toCid } from './cid.ts'
-import type { AttestationReceiptV1 } from './schema.ts'
-import { anchorSteps, requiredSteps, type Step, type StepId } from './steps.ts'
-import { createTranscript, failIf, needs } from './transcript.ts'
+import { anchorSteps, isStepOf, requiredSteps, type Step, type StepId } from './steps.ts'
+import { createTranscript, failIf, needs, type Transcript } from './transcript.ts'
 
 export type CheckReceiptOptions = {
   /** `vendorRoots`; with mock roots beside them, mock evidence is distinguished from forged evidence. */
@@ -29,16 +36,24 @@ export type CheckReceiptOptions = {
   isEventDue?: boolean
   /**
    * AMD's revocation list of the coordinator's product, which a receipt of version 1 cannot carry. It is judged at its own time, that at
-   * which the reader has it: a list of today may well name a key of last year. Left out, the step is a skip.
+   * which the reader has it: a list of today may well name a key of last year. Left out, the list in the receipt is judged at the
+   * time of signing; without either, the step is a skip.
    */
   revocations?: GivenRevocations
   /** Judge the evidence at another time than that of signing, with the collateral of that time. */
   reevaluation?: { at: Date; collateral: Uint8Array }
+  /** The blocks of a receipt of version 2, beside its collateral. */
+  blocks?: GivenBlocks
+  /** Opens the commitment of an off-chain signature: the file's bytes, with one half or both. */
+  opening?: Uint8Array
   /** One verifier for many receipts of the same platform; it must have been made with `roots`. */
   verifier?: Verifier
   /** Called with each step as it finishes. */
   onStep?: (step: Step) => void
 }
+
+/** Of either version. */
+export type AnyReceipt = AttestationReceiptV1 | AttestationReceiptV2
 
 /**
  * - `verified`: every required step passed, on hardware, with code that the reader knows, at a time that the chain bounds
@@ -65,7 +80,7 @@ export type ReceiptCheck = {
   /** The CID of the bytes. */
   cid: string
   /** There when the bytes are a receipt. */
-  receipt: AttestationReceiptV1 | undefined
+  receipt: AnyReceipt | undefined
 }
 
 /**
@@ -85,43 +100,69 @@ export async function checkReceipt(
   const cid = toCid(bytes)
 
   const receipt = await transcript.run('format', () => {
-    const parsed = parseReceipt(bytes)
-    return [`Version 1, ${bytes.length} bytes.`, parsed]
+    const parsed = parseAnyReceipt(bytes)
+    return [`Version ${parsed.version.split('/')[1]}, ${bytes.length} bytes.`, parsed]
   })
   await transcript.run('cid', () => {
     const expected = needs(options.cid, `there is no CID to compare ${cid} with`)
     failIf(expected !== cid, `The bytes have the CID ${cid}, not ${expected}.`)
     return [`The bytes have the CID ${cid}.`, undefined]
   })
-  if (receipt === undefined) {
+  const reading = receipt && (await readReceipt(transcript, receipt, options))
+  if (receipt === undefined || reading === undefined) {
     const nothing = { isMock: false, isEventMissing: false, timeBound: 'unbounded' } as const
     return toCheck({ ...nothing, steps: transcript.steps, cid, receipt, options })
   }
 
   const verifier = options.verifier ?? createVerifier({ roots: options.roots })
-  const at = new Date(receipt.signer.statement.signedAt)
+  const { view } = reading
+  const at = new Date(view.signer.statement.signedAt)
   const signer = { verifier, collateral, at, anchors, policy: policy.signer ?? {} }
-  await checkTransaction(transcript, receipt)
-  const signerRoot = await checkSigner(transcript, receipt, signer)
-  const witnessMode = await checkWitness(transcript, receipt, { anchors, mockEntropyKeys })
-  const coordinatorRoot = await checkCoordinator(transcript, receipt, {
+  const signerRoot = await checkSigner(transcript, view, signer)
+  const witnessMode = await checkWitness(transcript, view, { anchors, mockEntropyKeys })
+  const coordinatorRoot = await checkCoordinator(transcript, view, {
     verifier,
     at,
     anchors,
     policy: policy.coordinator ?? {},
-    revocations: options.revocations,
+    revocations: options.revocations ?? toCarriedRevocations(view, at),
   })
-  const { isEventMissing, timeBound } = await checkChain(transcript, receipt, {
+  await reading.checkRelease()
+  const { isEventMissing, timeBound } = await checkChain(transcript, view, {
     chain: options.chain,
     anchors,
     policy: policy.time ?? {},
     cid,
     isEventDue,
   })
-  if (reevaluation !== undefined) await checkReevaluation(transcript, receipt, { ...signer, reevaluation })
+  if (reevaluation !== undefined) await checkReevaluation(transcript, view, { ...signer, reevaluation })
 
   const isMock = signerRoot?.mode === 'mock' || coordinatorRoot?.mode === 'mock' || witnessMode === 'mock'
   return toCheck({ steps: transcript.steps, isMock, isEventMissing, timeBound, cid, receipt, options })
+}
+
+/** The list that a receipt of version 2 carries, which held when the coordinator released. A reader's own is newer. */
+function toCarriedRevocations(view: ReceiptView, at: Date): GivenRevocations | undefined {
+  const { revocations } = view.coordinator.selfAttestation
+  return revocations === undefined ? undefined : { list: fromHex(revocations), at }
+}
+
+/** The receipt's own steps, by its version; what the steps of both versions read; and the step that comes after them. */
+async function readReceipt(
+  transcript: Transcript,
+  receipt: AnyReceipt,
+  { blocks = {}, opening }: CheckReceiptOptions,
+): Promise<Reading | undefined> {
+  if (receipt.version === ATTESTATION_V2) return readAttestation(transcript, receipt, { blocks, opening })
+  const { transaction, signer } = receipt
+  if (opening !== undefined) await refuseOpening(transcript)
+  await checkTransaction(transcript, { transaction, publicKey: signer.publicKey })
+  await checkStatement(transcript, receipt)
+  return { view: receipt, checkRelease: () => checkRelease(transcript, receipt) }
+}
+
+function parseAnyReceipt(bytes: Uint8Array): AnyReceipt {
+  return peekVersion(bytes) === ATTESTATION_V2 ? parseBlock('attestation', bytes) : parseReceipt(bytes)
 }
 
 function toCheck(result: {
@@ -130,14 +171,18 @@ function toCheck(result: {
   isEventMissing: boolean
   timeBound: TimeBound
   cid: string
-  receipt: AttestationReceiptV1 | undefined
+  receipt: AnyReceipt | undefined
   options: CheckReceiptOptions
 }): ReceiptCheck {
   const { steps, isMock, isEventMissing, timeBound, cid, receipt, options } = result
   const statusOf = (id: StepId) => steps.find((step) => step.id === id)?.status
   const isEventRequired = options.chain !== undefined && options.anchors?.contract !== undefined && !isEventMissing
+  // Version 1 has transactions only.
+  const kind = receipt !== undefined && 'kind' in receipt ? receipt.kind : 'transaction'
   const required: StepId[] = [
-    ...requiredSteps,
+    ...requiredSteps.filter((id) => isStepOf(id, kind)),
+    ...(receipt?.version === ATTESTATION_V2 ? (['blocks'] as const) : []),
+    ...(options.opening === undefined ? [] : (['opening'] as const)),
     ...(options.cid === undefined ? [] : (['cid'] as const)),
     ...(options.anchors?.platforms?.length ? (['platform'] as const) : []),
     ...(isEventRequired ? (['event'] as const) : []),

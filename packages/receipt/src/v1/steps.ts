@@ -1,11 +1,15 @@
+import type { SignatureKind } from '@countersign/protocol'
+
 /** The checks of a receipt, in the order in which a person would do them. */
 export const stepTitles = {
   format: 'The receipt is in its one canonical form',
   cid: 'The bytes are the ones that the CID names',
-  digest: 'The transaction hashes to the digest that was signed',
+  blocks: 'Each block is the one that its name says',
+  opening: 'The opening is of this signature',
+  digest: 'What was signed hashes to its digest',
   signature: 'The signature is of the wallet',
   'tx-hash': 'The signed transaction has the stated hash',
-  statement: 'The enclave’s statement is about this transaction',
+  statement: 'The enclave’s statement is about this signature',
   inclusion: 'The statement is in the batch',
   collateral: 'The collateral is the one that the receipt names',
   quote: 'The quote is genuine Intel hardware',
@@ -49,9 +53,10 @@ export const anchorSteps: readonly StepId[] = [
 ]
 
 /**
- * Steps that must pass for a receipt to be verified. `cid`, `platform`, `event` and `reevaluation` join them when the caller gives something
- * to hold the receipt against. `time-bound` must pass too, but has verdicts of its own, as the anchors have.
- * `coordinator-chip` and `coordinator-revocation` count only where they fail.
+ * Steps that must pass for a receipt to be verified, where its kind has them. `blocks` joins them in version 2; `opening`, `cid`,
+ * `platform`, `event` and `reevaluation` do when the caller gives something to hold the receipt against. `time-bound` must pass too,
+ * but has verdicts of its own, as the anchors have. `coordinator-chip` and `coordinator-revocation` count only where
+ * they fail.
  */
 export const requiredSteps: readonly StepId[] = [
   'format',
@@ -76,3 +81,15 @@ export const requiredSteps: readonly StepId[] = [
   'release',
   'time',
 ]
+
+/** Steps that only some kinds of signature have: of an off-chain signature nothing is public but a commitment. */
+const stepsOfKind: Partial<Record<StepId, readonly SignatureKind[]>> = {
+  digest: ['transaction', 'authorization'],
+  signature: ['transaction', 'authorization'],
+  'tx-hash': ['transaction'],
+}
+
+/** Whether a kind of signature has a step. */
+export function isStepOf(id: StepId, kind: SignatureKind): boolean {
+  return stepsOfKind[id]?.includes(kind) ?? true
+}

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { createVerifier } from '@countersign/attestation'
 import { createSimulator, simulatedRoots } from '@countersign/attestation/simulator'
-import { hashUnsignedTransaction, type OpenSessionResponse, type SignItem, toHex } from '@countersign/protocol'
+import { hashUnsignedTransaction, type OpenSessionResponse, type TransactionItem, toHex } from '@countersign/protocol'
 import { afterEach, expect } from 'vitest'
 import { createWitness } from '../../../enclave/test/witness.ts'
 import { createPlatformReader } from '../collateral/platformReader.ts'
@@ -54,7 +54,7 @@ export function setUp(urls: readonly string[], changes: Partial<HttpEnclaveDeps>
 export const withCode = (code: string) => expect.objectContaining({ name: 'CoordinatorError', code })
 export const unavailable = withCode('enclave_unavailable')
 
-export function toItem({ sid, grant, keyId }: OpenSessionResponse, nonce = 0): SignItem {
+export function toItem({ sid, grant, keyId }: OpenSessionResponse, nonce = 0): TransactionItem {
   const txMetadata = {
     chainId: 1,
     nonce,
@@ -66,11 +66,12 @@ export function toItem({ sid, grant, keyId }: OpenSessionResponse, nonce = 0): S
     maxPriorityFeePerGas: '1',
   } as const
   const digest = `0x${toHex(hashUnsignedTransaction(txMetadata))}` as const
-  return { sid, grant, keyId, digest, txMetadata, witness: createWitness() }
+  return { kind: 'transaction', statementVersion: 1, sid, grant, keyId, digest, txMetadata, witness: createWitness() }
 }
 
 export async function signOne(enclave: KeyEnclave, session: OpenSessionResponse) {
   const { results } = await enclave.signTransactions([toItem(session)])
   const [result] = results
-  return result !== undefined && 'statement' in result ? result.statement.signature : result?.error
+  if (result === undefined || 'error' in result) return result?.error
+  return 'signature' in result.statement ? result.statement.signature : 'a statement of version 2'
 }

@@ -191,7 +191,7 @@ describe('when and how often an enclave is attested', () => {
 
   test('a batch of a boot that never attests itself is not used', async () => {
     const { fake } = await startFake()
-    fake.handlers['/sign-transactions'] = () => ({ status: 200, body: fakeSigned('b2'.repeat(16)) })
+    fake.handlers['/sign'] = () => ({ status: 200, body: fakeSigned('b2'.repeat(16)) })
     const { enclave } = setUp([fake.url])
     await expect(enclave.signTransactions(items)).rejects.toEqual(unavailable)
   })
@@ -200,8 +200,7 @@ describe('when and how often an enclave is attested', () => {
     const { fake, attestations } = await startFake()
     const refusal = { status: 401, body: { error: { code: 'caller_unknown', message: '' } } }
     let refusals = 1
-    fake.handlers['/sign-transactions'] = () =>
-      refusals-- > 0 ? refusal : { status: 200, body: fakeSigned(fake.bootId) }
+    fake.handlers['/sign'] = () => (refusals-- > 0 ? refusal : { status: 200, body: fakeSigned(fake.bootId) })
     const { enclave } = setUp([fake.url])
     await expect(enclave.signTransactions(items)).resolves.toHaveProperty('config')
     expect(attestations()).toBe(2)
@@ -216,7 +215,7 @@ describe('when and how often an enclave is attested', () => {
     let most = 0
     let open = () => {}
     const opened = new Promise<void>((resolve) => (open = resolve))
-    fake.handlers['/sign-transactions'] = async () => {
+    fake.handlers['/sign'] = async () => {
       inFlight += 1
       most = Math.max(most, inFlight)
       if (inFlight === 8) open()

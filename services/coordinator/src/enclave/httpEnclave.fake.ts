@@ -32,7 +32,7 @@ export type FakeEnclave = {
   /** Changes what its quotes say, or cover. */
   quote: Partial<SimulatedQuoteOptions>
   cover: { nonce?: string; config?: EnclaveConfig; tlsKeyHash?: string }
-  handlers: Partial<Record<'/attest' | '/open-session' | '/sign-transactions', Handler>>
+  handlers: Partial<Record<'/attest' | '/open-session' | '/sign', Handler>>
   close(): Promise<void>
 }
 

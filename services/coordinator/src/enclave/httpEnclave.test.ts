@@ -32,9 +32,9 @@ describe('failures of an enclave', () => {
     clean.push(async () => void vi.useRealTimers())
     const [first, second] = await startTwo()
     const { enclave } = setUp([first.url, second.url])
-    const isSigning = (path: string) => path === '/sign-transactions'
+    const isSigning = (path: string) => path === '/sign'
     const tried = () => [first, second].map(({ paths }) => paths.filter(isSigning).length)
-    first.handlers['/sign-transactions'] = refuse(503, 'quote_unavailable')
+    first.handlers['/sign'] = refuse(503, 'quote_unavailable')
     const sign = async (times: number) => {
       for (let time = 0; time < times; time++) await enclave.signTransactions(items)
       return tried()
@@ -42,14 +42,14 @@ describe('failures of an enclave', () => {
     expect(await sign(3)).toEqual([1, 3])
     vi.advanceTimersByTime(61_000)
     expect(await sign(3)).toEqual([2, 6])
-    delete first.handlers['/sign-transactions']
+    delete first.handlers['/sign']
     vi.advanceTimersByTime(61_000)
     expect(await sign(3)).toEqual([5, 6])
   })
 
   test('slow: the next one is asked when the time is over', async () => {
     const [slow, good] = await startTwo()
-    slow.handlers['/sign-transactions'] = () => new Promise(() => {})
+    slow.handlers['/sign'] = () => new Promise(() => {})
     const { enclave, lines } = setUp([slow.url, good.url], { timeoutMs: 300 })
     await expect(enclave.signTransactions(items)).resolves.toHaveProperty('config')
     expect(lines).toContainEqual(expect.objectContaining({ code: 'timed_out' }))
@@ -67,7 +67,7 @@ describe('failures of an enclave', () => {
   ])('%d %s: the next one is asked; alone it is enclave_unavailable', async (status, code) => {
     const [bad, good] = await startTwo()
     bad.handlers['/open-session'] = refuse(status, code)
-    bad.handlers['/sign-transactions'] = refuse(status, code)
+    bad.handlers['/sign'] = refuse(status, code)
     const { enclave } = setUp([bad.url, good.url])
     await expect(enclave.signTransactions(items)).resolves.toHaveProperty('config')
     const alone = setUp([bad.url])
@@ -78,7 +78,7 @@ describe('failures of an enclave', () => {
   test('no quote for any item: the next one is asked; alone, the items fail', async () => {
     const [bad, good] = await startTwo()
     const failed = { batches: [], results: [{ error: 'quote_unavailable' }] }
-    bad.handlers['/sign-transactions'] = () => ({ status: 200, body: failed })
+    bad.handlers['/sign'] = () => ({ status: 200, body: failed })
     const { enclave } = setUp([bad.url, good.url])
     expect((await enclave.signTransactions(items)).batches).toHaveLength(1)
     const alone = await setUp([bad.url]).enclave.signTransactions(items)
@@ -88,7 +88,7 @@ describe('failures of an enclave', () => {
   test('the error of one item is handed on', async () => {
     const [fake] = await startTwo()
     const body = { batches: [], results: [{ error: 'grant_invalid' }] }
-    fake.handlers['/sign-transactions'] = () => ({ status: 200, body })
+    fake.handlers['/sign'] = () => ({ status: 200, body })
     expect(await setUp([fake.url]).enclave.signTransactions(items)).toMatchObject(body)
   })
 
@@ -140,7 +140,7 @@ describe('failures of an enclave', () => {
     ['17 MB', { ...signed, extra: 'x'.repeat(17_000_000) }],
   ])('signTransactions answered with %s: enclave_unavailable', async (_, body) => {
     const [fake] = await startTwo()
-    fake.handlers['/sign-transactions'] = () => ({ status: 200, body })
+    fake.handlers['/sign'] = () => ({ status: 200, body })
     const { enclave, lines } = setUp([fake.url])
     await expect(enclave.signTransactions(items)).rejects.toEqual(unavailable)
     expect(lines.at(-1)).toMatchObject({ code: 'answer_malformed' })

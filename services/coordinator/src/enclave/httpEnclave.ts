@@ -10,7 +10,7 @@ import {
   type EnclaveEndpointDeps,
   EndpointError,
 } from './enclaveEndpoint.ts'
-import { parseOpenSessionResponse, parseSignTransactionsResponse } from './parseAnswers.ts'
+import { parseOpenSessionResponse, parseSignItemsResponse } from './parseAnswers.ts'
 
 export type HttpEnclaveDeps = EnclaveEndpointDeps & {
   /** The first that answers is used. */
@@ -102,9 +102,9 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
 
     signTransactions: (items) =>
       call({
-        path: enclavePaths.signTransactions,
+        path: enclavePaths.sign,
         request: { items },
-        parse: (body) => parseSignTransactionsResponse(body, items.length),
+        parse: (body) => parseSignItemsResponse(body, items.length),
         isRepeatable: true,
         bootIdOf: ({ batches }) => batches[0]?.bootId,
         isUseless: ({ results }) => results.every((result) => 'error' in result && OWN_FAULTS.has(result.error)),

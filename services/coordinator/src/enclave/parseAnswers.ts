@@ -11,7 +11,7 @@ import {
   type SignedBatch,
   type SignItemError,
   type SignItemResult,
-  type SignTransactionsResponse,
+  type SignItemsResponse,
 } from '@countersign/protocol'
 import { receiptSchema } from '@countersign/receipt'
 
@@ -28,6 +28,10 @@ const MAX_GRANT_CHARACTERS = 4096
 const itemErrors: Record<SignItemError['error'], true> = {
   invalid_request: true,
   invalid_tx_metadata: true,
+  message_too_large: true,
+  invalid_message: true,
+  invalid_typed_data: true,
+  authorization_not_allowed: true,
   digest_mismatch: true,
   grant_invalid: true,
   session_expired: true,
@@ -113,7 +117,7 @@ export function parseOpenSessionResponse(value: unknown): OpenSessionResponse {
  * The shape of an answer to so many items. What the statements say is judged where they are held against the items and the
  * quote, one by one.
  */
-export function parseSignTransactionsResponse(value: unknown, itemCount: number): SignTransactionsResponse {
+export function parseSignItemsResponse(value: unknown, itemCount: number): SignItemsResponse {
   const { batches, results } = toMembers(value, ['batches', 'results'])
   if (!Array.isArray(batches) || batches.length > itemCount) throw new AnswerError('batches')
   if (!Array.isArray(results) || results.length !== itemCount) throw new AnswerError('results')

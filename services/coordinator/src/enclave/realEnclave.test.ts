@@ -172,7 +172,7 @@ describe('a real enclave', () => {
     clean.push(() => young.close())
     const unknown = () => ({ status: 503, body: { error: { code: 'time_unknown', message: '' } } })
     young.handlers['/open-session'] = unknown
-    young.handlers['/sign-transactions'] = unknown
+    young.handlers['/sign'] = unknown
     const { enclave, lines } = setUp([young.url, real.url])
     const session = await enclave.openSession(await issuer.login('alice'))
     const again = setUp([young.url, real.url])
@@ -185,7 +185,7 @@ describe('a real enclave', () => {
   test('an enclave whose memory of samples is full: another is asked', async () => {
     const [full, real] = [await startFakeEnclave(), shared.http]
     clean.push(() => full.close())
-    full.handlers['/sign-transactions'] = () => ({
+    full.handlers['/sign'] = () => ({
       status: 200,
       body: { batches: [], results: [{ error: 'entropy_memory_full' }] },
     })

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto'
-import { fromHex, toU64be } from '@countersign/protocol'
+import { fromHex, isRoundSigned, quicknet as quicknetBeacon } from '@countersign/protocol'
 import type { Witness } from '@countersign/receipt'
-import { bls12_381 } from '@noble/curves/bls12-381.js'
 import { z } from 'zod'
 import type { EntropySource } from '../ports.ts'
 import { EntropySourceError } from './entropySourceError.ts'
@@ -19,14 +18,13 @@ export type DrandChain = {
   periodS: number
 }
 
-/** The League of Entropy's mainnet network of three-second rounds; https://api.drand.sh/52db…e971/info. */
+/** The network that is asked unless told. */
 export const quicknet: DrandChain = {
   name: 'quicknet',
-  hash: '52db9ba70e0cc0f6eaf7803dd07447a1f5477735fd3f661792ba94600c84e971',
-  publicKey:
-    '83cf0f2896adee7eb8b5f01fcad3912212c437e0073e911fb90022d3e760183c8c4b450b6a0a6c3ac6a5776a2d1064510d1fec758c921cc22b0e17e63aaf4bcb5ed66304de9cf809bd274ca73bab4af5a6e9c76a4bc09e76eae8991ef5ece45a',
-  genesisTimeS: 1_692_803_367,
-  periodS: 3,
+  hash: quicknetBeacon.chainHash,
+  publicKey: quicknetBeacon.key,
+  genesisTimeS: quicknetBeacon.genesisS,
+  periodS: quicknetBeacon.periodS,
 }
 
 export type CreateDrandSourceParameters = {
@@ -72,7 +70,8 @@ export function createDrandSource(parameters: CreateDrandSourceParameters): Entr
       if (!parsed.success) throw new EntropySourceError('malformed', { details: 'not a round' })
       const { round, signature, randomness } = parsed.data
       if (verified?.round !== round || verified.signature !== signature) {
-        if (!isRoundSigned(chain, { round, signature })) throw new EntropySourceError('wrong_signature')
+        if (!isRoundSigned({ publicKey: chain.publicKey, round, signature }))
+          throw new EntropySourceError('wrong_signature')
         verified = { round, signature }
       }
       const witness = toWitness(chain, { round, signature })
@@ -81,19 +80,6 @@ export function createDrandSource(parameters: CreateDrandSourceParameters): Entr
       }
       return [witness]
     },
-  }
-}
-
-/** `bls-unchained-g1-rfc9380`: the signature, in G1, is over the SHA-256 of the round alone (drand `crypto/schemes.go`). */
-export function isRoundSigned(chain: Pick<DrandChain, 'publicKey'>, { round, signature }: Beacon): boolean {
-  const { shortSignatures } = bls12_381
-  try {
-    const message = shortSignatures.hash(sha256(toU64be(round)), 'BLS_SIG_BLS12381G1_XMD:SHA-256_SSWU_RO_NUL_')
-    const key = bls12_381.G2.Point.fromBytes(fromHex(chain.publicKey))
-    return shortSignatures.verify(shortSignatures.Signature.fromBytes(fromHex(signature)), message, key)
-  } catch {
-    // No point of the curve, of another subgroup, or at infinity.
-    return false
   }
 }
 

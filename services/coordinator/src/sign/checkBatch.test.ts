@@ -5,8 +5,8 @@ import {
   hashEnclaveConfig,
   hashUnsignedTransaction,
   type SignedBatch,
-  type SignItem,
   type Statement,
+  type TransactionItem,
   type TxMetadata,
   toHex,
 } from '@countersign/protocol'
@@ -24,7 +24,7 @@ const simulator = createSimulator({ at: new Date(NOW) })
 const collateral = simulator.collateral()
 const verifier = createVerifier({ roots: simulatedRoots() })
 
-function createItem(nonce: number, wallet = alice): SignItem {
+function createItem(nonce: number, wallet = alice): TransactionItem {
   const txMetadata: TxMetadata = {
     chainId: 31337,
     nonce,
@@ -36,6 +36,8 @@ function createItem(nonce: number, wallet = alice): SignItem {
     maxPriorityFeePerGas: '1',
   }
   return {
+    kind: 'transaction',
+    statementVersion: 1,
     sid: '51'.repeat(32),
     grant: 'grant',
     keyId: wallet.keyId,
@@ -160,7 +162,7 @@ describe('assertItemSigned', () => {
     const { batches, results } = await createEnclave().signTransactions(items)
     return { items, batch: batches[0] as SignedBatch, results: results as SignedItem[] }
   }
-  const expected = (item: SignItem) => ({
+  const expected = (item: TransactionItem) => ({
     item,
     address: alice.address,
     coordinatorKey: COORDINATOR,
@@ -171,7 +173,9 @@ describe('assertItemSigned', () => {
     const { items, batch, results } = await sign()
     for (const index of [0, 1]) {
       const { statement } = results[index] as SignedItem
-      expect(assertItemSigned(expected(items[index] as SignItem), results[index] as SignedItem, batch)).toBe(statement)
+      expect(assertItemSigned(expected(items[index] as TransactionItem), results[index] as SignedItem, batch)).toBe(
+        statement,
+      )
     }
   })
 
@@ -190,10 +194,10 @@ describe('assertItemSigned', () => {
   ])('%s is refused', async (_, change) => {
     const { items, batch, results } = await sign()
     const result = change(results[0] as SignedItem)
-    expect(() => assertItemSigned(expected(items[0] as SignItem), result, batch)).toThrow(invalid)
+    expect(() => assertItemSigned(expected(items[0] as TransactionItem), result, batch)).toThrow(invalid)
   })
 
-  test.each<[string, (item: SignItem) => object]>([
+  test.each<[string, (item: TransactionItem) => object]>([
     ['digest', (item) => ({ item: { ...item, digest: `0x${'00'.repeat(32)}` } })],
     ['key', (item) => ({ item: { ...item, keyId: bob.keyId } })],
     ['sample', (item) => ({ item: { ...item, witness: createFakeWitness(1) } })],
@@ -202,7 +206,7 @@ describe('assertItemSigned', () => {
     ['coordinator', () => ({ coordinatorKey: '00'.repeat(32) })],
   ])('a statement in the batch about another %s than asked is refused', async (_, change) => {
     const { items, batch, results } = await sign()
-    const item = items[0] as SignItem
+    const item = items[0] as TransactionItem
     expect(() => assertItemSigned({ ...expected(item), ...change(item) }, results[0] as SignedItem, batch)).toThrow(
       invalid,
     )

@@ -11,9 +11,9 @@ import {
   SAMPLE_TOLERANCE_MS,
   ServiceError,
   type SignedBatch,
-  type SignItem,
   type SignItemResult,
   type Statement,
+  type TransactionItem,
   toHex,
   toStatementText,
 } from '@countersign/protocol'
@@ -88,7 +88,7 @@ export async function checkBatch(
 
 /** What an item must have been signed as, in a call that began and ended then. */
 export type ExpectedItem = {
-  item: SignItem
+  item: TransactionItem
   address: string
   coordinatorKey: string
   call: { beganAt: number; endedAt: number }

@@ -5,7 +5,7 @@ import {
   hashUnsignedTransaction,
   recoverPublicKey,
   type SignedBatch,
-  type SignItemResult,
+  type SignItemError,
   type Statement,
   type TxMetadata,
   toAddress,
@@ -207,7 +207,7 @@ describe('signing', () => {
 })
 
 describe('evidence that does not hold: nothing is stored, and nothing answered', () => {
-  const editItem = (service: Service, edit: (result: SignedItem, index: number) => SignItemResult) => {
+  const editItem = (service: Service, edit: (result: SignedItem, index: number) => SignedItem | SignItemError) => {
     service.enclave.tamper = (answer) => ({
       ...answer,
       results: answer.results.map((result, index) => ('error' in result ? result : edit(result, index))),
@@ -255,7 +255,8 @@ describe('evidence that does not hold: nothing is stored, and nothing answered',
       'attestation_invalid',
       async (service) => {
         const { sid, grant, keyId, digest, txMetadata } = createRequest(9)
-        const item = { sid, grant, keyId, digest, txMetadata, witness: createFakeWitness(9) }
+        const wanted = { kind: 'transaction', statementVersion: 1 } as const
+        const item = { ...wanted, sid, grant, keyId, digest, txMetadata, witness: createFakeWitness(9) }
         const [other] = (await service.enclave.signTransactions([item])).batches
         editBatch(service, () => ({ quote: other?.quote ?? '' }))
       },
@@ -447,7 +448,7 @@ describe('evidence that does not hold: nothing is stored, and nothing answered',
     expect(service.store.rows.proofs.size).toBe(0)
   })
 
-  test.each<[string, string, (result: SignedItem) => SignItemResult]>([
+  test.each<[string, string, (result: SignedItem) => SignedItem | SignItemError]>([
     ['refused by the enclave', 'grant_invalid', () => ({ error: 'grant_invalid' })],
     ['not covered by the quote', 'attestation_invalid', (result) => ({ ...result, leafIndex: 2 })],
   ])('one item that is %s fails alone', async (_, code, bend) => {

@@ -1,4 +1,4 @@
-import type { Hex, SignItem, SignItemError, Statement, TxMetadata } from '@countersign/protocol'
+import type { Hex, SignItemError, Statement, TransactionItem, TxMetadata } from '@countersign/protocol'
 import type { Witness } from '@countersign/receipt'
 import { CoordinatorError, type CoordinatorErrorCode } from '../errors.ts'
 import type { Clock, Entropy, KeyEnclave, SelfReport } from '../ports.ts'
@@ -125,10 +125,10 @@ async function settlePart(
   }
 }
 
-function toSignItem(request: SignDigestRequest, witness: Witness | undefined): SignItem {
+function toSignItem(request: SignDigestRequest, witness: Witness | undefined): TransactionItem {
   if (witness === undefined) throw noSample()
   const { sid, grant, keyId, digest, txMetadata } = request
-  return { sid, grant, keyId, digest, txMetadata, witness }
+  return { kind: 'transaction', statementVersion: 1, sid, grant, keyId, digest, txMetadata, witness }
 }
 
 function noSample() {
@@ -138,6 +138,11 @@ function noSample() {
 const ITEM_ERRORS: Record<SignItemError['error'], CoordinatorErrorCode> = {
   invalid_request: 'internal',
   invalid_tx_metadata: 'invalid_tx_metadata',
+  // Of kinds that are not asked for.
+  message_too_large: 'internal',
+  invalid_message: 'internal',
+  invalid_typed_data: 'internal',
+  authorization_not_allowed: 'internal',
   digest_mismatch: 'digest_mismatch',
   grant_invalid: 'grant_invalid',
   session_expired: 'session_expired',

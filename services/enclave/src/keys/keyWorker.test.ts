@@ -9,8 +9,12 @@ let empty: KeyWorker
 let given: KeyWorker
 
 beforeAll(async () => {
-  empty = await createKeyWorker({ configHash })
-  given = await createKeyWorker({ rootSecret: new Uint8Array(32).map((_, index) => index), configHash })
+  empty = await createKeyWorker({ configHash, implementations: [] })
+  given = await createKeyWorker({
+    rootSecret: new Uint8Array(32).map((_, index) => index),
+    configHash,
+    implementations: [],
+  })
 })
 afterAll(async () => {
   await empty.close()
@@ -26,7 +30,7 @@ describe('the root secret, across the thread', () => {
 
   test('goes from worker to worker sealed, and nothing is signed before it is there', async () => {
     await expect(empty.openGrant(grant)).rejects.toThrow('the key worker could not do it')
-    const donor = await createKeyWorker({ configHash })
+    const donor = await createKeyWorker({ configHash, implementations: [] })
     try {
       await donor.holder.generate()
       const recipient = await empty.holder.createKey()
@@ -39,7 +43,7 @@ describe('the root secret, across the thread', () => {
   })
 
   test('nothing but the answer comes along: no view of a buffer that is larger', async () => {
-    const keyWorker = await createKeyWorker({ configHash })
+    const keyWorker = await createKeyWorker({ configHash, implementations: [] })
     try {
       const [first, recipient] = [createX25519Pair().publicKey, createX25519Pair().publicKey]
       const key = await keyWorker.holder.createKey()
@@ -74,7 +78,7 @@ describe('the root secret, across the thread', () => {
   })
 
   test('a worker that has ended answers nobody', async () => {
-    const keyWorker = await createKeyWorker({ configHash })
+    const keyWorker = await createKeyWorker({ configHash, implementations: [] })
     const waiting = keyWorker.holder.generate()
     await Promise.all([keyWorker.close(), expect(waiting).rejects.toThrow('the key worker has ended')])
     await expect(keyWorker.holder.createKey()).rejects.toThrow('the key worker has ended')

@@ -42,13 +42,15 @@ export type KeyWorkerParameters = {
   /** Taken over: the given bytes are zero afterwards. Left out: it comes through `holder`, and nothing is signed before. */
   rootSecret?: Uint8Array<ArrayBuffer>
   configHash: Uint8Array
+  /** The code that accounts may be delegated to. */
+  implementations: readonly Hex[]
 }
 
-export async function createKeyWorker({ rootSecret, configHash }: KeyWorkerParameters): Promise<KeyWorker> {
+export async function createKeyWorker(parameters: KeyWorkerParameters): Promise<KeyWorker> {
   const worker = new Worker(new URL('./keyWorkerThread.ts', import.meta.url), {
-    workerData: { rootSecret, configHash },
+    workerData: parameters,
   })
-  rootSecret?.fill(0)
+  parameters.rootSecret?.fill(0)
   const waiting: Waiting[][] = []
   const holderCallers: Waiting[] = []
   let tasks: KeyWorkerTask[] = []

@@ -4,9 +4,10 @@ import { createGrant } from '../grant/grant.ts'
 import { createRootSecretHolder, RootSecretError, type RootSecretHolder } from '../rootSecret/rootSecretHolder.ts'
 import { signItem } from '../sign/signItem.ts'
 import { createKeyring, type Keyring } from './deriveKey.ts'
-import type { HolderAnswer, HolderCall, KeyWorkerAnswer, KeyWorkerTask } from './keyWorker.ts'
+import type { HolderAnswer, HolderCall, KeyWorkerAnswer, KeyWorkerParameters, KeyWorkerTask } from './keyWorker.ts'
 
-const { rootSecret, configHash } = workerData
+const { rootSecret, configHash, implementations }: KeyWorkerParameters = workerData
+const random = (length: number) => new Uint8Array(randomBytes(length))
 // An error near a private key says nothing about its cause.
 const FAILURE = { failure: 'the key worker could not do it' }
 
@@ -16,7 +17,7 @@ const useSecret = (secret: Uint8Array) => {
 }
 const holder: RootSecretHolder = createRootSecretHolder({
   configHash,
-  random: (length) => new Uint8Array(randomBytes(length)),
+  random,
   onSecret: useSecret,
 })
 // A secret from outside is not kept as such, so it can never be passed on.
@@ -25,7 +26,9 @@ if (rootSecret !== undefined) useSecret(rootSecret)
 function perform(task: KeyWorkerTask): KeyWorkerAnswer {
   try {
     if (keyring === undefined) return FAILURE
-    if (task.kind === 'sign') return signItem({ keyring, now: task.now }, task.item, task.coordinatorKey)
+    if (task.kind === 'sign') {
+      return signItem({ keyring, now: task.now, random, implementations }, task.item, task.coordinatorKey)
+    }
     const { owner, sidHash, exp } = task
     const { keyId, address } = keyring.describe(owner)
     return { grant: createGrant(keyring.grantKey, { owner, sidHash, keyId, address, exp }), keyId, address }

@@ -9,7 +9,7 @@ import {
   fromHex,
   hashUnsignedTransaction,
   type OpenSessionResponse,
-  type SignTransactionsResponse,
+  type SignItemsResponse,
   tags,
   toHex,
   toShareContext,
@@ -92,10 +92,13 @@ async function sign({ url }: EnclaveProcess, { sid, grant, keyId }: OpenSessionR
     maxPriorityFeePerGas: '1',
   } as const
   const digest = `0x${toHex(hashUnsignedTransaction(txMetadata))}`
-  const items = [{ sid, grant, keyId, digest, txMetadata, witness: createWitness() }]
-  const { body } = await callEnclave(url, coordinator, enclavePaths.signTransactions, { items })
-  const [result] = (body as SignTransactionsResponse).results
-  return result !== undefined && 'statement' in result ? result.statement.signature : result?.error
+  const items = [
+    { kind: 'transaction', statementVersion: 1, sid, grant, keyId, digest, txMetadata, witness: createWitness() },
+  ]
+  const { body } = await callEnclave(url, coordinator, enclavePaths.sign, { items })
+  const [result] = (body as SignItemsResponse).results
+  if (result === undefined || 'error' in result) return result?.error
+  return 'subject' in result ? result.subject : result.statement.signature
 }
 
 const custodian = (...parameters: string[]) =>

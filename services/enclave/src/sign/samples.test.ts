@@ -1,7 +1,15 @@
-import { createPrivateKey, randomBytes, sign } from 'node:crypto'
+import { createPrivateKey, hash, randomBytes, sign } from 'node:crypto'
 import { createSimulatedSatellite } from '@countersign/attestation/simulator'
-import { type EntropyWitness, fromHex, type Hex, toEntropyMessage } from '@countersign/protocol'
+import {
+  type DrandWitness,
+  type EntropyWitness,
+  fromHex,
+  type Hex,
+  quicknet,
+  toEntropyMessage,
+} from '@countersign/protocol'
 import { beforeEach, describe, expect, test } from 'vitest'
+import { beacon, createRound } from '../../test/beacon.ts'
 import { createWitness, satelliteKey } from '../../test/witness.ts'
 import { createFakeClock } from '../grant/issuers.fake.ts'
 import { createKnownTime } from '../time/time.fake.ts'
@@ -80,6 +88,97 @@ describe('a sample', () => {
     expect(await samples.use(createWitness(NOW + 65_000), use(4))).toBeUndefined()
     expect(time.floor()).toBe(NOW + 65_000)
     expect(await samples.use(createWitness(NOW - 1), use(5))).toBe('entropy_refused')
+  })
+})
+
+describe('an off-chain signature', () => {
+  const offChain = { kind: 'off-chain' } as const
+
+  test('takes a fresh sample each time: there is no repeated call of it', async () => {
+    const witness = createWitness(NOW)
+    expect(await samples.use(witness, offChain)).toBeUndefined()
+    expect(await samples.use(witness, offChain)).toBe('entropy_used')
+    expect(await samples.use(witness, use(1))).toBe('entropy_used')
+  })
+
+  test('does not get the sample of a transaction', async () => {
+    const witness = createWitness(NOW)
+    expect(await samples.use(witness, use(1))).toBeUndefined()
+    expect(await samples.use(witness, offChain)).toBe('entropy_used')
+    expect(await samples.use(witness, use(1))).toBeUndefined()
+  })
+
+  test('at once: exactly one of ten gets it', async () => {
+    const witness = createWitness(NOW)
+    const outcomes = await Promise.all(Array.from({ length: 10 }, () => samples.use(witness, offChain)))
+    expect(outcomes.filter((outcome) => outcome === undefined)).toHaveLength(1)
+  })
+})
+
+test('an authorization may be asked for again, and is no transaction with the same digest', async () => {
+  const witness = createWitness(NOW)
+  const authorization = { ...use(1), kind: 'authorization' as const }
+  expect(await samples.use(witness, authorization)).toBeUndefined()
+  expect(await samples.use(witness, authorization)).toBeUndefined()
+  expect(await samples.use(witness, use(1))).toBe('entropy_used')
+})
+
+describe('a round of a beacon', () => {
+  // A whole period, so that a round is due now.
+  const DUE = beacon.genesisS * 1000 + Math.ceil((NOW / 1000 - beacon.genesisS) / 3) * 3_000
+
+  beforeEach(() => {
+    clock = createFakeClock(DUE)
+    time = createKnownTime(clock)
+    samples = createSamples({ sources: [{ kind: 'drand', ...beacon }, SATELLITE], time, limit: 1 })
+  })
+
+  test('serves many signatures, takes no memory, and tells the time', async () => {
+    const round = createRound(DUE)
+    expect(await samples.use(round, use(1))).toBeUndefined()
+    expect(await samples.use(round, use(2))).toBeUndefined()
+    expect(await samples.use(round, { kind: 'off-chain' })).toBeUndefined()
+    expect(await samples.use({ ...round, source: 'another name' }, use(3))).toBeUndefined()
+    expect(time.floor()).toBe(DUE)
+    expect(await samples.use(createWitness(DUE), use(4))).toBeUndefined()
+  })
+
+  test.each<[string, Partial<DrandWitness>]>([
+    ['another chain', { chainHash: 'cd'.repeat(32) }],
+    ['another key', { publicKey: quicknet.key }],
+    ['another value', { valueHex: '11'.repeat(32) }],
+    ['another time', { timestamp: new Date(DUE + 3_000).toISOString() }],
+    ['another number', { sequence: createRound(DUE).sequence + 1 }],
+    [
+      'the number and time of the round after',
+      { sequence: createRound(DUE).sequence + 1, timestamp: new Date(DUE + 3_000).toISOString() },
+    ],
+    [
+      'no signature',
+      {
+        signatureHex: `c0${'00'.repeat(47)}`,
+        valueHex: hash('sha256', Buffer.from(`c0${'00'.repeat(47)}`, 'hex'), 'hex'),
+      },
+    ],
+  ])('with %s is refused, before and after the right one', async (_, changes) => {
+    const round = createRound(DUE)
+    expect(await samples.use({ ...round, ...changes }, use(1))).toBe('entropy_refused')
+    expect(time.floor()).toBe(0)
+    expect(await samples.use(round, use(1))).toBeUndefined()
+    expect(await samples.use({ ...round, ...changes }, use(1))).toBe('entropy_refused')
+  })
+
+  test('is of now: at most 65 s ahead, at most 65 s behind the floor', async () => {
+    expect(await samples.use(createRound(DUE + 66_000), use(1))).toBe('entropy_refused')
+    expect(await samples.use(createRound(DUE + 63_000), use(1))).toBeUndefined()
+    expect(time.floor()).toBe(DUE + 63_000)
+    expect(await samples.use(createRound(DUE - 3_000), use(1))).toBe('entropy_refused')
+    expect(await samples.use(createRound(DUE), use(1))).toBeUndefined()
+  })
+
+  test('of a beacon that the settings do not name is refused', async () => {
+    samples = createSamples({ sources: [SATELLITE, { kind: 'unsigned' }, { kind: 'drand', ...quicknet }], time })
+    expect(await samples.use(createRound(DUE), use(1))).toBe('entropy_refused')
   })
 })
 

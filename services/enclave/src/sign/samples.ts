@@ -1,32 +1,40 @@
 import type { KeyObject } from 'node:crypto'
 import {
+  type DrandWitness,
   type EntropySetting,
   type EntropyWitness,
   fromHex,
   type Hex,
+  isDrandWitness,
   MAX_SAMPLE_AGE_MS,
   parseTimestamp,
   type SignItemError,
   toEntropyMessage,
+  verifyDrandWitness,
 } from '@countersign/protocol'
 import { importEd25519Key, isEd25519Signature } from '../ed25519.ts'
 import type { Time } from '../time/time.ts'
 
-/** What is signed with a sample. */
-type SampleUse = { keyId: string; kind: 'transaction'; digest: Hex }
+/** What is signed with a sample. An off-chain signature is made once with one: there is no repeated call of it. */
+export type SampleUse = { kind: 'transaction' | 'authorization'; keyId: string; digest: Hex } | { kind: 'off-chain' }
 
 type SampleFault = Extract<SignItemError['error'], `entropy_${string}`>
 
 export type Samples = {
-  /** Verifies a sample and keeps it for this use: no other gets it in this boot. Answers why it may not be used, or undefined. */
-  use(witness: EntropyWitness, use: SampleUse): Promise<SampleFault | undefined>
+  /**
+   * Verifies a sample and keeps it for this use: no other gets it in this boot, but for the round of a beacon, which is everybody's.
+   * Answers why it may not be used, or undefined.
+   */
+  use(witness: EntropyWitness | DrandWitness, use: SampleUse): Promise<SampleFault | undefined>
 }
 
 /** By value alone: statements name nothing else of a sample. */
-type Known = { use: string; timestampMs: number }
+type Known = { use: string | undefined; timestampMs: number }
 
 /** Some thousands a second for as long as samples are remembered. */
 const MAX_KNOWN = 524_288
+/** A minute has twenty of them. */
+const MAX_ROUNDS = 64
 const UNSIGNED_KEY = '00'.repeat(32)
 
 /**
@@ -43,6 +51,9 @@ export function createSamples(deps: {
   const keys = new Map<string, KeyObject>()
   for (const source of deps.sources) if (source.kind === 'satellite') keys.set(source.key, importEd25519Key(source.key))
   const allowsUnsigned = deps.sources.some(({ kind }) => kind === 'unsigned')
+  const beacons = deps.sources.filter((source) => source.kind === 'drand')
+  /** Rounds that were verified, by all that the verification is over. */
+  const rounds = new Set<string>()
   const known = new Map<string, Known>()
   /** The values of each second of samples, so that what is too old is found without a search. */
   const seconds = new Map<number, Set<string>>()
@@ -50,6 +61,24 @@ export function createSamples(deps: {
 
   function oldest(): number {
     return time.floor() - MAX_SAMPLE_AGE_MS
+  }
+
+  function isInTime(timestampMs: number): boolean {
+    return timestampMs >= oldest() && timestampMs <= time.now() + MAX_SAMPLE_AGE_MS
+  }
+
+  /** The time first: a pairing takes tens of milliseconds, and one of each round is enough. */
+  function useRound(witness: DrandWitness, timestampMs: number): SampleFault | undefined {
+    if (!isInTime(timestampMs)) return 'entropy_refused'
+    const { source: _, ...signed } = witness
+    const round = JSON.stringify(signed, Object.keys(signed).sort())
+    if (!rounds.has(round)) {
+      if (!beacons.some((beacon) => verifyDrandWitness(beacon, witness))) return 'entropy_refused'
+      if (rounds.size >= MAX_ROUNDS) rounds.clear()
+      rounds.add(round)
+    }
+    time.raise(timestampMs)
+    return undefined
   }
 
   function remember(valueHex: string, entry: Known) {
@@ -74,10 +103,11 @@ export function createSamples(deps: {
   }
 
   return {
-    async use(witness, { keyId, kind, digest }) {
-      const { valueHex, publicKey, signatureHex, sequence } = witness
+    async use(witness, use) {
       const timestampMs = parseTimestamp(witness.timestamp)
       if (timestampMs === undefined) return 'entropy_refused'
+      if (isDrandWitness(witness)) return useRound(witness, timestampMs)
+      const { valueHex, publicKey, signatureHex, sequence } = witness
       const key = keys.get(publicKey)
       if (key === undefined && !(allowsUnsigned && publicKey === UNSIGNED_KEY)) return 'entropy_refused'
       if (key !== undefined) {
@@ -86,15 +116,15 @@ export function createSamples(deps: {
       }
 
       // Nothing waits from here on, so of two uses of one sample exactly one finds it unused.
-      if (timestampMs < oldest() || timestampMs > time.now() + MAX_SAMPLE_AGE_MS) return 'entropy_refused'
-      const use = `${kind} ${keyId} ${digest}`
+      if (!isInTime(timestampMs)) return 'entropy_refused'
+      const name = use.kind === 'off-chain' ? undefined : `${use.kind} ${use.keyId} ${use.digest}`
       const earlier = known.get(valueHex)
-      if (earlier !== undefined && earlier.use !== use) return 'entropy_used'
+      if (earlier !== undefined && (name === undefined || earlier.use !== name)) return 'entropy_used'
       if (key !== undefined) time.raise(timestampMs)
       if (earlier !== undefined && earlier.timestampMs >= timestampMs) return undefined
       forget()
       if (earlier === undefined && known.size >= limit) return 'entropy_memory_full'
-      remember(valueHex, { use, timestampMs })
+      remember(valueHex, { use: name, timestampMs })
       return undefined
     },
   }

@@ -1,8 +1,26 @@
-import { hashEntropy, type SignItem, type TxMetadata, toHex } from '@countersign/protocol'
-import { keccak256 } from 'viem'
+import { randomBytes } from 'node:crypto'
+import {
+  assertOpening,
+  assertStatementV2,
+  computeCommitment,
+  type Hex,
+  hashAuthorization,
+  hashEntropy,
+  hashLeaf,
+  hashSubject,
+  hashWitness,
+  type Opening,
+  type SignItem,
+  type Statement,
+  type TransactionItem,
+  type TxMetadata,
+  toHex,
+} from '@countersign/protocol'
+import { keccak256, recoverAddress } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { describe, expect, test } from 'vitest'
 import { checkRandomTransactions, toDigest, toViem } from '../../fuzz/randomTransactions.ts'
+import { permit } from '../../test/typedData.ts'
 import { createWitness } from '../../test/witness.ts'
 import { createGrant, toSidHash } from '../grant/grant.ts'
 import { createKeyring, toOwner } from '../keys/deriveKey.ts'
@@ -42,10 +60,13 @@ const txMetadata: TxMetadata = {
   maxPriorityFeePerGas: '1000000000',
 }
 
+const implementations: Hex[] = [`0x${'77'.repeat(20)}`]
 const alice = openSession('alice')
 
-function toItem(changes: Partial<SignItem> = {}): SignItem {
+function toItem(changes: Partial<TransactionItem> = {}): TransactionItem {
   return {
+    kind: 'transaction',
+    statementVersion: 1,
     sid,
     grant: alice.grant,
     keyId: alice.keyId,
@@ -56,10 +77,11 @@ function toItem(changes: Partial<SignItem> = {}): SignItem {
   }
 }
 
-const sign = (item: SignItem, at = now) => signItem({ keyring, now: at }, item, coordinatorKey)
+const random = (length: number) => new Uint8Array(randomBytes(length))
+const sign = (item: SignItem, at = now) => signItem({ keyring, now: at, random, implementations }, item, coordinatorKey)
 
 test('the statement names key, transaction, entropy and caller, and the signature is viem’s to the byte', async () => {
-  const result = sign(toItem()) as SignedItem
+  const result = sign(toItem()) as SignedItem & { statement: Statement }
   const privateKey = keyring.withPrivateKey(alice.owner, toHex)
   const account = privateKeyToAccount(`0x${privateKey}`)
   expect(result.statement).toMatchObject({
@@ -105,7 +127,7 @@ describe('grant table: no signature', () => {
   const flipped = (text: string, index: number) =>
     text.slice(0, index) + (text[index] === 'A' ? 'B' : 'A') + text.slice(index + 1)
 
-  test.each<[string, Partial<SignItem>, string]>([
+  test.each<[string, Partial<TransactionItem>, string]>([
     ['expired this millisecond', { grant: openSession('alice', { exp: now }).grant }, 'session_expired'],
     ['expired long ago', { grant: openSession('alice', { exp: 1 }).grant }, 'session_expired'],
     ['another session secret', { sid: 'ac'.repeat(32) }, 'grant_invalid'],
@@ -180,8 +202,175 @@ test.each<[string, unknown]>([
 })
 
 test('RFC 6979: the same transaction signed again gives the same bytes', () => {
-  const first = sign(toItem()) as SignedItem
-  const second = sign(toItem(), now - 5000) as SignedItem
+  const first = sign(toItem()) as SignedItem & { statement: Statement }
+  const second = sign(toItem(), now - 5000) as SignedItem & { statement: Statement }
   expect(second.statement.signature).toBe(first.statement.signature)
   expect(second.statement.signedAt).not.toBe(first.statement.signedAt)
+})
+
+type SignedV2 = Extract<SignedItem, { subject: unknown }>
+
+const message: Hex = '0x68656c6c6f'
+const authorization = { chainId: 1, address: implementations[0] as Hex, nonce: 3 }
+const granted = { sid, grant: alice.grant, keyId: alice.keyId, witness }
+const messageItem: SignItem = { ...granted, kind: 'message', content: { message } }
+const typedDataItem: SignItem = { ...granted, kind: 'typed-data', content: permit }
+const authorizationItem: SignItem = { ...granted, kind: 'authorization', authorization }
+const account = privateKeyToAccount(`0x${keyring.withPrivateKey(alice.owner, toHex)}`)
+
+/** What every statement of version 2 says, held against the protocol's own functions. */
+function signV2(item: SignItem): SignedV2 {
+  const signed = sign(item) as SignedV2
+  expect(() => assertStatementV2(signed.statement)).not.toThrow()
+  expect(signed.statement).toMatchObject({
+    keyId: alice.keyId,
+    address: account.address.toLowerCase(),
+    publicKey: account.publicKey.slice(2),
+    subject: toHex(hashSubject(signed.subject)),
+    witness: toHex(hashWitness(item.witness)),
+    policy: null,
+    approvals: null,
+    coordinatorKey,
+    signedAt: '2026-06-15T12:00:00.123Z',
+  })
+  expect(toHex(signed.leaf)).toBe(toHex(hashLeaf(signed.statement)))
+  return signed
+}
+
+describe('statements of version 2', () => {
+  test('a transaction: what version 1 says of it, and the same signature', () => {
+    const { statement, subject } = signV2(toItem({ statementVersion: 2 }))
+    const first = (sign(toItem()) as SignedItem & { statement: Statement }).statement
+    expect(statement.kind).toBe('transaction')
+    expect(subject).toEqual({
+      ...txMetadata,
+      from: first.address,
+      txHash: first.txHash,
+      digestSigned: first.digest,
+      signature: first.signature,
+      signedAt: first.signedAt,
+    })
+  })
+
+  test('a transaction in upper case has one spelling in its subject', () => {
+    const spelt = { ...txMetadata, to: `0x${'AA'.repeat(20)}`, data: '0xABCDEF' } as const
+    const digest = toDigest({ ...spelt, to: `0x${'aa'.repeat(20)}` })
+    const item = toItem({ statementVersion: 2, txMetadata: spelt, digest })
+    expect(signV2(item).subject).toMatchObject({ to: `0x${'aa'.repeat(20)}`, data: '0xabcdef' })
+  })
+
+  test('an authorization: viem’s signature, all of it public', async () => {
+    const { statement, subject, opening } = signV2(authorizationItem)
+    expect(statement.kind).toBe('authorization')
+    const { r, s, yParity } = await account.signAuthorization(authorization)
+    const signature = `${r}${s.slice(2)}${yParity === 1 ? '1c' : '1b'}`
+    expect(subject).toEqual({ ...authorization, digest: `0x${toHex(hashAuthorization(authorization))}`, signature })
+    expect(opening).toBeUndefined()
+  })
+
+  test.each([
+    ['a message', messageItem, { message }, () => account.signMessage({ message: { raw: message } })],
+    ['typed data', typedDataItem, permit, () => account.signTypedData(permit as never)],
+  ] as const)('%s: viem’s signature, in an opening of the only public value', async (_, item, content, expected) => {
+    const { statement, subject, opening } = signV2(item)
+    const signature = await expected()
+    expect(statement.kind).toBe('off-chain')
+    expect(() => assertOpening(opening)).not.toThrow()
+    expect(opening).toMatchObject({ content: { kind: item.kind, content }, signature: { signature } })
+    expect(subject).toEqual({ commitment: toHex(computeCommitment(opening as Opening)) })
+    const { digest, salt } = (opening as { content: { digest: Hex; salt: string } }).content
+    expect(await recoverAddress({ hash: digest, signature })).toBe(account.address)
+    const published = JSON.stringify([statement, subject])
+    for (const secret of [digest.slice(2), signature.slice(2), salt, message.slice(2), 'Permit']) {
+      expect(published).not.toContain(secret)
+    }
+  })
+
+  test('the same message again: the same signature, other salts, another commitment', () => {
+    const all = Array.from({ length: 20 }, () => signV2(messageItem))
+    const openings = all.map(
+      ({ opening }) => opening as { content: { salt: string }; signature: { salt: string; signature: Hex } },
+    )
+    expect(new Set(openings.map(({ signature }) => signature.signature)).size).toBe(1)
+    expect(new Set(openings.flatMap(({ content, signature }) => [content.salt, signature.salt])).size).toBe(40)
+    expect(new Set(all.map(({ statement }) => statement.subject)).size).toBe(20)
+  })
+
+  test('a digest given as a message, or its parts as typed data, is not what is signed', async () => {
+    const digest = toDigest(txMetadata)
+    const { opening } = signV2({ ...granted, kind: 'message', content: { message: digest } })
+    const { signature } = (opening as { signature: { signature: Hex } }).signature
+    expect(await recoverAddress({ hash: digest, signature })).not.toBe(account.address)
+  })
+})
+
+describe('content that is refused: no signature', () => {
+  const wide: Hex = `0x${'00'.repeat(16_377)}`
+  test.each<[string, unknown, string]>([
+    ['a message that is text', { ...messageItem, content: { message: 'hello' } }, 'invalid_message'],
+    ['a message that is nothing', { ...messageItem, content: { message: null } }, 'invalid_message'],
+    ['a message that is too large', { ...messageItem, content: { message: wide } }, 'message_too_large'],
+    ['typed data that is nothing', { ...typedDataItem, content: null }, 'invalid_typed_data'],
+    [
+      'typed data of a bare hash',
+      { ...typedDataItem, content: { digest: toDigest(txMetadata) } },
+      'invalid_typed_data',
+    ],
+    [
+      'typed data of another type',
+      { ...typedDataItem, content: { ...permit, primaryType: 'Mail' } },
+      'invalid_typed_data',
+    ],
+    [
+      'typed data of the domain alone',
+      { ...typedDataItem, content: { ...permit, primaryType: 'EIP712Domain', message: permit.domain } },
+      'invalid_typed_data',
+    ],
+    [
+      'typed data with a member that is not hashed',
+      { ...typedDataItem, content: { ...permit, message: { ...permit.message, to: '0x' } } },
+      'invalid_typed_data',
+    ],
+    [
+      'typed data that is too large',
+      { ...typedDataItem, content: { ...permit, domain: { name: 'x'.repeat(32_768) } } },
+      'message_too_large',
+    ],
+    [
+      'an authorization for all chains',
+      { ...authorizationItem, authorization: { ...authorization, chainId: 0 } },
+      'authorization_not_allowed',
+    ],
+    [
+      'an authorization of code that is not listed',
+      { ...authorizationItem, authorization: { ...authorization, address: `0x${'78'.repeat(20)}` } },
+      'authorization_not_allowed',
+    ],
+    ['an authorization that is none', { ...authorizationItem, authorization: { chainId: 1 } }, 'invalid_request'],
+  ])('%s', (_, item, error) => {
+    expect(sign(item as SignItem)).toEqual({ error })
+  })
+
+  test('without a list, no authorization is signed', () => {
+    const deps = { keyring, now, random, implementations: [] }
+    expect(signItem(deps, authorizationItem, coordinatorKey)).toEqual({ error: 'authorization_not_allowed' })
+  })
+})
+
+describe('the grant is checked for every kind, and before the content', () => {
+  const bob = openSession('bob')
+  test.each([messageItem, typedDataItem, authorizationItem, toItem({ statementVersion: 2 })])('$kind', (item) => {
+    for (const [changes, error] of [
+      [{ grant: '' }, 'grant_invalid'],
+      [{ sid: 'ac'.repeat(32) }, 'grant_invalid'],
+      [{ grant: openSession('alice', { exp: now }).grant }, 'session_expired'],
+      [{ grant: bob.grant }, 'key_binding_mismatch'],
+      [{ keyId: bob.keyId }, 'key_binding_mismatch'],
+    ] as const) {
+      expect(sign({ ...item, ...changes })).toEqual({ error })
+      expect(sign({ ...item, ...changes, content: null, authorization: null, txMetadata: null } as never)).toEqual({
+        error,
+      })
+    }
+  })
 })

@@ -1,73 +1,189 @@
 import { hash } from 'node:crypto'
 import {
+  assertAuthorizationAllowed,
   assertTxMetadata,
+  computeCommitment,
   equalBytes,
+  type Hex,
+  hashAuthorization,
+  hashMessage,
   hashSignedTransaction,
+  hashTypedData,
   hashUnsignedTransaction,
+  type OffChainItem,
+  type Opening,
+  parseAuthorization,
+  parseTxMetadata,
   ServiceError,
+  type Signed,
+  type SignedStatement,
   type SignItem,
   type SignItemError,
   type Statement,
+  type StatementV2,
+  type TransactionItem,
   tags,
   toHex,
   toStatementText,
 } from '@countersign/protocol'
 import { checkGrant } from '../grant/grant.ts'
 import type { Keyring } from '../keys/deriveKey.ts'
+import type { Random } from '../ports.ts'
 import { signRecoverable } from './secp256k1.ts'
 
 /** A statement and its leaf, not yet covered by a quote. Nothing of it may leave the enclave before that. */
-export type SignedItem = { statement: Statement; leaf: Uint8Array<ArrayBuffer> }
+export type SignedItem = SignedStatement & { leaf: Uint8Array<ArrayBuffer> }
+
+export type SignItemDeps = {
+  keyring: Keyring
+  now: number
+  random: Random
+  /** The code that accounts may be delegated to. */
+  implementations: readonly Hex[]
+}
+
+/** What all statements say. */
+type Facts = Pick<Statement, 'address' | 'coordinatorKey' | 'keyId' | 'publicKey' | 'signedAt'>
+
+/** Why an item cannot be what is signed: the code of the protocol's own check is that of the answer. */
+const CONTENT_ERRORS = [
+  'invalid_request',
+  'invalid_tx_metadata',
+  'message_too_large',
+  'invalid_message',
+  'invalid_typed_data',
+  'authorization_not_allowed',
+] as const satisfies SignItemError['error'][]
 
 /**
- * Checks one item and signs it. A bare hash is never signed: the transaction is rebuilt from its fields, and
- * must hash to the digest that the caller named.
+ * Checks one item and signs it. A bare hash is never signed: what is signed is rebuilt from its fields, and a transaction must
+ * hash to the digest that the caller named.
  */
-export function signItem(
-  { keyring, now }: { keyring: Keyring; now: number },
-  item: SignItem,
-  coordinatorKey: string,
-): SignedItem | SignItemError {
+export function signItem(deps: SignItemDeps, item: SignItem, coordinatorKey: string): SignedItem | SignItemError {
+  const { keyring, now } = deps
   const grant = checkGrant(keyring.grantKey, { grant: item.grant, sid: item.sid, now })
   if ('fault' in grant) return { error: grant.fault }
   const { keyId, address, publicKey } = keyring.describe(grant.owner)
   if (grant.keyId !== keyId || item.keyId !== keyId || grant.address !== address)
     return { error: 'key_binding_mismatch' }
 
-  const digest = hashTransaction(item)
+  const digest = hashItem(item, deps.implementations)
   if ('error' in digest) return digest
   const signature = keyring.withPrivateKey(grant.owner, (privateKey) => signDigest(digest.bytes, privateKey))
-  const statement: Statement = {
-    address,
+  const facts: Facts = { address, coordinatorKey, keyId, publicKey, signedAt: new Date(now).toISOString() }
+  const signed = toSigned(deps, { item, digest: digest.bytes, signature, facts })
+  return { ...signed, leaf: toLeaf(signed.statement) }
+}
+
+type Made<Item> = { item: Item; digest: Uint8Array; signature: Uint8Array<ArrayBuffer>; facts: Facts }
+
+function toSigned({ random }: SignItemDeps, made: Made<SignItem>): SignedStatement {
+  const { item, digest, signature, facts } = made
+  if (item.kind === 'transaction') {
+    return item.statementVersion === 1
+      ? { statement: toStatement({ ...made, item }) }
+      : toSignedV2(item, facts, { kind: 'transaction', subject: toTransactionSubject({ ...made, item }) })
+  }
+  const bytes = { digest: toPrefixed(digest), signature: toPrefixed(signature) }
+  if (item.kind === 'authorization') {
+    const subject = { ...parseAuthorization(item.authorization), ...bytes }
+    return toSignedV2(item, facts, { kind: 'authorization', subject })
+  }
+  const opening = toOpening(item, bytes, random)
+  const commitment = toHex(computeCommitment(opening))
+  return { ...toSignedV2(item, facts, { kind: 'off-chain', subject: { commitment } }), opening }
+}
+
+function toStatement({ item, signature, facts }: Made<TransactionItem>): Statement {
+  return {
+    ...facts,
     chainId: item.txMetadata.chainId,
-    coordinatorKey,
     digest: item.digest,
     entropyHash: hash('sha256', Buffer.from(item.witness.valueHex, 'hex'), 'hex'),
-    keyId,
-    publicKey,
-    signature: `0x${toHex(signature)}`,
-    signedAt: new Date(now).toISOString(),
-    txHash: `0x${toHex(hashSignedTransaction(item.txMetadata, signature))}`,
+    signature: toPrefixed(signature),
+    txHash: toPrefixed(hashSignedTransaction(item.txMetadata, signature)),
     type: tags.signing,
   }
-  return { statement, leaf: toLeaf(statement) }
+}
+
+function toSignedV2(
+  { witness }: SignItem,
+  facts: Facts,
+  { kind, subject }: Signed,
+): { statement: StatementV2; subject: Signed['subject'] } {
+  const statement: StatementV2 = {
+    ...facts,
+    approvals: null,
+    kind,
+    policy: null,
+    subject: hash('sha256', `${tags.subject}\0${toFlatJson(subject)}`, 'hex'),
+    type: tags.signingV2,
+    witness: hash('sha256', toFlatJson(witness), 'hex'),
+  }
+  return { statement, subject }
+}
+
+function toTransactionSubject({ item, signature, facts }: Made<TransactionItem>) {
+  const { chainId, nonce, to, value, data, gas, maxFeePerGas, maxPriorityFeePerGas } = parseTxMetadata(item.txMetadata)
+  return {
+    ...{ chainId, nonce, to, value, data, gas, maxFeePerGas, maxPriorityFeePerGas },
+    txHash: toPrefixed(hashSignedTransaction(item.txMetadata, signature)),
+    from: facts.address,
+    digestSigned: item.digest,
+    signature: toPrefixed(signature),
+    signedAt: facts.signedAt,
+  }
+}
+
+/** Both salts are fresh: without them a commitment would give away a message that is easy to guess. */
+function toOpening(
+  item: OffChainItem,
+  { digest, signature }: { digest: Hex; signature: Hex },
+  random: Random,
+): Opening {
+  const [contentSalt, signatureSalt] = [toHex(random(32)), toHex(random(32))]
+  const content =
+    item.kind === 'message'
+      ? { salt: contentSalt, kind: item.kind, digest, content: item.content }
+      : { salt: contentSalt, kind: item.kind, digest, content: item.content }
+  return { content, signature: { salt: signatureSalt, signature } }
+}
+
+/**
+ * The canonical JSON of a flat object of ASCII strings and safe integers, as `toCanonicalJson` makes it: every signature of version
+ * 2 needs two of them.
+ */
+function toFlatJson(value: object): string {
+  return JSON.stringify(value, Object.keys(value).sort())
 }
 
 /** The protocol's `hashLeaf` for a statement made just above, without its checks and with the faster SHA-256. */
-function toLeaf(statement: Statement): Uint8Array<ArrayBuffer> {
+function toLeaf(statement: Statement | StatementV2): Uint8Array<ArrayBuffer> {
   return new Uint8Array(hash('sha256', `\0${toStatementText(statement)}`, 'buffer'))
 }
 
-/** Rebuilds the unsigned EIP-1559 transaction; any other type has fields that do not exist here. */
-function hashTransaction({ txMetadata, digest }: SignItem): { bytes: Uint8Array } | SignItemError {
+/** Rebuilds what is to be signed, and hashes it. */
+function hashItem(item: SignItem, implementations: readonly Hex[]): { bytes: Uint8Array } | SignItemError {
   try {
-    assertTxMetadata(txMetadata)
+    if (item.kind === 'message') return { bytes: hashMessage(item.content.message) }
+    if (item.kind === 'typed-data') return { bytes: hashTypedData(item.content) }
+    if (item.kind === 'authorization') {
+      assertAuthorizationAllowed(item.authorization, implementations)
+      return { bytes: hashAuthorization(item.authorization) }
+    }
+    // EIP-1559 only: any other type has fields that do not exist here.
+    assertTxMetadata(item.txMetadata)
+    const bytes = hashUnsignedTransaction(item.txMetadata)
+    return equalBytes(bytes, Buffer.from(item.digest.slice(2), 'hex')) ? { bytes } : { error: 'digest_mismatch' }
   } catch (error) {
-    if (error instanceof ServiceError) return { error: 'invalid_tx_metadata' }
-    throw error
+    const code = CONTENT_ERRORS.find((one) => error instanceof ServiceError && error.code === one)
+    if (code === undefined) throw error
+    return { error: code }
   }
-  const bytes = hashUnsignedTransaction(txMetadata)
-  return equalBytes(bytes, Buffer.from(digest.slice(2), 'hex')) ? { bytes } : { error: 'digest_mismatch' }
+}
+
+function toPrefixed(bytes: Uint8Array): Hex {
+  return `0x${toHex(bytes)}`
 }
 
 /** RFC 6979, low s, r ‖ s ‖ v with v 27 or 28. libsecp256k1 gives a recovery id above 1 once in 2^127. */

@@ -1,0 +1,60 @@
+import { keccak_256 } from '@noble/hashes/sha3.js'
+import { concatBytes } from './bytes.ts'
+import { type ProtocolErrorCode, ServiceError } from './errors.ts'
+import { isNatural } from './fields.ts'
+import { fromPrefixedHex, type Hex, isPrefixedHex } from './hex.ts'
+import { hasExactMembers } from './plainObject.ts'
+import { encodeRlp, type RlpItem, toScalar } from './rlp.ts'
+import { parseSignature } from './signature.ts'
+
+type Bytes = Uint8Array<ArrayBuffer>
+
+/** An EIP-7702 authorization: the account that signs it runs the code of `address`, on this chain, if its nonce is this one. */
+export type Authorization = { chainId: number; address: Hex; nonce: number }
+
+/** EIP-7702's own first byte: no EIP-2718 transaction has this type. */
+const MAGIC = 0x05
+
+/** Reads an authorization into its one spelling, with the address in lower case. Whether it may be signed is another question. */
+export function parseAuthorization(value: unknown): Authorization {
+  if (!hasExactMembers(value, ['chainId', 'address', 'nonce'])) throw invalid('not exactly the expected members')
+  const { chainId, address, nonce } = value
+  if (!isNatural(chainId)) throw invalid('chainId is not an integer from 0 to 2^53 - 1')
+  if (!isPrefixedHex(address, 20)) throw invalid('address is not 20 bytes of hex')
+  if (!isNatural(nonce)) throw invalid('nonce is not an integer from 0 to 2^53 - 1')
+  return { chainId, address: address.toLowerCase() as Hex, nonce }
+}
+
+/**
+ * Refuses authorizations that would hold on every chain (chain 0), and code that is not on the list: what an account delegates to
+ * can take all that it holds, without another signature.
+ */
+export function assertAuthorizationAllowed(authorization: Authorization, implementations: readonly Hex[]): void {
+  const { chainId, address } = parseAuthorization(authorization)
+  if (chainId === 0) throw notAllowed('for every chain')
+  if (!implementations.includes(address)) throw notAllowed('an implementation that is not on the list')
+}
+
+/** The digest that a wallet key signs: keccak256(0x05 ‖ RLP([chainId, address, nonce])). */
+export function hashAuthorization(authorization: Authorization): Bytes {
+  return keccak_256(concatBytes(Uint8Array.of(MAGIC), encodeRlp(toFields(authorization))))
+}
+
+/** How the event names a signed authorization: keccak256(RLP([chainId, address, nonce, yParity, r, s])). `signature` is r ‖ s ‖ v. */
+export function hashSignedAuthorization(authorization: Authorization, signature: Uint8Array): Bytes {
+  const { r, s, yParity } = parseSignature(signature)
+  return keccak_256(encodeRlp([...toFields(authorization), toScalar(yParity), toScalar(r), toScalar(s)]))
+}
+
+function toFields(authorization: Authorization): RlpItem[] {
+  const { chainId, address, nonce } = parseAuthorization(authorization)
+  return [toScalar(chainId), fromPrefixedHex(address), toScalar(nonce)]
+}
+
+function invalid(details: string) {
+  return new ServiceError<ProtocolErrorCode>('invalid_request', 'invalid authorization', { details })
+}
+
+function notAllowed(details: string) {
+  return new ServiceError<ProtocolErrorCode>('authorization_not_allowed', 'authorization not allowed', { details })
+}

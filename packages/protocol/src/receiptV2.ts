@@ -1,0 +1,69 @@
+import type { EnclaveConfig } from './configHash.ts'
+import type { DrandWitness } from './drand.ts'
+import type { EntropyWitness } from './entropy.ts'
+import type { EnclaveSettings } from './settings.ts'
+import type { StatementV2 } from './statementV2.ts'
+import type { Signed } from './subject.ts'
+
+/*
+ * The blocks of a receipt of version 2: `packages/receipt/spec/receipt-v2.md` says what each member means and how it is checked.
+ * Each block is canonical JSON of at most `MAX_BLOCK_BYTES`. Blocks name each other by CID. Types only, but for that limit.
+ */
+
+/** The largest block: one IPFS block that every node takes. */
+export const MAX_BLOCK_BYTES = 262_144
+
+/** One per quote: the quote, and what its report data covers beside the tree. */
+export type BatchBlock = {
+  version: 'countersign-batch/2'
+  quoteHex: string
+  eventLog?: string | undefined
+  config: EnclaveConfig
+  /** Written out: the configuration has their hash. */
+  settings: EnclaveSettings
+  bootId: string
+  sequence: number
+  previous: string
+  treeSize: number
+}
+
+/** One per attestation of a coordinator: its SEV-SNP report over both of its keys. */
+export type CoordinatorBlock = {
+  version: 'countersign-coordinator/2'
+  reportHex: string
+  certificates: { ek: string; ask: string; ark: string }
+  /** The vendor's revocation list as it stood, DER in hex. */
+  revocations?: string | undefined
+  configHash: string
+  keys: { ed25519: string; mlDsa65: string }
+  /** ISO 8601. */
+  fetchedAt: string
+}
+
+/** One per batch and coordinator: both signatures over the three blocks that it names by CID. */
+export type ReleaseBlock = {
+  version: 'countersign-release/2'
+  batch: string
+  collateral: string
+  coordinator: string
+  signatures: readonly [{ alg: 'Ed25519'; value: string }, { alg: 'ML-DSA-65'; value: string }]
+}
+
+/** One per signature: the receipt itself. */
+export type AttestationReceiptV2 = {
+  version: 'countersign-attestation/2'
+  signer: {
+    statement: StatementV2
+    /** The size of the tree is in the batch. */
+    inclusion: { leafIndex: number; path: readonly string[] }
+    /** CID of the batch. */
+    batch: string
+  }
+  coordinator: {
+    /** CID of the release. */
+    release: string
+  }
+  entropy: EntropyWitness | DrandWitness
+  /** Equals `signedAt`. */
+  issuedAt: string
+} & Signed

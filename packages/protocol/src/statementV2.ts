@@ -1,0 +1,83 @@
+import { parseTimestamp } from './entropy.ts'
+import { type ProtocolErrorCode, ServiceError } from './errors.ts'
+import { type Hex, isHex } from './hex.ts'
+import { hasExactMembers } from './plainObject.ts'
+import { isSignatureKind, type SignatureKind } from './subject.ts'
+import { tags } from './tags.ts'
+
+/**
+ * What the enclave says about one signature of any kind. It names what was signed by a hash, so that the public part of a
+ * signature can be less than the whole. Hex without `0x`, except for the address.
+ */
+export type StatementV2 = {
+  type: typeof tags.signingV2
+  kind: SignatureKind
+  /** 16 bytes: names the wallet key and links to nobody. */
+  keyId: string
+  /** 20 bytes, in lower case: no EIP-55 checksum. */
+  address: Hex
+  /** 65 bytes: the uncompressed secp256k1 key. */
+  publicKey: string
+  /** 32 bytes: `hashSubject`. */
+  subject: string
+  /** 32 bytes: `hashWitness` of the entropy sample drawn for this signature. */
+  witness: string
+  /** 32 bytes: the hash of the policy under which a vault signed; null for a wallet without one. */
+  policy: string | null
+  /** 32 bytes: the hash of the approvals that the policy asked for; null without any. */
+  approvals: string | null
+  /** 32 bytes: the Ed25519 key of the coordinator that asked. */
+  coordinatorKey: string
+  /** ISO 8601 in UTC with milliseconds: `2025-01-02T03:04:05.678Z`. */
+  signedAt: string
+}
+
+/** Bytes of each member that is hex without `0x`. */
+const HEX_MEMBERS = { keyId: 16, publicKey: 65, subject: 32, witness: 32, coordinatorKey: 32 } as const
+/** Of each that may be null instead. */
+const OPTIONAL_HEX_MEMBERS = { policy: 32, approvals: 32 } as const
+const MEMBERS = [
+  ...(Object.keys(HEX_MEMBERS) as (keyof typeof HEX_MEMBERS)[]),
+  ...(Object.keys(OPTIONAL_HEX_MEMBERS) as (keyof typeof OPTIONAL_HEX_MEMBERS)[]),
+  'type',
+  'kind',
+  'address',
+  'signedAt',
+] as const
+
+/**
+ * Narrows to a statement of version 2: exactly these members, each in its one spelling. It does not check that the members agree
+ * with what was signed: that takes the subject.
+ */
+export function assertStatementV2(value: unknown): asserts value is StatementV2 {
+  if (!hasExactMembers(value, MEMBERS)) throw malformed('not exactly the expected members')
+  if (value.type !== tags.signingV2) throw malformed('type')
+  if (!isSignatureKind(value.kind)) throw malformed('kind')
+  const { address, publicKey, signedAt } = value
+  if (typeof address !== 'string' || !address.startsWith('0x') || !isHex(address.slice(2), 20))
+    throw malformed('address')
+  for (const [name, length] of Object.entries(HEX_MEMBERS)) {
+    if (!isHex(value[name as keyof typeof HEX_MEMBERS], length)) throw malformed(name)
+  }
+  for (const [name, length] of Object.entries(OPTIONAL_HEX_MEMBERS)) {
+    const member = value[name as keyof typeof OPTIONAL_HEX_MEMBERS]
+    if (member !== null && !isHex(member, length)) throw malformed(name)
+  }
+  // SEC 1 §2.3.3: 04 marks an uncompressed point.
+  if (!(publicKey as string).startsWith('04')) throw malformed('publicKey')
+  if (typeof signedAt !== 'string' || parseTimestamp(signedAt) === undefined) throw malformed('signedAt')
+}
+
+/** As `toStatementText`, which is for both versions. */
+export function toStatementV2Text(statement: StatementV2): string {
+  const { address, approvals, coordinatorKey, keyId, kind, policy } = statement
+  const { publicKey, signedAt, subject, type, witness } = statement
+  return JSON.stringify({
+    ...{ address, approvals, coordinatorKey, keyId, kind, policy },
+    ...{ publicKey, signedAt, subject, type, witness },
+  })
+}
+
+function malformed(details: string) {
+  return new ServiceError<ProtocolErrorCode>('statement_malformed', 'malformed statement', { details })
+}

@@ -1,0 +1,39 @@
+import { createHash } from 'node:crypto'
+import { keccak256, toRlp } from 'viem'
+import { expect, test } from 'vitest'
+import { withCode } from '../test/withCode.ts'
+import { toHex } from './hex.ts'
+import { type AuthorizationSubject, hashSubject, toEventHash } from './subject.ts'
+
+const commitment = 'ab'.repeat(32)
+const authorization: AuthorizationSubject = {
+  chainId: 1,
+  address: `0x${'11'.repeat(20)}`,
+  nonce: 0,
+  digest: `0x${'22'.repeat(32)}`,
+  signature: `0x00${'33'.repeat(31)}${'44'.repeat(32)}1c`,
+}
+
+test('a subject is hashed under its tag, in canonical form', () => {
+  const preimage = `countersign/subject/v1\0{"commitment":"${commitment}"}`
+  expect(toHex(hashSubject({ commitment }))).toBe(createHash('sha256').update(preimage).digest('hex'))
+  const reversed = Object.fromEntries(Object.entries(authorization).toReversed()) as AuthorizationSubject
+  expect(hashSubject(reversed)).toEqual(hashSubject(authorization))
+  expect(hashSubject({ ...authorization, nonce: 1 })).not.toEqual(hashSubject(authorization))
+})
+
+test('on the chain a transaction stands under its hash, an off-chain signature under its commitment', () => {
+  const subject = { txHash: `0x${'55'.repeat(32)}` } as never
+  expect(toEventHash({ kind: 'transaction', subject })).toBe(`0x${'55'.repeat(32)}`)
+  expect(toEventHash({ kind: 'off-chain', subject: { commitment } })).toBe(`0x${commitment}`)
+})
+
+test('an authorization stands under keccak256 of its signed tuple, scalars without leading zeros', () => {
+  const tuple = ['0x01', authorization.address, '0x', '0x01', `0x${'33'.repeat(31)}`, `0x${'44'.repeat(32)}`] as const
+  expect(toEventHash({ kind: 'authorization', subject: authorization })).toBe(keccak256(toRlp([...tuple])))
+})
+
+test('an authorization without a signature has no place on the chain', () => {
+  const subject = { ...authorization, signature: `0x${'00'.repeat(65)}` } as const
+  expect(() => toEventHash({ kind: 'authorization', subject })).toThrow(withCode('signature_malformed'))
+})

@@ -1,0 +1,79 @@
+import { createVerifier } from '@countersign/attestation'
+import { withholdHalf } from '@countersign/protocol'
+import { describe, expect, test } from 'vitest'
+import { GOLDEN_SIGNED_AT, issueGolden } from '../../spec/createSpecFiles.ts'
+import { createReceiptSimulator, type SimulatedAttestation, type SimulatedSigning } from '../simulator/index.ts'
+import { checkReceipt, type ReceiptCheck } from '../v1/checkReceipt.ts'
+import type { StepId } from '../v1/steps.ts'
+
+const service = createReceiptSimulator()
+const { roots, mockEntropyKeys } = service
+const verifier = createVerifier({ roots })
+const honest = await issueGolden({ kind: 'transaction' })
+
+function check(files: SimulatedAttestation, given: { opening?: Uint8Array } = {}) {
+  const { bytes, collateral, anchors, blocks } = files
+  return checkReceipt(bytes, collateral, { roots, verifier, anchors, mockEntropyKeys, blocks, ...given })
+}
+
+const issue = (options: { signing: SimulatedSigning }) => service.issueV2({ signedAt: GOLDEN_SIGNED_AT, ...options })
+const encode = (value: unknown) => new TextEncoder().encode(JSON.stringify(value))
+const statusOf = ({ steps }: ReceiptCheck, id: StepId) => steps.find((step) => step.id === id)?.status
+const failures = ({ steps }: ReceiptCheck) => steps.filter(({ status }) => status === 'fail').map(({ id }) => id)
+
+describe('an opening', () => {
+  for (const signing of [{ kind: 'message' }, { kind: 'typed-data' }] as const) {
+    test(`of ${signing.kind}: both halves prove what was signed, and by whom`, async () => {
+      const files = await issue({ signing })
+      const result = await check(files, { opening: encode(files.opening) })
+      expect(result.verdict).toBe('mock')
+      for (const id of ['opening', 'digest', 'signature'] as const) expect(statusOf(result, id)).toBe('pass')
+    })
+
+    test(`of ${signing.kind}: without one the rest still verifies`, async () => {
+      const result = await check(await issue({ signing }))
+      expect(result.verdict).toBe('mock')
+      for (const id of ['opening', 'digest', 'signature'] as const) expect(statusOf(result, id)).toBe('skip')
+    })
+
+    test(`of ${signing.kind}: each half alone`, async () => {
+      const files = await issue({ signing })
+      if (files.opening === undefined) throw new Error('no opening')
+      const content = await check(files, { opening: encode(withholdHalf(files.opening, 'signature')) })
+      expect([content.verdict, statusOf(content, 'digest'), statusOf(content, 'signature')]).toEqual([
+        'mock',
+        'pass',
+        'skip',
+      ])
+      const signature = await check(files, { opening: encode(withholdHalf(files.opening, 'content')) })
+      expect([signature.verdict, statusOf(signature, 'opening'), statusOf(signature, 'digest')]).toEqual([
+        'mock',
+        'pass',
+        'skip',
+      ])
+    })
+  }
+
+  test('of another signature is refused', async () => {
+    const files = await issue({ signing: { kind: 'message' } })
+    const other = await issue({ signing: { kind: 'message', content: { message: '0x00' } } })
+    expect(failures(await check(files, { opening: encode(other.opening) }))).toEqual(['opening'])
+    expect(failures(await check(files, { opening: encode('no opening') }))).toEqual(['opening'])
+  })
+
+  test('for what is public anyway is refused', async () => {
+    const { opening } = await issue({ signing: { kind: 'message' } })
+    expect(failures(await check(honest, { opening: encode(opening) }))).toEqual(['opening'])
+  })
+
+  test('nothing of what was signed is in the blocks: not the content, digest, signature or salts', async () => {
+    const files = await issue({ signing: { kind: 'message' } })
+    if (typeof files.opening?.content !== 'object' || typeof files.opening.signature !== 'object') throw new Error()
+    const { salt, digest } = files.opening.content
+    const { salt: second, signature } = files.opening.signature
+    const all = [files.bytes, ...Object.values(files.blocks)].map((block) => new TextDecoder().decode(block)).join()
+    for (const secret of [salt, second, digest.slice(2), signature.slice(2), signature.slice(2, 66), '68656c6c6f']) {
+      expect(all.includes(secret)).toBe(false)
+    }
+  })
+})

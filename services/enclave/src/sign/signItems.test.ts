@@ -1,0 +1,253 @@
+import { randomBytes } from 'node:crypto'
+import { createSimulator } from '@countersign/attestation/simulator'
+import { createSimulatedQuoteSource, EvidenceError, type QuoteSource } from '@countersign/evidence'
+import {
+  computeTdxReportData,
+  fromHex,
+  type Hex,
+  hashLeaf,
+  hashTree,
+  hashUnsignedTransaction,
+  type SignItem,
+  type SignItemsResponse,
+  toHex,
+} from '@countersign/protocol'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beacon, createRound } from '../../test/beacon.ts'
+import { permit } from '../../test/typedData.ts'
+import { createWitness, satelliteKey } from '../../test/witness.ts'
+import { toSidHash } from '../grant/grant.ts'
+import { toOwner } from '../keys/deriveKey.ts'
+import { createKeyWorker, type KeyWorker } from '../keys/keyWorker.ts'
+import { createLog } from '../log.ts'
+import { createKnownTime } from '../time/time.fake.ts'
+import { createBatcher } from './batch.ts'
+import { createSamples } from './samples.ts'
+import { type SignItemsDeps, signItems } from './signItems.ts'
+
+const NOW = Date.UTC(2026, 5, 15, 12)
+const implementation: Hex = `0x${'77'.repeat(20)}`
+const configHash = new Uint8Array(32).fill(0xcc)
+const bootId = new Uint8Array(16).fill(3)
+const sid = 'ab'.repeat(32)
+const coordinatorKey = 'cd'.repeat(32)
+const simulator = createSimulator({ at: new Date(NOW) })
+const txMetadata = {
+  chainId: 1,
+  nonce: 0,
+  to: `0x${'11'.repeat(20)}`,
+  value: '1',
+  data: '0x',
+  gas: '21000',
+  maxFeePerGas: '2',
+  maxPriorityFeePerGas: '1',
+} as const
+
+let keyWorker: KeyWorker
+let granted: { sid: string; grant: string; keyId: string }
+let lines: string[]
+let reportData: Uint8Array[]
+
+beforeAll(async () => {
+  const rootSecret = new Uint8Array(32).map((_, index) => index)
+  keyWorker = await createKeyWorker({ rootSecret, configHash, implementations: [implementation] })
+  const owner = toOwner({ issuer: 'https://issuer.example', subject: 'alice' })
+  const { grant, keyId } = await keyWorker.openGrant({ owner, sidHash: toSidHash(sid), exp: NOW + 60_000 })
+  granted = { sid, grant, keyId }
+})
+afterAll(() => keyWorker.close())
+beforeEach(() => {
+  lines = []
+  reportData = []
+})
+
+function createDeps(quoteSource?: QuoteSource, limit = 256): SignItemsDeps {
+  const time = createKnownTime({ now: () => NOW })
+  const simulated = createSimulatedQuoteSource({ simulator, latencyMs: 0 })
+  const getQuote: QuoteSource['getQuote'] = (data) => {
+    reportData.push(data)
+    return simulated.getQuote(data)
+  }
+  return {
+    keyWorker,
+    batcher: createBatcher({
+      quoteSource: quoteSource ?? { mode: 'mock', getQuote },
+      bootId,
+      configHash,
+      limit,
+      log: createLog(
+        (line) => lines.push(line),
+        () => NOW,
+      ),
+    }),
+    samples: createSamples({
+      sources: [
+        { kind: 'satellite', key: satelliteKey },
+        { kind: 'drand', ...beacon },
+      ],
+      time,
+    }),
+    time,
+  }
+}
+
+const sample = () => ({ ...granted, witness: createWitness(NOW) })
+const toMessage = (message: Hex): SignItem => ({ ...sample(), kind: 'message', content: { message } })
+const toTypedData = (): SignItem => ({ ...sample(), kind: 'typed-data', content: permit })
+const toAuthorization = (nonce = 0): SignItem => ({
+  ...sample(),
+  kind: 'authorization',
+  authorization: { chainId: 1, address: implementation, nonce },
+})
+const toTransaction = (nonce: number, statementVersion: 1 | 2): SignItem => {
+  const metadata = { ...txMetadata, nonce }
+  const digest: Hex = `0x${toHex(hashUnsignedTransaction(metadata))}`
+  return { ...sample(), kind: 'transaction', digest, txMetadata: metadata, statementVersion }
+}
+const outcomesOf = ({ results }: SignItemsResponse) =>
+  results.map((result) =>
+    'error' in result ? result.error : 'subject' in result ? result.statement.kind : 'version 1',
+  )
+
+describe('items of all kinds in one call', () => {
+  test('share one tree and one quote, each in its order and version', async () => {
+    const items = [toTransaction(0, 1), toMessage('0x6869'), toTransaction(1, 2), toTypedData(), toAuthorization()]
+    const answer = await signItems(createDeps(), { items, coordinatorKey })
+    expect(outcomesOf(answer)).toEqual(['version 1', 'off-chain', 'transaction', 'off-chain', 'authorization'])
+    const [batch, ...others] = answer.batches
+    expect([batch?.leaves.length, others]).toEqual([5, []])
+    const leaves = answer.results.map((result) => ('error' in result ? '' : toHex(hashLeaf(result.statement))))
+    expect(batch?.leaves).toEqual(leaves)
+    const covered = computeTdxReportData({
+      treeSize: 5,
+      root: hashTree(leaves.map(fromHex)),
+      bootId,
+      batchSequence: 0,
+      previousBatchHash: new Uint8Array(32),
+      configHash,
+    })
+    expect(reportData.map(toHex)).toEqual([toHex(covered)])
+  })
+
+  test('an opening comes with off-chain kinds, with nothing else, and leaves stay inside', async () => {
+    const items = [toTransaction(0, 1), toMessage('0x6869'), toTransaction(1, 2), toTypedData(), toAuthorization()]
+    const { results } = await signItems(createDeps(), { items, coordinatorKey })
+    const members = results.map((result) => Object.keys(result).sort())
+    const [version1, version2] = [
+      ['batch', 'leafIndex', 'statement'],
+      ['batch', 'leafIndex', 'statement', 'subject'],
+    ]
+    const offChain = ['batch', 'leafIndex', 'opening', 'statement', 'subject']
+    expect(members).toEqual([version1, offChain, version2, offChain, version2])
+  })
+
+  test('a refused one fails alone, whatever its kind', async () => {
+    const items = [
+      toMessage('0x1'),
+      toAuthorization(),
+      { ...toTypedData(), grant: '' },
+      { ...toAuthorization(1), authorization: { chainId: 0, address: implementation, nonce: 0 } } as SignItem,
+      { ...toAuthorization(1), authorization: { nonce: -1 } } as never,
+      { ...toTypedData(), content: { ...permit, primaryType: 'EIP712Domain' } } as SignItem,
+      { ...toTypedData(), content: { ...permit, domain: { name: 'x'.repeat(40_000) } } } as SignItem,
+      toTypedData(),
+    ]
+    expect(outcomesOf(await signItems(createDeps(), { items, coordinatorKey }))).toEqual([
+      'invalid_message',
+      'authorization',
+      'grant_invalid',
+      'authorization_not_allowed',
+      'invalid_request',
+      'invalid_typed_data',
+      'message_too_large',
+      'off-chain',
+    ])
+  })
+
+  test('fall into several batches where a quote covers fewer', async () => {
+    const items = [toMessage('0x00'), toMessage('0x01'), toTransaction(0, 1), toTransaction(1, 2), toAuthorization()]
+    const { batches, results } = await signItems(createDeps(undefined, 2), { items, coordinatorKey })
+    expect(batches.map(({ leaves }) => leaves.length)).toEqual([2, 2, 1])
+    for (const result of results) {
+      if ('error' in result) throw new Error(result.error)
+      expect(batches[result.batch]?.leaves[result.leafIndex]).toBe(toHex(hashLeaf(result.statement)))
+    }
+  })
+
+  test('without a quote nothing comes out: neither a signature nor an opening', async () => {
+    const failing: QuoteSource = {
+      mode: 'mock',
+      getQuote: () => Promise.reject(new EvidenceError('evidence_busy', 'busy')),
+    }
+    const items = [toMessage('0x6869'), toTypedData(), toAuthorization(), toTransaction(0, 2)]
+    const answer = await signItems(createDeps(failing), { items, coordinatorKey })
+    expect(answer).toEqual({ batches: [], results: items.map(() => ({ error: 'quote_unavailable' })) })
+    expect(lines.join()).toContain('Could not quote a batch')
+    expect(lines.join()).not.toMatch(/6869|permit|opening|salt/i)
+  })
+})
+
+describe('samples', () => {
+  test('a message again with its sample is refused, with a fresh one signed; an authorization and a transaction are repeated', async () => {
+    const deps = createDeps()
+    const items = [toMessage('0x6869'), toTypedData(), toAuthorization(), toTransaction(0, 2)]
+    expect(outcomesOf(await signItems(deps, { items, coordinatorKey }))).toEqual([
+      'off-chain',
+      'off-chain',
+      'authorization',
+      'transaction',
+    ])
+    expect(outcomesOf(await signItems(deps, { items, coordinatorKey }))).toEqual([
+      'entropy_used',
+      'entropy_used',
+      'authorization',
+      'transaction',
+    ])
+    expect(outcomesOf(await signItems(deps, { items: [toMessage('0x6869')], coordinatorKey }))).toEqual(['off-chain'])
+  })
+
+  test('one sample for two kinds serves the first', async () => {
+    const { witness } = sample()
+    const items = [toAuthorization(), toAuthorization(1), toMessage('0x00'), toTransaction(0, 1)].map((item) => ({
+      ...item,
+      witness,
+    }))
+    expect(outcomesOf(await signItems(createDeps(), { items, coordinatorKey }))).toEqual([
+      'authorization',
+      'entropy_used',
+      'entropy_used',
+      'entropy_used',
+    ])
+  })
+
+  test('a round of a beacon serves all of version 2, and nothing of version 1', async () => {
+    const witness = createRound(NOW)
+    const items = [toTransaction(0, 1), toTransaction(0, 2), toMessage('0x00'), toTypedData(), toAuthorization()].map(
+      (item) => ({ ...item, witness }),
+    )
+    expect(outcomesOf(await signItems(createDeps(), { items, coordinatorKey }))).toEqual([
+      'entropy_refused',
+      'transaction',
+      'off-chain',
+      'off-chain',
+      'authorization',
+    ])
+  })
+})
+
+test('1,000 random messages: nothing of them, their digests, signatures or salts is public or in the log', async () => {
+  const deps = createDeps()
+  for (let call = 0; call < 10; call++) {
+    const items = Array.from({ length: 100 }, () => toMessage(`0x${randomBytes(32).toString('hex')}`))
+    const { batches, results } = await signItems(deps, { items, coordinatorKey })
+    const published = JSON.stringify([batches, results.map((result) => ({ ...result, opening: undefined })), lines])
+    for (const [index, result] of results.entries()) {
+      if (!('opening' in result) || result.opening === undefined) throw new Error('no opening')
+      const { content, signature } = result.opening
+      if (typeof content === 'string' || typeof signature === 'string') throw new Error('a half is missing')
+      const message = (items[index] as { content: { message: Hex } }).content.message.slice(2)
+      const secrets = [message, content.digest.slice(2), content.salt, signature.salt, signature.signature.slice(2)]
+      for (const secret of secrets) expect(published.includes(secret)).toBe(false)
+    }
+  }
+})
