@@ -5,8 +5,8 @@ import { createSimulator } from '@countersign/attestation/simulator'
 import { toCanonicalJson } from '@countersign/protocol'
 import { canonicalBytes } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
-import { issue, slug, toProof } from '../../../packages/verify/src/issues.fake.ts'
-import { findClosedUrl, serveBlocks, startLoopback } from '../../../packages/verify/src/loopback.fake.ts'
+import { contract, issue, signedAt, slug, toChain, toProof } from '../../../packages/verify/src/issues.fake.ts'
+import { findClosedUrl, serveBlocks, serveRpc, startLoopback } from '../../../packages/verify/src/loopback.fake.ts'
 import { createFolder, honest, toFlags } from './folder.fake.ts'
 import { runCli } from './runCli.ts'
 
@@ -55,6 +55,12 @@ async function verifyInProcess(argv: readonly string[], content: Files = files):
   })
 }
 
+/** Options that name a node of the chain that has the event of the honest receipt. */
+async function startNode(changes?: Readonly<Record<string, unknown>>): Promise<string[]> {
+  const { url } = await startLoopback(serveRpc(toChain(honest, changes)))
+  return ['--rpc', url, '--contract', contract]
+}
+
 function expectOneLine({ exitCode, stdout, stderr }: Result, expected: { exitCode: number; code: string }) {
   expect(exitCode).toBe(expected.exitCode)
   expect(stdout).toBe('')
@@ -89,7 +95,7 @@ describe('a process of its own', { timeout: TIMEOUT_MS }, () => {
       else gateway(request, response)
     })
     const { exitCode } = await verifyInProcess([`${url}/proof/${slug}`, '--allow-mock', ...anchors], {})
-    expect(exitCode).toBe(0)
+    expect(exitCode).toBe(7)
   })
 
   test('--json prints one object and nothing else', async () => {
@@ -111,11 +117,45 @@ describe('exit codes', () => {
     expect(stdout).not.toContain('verified by hardware')
   })
 
-  test('0: with --allow-mock and every anchor; still not by hardware', async () => {
-    const { exitCode, stdout, stderr } = await verify(['verify', 'receipt.json', '--allow-mock', ...anchors])
+  test('0: with --allow-mock, every anchor and a chain; still not by hardware', async () => {
+    const argv = ['verify', 'receipt.json', '--allow-mock', ...anchors, ...(await startNode())]
+    const { exitCode, stdout, stderr } = await verify(argv)
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
     expect(stdout).toContain('verified, on MOCK evidence')
     expect(stdout).not.toContain('verified by hardware')
+  })
+
+  test('7: the same without a chain to ask: nothing is verified, and it says what is missing', async () => {
+    const { exitCode, stdout, stderr } = await verify(['verify', 'receipt.json', '--allow-mock', ...anchors])
+    expect({ exitCode, stderr }).toEqual({ exitCode: 7, stderr: '' })
+    expect(stdout).toContain('– The event came soon after the signing')
+    expect(stdout).toContain('Time of signing: No event was seen')
+    expect(stdout).toContain('a node with --rpc')
+    expect(stdout).not.toMatch(/verified, on|VERIFIED/)
+  })
+
+  test('7: a chain that has no event yet, where the reader allows that', async () => {
+    const node = await startNode({ eth_getLogs: [] })
+    const argv = ['verify', 'receipt.json', '--allow-mock', ...anchors, ...node]
+    expect((await verify(argv)).exitCode).toBe(1)
+    const { exitCode, stdout } = await verify([...argv, '--allow-missing-event'])
+    expect(exitCode).toBe(7)
+    expect(stdout).toContain('A fresh receipt may not be published yet')
+  })
+
+  test('6: an event ten years after the stated time, unless the reader accepts that', async () => {
+    const { hash } = toChain(honest).eth_getBlockByNumber
+    const tenYears = 10 * 365 * 24 * 3600
+    const timestamp = `0x${(signedAt.getTime() / 1000 + tenYears).toString(16)}`
+    const node = await startNode({ eth_getBlockByNumber: { hash, timestamp } })
+    const argv = ['verify', 'receipt.json', '--allow-mock', ...anchors, ...node]
+    const { exitCode, stdout } = await verify(argv)
+    expect(exitCode).toBe(6)
+    expect(stdout).toContain('– The event came soon after the signing')
+    expect(stdout).toContain('more than 72 h after')
+    expect(stdout).not.toMatch(/verified, on|VERIFIED/)
+    expect((await verify([...argv, '--maximum-event-delay', String(tenYears - 1)])).exitCode).toBe(6)
+    expect((await verify([...argv, '--maximum-event-delay', String(tenYears)])).exitCode).toBe(0)
   })
 
   // The key of the simulated satellite is known to be mock, so it needs no anchor.
@@ -145,7 +185,7 @@ describe('exit codes', () => {
   test('--help and --version', async () => {
     const help = await verify(['--help'])
     expect(help).toMatchObject({ exitCode: 0, stderr: '' })
-    for (const code of [0, 1, 2, 3, 4, 5]) expect(help.stdout).toMatch(new RegExp(`^ {2}${code} {2}\\S`, 'm'))
+    for (const code of [0, 1, 2, 3, 4, 5, 6, 7]) expect(help.stdout).toMatch(new RegExp(`^ {2}${code} {2}\\S`, 'm'))
     expect(await verify(['--version'])).toEqual({ exitCode: 0, stdout: '0.1.0\n', stderr: '' })
   })
 
@@ -269,7 +309,7 @@ describe('a receipt from two years ago', () => {
     )
     const folder = await createFolder({ 'receipt.json': old.bytes, 'collateral.json': old.collateral, fresh })
     const argv = ['receipt.json', '--offline', '--allow-mock', ...toFlags(old)]
-    expect((await runIn(folder, argv)).exitCode).toBe(0)
+    expect((await runIn(folder, argv)).exitCode).toBe(7)
     const { exitCode, stdout } = await runIn(folder, [...argv, '--at', at, '--collateral', 'fresh'])
     expect(exitCode).toBe(1)
     expect(stdout).toContain('OutOfDate (UpToDate when issued)')

@@ -2,7 +2,16 @@ import { ServiceError } from '@countersign/protocol'
 import type { Conclusion, Outcome, VerifierErrorCode } from '@countersign/verify'
 
 /** Scripts depend on these numbers; `help.ts` and the README say what each means. */
-export const exitCodes = { verified: 0, failed: 1, unknownCode: 2, mock: 3, badInput: 4, unavailable: 5 } as const
+export const exitCodes = {
+  verified: 0,
+  failed: 1,
+  unknownCode: 2,
+  mock: 3,
+  badInput: 4,
+  unavailable: 5,
+  late: 6,
+  unbounded: 7,
+} as const
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]
 
@@ -13,6 +22,8 @@ const CONCLUSIONS: Readonly<Record<Conclusion, ExitCode>> = {
   incomplete: exitCodes.unavailable,
   mock: exitCodes.mock,
   'unknown-code': exitCodes.unknownCode,
+  late: exitCodes.late,
+  unbounded: exitCodes.unbounded,
 }
 
 const UNAVAILABLE: readonly string[] = [
@@ -23,7 +34,10 @@ const UNAVAILABLE: readonly string[] = [
 ] satisfies VerifierErrorCode[]
 
 /** Bytes that are no receipt are bad input, whatever named them. */
-export function toExitCode({ conclusion, receipt }: Pick<Outcome, 'conclusion' | 'receipt'>): ExitCode {
+export function toExitCode({
+  conclusion,
+  receipt,
+}: Pick<Outcome, 'conclusion'> & { receipt: object | undefined }): ExitCode {
   return receipt === undefined ? exitCodes.badInput : CONCLUSIONS[conclusion]
 }
 

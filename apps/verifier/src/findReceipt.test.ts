@@ -17,7 +17,7 @@ const serveApi =
 describe('a receipt by its proof', () => {
   test('URL: the origin is the service, and its gateway has the blocks', async () => {
     const { url, requests } = await startLoopback(serveApi(toProof(honest)))
-    expect((await run(`${url}/proof/${slug}`, ...accept)).exitCode).toBe(0)
+    expect((await run(`${url}/proof/${slug}`, ...accept)).exitCode).toBe(7)
     expect(requests).toEqual([
       `GET /proof/${slug}`,
       `GET /ipfs/${honest.cid}?format=raw`,
@@ -27,12 +27,12 @@ describe('a receipt by its proof', () => {
 
   test('URL of a web app: --api says where the service is', async () => {
     const { url } = await startLoopback(serveApi(toProof(honest)))
-    expect((await run(`https://app.invalid/proof/${slug}`, '--api', url, ...accept)).exitCode).toBe(0)
+    expect((await run(`https://app.invalid/proof/${slug}`, '--api', url, ...accept)).exitCode).toBe(7)
   })
 
   test('slug, with --api', async () => {
     const { url } = await startLoopback(serveApi(toProof(honest)))
-    expect((await run(slug, '--api', url, ...accept)).exitCode).toBe(0)
+    expect((await run(slug, '--api', url, ...accept)).exitCode).toBe(7)
   })
 
   test('slug alone is bad input', async () => {
@@ -43,7 +43,7 @@ describe('a receipt by its proof', () => {
     const own = await startLoopback(serveBlocks({}))
     const named = await startLoopback(serveBlocks({}))
     const api = await startLoopback(serveApi(toProof(honest, { ipfsUrl: `${named.url}/ipfs/${honest.cid}` })))
-    expect((await run(slug, '--api', api.url, '--ipfs', own.url, ...accept)).exitCode).toBe(0)
+    expect((await run(slug, '--api', api.url, '--ipfs', own.url, ...accept)).exitCode).toBe(7)
     expect([own, named, api].map(({ requests }) => requests.length)).toEqual([2, 2, 3])
   })
 
@@ -103,7 +103,7 @@ describe('a receipt by its CID', () => {
   test('from a gateway; the bytes are held against it', async () => {
     const { url } = await startLoopback(serveBlocks(blocks))
     const { exitCode, cid, steps } = await runJson(honest.cid, '--ipfs', url, ...accept)
-    expect({ exitCode, cid, step: statusOf(steps, 'cid') }).toEqual({ exitCode: 0, cid: honest.cid, step: 'pass' })
+    expect({ exitCode, cid, step: statusOf(steps, 'cid') }).toEqual({ exitCode: 7, cid: honest.cid, step: 'pass' })
   })
 
   test('without a gateway is bad input: no public one is asked', async () => {
@@ -150,7 +150,9 @@ describe('a receipt by its transaction', () => {
     const { url } = await startLoopback(serveBlocks(blocks))
     const { exitCode, steps } = await runJson(txHash, '--ipfs', url, ...(await chainFlags()), ...accept)
     expect(exitCode).toBe(0)
-    expect(['event', 'transaction', 'time', 'subject'].map((id) => statusOf(steps, id))).toEqual(Array(4).fill('pass'))
+    expect(['event', 'transaction', 'time', 'time-bound', 'subject'].map((id) => statusOf(steps, id))).toEqual(
+      Array(5).fill('pass'),
+    )
   })
 
   test('without a chain is bad input, even where a service is named', async () => {

@@ -32,6 +32,7 @@ What you trust (repeat any of them; hex)
   --manifest FILE                 all of these in one file, with events, patch levels and contracts
   --tcb-status NAME               accept this status of Intel beside UpToDate
   --allow-mock                    let simulated evidence pass (development only)
+  --maximum-event-delay SECONDS   how long after the signing its event may come (259200, which is 72 hours)
   --allow-missing-event           no event on the chain is no failure (a fresh receipt; needs --rpc)
 
 Other
@@ -40,20 +41,24 @@ Other
   --help, --version               only by themselves: among other arguments they are bad input
 
 Examples
-  npx @countersign/verifier verify https://wallet.example/proof/q8Zk2vXo1fTn0uYbWcR3dA --manifest release.json
+  npx @countersign/verifier verify https://wallet.example/proof/q8Zk2vXo1fTn0uYbWcR3dA --manifest release.json \\
+    --rpc https://node.example
   npx @countersign/verifier verify receipt.json --collateral collateral.json --manifest release.json --offline
 
 In scripts, end the options before a name that is not yours, and never leave out the command:
   npx @countersign/verifier verify --manifest release.json -- "$RECEIPT"
 
 Exit codes
-  0  every required step passed, on hardware (or mock, with --allow-mock), running code you trust
+  0  every required step passed, on hardware (or mock, with --allow-mock), running code you trust, and
+     the chain had the receipt soon after the signing
   1  a step failed, the service says something false about the receipt, or this program failed
      ("internal error")
   2  nothing failed, but you gave no anchor for some code or setting (or MRTD alone)
   3  nothing failed, but the evidence is simulated
   4  bad input: options, an unreadable file, or what is no receipt or collateral
   5  something could not be fetched, or evidence is missing
+  6  all else holds, but the event came too long after the stated time of signing
+  7  all else holds, but no event was seen: no --rpc, or none yet (--allow-missing-event)
 
 Privacy: only the servers that you name, and the gateway that a proof names, are contacted. No public
 IPFS gateway is asked unless you give it with --ipfs.

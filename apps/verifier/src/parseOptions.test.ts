@@ -24,12 +24,18 @@ describe('the command line', () => {
       collateralFiles: [],
       at: undefined,
       statuses: [],
+      maximumEventDelayS: undefined,
       manifestFile: undefined,
       anchors: emptyManifest,
       isMockAllowed: false,
       isMissingEventAllowed: false,
       isOffline: false,
     })
+  })
+
+  test.each([0, 60, 9_999_999_999])('an event may come %d seconds later', (seconds) => {
+    const options = parse('r', '--rpc', 'http://127.0.0.1', '--maximum-event-delay', String(seconds))
+    expect(options).toMatchObject({ maximumEventDelayS: seconds })
   })
 
   test('a slug that begins with a hyphen is no option', () => {
@@ -132,6 +138,12 @@ describe('the command line', () => {
     ['an option without its value', ['r', '--api'], 'see --help'],
     ['a value for a switch', ['r', '--offline=yes'], 'see --help'],
     ['an option twice', ['r', '--api', 'http://a', '--api', 'http://b'], '--api'],
+    ['a delay that is no number', ['r', '--rpc', 'http://a', '--maximum-event-delay', '72h'], '72h'],
+    ['a delay below nothing', ['r', '--rpc', 'http://a', '--maximum-event-delay=-1'], '-1'],
+    ['a delay with a fraction', ['r', '--rpc', 'http://a', '--maximum-event-delay', '1.5'], '1.5'],
+    ['a delay without end', ['r', '--rpc', 'http://a', '--maximum-event-delay', 'Infinity'], 'Infinity'],
+    ['an empty delay', ['r', '--rpc', 'http://a', '--maximum-event-delay', ''], ''],
+    ['a delay without a chain', ['r', '--maximum-event-delay', '60'], 'give a node with --rpc'],
     ['hex that is none', ['r', '--measurement', 'xyz'], 'xyz'],
     ['an MRTD of 47 bytes', ['r', '--measurement', 'ab'.repeat(47)], '94 digits'],
     ['an empty hash', ['r', '--config-hash', ''], '0 digits'],

@@ -20,6 +20,8 @@ export type VerifyOptions = {
   at: Date | undefined
   /** Beside `UpToDate`. */
   statuses: readonly TcbStatus[]
+  /** Undefined for the default. */
+  maximumEventDelayS: number | undefined
   manifestFile: string | undefined
   /** What the options name; it adds to the manifests. */
   anchors: Manifest
@@ -49,6 +51,7 @@ const FLAGS = {
   'coordinator-config-hash': { type: 'string', multiple: true },
   'entropy-key': { type: 'string', multiple: true },
   'tcb-status': { type: 'string', multiple: true },
+  'maximum-event-delay': { type: 'string' },
   manifest: { type: 'string' },
   json: { type: 'boolean' },
   'allow-mock': { type: 'boolean' },
@@ -120,8 +123,10 @@ function toVerifyOptions({ now }: { now: () => Date }, values: Values, subject: 
   }
   if (values.contract !== undefined && values.rpc === undefined)
     throw invalid('--contract needs --rpc', 'a node to ask')
-  if (values['allow-missing-event'] === true && values.rpc === undefined) {
-    throw invalid('--allow-missing-event is about a chain', 'give a node with --rpc')
+  for (const name of ['allow-missing-event', 'maximum-event-delay'] as const) {
+    if (values[name] !== undefined && values.rpc === undefined) {
+      throw invalid(`--${name} is about a chain`, 'give a node with --rpc')
+    }
   }
   if (values.at !== undefined && values.collateral === undefined) {
     throw invalid('--at needs the collateral of that time', 'give it with --collateral')
@@ -135,6 +140,7 @@ function toVerifyOptions({ now }: { now: () => Date }, values: Values, subject: 
     collateralFiles: values.collateral ?? [],
     at: values.at === undefined ? undefined : toTime(values.at, now),
     statuses: (values['tcb-status'] ?? []).map(toStatus),
+    maximumEventDelayS: toSeconds('--maximum-event-delay', values['maximum-event-delay']),
     manifestFile: values.manifest,
     anchors: toAnchorManifest(values),
     isMockAllowed: values['allow-mock'] === true,
@@ -202,6 +208,12 @@ function toTime(text: string, now: () => Date): Date {
     throw invalid('--at is not a time', `${text} (now, 2026-01-31 or 2026-01-31T12:00:00Z)`)
   }
   return time
+}
+
+function toSeconds(flag: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  if (!/^(0|[1-9]\d{0,9})$/.test(text)) throw invalid(`${flag} is not a number of seconds`, text)
+  return Number(text)
 }
 
 function toStatus(text: string): TcbStatus {

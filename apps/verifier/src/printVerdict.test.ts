@@ -12,6 +12,7 @@ function toOutcome(changes: Partial<CliOutcome> = {}): CliOutcome {
     exitCode: 0,
     isMock: false,
     isKnownCode: true,
+    timeBound: 'bounded',
     cid: honest.cid,
     steps: [toStep('digest', 'pass')],
     receipt: honest.receipt,
@@ -34,11 +35,11 @@ function toStep(id: VerifierStep['id'], status: StepStatus, detail = 'Detail.', 
 }
 
 const print = (changes?: Partial<CliOutcome>, isColored = false) => printVerdict(toOutcome(changes), { isColored })
-const everyVerdict = ['verified', 'mock', 'unknown-code', 'incomplete', 'failed'] as const
+const everyVerdict = ['verified', 'mock', 'unknown-code', 'late', 'unbounded', 'incomplete', 'failed'] as const
 
 describe('the verdict for people', () => {
   test.each(everyVerdict)('"verified by hardware" is said of verified alone (%s)', (verdict) => {
-    for (const exitCode of [0, 1, 2, 3, 5] as const) {
+    for (const exitCode of [0, 1, 2, 3, 5, 6, 7] as const) {
       expect(print({ verdict, exitCode }).includes('verified by hardware')).toBe(verdict === 'verified')
     }
   })
@@ -106,6 +107,22 @@ describe('the verdict for people', () => {
     expect(text).not.toContain('--config-hash')
   })
 
+  test.each([
+    ['late', 'the event came too late', '--maximum-event-delay'],
+    ['unbounded', 'no event was seen', '--rpc'],
+  ] as const)('%s: what is open, what was found, and how to close it', (timeBound, heading, option) => {
+    const steps = [toStep('time-bound', 'skip', 'What was found.')]
+    const known = print({ verdict: timeBound, timeBound, exitCode: 6, steps })
+    expect(known).toContain(`GENUINE HARDWARE, KNOWN CODE, UNKNOWN TIME: ${heading}\n`)
+    const unknown = print({ verdict: 'unknown-code', isKnownCode: false, timeBound, exitCode: 2, steps })
+    const mock = print({ verdict: 'mock', isMock: true, timeBound, exitCode: 7, steps })
+    for (const text of [known, unknown, mock]) {
+      expect(text).toContain('Time of signing: What was found.')
+      expect(text).toContain(option)
+      expect(text).not.toMatch(/verified/i)
+    }
+  })
+
   test('missing evidence: what, what was tried, and how to give it', () => {
     const steps = [toStep('cid', 'skip'), toStep('collateral', 'skip', 'Not given.'), toStep('quote', 'skip')]
     const text = print({ verdict: 'incomplete', steps, problems: ['gateway.example answers 404'] })
@@ -133,6 +150,7 @@ describe('the verdict for programs', () => {
       exitCode: 3,
       isMock: true,
       isKnownCode: true,
+      timeBound: 'bounded',
       cid: honest.cid,
       steps: outcome.steps,
       transaction: { chainId, txHash, from, to, nonce, value, signedAt },

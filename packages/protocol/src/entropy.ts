@@ -1,7 +1,5 @@
 import { sha256 } from '@noble/hashes/sha2.js'
 import { concatBytes } from './bytes.ts'
-import { toCanonicalJson } from './canonicalJson.ts'
-import type { DrandWitness } from './drand.ts'
 import { isNatural, toField, toU64be } from './fields.ts'
 import { isHex } from './hex.ts'
 import { hasExactMembers } from './plainObject.ts'
@@ -72,12 +70,4 @@ export function toEntropyMessage({ value, timestampMs, sequence }: EntropyMessag
 /** SHA-256 of a sample: how statements and wallets name it. */
 export function hashEntropy(value: Uint8Array): Uint8Array<ArrayBuffer> {
   return sha256(toField('value', value, 32))
-}
-
-/**
- * SHA-256 of the canonical JSON of a whole witness: how releases of version 1 and statements of version 2 name it. It covers the
- * source's name and signature too, which the sample's own hash does not.
- */
-export function hashWitness(witness: EntropyWitness | DrandWitness): Uint8Array<ArrayBuffer> {
-  return sha256(toCanonicalJson(witness))
 }

@@ -52,7 +52,6 @@ export {
   type EntropyMessageParameters,
   type EntropyWitness,
   hashEntropy,
-  hashWitness,
   isEntropyWitness,
   MAX_SAMPLE_AGE_MS,
   parseTimestamp,
@@ -205,3 +204,4 @@ export { assertTxMetadata, parseTxMetadata, type TxMetadata } from './txMetadata
 export { hashTypedData, type TypedData } from './typedData.ts'
 export type { TypedDataMember } from './typedDataTypes.ts'
 export { type TimeLimitOptions, withinTimeLimit } from './withinTimeLimit.ts'
+export { hashWitness } from './witness.ts'

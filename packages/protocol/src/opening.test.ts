@@ -114,7 +114,6 @@ describe('reading an opening', () => {
     ['a message under the other kind', { content: { ...typed, kind: 'message' }, signature }],
     ['a message as text', { content: { ...content, content: { message: 'hello' } }, signature }],
     ['a message of half a byte', { content: { ...content, content: { message: '0x0' } }, signature }],
-    ['a message in upper case', { content: { ...content, content: { message: '0xAA' } }, signature }],
     ['content with a member too many', { content: { ...content, content: { message: '0x', to: '' } }, signature }],
     ['typed data without types', { content: { ...typed, content: { ...typed.content, types: undefined } }, signature }],
     [

@@ -108,7 +108,8 @@ function assertContent(value: unknown): void {
   if (half.approvals !== undefined && !Array.isArray(half.approvals)) throw malformed('approvals')
   if (half.kind === 'message') {
     const { message } = readMembers(half.content, { required: ['message'] }, malformed)
-    if (message !== '0x' && !isEthereumHex(message)) throw malformed('message')
+    // In the spelling that was signed, of either case: the commitment is to that spelling.
+    if (typeof message !== 'string' || !/^0x(?:[0-9a-fA-F]{2})*$/.test(message)) throw malformed('message')
     return
   }
   if (half.kind !== 'typed-data') throw malformed('kind')
@@ -139,7 +140,7 @@ function toSignature(signature: unknown): Bytes {
   return bytes
 }
 
-function isEthereumHex(value: unknown, bytes?: number): value is Hex {
+function isEthereumHex(value: unknown, bytes: number): value is Hex {
   return typeof value === 'string' && value.startsWith('0x') && isHex(value.slice(2), bytes)
 }
 

@@ -2,6 +2,7 @@ import type { EnclaveConfig } from './configHash.ts'
 import type { Hex } from './hex.ts'
 import type { ProofStatus } from './proofStatus.ts'
 import type { Statement } from './statement.ts'
+import type { TransactionSubject } from './subject.ts'
 import type { TcbStatus } from './tcbStatus.ts'
 
 /* The words of specification §2, as browser and coordinator speak them. Types only. */
@@ -110,21 +111,7 @@ export type EvidenceMode = 'hardware' | 'mock'
 export type AttestationReceiptV1 = {
   version: 'countersign-attestation/1'
   spec: 'urn:countersign:spec:receipt:1'
-  transaction: {
-    chainId: number
-    txHash: Hex
-    from: Hex
-    to: Hex
-    nonce: number
-    value: string
-    data: Hex
-    gas: string
-    maxFeePerGas: string
-    maxPriorityFeePerGas: string
-    digestSigned: Hex
-    signature: Hex
-    signedAt: string
-  }
+  transaction: TransactionSubject
   /** The key enclave: its quote, and how the quote covers this signature. */
   signer: {
     kind: 'tdx'

@@ -3,7 +3,6 @@ import { hashSignedAuthorization } from './authorization.ts'
 import { concatBytes } from './bytes.ts'
 import { toCanonicalJson } from './canonicalJson.ts'
 import { fromHex, type Hex, toHex } from './hex.ts'
-import type { AttestationReceiptV1 } from './resources.ts'
 import { tags, toTagBytes } from './tags.ts'
 
 /** What a wallet can sign. Messages and typed data are one kind in public: which of them it was is part of what stays private. */
@@ -15,8 +14,22 @@ export function isSignatureKind(value: unknown): value is SignatureKind {
   return (signatureKinds as readonly unknown[]).includes(value)
 }
 
-/** The transaction, with its digest, signature and hash: the members that receipts of version 1 have. */
-export type TransactionSubject = AttestationReceiptV1['transaction']
+/** The transaction, with its digest, signature and hash, as receipts of both versions have it. */
+export type TransactionSubject = {
+  chainId: number
+  txHash: Hex
+  from: Hex
+  to: Hex
+  nonce: number
+  value: string
+  data: Hex
+  gas: string
+  maxFeePerGas: string
+  maxPriorityFeePerGas: string
+  digestSigned: Hex
+  signature: Hex
+  signedAt: string
+}
 
 /** An EIP-7702 authorization: `address` is the code that the wallet delegates to. */
 export type AuthorizationSubject = {

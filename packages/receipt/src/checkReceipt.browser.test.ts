@@ -29,3 +29,18 @@ test('a changed byte fails in Chromium too', async () => {
     expect((await checkReceipt(changed, collateral, options)).verdict).toBe('failed')
   }
 })
+
+test('a receipt of version 2 is judged in Chromium as in Node: both signatures, a beacon, an opening', async () => {
+  const signing = { kind: 'typed-data' } as const
+  const issue = await service.issueV2({ signedAt: new Date('2026-06-15T12:00:00.123Z'), signing, isBeacon: true })
+  const opening = new TextEncoder().encode(JSON.stringify(issue.opening))
+  const files = { ...options, anchors: issue.anchors, cid: issue.cid, blocks: issue.blocks, opening }
+  const { verdict, steps } = await checkReceipt(issue.bytes, issue.collateral, files)
+  expect([verdict, steps.filter(({ status }) => status === 'fail')]).toEqual(['mock', []])
+  for (const name of ['release', 'batch', 'coordinator'] as const) {
+    const changed = new Uint8Array(issue.blocks[name])
+    changed[200] = (changed[200] ?? 0) ^ 1
+    const blocks = { ...issue.blocks, [name]: changed }
+    expect((await checkReceipt(issue.bytes, issue.collateral, { ...files, blocks })).verdict).toBe('failed')
+  }
+})

@@ -6,6 +6,8 @@ export type ReceiptErrorCode =
   | 'receipt_not_canonical'
   | 'receipt_version_unsupported'
   | 'receipt_malformed'
+  /** The file with the blocks of a receipt is not a CAR of ours. */
+  | 'car_malformed'
 
 export class ReceiptError extends ServiceError<ReceiptErrorCode> {
   override name = 'ReceiptError'

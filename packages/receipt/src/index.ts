@@ -2,9 +2,16 @@ export { ReceiptError, type ReceiptErrorCode } from './errors.ts'
 export type { Anchors } from './v1/anchors.ts'
 export { assemble, type EvidenceMode, hashPart, type ReceiptRecords, toReceiptRelease } from './v1/assemble.ts'
 export { canonicalBytes, parseReceipt } from './v1/canonicalBytes.ts'
-export type { ChainLog, ChainReader } from './v1/checkChain.ts'
+export {
+  type ChainLog,
+  type ChainReader,
+  DEFAULT_MAXIMUM_EVENT_DELAY_S,
+  type TimeBound,
+  type TimePolicy,
+} from './v1/checkChain.ts'
 export type { CoordinatorPolicy } from './v1/checkCoordinator.ts'
 export {
+  type AnyReceipt,
   type CheckReceiptOptions,
   checkReceipt,
   type ReceiptCheck,
@@ -22,3 +29,18 @@ export {
   type Witness,
 } from './v1/schema.ts'
 export { anchorSteps, requiredSteps, type Step, type StepId, type StepStatus, stepTitles } from './v1/steps.ts'
+export {
+  type AttestationRecords,
+  assembleAttestation,
+  assembleBatch,
+  assembleCoordinator,
+  assembleRelease,
+  type Released,
+  toBlockRelease,
+} from './v2/assemble.ts'
+export { ATTESTATION_V2, type Blocks, encodeBlock, parseBlock } from './v2/blocks.ts'
+export { encodeCar, MAX_CAR_BYTES, parseCar } from './v2/car.ts'
+export type { GivenBlocks } from './v2/checkBlocks.ts'
+export { quantumNote } from './v2/readAttestation.ts'
+export { encodeReceiptCar, parseReceiptCar, type ReceiptFiles } from './v2/receiptCar.ts'
+export { blockSchemas } from './v2/schema.ts'

@@ -18,6 +18,8 @@ export function adviseOn({ id, code }: Pick<VerifierStep, 'id' | 'code'>): { mea
 export function describeStep(step: VerifierStep, context: StepContext): string {
   const { id, status } = step
   if (id === 'event') return describeEvent(status, context)
+  // The time of a block is the word of the node that was asked.
+  if (id === 'time-bound' && status === 'pass') return toNodesWord(stepWords[id].pass, context)
   if (status === 'skip') return stepWords[id].skip ?? 'Something that this step needs is missing, or failed before.'
   if (isSimulated(step, context)) return 'Correct in itself, but simulated: it says nothing about hardware.'
   const tcbStatus = context.receipt?.signer.tcbStatus
@@ -27,12 +29,16 @@ export function describeStep(step: VerifierStep, context: StepContext): string {
   return status === 'fail' ? adviseOn(step).meaning : stepWords[id].pass
 }
 
-function describeEvent(status: VerifierStep['status'], { isEventMissing, isOperatorNode }: StepContext): string {
-  if (status === 'skip' && !isEventMissing) return stepWords.event.skip ?? ''
+function describeEvent(status: VerifierStep['status'], context: StepContext): string {
+  if (status === 'skip' && !context.isEventMissing) return stepWords.event.skip ?? ''
   const sentence =
     status === 'skip'
       ? 'The public chain does not point to this receipt. The service does not say that it should.'
       : stepWords.event[status]
+  return toNodesWord(sentence, context)
+}
+
+function toNodesWord(sentence: string, { isOperatorNode }: StepContext): string {
   return isOperatorNode ? sentence.replace(/^The/, 'By the word of the operator’s node, the') : sentence
 }
 
@@ -55,8 +61,8 @@ export type StepGroup = {
 }
 
 export const stepGroups: readonly StepGroup[] = [
-  { title: 'The bytes', ids: ['format', 'cid'] },
-  { title: 'The transaction', ids: ['digest', 'signature', 'tx-hash', 'statement', 'subject'] },
+  { title: 'The bytes', ids: ['format', 'cid', 'blocks'] },
+  { title: 'The transaction', ids: ['opening', 'digest', 'signature', 'tx-hash', 'statement', 'subject'] },
   {
     title: 'The key enclave',
     isHardware: true,
@@ -75,5 +81,5 @@ export const stepGroups: readonly StepGroup[] = [
       'release',
     ],
   },
-  { title: 'The public record', ids: ['event', 'transaction', 'time', 'reevaluation'] },
+  { title: 'The public record', ids: ['event', 'transaction', 'time', 'time-bound', 'reevaluation'] },
 ]

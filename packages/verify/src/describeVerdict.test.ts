@@ -21,6 +21,7 @@ describe('the verdict', () => {
     isMockRefused: false,
     steps: [toStep('event', 'pass')],
     isEventMissing: false,
+    timeBound: 'bounded' as const,
     receipt: withTcb('UpToDate'),
   }
   const say = (verdict: Parameters<typeof describeVerdict>[0]['verdict'], anchorSource: AnchorSource, lies = 0) =>
@@ -40,21 +41,34 @@ describe('the verdict', () => {
     expect(say('failed', 'visitor').tone).toBe('bad')
   })
 
-  test.each(['verified', 'mock', 'unknown-code'] as const)(
-    '%s without an event is not good, and says why',
-    (verdict) => {
-      const skipped = { ...judged, verdict, steps: [toStep('event', 'skip')] }
-      const context = { anchorSource: 'visitor', lies: 0, status: 'onchain_failed' } as const
-      expect(describeVerdict({ ...skipped, isEventMissing: true }, context)).toMatchObject({
-        tone: 'warning',
-        title: expect.stringMatching(/, but the chain does not point to it \(the service says: onchain_failed\)$/),
-      })
-      expect(describeVerdict(skipped, context)).toMatchObject({
-        tone: 'warning',
-        title: expect.stringMatching(/, but the chain was not asked$/),
-      })
-    },
-  )
+  test.each([
+    ['mock', ', but '],
+    ['unknown-code', ', but '],
+    ['unbounded', ': '],
+  ] as const)('%s without an event is not good, and says why', (verdict, link) => {
+    const skipped = { ...judged, verdict, timeBound: 'unbounded' as const, steps: [toStep('event', 'skip')] }
+    const context = { anchorSource: 'visitor', lies: 0, status: 'onchain_failed' } as const
+    expect(describeVerdict({ ...skipped, isEventMissing: true }, context)).toMatchObject({
+      tone: 'warning',
+      title: expect.stringMatching(`${link}the chain does not point to it \\(the service says: onchain_failed\\)$`),
+    })
+    expect(describeVerdict(skipped, context)).toMatchObject({
+      tone: 'warning',
+      title: expect.stringMatching(`${link}the chain was not asked$`),
+    })
+  })
+
+  test.each([
+    ['mock', 'Nothing failed, on MOCK evidence, but the event came too late'],
+    ['unknown-code', 'Genuine hardware, unknown code, but the event came too late'],
+    ['late', 'Genuine hardware, known code, unknown time: the event came too late'],
+  ] as const)('%s with a late event is not good, and says why', (verdict, title) => {
+    const context = { anchorSource: 'visitor', lies: 0, status: 'complete' } as const
+    expect(describeVerdict({ ...judged, verdict, timeBound: 'late' }, context)).toMatchObject({
+      tone: 'warning',
+      title,
+    })
+  })
 
   test('a processor that was not up to date is a reservation', () => {
     const late = { ...judged, verdict: 'verified', receipt: withTcb('OutOfDate') } as const

@@ -4,9 +4,13 @@ import type { Outcome } from './verify.ts'
 
 /** What each verdict means, in a sentence that promises no more than was shown. */
 export const verdictWords: Readonly<Record<Verdict, string>> = {
-  verified: 'Every required step holds on genuine hardware, and code and settings are those that the anchors name.',
+  verified:
+    'Every required step holds on genuine hardware, code and settings are those that the anchors name, and the chain had the receipt soon after the signing.',
   mock: 'A part of this evidence is simulated. It proves nothing about hardware.',
   'unknown-code': 'Nothing failed, but nothing says that the code which ran is code you trust.',
+  late: 'Every other step holds, but the event came too long after the stated time of signing. The signature may have been made at any time before the event, even with keys that leaked meanwhile.',
+  unbounded:
+    'Every other step holds, but no event was seen, so nothing shows that the signature was made when it says. It may be younger.',
   incomplete: 'Nothing failed, but a required step could not be judged.',
   failed: 'A step failed. Do not rely on this receipt. The first failure usually explains the others.',
 }
@@ -23,7 +27,10 @@ export type VerdictContext = {
   status: ProofStatus | undefined
 }
 
-type Judged = Pick<Outcome, 'verdict' | 'isMockRefused' | 'isKnownCode' | 'steps' | 'isEventMissing' | 'receipt'>
+type Judged = Pick<
+  Outcome,
+  'verdict' | 'isMockRefused' | 'isKnownCode' | 'steps' | 'isEventMissing' | 'timeBound' | 'receipt'
+>
 
 /** The verdict as a page shows it: with whose anchors they were, and every reservation in its title. */
 export function describeVerdict(judged: Judged, context: VerdictContext): VerdictDescription {
@@ -32,14 +39,17 @@ export function describeVerdict(judged: Judged, context: VerdictContext): Verdic
   if (words.tone === 'bad' || judged.verdict === 'incomplete') return words
   const reservations = toReservations(judged, context)
   if (reservations.length === 0) return words
-  return { ...words, tone: 'warning', title: `${words.title}, but ${reservations.join(', and ')}` }
+  const isTimeUnknown = judged.verdict === 'late' || judged.verdict === 'unbounded'
+  const title = `${words.title}${isTimeUnknown ? ': ' : ', but '}${reservations.join(', and ')}`
+  return { ...words, tone: 'warning', title }
 }
 
-function toReservations({ steps, isEventMissing, receipt }: Judged, { status }: VerdictContext): string[] {
+function toReservations({ steps, isEventMissing, timeBound, receipt }: Judged, { status }: VerdictContext): string[] {
   const reservations: string[] = []
   if (receipt !== undefined && receipt.signer.tcbStatus !== 'UpToDate') {
     reservations.push(`the processor was not up to date (${receipt.signer.tcbStatus})`)
   }
+  if (timeBound === 'late') reservations.push('the event came too late')
   if (isEventMissing) {
     const says = status === undefined ? '' : ` (the service says: ${status})`
     reservations.push(`the chain does not point to it${says}`)
@@ -89,6 +99,9 @@ function describeBare(judged: Judged, { anchorSource, lies }: VerdictContext): V
         title: 'Genuine hardware, unknown code',
         sentence: `${sentence} Anyone’s program can run on genuine hardware.`,
       }
+    case 'late':
+    case 'unbounded':
+      return { tone: 'warning', title: 'Genuine hardware, known code, unknown time', sentence }
     case 'incomplete':
       return { tone: 'warning', title: 'Not verified: evidence is missing', sentence }
   }

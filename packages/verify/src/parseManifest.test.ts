@@ -76,6 +76,16 @@ describe('a manifest', () => {
       { ...good, enclave: { ...enclave, minimumTcbEvaluationDataNumber: number } },
       'enclave.minimumTcbEvaluationDataNumber: not a natural number',
     ]),
+    ...[-1, 0.5, '60', null, 2 ** 53].map((delay): [string, unknown, string] => [
+      `the delay ${JSON.stringify(delay)} of an event`,
+      { ...good, maximumEventDelayS: delay },
+      'maximumEventDelayS: ',
+    ]),
+    [
+      'a delay of an event beyond 72 hours, which only a reader can grant',
+      { ...good, maximumEventDelayS: 259_201 },
+      'maximumEventDelayS: longer than 72 hours',
+    ],
     ...[-1, 256, 0.5, '4', null, []].map((level): [string, unknown, string] => [
       `the patch level ${JSON.stringify(level)}`,
       { ...good, coordinator: { ...coordinator, minimumTcb: { Milan: { bl: level } } } },

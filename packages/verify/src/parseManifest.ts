@@ -1,5 +1,6 @@
 import type { SnpProduct, SnpTcb, TdMeasurement } from '@countersign/attestation'
 import { parseJson } from '@countersign/protocol'
+import { DEFAULT_MAXIMUM_EVENT_DELAY_S } from '@countersign/receipt'
 import { z } from 'zod'
 import { VerifierError } from './errors.ts'
 
@@ -28,6 +29,8 @@ export type Manifest = {
   entropyKeys: readonly string[]
   /** At most one on each chain. */
   contracts: readonly ManifestContract[]
+  /** How long after the signing an event may come, in seconds: less than the default, which only a reader lengthens. */
+  maximumEventDelayS?: number
 }
 
 export type MinimumTcb = Readonly<Partial<Record<SnpProduct, Readonly<Partial<SnpTcb>>>>>
@@ -97,6 +100,7 @@ const schema = object({
     (contracts) => new Set(contracts.map((contract) => contract.chainId)).size === contracts.length,
     { error: 'two contracts on one chain' },
   ),
+  maximumEventDelayS: natural.max(DEFAULT_MAXIMUM_EVENT_DELAY_S, { error: 'longer than 72 hours' }).optional(),
 })
 
 /**

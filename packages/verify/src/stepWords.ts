@@ -24,6 +24,18 @@ export const stepWords: Readonly<Record<VerifierStep['id'], StepWords>> = {
     skip: 'There is no CID to compare the bytes with, as they came from a file.',
     action: 'Get the receipt from another source.',
   },
+  blocks: {
+    pass: 'All parts of the receipt are the ones that it names, each by its hash.',
+    fail: 'A part of the receipt is not the one that it names: somebody changed or exchanged it.',
+    skip: 'A part of the receipt is missing, so that its evidence cannot be judged.',
+    action: 'Get the blocks that the receipt names from another source.',
+  },
+  opening: {
+    pass: 'What its owner shows belongs to this signature, to the byte.',
+    fail: 'What was shown as the signed content or the signature belongs to another signature, or was changed.',
+    skip: 'This wallet signed something at this time. What it was, only its owner can show.',
+    action: 'Ask the owner of the wallet for the opening of this signature, unchanged.',
+  },
   digest: {
     pass: 'The transaction that you see is the one that was signed.',
     fail: 'The transaction that the receipt shows is not the one that was signed.',
@@ -128,6 +140,12 @@ export const stepWords: Readonly<Record<VerifierStep['id'], StepWords>> = {
   time: {
     pass: 'Sample, signature and event have times that can follow one another.',
     fail: 'The times in the evidence contradict each other.',
+    action: DISTRUST,
+  },
+  'time-bound': {
+    pass: 'The public chain had this receipt soon after the time of signing that it states, so it was not dated back.',
+    fail: 'The time of signing is not bounded.',
+    skip: 'Nothing shows that the signature was made when it says: it may be younger.',
     action: DISTRUST,
   },
   event: {

@@ -15,7 +15,11 @@ const merge = (...manifests: (typeof releaseManifest)[]) => toPolicy({ statuses:
 
 describe('the policy', () => {
   test('without floors in a manifest there are none', () => {
-    expect(merge(releaseManifest)).toEqual({ signer: { statuses: ['UpToDate'] }, coordinator: {} })
+    expect(merge(releaseManifest)).toEqual({
+      signer: { statuses: ['UpToDate'] },
+      coordinator: {},
+      time: { maximumEventDelayS: 259_200 },
+    })
   })
 
   test('statuses come beside UpToDate', () => {
@@ -29,6 +33,16 @@ describe('the policy', () => {
     ]) {
       expect(merge(...manifests).signer).toMatchObject({ minimumTcbEvaluationDataNumber: 17 })
     }
+  })
+
+  test('the shortest time to the event decides; only a reader lengthens it, and no manifest is overruled', () => {
+    const withDelay = (maximumEventDelayS: number) => ({ ...releaseManifest, maximumEventDelayS })
+    const limitOf = (own: number | undefined, ...manifests: (typeof releaseManifest)[]) =>
+      toPolicy({ statuses: [], maximumEventDelayS: own }, manifests).time?.maximumEventDelayS
+    expect(limitOf(undefined, withDelay(7200), withDelay(3600), releaseManifest)).toBe(3600)
+    expect(limitOf(1_000_000, releaseManifest)).toBe(1_000_000)
+    expect(limitOf(1_000_000, withDelay(3600))).toBe(3600)
+    expect(limitOf(60, withDelay(3600))).toBe(60)
   })
 
   test('the highest of each patch level decides', () => {

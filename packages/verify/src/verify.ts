@@ -46,7 +46,7 @@ export type VerifyRequest = {
   gateways?: readonly string[]
   /** The service; it is a gateway too. */
   api?: string
-  /** A node of the chain that has the events. Without it the chain is not asked. */
+  /** A node of the chain that has the events. Without it the chain is not asked, and nothing bounds the time of signing. */
   rpc?: string
   /** The chain that the node must be of; one of another chain is not believed. Without it, any chain will do. */
   chainId?: number
@@ -54,6 +54,8 @@ export type VerifyRequest = {
   contract?: string
   /** TCB statuses that are accepted beside `UpToDate`. */
   tcbStatuses?: readonly TcbStatus[]
+  /** How long after the signing an event may come, in seconds; 72 hours unless given. A manifest can shorten it. */
+  maximumEventDelayS?: number
   /** Whether simulated evidence may be concluded to be accepted. It is called mock in any case. */
   allowMock?: boolean
   /** Files that should be the receipt's collateral, or with `at` that of the other time. */
@@ -67,7 +69,10 @@ export type VerifyRequest = {
   isEventDue?: boolean
 }
 
-export type Outcome = Pick<ReceiptCheck, 'verdict' | 'isMock' | 'isKnownCode' | 'isEventMissing' | 'cid'> & {
+export type Outcome = Pick<
+  ReceiptCheck,
+  'verdict' | 'isMock' | 'isKnownCode' | 'isEventMissing' | 'timeBound' | 'cid'
+> & {
   conclusion: Conclusion
   /** A part of the evidence is simulated, and that is not allowed. */
   isMockRefused: boolean
@@ -138,6 +143,7 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
     isMockRefused: judged.isMockRefused,
     isKnownCode: check.isKnownCode,
     isEventMissing: check.isEventMissing,
+    timeBound: check.timeBound,
     cid: check.cid,
     conclusion: conclude({ ...judged, lies: findLies(claims) }),
     steps: subjectStep === undefined ? check.steps : [...check.steps, subjectStep],
@@ -162,13 +168,13 @@ function readReceipt({ bytes, name }: LoadedReceipt, { kind }: Subject): Attesta
 }
 
 function toCheckOptions(request: VerifyRequest, chain: Chain | undefined): CheckReceiptOptions {
-  const { manifests, tcbStatuses = [], isEventDue = true } = request
+  const { manifests, tcbStatuses = [], maximumEventDelayS, isEventDue = true } = request
   return {
     // With the simulator's roots mock evidence is distinguished from forged evidence; it never counts as hardware.
     roots: [...vendorRoots, ...simulatedRoots()],
     mockEntropyKeys: [createSimulatedSatellite().publicKey],
     anchors: { ...toAnchors(manifests), ...(chain === undefined ? {} : { contract: chain.contract }) },
-    policy: toPolicy({ statuses: tcbStatuses }, manifests),
+    policy: toPolicy({ statuses: tcbStatuses, maximumEventDelayS }, manifests),
     isEventDue,
     ...(chain === undefined ? {} : { chain: chain.reader }),
   }

@@ -21,7 +21,7 @@ export function TrustList({ trust }: { trust: Trust }) {
 }
 
 function toEntries(trust: Trust): [title: string, values: readonly string[]][] {
-  const { enclave, coordinator, entropyKeys } = trust.manifest
+  const { enclave, coordinator, entropyKeys, maximumEventDelayS: delay } = trust.manifest
   const contract = findContract(trust)
   const events = Object.entries(enclave.events ?? {}).map(([name, payloads]) => `${name}: ${payloads.join(' or ')}`)
   const { minimumTcbEvaluationDataNumber: evaluation } = enclave
@@ -46,6 +46,9 @@ function toEntries(trust: Trust): [title: string, values: readonly string[]][] {
     ['Entropy source', entropyKeys],
     ['Accepted beside UpToDate', trust.tcbStatuses],
     ['Contract', contract === undefined ? [] : [`${contract.address} on chain ${contract.chainId}`]],
+    ...(delay === undefined
+      ? []
+      : [['Longest time from signing to event', [`${delay} seconds`]] satisfies [string, string[]]]),
     ['Simulated evidence', [trust.allowMock ? 'is accepted, as MOCK' : 'is shown as MOCK, and not accepted']],
   ]
 }

@@ -33,6 +33,8 @@ import { assemble, hashPart, type ReceiptRecords, toReceiptRelease } from '../v1
 import { canonicalBytes } from '../v1/canonicalBytes.ts'
 import { toCid } from '../v1/cid.ts'
 import type { AttestationReceiptV1, SelfAttestation, Witness } from '../v1/schema.ts'
+import { parseBlock } from '../v2/blocks.ts'
+import { type IssuedAttestation, issueAttestation, type SigningOptions } from './issueAttestation.ts'
 
 export type SimulatedIssueOptions = {
   signedAt: Date
@@ -65,10 +67,17 @@ export type SimulatedIssue = {
   anchors: Required<Omit<Anchors, 'events' | 'contract'>>
 }
 
+export type SimulatedAttestationOptions = SimulatedIssueOptions & SigningOptions
+
+/** One signature's receipt of version 2, with all that a verifier needs to accept it. */
+export type SimulatedAttestation = IssuedAttestation & Pick<SimulatedIssue, 'anchors'>
+
 export type ReceiptSimulator = {
   roots: readonly TrustedRoot[]
   mockEntropyKeys: readonly string[]
   issue(options: SimulatedIssueOptions): Promise<SimulatedIssue>
+  /** A receipt of version 2, of any kind of signature. */
+  issueV2(options: SimulatedAttestationOptions): Promise<SimulatedAttestation>
 }
 
 const DEFAULT_TX: TxMetadata = {
@@ -101,7 +110,7 @@ export function createReceiptSimulator(seed: string = developmentSeed): ReceiptS
   const coordinatorKey = ed25519.getPublicKey(coordinatorSecret)
   const pki = createSimulator({ seed, at: new Date(0) })
 
-  return {
+  const service: ReceiptSimulator = {
     get roots() {
       return [pki.intelRoot, pki.amdRoot]
     },
@@ -129,7 +138,7 @@ export function createReceiptSimulator(seed: string = developmentSeed): ReceiptS
         previousBatchHash: previous,
         configHash,
       })
-      const quote = simulator.quote({ mrtd: sha384Like('enclave'), ...options.quote, reportData })
+      const quote = simulator.quote({ ...toQuoteOptions(options), reportData })
       const collateral = simulator.collateral()
       const collateralBytes = toCanonicalJson(collateral)
       const selfAttestation = attest(simulator, { coordinatorKey, options, signedAt })
@@ -190,7 +199,25 @@ export function createReceiptSimulator(seed: string = developmentSeed): ReceiptS
         },
       }
     },
+
+    async issueV2(options) {
+      const { records, collateral, anchors } = await service.issue(options)
+      const evidence = { quote: toQuoteOptions(options), report: toReportOptions(options) }
+      const issued = issueAttestation(seed, options, { records, collateral, ...evidence })
+      const { config } = parseBlock('batch', issued.blocks.batch)
+      const entropyKeys = [issued.receipt.entropy.publicKey]
+      return { ...issued, anchors: { ...anchors, configHashes: [toHex(hashEnclaveConfig(config))], entropyKeys } }
+    },
   }
+  return service
+}
+
+function toQuoteOptions(options: SimulatedIssueOptions) {
+  return { mrtd: sha384Like('enclave'), ...options.quote }
+}
+
+function toReportOptions(options: SimulatedIssueOptions) {
+  return { measurement: options.coordinatorMeasurement ?? sha384Like('coordinator') }
 }
 
 function createWitness(options: SimulatedIssueOptions, seed: string): Witness {
@@ -248,7 +275,7 @@ function attest(
   input: { coordinatorKey: Uint8Array; options: SimulatedIssueOptions; signedAt: Date },
 ): SelfAttestation {
   const configHash = sha256(new TextEncoder().encode('coordinator configuration'))
-  const measurement = input.options.coordinatorMeasurement ?? sha384Like('coordinator')
+  const { measurement } = toReportOptions(input.options)
   const reportData = computeSnpReportData({ publicKey: input.coordinatorKey, configHash })
   const { ek, ask, ark } = simulator.certificates()
   return {

@@ -1,6 +1,9 @@
 export {
   createReceiptSimulator,
   type ReceiptSimulator,
+  type SimulatedAttestation,
+  type SimulatedAttestationOptions,
   type SimulatedIssue,
   type SimulatedIssueOptions,
 } from './createReceiptSimulator.ts'
+export type { SimulatedSigning } from './issueAttestation.ts'

@@ -1,20 +1,18 @@
 import { assertReportPolicy, type ReportPolicy, type TrustedRoot, type Verifier } from '@countersign/attestation'
-import { computeSnpReportData, equalBytes, fromHex, hashLeaf, toHex, verifyEd25519 } from '@countersign/protocol'
+import { computeSnpReportData, computeSnpReportDataV2, equalBytes, fromHex, toHex } from '@countersign/protocol'
+import type { ReceiptView } from '../receiptView.ts'
 import type { Anchors } from './anchors.ts'
-import { hashPart, toReceiptRelease } from './assemble.ts'
-import { toCidHash } from './cid.ts'
-import type { AttestationReceiptV1 } from './schema.ts'
 import { failIf, needs, StepSkip, type Transcript } from './transcript.ts'
 
 export type CoordinatorPolicy = Omit<ReportPolicy, 'measurements' | 'reportData'>
 
-/** report → policy → key → measurement → config → release: who handled the request. */
+/** report → policy → key → measurement → config: who handled the request. */
 export async function checkCoordinator(
   { run }: Transcript,
-  receipt: AttestationReceiptV1,
+  receipt: ReceiptView,
   context: { verifier: Verifier; at: Date; anchors: Anchors; policy: CoordinatorPolicy },
 ): Promise<TrustedRoot | undefined> {
-  const { coordinator, signer, entropy } = receipt
+  const { coordinator, signer } = receipt
   const { selfAttestation, publicKey } = coordinator
   const { anchors } = context
 
@@ -25,8 +23,9 @@ export async function checkCoordinator(
       certificates: { ek: fromHex(ek), ask: fromHex(ask), ark: fromHex(ark) },
       at: context.at,
     })
+    const { measurement = toHex(report.body.measurement) } = selfAttestation
     failIf(
-      selfAttestation.measurement !== toHex(report.body.measurement),
+      measurement !== toHex(report.body.measurement),
       'The receipt states another measurement than the coordinator’s report.',
     )
     const kind = report.root.mode === 'hardware' ? 'Genuine' : 'MOCK evidence, correct in itself'
@@ -41,11 +40,10 @@ export async function checkCoordinator(
   await run('coordinator-key', () => {
     const { body } = needs(verified, 'the report is not genuine')
     failIf(publicKey !== signer.statement.coordinatorKey, 'The enclave was called by another coordinator’s key.')
-    const bound = computeSnpReportData({
-      publicKey: fromHex(publicKey),
-      configHash: fromHex(selfAttestation.configHash),
-    })
-    failIf(!equalBytes(bound, body.reportData), 'The report is for another key or another configuration.')
+    failIf(
+      !equalBytes(toBound(coordinator), body.reportData),
+      'The report is for another key or another configuration.',
+    )
     return [`The report binds the key ${publicKey}.`, undefined]
   })
 
@@ -66,17 +64,12 @@ export async function checkCoordinator(
     return [`The configuration ${configHash} is among those you trust.`, undefined]
   })
 
-  await run('release', () => {
-    const message = toReceiptRelease({
-      leaf: hashLeaf(signer.statement),
-      collateralHash: fromHex(needs(toCidHash(signer.collateral), 'the receipt names no collateral')),
-      selfAttestationHash: hashPart(selfAttestation),
-      witness: entropy,
-    })
-    const isSigned = verifyEd25519(fromHex(publicKey), fromHex(coordinator.release), message)
-    failIf(!isSigned, 'The coordinator did not release this statement with this evidence.')
-    return ['Its key signed for the statement, the collateral, its own report and the sample.', undefined]
-  })
-
   return verified?.root
+}
+
+/** The report data that binds the keys of a coordinator. */
+function toBound({ publicKey, mlDsa65, selfAttestation }: ReceiptView['coordinator']): Uint8Array {
+  const configHash = fromHex(selfAttestation.configHash)
+  if (mlDsa65 === undefined) return computeSnpReportData({ publicKey: fromHex(publicKey), configHash })
+  return computeSnpReportDataV2({ ed25519: fromHex(publicKey), mlDsa65: fromHex(mlDsa65), configHash })
 }

@@ -1,21 +1,27 @@
 import { createVerifier, type TrustedRoot, type Verifier } from '@countersign/attestation'
+import type { AttestationReceiptV1, AttestationReceiptV2 } from '@countersign/protocol'
+import { peekVersion } from '../canonicalCodec.ts'
+import { ATTESTATION_V2, parseBlock } from '../v2/blocks.ts'
+import type { GivenBlocks } from '../v2/checkBlocks.ts'
+import { refuseOpening } from '../v2/checkOpening.ts'
+import { type Reading, readAttestation } from '../v2/readAttestation.ts'
 import type { Anchors } from './anchors.ts'
 import { parseReceipt } from './canonicalBytes.ts'
-import { type ChainReader, checkChain } from './checkChain.ts'
+import { type ChainReader, checkChain, type TimeBound, type TimePolicy } from './checkChain.ts'
 import { type CoordinatorPolicy, checkCoordinator } from './checkCoordinator.ts'
+import { checkRelease } from './checkRelease.ts'
 import { checkReevaluation, checkSigner, type SignerPolicy } from './checkSigner.ts'
-import { checkTransaction } from './checkTransaction.ts'
+import { checkStatement, checkTransaction } from './checkTransaction.ts'
 import { checkWitness } from './checkWitness.ts'
 import { toCid } from './cid.ts'
-import type { AttestationReceiptV1 } from './schema.ts'
-import { anchorSteps, requiredSteps, type Step, type StepId } from './steps.ts'
-import { createTranscript, failIf, needs } from './transcript.ts'
+import { anchorSteps, isStepOf, requiredSteps, type Step, type StepId } from './steps.ts'
+import { createTranscript, failIf, needs, type Transcript } from './transcript.ts'
 
 export type CheckReceiptOptions = {
   /** `vendorRoots`; with mock roots beside them, mock evidence is distinguished from forged evidence. */
   roots: readonly TrustedRoot[]
   anchors?: Anchors
-  policy?: { signer?: SignerPolicy; coordinator?: CoordinatorPolicy }
+  policy?: { signer?: SignerPolicy; coordinator?: CoordinatorPolicy; time?: TimePolicy }
   /** Keys of simulated satellites: a sample under one makes the whole MOCK. */
   mockEntropyKeys?: readonly string[]
   /** The CID by which the receipt was asked for. */
@@ -28,20 +34,29 @@ export type CheckReceiptOptions = {
   isEventDue?: boolean
   /** Judge the evidence at another time than that of signing, with the collateral of that time. */
   reevaluation?: { at: Date; collateral: Uint8Array }
+  /** The blocks of a receipt of version 2, beside its collateral. */
+  blocks?: GivenBlocks
+  /** Opens the commitment of an off-chain signature: the file's bytes, with one half or both. */
+  opening?: Uint8Array
   /** One verifier for many receipts of the same platform; it must have been made with `roots`. */
   verifier?: Verifier
   /** Called with each step as it finishes. */
   onStep?: (step: Step) => void
 }
 
+/** Of either version. */
+export type AnyReceipt = AttestationReceiptV1 | AttestationReceiptV2
+
 /**
- * - `verified`: every required step passed, on hardware, with code that the reader knows
+ * - `verified`: every required step passed, on hardware, with code that the reader knows, at a time that the chain bounds
  * - `mock`: nothing failed, but a part is simulated; it proves nothing about hardware
  * - `unknown-code`: genuine hardware, but an anchor is missing
+ * - `late`: all else holds, but the event came too long after the stated time of signing
+ * - `unbounded`: all else holds, but no event was seen: no chain was asked, or it has none yet
  * - `incomplete`: nothing failed, but a required step could not be judged
  * - `failed`: a step failed
  */
-export type Verdict = 'verified' | 'mock' | 'unknown-code' | 'incomplete' | 'failed'
+export type Verdict = 'verified' | 'mock' | 'unknown-code' | 'late' | 'unbounded' | 'incomplete' | 'failed'
 
 export type ReceiptCheck = {
   verdict: Verdict
@@ -51,11 +66,13 @@ export type ReceiptCheck = {
   isKnownCode: boolean
   /** The chain has no event, which is no failure as none was due. */
   isEventMissing: boolean
+  /** Whether an event bounds the time of signing from above. */
+  timeBound: TimeBound
   steps: readonly Step[]
   /** The CID of the bytes. */
   cid: string
   /** There when the bytes are a receipt. */
-  receipt: AttestationReceiptV1 | undefined
+  receipt: AnyReceipt | undefined
 }
 
 /**
@@ -75,64 +92,100 @@ export async function checkReceipt(
   const cid = toCid(bytes)
 
   const receipt = await transcript.run('format', () => {
-    const parsed = parseReceipt(bytes)
-    return [`Version 1, ${bytes.length} bytes.`, parsed]
+    const parsed = parseAnyReceipt(bytes)
+    return [`Version ${parsed.version.split('/')[1]}, ${bytes.length} bytes.`, parsed]
   })
   await transcript.run('cid', () => {
     const expected = needs(options.cid, `there is no CID to compare ${cid} with`)
     failIf(expected !== cid, `The bytes have the CID ${cid}, not ${expected}.`)
     return [`The bytes have the CID ${cid}.`, undefined]
   })
-  if (receipt === undefined) {
-    return toCheck({ steps: transcript.steps, isMock: false, isEventMissing: false, cid, receipt, options })
+  const reading = receipt && (await readReceipt(transcript, receipt, options))
+  if (receipt === undefined || reading === undefined) {
+    const nothing = { isMock: false, isEventMissing: false, timeBound: 'unbounded' } as const
+    return toCheck({ ...nothing, steps: transcript.steps, cid, receipt, options })
   }
 
   const verifier = options.verifier ?? createVerifier({ roots: options.roots })
-  const at = new Date(receipt.signer.statement.signedAt)
+  const { view } = reading
+  const at = new Date(view.signer.statement.signedAt)
   const signer = { verifier, collateral, at, anchors, policy: policy.signer ?? {} }
-  await checkTransaction(transcript, receipt)
-  const signerRoot = await checkSigner(transcript, receipt, signer)
-  const witnessMode = await checkWitness(transcript, receipt, { anchors, mockEntropyKeys })
-  const coordinatorRoot = await checkCoordinator(transcript, receipt, {
+  const signerRoot = await checkSigner(transcript, view, signer)
+  const witnessMode = await checkWitness(transcript, view, { anchors, mockEntropyKeys })
+  const coordinatorRoot = await checkCoordinator(transcript, view, {
     verifier,
     at,
     anchors,
     policy: policy.coordinator ?? {},
   })
-  const { isEventMissing } = await checkChain(transcript, receipt, { chain: options.chain, anchors, cid, isEventDue })
-  if (reevaluation !== undefined) await checkReevaluation(transcript, receipt, { ...signer, reevaluation })
+  await reading.checkRelease()
+  const { isEventMissing, timeBound } = await checkChain(transcript, view, {
+    chain: options.chain,
+    anchors,
+    policy: policy.time ?? {},
+    cid,
+    isEventDue,
+  })
+  if (reevaluation !== undefined) await checkReevaluation(transcript, view, { ...signer, reevaluation })
 
   const isMock = signerRoot?.mode === 'mock' || coordinatorRoot?.mode === 'mock' || witnessMode === 'mock'
-  return toCheck({ steps: transcript.steps, isMock, isEventMissing, cid, receipt, options })
+  return toCheck({ steps: transcript.steps, isMock, isEventMissing, timeBound, cid, receipt, options })
+}
+
+/** The receipt's own steps, by its version; what the steps of both versions read; and the step that comes after them. */
+async function readReceipt(
+  transcript: Transcript,
+  receipt: AnyReceipt,
+  { blocks = {}, opening }: CheckReceiptOptions,
+): Promise<Reading | undefined> {
+  if (receipt.version === ATTESTATION_V2) return readAttestation(transcript, receipt, { blocks, opening })
+  const { transaction, signer } = receipt
+  if (opening !== undefined) await refuseOpening(transcript)
+  await checkTransaction(transcript, { transaction, publicKey: signer.publicKey })
+  await checkStatement(transcript, receipt)
+  return { view: receipt, checkRelease: () => checkRelease(transcript, receipt) }
+}
+
+function parseAnyReceipt(bytes: Uint8Array): AnyReceipt {
+  return peekVersion(bytes) === ATTESTATION_V2 ? parseBlock('attestation', bytes) : parseReceipt(bytes)
 }
 
 function toCheck(result: {
   steps: readonly Step[]
   isMock: boolean
   isEventMissing: boolean
+  timeBound: TimeBound
   cid: string
-  receipt: AttestationReceiptV1 | undefined
+  receipt: AnyReceipt | undefined
   options: CheckReceiptOptions
 }): ReceiptCheck {
-  const { steps, isMock, isEventMissing, cid, receipt, options } = result
+  const { steps, isMock, isEventMissing, timeBound, cid, receipt, options } = result
   const statusOf = (id: StepId) => steps.find((step) => step.id === id)?.status
   const isEventRequired = options.chain !== undefined && options.anchors?.contract !== undefined && !isEventMissing
+  // Version 1 has transactions only.
+  const kind = receipt !== undefined && 'kind' in receipt ? receipt.kind : 'transaction'
   const required: StepId[] = [
-    ...requiredSteps,
+    ...requiredSteps.filter((id) => isStepOf(id, kind)),
+    ...(receipt?.version === ATTESTATION_V2 ? (['blocks'] as const) : []),
+    ...(options.opening === undefined ? [] : (['opening'] as const)),
     ...(options.cid === undefined ? [] : (['cid'] as const)),
     ...(isEventRequired ? (['event'] as const) : []),
     ...(options.reevaluation === undefined ? [] : (['reevaluation'] as const)),
   ]
   const isKnownCode = anchorSteps.every((id) => statusOf(id) === 'pass')
   const isComplete = required.every((id) => anchorSteps.includes(id) || statusOf(id) === 'pass')
-  const verdict = steps.some(({ status }) => status === 'fail')
-    ? 'failed'
-    : !isComplete
-      ? 'incomplete'
-      : isMock
-        ? 'mock'
-        : isKnownCode
-          ? 'verified'
-          : 'unknown-code'
-  return { verdict, isMock, isKnownCode, isEventMissing, steps, cid, receipt }
+  const isFailed = steps.some(({ status }) => status === 'fail')
+  const verdict = toVerdict({ isFailed, isComplete, isMock, isKnownCode, timeBound })
+  return { verdict, isMock, isKnownCode, isEventMissing, timeBound, steps, cid, receipt }
+}
+
+/** Worst first. Of unknown code not even the time of signing can be believed, so that the chain comes after it. */
+function toVerdict(
+  found: Pick<ReceiptCheck, 'isMock' | 'isKnownCode' | 'timeBound'> & { isFailed: boolean; isComplete: boolean },
+): Verdict {
+  if (found.isFailed) return 'failed'
+  if (!found.isComplete) return 'incomplete'
+  if (found.isMock) return 'mock'
+  if (!found.isKnownCode) return 'unknown-code'
+  return found.timeBound === 'bounded' ? 'verified' : found.timeBound
 }

@@ -10,6 +10,7 @@ import {
 } from '@countersign/attestation'
 import {
   assertEnclaveConfig,
+  assertSettingsOf,
   computeRoot,
   computeTdxReportData,
   equalBytes,
@@ -18,9 +19,9 @@ import {
   hashLeaf,
   toHex,
 } from '@countersign/protocol'
+import type { ReceiptView } from '../receiptView.ts'
 import type { Anchors } from './anchors.ts'
 import { toCid } from './cid.ts'
-import type { AttestationReceiptV1 } from './schema.ts'
 import { failIf, needs, StepFailure, StepSkip, type Transcript } from './transcript.ts'
 
 export type SignerPolicy = Omit<QuotePolicy, 'measurements' | 'events' | 'reportData'>
@@ -36,7 +37,7 @@ export type SignerContext = {
 /** inclusion → collateral → quote → report-data → policy → measurement → config: the enclave and its hardware. */
 export async function checkSigner(
   { run }: Transcript,
-  receipt: AttestationReceiptV1,
+  receipt: ReceiptView,
   context: SignerContext,
 ): Promise<TrustedRoot | undefined> {
   const { signer } = receipt
@@ -107,6 +108,7 @@ export async function checkSigner(
 
   await run('config', () => {
     if (configHash === undefined) throw new StepFailure('The configuration in the receipt is malformed.')
+    if (signer.settings !== undefined) assertSettingsOf(signer.config, signer.settings)
     const hash = toHex(configHash)
     if (!anchors.configHashes?.length) throw new StepSkip(`No configuration hashes to hold ${hash} against.`)
     failIf(!anchors.configHashes.includes(hash), `The configuration ${hash} is not among those you trust.`)
@@ -116,7 +118,7 @@ export async function checkSigner(
   return verified?.root
 }
 
-function hashStatedConfig({ config }: AttestationReceiptV1['signer']): Uint8Array | undefined {
+function hashStatedConfig({ config }: ReceiptView['signer']): Uint8Array | undefined {
   try {
     assertEnclaveConfig(config)
     return hashEnclaveConfig(config)
@@ -125,15 +127,17 @@ function hashStatedConfig({ config }: AttestationReceiptV1['signer']): Uint8Arra
   }
 }
 
-/** What the receipt states of its quote must be what the quote says; neither is trusted for it. */
-function assertStated(signer: AttestationReceiptV1['signer'], { body, tcb }: VerifiedQuote) {
+/** What a receipt of version 1 states of its quote must be what the quote says; neither is trusted for it. */
+function assertStated(signer: ReceiptView['signer'], { body, tcb }: VerifiedQuote) {
+  const { measurement, tcbStatus } = signer
+  if (measurement === undefined) return
   const [rtmr0, rtmr1, rtmr2, rtmr3] = body.rtmrs
   const measured = { mrTd: body.mrTd, rtmr0, rtmr1, rtmr2, rtmr3 }
   for (const [name, value] of Object.entries(measured)) {
-    const stated = signer.measurement[name as keyof typeof measured]
+    const stated = measurement[name as keyof typeof measured]
     failIf(stated !== toHex(value), `The receipt states another ${name} than its quote.`)
   }
-  failIf(signer.tcbStatus !== tcb.status, `The receipt states TCB status ${signer.tcbStatus}; it was ${tcb.status}.`)
+  failIf(tcbStatus !== tcb.status, `The receipt states TCB status ${tcbStatus}; it was ${tcb.status}.`)
 }
 
 function describeQuote({ root, tcb, platform }: VerifiedQuote, at: Date): string {
@@ -167,7 +171,7 @@ function acceptAll({ tcb }: VerifiedQuote): SignerPolicy {
 /** The quote judged again, at another time and with the collateral of that time. */
 export async function checkReevaluation(
   { run }: Transcript,
-  receipt: AttestationReceiptV1,
+  receipt: ReceiptView,
   context: SignerContext & { reevaluation: { at: Date; collateral: Uint8Array } },
 ): Promise<void> {
   const { at, collateral } = context.reevaluation
@@ -177,9 +181,10 @@ export async function checkReevaluation(
       collateral: parseCollateral(decodeUtf8(collateral)),
       at,
     })
-    const then = `${receipt.signer.tcbStatus} when issued`
+    const { tcbStatus } = receipt.signer
+    const then = tcbStatus === undefined ? '' : ` (${tcbStatus} when issued)`
     const advisories = quote.tcb.advisoryIds.length === 0 ? 'none' : quote.tcb.advisoryIds.join(', ')
-    const now = `At ${at.toISOString()} the TCB status is ${quote.tcb.status} (${then}); advisories: ${advisories}.`
+    const now = `At ${at.toISOString()} the TCB status is ${quote.tcb.status}${then}; advisories: ${advisories}.`
     const { statuses = ['UpToDate'] } = context.policy
     failIf(!statuses.includes(quote.tcb.status), now)
     assertQuotePolicy(quote, context.policy)

@@ -6,16 +6,18 @@ import {
   hashUnsignedTransaction,
   parseTxMetadata,
   recoverPublicKey,
+  type TransactionSubject,
   toAddress,
   toHex,
 } from '@countersign/protocol'
 import type { AttestationReceiptV1 } from './schema.ts'
 import { failIf, type Transcript } from './transcript.ts'
 
-/** digest → signature → tx-hash → statement: the transaction and what the enclave said of it. */
-export async function checkTransaction({ run }: Transcript, receipt: AttestationReceiptV1): Promise<void> {
-  const { transaction, signer } = receipt
-  const { statement } = signer
+/** digest → signature → tx-hash: the transaction, which both versions have in one form. `publicKey` is whose it is said to be. */
+export async function checkTransaction(
+  { run }: Transcript,
+  { transaction, publicKey: stated }: { transaction: TransactionSubject; publicKey: string },
+): Promise<void> {
   const { chainId, nonce, to, value, data, gas, maxFeePerGas, maxPriorityFeePerGas } = transaction
   const readMetadata = () =>
     parseTxMetadata({ chainId, nonce, to, value, data, gas, maxFeePerGas, maxPriorityFeePerGas })
@@ -31,7 +33,7 @@ export async function checkTransaction({ run }: Transcript, receipt: Attestation
     const publicKey = recoverPublicKey(fromHex(transaction.digestSigned.slice(2)), signature)
     const address = toAddress(publicKey)
     failIf(address !== transaction.from, `The signature is of ${address}, not of ${transaction.from}.`)
-    failIf(toHex(publicKey) !== signer.publicKey, 'The signature is of another public key than the receipt states.')
+    failIf(toHex(publicKey) !== stated, 'The signature is of another public key than the receipt states.')
     return [`The signature, with a low s, recovers to ${address}.`, undefined]
   })
 
@@ -40,7 +42,12 @@ export async function checkTransaction({ run }: Transcript, receipt: Attestation
     failIf(hash !== transaction.txHash, `The signed transaction hashes to ${hash}, not to the stated hash.`)
     return [`The signed bytes hash to ${hash}.`, undefined]
   })
+}
 
+/** statement: what the enclave said of the transaction. */
+export async function checkStatement({ run }: Transcript, receipt: AttestationReceiptV1): Promise<void> {
+  const { transaction, signer } = receipt
+  const { statement } = signer
   await run('statement', () => {
     assertStatement(statement)
     const pairs: [string, unknown, unknown][] = [

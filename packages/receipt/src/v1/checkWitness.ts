@@ -1,28 +1,41 @@
-import { fromHex, hashEntropy, isZero, toEntropyMessage, toHex, verifyEd25519 } from '@countersign/protocol'
+import {
+  type DrandWitness,
+  type EnclaveSettings,
+  fromHex,
+  hashEntropy,
+  hashWitness,
+  isZero,
+  toEntropyMessage,
+  toHex,
+  verifyDrandWitness,
+  verifyEd25519,
+} from '@countersign/protocol'
+import type { ReceiptView } from '../receiptView.ts'
 import type { Anchors } from './anchors.ts'
-import type { AttestationReceiptV1 } from './schema.ts'
 import { failIf, StepFailure, StepSkip, type Transcript } from './transcript.ts'
 
 /** entropy → entropy-key: the witness. Answers `mock` when a simulated satellite signed it. */
 export async function checkWitness(
   { run }: Transcript,
-  receipt: AttestationReceiptV1,
+  receipt: ReceiptView,
   { anchors, mockEntropyKeys }: { anchors: Anchors; mockEntropyKeys: readonly string[] },
 ): Promise<'mock' | undefined> {
   const { entropy, signer } = receipt
 
   await run('entropy', () => {
-    const value = fromHex(entropy.valueHex)
-    const hash = toHex(hashEntropy(value))
-    failIf(hash !== signer.statement.entropyHash, 'The sample is not the one that the enclave’s statement names.')
+    failIf(!isStated(receipt), 'The sample is not the one that the enclave’s statement names.')
+    if ('kind' in entropy) return [checkRound(entropy, signer.settings), undefined]
     const timestampMs = toTime(entropy.timestamp, 'The time of the sample')
-    const message = toEntropyMessage({ value, timestampMs, sequence: entropy.sequence })
+    const message = toEntropyMessage({ value: fromHex(entropy.valueHex), timestampMs, sequence: entropy.sequence })
     failIf(
       isZero(fromHex(entropy.publicKey)) && isZero(fromHex(entropy.signatureHex)),
       `The sample is not signed: ${entropy.source} does not sign, so nobody can check where it comes from and when it was drawn.`,
     )
     const isSigned = verifyEd25519(fromHex(entropy.publicKey), fromHex(entropy.signatureHex), message)
     failIf(!isSigned, 'The source did not sign this sample.')
+    const isNamed =
+      signer.settings?.entropy.some((one) => one.kind === 'satellite' && one.key === entropy.publicKey) ?? true
+    failIf(!isNamed, 'The enclave’s settings do not name this source.')
     return [`Sample ${entropy.sequence} of ${entropy.source}, signed by ${entropy.publicKey}.`, undefined]
   })
 
@@ -33,6 +46,20 @@ export async function checkWitness(
     failIf(!anchors.entropyKeys.includes(publicKey), `The key ${publicKey} is not among those you trust.`)
     return [`The key ${publicKey} is among those you trust.`, undefined]
   })
+}
+
+/** Version 1 names the sample's value, version 2 the whole witness. */
+function isStated({ entropy, signer: { statement } }: ReceiptView): boolean {
+  if ('witness' in statement) return toHex(hashWitness(entropy)) === statement.witness
+  return toHex(hashEntropy(fromHex(entropy.valueHex))) === statement.entropyHash
+}
+
+/** A round of a public beacon: which beacon, and when its rounds are due, is under the quote with the enclave's settings. */
+function checkRound(entropy: DrandWitness, settings: EnclaveSettings | undefined): string {
+  const beacon = settings?.entropy.find((one) => one.kind === 'drand' && one.chainHash === entropy.chainHash)
+  if (beacon?.kind !== 'drand') throw new StepFailure('The enclave’s settings do not name this beacon.')
+  failIf(!verifyDrandWitness(beacon, entropy), 'The beacon did not sign this round, or it was due at another time.')
+  return `Round ${entropy.sequence} of ${entropy.source}: a public beacon, shared by all signatures of its round.`
 }
 
 /** Milliseconds of an ISO 8601 time in its one spelling; a day that does not exist is refused. */

@@ -1,42 +1,26 @@
-import { type AttestationReceiptV1, type Hex, tags, tcbStatuses } from '@countersign/protocol'
+import { type AttestationReceiptV1, MAX_BLOCK_BYTES, tags } from '@countersign/protocol'
 import { z } from 'zod'
+import {
+  certificates,
+  cid,
+  config,
+  ethereum,
+  eventLog,
+  hex,
+  natural,
+  quoteHex,
+  reportHex,
+  tcbStatus,
+  time,
+  toReadonly,
+  transaction,
+  witness,
+} from '../schemaFields.ts'
 
 /** The largest receipt: one IPFS block that every node takes. */
-export const MAX_RECEIPT_BYTES = 262_144
+export const MAX_RECEIPT_BYTES = MAX_BLOCK_BYTES
 
-const hex = (bytes: number) => z.string().regex(new RegExp(`^[0-9a-f]{${2 * bytes}}$`))
-const hexUpTo = (bytes: number) =>
-  z
-    .string()
-    .regex(/^(?:[0-9a-f]{2})+$/)
-    .max(2 * bytes)
-/** The type says what the pattern checks. */
-const toHexType = (schema: z.ZodString) => schema as unknown as z.ZodType<Hex, Hex>
-/** Arrays of a receipt are not changed. Not zod's `readonly`, which would freeze them and mark the JSON schema. */
-const toReadonly = <Item>(schema: z.ZodArray<z.ZodType<Item>>) =>
-  schema as unknown as z.ZodType<readonly Item[], readonly Item[]>
-const ethereum = (bytes: number) => toHexType(z.string().regex(new RegExp(`^0x[0-9a-f]{${2 * bytes}}$`)))
-const decimal = z.string().regex(/^(?:0|[1-9][0-9]{0,77})$/)
-const natural = z.int().min(0)
-const time = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
-const text = (length: number) => z.string().min(1).max(length)
 const mode = z.enum(['hardware', 'mock'])
-
-const transaction = z.strictObject({
-  chainId: z.int().min(1),
-  txHash: ethereum(32),
-  from: ethereum(20),
-  to: ethereum(20),
-  nonce: natural,
-  value: decimal,
-  data: toHexType(z.string().regex(/^0x(?:[0-9a-f]{2})*$/)),
-  gas: decimal,
-  maxFeePerGas: decimal,
-  maxPriorityFeePerGas: decimal,
-  digestSigned: ethereum(32),
-  signature: ethereum(65),
-  signedAt: time,
-})
 
 const statement = z.strictObject({
   type: z.literal(tags.signing),
@@ -52,17 +36,6 @@ const statement = z.strictObject({
   signedAt: time,
 })
 
-const config = z.strictObject({
-  issuers: toReadonly(
-    z.array(z.strictObject({ issuer: text(2048), audience: text(2048), jwksOrigin: text(2048) })).min(1),
-  ),
-  caSet: text(256),
-  rootSecret: text(256),
-  quoteSource: text(256),
-  callerPolicy: text(256),
-  version: text(256),
-})
-
 const tdMeasurement = z.strictObject({
   mrTd: hex(48),
   rtmr0: hex(48),
@@ -76,10 +49,10 @@ const signer = z.strictObject({
   mode,
   keyId: hex(16),
   publicKey: hex(65),
-  quoteHex: hexUpTo(65_536),
+  quoteHex,
   quoteVerified: z.boolean(),
   measurement: tdMeasurement,
-  tcbStatus: z.enum(tcbStatuses),
+  tcbStatus,
   statement,
   inclusion: z.strictObject({
     leafIndex: natural,
@@ -88,14 +61,14 @@ const signer = z.strictObject({
   }),
   batch: z.strictObject({ bootId: hex(16), sequence: natural, previous: hex(32) }),
   config,
-  eventLog: text(131_072).optional(),
-  collateral: z.string().regex(/^b[a-z2-7]{58}$/),
+  eventLog: eventLog.optional(),
+  collateral: cid,
 })
 
 /** The coordinator's attestation of its own key, as it stood when it released the signature. */
 const selfAttestation = z.strictObject({
-  reportHex: hex(1184),
-  certificates: z.strictObject({ ek: hexUpTo(16_384), ask: hexUpTo(16_384), ark: hexUpTo(16_384) }),
+  reportHex,
+  certificates,
   measurement: hex(48),
   configHash: hex(32),
   fetchedAt: time,
@@ -107,16 +80,6 @@ const coordinator = z.strictObject({
   selfAttestation,
   publicKey: hex(32),
   release: hex(64),
-})
-
-/** The entropy sample drawn for this signature, with its source's signature. */
-const witness = z.strictObject({
-  source: text(256),
-  valueHex: hex(32),
-  signatureHex: hex(64),
-  publicKey: hex(32),
-  timestamp: time,
-  sequence: natural,
 })
 
 type Verification = AttestationReceiptV1['verification']

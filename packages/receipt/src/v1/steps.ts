@@ -1,7 +1,11 @@
+import type { SignatureKind } from '@countersign/protocol'
+
 /** The checks of a receipt, in the order in which a person would do them. */
 export const stepTitles = {
   format: 'The receipt is in its one canonical form',
   cid: 'The bytes are the ones that the CID names',
+  blocks: 'Each block is the one that its name says',
+  opening: 'The opening is of this signature',
   digest: 'The transaction hashes to the digest that was signed',
   signature: 'The signature is of the wallet',
   'tx-hash': 'The signed transaction has the stated hash',
@@ -22,6 +26,7 @@ export const stepTitles = {
   'coordinator-config': 'The coordinator had a known configuration',
   release: 'That coordinator released the signature, with this evidence',
   time: 'Entropy, signing and event happened in order',
+  'time-bound': 'The event came soon after the signing',
   event: 'The chain points to this receipt',
   transaction: 'The transaction is on its chain',
   reevaluation: 'The evidence judged again, at another time',
@@ -44,8 +49,9 @@ export const anchorSteps: readonly StepId[] = [
 ]
 
 /**
- * Steps that must pass for a receipt to be verified. `cid`, `event`, `transaction` and `reevaluation` join them when the caller
- * gives something to hold the receipt against.
+ * Steps that must pass for a receipt to be verified, where its kind has them. `blocks` joins them in version 2; `opening`, `cid`,
+ * `event` and `reevaluation` do when the caller gives something to hold the receipt against. `time-bound` must pass too, but has
+ * verdicts of its own, as the anchors have.
  */
 export const requiredSteps: readonly StepId[] = [
   'format',
@@ -70,3 +76,15 @@ export const requiredSteps: readonly StepId[] = [
   'release',
   'time',
 ]
+
+/** Steps that only some kinds of signature have: of an off-chain signature nothing is public but a commitment. */
+const stepsOfKind: Partial<Record<StepId, readonly SignatureKind[]>> = {
+  digest: ['transaction', 'authorization'],
+  signature: ['transaction', 'authorization'],
+  'tx-hash': ['transaction'],
+}
+
+/** Whether a kind of signature has a step. */
+export function isStepOf(id: StepId, kind: SignatureKind): boolean {
+  return stepsOfKind[id]?.includes(kind) ?? true
+}

@@ -29,6 +29,7 @@ export const categories = [
   'redirect',
   'event missing',
   'event not due',
+  'back-dated',
   'manifest',
   'hardware state',
 ] as const
@@ -37,7 +38,10 @@ export type Expected =
   | {
       verdict: Outcome['verdict']
       conclusion: Conclusion
-      /** By step: the code, or an empty text where the step fails without one. Every other step passes. */
+      /**
+       * By step: the code, or an empty text where the step fails without one. Every other step passes, but for `time-bound`,
+       * which without an event is always skipped.
+       */
       fail?: Readonly<Partial<Record<VerifierStep['id'], string>>>
       skip?: readonly VerifierStep['id'][]
       /** Of the service, in the order of `compareClaims`. */
@@ -60,6 +64,8 @@ export type SubjectRow = {
   at?: Date
   /** Unless false, an event must be there. */
   isEventDue?: boolean
+  /** How long after the signing an event may come, where it is not the default. The page has no such field. */
+  maximumEventDelayS?: number
   /** Unless false, gateway and service are named. */
   hasSources?: boolean
   /** Unless false, a node is named. */
@@ -80,7 +86,12 @@ export const UNASKED = ['event', 'transaction'] as const
 export const OFFLINE = ['cid', ...UNASKED] as const
 
 export const accepted = { verdict: 'mock', conclusion: 'accepted' } as const
-export const acceptedOffline = { ...accepted, skip: OFFLINE } as const
+
+/** All holds, but no event is there to bound the time of signing. */
+export function unbounded(skip: NonNullable<Verdicts['skip']>): Expected {
+  return { verdict: 'mock', conclusion: 'unbounded', skip }
+}
+export const unboundedOffline = unbounded(OFFLINE)
 
 export function failed(fail: NonNullable<Verdicts['fail']>, skip: Verdicts['skip'] = []): Expected {
   return { verdict: 'failed', conclusion: 'failed', fail, skip }

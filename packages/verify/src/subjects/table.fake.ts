@@ -9,8 +9,9 @@ import { manifestRows } from './manifestRows.fake.ts'
 import { networkRows } from './networkRows.fake.ts'
 import { receiptRows } from './receiptRows.fake.ts'
 import type { Expected, SubjectRow } from './subjectRow.fake.ts'
+import { timeRows } from './timeRows.fake.ts'
 
-export const subjects: readonly SubjectRow[] = [...receiptRows, ...manifestRows, ...networkRows]
+export const subjects: readonly SubjectRow[] = [...receiptRows, ...manifestRows, ...networkRows, ...timeRows]
 
 /** The network of a row. */
 export function createRowNetwork({ spoil }: SubjectRow): FakeNetwork {
@@ -32,11 +33,15 @@ export function toWanted({ subject, at }: SubjectRow, expected: Expected) {
     'format' in fail
       ? ['format', 'cid']
       : [
-          ...(Object.keys(stepTitles) as StepId[]).filter((id) => id !== 'reevaluation' || at !== undefined),
+          ...(Object.keys(stepTitles) as StepId[])
+            .filter((id) => id !== 'reevaluation' || at !== undefined)
+            // Receipts of version 1 have neither.
+            .filter((id) => id !== 'blocks' && id !== 'opening'),
           ...(isPointer ? (['subject'] as const) : []),
         ]
   const steps = ids.map((id) => {
     if (id in fail) return `${id} fail ${fail[id]}`.trim()
+    if (id === 'time-bound' && ('event' in fail || skip.includes('event'))) return 'time-bound skip'
     return `${id} ${skip.includes(id) ? 'skip' : 'pass'}`
   })
   return { verdict, conclusion, steps: steps.toSorted(), lies }

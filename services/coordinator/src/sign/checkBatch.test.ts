@@ -1,4 +1,4 @@
-import { createVerifier, vendorRoots } from '@countersign/attestation'
+import { createVerifier, parseQuote, vendorRoots } from '@countersign/attestation'
 import { createSimulator, simulatedRoots } from '@countersign/attestation/simulator'
 import {
   type EnclaveConfig,
@@ -80,7 +80,14 @@ describe('checkBatch', () => {
         rtmr2: expect.any(String),
         rtmr3: expect.any(String),
       },
+      quote: expect.any(Uint8Array),
     })
+  })
+
+  test.each([0, 1, 4096])('a quote with %i zero bytes after it comes back without them', async (length) => {
+    const { quote } = await check(undefined, { quote: { trailing: new Uint8Array(length) } })
+    expect(parseQuote(new Uint8Array(quote)).trailing).toHaveLength(0)
+    expect(toHex(quote)).toBe(toHex((await check()).quote))
   })
 
   test('a configuration of the policy is accepted', async () => {
@@ -119,6 +126,7 @@ describe('checkBatch', () => {
     ['a signature of a stray key', { faults: { quoteWrongSigner: true } }],
     ['a chain of another root', { faults: { pckForeignRoot: true } }],
     ['a bit changed after signing', { faults: { reportDataFlipped: true } }],
+    ['bytes after it that are not zero', { trailing: Uint8Array.of(0, 0, 1) }],
     ['another platform than the collateral’s', { faults: { pckOtherFmspc: true } }],
   ])('a quote of %s: attestation_invalid', async (_, quote) => {
     await expect(check(undefined, { quote })).rejects.toMatchObject({ code: 'attestation_invalid' })

@@ -37,12 +37,14 @@ export type SigningTimes = { first: number; last: number }
 
 /**
  * Step 4 of signing: the quote is genuine and of an enclave we trust, and it covers this batch. Only after that may a signature
- * of the batch be released. Throws `attestation_invalid`, or `collateral_stale` when it is the collateral that has lapsed.
+ * of the batch be released. The quote comes back without the zeros that quoting services put after it: nothing signs them, so
+ * that whoever handles the answer could add some, and the same signature would have another receipt. Throws
+ * `attestation_invalid`, or `collateral_stale` when it is the collateral that has lapsed.
  */
 export async function checkBatch(
   { verifier, policy, at }: CheckBatchDeps,
   { batch, config, collateral }: { batch: SignedBatch; config: EnclaveConfig; collateral: Collateral },
-): Promise<Pick<SigningBatch, 'mode' | 'tcbStatus' | 'measurement'>> {
+): Promise<Pick<SigningBatch, 'mode' | 'tcbStatus' | 'measurement' | 'quote'>> {
   const { configHashes, ...quotePolicy } = policy
   try {
     const configHash = hashEnclaveConfig(config)
@@ -71,6 +73,7 @@ export async function checkBatch(
       mode: verified.root.mode,
       tcbStatus: verified.tcb.status,
       measurement: { mrTd: toHex(verified.body.mrTd), rtmr0, rtmr1, rtmr2, rtmr3 },
+      quote: evidence.quote.subarray(0, evidence.quote.length - verified.flags.trailingBytes),
     }
   } catch (cause) {
     if (!(cause instanceof ServiceError) || cause instanceof CoordinatorError) throw cause

@@ -45,8 +45,7 @@ async function verifyBatch(
   deps: BatchVerifierDeps,
   { batch, config, at }: { batch: SignedBatch; config: EnclaveConfig; at: SigningTimes },
 ): Promise<VerifiedBatch> {
-  const quote = Buffer.from(batch.quote, 'hex')
-  const { collateral, ...stored } = await deps.collateral.current(deps.readPlatform(quote))
+  const { collateral, ...stored } = await deps.collateral.current(deps.readPlatform(Buffer.from(batch.quote, 'hex')))
   const verdict = await checkBatch({ ...deps, at }, { batch, config, collateral })
   const { leaves, eventLog, bootId, sequence, previous } = batch
   const paths = createInclusionPaths(leaves.map(fromHex)).map((path) => path.map(toHex))
@@ -58,7 +57,6 @@ async function verifyBatch(
     treeSize: leaves.length,
     leaves,
     paths,
-    quote,
     eventLog,
     config,
     collateral: stored,

@@ -1,0 +1,68 @@
+import { MAX_BLOCK_BYTES, parseCanonicalJson, ServiceError, toCanonicalJson } from '@countersign/protocol'
+import type { z } from 'zod'
+import { ReceiptError } from './errors.ts'
+
+export type Codec<Value> = {
+  /** Its bytes: RFC 8785 JSON, at most 256 KiB. These are what is pinned, and what its CID names. */
+  encode(value: Value): Uint8Array<ArrayBuffer>
+  /** Reads it from its canonical bytes; every other spelling is refused. */
+  parse(bytes: Uint8Array): Value
+}
+
+/** Bytes ↔ value of one format. `title` names it to a person: `receipt of version 1`. */
+export function createCodec<Value>(format: {
+  version: string
+  title: string
+  schema: z.ZodType<Value, Value>
+}): Codec<Value> {
+  const { version, title, schema } = format
+  const assertValue = (value: unknown): Value => {
+    const result = schema.safeParse(value)
+    if (result.success) return result.data
+    if (readVersion(value) !== version) throw new ReceiptError('receipt_version_unsupported', `not a ${title}`)
+    const issue = result.error.issues[0]
+    throw new ReceiptError('receipt_malformed', 'malformed receipt', {
+      details: `${issue?.path.join('.') || 'receipt'}: ${issue?.message ?? 'invalid'}`,
+    })
+  }
+  return {
+    encode(value) {
+      const bytes = toCanonicalJson(assertValue(value))
+      assertSize(bytes)
+      return bytes
+    },
+    parse(bytes) {
+      return assertValue(parseJsonOf(bytes))
+    },
+  }
+}
+
+/** The format that canonical bytes say they are of; undefined for bytes that are no such thing. */
+export function peekVersion(bytes: Uint8Array): unknown {
+  try {
+    return readVersion(parseJsonOf(bytes))
+  } catch {
+    return undefined
+  }
+}
+
+function parseJsonOf(bytes: Uint8Array): unknown {
+  assertSize(bytes)
+  try {
+    return parseCanonicalJson(bytes, { maxBytes: MAX_BLOCK_BYTES })
+  } catch (cause) {
+    if (!(cause instanceof ServiceError)) throw cause
+    throw new ReceiptError('receipt_not_canonical', 'not a receipt in canonical form', {
+      ...(cause.details === undefined ? {} : { details: cause.details }),
+      cause,
+    })
+  }
+}
+
+function assertSize(bytes: Uint8Array): void {
+  if (bytes.length > MAX_BLOCK_BYTES) throw new ReceiptError('receipt_too_large', 'receipt larger than 256 KiB')
+}
+
+function readVersion(value: unknown): unknown {
+  return typeof value === 'object' && value !== null && 'version' in value ? value.version : undefined
+}

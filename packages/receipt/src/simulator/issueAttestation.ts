@@ -1,0 +1,273 @@
+import {
+  createSimulator,
+  type SimulatedQuoteOptions,
+  type SimulatedReportOptions,
+} from '@countersign/attestation/simulator'
+import {
+  type AttestationReceiptV2,
+  type Authorization,
+  computeCommitment,
+  computeSnpReportDataV2,
+  computeTdxReportData,
+  createEnclaveSettings,
+  createInclusionPath,
+  type EnclaveConfig,
+  type EnclaveSettings,
+  fromHex,
+  type Hex,
+  hashAuthorization,
+  hashEnclaveConfig,
+  hashLeaf,
+  hashMessage,
+  hashSignedTransaction,
+  hashSubject,
+  hashTree,
+  hashTypedData,
+  hashUnsignedTransaction,
+  hashWitness,
+  type MessageContent,
+  type Opening,
+  type OpeningContent,
+  type Signed,
+  type StatementV2,
+  type TxMetadata,
+  type TypedData,
+  tags,
+  toAddress,
+  toEnclaveVersion,
+  toHex,
+} from '@countersign/protocol'
+import { ed25519 } from '@noble/curves/ed25519.js'
+import { secp256k1 } from '@noble/curves/secp256k1.js'
+import { sha256 } from '@noble/hashes/sha2.js'
+import { ml_dsa65 } from '@noble/post-quantum/ml-dsa.js'
+import type { ReceiptRecords } from '../v1/assemble.ts'
+import { toCid } from '../v1/cid.ts'
+import {
+  assembleAttestation,
+  assembleBatch,
+  assembleCoordinator,
+  assembleRelease,
+  toBlockRelease,
+} from '../v2/assemble.ts'
+import { encodeBlock } from '../v2/blocks.ts'
+import type { GivenBlocks } from '../v2/checkBlocks.ts'
+import { createSimulatedBeacon } from './createSimulatedBeacon.ts'
+
+/** What is to be signed. */
+export type SimulatedSigning =
+  | { kind: 'transaction' }
+  | { kind: 'authorization'; authorization?: Partial<Authorization> }
+  | { kind: 'message'; content?: MessageContent }
+  | { kind: 'typed-data'; content?: TypedData }
+
+/** What is particular to version 2. */
+export type SigningOptions = {
+  /** A transaction, of `txMetadata`, unless it is given. */
+  signing?: SimulatedSigning
+  /** A round of the simulated beacon as the sample, in place of the satellite's. */
+  isBeacon?: boolean
+  settings?: Partial<EnclaveSettings>
+}
+
+/** One signature's receipt of version 2, with its blocks. */
+export type IssuedAttestation = {
+  receipt: AttestationReceiptV2
+  bytes: Uint8Array<ArrayBuffer>
+  cid: string
+  blocks: Required<GivenBlocks>
+  collateral: Uint8Array<ArrayBuffer>
+  /** Of off-chain kinds. */
+  opening: Opening | undefined
+}
+
+/** A receipt of version 1 of the same service, and all that its evidence says beside its report data. */
+export type SimulatedTwin = {
+  records: ReceiptRecords
+  collateral: Uint8Array<ArrayBuffer>
+  quote: Omit<SimulatedQuoteOptions, 'reportData'>
+  report: Omit<SimulatedReportOptions, 'reportData'>
+}
+
+const AUTHORIZATION: Authorization = { chainId: 31337, address: `0x${'7e'.repeat(20)}`, nonce: 0 }
+const MESSAGE: MessageContent = { message: '0x68656c6c6f' }
+const TYPED_DATA: TypedData = {
+  domain: { name: 'Example', version: '1', chainId: 31337, verifyingContract: `0x${'c5'.repeat(20)}` },
+  types: {
+    Mail: [
+      { name: 'to', type: 'address' },
+      { name: 'contents', type: 'string' },
+    ],
+  },
+  primaryType: 'Mail',
+  message: { to: AUTHORIZATION.address, contents: 'grüße' },
+}
+
+/** The same service as that of version 1: the same keys, machines, code and sample. */
+export function issueAttestation(
+  seed: string,
+  options: SigningOptions & { signedAt: Date; treeSize?: number; leafIndex?: number },
+  { records, collateral, quote, report }: SimulatedTwin,
+): IssuedAttestation {
+  const { signedAt, treeSize = 1, leafIndex = 0, signing = { kind: 'transaction' }, isBeacon = false } = options
+  const simulator = createSimulator({ seed, at: signedAt })
+  const coordinatorSecret = bytesOf(`${seed} coordinator`)
+  const mlDsa65 = ml_dsa65.keygen(bytesOf(`${seed} coordinator ML-DSA-65`))
+  const source = isBeacon ? createSimulatedBeacon(seed) : undefined
+  const entropy = source?.getRound(signedAt) ?? records.witness
+  const settings: EnclaveSettings = {
+    ...createEnclaveSettings(
+      [source === undefined ? { kind: 'satellite', key: entropy.publicKey } : { kind: 'drand', ...source.beacon }],
+      [AUTHORIZATION.address],
+    ),
+    ...options.settings,
+  }
+  const config: EnclaveConfig = { ...records.batch.config, version: toEnclaveVersion('0.1.0', settings) }
+
+  const walletKey = bytesOf(`${seed} wallet`)
+  const publicKey = secp256k1.getPublicKey(walletKey, false)
+  const { signed, opening } = sign({ seed, walletKey, signing, txMetadata: records.txMetadata, signedAt })
+  const statement: StatementV2 = {
+    type: tags.signingV2,
+    kind: signed.kind,
+    keyId: toHex(sha256(walletKey).subarray(0, 16)),
+    address: toAddress(publicKey),
+    publicKey: toHex(publicKey),
+    subject: toHex(hashSubject(signed.subject)),
+    witness: toHex(hashWitness(entropy)),
+    policy: null,
+    approvals: null,
+    coordinatorKey: toHex(ed25519.getPublicKey(coordinatorSecret)),
+    signedAt: signedAt.toISOString(),
+  }
+
+  const leaves = Array.from({ length: treeSize }, (_, index) =>
+    index === leafIndex ? hashLeaf(statement) : bytesOf(`leaf ${index}`),
+  )
+  const { bootId, sequence, previous } = records.batch
+  const reportData = computeTdxReportData({
+    treeSize,
+    root: hashTree(leaves),
+    bootId: fromHex(bootId),
+    batchSequence: sequence,
+    previousBatchHash: fromHex(previous),
+    configHash: hashEnclaveConfig(config),
+  })
+  const quoteHex = toHex(simulator.quote({ ...quote, reportData }))
+  const batch = encodeBlock(
+    'batch',
+    assembleBatch({ quoteHex, config, settings, bootId, sequence, previous, treeSize }),
+  )
+
+  const { certificates, configHash, fetchedAt } = records.coordinator.selfAttestation
+  const snpReportData = computeSnpReportDataV2({
+    ed25519: ed25519.getPublicKey(coordinatorSecret),
+    mlDsa65: mlDsa65.publicKey,
+    configHash: fromHex(configHash),
+  })
+  const coordinator = encodeBlock(
+    'coordinator',
+    assembleCoordinator({
+      reportHex: toHex(simulator.report({ ...report, reportData: snpReportData })),
+      certificates,
+      configHash,
+      keys: { ed25519: statement.coordinatorKey, mlDsa65: toHex(mlDsa65.publicKey) },
+      fetchedAt,
+    }),
+  )
+  const released = { batch: toCid(batch), collateral: toCid(collateral), coordinator: toCid(coordinator) }
+  const message = toBlockRelease(released)
+  const release = encodeBlock(
+    'release',
+    assembleRelease({
+      ...released,
+      signatures: {
+        ed25519: ed25519.sign(message, coordinatorSecret),
+        // Without randomness of its own, so that the same options give the same bytes.
+        mlDsa65: ml_dsa65.sign(message, mlDsa65.secretKey, { extraEntropy: false }),
+      },
+    }),
+  )
+  const receipt = assembleAttestation({
+    signed,
+    statement,
+    inclusion: { leafIndex, path: createInclusionPath(leaves, leafIndex).map(toHex) },
+    batch: released.batch,
+    release: toCid(release),
+    entropy,
+  })
+  const bytes = encodeBlock('attestation', receipt)
+  return {
+    receipt,
+    bytes,
+    cid: toCid(bytes),
+    blocks: { release, batch, coordinator },
+    collateral,
+    opening,
+  }
+}
+
+function sign(input: {
+  seed: string
+  walletKey: Uint8Array
+  signing: SimulatedSigning
+  txMetadata: TxMetadata
+  signedAt: Date
+}): { signed: Signed; opening: Opening | undefined } {
+  const { seed, walletKey, signing, txMetadata, signedAt } = input
+  if (signing.kind === 'transaction') {
+    const digest = hashUnsignedTransaction(txMetadata)
+    const signature = signDigest(digest, walletKey)
+    const subject = {
+      ...txMetadata,
+      txHash: toPrefixed(hashSignedTransaction(txMetadata, signature)),
+      from: toAddress(secp256k1.getPublicKey(walletKey, false)),
+      digestSigned: toPrefixed(digest),
+      signature: toPrefixed(signature),
+      signedAt: signedAt.toISOString(),
+    }
+    return { signed: { kind: 'transaction', subject }, opening: undefined }
+  }
+  if (signing.kind === 'authorization') {
+    const authorization = { ...AUTHORIZATION, ...signing.authorization }
+    const digest = hashAuthorization(authorization)
+    const signature = toPrefixed(signDigest(digest, walletKey))
+    const subject = { ...authorization, digest: toPrefixed(digest), signature }
+    return { signed: { kind: 'authorization', subject }, opening: undefined }
+  }
+  const salt = toHex(bytesOf(`${seed} content salt ${signedAt.getTime()}`))
+  const content = toContent(signing, salt)
+  const opening: Opening = {
+    content,
+    signature: {
+      salt: toHex(bytesOf(`${seed} signature salt ${signedAt.getTime()}`)),
+      signature: toPrefixed(signDigest(fromHex(content.digest.slice(2)), walletKey)),
+    },
+  }
+  return { signed: { kind: 'off-chain', subject: { commitment: toHex(computeCommitment(opening)) } }, opening }
+}
+
+function toContent(
+  signing: Extract<SimulatedSigning, { kind: 'message' | 'typed-data' }>,
+  salt: string,
+): OpeningContent {
+  if (signing.kind === 'message') {
+    const { content = MESSAGE } = signing
+    return { salt, kind: 'message', digest: toPrefixed(hashMessage(content.message)), content }
+  }
+  const { content = TYPED_DATA } = signing
+  return { salt, kind: 'typed-data', digest: toPrefixed(hashTypedData(content)), content }
+}
+
+function signDigest(digest: Uint8Array, walletKey: Uint8Array): Uint8Array {
+  const recovered = secp256k1.sign(digest, walletKey, { prehash: false, format: 'recovered' })
+  return Uint8Array.from([...recovered.subarray(1), 27 + (recovered[0] ?? 0)])
+}
+
+function bytesOf(name: string): Uint8Array {
+  return sha256(new TextEncoder().encode(name))
+}
+
+function toPrefixed(bytes: Uint8Array): Hex {
+  return `0x${toHex(bytes)}`
+}

@@ -1,0 +1,88 @@
+import {
+  type AttestationReceiptV2,
+  type BatchBlock,
+  type CoordinatorBlock,
+  fromHex,
+  type ReleaseBlock,
+  type Signed,
+  type StatementV2,
+  toHex,
+  toReleaseMessageV2,
+} from '@countersign/protocol'
+import { ReceiptError } from '../errors.ts'
+import { toCidHash } from '../v1/cid.ts'
+import { ATTESTATION_V2 } from './blocks.ts'
+
+/* What the signing transaction stored becomes blocks. Pure functions: no clock, no key, no setting of the worker. */
+
+/** The block of a quote. */
+export function assembleBatch(record: Omit<BatchBlock, 'version'>): BatchBlock {
+  const { eventLog, ...members } = record
+  return { version: 'countersign-batch/2', ...members, ...(eventLog === undefined ? {} : { eventLog }) }
+}
+
+/** The block of a coordinator's attestation. */
+export function assembleCoordinator(record: Omit<CoordinatorBlock, 'version'>): CoordinatorBlock {
+  const { revocations, ...members } = record
+  return { version: 'countersign-coordinator/2', ...members, ...(revocations === undefined ? {} : { revocations }) }
+}
+
+/** The CIDs of the blocks that a release is for. */
+export type Released = Pick<ReleaseBlock, 'batch' | 'collateral' | 'coordinator'>
+
+/** The bytes that a coordinator signs, twice, to release a batch: the hashes of the blocks that these CIDs name. */
+export function toBlockRelease({ batch, collateral, coordinator }: Released): Uint8Array<ArrayBuffer> {
+  return toReleaseMessageV2({
+    batchHash: hashNamed(batch),
+    collateralHash: hashNamed(collateral),
+    coordinatorHash: hashNamed(coordinator),
+  })
+}
+
+/** The block of a release, with both signatures over `toBlockRelease`. */
+export function assembleRelease(
+  record: Released & { signatures: { ed25519: Uint8Array; mlDsa65: Uint8Array } },
+): ReleaseBlock {
+  const { batch, collateral, coordinator, signatures } = record
+  return {
+    version: 'countersign-release/2',
+    batch,
+    collateral,
+    coordinator,
+    signatures: [
+      { alg: 'Ed25519', value: toHex(signatures.ed25519) },
+      { alg: 'ML-DSA-65', value: toHex(signatures.mlDsa65) },
+    ],
+  }
+}
+
+export type AttestationRecords = {
+  signed: Signed
+  statement: StatementV2
+  inclusion: { leafIndex: number; path: readonly string[] }
+  /** CID of the batch block. */
+  batch: string
+  /** CID of the release block. */
+  release: string
+  entropy: AttestationReceiptV2['entropy']
+}
+
+/** The receipt of one signature. */
+export function assembleAttestation(records: AttestationRecords): AttestationReceiptV2 {
+  const { signed, statement, inclusion, batch, release, entropy } = records
+  return {
+    version: ATTESTATION_V2,
+    ...signed,
+    signer: { statement, inclusion: { leafIndex: inclusion.leafIndex, path: [...inclusion.path] }, batch },
+    coordinator: { release },
+    entropy,
+    issuedAt: statement.signedAt,
+  }
+}
+
+function hashNamed(cid: string): Uint8Array<ArrayBuffer> {
+  const hash = toCidHash(cid)
+  if (hash === undefined)
+    throw new ReceiptError('receipt_malformed', 'malformed receipt', { details: 'not a CID of ours' })
+  return fromHex(hash)
+}

@@ -1,0 +1,138 @@
+import { createHash } from 'node:crypto'
+import { MAX_BLOCK_BYTES } from '@countersign/protocol'
+import { describe, expect, test } from 'vitest'
+import { issueGolden } from '../../spec/createSpecFiles.ts'
+import { toCid } from '../v1/cid.ts'
+import { encodeCar, MAX_CAR_BYTES, parseCar } from './car.ts'
+import { encodeReceiptCar, parseReceiptCar } from './receiptCar.ts'
+
+const block = (text: string) => new TextEncoder().encode(text)
+const blocks = [block('one'), block('two'), new Uint8Array(200).fill(3)] as const
+const car = encodeCar(blocks)
+const malformed = expect.objectContaining({ code: 'car_malformed' })
+
+/** A file by the specification, written out by hand. */
+function writeCar(root: Uint8Array, sections: (readonly [cid: Buffer, data: Uint8Array])[], head?: Buffer): Buffer {
+  const header = head ?? Buffer.concat([Buffer.from('3aa265726f6f747381d82a582500', 'hex'), cidOf(root), VERSION_1])
+  const written = sections.map(([cid, data]) => Buffer.concat([varint(cid.length + data.length), cid, data]))
+  return Buffer.concat([header, ...written])
+}
+
+const VERSION_1 = Buffer.from('6776657273696f6e01', 'hex')
+const cidOf = (data: Uint8Array) =>
+  Buffer.concat([Buffer.from('01551220', 'hex'), createHash('sha256').update(data).digest()])
+const varint = (value: number): Buffer =>
+  value < 0x80 ? Buffer.of(value) : Buffer.concat([Buffer.of((value & 0x7f) | 0x80), varint(value >>> 7)])
+const section = (data: Uint8Array) => [cidOf(data), data] as const
+
+describe('CAR, version 1', () => {
+  test('is what the specification says, to the byte', () => {
+    expect(Buffer.from(car).toString('hex')).toBe(writeCar(blocks[0], blocks.map(section)).toString('hex'))
+  })
+
+  test('blocks come back under their CIDs, in order', () => {
+    const parsed = parseCar(car)
+    expect(parsed.root).toBe(toCid(blocks[0]))
+    expect([...parsed.blocks]).toEqual(blocks.map((one) => [toCid(one), one]))
+  })
+
+  test('the root may stand anywhere among the blocks', () => {
+    const parsed = parseCar(writeCar(blocks[1], blocks.map(section)))
+    expect(parsed.root).toBe(toCid(blocks[1]))
+  })
+
+  test('a block of 256 KiB, and one of a byte', () => {
+    const all = [new Uint8Array(MAX_BLOCK_BYTES), Uint8Array.of(1)]
+    expect([...parseCar(encodeCar(all)).blocks.values()]).toEqual(all)
+  })
+
+  const [one, two] = blocks
+  const dagPb = Buffer.concat([Buffer.from('01701220', 'hex'), cidOf(two).subarray(4)])
+  const twoRoots = Buffer.concat([
+    Buffer.from('6324a265726f6f747382d82a582500', 'hex'),
+    cidOf(one),
+    Buffer.from('d82a582500', 'hex'),
+    cidOf(two),
+    VERSION_1,
+  ])
+  const version2 = Buffer.concat([Buffer.from('3aa265726f6f747381d82a582500', 'hex'), cidOf(one), VERSION_1.with(8, 2)])
+  test.each<[string, Uint8Array]>([
+    ['nothing', new Uint8Array()],
+    ['a header alone', car.slice(0, 59)],
+    ['a root that is not there', writeCar(block('three'), blocks.map(section))],
+    ['two roots', writeCar(one, blocks.map(section), twoRoots)],
+    ['version 2', writeCar(one, blocks.map(section), version2)],
+    ['a block twice', writeCar(one, [section(one), section(two), section(two)])],
+    ['a block under another’s CID', writeCar(one, [section(one), [cidOf(two), block('changed')]])],
+    ['a CID of another codec', writeCar(one, [section(one), [dagPb, two]])],
+    ['an empty block', writeCar(one, [section(one), section(new Uint8Array())])],
+    ['a block that is too large', writeCar(one, [section(one), section(new Uint8Array(MAX_BLOCK_BYTES + 1))])],
+    ['a byte after the end', Buffer.concat([car, Buffer.of(0)])],
+    ['zeros after the end', Buffer.concat([car, Buffer.alloc(64)])],
+    [
+      'a length in another spelling',
+      Buffer.concat([car, Buffer.of(0xa7, 0x80, 0x00), cidOf(block('x')), block('xyz')]),
+    ],
+    ['a length without an end', Buffer.concat([car, Buffer.alloc(8, 0xff)])],
+    ['a section shorter than a CID', Buffer.concat([car, Buffer.of(3), block('abc')])],
+    [
+      'too many blocks',
+      writeCar(
+        one,
+        Array.from({ length: 17 }, (_, index) => section(Uint8Array.of(index))),
+      ),
+    ],
+    ['too many bytes', new Uint8Array(MAX_CAR_BYTES + 1)],
+  ])('%s is refused', (_, bytes) => {
+    expect(() => parseCar(Uint8Array.from(bytes))).toThrow(malformed)
+  })
+
+  test('cut anywhere, or changed at any byte, it is refused', () => {
+    for (let length = 0; length < car.length; length++) {
+      // Where a section ends, a shorter file of the blocks before it begins: it is another file, and whole.
+      const isWhole = length === 59 + 1 + 36 + 3 || length === 59 + 2 * (1 + 36 + 3)
+      if (!isWhole) expect(() => parseCar(car.slice(0, length))).toThrow(malformed)
+    }
+    for (let index = 0; index < car.length; index++) {
+      for (const mask of [1, 0x80]) {
+        const changed = car.slice()
+        changed[index] = (changed[index] as number) ^ mask
+        expect(() => parseCar(changed)).toThrow(malformed)
+      }
+    }
+  })
+
+  test('to write no block, a block twice, or one that is too large is refused', () => {
+    for (const wrong of [[], [one, one], [new Uint8Array(MAX_BLOCK_BYTES + 1)], [new Uint8Array()]]) {
+      expect(() => encodeCar(wrong)).toThrow(malformed)
+    }
+  })
+})
+
+describe('the CAR of a receipt', async () => {
+  const issue = await issueGolden({ kind: 'transaction' })
+  const { bytes, collateral, blocks: named } = issue
+
+  test('holds all its blocks, and gives them back by name', () => {
+    expect(parseReceiptCar(encodeReceiptCar(issue))).toEqual({ bytes, collateral, blocks: named })
+  })
+
+  test('without some blocks it is read all the same: the steps say what is missing', () => {
+    const { batch, release } = named
+    expect(parseReceiptCar(encodeCar([bytes]))).toEqual({ bytes, blocks: {} })
+    expect(parseReceiptCar(encodeCar([bytes, batch, release]))).toEqual({ bytes, blocks: { batch, release } })
+  })
+
+  test('with a block that the receipt does not name it is refused', async () => {
+    const other = await issueGolden({ kind: 'message' })
+    expect(() => parseReceiptCar(encodeCar([bytes, block('stranger')]))).toThrow(malformed)
+    expect(() => parseReceiptCar(encodeCar([bytes, other.blocks.batch]))).toThrow(malformed)
+    expect(() => parseReceiptCar(encodeCar([bytes, named.coordinator]))).toThrow(malformed)
+  })
+
+  test('whose root is no receipt is refused', () => {
+    expect(() => parseReceiptCar(encodeCar([named.batch, bytes]))).toThrow(
+      expect.objectContaining({ code: 'receipt_version_unsupported' }),
+    )
+  })
+})

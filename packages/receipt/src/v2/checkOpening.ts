@@ -1,0 +1,59 @@
+import {
+  computeCommitment,
+  hashMessage,
+  hashTypedData,
+  type OpeningContent,
+  parseOpening,
+  type StatementV2,
+  toHex,
+} from '@countersign/protocol'
+import { failIf, needs, StepFailure, StepSkip, type Transcript } from '../v1/transcript.ts'
+import { checkSignature } from './checkSignature.ts'
+
+/**
+ * opening → digest → signature: what an off-chain signature was, if its owner shows it. Without an opening all three are skipped,
+ * and the rest still says that this wallet signed something at this time.
+ */
+export async function checkOpening(
+  { run }: Transcript,
+  input: { commitment: string; statement: StatementV2; opening: Uint8Array | undefined },
+): Promise<void> {
+  const opening = await run('opening', () => {
+    const parsed = parseOpening(needs(input.opening, 'no opening was given'))
+    const isOfThis = toHex(computeCommitment(parsed)) === input.commitment
+    failIf(!isOfThis, 'The opening is of another signature, or was changed.')
+    const shown = (['content', 'signature'] as const).filter((half) => typeof parsed[half] !== 'string')
+    return [`It shows the ${shown.join(' and the ')}.`, parsed]
+  })
+  const { content, signature } = opening ?? {}
+
+  await run('digest', () => {
+    if (typeof content !== 'object') throw new StepSkip('What was signed is not shown.')
+    const digest = `0x${toHex(hashContent(content))}`
+    failIf(digest !== content.digest, `What is shown hashes to ${digest}, not to the digest.`)
+    return [
+      `The ${content.kind === 'message' ? 'message (EIP-191)' : 'typed data (EIP-712)'} hashes to ${digest}.`,
+      undefined,
+    ]
+  })
+
+  await run('signature', () => {
+    const isWhole = typeof content === 'object' && typeof signature === 'object'
+    if (!isWhole) throw new StepSkip('The signature is judged where both halves are shown.')
+    return [
+      checkSignature({ digest: content.digest, signature: signature.signature, statement: input.statement }),
+      undefined,
+    ]
+  })
+}
+
+/** opening: given for a receipt that hides nothing. */
+export async function refuseOpening({ run }: Transcript): Promise<void> {
+  await run('opening', () => {
+    throw new StepFailure('There is nothing to open: all of this signature is public.')
+  })
+}
+
+function hashContent(opened: OpeningContent): Uint8Array {
+  return opened.kind === 'message' ? hashMessage(opened.content.message) : hashTypedData(opened.content)
+}

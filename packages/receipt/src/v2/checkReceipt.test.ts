@@ -1,0 +1,393 @@
+import { generateKeyPairSync, sign as signWithNode } from 'node:crypto'
+import { createVerifier } from '@countersign/attestation'
+import { attestationPublishedTopic, toCanonicalJson, toHex, withholdHalf } from '@countersign/protocol'
+import { ed25519 } from '@noble/curves/ed25519.js'
+import { ml_dsa65 } from '@noble/post-quantum/ml-dsa.js'
+import { describe, expect, test } from 'vitest'
+import { GOLDEN_SIGNED_AT, goldenSignings, issueGolden, parseGolden } from '../../spec/createSpecFiles.ts'
+import { createTamperingsV2, tamperV2 } from '../../spec/tamperedV2.ts'
+import { createReceiptSimulator, type SimulatedAttestationOptions } from '../simulator/index.ts'
+import { type CheckReceiptOptions, checkReceipt, type ReceiptCheck } from '../v1/checkReceipt.ts'
+import { toCid } from '../v1/cid.ts'
+import { isStepOf, requiredSteps, type StepId, stepTitles } from '../v1/steps.ts'
+import { assembleRelease, toBlockRelease } from './assemble.ts'
+import { encodeBlock } from './blocks.ts'
+
+const service = createReceiptSimulator()
+const verifier = createVerifier({ roots: service.roots })
+const honest = await issueGolden({ kind: 'transaction' })
+const golden = parseGolden(honest)
+
+type Files = Pick<typeof honest, 'bytes' | 'blocks' | 'collateral' | 'anchors'>
+
+function check(files: Files, changes: Partial<CheckReceiptOptions> = {}) {
+  const { bytes, collateral, anchors, blocks } = files
+  const { roots, mockEntropyKeys } = service
+  return checkReceipt(bytes, collateral, { roots, verifier, anchors, mockEntropyKeys, blocks, ...changes })
+}
+
+const issue = (options: Partial<SimulatedAttestationOptions>) =>
+  service.issueV2({ signedAt: GOLDEN_SIGNED_AT, ...options })
+const encode = (value: unknown) => new TextEncoder().encode(JSON.stringify(value))
+const statusOf = ({ steps }: ReceiptCheck, id: StepId) => steps.find((step) => step.id === id)?.status
+const detailOf = ({ steps }: ReceiptCheck, id: StepId) => steps.find((step) => step.id === id)?.detail
+const failures = ({ steps }: ReceiptCheck) => steps.filter(({ status }) => status === 'fail').map(({ id }) => id)
+
+/** The same evidence, seen by a reader who takes the simulated roots and the satellite for the real ones. */
+const asHardware = (): Partial<CheckReceiptOptions> => {
+  const roots = service.roots.map((root) => ({ ...root, mode: 'hardware' as const }))
+  return { roots, verifier: createVerifier({ roots }), mockEntropyKeys: [] }
+}
+
+describe('an honest receipt of version 2', () => {
+  test.each(Object.entries(goldenSignings))('%s: passes every required step of its kind', async (kind, signing) => {
+    const result = await check(await issueGolden(signing))
+    expect(result).toMatchObject({ verdict: 'mock', isMock: true, isKnownCode: true, receipt: { kind } })
+    for (const id of [...requiredSteps, 'blocks'] as const) {
+      if (isStepOf(id, kind as 'transaction')) expect([id, statusOf(result, id)]).toEqual([id, 'pass'])
+    }
+  })
+
+  test('is not mock where the roots are hardware', async () => {
+    const result = await check(honest, asHardware())
+    expect(result).toMatchObject({ isMock: false, isKnownCode: true })
+    expect(failures(result)).toEqual([])
+  })
+
+  test.each([1, 2, 3, 16, 256])('in a batch of %d', async (treeSize) => {
+    const files = await issue({ treeSize, leafIndex: treeSize - 1, signing: { kind: 'message' } })
+    expect(await check(files)).toMatchObject({ verdict: 'mock' })
+  })
+
+  test('an attestation block has less than 5 kB without calldata, in the largest batch and with the largest sample', async () => {
+    for (const signing of Object.values(goldenSignings)) {
+      const { bytes } = await issue({ treeSize: 256, leafIndex: 123, signing, isBeacon: true })
+      expect(bytes.length).toBeLessThan(5_000)
+    }
+  })
+
+  test('every step has a title and a sentence', async () => {
+    const files = await issueGolden({ kind: 'message' })
+    for (const { id, title, detail } of (await check(files)).steps) {
+      expect(title).toBe(stepTitles[id])
+      expect(detail).toMatch(/^[A-Z0-9].*\.$/)
+    }
+  })
+
+  test('the sentence of the release says what the second signature buys, and what not', async () => {
+    const detail = detailOf(await check(honest), 'release')
+    expect(detail).toContain('Ed25519 and ML-DSA-65 signed')
+    expect(detail).toContain('rests on hardware signatures that a quantum computer could forge')
+  })
+})
+
+describe('the golden blocks', () => {
+  const tamperings = createTamperingsV2(golden)
+
+  test('every step that the blocks alone can fail has a tampered neighbour', () => {
+    const covered = new Set(tamperings.map(({ step }) => step))
+    const byReader: StepId[] = ['measurement', 'entropy-key', 'coordinator-policy', 'coordinator-measurement']
+    const rest: StepId[] = ['coordinator-config', 'time']
+    const missing = [...requiredSteps, 'blocks' as const].filter((id) => !covered.has(id))
+    expect(missing.filter((id) => ![...byReader, ...rest].includes(id))).toEqual([])
+  })
+
+  test.each(tamperings.map((tampering) => [tampering.name, tampering.step, tampering] as const))(
+    '%s is caught by %s',
+    async (_, step, tampering) => {
+      const result = await check({ ...honest, ...tamperV2(golden, tampering) })
+      expect(result.verdict).toBe('failed')
+      expect(failures(result)[0]).toBe(step)
+    },
+  )
+
+  test('an authorization and an off-chain signature: what was signed cannot be exchanged', async () => {
+    const authorization = parseGolden(await issueGolden({ kind: 'authorization' }))
+    const offChain = parseGolden(await issueGolden({ kind: 'typed-data' }))
+    const cases: [typeof golden, (string | number)[], unknown, StepId][] = [
+      [authorization, ['subject', 'chainId'], 1, 'digest'],
+      [authorization, ['subject', 'address'], `0x${'aa'.repeat(20)}`, 'digest'],
+      [authorization, ['subject', 'nonce'], 1, 'digest'],
+      [authorization, ['subject', 'digest'], `0x${'11'.repeat(32)}`, 'digest'],
+      [authorization, ['signer', 'statement', 'address'], `0x${'11'.repeat(20)}`, 'signature'],
+      [authorization, ['subject', 'chainId'], 0, 'format'],
+      [offChain, ['subject', 'commitment'], '11'.repeat(32), 'statement'],
+      [offChain, ['signer', 'statement', 'address'], `0x${'11'.repeat(20)}`, 'statement'],
+      [offChain, ['signer', 'statement', 'kind'], 'transaction', 'statement'],
+      [offChain, ['subject', 'digest'], '11'.repeat(32), 'format'],
+    ]
+    for (const [blocks, path, value, step] of cases) {
+      const files = tamperV2(blocks, { block: 'attestation', isNamedAnew: false, changes: [{ path, value }] })
+      expect([path, failures(await check({ ...honest, ...files }))[0]]).toEqual([path, step])
+    }
+  })
+})
+
+describe('both signatures', () => {
+  const { batch, collateral, coordinator } = golden.release
+  const released = { batch, collateral, coordinator }
+  const attacker = { ed25519: ed25519.keygen(), mlDsa65: ml_dsa65.keygen() }
+  const message = toBlockRelease(released)
+  const genuine = golden.release.signatures.map(({ value }) => Buffer.from(value, 'hex')) as [Buffer, Buffer]
+
+  function withSignatures(signatures: { ed25519: Uint8Array; mlDsa65: Uint8Array }): Files {
+    const release = encodeBlock('release', assembleRelease({ ...released, signatures }))
+    const bytes = encodeBlock('attestation', { ...golden.attestation, coordinator: { release: toCid(release) } })
+    return { ...honest, bytes, blocks: { ...honest.blocks, release } }
+  }
+
+  test('a thief of one key releases nothing', async () => {
+    const forged = {
+      ed25519: ed25519.sign(message, attacker.ed25519.secretKey),
+      mlDsa65: ml_dsa65.sign(message, attacker.mlDsa65.secretKey),
+    }
+    for (const signatures of [
+      { ed25519: genuine[0], mlDsa65: forged.mlDsa65 },
+      { ed25519: forged.ed25519, mlDsa65: genuine[1] },
+      forged,
+    ]) {
+      expect(failures(await check(withSignatures(signatures)))).toEqual(['release'])
+    }
+    expect(failures(await check(withSignatures({ ed25519: genuine[0], mlDsa65: genuine[1] })))).toEqual([])
+  })
+
+  test('a signature with a context, or of another release, does not do', async () => {
+    const { secretKey } = ml_dsa65.keygen(new Uint8Array(32))
+    for (const mlDsa65 of [
+      ml_dsa65.sign(message, secretKey, { context: new Uint8Array(1) }),
+      ml_dsa65.sign(toBlockRelease({ ...released, batch: collateral }), secretKey),
+    ]) {
+      expect(failures(await check(withSignatures({ ed25519: genuine[0], mlDsa65 })))).toEqual(['release'])
+    }
+  })
+
+  test('Node signs what the verifier’s ML-DSA-65 accepts: both follow FIPS 204', () => {
+    const { publicKey, privateKey } = generateKeyPairSync('ml-dsa-65')
+    const raw = publicKey.export({ format: 'der', type: 'spki' }).subarray(-1952)
+    const signature = signWithNode(null, message, privateKey)
+    expect(signature).toHaveLength(3309)
+    expect(ml_dsa65.verify(signature, message, raw)).toBe(true)
+    expect(
+      ml_dsa65.verify(
+        signature,
+        message.map((byte) => byte ^ 1),
+        raw,
+      ),
+    ).toBe(false)
+  })
+})
+
+describe('no byte is free', () => {
+  const P256 = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n
+
+  /** s → n − s, which ECDSA accepts as well, in the signature that begins at a byte. */
+  function toOtherS(hex: string, start: number): string {
+    const at = 2 * (start + 32)
+    const s = P256 - BigInt(`0x${hex.slice(at, at + 64)}`)
+    return hex.slice(0, at) + s.toString(16).padStart(64, '0') + hex.slice(at + 64)
+  }
+
+  test('the second form of the quote’s own signature, accepted as genuine, is not what was released', async () => {
+    // The header has 48 bytes, the body of version 4 has 584, and the length of the signature data 4.
+    const quoteHex = toOtherS(golden.batch.quoteHex, 636)
+    const changes = [{ path: ['quoteHex'], value: quoteHex }]
+    const result = await check({ ...honest, ...tamperV2(golden, { block: 'batch', isNamedAnew: true, changes }) })
+    expect(statusOf(result, 'quote')).toBe('pass')
+    expect(failures(result)).toEqual(['release'])
+  })
+})
+
+describe('blocks that are not there, or not the ones', () => {
+  test.each(['release', 'batch', 'coordinator'] as const)(
+    'without the %s nothing is verified, and nothing has failed',
+    async (name) => {
+      const { [name]: _, ...blocks } = honest.blocks
+      const result = await check(honest, { blocks })
+      expect(result.verdict).toBe('incomplete')
+      expect([statusOf(result, 'blocks'), statusOf(result, 'digest')]).toEqual(['skip', 'pass'])
+    },
+  )
+
+  test('without any block, and without collateral', async () => {
+    const { roots, anchors } = { ...service, ...honest }
+    expect(await checkReceipt(honest.bytes, undefined, { roots, anchors })).toMatchObject({ verdict: 'incomplete' })
+    const result = await checkReceipt(honest.bytes, undefined, { roots, verifier, anchors, blocks: honest.blocks })
+    expect([result.verdict, statusOf(result, 'quote')]).toEqual(['incomplete', 'skip'])
+  })
+
+  test('one block in another’s place is refused', async () => {
+    const { release, batch, coordinator } = honest.blocks
+    for (const blocks of [
+      { release: batch, batch: release, coordinator },
+      { release, batch: coordinator, coordinator: batch },
+      { release, batch: honest.bytes, coordinator },
+    ]) {
+      expect(failures(await check(honest, { blocks }))).toEqual(['blocks'])
+    }
+  })
+
+  test('the blocks of another receipt are refused, though each is genuine', async () => {
+    const other = await issue({ signing: { kind: 'message' } })
+    for (const name of ['release', 'batch'] as const) {
+      const blocks = { ...honest.blocks, [name]: other.blocks[name] }
+      expect(failures(await check(honest, { blocks }))).toEqual(['blocks'])
+    }
+    const { coordinator } = parseGolden(other).attestation
+    const bytes = toCanonicalJson({ ...golden.attestation, coordinator })
+    const swapped = { ...honest, bytes, blocks: { ...honest.blocks, release: other.blocks.release } }
+    expect(failures(await check(swapped))).toEqual(['blocks'])
+  })
+
+  test('a receipt of version 1 needs none, and takes no opening', async () => {
+    const v1 = await service.issue({ signedAt: GOLDEN_SIGNED_AT })
+    const { roots, mockEntropyKeys } = service
+    const options = { roots, verifier, mockEntropyKeys, anchors: v1.anchors, blocks: honest.blocks }
+    expect(await checkReceipt(v1.bytes, v1.collateral, options)).toMatchObject({ verdict: 'mock' })
+    const opened = await checkReceipt(v1.bytes, v1.collateral, { ...options, opening: encode({}) })
+    expect(failures(opened)).toEqual(['opening'])
+  })
+})
+
+describe('an opening', () => {
+  for (const signing of [{ kind: 'message' }, { kind: 'typed-data' }] as const) {
+    test(`of ${signing.kind}: both halves prove what was signed, and by whom`, async () => {
+      const files = await issue({ signing })
+      const result = await check(files, { opening: encode(files.opening) })
+      expect(result.verdict).toBe('mock')
+      for (const id of ['opening', 'digest', 'signature'] as const) expect(statusOf(result, id)).toBe('pass')
+    })
+
+    test(`of ${signing.kind}: without one the rest still verifies`, async () => {
+      const result = await check(await issue({ signing }))
+      expect(result.verdict).toBe('mock')
+      for (const id of ['opening', 'digest', 'signature'] as const) expect(statusOf(result, id)).toBe('skip')
+    })
+
+    test(`of ${signing.kind}: each half alone`, async () => {
+      const files = await issue({ signing })
+      if (files.opening === undefined) throw new Error('no opening')
+      const content = await check(files, { opening: encode(withholdHalf(files.opening, 'signature')) })
+      expect([content.verdict, statusOf(content, 'digest'), statusOf(content, 'signature')]).toEqual([
+        'mock',
+        'pass',
+        'skip',
+      ])
+      const signature = await check(files, { opening: encode(withholdHalf(files.opening, 'content')) })
+      expect([signature.verdict, statusOf(signature, 'opening'), statusOf(signature, 'digest')]).toEqual([
+        'mock',
+        'pass',
+        'skip',
+      ])
+    })
+  }
+
+  test('of another signature is refused', async () => {
+    const files = await issue({ signing: { kind: 'message' } })
+    const other = await issue({ signing: { kind: 'message', content: { message: '0x00' } } })
+    expect(failures(await check(files, { opening: encode(other.opening) }))).toEqual(['opening'])
+    expect(failures(await check(files, { opening: encode('no opening') }))).toEqual(['opening'])
+  })
+
+  test('for what is public anyway is refused', async () => {
+    const { opening } = await issue({ signing: { kind: 'message' } })
+    expect(failures(await check(honest, { opening: encode(opening) }))).toEqual(['opening'])
+  })
+
+  test('nothing of what was signed is in the blocks: not the content, digest, signature or salts', async () => {
+    const files = await issue({ signing: { kind: 'message' } })
+    if (typeof files.opening?.content !== 'object' || typeof files.opening.signature !== 'object') throw new Error()
+    const { salt, digest } = files.opening.content
+    const { salt: second, signature } = files.opening.signature
+    const all = [files.bytes, ...Object.values(files.blocks)].map((block) => new TextDecoder().decode(block)).join()
+    for (const secret of [salt, second, digest.slice(2), signature.slice(2), signature.slice(2, 66), '68656c6c6f']) {
+      expect(all.includes(secret)).toBe(false)
+    }
+  })
+})
+
+describe('authorizations', () => {
+  test('of code that the settings do not list are refused, though the enclave signed', async () => {
+    const files = await issue({ signing: { kind: 'authorization' }, settings: { implementations: [] } })
+    const result = await check(files)
+    expect(failures(result)).toEqual(['digest'])
+    expect(result.steps.find(({ id }) => id === 'digest')?.code).toBe('authorization_not_allowed')
+  })
+})
+
+describe('entropy', () => {
+  test('a round of a public beacon passes, and the sentence says that many share it', async () => {
+    const files = await issue({ isBeacon: true })
+    const result = await check(files)
+    expect(result.verdict).toBe('mock')
+    expect(detailOf(result, 'entropy')).toContain('a public beacon, shared by all signatures of its round')
+  })
+
+  test('a source that the settings do not name is refused, whatever it signed', async () => {
+    const other = await issue({ satelliteSeed: 'evil' })
+    const named = golden.batch.settings.entropy
+    const satellite = await issue({ satelliteSeed: 'evil', settings: { entropy: named } })
+    expect(failures(await check({ ...satellite, anchors: other.anchors }))).toEqual(['config', 'entropy'])
+    expect(failures(await check(satellite))).toEqual(['entropy'])
+    const beacon = await issue({ isBeacon: true, settings: { entropy: named } })
+    expect(failures(await check(beacon))).toEqual(['entropy'])
+  })
+
+  test('a beacon with another genesis in the settings has another time', async () => {
+    const { receipt } = await issue({ isBeacon: true })
+    if (!('kind' in receipt.entropy)) throw new Error('no beacon')
+    const { publicKey: key, chainHash } = receipt.entropy
+    const entropy = [{ kind: 'drand', key, chainHash, genesisS: 1_500_000_030, periodS: 3 }] as const
+    const files = await issue({ isBeacon: true, settings: { entropy } })
+    expect(failures(await check(files))).toEqual(['entropy'])
+  })
+
+  test('a sample of a source that does not sign fails its step', async () => {
+    const files = await issue({ unsignedSource: 'orbitport', settings: { entropy: [{ kind: 'unsigned' }] } })
+    expect(failures(await check(files))).toEqual(['entropy'])
+  })
+})
+
+describe('the chain', () => {
+  const contract = `0x${'ab'.repeat(20)}`
+
+  /** An event's data: offset, length, characters, padding. */
+  function encodeCid(text: string): string {
+    const word = (value: number) => value.toString(16).padStart(64, '0')
+    const characters = Buffer.from(text).toString('hex')
+    return `0x${word(32)}${word(text.length)}${characters.padEnd(Math.ceil(characters.length / 64) * 64, '0')}`
+  }
+
+  test.each(Object.values(goldenSignings))('names the receipt under the hash of its kind: $kind', async (signing) => {
+    const files = await issue({ signing })
+    const { receipt } = files
+    const queries: { topics: readonly string[] }[] = []
+    const result = await check(files, {
+      anchors: { ...files.anchors, contract },
+      chain: {
+        getLogs: async (query) => {
+          queries.push(query)
+          const blockTime = new Date(GOLDEN_SIGNED_AT.getTime() + 9_000)
+          return [
+            { address: contract, topics: [...query.topics], data: encodeCid(files.cid), blockNumber: 1, blockTime },
+          ]
+        },
+        getTransactionState: async () => 'mined',
+      },
+    })
+    expect([result.verdict, statusOf(result, 'event')]).toEqual(['mock', 'pass'])
+    expect(statusOf(result, 'transaction')).toBe(receipt.kind === 'transaction' ? 'pass' : 'skip')
+    const [topic, wallet, hash] = queries[0]?.topics ?? []
+    expect([topic, wallet]).toEqual([
+      attestationPublishedTopic,
+      `0x${receipt.signer.statement.address.slice(2).padStart(64, '0')}`,
+    ])
+    if (receipt.kind === 'transaction') expect(hash).toBe(receipt.subject.txHash)
+    if (receipt.kind === 'off-chain') expect(hash).toBe(`0x${receipt.subject.commitment}`)
+  })
+})
+
+test('the same options give the same bytes', async () => {
+  const again = await issueGolden({ kind: 'transaction' })
+  expect(toHex(again.bytes)).toBe(toHex(honest.bytes))
+  expect(again.cid).toBe(honest.cid)
+})

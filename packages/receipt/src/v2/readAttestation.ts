@@ -1,0 +1,88 @@
+import {
+  type AttestationReceiptV2,
+  fromHex,
+  ML_DSA_65_KEY_BYTES,
+  toEventHash,
+  verifyEd25519,
+} from '@countersign/protocol'
+import { ml_dsa65 } from '@noble/post-quantum/ml-dsa.js'
+import type { ReceiptView } from '../receiptView.ts'
+import { failIf, type Transcript } from '../v1/transcript.ts'
+import { toBlockRelease } from './assemble.ts'
+import type { Blocks } from './blocks.ts'
+import { checkBlocks, type GivenBlocks } from './checkBlocks.ts'
+import { checkSubject } from './checkSubject.ts'
+
+/** What of a receipt the steps of both versions read, and the check of its release, which comes after them. */
+export type Reading = { view: ReceiptView; checkRelease(): Promise<void> }
+
+/** blocks → opening → digest → signature → tx-hash → statement: a receipt of version 2 up to the steps that both versions have. */
+export async function readAttestation(
+  transcript: Transcript,
+  receipt: AttestationReceiptV2,
+  { blocks: given, opening }: { blocks: GivenBlocks; opening: Uint8Array | undefined },
+): Promise<Reading | undefined> {
+  const blocks = await checkBlocks(transcript, receipt, given)
+  await checkSubject(transcript, receipt, { settings: blocks?.batch.settings, opening })
+  if (blocks === undefined) return undefined
+  return { view: toView(receipt, blocks), checkRelease: () => checkBothSignatures(transcript, blocks) }
+}
+
+function toView(receipt: AttestationReceiptV2, blocks: Omit<Blocks, 'attestation'>): ReceiptView {
+  const { statement, inclusion } = receipt.signer
+  const { batch, release, coordinator } = blocks
+  const { quoteHex, eventLog, config, settings, bootId, sequence, previous, treeSize } = batch
+  const { reportHex, certificates, configHash, fetchedAt, revocations, keys } = coordinator
+  return {
+    kind: receipt.kind,
+    transaction: {
+      from: statement.address,
+      txHash: toEventHash(receipt),
+      chainId: receipt.kind === 'off-chain' ? 0 : receipt.subject.chainId,
+      signedAt: statement.signedAt,
+    },
+    signer: {
+      statement,
+      quoteHex,
+      eventLog,
+      config,
+      settings,
+      inclusion: { ...inclusion, treeSize },
+      batch: { bootId, sequence, previous },
+      collateral: release.collateral,
+    },
+    coordinator: {
+      publicKey: keys.ed25519,
+      mlDsa65: keys.mlDsa65,
+      selfAttestation: { reportHex, certificates, configHash, fetchedAt, ...(revocations && { revocations }) },
+    },
+    entropy: receipt.entropy,
+  }
+}
+
+/** What the second signature buys, and no more. */
+export const quantumNote =
+  'Nobody can forge such a release later, not even with a quantum computer, under keys whose block was on the chain before; whose keys they are rests on hardware signatures that a quantum computer could forge.'
+
+/** release: both keys of the coordinator signed for the batch, its collateral and the coordinator's attestation. */
+async function checkBothSignatures({ run }: Transcript, blocks: Omit<Blocks, 'attestation'>): Promise<void> {
+  const { release, coordinator } = blocks
+  await run('release', () => {
+    const message = toBlockRelease(release)
+    const [classical, postQuantum] = release.signatures.map(({ value }) => fromHex(value)) as [Uint8Array, Uint8Array]
+    const isSigned = verifyEd25519(fromHex(coordinator.keys.ed25519), classical, message)
+    failIf(!isSigned, 'The coordinator’s Ed25519 key did not sign this release.')
+    const isSignedTwice = verifyMlDsa65(fromHex(coordinator.keys.mlDsa65), postQuantum, message)
+    failIf(!isSignedTwice, 'The coordinator’s ML-DSA-65 key did not sign this release.')
+    return [`Ed25519 and ML-DSA-65 signed for batch, collateral and coordinator. ${quantumNote}`, undefined]
+  })
+}
+
+/** FIPS 204, pure, with an empty context. Bytes of any kind and length give an answer, never an error. */
+function verifyMlDsa65(publicKey: Uint8Array, signature: Uint8Array, message: Uint8Array): boolean {
+  try {
+    return publicKey.length === ML_DSA_65_KEY_BYTES && ml_dsa65.verify(signature, message, publicKey)
+  } catch {
+    return false
+  }
+}

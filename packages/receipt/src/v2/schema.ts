@@ -1,0 +1,142 @@
+import {
+  type AttestationReceiptV2,
+  type BatchBlock,
+  type CoordinatorBlock,
+  ML_DSA_65_KEY_BYTES,
+  ML_DSA_65_SIGNATURE_BYTES,
+  type ReleaseBlock,
+  signatureKinds,
+  tags,
+} from '@countersign/protocol'
+import { z } from 'zod'
+import {
+  certificates,
+  cid,
+  config,
+  ethereum,
+  eventLog,
+  hex,
+  hexUpTo,
+  natural,
+  quoteHex,
+  reportHex,
+  text,
+  time,
+  toReadonly,
+  transaction,
+  witness,
+} from '../schemaFields.ts'
+
+const drandWitness = z.strictObject({
+  kind: z.literal('drand'),
+  source: text(256),
+  chainHash: hex(32),
+  valueHex: hex(32),
+  signatureHex: hex(48),
+  publicKey: hex(96),
+  timestamp: time,
+  sequence: z.int().min(1),
+})
+
+const statement = z.strictObject({
+  type: z.literal(tags.signingV2),
+  kind: z.enum(signatureKinds),
+  keyId: hex(16),
+  address: ethereum(20),
+  publicKey: hex(65),
+  subject: hex(32),
+  witness: hex(32),
+  policy: hex(32).nullable(),
+  approvals: hex(32).nullable(),
+  coordinatorKey: hex(32),
+  signedAt: time,
+})
+
+const authorization = z.strictObject({
+  chainId: z.int().min(1),
+  address: ethereum(20),
+  nonce: natural,
+  digest: ethereum(32),
+  signature: ethereum(65),
+})
+
+const offChain = z.strictObject({ commitment: hex(32) })
+
+const attestationMembers = {
+  version: z.literal('countersign-attestation/2'),
+  signer: z.strictObject({
+    statement,
+    inclusion: z.strictObject({ leafIndex: natural, path: toReadonly(z.array(hex(32)).max(32)) }),
+    batch: cid,
+  }),
+  coordinator: z.strictObject({ release: cid }),
+  entropy: z.union([witness, drandWitness]),
+  issuedAt: time,
+}
+
+const settings = z.strictObject({
+  entropy: toReadonly(
+    z
+      .array(
+        z.union([
+          z.strictObject({ kind: z.literal('satellite'), key: hex(32) }),
+          z.strictObject({
+            kind: z.literal('drand'),
+            key: hex(96),
+            chainHash: hex(32),
+            genesisS: natural,
+            periodS: z.int().min(1),
+          }),
+          z.strictObject({ kind: z.literal('unsigned') }),
+        ]),
+      )
+      .min(1),
+  ),
+  log: z.null(),
+  implementations: toReadonly(z.array(ethereum(20))),
+})
+
+/** The blocks of a receipt, each in its one accepted form. */
+export const blockSchemas: {
+  batch: z.ZodType<BatchBlock, BatchBlock>
+  coordinator: z.ZodType<CoordinatorBlock, CoordinatorBlock>
+  release: z.ZodType<ReleaseBlock, ReleaseBlock>
+  attestation: z.ZodType<AttestationReceiptV2, AttestationReceiptV2>
+} = {
+  batch: z.strictObject({
+    version: z.literal('countersign-batch/2'),
+    quoteHex,
+    eventLog: eventLog.optional(),
+    config,
+    settings,
+    bootId: hex(16),
+    sequence: natural,
+    previous: hex(32),
+    treeSize: z.int().min(1).max(0xffff_ffff),
+  }),
+  coordinator: z.strictObject({
+    version: z.literal('countersign-coordinator/2'),
+    reportHex,
+    certificates,
+    revocations: hexUpTo(65_536).optional(),
+    configHash: hex(32),
+    keys: z.strictObject({ ed25519: hex(32), mlDsa65: hex(ML_DSA_65_KEY_BYTES) }),
+    fetchedAt: time,
+  }),
+  // The set of signatures and their order are fixed by the version: none can be left out, repeated or replaced by another kind.
+  release: z.strictObject({
+    version: z.literal('countersign-release/2'),
+    batch: cid,
+    collateral: cid,
+    coordinator: cid,
+    signatures: z.tuple([
+      z.strictObject({ alg: z.literal('Ed25519'), value: hex(64) }),
+      z.strictObject({ alg: z.literal('ML-DSA-65'), value: hex(ML_DSA_65_SIGNATURE_BYTES) }),
+    ]),
+  }),
+  attestation: z.discriminatedUnion('kind', [
+    z.strictObject({ ...attestationMembers, kind: z.literal('transaction'), subject: transaction }),
+    z.strictObject({ ...attestationMembers, kind: z.literal('authorization'), subject: authorization }),
+    z.strictObject({ ...attestationMembers, kind: z.literal('off-chain'), subject: offChain }),
+  ]),
+}
