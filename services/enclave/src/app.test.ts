@@ -188,6 +188,15 @@ describe('sign', () => {
     ])
   })
 
+  test('an item nested thousands deep fails alone, and the enclave goes on', async () => {
+    const app = startApp()
+    const alice = await openSession(app, 'alice')
+    const text = JSON.stringify({ items: [toItem(alice, { txMetadata: 'DEEP' }), toItem(alice)] })
+    const body = new TextEncoder().encode(text.replace('"DEEP"', '['.repeat(20_000) + ']'.repeat(20_000)))
+    const reply = await send(app, { path: enclavePaths.sign, body })
+    expect(reply).toMatchObject({ status: 200, body: { results: [{ error: 'invalid_request' }, { leafIndex: 0 }] } })
+  })
+
   test('one sample in three signatures: the first has it, and its repetition', async () => {
     const app = startApp()
     const alice = await openSession(app, 'alice')

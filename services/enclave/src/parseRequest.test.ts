@@ -47,3 +47,16 @@ test.each<[string, unknown]>([
   const json = JSON.parse(JSON.stringify({ items: [message, item] }))
   expect(parseSignItemsRequest(json)).toEqual({ items: [message, undefined] })
 })
+
+test.each([
+  ['transaction', { ...transaction, txMetadata: 'DEEP' }],
+  ['message', { ...message, content: { message: 'DEEP' } }],
+  ['typed data', { ...typedData, content: { ...permit, message: 'DEEP' } }],
+  ['authorization', { ...authorization, authorization: 'DEEP' }],
+])('%s nested thousands deep is of the wrong shape: it could not be handed to the key worker', (_, item) => {
+  const toItems = (depth: number) =>
+    JSON.parse(JSON.stringify({ items: [item] }).replace('"DEEP"', '['.repeat(depth) + ']'.repeat(depth)))
+  expect(parseSignItemsRequest(toItems(20)).items).not.toEqual([undefined])
+  for (const depth of [25, 5_000, 100_000])
+    expect(parseSignItemsRequest(toItems(depth))).toEqual({ items: [undefined] })
+})

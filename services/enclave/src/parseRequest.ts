@@ -64,6 +64,9 @@ const ITEM_MEMBERS = {
   'typed-data': ['content'],
 } as const satisfies Record<SignItem['kind'], readonly string[]>
 
+/** Item, content, and typed data that is nested 16 deep. */
+const MAX_ITEM_DEPTH = 24
+
 /**
  * What is to be signed has its own checks, with their own errors, where it is rebuilt. A message alone is put together here, since
  * only its one member is hashed.
@@ -71,7 +74,7 @@ const ITEM_MEMBERS = {
 function toSignItem(value: unknown): SignItem | undefined {
   try {
     const kind = isPlainObject(value) ? value.kind : undefined
-    if (!isKind(kind)) return undefined
+    if (!isKind(kind) || !isWithinDepth(value, MAX_ITEM_DEPTH)) return undefined
     const item = toMembers<string>(value, ['sid', 'grant', 'keyId', 'witness', 'kind', ...ITEM_MEMBERS[kind]])
     const isGranted = isHex(item.sid, 32) && typeof item.grant === 'string' && isHex(item.keyId, 16)
     if (!isGranted || !(isEntropyWitness(item.witness) || isDrandWitness(item.witness))) return undefined
@@ -82,6 +85,12 @@ function toSignItem(value: unknown): SignItem | undefined {
     if (error instanceof EnclaveError) return undefined
     throw error
   }
+}
+
+/** Messages to the key worker are copied by recursion: a value nested some thousands deep would end the process. */
+function isWithinDepth(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null) return true
+  return depth > 0 && Object.values(value).every((member) => isWithinDepth(member, depth - 1))
 }
 
 function isKind(value: unknown): value is SignItem['kind'] {
