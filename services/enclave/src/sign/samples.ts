@@ -20,6 +20,8 @@ type SampleFault = Extract<SignItemError['error'], `entropy_${string}`>
 export type Samples = {
   /** Verifies a sample and keeps it for this use: no other gets it in this boot. Answers why it may not be used, or undefined. */
   use(witness: EntropyWitness, use: SampleUse): Promise<SampleFault | undefined>
+  /** Whether so many are remembered that some should be forgotten soon, which a later floor allows. */
+  isFilling(): boolean
 }
 
 /** By value alone: statements name nothing else of a sample. */
@@ -63,7 +65,7 @@ export function createSamples(deps: {
 
   function forget() {
     const until = toSecond(oldest())
-    // Of a source that does not sign, the floor may stay for hours, and the seconds grow many.
+    // Of a source that does not sign, the floor may stay for an hour, and the seconds grow many.
     if (until <= forgottenUntil) return
     forgottenUntil = until
     for (const [second, values] of seconds) {
@@ -74,6 +76,11 @@ export function createSamples(deps: {
   }
 
   return {
+    isFilling() {
+      forget()
+      return known.size >= limit / 2
+    },
+
     async use(witness, { keyId, kind, digest }) {
       const { valueHex, publicKey, signatureHex, sequence } = witness
       const timestampMs = parseTimestamp(witness.timestamp)
