@@ -128,8 +128,7 @@ const schema = object({
 
 /**
  * Reads a manifest strictly: a misspelt member would silently be an anchor that is not there, and of two with one name a person may
- * have read the other. Throws `manifest_malformed`,
- * whose details name every fault.
+ * have read the other. Throws `manifest_malformed`, whose details name every fault.
  */
 export function parseManifest(json: Uint8Array | string): Manifest {
   let value: unknown
