@@ -64,6 +64,7 @@ test('exports', () => {
       "parseTxMetadata",
       "proofStatuses",
       "proofTransitions",
+      "readAttestationPublished",
       "readBounded",
       "readMembers",
       "recoverPublicKey",

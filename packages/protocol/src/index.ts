@@ -6,6 +6,7 @@ export {
   attestationPublishedTopic,
   type EventLog,
   parseAttestationPublished,
+  readAttestationPublished,
   serviceAttestationsAbi,
 } from './contract.ts'
 export { isEd25519Key, verifyEd25519 } from './ed25519.ts'

@@ -1,9 +1,9 @@
 import {
-  type AttestationPublished,
   attestationPublishedTopic,
   type EventLog,
   type Hex,
   parseAttestationPublished,
+  readAttestationPublished,
   ServiceError,
 } from '@countersign/protocol'
 import type { Anchors } from './anchors.ts'
@@ -74,10 +74,9 @@ export async function checkChain(
       throw new StepSkip('The contract has no event for this wallet and transaction, and none is due.')
     }
     const events = own
-      .flatMap((log) => readEvent(log) ?? [])
+      .map((log) => ({ ...log, ...readAttestationPublished(log) }))
       .filter(({ wallet, txHash }) => wallet === transaction.from && txHash === transaction.txHash)
-    // Where there is no other, it is said what is wrong with them.
-    if (events.length === 0) own.forEach(parseAttestationPublished)
+    if (events.length === 0) own.forEach(parseAttestationPublished) // says what is wrong with the first
     failIf(events.length === 0, 'The contract has no event for this wallet and transaction.')
     // A node may list them in any order. The earliest is the one that bounds the time: from then on the receipt existed.
     const [match] = events
@@ -128,19 +127,6 @@ export async function checkChain(
   })
 
   return { isEventMissing, timeBound }
-}
-
-/**
- * Undefined for one that names no receipt. The holder of the publisher's key can add such events to any transaction, and must not undo
- * with them the one that does.
- */
-function readEvent(log: ChainLog): (ChainLog & AttestationPublished) | undefined {
-  try {
-    return { ...log, ...parseAttestationPublished(log) }
-  } catch (error) {
-    if (error instanceof ServiceError) return undefined
-    throw error
-  }
 }
 
 function toDuration(seconds: number): string {
