@@ -63,7 +63,8 @@ const MAX_CID_CHARACTERS = 256
 
 /**
  * Reads an `AttestationPublished` log. Strict, where ABI decoders are lenient: an offset elsewhere, bits in the padding or
- * bytes at the end cannot come from the contract, and a text that is not printable is no CID. Which contract wrote the log, and in which block, is for the caller to check.
+ * bytes at the end cannot come from the contract, and a text that is not printable is no CID. Which contract wrote the log, and
+ * in which block, is for the caller to check.
  *
  * Contract ABI Specification, "Events": topics are the signature hash and the indexed values as words; data is the offset of
  * the string (always 0x20), at 0x20 its length, from 0x40 its bytes, zero-padded to whole words.
