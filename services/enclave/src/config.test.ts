@@ -238,7 +238,7 @@ describe('faults', () => {
     ],
     ['a short measurement', JSON.stringify({ measurements: ['11'], configHashes: ['22'.repeat(32)] })],
     [
-      'an impossible privilege level',
+      'privilege levels, which no verifier accepts beside 0',
       JSON.stringify({ measurements: ['11'.repeat(48)], configHashes: ['22'.repeat(32)], vmpls: [0] }),
     ],
     [
