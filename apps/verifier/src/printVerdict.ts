@@ -36,11 +36,11 @@ export function printVerdict(outcome: CliOutcome, { isColored }: { isColored: bo
 
 /** The same for programs. */
 export function printVerdictJson(outcome: CliOutcome): string {
-  const { verdict, exitCode, isMock, isKnownCode, timeBound, cid, steps, receipt, problems } = outcome
+  const { verdict, conclusion, exitCode, isMock, isKnownCode, timeBound, cid, steps, receipt, problems } = outcome
   const transaction = receipt && toTransaction(receipt)
   const falseClaims = findLies(outcome.claims).map(({ member, text, detail }) => ({ member, text, detail }))
-  const json = { verdict, exitCode, isMock, isKnownCode, timeBound, cid, steps, transaction, falseClaims, problems }
-  return `${toPrintableJson(json)}\n`
+  const judged = { verdict, conclusion, exitCode, isMock, isKnownCode, timeBound, cid, steps }
+  return `${toPrintableJson({ ...judged, transaction, falseClaims, problems })}\n`
 }
 
 function toTransaction({ transaction }: AttestationReceiptV1) {
@@ -67,7 +67,9 @@ function printConclusion(outcome: CliOutcome, paint: Paint): string[] {
   switch (verdict) {
     case 'verified':
       return [
-        paint('green', 'VERIFIED: verified by hardware, running code you trust'),
+        outcome.conclusion === 'accepted'
+          ? paint('green', 'VERIFIED: verified by hardware, running code you trust')
+          : paint('red', 'NOT VERIFIED: the receipt may be good in itself, but it is not what the service says it is'),
         ...[printSubject(receipt), ...toReservations(receipt)].map(say),
       ]
     case 'mock':

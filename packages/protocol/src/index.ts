@@ -13,6 +13,7 @@ export {
   attestationPublishedTopic,
   type EventLog,
   parseAttestationPublished,
+  readAttestationPublished,
   serviceAttestationsAbi,
 } from './contract.ts'
 export {

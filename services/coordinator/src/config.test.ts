@@ -345,6 +345,9 @@ describe('a policy that would accept more than was meant', () => {
     ['a platform with two identities', { ...policy, platforms: [{ fmspc: '00806f050000', ppid: '44'.repeat(16) }] }],
     ['an event without payloads', { ...policy, events: { 'compose-hash': [] } }],
     ['events that are none', { ...policy, events: null }],
+    ['an event in upper case, which no log has', { ...policy, events: { 'compose-hash': ['AB'] } }],
+    ['an event with 0x', { ...policy, events: { 'compose-hash': ['0xab'] } }],
+    ['an event as text', { ...policy, events: { 'key-provider': ['kms'] } }],
     ['an unknown member', { ...policy, mesurements: [] }],
     ['a looser switch', { ...policy, allowSeptVe: true }],
   ])('%s', (_, value) => {

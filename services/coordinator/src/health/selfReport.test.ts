@@ -149,6 +149,27 @@ describe('the coordinator’s report on its own key', () => {
     expect(lines.at(-1)).toMatchObject({ code: 'root_not_trusted' })
   })
 
+  test.each<[string, Partial<SimulatedReportOptions>, string]>([
+    ['that can be debugged', { policy: { debug: true } }, 'debug_enabled'],
+    ['at another privilege level', { vmpl: 1 }, 'vmpl_not_allowed'],
+    ['under a VLEK', { signingKey: 'vlek' }, 'signing_key_not_allowed'],
+    ['without the alias check', { platformInfo: 0x05n }, 'alias_check_missing'],
+  ])('a guest %s is what every reader refuses: it is not attested', async (_, guest, code) => {
+    const { selfReport, lines } = setUp({
+      reportSource: {
+        mode: 'mock',
+        getReport: async (reportData) => ({ report: simulator.report({ reportData, ...guest }) }),
+      },
+      certificates: async ({ report }, at) => {
+        const certificates = simulator.certificates({ signingKey: guest.signingKey ?? 'vcek' })
+        return { certificates, verified: await verifier.verifyReport({ report, certificates, at }) }
+      },
+    })
+    await selfReport.ready()
+    expect(() => selfReport.current()).toThrow(none)
+    expect(lines.at(-1)).toMatchObject({ msg: 'Could not attest the coordinator', code })
+  })
+
   test('stopped: no timer is left', async () => {
     const { selfReport, delays } = setUp()
     await selfReport.stop()
@@ -330,6 +351,20 @@ describe('AMD’s revocation list', () => {
     kds.answer = async () => lists.revoked
     await Promise.all([nextLine(), pass(10 * MINUTE_MS)])
     expect(() => selfReport.current()).toThrow(none)
+  })
+
+  test('a revocation counts on where AMD does not answer any more, though an older list would still be in date', async () => {
+    const { selfReport, kds, jump, pass, nextLine, lines } = setUpList(async () => lists.ok)
+    await selfReport.ready()
+    kds.answer = async () => lists.revoked
+    jump(DAY_MS)
+    await Promise.all([nextLine(), pass(10 * MINUTE_MS)])
+    expect(() => selfReport.current()).toThrow(none)
+    kds.answer = refused
+    await Promise.all([nextLine(), pass(5_000)])
+    await selfReport.stop()
+    expect(() => selfReport.current()).toThrow(none)
+    expect(lines.at(-1)).toMatchObject({ code: 'certificate_revoked' })
   })
 
   test('a list that was fetched stays in use where AMD does not answer', async () => {

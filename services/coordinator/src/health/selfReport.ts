@@ -1,5 +1,5 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
-import { PolicyError, QuoteError, type VerifiedReport } from '@countersign/attestation'
+import { assertReportState, PolicyError, QuoteError, type VerifiedReport } from '@countersign/attestation'
 import type { ReportSource } from '@countersign/evidence'
 import { computeSnpReportData, equalBytes, fromHex, ServiceError, toHex } from '@countersign/protocol'
 import type { SelfAttestation } from '@countersign/receipt'
@@ -86,10 +86,15 @@ export function createSelfReport(deps: SelfReportDeps): SelfReport & {
     }
   }
 
-  /** What a source says of itself must be what its evidence proves: mock evidence never passes for hardware. */
-  function assertOurs({ root, body }: VerifiedReport) {
+  /**
+   * What a source says of itself must be what its evidence proves: mock evidence never passes for hardware. And a guest in a state that
+   * readers refuse would release signatures whose receipts all fail.
+   */
+  function assertOurs(verified: VerifiedReport) {
+    const { root, body } = verified
     if (root.mode !== reportSource.mode) throw new QuoteError('root_not_trusted', 'the report is of another mode')
     if (!equalBytes(body.reportData, reportData)) throw new PolicyError('report_data_mismatch', 'not our report')
+    assertReportState(verified)
   }
 
   return {

@@ -45,7 +45,10 @@ export function createSnpRevocations({ verifier, kds, log }: SnpRevocationsDeps)
 
     if (known === undefined || at.getTime() - known.fetchedAt >= REFRESH_MS) {
       const list = await fetchList(() => kds.getRevocations({ product, kind: body.signingKey }), log)
-      if (list !== undefined && (await isUsable(list))) known = { list, fetchedAt: at.getTime() }
+      const before = known
+      // Kept before it is judged: a revocation must count on where AMD does not answer the next time.
+      if (list !== undefined) known = { list, fetchedAt: at.getTime() }
+      if (list !== undefined && !(await isUsable(list))) known = before
     }
     if (known !== undefined && !(await isUsable(known.list))) known = undefined
     if (known === undefined || known.list.length <= MAX_LIST_BYTES) return known?.list
