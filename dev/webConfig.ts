@@ -1,5 +1,5 @@
 import type { StackAnchors } from '@countersign/testing/stack'
-import { emptyManifest, type Manifest, parseMeasurementText } from '@countersign/verify'
+import { emptyManifest, type Manifest } from '@countersign/verify'
 import type { WebConfig } from '../apps/web/src/config.ts'
 import type { DevChain } from './chain.ts'
 
@@ -14,7 +14,6 @@ export type CreateWebConfigParameters = {
 export function createWebConfig(parameters: CreateWebConfigParameters): WebConfig & { trust: Manifest } {
   const { publicUrl, chain, anchors } = parameters
   const { url: rpcUrl, chainId, contract: address } = chain
-  const measurement = parseMeasurementText(anchors.measurement, (part) => part)
   return {
     apiBaseUrl: publicUrl,
     chainId,
@@ -27,7 +26,7 @@ export function createWebConfig(parameters: CreateWebConfigParameters): WebConfi
     allowMock: true,
     trust: {
       ...emptyManifest,
-      enclave: { measurements: measurement === undefined ? [] : [measurement], configHashes: [anchors.configHash] },
+      enclave: { measurements: [anchors.measurement], configHashes: [anchors.configHash] },
       coordinator: { measurements: [anchors.coordinatorMeasurement], configHashes: [anchors.coordinatorConfigHash] },
       entropyKeys: [anchors.entropyKey],
     },

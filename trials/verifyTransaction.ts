@@ -1,4 +1,5 @@
 import type { StackAnchors, VerifyTransaction } from '@countersign/testing/stack'
+import { toMeasurementText } from '@countersign/verify'
 import { runCli } from '../apps/verifier/src/runCli.ts'
 
 type Step = { id: string; status: 'pass' | 'fail' | 'skip' }
@@ -16,7 +17,7 @@ export function createVerifyTransaction(parameters: {
   const deps = { fetch: globalThis.fetch, timeoutMs: TIMEOUT_MS, now: () => new Date(), isColored: false }
   const trust = [
     ...['--rpc', chainUrl, '--contract', contract, '--ipfs', ipfsUrl, '--allow-mock'],
-    ...['--measurement', anchors.measurement, '--config-hash', anchors.configHash],
+    ...['--measurement', toMeasurementText(anchors.measurement), '--config-hash', anchors.configHash],
     ...['--coordinator-measurement', anchors.coordinatorMeasurement],
     ...['--coordinator-config-hash', anchors.coordinatorConfigHash, '--entropy-key', anchors.entropyKey],
   ]

@@ -1,5 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { basename, dirname } from 'node:path'
+import { codeRegisters } from '@countersign/attestation'
 import { readConfig as readCoordinatorConfig } from '../../services/coordinator/src/config.ts'
 import { readWorkerConfig } from '../../services/coordinator/src/pipeline/config.ts'
 import { readConfig as readEnclaveConfig } from '../../services/enclave/src/config.ts'
@@ -9,7 +10,8 @@ export type EnclaveConfig = ReturnType<typeof readEnclaveConfig>
 export type CoordinatorConfig = ReturnType<typeof readCoordinatorConfig>
 
 const hex = (bytes: number) => 'ab'.repeat(bytes)
-export const enclavePolicy = { measurements: [{ mrTd: hex(48) }], configHashes: [hex(32)] }
+const measurement = Object.fromEntries(codeRegisters.map((name) => [name, hex(48)]))
+export const enclavePolicy = { measurements: [measurement], configHashes: [hex(32)] }
 const x25519 = () =>
   Buffer.from(generateKeyPairSync('x25519').publicKey.export({ format: 'jwk' }).x ?? '', 'base64url').toString('hex')
 
@@ -21,9 +23,7 @@ const files: Record<string, string> = {
   'enclave-policy.json': JSON.stringify(enclavePolicy),
   'caller-policy.json': JSON.stringify({ measurements: [hex(48)], configHashes: [hex(32)] }),
   'root-secret-policy.json': JSON.stringify({
-    measurements: [
-      { mrTd: hex(48), rtmr0: hex(48), rtmr1: hex(48), rtmr2: hex(48), rtmr3: hex(48), mrConfigId: hex(48) },
-    ],
+    measurements: [measurement],
     custodians: { threshold: 2, keys: [x25519(), x25519(), x25519()] },
   }),
   'publisher-key': `0x${hex(32)}\n`,

@@ -181,11 +181,10 @@ async function writePolicies(parameters: {
   entropyKey: string
 }): Promise<StackAnchors> {
   const { coordinatorEnv, enclaveEnv, entropyKey } = parameters
-  const registers = measureSimulatedEnclave()
-  const [mrTd, rtmr0, rtmr1, rtmr2, rtmr3] = registers
-  const measurements = [{ mrTd, rtmr0, rtmr1, rtmr2, rtmr3 }]
+  const measurement = measureSimulatedEnclave()
   const coordinatorMeasurement = measureSimulatedCoordinator()
-  const enclavePolicy = (configHash: string) => JSON.stringify({ measurements, configHashes: [configHash] })
+  const enclavePolicy = (configHash: string) =>
+    JSON.stringify({ measurements: [measurement], configHashes: [configHash] })
   const { configHash: coordinatorConfigHash } = readCoordinatorConfig(coordinatorEnv, {
     readFile: () => enclavePolicy('00'.repeat(32)),
     version: coordinatorPackage.version,
@@ -199,7 +198,7 @@ async function writePolicies(parameters: {
   await writeFile(coordinatorEnv.ENCLAVE_POLICY_FILE ?? '', enclavePolicy(configHash))
   await writeFile(enclaveEnv.CALLER_POLICY_FILE ?? '', callerPolicy)
   return {
-    measurement: registers.join(':'),
+    measurement,
     configHash,
     coordinatorMeasurement,
     coordinatorConfigHash,

@@ -23,8 +23,12 @@ Where things come from
   --offline                       touch no network: files only
 
 What you trust (repeat any of them; hex)
-  --measurement HEX[:HEX…]        the enclave's code: MRTD:RTMR0:RTMR1:RTMR2:RTMR3, 48 bytes each. RTMR3 may be
-                                  left out where a manifest names events; MRTD alone leaves the code unknown
+  --measurement HEX[:HEX…]        the enclave's code, 48 bytes each, 0 for one of zeros:
+                                  MRTD:RTMR0:RTMR1:RTMR2:RTMR3:MRCONFIGID:MROWNER:MROWNERCONFIG
+                                  A register left empty or out leaves the code unknown; only RTMR3 may be empty,
+                                  where a manifest names the events compose-hash, app-id and key-provider
+  --platform KIND:HEX             a machine that the enclave may run on: fmspc:HEX (a kind of machine, 6 bytes),
+                                  ppid:HEX or platformInstanceId:HEX (16 bytes). Without any, all are accepted
   --config-hash HEX               configuration of the enclave, 32 bytes
   --coordinator-measurement HEX   launch measurement of the coordinator, 48 bytes
   --coordinator-config-hash HEX   configuration of the coordinator, 32 bytes
@@ -53,7 +57,7 @@ Exit codes
      the chain had the receipt soon after the signing
   1  a step failed, the service says something false about the receipt, or this program failed
      ("internal error")
-  2  nothing failed, but you gave no anchor for some code or setting (or MRTD alone)
+  2  nothing failed, but you gave no anchor for some code or setting, or not for every register
   3  nothing failed, but the evidence is simulated
   4  bad input: options, an unreadable file, or what is no receipt or collateral
   5  something could not be fetched, or evidence is missing

@@ -55,7 +55,7 @@ describe('the command line', () => {
     })
   })
 
-  test('a measurement is MRTD alone, or with RTMR0 to RTMR2, or with all four', () => {
+  test('a measurement names every register, or as older texts MRTD alone, with RTMR0 to RTMR2, or with all four', () => {
     const [mrTd, rtmr0, rtmr1, rtmr2, rtmr3] = ['a0', 'b0', 'b1', 'b2', 'b3'].map((byte) => byte.repeat(48))
     const read = (...parts: (string | undefined)[]) => parse('r', '--measurement', parts.join(':'))
     expect(read(mrTd)).toMatchObject({ anchors: { enclave: { measurements: [{ mrTd }] } } })
@@ -68,9 +68,23 @@ describe('the command line', () => {
     expect(read(mrTd, `0x${'B0'.repeat(48)}`, rtmr1, rtmr2)).toMatchObject({
       anchors: { enclave: { measurements: [{ rtmr0 }] } },
     })
+    const [mrConfigId, zero] = ['c0', '00'].map((byte) => byte.repeat(48))
+    expect(read(mrTd, rtmr0, rtmr1, rtmr2, '', mrConfigId, '0', '0')).toMatchObject({
+      anchors: {
+        enclave: { measurements: [{ mrTd, rtmr0, rtmr1, rtmr2, mrConfigId, mrOwner: zero, mrOwnerConfig: zero }] },
+      },
+    })
   })
 
-  test.each([0, 2, 3, 6])('a measurement of %i registers is refused', (count) => {
+  test('machines are named by what Intel certifies of them', () => {
+    const ppid = 'ab'.repeat(16)
+    expect(parse('r', '--platform', 'fmspc:00806F050000', '--platform', `ppid:${ppid}`)).toMatchObject({
+      anchors: { enclave: { platforms: [{ fmspc: '00806f050000' }, { ppid }] } },
+    })
+    expect(() => parse('r', '--platform', ppid)).toThrow(/^--platform is no machine/)
+  })
+
+  test.each([0, 2, 3, 6, 7, 9])('a measurement of %i registers is refused', (count) => {
     const text = Array(count).fill('ab'.repeat(48)).join(':')
     expect(() => parse('r', '--measurement', text)).toThrow(/^--measurement /)
   })
@@ -86,6 +100,7 @@ describe('the command line', () => {
       [register, hex, hex, hex, hex],
       [hex, hex, hex, register],
       [hex, hex, hex, hex, register],
+      [register, hex, hex, hex, hex, hex, hex, hex],
     ]) {
       expect(() => parse('r', '--measurement', parts.join(':'))).toThrow(/^--measurement is not /)
     }

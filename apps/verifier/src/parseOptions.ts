@@ -1,12 +1,14 @@
 import { parseArgs } from 'node:util'
-import { type TcbStatus, type TdMeasurement, tcbStatuses } from '@countersign/attestation'
+import { type TcbStatus, type TdMeasurement, type TdPlatform, tcbStatuses } from '@countersign/attestation'
 import { isSlug } from '@countersign/protocol'
 import {
   emptyManifest,
   type Manifest,
   MEASUREMENT_FORM,
   normaliseHex,
+  PLATFORM_FORM,
   parseMeasurementText,
+  parsePlatformText,
   VerifierError,
 } from '@countersign/verify'
 
@@ -46,6 +48,7 @@ const FLAGS = {
   collateral: { type: 'string', multiple: true },
   at: { type: 'string' },
   measurement: { type: 'string', multiple: true },
+  platform: { type: 'string', multiple: true },
   'coordinator-measurement': { type: 'string', multiple: true },
   'config-hash': { type: 'string', multiple: true },
   'coordinator-config-hash': { type: 'string', multiple: true },
@@ -155,6 +158,7 @@ function toAnchorManifest(values: Values): Manifest {
     enclave: {
       measurements: (values.measurement ?? []).map(toMeasurement),
       configHashes: toHexOptions('--config-hash', values['config-hash'], 32),
+      ...(values.platform === undefined ? {} : { platforms: values.platform.map(toPlatform) }),
     },
     coordinator: {
       measurements: toHexOptions('--coordinator-measurement', values['coordinator-measurement'], 48),
@@ -181,6 +185,12 @@ function toMeasurement(text: string): TdMeasurement {
     throw invalid('--measurement has too few or too many registers', `${text.split(':').length} (${MEASUREMENT_FORM})`)
   }
   return measurement
+}
+
+function toPlatform(text: string): TdPlatform {
+  const platform = parsePlatformText(text)
+  if (platform === undefined) throw invalid('--platform is no machine', `${text} (${PLATFORM_FORM})`)
+  return platform
 }
 
 function toUrl(flag: string, text: string): URL {

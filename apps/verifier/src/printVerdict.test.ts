@@ -1,4 +1,4 @@
-import { type StepStatus, stepTitles } from '@countersign/receipt'
+import { DSTACK_SECRET, type StepStatus, stepTitles } from '@countersign/receipt'
 import { adviseOn, toPrintable, type VerifierStep } from '@countersign/verify'
 import { describe, expect, test } from 'vitest'
 import { honest } from './folder.fake.ts'
@@ -54,6 +54,17 @@ describe('the verdict for people', () => {
     expect(print({ verdict: 'mock', exitCode: 3 })).toContain('--allow-mock')
   })
 
+  test('known code with a secret of dstack: who can admit other code to it', () => {
+    const flat = (changes: Partial<CliOutcome>) => print(changes).replace(/\s+/g, ' ')
+    const { signer } = honest.receipt
+    const receipt = { ...honest.receipt, signer: { ...signer, config: { ...signer.config, rootSecret: 'file' } } }
+    for (const verdict of ['verified', 'mock'] as const) {
+      expect(flat({ verdict })).toContain(DSTACK_SECRET)
+      expect(flat({ verdict, receipt })).not.toContain('dstack')
+    }
+    expect(flat({ verdict: 'mock', isKnownCode: false, exitCode: 2 })).not.toContain(DSTACK_SECRET)
+  })
+
   test('mock without leave is MOCK also where evidence is missing, which is said as well', () => {
     const steps = [toStep('collateral', 'skip')]
     const text = print({ verdict: 'incomplete', isMock: true, isMockRefused: true, exitCode: 3, steps })
@@ -100,9 +111,9 @@ describe('the verdict for people', () => {
     const steps = [toStep('measurement', 'skip'), toStep('config', 'pass'), toStep('coordinator-measurement', 'skip')]
     const text = print({ verdict: 'unknown-code', exitCode: 2, isKnownCode: false, steps })
     const { signer, coordinator } = honest.receipt
-    const { mrTd, rtmr0, rtmr1, rtmr2, rtmr3 } = signer.measurement
+    const { mrTd, rtmr0, rtmr1, rtmr2 } = signer.measurement
     // Whole and on one line, as the option takes it.
-    expect(text).toContain(`--measurement ${mrTd}:${rtmr0}:${rtmr1}:${rtmr2}:${rtmr3}\n`)
+    expect(text).toContain(`--measurement ${mrTd}:${rtmr0}:${rtmr1}:${rtmr2}:0:0:0:0\n`)
     expect(text).toContain(`--coordinator-measurement ${coordinator.selfAttestation.measurement}`)
     expect(text).not.toContain('--config-hash')
   })

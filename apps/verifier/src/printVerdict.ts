@@ -1,5 +1,6 @@
-import { hashEnclaveConfig, toHex } from '@countersign/protocol'
-import { type AttestationReceiptV1, anchorSteps, requiredSteps, type StepId } from '@countersign/receipt'
+import { parseQuote, toTdMeasurement } from '@countersign/attestation'
+import { fromHex, hashEnclaveConfig, toHex } from '@countersign/protocol'
+import { type AttestationReceiptV1, anchorSteps, DSTACK_SECRET, requiredSteps, type StepId } from '@countersign/receipt'
 import {
   adviseOn,
   findLies,
@@ -64,11 +65,14 @@ function printConclusion(outcome: CliOutcome, paint: Paint): string[] {
   }
   switch (verdict) {
     case 'verified':
-      return [paint('green', 'VERIFIED: verified by hardware, running code you trust'), say(printSubject(receipt))]
+      return [
+        paint('green', 'VERIFIED: verified by hardware, running code you trust'),
+        ...[printSubject(receipt), ...toReservations(receipt)].map(say),
+      ]
     case 'mock':
       return [
         ...printMock(outcome, paint),
-        ...(outcome.isKnownCode ? [] : printMissingAnchors(outcome, receipt)),
+        ...(outcome.isKnownCode ? toReservations(receipt).map(say) : printMissingAnchors(outcome, receipt)),
         ...printTimeBound(outcome).map(say),
       ]
     case 'unknown-code':
@@ -112,6 +116,11 @@ function printLies({ claims }: CliOutcome, paint: Paint): string[] {
 function printSubject({ transaction }: AttestationReceiptV1): string {
   const { txHash, chainId, from, signedAt } = transaction
   return `Transaction ${txHash} of ${from} on chain ${chainId}, signed ${signedAt}.`
+}
+
+/** What known code does not rule out. */
+function toReservations({ signer }: AttestationReceiptV1): string[] {
+  return signer.config.rootSecret === 'dstack' ? [DSTACK_SECRET] : []
 }
 
 function printMock({ exitCode }: CliOutcome, paint: Paint): string[] {
@@ -179,9 +188,9 @@ function printTimeBound({ timeBound, isEventMissing, steps }: CliOutcome): strin
 function printMissingAnchors({ steps }: CliOutcome, { signer, entropy, coordinator }: AttestationReceiptV1): string[] {
   const found: Partial<Record<StepId, [what: string, flag: string, value: string]>> = {
     measurement: [
-      'the enclave’s code (MRTD is its firmware; RTMR0 to RTMR3 are what that loads)',
+      'the enclave’s code, in every register that can hold some (for RTMR3 the events of a manifest will do)',
       '--measurement',
-      toMeasurementText(signer.measurement),
+      toMeasurementText(toTdMeasurement(parseQuote(fromHex(signer.quoteHex)).body)),
     ],
     config: ['the enclave’s configuration', '--config-hash', toHex(hashEnclaveConfig(signer.config))],
     'entropy-key': ['the entropy source’s key', '--entropy-key', entropy.publicKey],

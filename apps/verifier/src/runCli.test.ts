@@ -160,11 +160,15 @@ describe('code that is known only in part', () => {
     const { exitCode, stdout } = await runWith(mrTd)
     expect(exitCode).toBe(2)
     expect(stdout).not.toContain('verified, on')
-    expect(stdout).toContain(`--measurement ${mrTd}:${rtmr0}:${rtmr1}:${rtmr2}:${rtmr3}\n`)
+    expect(stdout).toContain(`--measurement ${mrTd}:${rtmr0}:${rtmr1}:${rtmr2}:0:0:0:0\n`)
   })
 
-  test('so it is without RTMR3 where no manifest names events', async () => {
+  test('so it is without RTMR3 where no manifest names events, and without what the host sets at launch', async () => {
     expect((await runWith(mrTd, rtmr0, rtmr1, rtmr2)).exitCode).toBe(2)
+    const { exitCode, stdout } = await runWith(mrTd, rtmr0, rtmr1, rtmr2, rtmr3)
+    expect(exitCode).toBe(2)
+    expect(stdout.replace(/\s+/g, ' ')).toContain('you did not name MRCONFIGID, MROWNER and MROWNERCONFIG.')
+    expect((await runWith(mrTd, rtmr0, rtmr1, rtmr2, rtmr3, '0', '', '0')).exitCode).toBe(2)
   })
 
   test('what is printed to be looked up is what the option takes', async () => {
@@ -178,6 +182,7 @@ describe('code that is known only in part', () => {
     expect((await runWith(mrTd, rtmr0, rtmr1, other, rtmr3)).exitCode).toBe(1)
     expect((await runWith(mrTd, rtmr0, rtmr1, rtmr2, other)).exitCode).toBe(1)
     expect((await runWith(mrTd, other, rtmr1, rtmr2)).exitCode).toBe(1)
+    expect((await runWith(mrTd, rtmr0, rtmr1, rtmr2, rtmr3, other, '0', '0')).exitCode).toBe(1)
   })
 
   test('a manifest that names MRTD alone is no better; one that names all registers passes', async () => {

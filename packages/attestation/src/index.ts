@@ -1,5 +1,14 @@
 export { type TcbStatus, tcbStatuses } from '@countersign/protocol'
 export {
+  type CodeRegister,
+  codeEvents,
+  codeRegisters,
+  findOpenEvents,
+  findOpenRegisters,
+  type TdMeasurement,
+  toTdMeasurement,
+} from './codeRegisters.ts'
+export {
   type CreateVerifierParameters,
   createVerifier,
   type Verifier,
@@ -10,9 +19,9 @@ export { PolicyError, type PolicyErrorCode, QuoteError, type QuoteErrorCode } fr
 export {
   assertQuotePolicy,
   assertReportPolicy,
+  isMeasuredAs,
   type QuotePolicy,
   type ReportPolicy,
-  type TdMeasurement,
 } from './policy.ts'
 export { quotePolicyMembers } from './quotePolicyMembers.ts'
 export { arkGenoa, arkMilan, arkTurin, intelSgxRootCa, type TrustedRoot, vendorRoots } from './roots.ts'
@@ -20,6 +29,7 @@ export { parseSnpTcb, type SnpProduct, type SnpTcb, toSnpProduct } from './snp/e
 export { type ParsedReport, parseReport } from './snp/parseReport.ts'
 export { type ReportFlags, readReportFlags } from './snp/reportFlags.ts'
 export type { SnpCertificates, VerifiedReport } from './snp/verifyReport.ts'
+export { findPlatform, isTdPlatform, type TdPlatform } from './tdPlatform.ts'
 export { assertCollateral, type Collateral, parseCollateral } from './tdx/collateral.ts'
 export { type CollateralDescription, type CrlDescription, describeCollateral } from './tdx/describeCollateral.ts'
 export type { RuntimeEvents } from './tdx/eventLog.ts'

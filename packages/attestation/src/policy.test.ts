@@ -96,21 +96,43 @@ describe('quote policy', () => {
   })
 
   test('report data, platform and evaluation number', async () => {
-    await judgeQuote({ reportData, platforms: ['f0c06f000000'], minimumTcbEvaluationDataNumber: 20 })
+    await judgeQuote({ reportData, platforms: [{ fmspc: 'f0c06f000000' }], minimumTcbEvaluationDataNumber: 20 })
     await expect(judgeQuote({ reportData: new Uint8Array(64) })).rejects.toMatchObject({ code: 'report_data_mismatch' })
     await expect(judgeQuote({ reportData: reportData.subarray(0, 63) })).rejects.toMatchObject({
       code: 'report_data_mismatch',
     })
-    await expect(judgeQuote({ platforms: ['00806f050000'] })).rejects.toMatchObject({ code: 'platform_not_allowed' })
+    await expect(judgeQuote({ platforms: [{ fmspc: '00806f050000' }] })).rejects.toMatchObject({
+      code: 'platform_not_allowed',
+    })
     await expect(judgeQuote({ minimumTcbEvaluationDataNumber: 21 })).rejects.toMatchObject({
       code: 'tcb_evaluation_too_old',
     })
+  })
+
+  test('a machine is known by each identity that Intel certifies, and by its own kind of identity only', async () => {
+    const quote = simulator.quote({ reportData, mrtd, rtmrs })
+    const verified = await verifier.verifyQuote({ quote, collateral: simulator.collateral(), at })
+    const { fmspc, ppid, platformInstanceId = '' } = verified.platform
+    for (const platform of [{ fmspc }, { ppid }, { platformInstanceId }]) {
+      assertQuotePolicy(verified, { platforms: [{ ppid: hex(9, 16) }, platform] })
+    }
+    for (const platform of [{ ppid: platformInstanceId }, { platformInstanceId: ppid }, { ppid: hex(0, 16) }]) {
+      expect(() => assertQuotePolicy(verified, { platforms: [platform] })).toThrow(
+        expect.objectContaining({ code: 'platform_not_allowed' }),
+      )
+    }
+    const single = { ...verified, platform: { ...verified.platform, platformInstanceId: undefined } }
+    expect(() => assertQuotePolicy(single, { platforms: [{ platformInstanceId }] })).toThrow(
+      expect.objectContaining({ code: 'platform_not_allowed' }),
+    )
   })
 
   test.each<[string, QuotePolicy]>([
     ['no measurements', { measurements: [] }],
     ['no statuses', { statuses: [] }],
     ['no platforms', { platforms: [] }],
+    ['a platform as text', { platforms: ['f0c06f000000' as never] }],
+    ['a platform with two identities', { platforms: [{ fmspc: 'f0c06f000000', ppid: hex(1, 16) }] }],
     ['no payloads', { events: { 'compose-hash': [] } }],
     ['upper case', { measurements: [{ mrTd: hex(0xab).toUpperCase() }] }],
     ['a short measurement', { measurements: [{ mrTd: hex(1, 47) }] }],

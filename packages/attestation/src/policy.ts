@@ -1,21 +1,12 @@
 import { equalBytes, fromHex, type TcbStatus, toHex } from '@countersign/protocol'
+import { type AcceptedEvents, codeRegisters, type TdMeasurement, toTdMeasurement } from './codeRegisters.ts'
 import { PolicyError, type PolicyErrorCode } from './errors.ts'
 import type { SnpProduct, SnpTcb } from './snp/endorsementKey.ts'
 import type { ParsedReport } from './snp/parseReport.ts'
 import type { VerifiedReport } from './snp/verifyReport.ts'
+import { findPlatform, isTdPlatform, type TdPlatform } from './tdPlatform.ts'
+import type { TdReport } from './tdx/parseQuote.ts'
 import type { VerifiedQuote } from './tdx/verifyQuote.ts'
-
-/** Code that is trusted to run in a TD, as lower-case hex; a register that is left out is not judged. */
-export type TdMeasurement = {
-  mrTd: string
-  rtmr0?: string
-  rtmr1?: string
-  rtmr2?: string
-  rtmr3?: string
-  mrConfigId?: string
-  mrOwner?: string
-  mrOwnerConfig?: string
-}
 
 /**
  * What a reader accepts of a genuine quote. Every default is the strict choice. Debug TDs, bound service TDs, undefined bits
@@ -28,15 +19,15 @@ export type QuotePolicy = {
   measurements?: readonly TdMeasurement[]
   /**
    * Runtime events to accept, by name: the log must hold the event, and every payload of that name must be listed. For
-   * dstack, `{ 'compose-hash': ['…'], 'key-provider': ['…'] }` in place of RTMR3.
+   * dstack, `{ 'compose-hash': ['…'], 'app-id': ['…'], 'key-provider': ['…'] }` in place of RTMR3.
    */
-  events?: Readonly<Record<string, readonly string[]>>
+  events?: AcceptedEvents
   /** Default: only `UpToDate`. */
   statuses?: readonly TcbStatus[]
   /** Intel's TCB evaluation data number; older collateral is refused, even if in date. */
   minimumTcbEvaluationDataNumber?: number
-  /** FMSPCs (6 bytes) or platform instance ids (16 bytes) to accept, as lower-case hex. Left out: any. */
-  platforms?: readonly string[]
+  /** Machines to accept. Left out: any. */
+  platforms?: readonly TdPlatform[]
   /** Accept a TD without SEPT_VE_DISABLE, for paravisors that handle the exceptions themselves. Default false. */
   allowSeptVe?: boolean
   /** Accept TDs that may be migrated, use performance counters, or are platform agents. Default false. */
@@ -71,15 +62,18 @@ export function assertQuotePolicy(verified: VerifiedQuote, policy: QuotePolicy =
     'TCB evaluation data too old',
     String(tcb.evaluationDataNumber),
   )
-  const identities = [platform.fmspc, platform.platformInstanceId]
+  if (policy.platforms !== undefined) {
+    refuseIf(!policy.platforms.every(isTdPlatform), 'policy_invalid', 'a platform of the policy is malformed')
+    const isListed = findPlatform(platform, policy.platforms) !== undefined
+    refuseIf(
+      !isListed,
+      'platform_not_allowed',
+      'platform not allowed',
+      `FMSPC ${platform.fmspc}, PPID ${platform.ppid}`,
+    )
+  }
   refuseIf(
-    policy.platforms !== undefined && !policy.platforms.some((allowed) => identities.includes(allowed)),
-    'platform_not_allowed',
-    'platform not allowed',
-    platform.fmspc,
-  )
-  refuseIf(
-    policy.measurements !== undefined && !policy.measurements.some((allowed) => isMeasuredAs(verified, allowed)),
+    policy.measurements !== undefined && !policy.measurements.some((allowed) => isMeasuredAs(body, allowed)),
     'measurement_not_allowed',
     'measurement not allowed',
     toHex(body.mrTd),
@@ -96,13 +90,12 @@ export function assertQuotePolicy(verified: VerifiedQuote, policy: QuotePolicy =
   )
 }
 
-function isMeasuredAs({ body }: VerifiedQuote, allowed: TdMeasurement): boolean {
-  const [rtmr0, rtmr1, rtmr2, rtmr3] = body.rtmrs
-  const { mrTd, mrConfigId, mrOwner, mrOwnerConfig } = body
-  const registers = { mrTd, rtmr0, rtmr1, rtmr2, rtmr3, mrConfigId, mrOwner, mrOwnerConfig }
-  return (Object.keys(registers) as (keyof typeof registers)[]).every((name) => {
+/** Whether every register that a measurement names has the value that it names. */
+export function isMeasuredAs(body: TdReport, allowed: TdMeasurement): boolean {
+  const measured = toTdMeasurement(body)
+  return codeRegisters.every((name) => {
     const expected = allowed[name]
-    return expected === undefined || equalBytes(parseMeasurement(expected), registers[name])
+    return expected === undefined || toHex(parseMeasurement(expected)) === measured[name]
   })
 }
 

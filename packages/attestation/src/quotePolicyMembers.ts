@@ -1,9 +1,11 @@
 import { isHex, isPlainObject, tcbStatuses } from '@countersign/protocol'
+import { codeRegisters } from './codeRegisters.ts'
 import type { QuotePolicy } from './policy.ts'
+import { isTdPlatform } from './tdPlatform.ts'
 
 type MemberName = 'measurements' | 'events' | 'statuses' | 'minimumTcbEvaluationDataNumber' | 'platforms'
 
-const REGISTERS = ['mrTd', 'rtmr0', 'rtmr1', 'rtmr2', 'rtmr3', 'mrConfigId', 'mrOwner', 'mrOwnerConfig']
+const REGISTERS: readonly string[] = codeRegisters
 
 /**
  * The members of a `QuotePolicy` that operators write as JSON, and whether a value is one. An empty list is none: it would accept
@@ -13,7 +15,7 @@ export const quotePolicyMembers: Readonly<Record<MemberName & keyof QuotePolicy,
   measurements: (value) => isListOf(value, isMeasurement),
   statuses: (value) => isListOf(value, (status) => (tcbStatuses as readonly unknown[]).includes(status)),
   minimumTcbEvaluationDataNumber: (value) => Number.isSafeInteger(value) && Number(value) >= 0,
-  platforms: (value) => isListOf(value, (platform) => isHex(platform, 6) || isHex(platform, 16)),
+  platforms: (value) => isListOf(value, isTdPlatform),
   events: (value) =>
     isPlainObject(value) &&
     Object.keys(value).length > 0 &&

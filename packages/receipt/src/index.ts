@@ -10,6 +10,7 @@ export {
   type TimePolicy,
 } from './v1/checkChain.ts'
 export type { CoordinatorPolicy } from './v1/checkCoordinator.ts'
+export { DSTACK_SECRET } from './v1/checkMeasurement.ts'
 export {
   type AnyReceipt,
   type CheckReceiptOptions,

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { parseRootSecretPolicy } from './policy.ts'
 
 const key = (first: string) => `${first.padStart(2, '0')}${'07'.repeat(31)}`
-const registers = ['mrTd', 'rtmr0', 'rtmr1', 'rtmr2', 'rtmr3', 'mrConfigId']
+const registers = ['mrTd', 'rtmr0', 'rtmr1', 'rtmr2', 'rtmr3', 'mrConfigId', 'mrOwner', 'mrOwnerConfig']
 const measurement = Object.fromEntries(registers.map((name) => [name, '11'.repeat(48)]))
 const policy = { measurements: [measurement], custodians: { threshold: 2, keys: [key('9'), key('a')] } }
 
@@ -39,6 +39,7 @@ describe('refused', () => {
     ['empty statuses', { ...policy, statuses: [] }],
     ['an unknown status', { ...policy, statuses: ['Fine'] }],
     ['empty platforms', { ...policy, platforms: [] }],
+    ['a platform that does not say what it names', { ...policy, platforms: ['00906ed50000'] }],
     ['a negative evaluation', { ...policy, minimumTcbEvaluationDataNumber: -1 }],
     ['no custodians', { measurements: policy.measurements }],
     ['a threshold of one', custodians({ threshold: 1 })],
@@ -52,6 +53,13 @@ describe('refused', () => {
   ])('a policy with %s', (_, value) => {
     expect(parseRootSecretPolicy(JSON.stringify(value))).toEqual({
       faults: expect.arrayContaining([expect.any(String)]),
+    })
+  })
+
+  test('a measurement that leaves registers open, with their names', () => {
+    const { mrOwner: _, mrOwnerConfig: __, ...six } = measurement
+    expect(parseRootSecretPolicy(JSON.stringify({ ...policy, measurements: [measurement, six] }))).toEqual({
+      faults: ['measurements[1] leaves out mrOwner, mrOwnerConfig'],
     })
   })
 

@@ -1,4 +1,11 @@
-import { type QuotePolicy, quotePolicyMembers, type TcbStatus, type TdMeasurement } from '@countersign/attestation'
+import {
+  findOpenRegisters,
+  type QuotePolicy,
+  quotePolicyMembers,
+  type TcbStatus,
+  type TdMeasurement,
+  type TdPlatform,
+} from '@countersign/attestation'
 import { hashRootSecretPolicy, isHex, isPlainObject, parseStrictJson, toHex } from '@countersign/protocol'
 import { isX25519Key } from './sealing/x25519.ts'
 
@@ -7,7 +14,7 @@ export type RootSecretPolicy = {
   measurements: readonly TdMeasurement[]
   statuses?: readonly TcbStatus[]
   minimumTcbEvaluationDataNumber?: number
-  platforms?: readonly string[]
+  platforms?: readonly TdPlatform[]
   custodians: {
     /** How many shares make the secret. */
     threshold: number
@@ -23,11 +30,8 @@ const MIN_THRESHOLD = 2
 const MAX_CUSTODIANS = 16
 const MAX_BYTES = 262_144
 
-/** Every register that code and its start can be in: one that is left out could hold anything. Unused ones are zero. */
-const REQUIRED_REGISTERS = ['mrTd', 'rtmr0', 'rtmr1', 'rtmr2', 'rtmr3', 'mrConfigId']
-
 const MEMBERS: Record<string, { isValid(value: unknown): boolean; isRequired?: boolean }> = {
-  measurements: { isValid: isWholeMeasurements, isRequired: true },
+  measurements: { isValid: quotePolicyMembers.measurements, isRequired: true },
   statuses: { isValid: quotePolicyMembers.statuses },
   minimumTcbEvaluationDataNumber: { isValid: quotePolicyMembers.minimumTcbEvaluationDataNumber },
   platforms: { isValid: quotePolicyMembers.platforms },
@@ -52,6 +56,7 @@ export function parseRootSecretPolicy(text: string): ParsedRootSecretPolicy | { 
       faults.push(`${name} is not what it should be, or empty`)
     }
   }
+  if (faults.length === 0) faults.push(...findOpenMeasurements(value as RootSecretPolicy))
   if (faults.length > 0) return { faults }
   return { policy: value as RootSecretPolicy, policyHash: toHex(hashRootSecretPolicy(value)) }
 }
@@ -61,9 +66,12 @@ export function toQuotePolicy({ custodians: _, ...policy }: RootSecretPolicy): Q
   return policy
 }
 
-function isWholeMeasurements(value: unknown): boolean {
-  if (!quotePolicyMembers.measurements(value)) return false
-  return (value as object[]).every((each) => REQUIRED_REGISTERS.every((name) => Object.hasOwn(each, name)))
+/** A register that is left out could hold anybody's code, which would then be given the secret. */
+function findOpenMeasurements({ measurements }: RootSecretPolicy): string[] {
+  return measurements.flatMap((measurement, index) => {
+    const open = findOpenRegisters(measurement)
+    return open.length === 0 ? [] : [`measurements[${index}] leaves out ${open.join(', ')}`]
+  })
 }
 
 function isCustodians(value: unknown): boolean {

@@ -1,4 +1,4 @@
-import { stepTitles } from '@countersign/receipt'
+import { DSTACK_SECRET, stepTitles } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
 import type { VerifierStep } from './checkSubject.ts'
 import { adviseOn, describeStep, isSimulated, type StepContext, stepGroups } from './describeStep.ts'
@@ -44,7 +44,8 @@ describe('steps', () => {
     const expected = ['The key enclave', 'The random sample', 'The coordinator'].flatMap(
       (title) => stepGroups.find((group) => group.title === title)?.ids ?? [],
     )
-    expect(simulated.toSorted()).toEqual(expected.toSorted())
+    // No machine is listed, so that this one was skipped.
+    expect([...simulated, 'platform'].toSorted()).toEqual(expected.toSorted())
     expect(simulated).toHaveLength(15)
     for (const step of mock.steps) {
       const sentence = describeStep(step, context)
@@ -63,6 +64,17 @@ describe('steps', () => {
       describeStep(toStep('quote-policy', 'pass'), { ...hardware, receipt: withTcb(tcbStatus) })
     expect(say('UpToDate')).toContain('was up to date')
     expect(say('OutOfDate')).toMatch(/was not up to date.*OutOfDate/)
+  })
+
+  test('known code with a secret of dstack is said to share it with what the app’s owner admits', () => {
+    const say = (rootSecret: string, status: VerifierStep['status'] = 'pass') => {
+      const config = { ...issue.receipt.signer.config, rootSecret }
+      const receipt = { ...issue.receipt, signer: { ...issue.receipt.signer, config } }
+      return describeStep(toStep('measurement', status), { ...hardware, receipt })
+    }
+    expect(say('dstack')).toContain(DSTACK_SECRET)
+    expect(say('dstack', 'skip')).not.toContain(DSTACK_SECRET)
+    expect(say(`attested:sha256:${'ab'.repeat(32)}`)).not.toContain('dstack')
   })
 
   test('an event through the operator’s node is the operator’s word', () => {

@@ -1,3 +1,4 @@
+import { DSTACK_SECRET } from '@countersign/receipt'
 import type { VerifierStep } from './checkSubject.ts'
 import { codeWords, type StepWords, stepWords } from './stepWords.ts'
 import type { Outcome } from './verify.ts'
@@ -26,7 +27,9 @@ export function describeStep(step: VerifierStep, context: StepContext): string {
   if (id === 'quote-policy' && status === 'pass' && tcbStatus !== undefined && tcbStatus !== 'UpToDate') {
     return `The enclave could not be looked into, but its processor was not up to date: Intel’s word for it is ${tcbStatus}. It passes only because the anchors accept that.`
   }
-  return status === 'fail' ? adviseOn(step).meaning : stepWords[id].pass
+  if (status === 'fail') return adviseOn(step).meaning
+  const isDstack = id === 'measurement' && context.receipt?.signer.config.rootSecret === 'dstack'
+  return isDstack ? `${stepWords[id].pass} ${DSTACK_SECRET}` : stepWords[id].pass
 }
 
 function describeEvent(status: VerifierStep['status'], context: StepContext): string {
@@ -66,7 +69,7 @@ export const stepGroups: readonly StepGroup[] = [
   {
     title: 'The key enclave',
     isHardware: true,
-    ids: ['inclusion', 'collateral', 'quote', 'report-data', 'quote-policy', 'measurement', 'config'],
+    ids: ['inclusion', 'collateral', 'quote', 'report-data', 'quote-policy', 'platform', 'measurement', 'config'],
   },
   { title: 'The random sample', isHardware: true, ids: ['entropy', 'entropy-key'] },
   {

@@ -1,3 +1,4 @@
+import { DSTACK_SECRET, type Verdict } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
 import type { VerifierStep } from './checkSubject.ts'
 import { type AnchorSource, describeVerdict } from './describeVerdict.ts'
@@ -76,6 +77,19 @@ describe('the verdict', () => {
       tone: 'warning',
       title: expect.stringContaining('the processor was not up to date (OutOfDate)'),
     })
+  })
+
+  test('the verdict on known code says who can admit other code to a secret of dstack', () => {
+    const say = (verdict: Verdict, rootSecret: string, isKnownCode = true) => {
+      const receipt = withTcb('UpToDate')
+      const signer = { ...receipt.signer, config: { ...receipt.signer.config, rootSecret } }
+      const context = { anchorSource: 'visitor', lies: 0, status: 'complete' } as const
+      return describeVerdict({ ...judged, verdict, isKnownCode, receipt: { ...receipt, signer } }, context).sentence
+    }
+    for (const verdict of ['verified', 'mock'] as const) expect(say(verdict, 'dstack')).toContain(DSTACK_SECRET)
+    expect(say('unknown-code', 'dstack', false)).not.toContain(DSTACK_SECRET)
+    expect(say('failed', 'dstack')).not.toContain(DSTACK_SECRET)
+    expect(say('verified', `attested:sha256:${'ab'.repeat(32)}`)).not.toContain('dstack')
   })
 
   test('mock evidence that is not accepted is bad, and is called MOCK', () => {

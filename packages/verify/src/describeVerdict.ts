@@ -1,5 +1,5 @@
 import type { ProofStatus } from '@countersign/protocol'
-import type { Verdict } from '@countersign/receipt'
+import { DSTACK_SECRET, type Verdict } from '@countersign/receipt'
 import type { Outcome } from './verify.ts'
 
 /** What each verdict means, in a sentence that promises no more than was shown. */
@@ -34,7 +34,7 @@ type Judged = Pick<
 
 /** The verdict as a page shows it: with whose anchors they were, and every reservation in its title. */
 export function describeVerdict(judged: Judged, context: VerdictContext): VerdictDescription {
-  const words = describeBare(judged, context)
+  const words = withDstack(describeBare(judged, context), judged)
   // Bad news is not softened by small print, and what is incomplete says so already.
   if (words.tone === 'bad' || judged.verdict === 'incomplete') return words
   const reservations = toReservations(judged, context)
@@ -42,6 +42,12 @@ export function describeVerdict(judged: Judged, context: VerdictContext): Verdic
   const isTimeUnknown = judged.verdict === 'late' || judged.verdict === 'unbounded'
   const title = `${words.title}${isTimeUnknown ? ': ' : ', but '}${reservations.join(', and ')}`
   return { ...words, tone: 'warning', title }
+}
+
+/** Known code is worth less where others can be admitted to its secret. */
+function withDstack(words: VerdictDescription, { isKnownCode, receipt }: Judged): VerdictDescription {
+  const isSaid = words.tone !== 'bad' && isKnownCode && receipt?.signer.config.rootSecret === 'dstack'
+  return isSaid ? { ...words, sentence: `${words.sentence} ${DSTACK_SECRET}` } : words
 }
 
 function toReservations({ steps, isEventMissing, timeBound, receipt }: Judged, { status }: VerdictContext): string[] {

@@ -27,6 +27,7 @@ export {
   type ManifestFault,
   parseManifest,
 } from './parseManifest.ts'
+export { PLATFORM_FORM, parsePlatformText, toPlatformText } from './platformText.ts'
 export { type NamedSubject, recogniseSubject } from './recogniseSubject.ts'
 export { releaseManifest } from './releaseManifest.ts'
 export { toPrintable, toPrintableJson } from './toPrintable.ts'

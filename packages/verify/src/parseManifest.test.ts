@@ -41,6 +41,22 @@ describe('a manifest', () => {
     ['a member of Object.prototype', { ...good, constructor: 1 }, 'constructor: unknown member'],
     ['no enclave', { ...good, enclave: undefined }, 'enclave: missing'],
     ['an enclave that is a list', { ...good, enclave: [] }, 'enclave: not an object'],
+    ['no platform', { ...good, enclave: { ...enclave, platforms: [] } }, 'enclave.platforms: an empty list'],
+    [
+      'a platform as text',
+      { ...good, enclave: { ...enclave, platforms: ['00806f050000'] } },
+      'enclave.platforms[0]: not',
+    ],
+    [
+      'a PPID of six bytes',
+      { ...good, enclave: { ...enclave, platforms: [{ ppid: '00806f050000' }] } },
+      'enclave.platforms[0]: not one of fmspc (6 bytes), ppid',
+    ],
+    [
+      'a platform with two identities',
+      { ...good, enclave: { ...enclave, platforms: [{ fmspc: '00806f050000', ppid: 'ab'.repeat(16) }] } },
+      'enclave.platforms[0]: not one of',
+    ],
     ['a measurement as text', { ...good, enclave: { ...enclave, measurements: [mrTd] } }, 'enclave.measurements[0]'],
     ['no MRTD', { ...good, enclave: { ...enclave, measurements: [{}] } }, 'enclave.measurements[0].mrTd: missing'],
     [

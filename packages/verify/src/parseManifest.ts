@@ -1,4 +1,10 @@
-import type { SnpProduct, SnpTcb, TdMeasurement } from '@countersign/attestation'
+import {
+  isTdPlatform,
+  type SnpProduct,
+  type SnpTcb,
+  type TdMeasurement,
+  type TdPlatform,
+} from '@countersign/attestation'
 import { parseJson } from '@countersign/protocol'
 import { DEFAULT_MAXIMUM_EVENT_DELAY_S } from '@countersign/receipt'
 import { z } from 'zod'
@@ -19,6 +25,8 @@ export type Manifest = {
     events?: Readonly<Record<string, readonly string[]>>
     /** Collateral of an older evaluation by Intel is refused. */
     minimumTcbEvaluationDataNumber?: number
+    /** Machines that the enclave may run on; without any, all are accepted. */
+    platforms?: readonly TdPlatform[]
   }
   coordinator: {
     measurements: readonly string[]
@@ -59,6 +67,10 @@ const hex = (bytes: number) => text(new RegExp(`^[0-9a-f]{${2 * bytes}}$`), `not
 const payload = text(/^(?:[0-9a-f]{2})*$/, 'not lower-case hex')
 const address = text(/^0x[0-9a-f]{40}$/, 'not 0x and 20 bytes of lower-case hex')
 
+const platform = z.custom<TdPlatform>(isTdPlatform, {
+  error: 'not one of fmspc (6 bytes), ppid and platformInstanceId (16 bytes), in lower-case hex',
+})
+
 const schema = object({
   version: z.literal(MANIFEST_VERSION, { error: `not ${MANIFEST_VERSION}` }),
   enclave: object({
@@ -79,6 +91,7 @@ const schema = object({
       .record(z.string(), list(payload).min(1, { error: 'an empty list' }), { error: 'not an object' })
       .optional(),
     minimumTcbEvaluationDataNumber: natural.optional(),
+    platforms: list(platform).min(1, { error: 'an empty list' }).optional(),
   }),
   coordinator: object({
     measurements: list(hex(48)),

@@ -82,10 +82,16 @@ export const stepWords: Readonly<Record<VerifierStep['id'], StepWords>> = {
     fail: 'The hardware is genuine, but the enclave was not in a state that keeps its secrets.',
     action: 'Read the reason above; only an outdated platform can be accepted, with --tcb-status.',
   },
+  platform: {
+    pass: 'The enclave ran on a machine, or a kind of machine, that the anchors name.',
+    fail: 'The hardware is genuine, but it is not one of the machines that the anchors name.',
+    skip: 'No anchor says which machines are the right ones. None need say so: this counts for nothing.',
+    action: 'Ask the operator which machines the enclaves run on, and why this one is not among them.',
+  },
   measurement: {
     pass: 'The program in the enclave is one that the anchors name.',
     fail: 'Genuine hardware ran other code than the anchors name.',
-    skip: 'No anchor says which program is the right one.',
+    skip: 'The anchors do not say, or not for every part of it, which program is the right one.',
     action: ASK_THE_RELEASE,
   },
   config: {
@@ -190,7 +196,7 @@ export const codeWords: Readonly<Record<string, Partial<Pick<StepWords, 'fail' |
     action: 'Known weaknesses may be open in it. If the receipt is older than the manifest, use that of its release.',
   },
   platform_not_allowed: {
-    fail: 'The coordinator’s hardware is genuine, but the manifest does not accept this kind of processor.',
+    fail: 'The hardware is genuine, but the anchors do not accept this machine or kind of processor.',
   },
   receipt_version_unsupported: {
     fail: 'These bytes are not a receipt, or one of a version that this verifier does not know.',

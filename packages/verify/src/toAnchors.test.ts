@@ -4,6 +4,7 @@ import { toAnchors } from './toAnchors.ts'
 
 const none = {
   measurements: [],
+  platforms: [],
   configHashes: [],
   coordinatorMeasurements: [],
   coordinatorConfigHashes: [],
@@ -14,7 +15,12 @@ describe('anchors', () => {
   test('options add to what manifests list', () => {
     const manifest = {
       ...releaseManifest,
-      enclave: { measurements: [{ mrTd: 'a', rtmr0: 'b' }], configHashes: ['c'], events: { e: ['f'] } },
+      enclave: {
+        measurements: [{ mrTd: 'a', rtmr0: 'b' }],
+        configHashes: ['c'],
+        events: { e: ['f'] },
+        platforms: [{ fmspc: 'j' }],
+      },
       coordinator: { measurements: ['g'], configHashes: ['h'] },
       entropyKeys: ['i'],
     }
@@ -23,6 +29,7 @@ describe('anchors', () => {
       enclave: {
         measurements: [{ mrTd: 'A' }, { mrTd: 'B', rtmr0: 'C', rtmr1: 'D', rtmr2: 'E' }],
         configHashes: ['C'],
+        platforms: [{ ppid: 'J' }],
       },
       coordinator: { measurements: ['G'], configHashes: ['H'] },
       entropyKeys: ['I'],
@@ -30,6 +37,7 @@ describe('anchors', () => {
     expect(toAnchors([manifest, options])).toEqual({
       measurements: [{ mrTd: 'a', rtmr0: 'b' }, { mrTd: 'A' }, { mrTd: 'B', rtmr0: 'C', rtmr1: 'D', rtmr2: 'E' }],
       events: { e: ['f'] },
+      platforms: [{ fmspc: 'j' }, { ppid: 'J' }],
       configHashes: ['c', 'C'],
       coordinatorMeasurements: ['g', 'G'],
       coordinatorConfigHashes: ['h', 'H'],

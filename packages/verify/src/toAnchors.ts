@@ -8,6 +8,7 @@ export function toAnchors(manifests: readonly Manifest[]): Omit<Anchors, 'contra
   return {
     measurements: all(({ enclave }) => enclave.measurements),
     ...(events === undefined ? {} : { events }),
+    platforms: all(({ enclave }) => enclave.platforms ?? []),
     configHashes: all(({ enclave }) => enclave.configHashes),
     coordinatorMeasurements: all(({ coordinator }) => coordinator.measurements),
     coordinatorConfigHashes: all(({ coordinator }) => coordinator.configHashes),

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { codeRegisters } from '@countersign/attestation'
 import { ConfigError } from '@countersign/service'
 import { describe, expect, test } from 'vitest'
 import { readConfig } from './config.ts'
@@ -29,7 +30,8 @@ const production: Env = {
   ENCLAVE_POLICY_FILE: 'policy.json',
 }
 
-const policy = { measurements: [{ mrTd: '11'.repeat(48) }], configHashes: ['22'.repeat(32)] }
+const measurement = Object.fromEntries(codeRegisters.map((name) => [name, '11'.repeat(48)]))
+const policy = { measurements: [measurement], configHashes: ['22'.repeat(32)] }
 
 function read(env: Env, files: Record<string, string> = { 'policy.json': JSON.stringify(policy) }) {
   return readConfig(env, {
@@ -294,8 +296,8 @@ describe('a policy that would accept more than was meant', () => {
     ['an empty list', { ...policy, measurements: [] }],
     ['a measurement of any code', { ...policy, measurements: [{}] }],
     ['a misspelt register', { ...policy, measurements: [{ mrtd: '11'.repeat(48) }] }],
-    ['a misspelt register beside', { ...policy, measurements: [{ mrTd: '11'.repeat(48), rtmr4: '11'.repeat(48) }] }],
-    ['a short register', { ...policy, measurements: [{ mrTd: '11' }] }],
+    ['a misspelt register beside', { ...policy, measurements: [{ ...measurement, rtmr4: '11'.repeat(48) }] }],
+    ['a short register', { ...policy, measurements: [{ ...measurement, mrTd: '11' }] }],
     ['a measurement that is text', { ...policy, measurements: ['11'.repeat(48)] }],
     ['no configuration', { ...policy, configHashes: [] }],
     ['configurations as text, which has every part of itself', { ...policy, configHashes: '22'.repeat(32) }],
@@ -304,7 +306,11 @@ describe('a policy that would accept more than was meant', () => {
     ['an unknown status', { ...policy, statuses: ['Revoked'] }],
     ['a floor that compares with nothing', { ...policy, minimumTcbEvaluationDataNumber: 'latest' }],
     ['no platform', { ...policy, platforms: [] }],
+    ['a platform that does not say what it names', { ...policy, platforms: ['00806f050000'] }],
+    ['a platform of no length', { ...policy, platforms: [{ ppid: '' }] }],
+    ['a platform with two identities', { ...policy, platforms: [{ fmspc: '00806f050000', ppid: '44'.repeat(16) }] }],
     ['an event without payloads', { ...policy, events: { 'compose-hash': [] } }],
+    ['events that are none', { ...policy, events: null }],
     ['an unknown member', { ...policy, mesurements: [] }],
     ['a looser switch', { ...policy, allowSeptVe: true }],
   ])('%s', (_, value) => {
@@ -333,10 +339,46 @@ describe('a policy that would accept more than was meant', () => {
       ...policy,
       statuses: ['UpToDate', 'SWHardeningNeeded'],
       minimumTcbEvaluationDataNumber: 17,
-      platforms: ['00806f050000'],
+      platforms: [{ fmspc: '00806f050000' }, { ppid: '44'.repeat(16) }, { platformInstanceId: '55'.repeat(16) }],
       events: { 'compose-hash': ['33'.repeat(32)] },
     }
     expect(read(production, { 'policy.json': JSON.stringify(whole) }).enclavePolicy).toEqual(whole)
+  })
+})
+
+describe('registers that a policy leaves out could hold anybody’s code', () => {
+  const faultsWith = (changes: object) =>
+    faultsOf(production, { 'policy.json': JSON.stringify({ ...policy, ...changes }) })
+  const [mrTd, ...others] = codeRegisters
+  const dstack = { 'compose-hash': ['33'.repeat(32)], 'app-id': ['44'.repeat(20)], 'key-provider': ['55'] }
+  const withoutRtmr3 = { ...measurement, rtmr3: undefined }
+
+  test('MRTD alone is refused in production, and the message names what is missing', () => {
+    expect(faultsWith({ measurements: [{ mrTd: measurement[mrTd] }] })).toEqual([
+      `ENCLAVE_POLICY_FILE: measurements[0] leaves out ${others.join(', ')}, which production needs (for rtmr3 the events compose-hash, app-id, key-provider will do)`,
+    ])
+  })
+
+  test.each(others)('one without %s is refused, beside a whole one', (name) => {
+    const [fault, ...rest] = faultsWith({ measurements: [measurement, { ...measurement, [name]: undefined }] })
+    expect(fault).toMatch(`ENCLAVE_POLICY_FILE: measurements[1] leaves out ${name}, which production needs`)
+    expect(rest).toEqual([])
+  })
+
+  test('events stand for RTMR3 only where they name application, code and key provider', () => {
+    expect(faultsWith({ measurements: [withoutRtmr3], events: dstack })).toEqual([])
+    for (const name of Object.keys(dstack)) {
+      const [fault] = faultsWith({ measurements: [withoutRtmr3], events: { ...dstack, [name]: undefined } })
+      expect(fault).toContain('leaves out rtmr3')
+    }
+  })
+
+  test('development may do with less', () => {
+    const { enclavePolicy } = read(
+      { ...mock, ENCLAVE_POLICY_FILE: 'policy.json' },
+      { 'policy.json': JSON.stringify({ ...policy, measurements: [{ mrTd: measurement[mrTd] }] }) },
+    )
+    expect(enclavePolicy.measurements).toEqual([{ mrTd: measurement[mrTd] }])
   })
 })
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { quotePolicyMembers } from '@countersign/attestation'
+import { codeEvents, findOpenRegisters, quotePolicyMembers } from '@countersign/attestation'
 import {
   isHex,
   isLoopbackHost,
@@ -69,7 +69,7 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
   if (reportSource !== 'mock' && reportSource !== 'configfs') fault('REPORT_SOURCE: expected mock or configfs')
   if ((reportSource === 'mock') !== isMock) fault('MOCK_ATTESTATION and REPORT_SOURCE do not agree')
   const enclaveUrls = readEnclaveUrls(env, fault)
-  const enclavePolicy = readEnclavePolicy(env, { isMock, readFile: deps.readFile }, fault)
+  const enclavePolicy = readEnclavePolicy(env, { isMock, isProduction, readFile: deps.readFile }, fault)
   const entropy = readEntropy(env, deps.readFile, fault)
   const providers = readProviders(env, deps.readFile, fault)
   const databaseUrl = readSecret(env, 'DATABASE_URL', deps.readFile, fault)
@@ -219,10 +219,10 @@ function readEnclaveUrls(env: Env, fault: Fault): string[] {
   return urls
 }
 
-/** Which enclaves are believed. Required unless mock; empty lists refuse to start. */
+/** Which enclaves are believed. Required unless mock; empty lists refuse to start. Production must name all code. */
 function readEnclavePolicy(
   env: Env,
-  { isMock, readFile }: { isMock: boolean; readFile(path: string): string },
+  { isMock, isProduction, readFile }: { isMock: boolean; isProduction: boolean; readFile(path: string): string },
   fault: Fault,
 ): EnclavePolicy {
   const path = env.ENCLAVE_POLICY_FILE
@@ -251,7 +251,23 @@ function readEnclavePolicy(
       fault(`ENCLAVE_POLICY_FILE: ${name} is not what it should be, or empty`)
     }
   }
+  if (isProduction) refuseOpenCode(value, fault)
   return value as EnclavePolicy
+}
+
+/** A register that is left out could hold anybody's code: MRTD alone is firmware, which everybody has. */
+function refuseOpenCode(value: Record<string, unknown>, fault: Fault) {
+  const { measurements = [], ...rest } = value as EnclavePolicy
+  if (!quotePolicyMembers.measurements(measurements)) return
+  const events = quotePolicyMembers.events(rest.events) ? rest.events : undefined
+  for (const [index, measurement] of measurements.entries()) {
+    const open = findOpenRegisters(measurement, events)
+    if (open.length === 0) continue
+    const alternative = open.includes('rtmr3') ? ` (for rtmr3 the events ${codeEvents.join(', ')} will do)` : ''
+    fault(
+      `ENCLAVE_POLICY_FILE: measurements[${index}] leaves out ${open.join(', ')}, which production needs${alternative}`,
+    )
+  }
 }
 
 const POLICY_MEMBERS: Record<string, (value: unknown) => boolean> = {

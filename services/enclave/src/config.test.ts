@@ -152,7 +152,7 @@ describe('beacons and implementations under the quote', () => {
 
 describe('ROOT_SECRET=attested', () => {
   const key = (first: string) => `${first.padStart(2, '0')}${'07'.repeat(31)}`
-  const registers = ['mrTd', 'rtmr0', 'rtmr1', 'rtmr2', 'rtmr3', 'mrConfigId']
+  const registers = ['mrTd', 'rtmr0', 'rtmr1', 'rtmr2', 'rtmr3', 'mrConfigId', 'mrOwner', 'mrOwnerConfig']
   const measurement = Object.fromEntries(registers.map((name) => [name, '11'.repeat(48)]))
   const policy = {
     measurements: [measurement],
@@ -176,7 +176,7 @@ describe('ROOT_SECRET=attested', () => {
     ]
     for (const env of all) expect(read(env).enclave).toEqual(read(attested).enclave)
     expect(read(attested).enclave.rootSecret).toMatch(/^attested:sha256:[0-9a-f]{64}$/)
-    files['other.json'] = JSON.stringify({ ...policy, platforms: ['00906ed50000'] })
+    files['other.json'] = JSON.stringify({ ...policy, platforms: [{ fmspc: '00906ed50000' }] })
     const other = read({ ...attested, ROOT_SECRET_POLICY_FILE: 'other.json' })
     expect(other.enclave.rootSecret).not.toBe(read(attested).enclave.rootSecret)
   })

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { createVerifier, parseQuote } from '@countersign/attestation'
+import { createVerifier, parseQuote, toTdMeasurement } from '@countersign/attestation'
 import { createSimulator, type SimulatedQuoteOptions } from '@countersign/attestation/simulator'
 import { createSimulatedQuoteSource, type QuoteSource } from '@countersign/evidence'
 import { type EnclaveConfig, hashEnclaveConfig, toHex, toRootSecretName } from '@countersign/protocol'
@@ -15,9 +15,8 @@ export const simulator = createSimulator({ at })
 /** Hardware of another world: the same code under other roots. */
 export const foreignSimulator = createSimulator({ seed: 'foreign', at })
 const { body } = parseQuote(new Uint8Array(simulator.quote({ reportData: new Uint8Array(64) })))
-const [rtmr0, rtmr1, rtmr2, rtmr3] = body.rtmrs.map(toHex) as [string, string, string, string]
 /** Of simulated enclaves, with every register that a policy must name. */
-export const measurement = { mrTd: toHex(body.mrTd), rtmr0, rtmr1, rtmr2, rtmr3, mrConfigId: toHex(body.mrConfigId) }
+export const measurement = toTdMeasurement(body)
 
 export const custodians: readonly X25519Pair[] = [1, 2, 3].map(() => createX25519Pair())
 

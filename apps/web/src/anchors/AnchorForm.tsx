@@ -9,6 +9,7 @@ import type { Anchors } from './useAnchors.ts'
 const EMPTY: AnchorFields = {
   measurements: '',
   configHashes: '',
+  platforms: '',
   coordinatorMeasurements: '',
   coordinatorConfigHashes: '',
   entropyKeys: '',
@@ -21,9 +22,14 @@ const lists: { name: AnchorField; label: string; hint: string }[] = [
   {
     name: 'measurements',
     label: 'Code of the key enclave',
-    hint: 'MRTD:RTMR0:RTMR1:RTMR2:RTMR3, 48 bytes of hex each. MRTD alone leaves the code unknown.',
+    hint: 'MRTD:RTMR0:RTMR1:RTMR2:RTMR3:MRCONFIGID:MROWNER:MROWNERCONFIG, 48 bytes of hex each, 0 for one of zeros. A register left empty leaves the code unknown.',
   },
   { name: 'configHashes', label: 'Settings of the key enclave', hint: 'Its configuration hash, 32 bytes of hex.' },
+  {
+    name: 'platforms',
+    label: 'Machines of the key enclave',
+    hint: 'Each as fmspc:, ppid: or platformInstanceId: and its hex. Left empty, every genuine machine will do.',
+  },
   {
     name: 'coordinatorMeasurements',
     label: 'Code of the coordinator',

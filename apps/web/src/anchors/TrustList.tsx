@@ -1,3 +1,4 @@
+import { toPlatformText } from '@countersign/verify'
 import { findContract, type Trust } from './trust.ts'
 
 /** The operator's anchors, for those who look. */
@@ -40,6 +41,9 @@ function toEntries(trust: Trust): [title: string, values: readonly string[]][] {
     ...(evaluation === undefined
       ? []
       : [['Oldest evaluation by Intel', [String(evaluation)]] satisfies [string, string[]]]),
+    ...(enclave.platforms === undefined
+      ? []
+      : [['Machines of the key enclave', enclave.platforms.map(toPlatformText)] satisfies [string, string[]]]),
     ['Code of the coordinator', coordinator.measurements],
     ['Settings of the coordinator', coordinator.configHashes],
     ...(minimumTcb.length === 0 ? [] : [['Patch levels of the coordinator', minimumTcb] satisfies [string, string[]]]),

@@ -10,6 +10,7 @@ describe('the visitor’s anchors', () => {
   const empty = {
     measurements: '',
     configHashes: '',
+    platforms: '',
     coordinatorMeasurements: '',
     coordinatorConfigHashes: '',
     entropyKeys: '',
@@ -61,10 +62,23 @@ describe('the visitor’s anchors', () => {
   test('two or three registers are no measurement; MRTD alone is one', () => {
     const parse = (count: number) =>
       parseAnchorForm({ ...empty, measurements: Array(count).fill('ab'.repeat(48)).join(':') }, operator)
-    for (const count of [2, 3, 6]) expect(parse(count).faults).toHaveProperty('measurements')
-    for (const count of [1, 4, 5]) expect(parse(count).trust?.manifest.enclave.measurements).toHaveLength(1)
+    for (const count of [2, 3, 6, 7, 9]) expect(parse(count).faults).toHaveProperty('measurements')
+    for (const count of [1, 4, 5, 8]) expect(parse(count).trust?.manifest.enclave.measurements).toHaveLength(1)
     expect(parseAnchorForm({ ...empty, measurements: 'xy' }, operator).faults).toEqual({
       measurements: 'Line 1 is not 48 bytes of hex.',
+    })
+  })
+
+  test('a register may be left open or be zero, and a machine says what names it', () => {
+    const [mrTd, id] = ['ab'.repeat(48), 'ef'.repeat(16)]
+    const fields = { ...empty, measurements: `${mrTd}:::::0::`, platforms: `ppid:${id}\nfmspc:00806F050000` }
+    expect(parseAnchorForm(fields, operator).trust?.manifest.enclave).toEqual({
+      measurements: [{ mrTd, mrConfigId: '00'.repeat(48) }],
+      configHashes: [],
+      platforms: [{ ppid: id }, { fmspc: '00806f050000' }],
+    })
+    expect(parseAnchorForm({ ...empty, platforms: `ppid:${id}\n${id}` }, operator).faults).toEqual({
+      platforms: 'Line 2 is not fmspc:HEX of 6 bytes, or ppid:HEX or platformInstanceId:HEX of 16.',
     })
   })
 

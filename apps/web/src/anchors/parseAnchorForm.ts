@@ -4,8 +4,10 @@ import {
   type Manifest,
   MEASUREMENT_FORM,
   normaliseHex,
+  PLATFORM_FORM,
   parseHttpUrl,
   parseMeasurementText,
+  parsePlatformText,
 } from '@countersign/verify'
 import type { Trust } from './trust.ts'
 
@@ -14,7 +16,13 @@ export type AnchorFields = Record<AnchorField, string>
 
 export type AnchorField = ListField | 'address' | 'rpcUrl' | 'chainId'
 
-type ListField = 'measurements' | 'configHashes' | 'coordinatorMeasurements' | 'coordinatorConfigHashes' | 'entropyKeys'
+type ListField =
+  | 'measurements'
+  | 'configHashes'
+  | 'platforms'
+  | 'coordinatorMeasurements'
+  | 'coordinatorConfigHashes'
+  | 'entropyKeys'
 
 export type AnchorFaults = Partial<Record<AnchorField, string>>
 
@@ -24,6 +32,11 @@ export type AnchorFormResult = { trust: Trust; faults: undefined } | { trust: un
 export function parseAnchorForm(fields: AnchorFields, operator: Trust): AnchorFormResult {
   const faults: AnchorFaults = {}
   const contract = fields.address.trim() === '' ? undefined : parseContract(fields, operator, faults)
+  const platforms = toLines(fields.platforms).flatMap((line, index) => {
+    const platform = parsePlatformText(line)
+    if (platform === undefined) faults.platforms ??= `Line ${index + 1} is not ${PLATFORM_FORM}.`
+    return platform ?? []
+  })
   const manifest: Manifest = {
     ...emptyManifest,
     enclave: {
@@ -33,6 +46,7 @@ export function parseAnchorForm(fields: AnchorFields, operator: Trust): AnchorFo
         return measurement ?? []
       }),
       configHashes: toLines(fields.configHashes).map(toHex),
+      ...(platforms.length === 0 ? {} : { platforms }),
     },
     coordinator: {
       measurements: toLines(fields.coordinatorMeasurements).map(toHex),

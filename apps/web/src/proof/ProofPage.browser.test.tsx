@@ -380,7 +380,7 @@ describe('accessibility', () => {
 
   test('the verdict and the count of steps are read out', async () => {
     await show()
-    const status = page.getByRole('status').filter({ hasText: '26 steps: 26 passed, 0 failed, 0 not judged.' })
+    const status = page.getByRole('status').filter({ hasText: '27 steps: 26 passed, 0 failed, 1 not judged.' })
     await expect.element(status, PATIENCE).toBeInTheDocument()
   })
 

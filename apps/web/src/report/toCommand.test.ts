@@ -33,6 +33,12 @@ describe('the command', () => {
       / --ipfs https:\/\/g\.test$/,
     )
     expect(toCommand(subject, { ...context, trust, anchorSource: 'visitor' })).toMatch(/ --entropy-key (cd){32}$/)
+    const [mrTd, zero, ppid] = ['ab'.repeat(48), '00'.repeat(48), 'ef'.repeat(16)] as const
+    const enclave = { measurements: [{ mrTd, mrConfigId: zero }], configHashes: [], platforms: [{ ppid }] }
+    const code = { ...noTrust, manifest: { ...emptyManifest, enclave } }
+    expect(toCommand(subject, { ...context, trust: code, anchorSource: 'visitor' })).toContain(
+      ` --measurement ${mrTd}:::::0:: --platform ppid:${ppid}`,
+    )
   })
 
   test('is safe to paste, whatever a link or a service put into it', () => {

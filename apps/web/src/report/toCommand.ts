@@ -1,4 +1,4 @@
-import { type AnchorSource, toMeasurementText } from '@countersign/verify'
+import { type AnchorSource, toMeasurementText, toPlatformText } from '@countersign/verify'
 import { findContract, type Trust } from '../anchors/trust.ts'
 
 export type CommandSubject =
@@ -31,6 +31,7 @@ export function toCommand(
       : [
           ['--measurement', enclave.measurements.map(toMeasurementText)],
           ['--config-hash', enclave.configHashes],
+          ['--platform', (enclave.platforms ?? []).map(toPlatformText)],
           ['--coordinator-measurement', coordinator.measurements],
           ['--coordinator-config-hash', coordinator.configHashes],
           ['--entropy-key', entropyKeys],

@@ -1,4 +1,4 @@
-import { createVerifier, type TcbStatus, type TrustedRoot } from '@countersign/attestation'
+import { createVerifier, type TcbStatus, type TrustedRoot, toTdMeasurement } from '@countersign/attestation'
 import {
   createSimulatedSatellite,
   createSimulator,
@@ -8,6 +8,7 @@ import {
 import {
   computeSnpReportData,
   computeTdxReportData,
+  concatBytes,
   createInclusionPath,
   type EnclaveConfig,
   fromHex,
@@ -27,7 +28,7 @@ import {
 } from '@countersign/protocol'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
-import { sha256 } from '@noble/hashes/sha2.js'
+import { sha256, sha384 } from '@noble/hashes/sha2.js'
 import type { Anchors } from '../v1/anchors.ts'
 import { assemble, hashPart, type ReceiptRecords, toReceiptRelease } from '../v1/assemble.ts'
 import { canonicalBytes } from '../v1/canonicalBytes.ts'
@@ -52,6 +53,8 @@ export type SimulatedIssueOptions = {
   unsignedSource?: string
   /** Everything that the quote says beside its report data. */
   quote?: Omit<SimulatedQuoteOptions, 'reportData'>
+  /** What the guest recorded at run time, as dstack does: it makes RTMR3, and the receipt carries the log. */
+  events?: readonly { name: string; payload: string }[]
   /** 48 bytes. */
   coordinatorMeasurement?: Uint8Array
 }
@@ -63,8 +66,8 @@ export type SimulatedIssue = {
   bytes: Uint8Array<ArrayBuffer>
   cid: string
   collateral: Uint8Array<ArrayBuffer>
-  /** Anchors under which every step passes. */
-  anchors: Required<Omit<Anchors, 'events' | 'contract'>>
+  /** Anchors under which every required step passes. */
+  anchors: Required<Omit<Anchors, 'events' | 'platforms' | 'contract'>>
 }
 
 export type SimulatedAttestationOptions = SimulatedIssueOptions & SigningOptions
@@ -138,6 +141,7 @@ export function createReceiptSimulator(seed: string = developmentSeed): ReceiptS
         previousBatchHash: previous,
         configHash,
       })
+      const recorded = options.events === undefined ? undefined : record(options.events)
       const quote = simulator.quote({ ...toQuoteOptions(options), reportData })
       const collateral = simulator.collateral()
       const collateralBytes = toCanonicalJson(collateral)
@@ -156,8 +160,8 @@ export function createReceiptSimulator(seed: string = developmentSeed): ReceiptS
         }),
         coordinatorSecret,
       )
-      const [rtmr0, rtmr1, rtmr2, rtmr3] = body.rtmrs.map(toHex) as [string, string, string, string]
-      const measurement = { mrTd: toHex(body.mrTd), rtmr0, rtmr1, rtmr2, rtmr3 }
+      const measurement = toTdMeasurement(body)
+      const { mrTd, rtmr0, rtmr1, rtmr2, rtmr3 } = measurement
       const records: ReceiptRecords = {
         txMetadata,
         statement,
@@ -169,7 +173,8 @@ export function createReceiptSimulator(seed: string = developmentSeed): ReceiptS
           mode: 'mock',
           quoteHex: toHex(quote),
           quoteVerified: true,
-          measurement,
+          ...(recorded === undefined ? {} : { eventLog: recorded.eventLog }),
+          measurement: { mrTd, rtmr0, rtmr1, rtmr2, rtmr3 },
           tcbStatus: tcb.status as TcbStatus,
           config,
           collateral: toCid(collateralBytes),
@@ -213,7 +218,8 @@ export function createReceiptSimulator(seed: string = developmentSeed): ReceiptS
 }
 
 function toQuoteOptions(options: SimulatedIssueOptions) {
-  return { mrtd: sha384Like('enclave'), ...options.quote }
+  const rtmrs = options.events === undefined ? {} : { rtmrs: record(options.events).rtmrs }
+  return { mrtd: sha384Like('enclave'), ...rtmrs, ...options.quote }
 }
 
 function toReportOptions(options: SimulatedIssueOptions) {
@@ -285,6 +291,22 @@ function attest(
     configHash: toHex(configHash),
     fetchedAt: new Date(input.signedAt.getTime() - 60_000).toISOString(),
   }
+}
+
+/** dstack's `DSTACK_RUNTIME_EVENT_TYPE`. */
+const RUNTIME_EVENT = 0x08000001
+
+/** RTMR3 = SHA-384(RTMR3 ‖ SHA-384(u32le type ‖ ":" ‖ name ‖ ":" ‖ payload)) for each event, from zeros. */
+function record(events: NonNullable<SimulatedIssueOptions['events']>) {
+  const zero = new Uint8Array(48)
+  const rtmr3 = events.reduce((register, { name, payload }) => {
+    const prefix = new TextEncoder().encode(`\u{1}\0\0\u{8}:${name}:`)
+    return sha384(concatBytes(register, sha384(concatBytes(prefix, fromHex(payload)))))
+  }, zero as Uint8Array)
+  const entries = events.map(({ name, payload }) => {
+    return { imr: 3, event_type: RUNTIME_EVENT, digest: '', event: name, event_payload: payload }
+  })
+  return { rtmrs: [zero, zero, zero, rtmr3] as const, eventLog: JSON.stringify(entries) }
 }
 
 /** 48 bytes that stand for a measurement. */

@@ -144,7 +144,7 @@ export function issueAttestation(
   const leaves = Array.from({ length: treeSize }, (_, index) =>
     index === leafIndex ? hashLeaf(statement) : bytesOf(`leaf ${index}`),
   )
-  const { bootId, sequence, previous } = records.batch
+  const { bootId, sequence, previous, eventLog } = records.batch
   const reportData = computeTdxReportData({
     treeSize,
     root: hashTree(leaves),
@@ -156,7 +156,7 @@ export function issueAttestation(
   const quoteHex = toHex(simulator.quote({ ...quote, reportData }))
   const batch = encodeBlock(
     'batch',
-    assembleBatch({ quoteHex, config, settings, bootId, sequence, previous, treeSize }),
+    assembleBatch({ quoteHex, eventLog, config, settings, bootId, sequence, previous, treeSize }),
   )
 
   const { certificates, configHash, fetchedAt } = records.coordinator.selfAttestation

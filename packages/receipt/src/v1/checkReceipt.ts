@@ -169,6 +169,7 @@ function toCheck(result: {
     ...(receipt?.version === ATTESTATION_V2 ? (['blocks'] as const) : []),
     ...(options.opening === undefined ? [] : (['opening'] as const)),
     ...(options.cid === undefined ? [] : (['cid'] as const)),
+    ...(options.anchors?.platforms?.length ? (['platform'] as const) : []),
     ...(isEventRequired ? (['event'] as const) : []),
     ...(options.reevaluation === undefined ? [] : (['reevaluation'] as const)),
   ]

@@ -1,9 +1,9 @@
 import {
   assertQuotePolicy,
+  findPlatform,
   PolicyError,
   parseCollateral,
   type QuotePolicy,
-  type TdMeasurement,
   type TrustedRoot,
   type VerifiedQuote,
   type Verifier,
@@ -21,10 +21,11 @@ import {
 } from '@countersign/protocol'
 import type { ReceiptView } from '../receiptView.ts'
 import type { Anchors } from './anchors.ts'
+import { checkMeasurement } from './checkMeasurement.ts'
 import { toCid } from './cid.ts'
 import { failIf, needs, StepFailure, StepSkip, type Transcript } from './transcript.ts'
 
-export type SignerPolicy = Omit<QuotePolicy, 'measurements' | 'events' | 'reportData'>
+export type SignerPolicy = Omit<QuotePolicy, 'measurements' | 'events' | 'platforms' | 'reportData'>
 
 export type SignerContext = {
   verifier: Verifier
@@ -34,7 +35,7 @@ export type SignerContext = {
   policy: SignerPolicy
 }
 
-/** inclusion → collateral → quote → report-data → policy → measurement → config: the enclave and its hardware. */
+/** inclusion → collateral → quote → report-data → policy → platform → measurement → config: the enclave and its hardware. */
 export async function checkSigner(
   { run }: Transcript,
   receipt: ReceiptView,
@@ -90,20 +91,23 @@ export async function checkSigner(
     return [`Not debuggable, not migratable, TCB status ${quote.tcb.status}.`, undefined]
   })
 
+  await run('platform', () => {
+    const { platform } = needs(verified, 'the quote is not genuine')
+    const { fmspc, ppid, platformInstanceId } = platform
+    const instance = platformInstanceId === undefined ? '' : `, platform instance id ${platformInstanceId}`
+    const identity = `FMSPC ${fmspc}, PPID ${ppid}${instance}`
+    if (!anchors.platforms?.length) throw new StepSkip(`No machines to hold ${identity} against.`)
+    const listed = findPlatform(platform, anchors.platforms)
+    if (listed === undefined) {
+      throw new PolicyError('platform_not_allowed', 'not among the machines you trust', { details: identity })
+    }
+    const [[name, id]] = Object.entries(listed) as [[string, string]]
+    return [`The machine is among those you trust, by its ${name} ${id}.`, undefined]
+  })
+
   await run('measurement', () => {
     const quote = needs(verified, 'the quote is not genuine')
-    const mrTd = toHex(quote.body.mrTd)
-    const { measurements, events } = anchors
-    if (!measurements?.length) throw new StepSkip(`No measurements to hold MRTD ${mrTd} against.`)
-    const withEvents = events === undefined ? {} : { events }
-    assertQuotePolicy(quote, { ...acceptAll(quote), measurements, ...withEvents })
-    const isWhole = measurements.some(
-      (measurement) => pinsAllCode(measurement, events) && isAccepted(quote, { measurements: [measurement] }),
-    )
-    // MRTD is the firmware alone: everybody who uses the same has the same.
-    if (!isWhole)
-      throw new StepSkip(`MRTD ${mrTd} is among those you trust, but what it loads (RTMR0 to RTMR3) was not given.`)
-    return [`MRTD ${mrTd} and what it loads are among those you trust.`, undefined]
+    return [checkMeasurement(quote, anchors, signer.config), undefined]
   })
 
   await run('config', () => {
@@ -144,28 +148,6 @@ function describeQuote({ root, tcb, platform }: VerifiedQuote, at: Date): string
   const advisories = tcb.advisoryIds.length === 0 ? '' : `, advisories ${tcb.advisoryIds.join(', ')}`
   const kind = root.mode === 'hardware' ? 'Genuine' : 'MOCK evidence, correct in itself'
   return `${kind} under ${root.name} at ${at.toISOString()}: platform ${platform.fmspc}, TCB ${tcb.status}${advisories}.`
-}
-
-/** Whether a measurement fixes all code: the registers of firmware and system, and those of the application or its events. */
-function pinsAllCode(measurement: TdMeasurement, events: Anchors['events']): boolean {
-  const { rtmr0, rtmr1, rtmr2, rtmr3 } = measurement
-  const isSystemPinned = rtmr0 !== undefined && rtmr1 !== undefined && rtmr2 !== undefined
-  return isSystemPinned && (rtmr3 !== undefined || Object.keys(events ?? {}).length > 0)
-}
-
-function isAccepted(quote: VerifiedQuote, policy: QuotePolicy): boolean {
-  try {
-    assertQuotePolicy(quote, { ...acceptAll(quote), ...policy })
-    return true
-  } catch (error) {
-    if (error instanceof PolicyError) return false
-    throw error
-  }
-}
-
-/** For a step that looks at measurements alone: the state has its own step. */
-function acceptAll({ tcb }: VerifiedQuote): SignerPolicy {
-  return { statuses: [tcb.status], allowSeptVe: true, allowMigratable: true, allowPerfmon: true, allowTpa: true }
 }
 
 /** The quote judged again, at another time and with the collateral of that time. */

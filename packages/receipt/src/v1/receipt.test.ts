@@ -14,6 +14,7 @@ test('the exports of the package', () => {
     [
       "ATTESTATION_V2",
       "DEFAULT_MAXIMUM_EVENT_DELAY_S",
+      "DSTACK_SECRET",
       "MAX_CAR_BYTES",
       "MAX_RECEIPT_BYTES",
       "RECEIPT_SPEC",

@@ -15,6 +15,7 @@ export const stepTitles = {
   quote: 'The quote is genuine Intel hardware',
   'report-data': 'The quote covers the batch',
   'quote-policy': 'The enclave was in an acceptable state',
+  platform: 'The enclave ran on a known machine',
   measurement: 'The enclave ran known code',
   config: 'The enclave had a known configuration',
   entropy: 'The entropy sample is signed and the one in the statement',
@@ -50,8 +51,8 @@ export const anchorSteps: readonly StepId[] = [
 
 /**
  * Steps that must pass for a receipt to be verified, where its kind has them. `blocks` joins them in version 2; `opening`, `cid`,
- * `event` and `reevaluation` do when the caller gives something to hold the receipt against. `time-bound` must pass too, but has
- * verdicts of its own, as the anchors have.
+ * `platform`, `event` and `reevaluation` do when the caller gives something to hold the receipt against. `time-bound` must pass too,
+ * but has verdicts of its own, as the anchors have.
  */
 export const requiredSteps: readonly StepId[] = [
   'format',

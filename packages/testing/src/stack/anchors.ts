@@ -1,11 +1,11 @@
-import { parseQuote, parseReport } from '@countersign/attestation'
+import { parseQuote, parseReport, type TdMeasurement, toTdMeasurement } from '@countersign/attestation'
 import { createSimulator } from '@countersign/attestation/simulator'
 import { toHex } from '@countersign/protocol'
 import type { LogFields } from './startService.ts'
 
 /** What a verifier of one stack's proofs trusts. */
 export type StackAnchors = {
-  measurement: string
+  measurement: TdMeasurement
   configHash: string
   coordinatorMeasurement: string
   coordinatorConfigHash: string
@@ -28,7 +28,7 @@ export async function readAnchors(parameters: {
   if (!answer.ok) throw new Error(`The coordinator has no attestation: ${answer.status}.`)
   const { measurement, configHash } = (await answer.json()) as LogFields
   return {
-    measurement: measureSimulatedEnclave().join(':'),
+    measurement: measureSimulatedEnclave(),
     configHash: String(enclave.configHash),
     coordinatorMeasurement: String(measurement),
     coordinatorConfigHash: String(configHash),
@@ -36,11 +36,10 @@ export async function readAnchors(parameters: {
   }
 }
 
-/** MRTD and the four RTMRs: every simulated enclave has the same. It reports them to the coordinator only. */
-export function measureSimulatedEnclave(): string[] {
+/** Every register that can hold code: every simulated enclave has the same. It reports them to the coordinator only. */
+export function measureSimulatedEnclave(): Required<TdMeasurement> {
   const quote = createSimulator({ at: new Date() }).quote({ reportData: new Uint8Array(64) })
-  const { body } = parseQuote(Uint8Array.from(quote))
-  return [body.mrTd, ...body.rtmrs].map(toHex)
+  return toTdMeasurement(parseQuote(Uint8Array.from(quote)).body)
 }
 
 /** The measurement of every simulated coordinator. */

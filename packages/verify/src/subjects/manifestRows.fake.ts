@@ -1,37 +1,23 @@
-import { concatBytes } from '@countersign/protocol'
-import { assemble, canonicalBytes, toCid } from '@countersign/receipt'
+import { parsePckPlatform, parseQuote } from '@countersign/attestation'
+import { fromHex } from '@countersign/protocol'
 import { issue, toManifest } from '../issues.fake.ts'
 import type { Manifest } from '../parseManifest.ts'
-import { encode, files, manifest, toFiles } from './honest.fake.ts'
+import { files, honest, manifest, toFiles } from './honest.fake.ts'
 import { failed, OFFLINE, type SubjectRow, unboundedOffline } from './subjectRow.fake.ts'
 
 /** Code that RTMR3 and the event log name together, as dstack records it. */
-async function issueWithEvents(payload: string) {
-  const sha384 = async (bytes: Uint8Array<ArrayBuffer>) => new Uint8Array(await crypto.subtle.digest('SHA-384', bytes))
-  const name = 'compose-hash'
-  const prefix = encode(`\u{1}\0\0\u{8}:${name}:`)
-  const event = await sha384(
-    concatBytes(
-      prefix,
-      Uint8Array.from(payload.match(/../g) ?? [], (byte) => Number(`0x${byte}`)),
-    ),
-  )
-  const rtmr3 = await sha384(concatBytes(new Uint8Array(48), event))
-  const zero = new Uint8Array(48)
-  const { records, collateral, anchors } = await issue({ quote: { rtmrs: [zero, zero, zero, rtmr3] } })
-  const entry = { imr: 3, event_type: 0x08000001, digest: '', event: name, event_payload: payload }
-  const receipt = assemble({ ...records, batch: { ...records.batch, eventLog: JSON.stringify([entry]) } })
-  const bytes = canonicalBytes(receipt)
-  const [{ rtmr3: _, ...measurement }] = anchors.measurements as [Required<(typeof anchors.measurements)[number]>]
-  return { bytes, collateral, receipt, cid: toCid(bytes), anchors: { ...anchors, measurements: [measurement] } }
+const payloads = { 'app-id': 'aa'.repeat(20), 'compose-hash': 'ab'.repeat(32), 'key-provider': '6b6d73' }
+const withEvents = await issue({ events: Object.entries(payloads).map(([name, payload]) => ({ name, payload })) })
+/** All but RTMR3, and these events. */
+const eventsManifest = (named: Readonly<Record<string, string>>): Manifest => {
+  const { enclave, ...others } = toManifest(withEvents)
+  const measurements = enclave.measurements.map(({ rtmr3: _, ...measurement }) => measurement)
+  const events = Object.fromEntries(Object.entries(named).map(([name, payload]) => [name, [payload]]))
+  return { ...others, enclave: { ...enclave, measurements, events } }
 }
-
-const composeHash = 'ab'.repeat(32)
-const withEvents = await issueWithEvents(composeHash)
-const eventsManifest = (payload: string): Manifest => {
-  const known = toManifest(withEvents)
-  return { ...known, enclave: { ...known.enclave, events: { 'compose-hash': [payload] } } }
-}
+const { 'key-provider': _, ...withoutProvider } = payloads
+const { fmspc, ppid } = parsePckPlatform(parseQuote(fromHex(honest.receipt.signer.quoteHex)).pckChain)
+const unknownCode = { verdict: 'mock', conclusion: 'unknown-code', skip: [...OFFLINE, 'measurement'] } as const
 const withEnclave = (enclave: Partial<Manifest['enclave']>): Manifest => ({
   ...manifest,
   enclave: { ...manifest.enclave, ...enclave },
@@ -41,6 +27,7 @@ const withCoordinator = (coordinator: Partial<Manifest['coordinator']>): Manifes
   coordinator: { ...manifest.coordinator, ...coordinator },
 })
 const [whole = { mrTd: '' }] = manifest.enclave.measurements
+const { mrConfigId: __, ...withoutConfigId } = whole
 
 /** What a manifest can ask for. */
 export const manifestRows: readonly SubjectRow[] = [
@@ -48,29 +35,85 @@ export const manifestRows: readonly SubjectRow[] = [
     name: 'events that match, in place of RTMR3',
     category: 'manifest',
     ...toFiles(withEvents),
-    manifest: eventsManifest(composeHash),
+    manifest: eventsManifest(payloads),
     expected: unboundedOffline,
   },
   {
     name: 'events that do not match',
     category: 'manifest',
     ...toFiles(withEvents),
-    manifest: eventsManifest('cd'.repeat(32)),
+    manifest: eventsManifest({ ...payloads, 'compose-hash': 'cd'.repeat(32) }),
     expected: failed({ measurement: 'event_not_allowed' }, OFFLINE),
   },
   {
     name: 'neither events nor RTMR3',
     category: 'manifest',
     ...toFiles(withEvents),
-    manifest: toManifest(withEvents),
-    expected: { verdict: 'mock', conclusion: 'unknown-code', skip: [...OFFLINE, 'measurement'] },
+    manifest: eventsManifest({}),
+    expected: unknownCode,
+  },
+  {
+    name: 'events without the key provider, in place of RTMR3',
+    category: 'manifest',
+    ...toFiles(withEvents),
+    manifest: eventsManifest(withoutProvider),
+    expected: unknownCode,
+  },
+  {
+    name: 'another key provider',
+    category: 'manifest',
+    ...toFiles(withEvents),
+    manifest: eventsManifest({ ...payloads, 'key-provider': '6c6f63616c' }),
+    expected: failed({ measurement: 'event_not_allowed' }, OFFLINE),
   },
   {
     name: 'MRTD alone',
     category: 'manifest',
     ...files,
     manifest: withEnclave({ measurements: [{ mrTd: whole.mrTd }] }),
-    expected: { verdict: 'mock', conclusion: 'unknown-code', skip: [...OFFLINE, 'measurement'] },
+    expected: unknownCode,
+  },
+  {
+    name: 'MRCONFIGID left open',
+    category: 'manifest',
+    ...files,
+    manifest: withEnclave({ measurements: [withoutConfigId] }),
+    expected: unknownCode,
+  },
+  {
+    name: 'another MRCONFIGID',
+    category: 'manifest',
+    ...files,
+    manifest: withEnclave({ measurements: [{ ...whole, mrConfigId: 'ee'.repeat(48) }] }),
+    expected: failed({ measurement: 'measurement_not_allowed' }, OFFLINE),
+  },
+  {
+    name: 'another MROWNER',
+    category: 'manifest',
+    ...files,
+    manifest: withEnclave({ measurements: [{ ...whole, mrOwner: 'ee'.repeat(48) }] }),
+    expected: failed({ measurement: 'measurement_not_allowed' }, OFFLINE),
+  },
+  {
+    name: 'a listed machine, by its PPID',
+    category: 'manifest',
+    ...files,
+    manifest: withEnclave({ platforms: [{ fmspc: '00806f050000' }, { ppid }] }),
+    expected: unboundedOffline,
+  },
+  {
+    name: 'a listed kind of machine',
+    category: 'manifest',
+    ...files,
+    manifest: withEnclave({ platforms: [{ fmspc }] }),
+    expected: unboundedOffline,
+  },
+  {
+    name: 'a machine that is not listed',
+    category: 'manifest',
+    ...files,
+    manifest: withEnclave({ platforms: [{ ppid: '00'.repeat(16) }] }),
+    expected: failed({ platform: 'platform_not_allowed' }, OFFLINE),
   },
   {
     name: 'another register',

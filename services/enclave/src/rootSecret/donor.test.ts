@@ -65,7 +65,7 @@ describe('who does not get it, and costs no quote', () => {
   })
 
   test('a platform, or an evaluation of it, that the policy does not take', async () => {
-    for (const changes of [{ platforms: ['00906ed50000'] }, { minimumTcbEvaluationDataNumber: 999 }]) {
+    for (const changes of [{ platforms: [{ fmspc: '00906ed50000' }] }, { minimumTcbEvaluationDataNumber: 999 }]) {
       const policy = createTestPolicy(changes)
       const { donor } = await createGiving({ policy })
       await expect(joinFrom(createTestPeer({ policy }), donor)).rejects.toThrow('no enclave gives us')

@@ -118,7 +118,7 @@ describe('joining with the backup at hand', () => {
     await expect(joinWith([donor({ mrtd: new Uint8Array(48).fill(1) })], joiner)).rejects.toThrow('no enclave gives us')
     expect(joiner.lines.join()).toContain('measurement_not_allowed')
     // Without a backup of our own policy the donor's word is all there is.
-    const policy = createTestPolicy({ platforms: ['00906ed50000'] })
+    const policy = createTestPolicy({ platforms: [{ fmspc: '00906ed50000' }] })
     await rm(toBackupPath(folder))
     await writeFile(toBackupPath(folder), toBackupFile(await createForeignBackup(peer, policy)))
     const careful = createTestPeer()

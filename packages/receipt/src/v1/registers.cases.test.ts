@@ -1,0 +1,345 @@
+import {
+  type CodeRegister,
+  codeEvents,
+  codeRegisters,
+  type PckPlatform,
+  parsePckPlatform,
+  parseQuote,
+  type TdMeasurement,
+  type TdPlatform,
+} from '@countersign/attestation'
+import { fromHex } from '@countersign/protocol'
+import { describe, expect, test } from 'vitest'
+import { createReceiptSimulator, type SimulatedIssueOptions } from '../simulator/index.ts'
+import type { Anchors } from './anchors.ts'
+import { DSTACK_SECRET } from './checkMeasurement.ts'
+import { checkReceipt, type Verdict } from './checkReceipt.ts'
+import type { StepId, StepStatus } from './steps.ts'
+
+const service = createReceiptSimulator()
+const asHardware = service.roots.map((root) => ({ ...root, mode: 'hardware' as const }))
+const signedAt = new Date('2026-06-15T12:00:00.000Z')
+const bytes = (byte: number) => new Uint8Array(48).fill(byte)
+const hex = (byte: number) => byte.toString(16).padStart(2, '0').repeat(48)
+
+/** Secrets that no contract's owner can give away. */
+const attested = { rootSecret: `attested:sha256:${'ab'.repeat(32)}` }
+const dstack = { rootSecret: 'dstack' }
+
+/** An enclave whose registers all differ, so that none can stand for another. */
+const registers: Record<CodeRegister, number> = {
+  mrTd: 1,
+  rtmr0: 2,
+  rtmr1: 3,
+  rtmr2: 4,
+  rtmr3: 5,
+  mrConfigId: 6,
+  mrOwner: 7,
+  mrOwnerConfig: 8,
+}
+const zeros: typeof registers = { ...registers, rtmr3: 0, mrConfigId: 0, mrOwner: 0, mrOwnerConfig: 0 }
+
+function toQuote({ mrTd, rtmr0, rtmr1, rtmr2, rtmr3, ...launch }: typeof registers) {
+  return {
+    mrtd: bytes(mrTd),
+    rtmrs: [bytes(rtmr0), bytes(rtmr1), bytes(rtmr2), bytes(rtmr3)] as const,
+    mrConfigId: bytes(launch.mrConfigId),
+    mrOwner: bytes(launch.mrOwner),
+    mrOwnerConfig: bytes(launch.mrOwnerConfig),
+  }
+}
+
+const toMeasurement = (values: typeof registers) =>
+  Object.fromEntries(codeRegisters.map((name) => [name, hex(values[name])])) as Required<TdMeasurement>
+const whole = toMeasurement(registers)
+const without = <Shape extends object>(shape: Shape, ...names: (keyof Shape)[]) =>
+  Object.fromEntries(Object.entries(shape).filter(([name]) => !names.includes(name as keyof Shape))) as Shape
+
+const payloads = { 'app-id': 'a0'.repeat(20), 'compose-hash': 'c0'.repeat(32), 'key-provider': '6b6d73' }
+const log = [
+  ...Object.entries(payloads).map(([name, payload]) => ({ name, payload })),
+  { name: 'instance-id', payload: '11' },
+]
+const events = Object.fromEntries(Object.entries(payloads).map(([name, payload]) => [name, [payload]]))
+
+type Expected = {
+  verdict: Verdict
+  /** The step that the case is about. */
+  step: StepId
+  status: StepStatus
+  code?: string
+  /** Parts of its sentence. */
+  says?: readonly string[]
+}
+
+type Case = {
+  name: string
+  issue: Partial<SimulatedIssueOptions>
+  /** What the reader trusts beside settings, coordinator and entropy. RTMR3 as measured is `rtmr3`. */
+  anchors: (measured: Required<TdMeasurement>, platform: PckPlatform) => Anchors
+  isMock?: boolean
+  expected: Expected
+}
+
+const honest: Partial<SimulatedIssueOptions> = { config: attested, quote: toQuote(registers) }
+const onDstack: Partial<SimulatedIssueOptions> = { config: dstack, events: log }
+const trusting = (measurement: TdMeasurement) => () => ({ measurements: [measurement] })
+/** All but RTMR3, which differs from guest to guest. */
+const trustingEvents = (accepted: Anchors['events']) => (measured: Required<TdMeasurement>) => ({
+  measurements: [without(measured, 'rtmr3')],
+  events: accepted ?? {},
+})
+
+const known: Expected = { verdict: 'verified', step: 'measurement', status: 'pass' }
+const open = (...says: string[]): Expected => ({ verdict: 'unknown-code', step: 'measurement', status: 'skip', says })
+const foreign = (code: string): Expected => ({ verdict: 'failed', step: 'measurement', status: 'fail', code })
+
+const registerCases: readonly Case[] = [
+  { name: 'every register named', issue: honest, anchors: trusting(whole), expected: known },
+  ...codeRegisters.map((name) => ({
+    name: `foreign ${name}`,
+    issue: { ...honest, quote: toQuote({ ...registers, [name]: 9 }) },
+    anchors: trusting(whole),
+    expected: foreign('measurement_not_allowed'),
+  })),
+  ...codeRegisters.slice(1).map((name) => ({
+    name: `${name} not named`,
+    issue: honest,
+    anchors: trusting(without(whole, name)),
+    expected: open(`you did not name ${name.toUpperCase()}`),
+  })),
+  ...(['mrConfigId', 'mrOwner', 'mrOwnerConfig'] as const).map((name) => ({
+    name: `foreign ${name} where only MRTD and RTMRs are named`,
+    issue: { ...honest, quote: toQuote({ ...registers, [name]: 9 }) },
+    anchors: trusting(without(whole, 'mrConfigId', 'mrOwner', 'mrOwnerConfig')),
+    expected: open('you did not name MRCONFIGID, MROWNER and MROWNERCONFIG.'),
+  })),
+  {
+    name: 'MRTD alone',
+    issue: honest,
+    anchors: trusting({ mrTd: whole.mrTd }),
+    expected: open('RTMR0, RTMR1, RTMR2, RTMR3, MRCONFIGID, MROWNER and MROWNERCONFIG', 'for RTMR3 the events'),
+  },
+  {
+    name: 'zeros named as zeros',
+    issue: { ...honest, quote: toQuote(zeros) },
+    anchors: trusting(toMeasurement(zeros)),
+    expected: known,
+  },
+  {
+    name: 'zeros in what is not named',
+    issue: { ...honest, quote: toQuote(zeros) },
+    anchors: trusting(without(toMeasurement(zeros), 'mrOwner')),
+    expected: open('you did not name MROWNER.'),
+  },
+  {
+    name: 'zeros named, the register in use',
+    issue: { ...honest, quote: toQuote({ ...zeros, mrConfigId: 6 }) },
+    anchors: trusting(toMeasurement(zeros)),
+    expected: foreign('measurement_not_allowed'),
+  },
+  {
+    name: 'a whole measurement beside one of the firmware',
+    issue: honest,
+    anchors: () => ({ measurements: [{ mrTd: whole.mrTd }, whole] }),
+    expected: known,
+  },
+  {
+    name: 'a whole measurement of other code beside one of the firmware',
+    issue: honest,
+    anchors: () => ({ measurements: [{ ...whole, rtmr2: hex(9) }, { mrTd: whole.mrTd }] }),
+    expected: open('MROWNERCONFIG'),
+  },
+]
+
+const dstackCases: readonly Case[] = [
+  {
+    name: 'compose-hash, app-id and key-provider named',
+    issue: onDstack,
+    anchors: trustingEvents(events),
+    expected: { ...known, says: [DSTACK_SECRET] },
+  },
+  {
+    name: 'those and RTMR3 named',
+    issue: onDstack,
+    anchors: (measured) => ({ measurements: [measured], events }),
+    expected: { ...known, says: [DSTACK_SECRET] },
+  },
+  ...codeEvents.map((name) => ({
+    name: `${name} not named, nor RTMR3`,
+    issue: onDstack,
+    anchors: trustingEvents(without(events, name)),
+    expected: open('you did not name RTMR3 (for RTMR3 the events compose-hash, app-id and key-provider will do).'),
+  })),
+  ...codeEvents.map((name) => ({
+    name: `${name} not named beside RTMR3`,
+    issue: onDstack,
+    anchors: (measured: Required<TdMeasurement>) => ({ measurements: [measured], events: without(events, name) }),
+    expected: open(`of dstack’s events you did not name ${name}.`),
+  })),
+  {
+    name: 'no events named beside RTMR3',
+    issue: onDstack,
+    anchors: (measured) => ({ measurements: [measured] }),
+    expected: open('of dstack’s events you did not name compose-hash, app-id and key-provider.'),
+  },
+  {
+    name: 'the secret is not dstack’s, and RTMR3 is named without events',
+    issue: { ...onDstack, config: attested },
+    anchors: (measured) => ({ measurements: [measured] }),
+    expected: known,
+  },
+  {
+    name: 'on simulated silicon, which records no events',
+    issue: { ...honest, config: dstack },
+    anchors: trusting(whole),
+    isMock: true,
+    expected: { ...known, verdict: 'mock', says: [DSTACK_SECRET] },
+  },
+  ...codeEvents.map((name) => ({
+    name: `${name} not in the log`,
+    issue: { ...onDstack, events: log.filter((event) => event.name !== name) },
+    anchors: trustingEvents(events),
+    expected: { ...foreign('event_not_allowed'), says: [name] },
+  })),
+  ...codeEvents.map((name) => ({
+    name: `foreign ${name}`,
+    issue: { ...onDstack, events: log.map((event) => (event.name === name ? { name, payload: 'ee' } : event)) },
+    anchors: trustingEvents(events),
+    expected: { ...foreign('event_not_allowed'), says: [name] },
+  })),
+  {
+    name: 'a second compose-hash of other code',
+    issue: { ...onDstack, events: [...log, { name: 'compose-hash', payload: 'ee' }] },
+    anchors: trustingEvents(events),
+    expected: foreign('event_not_allowed'),
+  },
+  {
+    name: 'events named, but no log',
+    issue: { ...honest, config: dstack },
+    anchors: trustingEvents(events),
+    expected: foreign('event_not_allowed'),
+  },
+  {
+    name: 'a log of another RTMR3',
+    issue: { ...onDstack, quote: toQuote(registers) },
+    anchors: trustingEvents(events),
+    expected: { verdict: 'failed', step: 'quote', status: 'fail', code: 'event_log_mismatch' },
+  },
+  {
+    name: 'foreign MRCONFIGID',
+    issue: { ...onDstack, quote: { mrConfigId: bytes(9) } },
+    anchors: (measured) => ({ measurements: [{ ...without(measured, 'rtmr3'), mrConfigId: hex(0) }], events }),
+    expected: foreign('measurement_not_allowed'),
+  },
+]
+
+const listing = (list: (platform: PckPlatform) => readonly TdPlatform[]) => (_: unknown, platform: PckPlatform) => ({
+  measurements: [whole],
+  platforms: list(platform),
+})
+const listed = (...says: string[]): Expected => ({ verdict: 'verified', step: 'platform', status: 'pass', says })
+const unlisted: Expected = { verdict: 'failed', step: 'platform', status: 'fail', code: 'platform_not_allowed' }
+const instanceOf = ({ platformInstanceId = '' }: PckPlatform) => platformInstanceId
+
+const platformCases: readonly Case[] = [
+  {
+    name: 'none listed',
+    issue: honest,
+    anchors: listing(() => []),
+    expected: {
+      verdict: 'verified',
+      step: 'platform',
+      status: 'skip',
+      says: ['FMSPC', 'PPID', 'platform instance id'],
+    },
+  },
+  { name: 'listed FMSPC', issue: honest, anchors: listing(({ fmspc }) => [{ fmspc }]), expected: listed('its fmspc') },
+  { name: 'listed PPID', issue: honest, anchors: listing(({ ppid }) => [{ ppid }]), expected: listed('its ppid') },
+  {
+    name: 'listed platform instance',
+    issue: honest,
+    anchors: listing((platform) => [{ platformInstanceId: instanceOf(platform) }]),
+    expected: listed('its platformInstanceId'),
+  },
+  {
+    name: 'the second of two listed',
+    issue: honest,
+    anchors: listing(({ ppid }) => [{ ppid: '00'.repeat(16) }, { ppid }]),
+    expected: listed('its ppid'),
+  },
+  { name: 'foreign FMSPC', issue: honest, anchors: listing(() => [{ fmspc: '00806f050000' }]), expected: unlisted },
+  { name: 'foreign PPID', issue: honest, anchors: listing(() => [{ ppid: '11'.repeat(16) }]), expected: unlisted },
+  {
+    name: 'foreign platform instance',
+    issue: honest,
+    anchors: listing(() => [{ platformInstanceId: '11'.repeat(16) }]),
+    expected: unlisted,
+  },
+  {
+    name: 'a PPID listed as a platform instance',
+    issue: honest,
+    anchors: listing(({ ppid }) => [{ platformInstanceId: ppid }]),
+    expected: unlisted,
+  },
+  {
+    name: 'a platform instance listed as a PPID',
+    issue: honest,
+    anchors: listing((platform) => [{ ppid: instanceOf(platform) }]),
+    expected: unlisted,
+  },
+  {
+    name: 'an entry without an identity names no machine',
+    issue: honest,
+    anchors: listing(() => [{} as TdPlatform]),
+    expected: unlisted,
+  },
+  {
+    name: 'an entry with the right FMSPC and another PPID names no machine',
+    issue: honest,
+    anchors: listing(({ fmspc }) => [{ fmspc, ppid: '11'.repeat(16) } as TdPlatform]),
+    expected: unlisted,
+  },
+  {
+    name: 'a listed machine does not make code known',
+    issue: honest,
+    anchors: (_, { ppid }) => ({ platforms: [{ ppid }] }),
+    expected: open('No measurements'),
+  },
+]
+
+async function judge({ issue, anchors, isMock = false }: Case) {
+  const issued = await service.issue({ signedAt, ...issue })
+  const platform = parsePckPlatform(parseQuote(fromHex(issued.receipt.signer.quoteHex)).pckChain)
+  const { measurements, ...others } = issued.anchors
+  const [measured] = measurements as [Required<TdMeasurement>]
+  return checkReceipt(issued.bytes, issued.collateral, {
+    roots: isMock ? service.roots : asHardware,
+    anchors: { ...others, ...anchors(measured, platform) },
+  })
+}
+
+describe.each([
+  ['registers that can hold code', registerCases],
+  ['dstack’s events', dstackCases],
+  ['machines', platformCases],
+])('%s', (_, cases) => {
+  test.each(cases.map((row) => [row.name, row.expected.verdict, row] as const))(
+    '%s: %s',
+    async (_name, _verdict, row) => {
+      const { verdict, steps } = await judge(row)
+      const { step: id, status, code, says = [] } = row.expected
+      const step = steps.find((each) => each.id === id)
+      expect({ verdict, id, status: step?.status, code: step?.code }).toEqual({
+        verdict: row.expected.verdict,
+        id,
+        status,
+        code,
+      })
+      for (const part of says) expect(step?.detail).toContain(part)
+      // Nothing else fails: the case is about its step alone.
+      const failures = steps.filter((each) => each.status === 'fail').map((each) => each.id)
+      expect(failures).toEqual(status === 'fail' ? [id] : [])
+    },
+  )
+})
