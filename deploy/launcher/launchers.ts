@@ -86,6 +86,7 @@ export const launched = {
         'SNP_CERTS_FILE',
         'ENTROPY_SOURCE',
         'ENTROPY_URL',
+        'ENTROPY_DRAND',
         'ENTROPY_PUBLIC_KEY',
         'ENTROPY_MAX_AGE_S',
         'ENTROPY_ALLOW_UNSIGNED',

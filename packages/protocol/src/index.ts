@@ -20,6 +20,7 @@ export {
   type DrandWitness,
   isDrandWitness,
   isRoundSigned,
+  parseDrandBeacon,
   quicknet,
   toRoundTimeMs,
   verifyDrandWitness,

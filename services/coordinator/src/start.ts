@@ -11,7 +11,9 @@ import { createProviders } from './auth/createProviders.ts'
 import { createPlatformReader } from './collateral/platformReader.ts'
 import { readConfig } from './config.ts'
 import { createHttpEnclave } from './enclave/httpEnclave.ts'
+import { createBeaconEntropy } from './entropy/beaconEntropy.ts'
 import { createEntropySource } from './entropy/createEntropySource.ts'
+import { createDrandSource } from './entropy/drand.ts'
 import { createReadAhead } from './entropy/readAhead.ts'
 import { createHardware } from './hardware.ts'
 import { createSelfReport } from './health/selfReport.ts'
@@ -99,18 +101,21 @@ export async function startCoordinator(
 
   const signatures = await signaturesStarting
   const { entropy: entropyConfig } = config
+  const { maxAgeMs } = entropyConfig
   const entropy = decorate(
     'entropy',
-    createReadAhead({
-      source: createEntropySource({ fetch, clock }, entropyConfig),
-      store,
-      clock,
-      publicKeys: entropyConfig.kind === 'satellite' ? entropyConfig.publicKeys : [],
-      maxAgeMs: entropyConfig.maxAgeMs,
-      allowUnsigned: entropyConfig.allowUnsigned,
-      checkSignatures: signatures.checkSamples,
-      log,
-    }),
+    entropyConfig.kind === 'drand'
+      ? createBeaconEntropy({ ...entropyConfig, source: createDrandSource({ ...entropyConfig, fetch }), clock, log })
+      : createReadAhead({
+          source: createEntropySource({ fetch, clock }, entropyConfig),
+          store,
+          clock,
+          publicKeys: entropyConfig.kind === 'satellite' ? entropyConfig.publicKeys : [],
+          maxAgeMs,
+          allowUnsigned: entropyConfig.allowUnsigned,
+          checkSignatures: signatures.checkSamples,
+          log,
+        }),
   )
 
   const metrics = createMetrics({ now: clock.now, countOpenProofs: opened.pipeline.countOpenProofs })

@@ -25,7 +25,12 @@ export const walletInfoSchema = z
     provenance: z
       .strictObject({
         entropyHash: hex(32).openapi({ description: 'SHA-256 of the sample drawn when the wallet was made.' }),
-        entropySig: hex(64).openapi({ description: 'The source’s Ed25519 signature over that sample.' }),
+        entropySig: z
+          .string()
+          .regex(/^[0-9a-f]{96}(?:[0-9a-f]{32})?$/)
+          .openapi({
+            description: 'The source’s signature over that sample: Ed25519, or BLS of a beacon.',
+          }),
         satelliteSource: z.string(),
       })
       .openapi({ description: 'The witness of provisioning; it never changes.' }),
