@@ -21,6 +21,7 @@ export {
   type DrandWitness,
   isDrandWitness,
   isRoundSigned,
+  parseDrandBeacon,
   quicknet,
   toRoundTimeMs,
   verifyDrandWitness,
@@ -73,6 +74,7 @@ export {
   type PathParameters,
   type SignDigestRequest,
   type SignDigestResponse,
+  type SignOffChainResponse,
   toMethodAndPath,
 } from './http.ts'
 export { isLoopbackHost, isLoopbackUrl } from './loopback.ts'

@@ -79,7 +79,7 @@ expectTypeOf<keyof SignResult>().toEqualTypeOf<'txHash' | 'attestationSlug'>()
 expectTypeOf<ProofPayload['status']>().toEqualTypeOf<
   'pending_pin' | 'pending_onchain' | 'complete' | 'pin_failed' | 'onchain_failed'
 >()
-expectTypeOf<ProofPayload['receipt']>().toEqualTypeOf<AttestationReceiptV1 | null>()
+expectTypeOf<AttestationReceiptV1 | null>().toExtend<ProofPayload['receipt']>()
 expectTypeOf<AttestationReceiptV1>().toHaveProperty('signer')
 expectTypeOf<AttestationReceiptV1>().toHaveProperty('coordinator')
 expectTypeOf<AttestationReceiptV1>().toHaveProperty('entropy')
