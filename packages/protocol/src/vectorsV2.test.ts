@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { hashMessage, hashTypedData, recoverAddress } from 'viem'
+import { hashAuthorization } from 'viem/utils'
 import { expect, test } from 'vitest'
 import { createVectorsV2, toVectorFileV2 } from '../vectors/createVectorsV2.ts'
 import v1 from '../vectors/protocol-v1.vectors.json' with { type: 'json' }
-import { assertOpening, assertStatementV2, tags, verifyDrandWitness } from './index.ts'
+import { type AuthorizationSubject, assertOpening, assertStatementV2, tags, verifyDrandWitness } from './index.ts'
 
 const file = readFileSync(new URL('../vectors/protocol-v2.vectors.json', import.meta.url), 'utf8')
 const vectors = JSON.parse(file) as ReturnType<typeof createVectorsV2>
@@ -17,7 +19,7 @@ test('every tag is in the vectors of one version', () => {
   expect(listed.toSorted()).toEqual(Object.values(tags).toSorted())
 })
 
-// From here on the file is held against node:crypto, not against the code that made it.
+// From here on the file is held against node:crypto and viem, not against the code that made it.
 
 const unhex = (hex: string) => Buffer.from(hex.replace(/^0x/, ''), 'hex')
 const hash = (algorithm: 'sha256' | 'sha512', ...parts: (Buffer | string)[]) =>
@@ -44,6 +46,21 @@ test('openings', () => {
     expect([contentCommitment, signatureCommitment]).toEqual([c, s])
     expect(commitment).toBe(hash('sha256', 'countersign/opening/v1\0', unhex(c), unhex(s)))
   }
+})
+
+test('digests and signatures, by viem', async () => {
+  const { address } = v1.keys.wallet
+  const recovered = async (hash: string, signature: string) =>
+    (await recoverAddress({ hash: hash as `0x${string}`, signature: signature as `0x${string}` })).toLowerCase()
+  for (const { opening } of vectors.openings) {
+    if (typeof opening.content === 'string' || typeof opening.signature === 'string') throw new Error('withheld')
+    const { kind, content, digest } = opening.content
+    expect(digest).toBe(kind === 'message' ? hashMessage({ raw: content.message }) : hashTypedData(content as never))
+    expect(await recovered(digest, opening.signature.signature)).toBe(address)
+  }
+  const authorization = vectors.subjects.find(({ kind }) => kind === 'authorization')?.subject as AuthorizationSubject
+  expect(authorization.digest).toBe(hashAuthorization(authorization))
+  expect(await recovered(authorization.digest, authorization.signature)).toBe(address)
 })
 
 test('subjects and statements, one of each kind', () => {

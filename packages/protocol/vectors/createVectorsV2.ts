@@ -4,6 +4,7 @@
 
 import { writeFileSync } from 'node:fs'
 import { bls12_381 } from '@noble/curves/bls12-381.js'
+import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import {
   type AuthorizationSubject,
@@ -14,8 +15,12 @@ import {
   concatBytes,
   type DrandBeacon,
   type DrandWitness,
+  type Hex,
+  hashAuthorization,
   hashLeaf,
+  hashMessage,
   hashSubject,
+  hashTypedData,
   hashWitness,
   type Opening,
   type OpeningContent,
@@ -97,29 +102,38 @@ function createBeacon() {
   return { beacon, witness, json, witnessHash: toHex(hashWitness(witness)) }
 }
 
+/** By the wallet's key: r ‖ s ‖ v. */
+function sign(digest: Uint8Array): Hex {
+  const secret = Uint8Array.from(Buffer.from(v1.keys.wallet.privateKey, 'hex'))
+  const recovered = secp256k1.sign(digest, secret, { prehash: false, format: 'recovered' })
+  return `0x${toHex(recovered.subarray(1))}${(27 + (recovered[0] as number)).toString(16)}`
+}
+
 function createOpenings() {
-  const { digest, signature } = v1.transactions[0] as { digest: string; signature: string }
-  const half: OpeningSignature = { salt: toHex(sample('second salt')), signature: signature as `0x${string}` }
+  const message = { message: '0x68656c6c6f' } as const
+  const typedData = {
+    domain: { name: 'Vectors', chainId: 1 },
+    types: { Mail: [{ name: 'to', type: 'string' }] },
+    primaryType: 'Mail',
+    message: { to: 'grüße' },
+  }
   const contents: OpeningContent[] = [
     {
       salt: toHex(sample('first salt')),
       kind: 'message',
-      digest: digest as `0x${string}`,
-      content: { message: '0x68656c6c6f' },
+      digest: `0x${toHex(hashMessage(message.message))}`,
+      content: message,
     },
     {
       salt: toHex(sample('third salt')),
       kind: 'typed-data',
-      digest: digest as `0x${string}`,
-      content: {
-        domain: { name: 'Vectors', chainId: 1 },
-        types: { Mail: [{ name: 'to', type: 'string' }] },
-        primaryType: 'Mail',
-        message: { to: 'grüße' },
-      },
+      digest: `0x${toHex(hashTypedData(typedData))}`,
+      content: typedData,
     },
   ]
   const openings = contents.map((content) => {
+    const signature = sign(Uint8Array.from(Buffer.from(content.digest.slice(2), 'hex')))
+    const half: OpeningSignature = { salt: toHex(sample('second salt')), signature }
     const opening: Opening = { content, signature: half }
     return {
       opening,
@@ -142,10 +156,12 @@ function createSubjects(commitment: string): Signed[] {
     signature,
     signedAt: v1.statement.statement.signedAt,
   }
-  const authorization = { chainId: 1, address: `0x${'11'.repeat(20)}`, nonce: 7, digest, signature }
+  const tuple = { chainId: 1, address: `0x${'11'.repeat(20)}`, nonce: 7 } as const
+  const bytes = hashAuthorization(tuple)
+  const authorization: AuthorizationSubject = { ...tuple, digest: `0x${toHex(bytes)}`, signature: sign(bytes) }
   return [
     { kind: 'transaction', subject: transaction } as Signed,
-    { kind: 'authorization', subject: authorization as AuthorizationSubject },
+    { kind: 'authorization', subject: authorization },
     { kind: 'off-chain', subject: { commitment } },
   ]
 }

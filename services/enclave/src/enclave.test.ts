@@ -19,6 +19,7 @@ import { callEnclave, createTestCoordinator } from '../test/coordinator.ts'
 import { type EnclaveProcess, spawnEnclave, startEnclave } from '../test/enclaveProcess.ts'
 import { startTestIssuer, type TestIssuer } from '../test/issuer.ts'
 import { custodians, measurement } from '../test/peers.ts'
+import { permit } from '../test/typedData.ts'
 import { createWitness, satelliteKey } from '../test/witness.ts'
 
 let folder = ''
@@ -89,6 +90,14 @@ function toItem({ sid, grant, keyId }: OpenSessionResponse, nonce = 0) {
   return { kind: 'transaction', statementVersion: 1, sid, grant, keyId, digest, txMetadata, witness: createWitness() }
 }
 
+function toMessage({ sid, grant, keyId }: OpenSessionResponse, message: string) {
+  return { kind: 'message', sid, grant, keyId, content: { message }, witness: createWitness() }
+}
+
+function toTypedData({ sid, grant, keyId }: OpenSessionResponse, content: object) {
+  return { kind: 'typed-data', sid, grant, keyId, content, witness: createWitness() }
+}
+
 async function sign({ url }: EnclaveProcess, item: object) {
   const { body } = await callEnclave(url, coordinator, enclavePaths.sign, { items: [item] })
   const [result] = (body as SignItemsResponse).results
@@ -127,6 +136,21 @@ describe('an enclave process', () => {
     expect(await Promise.all(items.map((item) => sign(again, item)))).toEqual(signatures)
   })
 
+  test('killed while messages wait: nothing has come out; asked again, each is signed under another commitment', async () => {
+    const slow = await start({ MOCK_QUOTE_LATENCY_MS: '60000' })
+    const again = Array.from({ length: 8 }, (_, index) => toMessage(session, `0x0${index}`))
+    const waiting = again.map((item) => sign(slow, item).catch(() => 'cut off'))
+    await untilListening(slow)
+    await slow.kill('SIGKILL')
+    expect(new Set(await Promise.all(waiting))).toEqual(new Set(['cut off']))
+    expect(slow.output.join()).not.toMatch(/commitment|opening|salt/)
+    const [first, second] = await Promise.all(
+      [enclave, other].map((one) => Promise.all(again.map((item) => sign(one, item)))),
+    )
+    expect(first).toEqual(again.map(() => ({ commitment: expect.stringMatching(/^[0-9a-f]{64}$/) })))
+    expect(new Set([...(first ?? []), ...(second ?? [])].map((subject) => JSON.stringify(subject))).size).toBe(16)
+  })
+
   test('stopped by SIGTERM, it finishes the batch in flight and ends with 0', async () => {
     const enclave = await start({ MOCK_QUOTE_LATENCY_MS: '400' })
     const session = await login(enclave, 'alice')
@@ -144,6 +168,18 @@ describe('an enclave process', () => {
     await sign(other, toItem(session))
     await sign(other, toItem({ ...session, grant: 'x.y' }))
     await callEnclave(url, coordinator, enclavePaths.openSession, { ...token, idToken: `${token.idToken}x` })
+    const items = [toMessage(session, '0x7365637265742074657874'), toTypedData(session, permit)]
+    const refused = [
+      toMessage(session, 'secret text'),
+      toTypedData(session, { ...permit, message: { secret: 'text' } }),
+    ]
+    const call = { items: [...items, ...refused, { ...items[0], extra: 'secret text' }] }
+    const answer = (await callEnclave(url, coordinator, enclavePaths.sign, call)).body as SignItemsResponse
+    const openings = answer.results.map((result) => ('opening' in result ? result.opening : undefined))
+    expect(openings.map((opening) => opening !== undefined)).toEqual([true, true, false, false, false])
+    const ofOpenings = [...JSON.stringify(openings).matchAll(/[0-9a-f]{64,130}/g)].map(([hex]) => hex)
+    // Digest, signature and two salts of each, and the value of the permit.
+    expect(ofOpenings).toHaveLength(2 * 4 + 1)
     // Of this test and those before it, to its end.
     await other.kill('SIGTERM')
     const rootSecret = (await readFile(join(folder, 'root-secret'), 'utf8')).trim()
@@ -155,6 +191,8 @@ describe('an enclave process', () => {
       token.loginSecret,
       rootSecret,
       'someone@example.com',
+      ...['7365637265742074657874', 'secret text', 'Permit'],
+      ...ofOpenings,
     ]) {
       expect(log).not.toContain(secret)
     }

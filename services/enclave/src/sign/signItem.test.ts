@@ -20,6 +20,7 @@ import { keccak256, recoverAddress } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { describe, expect, test } from 'vitest'
 import { checkRandomTransactions, toDigest, toViem } from '../../fuzz/randomTransactions.ts'
+import { createRound } from '../../test/beacon.ts'
 import { permit } from '../../test/typedData.ts'
 import { createWitness } from '../../test/witness.ts'
 import { createGrant, toSidHash } from '../grant/grant.ts'
@@ -294,6 +295,12 @@ describe('statements of version 2', () => {
     expect(new Set(openings.map(({ signature }) => signature.signature)).size).toBe(1)
     expect(new Set(openings.flatMap(({ content, signature }) => [content.salt, signature.salt])).size).toBe(40)
     expect(new Set(all.map(({ statement }) => statement.subject)).size).toBe(20)
+  })
+
+  test('a sample whose source has any name, and a round of a beacon, are named as the protocol names them', () => {
+    for (const source of ['"\\"', '/ \\u0000 ~', '{"a":1}']) signV2({ ...messageItem, witness: { ...witness, source } })
+    signV2({ ...authorizationItem, witness: createRound(now) })
+    expect.assertions(4 * 3)
   })
 
   test('a digest given as a message, or its parts as typed data, is not what is signed', async () => {

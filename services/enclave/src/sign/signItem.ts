@@ -12,6 +12,7 @@ import {
   hashUnsignedTransaction,
   type OffChainItem,
   type Opening,
+  type OpeningContent,
   parseAuthorization,
   parseTxMetadata,
   ServiceError,
@@ -141,12 +142,9 @@ function toOpening(
   { digest, signature }: { digest: Hex; signature: Hex },
   random: Random,
 ): Opening {
-  const [contentSalt, signatureSalt] = [toHex(random(32)), toHex(random(32))]
-  const content =
-    item.kind === 'message'
-      ? { salt: contentSalt, kind: item.kind, digest, content: item.content }
-      : { salt: contentSalt, kind: item.kind, digest, content: item.content }
-  return { content, signature: { salt: signatureSalt, signature } }
+  const { kind, content } = item
+  const half = { salt: toHex(random(32)), kind, digest, content } as OpeningContent
+  return { content: half, signature: { salt: toHex(random(32)), signature } }
 }
 
 /**
