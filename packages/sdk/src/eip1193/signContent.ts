@@ -23,16 +23,14 @@ export async function signContent(client: ServiceClient, parameters: SignContent
 
 async function confirmAndSign(client: ServiceClient, parameters: SignContentParameters): Promise<Hex> {
   const { wallet, requested, assertAllowed, onConfirm, onSigned } = parameters
-  const { asked } = requested
+  const { kind, content } = requested.asked
   const from = wallet.address
   const options = { wallet, assertWanted: assertAllowed }
-  if (asked.kind === 'message') {
-    const { message } = asked.content
-    await confirm(onConfirm, { kind: 'message', from, message })
-  } else await confirm(onConfirm, { kind: 'typed-data', from, typedData: asked.content })
-  const { signature, attestationSlug, opening } = await (asked.kind === 'message'
-    ? client.signMessage({ message: { raw: asked.content.message } }, options)
-    : client.signTypedData(asked.content, options))
+  const isMessage = kind === 'message'
+  await confirm(onConfirm, isMessage ? { kind, from, ...content } : { kind, from, typedData: content })
+  const { signature, attestationSlug, opening } = await (isMessage
+    ? client.signMessage({ message: { raw: content.message } }, options)
+    : client.signTypedData(content, options))
   notifySigned(onSigned, { kind: 'off-chain', slug: attestationSlug, opening })
   return signature
 }
