@@ -86,11 +86,9 @@ async function signOffChain(
   const { signature, slug } = answer
   await verifyExact({ wallet, digest, signature, slug })
   // Only the salts are news.
-  const opening = {
-    content: { salt: readSalt(answer.opening.content), kind, digest, content },
-    signature: { salt: readSalt(answer.opening.signature), signature },
-  } as Opening
-  if (toSortedJson(answer.opening) !== toSortedJson(opening)) {
+  const [salt1, salt2] = [answer.opening.content, answer.opening.signature].map(readSalt)
+  const opening = { content: { salt: salt1, kind, digest, content }, signature: { salt: salt2, signature } } as Opening
+  if (!salt1 || !salt2 || toSortedJson(answer.opening) !== toSortedJson(opening)) {
     throw createError('opening_mismatch', 'the opening is not of this signature', { details: `its proof is ${slug}` })
   }
   return { signature, attestationSlug: slug, opening }
@@ -117,7 +115,7 @@ async function verifyExact(parameters: VerifySignatureParameters): Promise<void>
   if (serializeSignature(parts) !== parameters.signature) throw mismatch('its v or its spelling is not the usual one')
 }
 
-function readSalt(half: unknown): unknown {
+function readSalt(half: unknown): string | undefined {
   const { salt } = isPlainObject(half) ? half : {}
   return typeof salt === 'string' && /^[0-9a-f]{64}$/.test(salt) ? salt : undefined
 }
