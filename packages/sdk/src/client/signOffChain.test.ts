@@ -61,7 +61,7 @@ describe('what is asked for is what is signed', () => {
     const { signature, attestationSlug, opening } = await client.signMessage({ message })
     expect(await verifyMessage({ address: wallet.address, message, signature })).toBe(true)
     expect(attestationSlug).toBe('slug-off-chain')
-    expect(opening).toMatchObject({ content: { kind: 'message', content: { message: '0x4920616772656' + '52e' } } })
+    expect(opening).toMatchObject({ content: { kind: 'message', content: { message: '0x492061677265652e' } } })
     expect(computeCommitment(opening)).toHaveLength(32)
     expect(network.paths()).toEqual(['GET /wallet/me', 'POST /sign/message'])
   })

@@ -226,8 +226,8 @@ describe('what is signed off the chain', () => {
 
   test('typed data with bigints, by the account and by a wallet client', async () => {
     const { address } = service.wallet
-    for (const signer of [createAccount(), createWallet()]) {
-      const signature = await signer.signTypedData(typedData)
+    const signatures = [createAccount().signTypedData(typedData), createWallet().signTypedData(typedData)]
+    for (const signature of await Promise.all(signatures)) {
       expect(await verifyTypedData({ ...typedData, address, signature })).toBe(true)
     }
     expect(service.proofs.map(({ kind, chainId }) => [kind, chainId])).toEqual([
