@@ -263,6 +263,21 @@ describe('sessions and failures', () => {
     expect(network.paths().filter((path) => path === 'POST /sign/message')).toHaveLength(1)
   })
 
+  test('a part of the app that cannot be loaded: the error says to reload, and nothing is asked', async () => {
+    vi.resetModules()
+    vi.doMock('./signOffChain.ts', () => {
+      throw new TypeError('Failed to fetch dynamically imported module')
+    })
+    try {
+      await expect(client.signMessage({ message })).rejects.toEqual(
+        withCode('network_unreachable', { message: expect.stringContaining('reload the page') }),
+      )
+      expect(network.calls).toEqual([])
+    } finally {
+      vi.doUnmock('./signOffChain.ts')
+    }
+  })
+
   test('openings of two calls at once are not mixed up', async () => {
     const results = await Promise.all(['a', 'b'].map((text) => client.signMessage({ message: text })))
     const shown = results.map(({ opening }) => (opening as { content: { content: unknown } }).content.content)
