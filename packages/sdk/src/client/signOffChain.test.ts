@@ -80,6 +80,18 @@ describe('what is asked for is what is signed', () => {
     expect(attestationSlug).toBe('slug-authorization')
   })
 
+  test('members may have the names of an object’s own methods', async () => {
+    const names = ['toString', 'valueOf', 'toJSON', 'constructor', 'hasOwnProperty']
+    const types = {
+      Order: names.map((name) => ({ name, type: 'Inner' })),
+      Inner: [{ name: 'toString', type: 'string' }],
+    }
+    const inner = names.map((name) => [name, { toString: name }])
+    const odd = { ...typedData, types, message: Object.fromEntries(inner) }
+    const { opening } = await client.signTypedData(odd)
+    expect(opening.content).toMatchObject({ content: JSON.parse(JSON.stringify(odd)) })
+  })
+
   test('the members of an opening may come in any order', async () => {
     tamper('POST /sign/typed-data', (answer) => JSON.parse(JSON.stringify(reversed(answer))))
     const { opening } = await client.signTypedData(typedData)
