@@ -99,6 +99,7 @@ export const launched = {
         'RATE_LIMIT_AUTH',
         'RATE_LIMIT_PROOF',
         'ALLOWED_CHAIN_IDS',
+        'RECEIPTS',
         'BATCH_LIMIT',
         'PIPELINE_DELAY_MS',
         'WORKER',

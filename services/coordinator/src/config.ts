@@ -43,6 +43,8 @@ export type Config = {
   snpCertsFile: string | undefined
   collateralUrl: string
   entropy: EntropySourceConfig & { maxAgeMs: number; allowUnsigned: boolean }
+  /** Of the receipts of transactions. Everything else has receipts of version 2. */
+  receiptVersion: 1 | 2
   batchLimit: number
   pipelineDelayMs: number
   /** Undefined where this process does not publish: another one works on the proofs, or none. */
@@ -71,6 +73,7 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
   const enclaveUrls = readEnclaveUrls(env, fault)
   const enclavePolicy = readEnclavePolicy(env, { isMock, isProduction, readFile: deps.readFile }, fault)
   const entropy = readEntropy(env, deps.readFile, fault)
+  const receipts = readInteger(env, 'RECEIPTS', { fallback: 1, min: 1, max: 2 }, fault)
   const providers = readProviders(env, deps.readFile, fault)
   const databaseUrl = readSecret(env, 'DATABASE_URL', deps.readFile, fault)
   const allowedChainIds = readChainIds(env, fault)
@@ -137,6 +140,7 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
     snpCertsFile: env.SNP_CERTS_FILE,
     collateralUrl: readUrl(env, 'COLLATERAL_URL', 'https://api.trustedservices.intel.com', fault),
     entropy,
+    receiptVersion: receipts === 2 ? 2 : 1,
     batchLimit: readInteger(env, 'BATCH_LIMIT', { fallback: 256, min: 1, max: 256 }, fault),
     pipelineDelayMs: readInteger(env, 'PIPELINE_DELAY_MS', { fallback: 1000, min: 0, max: 3_600_000 }, fault),
     pipeline: env.WORKER === 'off' ? undefined : readPipeline(env, { readFile: deps.readFile, isProduction }, fault),

@@ -19,9 +19,9 @@ import { createSnpCertificates } from './health/snpCertificates.ts'
 import { createHttpServer } from './http/createHttpServer.ts'
 import { createMetrics } from './metrics.ts'
 import { type Decorate, keepOriginal } from './parts.ts'
+import { createBatchSigner } from './sign/batchSigner.ts'
 import { createSignatureChecker } from './sign/checkSignatures.ts'
 import { createCommitter } from './sign/commit.ts'
-import { createDigestSigner } from './sign/digestSigner.ts'
 import { createBatchVerifier } from './sign/verifyBatch.ts'
 import { openStores } from './store/openStore.ts'
 import { systemClock, systemRandom } from './system.ts'
@@ -114,7 +114,7 @@ export async function startCoordinator(
   )
 
   const metrics = createMetrics({ now: clock.now, countOpenProofs: opened.pipeline.countOpenProofs })
-  const signer = createDigestSigner({
+  const signer = createBatchSigner({
     entropy,
     enclave,
     selfReport,
@@ -122,6 +122,7 @@ export async function startCoordinator(
     clock,
     verifyBatch: createBatchVerifier({ verifier, policy: config.enclavePolicy, collateral, readPlatform }),
     commit: createCommitter({ store, selfReport, clock, random }),
+    receiptVersion: config.receiptVersion,
     metrics,
     batchLimit: config.batchLimit,
     enclaveSlots: ENCLAVE_SLOTS,
@@ -135,7 +136,7 @@ export async function startCoordinator(
     entropy,
     selfReport,
     providers: createProviders(config.providers, config.app),
-    signDigest: signer.signDigest,
+    sign: signer.sign,
     clock,
     random,
     log,

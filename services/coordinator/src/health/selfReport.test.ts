@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto'
+import { createPublicKey, generateKeyPairSync, verify } from 'node:crypto'
 import { createVerifier, vendorRoots } from '@countersign/attestation'
 import { createSimulator, type SimulatedReportOptions } from '@countersign/attestation/simulator'
 import {
@@ -8,7 +8,8 @@ import {
   type Report,
   type ReportSource,
 } from '@countersign/evidence'
-import { computeSnpReportData, fromHex, toHex, verifyEd25519 } from '@countersign/protocol'
+import { computeSnpReportData, computeSnpReportDataV2, fromHex, toHex, verifyEd25519 } from '@countersign/protocol'
+import { parseBlock } from '@countersign/receipt'
 import { type FakeKds, type FakeKdsFault, startFakeKds } from '@countersign/testing'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createManualTime } from '../collateral/manualTime.fake.ts'
@@ -69,10 +70,73 @@ describe('the coordinator’s report on its own key', () => {
     expect(selfReport.mode).toBe('mock')
   })
 
+  test('a second report binds both keys, and both sign', async () => {
+    const { selfReport } = setUp()
+    await selfReport.ready()
+    const { selfAttestation, coordinator } = selfReport.current()
+    const { reportHex, certificates, keys, fetchedAt, ...rest } = parseBlock('coordinator', coordinator)
+    const { ek, ask, ark } = certificates
+    const { body } = await verifier.verifyReport({
+      report: fromHex(reportHex),
+      certificates: { ek: fromHex(ek), ask: fromHex(ask), ark: fromHex(ark) },
+      at: start,
+    })
+    const [ed25519, mlDsa65] = [fromHex(keys.ed25519), fromHex(keys.mlDsa65)]
+    expect(body.reportData).toEqual(computeSnpReportDataV2({ ed25519, mlDsa65, configHash: fromHex(configHash) }))
+    expect(keys.ed25519).toBe(selfReport.publicKey)
+    expect([fetchedAt, rest.configHash]).toEqual([selfAttestation.fetchedAt, configHash])
+    expect(reportHex).not.toBe(selfAttestation.reportHex)
+    const message = new TextEncoder().encode('message')
+    const signatures = await Promise.all([selfReport.signMlDsa65(message), selfReport.signMlDsa65(message)])
+    const jwk = { kty: 'AKP', alg: 'ML-DSA-65', pub: Buffer.from(mlDsa65).toString('base64url') }
+    const publicKey = createPublicKey({ key: jwk, format: 'jwk' })
+    for (const signature of signatures) expect(verify(null, message, publicKey, signature)).toBe(true)
+    expect(toHex(signatures[0])).not.toBe(toHex(signatures[1]))
+  })
+
+  test.each([0, 1])(
+    'they are replaced as a pair: with report %i of a pair missing, the earlier pair stays',
+    async (nth) => {
+      const { selfReport, firmware, pass, nextLine } = setUp()
+      await selfReport.ready()
+      const first = selfReport.current()
+      let calls = 0
+      firmware.getReport = (reportData) => (calls++ === nth ? failing(reportData) : working().getReport(reportData))
+      await Promise.all([nextLine(), pass(10 * MINUTE_MS)])
+      expect(selfReport.current()).toEqual(first)
+      await Promise.all([nextLine(), pass(5_000)])
+      const { selfAttestation, coordinator } = selfReport.current()
+      expect(selfAttestation.fetchedAt).toBe('2026-06-15T00:10:05.000Z')
+      expect(parseBlock('coordinator', coordinator).fetchedAt).toBe(selfAttestation.fetchedAt)
+    },
+  )
+
+  test('the firmware is asked for one report at a time', async () => {
+    let underWay = 0
+    const { selfReport } = setUp({
+      reportSource: {
+        mode: 'mock',
+        async getReport(reportData) {
+          underWay += 1
+          expect(underWay).toBe(1)
+          const report = await working().getReport(reportData)
+          underWay -= 1
+          return report
+        },
+      },
+    })
+    await selfReport.ready()
+    expect(selfReport.current().coordinator.length).toBeGreaterThan(0)
+  })
+
   test('two coordinators have two keys; a key that is given is used', async () => {
     const key = generateKeyPairSync('ed25519')
     const raw = key.publicKey.export({ type: 'spki', format: 'der' }).subarray(-32).toString('hex')
-    const keys = [setUp(), setUp(), setUp({ generateKey: () => key })].map(({ selfReport }) => selfReport.publicKey)
+    const keys = [
+      setUp(),
+      setUp(),
+      setUp({ generateKey: (kind) => (kind === 'ed25519' ? key : generateKeyPairSync(kind)) }),
+    ].map(({ selfReport }) => selfReport.publicKey)
     expect(new Set(keys).size).toBe(3)
     expect(keys[2]).toBe(raw)
   })
@@ -86,10 +150,10 @@ describe('the coordinator’s report on its own key', () => {
     const { selfReport, firmware, pass, nextLine, delays } = setUp()
     await selfReport.ready()
     for (let call = 0; call < 100; call++) selfReport.current()
-    expect(firmware.calls).toBe(1)
+    expect(firmware.calls).toBe(2)
     expect(delays()).toEqual([10 * MINUTE_MS])
     await Promise.all([nextLine(), pass(10 * MINUTE_MS)])
-    expect(firmware.calls).toBe(2)
+    expect(firmware.calls).toBe(4)
     expect(selfReport.current().selfAttestation.fetchedAt).toBe('2026-06-15T00:10:00.000Z')
   })
 

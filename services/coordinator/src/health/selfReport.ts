@@ -1,11 +1,19 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { PolicyError, QuoteError, type VerifiedReport } from '@countersign/attestation'
 import type { ReportSource } from '@countersign/evidence'
-import { computeSnpReportData, equalBytes, fromHex, ServiceError, toHex } from '@countersign/protocol'
-import type { SelfAttestation } from '@countersign/receipt'
+import {
+  computeSnpReportData,
+  computeSnpReportDataV2,
+  equalBytes,
+  fromHex,
+  ServiceError,
+  toHex,
+} from '@countersign/protocol'
+import { assembleCoordinator, encodeBlock, type SelfAttestation } from '@countersign/receipt'
 import type { Log } from '@countersign/service'
 import { createEd25519Signer } from '../ed25519.ts'
 import { CoordinatorError } from '../errors.ts'
+import { createMlDsa65Signer, toMlDsa65Bytes } from '../mlDsa65.ts'
 import type { Clock, Schedule, SelfReport } from '../ports.ts'
 import { systemSchedule } from '../system.ts'
 import { type SnpCertificates, toHexChain } from './snpCertificates.ts'
@@ -17,8 +25,8 @@ export type SelfReportDeps = {
   configHash: string
   clock: Clock
   log: Pick<Log, 'info' | 'warn'>
-  /** Ed25519, made at start and never stored. */
-  generateKey?: () => { publicKey: KeyObject; privateKey: KeyObject }
+  /** Made at start and never stored. */
+  generateKey?: (kind: 'ed25519' | 'ml-dsa-65') => { publicKey: KeyObject; privateKey: KeyObject }
   refreshMs?: number
   /** How long a report is shown after it was made, if no newer one can be had. */
   lifetimeMs?: number
@@ -28,19 +36,27 @@ export type SelfReportDeps = {
 /** Firmware answers about one request a second, so that failures are not repeated faster than this. */
 const FIRST_RETRY_MS = 5_000
 
-/** A report on the coordinator's own key, made at start and refreshed in the background; no request waits for the firmware. */
+/**
+ * Reports on the coordinator's own keys, made at start and refreshed in the background; no request waits for the firmware. There are
+ * two, because a report holds one report data: that of the Ed25519 key, for health, enclaves and receipts of version 1, and that of
+ * both keys. They are replaced together.
+ */
 export function createSelfReport(deps: SelfReportDeps): SelfReport & {
   /** Resolves when the first attempt is over, whatever came of it. */
   ready(): Promise<void>
 } {
   const { reportSource, clock, log, configHash } = deps
   const { refreshMs = 600_000, lifetimeMs = 3_600_000, schedule = systemSchedule } = deps
-  const { generateKey = () => generateKeyPairSync('ed25519') } = deps
-  const { publicKey, privateKey } = generateKey()
-  const rawPublicKey = publicKey.export({ type: 'spki', format: 'der' }).subarray(-32)
-  const reportData = computeSnpReportData({ publicKey: rawPublicKey, configHash: fromHex(configHash) })
+  const { generateKey = generateKeyPair } = deps
+  const { publicKey, privateKey } = generateKey('ed25519')
+  const { publicKey: mlDsa65PublicKey, privateKey: mlDsa65PrivateKey } = generateKey('ml-dsa-65')
+  const ed25519 = publicKey.export({ type: 'spki', format: 'der' }).subarray(-32)
+  const mlDsa65 = toMlDsa65Bytes(mlDsa65PublicKey)
+  const keys = { ed25519: toHex(ed25519), mlDsa65: toHex(mlDsa65) }
+  const reportData = computeSnpReportData({ publicKey: ed25519, configHash: fromHex(configHash) })
+  const reportDataV2 = computeSnpReportDataV2({ ed25519, mlDsa65, configHash: fromHex(configHash) })
 
-  let inForce: { selfAttestation: SelfAttestation; expiresAt: number } | undefined
+  let inForce: { selfAttestation: SelfAttestation; coordinator: Uint8Array<ArrayBuffer>; expiresAt: number } | undefined
   let failures = 0
   let callOff = () => {}
   let isStopped = false
@@ -62,37 +78,51 @@ export function createSelfReport(deps: SelfReportDeps): SelfReport & {
     if (!isStopped) callOff = schedule(() => (underWay = refresh()), delayMs)
   }
 
+  /** One after the other: firmware takes about one request a second, and the driver waits for it. */
   async function attest() {
     const fetchedAt = clock.now()
-    const evidence = await reportSource.getReport(reportData)
-    const { certificates, verified } = await deps.certificates(evidence, new Date(fetchedAt))
-    assertOurs(verified)
-    const selfAttestation: SelfAttestation = {
+    const first = await getReport(reportData, fetchedAt)
+    const second = await getReport(reportDataV2, fetchedAt)
+    const shared = { configHash, fetchedAt: new Date(fetchedAt).toISOString() }
+    const { reportHex, certificates, measurement } = first
+    const block = { reportHex: second.reportHex, certificates: second.certificates, keys, ...shared }
+    return {
+      selfAttestation: { reportHex, certificates, measurement, ...shared },
+      coordinator: encodeBlock('coordinator', assembleCoordinator(block)),
+      expiresAt: Math.min(fetchedAt + lifetimeMs, first.notAfter, second.notAfter),
+    }
+  }
+
+  async function getReport(expected: Uint8Array<ArrayBuffer>, at: number) {
+    const evidence = await reportSource.getReport(expected)
+    const { certificates, verified } = await deps.certificates(evidence, new Date(at))
+    assertOurs(verified, expected)
+    return {
       reportHex: toHex(evidence.report),
       certificates: toHexChain(certificates),
       measurement: toHex(verified.body.measurement),
-      configHash,
-      fetchedAt: new Date(fetchedAt).toISOString(),
+      notAfter: verified.validity.notAfter,
     }
-    return { selfAttestation, expiresAt: Math.min(fetchedAt + lifetimeMs, verified.validity.notAfter) }
   }
 
   /** What a source says of itself must be what its evidence proves: mock evidence never passes for hardware. */
-  function assertOurs({ root, body }: VerifiedReport) {
+  function assertOurs({ root, body }: VerifiedReport, expected: Uint8Array) {
     if (root.mode !== reportSource.mode) throw new QuoteError('root_not_trusted', 'the report is of another mode')
-    if (!equalBytes(body.reportData, reportData)) throw new PolicyError('report_data_mismatch', 'not our report')
+    if (!equalBytes(body.reportData, expected)) throw new PolicyError('report_data_mismatch', 'not our report')
   }
 
   return {
     mode: reportSource.mode,
-    publicKey: toHex(rawPublicKey),
+    publicKey: keys.ed25519,
     current() {
       if (inForce === undefined || inForce.expiresAt <= clock.now()) {
         throw new CoordinatorError('attestation_invalid', 'the coordinator has no attestation of its own in force')
       }
-      return { selfAttestation: inForce.selfAttestation, expiresAt: new Date(inForce.expiresAt).toISOString() }
+      const { selfAttestation, coordinator, expiresAt } = inForce
+      return { selfAttestation, coordinator, expiresAt: new Date(expiresAt).toISOString() }
     },
     sign: createEd25519Signer(Buffer.from(privateKey.export({ format: 'jwk' }).d ?? '', 'base64url')),
+    signMlDsa65: createMlDsa65Signer(mlDsa65PrivateKey),
     ready: () => first,
     async stop() {
       isStopped = true
@@ -100,4 +130,8 @@ export function createSelfReport(deps: SelfReportDeps): SelfReport & {
       await underWay
     },
   }
+}
+
+function generateKeyPair(kind: 'ed25519' | 'ml-dsa-65') {
+  return kind === 'ed25519' ? generateKeyPairSync(kind) : generateKeyPairSync(kind)
 }
