@@ -150,8 +150,11 @@ describe('every kind of signature, on processes', () => {
       database: await backend.withDatabase(async (query) => {
         const tables = await query(`select format('%I.%I', table_schema, table_name) as name
           from information_schema.tables where table_schema in ('public', 'pgboss') and table_type = 'BASE TABLE'`)
-        const dumps = await Promise.all(tables.map(({ name }) => query(`select t::text as line from ${name} as t`)))
-        return dumps.flatMap((rows) => rows.map(({ line }) => String(line))).join('\n')
+        const lines: string[] = []
+        for (const { name } of tables) {
+          for (const { line } of await query(`select t::text as line from ${name} as t`)) lines.push(String(line))
+        }
+        return lines.join('\n')
       }),
       blocks: cars.map((car) => Buffer.from(car).toString('latin1')).join('\n'),
       calldata: await readCalldata(chain.url),
