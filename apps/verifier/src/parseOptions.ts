@@ -24,6 +24,10 @@ export type VerifyOptions = {
   at: Date | undefined
   /** AMD's list. */
   revocationsFile: string | undefined
+  /** What opens an off-chain signature. */
+  openingFile: string | undefined
+  /** Where to write all blocks of the receipt. */
+  carFile: string | undefined
   /** Beside `UpToDate`. */
   statuses: readonly TcbStatus[]
   /** Undefined for the default. */
@@ -52,6 +56,8 @@ const FLAGS = {
   collateral: { type: 'string', multiple: true },
   at: { type: 'string' },
   revocations: { type: 'string' },
+  opening: { type: 'string' },
+  car: { type: 'string' },
   measurement: { type: 'string', multiple: true },
   platform: { type: 'string', multiple: true },
   'coordinator-measurement': { type: 'string', multiple: true },
@@ -150,6 +156,8 @@ function toVerifyOptions({ now }: { now: () => Date }, values: Values, subject: 
     collateralFiles: values.collateral ?? [],
     at: values.at === undefined ? undefined : toTime(values.at, now),
     revocationsFile: values.revocations,
+    openingFile: values.opening,
+    carFile: values.car,
     statuses: (values['tcb-status'] ?? []).map(toStatus),
     maximumEventDelayS: toSeconds('--maximum-event-delay', values['maximum-event-delay']),
     manifestFile: values.manifest,
