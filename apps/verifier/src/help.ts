@@ -39,7 +39,7 @@ What you trust (repeat any of them; hex)
   --coordinator-config-hash HEX   configuration of the coordinator, 32 bytes
   --coordinator-tcb LEVELS        the least patch levels of its firmware, by product of AMD: Genoa:bl=10,snp=23,ucode=84
   --coordinator-chip HEX          chip that it may run on, 64 bytes; a Milan passes only if it is listed
-  --entropy-key HEX               key of the entropy source, 32 bytes
+  --entropy-key HEX               key of the entropy source, 32 bytes, or 96 of a public beacon
   --manifest FILE                 all of these in one file, with events, patch levels and contracts
   --tcb-status NAME               accept this status of Intel beside UpToDate
   --allow-mock                    let simulated evidence pass (development only)

@@ -184,7 +184,7 @@ function toAnchorManifest(values: Values): Manifest {
         ? {}
         : { chips: toHexOptions('--coordinator-chip', values['coordinator-chip'], 64) }),
     },
-    entropyKeys: toHexOptions('--entropy-key', values['entropy-key'], 32),
+    entropyKeys: (values['entropy-key'] ?? []).map(toEntropyKey),
   }
 }
 
@@ -197,6 +197,12 @@ function toHexOption(flag: string, text: string, bytes: number): string {
 
 function toHexOptions(flag: string, texts: readonly string[] = [], bytes: number): string[] {
   return texts.map((text) => toHexOption(flag, text, bytes))
+}
+
+/** Of a satellite, or of a public beacon, whose keys are longer. */
+function toEntropyKey(text: string): string {
+  const isBeacon = normaliseHex(text)?.length === 2 * 96
+  return toHexOption('--entropy-key', text, isBeacon ? 96 : 32)
 }
 
 function toMeasurement(text: string): TdMeasurement {
