@@ -1,7 +1,7 @@
-import { createVerifier } from '@countersign/attestation'
+import { createVerifier, parseQuote, toTdMeasurement } from '@countersign/attestation'
 import { createSimulator, simulatedRoots } from '@countersign/attestation/simulator'
 import { createSimulatedReportSource } from '@countersign/evidence'
-import { type Hex, hashEnclaveConfig, hashUnsignedTransaction, toHex } from '@countersign/protocol'
+import { fromHex, type Hex, hashEnclaveConfig, hashUnsignedTransaction, toHex } from '@countersign/protocol'
 import { checkReceipt, parseReceipt, requiredSteps, toCid } from '@countersign/receipt'
 import { type FakePinService, type PinServiceFault, startFakeKubo, startFakePinata } from '@countersign/testing'
 import { sql } from 'kysely'
@@ -294,7 +294,7 @@ describe.each(stageKinds)('the pin stage on %s', (kind) => {
           roots: simulatedRoots(),
           mockEntropyKeys: [satellite.publicKey],
           anchors: {
-            measurements: [signer.measurement],
+            measurements: [toTdMeasurement(parseQuote(fromHex(signer.quoteHex)).body)],
             configHashes: [toHex(hashEnclaveConfig(enclave.config))],
             coordinatorMeasurements: [coordinator.selfAttestation.measurement],
             coordinatorConfigHashes: ['5c'.repeat(32)],
