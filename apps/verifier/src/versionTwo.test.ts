@@ -72,6 +72,24 @@ describe('--car', () => {
   })
 })
 
+describe('explain', () => {
+  test('says what a receipt of version 2 says, and its blocks where it has them', async () => {
+    const car = encodeReceiptCar(transaction)
+    const folder = await createFolder({
+      'receipt.json': transaction.bytes,
+      'receipt.car': car,
+      'cut.car': car.slice(0, -1),
+    })
+    const alone = await runCli(nobody, ['explain', join(folder, 'receipt.json')])
+    const whole = await runCli(nobody, ['explain', join(folder, 'receipt.car')])
+    expect([alone.exitCode, whole.exitCode]).toEqual([0, 0])
+    for (const { stdout } of [alone, whole]) expect(stdout).toContain(transaction.cid)
+    expect(alone.stdout).not.toMatch(/TDX QUOTE|SEV-SNP/)
+    expect(whole.stdout).toMatch(/TDX QUOTE.*SEV-SNP REPORT/s)
+    expect((await runCli(nobody, ['explain', join(folder, 'cut.car')])).stderr).toContain('[car_malformed]')
+  })
+})
+
 describe('what was signed, for people', () => {
   const say = async (issue: typeof message, opening?: Uint8Array) => {
     const files = { 'receipt.car': encodeReceiptCar(issue), ...(opening && { 'opening.json': opening }) }
