@@ -1,11 +1,14 @@
 import { expectTypeOf } from 'vitest'
 import {
+  type Authorization,
   type EndpointQuery,
   type EndpointRequest,
   type EndpointResponse,
+  type Hex,
   type PathParameters,
   type SessionUser,
   type SignDigestRequest,
+  type TypedData,
   toMethodAndPath,
 } from './index.ts'
 
@@ -28,6 +31,13 @@ void (() => toMethodAndPath('GET /auth/you'))
 expectTypeOf<EndpointResponse<'GET /auth/me'>>().toEqualTypeOf<SessionUser>()
 expectTypeOf<EndpointResponse<'GET /ipfs/:cid'>>().toEqualTypeOf<never>()
 expectTypeOf<EndpointRequest<'POST /sign/digest'>>().toEqualTypeOf<SignDigestRequest>()
+expectTypeOf<EndpointRequest<'POST /sign/message'>>().toEqualTypeOf<{ message: Hex }>()
+expectTypeOf<EndpointRequest<'POST /sign/typed-data'>>().toEqualTypeOf<TypedData>()
+expectTypeOf<EndpointRequest<'POST /sign/authorization'>>().toEqualTypeOf<Authorization>()
+expectTypeOf<EndpointResponse<'POST /sign/message'>>().toEqualTypeOf<EndpointResponse<'POST /sign/typed-data'>>()
+expectTypeOf<keyof EndpointResponse<'POST /sign/message'>>().toEqualTypeOf<'signature' | 'slug' | 'opening'>()
+// All of an authorization is public: there is nothing to open.
+expectTypeOf<keyof EndpointResponse<'POST /sign/authorization'>>().toEqualTypeOf<'signature' | 'slug'>()
 expectTypeOf<EndpointRequest<'POST /auth/logout'>>().toEqualTypeOf<never>()
 expectTypeOf<EndpointQuery<'GET /health/attestation'>>().toEqualTypeOf<{ nonce?: string | undefined }>()
 expectTypeOf<EndpointQuery<'GET /health'>>().toEqualTypeOf<never>()

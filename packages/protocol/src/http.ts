@@ -1,13 +1,22 @@
+import type { Authorization } from './authorization.ts'
 import { type ProtocolErrorCode, ServiceError } from './errors.ts'
 import type { Hex } from './hex.ts'
+import type { MessageContent, Opening } from './opening.ts'
 import type { CoordinatorAttestation, ProofPayload, SessionUser, TransactionPage, WalletInfo } from './resources.ts'
 import type { TxMetadata } from './txMetadata.ts'
+import type { TypedData } from './typedData.ts'
 
 /** The body of `POST /sign/digest`: a digest, and the transaction that it must be the hash of. */
 export type SignDigestRequest = { digest: Hex; txMetadata: TxMetadata }
 
 /** What `POST /sign/digest` answers. The signature is r ‖ s ‖ v, with a low s and v = 27 or 28. */
 export type SignDigestResponse = { signature: Hex; slug: string }
+
+/**
+ * What `POST /sign/message` and `POST /sign/typed-data` answer. Nobody keeps the opening but the caller: without it the proof shows
+ * that the wallet signed something, and nothing can show what.
+ */
+export type SignOffChainResponse = SignDigestResponse & { opening: Opening }
 
 /**
  * The HTTP interface of the coordinator (specification §4), by method and path. `query` holds what may stand behind the path,
@@ -28,6 +37,9 @@ export type Endpoints = {
   }
   'POST /wallet/provision': { response: WalletInfo }
   'POST /sign/digest': { request: SignDigestRequest; response: SignDigestResponse }
+  'POST /sign/message': { request: MessageContent; response: SignOffChainResponse }
+  'POST /sign/typed-data': { request: TypedData; response: SignOffChainResponse }
+  'POST /sign/authorization': { request: Authorization; response: SignDigestResponse }
   'GET /proof/:slug': { response: ProofPayload }
   /** Server-sent events named `proof`, each with a `ProofPayload` as its data. */
   'GET /proof/:slug/events': { event: ProofPayload }

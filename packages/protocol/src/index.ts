@@ -72,6 +72,7 @@ export {
   type PathParameters,
   type SignDigestRequest,
   type SignDigestResponse,
+  type SignOffChainResponse,
   toMethodAndPath,
 } from './http.ts'
 export { isLoopbackHost, isLoopbackUrl } from './loopback.ts'

@@ -1,8 +1,9 @@
 import type { EnclaveConfig } from './configHash.ts'
 import type { Hex } from './hex.ts'
 import type { ProofStatus } from './proofStatus.ts'
+import type { AttestationReceiptV2 } from './receiptV2.ts'
 import type { Statement } from './statement.ts'
-import type { TransactionSubject } from './subject.ts'
+import type { SignatureKind, TransactionSubject } from './subject.ts'
 import type { TcbStatus } from './tcbStatus.ts'
 
 /* The words of specification §2, as browser and coordinator speak them. Types only. */
@@ -33,7 +34,11 @@ export type SignRequest = {
 /** The body of `GET /proof/:slug`. */
 export type ProofPayload = {
   slug: string
+  /** Only where it is not a transaction. */
+  kind?: Exclude<SignatureKind, 'transaction'> | undefined
+  /** What the event names: the transaction’s hash, the hash of the signed authorization, or the commitment. */
   txHash: Hex
+  /** 0 for a signature that is off the chain. */
   chainId: number
   walletAddress: Hex
   status: ProofStatus
@@ -47,13 +52,15 @@ export type ProofPayload = {
   /** Whether the service says that it verified the quote. A verifier finds out for itself. */
   kmsQuoteVerified: boolean
   /** Null until the pin completes. */
-  receipt: AttestationReceiptV1 | null
+  receipt: AttestationReceiptV1 | AttestationReceiptV2 | null
   /** ISO 8601. */
   createdAt: string
 }
 
-/** One signed transaction in the body of `GET /wallet/transactions`. */
+/** One signature in the body of `GET /wallet/transactions`. */
 export type TransactionSummary = {
+  /** Only where it is not a transaction. */
+  kind?: Exclude<SignatureKind, 'transaction'> | undefined
   txHash: Hex
   chainId: number
   slug: string

@@ -1,9 +1,11 @@
-import type { PublicClient } from 'viem'
+import type { PublicClient, SignableMessage, TypedDataDomain } from 'viem'
 import { expectTypeOf } from 'vitest'
 import type { ServiceApi } from './client/index.ts'
 import {
   type AttestationReceiptV1,
+  type AttestationReceiptV2,
   type Hex,
+  type Opening,
   type ProofPayload,
   type SdkErrorCode,
   ServiceClient,
@@ -11,13 +13,19 @@ import {
   type ServiceContextValue,
   type ServiceError,
   type SessionUser,
+  type SignedEvent,
+  type SignMessageRequest,
+  type SignOffChainResult,
   type SignRequest,
   type SignResult,
+  type SignTypedDataRequest,
   type TransactionPage,
   type TxMetadata,
   useAttestation,
   useService,
   type useSign,
+  type useSignMessage,
+  type useSignTypedData,
   useWallet,
   type WalletInfo,
 } from './index.ts'
@@ -43,6 +51,32 @@ expectTypeOf<Omit<ReturnType<typeof useSign>, 'signAndSend'>>().toEqualTypeOf<{
   pending: boolean
   error: ServiceError | null
   lastResult: SignResult | null
+}>()
+
+expectTypeOf<Omit<ReturnType<typeof useSignMessage>, 'signMessage'>>().toEqualTypeOf<{
+  pending: boolean
+  error: ServiceError | null
+  lastResult: SignOffChainResult | null
+}>()
+expectTypeOf<ReturnType<typeof useSignMessage>['signMessage']>()
+  .parameter(0)
+  .toEqualTypeOf<{ message: string | { raw: Hex | Uint8Array } }>()
+expectTypeOf<ReturnType<typeof useSignMessage>['signMessage']>().returns.resolves.toEqualTypeOf<SignOffChainResult>()
+expectTypeOf<ReturnType<typeof useSignTypedData>['signTypedData']>().parameter(0).toEqualTypeOf<SignTypedDataRequest>()
+// What viem takes is taken here too.
+expectTypeOf<{
+  domain: TypedDataDomain
+  types: { A: readonly [{ name: 'a'; type: 'uint256' }] }
+  primaryType: 'A'
+  message: { a: bigint }
+}>().toExtend<SignTypedDataRequest>()
+expectTypeOf<SignableMessage>().toExtend<SignMessageRequest['message']>()
+expectTypeOf<keyof SignOffChainResult>().toEqualTypeOf<'signature' | 'attestationSlug' | 'opening'>()
+expectTypeOf<SignedEvent['kind']>().toEqualTypeOf<'transaction' | 'authorization' | 'off-chain'>()
+expectTypeOf<Extract<SignedEvent, { kind: 'off-chain' }>['opening']>().toEqualTypeOf<Opening>()
+expectTypeOf<ServiceClient['signAuthorization']>().returns.resolves.toEqualTypeOf<{
+  signature: Hex
+  attestationSlug: string
 }>()
 
 expectTypeOf(useAttestation).parameter(0).toEqualTypeOf<string | null | undefined>()
@@ -79,7 +113,9 @@ expectTypeOf<keyof SignResult>().toEqualTypeOf<'txHash' | 'attestationSlug'>()
 expectTypeOf<ProofPayload['status']>().toEqualTypeOf<
   'pending_pin' | 'pending_onchain' | 'complete' | 'pin_failed' | 'onchain_failed'
 >()
-expectTypeOf<ProofPayload['receipt']>().toEqualTypeOf<AttestationReceiptV1 | null>()
+expectTypeOf<AttestationReceiptV1 | null>().toExtend<ProofPayload['receipt']>()
+expectTypeOf<ProofPayload['receipt']>().toEqualTypeOf<AttestationReceiptV1 | AttestationReceiptV2 | null>()
+expectTypeOf<ProofPayload['kind']>().toEqualTypeOf<'authorization' | 'off-chain' | undefined>()
 expectTypeOf<AttestationReceiptV1>().toHaveProperty('signer')
 expectTypeOf<AttestationReceiptV1>().toHaveProperty('coordinator')
 expectTypeOf<AttestationReceiptV1>().toHaveProperty('entropy')

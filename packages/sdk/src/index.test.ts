@@ -13,6 +13,8 @@ test('exports', () => {
       "useAttestation",
       "useService",
       "useSign",
+      "useSignMessage",
+      "useSignTypedData",
       "useWallet",
     ]
   `)
@@ -34,6 +36,6 @@ test('the client imports no React, and files with hooks say that they are for th
   }
   const files: string[] = []
   for await (const path of glob('react/*.{ts,tsx}', { cwd: src })) if (!path.includes('.test.')) files.push(path)
-  expect(files).toHaveLength(6)
+  expect(files).toHaveLength(9)
   for (const path of files) expect(await readFile(join(src, path), 'utf8'), path).toMatch(/^'use client'\n/)
 })

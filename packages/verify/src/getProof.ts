@@ -57,6 +57,7 @@ const orNull =
 /** The kind of each member alone; what it says is a claim. */
 const checks: Record<keyof ProofPayload, Check> = {
   slug: isText,
+  kind: (value) => value === undefined || value === 'authorization' || value === 'off-chain',
   txHash: isHex(32),
   chainId: isNatural,
   walletAddress: isHex(20),

@@ -35,8 +35,16 @@ const EXPLANATIONS: Record<SdkErrorCode | ServiceCode, Explanation> = {
     advice: `It may have happened in another tab. Load this page again to see whose wallet it is. ${NOTHING_SIGNED}`,
   },
   unsupported_method: {
-    title: 'Only transactions are signed here',
-    advice: `Messages and bare hashes are not. ${NOTHING_SIGNED}`,
+    title: 'This is not signed here',
+    advice: `Transactions, messages and typed data are signed, bare hashes are not. ${NOTHING_SIGNED}`,
+  },
+  invalid_message: {
+    title: 'This message cannot be signed',
+    advice: `It holds half a character, or bytes that cannot be read. ${NOTHING_SIGNED}`,
+  },
+  invalid_typed_data: {
+    title: 'This request cannot be read in one way only',
+    advice: `The app that made it should correct it, or ask for the chain that this wallet is on. ${NOTHING_SIGNED}`,
   },
   invalid_request: {
     title: 'The service could not use this request',
@@ -68,6 +76,11 @@ const EXPLANATIONS: Record<SdkErrorCode | ServiceCode, Explanation> = {
     title: 'The service answered with a wrong signature',
     advice:
       'It is not this wallet’s signature over this transaction, so nothing was broadcast. Do not trust this service until its operator has explained it.',
+  },
+  opening_mismatch: {
+    title: 'The service answered with a wrong opening',
+    advice:
+      'What was signed is right, but its proof could never be opened with what came along. Do not trust this service until its operator has explained it.',
   },
   fees_absurd: {
     title: 'The network asks for absurd fees',

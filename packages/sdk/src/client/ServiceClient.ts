@@ -2,10 +2,12 @@ import type { SignRequest, SignResult } from '@countersign/protocol'
 import type { PublicClient } from 'viem'
 import { createApi, type ServiceApi } from './api.ts'
 import type { Connection, ServiceClientConfig } from './connection.ts'
-import { walletNotReady } from './errors.ts'
+import { createError, walletNotReady } from './errors.ts'
+import type { SignAuthorizationRequest, SignMessageRequest, SignTypedDataRequest } from './parseOffChain.ts'
 import { parseSignRequest } from './parseSignRequest.ts'
 import { createRpcClient, verifyChainId } from './rpc.ts'
 import { signAndSend } from './signAndSend.ts'
+import type { SignAuthorizationResult, SignOffChainOptions, SignOffChainResult } from './signOffChain.ts'
 
 /** 10,000 gwei: no test network comes near it, and a plain transfer at this fee costs 0.21 ether. */
 const MAX_FEE_PER_GAS = 10_000_000_000_000n
@@ -52,9 +54,37 @@ export class ServiceClient implements Connection {
     return signAndSend(this, { wallet, call })
   }
 
+  /**
+   * Has a message signed (EIP-191), and checks the signature. Its proof is public, what it says is not: keep the opening, which is
+   * answered once.
+   */
+  async signMessage(request: SignMessageRequest, options?: SignOffChainOptions): Promise<SignOffChainResult> {
+    return (await loadOffChain()).signMessage(this, request, options)
+  }
+
+  /** Has typed data signed (EIP-712, for the client's chain or for none), and checks the signature. Keep the opening, as of a message. */
+  async signTypedData(request: SignTypedDataRequest, options?: SignOffChainOptions): Promise<SignOffChainResult> {
+    return (await loadOffChain()).signTypedData(this, request, options)
+  }
+
+  /** Has an authorization signed (EIP-7702, for the client's chain), and checks the signature. All of it becomes public. */
+  async signAuthorization(
+    request: SignAuthorizationRequest,
+    options?: SignOffChainOptions,
+  ): Promise<SignAuthorizationResult> {
+    return (await loadOffChain()).signAuthorization(this, request, options)
+  }
+
   /** Where a full-page navigation starts the sign-in; the user comes back to `returnTo`, on an origin that is allowed. */
   loginUrl({ returnTo }: { returnTo?: string | undefined } = {}): string {
     const url = `${this.config.apiBaseUrl}/auth/google`
     return returnTo === undefined ? url : `${url}?return_to=${encodeURIComponent(returnTo)}`
   }
+}
+
+/** At first use, so that apps which only send transactions stay small. A new release of the app may have taken the old file away. */
+function loadOffChain() {
+  return import('./signOffChain.ts').catch((cause: unknown) => {
+    throw createError('network_unreachable', 'a part of the app cannot be loaded: reload the page', { cause })
+  })
 }

@@ -312,14 +312,34 @@ describe('only fields of the expected shape are believed', () => {
   })
 
   test('a receipt of a version that is not known passes through, with status and slug', async () => {
-    for (const version of ['countersign-attestation/2', 'countersign-attestation/10']) {
+    for (const version of ['countersign-attestation/3', 'countersign-attestation/10']) {
       const newer = { ...createProof('s', 'pending_onchain'), receipt: { version, kind: 'off-chain', subject: {} } }
       network.routes['GET /proof/s'] = () => json(newer)
       expect(await api.getProof('s')).toEqual(newer)
     }
   })
 
+  test('a receipt of version 2, and the kinds that are no transactions', async () => {
+    const receipt = { version: 'countersign-attestation/2', subject: {}, signer: {}, coordinator: {}, entropy: {} }
+    for (const kind of ['off-chain', 'authorization', 'a kind of later']) {
+      const signed = { ...createProof('s', 'pending_onchain'), chainId: 0, kind, receipt: { ...receipt, kind } }
+      network.routes['GET /proof/s'] = () => json(signed)
+      expect(await api.getProof('s')).toEqual(signed)
+    }
+    network.routes['GET /proof/s'] = () => json(createProof('s'))
+    expect(await api.getProof('s')).not.toHaveProperty('kind')
+  })
+
+  test.each(['subject', 'signer', 'coordinator', 'entropy'])('a receipt of version 2 without its %s', async (part) => {
+    const receipt = { version: 'countersign-attestation/2', subject: {}, signer: {}, coordinator: {}, entropy: {} }
+    network.routes['GET /proof/s'] = () => json({ ...createProof('s'), receipt: { ...receipt, [part]: undefined } })
+    await expect(api.getProof('s')).rejects.toMatchObject({ code: 'response_invalid' })
+  })
+
   test.each([
+    ['a kind that is a number', { ...proof, kind: 1 }],
+    ['a kind that is null', { ...proof, kind: null }],
+    ['an empty kind', { ...proof, kind: '' }],
     ['of another slug', { ...proof, slug: 't' }],
     ['a foreign status', { ...proof, status: 'done' }],
     ['a status of Object', { ...proof, status: 'constructor' }],

@@ -42,14 +42,18 @@ export type ServiceApi = {
   logout(): Promise<void>
 }
 
-export function createApi(apiBaseUrl: string): ServiceApi {
-  const call = <Name extends Endpoint>(
+/** Calls of the service, by the names of its endpoints. */
+export function createCall(apiBaseUrl: string) {
+  return <Name extends Endpoint>(
     endpoint: Name,
     parse: Parse<EndpointResponse<Name>>,
     options?: RequestOptions & { query?: EndpointQuery<Name>; body?: EndpointRequest<Name> },
     ...parameters: PathArguments<Name>
   ) => request(apiBaseUrl, { ...toMethodAndPath(endpoint, ...parameters), parse, ...options })
+}
 
+export function createApi(apiBaseUrl: string): ServiceApi {
+  const call = createCall(apiBaseUrl)
   return {
     me: () => orNull(401, call('GET /auth/me', parseSessionUser)),
 

@@ -12,6 +12,10 @@ export type SdkErrorCode =
   | 'wallet_changed'
   /** Fix the call: a field of the request cannot be used; nothing was sent. `details` names it. */
   | 'invalid_request'
+  /** Fix the call: it is neither text without lone surrogates, nor bytes or their hex; nothing was sent. */
+  | 'invalid_message'
+  /** Fix the call: EIP-712 has no one reading of it, or it is for another chain; nothing was sent. */
+  | 'invalid_typed_data'
   /** Fix the configuration: this chain has no built-in RPC, so `rpcUrl` is needed. */
   | 'rpc_url_missing'
   /**
@@ -25,8 +29,10 @@ export type SdkErrorCode =
   | 'response_invalid'
   /** Host app and service on one site: the browser kept no session cookie. */
   | 'cookie_blocked'
-  /** Distrust the service: the signature is not of this wallet over this transaction. It was not broadcast from here. */
+  /** Distrust the service: the signature is not of this wallet over this request. It was not broadcast from here. */
   | 'signature_mismatch'
+  /** Distrust the service: the signature is good, but what came with it does not open its proof. */
+  | 'opening_mismatch'
   /** Distrust the RPC, or wait: the fees are absurd. Nothing was signed. */
   | 'fees_absurd'
   /** Fix `rpcUrl` or `chainId`: the RPC serves another chain. Nothing was signed. */
@@ -49,7 +55,7 @@ export type SdkErrorCode =
   | 'broadcast_unknown'
   /** Send an EIP-1559 transaction of the client's chain, with a recipient and without an access list. Nothing was signed. */
   | 'unsupported_transaction'
-  /** Send a transaction: messages, typed data, bare hashes and authorizations are not signed. */
+  /** Sign a transaction, a message or typed data (version 4): a bare hash is never signed. */
   | 'unsupported_method'
   /** Report it: an unexpected failure inside the SDK; see `cause`. */
   | 'internal'

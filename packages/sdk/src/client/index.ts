@@ -1,19 +1,28 @@
 export {
   type AttestationReceiptV1,
+  type AttestationReceiptV2,
+  type Authorization,
   type Hex,
+  type MessageContent,
+  type Opening,
   type Problem,
   type ProofPayload,
   type ProofStatus,
   ServiceError,
   type SessionUser,
+  type SignatureKind,
   type SignRequest,
   type SignResult,
   type TransactionPage,
   type TransactionSummary,
   type TxMetadata,
+  type TypedData,
   type WalletInfo,
 } from '@countersign/protocol'
 export type { ServiceApi } from './api.ts'
 export type { ServiceClientConfig } from './connection.ts'
 export type { SdkErrorCode } from './errors.ts'
+export type { SignedEvent } from './notifySigned.ts'
+export type { SignAuthorizationRequest, SignMessageRequest, SignTypedDataRequest } from './parseOffChain.ts'
 export { ServiceClient } from './ServiceClient.ts'
+export type { SignAuthorizationResult, SignOffChainOptions, SignOffChainResult } from './signOffChain.ts'

@@ -1,4 +1,18 @@
-import type { Hex, ProofPayload, ProofStatus, SessionUser, WalletInfo } from '@countersign/protocol'
+import {
+  type Authorization,
+  type Hex,
+  hashAuthorization,
+  hashMessage,
+  hashTypedData,
+  type MessageContent,
+  type OpeningContent,
+  type ProofPayload,
+  type ProofStatus,
+  type SessionUser,
+  type TypedData,
+  toHex,
+  type WalletInfo,
+} from '@countersign/protocol'
 import { keccak256, numberToHex, parseGwei } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { forgetSent } from './sendLock.ts'
@@ -34,6 +48,17 @@ export function createProof(slug: string, status: ProofStatus = 'pending_pin'): 
     receipt: null,
     createdAt: '2026-01-02T03:04:05.678Z',
   }
+}
+
+type Content = OpeningContent extends infer Half ? (Half extends unknown ? Omit<Half, 'salt'> : never) : never
+
+async function signOffChain(content: Content): Promise<Response> {
+  const signature = await account.sign({ hash: content.digest })
+  const opening = {
+    content: { ...content, salt: 'a1'.repeat(32) },
+    signature: { signature, salt: 'b2'.repeat(32) },
+  }
+  return json({ signature, slug: 'slug-off-chain', opening })
 }
 
 export type Call = { method: string; url: string; body: unknown; init: RequestInit }
@@ -73,6 +98,19 @@ export function createFakeNetwork() {
       if (!digests.includes(digest)) digests.push(digest)
       const signature = await account.sign({ hash: digest })
       return json({ signature, slug: `slug-${digests.indexOf(digest) + 1}` })
+    },
+    // Hashed as the enclave does it, not as the SDK does.
+    'POST /sign/message': ({ body }) => {
+      const content = body as MessageContent
+      return signOffChain({ kind: 'message', content, digest: `0x${toHex(hashMessage(content.message))}` })
+    },
+    'POST /sign/typed-data': ({ body }) => {
+      const content = body as TypedData
+      return signOffChain({ kind: 'typed-data', content, digest: `0x${toHex(hashTypedData(content))}` })
+    },
+    'POST /sign/authorization': async ({ body }) => {
+      const hash: Hex = `0x${toHex(hashAuthorization(body as Authorization))}`
+      return json({ signature: await account.sign({ hash }), slug: 'slug-authorization' })
     },
     'GET /wallet/transactions': () => json({ transactions: [], nextCursor: null }),
   }

@@ -1,5 +1,6 @@
 import {
   type AttestationReceiptV1,
+  type AttestationReceiptV2,
   type Hex,
   isNatural,
   isPlainObject,
@@ -66,20 +67,35 @@ export const parseSignDigestResponse = members<SignDigestResponse>({
   slug: text,
 })
 
-const parseProof = members<ProofPayload>({
-  slug: text,
-  txHash: hash,
-  chainId: natural,
-  walletAddress: address,
-  status,
-  ipfsCid: orNull(string),
-  ipfsUrl: orNull(link),
-  onchainTxHash: orNull(hash),
-  onchainBlockNumber: orNull(natural),
-  kmsQuoteVerified: where((value) => typeof value === 'boolean'),
-  receipt: orNull(where(isReceipt)),
-  createdAt: time,
-})
+/**
+ * With the kind, which only what is not a transaction has. One that is not known here passes through as well: without it the proof
+ * would pass for that of a transaction.
+ */
+function withKind<R extends { kind?: unknown }>(parse: Parse<Omit<R, 'kind'>>): Parse<R> {
+  return (body) => {
+    const value = parse(body) as R | undefined
+    const { kind } = value ? (body as R) : {}
+    if (kind === undefined) return value
+    return text(kind) === undefined ? undefined : { ...(value as R), kind }
+  }
+}
+
+const parseProof = withKind<ProofPayload>(
+  members({
+    slug: text,
+    txHash: hash,
+    chainId: natural,
+    walletAddress: address,
+    status,
+    ipfsCid: orNull(string),
+    ipfsUrl: orNull(link),
+    onchainTxHash: orNull(hash),
+    onchainBlockNumber: orNull(natural),
+    kmsQuoteVerified: where((value) => typeof value === 'boolean'),
+    receipt: orNull(where(isReceipt)),
+    createdAt: time,
+  }),
+)
 
 export function parseProofPayload(body: unknown): ProofPayload | undefined {
   const proof = parseProof(body)
@@ -88,13 +104,15 @@ export function parseProofPayload(body: unknown): ProofPayload | undefined {
   return [proof.ipfsCid, proof.onchainTxHash, proof.onchainBlockNumber].includes(null) ? undefined : proof
 }
 
-const parseTransactionSummary = members<TransactionSummary>({
-  txHash: hash,
-  chainId: natural,
-  slug: text,
-  status,
-  createdAt: time,
-})
+const parseTransactionSummary = withKind<TransactionSummary>(
+  members({
+    txHash: hash,
+    chainId: natural,
+    slug: text,
+    status,
+    createdAt: time,
+  }),
+)
 
 export const parseTransactionPage = members<TransactionPage>({
   transactions(list) {
@@ -108,9 +126,12 @@ export const parseTransactionPage = members<TransactionPage>({
  * Its parts are there. What they say is for a verifier, which reads the pinned bytes and not this copy. A receipt of a version
  * that is not known here passes through whole: the status and the slug beside it are good all the same.
  */
-function isReceipt(value: unknown): value is AttestationReceiptV1 {
+function isReceipt(value: unknown): value is AttestationReceiptV1 | AttestationReceiptV2 {
   if (!isPlainObject(value)) return false
-  const { version, transaction, signer, coordinator, entropy, verification } = value
-  if (version !== 'countersign-attestation/1') return typeof version === 'string'
-  return [transaction, signer, coordinator, entropy, verification].every(isPlainObject)
+  const { version, transaction, subject, signer, coordinator, entropy, verification } = value
+  const parts = [signer, coordinator, entropy]
+  if (version === 'countersign-attestation/1') parts.push(transaction, verification)
+  else if (version === 'countersign-attestation/2') parts.push(subject)
+  else return typeof version === 'string'
+  return parts.every(isPlainObject)
 }

@@ -2,19 +2,19 @@ import type { ServiceError, SignResult } from '@countersign/protocol'
 import { createStore, type Store } from './createStore.ts'
 import { toServiceError } from './errors.ts'
 
-export type SignState = { pending: boolean; error: ServiceError | null; lastResult: SignResult | null }
+export type SignState<Result = SignResult> = { pending: boolean; error: ServiceError | null; lastResult: Result | null }
 
-export type SignStore = Store<SignState> & {
+export type SignStore<Result = SignResult> = Store<SignState<Result>> & {
   /** Runs a signing and keeps its outcome, which it also gives or rejects with. */
-  run(sign: () => Promise<SignResult>): Promise<SignResult>
+  run(sign: () => Promise<Result>): Promise<Result>
 }
 
 /** What the signings of one place on the page have come to: `useSign` of specification §4, without React. */
-export function createSignStore(): SignStore {
-  const store = createStore<SignState>({ pending: false, error: null, lastResult: null })
+export function createSignStore<Result = SignResult>(): SignStore<Result> {
+  const store = createStore<SignState<Result>>({ pending: false, error: null, lastResult: null })
   let running = 0
 
-  async function run(sign: () => Promise<SignResult>): Promise<SignResult> {
+  async function run(sign: () => Promise<Result>): Promise<Result> {
     running += 1
     store.set({ pending: true, error: null })
     try {

@@ -1,7 +1,8 @@
 import { type Hex, ServiceError, type SignResult, type TxMetadata, type WalletInfo } from '@countersign/protocol'
-import { keccak256, parseSignature, recoverAddress, serializeTransaction } from 'viem'
+import { keccak256, type Signature, serializeTransaction } from 'viem'
 import type { Connection } from './connection.ts'
 import { createError } from './errors.ts'
+import { verifySignature } from './verifySignature.ts'
 
 /** The fields of an unsigned EIP-1559 transaction; its access list is empty. */
 export type UnsignedTransaction = {
@@ -18,9 +19,6 @@ export type UnsignedTransaction = {
 export type SignTransactionParameters = { wallet: WalletInfo; transaction: UnsignedTransaction }
 
 export type SignTransactionReturnType = { serializedTransaction: Hex; signed: SignResult }
-
-/** EIP-2: half the order of secp256k1. Nodes refuse a signature above it. */
-const MAX_S = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n
 
 /**
  * Has a transaction signed, and checks the answer before anyone can broadcast it: the signature must be the wallet's, over
@@ -46,14 +44,10 @@ export async function signTransaction(
     maxPriorityFeePerGas: String(maxPriorityFeePerGas),
   }
   const { signature, slug } = await askForSignature(client, { digest, txMetadata })
-  const { signer, parts } = await recover({ digest, signature, slug })
-  const serializedTransaction = serializeTransaction(unsigned, parts)
-  const signed = { txHash: keccak256(serializedTransaction), attestationSlug: slug }
-  if (signer.toLowerCase() !== wallet.address.toLowerCase()) {
-    throw mismatch(`it is of ${signer}, not ${wallet.address}`, { signed })
-  }
-  if (BigInt(parts.s) > MAX_S) throw mismatch('its s is high', { signed })
-  return { serializedTransaction, signed }
+  const toRaw = (parts: Signature) => serializeTransaction(unsigned, parts)
+  const toSigned = (parts: Signature) => ({ txHash: keccak256(toRaw(parts)), attestationSlug: slug })
+  const parts = await verifySignature({ wallet, digest, signature, slug, toSigned })
+  return { serializedTransaction: toRaw(parts), signed: toSigned(parts) }
 }
 
 /**
@@ -86,19 +80,4 @@ function serialize(unsigned: Parameters<typeof serializeTransaction>[0]): Hex {
     const details = (cause as Error).message
     throw createError('invalid_request', 'the transaction cannot be built', { details, cause })
   }
-}
-
-async function recover({ digest, signature, slug }: { digest: Hex; signature: Hex; slug: string }) {
-  try {
-    return { parts: parseSignature(signature), signer: await recoverAddress({ hash: digest, signature }) }
-  } catch (cause) {
-    throw mismatch(`it recovers to no address; its proof is ${slug}`, { cause })
-  }
-}
-
-function mismatch(details: string, options: { cause?: unknown; signed?: SignResult }) {
-  return createError('signature_mismatch', 'the signature is not of this wallet over this transaction', {
-    details,
-    ...options,
-  })
 }

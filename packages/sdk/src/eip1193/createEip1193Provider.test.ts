@@ -1,6 +1,6 @@
 import { runInNewContext } from 'node:vm'
 import { type Hex, ServiceError } from '@countersign/protocol'
-import { createWalletClient, custom, getAddress, numberToHex, UnsupportedProviderMethodError } from 'viem'
+import { createWalletClient, custom, getAddress, numberToHex } from 'viem'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { RPC_TIMEOUT_MS } from '../client/rpc.ts'
 import { ServiceClient } from '../client/ServiceClient.ts'
@@ -238,16 +238,19 @@ test('an RPC that does not answer to a question: 4901 in time', async () => {
 
 describe('what the wallet does not do is 4200', () => {
   test.each([
-    ['personal_sign', 'messages'],
-    ['eth_sign', 'a bare hash'],
-    ['eth_signTypedData', 'typed data'],
-    ['eth_signTypedData_v3', 'typed data'],
-    ['eth_signTypedData_v4', 'typed data'],
-    ['eth_signTransaction', 'a transaction without sending it'],
-  ])('%s: it does not sign %s', async (method, what) => {
-    const error = await failureOf(createProvider().ask(method, '0x', to))
+    ['eth_sign', 'personal_sign'],
+    ['eth_signTypedData', 'eth_signTypedData_v4'],
+    ['eth_signTypedData_v1', 'eth_signTypedData_v4'],
+    ['eth_signTypedData_v3', 'eth_signTypedData_v4'],
+    ['eth_signTransaction', 'eth_sendTransaction'],
+  ])('%s: the error names %s instead', async (method, other) => {
+    const onConfirm = vi.fn(() => true)
+    const error = await failureOf(
+      createProvider({ onConfirm }).ask(method, service.wallet.address, `0x${'ab'.repeat(32)}`),
+    )
     expect([error.code, causeOf(error)]).toEqual([4200, 'unsupported_method'])
-    expect(error.message).toContain(`does not sign ${what}`)
+    expect(error.message).toContain(`use ${other}`)
+    expect(onConfirm).not.toHaveBeenCalled()
     expect(service.requests).toEqual([])
   })
 
@@ -276,7 +279,11 @@ describe('eth_sendTransaction', () => {
     const from = getAddress(service.wallet.address)
     const hash = await ask('eth_sendTransaction', { from, to: getAddress(to), value: '0x5', data: '0x01' })
     expect(service.transactions).toMatchObject([{ hash, to, value: 5n, data: '0x01', gas: 21_016n, nonce: 0 }])
-    expect(onSigned).toHaveBeenCalledExactlyOnceWith({ txHash: hash, slug: service.proofs[0]?.slug })
+    expect(onSigned).toHaveBeenCalledExactlyOnceWith({
+      kind: 'transaction',
+      txHash: hash,
+      slug: service.proofs[0]?.slug,
+    })
   })
 
   test('keeps the gas that is given, and takes input for data', async () => {
@@ -390,7 +397,7 @@ describe('eth_sendTransaction', () => {
     const onConfirm = vi.fn(() => false)
     const { ask } = createProvider({ onConfirm })
     expect((await failureOf(ask('eth_sendTransaction', { to, value: '0x1' }))).code).toBe(4001)
-    const asked = { from: service.wallet.address, to, value: 1n, data: '0x', gas: 21_000n }
+    const asked = { kind: 'transaction', from: service.wallet.address, to, value: 1n, data: '0x', gas: 21_000n }
     expect(onConfirm).toHaveBeenCalledExactlyOnceWith(asked)
     expect(service.proofs).toEqual([])
     onConfirm.mockReturnValue(true)
@@ -548,11 +555,5 @@ describe('with viem', () => {
     await expect(send).rejects.toThrow()
     expect(service.requests.filter((request) => request === 'POST /sign/digest')).toHaveLength(1)
     expect(onConfirm).toHaveBeenCalledTimes(1)
-  })
-
-  test('messages are refused as unsupported', async () => {
-    const sign = createWallet().signMessage({ account: service.wallet.address, message: 'hello' })
-    await expect(sign).rejects.toThrow(UnsupportedProviderMethodError)
-    await expect(createWallet().signMessage({ account: to, message: 'x' })).rejects.toThrow(/does not sign messages/)
   })
 })

@@ -1,14 +1,17 @@
 import { type Hex, ServiceError, type WalletInfo } from '@countersign/protocol'
 import { type EIP1193Provider, numberToHex } from 'viem'
 import { createError } from '../client/errors.ts'
-import type { Call } from '../client/parseSignRequest.ts'
+import type { SignedEvent } from '../client/notifySigned.ts'
 import { askRpc } from '../client/rpc.ts'
 import type { ServiceClient } from '../client/ServiceClient.ts'
+import type { ConfirmRequest } from './confirm.ts'
 import { createEmitter } from './createEmitter.ts'
 import { Eip1193Error, eip1193Codes, invalidParams, isUnauthorized, toEip1193Error, toNodeError } from './errors.ts'
+import { parsePersonalSign, parseSignTypedData, type RequestedContent } from './parseContent.ts'
 import { isObject, parseTransaction } from './parseTransaction.ts'
 import { isReadMethod } from './readMethods.ts'
 import { sendTransaction } from './sendTransaction.ts'
+import { signContent } from './signContent.ts'
 
 export type Eip1193ProviderOptions = {
   /**
@@ -17,28 +20,31 @@ export type Eip1193ProviderOptions = {
    */
   onLogin?: ((url: string) => void | Promise<void>) | undefined
   /**
-   * Asks the user before a signature; false rejects with 4001. Without it every transaction is signed. Fees are read after the
-   * answer, so that they are fresh, and are none of what is asked: they are below 10,000 gwei, and below the dapp's maximum.
+   * Asks the user before a signature; false rejects with 4001. Without it everything that the page asks for is signed. `kind` says what
+   * it is. Of a transaction fees are read after the answer, so that they are fresh, and are none of what is asked: they are below
+   * 10,000 gwei, and below the dapp's maximum.
    */
-  onConfirm?: ((call: Call & { from: Hex }) => boolean | Promise<boolean>) | undefined
-  /** Called after each signature; the slug leads to its proof. */
-  onSigned?: ((signed: { txHash: Hex; slug: string }) => void) | undefined
+  onConfirm?: ((request: ConfirmRequest) => boolean | Promise<boolean>) | undefined
+  /**
+   * Called after each signature; the slug leads to its proof. It is the only way to the opening of a message or of typed data, since
+   * the request answers nothing but the signature.
+   */
+  onSigned?: ((signed: SignedEvent) => void) | undefined
 }
 
-/** Methods of wallets that hold their keys; each with what it would have signed. */
+/** Methods of wallets that hold their keys; each with why it is refused. */
 const REFUSED_SIGNATURES: ReadonlyMap<string, string> = new Map([
-  ['personal_sign', 'messages'],
-  ['eth_sign', 'a bare hash'],
-  ['eth_signTypedData', 'typed data'],
-  ['eth_signTypedData_v1', 'typed data'],
-  ['eth_signTypedData_v3', 'typed data'],
-  ['eth_signTypedData_v4', 'typed data'],
-  ['eth_signTransaction', 'a transaction without sending it'],
+  ['eth_sign', 'nobody could tell what a bare hash is of; use personal_sign'],
+  ['eth_signTypedData', 'use eth_signTypedData_v4'],
+  ['eth_signTypedData_v1', 'use eth_signTypedData_v4'],
+  ['eth_signTypedData_v3', 'use eth_signTypedData_v4'],
+  ['eth_signTransaction', 'use eth_sendTransaction'],
 ])
 
 /**
  * The wallet as an EIP-1193 provider: for libraries that expect `window.ethereum`. It sends transactions (nonce and fees come
- * from the chain; a conflicting wish is refused with -32003), answers questions about the chain, and signs nothing else.
+ * from the chain; a conflicting wish is refused with -32003), signs messages and typed data, answers questions about the chain, and
+ * signs nothing else.
  * Where a signed-in user has no wallet yet, `eth_requestAccounts` makes it.
  *
  * @example
@@ -124,6 +130,14 @@ export function createEip1193Provider(client: ServiceClient, options: Eip1193Pro
     return sendTransaction(client, { wallet, requested, assertAllowed, onConfirm, onSigned }).catch(fail)
   }
 
+  async function sign(requested: RequestedContent): Promise<Hex> {
+    assertAllowed()
+    const wallet = await findWallet()
+    if (wallet === null) throw unauthorized()
+    const { onConfirm, onSigned } = options
+    return signContent(client, { wallet, requested, assertAllowed, onConfirm, onSigned }).catch(fail)
+  }
+
   function switchChain(params: unknown): null {
     const asked = toFirst(params)?.chainId
     if (typeof asked !== 'string' || !/^0x[0-9a-fA-F]{1,16}$/.test(asked))
@@ -156,6 +170,8 @@ export function createEip1193Provider(client: ServiceClient, options: Eip1193Pro
     eth_sendTransaction: send,
     // viem asks again under this name where the other is refused; the same answer keeps the reason.
     wallet_sendTransaction: send,
+    personal_sign: (params) => sign(parsePersonalSign(params)),
+    eth_signTypedData_v4: (params) => sign(parseSignTypedData(params, chainId)),
     wallet_switchEthereumChain: switchChain,
     wallet_requestPermissions: async (params) => {
       assertAccountsPermission(params)
@@ -175,9 +191,8 @@ export function createEip1193Provider(client: ServiceClient, options: Eip1193Pro
         throw toNodeError(error)
       })
     }
-    const what = REFUSED_SIGNATURES.get(method)
-    const reason = what === undefined ? '' : `: it does not sign ${what}, its enclave signs only transactions`
-    const message = `the wallet does not support ${method}${reason}`
+    const reason = REFUSED_SIGNATURES.get(method)
+    const message = `the wallet does not support ${method}${reason === undefined ? '' : `: ${reason}`}`
     const cause = createError('unsupported_method', message)
     throw new Eip1193Error(eip1193Codes.unsupportedMethod, message, { cause })
   }

@@ -39,7 +39,14 @@ export function invalidParams(message: string, cause?: unknown) {
 /** Codes of failures after which nobody knows whether the service was reached: it was not the caller's fault. */
 const UNREACHABLE = ['network_unreachable', 'request_timeout']
 const RPC_UNREACHABLE = ['rpc_timeout', 'rpc_url_missing', 'rpc_chain_mismatch']
-const INVALID = ['invalid_request', 'invalid_tx_metadata', 'unsupported_transaction', 'chain_not_allowed']
+const INVALID = [
+  'invalid_request',
+  'invalid_tx_metadata',
+  'invalid_message',
+  'invalid_typed_data',
+  'unsupported_transaction',
+  'chain_not_allowed',
+]
 
 /** Any failure of a request as an EIP-1193 error. */
 export function toEip1193Error(error: unknown): Eip1193Error {

@@ -1,29 +1,26 @@
 import type { Hex, WalletInfo } from '@countersign/protocol'
 import { createError } from '../client/errors.ts'
+import { notifySigned } from '../client/notifySigned.ts'
 import type { Call } from '../client/parseSignRequest.ts'
 import { askRpc } from '../client/rpc.ts'
 import type { ServiceClient } from '../client/ServiceClient.ts'
 import { signAndSend } from '../client/signAndSend.ts'
-import { Eip1193Error, eip1193Codes, toNodeError, toRejection } from './errors.ts'
+import { assertOwn, type ConfirmOptions, confirm } from './confirm.ts'
+import { toNodeError, toRejection } from './errors.ts'
 import type { RequestedTransaction } from './parseTransaction.ts'
 
-export type SendTransactionParameters = {
+export type SendTransactionParameters = ConfirmOptions & {
   wallet: WalletInfo
   requested: RequestedTransaction
   /** Throws where the app may not use the wallet any more. */
   assertAllowed: () => void
-  onConfirm: ((call: Call & { from: Hex }) => boolean | Promise<boolean>) | undefined
-  onSigned: ((signed: { txHash: Hex; slug: string }) => void) | undefined
 }
 
 /** `eth_sendTransaction`: nonce and fees come from the RPC, the gas too where the dapp names none. */
 export async function sendTransaction(client: ServiceClient, parameters: SendTransactionParameters): Promise<Hex> {
   const { wallet, requested } = parameters
-  const { address } = wallet
-  if (requested.from !== undefined && requested.from.toLowerCase() !== address.toLowerCase()) {
-    throw new Eip1193Error(eip1193Codes.unauthorized, `${requested.from} is not the account of this wallet`)
-  }
-  const gas = requested.gas ?? (await estimateGas(client, { ...requested.call, account: address }))
+  assertOwn(wallet, requested.from)
+  const gas = requested.gas ?? (await estimateGas(client, { ...requested.call, account: wallet.address }))
   return confirmAndSend(client, { ...parameters, call: { ...requested.call, gas } }).catch((error: unknown) => {
     throw toRejection(error)
   })
@@ -34,9 +31,7 @@ async function confirmAndSend(
   { wallet, requested, call, assertAllowed, onConfirm, onSigned }: SendTransactionParameters & { call: Call },
 ): Promise<Hex> {
   // Before the queue: a person who thinks it over must not hold up what is sent elsewhere.
-  if (onConfirm && !(await onConfirm({ ...call, from: wallet.address }))) {
-    throw new Eip1193Error(eip1193Codes.userRejected, 'the user rejected the transaction')
-  }
+  await confirm(onConfirm, { kind: 'transaction', ...call, from: wallet.address })
   const { txHash } = await signAndSend(client, {
     wallet,
     call,
@@ -44,10 +39,7 @@ async function confirmAndSend(
       assertAllowed()
       assertWithinLimits(transaction, requested.limits)
     },
-    onSigned({ txHash, attestationSlug: slug }) {
-      // Not called here: what it throws must not keep the transaction from being sent.
-      if (onSigned) queueMicrotask(() => onSigned({ txHash, slug }))
-    },
+    onSigned: ({ txHash, attestationSlug: slug }) => notifySigned(onSigned, { kind: 'transaction', txHash, slug }),
   })
   return txHash
 }

@@ -19,7 +19,7 @@ export type UseSignReturnType = SignState & { signAndSend: (request: SignRequest
  */
 export function useSign(): UseSignReturnType {
   const { client, store } = useServiceContext()
-  const [signStore] = useState(createSignStore)
+  const [signStore] = useState(createSignStore<SignResult>)
   const { pending, error, lastResult } = useStore(signStore)
   const send = useCallback(
     (request: SignRequest) =>

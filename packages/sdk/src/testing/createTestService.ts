@@ -1,11 +1,15 @@
 import {
+  computeCommitment,
   type Endpoint,
   type EndpointResponse,
   type Hex,
+  hashAuthorization,
   isTerminalProofStatus,
+  type Opening,
   type ProofPayload,
   type ProofStatus,
   type SessionUser,
+  toHex,
   type WalletInfo,
 } from '@countersign/protocol'
 import { parseEther } from 'viem'
@@ -13,7 +17,17 @@ import { privateKeyToAccount } from 'viem/accounts'
 import type { ServiceClientConfig } from '../client/connection.ts'
 import { forgetSent } from '../client/sendLock.ts'
 import { answerRpc } from './answerRpc.ts'
-import { assertEmptyBody, parseCursor, parseLimit, parseSignDigest, readJsonBody } from './parseRequest.ts'
+import {
+  assertEmptyBody,
+  type ParsedOffChain,
+  parseAuthorizationRequest,
+  parseCursor,
+  parseLimit,
+  parseMessage,
+  parseSignDigest,
+  parseTypedData,
+  readJsonBody,
+} from './parseRequest.ts'
 import { ProblemFailure, type TestProblem, testProblems, toProblemResponse } from './problems.ts'
 import { createTestChain, type TestRpcError, type TestRpcHandlers, type TestTransaction } from './testChain.ts'
 import { filler } from './testReceipt.ts'
@@ -33,6 +47,8 @@ export type TestServiceOptions = {
   baseFeePerGas?: bigint | undefined
   /** Each read of a proof moves it on by a step, from the second read on. Without it proofs move only by `advanceProof`. */
   autoComplete?: boolean | undefined
+  /** Code that the wallet may delegate to (EIP-7702), as the operator lists it; none, as by default there. */
+  implementations?: readonly Hex[] | undefined
   /** JSON-RPC methods that the app answers itself, such as `eth_call` for its contracts. */
   rpc?: TestRpcHandlers | undefined
 }
@@ -77,6 +93,9 @@ const testRoutes = [
   'POST /wallet/provision',
   'GET /wallet/transactions',
   'POST /sign/digest',
+  'POST /sign/message',
+  'POST /sign/typed-data',
+  'POST /sign/authorization',
   'GET /proof/:slug',
 ] as const satisfies readonly Endpoint[]
 
@@ -137,14 +156,43 @@ export function createTestService(options: TestServiceOptions = {}): TestService
     if (!isSignedIn || request.credentials !== 'include') throw new ProblemFailure({ code: 'not_authenticated' })
   }
 
-  async function signDigest(request: Request) {
-    const [parsed] = await Promise.allSettled([readJsonBody(request).then(parseSignDigest)])
+  /** The body, where somebody with a wallet sent it. */
+  async function readSigning<R>(request: Request, parse: (body: unknown) => R): Promise<R> {
+    const [parsed] = await Promise.allSettled([readJsonBody(request).then(parse)])
     // A stranger learns nothing else, whatever the body was.
     assertSession(request)
     if (parsed.status === 'rejected') throw parsed.reason
     if (!isProvisioned) throw new ProblemFailure({ code: 'wallet_not_provisioned' })
-    const { digest, txMetadata } = parsed.value
-    const { signature, slug } = signings.add({ digest, txMetadata, signature: await account.sign({ hash: digest }) })
+    return parsed.value
+  }
+
+  async function signDigest(request: Request) {
+    const { digest, txMetadata } = await readSigning(request, parseSignDigest)
+    const signed = { digest, txMetadata, signature: await account.sign({ hash: digest }) }
+    const { signature, slug } = signings.addTransaction(signed)
+    return { signature, slug }
+  }
+
+  async function signOffChain(request: Request, parse: (body: unknown) => ParsedOffChain) {
+    const { digest, ...content } = await readSigning(request, parse)
+    const signature = await account.sign({ hash: digest })
+    const salt = (half: string) => filler(`${half} salt ${signings.all.length}`, 32)
+    const opening: Opening = {
+      content: { salt: salt('content'), digest, ...content },
+      signature: { salt: salt('signature'), signature },
+    }
+    const commitment = toHex(computeCommitment(opening))
+    const { slug } = signings.add({ kind: 'off-chain', subject: { commitment } })
+    return { signature, slug, opening }
+  }
+
+  async function signAuthorization(request: Request) {
+    const { implementations = [] } = options
+    const allowed = implementations.map((implementation) => implementation.toLowerCase() as Hex)
+    const authorization = await readSigning(request, (body) => parseAuthorizationRequest(body, allowed))
+    const digest: Hex = `0x${toHex(hashAuthorization(authorization))}`
+    const subject = { ...authorization, digest, signature: await account.sign({ hash: digest }) }
+    const { signature, slug } = signings.add({ kind: 'authorization', subject })
     return { signature, slug }
   }
 
@@ -186,6 +234,9 @@ export function createTestService(options: TestServiceOptions = {}): TestService
       return signings.toPage({ limit, cursor: parseCursor(searchParams.getAll('cursor')) })
     },
     'POST /sign/digest': signDigest,
+    'POST /sign/message': (request) => signOffChain(request, parseMessage),
+    'POST /sign/typed-data': (request) => signOffChain(request, parseTypedData),
+    'POST /sign/authorization': signAuthorization,
     'GET /proof/:slug': (_request, { pathname }) => getProof(decodeURIComponent(pathname.slice('/proof/'.length))),
   }
 

@@ -1,16 +1,23 @@
 import {
+  type Authorization,
+  assertAuthorizationAllowed,
   type Hex,
+  hashMessage,
+  hashTypedData,
   hashUnsignedTransaction,
   isPlainObject,
+  type MessageContent,
+  parseAuthorization,
   parseJson,
   parseTxMetadata,
   ServiceError,
   type SignDigestRequest,
   type TxMetadata,
+  type TypedData,
   toHex,
 } from '@countersign/protocol'
 import { bytesToHex, numberToBytes } from 'viem'
-import { ProblemFailure } from './problems.ts'
+import { ProblemFailure, type TestProblemCode, testProblems } from './problems.ts'
 import { toBase64Url } from './testReceipt.ts'
 
 const MAX_BODY_BYTES = 131_072
@@ -49,6 +56,40 @@ export function parseSignDigest(body: unknown): SignDigestRequest {
   if (`0x${toHex(hashUnsignedTransaction(txMetadata))}` !== digest)
     throw new ProblemFailure({ code: 'digest_mismatch' })
   return { digest, txMetadata }
+}
+
+export type ParsedOffChain = { digest: Hex } & (
+  | { kind: 'message'; content: MessageContent }
+  | { kind: 'typed-data'; content: TypedData }
+)
+
+export function parseMessage(body: unknown): ParsedOffChain {
+  if (!isPlainObject(body) || Object.keys(body).join() !== 'message') throw invalidRequest('expected only message')
+  const content = body as MessageContent
+  return { kind: 'message', content, digest: `0x${toHex(asProblem(() => hashMessage(content.message)))}` }
+}
+
+export function parseTypedData(body: unknown): ParsedOffChain {
+  const content = body as TypedData
+  return { kind: 'typed-data', content, digest: `0x${toHex(asProblem(() => hashTypedData(content)))}` }
+}
+
+export function parseAuthorizationRequest(body: unknown, implementations: readonly Hex[]): Authorization {
+  return asProblem(() => {
+    const authorization = parseAuthorization(body)
+    assertAuthorizationAllowed(authorization, implementations)
+    return authorization
+  })
+}
+
+/** The protocol's own refusals, as the service answers them. */
+function asProblem<R>(parse: () => R): R {
+  try {
+    return parse()
+  } catch (error) {
+    if (!(error instanceof ServiceError) || !Object.hasOwn(testProblems, error.code)) throw error
+    throw new ProblemFailure({ code: error.code as TestProblemCode, detail: error.details })
+  }
 }
 
 function readTxMetadata(value: unknown): TxMetadata {

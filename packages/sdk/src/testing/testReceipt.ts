@@ -1,4 +1,14 @@
-import type { AttestationReceiptV1, Hex, TxMetadata } from '@countersign/protocol'
+import {
+  type AttestationReceiptV1,
+  type AttestationReceiptV2,
+  type Hex,
+  hashSubject,
+  hashWitness,
+  type Signed,
+  type TxMetadata,
+  tags,
+  toHex,
+} from '@countersign/protocol'
 import { keccak256, sha256, stringToBytes, stringToHex, toBytes } from 'viem'
 
 export type TestReceiptParameters = {
@@ -88,6 +98,46 @@ export function createTestReceipt(parameters: TestReceiptParameters): Attestatio
       instructions: 'None: this receipt comes from a test service.',
       trustAnchors: { intelRootSha256: filler('root', 32), amdRootSha256: [] },
     },
+    issuedAt: signedAt,
+  }
+}
+
+/** The same in the shape of version 2, which every kind but a transaction has here. */
+export function createTestReceiptV2(
+  signed: Signed,
+  { from, publicKey, signedAt, sequence }: Pick<TestReceiptParameters, 'from' | 'publicKey' | 'signedAt' | 'sequence'>,
+): AttestationReceiptV2 {
+  const subject = toHex(hashSubject(signed.subject))
+  const entropy = {
+    source: 'test-satellite',
+    valueHex: filler(`entropy ${subject}`, 32),
+    signatureHex: filler(`entropy signature ${subject}`, 64),
+    publicKey: filler('satellite', 32),
+    timestamp: signedAt,
+    sequence,
+  }
+  return {
+    version: 'countersign-attestation/2',
+    ...signed,
+    signer: {
+      statement: {
+        type: tags.signingV2,
+        kind: signed.kind,
+        keyId: filler('key id', 16),
+        address: from,
+        publicKey: publicKey.slice(2),
+        subject,
+        witness: toHex(hashWitness(entropy)),
+        policy: null,
+        approvals: null,
+        coordinatorKey: filler('coordinator key', 32),
+        signedAt,
+      },
+      inclusion: { leafIndex: 0, path: [] },
+      batch: toRawCid(stringToBytes('batch')),
+    },
+    coordinator: { release: toRawCid(stringToBytes('release')) },
+    entropy,
     issuedAt: signedAt,
   }
 }

@@ -1,4 +1,6 @@
 import {
+  type AttestationReceiptV1,
+  type AttestationReceiptV2,
   encodeSignedTransaction,
   fromHex,
   type Hex,
@@ -6,19 +8,28 @@ import {
   type ProofPayload,
   type ProofStatus,
   proofTransitions,
+  type Signed,
   type TransactionPage,
   type TxMetadata,
+  toEventHash,
 } from '@countersign/protocol'
 import { keccak256, stringToBytes } from 'viem'
 import { toCursor } from './parseRequest.ts'
-import { createTestReceipt, filler, toBase64Url, toRawCid } from './testReceipt.ts'
+import { createTestReceipt, createTestReceiptV2, filler, toBase64Url, toRawCid } from './testReceipt.ts'
+
+/** What a signing is, whatever becomes of its proof. */
+type SignedContent = {
+  /** Of a transaction there is none. */
+  readonly kind?: Exclude<Signed['kind'], 'transaction'>
+  readonly txHash: Hex
+  readonly chainId: number
+  /** Empty for an off-chain signature, which only its caller has. */
+  readonly signature: Hex
+  toReceipt(parameters: { signedAt: string; sequence: number }): AttestationReceiptV1 | AttestationReceiptV2
+}
 
 /** One signature, and how far its proof has come. */
-type TestSigning = {
-  readonly digest: Hex
-  readonly txMetadata: TxMetadata
-  readonly signature: Hex
-  readonly txHash: Hex
+type TestSigning = SignedContent & {
   readonly slug: string
   readonly createdAt: string
   status: ProofStatus
@@ -26,8 +37,10 @@ type TestSigning = {
 }
 
 export type TestSignings = {
-  /** One for each digest, however often it is added. */
-  add(signed: Pick<TestSigning, 'digest' | 'txMetadata' | 'signature'>): TestSigning
+  /** One for each transaction, however often it is added. */
+  addTransaction(signed: { digest: Hex; txMetadata: TxMetadata; signature: Hex }): TestSigning
+  /** One for each authorization; one more for each off-chain signature, whose commitment no other has. */
+  add(signed: Exclude<Signed, { kind: 'transaction' }>): TestSigning
   /** In the order in which they were added. */
   readonly all: readonly TestSigning[]
   find(slug: string): TestSigning | undefined
@@ -50,19 +63,15 @@ export function createTestSignings({ address, publicKey, mine }: TestSigningsDep
   const signings: TestSigning[] = []
 
   function toProof(signing: TestSigning): ProofPayload {
-    const { digest, txMetadata, signature, txHash, slug, createdAt, status } = signing
+    const { kind, txHash, chainId, slug, createdAt, status } = signing
     const isPinned = status !== 'pending_pin' && status !== 'pin_failed'
-    const receipt = createTestReceipt({
-      ...{ txMetadata, digest, signature, txHash, publicKey },
-      from: address,
-      signedAt: createdAt,
-      sequence: signings.indexOf(signing),
-    })
+    const receipt = signing.toReceipt({ signedAt: createdAt, sequence: signings.indexOf(signing) })
     const ipfsCid = isPinned ? toRawCid(stringToBytes(JSON.stringify(receipt))) : null
     return {
       slug,
+      ...(kind && { kind }),
       txHash,
-      chainId: txMetadata.chainId,
+      chainId,
       walletAddress: address,
       status,
       ipfsCid,
@@ -75,20 +84,38 @@ export function createTestSignings({ address, publicKey, mine }: TestSigningsDep
     }
   }
 
+  /** The service makes one proof for each transaction or authorization, whose hashes are those of exactly one signature. */
+  function findOrAdd(content: SignedContent): TestSigning {
+    const earlier = signings.find(({ txHash }) => txHash === content.txHash)
+    if (earlier !== undefined) return earlier
+    const signing: TestSigning = {
+      ...content,
+      slug: toBase64Url(fromHex(filler(`slug ${signings.length}`, 16))),
+      createdAt: new Date().toISOString(),
+      status: 'pending_pin',
+      onchainBlockNumber: null,
+    }
+    signings.push(signing)
+    return signing
+  }
+
   return {
-    add({ digest, txMetadata, signature }) {
-      const earlier = signings.find((signing) => signing.digest === digest)
-      if (earlier !== undefined) return earlier
-      const signing: TestSigning = {
-        ...{ digest, txMetadata, signature },
-        txHash: keccak256(encodeSignedTransaction(txMetadata, fromHex(signature.slice(2)))),
-        slug: toBase64Url(fromHex(filler(`slug ${signings.length}`, 16))),
-        createdAt: new Date().toISOString(),
-        status: 'pending_pin',
-        onchainBlockNumber: null,
-      }
-      signings.push(signing)
-      return signing
+    addTransaction({ digest, txMetadata, signature }) {
+      const txHash = keccak256(encodeSignedTransaction(txMetadata, fromHex(signature.slice(2))))
+      const transaction = { digest, txMetadata, signature, txHash, publicKey, from: address }
+      const toReceipt: SignedContent['toReceipt'] = (parameters) => createTestReceipt({ ...transaction, ...parameters })
+      return findOrAdd({ txHash, chainId: txMetadata.chainId, signature, toReceipt })
+    },
+    add(signed) {
+      const { kind, subject } = signed
+      const isOffChain = kind === 'off-chain'
+      return findOrAdd({
+        kind,
+        txHash: toEventHash(signed),
+        chainId: isOffChain ? 0 : subject.chainId,
+        signature: isOffChain ? '0x' : subject.signature,
+        toReceipt: (parameters) => createTestReceiptV2(signed, { from: address, publicKey, ...parameters }),
+      })
     },
     all: signings,
     find: (slug) => signings.find((signing) => signing.slug === slug),
@@ -105,8 +132,9 @@ export function createTestSignings({ address, publicKey, mine }: TestSigningsDep
       const page = signings.slice(Math.max(0, before - limit), before).reverse()
       const rest = before - page.length
       return {
-        transactions: page.map(({ txHash, txMetadata, slug, status, createdAt }) => ({
-          ...{ txHash, chainId: txMetadata.chainId, slug, status, createdAt },
+        transactions: page.map(({ kind, txHash, chainId, slug, status, createdAt }) => ({
+          ...(kind && { kind }),
+          ...{ txHash, chainId, slug, status, createdAt },
         })),
         nextCursor: rest > 0 ? toCursor(BigInt(rest)) : null,
       }

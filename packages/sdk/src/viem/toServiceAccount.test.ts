@@ -1,16 +1,21 @@
-import { type Hex, ServiceError } from '@countersign/protocol'
+import { computeCommitment, type Hex, ServiceError, toHex } from '@countersign/protocol'
 import {
   BaseError,
   createWalletClient,
   defineChain,
+  getAddress,
   http,
   parseTransaction,
   type SerializeTransactionFn,
+  type SignableMessage,
   type TransactionSerializable,
+  verifyMessage,
+  verifyTypedData,
   zeroAddress,
 } from 'viem'
 import { createNonceManager, jsonRpc } from 'viem/nonce'
 import { chainConfig } from 'viem/op-stack'
+import { verifyAuthorization } from 'viem/utils'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { ServiceClient } from '../client/ServiceClient.ts'
 import { createTestService, type TestService, type TestServiceOptions } from '../testing/createTestService.ts'
@@ -73,7 +78,11 @@ describe('sending with a wallet client', () => {
     const onSigned = vi.fn()
     const hash = await createWallet({ onSigned }).sendTransaction({ to, value: 5n })
     expect(service.transactions).toMatchObject([{ hash, from: service.wallet.address, to, value: 5n, gas: 21_000n }])
-    expect(onSigned).toHaveBeenCalledExactlyOnceWith({ txHash: hash, slug: service.proofs[0]?.slug })
+    expect(onSigned).toHaveBeenCalledExactlyOnceWith({
+      kind: 'transaction',
+      txHash: hash,
+      slug: service.proofs[0]?.slug,
+    })
     const { requests } = service
     expect(requests.indexOf('POST /sign/digest')).toBeLessThan(requests.indexOf('eth_sendRawTransaction'))
   })
@@ -184,24 +193,89 @@ describe('signTransaction', () => {
   })
 })
 
-describe('everything else is refused clearly', () => {
-  test.each<[string, (account: ReturnType<typeof createAccount>) => Promise<unknown> | undefined, RegExp]>([
-    ['signMessage', (account) => account.signMessage({ message: 'hello' }), /does not sign messages/],
-    ['sign', (account) => account.sign?.({ hash: `0x${'ab'.repeat(32)}` }), /does not sign a bare hash/],
-    [
-      'signTypedData',
-      (account) => account.signTypedData({ types: {}, primaryType: 'EIP712Domain', domain: {} } as never),
-      /does not sign typed data/,
-    ],
-    [
-      'signAuthorization',
-      (account) => account.signAuthorization?.({ address: to, chainId: 1, nonce: 0 }),
-      /does not sign authorizations/,
-    ],
-  ])('%s', async (_name, act, message) => {
-    const error = await Promise.resolve(act(createAccount())).catch((reason: unknown) => reason)
-    expect(error).toMatchObject({ code: 'unsupported_method', message: expect.stringMatching(message) })
-    expect((error as ServiceError).message).toContain('signs only transactions')
+describe('what is signed off the chain', () => {
+  const typedData = {
+    domain: { name: 'App', chainId: 31337n, verifyingContract: to },
+    types: { Order: [{ name: 'amount', type: 'uint256' }] },
+    primaryType: 'Order',
+    message: { amount: 2n ** 200n },
+  } as const
+
+  test.each<[string, SignableMessage]>([
+    ['text', 'grüße ✓ 🙂'],
+    ['no text at all', ''],
+    ['bytes', { raw: Uint8Array.of(0, 255) }],
+    ['hex in capitals', { raw: '0xABCDEF' }],
+  ])('a message: %s', async (_name, message) => {
+    const onSigned = vi.fn()
+    const signature = await createWallet({ onSigned }).signMessage({ message })
+    expect(await verifyMessage({ address: service.wallet.address, message, signature })).toBe(true)
+    expect(onSigned).toHaveBeenCalledExactlyOnceWith({
+      kind: 'off-chain',
+      slug: service.proofs[0]?.slug,
+      opening: expect.objectContaining({ signature: { salt: expect.any(String), signature } }),
+    })
+  })
+
+  test('the opening opens the proof', async () => {
+    const onSigned = vi.fn()
+    await createWallet({ onSigned }).signTypedData(typedData)
+    const { opening } = onSigned.mock.calls[0]?.[0] ?? {}
+    expect(`0x${toHex(computeCommitment(opening))}`).toBe(service.proofs[0]?.txHash)
+  })
+
+  test('typed data with bigints, by the account and by a wallet client', async () => {
+    const { address } = service.wallet
+    const signatures = [createAccount().signTypedData(typedData), createWallet().signTypedData(typedData)]
+    for (const signature of await Promise.all(signatures)) {
+      expect(await verifyTypedData({ ...typedData, address, signature })).toBe(true)
+    }
+    expect(service.proofs.map(({ kind, chainId }) => [kind, chainId])).toEqual([
+      ['off-chain', 0],
+      ['off-chain', 0],
+    ])
+  })
+
+  test('an authorization, under either name of its code', async () => {
+    start({ implementations: [getAddress(to)] })
+    const onSigned = vi.fn()
+    const wallet = createWallet({ onSigned })
+    const authorization = await wallet.signAuthorization({ contractAddress: to, executor: 'self' })
+    expect(authorization).toMatchObject({ address: to, chainId: 31337, nonce: 1 })
+    expect(await verifyAuthorization({ address: service.wallet.address, authorization })).toBe(true)
+    expect(onSigned).toHaveBeenCalledExactlyOnceWith({ kind: 'authorization', slug: service.proofs[0]?.slug })
+    expect(await createAccount().signAuthorization?.({ address: to, chainId: 31337, nonce: 1 })).toEqual(authorization)
+    expect(service.proofs).toHaveLength(1)
+  })
+
+  test.each<[string, number, string]>([
+    ['every chain', 0, 'invalid_request'],
+    ['another chain', 1, 'invalid_request'],
+    ['code that is not on the list', 31337, 'authorization_not_allowed'],
+  ])('refuses an authorization for %s', async (_name, chainId, code) => {
+    expect(await codeOf(createWallet().signAuthorization({ address: to, chainId, nonce: 0 }))).toBe(code)
+    expect(service.proofs).toEqual([])
+  })
+
+  test('signs nothing for somebody else who is signed in now', async () => {
+    const wallet = { ...service.wallet, address: zeroAddress }
+    const account = toServiceAccount(new ServiceClient(service.config), wallet)
+    expect(await codeOf(account.signMessage({ message: 'x' }))).toBe('wallet_changed')
+    expect(await codeOf(account.signTypedData(typedData))).toBe('wallet_changed')
+    expect(await codeOf(Promise.resolve(account.signAuthorization?.({ address: to, chainId: 31337, nonce: 0 })))).toBe(
+      'wallet_changed',
+    )
+    expect(service.requests).toEqual(['GET /wallet/me', 'GET /wallet/me', 'GET /wallet/me'])
+  })
+
+  test('half a surrogate pair is refused: encoders would replace it', async () => {
+    expect(await codeOf(createAccount().signMessage({ message: 'a\ud800b' }))).toBe('invalid_message')
+    expect(service.requests).toEqual([])
+  })
+
+  test('a bare hash is never signed', async () => {
+    const signing = createAccount().sign?.({ hash: `0x${'ab'.repeat(32)}` })
+    expect(await codeOf(Promise.resolve(signing))).toBe('unsupported_method')
     expect(service.requests).toEqual([])
   })
 })

@@ -2,27 +2,36 @@ import type { Hex, WalletInfo } from '@countersign/protocol'
 import {
   type LocalAccount,
   type NonceManager,
+  parseSignature,
   type SerializeTransactionFn,
+  type SignedAuthorization,
   serializeTransaction,
   type TransactionSerializable,
 } from 'viem'
 import { toAccount } from 'viem/accounts'
 import { createError } from '../client/errors.ts'
+import { notifySigned, type SignedEvent } from '../client/notifySigned.ts'
+import type { SignTypedDataRequest } from '../client/parseOffChain.ts'
 import type { ServiceClient } from '../client/ServiceClient.ts'
+import type { SignOffChainResult } from '../client/signOffChain.ts'
 import { signTransaction, type UnsignedTransaction } from '../client/signTransaction.ts'
 import { findForeign, unsupportedTransaction } from '../client/unsupportedTransaction.ts'
 import { verifyWallet } from '../client/verifyWallet.ts'
 
 export type ToServiceAccountOptions = {
-  /** Called after each signature and before the broadcast; the slug leads to its proof. */
-  onSigned?: ((signed: { txHash: Hex; slug: string }) => void) | undefined
+  /**
+   * Called after each signature, of a transaction before the broadcast; the slug leads to its proof. It is the only way to the
+   * opening of a message or of typed data, since viem answers nothing but the signature.
+   */
+  onSigned?: ((signed: SignedEvent) => void) | undefined
   /** For transactions that are sent at the same time: viem reads their nonces itself, outside the SDK's queue. */
   nonceManager?: NonceManager | undefined
 }
 
 /**
- * A viem account whose transactions are signed by the service. It signs EIP-1559 transactions of the client's chain that have a
- * recipient and no access list (`unsupported_transaction` otherwise), and nothing but transactions (`unsupported_method`).
+ * A viem account whose key is the service's. It signs EIP-1559 transactions of the client's chain that have a recipient and no access
+ * list (`unsupported_transaction` otherwise), messages, typed data, authorizations for that chain, and never a bare hash
+ * (`unsupported_method`).
  *
  * @example
  * const account = toServiceAccount(client, wallet, { onSigned: ({ slug }) => showProof(slug) })
@@ -43,15 +52,28 @@ export function toServiceAccount(
       await verifyWallet(client, wallet)
       const { serializedTransaction, signed } = await signTransaction(client, { wallet, transaction: unsigned })
       const { txHash, attestationSlug: slug } = signed
-      // Not called here: what it throws must not undo a signature that is public already.
-      if (onSigned) queueMicrotask(() => onSigned({ txHash, slug }))
+      notifySigned(onSigned, { kind: 'transaction', txHash, slug })
       return serializedTransaction
     },
-    sign: () => refuse('a bare hash'),
-    signMessage: () => refuse('messages'),
-    signTypedData: () => refuse('typed data'),
-    signAuthorization: () => refuse('authorizations (EIP-7702)'),
+    signMessage: async ({ message }) => toSignature(await client.signMessage({ message }, { wallet })),
+    signTypedData: async (typedData) =>
+      toSignature(await client.signTypedData(typedData as SignTypedDataRequest, { wallet })),
+    async signAuthorization({ chainId, nonce, ...code }) {
+      const address = code.address ?? code.contractAddress
+      const request = { chainId, address, nonce }
+      const { signature, attestationSlug: slug } = await client.signAuthorization(request, { wallet })
+      notifySigned(onSigned, { kind: 'authorization', slug })
+      return { ...request, ...parseSignature(signature) } as SignedAuthorization
+    },
+    async sign() {
+      throw createError('unsupported_method', 'the wallet does not sign a bare hash: nobody could tell what it is of')
+    },
   })
+
+  function toSignature({ signature, attestationSlug: slug, opening }: SignOffChainResult): Hex {
+    notifySigned(onSigned, { kind: 'off-chain', slug, opening })
+    return signature
+  }
 }
 
 function parseTransaction(transaction: TransactionSerializable, chainId: number): UnsignedTransaction {
@@ -83,8 +105,4 @@ function assertPlainSerializer(
   if (serializer(transaction) !== serializeTransaction(transaction)) {
     throw unsupportedTransaction('the chain serialises it in a way of its own')
   }
-}
-
-async function refuse(what: string): Promise<never> {
-  throw createError('unsupported_method', `the wallet does not sign ${what}: its enclave signs only transactions`)
 }

@@ -12,11 +12,13 @@ import {
   reconnect,
   sendTransaction,
   signMessage,
+  signTypedData,
   switchChain,
   waitForTransactionReceipt,
 } from '@wagmi/core'
-import { getAddress, http, SwitchChainError } from 'viem'
+import { getAddress, http, SwitchChainError, verifyMessage, verifyTypedData } from 'viem'
 import { mainnet, sepolia } from 'viem/chains'
+import { createSiweMessage } from 'viem/siwe'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { ServiceClient } from '../client/ServiceClient.ts'
 import { createTestService, type TestService, type TestServiceOptions } from '../testing/createTestService.ts'
@@ -281,7 +283,11 @@ describe('sending', () => {
     await connect(config, { connector: connectorOf(config) })
     const hash = await sendTransaction(config, { to, value: 9n })
     expect(service.transactions).toMatchObject([{ hash, value: 9n }])
-    expect(onSigned).toHaveBeenCalledExactlyOnceWith({ txHash: hash, slug: service.proofs[0]?.slug })
+    expect(onSigned).toHaveBeenCalledExactlyOnceWith({
+      kind: 'transaction',
+      txHash: hash,
+      slug: service.proofs[0]?.slug,
+    })
     expect(await waitForTransactionReceipt(config, { hash })).toMatchObject({ status: 'success' })
   })
 
@@ -312,12 +318,53 @@ describe('sending', () => {
     })
   })
 
-  test('messages are refused', async () => {
-    const config = loadPage()
+  test('a sign-in with Ethereum, and the opening that wagmi does not answer', async () => {
+    const onSigned = vi.fn()
+    const config = loadPage({ onSigned })
     await connect(config, { connector: connectorOf(config) })
-    await expect(signMessage(config, { message: 'hello' })).rejects.toThrow(/does not sign messages/)
+    const message = createSiweMessage({
+      address: account,
+      chainId: sepolia.id,
+      domain: 'app.test',
+      nonce: 'abcdefgh12345678',
+      uri: 'https://app.test/',
+      version: '1',
+    })
+    const signature = await signMessage(config, { message })
+    expect(await verifyMessage({ address: account, message, signature })).toBe(true)
+    const { slug } = service.proofs[0] ?? {}
+    expect(onSigned).toHaveBeenCalledExactlyOnceWith({
+      kind: 'off-chain',
+      slug,
+      opening: expect.objectContaining({ signature: { salt: expect.any(String), signature } }),
+    })
+    expect(service.requests.filter((request) => request === 'POST /sign/message')).toHaveLength(1)
     const client = await getConnectorClient(config)
     expect(client.account.address).toBe(account)
+  })
+
+  test('a permit, with amounts that are bigints; one for another chain is refused unsigned', async () => {
+    const config = loadPage()
+    await connect(config, { connector: connectorOf(config) })
+    const permit = {
+      domain: { name: 'Token', version: '1', chainId: sepolia.id, verifyingContract: to },
+      types: {
+        Permit: [
+          { name: 'owner', type: 'address' },
+          { name: 'spender', type: 'address' },
+          { name: 'value', type: 'uint256' },
+          { name: 'nonce', type: 'uint256' },
+          { name: 'deadline', type: 'uint256' },
+        ],
+      },
+      primaryType: 'Permit',
+      message: { owner: account, spender: to, value: 2n ** 255n, nonce: 0n, deadline: 2n ** 64n },
+    } as const
+    const signature = await signTypedData(config, permit)
+    expect(await verifyTypedData({ ...permit, address: account, signature })).toBe(true)
+    const elsewhere = { ...permit, domain: { ...permit.domain, chainId: mainnet.id } }
+    await expect(signTypedData(config, elsewhere)).rejects.toThrow(/the domain is of chain 1, the client of 11155111/)
+    expect(service.proofs).toHaveLength(1)
   })
 
   test('not connected', async () => {

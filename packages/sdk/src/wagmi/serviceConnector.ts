@@ -1,9 +1,9 @@
-import type { Hex } from '@countersign/protocol'
 import { ChainNotConfiguredError, createConnector } from '@wagmi/core'
 import { type Address, type EIP1193Provider, getAddress, SwitchChainError } from 'viem'
 import type { ServiceClientConfig } from '../client/connection.ts'
-import type { Call } from '../client/parseSignRequest.ts'
+import type { SignedEvent } from '../client/notifySigned.ts'
 import { ServiceClient } from '../client/ServiceClient.ts'
+import type { ConfirmRequest } from '../eip1193/confirm.ts'
 import { createEip1193Provider } from '../eip1193/createEip1193Provider.ts'
 import { isUnauthorized } from '../eip1193/errors.ts'
 
@@ -23,9 +23,12 @@ export type ServiceConnectorParameters = (
   /** Starts the sign-in; a full-page redirect to `url` unless the app has another way. */
   onLogin?: ((url: string) => void | Promise<void>) | undefined
   /** Asks the user before a signature; false rejects as the user's refusal. The fees are not known yet: see the reference. */
-  onConfirm?: ((call: Call & { from: Hex }) => boolean | Promise<boolean>) | undefined
-  /** Called after each signature; the slug leads to its proof. */
-  onSigned?: ((signed: { txHash: Hex; slug: string }) => void) | undefined
+  onConfirm?: ((request: ConfirmRequest) => boolean | Promise<boolean>) | undefined
+  /**
+   * Called after each signature; the slug leads to its proof. It is the only way to the opening of a message or of typed data, since
+   * wagmi answers nothing but the signature.
+   */
+  onSigned?: ((signed: SignedEvent) => void) | undefined
 }
 
 type StorageItems = { 'countersign.connected': true }

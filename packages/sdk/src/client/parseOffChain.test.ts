@@ -1,0 +1,203 @@
+import { runInNewContext } from 'node:vm'
+import { hashMessage, hashTypedData, ServiceError, type TypedData, toHex } from '@countersign/protocol'
+import { describe, expect, test } from 'vitest'
+import { parseAuthorization, parseMessage, parseTypedData, type SignTypedDataRequest } from './parseOffChain.ts'
+
+const chainId = 31337
+const address = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+
+const order: SignTypedDataRequest = {
+  domain: { name: 'App', version: '1', chainId, verifyingContract: address, salt: `0x${'ab'.repeat(32)}` },
+  types: {
+    Person: [
+      { name: 'wallet', type: 'address' },
+      { name: 'tags', type: 'bytes4[2]' },
+    ],
+    Order: [
+      { name: 'buyer', type: 'Person' },
+      { name: 'amounts', type: 'uint256[]' },
+      { name: 'change', type: 'int8' },
+      { name: 'note', type: 'string' },
+      { name: 'data', type: 'bytes' },
+      { name: 'open', type: 'bool' },
+    ],
+  },
+  primaryType: 'Order',
+  message: {
+    buyer: { wallet: address, tags: ['0x01020304', '0xFFFFFFFF'] },
+    amounts: [1, 2n ** 255n, '3', '0x04'],
+    change: -128,
+    note: 'grüße 🙂',
+    data: '0x',
+    open: true,
+  },
+}
+
+function codeOf(act: () => unknown): string {
+  try {
+    act()
+  } catch (error) {
+    if (error instanceof ServiceError) return error.code
+    throw error
+  }
+  return 'nothing thrown'
+}
+
+describe('messages', () => {
+  test.each([
+    ['text', { message: 'grüße 🙂' }, '0x6772c3bcc39f6520f09f9982'],
+    ['text that looks like hex', { message: '0x1234' }, '0x307831323334'],
+    ['nothing', { message: '' }, '0x'],
+    ['bytes', { message: { raw: Uint8Array.of(0, 255) } }, '0x00ff'],
+    ['bytes of a class of their own', { message: { raw: Buffer.from([1]) } }, '0x01'],
+    ['hex', { message: { raw: '0xABcd' } }, '0xabcd'],
+  ] as const)('%s', (_name, request, message) => {
+    const digest = `0x${toHex(hashMessage(message))}`
+    expect(parseMessage(request)).toEqual({ kind: 'message', content: { message }, digest })
+  })
+
+  test.each<[string, unknown]>([
+    ['nothing', undefined],
+    ['null', null],
+    ['text without its name', 'hello'],
+    ['no message', {}],
+    ['a number', { message: 1 }],
+    ['bytes without their name', { message: Uint8Array.of(1) }],
+    ['raw that is missing', { message: {} }],
+    ['raw that is a number', { message: { raw: 1 } }],
+    ['raw that is an object, which has no bytes', { message: { raw: {} } }],
+    ['raw that is a list', { message: { raw: [1, 2] } }],
+    ['raw that is a view without bytes', { message: { raw: new DataView(new ArrayBuffer(1)) } }],
+    ['half a byte', { message: { raw: '0xabc' } }],
+    ['no prefix', { message: { raw: 'abcd' } }],
+    ['no hex', { message: { raw: '0xzz' } }],
+    ['a line break behind the hex', { message: { raw: '0xab\n' } }],
+    ['the first half of a surrogate pair', { message: 'a\ud83d' }],
+    ['the second half of a surrogate pair', { message: '\ude42b' }],
+    ['halves in the wrong order', { message: '\ude42\ud83d' }],
+  ])('refuses %s', (_name, request) => {
+    expect(codeOf(() => parseMessage(request as never))).toBe('invalid_message')
+  })
+})
+
+describe('typed data', () => {
+  const parse = (change: object) => parseTypedData({ ...order, ...change } as SignTypedDataRequest, chainId)
+
+  test('is copied as JSON has it, and hashed as the enclave hashes what is sent', () => {
+    const { kind, content, digest } = parseTypedData(order, chainId)
+    expect(kind).toBe('typed-data')
+    expect(content).toEqual({ ...order, message: { ...order.message, amounts: [1, String(2n ** 255n), '3', '0x04'] } })
+    expect(JSON.parse(JSON.stringify(content))).toEqual(content)
+    expect(digest).toBe(`0x${toHex(hashTypedData(content as TypedData))}`)
+  })
+
+  test.each<[string, object]>([
+    ['a chain as a bigint', { name: 'App', chainId: 31337n }],
+    ['a chain in decimal', { name: 'App', chainId: '31337' }],
+    ['a chain in hex', { name: 'App', chainId: '0x7a69' }],
+    ['no chain', { name: 'App' }],
+    ['an empty name', { name: '' }],
+    ['an empty version', { name: 'App', version: '' }],
+    ['members that are undefined', { name: 'App', salt: undefined, chainId: undefined }],
+    ['a contract', { verifyingContract: address }],
+    ['members in another order', { chainId, name: 'App' }],
+  ])('a domain with %s has the digest of the enclave', (_name, domain) => {
+    const { content, digest } = parse({ domain })
+    expect(digest).toBe(`0x${toHex(hashTypedData(JSON.parse(JSON.stringify(content))))}`)
+  })
+
+  test('what the caller changes later is not what was asked for', () => {
+    const request = structuredClone(order)
+    const { content } = parseTypedData(request, chainId)
+    ;(request.message.buyer as { wallet: string }).wallet = `0x${'00'.repeat(20)}`
+    expect(content).toMatchObject({ message: { buyer: { wallet: address } } })
+  })
+
+  test('objects of another realm are taken', () => {
+    const foreign = runInNewContext(`(${JSON.stringify({ ...order, message: { ...order.message, amounts: [] } })})`)
+    expect(parseTypedData(foreign, chainId).kind).toBe('typed-data')
+  })
+
+  const deep: unknown[] = []
+  for (let list = deep, depth = 0; depth < 100_000; depth++) {
+    const inner: unknown[] = []
+    list.push(inner)
+    list = inner
+  }
+  const cycle: Record<string, unknown> = { ...order.message }
+  cycle.buyer = cycle
+
+  test.each<[string, unknown]>([
+    ['nothing', undefined],
+    ['null', null],
+    ['a list', []],
+    ['no domain', { ...order, domain: undefined }],
+    ['a domain that is null', { ...order, domain: null }],
+    ['no types', { ...order, types: undefined }],
+    ['no primary type', { ...order, primaryType: undefined }],
+    ['a primary type that is not there', { ...order, primaryType: 'Bid' }],
+    ['no message', { ...order, message: undefined }],
+    ['a member that is missing', { ...order, message: { ...order.message, buyer: undefined } }],
+    ['a number for an object', { ...order, message: { ...order.message, buyer: 1 } }],
+    ['an address that is none', { ...order, message: { ...order.message, buyer: { wallet: '0x12', tags: [] } } }],
+    ['a mistyped address', { ...order, domain: { verifyingContract: address.replace('d', 'D') } }],
+    ['an integer out of range', { ...order, message: { ...order.message, change: 128 } }],
+    ['a fraction', { ...order, message: { ...order.message, change: 0.5 } }],
+    ['a number above 2^53', { ...order, message: { ...order.message, amounts: [2 ** 53] } }],
+    ['NaN', { ...order, message: { ...order.message, change: Number.NaN } }],
+    ['a date', { ...order, message: { ...order.message, note: new Date() } }],
+    ['a map', { ...order, message: new Map() }],
+    ['a function', { ...order, message: { ...order.message, note: () => '' } }],
+    ['a symbol', { ...order, message: { ...order.message, note: Symbol('note') } }],
+    ['bytes that are not in hex', { ...order, message: { ...order.message, data: Uint8Array.of(1) } }],
+    ['a hole in a list', { ...order, message: { ...order.message, amounts: new Array(1) } }],
+    ['a getter', { ...order, message: Object.defineProperty({}, 'note', { get: () => '', enumerable: true }) }],
+    ['half a surrogate pair', { ...order, message: { ...order.message, note: '\ud800' } }],
+    ['half a surrogate pair in a name', { ...order, message: { ...order.message, '\udc00': '' } }],
+    ['a cycle', { ...order, message: cycle }],
+    ['a nesting that no stack holds', { ...order, message: { ...order.message, amounts: deep } }],
+    ['another chain', { ...order, domain: { chainId: 1 } }],
+    ['another chain as a bigint', { ...order, domain: { chainId: 1n } }],
+    ['another chain as text', { ...order, domain: { chainId: '0x1' } }],
+    ['every chain', { ...order, domain: { chainId: 0 } }],
+    ['a chain that is no number', { ...order, domain: { chainId: 'one' } }],
+  ])('refuses %s', (_name, request) => {
+    expect(codeOf(() => parseTypedData(request as never, chainId))).toBe('invalid_typed_data')
+  })
+
+  test('details repeat nothing of the content', () => {
+    const message = { ...order.message, buyer: { wallet: 'a secret', tags: [] } }
+    try {
+      parse({ message })
+      expect.fail('parsed')
+    } catch (error) {
+      expect(error).toMatchObject({ code: 'invalid_typed_data', details: expect.not.stringContaining('secret') })
+    }
+  })
+})
+
+describe('authorizations', () => {
+  test('the chain is the client’s, named or not', () => {
+    const parsed = { chainId, address: address.toLowerCase(), nonce: 0 }
+    expect(parseAuthorization({ address, nonce: 0 }, chainId)).toEqual(parsed)
+    expect(parseAuthorization({ chainId, address, nonce: 0 }, chainId)).toEqual(parsed)
+  })
+
+  test.each<[string, unknown]>([
+    ['nothing', undefined],
+    ['every chain', { chainId: 0, address, nonce: 0 }],
+    ['another chain', { chainId: 1, address, nonce: 0 }],
+    ['a chain as text', { chainId: '31337', address, nonce: 0 }],
+    ['a chain that is null', { chainId: null, address, nonce: 0 }],
+    ['no address', { nonce: 0 }],
+    ['half an address', { address: '0x1234', nonce: 0 }],
+    ['a mistyped address', { address: address.replace('d', 'D'), nonce: 0 }],
+    ['no nonce', { address }],
+    ['a nonce below zero', { address, nonce: -1 }],
+    ['a bigint for a nonce', { address, nonce: 0n }],
+    ['a nonce above 2^53', { address, nonce: 2 ** 53 }],
+    ['-0', { address, nonce: -0 }],
+  ])('refuses %s', (_name, request) => {
+    expect(codeOf(() => parseAuthorization(request as never, chainId))).toBe('invalid_request')
+  })
+})

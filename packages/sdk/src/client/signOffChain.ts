@@ -1,0 +1,128 @@
+import {
+  type Hex,
+  isPlainObject,
+  type Opening,
+  type SignOffChainResponse,
+  type WalletInfo,
+} from '@countersign/protocol'
+import { serializeSignature } from 'viem'
+import { hashAuthorization } from 'viem/utils'
+import { createCall } from './api.ts'
+import type { Connection } from './connection.ts'
+import { createError, walletNotReady } from './errors.ts'
+import {
+  type OffChain,
+  parseAuthorization,
+  parseMessage,
+  parseTypedData,
+  type SignAuthorizationRequest,
+  type SignMessageRequest,
+  type SignTypedDataRequest,
+} from './parseOffChain.ts'
+import { parseSignDigestResponse } from './parseResources.ts'
+import { mismatch, type VerifySignatureParameters, verifySignature } from './verifySignature.ts'
+import { verifyWallet } from './verifyWallet.ts'
+
+/*
+ * What a client signs beside transactions. `ServiceClient` loads this file when it is first needed: an app that only sends
+ * transactions does not pay for it.
+ */
+
+/** What `signMessage` and `signTypedData` answer. */
+export type SignOffChainResult = {
+  /** r ‖ s ‖ v, with v = 27 or 28. */
+  signature: Hex
+  attestationSlug: string
+  /** Opens the proof, in which there is nothing but a commitment. Nobody else has it: once it is lost, nobody can open the proof. */
+  opening: Opening
+}
+
+/** What `signAuthorization` answers. */
+export type SignAuthorizationResult = { signature: Hex; attestationSlug: string }
+
+export type SignOffChainOptions = {
+  /** Signs with this wallet or not at all: `wallet_changed` where another user is signed in now. */
+  wallet?: WalletInfo | undefined
+  /** The last word before the signing: what it throws ends it. */
+  assertWanted?: (() => void) | undefined
+}
+
+/** `ServiceClient.signMessage`. */
+export const signMessage = async (client: Connection, request: SignMessageRequest, options?: SignOffChainOptions) =>
+  signOffChain(client, parseMessage(request), options)
+
+/** `ServiceClient.signTypedData`. */
+export const signTypedData = async (client: Connection, request: SignTypedDataRequest, options?: SignOffChainOptions) =>
+  signOffChain(client, parseTypedData(request, client.config.chainId), options)
+
+/** `ServiceClient.signAuthorization`. */
+export async function signAuthorization(
+  client: Connection,
+  request: SignAuthorizationRequest,
+  options?: SignOffChainOptions,
+): Promise<SignAuthorizationResult> {
+  const body = parseAuthorization(request, client.config.chainId)
+  const wallet = await prepare(client, options)
+  const call = createCall(client.config.apiBaseUrl)
+  const { signature, slug } = await call('POST /sign/authorization', parseSignDigestResponse, { body })
+  await verifyExact({ wallet, digest: hashAuthorization(body), signature, slug })
+  return { signature, attestationSlug: slug }
+}
+
+/**
+ * Has a message or typed data signed, and checks the answer: the signature must be the wallet's over exactly this, and the opening
+ * must show exactly this. It never asks again by itself: each call makes a proof of its own.
+ */
+async function signOffChain(
+  client: Connection,
+  { kind, content, digest }: OffChain,
+  options: SignOffChainOptions | undefined,
+): Promise<SignOffChainResult> {
+  const wallet = await prepare(client, options)
+  const call = createCall(client.config.apiBaseUrl)
+  const answer = await (kind === 'message'
+    ? call('POST /sign/message', parseAnswer, { body: content })
+    : call('POST /sign/typed-data', parseAnswer, { body: content }))
+  const { signature, slug } = answer
+  await verifyExact({ wallet, digest, signature, slug })
+  // Only the salts are news.
+  const [salt1, salt2] = [answer.opening.content, answer.opening.signature].map(readSalt)
+  const opening = { content: { salt: salt1, kind, digest, content }, signature: { salt: salt2, signature } } as Opening
+  if (!salt1 || !salt2 || toSortedJson(answer.opening) !== toSortedJson(opening)) {
+    throw createError('opening_mismatch', 'the opening is not of this signature', { details: `its proof is ${slug}` })
+  }
+  return { signature, attestationSlug: slug, opening }
+}
+
+/** The wallet that the session has. The service signs with that one, whichever the caller has in mind. */
+async function prepare(client: Connection, { wallet, assertWanted }: SignOffChainOptions = {}): Promise<WalletInfo> {
+  const found = await (wallet ? verifyWallet(client, wallet) : client.api.getWallet())
+  if (found === null) throw walletNotReady()
+  assertWanted?.()
+  return found
+}
+
+/** What the opening must say is known here, so it is compared whole. */
+function parseAnswer(body: unknown): SignOffChainResponse | undefined {
+  const signed = parseSignDigestResponse(body)
+  const { opening } = signed ? (body as SignOffChainResponse) : {}
+  return signed && isPlainObject(opening) ? { ...signed, opening } : undefined
+}
+
+/** Contracts recover a signer only with v = 27 or 28, and a commitment is to one spelling. */
+async function verifyExact(parameters: VerifySignatureParameters): Promise<void> {
+  const parts = await verifySignature(parameters)
+  if (serializeSignature(parts) !== parameters.signature) throw mismatch('its v or its spelling is not the usual one')
+}
+
+function readSalt(half: unknown): string | undefined {
+  const { salt } = isPlainObject(half) ? half : {}
+  return typeof salt === 'string' && /^[0-9a-f]{64}$/.test(salt) ? salt : undefined
+}
+
+/** One text for each value, whatever the order of its members. */
+function toSortedJson(value: unknown): string {
+  return JSON.stringify(value, (_name, member: unknown) =>
+    isPlainObject(member) ? Object.fromEntries(Object.entries(member).sort()) : member,
+  )
+}

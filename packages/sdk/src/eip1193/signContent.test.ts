@@ -1,0 +1,237 @@
+import { computeCommitment, type Hex, type ServiceError, toHex } from '@countersign/protocol'
+import { createWalletClient, custom, getAddress, hexToString, stringToHex, verifyMessage, verifyTypedData } from 'viem'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { ServiceClient } from '../client/ServiceClient.ts'
+import { createTestService, type TestService, type TestServiceOptions } from '../testing/createTestService.ts'
+import { createEip1193Provider, type Eip1193ProviderOptions } from './createEip1193Provider.ts'
+import { Eip1193Error } from './errors.ts'
+
+const stranger: Hex = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'
+const typedData = {
+  domain: { name: 'App', chainId: 31337 },
+  types: { Order: [{ name: 'amount', type: 'uint256' }] },
+  primaryType: 'Order',
+  message: { amount: '5' },
+} as const
+
+let service: TestService
+let uninstall: () => void
+let own: Hex
+beforeEach(() => start({}))
+afterEach(() => uninstall())
+
+function start(options: TestServiceOptions): void {
+  uninstall?.()
+  service = createTestService(options)
+  uninstall = service.install()
+  own = service.wallet.address
+}
+
+function createProvider(options?: Eip1193ProviderOptions) {
+  const provider = createEip1193Provider(new ServiceClient(service.config), options)
+  const request = provider.request as (parameters: { method: string; params?: unknown }) => Promise<unknown>
+  return { provider, ask: (method: string, ...params: unknown[]) => request({ method, params }) }
+}
+
+async function failureOf(promise: Promise<unknown>): Promise<Eip1193Error> {
+  const error = await promise.then(
+    (value) => expect.fail(`resolved with ${JSON.stringify(value)}`),
+    (reason: unknown) => reason,
+  )
+  expect(error).toBeInstanceOf(Eip1193Error)
+  return error as Eip1193Error
+}
+
+const signings = () => service.requests.filter((request) => request.startsWith('POST /sign/'))
+
+describe('personal_sign', () => {
+  test.each<[string, (address: Hex) => unknown[], string | { raw: Hex }]>([
+    ['the message, then the account', (address) => ['0x6869', address], 'hi'],
+    ['an account with a checksum', (address) => ['0x6869', getAddress(address)], 'hi'],
+    ['the account first, as some dapps have it', (address) => [address, '0x6869'], 'hi'],
+    ['a password behind, which is none of ours', (address) => ['0x6869', address, 'password'], 'hi'],
+    ['plain text', (address) => ['hello', address], 'hello'],
+    ['plain text, the account first', (address) => [address, 'hello'], 'hello'],
+    ['nothing at all', (address) => ['0x', address], { raw: '0x' }],
+    ['empty text', (address) => ['', address], { raw: '0x' }],
+    ['an address as the message', (address) => [stranger, address], { raw: stranger }],
+    ['the own address as the message', (address) => [address, address], 'own'],
+  ])('%s', async (_name, toParams, expected) => {
+    const message = expected === 'own' ? { raw: own } : expected
+    const signature = (await createProvider().ask('personal_sign', ...toParams(own))) as Hex
+    expect(await verifyMessage({ address: own, message, signature })).toBe(true)
+  })
+
+  test.each<[string, (address: Hex) => unknown[], number]>([
+    ['another account', () => ['0x6869', stranger], 4100],
+    ['another account first', () => [stranger, '0x6869'], 4100],
+    ['another account behind the own address: it is the message', (address) => [address, stranger], 4100],
+    ['no account', () => ['0x6869'], -32602],
+    ['no message', (address) => [address], -32602],
+    ['no parameters', () => [], -32602],
+    ['a message that is a number', (address) => [7, address], -32602],
+    ['a message that is null', (address) => [null, address], -32602],
+    ['a message that is an object', (address) => [{ raw: '0x' }, address], -32602],
+    ['half a byte', (address) => ['0x686', address], -32602],
+    ['misspelt hex', (address) => ['0xzz', address], -32602],
+    ['a misspelt prefix', (address) => ['0X6869', address], -32602],
+    ['half a surrogate pair', (address) => ['a\ud800', address], -32602],
+    ['an account that is text', () => ['0x6869', 'me'], -32602],
+    ['half an account', (address) => ['0x6869', address.slice(0, 20)], -32602],
+  ])('refuses %s, and signs nothing', async (_name, toParams, code) => {
+    const onConfirm = vi.fn(() => true)
+    const { ask } = createProvider({ onConfirm })
+    expect((await failureOf(ask('personal_sign', ...toParams(own)))).code).toBe(code)
+    expect(onConfirm).not.toHaveBeenCalled()
+    expect(signings()).toEqual([])
+  })
+
+  test.each([undefined, null, {}, 'hello', { 0: '0x6869' }])('%j are no parameters', async (params) => {
+    const { provider } = createProvider()
+    const request = provider.request as (parameters: object) => Promise<unknown>
+    expect((await failureOf(request({ method: 'personal_sign', params }))).code).toBe(-32602)
+    expect((await failureOf(request({ method: 'eth_signTypedData_v4', params }))).code).toBe(-32602)
+  })
+})
+
+describe('eth_signTypedData_v4', () => {
+  test('as JSON, as an object, and with the type of its domain, as viem sends it', async () => {
+    const { ask } = createProvider()
+    const EIP712Domain = [
+      { name: 'name', type: 'string' },
+      { name: 'chainId', type: 'uint256' },
+    ]
+    const complete = { ...typedData, types: { ...typedData.types, EIP712Domain } }
+    for (const given of [typedData, JSON.stringify(typedData), JSON.stringify(complete)]) {
+      const signature = (await ask('eth_signTypedData_v4', getAddress(own), given)) as Hex
+      expect(await verifyTypedData({ ...typedData, message: { amount: 5n }, address: own, signature })).toBe(true)
+    }
+  })
+
+  test.each<[string, (address: Hex) => unknown[], number]>([
+    ['another account', () => [stranger, typedData], 4100],
+    ['the parameters of version 1, the other way round', (address) => [typedData, address], -32602],
+    ['no typed data', (address) => [address], -32602],
+    ['null', (address) => [address, null], -32602],
+    ['JSON of null', (address) => [address, 'null'], -32602],
+    ['no JSON', (address) => [address, '{'], -32602],
+    ['a list of version 1', (address) => [address, [{ type: 'string', name: 'a', value: 'b' }]], -32602],
+    ['another chain', (address) => [address, { ...typedData, domain: { chainId: 1 } }], -32602],
+    [
+      'a number that JSON has rounded',
+      (address) => [address, JSON.stringify(typedData).replace('"5"', '9007199254740993')],
+      -32602,
+    ],
+    ['a nesting that no stack holds', (address) => [address, '['.repeat(200_000) + ']'.repeat(200_000)], -32602],
+  ])('refuses %s, and signs nothing', async (_name, toParams, code) => {
+    const onConfirm = vi.fn(() => true)
+    const { ask } = createProvider({ onConfirm })
+    expect((await failureOf(ask('eth_signTypedData_v4', ...toParams(own)))).code).toBe(code)
+    expect(onConfirm).not.toHaveBeenCalled()
+    expect(signings()).toEqual([])
+  })
+
+  test('what only the service refuses is -32003 with its code, and is asked once', async () => {
+    const { ask } = createProvider()
+    const more = { ...typedData, message: { amount: '5', foreign: 1 } }
+    const error = await failureOf(ask('eth_signTypedData_v4', own, more))
+    expect([error.code, (error.cause as ServiceError).code]).toEqual([-32003, 'invalid_typed_data'])
+    expect(signings()).toHaveLength(1)
+    expect(service.proofs).toEqual([])
+  })
+})
+
+describe('the user and the app', () => {
+  test('the user sees what is signed, and may say no', async () => {
+    const onConfirm = vi.fn(() => false)
+    const { ask } = createProvider({ onConfirm })
+    expect((await failureOf(ask('personal_sign', stringToHex('hi'), own))).code).toBe(4001)
+    expect((await failureOf(ask('eth_signTypedData_v4', own, typedData))).code).toBe(4001)
+    expect(onConfirm.mock.calls).toEqual([
+      [{ kind: 'message', from: own, message: '0x6869' }],
+      [{ kind: 'typed-data', from: own, typedData }],
+    ])
+    expect(signings()).toEqual([])
+  })
+
+  test('what a listener changes is not what is signed', async () => {
+    const { ask } = createProvider({
+      onConfirm(request) {
+        if (request.kind === 'typed-data') request.typedData.message.amount = '6'
+        return true
+      },
+    })
+    const signature = (await ask('eth_signTypedData_v4', own, typedData)) as Hex
+    expect(await verifyTypedData({ ...typedData, message: { amount: 5n }, address: own, signature })).toBe(true)
+  })
+
+  test('what a dapp changes while the user is asked is not signed', async () => {
+    const request = structuredClone(typedData) as unknown as { message: { amount: string } }
+    const { ask } = createProvider({
+      onConfirm() {
+        request.message.amount = '6'
+        return true
+      },
+    })
+    const signature = (await ask('eth_signTypedData_v4', own, request)) as Hex
+    expect(await verifyTypedData({ ...typedData, message: { amount: 5n }, address: own, signature })).toBe(true)
+  })
+
+  test('the opening reaches the app once, and opens the proof', async () => {
+    const onSigned = vi.fn()
+    await createProvider({ onSigned }).ask('personal_sign', '0x6869', own)
+    expect(onSigned).toHaveBeenCalledTimes(1)
+    const { kind, slug, opening } = onSigned.mock.calls[0]?.[0] ?? {}
+    expect([kind, slug]).toEqual(['off-chain', service.proofs[0]?.slug])
+    expect(`0x${toHex(computeCommitment(opening))}`).toBe(service.proofs[0]?.txHash)
+    expect(hexToString(opening.content.content.message)).toBe('hi')
+  })
+
+  test('permission that is revoked while the user is asked: 4100, and nothing is signed', async () => {
+    const { ask } = createProvider({
+      async onConfirm() {
+        await ask('wallet_revokePermissions', { eth_accounts: {} })
+        return true
+      },
+    })
+    await ask('eth_requestAccounts')
+    expect((await failureOf(ask('personal_sign', '0x6869', own))).code).toBe(4100)
+    expect((await failureOf(ask('eth_signTypedData_v4', own, typedData))).code).toBe(4100)
+    expect(signings()).toEqual([])
+  })
+
+  test('signed out while the user is asked: 4100, the account is gone, and nothing is signed', async () => {
+    const { ask, provider } = createProvider({
+      onConfirm() {
+        service.signOut()
+        return true
+      },
+    })
+    const changes: unknown[] = []
+    await ask('eth_requestAccounts')
+    provider.on('accountsChanged', (accounts) => changes.push(accounts))
+    expect((await failureOf(ask('personal_sign', '0x6869', own))).code).toBe(4100)
+    expect(changes).toEqual([[]])
+    expect(signings()).toEqual([])
+  })
+
+  test('without a session or a wallet it is 4100', async () => {
+    start({ signedIn: false })
+    expect((await failureOf(createProvider().ask('personal_sign', '0x6869', own))).code).toBe(4100)
+    start({ provisioned: false })
+    expect((await failureOf(createProvider().ask('personal_sign', '0x6869', own))).code).toBe(4100)
+    expect(signings()).toEqual([])
+  })
+
+  test('viem repeats nothing after a failure, and asks the user once', async () => {
+    for (const code of ['internal', 'enclave_unavailable', 'rate_limited'] as const) {
+      start({})
+      const onConfirm = vi.fn(() => true)
+      const { provider } = createProvider({ onConfirm })
+      service.failNext('POST /sign/message', { code })
+      const wallet = createWalletClient({ transport: custom(provider) })
+      await expect(wallet.request({ method: 'personal_sign', params: ['0x6869', own] })).rejects.toThrow()
+      expect([signings().length, onConfirm.mock.calls.length]).toEqual([1, 1])
+    }
+  })
+})
