@@ -15,6 +15,7 @@ test('exports', () => {
       "chooseReceipt",
       "compareClaims",
       "createFetchBytes",
+      "describeContent",
       "describeError",
       "describeStep",
       "describeVerdict",

@@ -3,6 +3,7 @@ export { chooseReceipt } from './chooseReceipt.ts'
 export { type Claim, compareClaims, findLies } from './compareClaims.ts'
 export type { Conclusion } from './conclude.ts'
 export type { Publication } from './createChain.ts'
+export { type ContentWords, describeContent, type Fact, type ShownContent } from './describeContent.ts'
 export { adviseOn, describeStep, isMockStep, isSimulated, type StepContext, stepGroups } from './describeStep.ts'
 export {
   type AnchorSource,

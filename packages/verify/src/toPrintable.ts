@@ -8,6 +8,11 @@ export function toPrintable(text: string): string {
   return text.replace(MISLEADING, '\u{fffd}')
 }
 
+/** The same for a text of several lines, which it keeps. */
+export function toPrintableLines(text: string): string {
+  return text.split('\n').map(toPrintable).join('\n')
+}
+
 /** The same for JSON, where the text itself must survive: escaped, not replaced. */
 export function toPrintableJson(value: unknown): string {
   return JSON.stringify(value, undefined, 2).replace(MISLEADING, (character) =>

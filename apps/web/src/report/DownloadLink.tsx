@@ -4,10 +4,12 @@ import { useEffect, useState } from 'react'
 export function DownloadLink({
   bytes,
   name,
+  onDownload,
   children,
 }: {
   bytes: Uint8Array<ArrayBuffer>
   name: string
+  onDownload?: () => void
   children: string
 }) {
   const [href, setHref] = useState<string | undefined>(undefined)
@@ -17,7 +19,7 @@ export function DownloadLink({
     return () => URL.revokeObjectURL(url)
   }, [bytes])
   return (
-    <a className="button button-quiet" href={href} download={name}>
+    <a className="button button-quiet" href={href} download={name} onClick={onDownload}>
       {children}
     </a>
   )

@@ -1,0 +1,104 @@
+import { isPlainObject, type TypedData } from '@countersign/protocol'
+import type { ContentWords } from './describeContent.ts'
+import { toPrintable } from './toPrintable.ts'
+
+type Members = Readonly<Record<string, unknown>>
+type Grant = Omit<ContentWords, 'facts'>
+
+/**
+ * Typed data that moves tokens, by its primary type: that name is in the hash that a token's contract checks, so that no other name gets
+ * tokens out of these contracts. Rather one warning too many: members that are missing are shown as unknown.
+ */
+export function nameTokenGrant({ primaryType, domain, message }: TypedData, wallet: string): Grant | undefined {
+  const token = show(domain.verifyingContract)
+  switch (primaryType) {
+    case 'Permit':
+      return namePermit(message, token, wallet)
+    case 'PermitSingle':
+    case 'PermitBatch':
+      return warn('Permit2: an allowance for tokens', [
+        ...toList(message.details).map(
+          (detail) =>
+            `Whoever has the signature lets ${show(message.spender)} take ${showAmount(detail.amount)} of the token ${show(detail.token)} from this wallet${showDeadline(detail.expiration)}.`,
+        ),
+      ])
+    case 'PermitTransferFrom':
+    case 'PermitBatchTransferFrom':
+    case 'PermitWitnessTransferFrom':
+    case 'PermitBatchWitnessTransferFrom':
+      return warn('Permit2: a transfer of tokens', [
+        ...toList(message.permitted).map(
+          (permitted) =>
+            `Whoever has the signature lets ${show(message.spender)} take ${showAmount(permitted.amount)} of the token ${show(permitted.token)} from this wallet, once${showDeadline(message.deadline)}.`,
+        ),
+      ])
+    case 'TransferWithAuthorization':
+    case 'ReceiveWithAuthorization':
+      return warn('A transfer of tokens (EIP-3009)', [
+        `Whoever has the signature can move ${showAmount(message.value)} of the token ${token} from this wallet to ${show(message.to)}${showDeadline(message.validBefore)}.`,
+        ...warnOfOther(message.from, wallet),
+      ])
+    case 'CancelAuthorization':
+      return {
+        title: 'The end of a transfer of tokens (EIP-3009)',
+        sentence: 'It makes an authorization that was signed before worthless.',
+        warnings: warnOfOther(message.authorizer, wallet),
+      }
+    default:
+      return undefined
+  }
+}
+
+/** EIP-2612, and the older form of DAI, which allows all or nothing. */
+function namePermit(message: Members, token: string, wallet: string): Grant {
+  const isAll = message.allowed !== undefined
+  const amount = isAll ? (message.allowed === false ? 'nothing more' : 'any amount') : showAmount(message.value)
+  const until = showDeadline(message.deadline ?? message.expiry)
+  return warn('Permit: an allowance for tokens (EIP-2612)', [
+    `Whoever has the signature lets ${show(message.spender)} take ${amount} of the token ${token} from this wallet. The signature holds${until || ' for ever'}; the allowance stays until it is used or changed.`,
+    ...warnOfOther(message.owner ?? message.holder, wallet),
+  ])
+}
+
+function warn(title: string, warnings: readonly string[]): Grant {
+  const unnamed = 'Whoever has the signature can take tokens from this wallet.'
+  return {
+    title,
+    sentence: 'It gives away tokens. No transaction of this wallet is needed for that.',
+    warnings: warnings.length === 0 ? [unnamed] : warnings,
+  }
+}
+
+function warnOfOther(owner: unknown, wallet: string): string[] {
+  const isOwn = typeof owner === 'string' && owner.toLowerCase() === wallet.toLowerCase()
+  return isOwn ? [] : [`It names another owner than this wallet: ${show(owner)}.`]
+}
+
+/** One entry or a list of them. */
+function toList(value: unknown): Members[] {
+  return (Array.isArray(value) ? value : [value]).filter(isPlainObject)
+}
+
+function show(value: unknown): string {
+  return typeof value === 'string' || typeof value === 'number' ? toPrintable(String(value)) : 'somebody unknown'
+}
+
+/** In the smallest unit of the token: how many digits it has, only its contract says. */
+function showAmount(value: unknown): string {
+  const amount = toInteger(value)
+  if (amount === undefined) return 'an unknown amount'
+  // The largest number of 256 bits, or of Permit2's 160, is how contracts spell "no limit".
+  return amount >= 2n ** 160n - 1n ? 'an unlimited amount' : `${amount} smallest units`
+}
+
+function showDeadline(value: unknown): string {
+  const seconds = toInteger(value)
+  if (seconds === undefined) return ''
+  const date = new Date(Number(seconds) * 1000)
+  return Number.isNaN(date.getTime()) ? ' for ever' : ` until ${date.toISOString()}`
+}
+
+function toInteger(value: unknown): bigint | undefined {
+  const isNumber = typeof value === 'string' && /^(?:0x[0-9a-fA-F]{1,64}|\d{1,78})$/.test(value)
+  return isNumber || Number.isSafeInteger(value) ? BigInt(value as string | number) : undefined
+}
