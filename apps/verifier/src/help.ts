@@ -12,7 +12,8 @@ RECEIPT is one of
   a slug               22 characters, with --api
   a CID                bafkrei…, with --ipfs or --api
   a transaction hash   0x…, with --rpc and --contract
-  a file               receipt.json, with its collateral beside it or in --collateral
+  a file               receipt.json, with the blocks that it names beside it (collateral also in --collateral),
+                       or receipt.car, which has them all in it
 
 Where things come from
   --api URL                       the service, for slugs (a proof URL names it already)
@@ -21,6 +22,7 @@ Where things come from
   --contract ADDRESS              the ServiceAttestations contract on that chain
   --collateral FILE               Intel's data about the platform; repeat for more
   --revocations FILE              AMD's revocation list of the coordinator's product, DER; it must be in date now, or at --at
+  --opening FILE                  what shows an off-chain signature: its content, its bytes or both; it is sent nowhere
   --offline                       touch no network: files only
 
 What you trust (repeat any of them; hex)
@@ -37,7 +39,7 @@ What you trust (repeat any of them; hex)
   --coordinator-config-hash HEX   configuration of the coordinator, 32 bytes
   --coordinator-tcb LEVELS        the least patch levels of its firmware, by product of AMD: Genoa:bl=10,snp=23,ucode=84
   --coordinator-chip HEX          chip that it may run on, 64 bytes; a Milan passes only if it is listed
-  --entropy-key HEX               key of the entropy source, 32 bytes
+  --entropy-key HEX               key of the entropy source, 32 bytes, or 96 of a public beacon
   --manifest FILE                 all of these in one file, with events, patch levels and contracts
   --tcb-status NAME               accept this status of Intel beside UpToDate
   --allow-mock                    let simulated evidence pass (development only)
@@ -46,6 +48,7 @@ What you trust (repeat any of them; hex)
 
 Other
   --at TIME|now                   judge again at a time, with the --collateral of that time
+  --car FILE                      write the receipt, with all of its blocks that were found, as one file
   --json                          one JSON object instead of text
   --help, --version               only by themselves: among other arguments they are bad input
 

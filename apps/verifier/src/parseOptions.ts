@@ -24,6 +24,10 @@ export type VerifyOptions = {
   at: Date | undefined
   /** AMD's list. */
   revocationsFile: string | undefined
+  /** What opens an off-chain signature. */
+  openingFile: string | undefined
+  /** Where to write all blocks of the receipt. */
+  carFile: string | undefined
   /** Beside `UpToDate`. */
   statuses: readonly TcbStatus[]
   /** Undefined for the default. */
@@ -52,6 +56,8 @@ const FLAGS = {
   collateral: { type: 'string', multiple: true },
   at: { type: 'string' },
   revocations: { type: 'string' },
+  opening: { type: 'string' },
+  car: { type: 'string' },
   measurement: { type: 'string', multiple: true },
   platform: { type: 'string', multiple: true },
   'coordinator-measurement': { type: 'string', multiple: true },
@@ -150,6 +156,8 @@ function toVerifyOptions({ now }: { now: () => Date }, values: Values, subject: 
     collateralFiles: values.collateral ?? [],
     at: values.at === undefined ? undefined : toTime(values.at, now),
     revocationsFile: values.revocations,
+    openingFile: values.opening,
+    carFile: values.car,
     statuses: (values['tcb-status'] ?? []).map(toStatus),
     maximumEventDelayS: toSeconds('--maximum-event-delay', values['maximum-event-delay']),
     manifestFile: values.manifest,
@@ -176,7 +184,7 @@ function toAnchorManifest(values: Values): Manifest {
         ? {}
         : { chips: toHexOptions('--coordinator-chip', values['coordinator-chip'], 64) }),
     },
-    entropyKeys: toHexOptions('--entropy-key', values['entropy-key'], 32),
+    entropyKeys: (values['entropy-key'] ?? []).map(toEntropyKey),
   }
 }
 
@@ -189,6 +197,12 @@ function toHexOption(flag: string, text: string, bytes: number): string {
 
 function toHexOptions(flag: string, texts: readonly string[] = [], bytes: number): string[] {
   return texts.map((text) => toHexOption(flag, text, bytes))
+}
+
+/** Of a satellite, or of a public beacon, whose keys are longer. */
+function toEntropyKey(text: string): string {
+  const isBeacon = normaliseHex(text)?.length === 2 * 96
+  return toHexOption('--entropy-key', text, isBeacon ? 96 : 32)
 }
 
 function toMeasurement(text: string): TdMeasurement {

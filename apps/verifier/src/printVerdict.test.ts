@@ -16,6 +16,9 @@ function toOutcome(changes: Partial<CliOutcome> = {}): CliOutcome {
     cid: honest.cid,
     steps: [toStep('digest', 'pass')],
     receipt: honest.receipt,
+    view: honest.receipt,
+    content: undefined,
+    blocks: {},
     problems: [],
     conclusion: 'accepted',
     isMockRefused: false,
@@ -57,10 +60,10 @@ describe('the verdict for people', () => {
   test('known code with a secret of dstack: who can admit other code to it', () => {
     const flat = (changes: Partial<CliOutcome>) => print(changes).replace(/\s+/g, ' ')
     const { signer } = honest.receipt
-    const receipt = { ...honest.receipt, signer: { ...signer, config: { ...signer.config, rootSecret: 'file' } } }
+    const view = { ...honest.receipt, signer: { ...signer, config: { ...signer.config, rootSecret: 'file' } } }
     for (const verdict of ['verified', 'mock'] as const) {
       expect(flat({ verdict })).toContain(DSTACK_SECRET)
-      expect(flat({ verdict, receipt })).not.toContain('dstack')
+      expect(flat({ verdict, view })).not.toContain('dstack')
     }
     expect(flat({ verdict: 'mock', isKnownCode: false, exitCode: 2 })).not.toContain(DSTACK_SECRET)
   })

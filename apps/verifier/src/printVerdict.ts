@@ -1,14 +1,23 @@
 import { parseQuote, parseReport, parseSnpTcb, toSnpProduct, toTdMeasurement } from '@countersign/attestation'
 import { fromHex, hashEnclaveConfig, toHex } from '@countersign/protocol'
-import { type AttestationReceiptV1, anchorSteps, DSTACK_SECRET, requiredSteps, type StepId } from '@countersign/receipt'
+import {
+  type AnyReceipt,
+  ATTESTATION_V2,
+  anchorSteps,
+  type ReceiptView,
+  requiredSteps,
+  type StepId,
+} from '@countersign/receipt'
 import {
   adviseOn,
+  describeSigned,
   findLies,
   isMockStep,
   toMeasurementText,
   toMinimumTcbTexts,
   toPrintable,
   toPrintableJson,
+  toVerdictNotes,
   type VerifierStep,
   verdictWords,
 } from '@countersign/verify'
@@ -37,13 +46,27 @@ export function printVerdict(outcome: CliOutcome, { isColored }: { isColored: bo
 /** The same for programs. */
 export function printVerdictJson(outcome: CliOutcome): string {
   const { verdict, exitCode, isMock, isKnownCode, timeBound, cid, steps, receipt, problems } = outcome
-  const transaction = receipt && toTransaction(receipt)
+  const signed = receipt && toSigned(receipt, outcome)
   const falseClaims = findLies(outcome.claims).map(({ member, text, detail }) => ({ member, text, detail }))
-  const json = { verdict, exitCode, isMock, isKnownCode, timeBound, cid, steps, transaction, falseClaims, problems }
+  const json = { verdict, exitCode, isMock, isKnownCode, timeBound, cid, steps, ...signed, falseClaims, problems }
   return `${toPrintableJson(json)}\n`
 }
 
-function toTransaction({ transaction }: AttestationReceiptV1) {
+/** What was signed. The signature itself stays out: of what is signed off the chain it is worth as much as a key. */
+function toSigned(receipt: AnyReceipt, { content: shown }: CliOutcome) {
+  if (receipt.version !== ATTESTATION_V2) return { transaction: toTransaction(receipt.transaction) }
+  const { kind } = receipt
+  if (kind === 'transaction') return { kind, transaction: toTransaction(receipt.subject) }
+  const { address: wallet, signedAt } = receipt.signer.statement
+  if (kind === 'authorization') {
+    const { chainId, address, nonce } = receipt.subject
+    return { kind, authorization: { chainId, address, nonce, wallet, signedAt } }
+  }
+  const opened = shown && { kind: shown.kind, digest: shown.digest, content: shown.content }
+  return { kind, offChain: { wallet, signedAt, commitment: receipt.subject.commitment, opened } }
+}
+
+function toTransaction(transaction: Extract<AnyReceipt, { transaction: unknown }>['transaction']) {
   const { chainId, txHash, from, to, nonce, value, signedAt } = transaction
   return { chainId, txHash, from, to, nonce, value, signedAt }
 }
@@ -62,39 +85,48 @@ function printConclusion(outcome: CliOutcome, paint: Paint): string[] {
   // Without a receipt nothing but a failure comes of it.
   if (receipt === undefined) return [paint('red', 'NOT VERIFIED'), ...printFailure(outcome)]
   if (outcome.isMockRefused && verdict === 'incomplete') {
-    return [...printMock(outcome, paint), ...printMissingEvidence(outcome, receipt).map(say)]
+    return [...printMock(outcome, paint), ...printMissingEvidence(outcome).map(say)]
   }
   switch (verdict) {
     case 'verified':
       return [
         paint('green', 'VERIFIED: verified by hardware, running code you trust'),
-        ...[printSubject(receipt), ...toReservations(receipt)].map(say),
+        ...printSigned(outcome, receipt),
+        ...toVerdictNotes(outcome).map(say),
       ]
     case 'mock':
       return [
         ...printMock(outcome, paint),
-        ...(outcome.isKnownCode ? toReservations(receipt).map(say) : printMissingAnchors(outcome, receipt)),
+        ...printSigned(outcome, receipt),
+        ...(outcome.isKnownCode ? [] : printMissingAnchors(outcome)),
+        ...toVerdictNotes(outcome).map(say),
         ...printTimeBound(outcome).map(say),
       ]
     case 'unknown-code':
       return [
         paint('yellow', 'GENUINE HARDWARE, UNKNOWN CODE'),
         say(verdictWords['unknown-code']),
-        ...printMissingAnchors(outcome, receipt),
+        ...printSigned(outcome, receipt),
+        ...printMissingAnchors(outcome),
+        ...toVerdictNotes(outcome).map(say),
         ...printTimeBound(outcome).map(say),
       ]
     case 'late':
       return [
         paint('yellow', 'GENUINE HARDWARE, KNOWN CODE, UNKNOWN TIME: the event came too late'),
-        ...[verdictWords.late, ...printTimeBound(outcome)].map(say),
+        say(verdictWords.late),
+        ...printSigned(outcome, receipt),
+        ...[...toVerdictNotes(outcome), ...printTimeBound(outcome)].map(say),
       ]
     case 'unbounded':
       return [
         paint('yellow', 'GENUINE HARDWARE, KNOWN CODE, UNKNOWN TIME: no event was seen'),
-        ...[verdictWords.unbounded, ...printTimeBound(outcome)].map(say),
+        say(verdictWords.unbounded),
+        ...printSigned(outcome, receipt),
+        ...[...toVerdictNotes(outcome), ...printTimeBound(outcome)].map(say),
       ]
     case 'incomplete':
-      return [paint('yellow', 'NOT VERIFIED: evidence is missing'), ...printMissingEvidence(outcome, receipt).map(say)]
+      return [paint('yellow', 'NOT VERIFIED: evidence is missing'), ...printMissingEvidence(outcome).map(say)]
     case 'failed':
       return [paint('red', 'NOT VERIFIED'), ...printFailure(outcome)]
   }
@@ -114,14 +146,15 @@ function printLies({ claims }: CliOutcome, paint: Paint): string[] {
   ]
 }
 
-function printSubject({ transaction }: AttestationReceiptV1): string {
-  const { txHash, chainId, from, signedAt } = transaction
-  return `Transaction ${txHash} of ${from} on chain ${chainId}, signed ${signedAt}.`
-}
-
-/** What known code does not rule out. */
-function toReservations({ signer }: AttestationReceiptV1): string[] {
-  return signer.config.rootSecret === 'dstack' ? [DSTACK_SECRET] : []
+/** What was signed, in words, and what an opening shows of it field by field. */
+function printSigned({ content }: CliOutcome, receipt: AnyReceipt): string[] {
+  const { title, sentence, warnings, facts } = describeSigned(receipt, content)
+  const lines = [wrapText(toPrintable(sentence), { indent: 0 })]
+  if (content !== undefined) {
+    const shown = facts.flatMap(({ name, value }) => [`  ${name}:`, ...value.split('\n').map((line) => `    ${line}`)])
+    lines.push(title, ...shown)
+  }
+  return [...lines, ...warnings.map((warning) => printLabelled('Warning', warning))]
 }
 
 function printMock({ exitCode }: CliOutcome, paint: Paint): string[] {
@@ -154,22 +187,22 @@ function printLabelled(label: string, text: string): string {
   return `${label.padEnd(indent)}${wrapText(toPrintable(text), { indent }).slice(indent)}`
 }
 
-function printMissingEvidence({ steps, problems }: CliOutcome, receipt: AttestationReceiptV1): string[] {
+function printMissingEvidence({ steps, problems, view }: CliOutcome): string[] {
   const isRequired = (id: VerifierStep['id']) =>
-    (requiredSteps as readonly string[]).includes(id) || ['event', 'reevaluation'].includes(id)
+    (requiredSteps as readonly string[]).includes(id) || ['blocks', 'event', 'reevaluation'].includes(id)
   const missing = steps.find(
     ({ id, status }) => status === 'skip' && isRequired(id) && !(anchorSteps as readonly string[]).includes(id),
   )
   const tried = problems.map((problem) => `Tried: ${problem}.`)
   if (missing === undefined) return tried
   const what = `Step ${steps.indexOf(missing) + 1} could not be judged: ${missing.title}. ${missing.detail}`
-  const help =
-    missing.id === 'collateral'
-      ? [
-          `Give the block ${receipt.signer.collateral} with --collateral FILE, or a gateway that has it with --ipfs URL.`,
-        ]
-      : []
-  return [what, ...tried, ...help]
+  return [what, ...tried, ...helpWith(missing.id, view)]
+}
+
+function helpWith(id: VerifierStep['id'], view: ReceiptView | undefined): string[] {
+  if (id === 'blocks') return ['Give a gateway that has the blocks with --ipfs URL, or the receipt as a CAR file.']
+  if (id !== 'collateral' || view === undefined) return []
+  return [`Give the block ${view.signer.collateral} with --collateral FILE, or a gateway that has it with --ipfs URL.`]
 }
 
 /** What leaves the time of signing open, and what to do about it. */
@@ -186,7 +219,9 @@ function printTimeBound({ timeBound, isEventMissing, steps }: CliOutcome): strin
 }
 
 /** For each anchor that is missing: the option that takes it, and what the evidence has. */
-function printMissingAnchors({ steps }: CliOutcome, { signer, entropy, coordinator }: AttestationReceiptV1): string[] {
+function printMissingAnchors({ steps, view }: CliOutcome): string[] {
+  if (view === undefined) return []
+  const { signer, entropy, coordinator } = view
   const report = parseReport(fromHex(coordinator.selfAttestation.reportHex))
   const product = report.cpuid === undefined ? undefined : toSnpProduct(report.cpuid)
   const found: Partial<Record<StepId, [what: string, flag: string, value: string]>> = {

@@ -40,6 +40,7 @@ async function toArguments(row: SubjectRow): Promise<string[]> {
     ...['--manifest', join(folder, 'manifest.json')],
     ...(await Promise.all(collaterals.map(write))).flatMap((path) => ['--collateral', path]),
     ...(row.revocations === undefined ? [] : ['--revocations', await write(row.revocations)]),
+    ...(row.opening === undefined ? [] : ['--opening', await write(row.opening)]),
     ...(hasSources ? ['--ipfs', gatewayUrl, '--api', apiBaseUrl] : []),
     ...(hasNode ? ['--rpc', rpcUrl] : []),
     ...tcbStatuses.flatMap((status) => ['--tcb-status', status]),
@@ -50,6 +51,11 @@ async function toArguments(row: SubjectRow): Promise<string[]> {
     '--',
     typeof subject === 'string' ? subject : await write(subject),
   ]
+}
+
+function readSignature({ opening }: SubjectRow): string | undefined {
+  const half = opening && JSON.parse(new TextDecoder().decode(opening.bytes)).signature
+  return half?.signature
 }
 
 describe('the command line judges each subject as the table says', () => {
@@ -64,6 +70,8 @@ describe('the command line judges each subject as the table says', () => {
     const deps = { fetch, timeoutMs: 5_000, now: () => judgedAt, isColored: false }
     const { exitCode, stdout, stderr } = await runCli(deps, await toArguments(row))
     expect(stderr).toBe('')
+    // Of an opening, the signature is worth as much as a key.
+    expect(stdout).not.toContain(readSignature(row) ?? 'no signature')
     const { error, ...outcome } = JSON.parse(stdout)
     const wanted = toWanted(row, row.expected)
     if ('error' in wanted) {

@@ -1,5 +1,7 @@
+import { writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { MAX_RECEIPT_BYTES } from '@countersign/receipt'
+import { MAX_OPENING_BYTES } from '@countersign/protocol'
+import { encodeReceiptCar, MAX_CAR_BYTES } from '@countersign/receipt'
 import {
   createFetchBytes,
   type FetchDeps,
@@ -20,6 +22,7 @@ import { type CliSubject, recogniseCliSubject } from './recogniseCliSubject.ts'
 
 export type CliOutcome = Outcome & { exitCode: ExitCode }
 
+const BLOCK_NAMES = ['collateral', 'release', 'batch', 'coordinator']
 const MAX_MANIFEST_BYTES = 1_048_576
 const MAX_REVOCATIONS_BYTES = 4_194_304
 
@@ -29,6 +32,9 @@ export async function verify(deps: FetchDeps & { now: () => Date }, options: Ver
   const manifests = [releaseManifest, ...(await readManifest(options.manifestFile)), options.anchors]
   const collaterals = await Promise.all(options.collateralFiles.map(readCollateralFile))
   const revocations = await readRevocations(options.revocationsFile)
+  const opening = await readOpening(options.openingFile)
+  const { carFile } = options
+  if (carFile !== undefined && (await isPathTaken(carFile))) throw invalid('--car would overwrite a file', carFile)
   const named = await recogniseCliSubject(options.subject)
   const outcome = await verifyReceipt(
     {
@@ -50,15 +56,28 @@ export async function verify(deps: FetchDeps & { now: () => Date }, options: Ver
       ...(at === undefined ? {} : { at }),
       ...(maximumEventDelayS === undefined ? {} : { maximumEventDelayS }),
       ...(revocations === undefined ? {} : { revocations }),
+      ...(opening === undefined ? {} : { opening }),
     },
   )
+  if (carFile !== undefined && outcome.receipt !== undefined) await writeCar(carFile, outcome)
   return { ...outcome, exitCode: toExitCode(outcome) }
+}
+
+/** All that was found of the receipt, as one file, whatever the verdict on it is. */
+async function writeCar(path: string, { bytes, blocks, collateral }: Outcome): Promise<void> {
+  const car = encodeReceiptCar({ bytes, blocks, ...(collateral && { collateral: collateral.bytes }) })
+  try {
+    await writeFile(path, car, { flag: 'wx' })
+  } catch (cause) {
+    const details = `${path} (${cause instanceof Error && 'code' in cause ? cause.code : 'unknown'})`
+    throw new VerifierError('file_unwritable', 'cannot write the file', { details, cause })
+  }
 }
 
 async function toSubject(named: CliSubject, { api, isOffline }: VerifyOptions): Promise<Subject> {
   if (named.kind === 'file') {
     const { path } = named
-    return { kind: 'file', name: path, bytes: await readFileBounded(path, { maxBytes: MAX_RECEIPT_BYTES }) }
+    return { kind: 'file', name: path, bytes: await readFileBounded(path, { maxBytes: MAX_CAR_BYTES }) }
   }
   if (isOffline) throw invalid('--offline', 'only a receipt file can be verified offline')
   if (named.kind !== 'proof') return named
@@ -88,10 +107,14 @@ async function readRevocations(path: string | undefined): Promise<Uint8Array<Arr
   return path === undefined ? undefined : readFileBounded(path, { maxBytes: MAX_REVOCATIONS_BYTES })
 }
 
-/** Where people keep a receipt's collateral: beside it, under its CID or as `collateral.json`. */
+async function readOpening(path: string | undefined): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  return path === undefined ? undefined : readFileBounded(path, { maxBytes: MAX_OPENING_BYTES })
+}
+
+/** Where people keep what a receipt names: beside it, under its CID or by the name of the block. */
 async function readBeside(receiptPath: string, cid: string): Promise<Uint8Array<ArrayBuffer>[]> {
   const folder = dirname(receiptPath)
-  const names = [cid, `${cid}.json`, 'collateral.json']
+  const names = [cid, `${cid}.json`, ...BLOCK_NAMES.map((name) => `${name}.json`)]
   const found = await Promise.all(names.map((name) => readNeighbour(join(folder, name))))
   return found.filter((bytes) => bytes !== undefined)
 }

@@ -1,4 +1,5 @@
 export { ReceiptError, type ReceiptErrorCode } from './errors.ts'
+export { type AnyReceipt, nameSignature, type ReceiptView, type SignatureName } from './receiptView.ts'
 export type { Anchors } from './v1/anchors.ts'
 export { assemble, type EvidenceMode, hashPart, type ReceiptRecords, toReceiptRelease } from './v1/assemble.ts'
 export { canonicalBytes, parseReceipt } from './v1/canonicalBytes.ts'
@@ -12,9 +13,9 @@ export {
 export type { CoordinatorPolicy, GivenRevocations } from './v1/checkMachine.ts'
 export { DSTACK_SECRET } from './v1/checkMeasurement.ts'
 export {
-  type AnyReceipt,
   type CheckReceiptOptions,
   checkReceipt,
+  parseAnyReceipt,
   type ReceiptCheck,
   type Verdict,
 } from './v1/checkReceipt.ts'

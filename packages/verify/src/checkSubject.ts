@@ -1,4 +1,4 @@
-import type { AttestationReceiptV1, Step, StepId } from '@countersign/receipt'
+import { type AnyReceipt, nameSignature, type Step, type StepId } from '@countersign/receipt'
 import type { NamedTransaction } from './loadReceipt.ts'
 
 /** `subject` is the verifier's own: whether the receipt is about the transaction that the reader asked about. */
@@ -10,11 +10,9 @@ export const SUBJECT_TITLE = 'The receipt is about the transaction that was aske
  * A pointer may lead to a genuine receipt of something else: an event under one transaction's hash to the receipt of
  * another, or a proof page that shows one and links the other. Undefined where no transaction was named.
  */
-export function checkSubject(
-  asked: NamedTransaction | undefined,
-  { transaction }: AttestationReceiptV1,
-): VerifierStep | undefined {
+export function checkSubject(asked: NamedTransaction | undefined, receipt: AnyReceipt): VerifierStep | undefined {
   if (asked === undefined) return undefined
+  const transaction = nameSignature(receipt)
   const { txHash, chainId = transaction.chainId, walletAddress = transaction.from } = asked
   const isSame = transaction.txHash === txHash && transaction.chainId === chainId && transaction.from === walletAddress
   const step = { id: 'subject', title: SUBJECT_TITLE } as const

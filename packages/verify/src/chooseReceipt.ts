@@ -1,6 +1,7 @@
 import { ServiceError } from '@countersign/protocol'
-import { MAX_RECEIPT_BYTES, parseReceipt } from '@countersign/receipt'
+import { MAX_RECEIPT_BYTES, parseAnyReceipt } from '@countersign/receipt'
 import { VerifierError } from './errors.ts'
+import { isCar } from './isCar.ts'
 import type { GivenFile } from './loadCollateral.ts'
 import type { VerifyRequest } from './verify.ts'
 
@@ -14,9 +15,10 @@ export function chooseReceipt(files: readonly GivenFile[]): Required<Pick<Verify
   return { subject: { kind: 'file', ...receipt }, collaterals: files.filter((file) => file !== receipt) }
 }
 
-function isReceipt({ bytes }: GivenFile): boolean {
+function isReceipt(file: GivenFile): boolean {
+  if (isCar(file)) return true
   try {
-    parseReceipt(bytes)
+    parseAnyReceipt(file.bytes)
     return true
   } catch (error) {
     if (error instanceof ServiceError) return false

@@ -1,5 +1,5 @@
-import { type ProofPayload, ServiceError } from '@countersign/protocol'
-import { type AttestationReceiptV1, canonicalBytes, type ReceiptCheck, type StepId, toCid } from '@countersign/receipt'
+import { type ProofPayload, ServiceError, toCanonicalJson } from '@countersign/protocol'
+import { type AnyReceipt, nameSignature, type ReceiptCheck, type StepId, toCid } from '@countersign/receipt'
 import type { VerifierStep } from './checkSubject.ts'
 import type { Publication } from './createChain.ts'
 
@@ -21,7 +21,7 @@ export type Found = Pick<ReceiptCheck, 'cid' | 'isMock'> & {
   /** Simulated evidence, without leave for it, is no evidence of hardware. */
   isMockRefused: boolean
   /** Undefined where the pinned bytes are no receipt. */
-  receipt: AttestationReceiptV1 | undefined
+  receipt: AnyReceipt | undefined
   publications: readonly Publication[] | undefined
 }
 
@@ -51,7 +51,7 @@ function compareReceipt(proof: ProofPayload, found: Found | undefined): Claim[] 
       lie: `The receipt says ${shown}.`,
       open: 'There is no receipt to compare with.',
     })
-  const transaction = receipt?.transaction
+  const transaction = receipt && nameSignature(receipt)
   const claims = [
     same('txHash', 'transaction', proof.txHash, transaction?.txHash),
     same('chainId', 'chain', proof.chainId, transaction?.chainId),
@@ -209,7 +209,7 @@ function toClaim(
 
 function isSameReceipt(stated: unknown, cid: string): boolean {
   try {
-    return toCid(canonicalBytes(stated as AttestationReceiptV1)) === cid
+    return toCid(toCanonicalJson(stated)) === cid
   } catch (error) {
     if (error instanceof ServiceError) return false
     throw error

@@ -15,7 +15,7 @@ const mock = await verify(
   { fetchBytes: createFetchBytes({ fetch: createFakeNetwork(issue).fetch, timeoutMs: 5_000 }), now: () => new Date() },
   { subject: { kind: 'cid', cid: issue.cid }, manifests: [toManifest(issue)], api: apiBaseUrl, rpc: rpcUrl },
 )
-const hardware: StepContext = { isMock: false, isEventMissing: false, receipt: issue.receipt, isOperatorNode: false }
+const hardware: StepContext = { isMock: false, isEventMissing: false, view: issue.receipt, isOperatorNode: false }
 const withTcb = (tcbStatus: 'UpToDate' | 'OutOfDate') => ({
   ...issue.receipt,
   signer: { ...issue.receipt.signer, tcbStatus },
@@ -61,7 +61,7 @@ describe('steps', () => {
 
   test('a processor is up to date only where Intel says so', () => {
     const say = (tcbStatus: 'UpToDate' | 'OutOfDate') =>
-      describeStep(toStep('quote-policy', 'pass'), { ...hardware, receipt: withTcb(tcbStatus) })
+      describeStep(toStep('quote-policy', 'pass'), { ...hardware, view: withTcb(tcbStatus) })
     expect(say('UpToDate')).toContain('was up to date')
     expect(say('OutOfDate')).toMatch(/was not up to date.*OutOfDate/)
   })
@@ -69,8 +69,8 @@ describe('steps', () => {
   test('known code with a secret of dstack is said to share it with what the app’s owner admits', () => {
     const say = (rootSecret: string, status: VerifierStep['status'] = 'pass') => {
       const config = { ...issue.receipt.signer.config, rootSecret }
-      const receipt = { ...issue.receipt, signer: { ...issue.receipt.signer, config } }
-      return describeStep(toStep('measurement', status), { ...hardware, receipt })
+      const view = { ...issue.receipt, signer: { ...issue.receipt.signer, config } }
+      return describeStep(toStep('measurement', status), { ...hardware, view })
     }
     expect(say('dstack')).toContain(DSTACK_SECRET)
     expect(say('dstack', 'skip')).not.toContain(DSTACK_SECRET)

@@ -4,7 +4,7 @@ import { codeWords, type StepWords, stepWords } from './stepWords.ts'
 import type { Outcome } from './verify.ts'
 
 /** What a step's sentence depends on beside the step. */
-export type StepContext = Pick<Outcome, 'isMock' | 'isEventMissing' | 'receipt'> & {
+export type StepContext = Pick<Outcome, 'isMock' | 'isEventMissing' | 'view'> & {
   /** Whether the chain was asked through the node that the operator names. */
   isOperatorNode: boolean
 }
@@ -23,12 +23,12 @@ export function describeStep(step: VerifierStep, context: StepContext): string {
   if (id === 'time-bound' && status === 'pass') return toNodesWord(stepWords[id].pass, context)
   if (status === 'skip') return stepWords[id].skip ?? 'Something that this step needs is missing, or failed before.'
   if (isSimulated(step, context)) return 'Correct in itself, but simulated: it says nothing about hardware.'
-  const tcbStatus = context.receipt?.signer.tcbStatus
+  const tcbStatus = context.view?.signer.tcbStatus
   if (id === 'quote-policy' && status === 'pass' && tcbStatus !== undefined && tcbStatus !== 'UpToDate') {
     return `The enclave could not be looked into, but its processor was not up to date: Intel’s word for it is ${tcbStatus}. It passes only because the anchors accept that.`
   }
   if (status === 'fail') return adviseOn(step).meaning
-  const isDstack = id === 'measurement' && context.receipt?.signer.config.rootSecret === 'dstack'
+  const isDstack = id === 'measurement' && context.view?.signer.config.rootSecret === 'dstack'
   return isDstack ? `${stepWords[id].pass} ${DSTACK_SECRET}` : stepWords[id].pass
 }
 
@@ -65,7 +65,7 @@ export type StepGroup = {
 
 export const stepGroups: readonly StepGroup[] = [
   { title: 'The bytes', ids: ['format', 'cid', 'blocks'] },
-  { title: 'The transaction', ids: ['opening', 'digest', 'signature', 'tx-hash', 'statement', 'subject'] },
+  { title: 'What was signed', ids: ['opening', 'digest', 'signature', 'tx-hash', 'statement', 'subject'] },
   {
     title: 'The key enclave',
     isHardware: true,

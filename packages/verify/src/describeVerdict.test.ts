@@ -23,7 +23,8 @@ describe('the verdict', () => {
     steps: [toStep('event', 'pass')],
     isEventMissing: false,
     timeBound: 'bounded' as const,
-    receipt: withTcb('UpToDate'),
+    receipt: issue.receipt,
+    view: withTcb('UpToDate'),
   }
   const say = (verdict: Parameters<typeof describeVerdict>[0]['verdict'], anchorSource: AnchorSource, lies = 0) =>
     describeVerdict({ ...judged, verdict }, { anchorSource, lies, status: 'complete' })
@@ -72,7 +73,7 @@ describe('the verdict', () => {
   })
 
   test('a processor that was not up to date is a reservation', () => {
-    const late = { ...judged, verdict: 'verified', receipt: withTcb('OutOfDate') } as const
+    const late = { ...judged, verdict: 'verified', view: withTcb('OutOfDate') } as const
     expect(describeVerdict(late, { anchorSource: 'visitor', lies: 0, status: 'complete' })).toMatchObject({
       tone: 'warning',
       title: expect.stringContaining('the processor was not up to date (OutOfDate)'),
@@ -81,10 +82,10 @@ describe('the verdict', () => {
 
   test('the verdict on known code says who can admit other code to a secret of dstack', () => {
     const say = (verdict: Verdict, rootSecret: string, isKnownCode = true) => {
-      const receipt = withTcb('UpToDate')
-      const signer = { ...receipt.signer, config: { ...receipt.signer.config, rootSecret } }
+      const view = withTcb('UpToDate')
+      const signer = { ...view.signer, config: { ...view.signer.config, rootSecret } }
       const context = { anchorSource: 'visitor', lies: 0, status: 'complete' } as const
-      return describeVerdict({ ...judged, verdict, isKnownCode, receipt: { ...receipt, signer } }, context).sentence
+      return describeVerdict({ ...judged, verdict, isKnownCode, view: { ...view, signer } }, context).sentence
     }
     for (const verdict of ['verified', 'mock'] as const) expect(say(verdict, 'dstack')).toContain(DSTACK_SECRET)
     expect(say('unknown-code', 'dstack', false)).not.toContain(DSTACK_SECRET)

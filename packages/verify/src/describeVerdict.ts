@@ -1,5 +1,5 @@
 import type { ProofStatus } from '@countersign/protocol'
-import { DSTACK_SECRET, type Verdict } from '@countersign/receipt'
+import { ATTESTATION_V2, DSTACK_SECRET, quantumNote, type Verdict } from '@countersign/receipt'
 import type { Outcome } from './verify.ts'
 
 /** What each verdict means, in a sentence that promises no more than was shown. */
@@ -30,12 +30,12 @@ export type VerdictContext = {
 
 type Judged = Pick<
   Outcome,
-  'verdict' | 'isMockRefused' | 'isKnownCode' | 'steps' | 'isEventMissing' | 'timeBound' | 'receipt'
+  'verdict' | 'isMockRefused' | 'isKnownCode' | 'steps' | 'isEventMissing' | 'timeBound' | 'view' | 'receipt'
 >
 
 /** The verdict as a page shows it: with whose anchors they were, and every reservation in its title. */
 export function describeVerdict(judged: Judged, context: VerdictContext): VerdictDescription {
-  const words = withDstack(describeBare(judged, context), judged)
+  const words = withNotes(describeBare(judged, context), judged)
   // Bad news is not softened by small print, and what is incomplete says so already.
   if (words.tone === 'bad' || judged.verdict === 'incomplete') return words
   const reservations = toReservations(judged, context)
@@ -45,16 +45,32 @@ export function describeVerdict(judged: Judged, context: VerdictContext): Verdic
   return { ...words, tone: 'warning', title }
 }
 
-/** Known code is worth less where others can be admitted to its secret. */
-function withDstack(words: VerdictDescription, { isKnownCode, receipt }: Judged): VerdictDescription {
-  const isSaid = words.tone !== 'bad' && isKnownCode && receipt?.signer.config.rootSecret === 'dstack'
-  return isSaid ? { ...words, sentence: `${words.sentence} ${DSTACK_SECRET}` } : words
+/** What a verdict that is no failure does not rule out, and what the signatures of version 2 buy. */
+export function toVerdictNotes({
+  isKnownCode,
+  view,
+  receipt,
+}: Pick<Outcome, 'isKnownCode' | 'view' | 'receipt'>): string[] {
+  return [
+    // Known code is worth less where others can be admitted to its secret.
+    ...(isKnownCode && view?.signer.config.rootSecret === 'dstack' ? [DSTACK_SECRET] : []),
+    ...(view !== undefined && 'kind' in view.entropy ? [BEACON_NOTE] : []),
+    ...(view !== undefined && receipt?.version === ATTESTATION_V2 ? [quantumNote] : []),
+  ]
 }
 
-function toReservations({ steps, isEventMissing, timeBound, receipt }: Judged, { status }: VerdictContext): string[] {
+const BEACON_NOTE = 'The random sample is of a public beacon, shared by all signatures of its round.'
+
+function withNotes(words: VerdictDescription, judged: Judged): VerdictDescription {
+  const notes = words.tone === 'bad' ? [] : toVerdictNotes(judged)
+  return { ...words, sentence: [words.sentence, ...notes].join(' ') }
+}
+
+function toReservations({ steps, isEventMissing, timeBound, view }: Judged, { status }: VerdictContext): string[] {
   const reservations: string[] = []
-  if (receipt !== undefined && receipt.signer.tcbStatus !== 'UpToDate') {
-    reservations.push(`the processor was not up to date (${receipt.signer.tcbStatus})`)
+  const tcbStatus = view?.signer.tcbStatus
+  if (tcbStatus !== undefined && tcbStatus !== 'UpToDate') {
+    reservations.push(`the processor was not up to date (${tcbStatus})`)
   }
   if (timeBound === 'late') reservations.push('the event came too late')
   if (isEventMissing) {

@@ -6,6 +6,8 @@ export type VerifierErrorCode =
   | 'invalid_arguments'
   /** Fix the call: a file is not there, is no regular file, is empty, or cannot be read. */
   | 'file_unreadable'
+  /** Fix the call: a file cannot be written. */
+  | 'file_unwritable'
   /** Fix the manifest: the details name every fault in it. */
   | 'manifest_malformed'
   /** Fix the call: the collateral file is not the one that the receipt names. */

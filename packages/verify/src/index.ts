@@ -4,10 +4,12 @@ export { type Claim, compareClaims, findLies } from './compareClaims.ts'
 export type { Conclusion } from './conclude.ts'
 export type { Publication } from './createChain.ts'
 export { type ContentWords, describeContent, type Fact, type ShownContent } from './describeContent.ts'
+export { describeSigned } from './describeSigned.ts'
 export { adviseOn, describeStep, isMockStep, isSimulated, type StepContext, stepGroups } from './describeStep.ts'
 export {
   type AnchorSource,
   describeVerdict,
+  toVerdictNotes,
   type VerdictContext,
   type VerdictDescription,
   verdictWords,
@@ -15,6 +17,7 @@ export {
 export { describeError, type ReaderNeed, VerifierError, type VerifierErrorCode, withSource } from './errors.ts'
 export { createFetchBytes, type FetchBytes, type FetchBytesParameters, type FetchDeps } from './fetchBytes.ts'
 export { getProof } from './getProof.ts'
+export { isCar } from './isCar.ts'
 export { type GivenFile, MAX_COLLATERAL_BYTES } from './loadCollateral.ts'
 export type { Phase, Subject } from './loadReceipt.ts'
 export { MEASUREMENT_FORM, normaliseHex, parseMeasurementText, toMeasurementText } from './measurementText.ts'

@@ -1,5 +1,12 @@
 import { attestationPublishedTopic, type Hex, type ProofPayload } from '@countersign/protocol'
-import { createReceiptSimulator, type SimulatedIssue, type SimulatedIssueOptions } from '@countersign/receipt/simulator'
+import { type GivenBlocks, nameSignature } from '@countersign/receipt'
+import {
+  createReceiptSimulator,
+  type SimulatedAttestation,
+  type SimulatedAttestationOptions,
+  type SimulatedIssue,
+  type SimulatedIssueOptions,
+} from '@countersign/receipt/simulator'
 import { MANIFEST_VERSION, type Manifest } from './parseManifest.ts'
 
 export const signedAt = new Date('2026-03-01T12:00:00Z')
@@ -9,7 +16,12 @@ export const publishingTx: Hex = `0x${'77'.repeat(32)}`
 export const publishedBlock = 16
 const blockHash = `0x${'b1'.repeat(32)}`
 
-export type FakeIssue = Pick<SimulatedIssue, 'bytes' | 'cid' | 'collateral' | 'receipt' | 'anchors'>
+export type FakeIssue = Pick<
+  SimulatedIssue | SimulatedAttestation,
+  'bytes' | 'cid' | 'collateral' | 'receipt' | 'anchors'
+> & {
+  blocks?: GivenBlocks
+}
 
 const simulator = createReceiptSimulator()
 
@@ -21,6 +33,12 @@ export function issue(options: Partial<SimulatedIssueOptions> = {}): Promise<Sim
 export function issueGolden(options: Partial<SimulatedIssueOptions> = {}): Promise<SimulatedIssue> {
   const golden = { treeSize: 5, leafIndex: 2, batchSequence: 3 }
   return issue({ signedAt: new Date('2026-06-15T12:00:00.123Z'), ...golden, ...options })
+}
+
+/** Of version 2, in the same batch. */
+export function issueGoldenV2(options: Partial<SimulatedAttestationOptions> = {}): Promise<SimulatedAttestation> {
+  const golden = { treeSize: 5, leafIndex: 2, batchSequence: 3 }
+  return simulator.issueV2({ signedAt: new Date('2026-06-15T12:00:00.123Z'), ...golden, ...options })
 }
 
 /** What a reader trusts who knows everything about an issue. */
@@ -41,15 +59,12 @@ export function toManifest({ anchors }: FakeIssue): Manifest {
 
 /** The event of an issue as a node has it, encoded by hand: offset, length, text. */
 export function toLog({ receipt, cid }: FakeIssue, changes: Readonly<Record<string, unknown>> = {}) {
+  const { from, txHash } = nameSignature(receipt)
   const word = (value: number) => value.toString(16).padStart(64, '0')
   const text = [...cid].map((character) => character.charCodeAt(0).toString(16)).join('')
   return {
     address: contract,
-    topics: [
-      attestationPublishedTopic,
-      `0x${receipt.transaction.from.slice(2).padStart(64, '0')}`,
-      receipt.transaction.txHash,
-    ],
+    topics: [attestationPublishedTopic, `0x${from.slice(2).padStart(64, '0')}`, txHash],
     data: `0x${word(32)}${word(cid.length)}${text.padEnd(128, '0')}`,
     blockNumber: `0x${publishedBlock.toString(16)}`,
     blockHash,
@@ -61,7 +76,7 @@ export function toLog({ receipt, cid }: FakeIssue, changes: Readonly<Record<stri
 
 /** A node whose chain has the event of an issue, in a block of two seconds after signing. */
 export function toChain(issued: FakeIssue, changes: Readonly<Record<string, unknown>> = {}) {
-  const { txHash, signedAt } = issued.receipt.transaction
+  const { txHash, signedAt } = nameSignature(issued.receipt)
   const seconds = Math.floor(new Date(signedAt).getTime() / 1000) + 2
   return {
     eth_chainId: '0x7a69',
@@ -77,7 +92,7 @@ export function toProof<Changes extends Readonly<Record<string, unknown>> = Reco
   { receipt, cid }: FakeIssue,
   changes?: Changes,
 ): ProofPayload & Changes {
-  const { txHash, chainId, from } = receipt.transaction
+  const { txHash, chainId, from, signedAt } = nameSignature(receipt)
   const proof: ProofPayload = {
     slug,
     txHash,
@@ -89,8 +104,9 @@ export function toProof<Changes extends Readonly<Record<string, unknown>> = Reco
     onchainTxHash: publishingTx,
     onchainBlockNumber: publishedBlock,
     kmsQuoteVerified: true,
-    receipt,
-    createdAt: receipt.transaction.signedAt,
+    // The service sends receipts of either version.
+    receipt: receipt as ProofPayload['receipt'],
+    createdAt: signedAt,
   }
   return { ...proof, ...changes } as ProofPayload & Changes
 }

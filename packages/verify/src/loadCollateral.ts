@@ -1,8 +1,8 @@
 import { parseCollateral } from '@countersign/attestation'
-import { isCid, toCid } from '@countersign/receipt'
+import { toCid } from '@countersign/receipt'
 import { VerifierError, withSource } from './errors.ts'
-import type { FetchBytes } from './fetchBytes.ts'
-import { type FoundBlock, getBlock } from './getBlock.ts'
+import { type FindBlockDeps, findBlock } from './findBlock.ts'
+import type { FoundBlock } from './getBlock.ts'
 import { trimWhiteSpace } from './trimWhiteSpace.ts'
 
 export const MAX_COLLATERAL_BYTES = 8_388_608
@@ -28,31 +28,17 @@ export type LoadedCollateral = FoundBlock & {
   name?: string
 }
 
-export type LoadCollateralDeps = {
-  fetchBytes: FetchBytes
-  /** Looks for a block where the receipt came from, such as its folder. Other bytes than the CID's are passed over. */
-  findBeside?: (cid: string) => Promise<readonly Uint8Array<ArrayBuffer>[]>
-  onFetch: () => void
-}
-
 /**
  * The collateral that a receipt names: among the reader's files, beside the receipt, or from a gateway. Wherever it comes
  * from, its CID decides.
  */
 export async function loadCollateral(
-  deps: LoadCollateralDeps,
+  deps: FindBlockDeps,
   { cid, files, gateways }: { cid: string; files: readonly CollateralFile[]; gateways: readonly string[] },
 ): Promise<LoadedCollateral> {
   const given = files.find((file) => file.cid === cid)
   if (given !== undefined) return { bytes: given.bytes, name: given.name, problems: [] }
-  for (const content of (await deps.findBeside?.(cid)) ?? []) {
-    const bytes = [content, trimWhiteSpace(content)].find((candidate) => toCid(candidate) === cid)
-    if (bytes !== undefined) return { bytes, problems: [] }
-  }
-  // No bytes can have such a name, so that nobody needs to be asked.
-  if (!isCid(cid)) return { bytes: undefined, problems: [] }
-  if (gateways.length > 0) deps.onFetch()
-  return getBlock(deps, { cid, gateways, maxBytes: MAX_COLLATERAL_BYTES })
+  return findBlock(deps, { cid, gateways, maxBytes: MAX_COLLATERAL_BYTES })
 }
 
 /**

@@ -1,14 +1,16 @@
 import type { ProofPayload } from '@countersign/protocol'
-import { isCid, MAX_RECEIPT_BYTES } from '@countersign/receipt'
+import { isCid, MAX_RECEIPT_BYTES, parseReceiptCar } from '@countersign/receipt'
 import type { Chain } from './createChain.ts'
-import { type ReaderNeed, VerifierError } from './errors.ts'
+import { type ReaderNeed, VerifierError, withSource } from './errors.ts'
 import type { FetchBytes } from './fetchBytes.ts'
 import { getBlock } from './getBlock.ts'
 import { getProof } from './getProof.ts'
+import { isCar } from './isCar.ts'
 import { orderGateways } from './orderGateways.ts'
 
 /** What is to be verified, by the way it is named. */
 export type Subject =
+  /** A receipt, or a CAR with its blocks. */
   | { kind: 'file'; name: string; bytes: Uint8Array<ArrayBuffer> }
   | { kind: 'cid'; cid: string }
   | { kind: 'transaction'; txHash: string }
@@ -16,7 +18,7 @@ export type Subject =
   | { kind: 'proof'; slug: string; api: string; proof?: ProofPayload }
 
 /** What is done, for a caller who shows it. */
-export type Phase = 'chain' | 'proof' | 'receipt' | 'collateral' | 'steps'
+export type Phase = 'chain' | 'proof' | 'receipt' | 'blocks' | 'collateral' | 'steps'
 
 export type LoadReceiptParameters = {
   subject: Subject
@@ -37,7 +39,9 @@ export type LoadedReceipt = {
   transaction: NamedTransaction | undefined
   /** The service's answer, where the receipt was reached through one. */
   proof: ProofPayload | undefined
-  /** Where the collateral may be fetched. */
+  /** Blocks that came with the receipt, in one file. */
+  carried: readonly Uint8Array<ArrayBuffer>[]
+  /** Where what the receipt names may be fetched. */
   gateways: readonly string[]
 }
 
@@ -51,8 +55,8 @@ export async function loadReceipt(deps: LoadDeps, parameters: LoadReceiptParamet
   const gateways = orderGateways({ own: parameters.gateways, api })
   switch (subject.kind) {
     case 'file': {
-      const { bytes, name } = subject
-      return { bytes, name, cid: toNamedCid(name), transaction: undefined, proof: undefined, gateways }
+      const { name } = subject
+      return { ...readFile(subject), name, cid: toNamedCid(name), transaction: undefined, proof: undefined, gateways }
     }
     case 'cid':
       return fetchReceipt(deps, { cid: subject.cid, gateways, transaction: undefined, proof: undefined })
@@ -66,9 +70,17 @@ export async function loadReceipt(deps: LoadDeps, parameters: LoadReceiptParamet
   }
 }
 
-/** A file that is named after a CID claims to be that block. */
+function readFile(file: Extract<Subject, { kind: 'file' }>): Pick<LoadedReceipt, 'bytes' | 'carried'> {
+  if (!isCar(file)) return { bytes: file.bytes, carried: [] }
+  const { bytes, collateral, blocks } = withSource(file.name, () => parseReceiptCar(file.bytes))
+  const carried = [collateral, ...Object.values(blocks)].filter((block) => block !== undefined)
+  // Copied, so that no block holds on to the whole file.
+  return { bytes: Uint8Array.from(bytes), carried: carried.map((block) => Uint8Array.from(block)) }
+}
+
+/** A file that is named after a CID claims to be that block, or a CAR of it. */
 function toNamedCid(name: string): string | undefined {
-  const stem = name.replace(/^.*[/\\]/s, '').replace(/\.json$/, '')
+  const stem = name.replace(/^.*[/\\]/s, '').replace(/\.(?:json|car)$/, '')
   return isCid(stem) ? stem : undefined
 }
 
@@ -125,7 +137,7 @@ async function fetchReceipt(
   if (gateways.length === 0) throw invalid('a CID needs a gateway', 'there is no default', 'gateway')
   deps.onPhase('receipt')
   const { bytes, problems } = await getBlock(deps, { cid, gateways, maxBytes: MAX_RECEIPT_BYTES })
-  if (bytes !== undefined) return { ...parameters, bytes, name: cid }
+  if (bytes !== undefined) return { ...parameters, bytes, name: cid, carried: [] }
   throw new VerifierError('fetch_failed', 'could not fetch the receipt', {
     details: `${problems.join('; ')}; asked for ${cid}`,
   })

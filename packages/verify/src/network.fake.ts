@@ -1,3 +1,4 @@
+import { toCid } from '@countersign/receipt'
 import { type FakeIssue, slug, toChain, toProof } from './issues.fake.ts'
 
 export const apiBaseUrl = 'https://api.test'
@@ -13,10 +14,8 @@ type Answer = Response | Promise<Response>
  */
 export function createFakeNetwork(issue: FakeIssue) {
   const requests: string[] = []
-  const blocks = new Map<string, Body>([
-    [issue.cid, issue.bytes],
-    [issue.receipt.signer.collateral, issue.collateral],
-  ])
+  const all = [issue.bytes, issue.collateral, ...Object.values(issue.blocks ?? {})]
+  const blocks = new Map<string, Body>(all.map((block) => [toCid(block), Uint8Array.from(block)]))
   /** By method: a value is the result, a function gets the parameters. */
   const rpc: Record<string, unknown> = toChain(issue)
   /** By the beginning of a URL; the first that fits answers. */

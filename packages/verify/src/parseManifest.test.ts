@@ -183,8 +183,8 @@ describe('a manifest', () => {
     const faulty = { ...good, version: 1, entropyKeys: ['x', 'y'], extra: 0 }
     const faults = [
       'version: not countersign-manifest/1',
-      'entropyKeys[0]: not 32 bytes of lower-case hex',
-      'entropyKeys[1]: not 32 bytes of lower-case hex',
+      'entropyKeys[0]: not 32 or 96 bytes of lower-case hex',
+      'entropyKeys[1]: not 32 or 96 bytes of lower-case hex',
       'extra: unknown member',
     ]
     expect(() => parse(faulty)).toThrow(expect.objectContaining({ details: faults.join('; ') }))

@@ -68,6 +68,8 @@ const chainId = z.int({ error: 'not a natural number' }).min(1, { error: 'not th
 const level = 'not a number from 0 to 255'
 const byte = z.int({ error: level }).min(0, { error: level }).max(255, { error: level })
 const hex = (bytes: number) => text(new RegExp(`^[0-9a-f]{${2 * bytes}}$`), `not ${bytes} bytes of lower-case hex`)
+/** Ed25519 of a satellite, BLS of a public beacon. */
+const entropyKey = text(/^(?:[0-9a-f]{64}|[0-9a-f]{192})$/, 'not 32 or 96 bytes of lower-case hex')
 const snpMeasurement = z.custom<string>((value) => readSnpMeasurement(value) !== undefined, {
   error: 'not 48 bytes of lower-case hex, with or without : and the 32 bytes of HOST_DATA',
 })
@@ -116,7 +118,7 @@ const schema = object({
       .optional(),
     chips: list(hex(64)).min(1, { error: 'an empty list' }).optional(),
   }),
-  entropyKeys: list(hex(32)),
+  entropyKeys: list(entropyKey),
   contracts: list(object({ chainId, address, fromBlock: natural.optional() })).refine(
     (contracts) => new Set(contracts.map((contract) => contract.chainId)).size === contracts.length,
     { error: 'two contracts on one chain' },

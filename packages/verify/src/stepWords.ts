@@ -37,13 +37,15 @@ export const stepWords: Readonly<Record<VerifierStep['id'], StepWords>> = {
     action: 'Ask the owner of the wallet for the opening of this signature, unchanged.',
   },
   digest: {
-    pass: 'The transaction that you see is the one that was signed.',
-    fail: 'The transaction that the receipt shows is not the one that was signed.',
+    pass: 'What you see is what was signed.',
+    fail: 'What the receipt or the opening shows is not what was signed.',
+    skip: 'What was signed is not shown: of this kind of signature only its owner can show it.',
     action: ASK_FOR_THE_ORIGINAL,
   },
   signature: {
     pass: 'The wallet in the receipt made the signature.',
     fail: 'The wallet in the receipt did not make this signature.',
+    skip: 'The signature itself is not shown, or not together with what was signed.',
     action: ASK_FOR_THE_ORIGINAL,
   },
   'tx-hash': {
@@ -52,7 +54,7 @@ export const stepWords: Readonly<Record<VerifierStep['id'], StepWords>> = {
     action: ASK_FOR_THE_ORIGINAL,
   },
   statement: {
-    pass: 'What the enclave wrote down about the signing agrees with the transaction.',
+    pass: 'What the enclave wrote down about the signing agrees with what was signed.',
     fail: 'What the enclave wrote down is about another signature than the one that the receipt shows.',
     action: ASK_FOR_THE_ORIGINAL,
   },
@@ -187,8 +189,8 @@ export const stepWords: Readonly<Record<VerifierStep['id'], StepWords>> = {
       'What was signed then stays signed; ask the operator whether the platform has been brought up to date since.',
   },
   subject: {
-    pass: 'The receipt is about the transaction that was asked for.',
-    fail: 'The receipt may be genuine, but it is the receipt of another transaction than the one you asked about.',
+    pass: 'The receipt is about the signature that was asked for.',
+    fail: 'The receipt may be genuine, but it is the receipt of another signature than the one you asked about.',
     action: 'The pointer to it leads to the wrong receipt. Do not take it for a proof of yours.',
   },
 }
@@ -242,7 +244,7 @@ export const codeWords: Readonly<Record<string, Partial<Pick<StepWords, 'fail' |
   },
   receipt_version_unsupported: {
     fail: 'These bytes are not a receipt, or one of a version that this verifier does not know.',
-    action: 'This verifier reads version 1. A newer receipt needs a newer verifier.',
+    action: 'This verifier reads versions 1 and 2. A newer receipt needs a newer verifier.',
   },
   debug_enabled: { fail: 'The machine was started in debug mode: its host could read every secret.' },
   root_not_trusted: {

@@ -1,12 +1,15 @@
 import { type TcbStatus, vendorRoots } from '@countersign/attestation'
 import { createSimulatedSatellite, simulatedRoots } from '@countersign/attestation/simulator'
-import { type ProofPayload, ServiceError } from '@countersign/protocol'
+import { type OpeningContent, type ProofPayload, parseOpening, ServiceError } from '@countersign/protocol'
 import {
-  type AttestationReceiptV1,
+  type AnyReceipt,
+  ATTESTATION_V2,
   type CheckReceiptOptions,
   checkReceipt,
-  parseReceipt,
+  type GivenBlocks,
+  parseAnyReceipt,
   type ReceiptCheck,
+  toCid,
 } from '@countersign/receipt'
 import { checkSubject, type VerifierStep } from './checkSubject.ts'
 import { type Claim, compareClaims, findLies } from './compareClaims.ts'
@@ -14,6 +17,7 @@ import { type Conclusion, conclude } from './conclude.ts'
 import type { Chain, Publication } from './createChain.ts'
 import { withSource } from './errors.ts'
 import type { FetchBytes } from './fetchBytes.ts'
+import { type LoadedBlocks, loadBlocks } from './loadBlocks.ts'
 import {
   chooseFreshCollateral,
   type GivenFile,
@@ -62,6 +66,8 @@ export type VerifyRequest = {
   collaterals?: readonly GivenFile[]
   /** Judge the evidence again, at this time. */
   at?: Date
+  /** Opens the commitment of an off-chain signature: a file with one half or both. It goes nowhere but into the check. */
+  opening?: Uint8Array
   /** AMD's revocation list of the coordinator's product (DER), judged at `at`, or now. */
   revocations?: Uint8Array
   /**
@@ -73,15 +79,19 @@ export type VerifyRequest = {
 
 export type Outcome = Pick<
   ReceiptCheck,
-  'verdict' | 'isMock' | 'isKnownCode' | 'isEventMissing' | 'timeBound' | 'cid'
+  'verdict' | 'isMock' | 'isKnownCode' | 'isEventMissing' | 'timeBound' | 'cid' | 'view'
 > & {
   conclusion: Conclusion
   /** A part of the evidence is simulated, and that is not allowed. */
   isMockRefused: boolean
   steps: readonly VerifierStep[]
   /** Undefined where the bytes that a pointer leads to are no receipt, which fails the step `format`. */
-  receipt: AttestationReceiptV1 | undefined
+  receipt: AnyReceipt | undefined
+  /** What an opening shows of an off-chain signature, where it is of this one and hashes to what was signed. */
+  content: OpeningContent | undefined
   bytes: Uint8Array<ArrayBuffer>
+  /** Of version 2: those that were to be had. */
+  blocks: GivenBlocks
   /** `name` is that of the file that it came from. */
   collateral: { bytes: Uint8Array<ArrayBuffer>; name: string | undefined } | undefined
   /** The events of this wallet and transaction. Undefined where there was no chain to ask. */
@@ -103,7 +113,19 @@ export type Outcome = Pick<
  * const { conclusion, steps } = await verify({ fetchBytes, now: () => new Date() }, { subject, manifests, gateways })
  */
 export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<Outcome> {
-  const { subject, manifests, gateways = [], api, rpc, contract, chainId, at, revocations, allowMock = false } = request
+  const {
+    subject,
+    manifests,
+    gateways = [],
+    api,
+    rpc,
+    contract,
+    chainId,
+    at,
+    revocations,
+    opening,
+    allowMock = false,
+  } = request
   const onProgress = deps.onProgress ?? (() => {})
   const onPhase = (phase: Phase) => onProgress({ kind: 'phase', phase })
   const onStep = (step: VerifierStep) => onProgress({ kind: 'step', step })
@@ -112,19 +134,21 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
   const chain = rpc === undefined ? undefined : await openChain(deps, { rpc, contract, chainId, manifests })
   const loaded = await loadReceipt({ ...deps, onPhase }, { subject, gateways, api, chain })
   const receipt = readReceipt(loaded, subject)
-  const cid = receipt?.signer.collateral
+  const finding = { ...deps, findBeside: (name: string) => findBeside(deps, loaded, name) }
+  const { gateways: sources } = loaded
+  const parts = await loadParts({ ...finding, onFetch: () => onPhase('blocks') }, { receipt, gateways: sources })
+  const cid = parts.collateral
   const fresh = cid === undefined ? undefined : chooseFreshCollateral(files, { cid, at })
   const collateral: LoadedCollateral =
     cid === undefined
       ? { bytes: undefined, problems: [] }
-      : await loadCollateral(
-          { ...deps, onFetch: () => onPhase('collateral') },
-          { cid, files, gateways: loaded.gateways },
-        )
+      : await loadCollateral({ ...finding, onFetch: () => onPhase('collateral') }, { cid, files, gateways: sources })
 
   onPhase('steps')
   const check = await checkReceipt(loaded.bytes, collateral.bytes, {
     ...toCheckOptions(request, chain),
+    blocks: parts.blocks,
+    ...(opening === undefined ? {} : { opening }),
     ...(loaded.cid === undefined ? {} : { cid: loaded.cid }),
     ...(at === undefined || fresh === undefined ? {} : { reevaluation: { at, collateral: fresh.bytes } }),
     ...(revocations === undefined ? {} : { revocations: { list: revocations, at: at ?? deps.now() } }),
@@ -151,23 +175,49 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
     conclusion: conclude({ ...judged, lies: findLies(claims) }),
     steps: subjectStep === undefined ? check.steps : [...check.steps, subjectStep],
     receipt,
+    view: check.view,
+    content: opening && readContent(opening, check),
     bytes: loaded.bytes,
+    blocks: parts.blocks,
     collateral: collateral.bytes && { bytes: collateral.bytes, name: collateral.name },
     publications: chain?.publications,
     proof,
     claims,
-    problems: collateral.problems,
+    problems: [...new Set([...parts.problems, ...collateral.problems])],
   }
 }
 
 /** A file that is no receipt is bad input. Bytes that a pointer leads to are judged: the pointer claims that they are one. */
-function readReceipt({ bytes, name }: LoadedReceipt, { kind }: Subject): AttestationReceiptV1 | undefined {
+function readReceipt({ bytes, name }: LoadedReceipt, { kind }: Subject): AnyReceipt | undefined {
   try {
-    return withSource(name, () => parseReceipt(bytes))
+    return withSource(name, () => parseAnyReceipt(bytes))
   } catch (error) {
     if (kind === 'file' || !(error instanceof ServiceError)) throw error
     return undefined
   }
+}
+
+/** A receipt of version 1 is one block, and names its collateral itself. */
+async function loadParts(
+  deps: Parameters<typeof loadBlocks>[0],
+  { receipt, gateways }: { receipt: AnyReceipt | undefined; gateways: readonly string[] },
+): Promise<LoadedBlocks> {
+  if (receipt?.version === ATTESTATION_V2) return loadBlocks(deps, { receipt, gateways })
+  return { blocks: {}, collateral: receipt?.signer.collateral, problems: [] }
+}
+
+/** In the receipt's own file first, then in its folder. */
+async function findBeside({ findBeside: find }: VerifyDeps, { carried }: LoadedReceipt, cid: string) {
+  const inFile = carried.filter((block) => toCid(block) === cid)
+  return inFile.length > 0 ? inFile : ((await find?.(cid)) ?? [])
+}
+
+function readContent(opening: Uint8Array, { steps }: ReceiptCheck): OpeningContent | undefined {
+  const isShown = (['opening', 'digest'] as const).every((id) =>
+    steps.some((step) => step.id === id && step.status === 'pass'),
+  )
+  const { content } = isShown ? parseOpening(opening) : {}
+  return typeof content === 'object' ? content : undefined
 }
 
 function toCheckOptions(request: VerifyRequest, chain: Chain | undefined): CheckReceiptOptions {

@@ -4,6 +4,8 @@ import type { WebConfig } from '../config.ts'
 import { findContract, type Trust } from './trust.ts'
 
 export type ToVerifyRequestParameters = Pick<VerifyRequest, 'subject' | 'collaterals'> & {
+  /** Of an off-chain signature. */
+  opening?: Uint8Array | undefined
   /** The service's answer, where the receipt is reached through one. */
   proof?: ProofPayload | undefined
   apiBaseUrl: string
@@ -11,13 +13,14 @@ export type ToVerifyRequestParameters = Pick<VerifyRequest, 'subject' | 'collate
 
 /** A subject, held against these anchors. */
 export function toVerifyRequest(
-  { subject, collaterals = [], proof, apiBaseUrl }: ToVerifyRequestParameters,
+  { subject, collaterals = [], opening, proof, apiBaseUrl }: ToVerifyRequestParameters,
   { trust, config }: { trust: Trust; config: WebConfig },
 ): VerifyRequest {
   const { manifest, allowMock, tcbStatuses, node } = trust
   return {
     subject,
     collaterals,
+    ...(opening === undefined ? {} : { opening }),
     manifests: [manifest],
     gateways: config.ipfsGatewayUrl === undefined ? [] : [config.ipfsGatewayUrl],
     api: apiBaseUrl,

@@ -7,6 +7,7 @@ import { type Anchors, useAnchors } from '../anchors/useAnchors.ts'
 import { useConfig, type WebConfig } from '../config.ts'
 import { toProofFailureWords } from '../report/failureWords.ts'
 import { IndependentCheck } from '../report/IndependentCheck.tsx'
+import { canOpen, OpeningForm } from '../report/OpeningForm.tsx'
 import { VerificationReport } from '../report/VerificationReport.tsx'
 import { Notice } from '../ui/Notice.tsx'
 import { useVerification } from '../worker/useVerification.ts'
@@ -39,14 +40,15 @@ function ProofView({ proof, config, anchors }: { proof: ProofPayload; config: We
   const { apiBaseUrl } = config
   const { trust } = anchors
   const [round, setRound] = useState(0)
+  const [opening, setOpening] = useState<Uint8Array | undefined>(undefined)
   const { ipfsCid, ipfsUrl, txHash, chainId, walletAddress, status } = proof
   // Keyed on what the verification looks at: a service that changes anything else in every answer must not restart it for ever.
   // biome-ignore lint/correctness/useExhaustiveDependencies: the members above stand for the proof, and a new round asks again
   const request = useMemo(() => {
     if (proof.ipfsCid === null) return undefined
     const subject = { kind: 'proof', slug: proof.slug, api: apiBaseUrl, proof } as const
-    return toVerifyRequest({ subject, proof, apiBaseUrl }, { trust, config })
-  }, [ipfsCid, ipfsUrl, txHash, chainId, walletAddress, status, apiBaseUrl, trust, config, round])
+    return toVerifyRequest({ subject, opening, proof, apiBaseUrl }, { trust, config })
+  }, [ipfsCid, ipfsUrl, txHash, chainId, walletAddress, status, apiBaseUrl, trust, config, opening, round])
   const state = useVerification(request)
   return (
     <>
@@ -60,6 +62,9 @@ function ProofView({ proof, config, anchors }: { proof: ProofPayload; config: We
       >
         <ProofLinks proof={proof} config={config} />
       </VerificationReport>
+      {opening !== undefined || (state.phase === 'done' && canOpen(state.outcome.receipt)) ? (
+        <OpeningForm onOpen={setOpening} />
+      ) : null}
       <AnchorForm anchors={anchors} />
       <IndependentCheck
         subject={{ kind: 'proof', slug: proof.slug, apiBaseUrl }}

@@ -1,8 +1,10 @@
 import type { ProofPayload, ServiceError } from '@countersign/protocol'
+import { ATTESTATION_V2, encodeReceiptCar } from '@countersign/receipt'
 import {
   type Claim,
   compareClaims,
   describeError,
+  describeSigned,
   describeVerdict,
   findLies,
   type Outcome,
@@ -10,8 +12,7 @@ import {
   toPrintable,
   type VerdictContext,
 } from '@countersign/verify'
-import type { ReactNode } from 'react'
-import { formatEther } from 'viem'
+import { type ReactNode, useMemo } from 'react'
 import type { Anchors } from '../anchors/useAnchors.ts'
 import { Notice } from '../ui/Notice.tsx'
 import type { VerificationState } from '../worker/useVerification.ts'
@@ -74,6 +75,7 @@ const phases: Record<Phase, string> = {
   chain: 'Asking the chain for the event of the transaction.',
   proof: 'Asking the service for the proof.',
   receipt: 'Fetching the receipt by its CID.',
+  blocks: 'Fetching the blocks that the receipt names.',
   collateral: 'Fetching the collateral that the receipt names.',
   steps: 'Checking every step.',
 }
@@ -104,7 +106,7 @@ const marks = { good: 'pass', warning: 'mock', bad: 'fail' } as const satisfies 
 
 function VerdictPanel({ outcome, context }: { outcome: Outcome; context: VerdictContext }) {
   const { tone, title, sentence } = describeVerdict(outcome, context)
-  const { receipt, problems, verdict, steps } = outcome
+  const { receipt, content, problems, verdict, steps } = outcome
   const first = steps.find(({ status }) => status === 'fail')
   return (
     <section className={`verdict verdict-${tone}`} aria-labelledby="verdict-title" data-verdict={verdict}>
@@ -125,61 +127,81 @@ function VerdictPanel({ outcome, context }: { outcome: Outcome; context: Verdict
           ))}
         </ul>
       )}
-      {receipt === undefined ? null : <Subject transaction={receipt.transaction} />}
+      {receipt === undefined ? null : <Signed receipt={receipt} content={content} />}
     </section>
   )
 }
 
-function Subject({ transaction }: { transaction: NonNullable<Outcome['receipt']>['transaction'] }) {
-  const { txHash, from, to, chainId, value, data, signedAt } = transaction
-  const dataLength = (data.length - 2) / 2
+/** What was signed, in words. Of an off-chain signature that is what an opening shows. */
+function Signed({ receipt, content }: { receipt: NonNullable<Outcome['receipt']>; content: Outcome['content'] }) {
+  const { title, sentence, warnings, facts } = describeSigned(receipt, content)
+  // The facts of a transaction say it all.
+  const isExplained = 'kind' in receipt && receipt.kind !== 'transaction'
   return (
-    <dl className="evidence-facts">
-      <Fact title="Transaction">{txHash}</Fact>
-      <Fact title="From wallet">{from}</Fact>
-      <Fact title="To">{to}</Fact>
-      <Fact title="Amount">{formatEther(BigInt(value))} ether</Fact>
-      <Fact title="Data">
-        {dataLength === 0 ? 'none' : `${dataLength} ${dataLength === 1 ? 'byte' : 'bytes'}: it calls a contract`}
-      </Fact>
-      <Fact title="Chain">{chainId}</Fact>
-      <Fact title="Signed">
-        <time dateTime={signedAt}>{signedAt}</time>
-      </Fact>
-    </dl>
-  )
-}
-
-function Fact({ title, children }: { title: string; children: ReactNode }) {
-  return (
-    <div>
-      <dt>{title}</dt>
-      <dd>{children}</dd>
-    </div>
+    <>
+      {isExplained ? (
+        <>
+          <h3>{title}</h3>
+          <p>{sentence}</p>
+        </>
+      ) : null}
+      {warnings.map((warning) => (
+        <p key={warning} className="signed-warning">
+          <strong>Warning:</strong> {warning}
+        </p>
+      ))}
+      <dl className="evidence-facts">
+        {facts.map(({ name, value }) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd className="signed-value">{name === 'Signed' ? <time dateTime={value}>{value}</time> : value}</dd>
+          </div>
+        ))}
+      </dl>
+    </>
   )
 }
 
 function Downloads({ outcome }: { outcome: Outcome }) {
-  const { bytes, cid, collateral, receipt } = outcome
+  const { bytes, cid, collateral, receipt, view } = outcome
   if (receipt === undefined) return null
+  const isWhole = receipt.version === ATTESTATION_V2
   return (
     <section className="card" aria-labelledby="downloads-title">
       <h2 id="downloads-title">Keep the evidence</h2>
       <p>
-        With these two files, to the byte, everything can be checked offline at any later time, but for when the
-        signature was made: for that, ask the chain.
+        With {isWhole ? 'this file' : 'these two files'}, to the byte, everything can be checked offline at any later
+        time, but for when the signature was made: for that, ask the chain.
       </p>
       <p className="actions">
-        <DownloadLink bytes={bytes} name={`${cid}.json`}>
-          Download the receipt
-        </DownloadLink>
-        {collateral === undefined ? null : (
-          <DownloadLink bytes={collateral.bytes} name={`${receipt.signer.collateral}.json`}>
+        {isWhole ? (
+          <CarLink outcome={outcome} />
+        ) : (
+          <DownloadLink bytes={bytes} name={`${cid}.json`}>
+            Download the receipt
+          </DownloadLink>
+        )}
+        {isWhole || collateral === undefined || view === undefined ? null : (
+          <DownloadLink bytes={collateral.bytes} name={`${view.signer.collateral}.json`}>
             Download the collateral
           </DownloadLink>
         )}
       </p>
     </section>
+  )
+}
+
+/** All blocks that were found, in one file. */
+function CarLink({ outcome }: { outcome: Outcome }) {
+  const { bytes, blocks, collateral, cid } = outcome
+  const car = useMemo(
+    () => encodeReceiptCar({ bytes, blocks, ...(collateral && { collateral: collateral.bytes }) }),
+    [bytes, blocks, collateral],
+  )
+  return (
+    <DownloadLink bytes={car} name={`${cid}.car`} type="application/vnd.ipld.car">
+      Download the receipt with its blocks
+    </DownloadLink>
   )
 }
 

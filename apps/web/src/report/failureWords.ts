@@ -32,9 +32,13 @@ const byCode: Readonly<Record<string, FailureWords>> = {
   receipt_too_large: NOT_A_RECEIPT,
   receipt_not_canonical: NOT_A_RECEIPT,
   receipt_malformed: NOT_A_RECEIPT,
+  car_malformed: {
+    title: 'This is not the CAR file of a receipt',
+    advice: 'It may have been cut short. Get it again, unchanged.',
+  },
   receipt_version_unsupported: {
     title: 'This is not a receipt that this page knows',
-    advice: 'This page reads version 1. A newer receipt needs a newer verifier.',
+    advice: 'This page reads versions 1 and 2. A newer receipt needs a newer verifier.',
   },
   collateral_malformed: NOT_THE_COLLATERAL,
   collateral_not_named: NOT_THE_COLLATERAL,

@@ -4,7 +4,7 @@ import { findContract, type Trust } from '../anchors/trust.ts'
 export type CommandSubject =
   | { kind: 'proof'; slug: string; apiBaseUrl: string }
   | { kind: 'cid'; cid: string; gateway: string }
-  | { kind: 'files'; receipt: string; collateral: string | undefined; gateway: string }
+  | { kind: 'files'; receipt: string; collateral: string | undefined; gateway: string | undefined }
 
 /**
  * The command with which the same is checked from an independent copy of the repository. Anchors of the visitor go into it;
@@ -52,7 +52,8 @@ function toWords(subject: CommandSubject): string[] {
       const { receipt, collateral, gateway } = subject
       return [
         toPath(receipt),
-        ...(collateral === undefined ? ['--ipfs', gateway] : ['--collateral', toPath(collateral)]),
+        ...(collateral === undefined ? [] : ['--collateral', toPath(collateral)]),
+        ...(collateral !== undefined || gateway === undefined ? [] : ['--ipfs', gateway]),
       ]
     }
   }

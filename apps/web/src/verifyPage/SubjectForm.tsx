@@ -82,12 +82,12 @@ export function SubjectForm({ config, onAsk }: { config: WebConfig; onAsk: (aske
         onDragLeave={() => setOver(false)}
         onDrop={drop}
       >
-        <label htmlFor="receipt-files">A receipt file, and its collateral file if you have it</label>
+        <label htmlFor="receipt-files">A receipt file, and its collateral file if you have it; or a CAR file</label>
         <input
           id="receipt-files"
           type="file"
           multiple
-          accept=".json,application/json"
+          accept=".json,.car,application/json,application/vnd.ipld.car"
           aria-describedby="receipt-files-hint"
           onClick={({ currentTarget }) => {
             // The same file chosen again is a question again.
@@ -100,7 +100,7 @@ export function SubjectForm({ config, onAsk }: { config: WebConfig; onAsk: (aske
         />
         <p id="receipt-files-hint" className="field-hint">
           {chosen.length === 0
-            ? 'Drop them here, or choose them. Missing collateral is fetched by its CID.'
+            ? 'Drop them here, or choose them. What is missing is fetched by its CID.'
             : `Chosen: ${chosen.join(', ')}`}
         </p>
       </div>

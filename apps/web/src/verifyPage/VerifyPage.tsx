@@ -1,10 +1,11 @@
-import type { Outcome } from '@countersign/verify'
+import { isCar, type Outcome } from '@countersign/verify'
 import { useState } from 'react'
 import { AnchorForm } from '../anchors/AnchorForm.tsx'
 import { isEventDue } from '../anchors/toVerifyRequest.ts'
 import { useAnchors } from '../anchors/useAnchors.ts'
 import { useConfig, type WebConfig } from '../config.ts'
 import { IndependentCheck } from '../report/IndependentCheck.tsx'
+import { canOpen, OpeningForm } from '../report/OpeningForm.tsx'
 import type { CommandSubject } from '../report/toCommand.ts'
 import { toGateways } from '../report/toGateways.ts'
 import { VerificationReport } from '../report/VerificationReport.tsx'
@@ -37,6 +38,9 @@ export function VerifyPage() {
             proof={asked.proof}
             onRetry={() => setAsked({ ...asked })}
           />
+          {asked.opening !== undefined || (state.phase === 'done' && canOpen(state.outcome.receipt)) ? (
+            <OpeningForm onOpen={(opening) => setAsked({ ...asked, opening })} />
+          ) : null}
           <IndependentCheck
             subject={toCommandSubject(config, asked, state.phase === 'done' ? state.outcome : undefined)}
             anchors={anchors}
@@ -57,8 +61,13 @@ function toCommandSubject(
   const [gateway = apiBaseUrl] = toGateways({ ...config, apiBaseUrl })
   switch (subject.kind) {
     case 'file':
-      // Without its file, the command needs a gateway for the collateral.
-      return { kind: 'files', receipt: subject.name, collateral: outcome?.collateral?.name, gateway }
+      // Without their files, the command needs a gateway for what the receipt names.
+      return {
+        kind: 'files',
+        receipt: subject.name,
+        collateral: outcome?.collateral?.name,
+        gateway: isCar(subject) ? undefined : gateway,
+      }
     case 'cid':
       return { kind: 'cid', cid: subject.cid, gateway }
     case 'transaction':

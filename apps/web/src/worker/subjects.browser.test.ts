@@ -51,12 +51,19 @@ async function toAsked(config: WebConfig, { subject, collaterals = [] }: Subject
   return pasted.kind === 'unknown' ? undefined : findAsked({ fetchBytes }, config, pasted)
 }
 
-function toRequest(config: WebConfig, asked: Asked, { isEventDue, at }: SubjectRow): VerifyRequest {
+function toRequest(
+  config: WebConfig,
+  asked: Asked,
+  { isEventDue, at, opening, issue = honest }: SubjectRow,
+): VerifyRequest {
   const { trust, fault } = readOperatorTrust(config)
   expect(fault).toBeUndefined()
   // A visitor of the page cannot say that no event is due, only a service can; nor can they name another time.
-  const proof = isEventDue === false ? toProof(honest, { status: 'pending_onchain' as const }) : asked.proof
-  return { ...toVerifyRequest({ ...asked, proof }, { trust, config }), ...(at === undefined ? {} : { at }) }
+  const proof = isEventDue === false ? toProof(issue, { status: 'pending_onchain' as const }) : asked.proof
+  return {
+    ...toVerifyRequest({ ...asked, proof, opening: opening?.bytes }, { trust, config }),
+    ...(at === undefined ? {} : { at }),
+  }
 }
 
 async function verify(row: SubjectRow) {

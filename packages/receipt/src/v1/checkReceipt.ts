@@ -1,7 +1,7 @@
-import { createVerifier, type TrustedRoot, type Verifier } from '@countersign/attestation'
-import { type AttestationReceiptV1, type AttestationReceiptV2, fromHex } from '@countersign/protocol'
+import { createVerifier, type TrustedRoot, type VerifiedQuote, type Verifier } from '@countersign/attestation'
+import { fromHex } from '@countersign/protocol'
 import { peekVersion } from '../canonicalCodec.ts'
-import type { ReceiptView } from '../receiptView.ts'
+import type { AnyReceipt, ReceiptView } from '../receiptView.ts'
 import { ATTESTATION_V2, parseBlock } from '../v2/blocks.ts'
 import type { GivenBlocks } from '../v2/checkBlocks.ts'
 import { refuseOpening } from '../v2/checkOpening.ts'
@@ -52,9 +52,6 @@ export type CheckReceiptOptions = {
   onStep?: (step: Step) => void
 }
 
-/** Of either version. */
-export type AnyReceipt = AttestationReceiptV1 | AttestationReceiptV2
-
 /**
  * - `verified`: every required step passed, on hardware, with code that the reader knows, at a time that the chain bounds
  * - `mock`: nothing failed, but a part is simulated; it proves nothing about hardware
@@ -81,6 +78,8 @@ export type ReceiptCheck = {
   cid: string
   /** There when the bytes are a receipt. */
   receipt: AnyReceipt | undefined
+  /** What the steps of both versions read of it. Undefined where a block of it is missing or another. */
+  view: ReceiptView | undefined
 }
 
 /**
@@ -111,14 +110,14 @@ export async function checkReceipt(
   const reading = receipt && (await readReceipt(transcript, receipt, options))
   if (receipt === undefined || reading === undefined) {
     const nothing = { isMock: false, isEventMissing: false, timeBound: 'unbounded' } as const
-    return toCheck({ ...nothing, steps: transcript.steps, cid, receipt, options })
+    return toCheck({ ...nothing, steps: transcript.steps, cid, receipt, view: undefined, options })
   }
 
   const verifier = options.verifier ?? createVerifier({ roots: options.roots })
   const { view } = reading
   const at = new Date(view.signer.statement.signedAt)
   const signer = { verifier, collateral, at, anchors, policy: policy.signer ?? {} }
-  const signerRoot = await checkSigner(transcript, view, signer)
+  const quote = await checkSigner(transcript, view, signer)
   const witnessMode = await checkWitness(transcript, view, { anchors, mockEntropyKeys })
   const coordinatorRoot = await checkCoordinator(transcript, view, {
     verifier,
@@ -137,8 +136,23 @@ export async function checkReceipt(
   })
   if (reevaluation !== undefined) await checkReevaluation(transcript, view, { ...signer, reevaluation })
 
-  const isMock = signerRoot?.mode === 'mock' || coordinatorRoot?.mode === 'mock' || witnessMode === 'mock'
-  return toCheck({ steps: transcript.steps, isMock, isEventMissing, timeBound, cid, receipt, options })
+  const isMock = quote?.root.mode === 'mock' || coordinatorRoot?.mode === 'mock' || witnessMode === 'mock'
+  return toCheck({
+    steps: transcript.steps,
+    isMock,
+    isEventMissing,
+    timeBound,
+    cid,
+    receipt,
+    view: withTcbStatus(view, quote),
+    options,
+  })
+}
+
+/** Version 2 does not repeat the status that the quote was found to have. */
+function withTcbStatus(view: ReceiptView, quote: VerifiedQuote | undefined): ReceiptView {
+  if (quote === undefined || view.signer.tcbStatus !== undefined) return view
+  return { ...view, signer: { ...view.signer, tcbStatus: quote.tcb.status } }
 }
 
 /** The list that a receipt of version 2 carries, which held when the coordinator released. A reader's own is newer. */
@@ -161,7 +175,8 @@ async function readReceipt(
   return { view: receipt, checkRelease: () => checkRelease(transcript, receipt) }
 }
 
-function parseAnyReceipt(bytes: Uint8Array): AnyReceipt {
+/** Reads a receipt of either version from its canonical bytes; every other spelling is refused. */
+export function parseAnyReceipt(bytes: Uint8Array): AnyReceipt {
   return peekVersion(bytes) === ATTESTATION_V2 ? parseBlock('attestation', bytes) : parseReceipt(bytes)
 }
 
@@ -172,9 +187,10 @@ function toCheck(result: {
   timeBound: TimeBound
   cid: string
   receipt: AnyReceipt | undefined
+  view: ReceiptView | undefined
   options: CheckReceiptOptions
 }): ReceiptCheck {
-  const { steps, isMock, isEventMissing, timeBound, cid, receipt, options } = result
+  const { steps, isMock, isEventMissing, timeBound, cid, receipt, view, options } = result
   const statusOf = (id: StepId) => steps.find((step) => step.id === id)?.status
   const isEventRequired = options.chain !== undefined && options.anchors?.contract !== undefined && !isEventMissing
   // Version 1 has transactions only.
@@ -192,7 +208,7 @@ function toCheck(result: {
   const isComplete = required.every((id) => anchorSteps.includes(id) || statusOf(id) === 'pass')
   const isFailed = steps.some(({ status }) => status === 'fail')
   const verdict = toVerdict({ isFailed, isComplete, isMock, isKnownCode, timeBound })
-  return { verdict, isMock, isKnownCode, isEventMissing, timeBound, steps, cid, receipt }
+  return { verdict, isMock, isKnownCode, isEventMissing, timeBound, steps, cid, receipt, view }
 }
 
 /** Worst first. Of unknown code not even the time of signing can be believed, so that the chain comes after it. */

@@ -4,7 +4,6 @@ import {
   PolicyError,
   parseCollateral,
   type QuotePolicy,
-  type TrustedRoot,
   type VerifiedQuote,
   type Verifier,
 } from '@countersign/attestation'
@@ -40,7 +39,7 @@ export async function checkSigner(
   { run }: Transcript,
   receipt: ReceiptView,
   context: SignerContext,
-): Promise<TrustedRoot | undefined> {
+): Promise<VerifiedQuote | undefined> {
   const { signer } = receipt
   const { anchors, policy } = context
 
@@ -119,7 +118,7 @@ export async function checkSigner(
     return [`The configuration ${hash} is among those you trust.`, undefined]
   })
 
-  return verified?.root
+  return verified
 }
 
 function hashStatedConfig({ config }: ReceiptView['signer']): Uint8Array | undefined {

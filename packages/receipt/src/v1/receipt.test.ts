@@ -34,6 +34,8 @@ test('the exports of the package', () => {
       "encodeReceiptCar",
       "hashPart",
       "isCid",
+      "nameSignature",
+      "parseAnyReceipt",
       "parseBlock",
       "parseCar",
       "parseReceipt",

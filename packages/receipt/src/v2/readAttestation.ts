@@ -1,12 +1,6 @@
-import {
-  type AttestationReceiptV2,
-  fromHex,
-  ML_DSA_65_KEY_BYTES,
-  toEventHash,
-  verifyEd25519,
-} from '@countersign/protocol'
+import { type AttestationReceiptV2, fromHex, ML_DSA_65_KEY_BYTES, verifyEd25519 } from '@countersign/protocol'
 import { ml_dsa65 } from '@noble/post-quantum/ml-dsa.js'
-import type { ReceiptView } from '../receiptView.ts'
+import { nameSignature, type ReceiptView } from '../receiptView.ts'
 import { failIf, type Transcript } from '../v1/transcript.ts'
 import { toBlockRelease } from './assemble.ts'
 import type { Blocks } from './blocks.ts'
@@ -35,12 +29,7 @@ function toView(receipt: AttestationReceiptV2, blocks: Omit<Blocks, 'attestation
   const { reportHex, certificates, configHash, fetchedAt, revocations, keys } = coordinator
   return {
     kind: receipt.kind,
-    transaction: {
-      from: statement.address,
-      txHash: toEventHash(receipt),
-      chainId: receipt.kind === 'off-chain' ? 0 : receipt.subject.chainId,
-      signedAt: statement.signedAt,
-    },
+    transaction: nameSignature(receipt),
     signer: {
       statement,
       quoteHex,

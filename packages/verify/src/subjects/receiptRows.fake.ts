@@ -185,7 +185,7 @@ export const receiptRows: readonly SubjectRow[] = [
     expected: failed({ measurement: 'measurement_not_allowed' }, OFFLINE),
   },
 
-  tampered('another version', { error: 'receipt_version_unsupported' }),
+  tampered('another version', { error: 'receipt_malformed' }),
   tampered('a member too many', { error: 'receipt_malformed' }),
   tampered('another recipient', failed({ digest: '', 'tx-hash': '' }, OFFLINE)),
   tampered('another wallet', failed({ signature: '', statement: '' }, OFFLINE)),

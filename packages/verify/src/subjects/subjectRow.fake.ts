@@ -2,6 +2,7 @@ import type { TcbStatus } from '@countersign/attestation'
 import type { VerifierStep } from '../checkSubject.ts'
 import type { Claim } from '../compareClaims.ts'
 import type { Conclusion } from '../conclude.ts'
+import type { FakeIssue } from '../issues.fake.ts'
 import type { GivenFile } from '../loadCollateral.ts'
 import type { FakeNetwork } from '../network.fake.ts'
 import type { Manifest } from '../parseManifest.ts'
@@ -32,6 +33,8 @@ export const categories = [
   'back-dated',
   'manifest',
   'hardware state',
+  'opening',
+  'missing block',
 ] as const
 
 export type Expected =
@@ -54,6 +57,10 @@ export type SubjectRow = {
   category: (typeof categories)[number]
   /** A file, or a text that names a receipt. */
   subject: GivenFile | string
+  /** What the network has, unless it is the golden receipt of version 1. */
+  issue?: FakeIssue
+  /** Of an off-chain signature. */
+  opening?: GivenFile
   /** Given beside it. */
   collaterals?: readonly GivenFile[]
   /** AMD's revocation list, which the page does not take. Without one, its step is a skip that no row has to name. */

@@ -1,6 +1,7 @@
 import { type StepId, stepTitles } from '@countersign/receipt'
 import type { VerifierStep } from '../checkSubject.ts'
 import type { Claim } from '../compareClaims.ts'
+import { toManifest } from '../issues.fake.ts'
 import { createFakeNetwork, type FakeNetwork } from '../network.fake.ts'
 import type { Manifest } from '../parseManifest.ts'
 import type { Outcome } from '../verify.ts'
@@ -10,18 +11,25 @@ import { networkRows } from './networkRows.fake.ts'
 import { receiptRows } from './receiptRows.fake.ts'
 import type { Expected, SubjectRow } from './subjectRow.fake.ts'
 import { timeRows } from './timeRows.fake.ts'
+import { versionTwoRows } from './versionTwoRows.fake.ts'
 
-export const subjects: readonly SubjectRow[] = [...receiptRows, ...manifestRows, ...networkRows, ...timeRows]
+export const subjects: readonly SubjectRow[] = [
+  ...receiptRows,
+  ...manifestRows,
+  ...networkRows,
+  ...timeRows,
+  ...versionTwoRows,
+]
 
 /** The network of a row. */
-export function createRowNetwork({ spoil }: SubjectRow): FakeNetwork {
-  const network = createFakeNetwork(honest)
+export function createRowNetwork({ spoil, issue = honest }: SubjectRow): FakeNetwork {
+  const network = createFakeNetwork(issue)
   spoil?.(network)
   return network
 }
 
-export function toRowManifest({ manifest: own }: SubjectRow): Manifest {
-  return own ?? manifest
+export function toRowManifest({ manifest: own, issue }: SubjectRow): Manifest {
+  return own ?? (issue === undefined ? manifest : toManifest(issue))
 }
 
 /** What must come of a row, step by step, as `toFound` writes what did. */
@@ -32,23 +40,38 @@ export function toWanted(row: SubjectRow, expected: Expected) {
   const unlisted: VerifierStep['id'][] = toRowManifest(row).enclave.platforms === undefined ? ['platform'] : []
   const skip = [...(expected.skip ?? []), ...unlisted]
   const isPointer = typeof subject === 'string' && !/bafkrei[a-z2-7]{52}$/.test(subject)
+  // Without its blocks, nothing after the statement can be judged.
+  const isCut = 'blocks' in fail || skip.includes('blocks')
   const ids: VerifierStep['id'][] =
     'format' in fail
       ? ['format', 'cid']
       : [
           ...(Object.keys(stepTitles) as StepId[])
             .filter((id) => id !== 'reevaluation' || at !== undefined)
-            // Receipts of version 1 have neither.
-            .filter((id) => id !== 'blocks' && id !== 'opening'),
+            .filter((id) => isStepOfRow(id, row))
+            .filter((_, index, all) => !isCut || index <= all.indexOf('statement')),
           ...(isPointer ? (['subject'] as const) : []),
         ]
   const steps = ids.map((id) => {
     if (id in fail) return `${id} fail ${fail[id]}`.trim()
     if (id === 'time-bound' && ('event' in fail || skip.includes('event'))) return 'time-bound skip'
-    const isSkipped = skip.includes(id) || (id === 'coordinator-revocation' && row.revocations === undefined)
+    const isSkipped =
+      skip.includes(id) ||
+      (id === 'transaction' && kindOf(row) !== 'transaction') ||
+      (id === 'coordinator-revocation' && row.revocations === undefined)
     return `${id} ${isSkipped ? 'skip' : 'pass'}`
   })
   return { verdict, conclusion, steps: steps.toSorted(), lies }
+}
+
+function kindOf({ issue }: SubjectRow) {
+  return issue !== undefined && 'kind' in issue.receipt ? issue.receipt.kind : 'transaction'
+}
+
+function isStepOfRow(id: StepId, row: SubjectRow): boolean {
+  if (id === 'blocks') return row.issue !== undefined
+  if (id === 'opening') return kindOf(row) === 'off-chain' || row.opening !== undefined
+  return id !== 'tx-hash' || kindOf(row) === 'transaction'
 }
 
 export type Found = Pick<Outcome, 'verdict' | 'conclusion' | 'steps'> & { lies: readonly Pick<Claim, 'member'>[] }
