@@ -82,7 +82,7 @@ export async function runSequence(scene: Scene, commands: readonly LifeCommand[]
     const answers = await store.insertSignings({ batch, signings: news, now: clock.now() })
     const digests = new Set(news.map(({ statement }) => statement.digest))
     assert(answers.length === digests.size, 'every digest is answered once')
-    for (const { digest } of answers) assert(digests.has(digest), 'nothing else is answered', digest)
+    for (const { digest } of answers) assert(digest !== null && digests.has(digest), 'nothing else is answered')
     for (const { digest, slug } of answers) {
       const key = `${wallet.id}/${digest}`
       const known = model.signings.get(key) ?? { slug, collateral: toCid(new Uint8Array(batch.collateral)) }

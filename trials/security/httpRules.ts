@@ -16,6 +16,7 @@ export const catalogue: Readonly<Record<string, number>> = {
     wallet_not_provisioned: 409,
   },
   ...{ body_too_large: 413, unsupported_media_type: 415, digest_mismatch: 422, unsupported_transaction: 422 },
+  ...{ invalid_message: 400, invalid_typed_data: 400, message_too_large: 413, authorization_not_allowed: 422 },
   ...{ chain_not_allowed: 422, rate_limited: 429, quota_spent: 429, internal: 500 },
   ...{ attestation_invalid: 502, signature_invalid: 502 },
   ...{ entropy_unavailable: 503, enclave_unavailable: 503, collateral_stale: 503, database_unavailable: 503 },
@@ -46,6 +47,15 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   '/wallet/transactions': { method: 'GET', isPrivate: true, success: 200 },
   '/wallet/provision': { method: 'POST', isPrivate: true, takes: 'nothing', success: 200 },
   '/sign/digest': { method: 'POST', isPrivate: true, takes: 'signing', success: 200 },
+  // What the trial sends is a signing of a transaction.
+  '/sign/message': { method: 'POST', isPrivate: true, takes: 'signing', success: ['invalid_request'] },
+  '/sign/typed-data': {
+    method: 'POST',
+    isPrivate: true,
+    takes: 'signing',
+    success: ['invalid_typed_data', 'invalid_request'],
+  },
+  '/sign/authorization': { method: 'POST', isPrivate: true, takes: 'signing', success: ['invalid_request'] },
   '/proof/{slug}': { method: 'GET', isPublic: true, success: 200 },
   // A stream counts among the five of its address while it is looked up, so that those at one time may be one too many.
   '/proof/{slug}/events': { method: 'GET', isPublic: true, success: ['proof_not_found', 'rate_limited'] },

@@ -41,10 +41,22 @@ const print = (changes?: Partial<CliOutcome>, isColored = false) => printVerdict
 const everyVerdict = ['verified', 'mock', 'unknown-code', 'late', 'unbounded', 'incomplete', 'failed'] as const
 
 describe('the verdict for people', () => {
-  test.each(everyVerdict)('"verified by hardware" is said of verified alone (%s)', (verdict) => {
-    for (const exitCode of [0, 1, 2, 3, 5, 6, 7] as const) {
-      expect(print({ verdict, exitCode }).includes('verified by hardware')).toBe(verdict === 'verified')
-    }
+  test.each(everyVerdict)(
+    '"verified by hardware" is said of verified alone, and only with exit code 0 (%s)',
+    (verdict) => {
+      for (const exitCode of [0, 1, 2, 3, 5, 6, 7] as const) {
+        const conclusion = exitCode === 0 ? 'accepted' : 'contradicted'
+        const isSaid = print({ verdict, conclusion, exitCode }).includes('verified by hardware')
+        expect(isSaid).toBe(verdict === 'verified' && exitCode === 0)
+      }
+    },
+  )
+
+  test('a good receipt that is not what the service says: nothing is green, and the last word is no', () => {
+    const lie = { member: 'chainId', text: 'The chain is 5.', verdict: 'false', detail: 'The receipt says 1.' } as const
+    const text = print({ verdict: 'verified', conclusion: 'contradicted', exitCode: 1, claims: [lie], steps: [] }, true)
+    expect(text).not.toContain('\u001b[32;1m')
+    expect(text).toContain('NOT VERIFIED: the receipt may be good in itself')
   })
 
   test('mock is MOCK in red, and proves nothing, allowed or not', () => {
@@ -162,10 +174,11 @@ describe('the verdict for people', () => {
 
 describe('the verdict for programs', () => {
   test('is one JSON object', () => {
-    const outcome = toOutcome({ verdict: 'mock', isMock: true, exitCode: 3 })
+    const outcome = toOutcome({ verdict: 'mock', conclusion: 'mock', isMock: true, exitCode: 3 })
     const { chainId, txHash, from, to, nonce, value, signedAt } = honest.receipt.transaction
     expect(JSON.parse(printVerdictJson(outcome))).toEqual({
       verdict: 'mock',
+      conclusion: 'mock',
       exitCode: 3,
       isMock: true,
       isKnownCode: true,

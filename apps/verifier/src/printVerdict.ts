@@ -45,11 +45,11 @@ export function printVerdict(outcome: CliOutcome, { isColored }: { isColored: bo
 
 /** The same for programs. */
 export function printVerdictJson(outcome: CliOutcome): string {
-  const { verdict, exitCode, isMock, isKnownCode, timeBound, cid, steps, receipt, problems } = outcome
+  const { verdict, conclusion, exitCode, isMock, isKnownCode, timeBound, cid, steps, receipt, problems } = outcome
   const signed = receipt && toSigned(receipt, outcome)
   const falseClaims = findLies(outcome.claims).map(({ member, text, detail }) => ({ member, text, detail }))
-  const json = { verdict, exitCode, isMock, isKnownCode, timeBound, cid, steps, ...signed, falseClaims, problems }
-  return `${toPrintableJson(json)}\n`
+  const judged = { verdict, conclusion, exitCode, isMock, isKnownCode, timeBound, cid, steps }
+  return `${toPrintableJson({ ...judged, ...signed, falseClaims, problems })}\n`
 }
 
 /** What was signed. The signature itself stays out: of what is signed off the chain it is worth as much as a key. */
@@ -90,7 +90,9 @@ function printConclusion(outcome: CliOutcome, paint: Paint): string[] {
   switch (verdict) {
     case 'verified':
       return [
-        paint('green', 'VERIFIED: verified by hardware, running code you trust'),
+        outcome.conclusion === 'accepted'
+          ? paint('green', 'VERIFIED: verified by hardware, running code you trust')
+          : paint('red', 'NOT VERIFIED: the receipt may be good in itself, but it is not what the service says it is'),
         ...printSigned(outcome, receipt),
         ...toVerdictNotes(outcome).map(say),
       ]

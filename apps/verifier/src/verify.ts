@@ -6,6 +6,7 @@ import {
   createFetchBytes,
   type FetchDeps,
   MAX_COLLATERAL_BYTES,
+  MAX_MANIFEST_BYTES,
   type Manifest,
   type Outcome,
   parseManifest,
@@ -23,7 +24,6 @@ import { type CliSubject, recogniseCliSubject } from './recogniseCliSubject.ts'
 export type CliOutcome = Outcome & { exitCode: ExitCode }
 
 const BLOCK_NAMES = ['collateral', 'release', 'batch', 'coordinator']
-const MAX_MANIFEST_BYTES = 1_048_576
 const MAX_REVOCATIONS_BYTES = 4_194_304
 
 /** Reads the files that the options name, and verifies. */
@@ -89,14 +89,7 @@ async function toSubject(named: CliSubject, { api, isOffline }: VerifyOptions): 
 async function readManifest(path: string | undefined): Promise<Manifest[]> {
   if (path === undefined) return []
   const bytes = await readFileBounded(path, { maxBytes: MAX_MANIFEST_BYTES })
-  return [
-    withSource(path, () => {
-      if (bytes.length > MAX_MANIFEST_BYTES) {
-        throw new VerifierError('manifest_malformed', 'malformed manifest', { details: 'larger than 1 MiB' })
-      }
-      return parseManifest(bytes)
-    }),
-  ]
+  return [withSource(path, () => parseManifest(bytes))]
 }
 
 async function readCollateralFile(path: string) {

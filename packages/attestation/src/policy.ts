@@ -163,7 +163,7 @@ function isLaunchedAs({ body }: VerifiedReport, allowed: string): boolean {
 /** The part of a policy that is about the state of a machine, whichever it is and whatever runs on it. */
 export function assertReportState(
   verified: VerifiedReport,
-  policy: Omit<ReportPolicy, 'measurements' | 'reportData' | 'chips'>,
+  policy: Omit<ReportPolicy, 'measurements' | 'reportData' | 'chips'> = {},
 ): void {
   const { flags, body } = verified
   assertLists(policy.vmpls, policy.signingKeys)

@@ -19,13 +19,18 @@ export const quotePolicyMembers: Readonly<Record<MemberName & keyof QuotePolicy,
   events: (value) =>
     isPlainObject(value) &&
     Object.keys(value).length > 0 &&
-    Object.values(value).every((payloads) => isListOf(payloads, (payload) => typeof payload === 'string')),
+    Object.values(value).every((payloads) => isListOf(payloads, isPayload)),
 }
 
 /** Without `mrTd`, or with a misspelt register, it would be a measurement of any code. */
 function isMeasurement(value: unknown): boolean {
   if (!isPlainObject(value) || !Object.hasOwn(value, 'mrTd')) return false
   return Object.entries(value).every(([name, register]) => REGISTERS.includes(name) && isHex(register, 48))
+}
+
+/** In the one spelling that is compared: another would match no log. */
+function isPayload(value: unknown): boolean {
+  return value === '' || isHex(value)
 }
 
 function isListOf(value: unknown, isFine: (entry: unknown) => boolean): boolean {

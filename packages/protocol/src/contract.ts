@@ -63,7 +63,8 @@ const MAX_CID_CHARACTERS = 256
 
 /**
  * Reads an `AttestationPublished` log. Strict, where ABI decoders are lenient: an offset elsewhere, bits in the padding or
- * bytes at the end cannot come from the contract. Which contract wrote the log, and in which block, is for the caller to check.
+ * bytes at the end cannot come from the contract, and a text that is not printable is no CID. Which contract wrote the log, and
+ * in which block, is for the caller to check.
  *
  * Contract ABI Specification, "Events": topics are the signature hash and the indexed values as words; data is the offset of
  * the string (always 0x20), at 0x20 its length, from 0x40 its bytes, zero-padded to whole words.
@@ -77,6 +78,19 @@ export function parseAttestationPublished({ topics, data }: EventLog): Attestati
     wallet: `0x${toHex(wallet.subarray(12))}`,
     txHash: `0x${toHex(txHash)}`,
     ipfsCid: readCid(toBytes('data', data)),
+  }
+}
+
+/**
+ * The same; undefined for one that names no receipt. The contract takes any text of a publisher, so that among the events of a
+ * transaction such a one must not undo those that do.
+ */
+export function readAttestationPublished(log: EventLog): AttestationPublished | undefined {
+  try {
+    return parseAttestationPublished(log)
+  } catch (error) {
+    if (error instanceof ServiceError) return undefined
+    throw error
   }
 }
 

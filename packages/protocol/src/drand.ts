@@ -23,6 +23,19 @@ export const quicknet: DrandBeacon = {
   periodS: 3,
 }
 
+/**
+ * Reads a beacon as settings name it: `quicknet`, or `CHAINHASH:KEY:GENESIS_S:PERIOD_S`. Undefined for any other text.
+ *
+ * @example
+ * parseDrandBeacon('quicknet')?.periodS // 3
+ */
+export function parseDrandBeacon(text: string): DrandBeacon | undefined {
+  if (text === 'quicknet') return quicknet
+  const [, chainHash = '', key = '', genesis, period] =
+    /^([0-9a-f]{64}):([0-9a-f]{192}):(0|[1-9]\d{0,14}):([1-9]\d{0,14})$/.exec(text) ?? []
+  return isDrandKey(key) ? { key, chainHash, genesisS: Number(genesis), periodS: Number(period) } : undefined
+}
+
 /** A round of a public beacon as an entropy sample. Many signatures may share it. */
 export type DrandWitness = {
   kind: 'drand'

@@ -89,6 +89,7 @@ test('exports', () => {
       "proofStatuses",
       "proofTransitions",
       "quicknet",
+      "readAttestationPublished",
       "readBounded",
       "readMembers",
       "recoverPublicKey",

@@ -13,6 +13,7 @@ export {
   attestationPublishedTopic,
   type EventLog,
   parseAttestationPublished,
+  readAttestationPublished,
   serviceAttestationsAbi,
 } from './contract.ts'
 export {
@@ -20,6 +21,7 @@ export {
   type DrandWitness,
   isDrandWitness,
   isRoundSigned,
+  parseDrandBeacon,
   quicknet,
   toRoundTimeMs,
   verifyDrandWitness,

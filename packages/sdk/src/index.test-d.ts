@@ -113,7 +113,6 @@ expectTypeOf<keyof SignResult>().toEqualTypeOf<'txHash' | 'attestationSlug'>()
 expectTypeOf<ProofPayload['status']>().toEqualTypeOf<
   'pending_pin' | 'pending_onchain' | 'complete' | 'pin_failed' | 'onchain_failed'
 >()
-expectTypeOf<AttestationReceiptV1 | null>().toExtend<ProofPayload['receipt']>()
 expectTypeOf<ProofPayload['receipt']>().toEqualTypeOf<AttestationReceiptV1 | AttestationReceiptV2 | null>()
 expectTypeOf<ProofPayload['kind']>().toEqualTypeOf<'authorization' | 'off-chain' | undefined>()
 expectTypeOf<AttestationReceiptV1>().toHaveProperty('signer')

@@ -201,7 +201,11 @@ describe('the receipt that the chain names for a transaction', () => {
     await expect(find(logs)).rejects.toThrow(withCode('event_not_found', txHash))
   })
 
-  test('an event that the contract cannot have written cannot be used', async () => {
+  test('an event that names nothing does not hide the one that does', async () => {
+    expect(await find([toLog(honest, { data: '0x' }), toLog(honest)])).toBe(honest.cid)
+  })
+
+  test('an event that names nothing, alone, cannot be used', async () => {
     await expect(find([toLog(honest, { data: '0x' })])).rejects.toThrow(withCode('chain_unavailable', 'too short'))
   })
 })

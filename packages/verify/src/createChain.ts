@@ -3,6 +3,7 @@ import {
   type EventLog,
   isPlainObject,
   parseAttestationPublished,
+  readAttestationPublished,
   ServiceError,
 } from '@countersign/protocol'
 import type { ChainReader } from '@countersign/receipt'
@@ -69,7 +70,9 @@ export function createChain(rpc: Rpc, { contract, fromBlock, chainId }: CreateCh
 
     async findReceiptCid(txHash) {
       const logs = await getLogs([attestationPublishedTopic, null, txHash])
-      const events = logs.filter(isOfContract).map((log) => readEvent(rpc, log))
+      const own = logs.filter(isOfContract)
+      const events = own.flatMap((log) => readAttestationPublished(log) ?? [])
+      if (events.length === 0) for (const log of own) assertReadable(rpc, log)
       const cids = new Set(events.filter((event) => event.txHash === txHash).map(({ ipfsCid }) => ipfsCid))
       return chooseCid(cids, { txHash, contract, host: rpc.host })
     },
@@ -115,26 +118,21 @@ async function getTransactionState(
   return 'mined'
 }
 
-function readEvent({ host }: Rpc, log: RawLog) {
+function assertReadable({ host }: Rpc, log: RawLog) {
   try {
-    return parseAttestationPublished(log)
+    parseAttestationPublished(log)
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error
-    throw unavailable(`${host}: eth_getLogs has an event that no contract of ours writes (${error.details})`, error)
+    throw unavailable(`${host}: eth_getLogs has an event that names no receipt (${error.details})`, error)
   }
 }
 
 /** Undefined for what `checkReceipt` passes over or refuses. */
 function toPublication(log: TimedLog, topics: readonly string[]): Publication | undefined {
   if (topics.some((topic, index) => log.topics[index]?.toLowerCase() !== topic.toLowerCase())) return undefined
-  try {
-    const { ipfsCid } = parseAttestationPublished(log)
-    const { blockNumber, blockTime } = log
-    return { txHash: log.transactionHash.toLowerCase(), blockNumber, blockTime, ipfsCid }
-  } catch (error) {
-    if (error instanceof ServiceError) return undefined
-    throw error
-  }
+  const event = readAttestationPublished(log)
+  const { blockNumber, blockTime } = log
+  return event && { txHash: log.transactionHash.toLowerCase(), blockNumber, blockTime, ipfsCid: event.ipfsCid }
 }
 
 /** A log that a reorganisation removed is no log. */

@@ -22,7 +22,7 @@ describe('a server that nobody trusts', () => {
       response.end('hello')
     })
     expect(headers).toMatchObject({ accept: 'text/plain', 'accept-encoding': 'identity' })
-    expect(Object.keys(headers)).not.toEqual(expect.arrayContaining(['cookie', 'authorization', 'referer']))
+    for (const name of ['cookie', 'authorization', 'referer']) expect(headers).not.toHaveProperty(name)
   })
 
   test('may send as many bytes as the bound, and not one more', async () => {

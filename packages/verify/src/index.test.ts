@@ -5,6 +5,7 @@ test('exports', () => {
   expect(Object.keys(exports).toSorted()).toMatchInlineSnapshot(`
     [
       "MAX_COLLATERAL_BYTES",
+      "MAX_MANIFEST_BYTES",
       "MEASUREMENT_FORM",
       "MINIMUM_TCB_FORM",
       "PLATFORM_FORM",

@@ -27,6 +27,7 @@ export {
   assertManifest,
   emptyManifest,
   findManifestFaults,
+  MAX_MANIFEST_BYTES,
   type Manifest,
   type ManifestContract,
   type ManifestFault,

@@ -192,6 +192,8 @@ describe('a manifest', () => {
 
   test('that is no JSON is refused', () => {
     expect(() => parseManifest('{')).toThrow(withCode('manifest_malformed', 'not JSON'))
+    const twice = JSON.stringify(emptyManifest).replace('"entropyKeys":[]', '"entropyKeys":[],"entropyKeys":[]')
+    expect(() => parseManifest(twice)).toThrow(withCode('manifest_malformed', 'has a member twice'))
   })
 })
 

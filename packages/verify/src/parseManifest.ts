@@ -6,10 +6,12 @@ import {
   type TdMeasurement,
   type TdPlatform,
 } from '@countersign/attestation'
-import { parseJson } from '@countersign/protocol'
+import { parseStrictJson, ServiceError } from '@countersign/protocol'
 import { DEFAULT_MAXIMUM_EVENT_DELAY_S } from '@countersign/receipt'
 import { z } from 'zod'
 import { VerifierError } from './errors.ts'
+
+export const MAX_MANIFEST_BYTES = 1_048_576
 
 export const MANIFEST_VERSION = 'countersign-manifest/1'
 
@@ -127,17 +129,24 @@ const schema = object({
 })
 
 /**
- * Reads a manifest strictly: a misspelt member would silently be an anchor that is not there. Throws `manifest_malformed`,
- * whose details name every fault.
+ * Reads a manifest strictly: a misspelt member would silently be an anchor that is not there, and of two with one name a person may
+ * have read the other. Throws `manifest_malformed`, whose details name every fault.
  */
 export function parseManifest(json: Uint8Array | string): Manifest {
   let value: unknown
   try {
-    value = parseJson(json)
-  } catch {
-    throw malformed([{ member: 'manifest', fault: 'not JSON' }])
+    const bytes = typeof json === 'string' ? new TextEncoder().encode(json) : json
+    value = parseStrictJson(bytes, { maxLength: MAX_MANIFEST_BYTES })
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    throw malformed([{ member: 'manifest', fault: JSON_FAULTS[error.code] ?? 'not JSON' }])
   }
   return assertManifest(value)
+}
+
+const JSON_FAULTS: Readonly<Record<string, string>> = {
+  json_too_large: 'larger than 1 MiB',
+  json_duplicate_member: 'has a member twice',
 }
 
 /** The same for a value, such as a member of a configuration file. */

@@ -15,6 +15,7 @@ const slug = 'AAAAAAAAAAAAAAAAAAAAAA'
 
 const completeProof: Proof = {
   slug,
+  kind: 'transaction',
   txHash: receipt.transaction.txHash,
   chainId: receipt.transaction.chainId,
   walletAddress: receipt.transaction.from,
@@ -335,7 +336,7 @@ describe('POST /sign/digest', () => {
     'a signer that fails with %s is told so',
     async (code) => {
       const fails = () => Promise.reject(new CoordinatorError(code, 'x'))
-      const { user } = await signedInApp({ deps: { signDigest: fails } })
+      const { user } = await signedInApp({ deps: { sign: fails } })
       const response = await user.post('/sign/digest', signBody).catch((error: Error) => error)
       // Codes that signing never meets are not in its description, and the harness says so.
       if (response instanceof Error) expect(response.message).toContain('which its description does not know')
@@ -473,7 +474,7 @@ describe('health', () => {
   test('while stopping, new requests are refused and those under way are answered', async () => {
     let release = () => {}
     const gate = new Promise<void>((resolve) => (release = resolve))
-    const { user, request, stop } = await signedInApp({ deps: { signDigest: () => gate.then(() => signed) } })
+    const { user, request, stop } = await signedInApp({ deps: { sign: () => gate.then(() => signed) } })
     const underWay = user.post('/sign/digest', signBody)
     await new Promise((resolve) => setImmediate(resolve))
     let hasStopped = false
@@ -490,7 +491,7 @@ describe('health', () => {
 describe('errors (design §9)', () => {
   test('what was not foreseen is internal, and nothing of it is told or logged', async () => {
     const fails = () => Promise.reject(new RangeError('secret text'))
-    const { user, log } = await signedInApp({ deps: { signDigest: fails } })
+    const { user, log } = await signedInApp({ deps: { sign: fails } })
     const body = await expectProblem(await user.post('/sign/digest', signBody), 'internal')
     expect(Object.keys(body).sort()).toEqual(['code', 'requestId', 'retryable', 'status', 'title', 'type'])
     expect(JSON.stringify([body, log.lines])).not.toContain('secret text')
@@ -502,7 +503,7 @@ describe('errors (design §9)', () => {
   test('details of an internal error stay inside; so does an error that only looks like ours', async () => {
     const lookalike = Object.assign(new Error('inner'), { code: 'not_found', details: 'inner' })
     for (const error of [new CoordinatorError('internal', 'inner', { details: 'inner' }), lookalike]) {
-      const { user } = await signedInApp({ deps: { signDigest: () => Promise.reject(error) } })
+      const { user } = await signedInApp({ deps: { sign: () => Promise.reject(error) } })
       const body = await expectProblem(await user.post('/sign/digest', signBody), 'internal')
       expect(JSON.stringify(body)).not.toContain('inner')
     }
@@ -633,7 +634,7 @@ describe('rate limits', () => {
       config: { signQuotaPerDay: 1 },
       deps: {
         store,
-        async signDigest({ walletId, digest }) {
+        async sign({ walletId, asked: { digest } }) {
           store.rows.signed.set(`${walletId}/${digest}`, { walletId, digest, ...signed })
           store.rows.proofs.set(signed.slug, { ...completeProof, slug: signed.slug, createdAt: test.clock.now() })
           return signed

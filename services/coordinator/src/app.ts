@@ -33,7 +33,7 @@ import type {
   Store,
 } from './ports.ts'
 import { createProofWatcher } from './proof/watchProof.ts'
-import type { SignDigestRequest, SignDigestResult } from './sign/signDigest.ts'
+import type { SigningRequest, SigningResult } from './sign/signBatch.ts'
 import { systemSchedule } from './system.ts'
 
 export type AppConfig = {
@@ -65,7 +65,7 @@ export type AppDeps = {
   selfReport: Pick<SelfReport, 'mode' | 'publicKey' | 'current' | 'sign'>
   /** By the id in `/auth/:provider`. */
   providers: ReadonlyMap<string, IdentityProvider>
-  signDigest(request: SignDigestRequest): Promise<SignDigestResult>
+  sign(request: SigningRequest): Promise<SigningResult>
   /** A block that this service holds, for the gateway; without it there is none. */
   getBlock?: GetBlock
   clock: Clock

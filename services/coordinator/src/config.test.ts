@@ -206,6 +206,9 @@ describe('faults', () => {
     ['ALLOWED_CHAIN_IDS', ','],
     ['ALLOWED_CHAIN_IDS', '9007199254740992'],
     ['COLLATERAL_URL', 'file:///tmp'],
+    ['RECEIPTS', '0'],
+    ['RECEIPTS', '3'],
+    ['RECEIPTS', 'two'],
     ['BATCH_LIMIT', '257'],
     ['PIPELINE_DELAY_MS', '-1'],
     ['ENCLAVE_POLICY_FILE', 'missing.json'],
@@ -316,9 +319,24 @@ describe('production', () => {
     expect(faultsOf(orbitport).join()).toContain('ENTROPY_ALLOW_UNSIGNED')
   })
 
-  test('drand, whose signature no receipt of version 1 can carry, cannot', () => {
-    const drand = { ...production, ENTROPY_SOURCE: 'drand', ENTROPY_ALLOW_UNSIGNED: 'true' }
-    expect(faultsOf(drand).join()).toContain('ENTROPY_ALLOW_UNSIGNED')
+  const drand = { ...production, ENTROPY_SOURCE: 'drand' }
+
+  test('drand, whose signature no receipt of version 1 can carry, can with version 2, and says that it signs', () => {
+    expect(faultsOf({ ...drand, RECEIPTS: '2' })).toEqual([])
+    for (const RECEIPTS of [undefined, '1']) expect(faultsOf({ ...drand, RECEIPTS }).join()).toContain('RECEIPTS')
+    expect(faultsOf({ ...drand, RECEIPTS: '2', ENTROPY_ALLOW_UNSIGNED: 'true' }).join()).toContain(
+      'ENTROPY_ALLOW_UNSIGNED',
+    )
+  })
+
+  test.each([
+    '',
+    'quicknet,quicknet',
+    'evilnet',
+    `${'ab'.repeat(32)}:${'00'.repeat(96)}:1:3`,
+    `${'ab'.repeat(32)}:1:3`,
+  ])('a beacon that is none: %s', (ENTROPY_DRAND) => {
+    expect(faultsOf({ ...drand, RECEIPTS: '2', ENTROPY_DRAND }).join()).toContain('ENTROPY_DRAND')
   })
 })
 
@@ -345,6 +363,9 @@ describe('a policy that would accept more than was meant', () => {
     ['a platform with two identities', { ...policy, platforms: [{ fmspc: '00806f050000', ppid: '44'.repeat(16) }] }],
     ['an event without payloads', { ...policy, events: { 'compose-hash': [] } }],
     ['events that are none', { ...policy, events: null }],
+    ['an event in upper case, which no log has', { ...policy, events: { 'compose-hash': ['AB'] } }],
+    ['an event with 0x', { ...policy, events: { 'compose-hash': ['0xab'] } }],
+    ['an event as text', { ...policy, events: { 'key-provider': ['kms'] } }],
     ['an unknown member', { ...policy, mesurements: [] }],
     ['a looser switch', { ...policy, allowSeptVe: true }],
   ])('%s', (_, value) => {

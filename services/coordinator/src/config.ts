@@ -1,11 +1,14 @@
 import { createHash } from 'node:crypto'
 import { codeEvents, findOpenRegisters, quotePolicyMembers } from '@countersign/attestation'
 import {
+  type DrandBeacon,
   isHex,
   isLoopbackHost,
   isLoopbackUrl,
   isPlainObject,
+  parseDrandBeacon,
   parseStrictJson,
+  quicknet,
   toCanonicalJson,
 } from '@countersign/protocol'
 import {
@@ -28,6 +31,9 @@ import { type PipelineConfig, readMetricsPort, readPipeline } from './pipeline/c
 import { settingNames } from './settingNames.ts'
 import type { EnclavePolicy } from './sign/checkBatch.ts'
 
+/** Rounds of a public beacon as samples. */
+type BeaconConfig = { kind: 'drand'; url: string; beacon: DrandBeacon }
+
 export type Config = {
   isProduction: boolean
   isMock: boolean
@@ -42,7 +48,9 @@ export type Config = {
   reportSource: 'mock' | 'configfs'
   snpCertsFile: string | undefined
   collateralUrl: string
-  entropy: EntropySourceConfig & { maxAgeMs: number; allowUnsigned: boolean }
+  entropy: (EntropySourceConfig | BeaconConfig) & { maxAgeMs: number; allowUnsigned: boolean }
+  /** Of the receipts of transactions. Everything else has receipts of version 2. */
+  receiptVersion: 1 | 2
   batchLimit: number
   pipelineDelayMs: number
   /** Undefined where this process does not publish: another one works on the proofs, or none. */
@@ -71,6 +79,7 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
   const enclaveUrls = readEnclaveUrls(env, fault)
   const enclavePolicy = readEnclavePolicy(env, { isMock, isProduction, readFile: deps.readFile }, fault)
   const entropy = readEntropy(env, deps.readFile, fault)
+  const receipts = readInteger(env, 'RECEIPTS', { fallback: 1, min: 1, max: 2 }, fault)
   const providers = readProviders(env, deps.readFile, fault)
   const databaseUrl = readSecret(env, 'DATABASE_URL', deps.readFile, fault)
   const allowedChainIds = readChainIds(env, fault)
@@ -137,6 +146,7 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
     snpCertsFile: env.SNP_CERTS_FILE || undefined,
     collateralUrl: readUrl(env, 'COLLATERAL_URL', 'https://api.trustedservices.intel.com', fault),
     entropy,
+    receiptVersion: receipts === 2 ? 2 : 1,
     batchLimit: readInteger(env, 'BATCH_LIMIT', { fallback: 256, min: 1, max: 256 }, fault),
     pipelineDelayMs: readInteger(env, 'PIPELINE_DELAY_MS', { fallback: 1000, min: 0, max: 3_600_000 }, fault),
     pipeline: isWorker(env, fault) ? readPipeline(env, { readFile: deps.readFile, isProduction }, fault) : undefined,
@@ -158,7 +168,7 @@ function hashConfig(config: Omit<Config, 'configHash'>, version: string): string
     enclavePolicy: JSON.parse(JSON.stringify(enclavePolicy)),
     entropy: {
       kind: entropy.kind,
-      keys: entropy.kind === 'satellite' ? entropy.publicKeys : [],
+      keys: entropy.kind === 'satellite' ? entropy.publicKeys : entropy.kind === 'drand' ? [entropy.beacon.key] : [],
       maxAgeMs: entropy.maxAgeMs,
       allowUnsigned: entropy.allowUnsigned,
     },
@@ -283,8 +293,11 @@ function readEntropy(env: Env, readFile: (path: string) => string, fault: Fault)
   const url = env.ENTROPY_URL ?? ''
   if (!URL.canParse(url)) fault('ENTROPY_URL: expected a URL')
   if (kind === 'drand') {
-    if (!allowUnsigned) fault('ENTROPY_ALLOW_UNSIGNED: drand has no signature that a receipt can carry')
-    return { kind, url, ...shared }
+    const beacon = parseDrandBeacon(env.ENTROPY_DRAND ?? 'quicknet')
+    if (beacon === undefined) fault('ENTROPY_DRAND: expected quicknet or CHAINHASH:KEY:GENESIS_S:PERIOD_S')
+    // Only those have a place for the signature of a beacon.
+    if (env.RECEIPTS !== '2') fault('RECEIPTS: ENTROPY_SOURCE=drand needs receipts of version 2')
+    return { kind, url, beacon: beacon ?? quicknet, ...shared }
   }
   if (kind === 'orbitport') {
     const clientId = env.ENTROPY_CLIENT_ID ?? ''

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { StageMetrics } from './pipeline/worker.ts'
-import type { SigningMetrics } from './sign/digestSigner.ts'
+import type { SigningMetrics } from './sign/batchSigner.ts'
 import type { ProofCount } from './store/inspect.ts'
 
 /** What operators watch; served on a port of its own, which the internet never reaches. */

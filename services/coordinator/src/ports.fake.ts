@@ -1,9 +1,10 @@
-import { hash } from 'node:crypto'
+import { generateKeyPairSync, hash } from 'node:crypto'
 import { hashEntropy, type OpenSessionRequest, type OpenSessionResponse, toHex } from '@countersign/protocol'
-import type { SelfAttestation, Witness } from '@countersign/receipt'
+import { assembleCoordinator, encodeBlock, type SelfAttestation, type Witness } from '@countersign/receipt'
 import type { Log, LogLine } from '@countersign/service'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { CoordinatorError } from './errors.ts'
+import { createMlDsa65Signer, toMlDsa65Bytes } from './mlDsa65.ts'
 import type { Clock, Entropy, IdentityProvider, KeyEnclave, Random, SelfReport } from './ports.ts'
 
 /* The outside world in memory, for tests. Each fake counts its calls, and fails on request. */
@@ -92,7 +93,7 @@ export function createFakeEnclave({ clock, ttlMs = 43_200_000 }: { clock: { now(
         expiresAt: new Date(clock.now() + fake.ttlMs).toISOString(),
       }
     },
-    signTransactions: async () => Promise.reject(new CoordinatorError('enclave_unavailable', 'the fake signs nothing')),
+    signItems: async () => Promise.reject(new CoordinatorError('enclave_unavailable', 'the fake signs nothing')),
     stop: async () => {},
   }
   return Object.assign(fake, enclave)
@@ -147,15 +148,21 @@ export function createFakeSelfReport() {
     configHash: '0c'.repeat(32),
     fetchedAt: '2026-06-15T11:59:00.000Z',
   }
+  const mlDsa65 = generateKeyPairSync('ml-dsa-65')
+  const publicKey = toHex(ed25519.getPublicKey(secretKey))
+  const { measurement: _, ...attested } = selfAttestation
+  const keys = { ed25519: publicKey, mlDsa65: toHex(toMlDsa65Bytes(mlDsa65.publicKey)) }
+  const coordinator = encodeBlock('coordinator', assembleCoordinator({ ...attested, keys }))
   const fake = { isMissing: false }
   const selfReport: SelfReport = {
     mode: 'mock',
-    publicKey: toHex(ed25519.getPublicKey(secretKey)),
+    publicKey,
     current() {
       if (fake.isMissing) throw new Error('no report')
-      return { selfAttestation, expiresAt: '2026-06-15T12:59:00.000Z' }
+      return { selfAttestation, coordinator, expiresAt: '2026-06-15T12:59:00.000Z' }
     },
     sign: (message) => ed25519.sign(message, secretKey),
+    signMlDsa65: createMlDsa65Signer(mlDsa65.privateKey),
     stop: async () => {},
   }
   return Object.assign(fake, selfReport)

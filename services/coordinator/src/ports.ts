@@ -3,6 +3,7 @@ import type { Platform } from '@countersign/evidence'
 import type {
   AttestationPublished,
   EnclaveConfig,
+  EnclaveSettings,
   Hex,
   OpenSessionRequest,
   OpenSessionResponse,
@@ -11,14 +12,15 @@ import type {
 } from '@countersign/protocol'
 import type { SelfAttestation, Witness } from '@countersign/receipt'
 import type {
+  AnyWitness,
   FoundSigner,
   Login,
   Proof,
   ProofState,
   Session,
-  Signed,
   Signing,
   SigningBatch,
+  StoredSigning,
   Transaction,
   User,
   Wallet,
@@ -35,10 +37,10 @@ export type Random = (length: number) => Uint8Array<ArrayBuffer>
 /** Runs a task once, after a delay. Returns a function that cancels it. */
 export type Schedule = (task: () => void, delayMs: number) => () => void
 
-/** One satellite-signed sample for each signature, each used once. Throws `entropy_unavailable`. */
+/** A sample for each signature: each used once, or a round of a beacon for all. Throws `entropy_unavailable`. */
 export type Entropy = {
   /** So many, or as many as there are: at least one, unless none was asked for. */
-  take(count: number): Promise<Witness[]>
+  take(count: number): Promise<AnyWitness[]>
   stop(): Promise<void>
 }
 
@@ -52,28 +54,35 @@ export type EntropySource = {
   getSamples(count: number): Promise<Witness[]>
 }
 
+/** What an enclave has attested about how it works. */
+export type EnclaveTerms = { config: EnclaveConfig; settings: EnclaveSettings }
+
 /** The key enclave, attested. Throws `enclave_unavailable`. */
 export type KeyEnclave = {
   openSession(request: OpenSessionRequest): Promise<OpenSessionResponse>
-  /** The configuration is that of the enclave that signed, as it attested it. */
-  signTransactions(items: readonly SignItem[]): Promise<SignItemsResponse & { config: EnclaveConfig }>
+  /** Configuration and settings are those of the enclave that signed, as it attested them. */
+  signItems(items: readonly SignItem[]): Promise<SignItemsResponse & EnclaveTerms>
   stop(): Promise<void>
 }
 
-/** The coordinator's attestation of its own key, refreshed in the background. */
+/** The coordinator's attestations of its own keys, refreshed together in the background. */
 export type SelfReport = {
   readonly mode: 'hardware' | 'mock'
   /** 32 bytes, hex: the attested Ed25519 key. */
   readonly publicKey: string
-  /** The one in force; throws while there is none. */
+  /** Those in force; throws while there are none. */
   current(): {
     selfAttestation: SelfAttestation
+    /** The block with the report over both keys, as canonical bytes: what releases of version 2 name. */
+    coordinator: Uint8Array<ArrayBuffer>
     /** AMD's list, hex, where it could be had. */
     revocations?: string
     expiresAt: string
   }
   /** Ed25519 by the attested key. */
   sign(message: Uint8Array): Uint8Array
+  /** ML-DSA-65 by the attested key, on a thread of the pool. Hedged: never the same twice. */
+  signMlDsa65(message: Uint8Array): Promise<Uint8Array>
   stop(): Promise<void>
 }
 
@@ -127,7 +136,7 @@ export type Store = {
     userId: string
     address: Hex
     kmsKeyId: string
-    witness: Witness
+    witness: AnyWitness
     now: number
   }): Promise<Wallet>
 
@@ -136,15 +145,20 @@ export type Store = {
 
   /** One answer for each request. Marks sessions as seen, as `findSession` does. */
   findSigners(parameters: {
-    asked: readonly { sidHash: string; digest: Hex }[]
+    asked: readonly { sidHash: string; digest: Hex | undefined }[]
     now: number
     idleMs: number
   }): Promise<FoundSigner[]>
   /**
    * One transaction: pending transactions, attestations, the batch (unique on boot and sequence; several calls may bring the
-   * same batch) and the jobs that publish them. Of each (wallet, digest) the first wins; returns the committed winner of each.
+   * same batch), its release and the jobs that publish them. Of each (wallet, digest) the first wins; returns the committed winner
+   * of each. Off-chain signings have no digest here, and each is its own winner.
    */
-  insertSignings(parameters: { batch: SigningBatch; signings: readonly Signing[]; now: number }): Promise<Signed[]>
+  insertSignings(parameters: {
+    batch: SigningBatch
+    signings: readonly Signing[]
+    now: number
+  }): Promise<StoredSigning[]>
 
   /** When the wallet made a signature, by its position from the newest (1). Undefined where it has made fewer. */
   findSignedAt(parameters: { walletId: string; position: number }): Promise<number | undefined>

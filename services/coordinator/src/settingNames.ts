@@ -57,6 +57,7 @@ export const settingNames: readonly string[] = [
   'RATE_LIMIT_PROOF',
   'RATE_LIMIT_PROVISION',
   'RATE_LIMIT_SIGN',
+  'RECEIPTS',
   'REPORT_SOURCE',
   'ROOT_SECRET',
   'ROOT_SECRET_BACKUP_FILE',

@@ -11,7 +11,9 @@ import { createProviders } from './auth/createProviders.ts'
 import { createPlatformReader } from './collateral/platformReader.ts'
 import { readConfig } from './config.ts'
 import { createHttpEnclave } from './enclave/httpEnclave.ts'
+import { createBeaconEntropy } from './entropy/beaconEntropy.ts'
 import { createEntropySource } from './entropy/createEntropySource.ts'
+import { createDrandSource } from './entropy/drand.ts'
 import { createReadAhead } from './entropy/readAhead.ts'
 import { createHardware } from './hardware.ts'
 import { createSelfReport } from './health/selfReport.ts'
@@ -20,9 +22,9 @@ import { createSnpRevocations } from './health/snpRevocations.ts'
 import { createHttpServer } from './http/createHttpServer.ts'
 import { createMetrics } from './metrics.ts'
 import { type Decorate, keepOriginal } from './parts.ts'
+import { createBatchSigner } from './sign/batchSigner.ts'
 import { createSignatureChecker } from './sign/checkSignatures.ts'
 import { createCommitter } from './sign/commit.ts'
-import { createDigestSigner } from './sign/digestSigner.ts'
 import { createBatchVerifier } from './sign/verifyBatch.ts'
 import { openStores } from './store/openStore.ts'
 import { systemClock, systemRandom } from './system.ts'
@@ -102,22 +104,25 @@ export async function startCoordinator(
 
   const signatures = await signaturesStarting
   const { entropy: entropyConfig } = config
+  const { maxAgeMs } = entropyConfig
   const entropy = decorate(
     'entropy',
-    createReadAhead({
-      source: createEntropySource({ fetch, clock }, entropyConfig),
-      store,
-      clock,
-      publicKeys: entropyConfig.kind === 'satellite' ? entropyConfig.publicKeys : [],
-      maxAgeMs: entropyConfig.maxAgeMs,
-      allowUnsigned: entropyConfig.allowUnsigned,
-      checkSignatures: signatures.checkSamples,
-      log,
-    }),
+    entropyConfig.kind === 'drand'
+      ? createBeaconEntropy({ ...entropyConfig, source: createDrandSource({ ...entropyConfig, fetch }), clock, log })
+      : createReadAhead({
+          source: createEntropySource({ fetch, clock }, entropyConfig),
+          store,
+          clock,
+          publicKeys: entropyConfig.kind === 'satellite' ? entropyConfig.publicKeys : [],
+          maxAgeMs,
+          allowUnsigned: entropyConfig.allowUnsigned,
+          checkSignatures: signatures.checkSamples,
+          log,
+        }),
   )
 
   const metrics = createMetrics({ now: clock.now, countOpenProofs: opened.pipeline.countOpenProofs })
-  const signer = createDigestSigner({
+  const signer = createBatchSigner({
     entropy,
     enclave,
     selfReport,
@@ -125,6 +130,7 @@ export async function startCoordinator(
     clock,
     verifyBatch: createBatchVerifier({ verifier, policy: config.enclavePolicy, collateral, readPlatform }),
     commit: createCommitter({ store, selfReport, clock, random }),
+    receiptVersion: config.receiptVersion,
     metrics,
     batchLimit: config.batchLimit,
     enclaveSlots: ENCLAVE_SLOTS,
@@ -138,7 +144,7 @@ export async function startCoordinator(
     entropy,
     selfReport,
     providers: createProviders(config.providers, config.app),
-    signDigest: signer.signDigest,
+    sign: signer.sign,
     clock,
     random,
     log,

@@ -6,8 +6,8 @@ export type CrashPoint = { part: keyof Parts | 'pinning' | 'publications'; metho
 /** The life of a signature and of its proof, in order. */
 export const crashPoints = {
   'after entropy': { part: 'entropy', method: 'take', when: 'after' },
-  'before the enclave': { part: 'enclave', method: 'signTransactions', when: 'before' },
-  'after the enclave': { part: 'enclave', method: 'signTransactions', when: 'after' },
+  'before the enclave': { part: 'enclave', method: 'signItems', when: 'before' },
+  'after the enclave': { part: 'enclave', method: 'signItems', when: 'after' },
   'before the commit': { part: 'store', method: 'insertSignings', when: 'before' },
   'after the commit, before the answer': { part: 'store', method: 'insertSignings', when: 'after' },
   'before the receipt is frozen': { part: 'pinning', method: 'freezeReceipt', when: 'before' },

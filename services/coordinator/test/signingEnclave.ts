@@ -1,42 +1,66 @@
 import { hash } from 'node:crypto'
 import { createSimulator, type SimulatedQuoteOptions } from '@countersign/attestation/simulator'
 import {
+  computeCommitment,
   computeTdxReportData,
+  createEnclaveSettings,
   type EnclaveConfig,
+  type EnclaveSettings,
   firstPreviousBatchHash,
   fromHex,
+  type Hex,
+  hashAuthorization,
   hashBatch,
   hashEnclaveConfig,
   hashLeaf,
+  hashMessage,
   hashSignedTransaction,
+  hashSubject,
   hashTree,
+  hashTypedData,
+  hashWitness,
+  type Opening,
+  type Signed,
   type SignedBatch,
+  type SignedStatement,
   type SignItem,
   type SignItemError,
   type Statement,
   tags,
   toAddress,
+  toEnclaveVersion,
   toHex,
 } from '@countersign/protocol'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 
-/** It signs transactions, with statements of version 1. */
-export type SignedItem = { statement: Statement; batch: number; leafIndex: number }
-type SignAnswer = { batches: SignedBatch[]; results: (SignedItem | SignItemError)[]; config: EnclaveConfig }
+type Place = { batch: number; leafIndex: number }
+/** Of a transaction, with a statement of version 1. */
+export type SignedItem = { statement: Statement } & Place
+/** Of any kind, with a statement of version 2. */
+export type SignedItemV2 = Extract<SignedStatement, { subject: unknown }> & Place
+type SignAnswer = {
+  batches: SignedBatch[]
+  results: (SignedItem | SignedItemV2 | SignItemError)[]
+  config: EnclaveConfig
+  settings: EnclaveSettings
+}
 
 export type SigningEnclave = {
   /** Times that it was asked. */
   calls: number
   config: EnclaveConfig
+  settings: EnclaveSettings
   /** What its quotes say beside their report data. */
   quote: Omit<SimulatedQuoteOptions, 'reportData'>
   /** Items that one quote covers. */
   limit: number
-  /** Changes statements before they are quoted: an enclave that lies. */
+  /** Changes statements of version 1 before they are quoted: an enclave that lies. */
   state(statement: Statement): Statement
+  /** The same of version 2, with the subject and the opening. */
+  stateV2(signed: Omit<SignedItemV2, keyof Place>): Omit<SignedItemV2, keyof Place>
   /** Changes an answer on its way to the coordinator. */
   tamper(answer: SignAnswer): SignAnswer
-  signTransactions(items: readonly SignItem[]): Promise<SignAnswer>
+  signItems(items: readonly SignItem[]): Promise<SignAnswer>
 }
 
 /** A wallet key that follows from its name. */
@@ -55,6 +79,44 @@ export function signTestDigest(digest: Uint8Array, privateKey: Uint8Array): Uint
   return signature
 }
 
+/** Any key that a setting takes: of the simulated satellite. */
+const ENTROPY_KEY = '18edb664c40ab63537e6172fec37395f602afbba7a6c1b983ea80ba0b7f35f11'
+
+type SignedAs = { signed: Signed; opening?: Opening }
+
+/** What an enclave signs for an item, with salts that follow from the signature and the sample. */
+export function signTestItem(
+  item: SignItem,
+  wallet: ReturnType<typeof createTestWalletKey>,
+  signedAt: string,
+): SignedAs {
+  const sign = (digest: Uint8Array): Hex => `0x${toHex(signTestDigest(digest, wallet.privateKey))}`
+  if (item.kind === 'transaction') {
+    const { txMetadata, digest: digestSigned } = item
+    const signature = sign(fromHex(digestSigned.slice(2)))
+    const txHash: Hex = `0x${toHex(hashSignedTransaction(txMetadata, fromHex(signature.slice(2))))}`
+    const subject = { ...txMetadata, txHash, from: wallet.address, digestSigned, signature, signedAt }
+    return { signed: { kind: 'transaction', subject } }
+  }
+  if (item.kind === 'authorization') {
+    const digest = hashAuthorization(item.authorization)
+    const subject = { ...item.authorization, digest: `0x${toHex(digest)}` as const, signature: sign(digest) }
+    return { signed: { kind: 'authorization', subject } }
+  }
+  const digest = item.kind === 'message' ? hashMessage(item.content.message) : hashTypedData(item.content)
+  const signature = sign(digest)
+  const salt = (name: string) => hash('sha256', `${name} ${signature} ${item.witness.valueHex}`, 'hex')
+  const half = { salt: salt('content'), digest: `0x${toHex(digest)}` as const }
+  const opening: Opening = {
+    content:
+      item.kind === 'message'
+        ? { ...half, kind: item.kind, content: item.content }
+        : { ...half, kind: item.kind, content: item.content },
+    signature: { salt: salt('signature'), signature },
+  }
+  return { signed: { kind: 'off-chain', subject: { commitment: toHex(computeCommitment(opening)) } }, opening }
+}
+
 /**
  * An enclave in this process, on simulated silicon: its signatures, trees and quotes are real, and tests bend them in single
  * points. It knows the wallets that it is given and judges nothing.
@@ -69,12 +131,17 @@ export function createSigningEnclave(deps: {
   let sequence = 0
   let previous: Uint8Array = firstPreviousBatchHash()
 
-  function toStatement(item: SignItem): Statement {
-    if (item.kind !== 'transaction') throw new Error('transactions only')
+  function find(item: SignItem) {
     const wallet = deps.wallets.find(({ keyId }) => keyId === item.keyId)
     if (wallet === undefined) throw new Error('no such wallet')
+    return wallet
+  }
+
+  function sign(item: SignItem): { statement: Statement } | Omit<SignedItemV2, keyof Place> {
+    if (item.kind !== 'transaction' || item.statementVersion === 2) return enclave.stateV2(toStatementV2(item))
+    const wallet = find(item)
     const signature = signTestDigest(fromHex(item.digest.slice(2)), wallet.privateKey)
-    return {
+    const statement: Statement = {
       type: tags.signing,
       keyId: item.keyId,
       address: wallet.address,
@@ -86,6 +153,30 @@ export function createSigningEnclave(deps: {
       entropyHash: hash('sha256', Buffer.from(item.witness.valueHex, 'hex'), 'hex'),
       coordinatorKey: deps.coordinatorKey,
       signedAt: new Date(deps.clock.now()).toISOString(),
+    }
+    return { statement: enclave.state(statement) }
+  }
+
+  function toStatementV2(item: SignItem): Omit<SignedItemV2, keyof Place> {
+    const wallet = find(item)
+    const signedAt = new Date(deps.clock.now()).toISOString()
+    const { signed, opening } = signTestItem(item, wallet, signedAt)
+    return {
+      statement: {
+        type: tags.signingV2,
+        kind: signed.kind,
+        keyId: item.keyId,
+        address: wallet.address,
+        publicKey: toHex(wallet.publicKey),
+        subject: toHex(hashSubject(signed.subject)),
+        witness: toHex(hashWitness(item.witness)),
+        policy: null,
+        approvals: null,
+        coordinatorKey: deps.coordinatorKey,
+        signedAt,
+      },
+      subject: signed.subject,
+      ...(opening && { opening }),
     }
   }
 
@@ -110,6 +201,7 @@ export function createSigningEnclave(deps: {
     return batch
   }
 
+  const settings = createEnclaveSettings([{ kind: 'satellite', key: ENTROPY_KEY }])
   const enclave: SigningEnclave = {
     calls: 0,
     config: {
@@ -118,25 +210,22 @@ export function createSigningEnclave(deps: {
       rootSecret: 'file',
       quoteSource: 'mock',
       callerPolicy: 'any',
-      version: '0.1.0',
+      version: toEnclaveVersion('0.1.0', settings),
     },
+    settings,
     quote: {},
     limit: 256,
     state: (statement) => statement,
+    stateV2: (signed) => signed,
     tamper: (answer) => answer,
-    async signTransactions(items) {
+    async signItems(items) {
       enclave.calls += 1
-      const answer: SignAnswer = { batches: [], results: [], config: enclave.config }
+      const { config, settings } = enclave
+      const answer: SignAnswer = { batches: [], results: [], config, settings }
       for (let start = 0; start < items.length; start += enclave.limit) {
-        const statements = items
-          .slice(start, start + enclave.limit)
-          .map(toStatement)
-          .map((statement) => enclave.state(statement))
-        const leaves = statements.map(hashLeaf)
-        const batch = answer.batches.push(quoteBatch(leaves)) - 1
-        for (const [leafIndex, statement] of statements.entries()) {
-          answer.results.push({ statement, batch, leafIndex })
-        }
+        const signed = items.slice(start, start + enclave.limit).map(sign)
+        const batch = answer.batches.push(quoteBatch(signed.map(({ statement }) => hashLeaf(statement)))) - 1
+        for (const [leafIndex, one] of signed.entries()) answer.results.push({ ...one, batch, leafIndex })
       }
       return enclave.tamper(answer)
     },

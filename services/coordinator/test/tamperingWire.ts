@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse, request as sen
 import { enclavePaths, readBounded } from '@countersign/protocol'
 import { listen } from '@countersign/testing/stack'
 
-/** An answer to `signTransactions`, typed loosely, because tests change it. */
+/** An answer to `signItems`, typed loosely, because tests change it. */
 export type SignedAnswer = {
   batches: Record<string, unknown>[]
   results: { statement: Record<string, unknown>; [member: string]: unknown }[]

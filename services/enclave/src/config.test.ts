@@ -286,8 +286,8 @@ describe('faults', () => {
     ],
     ['a short measurement', JSON.stringify({ measurements: ['11'], configHashes: ['22'.repeat(32)] })],
     [
-      'an impossible privilege level',
-      JSON.stringify({ measurements: ['11'.repeat(48)], configHashes: ['22'.repeat(32)], vmpls: [4] }),
+      'privilege levels, which no verifier accepts beside 0',
+      JSON.stringify({ measurements: ['11'.repeat(48)], configHashes: ['22'.repeat(32)], vmpls: [0] }),
     ],
     [
       'a misspelt patch level',
@@ -313,7 +313,7 @@ describe('faults', () => {
     ['no JSON', '{'],
     [
       'a member twice',
-      `{"measurements":["${'11'.repeat(48)}"],"configHashes":["${'22'.repeat(32)}"],"vmpls":[0,1,2,3],"vmpls":[0]}`,
+      `{"measurements":["${'11'.repeat(48)}"],"configHashes":["${'22'.repeat(32)}"],"requireRevocations":false,"requireRevocations":true}`,
     ],
   ])('a caller policy with %s', (_, text) => {
     files['bad.json'] = text
@@ -327,7 +327,20 @@ describe('faults', () => {
     const faults = faultsOf({ ...withPolicy, NODE_ENV: 'production' })
     expect(faults.filter((text) => text.startsWith('CALLER_POLICY_FILE'))).toEqual([
       'CALLER_POLICY_FILE: measurements: production needs HOST_DATA with each, as MEASUREMENT:HOST_DATA',
-      'CALLER_POLICY_FILE: minimumTcb is required in production',
+      'CALLER_POLICY_FILE: minimumTcb is required in production, above zero for each product',
+    ])
+  })
+
+  test.each<[string, object]>([
+    ['of zero', { Genoa: { snp: 0, ucode: 0 } }],
+    ['of zero for one product', { Genoa: { snp: 23 }, Turin: { snp: 0 } }],
+  ])('production takes a minimum TCB %s for none', (_, minimumTcb) => {
+    files['zero.json'] = JSON.stringify({ ...JSON.parse(files['policy.json'] ?? ''), minimumTcb })
+    const withPolicy = { ...valid, CALLER_POLICY_FILE: 'zero.json' }
+    expect(read(withPolicy).callerPolicy.kind).toBe('attested')
+    const faults = faultsOf({ ...withPolicy, NODE_ENV: 'production' })
+    expect(faults.filter((text) => text.startsWith('CALLER_POLICY_FILE'))).toEqual([
+      'CALLER_POLICY_FILE: minimumTcb is required in production, above zero for each product',
     ])
   })
 

@@ -7,7 +7,7 @@ import {
   type EntropySetting,
   type Hex,
   isLoopbackHost,
-  quicknet,
+  parseDrandBeacon,
   ServiceError,
   toEnclaveVersion,
   toRootSecretName,
@@ -142,7 +142,7 @@ function readQuoteSource(env: Env, fault: Fault): Config['quoteSource'] {
 /** Whose samples may be signed with: those of the coordinators' source. And the code that accounts may be delegated to. */
 function readSettings(env: Env, fault: Fault): EnclaveSettings {
   const keys = readList(env.ENTROPY_PUBLIC_KEY).map((key) => ({ kind: 'satellite' as const, key }))
-  const beacons = readList(env.ENTROPY_DRAND).map(parseBeacon)
+  const beacons = readList(env.ENTROPY_DRAND).map(toBeacon)
   const unsigned = readBoolean(env, 'ENTROPY_ALLOW_UNSIGNED', fault) ? [{ kind: 'unsigned' as const }] : []
   const implementations = readList(env.IMPLEMENTATIONS).map((address) => address.toLowerCase() as Hex)
   // Each list is judged beside a source that is always right, so that the fault names the right setting.
@@ -159,18 +159,9 @@ function readSettings(env: Env, fault: Fault): EnclaveSettings {
   return createEnclaveSettings([...keys, ...others], implementations)
 }
 
-function parseBeacon(text: string): EntropySetting {
-  if (text === 'quicknet') return { kind: 'drand', ...quicknet }
-  const [chainHash = '', key = '', genesisS = '', periodS = '', ...rest] = text.split(':')
-  const toInteger = (digits: string) => (/^(?:0|[1-9]\d*)$/.test(digits) ? Number(digits) : -1)
-  // What is not a beacon is refused with the others, by its form.
-  return {
-    kind: 'drand',
-    key: rest.length === 0 ? key : '',
-    chainHash,
-    genesisS: toInteger(genesisS),
-    periodS: toInteger(periodS),
-  }
+/** What is not a beacon is refused with the others, by its form. */
+function toBeacon(text: string): EntropySetting {
+  return { kind: 'drand', ...(parseDrandBeacon(text) ?? { key: '', chainHash: '', genesisS: 0, periodS: 0 }) }
 }
 
 function isSettings(settings: EnclaveSettings): boolean {

@@ -21,6 +21,7 @@ import type { App } from './serveCalls.ts'
 import { createTlsIdentity, startServer } from './server.ts'
 import { createBatcher } from './sign/batch.ts'
 import { createSamples } from './sign/samples.ts'
+import { keepTime } from './time/keepTime.ts'
 import { learnTime } from './time/learnTime.ts'
 import { createTime } from './time/time.ts'
 
@@ -70,6 +71,7 @@ async function start(): Promise<RunningService> {
     log,
   }
   const idTokens = createIdTokenVerifier({ issuers: config.issuers, fetch, time })
+  const samples = createSamples({ sources: config.settings.entropy, time })
   const app = createApp({
     callers: createCallers({
       policy: config.callerPolicy,
@@ -79,7 +81,7 @@ async function start(): Promise<RunningService> {
     idTokens,
     keyWorker,
     batcher: createBatcher({ quoteSource, bootId, configHash, limit: config.batchLimit, log }),
-    samples: createSamples({ sources: config.settings.entropy, time }),
+    samples,
     quoteSource,
     config: enclave,
     settings: config.settings,
@@ -95,16 +97,14 @@ async function start(): Promise<RunningService> {
   const facts = { mode: quoteSource.mode, bootId: toHex(bootId) }
   const stopping = new AbortController()
   const { signal } = stopping
-  const learning = learnTime(
-    {
-      time,
-      clock,
-      fetchDate: idTokens.fetchDate,
-      wait: (durationMs) => setTimeout(durationMs, undefined, { signal }).catch(() => undefined),
-      log,
-    },
-    signal,
-  )
+  const timeDeps = {
+    time,
+    fetchDate: idTokens.fetchDate,
+    wait: (durationMs: number) => setTimeout(durationMs, undefined, { signal }).catch(() => undefined),
+    log,
+  }
+  const learning = learnTime({ ...timeDeps, clock }, signal)
+  const keeping = keepTime({ ...timeDeps, isNeeded: samples.isFilling }, signal)
   let isListening = false
   let isStopping = false
 
@@ -163,7 +163,7 @@ async function start(): Promise<RunningService> {
   }
 
   return {
-    ended: Promise.all([serve(), learning, assertKeyWorker()]),
+    ended: Promise.all([serve(), learning, keeping, assertKeyWorker()]),
     async stop(signal) {
       isStopping = true
       stopping.abort()

@@ -1,17 +1,17 @@
 import { hash } from 'node:crypto'
-import { readSnpMeasurement, type SnpProduct, type SnpTcb } from '@countersign/attestation'
+import { type ReportPolicy, readSnpMeasurement } from '@countersign/attestation'
 import { isHex, isPlainObject, parseStrictJson, toCanonicalJson } from '@countersign/protocol'
 import type { CallerPolicy } from './callers.ts'
 
 type ParsedCallerPolicy = { policy: CallerPolicy; policyHash: string }
 
-const MEMBERS = ['measurements', 'configHashes', 'vmpls', 'signingKeys', 'minimumTcb', 'chips', 'requireRevocations']
+const MEMBERS = ['measurements', 'configHashes', 'minimumTcb', 'chips', 'requireRevocations']
 const MAX_BYTES = 262_144
 
 /**
- * Reads a policy for coordinators, `{ measurements, configHashes, vmpls?, signingKeys?, minimumTcb?, chips?, requireRevocations? }`,
- * from its JSON text, or lists everything that is wrong with it. An empty list is a fault: it would let nobody in, or anybody. In
- * production each measurement has its HOST_DATA, and there is a minimum TCB.
+ * Reads a policy for coordinators, `{ measurements, configHashes, minimumTcb?, chips?, requireRevocations? }`, from its JSON
+ * text, or lists everything that is wrong with it. An empty list is a fault: it would let nobody in, or anybody. In production each
+ * measurement has its HOST_DATA, and each product a minimum TCB.
  */
 export function parseCallerPolicy(
   text: string,
@@ -27,7 +27,7 @@ export function parseCallerPolicy(
   const faults = Object.keys(policy)
     .filter((name) => !MEMBERS.includes(name))
     .map((name) => `${name} is unknown`)
-  const { measurements, configHashes, vmpls, signingKeys, minimumTcb, chips, requireRevocations = false } = policy
+  const { measurements, configHashes, minimumTcb, chips, requireRevocations = false } = policy
   const code = Array.isArray(measurements) ? measurements.map(readSnpMeasurement) : []
   if (code.length === 0 || code.includes(undefined)) {
     faults.push('measurements is not a list of 48-byte hex, each with : and the 32-byte hex of HOST_DATA')
@@ -35,12 +35,11 @@ export function parseCallerPolicy(
     faults.push('measurements: production needs HOST_DATA with each, as MEASUREMENT:HOST_DATA')
   }
   if (!isHexList(configHashes, 32)) faults.push('configHashes is not a list of 32-byte hex')
-  if (vmpls !== undefined && !isListOf(vmpls, [0, 1, 2, 3])) faults.push('vmpls')
-  if (signingKeys !== undefined && !isListOf(signingKeys, ['VCEK', 'VLEK'])) faults.push('signingKeys')
   if (minimumTcb !== undefined && !isMinimumTcb(minimumTcb)) {
     faults.push('minimumTcb is not { product: { fmc | bl | tee | snp | ucode: 0 to 255 } }')
+  } else if (isProduction && !isAboveZero(minimumTcb)) {
+    faults.push('minimumTcb is required in production, above zero for each product')
   }
-  if (isProduction && minimumTcb === undefined) faults.push('minimumTcb is required in production')
   if (chips !== undefined && !isHexList(chips, 64)) faults.push('chips is not a list of 64-byte hex')
   if (typeof requireRevocations !== 'boolean') faults.push('requireRevocations is neither true nor false')
   if (faults.length > 0) return { faults }
@@ -49,9 +48,7 @@ export function parseCallerPolicy(
       kind: 'attested',
       report: {
         measurements: measurements as string[],
-        ...(vmpls === undefined ? {} : { vmpls: vmpls as number[] }),
-        ...(signingKeys === undefined ? {} : { signingKeys: signingKeys as ('VCEK' | 'VLEK')[] }),
-        ...(minimumTcb === undefined ? {} : { minimumTcb: minimumTcb as Partial<Record<SnpProduct, Partial<SnpTcb>>> }),
+        ...(minimumTcb === undefined ? {} : { minimumTcb: minimumTcb as MinimumTcb }),
         ...(chips === undefined ? {} : { chips: chips as string[] }),
       },
       configHashes: configHashes as string[],
@@ -65,12 +62,10 @@ function isHexList(list: unknown, bytes: number): boolean {
   return Array.isArray(list) && list.length > 0 && list.every((item) => isHex(item, bytes))
 }
 
-function isListOf(list: unknown, allowed: readonly unknown[]): boolean {
-  return Array.isArray(list) && list.length > 0 && list.every((item) => allowed.includes(item))
-}
+type MinimumTcb = NonNullable<ReportPolicy['minimumTcb']>
 
 /** A misspelt part would silently be a minimum of zero. */
-function isMinimumTcb(value: unknown): boolean {
+function isMinimumTcb(value: unknown): value is MinimumTcb {
   return isRecordOf(value, ['Milan', 'Genoa', 'Turin'], (parts) =>
     isRecordOf(
       parts,
@@ -78,6 +73,12 @@ function isMinimumTcb(value: unknown): boolean {
       (level) => Number.isInteger(level) && Number(level) >= 0 && Number(level) <= 255,
     ),
   )
+}
+
+/** A minimum of zero is none: the oldest firmware reaches it. */
+function isAboveZero(minimumTcb: MinimumTcb = {}): boolean {
+  const products = Object.values(minimumTcb)
+  return products.length > 0 && products.every((parts) => Object.values(parts).some((level) => level > 0))
 }
 
 function isRecordOf(value: unknown, names: readonly string[], isValid: (member: unknown) => boolean): boolean {

@@ -1,8 +1,9 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { callerHeaders, enclavePaths, rootSecretPaths } from '@countersign/protocol'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import type { App } from './serveCalls.ts'
 import { createBudgets, createTlsIdentity, type RunningServer, startServer } from './server.ts'
 
@@ -22,23 +23,32 @@ afterEach(async () => {
 
 /** A server whose app answers how long the body was. */
 async function start(
-  changes: Partial<Pick<App, 'admit'>> & { onBody?(): Promise<void>; kind?: 'http' | 'https' } = {},
+  changes: Partial<Pick<App, 'admit' | 'handle'>> & {
+    onBody?(): Promise<void>
+    kind?: 'http' | 'https'
+    unreadMs?: number
+  } = {},
 ) {
-  const { kind = 'http' } = changes
+  const { kind = 'http', unreadMs } = changes
   const bodies: number[] = []
   const budgets = createBudgets()
   const app: App = {
     admit: changes.admit ?? (async () => ({ admitted: undefined })),
-    async handle({ body }) {
-      bodies.push(body.length)
-      await changes.onBody?.()
-      return { status: 200, body: { length: body.length } }
-    },
+    handle:
+      changes.handle ??
+      (async ({ body }) => {
+        bodies.push(body.length)
+        await changes.onBody?.()
+        return { status: 200, body: { length: body.length } }
+      }),
     isStopping: () => false,
     stop: async () => {},
   }
   const tls = kind === 'https' ? createTlsIdentity(Date.now()) : undefined
-  const server = await startServer(app, { kind, host: '127.0.0.1', port: 0 }, tls, budgets)
+  const server = await startServer(app, { kind, host: '127.0.0.1', port: 0 }, tls, {
+    budgets,
+    ...(unreadMs === undefined ? {} : { unreadMs }),
+  })
   const sockets: Socket[] = []
   open.push({ server, sockets })
   const dial = async (): Promise<Socket> => {
@@ -298,6 +308,74 @@ describe('connections', () => {
       expect(await readAnswer(caller)).toContain(' 200 ')
     },
   )
+
+  test.each([
+    ['http', 'calls', toRequest()],
+    ['https', 'calls', toRequest()],
+    ['http', 'calls without a host', 'GET /health HTTP/1.1\r\n\r\n'],
+    ['http', 'calls that expect something', toRequest({ expect: 'something' })],
+    ['http', 'calls in chunks', `${toHead(enclavePaths.attest, { 'transfer-encoding': 'chunked' })}0\r\n\r\n`],
+  ] as const)(
+    '%s: 100 with 500 %s each that wait for no answer are closed, and at most one call of each is answered',
+    async (kind, _, request) => {
+      const { promise: released, resolve: release } = Promise.withResolvers<void>()
+      const { secure, bodies } = await start({ kind, onBody: () => released })
+      const seen = watchCalls()
+      const pipelined = Buffer.from(request.repeat(500))
+      for (const socket of await Promise.all(Array.from({ length: 100 }, secure))) {
+        socket.on('error', () => {}).pause()
+        socket.write(pipelined)
+      }
+      await expect
+        .poll(() => [...seen.keys()].filter(({ destroyed }) => destroyed).length, { timeout: 5_000 })
+        .toBe(100)
+      release()
+      expect(bodies.length).toBeLessThanOrEqual(100)
+      // What the parser makes of the rest of what was read at once takes memory too.
+      expect(Math.max(...seen.values())).toBeLessThanOrEqual(2)
+    },
+  )
+
+  test.each(['http', 'https'] as const)('%s: a caller that waits for each answer is never closed', async (kind) => {
+    const { secure, bodies } = await start({ kind, admit })
+    await Promise.all(
+      Array.from({ length: 8 }, async () => {
+        const socket = await secure()
+        for (let call = 0; call < 200; call += 1) {
+          const answer = readAnswer(socket)
+          socket.write(toRequest({ 'x-known': 1 }))
+          expect(await answer).toContain(' 200 ')
+        }
+      }),
+    )
+    expect(bodies).toHaveLength(1_600)
+  })
+
+  test.each(['http', 'https'] as const)(
+    '%s: a caller that does not read its answer is closed in time',
+    async (kind) => {
+      // More than kernels keep of it.
+      const text = 'x'.repeat(ENDLESS / 4)
+      const { secure } = await start({ kind, unreadMs: 50, handle: async () => ({ status: 200, body: { text } }) })
+      const seen = watchCalls()
+      const socket = await secure()
+      socket.on('error', () => {}).pause()
+      socket.write(toRequest())
+      await expect.poll(() => [...seen.keys()].map(({ destroyed }) => destroyed), { timeout: 5_000 }).toEqual([true])
+    },
+  )
+
+  /** How many calls were seen on each connection, by the server's sockets. */
+  function watchCalls(): Map<Socket, number> {
+    const seen = new Map<Socket, number>()
+    const count = (message: unknown) => {
+      const { socket } = message as { socket: Socket }
+      seen.set(socket, (seen.get(socket) ?? 0) + 1)
+    }
+    subscribe('http.server.request.start', count)
+    onTestFinished(() => void unsubscribe('http.server.request.start', count))
+    return seen
+  }
 
   /** The server hears of a closed connection only after a while. */
   async function untilServed(dial: () => Promise<Socket>, request: string) {

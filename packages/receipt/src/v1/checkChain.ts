@@ -3,6 +3,7 @@ import {
   type EventLog,
   type Hex,
   parseAttestationPublished,
+  readAttestationPublished,
   ServiceError,
 } from '@countersign/protocol'
 import type { ReceiptView } from '../receiptView.ts'
@@ -73,8 +74,9 @@ export async function checkChain(
       throw new StepSkip('The contract has no event for this wallet and transaction, and none is due.')
     }
     const events = own
-      .map((log) => ({ ...log, ...parseAttestationPublished(log) }))
+      .map((log) => ({ ...log, ...readAttestationPublished(log) }))
       .filter(({ wallet, txHash }) => wallet === transaction.from && txHash === transaction.txHash)
+    if (events.length === 0) own.forEach(parseAttestationPublished) // says what is wrong with the first
     failIf(events.length === 0, 'The contract has no event for this wallet and transaction.')
     // A node may list them in any order. The earliest is the one that bounds the time: from then on the receipt existed.
     const [match] = events

@@ -195,7 +195,7 @@ describe('a stranger’s anchors come from the stranger', () => {
     const attack = await createReceiptSimulator('evil').issue({ signedAt: GOLDEN_SIGNED_AT })
     const result = await check({}, attack.bytes, attack.collateral)
     expect(failures(result)).toEqual(expect.arrayContaining(['quote', 'coordinator-report']))
-  }, 60_000)
+  })
 })
 
 describe('policy', () => {

@@ -190,6 +190,24 @@ const dstackCases: readonly Case[] = [
     expected: known,
   },
   {
+    name: 'no dstack, with RTMR3 named, beside the events of a release for dstack',
+    issue: honest,
+    anchors: () => ({ measurements: [whole, { ...without(whole, 'rtmr3'), mrTd: hex(9) }], events }),
+    expected: known,
+  },
+  {
+    name: 'no dstack, with RTMR3 not named, beside the events of a release for dstack',
+    issue: honest,
+    anchors: () => ({ measurements: [without(whole, 'rtmr3')], events }),
+    expected: foreign('event_not_allowed'),
+  },
+  {
+    name: 'the secret is dstack’s, RTMR3 is named, and the events are of another application',
+    issue: onDstack,
+    anchors: (measured) => ({ measurements: [measured], events: { ...events, 'app-id': ['ee'] } }),
+    expected: foreign('event_not_allowed'),
+  },
+  {
     name: 'on simulated silicon, which records no events',
     issue: { ...honest, config: dstack },
     anchors: trusting(whole),

@@ -103,6 +103,12 @@ const cases: readonly Case[] = [
     chain: [event(1_000, { address: `0x${'cd'.repeat(20)}` }), event(YEAR_MS)],
     ...late,
   },
+  {
+    name: 'beside one of no receipt',
+    chain: [event(500, { data: '0x00' }), event(1_000), event(1_500, { cid: 'no receipt' })],
+    ...bounded,
+  },
+  { name: 'only one of no receipt', chain: [event(500, { cid: 'no receipt' })], ...failed },
   { name: 'a shorter limit, kept', chain: [event(60_000)], options: limit(60), ...bounded },
   { name: 'a shorter limit, missed', chain: [event(60_001)], options: limit(60), ...late },
   { name: 'a longer limit, kept', chain: [event(YEAR_MS)], options: limit(YEAR_MS / 1000), ...bounded },

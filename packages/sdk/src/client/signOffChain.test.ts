@@ -80,6 +80,18 @@ describe('what is asked for is what is signed', () => {
     expect(attestationSlug).toBe('slug-authorization')
   })
 
+  test('members may have the names of an object’s own methods', async () => {
+    const names = ['toString', 'valueOf', 'toJSON', 'constructor', 'hasOwnProperty']
+    const types = {
+      Order: names.map((name) => ({ name, type: 'Inner' })),
+      Inner: [{ name: 'toString', type: 'string' }],
+    }
+    const inner = names.map((name) => [name, { toString: name }])
+    const odd = { ...typedData, types, message: Object.fromEntries(inner) }
+    const { opening } = await client.signTypedData(odd)
+    expect(opening.content).toMatchObject({ content: JSON.parse(JSON.stringify(odd)) })
+  })
+
   test('the members of an opening may come in any order', async () => {
     tamper('POST /sign/typed-data', (answer) => JSON.parse(JSON.stringify(reversed(answer))))
     const { opening } = await client.signTypedData(typedData)
@@ -261,6 +273,21 @@ describe('sessions and failures', () => {
     await vi.advanceTimersByTimeAsync(REQUEST_TIMEOUT_MS)
     await failure
     expect(network.paths().filter((path) => path === 'POST /sign/message')).toHaveLength(1)
+  })
+
+  test('a part of the app that cannot be loaded: the error says to reload, and nothing is asked', async () => {
+    vi.resetModules()
+    vi.doMock('./signOffChain.ts', () => {
+      throw new TypeError('Failed to fetch dynamically imported module')
+    })
+    try {
+      await expect(client.signMessage({ message })).rejects.toEqual(
+        withCode('network_unreachable', { message: expect.stringContaining('reload the page') }),
+      )
+      expect(network.calls).toEqual([])
+    } finally {
+      vi.doUnmock('./signOffChain.ts')
+    }
   })
 
   test('openings of two calls at once are not mixed up', async () => {

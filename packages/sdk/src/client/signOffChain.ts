@@ -123,6 +123,6 @@ function readSalt(half: unknown): string | undefined {
 /** One text for each value, whatever the order of its members. */
 function toSortedJson(value: unknown): string {
   return JSON.stringify(value, (_name, member: unknown) =>
-    isPlainObject(member) ? Object.fromEntries(Object.entries(member).sort()) : member,
+    isPlainObject(member) ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1))) : member,
   )
 }

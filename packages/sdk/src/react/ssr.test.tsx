@@ -1,7 +1,15 @@
 import { renderToString } from 'react-dom/server'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { config } from '../client/network.fake.ts'
-import { ServiceProvider, useAttestation, useService, useSign, useWallet } from '../index.ts'
+import {
+  ServiceProvider,
+  useAttestation,
+  useService,
+  useSign,
+  useSignMessage,
+  useSignTypedData,
+  useWallet,
+} from '../index.ts'
 
 afterEach(() => vi.unstubAllGlobals())
 
@@ -10,9 +18,9 @@ function Page() {
   const { user, wallet, ready } = useWallet()
   const { pending, lastResult } = useSign()
   const { proof, loading } = useAttestation('slug')
-  return (
-    <p>{JSON.stringify([client.config.chainId, error, user, wallet, ready, pending, lastResult, proof, loading])}</p>
-  )
+  const signed = [useSignMessage().lastResult, useSignTypedData().lastResult]
+  const states = [error, user, wallet, ready, pending, lastResult, proof, loading, ...signed]
+  return <p>{JSON.stringify([client.config.chainId, ...states])}</p>
 }
 
 const Run = ({ useHook }: { useHook: () => unknown }) => String(useHook())
@@ -26,7 +34,7 @@ describe('on a server', () => {
         <Page />
       </ServiceProvider>,
     )
-    expect(page).toBe('<p>[31337,null,null,null,false,false,null,null,false]</p>')
+    expect(page).toBe('<p>[31337,null,null,null,false,false,null,null,false,null,null]</p>')
     expect(fetch).not.toHaveBeenCalled()
   })
 
@@ -49,6 +57,8 @@ describe('on a server', () => {
     ['useService', useService],
     ['useWallet', useWallet],
     ['useSign', useSign],
+    ['useSignMessage', useSignMessage],
+    ['useSignTypedData', useSignTypedData],
     ['useAttestation', () => useAttestation('slug')],
   ])('§4, §7 %s outside the provider throws', (_, useHook) => {
     expect(() => renderToString(<Run useHook={useHook} />)).toThrow(

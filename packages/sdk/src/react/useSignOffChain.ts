@@ -1,6 +1,7 @@
 'use client'
 
-import { useCallback, useMemo } from 'react'
+import type { Hex } from '@countersign/protocol'
+import { useCallback, useState } from 'react'
 import { walletNotReady } from '../client/errors.ts'
 import type { SignMessageRequest, SignTypedDataRequest } from '../client/parseOffChain.ts'
 import type { SignOffChainResult } from '../client/signOffChain.ts'
@@ -16,19 +17,21 @@ export function useSignOffChain<Method extends keyof Requests>(
   method: Method,
 ): SignOffChainState & { sign: (request: Requests[Method]) => Promise<SignOffChainResult> } {
   const { client, store } = useServiceContext()
-  const address = useStore(store).wallet?.address
-  // biome-ignore lint/correctness/useExhaustiveDependencies: whoever holds such a signature can use it, so it is shown beside no other wallet
-  const signStore = useMemo(() => createSignStore<SignOffChainResult>(), [address])
-  const state = useStore(signStore)
+  const { wallet: shown } = useStore(store)
+  const [signStore] = useState(createSignStore<{ address: Hex; result: SignOffChainResult }>)
+  const { pending, error, lastResult: last } = useStore(signStore)
   const sign = useCallback(
-    (request: Requests[Method]) =>
-      signStore.run(async () => {
+    async (request: Requests[Method]) => {
+      const { result } = await signStore.run(async () => {
         // The wallet as it is now, which may be newer than the last render.
         const { wallet } = store.getSnapshot()
         if (wallet === null) throw walletNotReady()
-        return client[method](request as never, { wallet })
-      }),
+        return { address: wallet.address, result: await client[method](request as never, { wallet }) }
+      })
+      return result
+    },
     [client, store, signStore, method],
   )
-  return { sign, ...state }
+  // Whoever holds such a signature can use it, so it is not shown beside another wallet, nor once its user has signed out.
+  return { sign, pending, error, lastResult: last && last.address === shown?.address ? last.result : null }
 }

@@ -1,9 +1,19 @@
+import { computeCommitment, toHex } from '@countersign/protocol'
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
-import { getAddress, http } from 'viem'
+import { getAddress, type Hex, http, verifyMessage } from 'viem'
 import { sepolia } from 'viem/chains'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { render } from 'vitest-browser-react'
-import { createConfig, useConnect, useConnection, useConnectors, useSendTransaction, WagmiProvider } from 'wagmi'
+import {
+  createConfig,
+  useConnect,
+  useConnection,
+  useConnectors,
+  useSendTransaction,
+  useSignMessage,
+  WagmiProvider,
+} from 'wagmi'
+import type { SignedEvent } from '../client/notifySigned.ts'
 import { createTestService, type TestService } from '../testing/createTestService.ts'
 import { serviceConnector } from './serviceConnector.ts'
 
@@ -12,9 +22,11 @@ const to = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'
 let service: TestService
 let uninstall: () => void
 let logins: string[]
+let signed: SignedEvent[]
 beforeEach(() => {
   localStorage.clear()
   logins = []
+  signed = []
   service = createTestService({ chainId: sepolia.id, signedIn: false })
   uninstall = service.install()
 })
@@ -29,6 +41,7 @@ function Wallet() {
   const [connector] = useConnectors()
   const connect = useConnect()
   const send = useSendTransaction()
+  const sign = useSignMessage()
   return (
     <>
       <p>{status}</p>
@@ -39,6 +52,10 @@ function Wallet() {
       <button type="button" onClick={() => send.mutate({ to, value: 7n })}>
         Send
       </button>
+      <button type="button" onClick={() => sign.mutate({ message: 'I agree.' })}>
+        Sign
+      </button>
+      <p>{sign.data ?? sign.error?.message ?? 'nothing signed'}</p>
       <output>{send.data ?? send.error?.message ?? 'nothing sent'}</output>
     </>
   )
@@ -49,7 +66,13 @@ function loadPage() {
   const config = createConfig({
     chains: [sepolia],
     transports: { [sepolia.id]: http(service.config.rpcUrl) },
-    connectors: [serviceConnector({ config: service.config, onLogin: (url) => void logins.push(url) })],
+    connectors: [
+      serviceConnector({
+        config: service.config,
+        onLogin: (url) => void logins.push(url),
+        onSigned: (event) => void signed.push(event),
+      }),
+    ],
     multiInjectedProviderDiscovery: false,
   })
   return render(
@@ -89,4 +112,20 @@ test('a refusal of the service reaches the app in words', async () => {
   await page.getByRole('button', { name: 'Send' }).click()
   await expect.poll(() => page.getByRole('status').element().textContent).toContain('Too many requests')
   expect(service.transactions).toEqual([])
+})
+
+test('useSignMessage signs, and the app gets the opening of the proof', async () => {
+  service.signIn()
+  const page = await loadPage()
+  await page.getByRole('button', { name: 'Connect' }).click()
+  await expect.element(page.getByText(getAddress(service.wallet.address))).toBeVisible()
+  await page.getByRole('button', { name: 'Sign' }).click()
+  await expect.poll(() => signed).toHaveLength(1)
+  const [event] = signed
+  if (event?.kind !== 'off-chain' || typeof event.opening.signature === 'string') return expect.fail('no opening')
+  const { signature } = event.opening.signature
+  await expect.element(page.getByText(signature)).toBeVisible()
+  const { address } = service.wallet
+  expect(await verifyMessage({ address, message: 'I agree.', signature: signature as Hex })).toBe(true)
+  expect(service.proofs).toMatchObject([{ slug: event.slug, txHash: `0x${toHex(computeCommitment(event.opening))}` }])
 })

@@ -193,6 +193,12 @@ export const networkRows: readonly SubjectRow[] = [
     failed({ event: 'event_malformed' }),
   ),
   node(
+    'an event that cannot be read, beside one that names the receipt',
+    'lying node',
+    { eth_getLogs: [toLog(honest, { data: '0x00' }), toLog(honest)] },
+    accepted,
+  ),
+  node(
     'another transaction than asked',
     'lying node',
     { eth_getTransactionByHash: { hash: `0x${'00'.repeat(32)}` } },

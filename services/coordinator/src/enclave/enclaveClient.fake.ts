@@ -70,7 +70,7 @@ export function toItem({ sid, grant, keyId }: OpenSessionResponse, nonce = 0): T
 }
 
 export async function signOne(enclave: KeyEnclave, session: OpenSessionResponse) {
-  const { results } = await enclave.signTransactions([toItem(session)])
+  const { results } = await enclave.signItems([toItem(session)])
   const [result] = results
   if (result === undefined || 'error' in result) return result?.error
   return 'signature' in result.statement ? result.statement.signature : 'a statement of version 2'

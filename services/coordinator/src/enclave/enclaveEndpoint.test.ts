@@ -90,7 +90,7 @@ describe('an enclave that is not the one we trust', () => {
     change(fake)
     const { enclave, lines } = setUp([fake.url], deps)
     await expect(enclave.openSession(token)).rejects.toEqual(unavailable)
-    await expect(enclave.signTransactions([toItem(fakeSession as OpenSessionResponse)])).rejects.toEqual(unavailable)
+    await expect(enclave.signItems([toItem(fakeSession as OpenSessionResponse)])).rejects.toEqual(unavailable)
     expect(new Set(fake.paths)).toEqual(new Set(['/attest']))
     expect(lines.at(-1)).toMatchObject({ code: 'not_attested', reason: expect.stringContaining(reason) })
   })
@@ -160,7 +160,7 @@ describe('when and how often an enclave is attested', () => {
   test('once for many calls that come at once', async () => {
     const { fake, attestations } = await startFake()
     const { enclave } = setUp([fake.url])
-    await Promise.all(Array.from({ length: 20 }, () => enclave.signTransactions(items)))
+    await Promise.all(Array.from({ length: 20 }, () => enclave.signItems(items)))
     expect(attestations()).toBe(1)
   })
 
@@ -168,22 +168,22 @@ describe('when and how often an enclave is attested', () => {
     const { fake, attestations } = await startFake()
     const time = createManualTime(new Date())
     const { enclave } = setUp([fake.url], { clock: time.clock })
-    await enclave.signTransactions(items)
+    await enclave.signItems(items)
     time.jump(1_799_000)
-    await enclave.signTransactions(items)
+    await enclave.signItems(items)
     expect(attestations()).toBe(1)
     time.jump(1_000)
-    await enclave.signTransactions(items)
+    await enclave.signItems(items)
     expect(attestations()).toBe(2)
   })
 
   test('again when a batch is of another boot; its answer comes with the configuration of now', async () => {
     const { fake, attestations } = await startFake()
     const { enclave } = setUp([fake.url])
-    expect((await enclave.signTransactions(items)).config).toEqual(fakeConfig)
+    expect((await enclave.signItems(items)).config).toEqual(fakeConfig)
     fake.bootId = 'b1'.repeat(16)
     fake.config = { ...fakeConfig, version: toEnclaveVersion('0.2.0', fakeSettings) }
-    const { config, batches } = await enclave.signTransactions(items)
+    const { config, batches } = await enclave.signItems(items)
     expect(config).toEqual(fake.config)
     expect(batches[0]?.bootId).toBe(fake.bootId)
     expect(attestations()).toBe(2)
@@ -193,7 +193,7 @@ describe('when and how often an enclave is attested', () => {
     const { fake } = await startFake()
     fake.handlers['/sign'] = () => ({ status: 200, body: fakeSigned('b2'.repeat(16)) })
     const { enclave } = setUp([fake.url])
-    await expect(enclave.signTransactions(items)).rejects.toEqual(unavailable)
+    await expect(enclave.signItems(items)).rejects.toEqual(unavailable)
   })
 
   test('again, once, when the enclave does not know us', async () => {
@@ -202,10 +202,10 @@ describe('when and how often an enclave is attested', () => {
     let refusals = 1
     fake.handlers['/sign'] = () => (refusals-- > 0 ? refusal : { status: 200, body: fakeSigned(fake.bootId) })
     const { enclave } = setUp([fake.url])
-    await expect(enclave.signTransactions(items)).resolves.toHaveProperty('config')
+    await expect(enclave.signItems(items)).resolves.toHaveProperty('config')
     expect(attestations()).toBe(2)
     refusals = 100
-    await expect(enclave.signTransactions(items)).rejects.toEqual(unavailable)
+    await expect(enclave.signItems(items)).rejects.toEqual(unavailable)
     expect(attestations()).toBe(3)
   })
 
@@ -224,7 +224,7 @@ describe('when and how often an enclave is attested', () => {
       return { status: 200, body: fakeSigned(fake.bootId) }
     }
     const { enclave } = setUp([fake.url])
-    await Promise.all(Array.from({ length: 20 }, () => enclave.signTransactions(items)))
+    await Promise.all(Array.from({ length: 20 }, () => enclave.signItems(items)))
     expect(most).toBe(8)
   })
 })

@@ -16,7 +16,7 @@ import {
 import type { Log } from '@countersign/service'
 import { Client, type Dispatcher, Pool } from 'undici'
 import type { PlatformReader } from '../collateral/platformReader.ts'
-import type { Clock, CollateralStore, Random } from '../ports.ts'
+import type { Clock, CollateralStore, EnclaveTerms, Random } from '../ports.ts'
 import type { EnclavePolicy } from '../sign/checkBatch.ts'
 import { createAttestedConnector, KeyChangedError } from './attestedTls.ts'
 import { AnswerError, parseAttestResponse, parseBody, parseErrorCode } from './parseAnswers.ts'
@@ -42,7 +42,7 @@ export type EnclaveEndpointDeps = {
 }
 
 /** What an enclave has proven about itself. */
-type Attested = { config: EnclaveConfig; bootId: string; tlsKeyHash: string; at: number; pool: Pool }
+type Attested = EnclaveTerms & { bootId: string; tlsKeyHash: string; at: number; pool: Pool }
 
 /** A call, and how its answer is read. */
 export type EnclaveCall<Raw, Result> = {
@@ -53,7 +53,7 @@ export type EnclaveCall<Raw, Result> = {
   isRepeatable: boolean
   /** Which boot answered, where the answer says so. */
   bootIdOf?(raw: Raw): string | undefined
-  finish(raw: Raw, attested: Pick<Attested, 'config'>): Result
+  finish(raw: Raw, attested: EnclaveTerms): Result
 }
 
 /** One enclave at one address. */
@@ -177,7 +177,7 @@ export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): E
       await client.destroy()
     }
     if (answer.status !== 200) throw refused(answer)
-    const { quote, eventLog, config, tlsKeyHash, bootId } = parse(() => parseAttestResponse(answer.body))
+    const { quote, eventLog, config, settings, tlsKeyHash, bootId } = parse(() => parseAttestResponse(answer.body))
     if (tlsKeyHash !== keyHash) throw notAttested('the quote is for another TLS key than the connection’s')
     await assertGenuine({ quote: fromHex(quote), eventLog, config, tlsKeyHash, nonce })
     log.info({
@@ -186,7 +186,7 @@ export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): E
       bootId,
       configHash: toHex(hashEnclaveConfig(config)),
     })
-    attested = { config, bootId, tlsKeyHash, at, pool: poolFor(tlsKeyHash) }
+    attested = { config, settings, bootId, tlsKeyHash, at, pool: poolFor(tlsKeyHash) }
     return attested
   }
 

@@ -36,7 +36,7 @@ describe('failures of an enclave', () => {
     const tried = () => [first, second].map(({ paths }) => paths.filter(isSigning).length)
     first.handlers['/sign'] = refuse(503, 'quote_unavailable')
     const sign = async (times: number) => {
-      for (let time = 0; time < times; time++) await enclave.signTransactions(items)
+      for (let time = 0; time < times; time++) await enclave.signItems(items)
       return tried()
     }
     expect(await sign(3)).toEqual([1, 3])
@@ -51,10 +51,10 @@ describe('failures of an enclave', () => {
     const [slow, good] = await startTwo()
     slow.handlers['/sign'] = () => new Promise(() => {})
     const { enclave, lines } = setUp([slow.url, good.url], { timeoutMs: 300 })
-    await expect(enclave.signTransactions(items)).resolves.toHaveProperty('config')
+    await expect(enclave.signItems(items)).resolves.toHaveProperty('config')
     expect(lines).toContainEqual(expect.objectContaining({ code: 'timed_out' }))
     const alone = setUp([slow.url], { timeoutMs: 300 })
-    await expect(alone.enclave.signTransactions(items)).rejects.toEqual(unavailable)
+    await expect(alone.enclave.signItems(items)).rejects.toEqual(unavailable)
   })
 
   test.each([
@@ -69,10 +69,10 @@ describe('failures of an enclave', () => {
     bad.handlers['/open-session'] = refuse(status, code)
     bad.handlers['/sign'] = refuse(status, code)
     const { enclave } = setUp([bad.url, good.url])
-    await expect(enclave.signTransactions(items)).resolves.toHaveProperty('config')
+    await expect(enclave.signItems(items)).resolves.toHaveProperty('config')
     const alone = setUp([bad.url])
     await expect(alone.enclave.openSession(token)).rejects.toEqual(unavailable)
-    await expect(alone.enclave.signTransactions(items)).rejects.toEqual(unavailable)
+    await expect(alone.enclave.signItems(items)).rejects.toEqual(unavailable)
   })
 
   test('no quote for any item: the next one is asked; alone, the items fail', async () => {
@@ -80,8 +80,8 @@ describe('failures of an enclave', () => {
     const failed = { batches: [], results: [{ error: 'quote_unavailable' }] }
     bad.handlers['/sign'] = () => ({ status: 200, body: failed })
     const { enclave } = setUp([bad.url, good.url])
-    expect((await enclave.signTransactions(items)).batches).toHaveLength(1)
-    const alone = await setUp([bad.url]).enclave.signTransactions(items)
+    expect((await enclave.signItems(items)).batches).toHaveLength(1)
+    const alone = await setUp([bad.url]).enclave.signItems(items)
     expect(alone).toMatchObject(failed)
   })
 
@@ -89,7 +89,7 @@ describe('failures of an enclave', () => {
     const [fake] = await startTwo()
     const body = { batches: [], results: [{ error: 'grant_invalid' }] }
     fake.handlers['/sign'] = () => ({ status: 200, body })
-    expect(await setUp([fake.url]).enclave.signTransactions(items)).toMatchObject(body)
+    expect(await setUp([fake.url]).enclave.signItems(items)).toMatchObject(body)
   })
 
   const session = fakeSession
@@ -138,11 +138,11 @@ describe('failures of an enclave', () => {
     ['half a byte of quote', { ...signed, batches: [{ ...batch, quote: '000' }] }],
     ['an event log without end', { ...signed, batches: [{ ...batch, eventLog: 'x'.repeat(131_073) }] }],
     ['17 MB', { ...signed, extra: 'x'.repeat(17_000_000) }],
-  ])('signTransactions answered with %s: enclave_unavailable', async (_, body) => {
+  ])('signItems answered with %s: enclave_unavailable', async (_, body) => {
     const [fake] = await startTwo()
     fake.handlers['/sign'] = () => ({ status: 200, body })
     const { enclave, lines } = setUp([fake.url])
-    await expect(enclave.signTransactions(items)).rejects.toEqual(unavailable)
+    await expect(enclave.signItems(items)).rejects.toEqual(unavailable)
     expect(lines.at(-1)).toMatchObject({ code: 'answer_malformed' })
   })
 
@@ -186,8 +186,8 @@ describe('failures of an enclave', () => {
   test('stopped: calls under way are answered, later ones refused', async () => {
     const [fake] = await startTwo()
     const { enclave } = setUp([fake.url])
-    await enclave.signTransactions(items)
-    const pending = enclave.signTransactions(items)
+    await enclave.signItems(items)
+    const pending = enclave.signItems(items)
     await Promise.resolve()
     await enclave.stop()
     await expect(pending).resolves.toHaveProperty('config')

@@ -100,7 +100,7 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
         finish: (response) => response,
       }),
 
-    signTransactions: (items) =>
+    signItems: (items) =>
       call({
         path: enclavePaths.sign,
         request: { items },
@@ -108,7 +108,7 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
         isRepeatable: true,
         bootIdOf: ({ batches }) => batches[0]?.bootId,
         isUseless: ({ results }) => results.every((result) => 'error' in result && OWN_FAULTS.has(result.error)),
-        finish: (response, { config }) => ({ ...response, config }),
+        finish: (response, { config, settings }) => ({ ...response, config, settings }),
       }),
 
     async stop() {

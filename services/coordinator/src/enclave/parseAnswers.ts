@@ -149,12 +149,20 @@ function toResult(value: unknown, batches: readonly SignedBatch[]): SignItemResu
     if (typeof error !== 'string' || !Object.hasOwn(itemErrors, error)) throw new AnswerError('error')
     return { error: error as SignItemError['error'] }
   }
-  const { statement, batch, leafIndex } = toMembers(value, ['statement', 'batch', 'leafIndex'])
-  if (!isPlainObject(statement)) throw new AnswerError('statement')
+  const { statement, subject, opening, batch, leafIndex } = toMembers(
+    value,
+    ['statement', 'batch', 'leafIndex'],
+    ['subject', 'opening'],
+  )
+  for (const [name, part] of Object.entries({ statement, subject: subject ?? {}, opening: opening ?? {} })) {
+    if (!isPlainObject(part)) throw new AnswerError(name)
+  }
   const index = toNatural(batch, batches.length - 1, 'batch')
   const treeSize = batches[index]?.leaves.length ?? 0
   return {
     statement: statement as never,
+    ...(subject === undefined ? {} : { subject: subject as never }),
+    ...(opening === undefined ? {} : { opening: opening as never }),
     batch: index,
     leafIndex: toNatural(leafIndex, treeSize - 1, 'leafIndex'),
   }

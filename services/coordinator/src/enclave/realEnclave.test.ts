@@ -64,7 +64,7 @@ describe('a real enclave', () => {
     const { enclave, attestations } = setUp([first.url])
     const session = await enclave.openSession(await issuer.login('alice'))
     expect(session.address).toMatch(/^0x[0-9a-f]{40}$/)
-    const answer = await enclave.signTransactions([toItem(session)])
+    const answer = await enclave.signItems([toItem(session)])
     expect(answer.config.issuers).toEqual([expect.objectContaining({ issuer: issuer.url })])
     const signature = await signOne(enclave, session)
     expect(attestations()).toBe(1)

@@ -1,5 +1,4 @@
 import type { Clock, EntropySource } from '../ports.ts'
-import { createDrandSource } from './drand.ts'
 import type { Fetch } from './fetchJson.ts'
 import { createOrbitportSource } from './orbitport.ts'
 import { createSatelliteSource } from './satellite.ts'
@@ -7,13 +6,11 @@ import { createSatelliteSource } from './satellite.ts'
 export type EntropySourceConfig =
   | { kind: 'satellite'; url: string; publicKeys: readonly string[] }
   | { kind: 'orbitport'; url: string; clientId: string; clientSecret: string; authUrl: string }
-  | { kind: 'drand'; url: string }
 
 export function createEntropySource(
   { fetch, clock }: { fetch: Fetch; clock: Clock },
   config: EntropySourceConfig,
 ): EntropySource {
-  if (config.kind === 'drand') return createDrandSource({ url: config.url, fetch })
   if (config.kind === 'satellite') return createSatelliteSource({ url: config.url, fetch })
   const { url, authUrl: tokenUrl, clientId, clientSecret } = config
   return createOrbitportSource({ url, tokenUrl, clientId, clientSecret, fetch, clock })

@@ -1,11 +1,18 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fromHex, isRoundSigned, toHex, toU64be, verifyEd25519 } from '@countersign/protocol'
+import {
+  type DrandBeacon,
+  fromHex,
+  isDrandWitness,
+  quicknet,
+  toHex,
+  toU64be,
+  verifyDrandWitness,
+} from '@countersign/protocol'
 import { bls12_381 } from '@noble/curves/bls12-381.js'
 import { describe, expect, test } from 'vitest'
-import { checkSample } from './checkSample.ts'
-import { createDrandSource, type DrandChain, quicknet } from './drand.ts'
+import { createDrandSource } from './drand.ts'
 import type { Fetch } from './fetchJson.ts'
 
 const FIXTURE = join(import.meta.dirname, '../../../../../shared/fixtures/entropy/drand-quicknet-round-1000.json')
@@ -15,11 +22,10 @@ const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest(
 const { secretKey, publicKey } = shortSignatures.keygen(new Uint8Array(48).fill(1))
 
 /** A chain with a key of our own, so that rounds of any number can be made. */
-const chain: DrandChain = {
-  name: 'test',
-  hash: 'ab'.repeat(32),
-  publicKey: toHex(publicKey.toBytes()),
-  genesisTimeS: 1_750_000_000,
+const chain: DrandBeacon = {
+  chainHash: 'ab'.repeat(32),
+  key: toHex(publicKey.toBytes()),
+  genesisS: 1_750_000_000,
   periodS: 3,
 }
 
@@ -31,46 +37,35 @@ function createRound(round: number, parameters: { dst?: string } = {}) {
 
 const good = createRound(1000)
 
-function createSource(answer: unknown, parameters: { chain?: DrandChain } = { chain }) {
+function createSource(answer: unknown, beacon: DrandBeacon = chain) {
   const urls: string[] = []
   const fetch: Fetch = async (url) => {
     urls.push(String(url))
     return Response.json(answer)
   }
-  return { urls, source: createDrandSource({ url: 'https://relay.example/', fetch, ...parameters }) }
+  return { urls, source: createDrandSource({ url: 'https://relay.example/', fetch, beacon }) }
 }
 
-test('the latest round becomes one witness, whatever the count', async () => {
+test('the latest round becomes a witness that every verifier can check', async () => {
   const { urls, source } = createSource(good)
-  expect(await source.getSamples(256)).toEqual([
-    {
-      source: `drand/test/${chain.hash}`,
-      valueHex: good.randomness,
-      signatureHex: '00'.repeat(64),
-      publicKey: '00'.repeat(32),
-      timestamp: new Date((1_750_000_000 + 999 * 3) * 1000).toISOString(),
-      sequence: 1000,
-    },
-  ])
-  expect(urls).toEqual([`https://relay.example/${chain.hash}/public/latest`])
-})
-
-test('a witness does not pass for a signed one: here, or with whoever verifies the receipt', async () => {
-  const { source } = createSource(good)
-  expect([source.name, source.isSigned]).toEqual(['drand', false])
-  const [witness] = await source.getSamples(1)
-  if (!witness) throw new Error('no witness')
-  const options = { publicKeys: new Set<string>(), now: Date.parse(witness.timestamp), maxAgeMs: 60_000 }
-  expect(checkSample(witness, { ...options, isSigned: false, allowUnsigned: false })).toBe('unsigned')
-  expect(checkSample(witness, { ...options, isSigned: false, allowUnsigned: true })).toBeUndefined()
-  expect(checkSample(witness, { ...options, isSigned: true, allowUnsigned: true })).toBe('foreign_key')
-  // Under the all-zero key, of small order, a lax verifier would accept the all-zero signature.
-  expect(verifyEd25519(fromHex(witness.publicKey), fromHex(witness.signatureHex), new Uint8Array(1))).toBe(false)
+  const witness = await source.getRound()
+  expect(witness).toEqual({
+    kind: 'drand',
+    source: `drand/${chain.chainHash}`,
+    chainHash: chain.chainHash,
+    valueHex: good.randomness,
+    signatureHex: good.signature,
+    publicKey: chain.key,
+    timestamp: new Date((1_750_000_000 + 999 * 3) * 1000).toISOString(),
+    sequence: 1000,
+  })
+  expect([isDrandWitness(witness), verifyDrandWitness(chain, witness)]).toEqual([true, true])
+  expect(urls).toEqual([`https://relay.example/${chain.chainHash}/public/latest`])
 })
 
 test('relays of the second version leave the randomness out', async () => {
   const { round, signature } = good
-  expect(await createSource({ round, signature }).source.getSamples(1)).toHaveLength(1)
+  expect(await createSource({ round, signature }).source.getRound()).toMatchObject({ sequence: round })
 })
 
 describe('a round is refused', () => {
@@ -83,18 +78,18 @@ describe('a round is refused', () => {
     ['with bytes that are no point', { ...good, signature: 'ff'.repeat(48) }],
     ['with an uncompressed flag', { ...good, signature: `0${good.signature.slice(1)}` }],
   ])('%s', async (_name, answer) => {
-    await expect(createSource(answer).source.getSamples(1)).rejects.toMatchObject({ code: 'wrong_signature' })
+    await expect(createSource(answer).source.getRound()).rejects.toMatchObject({ code: 'wrong_signature' })
   })
 
   test('of another chain', async () => {
-    await expect(createSource(good, { chain: quicknet }).source.getSamples(1)).rejects.toMatchObject({
+    await expect(createSource(good, quicknet).source.getRound()).rejects.toMatchObject({
       code: 'wrong_signature',
     })
   })
 
   test('on a chain whose pinned key is no key', async () => {
-    const broken = { ...chain, publicKey: '00'.repeat(96) }
-    await expect(createSource(good, { chain: broken }).source.getSamples(1)).rejects.toMatchObject({
+    const broken = { ...chain, key: '00'.repeat(96) }
+    await expect(createSource(good, broken).source.getRound()).rejects.toMatchObject({
       code: 'wrong_signature',
     })
   })
@@ -109,17 +104,17 @@ describe('a round is refused', () => {
     ['with a signature in G2', { ...good, signature: '80'.repeat(96) }],
     ['that is none', []],
   ])('%s', async (_name, answer) => {
-    await expect(createSource(answer).source.getSamples(1)).rejects.toMatchObject({ code: 'malformed' })
+    await expect(createSource(answer).source.getRound()).rejects.toMatchObject({ code: 'malformed' })
   })
 })
 
 test('a round that was verified is not believed with another signature', async () => {
   const answers: unknown[] = [good, good, { ...good, signature: createRound(1001).signature }]
   const fetch: Fetch = async () => Response.json(answers.shift())
-  const source = createDrandSource({ url: 'https://relay.example', fetch, chain })
-  const [first] = await source.getSamples(1)
-  expect(await source.getSamples(1)).toEqual([first])
-  await expect(source.getSamples(1)).rejects.toMatchObject({ code: 'wrong_signature' })
+  const source = createDrandSource({ url: 'https://relay.example', fetch, beacon: chain })
+  const first = await source.getRound()
+  expect(await source.getRound()).toEqual(first)
+  await expect(source.getRound()).rejects.toMatchObject({ code: 'wrong_signature' })
 })
 
 if (existsSync(FIXTURE)) {
@@ -127,28 +122,27 @@ if (existsSync(FIXTURE)) {
 
   test('quicknet is pinned as its relays describe it', () => {
     expect(quicknet).toEqual({
-      name: chainInfo.metadata.beaconID,
-      hash: chainInfo.hash,
-      publicKey: chainInfo.public_key,
-      genesisTimeS: chainInfo.genesis_time,
+      chainHash: chainInfo.hash,
+      key: chainInfo.public_key,
+      genesisS: chainInfo.genesis_time,
       periodS: chainInfo.period,
     })
     // drand `chain/info.go`: what the chain hash is made of.
     const period = new Uint8Array(4)
     new DataView(period.buffer).setUint32(0, quicknet.periodS)
-    const parts = [period, toU64be(quicknet.genesisTimeS), fromHex(quicknet.publicKey), fromHex(chainInfo.groupHash)]
-    expect(toHex(sha256(Buffer.concat([...parts, Buffer.from(quicknet.name)])))).toBe(quicknet.hash)
+    const parts = [period, toU64be(quicknet.genesisS), fromHex(quicknet.key), fromHex(chainInfo.groupHash)]
+    expect(toHex(sha256(Buffer.concat([...parts, Buffer.from(chainInfo.metadata.beaconID)])))).toBe(quicknet.chainHash)
   })
 
   test('a real round of quicknet verifies, and its neighbour does not', async () => {
-    const [witness] = await createSource(beacon, {}).source.getSamples(1)
-    expect(witness).toMatchObject({
-      source: `drand/quicknet/${quicknet.hash}`,
+    expect(await createSource(beacon, quicknet).source.getRound()).toMatchObject({
       valueHex: beacon.randomness,
       sequence: 1000,
       timestamp: '2023-08-23T15:59:24.000Z',
     })
-    expect(isRoundSigned({ ...beacon, publicKey: quicknet.publicKey, round: 1001 })).toBe(false)
+    await expect(createSource({ ...beacon, round: 1001 }, quicknet).source.getRound()).rejects.toMatchObject({
+      code: 'wrong_signature',
+    })
   })
 } else {
   console.log('drand was not tested on a real round: the fixtures are not there')

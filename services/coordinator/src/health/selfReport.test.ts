@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto'
+import { createPublicKey, generateKeyPairSync, verify } from 'node:crypto'
 import { createVerifier, vendorRoots } from '@countersign/attestation'
 import { createSimulator, type SimulatedReportOptions } from '@countersign/attestation/simulator'
 import {
@@ -9,7 +9,8 @@ import {
   type ReportSource,
   VendorError,
 } from '@countersign/evidence'
-import { computeSnpReportData, fromHex, toHex, verifyEd25519 } from '@countersign/protocol'
+import { computeSnpReportData, computeSnpReportDataV2, fromHex, toHex, verifyEd25519 } from '@countersign/protocol'
+import { parseBlock } from '@countersign/receipt'
 import { type FakeKds, type FakeKdsFault, startFakeKds } from '@countersign/testing'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createManualTime } from '../collateral/manualTime.fake.ts'
@@ -71,10 +72,73 @@ describe('the coordinator’s report on its own key', () => {
     expect(selfReport.mode).toBe('mock')
   })
 
+  test('a second report binds both keys, and both sign', async () => {
+    const { selfReport } = setUp()
+    await selfReport.ready()
+    const { selfAttestation, coordinator } = selfReport.current()
+    const { reportHex, certificates, keys, fetchedAt, ...rest } = parseBlock('coordinator', coordinator)
+    const { ek, ask, ark } = certificates
+    const { body } = await verifier.verifyReport({
+      report: fromHex(reportHex),
+      certificates: { ek: fromHex(ek), ask: fromHex(ask), ark: fromHex(ark) },
+      at: start,
+    })
+    const [ed25519, mlDsa65] = [fromHex(keys.ed25519), fromHex(keys.mlDsa65)]
+    expect(body.reportData).toEqual(computeSnpReportDataV2({ ed25519, mlDsa65, configHash: fromHex(configHash) }))
+    expect(keys.ed25519).toBe(selfReport.publicKey)
+    expect([fetchedAt, rest.configHash]).toEqual([selfAttestation.fetchedAt, configHash])
+    expect(reportHex).not.toBe(selfAttestation.reportHex)
+    const message = new TextEncoder().encode('message')
+    const signatures = await Promise.all([selfReport.signMlDsa65(message), selfReport.signMlDsa65(message)])
+    const jwk = { kty: 'AKP', alg: 'ML-DSA-65', pub: Buffer.from(mlDsa65).toString('base64url') }
+    const publicKey = createPublicKey({ key: jwk, format: 'jwk' })
+    for (const signature of signatures) expect(verify(null, message, publicKey, signature)).toBe(true)
+    expect(toHex(signatures[0])).not.toBe(toHex(signatures[1]))
+  })
+
+  test.each([0, 1])(
+    'they are replaced as a pair: with report %i of a pair missing, the earlier pair stays',
+    async (nth) => {
+      const { selfReport, firmware, pass, nextLine } = setUp()
+      await selfReport.ready()
+      const first = selfReport.current()
+      let calls = 0
+      firmware.getReport = (reportData) => (calls++ === nth ? failing(reportData) : working().getReport(reportData))
+      await Promise.all([nextLine(), pass(10 * MINUTE_MS)])
+      expect(selfReport.current()).toEqual(first)
+      await Promise.all([nextLine(), pass(5_000)])
+      const { selfAttestation, coordinator } = selfReport.current()
+      expect(selfAttestation.fetchedAt).toBe('2026-06-15T00:10:05.000Z')
+      expect(parseBlock('coordinator', coordinator).fetchedAt).toBe(selfAttestation.fetchedAt)
+    },
+  )
+
+  test('the firmware is asked for one report at a time', async () => {
+    let underWay = 0
+    const { selfReport } = setUp({
+      reportSource: {
+        mode: 'mock',
+        async getReport(reportData) {
+          underWay += 1
+          expect(underWay).toBe(1)
+          const report = await working().getReport(reportData)
+          underWay -= 1
+          return report
+        },
+      },
+    })
+    await selfReport.ready()
+    expect(selfReport.current().coordinator.length).toBeGreaterThan(0)
+  })
+
   test('two coordinators have two keys; a key that is given is used', async () => {
     const key = generateKeyPairSync('ed25519')
     const raw = key.publicKey.export({ type: 'spki', format: 'der' }).subarray(-32).toString('hex')
-    const keys = [setUp(), setUp(), setUp({ generateKey: () => key })].map(({ selfReport }) => selfReport.publicKey)
+    const keys = [
+      setUp(),
+      setUp(),
+      setUp({ generateKey: (kind) => (kind === 'ed25519' ? key : generateKeyPairSync(kind)) }),
+    ].map(({ selfReport }) => selfReport.publicKey)
     expect(new Set(keys).size).toBe(3)
     expect(keys[2]).toBe(raw)
   })
@@ -88,10 +152,10 @@ describe('the coordinator’s report on its own key', () => {
     const { selfReport, firmware, pass, nextLine, delays } = setUp()
     await selfReport.ready()
     for (let call = 0; call < 100; call++) selfReport.current()
-    expect(firmware.calls).toBe(1)
+    expect(firmware.calls).toBe(2)
     expect(delays()).toEqual([10 * MINUTE_MS])
     await Promise.all([nextLine(), pass(10 * MINUTE_MS)])
-    expect(firmware.calls).toBe(2)
+    expect(firmware.calls).toBe(4)
     expect(selfReport.current().selfAttestation.fetchedAt).toBe('2026-06-15T00:10:00.000Z')
   })
 
@@ -147,6 +211,27 @@ describe('the coordinator’s report on its own key', () => {
     await selfReport.ready()
     expect(() => selfReport.current()).toThrow(none)
     expect(lines.at(-1)).toMatchObject({ code: 'root_not_trusted' })
+  })
+
+  test.each<[string, Partial<SimulatedReportOptions>, string]>([
+    ['that can be debugged', { policy: { debug: true } }, 'debug_enabled'],
+    ['at another privilege level', { vmpl: 1 }, 'vmpl_not_allowed'],
+    ['under a VLEK', { signingKey: 'vlek' }, 'signing_key_not_allowed'],
+    ['without the alias check', { platformInfo: 0x05n }, 'alias_check_missing'],
+  ])('a guest %s is what every reader refuses: it is not attested', async (_, guest, code) => {
+    const { selfReport, lines } = setUp({
+      reportSource: {
+        mode: 'mock',
+        getReport: async (reportData) => ({ report: simulator.report({ reportData, ...guest }) }),
+      },
+      certificates: async ({ report }, at) => {
+        const certificates = simulator.certificates({ signingKey: guest.signingKey ?? 'vcek' })
+        return { certificates, verified: await verifier.verifyReport({ report, certificates, at }) }
+      },
+    })
+    await selfReport.ready()
+    expect(() => selfReport.current()).toThrow(none)
+    expect(lines.at(-1)).toMatchObject({ msg: 'Could not attest the coordinator', code })
   })
 
   test('stopped: no timer is left', async () => {
@@ -330,6 +415,20 @@ describe('AMD’s revocation list', () => {
     kds.answer = async () => lists.revoked
     await Promise.all([nextLine(), pass(10 * MINUTE_MS)])
     expect(() => selfReport.current()).toThrow(none)
+  })
+
+  test('a revocation counts on where AMD does not answer any more, though an older list would still be in date', async () => {
+    const { selfReport, kds, jump, pass, nextLine, lines } = setUpList(async () => lists.ok)
+    await selfReport.ready()
+    kds.answer = async () => lists.revoked
+    jump(DAY_MS)
+    await Promise.all([nextLine(), pass(10 * MINUTE_MS)])
+    expect(() => selfReport.current()).toThrow(none)
+    kds.answer = refused
+    await Promise.all([nextLine(), pass(5_000)])
+    await selfReport.stop()
+    expect(() => selfReport.current()).toThrow(none)
+    expect(lines.at(-1)).toMatchObject({ code: 'certificate_revoked' })
   })
 
   test('a list that was fetched stays in use where AMD does not answer', async () => {

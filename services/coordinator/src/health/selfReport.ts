@@ -1,11 +1,19 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
-import { PolicyError, QuoteError, type VerifiedReport } from '@countersign/attestation'
+import { assertReportState, PolicyError, QuoteError, type VerifiedReport } from '@countersign/attestation'
 import type { ReportSource } from '@countersign/evidence'
-import { computeSnpReportData, equalBytes, fromHex, ServiceError, toHex } from '@countersign/protocol'
-import type { SelfAttestation } from '@countersign/receipt'
+import {
+  computeSnpReportData,
+  computeSnpReportDataV2,
+  equalBytes,
+  fromHex,
+  ServiceError,
+  toHex,
+} from '@countersign/protocol'
+import { assembleCoordinator, encodeBlock } from '@countersign/receipt'
 import type { Log } from '@countersign/service'
 import { createEd25519Signer } from '../ed25519.ts'
 import { CoordinatorError } from '../errors.ts'
+import { createMlDsa65Signer, toMlDsa65Bytes } from '../mlDsa65.ts'
 import type { Clock, Schedule, SelfReport } from '../ports.ts'
 import { systemSchedule } from '../system.ts'
 import { type SnpCertificates, toHexChain } from './snpCertificates.ts'
@@ -19,8 +27,8 @@ export type SelfReportDeps = {
   configHash: string
   clock: Clock
   log: Pick<Log, 'info' | 'warn'>
-  /** Ed25519, made at start and never stored. */
-  generateKey?: () => { publicKey: KeyObject; privateKey: KeyObject }
+  /** Made at start and never stored. */
+  generateKey?: (kind: 'ed25519' | 'ml-dsa-65') => { publicKey: KeyObject; privateKey: KeyObject }
   refreshMs?: number
   /** How long a report is shown after it was made, if no newer one can be had. */
   lifetimeMs?: number
@@ -30,19 +38,27 @@ export type SelfReportDeps = {
 /** Firmware answers about one request a second, so that failures are not repeated faster than this. */
 const FIRST_RETRY_MS = 5_000
 
-/** A report on the coordinator's own key, made at start and refreshed in the background; no request waits for the firmware. */
+/**
+ * Reports on the coordinator's own keys, made at start and refreshed in the background; no request waits for the firmware. There are
+ * two, because a report holds one report data: that of the Ed25519 key, for health, enclaves and receipts of version 1, and that of
+ * both keys. They are replaced together.
+ */
 export function createSelfReport(deps: SelfReportDeps): SelfReport & {
   /** Resolves when the first attempt is over, whatever came of it. */
   ready(): Promise<void>
 } {
   const { reportSource, clock, log, configHash } = deps
   const { refreshMs = 600_000, lifetimeMs = 3_600_000, schedule = systemSchedule } = deps
-  const { generateKey = () => generateKeyPairSync('ed25519') } = deps
-  const { publicKey, privateKey } = generateKey()
-  const rawPublicKey = publicKey.export({ type: 'spki', format: 'der' }).subarray(-32)
-  const reportData = computeSnpReportData({ publicKey: rawPublicKey, configHash: fromHex(configHash) })
+  const { generateKey = generateKeyPair } = deps
+  const { publicKey, privateKey } = generateKey('ed25519')
+  const { publicKey: mlDsa65PublicKey, privateKey: mlDsa65PrivateKey } = generateKey('ml-dsa-65')
+  const ed25519 = publicKey.export({ type: 'spki', format: 'der' }).subarray(-32)
+  const mlDsa65 = toMlDsa65Bytes(mlDsa65PublicKey)
+  const keys = { ed25519: toHex(ed25519), mlDsa65: toHex(mlDsa65) }
+  const reportData = computeSnpReportData({ publicKey: ed25519, configHash: fromHex(configHash) })
+  const reportDataV2 = computeSnpReportDataV2({ ed25519, mlDsa65, configHash: fromHex(configHash) })
 
-  let inForce: { selfAttestation: SelfAttestation; revocations?: string; expiresAt: number } | undefined
+  let inForce: (Omit<ReturnType<SelfReport['current']>, 'expiresAt'> & { expiresAt: number }) | undefined
   let failures = 0
   let callOff = () => {}
   let isStopped = false
@@ -66,35 +82,57 @@ export function createSelfReport(deps: SelfReportDeps): SelfReport & {
     if (!isStopped) callOff = schedule(() => (underWay = refresh()), delayMs)
   }
 
+  /** One after the other: firmware takes about one request a second, and the driver waits for it. */
   async function attest() {
     const fetchedAt = clock.now()
-    const evidence = await reportSource.getReport(reportData)
-    const { certificates, verified } = await deps.certificates(evidence, new Date(fetchedAt))
-    assertOurs(verified)
-    const list = await deps.revocations?.({ certificates, verified }, new Date(fetchedAt))
-    const selfAttestation: SelfAttestation = {
-      reportHex: toHex(evidence.report),
-      certificates: toHexChain(certificates),
-      measurement: toHex(verified.body.measurement),
-      configHash,
-      fetchedAt: new Date(fetchedAt).toISOString(),
-    }
+    const first = await getReport(reportData, fetchedAt)
+    const second = await getReport(reportDataV2, fetchedAt)
+    const list = await deps.revocations?.(first.judged, new Date(fetchedAt))
+    const shared = { configHash, fetchedAt: new Date(fetchedAt).toISOString() }
+    const { reportHex, certificates, measurement } = first
+    const expiresAt = Math.min(fetchedAt + lifetimeMs, first.notAfter, second.notAfter)
+    const block = { reportHex: second.reportHex, certificates: second.certificates, keys, ...shared }
+    // A reader judges the block's list at the time of signing, which may be the last moment of this attestation.
+    const lasts = list !== undefined && list.nextUpdate.getTime() >= expiresAt
     return {
-      selfAttestation,
-      ...(list === undefined ? {} : { revocations: toHex(list) }),
-      expiresAt: Math.min(fetchedAt + lifetimeMs, verified.validity.notAfter),
+      selfAttestation: { reportHex, certificates, measurement, ...shared },
+      coordinator: encodeBlock(
+        'coordinator',
+        assembleCoordinator({ ...block, ...(lasts ? { revocations: toHex(list.bytes) } : {}) }),
+      ),
+      ...(list === undefined ? {} : { revocations: toHex(list.bytes) }),
+      expiresAt,
     }
   }
 
-  /** What a source says of itself must be what its evidence proves: mock evidence never passes for hardware. */
-  function assertOurs({ root, body }: VerifiedReport) {
+  async function getReport(expected: Uint8Array<ArrayBuffer>, at: number) {
+    const evidence = await reportSource.getReport(expected)
+    const judged = await deps.certificates(evidence, new Date(at))
+    const { certificates, verified } = judged
+    assertOurs(verified, expected)
+    return {
+      judged,
+      reportHex: toHex(evidence.report),
+      certificates: toHexChain(certificates),
+      measurement: toHex(verified.body.measurement),
+      notAfter: verified.validity.notAfter,
+    }
+  }
+
+  /**
+   * What a source says of itself must be what its evidence proves: mock evidence never passes for hardware. And a guest in a state that
+   * readers refuse would release signatures whose receipts all fail.
+   */
+  function assertOurs(verified: VerifiedReport, expected: Uint8Array) {
+    const { root, body } = verified
     if (root.mode !== reportSource.mode) throw new QuoteError('root_not_trusted', 'the report is of another mode')
-    if (!equalBytes(body.reportData, reportData)) throw new PolicyError('report_data_mismatch', 'not our report')
+    if (!equalBytes(body.reportData, expected)) throw new PolicyError('report_data_mismatch', 'not our report')
+    assertReportState(verified)
   }
 
   return {
     mode: reportSource.mode,
-    publicKey: toHex(rawPublicKey),
+    publicKey: keys.ed25519,
     current() {
       if (inForce === undefined || inForce.expiresAt <= clock.now()) {
         throw new CoordinatorError('attestation_invalid', 'the coordinator has no attestation of its own in force')
@@ -102,6 +140,7 @@ export function createSelfReport(deps: SelfReportDeps): SelfReport & {
       return { ...inForce, expiresAt: new Date(inForce.expiresAt).toISOString() }
     },
     sign: createEd25519Signer(Buffer.from(privateKey.export({ format: 'jwk' }).d ?? '', 'base64url')),
+    signMlDsa65: createMlDsa65Signer(mlDsa65PrivateKey),
     ready: () => first,
     async stop() {
       isStopped = true
@@ -109,4 +148,8 @@ export function createSelfReport(deps: SelfReportDeps): SelfReport & {
       await underWay
     },
   }
+}
+
+function generateKeyPair(kind: 'ed25519' | 'ml-dsa-65') {
+  return kind === 'ed25519' ? generateKeyPairSync(kind) : generateKeyPairSync(kind)
 }

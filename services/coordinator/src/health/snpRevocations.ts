@@ -3,14 +3,17 @@ import { type KdsClient, VendorError } from '@countersign/evidence'
 import type { Log } from '@countersign/service'
 import type { SnpChain } from './snpCertificates.ts'
 
+/** AMD's list, DER, and until when it is in date. */
+export type SnpRevocationList = { bytes: Uint8Array; nextUpdate: Date }
+
 /**
- * AMD's revocation list (DER) for the certificates of a report, or undefined where none can be had: not all guests may reach AMD.
+ * AMD's revocation list for the certificates of a report, or undefined where none can be had: not all guests may reach AMD.
  * Throws `certificate_revoked` where it names one of them.
  */
 export type SnpRevocations = (
   evidence: { certificates: SnpChain; verified: VerifiedReport },
   at: Date,
-) => Promise<Uint8Array | undefined>
+) => Promise<SnpRevocationList | undefined>
 
 export type SnpRevocationsDeps = {
   verifier: Pick<Verifier, 'verifyRevocations'>
@@ -32,24 +35,29 @@ export function createSnpRevocations({ verifier, kds, log }: SnpRevocationsDeps)
     if (kds === undefined) return undefined
     const { product, body } = verified
 
-    async function isUsable(list: Uint8Array) {
+    /** Undefined where it cannot be used. */
+    async function judge(bytes: Uint8Array): Promise<SnpRevocationList | undefined> {
       try {
-        await verifier.verifyRevocations({ certificates, list, at })
-        return true
+        const { nextUpdate } = await verifier.verifyRevocations({ certificates, list: bytes, at })
+        return { bytes, nextUpdate }
       } catch (error) {
         if (!(error instanceof QuoteError) || error.code === 'certificate_revoked') throw error
         log.warn({ msg: 'Could not use AMD’s revocation list', code: error.code })
-        return false
+        return undefined
       }
     }
 
     if (known === undefined || at.getTime() - known.fetchedAt >= REFRESH_MS) {
       const list = await fetchList(() => kds.getRevocations({ product, kind: body.signingKey }), log)
-      if (list !== undefined && (await isUsable(list))) known = { list, fetchedAt: at.getTime() }
+      const before = known
+      // Kept before it is judged: a revocation must count on where AMD does not answer the next time.
+      if (list !== undefined) known = { list, fetchedAt: at.getTime() }
+      if (list !== undefined && (await judge(list)) === undefined) known = before
     }
-    if (known !== undefined && !(await isUsable(known.list))) known = undefined
-    if (known === undefined || known.list.length <= MAX_LIST_BYTES) return known?.list
-    log.warn({ msg: 'Left out AMD’s revocation list, which is too large', bytes: known.list.length })
+    const judged = known && (await judge(known.list))
+    if (judged === undefined) known = undefined
+    if (judged === undefined || judged.bytes.length <= MAX_LIST_BYTES) return judged
+    log.warn({ msg: 'Left out AMD’s revocation list, which is too large', bytes: judged.bytes.length })
     return undefined
   }
 }

@@ -37,7 +37,10 @@ describe('GET /openapi.json', () => {
       'get /wallet/me *',
       'get /wallet/transactions *',
       'post /auth/logout *',
+      'post /sign/authorization *',
       'post /sign/digest *',
+      'post /sign/message *',
+      'post /sign/typed-data *',
       'post /wallet/provision *',
     ])
     expect(components.securitySchemes).toEqual({
@@ -85,6 +88,7 @@ describe('the harness that checks every answer against it', () => {
     const { request, openEvents, store } = createTestApp()
     store.rows.proofs.set('AAAAAAAAAAAAAAAAAAAAAA', {
       slug: 'AAAAAAAAAAAAAAAAAAAAAA',
+      kind: 'transaction',
       txHash: '0x00',
       chainId: 1,
       walletAddress: '0x00',

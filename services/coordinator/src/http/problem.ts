@@ -12,6 +12,14 @@ export const problems: Record<CoordinatorErrorCode, { title: string; advice: str
     title: 'The transaction metadata is not valid',
     advice: 'Fix the call; `detail` names the field. `txMetadata` has exactly the members that this page shows.',
   },
+  invalid_message: {
+    title: 'The message is not valid',
+    advice: 'Fix the call: `message` is 0x and the hex of whole bytes.',
+  },
+  invalid_typed_data: {
+    title: 'The typed data is not valid',
+    advice: 'Fix the call; `detail` names what is wrong. Only what EIP-712 reads in exactly one way is signed.',
+  },
   oauth_state_invalid: {
     title: 'The sign-in is unknown or over',
     advice:
@@ -42,6 +50,10 @@ export const problems: Record<CoordinatorErrorCode, { title: string; advice: str
     advice: 'Ask for JSON, `application/vnd.ipld.raw` or `application/vnd.ipld.car`, by `Accept` or `?format=`.',
   },
   body_too_large: { title: 'The body is too large', advice: 'Send at most 128 KiB.' },
+  message_too_large: {
+    title: 'The message is too large to be signed',
+    advice: 'Sign at most 32 KiB, as canonical JSON in UTF-8: a message in hex has half as many bytes.',
+  },
   unsupported_media_type: { title: 'The body must be JSON', advice: 'Send `Content-Type: application/json`.' },
   wallet_not_provisioned: {
     title: 'The user has no wallet to sign with',
@@ -58,6 +70,10 @@ export const problems: Record<CoordinatorErrorCode, { title: string; advice: str
   chain_not_allowed: {
     title: 'The service does not sign for this chain',
     advice: 'Use a chain that the operator allows.',
+  },
+  authorization_not_allowed: {
+    title: 'The wallet may not delegate to this code',
+    advice: 'Delegate on one chain, to an implementation that the operator allows. Nothing was signed.',
   },
   rate_limited: { title: 'Too many requests', advice: 'Retry after the seconds that `Retry-After` names.' },
   quota_spent: {

@@ -14,6 +14,7 @@ const slug = 'AAAAAAAAAAAAAAAAAAAAAA'
 const path = `/proof/${slug}/events`
 const complete: Proof = {
   slug,
+  kind: 'transaction',
   txHash: receipt.transaction.txHash,
   chainId: receipt.transaction.chainId,
   walletAddress: receipt.transaction.from,

@@ -9,8 +9,12 @@ import {
   problemSchema,
   proofPayloadSchema,
   sessionUserSchema,
+  signAuthorizationRequestSchema,
   signDigestRequestSchema,
   signDigestResponseSchema,
+  signMessageRequestSchema,
+  signOffChainResponseSchema,
+  signTypedDataRequestSchema,
   transactionListSchema,
   walletInfoSchema,
 } from './schemas.ts'
@@ -48,6 +52,19 @@ const post: CoordinatorErrorCode[] = [
   'body_too_large',
   'unsupported_media_type',
 ]
+const signing: CoordinatorErrorCode[] = [
+  'wallet_not_provisioned',
+  'quota_spent',
+  'grant_invalid',
+  'key_binding_mismatch',
+  'attestation_invalid',
+  'signature_invalid',
+  'entropy_unavailable',
+  'enclave_unavailable',
+  'collateral_stale',
+]
+const offChain =
+  'Each call is a new signature with a proof of its own. Public are a commitment, and that the wallet signed at this time; content and signature are not, and the service keeps neither. The opening is answered once: an answer that is lost leaves a proof that nobody can open.'
 const withSession = [{ session: [] }]
 const provider = z.object({ provider: z.string().openapi({ example: 'google' }) })
 const noBody = { content: { 'application/json': { schema: emptySchema } }, required: false }
@@ -155,21 +172,44 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
       ...problemsOf(
         ...session,
         ...post,
+        ...signing,
         'invalid_digest',
         'invalid_tx_metadata',
         'digest_mismatch',
         'unsupported_transaction',
         'chain_not_allowed',
-        'wallet_not_provisioned',
-        'quota_spent',
-        'grant_invalid',
-        'key_binding_mismatch',
-        'attestation_invalid',
-        'signature_invalid',
-        'entropy_unavailable',
-        'enclave_unavailable',
-        'collateral_stale',
       ),
+    },
+  },
+  'POST /sign/message': {
+    summary: 'Signs a message',
+    description: `EIP-191, version 0x45. ${offChain}`,
+    security: withSession,
+    request: { body: { content: { 'application/json': { schema: signMessageRequestSchema } }, required: true } },
+    responses: {
+      200: json('The signature, the slug of its proof, and what opens its commitment', signOffChainResponseSchema),
+      ...problemsOf(...session, ...post, ...signing, 'invalid_message', 'message_too_large'),
+    },
+  },
+  'POST /sign/typed-data': {
+    summary: 'Signs typed data',
+    description: `EIP-712. ${offChain}`,
+    security: withSession,
+    request: { body: { content: { 'application/json': { schema: signTypedDataRequestSchema } }, required: true } },
+    responses: {
+      200: json('The signature, the slug of its proof, and what opens its commitment', signOffChainResponseSchema),
+      ...problemsOf(...session, ...post, ...signing, 'invalid_typed_data', 'message_too_large'),
+    },
+  },
+  'POST /sign/authorization': {
+    summary: 'Signs an authorization',
+    description:
+      'EIP-7702: the wallet runs the code of `address` from then on. Only code that the operator lists, and never for every chain. The same authorization again gives the same signature and slug. It becomes public with its proof.',
+    security: withSession,
+    request: { body: { content: { 'application/json': { schema: signAuthorizationRequestSchema } }, required: true } },
+    responses: {
+      200: json('The signature, and the slug of its proof', signDigestResponseSchema),
+      ...problemsOf(...session, ...post, ...signing, 'authorization_not_allowed', 'chain_not_allowed'),
     },
   },
   'GET /proof/:slug': {
@@ -198,8 +238,9 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
     },
   },
   'GET /ipfs/:cid': {
-    summary: 'A receipt or collateral, by its CID',
-    description: 'A trustless IPFS gateway to the blocks that this service holds. Blocks never change.',
+    summary: 'A block of a receipt, by its CID',
+    description:
+      'A trustless IPFS gateway to the blocks that this service holds. Blocks never change. As `car`, a receipt of version 2 comes with all the blocks that it names.',
     request: {
       params: z.object({ cid: z.string().openapi({ description: 'CIDv1, raw, sha2-256, in base32.' }) }),
       query: z.object({

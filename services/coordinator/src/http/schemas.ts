@@ -1,5 +1,5 @@
-import { type Hex, proofStatuses } from '@countersign/protocol'
-import { receiptSchema } from '@countersign/receipt'
+import { type Hex, type Opening, proofStatuses, type TypedData } from '@countersign/protocol'
+import { blockSchemas, receiptSchema } from '@countersign/receipt'
 import { z } from '@hono/zod-openapi'
 import { type CoordinatorErrorCode, coordinatorErrors } from '../errors.ts'
 
@@ -25,7 +25,12 @@ export const walletInfoSchema = z
     provenance: z
       .strictObject({
         entropyHash: hex(32).openapi({ description: 'SHA-256 of the sample drawn when the wallet was made.' }),
-        entropySig: hex(64).openapi({ description: 'The source’s Ed25519 signature over that sample.' }),
+        entropySig: z
+          .string()
+          .regex(/^[0-9a-f]{96}(?:[0-9a-f]{32})?$/)
+          .openapi({
+            description: 'The source’s signature over that sample: Ed25519, or BLS of a beacon.',
+          }),
         satelliteSource: z.string(),
       })
       .openapi({ description: 'The witness of provisioning; it never changes.' }),
@@ -61,13 +66,65 @@ export const signDigestResponseSchema = z
   })
   .openapi('SignDigestResponse')
 
+const message = () => toHexSchema(/^0x(?:[0-9a-fA-F]{2})*$/)
+
+export const signMessageRequestSchema = z
+  .strictObject({ message: message().openapi({ description: 'The bytes of the message, signed as EIP-191 has it.' }) })
+  .openapi('SignMessageRequest')
+
+const typedDataSchema = z
+  .strictObject({
+    domain: z.record(z.string(), z.unknown()),
+    types: z.record(z.string(), z.array(z.strictObject({ name: z.string(), type: z.string() })).readonly()),
+    primaryType: z.string(),
+    message: z.record(z.string(), z.unknown()),
+  })
+  .openapi('TypedData', { description: 'EIP-712. Integers are decimal strings, hex, or numbers within 2^53.' })
+
+export const signTypedDataRequestSchema: z.ZodType<TypedData, TypedData> = typedDataSchema
+
+export const signAuthorizationRequestSchema = z
+  .strictObject({
+    chainId: z.int().min(1),
+    address: anyCase(20).openapi({
+      description: 'The code that the wallet delegates to; the operator lists what is allowed.',
+    }),
+    nonce: z.int().min(0),
+  })
+  .openapi('SignAuthorizationRequest')
+
+const contentHalf = { salt: hex(32), digest: ethereum(32) }
+
+const openingSchema = z
+  .strictObject({
+    content: z.union([
+      z.strictObject({ ...contentHalf, kind: z.literal('message'), content: z.strictObject({ message: message() }) }),
+      z.strictObject({ ...contentHalf, kind: z.literal('typed-data'), content: typedDataSchema }),
+    ]),
+    signature: z.strictObject({ salt: hex(32), signature: ethereum(65) }),
+  })
+  .openapi('Opening', {
+    description:
+      'What opens the commitment of the proof. The service does not keep it: without it nothing can show what was signed.',
+  }) as unknown as z.ZodType<Opening, Opening>
+
+export const signOffChainResponseSchema = signDigestResponseSchema
+  .extend({ opening: openingSchema })
+  .openapi('SignOffChainResponse')
+
 const attestationReceiptSchema = receiptSchema.clone().openapi('AttestationReceiptV1')
+const attestationReceiptV2Schema = blockSchemas.attestation.clone().openapi('AttestationReceiptV2')
+const kind = () =>
+  z.enum(['authorization', 'off-chain']).optional().openapi({ description: 'Only where it is not a transaction.' })
 
 export const proofPayloadSchema = z
   .strictObject({
     slug: z.string().regex(/^[A-Za-z0-9_-]{22}$/),
-    txHash: ethereum(32),
-    chainId: z.int().min(1),
+    kind: kind(),
+    txHash: ethereum(32).openapi({
+      description: 'What the event names: the transaction’s hash, that of the signed authorization, or the commitment.',
+    }),
+    chainId: z.int().min(0).openapi({ description: '0 for a signature that is off the chain.' }),
     walletAddress: ethereum(20),
     status: z.enum(proofStatuses),
     ipfsCid: z.string().nullable(),
@@ -78,7 +135,7 @@ export const proofPayloadSchema = z
       .boolean()
       .openapi({ description: 'Whether this service verified the quote. Verify it yourself.' }),
     // A union rather than nullable(), which would make the component itself nullable.
-    receipt: z.union([attestationReceiptSchema, z.null()]),
+    receipt: z.union([attestationReceiptSchema, attestationReceiptV2Schema, z.null()]),
     createdAt: time(),
   })
   .openapi('ProofPayload')
@@ -87,8 +144,9 @@ export const transactionListSchema = z
   .strictObject({
     transactions: z.array(
       z.strictObject({
+        kind: kind(),
         txHash: ethereum(32),
-        chainId: z.int().min(1),
+        chainId: z.int().min(0),
         slug: z.string().regex(/^[A-Za-z0-9_-]{22}$/),
         status: z.enum(proofStatuses).openapi({ description: 'Of its proof.' }),
         createdAt: time(),

@@ -1,4 +1,4 @@
-import { type Hex, hashUnsignedTransaction, type TxMetadata, toHex } from '@countersign/protocol'
+import { type Hex, hashUnsignedTransaction, type Opening, type TxMetadata, toHex } from '@countersign/protocol'
 import { type AnswerCheck, createAnswerCheck } from '../../test/answerCheck.ts'
 import { type AppConfig, type AppDeps, createApp } from '../app.ts'
 import { createManualTime } from '../collateral/manualTime.fake.ts'
@@ -12,7 +12,7 @@ import {
   createFakeSelfReport,
   type FakeIdentity,
 } from '../ports.fake.ts'
-import type { SignDigestRequest } from '../sign/signDigest.ts'
+import type { Asked, SigningRequest } from '../sign/signBatch.ts'
 import { createMemoryStore } from '../store/memoryStore.fake.ts'
 
 export const APP = 'https://app.example'
@@ -39,6 +39,13 @@ export const toDigest = (metadata: TxMetadata): Hex => `0x${toHex(hashUnsignedTr
 export const signBody = { digest: toDigest(txMetadata), txMetadata }
 export const signed = { signature: `0x${'1b'.repeat(65)}`, slug: 'abcdefghijklmnopqrstuQ' } as const
 
+/** What an enclave would answer beside a signature that is off the chain. */
+function toTestOpening(asked: Asked): Opening {
+  const { kind, content, digest } = asked as Extract<Asked, { kind: 'message' }>
+  const salt = '5a'.repeat(32)
+  return { content: { salt, kind, digest, content }, signature: { salt, signature: signed.signature } }
+}
+
 export type TestInit = {
   method?: string
   headers?: Record<string, string>
@@ -60,7 +67,7 @@ export function createTestApp(changes: { config?: Partial<AppConfig>; deps?: Par
   const log = createFakeLog()
   const google = createFakeProvider(alice)
   const other = createFakeProvider(bob)
-  const signings: SignDigestRequest[] = []
+  const signings: SigningRequest[] = []
   const time = createManualTime(new Date(clock.now()))
   const config: AppConfig = {
     publicUrl: API,
@@ -82,9 +89,10 @@ export function createTestApp(changes: { config?: Partial<AppConfig>; deps?: Par
       ['google', google],
       ['other', other],
     ]),
-    signDigest: async (request) => {
+    sign: async (request) => {
       signings.push(request)
-      return signed
+      const { kind } = request.asked
+      return kind === 'message' || kind === 'typed-data' ? { ...signed, opening: toTestOpening(request.asked) } : signed
     },
     clock,
     random: createFakeRandom(),

@@ -1,6 +1,6 @@
 import { isCid } from '@countersign/receipt'
 import type { GetBlock } from '../ports.ts'
-import { toCar } from './car.ts'
+import { toReceiptCar } from './receiptCar.ts'
 
 export type GatewayDeps = { getBlock: GetBlock }
 
@@ -51,7 +51,8 @@ export async function getIpfsBlock(deps: GatewayDeps, request: GatewayRequest): 
   const etag = format === 'json' ? `"${cid}"` : `"${cid}.${format}"`
   const caching = { ...vary, etag, 'cache-control': 'public, max-age=29030400, immutable' }
   if (matches(request.ifNoneMatch, etag)) return { status: 304, headers: caching, body: null }
-  const body = format === 'car' ? toCar(cid, block) : block
+  const body = format === 'car' ? await toReceiptCar(deps, cid, block) : block
+  if (body === undefined) return { status: 404, headers: vary, body: null }
   const headers = {
     ...caching,
     ...describe(cid, format),

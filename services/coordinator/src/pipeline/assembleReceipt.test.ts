@@ -1,19 +1,20 @@
 import { checkReceipt, MAX_RECEIPT_BYTES, parseReceipt, ReceiptError, toCid } from '@countersign/receipt'
 import { createReceiptSimulator, type SimulatedIssue } from '@countersign/receipt/simulator'
 import { describe, expect, test } from 'vitest'
-import type { PinWork } from '../store/pinning.ts'
+import type { PinRecords, PinWork } from '../store/pinning.ts'
 import { assembleReceipt } from './assembleReceipt.ts'
 
 const simulator = createReceiptSimulator()
 const issue = await simulator.issue({ signedAt: new Date('2026-06-15T12:00:00.000Z'), treeSize: 5, leafIndex: 2 })
 
 /** As the store has it: without the collateral's CID. */
-function toWork({ records, collateral }: SimulatedIssue): Pick<PinWork, 'records' | 'collateral'> {
+type WorkV1 = Pick<PinWork, 'collateral'> & { records: PinRecords & { version: 1 } }
+function toWork({ records, collateral }: SimulatedIssue): WorkV1 {
   const { collateral: _cid, ...batch } = records.batch
-  return { records: { ...records, batch }, collateral }
+  return { records: { version: 1, ...records, batch }, collateral }
 }
 
-function withData(bytes: number): Pick<PinWork, 'records' | 'collateral'> {
+function withData(bytes: number): WorkV1 {
   const work = toWork(issue)
   const txMetadata = { ...work.records.txMetadata, data: `0x${'00'.repeat(bytes)}` as const }
   return { ...work, records: { ...work.records, txMetadata } }
@@ -54,7 +55,7 @@ describe('assembleReceipt', () => {
   test('does not depend on the order in which a database answers members', () => {
     const work = toWork(issue)
     const statement = Object.fromEntries(Object.entries(work.records.statement).toReversed())
-    const records = { ...work.records, statement: statement as PinWork['records']['statement'] }
+    const records = { ...work.records, statement: statement as typeof work.records.statement }
     expect(assembleReceipt({ ...work, records }).receipt.cid).toBe(issue.cid)
   })
 

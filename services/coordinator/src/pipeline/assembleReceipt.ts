@@ -1,18 +1,44 @@
-import { assemble, canonicalBytes, toCid } from '@countersign/receipt'
+import {
+  assemble,
+  assembleAttestation,
+  assembleBatch,
+  assembleRelease,
+  canonicalBytes,
+  encodeBlock,
+  toCid,
+} from '@countersign/receipt'
 import type { Block } from '../ports.ts'
-import type { PinWork } from '../store/pinning.ts'
+import type { PinRecords, PinWork } from '../store/pinning.ts'
+
+/** The blocks of a proof: its receipt, the collateral, and the others that it names, each before the one that names it. */
+export type ReceiptBlocks = { receipt: Block; collateral: Block; others: readonly Block[] }
 
 /**
- * The two blocks of a proof: its receipt, and the collateral that the receipt names by CID. A pure function of what the signing
- * transaction stored. Throws `ReceiptError`, such as `receipt_too_large`.
+ * A pure function of what the signing transaction stored. Throws `ReceiptError`, such as `receipt_too_large`.
  */
-export function assembleReceipt({ records, collateral: bytes }: Pick<PinWork, 'records' | 'collateral'>): {
-  receipt: Block
-  collateral: Block
-} {
+export function assembleReceipt({
+  records,
+  collateral: bytes,
+}: Pick<PinWork, 'records' | 'collateral'>): ReceiptBlocks {
   const collateral = toBlock(bytes)
-  const receipt = assemble({ ...records, batch: { ...records.batch, collateral: collateral.cid } })
-  return { receipt: toBlock(canonicalBytes(receipt)), collateral }
+  if (records.version === 2) return assembleVersion2(records, collateral)
+  const { version: _, ...parts } = records
+  const receipt = assemble({ ...parts, batch: { ...parts.batch, collateral: collateral.cid } })
+  return { receipt: toBlock(canonicalBytes(receipt)), collateral, others: [] }
+}
+
+function assembleVersion2(records: PinRecords & { version: 2 }, collateral: Block): ReceiptBlocks {
+  const { signed, statement, inclusion, entropy, signatures } = records
+  const batch = toBlock(encodeBlock('batch', assembleBatch(records.batch)))
+  const coordinator = toBlock(records.coordinator)
+  const released = { batch: batch.cid, collateral: collateral.cid, coordinator: coordinator.cid }
+  const release = toBlock(encodeBlock('release', assembleRelease({ ...released, signatures })))
+  const attestation = { signed, statement, inclusion, batch: batch.cid, release: release.cid, entropy }
+  return {
+    receipt: toBlock(encodeBlock('attestation', assembleAttestation(attestation))),
+    collateral,
+    others: [batch, coordinator, release],
+  }
 }
 
 /** Bytes under the CID that is computed here. */

@@ -20,7 +20,7 @@ import { createFakeClock, createFakeLog, createFakeRandom } from '../ports.fake.
 import type { Block, Pinner } from '../ports.ts'
 import { createSignatureChecker } from '../sign/checkSignatures.ts'
 import { createCommitter } from '../sign/commit.ts'
-import { signDigests } from '../sign/signDigest.ts'
+import { signBatch } from '../sign/signBatch.ts'
 import { createBatchVerifier } from '../sign/verifyBatch.ts'
 import { PIN_QUEUE, PUBLISH_QUEUE } from '../store/jobs.ts'
 import { createPinningStore, type PinningStore, type PinWork } from '../store/pinning.ts'
@@ -115,7 +115,9 @@ describe.each(stageKinds)('the pin stage on %s', (kind) => {
       from pgboss.job`.execute(subject.database.db)
     return rows
   }
-  const insert = async (changes: { batch?: Partial<SigningBatch>; signing?: Partial<Signing> } = {}) => {
+  const insert = async (
+    changes: { batch?: Partial<SigningBatch>; signing?: Partial<Signing & { version: 1 }> } = {},
+  ) => {
     const signing = { ...createTestSigning(wallet), ...changes.signing }
     await subject.store.insertSignings({ batch: createTestBatch(changes.batch), signings: [signing], now: NOW })
     await deleteJobs()
@@ -242,12 +244,12 @@ describe.each(stageKinds)('the pin stage on %s', (kind) => {
         const { txMetadata } = createTestSigning(wallet)
         const digest: Hex = `0x${toHex(hashUnsignedTransaction({ ...txMetadata, nonce }))}`
         const session = { sid: '51'.repeat(32), grant: 'grant', keyId: key.keyId, walletId, address: key.address }
-        return { ...session, digest, txMetadata: { ...txMetadata, nonce } }
+        return { ...session, asked: { kind: 'transaction', digest, txMetadata: { ...txMetadata, nonce } } as const }
       })
       const slugs: string[] = []
       const signatures = await createSignatureChecker()
       try {
-        await signDigests(
+        await signBatch(
           {
             entropy: { take: async (count) => Array.from({ length: count }, createWitness) },
             enclave,
@@ -264,6 +266,7 @@ describe.each(stageKinds)('the pin stage on %s', (kind) => {
               readPlatform: createPlatformReader(),
             }),
             commit: createCommitter({ store: subject.store, selfReport, clock, random: createFakeRandom(kind) }),
+            receiptVersion: 1,
           },
           requests,
           {
@@ -495,9 +498,9 @@ describe.each(stageKinds)('the pin stage on %s', (kind) => {
 
     test('is remembered for a few, not for all', async () => {
       const slugs: string[] = []
-      for (let index = 0; index <= 17; index += 1) {
+      for (let index = 0; index <= 65; index += 1) {
         // The last is of the first one's collateral.
-        slugs.push(await insert({ batch: { collateral: Buffer.from(`{"index":${index % 17}}`) } }))
+        slugs.push(await insert({ batch: { collateral: Buffer.from(`{"index":${index % 65}}`) } }))
       }
       const { collateral } = assembleReceipt(await findWork(slugs[0] ?? ''))
       const watched = createWatchedPinner()
@@ -639,7 +642,8 @@ describe.each(stageKinds)('the pin stage on %s', (kind) => {
       ...pinning,
       async findPin(slug) {
         const work = await pinning.findPin(slug)
-        return work && { ...work, records: { ...work.records, batch: { ...work.records.batch, eventLog: '[]' } } }
+        if (work?.records.version !== 1) throw new Error('of another version')
+        return { ...work, records: { ...work.records, batch: { ...work.records.batch, eventLog: '[]' } } }
       },
     })
 

@@ -6,7 +6,7 @@ import { PinError, type PinErrorCode, untilAborted } from '../ipfs/pinError.ts'
 import type { Block, Clock, Pinner } from '../ports.ts'
 import type { PinningStore, PinWork } from '../store/pinning.ts'
 import { toReason } from '../toReason.ts'
-import { assembleReceipt, toBlock } from './assembleReceipt.ts'
+import { assembleReceipt, type ReceiptBlocks, toBlock } from './assembleReceipt.ts'
 import { toBackoffMs } from './backoff.ts'
 
 export type PinDeps = {
@@ -40,8 +40,8 @@ type PinFailure = PinErrorCode | ReceiptErrorCode | 'internal'
 const TIMEOUT_MS = 30_000
 /** A deadline can pass while no worker runs; the service still gets its chances. */
 const LEAST_ATTEMPTS = 12
-/** Collaterals change a few times a day, for each platform. */
-const MAX_KNOWN = 16
+/** Collaterals change a few times a day, for each platform; batches with their releases go on for as long as their proofs take. */
+const MAX_KNOWN = 64
 
 /**
  * Puts receipts on IPFS. What a proof's row holds is frozen before the first pin, so that any number of attempts, by any number
@@ -53,20 +53,20 @@ const MAX_KNOWN = 16
  */
 export function createPinStage(deps: PinDeps): PinStage {
   const { store, clock, log, timeoutMs = TIMEOUT_MS } = deps
-  /** CIDs of collaterals that were pinned and read back: thousands of receipts share one. */
+  /** CIDs of blocks that receipts share, and that were pinned and read back: thousands of receipts have one collateral. */
   const known = new Set<string>()
 
   async function pin(slug: string): Promise<PinOutcome> {
     const startedAt = clock.now()
     const work = await store.findPin(slug)
     if (work?.status !== 'pending_pin') return 'skipped'
-    let collateralCid: string | undefined
+    let shared: readonly Block[] = []
     try {
-      const { receipt, collateral } = await freeze(work)
-      collateralCid = collateral.cid
+      const { receipt, ...named } = await freeze(work)
+      shared = [named.collateral, ...named.others]
       const signal = AbortSignal.timeout(timeoutMs)
       // Ends in time even if the pinner does not heed the signal.
-      await untilAborted(signal, () => pinBlocks({ receipt, collateral }, signal))
+      await untilAborted(signal, () => pinBlocks(shared, receipt, signal))
       const isFirst = await store.completePin({ slug, cid: receipt.cid, now: clock.now() })
       if (!isFirst) return 'skipped'
       log.info({ msg: 'Pinned receipt', slug, cid: receipt.cid, durationMs: clock.now() - startedAt })
@@ -74,13 +74,13 @@ export function createPinStage(deps: PinDeps): PinStage {
     } catch (error) {
       if (error instanceof CoordinatorError && error.code === 'database_unavailable') throw error
       // The service may have lost what it held; the next attempt looks.
-      if (collateralCid !== undefined) known.delete(collateralCid)
+      for (const { cid } of shared) known.delete(cid)
       return recordFailure(work, error)
     }
   }
 
   /** The blocks to pin. A receipt that was frozen before may be public by now: it stays, whatever would be assembled today. */
-  async function freeze(work: PinWork): Promise<{ receipt: Block; collateral: Block }> {
+  async function freeze(work: PinWork): Promise<ReceiptBlocks> {
     const { slug, receiptBytes } = work
     const assembled = assembleReceipt(work)
     const frozen = receiptBytes ?? (await store.freezeReceipt({ slug, bytes: assembled.receipt.bytes }))
@@ -90,11 +90,12 @@ export function createPinStage(deps: PinDeps): PinStage {
     return { ...assembled, receipt }
   }
 
-  /** The collateral first: a reader of the receipt can then get what it names. */
-  async function pinBlocks({ receipt, collateral }: { receipt: Block; collateral: Block }, signal: AbortSignal) {
-    if (!known.has(collateral.cid)) {
-      await pinBlock(collateral, signal)
-      known.add(collateral.cid)
+  /** Each before the one that names it: a reader of any of them can then get what it names. */
+  async function pinBlocks(shared: readonly Block[], receipt: Block, signal: AbortSignal) {
+    for (const block of shared) {
+      if (known.has(block.cid)) continue
+      await pinBlock(block, signal)
+      known.add(block.cid)
       for (const oldest of known) if (known.size > MAX_KNOWN) known.delete(oldest)
     }
     await pinBlock(receipt, signal)

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { isSlug, type ProofPayload, type ProofStatus } from '@countersign/protocol'
+import { isSlug, type ProofPayload, type ProofStatus, type SignatureKind } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 import type { Store } from '../ports.ts'
 import type { Proof } from '../store/types.ts'
@@ -31,6 +31,7 @@ function toProofPayload(proof: Proof, ipfsGatewayUrl: string | undefined): Proof
   const ipfsCid = isPinned ? proof.ipfsCid : null
   return {
     slug: proof.slug,
+    ...toKindMember(proof.kind),
     txHash: proof.txHash,
     chainId: proof.chainId,
     walletAddress: proof.walletAddress,
@@ -43,6 +44,11 @@ function toProofPayload(proof: Proof, ipfsGatewayUrl: string | undefined): Proof
     receipt: isPinned ? proof.receipt : null,
     createdAt: new Date(proof.createdAt).toISOString(),
   }
+}
+
+/** Transactions have no such member: specification §2 fixes theirs. */
+export function toKindMember(kind: SignatureKind): Pick<ProofPayload, 'kind'> {
+  return kind === 'transaction' ? {} : { kind }
 }
 
 function toIpfsUrl(cid: string, gatewayUrl: string | undefined): string {

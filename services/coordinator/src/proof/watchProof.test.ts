@@ -10,6 +10,7 @@ const slug = 'AAAAAAAAAAAAAAAAAAAAAA'
 const other = 'AAAAAAAAAAAAAAAAAAAAAQ'
 const pending: Proof = {
   slug,
+  kind: 'transaction',
   txHash: `0x${'11'.repeat(32)}`,
   chainId: 1,
   walletAddress: `0x${'22'.repeat(20)}`,

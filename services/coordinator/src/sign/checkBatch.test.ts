@@ -5,15 +5,14 @@ import {
   hashEnclaveConfig,
   hashUnsignedTransaction,
   type SignedBatch,
-  type Statement,
   type TransactionItem,
   type TxMetadata,
   toHex,
 } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
-import { createSigningEnclave, createTestWalletKey, type SignedItem } from '../../test/signingEnclave.ts'
+import { createSigningEnclave, createTestWalletKey } from '../../test/signingEnclave.ts'
 import { createFakeWitness } from '../ports.fake.ts'
-import { assertItemSigned, checkBatch, type EnclavePolicy, type SigningTimes } from './checkBatch.ts'
+import { checkBatch, type EnclavePolicy, type SigningTimes } from './checkBatch.ts'
 
 const NOW = Date.parse('2026-06-15T12:00:00.000Z')
 const DAY_MS = 86_400_000
@@ -60,7 +59,7 @@ describe('checkBatch', () => {
   ) {
     const enclave = createEnclave()
     enclave.quote = quote
-    const { batches, config } = await enclave.signTransactions([createItem(0), createItem(1)])
+    const { batches, config } = await enclave.signItems([createItem(0), createItem(1)])
     const input: Input = { batch: batches[0] as SignedBatch, config, policy: {}, at: { first: NOW, last: NOW } }
     const { batch, policy, at, ...changed } = { ...input, ...change(input) }
     return checkBatch(
@@ -145,7 +144,7 @@ describe('checkBatch', () => {
   test('the quote of another batch: attestation_invalid', async () => {
     const enclave = createEnclave()
     enclave.limit = 1
-    const { batches, config } = await enclave.signTransactions([createItem(0), createItem(1)])
+    const { batches, config } = await enclave.signItems([createItem(0), createItem(1)])
     const [first, second] = batches as [SignedBatch, SignedBatch]
     const batch = { ...first, quote: second.quote }
     const at = { first: NOW, last: NOW }
@@ -153,62 +152,5 @@ describe('checkBatch', () => {
       code: 'attestation_invalid',
       details: 'report_data_mismatch',
     })
-  })
-})
-
-describe('assertItemSigned', () => {
-  async function sign() {
-    const items = [createItem(0), createItem(1), createItem(2, bob)]
-    const { batches, results } = await createEnclave().signTransactions(items)
-    return { items, batch: batches[0] as SignedBatch, results: results as SignedItem[] }
-  }
-  const expected = (item: TransactionItem) => ({
-    item,
-    address: alice.address,
-    coordinatorKey: COORDINATOR,
-    call: { beganAt: NOW, endedAt: NOW },
-  })
-
-  test('gives the statement of an item in its batch', async () => {
-    const { items, batch, results } = await sign()
-    for (const index of [0, 1]) {
-      const { statement } = results[index] as SignedItem
-      expect(assertItemSigned(expected(items[index] as TransactionItem), results[index] as SignedItem, batch)).toBe(
-        statement,
-      )
-    }
-  })
-
-  const invalid = expect.objectContaining({ code: 'attestation_invalid' })
-  const withStatement = (changes: Record<string, unknown>) => (result: SignedItem) => ({
-    ...result,
-    statement: { ...result.statement, ...changes } as Statement,
-  })
-  test.each<[string, (result: SignedItem) => SignedItem]>([
-    ['another place', (result) => ({ ...result, leafIndex: 1 })],
-    ['a place outside', (result) => ({ ...result, leafIndex: 3 })],
-    ['a statement changed after quoting', withStatement({ txHash: `0x${'00'.repeat(32)}` })],
-    ['a statement with a member more', withStatement({ more: 1 })],
-    ['a statement with a member less', withStatement({ txHash: undefined })],
-    ['a statement of another type', withStatement({ type: 'something else' })],
-  ])('%s is refused', async (_, change) => {
-    const { items, batch, results } = await sign()
-    const result = change(results[0] as SignedItem)
-    expect(() => assertItemSigned(expected(items[0] as TransactionItem), result, batch)).toThrow(invalid)
-  })
-
-  test.each<[string, (item: TransactionItem) => object]>([
-    ['digest', (item) => ({ item: { ...item, digest: `0x${'00'.repeat(32)}` } })],
-    ['key', (item) => ({ item: { ...item, keyId: bob.keyId } })],
-    ['sample', (item) => ({ item: { ...item, witness: createFakeWitness(1) } })],
-    ['chain', (item) => ({ item: { ...item, txMetadata: { ...item.txMetadata, chainId: 1 } } })],
-    ['address', () => ({ address: bob.address })],
-    ['coordinator', () => ({ coordinatorKey: '00'.repeat(32) })],
-  ])('a statement in the batch about another %s than asked is refused', async (_, change) => {
-    const { items, batch, results } = await sign()
-    const item = items[0] as TransactionItem
-    expect(() => assertItemSigned({ ...expected(item), ...change(item) }, results[0] as SignedItem, batch)).toThrow(
-      invalid,
-    )
   })
 })

@@ -1,21 +1,13 @@
-import { hash } from 'node:crypto'
 import { assertQuotePolicy, type Collateral, type QuotePolicy, type Verifier } from '@countersign/attestation'
 import {
-  assertStatement,
   computeTdxReportData,
   type EnclaveConfig,
   fromHex,
   hashEnclaveConfig,
   hashTree,
-  MAX_SAMPLE_AGE_MS,
-  SAMPLE_TOLERANCE_MS,
   ServiceError,
   type SignedBatch,
-  type SignItemResult,
-  type Statement,
-  type TransactionItem,
   toHex,
-  toStatementText,
 } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 import type { SigningBatch } from '../store/types.ts'
@@ -84,55 +76,4 @@ export async function checkBatch(
       { details: cause.code, cause },
     )
   }
-}
-
-/** What an item must have been signed as, in a call that began and ended then. */
-export type ExpectedItem = {
-  item: TransactionItem
-  address: string
-  coordinatorKey: string
-  call: { beganAt: number; endedAt: number }
-}
-
-/** The statement is about what was asked, and it is in the batch that the quote covers. Throws `attestation_invalid`. */
-export function assertItemSigned(
-  { item, address, coordinatorKey, call }: ExpectedItem,
-  result: Exclude<SignItemResult, { error: string }>,
-  batch: SignedBatch,
-): Statement {
-  const { statement, leafIndex } = result
-  try {
-    assertStatement(statement)
-    if (hashLeafFast(statement) !== batch.leaves[leafIndex]) throw invalid('the statement is not in the batch')
-  } catch (cause) {
-    if (cause instanceof ServiceError && !(cause instanceof CoordinatorError)) throw invalid(cause.code, cause)
-    throw cause
-  }
-  const isAsked =
-    statement.digest === item.digest &&
-    statement.keyId === item.keyId &&
-    statement.address === address &&
-    statement.chainId === item.txMetadata.chainId &&
-    statement.entropyHash === hash('sha256', Buffer.from(item.witness.valueHex, 'hex'), 'hex') &&
-    statement.coordinatorKey === coordinatorKey
-  if (!isAsked) throw invalid('the statement is about something else')
-  assertSignedAt(Date.parse(statement.signedAt), Date.parse(item.witness.timestamp), call)
-  return statement
-}
-
-/** Verifiers refuse a signature that is not dated shortly after its sample; one that is not from now has a wrong clock. */
-function assertSignedAt(signedAt: number, sampledAt: number, { beganAt, endedAt }: ExpectedItem['call']) {
-  if (signedAt < beganAt - SAMPLE_TOLERANCE_MS) throw invalid('the enclave’s clock is behind')
-  if (signedAt > endedAt + SAMPLE_TOLERANCE_MS) throw invalid('the enclave’s clock is ahead')
-  if (signedAt < sampledAt - SAMPLE_TOLERANCE_MS) throw invalid('the signature is older than its sample')
-  if (signedAt > sampledAt + MAX_SAMPLE_AGE_MS) throw invalid('the sample was too old when it was used')
-}
-
-/** The protocol's `hashLeaf` of a statement that was asserted, in hex, with the faster SHA-256. */
-function hashLeafFast(statement: Statement): string {
-  return hash('sha256', `\0${toStatementText(statement)}`, 'hex')
-}
-
-function invalid(details: string, cause?: unknown) {
-  return new CoordinatorError('attestation_invalid', 'the enclave’s answer does not hold', { details, cause })
 }

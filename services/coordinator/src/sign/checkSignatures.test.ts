@@ -28,8 +28,7 @@ function claim(changes: Partial<SignatureClaim> = {}): SignatureClaim {
     signature: `0x${toHex(signature)}`,
     publicKey: toHex(wallet.publicKey),
     address: wallet.address,
-    txHash: `0x${toHex(hashSignedTransaction(txMetadata, signature))}`,
-    txMetadata,
+    transaction: { txHash: `0x${toHex(hashSignedTransaction(txMetadata, signature))}`, txMetadata },
     ...changes,
   }
 }
@@ -70,7 +69,7 @@ test.each<[string, Partial<SignatureClaim>]>([
   ['of zeros', { signature: `0x${'00'.repeat(65)}` }],
   ['that is too short', { signature: '0x11' }],
   ['with a key that is no point', { publicKey: `04${'00'.repeat(64)}` }],
-  ['with a transaction hash of another transaction', { txHash: `0x${'33'.repeat(32)}` }],
+  ['with a transaction hash of another transaction', { transaction: { txHash: `0x${'33'.repeat(32)}`, txMetadata } }],
 ])('a signature %s is refused', async (_, changes) => {
   const claims = [claim(), claim(changes), claim()]
   expect(await checker.check(claims)).toEqual([true, false, true])

@@ -1,25 +1,28 @@
-import { type Hex, SAMPLE_TOLERANCE_MS, type Statement, type TxMetadata } from '@countersign/protocol'
-import { hashPart, toReceiptRelease, type Witness } from '@countersign/receipt'
+import { type Hex, SAMPLE_TOLERANCE_MS } from '@countersign/protocol'
+import { hashPart, toReceiptRelease } from '@countersign/receipt'
 import { CoordinatorError } from '../errors.ts'
 import type { Clock, Random, SelfReport, Store } from '../ports.ts'
+import type { AnyWitness, Signing, StoredSigning } from '../store/types.ts'
+import type { Stated } from './checkItem.ts'
 import { createGatherer, type Progress } from './gather.ts'
+import { createReleaser, type Releaser } from './release.ts'
 import type { VerifiedBatch } from './verifyBatch.ts'
 
 /** A signature that may be released once it is stored: its quote is verified, and it is of this wallet. */
 export type VerifiedSigning = {
   batch: VerifiedBatch
   walletId: string
-  txMetadata: TxMetadata
-  statement: Statement
+  stated: Stated
   leafIndex: number
-  witness: Witness
+  witness: AnyWitness
 }
 
-export type Committed = { signature: Hex; slug: string }
+/** What is stored: of a kind that is off the chain no signature. */
+export type Committed = Pick<StoredSigning, 'signature' | 'slug'>
 
 export type CommitDeps = {
   store: Pick<Store, 'insertSignings'>
-  selfReport: Pick<SelfReport, 'current' | 'sign' | 'mode'>
+  selfReport: Pick<SelfReport, 'current' | 'sign' | 'signMlDsa65' | 'publicKey' | 'mode'>
   clock: Clock
   random: Random
 }
@@ -33,11 +36,12 @@ const SLOTS = 2
  * Returns what was committed, which for a digest that was signed before is the earlier signature.
  */
 export function createCommitter(deps: CommitDeps): (signing: VerifiedSigning) => Promise<Committed> {
+  const releaser = createReleaser(deps.selfReport)
   const gatherer = createGatherer<VerifiedSigning, Committed>({
     async run(signings, { answer }) {
       const batches = new Set(signings.map(({ batch }) => batch))
       const ofBatch = (batch: VerifiedBatch) => signings.filter((signing) => signing.batch === batch)
-      await Promise.all([...batches].map((batch) => commit(deps, batch, ofBatch(batch), answer)))
+      await Promise.all([...batches].map((batch) => commit({ ...deps, releaser }, batch, ofBatch(batch), answer)))
     },
     limit: LIMIT,
     slots: SLOTS,
@@ -46,53 +50,69 @@ export function createCommitter(deps: CommitDeps): (signing: VerifiedSigning) =>
 }
 
 async function commit(
-  deps: CommitDeps,
+  deps: CommitDeps & { releaser: Releaser },
   batch: VerifiedBatch,
   asked: readonly VerifiedSigning[],
   answer: Progress<VerifiedSigning, Committed>['answer'],
 ) {
   try {
     const { leaves, paths, collateral, ...rest } = batch
-    const { selfAttestation } = deps.selfReport.current()
+    const { selfAttestation, coordinator } = deps.selfReport.current()
     const hashes = {
       collateralHash: Buffer.from(collateral.hash, 'hex'),
       selfAttestationHash: hashPart(selfAttestation),
     }
     // Verifiers refuse a report that was made after the signature; this one may be new since the enclave was asked.
     const attestedAt = Date.parse(selfAttestation.fetchedAt)
-    const isAttested = ({ statement }: VerifiedSigning) =>
-      Date.parse(statement.signedAt) >= attestedAt - SAMPLE_TOLERANCE_MS
+    const isAttested = ({ stated }: VerifiedSigning) =>
+      Date.parse(stated.statement.signedAt) >= attestedAt - SAMPLE_TOLERANCE_MS
     for (const signing of asked) if (!isAttested(signing)) answer(signing, { status: 'rejected', reason: tooOld() })
     const signings = asked.filter(isAttested)
     if (signings.length === 0) return
+    const isReleased = signings.some(({ stated }) => stated.version === 2)
+    const release = isReleased ? await deps.releaser(batch, coordinator) : undefined
+    const rows = signings.map(({ walletId, stated, leafIndex, witness }): Signing => {
+      const slug = Buffer.from(deps.random(16)).toString('base64url')
+      const row = { slug, walletId, leafIndex, path: paths[leafIndex] ?? [] }
+      if (stated.version === 2) return { ...row, ...stated, witness }
+      // Its receipts have no place for one, and the enclave refuses to sign with it.
+      if ('kind' in witness) throw new Error('a beacon for a receipt of version 1')
+      // The statement was held against it when it came.
+      const leaf = Buffer.from(leaves[leafIndex] ?? '', 'hex')
+      const signature = deps.selfReport.sign(toReceiptRelease({ ...hashes, leaf, witness }))
+      return { ...row, ...stated, witness, release: Buffer.from(signature).toString('hex') }
+    })
     const committed = await deps.store.insertSignings({
-      batch: { ...rest, collateral: collateral.bytes, selfAttestation, coordinatorMode: deps.selfReport.mode },
-      signings: signings.map(({ walletId, txMetadata, statement, leafIndex, witness }) => {
-        // The statement was held against it when it came.
-        const leaf = Buffer.from(leaves[leafIndex] ?? '', 'hex')
-        const release = deps.selfReport.sign(toReceiptRelease({ ...hashes, leaf, witness }))
-        return {
-          slug: Buffer.from(deps.random(16)).toString('base64url'),
-          walletId,
-          txMetadata,
-          statement,
-          leafIndex,
-          path: paths[leafIndex] ?? [],
-          witness,
-          release: Buffer.from(release).toString('hex'),
-        }
-      }),
+      batch: {
+        ...rest,
+        collateral: collateral.bytes,
+        selfAttestation,
+        coordinatorMode: deps.selfReport.mode,
+        ...(release && { release }),
+      },
+      signings: rows,
       now: deps.clock.now(),
     })
-    const byKey = new Map(committed.map((row) => [toKey(row.walletId, row.digest), row]))
-    for (const signing of signings) {
-      const row = byKey.get(toKey(signing.walletId, signing.statement.digest))
+    const bySlug = new Map(committed.map((row) => [row.slug, row]))
+    const byKey = new Map(committed.flatMap((row) => (row.digest ? [[toKey(row.walletId, row.digest), row]] : [])))
+    for (const [index, signing] of signings.entries()) {
+      const digest = toDigest(signing.stated)
+      const earlier = digest && byKey.get(toKey(signing.walletId, digest))
+      const row = earlier ?? bySlug.get(rows[index]?.slug ?? '')
       if (row === undefined) throw new Error('a signing was neither stored nor found')
       answer(signing, { status: 'fulfilled', value: { signature: row.signature, slug: row.slug } })
     }
   } catch (reason) {
     for (const signing of asked) answer(signing, { status: 'rejected', reason })
   }
+}
+
+/** By which the same is found again. What is signed off the chain is never found again. */
+function toDigest(stated: Stated): Hex | undefined {
+  if (stated.version === 1) return stated.statement.digest
+  const { kind, subject } = stated.signed
+  if (kind === 'off-chain') return undefined
+  return kind === 'transaction' ? subject.digestSigned : subject.digest
 }
 
 function tooOld() {

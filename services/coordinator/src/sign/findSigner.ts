@@ -7,7 +7,7 @@ import { createGatherer } from './gather.ts'
 
 export type SignerFinder = {
   /** Throws `not_authenticated`, `session_expired` or `key_binding_mismatch`. */
-  find(asked: { sid: string | undefined; digest: Hex }): Promise<Signer & { sid: string }>
+  find(asked: { sid: string | undefined; digest: Hex | undefined }): Promise<Signer & { sid: string }>
 }
 
 const LIMIT = 256
@@ -23,7 +23,7 @@ export function createSignerFinder(deps: {
   sessionIdleMs: number
 }): SignerFinder {
   const { store, clock, sessionIdleMs: idleMs } = deps
-  const gatherer = createGatherer<{ sidHash: string; digest: Hex }, Signer>({
+  const gatherer = createGatherer<{ sidHash: string; digest: Hex | undefined }, Signer>({
     async run(asked, { answer }) {
       const found = await store.findSigners({ asked, now: clock.now(), idleMs })
       for (const [index, request] of asked.entries()) {

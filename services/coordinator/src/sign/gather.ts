@@ -18,10 +18,12 @@ export type Gatherer<Request, Result> = {
 
 export type GathererParameters<Request, Result> = {
   run: RunBatch<Request, Result>
-  /** Requests with the same key are the same request. Without it, each is answered for itself. */
-  keyOf?(request: Request): string
+  /** Requests with the same key are the same request. Without one, each is answered for itself. */
+  keyOf?(request: Request): string | undefined
   /** Requests in one batch, at most. */
   limit: number
+  /** What each counts, and how much one batch may hold: more only of a single request. */
+  weight?: { of(request: Request): number; limit: number }
   /** Batches that wait for the enclave at one time. */
   slots: number
 }
@@ -35,7 +37,7 @@ type Waiting<Request, Result> = { request: Request; resolve(result: Result): voi
 export function createGatherer<Request, Result>(
   parameters: GathererParameters<Request, Result>,
 ): Gatherer<Request, Result> {
-  const { run, keyOf, limit, slots } = parameters
+  const { run, keyOf, limit, weight, slots } = parameters
   const underWay = new Map<unknown, Promise<Result>>()
   const queue: Waiting<Request, Result>[] = []
   let busy = 0
@@ -47,8 +49,19 @@ export function createGatherer<Request, Result>(
     isScheduled = true
     setImmediate(() => {
       isScheduled = false
-      while (queue.length > 0 && busy < slots) void send(queue.splice(0, limit))
+      while (queue.length > 0 && busy < slots) void send(queue.splice(0, countNext()))
     })
+  }
+
+  function countNext(): number {
+    const most = Math.min(limit, queue.length)
+    if (weight === undefined) return most
+    let sum = 0
+    for (let count = 0; count < most; count++) {
+      sum += weight.of((queue[count] as Waiting<Request, Result>).request)
+      if (sum > weight.limit) return Math.max(1, count)
+    }
+    return most
   }
 
   async function send(taken: Waiting<Request, Result>[]) {

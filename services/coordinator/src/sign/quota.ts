@@ -5,10 +5,14 @@ import type { Clock, Store } from '../ports.ts'
 export type SignQuota = {
   /** Runs a signing of this wallet, if it is within the quota. Otherwise throws `quota_spent`, and calls `onRefused` before. */
   run<Result>(
-    parameters: { walletId: string; digest: Hex; onRefused(retryAfterS: number): void },
+    /** One digest at once is one signature. Without a digest it is like no other. */
+    parameters: { walletId: string; digest: Hex | undefined; onRefused(retryAfterS: number): void },
     sign: () => Promise<Result>,
   ): Promise<Result>
 }
+
+/** What a signature under way is known by. */
+type Key = Hex | symbol
 
 /** A signature that is being asked for, by one request or by several that want the same. */
 type Asked = { requests: number; retryAfterMs: Promise<number>; over: Promise<void>; end(): void }
@@ -30,8 +34,8 @@ export function createSignQuota(deps: {
 
 function createLimited(deps: { store: Pick<Store, 'findSignedAt'>; clock: Clock; perDay: number }): SignQuota {
   const { store, clock, perDay } = deps
-  /** By wallet and digest, in the order of asking. */
-  const wallets = new Map<string, Map<Hex, Asked>>()
+  /** By wallet and key, in the order of asking. */
+  const wallets = new Map<string, Map<Key, Asked>>()
 
   /** Zero where one more may be signed beside so many. */
   async function findRetryAfterMs(walletId: string, beside: number): Promise<number> {
@@ -45,9 +49,9 @@ function createLimited(deps: { store: Pick<Store, 'findSignedAt'>; clock: Clock;
    * Nothing is refused for the sake of one that is under way: that one may fail, or be stored meanwhile and so be counted twice. It
    * is waited for, and the database asked again.
    */
-  async function admit(walletId: string, digest: Hex, ofWallet: ReadonlyMap<Hex, Asked>): Promise<number> {
+  async function admit(walletId: string, key: Key, ofWallet: ReadonlyMap<Key, Asked>): Promise<number> {
     for (;;) {
-      const earlier = [...ofWallet.values()].slice(0, [...ofWallet.keys()].indexOf(digest))
+      const earlier = [...ofWallet.values()].slice(0, [...ofWallet.keys()].indexOf(key))
       const retryAfterMs = await findRetryAfterMs(walletId, earlier.length)
       if (retryAfterMs === 0 || earlier.length === 0) return retryAfterMs
       await Promise.race(earlier.map(({ over }) => over))
@@ -55,10 +59,10 @@ function createLimited(deps: { store: Pick<Store, 'findSignedAt'>; clock: Clock;
   }
 
   /** A request for what is asked for already shares its place: one signature answers both. */
-  function ask(walletId: string, digest: Hex): Asked {
-    const ofWallet = wallets.get(walletId) ?? new Map<Hex, Asked>()
+  function ask(walletId: string, key: Key): Asked {
+    const ofWallet = wallets.get(walletId) ?? new Map<Key, Asked>()
     wallets.set(walletId, ofWallet)
-    const known = ofWallet.get(digest)
+    const known = ofWallet.get(key)
     if (known !== undefined) {
       known.requests += 1
       return known
@@ -66,23 +70,24 @@ function createLimited(deps: { store: Pick<Store, 'findSignedAt'>; clock: Clock;
     let end = () => {}
     const over = new Promise<void>((resolve) => (end = resolve))
     const asked: Asked = { requests: 1, over, end, retryAfterMs: Promise.resolve(0) }
-    ofWallet.set(digest, asked)
-    asked.retryAfterMs = admit(walletId, digest, ofWallet)
+    ofWallet.set(key, asked)
+    asked.retryAfterMs = admit(walletId, key, ofWallet)
     return asked
   }
 
-  function leave(walletId: string, digest: Hex, asked: Asked) {
+  function leave(walletId: string, key: Key, asked: Asked) {
     asked.requests -= 1
     if (asked.requests > 0) return
     const ofWallet = wallets.get(walletId)
-    ofWallet?.delete(digest)
+    ofWallet?.delete(key)
     if (ofWallet?.size === 0) wallets.delete(walletId)
     asked.end()
   }
 
   return {
     async run({ walletId, digest, onRefused }, sign) {
-      const asked = ask(walletId, digest)
+      const key = digest ?? Symbol('off-chain')
+      const asked = ask(walletId, key)
       try {
         const retryAfterMs = await asked.retryAfterMs
         if (retryAfterMs > 0) {
@@ -93,7 +98,7 @@ function createLimited(deps: { store: Pick<Store, 'findSignedAt'>; clock: Clock;
         }
         return await sign()
       } finally {
-        leave(walletId, digest, asked)
+        leave(walletId, key, asked)
       }
     },
   }

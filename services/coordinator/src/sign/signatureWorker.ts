@@ -29,7 +29,7 @@ function addressOf(publicKey: string, bytes: Uint8Array): Hex {
  * The signature is well formed with a low s, and gives the stated key, whose address is the wallet's. Recovered and not only
  * verified: readers of the transaction learn its sender from `v` too.
  */
-function isGood({ digest, signature, publicKey, address, txHash, txMetadata }: SignatureClaim): boolean {
+function isGood({ digest, signature, publicKey, address, transaction }: SignatureClaim): boolean {
   try {
     const bytes = new Uint8Array(Buffer.from(signature.slice(2), 'hex'))
     const { yParity } = parseSignature(bytes)
@@ -38,7 +38,8 @@ function isGood({ digest, signature, publicKey, address, txHash, txMetadata }: S
       key !== undefined &&
       equalBytes(key, Buffer.from(publicKey, 'hex')) &&
       addressOf(publicKey, key) === address &&
-      `0x${toHex(hashSignedTransaction(txMetadata, bytes))}` === txHash
+      (transaction === undefined ||
+        `0x${toHex(hashSignedTransaction(transaction.txMetadata, bytes))}` === transaction.txHash)
     )
   } catch (error) {
     if (error instanceof ServiceError) return false

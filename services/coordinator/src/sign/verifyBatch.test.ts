@@ -1,5 +1,5 @@
 import { createVerifier } from '@countersign/attestation'
-import { hashLeaf, type SignedBatch, toHex } from '@countersign/protocol'
+import { createEnclaveSettings, hashLeaf, type SignedBatch, toHex } from '@countersign/protocol'
 import { assemble, canonicalBytes, checkReceipt, toCid } from '@countersign/receipt'
 import { createReceiptSimulator } from '@countersign/receipt/simulator'
 import { expect, test } from 'vitest'
@@ -28,7 +28,8 @@ function verify(batch: SignedBatch) {
     },
     readPlatform: createPlatformReader(),
   })
-  return verifyBatch(batch, records.batch.config, { first: signedAt.getTime(), last: signedAt.getTime() })
+  const terms = { config: records.batch.config, settings: createEnclaveSettings([{ kind: 'unsigned' }]) }
+  return verifyBatch(batch, terms, { first: signedAt.getTime(), last: signedAt.getTime() })
 }
 
 test.each([0, 1, 4096])('a quote with %i zero bytes after it gives the same receipt, to the byte', async (zeros) => {

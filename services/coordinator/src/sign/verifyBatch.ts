@@ -1,6 +1,6 @@
-import { createInclusionPaths, type EnclaveConfig, fromHex, type SignedBatch, toHex } from '@countersign/protocol'
+import { createInclusionPaths, fromHex, type SignedBatch, toHex } from '@countersign/protocol'
 import type { PlatformReader } from '../collateral/platformReader.ts'
-import type { CollateralStore } from '../ports.ts'
+import type { CollateralStore, EnclaveTerms } from '../ports.ts'
 import type { SigningBatch } from '../store/types.ts'
 import { type CheckBatchDeps, checkBatch, type SigningTimes } from './checkBatch.ts'
 
@@ -10,7 +10,7 @@ export type BatchVerifierDeps = Pick<CheckBatchDeps, 'verifier' | 'policy'> & {
 }
 
 /** What one quote covers, and the collateral that it was judged with. */
-export type VerifiedBatch = Omit<SigningBatch, 'collateral' | 'selfAttestation' | 'coordinatorMode'> & {
+export type VerifiedBatch = Omit<SigningBatch, 'collateral' | 'selfAttestation' | 'coordinatorMode' | 'release'> & {
   /** The leaf hashes, and the path of each. */
   leaves: readonly string[]
   paths: readonly (readonly string[])[]
@@ -18,7 +18,7 @@ export type VerifiedBatch = Omit<SigningBatch, 'collateral' | 'selfAttestation' 
 }
 
 /** Step 4 of signing. Throws what `checkBatch` throws, and `collateral_stale`. */
-export type BatchVerifier = (batch: SignedBatch, config: EnclaveConfig, at: SigningTimes) => Promise<VerifiedBatch>
+export type BatchVerifier = (batch: SignedBatch, terms: EnclaveTerms, at: SigningTimes) => Promise<VerifiedBatch>
 
 /** Calls that share a quote are answered at the same time: after this many batches none is to be expected. */
 const MAX_KNOWN = 4
@@ -26,14 +26,14 @@ const MAX_KNOWN = 4
 /** Several calls may share one quote. It is verified once, and all of them get the same object. */
 export function createBatchVerifier(deps: BatchVerifierDeps): BatchVerifier {
   const known = new Map<string, Promise<VerifiedBatch>>()
-  return (batch, config, times) => {
+  return (batch, terms, times) => {
     // Evidence begins and ends at whole seconds. Judged at these, calls that share a quote share the judgement.
     const at = { first: Math.floor(times.first / 1000) * 1000, last: Math.ceil(times.last / 1000) * 1000 }
     // All that goes into the judgement; two batches that differ in anything are two.
-    const key = JSON.stringify([batch, config, at])
+    const key = JSON.stringify([batch, terms, at])
     const earlier = known.get(key)
     if (earlier !== undefined) return earlier
-    const verified = verifyBatch(deps, { batch, config, at })
+    const verified = verifyBatch(deps, { batch, terms, at })
     known.set(key, verified)
     verified.catch(() => known.delete(key))
     for (const oldest of known.keys()) if (known.size > MAX_KNOWN) known.delete(oldest)
@@ -43,9 +43,10 @@ export function createBatchVerifier(deps: BatchVerifierDeps): BatchVerifier {
 
 async function verifyBatch(
   deps: BatchVerifierDeps,
-  { batch, config, at }: { batch: SignedBatch; config: EnclaveConfig; at: SigningTimes },
+  { batch, terms, at }: { batch: SignedBatch; terms: EnclaveTerms; at: SigningTimes },
 ): Promise<VerifiedBatch> {
   const { collateral, ...stored } = await deps.collateral.current(deps.readPlatform(Buffer.from(batch.quote, 'hex')))
+  const { config, settings } = terms
   const verdict = await checkBatch({ ...deps, at }, { batch, config, collateral })
   const { leaves, eventLog, bootId, sequence, previous } = batch
   const paths = createInclusionPaths(leaves.map(fromHex)).map((path) => path.map(toHex))
@@ -59,6 +60,7 @@ async function verifyBatch(
     paths,
     eventLog,
     config,
+    settings,
     collateral: stored,
   }
 }

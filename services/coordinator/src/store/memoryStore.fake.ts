@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { fromHex, hashEntropy, toHex } from '@countersign/protocol'
+import { fromHex, hashEntropy, toEventHash, toHex } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 import type { Store } from '../ports.ts'
-import type { Login, Proof, Session, Signed, User, Wallet } from './types.ts'
+import type { Login, Proof, Session, Signing, StoredSigning, User, Wallet } from './types.ts'
 
 const SEEN_EVERY_MS = 60_000
 
@@ -14,7 +14,7 @@ export function createMemoryStore() {
     sessions: new Map<string, Session>(),
     wallets: new Map<string, Wallet>(),
     samples: new Set<string>(),
-    signed: new Map<string, Signed>(),
+    signed: new Map<string, StoredSigning>(),
     proofs: new Map<string, Proof>(),
   }
   const fake = { rows, isDown: false, writes: 0, proofReads: 0, polls: [] as string[][] }
@@ -106,24 +106,27 @@ export function createMemoryStore() {
         if (wallet !== undefined && (wallet.kmsKeyId !== keyId || wallet.address !== address)) {
           return 'key_binding_mismatch'
         }
-        const signed = rows.signed.get(`${wallet?.id}/${asked[index]?.digest}`)
+        const { signature, slug } = rows.signed.get(`${wallet?.id}/${asked[index]?.digest}`) ?? {}
+        const signed = signature && slug ? { signature, slug } : undefined
         return { userId, grant, keyId, address, walletId: wallet?.id, signed }
       })
     },
     async insertSignings({ signings, now }) {
       write()
-      return signings.map(({ slug, walletId, statement }) => {
-        const key = `${walletId}/${statement.digest}`
+      return signings.map((signing) => {
+        const { slug, walletId } = signing
+        const { kind, digest, signature, txHash, chainId } = toPublicParts(signing)
+        const key = `${walletId}/${digest ?? txHash}`
         const earlier = rows.signed.get(key)
         if (earlier !== undefined) return earlier
-        const { digest, signature, txHash, chainId, address } = statement
         const signed = { walletId, digest, signature, slug }
         rows.signed.set(key, signed)
         rows.proofs.set(slug, {
           slug,
+          kind,
           txHash,
           chainId,
-          walletAddress: address,
+          walletAddress: signing.statement.address,
           status: 'pending_pin',
           ipfsCid: null,
           onchainTxHash: null,
@@ -162,8 +165,8 @@ export function createMemoryStore() {
         .flatMap(({ id, slug }) => {
           const proof = rows.proofs.get(slug)
           if (proof === undefined) return []
-          const { txHash, chainId, status, createdAt } = proof
-          return [{ id: String(id), txHash, chainId, slug, status, createdAt }]
+          const { kind, txHash, chainId, status, createdAt } = proof
+          return [{ id: String(id), kind, txHash, chainId, slug, status, createdAt }]
         })
     },
 
@@ -173,4 +176,13 @@ export function createMemoryStore() {
     async close() {},
   }
   return Object.assign(fake, store)
+}
+
+function toPublicParts(signing: Signing) {
+  if (signing.version === 1) return { kind: 'transaction' as const, ...signing.statement }
+  const { kind, subject } = signing.signed
+  const txHash = toEventHash(signing.signed)
+  if (kind === 'off-chain') return { kind, digest: null, signature: null, txHash, chainId: 0 }
+  const digest = kind === 'transaction' ? subject.digestSigned : subject.digest
+  return { kind, digest, signature: subject.signature, txHash, chainId: subject.chainId }
 }

@@ -1,7 +1,15 @@
 import type { TcbStatus } from '@countersign/attestation'
-import type { EnclaveConfig, ProofStatus } from '@countersign/protocol'
-import type { ReceiptRecords } from '@countersign/receipt'
-import type { Kysely } from 'kysely'
+import type {
+  BatchBlock,
+  EnclaveConfig,
+  EntropyWitness,
+  ProofStatus,
+  Signed,
+  Statement,
+  StatementV2,
+} from '@countersign/protocol'
+import type { AttestationRecords, ReceiptRecords } from '@countersign/receipt'
+import { type Kysely, sql } from 'kysely'
 import { fromBytes } from './bytes.ts'
 import { guard } from './databaseError.ts'
 import { type Jobs, PIN_QUEUE, PUBLISH_QUEUE } from './jobs.ts'
@@ -9,12 +17,22 @@ import type { Tables } from './tables.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
+/** All that a receipt is made of. CIDs are missing: they follow from the bytes. */
+export type PinRecords =
+  | ({ version: 1 } & Omit<ReceiptRecords, 'batch'> & { batch: Omit<ReceiptRecords['batch'], 'collateral'> })
+  | ({ version: 2 } & Pick<AttestationRecords, 'signed' | 'statement' | 'inclusion' | 'entropy'> & {
+        batch: Omit<BatchBlock, 'version'>
+        /** The bytes of the coordinator's block. */
+        coordinator: Bytes
+        signatures: { ed25519: Bytes; mlDsa65: Bytes }
+      })
+
 /** A proof as the pin stage needs it. */
 export type PinWork = {
   slug: string
   status: ProofStatus
-  /** All that the receipt is made of. The collateral's CID is missing: it follows from the bytes. */
-  records: Omit<ReceiptRecords, 'batch'> & { batch: Omit<ReceiptRecords['batch'], 'collateral'> }
+  /** All that the receipt is made of. */
+  records: PinRecords
   /** What the quote was verified with. */
   collateral: Bytes
   /** Frozen by an earlier attempt. */
@@ -82,58 +100,98 @@ export function createPinningStore(deps: {
 }
 
 export async function findPin(db: Kysely<Tables>, slug: string): Promise<PinWork | undefined> {
-  const row = await db
+  const found = await db
     .selectFrom('attestations as a')
     .innerJoin('pending_transactions as p', 'p.id', 'a.pending_transaction_id')
     .innerJoin('verifications as v', 'v.id', 'a.verification_id')
     .innerJoin('batches as b', (join) =>
       join.onRef('b.boot_id', '=', 'v.boot_id').onRef('b.sequence', '=', 'v.sequence'),
     )
-    .innerJoin('collaterals as c', 'c.hash', 'v.collateral_hash')
     .innerJoin('self_attestations as s', 's.hash', 'v.self_attestation_hash')
+    .leftJoin('releases as r', (join) =>
+      join
+        .onRef('r.boot_id', '=', 'v.boot_id')
+        .onRef('r.sequence', '=', 'v.sequence')
+        .on('r.coordinator_key', '=', sql<Uint8Array>`decode(a.statement ->> 'coordinatorKey', 'hex')`)
+        .on('a.version', '=', 2),
+    )
+    .leftJoin('coordinator_blocks as k', 'k.hash', 'r.coordinator_hash')
+    // Of version 2 the collateral that the release names, which may be of an earlier signing of the batch.
+    .innerJoin('collaterals as c', (join) =>
+      join.on('c.hash', '=', sql<Uint8Array>`coalesce(r.collateral_hash, v.collateral_hash)`),
+    )
     .where('a.slug', '=', slug)
     .select(['a.slug', 'a.status', 'a.receipt_bytes', 'a.pin_attempts', 'a.created_at', 'p.tx_metadata'])
+    .select(['p.kind', 'p.subject', 'a.version', 'r.settings', 'r.ed25519', 'r.ml_dsa_65', 'k.bytes as coordinator'])
     .select(['a.statement', 'a.leaf_index', 'a.path', 'a.witness', 'a.release', 'b.boot_id', 'b.sequence'])
     .select(['b.previous', 'b.tree_size', 'b.quote', 'b.event_log', 'b.mode', 'b.measurement', 'b.config'])
     .select(['v.quote_verified', 'v.tcb_status', 'v.coordinator_mode', 'c.bytes as collateral', 's.json'])
     .executeTakeFirst()
-  if (row === undefined) return undefined
+  if (found === undefined) return undefined
+  const row = found
+  const inclusion = { leafIndex: Number(row.leaf_index), path: fromBytes(row.path).match(/.{64}/g) ?? [] }
+  const batch = {
+    bootId: fromBytes(row.boot_id),
+    sequence: Number(row.sequence),
+    previous: fromBytes(row.previous),
+    quoteHex: fromBytes(row.quote),
+    // Written by the signing path from values of these types; the schemas of the blocks check them once more.
+    config: row.config as EnclaveConfig,
+    ...(row.event_log === null ? {} : { eventLog: row.event_log }),
+  }
+  const treeSize = Number(row.tree_size)
   return {
     slug: row.slug,
     status: row.status,
-    records: {
-      txMetadata: row.tx_metadata,
-      statement: row.statement,
-      inclusion: {
-        leafIndex: Number(row.leaf_index),
-        treeSize: Number(row.tree_size),
-        path: fromBytes(row.path).match(/.{64}/g) ?? [],
-      },
-      batch: {
-        bootId: fromBytes(row.boot_id),
-        sequence: Number(row.sequence),
-        previous: fromBytes(row.previous),
-        mode: row.mode,
-        quoteHex: fromBytes(row.quote),
-        quoteVerified: row.quote_verified,
-        // Written by the signing path from values of these types; the receipt's schema checks them once more.
-        measurement: row.measurement as PinWork['records']['batch']['measurement'],
-        tcbStatus: row.tcb_status as TcbStatus,
-        config: row.config as EnclaveConfig,
-        ...(row.event_log === null ? {} : { eventLog: row.event_log }),
-      },
-      coordinator: {
-        mode: row.coordinator_mode,
-        publicKey: row.statement.coordinatorKey,
-        selfAttestation: JSON.parse(Buffer.from(row.json).toString('utf8')),
-        release: fromBytes(row.release),
-      },
-      witness: row.witness,
-    },
+    records: row.version === 1 ? toRecordsV1() : toRecordsV2(),
     collateral: toOwnBytes(row.collateral),
     receiptBytes: row.receipt_bytes && toOwnBytes(row.receipt_bytes),
     attempts: row.pin_attempts,
     createdAt: row.created_at.getTime(),
+  }
+
+  function toRecordsV1(): PinRecords {
+    const { tx_metadata: txMetadata, release } = row
+    if (txMetadata === null || release === null) throw new Error('a row of version 1 is not whole')
+    const statement = row.statement as Statement
+    return {
+      version: 1,
+      txMetadata,
+      statement,
+      inclusion: { ...inclusion, treeSize },
+      batch: {
+        ...batch,
+        mode: row.mode,
+        quoteVerified: row.quote_verified,
+        measurement: row.measurement as ReceiptRecords['batch']['measurement'],
+        tcbStatus: row.tcb_status as TcbStatus,
+      },
+      coordinator: {
+        mode: row.coordinator_mode,
+        publicKey: statement.coordinatorKey,
+        selfAttestation: JSON.parse(Buffer.from(row.json).toString('utf8')),
+        release: fromBytes(release),
+      },
+      witness: row.witness as EntropyWitness,
+    }
+  }
+
+  /** Nothing is made of a row whose release is not there: a receipt without both signatures must never be public. */
+  function toRecordsV2(): PinRecords {
+    const { subject, settings, coordinator, ed25519, ml_dsa_65: mlDsa65 } = row
+    if (subject === null || settings === null || coordinator === null || ed25519 === null || mlDsa65 === null) {
+      throw new Error('a row of version 2 is not whole')
+    }
+    return {
+      version: 2,
+      signed: { kind: row.kind, subject } as Signed,
+      statement: row.statement as StatementV2,
+      inclusion,
+      entropy: row.witness,
+      batch: { ...batch, settings, treeSize },
+      coordinator: toOwnBytes(coordinator),
+      signatures: { ed25519: toOwnBytes(ed25519), mlDsa65: toOwnBytes(mlDsa65) },
+    }
   }
 }
 

@@ -13,7 +13,7 @@ import {
   type TestStore,
 } from './store.fake.ts'
 import type { Tables } from './tables.ts'
-import type { Signing, Wallet } from './types.ts'
+import type { Wallet } from './types.ts'
 
 describe.each(databaseKinds)('proofs on %s', (kind) => {
   let subject: TestStore
@@ -23,7 +23,7 @@ describe.each(databaseKinds)('proofs on %s', (kind) => {
   afterAll(() => subject.stop())
 
   /** One after the other, so that their order is known. */
-  async function sign(wallet: Wallet, count = 1): Promise<Signing[]> {
+  async function sign(wallet: Wallet, count = 1) {
     const signings = Array.from({ length: count }, () => createTestSigning(wallet))
     for (const [index, signing] of signings.entries()) {
       await subject.store.insertSignings({ batch: createTestBatch(), signings: [signing], now: NOW + index })
@@ -46,6 +46,7 @@ describe.each(databaseKinds)('proofs on %s', (kind) => {
     expect(await list(wallet.userId)).toEqual([
       {
         id: expect.stringMatching(/^[1-9][0-9]*$/),
+        kind: 'transaction',
         txHash: second?.statement.txHash,
         chainId: 84532,
         slug: second?.slug,

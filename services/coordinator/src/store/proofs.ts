@@ -1,4 +1,4 @@
-import type { AttestationReceiptV1 } from '@countersign/receipt'
+import type { SignatureKind } from '@countersign/protocol'
 import { type Kysely, sql } from 'kysely'
 import { toPrefixed } from './bytes.ts'
 import { PREPARED } from './openDatabase.ts'
@@ -8,8 +8,10 @@ import type { Proof, ProofState, Transaction } from './types.ts'
 /** Above every id. */
 const MAX_BIGINT = '9223372036854775807'
 
-type ProofRow = Pick<Tables['pending_transactions'], 'tx_hash'> &
-  Pick<Tables['wallets'], 'address'> &
+type ProofRow = Pick<Tables['pending_transactions'], 'tx_hash'> & { kind: SignatureKind } & Pick<
+    Tables['wallets'],
+    'address'
+  > &
   Pick<Tables['verifications'], 'quote_verified'> &
   Pick<Tables['attestations'], 'slug' | 'status' | 'ipfs_cid' | 'created_at' | 'onchain_tx_hash' | 'receipt_bytes'> & {
     chain_id: string
@@ -20,10 +22,10 @@ type ProofRow = Pick<Tables['pending_transactions'], 'tx_hash'> &
 export async function findProof(db: Kysely<Tables>, slug: string): Promise<Proof | undefined> {
   const { rows } = await sql<ProofRow>`${sql.raw(PREPARED)}
     select a.slug, a.status, a.ipfs_cid, a.created_at, a.onchain_tx_hash, a.onchain_block_number, a.receipt_bytes,
-      p.tx_hash, p.chain_id, w.address, v.quote_verified
+      p.kind, p.tx_hash, p.chain_id, w.address, v.quote_verified
     from attestations as a
     join lateral (
-      select wallet_id, tx_hash, chain_id from pending_transactions where id = a.pending_transaction_id offset 0
+      select wallet_id, kind, tx_hash, chain_id from pending_transactions where id = a.pending_transaction_id offset 0
     ) as p on true
     join lateral (select address from wallets where id = p.wallet_id offset 0) as w on true
     join lateral (select quote_verified from verifications where id = a.verification_id offset 0) as v on true
@@ -32,6 +34,7 @@ export async function findProof(db: Kysely<Tables>, slug: string): Promise<Proof
   return (
     row && {
       slug: row.slug,
+      kind: row.kind,
       txHash: toPrefixed(row.tx_hash),
       chainId: Number(row.chain_id),
       walletAddress: toPrefixed(row.address),
@@ -65,7 +68,7 @@ export async function findProofStates(db: Kysely<Tables>, slugs: readonly string
 }
 
 type TransactionRow = Pick<Tables['pending_transactions'], 'tx_hash' | 'created_at'> &
-  Pick<Tables['attestations'], 'slug' | 'status'> & { id: string; chain_id: string }
+  Pick<Tables['attestations'], 'slug' | 'status'> & { id: string; chain_id: string; kind: SignatureKind }
 
 /**
  * Wallet, its newest transactions, their proofs: in this order, each by an index. As a range, the wallet leaves the planner no
@@ -81,10 +84,10 @@ export async function listTransactions(
     await sql`set local enable_sort = off`.execute(transaction)
     await sql`set local enable_incremental_sort = off`.execute(transaction)
     return sql<TransactionRow>`
-      select p.id::text, p.tx_hash, p.chain_id::text, p.created_at, a.slug, a.status
+      select p.id::text, p.kind, p.tx_hash, p.chain_id::text, p.created_at, a.slug, a.status
       from wallets as w
       join lateral (
-        select id, tx_hash, chain_id, created_at from pending_transactions
+        select id, kind, tx_hash, chain_id, created_at from pending_transactions
         where wallet_id between w.id and w.id and id < ${before ?? MAX_BIGINT}::bigint
         order by wallet_id, id desc limit ${limit}::bigint
       ) as p on true
@@ -94,6 +97,7 @@ export async function listTransactions(
   })
   return rows.map((row) => ({
     id: row.id,
+    kind: row.kind,
     txHash: toPrefixed(row.tx_hash),
     chainId: Number(row.chain_id),
     slug: row.slug,
@@ -103,6 +107,6 @@ export async function listTransactions(
 }
 
 /** Our own canonical bytes, which the database keeps from changing: no need to check their form at every poll. */
-function parseReceiptBytes(bytes: Uint8Array | null): AttestationReceiptV1 | null {
+function parseReceiptBytes(bytes: Uint8Array | null): Proof['receipt'] {
   return bytes && JSON.parse(Buffer.from(bytes).toString('utf8'))
 }

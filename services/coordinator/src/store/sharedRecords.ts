@@ -5,11 +5,16 @@ import type { Tables } from './tables.ts'
 import type { SigningBatch } from './types.ts'
 
 /** What a signing refers to by hash. */
-export type SharedHashes = { collateralHash: Buffer; selfAttestationHash: Buffer }
+export type SharedHashes = {
+  collateralHash: Buffer
+  selfAttestationHash: Buffer
+  /** Where the batch has a release. */
+  coordinatorHash: Buffer | undefined
+}
 
 export type SharedRecords = {
-  /** Resolves when collateral and self-attestation are in the database. */
-  store(batch: Pick<SigningBatch, 'collateral' | 'selfAttestation'>): Promise<SharedHashes>
+  /** Resolves when collateral, self-attestation and the coordinator's block are in the database. */
+  store(batch: Pick<SigningBatch, 'collateral' | 'selfAttestation' | 'release'>): Promise<SharedHashes>
 }
 
 /**
@@ -32,13 +37,21 @@ export function createSharedRecords(db: Kysely<Tables>): SharedRecords {
     )
     return digest
   })
+  const coordinators = rememberByObject(async (bytes: Uint8Array) => {
+    const digest = hash('sha256', bytes, 'buffer')
+    await sql`insert into coordinator_blocks (hash, bytes) values (${digest}::bytea, ${bytes}::bytea) on conflict do nothing`.execute(
+      db,
+    )
+    return digest
+  })
   return {
-    async store({ collateral, selfAttestation }) {
-      const [collateralHash, selfAttestationHash] = await Promise.all([
+    async store({ collateral, selfAttestation, release }) {
+      const [collateralHash, selfAttestationHash, coordinatorHash] = await Promise.all([
         collaterals(collateral),
         selfAttestations(selfAttestation),
+        release && coordinators(release.coordinator),
       ])
-      return { collateralHash, selfAttestationHash }
+      return { collateralHash, selfAttestationHash, coordinatorHash }
     },
   }
 }

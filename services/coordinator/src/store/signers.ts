@@ -24,7 +24,8 @@ type SignerRow = {
 }
 
 export type FindSignersParameters = {
-  asked: readonly { sidHash: string; digest: Hex }[]
+  /** Without a digest no earlier signature is looked for. */
+  asked: readonly { sidHash: string; digest: Hex | undefined }[]
   now: number
   idleMs: number
 }
@@ -45,7 +46,7 @@ export async function findSigners(
       w.id as wallet_id, encode(w.kms_key_id, 'hex') as wallet_key_id, encode(w.address, 'hex') as wallet_address,
       encode(p.signature, 'hex') as signature, a.slug
     from unnest(
-      ${asked.map(({ sidHash }) => sidHash)}::text[], ${asked.map(({ digest }) => toDigits(digest))}::text[]
+      ${asked.map(({ sidHash }) => sidHash)}::text[], ${asked.map(({ digest }) => (digest === undefined ? null : toDigits(digest)))}::text[]
     ) with ordinality as asked (sid_hash, digest, position)
     join lateral (
       select * from sessions where sessions.sid_hash = decode(asked.sid_hash, 'hex') offset 0

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { type Hex, type TxMetadata, toCanonicalJson } from '@countersign/protocol'
+import { type Hex, type TxMetadata, toCanonicalJson, toEventHash } from '@countersign/protocol'
 import { type Kysely, sql } from 'kysely'
 import { CoordinatorError } from '../errors.ts'
 import { toBytes, toDigits } from './bytes.ts'
@@ -7,53 +7,101 @@ import type { Jobs } from './jobs.ts'
 import { PREPARED } from './openDatabase.ts'
 import type { SharedHashes, SharedRecords } from './sharedRecords.ts'
 import type { Tables } from './tables.ts'
-import type { Signed, Signing, SigningBatch } from './types.ts'
+import type { Signing, SigningBatch, StoredSigning } from './types.ts'
 
-type SignedRow = { wallet_id: string; digest: string; signature: string; slug: string }
+type StoredRow = { wallet_id: string; digest: string; signature: string; slug: string }
 
 export async function findSigned(
   db: Kysely<Tables>,
-  pairs: readonly { walletId: string; digest: Hex }[],
-): Promise<Signed[]> {
+  pairs: readonly Pick<StoredSigning, 'walletId' | 'digest'>[],
+): Promise<StoredSigning[]> {
   if (pairs.length === 0) return []
-  const { rows } = await sql<SignedRow>`${sql.raw(PREPARED)}
+  const { rows } = await sql<StoredRow>`${sql.raw(PREPARED)}
     select p.wallet_id, encode(p.digest, 'hex') as digest, encode(p.signature, 'hex') as signature, a.slug
     from (
       select distinct wallet_id, decode(digest, 'hex') as digest
       from unnest(
-        ${pairs.map(({ walletId }) => walletId)}::uuid[], ${pairs.map(({ digest }) => toDigits(digest))}::text[]
+        ${pairs.map(({ walletId }) => walletId)}::uuid[], ${pairs.map(({ digest }) => digest && toDigits(digest))}::text[]
       ) as asked (wallet_id, digest)
     ) as asked
     join lateral (
       select * from pending_transactions as p where p.wallet_id = asked.wallet_id and p.digest = asked.digest offset 0
     ) as p on true
     join lateral (select slug from attestations where pending_transaction_id = p.id offset 0) as a on true`.execute(db)
-  return rows.map(toSigned)
+  return rows.map(toStored)
 }
 
 export async function insertSignings(
   { db, jobs, sharedRecords }: { db: Kysely<Tables>; jobs: Jobs; sharedRecords: SharedRecords },
   { batch, signings, now }: { batch: SigningBatch; signings: readonly Signing[]; now: number },
-): Promise<Signed[]> {
-  const first = new Map<string, Signing>()
-  for (const signing of signings) {
-    const key = toKey({ walletId: signing.walletId, digest: signing.statement.digest })
-    if (!first.has(key)) first.set(key, signing)
-  }
+): Promise<StoredSigning[]> {
+  const rows = signings.map(toRow)
+  const first = new Map<string, Row>()
+  for (const row of rows) if (!first.has(toKey(row))) first.set(toKey(row), row)
   if (first.size === 0) return []
   const shared = await sharedRecords.store(batch)
   try {
-    const inserted = await insertRows({ db, jobs }, { batch, shared, signings: [...first.values()], now })
-    for (const signed of inserted) first.delete(toKey(signed))
+    const inserted = await insertRows({ db, jobs }, { batch, shared, rows: [...first.values()], now })
+    const isNew = new Set(inserted.map(({ slug }) => slug))
     // The others lost to a statement that has committed, or there would have been no conflict. This one sees it; the one before,
     // which may have begun earlier, need not.
-    const lost = [...first.values()].map(({ walletId, statement }) => ({ walletId, digest: statement.digest }))
+    const lost = [...first.values()].filter(({ slug }) => !isNew.has(slug))
     const earlier = await findSigned(db, lost)
     if (earlier.length !== lost.length) throw new Error('a signing was neither inserted nor found')
     return [...inserted, ...earlier]
   } catch (error) {
     throw toSigningError(error)
   }
+}
+
+/** What the tables hold of a signing of either version. */
+type Row = Pick<Signing, 'slug' | 'walletId' | 'version' | 'statement' | 'leafIndex' | 'path' | 'witness'> & {
+  kind: string
+  digest: Hex | null
+  signature: Hex | null
+  txHash: Hex
+  chainId: number
+  txMetadata: TxMetadata | null
+  subject: unknown
+  entropyHash: string | null
+  release: string | null
+}
+
+function toRow(signing: Signing): Row {
+  const { slug, walletId, version, statement, leafIndex, path, witness } = signing
+  const shared = { slug, walletId, version, statement, leafIndex, path, witness }
+  if (signing.version === 1) {
+    const { digest, signature, txHash, chainId, entropyHash } = signing.statement
+    const txMetadata = toStoredTx(signing.txMetadata)
+    const { release } = signing
+    return {
+      ...shared,
+      kind: 'transaction',
+      digest,
+      signature,
+      txHash,
+      chainId,
+      txMetadata,
+      subject: null,
+      entropyHash,
+      release,
+    }
+  }
+  const { kind, subject } = signing.signed
+  const isBeacon = 'kind' in witness
+  const entropyHash = isBeacon ? null : hash('sha256', Buffer.from(witness.valueHex, 'hex'), 'hex')
+  const row = {
+    ...shared,
+    kind,
+    subject,
+    txHash: toEventHash(signing.signed),
+    txMetadata: null,
+    entropyHash,
+    release: null,
+  }
+  if (kind === 'off-chain') return { ...row, digest: null, signature: null, chainId: 0 }
+  const digest = kind === 'transaction' ? subject.digestSigned : subject.digest
+  return { ...row, digest, signature: subject.signature, chainId: subject.chainId }
 }
 
 /**
@@ -64,39 +112,44 @@ export async function insertSignings(
  */
 async function insertRows(
   { db, jobs }: { db: Kysely<Tables>; jobs: Jobs },
-  parameters: { batch: SigningBatch; shared: SharedHashes; signings: readonly Signing[]; now: number },
-): Promise<Signed[]> {
-  const { batch, shared, signings, now } = parameters
-  const list = <T>(read: (signing: Signing) => T) => signings.map(read)
+  parameters: { batch: SigningBatch; shared: SharedHashes; rows: readonly Row[]; now: number },
+): Promise<StoredSigning[]> {
+  const { batch, shared, rows: offered, now } = parameters
+  const list = <T>(read: (row: Row) => T) => offered.map(read)
   const contentHash = hashBatchContent(batch)
   const at = new Date(now)
-  const { rows } = await sql<SignedRow>`${sql.raw(PREPARED)}
+  const { rows } = await sql<StoredRow>`${sql.raw(PREPARED)}
     with input as materialized (
-      select nextval('pending_transactions_id_seq') as id, slug, wallet_id, decode(digest, 'hex') as digest, decode(signature, 'hex') as signature,
-        decode(tx_hash, 'hex') as tx_hash, chain_id, tx_metadata, statement, leaf_index, decode(path, 'hex') as path, witness,
+      select nextval('pending_transactions_id_seq') as id, slug, wallet_id, kind, version, decode(digest, 'hex') as digest,
+        decode(signature, 'hex') as signature, decode(tx_hash, 'hex') as tx_hash, chain_id,
+        nullif(tx_metadata, 'null') as tx_metadata, nullif(subject, 'null') as subject, statement, leaf_index, decode(path, 'hex') as path, witness,
         decode(entropy_hash, 'hex') as entropy_hash, decode(release, 'hex') as release
       from rows from (
         unnest(
           ${list(({ slug }) => slug)}::text[],
           ${list(({ walletId }) => walletId)}::uuid[],
-          ${list(({ statement }) => toDigits(statement.digest))}::text[],
-          ${list(({ statement }) => toDigits(statement.signature))}::text[],
-          ${list(({ statement }) => toDigits(statement.txHash))}::text[],
-          ${list(({ statement }) => statement.chainId)}::bigint[],
+          ${list(({ kind }) => kind)}::text[],
+          ${list(({ version }) => version)}::smallint[],
+          ${list(({ digest }) => digest && toDigits(digest))}::text[],
+          ${list(({ signature }) => signature && toDigits(signature))}::text[],
+          ${list(({ txHash }) => toDigits(txHash))}::text[],
+          ${list(({ chainId }) => chainId)}::bigint[],
           ${list(({ leafIndex }) => leafIndex)}::bigint[],
           ${list(({ path }) => path.join(''))}::text[],
-          ${list(({ statement }) => statement.entropyHash)}::text[],
+          ${list(({ entropyHash }) => entropyHash)}::text[],
           ${list(({ release }) => release)}::text[]
         ),
-        jsonb_array_elements(${JSON.stringify(list(({ txMetadata }) => toStoredTx(txMetadata)))}::jsonb),
+        jsonb_array_elements(${JSON.stringify(list(({ txMetadata }) => txMetadata))}::jsonb),
+        jsonb_array_elements(${JSON.stringify(list(({ subject }) => subject))}::jsonb),
         jsonb_array_elements(${JSON.stringify(list(({ statement }) => statement))}::jsonb),
         jsonb_array_elements(${JSON.stringify(list(({ witness }) => witness))}::jsonb)
-      ) as r (slug, wallet_id, digest, signature, tx_hash, chain_id, leaf_index, path, entropy_hash, release,
-        tx_metadata, statement, witness)
+      ) as r (slug, wallet_id, kind, version, digest, signature, tx_hash, chain_id, leaf_index, path, entropy_hash, release,
+        tx_metadata, subject, statement, witness)
     ),
     pending as (
-      insert into pending_transactions (id, wallet_id, digest, signature, tx_hash, chain_id, tx_metadata, created_at)
-      select id, wallet_id, digest, signature, tx_hash, chain_id, tx_metadata, ${at}::timestamptz
+      insert into pending_transactions
+        (id, wallet_id, kind, digest, signature, tx_hash, chain_id, tx_metadata, subject, created_at)
+      select id, wallet_id, kind, digest, signature, tx_hash, chain_id, tx_metadata, subject, ${at}::timestamptz
       from input order by wallet_id, digest
       on conflict (wallet_id, digest) do nothing
       returning id
@@ -120,10 +173,11 @@ async function insertRows(
       where exists (select from pending)
       returning id
     ),
+    ${releaseRow({ batch, shared, contentHash, at })}
     attestation as (
-      insert into attestations (pending_transaction_id, slug, verification_id, statement, leaf_index, path, witness,
+      insert into attestations (pending_transaction_id, slug, verification_id, version, statement, leaf_index, path, witness,
         entropy_hash, release, created_at)
-      select input.id, slug, verification.id, statement, leaf_index, path, witness, entropy_hash, release,
+      select input.id, slug, verification.id, version, statement, leaf_index, path, witness, entropy_hash, release,
         ${at}::timestamptz
       from input cross join verification
       where (input.id in (select id from pending)) is true
@@ -131,13 +185,27 @@ async function insertRows(
     ),
     pins as (${sql.raw(jobs.insertPins('attestation'))})
     select slug from attestation`.execute(db)
-  const bySlug = new Map(signings.map((signing) => [signing.slug, signing]))
+  const bySlug = new Map(offered.map((row) => [row.slug, row]))
   return rows.flatMap(({ slug }) => {
-    const signing = bySlug.get(slug)
-    if (!signing) return []
-    const { digest, signature } = signing.statement
-    return [{ walletId: signing.walletId, digest, signature, slug }]
+    const row = bySlug.get(slug)
+    return row ? [{ walletId: row.walletId, digest: row.digest, signature: row.signature, slug }] : []
   })
+}
+
+/** The coordinator's release of the batch, unless an earlier transaction stored one: then that is the release of these too. */
+function releaseRow(parameters: { batch: SigningBatch; shared: SharedHashes; contentHash: Buffer; at: Date }) {
+  const { batch, shared, contentHash, at } = parameters
+  const { release } = batch
+  if (release === undefined) return sql``
+  return sql`release as (
+      insert into releases (boot_id, sequence, coordinator_key, content_hash, collateral_hash, coordinator_hash, settings,
+        ed25519, ml_dsa_65, created_at)
+      select ${toBytes(batch.bootId)}::bytea, ${batch.sequence}::bigint, ${toBytes(release.coordinatorKey)}::bytea,
+        ${contentHash}::bytea, ${shared.collateralHash}::bytea, ${shared.coordinatorHash}::bytea,
+        ${JSON.stringify(batch.settings)}::jsonb, ${release.ed25519}::bytea, ${release.mlDsa65}::bytea, ${at}::timestamptz
+      where exists (select from pending)
+      on conflict do nothing
+    ),`
 }
 
 /** What two coordinators must agree on when they bring the same batch. Both got it from one enclave, so they do. */
@@ -166,22 +234,27 @@ function toStoredTx(txMetadata: TxMetadata): TxMetadata {
   }
 }
 
-function toKey({ walletId, digest }: { walletId: string; digest: Hex }): string {
-  return `${walletId.toLowerCase()}/${toDigits(digest)}`
+/** Off-chain signings are never the same. */
+function toKey({ walletId, digest, slug }: Row): string {
+  return `${walletId.toLowerCase()}/${digest === null ? slug : toDigits(digest)}`
 }
 
-function toSigned(row: SignedRow): Signed {
+function toStored(row: StoredRow): StoredSigning {
   return { walletId: row.wallet_id, digest: `0x${row.digest}`, signature: `0x${row.signature}`, slug: row.slug }
 }
 
-/** Two rules of the database that a caller can break without a fault of the database. */
+/** Rules of the database that a caller can break without a fault of the database. */
 function toSigningError(error: unknown): unknown {
   const constraint = error instanceof Error && 'constraint' in error ? error.constraint : undefined
-  if (constraint === 'verifications_batch_fkey') {
+  if (constraint === 'verifications_batch_fkey' || constraint === 'releases_batch_fkey') {
     return new CoordinatorError('attestation_invalid', 'another batch of this number is recorded', { cause: error })
   }
   if (constraint === 'attestations_entropy_hash_key') {
     return new CoordinatorError('entropy_unavailable', 'an entropy sample was used before', { cause: error })
+  }
+  // 32 random bytes of the enclave are in it: an answer was repeated.
+  if (constraint === 'pending_transactions_commitment') {
+    return new CoordinatorError('attestation_invalid', 'the commitment was recorded before', { cause: error })
   }
   return error
 }

@@ -1,5 +1,15 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto'
-import { type Hex, hashEntropy, type Statement, tags, toHex } from '@countersign/protocol'
+import {
+  createEnclaveSettings,
+  type Hex,
+  hashEntropy,
+  hashSubject,
+  hashWitness,
+  type Signed,
+  type Statement,
+  tags,
+  toHex,
+} from '@countersign/protocol'
 import type { Witness } from '@countersign/receipt'
 import { startPostgres } from '@countersign/testing'
 import type { Store } from '../ports.ts'
@@ -8,7 +18,7 @@ import { type Jobs, openJobs } from './jobs.ts'
 import { type Database, type OpenDatabaseOptions, openDatabase } from './openDatabase.ts'
 import { openStores } from './openStore.ts'
 import { createTestPglite } from './pglite.fake.ts'
-import type { Session, Signing, SigningBatch, User, Wallet } from './types.ts'
+import type { Release, Session, Signing, SigningBatch, User, Wallet } from './types.ts'
 
 export const databaseKinds = ['pglite', 'postgres'] as const
 export type DatabaseKind = (typeof databaseKinds)[number]
@@ -128,6 +138,7 @@ export function createTestBatch(changes: Partial<SigningBatch> = {}): SigningBat
       callerPolicy: 'none',
       version: '0.1.0',
     },
+    settings: createEnclaveSettings([{ kind: 'unsigned' }]),
     collateral: Buffer.from('{"collateral":true}'),
     selfAttestation: {
       reportHex: '01'.repeat(1184),
@@ -142,7 +153,7 @@ export function createTestBatch(changes: Partial<SigningBatch> = {}): SigningBat
 }
 
 /** A signing as the sign path hands it over. The signature is none: the store does not judge it. */
-export function createTestSigning(wallet: Wallet, digest: Hex = `0x${randomHex(32)}`): Signing {
+export function createTestSigning(wallet: Wallet, digest: Hex = `0x${randomHex(32)}`): Signing & { version: 1 } {
   const witness = createTestWitness()
   const statement: Statement = {
     type: tags.signing,
@@ -158,6 +169,7 @@ export function createTestSigning(wallet: Wallet, digest: Hex = `0x${randomHex(3
     signedAt: new Date(NOW).toISOString(),
   }
   return {
+    version: 1,
     slug: randomBytes(16).toString('base64url'),
     walletId: wallet.id,
     txMetadata: {
@@ -180,4 +192,38 @@ export function createTestSigning(wallet: Wallet, digest: Hex = `0x${randomHex(3
 
 export function randomHex(bytes: number): string {
   return randomBytes(bytes).toString('hex')
+}
+
+/** A release as the sign path hands it over, by this coordinator. Its signatures are none. */
+export function createTestRelease(coordinatorKey: string): Release {
+  return {
+    coordinatorKey,
+    coordinator: Buffer.from('{"coordinator":true}'),
+    ed25519: randomBytes(64),
+    mlDsa65: randomBytes(3_309),
+  }
+}
+
+/** A signing of version 2. Off-chain ones have a commitment that follows from nothing. */
+export function createTestSigningV2(
+  wallet: Wallet,
+  signed: Signed = { kind: 'off-chain', subject: { commitment: randomHex(32) } },
+): Signing & { version: 2 } {
+  const { slug, walletId, leafIndex, path, witness, statement } = createTestSigning(wallet)
+  return {
+    ...{ version: 2, slug, walletId, leafIndex, path, witness, signed },
+    statement: {
+      type: tags.signingV2,
+      kind: signed.kind,
+      keyId: wallet.kmsKeyId,
+      address: wallet.address,
+      publicKey: statement.publicKey,
+      subject: toHex(hashSubject(signed.subject)),
+      witness: toHex(hashWitness(witness)),
+      policy: null,
+      approvals: null,
+      coordinatorKey: statement.coordinatorKey,
+      signedAt: statement.signedAt,
+    },
+  }
 }

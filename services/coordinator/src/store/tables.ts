@@ -1,6 +1,14 @@
-import type { ProofStatus, Statement, TxMetadata } from '@countersign/protocol'
-import type { Witness } from '@countersign/receipt'
+import type {
+  EnclaveSettings,
+  ProofStatus,
+  SignatureKind,
+  Signed,
+  Statement,
+  StatementV2,
+  TxMetadata,
+} from '@countersign/protocol'
 import type { ColumnType, Generated, GeneratedAlways } from 'kysely'
+import type { AnyWitness } from './types.ts'
 
 type Bytes = Uint8Array
 /** Drivers answer 64-bit integers as text or number, by size. */
@@ -47,7 +55,7 @@ export type Tables = {
     entropy_hash: Bytes
     entropy_sig: Bytes
     satellite_source: string
-    witness: Json<Witness>
+    witness: Json<AnyWitness>
     created_at: Date
   }
   entropy_samples: { entropy_hash: Bytes; claimed_at: Date }
@@ -67,6 +75,19 @@ export type Tables = {
     config: Json<unknown>
     created_at: Date
   }
+  coordinator_blocks: { hash: Bytes; bytes: Bytes }
+  releases: {
+    boot_id: Bytes
+    sequence: BigInteger
+    coordinator_key: Bytes
+    content_hash: Bytes
+    collateral_hash: Bytes
+    coordinator_hash: Bytes
+    settings: Json<EnclaveSettings>
+    ed25519: Bytes
+    ml_dsa_65: Bytes
+    created_at: Date
+  }
   verifications: {
     id: GeneratedAlways<BigInteger>
     boot_id: Bytes
@@ -82,23 +103,32 @@ export type Tables = {
   pending_transactions: {
     id: Generated<BigInteger>
     wallet_id: string
-    digest: Bytes
-    signature: Bytes
+    kind: Generated<SignatureKind>
+    /** Not of a kind that is off the chain. */
+    digest: Bytes | null
+    signature: Bytes | null
+    /** What the event names. */
     tx_hash: Bytes
     chain_id: BigInteger
-    tx_metadata: Json<TxMetadata>
+    /** Of version 1. */
+    tx_metadata: Json<TxMetadata> | null
+    /** Of version 2. */
+    subject: Json<Signed['subject']> | null
     created_at: Date
   }
   attestations: {
     pending_transaction_id: BigInteger
     slug: string
     verification_id: BigInteger
-    statement: Json<Statement>
+    version: Generated<1 | 2>
+    statement: Json<Statement | StatementV2>
     leaf_index: number
     path: Bytes
-    witness: Json<Witness>
-    entropy_hash: Bytes
-    release: Bytes
+    witness: Json<AnyWitness>
+    /** Null for a round of a beacon. */
+    entropy_hash: Bytes | null
+    /** Of version 1. */
+    release: Bytes | null
     status: ProofStatus
     receipt_bytes: Bytes | null
     ipfs_cid: string | null

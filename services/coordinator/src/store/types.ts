@@ -1,13 +1,23 @@
 import type { TcbStatus } from '@countersign/attestation'
 import type {
   AttestationPublished,
+  DrandWitness,
   EnclaveConfig,
+  EnclaveSettings,
+  EntropyWitness,
   Hex,
+  ProofPayload,
   ProofStatus,
+  SignatureKind,
+  Signed,
   Statement,
+  StatementV2,
   TxMetadata,
 } from '@countersign/protocol'
-import type { AttestationReceiptV1, SelfAttestation, Witness } from '@countersign/receipt'
+import type { SelfAttestation } from '@countersign/receipt'
+
+/** A sample for one signature, or a round of a beacon, which may serve many. */
+export type AnyWitness = EntropyWitness | DrandWitness
 
 /** A sign-in under way, from the redirect to the callback. */
 export type Login = {
@@ -59,27 +69,46 @@ export type SigningBatch = {
   tcbStatus: TcbStatus
   measurement: { mrTd: string; rtmr0: string; rtmr1: string; rtmr2: string; rtmr3: string }
   config: EnclaveConfig
+  settings: EnclaveSettings
   /** Canonical bytes; stored once by their hash. */
   collateral: Uint8Array
   selfAttestation: SelfAttestation
   coordinatorMode: 'hardware' | 'mock'
+  /** Where a signing of version 2 is among them. */
+  release?: Release | undefined
+}
+
+/** A coordinator's release of a batch, with both of its signatures. */
+export type Release = {
+  /** 32 bytes, hex: the Ed25519 key, which the statements name. */
+  coordinatorKey: string
+  /** Canonical bytes of the block with its attestation; stored once by their hash. */
+  coordinator: Uint8Array
+  ed25519: Uint8Array
+  mlDsa65: Uint8Array
 }
 
 export type Signing = {
   /** 128 random bits, base64url: offered, and used if this signing is the first of its (wallet, digest). */
   slug: string
   walletId: string
-  txMetadata: TxMetadata
-  statement: Statement
   leafIndex: number
   path: readonly string[]
-  witness: Witness
-  /** The coordinator's release signature, 64 bytes, hex. */
-  release: string
-}
+} & (
+  | {
+      version: 1
+      statement: Statement
+      txMetadata: TxMetadata
+      witness: EntropyWitness
+      /** The coordinator's release signature, 64 bytes, hex. */
+      release: string
+    }
+  /** Of an off-chain kind the subject is the commitment, and nothing else of the signature gets here. */
+  | { version: 2; statement: StatementV2; signed: Signed; witness: AnyWitness }
+)
 
-/** What was committed for a (wallet, digest): by this call, or by an earlier one. */
-export type Signed = { walletId: string; digest: Hex; signature: Hex; slug: string }
+/** What was committed for a (wallet, digest): by this call, or by an earlier one. An off-chain signing has only its slug. */
+export type StoredSigning = { walletId: string; digest: Hex | null; signature: Hex | null; slug: string }
 
 /** Who asks for a signature, with the earlier answer where this digest was signed before. */
 export type Signer = {
@@ -98,6 +127,7 @@ export type FoundSigner = Signer | 'expired' | 'key_binding_mismatch' | undefine
 /** Everything in the answer of `GET /proof/:slug`. */
 export type Proof = {
   slug: string
+  kind: SignatureKind
   txHash: Hex
   chainId: number
   walletAddress: Hex
@@ -106,7 +136,7 @@ export type Proof = {
   onchainTxHash: Hex | null
   onchainBlockNumber: number | null
   kmsQuoteVerified: boolean
-  receipt: AttestationReceiptV1 | null
+  receipt: ProofPayload['receipt']
   createdAt: number
 }
 
@@ -114,7 +144,7 @@ export type Proof = {
 export type ProofState = Pick<Proof, 'slug' | 'status' | 'ipfsCid' | 'onchainTxHash' | 'onchainBlockNumber'>
 
 /** A line in a user's list. Ids grow, and are positions in the list. */
-export type Transaction = { id: string } & Pick<Proof, 'txHash' | 'chainId' | 'slug' | 'status' | 'createdAt'>
+export type Transaction = { id: string } & Pick<Proof, 'kind' | 'txHash' | 'chainId' | 'slug' | 'status' | 'createdAt'>
 
 /** Why a proof is `onchain_failed`; kept in `attestations.failure`. */
 export type PublishFailure =

@@ -1,10 +1,9 @@
 import { type Hex, hashEntropy } from '@countersign/protocol'
-import type { Witness } from '@countersign/receipt'
 import { type Kysely, sql } from 'kysely'
 import { CoordinatorError } from '../errors.ts'
 import { fromBytes, toBytes, toPrefixed } from './bytes.ts'
 import type { Tables } from './tables.ts'
-import type { Wallet } from './types.ts'
+import type { AnyWitness, Wallet } from './types.ts'
 
 export async function findWallet(db: Kysely<Tables>, userId: string): Promise<Wallet | undefined> {
   const row = await db
@@ -38,7 +37,7 @@ export type CreateWalletParameters = {
   userId: string
   address: Hex
   kmsKeyId: string
-  witness: Witness
+  witness: AnyWitness
   now: number
 }
 

@@ -11,6 +11,7 @@ function add({ store }: TestApp, walletId: string, name: string) {
   store.rows.signed.set(name, { walletId, digest: txHash, signature: `0x${'1b'.repeat(65)}`, slug })
   store.rows.proofs.set(slug, {
     slug,
+    kind: 'transaction',
     txHash,
     chainId: 84532,
     walletAddress: `0x${'22'.repeat(20)}`,

@@ -1,6 +1,7 @@
 import type { TransactionPage } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 import type { Store } from '../ports.ts'
+import { toKindMember } from '../proof/getProof.ts'
 
 export type ListTransactionsParameters = {
   userId: string
@@ -28,7 +29,8 @@ export async function listTransactions(
   const page = found.slice(0, limit)
   const last = page.at(-1)
   return {
-    transactions: page.map(({ txHash, chainId, slug, status, createdAt }) => ({
+    transactions: page.map(({ kind, txHash, chainId, slug, status, createdAt }) => ({
+      ...toKindMember(kind),
       txHash,
       chainId,
       slug,

@@ -251,7 +251,8 @@ describe('how the keys are fetched', () => {
         answer(response)
       })
     })
-    expect(await faultOf(createSource({ timeoutMs: 50 })(es256('one')))).toBe('issuer_unavailable: timeout')
+    // Long enough for the request to arrive first, on a busy machine too.
+    expect(await faultOf(createSource({ timeoutMs: 500 })(es256('one')))).toBe('issuer_unavailable: timeout')
     await closed
   })
 

@@ -26,6 +26,8 @@ export type Samples = {
    * Answers why it may not be used, or undefined.
    */
   use(witness: EntropyWitness | DrandWitness, use: SampleUse): Promise<SampleFault | undefined>
+  /** Whether so many are remembered that some should be forgotten soon, which a later floor allows. */
+  isFilling(): boolean
 }
 
 /** By value alone: statements name nothing else of a sample. */
@@ -92,7 +94,7 @@ export function createSamples(deps: {
 
   function forget() {
     const until = toSecond(oldest())
-    // Of a source that does not sign, the floor may stay for hours, and the seconds grow many.
+    // Of a source that does not sign, the floor may stay for an hour, and the seconds grow many.
     if (until <= forgottenUntil) return
     forgottenUntil = until
     for (const [second, values] of seconds) {
@@ -103,6 +105,11 @@ export function createSamples(deps: {
   }
 
   return {
+    isFilling() {
+      forget()
+      return known.size >= limit / 2
+    },
+
     async use(witness, use) {
       const timestampMs = parseTimestamp(witness.timestamp)
       if (timestampMs === undefined) return 'entropy_refused'

@@ -35,6 +35,15 @@ describe('the floor', () => {
     expect([time.now(), time.bootedAt()]).toEqual([NOW + YEAR_MS, NOW + YEAR_MS])
   })
 
+  test('a first answer far ahead is taken, and opens nothing: nothing of today is from after that boot', () => {
+    const clock = createFakeClock(NOW)
+    const time = createTime(clock)
+    time.learn(NOW + 10 * YEAR_MS)
+    expect([time.now(), time.bootedAt()]).toEqual([NOW + 10 * YEAR_MS, NOW + 10 * YEAR_MS])
+    expect(time.learn(NOW)).toBe(0)
+    expect(time.bootedAt()).toBe(NOW + 10 * YEAR_MS)
+  })
+
   test('verified times raise it, up to 65 s beyond what it is; nothing lowers it', () => {
     const time = createTime(createFakeClock(NOW - YEAR_MS))
     time.learn(NOW)

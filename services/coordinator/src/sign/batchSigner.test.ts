@@ -1,36 +1,39 @@
 import { expect, test } from 'vitest'
 import { CoordinatorError } from '../errors.ts'
 import { createFakeClock, createFakeWitness } from '../ports.fake.ts'
-import { createDigestSigner, type DigestSignerDeps } from './digestSigner.ts'
-import type { SignDigestRequest } from './signDigest.ts'
+import { type BatchSignerDeps, createBatchSigner } from './batchSigner.ts'
+import type { SigningRequest } from './signBatch.ts'
 
-const request = (digit: string): SignDigestRequest => ({
+const request = (digit: string): SigningRequest => ({
   sid: 'aa'.repeat(32),
   grant: 'grant',
   keyId: 'bb'.repeat(16),
   walletId: 'wallet',
   address: `0x${'cc'.repeat(20)}`,
-  digest: `0x${digit.repeat(64)}`,
-  txMetadata: {
-    chainId: 1,
-    nonce: 0,
-    to: `0x${'11'.repeat(20)}`,
-    value: '1',
-    data: '0x',
-    gas: '21000',
-    maxFeePerGas: '2',
-    maxPriorityFeePerGas: '1',
+  asked: {
+    kind: 'transaction',
+    digest: `0x${digit.repeat(64)}`,
+    txMetadata: {
+      chainId: 1,
+      nonce: 0,
+      to: `0x${'11'.repeat(20)}`,
+      value: '1',
+      data: '0x',
+      gas: '21000',
+      maxFeePerGas: '2',
+      maxPriorityFeePerGas: '1',
+    },
   },
 })
 
-/** A signer whose enclave does what the test says; it never signs, which `signDigest.test.ts` covers. */
-function setUp(signTransactions: DigestSignerDeps['enclave']['signTransactions']) {
+/** A signer whose enclave does what the test says; it never signs, which `signBatch.test.ts` covers. */
+function setUp(signItems: BatchSignerDeps['enclave']['signItems']) {
   const batches: number[] = []
   const codes: string[] = []
   const unused = () => Promise.reject(new Error('not reached'))
-  const signer = createDigestSigner({
+  const signer = createBatchSigner({
     entropy: { take: async (count) => Array.from({ length: count }, (_, index) => createFakeWitness(index)) },
-    enclave: { signTransactions },
+    enclave: { signItems },
     selfReport: { publicKey: 'dd'.repeat(32) },
     signatures: { check: unused, checkSamples: unused, stop: async () => {} },
     verifyBatch: unused,
@@ -43,6 +46,7 @@ function setUp(signTransactions: DigestSignerDeps['enclave']['signTransactions']
         codes.push(code)
       },
     },
+    receiptVersion: 1,
     batchLimit: 256,
     enclaveSlots: 8,
   })
@@ -53,7 +57,7 @@ const refuse = () => Promise.reject(new CoordinatorError('enclave_unavailable', 
 
 test('each batch is counted by its size, each request by its outcome', async () => {
   const { signer, batches, codes } = setUp(refuse)
-  const requests = [request('1'), request('2'), request('2')].map((each) => signer.signDigest(each))
+  const requests = [request('1'), request('2'), request('2')].map((each) => signer.sign(each))
   const outcomes = await Promise.allSettled(requests)
   expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
   // The same request twice is one item of the batch, and two requests that were answered.
@@ -63,18 +67,18 @@ test('each batch is counted by its size, each request by its outcome', async () 
 
 test('an error without a code is counted as internal', async () => {
   const { signer, codes } = setUp(() => Promise.reject(new TypeError('a fault of ours')))
-  await expect(signer.signDigest(request('1'))).rejects.toThrow(TypeError)
+  await expect(signer.sign(request('1'))).rejects.toThrow(TypeError)
   expect(codes).toEqual(['internal'])
 })
 
 test('stopped: requests under way are answered, later ones are refused', async () => {
   let fail = (_error: Error) => {}
   const { signer, codes } = setUp(() => new Promise((_resolve, reject) => (fail = reject)))
-  const first = signer.signDigest(request('1'))
+  const first = signer.sign(request('1'))
   await new Promise(setImmediate)
   let isStopped = false
   const stopping = signer.stop().then(() => (isStopped = true))
-  await expect(signer.signDigest(request('2'))).rejects.toMatchObject({ code: 'shutting_down' })
+  await expect(signer.sign(request('2'))).rejects.toMatchObject({ code: 'shutting_down' })
   expect(isStopped).toBe(false)
   fail(new CoordinatorError('enclave_unavailable', 'no key enclave can be reached'))
   await expect(first).rejects.toMatchObject({ code: 'enclave_unavailable' })

@@ -1,6 +1,6 @@
 import { CoordinatorError, toPublicCode } from '../errors.ts'
 import { createGatherer } from './gather.ts'
-import { type SignDeps, type SignDigestRequest, type SignDigestResult, signDigests } from './signDigest.ts'
+import { type SignDeps, type SigningRequest, type SigningResult, signBatch } from './signBatch.ts'
 
 /** What operators watch about signing. */
 export type SigningMetrics = {
@@ -10,7 +10,7 @@ export type SigningMetrics = {
   observeSigning(code: string, seconds: number): void
 }
 
-export type DigestSignerDeps = SignDeps & {
+export type BatchSignerDeps = SignDeps & {
   metrics: SigningMetrics
   /** Requests in one batch, at most. */
   batchLimit: number
@@ -18,26 +18,38 @@ export type DigestSignerDeps = SignDeps & {
   enclaveSlots: number
 }
 
-export type DigestSigner = {
-  signDigest(request: SignDigestRequest): Promise<SignDigestResult>
+export type BatchSigner = {
+  sign(request: SigningRequest): Promise<SigningResult>
   /** Refuses new requests with `shutting_down`, and resolves when those under way have been answered. */
   stop(): Promise<void>
 }
 
-/** Signs digests in batches, and measures batches and requests. */
-export function createDigestSigner(deps: DigestSignerDeps): DigestSigner {
+/** What an enclave takes in one call, less what surrounds the items. */
+const MAX_CALL_BYTES = 3_500_000
+/** Grant, session secret, sample and names of one item. */
+const ITEM_BYTES = 3_072
+
+/** Signs in batches, whatever the kinds, and measures batches and requests. */
+export function createBatchSigner(deps: BatchSignerDeps): BatchSigner {
   const { metrics } = deps
-  const gatherer = createGatherer<SignDigestRequest, SignDigestResult>({
+  const gatherer = createGatherer<SigningRequest, SigningResult>({
     run(requests, progress) {
       metrics.observeBatch(requests.length)
-      return signDigests(deps, requests, progress)
+      return signBatch(deps, requests, progress)
     },
-    keyOf: ({ walletId, digest }) => `${walletId} ${digest}`,
+    // What is signed off the chain is salted each time, and its opening is of one caller only.
+    keyOf: ({ walletId, asked: { kind, digest } }) =>
+      kind === 'message' || kind === 'typed-data' ? undefined : `${walletId} ${digest}`,
     limit: deps.batchLimit,
+    // So that large ones of some callers do not make a call that the enclave refuses for all.
+    weight: {
+      of: ({ asked }) => ITEM_BYTES + Buffer.byteLength(JSON.stringify(asked)),
+      limit: MAX_CALL_BYTES,
+    },
     slots: deps.enclaveSlots,
   })
   return {
-    async signDigest(request) {
+    async sign(request) {
       const startedAt = performance.now()
       let code = 'ok'
       try {

@@ -31,7 +31,7 @@ import {
 import { createMemoryStore } from '../store/memoryStore.fake.ts'
 import { createSignatureChecker, type SignatureChecker } from './checkSignatures.ts'
 import { type CommitDeps, createCommitter } from './commit.ts'
-import { type SignDeps, type SignDigestRequest, type SignDigestResult, signDigests } from './signDigest.ts'
+import { type SignDeps, type SigningRequest, type SigningResult, signBatch } from './signBatch.ts'
 import { type BatchVerifierDeps, createBatchVerifier } from './verifyBatch.ts'
 
 const DAY_MS = 86_400_000
@@ -48,7 +48,10 @@ beforeAll(async () => {
 })
 afterAll(() => signatures.stop())
 
-function createRequest(nonce: number, wallet = alice): SignDigestRequest {
+function createRequest(
+  nonce: number,
+  wallet = alice,
+): SigningRequest & { asked: { kind: 'transaction'; txMetadata: TxMetadata } } {
   const txMetadata: TxMetadata = {
     chainId: 31337,
     nonce,
@@ -65,8 +68,7 @@ function createRequest(nonce: number, wallet = alice): SignDigestRequest {
     keyId: wallet.keyId,
     walletId: walletIds.get(wallet.keyId) ?? '',
     address: wallet.address,
-    digest: `0x${toHex(hashUnsignedTransaction(txMetadata))}`,
-    txMetadata,
+    asked: { kind: 'transaction', digest: `0x${toHex(hashUnsignedTransaction(txMetadata))}`, txMetadata },
   }
 }
 
@@ -102,15 +104,16 @@ function createService() {
       signatures,
       verifyBatch: createBatchVerifier(all),
       commit: createCommitter(all),
+      receiptVersion: 1,
     }
   }
   const sent = { times: 0 }
   const onSent = () => {
     sent.times += 1
   }
-  const sign = (...requests: SignDigestRequest[]) => collect(toDeps(), requests, onSent)
+  const sign = (...requests: SigningRequest[]) => collect(toDeps(), requests, onSent)
   /** Codes in place of reasons. */
-  const outcomes = async (...requests: SignDigestRequest[]) =>
+  const outcomes = async (...requests: SigningRequest[]) =>
     (await sign(...requests)).map((settled) =>
       settled?.status === 'fulfilled'
         ? 'signed'
@@ -122,9 +125,9 @@ function createService() {
 }
 
 /** The answers, in the order of the requests. */
-async function collect(deps: SignDeps, requests: SignDigestRequest[], onSent = () => {}) {
-  const answers = new Map<SignDigestRequest, PromiseSettledResult<SignDigestResult>>()
-  await signDigests(deps, requests, {
+async function collect(deps: SignDeps, requests: SigningRequest[], onSent = () => {}) {
+  const answers = new Map<SigningRequest, PromiseSettledResult<SigningResult>>()
+  await signBatch(deps, requests, {
     onSent,
     answer(request, settled) {
       if (!answers.has(request)) answers.set(request, settled)
@@ -142,9 +145,9 @@ describe('signing', () => {
     const settled = await sign(...requests)
     for (const [index, answer] of settled.entries()) {
       if (answer?.status !== 'fulfilled') throw answer?.reason
-      const { digest, address } = requests[index] as SignDigestRequest
+      const { asked, address } = requests[index] as SigningRequest
       const signature = fromHex(answer.value.signature.slice(2))
-      expect(toAddress(recoverPublicKey(fromHex(digest.slice(2)), signature))).toBe(address)
+      expect(toAddress(recoverPublicKey(fromHex(asked.digest.slice(2)), signature))).toBe(address)
       expect(answer.value.slug).toMatch(/^[\w-]{22}$/)
       expect(store.rows.proofs.has(answer.value.slug)).toBe(true)
     }
@@ -160,7 +163,7 @@ describe('signing', () => {
 
   test('a large batch is stored and answered in parts, the first before the last', async () => {
     const service = createService()
-    const requests = Array.from({ length: 70 }, (_, index) => createRequest(index))
+    const requests: SigningRequest[] = Array.from({ length: 70 }, (_, index) => createRequest(index))
     const order: string[] = []
     const insertSignings: Service['store']['insertSignings'] = async (parameters) => {
       const signed = await service.store.insertSignings(parameters)
@@ -168,7 +171,7 @@ describe('signing', () => {
       return signed
     }
     const deps = service.toDeps({ store: { insertSignings } })
-    await signDigests(deps, requests, {
+    await signBatch(deps, requests, {
       onSent() {},
       answer: (request, { status }) => order.push(`${status} ${requests.indexOf(request)}`),
     })
@@ -196,7 +199,7 @@ describe('signing', () => {
     const service = createService()
     const winner = {
       walletId: createRequest(0).walletId,
-      digest: createRequest(0).digest,
+      digest: createRequest(0).asked.digest,
       signature: `0x${'77'.repeat(65)}` as const,
       slug: 'AAAAAAAAAAAAAAAAAAAAAA',
     }
@@ -210,7 +213,7 @@ describe('evidence that does not hold: nothing is stored, and nothing answered',
   const editItem = (service: Service, edit: (result: SignedItem, index: number) => SignedItem | SignItemError) => {
     service.enclave.tamper = (answer) => ({
       ...answer,
-      results: answer.results.map((result, index) => ('error' in result ? result : edit(result, index))),
+      results: answer.results.map((result, index) => ('error' in result ? result : edit(result as SignedItem, index))),
     })
   }
   const editBatch = (service: Service, edit: (batch: SignedBatch) => Partial<SignedBatch>) => {
@@ -254,10 +257,10 @@ describe('evidence that does not hold: nothing is stored, and nothing answered',
       'the quote of another batch',
       'attestation_invalid',
       async (service) => {
-        const { sid, grant, keyId, digest, txMetadata } = createRequest(9)
-        const wanted = { kind: 'transaction', statementVersion: 1 } as const
-        const item = { ...wanted, sid, grant, keyId, digest, txMetadata, witness: createFakeWitness(9) }
-        const [other] = (await service.enclave.signTransactions([item])).batches
+        const { sid, grant, keyId, asked } = createRequest(9)
+        const wanted = { ...asked, statementVersion: 1 } as const
+        const item = { ...wanted, sid, grant, keyId, witness: createFakeWitness(9) }
+        const [other] = (await service.enclave.signItems([item])).batches
         editBatch(service, () => ({ quote: other?.quote ?? '' }))
       },
     ],
@@ -466,8 +469,8 @@ describe('evidence that does not hold: nothing is stored, and nothing answered',
     const service = createService()
     const bad = createRequest(1)
     service.enclave.state = (statement) =>
-      statement.digest === bad.digest
-        ? { ...statement, signature: `0x${toHex(signTestDigest(fromHex(bad.digest.slice(2)), bob.privateKey))}` }
+      statement.digest === bad.asked.digest
+        ? { ...statement, signature: `0x${toHex(signTestDigest(fromHex(bad.asked.digest.slice(2)), bob.privateKey))}` }
         : statement
     expect(await service.outcomes(createRequest(0), bad)).toEqual(['signed', 'signature_invalid'])
     expect(service.store.rows.signed.size).toBe(1)
@@ -543,11 +546,11 @@ describe('parts that fail', () => {
 
   test('the enclave lost: nothing is stored, and the next call signs', async () => {
     const { sign, outcomes, enclave, store } = createService()
-    const { signTransactions } = enclave
-    enclave.signTransactions = () => Promise.reject(new CoordinatorError('enclave_unavailable', 'lost'))
+    const { signItems } = enclave
+    enclave.signItems = () => Promise.reject(new CoordinatorError('enclave_unavailable', 'lost'))
     await expect(sign(createRequest(0))).rejects.toMatchObject({ code: 'enclave_unavailable' })
     expect(store.writes).toBe(0)
-    enclave.signTransactions = signTransactions
+    enclave.signItems = signItems
     expect(await outcomes(createRequest(0))).toEqual(['signed'])
   })
 })

@@ -1,0 +1,174 @@
+import type { ReactNode } from 'react'
+import { verifyMessage, verifyTypedData } from 'viem'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { renderHook } from 'vitest-browser-react'
+import { configure } from 'vitest-browser-react/pure'
+import {
+  chainId,
+  config,
+  createFakeNetwork,
+  createGate,
+  type FakeNetwork,
+  json,
+  problem,
+  user,
+  wallet,
+} from '../client/network.fake.ts'
+import { ServiceProvider, useSignMessage, useSignTypedData, useWallet } from '../index.ts'
+
+configure({ reactStrictMode: true })
+
+const other = { ...wallet, address: '0x70997970c51812dc3a010c7d01b50e0d17dc79c8' } as const
+const message = 'I agree.'
+const typedData = {
+  domain: { name: 'App', chainId },
+  types: { Order: [{ name: 'amount', type: 'uint256' }] },
+  primaryType: 'Order',
+  message: { amount: 5n },
+} as const
+
+let network: FakeNetwork
+
+beforeEach(() => {
+  network = createFakeNetwork()
+  vi.stubGlobal('fetch', network.fetch)
+})
+afterEach(() => vi.unstubAllGlobals())
+
+const Provided = ({ children }: { children: ReactNode }) => (
+  <ServiceProvider config={config}>{children}</ServiceProvider>
+)
+const useAll = () => ({ message: useSignMessage(), typedData: useSignTypedData(), wallet: useWallet() })
+
+async function renderReady() {
+  const hook = await renderHook(useAll, { wrapper: Provided })
+  await vi.waitFor(() => expect(hook.result.current.wallet.ready).toBe(true))
+  return hook
+}
+
+describe('useSignMessage and useSignTypedData', () => {
+  test('sign with the wallet that is shown; result and opening are in the state, each hook has its own', async () => {
+    const hook = await renderReady()
+    const { signMessage } = hook.result.current.message
+    const { signTypedData } = hook.result.current.typedData
+    await hook.act(async () => {
+      await signMessage({ message })
+    })
+    const { lastResult } = hook.result.current.message
+    expect(hook.result.current.message).toEqual({ signMessage, pending: false, error: null, lastResult })
+    expect(hook.result.current.typedData).toEqual({ signTypedData, pending: false, error: null, lastResult: null })
+    const signature = lastResult?.signature ?? '0x'
+    expect(await verifyMessage({ address: wallet.address, message, signature })).toBe(true)
+    expect(lastResult?.opening).toMatchObject({ content: { kind: 'message' }, signature: { signature } })
+    await hook.act(async () => {
+      await signTypedData(typedData)
+    })
+    const second = hook.result.current.typedData.lastResult?.signature ?? '0x'
+    expect(await verifyTypedData({ ...typedData, address: wallet.address, signature: second })).toBe(true)
+    expect(network.paths().slice(2)).toEqual([
+      'GET /wallet/me',
+      'POST /sign/message',
+      'GET /wallet/me',
+      'POST /sign/typed-data',
+    ])
+  })
+
+  test('pending until it settles; an error is in the state and rejects, and the next call clears it', async () => {
+    const gate = createGate<Response>()
+    const honest = network.routes['POST /sign/message']
+    network.routes['POST /sign/message'] = () => gate.opened
+    const hook = await renderReady()
+    let signing: Promise<unknown> | undefined
+    await hook.act(() => {
+      signing = hook.result.current.message.signMessage({ message }).catch((error: unknown) => error)
+    })
+    expect(hook.result.current.message.pending).toBe(true)
+    gate.open(problem(503, 'enclave_unavailable'))
+    const failure = await signing
+    await vi.waitFor(() => expect(hook.result.current.message).toMatchObject({ pending: false, error: failure }))
+    expect(failure).toMatchObject({ code: 'enclave_unavailable', status: 503 })
+    if (honest) network.routes['POST /sign/message'] = honest
+    await hook.act(async () => {
+      await hook.result.current.message.signMessage({ message })
+    })
+    expect(hook.result.current.message.error).toBeNull()
+  })
+
+  test('a bad request is refused before anything is asked', async () => {
+    const hook = await renderReady()
+    const before = network.calls.length
+    let failure: unknown
+    await hook.act(async () => {
+      failure = await hook.result.current.message.signMessage({ message: '\ud800' }).catch((error: unknown) => error)
+    })
+    expect(failure).toMatchObject({ code: 'invalid_message' })
+    expect(hook.result.current.message.error).toBe(failure)
+    expect(network.calls).toHaveLength(before)
+  })
+
+  test('without a wallet: wallet_not_ready, with no request at all', async () => {
+    network.routes['GET /auth/me'] = () => problem(401, 'not_authenticated')
+    const hook = await renderReady()
+    const before = network.calls.length
+    let failure: unknown
+    await hook.act(async () => {
+      failure = await hook.result.current.typedData.signTypedData(typedData).catch((error: unknown) => error)
+    })
+    expect(failure).toMatchObject({ message: 'wallet_not_ready' })
+    expect(network.calls).toHaveLength(before)
+  })
+
+  test('another tab has signed in somebody else: wallet_changed, and nothing is signed', async () => {
+    const hook = await renderReady()
+    network.routes['GET /wallet/me'] = () => json(other)
+    let failure: unknown
+    await hook.act(async () => {
+      failure = await hook.result.current.message.signMessage({ message }).catch((error: unknown) => error)
+    })
+    expect(failure).toMatchObject({ code: 'wallet_changed' })
+    expect(network.paths()).not.toContain('POST /sign/message')
+  })
+
+  test('signed out during the call: its caller gets the signature, the page does not show it any more', async () => {
+    const gate = createGate()
+    const honest = network.routes['POST /sign/message']
+    network.routes['POST /sign/message'] = async (call) => {
+      await gate.opened
+      return honest?.(call) ?? json(null)
+    }
+    const hook = await renderReady()
+    let signing: Promise<{ signature: string }> | undefined
+    await hook.act(() => {
+      signing = hook.result.current.message.signMessage({ message })
+    })
+    await hook.act(() => hook.result.current.wallet.logout())
+    gate.open()
+    expect((await signing)?.signature).toMatch(/^0x/)
+    await vi.waitFor(() => expect(hook.result.current.message.pending).toBe(false))
+    expect(hook.result.current.message.lastResult).toBeNull()
+  })
+
+  test('a signature is not shown beside the wallet of another user', async () => {
+    const hook = await renderReady()
+    await hook.act(async () => {
+      await hook.result.current.message.signMessage({ message })
+    })
+    expect(hook.result.current.message.lastResult).not.toBeNull()
+    network.routes['GET /auth/me'] = () => json({ ...user, id: 'b' })
+    network.routes['GET /wallet/me'] = () => json(other)
+    await hook.act(() => hook.result.current.wallet.refresh())
+    expect(hook.result.current.message.lastResult).toBeNull()
+  })
+
+  test('a wallet that came after the last render counts: refresh, then sign, in one handler', async () => {
+    network.routes['GET /auth/me'] = () => problem(401, 'not_authenticated')
+    const hook = await renderReady()
+    network.routes['GET /auth/me'] = () => json(user)
+    const { message: sign, wallet: before } = hook.result.current
+    await hook.act(async () => {
+      await before.refresh()
+      await sign.signMessage({ message })
+    })
+    expect(hook.result.current.message.lastResult).not.toBeNull()
+  })
+})

@@ -1,0 +1,71 @@
+import {
+  hashAuthorization,
+  hashMessage,
+  hashTypedData,
+  type MessageContent,
+  type ProtocolErrorCode,
+  parseAuthorization,
+  readMembers,
+  ServiceError,
+  type TypedData,
+  toHex,
+} from '@countersign/protocol'
+import { CoordinatorError, type CoordinatorErrorCode } from '../errors.ts'
+import type { Asked } from '../sign/signBatch.ts'
+
+/*
+ * The bodies of the calls that sign something else than a transaction. Each is hashed here as the enclave does, so that what it would
+ * refuse costs no sample; no key, session or sample is touched before. Errors never repeat anything of a body.
+ */
+
+/** `POST /sign/message`. */
+export function parseMessage(body: unknown): Asked {
+  const { message } = readMembers(body, { required: ['message'] }, invalidRequest)
+  const content = { message } as MessageContent
+  return { kind: 'message', content, digest: `0x${toHex(translated(() => hashMessage(content.message)))}` }
+}
+
+/** `POST /sign/typed-data`. */
+export function parseTypedData(body: unknown): Asked {
+  const members = readMembers(body, { required: ['domain', 'types', 'primaryType', 'message'] }, invalidTypedData)
+  const content = members as TypedData
+  return { kind: 'typed-data', content, digest: `0x${toHex(translated(() => hashTypedData(content)))}` }
+}
+
+/** `POST /sign/authorization`. Which implementations are allowed is a setting of the enclave, which refuses the others. */
+export function parseAuthorizationRequest(
+  body: unknown,
+  { allowedChainIds }: { allowedChainIds: readonly number[] | undefined },
+): Asked {
+  const authorization = translated(() => parseAuthorization(body))
+  if (authorization.chainId === 0) {
+    const details = 'for every chain'
+    throw new CoordinatorError('authorization_not_allowed', 'authorization not allowed', { details })
+  }
+  if (allowedChainIds !== undefined && !allowedChainIds.includes(authorization.chainId)) {
+    throw new CoordinatorError('chain_not_allowed', 'the service does not sign for this chain')
+  }
+  return { kind: 'authorization', authorization, digest: `0x${toHex(hashAuthorization(authorization))}` }
+}
+
+const codes = ['invalid_request', 'invalid_message', 'invalid_typed_data', 'message_too_large'] as const
+
+/** The protocol's own refusals under their own codes. */
+function translated<Value>(parse: () => Value): Value {
+  try {
+    return parse()
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    const { code, message, details } = error as ServiceError<ProtocolErrorCode>
+    const known: CoordinatorErrorCode | undefined = codes.find((one) => one === code)
+    throw new CoordinatorError(known ?? 'invalid_request', message, { details })
+  }
+}
+
+function invalidRequest(details: string) {
+  return new CoordinatorError('invalid_request', 'invalid request', { details })
+}
+
+function invalidTypedData(details: string) {
+  return new CoordinatorError('invalid_typed_data', 'invalid typed data', { details })
+}

@@ -1,0 +1,40 @@
+import { encodeReceiptCar, parseBlock, ReceiptError } from '@countersign/receipt'
+import type { GetBlock } from '../ports.ts'
+import { toCar } from './car.ts'
+
+type Bytes = Uint8Array<ArrayBuffer>
+
+/**
+ * A block as a CAR: a receipt of version 2 with all the blocks that it names, and every other block alone. Undefined where one of
+ * them is not held: readers keep the answer for ever, and part of a receipt must not pass for the whole.
+ */
+export async function toReceiptCar(
+  deps: { getBlock: GetBlock },
+  cid: string,
+  block: Bytes,
+): Promise<Bytes | undefined> {
+  const receipt = parseIf('attestation', block)
+  if (receipt === undefined) return toCar(cid, block)
+  const [release, batch] = await Promise.all([
+    deps.getBlock(receipt.coordinator.release),
+    deps.getBlock(receipt.signer.batch),
+  ])
+  const named = release && parseIf('release', release)
+  if (named === undefined) return undefined
+  const [coordinator, collateral] = await Promise.all([
+    deps.getBlock(named.coordinator),
+    deps.getBlock(named.collateral),
+  ])
+  if (release === undefined || batch === undefined || coordinator === undefined || collateral === undefined)
+    return undefined
+  return encodeReceiptCar({ bytes: block, collateral, blocks: { release, batch, coordinator } })
+}
+
+function parseIf<Name extends 'attestation' | 'release'>(name: Name, bytes: Bytes) {
+  try {
+    return parseBlock(name, bytes)
+  } catch (error) {
+    if (error instanceof ReceiptError) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,198 @@
+import { hash } from 'node:crypto'
+import {
+  type AuthorizationItem,
+  assertOpening,
+  assertStatement,
+  assertStatementV2,
+  computeCommitment,
+  equalBytes,
+  type Hex,
+  hashSubject,
+  MAX_SAMPLE_AGE_MS,
+  type OffChainItem,
+  type Opening,
+  SAMPLE_TOLERANCE_MS,
+  ServiceError,
+  type Signed,
+  type SignedBatch,
+  type SignItem,
+  type SignItemResult,
+  type Statement,
+  type StatementV2,
+  type TransactionItem,
+  type TxMetadata,
+  toCanonicalJson,
+  toHex,
+  toStatementText,
+} from '@countersign/protocol'
+import { CoordinatorError } from '../errors.ts'
+import type { SignatureClaim } from './checkSignatures.ts'
+
+/** What an item must have been signed as, in a call that began and ended then. */
+export type ExpectedItem = {
+  item: SignItem
+  /** Of what the item asks to sign. */
+  digest: Hex
+  address: Hex
+  coordinatorKey: string
+  call: { beganAt: number; endedAt: number }
+}
+
+type Result = Exclude<SignItemResult, { error: string }>
+
+/** What a signing of either version states, as far as it is stored. */
+export type Stated =
+  | { version: 1; statement: Statement; txMetadata: TxMetadata }
+  | { version: 2; statement: StatementV2; signed: Signed }
+
+/** An item that was signed, and what is still to be checked of it. `opening` goes to the caller and nowhere else. */
+export type CheckedItem = { stated: Stated; claim: SignatureClaim; opening?: Opening }
+
+/** The statement is about what was asked, and it is in the batch that the quote covers. Throws `attestation_invalid`. */
+export function assertItemSigned(expected: ExpectedItem, result: Result, batch: SignedBatch): CheckedItem {
+  const { item, call } = expected
+  try {
+    const isOld = item.kind === 'transaction' && item.statementVersion === 1
+    const checked = isOld ? assertVersion1({ ...expected, item }, result) : assertVersion2(expected, result)
+    const { statement } = checked.stated
+    if (hashLeafFast(statement) !== batch.leaves[result.leafIndex]) throw invalid('the statement is not in the batch')
+    assertSignedAt(Date.parse(statement.signedAt), Date.parse(item.witness.timestamp), call)
+    return checked
+  } catch (cause) {
+    // Not the error itself: one about an opening could show some of it.
+    if (cause instanceof ServiceError && !(cause instanceof CoordinatorError)) throw invalid(cause.code)
+    throw cause
+  }
+}
+
+function assertVersion1(expected: ExpectedItem & { item: TransactionItem }, { statement }: Result): CheckedItem {
+  const { item, address, coordinatorKey } = expected
+  assertStatement(statement)
+  const isAsked =
+    statement.digest === item.digest &&
+    statement.keyId === item.keyId &&
+    statement.address === address &&
+    statement.chainId === item.txMetadata.chainId &&
+    statement.entropyHash === hash('sha256', Buffer.from(item.witness.valueHex, 'hex'), 'hex') &&
+    statement.coordinatorKey === coordinatorKey
+  if (!isAsked) throw somethingElse()
+  const { digest, signature, publicKey, txHash } = statement
+  const { txMetadata } = item
+  return {
+    stated: { version: 1, statement, txMetadata },
+    claim: { digest, signature, publicKey, address, transaction: { txHash, txMetadata } },
+  }
+}
+
+/** A statement of version 2 names what was signed by a hash: the subject is built here, from what was asked, and must have it. */
+function assertVersion2(expected: ExpectedItem, result: Result): CheckedItem {
+  const { item, address, coordinatorKey, digest } = expected
+  const { statement } = result
+  assertStatementV2(statement)
+  const { signed, signature, opening } = toSigned(expected, result, statement)
+  const isAsked =
+    statement.kind === signed.kind &&
+    statement.keyId === item.keyId &&
+    statement.address === address &&
+    statement.subject === toHex(hashSubject(signed.subject)) &&
+    statement.witness === hash('sha256', toCanonicalJson(item.witness), 'hex') &&
+    statement.policy === null &&
+    statement.approvals === null &&
+    statement.coordinatorKey === coordinatorKey
+  if (!isAsked) throw somethingElse()
+  const claim: SignatureClaim = { digest, signature, publicKey: statement.publicKey, address }
+  if (item.kind === 'transaction' && signed.kind === 'transaction') {
+    claim.transaction = { txHash: signed.subject.txHash, txMetadata: item.txMetadata }
+  }
+  return { stated: { version: 2, statement, signed }, claim, ...(opening && { opening }) }
+}
+
+type SignedAs = { signed: Signed; signature: Hex; opening?: Opening }
+
+function toSigned(expected: ExpectedItem, result: Result, statement: StatementV2): SignedAs {
+  const { item } = expected
+  const subject: object = 'subject' in result ? result.subject : {}
+  if (item.kind === 'transaction') return toTransaction(expected, item, subject, statement)
+  if (item.kind === 'authorization') return toAuthorization(expected, item, subject)
+  return toOffChain(expected, item, 'opening' in result ? result.opening : undefined)
+}
+
+function toTransaction(
+  { address, digest }: ExpectedItem,
+  { txMetadata }: TransactionItem,
+  subject: object,
+  { signedAt }: StatementV2,
+): SignedAs {
+  const { chainId, to, nonce, value, data, gas, maxFeePerGas, maxPriorityFeePerGas } = txMetadata
+  const signature = readHex(subject, 'signature', 65)
+  return {
+    signed: {
+      kind: 'transaction',
+      subject: {
+        chainId,
+        txHash: readHex(subject, 'txHash', 32),
+        from: address,
+        to: to.toLowerCase() as Hex,
+        nonce,
+        value,
+        data: data.toLowerCase() as Hex,
+        gas,
+        maxFeePerGas,
+        maxPriorityFeePerGas,
+        digestSigned: digest,
+        signature,
+        signedAt,
+      },
+    },
+    signature,
+  }
+}
+
+function toAuthorization({ digest }: ExpectedItem, item: AuthorizationItem, subject: object): SignedAs {
+  const { chainId, address, nonce } = item.authorization
+  const signature = readHex(subject, 'signature', 65)
+  return { signed: { kind: 'authorization', subject: { chainId, address, nonce, digest, signature } }, signature }
+}
+
+/** The opening must be of exactly what was asked, or the caller could never show it. */
+function toOffChain({ digest }: ExpectedItem, item: OffChainItem, opening: unknown): SignedAs {
+  assertOpening(opening)
+  const { content, signature } = opening
+  if (typeof content === 'string' || typeof signature === 'string') throw invalid('a half of the opening is withheld')
+  const isAsked =
+    content.kind === item.kind &&
+    content.digest === digest &&
+    content.approvals === undefined &&
+    equalBytes(toCanonicalJson(content.content), toCanonicalJson(item.content))
+  if (!isAsked) throw invalid('the opening is of something else')
+  const subject = { commitment: toHex(computeCommitment(opening)) }
+  return { signed: { kind: 'off-chain', subject }, signature: signature.signature, opening }
+}
+
+/** Verifiers refuse a signature that is not dated shortly after its sample; one that is not from now has a wrong clock. */
+function assertSignedAt(signedAt: number, sampledAt: number, { beganAt, endedAt }: ExpectedItem['call']) {
+  if (signedAt < beganAt - SAMPLE_TOLERANCE_MS) throw invalid('the enclave’s clock is behind')
+  if (signedAt > endedAt + SAMPLE_TOLERANCE_MS) throw invalid('the enclave’s clock is ahead')
+  if (signedAt < sampledAt - SAMPLE_TOLERANCE_MS) throw invalid('the signature is older than its sample')
+  if (signedAt > sampledAt + MAX_SAMPLE_AGE_MS) throw invalid('the sample was too old when it was used')
+}
+
+/** The protocol's `hashLeaf` of a statement that was asserted, in hex, with the faster SHA-256. */
+function hashLeafFast(statement: Statement | StatementV2): string {
+  return hash('sha256', `\0${toStatementText(statement)}`, 'hex')
+}
+
+function readHex(subject: object, name: string, bytes: number): Hex {
+  const value: unknown = Object.hasOwn(subject, name) ? subject[name as keyof typeof subject] : undefined
+  const isHex = typeof value === 'string' && value.length === 2 + 2 * bytes && /^0x[0-9a-f]*$/.test(value)
+  if (!isHex) throw invalid(`the subject has no ${name}`)
+  return value as Hex
+}
+
+function somethingElse() {
+  return invalid('the statement is about something else')
+}
+
+function invalid(details: string) {
+  return new CoordinatorError('attestation_invalid', 'the enclave’s answer does not hold', { details })
+}

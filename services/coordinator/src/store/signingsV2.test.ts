@@ -1,0 +1,204 @@
+import { type Hex, type Signed, toEventHash } from '@countersign/protocol'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { assembleReceipt } from '../pipeline/assembleReceipt.ts'
+import { createPinningStore } from './pinning.ts'
+import {
+  createTestBatch,
+  createTestRelease,
+  createTestSigning,
+  createTestSigningV2,
+  createTestWallet,
+  databaseKinds,
+  NOW,
+  randomHex,
+  startTestStore,
+  type TestStore,
+} from './store.fake.ts'
+import type { Signing, SigningBatch, Wallet } from './types.ts'
+
+describe.each(databaseKinds)('signings of version 2 on %s', (kind) => {
+  let subject: TestStore
+  let wallet: Wallet
+  beforeAll(async () => {
+    subject = await startTestStore(kind)
+    wallet = await createTestWallet(subject.store)
+  }, 60_000)
+  afterAll(() => subject.stop())
+
+  const authorization = (): Signed => {
+    const signature: Hex = `0x${'11'.repeat(64)}1b`
+    const address: Hex = `0x${'22'.repeat(20)}`
+    return {
+      kind: 'authorization',
+      subject: { chainId: 5, address, nonce: 1, digest: `0x${randomHex(32)}`, signature },
+    }
+  }
+  const insert = (signings: Signing[], batch: SigningBatch = createTestBatch()) => {
+    const release = createTestRelease(signings[0]?.statement.coordinatorKey ?? '')
+    return subject.store.insertSignings({ batch: { release, ...batch }, signings, now: NOW })
+  }
+  const find = (slug: string) => createPinningStore({ db: subject.database.db, jobs: subject.jobs }).findPin(slug)
+  const query = async (text: string) => (await sql.raw(text).execute(subject.database.db)).rows
+
+  test('an off-chain signing is stored as its commitment, and found with its kind', async () => {
+    const signing = createTestSigningV2(wallet)
+    expect(await insert([signing])).toEqual([
+      { walletId: wallet.id, digest: null, signature: null, slug: signing.slug },
+    ])
+    const txHash = toEventHash(signing.signed)
+    expect(await subject.store.findProof(signing.slug)).toMatchObject({ kind: 'off-chain', txHash, chainId: 0 })
+    const [newest] = await subject.store.listTransactions({ userId: wallet.userId, limit: 1, before: undefined })
+    expect(newest).toMatchObject({ kind: 'off-chain', txHash, chainId: 0, slug: signing.slug })
+  })
+
+  test('an authorization is found again by its digest, and a second one is its first', async () => {
+    const signed = authorization()
+    const [first, second] = [createTestSigningV2(wallet, signed), createTestSigningV2(wallet, signed)]
+    const stored = await insert([first])
+    expect(stored).toMatchObject([{ digest: (signed.subject as { digest: Hex }).digest, slug: first.slug }])
+    expect(await insert([second])).toEqual(stored)
+    expect(await subject.store.findProof(first.slug)).toMatchObject({ kind: 'authorization', chainId: 5 })
+  })
+
+  test('kinds and versions share one transaction; each is answered', async () => {
+    const batch = createTestBatch()
+    const signings = [
+      createTestSigning(wallet),
+      createTestSigningV2(wallet),
+      createTestSigningV2(wallet, authorization()),
+    ]
+    const stored = await insert(signings, batch)
+    expect(stored.map(({ slug }) => slug).sort()).toEqual(signings.map(({ slug }) => slug).sort())
+    expect((await find(signings[2]?.slug ?? ''))?.records.version).toBe(1)
+    expect((await find(signings[1]?.slug ?? ''))?.records.version).toBe(2)
+  })
+
+  test('the same commitment twice is refused; two of one content are two', async () => {
+    const signing = createTestSigningV2(wallet)
+    await insert([signing])
+    const again = { ...createTestSigningV2(wallet), signed: signing.signed }
+    await expect(insert([again])).rejects.toMatchObject({ code: 'attestation_invalid' })
+    const other = await createTestWallet(subject.store)
+    await expect(insert([{ ...createTestSigningV2(other), signed: signing.signed }])).resolves.toHaveLength(1)
+  })
+
+  test('the first release of a batch by a coordinator stays, also under 20 calls at once', async () => {
+    const batch = createTestBatch()
+    const coordinatorKey = randomHex(32)
+    const signings = Array.from({ length: 20 }, () => {
+      const signing = createTestSigningV2(wallet)
+      return { ...signing, statement: { ...signing.statement, coordinatorKey } }
+    })
+    await Promise.all(
+      signings.map((signing, index) => {
+        const collateral = Buffer.from(`{"collateral":${index % 3}}`)
+        return insert([signing], { ...batch, collateral, release: createTestRelease(coordinatorKey) })
+      }),
+    )
+    const works = await Promise.all(signings.map(({ slug }) => find(slug)))
+    const shared = works.map((work) => {
+      if (work?.records.version !== 2) throw new Error('of another version')
+      const { signatures, coordinator } = work.records
+      return JSON.stringify([signatures, coordinator, work.collateral].map((one) => JSON.stringify(one)))
+    })
+    expect(new Set(shared).size).toBe(1)
+    expect(await query(`select 1 from releases where boot_id = '\\x${batch.bootId}'`)).toHaveLength(1)
+  })
+
+  test('two coordinators that share a batch have a release each', async () => {
+    const batch = createTestBatch()
+    const [one, two] = [createTestSigningV2(wallet), createTestSigningV2(wallet)]
+    await insert([one], batch)
+    await insert([two], batch)
+    const blocks = await Promise.all(
+      [one, two].map(async ({ slug }) => {
+        const work = await find(slug)
+        if (work === undefined) throw new Error('no such proof')
+        return assembleReceipt({ ...work, records: { ...work.records } }).others.map(({ cid }) => cid)
+      }),
+    )
+    const [first, second] = blocks as [string[], string[]]
+    expect(first[0]).toBe(second[0])
+    expect(first[2]).not.toBe(second[2])
+  })
+
+  test('assembly of the same rows is the same blocks each time', async () => {
+    const signing = createTestSigningV2(wallet)
+    await insert([signing])
+    const made = await Promise.all([find(signing.slug), find(signing.slug)])
+    const [one, two] = made.map((work) => work && assembleReceipt(work))
+    expect(one).toEqual(two)
+    expect(one?.others).toHaveLength(3)
+  })
+
+  test('nothing is made of a row whose release is missing', async () => {
+    const signing = createTestSigningV2(wallet)
+    await subject.store.insertSignings({ batch: createTestBatch(), signings: [signing], now: NOW })
+    await expect(find(signing.slug)).rejects.toThrow()
+  })
+
+  test('many signings share the sample of a beacon; other samples serve one', async () => {
+    const round = {
+      kind: 'drand' as const,
+      source: 'drand/quicknet',
+      chainHash: randomHex(32),
+      valueHex: randomHex(32),
+      signatureHex: randomHex(48),
+      publicKey: randomHex(96),
+      timestamp: new Date(NOW).toISOString(),
+      sequence: 9,
+    }
+    const shared = [createTestSigningV2(wallet), createTestSigningV2(wallet)].map((one) => ({ ...one, witness: round }))
+    expect(await insert(shared)).toHaveLength(2)
+    const { witness } = createTestSigningV2(wallet)
+    await insert([{ ...createTestSigningV2(wallet), witness }])
+    await expect(insert([{ ...createTestSigningV2(wallet), witness }])).rejects.toMatchObject({
+      code: 'entropy_unavailable',
+    })
+  })
+
+  describe('the database itself refuses', () => {
+    const columns = '(wallet_id, kind, digest, signature, tx_hash, chain_id, tx_metadata, subject, created_at)'
+    const hash = 'ab'.repeat(32)
+    const commitment = `'{"commitment":"${hash}"}'`
+    const [digest, signature] = [`'\\x${hash}'`, `'\\x${'11'.repeat(65)}'`]
+    test.each([
+      ['a digest', `'off-chain', ${digest}, null, '\\x${hash}', 0, null, ${commitment}`],
+      ['a signature', `'off-chain', null, ${signature}, '\\x${hash}', 0, null, ${commitment}`],
+      ['a chain', `'off-chain', null, null, '\\x${hash}', 1, null, ${commitment}`],
+      ['metadata', `'off-chain', null, null, '\\x${hash}', 0, '{}', ${commitment}`],
+      ['more than a commitment', `'off-chain', null, null, '\\x${hash}', 0, null, '{"commitment":"${hash}","more":1}'`],
+      ['another commitment than its hash', `'off-chain', null, null, '\\x${hash}', 0, null, '{"commitment":"00"}'`],
+      ['no subject', `'off-chain', null, null, '\\x${hash}', 0, null, null`],
+      ['an unknown kind', `'message', null, null, '\\x${hash}', 0, null, ${commitment}`],
+    ])('an off-chain row with %s', async (_, values) => {
+      await expect(
+        query(`insert into pending_transactions ${columns} values ('${wallet.id}', ${values}, now())`),
+      ).rejects.toThrow('pending_transactions_kind')
+    })
+
+    test.each([
+      ['no digest', `'transaction', null, ${signature}, '\\x${hash}', 1, '{}', null`],
+      ['no signature', `'transaction', ${digest}, null, '\\x${hash}', 1, '{}', null`],
+      ['neither metadata nor subject', `'transaction', ${digest}, ${signature}, '\\x${hash}', 1, null, null`],
+      ['chain 0', `'authorization', ${digest}, ${signature}, '\\x${hash}', 0, null, '{}'`],
+    ])('a public row with %s', async (_, values) => {
+      await expect(
+        query(`insert into pending_transactions ${columns} values ('${wallet.id}', ${values}, now())`),
+      ).rejects.toThrow('pending_transactions_kind')
+    })
+
+    test('a change or deletion of a release, a coordinator’s block or a version', async () => {
+      const signing = createTestSigningV2(wallet)
+      await insert([signing])
+      for (const table of ['releases', 'coordinator_blocks']) {
+        await expect(query(`delete from ${table}`)).rejects.toThrow('immutable')
+      }
+      await expect(query(`update releases set settings = '{}'`)).rejects.toThrow('immutable')
+      await expect(
+        query(`update attestations set version = 1, release = '\\x${'00'.repeat(64)}' where slug = '${signing.slug}'`),
+      ).rejects.toThrow('never changes')
+    })
+  })
+})

@@ -1,0 +1,159 @@
+import { expect, test } from 'vitest'
+import { EnclaveError } from '../errors.ts'
+import { createFakeClock } from '../grant/issuers.fake.ts'
+import { createSamples } from '../sign/samples.ts'
+import { keepTime } from './keepTime.ts'
+import { createTime } from './time.ts'
+
+const NOW = Date.UTC(2026, 5, 15, 12)
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+
+/** Keeps the time for `durationMs` of a clock that is moved by the pauses alone. */
+function setUp({ startedAt = NOW, isKnown = true } = {}) {
+  const clock = createFakeClock(startedAt)
+  const time = createTime(clock)
+  if (isKnown) time.learn(NOW)
+  const lines: object[] = []
+  const write = (line: object) => void lines.push(line)
+  async function keepFor(durationMs: number, deps: { fetchDate?(): Promise<number>; isNeeded?(): boolean } = {}) {
+    const stopping = new AbortController()
+    const asked: number[] = []
+    let passedMs = 0
+    await keepTime(
+      {
+        time,
+        isNeeded: deps.isNeeded ?? (() => false),
+        async fetchDate() {
+          asked.push(passedMs)
+          return (await deps.fetchDate?.()) ?? NOW + passedMs
+        },
+        async wait(pauseMs) {
+          if (passedMs + pauseMs > durationMs) return stopping.abort()
+          clock.advance(pauseMs)
+          passedMs += pauseMs
+        },
+        log: { info: write, warn: write },
+      },
+      stopping.signal,
+    )
+    return asked
+  }
+  return { clock, time, lines, keepFor }
+}
+
+test('the issuers are asked every hour, and the floor follows', async () => {
+  const { time, lines, keepFor } = setUp()
+  expect(await keepFor(DAY_MS)).toEqual(Array.from({ length: 24 }, (_, hour) => (hour + 1) * HOUR_MS))
+  expect(time.floor()).toBe(NOW + DAY_MS)
+  expect(lines).toEqual([])
+})
+
+test('while it is needed they are asked every 30 seconds, and not more often', async () => {
+  const { keepFor } = setUp()
+  let needed = 3
+  const asked = await keepFor(HOUR_MS, {
+    isNeeded: () => needed > 0,
+    async fetchDate() {
+      needed -= 1
+      return NOW
+    },
+  })
+  expect(asked).toEqual([30_000, 60_000, 90_000])
+})
+
+test('one question at a time: a slow issuer is not asked again meanwhile', async () => {
+  const { time, keepFor } = setUp()
+  const { promise: answered, resolve: answer } = Promise.withResolvers<number>()
+  let questions = 0
+  const kept = keepFor(60_000, {
+    isNeeded: () => true,
+    fetchDate() {
+      questions += 1
+      return answered
+    },
+  })
+  await new Promise(setImmediate)
+  expect([questions, time.floor()]).toEqual([1, NOW])
+  answer(NOW + 30_000)
+  expect(await kept).toEqual([30_000, 60_000])
+  expect(time.floor()).toBe(NOW + 30_000)
+})
+
+test.each([
+  ['65 s beyond clock and floor', HOUR_MS + 65_000, NOW + HOUR_MS + 65_000, []],
+  ['a second more', HOUR_MS + 66_000, NOW, [{ msg: 'Refused the issuers’ time', aheadMs: 66_000 }]],
+  ['ten years ahead', 3_650 * DAY_MS, NOW, [{ msg: 'Refused the issuers’ time', aheadMs: 3_650 * DAY_MS - HOUR_MS }]],
+  ['a day old, out of a cache', -DAY_MS, NOW, []],
+])('an answer %s', async (_, offsetMs, floor, warned) => {
+  const { time, lines, keepFor } = setUp()
+  await keepFor(HOUR_MS, { fetchDate: async () => NOW + offsetMs })
+  expect(time.floor()).toBe(floor)
+  expect(lines).toEqual(warned)
+})
+
+test('an issuer that is always ahead moves the floor no further than 65 s beyond the clock', async () => {
+  const { clock, time, keepFor } = setUp()
+  await keepFor(DAY_MS, { fetchDate: async () => time.now() + 65_000 })
+  expect(time.floor()).toBe(clock.now() + 65_000)
+})
+
+test('with the clock set back a year, an hour is too far ahead: the floor stays, and it says so', async () => {
+  const { time, lines, keepFor } = setUp({ startedAt: NOW - 365 * DAY_MS })
+  await keepFor(HOUR_MS)
+  expect(time.floor()).toBe(NOW)
+  expect(lines).toEqual([{ msg: 'Refused the issuers’ time', aheadMs: HOUR_MS }])
+})
+
+test('an issuer that is down is asked again, and a fault of our own ends it', async () => {
+  const { time, lines, keepFor } = setUp()
+  let isDown = true
+  await keepFor(2 * HOUR_MS, {
+    async fetchDate() {
+      if (!isDown) return NOW + 2 * HOUR_MS
+      isDown = false
+      throw new EnclaveError('issuer_unavailable', 'down', { details: 'unreachable' })
+    },
+  })
+  expect(time.floor()).toBe(NOW + 2 * HOUR_MS)
+  expect(lines).toEqual([{ msg: 'Could not learn the time', code: 'issuer_unavailable', reason: 'unreachable' }])
+  const fault = async () => {
+    throw new TypeError('a fault')
+  }
+  await expect(keepFor(HOUR_MS, { fetchDate: fault })).rejects.toThrow('a fault')
+})
+
+test('nothing is asked before the time is known: the first answer is taken elsewhere', async () => {
+  const { time, keepFor } = setUp({ isKnown: false })
+  expect(await keepFor(DAY_MS, { isNeeded: () => true })).toEqual([])
+  expect(time.isKnown()).toBe(false)
+})
+
+test('without sign-ins and signed samples, the memory of samples does not stay full', async () => {
+  const { clock, time, keepFor } = setUp()
+  const samples = createSamples({ sources: [{ kind: 'unsigned' }], time, limit: 4 })
+  let made = 0
+  const useOne = () => {
+    made += 1
+    return samples.use(
+      {
+        source: 'orbitport',
+        valueHex: made.toString(16).padStart(64, '0'),
+        timestamp: new Date(clock.now()).toISOString(),
+        sequence: 0,
+        publicKey: '00'.repeat(32),
+        signatureHex: '00'.repeat(64),
+      },
+      { keyId: '1c'.repeat(16), kind: 'transaction', digest: `0x${'00'.repeat(32)}` },
+    )
+  }
+  expect(samples.isFilling()).toBe(false)
+  const outcomes = [await useOne(), await useOne(), await useOne(), await useOne(), await useOne()]
+  expect(outcomes).toEqual([undefined, undefined, undefined, undefined, 'entropy_memory_full'])
+  clock.advance(DAY_MS)
+  expect(await useOne()).toBe('entropy_memory_full')
+  expect(samples.isFilling()).toBe(true)
+  await keepFor(30_000, { isNeeded: samples.isFilling, fetchDate: async () => clock.now() })
+  expect(samples.isFilling()).toBe(false)
+  expect(await useOne()).toBeUndefined()
+})
