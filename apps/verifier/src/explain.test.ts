@@ -178,7 +178,7 @@ describe('what a file says', () => {
     ['text', 'hello', 'evidence_unrecognised'],
     ['broken JSON', '{"version":', 'evidence_unrecognised'],
     ['JSON of something else', '{"a":1}', 'evidence_unrecognised'],
-    ['a receipt of another version', '{"version":"countersign-attestation/2"}', 'receipt_version_unsupported'],
+    ['a receipt of another version', '{"version":"countersign-attestation/3"}', 'receipt_version_unsupported'],
     ['a manifest', '{"version":"countersign-manifest/1"}', 'evidence_unrecognised'],
     ['a certificate', '-----BEGIN CERTIFICATE-----\n', 'evidence_unrecognised'],
     ['base64', Buffer.from(honest.receipt.signer.quoteHex, 'hex').toString('base64'), 'evidence_unrecognised'],

@@ -1,7 +1,22 @@
 import { parseCollateral, parseQuote, parseReport } from '@countersign/attestation'
 import { fromHex } from '@countersign/protocol'
-import { MAX_RECEIPT_BYTES, parseReceipt, toCid } from '@countersign/receipt'
-import { MAX_COLLATERAL_BYTES, toPrintable, trimWhiteSpace, VerifierError, withSource } from '@countersign/verify'
+import {
+  ATTESTATION_V2,
+  MAX_RECEIPT_BYTES,
+  parseAnyReceipt,
+  parseReceiptCar,
+  type ReceiptFiles,
+  toCid,
+} from '@countersign/receipt'
+import {
+  isCar,
+  MAX_COLLATERAL_BYTES,
+  toPrintable,
+  trimWhiteSpace,
+  VerifierError,
+  withSource,
+} from '@countersign/verify'
+import { describeAttestation } from './explain/describeAttestation.ts'
 import { describeCollateralFile } from './explain/describeCollateralFile.ts'
 import { describeQuote } from './explain/describeQuote.ts'
 import { describeReceipt } from './explain/describeReceipt.ts'
@@ -16,7 +31,9 @@ const REPORT_BYTES = 1184
 /** What a file says, for people; nothing is verified. */
 export async function explain(path: string): Promise<string> {
   const bytes = await readFileBounded(path, { maxBytes: MAX_COLLATERAL_BYTES })
-  const lines = withSource(path, () => describe(bytes))
+  const lines = withSource(path, () =>
+    isCar({ name: path, bytes }) ? describeFiles(parseReceiptCar(bytes)) : describe(bytes),
+  )
   const caution = 'What it says, not whether it is true. Anybody can write this; use verify to check a receipt.'
   return `${[caution, '', ...lines.map(print)].join('\n')}\n`
 }
@@ -52,7 +69,14 @@ function describeJson(bytes: Bytes, text: string): Line[] {
   if (!kind.startsWith('countersign-attestation/') || bytes.length > MAX_RECEIPT_BYTES) {
     throw unrecognised('JSON, but neither a receipt nor collateral')
   }
-  return describeReceipt(parseReceipt(bytes), toCid(bytes))
+  return describeFiles({ bytes, blocks: {} })
+}
+
+function describeFiles(files: ReceiptFiles): Line[] {
+  const receipt = parseAnyReceipt(files.bytes)
+  return receipt.version === ATTESTATION_V2
+    ? describeAttestation(receipt, files)
+    : describeReceipt(receipt, toCid(files.bytes))
 }
 
 function describeEvidence(bytes: Bytes): Line[] {

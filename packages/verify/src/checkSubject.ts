@@ -1,10 +1,10 @@
 import { type AnyReceipt, nameSignature, type Step, type StepId } from '@countersign/receipt'
 import type { NamedTransaction } from './loadReceipt.ts'
 
-/** `subject` is the verifier's own: whether the receipt is about the transaction that the reader asked about. */
+/** `subject` is the verifier's own: whether the receipt is about the signature that the reader asked about. */
 export type VerifierStep = Omit<Step, 'id'> & { id: StepId | 'subject' }
 
-export const SUBJECT_TITLE = 'The receipt is about the transaction that was asked for'
+export const SUBJECT_TITLE = 'The receipt is about the signature that was asked for'
 
 /**
  * A pointer may lead to a genuine receipt of something else: an event under one transaction's hash to the receipt of

@@ -1,20 +1,9 @@
 import { fromHex, type OpeningContent, type TypedData } from '@countersign/protocol'
+import type { ContentWords, Fact } from './contentWords.ts'
 import { describeSignIn } from './describeSignIn.ts'
 import { nameTokenGrant } from './nameTokenGrant.ts'
 import { toPrintableLines } from './toPrintable.ts'
 import { flattenTypedData } from './typedDataFacts.ts'
-
-/** One thing that was signed: its name, and its value in printable lines. */
-export type Fact = { name: string; value: string }
-
-/** What is or was signed, for a person. Every text is printable. */
-export type ContentWords = {
-  title: string
-  sentence: string
-  /** What its holder can do with the signature. */
-  warnings: readonly string[]
-  facts: readonly Fact[]
-}
 
 /** A message or typed data, as a person is shown it before signing, or as an opening shows it after. */
 export type ShownContent =

@@ -1,4 +1,4 @@
-import type { ContentWords } from './describeContent.ts'
+import type { ContentWords } from './contentWords.ts'
 import { toPrintable } from './toPrintable.ts'
 
 /** EIP-4361, "Message Format": the first two lines. The scheme is optional. */

@@ -1,6 +1,7 @@
 import type { AuthorizationSubject, OpeningContent, TxMetadata } from '@countersign/protocol'
 import { type AnyReceipt, nameSignature, type SignatureName } from '@countersign/receipt'
-import { type ContentWords, describeContent, type Fact } from './describeContent.ts'
+import type { ContentWords, Fact } from './contentWords.ts'
+import { describeContent } from './describeContent.ts'
 
 /** What the wallet signed, as far as the receipt and an opening show it. */
 export function describeSigned(receipt: AnyReceipt, content: OpeningContent | undefined): ContentWords {

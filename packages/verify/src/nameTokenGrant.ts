@@ -1,5 +1,5 @@
 import { isPlainObject, type TypedData } from '@countersign/protocol'
-import type { ContentWords } from './describeContent.ts'
+import type { ContentWords } from './contentWords.ts'
 import { toPrintable } from './toPrintable.ts'
 
 type Members = Readonly<Record<string, unknown>>

@@ -1,5 +1,5 @@
 import { isPlainObject, type TypedData } from '@countersign/protocol'
-import type { Fact } from './describeContent.ts'
+import type { Fact } from './contentWords.ts'
 import { toPrintable, toPrintableLines } from './toPrintable.ts'
 
 /** Every field of typed data under its path, domain first, in the order of the types. */

@@ -1,0 +1,66 @@
+import { parseQuote, parseReport } from '@countersign/attestation'
+import { type AttestationReceiptV2, fromHex, ServiceError } from '@countersign/protocol'
+import { type Blocks, parseBlock, type ReceiptFiles, toCid } from '@countersign/receipt'
+import { describeQuote } from './describeQuote.ts'
+import { describeReport } from './describeReport.ts'
+import { describeCertificates, describeOr, type Line } from './lines.ts'
+
+/** A receipt of version 2, with those of its blocks that a CAR file has. */
+export function describeAttestation(receipt: AttestationReceiptV2, { bytes, blocks }: ReceiptFiles): Line[] {
+  const { signer, coordinator, entropy } = receipt
+  const { statement, inclusion } = signer
+  return [
+    'RECEIPT',
+    ['version', receipt.version],
+    ['CID', toCid(bytes)],
+    ['batch', signer.batch],
+    ['release', coordinator.release],
+    '',
+    `WHAT WAS SIGNED: ${receipt.kind}`,
+    ...Object.entries(receipt.subject).map(([name, value]): Line => [name, String(value)]),
+    '',
+    'STATEMENT',
+    ['wallet', statement.address],
+    ['key', statement.keyId],
+    ['signature', statement.signedAt],
+    ['place in the batch', inclusion.leafIndex + 1],
+    '',
+    'ENTROPY',
+    ['source', entropy.source],
+    ['key', entropy.publicKey],
+    ['sequence', entropy.sequence],
+    ['entropy sample', entropy.timestamp],
+    ...describeBlock(blocks, 'batch', ({ quoteHex, bootId, sequence, treeSize, config }) => [
+      'BATCH',
+      ['batch', `${sequence} of boot ${bootId}`],
+      ['signatures in it', treeSize],
+      ['version', config.version],
+      '',
+      ...describeOr('TDX QUOTE', () => describeQuote(parseQuote(fromHex(quoteHex)))),
+    ]),
+    ...describeBlock(blocks, 'coordinator', ({ reportHex, certificates, configHash, keys, fetchedAt }) => [
+      'COORDINATOR',
+      ['key', keys.ed25519],
+      ['configuration hash', configHash],
+      ['coordinator’s report', fetchedAt],
+      ...describeCertificates(Object.entries(certificates).map(([name, der]) => [name, fromHex(der)])),
+      '',
+      ...describeOr('SEV-SNP REPORT', () => describeReport(parseReport(fromHex(reportHex)))),
+    ]),
+  ]
+}
+
+function describeBlock<Name extends 'batch' | 'coordinator'>(
+  blocks: ReceiptFiles['blocks'],
+  name: Name,
+  describe: (block: Blocks[Name]) => Line[],
+): Line[] {
+  const bytes = blocks[name]
+  if (bytes === undefined) return []
+  try {
+    return ['', ...describe(parseBlock(name, bytes))]
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    return ['', `${name.toUpperCase()}: not readable (${error.details ?? error.message})`]
+  }
+}

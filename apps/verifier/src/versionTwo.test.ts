@@ -1,0 +1,126 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { toCanonicalJson } from '@countersign/protocol'
+import { encodeReceiptCar, quantumNote, toCid } from '@countersign/receipt'
+import { describe, expect, test } from 'vitest'
+import { issueGolden, issueGoldenV2 } from '../../../packages/verify/src/issues.fake.ts'
+import { createFakeNetwork, gatewayUrl } from '../../../packages/verify/src/network.fake.ts'
+import { createFolder, toFlags } from './folder.fake.ts'
+import { deps } from './runCli.fake.ts'
+import { runCli } from './runCli.ts'
+
+const golden = await issueGolden()
+const transaction = await issueGoldenV2()
+const message = await issueGoldenV2({ signing: { kind: 'message', content: { message: '0x68691b5b324b' } } })
+const beacon = await issueGoldenV2({ isBeacon: true })
+const nobody = { ...deps, fetch: () => Promise.reject(new Error('touched the network')) }
+const offline = (issue: typeof message) => ['--offline', '--allow-mock', ...toFlags(issue)]
+const flat = (text: string) => text.replace(/\s+/g, ' ')
+
+describe('blocks of version 2', () => {
+  test.each(['names', 'CIDs'])('beside the receipt are found by their %s, offline', async (kind) => {
+    const parts = { ...transaction.blocks, collateral: transaction.collateral }
+    const files = Object.entries(parts).map(([name, bytes]) => [
+      kind === 'names' ? `${name}.json` : toCid(bytes),
+      bytes,
+    ])
+    const folder = await createFolder({ 'receipt.json': transaction.bytes, ...Object.fromEntries(files) })
+    expect((await runCli(nobody, [join(folder, 'receipt.json'), ...offline(transaction)])).exitCode).toBe(7)
+  })
+
+  test('that are missing are evidence that is missing, with what helps', async () => {
+    const folder = await createFolder({ 'receipt.json': transaction.bytes })
+    const { exitCode, stdout } = await runCli(nobody, [join(folder, 'receipt.json'), ...offline(transaction)])
+    expect(exitCode).toBe(5)
+    expect(flat(stdout)).toContain('Each block is the one that its name says. Not judged')
+    expect(stdout).toContain('or the receipt as a CAR file')
+  })
+})
+
+describe('--car', () => {
+  test.each([
+    ['1', golden],
+    ['2', message],
+  ])('writes what was fetched of version %s, and that file verifies by itself', async (_, issue) => {
+    const folder = await createFolder({})
+    const car = join(folder, 'receipt.car')
+    const { fetch } = createFakeNetwork(issue)
+    const flags = ['--allow-mock', ...toFlags(issue)]
+    const fetched = await runCli({ ...deps, fetch }, [issue.cid, '--ipfs', gatewayUrl, '--car', car, ...flags])
+    expect(fetched.exitCode).toBe(7)
+    const { bytes, collateral } = issue
+    const blocks = 'blocks' in issue ? issue.blocks : {}
+    expect(Uint8Array.from(await readFile(car))).toEqual(encodeReceiptCar({ bytes, collateral, blocks }))
+    expect((await runCli(nobody, [car, '--offline', ...flags])).exitCode).toBe(7)
+  })
+
+  test('never overwrites, and touches no network before it says so', async () => {
+    const folder = await createFolder({ 'receipt.json': transaction.bytes })
+    const taken = join(folder, 'receipt.json')
+    const { exitCode, stderr } = await runCli(nobody, [transaction.cid, '--ipfs', gatewayUrl, '--car', taken])
+    expect(exitCode).toBe(4)
+    expect(stderr).toContain('would overwrite')
+    expect(Uint8Array.from(await readFile(taken))).toEqual(transaction.bytes)
+  })
+
+  test('that cannot be written is said', async () => {
+    const folder = await createFolder({ 'receipt.car': encodeReceiptCar(transaction) })
+    const car = join(folder, 'nowhere', 'out.car')
+    const { exitCode, stderr } = await runCli(nobody, [join(folder, 'receipt.car'), '--offline', '--car', car])
+    expect(exitCode).toBe(4)
+    expect(stderr).toContain('[file_unwritable]')
+  })
+})
+
+describe('explain', () => {
+  test('says what a receipt of version 2 says, and its blocks where it has them', async () => {
+    const car = encodeReceiptCar(transaction)
+    const folder = await createFolder({
+      'receipt.json': transaction.bytes,
+      'receipt.car': car,
+      'cut.car': car.slice(0, -1),
+    })
+    const alone = await runCli(nobody, ['explain', join(folder, 'receipt.json')])
+    const whole = await runCli(nobody, ['explain', join(folder, 'receipt.car')])
+    expect([alone.exitCode, whole.exitCode]).toEqual([0, 0])
+    for (const { stdout } of [alone, whole]) expect(stdout).toContain(transaction.cid)
+    expect(alone.stdout).not.toMatch(/TDX QUOTE|SEV-SNP/)
+    expect(whole.stdout).toMatch(/TDX QUOTE.*SEV-SNP REPORT/s)
+    expect((await runCli(nobody, ['explain', join(folder, 'cut.car')])).stderr).toContain('[car_malformed]')
+  })
+})
+
+describe('what was signed, for people', () => {
+  const say = async (issue: typeof message, opening?: Uint8Array) => {
+    const files = { 'receipt.car': encodeReceiptCar(issue), ...(opening && { 'opening.json': opening }) }
+    const folder = await createFolder(files)
+    const given = opening === undefined ? [] : ['--opening', join(folder, 'opening.json')]
+    const { stdout } = await runCli(nobody, [join(folder, 'receipt.car'), ...given, ...offline(issue)])
+    return stdout
+  }
+
+  test('off the chain: that something was signed; with an opening, what, and nothing that moves the cursor', async () => {
+    expect(flat(await say(message))).toContain(
+      'signed something at 2026-06-15T12:00:00.123Z. What it was, only its owner',
+    )
+    const opened = await say(message, toCanonicalJson(message.opening))
+    expect(opened).toContain('  Message:\n    hi\u{fffd}[2K\n')
+    expect(opened).toContain('    0x68691b5b324b\n')
+    expect(opened).not.toContain('\u001b')
+    const { signature } = message.opening ?? {}
+    expect(opened).not.toContain(typeof signature === 'object' ? signature.signature : 'nothing')
+  })
+
+  test('what an opening shows is not said where it is of something else', async () => {
+    const other = await issueGoldenV2({ signing: { kind: 'message' }, signedAt: new Date('2026-06-15T12:00:01Z') })
+    const text = await say(message, toCanonicalJson(other.opening))
+    expect(text).toContain('NOT VERIFIED')
+    expect(text).not.toMatch(/hello|Message:/)
+  })
+
+  test('what is quantum-safe, and that a beacon is shared', async () => {
+    expect(flat(await say(transaction))).toContain(quantumNote)
+    expect(flat(await say(transaction))).not.toContain('public beacon')
+    expect(flat(await say(beacon))).toContain('a public beacon, shared by all signatures of its round')
+  })
+})

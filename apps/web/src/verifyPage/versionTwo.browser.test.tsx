@@ -1,0 +1,116 @@
+import { toCanonicalJson, withholdHalf } from '@countersign/protocol'
+import { encodeReceiptCar } from '@countersign/receipt'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { page, userEvent } from 'vitest/browser'
+import { render } from 'vitest-browser-react'
+import { issueGoldenV2 } from '../../../../packages/verify/src/issues.fake.ts'
+import { createFakeNetwork } from '../../../../packages/verify/src/network.fake.ts'
+import { toConfig } from '../config.fake.ts'
+import { ConfigContext } from '../config.ts'
+import { expectAccessible } from '../shell/expectAccessible.fake.ts'
+import { createWarmWorker } from '../worker/warmWorker.fake.ts'
+import '../styles/app.css'
+import { VerifyPage } from './VerifyPage.tsx'
+
+const TEXT = 'hello\u202e <b>you</b>'
+const bytes = new TextEncoder().encode(TEXT)
+const hex = `0x${[...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('')}` as const
+const issue = await issueGoldenV2({ signing: { kind: 'message', content: { message: hex } } })
+const other = await issueGoldenV2({ signing: { kind: 'message' }, signedAt: new Date('2026-06-15T12:00:05Z') })
+const PATIENCE = { timeout: 30_000 }
+const WarmWorker = createWarmWorker()
+
+/** All that leaves the page. */
+const sent: string[] = []
+beforeEach(async () => {
+  const network = createFakeNetwork(issue)
+  sent.length = 0
+  vi.stubGlobal('fetch', (input: string | URL, init: RequestInit = {}) => {
+    sent.push(`${String(input)} ${String(init.body ?? '')}`)
+    return network.fetch(input, init)
+  })
+  vi.stubGlobal('Worker', WarmWorker)
+  await render(
+    <main>
+      <ConfigContext value={toConfig(issue)}>
+        <VerifyPage />
+      </ConfigContext>
+    </main>,
+  )
+})
+afterEach(() => {
+  vi.unstubAllGlobals()
+})
+
+const heading = (name: string | RegExp) => expect.element(page.getByRole('heading', { name }), PATIENCE)
+const statusOf = (step: string) => document.querySelector(`[data-step="${step}"]`)?.getAttribute('data-status')
+
+async function ask(text: string) {
+  await page.getByLabelText(/Or paste a CID/).fill(text)
+  await userEvent.keyboard('{Enter}')
+  await heading('Show what was signed').toBeVisible()
+}
+
+async function open(opening: unknown) {
+  await page.getByLabelText('Or paste the opening').fill(JSON.stringify(opening))
+  await page.getByRole('button', { name: 'Check the opening' }).click()
+}
+
+describe('an off-chain signature on the page', () => {
+  test('says that something was signed, and nothing more', async () => {
+    await ask(issue.cid)
+    await heading('Something off the chain').toBeVisible()
+    expect(statusOf('blocks')).toBe('pass')
+    expect(statusOf('opening')).toBe('skip')
+    expect(document.querySelector('.verdict')?.textContent).toContain('signed something at 2026-06-15')
+    expect(document.querySelector('.verdict')?.textContent).toContain('quantum computer')
+    await expectAccessible()
+  })
+
+  test('with its opening shows what was signed, and nothing of the opening leaves the page', async () => {
+    await ask(issue.cid)
+    await open(issue.opening)
+    await heading('A message').toBeVisible()
+    expect(statusOf('opening')).toBe('pass')
+    expect(statusOf('signature')).toBe('pass')
+    const shown = document.querySelector('.verdict')?.textContent
+    expect(shown).toContain('hello\u{fffd} <b>you</b>')
+    expect(shown).not.toContain('\u202e')
+    const { content, signature } = issue.opening ?? {}
+    if (typeof content !== 'object' || typeof signature !== 'object') throw new Error('the simulator shows both halves')
+    const secrets = [content.salt, content.digest, hex, signature.salt, signature.signature].map((text) =>
+      text.slice(2),
+    )
+    for (const secret of secrets) expect(sent.join('\n')).not.toContain(secret)
+    expect(sent.length).toBeGreaterThan(5)
+    expect(document.querySelector('.verdict')?.textContent).not.toContain(signature.signature)
+    expect([localStorage, sessionStorage].map((storage) => JSON.stringify(storage)).join()).not.toContain(content.salt)
+  })
+
+  test('with the file of one half shows that half', async () => {
+    await ask(issue.cid)
+    const half = toCanonicalJson(withholdHalf(issue.opening as NonNullable<typeof issue.opening>, 'signature'))
+    await userEvent.upload(page.getByLabelText('The opening’s file'), [new File([half], 'opening.json')])
+    await heading('A message').toBeVisible()
+    expect(statusOf('signature')).toBe('skip')
+  })
+
+  test('with the opening of another is not verified, and shows nothing of it', async () => {
+    await ask(issue.cid)
+    await open(other.opening)
+    await heading('Not verified').toBeVisible()
+    expect(statusOf('opening')).toBe('fail')
+    expect(document.querySelector('.verdict')?.textContent).not.toContain('hello')
+  })
+
+  test('as a CAR file needs no gateway, and can be saved as one', async () => {
+    const car = new File([encodeReceiptCar(issue)], 'receipt.car')
+    await userEvent.upload(page.getByLabelText(/A receipt file/), [car])
+    await heading('Something off the chain').toBeVisible()
+    expect(sent.filter((entry) => entry.includes('/ipfs/'))).toEqual([])
+    expect(document.querySelector('.command')?.textContent).toContain('npm run verify -- receipt.car --rpc')
+    await expect
+      .element(page.getByRole('link', { name: 'Download the receipt with its blocks' }))
+      .toHaveAttribute('download', `${issue.cid}.car`)
+  })
+})

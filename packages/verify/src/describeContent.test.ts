@@ -1,0 +1,165 @@
+import { type Hex, toHex } from '@countersign/protocol'
+import { describe, expect, test } from 'vitest'
+import { describeContent } from './describeContent.ts'
+
+const wallet = `0x${'ab'.repeat(20)}`
+const spender = `0x${'5e'.repeat(20)}`
+const token = `0x${'70'.repeat(20)}`
+const UNLIMITED = (2n ** 256n - 1n).toString()
+
+function message(text: string | Uint8Array) {
+  const bytes = typeof text === 'string' ? new TextEncoder().encode(text) : text
+  const hex: Hex = `0x${toHex(bytes)}`
+  return describeContent({ kind: 'message', content: { message: hex } }, { wallet })
+}
+
+function typed(primaryType: string, content: Record<string, unknown>, types = {}) {
+  const domain = { name: 'Token', chainId: 1, verifyingContract: token }
+  return describeContent({ kind: 'typed-data', content: { domain, types, primaryType, message: content } }, { wallet })
+}
+
+const readFact = ({ facts }: ReturnType<typeof message>, name: string) =>
+  facts.find((fact) => fact.name === name)?.value
+
+describe('a message', () => {
+  test('is shown with its lines', () => {
+    const words = message('Hello\nworld')
+    expect(words).toMatchObject({ title: 'A message', warnings: [] })
+    expect(words.facts).toEqual([{ name: 'Message', value: 'Hello\nworld' }])
+  })
+
+  test.each([
+    ['a cursor', 'a\u001b[2Kb'],
+    ['right to left', 'pay \u202eecila'],
+    ['a carriage return', 'Bad\rGood'],
+    ['nothing visible', 'a\u200bb'],
+  ])('cannot hide something behind %s', (_, text) => {
+    const words = message(text)
+    expect(readFact(words, 'Message')).toContain('\u{fffd}')
+    expect(words.facts.map(({ value }) => value).join('')).not.toMatch(/[\p{Cc}\p{Cf}]/u)
+    expect(readFact(words, 'Bytes')).toBe(`0x${toHex(new TextEncoder().encode(text))}`)
+    expect(words.warnings.join()).toContain('invisible')
+  })
+
+  test('that is no text is shown as bytes, with a warning', () => {
+    const words = message(new Uint8Array(32).fill(0xee))
+    expect(words.facts).toEqual([{ name: 'Bytes', value: `0x${'ee'.repeat(32)}` }])
+    expect(words.warnings.join()).toContain('hash')
+  })
+
+  const signIn = (lines: Record<string, string>, account = wallet) =>
+    `shop.example wants you to sign in with your Ethereum account:\n${account}\n\nHello\n\n${Object.entries(lines)
+      .map(([name, value]) => `${name}: ${value}`)
+      .join('\n')}`
+
+  test('of EIP-4361 is named as a login, with its site and end', () => {
+    const words = message(signIn({ URI: 'https://shop.example/x', 'Expiration Time': '2026-07-01T00:00:00Z' }))
+    expect(words.title).toBe('Sign in with Ethereum: shop.example')
+    expect(words.warnings).toEqual([
+      'Whoever has the signature can sign in to shop.example as this wallet, until 2026-07-01T00:00:00Z.',
+    ])
+  })
+
+  test('of EIP-4361 for another account or site, or without an end, says so', () => {
+    const words = message(signIn({ URI: 'https://evil.example' }, spender)).warnings.join('\n')
+    expect(words).toContain('does not expire')
+    expect(words).toContain(`another account than this wallet: ${spender}`)
+    expect(words).toContain('another site: https://evil.example')
+  })
+
+  test('that only mentions a login is none', () => {
+    expect(message(`x\n${signIn({})}`).title).toBe('A message')
+  })
+})
+
+describe('typed data', () => {
+  test('is shown field by field, in the order of its types, with nothing left out', () => {
+    const types = {
+      Mail: [
+        { name: 'to', type: 'Person[]' },
+        { name: 'text', type: 'string' },
+      ],
+      Person: [{ name: 'name', type: 'string' }],
+    }
+    const words = typed('Mail', { text: 'a\u202eb', to: [{ name: 'Bo' }, { name: 'Cy', extra: 1 }], none: [] }, types)
+    expect(words.title).toBe('Typed data: Mail')
+    expect(words.facts.map(({ name, value }) => `${name}=${value}`)).toEqual([
+      'Type=Mail',
+      'domain.name=Token',
+      'domain.chainId=1',
+      `domain.verifyingContract=${token}`,
+      'message.to[0].name=Bo',
+      'message.to[1].name=Cy',
+      'message.to[1].extra=1',
+      'message.text=a\u{fffd}b',
+      'message.none=(none)',
+    ])
+  })
+
+  test.each<[string, string, Record<string, unknown>, string[]]>([
+    [
+      'Permit',
+      'Permit',
+      { owner: wallet, spender, value: '1000', nonce: 0, deadline: 1_800_000_000 },
+      ['EIP-2612', `lets ${spender} take 1000 smallest units of the token ${token}`, '2027-01-15T08:00:00.000Z'],
+    ],
+    [
+      'Permit without limit',
+      'Permit',
+      { owner: wallet, spender, value: UNLIMITED, deadline: UNLIMITED },
+      ['unlimited', 'for ever'],
+    ],
+    ['Permit of DAI', 'Permit', { holder: wallet, spender, nonce: 0, expiry: 0, allowed: true }, ['any amount']],
+    [
+      'Permit2 allowance',
+      'PermitBatch',
+      {
+        spender,
+        details: [
+          { token, amount: (2n ** 160n - 1n).toString(), expiration: 0 },
+          { token: spender, amount: 2 },
+        ],
+      },
+      ['Permit2', 'unlimited', '2 smallest units'],
+    ],
+    [
+      'Permit2 transfer',
+      'PermitWitnessTransferFrom',
+      { permitted: { token, amount: '7' }, spender, deadline: '0x10' },
+      ['Permit2', '7 smallest units', '1970-01-01T00:00:16.000Z'],
+    ],
+    [
+      'EIP-3009',
+      'TransferWithAuthorization',
+      { from: wallet, to: spender, value: 5, validBefore: 10 },
+      ['EIP-3009', `5 smallest units of the token ${token} from this wallet to ${spender}`],
+    ],
+  ])('%s is named, with a warning of what it gives away', (_, primaryType, content, expected) => {
+    const { title, sentence, warnings } = typed(primaryType, content)
+    expect(sentence).toContain('gives away tokens')
+    expect(warnings.join()).not.toContain('another owner')
+    for (const words of expected) expect([title, ...warnings].join('\n')).toContain(words)
+  })
+
+  test.each(['Permit', 'PermitSingle', 'PermitBatchTransferFrom', 'ReceiveWithAuthorization'])(
+    '%s without its members still warns',
+    (primaryType) => {
+      for (const content of [
+        {},
+        { details: 'x', permitted: [1], value: -1, spender: {}, owner: null, deadline: 'soon' },
+      ]) {
+        expect(typed(primaryType, content).warnings.join()).toContain('Whoever has the signature')
+      }
+    },
+  )
+
+  test('of another owner says so', () => {
+    expect(typed('Permit', { owner: spender, spender, value: 1 }).warnings.join()).toContain(
+      `another owner than this wallet: ${spender}`,
+    )
+  })
+
+  test('what ends an authorization gives nothing away', () => {
+    expect(typed('CancelAuthorization', { authorizer: wallet }).warnings).toEqual([])
+  })
+})
