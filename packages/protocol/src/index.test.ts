@@ -80,6 +80,7 @@ test('exports', () => {
       "parseAttestationPublished",
       "parseAuthorization",
       "parseCanonicalJson",
+      "parseDrandBeacon",
       "parseJson",
       "parseOpening",
       "parseSignature",

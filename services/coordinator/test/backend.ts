@@ -16,19 +16,11 @@ export type Backend = Awaited<ReturnType<typeof startBackend>>
 
 /**
  * The backend of `@countersign/testing`, with what only the coordinator's own tests need: answers checked against the coordinator's
- * description, a wire that changes the enclave's answers, and a look into database and root secret. `env` is the coordinator's, `enclaveEnv` the enclave's.
+ * description, a wire that changes the enclave's answers, and a look into database and root secret. `env` is the coordinator's.
  */
-export function startBackend({
-  kind,
-  env = {},
-  enclaveEnv = {},
-}: {
-  kind: 'pglite' | 'postgres'
-  env?: Environment
-  enclaveEnv?: Environment
-}) {
+export function startBackend(parameters: { kind: 'pglite' | 'postgres'; env?: Environment; enclaveEnv?: Environment }) {
   return startInScope(async ({ add }) => {
-    const plain = add(await startPlainBackend({ kind, env, enclaveEnv }), ({ stop }) => stop())
+    const plain = add(await startPlainBackend(parameters), ({ stop }) => stop())
     const wire = add(await startTamperingWire(plain.enclaveUrl), ({ stop }) => stop())
     const { url, databaseUrl, dataDir, oidc } = plain
     let answers: Promise<AnswerCheck> | undefined

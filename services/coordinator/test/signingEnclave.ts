@@ -85,11 +85,7 @@ const ENTROPY_KEY = '18edb664c40ab63537e6172fec37395f602afbba7a6c1b983ea80ba0b7f
 type SignedAs = { signed: Signed; opening?: Opening }
 
 /** What an enclave signs for an item, with salts that follow from the signature and the sample. */
-export function signTestItem(
-  item: SignItem,
-  wallet: ReturnType<typeof createTestWalletKey>,
-  signedAt: string,
-): SignedAs {
+function signTestItem(item: SignItem, wallet: ReturnType<typeof createTestWalletKey>, signedAt: string): SignedAs {
   const sign = (digest: Uint8Array): Hex => `0x${toHex(signTestDigest(digest, wallet.privateKey))}`
   if (item.kind === 'transaction') {
     const { txMetadata, digest: digestSigned } = item

@@ -4,7 +4,7 @@ import type { Log } from '@countersign/service'
 import type { SnpChain } from './snpCertificates.ts'
 
 /** AMD's list, DER, and until when it is in date. */
-export type SnpRevocationList = { bytes: Uint8Array; nextUpdate: Date }
+type SnpRevocationList = { bytes: Uint8Array; nextUpdate: Date }
 
 /**
  * AMD's revocation list for the certificates of a report, or undefined where none can be had: not all guests may reach AMD.

@@ -85,3 +85,25 @@ test('stopped: requests under way are answered, later ones are refused', async (
   await stopping
   expect(codes).toEqual(['shutting_down', 'enclave_unavailable'])
 })
+
+test('the same message twice is two items: each caller gets an opening of its own', async () => {
+  const { signer, batches } = setUp(refuse)
+  const asked = { kind: 'message', digest: `0x${'1'.repeat(64)}`, content: { message: '0x11' } } as const
+  const twice = [1, 2].map(() => signer.sign({ ...request('1'), asked }))
+  await Promise.allSettled([...twice, signer.sign(request('1')), signer.sign(request('1'))])
+  expect(batches).toEqual([3])
+})
+
+test('large requests do not make a call that the enclave refuses for all', async () => {
+  const sizes: number[] = []
+  const { signer, batches } = setUp(async (items) => {
+    sizes.push(Buffer.byteLength(JSON.stringify({ items })))
+    return refuse()
+  })
+  const content = { message: `0x${'11'.repeat(16_000)}` } as const
+  const asked = { kind: 'message', digest: `0x${'1'.repeat(64)}`, content } as const
+  await Promise.allSettled(Array.from({ length: 256 }, () => signer.sign({ ...request('1'), asked })))
+  expect(batches.reduce((sum, size) => sum + size, 0)).toBe(256)
+  expect(batches.length).toBeGreaterThan(1)
+  for (const size of sizes) expect(size).toBeLessThan(4_194_304)
+})

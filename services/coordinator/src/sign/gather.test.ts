@@ -146,3 +146,12 @@ test('stopping refuses new requests and waits for those under way', async () => 
   await stopped
   expect(await pending).toBe('signed 1')
 })
+
+test('a batch holds no more weight than its limit, and one that is heavier goes alone', async () => {
+  const { gatherer, batches } = createManual({ weight: { of: (request) => request, limit: 10 }, slots: 9 })
+  const all = [4, 5, 2, 30, 1, 9].map((request) => gatherer.add(request))
+  await turn()
+  expect(batches.map(({ requests }) => requests)).toEqual([[4, 5], [2], [30], [1, 9]])
+  for (const { finish } of batches) finish()
+  await Promise.all(all)
+})

@@ -1,0 +1,202 @@
+import { randomBytes } from 'node:crypto'
+import { simulatedRoots } from '@countersign/attestation/simulator'
+import {
+  computeCommitment,
+  type Hex,
+  type Opening,
+  type ProofPayload,
+  toCanonicalJson,
+  toHex,
+} from '@countersign/protocol'
+import { checkReceipt, parseReceiptCar } from '@countersign/receipt'
+import { createTx, createUser, readEvents, type TestUser, waitForCompleteProofs } from '@countersign/testing/stack'
+import { hashTypedData, recoverAddress, recoverMessageAddress } from 'viem'
+import { recoverAuthorizationAddress } from 'viem/utils'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startContract } from '../../../contracts/startContract.ts'
+import { type Backend, startBackend } from '../test/backend.ts'
+
+type Answer = { signature: Hex; slug: string; opening: Opening }
+
+/** 50 in every run; `OFF_CHAIN_MESSAGES=1000` is the whole trial. */
+const COUNT = Number(process.env.OFF_CHAIN_MESSAGES ?? 50)
+const IMPLEMENTATION: Hex = `0x${'22'.repeat(20)}`
+
+const typedData = {
+  domain: { name: 'Token', version: '1', chainId: 1, verifyingContract: `0x${'11'.repeat(20)}` as const },
+  types: {
+    Permit: [
+      { name: 'spender', type: 'address' },
+      { name: 'value', type: 'uint256' },
+    ],
+  },
+  primaryType: 'Permit' as const,
+  message: { spender: `0x${'33'.repeat(20)}` as const, value: '1000000000000000000' },
+}
+
+/* On real processes, in the life of one backend. */
+describe('every kind of signature, on processes', () => {
+  let chain: Awaited<ReturnType<typeof startContract>>['chain']
+  let contract: Hex
+  let backend: Backend
+  let alice: TestUser
+  let address: Hex
+  beforeAll(async () => {
+    const started = await startContract()
+    chain = started.chain
+    contract = started.address
+    backend = await startBackend({
+      kind: 'postgres',
+      env: { ...started.env, RECEIPTS: '2' },
+      enclaveEnv: { IMPLEMENTATIONS: IMPLEMENTATION },
+    })
+    alice = createUser(backend)
+    await alice.signIn('alice')
+    address = ((await (await alice.get('/wallet/me')).json()) as { address: Hex }).address
+  }, 120_000)
+  afterAll(async () => {
+    await backend?.stop()
+    await chain?.stop()
+  })
+
+  async function post(path: string, body: unknown): Promise<Answer> {
+    const response = await alice.post(path, body)
+    const text = await response.text()
+    expect({ status: response.status, text }).toMatchObject({ status: 200 })
+    return JSON.parse(text)
+  }
+  const complete = async (slug: string) =>
+    (await waitForCompleteProofs({ url: backend.url, slugs: [slug], timeoutMs: 90_000 }))[0] as ProofPayload
+  async function getCar({ ipfsCid }: ProofPayload): Promise<Uint8Array> {
+    const response = await fetch(`${backend.url}/ipfs/${ipfsCid}?format=car`)
+    expect(response.status).toBe(200)
+    return new Uint8Array(await response.arrayBuffer())
+  }
+  async function expectVerified(proof: ProofPayload, opening?: Opening) {
+    const { bytes, collateral, blocks } = parseReceiptCar(await getCar(proof))
+    const { steps, verdict } = await checkReceipt(bytes, collateral as Uint8Array, {
+      roots: simulatedRoots(),
+      mockEntropyKeys: [backend.satellite.publicKey],
+      cid: proof.ipfsCid ?? '',
+      blocks,
+      ...(opening && { opening: toCanonicalJson(opening) }),
+    })
+    expect(steps.filter(({ status }) => status === 'fail')).toEqual([])
+    expect(verdict).toBe('mock')
+    const events = await readEvents({ url: chain.url, contract })
+    expect(events.filter(({ txHash }) => txHash === proof.txHash)).toEqual([
+      { wallet: address, txHash: proof.txHash, ipfsCid: proof.ipfsCid },
+    ])
+  }
+
+  test('a message: a signature as every wallet makes it, an opening, and a proof that shows neither', async () => {
+    const message: Hex = `0x${Buffer.from('Sign in to example.org').toString('hex')}`
+    const { signature, slug, opening } = await post('/sign/message', { message })
+    expect((await recoverMessageAddress({ message: { raw: message }, signature })).toLowerCase()).toBe(address)
+    const proof = await complete(slug)
+    const commitment: Hex = `0x${toHex(computeCommitment(opening))}`
+    expect(proof).toMatchObject({ kind: 'off-chain', chainId: 0, txHash: commitment, walletAddress: address })
+    expect(JSON.stringify(proof)).not.toContain(signature.slice(2))
+    await expectVerified(proof, opening)
+    await expectVerified(proof)
+  }, 120_000)
+
+  test('typed data', async () => {
+    const { signature, slug, opening } = await post('/sign/typed-data', typedData)
+    const hash = hashTypedData({ ...typedData, message: { ...typedData.message, value: 10n ** 18n } })
+    expect((await recoverAddress({ hash, signature })).toLowerCase()).toBe(address)
+    const proof = await complete(slug)
+    expect(proof).toMatchObject({ kind: 'off-chain', chainId: 0 })
+    await expectVerified(proof, opening)
+  }, 120_000)
+
+  test('an authorization for code on the list, twice the same; for other code nothing', async () => {
+    const authorization = { chainId: chain.chainId, address: IMPLEMENTATION, nonce: 4 }
+    const first = await post('/sign/authorization', authorization)
+    const authority = await recoverAuthorizationAddress({ authorization, signature: first.signature })
+    expect(authority.toLowerCase()).toBe(address)
+    expect(await post('/sign/authorization', authorization)).toEqual(first)
+    const proof = await complete(first.slug)
+    expect(proof).toMatchObject({ kind: 'authorization', chainId: chain.chainId })
+    await expectVerified(proof)
+    const response = await alice.post('/sign/authorization', { ...authorization, address: `0x${'44'.repeat(20)}` })
+    expect([response.status, ((await response.json()) as { code: string }).code]).toEqual([
+      422,
+      'authorization_not_allowed',
+    ])
+  }, 120_000)
+
+  test('with RECEIPTS=2 a transaction has a receipt of version 2, and the members of its proof stay', async () => {
+    const { slug } = (await (await alice.sign(createTx(0))).json()) as Answer
+    const proof = await complete(slug)
+    expect(proof.receipt?.version).toBe('countersign-attestation/2')
+    expect('kind' in proof).toBe(false)
+    await expectVerified(proof)
+  }, 120_000)
+
+  test(`nothing of ${COUNT} random messages is in the database, blocks, calldata or logs; killed on the way, all complete`, async () => {
+    const messages = Array.from({ length: COUNT }, () => `0x${randomBytes(48).toString('hex')}` as const)
+    const answers: Answer[] = []
+    for (let start = 0; start < COUNT; start += 50) {
+      const part = messages.slice(start, start + 50)
+      answers.push(...(await Promise.all(part.map((message) => post('/sign/message', { message })))))
+    }
+    await backend.stopCoordinator('SIGKILL')
+    await backend.startCoordinator()
+    const slugs = answers.map(({ slug }) => slug)
+    const proofs = await waitForCompleteProofs({ url: backend.url, slugs, timeoutMs: 60_000 + 1_000 * COUNT })
+    const cars = await Promise.all(proofs.map(getCar))
+    const places = {
+      database: await backend.withDatabase(async (query) => {
+        const tables = await query(`select format('%I.%I', table_schema, table_name) as name
+          from information_schema.tables where table_schema in ('public', 'pgboss') and table_type = 'BASE TABLE'`)
+        const lines: string[] = []
+        for (const { name } of tables) {
+          for (const { line } of await query(`select t::text as line from ${name} as t`)) lines.push(String(line))
+        }
+        return lines.join('\n')
+      }),
+      blocks: cars.map((car) => Buffer.from(car).toString('latin1')).join('\n'),
+      calldata: await readCalldata(chain.url),
+    }
+    // What is public first: a search that can find nothing would prove nothing.
+    const commitments = proofs.map(({ txHash }) => txHash.slice(2))
+    for (const [place, text] of Object.entries(places)) {
+      expect([place, commitments.filter((one) => !text.includes(one))]).toEqual([place, []])
+    }
+    const haystack = [...Object.values(places), JSON.stringify(proofs), backend.logs()].join('\n')
+    const lowered = haystack.toLowerCase()
+    const found: string[] = []
+    for (const [index, { signature, opening }] of answers.entries()) {
+      const { content, signature: half } = opening as {
+        content: { salt: string; digest: Hex }
+        signature: { salt: string }
+      }
+      const message = (messages[index] as Hex).slice(2)
+      const parts = [message, content.digest.slice(2), signature.slice(2, 66), signature.slice(66, 130)]
+      for (const part of [...parts, content.salt, half.salt]) {
+        if (lowered.includes(part)) found.push(part)
+        if (haystack.includes(Buffer.from(part, 'hex').toString('base64').slice(0, 40))) found.push(part)
+      }
+    }
+    expect(found).toEqual([])
+  }, 600_000)
+})
+
+/** The calldata of every transaction on the chain. */
+async function readCalldata(url: string): Promise<string> {
+  const call = async (method: string, params: unknown[]) => {
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
+    const response = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+    return ((await response.json()) as { result: unknown }).result
+  }
+  const height = Number(await call('eth_blockNumber', []))
+  const inputs: string[] = []
+  for (let number = 0; number <= height; number += 1) {
+    const block = (await call('eth_getBlockByNumber', [`0x${number.toString(16)}`, true])) as {
+      transactions: { input: string }[]
+    }
+    inputs.push(...block.transactions.map(({ input }) => input))
+  }
+  return inputs.join('\n')
+}
