@@ -5,7 +5,7 @@ export type Session<State> = {
   subscribe(listener: () => void): () => void
 }
 
-export function createSession<State>(initial: State): Session<State> {
+function createSession<State>(initial: State): Session<State> {
   let state = initial
   const listeners = new Set<() => void>()
   return {
