@@ -2,6 +2,7 @@ import { computeCommitment, parseOpening, toHex } from '@countersign/protocol'
 import { getAddress, recoverMessageAddress, recoverTypedDataAddress } from 'viem'
 import { createSiweMessage } from 'viem/siwe'
 import { afterEach, describe, expect, test } from 'vitest'
+import { page } from 'vitest/browser'
 import { expectAccessible } from '../shell/expectAccessible.fake.ts'
 import { closeWallet, type OpenWalletOptions, openWallet } from '../wallet/openWallet.fake.tsx'
 import { confirm, review, text, write } from './signForm.fake.ts'
@@ -107,6 +108,18 @@ describe('what is signed', () => {
     if (typeof opening.signature === 'string') return expect.fail('the half with the signature is withheld')
     const { signature } = opening.signature
     expect(await recoverTypedDataAddress({ ...permit, signature } as never)).toBe(getAddress(service.wallet.address))
+  })
+
+  test('on a small phone no part of an address is out of sight', async () => {
+    await page.viewport(360, 740)
+    const { screen, service } = await open()
+    const permit = toPermit(service.wallet.address, service.config.chainId, '1000')
+    await write(screen, JSON.stringify(permit), 'Typed data')
+    await expect.element(confirm(screen)).toBeVisible()
+    expect(document.documentElement.scrollWidth).toBeLessThanOrEqual(360)
+    await confirm(screen).click()
+    await expect.element(screen.getByRole('link', { name: 'Save the opening' })).toBeVisible()
+    expect(document.documentElement.scrollWidth).toBeLessThanOrEqual(360)
   })
 })
 
