@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises'
+import { type Opening, parseOpening } from '@countersign/protocol'
 import type { Page } from 'playwright'
 
 /** A recipient: a development account of hardhat. */
@@ -35,4 +37,27 @@ export async function send(page: Page, amount: string): Promise<string> {
 export async function waitForVerdict(page: Page): Promise<string | null> {
   await page.locator('[data-step="event"][data-status="pass"]').waitFor()
   return page.locator('section[data-verdict]').getAttribute('data-verdict')
+}
+
+export type PageSignature = { signature: `0x${string}`; slug: string; opening: Opening; openingFile: string }
+
+/** Signs on the page that signs, and saves the opening as a visitor does. */
+export async function signContent(
+  page: Page,
+  { kind, content }: { kind: 'Text' | 'Typed data'; content: string },
+): Promise<PageSignature> {
+  await page.getByRole('link', { name: 'Sign', exact: true }).click()
+  await page.getByRole('radio', { name: kind }).click()
+  await page.getByRole('textbox').fill(content)
+  await page.getByRole('button', { name: 'Review' }).click()
+  await page.getByRole('button', { name: 'Sign this' }).click()
+  const href = await page.getByRole('link', { name: 'See the proof' }).getAttribute('href')
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('link', { name: 'Save the opening' }).click(),
+  ])
+  const openingFile = await download.path()
+  const opening = parseOpening(await readFile(openingFile))
+  if (typeof opening.signature === 'string') throw new Error('the half with the signature is withheld')
+  return { signature: opening.signature.signature, slug: href?.split('/').at(-1) ?? '', opening, openingFile }
 }

@@ -10,6 +10,27 @@ import { startBrowser } from './startBrowser.ts'
 import { startDevStack } from './startDevStack.ts'
 
 const SIZES = { wide: { width: 1280, height: 900 }, phone: { width: 390, height: 844 } }
+const PERMIT = {
+  domain: {
+    name: 'Token',
+    version: '1',
+    chainId: 31337,
+    verifyingContract: '0x5fbdb2315678afecb367f032d93f642f64180aa3',
+  },
+  types: {
+    Permit: ['owner', 'spender']
+      .map((name) => ({ name, type: 'address' }))
+      .concat(['value', 'nonce', 'deadline'].map((name) => ({ name, type: 'uint256' }))),
+  },
+  primaryType: 'Permit',
+  message: {
+    owner: '0x70997970c51812dc3a010c7d01b50e0d17dc79c8',
+    spender: '0x000000000000000000000000000000000000dead',
+    value: '1000',
+    nonce: 0,
+    deadline: 1893456000,
+  },
+}
 const folder = resolve(process.argv[2] ?? join(import.meta.dirname, '../docs/screenshots'))
 
 const executablePath = await findChromium(process.env, AbortSignal.timeout(300_000))
@@ -49,6 +70,15 @@ try {
       await shoot(page, name('wallet'))
       await review(page, '0.2')
       await shoot(page, name('confirm'))
+      await show('/sign')
+      await page.getByRole('radio', { name: 'Typed data' }).click()
+      await page.getByRole('textbox').fill(JSON.stringify(PERMIT))
+      await page.getByRole('button', { name: 'Review' }).click()
+      await page.getByRole('button', { name: 'Sign this' }).waitFor()
+      await shoot(page, name('sign-confirm'))
+      await page.getByRole('button', { name: 'Sign this' }).click()
+      await page.getByRole('link', { name: 'Save the opening' }).waitFor()
+      await shoot(page, name('signed'))
       await show(`/proof/${slug}`)
       await waitForVerdict(page)
       await shoot(page, name('proof'))

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { testOtherClients } from './sdk/clientTests.ts'
 import { createHarness, SIGNED_OUT } from './sdk/harness.ts'
+import { IMPLEMENTATION, testKinds } from './sdk/kindTests.ts'
 import { testPayments } from './sdk/paymentTests.ts'
 import { testSessions } from './sdk/sessionTests.ts'
 import { type Stack, startStack } from './startStack.ts'
@@ -20,6 +21,7 @@ describe.skipIf(!executablePath)('the SDK in a browser, against the real service
   beforeAll(async () => {
     stack = await startStack({
       executablePath: executablePath ?? '',
+      enclaveEnv: { IMPLEMENTATIONS: IMPLEMENTATION },
       toViteConfig: ({ apiBaseUrl, chainId, rpcUrl }) => ({
         root: APP,
         build: {
@@ -38,6 +40,7 @@ describe.skipIf(!executablePath)('the SDK in a browser, against the real service
   testSessions(sdk)
   testPayments(sdk)
   testOtherClients(sdk)
+  testKinds(sdk)
 
   // Last: the service stays down.
   test('§7 `logout` request fails: local state is cleared anyway; the caller may surface the error', async () => {

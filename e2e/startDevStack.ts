@@ -28,6 +28,9 @@ export async function startDevStack() {
     webUrl: `http://localhost:${web}`,
     apiUrl: `http://localhost:${coordinator}`,
     chainUrl: `http://127.0.0.1:${chain}`,
+    /** One ether, from the faucet. */
+    fund: (address: string) =>
+      fetch(`http://127.0.0.1:${chain}/faucet`, { method: 'POST', body: JSON.stringify({ address }) }),
     faults,
     stop,
   }

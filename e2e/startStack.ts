@@ -16,6 +16,8 @@ type StartStackParameters = {
   toViteConfig(config: AppConfig): InlineConfig
   /** Added to the coordinator's own environment. */
   env?: Record<string, string>
+  /** Added to the enclave's own environment. */
+  enclaveEnv?: Record<string, string>
 }
 
 /**
@@ -27,7 +29,7 @@ export function startStack(parameters: StartStackParameters) {
 }
 
 async function startParts(parameters: StartStackParameters, { add }: Scope) {
-  const { executablePath, toViteConfig, env } = parameters
+  const { executablePath, toViteConfig, env, enclaveEnv = {} } = parameters
   const [{ chain, address: contract, env: chainEnv }, browser] = await allStarted([
     startContract().then((started) => {
       add(started.chain, ({ stop }) => stop())
@@ -47,6 +49,7 @@ async function startParts(parameters: StartStackParameters, { add }: Scope) {
     await startBackend({
       kind: 'pglite',
       env: { ...chainEnv, ALLOWED_ORIGINS: `${origin},${crossSiteOrigin}`, ...env },
+      enclaveEnv,
     }),
     ({ stop }) => stop(),
   )

@@ -1,4 +1,6 @@
 import {
+  type Hex,
+  type Opening,
   type ServiceContextValue,
   ServiceError,
   type SignResult,
@@ -20,7 +22,15 @@ export type Views = {
   outcomes: ({ value: SignResult | null } | { error: ShownError })[]
   /** How often React has mounted the page. */
   mounts: number
-  wagmi: { status: string; address: string | null; txHash: string | null; error: string | null; slugs: string[] }
+  wagmi: {
+    status: string
+    address: string | null
+    txHash: string | null
+    error: string | null
+    slugs: string[]
+    /** What the sign-in with Ethereum says, its signature, and what opens its proof. */
+    signIn: { message: string; signature: Hex | null; opening: Opening | null }
+  }
 }
 
 export function View<Name extends keyof Views>({ name, value }: { name: Name; value: unknown }) {

@@ -16,8 +16,20 @@ async function sendWithViem({ to, ether }: { to: Hex; ether: string }) {
   return { txHash, slugs }
 }
 
+/** Has viem's account authorize the code at `address` to act for the wallet, from its nonce `nonce` on. */
+async function authorizeWithViem({ address, nonce }: { address: Hex; nonce: number }) {
+  const wallet = await client.api.getWallet()
+  if (wallet === null) throw new Error('no wallet')
+  const slugs: string[] = []
+  const account = toServiceAccount(client, wallet, { onSigned: ({ slug }) => slugs.push(slug) })
+  const walletClient = createWalletClient({ account, transport: http(config.rpcUrl) })
+  const asked = { chainId: config.chainId, contractAddress: address, nonce }
+  const { r, s, yParity } = await walletClient.signAuthorization(asked)
+  return { r, s, yParity: yParity ?? 0, slugs }
+}
+
 /** A page without React has no component to show anything: what it has is at hand in the console. */
-const plain = { client, sendWithViem }
+const plain = { client, sendWithViem, authorizeWithViem }
 
 declare global {
   interface Window {

@@ -1,10 +1,19 @@
-import type { Hex } from '@countersign/sdk/client'
+import type { Hex, Opening } from '@countersign/sdk/client'
 import { serviceConnector } from '@countersign/sdk/wagmi'
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { StrictMode, useState } from 'react'
 import { createRoot } from 'react-dom/client'
 import { defineChain, http, parseEther } from 'viem'
-import { createConfig, useConnect, useConnection, useConnectors, useSendTransaction, WagmiProvider } from 'wagmi'
+import { createSiweMessage, generateSiweNonce } from 'viem/siwe'
+import {
+  createConfig,
+  useConnect,
+  useConnection,
+  useConnectors,
+  useSendTransaction,
+  useSignMessage,
+  WagmiProvider,
+} from 'wagmi'
 import { config } from './config.ts'
 import { View } from './View.tsx'
 
@@ -16,6 +25,7 @@ const chain = defineChain({
 })
 
 let slugs: string[] = []
+let opening: Opening | null = null
 
 const wagmiConfig = createConfig({
   chains: [chain],
@@ -24,8 +34,10 @@ const wagmiConfig = createConfig({
   connectors: [
     serviceConnector({
       config,
-      onSigned: ({ slug }) => {
-        slugs = [...slugs, slug]
+      onSigned: (signed) => {
+        slugs = [...slugs, signed.slug]
+        // wagmi answers nothing but the signature.
+        if (signed.kind === 'off-chain') opening = signed.opening
       },
     }),
   ],
@@ -38,7 +50,19 @@ function Wallet() {
   const connect = useConnect()
   const send = useSendTransaction()
   const [to, setTo] = useState('')
-  const error = connect.error ?? send.error
+  const signIn = useSignMessage()
+  const [message, setMessage] = useState('')
+  const error = connect.error ?? send.error ?? signIn.error
+
+  function signInWithEthereum() {
+    if (address === undefined) return
+    const { host: domain, origin: uri } = window.location
+    const asked = { address, domain, uri, chainId: chain.id, nonce: generateSiweNonce(), version: '1' } as const
+    const text = createSiweMessage(asked)
+    setMessage(text)
+    signIn.mutate({ message: text })
+  }
+
   return (
     <>
       <button type="button" onClick={() => connector && connect.mutate({ connector })}>
@@ -48,9 +72,19 @@ function Wallet() {
       <button type="button" onClick={() => send.mutate({ to: to as Hex, value: parseEther('0.01') })}>
         Pay
       </button>
+      <button type="button" onClick={signInWithEthereum}>
+        Sign in with Ethereum
+      </button>
       <View
         name="wagmi"
-        value={{ status, address: address ?? null, txHash: send.data ?? null, error: error?.message ?? null, slugs }}
+        value={{
+          status,
+          address: address ?? null,
+          txHash: send.data ?? null,
+          error: error?.message ?? null,
+          slugs,
+          signIn: { message, signature: signIn.data ?? null, opening },
+        }}
       />
     </>
   )

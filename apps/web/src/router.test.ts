@@ -11,6 +11,8 @@ test.each([
   ['/proof/a/b', { page: 'not_found' }],
   ['/proof/%', { page: 'not_found' }],
   ['/verify/x', { page: 'not_found' }],
+  ['/sign', { page: 'sign' }],
+  ['/sign/x', { page: 'not_found' }],
   ['/wallet', { page: 'not_found' }],
 ])('%s', (path, route) => {
   expect(parseRoute(path)).toEqual(route)

@@ -1,13 +1,18 @@
 import { type ComponentProps, type MouseEvent, type RefObject, useEffect, useRef, useSyncExternalStore } from 'react'
 
-export type Route = { page: 'wallet' } | { page: 'proof'; slug: string } | { page: 'verify' } | { page: 'not_found' }
+export type Route =
+  | { page: 'wallet' }
+  | { page: 'sign' }
+  | { page: 'proof'; slug: string }
+  | { page: 'verify' }
+  | { page: 'not_found' }
 
 /** Which page a path is. */
 export function parseRoute(path: string): Route {
   const parts = path.split('/').filter((part) => part !== '')
   const [first, second] = parts
   if (first === undefined) return { page: 'wallet' }
-  if (first === 'verify' && parts.length === 1) return { page: 'verify' }
+  if ((first === 'verify' || first === 'sign') && parts.length === 1) return { page: first }
   if (first === 'proof' && second !== undefined && parts.length === 2) {
     try {
       return { page: 'proof', slug: decodeURIComponent(second) }

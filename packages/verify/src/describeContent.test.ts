@@ -47,17 +47,55 @@ describe('a message', () => {
     expect(words.warnings.join()).toContain('hash')
   })
 
-  const signIn = (lines: Record<string, string>, account = wallet) =>
-    `shop.example wants you to sign in with your Ethereum account:\n${account}\n\nHello\n\n${Object.entries(lines)
+  const REST = { Version: '1', 'Chain ID': '1', Nonce: 'abcdefgh1', 'Issued At': '2026-06-01T00:00:00Z' }
+  const signIn = (lines: Record<string, string>, account = wallet, site = 'shop.example') =>
+    `${site} wants you to sign in with your Ethereum account:\n${account}\n\nHello\n\n${Object.entries(lines)
       .map(([name, value]) => `${name}: ${value}`)
       .join('\n')}`
 
-  test('of EIP-4361 is named as a login, with its site and end', () => {
-    const words = message(signIn({ URI: 'https://shop.example/x', 'Expiration Time': '2026-07-01T00:00:00Z' }))
+  test('of EIP-4361 is named as a login, with its site and end, and shown field by field', () => {
+    const end = { 'Expiration Time': '2026-07-01T00:00:00Z', 'Request ID': '7' }
+    const text = `${signIn({ URI: 'https://shop.example/x', ...REST, ...end })}\nResources:\n- ipfs://x\n- https://y`
+    const words = message(text)
     expect(words.title).toBe('Sign in with Ethereum: shop.example')
     expect(words.warnings).toEqual([
       'Whoever has the signature can sign in to shop.example as this wallet, until 2026-07-01T00:00:00Z.',
     ])
+    expect(words.facts.map(({ name, value }) => `${name}=${value}`)).toEqual([
+      'Site=shop.example',
+      `Account=${wallet}`,
+      'Statement=Hello',
+      'URI=https://shop.example/x',
+      'Version=1',
+      'Chain=1',
+      'Nonce=abcdefgh1',
+      'Issued=2026-06-01T00:00:00Z',
+      'Ends=2026-07-01T00:00:00Z',
+      'Request=7',
+      'Resources=ipfs://x\nhttps://y',
+      `Message=${text}`,
+    ])
+  })
+
+  const whole = signIn({ URI: 'https://shop.example', ...REST })
+  test.each([
+    ['a letter that only looks like another in the site', whole.replace('shop.', 'sh\u043ep.')],
+    ['a path in the site', whole.replace('shop.example wants', 'shop.example/evil wants')],
+    ['another version', whole.replace('Version: 1', 'Version: 2')],
+    ['a short nonce', whole.replace('abcdefgh1', 'abc')],
+    ['a field too many', `${whole}\nAlso: all my tokens`],
+    ['a statement of two lines', whole.replace('Hello', 'Hello\nworld')],
+    ['a cut-off account', whole.replace(wallet, '0x1234')],
+  ])('of EIP-4361 but for %s says that it only looks like one', (_, text) => {
+    const words = message(text)
+    expect(words.warnings.join()).toContain('does not have the form of the standard')
+    expect(words.facts).toEqual([{ name: 'Message', value: text }])
+    expect(message(whole).warnings.join()).not.toContain('form of the standard')
+  })
+
+  test('of EIP-4361 with a user name that looks like a site names the site', () => {
+    const text = signIn({ URI: 'https://evil.example', ...REST }, wallet, 'shop.example@evil.example')
+    expect(message(text).warnings.join()).toContain('The site is evil.example:')
   })
 
   test('of EIP-4361 for another account or site, or without an end, says so', () => {

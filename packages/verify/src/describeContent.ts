@@ -46,7 +46,9 @@ function describeMessage(message: string, wallet: string): ContentWords {
       ]
     : []
   const signIn = describeSignIn(text, wallet)
-  if (signIn !== undefined) return { ...signIn, warnings: [...signIn.warnings, ...hidden], facts }
+  if (signIn !== undefined) {
+    return { ...signIn, warnings: [...signIn.warnings, ...hidden], facts: [...signIn.facts, ...facts] }
+  }
   return { title: 'A message', sentence: 'A personal message (EIP-191).', warnings: hidden, facts }
 }
 

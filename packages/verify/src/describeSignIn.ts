@@ -1,17 +1,57 @@
-import type { ContentWords } from './contentWords.ts'
-import { toPrintable } from './toPrintable.ts'
+import type { ContentWords, Fact } from './contentWords.ts'
+import { toPrintable, toPrintableLines } from './toPrintable.ts'
 
 /** EIP-4361, "Message Format": the first two lines. The scheme is optional. */
 const HEAD = /^(?:[a-z][a-z0-9+.-]*:\/\/)?(\S+) wants you to sign in with your Ethereum account:\n(\S*)/i
 
+/**
+ * EIP-4361, "ABNF Message Format", as a whole. The authority is ASCII (RFC 3986 §3.2): no letter only looks like another.
+ */
+const FORM = new RegExp(
+  [
+    '^(?:[a-z][a-z0-9+.-]*://)?(?<domain>(?:(?![/?#])[!-~])+) wants you to sign in with your Ethereum account:',
+    '(?<account>0x[0-9a-fA-F]{40})',
+    '(?:\n(?<statement>[^\n]+))?',
+    '\nURI: (?<uri>[!-~]+)',
+    'Version: (?<version>1)',
+    'Chain ID: (?<chain>[0-9]+)',
+    'Nonce: (?<nonce>[a-zA-Z0-9]{8,})',
+    'Issued At: (?<issued>[!-~]+)',
+  ].join('\n') +
+    [
+      '(?:\nExpiration Time: (?<ends>[!-~]+))?',
+      '(?:\nNot Before: (?<begins>[!-~]+))?',
+      '(?:\nRequest ID: (?<request>[!-~]*))?',
+      '(?:\nResources:(?<resources>(?:\n- [!-~]+)*))?$',
+    ].join(''),
+)
+
+const NAMES = {
+  domain: 'Site',
+  account: 'Account',
+  statement: 'Statement',
+  uri: 'URI',
+  version: 'Version',
+  chain: 'Chain',
+  nonce: 'Nonce',
+  issued: 'Issued',
+  ends: 'Ends',
+  begins: 'Not before',
+  request: 'Request',
+  resources: 'Resources',
+} as const
+
 /** A message that a site takes for a login, or that begins like one. Undefined for every other. */
-export function describeSignIn(text: string, wallet: string): Omit<ContentWords, 'facts'> | undefined {
+export function describeSignIn(text: string, wallet: string): ContentWords | undefined {
   const [, site, account] = HEAD.exec(text) ?? []
   if (site === undefined || account === undefined) return undefined
   const domain = toPrintable(site)
   const expires = readField(text, 'Expiration Time')
   const until = expires === undefined ? '. It does not expire' : `, until ${toPrintable(expires)}`
   const uri = readField(text, 'URI')
+  const fields = FORM.exec(text)?.groups
+  // RFC 3986 §3.2.1: what stands before the sign is a user name, however much it looks like a site.
+  const host = site.slice(site.lastIndexOf('@') + 1)
   return {
     title: `Sign in with Ethereum: ${domain}`,
     sentence: `A login for ${domain} (EIP-4361).`,
@@ -20,11 +60,24 @@ export function describeSignIn(text: string, wallet: string): Omit<ContentWords,
       ...(account.toLowerCase() === wallet.toLowerCase()
         ? []
         : [`It names another account than this wallet: ${toPrintable(account)}.`]),
-      ...(uri === undefined || readHost(uri) === site.toLowerCase()
+      ...(uri === undefined || readHost(uri) === host.toLowerCase()
         ? []
         : [`Its URI is of another site: ${toPrintable(uri)}.`]),
+      ...(host === site ? [] : [`The site is ${toPrintable(host)}: what stands before it is a user name.`]),
+      ...(fields ? [] : [MALFORMED]),
     ],
+    facts: fields ? toFacts(fields) : [],
   }
+}
+
+const MALFORMED =
+  'It does not have the form of the standard (EIP-4361). A site may take it all the same: read every line.'
+
+function toFacts(fields: Record<string, string | undefined>): Fact[] {
+  return Object.entries(NAMES).flatMap(([key, name]) => {
+    const value = key === 'resources' ? fields[key]?.replace(/^\n- /, '').replaceAll('\n- ', '\n') : fields[key]
+    return value === undefined ? [] : [{ name, value: toPrintableLines(value) }]
+  })
 }
 
 function readField(text: string, name: string): string | undefined {

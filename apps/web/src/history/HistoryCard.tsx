@@ -32,7 +32,7 @@ export function HistoryCard({ history }: { history: History }) {
       )}
       {known === null && isLoading ? <HistorySkeleton /> : null}
       {known !== null && transactions.length === 0 ? (
-        <p className="empty">Nothing signed yet. What you send appears here, each with its proof.</p>
+        <p className="empty">Nothing signed yet. What you send or sign appears here, each with its proof.</p>
       ) : null}
       {transactions.length === 0 ? null : (
         <ul className="history">
@@ -58,7 +58,7 @@ export function HistoryCard({ history }: { history: History }) {
 type HistoryRowProps = { transaction: TransactionSummary; isFollowed: boolean; onStatus: History['noteStatus'] }
 
 function HistoryRow({ transaction, isFollowed, onStatus }: HistoryRowProps) {
-  const { slug, txHash, createdAt, chainId, status } = transaction
+  const { kind, slug, txHash, createdAt, chainId, status } = transaction
   const config = useConfig()
   const { proof } = useAttestation(isFollowed ? slug : null)
   const seen = proof?.status
@@ -70,13 +70,10 @@ function HistoryRow({ transaction, isFollowed, onStatus }: HistoryRowProps) {
     <li>
       <Link to={`/proof/${slug}`} className="history-row">
         <span className="history-what">
-          <span className="mono">
-            <span className="visually-hidden">Transaction </span>
-            {toShortHex(txHash)}
-          </span>
+          <HistoryName kind={kind} txHash={txHash} />
           <time dateTime={createdAt} title={toDateTime(createdAt)}>
             {toAgo(createdAt, Date.now())}
-            {chainId === config.chainId ? null : ` on chain ${chainId}`}
+            {kind === 'off-chain' || chainId === config.chainId ? null : ` on chain ${chainId}`}
           </time>
         </span>
         <span className={`badge badge-${tone}`} title={meaning} aria-live="polite">
@@ -84,6 +81,19 @@ function HistoryRow({ transaction, isFollowed, onStatus }: HistoryRowProps) {
         </span>
       </Link>
     </li>
+  )
+}
+
+/** Of what is signed off the chain only kind and time are known here: the rest is in the opening, which nobody but the signer has. */
+function HistoryName({ kind, txHash }: Pick<TransactionSummary, 'kind' | 'txHash'>) {
+  if (kind === 'off-chain') return <span>Message or typed data</span>
+  return (
+    <span className="mono">
+      <span className={kind === undefined ? 'visually-hidden' : ''}>
+        {kind === undefined ? 'Transaction' : 'Delegation'}{' '}
+      </span>
+      {toShortHex(txHash)}
+    </span>
   )
 }
 

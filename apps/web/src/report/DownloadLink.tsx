@@ -4,11 +4,13 @@ import { useEffect, useState } from 'react'
 export function DownloadLink({
   bytes,
   name,
+  onDownload,
   type = 'application/json',
   children,
 }: {
   bytes: Uint8Array<ArrayBuffer>
   name: string
+  onDownload?: () => void
   type?: string
   children: string
 }) {
@@ -19,7 +21,7 @@ export function DownloadLink({
     return () => URL.revokeObjectURL(url)
   }, [bytes, type])
   return (
-    <a className="button button-quiet" href={href} download={name}>
+    <a className="button button-quiet" href={href} download={name} onClick={onDownload}>
       {children}
     </a>
   )

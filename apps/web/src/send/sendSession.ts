@@ -1,5 +1,6 @@
 import type { ServiceError, SignResult } from '@countersign/sdk'
 import { createContext, useContext } from 'react'
+import { getSession, type Session } from '../wallet/session.ts'
 import type { Draft } from './prepareDraft.ts'
 
 export type Step =
@@ -14,11 +15,7 @@ type SendState = {
   unsettled: SignResult | null
 }
 
-export type SendSession = {
-  get(): SendState
-  set(change: Partial<SendState>): void
-  subscribe(listener: () => void): () => void
-}
+export type SendSession = Session<SendState>
 
 const INITIAL: SendState = { step: { name: 'form' }, failure: null, unsettled: null }
 
@@ -27,26 +24,5 @@ export const SendSessionsContext = createContext(new Map<string, SendSession>())
 
 /** How far a wallet's payment is. */
 export function useSendSession(address: string): SendSession {
-  const sessions = useContext(SendSessionsContext)
-  const known = sessions.get(address)
-  if (known) return known
-  const session = createSendSession()
-  sessions.set(address, session)
-  return session
-}
-
-function createSendSession(): SendSession {
-  let state = INITIAL
-  const listeners = new Set<() => void>()
-  return {
-    get: () => state,
-    set(change) {
-      state = { ...state, ...change }
-      for (const listener of listeners) listener()
-    },
-    subscribe(listener) {
-      listeners.add(listener)
-      return () => void listeners.delete(listener)
-    },
-  }
+  return getSession(useContext(SendSessionsContext), { address, initial: INITIAL })
 }

@@ -4,6 +4,7 @@ import { ThemeToggle } from './ThemeToggle.tsx'
 
 const TITLES: Record<Route['page'], string> = {
   wallet: 'Wallet',
+  sign: 'Sign a message',
   proof: 'Proof',
   verify: 'Verify a proof',
   not_found: 'Not found',
@@ -30,11 +31,14 @@ export function Shell({ children }: { children: ReactNode }) {
               <path d="M7 14.5l6 6L25.5 7" />
               <path d="M7 27h18" />
             </svg>
-            Countersign
+            <span className="wordmark-name">Countersign</span>
           </Link>
           <nav aria-label="Pages">
             <Link to="/" {...current('wallet')}>
               Wallet
+            </Link>
+            <Link to="/sign" {...current('sign')}>
+              Sign
             </Link>
             <Link to="/verify" {...current('verify')}>
               Verify

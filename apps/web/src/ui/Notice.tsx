@@ -1,6 +1,6 @@
 import type { ServiceError } from '@countersign/sdk'
 import type { ReactNode } from 'react'
-import { explainError } from '../words/explainError.ts'
+import { type Explanation, explainError } from '../words/explainError.ts'
 
 export type NoticeProps = {
   tone: 'info' | 'warning' | 'danger'
@@ -22,13 +22,15 @@ export function Notice({ tone, title, children, isAlert }: NoticeProps) {
 
 export type ErrorNoticeProps = {
   error: ServiceError
+  /** What it means here that an answer of the service was lost. */
+  lostAnswer?: Explanation | undefined
   /** Beside the words: a way on. */
   children?: ReactNode
 }
 
 /** What went wrong, what to do, and the code, for support. */
-export function ErrorNotice({ error, children }: ErrorNoticeProps) {
-  const { title, advice } = explainError(error)
+export function ErrorNotice({ error, lostAnswer, children }: ErrorNoticeProps) {
+  const { title, advice } = explainError(error, lostAnswer)
   return (
     <Notice tone="danger" title={title} isAlert>
       <p>{advice}</p>

@@ -16,6 +16,7 @@ type ServiceCode =
   | 'wallet_not_provisioned'
   | 'chain_not_allowed'
   | 'unsupported_transaction'
+  | 'message_too_large'
   | 'rate_limited'
   | 'quota_spent'
   | 'attestation_invalid'
@@ -75,7 +76,7 @@ const EXPLANATIONS: Record<SdkErrorCode | ServiceCode, Explanation> = {
   signature_mismatch: {
     title: 'The service answered with a wrong signature',
     advice:
-      'It is not this wallet’s signature over this transaction, so nothing was broadcast. Do not trust this service until its operator has explained it.',
+      'It is not this wallet’s signature over what you agreed to, so nothing was sent. Do not trust this service until its operator has explained it.',
   },
   opening_mismatch: {
     title: 'The service answered with a wrong opening',
@@ -144,6 +145,10 @@ const EXPLANATIONS: Record<SdkErrorCode | ServiceCode, Explanation> = {
     title: 'The service does not sign this kind of transaction',
     advice: 'Change it and try again. Nothing was signed.',
   },
+  message_too_large: {
+    title: 'This is longer than the service signs',
+    advice: `Sign something shorter, such as its hash in words. ${NOTHING_SIGNED}`,
+  },
   rate_limited: { title: 'Too many requests', advice: 'Wait a minute, then try again.' },
   quota_spent: {
     title: 'No more signatures today',
@@ -181,9 +186,22 @@ const MAY_BE_SIGNED: Explanation = {
     'The answer of the service was lost. Wait until the history shows the payment, or does not, before you send again: a signature is public, and anyone can broadcast it.',
 }
 
+/** The same for what is not sent anywhere by itself: it does no harm to sign it again. */
+export const OPENING_LOST: Explanation = {
+  title: 'It may have been signed',
+  advice:
+    'The answer of the service was lost, and the opening with it. If the history shows it, its proof can never be opened. Signing again makes a new signature with a proof of its own.',
+}
+
 /** What a failure means for the person in front of it. Codes that need no words of their own get the service's. */
-export function explainError(error: Pick<ServiceError, 'code' | 'message' | 'retryable'>): Explanation {
-  if (error.retryable === false && LOST_ANSWERS.has(error.code)) return MAY_BE_SIGNED
+export function explainError(
+  error: Pick<ServiceError, 'code' | 'message' | 'retryable'>,
+  lostAnswer?: Explanation,
+): Explanation {
+  if (LOST_ANSWERS.has(error.code)) {
+    if (lostAnswer !== undefined) return lostAnswer
+    if (error.retryable === false) return MAY_BE_SIGNED
+  }
   if (Object.hasOwn(EXPLANATIONS, error.code)) return EXPLANATIONS[error.code as keyof typeof EXPLANATIONS]
   return {
     title: error.message === '' ? 'The service refused' : error.message,

@@ -1,0 +1,39 @@
+import { describeContent, type ShownContent } from '@countersign/verify'
+import { Fragment, useMemo } from 'react'
+import { Notice } from '../ui/Notice.tsx'
+
+export type ShownWordsProps = {
+  shown: ShownContent
+  /** The address that signs. */
+  wallet: string
+}
+
+/** What is about to be signed, in words and field by field. */
+export function ShownWords({ shown, wallet }: ShownWordsProps) {
+  const { title, sentence, warnings, facts } = useMemo(() => describeContent(shown, { wallet }), [shown, wallet])
+  return (
+    <>
+      <p>
+        <span className="fact-strong">{title}</span>
+        <br />
+        {sentence}
+      </p>
+      {warnings.length === 0 ? null : (
+        <Notice tone="warning" title="Read this first">
+          {warnings.map((warning) => (
+            <p key={warning}>{warning}</p>
+          ))}
+        </Notice>
+      )}
+      <dl className="facts shown-facts">
+        {facts.map(({ name, value }, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: two fields may have one name, and none ever moves
+          <Fragment key={index}>
+            <dt>{name}</dt>
+            <dd>{value === '' ? <em>empty</em> : value}</dd>
+          </Fragment>
+        ))}
+      </dl>
+    </>
+  )
+}

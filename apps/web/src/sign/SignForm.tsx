@@ -1,0 +1,71 @@
+import type { FormEvent, RefObject } from 'react'
+import { Field } from '../ui/Field.tsx'
+import type { SignFields, SignKind } from './parseSignFields.ts'
+
+export type SignFormProps = {
+  fields: SignFields
+  error: string | null
+  form: RefObject<HTMLFormElement | null>
+  onChange: (change: Partial<SignFields>) => void
+  onReview: () => void
+}
+
+const KINDS: Record<SignKind, { name: string; label: string; hint: string; placeholder: string }> = {
+  text: {
+    name: 'Text',
+    label: 'Message',
+    hint: 'Signed as it stands, in UTF-8 (EIP-191).',
+    placeholder: 'I agree.',
+  },
+  hex: {
+    name: 'Bytes',
+    label: 'Bytes in hex',
+    hint: 'Signed as a message of these bytes (EIP-191).',
+    placeholder: '0x…',
+  },
+  'typed-data': {
+    name: 'Typed data',
+    label: 'Typed data as JSON',
+    hint: 'What an app calls eth_signTypedData_v4 with (EIP-712): domain, types, primaryType and message.',
+    placeholder: '{ "domain": …, "types": …, "primaryType": …, "message": … }',
+  },
+}
+
+/** Where a message is written. Nothing here signs. */
+export function SignForm({ fields, error, form, onChange, onReview }: SignFormProps) {
+  const { label, hint, placeholder } = KINDS[fields.kind]
+  function submit(event: FormEvent) {
+    event.preventDefault()
+    onReview()
+  }
+  return (
+    <form ref={form} className="send-form" onSubmit={submit} noValidate>
+      <fieldset className="sign-kinds">
+        <legend className="visually-hidden">Kind</legend>
+        {(Object.keys(KINDS) as SignKind[]).map((kind) => (
+          <label key={kind}>
+            <input type="radio" name="sign-kind" checked={fields.kind === kind} onChange={() => onChange({ kind })} />
+            {KINDS[kind].name}
+          </label>
+        ))}
+      </fieldset>
+      <Field id="sign-text" label={label} hint={hint} error={error ?? undefined}>
+        {(control) => (
+          <textarea
+            {...control}
+            className={fields.kind === 'text' ? '' : 'mono'}
+            rows={fields.kind === 'typed-data' ? 12 : 6}
+            value={fields.text}
+            placeholder={placeholder}
+            autoComplete="off"
+            spellCheck={false}
+            onChange={(event) => onChange({ text: event.target.value })}
+          />
+        )}
+      </Field>
+      <button type="submit" className="button">
+        Review
+      </button>
+    </form>
+  )
+}

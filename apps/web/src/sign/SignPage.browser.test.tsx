@@ -1,0 +1,256 @@
+import { computeCommitment, parseOpening, toHex } from '@countersign/protocol'
+import { getAddress, recoverMessageAddress, recoverTypedDataAddress } from 'viem'
+import { createSiweMessage } from 'viem/siwe'
+import { afterEach, describe, expect, test } from 'vitest'
+import { page } from 'vitest/browser'
+import { expectAccessible } from '../shell/expectAccessible.fake.ts'
+import { closeWallet, type OpenWalletOptions, openWallet } from '../wallet/openWallet.fake.tsx'
+import { confirm, review, text, write } from './signForm.fake.ts'
+
+afterEach(closeWallet)
+
+const open = (options: OpenWalletOptions = {}) => openWallet({ path: '/sign', ...options })
+const SPENDER = '0x000000000000000000000000000000000000dEaD'
+const TOKEN = '0x5fbdb2315678afecb367f032d93f642f64180aa3'
+
+function toPermit(owner: string, chainId: number, value: string) {
+  const members = { owner: 'address', spender: 'address', value: 'uint256', nonce: 'uint256', deadline: 'uint256' }
+  return {
+    domain: { name: 'Token', version: '1', chainId, verifyingContract: TOKEN },
+    types: { Permit: Object.entries(members).map(([name, type]) => ({ name, type })) },
+    primaryType: 'Permit',
+    message: { owner, spender: SPENDER, value, nonce: '0', deadline: '1773144000' },
+  }
+}
+
+/** What the link saves. */
+async function readSaved(link: Element): Promise<Uint8Array> {
+  const href = link.getAttribute('href') ?? ''
+  return new Uint8Array(await (await fetch(href)).arrayBuffer())
+}
+
+describe('what is signed', () => {
+  test('a text: nothing is signed before it was shown; then signature, proof, and the opening as a file', async () => {
+    const { screen, service } = await open()
+    await write(screen, 'I agree.\nAnd I mean it.')
+    await expect.element(screen.getByRole('heading', { name: 'Is this right?' })).toHaveFocus()
+    await expect.element(screen.getByText('I agree. And I mean it.')).toBeVisible()
+    await expect.element(screen.getByText(/signed something at this time is public/)).toBeVisible()
+    await expectAccessible()
+    expect(service.requests).not.toContain('POST /sign/message')
+    await confirm(screen).click()
+    await expect.element(screen.getByRole('heading', { name: 'The enclave signed the message' })).toHaveFocus()
+    await expectAccessible()
+
+    const [proof] = service.proofs
+    const link = screen.getByRole('link', { name: 'See the proof' })
+    await expect.element(link).toHaveAttribute('href', `/proof/${proof?.slug}`)
+    const save = screen.getByRole('link', { name: 'Save the opening' })
+    await expect.element(save).toHaveAttribute('download', `opening-${proof?.slug}.json`)
+    await expect.element(screen.getByText(/without it nobody can open this proof/)).toBeVisible()
+    const opening = parseOpening(await readSaved(save.element()))
+    expect(`0x${toHex(computeCommitment(opening))}`).toBe(proof?.txHash)
+    if (typeof opening.signature === 'string') return expect.fail('the half with the signature is withheld')
+    const { signature } = opening.signature
+    await expect.element(screen.getByText(signature)).toBeVisible()
+    const signer = await recoverMessageAddress({ message: 'I agree.\nAnd I mean it.', signature })
+    expect(signer).toBe(getAddress(service.wallet.address))
+  })
+
+  test('bytes that are no text are shown in hex, with a warning', async () => {
+    const { screen, service } = await open()
+    await write(screen, `  0x${'FF'.repeat(32)} `, 'Bytes')
+    await expect.element(screen.getByText(/may be the hash of something else/)).toBeVisible()
+    await expect.element(screen.getByText(`0x${'ff'.repeat(32)}`)).toBeVisible()
+    await confirm(screen).click()
+    await expect.element(screen.getByRole('heading', { name: 'The enclave signed the message' })).toBeVisible()
+    expect(service.proofs).toMatchObject([{ kind: 'off-chain', chainId: 0 }])
+  })
+
+  test('a sign-in is named, with what the signature is good for', async () => {
+    const { screen, service } = await open()
+    const message = createSiweMessage({
+      address: getAddress(service.wallet.address),
+      chainId: service.config.chainId,
+      domain: 'example.com',
+      nonce: 'abcdefgh1',
+      uri: 'https://example.com/in',
+      version: '1',
+    })
+    await write(screen, message)
+    await expect.element(screen.getByText('Sign in with Ethereum: example.com')).toBeVisible()
+    await expect.element(screen.getByText(/can sign in to example\.com as this wallet/)).toBeVisible()
+    await expectAccessible()
+  })
+
+  test('characters that cannot be seen are shown, so that a text does not read as another', async () => {
+    const { screen } = await open()
+    await write(screen, 'I pay \u202eecilA')
+    await expect.element(screen.getByText('I pay \ufffdecilA')).toBeVisible()
+    await expect.element(screen.getByText(/invisible, control or right-to-left/)).toBeVisible()
+  })
+
+  test('typed data field by field; a permit is named, with a warning that it gives away tokens', async () => {
+    const { screen, service } = await open()
+    const permit = toPermit(service.wallet.address, service.config.chainId, '1000')
+    await write(screen, JSON.stringify(permit, undefined, 2), 'Typed data')
+    await expect.element(screen.getByText(/^Permit: an allowance for tokens/)).toBeVisible()
+    await expect.element(screen.getByText(/It gives away tokens/)).toBeVisible()
+    await expect.element(screen.getByText(/1000 smallest units of the token 0x5fbdb/)).toBeVisible()
+    await expect.element(screen.getByText('domain.verifyingContract')).toBeVisible()
+    await expect.element(screen.getByText('message.spender')).toBeVisible()
+    await expectAccessible()
+    await confirm(screen).click()
+    await expect.element(screen.getByRole('heading', { name: 'The enclave signed the typed data' })).toBeVisible()
+    const save = screen.getByRole('link', { name: 'Save the opening' })
+    await expect.element(save).toHaveAttribute('href')
+    const opening = parseOpening(await readSaved(save.element()))
+    if (typeof opening.signature === 'string') return expect.fail('the half with the signature is withheld')
+    const { signature } = opening.signature
+    expect(await recoverTypedDataAddress({ ...permit, signature } as never)).toBe(getAddress(service.wallet.address))
+  })
+
+  test('on a small phone no part of an address is out of sight', async () => {
+    await page.viewport(360, 740)
+    const { screen, service } = await open()
+    const permit = toPermit(service.wallet.address, service.config.chainId, '1000')
+    await write(screen, JSON.stringify(permit), 'Typed data')
+    await expect.element(confirm(screen)).toBeVisible()
+    expect(document.documentElement.scrollWidth).toBeLessThanOrEqual(360)
+    await confirm(screen).click()
+    await expect.element(screen.getByRole('link', { name: 'Save the opening' })).toBeVisible()
+    expect(document.documentElement.scrollWidth).toBeLessThanOrEqual(360)
+  })
+})
+
+describe('what is refused, beside the field and before any call', () => {
+  const permit = toPermit(SPENDER, 1, '1')
+  const twice = JSON.stringify(toPermit(SPENDER, 31337, '1')).replace('"value":"1"', '"value":"1","value":"9"')
+  test.each([
+    ['no text', '', 'Text', 'Write the message first.'],
+    ['too long a text', 'x'.repeat(17_000), 'Text', 'longer than the service signs'],
+    ['half a byte', '0xabc', 'Bytes', 'an even number'],
+    ['text for bytes', 'hello', 'Bytes', 'an even number'],
+    ['no JSON', '{', 'Typed data', 'not JSON'],
+    ['a member that stands there twice', twice, 'Typed data', 'stands there twice'],
+    ['another chain', JSON.stringify(permit), 'Typed data', 'This is for chain 1.'],
+    ['no domain', JSON.stringify({ ...permit, domain: {} }), 'Typed data', 'domain is empty'],
+    ['a list', '[]', 'Typed data', 'in one way only'],
+  ] as const)('%s', async (_, content, kind, message) => {
+    const { screen, service } = await open()
+    await write(screen, content, kind)
+    await expect.element(text(screen)).toHaveAccessibleDescription(expect.stringContaining(message))
+    await expect.element(text(screen)).toHaveFocus()
+    await expect.element(text(screen)).toHaveAttribute('aria-invalid', 'true')
+    expect(service.requests.filter((request) => request.startsWith('POST /sign'))).toEqual([])
+  })
+
+  test('the form with a message is accessible; the message goes when something is written', async () => {
+    const { screen } = await open()
+    await review(screen).click()
+    await expect.element(screen.getByText('Write the message first.')).toBeVisible()
+    await expectAccessible()
+    await text(screen).fill('a')
+    expect(screen.getByText('Write the message first.').query()).toBeNull()
+  })
+})
+
+describe('the opening is answered once', () => {
+  const isHeld = () => {
+    const leaving = new Event('beforeunload', { cancelable: true })
+    window.dispatchEvent(leaving)
+    return leaving.defaultPrevented
+  }
+
+  test('the browser asks before the page is closed, until the opening is saved', async () => {
+    const { screen } = await open()
+    await write(screen, 'I agree.')
+    expect(isHeld()).toBe(false)
+    await confirm(screen).click()
+    const save = screen.getByRole('link', { name: 'Save the opening' })
+    await expect.element(save).toHaveAttribute('href')
+    expect(isHeld()).toBe(true)
+    await expect.element(screen.getByRole('button', { name: 'Sign another without saving it' })).toBeVisible()
+    save.element().addEventListener('click', (event) => event.preventDefault())
+    await save.click()
+    await expect.element(screen.getByText('You have saved the opening')).toBeVisible()
+    expect(isHeld()).toBe(false)
+    await screen.getByRole('button', { name: 'Sign another', exact: true }).click()
+    await expect.element(text(screen)).toHaveFocus()
+  })
+
+  test('a visitor who leaves the page while it signs, and comes back, finds it', async () => {
+    const held = Promise.withResolvers<void>()
+    const intercept = (url: string, pass: () => Promise<Response>) =>
+      url.endsWith('/sign/message') ? held.promise.then(pass) : undefined
+    const { screen, service } = await open({ intercept })
+    await write(screen, 'I agree.')
+    await confirm(screen).click()
+    await expect.element(screen.getByText(/The enclave signs/)).toBeVisible()
+    expect(isHeld()).toBe(true)
+    await screen.getByRole('link', { name: 'Verify', exact: true }).click()
+    await expect.element(screen.getByRole('heading', { level: 1, name: /verify/i })).toBeVisible()
+    held.resolve()
+    await expect.poll(() => service.proofs.length).toBe(1)
+    await screen.getByRole('link', { name: 'Sign', exact: true }).click()
+    await expect.element(screen.getByRole('link', { name: 'Save the opening' })).toBeVisible()
+  })
+
+  test('two clicks in one turn are one signature', async () => {
+    const { screen, service } = await open()
+    await write(screen, 'I agree.')
+    await expect.element(confirm(screen)).toBeVisible()
+    const button = confirm(screen).element() as HTMLButtonElement
+    button.click()
+    button.click()
+    await expect.element(screen.getByRole('link', { name: 'Save the opening' })).toBeVisible()
+    expect(service.proofs).toHaveLength(1)
+  })
+
+  test('a lost answer: it says that a proof may be there which nobody can open', async () => {
+    const { screen, service } = await open()
+    await write(screen, 'I agree.')
+    await expect.element(confirm(screen)).toBeVisible()
+    service.failNext('POST /sign/message', 'network')
+    await confirm(screen).click()
+    await expect.element(screen.getByRole('alert').getByText('It may have been signed')).toBeVisible()
+    await expect.element(screen.getByText(/its proof can never be opened/)).toBeVisible()
+    await expect.element(text(screen)).toHaveValue('I agree.')
+  })
+
+  test('an opening of something else is refused', async () => {
+    const intercept = (url: string, pass: () => Promise<Response>) =>
+      url.endsWith('/sign/message')
+        ? pass().then(async (response) => {
+            const answer = await response.json()
+            answer.opening.content.content.message = '0x00'
+            return Response.json(answer)
+          })
+        : undefined
+    const { screen } = await open({ intercept })
+    await write(screen, 'I agree.')
+    await confirm(screen).click()
+    await expect.element(screen.getByText('The service answered with a wrong opening')).toBeVisible()
+    expect(screen.getByRole('link', { name: 'Save the opening' }).query()).toBeNull()
+  })
+})
+
+describe('who is here', () => {
+  test('nobody: a way in, and no form', async () => {
+    const { screen } = await open({ signedIn: false })
+    await expect.element(screen.getByRole('button', { name: 'Sign in' })).toBeVisible()
+    expect(screen.getByRole('textbox').query()).toBeNull()
+  })
+
+  test('the history shows a message by kind and time, and not by its commitment', async () => {
+    const { screen, service } = await open()
+    await write(screen, 'I agree.')
+    await confirm(screen).click()
+    await expect.element(screen.getByRole('link', { name: 'Save the opening' })).toBeVisible()
+    await screen.getByRole('link', { name: 'Wallet', exact: true }).click()
+    const row = screen.getByRole('link', { name: /Message or typed data/ })
+    await expect.element(row).toBeVisible()
+    expect(row.element().textContent).not.toContain('chain 0')
+    expect(row.element().textContent).not.toContain(service.proofs[0]?.txHash.slice(0, 8))
+  })
+})

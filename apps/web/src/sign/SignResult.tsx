@@ -1,0 +1,60 @@
+import { type SignOffChainResult, useAttestation } from '@countersign/sdk'
+import type { ShownContent } from '@countersign/verify'
+import { useEffect, useMemo, useRef } from 'react'
+import { DownloadLink } from '../report/DownloadLink.tsx'
+import { Link } from '../router.tsx'
+import { CopyButton } from '../ui/CopyButton.tsx'
+import { Notice } from '../ui/Notice.tsx'
+import { proofStatusWords } from '../words/proofStatus.ts'
+
+export type SignResultProps = {
+  shown: ShownContent
+  result: SignOffChainResult
+  /** Whether the opening was saved. */
+  isKept: boolean
+  onKept: () => void
+  onAgain: () => void
+}
+
+/** The signature, its proof, and the opening, which is here for the only time. */
+export function SignResult({ shown, result, isKept, onKept, onAgain }: SignResultProps) {
+  const { signature, attestationSlug, opening } = result
+  const heading = useRef<HTMLHeadingElement>(null)
+  const { proof } = useAttestation(attestationSlug)
+  const file = useMemo(() => new TextEncoder().encode(`${JSON.stringify(opening, undefined, 2)}\n`), [opening])
+  useEffect(() => heading.current?.focus(), [])
+  return (
+    <section className="send-result" aria-labelledby="signed-heading">
+      <h3 id="signed-heading" ref={heading} tabIndex={-1}>
+        The enclave signed the {shown.kind === 'message' ? 'message' : 'typed data'}
+      </h3>
+      <dl className="facts">
+        <dt>Signature</dt>
+        <dd>
+          <span className="mono">{signature}</span> <CopyButton text={signature} what="the signature" />
+        </dd>
+        <dt>Proof</dt>
+        <dd>
+          <Link to={`/proof/${attestationSlug}`}>See the proof</Link>
+          {proof ? ` (${proofStatusWords[proof.status].label})` : null}
+        </dd>
+      </dl>
+      <Notice tone={isKept ? 'info' : 'warning'} title={isKept ? 'You have saved the opening' : 'Keep the opening'}>
+        <p>
+          It shows what this proof is about. It is stored nowhere else: without it nobody can open this proof, not even
+          you. Whoever has the file has the signature too, so share it with care.
+        </p>
+        <div className="actions">
+          <DownloadLink bytes={file} name={`opening-${attestationSlug}.json`} onDownload={onKept}>
+            Save the opening
+          </DownloadLink>
+        </div>
+      </Notice>
+      <div className="actions">
+        <button type="button" className="button button-quiet" onClick={onAgain}>
+          {isKept ? 'Sign another' : 'Sign another without saving it'}
+        </button>
+      </div>
+    </section>
+  )
+}

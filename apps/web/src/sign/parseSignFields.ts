@@ -1,0 +1,93 @@
+import {
+  hashMessage,
+  hashTypedData,
+  isPrefixedHex,
+  parseStrictJson,
+  ServiceError,
+  type TypedData,
+} from '@countersign/protocol'
+import type { ShownContent } from '@countersign/verify'
+import { bytesToHex, type Hex, stringToBytes } from 'viem'
+
+/** How what stands in the form is meant. */
+export type SignKind = 'text' | 'hex' | 'typed-data'
+
+/** What is typed into the form. */
+export type SignFields = { kind: SignKind; text: string }
+
+/** White space is free in what is pasted; the content without it is measured by `hashTypedData`. */
+const JSON_LIMITS = { maxLength: 262_144, maxDepth: 24 }
+const TOO_LONG = 'This is longer than the service signs.'
+const MEMBERS = ['domain', 'types', 'primaryType', 'message'] as const
+
+/** Reads what is to be signed, by the rules of the enclave, or says in words what is wrong with it. */
+export function parseSignFields(
+  { kind, text }: SignFields,
+  { chainId }: { chainId: number },
+): { shown: ShownContent } | { error: string } {
+  switch (kind) {
+    case 'text':
+      return parseText(text)
+    case 'hex':
+      return parseHex(text.trim())
+    case 'typed-data':
+      return parseTypedData(text, chainId)
+  }
+}
+
+function parseText(text: string) {
+  if (text === '') return { error: 'Write the message first.' }
+  // Encoders replace it, so that another text would be signed than the one that stands here.
+  if (/\p{Cs}/u.test(text)) return { error: 'The text holds half a character, which cannot be signed as it stands.' }
+  return toMessage(bytesToHex(stringToBytes(text)))
+}
+
+function parseHex(text: string) {
+  if (text === '') return { error: 'Write the bytes first: 0x and two hex digits for each.' }
+  const lower = text.toLowerCase()
+  if (!isPrefixedHex(lower)) return { error: 'Bytes are 0x and an even number of hex digits.' }
+  return toMessage(lower)
+}
+
+function toMessage(message: Hex) {
+  try {
+    hashMessage(message)
+  } catch {
+    return { error: TOO_LONG }
+  }
+  return { shown: { kind: 'message', content: { message } } as const }
+}
+
+function parseTypedData(text: string, chainId: number): { shown: ShownContent } | { error: string } {
+  if (text.trim() === '') return { error: 'Paste the typed data first.' }
+  let value: unknown
+  try {
+    value = parseStrictJson(stringToBytes(text), JSON_LIMITS)
+  } catch (error) {
+    return { error: JSON_FAULTS[toCode(error)] ?? 'This is not JSON.' }
+  }
+  const content = value as TypedData
+  try {
+    hashTypedData(content)
+  } catch (error) {
+    if (toCode(error) === 'message_too_large') return { error: TOO_LONG }
+    const details = error instanceof ServiceError && error.details ? error.details : 'it cannot be hashed'
+    return { error: `This cannot be signed in one way only: ${details}. It needs ${MEMBERS.join(', ')}.` }
+  }
+  const asked = content.domain.chainId as string | number | undefined
+  // EIP-712, "Definition of domainSeparator": a wallet refuses another chain than its own.
+  if (asked !== undefined && BigInt(asked) !== BigInt(chainId)) {
+    return { error: `This is for chain ${BigInt(asked)}. The wallet is on chain ${chainId}.` }
+  }
+  return { shown: { kind: 'typed-data', content } }
+}
+
+const JSON_FAULTS: Record<string, string> = {
+  json_duplicate_member: 'A member stands there twice, so that two readers could read two different things.',
+  json_too_large: TOO_LONG,
+  json_too_deep: 'This is nested too deeply to be signed.',
+}
+
+function toCode(error: unknown): string {
+  return error instanceof ServiceError ? error.code : ''
+}

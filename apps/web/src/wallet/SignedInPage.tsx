@@ -1,0 +1,126 @@
+import { ServiceProvider, useService, type WalletInfo } from '@countersign/sdk'
+import { Fragment, type ReactNode, useMemo, useRef, useState } from 'react'
+import { useConfig } from '../config.ts'
+import { ErrorNotice } from '../ui/Notice.tsx'
+import { SignedOut, type SignedOutProps } from './SignedOut.tsx'
+import { useServiceMode } from './useServiceMode.ts'
+import { WalletSkeleton } from './WalletSkeleton.tsx'
+
+export type SignedInPageProps = {
+  /** The heading of the page. */
+  title: string
+  /** `onSessionLost` is for a call that the service refused, because it no longer knows the session. */
+  children: (signedIn: { wallet: WalletInfo; onSessionLost: () => void }) => ReactNode
+}
+
+/** A page of the wallet. Whoever is not signed in finds the way in, and comes back to it. */
+export function SignedInPage(props: SignedInPageProps) {
+  const { apiBaseUrl, chainId, rpcUrl, maxFeePerGas } = useConfig()
+  const config = useMemo(
+    () => ({ apiBaseUrl, chainId, rpcUrl, maxFeePerGas }),
+    [apiBaseUrl, chainId, rpcUrl, maxFeePerGas],
+  )
+  return (
+    <ServiceProvider config={config}>
+      <MockBanner />
+      <WhoeverIsThere {...props} />
+    </ServiceProvider>
+  )
+}
+
+function WhoeverIsThere({ title, children }: SignedInPageProps) {
+  const { user, wallet, ready, error, login, logout, refresh } = useService()
+  const [departure, setDeparture] = useState<'signed_out' | 'signed_out_here_only' | null>(null)
+  const wasSignedIn = useRef(false)
+  if (user !== null) wasSignedIn.current = true
+  if (user !== null && departure !== null) setDeparture(null)
+
+  async function signOut() {
+    try {
+      await logout()
+      setDeparture('signed_out')
+    } catch {
+      setDeparture('signed_out_here_only')
+    }
+  }
+
+  if (user !== null && wallet !== null) {
+    return (
+      <>
+        <WhoIsIn title={title} user={user} onSignOut={signOut} />
+        {error === null ? null : <Unreachable error={error} onRetry={refresh} />}
+        <Fragment key={wallet.address}>{children({ wallet, onSessionLost: refresh })}</Fragment>
+      </>
+    )
+  }
+  if (!ready) return <WalletSkeleton label={user === null ? 'Looking for your session' : 'Making your wallet'} />
+  if (user !== null) {
+    return (
+      <>
+        <WhoIsIn title={title} user={user} onSignOut={signOut} />
+        {error === null ? null : <Unreachable error={error} onRetry={refresh} />}
+      </>
+    )
+  }
+  if (error !== null && error.code !== 'cookie_blocked') {
+    return (
+      <section className="plain-page" aria-labelledby="wallet-heading">
+        <h1 id="wallet-heading">{title}</h1>
+        <Unreachable error={error} onRetry={refresh} />
+      </section>
+    )
+  }
+  const reason: SignedOutProps['reason'] = departure ?? (wasSignedIn.current ? 'session_lost' : 'never_in')
+  return <SignedOut reason={reason} error={error} onSignIn={login} />
+}
+
+type WhoIsInProps = { title: string; user: { email: string; name: string | null }; onSignOut: () => void }
+
+function WhoIsIn({ title, user, onSignOut }: WhoIsInProps) {
+  return (
+    <div className="who">
+      <h1>{title}</h1>
+      <p>
+        <span className="who-name" title={user.email}>
+          {user.name ?? user.email}
+        </span>
+        <button type="button" className="button button-small" onClick={onSignOut}>
+          Sign out
+        </button>
+      </p>
+    </div>
+  )
+}
+
+type UnreachableProps = { error: NonNullable<ReturnType<typeof useService>['error']>; onRetry: () => Promise<void> }
+
+/** The lookup failed: what, and a way to try again. */
+function Unreachable({ error, onRetry }: UnreachableProps) {
+  const [isTrying, setIsTrying] = useState(false)
+  async function retry() {
+    if (isTrying) return
+    setIsTrying(true)
+    await onRetry()
+    setIsTrying(false)
+  }
+  return (
+    <ErrorNotice error={error}>
+      <button type="button" className="button" onClick={retry} aria-disabled={isTrying}>
+        {isTrying ? 'Trying …' : 'Try again'}
+      </button>
+    </ErrorNotice>
+  )
+}
+
+function MockBanner() {
+  const { apiBaseUrl } = useConfig()
+  if (useServiceMode(apiBaseUrl) !== 'mock') return null
+  return (
+    <aside aria-label="Simulated hardware" className="notice notice-warning">
+      <p>
+        <strong className="notice-title">Simulated hardware.</strong> This service runs on simulated silicon, for
+        development: its proofs say nothing about any real machine.
+      </p>
+    </aside>
+  )
+}

@@ -1,0 +1,82 @@
+import { computeCommitment, toHex } from '@countersign/protocol'
+import { type Address, concat, createWalletClient, getAddress, http, publicActions } from 'viem'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { hardhat } from 'viem/chains'
+import { parseSiweMessage, verifySiweMessage } from 'viem/siwe'
+import { expect, test } from 'vitest'
+import { runCli } from '../../apps/verifier/src/runCli.ts'
+import { chooseAccount } from '../chooseAccount.ts'
+import type { Stack } from '../startStack.ts'
+import type { Harness } from './harness.ts'
+
+/** The one code that the enclave's settings let a wallet run. */
+export const IMPLEMENTATION: Address = '0x0000000000000000000000000000000000007702'
+/** PUSH1 42, PUSH0, MSTORE, PUSH1 32, PUSH0, RETURN: whoever calls it gets 42. */
+const CODE = '0x602a5f5260205ff3'
+
+/** Simulated: nothing failed, and nothing is proven about hardware. */
+async function expectVerified({ backend, chain, contract }: Stack, slug: string): Promise<void> {
+  const deps = { fetch: globalThis.fetch, timeoutMs: 10_000, now: () => new Date(), isColored: false }
+  const args = ['verify', `${backend.url}/proof/${slug}`, '--rpc', chain.url, '--contract', contract]
+  const { exitCode, stdout, stderr } = await runCli(deps, args)
+  expect({ exitCode, stderr, fails: stdout.match(/✗/g) }).toEqual({ exitCode: 3, stderr: '', fails: null })
+}
+
+export function testKinds(sdk: Harness) {
+  test('wagmi: useSignMessage signs in with Ethereum, viem takes it for this site and no other, and the opening is of its proof', async () => {
+    const app = await sdk.open({ path: '/wagmi.html' })
+    await app.press('Connect')
+    await chooseAccount(app.page, 'dave')
+    await app.see('wagmi').toMatchObject({ status: 'connected' })
+    await app.press('Sign in with Ethereum')
+    await app.see('wagmi').toMatchObject({ signIn: { signature: expect.stringMatching(/^0x/) }, error: null })
+    const { address, signIn, slugs } = await app.read('wagmi')
+    const { message, signature, opening } = signIn
+    if (signature === null || opening === null) return expect.fail('no signature or no opening')
+    const { nonce = '' } = parseSiweMessage(message)
+    const asked = { message, signature, nonce, address: getAddress(address ?? '') }
+    const { host: domain } = new URL(sdk.stack.origin)
+    expect(await verifySiweMessage(sdk.stack.chainClient, { ...asked, domain })).toBe(true)
+    expect(await verifySiweMessage(sdk.stack.chainClient, { ...asked, domain: 'evil.example' })).toBe(false)
+
+    const [proof] = await sdk.waitForProofs(slugs)
+    expect(proof).toMatchObject({ status: 'complete', kind: 'off-chain', chainId: 0 })
+    expect(proof?.txHash).toBe(`0x${toHex(computeCommitment(opening))}`)
+    // A published sign-in would be a login.
+    expect(JSON.stringify(proof)).not.toContain(signature.slice(2))
+    expect(JSON.stringify(proof)).not.toContain(nonce)
+    await expectVerified(sdk.stack, slugs[0] ?? '')
+  })
+
+  test('EIP-7702: an account of viem delegates to code that the enclave allows, on the chain, and to no other', async () => {
+    const { chain, chainClient, testClient, fund } = sdk.stack
+    const context = await sdk.openBrowser()
+    const { address: wallet } = await sdk.openSignedIn('erin', { context })
+    const { page } = await sdk.openPlain(context)
+    await testClient.setCode({ address: IMPLEMENTATION, bytecode: CODE })
+    const nonce = await chainClient.getTransactionCount({ address: wallet })
+    const authorize = (address: Address) => {
+      const sign = (asked: { address: Address; nonce: number }) =>
+        window.plain.authorizeWithViem(asked).catch(({ code }: { code: string }) => ({ code }))
+      return page.evaluate(sign, { address, nonce })
+    }
+
+    expect(await authorize('0x000000000000000000000000000000000000dead')).toEqual({ code: 'authorization_not_allowed' })
+    const authorized = await authorize(IMPLEMENTATION)
+    if ('code' in authorized) return expect.fail(authorized.code)
+    const { slugs, ...signature } = authorized
+    const account = privateKeyToAccount(generatePrivateKey())
+    await fund(account.address)
+    const stranger = createWalletClient({ account, chain: hardhat, transport: http(chain.url) }).extend(publicActions)
+    const authorizationList = [{ chainId: chain.chainId, address: IMPLEMENTATION, nonce, ...signature }]
+    const hash = await stranger.sendTransaction({ to: account.address, authorizationList, gas: 200_000n })
+    expect(await stranger.waitForTransactionReceipt({ hash, pollingInterval: 50 })).toMatchObject({ status: 'success' })
+    expect(await chainClient.getCode({ address: wallet })).toBe(concat(['0xef0100', IMPLEMENTATION]))
+    expect(await chainClient.call({ to: wallet })).toMatchObject({ data: `0x${'2a'.padStart(64, '0')}` })
+
+    expect(await sdk.waitForProofs(slugs)).toMatchObject([
+      { status: 'complete', kind: 'authorization', chainId: chain.chainId },
+    ])
+    await expectVerified(sdk.stack, slugs[0] ?? '')
+  })
+}

@@ -1,0 +1,124 @@
+import type { Browser, Page } from 'playwright'
+import { type Address, createPublicClient, getAddress, http, parseSignature } from 'viem'
+import { createSiweMessage, generateSiweNonce, verifySiweMessage } from 'viem/siwe'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { runCli } from '../apps/verifier/src/runCli.ts'
+import { deployToken } from './deployToken.ts'
+import { type PageSignature, signContent, signIn, waitForVerdict } from './driveWeb.ts'
+import { startBrowser } from './startBrowser.ts'
+import { startDevStack } from './startDevStack.ts'
+
+// Set by scripts/test.ts where there is a browser.
+const { CHROMIUM_PATH: executablePath } = process.env
+if (!executablePath) console.log('end-to-end tests of signing did not run: no Chromium (CHROMIUM_PATH is not set)')
+
+/** The machine may have other work, and a proof needs blocks and polls. */
+const PATIENCE_MS = 60_000
+const CHAIN_ID = 31337
+
+let stack: Awaited<ReturnType<typeof startDevStack>>
+let browser: Browser
+
+/** A page on which somebody is signed in, with the address of the wallet. */
+async function openSignedIn(name: 'Alice' | 'Bob'): Promise<{ page: Page; address: Address }> {
+  const context = await browser.newContext({ acceptDownloads: true })
+  onTestFinished(() => context.close())
+  context.setDefaultTimeout(PATIENCE_MS)
+  const page = await context.newPage()
+  await page.goto(stack.webUrl)
+  await signIn(page, name)
+  const shown = await page.locator('.address-groups').first().textContent()
+  return { page, address: getAddress(shown ?? '') }
+}
+
+/** By the page and by the command line, with the opening and without. */
+async function expectVerified(page: Page, { slug, openingFile }: PageSignature, title: string): Promise<void> {
+  await page.goto(`${stack.webUrl}/proof/${slug}`)
+  expect(await waitForVerdict(page)).toBe('mock')
+  expect(await page.locator('[data-step][data-status="fail"]').count()).toBe(0)
+  await page.getByLabel('The opening’s file').setInputFiles(openingFile)
+  await page.getByText(title).first().waitFor()
+  expect(await page.locator('[data-step][data-status="fail"]').count()).toBe(0)
+
+  const proof = (await (await fetch(`${stack.apiUrl}/proof/${slug}`)).json()) as Record<string, unknown>
+  expect(proof).toMatchObject({ status: 'complete', kind: 'off-chain', chainId: 0 })
+  const { attestations } = (await (await fetch(`${stack.webUrl}/config.json`)).json()) as {
+    attestations: { rpcUrl: string; address: string }
+  }
+  const chain = ['--rpc', attestations.rpcUrl, '--contract', attestations.address]
+  for (const options of [[], ['--opening', openingFile]]) {
+    const deps = { fetch: globalThis.fetch, timeoutMs: 10_000, now: () => new Date(), isColored: false }
+    const args = ['verify', `${stack.apiUrl}/proof/${slug}`, ...chain, ...options]
+    const { exitCode, stdout, stderr } = await runCli(deps, args)
+    // Simulated: nothing failed, and nothing is proven about hardware.
+    expect({ exitCode, stderr, fails: stdout.match(/✗/g) }).toEqual({ exitCode: 3, stderr: '', fails: null })
+    expect(stdout.includes(title)).toBe(options.length > 0)
+  }
+}
+
+describe.skipIf(!executablePath)('what is signed off the chain, on all that npm run dev starts', () => {
+  beforeAll(async () => {
+    stack = await startDevStack()
+    browser = await startBrowser(executablePath ?? '')
+  }, 180_000)
+  afterAll(async () => {
+    await browser?.close()
+    await stack?.stop()
+  })
+
+  test('a sign-in with Ethereum is one that viem takes, and its proof shows it to who has the opening', async () => {
+    const { page, address } = await openSignedIn('Alice')
+    const site = { domain: 'shop.example', nonce: generateSiweNonce() }
+    const message = createSiweMessage({
+      ...site,
+      address,
+      chainId: CHAIN_ID,
+      uri: 'https://shop.example/in',
+      version: '1',
+    })
+    const signed = await signContent(page, { kind: 'Text', content: message })
+    const client = createPublicClient({ transport: http(stack.chainUrl) })
+    const { signature } = signed
+    expect(await verifySiweMessage(client, { ...site, message, signature })).toBe(true)
+    expect(await verifySiweMessage(client, { ...site, nonce: 'another1', message, signature })).toBe(false)
+    await expectVerified(page, signed, 'Sign in with Ethereum: shop.example')
+  }, 180_000)
+
+  test('a permit that is signed on the page lets a stranger take the tokens, and no more than it says', async () => {
+    const { page, address: owner } = await openSignedIn('Bob')
+    const { stranger, token } = await deployToken({ chainUrl: stack.chainUrl, fund: stack.fund }, owner)
+    const spender = stranger.account.address
+    const deadline = BigInt(Math.floor(Date.now() / 1000) + 86_400)
+    const members = { owner: 'address', spender: 'address', value: 'uint256', nonce: 'uint256', deadline: 'uint256' }
+    const typedData = {
+      domain: { name: 'Permit Token', version: '1', chainId: CHAIN_ID, verifyingContract: token.address },
+      types: { Permit: Object.entries(members).map(([name, type]) => ({ name, type })) },
+      primaryType: 'Permit',
+      message: { owner, spender, value: '400', nonce: '0', deadline: String(deadline) },
+    }
+    const signed = await signContent(page, { kind: 'Typed data', content: JSON.stringify(typedData) })
+    const { r, s, v = 0n } = parseSignature(signed.signature)
+    const call = { ...token, chain: stranger.chain, account: stranger.account }
+    const more = stranger.simulateContract({
+      ...call,
+      functionName: 'permit',
+      args: [owner, spender, 401n, deadline, Number(v), r, s],
+    })
+    await expect(more).rejects.toThrow('not signed by the owner')
+    for (const hash of [
+      await stranger.writeContract({
+        ...call,
+        functionName: 'permit',
+        args: [owner, spender, 400n, deadline, Number(v), r, s],
+      }),
+      await stranger.writeContract({ ...call, functionName: 'transferFrom', args: [owner, spender, 400n] }),
+    ]) {
+      expect(await stranger.waitForTransactionReceipt({ hash, pollingInterval: 50 })).toMatchObject({
+        status: 'success',
+      })
+    }
+    const read = (account: Address) => stranger.readContract({ ...token, functionName: 'balanceOf', args: [account] })
+    expect([await read(owner), await read(spender)]).toEqual([600n, 400n])
+    await expectVerified(page, signed, 'Permit: an allowance for tokens (EIP-2612)')
+  }, 180_000)
+})
