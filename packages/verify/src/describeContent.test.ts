@@ -191,6 +191,17 @@ describe('typed data', () => {
     },
   )
 
+  test('is described even where its types or values are none', () => {
+    const types = { Mail: [null, 'x', { name: 'a' }, { name: 'b', type: 'string' }], Other: 'x' }
+    const words = typed('Mail', { a: 1n, b: null }, types)
+    expect(words.facts.slice(-2)).toEqual([
+      { name: 'message.b', value: 'null' },
+      { name: 'message.a', value: '1' },
+    ])
+    expect(typed('Other', { a: 1 }, types).facts.at(-1)).toEqual({ name: 'message.a', value: '1' })
+    expect(typed('Permit', { owner: wallet, spender, value: 3n }).warnings.join()).toContain('3 smallest units')
+  })
+
   test('of another owner says so', () => {
     expect(typed('Permit', { owner: spender, spender, value: 1 }).warnings.join()).toContain(
       `another owner than this wallet: ${spender}`,

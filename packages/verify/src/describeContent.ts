@@ -14,7 +14,7 @@ const UNKNOWN_USE = 'What its contract or app lets somebody do with the signatur
 
 /**
  * What is signed off the chain, in words, field by field: with the name of what is known (EIP-4361, EIP-2612, Permit2, EIP-3009) and
- * a warning where the signature alone gives something away. It answers for whatever it is handed, and throws for nothing.
+ * a warning where the signature alone gives something away. Content that no enclave would sign is described too.
  *
  * @example
  * const { title, warnings, facts } = describeContent({ kind: 'typed-data', content: typedData }, { wallet })

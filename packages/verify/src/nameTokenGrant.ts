@@ -100,5 +100,6 @@ function showDeadline(value: unknown): string {
 
 function toInteger(value: unknown): bigint | undefined {
   const isNumber = typeof value === 'string' && /^(?:0x[0-9a-fA-F]{1,64}|\d{1,78})$/.test(value)
+  if (typeof value === 'bigint') return value
   return isNumber || Number.isSafeInteger(value) ? BigInt(value as string | number) : undefined
 }

@@ -25,13 +25,19 @@ export function flattenTypedData({ domain, types, primaryType, message }: TypedD
 /** As the type has them; what it does not name comes after, since nothing that is shown may be left out. */
 function orderMembers(value: Record<string, unknown>, types: TypedData['types'], type: string): [string, string][] {
   const declared = Object.hasOwn(types, type) ? types[type] : undefined
-  const named = (Array.isArray(declared) ? declared : []).filter(({ name }) => Object.hasOwn(value, name))
+  const named = (Array.isArray(declared) ? declared : []).filter(
+    (member) => isMember(member) && Object.hasOwn(value, member.name),
+  )
   const names = new Set(named.map(({ name }) => name))
   const others = Object.keys(value).filter((name) => !names.has(name))
   return [
     ...named.map(({ name, type: memberType }): [string, string] => [name, memberType]),
     ...others.map((name): [string, string] => [name, '']),
   ]
+}
+
+function isMember(member: unknown): member is { name: string; type: string } {
+  return isPlainObject(member) && typeof member.name === 'string' && typeof member.type === 'string'
 }
 
 function toText(value: unknown): string {

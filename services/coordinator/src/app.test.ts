@@ -243,7 +243,7 @@ describe('POST /sign/digest', () => {
         keyId: session?.keyId,
         walletId: wallet?.id,
         address: wallet?.address,
-        ...signBody,
+        asked: { kind: 'transaction', ...signBody },
       },
     ])
   })
@@ -270,7 +270,7 @@ describe('POST /sign/digest', () => {
     const shouted = { ...txMetadata, to: `0x${txMetadata.to.slice(2).toUpperCase()}` as const }
     const digest = `0x${toDigest(txMetadata).slice(2).toUpperCase()}`
     expect((await user.post('/sign/digest', { digest, txMetadata: shouted })).status).toBe(200)
-    expect(signings[0]).toMatchObject(signBody)
+    expect(signings[0]?.asked).toMatchObject(signBody)
   })
 
   const { digest } = signBody
@@ -350,10 +350,12 @@ describe('GET /proof/:slug', () => {
     const { request, store } = createTestApp({ config: { ipfsGatewayUrl: 'https://ipfs.example/' } })
     store.rows.proofs.set(slug, completeProof)
     const response = await request(`/proof/${slug}`)
+    // Plain transactions have no kind.
+    const { kind: _, ...stored } = completeProof
     expect([response.status, await response.json()]).toEqual([
       200,
       {
-        ...completeProof,
+        ...stored,
         ipfsUrl: `https://ipfs.example/ipfs/${completeProof.ipfsCid}`,
         createdAt: '2026-06-15T12:00:00.000Z',
       },

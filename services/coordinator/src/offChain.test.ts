@@ -8,7 +8,7 @@ import {
   toCanonicalJson,
   toHex,
 } from '@countersign/protocol'
-import { checkReceipt, parseReceiptCar } from '@countersign/receipt'
+import { checkReceipt, parseCar, parseReceiptCar } from '@countersign/receipt'
 import { createTx, createUser, readEvents, type TestUser, waitForCompleteProofs } from '@countersign/testing/stack'
 import { hashTypedData, recoverAddress, recoverMessageAddress } from 'viem'
 import { recoverAuthorizationAddress } from 'viem/utils'
@@ -145,7 +145,11 @@ describe('every kind of signature, on processes', () => {
     await backend.startCoordinator()
     const slugs = answers.map(({ slug }) => slug)
     const proofs = await waitForCompleteProofs({ url: backend.url, slugs, timeoutMs: 60_000 + 1_000 * COUNT })
-    const cars = await Promise.all(proofs.map(getCar))
+    const blocks = new Map<string, string>()
+    for (const proof of proofs) {
+      for (const [cid, block] of parseCar(await getCar(proof)).blocks)
+        blocks.set(cid, Buffer.from(block).toString('utf8'))
+    }
     const places = {
       database: await backend.withDatabase(async (query) => {
         const tables = await query(`select format('%I.%I', table_schema, table_name) as name
@@ -156,7 +160,7 @@ describe('every kind of signature, on processes', () => {
         }
         return lines.join('\n')
       }),
-      blocks: cars.map((car) => Buffer.from(car).toString('latin1')).join('\n'),
+      blocks: [...blocks.values()].join('\n'),
       calldata: await readCalldata(chain.url),
     }
     // What is public first: a search that can find nothing would prove nothing.

@@ -22,7 +22,7 @@ export function ProofLinks({ proof, config }: { proof: ProofPayload; config: Web
       <h2 id="links-title">Look for yourself</h2>
       <dl className="evidence-facts">
         <LinkedFact
-          title="Transaction"
+          title={chainId === 0 ? 'Commitment' : 'Transaction'}
           text={txHash}
           href={toExplorer(txHash, chainId)}
           linkText="Show in the explorer"

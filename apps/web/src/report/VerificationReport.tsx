@@ -152,7 +152,7 @@ function Signed({ receipt, content }: { receipt: NonNullable<Outcome['receipt']>
       ))}
       <dl className="evidence-facts">
         {facts.map(({ name, value }) => (
-          <div key={name}>
+          <div key={`${name} ${value}`}>
             <dt>{name}</dt>
             <dd className="signed-value">{name === 'Signed' ? <time dateTime={value}>{value}</time> : value}</dd>
           </div>

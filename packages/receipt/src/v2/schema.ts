@@ -2,8 +2,10 @@ import {
   type AttestationReceiptV2,
   type BatchBlock,
   type CoordinatorBlock,
+  fromHex,
   ML_DSA_65_KEY_BYTES,
   ML_DSA_65_SIGNATURE_BYTES,
+  parseSignature,
   type ReleaseBlock,
   signatureKinds,
   tags,
@@ -52,12 +54,22 @@ const statement = z.strictObject({
   signedAt: time,
 })
 
+function isSignature(text: string): boolean {
+  try {
+    parseSignature(fromHex(text.slice(2)))
+    return true
+  } catch {
+    return false
+  }
+}
+
 const authorization = z.strictObject({
   chainId: z.int().min(1),
   address: ethereum(20),
   nonce: natural,
   digest: ethereum(32),
-  signature: ethereum(65),
+  // The event's hash is over its parts, so that bytes without parts would leave nothing to look for on the chain.
+  signature: ethereum(65).refine(isSignature, { error: 'not a signature' }),
 })
 
 const offChain = z.strictObject({ commitment: hex(32) })

@@ -9,6 +9,7 @@ import {
   accepted,
   failed,
   incomplete,
+  noReceipt,
   OFFLINE,
   type SubjectRow,
   UNASKED,
@@ -49,6 +50,14 @@ const swapped = withRelease(transaction, (text) =>
 )
 const stripped = withRelease(transaction, (text) => text.replace(`,${JSON.stringify(postQuantum)}`, ''))
 const strippedCid = toCid(stripped.bytes)
+
+const { kind, subject } = authorization.receipt
+if (kind !== 'authorization') throw new Error('the simulator signed an authorization')
+const unsigned = toCanonicalJson({
+  ...authorization.receipt,
+  subject: { ...subject, signature: `${subject.signature.slice(0, -2)}1d` },
+})
+const unsignedCid = toCid(unsigned)
 
 /** A gateway that has these blocks beside the honest ones. */
 function serve({ blocks }: FakeNetwork, { bytes, blocks: given }: ReceiptFiles) {
@@ -188,6 +197,14 @@ export const versionTwoRows: readonly SubjectRow[] = [
     subject: strippedCid,
     spoil: (network) => serve(network, stripped),
     expected: failed({ blocks: 'receipt_malformed' }),
+  },
+  {
+    name: 'version 2: an authorization whose signature is none',
+    category: 'tampered',
+    issue: authorization,
+    subject: unsignedCid,
+    spoil: ({ blocks }) => void blocks.set(unsignedCid, unsigned),
+    expected: noReceipt('receipt_malformed'),
   },
   {
     name: 'version 2: the signature of another release',

@@ -27,7 +27,8 @@ describe('openStore on PostgreSQL', () => {
     }
     const database = await openDatabase({ databaseUrl })
     const { rows } = await sql`select name from migrations`.execute(database.db)
-    expect(rows).toEqual([{ name: '0001-initial' }, { name: '0002-pipeline' }, { name: '0003-collateral-cache' }])
+    const names = ['0001-initial', '0002-pipeline', '0003-collateral-cache', '0004-kinds']
+    expect(rows).toEqual(names.map((name) => ({ name })))
     await database.close()
   }, 60_000)
 

@@ -82,6 +82,7 @@ describe.each(databaseKinds)('pinning on %s', (kind) => {
           slug,
           status: 'pending_pin',
           records: {
+            version: 1,
             txMetadata: { ...txMetadata, to: txMetadata.to.toLowerCase() },
             statement,
             inclusion: { leafIndex: 0, treeSize: 300, path },

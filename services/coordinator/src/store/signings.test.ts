@@ -63,6 +63,7 @@ describe.each(databaseKinds)('signings on %s', (kind) => {
     expect(await countJobs(signing.slug)).toBe(1)
     expect(await subject.store.findProof(signing.slug)).toEqual({
       slug: signing.slug,
+      kind: 'transaction',
       txHash: signing.statement.txHash,
       chainId: 84532,
       walletAddress: wallet.address,

@@ -63,11 +63,10 @@ describe.each(databaseKinds)('signings of version 2 on %s', (kind) => {
 
   test('kinds and versions share one transaction; each is answered', async () => {
     const batch = createTestBatch()
-    const signings = [
-      createTestSigning(wallet),
-      createTestSigningV2(wallet),
-      createTestSigningV2(wallet, authorization()),
-    ]
+    const { coordinatorKey } = createTestSigning(wallet).statement
+    const news = [createTestSigningV2(wallet), createTestSigningV2(wallet, authorization())]
+    const released = news.map((signing) => ({ ...signing, statement: { ...signing.statement, coordinatorKey } }))
+    const signings = [...released, createTestSigning(wallet)]
     const stored = await insert(signings, batch)
     expect(stored.map(({ slug }) => slug).sort()).toEqual(signings.map(({ slug }) => slug).sort())
     expect((await find(signings[2]?.slug ?? ''))?.records.version).toBe(1)
