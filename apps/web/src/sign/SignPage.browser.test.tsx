@@ -1,4 +1,6 @@
 import { computeCommitment, parseOpening, toHex } from '@countersign/protocol'
+import { ServiceClient } from '@countersign/sdk/client'
+import type { TestService } from '@countersign/sdk/testing'
 import { getAddress, recoverMessageAddress, recoverTypedDataAddress } from 'viem'
 import { createSiweMessage } from 'viem/siwe'
 import { afterEach, describe, expect, test } from 'vitest'
@@ -252,5 +254,14 @@ describe('who is here', () => {
     await expect.element(row).toBeVisible()
     expect(row.element().textContent).not.toContain('chain 0')
     expect(row.element().textContent).not.toContain(service.proofs[0]?.txHash.slice(0, 8))
+  })
+
+  test('the history names a delegation, which is public', async () => {
+    const prepare = async (service: TestService) => {
+      await new ServiceClient(service.config).signAuthorization({ address: SPENDER, nonce: 0 })
+    }
+    const { screen, service } = await open({ path: '/', prepare, implementations: [SPENDER] })
+    const row = screen.getByRole('link', { name: /^Delegation 0x/ })
+    await expect.element(row).toHaveAttribute('href', `/proof/${service.proofs[0]?.slug}`)
   })
 })

@@ -147,7 +147,7 @@ const EXPLANATIONS: Record<SdkErrorCode | ServiceCode, Explanation> = {
   },
   message_too_large: {
     title: 'This is longer than the service signs',
-    advice: `Sign something shorter, such as its hash in words. ${NOTHING_SIGNED}`,
+    advice: `Sign something shorter. ${NOTHING_SIGNED}`,
   },
   rate_limited: { title: 'Too many requests', advice: 'Wait a minute, then try again.' },
   quota_spent: {
