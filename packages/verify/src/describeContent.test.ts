@@ -33,6 +33,8 @@ describe('a message', () => {
     ['right to left', 'pay \u202eecila'],
     ['a carriage return', 'Bad\rGood'],
     ['nothing visible', 'a\u200bb'],
+    ['a letter that fills nothing', 'a\u3164b'],
+    ['a mark that nobody sees', 'a\u{e0101}b'],
   ])('cannot hide something behind %s', (_, text) => {
     const words = message(text)
     expect(readFact(words, 'Message')).toContain('\u{fffd}')
@@ -105,6 +107,16 @@ describe('a message', () => {
     expect(words).toContain('another site: https://evil.example')
   })
 
+  test('of EIP-4361 with a statement that looks like a field is judged by the field', () => {
+    const evil = signIn({ URI: 'https://evil.example', ...REST })
+    expect(message(evil.replace('Hello', 'URI: https://shop.example')).warnings.join()).toContain(
+      'another site: https://evil.example',
+    )
+    const words = message(whole.replace('Hello', 'Expiration Time: 2026-06-02T00:00:00Z'))
+    expect(readFact(words, 'Statement')).toBe('Expiration Time: 2026-06-02T00:00:00Z')
+    expect(words.warnings.join()).toContain('does not expire')
+  })
+
   test('that only mentions a login is none', () => {
     expect(message(`x\n${signIn({})}`).title).toBe('A message')
   })
@@ -121,6 +133,7 @@ describe('typed data', () => {
     }
     const words = typed('Mail', { text: 'a\u202eb', to: [{ name: 'Bo' }, { name: 'Cy', extra: 1 }], none: [] }, types)
     expect(words.title).toBe('Typed data: Mail')
+    expect(words.warnings.join()).toContain('right-to-left')
     expect(words.facts.map(({ name, value }) => `${name}=${value}`)).toEqual([
       'Type=Mail',
       'domain.name=Token',

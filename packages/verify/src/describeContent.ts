@@ -54,12 +54,15 @@ function describeMessage(message: string, wallet: string): ContentWords {
 
 function describeTypedData(data: TypedData, wallet: string): ContentWords {
   const facts = flattenTypedData(data)
+  const hidden = facts.some(({ value }) => value.includes('\u{fffd}'))
+    ? ['A text in it has invisible, control or right-to-left characters. They are shown as \u{fffd}.']
+    : []
   const grant = nameTokenGrant(data, wallet)
-  if (grant !== undefined) return { ...grant, facts }
+  if (grant !== undefined) return { ...grant, warnings: [...grant.warnings, ...hidden], facts }
   return {
     title: `Typed data: ${toPrintableLines(String(data.primaryType))}`,
     sentence: `Typed data (EIP-712). ${UNKNOWN_USE}`,
-    warnings: [],
+    warnings: hidden,
     facts,
   }
 }

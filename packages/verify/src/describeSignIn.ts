@@ -46,10 +46,11 @@ export function describeSignIn(text: string, wallet: string): ContentWords | und
   const [, site, account] = HEAD.exec(text) ?? []
   if (site === undefined || account === undefined) return undefined
   const domain = toPrintable(site)
-  const expires = readField(text, 'Expiration Time')
-  const until = expires === undefined ? '. It does not expire' : `, until ${toPrintable(expires)}`
-  const uri = readField(text, 'URI')
   const fields = FORM.exec(text)?.groups
+  // Never the first line that looks like it: a statement is free text, and may look like any field.
+  const expires = fields ? fields.ends : readField(text, 'Expiration Time')
+  const until = expires === undefined ? '. It does not expire' : `, until ${toPrintable(expires)}`
+  const uri = fields ? fields.uri : readField(text, 'URI')
   // RFC 3986 §3.2.1: what stands before the sign is a user name, however much it looks like a site.
   const host = site.slice(site.lastIndexOf('@') + 1)
   return {

@@ -1,8 +1,9 @@
 /**
  * A receipt, a gateway or a node may put anything into a text. Control characters could move the cursor and paint a verdict
- * of their own; invisible and right-to-left ones could make a hash read as another.
+ * of their own; invisible and right-to-left ones could make a hash read as another. Some invisible ones are letters or marks by
+ * their category (fillers, variation selectors): they have the property DI (Default_Ignorable_Code_Point).
  */
-const MISLEADING = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu
+const MISLEADING = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{DI}]/gu
 
 export function toPrintable(text: string): string {
   return text.replace(MISLEADING, '\u{fffd}')
