@@ -3,7 +3,7 @@ import { canonicalBytes, toCid } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
 import { compareClaims, findLies } from './compareClaims.ts'
 import { createFetchBytes } from './fetchBytes.ts'
-import { issueGolden, issue as issueReceipt, toLog, toManifest, toProof } from './issues.fake.ts'
+import { issueGolden, issueGoldenV2, issue as issueReceipt, toLog, toManifest, toProof } from './issues.fake.ts'
 import { apiBaseUrl, createFakeNetwork, type FakeNetwork, rpcUrl } from './network.fake.ts'
 import { verify } from './verify.ts'
 
@@ -41,10 +41,23 @@ test('an honest answer has no lie in it, and every claim is judged', async () =>
   expect(await liesOf({ walletAddress: checksummed })).toEqual([])
 })
 
+test('a kind that is left out or another is a lie', async () => {
+  const authorization = await issueGoldenV2({ signing: { kind: 'authorization' } })
+  const { cid, receipt } = authorization
+  const found = { cid, receipt, isMock: false, isMockRefused: false, steps: [], publications: undefined }
+  const proof = toProof(authorization)
+  const liesIn = (change: Partial<ProofPayload>) =>
+    findLies(compareClaims({ ...proof, ...change }, found, new Date())).map(({ member }) => member)
+  expect(liesIn({})).toEqual([])
+  expect(liesIn({ kind: undefined })).toEqual(['kind'])
+  expect(liesIn({ kind: 'off-chain' })).toEqual(['kind'])
+})
+
 describe('every lie is found, and none beside it', () => {
   test.each<[string, Partial<ProofPayload>, (keyof ProofPayload)[]]>([
     ['another transaction', { txHash: `0x${'11'.repeat(32)}` }, ['txHash']],
     ['another chain', { chainId: 1 }, ['chainId']],
+    ['another kind', { kind: 'authorization' }, ['kind']],
     ['another wallet', { walletAddress: `0x${'22'.repeat(20)}` }, ['walletAddress']],
     ['a changed copy of the receipt', { receipt: other.receipt }, ['receipt']],
     ['the event in another transaction', { onchainTxHash: `0x${'33'.repeat(32)}` }, ['onchainTxHash']],

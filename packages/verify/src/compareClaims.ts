@@ -56,6 +56,7 @@ function compareReceipt(proof: ProofPayload, found: Found | undefined): Claim[] 
     same('txHash', 'transaction', proof.txHash, transaction?.txHash),
     same('chainId', 'chain', proof.chainId, transaction?.chainId),
     same('walletAddress', 'wallet', proof.walletAddress, transaction?.from),
+    ...compareKind(proof, receipt),
   ]
   if (proof.ipfsCid !== null) claims.push(compareCid(proof.ipfsCid, found))
   if (proof.receipt !== null) {
@@ -76,6 +77,21 @@ function compareReceipt(proof: ProofPayload, found: Found | undefined): Claim[] 
     })
   }
   return claims
+}
+
+/** Only what is not a transaction has a kind, so that one left out is a claim too. */
+function compareKind(proof: ProofPayload, receipt: AnyReceipt | undefined): Claim[] {
+  const said = proof.kind ?? 'transaction'
+  const shown = receipt && ('kind' in receipt ? receipt.kind : 'transaction')
+  if (said === 'transaction' && (shown === undefined || shown === said)) return []
+  return [
+    toClaim('kind', `The kind is ${said}.`, {
+      isTrue: shown === undefined ? undefined : said === shown,
+      holds: 'The receipt says the same.',
+      lie: `The receipt says ${shown}.`,
+      open: 'There is no receipt to compare with.',
+    }),
+  ]
 }
 
 function compareCid(ipfsCid: string, found: Found | undefined): Claim {

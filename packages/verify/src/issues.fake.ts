@@ -93,8 +93,10 @@ export function toProof<Changes extends Readonly<Record<string, unknown>> = Reco
   changes?: Changes,
 ): ProofPayload & Changes {
   const { txHash, chainId, from, signedAt } = nameSignature(receipt)
+  const kind = 'kind' in receipt && receipt.kind !== 'transaction' ? receipt.kind : undefined
   const proof: ProofPayload = {
     slug,
+    ...(kind && { kind }),
     txHash,
     chainId,
     walletAddress: from,

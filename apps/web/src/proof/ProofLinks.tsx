@@ -6,9 +6,12 @@ import type { WebConfig } from '../config.ts'
 import { toGateways } from '../report/toGateways.ts'
 import { CopyButton } from '../ui/CopyButton.tsx'
 
+/** What the hash is of. Nothing but a transaction has a place of its own on a chain. */
+const TITLES = { transaction: 'Transaction', authorization: 'Authorization', 'off-chain': 'Commitment' } as const
+
 /** Where everything lies, for readers who want to look for themselves. */
 export function ProofLinks({ proof, config }: { proof: ProofPayload; config: WebConfig }) {
-  const { txHash, chainId, walletAddress, ipfsCid, onchainTxHash, onchainBlockNumber } = proof
+  const { kind = 'transaction', txHash, chainId, walletAddress, ipfsCid, onchainTxHash, onchainBlockNumber } = proof
   const { explorerUrl, attestations } = config
   const [gateway] = toGateways({ ...config, ipfsUrl: proof.ipfsUrl })
   // An explorer knows one chain; a link to another chain's transaction would lead to nothing, or to something else.
@@ -22,9 +25,9 @@ export function ProofLinks({ proof, config }: { proof: ProofPayload; config: Web
       <h2 id="links-title">Look for yourself</h2>
       <dl className="evidence-facts">
         <LinkedFact
-          title={chainId === 0 ? 'Commitment' : 'Transaction'}
+          title={TITLES[kind]}
           text={txHash}
-          href={toExplorer(txHash, chainId)}
+          href={kind === 'transaction' ? toExplorer(txHash, chainId) : undefined}
           linkText="Show in the explorer"
         />
         <LinkedFact title="Wallet" text={walletAddress} />
