@@ -1,5 +1,5 @@
 import type { ProofPayload, ServiceError } from '@countersign/protocol'
-import { ATTESTATION_V2, encodeReceiptCar } from '@countersign/receipt'
+import { ATTESTATION_V2 } from '@countersign/receipt'
 import {
   type Claim,
   compareClaims,
@@ -22,6 +22,7 @@ import { toFailureWords } from './failureWords.ts'
 import { RunningSteps } from './RunningSteps.tsx'
 import { type Mark, StatusMark } from './StatusMark.tsx'
 import { count, Transcript } from './Transcript.tsx'
+import { toCar } from './toCar.ts'
 
 export type VerificationReportProps = {
   state: VerificationState
@@ -164,44 +165,32 @@ function Signed({ receipt, content }: { receipt: NonNullable<Outcome['receipt']>
 
 function Downloads({ outcome }: { outcome: Outcome }) {
   const { bytes, cid, collateral, receipt, view } = outcome
+  const car = useMemo(() => (receipt?.version === ATTESTATION_V2 ? toCar(outcome) : undefined), [outcome, receipt])
   if (receipt === undefined) return null
-  const isWhole = receipt.version === ATTESTATION_V2
   return (
     <section className="card" aria-labelledby="downloads-title">
       <h2 id="downloads-title">Keep the evidence</h2>
       <p>
-        With {isWhole ? 'this file' : 'these two files'}, to the byte, everything can be checked offline at any later
-        time, but for when the signature was made: for that, ask the chain.
+        With {car === undefined ? 'these two files' : 'this file'}, to the byte, everything can be checked offline at
+        any later time, but for when the signature was made: for that, ask the chain.
       </p>
       <p className="actions">
-        {isWhole ? (
-          <CarLink outcome={outcome} />
-        ) : (
+        {car === undefined ? (
           <DownloadLink bytes={bytes} name={`${cid}.json`}>
             Download the receipt
           </DownloadLink>
+        ) : (
+          <DownloadLink bytes={car} name={`${cid}.car`} type="application/vnd.ipld.car">
+            Download the receipt with its blocks
+          </DownloadLink>
         )}
-        {isWhole || collateral === undefined || view === undefined ? null : (
+        {car !== undefined || collateral === undefined || view === undefined ? null : (
           <DownloadLink bytes={collateral.bytes} name={`${view.signer.collateral}.json`}>
             Download the collateral
           </DownloadLink>
         )}
       </p>
     </section>
-  )
-}
-
-/** All blocks that were found, in one file. */
-function CarLink({ outcome }: { outcome: Outcome }) {
-  const { bytes, blocks, collateral, cid } = outcome
-  const car = useMemo(
-    () => encodeReceiptCar({ bytes, blocks, ...(collateral && { collateral: collateral.bytes }) }),
-    [bytes, blocks, collateral],
-  )
-  return (
-    <DownloadLink bytes={car} name={`${cid}.car`} type="application/vnd.ipld.car">
-      Download the receipt with its blocks
-    </DownloadLink>
   )
 }
 
