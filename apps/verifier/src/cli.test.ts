@@ -179,7 +179,7 @@ describe('exit codes', () => {
       'receipt.json': tampered,
     })
     expect(exitCode).toBe(1)
-    expect(stdout).toContain('It means    The transaction that the receipt shows is not the one that was signed.')
+    expect(stdout).toContain('It means    What the receipt or the opening shows is not what was signed.')
   })
 
   test('--help and --version', async () => {

@@ -28,7 +28,7 @@ export type Snapshot = { proofs: ProofRow[]; publications: PublicationRow[]; job
 
 /** Deletes every proof, and every job. */
 export async function clearProofs({ database: { db } }: TestStore): Promise<void> {
-  await sql`truncate attestations, pending_transactions, publication_transactions, publications, verifications, batches`.execute(
+  await sql`truncate attestations, releases, coordinator_blocks, pending_transactions, publication_transactions, publications, verifications, batches`.execute(
     db,
   )
   await sql`delete from pgboss.job`.execute(db)
