@@ -6,7 +6,7 @@ import {
   MAX_OFF_CHAIN_BYTES,
   toHex,
 } from '@countersign/protocol'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { CoordinatorError } from '../errors.ts'
 import { createTestApp, signed } from './testApp.fake.ts'
 
@@ -266,5 +266,38 @@ describe('what is public afterwards', () => {
       transactions: { kind?: string }[]
     }
     expect(transactions.map(({ kind }) => kind)).toEqual(['off-chain', 'authorization', undefined])
+  })
+})
+
+describe('POST /sign/typed-data', () => {
+  const text = 'hashed for nobody'
+  const body = {
+    domain: { name: 'Post' },
+    types: { Post: [{ name: 'text', type: 'string' }] },
+    primaryType: 'Post',
+    message: { text },
+  }
+
+  /** Hashing a string begins with its bytes. */
+  async function isHashed(send: () => Promise<Response>): Promise<[boolean, number]> {
+    const encode = vi.spyOn(TextEncoder.prototype, 'encode')
+    try {
+      const { status } = await send()
+      return [encode.mock.calls.some(([encoded]) => encoded === text), status]
+    } finally {
+      encode.mockRestore()
+    }
+  }
+
+  test('costs a stranger, and a caller beyond its limit, no hashing', async () => {
+    const { user, request } = await setUp({
+      config: { rateLimits: { sign: { count: 1, seconds: 60 }, provision: 'off', auth: 'off', proof: 'off' } },
+    })
+    const headers = { origin: 'https://app.example', 'content-type': 'application/json' }
+    const asStranger = () =>
+      Promise.resolve(request('/sign/typed-data', { method: 'POST', headers, body: JSON.stringify(body) }))
+    expect(await isHashed(asStranger)).toEqual([false, 401])
+    expect(await isHashed(() => user.post('/sign/typed-data', body))).toEqual([true, 200])
+    expect(await isHashed(() => user.post('/sign/typed-data', body))).toEqual([false, 429])
   })
 })
