@@ -72,7 +72,7 @@ export function registerSignRoutes(app: HttpApp, deps: SignRoutesDeps): void {
     const read = await readFirst(c, () => readJsonBody(c.req.raw, limits))
     // The digest of what is signed off the chain goes to the enclave's answer and nowhere else, the database included.
     const signer = await findSigner(c, undefined)
-    // Only now: to hash the worst typed data takes a tenth of a second, which neither a stranger nor a caller beyond its limit may use.
+    // Only now: to hash typed data can take tens of milliseconds, which are neither for strangers nor for callers beyond their limit.
     const asked = parse(read)
     // Each call is a signature of its own, the same content or not.
     const { signature, slug, opening } = await sign(c, signer, asked, undefined)
