@@ -300,4 +300,22 @@ describe('POST /sign/typed-data', () => {
     expect(await isHashed(() => user.post('/sign/typed-data', body))).toEqual([true, 200])
     expect(await isHashed(() => user.post('/sign/typed-data', body))).toEqual([false, 429])
   })
+
+  test('for a chain that the operator does not allow: chain_not_allowed, in every spelling; without a chain it is signed', async () => {
+    const { user, signings } = await setUp({ config: { allowedChainIds: [31337] } })
+    for (const chainId of [
+      1,
+      '1',
+      '0x1',
+      '0x01',
+      '115792089237316195423570985008687907853269984665640564039457584007913129639935',
+    ]) {
+      const foreign = { ...body, domain: { name: 'Post', chainId } }
+      expect(await codeOf(await user.post('/sign/typed-data', foreign))).toEqual([422, 'chain_not_allowed'])
+    }
+    expect(signings).toEqual([])
+    for (const domain of [{ name: 'Post' }, { chainId: 31337 }, { chainId: '0x7a69' }]) {
+      expect((await user.post('/sign/typed-data', { ...body, domain })).status).toBe(200)
+    }
+  })
 })

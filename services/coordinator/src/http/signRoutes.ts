@@ -86,7 +86,7 @@ export function registerSignRoutes(app: HttpApp, deps: SignRoutesDeps): void {
   )
   addRoute(app, routes['POST /sign/message'], (c) => answerOffChain(c, parseMessage))
   addRoute(app, routes['POST /sign/typed-data'], (c) =>
-    answerOffChain(c, parseTypedData, { maxParts: MAX_TYPED_DATA_PARTS }),
+    answerOffChain(c, (body) => parseTypedData(body, { allowedChainIds }), { maxParts: MAX_TYPED_DATA_PARTS }),
   )
   addRoute(app, routes['POST /sign/authorization'], (c) =>
     answerPublic(c, (body) => parseAuthorizationRequest(body, { allowedChainIds })),
