@@ -73,14 +73,14 @@ function hashDomain(domain: unknown, givenType: unknown): Bytes {
     throw invalid('types: EIP712Domain is not that of the domain')
   }
   const struct = parseStruct(DOMAIN, members, invalid)
-  return hashStruct(createStructs(new Map([[DOMAIN, struct]])), struct, domain)
+  return hashStruct(createStructs(new Map([[DOMAIN, struct]]), invalid), struct, domain)
 }
 
 function hashStruct(structs: Structs, struct: Struct, value: unknown): Bytes {
   const names = struct.members.map(({ name }) => name)
   if (!hasExactMembers(value, names)) throw invalid('a struct has not exactly its members')
   const words = struct.members.map(({ name, type }) => encodeValue(structs, type, value[name]))
-  return keccak_256(concatBytes(structs.hashType(struct.name), ...words))
+  return structs.hash(concatBytes(structs.hashType(struct.name), ...words))
 }
 
 /** EIP-712, "Definition of encodeData": 32 bytes for each member. */
@@ -94,13 +94,13 @@ function encodeValue(structs: Structs, type: ValueType, value: unknown): Bytes {
     case 'array': {
       if (!Array.isArray(value)) throw invalid('an array is not a list')
       if (type.length !== undefined && value.length !== type.length) throw invalid('an array has another length')
-      return keccak_256(concatBytes(...value.map((item: unknown) => encodeValue(structs, type.item, item))))
+      return structs.hash(concatBytes(...value.map((item: unknown) => encodeValue(structs, type.item, item))))
     }
     case 'string':
       if (typeof value !== 'string') throw invalid('a string is none')
-      return keccak_256(new TextEncoder().encode(value))
+      return structs.hash(new TextEncoder().encode(value))
     case 'bytes':
-      return keccak_256(toBytes(value))
+      return structs.hash(toBytes(value))
     case 'fixedBytes':
       return toWord(toBytes(value, type.length), 0)
     case 'address':

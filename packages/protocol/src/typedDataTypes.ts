@@ -19,11 +19,20 @@ export type Structs = {
   get(name: string): Struct | undefined
   /** EIP-712 `typeHash`: over the struct and all that it refers to, those in the order of their names. */
   hashType(name: string): Uint8Array
+  /** Keccak-256, as long as all of it together is not too much. */
+  hash(bytes: Uint8Array): Uint8Array<ArrayBuffer>
 }
 
 type Fail = (details: string) => Error
 
 const MAX_DEPTH = 16
+/** What Keccak-256 takes in at a time. */
+const BLOCK_BYTES = 136
+/**
+ * Some tens of milliseconds. A list of all the numbers that fit into 32 KiB is below it; ten thousand strings, or hundreds of structs
+ * that refer to one long type, would keep the thread that signs for everybody.
+ */
+const MAX_BLOCKS = 4096
 const IDENTIFIER = /^[A-Za-z_]\w*$/
 const TYPE = /^([A-Za-z_]\w*)((?:\[(?:[1-9]\d*)?\])*)$/
 /** Every name that is, or looks like, a type of the language: as the name of a struct it would be read in two ways. */
@@ -62,23 +71,32 @@ export function parseStructs(types: Record<string, unknown>, fail: Fail): Struct
     return type.kind === 'struct' ? measureStruct(type.name, open) : 0
   }
 
-  return createStructs(structs)
+  return createStructs(structs, fail)
 }
 
 /** Structs with their hashes, each made once. */
-export function createStructs(structs: ReadonlyMap<string, Struct>): Structs {
+export function createStructs(structs: ReadonlyMap<string, Struct>, fail: Fail): Structs {
   const hashes = new Map<string, Uint8Array>()
+  let blocks = 0
+
+  function hash(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+    blocks += Math.floor(bytes.length / BLOCK_BYTES) + 1
+    if (blocks > MAX_BLOCKS) throw fail('too much to hash')
+    return keccak_256(bytes)
+  }
+
   return {
     get: (name) => structs.get(name),
+    hash,
     hashType(name) {
       const known = hashes.get(name)
       if (known !== undefined) return known
       const others = findReferences(structs, name)
       others.delete(name)
       const names = [name, ...[...others].sort()]
-      const hash = keccak_256(new TextEncoder().encode(names.map((one) => structs.get(one)?.text).join('')))
-      hashes.set(name, hash)
-      return hash
+      const typeHash = hash(new TextEncoder().encode(names.map((one) => structs.get(one)?.text).join('')))
+      hashes.set(name, typeHash)
+      return typeHash
     },
   }
 }

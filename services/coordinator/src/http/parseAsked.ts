@@ -25,27 +25,33 @@ export function parseMessage(body: unknown): Asked {
   return { kind: 'message', content, digest: `0x${toHex(translated(() => hashMessage(content.message)))}` }
 }
 
-/** `POST /sign/typed-data`. */
-export function parseTypedData(body: unknown): Asked {
+type ChainLimits = { allowedChainIds: readonly number[] | undefined }
+
+/** `POST /sign/typed-data`. A permit of another chain moves what is there: it is refused as a transaction of that chain is. */
+export function parseTypedData(body: unknown, limits: ChainLimits): Asked {
   const members = readMembers(body, { required: ['domain', 'types', 'primaryType', 'message'] }, invalidTypedData)
   const content = members as TypedData
-  return { kind: 'typed-data', content, digest: `0x${toHex(translated(() => hashTypedData(content)))}` }
+  const digest = toHex(translated(() => hashTypedData(content)))
+  // What was hashed is an integer in one of its spellings.
+  const { chainId } = content.domain
+  if (chainId !== undefined) assertChainAllowed(BigInt(chainId as string | number), limits)
+  return { kind: 'typed-data', content, digest: `0x${digest}` }
 }
 
 /** `POST /sign/authorization`. Which implementations are allowed is a setting of the enclave, which refuses the others. */
-export function parseAuthorizationRequest(
-  body: unknown,
-  { allowedChainIds }: { allowedChainIds: readonly number[] | undefined },
-): Asked {
+export function parseAuthorizationRequest(body: unknown, limits: ChainLimits): Asked {
   const authorization = translated(() => parseAuthorization(body))
   if (authorization.chainId === 0) {
     const details = 'for every chain'
     throw new CoordinatorError('authorization_not_allowed', 'authorization not allowed', { details })
   }
-  if (allowedChainIds !== undefined && !allowedChainIds.includes(authorization.chainId)) {
-    throw new CoordinatorError('chain_not_allowed', 'the service does not sign for this chain')
-  }
+  assertChainAllowed(BigInt(authorization.chainId), limits)
   return { kind: 'authorization', authorization, digest: `0x${toHex(hashAuthorization(authorization))}` }
+}
+
+function assertChainAllowed(chainId: bigint, { allowedChainIds }: ChainLimits) {
+  if (allowedChainIds === undefined || allowedChainIds.some((allowed) => BigInt(allowed) === chainId)) return
+  throw new CoordinatorError('chain_not_allowed', 'the service does not sign for this chain')
 }
 
 const codes = ['invalid_request', 'invalid_message', 'invalid_typed_data', 'message_too_large'] as const

@@ -198,7 +198,7 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
     request: { body: { content: { 'application/json': { schema: signTypedDataRequestSchema } }, required: true } },
     responses: {
       200: json('The signature, the slug of its proof, and what opens its commitment', signOffChainResponseSchema),
-      ...problemsOf(...session, ...post, ...signing, 'invalid_typed_data', 'message_too_large'),
+      ...problemsOf(...session, ...post, ...signing, 'invalid_typed_data', 'message_too_large', 'chain_not_allowed'),
     },
   },
   'POST /sign/authorization': {

@@ -6,7 +6,7 @@ import {
   MAX_OFF_CHAIN_BYTES,
   toHex,
 } from '@countersign/protocol'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { CoordinatorError } from '../errors.ts'
 import { createTestApp, signed } from './testApp.fake.ts'
 
@@ -266,5 +266,56 @@ describe('what is public afterwards', () => {
       transactions: { kind?: string }[]
     }
     expect(transactions.map(({ kind }) => kind)).toEqual(['off-chain', 'authorization', undefined])
+  })
+})
+
+describe('POST /sign/typed-data', () => {
+  const text = 'hashed for nobody'
+  const body = {
+    domain: { name: 'Post' },
+    types: { Post: [{ name: 'text', type: 'string' }] },
+    primaryType: 'Post',
+    message: { text },
+  }
+
+  /** Hashing a string begins with its bytes. */
+  async function isHashed(send: () => Promise<Response>): Promise<[boolean, number]> {
+    const encode = vi.spyOn(TextEncoder.prototype, 'encode')
+    try {
+      const { status } = await send()
+      return [encode.mock.calls.some(([encoded]) => encoded === text), status]
+    } finally {
+      encode.mockRestore()
+    }
+  }
+
+  test('costs a stranger, and a caller beyond its limit, no hashing', async () => {
+    const { user, request } = await setUp({
+      config: { rateLimits: { sign: { count: 1, seconds: 60 }, provision: 'off', auth: 'off', proof: 'off' } },
+    })
+    const headers = { origin: 'https://app.example', 'content-type': 'application/json' }
+    const asStranger = () =>
+      Promise.resolve(request('/sign/typed-data', { method: 'POST', headers, body: JSON.stringify(body) }))
+    expect(await isHashed(asStranger)).toEqual([false, 401])
+    expect(await isHashed(() => user.post('/sign/typed-data', body))).toEqual([true, 200])
+    expect(await isHashed(() => user.post('/sign/typed-data', body))).toEqual([false, 429])
+  })
+
+  test('for a chain that the operator does not allow: chain_not_allowed, in every spelling; without a chain it is signed', async () => {
+    const { user, signings } = await setUp({ config: { allowedChainIds: [31337] } })
+    for (const chainId of [
+      1,
+      '1',
+      '0x1',
+      '0x01',
+      '115792089237316195423570985008687907853269984665640564039457584007913129639935',
+    ]) {
+      const foreign = { ...body, domain: { name: 'Post', chainId } }
+      expect(await codeOf(await user.post('/sign/typed-data', foreign))).toEqual([422, 'chain_not_allowed'])
+    }
+    expect(signings).toEqual([])
+    for (const domain of [{ name: 'Post' }, { chainId: 31337 }, { chainId: '0x7a69' }]) {
+      expect((await user.post('/sign/typed-data', { ...body, domain })).status).toBe(200)
+    }
   })
 })
