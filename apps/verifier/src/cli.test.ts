@@ -206,7 +206,7 @@ describe('bad input is one clear line and its code, never a stack trace', () => 
   const receipt = (content: string | Uint8Array) => ({ ...files, 'receipt.json': content })
   const text = new TextDecoder().decode(honest.bytes)
   const withoutMember = text.replace(/"issuedAt":"[^"]*",/, '')
-  const otherVersion = text.replace('countersign-attestation/1', 'countersign-attestation/2')
+  const otherVersion = text.replace('countersign-attestation/1', 'countersign-attestation/3')
 
   test.each<[string, number, string, string[], Readonly<Record<string, string | Uint8Array>>]>([
     ['not JSON', 4, 'receipt_not_canonical', ['receipt.json'], receipt('hello')],
