@@ -13,7 +13,7 @@ const serverConditions = ['source', ...defaultServerConditions]
 const clientConditions = ['source', ...defaultClientConditions]
 
 // A machine with other work to do is no reason to fail; a test that hangs still ends.
-const timeouts = { testTimeout: 120_000, hookTimeout: 120_000 }
+const timeouts = { testTimeout: 120_000, hookTimeout: 120_000, expect: { poll: { timeout: 30_000 } } }
 
 // Machine code runs only on its own processor.
 const isX64 = process.arch === 'x64'
