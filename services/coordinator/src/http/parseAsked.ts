@@ -12,6 +12,7 @@ import {
 } from '@countersign/protocol'
 import { CoordinatorError, type CoordinatorErrorCode } from '../errors.ts'
 import type { Asked } from '../sign/signBatch.ts'
+import { assertChainAllowed, type ChainLimits } from './assertChainAllowed.ts'
 
 /*
  * The bodies of the calls that sign something else than a transaction. Each is hashed here as the enclave does, so that what it would
@@ -24,8 +25,6 @@ export function parseMessage(body: unknown): Asked {
   const content = { message } as MessageContent
   return { kind: 'message', content, digest: `0x${toHex(translated(() => hashMessage(content.message)))}` }
 }
-
-type ChainLimits = { allowedChainIds: readonly number[] | undefined }
 
 /** `POST /sign/typed-data`. A permit of another chain moves what is there: it is refused as a transaction of that chain is. */
 export function parseTypedData(body: unknown, limits: ChainLimits): Asked {
@@ -47,11 +46,6 @@ export function parseAuthorizationRequest(body: unknown, limits: ChainLimits): A
   }
   assertChainAllowed(BigInt(authorization.chainId), limits)
   return { kind: 'authorization', authorization, digest: `0x${toHex(hashAuthorization(authorization))}` }
-}
-
-function assertChainAllowed(chainId: bigint, { allowedChainIds }: ChainLimits) {
-  if (allowedChainIds === undefined || allowedChainIds.some((allowed) => BigInt(allowed) === chainId)) return
-  throw new CoordinatorError('chain_not_allowed', 'the service does not sign for this chain')
 }
 
 const codes = ['invalid_request', 'invalid_message', 'invalid_typed_data', 'message_too_large'] as const

@@ -9,15 +9,13 @@ import {
   toHex,
 } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
+import { assertChainAllowed, type ChainLimits } from './assertChainAllowed.ts'
 
 /**
  * Reads the body of `POST /sign/digest`, and refuses a digest that is not that of the transaction: a user must never sign what
  * the metadata does not show. No key, session or sample is touched before this has passed.
  */
-export function parseSignDigestRequest(
-  body: unknown,
-  { allowedChainIds }: { allowedChainIds: readonly number[] | undefined },
-): SignDigestRequest {
+export function parseSignDigestRequest(body: unknown, limits: ChainLimits): SignDigestRequest {
   const { digest: asked, txMetadata: metadata } = assertMembers(body)
   if (typeof asked !== 'string' || !/^0x[0-9a-fA-F]{64}$/.test(asked)) {
     throw new CoordinatorError('invalid_digest', 'invalid digest', { details: 'digest is not 0x and 64 hex digits' })
@@ -27,9 +25,7 @@ export function parseSignDigestRequest(
   if (`0x${toHex(hashUnsignedTransaction(txMetadata))}` !== digest) {
     throw new CoordinatorError('digest_mismatch', 'the digest is not that of the transaction')
   }
-  if (allowedChainIds !== undefined && !allowedChainIds.includes(txMetadata.chainId)) {
-    throw new CoordinatorError('chain_not_allowed', 'the service does not sign for this chain')
-  }
+  assertChainAllowed(BigInt(txMetadata.chainId), limits)
   return { digest, txMetadata }
 }
 

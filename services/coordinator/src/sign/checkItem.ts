@@ -8,6 +8,7 @@ import {
   equalBytes,
   type Hex,
   hashSubject,
+  isHex,
   MAX_SAMPLE_AGE_MS,
   type OffChainItem,
   type Opening,
@@ -184,8 +185,8 @@ function hashLeafFast(statement: Statement | StatementV2): string {
 
 function readHex(subject: object, name: string, bytes: number): Hex {
   const value: unknown = Object.hasOwn(subject, name) ? subject[name as keyof typeof subject] : undefined
-  const isHex = typeof value === 'string' && value.length === 2 + 2 * bytes && /^0x[0-9a-f]*$/.test(value)
-  if (!isHex) throw invalid(`the subject has no ${name}`)
+  const isLowerHex = typeof value === 'string' && value.startsWith('0x') && isHex(value.slice(2), bytes)
+  if (!isLowerHex) throw invalid(`the subject has no ${name}`)
   return value as Hex
 }
 
