@@ -14,6 +14,7 @@ import {
 } from '@countersign/protocol'
 import { importEd25519Key, isEd25519Signature } from '../ed25519.ts'
 import type { Time } from '../time/time.ts'
+import { toFlatJson } from './toFlatJson.ts'
 
 /** What is signed with a sample. An off-chain signature is made once with one: there is no repeated call of it. */
 export type SampleUse = { kind: 'transaction' | 'authorization'; keyId: string; digest: Hex } | { kind: 'off-chain' }
@@ -73,7 +74,7 @@ export function createSamples(deps: {
   function useRound(witness: DrandWitness, timestampMs: number): SampleFault | undefined {
     if (!isInTime(timestampMs)) return 'entropy_refused'
     const { source: _, ...signed } = witness
-    const round = JSON.stringify(signed, Object.keys(signed).sort())
+    const round = toFlatJson(signed)
     if (!rounds.has(round)) {
       if (!beacons.some((beacon) => verifyDrandWitness(beacon, witness))) return 'entropy_refused'
       if (rounds.size >= MAX_ROUNDS) rounds.clear()

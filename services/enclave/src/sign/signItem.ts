@@ -31,6 +31,7 @@ import { checkGrant } from '../grant/grant.ts'
 import type { Keyring } from '../keys/deriveKey.ts'
 import type { Random } from '../ports.ts'
 import { signRecoverable } from './secp256k1.ts'
+import { toFlatJson } from './toFlatJson.ts'
 
 /** A statement and its leaf, not yet covered by a quote. Nothing of it may leave the enclave before that. */
 export type SignedItem = SignedStatement & { leaf: Uint8Array<ArrayBuffer> }
@@ -145,14 +146,6 @@ function toOpening(
   const { kind, content } = item
   const half = { salt: toHex(random(32)), kind, digest, content } as OpeningContent
   return { content: half, signature: { salt: toHex(random(32)), signature } }
-}
-
-/**
- * The canonical JSON of a flat object of ASCII strings and safe integers, as `toCanonicalJson` makes it: every signature of version
- * 2 needs two of them.
- */
-function toFlatJson(value: object): string {
-  return JSON.stringify(value, Object.keys(value).sort())
 }
 
 /** The protocol's `hashLeaf` for a statement made just above, without its checks and with the faster SHA-256. */
