@@ -3,15 +3,14 @@ import {
   hashAuthorization,
   hashMessage,
   hashTypedData,
-  hashUnsignedTransaction,
   type Opening,
   type SignedBatch,
   type SignItem,
   type Statement,
   type TransactionItem,
-  type TxMetadata,
   toHex,
 } from '@countersign/protocol'
+import { createTx, toDigest } from '@countersign/testing/stack'
 import { describe, expect, test } from 'vitest'
 import {
   createSigningEnclave,
@@ -28,23 +27,14 @@ const alice = createTestWalletKey('alice')
 const bob = createTestWalletKey('bob')
 
 function createItem(nonce: number, wallet = alice): TransactionItem {
-  const txMetadata: TxMetadata = {
-    chainId: 31337,
-    nonce,
-    to: `0x${'11'.repeat(20)}`,
-    value: '1',
-    data: '0x',
-    gas: '21000',
-    maxFeePerGas: '2',
-    maxPriorityFeePerGas: '1',
-  }
+  const txMetadata = createTx(nonce)
   return {
     kind: 'transaction',
     statementVersion: 1,
     sid: '51'.repeat(32),
     grant: 'grant',
     keyId: wallet.keyId,
-    digest: `0x${toHex(hashUnsignedTransaction(txMetadata))}`,
+    digest: toDigest(txMetadata),
     txMetadata,
     witness: createFakeWitness(0),
   }

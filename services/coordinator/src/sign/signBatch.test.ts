@@ -2,7 +2,6 @@ import { createVerifier, vendorRoots } from '@countersign/attestation'
 import { createSimulator, simulatedRoots } from '@countersign/attestation/simulator'
 import {
   fromHex,
-  hashUnsignedTransaction,
   recoverPublicKey,
   type SignedBatch,
   type SignItemError,
@@ -11,6 +10,7 @@ import {
   toAddress,
   toHex,
 } from '@countersign/protocol'
+import { createTx, toDigest } from '@countersign/testing/stack'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   createSigningEnclave,
@@ -52,23 +52,14 @@ function createRequest(
   nonce: number,
   wallet = alice,
 ): SigningRequest & { asked: { kind: 'transaction'; txMetadata: TxMetadata } } {
-  const txMetadata: TxMetadata = {
-    chainId: 31337,
-    nonce,
-    to: `0x${'11'.repeat(20)}`,
-    value: '1',
-    data: '0x',
-    gas: '21000',
-    maxFeePerGas: '2',
-    maxPriorityFeePerGas: '1',
-  }
+  const txMetadata = createTx(nonce)
   return {
     sid: '51'.repeat(32),
     grant: 'grant',
     keyId: wallet.keyId,
     walletId: walletIds.get(wallet.keyId) ?? '',
     address: wallet.address,
-    asked: { kind: 'transaction', digest: `0x${toHex(hashUnsignedTransaction(txMetadata))}`, txMetadata },
+    asked: { kind: 'transaction', digest: toDigest(txMetadata), txMetadata },
   }
 }
 
