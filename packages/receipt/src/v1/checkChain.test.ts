@@ -1,8 +1,9 @@
-import { attestationPublishedTopic, ServiceError } from '@countersign/protocol'
+import { ServiceError } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { createReceiptSimulator } from '../simulator/index.ts'
 import type { ChainLog, ChainReader } from './checkChain.ts'
 import { checkReceipt } from './checkReceipt.ts'
+import { createEvent, encodeCid } from './event.fake.ts'
 
 const service = createReceiptSimulator()
 const signedAt = new Date('2026-06-15T12:00:00.123Z')
@@ -10,20 +11,7 @@ const { bytes, collateral, anchors, cid, receipt } = await service.issue({ signe
 const contract = `0x${'ab'.repeat(20)}`
 const { from, txHash } = receipt.transaction
 
-/** An event's data: offset, length, characters, padding. */
-function encodeCid(text: string): string {
-  const word = (value: number) => value.toString(16).padStart(64, '0')
-  const characters = Buffer.from(text).toString('hex')
-  return `0x${word(32)}${word(text.length)}${characters.padEnd(Math.ceil(characters.length / 64) * 64, '0')}`
-}
-
-const log: ChainLog = {
-  address: contract,
-  topics: [attestationPublishedTopic, `0x${from.slice(2).padStart(64, '0')}`, txHash],
-  data: encodeCid(cid),
-  blockNumber: 12,
-  blockTime: new Date(signedAt.getTime() + 9_000),
-}
+const log = createEvent({ contract, wallet: from, txHash, cid, blockTime: new Date(signedAt.getTime() + 9_000) })
 
 function check(reader: Partial<ChainReader>, address: string | null = contract, isEventDue = true) {
   const chain: ChainReader = { getLogs: async () => [log], getTransactionState: async () => 'mined', ...reader }

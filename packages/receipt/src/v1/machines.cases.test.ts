@@ -1,10 +1,11 @@
 import type { SnpTcb } from '@countersign/attestation'
 import { createSimulator } from '@countersign/attestation/simulator'
-import { attestationPublishedTopic, fromHex, toHex } from '@countersign/protocol'
+import { fromHex } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { createReceiptSimulator, type SimulatedIssue, type SimulatedIssueOptions } from '../simulator/index.ts'
 import type { Anchors } from './anchors.ts'
 import { type CheckReceiptOptions, checkReceipt, type Verdict } from './checkReceipt.ts'
+import { createEvent } from './event.fake.ts'
 import type { StepId, StepStatus } from './steps.ts'
 
 const signedAt = new Date('2026-06-15T12:00:00.123Z')
@@ -285,19 +286,8 @@ const cases: readonly Case[] = [
 
 /** A chain with the event of a receipt. */
 function toChain({ cid, receipt }: SimulatedIssue): NonNullable<CheckReceiptOptions['chain']> {
-  const word = (value: number) => value.toString(16).padStart(64, '0')
-  const text = toHex(new TextEncoder().encode(cid))
-  const log = {
-    address: contract,
-    topics: [
-      attestationPublishedTopic,
-      `0x${receipt.transaction.from.slice(2).padStart(64, '0')}`,
-      receipt.transaction.txHash,
-    ],
-    data: `0x${word(32)}${word(cid.length)}${text.padEnd(Math.ceil(text.length / 64) * 64, '0')}`,
-    blockNumber: 12,
-    blockTime: new Date(signedAt.getTime() + 9_000),
-  } as const
+  const { from: wallet, txHash } = receipt.transaction
+  const log = createEvent({ contract, wallet, txHash, cid, blockTime: new Date(signedAt.getTime() + 9_000) })
   return { getLogs: async () => [log], getTransactionState: async () => 'mined' }
 }
 

@@ -1,10 +1,10 @@
-import { attestationPublishedTopic } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import { toExitCode } from '../../../../apps/verifier/src/exitCodes.ts'
 import { conclude } from '../../../verify/src/conclude.ts'
 import { createReceiptSimulator } from '../simulator/index.ts'
 import type { ChainLog, ChainReader } from './checkChain.ts'
 import { type CheckReceiptOptions, checkReceipt, type ReceiptCheck } from './checkReceipt.ts'
+import { createEvent } from './event.fake.ts'
 import type { StepId, StepStatus } from './steps.ts'
 
 const service = createReceiptSimulator()
@@ -23,15 +23,8 @@ const YEAR_MS = 365 * 24 * HOUR_MS
 /** An event so long after the signing. */
 function event(delayMs: number, changes: Partial<ChainLog> & { cid?: string } = {}): ChainLog {
   const { cid: named = cid, ...log } = changes
-  const word = (value: number) => value.toString(16).padStart(64, '0')
-  return {
-    address: contract,
-    topics: [attestationPublishedTopic, `0x${from.slice(2).padStart(64, '0')}`, txHash],
-    data: `0x${word(32)}${word(named.length)}${Buffer.from(named).toString('hex').padEnd(128, '0')}`,
-    blockNumber: 12,
-    blockTime: new Date(signedAt.getTime() + delayMs),
-    ...log,
-  }
+  const blockTime = new Date(signedAt.getTime() + delayMs)
+  return { ...createEvent({ contract, wallet: from, txHash, cid: named, blockTime }), ...log }
 }
 
 /** Blocks have whole seconds. */

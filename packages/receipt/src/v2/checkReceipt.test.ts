@@ -10,6 +10,7 @@ import { createTamperingsV2, tamperV2 } from '../../spec/tamperedV2.ts'
 import { createReceiptSimulator, type SimulatedAttestationOptions } from '../simulator/index.ts'
 import { type CheckReceiptOptions, checkReceipt, type ReceiptCheck } from '../v1/checkReceipt.ts'
 import { toCid } from '../v1/cid.ts'
+import { encodeCid } from '../v1/event.fake.ts'
 import { isStepOf, requiredSteps, type StepId, stepTitles } from '../v1/steps.ts'
 import { assembleRelease, toBlockRelease } from './assemble.ts'
 import { encodeBlock } from './blocks.ts'
@@ -320,13 +321,6 @@ describe('entropy', () => {
 
 describe('the chain', () => {
   const contract = `0x${'ab'.repeat(20)}`
-
-  /** An event's data: offset, length, characters, padding. */
-  function encodeCid(text: string): string {
-    const word = (value: number) => value.toString(16).padStart(64, '0')
-    const characters = Buffer.from(text).toString('hex')
-    return `0x${word(32)}${word(text.length)}${characters.padEnd(Math.ceil(characters.length / 64) * 64, '0')}`
-  }
 
   test.each(Object.values(goldenSignings))('names the receipt under the hash of its kind: $kind', async (signing) => {
     const files = await issue({ signing })
