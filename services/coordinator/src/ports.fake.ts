@@ -93,6 +93,7 @@ export function createFakeEnclave({ clock, ttlMs = 43_200_000 }: { clock: { now(
         expiresAt: new Date(clock.now() + fake.ttlMs).toISOString(),
       }
     },
+    getTerms: async () => Promise.reject(new CoordinatorError('enclave_unavailable', 'the fake has no terms')),
     signItems: async () => Promise.reject(new CoordinatorError('enclave_unavailable', 'the fake signs nothing')),
     stop: async () => {},
   }

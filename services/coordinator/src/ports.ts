@@ -60,6 +60,8 @@ export type EnclaveTerms = { config: EnclaveConfig; settings: EnclaveSettings }
 /** The key enclave, attested. Throws `enclave_unavailable`. */
 export type KeyEnclave = {
   openSession(request: OpenSessionRequest): Promise<OpenSessionResponse>
+  /** What the enclave that calls go to has attested. */
+  getTerms(): Promise<EnclaveTerms>
   /** Configuration and settings are those of the enclave that signed, as it attested them. */
   signItems(items: readonly SignItem[]): Promise<SignItemsResponse & EnclaveTerms>
   stop(): Promise<void>

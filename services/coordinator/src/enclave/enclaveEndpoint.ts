@@ -61,6 +61,8 @@ export type EnclaveEndpoint = {
   origin: string
   /** Whether it has answered no call for so long. */
   isSilentFor(ms: number): boolean
+  /** What it has attested. Throws `EndpointError` where it cannot. */
+  getTerms(): Promise<EnclaveTerms>
   /** Throws `EndpointError` where this enclave cannot be used for the call. */
   call<Raw, Result>(call: EnclaveCall<Raw, Result>): Promise<Result>
   /** Resolves when calls under way have been answered. */
@@ -243,6 +245,7 @@ export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): E
   return {
     origin: address.origin,
     isSilentFor: (ms) => performance.now() - answeredAt >= ms,
+    getTerms: attestation,
 
     /** Repeats the call once where the enclave has restarted, or has forgotten this caller. */
     async call(call) {

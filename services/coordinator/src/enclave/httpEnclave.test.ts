@@ -2,7 +2,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import type { OpenSessionResponse } from '@countersign/protocol'
 import { describe, expect, test, vi } from 'vitest'
 import { clean, setUp, toItem, unavailable, withCode } from './enclaveClient.fake.ts'
-import { fakeConfig, fakeSession, fakeSigned, startFakeEnclave } from './httpEnclave.fake.ts'
+import { fakeConfig, fakeSession, fakeSettings, fakeSigned, startFakeEnclave } from './httpEnclave.fake.ts'
 
 describe('failures of an enclave', () => {
   const items = [toItem(fakeSession as OpenSessionResponse)]
@@ -83,6 +83,16 @@ describe('failures of an enclave', () => {
     expect((await enclave.signItems(items)).batches).toHaveLength(1)
     const alone = await setUp([bad.url]).enclave.signItems(items)
     expect(alone).toMatchObject(failed)
+  })
+
+  test('what the enclave attests is asked for once; the next one is asked where the first cannot', async () => {
+    const [bad, good] = await startTwo()
+    bad.handlers['/attest'] = refuse(503, 'quote_unavailable')
+    const { enclave } = setUp([bad.url, good.url])
+    expect(await enclave.getTerms()).toMatchObject({ config: fakeConfig, settings: fakeSettings })
+    expect(await enclave.getTerms()).toMatchObject({ settings: fakeSettings })
+    expect(good.paths).toEqual(['/attest'])
+    await expect(setUp([bad.url]).enclave.getTerms()).rejects.toEqual(unavailable)
   })
 
   test('the error of one item is handed on', async () => {

@@ -38,7 +38,7 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
   let isStopped = false
 
   /** At the enclave that answered last, then at the others: when it fails, or as well when it keeps silent. */
-  async function call<Raw, Result>(parameters: RoutedCall<Raw, Result>): Promise<Result> {
+  async function ask<Result>({ path, isUseless, at: askOne }: Question<Result>): Promise<Result> {
     // Back to the first after a while: the operator's order spreads the load.
     const first = performance.now() - preferred.since > RETURN_MS ? 0 : preferred.index
     const order = endpoints.map((_, step) => (first + step) % endpoints.length)
@@ -50,8 +50,8 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
       if (isStopped) throw new CoordinatorError('shutting_down', 'the coordinator is stopping')
       const endpoint = endpoints[index] as EnclaveEndpoint
       try {
-        const result = await endpoint.call(parameters)
-        if (!parameters.isUseless?.(result)) return { index, result }
+        const result = await askOne(endpoint)
+        if (!isUseless?.(result)) return { index, result }
         useless = { result }
         throw new EndpointError('refused', 'the enclave cannot be used', { details: 'of no use' })
       } catch (error) {
@@ -65,7 +65,7 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
 
     const at = (step: number) => endpoints[order[step] ?? 0] as EnclaveEndpoint
     const warn = (msg: string, { origin }: EnclaveEndpoint, fields: Record<string, unknown> = {}) =>
-      log.warn({ msg, enclave: origin, path: parameters.path, ...fields })
+      log.warn({ msg, enclave: origin, path, ...fields })
     try {
       const answer = await askInTurn(
         order.map((index) => () => askAt(index)),
@@ -89,7 +89,15 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
     }
   }
 
+  const call = <Raw, Result>({
+    isUseless,
+    ...parameters
+  }: EnclaveCall<Raw, Result> & Pick<Question<Result>, 'isUseless'>) =>
+    ask({ path: parameters.path, isUseless, at: (endpoint) => endpoint.call(parameters) })
+
   return {
+    getTerms: () => ask({ path: enclavePaths.attest, at: (endpoint) => endpoint.getTerms() }),
+
     openSession: (request) =>
       call({
         path: enclavePaths.openSession,
@@ -121,9 +129,12 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
 /** Faults of one enclave, which another may not have. */
 const OWN_FAULTS: ReadonlySet<SignItemError['error']> = new Set(['quote_unavailable', 'entropy_memory_full'])
 
-type RoutedCall<Raw, Result> = EnclaveCall<Raw, Result> & {
-  /** An answer that another enclave may better. */
-  isUseless?(result: Result): boolean
+type Question<Result> = {
+  /** For the log. */
+  path: string
+  at(endpoint: EnclaveEndpoint): Promise<Result>
+  /** Whether another enclave may have a better answer. */
+  isUseless?: ((result: Result) => boolean) | undefined
 }
 
 /** A judgement on the user's token, which is no fault of the enclave. One that has just started refuses tokens from before. */

@@ -37,7 +37,7 @@ export function parseTypedData(body: unknown, limits: ChainLimits): Asked {
   return { kind: 'typed-data', content, digest: `0x${digest}` }
 }
 
-/** `POST /sign/authorization`. Which implementations are allowed is a setting of the enclave, which refuses the others. */
+/** `POST /sign/authorization`. Which implementations are allowed is a setting of the enclave: `createBatchSigner` refuses the others. */
 export function parseAuthorizationRequest(body: unknown, limits: ChainLimits): Asked {
   const authorization = translated(() => parseAuthorization(body))
   if (authorization.chainId === 0) {

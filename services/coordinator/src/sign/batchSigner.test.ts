@@ -1,4 +1,6 @@
-import { expect, test } from 'vitest'
+import { type Authorization, createEnclaveSettings, type Hex } from '@countersign/protocol'
+import { describe, expect, test } from 'vitest'
+import { fakeConfig } from '../enclave/httpEnclave.fake.ts'
 import { CoordinatorError } from '../errors.ts'
 import { createFakeClock, createFakeWitness } from '../ports.fake.ts'
 import { type BatchSignerDeps, createBatchSigner } from './batchSigner.ts'
@@ -27,13 +29,22 @@ const request = (digit: string): SigningRequest => ({
 })
 
 /** A signer whose enclave does what the test says; it never signs, which `signBatch.test.ts` covers. */
-function setUp(signItems: BatchSignerDeps['enclave']['signItems']) {
+function setUp(
+  signItems: BatchSignerDeps['enclave']['signItems'],
+  getTerms: BatchSignerDeps['enclave']['getTerms'] = () => Promise.reject(new Error('not asked for')),
+) {
   const batches: number[] = []
   const codes: string[] = []
   const unused = () => Promise.reject(new Error('not reached'))
+  const drawn: number[] = []
   const signer = createBatchSigner({
-    entropy: { take: async (count) => Array.from({ length: count }, (_, index) => createFakeWitness(index)) },
-    enclave: { signItems },
+    entropy: {
+      async take(count) {
+        drawn.push(count)
+        return Array.from({ length: count }, (_, index) => createFakeWitness(index))
+      },
+    },
+    enclave: { signItems, getTerms },
     selfReport: { publicKey: 'dd'.repeat(32) },
     signatures: { check: unused, checkSamples: unused, stop: async () => {} },
     verifyBatch: unused,
@@ -50,7 +61,7 @@ function setUp(signItems: BatchSignerDeps['enclave']['signItems']) {
     batchLimit: 256,
     enclaveSlots: 8,
   })
-  return { signer, batches, codes }
+  return { signer, batches, codes, drawn }
 }
 
 const refuse = () => Promise.reject(new CoordinatorError('enclave_unavailable', 'no key enclave can be reached'))
@@ -106,4 +117,45 @@ test('large requests do not make a call that the enclave refuses for all', async
   expect(batches.reduce((sum, size) => sum + size, 0)).toBe(256)
   expect(batches.length).toBeGreaterThan(1)
   for (const size of sizes) expect(size).toBeLessThan(4_194_304)
+})
+
+describe('authorizations', () => {
+  const address: Hex = `0x${'ab'.repeat(20)}`
+  const authorize = (authorization: Authorization): SigningRequest => ({
+    ...request('1'),
+    asked: { kind: 'authorization', digest: `0x${'1'.repeat(64)}`, authorization },
+  })
+  const settings = createEnclaveSettings([{ kind: 'unsigned' }], [address])
+  const getTerms = async () => ({ settings, config: fakeConfig })
+
+  test.each([
+    [
+      'an implementation that the enclave does not list',
+      { chainId: 1, address: `0x${'ac'.repeat(20)}` as const, nonce: 0 },
+    ],
+    ['every chain', { chainId: 0, address, nonce: 0 }],
+  ])('for %s cost no sample', async (_, authorization) => {
+    const { signer, batches, codes, drawn } = setUp(refuse, getTerms)
+    const payment = signer.sign(request('2'))
+    await expect(signer.sign(authorize(authorization))).rejects.toMatchObject({ code: 'authorization_not_allowed' })
+    await expect(payment).rejects.toMatchObject({ code: 'enclave_unavailable' })
+    expect([batches, drawn]).toEqual([[1], [1]])
+    expect(codes.toSorted()).toEqual(['authorization_not_allowed', 'enclave_unavailable'])
+  })
+
+  test('for a listed implementation go to the enclave', async () => {
+    const { signer, batches } = setUp(refuse, getTerms)
+    await expect(signer.sign(authorize({ chainId: 1, address, nonce: 0 }))).rejects.toMatchObject({
+      code: 'enclave_unavailable',
+    })
+    expect(batches).toEqual([1])
+  })
+
+  test('fail, and cost no sample, while no enclave attests its list', async () => {
+    const { signer, drawn } = setUp(refuse, refuse)
+    await expect(signer.sign(authorize({ chainId: 1, address, nonce: 0 }))).rejects.toMatchObject({
+      code: 'enclave_unavailable',
+    })
+    expect(drawn).toEqual([])
+  })
 })

@@ -1,4 +1,6 @@
+import { type Authorization, assertAuthorizationAllowed, ServiceError } from '@countersign/protocol'
 import { CoordinatorError, toPublicCode } from '../errors.ts'
+import type { KeyEnclave } from '../ports.ts'
 import { createGatherer } from './gather.ts'
 import { type SignDeps, type SigningRequest, type SigningResult, signBatch } from './signBatch.ts'
 
@@ -11,6 +13,7 @@ export type SigningMetrics = {
 }
 
 export type BatchSignerDeps = SignDeps & {
+  enclave: Pick<KeyEnclave, 'getTerms'>
   metrics: SigningMetrics
   /** Requests in one batch, at most. */
   batchLimit: number
@@ -53,6 +56,8 @@ export function createBatchSigner(deps: BatchSignerDeps): BatchSigner {
       const startedAt = performance.now()
       let code = 'ok'
       try {
+        const { asked } = request
+        if (asked.kind === 'authorization') await assertAllowed(deps.enclave, asked.authorization)
         return await gatherer.add(request)
       } catch (error) {
         code = toPublicCode(error)
@@ -62,5 +67,16 @@ export function createBatchSigner(deps: BatchSignerDeps): BatchSigner {
       }
     },
     stop: () => gatherer.stop(new CoordinatorError('shutting_down', 'the service is stopping')),
+  }
+}
+
+/** The enclave refuses the others too, but by then a sample would be spent. */
+async function assertAllowed(enclave: Pick<KeyEnclave, 'getTerms'>, authorization: Authorization): Promise<void> {
+  const { settings } = await enclave.getTerms()
+  try {
+    assertAuthorizationAllowed(authorization, settings.implementations)
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    throw new CoordinatorError('authorization_not_allowed', error.message, { details: error.details })
   }
 }
