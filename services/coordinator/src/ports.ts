@@ -154,7 +154,7 @@ export type Store = {
   /**
    * One transaction: pending transactions, attestations, the batch (unique on boot and sequence; several calls may bring the
    * same batch), its release and the jobs that publish them. Of each (wallet, digest) the first wins; returns the committed winner
-   * of each. Off-chain signings have no digest here, and each is its own winner.
+   * of each. Off-chain signings have no digest here, and each is its own winner; one whose commitment the wallet has already is left out.
    */
   insertSignings(parameters: {
     batch: SigningBatch

@@ -99,8 +99,10 @@ async function commit(
       const digest = toDigest(signing.stated)
       const earlier = digest && byKey.get(toKey(signing.walletId, digest))
       const row = earlier ?? bySlug.get(rows[index]?.slug ?? '')
-      if (row === undefined) throw new Error('a signing was neither stored nor found')
-      answer(signing, { status: 'fulfilled', value: { signature: row.signature, slug: row.slug } })
+      if (row !== undefined)
+        answer(signing, { status: 'fulfilled', value: { signature: row.signature, slug: row.slug } })
+      else if (digest === undefined) answer(signing, { status: 'rejected', reason: repeated() })
+      else throw new Error('a signing was neither stored nor found')
     }
   } catch (reason) {
     for (const signing of asked) answer(signing, { status: 'rejected', reason })
@@ -113,6 +115,11 @@ function toDigest(stated: Stated): Hex | undefined {
   const { kind, subject } = stated.signed
   if (kind === 'off-chain') return undefined
   return kind === 'transaction' ? subject.digestSigned : subject.digest
+}
+
+/** Random bytes of the enclave are in a commitment: an answer was repeated. */
+function repeated() {
+  return new CoordinatorError('attestation_invalid', 'the commitment was recorded before')
 }
 
 function tooOld() {

@@ -2,6 +2,7 @@ import { createVerifier, vendorRoots } from '@countersign/attestation'
 import { createSimulator, simulatedRoots } from '@countersign/attestation/simulator'
 import {
   fromHex,
+  hashMessage,
   recoverPublicKey,
   type SignedBatch,
   type SignItemError,
@@ -16,6 +17,7 @@ import {
   createSigningEnclave,
   createTestWalletKey,
   type SignedItem,
+  type SignedItemV2,
   signTestDigest,
 } from '../../test/signingEnclave.ts'
 import { createPlatformReader } from '../collateral/platformReader.ts'
@@ -514,6 +516,25 @@ describe('parts that fail', () => {
     expect(settled.slice(0, 5).map((one) => one?.status)).toEqual(Array(5).fill('fulfilled'))
     for (const one of settled.slice(5)) expect(one).toMatchObject({ reason: { code: 'entropy_unavailable' } })
     expect(service.enclave.calls).toBe(1)
+  })
+
+  test('an opening that the enclave answers twice fails the second of the two, and nothing else', async () => {
+    const { outcomes, enclave, store } = createService()
+    const content = { message: '0x68656c6c6f' } as const
+    const asked = { kind: 'message', digest: `0x${toHex(hashMessage(content.message))}`, content } as const
+    const message = () => ({ ...createRequest(0), asked })
+    let first: (Pick<SignedItemV2, 'subject' | 'opening'> & { hash: string }) | undefined
+    enclave.stateV2 = (signed) => {
+      const { subject, opening, statement } = signed
+      first ??= { subject, hash: statement.subject, ...(opening && { opening }) }
+      const { hash, ...repeated } = first
+      return { ...signed, ...repeated, statement: { ...statement, subject: hash } }
+    }
+    expect(await outcomes(message(), createRequest(0), message(), createRequest(0, bob))).toEqual([
+      ...['signed', 'signed', 'attestation_invalid', 'signed'],
+    ])
+    expect(await outcomes(message(), createRequest(1))).toEqual(['attestation_invalid', 'signed'])
+    expect(store.rows.signed.size).toBe(4)
   })
 
   test('a commit that fails: no signature is answered', async () => {

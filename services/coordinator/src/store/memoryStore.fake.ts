@@ -115,12 +115,12 @@ export function createMemoryStore() {
     },
     async insertSignings({ signings, now }) {
       write()
-      return signings.map((signing) => {
+      return signings.flatMap((signing) => {
         const { slug, walletId } = signing
         const { kind, digest, signature, txHash, chainId, summary } = toPublicParts(signing)
         const key = `${walletId}/${digest ?? txHash}`
         const earlier = rows.signed.get(key)
-        if (earlier !== undefined) return earlier
+        if (earlier !== undefined) return digest === null ? [] : earlier
         const signed = { walletId, digest, signature, slug }
         rows.signed.set(key, signed)
         rows.proofs.set(slug, {

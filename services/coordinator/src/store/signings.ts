@@ -44,8 +44,8 @@ export async function insertSignings(
     const inserted = await insertRows({ db, jobs }, { batch, shared, rows: [...first.values()], now })
     const isNew = new Set(inserted.map(({ slug }) => slug))
     // The others lost to a statement that has committed, or there would have been no conflict. This one sees it; the one before,
-    // which may have begun earlier, need not.
-    const lost = [...first.values()].filter(({ slug }) => !isNew.has(slug))
+    // which may have begun earlier, need not. A commitment that was there has no signature to be found again.
+    const lost = [...first.values()].filter(({ slug, digest }) => !isNew.has(slug) && digest !== null)
     const earlier = await findSigned(db, lost)
     if (earlier.length !== lost.length) throw new Error('a signing was neither inserted nor found')
     return [...inserted, ...earlier]
@@ -107,8 +107,8 @@ function toRow(signing: Signing): Row {
 /**
  * Everything in one statement, and so in one transaction, that only inserts: its plan is good whatever the size of the tables. (`is
  * true` makes the search for the new ones a hash table; as a join, it would compare all with all.) What
- * the signings share is written only if one of them is new. The order by (wallet, digest) is that of all coordinators: two with
- * the same pairs wait for each other, never in a circle.
+ * the signings share is written only if one of them is new. The order by (wallet, digest, hash) is that of all coordinators: two with
+ * the same ones wait for each other, never in a circle.
  */
 async function insertRows(
   { db, jobs }: { db: Kysely<Tables>; jobs: Jobs },
@@ -150,8 +150,8 @@ async function insertRows(
       insert into pending_transactions
         (id, wallet_id, kind, digest, signature, tx_hash, chain_id, tx_metadata, subject, created_at)
       select id, wallet_id, kind, digest, signature, tx_hash, chain_id, tx_metadata, subject, ${at}::timestamptz
-      from input order by wallet_id, digest
-      on conflict (wallet_id, digest) do nothing
+      from input order by wallet_id, digest, tx_hash
+      on conflict do nothing
       returning id
     ),
     batch as (
@@ -251,10 +251,6 @@ function toSigningError(error: unknown): unknown {
   }
   if (constraint === 'attestations_entropy_hash_key') {
     return new CoordinatorError('entropy_unavailable', 'an entropy sample was used before', { cause: error })
-  }
-  // 32 random bytes of the enclave are in it: an answer was repeated.
-  if (constraint === 'pending_transactions_commitment') {
-    return new CoordinatorError('attestation_invalid', 'the commitment was recorded before', { cause: error })
   }
   return error
 }

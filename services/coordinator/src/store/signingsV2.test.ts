@@ -89,11 +89,21 @@ describe.each(databaseKinds)('signings of version 2 on %s', (kind) => {
     expect((await find(signings[1]?.slug ?? ''))?.records.version).toBe(2)
   })
 
-  test('the same commitment twice is refused; two of one content are two', async () => {
+  test('a commitment that the wallet has already is left out; the others of the batch are stored', async () => {
     const signing = createTestSigningV2(wallet)
     await insert([signing])
-    const again = { ...createTestSigningV2(wallet), signed: signing.signed }
-    await expect(insert([again])).rejects.toMatchObject({ code: 'attestation_invalid' })
+    const { coordinatorKey } = signing.statement
+    const [again, twice, twiceAgain, good, delegation] = [
+      ...[signing.signed, ...Array(2).fill({ kind: 'off-chain', subject: { commitment: randomHex(32) } }), undefined],
+      authorization(),
+    ].map((signed?: Signed) => {
+      const next = createTestSigningV2(wallet, signed)
+      return { ...next, statement: { ...next.statement, coordinatorKey } }
+    }) as [Signing, Signing, Signing, Signing, Signing]
+    const stored = await insert([again, twice, good, twiceAgain, delegation])
+    expect(stored.map(({ slug }) => slug).sort()).toEqual([twice, good, delegation].map(({ slug }) => slug).sort())
+    expect(await find(again.slug)).toBeUndefined()
+    expect(await insert([again])).toEqual([])
     const other = await createTestWallet(subject.store)
     await expect(insert([{ ...createTestSigningV2(other), signed: signing.signed }])).resolves.toHaveLength(1)
   })
