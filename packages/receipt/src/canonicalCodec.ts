@@ -28,7 +28,7 @@ export function createCodec<Value>(format: {
   return {
     encode(value) {
       const bytes = toCanonicalJson(assertValue(value))
-      assertSize(bytes)
+      assertBlockSize(bytes)
       return bytes
     },
     parse(bytes) {
@@ -47,7 +47,7 @@ export function peekVersion(bytes: Uint8Array): unknown {
 }
 
 function parseJsonOf(bytes: Uint8Array): unknown {
-  assertSize(bytes)
+  assertBlockSize(bytes)
   try {
     return parseCanonicalJson(bytes, { maxBytes: MAX_BLOCK_BYTES })
   } catch (cause) {
@@ -59,7 +59,8 @@ function parseJsonOf(bytes: Uint8Array): unknown {
   }
 }
 
-function assertSize(bytes: Uint8Array): void {
+/** Throws `receipt_too_large`. For blocks that have no codec here: collateral, and what was encoded before. */
+export function assertBlockSize(bytes: Uint8Array): void {
   if (bytes.length > MAX_BLOCK_BYTES) throw new ReceiptError('receipt_too_large', 'receipt larger than 256 KiB')
 }
 

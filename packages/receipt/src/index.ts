@@ -1,3 +1,4 @@
+export { assertBlockSize } from './canonicalCodec.ts'
 export { ReceiptError, type ReceiptErrorCode } from './errors.ts'
 export { type AnyReceipt, nameSignature, type ReceiptView, type SignatureName } from './receiptView.ts'
 export type { Anchors } from './v1/anchors.ts'

@@ -16,6 +16,7 @@ import {
   fromHex,
   hashEnclaveConfig,
   hashLeaf,
+  MAX_BLOCK_BYTES,
   toHex,
 } from '@countersign/protocol'
 import type { ReceiptView } from '../receiptView.ts'
@@ -54,6 +55,8 @@ export async function checkSigner(
     const bytes = needs(context.collateral, 'the collateral block was not given')
     const cid = toCid(bytes)
     failIf(cid !== signer.collateral, `The collateral block has the CID ${cid}, the receipt names another.`)
+    // A block like the others of version 2. Version 1 has no limit for it.
+    failIf(receipt.kind !== undefined && bytes.length > MAX_BLOCK_BYTES, 'The collateral block is larger than 256 KiB.')
     return [`The block ${cid} is the one the service verified with.`, parseCollateral(decodeUtf8(bytes))]
   })
 

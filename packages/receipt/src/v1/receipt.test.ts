@@ -26,6 +26,7 @@ test('the exports of the package', () => {
       "assembleBatch",
       "assembleCoordinator",
       "assembleRelease",
+      "assertBlockSize",
       "blockSchemas",
       "canonicalBytes",
       "checkReceipt",

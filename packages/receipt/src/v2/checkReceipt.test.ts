@@ -1,7 +1,7 @@
 import { generateKeyPairSync, sign as signWithNode } from 'node:crypto'
 import { createVerifier } from '@countersign/attestation'
 import { createSimulator } from '@countersign/attestation/simulator'
-import { attestationPublishedTopic, toCanonicalJson, toHex } from '@countersign/protocol'
+import { attestationPublishedTopic, MAX_BLOCK_BYTES, toCanonicalJson, toHex } from '@countersign/protocol'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { ml_dsa65 } from '@noble/post-quantum/ml-dsa.js'
 import { describe, expect, test } from 'vitest'
@@ -217,6 +217,23 @@ describe('blocks that are not there, or not the ones', () => {
     expect(await checkReceipt(honest.bytes, undefined, { roots, anchors })).toMatchObject({ verdict: 'incomplete' })
     const result = await checkReceipt(honest.bytes, undefined, { roots, verifier, anchors, blocks: honest.blocks })
     expect([result.verdict, statusOf(result, 'quote')]).toEqual(['incomplete', 'skip'])
+  })
+
+  test.each([0, 1])('collateral of 256 KiB is a block, one byte more (%i) is not', async (more) => {
+    const members = JSON.parse(new TextDecoder().decode(honest.collateral))
+    const room = MAX_BLOCK_BYTES - honest.collateral.length + more
+    const collateral = toCanonicalJson({ ...members, tcb_info: members.tcb_info + ' '.repeat(room) })
+    const release = toCanonicalJson({ ...golden.release, collateral: toCid(collateral) })
+    const coordinator = { release: toCid(release) }
+    const bytes = toCanonicalJson({ ...golden.attestation, coordinator })
+    const result = await check({ ...honest, bytes, collateral, blocks: { ...honest.blocks, release } })
+    const [status, detail] = more === 0 ? ['pass', /verified with/] : ['fail', /larger than 256 KiB/]
+    expect([statusOf(result, 'collateral'), detailOf(result, 'collateral')]).toEqual([
+      status,
+      expect.stringMatching(detail),
+    ])
+    // Nobody signed for it.
+    expect(failures(result)).toContain('release')
   })
 
   test('one block in another’s place is refused', async () => {

@@ -3,6 +3,7 @@ import {
   assembleAttestation,
   assembleBatch,
   assembleRelease,
+  assertBlockSize,
   canonicalBytes,
   encodeBlock,
   toCid,
@@ -29,6 +30,8 @@ export function assembleReceipt({
 
 function assembleVersion2(records: PinRecords & { version: 2 }, collateral: Block): ReceiptBlocks {
   const { signed, statement, inclusion, entropy, signatures } = records
+  assertBlockSize(collateral.bytes)
+  assertBlockSize(records.coordinator)
   const batch = toBlock(encodeBlock('batch', assembleBatch(records.batch)))
   const coordinator = toBlock(records.coordinator)
   const released = { batch: batch.cid, collateral: collateral.cid, coordinator: coordinator.cid }

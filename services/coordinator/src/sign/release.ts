@@ -1,5 +1,5 @@
 import { toHex } from '@countersign/protocol'
-import { assembleBatch, encodeBlock, toBlockRelease, toCid } from '@countersign/receipt'
+import { assembleBatch, assertBlockSize, encodeBlock, toBlockRelease, toCid } from '@countersign/receipt'
 import type { SelfReport } from '../ports.ts'
 import type { Release } from '../store/types.ts'
 import type { VerifiedBatch } from './verifyBatch.ts'
@@ -17,6 +17,8 @@ export function createReleaser(selfReport: Pick<SelfReport, 'publicKey' | 'sign'
   async function release(batch: VerifiedBatch, coordinator: Uint8Array<ArrayBuffer>): Promise<Release> {
     const { quote, eventLog, config, settings, bootId, sequence, previous, treeSize, collateral } = batch
     const record = { quoteHex: toHex(quote), eventLog, config, settings, bootId, sequence, previous, treeSize }
+    // The others have a codec, which refuses such a size.
+    assertBlockSize(collateral.bytes)
     const message = toBlockRelease({
       batch: toCid(encodeBlock('batch', assembleBatch(record))),
       collateral: toCid(collateral.bytes),

@@ -3,6 +3,7 @@ import { createSimulator, simulatedRoots } from '@countersign/attestation/simula
 import {
   fromHex,
   hashMessage,
+  MAX_BLOCK_BYTES,
   recoverPublicKey,
   type SignedBatch,
   type SignItemError,
@@ -535,6 +536,20 @@ describe('parts that fail', () => {
     ])
     expect(await outcomes(message(), createRequest(1))).toEqual(['attestation_invalid', 'signed'])
     expect(store.rows.signed.size).toBe(4)
+  })
+
+  test('collateral that is too large for a block: nothing of version 2 is released', async () => {
+    const service = createService()
+    const current: Parts['collateral']['current'] = async (platform) => {
+      const stored = await service.parts.collateral.current(platform)
+      return { ...stored, bytes: new Uint8Array(MAX_BLOCK_BYTES + 1) }
+    }
+    const deps = service.toDeps({ collateral: { current } })
+    const [old] = await collect(deps, [createRequest(0)])
+    expect(old?.status).toBe('fulfilled')
+    const [settled] = await collect({ ...deps, receiptVersion: 2 }, [createRequest(1)])
+    expect(settled).toMatchObject({ status: 'rejected', reason: { code: 'receipt_too_large' } })
+    expect(service.store.rows.signed.size).toBe(1)
   })
 
   test('a commit that fails: no signature is answered', async () => {
