@@ -20,6 +20,7 @@ import {
   type SignResult,
   type SignTypedDataRequest,
   type TransactionPage,
+  type TransactionSummary,
   type TxMetadata,
   useAttestation,
   useService,
@@ -80,6 +81,7 @@ expectTypeOf<ServiceClient['signAuthorization']>().returns.resolves.toEqualTypeO
 }>()
 
 expectTypeOf(useAttestation).parameter(0).toEqualTypeOf<string | null | undefined>()
+expectTypeOf(useAttestation).parameter(1).toEqualTypeOf<{ opening?: Opening | undefined } | undefined>()
 expectTypeOf(useAttestation).returns.toEqualTypeOf<{
   proof: ProofPayload | null
   loading: boolean
@@ -102,6 +104,10 @@ expectTypeOf<ServiceApi['provisionWallet']>().toEqualTypeOf<() => Promise<Wallet
 expectTypeOf<ServiceApi['signDigest']>().parameter(0).toEqualTypeOf<{ digest: Hex; txMetadata: TxMetadata }>()
 expectTypeOf<ServiceApi['signDigest']>().returns.resolves.toEqualTypeOf<{ signature: Hex; slug: string }>()
 expectTypeOf<ServiceApi['listTransactions']>().returns.resolves.toEqualTypeOf<TransactionPage>()
+
+expectTypeOf<TransactionSummary['kind']>().toEqualTypeOf<'authorization' | 'off-chain' | undefined>()
+expectTypeOf<Extract<TransactionSummary, { kind?: undefined }>['value']>().toEqualTypeOf<string>()
+expectTypeOf<Extract<TransactionSummary, { kind: 'authorization' }>['implementation']>().toEqualTypeOf<Hex>()
 
 expectTypeOf<{ to: Hex }>().toExtend<SignRequest>()
 expectTypeOf<{ to: Hex; value: '0.1' }>().toExtend<SignRequest>()

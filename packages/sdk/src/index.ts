@@ -31,7 +31,7 @@ export {
   type WalletInfo,
 } from './client/index.ts'
 export { ServiceProvider, type ServiceProviderProps } from './react/ServiceProvider.tsx'
-export { type UseAttestationReturnType, useAttestation } from './react/useAttestation.ts'
+export { type UseAttestationOptions, type UseAttestationReturnType, useAttestation } from './react/useAttestation.ts'
 export { type ServiceContextValue, useService } from './react/useService.ts'
 export { type UseSignReturnType, useSign } from './react/useSign.ts'
 export { type UseSignMessageReturnType, useSignMessage } from './react/useSignMessage.ts'

@@ -1,4 +1,4 @@
-import type { SignRequest, SignResult } from '@countersign/protocol'
+import type { Opening, ProofPayload, SignRequest, SignResult } from '@countersign/protocol'
 import type { PublicClient } from 'viem'
 import { createApi, type ServiceApi } from './api.ts'
 import type { Connection, ServiceClientConfig } from './connection.ts'
@@ -73,6 +73,17 @@ export class ServiceClient implements Connection {
     options?: SignOffChainOptions,
   ): Promise<SignAuthorizationResult> {
     return (await loadOffChain()).signAuthorization(this, request, options)
+  }
+
+  /**
+   * Throws `opening_mismatch` unless the opening is of this proof. The proof is what the service says of it: what is pinned and on
+   * the chain, a verifier shows.
+   *
+   * @example
+   * await client.verifyOpening(await client.api.getProof(attestationSlug), opening)
+   */
+  async verifyOpening(proof: ProofPayload, opening: Opening): Promise<void> {
+    ;(await loadOffChain()).verifyOpening(proof, opening)
   }
 
   /** Where a full-page navigation starts the sign-in; the user comes back to `returnTo`, on an origin that is allowed. */

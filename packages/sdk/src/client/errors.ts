@@ -31,7 +31,7 @@ export type SdkErrorCode =
   | 'cookie_blocked'
   /** Distrust the service: the signature is not of this wallet over this request. It was not broadcast from here. */
   | 'signature_mismatch'
-  /** Distrust the service: the signature is good, but what came with it does not open its proof. */
+  /** Distrust the service, or look for the right opening: it does not open this proof. */
   | 'opening_mismatch'
   /** Distrust the RPC, or wait: the fees are absurd. Nothing was signed. */
   | 'fees_absurd'

@@ -34,7 +34,9 @@ function orNull<R>(parse: Parse<R>): Parse<R | null> {
   return (value) => (value === null ? null : parse(value))
 }
 
-function members<R>(parsers: { [Name in keyof R]: Parse<R[Name]> }): Parse<R> {
+type Parsers<R> = { [Name in keyof R]: Parse<R[Name]> }
+
+function members<R>(parsers: Parsers<R>): Parse<R> {
   return (body) => {
     if (!isPlainObject(body)) return undefined
     const entries = Object.entries<Parse<unknown>>(parsers).map(([name, parse]) => [name, parse(body[name])] as const)
@@ -73,31 +75,27 @@ export const parseSignDigestResponse = members<SignDigestResponse>({
  * With the kind, which only what is not a transaction has. One that is not known here passes through as well: without it the proof
  * would pass for that of a transaction.
  */
-function withKind<R extends { kind?: unknown }>(parse: Parse<Omit<R, 'kind'>>): Parse<R> {
+function withKind<R extends { kind?: unknown }>(toParsers: (kind: unknown) => Parsers<Omit<R, 'kind'>>): Parse<R> {
   return (body) => {
-    const value = parse(body) as R | undefined
-    const { kind } = value ? (body as R) : {}
-    if (kind === undefined) return value
-    return text(kind) === undefined ? undefined : { ...(value as R), kind }
+    const { kind } = isPlainObject(body) ? body : {}
+    return members<R>({ ...toParsers(kind), ...(kind !== undefined && { kind: text }) } as Parsers<R>)(body)
   }
 }
 
-const parseProof = withKind<ProofPayload>(
-  members({
-    slug: text,
-    txHash: hash,
-    chainId: natural,
-    walletAddress: address,
-    status,
-    ipfsCid: orNull(string),
-    ipfsUrl: orNull(link),
-    onchainTxHash: orNull(hash),
-    onchainBlockNumber: orNull(natural),
-    kmsQuoteVerified: where((value) => typeof value === 'boolean'),
-    receipt: orNull(where(isReceipt)),
-    createdAt: time,
-  }),
-)
+const parseProof = withKind<ProofPayload>(() => ({
+  slug: text,
+  txHash: hash,
+  chainId: natural,
+  walletAddress: address,
+  status,
+  ipfsCid: orNull(string),
+  ipfsUrl: orNull(link),
+  onchainTxHash: orNull(hash),
+  onchainBlockNumber: orNull(natural),
+  kmsQuoteVerified: where((value) => typeof value === 'boolean'),
+  receipt: orNull(where(isReceipt)),
+  createdAt: time,
+}))
 
 export function parseProofPayload(body: unknown): ProofPayload | undefined {
   const proof = parseProof(body)
@@ -106,16 +104,15 @@ export function parseProofPayload(body: unknown): ProofPayload | undefined {
   return [proof.ipfsCid, proof.onchainTxHash, proof.onchainBlockNumber].includes(null) ? undefined : proof
 }
 
-const summary = { txHash: hash, chainId: natural, slug: text, status, createdAt: time }
-const parseSummary = members<object>(summary)
-const parseTransaction = members<object>({ ...summary, to: address, value: wei, data: where(isHex), nonce: natural })
-const parseAuthorization = members<object>({ ...summary, implementation: address })
-
-const parseTransactionSummary = withKind<TransactionSummary>((body) => {
-  const { kind } = isPlainObject(body) ? body : {}
-  const parse = kind === undefined ? parseTransaction : kind === 'authorization' ? parseAuthorization : parseSummary
-  return parse(body) as TransactionSummary | undefined
-})
+const parseTransactionSummary = withKind<TransactionSummary>((kind) => ({
+  txHash: hash,
+  chainId: natural,
+  slug: text,
+  status,
+  createdAt: time,
+  ...(kind === undefined && { to: address, value: wei, data: where(isHex), nonce: natural }),
+  ...(kind === 'authorization' && { implementation: address }),
+}))
 
 export const parseTransactionPage = members<TransactionPage>({
   transactions(list) {

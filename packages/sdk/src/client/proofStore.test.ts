@@ -1,4 +1,4 @@
-import type { ProofStatus } from '@countersign/protocol'
+import { computeCommitment, type ProofStatus, toHex } from '@countersign/protocol'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import {
   config,
@@ -167,5 +167,20 @@ describe('§4 useAttestation, without React', () => {
     stopB()
     store.watch('b')
     expect(store.getSnapshot().proof?.slug).toBe('b')
+  })
+
+  test('with an opening: a proof that it does not open is an error and not shown, and is asked for again', async () => {
+    const half = '11'.repeat(32)
+    const opening = { content: half, signature: half }
+    const proof = { ...createProof('a'), kind: 'off-chain' as const }
+    network.routes['GET /proof/a'] = () => json(proof)
+    const store = create()
+    store.watch('a', opening)
+    await vi.waitFor(() => expect(store.getSnapshot().error).not.toBeNull())
+    expect(store.getSnapshot()).toEqual({ proof: null, loading: false, error: withCode('opening_mismatch') })
+    const txHash = `0x${toHex(computeCommitment(opening))}` as const
+    network.routes['GET /proof/a'] = () => json({ ...proof, txHash, status: 'pin_failed' })
+    await vi.advanceTimersByTimeAsync(4000)
+    expect(store.getSnapshot()).toMatchObject({ proof: { txHash }, loading: false, error: null })
   })
 })

@@ -1,4 +1,4 @@
-import { isTerminalProofStatus, type ProofPayload, type ServiceError } from '@countersign/protocol'
+import { isTerminalProofStatus, type Opening, type ProofPayload, type ServiceError } from '@countersign/protocol'
 import { createStore, type Store } from './createStore.ts'
 import { toServiceError } from './errors.ts'
 import type { ServiceClient } from './ServiceClient.ts'
@@ -9,8 +9,11 @@ export const POLL_INTERVAL_MS = 4000
 export type ProofState = { proof: ProofPayload | null; loading: boolean; error: ServiceError | null }
 
 export type ProofStore = Store<ProofState> & {
-  /** Polls until the proof is in a terminal state, or until it is stopped. One at a time: stop before watching another. */
-  watch(slug: string): () => void
+  /**
+   * Polls until the proof is in a terminal state, or until it is stopped. One at a time: stop before watching another. A proof that
+   * an opening is given for, and that it does not open, is an error and not shown.
+   */
+  watch(slug: string, opening?: Opening): () => void
 }
 
 const INITIAL: ProofState = { proof: null, loading: false, error: null }
@@ -20,7 +23,7 @@ export function createProofStore(client: ServiceClient): ProofStore {
   const store = createStore(INITIAL)
   let lastSlug: string | undefined
 
-  function watch(slug: string) {
+  function watch(slug: string, opening?: Opening) {
     const controller = new AbortController()
     const { signal } = controller
     let timer: ReturnType<typeof setTimeout> | undefined
@@ -31,6 +34,7 @@ export function createProofStore(client: ServiceClient): ProofStore {
       store.set({ loading: true })
       try {
         const proof = await client.api.getProof(slug, { signal })
+        if (opening) await client.verifyOpening(proof, opening)
         if (signal.aborted) return
         store.set({ proof, loading: false, error: null })
         if (isTerminalProofStatus(proof.status)) return

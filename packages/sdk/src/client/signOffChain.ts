@@ -9,7 +9,7 @@ import { serializeSignature } from 'viem'
 import { hashAuthorization } from 'viem/utils'
 import { createCall } from './api.ts'
 import type { Connection } from './connection.ts'
-import { createError, walletNotReady } from './errors.ts'
+import { walletNotReady } from './errors.ts'
 import {
   type OffChain,
   parseAuthorization,
@@ -20,8 +20,11 @@ import {
   type SignTypedDataRequest,
 } from './parseOffChain.ts'
 import { parseSignDigestResponse } from './parseResources.ts'
+import { openingMismatch, toSortedJson } from './verifyOpening.ts'
 import { mismatch, type VerifySignatureParameters, verifySignature } from './verifySignature.ts'
 import { verifyWallet } from './verifyWallet.ts'
+
+export { verifyOpening } from './verifyOpening.ts'
 
 /*
  * What a client signs beside transactions. `ServiceClient` loads this file when it is first needed: an app that only sends
@@ -89,7 +92,7 @@ async function signOffChain(
   const [salt1, salt2] = [answer.opening.content, answer.opening.signature].map(readSalt)
   const opening = { content: { salt: salt1, kind, digest, content }, signature: { salt: salt2, signature } } as Opening
   if (!salt1 || !salt2 || toSortedJson(answer.opening) !== toSortedJson(opening)) {
-    throw createError('opening_mismatch', 'the opening is not of this signature', { details: `its proof is ${slug}` })
+    throw openingMismatch(slug)
   }
   return { signature, attestationSlug: slug, opening }
 }
@@ -118,11 +121,4 @@ async function verifyExact(parameters: VerifySignatureParameters): Promise<void>
 function readSalt(half: unknown): string | undefined {
   const { salt } = isPlainObject(half) ? half : {}
   return typeof salt === 'string' && /^[0-9a-f]{64}$/.test(salt) ? salt : undefined
-}
-
-/** One text for each value, whatever the order of its members. */
-function toSortedJson(value: unknown): string {
-  return JSON.stringify(value, (_name, member: unknown) =>
-    isPlainObject(member) ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1))) : member,
-  )
 }

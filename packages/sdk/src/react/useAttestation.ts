@@ -1,22 +1,29 @@
 'use client'
 
+import type { Opening } from '@countersign/protocol'
 import { useEffect, useMemo } from 'react'
 import { createProofStore, type ProofState } from '../client/proofStore.ts'
 import { useServiceContext, useStore } from './ServiceContext.ts'
 
+export type UseAttestationOptions = { opening?: Opening | undefined }
+
 export type UseAttestationReturnType = ProofState
 
 /**
- * Follows a proof until it is complete or has failed. Inert without a slug.
+ * Follows a proof until it is complete or has failed. Inert without a slug. With the opening of a message or of typed data, a proof
+ * that it does not open is the error `opening_mismatch`, and not shown.
  *
  * @example
  * const { proof, loading, error } = useAttestation(lastResult?.attestationSlug)
  */
-export function useAttestation(slug: string | null | undefined): UseAttestationReturnType {
+export function useAttestation(
+  slug: string | null | undefined,
+  { opening }: UseAttestationOptions = {},
+): UseAttestationReturnType {
   const { client } = useServiceContext()
   const store = useMemo(() => createProofStore(client), [client])
   const { proof, loading, error } = useStore(store)
-  useEffect(() => (slug ? store.watch(slug) : undefined), [store, slug])
+  useEffect(() => (slug ? store.watch(slug, opening) : undefined), [store, slug, opening])
   // In the render between a change of slug and its effect, the proof at hand is still of the old one.
   const isOfSlug = !slug || proof === null || proof.slug === slug
   return { proof: isOfSlug ? proof : null, loading, error }

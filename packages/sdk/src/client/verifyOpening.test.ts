@@ -1,0 +1,110 @@
+import {
+  computeCommitment,
+  type Hex,
+  type Opening,
+  type OpeningContent,
+  toHex,
+  withholdHalf,
+} from '@countersign/protocol'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import vectors from '../../../protocol/vectors/protocol-v2.vectors.json' with { type: 'json' }
+import { createTestService } from '../testing/createTestService.ts'
+import { createProof } from './network.fake.ts'
+import { ServiceClient } from './ServiceClient.ts'
+import { verifyOpening } from './verifyOpening.ts'
+
+const message: OpeningContent = {
+  salt: 'a1'.repeat(32),
+  digest: `0x${'c3'.repeat(32)}`,
+  kind: 'message',
+  content: { message: '0x00ff' },
+}
+/** Names whose order differs by code unit and by code point, escapes, and what JSON writes in more than one way. */
+const typedData: OpeningContent = {
+  ...message,
+  kind: 'typed-data',
+  content: {
+    domain: { name: 'Ünïcode "\\/\u0000\u001f\u007f\u2028 💶' },
+    types: { A: [{ type: 'string', name: 'z' }] },
+    primaryType: 'A',
+    message: {
+      '💶': 1,
+      '\uffee': true,
+      é: [0, -5, 9007199254740991, { b: '', a: '1' }],
+      z: [[], {}],
+      Z: false,
+    },
+  },
+}
+const half = { salt: 'b2'.repeat(32), signature: `0x${'11'.repeat(32)}${'22'.repeat(32)}1b` } as const
+const open = (content: OpeningContent): Opening => ({ content, signature: half })
+const toProof = (opening: Opening) => ({
+  ...createProof('s'),
+  kind: 'off-chain' as const,
+  txHash: `0x${toHex(computeCommitment(opening))}` as Hex,
+})
+const mismatch = expect.objectContaining({ name: 'ServiceError', code: 'opening_mismatch', details: 'its proof is s' })
+
+describe('an opening is of a proof by the protocol’s commitment', () => {
+  test.each<[string, Opening]>([
+    ['a message', open(message)],
+    ['typed data', open(typedData)],
+    ['an empty message', open({ ...message, kind: 'message', content: { message: '0x' } })],
+    ['approvals', open({ ...message, approvals: [{ approver: 1 }] })],
+    ...vectors.openings.map(({ opening }, index): [string, Opening] => [`vector ${index}`, opening as Opening]),
+  ])('%s, whole, in any order, or a half of it', (_, opening) => {
+    const proof = toProof(opening)
+    const { content, signature } = opening
+    const reversed = Object.fromEntries(Object.entries(content).toReversed()) as OpeningContent
+    for (const one of [
+      opening,
+      { signature, content: reversed },
+      withholdHalf(opening, 'content'),
+      withholdHalf(opening, 'signature'),
+    ]) {
+      expect(() => verifyOpening(proof, one)).not.toThrow()
+    }
+    expect(() => verifyOpening({ ...proof, txHash: `0x${proof.txHash.slice(2).toUpperCase()}` }, opening)).not.toThrow()
+  })
+
+  test.each<[string, unknown]>([
+    ['another salt of the content', { content: { ...message, salt: `${'a1'.repeat(31)}a2` }, signature: half }],
+    ['another salt of the signature', { content: message, signature: { ...half, salt: `${'b2'.repeat(31)}b3` } }],
+    ['both salts exchanged', { content: { ...message, salt: half.salt }, signature: { ...half, salt: message.salt } }],
+    ['another digest', { content: { ...message, digest: `0x${'c4'.repeat(32)}` }, signature: half }],
+    ['another kind', { content: { ...message, kind: 'typed-data' }, signature: half }],
+    ['another message', { content: { ...message, content: { message: '0x00fe' } }, signature: half }],
+    ['a member more', { content: { ...message, more: 1 }, signature: half }],
+    ['another signature', { content: message, signature: { ...half, signature: `${half.signature.slice(0, -1)}c` } }],
+    ['a salt that is no hex', { content: { ...message, salt: 'zz'.repeat(32) }, signature: half }],
+    ['no salt', { content: { ...message, salt: undefined }, signature: half }],
+    ['no halves', {}],
+    ['null for a half', { content: null, signature: half }],
+    ['a signature that is no text', { content: message, signature: { ...half, signature: 5 } }],
+    ['a content that JSON cannot write', { content: { ...message, content: { message: 5n } }, signature: half }],
+    ['the halves exchanged', { content: half, signature: message }],
+  ])('%s: opening_mismatch', (_, opening) => {
+    expect(() => verifyOpening(toProof(open(message)), opening as Opening)).toThrow(mismatch)
+  })
+
+  test('a proof of a transaction is opened by nothing, whatever its hash', () => {
+    const { kind: _, ...proof } = toProof(open(message))
+    expect(() => verifyOpening(proof, open(message))).toThrow(mismatch)
+    expect(() => verifyOpening({ ...proof, kind: 'authorization' }, open(message))).toThrow(mismatch)
+  })
+})
+
+describe('through the client', () => {
+  afterEach(() => void vi.unstubAllGlobals())
+
+  test('what a service answers opens the proof that it makes, and not the next one', async () => {
+    const service = createTestService()
+    vi.stubGlobal('fetch', service.fetch)
+    const client = new ServiceClient(service.config)
+    const first = await client.signMessage({ message: 'hello' })
+    const second = await client.signMessage({ message: 'hello' })
+    const proof = await client.api.getProof(first.attestationSlug)
+    await expect(client.verifyOpening(proof, first.opening)).resolves.toBeUndefined()
+    await expect(client.verifyOpening(proof, second.opening)).rejects.toMatchObject({ code: 'opening_mismatch' })
+  })
+})
