@@ -9,6 +9,8 @@ export type Target = {
   genuine: Uint8Array
   /** Changes that no rule about bytes makes. All are tried, whatever the share. */
   byHand?: readonly Mutation[]
+  /** Whether bytes say the same as the genuine ones in a spelling that the format leaves open. Those must be accepted. */
+  isFree?(bytes: Uint8Array): boolean
   /** Whether the evidence is accepted under the default policy. Anything but a typed refusal is thrown on. */
   accept(bytes: Uint8Array): Promise<boolean>
 }
@@ -18,7 +20,7 @@ export type SweepResult = {
   tried: number
   /** Mutations that were accepted, described: there must be none. */
   accepted: string[]
-  /** Mutations that ended in anything but a typed error, described: there must be none. */
+  /** Mutations that ended in anything but a typed error or their due acceptance, described: there must be none. */
   crashed: string[]
 }
 
@@ -49,7 +51,10 @@ export async function sweep(target: Target, options: SweepOptions): Promise<Swee
     const { label, bytes } = mutate()
     result.tried += 1
     try {
-      if (await target.accept(bytes)) result.accepted.push(label)
+      const isAccepted = await target.accept(bytes)
+      const isFree = target.isFree?.(bytes) ?? false
+      if (isFree && !isAccepted) throw new Error('the format leaves it open, and it was refused')
+      if (isAccepted && !isFree) result.accepted.push(label)
     } catch (error) {
       result.crashed.push(`${label}: ${error}`)
     }
