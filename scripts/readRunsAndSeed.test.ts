@@ -38,7 +38,7 @@ test.each([
 })
 
 test.each([
-  ['npm run fuzz', 'packages/attestation/fuzz/main.ts'],
+  ['npm run fuzz', 'trials/fuzz/main.ts'],
   ['npm run fuzz:sign', 'services/enclave/fuzz/main.ts'],
 ])('%s reads its arguments so', async (command, main) => {
   const { code, stderr } = await run(main, '--rns', '1')

@@ -15,15 +15,17 @@ export function startStack(parameters: {
   limit: number
   /** Who can sign in. */
   users: number
+  /** Of the receipts of transactions. */
+  receiptVersion?: 1 | 2
 }) {
-  const { satellite, databaseUrl, limit, users } = parameters
+  const { satellite, databaseUrl, limit, users, receiptVersion = 1 } = parameters
   return startBackend({
     kind: 'postgres',
     databaseUrl,
     satellite: { url: satellite.url, publicKey: String(satellite.fields.publicKey) },
     accounts: createAccounts(users),
     quoteLatencyMs: QUOTE_MS,
-    env: { BATCH_LIMIT: String(limit) },
+    env: { BATCH_LIMIT: String(limit), RECEIPTS: String(receiptVersion) },
     enclaveEnv: { BATCH_LIMIT: String(limit) },
     hasCompileCache: false,
   })

@@ -8,97 +8,15 @@ import {
   QuoteError,
 } from '@countersign/attestation'
 import { createSimulator } from '@countersign/attestation/simulator'
-import { toCanonicalJson } from '@countersign/protocol'
-import { type CheckReceiptOptions, checkReceipt, parseBlock, toCid } from '@countersign/receipt'
-import { createReceiptSimulator } from '@countersign/receipt/simulator'
-
-/** One byte string of otherwise genuine evidence, and how to have the whole judged with another in its place. */
-export type Target = {
-  name: string
-  genuine: Uint8Array
-  /** Whether the evidence is accepted under the default policy. Anything but a typed refusal is thrown on. */
-  accept(bytes: Uint8Array): Promise<boolean>
-}
+import { createReceiptTargets } from './receiptTargets.ts'
+import { createReceiptV2Targets } from './receiptV2Targets.ts'
+import type { Target } from './sweep.ts'
 
 const AT = new Date('2026-06-15T00:00:00Z')
 
 /** Every byte string that a stranger is shown: quotes, collateral, reports with their chains, and receipts. */
 export async function createTargets(): Promise<Target[]> {
-  return [...createEvidenceTargets(), ...(await createReceiptTargets()), ...(await createReceiptV2Targets())]
-}
-
-/**
- * Every block of a receipt of version 2, as it stands and, for the blocks that a release covers, with the blocks above naming the
- * changed one by its new CID: then nothing but signatures can tell.
- */
-async function createReceiptV2Targets(): Promise<Target[]> {
-  const service = createReceiptSimulator()
-  const signing = { kind: 'message' } as const
-  const issue = await service.issueV2({ signedAt: AT, treeSize: 3, leafIndex: 1, signing })
-  const { bytes, collateral, blocks, anchors, receipt } = issue
-  const { roots, mockEntropyKeys } = service
-  const verifier = createVerifier({ roots })
-  const opening = new TextEncoder().encode(JSON.stringify(issue.opening))
-  const options: CheckReceiptOptions = { roots, anchors, mockEntropyKeys, verifier, blocks, opening }
-  const release = parseBlock('release', blocks.release)
-
-  type Changes = { bytes?: Uint8Array; collateral?: Uint8Array } & Partial<CheckReceiptOptions>
-  async function accept(changes: Changes) {
-    const { bytes: receiptBytes = bytes, collateral: block = collateral, ...others } = changes
-    return (await checkReceipt(receiptBytes, block, { ...options, ...others })).verdict === 'mock'
-  }
-
-  function acceptNamedAnew(name: 'batch' | 'coordinator' | 'collateral', block: Uint8Array) {
-    const named = { ...release, [name]: toCid(block) }
-    const newRelease = toCanonicalJson(named)
-    const signer = { ...receipt.signer, batch: named.batch }
-    const newReceipt = toCanonicalJson({ ...receipt, signer, coordinator: { release: toCid(newRelease) } })
-    const given = name === 'collateral' ? { collateral: block } : {}
-    const newBlocks = { ...blocks, release: newRelease, ...(name === 'collateral' ? {} : { [name]: block }) }
-    return accept({ bytes: newReceipt, blocks: newBlocks, ...given })
-  }
-
-  const names = ['release', 'batch', 'coordinator'] as const
-  return [
-    { name: 'receipt v2', genuine: bytes, accept: (candidate) => accept({ bytes: candidate }) },
-    { name: 'receipt v2 opening', genuine: opening, accept: (candidate) => accept({ opening: candidate }) },
-    { name: 'receipt v2 collateral', genuine: collateral, accept: (candidate) => accept({ collateral: candidate }) },
-    ...names.map((name) => ({
-      name: `receipt v2 ${name}`,
-      genuine: blocks[name],
-      accept: (candidate: Uint8Array) => accept({ blocks: { ...blocks, [name]: candidate } }),
-    })),
-    ...(['batch', 'coordinator', 'collateral'] as const).map((name) => ({
-      name: `receipt v2 ${name} named anew`,
-      genuine: name === 'collateral' ? collateral : blocks[name],
-      accept: (candidate: Uint8Array) => acceptNamedAnew(name, candidate),
-    })),
-    {
-      name: 'receipt v2 release named anew',
-      genuine: blocks.release,
-      accept: (candidate) => {
-        const coordinator = { release: toCid(candidate) }
-        const newBlocks = { ...blocks, release: candidate }
-        return accept({ bytes: toCanonicalJson({ ...receipt, coordinator }), blocks: newBlocks })
-      },
-    },
-  ]
-}
-
-async function createReceiptTargets(): Promise<Target[]> {
-  const service = createReceiptSimulator()
-  const { bytes, collateral, anchors } = await service.issue({ signedAt: AT, treeSize: 3, leafIndex: 1 })
-  const { roots, mockEntropyKeys } = service
-  const verifier = createVerifier({ roots })
-
-  async function accept(receipt: Uint8Array, block = collateral as Uint8Array) {
-    return (await checkReceipt(receipt, block, { roots, anchors, mockEntropyKeys, verifier })).verdict === 'mock'
-  }
-
-  return [
-    { name: 'receipt', genuine: bytes, accept: (candidate) => accept(candidate) },
-    { name: 'receipt collateral', genuine: collateral, accept: (candidate) => accept(bytes, candidate) },
-  ]
+  return [...createEvidenceTargets(), ...(await createReceiptTargets(AT)), ...(await createReceiptV2Targets(AT))]
 }
 
 function createEvidenceTargets(): Target[] {

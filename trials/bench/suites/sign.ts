@@ -1,49 +1,67 @@
 import { startPostgres } from '@countersign/testing'
-import { median, percentile, withScope } from '@countersign/testing/stack'
-import { applyLoad } from '../applyLoad.ts'
+import { median, percentile, type Scope, withScope } from '@countersign/testing/stack'
+import { createHeliaPinner } from '../../../services/coordinator/src/ipfs/helia.ts'
+import { openStores } from '../../../services/coordinator/src/store/openStore.ts'
+import { type Answered, applyLoad } from '../applyLoad.ts'
+import { countBlocks, type PinnedBatch, pinInTurns } from '../pinReceipts.ts'
 import { type Calm, describeCalm, repeatCalmly } from '../repeatCalmly.ts'
 import type { Report, Row, Run } from '../report.ts'
-import { prepareSignings, signInAll } from '../signer.ts'
+import { prepareSignings, signInAll, signMany } from '../signer.ts'
 import { QUOTE_MS, startEchoServer, startSatelliteServer, startStack, stopProgram } from '../startStack.ts'
 
 const CONNECTIONS = [1, 16, 64, 256]
 /** Code that ran a few thousand times runs several times faster than code that has just been loaded. */
 const WARM_SLICES = 8
 const USERS = 8
-/** More than any machine answers in a second. */
+/** More than any machine answers in a second; with one quote each, more than there can be quotes. */
 const MAX_PER_SECOND = 4_000
+const MAX_SINGLE_PER_SECOND = 50
+/** A quote then serves one of them: more callers would only wait longer for their turn. */
+const MAX_SINGLE_CALLERS = 16
+/** Requests that each connection has at least: some are answered before others. */
+const LEAST_EACH = 8
+/** Two quotes are under way in turn, so that this many callers make batches of 16 and a few more. */
+const CALLERS_OF_BATCHES = 40
+const LARGE_BATCH = 16
 
-type Service = { url: string; cookies: readonly string[]; isEcho?: boolean }
+type Load = { url: string; cookies: readonly string[]; maxPerSecond: number; isEcho?: boolean }
+type Service = Load & { address: string; databaseUrl: string }
 
 /**
- * `POST /sign/digest` on PostgreSQL with quotes of 39 ms and every check on, beside an echo server of the same framework and
- * beside one quote per signature, in turns; the median over repeats of the ratios within each repeat.
+ * `POST /sign/digest` on PostgreSQL with quotes of 39 ms and every check on, beside receipts of version 2, beside one quote per signature
+ * and beside an echo server of the same framework, in turns; the median over repeats of the ratios within each repeat.
  */
 export function benchSign({ rounds, isQuick, say }: Run): Promise<Report> {
-  return withScope(async ({ add }) => {
-    const sliceMs = isQuick ? 300 : 2_000
+  return withScope(async (scope) => {
+    const { add } = scope
+    const sliceMs = isQuick ? 600 : 2_000
     const postgres = add(await startPostgres(), ({ stop }) => stop())
     const satellite = add(await startSatelliteServer(), stopProgram)
     const echo = add(await startEchoServer(), stopProgram)
-    const start = async (limit: number): Promise<Service> => {
+    const start = async (limit: number, receiptVersion: 1 | 2): Promise<Service> => {
       const databaseUrl = await postgres.createDatabase()
-      const stack = add(await startStack({ satellite, users: USERS, databaseUrl, limit }), ({ stop }) => stop())
-      return { url: stack.address, cookies: await signInAll(stack, USERS) }
+      const parameters = { satellite, users: USERS, databaseUrl, limit, receiptVersion }
+      const { stop, address, url } = await startStack(parameters)
+      add(stop, () => stop())
+      const cookies = await signInAll({ url }, USERS)
+      const maxPerSecond = limit === 1 ? MAX_SINGLE_PER_SECOND : MAX_PER_SECOND
+      return { url: address, address, databaseUrl, cookies, maxPerSecond }
     }
-    const batched = await start(256)
-    const single = await start(1)
-    const plain = { url: echo.url, cookies: [''], isEcho: true }
+    const batched = await start(256, 1)
+    const second = await start(256, 2)
+    const single = await start(1, 1)
+    const plain = { url: echo.url, cookies: [''], maxPerSecond: 0, isEcho: true }
     say('warming up')
-    for (let slice = 0; slice < WARM_SLICES; slice++) await measure(batched, 256, sliceMs)
+    for (let slice = 0; slice < WARM_SLICES; slice++) await measureBoth(batched, second, 256, sliceMs / 2)
     const rows: Row[] = []
     const calms: Calm<unknown>[] = []
     for (const connections of CONNECTIONS) {
       say(`${connections} connections`)
       const calm = await repeatCalmly({ rounds, isQuick }, async () => {
-        const slow = await measure(single, connections, sliceMs)
-        const own = await measure(batched, connections, sliceMs)
+        const slow = await measure(single, Math.min(connections, MAX_SINGLE_CALLERS), sliceMs)
+        const both = await measureBoth(batched, second, connections, sliceMs)
         const fast = await measure(plain, connections, sliceMs)
-        return { ...own, slow: slow.rate, toSingle: own.rate / slow.rate, toEcho: own.rate / fast.rate }
+        return { slow, ...both, fast }
       })
       calms.push(calm)
       const of = (pick: (repeat: (typeof calm.repeats)[number]) => number) => median(calm.repeats.map(pick))
@@ -52,18 +70,35 @@ export function benchSign({ rounds, isQuick, say }: Run): Promise<Report> {
         {
           name: 'signatures',
           at,
-          value: of(({ rate }) => rate),
+          value: of(({ own }) => own.rate),
           unit: '/s',
           ratios: [
-            { value: of(({ toSingle }) => toSingle), to: 'one quote each' },
-            { value: of(({ toEcho }) => toEcho), to: 'an echo server' },
+            { value: of(({ own, slow }) => own.rate / slow.rate), to: 'one quote each' },
+            { value: of(({ own, fast }) => own.rate / fast.rate), to: 'an echo server' },
           ],
         },
-        { name: 'signatures, one quote each', at, value: of(({ slow }) => slow), unit: '/s' },
-        { name: 'p50', at, value: of(({ p50 }) => p50), unit: 'ms' },
-        { name: 'p99', at, value: of(({ p99 }) => p99), unit: 'ms' },
+        {
+          name: 'signatures, receipts of version 2',
+          at,
+          value: of(({ other }) => other.rate),
+          unit: '/s',
+          ratios: [{ value: of(({ own, other }) => other.rate / own.rate), to: 'version 1' }],
+        },
+        { name: 'signatures, one quote each', at, value: of(({ slow }) => slow.rate), unit: '/s' },
+        { name: 'p50', at, value: of(({ own }) => own.p50), unit: 'ms' },
+        {
+          name: 'p50, receipts of version 2',
+          at,
+          value: of(({ other }) => other.p50),
+          unit: 'ms',
+          ratios: [{ value: of(({ own, other }) => other.p50 / own.p50), to: 'version 1' }],
+        },
+        { name: 'p99', at, value: of(({ own }) => own.p99), unit: 'ms' },
+        { name: 'p99, receipts of version 2', at, value: of(({ other }) => other.p99), unit: 'ms' },
       )
     }
+    say('what is pinned')
+    rows.push(...(await measurePins(scope, { versions: [batched, second], isQuick })))
     return {
       suite: 'sign',
       title: 'Signing through the coordinator',
@@ -76,9 +111,89 @@ export function benchSign({ rounds, isQuick, say }: Run): Promise<Report> {
   })
 }
 
-async function measure({ url, cookies, isEcho = false }: Service, connections: number, sliceMs: number) {
-  const count = Math.ceil((MAX_PER_SECOND * sliceMs) / 1000)
+/** In halves, there and back again: what changes on the machine changes for both. */
+async function measureBoth(first: Load, second: Load, connections: number, sliceMs: number) {
+  const halves: Answered[] = []
+  for (const load of [first, second, second, first]) halves.push(await apply(load, connections, sliceMs / 2))
+  const [begin, secondBegin, secondEnd, end] = halves as [Answered, Answered, Answered, Answered]
+  return { own: toFigures([begin, end]), other: toFigures([secondBegin, secondEnd]) }
+}
+
+const measure = async (load: Load, connections: number, sliceMs: number) =>
+  toFigures([await apply(load, connections, sliceMs)])
+
+function apply({ url, cookies, maxPerSecond, isEcho = false }: Load, connections: number, sliceMs: number) {
+  const count = Math.max(Math.ceil((maxPerSecond * sliceMs) / 1000), LEAST_EACH * connections)
   const next = prepareSignings({ cookies, connections, count, mayRepeat: isEcho })
-  const { latencies, seconds } = await applyLoad({ url, connections, sliceMs, next })
+  return applyLoad({ url, connections, sliceMs, next })
+}
+
+function toFigures(slices: readonly Answered[]) {
+  const latencies = slices.flatMap((slice) => slice.latencies)
+  const seconds = slices.reduce((sum, slice) => sum + slice.seconds, 0)
   return { rate: latencies.length / seconds, p50: median(latencies), p99: percentile(latencies, 0.99) }
 }
+
+/** What the receipts of both versions put on IPFS, in large batches and alone, and how long pinning takes where each has its own batch. */
+async function measurePins(
+  { add, createFolder }: Scope,
+  { versions, isQuick }: { versions: readonly [Service, Service]; isQuick: boolean },
+): Promise<Row[]> {
+  const { pinner } = add(await createHeliaPinner({ dataDir: await createFolder() }), ({ stop }) => stop())
+  const measured = []
+  for (const service of versions) {
+    const { store, pipeline } = await openStores({ databaseUrl: service.databaseUrl })
+    add(store, ({ close }) => close())
+    const { cookies } = service
+    const many = await signMany(service, { cookies, count: isQuick ? 200 : 1_000, connections: CALLERS_OF_BATCHES })
+    const alone = await signMany(service, { cookies, count: isQuick ? 5 : 30, connections: 1 })
+    const { batches, shared } = await countBlocks(pipeline, many)
+    const single = (await countBlocks(pipeline, alone)).batches.filter(({ signatures }) => signatures === 1)
+    measured.push({ pipeline, slugs: alone, large: batches.filter(isLarge), single, shared })
+  }
+  const [first, second] = measured as [(typeof measured)[number], (typeof measured)[number]]
+  const [firstMs = Number.NaN, secondMs = Number.NaN] = await pinInTurns(pinner, [first, second])
+  const perSignature = median(first.large.map(toBytesEach))
+  const worst = Math.max(...second.large.map(toBytesEach))
+  const [one, other] = [first.single[0], second.single[0]]
+  if (one === undefined || other === undefined) throw new Error('no batch had one signature')
+  const at = { value: 1, of: 'signature in the batch' }
+  const sizes = second.large.map(({ signatures }) => signatures)
+  const large = { value: Math.min(...sizes), of: `to ${Math.max(...sizes)} signatures in a batch` }
+  return [
+    { name: 'bytes pinned for each signature', at: large, value: perSignature, unit: 'bytes' },
+    {
+      name: 'the same, receipts of version 2',
+      at: large,
+      value: median(second.large.map(toBytesEach)),
+      unit: 'bytes',
+      ratios: [
+        { value: median(second.large.map(toBytesEach)) / perSignature, to: 'version 1' },
+        { value: worst / perSignature, to: 'version 1 in the worst batch' },
+      ],
+    },
+    { name: 'bytes pinned', at, value: one.bytes, unit: 'bytes' },
+    {
+      name: 'bytes pinned, receipts of version 2',
+      at,
+      value: other.bytes,
+      unit: 'bytes',
+      ratios: [{ value: other.bytes / one.bytes, to: 'version 1' }],
+    },
+    { name: 'blocks pinned', at, value: one.blocks, unit: 'blocks' },
+    { name: 'blocks pinned, receipts of version 2', at, value: other.blocks, unit: 'blocks' },
+    { name: 'time to pin and read back', at, value: firstMs, unit: 'ms' },
+    {
+      name: 'time to pin and read back, receipts of version 2',
+      at,
+      value: secondMs,
+      unit: 'ms',
+      ratios: [{ value: secondMs / firstMs, to: 'version 1' }],
+    },
+    { name: 'bytes shared for hours', value: first.shared.bytes, unit: 'bytes' },
+    { name: 'bytes shared for hours, receipts of version 2', value: second.shared.bytes, unit: 'bytes' },
+  ]
+}
+
+const isLarge = ({ signatures }: PinnedBatch) => signatures >= LARGE_BATCH
+const toBytesEach = ({ signatures, bytes }: PinnedBatch) => bytes / signatures

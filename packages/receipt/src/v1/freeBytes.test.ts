@@ -6,14 +6,14 @@ import {
   PolicyError,
   parseCollateral,
   parsePem,
-  parseQuote,
   QuoteError,
 } from '@countersign/attestation'
 import { concatBytes, fromHex, toCanonicalJson, toHex } from '@countersign/protocol'
 import { ed25519 } from '@noble/curves/ed25519.js'
-import { p256, p384 } from '@noble/curves/nist.js'
+import { p384 } from '@noble/curves/nist.js'
 import { describe, expect, test } from 'vitest'
 import { readSpecFile } from '../../spec/createSpecFiles.ts'
+import { createFreeForms, createQuoteForms, toPem } from '../quoteForms.fake.ts'
 import { createReceiptSimulator } from '../simulator/index.ts'
 import { assemble } from './assemble.ts'
 import { canonicalBytes } from './canonicalBytes.ts'
@@ -125,73 +125,24 @@ describe('no byte by itself is free', () => {
   )
 })
 
-const parsed = parseQuote(fromHex(golden.signer.quoteHex))
-/** As it stands in the quote: the simulator ends it with a NUL, as some quoting services do. */
-const pckChain = `${parsed.pckChain}\0`
-
-/** A quote whose parts after the signed ones are replaced; every length in it is made right. */
-function rebuildQuote(changes: { signature?: Uint8Array; qeReportSignature?: Uint8Array; pem?: string }): Uint8Array {
-  const { signature, qeReportSignature, pem } = {
-    signature: parsed.signature,
-    qeReportSignature: parsed.qeReportSignature,
-    pem: pckChain,
-    ...changes,
-  }
-  const number = (value: number, size: number) => Uint8Array.from({ length: size }, (_, index) => value >> (8 * index))
-  const chain = Uint8Array.from(pem, (character) => character.charCodeAt(0))
-  const { qeAuthData: auth } = parsed
-  const inner = concatBytes(
-    concatBytes(parsed.qeReport.raw, qeReportSignature, number(auth.length, 2), auth),
-    concatBytes(number(5, 2), number(chain.length, 4), chain),
-  )
-  const data = concatBytes(signature, parsed.attestationKey, number(6, 2), number(inner.length, 4), inner)
-  return concatBytes(parsed.signed, number(data.length, 4), data)
-}
+const quote = fromHex(golden.signer.quoteHex)
+const { parsed, pckChain, rebuild, withOtherSIn } = createQuoteForms(quote)
 
 const withQuote = (quote: Uint8Array) =>
   edit(({ signer }) => {
     signer.quoteHex = toHex(quote)
   })
 
-/** r ‖ s → r ‖ n − s. */
-function toOtherS(raw: Uint8Array): Uint8Array {
-  const { r, s } = p256.Signature.fromBytes(raw, 'compact')
-  return new p256.Signature(r, p256.Point.CURVE().n - s).toBytes('compact')
-}
-
-/** The PCK chain with n − s in the signature of one certificate; its length may change with that of the number. */
-function withOtherSIn(index: number): string {
-  const chain = parsePem(parsed.pckChain)
-  const der = chain[index] as Uint8Array
-  const length = (offset: number) => ((der[offset] ?? 0) << 8) | (der[offset + 1] ?? 0)
-  // SEQUENCE (30 82 nn nn) of the signed part (30 82 nn nn), the algorithm (30 nn), and the signature in a BIT STRING (03 nn 00).
-  const algorithm = 8 + length(6)
-  const signature = algorithm + 2 + (der[algorithm + 1] ?? 0)
-  const { r, s } = p256.Signature.fromBytes(der.subarray(signature + 3), 'der')
-  const other = new p256.Signature(r, p256.Point.CURVE().n - s).toBytes('der')
-  const bits = concatBytes(Uint8Array.of(3, other.length + 1, 0), other)
-  const body = concatBytes(der.subarray(4, signature), bits)
-  const changed = concatBytes(Uint8Array.of(0x30, 0x82, body.length >> 8, body.length & 0xff), body)
-  return `${chain.with(index, changed).map(toPem).join('')}\0`
-}
-
-function toPem(der: Uint8Array): string {
-  const lines = Buffer.from(der)
-    .toString('base64')
-    .replace(/.{64}(?=.)/g, '$&\n')
-  return `-----BEGIN CERTIFICATE-----\n${lines}\n-----END CERTIFICATE-----\n`
-}
-
 const withEventLog = (eventLog: string) => edit(({ signer }) => void Object.assign(signer, { eventLog }))
 const toLog = (imr: number, type: number) =>
   JSON.stringify([{ imr, event_type: type, digest: type === 1 ? '00'.repeat(48) : '', event: 'a', event_payload: '' }])
 
-const zeros = (length: number) => withQuote(concatBytes(fromHex(golden.signer.quoteHex), new Uint8Array(length)))
-const quoteLength = golden.signer.quoteHex.length / 2
+const zeros = (length: number) => withQuote(concatBytes(quote, new Uint8Array(length)))
+const quoteLength = quote.length
 
 describe('what is free, as the page of the format lists it', () => {
   test('a quote that is put together again is the golden one', () => {
-    expect(toHex(rebuildQuote({}))).toBe(golden.signer.quoteHex)
+    expect(toHex(rebuild({}))).toBe(golden.signer.quoteHex)
     expect(parsed.trailing).toHaveLength(0)
   })
 
@@ -199,20 +150,7 @@ describe('what is free, as the page of the format lists it', () => {
     ['signer.mode', () => edit(({ signer }) => void Object.assign(signer, { mode: 'hardware' }))],
     ['coordinator.mode', () => edit(({ coordinator }) => void Object.assign(coordinator, { mode: 'hardware' }))],
     ['signer.quoteVerified', () => edit(({ signer }) => void Object.assign(signer, { quoteVerified: false }))],
-    ['n − s of the quote’s signature', () => withQuote(rebuildQuote({ signature: toOtherS(parsed.signature) }))],
-    [
-      'n − s of the signature of the QE report',
-      () => withQuote(rebuildQuote({ qeReportSignature: toOtherS(parsed.qeReportSignature) })),
-    ],
-    ['n − s of the signature of the PCK certificate', () => withQuote(rebuildQuote({ pem: withOtherSIn(0) }))],
-    ['n − s of the signature of the PCK authority', () => withQuote(rebuildQuote({ pem: withOtherSIn(1) }))],
-    ['a zero after the quote', () => zeros(1)],
-    ['zeros after the quote, up to 64 KiB', () => zeros(65_536 - quoteLength)],
-    ['no NUL at the end of the PCK chain', () => withQuote(rebuildQuote({ pem: parsed.pckChain }))],
-    [
-      'no line feed at the end of the PCK chain',
-      () => withQuote(rebuildQuote({ pem: `${parsed.pckChain.slice(0, -1)}\0` })),
-    ],
+    ...createFreeForms(quote).map(([name, form]): [string, () => Uint8Array] => [name, () => withQuote(form)]),
     ['an empty event log, where RTMR3 is zero', () => withEventLog('[]')],
     ['the same with white space', () => withEventLog('[ ]\n')],
   ])('%s: every step passes, under another CID', async (_, create) => {
@@ -292,21 +230,21 @@ describe('what looks alike and is not free', () => {
   }
 
   test.each<[string, StepId, () => Uint8Array]>([
-    ['n − s of the signature of Intel’s root', 'quote', () => withQuote(rebuildQuote({ pem: withOtherSIn(2) }))],
+    ['n − s of the signature of Intel’s root', 'quote', () => withQuote(rebuild({ pem: withOtherSIn(2) }))],
     [
       'a byte after the quote that is not zero',
       'quote-policy',
-      () => withQuote(concatBytes(rebuildQuote({}), Uint8Array.of(0, 1))),
+      () => withQuote(concatBytes(rebuild({}), Uint8Array.of(0, 1))),
     ],
     ['more than 64 KiB of quote and zeros', 'format', () => zeros(65_537 - quoteLength)],
-    ['two NULs after the PCK chain', 'quote', () => withQuote(rebuildQuote({ pem: `${pckChain}\0` }))],
-    ['two line feeds after the PCK chain', 'quote', () => withQuote(rebuildQuote({ pem: `${parsed.pckChain}\n\0` }))],
-    ['a space after the PCK chain', 'quote', () => withQuote(rebuildQuote({ pem: `${parsed.pckChain} \0` }))],
-    ['lines that end in CR LF', 'quote', () => withQuote(rebuildQuote({ pem: pckChain.replaceAll('\n', '\r\n') }))],
+    ['two NULs after the PCK chain', 'quote', () => withQuote(rebuild({ pem: `${pckChain}\0` }))],
+    ['two line feeds after the PCK chain', 'quote', () => withQuote(rebuild({ pem: `${parsed.pckChain}\n\0` }))],
+    ['a space after the PCK chain', 'quote', () => withQuote(rebuild({ pem: `${parsed.pckChain} \0` }))],
+    ['lines that end in CR LF', 'quote', () => withQuote(rebuild({ pem: pckChain.replaceAll('\n', '\r\n') }))],
     [
       'a certificate twice',
       'quote',
-      () => withQuote(rebuildQuote({ pem: parsed.pckChain + toPem(parsePem(parsed.pckChain)[2] as Uint8Array) })),
+      () => withQuote(rebuild({ pem: parsed.pckChain + toPem(parsePem(parsed.pckChain)[2] as Uint8Array) })),
     ],
     [
       'n − s of the coordinator’s report, which the release covers',

@@ -1,5 +1,6 @@
-import { toHex } from '@countersign/protocol'
-import { assembleBatch, assertBlockSize, encodeBlock, toBlockRelease, toCid } from '@countersign/receipt'
+import { hash } from 'node:crypto'
+import { toHex, toReleaseMessageV2 } from '@countersign/protocol'
+import { assembleBatch, assertBlockSize, encodeBlock } from '@countersign/receipt'
 import type { SelfReport } from '../ports.ts'
 import type { Release } from '../store/types.ts'
 import type { VerifiedBatch } from './verifyBatch.ts'
@@ -19,10 +20,11 @@ export function createReleaser(selfReport: Pick<SelfReport, 'publicKey' | 'sign'
     const record = { quoteHex: toHex(quote), eventLog, config, settings, bootId, sequence, previous, treeSize }
     // The others have a codec, which refuses such a size.
     assertBlockSize(collateral.bytes)
-    const message = toBlockRelease({
-      batch: toCid(encodeBlock('batch', assembleBatch(record))),
-      collateral: toCid(collateral.bytes),
-      coordinator: toCid(coordinator),
+    // The bytes of `toBlockRelease`, with the faster SHA-256 and without the way over CIDs.
+    const message = toReleaseMessageV2({
+      batchHash: hash('sha256', encodeBlock('batch', assembleBatch(record)), 'buffer'),
+      collateralHash: Buffer.from(collateral.hash, 'hex'),
+      coordinatorHash: hash('sha256', coordinator, 'buffer'),
     })
     const mlDsa65 = await selfReport.signMlDsa65(message)
     return { coordinatorKey: selfReport.publicKey, coordinator, ed25519: selfReport.sign(message), mlDsa65 }

@@ -164,10 +164,20 @@ describe('signing', () => {
       order.push(`stored ${parameters.signings.length}`)
       return signed
     }
-    const deps = service.toDeps({ store: { insertSignings } })
+    // On a busy machine all parts can be checked before the quote is verified: here the others wait for the first.
+    const firstAnswer = Promise.withResolvers<void>()
+    let parts = 0
+    const check: SignDeps['signatures']['check'] = async (claims) => {
+      if (parts++ > 0) await firstAnswer.promise
+      return signatures.check(claims)
+    }
+    const deps = { ...service.toDeps({ store: { insertSignings } }), signatures: { ...signatures, check } }
     await signBatch(deps, requests, {
       onSent() {},
-      answer: (request, { status }) => order.push(`${status} ${requests.indexOf(request)}`),
+      answer(request, { status }) {
+        order.push(`${status} ${requests.indexOf(request)}`)
+        firstAnswer.resolve()
+      },
     })
     expect(order.filter((line) => line.startsWith('fulfilled'))).toHaveLength(70)
     expect(order.findIndex((line) => line.startsWith('stored'))).toBe(0)

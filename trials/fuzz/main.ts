@@ -1,15 +1,16 @@
-import { readRunsAndSeed } from '../../../scripts/readRunsAndSeed.ts'
-import { createSubjects, fuzz } from './properties.ts'
+import { readRunsAndSeed } from '../../scripts/readRunsAndSeed.ts'
+import { createSubjects } from './createSubjects.ts'
+import { fuzz } from './fuzz.ts'
 
 const USAGE = `usage: npm run fuzz -- [--runs N] [--seed N]
 
-Feeds random and mutated bytes to every parser of the verifier: each must answer or throw a typed error.
+Feeds random and mutated bytes to every parser of the verifier, and other members into receipts: each must answer or throw a typed error.
   --runs N   inputs in all, shared among the parsers (default 100000)
   --seed N   chooses the inputs (default 1)
 Exit codes: 0 no untyped error, 1 otherwise, 2 wrong arguments.`
 
 const { runs, seed } = readRunsAndSeed(USAGE, { defaultRuns: 100_000 })
-const subjects = createSubjects()
+const subjects = await createSubjects()
 const share = Math.ceil(runs / subjects.length)
 let failed = 0
 for (const subject of subjects) {
@@ -17,11 +18,11 @@ for (const subject of subjects) {
   try {
     await fuzz(subject, { runs: share, seed })
     console.log(
-      `${subject.name.padEnd(18)} ${share} inputs, no untyped error, ${Math.round(performance.now() - start)} ms`,
+      `${subject.name.padEnd(22)} ${share} inputs, no untyped error, ${Math.round(performance.now() - start)} ms`,
     )
   } catch (error) {
     failed += 1
-    console.log(`${subject.name.padEnd(18)} FAILED: ${error instanceof Error ? error.message : String(error)}`)
+    console.log(`${subject.name.padEnd(22)} FAILED: ${error instanceof Error ? error.message : String(error)}`)
   }
 }
 const peak = Math.round(process.resourceUsage().maxRSS / 1024)

@@ -1,0 +1,8 @@
+import { createEvidenceSubjects } from './evidenceSubjects.ts'
+import type { Subject } from './fuzz.ts'
+import { createReceiptSubjects } from './receiptSubjects.ts'
+
+/** Every parser that bytes of strangers reach. */
+export async function createSubjects(): Promise<Subject[]> {
+  return [...createEvidenceSubjects(), ...(await createReceiptSubjects())]
+}

@@ -1,0 +1,48 @@
+import { ServiceError } from '@countersign/protocol'
+import fc from 'fast-check'
+
+/** A parser, and genuine inputs to start mutations from, or another way to make inputs. */
+export type Subject = { name: string; parse(bytes: Uint8Array<ArrayBuffer>): unknown } & (
+  | { seeds: Uint8Array[] }
+  | { inputs: fc.Arbitrary<Uint8Array<ArrayBuffer>> }
+)
+
+/** Random bytes, or genuine ones with some bytes changed, runs removed, repeated or inserted. */
+function mutate(seeds: Uint8Array[]): fc.Arbitrary<Uint8Array<ArrayBuffer>> {
+  const edit = fc.record({
+    at: fc.double({ min: 0, max: 1, noNaN: true }),
+    remove: fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, fc.nat(64)),
+    insert: fc.oneof(
+      { weight: 4, arbitrary: fc.uint8Array({ minLength: 1, maxLength: 1 }) },
+      { weight: 1, arbitrary: fc.uint8Array({ maxLength: 64 }) },
+    ),
+    overwrite: fc.boolean(),
+  })
+  const mutated = fc
+    .tuple(fc.constantFrom(...seeds), fc.array(edit, { minLength: 1, maxLength: 6 }))
+    .map(([seed, edits]) => {
+      let bytes = Buffer.from(seed)
+      for (const { at, remove, insert, overwrite } of edits) {
+        const position = Math.floor(at * bytes.length)
+        const resume = position + (overwrite ? insert.length : remove)
+        bytes = Buffer.concat([bytes.subarray(0, position), insert, bytes.subarray(resume)])
+      }
+      return new Uint8Array(bytes)
+    })
+  const random = fc.uint8Array({ maxLength: 2048 }).map((bytes) => new Uint8Array(bytes))
+  return fc.oneof({ weight: 3, arbitrary: mutated }, { weight: 1, arbitrary: random })
+}
+
+/** Whatever comes in, a parser answers or throws a typed error, and quickly. Throws with a small counterexample otherwise. */
+export async function fuzz(subject: Subject, { runs, seed }: { runs: number; seed: number }) {
+  const inputs = 'inputs' in subject ? subject.inputs : mutate(subject.seeds)
+  const property = fc.asyncProperty(inputs, async (bytes) => {
+    try {
+      await subject.parse(bytes)
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error
+    }
+  })
+  // No input takes a parser near this long; one that hangs would end the run here as a failure.
+  await fc.assert(property, { numRuns: runs, seed, interruptAfterTimeLimit: 600_000, markInterruptAsFailure: true })
+}
