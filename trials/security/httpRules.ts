@@ -6,7 +6,13 @@
 /** The catalogue: status by code. */
 export const catalogue: Readonly<Record<string, number>> = {
   ...{ invalid_json: 400, invalid_request: 400, invalid_digest: 400, invalid_tx_metadata: 400 },
-  ...{ oauth_state_invalid: 400, oauth_exchange_failed: 400, not_authenticated: 401, session_expired: 401 },
+  ...{
+    oauth_state_invalid: 400,
+    oauth_exchange_failed: 400,
+    oauth_refused: 400,
+    not_authenticated: 401,
+    session_expired: 401,
+  },
   ...{ origin_not_allowed: 403, grant_invalid: 403, key_binding_mismatch: 403, wallet_not_found: 404 },
   ...{
     proof_not_found: 404,
@@ -20,7 +26,7 @@ export const catalogue: Readonly<Record<string, number>> = {
   ...{ chain_not_allowed: 422, rate_limited: 429, quota_spent: 429, internal: 500 },
   ...{ attestation_invalid: 502, signature_invalid: 502 },
   ...{ entropy_unavailable: 503, enclave_unavailable: 503, collateral_stale: 503, database_unavailable: 503 },
-  shutting_down: 503,
+  ...{ provider_unavailable: 503, shutting_down: 503 },
 }
 
 export const MAX_BODY_BYTES = 131_072
