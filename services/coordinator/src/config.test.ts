@@ -271,7 +271,7 @@ describe('a setting that would be ignored is a fault, with what was meant', () =
   test('the names are those of .env.example', () => {
     const text = readFileSync(new URL('../../../.env.example', import.meta.url), 'utf8')
     const names = [...text.matchAll(/^(?:# )?([A-Z][A-Z0-9_]+)=/gm)].map(([, name = '']) => name)
-    const ours = names.filter((name) => !name.startsWith('OIDC_GOOGLE_'))
+    const ours = names.filter((name) => !/^OIDC_(?:GOOGLE|APPLE)_/.test(name))
     expect(settingNames.toSorted()).toEqual([...new Set(ours)].toSorted())
     expect(
       faultsOf({ ...mock, ...Object.fromEntries(ours.map((name) => [name, mock[name] ?? ''])) }).join(),
