@@ -1,6 +1,6 @@
 import type { Clock, IdentityProvider } from '../ports.ts'
 import { type AppleKey, createAppleSecret } from './createAppleSecret.ts'
-import { createOidcProvider } from './oidc.ts'
+import { createOidcProvider, type Prompt } from './oidc.ts'
 import { getPreset } from './presets.ts'
 
 export type ProviderConfig = {
@@ -8,6 +8,8 @@ export type ProviderConfig = {
   issuer: string
   clientId: string
   clientSecret: string | AppleKey
+  /** How it is made to ask who it is after a sign-out; undefined: as its metadata says. */
+  prompt?: Prompt
   /** For people. */
   name: string
   /** A `data:` URL. */

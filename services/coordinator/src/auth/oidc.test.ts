@@ -274,6 +274,15 @@ describe('who it is', () => {
   })
 })
 
+test.each([
+  ['login', 'login'],
+  ['off', null],
+] as const)('the operator knows better: %s', async (prompt, expected) => {
+  const metadata = { prompt_values_supported: ['select_account'] }
+  const url = await createProvider({ metadata }, { prompt }).provider.start({ ...login, mustChoose: true })
+  expect(url.searchParams.get('prompt')).toBe(expected)
+})
+
 describe('Apple', () => {
   const preset = getPreset('https://appleid.apple.com')
 

@@ -5,6 +5,9 @@ import type { IdentityProvider, ProviderUser } from '../ports.ts'
 import { judgeRefusal } from './judgeRefusal.ts'
 import type { Preset } from './presets.ts'
 
+/** What makes a provider ask who it is. */
+export type Prompt = 'select_account' | 'login' | 'off'
+
 export type OidcProviderParameters = Pick<IdentityProvider, 'name' | 'icon'> & {
   issuer: string
   clientId: string
@@ -12,6 +15,8 @@ export type OidcProviderParameters = Pick<IdentityProvider, 'name' | 'icon'> & {
   clientSecret?: string | (() => string)
   /** Exactly as registered with the provider. */
   redirectUri: string
+  /** Of those who do not list what they take, and do not take `select_account`. */
+  prompt?: Prompt
   scope: Preset['scope']
   responseMode: Preset['responseMode']
   fetch?: typeof globalThis.fetch
@@ -63,7 +68,7 @@ export function createOidcProvider(parameters: OidcProviderParameters): Identity
 
     async start({ state, nonce, codeVerifier, mustChoose }) {
       const configuration = await getConfiguration()
-      const prompt = mustChoose ? findPrompt(configuration) : undefined
+      const prompt = mustChoose ? (parameters.prompt ?? findPrompt(configuration)) : 'off'
       try {
         return client.buildAuthorizationUrl(configuration, {
           redirect_uri: redirectUri,
@@ -73,7 +78,7 @@ export function createOidcProvider(parameters: OidcProviderParameters): Identity
           code_challenge: await client.calculatePKCECodeChallenge(codeVerifier),
           code_challenge_method: 'S256',
           ...(responseMode === 'query' ? {} : { response_mode: responseMode }),
-          ...(prompt === undefined ? {} : { prompt }),
+          ...(prompt === 'off' ? {} : { prompt }),
         })
       } catch {
         throw unavailable()
@@ -117,9 +122,10 @@ function toClientAuth(clientSecret: OidcProviderParameters['clientSecret']): cli
 }
 
 /** Has the provider ask who it is. Those that list what they take may know only the second, which asks for the password too. */
-function findPrompt(configuration: client.Configuration): string | undefined {
+function findPrompt(configuration: client.Configuration): Prompt {
   const { prompt_values_supported: supported } = configuration.serverMetadata()
-  return ['select_account', 'login'].find((value) => !Array.isArray(supported) || supported.includes(value))
+  const isTaken = (value: Prompt) => !Array.isArray(supported) || supported.includes(value)
+  return (['select_account', 'login'] as const).find(isTaken) ?? 'off'
 }
 
 /** Providers may keep what the scopes ask for out of the ID token: OpenID Connect Core §5.4. */

@@ -58,6 +58,7 @@ test('an id lends nobody its name: google at another issuer is not called Google
 test.each([
   ['NAME', 'x'.repeat(41)],
   ['NAME', 'two\nlines'],
+  ['PROMPT', 'none'],
   ['ICON_FILE', 'missing.svg'],
   ['ICON_FILE', 'icon.html'],
   ['ICON_FILE', 'long.svg'],
@@ -108,6 +109,11 @@ describe('Apple’s client secret', () => {
       bytes,
     )
     expect(isSigned).toBe(true)
+  })
+
+  test('is for Apple: at another issuer the key is a fault', () => {
+    const { faults } = read(settings('GOOGLE', { TEAM_ID: 'TEAM', PRIVATE_KEY_FILE: '' }))
+    expect(faults).toEqual(['OIDC_GOOGLE_TEAM_ID: only Apple takes one'])
   })
 
   test.each<[string, Record<string, string>]>([

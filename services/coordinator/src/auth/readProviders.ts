@@ -3,23 +3,15 @@ import { type Env, type Fault, readSecret } from '@countersign/service'
 import { parseAppleKey } from './createAppleSecret.ts'
 import type { ProviderConfig } from './createProviders.ts'
 import { drawIcon, toIconUrl } from './icon.ts'
-import { defaultIssuers, getPreset } from './presets.ts'
+import { defaultIssuers, getPreset, type Preset } from './presets.ts'
 
-const PARTS = [
-  'ISSUER',
-  'CLIENT_ID',
-  'CLIENT_SECRET',
-  'CLIENT_SECRET_FILE',
-  'NAME',
-  'ICON_FILE',
-  'TEAM_ID',
-  'KEY_ID',
-  'PRIVATE_KEY',
-  'PRIVATE_KEY_FILE',
-]
-const NAME = new RegExp(`^OIDC_([A-Z0-9]+)_(?:${PARTS.join('|')})$`)
+const PARTS = ['ISSUER', 'CLIENT_ID', 'CLIENT_SECRET', 'CLIENT_SECRET_FILE', 'NAME', 'PROMPT', 'ICON_FILE']
+/** Of a provider whose client secret is made with a key. */
+const KEY_PARTS = ['TEAM_ID', 'KEY_ID', 'PRIVATE_KEY', 'PRIVATE_KEY_FILE']
+const NAME = new RegExp(`^OIDC_([A-Z0-9]+)_(?:${[...PARTS, ...KEY_PARTS].join('|')})$`)
 /** Paths under `/auth` that are no provider's. */
 const RESERVED = ['ME', 'LOGOUT']
+const PROMPTS = ['select_account', 'login', 'off'] as const
 const MAX_ICON_LENGTH = 16_384
 
 type ReadFile = (path: string) => string
@@ -54,25 +46,38 @@ function readProvider(id: string, settings: Settings): ProviderConfig {
   if (!isValid) fault(`${name('ISSUER')}: expected an https URL, or http on loopback`)
   const clientId = get('CLIENT_ID')
   if (clientId === '') fault(`${name('CLIENT_ID')}: missing`)
-  const clientSecret = readClientSecret(settings)
+  const preset = getPreset(issuer)
+  const clientSecret = readClientSecret(settings, preset)
   // An id is no name: `google` may lead to a provider of one's own.
-  const shown = get('NAME') || getPreset(issuer).name || (isValid ? new URL(issuer).host : '')
+  const shown = get('NAME') || preset.name || (isValid ? new URL(issuer).host : '')
   if (shown.length > 40 || /[\p{Cc}\p{Cs}]/u.test(shown)) {
     fault(`${name('NAME')}: expected at most 40 characters on one line`)
   }
-  return { id, issuer, clientId, clientSecret, name: shown, icon: readIcon(settings) ?? drawIcon(shown) }
+  const prompt = PROMPTS.find((value) => value === get('PROMPT'))
+  if (prompt === undefined && get('PROMPT') !== '') fault(`${name('PROMPT')}: expected ${PROMPTS.join(', ')}`)
+  return {
+    id,
+    issuer,
+    clientId,
+    clientSecret,
+    ...(prompt === undefined ? {} : { prompt }),
+    name: shown,
+    icon: readIcon(settings) ?? drawIcon(shown),
+  }
 }
 
 /** A secret, or for Apple the key that makes one. */
-function readClientSecret(settings: Settings): ProviderConfig['clientSecret'] {
+function readClientSecret(settings: Settings, { hasKey = false }: Preset): ProviderConfig['clientSecret'] {
   const { env, name, get, readFile, fault } = settings
   const clientSecret = readSecret(env, name('CLIENT_SECRET'), readFile, fault)
-  const privateKey = readSecret(env, name('PRIVATE_KEY'), readFile, fault)
-  const [teamId, keyId] = [get('TEAM_ID'), get('KEY_ID')]
-  if (privateKey === '' && teamId === '' && keyId === '') {
+  const given = KEY_PARTS.filter((part) => Object.hasOwn(env, name(part)) && get(part) !== '')
+  if (!hasKey || given.length === 0) {
+    for (const part of given) fault(`${name(part)}: only Apple takes one`)
     if (clientSecret === '') fault(`${name('CLIENT_SECRET')}: missing`)
     return clientSecret ?? ''
   }
+  const privateKey = readSecret(env, name('PRIVATE_KEY'), readFile, fault)
+  const [teamId, keyId] = [get('TEAM_ID'), get('KEY_ID')]
   if (clientSecret !== '') fault(`${name('CLIENT_SECRET')}, ${name('PRIVATE_KEY')}: expected one of the two`)
   if (teamId === '' || keyId === '') fault(`${name('PRIVATE_KEY')}: needs ${name('TEAM_ID')} and ${name('KEY_ID')}`)
   try {
