@@ -143,6 +143,21 @@ describe('start', () => {
   })
 })
 
+test('Microsoft for every tenant is refused: any of them could name our users', async () => {
+  const issuer = 'https://login.microsoftonline.com/common/v2.0'
+  const tenant = 'https://login.microsoftonline.com/0000/v2.0'
+  const answer = (named: string) =>
+    (async () =>
+      Response.json({
+        issuer: named,
+        authorization_endpoint: `${ISSUER}/authorize`,
+        token_endpoint: `${ISSUER}/token`,
+      })) as typeof globalThis.fetch
+  const placeholder = answer('https://login.microsoftonline.com/{tenantid}/v2.0')
+  await expectFailed(createProvider({}, { issuer, fetch: placeholder }).provider.start(login), 'provider_unavailable')
+  await createProvider({}, { issuer: tenant, fetch: answer(tenant) }).provider.start(login)
+})
+
 describe('finish', () => {
   test('answers the raw token and what it says', async () => {
     const { provider, requests } = createProvider()

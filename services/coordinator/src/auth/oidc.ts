@@ -53,13 +53,16 @@ export function createOidcProvider(parameters: OidcProviderParameters): Identity
     return discovered
   }
 
-  function discover() {
+  async function discover() {
     // Who the user is rests on the enclave, which checks the ID token's signature itself before any session exists.
-    return client.discovery(issuer, clientId, undefined, toClientAuth(clientSecret), {
+    const configuration = await client.discovery(issuer, clientId, undefined, toClientAuth(clientSecret), {
       timeout: timeoutSeconds,
       [client.customFetch]: createBoundedFetch(fetch),
       ...(issuer.protocol === 'http:' ? { execute: [client.allowInsecureRequests] } : {}),
     })
+    // For Microsoft the library lets a placeholder stand for the tenant: then anybody's tenant could name our users.
+    if (new URL(configuration.serverMetadata().issuer).href !== issuer.href) throw unavailable()
+    return configuration
   }
 
   return {
