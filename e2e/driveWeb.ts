@@ -5,9 +5,15 @@ import type { Page } from 'playwright'
 /** A recipient: a development account of hardhat. */
 const STRANGER = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 
+/** Up to the page of the local provider. */
+export async function startSignIn(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Continue with Local provider' }).click()
+  await page.getByRole('heading', { name: 'Who are you?' }).waitFor()
+}
+
 export async function signIn(page: Page, name: 'Alice' | 'Bob'): Promise<void> {
-  await page.getByRole('button', { name: 'Sign in' }).click()
-  await page.getByRole('link', { name: new RegExp(`\\b${name}\\b`) }).click()
+  await startSignIn(page)
+  await page.getByRole('link', { name: `Sign in as ${name}`, exact: true }).click()
   await page.getByRole('heading', { name: 'Your address' }).waitFor()
 }
 

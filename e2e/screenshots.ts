@@ -5,7 +5,7 @@ import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { Page } from 'playwright'
 import { findChromium } from '../scripts/findChromium.ts'
-import { fund, review, send, signIn, waitForVerdict } from './driveWeb.ts'
+import { fund, review, send, signIn, startSignIn, waitForVerdict } from './driveWeb.ts'
 import { startBrowser } from './startBrowser.ts'
 import { startDevStack } from './startDevStack.ts'
 
@@ -58,8 +58,10 @@ try {
       const page = await context.newPage()
       const show = async (path: string) => page.goto(`${stack.webUrl}${path}`)
       await show('/')
-      await page.getByRole('button', { name: 'Sign in' }).waitFor()
+      await page.getByRole('button', { name: 'Continue with Local provider' }).waitFor()
       await shoot(page, name('welcome'))
+      await startSignIn(page)
+      await shoot(page, name('local-provider'))
       await show('/verify')
       await page.getByRole('heading', { level: 1 }).waitFor()
       await shoot(page, name('verify'))

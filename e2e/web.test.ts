@@ -3,7 +3,7 @@ import axe from 'axe-core'
 import type { Browser, Page } from 'playwright'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { runCli } from '../apps/verifier/src/runCli.ts'
-import { fund, send, signIn, waitForVerdict } from './driveWeb.ts'
+import { fund, send, signIn, startSignIn, waitForVerdict } from './driveWeb.ts'
 import { startBrowser } from './startBrowser.ts'
 import { startDevStack } from './startDevStack.ts'
 
@@ -98,7 +98,26 @@ describe.skipIf(!executablePath)('the web app, on all that npm run dev starts', 
     await page.getByText('You are signed out').waitFor()
     await page.reload()
     await page.getByRole('heading', { name: 'A wallet that proves every signature' }).waitFor()
+
+    // The provider still knows Alice; after a sign-out it asks all the same, also after a change of mind.
+    await startSignIn(page)
+    expect(await findSerious(page)).toEqual([])
+    await page.getByRole('link', { name: 'Cancel and go back' }).click()
+    await page.getByText('You did not sign in').waitFor()
+    expect([page.url(), await findSerious(page)]).toEqual([`${stack.webUrl}/`, []])
+    await startSignIn(page)
+    await page.getByLabel('Name').fill('Grace Hopper')
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.getByText('Grace Hopper').waitFor()
     expect(stack.faults).toEqual([])
+  }, 180_000)
+
+  test('going back from the provider is no error', async () => {
+    const page = await openPage()
+    await startSignIn(page)
+    await page.goBack()
+    await page.getByRole('button', { name: 'Continue with Local provider' }).waitFor()
+    expect(await page.getByRole('alert').count()).toBe(0)
   }, 180_000)
 
   test('two tabs send at the same time: both are mined, with two nonces', async () => {
@@ -135,8 +154,8 @@ describe.skipIf(!executablePath)('the web app, on all that npm run dev starts', 
         }),
       }),
     )
-    await page.getByRole('button', { name: 'Sign in' }).click()
-    await page.getByRole('link', { name: /\bAlice\b/ }).click()
+    await startSignIn(page)
+    await page.getByRole('link', { name: 'Sign in as Alice' }).click()
     await page.getByText('Your browser did not keep the sign-in').waitFor()
   }, 180_000)
 

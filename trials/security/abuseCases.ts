@@ -186,6 +186,7 @@ export function listCases(
 export function toAddress(route: string, slug: string): string {
   const values: Record<string, string> = {
     '/auth/{provider}': '/auth/google',
+    '/auth/{provider}/form': '/auth/google/form',
     '/auth/{provider}/callback': '/auth/google/callback',
     '/proof/{slug}': `/proof/${slug}`,
     '/proof/{slug}/events': '/proof/AAAAAAAAAAAAAAAAAAAAAA/events',
@@ -212,6 +213,7 @@ export function toFacts({ method, origin, fetchSite, type, session, body }: Case
     hasCookie: session.cookies.length > 0,
     session: session.state,
     isJsonType: type.isJson,
+    isFormType: type.value === 'application/x-www-form-urlencoded',
     bodyLength: body.bytes.length,
     bodyFaults: body.faults,
   }

@@ -6,7 +6,13 @@
 /** The catalogue: status by code. */
 export const catalogue: Readonly<Record<string, number>> = {
   ...{ invalid_json: 400, invalid_request: 400, invalid_digest: 400, invalid_tx_metadata: 400 },
-  ...{ oauth_state_invalid: 400, oauth_exchange_failed: 400, not_authenticated: 401, session_expired: 401 },
+  ...{
+    oauth_state_invalid: 400,
+    oauth_exchange_failed: 400,
+    oauth_refused: 400,
+    not_authenticated: 401,
+    session_expired: 401,
+  },
   ...{ origin_not_allowed: 403, grant_invalid: 403, key_binding_mismatch: 403, wallet_not_found: 404 },
   ...{
     proof_not_found: 404,
@@ -20,7 +26,7 @@ export const catalogue: Readonly<Record<string, number>> = {
   ...{ chain_not_allowed: 422, rate_limited: 429, quota_spent: 429, internal: 500 },
   ...{ attestation_invalid: 502, signature_invalid: 502 },
   ...{ entropy_unavailable: 503, enclave_unavailable: 503, collateral_stale: 503, database_unavailable: 503 },
-  shutting_down: 503,
+  ...{ provider_unavailable: 503, shutting_down: 503 },
 }
 
 export const MAX_BODY_BYTES = 131_072
@@ -31,7 +37,8 @@ export type RouteRule = {
   isPrivate?: true
   /** Any page may read it, without credentials. */
   isPublic?: true
-  takes?: 'nothing' | 'signing'
+  /** A form may come from any origin: providers post it. */
+  takes?: 'nothing' | 'signing' | 'form'
   /** The status of success, or the codes that this very address is always refused with. */
   success: number | readonly string[]
 }
@@ -39,9 +46,11 @@ export type RouteRule = {
 /** By the path in the service's own description. The addresses that stand for a pattern are in `toAddress`. */
 export const routeRules: Readonly<Record<string, RouteRule>> = {
   '/': { method: 'GET', success: 302 },
+  '/auth': { method: 'GET', isPublic: true, success: 200 },
   '/auth/me': { method: 'GET', isPrivate: true, success: 200 },
   '/auth/logout': { method: 'POST', isPrivate: true, takes: 'nothing', success: 200 },
   '/auth/{provider}': { method: 'GET', success: 302 },
+  '/auth/{provider}/form': { method: 'POST', takes: 'form', success: 303 },
   '/auth/{provider}/callback': { method: 'GET', success: ['oauth_state_invalid'] },
   '/wallet/me': { method: 'GET', isPrivate: true, success: 200 },
   '/wallet/transactions': { method: 'GET', isPrivate: true, success: 200 },
@@ -76,6 +85,7 @@ export type RequestFacts = {
   hasCookie: boolean
   session: 'valid' | 'expired' | 'none'
   isJsonType: boolean
+  isFormType: boolean
   bodyLength: number
   /** What the body breaks where nothing is taken, and where a signing is. */
   bodyFaults: Readonly<Record<'nothing' | 'signing', readonly string[]>>
@@ -84,18 +94,20 @@ export type RequestFacts = {
 export type Expected = { status: number } | { codes: ReadonlySet<string> }
 
 export function toExpected(rule: RouteRule, facts: RequestFacts): Expected {
-  const { method, origin, fetchSite, hasCookie, session, isJsonType, bodyLength, bodyFaults } = facts
+  const { method, origin, fetchSite, hasCookie, session, isJsonType, isFormType, bodyLength, bodyFaults } = facts
   const isRead = method === 'GET' || method === 'HEAD'
   const codes = new Set<string>()
-  if (!isRead && method !== 'OPTIONS') {
+  if (!isRead && method !== 'OPTIONS' && rule.takes !== 'form') {
     const isForeignSite = fetchSite !== undefined && fetchSite !== 'same-origin' && fetchSite !== 'none'
     if (origin === 'foreign' || (origin === 'missing' && (hasCookie || isForeignSite))) codes.add('origin_not_allowed')
   }
   const isAllowed = rule.method === method || (rule.method === 'GET' && method === 'HEAD')
   if (!isAllowed) return { codes: codes.add('method_not_allowed') }
   if (rule.isPrivate && session !== 'valid') codes.add(session === 'none' ? 'not_authenticated' : 'session_expired')
-  if (rule.takes !== undefined) {
-    if (bodyLength > MAX_BODY_BYTES) codes.add('body_too_large')
+  if (rule.takes !== undefined && bodyLength > MAX_BODY_BYTES) codes.add('body_too_large')
+  if (rule.takes === 'form') {
+    if (!isFormType) codes.add('unsupported_media_type')
+  } else if (rule.takes !== undefined) {
     if (bodyLength > 0 && !isJsonType) codes.add('unsupported_media_type')
     for (const code of bodyFaults[rule.takes]) codes.add(code)
   }

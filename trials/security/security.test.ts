@@ -51,6 +51,8 @@ describe('what is measured with', () => {
   })
 })
 
+const FORM: Partial<RequestFacts> = { isJsonType: false, isFormType: true }
+
 const FINE: RequestFacts = {
   method: 'POST',
   origin: 'allowed',
@@ -58,6 +60,7 @@ const FINE: RequestFacts = {
   hasCookie: true,
   session: 'valid',
   isJsonType: true,
+  isFormType: false,
   bodyLength: 2,
   bodyFaults: { nothing: [], signing: [] },
 }
@@ -87,6 +90,8 @@ describe('the rules', () => {
     ],
     ['an expired session', '/wallet/provision', { session: 'expired' }, ['session_expired']],
     ['a form', '/wallet/provision', { isJsonType: false }, ['unsupported_media_type']],
+    ['a provider’s form', '/auth/{provider}/form', { ...FORM, origin: 'foreign', fetchSite: 'cross-site' }, 303],
+    ['JSON for a form', '/auth/{provider}/form', {}, ['unsupported_media_type']],
     ['no body of any type', '/wallet/provision', { isJsonType: false, bodyLength: 0 }, 200],
     ['a byte too many', '/sign/digest', { bodyLength: 131_073 }, ['body_too_large']],
     ['another method', '/auth/me', { method: 'DELETE' }, ['method_not_allowed']],

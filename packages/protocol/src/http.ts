@@ -2,7 +2,14 @@ import type { Authorization } from './authorization.ts'
 import { type ProtocolErrorCode, ServiceError } from './errors.ts'
 import type { Hex } from './hex.ts'
 import type { MessageContent, Opening } from './opening.ts'
-import type { CoordinatorAttestation, ProofPayload, SessionUser, TransactionPage, WalletInfo } from './resources.ts'
+import type {
+  CoordinatorAttestation,
+  LoginProvider,
+  ProofPayload,
+  SessionUser,
+  TransactionPage,
+  WalletInfo,
+} from './resources.ts'
 import type { TxMetadata } from './txMetadata.ts'
 import type { TypedData } from './typedData.ts'
 
@@ -24,10 +31,14 @@ export type SignOffChainResponse = SignDigestResponse & { opening: Opening }
  * endpoint costs an app no more than its own name.
  */
 export type Endpoints = {
+  /** The ways to sign in. */
+  'GET /auth': { response: { providers: LoginProvider[] } }
   /** A full-page navigation. Redirects to the identity provider. */
   'GET /auth/:provider': { query: { return_to?: string | undefined } }
-  /** Where the identity provider sends the browser. Redirects to the app. */
+  /** Where the identity provider sends the browser. Redirects to the app, with `sign_in=cancelled` where the user gave up. */
   'GET /auth/:provider/callback': { query: { state: string; code?: string | undefined; error?: string | undefined } }
+  /** The same for providers that post a form. Redirects to the callback. */
+  'POST /auth/:provider/form': object
   'GET /auth/me': { response: SessionUser }
   'POST /auth/logout': { response: { ok: true } }
   'GET /wallet/me': { response: WalletInfo }

@@ -137,6 +137,7 @@ export type {
   AttestationReceiptV1,
   CoordinatorAttestation,
   EvidenceMode,
+  LoginProvider,
   Problem,
   ProofPayload,
   SessionUser,

@@ -12,6 +12,16 @@ import type { TcbStatus } from './tcbStatus.ts'
 /** The person who is signed in. */
 export type SessionUser = { id: string; email: string; name: string | null }
 
+/** A way to sign in. */
+export type LoginProvider = {
+  /** What stands in the path of its sign-in. */
+  id: string
+  /** For people. */
+  name: string
+  /** A small square picture, as a `data:` URL for an `<img>`. */
+  icon: string
+}
+
 /** A wallet, with the witness of its provisioning. */
 export type WalletInfo = {
   address: Hex

@@ -38,6 +38,12 @@ expectTypeOf<keyof ServiceContextValue>().toEqualTypeOf<
   'client' | 'user' | 'wallet' | 'ready' | 'error' | 'refresh' | 'login' | 'logout'
 >()
 
+// As the handler of a click it must take an event, and with options only what there is.
+void ((login: ServiceContextValue['login']): ((event: { clientX: number }) => void) => login)
+void ((login: ServiceContextValue['login']) => login({ provider: 'apple' }))
+// @ts-expect-error misspelt
+void ((login: ServiceContextValue['login']) => login({ providr: 'apple' }))
+
 expectTypeOf(useWallet).returns.toEqualTypeOf<{
   user: SessionUser | null
   wallet: WalletInfo | null

@@ -3,6 +3,7 @@ export {
   type AttestationReceiptV2,
   type Authorization,
   type Hex,
+  type LoginOptions,
   type MessageContent,
   type Opening,
   type Problem,

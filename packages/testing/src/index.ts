@@ -15,9 +15,9 @@ export {
 } from './fakeChain/startFakeChain.ts'
 export { type FakePinata, type FakePinService, type PinServiceFault, startFakeKubo, startFakePinata } from './ipfs.ts'
 export { type FakeKds, type FakeKdsFault, startFakeKds } from './kds.ts'
+export type { OidcAccount } from './localPeople.ts'
 export {
   developmentAccounts,
-  type OidcAccount,
   type OidcProviderParameters,
   type RunningOidcProvider,
   startOidcProvider,

@@ -1,10 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { exportJWK, generateKeyPair } from 'jose'
-import Provider, { type Configuration } from 'oidc-provider'
+import Provider, { type Configuration, interactionPolicy } from 'oidc-provider'
 import { listen } from './listen.ts'
-
-export type OidcAccount = { sub: string; email: string; name: string }
+import {
+  createLocalPeople,
+  type LocalPeople,
+  type OidcAccount,
+  readRemembered,
+  writeRemembered,
+} from './localPeople.ts'
+import { renderOverPage, renderSignInPage } from './localSignInPage.ts'
 
 export type OidcProviderParameters = {
   /** 0 for any free one. */
@@ -12,6 +18,7 @@ export type OidcProviderParameters = {
   clientId?: string
   clientSecret?: string
   redirectUris: readonly string[]
+  /** Suggested on its page; anybody else can sign in too, by a name. */
   accounts?: readonly OidcAccount[]
 }
 
@@ -26,11 +33,12 @@ export type RunningOidcProvider = {
 export const developmentAccounts: readonly OidcAccount[] = [
   { sub: 'alice', email: 'alice@example.com', name: 'Alice' },
   { sub: 'bob', email: 'bob@example.com', name: 'Bob' },
+  { sub: 'carol', email: 'carol@example.com', name: 'Carol' },
 ]
 
 /**
- * A real OpenID provider on loopback, with a page on which one click signs in as any user, without a password: for
- * development and tests only.
+ * A real OpenID provider on loopback, with a page on which anybody can be anybody, without a password: for development and tests
+ * only. It knows a browser for an hour, as real ones do, and asks again for `prompt=select_account`.
  */
 export async function startOidcProvider(parameters: OidcProviderParameters): Promise<RunningOidcProvider> {
   const { port = 0, clientId = 'countersign', accounts = developmentAccounts } = parameters
@@ -40,10 +48,11 @@ export async function startOidcProvider(parameters: OidcProviderParameters): Pro
   const server = createServer((request, response) => handle(request, response))
   const listening = await listen(server, port)
   const issuer = `http://localhost:${listening.port}`
-  const provider = new Provider(issuer, await createConfiguration({ ...parameters, clientId, clientSecret, accounts }))
+  const people = createLocalPeople(accounts)
+  const provider = new Provider(issuer, await createConfiguration({ ...parameters, clientId, clientSecret, people }))
   const callback = provider.callback()
   handle = (request, response) => {
-    if (request.url?.startsWith('/interaction/')) void interact(provider, accounts, request, response)
+    if (request.url?.startsWith('/interaction/')) void interact({ provider, people, accounts }, request, response)
     else callback(request, response)
   }
   return {
@@ -59,9 +68,11 @@ async function createConfiguration(parameters: {
   clientId: string
   clientSecret: string
   redirectUris: readonly string[]
-  accounts: readonly OidcAccount[]
+  people: LocalPeople
 }): Promise<Configuration> {
-  const { clientId, clientSecret, redirectUris, accounts } = parameters
+  const { clientId, clientSecret, redirectUris, people } = parameters
+  const policy = interactionPolicy.base()
+  policy.add(new interactionPolicy.Prompt({ name: 'select_account', requestable: true }), 0)
   const { privateKey } = await generateKeyPair('RS256', { extractable: true })
   return {
     clients: [
@@ -80,10 +91,10 @@ async function createConfiguration(parameters: {
     claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
     pkce: { required: () => true },
     features: { devInteractions: { enabled: false } },
-    interactions: { url: (_, interaction) => `/interaction/${interaction.uid}` },
+    interactions: { policy, url: (_, interaction) => `/interaction/${interaction.uid}` },
     ttl: { AccessToken: 600, AuthorizationCode: 60, Grant: 3600, IdToken: 600, Interaction: 600, Session: 3600 },
     findAccount: (_, id) => {
-      const account = accounts.find(({ sub }) => sub === id)
+      const account = people.find(id)
       if (account === undefined) return undefined
       return { accountId: id, claims: () => ({ ...account, email_verified: true }) }
     },
@@ -98,31 +109,54 @@ async function createConfiguration(parameters: {
   }
 }
 
-/** GET shows who there is; `?as=` signs in as one of them. */
+type InteractDeps = { provider: Provider; people: LocalPeople; accounts: readonly OidcAccount[] }
+
+/** GET shows who there is; `?as=` signs in as one of them, `?name=` as anybody, and `?cancel=` gives up. */
 async function interact(
-  provider: Provider,
-  accounts: readonly OidcAccount[],
+  { provider, people, accounts }: InteractDeps,
   request: IncomingMessage,
   response: ServerResponse,
 ) {
+  response.setHeader('content-type', 'text/html; charset=utf-8')
+  response.setHeader('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
+  response.setHeader('cache-control', 'no-store')
   try {
-    const url = new URL(request.url ?? '/', 'http://localhost')
-    const account = accounts.find(({ sub }) => sub === url.searchParams.get('as'))
+    const { searchParams } = new URL(request.url ?? '/', 'http://localhost')
+    const { cookie } = request.headers
+    const name = searchParams.get('name')
+    if (searchParams.has('cancel')) {
+      const error_description = 'the user gave up'
+      return await provider.interactionFinished(request, response, { error: 'access_denied', error_description })
+    }
+    const account = name === null ? people.find(searchParams.get('as') ?? '') : people.become(name)
     if (account !== undefined) {
-      return await provider.interactionFinished(request, response, { login: { accountId: account.sub } })
+      await endOtherSession(provider, account, request, response)
+      response.setHeader('set-cookie', writeRemembered(cookie, account.name))
+      const result = { login: { accountId: account.sub }, select_account: {} }
+      return await provider.interactionFinished(request, response, result)
     }
     await provider.interactionDetails(request, response)
-    response.setHeader('content-type', 'text/html; charset=utf-8')
-    const links = accounts.map(
-      ({ sub, name }) => `<p><a href="?as=${encodeURIComponent(sub)}">Sign in as ${escapeHtml(name)}</a></p>`,
+    response.statusCode = name === null ? 200 : 400
+    response.end(
+      renderSignInPage({ remembered: readRemembered(cookie), suggested: accounts, isRefused: name !== null }),
     )
-    response.end(`<!doctype html><title>Local sign-in</title><h1>Who are you?</h1>${links.join('')}`)
   } catch {
     response.statusCode = 400
-    response.end('this sign-in is over; start again')
+    response.end(renderOverPage())
   }
 }
 
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`)
+/** Without this the library would have the browser post a form, by a script, to sign the earlier person out. */
+async function endOtherSession(
+  provider: Provider,
+  account: OidcAccount,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const interaction = await provider.interactionDetails(request, response)
+  if (interaction.session === undefined || interaction.session.accountId === account.sub) return
+  const session = await provider.Session.findByUid(interaction.session.uid)
+  await session?.destroy()
+  delete interaction.session
+  await interaction.save(interaction.exp - Math.floor(Date.now() / 1000))
 }

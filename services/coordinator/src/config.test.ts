@@ -268,10 +268,21 @@ describe('a setting that would be ignored is a fault, with what was meant', () =
     expect(faults).toContain('OIDC_OTHER_CLIENT_ID: missing')
   })
 
+  test('no setting of a provider is taken for a misspelt one', () => {
+    const parts = ['NAME', 'ICON_FILE', 'PROMPT', 'TEAM_ID', 'KEY_ID', 'PRIVATE_KEY', 'PRIVATE_KEY_FILE', 'CLIENT_ID']
+    const env = Object.fromEntries(parts.map((part) => [`OIDC_APPLE_${part}`, 'x']))
+    expect(faultsOf({ ...mock, ...env }).join()).not.toMatch(/unknown|did you mean/)
+  })
+
+  test('names, icons and prompts are nothing that a stranger holds a coordinator to', () => {
+    const shown = { OIDC_GOOGLE_NAME: 'Another', OIDC_GOOGLE_PROMPT: 'login' }
+    expect(read({ ...mock, ...shown }).configHash).toBe(read(mock).configHash)
+  })
+
   test('the names are those of .env.example', () => {
     const text = readFileSync(new URL('../../../.env.example', import.meta.url), 'utf8')
     const names = [...text.matchAll(/^(?:# )?([A-Z][A-Z0-9_]+)=/gm)].map(([, name = '']) => name)
-    const ours = names.filter((name) => !name.startsWith('OIDC_GOOGLE_'))
+    const ours = names.filter((name) => !/^OIDC_(?:GOOGLE|APPLE)_/.test(name))
     expect(settingNames.toSorted()).toEqual([...new Set(ours)].toSorted())
     expect(
       faultsOf({ ...mock, ...Object.fromEntries(ours.map((name) => [name, mock[name] ?? ''])) }).join(),

@@ -25,6 +25,7 @@ import {
 } from '@countersign/service'
 import type { AppConfig } from './app.ts'
 import type { ProviderConfig } from './auth/createProviders.ts'
+import { readProviders } from './auth/readProviders.ts'
 import type { EntropySourceConfig } from './entropy/createEntropySource.ts'
 import { parseRateLimit, type RateLimit } from './http/rateLimit.ts'
 import { type PipelineConfig, readMetricsPort, readPipeline } from './pipeline/config.ts'
@@ -183,39 +184,6 @@ function readOrigins(env: Env, fault: Fault): string[] {
     if (!URL.canParse(origin) || new URL(origin).origin !== origin) fault('ALLOWED_ORIGINS: not exact origins')
   }
   return origins
-}
-
-/** `OIDC_<ID>_ISSUER`, `_CLIENT_ID` and `_CLIENT_SECRET`, or `_CLIENT_SECRET_FILE`; the id in `/auth/:provider` is in lower case. */
-function readProviders(env: Env, readFile: (path: string) => string, fault: Fault): ProviderConfig[] {
-  const isOfProvider = (name: string) => /^OIDC_/i.test(name) && name !== 'OIDC_ISSUERS' && env[name] !== undefined
-  const names = Object.keys(env).filter(isOfProvider)
-  const ids = new Set<string>()
-  for (const name of names) {
-    const id = /^OIDC_([A-Z0-9]+)_(?:ISSUER|CLIENT_ID|CLIENT_SECRET|CLIENT_SECRET_FILE)$/.exec(name)?.[1]
-    if (id === undefined) fault(`${name}: unknown; ${suggestProviderName(name)}`)
-    else ids.add(id)
-  }
-  if (names.length === 0) fault('OIDC_GOOGLE_CLIENT_ID: no identity provider is configured')
-  return [...ids].toSorted().map((id) => {
-    const name = (part: string) => `OIDC_${id}_${part}`
-    const issuer = env[name('ISSUER')] || (id === 'GOOGLE' ? 'https://accounts.google.com' : '')
-    const isValid = URL.canParse(issuer) && (issuer.startsWith('https://') || isLoopbackUrl(issuer))
-    if (!isValid) fault(`${name('ISSUER')}: expected an https URL, or http on loopback`)
-    const clientId = env[name('CLIENT_ID')] ?? ''
-    const clientSecret = readSecret(env, name('CLIENT_SECRET'), readFile, fault)
-    if (clientId === '') fault(`${name('CLIENT_ID')}: missing`)
-    if (clientSecret === '') fault(`${name('CLIENT_SECRET')}: missing`)
-    return { id: id.toLowerCase(), issuer, clientId, clientSecret: clientSecret ?? '' }
-  })
-}
-
-/** A name of three parts, as near as can be: ids have no separators, because those of the name could not be told apart. */
-function suggestProviderName(name: string): string {
-  const parts = /^OIDC_(.+?)[_-]?(ISSUER|CLIENT[_-]?ID|CLIENT[_-]?SECRET)S?$/i.exec(name)
-  const id = parts?.[1]?.toUpperCase().replace(/[^A-Z0-9]/g, '') ?? ''
-  const part = parts?.[2]?.toUpperCase().replace(/^CLIENT[_-]?/, 'CLIENT_')
-  if (id === '' || part === undefined) return 'expected OIDC_<ID>_ISSUER, _CLIENT_ID or _CLIENT_SECRET'
-  return `an id has capital letters and digits only; did you mean OIDC_${id}_${part}?`
 }
 
 function readEnclaveUrls(env: Env, fault: Fault): string[] {

@@ -3,6 +3,8 @@ import { hashEntropy, type OpenSessionRequest, type OpenSessionResponse, toHex }
 import { assembleCoordinator, encodeBlock, type SelfAttestation, type Witness } from '@countersign/receipt'
 import type { Log, LogLine } from '@countersign/service'
 import { ed25519 } from '@noble/curves/ed25519.js'
+import { drawIcon } from './auth/icon.ts'
+import { judgeRefusal } from './auth/judgeRefusal.ts'
 import { CoordinatorError } from './errors.ts'
 import { createMlDsa65Signer, toMlDsa65Bytes } from './mlDsa65.ts'
 import type { Clock, Entropy, IdentityProvider, KeyEnclave, Random, SelfReport } from './ports.ts'
@@ -84,12 +86,13 @@ export function createFakeEnclave({ clock, ttlMs = 43_200_000 }: { clock: { now(
     async openSession(request): Promise<OpenSessionResponse> {
       if (fake.failure !== undefined) throw fake.failure
       fake.opened.push(request)
-      const { subject } = parseFakeIdToken(request.idToken)
+      const { issuer, subject } = parseFakeIdToken(request.idToken)
+      const owner = `${issuer} ${subject}`
       return {
         sid: hash('sha256', `sid ${fake.opened.length}`, 'hex'),
         grant: `grant-${fake.opened.length}`,
-        keyId: hash('sha256', `key ${subject}`, 'hex').slice(0, 32),
-        address: `0x${hash('sha256', `address ${subject}`, 'hex').slice(0, 40)}`,
+        keyId: hash('sha256', `key ${owner}`, 'hex').slice(0, 32),
+        address: `0x${hash('sha256', `address ${owner}`, 'hex').slice(0, 40)}`,
         expiresAt: new Date(clock.now() + fake.ttlMs).toISOString(),
       }
     },
@@ -102,38 +105,44 @@ export function createFakeEnclave({ clock, ttlMs = 43_200_000 }: { clock: { now(
 
 export type FakeIdentity = { subject: string; email: string; name: string | null }
 
-function toFakeIdToken(identity: FakeIdentity & { nonce: string }): string {
+type FakeClaims = FakeIdentity & { issuer: string; nonce: string }
+
+function toFakeIdToken(identity: FakeClaims): string {
   return `fake.${Buffer.from(JSON.stringify(identity)).toString('base64url')}.token`
 }
 
-function parseFakeIdToken(idToken: string): FakeIdentity & { nonce: string } {
-  return JSON.parse(Buffer.from(idToken.split('.')[1] ?? '', 'base64url').toString()) as FakeIdentity & {
-    nonce: string
-  }
+function parseFakeIdToken(idToken: string): FakeClaims {
+  return JSON.parse(Buffer.from(idToken.split('.')[1] ?? '', 'base64url').toString()) as FakeClaims
 }
 
-/** Any code but `bad` signs in the user that `identity` names. */
-export function createFakeProvider(identity: FakeIdentity) {
+/** Any code but `bad` signs in the user that `identity` names. An `error` in the callback is one. */
+export function createFakeProvider(identity: FakeIdentity, issuer = 'https://provider.example') {
   const fake = {
     identity,
     isDown: false,
-    started: [] as { state: string; nonce: string; codeVerifier: string }[],
+    started: [] as { state: string; nonce: string; codeVerifier: string; mustChoose: boolean }[],
     finished: [] as { callbackUrl: URL; state: string; nonce: string; codeVerifier: string }[],
   }
   const failed = () => new CoordinatorError('oauth_exchange_failed', 'the provider did not sign the user in')
+  const name = new URL(issuer).host
   const provider: IdentityProvider = {
+    name,
+    icon: drawIcon(name),
     async start(parameters) {
-      if (fake.isDown) throw failed()
+      if (fake.isDown) throw new CoordinatorError('provider_unavailable', 'the provider cannot be reached')
       fake.started.push(parameters)
-      const url = new URL('https://provider.example/authorize')
+      const url = new URL('/authorize', issuer)
       url.search = new URLSearchParams({ state: parameters.state, nonce: parameters.nonce }).toString()
       return url
     },
     async finish(parameters) {
       fake.finished.push(parameters)
-      if (fake.isDown || parameters.callbackUrl.searchParams.get('code') === 'bad') throw failed()
-      const idToken = toFakeIdToken({ ...fake.identity, nonce: parameters.nonce })
-      return { idToken, issuer: 'https://provider.example', ...fake.identity }
+      const { searchParams } = parameters.callbackUrl
+      const error = searchParams.get('error')
+      if (error !== null) return judgeRefusal(error)
+      if (fake.isDown || searchParams.get('code') === 'bad') throw failed()
+      const idToken = toFakeIdToken({ ...fake.identity, issuer, nonce: parameters.nonce })
+      return { idToken, issuer, ...fake.identity }
     },
   }
   return Object.assign(fake, provider)

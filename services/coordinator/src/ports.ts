@@ -103,15 +103,34 @@ export type CollateralCache = {
 
 /** An identity provider, by its id. */
 export type IdentityProvider = {
-  /** Where to send the browser. */
-  start(parameters: { state: string; nonce: string; codeVerifier: string }): Promise<URL>
-  /** Exchanges the code of a callback for the raw ID token and its claims. Throws `oauth_exchange_failed`. */
+  /** For people. */
+  readonly name: string
+  /** A `data:` URL. */
+  readonly icon: string
+  /**
+   * Where to send the browser. `mustChoose` has the provider ask who it is, though it may know somebody in this browser. Throws
+   * `provider_unavailable`.
+   */
+  start(parameters: { state: string; nonce: string; codeVerifier: string; mustChoose: boolean }): Promise<URL>
+  /**
+   * Exchanges the code of a callback for the raw ID token and its claims. Throws `oauth_exchange_failed`, `oauth_refused` or
+   * `provider_unavailable`.
+   */
   finish(parameters: {
     callbackUrl: URL
     state: string
     nonce: string
     codeVerifier: string
-  }): Promise<{ idToken: string; issuer: string; subject: string; email: string; name: string | null }>
+  }): Promise<ProviderUser | 'cancelled'>
+}
+
+/** Who somebody is, in the words of their provider. */
+export type ProviderUser = {
+  idToken: string
+  issuer: string
+  subject: string
+  email: string
+  name: string | null
 }
 
 /** All reads and writes of the coordinator. Times are milliseconds since 1970. Failures of the database itself throw `database_unavailable`. */

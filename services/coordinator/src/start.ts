@@ -143,7 +143,7 @@ export async function startCoordinator(
     enclave,
     entropy,
     selfReport,
-    providers: createProviders(config.providers, config.app),
+    providers: createProviders(config.providers, { publicUrl: config.app.publicUrl, clock }),
     sign: signer.sign,
     clock,
     random,

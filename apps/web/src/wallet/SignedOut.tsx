@@ -1,19 +1,19 @@
 import type { ServiceError } from '@countersign/sdk'
-import { useEffect, useRef } from 'react'
-import { Link } from '../router.tsx'
+import { useEffect, useRef, useState } from 'react'
 import { ErrorNotice, Notice } from '../ui/Notice.tsx'
+import { SignInCard, type SignInCardProps } from './SignInCard.tsx'
 
-export type SignedOutProps = {
+export type SignedOutProps = SignInCardProps & {
   /** Why there is nobody: a person who was here a moment ago wants to know. */
   reason: 'never_in' | 'session_lost' | 'signed_out' | 'signed_out_here_only'
   /** `cookie_blocked`, if anything. */
   error: ServiceError | null
-  onSignIn: () => void
 }
 
 /** The first thing a visitor sees. */
 export function SignedOut({ reason, error, onSignIn }: SignedOutProps) {
   const heading = useRef<HTMLHeadingElement>(null)
+  const isCancelled = useCancelled() && reason === 'never_in'
   useEffect(() => {
     // What had the focus before is gone with the wallet.
     if (reason !== 'never_in') heading.current?.focus()
@@ -21,6 +21,11 @@ export function SignedOut({ reason, error, onSignIn }: SignedOutProps) {
   return (
     <section className="welcome" aria-labelledby="welcome-heading">
       <SignOutNotice reason={reason} />
+      {isCancelled ? (
+        <Notice tone="info" title="You did not sign in" isAlert>
+          <p>The sign-in was cancelled, and nothing has changed. You can start it again whenever you like.</p>
+        </Notice>
+      ) : null}
       {error === null ? null : <ErrorNotice error={error} />}
       <h1 id="welcome-heading" ref={heading} tabIndex={-1}>
         A wallet that proves every signature
@@ -29,19 +34,21 @@ export function SignedOut({ reason, error, onSignIn }: SignedOutProps) {
         Your key stays in a hardware enclave, and each signature comes with a public proof that anyone can check without
         trusting the operator of this service.
       </p>
-      <p className="actions">
-        <button type="button" className="button button-large" onClick={onSignIn}>
-          Sign in
-        </button>
-        <Link to="/verify" className="button button-large button-quiet">
-          Verify a proof
-        </Link>
-      </p>
-      <p className="fine-print">
-        Signing in makes your wallet, if you have none yet. There is nothing to install or write down.
-      </p>
+      <SignInCard onSignIn={onSignIn} />
     </section>
   )
+}
+
+/** Whether the page was reached from a sign-in that the user gave up. Its address is made clean, so that a reload says nothing of it. */
+function useCancelled(): boolean {
+  const [isCancelled] = useState(() => new URL(window.location.href).searchParams.get('sign_in') === 'cancelled')
+  useEffect(() => {
+    const url = new URL(window.location.href)
+    if (!url.searchParams.has('sign_in')) return
+    url.searchParams.delete('sign_in')
+    window.history.replaceState(window.history.state, '', url)
+  }, [])
+  return isCancelled
 }
 
 function SignOutNotice({ reason }: Pick<SignedOutProps, 'reason'>) {

@@ -24,6 +24,34 @@ describe('who is here', () => {
     await expectAccessible()
   })
 
+  const icon = 'data:image/svg+xml;base64,PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciLz4='
+  const listing = (...providers: object[]) => ({
+    signedIn: false,
+    intercept: (url: string) => (url.endsWith('/auth') ? Promise.resolve(Response.json({ providers })) : undefined),
+  })
+
+  test('several ways in: a button with icon and name for each', async () => {
+    const { screen } = await openWallet(
+      listing({ id: 'google', name: 'Google', icon }, { id: 'apple', name: 'Apple', icon: 'https://x.example/i.png' }),
+    )
+    const google = screen.getByRole('button', { name: 'Continue with Google' })
+    await expect.element(google).toBeVisible()
+    await expect.element(screen.getByRole('button', { name: 'Continue with Apple' })).toBeVisible()
+    const pictures = [...document.querySelectorAll('.sign-in img')].map((image) => image.getAttribute('src'))
+    expect(pictures).toEqual([icon])
+    expect(screen.getByRole('button', { name: 'Sign in' }).query()).toBeNull()
+    await expectAccessible()
+  })
+
+  test('whoever cancelled at the provider reads so, calmly, and not again after a reload', async () => {
+    const path = '/?x=1&sign_in=cancelled'
+    const { screen } = await openWallet({ ...listing({ id: 'google', name: 'Google', icon }), path })
+    await expect.element(screen.getByText('You did not sign in')).toBeVisible()
+    expect(screen.getByText(/cookie/).query()).toBeNull()
+    expect(window.location.search).toBe('?x=1')
+    await expectAccessible()
+  })
+
   test('while nothing is known, skeletons and a word for screen readers', async () => {
     const { screen } = await openWallet({ intercept: () => new Promise(() => {}) })
     await expect.element(screen.getByText('Looking for your session')).toBeInTheDocument()

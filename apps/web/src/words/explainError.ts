@@ -71,7 +71,7 @@ const EXPLANATIONS: Record<SdkErrorCode | ServiceCode, Explanation> = {
   cookie_blocked: {
     title: 'Your browser did not keep the sign-in',
     advice:
-      'If you gave the sign-in up, just sign in again. Otherwise the browser blocks the cookie because app and service are on different sites. The operator should put both under one domain, such as app.example.com and api.example.com, or forward the service’s paths from the app’s own address.',
+      'The browser blocks the cookie because app and service are on different sites. The operator should put both under one domain, such as app.example.com and api.example.com, or forward the service’s paths from the app’s own address.',
   },
   signature_mismatch: {
     title: 'The service answered with a wrong signature',

@@ -9,6 +9,12 @@ import { createRpcClient, verifyChainId } from './rpc.ts'
 import { signAndSend } from './signAndSend.ts'
 import type { SignAuthorizationResult, SignOffChainOptions, SignOffChainResult } from './signOffChain.ts'
 
+/** How to sign in. */
+export type LoginOptions = {
+  /** `google` if it is not given. */
+  provider?: string | undefined
+}
+
 /** 10,000 gwei: no test network comes near it, and a plain transfer at this fee costs 0.21 ether. */
 const MAX_FEE_PER_GAS = 10_000_000_000_000n
 
@@ -86,9 +92,12 @@ export class ServiceClient implements Connection {
     ;(await loadOffChain()).verifyOpening(proof, opening)
   }
 
-  /** Where a full-page navigation starts the sign-in; the user comes back to `returnTo`, on an origin that is allowed. */
-  loginUrl({ returnTo }: { returnTo?: string | undefined } = {}): string {
-    const url = `${this.config.apiBaseUrl}/auth/google`
+  /**
+   * Where a full-page navigation starts the sign-in; the user comes back to `returnTo`, on an origin that is allowed. `provider` is
+   * an id of `GET /auth`.
+   */
+  loginUrl({ provider = 'google', returnTo }: LoginOptions & { returnTo?: string | undefined } = {}): string {
+    const url = `${this.config.apiBaseUrl}/auth/${encodeURIComponent(provider)}`
     return returnTo === undefined ? url : `${url}?return_to=${encodeURIComponent(returnTo)}`
   }
 }

@@ -24,6 +24,18 @@ describe('the page we are on', () => {
     expect(browserPage.getItem('key')).toBeNull()
   })
 
+  test.each([
+    ['back_forward', true],
+    ['navigate', false],
+    ['reload', false],
+    [undefined, false],
+  ])('reached by %s is reached by the browser’s button: %s', (type, expected) => {
+    const entries = type === undefined ? [] : [{ type } as unknown as PerformanceEntry]
+    const asked = vi.spyOn(performance, 'getEntriesByType').mockReturnValue(entries)
+    expect(browserPage.isBack()).toBe(expected)
+    asked.mockRestore()
+  })
+
   test('storage that is forbidden, full or missing is survived', () => {
     const refuse = () => {
       throw new DOMException('no', 'SecurityError')

@@ -8,6 +8,8 @@ export type Page = {
   getItem(key: string): string | null
   setItem(key: string, value: string | null): void
   now(): number
+  /** Whether the user came to this page by the browser's button, and not by an answer of the service. */
+  isBack(): boolean
 }
 
 /** The page we are on. Nothing here runs before a call, so importing and rendering on a server are safe. */
@@ -30,4 +32,9 @@ export const browserPage: Page = {
     }
   },
   now: () => Date.now(),
+  isBack() {
+    // Test environments may have none.
+    const entries = performance.getEntriesByType?.('navigation') as PerformanceNavigationTiming[] | undefined
+    return entries?.[0]?.type === 'back_forward'
+  },
 }

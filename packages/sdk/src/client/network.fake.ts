@@ -184,13 +184,15 @@ export function createGate<R = void>() {
 }
 
 /** Storage and address of a page, in memory. */
-export function createFakePage({ now = 1_000_000, canStore = true } = {}) {
+export function createFakePage({ now = 1_000_000, canStore = true, url = 'https://app.test/pay?x=1#here' } = {}) {
   const items = new Map<string, string>()
   const page = {
     time: now,
     visited: [] as string[],
     items,
-    getUrl: () => 'https://app.test/pay?x=1#here',
+    url,
+    isBackPage: false,
+    getUrl: () => page.url,
     assign(url: string) {
       page.visited.push(url)
     },
@@ -200,6 +202,7 @@ export function createFakePage({ now = 1_000_000, canStore = true } = {}) {
       else items.set(key, value)
     },
     now: () => page.time,
+    isBack: () => page.isBackPage,
   }
   return page
 }

@@ -279,8 +279,20 @@ describe('login, and a browser that blocks the cookie', () => {
     expect([...page.items.values()]).toEqual(['1000000'])
   })
 
-  const back = async (minutes: number, page = createFakePage()) => {
+  test('a provider can be named; the event of a click names none', () => {
+    const page = createFakePage({ url: 'https://app.test/' })
+    const { login } = create(page)
+    login({ provider: 'micro soft/..' })
+    login({ type: 'click' } as never)
+    expect(page.visited.map((url) => url.replace(/\?.*/, ''))).toEqual([
+      `${apiBaseUrl}/auth/micro%20soft%2F..`,
+      `${apiBaseUrl}/auth/google`,
+    ])
+  })
+
+  const back = async (minutes: number, page = createFakePage(), change: Partial<typeof page> = {}) => {
     create(page).login()
+    Object.assign(page, change)
     page.time += minutes * 60_000
     network.routes['GET /auth/me'] = () => problem(401, 'not_authenticated')
     const store = create(page)
@@ -305,6 +317,8 @@ describe('login, and a browser that blocks the cookie', () => {
     ['after more than 10 minutes', () => back(10.01)],
     ['where storage is forbidden', () => back(1, createFakePage({ canStore: false }))],
     ['where the clock went back', () => back(-1)],
+    ['where the user cancelled', () => back(1, createFakePage(), { url: 'https://app.test/?x=1&sign_in=cancelled#y' })],
+    ['where the user went back', () => back(1, createFakePage(), { isBackPage: true })],
   ])('%s there is no such error', async (_, come) => {
     const { store } = await come()
     expect(store.getSnapshot()).toEqual(signedOut)

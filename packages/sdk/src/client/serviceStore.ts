@@ -2,7 +2,7 @@ import { ServiceError, type SessionUser, type WalletInfo } from '@countersign/pr
 import { browserPage, type Page } from './browserPage.ts'
 import { createStore, type Store } from './createStore.ts'
 import { createError, toServiceError } from './errors.ts'
-import type { ServiceClient } from './ServiceClient.ts'
+import type { LoginOptions, ServiceClient } from './ServiceClient.ts'
 
 type ServiceState = {
   user: SessionUser | null
@@ -20,7 +20,7 @@ export type ServiceStore = Store<ServiceState> & {
   /** Runs the cycle again. Always resolves; `error` says what went wrong. */
   refresh(): Promise<void>
   /** Leaves the page for the sign-in. */
-  login(): void
+  login(options?: LoginOptions): void
   /** Ends the session. The state is cleared whatever the outcome; a failed request rejects afterwards. */
   logout(): Promise<void>
 }
@@ -82,7 +82,8 @@ export function createServiceStore(client: ServiceClient, page: Page = browserPa
     const begun = page.getItem(loginKey)
     if (begun === null) return null
     const age = page.now() - Number(begun)
-    if (age >= 0 && age <= LOGIN_WINDOW_MS) return cookieBlocked(client.config.apiBaseUrl)
+    const hasGivenUp = page.isBack() || /[?&]sign_in=cancelled/.test(page.getUrl())
+    if (age >= 0 && age <= LOGIN_WINDOW_MS && !hasGivenUp) return cookieBlocked(client.config.apiBaseUrl)
     page.setItem(loginKey, null)
     return null
   }
@@ -102,10 +103,11 @@ export function createServiceStore(client: ServiceClient, page: Page = browserPa
 
     refresh: () => runCycle(() => true),
 
-    login() {
+    login(options) {
       isLeaving = true
       page.setItem(loginKey, String(page.now()))
-      page.assign(client.loginUrl({ returnTo: page.getUrl() }))
+      // As the handler of a click it gets the event, which names no provider.
+      page.assign(client.loginUrl({ provider: options?.provider, returnTo: page.getUrl() }))
     },
 
     async logout() {
@@ -122,6 +124,6 @@ export function createServiceStore(client: ServiceClient, page: Page = browserPa
 
 function cookieBlocked(apiBaseUrl: string) {
   return createError('cookie_blocked', 'the browser kept no session cookie', {
-    details: `host the app and ${apiBaseUrl} on one site, unless the user gave up`,
+    details: `host the app and ${apiBaseUrl} on one site`,
   })
 }

@@ -2,7 +2,7 @@
 
 import type { ServiceError, SessionUser, WalletInfo } from '@countersign/protocol'
 import { useMemo } from 'react'
-import type { ServiceClient } from '../client/ServiceClient.ts'
+import type { LoginOptions, ServiceClient } from '../client/ServiceClient.ts'
 import { useServiceContext, useStore } from './ServiceContext.ts'
 
 /** What `useService` returns. It may grow; the named hooks are the stable contracts. */
@@ -16,8 +16,8 @@ export type ServiceContextValue = {
   error: ServiceError | null
   /** Runs the fetch cycle again; never rejects. */
   refresh: () => Promise<void>
-  /** Leaves the page for the sign-in. */
-  login: () => void
+  /** Leaves the page for the sign-in: at the default provider, as the handler of a click too, or at one of `GET /auth`. */
+  login: { (): void; (options: LoginOptions): void }
   /** Ends the session. User and wallet are cleared even if the request fails; it rejects then. */
   logout: () => Promise<void>
 }

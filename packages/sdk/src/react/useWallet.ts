@@ -2,8 +2,9 @@
 
 import { type ServiceContextValue, useService } from './useService.ts'
 
+/** `useService().login` can name a provider. */
 export type UseWalletReturnType = Pick<
-  ServiceContextValue,
+  Omit<ServiceContextValue, 'login'> & { login: () => void },
   'user' | 'wallet' | 'ready' | 'login' | 'logout' | 'refresh'
 >
 

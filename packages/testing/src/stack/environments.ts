@@ -52,6 +52,7 @@ export function toCoordinatorEnv(parameters: {
     OIDC_GOOGLE_ISSUER: oidc.issuer,
     OIDC_GOOGLE_CLIENT_ID: oidc.clientId,
     OIDC_GOOGLE_CLIENT_SECRET: oidc.clientSecret,
+    OIDC_GOOGLE_NAME: 'Local provider',
     ENCLAVE_URL: enclaveUrls.join(),
     ENTROPY_URL: satellite.url,
     ENTROPY_PUBLIC_KEY: satellite.publicKey,

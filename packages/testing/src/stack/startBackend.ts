@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type OidcAccount, startOidcProvider } from '../oidc.ts'
+import type { OidcAccount } from '../localPeople.ts'
+import { startOidcProvider } from '../oidc.ts'
 import { findFreePorts } from '../ports.ts'
 import { startPostgres } from '../postgres.ts'
 import { startSatellite } from '../satellite.ts'

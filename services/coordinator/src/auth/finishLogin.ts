@@ -4,6 +4,7 @@ import type { Clock, IdentityProvider, KeyEnclave, Store } from '../ports.ts'
 import type { Login } from '../store/types.ts'
 import { type ProvisionWalletDeps, provisionWallet } from '../wallet/provisionWallet.ts'
 import { hashState, toLoginId, toLoginNonce } from './loginNonce.ts'
+import { toCancelled } from './returnTo.ts'
 import { hashSid } from './session.ts'
 
 export type FinishLoginDeps = ProvisionWalletDeps & {
@@ -26,20 +27,11 @@ export type FinishLoginParameters = {
   requestId: string
 }
 
-/** OAuth 2.0 (RFC 6749 §4.1.2.1) and OpenID Connect (§3.1.2.6): the only words of a provider that are passed on. */
-const PROVIDER_ERRORS = [
-  'access_denied',
-  'invalid_request',
-  'unauthorized_client',
-  'unsupported_response_type',
-  'invalid_scope',
-  'server_error',
-  'temporarily_unavailable',
-  'interaction_required',
-  'login_required',
-  'consent_required',
-  'account_selection_required',
-]
+export type FinishLoginReturnType = {
+  /** Undefined where the user gave up. */
+  cookie: { sid: string; ttlMs: number } | undefined
+  returnTo: string
+}
 
 /** The id in the name of the cookie of a state; undefined for what cannot be a state of ours. */
 export function toStateId(state: string | undefined): string | undefined {
@@ -53,14 +45,13 @@ export function toStateId(state: string | undefined): string | undefined {
 export async function finishLogin(
   deps: FinishLoginDeps,
   parameters: FinishLoginParameters,
-): Promise<{ sid: string; ttlMs: number; returnTo: string }> {
+): Promise<FinishLoginReturnType> {
   const { provider, callbackUrl, state, loginSecret, earlierSid } = parameters
   const login = await takeLogin(deps, parameters)
-  const refusal = callbackUrl.searchParams.get('error')
-  if (refusal !== null) throw refused(refusal)
-
   const { codeVerifier, nonce } = login
-  const { idToken, issuer, subject, email, name } = await provider.finish({ callbackUrl, state, nonce, codeVerifier })
+  const answer = await provider.finish({ callbackUrl, state, nonce, codeVerifier })
+  if (answer === 'cancelled') return { cookie: undefined, returnTo: toCancelled(login.returnTo) }
+  const { idToken, issuer, subject, email, name } = answer
   if (email === '') throw new CoordinatorError('oauth_exchange_failed', 'the provider gave no e-mail address')
   const { sid, grant, keyId, address, expiresAt } = await deps.enclave.openSession({ idToken, loginSecret })
 
@@ -90,7 +81,7 @@ export async function finishLogin(
       code: toPublicCode(error),
     })
   }
-  return { sid, ttlMs: ends - now, returnTo: login.returnTo }
+  return { cookie: { sid, ttlMs: ends - now }, returnTo: login.returnTo }
 }
 
 async function takeLogin(deps: FinishLoginDeps, parameters: FinishLoginParameters): Promise<Login> {
@@ -106,9 +97,4 @@ async function takeLogin(deps: FinishLoginDeps, parameters: FinishLoginParameter
 
 export function stateInvalid() {
   return new CoordinatorError('oauth_state_invalid', 'the sign-in is unknown or over')
-}
-
-function refused(error: string) {
-  const details = PROVIDER_ERRORS.includes(error) ? `the provider answered ${error}` : undefined
-  return new CoordinatorError('oauth_exchange_failed', 'the provider refused', details === undefined ? {} : { details })
 }

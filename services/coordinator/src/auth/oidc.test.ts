@@ -2,6 +2,7 @@ import { createHash, generateKeyPairSync, sign } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { CoordinatorError } from '../errors.ts'
 import { createOidcProvider, type OidcProviderParameters } from './oidc.ts'
+import { getPreset } from './presets.ts'
 
 const ISSUER = 'https://issuer.example'
 const REDIRECT = 'https://api.example/auth/google/callback'
@@ -14,7 +15,9 @@ function toIdToken(claims: object, header: object = { alg: 'ES256', kid: 'k' }) 
   return `${text}.${sign('sha256', Buffer.from(text), { key: privateKey, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`
 }
 
-const login = { state: 'the-state', nonce: 'the-nonce', codeVerifier: 'v'.repeat(43) }
+const login = { state: 'the-state', nonce: 'the-nonce', codeVerifier: 'v'.repeat(43), mustChoose: false }
+const shown = { name: 'Issuer', icon: 'data:,' }
+const plain = { ...getPreset(ISSUER), ...shown }
 
 type Fault = {
   claims?: object
@@ -77,7 +80,14 @@ function createIssuer(fault: Fault = {}) {
 
 function createProvider(fault: Fault = {}, changes: Partial<OidcProviderParameters> = {}) {
   const { fetch, requests } = createIssuer(fault)
-  const parameters = { issuer: ISSUER, clientId: 'client', clientSecret: 'secret-canary', redirectUri: REDIRECT, fetch }
+  const parameters = {
+    ...plain,
+    issuer: ISSUER,
+    clientId: 'client',
+    clientSecret: 'secret-canary',
+    redirectUri: REDIRECT,
+    fetch,
+  }
   return { provider: createOidcProvider({ ...parameters, ...changes }), requests }
 }
 
@@ -87,14 +97,14 @@ const finish = (fault: Fault = {}, query = '', changes: Partial<OidcProviderPara
     ...login,
   })
 
-async function expectFailed(promise: Promise<unknown>) {
+async function expectFailed(promise: Promise<unknown>, expected = 'oauth_exchange_failed') {
   const error = await promise.then(
     () => undefined,
     (reason: unknown) => reason,
   )
   expect(error).toBeInstanceOf(CoordinatorError)
   const { code, message, details, cause } = error as CoordinatorError
-  expect(code).toBe('oauth_exchange_failed')
+  expect(code).toBe(expected)
   expect(cause).toBeUndefined()
   expect(`${message} ${details}`).not.toMatch(/canary|eyJ|alice/)
 }
@@ -117,7 +127,7 @@ describe('start', () => {
 
   test('metadata is fetched once; after a failure, again', async () => {
     const { provider, requests } = createProvider({ fails: 1 })
-    await expectFailed(provider.start(login))
+    await expectFailed(provider.start(login), 'provider_unavailable')
     await Promise.all([provider.start(login), provider.start(login)])
     await provider.start(login)
     expect(requests.length).toBe(2)
@@ -129,8 +139,23 @@ describe('start', () => {
     { authorization_endpoint: undefined },
     { authorization_endpoint: 'not a url' },
   ])('metadata with %j is refused', async (metadata) => {
-    await expectFailed(createProvider({ metadata }).provider.start(login))
+    await expectFailed(createProvider({ metadata }).provider.start(login), 'provider_unavailable')
   })
+})
+
+test('Microsoft for every tenant is refused: any of them could name our users', async () => {
+  const issuer = 'https://login.microsoftonline.com/common/v2.0'
+  const tenant = 'https://login.microsoftonline.com/0000/v2.0'
+  const answer = (named: string) =>
+    (async () =>
+      Response.json({
+        issuer: named,
+        authorization_endpoint: `${ISSUER}/authorize`,
+        token_endpoint: `${ISSUER}/token`,
+      })) as typeof globalThis.fetch
+  const placeholder = answer('https://login.microsoftonline.com/{tenantid}/v2.0')
+  await expectFailed(createProvider({}, { issuer, fetch: placeholder }).provider.start(login), 'provider_unavailable')
+  await createProvider({}, { issuer: tenant, fetch: answer(tenant) }).provider.start(login)
 })
 
 describe('finish', () => {
@@ -157,7 +182,7 @@ describe('finish', () => {
 
   test('a public client sends no secret', async () => {
     const { fetch, requests } = createIssuer()
-    const provider = createOidcProvider({ issuer: ISSUER, clientId: 'client', redirectUri: REDIRECT, fetch })
+    const provider = createOidcProvider({ ...plain, issuer: ISSUER, clientId: 'client', redirectUri: REDIRECT, fetch })
     await provider.finish({ callbackUrl: new URL(`${REDIRECT}?code=x&state=the-state&iss=${ISSUER}`), ...login })
     expect(requests.at(-1)?.body.has('client_secret')).toBe(false)
   })
@@ -172,7 +197,7 @@ describe('finish', () => {
     ['a name of control characters only', { name: '\0\u001b' }, null],
     ['a name whose cut goes through a character', { name: `${'a'.repeat(199)}💥` }, 'a'.repeat(199)],
   ])('%s', async (_, claims, name) => {
-    expect((await finish({ claims })).name).toBe(name)
+    expect(await finish({ claims })).toMatchObject({ name })
   })
 
   test('an e-mail address that only the user-info endpoint tells is taken from there', async () => {
@@ -222,9 +247,71 @@ describe('finish', () => {
     ['two codes', `code=a&code=b&state=the-state&iss=${ISSUER}`],
     ['another iss (mix-up)', 'code=code-canary&state=the-state&iss=https://evil.example'],
     ['no iss, where the provider says it sends one', 'code=code-canary&state=the-state'],
-    ['a refusal', `error=access_denied&error_description=canary&state=the-state&iss=${ISSUER}`],
+    ['a cancellation in the name of another issuer', 'error=access_denied&state=the-state&iss=https://evil.example'],
+    ['a cancellation of another sign-in', `error=access_denied&state=other&iss=${ISSUER}`],
   ])('a callback with %s is refused', async (_, query) => {
     await expectFailed(finish({}, query))
+  })
+})
+
+describe('what the provider answers instead of a code', () => {
+  const answer = (error: string) => finish({}, `error=${error}&error_description=canary&state=the-state&iss=${ISSUER}`)
+
+  test.each(['access_denied', 'user_cancelled_authorize'])('%s: the user gave up', async (error) => {
+    expect(await answer(error)).toBe('cancelled')
+  })
+
+  test.each([
+    ['invalid_scope', 'oauth_refused', 'the provider answered invalid_scope'],
+    ['login_required', 'oauth_refused', 'the provider answered login_required'],
+    ['canary-invented', 'oauth_refused', undefined],
+    ['server_error', 'provider_unavailable', 'the provider answered server_error'],
+    ['temporarily_unavailable', 'provider_unavailable', 'the provider answered temporarily_unavailable'],
+  ])('%s is %s', async (error, code, details) => {
+    await expectFailed(answer(error), code)
+    await expect(answer(error)).rejects.toMatchObject({ details })
+  })
+})
+
+describe('who it is', () => {
+  const promptOf = async (metadata: object, mustChoose = true) =>
+    (await createProvider({ metadata }).provider.start({ ...login, mustChoose })).searchParams.get('prompt')
+
+  test.each([
+    [{}, 'select_account'],
+    [{ prompt_values_supported: ['none', 'login', 'select_account'] }, 'select_account'],
+    [{ prompt_values_supported: ['none', 'login', 'consent'] }, 'login'],
+    [{ prompt_values_supported: ['none'] }, null],
+    [{ prompt_values_supported: 'login' }, 'select_account'],
+  ])('is asked after a sign-out, as the provider takes it: %j', async (metadata, prompt) => {
+    expect(await promptOf(metadata)).toBe(prompt)
+    expect(await promptOf(metadata, false)).toBeNull()
+  })
+})
+
+test.each([
+  ['login', 'login'],
+  ['off', null],
+] as const)('the operator knows better: %s', async (prompt, expected) => {
+  const metadata = { prompt_values_supported: ['select_account'] }
+  const url = await createProvider({ metadata }, { prompt }).provider.start({ ...login, mustChoose: true })
+  expect(url.searchParams.get('prompt')).toBe(expected)
+})
+
+describe('Apple', () => {
+  const preset = getPreset('https://appleid.apple.com')
+
+  test('has a scope of its own, and posts a form', async () => {
+    const { searchParams } = await createProvider({}, { ...preset, ...shown }).provider.start(login)
+    expect([searchParams.get('scope'), searchParams.get('response_mode')]).toEqual(['openid email name', 'form_post'])
+  })
+
+  test('takes a secret that is made for each exchange', async () => {
+    let count = 0
+    const { provider, requests } = createProvider({}, { clientSecret: () => `secret-${++count}` })
+    const callbackUrl = new URL(`${REDIRECT}?code=x&state=the-state&iss=${ISSUER}`)
+    for (let index = 0; index < 2; index++) await provider.finish({ callbackUrl, ...login })
+    expect(requests.flatMap(({ body }) => body.getAll('client_secret'))).toEqual(['secret-1', 'secret-2'])
   })
 })
 
@@ -248,7 +335,8 @@ describe('an answer that does not end', () => {
         new URL(String(input)).pathname === path
           ? new Response(body(), { headers: { 'content-type': 'application/json' } })
           : fetch(input, init)) as typeof globalThis.fetch
-      await expectFailed(finish({}, '', { fetch: flooding }))
+      const isMetadata = path.startsWith('/.well-known')
+      await expectFailed(finish({}, '', { fetch: flooding }), isMetadata ? 'provider_unavailable' : undefined)
       expect(sent).toBeGreaterThan(0)
       expect(sent).toBeLessThan(1_048_576)
     },
@@ -257,7 +345,7 @@ describe('an answer that does not end', () => {
 
 describe('plain http', () => {
   const create = (issuer: string, allowInsecure: boolean) => () =>
-    createOidcProvider({ issuer, clientId: 'client', redirectUri: REDIRECT, allowInsecure })
+    createOidcProvider({ ...plain, issuer, clientId: 'client', redirectUri: REDIRECT, allowInsecure })
 
   test('is for loopback, and only when asked for', () => {
     expect(create('http://localhost:9000', true)).not.toThrow()

@@ -1,15 +1,24 @@
 import { isLoopbackUrl, readBounded } from '@countersign/protocol'
 import * as client from 'openid-client'
 import { CoordinatorError } from '../errors.ts'
-import type { IdentityProvider } from '../ports.ts'
+import type { IdentityProvider, ProviderUser } from '../ports.ts'
+import { judgeRefusal } from './judgeRefusal.ts'
+import type { Preset } from './presets.ts'
 
-export type OidcProviderParameters = {
+/** What makes a provider ask who it is. */
+export type Prompt = 'select_account' | 'login' | 'off'
+
+export type OidcProviderParameters = Pick<IdentityProvider, 'name' | 'icon'> & {
   issuer: string
   clientId: string
-  /** None for a public client: PKCE protects the exchange either way. */
-  clientSecret?: string
+  /** None for a public client: PKCE protects the exchange either way. A function where each exchange has its own. */
+  clientSecret?: string | (() => string)
   /** Exactly as registered with the provider. */
   redirectUri: string
+  /** Of those who do not list what they take, and do not take `select_account`. */
+  prompt?: Prompt
+  scope: Preset['scope']
+  responseMode: Preset['responseMode']
   fetch?: typeof globalThis.fetch
   /** Lets a local provider speak plain http. Loopback only: everyone on the way could sign in as anyone. */
   allowInsecure?: boolean
@@ -24,52 +33,64 @@ type Profile = { email?: unknown; name?: unknown }
 
 /**
  * An OpenID Connect provider: authorization code with PKCE, `state`, `nonce` and `iss`. Its metadata is fetched at the first
- * sign-in, so that the service starts without it, and again after a failure.
+ * sign-in, so that the service and the other providers work without it, and again after a failure.
  *
  * @example
- * createOidcProvider({ issuer: 'https://accounts.google.com', clientId, clientSecret, redirectUri: `${publicUrl}/auth/google/callback` })
+ * createOidcProvider({ ...getPreset(issuer), issuer, clientId, clientSecret, redirectUri: `${publicUrl}/auth/google/callback` })
  */
 export function createOidcProvider(parameters: OidcProviderParameters): IdentityProvider {
-  const { clientId, clientSecret, redirectUri, allowInsecure = false, timeoutSeconds = 10 } = parameters
+  const { name, icon, clientId, clientSecret, redirectUri, scope, responseMode } = parameters
+  const { allowInsecure = false, timeoutSeconds = 10 } = parameters
   const { fetch = globalThis.fetch } = parameters
   const issuer = parseIssuer(parameters.issuer, allowInsecure)
   let discovered: Promise<client.Configuration> | undefined
 
   function getConfiguration(): Promise<client.Configuration> {
-    discovered ??= discover().catch((error: unknown) => {
+    discovered ??= discover().catch(() => {
       discovered = undefined
-      throw error
+      throw unavailable()
     })
     return discovered
   }
 
-  function discover() {
-    const authentication = clientSecret === undefined ? client.None() : client.ClientSecretPost(clientSecret)
+  async function discover() {
     // Who the user is rests on the enclave, which checks the ID token's signature itself before any session exists.
-    return client.discovery(issuer, clientId, clientSecret, authentication, {
+    const configuration = await client.discovery(issuer, clientId, undefined, toClientAuth(clientSecret), {
       timeout: timeoutSeconds,
       [client.customFetch]: createBoundedFetch(fetch),
       ...(issuer.protocol === 'http:' ? { execute: [client.allowInsecureRequests] } : {}),
     })
+    // For Microsoft the library lets a placeholder stand for the tenant: then anybody's tenant could name our users.
+    if (new URL(configuration.serverMetadata().issuer).href !== issuer.href) throw unavailable()
+    return configuration
   }
 
   return {
-    async start({ state, nonce, codeVerifier }) {
-      return exchange(async () =>
-        client.buildAuthorizationUrl(await getConfiguration(), {
+    name,
+    icon,
+
+    async start({ state, nonce, codeVerifier, mustChoose }) {
+      const configuration = await getConfiguration()
+      const prompt = mustChoose ? (parameters.prompt ?? findPrompt(configuration)) : 'off'
+      try {
+        return client.buildAuthorizationUrl(configuration, {
           redirect_uri: redirectUri,
-          scope: 'openid email profile',
+          scope,
           state,
           nonce,
           code_challenge: await client.calculatePKCECodeChallenge(codeVerifier),
           code_challenge_method: 'S256',
-        }),
-      )
+          ...(responseMode === 'query' ? {} : { response_mode: responseMode }),
+          ...(prompt === 'off' ? {} : { prompt }),
+        })
+      } catch {
+        throw unavailable()
+      }
     },
 
     async finish({ callbackUrl, state, nonce, codeVerifier }) {
+      const configuration = await getConfiguration()
       return exchange(async () => {
-        const configuration = await getConfiguration()
         // The registered address with what the provider added: the host of the request is the caller's word.
         const answered = new URL(redirectUri)
         answered.search = callbackUrl.search
@@ -92,6 +113,22 @@ export function createOidcProvider(parameters: OidcProviderParameters): Identity
       })
     },
   }
+}
+
+/** In the body of the request, as all of them take it. */
+function toClientAuth(clientSecret: OidcProviderParameters['clientSecret']): client.ClientAuth {
+  if (clientSecret === undefined) return client.None()
+  return (as, { client_id }, body, headers) => {
+    const secret = typeof clientSecret === 'string' ? clientSecret : clientSecret()
+    client.ClientSecretPost(secret)(as, { client_id }, body, headers)
+  }
+}
+
+/** Has the provider ask who it is. Those that list what they take may know only the second, which asks for the password too. */
+function findPrompt(configuration: client.Configuration): Prompt {
+  const { prompt_values_supported: supported } = configuration.serverMetadata()
+  const isTaken = (value: Prompt) => !Array.isArray(supported) || supported.includes(value)
+  return (['select_account', 'login'] as const).find(isTaken) ?? 'off'
 }
 
 /** Providers may keep what the scopes ask for out of the ID token: OpenID Connect Core §5.4. */
@@ -131,12 +168,18 @@ function toName(value: unknown): string | null {
 }
 
 /** What went wrong may quote a token or a code, so nothing of it is passed on: not as a cause either. */
-async function exchange<Result>(run: () => Promise<Result>): Promise<Result> {
+async function exchange(run: () => Promise<ProviderUser>): Promise<ProviderUser | 'cancelled'> {
   try {
     return await run()
   } catch (error) {
+    // By now the library has compared `state` and `iss`: these are the words of the provider that was asked.
+    if (error instanceof client.AuthorizationResponseError) return judgeRefusal(error.error)
     throw error instanceof CoordinatorError ? error : failed()
   }
+}
+
+function unavailable() {
+  return new CoordinatorError('provider_unavailable', 'the provider cannot be reached')
 }
 
 function failed(details?: string) {

@@ -43,12 +43,13 @@ describe('GET /auth/:provider (design §3.1)', () => {
     expect(new Set(all).size).toBe(15)
   })
 
-  test('an unknown provider is 404; one that is down is oauth_exchange_failed and leaves no row', async () => {
-    const { request, google, store } = createTestApp()
+  test('an unknown provider is 404; one that is down is provider_unavailable and leaves no row; the other works', async () => {
+    const { request, google, store, browser } = createTestApp()
     expect(await codeOf(await request('/auth/nobody'))).toBe('404 not_found')
     google.isDown = true
-    expect(await codeOf(await request('/auth/google'))).toBe('400 oauth_exchange_failed')
+    expect(await codeOf(await request('/auth/google'))).toBe('503 provider_unavailable')
     expect(store.rows.logins.size).toBe(0)
+    expect((await browser().signIn('/auth/other')).status).toBe(302)
   })
 
   test.each(['__proto__', 'constructor', 'toString', 'Google', 'google%20', '..%2fgoogle'])(
@@ -298,15 +299,11 @@ describe('GET /auth/:provider/callback (design §3.2, §3.3)', () => {
     const { browser, google } = createTestApp()
     const user = browser()
     const { callback } = await user.start()
-    const refused = callback.replace('code=good', 'error=access_denied&error_description=secret-text')
+    const refused = callback.replace('code=good', 'error=invalid_scope&error_description=secret-text')
     const response = await user.send(refused)
     const text = await response.text()
-    expect([response.status, text.includes('oauth_exchange_failed'), text.includes('access_denied')]).toEqual([
-      400,
-      true,
-      true,
-    ])
-    expect([text.includes('secret-text'), loginCookies(user.jar), google.finished]).toEqual([false, [], []])
+    expect([response.status, text.includes('oauth_refused'), text.includes('invalid_scope')]).toEqual([400, true, true])
+    expect([text.includes('secret-text'), loginCookies(user.jar), google.finished.length]).toEqual([false, [], 1])
     expect(await codeOf(await user.send(callback))).toBe('400 oauth_state_invalid')
   })
 

@@ -3,7 +3,13 @@ import type { Clock, IdentityProvider, Random, Store } from '../ports.ts'
 import { hashState, toLoginId, toLoginNonce } from './loginNonce.ts'
 
 export type StartLoginDeps = { store: Pick<Store, 'createLogin'>; clock: Clock; random: Random }
-export type StartLoginParameters = { providerId: string; provider: IdentityProvider; returnTo: string }
+export type StartLoginParameters = {
+  providerId: string
+  provider: IdentityProvider
+  returnTo: string
+  /** Whether the provider is to ask who it is. */
+  mustChoose: boolean
+}
 
 /**
  * `GET /auth/:provider`. The login secret stays in the browser's cookie; the provider signs its hash, so that an ID token is
@@ -11,7 +17,7 @@ export type StartLoginParameters = { providerId: string; provider: IdentityProvi
  */
 export async function startLogin(
   deps: StartLoginDeps,
-  { providerId, provider, returnTo }: StartLoginParameters,
+  { providerId, provider, returnTo, mustChoose }: StartLoginParameters,
 ): Promise<{ id: string; loginSecret: string; location: URL }> {
   const loginSecret = deps.random(32)
   const state = Buffer.from(deps.random(32)).toString('base64url')
@@ -20,7 +26,7 @@ export async function startLogin(
   const stateHash = hashState(state)
   const id = toLoginId(stateHash)
   // Before the row: a provider that cannot be reached leaves none behind.
-  const location = await provider.start({ state, nonce, codeVerifier })
+  const location = await provider.start({ state, nonce, codeVerifier, mustChoose })
   const expiresAt = deps.clock.now() + LOGIN_TTL_MS
   await deps.store.createLogin({ id, provider: providerId, stateHash, codeVerifier, nonce, returnTo, expiresAt })
   return { id, loginSecret: Buffer.from(loginSecret).toString('hex'), location }

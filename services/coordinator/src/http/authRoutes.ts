@@ -1,4 +1,4 @@
-import type { SessionUser } from '@countersign/protocol'
+import type { EndpointResponse, SessionUser } from '@countersign/protocol'
 import { type FinishLoginDeps, finishLogin, stateInvalid, toStateId } from '../auth/finishLogin.ts'
 import { logout } from '../auth/logout.ts'
 import { toReturnTo } from '../auth/returnTo.ts'
@@ -9,17 +9,20 @@ import { addRoute, type HttpApp } from './addRoute.ts'
 import type { AppContext } from './context.ts'
 import {
   type CookieRules,
+  clearChoiceCookie,
   clearLoginCookie,
   clearSessionCookie,
+  hasChoiceCookie,
   listLoginCookies,
   readLoginCookie,
   readSessionCookie,
   toLoginCookieName,
+  writeChoiceCookie,
   writeLoginCookie,
   writeSessionCookie,
 } from './cookies.ts'
 import { type Limiters, limit } from './limiters.ts'
-import { assertEmptyBody, readJsonBody } from './readBody.ts'
+import { assertEmptyBody, readFormBody, readJsonBody } from './readBody.ts'
 import { routes } from './routes.ts'
 import type { GetSignedIn } from './signedIn.ts'
 
@@ -39,6 +42,10 @@ export type AuthRoutesDeps = FinishLoginDeps & {
 /** A browser with more sign-ins than this under way has them cleared, before its headers grow too large to be read. */
 const MAX_LOGIN_COOKIES = 8
 
+/** Of a provider's answer. Others, such as Apple's `user`, are nobody's signed word. */
+const CALLBACK_FIELDS = ['code', 'state', 'iss', 'error']
+const MAX_QUERY_LENGTH = 8192
+
 export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
   const { publicUrl, allowedOrigins, cookies, limiters, getSignedIn } = deps
 
@@ -49,6 +56,13 @@ export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
     return { providerId, provider }
   }
 
+  addRoute(app, routes['GET /auth'], (c) => {
+    limit(c, limiters.proof, `auth:${c.get('clientAddress')}`)
+    const providers = [...deps.providers].map(([id, { name, icon }]) => ({ id, name, icon }))
+    const body: EndpointResponse<'GET /auth'> = { providers }
+    return c.json(body)
+  })
+
   // Fixed paths under /auth come before the pattern that would match them.
   addRoute(app, routes['GET /auth/me'], async (c) => {
     const { user } = await getSignedIn(c, limiters.own)
@@ -57,10 +71,12 @@ export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
   })
 
   addRoute(app, routes['POST /auth/logout'], async (c) => {
+    // Also where the session is over already: somebody wants out, and the provider may still know them.
+    c.header('set-cookie', writeChoiceCookie(cookies))
     const found = await getSignedIn(c, limiters.auth)
     assertEmptyBody(await readJsonBody(c.req.raw))
     const body = await logout(deps, found)
-    c.header('set-cookie', clearSessionCookie(cookies))
+    c.header('set-cookie', clearSessionCookie(cookies), { append: true })
     return c.json(body)
   })
 
@@ -68,8 +84,10 @@ export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
     limit(c, limiters.auth)
     const { providerId, provider } = getProvider(c)
     const returnTo = toReturnTo(allowedOrigins, c.req.queries('return_to') ?? [])
-    const { id, loginSecret, location } = await startLogin(deps, { providerId, provider, returnTo })
-    const earlier = listLoginCookies(cookies, c.req.header('cookie'))
+    const header = c.req.header('cookie')
+    const mustChoose = hasChoiceCookie(cookies, header)
+    const { id, loginSecret, location } = await startLogin(deps, { providerId, provider, returnTo, mustChoose })
+    const earlier = listLoginCookies(cookies, header)
     if (earlier.length >= MAX_LOGIN_COOKIES) {
       for (const name of earlier) c.header('set-cookie', clearLoginCookie(cookies, name), { append: true })
     }
@@ -90,7 +108,7 @@ export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
     if (loginSecret === undefined) throw stateInvalid()
     // Cleared on success and on failure: a login cookie is for one use.
     c.header('set-cookie', clearLoginCookie(cookies, toLoginCookieName(cookies, id)), { append: true })
-    const { sid, ttlMs, returnTo } = await finishLogin(deps, {
+    const { cookie, returnTo } = await finishLogin(deps, {
       providerId,
       provider,
       callbackUrl: new URL(`${publicUrl}/auth/${providerId}/callback${search}`),
@@ -99,7 +117,23 @@ export function registerAuthRoutes(app: HttpApp, deps: AuthRoutesDeps): void {
       earlierSid: readSessionCookie(cookies, header),
       requestId: c.get('requestId') ?? '',
     })
-    c.header('set-cookie', writeSessionCookie(cookies, sid, ttlMs), { append: true })
+    if (cookie !== undefined) {
+      c.header('set-cookie', writeSessionCookie(cookies, cookie.sid, cookie.ttlMs), { append: true })
+      if (hasChoiceCookie(cookies, header)) c.header('set-cookie', clearChoiceCookie(cookies), { append: true })
+    }
     return c.redirect(returnTo, 302)
+  })
+
+  // A post from another site comes without the login cookie, which is lax; the navigation that follows it has the cookie.
+  addRoute(app, routes['POST /auth/:provider/form'], async (c) => {
+    limit(c, limiters.auth)
+    const { providerId } = getProvider(c)
+    const form = await readFormBody(c.req.raw)
+    const query = new URLSearchParams()
+    for (const name of CALLBACK_FIELDS) for (const value of form.getAll(name)) query.append(name, value)
+    if (query.toString().length > MAX_QUERY_LENGTH) {
+      throw new CoordinatorError('invalid_request', 'the form is too long', { details: 'the form is too long' })
+    }
+    return c.redirect(`${publicUrl}/auth/${providerId}/callback?${query}`, 303)
   })
 }

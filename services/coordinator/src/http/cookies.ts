@@ -6,6 +6,8 @@ export const LOGIN_TTL_MS = 600_000
 
 const SESSION = 'countersign-session'
 const LOGIN = 'countersign-login-'
+const CHOICE = 'countersign-choice'
+const CHOICE_TTL_MS = 30 * 86_400_000
 
 /** `__Host-` keeps sibling domains from planting a cookie of that name; browsers allow it with `Secure` only. */
 const prefix = ({ isHttps }: CookieRules) => (isHttps ? '__Host-' : '')
@@ -70,6 +72,24 @@ export function writeLoginCookie(rules: CookieRules, id: string, loginSecret: st
 
 export function clearLoginCookie(rules: CookieRules, name: string): string {
   return write(rules, { name, value: '', ttlMs: 0, sameSite: 'lax' })
+}
+
+/** Left by a sign-out: the next sign-in asks who it is. Set by a call of the app, so that it goes where the session's cookie goes. */
+export function writeChoiceCookie(rules: CookieRules): string {
+  return write(rules, { ...toChoiceCookie(rules), value: 'open', ttlMs: CHOICE_TTL_MS })
+}
+
+export function clearChoiceCookie(rules: CookieRules): string {
+  return write(rules, { ...toChoiceCookie(rules), value: '', ttlMs: 0 })
+}
+
+/** Whoever plants it makes a user choose, no more. */
+export function hasChoiceCookie(rules: CookieRules, header: string | undefined): boolean {
+  return parseCookies(header).some(([name]) => name === toChoiceCookie(rules).name)
+}
+
+function toChoiceCookie(rules: CookieRules): Pick<Cookie, 'name' | 'sameSite'> {
+  return { name: `${prefix(rules)}${CHOICE}`, sameSite: rules.sameSite }
 }
 
 type Cookie = { name: string; value: string; ttlMs: number; sameSite: CookieRules['sameSite'] }

@@ -4,7 +4,7 @@ import { CoordinatorError } from '../errors.ts'
 import type { Clock, Random } from '../ports.ts'
 import { createTrustedProxies, toAddressGroup, toClientAddress } from './clientAddress.ts'
 import type { AppEnv } from './context.ts'
-import { assertOrigin, toCorsHeaders, toPreflightHeaders } from './origin.ts'
+import { assertOrigin, isProviderForm, toCorsHeaders, toPreflightHeaders } from './origin.ts'
 import { toRequestId } from './requestId.ts'
 import { toSecurityHeaders } from './securityHeaders.ts'
 
@@ -80,7 +80,7 @@ export function createMiddleware(deps: {
       headers.vary = 'Access-Control-Request-Method, Access-Control-Request-Headers'
       return new Response(null, { status: 204, headers })
     }
-    if (method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS') {
+    if (method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS' && !isProviderForm(path)) {
       const hasCookie = c.req.header('cookie') !== undefined
       assertOrigin(config, { origin, fetchSite: c.req.header('sec-fetch-site'), hasCookie })
     }

@@ -22,6 +22,7 @@ describe('GET /openapi.json', () => {
     )
     expect(calls.sort()).toEqual([
       'get /',
+      'get /auth',
       'get /auth/me *',
       'get /auth/{provider}',
       'get /auth/{provider}/callback',
@@ -37,6 +38,7 @@ describe('GET /openapi.json', () => {
       'get /wallet/me *',
       'get /wallet/transactions *',
       'post /auth/logout *',
+      'post /auth/{provider}/form',
       'post /sign/authorization *',
       'post /sign/digest *',
       'post /sign/message *',

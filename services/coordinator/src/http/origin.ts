@@ -1,10 +1,15 @@
 import { CoordinatorError } from '../errors.ts'
 
 /** Reads that need no session and that any page may make. */
-const PUBLIC_PATHS = [/^\/proof\//, /^\/health(?:\/|$)/, /^\/openapi\.json$/, /^\/ipfs\//]
+const PUBLIC_PATHS = [/^\/auth$/, /^\/proof\//, /^\/health(?:\/|$)/, /^\/openapi\.json$/, /^\/ipfs\//]
 
 export function isPublicPath(path: string): boolean {
   return PUBLIC_PATHS.some((pattern) => pattern.test(path))
+}
+
+/** Where providers post their answers, from their own origin. No cookie is read there, and nothing changed. */
+export function isProviderForm(path: string): boolean {
+  return /^\/auth\/[^/]+\/form$/.test(path)
 }
 
 export type OriginRules = { allowedOrigins: readonly string[] }

@@ -30,6 +30,11 @@ export const problems: Record<CoordinatorErrorCode, { title: string; advice: str
     advice:
       'Start the sign-in again. If this persists: the provider must answer with an ID token and an e-mail address.',
   },
+  oauth_refused: {
+    title: 'The identity provider refused the sign-in',
+    advice:
+      'Start the sign-in again. If this persists, tell the operator the detail: the provider may not accept the configuration of this service.',
+  },
   not_authenticated: { title: 'Not signed in', advice: 'Sign in.' },
   session_expired: { title: 'The session is over', advice: 'Sign in again.' },
   origin_not_allowed: {
@@ -87,6 +92,10 @@ export const problems: Record<CoordinatorErrorCode, { title: string; advice: str
   signature_invalid: {
     title: 'The enclave’s signature did not hold',
     advice: 'Retry. Nothing was released; if this persists, distrust the service and tell the operator.',
+  },
+  provider_unavailable: {
+    title: 'The identity provider cannot be reached',
+    advice: 'Retry in a moment, or sign in another way.',
   },
   entropy_unavailable: { title: 'No entropy sample is available', advice: 'Retry. Nothing was signed.' },
   enclave_unavailable: { title: 'The key enclave cannot be reached', advice: 'Retry.' },

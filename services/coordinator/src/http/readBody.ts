@@ -15,10 +15,7 @@ const JSON_TYPE = /^application\/json[ \t]*(?:;.*)?$/i
  * too, so it is counted as it arrives, whatever `Content-Length` says.
  */
 export async function readJsonBody(request: Request, { maxParts = MAX_PARTS } = {}): Promise<unknown> {
-  const declared = request.headers.get('content-length')
-  if (Number(declared) > MAX_BODY_BYTES) throw tooLarge()
-  // A declared length is what the server reads, and not a byte more; in one piece it costs a fraction of a stream.
-  const bytes = declared === null ? await readStream(request) : await readWhole(request)
+  const bytes = await readBytes(request)
   if (bytes.length === 0) return undefined
   if (!JSON_TYPE.test(request.headers.get('content-type') ?? '')) {
     throw new CoordinatorError('unsupported_media_type', 'the body must be JSON')
@@ -34,6 +31,25 @@ export async function readJsonBody(request: Request, { maxParts = MAX_PARTS } = 
     const options = isTwice ? { details: 'a member is given twice' } : {}
     throw new CoordinatorError('invalid_json', 'the body is not JSON', options)
   }
+}
+
+const FORM_TYPE = /^application\/x-www-form-urlencoded[ \t]*(?:;.*)?$/i
+
+/** The fields of a form. Any page may post one, without a preflight: only for handlers that change nothing by it. */
+export async function readFormBody(request: Request): Promise<URLSearchParams> {
+  const bytes = await readBytes(request)
+  if (!FORM_TYPE.test(request.headers.get('content-type') ?? '')) {
+    const details = 'the body must be a form'
+    throw new CoordinatorError('unsupported_media_type', details, { details })
+  }
+  return new URLSearchParams(new TextDecoder().decode(bytes))
+}
+
+async function readBytes(request: Request): Promise<Uint8Array> {
+  const declared = request.headers.get('content-length')
+  if (Number(declared) > MAX_BODY_BYTES) throw tooLarge()
+  // A declared length is what the server reads, and not a byte more; in one piece it costs a fraction of a stream.
+  return declared === null ? readStream(request) : readWhole(request)
 }
 
 /** In one pass over the bytes, before anything is made of them. In UTF-8 no other character has these bytes in it. */

@@ -5,6 +5,7 @@ import {
   attestationSchema,
   emptySchema,
   healthSchema,
+  loginProvidersSchema,
   okSchema,
   problemSchema,
   proofPayloadSchema,
@@ -83,9 +84,14 @@ function pagesOf(...own: CoordinatorErrorCode[]) {
 const binary = () => ({ schema: z.string().openapi({ format: 'binary' }) })
 
 const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
+  'GET /auth': {
+    summary: 'The ways to sign in',
+    responses: { 200: json('The identity providers', loginProvidersSchema), ...problemsOf('rate_limited') },
+  },
   'GET /auth/:provider': {
     summary: 'Starts a sign-in',
-    description: 'Reached by full-page navigation; redirects to the identity provider.',
+    description:
+      'Reached by full-page navigation; redirects to the identity provider. After a sign-out the provider is told to ask who it is.',
     request: {
       params: provider,
       query: z.object({
@@ -94,7 +100,7 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
     },
     responses: {
       302: { description: 'To the identity provider, with a login cookie.' },
-      ...pagesOf('invalid_request', 'oauth_exchange_failed', 'not_found', 'rate_limited', 'database_unavailable'),
+      ...pagesOf('invalid_request', 'provider_unavailable', 'not_found', 'rate_limited', 'database_unavailable'),
     },
   },
   'GET /auth/:provider/callback': {
@@ -105,10 +111,15 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
       query: z.object({ state: z.string(), code: z.string().optional(), error: z.string().optional() }),
     },
     responses: {
-      302: { description: 'Back to the app, with the session cookie.' },
+      302: {
+        description:
+          'Back to the app, with the session cookie; or with `sign_in=cancelled` in its query, if the user gave up.',
+      },
       ...pagesOf(
         'oauth_state_invalid',
         'oauth_exchange_failed',
+        'oauth_refused',
+        'provider_unavailable',
         'grant_invalid',
         'key_binding_mismatch',
         'not_found',
@@ -116,6 +127,21 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
         'enclave_unavailable',
         'database_unavailable',
       ),
+    },
+  },
+  'POST /auth/:provider/form': {
+    summary: 'Takes the answer of a provider that posts a form',
+    description: 'Any origin may post here: it only leads to the callback, which decides.',
+    request: {
+      params: provider,
+      body: {
+        content: { 'application/x-www-form-urlencoded': { schema: z.looseObject({ state: z.string() }) } },
+        required: true,
+      },
+    },
+    responses: {
+      303: { description: 'To the callback, with what it reads of the form.' },
+      ...problemsOf('invalid_request', 'body_too_large', 'unsupported_media_type', 'not_found', 'rate_limited'),
     },
   },
   'GET /auth/me': {

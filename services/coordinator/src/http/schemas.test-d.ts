@@ -5,6 +5,7 @@ import type { Problem } from './problem.ts'
 import type {
   attestationSchema,
   healthSchema,
+  loginProvidersSchema,
   okSchema,
   problemSchema,
   proofPayloadSchema,
@@ -17,6 +18,7 @@ import type {
 
 /* Read only by the type checker. The types are in the protocol; the schemas of the document must be of exactly those types. */
 
+expectTypeOf<z.infer<typeof loginProvidersSchema>>().toEqualTypeOf<EndpointResponse<'GET /auth'>>()
 expectTypeOf<z.infer<typeof sessionUserSchema>>().toEqualTypeOf<EndpointResponse<'GET /auth/me'>>()
 expectTypeOf<z.infer<typeof okSchema>>().toEqualTypeOf<EndpointResponse<'POST /auth/logout'>>()
 expectTypeOf<z.infer<typeof walletInfoSchema>>().toEqualTypeOf<EndpointResponse<'GET /wallet/me'>>()

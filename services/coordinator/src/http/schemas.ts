@@ -18,6 +18,20 @@ export const sessionUserSchema = z
   .strictObject({ id: z.uuid(), email: z.string(), name: z.string().nullable() })
   .openapi('SessionUser')
 
+export const loginProvidersSchema = z
+  .strictObject({
+    providers: z.array(
+      z
+        .strictObject({
+          id: z.string().openapi({ description: 'Sign in at `/auth/<id>`.', example: 'google' }),
+          name: z.string().openapi({ example: 'Google' }),
+          icon: z.string().regex(/^data:image\/svg\+xml;base64,/),
+        })
+        .openapi('LoginProvider'),
+    ),
+  })
+  .openapi('LoginProviders')
+
 export const walletInfoSchema = z
   .strictObject({
     address: ethereum(20),

@@ -59,14 +59,14 @@ describe('a sign-in that fails, seen by a person', () => {
     await expectPage(await request('/auth/nobody', { headers: html }), 404, 'not_found')
     await expectPage(await request('/auth/google?return_to=x', { headers: html }), 400, 'invalid_request')
     google.isDown = true
-    await expectPage(await request('/auth/google', { headers: html }), 400, 'oauth_exchange_failed')
+    await expectPage(await request('/auth/google', { headers: html }), 503, 'provider_unavailable')
     google.isDown = false
 
     const { callback } = await user.start()
-    const refused = await user.get(callback.replace('code=good', 'error=access_denied'), html)
+    const refused = await user.get(callback.replace('code=good', 'error=invalid_scope'), html)
     expect(refused.headers.getSetCookie().join()).toContain('Max-Age=0')
-    expect(await refused.clone().text()).toContain('Detail: the provider answered access_denied.')
-    await expectPage(refused, 400, 'oauth_exchange_failed')
+    expect(await refused.clone().text()).toContain('Detail: the provider answered invalid_scope.')
+    await expectPage(refused, 400, 'oauth_refused')
 
     enclave.failure = new CoordinatorError('enclave_unavailable', 'x')
     await expectPage(await user.get((await user.start()).callback, html), 503, 'enclave_unavailable')
@@ -137,7 +137,8 @@ describe('everybody else is told as before', () => {
     ['POST', '/auth/google'],
     ['POST', '/auth/logout'],
     ['GET', '/auth/google/x'],
-    ['GET', '/auth'],
+    ['POST', '/auth'],
+    ['POST', '/auth/nobody/form'],
     ['GET', '/proof/x'],
     ['GET', '/wallet/me'],
     ['GET', '/nope'],

@@ -66,7 +66,7 @@ export function createTestApp(changes: { config?: Partial<AppConfig>; deps?: Par
   const selfReport = createFakeSelfReport()
   const log = createFakeLog()
   const google = createFakeProvider(alice)
-  const other = createFakeProvider(bob)
+  const other = createFakeProvider(bob, 'https://other-provider.example')
   const signings: SigningRequest[] = []
   const time = createManualTime(new Date(clock.now()))
   const config: AppConfig = {

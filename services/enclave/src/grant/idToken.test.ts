@@ -27,6 +27,7 @@ const NOW_S = Date.UTC(2026, 0, 1) / 1000
 const BOOTED_AT = (NOW_S - 3600) * 1000
 const AUDIENCE = 'client-1'
 const SECRET = new Uint8Array(32).fill(7)
+const OTHER_SECRET = new Uint8Array(32).fill(8)
 
 type Pair = { privateKey: KeyObject; publicKey: KeyObject }
 type Members = Record<string, unknown>
@@ -539,13 +540,32 @@ describe('the time', () => {
     expect(await outcomeOf(verifier.verify({ idToken: token(), loginSecret: SECRET }))).toHaveProperty('subject')
   })
 
-  test('is the oldest Date among the answers of all issuers', async () => {
+  test('is the oldest Date among the answers of the issuers, of which one at least must answer', async () => {
     const { verifier } = create(NOW_S)
     answerAt(issuer, NOW_S + 50)
     answerAt(second, NOW_S + 40)
     expect(await verifier.fetchDate()).toBe((NOW_S + 40) * 1000)
     await second.goDown()
+    expect(await verifier.fetchDate()).toBe((NOW_S + 50) * 1000)
+    await issuer.goDown()
     expect(await outcomeOf(verifier.fetchDate())).toBe('issuer_unavailable: unreachable')
+  })
+
+  test('an issuer that is down at the start keeps only its own users out, until it is back', async () => {
+    const { time, verifier } = create(NOW_S)
+    await issuer.goDown()
+    answerAt(second, NOW_S)
+    time.learn(await verifier.fetchDate())
+    const ofSecond = claims({ iss: second.issuer, aud: 'client-2' })
+    const idToken = token(ofSecond, { alg: 'RS256', kid: 'second' }, pairs.rsaOther.privateKey)
+    expect(await outcomeOf(verifier.verify({ idToken: token(), loginSecret: SECRET }))).toBe(
+      'issuer_unavailable: unreachable',
+    )
+    expect(await verifier.verify({ idToken, loginSecret: SECRET })).toMatchObject({ issuer: second.issuer })
+    await issuer.comeBack()
+    clock.advance(30_000)
+    const later = { idToken: token(claims({ nonce: toNonce(OTHER_SECRET) })), loginSecret: OTHER_SECRET }
+    expect(await verifier.verify(later)).toMatchObject({ issuer: issuer.issuer })
   })
 
   test('a clock set back by a year revives no token', async () => {
@@ -575,11 +595,13 @@ describe('the time', () => {
     'an answer whose Date is %j tells none',
     async (date) => {
       const { verifier } = create(NOW_S)
-      issuer.answers.set(JWKS_PATH, (_request, response) => {
-        response.sendDate = false
-        if (date !== '') response.setHeader('date', date)
-        sendJson(response, { keys: issuer.keys })
-      })
+      for (const fake of [issuer, second]) {
+        fake.answers.set(JWKS_PATH, (_request, response) => {
+          response.sendDate = false
+          if (date !== '') response.setHeader('date', date)
+          sendJson(response, { keys: fake.keys })
+        })
+      }
       expect(await outcomeOf(verifier.fetchDate())).toBe('issuer_unavailable: date')
     },
   )

@@ -45,7 +45,7 @@ type PinnedIssuer = { audiences: string[]; keySource: KeySource }
  * const { issuer, subject } = await createIdTokenVerifier({ issuers, fetch, time }).verify({ idToken, loginSecret })
  */
 export function createIdTokenVerifier(parameters: CreateIdTokenVerifierParameters): IdTokenVerifier & {
-  /** Fetches the keys of every issuer. Answers the oldest `Date` of all answers. Throws `issuer_unavailable`. */
+  /** Fetches the keys of every issuer. Answers the oldest `Date` of all answers. Throws `issuer_unavailable` where none answers. */
   fetchDate(): Promise<number>
 } {
   const { issuers, fetch, time, skewMs = 5000, timeoutMs } = parameters
@@ -67,7 +67,12 @@ export function createIdTokenVerifier(parameters: CreateIdTokenVerifierParameter
 
   return {
     async fetchDate() {
-      return Math.min(...(await Promise.all([...pinned.values()].map(({ keySource }) => keySource.fetchDate()))))
+      const asked = await Promise.allSettled([...pinned.values()].map(({ keySource }) => keySource.fetchDate()))
+      const dates = asked.filter((answer) => answer.status === 'fulfilled').map(({ value }) => value)
+      const [failure] = asked.filter((answer) => answer.status === 'rejected')
+      // One issuer that is down keeps nobody else's users out. Without it the oldest date can only be later.
+      if (dates.length === 0) throw failure?.reason
+      return Math.min(...dates)
     },
 
     async verify({ idToken, loginSecret }) {

@@ -6,7 +6,7 @@ import type { Time } from './time.ts'
 export type LearnTimeDeps = {
   time: Time
   clock: Clock
-  /** Fetches the keys of every issuer. Answers the oldest time among the answers. */
+  /** Fetches the keys of every issuer. Answers the oldest time among the answers; throws where there is none. */
   fetchDate(): Promise<number>
   wait(durationMs: number): Promise<void>
   log: Pick<Log, 'info' | 'warn'>
@@ -18,7 +18,7 @@ const MAX_PAUSE_MS = 10_000
 const MAX_TIMER_MS = 2_147_483_647
 
 /**
- * Asks the issuers for the time until all of them have answered; resolves when sessions can be opened. TLS says who answers,
+ * Asks the issuers for the time until one of them has answered; resolves when sessions can be opened. TLS says who answers,
  * but the certificates are judged by the host's clock: the leaked key of one that has expired could lie. And an answer may come
  * out of a cache, so its date is a time that has passed, no more.
  */

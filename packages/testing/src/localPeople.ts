@@ -1,0 +1,66 @@
+import { createHash } from 'node:crypto'
+
+/** Somebody who can sign in at the local provider. */
+export type OidcAccount = { sub: string; email: string; name: string }
+
+const MAX_NAME_LENGTH = 60
+const MAX_REMEMBERED = 5
+const COOKIE = 'local-people'
+
+export type LocalPeople = {
+  find(sub: string): OidcAccount | undefined
+  /** Whoever has this name, whether or not they were here before; undefined for what is no name. */
+  become(name: string): OidcAccount | undefined
+}
+
+/** These people, and everybody whom somebody has said to be. */
+export function createLocalPeople(accounts: readonly OidcAccount[]): LocalPeople {
+  const bySub = new Map(accounts.map((account) => [account.sub, account]))
+  return {
+    find: (sub) => bySub.get(sub),
+    become(text) {
+      const name = toName(text)
+      if (name === '') return undefined
+      const known = accounts.find((account) => account.name.toLowerCase() === name.toLowerCase())
+      if (known !== undefined) return known
+      const sub = toSubject(name)
+      const account = bySub.get(sub) ?? { sub, email: `${sub}@example.com`, name }
+      bySub.set(sub, account)
+      return account
+    },
+  }
+}
+
+function toName(text: string): string {
+  const line = text.normalize('NFC').replace(/\p{C}/gu, ' ').replace(/\s+/g, ' ').trim()
+  return [...line].slice(0, MAX_NAME_LENGTH).join('').trim()
+}
+
+/** One name, one person, after every restart too. In ASCII, as subjects are; what that leaves out is told by a hash. */
+function toSubject(name: string): string {
+  const lower = name.toLowerCase()
+  const plain = lower
+    .normalize('NFKD')
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-|-$/g, '')
+  if (plain === lower.replaceAll(' ', '-')) return plain
+  const rest = createHash('sha256').update(lower).digest('hex').slice(0, 8)
+  return plain === '' ? rest : `${plain}-${rest}`
+}
+
+/** Names that this browser has had, newest first. Cookies do not know ports, so that another local stack remembers them too. */
+export function readRemembered(cookies: string | undefined): string[] {
+  const value = new RegExp(`(?:^|; )${COOKIE}=([^;]*)`).exec(cookies ?? '')?.[1]
+  try {
+    const names: unknown = JSON.parse(decodeURIComponent(value ?? '[]'))
+    return Array.isArray(names) ? names.map((name) => toName(String(name))).filter((name) => name !== '') : []
+  } catch {
+    return []
+  }
+}
+
+/** The header that remembers one more. */
+export function writeRemembered(cookies: string | undefined, name: string): string {
+  const names = [...new Set([name, ...readRemembered(cookies)])].slice(0, MAX_REMEMBERED)
+  return `${COOKIE}=${encodeURIComponent(JSON.stringify(names))}; Max-Age=31536000; Path=/; HttpOnly; SameSite=Lax`
+}

@@ -1,0 +1,132 @@
+import { generateKeyPairSync, verify } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { createAppleSecret } from './createAppleSecret.ts'
+import { drawIcon } from './icon.ts'
+import { readProviders } from './readProviders.ts'
+
+const pem = (namedCurve: string) => {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve })
+  return { privateKey: privateKey.export({ type: 'pkcs8', format: 'pem' }) as string, publicKey }
+}
+const apple = pem('P-256')
+const files: Record<string, string> = {
+  'icon.svg': '<svg xmlns="http://www.w3.org/2000/svg"/>',
+  'icon.html': '<p><svg></svg></p>',
+  'long.svg': `<svg>${' '.repeat(20_000)}</svg>`,
+  'apple.p8': apple.privateKey,
+  'other.p8': pem('P-384').privateKey,
+}
+
+function read(env: Record<string, string>) {
+  const faults: string[] = []
+  const readFile = (path: string) => {
+    if (files[path] === undefined) throw new Error('no such file')
+    return files[path]
+  }
+  return { providers: readProviders(env, readFile, (text) => void faults.push(text)), faults }
+}
+
+const settings = (id: string, more: Record<string, string> = {}) =>
+  Object.fromEntries(
+    Object.entries({ CLIENT_ID: 'client', CLIENT_SECRET: 'secret', ...more }).map(([part, value]) => [
+      `OIDC_${id}_${part}`,
+      value,
+    ]),
+  )
+
+test('any number of providers, each with the name that its issuer is known by', () => {
+  const { providers, faults } = read({
+    ...settings('GOOGLE'),
+    ...settings('MICROSOFT', { ISSUER: 'https://login.microsoftonline.com/0000/v2.0' }),
+    ...settings('SSO', { ISSUER: 'https://sso.example/realms/x' }),
+    ...settings('GITHUB', { ISSUER: 'https://bridge.example', NAME: 'GitHub' }),
+  })
+  expect(faults).toEqual([])
+  expect(providers.map(({ id, name, issuer }) => [id, name, issuer])).toEqual([
+    ['github', 'GitHub', 'https://bridge.example'],
+    ['google', 'Google', 'https://accounts.google.com'],
+    ['microsoft', 'Microsoft', 'https://login.microsoftonline.com/0000/v2.0'],
+    ['sso', 'sso.example', 'https://sso.example/realms/x'],
+  ])
+})
+
+test('an id lends nobody its name: google at another issuer is not called Google', () => {
+  const { providers } = read(settings('GOOGLE', { ISSUER: 'http://localhost:9090' }))
+  expect(providers[0]?.name).toBe('localhost:9090')
+})
+
+test.each([
+  ['NAME', 'x'.repeat(41)],
+  ['NAME', 'two\nlines'],
+  ['PROMPT', 'none'],
+  ['ICON_FILE', 'missing.svg'],
+  ['ICON_FILE', 'icon.html'],
+  ['ICON_FILE', 'long.svg'],
+  ['ISSUER', 'http://issuer.example'],
+])('%s: %j is a fault', (part, value) => {
+  expect(read(settings('GOOGLE', { [part]: value })).faults).toEqual([
+    expect.stringContaining(`OIDC_GOOGLE_${part}: expected`),
+  ])
+})
+
+test.each(['ME', 'LOGOUT'])('a provider cannot be called %s: the path is taken', (id) => {
+  expect(read(settings(id, { ISSUER: 'https://issuer.example' })).faults[0]).toContain('is a path of the service')
+})
+
+test('an icon is the file, or drawn from the name', () => {
+  const decode = (url = '') => Buffer.from(url.split(',')[1] ?? '', 'base64').toString()
+  const { providers } = read(settings('GOOGLE', { ICON_FILE: 'icon.svg' }))
+  expect(decode(providers[0]?.icon)).toBe(files['icon.svg'])
+  expect(decode(drawIcon('élan'))).toContain('>É</text>')
+  expect(decode(drawIcon('<&">'))).toMatch(/^<svg[^<>]*><rect[^<>]*\/><path[^<>]*\/><\/svg>$/)
+})
+
+describe('Apple’s client secret', () => {
+  const key = { CLIENT_SECRET: '', TEAM_ID: 'TEAM', KEY_ID: 'KEY', PRIVATE_KEY_FILE: 'apple.p8' }
+
+  test('is a JWT of five minutes, signed with the team’s key', () => {
+    const { providers, faults } = read(settings('APPLE', key))
+    expect(faults).toEqual([])
+    expect(providers[0]).toMatchObject({ issuer: 'https://appleid.apple.com', name: 'Apple' })
+    const secret = providers[0]?.clientSecret
+    if (typeof secret !== 'object') throw new Error('no key')
+    const token = createAppleSecret(secret, 'client', { now: () => 1_700_000_000_500 })()
+    const [header = '', claims = '', signature = ''] = token.split('.')
+    const parse = (part: string) => JSON.parse(Buffer.from(part, 'base64url').toString())
+    expect(parse(header)).toEqual({ alg: 'ES256', kid: 'KEY' })
+    expect(parse(claims)).toEqual({
+      iss: 'TEAM',
+      sub: 'client',
+      aud: 'https://appleid.apple.com',
+      iat: 1_700_000_000,
+      exp: 1_700_000_300,
+    })
+    const bytes = Buffer.from(signature, 'base64url')
+    const isSigned = verify(
+      'sha256',
+      Buffer.from(`${header}.${claims}`),
+      { key: apple.publicKey, dsaEncoding: 'ieee-p1363' },
+      bytes,
+    )
+    expect(isSigned).toBe(true)
+  })
+
+  test('is for Apple: at another issuer the key is a fault', () => {
+    const { faults } = read(settings('GOOGLE', { TEAM_ID: 'TEAM', PRIVATE_KEY_FILE: '' }))
+    expect(faults).toEqual(['OIDC_GOOGLE_TEAM_ID: only Apple takes one'])
+  })
+
+  test.each<[string, Record<string, string>]>([
+    ['beside a secret', { CLIENT_SECRET: 'secret' }],
+    ['without the team', { TEAM_ID: '' }],
+    ['without the key’s name', { KEY_ID: '' }],
+    ['without the key', { PRIVATE_KEY_FILE: '' }],
+    ['with a key on another curve', { PRIVATE_KEY_FILE: 'other.p8' }],
+    ['with something else as the key', { PRIVATE_KEY_FILE: 'icon.svg' }],
+  ])('%s is a fault, and quotes nothing', (_, changes) => {
+    const { faults } = read(settings('APPLE', { ...key, ...changes }))
+    expect(faults.length).toBe(1)
+    expect(faults[0]).toMatch(/^OIDC_APPLE_/)
+    expect(faults[0]).not.toMatch(/BEGIN|svg|secret$/)
+  })
+})

@@ -1,0 +1,111 @@
+import { isLoopbackUrl } from '@countersign/protocol'
+import { type Env, type Fault, readSecret } from '@countersign/service'
+import { parseAppleKey } from './createAppleSecret.ts'
+import type { ProviderConfig } from './createProviders.ts'
+import { drawIcon, toIconUrl } from './icon.ts'
+import { defaultIssuers, getPreset, type Preset } from './presets.ts'
+
+const PARTS = ['ISSUER', 'CLIENT_ID', 'CLIENT_SECRET', 'CLIENT_SECRET_FILE', 'NAME', 'PROMPT', 'ICON_FILE']
+/** Of a provider whose client secret is made with a key. */
+const KEY_PARTS = ['TEAM_ID', 'KEY_ID', 'PRIVATE_KEY', 'PRIVATE_KEY_FILE']
+const NAME = new RegExp(`^OIDC_([A-Z0-9]+)_(?:${[...PARTS, ...KEY_PARTS].join('|')})$`)
+/** Paths under `/auth` that are no provider's. */
+const RESERVED = ['ME', 'LOGOUT']
+const PROMPTS = ['select_account', 'login', 'off'] as const
+const MAX_ICON_LENGTH = 16_384
+
+type ReadFile = (path: string) => string
+/** One provider's settings, by the last part of their names. */
+type Settings = { env: Env; name(part: string): string; get(part: string): string; readFile: ReadFile; fault: Fault }
+
+/**
+ * `OIDC_<ID>_ISSUER`, `_CLIENT_ID` and `_CLIENT_SECRET`, or `_CLIENT_SECRET_FILE`; the id in `/auth/:provider` is in lower case.
+ * Any number of them, side by side.
+ */
+export function readProviders(env: Env, readFile: ReadFile, fault: Fault): ProviderConfig[] {
+  const isOfProvider = (name: string) => /^OIDC_/i.test(name) && name !== 'OIDC_ISSUERS' && env[name] !== undefined
+  const names = Object.keys(env).filter(isOfProvider)
+  const ids = new Set<string>()
+  for (const name of names) {
+    const id = NAME.exec(name)?.[1]
+    if (id === undefined) fault(`${name}: unknown; ${suggestProviderName(name)}`)
+    else if (RESERVED.includes(id)) fault(`${name}: /auth/${id.toLowerCase()} is a path of the service`)
+    else ids.add(id)
+  }
+  if (names.length === 0) fault('OIDC_GOOGLE_CLIENT_ID: no identity provider is configured')
+  return [...ids].toSorted().map((id) => {
+    const name = (part: string) => `OIDC_${id}_${part}`
+    return readProvider(id.toLowerCase(), { env, name, get: (part) => env[name(part)] ?? '', readFile, fault })
+  })
+}
+
+function readProvider(id: string, settings: Settings): ProviderConfig {
+  const { name, get, fault } = settings
+  const issuer = get('ISSUER') || (defaultIssuers[id] ?? '')
+  const isValid = URL.canParse(issuer) && (issuer.startsWith('https://') || isLoopbackUrl(issuer))
+  if (!isValid) fault(`${name('ISSUER')}: expected an https URL, or http on loopback`)
+  const clientId = get('CLIENT_ID')
+  if (clientId === '') fault(`${name('CLIENT_ID')}: missing`)
+  const preset = getPreset(issuer)
+  const clientSecret = readClientSecret(settings, preset)
+  // An id is no name: `google` may lead to a provider of one's own.
+  const shown = get('NAME') || preset.name || (isValid ? new URL(issuer).host : '')
+  if (shown.length > 40 || /[\p{Cc}\p{Cs}]/u.test(shown)) {
+    fault(`${name('NAME')}: expected at most 40 characters on one line`)
+  }
+  const prompt = PROMPTS.find((value) => value === get('PROMPT'))
+  if (prompt === undefined && get('PROMPT') !== '') fault(`${name('PROMPT')}: expected ${PROMPTS.join(', ')}`)
+  return {
+    id,
+    issuer,
+    clientId,
+    clientSecret,
+    ...(prompt === undefined ? {} : { prompt }),
+    name: shown,
+    icon: readIcon(settings) ?? drawIcon(shown),
+  }
+}
+
+/** A secret, or for Apple the key that makes one. */
+function readClientSecret(settings: Settings, { hasKey = false }: Preset): ProviderConfig['clientSecret'] {
+  const { env, name, get, readFile, fault } = settings
+  const clientSecret = readSecret(env, name('CLIENT_SECRET'), readFile, fault)
+  const given = KEY_PARTS.filter((part) => Object.hasOwn(env, name(part)) && get(part) !== '')
+  if (!hasKey || given.length === 0) {
+    for (const part of given) fault(`${name(part)}: only Apple takes one`)
+    if (clientSecret === '') fault(`${name('CLIENT_SECRET')}: missing`)
+    return clientSecret ?? ''
+  }
+  const privateKey = readSecret(env, name('PRIVATE_KEY'), readFile, fault)
+  const [teamId, keyId] = [get('TEAM_ID'), get('KEY_ID')]
+  if (clientSecret !== '') fault(`${name('CLIENT_SECRET')}, ${name('PRIVATE_KEY')}: expected one of the two`)
+  if (teamId === '' || keyId === '') fault(`${name('PRIVATE_KEY')}: needs ${name('TEAM_ID')} and ${name('KEY_ID')}`)
+  try {
+    parseAppleKey(privateKey ?? '')
+  } catch {
+    fault(`${name('PRIVATE_KEY')}: expected a private key on P-256, in PEM`)
+  }
+  return { teamId, keyId, privateKey: privateKey ?? '' }
+}
+
+function readIcon({ name, get, readFile, fault }: Settings): string | undefined {
+  const path = get('ICON_FILE')
+  if (path === '') return undefined
+  try {
+    const svg = readFile(path)
+    if (/^\s*(?:<\?xml[^>]*>\s*)?<svg[\s>]/.test(svg) && svg.length <= MAX_ICON_LENGTH) return toIconUrl(svg)
+  } catch {
+    // The same fault.
+  }
+  fault(`${name('ICON_FILE')}: expected an SVG file of at most 16 KiB`)
+  return undefined
+}
+
+/** A name of three parts, as near as can be: ids have no separators, because those of the name could not be told apart. */
+function suggestProviderName(name: string): string {
+  const parts = /^OIDC_(.+?)[_-]?(ISSUER|CLIENT[_-]?ID|CLIENT[_-]?SECRET)S?$/i.exec(name)
+  const id = parts?.[1]?.toUpperCase().replace(/[^A-Z0-9]/g, '') ?? ''
+  const part = parts?.[2]?.toUpperCase().replace(/^CLIENT[_-]?/, 'CLIENT_')
+  if (id === '' || part === undefined) return 'expected OIDC_<ID>_ISSUER, _CLIENT_ID or _CLIENT_SECRET'
+  return `an id has capital letters and digits only; did you mean OIDC_${id}_${part}?`
+}

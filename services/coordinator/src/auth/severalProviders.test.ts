@@ -1,0 +1,199 @@
+import { describe, expect, test } from 'vitest'
+import { APP, createTestApp, type TestApp } from '../http/testApp.fake.ts'
+
+const SESSION = '__Host-countersign-session'
+const CHOICE = '__Host-countersign-choice'
+const codeOf = async (response: Response) => `${response.status} ${((await response.json()) as { code: string }).code}`
+const meOf = async (user: ReturnType<TestApp['browser']>) => (await user.get('/auth/me')).json()
+
+describe('GET /auth', () => {
+  test('lists the providers, for any page, without a word of their clients', async () => {
+    const response = await createTestApp().request('/auth', { headers: { origin: 'https://anybody.example' } })
+    const body = (await response.json()) as { providers: object[] }
+    expect(body.providers.map((each) => Object.keys(each))).toEqual([
+      ['id', 'name', 'icon'],
+      ['id', 'name', 'icon'],
+    ])
+    expect(body.providers).toMatchObject([
+      { id: 'google', name: 'provider.example' },
+      { id: 'other', name: 'other-provider.example' },
+    ])
+    expect(response.headers.get('access-control-allow-origin')).toBe('*')
+    expect(response.headers.get('access-control-allow-credentials')).toBeNull()
+  })
+
+  test('does not use up the sign-ins of an address', async () => {
+    const rateLimits = { sign: 'off', provision: 'off', proof: 'off', auth: { count: 1, seconds: 60 } } as const
+    const { request } = createTestApp({ config: { rateLimits } })
+    for (let index = 0; index < 3; index++) expect((await request('/auth')).status).toBe(200)
+    expect((await request('/auth/google')).status).toBe(302)
+  })
+})
+
+describe('two providers', () => {
+  test('with the same subject, name and e-mail address have two users with two wallets', async () => {
+    const { browser, google, other, store } = createTestApp()
+    other.identity = google.identity
+    const [one, two] = [browser(), browser()]
+    await one.signIn('/auth/google')
+    await two.signIn('/auth/other')
+    expect(store.rows.users.size).toBe(2)
+    expect(new Set([...store.rows.users.values()].map(({ kmsKeyId }) => kmsKeyId)).size).toBe(2)
+    const wallets = await Promise.all([one, two].map(async (user) => (await user.get('/wallet/me')).json()))
+    expect(wallets[0]).not.toEqual(wallets[1])
+    expect(((await meOf(one)) as { id: string }).id).not.toBe(((await meOf(two)) as { id: string }).id)
+  })
+
+  test.each([
+    ['/auth/google', '/auth/other'],
+    ['/auth/other', '/auth/google'],
+  ])('a sign-in begun at %s is not finished at %s, and is used up by the attempt', async (from, to) => {
+    const { browser, google, other, enclave, store } = createTestApp()
+    const user = browser()
+    const { callback, state } = await user.start(from)
+    const cookie = [...user.jar].map((pair) => pair.join('=')).join('; ')
+    // Mix-up (RFC 9700 §4.4): the code of one provider must never be sent to the other.
+    expect(await codeOf(await user.send(`${to}/callback?code=good&state=${state}`))).toBe('400 oauth_state_invalid')
+    expect(await codeOf(await user.send(callback, { headers: { cookie } }))).toBe('400 oauth_state_invalid')
+    expect([google.finished, other.finished, enclave.opened, store.rows.sessions.size]).toEqual([[], [], [], 0])
+  })
+
+  test('a state is used once, whichever provider it is replayed at', async () => {
+    const { browser, store } = createTestApp()
+    const user = browser()
+    const { callback, state } = await user.start('/auth/google')
+    const cookie = [...user.jar].map((pair) => pair.join('=')).join('; ')
+    expect((await user.send(callback)).status).toBe(302)
+    for (const path of [callback, `/auth/other/callback?code=good&state=${state}`]) {
+      expect(await codeOf(await user.send(path, { headers: { cookie } }))).toBe('400 oauth_state_invalid')
+    }
+    expect(store.rows.sessions.size).toBe(1)
+  })
+})
+
+describe('a user who gives up at the provider', () => {
+  const cancel = (callback: string) => callback.replace('code=good', 'error=access_denied&error_description=x')
+
+  test('comes back to the page with a word in its query; no session, and the sign-in is used up', async () => {
+    const { browser, store } = createTestApp()
+    const user = browser()
+    const { callback } = await user.start(`/auth/google?return_to=${encodeURIComponent(`${APP}/page?x=1#y`)}`)
+    const response = await user.send(cancel(callback))
+    expect([response.status, response.headers.get('location')]).toEqual([302, `${APP}/page?x=1&sign_in=cancelled#y`])
+    expect([store.rows.sessions.size, user.jar.size]).toEqual([0, 0])
+    expect(await codeOf(await user.send(callback))).toBe('400 oauth_state_invalid')
+  })
+
+  test('keeps the session that was there', async () => {
+    const user = createTestApp().browser()
+    await user.signIn()
+    await user.send(cancel((await user.start()).callback))
+    expect((await user.get('/auth/me')).status).toBe(200)
+  })
+
+  test('is not told so again by the next sign-in from that page', async () => {
+    const user = createTestApp().browser()
+    const page = encodeURIComponent(`${APP}/page?sign_in=cancelled&x=1`)
+    const { callback } = await user.start(`/auth/google?return_to=${page}`)
+    expect((await user.send(callback)).headers.get('location')).toBe(`${APP}/page?x=1`)
+  })
+
+  test('in another browser, or without a cookie, is still told that the sign-in is unknown', async () => {
+    const { browser, request } = createTestApp()
+    const { callback } = await browser().start()
+    expect(await codeOf(await request(cancel(callback)))).toBe('400 oauth_state_invalid')
+  })
+})
+
+describe('after a sign-out', () => {
+  test('the next sign-in asks who it is, until one succeeds', async () => {
+    const { browser, google, other } = createTestApp()
+    const user = browser()
+    await user.signIn()
+    await user.post('/auth/logout')
+    expect([...user.jar.keys()]).toEqual([CHOICE])
+    const { callback } = await user.start()
+    await user.send(callback.replace('code=good', 'error=access_denied'))
+    await user.signIn('/auth/other')
+    expect([...user.jar.keys()]).toEqual([SESSION])
+    await user.start()
+    expect(google.started.map(({ mustChoose }) => mustChoose)).toEqual([false, true, false])
+    expect(other.started.map(({ mustChoose }) => mustChoose)).toEqual([true])
+  })
+
+  test('also where the session was over already', async () => {
+    const user = createTestApp().browser()
+    expect(await codeOf(await user.post('/auth/logout'))).toBe('401 not_authenticated')
+    expect([...user.jar.keys()]).toEqual([CHOICE])
+  })
+
+  test('a foreign page cannot do it to a user', async () => {
+    const user = createTestApp().browser()
+    const response = await user.post('/auth/logout', undefined, { origin: 'https://evil.example' })
+    expect([await codeOf(response), user.jar.size]).toEqual(['403 origin_not_allowed', 0])
+  })
+
+  test('the cookie goes where that of the session goes', async () => {
+    const user = createTestApp().browser()
+    const [line = ''] = (await user.post('/auth/logout')).headers.getSetCookie()
+    expect(line).toBe(`${CHOICE}=open; Max-Age=2592000; Path=/; HttpOnly; SameSite=None; Secure`)
+  })
+})
+
+describe('POST /auth/:provider/form', () => {
+  const post = (test: Pick<TestApp, 'request'>, body: string, headers: Record<string, string> = {}) =>
+    test.request('/auth/google/form', {
+      method: 'POST',
+      body,
+      headers: {
+        origin: 'https://appleid.apple.com',
+        'sec-fetch-site': 'cross-site',
+        'content-type': 'application/x-www-form-urlencoded',
+        ...headers,
+      },
+    })
+
+  test('leads to the callback with what it reads, from any origin, and reads no cookie', async () => {
+    const test = createTestApp()
+    const user = test.browser()
+    const { state } = await user.start()
+    const body = new URLSearchParams({ code: 'good', state: state ?? '', user: '{"name":"Eve"}', return_to: 'x' })
+    const response = await post(test, body.toString())
+    const location = `/auth/google/callback?code=good&state=${state}`
+    expect([response.status, response.headers.get('location')]).toEqual([303, `https://api.example${location}`])
+    expect(response.headers.getSetCookie()).toEqual([])
+    expect((await user.get(location)).status).toBe(302)
+  })
+
+  test('in a browser that began nothing it is worth nothing', async () => {
+    const test = createTestApp()
+    const { state } = await test.browser().start()
+    const location = (await post(test, `code=good&state=${state}`)).headers.get('location') ?? ''
+    expect(await codeOf(await test.browser().get(location.slice('https://api.example'.length)))).toBe(
+      '400 oauth_state_invalid',
+    )
+  })
+
+  test.each([
+    ['text/plain', 'code=good', '415 unsupported_media_type'],
+    ['application/json', '{}', '415 unsupported_media_type'],
+    ['application/x-www-form-urlencoded', `code=${'x'.repeat(9000)}`, '400 invalid_request'],
+    ['application/x-www-form-urlencoded', `x=${'x'.repeat(140_000)}`, '413 body_too_large'],
+  ])('%s is refused where it is not a short form', async (type, body, expected) => {
+    expect(await codeOf(await post(createTestApp(), body, { 'content-type': type }))).toBe(expected)
+  })
+
+  test('what is twice in the form is twice in the query, where it is refused', async () => {
+    const test = createTestApp()
+    const location = (await post(test, 'state=a&state=b')).headers.get('location')
+    expect(location).toBe('https://api.example/auth/google/callback?state=a&state=b')
+  })
+
+  test('no other call is freed from naming its origin', async () => {
+    const { request } = createTestApp()
+    for (const path of ['/auth/logout', '/auth/google/form/x', '/auth//form', '/wallet/provision']) {
+      const response = await request(path, { method: 'POST', headers: { origin: 'https://appleid.apple.com' } })
+      expect([path, response.status]).toEqual([path, 403])
+    }
+  })
+})
