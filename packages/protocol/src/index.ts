@@ -181,6 +181,7 @@ export {
   toEnclaveVersion,
 } from './settings.ts'
 export { type EcdsaSignature, parseSignature, recoverPublicKey, toAddress } from './signature.ts'
+export { type SignedSummary, SUMMARY_DATA_BYTES, toSignedSummary } from './signedSummary.ts'
 export type { SignResult } from './signResult.ts'
 export { assertStatement, hashLeaf, type Statement, toStatementBytes, toStatementText } from './statement.ts'
 export { assertStatementV2, type StatementV2 } from './statementV2.ts'

@@ -2,6 +2,7 @@ import type { EnclaveConfig } from './configHash.ts'
 import type { Hex } from './hex.ts'
 import type { ProofStatus } from './proofStatus.ts'
 import type { AttestationReceiptV2 } from './receiptV2.ts'
+import type { SignedSummary } from './signedSummary.ts'
 import type { Statement } from './statement.ts'
 import type { SignatureKind, TransactionSubject } from './subject.ts'
 import type { TcbStatus } from './tcbStatus.ts'
@@ -58,9 +59,7 @@ export type ProofPayload = {
 }
 
 /** One signature in the body of `GET /wallet/transactions`. */
-export type TransactionSummary = {
-  /** Only where it is not a transaction. */
-  kind?: Exclude<SignatureKind, 'transaction'> | undefined
+export type TransactionSummary = SignedSummary & {
   txHash: Hex
   chainId: number
   slug: string

@@ -4,6 +4,7 @@ import { withNewest, withOlder, withStatus } from './pages.ts'
 
 const item = (slug: string, status: TransactionSummary['status'] = 'complete'): TransactionSummary => ({
   ...{ slug, status, txHash: '0x', chainId: 1, createdAt: '2026-01-01T00:00:00.000Z' },
+  ...{ to: '0x', value: '0', data: '0x', nonce: 0 },
 })
 const page = (slugs: string, nextCursor: string | null = null) => ({
   transactions: [...slugs].map((slug) => item(slug)),

@@ -389,9 +389,16 @@ describe('only fields of the expected shape are believed', () => {
     },
   )
 
-  const item = { txHash: proof.txHash, chainId: 1, slug: 's', status: 'complete', createdAt: proof.createdAt }
+  const signed = { txHash: proof.txHash, chainId: 1, slug: 's', status: 'complete', createdAt: proof.createdAt }
+  const item = { ...signed, to: proof.walletAddress, value: '0', data: '0x', nonce: 0 }
+  const delegation = { ...signed, kind: 'authorization', implementation: proof.walletAddress }
 
-  test('a page of transactions', async () => {
+  test.each([
+    ['a transaction', item],
+    ['an authorization', delegation],
+    ['an off-chain signature', { ...signed, kind: 'off-chain' }],
+    ['a kind that is not known', { ...signed, kind: 'address' }],
+  ])('a page of transactions: %s', async (_, item) => {
     network.routes['GET /wallet/transactions'] = () => json({ transactions: [{ ...item, more: 1 }], nextCursor: 'c' })
     expect(await api.listTransactions()).toEqual({ transactions: [item], nextCursor: 'c' })
   })
@@ -402,6 +409,13 @@ describe('only fields of the expected shape are believed', () => {
     ['one bad item', { transactions: [item, { ...item, status: 'done' }], nextCursor: null }],
     ['null for an item', { transactions: [null], nextCursor: null }],
     ['a hash too short', { transactions: [{ ...item, txHash: '0x11' }], nextCursor: null }],
+    ['no recipient', { transactions: [{ ...item, to: undefined }], nextCursor: null }],
+    ['no bytes for data', { transactions: [{ ...item, data: '0x1' }], nextCursor: null }],
+    ['an amount in ether', { transactions: [{ ...item, value: '0.5' }], nextCursor: null }],
+    ['an amount that is a number', { transactions: [{ ...item, value: 5 }], nextCursor: null }],
+    ['a negative nonce', { transactions: [{ ...item, nonce: -1 }], nextCursor: null }],
+    ['an authorization for no code', { transactions: [{ ...delegation, implementation: null }], nextCursor: null }],
+    ['a kind that is no text', { transactions: [{ ...signed, kind: 1 }], nextCursor: null }],
   ])('a page of transactions: %s', async (_, body) => {
     network.routes['GET /wallet/transactions'] = () => json(body)
     await expect(api.listTransactions()).rejects.toEqual(withCode('response_invalid'))

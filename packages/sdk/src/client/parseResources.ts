@@ -50,6 +50,8 @@ const link = where((value): value is string => typeof value === 'string' && /^(?
 const address = where((value): value is Hex => isHex(value, 20))
 const hash = where((value): value is Hex => isHex(value, 32))
 const natural = where(isNatural)
+/** So that an app can make a bigint of it. */
+const wei = where((value): value is string => typeof value === 'string' && /^\d{1,78}$/.test(value))
 const status = where(isProofStatus)
 
 export const parseOk = members<{ ok: true }>({ ok: where((value) => value === true) })
@@ -104,15 +106,16 @@ export function parseProofPayload(body: unknown): ProofPayload | undefined {
   return [proof.ipfsCid, proof.onchainTxHash, proof.onchainBlockNumber].includes(null) ? undefined : proof
 }
 
-const parseTransactionSummary = withKind<TransactionSummary>(
-  members({
-    txHash: hash,
-    chainId: natural,
-    slug: text,
-    status,
-    createdAt: time,
-  }),
-)
+const summary = { txHash: hash, chainId: natural, slug: text, status, createdAt: time }
+const parseSummary = members<object>(summary)
+const parseTransaction = members<object>({ ...summary, to: address, value: wei, data: where(isHex), nonce: natural })
+const parseAuthorization = members<object>({ ...summary, implementation: address })
+
+const parseTransactionSummary = withKind<TransactionSummary>((body) => {
+  const { kind } = isPlainObject(body) ? body : {}
+  const parse = kind === undefined ? parseTransaction : kind === 'authorization' ? parseAuthorization : parseSummary
+  return parse(body) as TransactionSummary | undefined
+})
 
 export const parseTransactionPage = members<TransactionPage>({
   transactions(list) {

@@ -270,7 +270,13 @@ describe('GET /wallet/transactions', () => {
     const all = await get(service, '/wallet/transactions')
     expect(all.body).toMatchObject({
       nextCursor: null,
-      transactions: [{ slug: slugs[0], status: 'pending_pin' }, {}, {}, {}, {}],
+      transactions: [
+        { slug: slugs[0], status: 'pending_pin', nonce: 4, to: txMetadata.to.toLowerCase(), value: txMetadata.value },
+        {},
+        {},
+        {},
+        {},
+      ],
     })
   })
 

@@ -1,4 +1,12 @@
-import { assertStatementV2, computeCommitment, type Hex, type Opening, toHex } from '@countersign/protocol'
+import {
+  assertStatementV2,
+  computeCommitment,
+  type Hex,
+  type Opening,
+  type ProofPayload,
+  type TransactionPage,
+  toHex,
+} from '@countersign/protocol'
 import { keccak256, parseSignature, recoverAddress, toHex as toQuantity, toRlp } from 'viem'
 import { hashAuthorization, hashMessage } from 'viem/utils'
 import { describe, expect, test } from 'vitest'
@@ -103,14 +111,17 @@ describe('POST /sign/authorization', () => {
   })
 })
 
-test('the history has the kinds', async () => {
+const toListed = ({ kind, txHash, chainId, slug, status, createdAt }: ProofPayload) => ({
+  ...{ kind, txHash, chainId, slug, status, createdAt },
+})
+
+test('the history has the kinds; of a message, that and no more', async () => {
   const service = createTestService({ implementations: [implementation] })
   await post(service, '/sign/message', { message: '0x' })
   await post(service, '/sign/authorization', authorization)
   const response = await service.fetch('https://service.test/wallet/transactions', { credentials: 'include' })
-  const { transactions } = (await response.json()) as { transactions: { kind?: string; chainId: number }[] }
-  expect(transactions.map(({ kind, chainId }) => [kind, chainId])).toEqual([
-    ['authorization', 31337],
-    ['off-chain', 0],
-  ])
+  const { transactions } = (await response.json()) as TransactionPage
+  const [delegation, message] = service.proofs.map(toListed).toReversed()
+  expect(transactions).toEqual([{ ...delegation, implementation }, message])
+  expect(transactions.map(({ kind }) => kind)).toEqual(['authorization', 'off-chain'])
 })

@@ -7,11 +7,14 @@ import {
   isProofTransition,
   type ProofPayload,
   type ProofStatus,
+  parseTxMetadata,
   proofTransitions,
   type Signed,
+  type SignedSummary,
   type TransactionPage,
   type TxMetadata,
   toEventHash,
+  toSignedSummary,
 } from '@countersign/protocol'
 import { keccak256, stringToBytes } from 'viem'
 import { toCursor } from './parseRequest.ts'
@@ -19,8 +22,7 @@ import { createTestReceipt, createTestReceiptV2, filler, toBase64Url, toRawCid }
 
 /** What a signing is, whatever becomes of its proof. */
 type SignedContent = {
-  /** Of a transaction there is none. */
-  readonly kind?: Exclude<Signed['kind'], 'transaction'>
+  readonly summary: SignedSummary
   readonly txHash: Hex
   readonly chainId: number
   /** Empty for an off-chain signature, which only its caller has. */
@@ -63,13 +65,13 @@ export function createTestSignings({ address, publicKey, mine }: TestSigningsDep
   const signings: TestSigning[] = []
 
   function toProof(signing: TestSigning): ProofPayload {
-    const { kind, txHash, chainId, slug, createdAt, status } = signing
+    const { summary, txHash, chainId, slug, createdAt, status } = signing
     const isPinned = status !== 'pending_pin' && status !== 'pin_failed'
     const receipt = signing.toReceipt({ signedAt: createdAt, sequence: signings.indexOf(signing) })
     const ipfsCid = isPinned ? toRawCid(stringToBytes(JSON.stringify(receipt))) : null
     return {
       slug,
-      ...(kind && { kind }),
+      ...(summary.kind && { kind: summary.kind }),
       txHash,
       chainId,
       walletAddress: address,
@@ -104,13 +106,14 @@ export function createTestSignings({ address, publicKey, mine }: TestSigningsDep
       const txHash = keccak256(encodeSignedTransaction(txMetadata, fromHex(signature.slice(2))))
       const transaction = { digest, txMetadata, signature, txHash, publicKey, from: address }
       const toReceipt: SignedContent['toReceipt'] = (parameters) => createTestReceipt({ ...transaction, ...parameters })
-      return findOrAdd({ txHash, chainId: txMetadata.chainId, signature, toReceipt })
+      const summary = toSignedSummary({ kind: 'transaction', subject: parseTxMetadata(txMetadata) })
+      return findOrAdd({ summary, txHash, chainId: txMetadata.chainId, signature, toReceipt })
     },
     add(signed) {
       const { kind, subject } = signed
       const isOffChain = kind === 'off-chain'
       return findOrAdd({
-        kind,
+        summary: toSignedSummary(signed),
         txHash: toEventHash(signed),
         chainId: isOffChain ? 0 : subject.chainId,
         signature: isOffChain ? '0x' : subject.signature,
@@ -132,9 +135,8 @@ export function createTestSignings({ address, publicKey, mine }: TestSigningsDep
       const page = signings.slice(Math.max(0, before - limit), before).reverse()
       const rest = before - page.length
       return {
-        transactions: page.map(({ kind, txHash, chainId, slug, status, createdAt }) => ({
-          ...(kind && { kind }),
-          ...{ txHash, chainId, slug, status, createdAt },
+        transactions: page.map(({ summary, txHash, chainId, slug, status, createdAt }) => ({
+          ...{ ...summary, txHash, chainId, slug, status, createdAt },
         })),
         nextCursor: rest > 0 ? toCursor(BigInt(rest)) : null,
       }

@@ -1,4 +1,4 @@
-import type { EndpointResponse, Endpoints } from '@countersign/protocol'
+import type { EndpointResponse, Endpoints, TransactionPage, TransactionSummary } from '@countersign/protocol'
 import type { z } from '@hono/zod-openapi'
 import { expectTypeOf } from 'vitest'
 import type { Problem } from './problem.ts'
@@ -21,7 +21,6 @@ expectTypeOf<z.infer<typeof sessionUserSchema>>().toEqualTypeOf<EndpointResponse
 expectTypeOf<z.infer<typeof okSchema>>().toEqualTypeOf<EndpointResponse<'POST /auth/logout'>>()
 expectTypeOf<z.infer<typeof walletInfoSchema>>().toEqualTypeOf<EndpointResponse<'GET /wallet/me'>>()
 expectTypeOf<z.infer<typeof walletInfoSchema>>().toEqualTypeOf<EndpointResponse<'POST /wallet/provision'>>()
-expectTypeOf<z.infer<typeof transactionListSchema>>().toEqualTypeOf<EndpointResponse<'GET /wallet/transactions'>>()
 expectTypeOf<z.infer<typeof signDigestRequestSchema>>().toEqualTypeOf<Endpoints['POST /sign/digest']['request']>()
 expectTypeOf<z.infer<typeof signDigestResponseSchema>>().toEqualTypeOf<EndpointResponse<'POST /sign/digest'>>()
 expectTypeOf<z.infer<typeof proofPayloadSchema>>().toEqualTypeOf<EndpointResponse<'GET /proof/:slug'>>()
@@ -34,3 +33,9 @@ type Json<Value> = { [Name in keyof Value]: Exclude<Value[Name], undefined> }
 
 expectTypeOf<Json<z.infer<typeof attestationSchema>>>().toEqualTypeOf<EndpointResponse<'GET /health/attestation'>>()
 expectTypeOf<Json<z.infer<typeof problemSchema>>>().toEqualTypeOf<Problem>()
+
+/** One object for each kind, where the protocol has intersections; without the member that a transaction never has. */
+type Listed<Summary> = { [Name in keyof Summary as Summary[Name] extends undefined ? never : Name]: Summary[Name] }
+type ListedPage = z.infer<typeof transactionListSchema>
+expectTypeOf<Listed<ListedPage['transactions'][number]>>().toEqualTypeOf<Listed<TransactionSummary>>()
+expectTypeOf<keyof ListedPage>().toEqualTypeOf<keyof TransactionPage>()

@@ -140,18 +140,29 @@ export const proofPayloadSchema = z
   })
   .openapi('ProofPayload')
 
+const summary = {
+  txHash: ethereum(32),
+  chainId: z.int().min(0),
+  slug: z.string().regex(/^[A-Za-z0-9_-]{22}$/),
+  status: z.enum(proofStatuses).openapi({ description: 'Of its proof.' }),
+  createdAt: time(),
+}
+
+const transactionSummarySchema = z.union([
+  z.strictObject({
+    ...summary,
+    to: ethereum(20),
+    value: wei(),
+    data: toHexSchema(/^0x(?:[0-9a-f]{2}){0,68}$/).openapi({ description: 'At most the first 68 bytes.' }),
+    nonce: z.int().min(0),
+  }),
+  z.strictObject({ ...summary, kind: z.literal('authorization'), implementation: ethereum(20) }),
+  z.strictObject({ ...summary, kind: z.literal('off-chain') }),
+])
+
 export const transactionListSchema = z
   .strictObject({
-    transactions: z.array(
-      z.strictObject({
-        kind: kind(),
-        txHash: ethereum(32),
-        chainId: z.int().min(0),
-        slug: z.string().regex(/^[A-Za-z0-9_-]{22}$/),
-        status: z.enum(proofStatuses).openapi({ description: 'Of its proof.' }),
-        createdAt: time(),
-      }),
-    ),
+    transactions: z.array(transactionSummarySchema),
     nextCursor: z.string().nullable().openapi({ description: 'For the next page; null on the last.' }),
   })
   .openapi('TransactionList')

@@ -4,6 +4,7 @@ import {
   hashMessage,
   hashTypedData,
   MAX_OFF_CHAIN_BYTES,
+  type TransactionPage,
   toHex,
 } from '@countersign/protocol'
 import { describe, expect, test, vi } from 'vitest'
@@ -236,6 +237,12 @@ describe('what is public afterwards', () => {
   test('proofs and history name their kind, and transactions have no such member', async () => {
     const { user, request, store } = await setUp()
     const [wallet] = store.rows.wallets.values()
+    const address = `0x${'33'.repeat(20)}` as const
+    const summaries = {
+      transaction: { to: address, value: '5', data: '0x', nonce: 7 },
+      authorization: { kind: 'authorization', implementation: address },
+      'off-chain': { kind: 'off-chain' },
+    } as const
     const kinds = ['transaction', 'authorization', 'off-chain'] as const
     for (const [index, kind] of kinds.entries()) {
       const slug = `${'A'.repeat(20)}${index}A`
@@ -255,6 +262,7 @@ describe('what is public afterwards', () => {
         receipt: null,
         createdAt: 1_750_000_000_000,
       })
+      store.rows.summaries.set(slug, summaries[kind])
       const proof = (await (await request(`/proof/${slug}`)).json()) as Record<string, unknown>
       expect([kind, 'kind' in proof, proof.kind]).toEqual([
         kind,
@@ -262,10 +270,12 @@ describe('what is public afterwards', () => {
         kind === 'transaction' ? undefined : kind,
       ])
     }
-    const { transactions } = (await (await user.get('/wallet/transactions')).json()) as {
-      transactions: { kind?: string }[]
-    }
-    expect(transactions.map(({ kind }) => kind)).toEqual(['off-chain', 'authorization', undefined])
+    const { transactions } = (await (await user.get('/wallet/transactions')).json()) as TransactionPage
+    const shared = ['chainId', 'createdAt', 'slug', 'status', 'txHash']
+    expect(transactions).toMatchObject(kinds.map((kind) => summaries[kind]).toReversed())
+    expect(transactions.map((transaction) => Object.keys(transaction).sort())).toEqual(
+      kinds.map((kind) => [...shared, ...Object.keys(summaries[kind])].sort()).toReversed(),
+    )
   })
 })
 

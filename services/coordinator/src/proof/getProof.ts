@@ -47,7 +47,7 @@ function toProofPayload(proof: Proof, ipfsGatewayUrl: string | undefined): Proof
 }
 
 /** Transactions have no such member: specification §2 fixes theirs. */
-export function toKindMember(kind: SignatureKind): Pick<ProofPayload, 'kind'> {
+function toKindMember(kind: SignatureKind): Pick<ProofPayload, 'kind'> {
   return kind === 'transaction' ? {} : { kind }
 }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { fromHex, hashEntropy, toEventHash, toHex } from '@countersign/protocol'
+import { fromHex, hashEntropy, type SignedSummary, toEventHash, toHex, toSignedSummary } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 import type { Store } from '../ports.ts'
 import type { Login, Proof, Session, Signing, StoredSigning, User, Wallet } from './types.ts'
@@ -16,6 +16,8 @@ export function createMemoryStore() {
     samples: new Set<string>(),
     signed: new Map<string, StoredSigning>(),
     proofs: new Map<string, Proof>(),
+    /** By slug. */
+    summaries: new Map<string, SignedSummary>(),
   }
   const fake = { rows, isDown: false, writes: 0, proofReads: 0, polls: [] as string[][] }
 
@@ -115,7 +117,7 @@ export function createMemoryStore() {
       write()
       return signings.map((signing) => {
         const { slug, walletId } = signing
-        const { kind, digest, signature, txHash, chainId } = toPublicParts(signing)
+        const { kind, digest, signature, txHash, chainId, summary } = toPublicParts(signing)
         const key = `${walletId}/${digest ?? txHash}`
         const earlier = rows.signed.get(key)
         if (earlier !== undefined) return earlier
@@ -135,6 +137,7 @@ export function createMemoryStore() {
           receipt: null,
           createdAt: now,
         })
+        rows.summaries.set(slug, summary)
         return signed
       })
     },
@@ -163,10 +166,10 @@ export function createMemoryStore() {
         .toReversed()
         .slice(0, limit)
         .flatMap(({ id, slug }) => {
-          const proof = rows.proofs.get(slug)
-          if (proof === undefined) return []
-          const { kind, txHash, chainId, status, createdAt } = proof
-          return [{ id: String(id), kind, txHash, chainId, slug, status, createdAt }]
+          const [proof, summary] = [rows.proofs.get(slug), rows.summaries.get(slug)]
+          if (proof === undefined || summary === undefined) return []
+          const { txHash, chainId, status, createdAt } = proof
+          return [{ id: String(id), txHash, chainId, slug, status, createdAt, ...summary }]
         })
     },
 
@@ -179,10 +182,13 @@ export function createMemoryStore() {
 }
 
 function toPublicParts(signing: Signing) {
-  if (signing.version === 1) return { kind: 'transaction' as const, ...signing.statement }
+  if (signing.version === 1) {
+    const kind = 'transaction' as const
+    return { kind, ...signing.statement, summary: toSignedSummary({ kind, subject: signing.txMetadata }) }
+  }
   const { kind, subject } = signing.signed
-  const txHash = toEventHash(signing.signed)
-  if (kind === 'off-chain') return { kind, digest: null, signature: null, txHash, chainId: 0 }
+  const shared = { kind, txHash: toEventHash(signing.signed), summary: toSignedSummary(signing.signed) }
+  if (kind === 'off-chain') return { ...shared, digest: null, signature: null, chainId: 0 }
   const digest = kind === 'transaction' ? subject.digestSigned : subject.digest
-  return { kind, digest, signature: subject.signature, txHash, chainId: subject.chainId }
+  return { ...shared, digest, signature: subject.signature, chainId: subject.chainId }
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { Hex } from '@countersign/protocol'
 import { type Kysely, sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { findProof, findProofStates, listTransactions } from './proofs.ts'
@@ -46,7 +47,10 @@ describe.each(databaseKinds)('proofs on %s', (kind) => {
     expect(await list(wallet.userId)).toEqual([
       {
         id: expect.stringMatching(/^[1-9][0-9]*$/),
-        kind: 'transaction',
+        to: second?.txMetadata.to.toLowerCase(),
+        value: second?.txMetadata.value,
+        data: second?.txMetadata.data,
+        nonce: second?.txMetadata.nonce,
         txHash: second?.statement.txHash,
         chainId: 84532,
         slug: second?.slug,
@@ -56,6 +60,15 @@ describe.each(databaseKinds)('proofs on %s', (kind) => {
       expect.objectContaining({ slug: first?.slug, status: 'pending_pin' }),
     ])
     expect(slugs(await list(other.userId))).toEqual([foreign?.slug])
+  })
+
+  test('of long calldata the list has the first 68 bytes, in lower case', async () => {
+    const wallet = await createTestWallet(subject.store)
+    const signing = createTestSigning(wallet)
+    const data: Hex = `0xABCDEF12${'Ab'.repeat(65_000)}`
+    const signings = [{ ...signing, txMetadata: { ...signing.txMetadata, data } }]
+    await subject.store.insertSignings({ batch: createTestBatch(), signings, now: NOW })
+    expect(await list(wallet.userId)).toMatchObject([{ data: `0xabcdef12${'ab'.repeat(64)}` }])
   })
 
   test('page by page, while new ones arrive', async () => {

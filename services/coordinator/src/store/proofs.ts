@@ -1,4 +1,4 @@
-import type { SignatureKind } from '@countersign/protocol'
+import { type Hex, type SignatureKind, type SignedSummary, SUMMARY_DATA_BYTES } from '@countersign/protocol'
 import { type Kysely, sql } from 'kysely'
 import { toPrefixed } from './bytes.ts'
 import { PREPARED } from './openDatabase.ts'
@@ -68,7 +68,12 @@ export async function findProofStates(db: Kysely<Tables>, slugs: readonly string
 }
 
 type TransactionRow = Pick<Tables['pending_transactions'], 'tx_hash' | 'created_at'> &
-  Pick<Tables['attestations'], 'slug' | 'status'> & { id: string; chain_id: string; kind: SignatureKind }
+  Pick<Tables['attestations'], 'slug' | 'status'> & { id: string; chain_id: string } & SummaryRow
+
+/** Those that a kind does not have are null. */
+type SummaryRow = { kind: SignatureKind; to: Hex; value: string; data: Hex; nonce: string; implementation: Hex }
+
+const DATA_CHARACTERS = 2 + 2 * SUMMARY_DATA_BYTES
 
 /**
  * Wallet, its newest transactions, their proofs: in this order, each by an index. As a range, the wallet leaves the planner no
@@ -84,10 +89,12 @@ export async function listTransactions(
     await sql`set local enable_sort = off`.execute(transaction)
     await sql`set local enable_incremental_sort = off`.execute(transaction)
     return sql<TransactionRow>`
-      select p.id::text, p.kind, p.tx_hash, p.chain_id::text, p.created_at, a.slug, a.status
+      select p.id::text, p.kind, p.tx_hash, p.chain_id::text, p.created_at, a.slug, a.status,
+        content ->> 'to' as to, content ->> 'value' as value, left(content ->> 'data', ${DATA_CHARACTERS}::integer) as data,
+        content ->> 'nonce' as nonce, content ->> 'address' as implementation
       from wallets as w
       join lateral (
-        select id, kind, tx_hash, chain_id, created_at from pending_transactions
+        select id, kind, tx_hash, chain_id, created_at, coalesce(tx_metadata, subject) as content from pending_transactions
         where wallet_id between w.id and w.id and id < ${before ?? MAX_BIGINT}::bigint
         order by wallet_id, id desc limit ${limit}::bigint
       ) as p on true
@@ -97,13 +104,18 @@ export async function listTransactions(
   })
   return rows.map((row) => ({
     id: row.id,
-    kind: row.kind,
     txHash: toPrefixed(row.tx_hash),
     chainId: Number(row.chain_id),
     slug: row.slug,
     status: row.status,
     createdAt: row.created_at.getTime(),
+    ...toSummary(row),
   }))
+}
+
+function toSummary({ kind, to, value, data, nonce, implementation }: SummaryRow): SignedSummary {
+  if (kind === 'transaction') return { to, value, data, nonce: Number(nonce) }
+  return kind === 'authorization' ? { kind, implementation } : { kind }
 }
 
 /** Our own canonical bytes, which the database keeps from changing: no need to check their form at every poll. */

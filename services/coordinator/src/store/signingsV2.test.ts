@@ -49,7 +49,8 @@ describe.each(databaseKinds)('signings of version 2 on %s', (kind) => {
     const txHash = toEventHash(signing.signed)
     expect(await subject.store.findProof(signing.slug)).toMatchObject({ kind: 'off-chain', txHash, chainId: 0 })
     const [newest] = await subject.store.listTransactions({ userId: wallet.userId, limit: 1, before: undefined })
-    expect(newest).toMatchObject({ kind: 'off-chain', txHash, chainId: 0, slug: signing.slug })
+    const listed = { kind: 'off-chain', txHash, chainId: 0, slug: signing.slug, status: 'pending_pin', createdAt: NOW }
+    expect(newest).toEqual({ id: expect.any(String), ...listed })
   })
 
   test('an authorization is found again by its digest, and a second one is its first', async () => {
@@ -59,6 +60,21 @@ describe.each(databaseKinds)('signings of version 2 on %s', (kind) => {
     expect(stored).toMatchObject([{ digest: (signed.subject as { digest: Hex }).digest, slug: first.slug }])
     expect(await insert([second])).toEqual(stored)
     expect(await subject.store.findProof(first.slug)).toMatchObject({ kind: 'authorization', chainId: 5 })
+    const [newest] = await subject.store.listTransactions({ userId: wallet.userId, limit: 1, before: undefined })
+    expect(newest).toMatchObject({ kind: 'authorization', slug: first.slug, implementation: `0x${'22'.repeat(20)}` })
+    expect(Object.keys(newest ?? {})).not.toContain('data')
+  })
+
+  test('a transaction is listed as one of version 1 is', async () => {
+    const { txMetadata, statement } = createTestSigning(wallet)
+    const { digest, signature, txHash, signedAt } = statement
+    const to = txMetadata.to.toLowerCase() as Hex
+    const subjectOf = { ...txMetadata, to, from: wallet.address, txHash, digestSigned: digest, signature, signedAt }
+    await insert([createTestSigningV2(wallet, { kind: 'transaction', subject: subjectOf })])
+    const [newest] = await subject.store.listTransactions({ userId: wallet.userId, limit: 1, before: undefined })
+    const { value, data, nonce } = txMetadata
+    expect(newest).toMatchObject({ txHash, to, value, data, nonce })
+    expect(newest).not.toHaveProperty('kind')
   })
 
   test('kinds and versions share one transaction; each is answered', async () => {

@@ -10,6 +10,7 @@ import type {
   ProofStatus,
   SignatureKind,
   Signed,
+  SignedSummary,
   Statement,
   StatementV2,
   TxMetadata,
@@ -144,7 +145,8 @@ export type Proof = {
 export type ProofState = Pick<Proof, 'slug' | 'status' | 'ipfsCid' | 'onchainTxHash' | 'onchainBlockNumber'>
 
 /** A line in a user's list. Ids grow, and are positions in the list. */
-export type Transaction = { id: string } & Pick<Proof, 'kind' | 'txHash' | 'chainId' | 'slug' | 'status' | 'createdAt'>
+export type Transaction = { id: string } & Pick<Proof, 'txHash' | 'chainId' | 'slug' | 'status' | 'createdAt'> &
+  SignedSummary
 
 /** Why a proof is `onchain_failed`; kept in `attestations.failure`. */
 export type PublishFailure =

@@ -23,7 +23,10 @@ function add({ store }: TestApp, walletId: string, name: string) {
     receipt: null,
     createdAt: Date.parse('2026-06-15T12:00:00.000Z'),
   })
+  store.rows.summaries.set(slug, payment)
 }
+
+const payment = { to: `0x${'33'.repeat(20)}`, value: '5', data: '0x', nonce: 7 } as const
 
 async function createUsers() {
   const test = createTestApp()
@@ -59,7 +62,7 @@ describe('GET /wallet/transactions', () => {
     const slug = toSlug('a1')
     const proof = users.store.rows.proofs.get(slug)
     if (proof) users.store.rows.proofs.set(slug, { ...proof, status: 'pin_failed' })
-    const common = { chainId: 84532, createdAt: '2026-06-15T12:00:00.000Z' }
+    const common = { ...payment, chainId: 84532, createdAt: '2026-06-15T12:00:00.000Z' }
     expect(await users.list()).toEqual({
       transactions: [
         { ...common, txHash: `0x${hash('sha256', 'a2')}`, slug: toSlug('a2'), status: 'pending_pin' },

@@ -1,7 +1,6 @@
 import type { TransactionPage } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 import type { Store } from '../ports.ts'
-import { toKindMember } from '../proof/getProof.ts'
 
 export type ListTransactionsParameters = {
   userId: string
@@ -29,13 +28,9 @@ export async function listTransactions(
   const page = found.slice(0, limit)
   const last = page.at(-1)
   return {
-    transactions: page.map(({ kind, txHash, chainId, slug, status, createdAt }) => ({
-      ...toKindMember(kind),
-      txHash,
-      chainId,
-      slug,
-      status,
-      createdAt: new Date(createdAt).toISOString(),
+    transactions: page.map(({ id: _, ...transaction }) => ({
+      ...transaction,
+      createdAt: new Date(transaction.createdAt).toISOString(),
     })),
     nextCursor: found.length > limit && last !== undefined ? toCursor(BigInt(last.id)) : null,
   }
