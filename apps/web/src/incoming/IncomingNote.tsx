@@ -1,5 +1,5 @@
 import { toDateTime } from '../words/format.ts'
-import type { IncomingFault, Looked } from './lookForPayments.ts'
+import type { IncomingFault, Looked } from './incomingState.ts'
 import type { IncomingPayments } from './useIncoming.ts'
 
 /** Which blocks were looked at for payments to the wallet: a chain has no list of them. */

@@ -3,7 +3,7 @@ import { useCallback, useSyncExternalStore } from 'react'
 import { useTokens } from '../token/useTokens.ts'
 import { useWhileVisible } from '../ui/useWhileVisible.ts'
 import { useIncomingSession } from './incomingSession.ts'
-import { type IncomingState, lookForPayments } from './lookForPayments.ts'
+import type { IncomingState } from './incomingState.ts'
 
 export type IncomingPayments = IncomingState & {
   /** Looks for new ones now. */
@@ -22,6 +22,8 @@ export function useIncoming({ address, onFound }: { address: Hex; onFound: () =>
   const state = useSyncExternalStore(session.subscribe, session.get)
   const run = useCallback(
     async (signal: AbortSignal) => {
+      // Not needed for the page to be shown.
+      const { lookForPayments } = await import('./lookForPayments.ts')
       const known = session.get()
       const found = await lookForPayments(client.publicClient, { address, tokens, known, signal })
       session.set(found)

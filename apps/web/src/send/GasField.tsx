@@ -1,13 +1,18 @@
+import type { Hex } from '@countersign/sdk'
 import { useEffect, useRef, useState } from 'react'
+import type { PublicClient } from 'viem'
 import { Field } from '../ui/Field.tsx'
-import { parseFields } from './parseFields.ts'
+import { type FieldErrors, parseFields, type SendFields } from './parseFields.ts'
 import { estimateGas } from './prepareDraft.ts'
-import type { SendFormProps } from './SendForm.tsx'
 
-type GasFieldProps = Pick<
-  SendFormProps,
-  'fields' | 'isChecking' | 'chain' | 'from' | 'onChange' | 'onErrors' | 'onFailure'
-> & {
+export type GasFieldProps = {
+  fields: SendFields
+  isChecking: boolean
+  chain: () => Pick<PublicClient, 'estimateGas'>
+  from: Hex
+  onChange: (change: Partial<SendFields>) => void
+  onErrors: (errors: FieldErrors) => void
+  onFailure: (error: unknown) => void
   error: string | undefined
   input: object
 }

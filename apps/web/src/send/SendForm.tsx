@@ -1,23 +1,14 @@
-import type { Hex } from '@countersign/sdk'
 import { type FormEvent, type RefObject, useState } from 'react'
-import type { PublicClient } from 'viem'
 import type { Token } from '../config.ts'
 import { Field } from '../ui/Field.tsx'
-import { GasField } from './GasField.tsx'
+import { GasField, type GasFieldProps } from './GasField.tsx'
 import type { FieldErrors, SendFields } from './parseFields.ts'
 
-export type SendFormProps = {
-  fields: SendFields
+export type SendFormProps = Omit<GasFieldProps, 'error' | 'input'> & {
   errors: FieldErrors
   /** What can be sent beside ether. */
   tokens: readonly Token[]
-  isChecking: boolean
-  chain: () => Pick<PublicClient, 'estimateGas'>
-  from: Hex
   form: RefObject<HTMLFormElement | null>
-  onChange: (change: Partial<SendFields>) => void
-  onErrors: (errors: FieldErrors) => void
-  onFailure: (error: unknown) => void
   onMax: () => void
   onReview: () => void
 }
