@@ -118,10 +118,8 @@ export function startStack({ options, say, onFault }: StartStackParameters): Sta
   /** Provider, satellite and chain, then the coordinator, whose environment names them. */
   async function beginCoordinator(clientSecret: string) {
     // Loaded here, when the processes that need none of it are under way: it takes a second.
-    const [{ startOidcProvider, startSatellite }, { startDevChain, toChainEnv }] = await Promise.all([
-      import('@countersign/testing'),
-      import('./chain.ts'),
-    ])
+    const [{ startOidcProvider, startSatellite }, { startDevChain, toChainEnv }, { deployTestToken }] =
+      await Promise.all([import('@countersign/testing'), import('./chain.ts'), import('./testToken.ts')])
     const [oidc, satellite, chain] = await Promise.all([
       beginHere('oidc', () =>
         startOidcProvider({
@@ -135,6 +133,7 @@ export function startStack({ options, say, onFault }: StartStackParameters): Sta
       beginHere('chain', () => startDevChain({ port: ports.chain, stateDir, onNote: (text) => say('chain', text) })),
     ])
     if (oidc === undefined || satellite === undefined || chain === undefined) return undefined
+    await deployTestToken(chain)
     const coordinator = await beginService('coordinator', {
       what: ', with database, IPFS node and worker',
       env: {

@@ -2,6 +2,7 @@ import type { StackAnchors } from '@countersign/testing/stack'
 import { emptyManifest, type Manifest, parseMinimumTcbTexts } from '@countersign/verify'
 import type { WebConfig } from '../apps/web/src/config.ts'
 import type { DevChain } from './chain.ts'
+import { TEST_TOKEN } from './testToken.ts'
 
 export type CreateWebConfigParameters = {
   /** Of the coordinator. */
@@ -23,6 +24,7 @@ export function createWebConfig(parameters: CreateWebConfigParameters): WebConfi
     faucetUrl: `${rpcUrl}/faucet`,
     // The coordinator is its own gateway.
     ipfsGatewayUrl: publicUrl,
+    tokens: [{ chainId, ...TEST_TOKEN }],
     attestations: { chainId, rpcUrl, address },
     allowMock: true,
     trust: {

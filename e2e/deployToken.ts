@@ -1,11 +1,7 @@
-import { readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
-import { join } from 'node:path'
-import { type Address, createWalletClient, type Hex, http, parseAbi, publicActions } from 'viem'
+import { type Address, createWalletClient, http, parseAbi, publicActions } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { hardhat } from 'viem/chains'
-
-const CONTRACTS = join(import.meta.dirname, '../contracts')
+import { compileTestContract } from '../contracts/compileTestContract.ts'
 
 const abi = parseAbi([
   'constructor(address holder, uint256 supply)',
@@ -22,25 +18,9 @@ export async function deployToken(
   const account = privateKeyToAccount(generatePrivateKey())
   const stranger = createWalletClient({ account, chain: hardhat, transport: http(chainUrl) }).extend(publicActions)
   await fund(account.address)
-  const bytecode = await compileToken()
+  const bytecode = await compileTestContract('PermitToken')
   const hash = await stranger.deployContract({ abi, bytecode, args: [holder, 1000n] })
   const { contractAddress } = await stranger.waitForTransactionReceipt({ hash, pollingInterval: 50 })
   if (!contractAddress) throw new Error('the token was not deployed')
   return { stranger, token: { address: contractAddress, abi } }
-}
-
-type Compiled = { contracts?: Record<string, { PermitToken: { evm: { bytecode: { object: string } } } }> }
-
-async function compileToken(): Promise<Hex> {
-  const solc = createRequire(join(CONTRACTS, 'package.json'))('solc') as { compile(input: string): string }
-  const content = await readFile(join(CONTRACTS, 'test/PermitToken.sol'), 'utf8')
-  const input = {
-    language: 'Solidity',
-    sources: { 'PermitToken.sol': { content } },
-    settings: { outputSelection: { '*': { '*': ['evm.bytecode.object'] } } },
-  }
-  const { contracts } = JSON.parse(solc.compile(JSON.stringify(input))) as Compiled
-  const object = contracts?.['PermitToken.sol']?.PermitToken.evm.bytecode.object
-  if (!object) throw new Error('PermitToken.sol does not compile')
-  return `0x${object}`
 }

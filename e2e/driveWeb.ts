@@ -25,7 +25,7 @@ export async function fund(page: Page): Promise<void> {
 /** Up to the review before the signature. */
 export async function review(page: Page, amount: string): Promise<void> {
   await page.getByLabel('To', { exact: true }).fill(STRANGER)
-  await page.getByLabel('Amount in ether').fill(amount)
+  await page.getByLabel('Amount in ETH').fill(amount)
   await page.getByRole('button', { name: 'Review' }).click()
   await page.getByRole('button', { name: `Sign and send ${amount} ETH` }).waitFor()
 }

@@ -1,5 +1,6 @@
 import { lazy, Suspense, useState } from 'react'
 import { ConfigContext, type WebConfig } from './config.ts'
+import { type IncomingSession, IncomingSessionsContext } from './incoming/incomingSession.ts'
 import { parseRoute, type Route, usePath } from './router.tsx'
 import { type SendSession, SendSessionsContext } from './send/sendSession.ts'
 import { NotFoundPage } from './shell/NotFoundPage.tsx'
@@ -30,18 +31,21 @@ export function preloadPage(path: string): void {
 export function App({ config }: { config: WebConfig }) {
   const path = usePath()
   const [sendSessions] = useState(() => new Map<string, SendSession>())
+  const [incomingSessions] = useState(() => new Map<string, IncomingSession>())
   const [signSessions] = useState(() => new Map<string, SignSession>())
   return (
     <ConfigContext value={config}>
       <SendSessionsContext value={sendSessions}>
         <SignSessionsContext value={signSessions}>
-          <Shell>
-            <PageBoundary key={path}>
-              <Suspense fallback={<LoadingPage />}>
-                <Page route={parseRoute(path)} />
-              </Suspense>
-            </PageBoundary>
-          </Shell>
+          <IncomingSessionsContext value={incomingSessions}>
+            <Shell>
+              <PageBoundary key={path}>
+                <Suspense fallback={<PageSkeleton />}>
+                  <Page route={parseRoute(path)} />
+                </Suspense>
+              </PageBoundary>
+            </Shell>
+          </IncomingSessionsContext>
         </SignSessionsContext>
       </SendSessionsContext>
     </ConfigContext>
@@ -63,10 +67,16 @@ function Page({ route }: { route: Route }) {
   }
 }
 
-function LoadingPage() {
+/** The shape of any page, while its script is fetched. */
+function PageSkeleton() {
   return (
-    <p className="loading-page" role="status">
-      Loading …
-    </p>
+    <div className="card">
+      <p className="visually-hidden" role="status">
+        Fetching the page
+      </p>
+      <div className="skeleton skeleton-line" />
+      <div className="skeleton skeleton-title" />
+      <div className="skeleton skeleton-block" />
+    </div>
   )
 }

@@ -49,6 +49,40 @@ describe('parseConfig', () => {
     expect(parseConfig({ ...good, maxFeePerGas: String(maxFeePerGas) })).toEqual({ ...good, maxFeePerGas })
   })
 
+  const token = { chainId: 1, address: `0x${'ab'.repeat(20)}`, symbol: 'TEST', decimals: 6, name: 'Test Token' }
+
+  test('keeps what it knows of a token, in lower case', () => {
+    const { tokens } = parseConfig({ ...good, tokens: [{ ...token, address: `0x${'AB'.repeat(20)}`, logo: 'x' }] })
+    expect(tokens).toEqual([token])
+  })
+
+  test('one address on two chains is two tokens', () => {
+    expect(parseConfig({ ...good, tokens: [token, { ...token, chainId: 2 }] }).tokens).toHaveLength(2)
+  })
+
+  test.each<[string, unknown]>([
+    ['no list', token],
+    [
+      'more than the wallet asks about',
+      Array.from({ length: 21 }, (_, chainId) => ({ ...token, chainId: chainId + 1 })),
+    ],
+    ['one twice', [token, { ...token, address: `0x${'AB'.repeat(20)}` }]],
+    ['null', [null]],
+    ['no chain', [{ ...token, chainId: 0 }]],
+    ['half an address', [{ ...token, address: '0xab' }]],
+    ['a symbol that could be an amount', [{ ...token, symbol: '5' }]],
+    ['a symbol that could be ether', [{ ...token, symbol: 'Eth' }]],
+    ['an empty symbol', [{ ...token, symbol: '' }]],
+    ['half a decimal', [{ ...token, decimals: 1.5 }]],
+    ['too many decimals', [{ ...token, decimals: 37 }]],
+    ['decimals as text', [{ ...token, decimals: '6' }]],
+    ['negative decimals', [{ ...token, decimals: -1 }]],
+    ['a name that turns the text around', [{ ...token, name: 'a\u202eb' }]],
+    ['no name', [{ ...token, name: undefined }]],
+  ])('tokens: %s is refused', (_, tokens) => {
+    expect(() => parseConfig({ ...good, tokens })).toThrow(ConfigError)
+  })
+
   test('lists every fault at once', () => {
     const bad = { apiBaseUrl: 'api.example.com', chainId: '1', faucetUrl: 'ftp://x', attestations: {} }
     const parse = () => parseConfig(bad)

@@ -1,4 +1,4 @@
-import { isPlainObject } from '@countersign/protocol'
+import { type Hex, isPlainObject } from '@countersign/protocol'
 import { createContext, useContext } from 'react'
 
 /** What the host of the app configures, in `/config.json`. */
@@ -16,6 +16,8 @@ export type WebConfig = {
   /** Takes `POST { "address" }`; local chains only. */
   faucetUrl?: string
   ipfsGatewayUrl?: string
+  /** ERC-20 tokens that the wallet shows and sends. Those of other chains are left out. */
+  tokens?: readonly Token[]
   /** Where the contract with the on-chain pointers is, and where to search from. */
   attestations?: { chainId: number; rpcUrl: string; address: string; fromBlock?: number }
   /** The verifier's anchors, a manifest; the pages that verify check this and the next two. */
@@ -25,6 +27,9 @@ export type WebConfig = {
   /** TCB statuses that are accepted beside `UpToDate`. */
   tcbStatuses?: unknown
 }
+
+/** An ERC-20 token, as the host describes it: what a contract says of itself is not asked for. */
+export type Token = { chainId: number; address: Hex; symbol: string; decimals: number; name: string }
 
 /** The app cannot start. `faults` says everything that is wrong at once. */
 export class ConfigError extends Error {
@@ -61,7 +66,7 @@ export function parseConfig(value: unknown): WebConfig {
   if (!isPlainObject(value)) throw new ConfigError(['/config.json is not an object'])
   const faults: string[] = []
   const { apiBaseUrl, chainId, rpcUrl, chainName, explorerUrl, faucetUrl, ipfsGatewayUrl, attestations } = value
-  const { maxFeePerGas, trust, allowMock, tcbStatuses } = value
+  const { maxFeePerGas, tokens, trust, allowMock, tcbStatuses } = value
   const urls = { rpcUrl, explorerUrl, faucetUrl, ipfsGatewayUrl }
   const check = (isGood: boolean, fault: string) => isGood || faults.push(fault)
 
@@ -82,9 +87,22 @@ export function parseConfig(value: unknown): WebConfig {
     attestations === undefined || isAttestations(attestations),
     'attestations must have chainId, rpcUrl and address, or be left out',
   )
+  if (tokens !== undefined) faults.push(...findTokenFaults(tokens))
   if (faults.length > 0) throw new ConfigError(faults)
   const fees = isWei(maxFeePerGas) ? { maxFeePerGas: BigInt(maxFeePerGas) } : {}
-  const known = { apiBaseUrl, chainId, ...fees, chainName, ...urls, attestations, trust, allowMock, tcbStatuses }
+  const lists = Array.isArray(tokens) ? { tokens: tokens.map(toToken) } : {}
+  const known = {
+    apiBaseUrl,
+    chainId,
+    ...fees,
+    chainName,
+    ...urls,
+    ...lists,
+    attestations,
+    trust,
+    allowMock,
+    tcbStatuses,
+  }
   return Object.fromEntries(Object.entries(known).filter(([, member]) => member !== undefined)) as WebConfig
 }
 
@@ -114,5 +132,42 @@ function isWei(value: unknown): value is string {
 function isAttestations(value: unknown): boolean {
   if (!isPlainObject(value)) return false
   const { chainId, rpcUrl, address } = value
-  return isChainId(chainId) && isUrl(rpcUrl) && typeof address === 'string' && /^0x[0-9a-fA-F]{40}$/.test(address)
+  return isChainId(chainId) && isUrl(rpcUrl) && isHexAddress(address)
+}
+
+/** Each is asked for its balance. */
+const MAX_TOKENS = 20
+/** Of a token; more would not fit into 256 bits. */
+const MAX_DECIMALS = 36
+
+function findTokenFaults(value: unknown): string[] {
+  if (!Array.isArray(value) || value.length > MAX_TOKENS)
+    return [`tokens must be a list of at most ${MAX_TOKENS}, or left out`]
+  const seen = new Set<string>()
+  return value.flatMap((token: unknown, index) => {
+    if (!isToken(token))
+      return [`tokens[${index}] must have chainId, address, symbol (not ETH), decimals (0 to ${MAX_DECIMALS}) and name`]
+    const key = `${token.chainId} ${token.address.toLowerCase()}`
+    if (seen.has(key)) return [`tokens[${index}] is in the list twice`]
+    seen.add(key)
+    return []
+  })
+}
+
+function isToken(value: unknown): value is Token {
+  if (!isPlainObject(value)) return false
+  const { chainId, address, symbol, decimals, name } = value
+  const isDecimals = Number.isSafeInteger(decimals) && (decimals as number) >= 0 && (decimals as number) <= MAX_DECIMALS
+  // Beside amounts, so nothing that could pass for digits or for another unit.
+  const isSymbol = typeof symbol === 'string' && /^[A-Za-z][A-Za-z0-9.$-]{0,11}$/.test(symbol) && !/^ETH$/i.test(symbol)
+  const isName = typeof name === 'string' && /^[^\p{C}]{1,60}$/u.test(name)
+  return isChainId(chainId) && isHexAddress(address) && isDecimals && isSymbol && isName
+}
+
+function toToken({ chainId, address, symbol, decimals, name }: Token): Token {
+  return { chainId, address: address.toLowerCase() as Hex, symbol, decimals, name }
+}
+
+function isHexAddress(value: unknown): value is Hex {
+  return typeof value === 'string' && /^0x[0-9a-fA-F]{40}$/.test(value)
 }

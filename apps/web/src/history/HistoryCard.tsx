@@ -1,25 +1,33 @@
-import { type TransactionSummary, useAttestation } from '@countersign/sdk'
-import { useEffect } from 'react'
-import { useConfig } from '../config.ts'
-import { Link } from '../router.tsx'
+import type { Hex, TransactionSummary } from '@countersign/sdk'
+import { useMemo } from 'react'
+import { IncomingNote } from '../incoming/IncomingNote.tsx'
+import type { IncomingPayments } from '../incoming/useIncoming.ts'
 import { ErrorNotice } from '../ui/Notice.tsx'
-import { toAgo, toDateTime, toShortHex } from '../words/format.ts'
-import { isPending, proofStatusWords } from '../words/proofStatus.ts'
+import { isPending } from '../words/proofStatus.ts'
+import { toEntries } from './entries.ts'
+import { ReceivedRow, SignedRow } from './HistoryRow.tsx'
+import { useBroadcasts } from './useBroadcasts.ts'
 import type { History } from './useHistory.ts'
 
 /** So many proofs are followed live, the newest first. More would only be a load when many wait for the same cause. */
 const MAX_FOLLOWED = 6
 
-/** What this wallet has signed, and how far the proofs are. */
-export function HistoryCard({ history }: { history: History }) {
+const NONE: readonly TransactionSummary[] = []
+
+export type HistoryCardProps = { address: Hex; history: History; incoming: IncomingPayments }
+
+/** What this wallet has signed, with its proofs, and what it was paid. */
+export function HistoryCard({ address, history, incoming }: HistoryCardProps) {
   const { known, isLoading, error, reload, loadOlder, noteStatus } = history
-  const transactions = known?.transactions ?? []
+  const transactions = known?.transactions ?? NONE
+  const broadcasts = useBroadcasts(transactions, address)
   const followed = new Set(
     transactions
       .filter(({ status }) => isPending(status))
       .slice(0, MAX_FOLLOWED)
       .map(({ slug }) => slug),
   )
+  const entries = useMemo(() => (known === null ? [] : toEntries(known, incoming.payments)), [known, incoming.payments])
   return (
     <section className="card" aria-labelledby="history-heading" aria-busy={isLoading}>
       <h2 id="history-heading">History</h2>
@@ -30,70 +38,37 @@ export function HistoryCard({ history }: { history: History }) {
           </button>
         </ErrorNotice>
       )}
-      {known === null && isLoading ? <HistorySkeleton /> : null}
-      {known !== null && transactions.length === 0 ? (
-        <p className="empty">Nothing signed yet. What you send or sign appears here, each with its proof.</p>
+      {known !== null && entries.length === 0 ? (
+        <p className="empty">
+          Nothing signed or received yet. What you send or sign appears here, each with its proof.
+        </p>
       ) : null}
-      {transactions.length === 0 ? null : (
+      {entries.length === 0 ? null : (
         <ul className="history">
-          {transactions.map((transaction) => (
-            <HistoryRow
-              key={transaction.slug}
-              transaction={transaction}
-              isFollowed={followed.has(transaction.slug)}
-              onStatus={noteStatus}
-            />
-          ))}
+          {entries.map((entry) =>
+            'signed' in entry ? (
+              <SignedRow
+                key={entry.key}
+                transaction={entry.signed}
+                from={address}
+                broadcast={broadcasts.get(entry.signed.slug)}
+                isFollowed={followed.has(entry.signed.slug)}
+                onStatus={noteStatus}
+              />
+            ) : (
+              <ReceivedRow key={entry.key} payment={entry.received} />
+            ),
+          )}
         </ul>
       )}
+      {isLoading && (known === null || known.nextCursor !== null) ? <HistorySkeleton /> : null}
       {known?.nextCursor ? (
         <button type="button" className="button button-quiet" onClick={loadOlder} aria-disabled={isLoading}>
-          {isLoading ? 'Loading …' : 'Show older'}
+          Show older
         </button>
       ) : null}
+      {known === null ? null : <IncomingNote incoming={incoming} />}
     </section>
-  )
-}
-
-type HistoryRowProps = { transaction: TransactionSummary; isFollowed: boolean; onStatus: History['noteStatus'] }
-
-function HistoryRow({ transaction, isFollowed, onStatus }: HistoryRowProps) {
-  const { kind, slug, txHash, createdAt, chainId, status } = transaction
-  const config = useConfig()
-  const { proof } = useAttestation(isFollowed ? slug : null)
-  const seen = proof?.status
-  useEffect(() => {
-    if (seen !== undefined) onStatus(slug, seen)
-  }, [slug, seen, onStatus])
-  const { label, meaning, tone } = proofStatusWords[status]
-  return (
-    <li>
-      <Link to={`/proof/${slug}`} className="history-row">
-        <span className="history-what">
-          <HistoryName kind={kind} txHash={txHash} />
-          <time dateTime={createdAt} title={toDateTime(createdAt)}>
-            {toAgo(createdAt, Date.now())}
-            {kind === 'off-chain' || chainId === config.chainId ? null : ` on chain ${chainId}`}
-          </time>
-        </span>
-        <span className={`badge badge-${tone}`} title={meaning} aria-live="polite">
-          {label}
-        </span>
-      </Link>
-    </li>
-  )
-}
-
-/** Of what is signed off the chain only kind and time are known here: the rest is in the opening, which nobody but the signer has. */
-function HistoryName({ kind, txHash }: Pick<TransactionSummary, 'kind' | 'txHash'>) {
-  if (kind === 'off-chain') return <span>Message or typed data</span>
-  return (
-    <span className="mono">
-      <span className={kind === undefined ? 'visually-hidden' : ''}>
-        {kind === undefined ? 'Transaction' : 'Delegation'}{' '}
-      </span>
-      {toShortHex(txHash)}
-    </span>
   )
 }
 

@@ -31,7 +31,9 @@ describe('send', () => {
     const slug = service.proofs[0]?.slug
     await expect.element(screen.getByRole('link', { name: 'See the proof' })).toHaveAttribute('href', `/proof/${slug}`)
     await expect.element(screen.getByText(/1\.749\d* ETH/)).toBeVisible()
-    await expect.element(screen.getByRole('link', { name: /Transaction.*Pinning/ })).toBeVisible()
+    await expect
+      .element(screen.getByRole('link', { name: /Sent to 0x709979…dc79C8.*−0\.25 ETH.*Pinning/ }))
+      .toBeVisible()
     await expectAccessible()
   })
 
@@ -74,10 +76,10 @@ describe('send', () => {
     ['no address', { to: '' }, 'To', 'Enter the address of the recipient.'],
     ['half an address', { to: '0x1234' }, 'To', 'An address is 0x and 40'],
     ['a wrong checksum', { to: recipient.replace('C8', 'c8') }, 'To', 'A character is mistyped'],
-    ['a negative amount', { amount: '-1' }, 'Amount in ether', 'cannot be negative'],
-    ['19 decimals', { amount: '0.0000000000000000001' }, 'Amount in ether', 'at most 18 decimals'],
-    ['more than the balance', { amount: '10000.1' }, 'Amount in ether', 'more than the balance of 10000 ETH'],
-    ['all but the fee', { amount: '10000' }, 'Amount in ether', 'can be sent'],
+    ['a negative amount', { amount: '-1' }, 'Amount in ETH', 'cannot be negative'],
+    ['19 decimals', { amount: '0.0000000000000000001' }, 'Amount in ETH', 'at most 18 decimals'],
+    ['more than the balance', { amount: '10000.1' }, 'Amount in ETH', 'more than the balance of 10000 ETH'],
+    ['all but the fee', { amount: '10000' }, 'Amount in ETH', 'can be sent'],
   ])('%s: told beside the field, which gets the focus; nothing is signed', async (_, payment, label, message) => {
     const { screen, service } = await openWallet()
     await write(screen, payment)

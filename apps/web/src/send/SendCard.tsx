@@ -2,16 +2,18 @@ import { type ServiceError, useService, useSign, type WalletInfo } from '@counte
 import { useEffect, useRef, useState, useSyncExternalStore } from 'react'
 import { useConfig } from '../config.ts'
 import { Link } from '../router.tsx'
+import { useTokens } from '../token/useTokens.ts'
 import { ErrorNotice, Notice } from '../ui/Notice.tsx'
 import { toChainName } from '../words/format.ts'
 import { toServiceError } from '../words/toServiceError.ts'
 import { type FieldErrors, parseFields, type SendFields } from './parseFields.ts'
-import { type Draft, prepareDraft } from './prepareDraft.ts'
+import { type Draft, prepareAgain, prepareDraft, prepareMax } from './prepareDraft.ts'
 import { SendConfirm } from './SendConfirm.tsx'
 import { SendForm } from './SendForm.tsx'
 import { SendResult, SendSteps, TransactionHash } from './SendResult.tsx'
 import { type Step, useSendSession } from './sendSession.ts'
 import { signingSteps } from './sendSteps.ts'
+import { tellAmount } from './tellDraft.ts'
 
 export type SendCardProps = {
   wallet: WalletInfo
@@ -21,7 +23,7 @@ export type SendCardProps = {
   onSessionLost: () => void
 }
 
-const EMPTY: SendFields = { to: '', amount: '', data: '', gas: '' }
+const EMPTY: SendFields = { asset: '', to: '', amount: '', data: '', gas: '' }
 
 /** Write, look again, sign, follow. */
 export function SendCard({ wallet, onChanged, onSessionLost }: SendCardProps) {
@@ -30,6 +32,9 @@ export function SendCard({ wallet, onChanged, onSessionLost }: SendCardProps) {
   const { signAndSend } = useSign()
   const [fields, setFields] = useState(EMPTY)
   const [errors, setErrors] = useState<FieldErrors>({})
+  /** The amount is whatever can be sent at most, at the fees of the time. */
+  const [isMax, setIsMax] = useState(false)
+  const tokens = useTokens()
   const from = wallet.address
   const session = useSendSession(from)
   const { step, failure, unsettled } = useSyncExternalStore(session.subscribe, session.get)
@@ -62,19 +67,38 @@ export function SendCard({ wallet, onChanged, onSessionLost }: SendCardProps) {
     return () => window.removeEventListener('beforeunload', warn)
   }, [step.name])
 
-  async function review() {
+  /** Reads the form and asks the chain. The draft, if nothing is wrong with it. */
+  async function check(form: SendFields, prepare: typeof prepareDraft): Promise<Draft | undefined> {
     setFailure(null)
-    const parsed = parseFields(fields)
-    if ('errors' in parsed) return showErrors(parsed.errors)
+    const parsed = parseFields(form, tokens)
+    if ('errors' in parsed) return void showErrors(parsed.errors)
     setErrors({})
     setStep({ name: 'checking' })
     try {
-      const prepared = await prepareDraft(client.publicClient, { from, payment: parsed.payment })
-      if ('draft' in prepared) return setStep({ name: 'confirm', draft: prepared.draft })
+      const prepared = await prepare(client.publicClient, { from, payment: parsed.payment })
+      if ('draft' in prepared) return prepared.draft
       showErrors(prepared.errors)
     } catch (error) {
       setFailure(toServiceError(error))
     }
+    setStep({ name: 'form' })
+  }
+
+  async function review() {
+    const draft = await check(fields, isMax ? prepareMax : prepareDraft)
+    if (draft === undefined) return
+    if (draft.isMax) setFields((before) => ({ ...before, amount: toAmountText(draft) }))
+    setStep({ name: 'confirm', draft })
+  }
+
+  /** Before there is a recipient, the wallet itself is as good. */
+  async function fillMax() {
+    if (session.get().step.name === 'checking') return
+    const hasRecipient = !('errors' in parseFields({ ...fields, amount: '1' }, tokens))
+    const draft = await check({ ...fields, to: hasRecipient ? fields.to : from, amount: '1' }, prepareMax)
+    if (draft === undefined) return
+    setFields((before) => ({ ...before, amount: toAmountText(draft) }))
+    setIsMax(true)
     setStep({ name: 'form' })
   }
 
@@ -86,16 +110,15 @@ export function SendCard({ wallet, onChanged, onSessionLost }: SendCardProps) {
     heading.current?.focus()
     try {
       const { to, valueWei, data, gas } = draft
-      const prepared = await prepareDraft(client.publicClient, { from, payment: { to, valueWei, data, gas } })
-      if ('errors' in prepared) {
-        showErrors(prepared.errors)
+      const again = await prepareAgain(client.publicClient, { from, draft })
+      if ('errors' in again) {
+        showErrors(again.errors)
         return setStep({ name: 'form' })
       }
-      // What was agreed to is a price too.
-      if (isDearer(prepared.draft, draft))
-        return setStep({ name: 'confirm', draft: { ...prepared.draft, isDearer: true } })
+      if (again.draft.isDearer) return setStep({ name: 'confirm', draft: again.draft })
       const result = await signAndSend({ to, value: valueWei, data, gas })
       setFields(EMPTY)
+      setIsMax(false)
       session.set({ step: { name: 'sent', draft, result }, unsettled: null })
       onChanged()
     } catch (caught) {
@@ -141,15 +164,17 @@ export function SendCard({ wallet, onChanged, onSessionLost }: SendCardProps) {
       ) : null}
       {step.name === 'form' || step.name === 'checking' ? (
         <SendForm
-          {...{ fields, errors, form, from }}
+          {...{ fields, errors, form, from, tokens }}
           isChecking={step.name === 'checking'}
           chain={() => client.publicClient}
           onChange={(change) => {
             setFields((before) => ({ ...before, ...change }))
+            if ('amount' in change || 'data' in change) setIsMax(false)
             setErrors((before) => without(before, Object.keys(change)))
           }}
           onErrors={showErrors}
           onFailure={(error) => setFailure(toServiceError(error))}
+          onMax={fillMax}
           onReview={review}
         />
       ) : null}
@@ -170,9 +195,8 @@ export function SendCard({ wallet, onChanged, onSessionLost }: SendCardProps) {
   )
 }
 
-/** Beyond what fees move by between two blocks. */
-function isDearer(now: Draft, agreed: Draft): boolean {
-  return 2n * now.feeWei > 3n * agreed.feeWei
+function toAmountText(draft: Draft): string {
+  return tellAmount(draft).split(' ')[0] ?? ''
 }
 
 /** A message goes when its field is changed; the others stay. */

@@ -1,9 +1,10 @@
 import { useEffect, useRef } from 'react'
-import { formatEther, isAddressEqual, zeroAddress } from 'viem'
+import { isAddressEqual, zeroAddress } from 'viem'
 import { Address } from '../ui/Address.tsx'
 import { Notice } from '../ui/Notice.tsx'
 import { toShortEther } from '../words/format.ts'
 import type { Draft } from './prepareDraft.ts'
+import { tellAmount, toRecipient } from './tellDraft.ts'
 
 export type SendConfirmProps = {
   draft: Draft
@@ -19,8 +20,9 @@ export type SendConfirmProps = {
 export function SendConfirm({ draft, from, chainName, maxFeePerGas, onConfirm, onChange }: SendConfirmProps) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => heading.current?.focus(), [])
-  const { to, valueWei, data, gas, feeWei, isDearer } = draft
-  const amount = `${formatEther(valueWei)} ETH`
+  const { data, gas, transfer, isDearer } = draft
+  const amount = tellAmount(draft)
+  const to = toRecipient(draft)
   return (
     <section className="send-confirm" aria-labelledby="confirm-heading">
       <h3 id="confirm-heading" ref={heading} tabIndex={-1}>
@@ -28,7 +30,7 @@ export function SendConfirm({ draft, from, chainName, maxFeePerGas, onConfirm, o
       </h3>
       {isDearer ? (
         <Notice tone="warning" title="The network fee has risen" isAlert>
-          <p>Nothing was signed. Look at the new fee before you confirm.</p>
+          <p>Nothing was signed. Look at the new {draft.isMax ? 'amount and fee' : 'fee'} before you confirm.</p>
         </Notice>
       ) : null}
       <dl className="facts">
@@ -41,16 +43,22 @@ export function SendConfirm({ draft, from, chainName, maxFeePerGas, onConfirm, o
         <dt>On</dt>
         <dd>{chainName}</dd>
         <dt>Network fee</dt>
-        <dd>
-          at most about {toShortEther(feeWei)} ETH, and never more than {toShortEther(gas * maxFeePerGas)} ETH
-        </dd>
-        {data === '0x' && gas === 21_000n ? null : (
+        <dd>{tellFee(draft, maxFeePerGas)}</dd>
+        {transfer === null ? null : (
+          <>
+            <dt>Token</dt>
+            <dd>
+              {transfer.token.name}, contract <Address address={draft.to} />
+            </dd>
+          </>
+        )}
+        {transfer !== null || (data === '0x' && gas === 21_000n) ? null : (
           <>
             <dt>Gas limit</dt>
             <dd>{String(gas)}</dd>
           </>
         )}
-        {data === '0x' ? null : (
+        {data === '0x' || transfer !== null ? null : (
           <>
             <dt>Data</dt>
             <dd>
@@ -67,6 +75,17 @@ export function SendConfirm({ draft, from, chainName, maxFeePerGas, onConfirm, o
           <p>What is sent to the zero address is lost.</p>
         </Notice>
       ) : null}
+      {transfer !== null && isAddressEqual(to, transfer.token.address) ? (
+        <Notice tone="warning" title="This is the token’s own contract">
+          <p>Few contracts give back what is sent to them. These tokens would most likely be lost.</p>
+        </Notice>
+      ) : null}
+      {draft.isMax && transfer === null ? (
+        <p className="fine-print">
+          This is all that can be sent: a reserve for the fee stays behind, and what the network does not take of it
+          remains yours.
+        </p>
+      ) : null}
       {isAddressEqual(to, from) ? <p className="fine-print">This is your own address.</p> : null}
       <p className="fine-print">
         Once you confirm, the enclave signs this transaction and its signature becomes public, on IPFS and on the chain,
@@ -82,4 +101,11 @@ export function SendConfirm({ draft, from, chainName, maxFeePerGas, onConfirm, o
       </div>
     </section>
   )
+}
+
+function tellFee({ gas, feeWei, dataFeeWei }: Draft, maxFeePerGas: bigint): string {
+  const now = `at most about ${toShortEther(feeWei)} ETH`
+  // The price of data is set by the chain, and no transaction can cap it.
+  if (dataFeeWei > 0n) return `${now}, of which ${toShortEther(dataFeeWei)} ETH for data`
+  return `${now}, and never more than ${toShortEther(gas * maxFeePerGas)} ETH`
 }

@@ -1,26 +1,34 @@
-import type { Hex } from '@countersign/sdk'
-import { type FormEvent, type RefObject, useEffect, useRef, useState } from 'react'
-import type { PublicClient } from 'viem'
+import { type FormEvent, type RefObject, useState } from 'react'
+import type { Token } from '../config.ts'
 import { Field } from '../ui/Field.tsx'
-import { type FieldErrors, parseFields, type SendFields } from './parseFields.ts'
-import { estimateGas } from './prepareDraft.ts'
+import { GasField, type GasFieldProps } from './GasField.tsx'
+import type { FieldErrors, SendFields } from './parseFields.ts'
 
-export type SendFormProps = {
-  fields: SendFields
+export type SendFormProps = Omit<GasFieldProps, 'error' | 'input'> & {
   errors: FieldErrors
-  isChecking: boolean
-  chain: () => Pick<PublicClient, 'estimateGas'>
-  from: Hex
+  /** What can be sent beside ether. */
+  tokens: readonly Token[]
   form: RefObject<HTMLFormElement | null>
-  onChange: (change: Partial<SendFields>) => void
-  onErrors: (errors: FieldErrors) => void
-  onFailure: (error: unknown) => void
+  onMax: () => void
   onReview: () => void
 }
 
 /** Where a payment is written. Nothing here signs. */
-export function SendForm({ fields, errors, isChecking, form, onChange, onReview, ...rest }: SendFormProps) {
+export function SendForm({
+  fields,
+  errors,
+  isChecking,
+  form,
+  tokens,
+  onChange,
+  onMax,
+  onReview,
+  ...rest
+}: SendFormProps) {
   const [isCall, setIsCall] = useState(fields.data !== '' || fields.gas !== '')
+  const token = tokens.find(({ address }) => address === fields.asset)
+  // What a call needs depends on the amount, so there is no largest one to be known before.
+  const hasData = token === undefined && fields.data.trim() !== ''
   function submit(event: FormEvent) {
     event.preventDefault()
     if (!isChecking) onReview()
@@ -35,89 +43,55 @@ export function SendForm({ fields, errors, isChecking, form, onChange, onReview,
   })
   return (
     <form ref={form} className="send-form" onSubmit={submit} noValidate>
+      {tokens.length === 0 ? null : (
+        <Field id="send-asset" label="What" error={errors.asset}>
+          {(control) => (
+            <select
+              {...control}
+              value={fields.asset}
+              onChange={({ target }) => onChange({ asset: target.value, amount: '' })}
+              disabled={isChecking}
+            >
+              <option value="">ETH</option>
+              {tokens.map(({ address, symbol, name }) => (
+                <option key={address} value={address}>
+                  {symbol} ({name})
+                </option>
+              ))}
+            </select>
+          )}
+        </Field>
+      )}
       <Field id="send-to" label="To" error={errors.to}>
         {(control) => <input {...control} {...text('to')} className="mono" placeholder="0x…" autoCapitalize="off" />}
       </Field>
-      <Field id="send-amount" label="Amount in ether" error={errors.amount}>
-        {(control) => <input {...control} {...text('amount')} inputMode="decimal" placeholder="0.05" />}
-      </Field>
-      <details className="call-fields" open={isCall} onToggle={(event) => setIsCall(event.currentTarget.open)}>
-        <summary>Contract call</summary>
-        <Field
-          id="send-data"
-          label="Data"
-          hint="The encoded call, as hex. Leave it empty for a payment."
-          error={errors.data}
-        >
-          {(control) => <textarea {...control} {...text('data')} className="mono" rows={3} placeholder="0x" />}
+      <div className="field-row">
+        <Field id="send-amount" label={`Amount in ${token?.symbol ?? 'ETH'}`} error={errors.amount}>
+          {(control) => <input {...control} {...text('amount')} inputMode="decimal" placeholder="0.05" />}
         </Field>
-        <GasField {...rest} {...{ fields, isChecking, onChange }} error={errors.gas} input={text('gas')} />
-      </details>
+        {hasData ? null : (
+          <button type="button" className="button button-quiet" onClick={onMax} aria-disabled={isChecking}>
+            Max
+          </button>
+        )}
+      </div>
+      {token === undefined ? (
+        <details className="call-fields" open={isCall} onToggle={(event) => setIsCall(event.currentTarget.open)}>
+          <summary>Contract call</summary>
+          <Field
+            id="send-data"
+            label="Data"
+            hint="The encoded call, as hex. Leave it empty for a payment."
+            error={errors.data}
+          >
+            {(control) => <textarea {...control} {...text('data')} className="mono" rows={3} placeholder="0x" />}
+          </Field>
+          <GasField {...rest} {...{ fields, isChecking, onChange }} error={errors.gas} input={text('gas')} />
+        </details>
+      ) : null}
       <button type="submit" className="button" aria-disabled={isChecking}>
         {isChecking ? 'Asking the chain …' : 'Review'}
       </button>
     </form>
-  )
-}
-
-type GasFieldProps = Pick<
-  SendFormProps,
-  'fields' | 'isChecking' | 'chain' | 'from' | 'onChange' | 'onErrors' | 'onFailure'
-> & {
-  error: string | undefined
-  input: object
-}
-
-function GasField({ fields, isChecking, chain, from, error, input, onChange, onErrors, onFailure }: GasFieldProps) {
-  const [said, setSaid] = useState('')
-  const { to, amount, data } = fields
-  /** What the gas was estimated for; undefined where it was given by hand. */
-  const estimatedFor = useRef<string | undefined>(undefined)
-  const call = JSON.stringify([to, amount, data])
-  const current = useRef(call)
-  current.current = call
-
-  // biome-ignore lint/correctness/useExhaustiveDependencies: an estimate is of one call; with another it would be signed unseen
-  useEffect(() => {
-    if (estimatedFor.current === undefined || estimatedFor.current === call) return
-    estimatedFor.current = undefined
-    setSaid('')
-    onChange({ gas: '' })
-  }, [call])
-
-  async function estimate() {
-    if (isChecking) return
-    const parsed = parseFields({ ...fields, gas: '' })
-    if ('errors' in parsed) return onErrors(parsed.errors)
-    setSaid('Asking the chain …')
-    try {
-      const estimated = await estimateGas(chain(), { from, payment: parsed.payment })
-      if (current.current !== call) return setSaid('')
-      setSaid('errors' in estimated ? '' : `Estimated, with a fifth to spare: ${estimated.gas}.`)
-      if ('errors' in estimated) onErrors(estimated.errors)
-      else {
-        estimatedFor.current = call
-        onChange({ gas: String(estimated.gas) })
-      }
-    } catch (failure) {
-      setSaid('')
-      onFailure(failure)
-    }
-  }
-
-  return (
-    <>
-      <div className="field-row">
-        <Field id="send-gas" label="Gas limit" hint="Left empty, it is estimated when you review." error={error}>
-          {(control) => <input {...control} {...input} inputMode="numeric" placeholder="estimated" />}
-        </Field>
-        <button type="button" className="button button-quiet" onClick={estimate} aria-disabled={isChecking}>
-          Estimate gas
-        </button>
-      </div>
-      <p className="field-hint" role="status">
-        {said}
-      </p>
-    </>
   )
 }

@@ -1,6 +1,5 @@
 import { type SignResult, useAttestation } from '@countersign/sdk'
 import { useEffect, useRef } from 'react'
-import { formatEther } from 'viem'
 import { useConfig } from '../config.ts'
 import { Link } from '../router.tsx'
 import { Address } from '../ui/Address.tsx'
@@ -8,6 +7,7 @@ import { CopyButton } from '../ui/CopyButton.tsx'
 import { toShortHex } from '../words/format.ts'
 import type { Draft } from './prepareDraft.ts'
 import { type SendStep, toSendSteps } from './sendSteps.ts'
+import { tellAmount, toRecipient } from './tellDraft.ts'
 import { useInclusion } from './useInclusion.ts'
 
 export type SendResultProps = { draft: Draft; result: SignResult; onIncluded: () => void; onAgain: () => void }
@@ -26,12 +26,10 @@ export function SendResult({ draft, result, onIncluded, onAgain }: SendResultPro
   return (
     <section className="send-result" aria-labelledby="sent-heading">
       <h3 id="sent-heading" ref={heading} tabIndex={-1}>
-        {inclusion.state === 'reverted'
-          ? 'Sent, but it failed on the chain'
-          : `Sent ${formatEther(draft.valueWei)} ETH`}
+        {inclusion.state === 'reverted' ? 'Sent, but it failed on the chain' : `Sent ${tellAmount(draft)}`}
       </h3>
       <p className="fine-print">
-        to <Address address={draft.to} />
+        to <Address address={toRecipient(draft)} />
       </p>
       <SendSteps steps={steps} />
       <TransactionHash txHash={txHash} />

@@ -1,8 +1,13 @@
+import type { Hex } from '@countersign/sdk'
 import { describe, expect, test } from 'vitest'
+import type { Token } from '../config.ts'
+import { toTransferData } from '../token/transferData.ts'
 import { parseFields, type SendFields } from './parseFields.ts'
 
-const to = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
-const parse = (change: Partial<SendFields>) => parseFields({ to, amount: '1', data: '', gas: '', ...change })
+const to: Hex = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+const token: Token = { chainId: 1, address: `0x${'ab'.repeat(20)}`, symbol: 'TEST', decimals: 6, name: 'Test Token' }
+const parse = (change: Partial<SendFields>) =>
+  parseFields({ asset: '', to, amount: '1', data: '', gas: '', ...change }, [token])
 
 describe('parseFields', () => {
   test.each([
@@ -11,7 +16,7 @@ describe('parseFields', () => {
     ['.5', 5n * 10n ** 17n],
     [' 0.000000000000000001 ', 1n],
   ])('an amount of %j', (amount, valueWei) => {
-    expect(parse({ amount })).toEqual({ payment: { to, valueWei, data: '0x', gas: null } })
+    expect(parse({ amount })).toEqual({ payment: { to, valueWei, data: '0x', gas: null, transfer: null } })
   })
 
   test('an address without a checksum gets one', () => {
@@ -21,7 +26,7 @@ describe('parseFields', () => {
 
   test('a call may come without an amount, and keeps its gas', () => {
     expect(parse({ amount: '', data: '0xABCD', gas: '60000' })).toEqual({
-      payment: { to, valueWei: 0n, data: '0xabcd', gas: 60_000n },
+      payment: { to, valueWei: 0n, data: '0xabcd', gas: 60_000n, transfer: null },
     })
   })
 
@@ -59,7 +64,35 @@ describe('parseFields', () => {
   })
 
   test('every fault at once', () => {
-    const result = parseFields({ to: 'x', amount: 'x', data: 'x', gas: 'x' })
-    expect(Object.keys('errors' in result ? result.errors : {})).toEqual(['to', 'amount', 'data', 'gas'])
+    const result = parse({ asset: '0x1', to: 'x', amount: 'x', data: 'x', gas: 'x' })
+    expect(Object.keys('errors' in result ? result.errors : {})).toEqual([...['asset', 'to', 'amount', 'data', 'gas']])
+  })
+})
+
+describe('a token', () => {
+  const asset = token.address
+
+  test('is a call of its contract, in its own decimals; what was written for a call of one’s own stays out of it', () => {
+    const transfer = { token, recipient: to, amount: 1_500_000n }
+    expect(parse({ asset, amount: '1.5', data: '0xdead', gas: '99999' })).toEqual({
+      payment: {
+        to: expect.stringMatching(/^0x(ab){20}$/i),
+        valueWei: 0n,
+        data: toTransferData(transfer),
+        gas: null,
+        transfer,
+      },
+    })
+  })
+
+  test.each([
+    ['amount', '0.0000001', /TEST has at most 6 decimals/],
+    ['amount', '0', /more than zero/],
+    ['amount', '', /Enter an amount/],
+    ['amount', '9'.repeat(73), /more TEST than can exist/],
+    ['to', '', /address of the recipient/],
+    ['asset', `0x${'cd'.repeat(20)}`, /not known here/],
+  ] as const)('%s: %.20s is told beside it', (name, value, words) => {
+    expect(parse({ asset, [name]: value })).toEqual({ errors: { [name]: expect.stringMatching(words) } })
   })
 })

@@ -1,52 +1,79 @@
 import type { Hex } from '@countersign/sdk'
-import { getAddress, isAddress, parseEther } from 'viem'
+import { getAddress, isAddress, parseUnits } from 'viem'
+import type { Token } from '../config.ts'
+import { type TransferCall, toTransferData } from '../token/transferData.ts'
 
 /** What is typed into the form. */
-export type SendFields = { to: string; amount: string; data: string; gas: string }
+export type SendFields = {
+  /** The address of a token; empty for ether. */
+  asset: string
+  to: string
+  amount: string
+  data: string
+  gas: string
+}
 export type FieldErrors = Partial<Record<keyof SendFields, string>>
 
 /** What is meant by it. */
 export type Payment = {
-  /** With its checksum, for reading. */
+  /** With its checksum, for reading. Of a token it is the contract. */
   to: Hex
   valueWei: bigint
   data: Hex
   /** Null: whatever the chain estimates. */
   gas: bigint | null
+  /** Null where ether is sent. */
+  transfer: Transfer | null
 }
 
-const MAX_DECIMALS = 18
-/** 2^256 wei have 60 digits of ether. The bound keeps BigInt from reading megabytes. */
-const MAX_LENGTH = 80
+export type Transfer = TransferCall & { token: Token }
+
+const ETHER = { symbol: 'ETH', decimals: 18 }
+/** 2^256 wei have 60 digits of ether, and no token has more than 78. The bound keeps BigInt from reading megabytes. */
+const MAX_LENGTH = 120
 const MIN_GAS = 21_000n
 /** What the service takes is 128 KiB with everything around it. */
 const MAX_DATA_BYTES = 48 * 1024
 
 /** Reads the form, or says beside which field what is wrong. */
-export function parseFields(fields: SendFields): { payment: Payment } | { errors: FieldErrors } {
-  const [to, amount, data, gas] = [fields.to, fields.amount, fields.data, fields.gas].map((text) => text.trim()) as [
-    string,
-    string,
-    string,
-    string,
-  ]
+export function parseFields(
+  fields: SendFields,
+  tokens: readonly Token[],
+): { payment: Payment } | { errors: FieldErrors } {
+  const token = tokens.find(({ address }) => address === fields.asset) ?? null
+  const { decimals } = token ?? ETHER
+  const [to = '', amount = ''] = [fields.to, fields.amount].map((text) => text.trim())
+  // A call of one's own cannot be a transfer of a token too; its fields are not shown then.
+  const [data = '', gas = ''] = token === null ? [fields.data, fields.gas].map((text) => text.trim()) : []
   const hasData = data !== '' && data !== '0x'
   const candidates = {
+    // The list is what was configured when the page was loaded.
+    asset: fields.asset !== '' && token === null ? 'This token is not known here.' : undefined,
     to: findAddressFault(to),
-    amount: hasData && amount === '' ? undefined : findAmountFault(amount, { isZeroAllowed: hasData }),
+    amount:
+      hasData && amount === '' ? undefined : findAmountFault(amount, { ...(token ?? ETHER), isZeroAllowed: hasData }),
     data: hasData ? findDataFault(data) : undefined,
     gas: gas === '' ? undefined : findGasFault(gas),
   }
   const errors = Object.fromEntries(Object.entries(candidates).filter(([, fault]) => fault !== undefined))
   if (Object.keys(errors).length > 0) return { errors }
+  const units = amount === '' ? 0n : parseUnits(amount, decimals)
+  if (token !== null) return { payment: toTokenPayment({ token, recipient: getAddress(to), amount: units }) }
   return {
     payment: {
       to: getAddress(to),
-      valueWei: amount === '' ? 0n : parseEther(amount),
+      valueWei: units,
       data: hasData ? (data.toLowerCase() as Hex) : '0x',
       gas: gas === '' ? null : BigInt(gas),
+      transfer: null,
     },
   }
+}
+
+/** The payment of a token: a call of its contract. */
+export function toTokenPayment(transfer: Transfer): Payment {
+  const { token } = transfer
+  return { to: getAddress(token.address), valueWei: 0n, data: toTransferData(transfer), gas: null, transfer }
 }
 
 function findAddressFault(text: string): string | undefined {
@@ -58,15 +85,19 @@ function findAddressFault(text: string): string | undefined {
     return 'A character is mistyped: capitals and small letters do not match. Copy the address again.'
 }
 
-function findAmountFault(text: string, { isZeroAllowed }: { isZeroAllowed: boolean }): string | undefined {
+type AmountRules = { symbol: string; decimals: number; isZeroAllowed: boolean }
+
+function findAmountFault(text: string, { symbol, decimals, isZeroAllowed }: AmountRules): string | undefined {
   if (text === '') return 'Enter an amount.'
   if (text.startsWith('-')) return 'An amount cannot be negative.'
   if (text.includes(',')) return 'Use a point for decimals, and nothing between thousands.'
   if (!/^(?:[0-9]+\.?[0-9]*|\.[0-9]+)$/.test(text)) return 'Enter a number, such as 0.05.'
-  const decimals = text.split('.')[1] ?? ''
-  if (decimals.length > MAX_DECIMALS) return `Ether has at most ${MAX_DECIMALS} decimals; this has ${decimals.length}.`
-  if (text.length > MAX_LENGTH || parseEther(text) >= 1n << 256n) return 'That is more ether than can exist.'
-  if (!isZeroAllowed && parseEther(text) === 0n) return 'Enter more than zero.'
+  const { length } = text.split('.')[1] ?? ''
+  // More would be rounded, and another amount signed than was typed.
+  if (length > decimals) return `${symbol} has at most ${decimals} decimals; this has ${length}.`
+  if (text.length > MAX_LENGTH || parseUnits(text, decimals) >= 1n << 256n)
+    return `That is more ${symbol} than can exist.`
+  if (!isZeroAllowed && parseUnits(text, decimals) === 0n) return 'Enter more than zero.'
 }
 
 function findDataFault(text: string): string | undefined {

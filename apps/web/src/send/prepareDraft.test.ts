@@ -2,22 +2,27 @@ import { ServiceError } from '@countersign/sdk'
 import { ServiceClient } from '@countersign/sdk/client'
 import { createTestService, type TestServiceOptions } from '@countersign/sdk/testing'
 import { parseEther } from 'viem'
-import { afterEach, expect, test } from 'vitest'
-import type { Payment } from './parseFields.ts'
-import { prepareDraft } from './prepareDraft.ts'
+import { afterEach, describe, expect, test } from 'vitest'
+import type { Token } from '../config.ts'
+import { type Payment, toTokenPayment } from './parseFields.ts'
+import { type Draft, prepareAgain, prepareDraft, prepareMax } from './prepareDraft.ts'
 
 let uninstall = () => {}
 afterEach(() => uninstall())
 
-const payment: Payment = { to: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8', valueWei: 1n, data: '0x', gas: null }
+const recipient = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+const payment: Payment = { to: recipient, valueWei: 1n, data: '0x', gas: null, transfer: null }
 
 function open(options: TestServiceOptions = {}) {
   const service = createTestService(options)
   uninstall = service.install()
   const { publicClient } = new ServiceClient(service.config)
-  const prepare = (change: Partial<Payment> = {}) =>
-    prepareDraft(publicClient, { from: service.wallet.address, payment: { ...payment, ...change } })
-  return { service, prepare }
+  const from = service.wallet.address
+  const toParameters = (change: Partial<Payment>) => ({ from, payment: { ...payment, ...change } })
+  const prepare = (change: Partial<Payment> = {}) => prepareDraft(publicClient, toParameters(change))
+  const max = (change: Partial<Payment> = {}) => prepareMax(publicClient, toParameters(change))
+  const again = (draft: Draft) => prepareAgain(publicClient, { from, draft })
+  return { service, prepare, max, again }
 }
 
 test('a transfer takes 21,000 gas, and its fee is told', async () => {
@@ -74,3 +79,99 @@ test.each(['eth_getBalance', 'eth_estimateGas'] as const)(
     expect(error).toMatchObject({ code: 'rpc_failed', signed: undefined })
   },
 )
+
+const draftOf = (prepared: Awaited<ReturnType<typeof prepareDraft>>): Draft => {
+  if ('errors' in prepared) throw new Error(JSON.stringify(prepared.errors))
+  return prepared.draft
+}
+const word = (value: bigint) => `0x${value.toString(16).padStart(64, '0')}`
+const gwei = (fee: { gwei: bigint }) => ({ eth_maxPriorityFeePerGas: () => `0x${(fee.gwei * 10n ** 9n).toString(16)}` })
+
+describe('the most that can be sent', () => {
+  test('is the balance without what the fee may rise to', async () => {
+    const { max } = open({ balance: parseEther('1') })
+    const { valueWei, feeWei, isMax } = draftOf(await max())
+    expect(isMax).toBe(true)
+    expect(parseEther('1') - valueWei).toBe((feeWei * 3n) / 2n)
+  })
+
+  test.each([
+    ['nothing', 0n, /balance is 0 ETH: there is nothing to send/],
+    ['less than the fee', 1000n, /does not pay the network fee/],
+  ])('of %s', async (_, balance, words) => {
+    expect(await open({ balance }).max()).toEqual({ errors: { amount: expect.stringMatching(words) } })
+  })
+
+  test('is still paid when fees rise by a half; beyond that there is less, to be agreed to anew', async () => {
+    const fee = { gwei: 10n }
+    const { max, again } = open({ balance: parseEther('1'), rpc: gwei(fee) })
+    const draft = draftOf(await max())
+    fee.gwei = 15n
+    expect(draftOf(await again(draft))).toMatchObject({ valueWei: draft.valueWei, isDearer: false })
+    fee.gwei = 100n
+    const renewed = draftOf(await again(draft))
+    expect(renewed.isDearer).toBe(true)
+    expect(renewed.valueWei).toBe(parseEther('1') - (renewed.feeWei * 3n) / 2n)
+    // Agreed to, it is sent.
+    expect(draftOf(await again(renewed))).toMatchObject({ valueWei: renewed.valueWei, isDearer: false })
+  })
+
+  test('to a contract: with the gas that it needs', async () => {
+    const { max } = open({ rpc: { eth_estimateGas: () => '0x7530' } })
+    expect(draftOf(await max()).gas).toBe(36_000n)
+  })
+
+  test('on a rollup: without what data costs there', async () => {
+    const { max } = open({ balance: parseEther('1'), rpc: { eth_call: () => word(10n ** 15n) } })
+    const { valueWei, feeWei, dataFeeWei } = draftOf(await max())
+    expect(dataFeeWei).toBe(10n ** 15n)
+    expect(feeWei).toBeGreaterThan(10n ** 15n)
+    expect(parseEther('1') - valueWei).toBe((feeWei * 3n) / 2n)
+  })
+})
+
+describe('a token', () => {
+  const token: Token = { chainId: 31337, address: `0x${'ab'.repeat(20)}`, symbol: 'TEST', decimals: 6, name: 'Test' }
+  const pay = (amount: bigint) => toTokenPayment({ token, recipient, amount })
+  const holding = (answer: string) => ({
+    eth_call: ([request]: readonly unknown[]) => ((request as { to: string }).to === token.address ? answer : '0x'),
+  })
+
+  test('is paid from its own balance, the fee in ether', async () => {
+    const { prepare, max } = open({ rpc: holding(word(5_000_000n)) })
+    expect(draftOf(await prepare(pay(5_000_000n)))).toMatchObject({ valueWei: 0n, transfer: { amount: 5_000_000n } })
+    expect(await prepare(pay(5_000_001n))).toEqual({
+      errors: { amount: 'That is more than the balance of 5 TEST.' },
+    })
+    expect(draftOf(await max(pay(1n)))).toMatchObject({ data: pay(5_000_000n).data, isMax: true })
+  })
+
+  test('of which there is none', async () => {
+    const { max } = open({ rpc: holding(word(0n)) })
+    expect(await max(pay(1n))).toEqual({ errors: { amount: expect.stringMatching(/0 TEST: there is nothing/) } })
+  })
+
+  test('without ether for the fee', async () => {
+    const { prepare } = open({ balance: 0n, rpc: holding(word(5n)) })
+    expect(await prepare(pay(5n))).toEqual({ errors: { amount: expect.stringMatching(/0 ETH does not pay/) } })
+  })
+
+  test('that refuses', async () => {
+    const eth_estimateGas = () => {
+      throw { code: 3, message: 'execution reverted: frozen' }
+    }
+    const { prepare } = open({ rpc: { ...holding(word(5n)), eth_estimateGas } })
+    expect(await prepare(pay(5n))).toEqual({ errors: { amount: expect.stringMatching(/would fail: .*frozen\.$/) } })
+  })
+
+  test.each([
+    ['no contract', '0x'],
+    ['half a number', '0x01'],
+    ['more than a number', `${word(5n)}00`],
+  ])('whose address is %s', async (_, answer) => {
+    const error = await open({ rpc: holding(answer) })
+      .prepare(pay(1n))
+      .catch((caught: unknown) => caught)
+    expect(error).toMatchObject({ code: 'rpc_failed', details: 'TEST is not a token on this chain' })
+  })
+})

@@ -1,21 +1,27 @@
 import type { Hex } from '@countersign/sdk'
-import { BaseError, formatEther, HttpRequestError, type PublicClient, TimeoutError } from 'viem'
+import { BaseError, formatEther, formatUnits, HttpRequestError, type PublicClient, TimeoutError } from 'viem'
+import { readTokenBalance } from '../token/readTokenBalance.ts'
 import { toServiceError } from '../words/toServiceError.ts'
-import type { FieldErrors, Payment } from './parseFields.ts'
+import { isDearer, toReserve } from './fees.ts'
+import { type FieldErrors, type Payment, toTokenPayment } from './parseFields.ts'
+import { readDataFee } from './readDataFee.ts'
 
 /** A payment with its price, ready to be confirmed. */
-export type Draft = {
-  to: Hex
-  valueWei: bigint
-  data: Hex
+export type Draft = Omit<Payment, 'gas'> & {
   gas: bigint
-  /** What gas costs at most, at the fees of this moment. */
+  /** What it costs at most, at the fees of this moment. */
   feeWei: bigint
+  /** The part of it that a rollup takes beside gas. */
+  dataFeeWei: bigint
+  /** It is all that can be sent. */
+  isMax?: boolean
   /** Fees have risen since it was confirmed the first time, so it has to be confirmed again. */
   isDearer?: boolean
 }
 
-type Chain = Pick<PublicClient, 'getBalance' | 'estimateFeesPerGas' | 'estimateGas'>
+type Chain = Pick<PublicClient, 'getBalance' | 'estimateFeesPerGas' | 'estimateGas' | 'call'>
+type PrepareParameters = { from: Hex; payment: Payment }
+type Prepared = { draft: Draft } | { errors: FieldErrors }
 
 const TRANSFER_GAS = 21_000n
 
@@ -23,32 +29,88 @@ const TRANSFER_GAS = 21_000n
  * Asks the chain what a payment needs, before anything is signed: a signature becomes public even if the transaction could not be
  * paid. Rejects with a `ServiceError` where the chain does not answer.
  */
-export async function prepareDraft(
-  chain: Chain,
-  { from, payment }: { from: Hex; payment: Payment },
-): Promise<{ draft: Draft } | { errors: FieldErrors }> {
-  const { to, valueWei, data } = payment
+export async function prepareDraft(chain: Chain, { from, payment }: PrepareParameters): Promise<Prepared> {
+  const { valueWei, transfer } = payment
   try {
-    const [balance, { maxFeePerGas }] = await Promise.all([
+    const [balance, price, held] = await Promise.all([
       chain.getBalance({ address: from }),
-      chain.estimateFeesPerGas(),
+      readPrice(chain, payment),
+      transfer === null ? 0n : readTokenBalance(chain, { token: transfer.token, holder: from }),
     ])
+    if (transfer !== null && transfer.amount > held) {
+      const { symbol, decimals } = transfer.token
+      return { errors: { amount: `That is more than the balance of ${formatUnits(held, decimals)} ${symbol}.` } }
+    }
     if (valueWei > balance)
       return { errors: { amount: `That is more than the balance of ${formatEther(balance)} ETH.` } }
     const estimate = payment.gas === null ? await estimateGas(chain, { from, payment }) : { gas: payment.gas }
     if ('errors' in estimate) return estimate
-    const feeWei = estimate.gas * maxFeePerGas
-    if (valueWei + feeWei > balance) return { errors: { amount: tellShortage({ balance, feeWei }) } }
-    return { draft: { to, valueWei, data, gas: estimate.gas, feeWei } }
+    const draft = toDraft(payment, { ...estimate, ...price })
+    if (valueWei + draft.feeWei > balance)
+      return { errors: { amount: tellShortage({ balance, feeWei: draft.feeWei }) } }
+    return { draft }
   } catch (error) {
     throw toServiceError(error)
   }
 }
 
+/**
+ * The same payment with the largest amount there is. Of ether a reserve for the fee is kept: it is still paid if it rises by a
+ * half before the signature, and what is not used of it stays in the wallet.
+ */
+export async function prepareMax(chain: Chain, { from, payment }: PrepareParameters): Promise<Prepared> {
+  const { transfer } = payment
+  try {
+    if (transfer !== null) {
+      const amount = await readTokenBalance(chain, { token: transfer.token, holder: from })
+      if (amount === 0n) return { errors: { amount: tellNothing(transfer.token.symbol) } }
+      const prepared = await prepareDraft(chain, { from, payment: toTokenPayment({ ...transfer, amount }) })
+      return 'draft' in prepared ? { draft: { ...prepared.draft, isMax: true } } : prepared
+    }
+    const [balance, price] = await Promise.all([chain.getBalance({ address: from }), readPrice(chain, payment)])
+    if (balance === 0n) return { errors: { amount: tellNothing('ETH') } }
+    // Code may run for any amount but none.
+    const estimate = await estimateGas(chain, { from, payment: { ...payment, valueWei: 1n } })
+    if ('errors' in estimate) return estimate
+    const { feeWei, ...draft } = toDraft(payment, { ...estimate, ...price })
+    const valueWei = balance - toReserve(feeWei)
+    if (valueWei <= 0n) return { errors: { amount: tellShortage({ balance, feeWei: toReserve(feeWei) }) } }
+    return { draft: { ...draft, feeWei, valueWei, isMax: true } }
+  } catch (error) {
+    throw toServiceError(error)
+  }
+}
+
+/**
+ * Looks once more at a draft that was agreed to. Where its fee has risen too far the answer is a draft to be agreed to anew; of
+ * all that can be sent there is then less.
+ */
+export async function prepareAgain(chain: Chain, { from, draft }: { from: Hex; draft: Draft }): Promise<Prepared> {
+  const prepared = await prepareDraft(chain, { from, payment: draft })
+  const isSame = 'draft' in prepared && !isDearer(prepared.draft.feeWei, draft.feeWei)
+  if (isSame) return { draft: { ...draft, isDearer: false } }
+  const renewed = draft.isMax ? await prepareMax(chain, { from, payment: { ...draft, gas: null } }) : prepared
+  return 'draft' in renewed ? { draft: { ...renewed.draft, isDearer: true } } : renewed
+}
+
+type Price = { maxFeePerGas: bigint; dataFeeWei: bigint }
+
+async function readPrice(chain: Chain, { data }: Payment): Promise<Price> {
+  const [{ maxFeePerGas }, dataFeeWei] = await Promise.all([
+    chain.estimateFeesPerGas(),
+    readDataFee(chain, data.length / 2 - 1),
+  ])
+  return { maxFeePerGas, dataFeeWei }
+}
+
+function toDraft(payment: Payment, { gas, maxFeePerGas, dataFeeWei }: Price & { gas: bigint }): Draft {
+  return { ...payment, gas, feeWei: gas * maxFeePerGas + dataFeeWei, dataFeeWei }
+}
+
 /** The gas of a payment, with a fifth more where code runs: until it is mined the chain may move on. */
 export async function estimateGas(
   chain: Pick<PublicClient, 'estimateGas'>,
-  { from, payment }: { from: Hex; payment: Payment },
+  { from, payment }: PrepareParameters,
 ): Promise<{ gas: bigint } | { errors: FieldErrors }> {
   const { to, valueWei, data } = payment
   try {
@@ -56,12 +118,11 @@ export async function estimateGas(
     return { gas: gas <= TRANSFER_GAS ? TRANSFER_GAS : gas + gas / 5n }
   } catch (error) {
     if (!(error instanceof BaseError) || isUnreachable(error)) throw toServiceError(error)
+    const reason = `The chain says that this would fail: ${toReason(error)}.`
+    // Of a token there is no gas to give by hand.
+    if (payment.transfer !== null) return { errors: { amount: reason } }
     const field = data === '0x' ? 'to' : 'data'
-    return {
-      errors: {
-        [field]: `The chain says that this would fail: ${toReason(error)}. To send it all the same, give the gas by hand.`,
-      },
-    }
+    return { errors: { [field]: `${reason} To send it all the same, give the gas by hand.` } }
   }
 }
 
@@ -71,6 +132,10 @@ function isUnreachable(error: BaseError): boolean {
 
 function toReason(error: BaseError): string {
   return (error.details || error.shortMessage).slice(0, 200).replace(/[.\s]+$/, '')
+}
+
+function tellNothing(symbol: string): string {
+  return `The balance is 0 ${symbol}: there is nothing to send.`
 }
 
 function tellShortage({ balance, feeWei }: { balance: bigint; feeWei: bigint }): string {

@@ -6,7 +6,7 @@ export const recipient = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 type Screen = Awaited<ReturnType<typeof openWallet>>['screen']
 
 export const to = (screen: Screen) => screen.getByLabelText('To', { exact: true })
-export const amount = (screen: Screen) => screen.getByLabelText('Amount in ether')
+export const amount = (screen: Screen) => screen.getByLabelText('Amount in ETH')
 export const review = (screen: Screen) => screen.getByRole('button', { name: 'Review' })
 export const confirm = (screen: Screen) => screen.getByRole('button', { name: /^Sign and send/ })
 

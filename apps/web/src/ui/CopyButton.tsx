@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'react'
 
 const SHOWN_MS = 2500
 
-/** Copies a text and says so, on the button and to a screen reader. */
+/** An icon that copies a text and says so, beside it and to a screen reader. */
 export function CopyButton({ text, what }: { text: string; what: string }) {
   const [outcome, setOutcome] = useState<'copied' | 'failed' | null>(null)
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
@@ -23,9 +23,11 @@ export function CopyButton({ text, what }: { text: string; what: string }) {
   const words = { copied: 'Copied', failed: 'Select it by hand' }
   return (
     <>
-      <button type="button" className="button button-small" onClick={copy}>
-        {outcome === null ? 'Copy' : words[outcome]}
-        <span className="visually-hidden"> {outcome === null ? what : ''}</span>
+      <button type="button" className="copy-button" onClick={copy}>
+        <svg viewBox="0 0 24 24" aria-hidden="true">
+          <path d={outcome === 'copied' ? 'm5 13 4 4L19 7' : 'M9 9h11v11H9zM5 15H4V4h11v1'} />
+        </svg>
+        {outcome === null ? <span className="visually-hidden">Copy {what}</span> : words[outcome]}
       </button>
       <span className="visually-hidden" role="status">
         {outcome === null ? '' : outcome === 'copied' ? `Copied ${what}` : `The browser did not let us copy ${what}`}

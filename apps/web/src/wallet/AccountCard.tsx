@@ -1,24 +1,30 @@
 import type { WalletInfo } from '@countersign/sdk'
-import { lazy, Suspense } from 'react'
-import { formatEther, getAddress } from 'viem'
+import { lazy, Suspense, useState } from 'react'
+import { formatEther, formatUnits, getAddress } from 'viem'
 import { useConfig } from '../config.ts'
 import { Address } from '../ui/Address.tsx'
 import { CopyButton } from '../ui/CopyButton.tsx'
 import { ErrorNotice } from '../ui/Notice.tsx'
-import { toChainName, toShortEther } from '../words/format.ts'
+import { toChainName, toShortAmount, toShortEther } from '../words/format.ts'
 import { FaucetButton } from './FaucetButton.tsx'
 import { Provenance } from './Provenance.tsx'
 import type { Balance } from './useBalance.ts'
 
 const QrCode = lazy(() => import('../ui/QrCode.tsx').then((module) => ({ default: module.QrCode })))
 
-export type AccountCardProps = { wallet: WalletInfo; balance: Balance }
+export type AccountCardProps = {
+  wallet: WalletInfo
+  balance: Balance
+  /** The faucet has paid. */
+  onFunded: () => void
+}
 
 /** What the wallet holds, and where to send to. */
-export function AccountCard({ wallet, balance }: AccountCardProps) {
+export function AccountCard({ wallet, balance, onFunded }: AccountCardProps) {
   const config = useConfig()
   const address = getAddress(wallet.address)
   const { faucetUrl } = config
+  const isEmpty = balance.wei === 0n
   return (
     <section className="card account-card" aria-labelledby="account-heading">
       <h2 id="account-heading" className="visually-hidden">
@@ -32,23 +38,70 @@ export function AccountCard({ wallet, balance }: AccountCardProps) {
           </button>
         </ErrorNotice>
       )}
-      {faucetUrl === undefined ? null : (
-        <FaucetButton faucetUrl={faucetUrl} address={address} onFunded={balance.refresh} />
-      )}
+      {isEmpty ? (
+        <p>
+          This wallet has no ETH yet, and sending takes a little for the network fee.{' '}
+          {faucetUrl === undefined ? 'Have some sent to your address.' : 'Start with some from the faucet: it is free.'}
+        </p>
+      ) : null}
+      {faucetUrl === undefined ? null : <FaucetButton {...{ faucetUrl, address, onFunded }} isFirstStep={isEmpty} />}
+      <TokenList tokens={balance.tokens} />
       <div className="address">
-        <Suspense fallback={<div className="qr-code skeleton" />}>
-          <QrCode text={address} label="QR code of your address" />
-        </Suspense>
-        <div className="address-text">
-          <h3>Your address</h3>
-          <p>
-            <Address address={address} />
-          </p>
-          <CopyButton text={address} what="your address" />
-        </div>
+        <h3>Your address</h3>
+        <p>
+          <Address address={address} /> <CopyButton text={address} what="your address" />
+        </p>
+        <Receive address={address} chainName={toChainName(config)} />
       </div>
       <Provenance wallet={wallet} />
     </section>
+  )
+}
+
+function Receive({ address, chainName }: { address: string; chainName: string }) {
+  const [isOpen, setIsOpen] = useState(false)
+  return (
+    <>
+      <button
+        type="button"
+        className="button button-quiet"
+        aria-expanded={isOpen}
+        onClick={() => setIsOpen((before) => !before)}
+      >
+        Receive
+      </button>
+      {isOpen ? (
+        <div className="receive">
+          <Suspense fallback={<div className="qr-code skeleton" />}>
+            <QrCode text={address} label="QR code of your address" />
+          </Suspense>
+          <p className="fine-print">
+            Whoever pays you scans this or copies your address. It must be on {chainName}: what is sent on another chain
+            does not arrive here.
+          </p>
+        </div>
+      ) : null}
+    </>
+  )
+}
+
+function TokenList({ tokens }: Pick<Balance, 'tokens'>) {
+  if (tokens.length === 0) return null
+  return (
+    <ul className="tokens" aria-label="Tokens">
+      {tokens.map(({ token, amount }) => (
+        <li key={token.address}>
+          <span className="token-name">{token.name}</span>
+          {amount === null ? (
+            <span className="fine-print">not known</span>
+          ) : (
+            <span title={`${formatUnits(amount, token.decimals)} ${token.symbol}`}>
+              {toShortAmount(amount, token.decimals)} {token.symbol}
+            </span>
+          )}
+        </li>
+      ))}
+    </ul>
   )
 }
 

@@ -1,10 +1,16 @@
 import { useState } from 'react'
 import { FaucetError, requestFunds } from './requestFunds.ts'
 
-export type FaucetButtonProps = { faucetUrl: string; address: string; onFunded: () => void }
+export type FaucetButtonProps = {
+  faucetUrl: string
+  address: string
+  /** An empty wallet can do nothing before. */
+  isFirstStep: boolean
+  onFunded: () => void
+}
 
 /** Funds the wallet on a local chain, where ether is worth nothing. */
-export function FaucetButton({ faucetUrl, address, onFunded }: FaucetButtonProps) {
+export function FaucetButton({ faucetUrl, address, isFirstStep, onFunded }: FaucetButtonProps) {
   const [isAsking, setIsAsking] = useState(false)
   const [said, setSaid] = useState('')
 
@@ -24,7 +30,12 @@ export function FaucetButton({ faucetUrl, address, onFunded }: FaucetButtonProps
 
   return (
     <div className="faucet">
-      <button type="button" className="button button-quiet" onClick={ask} aria-disabled={isAsking}>
+      <button
+        type="button"
+        className={isFirstStep ? 'button' : 'button button-quiet'}
+        onClick={ask}
+        aria-disabled={isAsking}
+      >
         {isAsking ? 'Asking the faucet …' : 'Fund from the local faucet'}
       </button>
       <p className="field-hint" role="status">

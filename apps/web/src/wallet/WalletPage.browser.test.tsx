@@ -59,11 +59,13 @@ describe('who is here', () => {
     await expectAccessible()
   })
 
-  test('someone: their name, balance, checksummed address and its QR code', async () => {
+  test('someone: their name, balance, checksummed address, and behind Receive its QR code', async () => {
     const { screen, service } = await openWallet({ balance: parseEther('1234.5678901') })
     await expect.element(screen.getByText('1\u202f234.56789 ETH')).toBeVisible()
     await expect.element(screen.getByText('Test User')).toBeVisible()
     await expect.element(screen.getByText(getAddress(service.wallet.address))).toBeVisible()
+    expect(screen.getByRole('img', { name: 'QR code of your address' }).query()).toBeNull()
+    await screen.getByRole('button', { name: 'Receive' }).click()
     await expect.element(screen.getByRole('img', { name: 'QR code of your address' })).toBeVisible()
     await expectAccessible()
   })
@@ -151,7 +153,7 @@ describe('faucet', () => {
 describe('history', () => {
   test('empty: what will be here', async () => {
     const { screen } = await openWallet()
-    await expect.element(screen.getByText(/Nothing signed yet/)).toBeVisible()
+    await expect.element(screen.getByText(/Nothing signed or received yet/)).toBeVisible()
   })
 
   test('older pages are fetched when asked for, each transaction once', async () => {
@@ -160,7 +162,7 @@ describe('history', () => {
       service.completeProofs()
     }
     const { screen, service } = await openWallet({ prepare })
-    const rows = () => screen.getByRole('link', { name: /^Transaction/ })
+    const rows = () => screen.getByRole('link', { name: /^Sent to/ })
     await vi.waitFor(() => expect(rows().all()).toHaveLength(10))
     await screen.getByRole('button', { name: 'Show older' }).click()
     await vi.waitFor(() => expect(rows().all()).toHaveLength(20))
@@ -207,7 +209,7 @@ describe('history', () => {
     const { screen } = await openWallet({ prepare })
     await expect.element(screen.getByText('The service has no database right now')).toBeVisible()
     await screen.getByRole('button', { name: 'Read the history again' }).click()
-    await expect.element(screen.getByText(/Nothing signed yet/)).toBeVisible()
+    await expect.element(screen.getByText(/Nothing signed or received yet/)).toBeVisible()
     expect(screen.getByText('The service has no database right now').query()).toBeNull()
   })
 })

@@ -2,6 +2,7 @@ import type { WalletInfo } from '@countersign/sdk'
 import { useCallback } from 'react'
 import { HistoryCard } from '../history/HistoryCard.tsx'
 import { useHistory } from '../history/useHistory.ts'
+import { useIncoming } from '../incoming/useIncoming.ts'
 import { SendCard } from '../send/SendCard.tsx'
 import { AccountCard } from './AccountCard.tsx'
 import { SignedInPage } from './SignedInPage.tsx'
@@ -16,21 +17,27 @@ function SignedIn({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost
   const balance = useBalance(wallet.address)
   const history = useHistory({ address: wallet.address, onSessionLost })
   const { refresh } = balance
+  const incoming = useIncoming({ address: wallet.address, onFound: refresh })
   const { reload } = history
+  const { look } = incoming
   const onChanged = useCallback(() => {
     void refresh()
     void reload()
   }, [refresh, reload])
+  const onFunded = useCallback(() => {
+    void refresh()
+    look()
+  }, [refresh, look])
   return (
     <div className="wallet-grid">
       <div className="area-account">
-        <AccountCard wallet={wallet} balance={balance} />
+        <AccountCard wallet={wallet} balance={balance} onFunded={onFunded} />
       </div>
       <div className="area-send">
         <SendCard wallet={wallet} onChanged={onChanged} onSessionLost={onSessionLost} />
       </div>
       <div className="area-history">
-        <HistoryCard history={history} />
+        <HistoryCard address={wallet.address} history={history} incoming={incoming} />
       </div>
     </div>
   )

@@ -1,10 +1,15 @@
 import { type ServiceError, useService } from '@countersign/sdk'
 import { useCallback, useEffect, useRef, useState } from 'react'
+import type { Token } from '../config.ts'
+import { readTokenBalance } from '../token/readTokenBalance.ts'
+import { useTokens } from '../token/useTokens.ts'
 import { toServiceError } from '../words/toServiceError.ts'
 
 export type Balance = {
   /** The last that was read; null before the first. */
   wei: bigint | null
+  /** Null for a token that did not answer. */
+  tokens: readonly { token: Token; amount: bigint | null }[]
   isLoading: boolean
   error: ServiceError | null
   refresh: () => Promise<void>
@@ -13,7 +18,10 @@ export type Balance = {
 /** What an address holds, read at once and whenever it is asked for. */
 export function useBalance(address: `0x${string}`): Balance {
   const { client } = useService()
-  const [state, setState] = useState<Omit<Balance, 'refresh'>>({ wei: null, isLoading: true, error: null })
+  const [state, setState] = useState<Omit<Balance, 'refresh'>>({
+    ...{ wei: null, tokens: [], isLoading: true, error: null },
+  })
+  const tokens = useTokens()
   const latest = useRef(0)
 
   const refresh = useCallback(async () => {
@@ -25,11 +33,21 @@ export function useBalance(address: `0x${string}`): Balance {
     }
     setState((before) => ({ ...before, isLoading: true }))
     try {
-      settle({ wei: await client.publicClient.getBalance({ address }), error: null })
+      const chain = client.publicClient
+      const [wei, held] = await Promise.all([
+        chain.getBalance({ address }),
+        Promise.all(
+          tokens.map(async (token) => ({
+            token,
+            amount: await readTokenBalance(chain, { token, holder: address }).catch(() => null),
+          })),
+        ),
+      ])
+      settle({ wei, tokens: held, error: null })
     } catch (error) {
       settle({ error: toServiceError(error) })
     }
-  }, [client, address])
+  }, [client, address, tokens])
 
   useEffect(() => {
     void refresh()

@@ -1,14 +1,18 @@
-import { formatEther } from 'viem'
+import { formatUnits, getAddress } from 'viem'
 
 const SHOWN_DECIMALS = 6
 
 /** An amount to read at a glance: cut after six decimals, never rounded up to more than there is. */
-export function toShortEther(wei: bigint): string {
-  const [whole = '0', decimals = ''] = formatEther(wei).split('.')
-  const shown = decimals.slice(0, SHOWN_DECIMALS).replace(/0+$/, '')
-  if (wei > 0n && whole === '0' && shown === '') return `< 0.${'0'.repeat(SHOWN_DECIMALS - 1)}1`
+export function toShortAmount(amount: bigint, decimals: number): string {
+  const [whole = '0', fraction = ''] = formatUnits(amount, decimals).split('.')
+  const shown = fraction.slice(0, SHOWN_DECIMALS).replace(/0+$/, '')
+  if (amount > 0n && whole === '0' && shown === '') return `< 0.${'0'.repeat(SHOWN_DECIMALS - 1)}1`
   const grouped = whole.replace(/\B(?=(?:\d{3})+$)/g, '\u202f')
   return shown === '' ? grouped : `${grouped}.${shown}`
+}
+
+export function toShortEther(wei: bigint): string {
+  return toShortAmount(wei, 18)
 }
 
 /** The two ends of an address or hash. */
@@ -16,27 +20,58 @@ export function toShortHex(hex: string): string {
   return hex.length <= 14 ? hex : `${hex.slice(0, 8)}…${hex.slice(-6)}`
 }
 
+/** The same of an address, with its checksum. */
+export function toShortAddress(address: string): string {
+  return toShortHex(getAddress(address))
+}
+
 const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
-  ['day', 86_400_000],
   ['hour', 3_600_000],
   ['minute', 60_000],
 ]
 
-/** "3 minutes ago"; after a week, the date. */
+const DAY_AND_TIME: Intl.DateTimeFormatOptions = {
+  day: 'numeric',
+  month: 'short',
+  hour: '2-digit',
+  minute: '2-digit',
+}
+
+/** "3 minutes ago"; after a day, day and time where the reader is. */
 export function toAgo(time: string, now: number): string {
   const age = now - Date.parse(time)
-  if (age >= 7 * 86_400_000) return new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium' }).format(new Date(time))
+  if (age >= 86_400_000) {
+    const isThisYear = new Date(time).getFullYear() === new Date(now).getFullYear()
+    return new Intl.DateTimeFormat('en-GB', {
+      ...DAY_AND_TIME,
+      ...(isThisYear ? {} : { year: 'numeric' }),
+    }).format(new Date(time))
+  }
   for (const [unit, length] of UNITS) {
     if (age >= length) return new Intl.RelativeTimeFormat('en-GB').format(-Math.floor(age / length), unit)
   }
   return 'just now'
 }
 
+/** In full, where the reader is: "15 November 2026 at 14:05 CET". */
 export function toDateTime(time: string): string {
-  return new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short' }).format(new Date(time))
+  return new Intl.DateTimeFormat('en-GB', {
+    ...DAY_AND_TIME,
+    ...{ month: 'long', year: 'numeric', timeZoneName: 'short' },
+  }).format(new Date(time))
 }
 
-const CHAIN_NAMES: Record<number, string> = { 11155111: 'Sepolia', 84532: 'Base Sepolia', 31337: 'Local chain' }
+const CHAIN_NAMES: Record<number, string> = {
+  1: 'Ethereum',
+  10: 'OP Mainnet',
+  8453: 'Base',
+  17000: 'Holesky',
+  31337: 'Local chain',
+  84532: 'Base Sepolia',
+  560048: 'Hoodi',
+  11155111: 'Sepolia',
+  11155420: 'OP Sepolia',
+}
 
 export function toChainName(config: { chainId: number; chainName?: string }): string {
   return config.chainName ?? CHAIN_NAMES[config.chainId] ?? `Chain ${config.chainId}`

@@ -2,7 +2,7 @@ import { ServiceError } from '@countersign/sdk'
 import { HttpRequestError } from 'viem'
 import { describe, expect, test } from 'vitest'
 import { explainError } from './explainError.ts'
-import { toAgo, toChainName, toShortEther, toShortHex } from './format.ts'
+import { toAgo, toChainName, toDateTime, toShortAddress, toShortAmount, toShortEther, toShortHex } from './format.ts'
 import { toServiceError } from './toServiceError.ts'
 
 describe('toShortEther', () => {
@@ -19,6 +19,20 @@ describe('toShortEther', () => {
   })
 })
 
+test('toShortAmount: of a token with its own decimals', () => {
+  expect(toShortAmount(1_234_567n, 6)).toBe('1.234567')
+  expect(toShortAmount(1_234_567n, 0)).toBe('1\u202f234\u202f567')
+  expect(toShortAmount(1n, 8)).toBe('< 0.000001')
+})
+
+test('toShortAddress: with its checksum', () => {
+  expect(toShortAddress('0x70997970c51812dc3a010c7d01b50e0d17dc79c8')).toBe('0x709979…dc79C8')
+})
+
+test('toDateTime: the reader’s own time, and which that is', () => {
+  expect(toDateTime('2026-03-10T11:57:00')).toMatch(/^10 March 2026 at 11:57 \S+/)
+})
+
 test('toShortHex: the two ends', () => {
   expect(toShortHex(`0x${'ab'.repeat(20)}`)).toBe('0xababab…ababab')
   expect(toShortHex('0xabcdef')).toBe('0xabcdef')
@@ -31,8 +45,9 @@ describe('toAgo', () => {
     ['2026-03-10T12:00:05Z', 'just now'],
     ['2026-03-10T11:57:00Z', '3 minutes ago'],
     ['2026-03-10T11:00:00Z', '1 hour ago'],
-    ['2026-03-08T11:00:00Z', '2 days ago'],
-    ['2026-01-01T12:00:00Z', '1 Jan 2026'],
+    ['2026-03-09T12:00:01Z', '23 hours ago'],
+    ['2026-03-08T11:00:00', '8 Mar, 11:00'],
+    ['2025-01-01T12:00:00', '1 Jan 2025, 12:00'],
   ])('%s', (time, text) => {
     expect(toAgo(time, now)).toBe(text)
   })

@@ -1,0 +1,131 @@
+import { type Hex, type TransactionSummary, useAttestation } from '@countersign/sdk'
+import { type ReactNode, useEffect } from 'react'
+import { useConfig } from '../config.ts'
+import type { Incoming } from '../incoming/payment.ts'
+import { Link } from '../router.tsx'
+import { toAgo, toChainName, toDateTime, toShortAddress, toShortAmount } from '../words/format.ts'
+import { proofStatusWords } from '../words/proofStatus.ts'
+import { broadcastWords } from './broadcastWords.ts'
+import { type Description, describeSigned } from './describeSigned.ts'
+import type { Broadcast } from './readBroadcast.ts'
+import type { History } from './useHistory.ts'
+
+export type SignedRowProps = {
+  transaction: TransactionSummary
+  from: Hex
+  /** Undefined while it is not known, and for what does not go to the chain. */
+  broadcast: Broadcast | undefined
+  isFollowed: boolean
+  onStatus: History['noteStatus']
+}
+
+/** A signature, with what it paid, to whom, and how far its proof is. */
+export function SignedRow({ transaction, from, broadcast, isFollowed, onStatus }: SignedRowProps) {
+  const { kind, slug, createdAt, chainId, status } = transaction
+  const config = useConfig()
+  const { proof } = useAttestation(isFollowed ? slug : null)
+  const seen = proof?.status
+  useEffect(() => {
+    if (seen !== undefined) onStatus(slug, seen)
+  }, [slug, seen, onStatus])
+  const { label, meaning, tone } = proofStatusWords[status]
+  const isElsewhere = kind !== 'off-chain' && chainId !== config.chainId
+  const trouble = broadcast === undefined || broadcast === 'included' ? undefined : broadcastWords[broadcast]
+  return (
+    <li>
+      <Link to={`/proof/${slug}`} className="history-row">
+        <HistoryLine
+          description={describeSigned(transaction, { from, tokens: config.tokens ?? [] })}
+          isVoid={trouble !== undefined && broadcast !== 'waiting'}
+          time={createdAt}
+          chainName={isElsewhere ? toChainName({ chainId }) : undefined}
+        >
+          {trouble === undefined ? null : (
+            <span className="history-trouble" title={trouble.meaning}>
+              {trouble.label}
+            </span>
+          )}
+          <span className={`badge badge-${tone}`} title={meaning} aria-live="polite">
+            {label}
+          </span>
+        </HistoryLine>
+      </Link>
+    </li>
+  )
+}
+
+/** A payment to the wallet. It has no proof here: somebody else signed it. */
+export function ReceivedRow({ payment }: { payment: Incoming }) {
+  const { explorerUrl } = useConfig()
+  const { from, amount, token, txHash, time } = payment
+  const { decimals, symbol } = token ?? { decimals: 18, symbol: 'ETH' }
+  const description: Description = {
+    direction: 'in',
+    what: from === null ? 'Received from a contract' : 'Received from',
+    counterparty: from,
+    amount: `+${toShortAmount(amount, decimals)} ${symbol}`,
+  }
+  const line = <HistoryLine description={description} time={time} />
+  return (
+    <li>
+      {explorerUrl === undefined || txHash === null ? (
+        <div className="history-row">{line}</div>
+      ) : (
+        <a
+          className="history-row"
+          href={`${explorerUrl.replace(/\/+$/, '')}/tx/${txHash}`}
+          target="_blank"
+          rel="noreferrer"
+        >
+          {line}
+        </a>
+      )}
+    </li>
+  )
+}
+
+type HistoryLineProps = {
+  description: Description
+  /** Nothing was paid. */
+  isVoid?: boolean
+  time: string
+  chainName?: string | undefined
+  children?: ReactNode
+}
+
+const ARROWS: Record<Description['direction'], string> = {
+  out: 'M7 17 17 7M9 7h8v8',
+  in: 'M17 7 7 17M7 9v8h8',
+  none: 'M4 20h4L19 9l-4-4L4 16v4Z',
+}
+
+function HistoryLine({ description, isVoid, time, chainName, children }: HistoryLineProps) {
+  const { direction, what, counterparty, amount } = description
+  return (
+    <>
+      <svg className={`history-icon history-icon-${direction}`} viewBox="0 0 24 24" aria-hidden="true">
+        <path d={ARROWS[direction]} />
+      </svg>
+      <span className="history-what">
+        <span>
+          {what}{' '}
+          {counterparty === null ? null : (
+            <span className="mono history-counterparty" title={counterparty}>
+              {toShortAddress(counterparty)}
+            </span>
+          )}
+        </span>
+        <time dateTime={time} title={toDateTime(time)}>
+          {toAgo(time, Date.now())}
+          {chainName === undefined ? null : ` on ${chainName}`}
+        </time>
+      </span>
+      <span className="history-outcome">
+        {amount === null ? null : (
+          <span className={isVoid ? 'history-amount history-void' : 'history-amount'}>{amount}</span>
+        )}
+        {children}
+      </span>
+    </>
+  )
+}

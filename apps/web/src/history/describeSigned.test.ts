@@ -1,0 +1,41 @@
+import type { TransactionSummary } from '@countersign/sdk'
+import { expect, test } from 'vitest'
+import { friend, me as from, token } from '../incoming/chain.fake.ts'
+import { toTransferData } from '../token/transferData.ts'
+import { describeSigned } from './describeSigned.ts'
+
+const common = { txHash: '0x01', chainId: 31337, slug: 's', status: 'complete', createdAt: '2026-01-01' } as const
+const payment = { ...common, to: friend, value: '250000000000000000', data: '0x', nonce: 0 } as const
+const checksummed = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+const transfer = {
+  ...payment,
+  to: token.address,
+  value: '0',
+  data: toTransferData({ recipient: checksummed, amount: 1_500_000n }),
+}
+
+test.each<[string, TransactionSummary, string, string | null, string | null]>([
+  ['a payment', payment, 'Sent to', friend, '−0.25 ETH'],
+  ['a payment to oneself', { ...payment, to: from }, 'Sent to yourself', null, '0.25 ETH'],
+  ['a transfer of a listed token', transfer, 'Sent to', checksummed, '−1.5 TEST'],
+  [
+    'a transfer of a token that is not listed: its decimals are not known',
+    { ...transfer, to: friend },
+    'Call of',
+    friend,
+    null,
+  ],
+  ['the same address on another chain', { ...transfer, chainId: 1 }, 'Call of', token.address, null],
+  ['a transfer that also pays ether', { ...transfer, value: '1' }, 'Call of', token.address, '−< 0.000001 ETH'],
+  ['another call of a token', { ...transfer, data: '0x095ea7b3' }, 'Call of', token.address, null],
+  ['a call that pays', { ...payment, data: '0xdead' }, 'Call of', friend, '−0.25 ETH'],
+  ['a delegation', { ...common, kind: 'authorization', implementation: friend }, 'Delegation to', friend, null],
+  [
+    'the end of one',
+    { ...common, kind: 'authorization', implementation: `0x${'00'.repeat(20)}` },
+    ...(['Delegation removed', null, null] as const),
+  ],
+  ['a message', { ...common, kind: 'off-chain' }, 'Message or typed data', null, null],
+])('%s', (_, transaction, what, counterparty, amount) => {
+  expect(describeSigned(transaction, { from, tokens: [token] })).toMatchObject({ what, counterparty, amount })
+})

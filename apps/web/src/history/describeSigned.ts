@@ -1,0 +1,46 @@
+import type { Hex, TransactionSummary } from '@countersign/sdk'
+import { isAddressEqual, zeroAddress } from 'viem'
+import type { Token } from '../config.ts'
+import { parseTransferData } from '../token/transferData.ts'
+import { toShortAmount, toShortEther } from '../words/format.ts'
+
+/** A line of the history in words. */
+export type Description = {
+  direction: 'out' | 'in' | 'none'
+  /** Before the counterparty, such as "Sent to". */
+  what: string
+  counterparty: Hex | null
+  /** With its sign and its unit; null where nothing is paid. */
+  amount: string | null
+}
+
+/** Says what a signature is for. Only of transactions and delegations more than the kind is known. */
+export function describeSigned(
+  transaction: TransactionSummary,
+  { from, tokens }: { from: Hex; tokens: readonly Token[] },
+): Description {
+  if (transaction.kind === 'off-chain')
+    return { direction: 'none', what: 'Message or typed data', counterparty: null, amount: null }
+  if (transaction.kind === 'authorization') {
+    const { implementation } = transaction
+    if (isAddressEqual(implementation, zeroAddress))
+      return { direction: 'none', what: 'Delegation removed', counterparty: null, amount: null }
+    return { direction: 'none', what: 'Delegation to', counterparty: implementation, amount: null }
+  }
+  const { to, value, data, chainId } = transaction
+  const token = tokens.find((one) => one.chainId === chainId && isAddressEqual(one.address, to))
+  const transfer = token === undefined || value !== '0' ? undefined : parseTransferData(data)
+  if (token !== undefined && transfer !== undefined) {
+    const amount = `${toShortAmount(transfer.amount, token.decimals)} ${token.symbol}`
+    return describePayment({ from, recipient: transfer.recipient, amount })
+  }
+  const amount = `${toShortEther(BigInt(value))} ETH`
+  if (data === '0x') return describePayment({ from, recipient: to, amount })
+  return { direction: 'out', what: 'Call of', counterparty: to, amount: value === '0' ? null : `−${amount}` }
+}
+
+function describePayment({ from, recipient, amount }: { from: Hex; recipient: Hex; amount: string }): Description {
+  if (isAddressEqual(from, recipient))
+    return { direction: 'none', what: 'Sent to yourself', counterparty: null, amount }
+  return { direction: 'out', what: 'Sent to', counterparty: recipient, amount: `−${amount}` }
+}

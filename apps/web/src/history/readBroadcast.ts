@@ -1,0 +1,39 @@
+import type { Hex, TransactionSummary } from '@countersign/sdk'
+import type { PublicClient } from 'viem'
+
+/** What the chain knows of a signed transaction. `superseded`: another one has its nonce, so it can never be sent. */
+export type Broadcast = 'included' | 'reverted' | 'waiting' | 'not_broadcast' | 'superseded'
+
+export type SignedTransaction = Extract<TransactionSummary, { kind?: undefined }>
+
+type Chain = Pick<PublicClient, 'request' | 'getTransactionCount'>
+
+/** A node may not have yet what another one was just given. */
+const GRACE_MS = 60_000
+
+/** Asks the node for a signed transaction. */
+export async function readBroadcast(
+  chain: Chain,
+  { from, transaction, now }: { from: Hex; transaction: SignedTransaction; now: number },
+): Promise<Broadcast> {
+  const { txHash, nonce, createdAt } = transaction
+  const outcome = await readOutcome(chain, txHash)
+  if (outcome !== undefined) return outcome
+  const pending = await chain.request({ method: 'eth_getTransactionByHash', params: [txHash] })
+  if (pending !== null) return 'waiting'
+  const count = await chain.getTransactionCount({ address: from, blockTag: 'latest' })
+  // Its block may have come in between.
+  if (count > nonce) return (await readOutcome(chain, txHash)) ?? 'superseded'
+  return now - Date.parse(createdAt) < GRACE_MS ? 'waiting' : 'not_broadcast'
+}
+
+async function readOutcome(chain: Chain, txHash: Hex): Promise<'included' | 'reverted' | undefined> {
+  const receipt = await chain.request({ method: 'eth_getTransactionReceipt', params: [txHash] })
+  if (receipt === null) return undefined
+  return receipt.status === '0x0' ? 'reverted' : 'included'
+}
+
+/** Whether the answer can no longer change. */
+export function isSettled(broadcast: Broadcast | undefined): boolean {
+  return broadcast === 'included' || broadcast === 'reverted' || broadcast === 'superseded'
+}

@@ -1,0 +1,107 @@
+import type { Hex } from '@countersign/sdk'
+import { BaseError, HttpRequestError, type PublicClient, RpcRequestError } from 'viem'
+import type { Token } from '../config.ts'
+import type { IncomingFault, IncomingState, Looked } from './incomingState.ts'
+import { type Found, type Incoming, toTime } from './payment.ts'
+import { type BalanceChain, scanBalance } from './scanBalance.ts'
+import { type LogChain, scanTransfers } from './scanTransfers.ts'
+
+export type IncomingChain = BalanceChain & LogChain & Pick<PublicClient, 'getBlockNumber'>
+
+/** A day and more of most chains. Nodes that keep less, or search less at once, refuse; all have the last hundred. */
+const RANGES = [10_000n, 100n]
+/** Blocks that may still be replaced by others. */
+const UNSETTLED_BLOCKS = 12n
+
+export type LookParameters = {
+  address: Hex
+  tokens: readonly Token[]
+  known: IncomingState
+  signal: AbortSignal
+}
+
+/** Looks at the blocks since the last look; the first goes back as far as the node answers. Rejects only when it is aborted. */
+export async function lookForPayments(
+  chain: IncomingChain,
+  { address, tokens, known, signal }: LookParameters,
+): Promise<IncomingState> {
+  let head: bigint
+  try {
+    head = await chain.getBlockNumber({ cacheTime: 0 })
+  } catch (error) {
+    signal.throwIfAborted()
+    const fault = toFault(error)
+    return { ...known, ether: fault, tokens: tokens.length === 0 ? null : fault }
+  }
+  const parameters = { address, toBlock: head, signal }
+  const [ether, transfers] = [
+    await lookBack(chain, {
+      ...{ head, signal, looked: known.ether },
+      scan: (fromBlock) => scanBalance(chain, { ...parameters, fromBlock }),
+    }),
+    tokens.length === 0
+      ? null
+      : await lookBack(chain, {
+          ...{ head, signal, looked: known.tokens },
+          scan: (fromBlock) => scanTransfers(chain, { ...parameters, tokens, fromBlock }),
+        }),
+  ]
+  const kept = known.payments.filter(({ token, blockNumber }) => {
+    const outcome = token === null ? ether : transfers
+    return blockNumber <= head && (outcome === null || blockNumber <= outcome.scannedFrom)
+  })
+  return {
+    payments: [...kept, ...ether.payments, ...(transfers?.payments ?? [])],
+    ether: ether.looked,
+    tokens: transfers?.looked ?? null,
+  }
+}
+
+type LookBackParameters = {
+  head: bigint
+  looked: Looked | IncomingFault | null
+  scan: (fromBlock: bigint) => Promise<Found>
+  signal: AbortSignal
+}
+
+type Outcome = {
+  payments: readonly Incoming[]
+  looked: Looked | IncomingFault
+  /** What was known of later blocks is replaced. */
+  scannedFrom: bigint
+}
+
+async function lookBack(chain: IncomingChain, { head, looked, scan, signal }: LookBackParameters): Promise<Outcome> {
+  // It would refuse again and again.
+  if (looked === 'refused') return { payments: [], looked, scannedFrom: head }
+  const last = looked !== null && typeof looked === 'object' && looked.toBlock <= head ? looked : null
+  const starts = RANGES.map((range) => (head > range ? head - range : 0n))
+  if (last !== null) starts[0] = last.toBlock
+  let fault: IncomingFault = 'refused'
+  for (const start of new Set(starts)) {
+    try {
+      const { payments, fromBlock } = await scan(start)
+      const isOn = last !== null && fromBlock <= last.toBlock
+      const since = isOn
+        ? last
+        : { fromBlock, since: toTime((await chain.getBlock({ blockNumber: fromBlock })).timestamp) }
+      const isYoung = head - since.fromBlock < UNSETTLED_BLOCKS
+      const toBlock = isYoung ? since.fromBlock : head - UNSETTLED_BLOCKS
+      return { payments, looked: { ...since, toBlock }, scannedFrom: fromBlock }
+    } catch (error) {
+      signal.throwIfAborted()
+      fault = toFault(error)
+      // A node that is away is away for a smaller question too.
+      if (fault === 'unreachable') break
+    }
+  }
+  return { payments: [], looked: fault, scannedFrom: head }
+}
+
+function toFault(error: unknown): IncomingFault {
+  if (!(error instanceof BaseError)) return 'refused'
+  if (error.walk((cause) => cause instanceof RpcRequestError) !== null) return 'refused'
+  const http = error.walk((cause) => cause instanceof HttpRequestError) as HttpRequestError | null
+  const status = http?.status ?? 0
+  return status >= 400 && status < 500 && status !== 429 ? 'refused' : 'unreachable'
+}

@@ -1,0 +1,81 @@
+import type { Hex } from '@countersign/sdk'
+import { isAddressEqual, type PublicClient } from 'viem'
+import { type Found, type Incoming, toTime } from './payment.ts'
+
+export type BalanceChain = Pick<PublicClient, 'getBalance' | 'getTransactionCount' | 'getBlock' | 'request'>
+
+export type ScanParameters = { address: Hex; fromBlock: bigint; toBlock: bigint; signal: AbortSignal }
+
+type State = { balance: bigint; nonce: number }
+
+/** So many small questions at most, each for an account at a block. An account at rest takes four, whatever the range. */
+const MAX_QUESTIONS = 120
+
+/**
+ * Finds payments of ether by halving: where balance and nonce are the same at two blocks, nothing was paid between them, and no
+ * block in between is read. Newest first, so that what was looked at has no gap when the questions are used up.
+ */
+export async function scanBalance(chain: BalanceChain, parameters: ScanParameters): Promise<Found> {
+  const { address, fromBlock, toBlock, signal } = parameters
+  const states = new Map<bigint, State>()
+  const payments: Incoming[] = []
+  let reached = toBlock
+  let questions = 0
+
+  async function read(blockNumber: bigint): Promise<State> {
+    const known = states.get(blockNumber)
+    if (known !== undefined) return known
+    signal.throwIfAborted()
+    questions += 2
+    const [balance, nonce] = await Promise.all([
+      chain.getBalance({ address, blockNumber }),
+      chain.getTransactionCount({ address, blockNumber }),
+    ])
+    states.set(blockNumber, { balance, nonce })
+    return { balance, nonce }
+  }
+
+  async function look(low: bigint, high: bigint): Promise<void> {
+    if (questions >= MAX_QUESTIONS) return
+    const [before, after] = [await read(low), await read(high)]
+    const isSame = before.balance === after.balance && before.nonce === after.nonce
+    if (!isSame && high - low > 1n) {
+      const middle = (low + high) / 2n
+      await look(middle, high)
+      return look(low, middle)
+    }
+    if (!isSame) {
+      signal.throwIfAborted()
+      questions += 1
+      payments.push(...(await readBlock(chain, { address, blockNumber: high, gain: after.balance - before.balance })))
+    }
+    reached = low
+  }
+
+  if (fromBlock < toBlock) await look(fromBlock, toBlock)
+  return { payments, fromBlock: reached }
+}
+
+type BlockParameters = { address: Hex; blockNumber: bigint; gain: bigint }
+
+/** The payments to an address in a block after which it has `gain` more than before. */
+async function readBlock(chain: BalanceChain, { address, blockNumber, gain }: BlockParameters): Promise<Incoming[]> {
+  const { transactions, timestamp } = await chain.getBlock({ blockNumber, includeTransactions: true })
+  const isOurs = (other: Hex | null) => other !== null && isAddressEqual(other, address)
+  const time = toTime(timestamp)
+  const payments: Incoming[] = []
+  let rest = gain
+  for (const { hash, from, to, value } of transactions) {
+    if (!isOurs(to) || isOurs(from) || value === 0n) continue
+    const receipt = await chain.request({ method: 'eth_getTransactionReceipt', params: [hash] })
+    if (receipt?.status === '0x0') continue
+    rest -= value
+    payments.push({ key: hash, from, txHash: hash, amount: value, token: null, blockNumber, time })
+  }
+  // With a payment of its own in the block, a gain could as well be what came back from it.
+  if (rest > 0n && !transactions.some(({ from }) => isOurs(from))) {
+    const key = `block ${blockNumber}`
+    payments.push({ key, from: null, txHash: null, amount: rest, token: null, blockNumber, time })
+  }
+  return payments
+}

@@ -1,0 +1,41 @@
+import { type Hex, useService } from '@countersign/sdk'
+import { useCallback, useSyncExternalStore } from 'react'
+import { useTokens } from '../token/useTokens.ts'
+import { useWhileVisible } from '../ui/useWhileVisible.ts'
+import { useIncomingSession } from './incomingSession.ts'
+import type { IncomingState } from './incomingState.ts'
+
+export type IncomingPayments = IncomingState & {
+  /** Looks for new ones now. */
+  look: () => void
+  /** Asks a node again that refused. */
+  retry: () => void
+}
+
+const INTERVAL_MS = 30_000
+
+/** The payments to a wallet, looked for while the page is seen. `onFound` is for those that came in meanwhile. */
+export function useIncoming({ address, onFound }: { address: Hex; onFound: () => void }): IncomingPayments {
+  const { client } = useService()
+  const tokens = useTokens()
+  const session = useIncomingSession(address)
+  const state = useSyncExternalStore(session.subscribe, session.get)
+  const run = useCallback(
+    async (signal: AbortSignal) => {
+      // Not needed for the page to be shown.
+      const { lookForPayments } = await import('./lookForPayments.ts')
+      const known = session.get()
+      const found = await lookForPayments(client.publicClient, { address, tokens, known, signal })
+      session.set(found)
+      const seen = new Set(known.payments.map(({ key }) => key))
+      if (known.ether !== null && found.payments.some(({ key }) => !seen.has(key))) onFound()
+    },
+    [client, session, address, tokens, onFound],
+  )
+  const look = useWhileVisible(run, INTERVAL_MS)
+  const retry = useCallback(() => {
+    session.set({ ether: null, tokens: null })
+    look()
+  }, [session, look])
+  return { ...state, look, retry }
+}
