@@ -102,6 +102,7 @@ test('exports', () => {
       "toAddress",
       "toCallerMessage",
       "toCanonicalJson",
+      "toChecksumAddress",
       "toEnclaveVersion",
       "toEntropyMessage",
       "toEventHash",

@@ -197,6 +197,7 @@ export {
 } from './subject.ts'
 export { type Tag, tags, toTagBytes } from './tags.ts'
 export { type TcbStatus, tcbStatuses } from './tcbStatus.ts'
+export { toChecksumAddress } from './toChecksumAddress.ts'
 export {
   encodeSignedTransaction,
   encodeUnsignedTransaction,
