@@ -1,3 +1,4 @@
+import { nameChain } from '@countersign/verify'
 import { formatEther } from 'viem'
 
 const SHOWN_DECIMALS = 6
@@ -36,8 +37,6 @@ export function toDateTime(time: string): string {
   return new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short' }).format(new Date(time))
 }
 
-const CHAIN_NAMES: Record<number, string> = { 11155111: 'Sepolia', 84532: 'Base Sepolia', 31337: 'Local chain' }
-
 export function toChainName(config: { chainId: number; chainName?: string }): string {
-  return config.chainName ?? CHAIN_NAMES[config.chainId] ?? `Chain ${config.chainId}`
+  return config.chainName ?? nameChain(config.chainId)
 }
