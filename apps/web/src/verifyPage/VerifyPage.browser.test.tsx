@@ -63,6 +63,16 @@ describe('files', () => {
     expect(document.querySelector('[data-claim]')).toBeNull()
   })
 
+  test('the button, pressed after files were chosen, leaves their verdict as it is', async () => {
+    await page.getByLabelText(/Or paste/).fill('hello')
+    await choose(file('collateral.json', goldenCollateral), file('receipt.json', goldenReceipt))
+    await heading('Nothing failed, on MOCK evidence').toBeVisible()
+    await page.getByRole('button', { name: 'Verify', exact: true }).click()
+    await expect.element(page.getByText(/^Chosen: collateral.json, receipt.json/)).toBeVisible()
+    await heading('Nothing failed, on MOCK evidence').toBeVisible()
+    expect(page.getByLabelText(/Or paste/).element()).not.toHaveAttribute('aria-invalid')
+  })
+
   test('dropped on the page', async () => {
     const transfer = new DataTransfer()
     transfer.items.add(file('receipt.json', goldenReceipt))
@@ -123,15 +133,18 @@ describe('pasted', () => {
   test('a link of this app asks its own service, and holds it to its word', async () => {
     network.routes.push([`${apiBaseUrl}/proof/`, () => json({ ...toProof(issue), chainId: 1 })])
     await paste(`${window.location.origin}/proof/${slug}`)
-    await heading('The service says something false about this receipt').toBeVisible()
+    await heading('Not verified: the service says something false about this receipt').toBeVisible()
     expect(document.querySelector('[data-claim="chainId"]')?.getAttribute('data-verdict')).toBe('false')
   })
 
   test('a link of another service asks that one', async () => {
-    network.routes.push(['https://elsewhere.test/proof/', html])
+    network.routes.push(['https://elsewhere.test/', html])
     await paste(`https://elsewhere.test/proof/${slug}`)
     await alert('Something else answered')
-    expect(network.requests).toEqual([`GET https://elsewhere.test/proof/${slug}`])
+    expect(network.requests).toEqual([
+      'GET https://elsewhere.test/config.json',
+      `GET https://elsewhere.test/proof/${slug}`,
+    ])
   })
 
   test.each<[string, () => Response, string]>([

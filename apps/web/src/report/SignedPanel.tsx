@@ -1,0 +1,32 @@
+import { describeSigned, nameSigned, type Outcome } from '@countersign/verify'
+import { toDateTime } from '../words/format.ts'
+
+/** What was signed, in words. Of an off-chain signature that is what an opening shows. */
+export function SignedPanel({ outcome }: { outcome: Outcome }) {
+  const { receipt, content } = outcome
+  if (receipt === undefined) return null
+  const { title, sentence, warnings, facts } = describeSigned({ receipt, content }, { toTime: toDateTime })
+  return (
+    <section className="card signed" aria-labelledby="signed-title">
+      <h2 id="signed-title">{nameSigned(outcome)}</h2>
+      <h3>{title}</h3>
+      <p className="signed-sentence">{sentence}</p>
+      {warnings.map((warning) => (
+        <p key={warning} className="signed-warning">
+          <strong>Warning:</strong> {warning}
+        </p>
+      ))}
+      <details open={content !== undefined}>
+        <summary>Field by field</summary>
+        <dl className="evidence-facts">
+          {facts.map(({ name, value }) => (
+            <div key={`${name} ${value}`}>
+              <dt>{name}</dt>
+              <dd className="signed-value">{value}</dd>
+            </div>
+          ))}
+        </dl>
+      </details>
+    </section>
+  )
+}
