@@ -90,7 +90,7 @@ function HistoryName({ kind, txHash }: Pick<TransactionSummary, 'kind' | 'txHash
   return (
     <span className="mono">
       <span className={kind === undefined ? 'visually-hidden' : ''}>
-        {kind === undefined ? 'Transaction' : 'Delegation'}{' '}
+        {kind === undefined ? 'Transaction' : 'Authorization'}{' '}
       </span>
       {toShortHex(txHash)}
     </span>
