@@ -30,7 +30,7 @@ export function recogniseSubject(text: string): NamedSubject {
     throw unrecognised('this is not the CID of a receipt: those begin with bafkrei and have 59 characters')
   }
   if (/^[^\s/]+\/(?:proof|ipfs)\//.test(text)) throw unrecognised('a link begins with https:// or http://')
-  throw unrecognised('this is neither a CID of a receipt, a proof URL, a slug of 22 characters nor a transaction hash')
+  throw unrecognised('this is neither a CID of a receipt, a proof link, a slug of 22 characters nor a transaction hash')
 }
 
 function recogniseLink(text: string): NamedSubject {
