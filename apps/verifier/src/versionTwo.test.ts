@@ -101,7 +101,7 @@ describe('what was signed, for people', () => {
 
   test('off the chain: that something was signed; with an opening, what, and nothing that moves the cursor', async () => {
     expect(flat(await say(message))).toContain(
-      'signed something at 2026-06-15T12:00:00.123Z. What it was, only its owner',
+      'signed something on 2026-06-15T12:00:00.123Z. What it was, only its owner',
     )
     const opened = await say(message, toCanonicalJson(message.opening))
     expect(opened).toContain('Message     hi\u{fffd}[2K\n')

@@ -32,7 +32,7 @@ test('a payment is one sentence, with names and times as the reader writes them'
   const { from, to, txHash, signedAt } = one.receipt.transaction
   expect(title).toBe('A payment of 1 ETH')
   expect(sentence).toBe(
-    `A payment of 1 ETH to ${toChecksumAddress(to)} on Local chain, signed by the wallet ${toChecksumAddress(from)} at <${signedAt}>.`,
+    `To ${toChecksumAddress(to)} on Local chain. The wallet ${toChecksumAddress(from)} signed it on <${signedAt}>.`,
   )
   expect(facts).toEqual([
     { name: 'Amount', value: '1 ETH' },
@@ -51,7 +51,7 @@ test('a call of a contract is called one, and a chain without a name has its num
   }
   const { title, sentence, facts } = describeSigned({ receipt, content: undefined })
   expect(title).toBe('A call of a contract, with 1 ETH')
-  expect(sentence).toMatch(/^A call of the contract 0x\w{40} with 1 ETH and 4 bytes of data on Chain 5, signed by/)
+  expect(sentence).toMatch(/^To 0x\w{40} on Chain 5, with 4 bytes of data\. The wallet/)
   expect(facts).toContainEqual({ name: 'Chain', value: '5' })
 })
 
@@ -70,7 +70,7 @@ test('off the chain, only an opening says what was signed', () => {
   const { content } = message.opening ?? {}
   if (typeof content !== 'object') throw new Error('the simulator shows the content')
   expect(describeSigned({ receipt: message.receipt, content: undefined }).sentence).toContain(
-    'signed something at 2026-06-15',
+    'signed something on 2026-06-15',
   )
   expect(JSON.stringify(describeSigned({ receipt: message.receipt, content: undefined }))).not.toContain('hello')
   expect(describeSigned({ receipt: message.receipt, content }).facts).toContainEqual({

@@ -45,12 +45,9 @@ function describeTransaction({ to, value, data }: TxMetadata, name: Name): Conte
   const dataLength = (data.length - 2) / 2
   const isCall = dataLength > 0
   const size = `${dataLength} ${dataLength === 1 ? 'byte' : 'bytes'}`
-  const what = isCall
-    ? `A call of the contract ${recipient} with ${amount} and ${size} of data`
-    : `A payment of ${amount} to ${recipient}`
   return {
     title: isCall ? `A call of a contract, with ${amount}` : `A payment of ${amount}`,
-    sentence: `${what} on ${nameChain(chainId)}, signed by the wallet ${from} at ${time}.`,
+    sentence: `To ${recipient} on ${nameChain(chainId)}${isCall ? `, with ${size} of data` : ''}. The wallet ${from} signed it on ${time}.`,
     warnings: [],
     facts: [
       { name: 'Amount', value: amount },
@@ -69,7 +66,7 @@ function describeAuthorization({ address, chainId, nonce }: AuthorizationSubject
   const code = toChecksumAddress(address)
   return {
     title: 'An authorization of code',
-    sentence: `The wallet ${from} authorized the code at ${code} to act for it, on ${nameChain(chainId)} (EIP-7702), signed at ${time}.`,
+    sentence: `The wallet ${from} authorized the code at ${code} to act for it, on ${nameChain(chainId)} (EIP-7702). It signed on ${time}.`,
     warnings: [
       'That code can move everything that the wallet has on this chain, until another authorization replaces it.',
     ],
@@ -86,7 +83,7 @@ function describeAuthorization({ address, chainId, nonce }: AuthorizationSubject
 function describeOffChain(name: Name, content: OpeningContent | undefined): ContentWords {
   const { from, time } = name
   const facts: Fact[] = [{ name: 'Wallet', value: from }, toTimeFact(name)]
-  const sentence = `The wallet ${from} signed something at ${time}.`
+  const sentence = `The wallet ${from} signed something on ${time}.`
   if (content === undefined) {
     return {
       title: 'Something off the chain',

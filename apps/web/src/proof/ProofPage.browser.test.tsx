@@ -86,7 +86,9 @@ describe('a complete proof', () => {
       expect(sentence).toContain('By the word of the operator’s node')
     }
     const signed = document.querySelector('.signed')?.textContent
-    expect(signed).toMatch(/^What was signedA payment of 1 ETHA payment of 1 ETH to 0x\w{40} on Local chain, signed by/)
+    expect(signed).toMatch(
+      /^What was signedA payment of 1 ETHTo 0x\w{40} on Local chain\. The wallet 0x\w{40} signed it on/,
+    )
     expect(signed).toContain(
       new Date(issue.receipt.transaction.signedAt).toLocaleDateString('en-GB', { dateStyle: 'long' }),
     )

@@ -197,6 +197,15 @@ test('a second question replaces the first', async () => {
   expect(statusOf('digest')).toBe('pass')
 })
 
+test('nothing is wider than a narrow phone', async () => {
+  await page.viewport(320, 700)
+  await paste(issue.cid)
+  await heading('Nothing failed, on MOCK evidence').toBeVisible()
+  for (const details of document.querySelectorAll('details')) details.open = true
+  expect(document.documentElement.scrollWidth).toBeLessThanOrEqual(320)
+  await page.viewport(414, 896)
+})
+
 test.each(['light', 'dark'])('axe finds nothing serious (%s)', async (theme) => {
   document.documentElement.dataset.theme = theme
   await paste(issue.cid)

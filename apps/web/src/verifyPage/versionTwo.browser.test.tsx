@@ -63,7 +63,7 @@ describe('an off-chain signature on the page', () => {
     await heading('Something off the chain').toBeVisible()
     expect(statusOf('blocks')).toBe('pass')
     expect(statusOf('opening')).toBe('skip')
-    expect(document.querySelector('.signed')?.textContent).toContain('signed something at 15 June 2026')
+    expect(document.querySelector('.signed')?.textContent).toContain('signed something on 15 June 2026')
     expect(document.querySelector('.verdict')?.textContent).toContain('quantum computer')
     await expectAccessible()
   })
