@@ -77,6 +77,7 @@ test('exports', () => {
       "isSlug",
       "isTerminalProofStatus",
       "isZero",
+      "nameChain",
       "parseAttestationPublished",
       "parseAuthorization",
       "parseCanonicalJson",

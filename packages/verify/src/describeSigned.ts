@@ -1,5 +1,6 @@
 import {
   type AuthorizationSubject,
+  nameChain,
   type OpeningContent,
   type TxMetadata,
   toChecksumAddress,
@@ -7,7 +8,6 @@ import {
 import { type AnyReceipt, nameSignature, type SignatureName } from '@countersign/receipt'
 import type { ContentWords, Fact } from './contentWords.ts'
 import { describeContent } from './describeContent.ts'
-import { nameChain } from './nameChain.ts'
 import type { Outcome } from './verify.ts'
 
 /** How a reader writes a time of UTC: the command line as it is, a page in the visitor's own zone. */

@@ -30,7 +30,6 @@ test('exports', () => {
       "isCar",
       "isMockStep",
       "isSimulated",
-      "nameChain",
       "nameSigned",
       "normaliseHex",
       "orderGateways",

@@ -23,7 +23,6 @@ export { type GivenFile, MAX_COLLATERAL_BYTES } from './loadCollateral.ts'
 export type { Phase, Subject } from './loadReceipt.ts'
 export { MEASUREMENT_FORM, normaliseHex, parseMeasurementText, toMeasurementText } from './measurementText.ts'
 export { MINIMUM_TCB_FORM, parseMinimumTcbTexts, toMinimumTcbTexts } from './minimumTcbText.ts'
-export { nameChain } from './nameChain.ts'
 export { orderGateways } from './orderGateways.ts'
 export {
   assertManifest,

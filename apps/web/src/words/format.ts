@@ -1,4 +1,4 @@
-import { nameChain } from '@countersign/verify'
+import { nameChain } from '@countersign/protocol'
 import { formatEther } from 'viem'
 
 const SHOWN_DECIMALS = 6
