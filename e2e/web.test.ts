@@ -40,6 +40,19 @@ async function findSerious(page: Page): Promise<string[]> {
   return violations.filter(({ impact }) => impact === 'serious' || impact === 'critical').map(({ id }) => id)
 }
 
+/** How much room a page takes on a screen. */
+async function measure(page: Page, viewport: { width: number; height: number }) {
+  await page.setViewportSize(viewport)
+  const room = await page.evaluate(() => {
+    const { scrollHeight, scrollWidth } = document.documentElement
+    return { scrollHeight, scrollWidth }
+  })
+  return {
+    isWithinTwoScreens: room.scrollHeight <= 2 * viewport.height,
+    isWithinWidth: room.scrollWidth <= viewport.width,
+  }
+}
+
 async function verify(...args: string[]) {
   const deps = { fetch: globalThis.fetch, timeoutMs: 10_000, now: () => new Date(), isColored: false }
   return runCli(deps, ['verify', ...args])
@@ -73,6 +86,8 @@ describe.skipIf(!executablePath)('the web app, on all that npm run dev starts', 
     expect(await page.locator('[data-step][data-status="fail"]').count()).toBe(0)
     expect(await page.locator('[data-step][data-status="pass"]').count()).toBeGreaterThan(20)
     expect(await findSerious(page)).toEqual([])
+    expect(await measure(page, { width: 390, height: 844 })).toEqual({ isWithinTwoScreens: true, isWithinWidth: true })
+    expect(await measure(page, { width: 320, height: 844 })).toMatchObject({ isWithinWidth: true })
 
     const answer = await fetch(`${stack.apiUrl}/proof/${slug}`)
     const proof = (await answer.json()) as { status: string; txHash: string; ipfsCid: string }
@@ -83,7 +98,8 @@ describe.skipIf(!executablePath)('the web app, on all that npm run dev starts', 
     const chain = ['--rpc', attestations.rpcUrl, '--contract', attestations.address]
     const api = ['--api', stack.apiUrl]
     for (const subject of [
-      [`${stack.apiUrl}/proof/${slug}`],
+      [`${stack.webUrl}/proof/${slug}`],
+      [`${stack.apiUrl}/ipfs/${proof.ipfsCid}`],
       [proof.ipfsCid, ...api],
       [proof.txHash, ...chain, ...api],
       [`${stack.apiUrl}/proof/${slug}`, ...chain],
@@ -91,6 +107,7 @@ describe.skipIf(!executablePath)('the web app, on all that npm run dev starts', 
       const { exitCode, stdout, stderr } = await verify(...subject)
       // Simulated: nothing failed, and nothing is proven about hardware.
       expect({ exitCode, stderr, fails: stdout.match(/✗/g) }).toEqual({ exitCode: 3, stderr: '', fails: null })
+      expect(stdout).toContain('\nWhat was signed: A payment of 0.05 ETH\n')
     }
 
     await page.goto(stack.webUrl)
@@ -174,6 +191,10 @@ describe.skipIf(!executablePath)('the web app, on all that npm run dev starts', 
   test('a proof that does not exist, and an address that does not exist, say so', async () => {
     const page = await openPage('/proof/AAAAAAAAAAAAAAAAAAAAAA')
     await page.getByText('There is no such proof').waitFor()
+    expect(await verify(page.url())).toMatchObject({
+      exitCode: 8,
+      stderr: expect.stringContaining('there is no such proof'),
+    })
     await page.goto(`${stack.webUrl}/nowhere`)
     await page.getByRole('heading', { name: 'There is no page here' }).waitFor()
   }, 180_000)

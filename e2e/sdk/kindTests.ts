@@ -3,10 +3,11 @@ import { type Address, concat, createWalletClient, getAddress, http, publicActio
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { hardhat } from 'viem/chains'
 import { parseSiweMessage, verifySiweMessage } from 'viem/siwe'
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { runCli } from '../../apps/verifier/src/runCli.ts'
 import { chooseAccount } from '../chooseAccount.ts'
-import type { Stack } from '../startStack.ts'
+import { waitForVerdict } from '../driveWeb.ts'
+import { openProofPages } from '../openProofPages.ts'
 import type { Harness } from './harness.ts'
 
 /** The one code that the enclave's settings let a wallet run. */
@@ -14,15 +15,34 @@ export const IMPLEMENTATION: Address = '0x00000000000000000000000000000000000077
 /** PUSH1 42, PUSH0, MSTORE, PUSH1 32, PUSH0, RETURN: whoever calls it gets 42. */
 const CODE = '0x602a5f5260205ff3'
 
-/** Simulated: nothing failed, and nothing is proven about hardware. */
-async function expectVerified({ backend, chain, contract }: Stack, slug: string): Promise<void> {
-  const deps = { fetch: globalThis.fetch, timeoutMs: 10_000, now: () => new Date(), isColored: false }
-  const args = ['verify', `${backend.url}/proof/${slug}`, '--rpc', chain.url, '--contract', contract]
-  const { exitCode, stdout, stderr } = await runCli(deps, args)
-  expect({ exitCode, stderr, fails: stdout.match(/✗/g) }).toEqual({ exitCode: 3, stderr: '', fails: null })
-}
-
 export function testKinds(sdk: Harness) {
+  /** The web app, at an origin that the service does not know. */
+  let pages: Awaited<ReturnType<typeof openProofPages>>
+  beforeAll(async () => {
+    const { backend, chain, contract } = sdk.stack
+    const { chainId, url: rpcUrl } = chain
+    const attestations = { chainId, rpcUrl, address: contract }
+    pages = await openProofPages({ apiBaseUrl: backend.url, chainId, rpcUrl, attestations, allowMock: true })
+  }, 60_000)
+  afterAll(() => pages?.stop())
+
+  /** By the page, and by the command line from the page's own link. Simulated: nothing failed, and nothing is proven about hardware. */
+  async function expectVerified(slug: string, title: string): Promise<void> {
+    const { chain, contract } = sdk.stack
+    const link = `${pages.origin}/proof/${slug}`
+    const page = await (await sdk.openBrowser()).newPage()
+    await page.goto(link)
+    expect(await waitForVerdict(page)).toBe('mock')
+    await page.getByRole('heading', { name: title, exact: true }).waitFor()
+    expect(await page.locator('[data-step][data-status="fail"]').count()).toBe(0)
+
+    const deps = { fetch: globalThis.fetch, timeoutMs: 10_000, now: () => new Date(), isColored: false }
+    const args = ['verify', link, '--rpc', chain.url, '--contract', contract]
+    const { exitCode, stdout, stderr } = await runCli(deps, args)
+    expect({ exitCode, stderr, fails: stdout.match(/✗/g) }).toEqual({ exitCode: 3, stderr: '', fails: null })
+    expect(stdout).toContain(`What was signed: ${title}`)
+  }
+
   test('wagmi: useSignMessage signs in with Ethereum, viem takes it for this site and no other, and the opening is of its proof', async () => {
     const app = await sdk.open({ path: '/wagmi.html' })
     await app.press('Connect')
@@ -45,7 +65,7 @@ export function testKinds(sdk: Harness) {
     // A published sign-in would be a login.
     expect(JSON.stringify(proof)).not.toContain(signature.slice(2))
     expect(JSON.stringify(proof)).not.toContain(nonce)
-    await expectVerified(sdk.stack, slugs[0] ?? '')
+    await expectVerified(slugs[0] ?? '', 'Something off the chain')
   })
 
   test('EIP-7702: an account of viem delegates to code that the enclave allows, on the chain, and to no other', async () => {
@@ -77,6 +97,6 @@ export function testKinds(sdk: Harness) {
     expect(await sdk.waitForProofs(slugs)).toMatchObject([
       { status: 'complete', kind: 'authorization', chainId: chain.chainId },
     ])
-    await expectVerified(sdk.stack, slugs[0] ?? '')
+    await expectVerified(slugs[0] ?? '', 'An authorization of code')
   })
 }

@@ -11,6 +11,7 @@ export const exitCodes = {
   unavailable: 5,
   late: 6,
   unbounded: 7,
+  noSuchProof: 8,
 } as const
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]
@@ -44,5 +45,6 @@ export function toExitCode({
 /** An error that is not ours is a fault of this program. It shares 1 with a failed step: nothing was verified. */
 export function toErrorExitCode(error: unknown): ExitCode {
   if (!(error instanceof ServiceError)) return exitCodes.failed
+  if (error.code === ('proof_not_found' satisfies VerifierErrorCode)) return exitCodes.noSuchProof
   return UNAVAILABLE.includes(error.code) ? exitCodes.unavailable : exitCodes.badInput
 }

@@ -15,14 +15,39 @@ const serveApi =
   }
 
 describe('a receipt by its proof', () => {
-  test('URL: the origin is the service, and its gateway has the blocks', async () => {
+  test('URL: an origin without a configuration is the service, and its gateway has the blocks', async () => {
     const { url, requests } = await startLoopback(serveApi(toProof(honest)))
     expect((await run(`${url}/proof/${slug}`, ...accept)).exitCode).toBe(7)
     expect(requests).toEqual([
+      'GET /config.json',
       `GET /proof/${slug}`,
       `GET /ipfs/${honest.cid}?format=raw`,
       `GET /ipfs/${collateralCid}?format=raw`,
     ])
+  })
+
+  test('URL of a web app: its configuration says where the service is, and nothing else of it is used', async () => {
+    const service = await startLoopback(serveApi(toProof(honest)))
+    const unused = await startLoopback((_, response) => response.writeHead(404).end())
+    const app = await startLoopback((request, response) => {
+      const config = { apiBaseUrl: service.url, ipfsGatewayUrl: unused.url, attestations: { rpcUrl: unused.url } }
+      if (request.url === '/config.json') response.end(JSON.stringify(config))
+      else response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html>')
+    })
+    expect((await run(`${app.url}/proof/${slug}`, ...accept)).exitCode).toBe(7)
+    expect([app.requests, unused.requests]).toEqual([['GET /config.json'], []])
+    expect(service.requests[0]).toBe(`GET /proof/${slug}`)
+  })
+
+  test('URL of a web page that names no service: the error says which option does', async () => {
+    const { url } = await startLoopback((_, response) =>
+      response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html>'),
+    )
+    const { exitCode, error } = await runJson(`${url}/proof/${slug}`)
+    expect({ exitCode, code: error.code }).toEqual({ exitCode: 5, code: 'fetch_failed' })
+    expect(error.message).toContain(
+      'a web page instead of data (if it is at another address, name the service with --api)',
+    )
   })
 
   test('URL of a web app: --api says where the service is', async () => {
@@ -94,7 +119,7 @@ describe('a receipt by its proof', () => {
 
   test('an unknown slug and a service that is down are no verdict', async () => {
     const { url } = await startLoopback((_, response) => response.writeHead(404).end())
-    expect(await runJson(slug, '--api', url)).toMatchObject({ exitCode: 5, error: { code: 'fetch_failed' } })
+    expect(await runJson(slug, '--api', url)).toMatchObject({ exitCode: 8, error: { code: 'proof_not_found' } })
     expect(await runJson(slug, '--api', await findClosedUrl())).toMatchObject({ exitCode: 5 })
   })
 })
@@ -137,7 +162,7 @@ describe('a receipt by its CID', () => {
     const { url, host } = await startLoopback(serveBlocks({ [honest.cid]: honest.bytes }))
     const { exitCode, stdout, stderr } = await run(honest.cid, '--ipfs', url, ...accept)
     expect(exitCode).toBe(5)
-    expect(stdout).toContain('NOT VERIFIED: evidence is missing')
+    expect(stdout).toContain('Not verified: evidence is missing')
     expect(stdout).toContain(collateralCid)
     expect(stderr).toBe(`countersign-verifier: could not fetch: ${host} answers 404\n`)
   })

@@ -8,16 +8,17 @@ Usage
   countersign-verifier explain FILE                 say what a quote, report, receipt or collateral says
 
 RECEIPT is one of
-  a proof URL          https://wallet.example/proof/<slug>
+  a proof link         https://wallet.example/proof/<slug>, of the web app or of the service
   a slug               22 characters, with --api
-  a CID                bafkrei…, with --ipfs or --api
+  a CID                bafkrei… or ipfs://bafkrei…, with --ipfs or --api
+  a gateway’s link     https://gateway.example/ipfs/bafkrei…, or https://bafkrei….ipfs.gateway.example
   a transaction hash   0x…, with --rpc and --contract
   a file               receipt.json, with the blocks that it names beside it (collateral also in --collateral),
                        or receipt.car, which has them all in it
 
 Where things come from
-  --api URL                       the service, for slugs (a proof URL names it already)
-  --ipfs URL                      an IPFS gateway; repeat for more
+  --api URL                       the service, for slugs (a proof link leads to it already)
+  --ipfs URL                      an IPFS gateway, or https://*.ipfs.gateway.example; repeat for more
   --rpc URL                       a node of the chain that has the events
   --contract ADDRESS              the ServiceAttestations contract on that chain
   --collateral FILE               Intel's data about the platform; repeat for more
@@ -52,13 +53,13 @@ Other
   --json                          one JSON object instead of text
   --help, --version               only by themselves: among other arguments they are bad input
 
-Examples
-  npx @countersign/verifier verify https://wallet.example/proof/q8Zk2vXo1fTn0uYbWcR3dA --manifest release.json \\
+Examples (in a checkout of Countersign, npm run verify -- stands for countersign-verifier)
+  countersign-verifier verify https://wallet.example/proof/q8Zk2vXo1fTn0uYbWcR3dA --manifest release.json \\
     --rpc https://node.example
-  npx @countersign/verifier verify receipt.json --collateral collateral.json --manifest release.json --offline
+  countersign-verifier verify receipt.json --collateral collateral.json --manifest release.json --offline
 
 In scripts, end the options before a name that is not yours, and never leave out the command:
-  npx @countersign/verifier verify --manifest release.json --rpc https://node.example -- "$RECEIPT"
+  countersign-verifier verify --manifest release.json --rpc https://node.example -- "$RECEIPT"
 
 Exit codes
   0  every required step passed, on hardware (or mock, with --allow-mock), running code you trust, and
@@ -71,7 +72,8 @@ Exit codes
   5  something could not be fetched, or evidence is missing
   6  all else holds, but the event came too long after the stated time of signing
   7  all else holds, but no event was seen: no --rpc, or none yet (--allow-missing-event)
+  8  there is no such proof: the service knows none under this slug
 
-Privacy: only the servers that you name, and the gateway that a proof names, are contacted. No public
-IPFS gateway is asked unless you give it with --ipfs.
+Privacy: only the servers that you name, the service that a web app’s config.json names, and the gateway
+that a proof names are contacted. No public IPFS gateway is asked unless you name it.
 `

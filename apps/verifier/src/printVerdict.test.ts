@@ -1,5 +1,6 @@
+import { toChecksumAddress } from '@countersign/protocol'
 import { DSTACK_SECRET, type StepStatus, stepTitles } from '@countersign/receipt'
-import { adviseOn, toPrintable, type VerifierStep } from '@countersign/verify'
+import { adviseOn, describeVerdict, toPrintable, type VerifierStep } from '@countersign/verify'
 import { describe, expect, test } from 'vitest'
 import { honest } from './folder.fake.ts'
 import { printVerdict, printVerdictJson } from './printVerdict.ts'
@@ -41,32 +42,53 @@ const print = (changes?: Partial<CliOutcome>, isColored = false) => printVerdict
 const everyVerdict = ['verified', 'mock', 'unknown-code', 'late', 'unbounded', 'incomplete', 'failed'] as const
 
 describe('the verdict for people', () => {
-  test.each(everyVerdict)(
-    '"verified by hardware" is said of verified alone, and only with exit code 0 (%s)',
-    (verdict) => {
-      for (const exitCode of [0, 1, 2, 3, 5, 6, 7] as const) {
-        const conclusion = exitCode === 0 ? 'accepted' : 'contradicted'
-        const isSaid = print({ verdict, conclusion, exitCode }).includes('verified by hardware')
-        expect(isSaid).toBe(verdict === 'verified' && exitCode === 0)
-      }
-    },
-  )
+  const lie = { member: 'chainId', text: 'The chain is 5.', verdict: 'false', detail: 'The receipt says 1.' } as const
 
-  test('a good receipt that is not what the service says: nothing is green, and the last word is no', () => {
-    const lie = { member: 'chainId', text: 'The chain is 5.', verdict: 'false', detail: 'The receipt says 1.' } as const
+  test.each(everyVerdict)('has the heading and the sentence that the page has (%s)', (verdict) => {
+    for (const claims of [[], [lie]]) {
+      for (const isMockRefused of [false, true]) {
+        const outcome = toOutcome({ verdict, claims, isMockRefused })
+        const context = { anchorSource: 'visitor', lies: claims.length, status: undefined } as const
+        const { title, sentence } = describeVerdict(outcome, context)
+        const lines = print({ verdict, claims, isMockRefused }).split('\n')
+        const [heading, ...rest] = lines.slice(lines.indexOf('─'.repeat(100)) + 1)
+        expect(heading).toBe(title)
+        expect(rest.join(' ')).toContain(sentence)
+        expect(title.startsWith('Verified')).toBe(verdict === 'verified' && claims.length === 0 && !isMockRefused)
+      }
+    }
+  })
+
+  test('a good receipt that is not what the service says: nothing is green, and each false claim is named', () => {
     const text = print({ verdict: 'verified', conclusion: 'contradicted', exitCode: 1, claims: [lie], steps: [] }, true)
     expect(text).not.toContain('\u001b[32;1m')
-    expect(text).toContain('NOT VERIFIED: the receipt may be good in itself')
+    expect(text).toContain('Not verified: the service says something false about this receipt')
+    expect(text).toMatch(/It says +The chain is 5\. \(chainId\)\nFound +The receipt says 1\./)
   })
 
   test('mock is MOCK in red, and proves nothing, allowed or not', () => {
     for (const exitCode of [0, 2, 3] as const) {
-      const text = print({ verdict: 'mock', isMock: true, exitCode }, true)
+      const text = print({ verdict: 'mock', isMock: true, exitCode, isMockRefused: exitCode === 3 }, true)
       expect(text).toContain('\u001b[31;1mMOCK\u001b[0m')
       expect(text).toContain('It proves nothing about hardware.')
     }
-    expect(print({ verdict: 'mock', exitCode: 0 })).toContain('verified, on MOCK evidence')
     expect(print({ verdict: 'mock', exitCode: 3 })).toContain('--allow-mock')
+  })
+
+  test('what was signed: amount, sender, recipient, chain and time; after a failure only as the receipt’s word', () => {
+    const { from, to, signedAt, txHash } = honest.receipt.transaction
+    const signed = [
+      `Amount      1 ETH`,
+      `From        ${toChecksumAddress(from)}`,
+      `To          ${toChecksumAddress(to)}`,
+      `Chain       Local chain (chain 31337)`,
+      `Signed      ${signedAt}`,
+      `Transaction ${txHash}`,
+    ].join('\n')
+    expect(print()).toContain(signed)
+    expect(print()).toContain('\nWhat was signed: A payment of 1 ETH\n')
+    expect(print({ verdict: 'failed' })).toContain('\nWhat the receipt says was signed: A payment of 1 ETH\n')
+    expect(print({ verdict: 'failed', receipt: undefined })).not.toContain('signed:')
   })
 
   test('known code with a secret of dstack: who can admit other code to it', () => {
@@ -83,7 +105,7 @@ describe('the verdict for people', () => {
   test('mock without leave is MOCK also where evidence is missing, which is said as well', () => {
     const steps = [toStep('collateral', 'skip')]
     const text = print({ verdict: 'incomplete', isMock: true, isMockRefused: true, exitCode: 3, steps })
-    expect(text).toContain('MOCK: the evidence is simulated')
+    expect(text).toContain('Not verified: MOCK evidence')
     expect(text).toContain('--allow-mock')
     expect(text).toContain('Step 1 could not be judged')
   })
@@ -93,13 +115,15 @@ describe('the verdict for people', () => {
     expect(text).toContain('✓ The quote is genuine Intel hardware (MOCK)\n')
   })
 
-  test('steps are numbered and marked, with their details below', () => {
+  test('steps are numbered and marked under the headings of the page, with their details below', () => {
     const steps = [toStep('digest', 'pass'), toStep('signature', 'fail'), toStep('event', 'skip')]
-    expect(print({ verdict: 'failed', steps }).split('\n').slice(0, 6)).toEqual([
+    expect(print({ verdict: 'failed', steps }).split('\n').slice(0, 8)).toEqual([
+      'The signature',
       ' 1 ✓ What was signed hashes to its digest',
       '       Detail.',
       ' 2 ✗ The signature is of the wallet',
       '       Detail.',
+      'The public record',
       ' 3 – The chain points to this receipt',
       '       Detail.',
     ])
@@ -140,11 +164,14 @@ describe('the verdict for people', () => {
 
   test.each([
     ['late', 'the event came too late', '--maximum-event-delay'],
-    ['unbounded', 'no event was seen', '--rpc'],
+    ['unbounded', 'the chain was not asked', '--rpc'],
   ] as const)('%s: what is open, what was found, and how to close it', (timeBound, heading, option) => {
-    const steps = [toStep('time-bound', 'skip', 'What was found.')]
+    const steps = [
+      toStep('event', timeBound === 'late' ? 'pass' : 'skip'),
+      toStep('time-bound', 'skip', 'What was found.'),
+    ]
     const known = print({ verdict: timeBound, timeBound, exitCode: 6, steps })
-    expect(known).toContain(`GENUINE HARDWARE, KNOWN CODE, UNKNOWN TIME: ${heading}\n`)
+    expect(known).toContain(`Genuine hardware, known code, unknown time: ${heading}\n`)
     const unknown = print({ verdict: 'unknown-code', isKnownCode: false, timeBound, exitCode: 2, steps })
     const mock = print({ verdict: 'mock', isMock: true, timeBound, exitCode: 7, steps })
     for (const text of [known, unknown, mock]) {
@@ -191,14 +218,11 @@ describe('the verdict for programs', () => {
     })
   })
 
-  test('false claims of the service are in it, and are printed', () => {
+  test('false claims of the service are in it', () => {
     const lie = { member: 'chainId', text: 'The chain is 5.', verdict: 'false', detail: 'The receipt says 1.' } as const
     const claims = [lie, { ...lie, member: 'txHash', verdict: 'holds' }] as const
     const { verdict: _, ...printed } = lie
     expect(JSON.parse(printVerdictJson(toOutcome({ claims }))).falseClaims).toEqual([printed])
-    expect(print({ claims, exitCode: 1 })).toMatch(
-      /THE SERVICE SAYS SOMETHING FALSE[\s\S]*The chain is 5\.[\s\S]*says 1\./,
-    )
   })
 
   test('escapes what could mislead on a terminal, and keeps the text', () => {

@@ -10,37 +10,49 @@ import {
 } from '@countersign/receipt'
 import {
   adviseOn,
+  type Claim,
   describeSigned,
+  describeVerdict,
+  type Fact,
   findLies,
+  groupSteps,
   isMockStep,
+  nameSigned,
   toMeasurementText,
   toMinimumTcbTexts,
   toPrintable,
   toPrintableJson,
-  toVerdictNotes,
   type VerifierStep,
-  verdictWords,
 } from '@countersign/verify'
 import { exitCodes } from './exitCodes.ts'
 import type { CliOutcome } from './verify.ts'
 import { COLUMNS, wrapText } from './wrapText.ts'
 
-type Paint = (color: 'red' | 'green' | 'yellow' | 'dim', text: string) => string
-
 const SGR = { red: '31;1', green: '32;1', yellow: '33;1', dim: '2' } as const
+const TONES = { good: 'green', warning: 'yellow', bad: 'red' } as const
+
+type Color = keyof typeof SGR
+type Paint = (color: Color, text: string) => string
+
 const MARKS = {
   pass: ['✓', 'green'],
   fail: ['✗', 'red'],
   skip: ['–', 'yellow'],
 } as const
 const DETAIL_INDENT = 7
+const LABEL_COLUMNS = 12
 
 /** The whole transcript and the verdict, for people. */
 export function printVerdict(outcome: CliOutcome, { isColored }: { isColored: boolean }): string {
   const paint: Paint = (color, text) => (isColored ? `\u001b[${SGR[color]}m${text}\u001b[0m` : text)
-  const steps = outcome.steps.map((step, index) => printStep(step, index + 1, paint))
-  const conclusion = [...printLies(outcome, paint), ...printConclusion(outcome, paint)]
-  return [...steps, '', '─'.repeat(COLUMNS), ...conclusion, ''].join('\n')
+  const groups = groupSteps(outcome.steps).filter(({ steps }) => steps.length > 0)
+  const steps = groups.flatMap((group) => group.steps)
+  const transcript = groups.flatMap((group) => [
+    group.title,
+    ...group.steps.map((step) => printStep(step, steps.indexOf(step) + 1, paint)),
+  ])
+  const conclusion = printConclusion({ ...outcome, steps }, paint)
+  return [...transcript, '', '─'.repeat(COLUMNS), ...conclusion, ''].join('\n')
 }
 
 /** The same for programs. */
@@ -80,92 +92,57 @@ function printStep({ title, status, detail }: VerifierStep, number: number, pain
 }
 
 function printConclusion(outcome: CliOutcome, paint: Paint): string[] {
-  const { verdict, receipt } = outcome
-  const say = (text: string) => wrapText(toPrintable(text), { indent: 0 })
-  // Without a receipt nothing but a failure comes of it.
-  if (receipt === undefined) return [paint('red', 'NOT VERIFIED'), ...printFailure(outcome)]
-  if (outcome.isMockRefused && verdict === 'incomplete') {
-    return [...printMock(outcome, paint), ...printMissingEvidence(outcome).map(say)]
-  }
-  switch (verdict) {
-    case 'verified':
-      return [
-        outcome.conclusion === 'accepted'
-          ? paint('green', 'VERIFIED: verified by hardware, running code you trust')
-          : paint('red', 'NOT VERIFIED: the receipt may be good in itself, but it is not what the service says it is'),
-        ...printSigned(outcome, receipt),
-        ...toVerdictNotes(outcome).map(say),
-      ]
-    case 'mock':
-      return [
-        ...printMock(outcome, paint),
-        ...printSigned(outcome, receipt),
-        ...(outcome.isKnownCode ? [] : printMissingAnchors(outcome)),
-        ...toVerdictNotes(outcome).map(say),
-        ...printTimeBound(outcome).map(say),
-      ]
-    case 'unknown-code':
-      return [
-        paint('yellow', 'GENUINE HARDWARE, UNKNOWN CODE'),
-        say(verdictWords['unknown-code']),
-        ...printSigned(outcome, receipt),
-        ...printMissingAnchors(outcome),
-        ...toVerdictNotes(outcome).map(say),
-        ...printTimeBound(outcome).map(say),
-      ]
-    case 'late':
-      return [
-        paint('yellow', 'GENUINE HARDWARE, KNOWN CODE, UNKNOWN TIME: the event came too late'),
-        say(verdictWords.late),
-        ...printSigned(outcome, receipt),
-        ...[...toVerdictNotes(outcome), ...printTimeBound(outcome)].map(say),
-      ]
-    case 'unbounded':
-      return [
-        paint('yellow', 'GENUINE HARDWARE, KNOWN CODE, UNKNOWN TIME: no event was seen'),
-        say(verdictWords.unbounded),
-        ...printSigned(outcome, receipt),
-        ...[...toVerdictNotes(outcome), ...printTimeBound(outcome)].map(say),
-      ]
-    case 'incomplete':
-      return [paint('yellow', 'NOT VERIFIED: evidence is missing'), ...printMissingEvidence(outcome).map(say)]
-    case 'failed':
-      return [paint('red', 'NOT VERIFIED'), ...printFailure(outcome)]
-  }
-}
-
-/** Before the verdict on the receipt, which may be good in itself. */
-function printLies({ claims }: CliOutcome, paint: Paint): string[] {
-  const lies = findLies(claims)
-  if (lies.length === 0) return []
+  const { verdict, receipt, exitCode, isKnownCode, isMockRefused } = outcome
+  const lies = findLies(outcome.claims)
+  const context = { anchorSource: 'visitor', lies: lies.length, status: outcome.proof?.status } as const
+  const { tone, title, sentence, notes } = describeVerdict(outcome, context)
+  const isJudged = verdict !== 'failed' && verdict !== 'incomplete'
   return [
-    paint('red', 'THE SERVICE SAYS SOMETHING FALSE about this receipt'),
-    ...lies.flatMap(({ member, text, detail }) => [
-      printLabelled('It says', `${text} (${member})`),
-      printLabelled('Found', detail),
-    ]),
-    '',
+    printTitle(title, TONES[tone], paint),
+    say([sentence, ...notes].join(' ')),
+    ...(exitCode === exitCodes.mock ? ['For development, --allow-mock lets it pass.'] : []),
+    ...printLies(lies),
+    ...(verdict === 'failed' ? printFailure(outcome) : []),
+    ...(verdict === 'incomplete' ? printMissingEvidence(outcome).map(say) : []),
+    ...(receipt === undefined ? [] : printSigned(outcome, receipt)),
+    ...(isJudged && !isKnownCode && !isMockRefused ? ['', ...printMissingAnchors(outcome)] : []),
+    ...(isJudged ? printTimeBound(outcome).map(say) : []),
   ]
 }
 
-/** What was signed, in words, and what an opening shows of it field by field. */
-function printSigned({ content }: CliOutcome, receipt: AnyReceipt): string[] {
-  const { title, sentence, warnings, facts } = describeSigned(receipt, content)
-  const lines = [wrapText(toPrintable(sentence), { indent: 0 })]
-  if (content !== undefined) {
-    const shown = facts.flatMap(({ name, value }) => [`  ${name}:`, ...value.split('\n').map((line) => `    ${line}`)])
-    lines.push(title, ...shown)
-  }
-  return [...lines, ...warnings.map((warning) => printLabelled('Warning', warning))]
+function say(text: string): string {
+  return wrapText(toPrintable(text), { indent: 0 })
 }
 
-function printMock({ exitCode }: CliOutcome, paint: Paint): string[] {
-  const heading =
-    exitCode === exitCodes.verified
-      ? `${paint('yellow', 'verified, on')} ${paint('red', 'MOCK')} ${paint('yellow', 'evidence')}`
-      : `${paint('red', 'MOCK')}: the evidence is simulated`
-  const advice = exitCode === exitCodes.mock ? ['For development, --allow-mock lets it pass.'] : []
-  return [heading, ...[verdictWords.mock, ...advice].map((text) => wrapText(text, { indent: 0 }))]
+/** Whatever its colour says, MOCK is red. */
+function printTitle(title: string, color: Color, paint: Paint): string {
+  const parts = title.split('MOCK').map((part) => (part === '' ? '' : paint(color, part)))
+  return parts.join(paint('red', 'MOCK'))
+}
+
+function printLies(lies: readonly Claim[]): string[] {
+  return lies.flatMap(({ member, text, detail }) => [
+    printLabelled('It says', `${text} (${member})`),
+    printLabelled('Found', detail),
+  ])
+}
+
+/** What was signed, in words and field by field. */
+function printSigned(outcome: CliOutcome, receipt: AnyReceipt): string[] {
+  const { title, sentence, warnings, facts } = describeSigned({ receipt, content: outcome.content })
+  return [
+    '',
+    `${nameSigned(outcome)}: ${title}`,
+    say(sentence),
+    ...warnings.map((warning) => printLabelled('Warning', warning)),
+    ...facts.flatMap(printFact),
+  ]
+}
+
+/** Beside its name where that is short, and as it stands: the spaces of a message are a part of it. */
+function printFact({ name, value }: Fact): string[] {
+  if (name.length < LABEL_COLUMNS && !value.includes('\n')) return [`${name.padEnd(LABEL_COLUMNS)}${value}`]
+  return [`${name}:`, ...value.split('\n').map((line) => `    ${line}`)]
 }
 
 function printFailure({ steps }: CliOutcome): string[] {
@@ -185,7 +162,7 @@ function printFailure({ steps }: CliOutcome): string[] {
 
 /** A label, and its text beside it in a column of its own. */
 function printLabelled(label: string, text: string): string {
-  const indent = 12
+  const indent = LABEL_COLUMNS
   return `${label.padEnd(indent)}${wrapText(toPrintable(text), { indent }).slice(indent)}`
 }
 

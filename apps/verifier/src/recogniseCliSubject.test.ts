@@ -19,6 +19,20 @@ describe('what the command line is asked to verify', () => {
 
   test('all else is recognised by its form', async () => {
     expect(await recogniseCliSubject(slug)).toEqual({ kind: 'proof', slug, origin: undefined })
-    await expect(recogniseCliSubject('./no-such-receipt.json')).rejects.toMatchObject({ code: 'invalid_arguments' })
+  })
+
+  test.each(['no-such-receipt.json', '../receipt', '/receipt.CAR', `./${cid}`])(
+    '%s names a file that is not there',
+    async (text) => {
+      await expect(recogniseCliSubject(text)).rejects.toMatchObject({
+        code: 'invalid_arguments',
+        details: `there is no file ${text}`,
+      })
+    },
+  )
+
+  test('a link that ends like a file is a link, and its secret is not repeated', async () => {
+    const link = recogniseCliSubject('https://user:secret@wallet.example/receipt.json')
+    await expect(link).rejects.toMatchObject({ code: 'invalid_arguments', details: 'this link has credentials in it' })
   })
 })

@@ -76,7 +76,7 @@ describe('the command line judges each subject as the table says', () => {
     const wanted = toWanted(row, row.expected)
     if ('error' in wanted) {
       expect(error?.code).toBe(wanted.error)
-      expect(exitCode).toBe(UNAVAILABLE.includes(wanted.error) ? 5 : 4)
+      expect(exitCode).toBe(wanted.error === 'proof_not_found' ? 8 : UNAVAILABLE.includes(wanted.error) ? 5 : 4)
       return
     }
     expect(toFound({ ...outcome, lies: outcome.falseClaims })).toEqual(wanted)

@@ -4,7 +4,9 @@ import { MAX_OPENING_BYTES } from '@countersign/protocol'
 import { encodeReceiptCar, MAX_CAR_BYTES } from '@countersign/receipt'
 import {
   createFetchBytes,
+  type FetchBytes,
   type FetchDeps,
+  findApi,
   MAX_COLLATERAL_BYTES,
   MAX_MANIFEST_BYTES,
   type Manifest,
@@ -36,14 +38,15 @@ export async function verify(deps: FetchDeps & { now: () => Date }, options: Ver
   const { carFile } = options
   if (carFile !== undefined && (await isPathTaken(carFile))) throw invalid('--car would overwrite a file', carFile)
   const named = await recogniseCliSubject(options.subject)
+  const fetchBytes = createFetchBytes(deps)
   const outcome = await verifyReceipt(
     {
-      fetchBytes: createFetchBytes(deps),
+      fetchBytes,
       now: deps.now,
       ...(named.kind === 'file' ? { findBeside: (cid) => readBeside(named.path, cid) } : {}),
     },
     {
-      subject: await toSubject(named, options),
+      subject: await toSubject({ fetchBytes }, named, options),
       manifests,
       gateways,
       tcbStatuses: options.statuses,
@@ -74,16 +77,21 @@ async function writeCar(path: string, { bytes, blocks, collateral }: Outcome): P
   }
 }
 
-async function toSubject(named: CliSubject, { api, isOffline }: VerifyOptions): Promise<Subject> {
+async function toSubject(
+  deps: { fetchBytes: FetchBytes },
+  named: CliSubject,
+  { api, isOffline }: VerifyOptions,
+): Promise<Subject> {
   if (named.kind === 'file') {
     const { path } = named
     return { kind: 'file', name: path, bytes: await readFileBounded(path, { maxBytes: MAX_CAR_BYTES }) }
   }
   if (isOffline) throw invalid('--offline', 'only a receipt file can be verified offline')
   if (named.kind !== 'proof') return named
-  const base = api ?? named.origin
-  if (base === undefined) throw invalid('a slug needs --api', 'or give the whole proof URL')
-  return { kind: 'proof', slug: named.slug, api: base }
+  const { slug, origin } = named
+  if (api !== undefined) return { kind: 'proof', slug, api }
+  if (origin === undefined) throw invalid('a slug needs --api', 'or give the whole proof link')
+  return { kind: 'proof', slug, api: await findApi(deps, origin) }
 }
 
 async function readManifest(path: string | undefined): Promise<Manifest[]> {

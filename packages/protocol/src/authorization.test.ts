@@ -81,7 +81,7 @@ describe('allowed is', () => {
   test.each<[string, Partial<Authorization>, Hex[]]>([
     ['no code without a list', {}, []],
     ['no other code', { address: `0x${'22'.repeat(20)}` }, [address]],
-    ['not even to undo a delegation, unless that is on the list', { address: `0x${'00'.repeat(20)}` }, [address]],
+    ['not even to undo an authorization, unless that is on the list', { address: `0x${'00'.repeat(20)}` }, [address]],
     ['nothing for all chains', { chainId: 0 }, [address]],
   ])('%s', (_, changes, implementations) => {
     expect(() => assertAuthorizationAllowed({ ...good, ...changes }, implementations)).toThrow(

@@ -80,6 +80,7 @@ export {
 export { isLoopbackHost, isLoopbackUrl } from './loopback.ts'
 export { computeRoot, createInclusionPath, createInclusionPaths, hashTree, type Inclusion } from './merkle.ts'
 export { hashMessage } from './message.ts'
+export { nameChain } from './nameChain.ts'
 export { MAX_OFF_CHAIN_BYTES } from './offChainContent.ts'
 export {
   assertOpening,
@@ -199,6 +200,7 @@ export {
 } from './subject.ts'
 export { type Tag, tags, toTagBytes } from './tags.ts'
 export { type TcbStatus, tcbStatuses } from './tcbStatus.ts'
+export { toChecksumAddress } from './toChecksumAddress.ts'
 export {
   encodeSignedTransaction,
   encodeUnsignedTransaction,

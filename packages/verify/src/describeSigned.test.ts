@@ -1,5 +1,6 @@
+import { toChecksumAddress } from '@countersign/protocol'
 import { expect, test } from 'vitest'
-import { describeSigned } from './describeSigned.ts'
+import { describeSigned, nameSigned } from './describeSigned.ts'
 import { issueGolden, issueGoldenV2 } from './issues.fake.ts'
 
 const one = await issueGolden()
@@ -8,29 +9,72 @@ const authorization = await issueGoldenV2({ signing: { kind: 'authorization' } }
 const message = await issueGoldenV2({ signing: { kind: 'message' } })
 
 test('a transaction is described alike in both versions', () => {
-  expect(describeSigned(transaction.receipt, undefined)).toEqual(describeSigned(one.receipt, undefined))
+  expect(describeSigned({ receipt: transaction.receipt, content: undefined })).toEqual(
+    describeSigned({ receipt: one.receipt, content: undefined }),
+  )
 })
 
 test.each([
-  ['0', '0 ether'],
-  ['1', '0.000000000000000001 ether'],
-  ['1500000000000000000', '1.5 ether'],
-  ['20000000000000000000', '20 ether'],
+  ['0', '0 ETH'],
+  ['1', '0.000000000000000001 ETH'],
+  ['1500000000000000000', '1.5 ETH'],
+  ['20000000000000000000', '20 ETH'],
 ])('%s wei are %s', (value, expected) => {
   const receipt = { ...one.receipt, transaction: { ...one.receipt.transaction, value } }
-  expect(describeSigned(receipt, undefined).facts).toContainEqual({ name: 'Amount', value: expected })
+  expect(describeSigned({ receipt, content: undefined }).facts).toContainEqual({ name: 'Amount', value: expected })
+})
+
+test('a payment is one sentence, with names and times as the reader writes them', () => {
+  const { title, sentence, facts } = describeSigned(
+    { receipt: one.receipt, content: undefined },
+    { toTime: (time) => `<${time}>` },
+  )
+  const { from, to, txHash, signedAt } = one.receipt.transaction
+  expect(title).toBe('A payment of 1 ETH')
+  expect(sentence).toBe(
+    `To ${toChecksumAddress(to)} on Local chain. The wallet ${toChecksumAddress(from)} signed it on <${signedAt}>.`,
+  )
+  expect(facts).toEqual([
+    { name: 'Amount', value: '1 ETH' },
+    { name: 'From', value: toChecksumAddress(from) },
+    { name: 'To', value: toChecksumAddress(to) },
+    { name: 'Chain', value: 'Local chain (chain 31337)' },
+    { name: 'Signed', value: `<${signedAt}> (${signedAt})` },
+    { name: 'Transaction', value: txHash },
+  ])
+})
+
+test('a call of a contract is called one, and a chain without a name has its number', () => {
+  const receipt = {
+    ...one.receipt,
+    transaction: { ...one.receipt.transaction, chainId: 5, data: '0xa9059cbb' } as const,
+  }
+  const { title, sentence, facts } = describeSigned({ receipt, content: undefined })
+  expect(title).toBe('A call of a contract, with 1 ETH')
+  expect(sentence).toMatch(/^To 0x\w{40} on Chain 5, with 4 bytes of data\. The wallet/)
+  expect(facts).toContainEqual({ name: 'Chain', value: '5' })
+})
+
+test('what failed is only what the receipt says', () => {
+  expect(nameSigned({ verdict: 'failed' })).toBe('What the receipt says was signed')
+  expect(nameSigned({ verdict: 'verified' })).toBe('What was signed')
 })
 
 test('an authorization warns of what its code can do', () => {
-  const { sentence, warnings } = describeSigned(authorization.receipt, undefined)
-  expect(sentence).toMatch(/authorized the code at 0x(7e){20} to act for it on chain 31337/)
+  const { sentence, warnings } = describeSigned({ receipt: authorization.receipt, content: undefined })
+  expect(sentence).toMatch(/authorized the code at 0x(7e){20} to act for it, on Local chain \(EIP-7702\)/i)
   expect(warnings.join()).toContain('everything')
 })
 
 test('off the chain, only an opening says what was signed', () => {
   const { content } = message.opening ?? {}
   if (typeof content !== 'object') throw new Error('the simulator shows the content')
-  expect(describeSigned(message.receipt, undefined).sentence).toContain('signed something at 2026-06-15')
-  expect(JSON.stringify(describeSigned(message.receipt, undefined))).not.toContain('hello')
-  expect(describeSigned(message.receipt, content).facts).toContainEqual({ name: 'Message', value: 'hello' })
+  expect(describeSigned({ receipt: message.receipt, content: undefined }).sentence).toContain(
+    'signed something on 2026-06-15',
+  )
+  expect(JSON.stringify(describeSigned({ receipt: message.receipt, content: undefined }))).not.toContain('hello')
+  expect(describeSigned({ receipt: message.receipt, content }).facts).toContainEqual({
+    name: 'Message',
+    value: 'hello',
+  })
 })

@@ -1,11 +1,27 @@
-import type { AuthorizationSubject, OpeningContent, TxMetadata } from '@countersign/protocol'
+import {
+  type AuthorizationSubject,
+  nameChain,
+  type OpeningContent,
+  type TxMetadata,
+  toChecksumAddress,
+} from '@countersign/protocol'
 import { type AnyReceipt, nameSignature, type SignatureName } from '@countersign/receipt'
 import type { ContentWords, Fact } from './contentWords.ts'
 import { describeContent } from './describeContent.ts'
+import type { Outcome } from './verify.ts'
+
+/** How a reader writes a time of UTC: the command line as it is, a page in the visitor's own zone. */
+export type SignedReader = { toTime?: (time: string) => string }
+
+type Name = SignatureName & { time: string }
 
 /** What the wallet signed, as far as the receipt and an opening show it. */
-export function describeSigned(receipt: AnyReceipt, content: OpeningContent | undefined): ContentWords {
-  const name = nameSignature(receipt)
+export function describeSigned(
+  { receipt, content }: { receipt: AnyReceipt; content: OpeningContent | undefined },
+  { toTime = (time) => time }: SignedReader = {},
+): ContentWords {
+  const bare = nameSignature(receipt)
+  const name = { ...bare, from: toChecksumAddress(bare.from), time: toTime(bare.signedAt) }
   if (!('kind' in receipt)) return describeTransaction(receipt.transaction, name)
   switch (receipt.kind) {
     case 'transaction':
@@ -17,50 +33,57 @@ export function describeSigned(receipt: AnyReceipt, content: OpeningContent | un
   }
 }
 
-function describeTransaction({ to, value, data }: TxMetadata, name: SignatureName): ContentWords {
-  const { txHash, chainId, from, signedAt } = name
+/** Above it. Where a step failed, nothing shows that the wallet signed this. */
+export function nameSigned({ verdict }: Pick<Outcome, 'verdict'>): string {
+  return verdict === 'failed' ? 'What the receipt says was signed' : 'What was signed'
+}
+
+function describeTransaction({ to, value, data }: TxMetadata, name: Name): ContentWords {
+  const { txHash, chainId, from, time } = name
+  const amount = `${toEther(value)} ETH`
+  const recipient = toChecksumAddress(to)
   const dataLength = (data.length - 2) / 2
-  const call = dataLength === 0 ? 'none' : `${dataLength} ${dataLength === 1 ? 'byte' : 'bytes'}: it calls a contract`
+  const isCall = dataLength > 0
+  const size = `${dataLength} ${dataLength === 1 ? 'byte' : 'bytes'}`
   return {
-    title: 'A transaction',
-    sentence: `Transaction ${txHash} of ${from} on chain ${chainId}, signed ${signedAt}.`,
+    title: isCall ? `A call of a contract, with ${amount}` : `A payment of ${amount}`,
+    sentence: `To ${recipient} on ${nameChain(chainId)}${isCall ? `, with ${size} of data` : ''}. The wallet ${from} signed it on ${time}.`,
     warnings: [],
     facts: [
+      { name: 'Amount', value: amount },
+      { name: 'From', value: from },
+      { name: 'To', value: recipient },
+      ...(isCall ? [{ name: 'Data', value: `${size}: it calls a contract` }] : []),
+      toChainFact(chainId),
+      toTimeFact(name),
       { name: 'Transaction', value: txHash },
-      { name: 'From wallet', value: from },
-      { name: 'To', value: to },
-      { name: 'Amount', value: `${toEther(value)} ether` },
-      { name: 'Data', value: call },
-      { name: 'Chain', value: String(chainId) },
-      { name: 'Signed', value: signedAt },
     ],
   }
 }
 
-function describeAuthorization(subject: AuthorizationSubject, { from, signedAt }: SignatureName): ContentWords {
-  const { address, chainId, nonce } = subject
+function describeAuthorization({ address, chainId, nonce }: AuthorizationSubject, name: Name): ContentWords {
+  const { from, time } = name
+  const code = toChecksumAddress(address)
   return {
     title: 'An authorization of code',
-    sentence: `The wallet ${from} authorized the code at ${address} to act for it on chain ${chainId} (EIP-7702), signed ${signedAt}.`,
+    sentence: `The wallet ${from} authorized the code at ${code} to act for it, on ${nameChain(chainId)} (EIP-7702). It signed on ${time}.`,
     warnings: [
       'That code can move everything that the wallet has on this chain, until another authorization replaces it.',
     ],
     facts: [
       { name: 'Wallet', value: from },
-      { name: 'Code', value: address },
-      { name: 'Chain', value: String(chainId) },
+      { name: 'Code', value: code },
+      toChainFact(chainId),
       { name: 'Nonce', value: String(nonce) },
-      { name: 'Signed', value: signedAt },
+      toTimeFact(name),
     ],
   }
 }
 
-function describeOffChain({ from, signedAt }: SignatureName, content: OpeningContent | undefined): ContentWords {
-  const facts: Fact[] = [
-    { name: 'Wallet', value: from },
-    { name: 'Signed', value: signedAt },
-  ]
-  const sentence = `The wallet ${from} signed something at ${signedAt}.`
+function describeOffChain(name: Name, content: OpeningContent | undefined): ContentWords {
+  const { from, time } = name
+  const facts: Fact[] = [{ name: 'Wallet', value: from }, toTimeFact(name)]
+  const sentence = `The wallet ${from} signed something on ${time}.`
   if (content === undefined) {
     return {
       title: 'Something off the chain',
@@ -71,6 +94,18 @@ function describeOffChain({ from, signedAt }: SignatureName, content: OpeningCon
   }
   const words = describeContent(content, { wallet: from })
   return { ...words, sentence: `${sentence} ${words.sentence}`, facts: [...facts, ...words.facts] }
+}
+
+/** The name is ours, and the number is what was signed. */
+function toChainFact(chainId: number): Fact {
+  const name = nameChain(chainId)
+  const number = `chain ${chainId}`
+  return { name: 'Chain', value: name.toLowerCase() === number ? String(chainId) : `${name} (${number})` }
+}
+
+/** As the receipt states it, beside what the reader makes of it. */
+function toTimeFact({ time, signedAt }: Name): Fact {
+  return { name: 'Signed', value: time === signedAt ? signedAt : `${time} (${signedAt})` }
 }
 
 /** Wei in decimal as ether, to the last digit. */

@@ -1,8 +1,9 @@
 import { DSTACK_SECRET, stepTitles } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
 import type { VerifierStep } from './checkSubject.ts'
-import { adviseOn, describeStep, isSimulated, type StepContext, stepGroups } from './describeStep.ts'
+import { adviseOn, describeStep, isSimulated, type StepContext } from './describeStep.ts'
 import { createFetchBytes } from './fetchBytes.ts'
+import { groupSteps } from './groupSteps.ts'
 import { issueGolden, toManifest } from './issues.fake.ts'
 import { apiBaseUrl, createFakeNetwork, rpcUrl } from './network.fake.ts'
 import { verify } from './verify.ts'
@@ -23,8 +24,7 @@ const withTcb = (tcbStatus: 'UpToDate' | 'OutOfDate') => ({
 const toStep = (id: StepId, status: VerifierStep['status']): VerifierStep => ({ id, status, title: '', detail: '' })
 
 describe('steps', () => {
-  test('each is in exactly one group, and has a sentence for each outcome', () => {
-    expect(stepGroups.flatMap((group) => group.ids).toSorted()).toEqual(ids.toSorted())
+  test('each has a sentence for each outcome', () => {
     for (const id of ids) {
       for (const status of ['pass', 'fail', 'skip'] as const) {
         expect(describeStep(toStep(id, status), hardware)).toMatch(/\.$/)
@@ -42,7 +42,8 @@ describe('steps', () => {
     const context = { ...mock, isOperatorNode: false }
     const simulated = mock.steps.filter((step) => isSimulated(step, context)).map(({ id }) => id)
     const expected = ['The key enclave', 'The random sample', 'The coordinator']
-      .flatMap((title) => stepGroups.find((group) => group.title === title)?.ids ?? [])
+      .flatMap((title) => groupSteps(mock.steps).find((group) => group.title === title)?.steps ?? [])
+      .map(({ id }) => id)
       // Nobody listed machines or gave a list, so that there is nothing that passed.
       .filter((id) => id !== 'platform' && id !== 'coordinator-revocation')
     expect(simulated.toSorted()).toEqual(expected.toSorted())

@@ -1,5 +1,6 @@
 import { DSTACK_SECRET } from '@countersign/receipt'
 import type { VerifierStep } from './checkSubject.ts'
+import { isHardwareStep } from './groupSteps.ts'
 import { codeWords, type StepWords, stepWords } from './stepWords.ts'
 import type { Outcome } from './verify.ts'
 
@@ -48,43 +49,10 @@ function toNodesWord(sentence: string, { isOperatorNode }: StepContext): string 
 /** Whether a step that passed is about simulated parts: its sentence would be read as one about hardware. */
 export function isSimulated({ id, status, detail }: VerifierStep, { isMock }: { isMock: boolean }): boolean {
   if (status !== 'pass') return false
-  return isMockStep({ detail }) || (isMock && stepGroups.some((group) => group.isHardware && group.ids.includes(id)))
+  return isMockStep({ detail }) || (isMock && isHardwareStep(id))
 }
 
 /** Whether the step itself found simulated evidence. */
 export function isMockStep({ detail }: Pick<VerifierStep, 'detail'>): boolean {
   return detail.includes('MOCK')
 }
-
-export type StepGroup = {
-  title: string
-  ids: readonly VerifierStep['id'][]
-  /** Its steps are worth nothing on simulated hardware. */
-  isHardware?: boolean
-}
-
-export const stepGroups: readonly StepGroup[] = [
-  { title: 'The bytes', ids: ['format', 'cid', 'blocks'] },
-  { title: 'What was signed', ids: ['opening', 'digest', 'signature', 'tx-hash', 'statement', 'subject'] },
-  {
-    title: 'The key enclave',
-    isHardware: true,
-    ids: ['inclusion', 'collateral', 'quote', 'report-data', 'quote-policy', 'platform', 'measurement', 'config'],
-  },
-  { title: 'The random sample', isHardware: true, ids: ['entropy', 'entropy-key'] },
-  {
-    title: 'The coordinator',
-    isHardware: true,
-    ids: [
-      'coordinator-report',
-      'coordinator-policy',
-      'coordinator-chip',
-      'coordinator-revocation',
-      'coordinator-key',
-      'coordinator-measurement',
-      'coordinator-config',
-      'release',
-    ],
-  },
-  { title: 'The public record', ids: ['event', 'transaction', 'time', 'time-bound', 'reevaluation'] },
-]

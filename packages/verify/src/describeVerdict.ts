@@ -3,7 +3,7 @@ import { ATTESTATION_V2, DSTACK_SECRET, quantumNote, type Verdict } from '@count
 import type { Outcome } from './verify.ts'
 
 /** What each verdict means, in a sentence that promises no more than was shown. */
-export const verdictWords: Readonly<Record<Verdict, string>> = {
+const VERDICTS: Readonly<Record<Verdict, string>> = {
   verified:
     'Every required step holds on genuine hardware, code and settings are those that the anchors name, and the chain had the receipt soon after the signing.',
   mock: 'A part of this evidence is simulated. It proves nothing about hardware.',
@@ -18,7 +18,15 @@ export const verdictWords: Readonly<Record<Verdict, string>> = {
 
 export type AnchorSource = 'operator' | 'visitor'
 
-export type VerdictDescription = { tone: 'good' | 'warning' | 'bad'; title: string; sentence: string }
+export type VerdictDescription = {
+  tone: 'good' | 'warning' | 'bad'
+  title: string
+  sentence: string
+  /** What a verdict that is no failure does not rule out, and what the signatures of version 2 buy. */
+  notes: readonly string[]
+}
+
+type Words = Omit<VerdictDescription, 'notes'>
 
 export type VerdictContext = {
   anchorSource: AnchorSource
@@ -33,9 +41,10 @@ type Judged = Pick<
   'verdict' | 'isMockRefused' | 'isKnownCode' | 'steps' | 'isEventMissing' | 'timeBound' | 'view' | 'receipt'
 >
 
-/** The verdict as a page shows it: with whose anchors they were, and every reservation in its title. */
+/** The verdict as page and command line show it: with whose anchors they were, and every reservation in its title. */
 export function describeVerdict(judged: Judged, context: VerdictContext): VerdictDescription {
-  const words = withNotes(describeBare(judged, context), judged)
+  const bare = describeBare(judged, context)
+  const words = { ...bare, notes: bare.tone === 'bad' ? [] : toNotes(judged) }
   // Bad news is not softened by small print, and what is incomplete says so already.
   if (words.tone === 'bad' || judged.verdict === 'incomplete') return words
   const reservations = toReservations(judged, context)
@@ -45,12 +54,7 @@ export function describeVerdict(judged: Judged, context: VerdictContext): Verdic
   return { ...words, tone: 'warning', title }
 }
 
-/** What a verdict that is no failure does not rule out, and what the signatures of version 2 buy. */
-export function toVerdictNotes({
-  isKnownCode,
-  view,
-  receipt,
-}: Pick<Outcome, 'isKnownCode' | 'view' | 'receipt'>): string[] {
+function toNotes({ isKnownCode, view, receipt }: Pick<Outcome, 'isKnownCode' | 'view' | 'receipt'>): string[] {
   return [
     // Known code is worth less where others can be admitted to its secret.
     ...(isKnownCode && view?.signer.config.rootSecret === 'dstack' ? [DSTACK_SECRET] : []),
@@ -60,11 +64,6 @@ export function toVerdictNotes({
 }
 
 const BEACON_NOTE = 'The random sample is of a public beacon, shared by all signatures of its round.'
-
-function withNotes(words: VerdictDescription, judged: Judged): VerdictDescription {
-  const notes = words.tone === 'bad' ? [] : toVerdictNotes(judged)
-  return { ...words, sentence: [words.sentence, ...notes].join(' ') }
-}
 
 function toReservations({ steps, isEventMissing, timeBound, view }: Judged, { status }: VerdictContext): string[] {
   const reservations: string[] = []
@@ -82,22 +81,21 @@ function toReservations({ steps, isEventMissing, timeBound, view }: Judged, { st
   return reservations
 }
 
-function describeBare(judged: Judged, { anchorSource, lies }: VerdictContext): VerdictDescription {
+function describeBare(judged: Judged, { anchorSource, lies }: VerdictContext): Words {
   const { verdict, isMockRefused, isKnownCode, steps } = judged
-  const sentence = verdictWords[verdict]
+  const sentence = VERDICTS[verdict]
   // Before all that could be missing, and before claims: one that the quote was verified is false for this very reason.
   if (isMockRefused && verdict !== 'failed') {
     const title = 'Not verified: MOCK evidence'
-    return { tone: 'bad', title, sentence: `${verdictWords.mock} It is not accepted here.` }
+    return { tone: 'bad', title, sentence: `${VERDICTS.mock} It is not accepted here.` }
   }
   // A service that shows one transaction and links the receipt of another shows in its claims.
   const isOtherSubject = steps.every(({ id, status }) => status !== 'fail' || id === 'subject')
   if (lies > 0 && !isMockRefused && (verdict !== 'failed' || isOtherSubject)) {
     return {
       tone: 'bad',
-      title: 'The service says something false about this receipt',
-      sentence:
-        'The receipt may be good in itself, but it is not what the service says it is. See which claims are false.',
+      title: 'Not verified: the service says something false about this receipt',
+      sentence: 'The receipt may be good in itself, but it is not what the service says it is.',
     }
   }
   switch (verdict) {

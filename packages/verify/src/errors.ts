@@ -14,6 +14,8 @@ export type VerifierErrorCode =
   | 'collateral_not_named'
   /** Fix the call: the file is neither a quote, a report, a receipt nor collateral. */
   | 'evidence_unrecognised'
+  /** Check the link: the service knows no such proof. */
+  | 'proof_not_found'
   /** Retry later: the service has not pinned the receipt yet, or could not. */
   | 'proof_not_pinned'
   /** Retry, or name another source: a server could not be reached, or its answer is of no use. */
@@ -24,7 +26,7 @@ export type VerifierErrorCode =
   | 'event_not_found'
 
 /** What the reader left out or gave too much of. How to give it is for each program to say: the command line has options, a page has fields. */
-export type ReaderNeed = 'contract' | 'node' | 'gateway' | 'time' | 'collateral-of-time' | 'one-collateral'
+export type ReaderNeed = 'contract' | 'service' | 'node' | 'gateway' | 'time' | 'collateral-of-time' | 'one-collateral'
 
 /** `status` is that of the HTTP answer, where there was one. */
 export class VerifierError extends ServiceError<VerifierErrorCode> {

@@ -1,6 +1,7 @@
 import { toCid } from '@countersign/receipt'
 import { describeError, VerifierError } from './errors.ts'
 import type { FetchBytes } from './fetchBytes.ts'
+import { toGatewayLink } from './toStatedGateway.ts'
 
 export type FoundBlock = { bytes: Uint8Array<ArrayBuffer> | undefined; problems: readonly string[] }
 
@@ -13,8 +14,8 @@ export async function getBlock(
   { cid, gateways, maxBytes }: { cid: string; gateways: readonly string[]; maxBytes: number },
 ): Promise<FoundBlock> {
   const problems: string[] = []
-  for (const gateway of new Set(gateways.map(toGatewayBase))) {
-    const url = new URL(`${gateway}/${cid}?format=raw`)
+  for (const link of new Set(gateways.map((gateway) => toGatewayLink(gateway, cid)))) {
+    const url = new URL(`${link}?format=raw`)
     try {
       const bytes = await fetchBytes({ url: url.href, maxBytes, accept: 'application/vnd.ipld.raw' })
       const received = toCid(bytes)
@@ -26,10 +27,4 @@ export async function getBlock(
     }
   }
   return { bytes: undefined, problems }
-}
-
-/** A gateway may be named with or without its `/ipfs`. */
-function toGatewayBase(url: string): string {
-  const base = url.replace(/\/+$/, '')
-  return base.endsWith('/ipfs') ? base : `${base}/ipfs`
 }

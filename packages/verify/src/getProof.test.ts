@@ -24,7 +24,6 @@ test('an answer is taken as it is, also one that contradicts itself', async () =
 })
 
 test.each<[string, () => Response | Promise<Response>, number | undefined, RegExp]>([
-  ['an unknown slug', () => json({ code: 'proof_not_found' }, 404), 404, /404/],
   ['a failure', () => json({}, 503), 503, /503/],
   ['no network', () => Promise.reject(new TypeError('Failed to fetch')), undefined, /could not be reached/],
   ['a web page', html, 200, /web page/],
@@ -41,13 +40,28 @@ test.each<[string, () => Response | Promise<Response>, number | undefined, RegEx
   expect(error).toMatchObject({ code: 'fetch_failed', status, details: expect.stringMatching(message) })
 })
 
+test('an unknown slug is no proof of this service, and nothing that could be fetched later', async () => {
+  await expect(ask(() => json({ code: 'proof_not_found' }, 404)).result).rejects.toMatchObject({
+    code: 'proof_not_found',
+    status: 404,
+    details: 'api.test knows none under this slug',
+  })
+})
+
+test('an answer that is no proof says that the service may be elsewhere', async () => {
+  for (const answer of [html, () => json(null)]) {
+    await expect(ask(answer).result).rejects.toMatchObject({ need: 'service' })
+  }
+  await expect(ask(() => json({}, 503)).result).rejects.toMatchObject({ need: undefined })
+})
+
 test('a slug is one segment of the path, or it is not asked for', async () => {
   const { result, urls } = ask(() => json({}, 404), '../auth/me')
   await result.catch(() => {})
   expect(urls).toEqual(['https://api.test/proof/..%2Fauth%2Fme'])
   for (const bad of ['', '.', '..']) {
     const asked = ask(() => json({}), bad)
-    await expect(asked.result).rejects.toMatchObject({ code: 'fetch_failed', status: 404 })
+    await expect(asked.result).rejects.toMatchObject({ code: 'proof_not_found', status: 404 })
     expect(asked.urls).toEqual([])
   }
 })

@@ -14,17 +14,25 @@ const MAX_PROOF_BYTES = 1_048_576
 
 /**
  * `GET /proof/:slug`, of a service that is not trusted. Unlike the SDK, it takes answers that contradict themselves: what the
- * service says is compared with the evidence. Rejects with `fetch_failed`, whose `status` is 404 for an unknown slug and
- * 200 for an answer that is no proof.
+ * service says is compared with the evidence. Rejects with `proof_not_found` for an unknown slug, and otherwise with `fetch_failed`, whose
+ * `status` is 200 for an answer that is no proof.
  */
 export async function getProof(
   { fetchBytes }: { fetchBytes: FetchBytes },
   { api, slug }: { api: string; slug: string },
 ): Promise<ProofPayload> {
   const url = `${api.replace(/\/+$/, '')}${toPath(slug)}`
-  const bytes = await fetchBytes({ url, maxBytes: MAX_PROOF_BYTES, accept: 'application/json' })
+  const { host } = new URL(url)
+  let bytes: Uint8Array
+  try {
+    bytes = await fetchBytes({ url, maxBytes: MAX_PROOF_BYTES, accept: 'application/json' })
+  } catch (error) {
+    if (!(error instanceof VerifierError)) throw error
+    if (error.status === 404) throw notFound(`${host} knows none under this slug`)
+    throw error.status === 200 ? useless(error.details ?? host) : error
+  }
   const { proof, fault } = parseProof(bytes, slug)
-  if (proof === undefined) throw useless(`${new URL(url).host} answers with ${fault}`, 200)
+  if (proof === undefined) throw useless(`${host} answers with ${fault}`)
   return proof
 }
 
@@ -33,12 +41,17 @@ function toPath(slug: string): string {
     return toMethodAndPath('GET /proof/:slug', { slug }).path
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error
-    throw useless('this is no slug', 404)
+    throw notFound('this is no slug')
   }
 }
 
-function useless(details: string, status: number) {
-  return new VerifierError('fetch_failed', 'could not fetch', { details, status })
+function notFound(details: string) {
+  return new VerifierError('proof_not_found', 'there is no such proof', { details, status: 404 })
+}
+
+/** Whatever answers is not the service. */
+function useless(details: string) {
+  return new VerifierError('fetch_failed', 'could not fetch', { details, status: 200, need: 'service' })
 }
 
 type Check = (value: unknown) => boolean

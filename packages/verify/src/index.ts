@@ -5,19 +5,19 @@ export type { Conclusion } from './conclude.ts'
 export type { ContentWords, Fact } from './contentWords.ts'
 export type { Publication } from './createChain.ts'
 export { describeContent, type ShownContent } from './describeContent.ts'
-export { describeSigned } from './describeSigned.ts'
-export { adviseOn, describeStep, isMockStep, isSimulated, type StepContext, stepGroups } from './describeStep.ts'
+export { describeSigned, nameSigned } from './describeSigned.ts'
+export { adviseOn, describeStep, isMockStep, isSimulated, type StepContext } from './describeStep.ts'
 export {
   type AnchorSource,
   describeVerdict,
-  toVerdictNotes,
   type VerdictContext,
   type VerdictDescription,
-  verdictWords,
 } from './describeVerdict.ts'
 export { describeError, type ReaderNeed, VerifierError, type VerifierErrorCode, withSource } from './errors.ts'
 export { createFetchBytes, type FetchBytes, type FetchBytesParameters, type FetchDeps } from './fetchBytes.ts'
+export { findApi } from './findApi.ts'
 export { getProof } from './getProof.ts'
+export { groupSteps, type StepGroup } from './groupSteps.ts'
 export { isCar } from './isCar.ts'
 export { type GivenFile, MAX_COLLATERAL_BYTES } from './loadCollateral.ts'
 export type { Phase, Subject } from './loadReceipt.ts'
@@ -38,6 +38,6 @@ export { PLATFORM_FORM, parsePlatformText, toPlatformText } from './platformText
 export { type NamedSubject, recogniseSubject } from './recogniseSubject.ts'
 export { releaseManifest } from './releaseManifest.ts'
 export { toPrintable, toPrintableJson } from './toPrintable.ts'
-export { parseHttpUrl } from './toStatedGateway.ts'
+export { parseHttpUrl, toGatewayLink } from './toStatedGateway.ts'
 export { trimWhiteSpace } from './trimWhiteSpace.ts'
 export { type Outcome, type Progress, type VerifyDeps, type VerifyRequest, verify } from './verify.ts'

@@ -12,7 +12,8 @@ import { orderGateways } from './orderGateways.ts'
 export type Subject =
   /** A receipt, or a CAR with its blocks. */
   | { kind: 'file'; name: string; bytes: Uint8Array<ArrayBuffer> }
-  | { kind: 'cid'; cid: string }
+  /** `link` is a gateway's link that has it; that gateway is asked after the reader's own. */
+  | { kind: 'cid'; cid: string; link?: string }
   | { kind: 'transaction'; txHash: string }
   /** `proof` is the service's answer, where the caller has it already. */
   | { kind: 'proof'; slug: string; api: string; proof?: ProofPayload }
@@ -52,7 +53,8 @@ type LoadDeps = { fetchBytes: FetchBytes; onPhase: (phase: Phase) => void }
 /** Finds the bytes of a receipt by any of its names. No public gateway is asked unless the reader names it. */
 export async function loadReceipt(deps: LoadDeps, parameters: LoadReceiptParameters): Promise<LoadedReceipt> {
   const { subject, api, chain } = parameters
-  const gateways = orderGateways({ own: parameters.gateways, api })
+  const link = subject.kind === 'cid' ? subject.link : undefined
+  const gateways = orderGateways({ own: parameters.gateways, ipfsUrl: link, api })
   switch (subject.kind) {
     case 'file': {
       const { name } = subject

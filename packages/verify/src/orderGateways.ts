@@ -1,9 +1,9 @@
 import { toStatedGateway } from './toStatedGateway.ts'
 
-/** Where blocks are asked for, in order: the reader's own gateways, the one that a proof names, the service itself. */
+/** Where blocks are asked for, in order: the reader's own gateways, the one that a link or a proof names, the service itself. */
 export function orderGateways(parameters: {
   own: readonly string[]
-  /** Of a proof. */
+  /** A link to a block, of a proof or of the reader. */
   ipfsUrl?: string | null | undefined
   api: string | undefined
 }): string[] {

@@ -21,7 +21,13 @@ describe('what is to be verified', () => {
     [hyphenSlug, { kind: 'proof', slug: hyphenSlug, origin: undefined }],
     [cid, { kind: 'cid', cid }],
     [`ipfs://${cid}`, { kind: 'cid', cid }],
-    [`https://gateway.example/ipfs/${cid}?format=raw`, { kind: 'cid', cid }],
+    [`ipfs://ipfs/${cid}/`, { kind: 'cid', cid }],
+    [
+      `https://gateway.example/ipfs/${cid}?format=raw`,
+      { kind: 'cid', cid, link: `https://gateway.example/ipfs/${cid}?format=raw` },
+    ],
+    [`https://${cid}.ipfs.gateway.example`, { kind: 'cid', cid, link: `https://${cid}.ipfs.gateway.example/` }],
+    [`http://${cid}.ipfs.localhost:8080/`, { kind: 'cid', cid, link: `http://${cid}.ipfs.localhost:8080/` }],
     [hash, { kind: 'transaction', txHash: hash.toLowerCase() }],
   ])('%s is recognised', (text, subject) => {
     expect(recogniseSubject(text)).toEqual(subject)
@@ -56,8 +62,25 @@ describe('what is to be verified', () => {
     ['a file URL', `file:///proof/${slug}`],
     ['a broken URL', `http://[/proof/${slug}`],
     ['a URL without a host', 'http://'],
+    ['an address', `0x${'ab'.repeat(20)}`],
+    ['a link without its protocol', `wallet.example/proof/${slug}`],
+    ['a link with a port and without its protocol', `localhost:5173/proof/${slug}`],
+    ['a file under a name of a gateway', `https://${cid}.ipfs.gateway.example/other.json`],
+    ['a name of a gateway that has no CID', 'https://hello.ipfs.gateway.example/'],
+    ['a name under another protocol of a gateway', `https://${cid}.ipns.gateway.example/`],
+    ['a CID in front of nothing', `https://${cid}.ipfs/`],
   ])('%s is bad input, and no secret is repeated', (_, text) => {
     expect(() => recogniseSubject(text)).toThrow(withCode('invalid_arguments'))
     expect(() => recogniseSubject(text)).not.toThrow(withCode('invalid_arguments', 'secret'))
+  })
+
+  test.each([
+    [`localhost:5173/proof/${slug}`, 'a link begins with https:// or http://'],
+    [`wallet.example/ipfs/${cid}`, 'a link begins with https:// or http://'],
+    [`0x${'ab'.repeat(20)}`, 'this is an address'],
+    ['https://wallet.example/', 'a proof link ends in /proof/ and a slug of 22 characters'],
+    ['ipfs://hello', 'begin with bafkrei'],
+  ])('%s: a hint says what is missing', (text, hint) => {
+    expect(() => recogniseSubject(text)).toThrow(withCode('invalid_arguments', hint))
   })
 })

@@ -1,10 +1,12 @@
 import { isSlug } from '@countersign/protocol'
 import { isCid } from '@countersign/receipt'
 import { VerifierError } from './errors.ts'
+import { findSubdomainCid } from './toStatedGateway.ts'
 
 /** What a text names a receipt by. */
 export type NamedSubject =
-  | { kind: 'cid'; cid: string }
+  /** `link` is the gateway's link that has it. */
+  | { kind: 'cid'; cid: string; link?: string }
   | { kind: 'transaction'; txHash: string }
   /** `origin` is that of a proof URL; a bare slug has none. */
   | { kind: 'proof'; slug: string; origin: string | undefined }
@@ -18,21 +20,27 @@ export function recogniseSubject(text: string): NamedSubject {
   if (isCid(text)) return { kind: 'cid', cid: text }
   if (/^0x[0-9a-fA-F]{64}$/.test(text)) return { kind: 'transaction', txHash: text.toLowerCase() }
   if (isSlug(text)) return { kind: 'proof', slug: text, origin: undefined }
-  if (/^[a-z][a-z0-9+.-]*:/i.test(text)) return recogniseLink(text)
+  if (/^[a-z][a-z0-9+.-]*:(?!\d)/i.test(text)) return recogniseLink(text)
+  if (/^0x[0-9a-f]{40}$/i.test(text))
+    throw unrecognised('this is an address; a transaction hash is 0x and 64 hex digits')
   if (/^(?:0x)?[0-9a-f]{40,}$/i.test(text) || /^0x/i.test(text)) {
     throw unrecognised('a transaction hash is 0x and 64 hex digits')
   }
   if (/^(?:bafy|Qm|b[a-z2-7]{20,})/.test(text)) {
     throw unrecognised('this is not the CID of a receipt: those begin with bafkrei and have 59 characters')
   }
-  throw unrecognised('this is neither a CID of a receipt, a proof URL, a slug of 22 characters nor a transaction hash')
+  if (/^[^\s/]+\/(?:proof|ipfs)\//.test(text)) throw unrecognised('a link begins with https:// or http://')
+  throw unrecognised('this is neither a CID of a receipt, a proof link, a slug of 22 characters nor a transaction hash')
 }
 
 function recogniseLink(text: string): NamedSubject {
   if (/^ipfs:\/\//i.test(text)) {
-    const cid = text.slice('ipfs://'.length).replace(/\/$/, '')
+    // Some write the path of a gateway after the protocol.
+    const cid = text.replace(/^ipfs:\/\/(?:ipfs\/)?/i, '').replace(/\/$/, '')
     if (isCid(cid)) return { kind: 'cid', cid }
-    throw unrecognised('this ipfs link does not name a receipt')
+    throw unrecognised(
+      'this ipfs link does not name a receipt: the CIDs of those begin with bafkrei and have 59 characters',
+    )
   }
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
@@ -41,10 +49,11 @@ function recogniseLink(text: string): NamedSubject {
   if (url.username !== '' || url.password !== '') throw unrecognised('this link has credentials in it')
   const slug = PROOF_PATH.exec(url.pathname)?.[1]
   if (isSlug(slug)) return { kind: 'proof', slug, origin: url.origin }
-  const cid = IPFS_PATH.exec(url.pathname)?.[1]
-  // The CID says which bytes; the gateway that the link names is not asked.
-  if (cid !== undefined && isCid(cid)) return { kind: 'cid', cid }
-  throw unrecognised('a proof URL ends in /proof/ and a slug of 22 characters')
+  const cid = IPFS_PATH.exec(url.pathname)?.[1] ?? (url.pathname === '/' ? findSubdomainCid(url.host) : undefined)
+  if (cid !== undefined && isCid(cid)) return { kind: 'cid', cid, link: url.href }
+  throw unrecognised(
+    'a proof link ends in /proof/ and a slug of 22 characters, a link of a gateway in /ipfs/ and the CID of a receipt',
+  )
 }
 
 function unrecognised(details: string) {

@@ -1,4 +1,5 @@
 import { type FormEvent, useId, useState } from 'react'
+import { Fold } from '../report/Fold.tsx'
 import { Field } from '../ui/Field.tsx'
 import { Notice } from '../ui/Notice.tsx'
 import { type AnchorFaults, type AnchorField, type AnchorFields, parseAnchorForm } from './parseAnchorForm.ts'
@@ -67,8 +68,11 @@ export function AnchorForm({ anchors }: { anchors: Anchors }) {
   }
 
   return (
-    <section className="card" aria-labelledby={`${name}-title`}>
-      <h2 id={`${name}-title`}>What it is held against</h2>
+    <Fold
+      title="What it is held against"
+      note={source === 'operator' ? 'The operator’s own anchors' : 'Your own anchors'}
+      isOpen={operator.fault !== undefined}
+    >
       <p>
         Genuine hardware runs anybody’s program. Anchors say which program, settings, entropy source and contract are
         the right ones. They must come from someone other than the receipt.
@@ -97,7 +101,7 @@ export function AnchorForm({ anchors }: { anchors: Anchors }) {
       ) : (
         <TrustList trust={operator.trust} />
       )}
-    </section>
+    </Fold>
   )
 }
 

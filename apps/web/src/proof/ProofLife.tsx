@@ -22,8 +22,8 @@ const paths: Record<StageState, string> = {
 export function ProofLife({ status }: { status: ProofStatus }) {
   const { meaning } = proofStatusWords[status]
   return (
-    <section className="card" aria-labelledby="life-title">
-      <h2 id="life-title">Where the proof is, by the service’s word</h2>
+    <section aria-labelledby="life-title">
+      <h3 id="life-title">Where the proof is</h3>
       <ol className="life">
         {toStages(status).map(({ id, title, state, text }) => (
           <li
@@ -38,7 +38,7 @@ export function ProofLife({ status }: { status: ProofStatus }) {
               <path d={paths[state]} />
             </svg>
             <div>
-              <h3>{title}</h3>
+              <h4>{title}</h4>
               <p className="life-state">{words[state]}</p>
               <p>{text}</p>
             </div>

@@ -1,8 +1,9 @@
 import type { ProofPayload } from '@countersign/protocol'
 import { isCid } from '@countersign/receipt'
-import { toPrintable } from '@countersign/verify'
+import { toGatewayLink, toPrintable } from '@countersign/verify'
 import type { ReactNode } from 'react'
 import type { WebConfig } from '../config.ts'
+import { Fold } from '../report/Fold.tsx'
 import { toGateways } from '../report/toGateways.ts'
 import { CopyButton } from '../ui/CopyButton.tsx'
 
@@ -21,8 +22,7 @@ export function ProofLinks({ proof, config }: { proof: ProofPayload; config: Web
       : undefined
   const isReceiptCid = ipfsCid !== null && isCid(ipfsCid)
   return (
-    <section className="card" aria-labelledby="links-title">
-      <h2 id="links-title">Look for yourself</h2>
+    <Fold title="Look for yourself">
       <dl className="evidence-facts">
         <LinkedFact
           title={TITLES[kind]}
@@ -35,7 +35,7 @@ export function ProofLinks({ proof, config }: { proof: ProofPayload; config: Web
           <LinkedFact
             title="Receipt (CID)"
             text={ipfsCid}
-            href={isReceiptCid ? `${gateway}/ipfs/${ipfsCid}` : undefined}
+            href={isReceiptCid && gateway !== undefined ? toGatewayLink(gateway, ipfsCid) : undefined}
             linkText="Open the raw receipt"
           />
         )}
@@ -50,7 +50,7 @@ export function ProofLinks({ proof, config }: { proof: ProofPayload; config: Web
           </LinkedFact>
         )}
       </dl>
-    </section>
+    </Fold>
   )
 }
 

@@ -25,6 +25,7 @@ const issue = await issueGolden()
 const other = await issueReceipt({ txMetadata: { nonce: 1 } })
 const honest = toProof(issue)
 const proofUrl = `${apiBaseUrl}/proof/`
+const SHELL_HEIGHT = 250
 /** Workers start slowly on a busy machine. */
 const PATIENCE = { timeout: 30_000 }
 
@@ -58,6 +59,11 @@ const lies = () =>
 const stages = () => [...document.querySelectorAll('[data-stage]')].map((element) => element.getAttribute('data-state'))
 const alert = (text: string | RegExp) =>
   expect.element(page.getByRole('alert').filter({ hasText: text }), PATIENCE).toBeVisible()
+const openParts = () =>
+  [...document.querySelectorAll('details[open] > summary')].map(
+    (summary) => summary.querySelector('h2, h3')?.textContent,
+  )
+const open = (name: string) => page.getByRole('heading', { name }).click()
 const statusOf = (step: string) => document.querySelector(`[data-step="${step}"]`)?.getAttribute('data-status')
 
 async function seriousFaults() {
@@ -71,7 +77,7 @@ describe('a complete proof', () => {
   test('is drawn, verified by the browser, and marked as MOCK', async () => {
     await show()
     await heading('Nothing failed, on MOCK evidence').toBeVisible()
-    await expect.element(page.getByText(/This evidence proves nothing about hardware/)).toBeVisible()
+    await expect.element(page.getByText(/simulated\. It proves nothing about hardware/)).toBeVisible()
     expect(stages()).toEqual(['done', 'done', 'done', 'done'])
     expect(document.querySelectorAll('[data-status="pass"]')).toHaveLength(27)
     expect(document.querySelectorAll('.transcript-step-mock')).toHaveLength(16)
@@ -79,11 +85,47 @@ describe('a complete proof', () => {
       const sentence = document.querySelector(`[data-step="${step}"]`)?.textContent
       expect(sentence).toContain('By the word of the operator’s node')
     }
-    expect(document.querySelector('.verdict')?.textContent).toMatch(/Amount1 ether.*Datanone/)
+    const signed = document.querySelector('.signed')?.textContent
+    expect(signed).toMatch(
+      /^What was signedA payment of 1 ETHTo 0x\w{40} on Local chain\. The wallet 0x\w{40} signed it on/,
+    )
+    expect(signed).toContain(
+      new Date(issue.receipt.transaction.signedAt).toLocaleDateString('en-GB', { dateStyle: 'long' }),
+    )
     expect(lies()).toEqual([])
     expect(document.querySelectorAll('[data-claim]')).toHaveLength(9)
-    await expect.element(page.getByText(/page’s own code comes from the operator/)).toBeVisible()
     expect(document.querySelector('.command')?.textContent).toContain(`npm run verify -- ${slug} --api ${apiBaseUrl}`)
+  })
+
+  test('has the verdict first, then what was signed, then the checks, and the service’s own word last', async () => {
+    await show()
+    await heading('Nothing failed, on MOCK evidence').toBeVisible()
+    expect([...document.querySelectorAll('h2')].map(({ textContent }) => textContent)).toEqual([
+      'Nothing failed, on MOCK evidence',
+      'What was signed',
+      'The checks',
+      'Keep the evidence',
+      'Look for yourself',
+      'What it is held against',
+      'Check it without this page',
+      'What the service says',
+    ])
+    expect(document.querySelectorAll('[data-group]')).toHaveLength(6)
+    expect(openParts()).toEqual([])
+  })
+
+  test('closed, is at most two screens of a phone high, and nothing is wider than the screen, nor at 320 pixels', async () => {
+    await page.viewport(390, 844)
+    await show()
+    await heading('Nothing failed, on MOCK evidence').toBeVisible()
+    const { scrollHeight, scrollWidth } = document.documentElement
+    // Header and footer of the app are around it.
+    expect(scrollHeight).toBeLessThanOrEqual(2 * 844 - SHELL_HEIGHT)
+    expect(scrollWidth).toBeLessThanOrEqual(390)
+    await page.viewport(320, 700)
+    for (const details of document.querySelectorAll('details')) details.open = true
+    expect(document.documentElement.scrollWidth).toBeLessThanOrEqual(320)
+    await page.viewport(414, 896)
   })
 
   test('whose event came ten years after the stated time is not plainly verified, and says why', async () => {
@@ -159,8 +201,9 @@ describe('a service that lies is told so, claim by claim', () => {
   ])('%s', async (_name, change, members) => {
     say(change)
     await show()
-    await heading('The service says something false about this receipt').toBeVisible()
+    await heading('Not verified: the service says something false about this receipt').toBeVisible()
     expect(lies()).toEqual(members)
+    expect(openParts()).toContain('What the service says')
   })
 
   test('complete, while the chain has no event', async () => {
@@ -176,6 +219,7 @@ describe('a service that lies is told so, claim by claim', () => {
     await show()
     await heading('Not verified').toBeVisible()
     expect(statusOf('event')).toBe('fail')
+    expect(openParts()).toEqual(['The public record', 'What the service says'])
     expect(lies()).toEqual(['ipfsCid'])
   })
 
@@ -246,7 +290,7 @@ describe('where there is nothing to verify', () => {
   })
 })
 
-test('steps are shown as they finish, before there is a verdict', async () => {
+test('steps are shown as they finish, in groups that are there from the start, before there is a verdict', async () => {
   const late = Promise.withResolvers<void>()
   network.routes.push([
     rpcUrl,
@@ -261,6 +305,8 @@ test('steps are shown as they finish, before there is a verdict', async () => {
   await vi.waitFor(() => expect(running('release')).not.toBeNull(), PATIENCE)
   expect(running('quote')?.textContent).toContain('MOCK')
   expect(running('event')).toBeNull()
+  expect(document.querySelectorAll('[data-group]')).toHaveLength(6)
+  expect(document.querySelectorAll('.ticks .tick').length).toBe(document.querySelectorAll('[data-running-step]').length)
   expect(document.querySelector('.verdict')).toBeNull()
   late.resolve()
   await heading('Nothing failed, on MOCK evidence').toBeVisible()
@@ -335,7 +381,7 @@ test('a service that changes its answer every time does not keep the verificatio
     await vi.waitFor(() => expect(answers).toBe(count), PATIENCE)
   }
   late.resolve()
-  await heading('The service says something false about this receipt').toBeVisible()
+  await heading('Not verified: the service says something false about this receipt').toBeVisible()
   expect(lies()).toEqual(['receipt'])
   expect(asked()).toHaveLength(1)
 })
@@ -344,6 +390,7 @@ test('the visitor’s own anchors replace the operator’s, from the keyboard', 
   await show()
   await heading('Nothing failed, on MOCK evidence').toBeVisible()
   expect(statusOf('measurement')).toBe('pass')
+  await open('What it is held against')
   await page.getByRole('radio', { name: 'My own' }).click()
   await expect.element(page.getByLabelText('Node of that chain')).toHaveAccessibleDescription(/operator’s node decides/)
   await page.getByLabelText('Settings of the key enclave').fill('12')
@@ -359,12 +406,50 @@ test('the visitor’s own anchors replace the operator’s, from the keyboard', 
   expect(document.querySelector('.command')?.textContent).toContain(`--config-hash ${'12'.repeat(32)}`)
 })
 
+describe('the link to a proof', () => {
+  const url = `${window.location.origin}/proof/${slug}`
+  const setShare = (share: unknown) => Object.defineProperty(navigator, 'share', { value: share, configurable: true })
+  beforeEach(() => {
+    network.routes.push([proofUrl, () => json({ ...honest, status: 'pin_failed', ipfsCid: null, receipt: null })])
+  })
+  afterEach(() => {
+    delete (navigator as { share?: unknown }).share
+  })
+
+  test('is shared as the device shares, and stays offered where the visitor changes their mind', async () => {
+    const share = vi.fn().mockRejectedValueOnce(new DOMException('closed', 'AbortError')).mockResolvedValue(undefined)
+    setShare(share)
+    await show()
+    const button = page.getByRole('button', { name: 'Share the link to this proof' })
+    await button.click()
+    await button.click()
+    expect(share.mock.calls).toEqual([
+      [{ title: 'Proof of a signature', url }],
+      [{ title: 'Proof of a signature', url }],
+    ])
+  })
+
+  test.each([
+    ['that shares nothing', undefined],
+    ['that refuses to share', () => Promise.reject(new DOMException('no', 'NotAllowedError'))],
+  ])('is copied on a device %s', async (_name, share) => {
+    setShare(share)
+    const writeText = vi.spyOn(navigator.clipboard, 'writeText').mockResolvedValue()
+    await show()
+    if (share !== undefined) await page.getByRole('button', { name: 'Share the link to this proof' }).click()
+    await page.getByRole('button', { name: 'Copy the link to this proof' }).click()
+    expect(writeText).toHaveBeenCalledWith(url)
+    writeText.mockRestore()
+  })
+})
+
 describe('accessibility', () => {
   test.each(['light', 'dark'])('axe finds nothing serious (%s)', async (theme) => {
     document.documentElement.dataset.theme = theme
     network.rpc.eth_getLogs = []
     await show()
     await heading('Not verified').toBeVisible()
+    await open('What it is held against')
     await page.getByRole('radio', { name: 'My own' }).click()
     expect(await seriousFaults()).toEqual([])
     delete document.documentElement.dataset.theme
@@ -382,13 +467,5 @@ describe('accessibility', () => {
     await show()
     const status = page.getByRole('status').filter({ hasText: '29 steps: 27 passed, 0 failed, 2 not judged.' })
     await expect.element(status, PATIENCE).toBeInTheDocument()
-  })
-
-  test('on a phone nothing is wider than the screen', async () => {
-    await page.viewport(360, 740)
-    await show()
-    await heading('Nothing failed, on MOCK evidence').toBeVisible()
-    expect(document.documentElement.scrollWidth).toBeLessThanOrEqual(360)
-    await page.viewport(414, 896)
   })
 })

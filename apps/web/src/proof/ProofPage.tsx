@@ -7,14 +7,16 @@ import { type Anchors, useAnchors } from '../anchors/useAnchors.ts'
 import { useConfig, type WebConfig } from '../config.ts'
 import { toProofFailureWords } from '../report/failureWords.ts'
 import { IndependentCheck } from '../report/IndependentCheck.tsx'
+import { KeepEvidence } from '../report/KeepEvidence.tsx'
 import { canOpen, OpeningForm } from '../report/OpeningForm.tsx'
 import { VerificationReport } from '../report/VerificationReport.tsx'
 import { Notice } from '../ui/Notice.tsx'
 import { useVerification } from '../worker/useVerification.ts'
 import '../report/verification.css'
 import './proof.css'
-import { ProofLife } from './ProofLife.tsx'
 import { ProofLinks } from './ProofLinks.tsx'
+import { ServiceWord } from './ServiceWord.tsx'
+import { ShareLink } from './ShareLink.tsx'
 import { useProof } from './useProof.ts'
 
 /** `/proof/:slug`: where a proof is, and what the visitor's own browser finds when it verifies it. */
@@ -25,10 +27,6 @@ export function ProofPage({ slug }: { slug: string }) {
   return (
     <div className="evidence-page">
       <h1>Proof of a signature</h1>
-      <p className="evidence-lead">
-        A receipt, hardware evidence and an event on the chain show how this signature was made. Your browser fetches
-        and checks them itself.
-      </p>
       {error === undefined ? null : <ProofFailure error={error} isPolling={isPolling} onRetry={retry} />}
       {proof === undefined && error === undefined ? <p role="status">Asking the service for this proof …</p> : null}
       {proof === undefined ? null : <ProofView proof={proof} config={config} anchors={anchors} />}
@@ -50,9 +48,9 @@ function ProofView({ proof, config, anchors }: { proof: ProofPayload; config: We
     return toVerifyRequest({ subject, opening, proof, apiBaseUrl }, { trust, config })
   }, [ipfsCid, ipfsUrl, txHash, chainId, walletAddress, status, apiBaseUrl, trust, config, opening, round])
   const state = useVerification(request)
+  const outcome = state.phase === 'done' ? state.outcome : undefined
   return (
     <>
-      <ProofLife status={proof.status} />
       {request === undefined ? <NotPinned status={proof.status} /> : null}
       <VerificationReport
         state={state}
@@ -60,17 +58,20 @@ function ProofView({ proof, config, anchors }: { proof: ProofPayload; config: We
         proof={proof}
         onRetry={() => setRound((previous) => previous + 1)}
       >
-        <ProofLinks proof={proof} config={config} />
+        {opening !== undefined || canOpen(outcome?.receipt) ? <OpeningForm onOpen={setOpening} /> : null}
+        <ShareLink url={`${window.location.origin}/proof/${proof.slug}`} />
       </VerificationReport>
-      {opening !== undefined || (state.phase === 'done' && canOpen(state.outcome.receipt)) ? (
-        <OpeningForm onOpen={setOpening} />
-      ) : null}
-      <AnchorForm anchors={anchors} />
-      <IndependentCheck
-        subject={{ kind: 'proof', slug: proof.slug, apiBaseUrl }}
-        anchors={anchors}
-        isEventDue={isEventDue(proof)}
-      />
+      <div className="folds">
+        {outcome === undefined ? null : <KeepEvidence outcome={outcome} />}
+        <ProofLinks proof={proof} config={config} />
+        <AnchorForm anchors={anchors} />
+        <IndependentCheck
+          subject={{ kind: 'proof', slug: proof.slug, apiBaseUrl }}
+          anchors={anchors}
+          isEventDue={isEventDue(proof)}
+        />
+        <ServiceWord proof={proof} state={state} />
+      </div>
     </>
   )
 }

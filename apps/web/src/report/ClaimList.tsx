@@ -12,8 +12,8 @@ export function ClaimList({ claims }: { claims: readonly Claim[] }) {
   const lies = claims.filter(({ verdict }) => verdict === 'false')
   const others = claims.filter(({ verdict }) => verdict !== 'false')
   return (
-    <section className="card" aria-labelledby="claims-title">
-      <h2 id="claims-title">What the service says</h2>
+    <section aria-labelledby="claims-title">
+      <h3 id="claims-title">Its answer, claim by claim</h3>
       <p>
         {lies.length === 0
           ? 'Its answer was held against the receipt and the chain. Nothing in it was found to be false.'

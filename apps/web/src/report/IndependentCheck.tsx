@@ -1,5 +1,6 @@
 import type { Anchors } from '../anchors/useAnchors.ts'
 import { CopyButton } from '../ui/CopyButton.tsx'
+import { Fold } from './Fold.tsx'
 import { type CommandSubject, toCommand } from './toCommand.ts'
 
 /** This page comes from the operator whom it judges. What to do about that. */
@@ -12,8 +13,7 @@ export function IndependentCheck(props: {
   const { trust, source } = anchors
   const command = toCommand(subject, { trust, anchorSource: source, isEventDue })
   return (
-    <section className="card" aria-labelledby="independent-title">
-      <h2 id="independent-title">Check it without this page</h2>
+    <Fold title="Check it without this page" note="The real check: this page comes from the operator">
       <p>
         This page’s own code comes from the operator whose receipt it judges: a dishonest one could serve a page that
         says “verified” to everything.{' '}
@@ -33,6 +33,6 @@ export function IndependentCheck(props: {
           ? 'Add what you trust with --manifest release.json; without anchors the best verdict is “genuine hardware, unknown code”. The operator’s anchors are left out on purpose.'
           : 'The anchors that you entered are in it.'}
       </p>
-    </section>
+    </Fold>
   )
 }

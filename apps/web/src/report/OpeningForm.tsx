@@ -1,6 +1,7 @@
 import { MAX_OPENING_BYTES } from '@countersign/protocol'
 import { type FormEvent, useState } from 'react'
 import { Field } from '../ui/Field.tsx'
+import { Fold } from './Fold.tsx'
 
 /** Takes an opening, by file or pasted. It stays in this tab: nothing of it is sent, stored or logged. */
 export function OpeningForm({ onOpen }: { onOpen: (opening: Uint8Array<ArrayBuffer>) => void }) {
@@ -26,8 +27,7 @@ export function OpeningForm({ onOpen }: { onOpen: (opening: Uint8Array<ArrayBuff
   }
 
   return (
-    <section className="card" aria-labelledby="opening-title">
-      <h2 id="opening-title">Show what was signed</h2>
+    <Fold title="Show what was signed" note="With the opening that its owner has">
       <p>
         Neither the content nor the signature of this kind is public. If you have its opening, your browser checks that
         it belongs to this receipt. It stays in this tab: it is not sent anywhere, and not kept.
@@ -64,7 +64,7 @@ export function OpeningForm({ onOpen }: { onOpen: (opening: Uint8Array<ArrayBuff
           </button>
         </p>
       </form>
-    </section>
+    </Fold>
   )
 }
 

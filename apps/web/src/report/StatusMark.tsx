@@ -1,13 +1,20 @@
-export type Mark = 'pass' | 'fail' | 'skip' | 'mock'
+export type Mark = 'pass' | 'fail' | 'skip' | 'mock' | 'wait'
 
 const paths: Record<Mark, string> = {
   pass: 'M5 10.5l3.2 3.2L15 7',
   fail: 'M6 6l8 8M14 6l-8 8',
   skip: 'M6 10h8',
   mock: 'M10 5v6M10 14.2v.3',
+  wait: 'M10 6v4l2.6 1.6',
 }
 
-const words: Record<Mark, string> = { pass: 'Passed', fail: 'Failed', skip: 'Not judged', mock: 'Passed (MOCK)' }
+const words: Record<Mark, string> = {
+  pass: 'Passed',
+  fail: 'Failed',
+  skip: 'Not judged',
+  mock: 'Passed (MOCK)',
+  wait: 'Waiting',
+}
 
 /** An outcome as a shape and a word; its colour only repeats them. */
 export function StatusMark({ mark, text = words[mark] }: { mark: Mark; text?: string }) {

@@ -2,6 +2,10 @@ import type { ServiceError } from '@countersign/protocol'
 
 export type FailureWords = { title: string; advice: string }
 
+const NO_SUCH_PROOF: FailureWords = {
+  title: 'There is no such proof',
+  advice: 'The service knows no proof under this link. Check that it is complete: a slug has 22 characters.',
+}
 const NOT_A_RECEIPT: FailureWords = {
   title: 'This is not a receipt',
   advice: 'Get the receipt again, unchanged: not a byte of it may differ.',
@@ -52,10 +56,7 @@ export function toFailureWords({ code }: Pick<ServiceError, 'code'>): FailureWor
 export function toProofFailureWords({ status }: Pick<ServiceError, 'status'>): FailureWords {
   switch (status) {
     case 404:
-      return {
-        title: 'There is no such proof',
-        advice: 'The service knows no proof under this link. Check that it is complete: a slug has 22 characters.',
-      }
+      return NO_SUCH_PROOF
     case 200:
       return {
         title: 'Something else answered in place of the service',

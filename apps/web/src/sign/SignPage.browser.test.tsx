@@ -256,12 +256,12 @@ describe('who is here', () => {
     expect(row.element().textContent).not.toContain(service.proofs[0]?.txHash.slice(0, 8))
   })
 
-  test('the history names a delegation, which is public', async () => {
+  test('the history names an authorization, which is public', async () => {
     const prepare = async (service: TestService) => {
       await new ServiceClient(service.config).signAuthorization({ address: SPENDER, nonce: 0 })
     }
     const { screen, service } = await open({ path: '/', prepare, implementations: [SPENDER] })
-    const row = screen.getByRole('link', { name: /^Delegation 0x/ })
+    const row = screen.getByRole('link', { name: /^Authorization 0x/ })
     await expect.element(row).toHaveAttribute('href', `/proof/${service.proofs[0]?.slug}`)
   })
 })

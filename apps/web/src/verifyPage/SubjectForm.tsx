@@ -42,11 +42,14 @@ export function SubjectForm({ config, onAsk }: { config: WebConfig; onAsk: (aske
 
   function askFiles(files: readonly File[]) {
     setChosen(files.map(({ name }) => name))
+    setText('')
     void ask(async () => ({ ...chooseReceipt(await readFiles(files)), apiBaseUrl: config.apiBaseUrl }))
   }
 
   function submit(event: FormEvent) {
     event.preventDefault()
+    // The files were read when they were chosen: their verdict stays.
+    if (text.trim() === '' && chosen.length > 0) return
     const pasted = parsePasted(text)
     if (pasted.kind === 'unknown') {
       // The verdict on something else must not stand beside it, nor may a late answer bring one.
@@ -107,9 +110,9 @@ export function SubjectForm({ config, onAsk }: { config: WebConfig; onAsk: (aske
       <form onSubmit={submit} noValidate>
         <Field
           id="subject"
-          label="Or paste a CID, a proof link or slug, or a transaction hash"
+          label="Or paste a proof link or slug, a CID or its link, or a transaction hash"
           error={pasteFault}
-          hint="bafkrei…, https://…/proof/…, 22 characters, or 0x and 64 digits"
+          hint="https://…/proof/…, 22 characters, bafkrei…, ipfs://…, https://…/ipfs/…, or 0x and 64 digits"
         >
           {(control) => (
             <input

@@ -63,6 +63,16 @@ describe('files', () => {
     expect(document.querySelector('[data-claim]')).toBeNull()
   })
 
+  test('the button, pressed after files were chosen, leaves their verdict as it is', async () => {
+    await page.getByLabelText(/Or paste/).fill('hello')
+    await choose(file('collateral.json', goldenCollateral), file('receipt.json', goldenReceipt))
+    await heading('Nothing failed, on MOCK evidence').toBeVisible()
+    await page.getByRole('button', { name: 'Verify', exact: true }).click()
+    await expect.element(page.getByText(/^Chosen: collateral.json, receipt.json/)).toBeVisible()
+    await heading('Nothing failed, on MOCK evidence').toBeVisible()
+    expect(page.getByLabelText(/Or paste/).element()).not.toHaveAttribute('aria-invalid')
+  })
+
   test('dropped on the page', async () => {
     const transfer = new DataTransfer()
     transfer.items.add(file('receipt.json', goldenReceipt))
@@ -123,15 +133,18 @@ describe('pasted', () => {
   test('a link of this app asks its own service, and holds it to its word', async () => {
     network.routes.push([`${apiBaseUrl}/proof/`, () => json({ ...toProof(issue), chainId: 1 })])
     await paste(`${window.location.origin}/proof/${slug}`)
-    await heading('The service says something false about this receipt').toBeVisible()
+    await heading('Not verified: the service says something false about this receipt').toBeVisible()
     expect(document.querySelector('[data-claim="chainId"]')?.getAttribute('data-verdict')).toBe('false')
   })
 
   test('a link of another service asks that one', async () => {
-    network.routes.push(['https://elsewhere.test/proof/', html])
+    network.routes.push(['https://elsewhere.test/', html])
     await paste(`https://elsewhere.test/proof/${slug}`)
     await alert('Something else answered')
-    expect(network.requests).toEqual([`GET https://elsewhere.test/proof/${slug}`])
+    expect(network.requests).toEqual([
+      'GET https://elsewhere.test/config.json',
+      `GET https://elsewhere.test/proof/${slug}`,
+    ])
   })
 
   test.each<[string, () => Response, string]>([
@@ -182,6 +195,15 @@ test('a second question replaces the first', async () => {
   await paste(issue.cid)
   await heading('Nothing failed, on MOCK evidence').toBeVisible()
   expect(statusOf('digest')).toBe('pass')
+})
+
+test('nothing is wider than a narrow phone', async () => {
+  await page.viewport(320, 700)
+  await paste(issue.cid)
+  await heading('Nothing failed, on MOCK evidence').toBeVisible()
+  for (const details of document.querySelectorAll('details')) details.open = true
+  expect(document.documentElement.scrollWidth).toBeLessThanOrEqual(320)
+  await page.viewport(414, 896)
 })
 
 test.each(['light', 'dark'])('axe finds nothing serious (%s)', async (theme) => {

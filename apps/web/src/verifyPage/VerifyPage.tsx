@@ -4,13 +4,16 @@ import { AnchorForm } from '../anchors/AnchorForm.tsx'
 import { isEventDue } from '../anchors/toVerifyRequest.ts'
 import { useAnchors } from '../anchors/useAnchors.ts'
 import { useConfig, type WebConfig } from '../config.ts'
+import { ServiceWord } from '../proof/ServiceWord.tsx'
 import { IndependentCheck } from '../report/IndependentCheck.tsx'
+import { KeepEvidence } from '../report/KeepEvidence.tsx'
 import { canOpen, OpeningForm } from '../report/OpeningForm.tsx'
 import type { CommandSubject } from '../report/toCommand.ts'
 import { toGateways } from '../report/toGateways.ts'
 import { VerificationReport } from '../report/VerificationReport.tsx'
 import { useVerification } from '../worker/useVerification.ts'
 import '../report/verification.css'
+import '../proof/proof.css'
 import './verify.css'
 import type { Asked } from './asked.ts'
 import { SubjectForm } from './SubjectForm.tsx'
@@ -23,6 +26,7 @@ export function VerifyPage() {
   const [asked, setAsked] = useState<Asked | undefined>(undefined)
   const request = useRequest(asked, { trust: anchors.trust, config })
   const state = useVerification(request)
+  const outcome = state.phase === 'done' ? state.outcome : undefined
   return (
     <div className="evidence-page">
       <h1>Verify a receipt</h1>
@@ -30,25 +34,25 @@ export function VerifyPage() {
         Your browser checks it here, step by step. Files that you choose are not sent anywhere.
       </p>
       <SubjectForm config={config} onAsk={setAsked} />
-      {asked === undefined || request === undefined ? null : (
-        <>
-          <VerificationReport
-            state={state}
-            anchors={anchors}
-            proof={asked.proof}
-            onRetry={() => setAsked({ ...asked })}
-          />
-          {asked.opening !== undefined || (state.phase === 'done' && canOpen(state.outcome.receipt)) ? (
+      {asked === undefined ? null : (
+        <VerificationReport state={state} anchors={anchors} proof={asked.proof} onRetry={() => setAsked({ ...asked })}>
+          {asked.opening !== undefined || canOpen(outcome?.receipt) ? (
             <OpeningForm onOpen={(opening) => setAsked({ ...asked, opening })} />
           ) : null}
+        </VerificationReport>
+      )}
+      <div className="folds">
+        {outcome === undefined ? null : <KeepEvidence outcome={outcome} />}
+        <AnchorForm anchors={anchors} />
+        {asked === undefined ? null : (
           <IndependentCheck
-            subject={toCommandSubject(config, asked, state.phase === 'done' ? state.outcome : undefined)}
+            subject={toCommandSubject(config, asked, outcome)}
             anchors={anchors}
             isEventDue={isEventDue(asked.proof)}
           />
-        </>
-      )}
-      <AnchorForm anchors={anchors} />
+        )}
+        {asked?.proof === undefined ? null : <ServiceWord proof={asked.proof} state={state} />}
+      </div>
     </div>
   )
 }

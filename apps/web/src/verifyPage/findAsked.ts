@@ -1,4 +1,4 @@
-import { type FetchBytes, getProof, type NamedSubject } from '@countersign/verify'
+import { type FetchBytes, findApi, getProof, type NamedSubject } from '@countersign/verify'
 import type { WebConfig } from '../config.ts'
 import type { Asked } from './asked.ts'
 
@@ -10,13 +10,13 @@ export async function findAsked(
 ): Promise<Asked> {
   if (pasted.kind !== 'proof') return { subject: pasted, apiBaseUrl: config.apiBaseUrl }
   const { slug } = pasted
-  const apiBaseUrl = toApi(config, pasted.origin)
+  const apiBaseUrl = await toApi(deps, config, pasted.origin)
   const proof = await getProof(deps, { api: apiBaseUrl, slug })
   return { subject: { kind: 'proof', slug, api: apiBaseUrl, proof }, proof, apiBaseUrl }
 }
 
-/** A link to this app is a link to its service; a link elsewhere names another service. */
-function toApi(config: WebConfig, origin: string | undefined): string {
+/** A link to this app is a link to its service; a link elsewhere leads to another one. */
+async function toApi(deps: { fetchBytes: FetchBytes }, config: WebConfig, origin: string | undefined): Promise<string> {
   const isOurs = origin === undefined || origin === window.location.origin
-  return isOurs ? config.apiBaseUrl : origin
+  return isOurs ? config.apiBaseUrl : findApi(deps, origin)
 }

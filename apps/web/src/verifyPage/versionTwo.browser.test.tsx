@@ -46,12 +46,13 @@ const heading = (name: string | RegExp) => expect.element(page.getByRole('headin
 const statusOf = (step: string) => document.querySelector(`[data-step="${step}"]`)?.getAttribute('data-status')
 
 async function ask(text: string) {
-  await page.getByLabelText(/Or paste a CID/).fill(text)
+  await page.getByLabelText(/Or paste a proof link/).fill(text)
   await userEvent.keyboard('{Enter}')
   await heading('Show what was signed').toBeVisible()
 }
 
 async function open(opening: unknown) {
+  await page.getByRole('heading', { name: 'Show what was signed' }).click()
   await page.getByLabelText('Or paste the opening').fill(JSON.stringify(opening))
   await page.getByRole('button', { name: 'Check the opening' }).click()
 }
@@ -62,7 +63,7 @@ describe('an off-chain signature on the page', () => {
     await heading('Something off the chain').toBeVisible()
     expect(statusOf('blocks')).toBe('pass')
     expect(statusOf('opening')).toBe('skip')
-    expect(document.querySelector('.verdict')?.textContent).toContain('signed something at 2026-06-15')
+    expect(document.querySelector('.signed')?.textContent).toContain('signed something on 15 June 2026')
     expect(document.querySelector('.verdict')?.textContent).toContain('quantum computer')
     await expectAccessible()
   })
@@ -73,7 +74,7 @@ describe('an off-chain signature on the page', () => {
     await heading('A message').toBeVisible()
     expect(statusOf('opening')).toBe('pass')
     expect(statusOf('signature')).toBe('pass')
-    const shown = document.querySelector('.verdict')?.textContent
+    const shown = document.querySelector('.signed')?.textContent
     expect(shown).toContain('hello\u{fffd} <b>you</b>')
     expect(shown).not.toContain('\u202e')
     const { content, signature } = issue.opening ?? {}
@@ -83,7 +84,9 @@ describe('an off-chain signature on the page', () => {
     )
     for (const secret of secrets) expect(sent.join('\n')).not.toContain(secret)
     expect(sent.length).toBeGreaterThan(5)
-    expect(document.querySelector('.verdict')?.textContent).not.toContain(signature.signature)
+    for (const part of ['.verdict', '.signed', '.checks']) {
+      expect(document.querySelector(part)?.textContent).not.toContain(signature.signature)
+    }
     expect([localStorage, sessionStorage].map((storage) => JSON.stringify(storage)).join()).not.toContain(content.salt)
   })
 
@@ -100,7 +103,7 @@ describe('an off-chain signature on the page', () => {
     await open(other.opening)
     await heading('Not verified').toBeVisible()
     expect(statusOf('opening')).toBe('fail')
-    expect(document.querySelector('.verdict')?.textContent).not.toContain('hello')
+    expect(document.querySelector('.signed')?.textContent).not.toContain('hello')
   })
 
   test('as a CAR file needs no gateway, and can be saved as one', async () => {
@@ -109,6 +112,7 @@ describe('an off-chain signature on the page', () => {
     await heading('Something off the chain').toBeVisible()
     expect(sent.filter((entry) => entry.includes('/ipfs/'))).toEqual([])
     expect(document.querySelector('.command')?.textContent).toContain('npm run verify -- receipt.car --rpc')
+    await page.getByRole('heading', { name: 'Keep the evidence' }).click()
     await expect
       .element(page.getByRole('link', { name: 'Download the receipt with its blocks' }))
       .toHaveAttribute('download', `${issue.cid}.car`)

@@ -1,4 +1,5 @@
 import { formatUnits, getAddress } from 'viem'
+import { nameChain } from '@countersign/protocol'
 
 const SHOWN_DECIMALS = 6
 
@@ -61,18 +62,6 @@ export function toDateTime(time: string): string {
   }).format(new Date(time))
 }
 
-const CHAIN_NAMES: Record<number, string> = {
-  1: 'Ethereum',
-  10: 'OP Mainnet',
-  8453: 'Base',
-  17000: 'Holesky',
-  31337: 'Local chain',
-  84532: 'Base Sepolia',
-  560048: 'Hoodi',
-  11155111: 'Sepolia',
-  11155420: 'OP Sepolia',
-}
-
 export function toChainName(config: { chainId: number; chainName?: string }): string {
-  return config.chainName ?? CHAIN_NAMES[config.chainId] ?? `Chain ${config.chainId}`
+  return config.chainName ?? nameChain(config.chainId)
 }

@@ -109,7 +109,7 @@ export const networkRows: readonly SubjectRow[] = [
   },
   service('a service that is down', 'unreachable', () => json({}, 503), { error: 'fetch_failed' }),
   service('a slug that nobody knows', 'unreachable', () => json({ code: 'proof_not_found' }, 404), {
-    error: 'fetch_failed',
+    error: 'proof_not_found',
   }),
 
   gateways('another receipt', 'lying gateway', () => new Response(other.bytes), { error: 'fetch_failed' }),

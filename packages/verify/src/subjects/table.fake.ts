@@ -6,6 +6,7 @@ import { createFakeNetwork, type FakeNetwork } from '../network.fake.ts'
 import type { Manifest } from '../parseManifest.ts'
 import type { Outcome } from '../verify.ts'
 import { honest, manifest } from './honest.fake.ts'
+import { linkRows } from './linkRows.fake.ts'
 import { manifestRows } from './manifestRows.fake.ts'
 import { networkRows } from './networkRows.fake.ts'
 import { receiptRows } from './receiptRows.fake.ts'
@@ -17,6 +18,7 @@ export const subjects: readonly SubjectRow[] = [
   ...receiptRows,
   ...manifestRows,
   ...networkRows,
+  ...linkRows,
   ...timeRows,
   ...versionTwoRows,
 ]
@@ -39,7 +41,7 @@ export function toWanted(row: SubjectRow, expected: Expected) {
   const { verdict, conclusion, fail = {}, lies = [] } = expected
   const unlisted: VerifierStep['id'][] = toRowManifest(row).enclave.platforms === undefined ? ['platform'] : []
   const skip = [...(expected.skip ?? []), ...unlisted]
-  const isPointer = typeof subject === 'string' && !/bafkrei[a-z2-7]{52}$/.test(subject)
+  const isPointer = typeof subject === 'string' && !/bafkrei[a-z2-7]{52}(?:\.ipfs\.|$)/.test(subject)
   // Without its blocks, nothing after the statement can be judged.
   const isCut = 'blocks' in fail || skip.includes('blocks')
   const ids: VerifierStep['id'][] =

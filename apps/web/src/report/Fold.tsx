@@ -1,0 +1,15 @@
+import type { ReactNode } from 'react'
+
+/** A part of the page that opens: its heading, and what those should know who do not open it. */
+export function Fold(props: { title: string; note?: string | undefined; isOpen?: boolean; children: ReactNode }) {
+  const { title, note, isOpen = false, children } = props
+  return (
+    <details className="fold" open={isOpen}>
+      <summary>
+        <h2>{title}</h2>
+        {note === undefined ? null : <span className="fold-note">{note}</span>}
+      </summary>
+      <div className="fold-body">{children}</div>
+    </details>
+  )
+}
