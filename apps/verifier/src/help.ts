@@ -52,13 +52,13 @@ Other
   --json                          one JSON object instead of text
   --help, --version               only by themselves: among other arguments they are bad input
 
-Examples
-  npx @countersign/verifier verify https://wallet.example/proof/q8Zk2vXo1fTn0uYbWcR3dA --manifest release.json \\
+Examples (in a checkout, npm run verify -- stands for countersign-verifier)
+  countersign-verifier verify https://wallet.example/proof/q8Zk2vXo1fTn0uYbWcR3dA --manifest release.json \\
     --rpc https://node.example
-  npx @countersign/verifier verify receipt.json --collateral collateral.json --manifest release.json --offline
+  countersign-verifier verify receipt.json --collateral collateral.json --manifest release.json --offline
 
 In scripts, end the options before a name that is not yours, and never leave out the command:
-  npx @countersign/verifier verify --manifest release.json --rpc https://node.example -- "$RECEIPT"
+  countersign-verifier verify --manifest release.json --rpc https://node.example -- "$RECEIPT"
 
 Exit codes
   0  every required step passed, on hardware (or mock, with --allow-mock), running code you trust, and
@@ -71,6 +71,8 @@ Exit codes
   5  something could not be fetched, or evidence is missing
   6  all else holds, but the event came too long after the stated time of signing
   7  all else holds, but no event was seen: no --rpc, or none yet (--allow-missing-event)
+
+This program is not on npm yet. A package that npx finds there under its name is not ours.
 
 Privacy: only the servers that you name, and the gateway that a proof names, are contacted. No public
 IPFS gateway is asked unless you give it with --ipfs.
