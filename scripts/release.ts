@@ -17,7 +17,7 @@ const USAGE = `usage: npm run release -- [options]
 
 Without options nothing leaves this machine: it checks every package that is to be published, packs it, installs all of them into an
 empty project and runs them there.
-  --bump      first turns the files of .changeset/ into the next version and its changelogs; commit the result, then release
+  --bump      instead turns the files of .changeset/ into the next version and its changelogs, to be committed
   --publish   then publishes the tarballs that passed to the npm registry, with the token in NPM_TOKEN
   --help      says this
 Exit codes: 0 all is well, 1 something is not, 2 wrong arguments.`
@@ -73,8 +73,15 @@ const values = readArguments(
 )
 if (values.help === true) {
   console.log(USAGE)
-} else if (values.bump === true) {
-  console.log(`The next version is ${applyChangesets(root)}: look at the changes, and commit them.`)
+} else if (values.bump === true && values.publish === true) {
+  console.error(USAGE)
+  process.exitCode = 2
 } else {
-  process.exitCode = (await release({ isPublishing: values.publish === true })) ? 0 : 1
+  try {
+    if (values.bump === true) console.log(`The next version is ${applyChangesets(root)}: look at it, and commit it.`)
+    else if (!(await release({ isPublishing: values.publish === true }))) process.exitCode = 1
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error)
+    process.exitCode = 1
+  }
 }
