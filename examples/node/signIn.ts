@@ -12,13 +12,16 @@ export async function signIn(apiBaseUrl: string, name: string): Promise<string> 
     const response = await fetch(url, { redirect: 'manual', headers: { cookie } })
     for (const line of response.headers.getSetCookie()) {
       const [, key, value] = /^([^=]+)=([^;]*)/.exec(line) ?? []
-      if (key !== undefined && value !== undefined) cookies.set(key, value)
+      if (key === undefined) continue
+      // An empty one takes the cookie away.
+      if (value) cookies.set(key, value)
+      else cookies.delete(key)
     }
     const session = cookies.get(SESSION)
     if (session) return `${SESSION}=${session}`
     const location = response.headers.get('location')
     if (location === null && url.origin === new URL(apiBaseUrl).origin)
-      throw new Error(`no sign-in: ${response.status}`)
+      throw new Error(`no sign-in: ${await response.text()}`)
     // Without a redirect it is the page of the provider, where one says who one is.
     url = location === null ? new URL(`?as=${encodeURIComponent(name)}`, url) : new URL(location, url)
   }
