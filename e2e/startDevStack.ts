@@ -4,15 +4,15 @@ import { join } from 'node:path'
 import { findFreePorts } from '@countersign/testing'
 import { startStack } from '../dev/stack.ts'
 
-/** What `npm run dev` starts, on ports and with state of its own. */
-export async function startDevStack() {
+/** What `npm run dev` starts, on ports and with state of its own. Without the web app, another one may be served at `webUrl`. */
+export async function startDevStack({ hasWeb = true } = {}) {
   const stateDir = await mkdtemp(join(tmpdir(), 'countersign-e2e-'))
   const [web = 0, coordinator = 0, enclave = 0, oidc = 0, chain = 0] = await findFreePorts(5)
   const ports = { web, coordinator, enclave, oidc, chain }
   const output: string[] = []
   const faults: string[] = []
   const stack = startStack({
-    options: { reset: false, databaseUrl: undefined, quoteLatencyMs: 0, hasWeb: true, ports, stateDir },
+    options: { reset: false, databaseUrl: undefined, quoteLatencyMs: 0, hasWeb, ports, stateDir },
     say: (name, text) => void output.push(`${name} ${text}`),
     onFault: (text) => void faults.push(text),
   })

@@ -3,9 +3,8 @@
 // `--check` leaves out the Solidity tests and the checks of what would be published.
 
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { constants, tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { constants } from 'node:os'
+import { resolve } from 'node:path'
 import { findChromium } from './findChromium.ts'
 
 type Command = [string, ...string[]]
@@ -31,7 +30,7 @@ const steps: Step[] = [
 ]
 if (!checkOnly) {
   steps.push({ name: 'Solidity tests', run: () => runAll(['node', '-C', 'source', 'contracts/testSolidity.ts']) })
-  steps.push({ name: 'packages', run: checkPackages })
+  steps.push({ name: 'packages', run: () => runAll(['node', 'scripts/release.ts']) })
 }
 
 const stop = new AbortController()
@@ -53,24 +52,6 @@ async function runTests(): Promise<boolean> {
   if (!chromium && process.env.REQUIRE_BROWSER === '1') return false
   const { CHROMIUM_PATH: _, ...env } = process.env
   return run(['vitest', 'run', ...vitestArguments], chromium ? { ...env, CHROMIUM_PATH: chromium } : env)
-}
-
-async function checkPackages(): Promise<boolean> {
-  const folders = ['packages', 'apps'].flatMap((parent) => readdirSync(parent).map((name) => `${parent}/${name}`))
-  const published = folders.filter((folder) => !JSON.parse(readFileSync(`${folder}/package.json`, 'utf8')).private)
-  // Both call `npm pack`, which fails where the home, and so npm's cache, cannot be written.
-  const cache = mkdtempSync(join(tmpdir(), 'countersign-pack-'))
-  const env = { ...process.env, npm_config_cache: cache }
-  try {
-    for (const folder of published) {
-      if (!(await run(['publint', 'run', folder, '--strict'], env))) return false
-      // Do types and code resolve to each other? Modules alone are published, so old resolutions do not count.
-      if (!(await run(['attw', '--pack', folder, '--profile', 'esm-only', '--quiet'], env))) return false
-    }
-    return true
-  } finally {
-    rmSync(cache, { recursive: true, force: true })
-  }
 }
 
 async function runAll(...commands: Command[]): Promise<boolean> {

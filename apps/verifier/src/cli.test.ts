@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { mkdir } from 'node:fs/promises'
+import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createSimulator } from '@countersign/attestation/simulator'
 import { toCanonicalJson } from '@countersign/protocol'
@@ -11,6 +11,7 @@ import { createFolder, honest, toFlags } from './folder.fake.ts'
 import { runCli } from './runCli.ts'
 
 const cli = join(import.meta.dirname, 'cli.ts')
+const { version } = JSON.parse(await readFile(join(import.meta.dirname, '../package.json'), 'utf8'))
 const TIMEOUT_MS = 60_000
 const anchors = toFlags(honest)
 const files = { 'receipt.json': honest.bytes, 'collateral.json': honest.collateral }
@@ -105,7 +106,7 @@ describe('a process of its own', { timeout: TIMEOUT_MS }, () => {
   })
 
   test('--version', async () => {
-    expect(await verifyInProcess(['--version'])).toEqual({ exitCode: 0, stdout: '0.1.0\n', stderr: '' })
+    expect(await verifyInProcess(['--version'])).toEqual({ exitCode: 0, stdout: `${version}\n`, stderr: '' })
   })
 })
 
@@ -185,7 +186,7 @@ describe('exit codes', () => {
     const help = await verify(['--help'])
     expect(help).toMatchObject({ exitCode: 0, stderr: '' })
     for (const code of [0, 1, 2, 3, 4, 5, 6, 7, 8]) expect(help.stdout).toMatch(new RegExp(`^ {2}${code} {2}\\S`, 'm'))
-    expect(await verify(['--version'])).toEqual({ exitCode: 0, stdout: '0.1.0\n', stderr: '' })
+    expect(await verify(['--version'])).toEqual({ exitCode: 0, stdout: `${version}\n`, stderr: '' })
   })
 
   test('4: --help in the place of a receipt, so that no script takes it for one', async () => {

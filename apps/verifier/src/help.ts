@@ -74,6 +74,8 @@ Exit codes
   7  all else holds, but no event was seen: no --rpc, or none yet (--allow-missing-event)
   8  there is no such proof: the service knows none under this slug
 
+This program is not on npm yet. A package that npx finds there under its name is not ours.
+
 Privacy: only the servers that you name, the service that a web app’s config.json names, and the gateway
 that a proof names are contacted. No public IPFS gateway is asked unless you name it.
 `

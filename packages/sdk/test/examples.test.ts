@@ -40,6 +40,12 @@ test('the examples of README and reference compile as they stand', () => {
   }
 })
 
+test('five minutes of the reference is the app of examples/vite, letter by letter', () => {
+  const [five] = readExamples('../../../docs/sdk.md')
+  expect(five?.title).toBe('Five minutes')
+  expect(five?.code).toBe(readFileSync(new URL('../../../examples/vite/src/App.tsx', import.meta.url), 'utf8'))
+})
+
 test('the reference names every function that is exported', async () => {
   const reference = readFileSync(new URL('../../../docs/sdk.md', import.meta.url), 'utf8')
   const modules = await Promise.all([

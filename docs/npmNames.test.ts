@@ -1,0 +1,34 @@
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+
+const ROOT = join(import.meta.dirname, '..')
+const MADE = new Set(['node_modules', 'dist', 'dist-types', '.git', '.next', '.countersign'])
+
+/** What receipts of version 1 say for ever; the format's page says beside it that the name is not ours yet. */
+const FIXED = ['packages/receipt/src/v1/schema.ts']
+
+/** A command that would download one of our names, which anybody may hold until the packages are published. */
+const DOWNLOAD =
+  /\b(?:npx(?: -y| --yes)?|npm (?:exec|i|install|add)(?: --)?) [^\n`]*?(?:@countersign\/|countersign-verifier)/
+
+test.each([
+  'npx @countersign/verifier verify FILE',
+  'npx --yes countersign-verifier',
+  'npm install viem @countersign/sdk',
+  'npm exec -- @countersign/verifier',
+])('%s downloads a name that is not ours', (text) => {
+  expect(text).toMatch(DOWNLOAD)
+})
+
+test('until the packages are published, no page and no program sends a reader to their names on npm', () => {
+  const files = globSync('**/*.{md,ts,tsx,html,sh}', {
+    cwd: ROOT,
+    exclude: (path) => MADE.has(path.split('/').at(-1) ?? ''),
+  })
+  expect(files).toContain('packages/sdk/README.md')
+  const sending = files.filter(
+    (path) => !path.startsWith('docs/npmNames') && DOWNLOAD.test(readFileSync(join(ROOT, path), 'utf8')),
+  )
+  expect(sending).toEqual(FIXED)
+})

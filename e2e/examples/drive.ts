@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import type { Browser, Page } from 'playwright'
+import { findNodes } from '../../scripts/packages/findNodes.ts'
+import { chooseAccount } from '../chooseAccount.ts'
+
+export type Example = {
+  /** Where it is installed and built. */
+  folder: string
+  /** Of its page. */
+  url: string
+  browser: Browser
+  startServer(): Promise<{ stop(): Promise<void> }>
+}
+
+const WAIT = { timeout: 60_000 }
+
+/** Uses the page of an example; it must not report an error, of hydration for one. */
+async function withPage({ url, browser, startServer }: Example, use: (page: Page) => Promise<void>): Promise<void> {
+  const server = await startServer()
+  const context = await browser.newContext()
+  try {
+    const page = await context.newPage()
+    const errors: string[] = []
+    page.on('pageerror', (error) => errors.push(error.message))
+    page.on('console', (message) => {
+      // Nobody is signed in at first, which the service answers with 401, and Chromium reports.
+      const isStatus = /^Failed to load resource: .* status of 401/.test(message.text())
+      if (message.type() === 'error' && !isStatus) errors.push(message.text())
+    })
+    await page.goto(url)
+    await use(page)
+    assert.deepEqual(errors, [])
+  } finally {
+    await context.close()
+    await server.stop()
+  }
+}
+
+const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
+
+/** Signs in, takes an ether and pays. */
+async function pay(page: Page): Promise<void> {
+  await press(page, 'Sign in')
+  await chooseAccount(page, 'alice')
+  const funded = page.waitForResponse((response) => response.url().endsWith('/faucet'))
+  await press(page, 'Take an ether')
+  assert.equal((await funded).status(), 200)
+  await press(page, 'Pay 0.001 ether')
+}
+
+export function driveVite(example: Example): Promise<void> {
+  return withPage(example, async (page) => {
+    await pay(page)
+    await page
+      .getByRole('status')
+      .filter({ hasText: /^0x[0-9a-f]{64}: proof complete$/ })
+      .waitFor(WAIT)
+  })
+}
+
+export function driveNext(example: Example): Promise<void> {
+  return withPage(example, async (page) => {
+    const html = await (await fetch(example.url)).text()
+    assert.match(html, /<h1>Pay with Countersign<\/h1><p>One moment …<\/p>/)
+    await pay(page)
+    const link = page.getByRole('link', { name: /^Proof of 0x/ })
+    const txHash = (await link.textContent(WAIT))?.slice('Proof of '.length) ?? ''
+    await link.click()
+    await page.getByText(txHash).waitFor(WAIT)
+    // The server has asked for the proof: it is in the page before any script runs.
+    assert.ok((await (await fetch(page.url())).text()).includes(txHash))
+    assert.equal((await fetch(`${example.url}/proof/${'A'.repeat(22)}`)).status, 404)
+    await page.reload()
+    await page.getByText(txHash).waitFor(WAIT)
+  })
+}
+
+export function driveWagmi(example: Example): Promise<void> {
+  return withPage(example, async (page) => {
+    page.on('dialog', (dialog) => dialog.accept())
+    await press(page, 'Connect')
+    await chooseAccount(page, 'bob')
+    await press(page, 'Sign in with Ethereum')
+    await page.getByText(/^The server knows you as 0x[0-9a-fA-F]{40}\.$/).waitFor(WAIT)
+    // A nonce counts once, and only for a signature.
+    const refused = await page.evaluate(async () => {
+      const answer = await fetch('/siwe/verify', { method: 'POST', body: '{"message":"","signature":"0x"}' })
+      return answer.status
+    })
+    assert.equal(refused, 401)
+  })
+}
+
+const GOLDEN = 'node_modules/@countersign/receipt/spec/golden/receipt.json'
+/** What the verifier says of it: all holds, but it is simulated. */
+const SIMULATED = 3
+
+export async function driveNode({ folder }: Example): Promise<void> {
+  for (const [version, node] of findNodes()) {
+    const run = (...args: string[]) => spawnSync(node, args, { cwd: folder, encoding: 'utf8' })
+    const { status, stdout, stderr } = run('dist/pay.js')
+    assert.equal(status, 0, `Node ${version}:\n${stdout}${stderr}`)
+    assert.match(stdout, /^Status {6}complete$/m)
+    const verified = run('node_modules/@countersign/verifier/dist/cli.js', 'verify', '--offline', '--', GOLDEN)
+    assert.equal(verified.status, SIMULATED, `Node ${version}:\n${verified.stdout}${verified.stderr}`)
+    console.log(`node: paid and verified under Node ${version}`)
+  }
+}

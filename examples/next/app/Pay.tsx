@@ -1,0 +1,42 @@
+'use client'
+
+import { useSign, useWallet } from '@countersign/sdk'
+import Link from 'next/link'
+import { config } from './config'
+
+export function Pay() {
+  const { user, wallet, ready, login, logout } = useWallet()
+  const { signAndSend, pending, error, lastResult } = useSign()
+
+  // What the server renders, and the browser first.
+  if (!ready) return <p>One moment …</p>
+  if (!user)
+    return (
+      <button type="button" onClick={login}>
+        Sign in
+      </button>
+    )
+  if (!wallet) return <p>Your wallet is being made …</p>
+
+  const takeEther = () =>
+    fetch(`${config.rpcUrl}/faucet`, { method: 'POST', body: JSON.stringify({ address: wallet.address }) })
+  const pay = () => signAndSend({ to: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8', value: '0.001' })
+  return (
+    <>
+      <p>
+        {user.name}: {wallet.address}
+      </p>
+      <button type="button" onClick={() => takeEther().catch(() => {})}>
+        Take an ether
+      </button>
+      <button type="button" disabled={pending} onClick={() => pay().catch(() => {})}>
+        Pay 0.001 ether
+      </button>
+      <button type="button" onClick={() => logout().catch(() => {})}>
+        Sign out
+      </button>
+      {error && <p role="alert">{error.message}</p>}
+      {lastResult && <Link href={`/proof/${lastResult.attestationSlug}`}>Proof of {lastResult.txHash}</Link>}
+    </>
+  )
+}

@@ -1,0 +1,36 @@
+import { setTimeout } from 'node:timers/promises'
+import { ServiceClient } from '@countersign/sdk/client'
+import { formatEther } from 'viem'
+import { signIn } from './signIn.ts'
+import { useSession } from './useSession.ts'
+
+// As `npm run dev` starts them.
+const apiBaseUrl = 'http://localhost:8080'
+const rpcUrl = 'http://localhost:8545'
+
+useSession(apiBaseUrl, await signIn(apiBaseUrl, 'alice'))
+const client = new ServiceClient({ apiBaseUrl, chainId: 31337, rpcUrl })
+
+const { address } = (await client.api.getWallet()) ?? (await client.api.provisionWallet())
+// One ether from the faucet of the local chain.
+const funded = await fetch(`${rpcUrl}/faucet`, { method: 'POST', body: JSON.stringify({ address }) })
+if (!funded.ok) throw new Error(`the faucet answered ${funded.status}`)
+console.log(`Wallet      ${address}`)
+console.log(`Balance     ${formatEther(await client.publicClient.getBalance({ address }))} ether`)
+
+const { txHash, attestationSlug } = await client.signAndSend({
+  to: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',
+  value: '0.001',
+})
+console.log(`Transaction ${txHash}`)
+console.log(`Proof       ${apiBaseUrl}/proof/${attestationSlug}`)
+
+const deadline = Date.now() + 60_000
+let proof = await client.api.getProof(attestationSlug)
+while (proof.status.startsWith('pending') && Date.now() < deadline) {
+  await setTimeout(1_000)
+  proof = await client.api.getProof(attestationSlug)
+}
+console.log(`Status      ${proof.status}`)
+console.log(`Receipt     ${proof.ipfsUrl}`)
+process.exitCode = proof.status === 'complete' ? 0 : 1

@@ -1,0 +1,64 @@
+import { describe, expect, test } from 'vitest'
+import { toManifest } from './applyChangesets.ts'
+import { parseChangeset, toChangelog, toNextVersion } from './changesets.ts'
+
+const NAMES = ['@countersign/sdk', '@countersign/protocol']
+const parse = (text: string) => parseChangeset(text, NAMES)
+const change = (level: string, name = NAMES[0], text = 'It worked.') =>
+  parse(`---\n"${name}": ${level}\n---\n\n${text}\n`)
+
+describe('parseChangeset', () => {
+  test('reads packages with their levels, and the sentence', () => {
+    const file = '---\n"@countersign/sdk": minor\n\'@countersign/protocol\': patch\n---\n\nIt worked.\nAt last.\n'
+    const { levels, text } = parse(file)
+    expect([...levels]).toEqual([
+      ['@countersign/sdk', 'minor'],
+      ['@countersign/protocol', 'patch'],
+    ])
+    expect(text).toBe('It worked.\nAt last.')
+  })
+
+  test.each([
+    ['no packages', 'It worked.', /between two lines/],
+    ['an empty list', '---\n\n---\nIt worked.', /expected "PACKAGE"/],
+    ['no sentence', '---\n"@countersign/sdk": minor\n---\n \n', /a sentence/],
+    ['another level', '---\n"@countersign/sdk": huge\n---\nIt worked.', /patch\|minor\|major/],
+    ['a package that is not published', '---\n"@countersign/web": minor\n---\nIt worked.', /web is not published/],
+    ['a package twice', '---\n"@countersign/sdk": minor\n"@countersign/sdk": patch\n---\nIt worked.', /twice/],
+  ])('refuses %s', (_, text, fault) => {
+    expect(() => parse(text)).toThrow(fault)
+  })
+})
+
+test.each([
+  ['0.1.9', ['patch'], '0.1.10'],
+  ['0.1.9', ['patch', 'minor', 'patch'], '0.2.0'],
+  ['0.1.9', ['major'], '0.2.0'],
+  ['1.4.2', ['minor'], '1.5.0'],
+  ['1.4.2', ['minor', 'major'], '2.0.0'],
+])('after %s, %j makes %s', (version, levels, next) => {
+  expect(
+    toNextVersion(
+      version,
+      levels.map((level) => change(level)),
+    ),
+  ).toBe(next)
+})
+
+test('an entry stands above the earlier ones, and has what is of this package only', () => {
+  const changesets = [change('minor', NAMES[0], 'One.\nMore of it.'), change('patch', NAMES[1], 'Two.')]
+  const changelog = '# @countersign/sdk\n\n## 0.1.0\n\n- First.\n'
+  expect(toChangelog(changelog, { name: '@countersign/sdk', version: '0.2.0' }, changesets)).toBe(
+    '# @countersign/sdk\n\n## 0.2.0\n\n- One.\n  More of it.\n\n## 0.1.0\n\n- First.\n',
+  )
+  const other = toChangelog('# Other\n', { name: 'other', version: '0.2.0' }, changesets)
+  expect(other).toBe('# Other\n\n## 0.2.0\n\n- No change of its own: released with the others.\n')
+})
+
+test('a version goes where a published package is named, and into its own manifest, and nowhere else', () => {
+  const own = '{ "name": "@countersign/sdk", "version": "0.1.0", "dependencies": { "@countersign/protocol": "0.1.0" } }'
+  const other = '{ "name": "app", "version": "0.1.0", "dependencies": { "@countersign/sdk": "0.1.0", "x": "0.1.0" } }'
+  const move = (text: string) => JSON.parse(toManifest(text, { names: NAMES, version: '0.2.0' }))
+  expect(move(own)).toMatchObject({ version: '0.2.0', dependencies: { '@countersign/protocol': '0.2.0' } })
+  expect(move(other)).toMatchObject({ version: '0.1.0', dependencies: { '@countersign/sdk': '0.2.0', x: '0.1.0' } })
+})

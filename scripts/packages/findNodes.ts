@@ -1,0 +1,19 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** The Nodes to try published packages under, by version: those of scripts/engines, installed at first use, and this one. */
+export function findNodes(): Map<string, string> {
+  const folder = join(import.meta.dirname, '../engines')
+  const { optionalDependencies } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+  const wanted = Object.entries(optionalDependencies as Record<string, string>).filter(([name]) =>
+    name.endsWith(`-${process.platform}-${process.arch}`),
+  )
+  const nodes = wanted.map(([name, alias]): [string, string] => [
+    alias.slice(alias.lastIndexOf('@') + 1),
+    join(folder, 'node_modules', name, 'bin/node'),
+  ])
+  if (!nodes.every(([, path]) => existsSync(path)))
+    execFileSync('npm', ['ci', '--prefer-offline'], { cwd: folder, stdio: 'inherit' })
+  return new Map([...nodes, [process.versions.node, process.execPath]])
+}

@@ -1,0 +1,37 @@
+import { execFile } from 'node:child_process'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import type { PublishedPackage } from './readPublished.ts'
+
+const run = promisify(execFile)
+
+export type Packed = PublishedPackage & { tarball: string }
+
+/** Builds and packs into a folder, as `npm publish` would. Gives the packages with their tarballs, in the order given. */
+export async function packAll(
+  root: string,
+  { packages, folder }: { packages: readonly PublishedPackage[]; folder: string },
+): Promise<Packed[]> {
+  await mkdir(folder, { recursive: true })
+  const packed: Packed[] = []
+  // npm fails where the home, and so its cache, cannot be written.
+  const cache = await mkdtemp(join(tmpdir(), 'countersign-pack-'))
+  try {
+    // One after the other: their `prepack` builds the packages below them too.
+    for (const one of packages) {
+      const { name, version } = one.manifest
+      const tarball = join(folder, `${name.replace('@', '').replace('/', '-')}-${version}.tgz`)
+      await rm(tarball, { force: true })
+      const args = ['pack', '--pack-destination', folder, '--cache', cache, '--loglevel=error']
+      await run('npm', args, { cwd: join(root, one.folder) }).catch((error: { stdout?: string; stderr?: string }) => {
+        throw new Error(`${name} could not be packed:\n${error.stdout}${error.stderr}`)
+      })
+      packed.push({ ...one, tarball })
+    }
+    return packed
+  } finally {
+    await rm(cache, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest'
+import type { Packed } from './packAll.ts'
+import { type PublishDeps, publishAll } from './publishAll.ts'
+
+const TOKEN = 'npm_secret'
+const packed: Packed[] = ['protocol', 'sdk'].map((name) => ({
+  folder: `packages/${name}`,
+  manifest: { name: `@countersign/${name}`, version: '0.1.0' },
+  tarball: `/out/${name}.tgz`,
+}))
+
+/** A registry that has some packages already and refuses to publish others. */
+function publish(change: Partial<PublishDeps> = {}, { has = [''], refuses = '' } = {}) {
+  const calls: { args: readonly string[]; env: NodeJS.ProcessEnv }[] = []
+  const said: string[] = []
+  const deps: PublishDeps = {
+    runNpm(args, env) {
+      calls.push({ args, env })
+      return args[0] === 'view' ? has.includes(args[1] ?? '') : args[1] !== refuses
+    },
+    env: { NPM_TOKEN: TOKEN, HOME: '/home' },
+    isClean: () => true,
+    waiting: [],
+    say: (text) => said.push(text),
+    ...change,
+  }
+  let error: unknown
+  try {
+    publishAll(deps, packed)
+  } catch (caught) {
+    error = caught
+  }
+  const published = calls.filter(({ args }) => args[0] === 'publish').map(({ args }) => args[1])
+  return { calls, said, published, error }
+}
+
+test('each package is published after what it depends on', () => {
+  const { published, error } = publish()
+  expect([published, error]).toEqual([['/out/protocol.tgz', '/out/sdk.tgz'], undefined])
+})
+
+test.each<[string, Partial<PublishDeps>, RegExp]>([
+  ['no token', { env: {} }, /NPM_TOKEN/],
+  ['an empty token', { env: { NPM_TOKEN: '' } }, /NPM_TOKEN/],
+  ['changes that are not committed', { isClean: () => false }, /committed/],
+  ['changesets without a version', { waiting: ['.changeset/a.md'] }, /--bump/],
+])('%s: npm is not even asked', (_, change, reason) => {
+  const { calls, error } = publish(change)
+  expect(calls).toEqual([])
+  expect(String(error)).toMatch(reason)
+})
+
+test('what the registry has is left out', () => {
+  expect(publish({}, { has: ['@countersign/protocol@0.1.0'] }).published).toEqual(['/out/sdk.tgz'])
+})
+
+test('nothing follows one that was refused', () => {
+  const { published, error } = publish({}, { refuses: '/out/protocol.tgz' })
+  expect(published).toEqual(['/out/protocol.tgz'])
+  expect(String(error)).toMatch(/protocol@0\.1\.0 was not published/)
+})
+
+test('the token is only in the environment of what publishes, for the npm registry alone', () => {
+  const { calls, said } = publish()
+  for (const { args, env } of calls) {
+    const holders = Object.entries(env).filter(([, value]) => value?.includes(TOKEN))
+    const names = args[0] === 'publish' ? ['npm_config_//registry.npmjs.org/:_authToken'] : []
+    expect(holders.map(([name]) => name)).toEqual(names)
+    expect(args.slice(-2)).toEqual(['--registry', 'https://registry.npmjs.org/'])
+  }
+  expect(JSON.stringify([said, calls.map(({ args }) => args)])).not.toContain(TOKEN)
+})

@@ -1,0 +1,55 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** What of a package.json a release looks at. */
+export type Manifest = {
+  name: string
+  version: string
+  private?: boolean
+  description?: string
+  license?: string
+  homepage?: string
+  bugs?: string
+  repository?: { type?: string; url?: string; directory?: string }
+  exports?: Record<string, unknown>
+  scripts?: Record<string, string>
+  dependencies?: Record<string, string>
+  peerDependencies?: Record<string, string>
+  engines?: { node?: string }
+  publishConfig?: { access?: string; provenance?: boolean }
+}
+
+export type PublishedPackage = {
+  /** From the root: `packages/sdk`. */
+  folder: string
+  manifest: Manifest
+}
+
+/** The packages that are not private, each after those that it depends on. */
+export function readPublished(root: string): PublishedPackage[] {
+  const folders = ['packages', 'apps'].flatMap((parent) =>
+    readdirSync(join(root, parent)).map((name) => `${parent}/${name}`),
+  )
+  const all = folders
+    .filter((folder) => existsSync(join(root, folder, 'package.json')))
+    .map((folder): PublishedPackage => {
+      const manifest = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'))
+      return { folder, manifest }
+    })
+  return sortByDependency(all.filter(({ manifest }) => manifest.private !== true))
+}
+
+function sortByDependency(packages: readonly PublishedPackage[]): PublishedPackage[] {
+  const byName = new Map(packages.map((one) => [one.manifest.name, one]))
+  const sorted = new Set<PublishedPackage>()
+  // `tsc -b` refuses circles of packages, so this ends.
+  const add = (one: PublishedPackage) => {
+    for (const name of Object.keys(one.manifest.dependencies ?? {})) {
+      const needed = byName.get(name)
+      if (needed !== undefined) add(needed)
+    }
+    sorted.add(one)
+  }
+  for (const one of packages) add(one)
+  return [...sorted]
+}

@@ -1,0 +1,87 @@
+// Checks and packs what is to be published, and publishes it if asked to:
+//   npm run release -- --help
+
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { applyChangesets, listChangesets } from './packages/applyChangesets.ts'
+import { findFaults } from './packages/findFaults.ts'
+import { type Packed, packAll } from './packages/packAll.ts'
+import { publishAll } from './packages/publishAll.ts'
+import { readPublished } from './packages/readPublished.ts'
+import { tryInstalled } from './packages/tryInstalled.ts'
+import { readArguments } from './readArguments.ts'
+
+const USAGE = `usage: npm run release -- [options]
+
+Without options nothing leaves this machine: it checks every package that is to be published, packs it, installs all of them into an
+empty project and runs them there.
+  --bump      instead turns the files of .changeset/ into the next version and its changelogs, to be committed
+  --publish   then publishes the tarballs that passed to the npm registry, with the token in NPM_TOKEN
+  --help      says this
+Exit codes: 0 all is well, 1 something is not, 2 wrong arguments.`
+
+const root = resolve(import.meta.dirname, '..')
+
+function checkManifests(): boolean {
+  const published = readPublished(root)
+  const license = readFileSync(join(root, 'LICENSE'), 'utf8')
+  const faults = published.flatMap((one) => {
+    const read = (name: string) => {
+      const path = join(root, one.folder, name)
+      return existsSync(path) ? readFileSync(path, 'utf8') : undefined
+    }
+    return findFaults(one, { read, license }, published)
+  })
+  for (const fault of faults) console.error(fault)
+  return faults.length === 0
+}
+
+/** Does what package.json says lead to files, and do types and code resolve to each other? Only modules are published. */
+function lint({ tarball }: Packed): boolean {
+  const commands = [
+    ['publint', 'run', tarball, '--strict'],
+    ['attw', tarball, '--profile', 'esm-only', '--quiet'],
+  ]
+  return commands.every(([command = '', ...args]) => spawnSync(command, args, { stdio: 'inherit' }).status === 0)
+}
+
+async function release({ isPublishing }: { isPublishing: boolean }): Promise<boolean> {
+  if (!checkManifests()) return false
+  const folder = mkdtempSync(join(tmpdir(), 'countersign-release-'))
+  try {
+    const packed = await packAll(root, { packages: readPublished(root), folder })
+    if (!packed.every(lint)) return false
+    await tryInstalled(root, packed)
+    for (const { manifest } of packed) console.log(`${manifest.name}@${manifest.version} is ready`)
+    if (!isPublishing) return true
+    publishAll({ runNpm, isClean, env: process.env, waiting: listChangesets(root), say: console.log }, packed)
+    return true
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+const runNpm = (args: readonly string[], env: NodeJS.ProcessEnv) =>
+  spawnSync('npm', args, { cwd: root, env, stdio: ['ignore', 'ignore', 'inherit'] }).status === 0
+const isClean = () => execFileSync('git', ['status', '--porcelain'], { cwd: root, encoding: 'utf8' }) === ''
+
+const values = readArguments(
+  { bump: { type: 'boolean' }, publish: { type: 'boolean' }, help: { type: 'boolean' } },
+  USAGE,
+)
+if (values.help === true) {
+  console.log(USAGE)
+} else if (values.bump === true && values.publish === true) {
+  console.error(USAGE)
+  process.exitCode = 2
+} else {
+  try {
+    if (values.bump === true) console.log(`The next version is ${applyChangesets(root)}: look at it, and commit it.`)
+    else if (!(await release({ isPublishing: values.publish === true }))) process.exitCode = 1
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error)
+    process.exitCode = 1
+  }
+}
