@@ -5,7 +5,7 @@ import { type SendSession, SendSessionsContext } from './send/sendSession.ts'
 import { NotFoundPage } from './shell/NotFoundPage.tsx'
 import { PageBoundary } from './shell/PageBoundary.tsx'
 import { Shell } from './shell/Shell.tsx'
-import { type SignSession, SignSessionsContext } from './sign/signSession.ts'
+import { type SignSession, SignSessionsContext, useWarningBeforeLoss } from './sign/signSession.ts'
 
 /** One script for each page: who comes to verify a proof does not load the wallet, nor the other way round. */
 const loaders = {
@@ -31,6 +31,7 @@ export function App({ config }: { config: WebConfig }) {
   const path = usePath()
   const [sendSessions] = useState(() => new Map<string, SendSession>())
   const [signSessions] = useState(() => new Map<string, SignSession>())
+  useWarningBeforeLoss(signSessions)
   return (
     <ConfigContext value={config}>
       <SendSessionsContext value={sendSessions}>
