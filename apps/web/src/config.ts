@@ -24,6 +24,10 @@ export type WebConfig = {
   allowMock?: unknown
   /** TCB statuses that are accepted beside `UpToDate`. */
   tcbStatuses?: unknown
+  /** Where `trust` is as a file, for a service on the visitor's own machine: the command of the proof page names it. */
+  manifestFile?: string
+  /** A site to sign in to with the wallet; for development. */
+  signInDemoUrl?: string
 }
 
 /** The app cannot start. `faults` says everything that is wrong at once. */
@@ -61,8 +65,8 @@ export function parseConfig(value: unknown): WebConfig {
   if (!isPlainObject(value)) throw new ConfigError(['/config.json is not an object'])
   const faults: string[] = []
   const { apiBaseUrl, chainId, rpcUrl, chainName, explorerUrl, faucetUrl, ipfsGatewayUrl, attestations } = value
-  const { maxFeePerGas, trust, allowMock, tcbStatuses } = value
-  const urls = { rpcUrl, explorerUrl, faucetUrl, ipfsGatewayUrl }
+  const { maxFeePerGas, trust, allowMock, tcbStatuses, manifestFile, signInDemoUrl } = value
+  const urls = { rpcUrl, explorerUrl, faucetUrl, ipfsGatewayUrl, signInDemoUrl }
   const check = (isGood: boolean, fault: string) => isGood || faults.push(fault)
 
   check(isUrl(apiBaseUrl), 'apiBaseUrl must be the http(s) address of the service')
@@ -79,12 +83,17 @@ export function parseConfig(value: unknown): WebConfig {
     'chainName must be text, or left out',
   )
   check(
+    manifestFile === undefined || (typeof manifestFile === 'string' && manifestFile !== ''),
+    'manifestFile must be a path, or left out',
+  )
+  check(
     attestations === undefined || isAttestations(attestations),
     'attestations must have chainId, rpcUrl and address, or be left out',
   )
   if (faults.length > 0) throw new ConfigError(faults)
   const fees = isWei(maxFeePerGas) ? { maxFeePerGas: BigInt(maxFeePerGas) } : {}
-  const known = { apiBaseUrl, chainId, ...fees, chainName, ...urls, attestations, trust, allowMock, tcbStatuses }
+  const anchors = { attestations, trust, allowMock, tcbStatuses, manifestFile }
+  const known = { apiBaseUrl, chainId, ...fees, chainName, ...urls, ...anchors }
   return Object.fromEntries(Object.entries(known).filter(([, member]) => member !== undefined)) as WebConfig
 }
 
