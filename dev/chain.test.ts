@@ -472,7 +472,7 @@ describe('the local chain', () => {
     expect(await readerOf(other).getBalance({ address: STRANGER })).toBe(0n)
     await Promise.all([one.stop(), other.stop()])
     expect(await readerOf(await start({ stateDir: otherDir, chainId: 31338 })).getBlockNumber()).toBe(3n)
-    expect(await readerOf(await start()).getBlockNumber()).toBe(3n)
+    expect(await readerOf(await start()).getBlockNumber()).toBe(4n)
   })
 
   test('a port that is taken is an error, and leaves the folder to the next', async () => {

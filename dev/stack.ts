@@ -25,7 +25,7 @@ type PartName = Exclude<Speaker, 'dev'>
 const STOP_ORDER: readonly PartName[] = ['web', 'coordinator', 'enclave', 'chain', 'satellite', 'oidc']
 
 /** Where everything is. */
-export type Summary = {
+type Summary = {
   /** The web app; without one, the reference of the API. */
   openUrl: string
   /** By name. Each begins with an address or path. */

@@ -20,6 +20,11 @@ const SESSION = 'demo_session'
 const OWN = { httpOnly: true, sameSite: 'Strict', path: '/' } as const
 const MAX_BYTES = 8 * 1024
 
+const refuseLong = bodyLimit({
+  maxSize: MAX_BYTES,
+  onError: (c) => c.json({ error: 'That is too long.' }, 413),
+})
+
 /** The server of the site. It does not listen. */
 export function createDemoApp({ config, party, getFile }: DemoApp): Hono {
   const app = new Hono()
@@ -28,7 +33,7 @@ export function createDemoApp({ config, party, getFile }: DemoApp): Hono {
     return c.json({ error: 'The site failed.' }, 500)
   })
   // A page of another site must not sign a visitor in or out.
-  app.post('*', bodyLimit({ maxSize: MAX_BYTES }), async (c, next) => {
+  app.post('*', refuseLong, async (c, next) => {
     if (c.req.header('origin') !== config.origin) return c.json({ error: 'Only pages of this site may ask.' }, 403)
     return next()
   })

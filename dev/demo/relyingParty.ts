@@ -21,7 +21,7 @@ export type SignedIn = {
   slug: string | undefined
 }
 
-export type SignInRequest = { message: unknown; signature: unknown; slug: unknown }
+type SignInRequest = { message: unknown; signature: unknown; slug: unknown }
 
 /** Why a sign-in was refused. */
 export class SignInError extends Error {
