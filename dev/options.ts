@@ -1,4 +1,4 @@
-import { parseArgs } from 'node:util'
+import { parseArguments } from '@countersign/service'
 
 export type Options = {
   /** Deletes the local state first. */
@@ -41,31 +41,30 @@ database, IPFS node and worker, the web app, and a site to sign in to with the w
 Example: npm run dev -- --origin http://localhost:3000
 Exit codes: 0 stopped, 1 could not start or go on, 2 wrong arguments.`
 
+const OPTIONS = {
+  reset: { type: 'boolean', default: false },
+  database: { type: 'string' },
+  'quote-latency': { type: 'string' },
+  'no-web': { type: 'boolean', default: false },
+  origin: { type: 'string', multiple: true },
+  verbose: { type: 'boolean', default: false },
+  'web-port': { type: 'string' },
+  'demo-port': { type: 'string' },
+  port: { type: 'string' },
+  'enclave-port': { type: 'string' },
+  'oidc-port': { type: 'string' },
+  'chain-port': { type: 'string' },
+  state: { type: 'string' },
+} as const
+
 class Fault extends Error {}
 
 export function parseOptions(args: readonly string[]): ParsedOptions {
+  const parsed = parseArguments(args, OPTIONS)
+  if (parsed.kind !== 'run') return parsed
+  const { values } = parsed
   try {
-    const { values } = parseArgs({
-      args: [...args],
-      options: {
-        reset: { type: 'boolean', default: false },
-        database: { type: 'string' },
-        'quote-latency': { type: 'string' },
-        'no-web': { type: 'boolean', default: false },
-        origin: { type: 'string', multiple: true, default: [] },
-        verbose: { type: 'boolean', default: false },
-        'web-port': { type: 'string' },
-        'demo-port': { type: 'string' },
-        port: { type: 'string' },
-        'enclave-port': { type: 'string' },
-        'oidc-port': { type: 'string' },
-        'chain-port': { type: 'string' },
-        state: { type: 'string' },
-        help: { type: 'boolean', short: 'h', default: false },
-      },
-    })
-    if (values.help) return { kind: 'help' }
-    const { reset, database: databaseUrl, state: stateDir, origin: origins, verbose: isVerbose } = values
+    const { reset, database: databaseUrl, state: stateDir, origin: origins = [], verbose: isVerbose } = values
     if (databaseUrl !== undefined && !isPostgresUrl(databaseUrl)) throw new Fault('--database: expected postgres://…')
     // The keys would be new and the wallets in the database old: no user could sign in again.
     if (reset && databaseUrl !== undefined) throw new Fault('--reset: clears local state only, not --database')
@@ -92,10 +91,8 @@ export function parseOptions(args: readonly string[]): ParsedOptions {
       options: { reset, databaseUrl, quoteLatencyMs, hasWeb, origins, isVerbose, ports, stateDir },
     }
   } catch (error) {
-    const isUnderstood = error instanceof Fault || (error instanceof TypeError && 'code' in error)
-    if (!isUnderstood) throw error
-    // parseArgs explains at length how to pass values that begin with a dash; its first sentence says what is wrong.
-    return { kind: 'fault', fault: error.message.split(/\.\s/)[0] ?? '' }
+    if (!(error instanceof Fault)) throw error
+    return { kind: 'fault', fault: error.message }
   }
 }
 

@@ -1,6 +1,6 @@
 export { createShutdown, type Shutdown } from './createShutdown.ts'
 export type { Log, LogLine } from './log.ts'
-export { parseArguments } from './parseArguments.ts'
+export { type ParsedArguments, parseArguments } from './parseArguments.ts'
 export {
   ConfigError,
   type Env,
