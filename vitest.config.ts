@@ -41,7 +41,7 @@ const unit: TestProjectInlineConfiguration = {
   test: {
     ...timeouts,
     name: 'unit',
-    include: ['{packages,apps,services,scripts,docs}/**/*.test.{ts,tsx}'],
+    include: ['{packages,apps,services,scripts,docs,dev/demo}/**/*.test.{ts,tsx}'],
     exclude: [...exclude, ...processFiles, '**/*.browser.test.{ts,tsx}'],
     // A worker imports a module once, not once for each file: a test undoes what it changes of timers, globals and the environment.
     isolate: false,

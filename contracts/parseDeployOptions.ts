@@ -3,9 +3,9 @@ import { type Address, getAddress, type Hex, isAddress } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import type { DeployParameters } from './deployContract.ts'
 
-export const help = `Deploys ServiceAttestations, the on-chain log of proofs, to any EVM chain.
+export const help = `usage: npm run deploy:contract -- --rpc-url <url> --chain-id <number> --owner <address> --publisher <address>
 
-  npm run deploy:contract -- --rpc-url <url> --chain-id <number> --owner <address> --publisher <address>
+Deploys ServiceAttestations, the on-chain log of proofs, to any EVM chain.
 
   --rpc-url <url>        JSON-RPC of a node of the chain (or RPC_URL)
   --chain-id <number>    the chain you mean; a node of another is refused (or CHAIN_ID)
@@ -18,6 +18,8 @@ The key of the account that pays is never an option, which other users of the ma
   DEPLOYER_PRIVATE_KEY       0x and 64 hex digits, or
   DEPLOYER_PRIVATE_KEY_FILE  a file that holds them
 
+Example: DEPLOYER_PRIVATE_KEY_FILE=deployer.key npm run deploy:contract -- --rpc-url https://node.example --chain-id 11155111 \\
+  --owner 0x… --publisher 0x…
 Exit codes: 0 deployed and checked, 1 it failed, 2 wrong input.
 `
 

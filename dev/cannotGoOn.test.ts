@@ -8,7 +8,13 @@ import { getFreePorts, type Ports, startDev, toArgs } from './startDev.ts'
 
 describe('npm run dev, when it cannot go on', () => {
   /** Without the web app, which none of this is about. */
-  async function startAlone({ args = ['--no-web'], taken = {} }: { args?: string[]; taken?: Partial<Ports> } = {}) {
+  async function startAlone({
+    args = ['--no-web', '--verbose'],
+    taken = {},
+  }: {
+    args?: string[]
+    taken?: Partial<Ports>
+  } = {}) {
     const stateDir = await mkdtemp(join(tmpdir(), 'countersign-dev-'))
     const ports = { ...(await getFreePorts()), ...taken }
     return {
@@ -31,7 +37,7 @@ describe('npm run dev, when it cannot go on', () => {
     return port
   }
 
-  test.each(['web', 'enclave', 'chain'] as const)(
+  test.each(['web', 'demo', 'enclave', 'chain'] as const)(
     'a taken port of the %s is said plainly, before anything starts',
     async (name) => {
       const port = await takePort()
@@ -64,12 +70,12 @@ describe('npm run dev, when it cannot go on', () => {
     // No PostgreSQL answers there, so the coordinator gives up.
     const { port, stop } = await listen(createServer())
     await stop()
-    const args = ['--no-web', '--database', `postgres://nobody@127.0.0.1:${port}/none`]
+    const args = ['--no-web', '--verbose', '--database', `postgres://nobody@127.0.0.1:${port}/none`]
     const { start, ports } = await startAlone({ args })
     const dev = start()
     expect(await dev.ended).toBe(1)
     const fault = dev.output.lastIndexOf('The coordinator ended with 1. Its last lines:')
-    expect(dev.output.slice(fault + 1).join('\n')).toMatch(/^ {2}\{.*Could not start/m)
+    expect(dev.output.slice(fault + 1).join('\n')).toMatch(/^ {2}Could not start {2}reason=/m)
     expect(dev.output.join('\n')).toContain('Stopped the enclave')
     expect(dev.output.join('\n')).not.toContain('Ctrl-C')
     await expect(fetch(`http://127.0.0.1:${ports.enclave}/health`)).rejects.toThrow()

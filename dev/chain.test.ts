@@ -21,6 +21,9 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'v
 import { serviceAttestations } from '../contracts/abi.ts'
 import { readPipeline } from '../services/coordinator/src/pipeline/config.ts'
 import { type DevChain, type StartDevChainParameters, startDevChain, toChainEnv } from './chain.ts'
+import { openChainJournal } from './chainJournal.ts'
+import { createChainLedger } from './chainLedger.ts'
+import { IMPLEMENTATION, IMPLEMENTATION_CODE } from './implementation.ts'
 import { clearState } from './state.ts'
 
 const STRANGER = '0x00000000000000000000000000000000000c0ffe'
@@ -99,6 +102,23 @@ async function makeJournal({ raw, timestamp }: { raw: Hex | null; timestamp?: nu
   return [{ format: 'countersign-dev-chain/1', chainId: 31337 }, line].map((value) => JSON.stringify(value))
 }
 
+/** Goes on with the journal as the stack does, but deploys nothing. */
+async function sendFrom(account: typeof deployer, nonce: number) {
+  const journal = await openChainJournal({ path: journalPath(), chainId: 31337 })
+  const ledger = createChainLedger({ journal, path: journalPath(), chainId: 31337 })
+  const chain = await startChain({
+    genesisTimestamp: GENESIS_TIMESTAMP,
+    async wrap(node) {
+      await ledger.attach(node)
+      return ledger.request
+    },
+  })
+  await call(chain, 'eth_sendRawTransaction', await signTransfer(nonce, 31337, account))
+  await ledger.end()
+  await chain.stop()
+  await journal.close()
+}
+
 /** All that a client can see of a chain. */
 async function observe(chain: DevChain) {
   const reader = readerOf(chain)
@@ -153,6 +173,27 @@ describe('the local chain', () => {
     expect(privateKeyToAccount(privateKey as Hex).address).toBe(chain.publisher.address)
   })
 
+  test('it has the code that wallets may delegate to, also where it was begun without', async () => {
+    const first = await start()
+    const reader = readerOf(first)
+    expect(await reader.getCode({ address: IMPLEMENTATION })).toBe(IMPLEMENTATION_CODE)
+    expect(await reader.call({ to: IMPLEMENTATION })).toMatchObject({ data: `0x${'2a'.padStart(64, '0')}` })
+    await first.stop()
+    const withCode = await readJournal()
+    await writeJournal(withCode.slice(0, -1))
+    const second = await start()
+    expect(await readerOf(second).getCode({ address: IMPLEMENTATION })).toBe(IMPLEMENTATION_CODE)
+    await second.stop()
+
+    // Somebody used the account first: the stack starts all the same, and says what it lacks.
+    await writeJournal(withCode.slice(0, -1))
+    await sendFrom(deployer, 1)
+    const notes: string[] = []
+    const third = await start({ onNote: (text) => notes.push(text) })
+    expect(notes).toEqual([expect.stringContaining('no code to delegate to')])
+    expect(await readerOf(third).getCode({ address: IMPLEMENTATION })).toBeUndefined()
+  })
+
   test('a restart keeps blocks, transactions, receipts, balances and logs, to the last hash', async () => {
     const first = await start()
     await first.faucet(STRANGER)
@@ -173,7 +214,7 @@ describe('the local chain', () => {
     expect(before.published).toEqual([event])
     expect(before.receipts.find(({ transactionHash }) => transactionHash === reverted)?.status).toBe('reverted')
     expect(before.balances[0]).toBe(parseEther('1'))
-    expect(before.blocks).toHaveLength(9)
+    expect(before.blocks).toHaveLength(10)
     await first.stop()
 
     const second = await start()
@@ -269,7 +310,7 @@ describe('the local chain', () => {
     const second = await start({ onNote: (text) => notes.push(text) })
     expect(notes).toEqual([expect.stringContaining('half written')])
     expect(await readJournal()).toEqual(whole)
-    expect(await readerOf(second).getTransactionReceipt({ hash })).toMatchObject({ blockNumber: 3n })
+    expect(await readerOf(second).getTransactionReceipt({ hash })).toMatchObject({ blockNumber: 4n })
     await second.faucet(STRANGER)
     await second.stop()
     const third = await start({ onNote: (text) => notes.push(text) })
@@ -280,7 +321,7 @@ describe('the local chain', () => {
   test('killed while it wrote the very first line, it begins anew', async () => {
     await mkdir(join(stateDir, 'chain'))
     await writeFile(journalPath(), '{"format":"counter')
-    expect(await readerOf(await start()).getBlockNumber()).toBe(2n)
+    expect(await readerOf(await start()).getBlockNumber()).toBe(3n)
   })
 
   describe('a journal that it did not write like that', () => {
@@ -315,7 +356,7 @@ describe('the local chain', () => {
       ['a missing line', /damaged at line 3/, (lines) => lines.toSpliced(2, 1)],
       ['a line twice', /damaged at line 4/, (lines) => lines.toSpliced(3, 0, lines[2] ?? '')],
       ['a line that is not JSON', /damaged at line 4/, (lines) => lines.with(3, '{"number":3,')],
-      ['an empty line', /damaged at line 5/, (lines) => [...lines, '']],
+      ['an empty line', /damaged at line 6/, (lines) => [...lines, '']],
       ['a line that is null', /damaged at line 4/, (lines) => lines.with(3, 'null')],
       ['odd hex', /damaged at line 4/, (lines) => lines.with(3, change(lines[3] ?? '', { raw: '0x123' }))],
       ['no time', /damaged at line 4/, (lines) => lines.with(3, change(lines[3] ?? '', { timestamp: '1' }))],
@@ -344,7 +385,7 @@ describe('the local chain', () => {
       expect(await readFile(journalPath(), 'utf8')).toBe(spoilt)
       // And it lets go of its port and file.
       await clearState(stateDir)
-      expect(await readerOf(await start()).getBlockNumber()).toBe(2n)
+      expect(await readerOf(await start()).getBlockNumber()).toBe(3n)
     })
   })
 
@@ -398,7 +439,7 @@ describe('the local chain', () => {
     // A refusal is not in the way of the next.
     await chain.faucet(STRANGER)
     await chain.stop()
-    expect(await readJournal()).toHaveLength(4)
+    expect(await readJournal()).toHaveLength(5)
     await start()
   })
 
@@ -408,7 +449,7 @@ describe('the local chain', () => {
     const hashes = await Promise.all(addresses.map((address) => first.faucet(address)))
     expect(new Set(hashes).size).toBe(30)
     const before = await observe(first)
-    expect(before.blocks.slice(3).map(({ transactions }) => transactions.length)).toEqual(Array(30).fill(1))
+    expect(before.blocks.slice(4).map(({ transactions }) => transactions.length)).toEqual(Array(30).fill(1))
     await first.stop()
     expect(await observe(await start())).toEqual(before)
   })
@@ -430,8 +471,8 @@ describe('the local chain', () => {
     expect(one.contract).toBe(other.contract)
     expect(await readerOf(other).getBalance({ address: STRANGER })).toBe(0n)
     await Promise.all([one.stop(), other.stop()])
-    expect(await readerOf(await start({ stateDir: otherDir, chainId: 31338 })).getBlockNumber()).toBe(2n)
-    expect(await readerOf(await start()).getBlockNumber()).toBe(3n)
+    expect(await readerOf(await start({ stateDir: otherDir, chainId: 31338 })).getBlockNumber()).toBe(3n)
+    expect(await readerOf(await start()).getBlockNumber()).toBe(4n)
   })
 
   test('a port that is taken is an error, and leaves the folder to the next', async () => {
@@ -491,6 +532,6 @@ describe('POST /faucet', () => {
       expect([body, response.status, await response.json()]).toEqual([body, 400, { error: expect.any(String) }])
     }
     expect((await fetch(`${chain.url}/faucet`)).status).toBe(405)
-    expect(await readerOf(chain).getBlockNumber()).toBe(2n)
+    expect(await readerOf(chain).getBlockNumber()).toBe(3n)
   })
 })

@@ -5,18 +5,22 @@ import { type Environment, toPublisherEnv } from '@countersign/testing/launcher'
 import {
   type Address,
   createPublicClient,
+  createWalletClient,
   getContractAddress,
   type Hash,
   type Hex,
   http,
   isAddress,
+  isAddressEqual,
   parseEther,
+  publicActions,
 } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { serviceAttestations } from '../contracts/abi.ts'
 import { deployServiceAttestations } from '../contracts/deployContract.ts'
 import { ChainJournalError, openChainJournal } from './chainJournal.ts'
 import { ChainLedgerError, createChainLedger } from './chainLedger.ts'
+import { IMPLEMENTATION, IMPLEMENTATION_BYTECODE } from './implementation.ts'
 
 export type StartDevChainParameters = {
   /** On loopback; 0 for a free one. */
@@ -92,6 +96,11 @@ export async function startDevChain(parameters: StartDevChainParameters): Promis
     const contract = await loadContract({ url: chain.url, chainId, deployer: chain.accounts[0], publisher, path })
     const reader = createPublicClient({ transport: http(chain.url) })
     if ((await reader.getBalance({ address: publisher })) < PUBLISHER_LOW_WEI) await pay(publisher, PUBLISHER_WEI)
+    if (!(await loadImplementation(chain.url, chain.accounts[0]))) {
+      onNote?.(
+        'There is no code to delegate to (EIP-7702): the first account had sent a transaction of its own. `npm run dev -- --reset` begins anew.',
+      )
+    }
     return {
       url: chain.url,
       chainId,
@@ -162,6 +171,23 @@ async function loadContract({ url, chainId, deployer, publisher, path }: LoadCon
     throw new ChainJournalError(path, 'holds a contract of another publisher')
   }
   return address
+}
+
+/**
+ * Deploys the code that wallets may delegate to where it is missing: at the first start, and on chains that were begun before there was
+ * any. False where somebody used the account, whose next contract would get another address.
+ */
+async function loadImplementation(url: string, deployer: ChainAccount | undefined): Promise<boolean> {
+  if (!deployer) throw new Error('the chain has no accounts')
+  const account = privateKeyToAccount(deployer.privateKey)
+  const client = createWalletClient({ account, transport: http(url) }).extend(publicActions)
+  if ((await client.getCode({ address: IMPLEMENTATION })) !== undefined) return true
+  const nonce = await client.getTransactionCount({ address: account.address })
+  const address = getContractAddress({ from: account.address, nonce: BigInt(nonce) })
+  if (!isAddressEqual(address, IMPLEMENTATION)) return false
+  const hash = await client.sendTransaction({ chain: null, data: IMPLEMENTATION_BYTECODE })
+  await client.waitForTransactionReceipt({ hash, pollingInterval: 50 })
+  return true
 }
 
 async function answerFaucet(faucet: (address: Address) => Promise<Hash>, body: string) {

@@ -5,17 +5,19 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createTestBrowser } from '@countersign/testing'
 import { createTx, toDigest, waitForCompleteProofs } from '@countersign/testing/stack'
-import { toMeasurementText, toMinimumTcbTexts } from '@countersign/verify'
 import { createPublicClient, http } from 'viem'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runCli } from '../apps/verifier/src/runCli.ts'
 import { readOperatorTrust } from '../apps/web/src/anchors/trust.ts'
 import { parseConfig } from '../apps/web/src/config.ts'
+import { toCommand } from '../apps/web/src/report/toCommand.ts'
 import { serviceAttestations } from '../contracts/abi.ts'
 import { type DevChain, startDevChain } from './chain.ts'
 import { type Dev, getFreePorts, type Ports, startDev, toArgs } from './startDev.ts'
 
 const STRANGER = '0x00000000000000000000000000000000000c0ffe'
+/** An app of somebody who works with the stack. */
+const APP = 'http://localhost:3000'
 /** A stack takes seconds to start, and many of them where the machine has other work. */
 const START_LIMIT_MS = 180_000
 
@@ -48,6 +50,7 @@ async function prepareChain(stateDir: string) {
 
 const urlsOf = (ports: Ports) => ({
   web: `http://localhost:${ports.web}`,
+  demo: `http://localhost:${ports.demo}`,
   api: `http://localhost:${ports.coordinator}`,
   chain: `http://127.0.0.1:${ports.chain}`,
 })
@@ -76,23 +79,18 @@ async function sign(ports: Ports, browser: ReturnType<typeof createTestBrowser>)
 
 const readConfig = async (ports: Ports) => parseConfig(await (await fetch(`${urlsOf(ports).web}/config.json`)).json())
 
-/** As a stranger would, with the anchors that the web app was given. */
+/** With the command that the proof page gives to copy. */
 async function verify(ports: Ports, slug: string) {
-  const { manifest, node } = readOperatorTrust(await readConfig(ports)).trust
-  const [measurement = { mrTd: '' }] = manifest.enclave.measurements
-  const options = {
-    '--measurement': toMeasurementText(measurement),
-    '--config-hash': manifest.enclave.configHashes[0],
-    '--coordinator-measurement': manifest.coordinator.measurements[0],
-    '--coordinator-tcb': toMinimumTcbTexts(manifest.coordinator.minimumTcb ?? {})[0],
-    '--coordinator-config-hash': manifest.coordinator.configHashes[0],
-    '--entropy-key': manifest.entropyKeys[0],
-    '--rpc': node?.rpcUrl,
-    '--contract': manifest.contracts[0]?.address,
-  }
-  const args = Object.entries(options).flatMap(([name, value]) => [name, value ?? ''])
+  const config = await readConfig(ports)
+  const { trust } = readOperatorTrust(config)
+  const command = toCommand(
+    { kind: 'proof', slug, apiBaseUrl: config.apiBaseUrl },
+    { trust, anchorSource: 'operator', isEventDue: true, localManifest: config.manifestFile },
+  )
+  const [words, args = ''] = command.split(' -- ')
+  expect(words).toBe('npm run verify')
   const deps = { fetch, timeoutMs: 10_000, now: () => new Date(), isColored: false }
-  return runCli(deps, ['verify', `${urlsOf(ports).api}/proof/${slug}`, ...args, '--allow-mock'])
+  return runCli(deps, args.split(' '))
 }
 
 describe('npm run dev', () => {
@@ -114,38 +112,38 @@ describe('npm run dev', () => {
     stateDir = await mkdtemp(join(tmpdir(), 'countersign-dev-'))
     before = await prepareChain(stateDir)
     ports = await getFreePorts()
-    dev = await startShared(toArgs(ports, stateDir))
+    dev = await startShared([...toArgs(ports, stateDir), '--origin', APP, '--origin', urlsOf(ports).web])
   }, START_LIMIT_MS)
   afterAll(async () => {
     for (const stop of stops.reverse()) await stop()
     await rm(stateDir, { recursive: true, force: true })
   }, START_LIMIT_MS)
 
-  test('each part says when it starts, and when it is ready and how long that took; the app leads the summary', () => {
+  test('each part says when it is ready and how long that took, and nothing else unasked; the app is what one sees', () => {
     const { output } = dev
-    for (const name of ['oidc', 'satellite', 'chain', 'enclave', 'coordinator', 'web']) {
-      const started = output.findIndex((line) => new RegExp(`^${name} +starting`).test(line))
-      const ready = output.findIndex((line) => new RegExp(`^${name} +ready \\(\\d+\\.\\d s\\)$`).test(line))
-      expect([name, started >= 0, ready > started]).toEqual([name, true, true])
-    }
-    const isSummary = (line: string) => line.startsWith('dev           ')
-    expect(output.find(isSummary)?.split(/\s+/)).toEqual(['dev', 'Open', urlsOf(ports).web])
-    // Whoever wrote a line is named before it, libraries too.
-    const parts = ['chain', 'coordinator', 'dev', 'enclave', 'oidc', 'satellite', 'web']
-    expect(output.filter((line) => !parts.includes(line.split(' ')[0] ?? ''))).toEqual([])
+    const parts = ['oidc', 'satellite', 'chain', 'enclave', 'coordinator', 'web']
+    const isReady = (line: string) => /^(\w+) +ready \(\d+\.\d s\)$/.exec(line)?.[1] ?? []
+    expect(output.flatMap(isReady).toSorted()).toEqual(parts.toSorted())
+    const summary = output.findIndex((line) => line.includes('Countersign is running'))
+    expect(summary).toBe(parts.length)
+    expect(output.slice(summary + 2, summary + 5)).toEqual(['', `     Open ${urlsOf(ports).web} `, ''])
+    // No library, and no line of a log, is between them; and it is no terminal.
+    expect(output.slice(summary + 5).filter((line) => !line.startsWith('dev '))).toEqual([])
+    expect(output.join('\n')).not.toMatch(/WARNING|"level"/)
+    expect(summaryOf(dev, 'Demo site')).toBe(urlsOf(ports).demo)
   })
 
   test('the chain goes on where it was, and the coordinator is told of it, of the contract and of the app', async () => {
-    const { chain, api, web } = urlsOf(ports)
+    const { chain, api, web, demo } = urlsOf(ports)
     expect([summaryOf(dev, 'Chain'), summaryOf(dev, 'Contract')]).toEqual([chain, before.contract])
     const reader = readerOf(ports)
-    expect(await reader.getTransactionReceipt({ hash: before.hash })).toMatchObject({ blockNumber: 3n })
+    expect(await reader.getTransactionReceipt({ hash: before.hash })).toMatchObject({ blockNumber: 4n })
     const contract = { address: before.contract, abi: serviceAttestations.abi }
     expect(await reader.readContract({ ...contract, functionName: 'publisher' })).toBe(before.publisher.address)
     const children = await readChildren(dev)
     const coordinator = children.find(({ env }) => env.PORT === String(ports.coordinator))
     expect(coordinator?.env).toMatchObject({
-      ALLOWED_ORIGINS: `${web},${api}`,
+      ALLOWED_ORIGINS: `${web},${api},${demo},${APP}`,
       RPC_URL: chain,
       CHAIN_ID: '31337',
       ATTESTATIONS_ADDRESS: before.contract,
@@ -168,7 +166,7 @@ describe('npm run dev', () => {
   })
 
   test('/config.json tells the page of this stack, and nothing else is called so', async () => {
-    const { chain, api, web } = urlsOf(ports)
+    const { chain, api, web, demo } = urlsOf(ports)
     const response = await fetch(`${web}/config.json?now`)
     expect(response.headers.get('cache-control')).toBe('no-store')
     expect(parseConfig(await response.json())).toMatchObject({
@@ -181,6 +179,8 @@ describe('npm run dev', () => {
       attestations: { chainId: 31337, rpcUrl: chain, address: before.contract },
       allowMock: true,
       trust: { version: 'countersign-manifest/1' },
+      manifestFile: join(stateDir, 'manifest.json'),
+      signInDemoUrl: demo,
     })
     for (const path of ['/config.json.map', '/proof/config.json']) {
       expect(await (await fetch(`${web}${path}`)).text()).not.toContain('apiBaseUrl')
@@ -198,9 +198,15 @@ describe('npm run dev', () => {
       const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
       expect([url, response.status, response.headers.get('access-control-allow-origin')]).toEqual([url, 200, '*'])
     }
-    const { headers: answered } = await fetch(`${api}/auth/me`, { headers: { origin: web } })
-    expect(answered.get('access-control-allow-origin')).toBe(web)
-    expect(answered.get('access-control-allow-credentials')).toBe('true')
+    for (const origin of [web, APP]) {
+      const { headers: answered } = await fetch(`${api}/auth/me`, { headers: { origin } })
+      expect(answered.get('access-control-allow-origin')).toBe(origin)
+      expect(answered.get('access-control-allow-credentials')).toBe('true')
+      const begun = await fetch(`${api}/auth/google?return_to=${origin}/x`, { redirect: 'manual' })
+      expect([origin, begun.status]).toEqual([origin, 302])
+    }
+    const refused = await fetch(`${api}/auth/google?return_to=http://localhost:3001/x`, { redirect: 'manual' })
+    expect(refused.status).toBe(400)
   })
 
   test(
@@ -209,9 +215,9 @@ describe('npm run dev', () => {
       const otherDir = join(stateDir, 'other')
       const cleared = await prepareChain(otherDir)
       const otherPorts = await getFreePorts()
-      const other = await startShared([...toArgs(otherPorts, otherDir), '--reset'])
+      const other = await startShared([...toArgs(otherPorts, otherDir), '--reset', '--verbose'])
       const reader = readerOf(otherPorts)
-      expect(await reader.getBlockNumber()).toBe(2n)
+      expect(await reader.getBlockNumber()).toBe(3n)
       expect(await reader.getBalance({ address: STRANGER })).toBe(0n)
       expect(await reader.getBalance({ address: cleared.publisher.address })).toBe(0n)
       expect(await readerOf(ports).getBalance({ address: STRANGER })).toBeGreaterThan(0n)
@@ -241,11 +247,11 @@ describe('npm run dev', () => {
       const slug = await sign(ports, first.browser)
       const verified = await verify(ports, slug)
       expect(verified).toMatchObject({ exitCode: 0, stderr: '' })
+      expect(verified.stdout).toContain('verified, on MOCK evidence')
 
       dev.child.kill('SIGINT')
       expect(await dev.ended).toBe(0)
-      const order = dev.output.flatMap((line) => /(Stopped the \w+|Stopped\.)/.exec(line)?.[1] ?? [])
-      expect(order).toEqual(['Stopped the coordinator', 'Stopped the enclave', 'Stopped.'])
+      expect(dev.output.at(-1)).toMatch(/^dev +Stopped\.$/)
 
       const again = await startShared(toArgs(ports, stateDir))
       expect(await verify(ports, slug)).toEqual(verified)

@@ -1,16 +1,18 @@
 import { enableCompileCache } from 'node:module'
-import { format } from 'node:util'
+import { format, stripVTControlCharacters } from 'node:util'
 import { COMPILE_CACHE } from '@countersign/testing/launcher'
 import { type Options, parseOptions, USAGE } from './options.ts'
-import { say } from './say.ts'
 import { startStack, toSeconds } from './stack.ts'
+import { createVoice } from './voice.ts'
 
 /** Runs until a signal stops it, or a part fails. Gives the exit code. */
 async function run(options: Options): Promise<number> {
   enableCompileCache(COMPILE_CACHE)
-  // Libraries in this process write to the console.
+  const voice = createVoice({ isVerbose: options.isVerbose, output: process.stdout })
+  const { say } = voice
+  // Libraries in this process write to the console, what is right for servers on the internet. Our own parts report what fails.
   for (const name of ['debug', 'log', 'info', 'warn', 'error'] as const) {
-    console[name] = (...words: unknown[]) => say('dev', format(...words))
+    console[name] = (...words: unknown[]) => voice.detail('dev', stripVTControlCharacters(format(...words)))
   }
   const faults: string[] = []
   const { promise: over, resolve: stop } = Promise.withResolvers<void>()
@@ -25,13 +27,14 @@ async function run(options: Options): Promise<number> {
   // The parts in this process are supervised too.
   process.on('uncaughtException', (error) => onFault(`A part in this process failed: ${error.stack}`))
 
-  const stack = startStack({ options, say, onFault })
-  void stack.ready.then((lines) => {
-    if (lines === undefined || faults.length > 0) return
+  const stack = startStack({ options, voice, onFault })
+  void stack.ready.then((summary) => {
+    if (summary === undefined || faults.length > 0) return
     say('dev', `Countersign is running, after ${toSeconds(performance.now())}, with simulated silicon:`)
     say('dev', 'nothing here proves anything about hardware.')
-    for (const line of lines) say('dev', `  ${line}`)
-    say('dev', 'Ctrl-C stops it.')
+    voice.shout(`Open ${summary.openUrl}`)
+    for (const [name, place] of Object.entries(summary.places)) say('dev', `  ${name.padEnd(11)} ${place}`)
+    say('dev', `Ctrl-C stops it.${options.isVerbose ? '' : ' With --verbose every part shows what it does.'}`)
   })
   await over
   await stack.stop()

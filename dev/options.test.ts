@@ -15,7 +15,9 @@ describe('the options of npm run dev', () => {
         databaseUrl: undefined,
         quoteLatencyMs: 39,
         hasWeb: true,
-        ports: { web: 5173, coordinator: 8080, enclave: 8090, oidc: 9090, chain: 8545 },
+        origins: [],
+        isVerbose: false,
+        ports: { web: 5173, demo: 5174, coordinator: 8080, enclave: 8090, oidc: 9090, chain: 8545 },
         stateDir: undefined,
       },
     })
@@ -23,7 +25,7 @@ describe('the options of npm run dev', () => {
 
   test('each is read', () => {
     const args =
-      '--database postgres://localhost/dev --quote-latency 0 --no-web --web-port 4 --port 1 --enclave-port 2 --oidc-port 65535 --chain-port 3'
+      '--database postgres://localhost/dev --quote-latency 0 --no-web --web-port 4 --demo-port 5 --port 1 --enclave-port 2 --oidc-port 65535 --chain-port 3 --verbose'
     expect(parseOptions([...args.split(' '), '--state', '/tmp/state'])).toEqual({
       kind: 'run',
       options: {
@@ -31,7 +33,9 @@ describe('the options of npm run dev', () => {
         databaseUrl: 'postgres://localhost/dev',
         quoteLatencyMs: 0,
         hasWeb: false,
-        ports: { web: 4, coordinator: 1, enclave: 2, oidc: 65_535, chain: 3 },
+        origins: [],
+        isVerbose: true,
+        ports: { web: 4, demo: 5, coordinator: 1, enclave: 2, oidc: 65_535, chain: 3 },
         stateDir: '/tmp/state',
       },
     })
@@ -56,7 +60,7 @@ describe('the options of npm run dev', () => {
   })
 
   test.each(['', '0', '-1', '1.5', '65536', '1e3', ' 1', '0x50', '9999999'])('%j is no port', (text) => {
-    for (const name of ['--port', '--web-port', '--enclave-port', '--oidc-port', '--chain-port']) {
+    for (const name of ['--port', '--web-port', '--demo-port', '--enclave-port', '--oidc-port', '--chain-port']) {
       expect(faultOf(`${name}=${text}`)).toBe(`${name}: expected a whole number from 1 to 65535`)
     }
   })
@@ -84,7 +88,28 @@ describe('the options of npm run dev', () => {
     expect(names).toContain('--no-web')
     // Known, whatever else is wrong with it.
     for (const name of names) expect(faultOf(name)).not.toContain('Unknown option')
-    expect(names).toHaveLength(11)
+    expect(names).toHaveLength(14)
+  })
+
+  test('origins are as browsers write them, as many as there are', () => {
+    const origins = ['http://localhost:3000', 'https://app.example']
+    expect(parseOptions(origins.flatMap((origin) => ['--origin', origin]))).toMatchObject({ options: { origins } })
+  })
+
+  test.each([
+    '',
+    'localhost:3000',
+    'http://localhost:3000/',
+    'http://localhost:3000/app',
+    'HTTP://localhost',
+    'http://localhost:80',
+    'ftp://localhost',
+    'null',
+    '*',
+    'http://a.example,http://b.example',
+    'http://user@localhost',
+  ])('%j is no origin', (text) => {
+    expect(faultOf('--origin', 'http://localhost:3000', `--origin=${text}`)).toContain('--origin: expected scheme')
   })
 
   test('the state needs a folder', () => {

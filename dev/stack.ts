@@ -1,4 +1,4 @@
-import { resolve } from 'node:path'
+import { isAbsolute, relative, resolve } from 'node:path'
 import {
   describeEnd,
   type Environment,
@@ -11,10 +11,12 @@ import {
   toPath,
   toWebEnv,
 } from '@countersign/testing/launcher'
+import { toHumanLine } from './humanLine.ts'
+import { IMPLEMENTATION } from './implementation.ts'
 import type { Options } from './options.ts'
 import { isPortFree } from './ports.ts'
-import type { Speaker } from './say.ts'
-import { clearState, loadState, lockState } from './state.ts'
+import { clearState, loadState, lockState, writeManifest } from './state.ts'
+import type { Speaker, Voice } from './voice.ts'
 
 type Part = { stop(): Promise<void> }
 type PartName = Exclude<Speaker, 'dev'>
@@ -22,26 +24,35 @@ type PartName = Exclude<Speaker, 'dev'>
 /** A part stops after the parts that call it. */
 const STOP_ORDER: readonly PartName[] = ['web', 'coordinator', 'enclave', 'chain', 'satellite', 'oidc']
 
+/** Where everything is. */
+type Summary = {
+  /** The web app; without one, the reference of the API. */
+  openUrl: string
+  /** By name. Each begins with an address or path. */
+  places: Readonly<Record<string, string>>
+}
+
 export type Stack = {
-  /** The lines that say where everything is; undefined when it was stopped, or failed, before all was ready. */
-  ready: Promise<readonly string[] | undefined>
+  /** Undefined when it was stopped, or failed, before all was ready. */
+  ready: Promise<Summary | undefined>
   /** Stops every part that runs or is starting. */
   stop(): Promise<void>
 }
 
 export type StartStackParameters = {
   options: Options
-  say(name: Speaker, text: string): void
+  voice: Pick<Voice, 'say' | 'detail' | 'log'>
   /** Gets each failure, in starting, running and stopping. Then the rest should be stopped. */
   onFault(text: string): void
 }
 
 /** Starts everything, side by side where one does not need the other. */
-export function startStack({ options, say, onFault }: StartStackParameters): Stack {
-  const { ports, databaseUrl, quoteLatencyMs, hasWeb } = options
+export function startStack({ options, voice, onFault }: StartStackParameters): Stack {
+  const { ports, databaseUrl, quoteLatencyMs, hasWeb, origins } = options
   const stateDir = resolve(options.stateDir ?? toPath('.countersign'))
   const publicUrl = `http://localhost:${ports.coordinator}`
   const webUrl = `http://localhost:${ports.web}`
+  const demoUrl = `http://localhost:${ports.demo}`
   const issuer = { issuer: `http://localhost:${ports.oidc}`, clientId: 'countersign' }
   const parts = new Map<PartName, Part>()
   let isStopping = false
@@ -51,10 +62,10 @@ export function startStack({ options, say, onFault }: StartStackParameters): Sta
   async function begin<Result>(name: PartName, start: () => Promise<Result>, what = ''): Promise<Result | undefined> {
     if (isStopping) return undefined
     const startedMs = performance.now()
-    say(name, `starting${what}`)
+    voice.detail(name, `starting${what}`)
     try {
       const result = await start()
-      if (!isStopping) say(name, `ready (${toSeconds(performance.now() - startedMs)})`)
+      if (!isStopping) voice.say(name, `ready (${toSeconds(performance.now() - startedMs)})`)
       return result
     } catch (error) {
       onFault(toMessage(error))
@@ -78,19 +89,21 @@ export function startStack({ options, say, onFault }: StartStackParameters): Sta
     return begin(
       name,
       async () => {
+        let isStarting = true
         const service = startService({
           name: words,
           main: mains[name],
           env,
           takesMessages: name === 'web',
-          onLine: (line) => say(name, line),
+          onLine: (line) => voice.log(name, line, { isStarting }),
         })
         parts.set(name, { stop: () => service.stop() })
         void service.ended.then((end) => {
-          if (!isStopping) onFault(describeEnd(words, end))
+          if (!isStopping) onFault(describeEnd(words, { ...end, lastLines: end.lastLines.map(toPlainLine) }))
         })
         // The death of a service is reported above.
         const fields = await service.started.catch(() => undefined)
+        isStarting = false
         return fields && { service, fields }
       },
       what,
@@ -99,19 +112,22 @@ export function startStack({ options, say, onFault }: StartStackParameters): Sta
 
   const beginEnclave = () =>
     beginService('enclave', {
-      env: toEnclaveEnv({
-        port: ports.enclave,
-        rootSecretFile: resolve(stateDir, 'enclave/root-secret'),
-        oidc: issuer,
-        quoteLatencyMs,
-      }),
+      env: {
+        ...toEnclaveEnv({
+          port: ports.enclave,
+          rootSecretFile: resolve(stateDir, 'enclave/root-secret'),
+          oidc: issuer,
+          quoteLatencyMs,
+        }),
+        IMPLEMENTATIONS: IMPLEMENTATION,
+      },
     })
 
   const beginWeb = () =>
     hasWeb
       ? beginService('web', {
           words: 'web app',
-          env: toWebEnv({ port: ports.web, cacheDir: resolve(stateDir, 'web') }),
+          env: toWebEnv({ port: ports.web, demoPort: ports.demo, cacheDir: resolve(stateDir, 'web') }),
         })
       : undefined
 
@@ -130,7 +146,9 @@ export function startStack({ options, say, onFault }: StartStackParameters): Sta
         }),
       ),
       beginHere('satellite', () => startSatellite()),
-      beginHere('chain', () => startDevChain({ port: ports.chain, stateDir, onNote: (text) => say('chain', text) })),
+      beginHere('chain', () =>
+        startDevChain({ port: ports.chain, stateDir, onNote: (text) => voice.say('chain', text) }),
+      ),
     ])
     if (oidc === undefined || satellite === undefined || chain === undefined) return undefined
     await deployTestToken(chain)
@@ -140,7 +158,7 @@ export function startStack({ options, say, onFault }: StartStackParameters): Sta
         ...toCoordinatorEnv({
           port: ports.coordinator,
           // Sign-in returns to the first: to the app, where there is one. An app that is served by hand may call too.
-          allowedOrigins: hasWeb ? [webUrl, publicUrl] : [publicUrl, webUrl],
+          allowedOrigins: [...new Set([...(hasWeb ? [webUrl, publicUrl, demoUrl] : [publicUrl, webUrl]), ...origins])],
           oidc,
           enclaveUrls: [`http://127.0.0.1:${ports.enclave}`],
           satellite,
@@ -156,7 +174,7 @@ export function startStack({ options, say, onFault }: StartStackParameters): Sta
     return coordinator && { satellite, chain }
   }
 
-  async function start(): Promise<readonly string[] | undefined> {
+  async function start(): Promise<Summary | undefined> {
     // Before anything is deleted: a stack that is running has its ports.
     await assertPortsFree(options)
     // And so has one with other ports that keeps its state here.
@@ -167,25 +185,32 @@ export function startStack({ options, say, onFault }: StartStackParameters): Sta
     const [enclave, web, served] = await Promise.all([beginEnclave(), beginWeb(), beginCoordinator(oidcClientSecret)])
     if (isStopping || enclave === undefined || served === undefined || (hasWeb && web === undefined)) return undefined
     const { chain, satellite } = served
-    if (web !== undefined) {
-      const [{ readAnchors }, { createWebConfig }] = await Promise.all([
-        import('@countersign/testing'),
-        import('./webConfig.ts'),
-      ])
-      const anchors = await readAnchors({ url: publicUrl, enclave: enclave.fields, satellite })
-      web.service.send(createWebConfig({ publicUrl, chain, anchors }))
+    const [{ readAnchors }, { createDevManifest, createWebConfig }] = await Promise.all([
+      import('@countersign/testing'),
+      import('./webConfig.ts'),
+    ])
+    const manifest = createDevManifest(chain, await readAnchors({ url: publicUrl, enclave: enclave.fields, satellite }))
+    const manifestFile = toShownPath(await writeManifest(stateDir, manifest))
+    web?.service.send({
+      web: createWebConfig({ publicUrl, demoUrl, chain, manifest, manifestFile }),
+      demo: { apiBaseUrl: publicUrl, webUrl, origin: demoUrl, chainId: chain.chainId, rpcUrl: chain.url },
+    })
+    return {
+      openUrl: hasWeb ? webUrl : `${publicUrl}/docs`,
+      places: {
+        ...(hasWeb ? { 'Demo site': `${demoUrl} (sign in to it with the wallet)` } : {}),
+        'Sign in': `${publicUrl}/auth/google?return_to=${publicUrl}/docs`,
+        API: `${publicUrl}/docs`,
+        Health: `${publicUrl}/health/ready`,
+        Attestation: `${publicUrl}/health/attestation`,
+        'Sign-in by': `${issuer.issuer} (no password: choose a user)`,
+        Chain: `${chain.url} (id ${chain.chainId}; POST ${chain.url}/faucet {"address":"0x…"} sends 1 ether)`,
+        Contract: chain.contract,
+        Delegation: `${IMPLEMENTATION} (code that a wallet may delegate to)`,
+        Manifest: `${manifestFile} (what a verifier may trust of this stack)`,
+        Database: databaseUrl === undefined ? `embedded, in ${stateDir}` : 'PostgreSQL',
+      },
     }
-    return [
-      ...(hasWeb ? [`Open        ${webUrl}`] : []),
-      `Sign in     ${publicUrl}/auth/google?return_to=${publicUrl}/docs`,
-      `API         ${publicUrl}/docs`,
-      `Health      ${publicUrl}/health/ready`,
-      `Attestation ${publicUrl}/health/attestation`,
-      `Sign-in by  ${issuer.issuer} (no password: choose a user)`,
-      `Chain       ${chain.url} (id ${chain.chainId}; POST ${chain.url}/faucet {"address":"0x…"} sends 1 ether)`,
-      `Contract    ${chain.contract}`,
-      `Database    ${databaseUrl === undefined ? `embedded, in ${stateDir}` : 'PostgreSQL'}`,
-    ]
   }
 
   async function stopParts() {
@@ -217,6 +242,7 @@ export function startStack({ options, say, onFault }: StartStackParameters): Sta
 async function assertPortsFree({ ports, hasWeb }: Options) {
   const flags = {
     web: '--web-port',
+    demo: '--demo-port',
     coordinator: '--port',
     enclave: '--enclave-port',
     oidc: '--oidc-port',
@@ -224,7 +250,7 @@ async function assertPortsFree({ ports, hasWeb }: Options) {
   } as const
   const taken: string[] = []
   for (const [name, port] of Object.entries(ports) as [keyof typeof flags, number][]) {
-    if (name === 'web' && !hasWeb) continue
+    if ((name === 'web' || name === 'demo') && !hasWeb) continue
     if (!(await isPortFree(port))) {
       taken.push(`Port ${port} is taken: end what uses it, or choose another with ${flags[name]}.`)
     }
@@ -234,6 +260,17 @@ async function assertPortsFree({ ports, hasWeb }: Options) {
 
 export function toSeconds(ms: number): string {
   return `${(ms / 1000).toFixed(1)} s`
+}
+
+/** From the root of the checkout, where npm runs commands; as a whole where it is not in it. */
+function toShownPath(path: string): string {
+  const short = relative(toPath('.'), path)
+  return isAbsolute(short) || short.startsWith('..') ? path : short
+}
+
+function toPlainLine(line: string): string {
+  const { text, details } = toHumanLine(line)
+  return details === '' ? text : `${text}  ${details}`
 }
 
 function toMessage(error: unknown): string {

@@ -8,6 +8,7 @@ const MAIN = join(import.meta.dirname, 'main.ts')
 
 const FLAGS = {
   web: '--web-port',
+  demo: '--demo-port',
   coordinator: '--port',
   enclave: '--enclave-port',
   oidc: '--oidc-port',

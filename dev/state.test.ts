@@ -1,11 +1,12 @@
-import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { emptyManifest, parseManifest } from '@countersign/verify'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { lockDataDir } from '../services/coordinator/src/store/lockDataDir.ts'
 import { type Options, parseOptions } from './options.ts'
 import { startStack } from './stack.ts'
-import { clearState, loadState, lockState } from './state.ts'
+import { clearState, loadState, lockState, writeManifest } from './state.ts'
 
 let dir: string
 beforeEach(async () => {
@@ -33,10 +34,10 @@ describe('the state of the local stack', () => {
     const before = (await readdir(dir, { recursive: true })).toSorted()
     const faults: string[] = []
     const parsed = parseOptions(['--reset', '--state', dir]) as { options: Options }
-    const ports = { web: 0, coordinator: 0, enclave: 0, oidc: 0, chain: 0 }
+    const ports = { web: 0, demo: 0, coordinator: 0, enclave: 0, oidc: 0, chain: 0 }
     const stack = startStack({
       options: { ...parsed.options, ports },
-      say: () => {},
+      voice: { say: () => {}, detail: () => {}, log: () => {} },
       onFault: (text) => void faults.push(text),
     })
     expect(await stack.ready).toBeUndefined()
@@ -47,8 +48,15 @@ describe('the state of the local stack', () => {
     await (await lockState(dir))()
   })
 
+  test('the manifest is one that a verifier takes', async () => {
+    const path = await writeManifest(dir, { ...emptyManifest, entropyKeys: ['ab'.repeat(32)] })
+    expect(path).toBe(join(dir, 'manifest.json'))
+    expect(parseManifest(await readFile(path, 'utf8')).entropyKeys).toEqual(['ab'.repeat(32)])
+  })
+
   test('clearing leaves what others keep there', async () => {
     await loadState(dir)
+    await writeManifest(dir, emptyManifest)
     for (const name of ['enclave', 'database', 'chain', 'ipfs', 'web', 'setup']) await mkdir(join(dir, name))
     await writeFile(join(dir, 'enclave', 'root-secret'), '')
     await clearState(dir)

@@ -1,12 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Manifest } from '@countersign/verify'
 import { lockDataDir } from '../services/coordinator/src/store/lockDataDir.ts'
 
 /** What the stack itself remembers between starts. */
 export type DevState = { oidcClientSecret: string }
 
 const FILE = 'dev.json'
+const MANIFEST = 'manifest.json'
 
 /** Reads the state; the first start makes it, readable by its owner alone. */
 export async function loadState(stateDir: string): Promise<DevState> {
@@ -34,6 +36,13 @@ function parseState(text: string): DevState | undefined {
   }
 }
 
+/** Leaves what a verifier may trust of this stack beside its state. Answers where. */
+export async function writeManifest(stateDir: string, manifest: Manifest): Promise<string> {
+  const path = join(stateDir, MANIFEST)
+  await writeFile(path, `${JSON.stringify(manifest, undefined, 2)}\n`)
+  return path
+}
+
 /**
  * Takes the state for this stack alone; throws, and changes nothing, while another stack or a coordinator uses it. Answers how to give it
  * back.
@@ -52,7 +61,7 @@ export async function lockState(stateDir: string): Promise<() => Promise<void>> 
 
 /** Only what the stack has made: other tools keep things in the same folder. */
 export async function clearState(stateDir: string): Promise<void> {
-  for (const name of [FILE, 'enclave', 'database', 'chain', 'ipfs', 'web']) {
+  for (const name of [FILE, MANIFEST, 'enclave', 'database', 'chain', 'ipfs', 'web']) {
     await rm(join(stateDir, name), { recursive: true, force: true })
   }
 }

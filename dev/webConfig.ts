@@ -4,18 +4,38 @@ import type { WebConfig } from '../apps/web/src/config.ts'
 import type { DevChain } from './chain.ts'
 import { TEST_TOKEN } from './testToken.ts'
 
+type Chain = Pick<DevChain, 'url' | 'chainId' | 'contract'>
+
+/** What a verifier of this stack's proofs may trust: this stack, and nothing else. */
+export function createDevManifest({ chainId, contract }: Chain, anchors: StackAnchors): Manifest {
+  const minimumTcb = parseMinimumTcbTexts([anchors.coordinatorTcb])
+  return {
+    ...emptyManifest,
+    enclave: { measurements: [anchors.measurement], configHashes: [anchors.configHash] },
+    coordinator: {
+      measurements: [anchors.coordinatorMeasurement],
+      configHashes: [anchors.coordinatorConfigHash],
+      ...(minimumTcb === undefined ? {} : { minimumTcb }),
+    },
+    entropyKeys: [anchors.entropyKey],
+    contracts: [{ chainId, address: contract.toLowerCase() }],
+  }
+}
+
 export type CreateWebConfigParameters = {
   /** Of the coordinator. */
   publicUrl: string
-  chain: Pick<DevChain, 'url' | 'chainId' | 'contract'>
-  anchors: StackAnchors
+  demoUrl: string
+  chain: Chain
+  manifest: Manifest
+  /** Where the same manifest is on this machine. */
+  manifestFile: string
 }
 
 /** The configuration of the local web app. It trusts this stack alone, and calls it MOCK. */
 export function createWebConfig(parameters: CreateWebConfigParameters): WebConfig & { trust: Manifest } {
-  const { publicUrl, chain, anchors } = parameters
+  const { publicUrl, demoUrl, chain, manifest, manifestFile } = parameters
   const { url: rpcUrl, chainId, contract: address } = chain
-  const minimumTcb = parseMinimumTcbTexts([anchors.coordinatorTcb])
   return {
     apiBaseUrl: publicUrl,
     chainId,
@@ -27,15 +47,8 @@ export function createWebConfig(parameters: CreateWebConfigParameters): WebConfi
     tokens: [{ chainId, ...TEST_TOKEN }],
     attestations: { chainId, rpcUrl, address },
     allowMock: true,
-    trust: {
-      ...emptyManifest,
-      enclave: { measurements: [anchors.measurement], configHashes: [anchors.configHash] },
-      coordinator: {
-        measurements: [anchors.coordinatorMeasurement],
-        configHashes: [anchors.coordinatorConfigHash],
-        ...(minimumTcb === undefined ? {} : { minimumTcb }),
-      },
-      entropyKeys: [anchors.entropyKey],
-    },
+    trust: manifest,
+    manifestFile,
+    signInDemoUrl: demoUrl,
   }
 }

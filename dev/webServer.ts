@@ -1,18 +1,24 @@
-// The web app, as a process of its own: Vite's server, and the page's configuration, which the supervisor sends when all runs.
+// The web app, as a process of its own: Vite's server, and the page's configuration, which the supervisor sends when all runs. Beside it,
+// on a port of its own, the site to sign in to.
 
 import type { ServerResponse } from 'node:http'
 import { resolve } from 'node:path'
+import { serve } from '@hono/node-server'
 import { createServer, type Plugin } from 'vite'
+import type { WebConfig } from '../apps/web/src/config.ts'
+import type { DemoConfig } from './demo/createDemoApp.ts'
 
 const ROOT = resolve(import.meta.dirname, '../apps/web')
-const { PORT, CACHE_DIR = '' } = process.env
+const { PORT, DEMO_PORT, CACHE_DIR = '' } = process.env
 
 /** A page that was open through a restart asks at once: it waits for the rest of the stack rather than show an error. */
-const configuration = new Promise<unknown>((settle) => process.once('message', settle))
+const configuration = new Promise<{ web: WebConfig; demo: DemoConfig }>((settle) =>
+  process.once('message', (message) => settle(message as { web: WebConfig; demo: DemoConfig })),
+)
 
 function serveConfiguration(): Plugin {
   async function answer(response: ServerResponse) {
-    const body = JSON.stringify(await configuration)
+    const body = JSON.stringify((await configuration).web)
     response.writeHead(200, { 'content-type': 'application/json', 'cache-control': 'no-store' }).end(body)
   }
   return {
@@ -53,10 +59,23 @@ async function start() {
   void configuration.then(() => server.warmupRequest('/src/main.tsx'))
 }
 
+/** The site to sign in to. It is loaded at the first visit: most starts of the stack see none. */
+async function startDemo() {
+  const load = async () => (await import('./demo/createSite.ts')).createSite((await configuration).demo)
+  let site: ReturnType<typeof load> | undefined
+  async function answer(request: Request) {
+    site ??= load()
+    return (await site).fetch(request)
+  }
+  await new Promise((resolve, reject) => {
+    serve({ fetch: answer, port: Number(DEMO_PORT), hostname: 'localhost' }, resolve).once('error', reject)
+  })
+}
+
 // Vite ends the process on SIGTERM; that is no failure.
 process.exitCode = 0
 try {
-  await start()
+  await Promise.all([start(), startDemo()])
   console.log(JSON.stringify({ level: 'info', msg: 'Started the web app', address: `http://localhost:${PORT}` }))
 } catch (error) {
   console.error(error instanceof Error ? error.message : String(error))

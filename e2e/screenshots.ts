@@ -1,13 +1,20 @@
-// Pictures of every page, light and dark, wide and on a phone:
-//   npm run screenshots [-- FOLDER]
-
 import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { Page } from 'playwright'
 import { findChromium } from '../scripts/findChromium.ts'
+import { readArguments, refuseArguments } from '../scripts/readArguments.ts'
 import { fund, review, send, signIn, startSignIn, waitForVerdict } from './driveWeb.ts'
 import { startBrowser } from './startBrowser.ts'
 import { startDevStack } from './startDevStack.ts'
+
+const USAGE = `usage: npm run screenshots -- [FOLDER]
+
+Starts the local stack on free ports, and takes pictures of every page of the web app: light and dark, wide and on a phone.
+  FOLDER   where they go (default docs/screenshots)
+  --help   says this
+
+Example: npm run screenshots -- /tmp/pictures
+Exit codes: 0 taken, 1 it failed, 2 wrong arguments.`
 
 const SIZES = { wide: { width: 1280, height: 900 }, phone: { width: 390, height: 844 } }
 const PERMIT = {
@@ -31,7 +38,14 @@ const PERMIT = {
     deadline: 1893456000,
   },
 }
-const folder = resolve(process.argv[2] ?? join(import.meta.dirname, '../docs/screenshots'))
+const { positionals } = readArguments({}, USAGE, { takesPositionals: true })
+if (positionals.length > 1) refuseArguments('Name one folder.', USAGE)
+const folder = resolve(positionals[0] ?? join(import.meta.dirname, '../docs/screenshots'))
+// After the arguments are read: they take seconds to load.
+const [{ startBrowser }, { startDevStack }] = await Promise.all([
+  import('./startBrowser.ts'),
+  import('./startDevStack.ts'),
+])
 
 const executablePath = await findChromium(process.env, AbortSignal.timeout(300_000))
 if (!executablePath) throw new Error('no Chromium found: set CHROMIUM_PATH')

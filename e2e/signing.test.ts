@@ -84,6 +84,37 @@ describe.skipIf(!executablePath)('what is signed off the chain, on all that npm 
     await expectVerified(page, signed, 'Sign in with Ethereum: shop.example')
   }, 180_000)
 
+  test('the demo site, on an origin of its own, signs a visitor in with Ethereum, links to the proof, and signs out', async () => {
+    const { page, address } = await openSignedIn('Alice')
+    await page.getByRole('link', { name: 'Sign', exact: true }).click()
+    await page.getByRole('link', { name: /demo site/ }).click()
+    await page.getByRole('button', { name: 'Sign in with Ethereum' }).click()
+    await page.getByText(`Signed in as ${address} at `).waitFor()
+    expect(new URL(page.url()).origin).toBe(stack.demoUrl)
+    await page.reload()
+    await page.getByText(`Signed in as ${address} at `).waitFor()
+    await page.getByRole('link', { name: 'See the proof' }).click()
+    expect(await waitForVerdict(page)).toBe('mock')
+    expect(await page.locator('[data-step][data-status="fail"]').count()).toBe(0)
+    await page.goto(stack.demoUrl)
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.getByText('Nobody is signed in.').waitFor()
+    await page.reload()
+    await page.getByText('Nobody is signed in.').waitFor()
+  }, 180_000)
+
+  test('who is not signed in to the wallet signs in to it on the way to the demo site', async () => {
+    const context = await browser.newContext()
+    onTestFinished(() => context.close())
+    context.setDefaultTimeout(PATIENCE_MS)
+    const page = await context.newPage()
+    await page.goto(stack.demoUrl)
+    await page.getByRole('button', { name: 'Sign in with Ethereum' }).click()
+    await page.getByRole('link', { name: /\bBob\b/ }).click()
+    await page.getByText(/Signed in as 0x/).waitFor()
+    expect(page.url()).toBe(`${stack.demoUrl}/`)
+  }, 180_000)
+
   test('a permit that is signed on the page lets a stranger take the tokens, and no more than it says', async () => {
     const { page, address: owner } = await openSignedIn('Bob')
     const { stranger, token } = await deployToken({ chainUrl: stack.chainUrl, fund: stack.fund }, owner)

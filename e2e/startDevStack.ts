@@ -7,13 +7,23 @@ import { startStack } from '../dev/stack.ts'
 /** What `npm run dev` starts, on ports and with state of its own. Without the web app, another one may be served at `webUrl`. */
 export async function startDevStack({ hasWeb = true } = {}) {
   const stateDir = await mkdtemp(join(tmpdir(), 'countersign-e2e-'))
-  const [web = 0, coordinator = 0, enclave = 0, oidc = 0, chain = 0] = await findFreePorts(5)
-  const ports = { web, coordinator, enclave, oidc, chain }
+  const [web = 0, demo = 0, coordinator = 0, enclave = 0, oidc = 0, chain = 0] = await findFreePorts(6)
+  const ports = { web, demo, coordinator, enclave, oidc, chain }
   const output: string[] = []
   const faults: string[] = []
+  const write = (name: string, text: string) => void output.push(`${name} ${text}`)
   const stack = startStack({
-    options: { reset: false, databaseUrl: undefined, quoteLatencyMs: 0, hasWeb, ports, stateDir },
-    say: (name, text) => void output.push(`${name} ${text}`),
+    options: {
+      reset: false,
+      databaseUrl: undefined,
+      quoteLatencyMs: 0,
+      hasWeb,
+      origins: [],
+      isVerbose: true,
+      ports,
+      stateDir,
+    },
+    voice: { say: write, detail: write, log: write },
     onFault: (text) => void faults.push(text),
   })
   const stop = async () => {
@@ -26,6 +36,8 @@ export async function startDevStack({ hasWeb = true } = {}) {
   }
   return {
     webUrl: `http://localhost:${web}`,
+    /** The site to sign in to. */
+    demoUrl: `http://localhost:${demo}`,
     apiUrl: `http://localhost:${coordinator}`,
     chainUrl: `http://127.0.0.1:${chain}`,
     /** One ether, from the faucet. */

@@ -1,4 +1,4 @@
-import { readArguments } from './readArguments.ts'
+import { readArguments, refuseArguments } from './readArguments.ts'
 
 /**
  * What the command line of a fuzzer says: how many inputs, and the seed that chooses them. The process ends here after `--help`, and,
@@ -11,20 +11,11 @@ export function readRunsAndSeed(
   runs: number
   seed: number
 } {
-  const values = readArguments(
-    {
-      runs: { type: 'string', default: String(defaultRuns) },
-      seed: { type: 'string', default: '1' },
-      help: { type: 'boolean' },
-    },
+  const { values } = readArguments(
+    { runs: { type: 'string', default: String(defaultRuns) }, seed: { type: 'string', default: '1' } },
     usage,
   )
-  if (values.help === true) {
-    console.log(usage)
-    return process.exit(0)
-  }
   const [runs, seed] = [Number(values.runs), Number(values.seed)]
   if (Number.isInteger(runs) && runs >= 1 && Number.isInteger(seed)) return { runs, seed }
-  console.error(usage)
-  return process.exit(2)
+  return refuseArguments('--runs is a number from 1, and --seed a whole number.', usage)
 }

@@ -1,10 +1,10 @@
-import { parseArgs } from 'node:util'
+import { parseArguments } from '@countersign/service'
 import { type Architecture, architectures, type ImageName, imageNames } from './images.ts'
 import { MeasureError } from './MeasureError.ts'
 
-export const help = `Says which files run in an image, and their hash.
+export const help = `usage: npm run measure -- [options]
 
-  npm run measure -- [options]
+Says which files run in an image, and their hash.
 
   --image NAME     ${imageNames.join(', ')} (default: enclave)
   --arch ARCH      ${architectures.join(' or ')}: the guests that images are for have no other
@@ -17,6 +17,9 @@ export const help = `Says which files run in an image, and their hash.
   --help           this text
 
 The hash is the SHA-256 of one line for each file, sorted by path: MODE SHA256 BYTES PATH, or link TARGET PATH.
+
+Example: npm run measure -- --image coordinator --out coordinator.json
+Exit codes: 0 done, 1 differs from --check, 2 wrong arguments or missing files.
 `
 
 export type Options = {
@@ -30,10 +33,23 @@ export type Options = {
   tree: string | undefined
 }
 
+const OPTIONS = {
+  image: { type: 'string' },
+  arch: { type: 'string' },
+  libraries: { type: 'boolean' },
+  json: { type: 'boolean' },
+  out: { type: 'string' },
+  check: { type: 'string' },
+  stage: { type: 'string' },
+  tree: { type: 'string' },
+} as const
+
 /** `help` where that is what was asked for. */
 export function parseOptions(args: readonly string[], { arch: ownArch }: { arch: string }): Options | 'help' {
-  const values = parse(args)
-  if (values.help) return 'help'
+  const parsed = parseArguments(args, OPTIONS)
+  if (parsed.kind === 'help') return 'help'
+  if (parsed.kind === 'fault') throw new MeasureError([parsed.fault])
+  const { values } = parsed
   const { image = 'enclave', arch = 'x64', libraries, json, out, check, stage, tree } = values
   const faults: string[] = []
   if (!imageNames.includes(image as ImageName)) faults.push(`--image: expected ${imageNames.join(', ')}`)
@@ -54,26 +70,5 @@ export function parseOptions(args: readonly string[], { arch: ownArch }: { arch:
     check,
     stage,
     tree,
-  }
-}
-
-function parse(args: readonly string[]) {
-  try {
-    return parseArgs({
-      args: [...args],
-      options: {
-        image: { type: 'string' },
-        arch: { type: 'string' },
-        libraries: { type: 'boolean' },
-        json: { type: 'boolean' },
-        out: { type: 'string' },
-        check: { type: 'string' },
-        stage: { type: 'string' },
-        tree: { type: 'string' },
-        help: { type: 'boolean' },
-      },
-    }).values
-  } catch (error) {
-    throw new MeasureError([error instanceof Error ? error.message : 'the options cannot be read'])
   }
 }

@@ -5,22 +5,23 @@ import { type Options, parseOptions, toUsage } from './options.ts'
 import { fillPage } from './page.ts'
 import { toPlots } from './plots/toPlots.ts'
 import type { Report } from './report.ts'
-import { suites } from './suites.ts'
+import { type SuiteName, suiteNames } from './suiteNames.ts'
 import { toText } from './table.ts'
 
-const names = Object.keys(suites)
-const options = parseOptions(process.argv.slice(2), names)
+const options = parseOptions(process.argv.slice(2), suiteNames)
 
 if (options === 'help') {
-  console.log(toUsage(names))
-} else if (options === 'invalid') {
-  console.error(toUsage(names))
+  console.log(toUsage(suiteNames))
+} else if ('fault' in options) {
+  console.error(`${options.fault}\n\n${toUsage(suiteNames)}`)
   process.exitCode = 2
 } else {
   await run(options)
 }
 
-async function run({ jsonFile, plotsFolder, pageFile, ...asked }: Options) {
+async function run({ jsonFile, plotsFolder, pageFile, ...asked }: Options<SuiteName>) {
+  // After the arguments are read: it takes seconds to load.
+  const { suites } = await import('./suites.ts')
   const machine = await readMachine(new Date())
   const { node, arch, cores, processor, memoryGiB, date } = machine
   console.log(`Node ${node} on ${arch}, ${cores} × ${processor}, ${memoryGiB} GiB, ${date}\n`)
@@ -33,8 +34,7 @@ async function run({ jsonFile, plotsFolder, pageFile, ...asked }: Options) {
     const say = (text: string) => console.error(`[${name} ${toSeconds()} s] ${text}`)
     say('started')
     try {
-      const report = await suites[name]?.({ ...asked, say })
-      if (report === undefined) continue
+      const report = await suites[name]({ ...asked, say })
       reports.push({ ...report, seconds: toSeconds() })
       console.log(toText(report))
       if (plotsFolder !== undefined) await writePlots(plotsFolder, report)

@@ -1,4 +1,5 @@
 import type { Suite } from './report.ts'
+import type { SuiteName } from './suiteNames.ts'
 import { benchEnclave } from './suites/enclave.ts'
 import { benchGrowth } from './suites/growth.ts'
 import { benchMemory } from './suites/memory.ts'
@@ -10,8 +11,7 @@ import { benchSignIn } from './suites/signIn.ts'
 import { benchStartup } from './suites/startup.ts'
 import { benchVerification } from './suites/verification.ts'
 
-/** By name, in the order in which they run: the short ones first. */
-export const suites: Readonly<Record<string, Suite>> = {
+export const suites: Readonly<Record<SuiteName, Suite>> = {
   verification: benchVerification,
   startup: benchStartup,
   enclave: benchEnclave,

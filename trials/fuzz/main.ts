@@ -1,15 +1,18 @@
 import { readRunsAndSeed } from '../../scripts/readRunsAndSeed.ts'
-import { createSubjects } from './createSubjects.ts'
-import { fuzz } from './fuzz.ts'
 
 const USAGE = `usage: npm run fuzz -- [--runs N] [--seed N]
 
 Feeds random and mutated bytes to every parser of the verifier, and other members into receipts: each must answer or throw a typed error.
   --runs N   inputs in all, shared among the parsers (default 100000)
   --seed N   chooses the inputs (default 1)
+  --help     says this
+
+Example: npm run fuzz -- --runs 1000 --seed 7
 Exit codes: 0 no untyped error, 1 otherwise, 2 wrong arguments.`
 
 const { runs, seed } = readRunsAndSeed(USAGE, { defaultRuns: 100_000 })
+// After the arguments are read: it takes a while to load.
+const [{ createSubjects }, { fuzz }] = await Promise.all([import('./createSubjects.ts'), import('./fuzz.ts')])
 const subjects = await createSubjects()
 const share = Math.ceil(runs / subjects.length)
 let failed = 0

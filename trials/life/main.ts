@@ -1,7 +1,5 @@
-import fc from 'fast-check'
 import { readArguments } from '../../scripts/readArguments.ts'
-import { createLifeCommands, describeLife, type LifeCommand } from './commands.ts'
-import { openLife } from './life.ts'
+import type { LifeCommand } from './commands.ts'
 import type { LifeCounts } from './runSequence.ts'
 
 const USAGE = `usage: npm run life -- [--runs N] [--commands N] [--seed N]
@@ -9,28 +7,35 @@ const USAGE = `usage: npm run life -- [--runs N] [--commands N] [--seed N]
 Lives of proofs as random commands of workers, chain, pin service and clock; the invariants are checked after each.
   --runs N       sequences (default 1000)
   --commands N   commands of each (default 50)
-  --seed N       (default: by chance; it is printed)`
+  --seed N       (default: by chance; it is printed)
+  --help         says this
+
+Example: npm run life -- --runs 100 --seed 7
+Exit codes: 0 no invariant broken, 1 otherwise, 2 wrong arguments.`
 
 const PROGRESS = 50
 
-const values = readArguments(
+const { values } = readArguments(
   {
     runs: { type: 'string', default: '1000' },
     commands: { type: 'string', default: '50' },
     seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 31)) },
-    help: { type: 'boolean' },
   },
   USAGE,
 )
 const [runs, length, seed] = [values.runs, values.commands, values.seed].map(Number) as [number, number, number]
 const isNumber = [runs, length, seed].every((value) => Number.isSafeInteger(value) && value >= 0)
 
-if (values.help === true) {
-  console.log(USAGE)
-} else if (!isNumber) {
+if (!isNumber) {
   console.error(USAGE)
   process.exitCode = 2
 } else {
+  // After the arguments are read: it takes seconds to load.
+  const [{ default: fc }, { createLifeCommands, describeLife }, { openLife }] = await Promise.all([
+    import('fast-check'),
+    import('./commands.ts'),
+    import('./life.ts'),
+  ])
   console.log(`seed ${seed}: ${runs} sequences of ${length} commands`)
   const counts: LifeCounts = {}
   const startedAt = performance.now()

@@ -1,4 +1,5 @@
 import type { Attack } from './attack.ts'
+import type { AttackName } from './attackNames.ts'
 import { abuseMatrix } from './attacks/abuseMatrix.ts'
 import { cookieTossing } from './attacks/cookieTossing.ts'
 import { eventStreams } from './attacks/eventStreams.ts'
@@ -10,8 +11,7 @@ import { rateLimits } from './attacks/rateLimits.ts'
 import { slowConnections } from './attacks/slowConnections.ts'
 import { slugTiming } from './attacks/slugTiming.ts'
 
-/** In the order in which they are made: those that restart the coordinator with another configuration come last. */
-export const attacks = {
+export const attacks: Readonly<Record<AttackName, Attack>> = {
   'abuse-matrix': abuseMatrix,
   'header-floods': headerFloods,
   'open-redirect': openRedirect,
@@ -22,6 +22,4 @@ export const attacks = {
   'event-streams': eventStreams,
   'cookie-tossing': cookieTossing,
   'rate-limits': rateLimits,
-} as const satisfies Record<string, Attack>
-
-export type AttackName = keyof typeof attacks
+}

@@ -1,48 +1,47 @@
 import { open } from 'node:fs/promises'
 import { availableParallelism, cpus, loadavg } from 'node:os'
-import { parseArgs } from 'node:util'
-import { type AttackName, attacks } from './attacks.ts'
-import { runSecurity, type SecurityResult } from './runSecurity.ts'
-
-const NAMES = Object.keys(attacks) as AttackName[]
+import { readArguments, refuseArguments } from '../../scripts/readArguments.ts'
+import { type AttackName, attackNames } from './attackNames.ts'
+import type { SecurityResult } from './runSecurity.ts'
 
 const USAGE = `usage: npm run security -- [--only NAME]... [--seed N] [--short] [--json FILE] [--help]
 
 Attacks a whole backend on this machine (identity provider, PostgreSQL, enclave and coordinator as processes of their own)
 and tells what was tried, with which figures, and what should not have happened.
   --only NAME    this attack alone; may be given several times. One of:
-                 ${NAMES.slice(0, 5).join(', ')},
-                 ${NAMES.slice(5).join(', ')}
+                 ${attackNames.slice(0, 5).join(', ')},
+                 ${attackNames.slice(5).join(', ')}
   --seed N       a whole number from 0; the same one tries the same again (default 1)
   --short        as in the test suite: fewer of everything, and no judgement of times
   --json FILE    writes the results to a file too
+  --help         says this
+
+Example: npm run security -- --short --only open-redirect
 Exit codes: 0 no fault, 1 faults, 2 wrong arguments.`
 
 const MOST_SHOWN = 20
 
-type Options = { names: AttackName[]; seed: number; size: 'short' | 'full'; json: string | undefined; isHelp: boolean }
+type Options = { names: readonly AttackName[]; seed: number; size: 'short' | 'full'; json: string | undefined }
 
-/** Throws with what is wrong, in words. */
-function readArguments(): Options {
-  const { values } = parseArgs({
-    options: {
+function readOptions(): Options {
+  const { values } = readArguments(
+    {
       only: { type: 'string', multiple: true },
       seed: { type: 'string', default: '1' },
       short: { type: 'boolean', default: false },
       json: { type: 'string' },
-      help: { type: 'boolean', default: false },
     },
-  })
+    USAGE,
+  )
   const only = values.only ?? []
-  const unknown = only.filter((name) => !NAMES.some((each) => each === name))
-  if (unknown.length > 0) throw new Error(`no such attack: ${unknown.join(', ')}`)
-  if (!/^[0-9]{1,9}$/.test(values.seed)) throw new Error(`--seed is not a whole number: ${values.seed}`)
+  const unknown = only.filter((name) => !attackNames.some((each) => each === name))
+  if (unknown.length > 0) refuseArguments(`There is no attack ${unknown.join(', ')}.`, USAGE)
+  if (!/^[0-9]{1,9}$/.test(values.seed)) refuseArguments(`--seed is not a whole number: ${values.seed}`, USAGE)
   return {
-    names: only.length === 0 ? NAMES : NAMES.filter((name) => only.includes(name)),
+    names: attackNames.filter((name) => only.length === 0 || only.includes(name)),
     seed: Number(values.seed),
     size: values.short ? 'short' : 'full',
     json: values.json,
-    isHelp: values.help,
   }
 }
 
@@ -59,18 +58,7 @@ function print(results: readonly SecurityResult[]) {
 }
 
 async function main(): Promise<number> {
-  let options: Options
-  try {
-    options = readArguments()
-  } catch (error) {
-    console.error(`${error instanceof Error ? error.message : error}\n\n${USAGE}`)
-    return 2
-  }
-  if (options.isHelp) {
-    console.log(USAGE)
-    return 0
-  }
-  const { names, seed, size, json } = options
+  const { names, seed, size, json } = readOptions()
   // Before minutes of work, not after.
   const file = json === undefined ? undefined : await open(json, 'w').catch(() => undefined)
   if (json !== undefined && file === undefined) {
@@ -89,6 +77,8 @@ async function main(): Promise<number> {
   }
   const { processor, cores, node, arch, loadBefore } = machine
   console.log(`${processor}, ${cores} cores, ${arch}, Node ${node}; load before the start ${loadBefore}; seed ${seed}`)
+  // After the arguments are read: it takes seconds to load.
+  const { runSecurity } = await import('./runSecurity.ts')
   const results = await runSecurity({ names, size, seed, say: console.log, signal: stop.signal })
   print(results)
   await file?.writeFile(`${JSON.stringify({ machine, seed, size, results }, undefined, 2)}\n`)

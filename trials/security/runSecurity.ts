@@ -1,5 +1,6 @@
 import type { AttackResult, Size } from './attack.ts'
-import { type AttackName, attacks } from './attacks.ts'
+import type { AttackName } from './attackNames.ts'
+import { attacks } from './attacks.ts'
 import { createChoices } from './createChoices.ts'
 import { startTarget } from './startTarget.ts'
 

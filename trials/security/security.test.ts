@@ -1,6 +1,6 @@
 import { areaUnderCurve, interquartileRange, median, percentile } from '@countersign/testing/stack'
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { AttackName } from './attacks.ts'
+import type { AttackName } from './attackNames.ts'
 import { findLogFaults } from './findLogFaults.ts'
 import { checkAnswer, type RequestFacts, routeRules, toExpected } from './httpRules.ts'
 import { parseAnswers } from './rawHttp.ts'

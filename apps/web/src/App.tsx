@@ -6,7 +6,7 @@ import { type SendSession, SendSessionsContext } from './send/sendSession.ts'
 import { NotFoundPage } from './shell/NotFoundPage.tsx'
 import { PageBoundary } from './shell/PageBoundary.tsx'
 import { Shell } from './shell/Shell.tsx'
-import { type SignSession, SignSessionsContext } from './sign/signSession.ts'
+import { type SignSession, SignSessionsContext, useWarningBeforeLoss } from './sign/signSession.ts'
 
 /** One script for each page: who comes to verify a proof does not load the wallet, nor the other way round. */
 const loaders = {
@@ -33,6 +33,7 @@ export function App({ config }: { config: WebConfig }) {
   const [sendSessions] = useState(() => new Map<string, SendSession>())
   const [incomingSessions] = useState(() => new Map<string, IncomingSession>())
   const [signSessions] = useState(() => new Map<string, SignSession>())
+  useWarningBeforeLoss(signSessions)
   return (
     <ConfigContext value={config}>
       <SendSessionsContext value={sendSessions}>

@@ -39,6 +39,8 @@ describe('parseConfig', () => {
       rpcUrl: 'http://localhost:8545',
       faucetUrl: 'http://localhost:8545/faucet',
       attestations,
+      manifestFile: '.countersign/manifest.json',
+      signInDemoUrl: 'http://localhost:5174',
       ...unchecked,
     }
     expect(parseConfig({ ...full, other: 1 })).toEqual(full)

@@ -26,6 +26,10 @@ export type WebConfig = {
   allowMock?: unknown
   /** TCB statuses that are accepted beside `UpToDate`. */
   tcbStatuses?: unknown
+  /** Where `trust` is as a file, for a service on the visitor's own machine: the command of the proof page names it. */
+  manifestFile?: string
+  /** A site to sign in to with the wallet; for development. */
+  signInDemoUrl?: string
 }
 
 /** An ERC-20 token, as the host describes it: what a contract says of itself is not asked for. */
@@ -66,8 +70,8 @@ export function parseConfig(value: unknown): WebConfig {
   if (!isPlainObject(value)) throw new ConfigError(['/config.json is not an object'])
   const faults: string[] = []
   const { apiBaseUrl, chainId, rpcUrl, chainName, explorerUrl, faucetUrl, ipfsGatewayUrl, attestations } = value
-  const { maxFeePerGas, tokens, trust, allowMock, tcbStatuses } = value
-  const urls = { rpcUrl, explorerUrl, faucetUrl, ipfsGatewayUrl }
+  const { maxFeePerGas, tokens, trust, allowMock, tcbStatuses, manifestFile, signInDemoUrl } = value
+  const urls = { rpcUrl, explorerUrl, faucetUrl, ipfsGatewayUrl, signInDemoUrl }
   const check = (isGood: boolean, fault: string) => isGood || faults.push(fault)
 
   check(isUrl(apiBaseUrl), 'apiBaseUrl must be the http(s) address of the service')
@@ -84,6 +88,10 @@ export function parseConfig(value: unknown): WebConfig {
     'chainName must be text, or left out',
   )
   check(
+    manifestFile === undefined || (typeof manifestFile === 'string' && manifestFile !== ''),
+    'manifestFile must be a path, or left out',
+  )
+  check(
     attestations === undefined || isAttestations(attestations),
     'attestations must have chainId, rpcUrl and address, or be left out',
   )
@@ -91,18 +99,8 @@ export function parseConfig(value: unknown): WebConfig {
   if (faults.length > 0) throw new ConfigError(faults)
   const fees = isWei(maxFeePerGas) ? { maxFeePerGas: BigInt(maxFeePerGas) } : {}
   const lists = Array.isArray(tokens) ? { tokens: tokens.map(toToken) } : {}
-  const known = {
-    apiBaseUrl,
-    chainId,
-    ...fees,
-    chainName,
-    ...urls,
-    ...lists,
-    attestations,
-    trust,
-    allowMock,
-    tcbStatuses,
-  }
+  const anchors = { attestations, trust, allowMock, tcbStatuses, manifestFile }
+  const known = { apiBaseUrl, chainId, ...fees, chainName, ...urls, ...lists, ...anchors }
   return Object.fromEntries(Object.entries(known).filter(([, member]) => member !== undefined)) as WebConfig
 }
 

@@ -1,31 +1,24 @@
-import { parseArgs } from 'node:util'
+import { readArguments, refuseArguments } from '../../../scripts/readArguments.ts'
 import { type CaseOutcome, runCases } from './runCases.ts'
 
 const USAGE = `usage: npm run conformance -- DIR [--verbose]
 
 Runs every case of DIR/cases.json against the verifier, prints a line per failure and ends with "N passed, M failed".
   --verbose   a line for every case, with the reason of each rejection
+  --help      says this
+
+Example: npm run conformance -- ../fixtures --verbose
 Exit codes: 0 all cases as expected, 1 some are not, 2 the set could not be read.`
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  strict: false,
-  options: { verbose: { type: 'boolean' }, help: { type: 'boolean' } },
-})
+const { values, positionals } = readArguments({ verbose: { type: 'boolean' } }, USAGE, { takesPositionals: true })
 const [directory, ...rest] = positionals
+if (directory === undefined || rest.length > 0) refuseArguments('Name one folder.', USAGE)
 
-if (values.help === true) {
-  console.log(USAGE)
-} else if (directory === undefined || rest.length > 0) {
-  console.error(USAGE)
+try {
+  report(await runCases(directory))
+} catch (error) {
+  console.error(`cannot run ${directory}: ${error instanceof Error ? error.message : String(error)}`)
   process.exitCode = 2
-} else {
-  try {
-    report(await runCases(directory))
-  } catch (error) {
-    console.error(`cannot run ${directory}: ${error instanceof Error ? error.message : String(error)}`)
-    process.exitCode = 2
-  }
 }
 
 function report(outcomes: CaseOutcome[]) {

@@ -7,13 +7,16 @@ test('exports', () => {
       "ConfigError",
       "createShutdown",
       "findUnmeasured",
+      "parseArguments",
       "readBoolean",
       "readInteger",
       "readList",
       "readSecret",
       "readUrl",
       "refuseMisspelt",
+      "runProgram",
       "runService",
+      "settingNames",
     ]
   `)
 })

@@ -1,5 +1,6 @@
 export { createShutdown, type Shutdown } from './createShutdown.ts'
 export type { Log, LogLine } from './log.ts'
+export { type ParsedArguments, parseArguments } from './parseArguments.ts'
 export {
   ConfigError,
   type Env,
@@ -12,4 +13,6 @@ export {
   readUrl,
   refuseMisspelt,
 } from './readEnv.ts'
+export { runProgram } from './runProgram.ts'
 export { type RunningService, type RunServiceDeps, runService } from './runService.ts'
+export { settingNames } from './settingNames.ts'

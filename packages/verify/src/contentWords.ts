@@ -9,3 +9,11 @@ export type ContentWords = {
   warnings: readonly string[]
   facts: readonly Fact[]
 }
+
+/** Where content is shown. */
+export type Shown = {
+  /** The address that signs. */
+  wallet: string
+  /** The page on which it is about to be signed, and its chain; left out where it was signed before. */
+  page?: { host: string; chainId: number }
+}

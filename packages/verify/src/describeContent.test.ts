@@ -7,10 +7,10 @@ const spender = `0x${'5e'.repeat(20)}`
 const token = `0x${'70'.repeat(20)}`
 const UNLIMITED = (2n ** 256n - 1n).toString()
 
-function message(text: string | Uint8Array) {
+function message(text: string | Uint8Array, page?: { host: string; chainId: number }) {
   const bytes = typeof text === 'string' ? new TextEncoder().encode(text) : text
   const hex: Hex = `0x${toHex(bytes)}`
-  return describeContent({ kind: 'message', content: { message: hex } }, { wallet })
+  return describeContent({ kind: 'message', content: { message: hex } }, page ? { wallet, page } : { wallet })
 }
 
 function typed(primaryType: string, content: Record<string, unknown>, types = {}) {
@@ -107,6 +107,27 @@ describe('a message', () => {
     expect(words).toContain('another site: https://evil.example')
   })
 
+  test('of EIP-4361, about to be signed, says where site or chain are not those of the page', () => {
+    const page = { host: 'shop.example', chainId: 1 }
+    const usual = message(whole).warnings
+    expect(message(whole, page).warnings).toEqual(usual)
+    expect(message(whole.replace('shop.example wants', 'SHOP.example wants'), page).warnings.join()).not.toContain(
+      'not this page',
+    )
+    expect(message(whole, { ...page, host: 'wallet.example' }).warnings.join()).toContain(
+      'It is for shop.example, which is not this page.',
+    )
+    expect(message(whole, { ...page, host: 'shop.example:8080' }).warnings.join()).toContain('not this page')
+    expect(message(whole, { ...page, chainId: 10 }).warnings.join()).toContain(
+      'It is for chain 1, and this wallet is on chain 10.',
+    )
+    // A user name that looks like the page's site is no site.
+    const disguised = signIn({ URI: 'https://evil.example', ...REST }, wallet, 'shop.example@evil.example')
+    expect(message(disguised, page).warnings.join()).toContain('It is for evil.example, which is not this page.')
+    const statement = whole.replace('Hello', 'Chain ID: 10')
+    expect(message(statement, { ...page, chainId: 10 }).warnings.join()).toContain('It is for chain 1,')
+  })
+
   test('of EIP-4361 with a statement that looks like a field is judged by the field', () => {
     const evil = signIn({ URI: 'https://evil.example', ...REST })
     expect(message(evil.replace('Hello', 'URI: https://shop.example')).warnings.join()).toContain(
@@ -171,7 +192,7 @@ describe('typed data', () => {
           { token: spender, amount: 2 },
         ],
       },
-      ['Permit2', 'unlimited', '2 smallest units'],
+      ['Permit2', 'unlimited', 'only in the block that the signature is used in', '2 smallest units'],
     ],
     [
       'Permit2 transfer',
@@ -219,6 +240,58 @@ describe('typed data', () => {
     expect(typed('Permit', { owner: spender, spender, value: 1 }).warnings.join()).toContain(
       `another owner than this wallet: ${spender}`,
     )
+  })
+
+  test.each<[string, string, Record<string, unknown>]>([
+    ['a permit of zero', 'Permit', { owner: wallet, spender, value: '0', deadline: 1_800_000_000 }],
+    ['a permit of zero in hex', 'Permit', { owner: wallet, spender, value: '0x00' }],
+    ['a permit of DAI that allows nothing', 'Permit', { holder: wallet, spender, nonce: 0, expiry: 0, allowed: false }],
+    ['an allowance of Permit2 of zero', 'PermitSingle', { spender, details: { token, amount: 0, expiration: 5 } }],
+    [
+      'several of them',
+      'PermitBatch',
+      {
+        spender,
+        details: [
+          { token, amount: 0 },
+          { token: spender, amount: '0' },
+        ],
+      },
+    ],
+  ])('%s ends an allowance, and gives nothing away', (_, primaryType, content) => {
+    const { title, sentence, warnings } = typed(primaryType, content)
+    expect(title).toContain('the end of an allowance')
+    expect(sentence).toContain('gives away nothing')
+    expect(warnings).toEqual([])
+  })
+
+  test.each<[string, string, Record<string, unknown>]>([
+    ['a permit of an unknown amount', 'Permit', { owner: wallet, spender, value: 'x' }],
+    ['a permit of nothing and of something', 'Permit', { owner: wallet, spender, value: '7', allowed: false }],
+    ['a permit of DAI that is not plainly withdrawn', 'Permit', { holder: wallet, spender, allowed: 'false' }],
+    [
+      'a batch in which one is given',
+      'PermitBatch',
+      {
+        spender,
+        details: [
+          { token, amount: 0 },
+          { token, amount: 1 },
+        ],
+      },
+    ],
+    ['a batch of none', 'PermitBatch', { spender, details: [] }],
+  ])('%s still warns', (_, primaryType, content) => {
+    const { sentence, warnings } = typed(primaryType, content)
+    expect(sentence).toContain('gives away tokens')
+    expect(warnings.join()).toContain('Whoever has the signature')
+    expect(warnings.join()).not.toContain('take 0 smallest units')
+  })
+
+  test('the end of an allowance of another owner says so', () => {
+    expect(typed('Permit', { owner: spender, spender, value: 0 }).warnings).toEqual([
+      `It names another owner than this wallet: ${spender}.`,
+    ])
   })
 
   test('what ends an authorization gives nothing away', () => {

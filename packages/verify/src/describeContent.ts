@@ -1,5 +1,5 @@
 import { fromHex, type OpeningContent, type TypedData } from '@countersign/protocol'
-import type { ContentWords, Fact } from './contentWords.ts'
+import type { ContentWords, Fact, Shown } from './contentWords.ts'
 import { describeSignIn } from './describeSignIn.ts'
 import { nameTokenGrant } from './nameTokenGrant.ts'
 import { toPrintableLines } from './toPrintable.ts'
@@ -19,13 +19,13 @@ const UNKNOWN_USE = 'What its contract or app lets somebody do with the signatur
  * @example
  * const { title, warnings, facts } = describeContent({ kind: 'typed-data', content: typedData }, { wallet })
  */
-export function describeContent(shown: ShownContent, { wallet }: { wallet: string }): ContentWords {
+export function describeContent(shown: ShownContent, where: Shown): ContentWords {
   return shown.kind === 'message'
-    ? describeMessage(shown.content.message, wallet)
-    : describeTypedData(shown.content, wallet)
+    ? describeMessage(shown.content.message, where)
+    : describeTypedData(shown.content, where.wallet)
 }
 
-function describeMessage(message: string, wallet: string): ContentWords {
+function describeMessage(message: string, where: Shown): ContentWords {
   const hex = message.slice(2).toLowerCase()
   const text = decode(hex)
   const bytes: Fact = { name: 'Bytes', value: `0x${hex}` }
@@ -45,7 +45,7 @@ function describeMessage(message: string, wallet: string): ContentWords {
         'The text has invisible, control or right-to-left characters. They are shown as \u{fffd}; the bytes are below it.',
       ]
     : []
-  const signIn = describeSignIn(text, wallet)
+  const signIn = describeSignIn(text, where)
   if (signIn !== undefined) {
     return { ...signIn, warnings: [...signIn.warnings, ...hidden], facts: [...signIn.facts, ...facts] }
   }

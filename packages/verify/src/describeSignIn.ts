@@ -1,4 +1,4 @@
-import type { ContentWords, Fact } from './contentWords.ts'
+import type { ContentWords, Fact, Shown } from './contentWords.ts'
 import { toPrintable, toPrintableLines } from './toPrintable.ts'
 
 /** EIP-4361, "Message Format": the first two lines. The scheme is optional. */
@@ -42,7 +42,7 @@ const NAMES = {
 } as const
 
 /** A message that a site takes for a login, or that begins like one. Undefined for every other. */
-export function describeSignIn(text: string, wallet: string): ContentWords | undefined {
+export function describeSignIn(text: string, { wallet, page }: Shown): ContentWords | undefined {
   const [, site, account] = HEAD.exec(text) ?? []
   if (site === undefined || account === undefined) return undefined
   const domain = toPrintable(site)
@@ -65,10 +65,28 @@ export function describeSignIn(text: string, wallet: string): ContentWords | und
         ? []
         : [`Its URI is of another site: ${toPrintable(uri)}.`]),
       ...(host === site ? [] : [`The site is ${toPrintable(host)}: what stands before it is a user name.`]),
+      ...(page === undefined
+        ? []
+        : warnOfPage(page, { host, chain: fields ? fields.chain : readField(text, 'Chain ID') })),
       ...(fields ? [] : [MALFORMED]),
     ],
     facts: fields ? toFacts(fields) : [],
   }
+}
+
+/** A page on which somebody pastes a message cannot see who asks for it. */
+function warnOfPage(page: NonNullable<Shown['page']>, { host, chain }: { host: string; chain: string | undefined }) {
+  const shownHost = toPrintable(host)
+  return [
+    ...(host.toLowerCase() === page.host
+      ? []
+      : [
+          `It is for ${shownHost}, which is not this page. Sign it only if ${shownHost} itself gave it to you: a site that shows you the login of another can enter there as you.`,
+        ]),
+    ...(chain === undefined || chain === String(page.chainId)
+      ? []
+      : [`It is for chain ${toPrintable(chain)}, and this wallet is on chain ${page.chainId}.`]),
+  ]
 }
 
 const MALFORMED =

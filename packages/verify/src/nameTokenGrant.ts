@@ -16,12 +16,7 @@ export function nameTokenGrant({ primaryType, domain, message }: TypedData, wall
       return namePermit(message, token, wallet)
     case 'PermitSingle':
     case 'PermitBatch':
-      return warn('Permit2: an allowance for tokens', [
-        ...toList(message.details).map(
-          (detail) =>
-            `Whoever has the signature lets ${show(message.spender)} take ${showAmount(detail.amount)} of the token ${show(detail.token)} from this wallet${showDeadline(detail.expiration)}.`,
-        ),
-      ])
+      return nameAllowances(toList(message.details), show(message.spender))
     case 'PermitTransferFrom':
     case 'PermitBatchTransferFrom':
     case 'PermitWitnessTransferFrom':
@@ -51,13 +46,37 @@ export function nameTokenGrant({ primaryType, domain, message }: TypedData, wall
 
 /** EIP-2612, and the older form of DAI, which allows all or nothing. */
 function namePermit(message: Members, token: string, wallet: string): Grant {
-  const isAll = message.allowed !== undefined
-  const amount = isAll ? (message.allowed === false ? 'nothing more' : 'any amount') : showAmount(message.value)
+  const spender = show(message.spender)
+  const others = warnOfOther(message.owner ?? message.holder, wallet)
+  const isOfDai = message.allowed !== undefined
+  // A message that has both members is of neither form: which of them a contract would read is not known here.
+  const isWithdrawn = isOfDai
+    ? message.allowed === false && message.value === undefined
+    : toInteger(message.value) === 0n
+  if (isWithdrawn) return withdraw('Permit: the end of an allowance for tokens (EIP-2612)', others)
+  const amount = isOfDai ? 'any amount' : showAmount(message.value)
   const until = showDeadline(message.deadline ?? message.expiry)
   return warn('Permit: an allowance for tokens (EIP-2612)', [
-    `Whoever has the signature lets ${show(message.spender)} take ${amount} of the token ${token} from this wallet. The signature holds${until || ' for ever'}; the allowance stays until it is used or changed.`,
-    ...warnOfOther(message.owner ?? message.holder, wallet),
+    `Whoever has the signature lets ${spender} take ${amount} of the token ${token} from this wallet. The signature holds${until || ' for ever'}; the allowance stays until it is used or changed.`,
+    ...others,
   ])
+}
+
+/** Permit2's PermitSingle and PermitBatch. An amount of zero ends an allowance. */
+function nameAllowances(details: readonly Members[], spender: string): Grant {
+  const given = details.filter(({ amount }) => toInteger(amount) !== 0n)
+  if (given.length === 0 && details.length > 0) return withdraw('Permit2: the end of an allowance for tokens', [])
+  return warn(
+    'Permit2: an allowance for tokens',
+    given.map(
+      ({ amount, token, expiration }) =>
+        `Whoever has the signature lets ${spender} take ${showAmount(amount)} of the token ${show(token)} from this wallet${showExpiration(expiration)}.`,
+    ),
+  )
+}
+
+function withdraw(title: string, warnings: readonly string[]): Grant {
+  return { title, sentence: 'It gives away nothing: it sets an allowance that there may be to zero.', warnings }
 }
 
 function warn(title: string, warnings: readonly string[]): Grant {
@@ -96,6 +115,11 @@ function showDeadline(value: unknown): string {
   if (seconds === undefined) return ''
   const date = new Date(Number(seconds) * 1000)
   return Number.isNaN(date.getTime()) ? ' for ever' : ` until ${date.toISOString()}`
+}
+
+/** Permit2, Allowance.updateAmountAndExpiration: zero stands for the time of the block. */
+function showExpiration(value: unknown): string {
+  return toInteger(value) === 0n ? ', only in the block that the signature is used in' : showDeadline(value)
 }
 
 function toInteger(value: unknown): bigint | undefined {

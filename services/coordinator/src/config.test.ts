@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { codeRegisters } from '@countersign/attestation'
-import { ConfigError } from '@countersign/service'
+import { ConfigError, settingNames } from '@countersign/service'
 import { describe, expect, test } from 'vitest'
 import { readConfig } from './config.ts'
-import { settingNames } from './settingNames.ts'
 
 type Env = Record<string, string | undefined>
 

@@ -22,6 +22,7 @@ import {
   readSecret,
   readUrl,
   refuseMisspelt,
+  settingNames,
 } from '@countersign/service'
 import type { AppConfig } from './app.ts'
 import type { ProviderConfig } from './auth/createProviders.ts'
@@ -29,7 +30,6 @@ import { readProviders } from './auth/readProviders.ts'
 import type { EntropySourceConfig } from './entropy/createEntropySource.ts'
 import { parseRateLimit, type RateLimit } from './http/rateLimit.ts'
 import { type PipelineConfig, readMetricsPort, readPipeline } from './pipeline/config.ts'
-import { settingNames } from './settingNames.ts'
 import type { EnclavePolicy } from './sign/checkBatch.ts'
 
 /** Rounds of a public beacon as samples. */

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { createShutdown, type RunningService, runService } from '@countersign/service'
+import { createShutdown, type Env, type RunningService, runProgram } from '@countersign/service'
 import { createLog } from './log.ts'
 import { createMetrics } from './metrics.ts'
 import { readWorkerConfig } from './pipeline/config.ts'
@@ -10,8 +10,8 @@ import { systemClock } from './system.ts'
 const log = createLog()
 
 /** The worker alone, beside any number of coordinators and other workers on one PostgreSQL. */
-async function start(): Promise<RunningService> {
-  const { databaseUrl, dataDir, metricsPort, config } = readWorkerConfig(process.env, {
+async function start(env: Env): Promise<RunningService> {
+  const { databaseUrl, dataDir, metricsPort, config } = readWorkerConfig(env, {
     readFile: (path) => readFileSync(path, 'utf8'),
   })
   const clock = systemClock
@@ -39,4 +39,7 @@ async function start(): Promise<RunningService> {
   }
 }
 
-await runService({ log }, start)
+const about =
+  'Publishes proofs: pins receipts and has the chain point to them. It needs the PostgreSQL of its coordinators.'
+
+await runProgram({ log }, { name: 'worker', about }, start)

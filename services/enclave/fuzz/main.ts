@@ -1,14 +1,18 @@
 import { readRunsAndSeed } from '../../../scripts/readRunsAndSeed.ts'
-import { checkRandomTransactions } from './randomTransactions.ts'
 
 const USAGE = `usage: npm run fuzz:sign -- [--runs N] [--seed N]
 
 Signs random transactions and compares address, digest and signature with viem's and noble's.
   --runs N   transactions (default 20000)
   --seed N   chooses them (default 1)
+  --help     says this
+
+Example: npm run fuzz:sign -- --runs 1000 --seed 7
 Exit codes: 0 all equal, 1 otherwise, 2 wrong arguments.`
 
 const { runs, seed } = readRunsAndSeed(USAGE, { defaultRuns: 20_000 })
+// After the arguments are read: it takes a while to load.
+const { checkRandomTransactions } = await import('./randomTransactions.ts')
 const startedAt = performance.now()
 checkRandomTransactions({ runs, seed })
 console.log(`${runs} transactions, all equal, ${Math.round(performance.now() - startedAt)} ms`)

@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises'
 import { createVerifier } from '@countersign/attestation'
 import { hashEnclaveConfig, toHex } from '@countersign/protocol'
 import { callPeer } from '@countersign/root-secret'
-import { createShutdown, type RunningService, runService } from '@countersign/service'
+import { createShutdown, type Env, type RunningService, runProgram } from '@countersign/service'
 import packageJson from '../package.json' with { type: 'json' }
 import { createApp } from './app.ts'
 import { createCallers } from './callers.ts'
@@ -39,8 +39,8 @@ function writeLine(line: string) {
   }
 }
 
-async function start(): Promise<RunningService> {
-  const config = readConfig(process.env, {
+async function start(env: Env): Promise<RunningService> {
+  const config = readConfig(env, {
     readFile: (path) => readFileSync(path, 'utf8'),
     version: packageJson.version,
   })
@@ -176,4 +176,6 @@ async function start(): Promise<RunningService> {
   }
 }
 
-await runService({ log }, start)
+const about = 'Holds the root secret, derives the keys of wallets and signs with them, for coordinators that it admits.'
+
+await runProgram({ log }, { name: 'enclave', about }, start)

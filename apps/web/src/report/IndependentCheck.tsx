@@ -1,4 +1,6 @@
+import { isLoopbackUrl } from '@countersign/protocol'
 import type { Anchors } from '../anchors/useAnchors.ts'
+import { useConfig } from '../config.ts'
 import { CopyButton } from '../ui/CopyButton.tsx'
 import { Fold } from './Fold.tsx'
 import { type CommandSubject, toCommand } from './toCommand.ts'
@@ -11,7 +13,10 @@ export function IndependentCheck(props: {
 }) {
   const { subject, anchors, isEventDue } = props
   const { trust, source } = anchors
-  const command = toCommand(subject, { trust, anchorSource: source, isEventDue })
+  const { apiBaseUrl, manifestFile } = useConfig()
+  // Nobody but the visitor runs a service there. Any other operator's file, or a leave to accept MOCK, stays out of the command.
+  const localManifest = isLoopbackUrl(apiBaseUrl) ? manifestFile : undefined
+  const command = toCommand(subject, { trust, anchorSource: source, isEventDue, localManifest })
   return (
     <Fold title="Check it without this page" note="The real check: this page comes from the operator">
       <p>
@@ -29,9 +34,11 @@ export function IndependentCheck(props: {
         <CopyButton text={command} what="the command" />
       </div>
       <p className="fine-print">
-        {source === 'operator'
-          ? 'Add what you trust with --manifest release.json; without anchors the best verdict is “genuine hardware, unknown code”. The operator’s anchors are left out on purpose.'
-          : 'The anchors that you entered are in it.'}
+        {source === 'operator' && localManifest !== undefined
+          ? `It trusts what the local stack wrote to ${localManifest}, and accepts its simulated evidence as MOCK.`
+          : source === 'operator'
+            ? 'Add what you trust with --manifest release.json; without anchors the best verdict is “genuine hardware, unknown code”. The operator’s anchors are left out on purpose.'
+            : 'The anchors that you entered are in it.'}
       </p>
     </Fold>
   )

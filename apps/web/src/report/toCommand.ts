@@ -6,13 +6,21 @@ export type CommandSubject =
   | { kind: 'cid'; cid: string; gateway: string }
   | { kind: 'files'; receipt: string; collateral: string | undefined; gateway: string | undefined }
 
+export type ToCommandParameters = {
+  trust: Trust
+  anchorSource: AnchorSource
+  isEventDue: boolean
+  /** Of a service on the visitor's own machine: they are their own operator. */
+  localManifest?: string | undefined
+}
+
 /**
  * The command with which the same is checked from an independent copy of the repository. Anchors of the visitor go into it;
  * those of the operator do not, since a check against what the operator says would be no independent one.
  */
 export function toCommand(
   subject: CommandSubject,
-  { trust, anchorSource, isEventDue }: { trust: Trust; anchorSource: AnchorSource; isEventDue: boolean },
+  { trust, anchorSource, isEventDue, localManifest }: ToCommandParameters,
 ): string {
   const { enclave, coordinator, entropyKeys } = trust.manifest
   const contract = findContract(trust)
@@ -38,7 +46,11 @@ export function toCommand(
           ['--coordinator-chip', coordinator.chips ?? []],
           ['--entropy-key', entropyKeys],
         ]
-  const anchors = own.flatMap(([flag, values]) => values.flatMap((value) => [flag, value]))
+  const local =
+    localManifest === undefined || anchorSource === 'visitor'
+      ? []
+      : ['--manifest', toPath(localManifest), ...(trust.allowMock ? ['--allow-mock'] : [])]
+  const anchors = [...own.flatMap(([flag, values]) => values.flatMap((value) => [flag, value])), ...local]
   return ['npm', 'run', 'verify', '--', ...toWords(subject), ...chain, ...anchors].map(quote).join(' ')
 }
 

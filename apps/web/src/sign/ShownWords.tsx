@@ -1,5 +1,6 @@
 import { describeContent, type ShownContent } from '@countersign/verify'
 import { Fragment, useMemo } from 'react'
+import { useConfig } from '../config.ts'
 import { Notice } from '../ui/Notice.tsx'
 
 export type ShownWordsProps = {
@@ -10,7 +11,11 @@ export type ShownWordsProps = {
 
 /** What is about to be signed, in words and field by field. */
 export function ShownWords({ shown, wallet }: ShownWordsProps) {
-  const { title, sentence, warnings, facts } = useMemo(() => describeContent(shown, { wallet }), [shown, wallet])
+  const { chainId } = useConfig()
+  const { title, sentence, warnings, facts } = useMemo(
+    () => describeContent(shown, { wallet, page: { host: window.location.host, chainId } }),
+    [shown, wallet, chainId],
+  )
   return (
     <>
       <p>

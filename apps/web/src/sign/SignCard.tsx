@@ -1,6 +1,6 @@
 import { useService, type WalletInfo } from '@countersign/sdk'
 import type { ShownContent } from '@countersign/verify'
-import { useEffect, useRef, useState, useSyncExternalStore } from 'react'
+import { useRef, useState, useSyncExternalStore } from 'react'
 import { useConfig } from '../config.ts'
 import { ErrorNotice } from '../ui/Notice.tsx'
 import { OPENING_LOST } from '../words/explainError.ts'
@@ -30,7 +30,6 @@ export function SignCard({ wallet, onSessionLost }: SignCardProps) {
   const form = useRef<HTMLFormElement>(null)
   const heading = useRef<HTMLHeadingElement>(null)
   const setStep = (next: SignStep) => session.set({ step: next })
-  useWarningBeforeLoss(step)
 
   function review() {
     const parsed = parseSignFields(fields, { chainId })
@@ -100,15 +99,4 @@ export function SignCard({ wallet, onSessionLost }: SignCardProps) {
       ) : null}
     </section>
   )
-}
-
-/** Nobody else has the opening: a page that is closed before it is kept leaves a proof that nobody can open. */
-function useWarningBeforeLoss(step: SignStep) {
-  const isAtRisk = step.name === 'signing' || (step.name === 'signed' && !step.isKept)
-  useEffect(() => {
-    if (!isAtRisk) return
-    const warn = (event: BeforeUnloadEvent) => event.preventDefault()
-    window.addEventListener('beforeunload', warn)
-    return () => window.removeEventListener('beforeunload', warn)
-  }, [isAtRisk])
 }

@@ -82,6 +82,8 @@ describe('what is signed', () => {
     await write(screen, message)
     await expect.element(screen.getByText('Sign in with Ethereum: example.com')).toBeVisible()
     await expect.element(screen.getByText(/can sign in to example\.com as this wallet/)).toBeVisible()
+    await expect.element(screen.getByText(/example\.com, which is not this page/)).toBeVisible()
+    expect(screen.getByText(/this wallet is on chain/).query()).toBeNull()
     await expectAccessible()
   })
 
@@ -192,8 +194,11 @@ describe('the opening is answered once', () => {
     expect(isHeld()).toBe(true)
     await screen.getByRole('link', { name: 'Verify', exact: true }).click()
     await expect.element(screen.getByRole('heading', { level: 1, name: /verify/i })).toBeVisible()
+    // On a page of the wallet or not: closing it loses the opening all the same.
+    expect(isHeld()).toBe(true)
     held.resolve()
     await expect.poll(() => service.proofs.length).toBe(1)
+    expect(isHeld()).toBe(true)
     await screen.getByRole('link', { name: 'Sign', exact: true }).click()
     await expect.element(screen.getByRole('link', { name: 'Save the opening' })).toBeVisible()
   })

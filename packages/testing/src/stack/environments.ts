@@ -95,7 +95,8 @@ export function toWorkerEnv(parameters: { databaseUrl: string; publisher: Enviro
   return { DATABASE_URL: databaseUrl, ...publisher, IPFS_PINNER: 'kubo', IPFS_API_URL: kuboUrl }
 }
 
-/** For the development server of the web app. */
-export function toWebEnv({ port, cacheDir }: { port: number; cacheDir: string }): Environment {
-  return { PORT: String(port), CACHE_DIR: cacheDir }
+/** For the development server of the web app, and of the site to sign in to. */
+export function toWebEnv(parameters: { port: number; demoPort: number; cacheDir: string }): Environment {
+  const { port, demoPort, cacheDir } = parameters
+  return { PORT: String(port), DEMO_PORT: String(demoPort), CACHE_DIR: cacheDir }
 }

@@ -1,14 +1,18 @@
-import { parseArgs } from 'node:util'
 import { isProofStatus, isSlug, type ProofStatus, proofStatuses } from '@countersign/protocol'
+import { parseArguments } from '@countersign/service'
 
 export const USAGE = `usage: npm run admin -- COMMAND
 
   proofs [--status STATUS] [--limit N] [--json]   lists proofs, the oldest first, and says why each is where it is
   receipt SLUG [--out FILE]                       writes a receipt, also one whose pin failed, to FILE or the standard output
   collateral SLUG [--out FILE]                    writes the collateral that this receipt was verified with
+  --help                                          says this
 
 STATUS is one of ${proofStatuses.join(', ')} (default: the two that are pending).
-Reads DATABASE_URL or DATABASE_URL_FILE, or the embedded database in DATA_DIR while no coordinator runs on it. Changes nothing.`
+Reads DATABASE_URL or DATABASE_URL_FILE, or the embedded database in DATA_DIR while no coordinator runs on it. Changes nothing.
+
+Example: npm run admin -- proofs --status pin_failed --limit 10
+Exit codes: 0 done, 1 not found or no database, 2 wrong arguments.`
 
 export type Command =
   | { kind: 'help' }
@@ -16,16 +20,19 @@ export type Command =
   | { kind: 'receipt' | 'collateral'; slug: string; out: string | undefined }
   | { kind: 'fault'; fault: string }
 
+const OPTIONS = {
+  status: { type: 'string' },
+  limit: { type: 'string' },
+  json: { type: 'boolean' },
+  out: { type: 'string' },
+} as const
+
 export function parseCommand(args: readonly string[]): Command {
-  let parsed: ReturnType<typeof parse>
-  try {
-    parsed = parse(args)
-  } catch (error) {
-    return fault(error instanceof Error ? error.message : 'the arguments cannot be read')
-  }
+  const parsed = parseArguments(args, OPTIONS, { takesPositionals: true })
+  if (parsed.kind !== 'run') return parsed
   const { values, positionals } = parsed
   const [name, ...rest] = positionals
-  if (values.help === true || name === 'help') return { kind: 'help' }
+  if (name === 'help') return { kind: 'help' }
   if (name === undefined) return fault('a command is missing')
   if (name === 'proofs') {
     const { status, limit = '50' } = values
@@ -40,20 +47,6 @@ export function parseCommand(args: readonly string[]): Command {
   if (slug === undefined || rest.length > 1) return fault(`${name} takes one slug`)
   if (!isSlug(slug)) return fault('that is no slug')
   return { kind: name, slug, out: values.out }
-}
-
-function parse(args: readonly string[]) {
-  return parseArgs({
-    args: [...args],
-    allowPositionals: true,
-    options: {
-      status: { type: 'string' },
-      limit: { type: 'string' },
-      json: { type: 'boolean' },
-      out: { type: 'string' },
-      help: { type: 'boolean', short: 'h' },
-    },
-  })
 }
 
 function fault(text: string): Command {

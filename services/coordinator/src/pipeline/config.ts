@@ -7,8 +7,8 @@ import {
   readSecret,
   readUrl,
   refuseMisspelt,
+  settingNames,
 } from '@countersign/service'
-import { settingNames } from '../settingNames.ts'
 
 export type PinnerConfig =
   | { kind: 'helia'; listen: string | undefined }

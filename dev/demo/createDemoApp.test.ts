@@ -1,0 +1,201 @@
+import { createPublicClient, custom, getAddress } from 'viem'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { createSiweMessage, type SiweMessage, verifySiweMessage } from 'viem/siwe'
+import { describe, expect, test } from 'vitest'
+import { createDemoApp } from './createDemoApp.ts'
+import { createRelyingParty } from './relyingParty.ts'
+
+const ORIGIN = 'http://localhost:5174'
+const SLUG = 'q8Zk2vXo1fTn0uYbWcR3dA'
+const account = privateKeyToAccount(generatePrivateKey())
+const other = privateKeyToAccount(generatePrivateKey())
+const config = { origin: ORIGIN, webUrl: 'http://localhost:5173', apiBaseUrl: 'http://api', chainId: 31337, rpcUrl: '' }
+
+/** The site, with a clock that is moved by hand and a chain on which no wallet is a contract. */
+function openSite() {
+  let now = Date.parse('2026-03-10T12:00:00Z')
+  let count = 0
+  const client = createPublicClient({ transport: custom({ request: async () => '0x00' }) })
+  const party = createRelyingParty(
+    {
+      now: () => new Date(now),
+      random: () => `random${String(++count).padStart(10, '0')}`,
+      verify: (parameters) => verifySiweMessage(client, parameters),
+    },
+    config,
+  )
+  const app = createDemoApp({ config, party, getFile: async () => undefined })
+  const post = (path: string, { body, cookie = '', origin = ORIGIN }: Post = {}) =>
+    app.request(path, {
+      method: 'POST',
+      headers: { cookie, origin, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    })
+  return {
+    post,
+    wait(ms: number) {
+      now += ms
+    },
+    async getNonce() {
+      const answer = await post('/nonce')
+      const { nonce } = (await answer.json()) as { nonce: string }
+      return { nonce, cookie: answer.headers.get('set-cookie')?.split(';')[0] ?? '' }
+    },
+    /** What an honest page sends, but for what is changed. */
+    async sign(nonce: string, changes: Partial<SiweMessage> = {}, signer = account) {
+      const message = createSiweMessage({
+        address: account.address,
+        domain: 'localhost:5174',
+        uri: ORIGIN,
+        version: '1',
+        chainId: 31337,
+        nonce,
+        issuedAt: new Date(now),
+        expirationTime: new Date(now + 60_000),
+        ...changes,
+      })
+      return { message, signature: await signer.signMessage({ message }), slug: SLUG }
+    },
+    readMe: async (cookie: string) => (await app.request('/me', { headers: { cookie } })).json(),
+  }
+}
+
+type Post = { body?: unknown; cookie?: string; origin?: string }
+
+async function refusalOf(answer: Response) {
+  expect(answer.headers.get('set-cookie') ?? '').not.toContain('demo_session')
+  return [answer.status, ((await answer.json()) as { error: string }).error]
+}
+
+describe('signing in to the site', () => {
+  test('with a message of its own number, for it, signed by the account that it names: a session, until it is ended', async () => {
+    const site = openSite()
+    const { nonce, cookie } = await site.getNonce()
+    const answer = await site.post('/sign-in', { body: await site.sign(nonce), cookie })
+    const signedIn = { address: getAddress(account.address), signedInAt: '2026-03-10T12:00:00.000Z', slug: SLUG }
+    expect([answer.status, await answer.json()]).toEqual([200, signedIn])
+    const session = /demo_session=\w+/.exec(answer.headers.get('set-cookie') ?? '')?.[0] ?? ''
+    expect(answer.headers.get('set-cookie')).toMatch(/demo_session=\w+; Path=\/; HttpOnly; SameSite=Strict/)
+    expect(await site.readMe(session)).toEqual(signedIn)
+    expect(await site.readMe('demo_session=guess')).toBeNull()
+    await site.post('/sign-out', { cookie: session })
+    expect(await site.readMe(session)).toBeNull()
+  })
+
+  const MINUTE_MS = 60_000
+  const at = (minutes: number) => new Date(Date.parse('2026-03-10T12:00:00Z') + minutes * MINUTE_MS)
+  test.each<[string, Partial<SiweMessage>, string]>([
+    ['another number', { nonce: 'another1' }, 'of another sign-in'],
+    ['another domain', { domain: 'evil.example' }, 'for another site'],
+    ['another port', { domain: 'localhost:5175' }, 'for another site'],
+    ['another URI', { uri: 'http://localhost:5173' }, 'for another site'],
+    ['another chain', { chainId: 1 }, 'for another chain'],
+    ['a time that is over', { expirationTime: at(0) }, 'has expired'],
+    ['a time that has not come', { notBefore: at(1) }, 'not signed'],
+    ['another address', { address: other.address }, 'not signed by the account'],
+  ])('%s is refused', async (_, changes, reason) => {
+    const site = openSite()
+    const { nonce, cookie } = await site.getNonce()
+    const answer = await site.post('/sign-in', { body: await site.sign(nonce, changes), cookie })
+    expect(await refusalOf(answer)).toEqual([401, expect.stringContaining(reason)])
+  })
+
+  test('a message that never expires is refused', async () => {
+    const site = openSite()
+    const { nonce, cookie } = await site.getNonce()
+    const { message } = await site.sign(nonce)
+    const endless = message.replace(/\nExpiration Time: .*/, '')
+    const signature = await account.signMessage({ message: endless })
+    const answer = await site.post('/sign-in', { body: { message: endless, signature }, cookie })
+    expect(await refusalOf(answer)).toEqual([401, expect.stringContaining('never does')])
+  })
+
+  test('the signature of another account is refused', async () => {
+    const site = openSite()
+    const { nonce, cookie } = await site.getNonce()
+    const answer = await site.post('/sign-in', { body: await site.sign(nonce, {}, other), cookie })
+    expect(await refusalOf(answer)).toEqual([401, expect.stringContaining('not signed by the account')])
+  })
+
+  test('a second time, by the same browser or by another, is refused; so is one after a failed try', async () => {
+    const site = openSite()
+    const { nonce, cookie } = await site.getNonce()
+    const body = await site.sign(nonce)
+    expect((await site.post('/sign-in', { body, cookie })).status).toBe(200)
+    expect(await refusalOf(await site.post('/sign-in', { body, cookie }))).toEqual([
+      401,
+      expect.stringContaining('used already'),
+    ])
+    const next = await site.getNonce()
+    expect(await refusalOf(await site.post('/sign-in', { body, cookie: next.cookie }))).toEqual([
+      401,
+      expect.stringContaining('of another sign-in'),
+    ])
+    const late = await site.post('/sign-in', { body: await site.sign(next.nonce), cookie: next.cookie })
+    expect(await refusalOf(late)).toEqual([401, expect.stringContaining('used already')])
+  })
+
+  test('a number that another browser was given is worth nothing in this one', async () => {
+    const site = openSite()
+    const { nonce } = await site.getNonce()
+    for (const cookie of ['', (await site.getNonce()).cookie]) {
+      expect((await site.post('/sign-in', { body: await site.sign(nonce), cookie })).status).toBe(401)
+    }
+  })
+
+  test('a number is good for five minutes', async () => {
+    const site = openSite()
+    const { nonce, cookie } = await site.getNonce()
+    site.wait(5 * MINUTE_MS)
+    const answer = await site.post('/sign-in', { body: await site.sign(nonce), cookie })
+    expect(await refusalOf(answer)).toEqual([401, expect.stringContaining('too long ago')])
+  })
+
+  test.each<[string, (body: { message: string; signature: string }) => unknown]>([
+    ['no JSON', () => '{'],
+    ['a list', () => []],
+    ['no message', ({ signature }) => ({ signature })],
+    ['no signature', ({ message }) => ({ message })],
+    ['a signature that is no hex', ({ message }) => ({ message, signature: '0xzz' })],
+    ['half a signature', ({ message, signature }) => ({ message, signature: signature.slice(0, 66) })],
+    ['a line before it', ({ message, signature }) => ({ message: `Hello\n${message}`, signature })],
+    ['a line after it', ({ message, signature }) => ({ message: `${message}\nAll my tokens`, signature })],
+    ['no form at all', ({ signature }) => ({ message: 'let me in', signature })],
+  ])('%s is refused', async (_, spoil) => {
+    const site = openSite()
+    const { nonce, cookie } = await site.getNonce()
+    const answer = await site.post('/sign-in', { body: spoil(await site.sign(nonce)), cookie })
+    expect(await refusalOf(answer)).toEqual([401, expect.any(String)])
+  })
+
+  test('too long a body is refused before it is read', async () => {
+    const site = openSite()
+    const { cookie } = await site.getNonce()
+    const answer = await site.post('/sign-in', { body: { message: 'x'.repeat(9_000) }, cookie })
+    expect(answer.status).toBe(413)
+  })
+
+  test.each(['/nonce', '/sign-in', '/sign-out'])('a page of another site may not ask for %s', async (path) => {
+    const site = openSite()
+    for (const origin of ['http://localhost:5173', 'null', '']) {
+      expect((await site.post(path, { origin })).status).toBe(403)
+    }
+  })
+
+  test('a slug that is none is no link', async () => {
+    const site = openSite()
+    const { nonce, cookie } = await site.getNonce()
+    const answer = await site.post('/sign-in', { body: { ...(await site.sign(nonce)), slug: '../evil' }, cookie })
+    expect(await answer.json()).not.toHaveProperty('slug')
+  })
+
+  test('visitors who never come back do not fill the memory: the oldest numbers are dropped', async () => {
+    const site = openSite()
+    const first = await site.getNonce()
+    for (let index = 0; index < 1_000; index++) await site.getNonce()
+    const last = await site.getNonce()
+    const signIn = async ({ nonce, cookie }: typeof first) =>
+      (await site.post('/sign-in', { body: await site.sign(nonce), cookie })).status
+    expect([await signIn(first), await signIn(last)]).toEqual([401, 200])
+  })
+})

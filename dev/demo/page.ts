@@ -1,0 +1,109 @@
+import { ServiceClient } from '@countersign/sdk/client'
+import { createEip1193Provider } from '@countersign/sdk/eip1193'
+import { getAddress, stringToHex } from 'viem'
+import { createSiweMessage } from 'viem/siwe'
+import type { DemoConfig } from './createDemoApp.ts'
+import type { SignedIn } from './relyingParty.ts'
+
+const SIGN_IN_MS = 5 * 60_000
+
+const find = (id: string) => document.getElementById(id) as HTMLElement
+const config = await ask<DemoConfig>('GET', '/config')
+const client = new ServiceClient(config)
+let slug: string | undefined
+const provider = createEip1193Provider(client, {
+  // The wallet's own sign-in, from which the visitor comes back here.
+  onLogin: () => leaveTo(client.loginUrl({ returnTo: `${config.origin}/#sign-in` })),
+  onSigned: (signed) => {
+    slug = signed.slug
+  },
+})
+
+/** As any site does it with any wallet: number, message, signature, and the server judges. */
+async function signIn() {
+  const [account] = await provider.request({ method: 'eth_requestAccounts' })
+  if (account === undefined) throw new Error('The wallet has no account.')
+  const { nonce } = await ask<{ nonce: string }>('POST', '/nonce')
+  const message = createSiweMessage({
+    address: getAddress(account),
+    domain: window.location.host,
+    uri: config.origin,
+    version: '1',
+    chainId: config.chainId,
+    nonce,
+    issuedAt: new Date(),
+    expirationTime: new Date(Date.now() + SIGN_IN_MS),
+    statement: 'Sign in to Harbour.',
+  })
+  const signature = await provider.request({ method: 'personal_sign', params: [stringToHex(message), account] })
+  show(await ask<SignedIn>('POST', '/sign-in', { message, signature, slug }))
+}
+
+function show(signedIn: SignedIn | null) {
+  find('state').textContent =
+    signedIn === null
+      ? 'Nobody is signed in.'
+      : `Signed in as ${signedIn.address} at ${new Date(signedIn.signedInAt).toLocaleString()}.`
+  find('actions').replaceChildren(
+    signedIn === null
+      ? createButton('Sign in with Ethereum', signIn)
+      : createButton('Sign out', async () => show(await ask<null>('POST', '/sign-out'))),
+  )
+  find('links').replaceChildren(
+    signedIn?.slug === undefined
+      ? createLink('Open the wallet', config.webUrl)
+      : createLink('See the proof of the signature', `${config.webUrl}/proof/${signedIn.slug}`),
+  )
+}
+
+function createButton(text: string, act: () => Promise<void>): HTMLButtonElement {
+  const button = document.createElement('button')
+  button.type = 'button'
+  button.textContent = text
+  button.addEventListener('click', () => void run(act, button))
+  return button
+}
+
+function createLink(text: string, href: string): HTMLAnchorElement {
+  const link = document.createElement('a')
+  link.textContent = text
+  link.href = href
+  return link
+}
+
+async function run(act: () => Promise<void>, button?: HTMLButtonElement) {
+  if (button) button.disabled = true
+  find('error').hidden = true
+  try {
+    await act()
+  } catch (error) {
+    find('error').textContent = error instanceof Error ? error.message : 'It failed.'
+    find('error').hidden = false
+  } finally {
+    if (button) button.disabled = false
+  }
+}
+
+/** The page is going: the request that waits for the account must not go on. */
+function leaveTo(url: string): Promise<never> {
+  window.location.assign(url)
+  return new Promise(() => {})
+}
+
+async function ask<Answer>(method: 'GET' | 'POST', path: string, body?: object): Promise<Answer> {
+  const response = await fetch(path, {
+    method,
+    headers: body === undefined ? {} : { 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  const answer = await response.json()
+  if (!response.ok) throw new Error(answer.error)
+  return answer as Answer
+}
+
+show(await ask<SignedIn | null>('GET', '/me'))
+// Back from the wallet's sign-in, which this page began.
+if (window.location.hash === '#sign-in') {
+  window.history.replaceState(null, '', '/')
+  await run(signIn)
+}

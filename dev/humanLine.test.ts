@@ -1,0 +1,39 @@
+import { describe, expect, test } from 'vitest'
+import { toHumanLine } from './humanLine.ts'
+
+describe('a line of a log, for a person', () => {
+  test.each([
+    ['info', 'info'],
+    ['warn', 'warn'],
+    ['error', 'error'],
+    [30, 'info'],
+    [40, 'warn'],
+    [50, 'error'],
+    [60, 'error'],
+    [undefined, 'info'],
+    [null, 'info'],
+    ['loud', 'info'],
+  ])('level %j is %s', (level, expected) => {
+    expect(toHumanLine(JSON.stringify({ level, msg: 'Pinned receipt' }))).toEqual({
+      level: expected,
+      text: 'Pinned receipt',
+      details: '',
+    })
+  })
+
+  test('its fields follow, without level and time; texts of several words are quoted', () => {
+    const fields = { level: 'warn', time: '2026-03-10T12:00:00Z', msg: 'Could not pin', slug: 'abc', durationMs: 4 }
+    expect(toHumanLine(JSON.stringify({ ...fields, reason: 'not\nthere', code: '' }))).toEqual({
+      level: 'warn',
+      text: 'Could not pin',
+      details: 'slug=abc durationMs=4 reason="not\\nthere" code=""',
+    })
+  })
+
+  test.each(['', 'plain', '{"level":', '[1]', 'null', '5', '{"msg":5}', '{"level":"error"}'])(
+    '%j, which is no such line, stays as it is',
+    (line) => {
+      expect(toHumanLine(line)).toEqual({ level: 'info', text: line, details: '' })
+    },
+  )
+})

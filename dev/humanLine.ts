@@ -1,0 +1,33 @@
+import { parseLogLine } from '@countersign/testing/launcher'
+
+export type HumanLine = {
+  level: 'info' | 'warn' | 'error'
+  text: string
+  /** The fields of the line, `name=value`; empty where it has none. */
+  details: string
+}
+
+/** Where the sentence, the level and the time of a line are; all else are details. */
+const HEAD = new Set(['level', 'time', 'msg'])
+
+/** A line of a service's log, JSON or not, for a person. */
+export function toHumanLine(line: string): HumanLine {
+  const fields = parseLogLine(line)
+  if (typeof fields?.msg !== 'string') return { level: 'info', text: line, details: '' }
+  const details = Object.entries(fields).filter(([name]) => !HEAD.has(name))
+  return {
+    level: toLevel(fields.level),
+    text: fields.msg,
+    details: details.map(([name, value]) => `${name}=${toText(value)}`).join(' '),
+  }
+}
+
+/** In words, or in the numbers of pino. */
+function toLevel(level: unknown): HumanLine['level'] {
+  if (level === 'error' || Number(level) >= 50) return 'error'
+  return level === 'warn' || Number(level) >= 40 ? 'warn' : 'info'
+}
+
+function toText(value: unknown): string {
+  return typeof value === 'string' && /^\S+$/.test(value) ? value : JSON.stringify(value)
+}

@@ -1,0 +1,115 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { ConfigError, type Env } from './readEnv.ts'
+import { readSettings } from './readSettings.ts'
+
+const read = (text: string, env: Env = {}) => readSettings({ env, configFile: 'settings', readFile: () => text })
+
+function faultsOf(act: () => unknown): readonly string[] {
+  try {
+    act()
+  } catch (error) {
+    if (error instanceof ConfigError) return error.faults
+    throw error
+  }
+  return []
+}
+
+describe('the settings of a service', () => {
+  test('without --config they are the environment, and no file is read', () => {
+    const env = { PORT: '1', NODE_ENV: 'production' }
+    const readFile = () => expect.fail('read a file')
+    expect(readSettings({ env, configFile: undefined, readFile })).toBe(env)
+  })
+
+  test('with it they are the lines of the file, as they stand; what is no setting stays in the environment', () => {
+    const text = [
+      'PORT=8080',
+      '',
+      '# HOST=0.0.0.0',
+      'DATABASE_URL=postgres://a:b=c@d/e?f=#g',
+      'HOST=',
+      'OIDC_MY2_ISSUER=x',
+    ]
+    const settings = {
+      PORT: '8080',
+      DATABASE_URL: 'postgres://a:b=c@d/e?f=#g',
+      HOST: '',
+      OIDC_MY2_ISSUER: 'x',
+    }
+    for (const end of ['\n', '\r\n']) {
+      expect(read(text.join(end), { PATH: '/bin', NODE_OPTIONS: 'x' })).toEqual({
+        ...settings,
+        PATH: '/bin',
+        NODE_OPTIONS: 'x',
+      })
+    }
+    expect(read('')).toEqual({})
+  })
+
+  test.each([
+    ['no equals sign', 'PORT', 'expected NAME=VALUE, or # before a remark'],
+    ['a colon', 'PORT: 8080', 'expected NAME=VALUE, or # before a remark'],
+    ['an export', 'export PORT=8080', 'expected NAME=VALUE, or # before a remark'],
+    ['a space before the name', ' PORT=8080', 'expected NAME=VALUE, or # before a remark'],
+    ['a space after the name', 'PORT =8080', 'expected NAME=VALUE, or # before a remark'],
+    ['no name', '=8080', 'expected NAME=VALUE, or # before a remark'],
+    ['white space alone', '  ', 'expected NAME=VALUE, or # before a remark'],
+    ['an unknown name', 'PROT=8080', 'PROT is unknown'],
+    ['a name in lower case', 'port=8080', 'port is unknown'],
+    ['what only Node reads', 'NODE_ENV=production', 'NODE_ENV is unknown'],
+    ['what loads code', 'NODE_OPTIONS=--import=x', 'NODE_OPTIONS is unknown'],
+    ['a member of every object', '__proto__=1', '__proto__ is unknown'],
+    ['no provider', 'OIDC_=1', 'OIDC_ is unknown'],
+    ['a space before the value', 'PORT= 8080', 'PORT has white space before or after its value'],
+    ['a space after the value', 'PORT=8080 ', 'PORT has white space before or after its value'],
+    ['quotes', 'PORT="8080"', 'PORT is in quotes, which would be part of its value'],
+    ['single quotes', "PORT='8080'", 'PORT is in quotes, which would be part of its value'],
+  ])('%s: the line is named', (_, line, fault) => {
+    expect(faultsOf(() => read(`HOST=a\n${line}\n`))).toEqual([`line 2: ${fault}`])
+  })
+
+  test('a name twice is refused, with the same value too; all faults are told at once, and no value is', () => {
+    const faults = faultsOf(() => read('HOST=secret\nHOST=secret\nPROT=secret\nsecret\nPORT="secret"'))
+    expect(faults.map((fault) => fault.slice(0, 6))).toEqual(['line 2', 'line 3', 'line 4', 'line 5'])
+    expect(faults[0]).toBe('line 2: HOST stands there twice')
+    expect(faults.join()).not.toContain('secret')
+  })
+
+  test('a setting in the environment and in the file is refused, also where both say the same; in one of them it counts', () => {
+    const env = { PORT: '1', OIDC_MINE_ISSUER: 'x', HOST: '' }
+    expect(faultsOf(() => read('PORT=1\nHOST=a\nOIDC_MINE_ISSUER=y', env))).toEqual([
+      'PORT: is in the environment and in settings',
+      'OIDC_MINE_ISSUER: is in the environment and in settings',
+    ])
+    expect(faultsOf(() => read('PORT=', env))).toEqual(['PORT: is in the environment and in settings'])
+    // Empty counts as unset, as everywhere.
+    expect(read('HOST=a', env)).toEqual({ ...env, HOST: 'a' })
+  })
+
+  test('in production there is no file: it would be a way round the launcher', () => {
+    const readFile = () => expect.fail('read a file')
+    const env = { NODE_ENV: 'production' }
+    expect(faultsOf(() => readSettings({ env, configFile: 'settings', readFile }))).toEqual([
+      '--config: refused in production, where settings come from the environment alone',
+    ])
+  })
+
+  test('a file that cannot be read is named', () => {
+    const readFile = () => {
+      throw new Error('ENOENT')
+    }
+    expect(faultsOf(() => readSettings({ env: {}, configFile: 'gone', readFile }))).toEqual([
+      '--config: gone cannot be read',
+    ])
+  })
+
+  test('.env.example is such a file', () => {
+    const template = readFileSync(join(import.meta.dirname, '../../../.env.example'), 'utf8')
+    expect(read(template)).toMatchObject({ MOCK_ATTESTATION: 'true' })
+    // With every remark that is a setting taken in, too.
+    const all = new Map([...template.matchAll(/^#? ?([A-Z][A-Z0-9_]*)=/gm)].map(([, name = '']) => [name, `${name}=x`]))
+    expect(Object.keys(read([...all.values()].join('\n')))).toHaveLength(all.size)
+  })
+})

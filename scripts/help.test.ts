@@ -1,0 +1,61 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { Worker } from 'node:worker_threads'
+import { describe, expect, test } from 'vitest'
+
+const ROOT = join(import.meta.dirname, '..')
+const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: Record<string, string> }
+
+/** What is no program of ours has the help of the tool that it is. */
+const TOOLS = new Set(['format', 'build', 'build:web', 'npm'])
+/** It gives what it does not know to vitest. */
+const RUNNERS = new Set(['test', 'check'])
+/** A script that verifies whatever it is handed tells wrong arguments from a receipt that fails by another code, in its help. */
+const UNKNOWN_CODES: Readonly<Record<string, number>> = { verify: 4 }
+
+const programs = Object.entries(scripts)
+  .filter(([name]) => !TOOLS.has(name))
+  .map(([name, command]) => {
+    const [, main = '', args = ''] =
+      /^exec node scripts\/bootstrap\.mjs node(?: -C source)? (\S+\.ts)(.*)$/.exec(command) ?? []
+    return { name, main, args: args.split(' ').filter((word) => word !== '') }
+  })
+
+/** As `npm run` starts it, but in a thread of this process: that takes half the time. */
+async function run(main: string, argv: readonly string[]) {
+  const worker = new Worker(join(ROOT, main), {
+    argv: [...argv],
+    execArgv: ['-C', 'source'],
+    // With it they load in half the time.
+    env: { ...process.env, NODE_COMPILE_CACHE: join(ROOT, 'node_modules/.cache/countersign') },
+    stdout: true,
+    stderr: true,
+  })
+  const ended = new Promise<number>((resolve, reject) => worker.once('exit', resolve).once('error', reject))
+  const [stdout, stderr, code] = await Promise.all([text(worker.stdout), text(worker.stderr), ended])
+  return { stdout, stderr, code }
+}
+
+describe('npm run', () => {
+  test.each(programs)(
+    '$name -- --help: how to use it, its options and an example, and nothing is done',
+    async (program) => {
+      const { stdout, stderr, code } = await run(program.main, [...program.args, '--help'])
+      expect({ stderr, code }).toEqual({ stderr: '', code: 0 })
+      expect(stdout).toMatch(/^usage: npm|^Usage$/m)
+      expect(stdout).toMatch(/^ {2}(?:-h, )?--help\b/m)
+      expect(stdout).toMatch(/^Examples?\b/m)
+    },
+  )
+
+  test.each(programs.filter(({ name }) => !RUNNERS.has(name)))(
+    '$name -- --no-such-option: said, with a hint, and 2',
+    async ({ name, main, args }) => {
+      const { stdout, stderr, code } = await run(main, [...args, '--no-such-option'])
+      expect({ stdout, code }).toEqual({ stdout: '', code: UNKNOWN_CODES[name] ?? 2 })
+      expect(stderr).toMatch(/unknown option/i)
+      expect(stderr).toContain('--help')
+    },
+  )
+})

@@ -1,0 +1,15 @@
+/** In the order in which they are made: those that restart the coordinator with another configuration come last. */
+export const attackNames = [
+  'abuse-matrix',
+  'header-floods',
+  'open-redirect',
+  'log-injection',
+  'slug-timing',
+  'oversized-bodies',
+  'slow-connections',
+  'event-streams',
+  'cookie-tossing',
+  'rate-limits',
+] as const
+
+export type AttackName = (typeof attackNames)[number]
