@@ -258,7 +258,7 @@ describe('refused, each with one part wrong and signed so', () => {
       bytes[bit >> 3] = (bytes[bit >> 3] as number) ^ (1 << (bit & 7))
       return toHex(bytes)
     }
-    // Signature checks are slow: every bit of the short ones, every ninth of the client data.
+    // Every bit where a look is enough; fewer where each takes a verification of the signature.
     const faults = [
       ...Array.from({ length: 37 * 8 }, (_, bit) => ({
         ...good,
@@ -268,9 +268,9 @@ describe('refused, each with one part wrong and signed so', () => {
         ...good,
         clientDataJSON: flip(good.clientDataJSON, 9 * step),
       })),
-      ...Array.from({ length: good.signature.length }, (_, step) => ({
+      ...Array.from({ length: 64 }, (_, step) => ({
         ...good,
-        signature: flip(good.signature, 4 * step),
+        signature: flip(good.signature, 9 * step),
       })),
     ]
     for (const fault of faults) expect(check([fault])).toMatchObject({ valid: false })
