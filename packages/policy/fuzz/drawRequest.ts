@@ -123,6 +123,11 @@ const CHANGES: readonly Change[] = [
     const at = 2 + below(Math.max(1, data.length - 2))
     return data.slice(0, at) + pick(['0', '1', '8', 'f']) + data.slice(at + 1)
   }),
+  // One digit at the head of a word, which is padding unless the type fills it.
+  changeData(({ below, pick }, data) => {
+    const at = 10 + 64 * below(Math.max(1, Math.floor((data.length - 10) / 64))) + below(24)
+    return at < data.length ? data.slice(0, at) + pick(['1', '8']) + data.slice(at + 1) : data
+  }),
   within('sample', ({ pick }, sample) => Object.assign(sample, { source: pick([...SOURCES, { kind: 'unsigned' }]) })),
   within('sample', ({ below }, sample) => Object.assign(sample, { timeMs: 1000 * below(120) })),
   (_, { sample, ...rest }) => rest,
@@ -131,6 +136,9 @@ const CHANGES: readonly Change[] = [
   }),
   within('content', (random, content) => {
     if (content.domain) content.domain = drawDomain(random)
+  }),
+  within('content', (_, content) => {
+    if (content.domain) content.domain = { version: '2', ...content.domain }
   }),
   within('content', ({ pick }, content) => {
     if (content.domain) delete content.domain[pick(Object.keys(content.domain))]

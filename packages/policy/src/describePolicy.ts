@@ -9,6 +9,7 @@ import {
   toPasskeys,
   toPeriod,
   toQuoted,
+  toShare,
 } from './policyWords.ts'
 
 /** A policy for people. Every text is printable. */
@@ -132,7 +133,7 @@ function describeNotes({ approvers, log, rules, schedule, time }: Policy): strin
   if (rules.some(hasFreeArguments))
     notes.push('A call may move any amount of a token unless a word of it has a maximum.')
   if (log !== null) {
-    const quorum = `${log.quorum} of ${toCount(log.witnesses.length, 'witness', 'witnesses')}`
+    const quorum = toShare(log.quorum, log.witnesses.length, 'witness', 'witnesses')
     notes.push(`Nothing is released before ${quorum} cosigned the log. Without so many, the funds are locked for ever.`)
   }
   if (approvers.length > 0) {

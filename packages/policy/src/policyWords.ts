@@ -72,10 +72,15 @@ export function toCoins(wei: string, rule: TransactionRule): string {
   return coins.size === 1 && coin !== undefined ? `${amount} ${coin}` : `${amount} of the chain's coin`
 }
 
+/** "two of three passkeys". */
+export function toShare(count: number, of: number, one: string, many?: string): string {
+  return `${NUMBERS[count] ?? count} of ${toCount(of, one, many)}`
+}
+
 /** "one passkey", "two of three passkeys". */
 export function toPasskeys(approvals: number, approvers: number): string {
-  if (approvals === approvers || approvals === 1) return toCount(approvals, 'passkey')
-  return `${NUMBERS[approvals] ?? approvals} of ${toCount(approvers, 'passkey')}`
+  const isPlain = approvals === approvers || approvals === 1
+  return isPlain ? toCount(approvals, 'passkey') : toShare(approvals, approvers, 'passkey')
 }
 
 /** "day", "3 hours", "90 seconds". */
