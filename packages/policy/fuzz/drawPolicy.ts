@@ -18,7 +18,7 @@ export const CHAINS = [1, 10, 137, 8453]
 export const ADDRESSES = ['00', 'a1', 'b2', 'c3', 'ff'].map((byte): Hex => `0x${byte.repeat(20)}`)
 export const SELECTORS: readonly Hex[] = ['0xa9059cbb', '0x095ea7b3', '0x00000000']
 export const AMOUNTS = [0n, 1n, 99n, 100n, 101n, 10n ** 18n, 2n ** 255n, 2n ** 256n - 1n]
-export const NAMES = ['Permits', 'permits', '', 'é']
+const NAMES = ['Permits', 'permits', '', 'é']
 export const PRIMARY_TYPES = ['Permit', 'Mail', '_']
 export const SOURCES: readonly TimeSource[] = [satellite, { kind: 'satellite', key: toKey(2) }]
 export const ARGUMENT_TYPES: readonly ArgumentType[] = ['address', 'bool', 'bytes32', 'uint8', 'uint96', 'uint256']

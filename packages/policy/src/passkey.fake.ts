@@ -12,7 +12,7 @@ import type { Approval } from './approval.ts'
 import type { Approver } from './policy.ts'
 
 /** What an authenticator is asked to approve. */
-export type ApprovalRequest = {
+type ApprovalRequest = {
   vaultAddress: Hex
   policyHash: Uint8Array
   kind: ApprovalKind

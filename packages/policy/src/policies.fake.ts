@@ -8,7 +8,7 @@ import type { Policy, TimeSource, TransactionRule } from './policy.ts'
 
 const toAddress = (byte: string): Hex => `0x${byte.repeat(20)}`
 
-export const [alice, bob, carol, token] = ['a1', 'b0', 'c2', '70'].map(toAddress) as [Hex, Hex, Hex, Hex]
+export const [alice, bob, token] = ['a1', 'b0', '70'].map(toAddress) as [Hex, Hex, Hex]
 
 export const ETHER = 10n ** 18n
 
@@ -25,7 +25,7 @@ export function toKey(byte: number): string {
 export const payment: TransactionRule = {
   kind: 'transaction',
   chainIds: [1],
-  to: [alice, bob, carol],
+  to: [alice, bob, toAddress('c2')],
   maxValueWei: String(ETHER / 10n),
   maxFeeWei: String(ETHER / 100n),
   approvals: 0,
