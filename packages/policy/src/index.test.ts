@@ -23,6 +23,7 @@ test('exports', () => {
       "toDueMs",
       "toPolicyBytes",
       "verifyEs256",
+      "verifySample",
     ]
   `)
 })

@@ -30,3 +30,4 @@ export type {
 } from './policy.ts'
 export { countDue, isDue, toDueMs } from './schedule.ts'
 export type { PolicyVerdict, RequestReason, RuleReason, RuleVerdict } from './verdict.ts'
+export { verifySample } from './verifySample.ts'
