@@ -180,6 +180,7 @@ export {
   createEnclaveSettings,
   type EnclaveSettings,
   type EntropySetting,
+  isEntropySetting,
   toEnclaveVersion,
 } from './settings.ts'
 export { type EcdsaSignature, parseSignature, recoverPublicKey, toAddress } from './signature.ts'
@@ -210,5 +211,13 @@ export {
 export { assertTxMetadata, parseTxMetadata, type TxMetadata } from './txMetadata.ts'
 export { hashTypedData, type TypedData } from './typedData.ts'
 export type { TypedDataMember } from './typedDataTypes.ts'
+export {
+  type ApprovalChallengeParameters,
+  type ApprovalKind,
+  computeApprovalChallenge,
+  toVaultKeyIdInfo,
+  toVaultKeyInfo,
+  type VaultParameters,
+} from './vault.ts'
 export { type TimeLimitOptions, withinTimeLimit } from './withinTimeLimit.ts'
 export { hashWitness } from './witness.ts'

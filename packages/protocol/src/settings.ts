@@ -73,7 +73,8 @@ export function assertSettingsOf(config: Pick<EnclaveConfig, 'version'>, setting
   if (config.version !== toEnclaveVersion(version, settings)) throw malformed('not those of the configuration')
 }
 
-function isEntropySetting(value: unknown): value is EntropySetting {
+/** Whether a value names a source of entropy in exactly the members of its kind, with a key that is one. */
+export function isEntropySetting(value: unknown): value is EntropySetting {
   if (hasExactMembers(value, ['kind'])) return value.kind === 'unsigned'
   if (hasExactMembers(value, ['kind', 'key'])) {
     return value.kind === 'satellite' && isHex(value.key, 32) && isEd25519Key(fromHex(value.key))

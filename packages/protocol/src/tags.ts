@@ -56,6 +56,12 @@ export const tags = {
   wallet: 'countersign/wallet/v1',
   /** HKDF info of the key that makes key ids. */
   keyId: 'countersign/key-id/v1',
+  /** HKDF info of vault keys: an owner and the hash of a policy follow. */
+  vault: 'countersign/vault/v1',
+  /** HKDF info of the key ids of vaults: the same follows. */
+  vaultKeyId: 'countersign/vault-key-id/v1',
+  /** The challenge that a passkey signs to approve a signature of a vault. */
+  approval: 'countersign/approval/v1',
 } as const
 
 export type Tag = (typeof tags)[keyof typeof tags]

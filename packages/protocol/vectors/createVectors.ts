@@ -48,6 +48,7 @@ import {
   toTagBytes,
   toU32be,
 } from '../src/index.ts'
+import { vaultTags } from './vaultTags.ts'
 import { version2Tags } from './version2Tags.ts'
 
 // Test keys are public: RFC 8032 §7.1 test 1 and test 2, and the first account of the usual development mnemonic.
@@ -168,7 +169,7 @@ export function createVectors() {
       },
     },
     tags: Object.values(tags)
-      .filter((tag) => !version2Tags.includes(tag))
+      .filter((tag) => ![...version2Tags, ...vaultTags].includes(tag))
       .map((tag) => ({ tag, bytes: toHex(toTagBytes(tag)) })),
     canonicalJson: createCanonicalJson(),
     statement: { statement, json: text(toStatementBytes(statement)), leaf: toHex(leaf) },

@@ -1,0 +1,81 @@
+import { ServiceError, toCanonicalJson } from '@countersign/protocol'
+import { createRandom, type Random } from '../../protocol/fuzz/random.ts'
+import { createPolicy, parsePolicy } from '../src/assertPolicy.ts'
+import { checkPolicy, type PolicyRequest } from '../src/checkPolicy.ts'
+import type { Policy } from '../src/policy.ts'
+import { drawPolicy } from './drawPolicy.ts'
+import { drawRequest } from './drawRequest.ts'
+import { evaluateNaively } from './naivePolicy.ts'
+
+/** How many of the requests were allowed without approval, allowed with some, and refused. */
+export type Tally = { free: number; approved: number; refused: number }
+
+/**
+ * Draws policies, each with a request, and compares the engine with the naive evaluator; then spoils each policy in one way, which must
+ * be refused. Throws at the first difference.
+ */
+export function checkRandomPolicies({ runs, seed }: { runs: number; seed: number }): Tally {
+  const random = createRandom(seed)
+  const tally: Tally = { free: 0, approved: 0, refused: 0 }
+  for (let run = 0; run < runs; run++) {
+    const bytes = toCanonicalJson(createPolicy(drawPolicy(random)))
+    const policy = parsePolicy(bytes)
+    const request = drawRequest(random, policy)
+    const verdict = checkPolicy(policy, request as PolicyRequest)
+    const approvals = verdict.allowed ? verdict.approvals : undefined
+    const expected = evaluateNaively(new TextDecoder().decode(bytes), request)
+    if (approvals !== expected) {
+      const found = JSON.stringify({ policy, request, verdict, expected })
+      throw new Error(`run ${run}: the evaluators differ: ${found}`)
+    }
+    if (approvals === undefined) tally.refused += 1
+    else tally[approvals === 0 ? 'free' : 'approved'] += 1
+    const spoilt = spoil(random, policy)
+    if (!isRefused(spoilt)) throw new Error(`run ${run}: not refused: ${JSON.stringify(spoilt)}`)
+  }
+  return tally
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: what is spoilt has no type.
+type Json = any
+
+/** One member removed, added or replaced, or one list put out of order, anywhere. */
+function spoil(random: Random, policy: Policy): unknown {
+  const spoilt: Json = structuredClone(policy)
+  const objects: Json[] = []
+  const lists: Json[][] = []
+  const collect = (value: Json): void => {
+    if (typeof value !== 'object' || value === null) return
+    if (Array.isArray(value)) lists.push(value)
+    else objects.push(value)
+    for (const member of Object.values(value)) collect(member)
+  }
+  collect(spoilt)
+  const longLists = lists.filter((list) => list.length > 1)
+  const object = random.pick(objects)
+  const name = random.pick(Object.keys(object))
+  const ways = [
+    () => Object.assign(object, { more: 1 }),
+    () =>
+      Object.assign(object, { [name]: null }) &&
+      object.log === null &&
+      name === 'log' &&
+      Object.assign(object, { log: 0 }),
+    () => Object.assign(object, { [name]: { nested: object[name] } }),
+    () => random.pick(lists).push({ more: 1 }),
+    () => longLists.length > 0 && random.pick(longLists).reverse(),
+    () => longLists.length > 0 && longLists[0]?.push(structuredClone(longLists[0].at(-1))),
+  ]
+  const before = JSON.stringify(spoilt)
+  random.pick(ways)()
+  return JSON.stringify(spoilt) === before ? Object.assign(spoilt, { version: 2 }) : spoilt
+}
+
+function isRefused(policy: unknown): boolean {
+  try {
+    parsePolicy(toCanonicalJson(policy))
+    return false
+  } catch (error) {
+    return error instanceof ServiceError && error.code === 'vault_policy_malformed'
+  }
+}

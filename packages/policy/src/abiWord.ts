@@ -1,0 +1,34 @@
+import { fromHex, type Hex, toHex } from '@countersign/protocol'
+import type { ArgumentType } from './policy.ts'
+
+const WORD_BYTES = 32
+
+/**
+ * A word as a value of a static type: Solidity ABI, "Formal Specification of the Encoding". Undefined where a byte of the padding is
+ * not zero: compilers differ in whether they refuse such a word or cut it, and another reader than the contract could see another value.
+ */
+export function decodeWord(type: ArgumentType, word: Uint8Array): string | boolean | undefined {
+  if (word.length !== WORD_BYTES) return undefined
+  if (type === 'bytes32') return `0x${toHex(word)}`
+  const bytes = toValueBytes(type)
+  const padding = WORD_BYTES - bytes
+  if (word.subarray(0, padding).some((byte) => byte !== 0)) return undefined
+  const value = toHex(word.subarray(padding))
+  if (type === 'address') return `0x${value}`
+  if (type !== 'bool') return BigInt(`0x${value}`).toString()
+  return value === '00' || value === '01' ? value === '01' : undefined
+}
+
+function toValueBytes(type: Exclude<ArgumentType, 'bytes32'>): number {
+  if (type === 'address') return 20
+  return type === 'bool' ? 1 : Number(type.slice('uint'.length)) / 8
+}
+
+/** Calldata as a selector and whole words; undefined where it is neither. */
+export function splitCalldata(data: Hex): { selector: Hex; words: Uint8Array[] } | undefined {
+  const bytes = fromHex(data.slice(2))
+  if (bytes.length < 4 || (bytes.length - 4) % WORD_BYTES !== 0) return undefined
+  const words: Uint8Array[] = []
+  for (let at = 4; at < bytes.length; at += WORD_BYTES) words.push(bytes.subarray(at, at + WORD_BYTES))
+  return { selector: `0x${toHex(bytes.subarray(0, 4))}`, words }
+}

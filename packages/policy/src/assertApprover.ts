@@ -1,0 +1,44 @@
+import { fromHex, isHex, readMembers } from '@countersign/protocol'
+import { p256 } from '@noble/curves/nist.js'
+import type { Approver } from './policy.ts'
+import { assertList, malformed } from './policyFields.ts'
+
+/** RFC 1035 §2.3.4. */
+const MAX_DOMAIN_LENGTH = 253
+const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
+
+/** Narrows to an approver whose assertions a browser can make: with a typing error here, funds would be locked for ever. */
+export function assertApprover(path: string, value: unknown): asserts value is Approver {
+  const names = { required: ['publicKey', 'rpId', 'origins'] } as const
+  const { publicKey, rpId, origins } = readMembers(value, names, (details) => malformed(`${path}: ${details}`))
+  if (!isP256Key(publicKey)) throw malformed(`${path}.publicKey is not an uncompressed point of P-256 in hex`)
+  if (!isDomain(rpId)) throw malformed(`${path}.rpId is not a domain in lower case`)
+  assertList(`${path}.origins`, origins, (one, origin) => assertOrigin(one, origin, rpId))
+}
+
+/** SEC 1 §2.3.3: 04, then both coordinates of a point of the curve. */
+function isP256Key(value: unknown): value is string {
+  return isHex(value, 65) && value.startsWith('04') && p256.utils.isValidPublicKey(fromHex(value), false)
+}
+
+/** WebAuthn §5.1.2: a relying party is named by a domain, in ASCII, never by an IP address. */
+function isDomain(value: unknown): value is string {
+  if (typeof value !== 'string' || value.length > MAX_DOMAIN_LENGTH) return false
+  const labels = value.split('.')
+  return labels.every((label) => LABEL.test(label)) && !/^\d+$/.test(labels.at(-1) ?? '')
+}
+
+/**
+ * As browsers write an origin into client data (RFC 6454 §6.2): scheme, host, and a port that is not the scheme's own. WebAuthn runs
+ * over https only, except on the machine itself.
+ */
+function assertOrigin(path: string, value: unknown, rpId: string): asserts value is string {
+  const [, scheme, host, port] =
+    /^(https?):\/\/([a-z0-9.-]+)(?::([1-9]\d{0,4}))?$/.exec(typeof value === 'string' ? value : '') ?? []
+  if (host === undefined || !isDomain(host)) throw malformed(`${path} is not an origin`)
+  const isLocal = host === 'localhost' || host.endsWith('.localhost')
+  if (scheme === 'http' && !isLocal) throw malformed(`${path} is not https`)
+  const isPort = port === undefined || (Number(port) <= 65_535 && port !== (scheme === 'https' ? '443' : '80'))
+  if (!isPort) throw malformed(`${path} has a port that no browser writes`)
+  if (host !== rpId && !host.endsWith(`.${rpId}`)) throw malformed(`${path} is not in the domain of rpId`)
+}

@@ -1,0 +1,144 @@
+import {
+  fromHex,
+  isEd25519Key,
+  isEntropySetting,
+  isHex,
+  parseCanonicalJson,
+  readMembers,
+  ServiceError,
+  toCanonicalJson,
+} from '@countersign/protocol'
+import { sha256 } from '@noble/hashes/sha2.js'
+import { assertApprover } from './assertApprover.ts'
+import { assertRule } from './assertRule.ts'
+import { compareCanonical } from './canonicalOrder.ts'
+import { VaultPolicyError } from './errors.ts'
+import type { Policy, Rule, TimeSource } from './policy.ts'
+import { assertItems, assertList, assertNatural, malformed } from './policyFields.ts'
+
+/** The largest policy, as canonical JSON. */
+export const MAX_POLICY_BYTES = 16_384
+
+/**
+ * Narrows to a policy: exactly the known members, each in its one spelling, every list in canonical order, and nothing that
+ * contradicts another part. What this version does not know is refused: an enclave must never ignore a part of a rule.
+ */
+export function assertPolicy(value: unknown): asserts value is Policy {
+  toBytes(value)
+  const names = {
+    required: ['version', 'log', 'approvers', 'rules'],
+    optional: ['time', 'schedule'],
+  } as const
+  const { version, time, log, approvers, schedule, rules } = readMembers(value, names, malformed)
+  if (version !== 1) throw malformed('version is unknown')
+  if (log !== null) assertLog(log)
+  assertItems('approvers', approvers, assertApprover)
+  if (new Set(approvers.map(({ publicKey }) => publicKey)).size !== approvers.length) {
+    throw malformed('approvers: a key is there twice')
+  }
+  assertList('rules', rules, assertRule)
+  for (const [index, { approvals }] of rules.entries()) {
+    if (approvals > approvers.length) throw malformed(`rules[${index}].approvals is more than there are approvers`)
+  }
+  assertTiming({ time, schedule, rules })
+}
+
+/** Reads a policy from its block: canonical JSON of at most 16 KiB. */
+export function parsePolicy(bytes: Uint8Array): Policy {
+  if (bytes.length > MAX_POLICY_BYTES) throw tooLarge()
+  let value: unknown
+  try {
+    value = parseCanonicalJson(bytes, { maxBytes: MAX_POLICY_BYTES })
+  } catch (cause) {
+    const details = cause instanceof ServiceError ? cause.details : undefined
+    throw new VaultPolicyError('vault_policy_not_canonical', 'expected a policy in canonical JSON', { details, cause })
+  }
+  assertPolicy(value)
+  return value
+}
+
+/** A policy's block: canonical JSON (RFC 8785). */
+export function toPolicyBytes(policy: Policy): Uint8Array<ArrayBuffer> {
+  assertPolicy(policy)
+  return toBytes(policy)
+}
+
+/**
+ * SHA-256 of a policy's block: what the vault's key is derived from, and the digest of the block's CID.
+ *
+ * @example
+ * toVaultKeyInfo({ owner, policyHash: hashPolicy(policy) })
+ */
+export function hashPolicy(policy: Policy): Uint8Array<ArrayBuffer> {
+  return sha256(toPolicyBytes(policy))
+}
+
+/** Puts every list of a policy in its order. An approver's index is that in the policy that this returns. */
+export function createPolicy(policy: Policy): Policy {
+  let sorted: unknown
+  try {
+    sorted = sortLists(policy)
+  } catch (cause) {
+    throw malformed('not JSON without loss', cause)
+  }
+  assertPolicy(sorted)
+  return sorted
+}
+
+/** From the inside out, since the order of a list depends on the bytes of its items. */
+function sortLists(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sortLists).sort(compareCanonical)
+  if (typeof value !== 'object' || value === null) return value
+  // A member that is undefined is one that is not there.
+  const members = Object.entries(value).filter(([, member]) => member !== undefined)
+  return Object.fromEntries(members.map(([name, member]) => [name, sortLists(member)]))
+}
+
+function assertLog(value: unknown): void {
+  const names = { required: ['witnesses', 'quorum'] } as const
+  const { witnesses, quorum } = readMembers(value, names, (details) => malformed(`log: ${details}`))
+  assertList('log.witnesses', witnesses, assertWitness)
+  assertNatural('log.quorum', quorum, 1)
+  // With half of them or fewer, two histories could each have their quorum.
+  const isMajority = 2 * quorum > witnesses.length && quorum <= witnesses.length
+  if (!isMajority) throw malformed('log.quorum is not a majority of the witnesses')
+}
+
+function assertWitness(path: string, value: unknown): asserts value is string {
+  if (!isHex(value, 32) || !isEd25519Key(fromHex(value))) throw malformed(`${path} is not an Ed25519 key in hex`)
+}
+
+function assertTiming({ time, schedule, rules }: { time: unknown; schedule: unknown; rules: readonly Rule[] }): void {
+  if (schedule === undefined) {
+    if (time !== undefined) throw malformed('time is only for policies with a schedule')
+    return
+  }
+  const names = { required: ['startsAtMs', 'everyS', 'count'] } as const
+  const { startsAtMs, everyS, count } = readMembers(schedule, names, (details) => malformed(`schedule: ${details}`))
+  assertNatural('schedule.startsAtMs', startsAtMs)
+  assertNatural('schedule.everyS', everyS, 1)
+  assertNatural('schedule.count', count, 1)
+  assertList('time', time, assertTimeSource)
+  // A schedule counts nonces. What has none would escape it.
+  if (rules.some(({ kind }) => kind !== 'transaction')) throw malformed('with a schedule, rules are for transactions')
+}
+
+function assertTimeSource(path: string, value: unknown): asserts value is TimeSource {
+  if (!isEntropySetting(value) || value.kind === 'unsigned') throw malformed(`${path} is not a source that signs`)
+}
+
+function toBytes(value: unknown): Uint8Array<ArrayBuffer> {
+  let bytes: Uint8Array<ArrayBuffer>
+  try {
+    bytes = toCanonicalJson(value)
+  } catch (cause) {
+    throw malformed('not JSON without loss', cause)
+  }
+  if (bytes.length > MAX_POLICY_BYTES) throw tooLarge()
+  return bytes
+}
+
+function tooLarge() {
+  const details = `more than ${MAX_POLICY_BYTES} bytes`
+  return new VaultPolicyError('vault_policy_too_large', 'the policy is too large', { details })
+}

@@ -1,0 +1,123 @@
+import { type Hex, readMembers } from '@countersign/protocol'
+import type { ArgumentRule, ArgumentType, DomainRule, Rule } from './policy.ts'
+import {
+  assertAddress,
+  assertAnyOrList,
+  assertChainId,
+  assertDecimal,
+  assertList,
+  assertNatural,
+  assertPrefixed,
+  malformed,
+} from './policyFields.ts'
+
+/** A transaction carries at most 131,072 bytes of data. */
+const MAX_WORDS = 4095
+const IDENTIFIER = /^[A-Za-z_]\w*$/
+
+/** Narrows to a rule with exactly the members of its kind. */
+export function assertRule(path: string, value: unknown): asserts value is Rule {
+  const fail = (details: string) => malformed(`${path}: ${details}`)
+  switch (readKind(value)) {
+    case 'transaction':
+      return assertTransactionRule(path, value)
+    case 'message': {
+      const { approvals } = readMembers(value, { required: ['kind', 'approvals'] }, fail)
+      return assertNatural(`${path}.approvals`, approvals, 1)
+    }
+    case 'typed-data': {
+      const required = ['kind', 'domains', 'primaryTypes', 'approvals'] as const
+      const { domains, primaryTypes, approvals } = readMembers(value, { required }, fail)
+      assertAnyOrList(`${path}.domains`, domains, assertDomain)
+      assertAnyOrList(`${path}.primaryTypes`, primaryTypes, assertIdentifier)
+      return assertNatural(`${path}.approvals`, approvals, 1)
+    }
+    default:
+      throw fail('kind is unknown')
+  }
+}
+
+function readKind(value: unknown): unknown {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, 'kind')
+    ? (value as { kind: unknown }).kind
+    : undefined
+}
+
+function assertTransactionRule(path: string, value: unknown): void {
+  const required = ['kind', 'chainIds', 'to', 'maxValueWei', 'maxFeeWei', 'approvals'] as const
+  const optional = ['selectors', 'words', 'arguments'] as const
+  const rule = readMembers(value, { required, optional }, (details) => malformed(`${path}: ${details}`))
+  assertAnyOrList(`${path}.chainIds`, rule.chainIds, assertChainId)
+  assertAnyOrList(`${path}.to`, rule.to, assertAddress)
+  assertDecimal(`${path}.maxValueWei`, rule.maxValueWei)
+  assertDecimal(`${path}.maxFeeWei`, rule.maxFeeWei)
+  assertNatural(`${path}.approvals`, rule.approvals)
+  if (rule.selectors === undefined) {
+    const isAlone = rule.words === undefined && rule.arguments === undefined
+    if (!isAlone) throw malformed(`${path}: words and arguments are only for rules with selectors`)
+    return
+  }
+  const { words } = rule
+  assertList(`${path}.selectors`, rule.selectors, assertSelector)
+  assertNatural(`${path}.words`, words)
+  if (words > MAX_WORDS) throw malformed(`${path}.words is more than ${MAX_WORDS}`)
+  if (rule.arguments !== undefined) assertArguments(`${path}.arguments`, rule.arguments, words)
+}
+
+function assertSelector(path: string, value: unknown): asserts value is Hex {
+  assertPrefixed(path, value, 4)
+}
+
+function assertArguments(path: string, value: unknown, words: number): void {
+  assertList(path, value, assertArgument)
+  if (value.some(({ at }) => at >= words)) throw malformed(`${path}: a word is not among those of the rule`)
+  // Two readings of one word would leave its reader to combine them.
+  if (new Set(value.map(({ at }) => at)).size !== value.length) throw malformed(`${path}: a word is there twice`)
+}
+
+function assertArgument(path: string, value: unknown): asserts value is ArgumentRule {
+  const names = { required: ['at', 'type'], optional: ['oneOf', 'max'] } as const
+  const { at, type, oneOf, max } = readMembers(value, names, (details) => malformed(`${path}: ${details}`))
+  assertNatural(`${path}.at`, at)
+  if (!isArgumentType(type)) throw malformed(`${path}.type is unknown`)
+  if (max !== undefined) {
+    if (oneOf !== undefined) throw malformed(`${path} has both oneOf and max`)
+    if (!type.startsWith('uint')) throw malformed(`${path}.max is only for integers`)
+    assertDecimal(`${path}.max`, max, toBits(type))
+  }
+  if (oneOf !== undefined) assertList(`${path}.oneOf`, oneOf, (one, item) => assertArgumentValue(one, item, type))
+}
+
+function assertArgumentValue(path: string, value: unknown, type: ArgumentType): asserts value is string | boolean {
+  if (type === 'address') assertAddress(path, value)
+  else if (type === 'bytes32') assertPrefixed(path, value, 32)
+  else if (type !== 'bool') assertDecimal(path, value, toBits(type))
+  else if (typeof value !== 'boolean') throw malformed(`${path} is not a boolean`)
+}
+
+function isArgumentType(value: unknown): value is ArgumentType {
+  if (value === 'address' || value === 'bool' || value === 'bytes32') return true
+  if (typeof value !== 'string' || !/^uint[1-9]\d{0,2}$/.test(value)) return false
+  return toBits(value) % 8 === 0 && toBits(value) <= 256
+}
+
+/** Of `uintN`. */
+function toBits(type: string): number {
+  return Number(type.slice('uint'.length))
+}
+
+function assertDomain(path: string, value: unknown): asserts value is DomainRule {
+  const fail = (details: string) => malformed(`${path}: ${details}`)
+  const optional = ['name', 'version', 'chainId', 'verifyingContract'] as const
+  const { name, version, chainId, verifyingContract } = readMembers(value, { required: [], optional }, fail)
+  if (Object.keys(value as object).length === 0) throw fail('a domain has at least one member')
+  if (name !== undefined && typeof name !== 'string') throw fail('name is not a text')
+  if (version !== undefined && typeof version !== 'string') throw fail('version is not a text')
+  if (chainId !== undefined) assertChainId(`${path}.chainId`, chainId)
+  if (verifyingContract !== undefined) assertAddress(`${path}.verifyingContract`, verifyingContract)
+}
+
+/** A name that EIP-712 lets a struct have: none other could ever match. */
+function assertIdentifier(path: string, value: unknown): asserts value is string {
+  if (typeof value !== 'string' || !IDENTIFIER.test(value)) throw malformed(`${path} is not a name of a struct`)
+}

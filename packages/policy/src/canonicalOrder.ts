@@ -1,0 +1,23 @@
+import { toCanonicalJson } from '@countersign/protocol'
+
+/** By canonical bytes: negative where `left` comes first, 0 for the same. */
+export function compareCanonical(left: unknown, right: unknown): number {
+  return compareBytes(toCanonicalJson(left), toCanonicalJson(right))
+}
+
+/** Whether each item comes after the one before: in order, and none twice. */
+export function isAscending(items: readonly unknown[]): boolean {
+  // Nothing to compare, nothing to encode.
+  if (items.length < 2) return true
+  const encoded = items.map(toCanonicalJson)
+  return encoded.every((item, index) => index === 0 || compareBytes(encoded[index - 1] as Uint8Array, item) < 0)
+}
+
+function compareBytes(left: Uint8Array, right: Uint8Array): number {
+  const length = Math.min(left.length, right.length)
+  for (let index = 0; index < length; index++) {
+    const difference = (left[index] as number) - (right[index] as number)
+    if (difference !== 0) return difference
+  }
+  return left.length - right.length
+}

@@ -1,0 +1,117 @@
+import {
+  type ApprovalKind,
+  computeApprovalChallenge,
+  concatBytes,
+  fromHex,
+  type Hex,
+  toCanonicalJson,
+} from '@countersign/protocol'
+import { p256 } from '@noble/curves/nist.js'
+import { sha256 } from '@noble/hashes/sha2.js'
+import { type Approval, assertApprovals } from './approval.ts'
+import { type AuthenticatorDataReason, checkAuthenticatorData } from './checkAuthenticatorData.ts'
+import { type ClientDataReason, checkClientData } from './checkClientData.ts'
+import { fromDerSignature } from './derSignature.ts'
+import type { Approver, Policy } from './policy.ts'
+
+/** How far ahead an approval may end. */
+export const MAX_APPROVAL_MS = 24 * 60 * 60 * 1000
+
+/** Why one approval is not valid. */
+export type ApprovalReason =
+  | 'approver_unknown'
+  | 'approval_expired'
+  /** It ends more than 24 hours from now. */
+  | 'approval_too_long'
+  | ClientDataReason
+  | AuthenticatorDataReason
+  /** Not ECDSA in DER, or not by this approver's key over these bytes. */
+  | 'approval_signature_invalid'
+
+export type ApprovalsVerdict =
+  | { valid: true }
+  | { valid: false; reason: 'approvals_malformed' }
+  /** Every one given is valid, but they are too few. */
+  | { valid: false; reason: 'approvals_missing'; missing: number }
+  /** `index` is that in the list. */
+  | { valid: false; reason: ApprovalReason; index: number }
+
+/**
+ * Whether an ES256 signature (r ‖ s, 64 bytes) over a message holds. A high s is accepted. Node has a faster one than `verifyEs256`,
+ * which runs anywhere.
+ */
+export type VerifyEs256 = (publicKey: Uint8Array, signature: Uint8Array, message: Uint8Array) => boolean
+
+export type CheckApprovalsParameters = {
+  /** One that `assertPolicy` or `parsePolicy` has accepted. */
+  policy: Policy
+  vaultAddress: Hex
+  kind: ApprovalKind
+  /** 32 bytes: what the vault is to sign, as the caller of this function has hashed it. */
+  digest: Uint8Array
+  approvals: unknown
+  /** How many the matching rule asks for. */
+  required: number
+  /** When the signature is made, by the later of clock and floor; for a receipt, its `signedAt`. */
+  nowMs: number
+}
+
+/**
+ * Whether enough approvers of a policy approve one signature. Every approval given must be valid, not only as many as are needed:
+ * a wrong one is a sign that something else was shown to somebody.
+ */
+export function checkApprovals(
+  deps: { verifyEs256: VerifyEs256 },
+  parameters: CheckApprovalsParameters,
+): ApprovalsVerdict {
+  const { policy, approvals, required } = parameters
+  try {
+    assertApprovals(approvals)
+  } catch {
+    return { valid: false, reason: 'approvals_malformed' }
+  }
+  const policyHash = sha256(toCanonicalJson(policy))
+  for (const [index, approval] of approvals.entries()) {
+    const reason = checkApproval(deps, { ...parameters, policyHash }, approval)
+    if (reason !== undefined) return { valid: false, reason, index }
+  }
+  if (approvals.length >= required) return { valid: true }
+  return { valid: false, reason: 'approvals_missing', missing: required - approvals.length }
+}
+
+function checkApproval(
+  { verifyEs256 }: { verifyEs256: VerifyEs256 },
+  parameters: CheckApprovalsParameters & { policyHash: Uint8Array },
+  approval: Approval,
+): ApprovalReason | undefined {
+  const { policy, policyHash, kind, digest, nowMs } = parameters
+  const { expiresMs } = approval
+  const approver: Approver | undefined = policy.approvers[approval.approver]
+  if (approver === undefined) return 'approver_unknown'
+  if (!(nowMs < expiresMs)) return 'approval_expired'
+  if (!(expiresMs <= nowMs + MAX_APPROVAL_MS)) return 'approval_too_long'
+
+  const vaultAddress = fromHex(parameters.vaultAddress.slice(2))
+  const challenge = computeApprovalChallenge({ vaultAddress, policyHash, kind, digest, expiresMs })
+  const [authenticatorData, clientData] = [fromHex(approval.authenticatorData), fromHex(approval.clientDataJSON)]
+  const reason =
+    checkClientData(clientData, { challenge, origins: approver.origins }) ??
+    checkAuthenticatorData(authenticatorData, approver.rpId)
+  if (reason !== undefined) return reason
+
+  // WebAuthn §7.2, steps 20 and 21: over the raw bytes, not over what was read from them.
+  const signed = concatBytes(authenticatorData, sha256(clientData))
+  const signature = fromDerSignature(fromHex(approval.signature))
+  const isSigned = signature !== undefined && verifyEs256(fromHex(approver.publicKey), signature, signed)
+  return isSigned ? undefined : 'approval_signature_invalid'
+}
+
+/** `VerifyEs256` for Node and browsers: some milliseconds. */
+export function verifyEs256(publicKey: Uint8Array, signature: Uint8Array, message: Uint8Array): boolean {
+  try {
+    return p256.verify(signature, message, publicKey, { lowS: false, prehash: true })
+  } catch {
+    // r or s is zero or not below n, or the key is no point.
+    return false
+  }
+}

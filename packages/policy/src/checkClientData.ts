@@ -1,0 +1,50 @@
+import { isPlainObject, parseStrictJson } from '@countersign/protocol'
+import { MAX_CLIENT_DATA_BYTES } from './approval.ts'
+
+export type ClientDataReason =
+  /** Not one JSON object that every reader reads alike. */
+  | 'client_data_malformed'
+  | 'client_data_type'
+  /** Of another vault, policy, kind, digest or expiry. */
+  | 'challenge_mismatch'
+  | 'origin_not_allowed'
+  /** The page was in a frame of another site. */
+  | 'cross_origin'
+
+/**
+ * Why client data are not those of an approval: WebAuthn §7.2, steps 10 to 14, over the raw bytes that the signature covers. Undefined
+ * where they are. Members that are not known are passed over: §5.8.1 lets browsers add some.
+ */
+export function checkClientData(
+  bytes: Uint8Array,
+  expected: { challenge: Uint8Array; origins: readonly string[] },
+): ClientDataReason | undefined {
+  let data: unknown
+  try {
+    data = parseStrictJson(bytes, { maxLength: MAX_CLIENT_DATA_BYTES })
+  } catch {
+    return 'client_data_malformed'
+  }
+  if (!isPlainObject(data)) return 'client_data_malformed'
+  const member = (name: string) => (Object.hasOwn(data, name) ? data[name] : undefined)
+  if (member('type') !== 'webauthn.get') return 'client_data_type'
+  if (member('challenge') !== toBase64Url(expected.challenge)) return 'challenge_mismatch'
+  if (!expected.origins.some((origin) => origin === member('origin'))) return 'origin_not_allowed'
+  const crossOrigin = member('crossOrigin')
+  const isFramed = (crossOrigin !== undefined && crossOrigin !== false) || Object.hasOwn(data, 'topOrigin')
+  return isFramed ? 'cross_origin' : undefined
+}
+
+const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+
+/** RFC 4648 §5, without padding. Compared as text, so that bits beyond the last byte have one value only. */
+function toBase64Url(bytes: Uint8Array): string {
+  let text = ''
+  for (let index = 0; index < bytes.length; index += 3) {
+    const [one = 0, two = 0, three = 0] = bytes.subarray(index, index + 3)
+    const digits = [one >> 2, ((one & 3) << 4) | (two >> 4), ((two & 15) << 2) | (three >> 6), three & 63]
+    const count = Math.min(4, bytes.length - index + 1)
+    for (const digit of digits.slice(0, count)) text += DIGITS.charAt(digit)
+  }
+  return text
+}

@@ -1,0 +1,377 @@
+import type { Hex, TxMetadata, TypedData } from '@countersign/protocol'
+import { describe, expect, test } from 'vitest'
+import { createPolicy } from './assertPolicy.ts'
+import { checkPolicy, type PolicyRequest } from './checkPolicy.ts'
+import { isCosigned } from './isCosigned.ts'
+import {
+  alice,
+  beacon,
+  bob,
+  ETHER,
+  full,
+  limited,
+  payment,
+  satellite,
+  scheduled,
+  toKey,
+  token,
+  tokenTransfer,
+} from './policies.fake.ts'
+import type { Policy, Rule } from './policy.ts'
+
+const txMetadata: TxMetadata = {
+  chainId: 1,
+  nonce: 7,
+  to: alice,
+  value: String(ETHER / 10n),
+  data: '0x',
+  gas: '21000',
+  maxFeePerGas: '30000000000',
+  maxPriorityFeePerGas: '1',
+}
+const toTransaction = (changes: Partial<TxMetadata> = {}): PolicyRequest => ({
+  kind: 'transaction',
+  txMetadata: { ...txMetadata, ...changes },
+})
+const toPolicy = (...rules: Rule[]): Policy => createPolicy({ ...full, log: null, rules })
+const only = toPolicy(payment)
+/** Of the nearest rule. */
+function codes(policy: Policy, request: unknown): string[] {
+  const verdict = checkPolicy(policy, request as PolicyRequest)
+  if (verdict.allowed) return []
+  const nearest = verdict.rules.find(({ rule }) => rule === verdict.nearest)
+  return [...verdict.reasons, ...(nearest?.reasons ?? []).map(({ code }) => code)]
+}
+
+describe('a payment', () => {
+  test('up to the caps, to the wei', () => {
+    const maxFeePerGas = String(ETHER / 100n / 21_000n)
+    expect(checkPolicy(only, toTransaction({ maxFeePerGas }))).toEqual({
+      allowed: true,
+      rule: 0,
+      approvals: 0,
+      log: null,
+    })
+    expect(checkPolicy(only, toTransaction({ gas: '1', maxFeePerGas: String(ETHER / 100n) }))).toMatchObject({
+      allowed: true,
+    })
+  })
+
+  test.each<[string, Partial<TxMetadata>, string]>([
+    ['one wei more', { value: String(ETHER / 10n + 1n) }, 'value_above_max'],
+    ['all that a word holds', { value: String(2n ** 256n - 1n) }, 'value_above_max'],
+    ['one wei more of fee', { gas: '1', maxFeePerGas: String(ETHER / 100n + 1n) }, 'fee_above_max'],
+    ['a fee beyond 2^256', { gas: String(2n ** 64n - 1n), maxFeePerGas: String(2n ** 256n - 1n) }, 'fee_above_max'],
+    ['another chain', { chainId: 10 }, 'chain_not_allowed'],
+    ['another recipient', { to: token }, 'recipient_not_allowed'],
+    ['the zero address', { to: `0x${'00'.repeat(20)}` }, 'recipient_not_allowed'],
+    ['one byte of data', { data: '0x00' }, 'data_not_empty'],
+    ['a call', { data: '0xa9059cbb' }, 'data_not_empty'],
+  ])('refused: %s', (_, changes, code) => {
+    expect(codes(only, toTransaction(changes))).toEqual([code])
+  })
+
+  test('an address of either case is the same address', () => {
+    expect(checkPolicy(only, toTransaction({ to: alice.toUpperCase().replace('0X', '0x') as Hex }))).toMatchObject({
+      allowed: true,
+    })
+  })
+
+  test('"any" is any', () => {
+    const policy = toPolicy({ ...payment, chainIds: 'any', to: 'any' })
+    expect(checkPolicy(policy, toTransaction({ chainId: 424242, to: token }))).toMatchObject({ allowed: true })
+    // A list is not "any" because its text has the letters.
+    expect(codes(toPolicy({ ...payment, chainIds: [424_242] }), toTransaction())).toEqual(['chain_not_allowed'])
+  })
+
+  test('all reasons of a rule are given', () => {
+    const reasons = codes(only, toTransaction({ chainId: 10, to: token, value: String(ETHER), data: '0x00' }))
+    expect(reasons).toEqual(['chain_not_allowed', 'recipient_not_allowed', 'value_above_max', 'data_not_empty'])
+  })
+})
+
+describe('several rules', () => {
+  test('the one that asks for the fewest approvals counts, wherever it stands', () => {
+    for (const value of ['0', String(ETHER / 10n)]) {
+      expect(checkPolicy(limited, toTransaction({ value }))).toMatchObject({ allowed: true, approvals: 0 })
+    }
+    const above = checkPolicy(limited, toTransaction({ value: String(ETHER / 10n + 1n) }))
+    expect(above).toMatchObject({ allowed: true, approvals: 1 })
+    expect(above.allowed && limited.rules[above.rule]?.approvals).toBe(1)
+  })
+
+  test('one rule must match whole: parts of two are none', () => {
+    const policy = toPolicy({ ...payment, to: [alice] }, { ...payment, to: [bob], maxValueWei: String(ETHER) })
+    expect(codes(policy, toTransaction({ to: alice, value: String(ETHER) }))).toEqual(['value_above_max'])
+    expect(checkPolicy(policy, toTransaction({ to: bob, value: String(ETHER) }))).toMatchObject({ allowed: true })
+  })
+
+  test('the nearest is the one with the fewest reasons, of the same kind if there is one', () => {
+    const verdict = checkPolicy(full, toTransaction({ to: token, value: String(9n * ETHER) }))
+    expect(verdict).toMatchObject({ allowed: false, reasons: [] })
+    if (verdict.allowed) throw new Error('allowed')
+    expect(verdict.rules.map(({ rule }) => rule)).toEqual(full.rules.map((_, index) => index))
+    expect(full.rules[verdict.nearest ?? -1]).toMatchObject({ kind: 'transaction', to: 'any' })
+  })
+
+  test('what must have cosigned comes with the verdict', () => {
+    expect(checkPolicy(full, toTransaction())).toMatchObject({ allowed: true, log: full.log })
+  })
+})
+
+describe('a call', () => {
+  const policy = toPolicy(tokenTransfer)
+  const word = (hex: string) => hex.padStart(64, '0')
+  const call = (data: string): PolicyRequest => toTransaction({ to: token, value: '0', data: `0x${data}` as Hex })
+  const transfer = (to: string, amount: bigint | string) =>
+    call(`a9059cbb${to}${typeof amount === 'string' ? amount : word(amount.toString(16))}`)
+
+  test('with allowed words', () => {
+    for (const amount of [0n, 1n, 500_000_000n]) {
+      expect(checkPolicy(policy, transfer(word(alice.slice(2)), amount))).toMatchObject({ allowed: true, approvals: 0 })
+    }
+  })
+
+  test.each<[string, PolicyRequest, string, number?]>([
+    ['no data', call(''), 'data_length'],
+    ['half a selector', call('a905'), 'data_length'],
+    ['the selector alone', call('a9059cbb'), 'data_length'],
+    ['one word', call(`a9059cbb${word(alice.slice(2))}`), 'data_length'],
+    ['three words', call(`a9059cbb${word(alice.slice(2))}${word('1')}${word('1')}`), 'data_length'],
+    ['a byte more', call(`a9059cbb${word(alice.slice(2))}${word('1')}00`), 'data_length'],
+    ['a byte less', call(`a9059cbb${word(alice.slice(2))}${word('1').slice(2)}`), 'data_length'],
+    ['another function', call(`095ea7b3${word(alice.slice(2))}${word('1')}`), 'selector_not_allowed'],
+    ['another person', transfer(word(token.slice(2)), 1n), 'argument_not_allowed', 0],
+    [
+      'a dirty byte before the address',
+      transfer(`${'00'.repeat(11)}01${alice.slice(2)}`, 1n),
+      'argument_undecodable',
+      0,
+    ],
+    [
+      'the first byte of the word dirty',
+      transfer(`80${'00'.repeat(11)}${alice.slice(2)}`, 1n),
+      'argument_undecodable',
+      0,
+    ],
+    ['an address at the left of its word', transfer(alice.slice(2).padEnd(64, '0'), 1n), 'argument_undecodable', 0],
+    ['one unit more', transfer(word(alice.slice(2)), 500_000_001n), 'argument_above_max', 1],
+    ['all that a word holds', transfer(word(alice.slice(2)), 'f'.repeat(64)), 'argument_above_max', 1],
+    ['words that changed places', transfer(word('1'), word(alice.slice(2))), 'argument_not_allowed', 0],
+  ])('refused: %s', (_, request, code, at) => {
+    const verdict = checkPolicy(policy, request)
+    if (verdict.allowed) throw new Error('allowed')
+    expect(verdict.rules[0]?.reasons[0]).toEqual(at === undefined ? { code } : { code, at })
+  })
+
+  test('value with a call has its own cap', () => {
+    const request = toTransaction({
+      to: token,
+      value: '1',
+      data: `0xa9059cbb${word(alice.slice(2))}${word('1')}` as Hex,
+    })
+    expect(codes(policy, request)).toEqual(['value_above_max'])
+  })
+
+  // `f(bytes)`: where its content is, the first word says. With that word fixed, the others are where a reader expects them.
+  const dynamic = toPolicy({
+    ...tokenTransfer,
+    selectors: ['0xd45754f8'],
+    words: 3,
+    arguments: [
+      { at: 0, type: 'uint256', oneOf: ['32'] },
+      { at: 1, type: 'uint256', oneOf: ['32'] },
+      { at: 2, type: 'bytes32', oneOf: [`0x${'ab'.repeat(32)}`] },
+    ],
+  })
+  const content = 'ab'.repeat(32)
+
+  test.each<[string, string, string]>([
+    ['an odd offset', word('21') + word('20') + content, 'argument_not_allowed'],
+    ['an offset to itself', word('0') + word('20') + content, 'argument_not_allowed'],
+    ['an offset beyond the end', word('60') + word('20') + content, 'argument_not_allowed'],
+    ['a length beyond the end', word('20') + word('40') + content, 'argument_not_allowed'],
+    ['a tail that overlaps the head', word('20') + word('0') + content, 'argument_not_allowed'],
+    ['bytes after the tail', `${word('20') + word('20') + content}00`, 'data_length'],
+    ['a second tail', word('20') + word('20') + content + content, 'data_length'],
+    ['other content', `${word('20') + word('20')}${'ac'.repeat(32)}`, 'argument_not_allowed'],
+  ])('refused where the words of a dynamic argument are fixed: %s', (_, words, code) => {
+    expect(codes(dynamic, call(`d45754f8${word('20')}${word('20')}${content}`))).toEqual([])
+    expect(codes(dynamic, call(`d45754f8${words}`))).toEqual([code])
+  })
+})
+
+describe('messages and typed data', () => {
+  const content: TypedData = {
+    domain: { name: 'Permits', version: '1', chainId: 1, verifyingContract: token },
+    types: { Permit: [{ name: 'value', type: 'uint256' }] },
+    primaryType: 'Permit',
+    message: { value: '1' },
+  }
+  const listed = toPolicy({
+    kind: 'typed-data',
+    domains: [{ name: 'Permits', version: '1', chainId: 1, verifyingContract: token }],
+    primaryTypes: ['Permit'],
+    approvals: 1,
+  })
+  const any = toPolicy({ kind: 'typed-data', domains: 'any', primaryTypes: 'any', approvals: 2 })
+  const typed = (changes: Partial<TypedData> = {}) =>
+    ({ kind: 'typed-data', content: { ...content, ...changes } }) as const
+  const withDomain = (domain: Record<string, unknown>) => typed({ domain })
+
+  test('a message needs a rule for messages', () => {
+    const request: PolicyRequest = { kind: 'message', content: { message: '0x68656c6c6f' } }
+    expect(checkPolicy(toPolicy({ kind: 'message', approvals: 2 }), request)).toMatchObject({
+      allowed: true,
+      approvals: 2,
+    })
+    for (const policy of [only, listed, any]) expect(codes(policy, request)).toEqual(['kind_not_allowed'])
+  })
+
+  test.each<[string, Record<string, unknown>]>([
+    ['as written', content.domain],
+    ['its chain in decimal', { ...content.domain, chainId: '1' }],
+    ['its chain in hex', { ...content.domain, chainId: '0x01' }],
+    ['its contract in upper case', { ...content.domain, verifyingContract: token.toUpperCase().replace('0X', '0x') }],
+  ])('a listed domain: %s', (_, domain) => {
+    expect(checkPolicy(listed, withDomain(domain))).toMatchObject({ allowed: true, approvals: 1 })
+  })
+
+  test.each<[string, Record<string, unknown>, string]>([
+    ['another name', { ...content.domain, name: 'permits' }, 'domain_not_allowed'],
+    ['a name of other characters', { ...content.domain, name: 'Permit\u0455' }, 'domain_not_allowed'],
+    ['another version', { ...content.domain, version: '2' }, 'domain_not_allowed'],
+    ['another chain', { ...content.domain, chainId: 10 }, 'domain_not_allowed'],
+    ['another contract', { ...content.domain, verifyingContract: alice }, 'domain_not_allowed'],
+    ['no chain', { name: 'Permits', version: '1', verifyingContract: token }, 'domain_not_allowed'],
+    ['the name alone', { name: 'Permits' }, 'domain_not_allowed'],
+    ['a salt', { ...content.domain, salt: `0x${'00'.repeat(32)}` }, 'domain_has_salt'],
+  ])('a domain with %s is refused', (_, domain, code) => {
+    expect(codes(listed, withDomain(domain))).toEqual([code])
+  })
+
+  test('a salt is refused under "any" too, all else is not', () => {
+    expect(codes(any, withDomain({ name: 'x', salt: `0x${'00'.repeat(32)}` }))).toEqual(['domain_has_salt'])
+    expect(checkPolicy(any, withDomain({ name: 'x' }))).toMatchObject({ allowed: true, approvals: 2 })
+  })
+
+  test('another primary type is refused', () => {
+    const types = { ...content.types, Order: [{ name: 'value', type: 'uint256' }] }
+    expect(codes(listed, typed({ types, primaryType: 'Order' }))).toEqual(['primary_type_not_allowed'])
+  })
+})
+
+describe('what cannot be read is refused before any rule is asked', () => {
+  const open = toPolicy(
+    { ...payment, chainIds: 'any', to: 'any' },
+    { kind: 'message', approvals: 1 },
+    {
+      kind: 'typed-data',
+      domains: 'any',
+      primaryTypes: 'any',
+      approvals: 1,
+    },
+  )
+  const { value, ...incomplete } = txMetadata
+  test.each<[string, unknown]>([
+    ['nothing', undefined],
+    ['a text', 'transaction'],
+    ['no kind', { txMetadata }],
+    ['an authorization', { kind: 'authorization', authorization: { chainId: 1, address: alice, nonce: 0 } }],
+    ['a hash', { kind: 'digest', digest: `0x${'00'.repeat(32)}` }],
+    ['a member of every object as kind', { kind: 'toString', content: {} }],
+    ['a transaction without value', { kind: 'transaction', txMetadata: incomplete }],
+    ['a transaction with an access list', { kind: 'transaction', txMetadata: { ...txMetadata, accessList: [] } }],
+    ['a transaction without a recipient', { kind: 'transaction', txMetadata: { ...txMetadata, to: null } }],
+    ['a value below zero', toTransaction({ value: '-1' })],
+    ['a value in hex', toTransaction({ value: '0x1' })],
+    ['a value with a leading zero', toTransaction({ value: '01' })],
+    ['gas beyond 2^64', toTransaction({ gas: String(2n ** 64n) })],
+    ['half a byte of data', toTransaction({ data: '0x0' })],
+    ['a nonce below zero', toTransaction({ nonce: -1 })],
+    ['a member more', { ...toTransaction(), approvals: [] }],
+    ['a message that is a text', { kind: 'message', content: { message: 'hello' } }],
+    ['a message that is no text', { kind: 'message', content: { message: 1 } }],
+    ['a message with a member more', { kind: 'message', content: { message: '0x', more: 1 } }],
+    [
+      'typed data without types',
+      { kind: 'typed-data', content: { domain: { name: 'x' }, primaryType: 'A', message: {} } },
+    ],
+    [
+      'typed data of no domain',
+      { kind: 'typed-data', content: { domain: {}, types: { A: [] }, primaryType: 'A', message: {} } },
+    ],
+    [
+      'typed data with a value more',
+      { kind: 'typed-data', content: { domain: { name: 'x' }, types: { A: [] }, primaryType: 'A', message: { b: 1 } } },
+    ],
+  ])('%s', (_, request) => {
+    expect(checkPolicy(open, request as PolicyRequest)).toEqual({
+      allowed: false,
+      reasons: ['request_malformed'],
+      rules: [],
+      nearest: null,
+    })
+  })
+})
+
+describe('a schedule', () => {
+  const startsAtMs = scheduled.schedule?.startsAtMs ?? 0
+  const at = (nonce: number, timeMs: unknown, source: unknown = satellite) => ({
+    ...toTransaction({ nonce }),
+    sample: { source, timeMs },
+  })
+
+  test.each([
+    [0, startsAtMs],
+    [9, startsAtMs],
+    [10, startsAtMs + 86_400_000],
+    [19, startsAtMs + 86_400_000],
+    [20, startsAtMs + 2 * 86_400_000],
+  ])('nonce %i from its time on, and not a millisecond before', (nonce, dueMs) => {
+    expect(checkPolicy(scheduled, at(nonce, dueMs) as PolicyRequest)).toMatchObject({ allowed: true, approvals: 0 })
+    expect(codes(scheduled, at(nonce, dueMs - 1))).toEqual(['nonce_not_due'])
+  })
+
+  test.each<[string, unknown, string]>([
+    ['no sample', toTransaction({ nonce: 0 }), 'sample_missing'],
+    ['another satellite', at(0, startsAtMs, { kind: 'satellite', key: toKey(9) }), 'sample_source_not_allowed'],
+    ['a source that does not sign', at(0, startsAtMs, { kind: 'unsigned' }), 'sample_source_not_allowed'],
+    ['the beacon with another genesis', at(0, startsAtMs, { ...beacon, genesisS: 1 }), 'sample_source_not_allowed'],
+    ['no source', at(0, startsAtMs, null), 'sample_source_not_allowed'],
+    ['a source without bytes', at(0, startsAtMs, () => satellite), 'request_malformed'],
+    ['a time that is a text', at(0, String(startsAtMs)), 'request_malformed'],
+    ['a time without end', at(0, Number.POSITIVE_INFINITY), 'request_malformed'],
+    ['a time beyond 2^53', at(0, 2 ** 53), 'request_malformed'],
+  ])('refused: %s', (_, request, code) => {
+    expect(codes(scheduled, request)).toEqual([code])
+  })
+
+  test('either source tells the time', () => {
+    expect(checkPolicy(scheduled, at(0, startsAtMs, beacon) as PolicyRequest)).toMatchObject({ allowed: true })
+  })
+
+  test('approvals do not make a nonce due', () => {
+    expect(codes(scheduled, { ...at(0, startsAtMs - 1), ...{} })).toEqual(['nonce_not_due'])
+    const verdict = checkPolicy(scheduled, {
+      ...toTransaction({ nonce: 0, to: token }),
+      sample: { source: satellite, timeMs: startsAtMs - 1 },
+    } as PolicyRequest)
+    expect(verdict).toMatchObject({ allowed: false, reasons: ['nonce_not_due'] })
+  })
+})
+
+describe('the log of a policy', () => {
+  const [one, two, three, other] = [1, 2, 3, 4].map(toKey) as [string, string, string, string]
+  test.each<[string, string[], boolean]>([
+    ['all', [one, two, three], true],
+    ['a quorum', [three, one], true],
+    ['one of them', [one], false],
+    ['one of them, twice', [one, one], false],
+    ['one of them and strangers', [one, other, toKey(5)], false],
+    ['nobody', [], false],
+  ])('cosigned by %s', (_, cosigners, expected) => {
+    expect(isCosigned(full.log, cosigners)).toBe(expected)
+    expect(isCosigned(null, cosigners)).toBe(true)
+  })
+})

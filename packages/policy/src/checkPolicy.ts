@@ -1,0 +1,118 @@
+import {
+  type EntropySetting,
+  hashMessage,
+  hashTypedData,
+  isNatural,
+  isPlainObject,
+  type MessageContent,
+  parseTxMetadata,
+  readMembers,
+  type TxMetadata,
+  type TypedData,
+  toCanonicalJson,
+} from '@countersign/protocol'
+import { compareCanonical } from './canonicalOrder.ts'
+import { matchTransaction } from './matchTransaction.ts'
+import { matchTypedData } from './matchTypedData.ts'
+import type { Policy, Rule } from './policy.ts'
+import { isDue } from './schedule.ts'
+import type { PolicyVerdict, RequestReason, RuleReason, RuleVerdict } from './verdict.ts'
+
+/** An entropy sample as a proof of time: that this source signed it has been verified. */
+export type TimedSample = { source: EntropySetting; timeMs: number }
+
+/** What a vault is asked to sign. */
+export type PolicyRequest =
+  | {
+      kind: 'transaction'
+      txMetadata: TxMetadata
+      /** Needed where the policy has a schedule. */
+      sample?: TimedSample | undefined
+    }
+  | { kind: 'message'; content: MessageContent }
+  | { kind: 'typed-data'; content: TypedData }
+
+/**
+ * Whether a policy allows a request, and with how many approvals. Allowed is what at least one rule matches whole. Whatever
+ * cannot be read is refused, never passed over.
+ *
+ * @example
+ * const verdict = checkPolicy(policy, { kind: 'transaction', txMetadata })
+ * if (verdict.allowed && verdict.approvals > 0) … // see checkApprovals
+ */
+export function checkPolicy(policy: Policy, request: PolicyRequest): PolicyVerdict {
+  const read = readRequest(request)
+  if (read === undefined) return { allowed: false, reasons: ['request_malformed'], rules: [], nearest: null }
+  const reasons = checkSchedule(policy, read)
+  const rules = policy.rules.map((rule, index) => ({ rule: index, reasons: matchRule(rule, read) }))
+  const [best] = rules
+    .filter((verdict) => verdict.reasons.length === 0)
+    .map(({ rule }) => ({ rule, approvals: (policy.rules[rule] as Rule).approvals }))
+    .sort((left, right) => left.approvals - right.approvals)
+  if (best !== undefined && reasons.length === 0) return { allowed: true, ...best, log: policy.log }
+  return { allowed: false, reasons, rules, nearest: findNearest(rules) }
+}
+
+/** The request in its one spelling, or undefined: what it is about must be certain before any rule is asked. */
+function readRequest(request: unknown): PolicyRequest | undefined {
+  try {
+    const kind = isPlainObject(request) ? request.kind : undefined
+    if (kind === 'transaction') {
+      const names = { required: ['kind', 'txMetadata'], optional: ['sample'] } as const
+      const { txMetadata, sample } = readMembers(request, names, unreadable)
+      const transaction = { kind, txMetadata: parseTxMetadata(txMetadata) } as const
+      return sample === undefined ? transaction : { ...transaction, sample: readSample(sample) }
+    }
+    const { content } = readMembers(request, { required: ['kind', 'content'] }, unreadable)
+    // The digests are not needed here. Both functions refuse what has no one reading.
+    if (kind === 'message') {
+      const { message } = readMembers(content, { required: ['message'] }, unreadable)
+      hashMessage(message as MessageContent['message'])
+      return { kind, content: content as MessageContent }
+    }
+    if (kind !== 'typed-data') return undefined
+    hashTypedData(content as TypedData)
+    return { kind, content: content as TypedData }
+  } catch {
+    // Whatever could not be read: the request is refused, and its content goes into no error.
+    return undefined
+  }
+}
+
+function readSample(value: unknown): TimedSample {
+  const { source, timeMs } = readMembers(value, { required: ['source', 'timeMs'] }, unreadable)
+  if (!isNatural(timeMs)) throw unreadable('timeMs')
+  // Throws for what has no bytes to compare.
+  toCanonicalJson(source)
+  return { source: source as EntropySetting, timeMs }
+}
+
+function unreadable(details: string): Error {
+  return new Error(details)
+}
+
+function checkSchedule({ schedule, time }: Policy, request: PolicyRequest): RequestReason[] {
+  if (schedule === undefined || request.kind !== 'transaction') return []
+  const { sample, txMetadata } = request
+  if (sample === undefined) return ['sample_missing']
+  // Another configuration of the enclave could bring a clock of its own.
+  const isNamed = (time ?? []).some((source) => compareCanonical(source, sample.source) === 0)
+  if (!isNamed) return ['sample_source_not_allowed']
+  return isDue(schedule, { nonce: txMetadata.nonce, sampleMs: sample.timeMs }) ? [] : ['nonce_not_due']
+}
+
+function matchRule(rule: Rule, request: PolicyRequest): RuleReason[] {
+  if (rule.kind === 'transaction' && request.kind === 'transaction') return matchTransaction(rule, request.txMetadata)
+  if (rule.kind === 'message' && request.kind === 'message') return []
+  if (rule.kind === 'typed-data' && request.kind === 'typed-data') return matchTypedData(rule, request.content)
+  return [{ code: 'kind_not_allowed' }]
+}
+
+/** The rule with the fewest reasons; one of another kind only where there is no other. */
+function findNearest(rules: readonly RuleVerdict[]): number | null {
+  const distance = ({ reasons }: RuleVerdict) =>
+    reasons.some(({ code }) => code === 'kind_not_allowed') ? Number.POSITIVE_INFINITY : reasons.length
+  let [nearest] = rules
+  for (const one of rules) if (nearest !== undefined && distance(one) < distance(nearest)) nearest = one
+  return nearest?.rule ?? null
+}

@@ -1,0 +1,164 @@
+import { describe, expect, test } from 'vitest'
+import { createPolicy } from './assertPolicy.ts'
+import { checkPolicy } from './checkPolicy.ts'
+import { describePolicy } from './describePolicy.ts'
+import { describeRefusal } from './describeRefusal.ts'
+import { alice, ETHER, full, limited, payment, scheduled, token, tokenTransfer } from './policies.fake.ts'
+import type { Policy, Rule } from './policy.ts'
+
+const toPolicy = (...rules: Rule[]): Policy => createPolicy({ ...full, log: null, rules })
+
+describe('a policy at a glance', () => {
+  test.each<[string, Policy]>([
+    ['Up to 0.1 ETH at a time to three addresses; more with one passkey', limited],
+    [
+      'Up to 0.1 ETH at a time to three addresses; up to 0.1 ETH at a time to any address with one passkey; ten transactions each day',
+      scheduled,
+    ],
+    ['No coins to one address, calling one function', toPolicy(tokenTransfer)],
+    [
+      "Up to 0.1 of the chain's coin at a time to any address; messages with two of three passkeys; typed data of any domain with three passkeys",
+      toPolicy(
+        { ...payment, chainIds: 'any', to: 'any' },
+        { kind: 'message', approvals: 2 },
+        { kind: 'typed-data', domains: 'any', primaryTypes: 'any', approvals: 3 },
+      ),
+    ],
+    [
+      'Up to 0.1 ETH at a time to three addresses; up to 1.5 ETH at a time with one passkey; more with two of three passkeys',
+      toPolicy(
+        payment,
+        { ...payment, maxValueWei: String((3n * ETHER) / 2n), approvals: 1 },
+        { ...payment, maxValueWei: String(2n ** 256n - 1n), approvals: 2 },
+      ),
+    ],
+    [
+      'Up to 0.000000000000000001 POL at a time to three addresses',
+      toPolicy({ ...payment, chainIds: [137], maxValueWei: '1' }),
+    ],
+    [
+      "Up to 1 of the chain's coin at a time to three addresses",
+      toPolicy({ ...payment, chainIds: [1, 137], maxValueWei: String(ETHER) }),
+    ],
+  ])('%s', (summary, policy) => {
+    expect(describePolicy(policy).summary).toBe(summary)
+  })
+
+  test('a rule that allows less is not called more', () => {
+    const { summary } = describePolicy(toPolicy(payment, { ...payment, maxValueWei: '5', approvals: 1 }))
+    expect(summary).not.toContain('more')
+  })
+})
+
+describe('each rule in a sentence', () => {
+  test('in the order of the policy', () => {
+    expect(describePolicy(full).rules).toMatchInlineSnapshot(`
+      [
+        "No coins to 0x7070707070707070707070707070707070707070 on Ethereum, with a fee of up to 0.01 ETH, calling 0xa9059cbb with exactly two words, where word 1 (address) is 0xa1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1 or 0xb0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0 and word 2 (uint256) is at most 500000000, without approval.",
+        "Up to 0.1 ETH at a time to 0xa1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1, 0xb0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0 or 0xc2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2 on Ethereum, with a fee of up to 0.01 ETH, without data, without approval.",
+        "Typed data Mail or Permit of the domain named "Permits" of version "1" on Ethereum of contract 0x7070707070707070707070707070707070707070 or the domain named "Mail" with one passkey.",
+        "Any message with one passkey.",
+        "Up to 5 of the chain's coin at a time to any address on any chain, with a fee of up to 0.01 of the chain's coin, without data, with two of three passkeys.",
+        "Any typed data of any domain with three passkeys.",
+      ]
+    `)
+    expect(describePolicy(scheduled).rules).toHaveLength(scheduled.rules.length)
+  })
+
+  test('what an author wrote is quoted, and nothing in it is invisible or turns the line around', () => {
+    const name = 'USD\u202e\u200bC\n"end'
+    const policy = toPolicy({ kind: 'typed-data', domains: [{ name }], primaryTypes: 'any', approvals: 1 })
+    expect(describePolicy(policy).rules).toEqual([
+      'Any typed data of the domain named "USD\\u202e\\u200bC\\n\\"end" with one passkey.',
+    ])
+  })
+})
+
+describe('what is said before a vault exists', () => {
+  test('that the rules never change, of every policy', () => {
+    for (const policy of [limited, full, scheduled]) expect(describePolicy(policy).notes[0]).toContain('never change')
+  })
+
+  test.each<[string, Policy, string]>([
+    ['a limit for each payment bounds no total', limited, 'does not limit the total'],
+    ['a schedule is a rate', scheduled, 'it is a rate, not a daily limit'],
+    ['a period can be used up with small payments', scheduled, 'small payments'],
+    ['the time can end', scheduled, 'locked for ever'],
+    ['the log can end', full, 'two of three witnesses'],
+    [
+      'tokens are not bounded by the coin',
+      toPolicy({ ...tokenTransfer, arguments: undefined }),
+      'any amount of a token',
+    ],
+    ['whose page is trusted', limited, 'vault.example'],
+    ['no spare passkey', scheduled, 'no spare passkey'],
+  ])('%s', (_, policy, words) => {
+    expect(describePolicy(policy).notes.join('\n')).toContain(words)
+  })
+
+  test('nothing about passkeys, tokens, time or a log where there is none', () => {
+    const notes = describePolicy(createPolicy({ version: 1, log: null, approvers: [], rules: [payment] })).notes.join(
+      '\n',
+    )
+    expect(notes).not.toMatch(/passkey|token|source|witness/)
+  })
+
+  test('a start that no calendar has stays a number', () => {
+    const schedule = { startsAtMs: Number.MAX_SAFE_INTEGER, everyS: 90, count: 1 }
+    const { summary, notes } = describePolicy(createPolicy({ ...scheduled, schedule }))
+    expect(summary).toContain('one transaction each 90 seconds')
+    expect(notes.join('\n')).toContain(`${Number.MAX_SAFE_INTEGER} ms after 1970`)
+  })
+})
+
+describe('why a request is refused', () => {
+  const txMetadata = {
+    chainId: 1,
+    nonce: 0,
+    to: alice,
+    value: '0',
+    data: '0x',
+    gas: '21000',
+    maxFeePerGas: '1',
+    maxPriorityFeePerGas: '0',
+  } as const
+  const explain = (policy: Policy, changes: object) => {
+    const verdict = checkPolicy(policy, { kind: 'transaction', txMetadata: { ...txMetadata, ...changes } })
+    return verdict.allowed ? [] : describeRefusal(policy, verdict)
+  }
+  const only = toPolicy(payment)
+
+  test.each<[string, Policy, object, string[]]>([
+    ['the amount', only, { value: String(ETHER) }, ['The amount is above the limit of 0.1 ETH.']],
+    ['the fee', only, { maxFeePerGas: String(ETHER) }, ['The fee can be above the limit of 0.01 ETH.']],
+    ['the chain', only, { chainId: 10 }, ['The chain is not Ethereum.']],
+    [
+      'the recipient and data',
+      only,
+      { to: token, data: '0x00' },
+      ['The recipient is not on the list.', 'Only payments without data are allowed.'],
+    ],
+    [
+      'the call',
+      toPolicy(tokenTransfer),
+      { to: token, data: '0x00' },
+      ['The data is not a call of the length that is allowed.'],
+    ],
+    [
+      'an argument',
+      toPolicy(tokenTransfer),
+      { to: token, data: `0xa9059cbb${'00'.repeat(64)}` },
+      ['Word 1 of the call is not one of the allowed values.'],
+    ],
+    ['the kind', toPolicy({ kind: 'message', approvals: 1 }), {}, ['No rule is for this kind of signature.']],
+    ['the schedule', scheduled, {}, ['The vault has a schedule, and no sample tells the time.']],
+    [
+      'a request that cannot be read',
+      only,
+      { nonce: -1 },
+      ['The request cannot be read, or is of a kind that a vault does not sign.'],
+    ],
+  ])('%s', (_, policy, changes, sentences) => {
+    expect(explain(policy, changes)).toEqual(sentences)
+  })
+})

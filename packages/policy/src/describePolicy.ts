@@ -1,0 +1,164 @@
+import { compareCanonical } from './canonicalOrder.ts'
+import type { ArgumentRule, DomainRule, Policy, Rule, TransactionRule, TypedDataRule } from './policy.ts'
+import {
+  isUnlimited,
+  toChainName,
+  toCoins,
+  toCount,
+  toEnumeration,
+  toPasskeys,
+  toPeriod,
+  toQuoted,
+  toShare,
+} from './policyWords.ts'
+
+/** A policy for people. Every text is printable. */
+export type PolicyWords = {
+  /** The whole policy at a glance. */
+  summary: string
+  /** One sentence for each rule, in the policy's order. */
+  rules: readonly string[]
+  /** What holds for all of them, and what can go wrong. */
+  notes: readonly string[]
+}
+
+/**
+ * Says what a policy allows.
+ *
+ * @example
+ * describePolicy(policy).summary // "Up to 0.1 ETH at a time to three addresses; more with one passkey"
+ */
+export function describePolicy(policy: Policy): PolicyWords {
+  return {
+    summary: summarize(policy),
+    rules: policy.rules.map((rule) => describeRule(rule, policy.approvers.length)),
+    notes: describeNotes(policy),
+  }
+}
+
+/** From what needs no approval to what needs the most. */
+function summarize({ approvers, rules, schedule }: Policy): string {
+  const sorted = rules.toSorted((left, right) => left.approvals - right.approvals)
+  const parts = sorted.map((rule, index) => {
+    const isMore = sorted.slice(0, index).some((before) => isMoreOfSame(before, rule))
+    return toSummary(rule, isMore) + toApproval(rule, approvers.length)
+  })
+  const rate =
+    schedule === undefined ? [] : [`${toCount(schedule.count, 'transaction')} each ${toPeriod(schedule.everyS)}`]
+  return toSentence([...parts, ...rate].join('; ')).slice(0, -1)
+}
+
+/** Whether a rule differs from another by a higher limit and more approvals only. */
+function isMoreOfSame(before: Rule, rule: Rule): boolean {
+  if (before.kind !== 'transaction' || rule.kind !== 'transaction') return false
+  const strip = ({ maxValueWei, maxFeeWei, approvals, ...same }: TransactionRule) => same
+  const isSame = compareCanonical(strip(before), strip(rule)) === 0
+  return isSame && BigInt(rule.maxValueWei) > BigInt(before.maxValueWei) && rule.approvals > before.approvals
+}
+
+function toSummary(rule: Rule, isMore: boolean): string {
+  if (rule.kind === 'message') return 'messages'
+  if (rule.kind === 'typed-data') {
+    return rule.domains === 'any'
+      ? 'typed data of any domain'
+      : `typed data of ${toCount(rule.domains.length, 'domain')}`
+  }
+  if (isMore) return isUnlimited(rule.maxValueWei) ? 'more' : toAmount(rule)
+  const to = rule.to === 'any' ? 'any address' : toCount(rule.to.length, 'address', 'addresses')
+  const calls = rule.selectors === undefined ? '' : `, calling ${toCount(rule.selectors.length, 'function')}`
+  return `${toAmount(rule)} to ${to}${calls}`
+}
+
+function describeRule(rule: Rule, approvers: number): string {
+  const approval = toApproval(rule, approvers) || ' without approval'
+  if (rule.kind === 'message') return toSentence(`any message${approval}`)
+  if (rule.kind === 'typed-data') return toSentence(`${describeTypedData(rule)}${approval}`)
+  const to = rule.to === 'any' ? 'any address' : toEnumeration(rule.to, 'or')
+  const chains = rule.chainIds === 'any' ? 'any chain' : toEnumeration(rule.chainIds.map(toChainName), 'or')
+  const fee = isUnlimited(rule.maxFeeWei) ? 'with any fee' : `with a fee of up to ${toCoins(rule.maxFeeWei, rule)}`
+  return toSentence(`${toAmount(rule)} to ${to} on ${chains}, ${fee}, ${describeCall(rule)},${approval}`)
+}
+
+function toAmount(rule: TransactionRule): string {
+  if (rule.maxValueWei === '0') return 'no coins'
+  return isUnlimited(rule.maxValueWei) ? 'any amount' : `up to ${toCoins(rule.maxValueWei, rule)} at a time`
+}
+
+function describeCall({ selectors, words, arguments: rules = [] }: TransactionRule): string {
+  if (selectors === undefined) return 'without data'
+  const call = `calling ${toEnumeration(selectors, 'or')} with exactly ${toCount(words ?? 0, 'word')}`
+  return rules.length === 0 ? `${call} of any content` : `${call}, where ${toEnumeration(rules.map(describeArgument))}`
+}
+
+function describeArgument({ at, type, oneOf, max }: ArgumentRule): string {
+  const word = `word ${at + 1} (${type})`
+  if (max !== undefined) return `${word} is at most ${max}`
+  return oneOf === undefined ? `${word} has any value` : `${word} is ${toEnumeration(oneOf.map(String), 'or')}`
+}
+
+function describeTypedData({ domains, primaryTypes }: TypedDataRule): string {
+  const types = primaryTypes === 'any' ? 'any typed data' : `typed data ${toEnumeration(primaryTypes, 'or')}`
+  return domains === 'any'
+    ? `${types} of any domain`
+    : `${types} of ${toEnumeration(domains.map(describeDomain), 'or')}`
+}
+
+function describeDomain({ name, version, chainId, verifyingContract }: DomainRule): string {
+  const parts = [
+    ...(name === undefined ? [] : [`named ${toQuoted(name)}`]),
+    ...(version === undefined ? [] : [`of version ${toQuoted(version)}`]),
+    ...(chainId === undefined ? [] : [`on ${toChainName(chainId)}`]),
+    ...(verifyingContract === undefined ? [] : [`of contract ${verifyingContract}`]),
+  ]
+  return `the domain ${parts.join(' ')}`
+}
+
+function toApproval({ approvals }: Rule, approvers: number): string {
+  return approvals === 0 ? '' : ` with ${toPasskeys(approvals, approvers)}`
+}
+
+/** Said before a vault exists: afterwards nobody can change any of it. */
+function describeNotes({ approvers, log, rules, schedule, time }: Policy): string[] {
+  const notes = ['These rules can never change. Other rules are another vault, with another address.']
+  const isFree = rules.some((rule) => rule.kind === 'transaction' && rule.approvals === 0)
+  if (schedule !== undefined && time !== undefined) {
+    const start = toIsoDate(schedule.startsAtMs)
+    const rate = `${toCount(schedule.count, 'transaction')} each ${toPeriod(schedule.everyS)}`
+    notes.push(
+      `From ${start} on, at most ${rate} on each chain; none before. What is not used stays usable: it is a rate, not a daily limit.`,
+      `The time comes from ${toCount(time.length, 'source')} named here. If all of them end, the funds are locked for ever.`,
+    )
+    if (isFree) notes.push('Whoever may sign without approval can use up each period with small payments.')
+  } else if (isFree) notes.push('A limit for each payment does not limit the total.')
+  if (rules.some(hasFreeArguments))
+    notes.push('A call may move any amount of a token unless a word of it has a maximum.')
+  if (log !== null) {
+    const quorum = toShare(log.quorum, log.witnesses.length, 'witness', 'witnesses')
+    notes.push(`Nothing is released before ${quorum} cosigned the log. Without so many, the funds are locked for ever.`)
+  }
+  if (approvers.length > 0) {
+    const domains = toEnumeration([...new Set(approvers.map(({ rpId }) => rpId))])
+    notes.push(
+      `The page at ${domains} shows what a passkey approves. Whoever has that domain is trusted to show it; if it is lost, its passkeys are lost with it.`,
+    )
+    const most = Math.max(...rules.map(({ approvals }) => approvals))
+    if (most === approvers.length) notes.push('There is no spare passkey: one that is lost cannot be replaced.')
+  }
+  return notes
+}
+
+function hasFreeArguments(rule: Rule): boolean {
+  return (
+    rule.kind === 'transaction' && rule.selectors !== undefined && !rule.arguments?.some(({ max }) => max !== undefined)
+  )
+}
+
+/** Times that no calendar has stay numbers. */
+function toIsoDate(timeMs: number): string {
+  const date = new Date(timeMs)
+  return Number.isNaN(date.getTime()) ? `${timeMs} ms after 1970` : date.toISOString()
+}
+
+function toSentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
+}

@@ -1,0 +1,70 @@
+import type { Policy, Rule, TransactionRule } from './policy.ts'
+import { toChainName, toCoins } from './policyWords.ts'
+import type { PolicyVerdict, RequestReason, RuleReason } from './verdict.ts'
+
+/** Why a policy does not allow a request, in sentences: of the whole request first, then of the rule that came nearest. */
+export function describeRefusal(policy: Policy, verdict: PolicyVerdict & { allowed: false }): string[] {
+  const { reasons, rules, nearest } = verdict
+  const rule = nearest === null ? undefined : policy.rules[nearest]
+  const ofRule = rules.find((one) => one.rule === nearest)?.reasons ?? []
+  return [
+    ...reasons.map(describeRequestReason),
+    ...(rule === undefined ? [] : ofRule.map((reason) => describeRuleReason(rule, reason))),
+  ]
+}
+
+function describeRequestReason(reason: RequestReason): string {
+  switch (reason) {
+    case 'request_malformed':
+      return 'The request cannot be read, or is of a kind that a vault does not sign.'
+    case 'sample_missing':
+      return 'The vault has a schedule, and no sample tells the time.'
+    case 'sample_source_not_allowed':
+      return 'The sample that tells the time is not of a source that the vault names.'
+    case 'nonce_not_due':
+      return 'The schedule does not allow this transaction yet.'
+  }
+}
+
+function describeRuleReason(rule: Rule, reason: RuleReason): string {
+  switch (reason.code) {
+    case 'kind_not_allowed':
+      return 'No rule is for this kind of signature.'
+    case 'chain_not_allowed':
+      return `The chain is not ${describeChains(rule)}.`
+    case 'recipient_not_allowed':
+      return 'The recipient is not on the list.'
+    case 'value_above_max':
+      return `The amount is above the limit of ${describeCap(rule, 'maxValueWei')}.`
+    case 'fee_above_max':
+      return `The fee can be above the limit of ${describeCap(rule, 'maxFeeWei')}.`
+    case 'data_not_empty':
+      return 'Only payments without data are allowed.'
+    case 'data_length':
+      return 'The data is not a call of the length that is allowed.'
+    case 'selector_not_allowed':
+      return 'The function is not on the list.'
+    case 'argument_undecodable':
+      return `Word ${reason.at + 1} of the call is not of its type.`
+    case 'argument_not_allowed':
+      return `Word ${reason.at + 1} of the call is not one of the allowed values.`
+    case 'argument_above_max':
+      return `Word ${reason.at + 1} of the call is above its maximum.`
+    case 'domain_not_allowed':
+      return 'The domain of the typed data is not on the list.'
+    case 'domain_has_salt':
+      return 'Typed data with a salt in its domain is never allowed.'
+    case 'primary_type_not_allowed':
+      return 'The type of the typed data is not on the list.'
+  }
+}
+
+function describeChains(rule: Rule): string {
+  const chainIds = rule.kind === 'transaction' && rule.chainIds !== 'any' ? rule.chainIds : []
+  return chainIds.map(toChainName).join(' or ')
+}
+
+function describeCap(rule: Rule, cap: 'maxValueWei' | 'maxFeeWei'): string {
+  const transactionRule = rule as TransactionRule
+  return toCoins(transactionRule[cap], transactionRule)
+}

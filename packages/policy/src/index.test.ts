@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest'
+import * as policy from './index.ts'
+
+test('exports', () => {
+  expect(Object.keys(policy).sort()).toMatchInlineSnapshot(`
+    [
+      "MAX_APPROVAL_MS",
+      "MAX_POLICY_BYTES",
+      "VaultPolicyError",
+      "assertApprovals",
+      "assertPolicy",
+      "checkApprovals",
+      "checkPolicy",
+      "countDue",
+      "createPolicy",
+      "describePolicy",
+      "describeRefusal",
+      "hashApprovals",
+      "hashPolicy",
+      "isCosigned",
+      "isDue",
+      "parsePolicy",
+      "toDueMs",
+      "toPolicyBytes",
+      "verifyEs256",
+      "verifySample",
+    ]
+  `)
+})

@@ -1,0 +1,33 @@
+export { type Approval, assertApprovals, hashApprovals } from './approval.ts'
+export { assertPolicy, createPolicy, hashPolicy, MAX_POLICY_BYTES, parsePolicy, toPolicyBytes } from './assertPolicy.ts'
+export {
+  type ApprovalReason,
+  type ApprovalsVerdict,
+  type CheckApprovalsParameters,
+  checkApprovals,
+  MAX_APPROVAL_MS,
+  type VerifyEs256,
+  verifyEs256,
+} from './checkApprovals.ts'
+export { checkPolicy, type PolicyRequest, type TimedSample } from './checkPolicy.ts'
+export { describePolicy, type PolicyWords } from './describePolicy.ts'
+export { describeRefusal } from './describeRefusal.ts'
+export { VaultPolicyError, type VaultPolicyErrorCode } from './errors.ts'
+export { isCosigned } from './isCosigned.ts'
+export type {
+  Approver,
+  ArgumentRule,
+  ArgumentType,
+  DomainRule,
+  MessageRule,
+  Policy,
+  PolicyLog,
+  Rule,
+  Schedule,
+  TimeSource,
+  TransactionRule,
+  TypedDataRule,
+} from './policy.ts'
+export { countDue, isDue, toDueMs } from './schedule.ts'
+export type { PolicyVerdict, RequestReason, RuleReason, RuleVerdict } from './verdict.ts'
+export { verifySample } from './verifySample.ts'

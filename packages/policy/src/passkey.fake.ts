@@ -1,0 +1,90 @@
+import {
+  type ApprovalKind,
+  computeApprovalChallenge,
+  concatBytes,
+  fromHex,
+  type Hex,
+  toHex,
+} from '@countersign/protocol'
+import { p256 } from '@noble/curves/nist.js'
+import { sha256 } from '@noble/hashes/sha2.js'
+import type { Approval } from './approval.ts'
+import type { Approver } from './policy.ts'
+
+/** What an authenticator is asked to approve. */
+type ApprovalRequest = {
+  vaultAddress: Hex
+  policyHash: Uint8Array
+  kind: ApprovalKind
+  digest: Uint8Array
+  expiresMs: number
+}
+
+/** What tests change of an assertion before it is signed: so each fault stands alone. */
+export type AssertionChanges = {
+  clientData?: Record<string, unknown>
+  /** Instead of the JSON of `clientData`. */
+  clientDataText?: (text: string) => string
+  rpId?: string
+  flags?: number
+  /** After the 37 bytes. */
+  extra?: Uint8Array
+  signature?: (signature: { r: bigint; s: bigint }) => Uint8Array
+}
+
+export type Passkey = {
+  approver: Approver
+  approve(request: ApprovalRequest, approver: number, changes?: AssertionChanges): Approval
+}
+
+/** User present and verified, backed up. */
+const FLAGS = 0x01 | 0x04 | 0x08 | 0x10
+
+/** An authenticator of ES256 with a published key: SHA-256 of its seed in decimal. */
+export function createPasskey({ seed, rpId }: { seed: number; rpId: string }): Passkey {
+  const secretKey = sha256(new TextEncoder().encode(String(seed)))
+  const origin = `https://${rpId}`
+  return {
+    approver: { publicKey: toHex(p256.getPublicKey(secretKey, false)), rpId, origins: [origin] },
+    approve({ vaultAddress, expiresMs, ...request }, approver, changes = {}) {
+      const challenge = computeApprovalChallenge({
+        ...request,
+        expiresMs,
+        vaultAddress: fromHex(vaultAddress.slice(2)),
+      })
+      const members = {
+        type: 'webauthn.get',
+        challenge: Buffer.from(challenge).toString('base64url'),
+        origin,
+        crossOrigin: false,
+        ...changes.clientData,
+      }
+      const text = JSON.stringify(members)
+      const clientData = new TextEncoder().encode(changes.clientDataText?.(text) ?? text)
+      const rpIdHash = sha256(new TextEncoder().encode(changes.rpId ?? rpId))
+      const head = concatBytes(rpIdHash, Uint8Array.of(changes.flags ?? FLAGS, 0, 0, 0, 7))
+      const authenticatorData = concatBytes(head, changes.extra ?? new Uint8Array())
+      const bytes = p256.sign(concatBytes(authenticatorData, sha256(clientData)), secretKey, { lowS: false })
+      const parts = p256.Signature.fromBytes(bytes)
+      return {
+        approver,
+        authenticatorData: toHex(authenticatorData),
+        clientDataJSON: toHex(clientData),
+        signature: toHex(changes.signature?.(parts) ?? toDer(parts)),
+        expiresMs,
+      }
+    },
+  }
+}
+
+export function toDer({ r, s }: { r: bigint; s: bigint }): Uint8Array {
+  const content = concatBytes(toInteger(r), toInteger(s))
+  return concatBytes(Uint8Array.of(0x30, content.length), content)
+}
+
+function toInteger(value: bigint): Uint8Array {
+  const digits = value.toString(16)
+  const bytes = fromHex(digits.padStart(digits.length + (digits.length % 2), '0'))
+  const padded = (bytes[0] as number) >= 0x80 ? concatBytes(Uint8Array.of(0), bytes) : bytes
+  return concatBytes(Uint8Array.of(0x02, padded.length), padded)
+}

@@ -1,0 +1,65 @@
+import { type Hex, isHex, isNatural } from '@countersign/protocol'
+import { isAscending } from './canonicalOrder.ts'
+import { VaultPolicyError } from './errors.ts'
+
+/* The forms that members of a policy have. `path` is where in the policy: it names nothing that the policy's author wrote. */
+
+/** 2^256 has 78 digits. The bound keeps BigInt from reading kilobytes. */
+const DECIMAL = /^(?:0|[1-9][0-9]{0,77})$/
+
+export function malformed(details: string, cause?: unknown): VaultPolicyError {
+  return new VaultPolicyError('vault_policy_malformed', 'malformed policy', { details, cause })
+}
+
+/** A list with at least one item, in canonical order. */
+export function assertList<Item>(
+  path: string,
+  value: unknown,
+  assertItem: (path: string, item: unknown) => asserts item is Item,
+): asserts value is Item[] {
+  if (!Array.isArray(value) || value.length === 0) throw malformed(`${path} is not a filled list`)
+  assertItems(path, value, assertItem)
+}
+
+/** The same for a list that may be empty. */
+export function assertItems<Item>(
+  path: string,
+  value: unknown,
+  assertItem: (path: string, item: unknown) => asserts item is Item,
+): asserts value is Item[] {
+  if (!Array.isArray(value)) throw malformed(`${path} is not a list`)
+  for (const [index, item] of value.entries()) assertItem(`${path}[${index}]`, item)
+  if (!isAscending(value)) throw malformed(`${path} is not in canonical order, or repeats an item`)
+}
+
+/** `"any"`, spelt out, or a list. */
+export function assertAnyOrList<Item>(
+  path: string,
+  value: unknown,
+  assertItem: (path: string, item: unknown) => asserts item is Item,
+): asserts value is 'any' | Item[] {
+  if (value !== 'any') assertList(path, value, assertItem)
+}
+
+export function assertNatural(path: string, value: unknown, min = 0): asserts value is number {
+  if (!isNatural(value) || value < min) throw malformed(`${path} is not an integer from ${min} to 2^53 - 1`)
+}
+
+export function assertChainId(path: string, value: unknown): asserts value is number {
+  assertNatural(path, value, 1)
+}
+
+/** Lower case, with `0x`: as values of Ethereum are written. */
+export function assertPrefixed(path: string, value: unknown, bytes: number): asserts value is Hex {
+  const isPrefixed = typeof value === 'string' && value.startsWith('0x') && isHex(value.slice(2), bytes)
+  if (!isPrefixed) throw malformed(`${path} is not ${bytes} bytes of lower-case hex with 0x`)
+}
+
+export function assertAddress(path: string, value: unknown): asserts value is Hex {
+  assertPrefixed(path, value, 20)
+}
+
+export function assertDecimal(path: string, value: unknown, bits = 256): asserts value is string {
+  const isInRange = typeof value === 'string' && DECIMAL.test(value) && BigInt(value) < 1n << BigInt(bits)
+  if (!isInRange) throw malformed(`${path} is not a decimal integer below 2^${bits}`)
+}

@@ -1,0 +1,91 @@
+import type { TransactionRule } from './policy.ts'
+
+/* Parts of the sentences about a policy. Texts that its author wrote are quoted in ASCII: nothing invisible, nothing from right to left. */
+
+const UNLIMITED = 2n ** 256n - 1n
+const NUMBERS = [
+  'no',
+  'one',
+  'two',
+  'three',
+  'four',
+  'five',
+  'six',
+  'seven',
+  'eight',
+  'nine',
+  'ten',
+  'eleven',
+  'twelve',
+]
+const PERIODS: readonly [number, string][] = [
+  [604_800, 'week'],
+  [86_400, 'day'],
+  [3_600, 'hour'],
+  [60, 'minute'],
+]
+
+/** Chains whose names people know, with the coin that pays there. */
+const CHAINS: Readonly<Record<number, { name: string; coin: string }>> = {
+  1: { name: 'Ethereum', coin: 'ETH' },
+  10: { name: 'OP Mainnet', coin: 'ETH' },
+  137: { name: 'Polygon', coin: 'POL' },
+  8453: { name: 'Base', coin: 'ETH' },
+  42161: { name: 'Arbitrum One', coin: 'ETH' },
+  84532: { name: 'Base Sepolia', coin: 'ETH' },
+  11155111: { name: 'Sepolia', coin: 'ETH' },
+}
+
+/** "one address", "three addresses". */
+export function toCount(count: number, one: string, many = `${one}s`): string {
+  return `${NUMBERS[count] ?? count} ${count === 1 ? one : many}`
+}
+
+/** "a", "a and b", "a, b and c". */
+export function toEnumeration(items: readonly string[], last = 'and'): string {
+  if (items.length < 2) return items.join('')
+  return `${items.slice(0, -1).join(', ')} ${last} ${items.at(-1)}`
+}
+
+export function toQuoted(text: string): string {
+  return JSON.stringify(text).replace(
+    /[^\x20-\x7e]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+}
+
+export function toChainName(chainId: number): string {
+  return CHAINS[chainId]?.name ?? `chain ${chainId}`
+}
+
+export function isUnlimited(wei: string): boolean {
+  return BigInt(wei) === UNLIMITED
+}
+
+/** "0.1 ETH"; where the rule's chains do not all have one known coin, "0.1 of the chain's coin". To the last digit. */
+export function toCoins(wei: string, rule: TransactionRule): string {
+  const coins = new Set(rule.chainIds === 'any' ? [undefined] : rule.chainIds.map((chainId) => CHAINS[chainId]?.coin))
+  const [coin] = coins
+  const digits = wei.padStart(19, '0')
+  const fraction = digits.slice(-18).replace(/0+$/, '')
+  const amount = `${digits.slice(0, -18)}${fraction === '' ? '' : `.${fraction}`}`
+  return coins.size === 1 && coin !== undefined ? `${amount} ${coin}` : `${amount} of the chain's coin`
+}
+
+/** "two of three passkeys". */
+export function toShare(count: number, of: number, one: string, many?: string): string {
+  return `${NUMBERS[count] ?? count} of ${toCount(of, one, many)}`
+}
+
+/** "one passkey", "two of three passkeys". */
+export function toPasskeys(approvals: number, approvers: number): string {
+  const isPlain = approvals === approvers || approvals === 1
+  return isPlain ? toCount(approvals, 'passkey') : toShare(approvals, approvers, 'passkey')
+}
+
+/** "day", "3 hours", "90 seconds". */
+export function toPeriod(seconds: number): string {
+  const [length, name] = PERIODS.find(([one]) => seconds % one === 0) ?? [1, 'second']
+  const count = seconds / length
+  return count === 1 ? name : `${count} ${name}s`
+}

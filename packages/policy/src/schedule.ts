@@ -1,0 +1,22 @@
+import type { Schedule } from './policy.ts'
+
+/*
+ * A schedule counts without any state: a nonce executes once on each chain, from 0 on, and each has its time. In BigInt throughout:
+ * nonce and period together go far beyond 2^53.
+ */
+
+/** When a nonce may be signed, in milliseconds since 1970. */
+export function toDueMs({ startsAtMs, everyS, count }: Schedule, nonce: number): bigint {
+  return BigInt(startsAtMs) + (BigInt(nonce) / BigInt(count)) * BigInt(everyS) * 1000n
+}
+
+/** Whether a nonce may be signed at the time that a sample proves. */
+export function isDue(schedule: Schedule, { nonce, sampleMs }: { nonce: number; sampleMs: number }): boolean {
+  return BigInt(sampleMs) >= toDueMs(schedule, nonce)
+}
+
+/** How many transactions can have run on one chain by a time, at most: none before the start. */
+export function countDue({ startsAtMs, everyS, count }: Schedule, timeMs: number): bigint {
+  const passedMs = BigInt(timeMs) - BigInt(startsAtMs)
+  return passedMs < 0n ? 0n : BigInt(count) * (1n + passedMs / (BigInt(everyS) * 1000n))
+}

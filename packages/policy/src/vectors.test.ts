@@ -1,0 +1,99 @@
+import { createHash, createPublicKey, verify } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { fromHex } from '@countersign/protocol'
+import { expect, test } from 'vitest'
+import { evaluateNaively } from '../fuzz/naivePolicy.ts'
+import { createVectors, toVectorFile } from '../vectors/createVectors.ts'
+import { checkApprovals, type Policy, parsePolicy, verifyEs256 } from './index.ts'
+
+const file = readFileSync(new URL('../vectors/policy-v1.vectors.json', import.meta.url), 'utf8')
+const vectors = JSON.parse(file) as ReturnType<typeof createVectors>
+const policyAt = (index: number) => vectors.policies[index] as (typeof vectors.policies)[number]
+
+test('the file is what the script makes, to the byte', () => {
+  expect(file).toBe(toVectorFile(createVectors()))
+})
+
+test('policies that are refused, each with its code', () => {
+  for (const { json, code } of vectors.refused) {
+    expect(() => parsePolicy(new TextEncoder().encode(json))).toThrow(expect.objectContaining({ code }))
+  }
+})
+
+test('approvals are valid, and none is left over', () => {
+  for (const { policy, digest, hash, ...vector } of vectors.approvals) {
+    const parameters = { ...vector, policy: policyAt(policy).policy as Policy, digest: fromHex(digest.slice(2)) }
+    expect(checkApprovals({ verifyEs256 }, parameters)).toEqual({ valid: true })
+    const fewer = { ...parameters, approvals: vector.approvals.slice(1) }
+    expect(checkApprovals({ verifyEs256 }, fewer)).toMatchObject({ valid: false, reason: 'approvals_missing' })
+  }
+})
+
+// From here on the file is held against node:crypto and the naive evaluator, not against the code that made it.
+
+const unhex = (hex: string) => Buffer.from(hex.replace(/^0x/, ''), 'hex')
+const sha256 = (...parts: (Buffer | string)[]) =>
+  createHash('sha256')
+    .update(Buffer.concat(parts.map((part) => Buffer.from(part as string))))
+    .digest()
+
+/** Enough of RFC 8785 where all names are ASCII and all numbers are integers; every list must be in its order. */
+function sortedJson(value: unknown, isList = true): string {
+  if (Array.isArray(value)) {
+    const items = value.map((item) => sortedJson(item, isList))
+    const sorted = [...new Set(items)].sort((left, right) => Buffer.compare(Buffer.from(left), Buffer.from(right)))
+    if (isList) expect(items).toEqual(sorted)
+    return `[${items.join(',')}]`
+  }
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const members = Object.entries(value).sort(([left], [right]) => (left < right ? -1 : 1))
+  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${sortedJson(member, isList)}`).join(',')}}`
+}
+
+test('a policy is canonical JSON, its hash SHA-256, and its CID has the same digest', () => {
+  for (const { policy, json, hash, cid } of vectors.policies) {
+    expect(json).toBe(sortedJson(policy))
+    expect(hash).toBe(sha256(json).toString('hex'))
+    // base32 by arithmetic: 36 bytes are 288 bits, in 58 digits of five.
+    let number = 0n
+    for (const digit of cid.slice(1)) number = number * 32n + BigInt('abcdefghijklmnopqrstuvwxyz234567'.indexOf(digit))
+    expect(cid).toMatch(/^b[a-z2-7]{58}$/)
+    expect((number >> 2n).toString(16)).toBe(`1551220${hash}`)
+  }
+})
+
+test('verdicts, by the naive evaluator', () => {
+  for (const { policy, request, verdict } of vectors.verdicts) {
+    expect(evaluateNaively(policyAt(policy).json, request)).toBe(verdict.allowed ? verdict.approvals : undefined)
+  }
+  expect(vectors.verdicts.filter(({ verdict }) => verdict.allowed)).toHaveLength(6)
+})
+
+test('approvals: challenge, authenticator data and signature, by node:crypto', () => {
+  for (const { policy, vaultAddress, kind, digest, approvals, hash } of vectors.approvals) {
+    const kinds = ['transaction', 'message', 'typed-data']
+    const { hash: policyHash, policy: given } = policyAt(policy)
+    expect(hash).toBe(sha256(sortedJson(approvals, false)).toString('hex'))
+    for (const { approver, authenticatorData, clientDataJSON, signature, expiresMs } of approvals) {
+      const expires = Buffer.alloc(8)
+      expires.writeBigUInt64BE(BigInt(expiresMs))
+      const parts = [
+        unhex(vaultAddress),
+        unhex(policyHash),
+        Buffer.from([1 + kinds.indexOf(kind)]),
+        unhex(digest),
+        expires,
+      ]
+      const clientData = JSON.parse(unhex(clientDataJSON).toString())
+      const { publicKey, rpId, origins } = given.approvers[approver] as (typeof given.approvers)[number]
+      expect(clientData.challenge).toBe(sha256('countersign/approval/v1\0', ...parts).toString('base64url'))
+      expect(origins).toContain(clientData.origin)
+      expect(unhex(authenticatorData).subarray(0, 32)).toEqual(sha256(rpId))
+      // SubjectPublicKeyInfo of P-256: RFC 5480.
+      const spki = `3059301306072a8648ce3d020106082a8648ce3d030107034200${publicKey}`
+      const key = createPublicKey({ key: unhex(spki), format: 'der', type: 'spki' })
+      const signed = Buffer.concat([unhex(authenticatorData), sha256(unhex(clientDataJSON))])
+      expect(verify('sha256', signed, key, unhex(signature))).toBe(true)
+    }
+  }
+})

@@ -1,0 +1,40 @@
+import {
+  type DrandWitness,
+  type EntropyWitness,
+  fromHex,
+  isDrandWitness,
+  isEntropyWitness,
+  parseTimestamp,
+  toEntropyMessage,
+  verifyDrandWitness,
+  verifyEd25519,
+} from '@countersign/protocol'
+import type { TimedSample } from './checkPolicy.ts'
+import type { TimeSource } from './policy.ts'
+
+/**
+ * A sample as the proof of time that a schedule needs, where one of the policy's own sources signed it; undefined otherwise. For those
+ * who have not verified the sample yet: a round of a beacon takes tens of milliseconds.
+ *
+ * @example
+ * checkPolicy(policy, { kind: 'transaction', txMetadata, sample: verifySample(policy.time, receipt.entropy) })
+ */
+export function verifySample(
+  time: readonly TimeSource[] | undefined,
+  witness: EntropyWitness | DrandWitness,
+): TimedSample | undefined {
+  const source = time?.find((one) => isSignedBy(one, witness))
+  const timeMs = parseTimestamp(witness.timestamp)
+  return source === undefined || timeMs === undefined ? undefined : { source, timeMs }
+}
+
+function isSignedBy(source: TimeSource, witness: EntropyWitness | DrandWitness): boolean {
+  if (source.kind === 'drand') return isDrandWitness(witness) && verifyDrandWitness(source, witness)
+  // A round of a beacon has a member more, so it is none of a satellite.
+  if (!isEntropyWitness(witness) || witness.publicKey !== source.key) return false
+  const { valueHex, signatureHex, sequence, timestamp } = witness
+  const timestampMs = parseTimestamp(timestamp)
+  if (timestampMs === undefined) return false
+  const message = toEntropyMessage({ value: fromHex(valueHex), timestampMs, sequence })
+  return verifyEd25519(fromHex(source.key), fromHex(signatureHex), message)
+}
