@@ -4,8 +4,6 @@ import type { Page } from 'playwright'
 import { findChromium } from '../scripts/findChromium.ts'
 import { readArguments, refuseArguments } from '../scripts/readArguments.ts'
 import { fund, review, send, signIn, startSignIn, waitForVerdict } from './driveWeb.ts'
-import { startBrowser } from './startBrowser.ts'
-import { startDevStack } from './startDevStack.ts'
 
 const USAGE = `usage: npm run screenshots -- [FOLDER]
 

@@ -11,7 +11,7 @@ import { type Packed, packAll } from './packages/packAll.ts'
 import { publishAll } from './packages/publishAll.ts'
 import { readPublished } from './packages/readPublished.ts'
 import { tryInstalled } from './packages/tryInstalled.ts'
-import { readArguments } from './readArguments.ts'
+import { readArguments, refuseArguments } from './readArguments.ts'
 
 const USAGE = `usage: npm run release -- [options]
 
@@ -67,21 +67,12 @@ const runNpm = (args: readonly string[], env: NodeJS.ProcessEnv) =>
   spawnSync('npm', args, { cwd: root, env, stdio: ['ignore', 'ignore', 'inherit'] }).status === 0
 const isClean = () => execFileSync('git', ['status', '--porcelain'], { cwd: root, encoding: 'utf8' }) === ''
 
-const values = readArguments(
-  { bump: { type: 'boolean' }, publish: { type: 'boolean' }, help: { type: 'boolean' } },
-  USAGE,
-)
-if (values.help === true) {
-  console.log(USAGE)
-} else if (values.bump === true && values.publish === true) {
-  console.error(USAGE)
-  process.exitCode = 2
-} else {
-  try {
-    if (values.bump === true) console.log(`The next version is ${applyChangesets(root)}: look at it, and commit it.`)
-    else if (!(await release({ isPublishing: values.publish === true }))) process.exitCode = 1
-  } catch (error) {
-    console.error(error instanceof Error ? error.message : error)
-    process.exitCode = 1
-  }
+const { values } = readArguments({ bump: { type: 'boolean' }, publish: { type: 'boolean' } }, USAGE)
+if (values.bump === true && values.publish === true) refuseArguments('either --bump or --publish', USAGE)
+try {
+  if (values.bump === true) console.log(`The next version is ${applyChangesets(root)}: look at it, and commit it.`)
+  else if (!(await release({ isPublishing: values.publish === true }))) process.exitCode = 1
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error)
+  process.exitCode = 1
 }

@@ -1,5 +1,5 @@
-import { formatUnits, getAddress } from 'viem'
 import { nameChain } from '@countersign/protocol'
+import { formatUnits, getAddress } from 'viem'
 
 const SHOWN_DECIMALS = 6
 
