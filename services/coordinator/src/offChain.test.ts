@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { simulatedRoots } from '@countersign/attestation/simulator'
+import { createSimulatedBeacon, simulatedRoots } from '@countersign/attestation/simulator'
 import {
   computeCommitment,
   type Hex,
@@ -9,10 +9,19 @@ import {
   toHex,
 } from '@countersign/protocol'
 import { checkReceipt, parseCar, parseReceiptCar } from '@countersign/receipt'
-import { createTx, createUser, readEvents, type TestUser, waitForCompleteProofs } from '@countersign/testing/stack'
+import {
+  createTx,
+  createUser,
+  type DrandRelay,
+  readEvents,
+  startDrandRelay,
+  type TestUser,
+  waitForCompleteProofs,
+} from '@countersign/testing/stack'
 import { hashTypedData, recoverAddress, recoverMessageAddress } from 'viem'
 import { recoverAuthorizationAddress } from 'viem/utils'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { runCli } from '../../../apps/verifier/src/runCli.ts'
 import { startContract } from '../../../contracts/startContract.ts'
 import { type Backend, startBackend } from '../test/backend.ts'
 
@@ -20,6 +29,7 @@ type Answer = { signature: Hex; slug: string; opening: Opening }
 
 /** 50 in every run; `OFF_CHAIN_MESSAGES=1000` is the whole trial. */
 const COUNT = Number(process.env.OFF_CHAIN_MESSAGES ?? 50)
+const simulated = createSimulatedBeacon()
 const IMPLEMENTATION: Hex = `0x${'22'.repeat(20)}`
 
 const typedData = {
@@ -39,16 +49,18 @@ describe('every kind of signature, on processes', () => {
   let chain: Awaited<ReturnType<typeof startContract>>['chain']
   let contract: Hex
   let backend: Backend
+  let relay: DrandRelay
   let alice: TestUser
   let address: Hex
   beforeAll(async () => {
+    relay = await startDrandRelay(simulated)
     const started = await startContract()
     chain = started.chain
     contract = started.address
     backend = await startBackend({
       kind: 'postgres',
       env: { ...started.env, RECEIPTS: '2' },
-      enclaveEnv: { IMPLEMENTATIONS: IMPLEMENTATION },
+      enclaveEnv: { IMPLEMENTATIONS: IMPLEMENTATION, ENTROPY_DRAND: relay.setting },
     })
     alice = createUser(backend)
     await alice.signIn('alice')
@@ -57,6 +69,7 @@ describe('every kind of signature, on processes', () => {
   afterAll(async () => {
     await backend?.stop()
     await chain?.stop()
+    await relay?.stop()
   })
 
   async function post(path: string, body: unknown): Promise<Answer> {
@@ -142,7 +155,8 @@ describe('every kind of signature, on processes', () => {
       answers.push(...(await Promise.all(part.map((message) => post('/sign/message', { message })))))
     }
     await backend.stopCoordinator('SIGKILL')
-    await backend.startCoordinator()
+    // With another source of entropy: for the next test, and what is signed already does not mind.
+    await backend.startCoordinator({ ENTROPY_SOURCE: 'drand', ENTROPY_URL: relay.url, ENTROPY_DRAND: relay.setting })
     const slugs = answers.map(({ slug }) => slug)
     const proofs = await waitForCompleteProofs({ url: backend.url, slugs, timeoutMs: 60_000 + 1_000 * COUNT })
     const blocks = new Map<string, string>()
@@ -185,6 +199,25 @@ describe('every kind of signature, on processes', () => {
     }
     expect(found).toEqual([])
   }, 600_000)
+
+  test('with drand each signature has a round of the beacon, and the command line says what such a round is', async () => {
+    const [payment, message] = await Promise.all([
+      alice.sign(createTx(1)).then(async (response) => (await response.json()) as Answer),
+      post('/sign/message', { message: '0x6869' }),
+    ])
+    const proofs = [await complete(payment.slug), await complete(message.slug)]
+    const rounds = proofs.map(({ receipt }) => receipt?.entropy)
+    expect(rounds).toEqual(Array(2).fill(expect.objectContaining({ kind: 'drand', publicKey: simulated.beacon.key })))
+    expect(relay.requests).toBeGreaterThan(0)
+    const deps = { fetch: globalThis.fetch, timeoutMs: 10_000, now: () => new Date(), isColored: false }
+    for (const { slug } of proofs) {
+      const args = ['verify', `${backend.url}/proof/${slug}`, '--rpc', chain.url, '--contract', contract]
+      const { exitCode, stdout, stderr } = await runCli(deps, args)
+      // Simulated: nothing failed, and nothing is proven about hardware.
+      expect({ exitCode, stderr, fails: stdout.match(/✗.*/g) }).toEqual({ exitCode: 3, stderr: '', fails: null })
+      expect(stdout.replace(/\s+/g, ' ')).toContain('a public beacon, shared by all signatures of its round')
+    }
+  }, 120_000)
 })
 
 /** The calldata of every transaction on the chain. */

@@ -20,6 +20,7 @@ const reportData = Uint8Array.from({ length: 64 }, (_, index) => index)
 test('the exports of the subpath', () => {
   expect(Object.keys(simulatorModule).sort()).toMatchInlineSnapshot(`
     [
+      "createSimulatedBeacon",
       "createSimulatedSatellite",
       "createSimulator",
       "developmentSeed",

@@ -17,6 +17,7 @@ export type {
   SnpTcb,
 } from './amdPki.ts'
 export type { SimulatedRevocationFaults, SimulatedRevocationOptions } from './amdRevocations.ts'
+export { createSimulatedBeacon, type SimulatedBeacon } from './beacon.ts'
 export { developmentSeed } from './developmentSeed.ts'
 export { createSimulatedSatellite, type SimulatedSatellite } from './satellite.ts'
 export type { SimulatedReportFaults, SimulatedReportOptions, SnpGuestPolicy } from './snpReport.ts'

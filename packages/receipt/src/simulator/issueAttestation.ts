@@ -1,4 +1,5 @@
 import {
+  createSimulatedBeacon,
   createSimulator,
   type SimulatedQuoteOptions,
   type SimulatedReportOptions,
@@ -53,7 +54,6 @@ import {
 } from '../v2/assemble.ts'
 import { encodeBlock } from '../v2/blocks.ts'
 import type { GivenBlocks } from '../v2/checkBlocks.ts'
-import { createSimulatedBeacon } from './createSimulatedBeacon.ts'
 
 /** What is to be signed. */
 export type SimulatedSigning =

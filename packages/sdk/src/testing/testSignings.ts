@@ -135,9 +135,9 @@ export function createTestSignings({ address, publicKey, mine }: TestSigningsDep
       const page = signings.slice(Math.max(0, before - limit), before).reverse()
       const rest = before - page.length
       return {
-        transactions: page.map(({ summary, txHash, chainId, slug, status, createdAt }) => ({
-          ...{ ...summary, txHash, chainId, slug, status, createdAt },
-        })),
+        transactions: page.map(({ summary, txHash, chainId, slug, status, createdAt }) => {
+          return { ...summary, txHash, chainId, slug, status, createdAt }
+        }),
         nextCursor: rest > 0 ? toCursor(BigInt(rest)) : null,
       }
     },

@@ -1,3 +1,4 @@
+export { type DrandRelay, startDrandRelay } from '../drandRelay.ts'
 export { type Listening, listen } from '../listen.ts'
 export type { StackAnchors } from './anchors.ts'
 export { type Audit, audit, type ReceivedSignature, type SeenProof, type VerifyTransaction } from './audit.ts'

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { createSimulatedBeacon } from '@countersign/attestation/simulator'
 import {
   type DrandBeacon,
   fromHex,
@@ -17,22 +18,12 @@ import type { Fetch } from './fetchJson.ts'
 
 const FIXTURE = join(import.meta.dirname, '../../../../../shared/fixtures/entropy/drand-quicknet-round-1000.json')
 
-const { shortSignatures } = bls12_381
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest()
-const { secretKey, publicKey } = shortSignatures.keygen(new Uint8Array(48).fill(1))
+const { beacon: chain, signRound } = createSimulatedBeacon()
 
-/** A chain with a key of our own, so that rounds of any number can be made. */
-const chain: DrandBeacon = {
-  chainHash: 'ab'.repeat(32),
-  key: toHex(publicKey.toBytes()),
-  genesisS: 1_750_000_000,
-  periodS: 3,
-}
-
-function createRound(round: number, parameters: { dst?: string } = {}) {
-  const message = shortSignatures.hash(sha256(toU64be(round)), parameters.dst)
-  const signature = shortSignatures.sign(message, secretKey).toBytes()
-  return { round, randomness: toHex(sha256(signature)), signature: toHex(signature) }
+function createRound(round: number, tag?: string) {
+  const signature = signRound(round, tag)
+  return { round, randomness: toHex(sha256(fromHex(signature))), signature }
 }
 
 const good = createRound(1000)
@@ -56,7 +47,7 @@ test('the latest round becomes a witness that every verifier can check', async (
     valueHex: good.randomness,
     signatureHex: good.signature,
     publicKey: chain.key,
-    timestamp: new Date((1_750_000_000 + 999 * 3) * 1000).toISOString(),
+    timestamp: new Date((chain.genesisS + 999 * 3) * 1000).toISOString(),
     sequence: 1000,
   })
   expect([isDrandWitness(witness), verifyDrandWitness(chain, witness)]).toEqual([true, true])
@@ -73,7 +64,7 @@ describe('a round is refused', () => {
   test.each<[string, unknown]>([
     ['with the signature of another round', { ...createRound(1001), round: 1000 }],
     ['with one bit of its signature changed', { ...good, signature: good.signature.replace(/.$/, flipDigit) }],
-    ['with a signature under another tag', createRound(1000, { dst: 'BLS_SIG_BLS12381G1_XMD:SHA-256_SSWU_RO_POP_' })],
+    ['with a signature under another tag', createRound(1000, 'BLS_SIG_BLS12381G1_XMD:SHA-256_SSWU_RO_POP_')],
     ['with the point at infinity', { ...good, signature: infinity }],
     ['with bytes that are no point', { ...good, signature: 'ff'.repeat(48) }],
     ['with an uncompressed flag', { ...good, signature: `0${good.signature.slice(1)}` }],
