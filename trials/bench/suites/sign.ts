@@ -8,6 +8,7 @@ import { type Calm, describeCalm, repeatCalmly } from '../repeatCalmly.ts'
 import type { Report, Row, Run } from '../report.ts'
 import { prepareSignings, signInAll, signMany } from '../signer.ts'
 import { QUOTE_MS, startEchoServer, startSatelliteServer, startStack, stopProgram } from '../startStack.ts'
+import { toFigure } from '../table.ts'
 
 const CONNECTIONS = [1, 16, 64, 256]
 /** Code that ran a few thousand times runs several times faster than code that has just been loaded. */
@@ -34,7 +35,7 @@ type Service = Load & { address: string; databaseUrl: string }
 export function benchSign({ rounds, isQuick, say }: Run): Promise<Report> {
   return withScope(async (scope) => {
     const { add } = scope
-    const sliceMs = isQuick ? 600 : 2_000
+    const sliceMs = isQuick ? 600 : 1_000
     const postgres = add(await startPostgres(), ({ stop }) => stop())
     const satellite = add(await startSatelliteServer(), stopProgram)
     const echo = add(await startEchoServer(), stopProgram)
@@ -52,7 +53,7 @@ export function benchSign({ rounds, isQuick, say }: Run): Promise<Report> {
     const single = await start(1, 1)
     const plain = { url: echo.url, cookies: [''], maxPerSecond: 0, isEcho: true }
     say('warming up')
-    for (let slice = 0; slice < WARM_SLICES; slice++) await measureBoth(batched, second, 256, sliceMs / 2)
+    for (let slice = 0; slice < WARM_SLICES; slice++) await measureBoth(batched, second, 256, sliceMs)
     const rows: Row[] = []
     const calms: Calm<unknown>[] = []
     for (const connections of CONNECTIONS) {
@@ -65,6 +66,8 @@ export function benchSign({ rounds, isQuick, say }: Run): Promise<Report> {
       })
       calms.push(calm)
       const of = (pick: (repeat: (typeof calm.repeats)[number]) => number) => median(calm.repeats.map(pick))
+      const toFirst = of(({ own, other }) => other.rate / own.rate)
+      say(`receipts of version 2: ${toFigure(toFirst)} × version 1`)
       const at = { value: connections, of: 'connections' }
       rows.push(
         {
@@ -82,7 +85,7 @@ export function benchSign({ rounds, isQuick, say }: Run): Promise<Report> {
           at,
           value: of(({ other }) => other.rate),
           unit: '/s',
-          ratios: [{ value: of(({ own, other }) => other.rate / own.rate), to: 'version 1' }],
+          ratios: [{ value: toFirst, to: 'version 1' }],
         },
         { name: 'signatures, one quote each', at, value: of(({ slow }) => slow.rate), unit: '/s' },
         { name: 'p50', at, value: of(({ own }) => own.p50), unit: 'ms' },
