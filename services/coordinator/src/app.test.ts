@@ -151,7 +151,7 @@ describe('POST /auth/logout', () => {
     const response = await user.post('/auth/logout')
     expect([response.status, await response.json()]).toEqual([200, { ok: true }])
     expect(response.headers.getSetCookie()).toEqual([
-      '__Host-countersign-choice=open; Max-Age=2592000; Path=/; HttpOnly; SameSite=None; Secure',
+      '__Host-countersign-choice=select-account; Max-Age=2592000; Path=/; HttpOnly; SameSite=None; Secure',
       '__Host-countersign-session=; Max-Age=0; Path=/; HttpOnly; SameSite=None; Secure',
     ])
     expect(store.rows.sessions.size).toBe(0)

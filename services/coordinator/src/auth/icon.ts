@@ -10,7 +10,8 @@ const KEY =
 /** The first letter of a name on a coloured square: our own drawing, since the marks of providers are theirs. */
 export function drawIcon(name: string): string {
   const letter = /[\p{L}\p{N}]/u.exec(name)?.[0]?.toUpperCase()
-  const colour = COLOURS[hash('sha256', name, 'buffer').readUInt16BE() % COLOURS.length]
+  // By this byte the best-known differ, of which two begin with a G.
+  const colour = COLOURS[hash('sha256', name, 'buffer').readUInt8(3) % COLOURS.length]
   const sign =
     letter === undefined
       ? KEY

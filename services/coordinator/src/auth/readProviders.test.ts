@@ -78,6 +78,10 @@ test('an icon is the file, or drawn from the name', () => {
   const { providers } = read(settings('GOOGLE', { ICON_FILE: 'icon.svg' }))
   expect(decode(providers[0]?.icon)).toBe(files['icon.svg'])
   expect(decode(drawIcon('élan'))).toContain('>É</text>')
+  expect(
+    new Set(['Apple', 'Google', 'Microsoft', 'GitHub'].map((name) => decode(drawIcon(name)).match(/fill="#\w{6}/)?.[0]))
+      .size,
+  ).toBe(4)
   expect(decode(drawIcon('<&">'))).toMatch(/^<svg[^<>]*><rect[^<>]*\/><path[^<>]*\/><\/svg>$/)
 })
 

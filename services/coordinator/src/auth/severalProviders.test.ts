@@ -136,7 +136,7 @@ describe('after a sign-out', () => {
   test('the cookie goes where that of the session goes', async () => {
     const user = createTestApp().browser()
     const [line = ''] = (await user.post('/auth/logout')).headers.getSetCookie()
-    expect(line).toBe(`${CHOICE}=open; Max-Age=2592000; Path=/; HttpOnly; SameSite=None; Secure`)
+    expect(line).toBe(`${CHOICE}=select-account; Max-Age=2592000; Path=/; HttpOnly; SameSite=None; Secure`)
   })
 })
 

@@ -76,7 +76,7 @@ export function clearLoginCookie(rules: CookieRules, name: string): string {
 
 /** Left by a sign-out: the next sign-in asks who it is. Set by a call of the app, so that it goes where the session's cookie goes. */
 export function writeChoiceCookie(rules: CookieRules): string {
-  return write(rules, { ...toChoiceCookie(rules), value: 'open', ttlMs: CHOICE_TTL_MS })
+  return write(rules, { ...toChoiceCookie(rules), value: 'select-account', ttlMs: CHOICE_TTL_MS })
 }
 
 export function clearChoiceCookie(rules: CookieRules): string {
