@@ -7,14 +7,19 @@ import { fund, review, send, signIn, startSignIn, waitForVerdict } from './drive
 
 const USAGE = `usage: npm run screenshots -- [FOLDER]
 
-Starts the local stack on free ports, and takes pictures of every page of the web app: light and dark, wide and on a phone.
+Starts the local stack on free ports, and takes pictures of every page of the web app: light and dark, wide and on
+phones. A page that scrolls sideways is an error.
   FOLDER   where they go (default docs/screenshots)
   --help   says this
 
 Example: npm run screenshots -- /tmp/pictures
 Exit codes: 0 taken, 1 it failed, 2 wrong arguments.`
 
-const SIZES = { wide: { width: 1280, height: 900 }, phone: { width: 390, height: 844 } }
+const SIZES = {
+  wide: { width: 1280, height: 900 },
+  phone: { width: 390, height: 844 },
+  small: { width: 320, height: 640 },
+}
 const PERMIT = {
   domain: {
     name: 'Token',
@@ -55,6 +60,11 @@ try {
   const first = await (await browser.newContext()).newPage()
   await first.goto(stack.webUrl)
   await signIn(first, 'Alice')
+  await first.getByText('This wallet has no ETH yet').waitFor()
+  for (const [size, viewport] of Object.entries(SIZES)) {
+    await first.setViewportSize(viewport)
+    await shoot(first, join(folder, `empty-${size}-light.png`))
+  }
   await fund(first)
   await send(first, '0.05')
   await first.reload()
@@ -79,11 +89,21 @@ try {
       await shoot(page, name('verify'))
       await context.addCookies(cookies)
       await show('/')
-      await page.getByRole('img', { name: 'QR code of your address' }).waitFor()
       await page.locator('a[href^="/proof/"]').first().waitFor()
+      await page.getByText('Received from').first().waitFor()
       await shoot(page, name('wallet'))
+      await page.getByRole('button', { name: 'Receive' }).click()
+      await page.getByRole('img', { name: 'QR code of your address' }).waitFor()
+      await shoot(page, name('receive'))
       await review(page, '0.2')
       await shoot(page, name('confirm'))
+      await page.getByRole('button', { name: 'Change' }).click()
+      await page.getByLabel('Asset').selectOption({ label: 'TEST (Test Token)' })
+      await page.getByRole('button', { name: 'Max' }).click()
+      await page.getByLabel('Amount in TEST').and(page.locator(':not([value=""])')).waitFor()
+      await page.getByRole('button', { name: 'Review' }).click()
+      await page.getByRole('button', { name: /^Sign and send/ }).waitFor()
+      await shoot(page, name('confirm-token'))
       await show('/sign')
       await page.getByRole('radio', { name: 'Typed data' }).click()
       await page.getByRole('textbox').fill(JSON.stringify(PERMIT))
@@ -107,6 +127,8 @@ try {
 
 async function shoot(page: Page, path: string) {
   await page.evaluate(() => document.fonts.ready)
+  const isTooWide = await page.evaluate(() => document.documentElement.scrollWidth > window.innerWidth)
+  if (isTooWide) process.exitCode = 1
   await page.screenshot({ path, fullPage: true })
-  console.log(path)
+  console.log(isTooWide ? `${path} scrolls sideways` : path)
 }

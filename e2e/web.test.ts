@@ -72,10 +72,13 @@ describe.skipIf(!executablePath)('the web app, on all that npm run dev starts', 
     const page = await openPage()
     expect(await findSerious(page)).toEqual([])
     await signIn(page, 'Alice')
+    await page.getByText('This wallet has no ETH yet').waitFor()
     await fund(page)
     await page.getByText('1 ETH').first().waitFor()
+    await page.getByText('Received from').first().waitFor()
     expect(await findSerious(page)).toEqual([])
     const slug = await send(page, '0.05')
+    await page.getByRole('link', { name: /^Sent to 0x709979…dc79C8.*−0\.05 ETH/ }).waitFor()
 
     // Whoever reloads loses nothing: the history has it.
     await page.reload()
@@ -135,6 +138,26 @@ describe.skipIf(!executablePath)('the web app, on all that npm run dev starts', 
     await page.goBack()
     await page.getByRole('button', { name: 'Continue with Local provider' }).waitFor()
     expect(await page.getByRole('alert').count()).toBe(0)
+  }, 180_000)
+
+  test('a token: sent whole with Max, and found by the one who gets it', async () => {
+    const [giver, taker] = [await openPage(), await openPage()]
+    await signIn(taker, 'Bob')
+    const address = await taker.locator('.address-line .mono').textContent()
+    await signIn(giver, 'Alice')
+    await fund(giver)
+    await giver.getByLabel('Asset').selectOption({ label: 'TEST (Test Token)' })
+    await giver.getByLabel('To', { exact: true }).fill(address ?? '')
+    await giver.getByRole('button', { name: 'Max' }).click()
+    await expect.poll(() => giver.getByLabel('Amount in TEST').inputValue(), { timeout: PATIENCE_MS }).toBe('100')
+    await giver.getByRole('button', { name: 'Review' }).click()
+    await giver.getByRole('button', { name: 'Sign and send 100 TEST' }).click()
+    await giver.getByText('In block').first().waitFor()
+    await giver.getByRole('link', { name: /^Sent to .*−100 TEST/ }).waitFor()
+    await giver.getByText('0 TEST', { exact: true }).waitFor()
+    await taker.reload()
+    await taker.getByText('+100 TEST').waitFor()
+    await taker.getByText('200 TEST', { exact: true }).waitFor()
   }, 180_000)
 
   test('two tabs send at the same time: both are mined, with two nonces', async () => {

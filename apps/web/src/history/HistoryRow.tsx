@@ -1,5 +1,6 @@
 import { type Hex, type TransactionSummary, useAttestation } from '@countersign/sdk'
 import { type ReactNode, useEffect } from 'react'
+import { getAddress } from 'viem'
 import { useConfig } from '../config.ts'
 import type { Incoming } from '../incoming/payment.ts'
 import { Link } from '../router.tsx'
@@ -110,7 +111,7 @@ function HistoryLine({ description, isVoid, time, chainName, children }: History
         <span>
           {what}{' '}
           {counterparty === null ? null : (
-            <span className="mono history-counterparty" title={counterparty}>
+            <span className="mono history-counterparty" title={getAddress(counterparty)}>
               {toShortAddress(counterparty)}
             </span>
           )}

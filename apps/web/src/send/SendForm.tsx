@@ -44,7 +44,7 @@ export function SendForm({
   return (
     <form ref={form} className="send-form" onSubmit={submit} noValidate>
       {tokens.length === 0 ? null : (
-        <Field id="send-asset" label="What" error={errors.asset}>
+        <Field id="send-asset" label="Asset" error={errors.asset}>
           {(control) => (
             <select
               {...control}

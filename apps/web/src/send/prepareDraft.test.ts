@@ -119,6 +119,7 @@ describe('the most that can be sent', () => {
   test('to a contract: with the gas that it needs', async () => {
     const { max } = open({ rpc: { eth_estimateGas: () => '0x7530' } })
     expect(draftOf(await max()).gas).toBe(36_000n)
+    expect(draftOf(await max({ gas: 50_000n })).gas).toBe(50_000n)
   })
 
   test('on a rollup: without what data costs there', async () => {

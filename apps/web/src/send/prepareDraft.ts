@@ -70,7 +70,8 @@ export async function prepareMax(chain: Chain, { from, payment }: PrepareParamet
     const [balance, price] = await Promise.all([chain.getBalance({ address: from }), readPrice(chain, payment)])
     if (balance === 0n) return { errors: { amount: tellNothing('ETH') } }
     // Code may run for any amount but none.
-    const estimate = await estimateGas(chain, { from, payment: { ...payment, valueWei: 1n } })
+    const some = { ...payment, valueWei: 1n }
+    const estimate = payment.gas === null ? await estimateGas(chain, { from, payment: some }) : { gas: payment.gas }
     if ('errors' in estimate) return estimate
     const { feeWei, ...draft } = toDraft(payment, { ...estimate, ...price })
     const valueWei = balance - toReserve(feeWei)
@@ -89,7 +90,7 @@ export async function prepareAgain(chain: Chain, { from, draft }: { from: Hex; d
   const prepared = await prepareDraft(chain, { from, payment: draft })
   const isSame = 'draft' in prepared && !isDearer(prepared.draft.feeWei, draft.feeWei)
   if (isSame) return { draft: { ...draft, isDearer: false } }
-  const renewed = draft.isMax ? await prepareMax(chain, { from, payment: { ...draft, gas: null } }) : prepared
+  const renewed = draft.isMax ? await prepareMax(chain, { from, payment: draft }) : prepared
   return 'draft' in renewed ? { draft: { ...renewed.draft, isDearer: true } } : renewed
 }
 

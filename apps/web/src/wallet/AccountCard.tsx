@@ -48,7 +48,7 @@ export function AccountCard({ wallet, balance, onFunded }: AccountCardProps) {
       <TokenList tokens={balance.tokens} />
       <div className="address">
         <h3>Your address</h3>
-        <p>
+        <p className="address-line">
           <Address address={address} /> <CopyButton text={address} what="your address" />
         </p>
         <Receive address={address} chainName={toChainName(config)} />

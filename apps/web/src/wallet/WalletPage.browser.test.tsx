@@ -1,17 +1,35 @@
 import { ServiceClient } from '@countersign/sdk/client'
 import type { TestService } from '@countersign/sdk/testing'
-import { getAddress, parseEther } from 'viem'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { getAddress, parseEther, toHex } from 'viem'
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { userEvent } from 'vitest/browser'
-import { confirm, recipient, review, write } from '../send/sendForm.fake.ts'
+import { confirm, recipient, review, TOKEN, write } from '../send/sendForm.fake.ts'
 import { expectAccessible } from '../shell/expectAccessible.fake.ts'
 import { closeWallet, FAUCET_URL, type OpenWalletOptions, openWallet } from './openWallet.fake.tsx'
 
 afterEach(closeWallet)
 
+/** Of every test service. */
+const WALLET = '0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266'
+
 async function signSome(service: TestService, count: number) {
   const client = new ServiceClient(service.config)
   for (let index = 0; index < count; index += 1) await client.signAndSend({ to: recipient, value: 1n })
+}
+
+/** A chain of so many blocks, in the last of which the wallet was paid 0.75 ether. */
+function payAt(head: number) {
+  const last = `0x${head.toString(16)}`
+  const payment = { hash: `0x${'22'.repeat(32)}`, from: recipient, to: WALLET, value: toHex(parseEther('0.75')) }
+  return {
+    eth_blockNumber: () => last,
+    eth_getBalance: ([, tag]: readonly unknown[]) => toHex(parseEther(tag === last || tag === 'latest' ? '1.75' : '1')),
+    eth_getBlockByNumber: ([tag]: readonly unknown[]) => ({
+      ...{ number: tag, timestamp: toHex(Math.floor(Date.now() / 1000) - 120), baseFeePerGas: '0x1' },
+      transactions: tag === last ? [payment] : [],
+    }),
+    eth_getTransactionReceipt: () => ({ status: '0x1' }),
+  }
 }
 
 describe('who is here', () => {
@@ -143,6 +161,17 @@ describe('faucet', () => {
     await expect.element(screen.getByText('The faucet gave nothing: nothing was sent: dry.')).toBeVisible()
   })
 
+  test('of an empty wallet it is the first step, and sending is explained', async () => {
+    const faucet = () => Response.json({ txHash: `0x${'11'.repeat(32)}` })
+    const { screen } = await openWallet({ balance: 0n, config: { faucetUrl: FAUCET_URL }, faucet })
+    await expect.element(screen.getByText(/no ETH yet.*faucet: it is free/)).toBeVisible()
+    const button = screen.getByRole('button', { name: 'Fund from the local faucet' })
+    await expect.element(button).not.toHaveClass('button-quiet')
+    await expectAccessible()
+    await screen.getByRole('button', { name: 'Max' }).click()
+    await expect.element(screen.getByText('The balance is 0 ETH: there is nothing to send.')).toBeVisible()
+  })
+
   test('there is none where none is configured', async () => {
     const { screen } = await openWallet()
     await expect.element(review(screen)).toBeVisible()
@@ -201,6 +230,54 @@ describe('history', () => {
     const { screen } = await openWallet({ prepare })
     await expect.element(screen.getByText('Not pinned')).toBeVisible()
     await expectAccessible()
+  })
+
+  test('signed, but never broadcast: it says so', async () => {
+    const prepare = async (service: TestService) => {
+      service.failNext('eth_sendRawTransaction', {
+        code: -32000,
+        message: 'insufficient funds for gas * price + value',
+      })
+      await signSome(service, 1).catch(() => {})
+    }
+    const later = Date.now() + 3_600_000
+    const clock = vi.spyOn(Date, 'now').mockImplementation(() => later)
+    onTestFinished(() => clock.mockRestore())
+    const { screen } = await openWallet({ prepare })
+    const row = screen.getByRole('link', { name: /^Sent to 0x709979…dc79C8 1 hour ago −< 0\.000001 ETH Not broadcast/ })
+    await expect.element(row).toBeVisible()
+    await expectAccessible()
+  })
+
+  test('a payment that came in: who, how much and when, and which blocks were looked at', async () => {
+    const { screen, service } = await openWallet({ rpc: payAt(5), config: { explorerUrl: 'https://explorer.test' } })
+    const row = screen.getByRole('link', { name: /^Received from 0x709979…dc79C8 .* \+0\.75 ETH$/ })
+    await expect.element(row).toHaveAttribute('href', `https://explorer.test/tx/0x${'22'.repeat(32)}`)
+    await expect.element(screen.getByText(/all blocks of this chain were looked at/)).toBeVisible()
+    await expectAccessible()
+    // Back from another page, the node is not asked for the same blocks again.
+    const count = () => service.requests.filter((request) => request === 'eth_getTransactionReceipt').length
+    const before = count()
+    await screen.getByRole('link', { name: 'Verify', exact: true }).click()
+    await screen.getByRole('link', { name: 'Wallet', exact: true }).click()
+    await expect.element(row).toBeVisible()
+    expect(count()).toBe(before)
+  })
+
+  test('a node without past blocks: told, and asked again only when a person wants it', async () => {
+    const node = payAt(5)
+    const rpc = {
+      ...node,
+      eth_getBalance: ([, tag]: readonly unknown[]) => {
+        if (tag !== 'latest') throw { code: -32000, message: 'missing trie node' }
+        return '0x1'
+      },
+    }
+    const { screen } = await openWallet({ rpc })
+    await expect.element(screen.getByText(/does not answer questions about past blocks/)).toBeVisible()
+    rpc.eth_getBalance = node.eth_getBalance
+    await screen.getByRole('button', { name: 'Look again' }).click()
+    await expect.element(screen.getByText('+0.75 ETH')).toBeVisible()
   })
 
   test('a history that fails can be read again', async () => {
@@ -305,11 +382,20 @@ describe('around the pages', () => {
 
   test('nothing is wider than a small phone', async () => {
     const { page } = await import('vitest/browser')
-    await page.viewport(360, 740)
-    const prepare = (service: TestService) => signSome(service, 2)
-    const { screen } = await openWallet({ mode: 'mock', prepare, config: { faucetUrl: FAUCET_URL } })
-    await expect.element(review(screen)).toBeVisible()
+    await page.viewport(320, 640)
+    onTestFinished(() => page.viewport(414, 896))
+    const prepare = async (service: TestService) => {
+      await signSome(service, 2)
+      await new ServiceClient(service.config).signMessage({ message: 'x' })
+    }
+    const { screen } = await openWallet({ mode: 'mock', prepare, config: { faucetUrl: FAUCET_URL, tokens: [TOKEN] } })
+    await expect.element(screen.getByText('Message or typed data')).toBeVisible()
     await screen.getByText('How this wallet was made').click()
-    expect(document.documentElement.scrollWidth).toBeLessThanOrEqual(360)
+    await screen.getByRole('button', { name: 'Receive' }).click()
+    await expect.element(screen.getByRole('img', { name: 'QR code of your address' })).toBeVisible()
+    expect(document.documentElement.scrollWidth).toBeLessThanOrEqual(320)
+    await write(screen, { amount: '0.000000000000000001' })
+    await expect.element(confirm(screen)).toBeVisible()
+    expect(document.documentElement.scrollWidth).toBeLessThanOrEqual(320)
   })
 })

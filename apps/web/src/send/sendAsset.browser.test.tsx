@@ -1,0 +1,96 @@
+import { parseEther } from 'viem'
+import { afterEach, describe, expect, test } from 'vitest'
+import { expectAccessible } from '../shell/expectAccessible.fake.ts'
+import { toTransferData } from '../token/transferData.ts'
+import { closeWallet, openWallet } from '../wallet/openWallet.fake.tsx'
+import { amount, confirm, recipient, review, TOKEN, to } from './sendForm.fake.ts'
+
+afterEach(closeWallet)
+
+/** The wallet holds 12.5 of the token. */
+async function openWithToken() {
+  const eth_call = ([request]: readonly unknown[]) =>
+    (request as { to: string }).to === TOKEN.address ? `0x${(12_500_000).toString(16).padStart(64, '0')}` : '0x'
+  const opened = await openWallet({ config: { tokens: [TOKEN, { ...TOKEN, chainId: 1 }] }, rpc: { eth_call } })
+  await opened.screen.getByLabelText('Asset').selectOptions('TEST (Test Token)')
+  return { ...opened, tokens: () => opened.screen.getByLabelText('Amount in TEST') }
+}
+
+describe('a token', () => {
+  test('its balance is shown; the confirmation names token, amount, recipient and a fee in ETH; its contract is called', async () => {
+    const { screen, service, tokens } = await openWithToken()
+    await expect.element(screen.getByRole('list', { name: 'Tokens' }).getByText('12.5 TEST')).toBeVisible()
+    await to(screen).fill(recipient)
+    await tokens().fill('2.5')
+    await review(screen).click()
+    await expect.element(screen.getByRole('heading', { name: 'Is this right?' })).toHaveFocus()
+    await expect.element(screen.getByText('2.5 TEST', { exact: true })).toBeVisible()
+    await expect.element(screen.getByText(recipient)).toBeVisible()
+    await expect.element(screen.getByText(/Test Token, contract 0xab/i)).toBeVisible()
+    await expect.element(screen.getByText(/at most about .* ETH, and never more than .* ETH/)).toBeVisible()
+    await expectAccessible()
+    await confirm(screen).click()
+    await expect.element(screen.getByText('Sent 2.5 TEST')).toBeVisible()
+    const data = toTransferData({ recipient, amount: 2_500_000n })
+    expect(service.transactions).toMatchObject([{ to: TOKEN.address, value: 0n, data }])
+    await expect.element(screen.getByRole('link', { name: /Sent to 0x709979…dc79C8.*−2\.5 TEST/ })).toBeVisible()
+  })
+
+  test.each([
+    ['too many decimals', '0.0000001', 'TEST has at most 6 decimals'],
+    ['more than there is', '12.500001', 'more than the balance of 12.5 TEST'],
+  ])('%s: told beside the amount; nothing is signed', async (_, text, message) => {
+    const { screen, service, tokens } = await openWithToken()
+    await to(screen).fill(recipient)
+    await tokens().fill(text)
+    await review(screen).click()
+    await expect.element(tokens()).toHaveAccessibleDescription(expect.stringContaining(message))
+    expect(service.requests).not.toContain('POST /sign/digest')
+  })
+
+  test('sent to its own contract: warned of; Max is all of it', async () => {
+    const { screen, tokens } = await openWithToken()
+    await to(screen).fill(TOKEN.address)
+    await screen.getByRole('button', { name: 'Max' }).click()
+    await expect.element(tokens()).toHaveValue('12.5')
+    await review(screen).click()
+    await expect.element(screen.getByText('This is the token’s own contract')).toBeVisible()
+    await expectAccessible()
+  })
+})
+
+describe('Max', () => {
+  const max = async (fee: { gwei: bigint }) => {
+    const eth_maxPriorityFeePerGas = () => `0x${(fee.gwei * 10n ** 9n).toString(16)}`
+    const opened = await openWallet({ balance: parseEther('1'), rpc: { eth_maxPriorityFeePerGas } })
+    await opened.screen.getByRole('button', { name: 'Max' }).click()
+    await expect.element(amount(opened.screen)).toHaveValue(expect.stringMatching(/^0\.99/))
+    await to(opened.screen).fill(recipient)
+    return opened
+  }
+  const readAmount = (text: string | null) => parseEther(/[0-9.]+/.exec(text ?? '')?.[0] ?? '')
+
+  test('fees that rose since then: less is sent, and agreed to anew', async () => {
+    const fee = { gwei: 10n }
+    const { screen, service } = await max(fee)
+    await review(screen).click()
+    await expect.element(confirm(screen)).toBeVisible()
+    const before = readAmount(confirm(screen).element().textContent)
+    fee.gwei = 100n
+    await confirm(screen).click()
+    await expect.element(screen.getByText('The network fee has risen')).toBeVisible()
+    expect(service.requests).not.toContain('POST /sign/digest')
+    const after = readAmount(confirm(screen).element().textContent)
+    expect(after).toBeLessThan(before)
+    await confirm(screen).click()
+    await expect.element(screen.getByRole('heading', { name: /^Sent 0\.99/ })).toBeVisible()
+    expect(service.transactions).toMatchObject([{ value: after }])
+  })
+
+  test('an amount that was changed by hand is that amount', async () => {
+    const { screen } = await max({ gwei: 1n })
+    await amount(screen).fill('0.5')
+    await review(screen).click()
+    await expect.element(screen.getByRole('button', { name: 'Sign and send 0.5 ETH' })).toBeVisible()
+  })
+})
