@@ -1,4 +1,4 @@
-import type { ProofPayload } from '@countersign/protocol'
+import { type ProofPayload, toChecksumAddress } from '@countersign/protocol'
 import { isCid } from '@countersign/receipt'
 import { toGatewayLink, toPrintable } from '@countersign/verify'
 import type { ReactNode } from 'react'
@@ -30,7 +30,7 @@ export function ProofLinks({ proof, config }: { proof: ProofPayload; config: Web
           href={kind === 'transaction' ? toExplorer(txHash, chainId) : undefined}
           linkText="Show in the explorer"
         />
-        <LinkedFact title="Wallet" text={walletAddress} />
+        <LinkedFact title="Wallet" text={toChecksumAddress(walletAddress)} />
         {ipfsCid === null ? null : (
           <LinkedFact
             title="Receipt (CID)"

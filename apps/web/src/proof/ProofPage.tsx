@@ -1,5 +1,5 @@
 import { isTerminalProofStatus, type ProofPayload } from '@countersign/protocol'
-import { describeError, toPrintable, type VerifierError } from '@countersign/verify'
+import { toPrintable, type VerifierError } from '@countersign/verify'
 import { useMemo, useState } from 'react'
 import { AnchorForm } from '../anchors/AnchorForm.tsx'
 import { isEventDue, toVerifyRequest } from '../anchors/toVerifyRequest.ts'
@@ -94,7 +94,7 @@ function ProofFailure(props: { error: VerifierError; isPolling: boolean; onRetry
   return (
     <Notice tone="danger" title={title} isAlert>
       <p>{advice}</p>
-      <p className="transcript-detail">{toPrintable(describeError(error).message)}</p>
+      <p className="transcript-detail">{toPrintable(error.details ?? error.message)}</p>
       {isPolling ? (
         <p>This page asks again every few seconds.</p>
       ) : (
