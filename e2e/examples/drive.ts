@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import type { Browser, Page } from 'playwright'
 import { findNodes } from '../../scripts/packages/findNodes.ts'
 import { chooseAccount } from '../chooseAccount.ts'
@@ -98,12 +98,20 @@ const SIMULATED = 3
 
 export async function driveNode({ folder }: Example): Promise<void> {
   for (const [version, node] of findNodes()) {
-    const run = (...args: string[]) => spawnSync(node, args, { cwd: folder, encoding: 'utf8' })
-    const { status, stdout, stderr } = run('dist/pay.js')
-    assert.equal(status, 0, `Node ${version}:\n${stdout}${stderr}`)
-    assert.match(stdout, /^Status {6}complete$/m)
-    const verified = run('node_modules/@countersign/verifier/dist/cli.js', 'verify', '--offline', '--', GOLDEN)
-    assert.equal(verified.status, SIMULATED, `Node ${version}:\n${verified.stdout}${verified.stderr}`)
+    const paid = await run(folder, node, ['dist/pay.js'])
+    assert.equal(paid.code, 0, `Node ${version}:\n${paid.output}`)
+    assert.match(paid.output, /^Status {6}complete$/m)
+    const verifier = 'node_modules/@countersign/verifier/dist/cli.js'
+    const verified = await run(folder, node, [verifier, 'verify', '--offline', '--', GOLDEN])
+    assert.equal(verified.code, SIMULATED, `Node ${version}:\n${verified.output}`)
     console.log(`node: paid and verified under Node ${version}`)
   }
+}
+
+function run(cwd: string, node: string, args: readonly string[]) {
+  return new Promise<{ code: unknown; output: string }>((settle) => {
+    execFile(node, args, { cwd }, (error, stdout, stderr) =>
+      settle({ code: error?.code ?? (error === null ? 0 : 1), output: `${stdout}${stderr}` }),
+    )
+  })
 }
