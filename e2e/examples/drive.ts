@@ -97,7 +97,7 @@ const GOLDEN = 'node_modules/@countersign/receipt/spec/golden/receipt.json'
 const SIMULATED = 3
 
 export async function driveNode({ folder }: Example): Promise<void> {
-  for (const [version, node] of findNodes()) {
+  for (const [version, node] of await findNodes()) {
     const paid = await run(folder, node, ['dist/pay.js'])
     assert.equal(paid.code, 0, `Node ${version}:\n${paid.output}`)
     assert.match(paid.output, /^Status {6}complete$/m)
