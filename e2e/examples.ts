@@ -86,7 +86,7 @@ async function test(names: readonly Name[], executablePath: string): Promise<voi
       const folder = join(work, name)
       await mkdir(folder)
       await copyExample(join(root, 'examples', name), { to: folder, replaced })
-      await runNpm(folder, 'install', '--prefer-offline', ...packed.map(({ tarball }) => tarball))
+      await runNpm(folder, 'install', ...packed.map(({ tarball }) => tarball))
       // Next.js builds when it starts.
       await runNpm(folder, 'run', 'build', '--if-present')
       await EXAMPLES[name]({ folder, url: stack.webUrl, browser, startServer: () => startServer(folder, stack.webUrl) })
