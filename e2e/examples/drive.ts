@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import type { Browser, Page } from 'playwright'
 import { findNodes } from '../../scripts/packages/findNodes.ts'
-import { chooseAccount } from '../chooseAccount.ts'
 
 export type Example = {
   /** Where it is installed and built. */
@@ -39,10 +38,18 @@ async function withPage({ url, browser, startServer }: Example, use: (page: Page
 
 const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
 
+/** Leaves the page by its button for the provider of the local stack, where a name is enough, and comes back. */
+async function signIn(page: Page, { button, name }: { button: string; name: string }): Promise<void> {
+  const { origin } = new URL(page.url())
+  await press(page, button)
+  await page.waitForURL((url) => url.origin !== origin)
+  await page.goto(new URL(`?as=${name}`, page.url()).href)
+  await page.waitForURL((url) => url.origin === origin)
+}
+
 /** Signs in, takes an ether and pays. */
 async function pay(page: Page): Promise<void> {
-  await press(page, 'Sign in')
-  await chooseAccount(page, 'alice')
+  await signIn(page, { button: 'Sign in', name: 'alice' })
   const funded = page.waitForResponse((response) => response.url().endsWith('/faucet'))
   await press(page, 'Take an ether')
   assert.equal((await funded).status(), 200)
@@ -79,8 +86,7 @@ export function driveNext(example: Example): Promise<void> {
 export function driveWagmi(example: Example): Promise<void> {
   return withPage(example, async (page) => {
     page.on('dialog', (dialog) => dialog.accept())
-    await press(page, 'Connect')
-    await chooseAccount(page, 'bob')
+    await signIn(page, { button: 'Connect', name: 'bob' })
     await press(page, 'Sign in with Ethereum')
     await page.getByText(/^The server knows you as 0x[0-9a-fA-F]{40}\.$/).waitFor(WAIT)
     // A nonce counts once, and only for a signature.
