@@ -1,11 +1,13 @@
 // Installs the examples from packed packages into empty folders, builds them, and uses them against the local stack:
 //   npm run examples [-- NAME…]
 
-import { spawn, spawnSync } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { findChromium } from '../scripts/findChromium.ts'
 import { copyExample } from '../scripts/packages/copyExample.ts'
 import { type Packed, packAll } from '../scripts/packages/packAll.ts'
@@ -27,10 +29,11 @@ const START_TIMEOUT_MS = 240_000
 /** Nothing but packages is fetched, and nothing reported. */
 const env = { ...process.env, NEXT_TELEMETRY_DISABLED: '1' }
 
-/** npm in a folder; throws where it fails. */
-function runNpm(cwd: string, ...args: string[]): void {
-  const { status, stdout, stderr } = spawnSync('npm', args, { cwd, env, encoding: 'utf8' })
-  if (status !== 0) throw new Error(`npm ${args[0]} failed in ${cwd}:\n${stdout}${stderr}`)
+/** npm in a folder. Never waited for in a way that stops this process, in which parts of the stack run. */
+async function runNpm(cwd: string, ...args: string[]): Promise<void> {
+  await promisify(execFile)('npm', args, { cwd, env }).catch((error: { stdout?: string; stderr?: string }) => {
+    throw new Error(`npm ${args[0]} failed in ${cwd}:\n${error.stdout}${error.stderr}`)
+  })
 }
 
 /** `npm start` in a folder, until the page answers. */
@@ -39,20 +42,26 @@ async function startServer(cwd: string, url: string) {
   const child = spawn('npm', ['start'], { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk))
-  const ended = new Promise<void>((settle) => child.on('close', () => settle()))
-  const stop = async () => {
-    if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGTERM')
-    await ended
+  let isOver = false
+  const ended = once(child, 'close').then(() => {
+    isOver = true
+  })
+  const kill = () => {
+    if (!isOver && child.pid !== undefined) process.kill(-child.pid, 'SIGTERM')
   }
+  process.on('exit', kill)
+  const stop = async () => {
+    kill()
+    await ended
+    process.off('exit', kill)
+  }
+  const answers = () =>
+    fetch(url)
+      .then(({ ok }) => ok)
+      .catch(() => false)
   const deadlineMs = Date.now() + START_TIMEOUT_MS
-  while (child.exitCode === null && Date.now() < deadlineMs) {
-    if (
-      await fetch(url).then(
-        ({ ok }) => ok,
-        () => false,
-      )
-    )
-      return { stop }
+  while (!isOver && Date.now() < deadlineMs) {
+    if (await answers()) return { stop }
     await setTimeout(200)
   }
   await stop()
@@ -77,9 +86,9 @@ async function test(names: readonly Name[], executablePath: string): Promise<voi
       const folder = join(work, name)
       await mkdir(folder)
       await copyExample(join(root, 'examples', name), { to: folder, replaced })
-      runNpm(folder, 'install', '--prefer-offline', ...packed.map(({ tarball }) => tarball))
+      await runNpm(folder, 'install', ...packed.map(({ tarball }) => tarball))
       // Next.js builds when it starts.
-      runNpm(folder, 'run', 'build', '--if-present')
+      await runNpm(folder, 'run', 'build', '--if-present')
       await EXAMPLES[name]({ folder, url: stack.webUrl, browser, startServer: () => startServer(folder, stack.webUrl) })
       console.log(`${name}: passed (${((performance.now() - startedMs) / 1000).toFixed(1)} s)`)
     }
@@ -98,6 +107,8 @@ if (given[0] === '--help') {
   console.error(USAGE)
   process.exitCode = 2
 } else {
+  // So that no server outlives us.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1))
   const executablePath = await findChromium(process.env, AbortSignal.timeout(300_000))
   if (!executablePath) throw new Error('no Chromium found: set CHROMIUM_PATH')
   await test(given.length > 0 ? given : (Object.keys(EXAMPLES) as Name[]), executablePath)

@@ -1,7 +1,7 @@
 // Starts an example against `npm run dev`, from the packages as they are in this checkout:
 //   npm run example -- NAME
 
-import { spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -19,18 +19,31 @@ const USAGE = `usage: npm run example -- ${names.join('|')}
 Packs the packages, installs them into the example, and starts it. It needs the local stack, in another terminal:
   npm run dev -- --origin http://localhost:3000`
 
+/** Gives the exit code. At a terminal the kernel sends Ctrl-C to npm too; other signals are passed on. */
+function runNpm(cwd: string, args: readonly string[]): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const child = spawn('npm', args, { cwd, stdio: 'inherit' })
+    const passOn = (signal: NodeJS.Signals) => void child.kill(signal)
+    process
+      .once('SIGTERM', passOn)
+      .once('SIGHUP', passOn)
+      .once('SIGINT', () => {})
+    child.on('error', reject)
+    child.on('close', (code) => resolve(code ?? 1))
+  })
+}
+
 async function start(name: string): Promise<number> {
   const example = join(root, 'examples', name)
-  const run = (...args: string[]) => spawnSync('npm', args, { cwd: example, stdio: 'inherit' }).status ?? 1
   const folder = await mkdtemp(join(tmpdir(), 'countersign-example-'))
   try {
     const packed = await packAll(root, { packages: readPublished(root), folder })
-    const installed = run('install', '--no-save', ...packed.map(({ tarball }) => tarball))
+    const installed = await runNpm(example, ['install', '--no-save', ...packed.map(({ tarball }) => tarball)])
     if (installed !== 0) return installed
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
-  return run('start')
+  return runNpm(example, ['start'])
 }
 
 const [name = '', ...rest] = process.argv.slice(2)

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import type { Browser, Page } from 'playwright'
 import { findNodes } from '../../scripts/packages/findNodes.ts'
-import { chooseAccount } from '../chooseAccount.ts'
 
 export type Example = {
   /** Where it is installed and built. */
@@ -39,10 +38,18 @@ async function withPage({ url, browser, startServer }: Example, use: (page: Page
 
 const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
 
+/** Leaves the page by its button for the provider of the local stack, where a name is enough, and comes back. */
+async function signIn(page: Page, { button, name }: { button: string; name: string }): Promise<void> {
+  const { origin } = new URL(page.url())
+  await press(page, button)
+  await page.waitForURL((url) => url.origin !== origin)
+  await page.goto(new URL(`?as=${name}`, page.url()).href)
+  await page.waitForURL((url) => url.origin === origin)
+}
+
 /** Signs in, takes an ether and pays. */
 async function pay(page: Page): Promise<void> {
-  await press(page, 'Sign in')
-  await chooseAccount(page, 'alice')
+  await signIn(page, { button: 'Sign in', name: 'alice' })
   const funded = page.waitForResponse((response) => response.url().endsWith('/faucet'))
   await press(page, 'Take an ether')
   assert.equal((await funded).status(), 200)
@@ -79,8 +86,7 @@ export function driveNext(example: Example): Promise<void> {
 export function driveWagmi(example: Example): Promise<void> {
   return withPage(example, async (page) => {
     page.on('dialog', (dialog) => dialog.accept())
-    await press(page, 'Connect')
-    await chooseAccount(page, 'bob')
+    await signIn(page, { button: 'Connect', name: 'bob' })
     await press(page, 'Sign in with Ethereum')
     await page.getByText(/^The server knows you as 0x[0-9a-fA-F]{40}\.$/).waitFor(WAIT)
     // A nonce counts once, and only for a signature.
@@ -97,13 +103,21 @@ const GOLDEN = 'node_modules/@countersign/receipt/spec/golden/receipt.json'
 const SIMULATED = 3
 
 export async function driveNode({ folder }: Example): Promise<void> {
-  for (const [version, node] of findNodes()) {
-    const run = (...args: string[]) => spawnSync(node, args, { cwd: folder, encoding: 'utf8' })
-    const { status, stdout, stderr } = run('dist/pay.js')
-    assert.equal(status, 0, `Node ${version}:\n${stdout}${stderr}`)
-    assert.match(stdout, /^Status {6}complete$/m)
-    const verified = run('node_modules/@countersign/verifier/dist/cli.js', 'verify', '--offline', '--', GOLDEN)
-    assert.equal(verified.status, SIMULATED, `Node ${version}:\n${verified.stdout}${verified.stderr}`)
+  for (const [version, node] of await findNodes()) {
+    const paid = await run(folder, node, ['dist/pay.js'])
+    assert.equal(paid.code, 0, `Node ${version}:\n${paid.output}`)
+    assert.match(paid.output, /^Status {6}complete$/m)
+    const verifier = 'node_modules/@countersign/verifier/dist/cli.js'
+    const verified = await run(folder, node, [verifier, 'verify', '--offline', '--', GOLDEN])
+    assert.equal(verified.code, SIMULATED, `Node ${version}:\n${verified.output}`)
     console.log(`node: paid and verified under Node ${version}`)
   }
+}
+
+function run(cwd: string, node: string, args: readonly string[]) {
+  return new Promise<{ code: unknown; output: string }>((settle) => {
+    execFile(node, args, { cwd }, (error, stdout, stderr) =>
+      settle({ code: error?.code ?? (error === null ? 0 : 1), output: `${stdout}${stderr}` }),
+    )
+  })
 }

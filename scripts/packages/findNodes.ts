@@ -1,9 +1,10 @@
-import { execFileSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 
 /** The Nodes to try published packages under, by version: those of scripts/engines, installed at first use, and this one. */
-export function findNodes(): Map<string, string> {
+export async function findNodes(): Promise<Map<string, string>> {
   const folder = join(import.meta.dirname, '../engines')
   const { optionalDependencies } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
   const wanted = Object.entries(optionalDependencies as Record<string, string>).filter(([name]) =>
@@ -14,6 +15,6 @@ export function findNodes(): Map<string, string> {
     join(folder, 'node_modules', name, 'bin/node'),
   ])
   if (!nodes.every(([, path]) => existsSync(path)))
-    execFileSync('npm', ['ci', '--prefer-offline'], { cwd: folder, stdio: 'inherit' })
+    await promisify(execFile)('npm', ['ci', '--prefer-offline'], { cwd: folder })
   return new Map([...nodes, [process.versions.node, process.execPath]])
 }
