@@ -92,6 +92,7 @@ describe('as the image starts it', () => {
       ['a path', [script]],
       ['nothing', []],
       ['an argument', [name, `--import=${evilUrl}`]],
+      ['a file of settings', [name, '--config', '/etc/settings']],
       ['half a name', [name.slice(0, -1)]],
       ['more than a name', [`${name}s`]],
     ])('%s instead of a name is refused', (_, args) => {

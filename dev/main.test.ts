@@ -63,14 +63,18 @@ async function signIn(startUrl: string) {
   return { browser, landed: landed.href, status: response.status }
 }
 
-async function sign(ports: Ports, browser: ReturnType<typeof createTestBrowser>): Promise<string> {
+type TestBrowser = ReturnType<typeof createTestBrowser>
+
+function post(ports: Ports, browser: TestBrowser, path: string, body: object): Promise<Response> {
   const { api, web } = urlsOf(ports)
+  const headers = { origin: web, 'content-type': 'application/json' }
+  return browser.request(`${api}${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
+}
+
+async function sign(ports: Ports, browser: TestBrowser): Promise<string> {
+  const { api } = urlsOf(ports)
   const txMetadata = createTx(0)
-  const signed = await browser.request(`${api}/sign/digest`, {
-    method: 'POST',
-    headers: { origin: web, 'content-type': 'application/json' },
-    body: JSON.stringify({ digest: toDigest(txMetadata), txMetadata }),
-  })
+  const signed = await post(ports, browser, '/sign/digest', { digest: toDigest(txMetadata), txMetadata })
   expect(signed.status).toBe(200)
   const { slug } = (await signed.json()) as { slug: string }
   await waitForCompleteProofs({ url: api, slugs: [slug] })
@@ -237,7 +241,7 @@ describe('npm run dev', () => {
     'one signs in, lands in the app, and signs; after a restart wallet and proof are there, and the proof verifies as before',
     async () => {
       const { api, web } = urlsOf(ports)
-      const readAddress = async (browser: ReturnType<typeof createTestBrowser>) =>
+      const readAddress = async (browser: TestBrowser) =>
         ((await (await browser.request(`${api}/wallet/me`)).json()) as { address: string }).address
 
       const first = await signIn(`${api}/auth/google`)
@@ -245,6 +249,10 @@ describe('npm run dev', () => {
       const address = await readAddress(first.browser)
       expect(address).toMatch(/^0x/)
       const slug = await sign(ports, first.browser)
+      const delegate = (address: string) =>
+        post(ports, first.browser, '/sign/authorization', { chainId: 31337, address, nonce: 0 })
+      expect((await delegate(summaryOf(dev, 'Delegation'))).status).toBe(200)
+      expect((await delegate(STRANGER)).status).toBe(422)
       const verified = await verify(ports, slug)
       expect(verified).toMatchObject({ exitCode: 0, stderr: '' })
       expect(verified.stdout).toContain('verified, on MOCK evidence')

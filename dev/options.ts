@@ -24,7 +24,8 @@ export const USAGE = `usage: npm run dev -- [options]
 Starts everything on this machine, with simulated silicon: identity provider, satellite, chain, key enclave, coordinator with its
 database, IPFS node and worker, the web app, and a site to sign in to with the wallet. Ctrl-C stops it.
   --reset               deletes the local users, wallets, keys, receipts and chain first
-  --origin URL          an app of yours that may call, and that sign-in may return to, such as http://localhost:3000; repeat for more
+  --origin URL          an app of yours that may call, and that sign-in may return to, such as http://localhost:3000; repeat for
+                        more. On any other host than localhost browsers send no cookies along
   --verbose             shows every line of every part; without it, warnings and errors
   --no-web              without the web app and the site; an app that you serve at --web-port may still call
   --database URL        PostgreSQL instead of the embedded database

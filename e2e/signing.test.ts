@@ -96,6 +96,12 @@ describe.skipIf(!executablePath)('what is signed off the chain, on all that npm 
     await page.getByRole('link', { name: 'See the proof' }).click()
     expect(await waitForVerdict(page)).toBe('mock')
     expect(await page.locator('[data-step][data-status="fail"]').count()).toBe(0)
+    // The command that the page gives to copy ends in a plain result.
+    const command = (await page.locator('.command code').textContent()) ?? ''
+    expect(command).toMatch(/^npm run verify -- \S/)
+    const deps = { fetch: globalThis.fetch, timeoutMs: 10_000, now: () => new Date(), isColored: false }
+    const { exitCode, stdout } = await runCli(deps, command.split(' ').slice(4))
+    expect([exitCode, stdout]).toEqual([0, expect.stringContaining('verified, on MOCK evidence')])
     await page.goto(stack.demoUrl)
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByText('Nobody is signed in.').waitFor()

@@ -15,7 +15,14 @@ if (!/^[1-9][0-9]{0,5}$/.test(values.messages))
   refuseArguments('--messages: expected a number from 1 to 999999.', USAGE)
 const env = { ...process.env, OFF_CHAIN_MESSAGES: values.messages }
 const child = spawn('vitest', ['run', 'services/coordinator/src/offChain.test.ts'], { stdio: 'inherit', env })
-// At a terminal the kernel has sent Ctrl-C to the child already.
-for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void child.kill(signal))
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  process.on(signal, () => {
+    // At a terminal the kernel has sent Ctrl-C to the child already.
+    if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal)
+  })
+}
 child.on('exit', (code) => process.exit(code ?? 1))
-child.on('error', (error) => refuseArguments(`vitest: ${error.message}`, USAGE))
+child.on('error', (error) => {
+  console.error(`vitest: ${error.message}`)
+  process.exit(1)
+})

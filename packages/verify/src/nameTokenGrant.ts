@@ -16,7 +16,7 @@ export function nameTokenGrant({ primaryType, domain, message }: TypedData, wall
       return namePermit(message, token, wallet)
     case 'PermitSingle':
     case 'PermitBatch':
-      return nameAllowances(toList(message.details), show(message.spender))
+      return nameAllowances(message)
     case 'PermitTransferFrom':
     case 'PermitBatchTransferFrom':
     case 'PermitWitnessTransferFrom':
@@ -49,10 +49,9 @@ function namePermit(message: Members, token: string, wallet: string): Grant {
   const spender = show(message.spender)
   const others = warnOfOther(message.owner ?? message.holder, wallet)
   const isOfDai = message.allowed !== undefined
-  // A message that has both members is of neither form: which of them a contract would read is not known here.
   const isWithdrawn = isOfDai
-    ? message.allowed === false && message.value === undefined
-    : toInteger(message.value) === 0n
+    ? message.allowed === false && hasOnly(message, ['holder', 'spender', 'nonce', 'expiry', 'allowed'])
+    : toInteger(message.value) === 0n && hasOnly(message, ['owner', 'spender', 'value', 'nonce', 'deadline'])
   if (isWithdrawn) return withdraw('Permit: the end of an allowance for tokens (EIP-2612)', others)
   const amount = isOfDai ? 'any amount' : showAmount(message.value)
   const until = showDeadline(message.deadline ?? message.expiry)
@@ -63,9 +62,16 @@ function namePermit(message: Members, token: string, wallet: string): Grant {
 }
 
 /** Permit2's PermitSingle and PermitBatch. An amount of zero ends an allowance. */
-function nameAllowances(details: readonly Members[], spender: string): Grant {
-  const given = details.filter(({ amount }) => toInteger(amount) !== 0n)
-  if (given.length === 0 && details.length > 0) return withdraw('Permit2: the end of an allowance for tokens', [])
+function nameAllowances(message: Members): Grant {
+  const details = toList(message.details)
+  const spender = show(message.spender)
+  const isEnd = (detail: Members) =>
+    toInteger(detail.amount) === 0n && hasOnly(detail, ['token', 'amount', 'expiration', 'nonce'])
+  const given = details.filter((detail) => !isEnd(detail))
+  const isWithdrawn = details.length > 0 && given.length === 0
+  if (isWithdrawn && hasOnly(message, ['details', 'spender', 'sigDeadline'])) {
+    return withdraw('Permit2: the end of an allowance for tokens', [])
+  }
   return warn(
     'Permit2: an allowance for tokens',
     given.map(
@@ -73,6 +79,11 @@ function nameAllowances(details: readonly Members[], spender: string): Grant {
         `Whoever has the signature lets ${spender} take ${showAmount(amount)} of the token ${show(token)} from this wallet${showExpiration(expiration)}.`,
     ),
   )
+}
+
+/** What another contract makes of a member that the standard does not have is not known: only the standard's own form is harmless. */
+function hasOnly(members: Members, names: readonly string[]): boolean {
+  return Object.keys(members).every((name) => names.includes(name))
 }
 
 function withdraw(title: string, warnings: readonly string[]): Grant {
