@@ -128,6 +128,15 @@ export function drawDomain({ below, pick }: Random): DomainRule {
   return Object.keys(domain).length === 0 ? { chainId: pick(CHAINS) } : domain
 }
 
+/** Whatever the order of their lists. */
 function distinct<Item>(items: readonly Item[]): Item[] {
-  return [...new Map(items.map((item) => [JSON.stringify(item), item])).values()]
+  return [...new Map(items.map((item) => [toUnorderedText(item), item])).values()]
+}
+
+function toUnorderedText(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const parts = Array.isArray(value)
+    ? value.map(toUnorderedText)
+    : Object.entries(value).map(([name, member]) => `${name}:${toUnorderedText(member)}`)
+  return `[${parts.sort().join()}]`
 }

@@ -2,7 +2,7 @@ import { type Hex, toHex } from '@countersign/protocol'
 import { decodeAbiParameters, encodeAbiParameters } from 'viem'
 import { describe, expect, test } from 'vitest'
 import { createRandom } from '../../protocol/fuzz/random.ts'
-import { decodeWord, splitCalldata } from './abiWord.ts'
+import { decodeWord } from './abiWord.ts'
 import type { ArgumentType } from './policy.ts'
 
 const types: ArgumentType[] = [
@@ -48,12 +48,6 @@ describe('a word of calldata', () => {
     for (const type of types)
       for (const length of [0, 31, 33]) expect(decodeWord(type, new Uint8Array(length))).toBeUndefined()
   })
-})
-
-test('calldata is a selector and whole words', () => {
-  expect(splitCalldata(`0xa9059cbb${'00'.repeat(32)}`)).toEqual({ selector: '0xa9059cbb', words: [new Uint8Array(32)] })
-  expect(splitCalldata('0xa9059cbb')).toEqual({ selector: '0xa9059cbb', words: [] })
-  for (const bytes of [0, 1, 3, 5, 35, 37, 67]) expect(splitCalldata(`0x${'11'.repeat(bytes)}`)).toBeUndefined()
 })
 
 /** viem cuts a dirty word or refuses it; encoding what it read tells which. */

@@ -1,4 +1,4 @@
-import { fromHex, type Hex, toHex } from '@countersign/protocol'
+import { toHex } from '@countersign/protocol'
 import type { ArgumentType } from './policy.ts'
 
 const WORD_BYTES = 32
@@ -22,13 +22,4 @@ export function decodeWord(type: ArgumentType, word: Uint8Array): string | boole
 function toValueBytes(type: Exclude<ArgumentType, 'bytes32'>): number {
   if (type === 'address') return 20
   return type === 'bool' ? 1 : Number(type.slice('uint'.length)) / 8
-}
-
-/** Calldata as a selector and whole words; undefined where it is neither. */
-export function splitCalldata(data: Hex): { selector: Hex; words: Uint8Array[] } | undefined {
-  const bytes = fromHex(data.slice(2))
-  if (bytes.length < 4 || (bytes.length - 4) % WORD_BYTES !== 0) return undefined
-  const words: Uint8Array[] = []
-  for (let at = 4; at < bytes.length; at += WORD_BYTES) words.push(bytes.subarray(at, at + WORD_BYTES))
-  return { selector: `0x${toHex(bytes.subarray(0, 4))}`, words }
 }

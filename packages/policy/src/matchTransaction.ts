@@ -1,5 +1,5 @@
-import type { TxMetadata } from '@countersign/protocol'
-import { decodeWord, splitCalldata } from './abiWord.ts'
+import { fromHex, type Hex, type TxMetadata } from '@countersign/protocol'
+import { decodeWord } from './abiWord.ts'
 import type { ArgumentRule, TransactionRule } from './policy.ts'
 import type { RuleReason } from './verdict.ts'
 
@@ -15,16 +15,26 @@ export function matchTransaction(rule: TransactionRule, transaction: TxMetadata)
   return [...reasons, ...matchData(rule, transaction)]
 }
 
-function matchData(rule: TransactionRule, { data }: TxMetadata): RuleReason[] {
-  if (rule.selectors === undefined) return data === '0x' ? [] : [{ code: 'data_not_empty' }]
-  const calldata = splitCalldata(data)
-  if (calldata === undefined || calldata.words.length !== rule.words) return [{ code: 'data_length' }]
-  if (!rule.selectors.includes(calldata.selector)) return [{ code: 'selector_not_allowed' }]
-  return (rule.arguments ?? []).flatMap((argument) => matchArgument(argument, calldata.words[argument.at]))
+/** The selector has four bytes, a word 32: two digits for each, after `0x`. */
+const SELECTOR_END = 2 + 2 * 4
+const WORD_DIGITS = 2 * 32
+
+function matchData(
+  { selectors, words = 0, arguments: rules = [] }: TransactionRule,
+  { data }: TxMetadata,
+): RuleReason[] {
+  if (selectors === undefined) return data === '0x' ? [] : [{ code: 'data_not_empty' }]
+  if (data.length !== SELECTOR_END + WORD_DIGITS * words) return [{ code: 'data_length' }]
+  if (!selectors.includes(data.slice(0, SELECTOR_END) as Hex)) return [{ code: 'selector_not_allowed' }]
+  // Only words that a rule is about are decoded: data may be long, and rules many.
+  return rules.flatMap((rule) => {
+    const start = SELECTOR_END + WORD_DIGITS * rule.at
+    return matchArgument(rule, fromHex(data.slice(start, start + WORD_DIGITS)))
+  })
 }
 
-function matchArgument({ at, type, oneOf, max }: ArgumentRule, word: Uint8Array | undefined): RuleReason[] {
-  const value = word === undefined ? undefined : decodeWord(type, word)
+function matchArgument({ at, type, oneOf, max }: ArgumentRule, word: Uint8Array): RuleReason[] {
+  const value = decodeWord(type, word)
   if (value === undefined) return [{ code: 'argument_undecodable', at }]
   if (oneOf !== undefined && !oneOf.includes(value)) return [{ code: 'argument_not_allowed', at }]
   if (max !== undefined && BigInt(value) > BigInt(max)) return [{ code: 'argument_above_max', at }]
