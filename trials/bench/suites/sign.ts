@@ -34,7 +34,7 @@ type Service = Load & { address: string; databaseUrl: string }
 export function benchSign({ rounds, isQuick, say }: Run): Promise<Report> {
   return withScope(async (scope) => {
     const { add } = scope
-    const sliceMs = isQuick ? 600 : 1_000
+    const sliceMs = isQuick ? 600 : 2_000
     const postgres = add(await startPostgres(), ({ stop }) => stop())
     const satellite = add(await startSatelliteServer(), stopProgram)
     const echo = add(await startEchoServer(), stopProgram)
@@ -51,14 +51,14 @@ export function benchSign({ rounds, isQuick, say }: Run): Promise<Report> {
     const single = await start(1, 1)
     const plain = { url: echo.url, cookies: [''], isEcho: true }
     say('warming up')
-    for (let slice = 0; slice < WARM_SLICES; slice++) await measureBoth(batched, second, 256, sliceMs)
+    for (let slice = 0; slice < WARM_SLICES; slice++) await measureBoth([batched, second], 256, sliceMs / 2)
     const rows: Row[] = []
     const calms: Calm<unknown>[] = []
     for (const connections of CONNECTIONS) {
       say(`${connections} connections`)
-      const calm = await repeatCalmly({ rounds, isQuick }, async () => {
+      const calm = await repeatCalmly({ rounds, isQuick }, async (round) => {
         const slow = await measure(single, Math.min(connections, MAX_SINGLE_CALLERS), sliceMs)
-        const both = await measureBoth(batched, second, connections, sliceMs)
+        const both = await measureBoth([batched, second], connections, sliceMs, round)
         const fast = await measure(plain, connections, sliceMs)
         return { slow, ...both, fast }
       })
@@ -112,12 +112,17 @@ export function benchSign({ rounds, isQuick, say }: Run): Promise<Report> {
   })
 }
 
-/** In halves, there and back again: what changes on the machine changes for both. */
-async function measureBoth(first: Load, second: Load, connections: number, sliceMs: number) {
-  const halves: Answered[] = []
-  for (const load of [first, second, second, first]) halves.push(await apply(load, connections, sliceMs / 2))
-  const [begin, secondBegin, secondEnd, end] = halves as [Answered, Answered, Answered, Answered]
-  return { own: toFigures([begin, end]), other: toFigures([secondBegin, secondEnd]) }
+/** In two halves each, in turns, and every other round the second begins: what changes on the machine changes for both. */
+async function measureBoth([first, second]: readonly [Load, Load], connections: number, sliceMs: number, round = 0) {
+  const own: Answered[] = []
+  const other: Answered[] = []
+  const turns = [
+    { load: first, slices: own },
+    { load: second, slices: other },
+  ]
+  if (round % 2 === 1) turns.reverse()
+  for (const { load, slices } of [...turns, ...turns]) slices.push(await apply(load, connections, sliceMs / 2))
+  return { own: toFigures(own), other: toFigures(other) }
 }
 
 const measure = async (load: Load, connections: number, sliceMs: number) =>
