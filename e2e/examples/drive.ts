@@ -74,6 +74,7 @@ export function driveNext(example: Example): Promise<void> {
     const link = page.getByRole('link', { name: /^Proof of 0x/ })
     const txHash = (await link.textContent(WAIT))?.slice('Proof of '.length) ?? ''
     await link.click()
+    await page.waitForURL((url) => url.pathname.startsWith('/proof/'))
     await page.getByText(txHash).waitFor(WAIT)
     // The server has asked for the proof: it is in the page before any script runs.
     assert.ok((await (await fetch(page.url())).text()).includes(txHash))
