@@ -43,14 +43,17 @@ describe('the command', () => {
 
   test('of a service on the visitor’s own machine names the manifest there, and accepts MOCK where the app does', () => {
     const subject = { kind: 'cid', cid: 'bafkrei', gateway: 'http://localhost:8080' } as const
-    const local = { ...context, isEventDue: false, localManifest: '.countersign/manifest.json' }
-    const command = 'npm run verify -- bafkrei --ipfs http://localhost:8080'
+    const local = { ...context, localManifest: '.countersign/manifest.json' }
+    const chain = `--rpc http://localhost:8545/ --contract ${contract.address}`
+    const command = `npm run verify -- bafkrei --ipfs http://localhost:8080 ${chain}`
     expect(toCommand(subject, local)).toBe(`${command} --manifest .countersign/manifest.json`)
     const mock = { ...local, trust: { ...context.trust, allowMock: true } }
     expect(toCommand(subject, mock)).toBe(`${command} --manifest .countersign/manifest.json --allow-mock`)
     expect(toCommand(subject, { ...mock, localManifest: "-a b'c" })).toBe(
       `${command} --manifest './-a b'\\''c' --allow-mock`,
     )
+    // Nothing may be due yet, and be there all the same.
+    expect(toCommand(subject, { ...local, isEventDue: false })).toContain(`${chain} --allow-missing-event --manifest`)
     // The visitor's anchors stand alone, and without a local manifest nothing of the operator's gets in.
     expect(toCommand(subject, { ...mock, anchorSource: 'visitor' })).not.toMatch(/manifest|mock/)
     expect(toCommand(subject, { ...mock, localManifest: undefined })).toBe(command)

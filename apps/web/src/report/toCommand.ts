@@ -24,8 +24,9 @@ export function toCommand(
 ): string {
   const { enclave, coordinator, entropyKeys } = trust.manifest
   const contract = findContract(trust)
-  // An operator's own contract, where nothing is due in it, would only make the command fail; the visitor's stays.
-  const isChainAsked = isEventDue || anchorSource === 'visitor'
+  // An operator's own contract, where nothing is due in it, would only make the command fail; the visitor's stays. On the visitor's own
+  // machine the event may be there before the service says so.
+  const isChainAsked = isEventDue || anchorSource === 'visitor' || localManifest !== undefined
   const chain =
     contract === undefined || trust.node === undefined || !isChainAsked
       ? []
