@@ -34,7 +34,7 @@ export const browserPage: Page = {
   now: () => Date.now(),
   isBack() {
     // Test environments may have none.
-    const entries = performance.getEntriesByType?.('navigation') as PerformanceNavigationTiming[] | undefined
-    return entries?.[0]?.type === 'back_forward'
+    const [entry] = performance.getEntriesByType?.('navigation') ?? []
+    return (entry as PerformanceNavigationTiming | undefined)?.type === 'back_forward'
   },
 }

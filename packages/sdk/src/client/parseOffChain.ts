@@ -44,12 +44,12 @@ const DOMAIN_TYPES = [
 export function parseMessage(request: SignMessageRequest): OffChain {
   const given: unknown = request?.message
   if (typeof given === 'string') {
-    if (LONE_SURROGATE.test(given)) throw invalidMessage('half a surrogate pair')
+    if (LONE_SURROGATE.test(given)) throw invalid('invalid_message', 'half a surrogate pair')
     return toMessage(stringToHex(given))
   }
   const raw: unknown = isPlainObject(given) && given.raw
   const message = raw instanceof Uint8Array ? bytesToHex(raw) : raw
-  if (!isHex(message)) throw invalidMessage('expected text, or { raw } with bytes or their hex')
+  if (!isHex(message)) throw invalid('invalid_message', 'expected text, or { raw: bytes or hex }')
   return toMessage(message.toLowerCase() as Hex)
 }
 
@@ -62,7 +62,7 @@ export function parseTypedData(request: SignTypedDataRequest, chainId: number): 
     const members = DOMAIN_TYPES.filter(([name]) => Object.hasOwn(content.domain, name))
     const asked = content.domain.chainId as number | string | undefined
     if (asked !== undefined && BigInt(asked) !== BigInt(chainId)) {
-      throw invalidTypedData(`the domain is of chain ${asked}, the client of ${chainId}`)
+      throw invalid('invalid_typed_data', `it is for chain ${asked}, the client is on ${chainId}`)
     }
     // By the members that are there, as the service does. viem would leave out a chain that is written as a string.
     const EIP712Domain = members.map(([name, type]) => ({ name, type }))
@@ -70,7 +70,7 @@ export function parseTypedData(request: SignTypedDataRequest, chainId: number): 
     return { kind: 'typed-data', content, digest }
   } catch (cause) {
     // No details of viem's: it repeats values, and details go into logs.
-    throw cause instanceof ServiceError ? cause : invalidTypedData('it has no hash by EIP-712', cause)
+    throw cause instanceof ServiceError ? cause : invalid('invalid_typed_data', 'it has no hash by EIP-712', cause)
   }
 }
 
@@ -78,11 +78,11 @@ export function parseTypedData(request: SignTypedDataRequest, chainId: number): 
 export function parseAuthorization(request: SignAuthorizationRequest, expected: number): Authorization {
   const { chainId = expected, address, nonce } = request ?? {}
   // Chain 0 would hold on every chain.
-  if (chainId !== expected) throw invalidAuthorization(`it is for chain ${chainId}, the client is on ${expected}`)
+  if (chainId !== expected) throw invalid('invalid_request', `it is for chain ${chainId}, the client is on ${expected}`)
   if (typeof address !== 'string' || !isAddress(address, { strict: /[a-f]/.test(address) })) {
-    throw invalidAuthorization('`address` is not an address')
+    throw invalid('invalid_request', '`address` is not an address')
   }
-  if (!isNatural(nonce)) throw invalidAuthorization('`nonce` is not a natural number')
+  if (!isNatural(nonce)) throw invalid('invalid_request', '`nonce` is not a natural number')
   return { chainId, address: address.toLowerCase() as Hex, nonce }
 }
 
@@ -99,21 +99,15 @@ function toJson(value: unknown): unknown {
   }
   const isText = typeof value === 'string' && !LONE_SURROGATE.test(value)
   if (isText || typeof value === 'boolean' || Number.isSafeInteger(value)) return value
-  throw invalidTypedData(`a ${typeof value} that JSON does not carry without loss`)
+  throw invalid('invalid_typed_data', `JSON would lose or change a ${typeof value}`)
 }
 
 function toMessage(message: Hex): OffChain {
   return { kind: 'message', content: { message }, digest: hashMessage({ raw: message }) }
 }
 
-function invalidMessage(details: string): ServiceError {
-  return createError('invalid_message', 'invalid message', { details })
-}
+type Code = 'invalid_message' | 'invalid_request' | 'invalid_typed_data'
 
-function invalidTypedData(details: string, cause?: unknown): ServiceError {
-  return createError('invalid_typed_data', 'invalid typed data', { details, cause })
-}
-
-function invalidAuthorization(details: string): ServiceError {
-  return createError('invalid_request', 'invalid authorization', { details })
+function invalid(code: Code, details: string, cause?: unknown): ServiceError {
+  return createError(code, code.replaceAll('_', ' '), { details, cause })
 }

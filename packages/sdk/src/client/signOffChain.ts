@@ -91,9 +91,7 @@ async function signOffChain(
   // Only the salts are news.
   const [salt1, salt2] = [answer.opening.content, answer.opening.signature].map(readSalt)
   const opening = { content: { salt: salt1, kind, digest, content }, signature: { salt: salt2, signature } } as Opening
-  if (!salt1 || !salt2 || toSortedJson(answer.opening) !== toSortedJson(opening)) {
-    throw openingMismatch(slug)
-  }
+  if (!salt1 || !salt2 || toSortedJson(answer.opening) !== toSortedJson(opening)) throw openingMismatch(slug)
   return { signature, attestationSlug: slug, opening }
 }
 
@@ -115,7 +113,7 @@ function parseAnswer(body: unknown): SignOffChainResponse | undefined {
 /** Contracts recover a signer only with v = 27 or 28, and a commitment is to one spelling. */
 async function verifyExact(parameters: VerifySignatureParameters): Promise<void> {
   const parts = await verifySignature(parameters)
-  if (serializeSignature(parts) !== parameters.signature) throw mismatch('its v or its spelling is not the usual one')
+  if (serializeSignature(parts) !== parameters.signature) throw mismatch('its v or spelling is unusual')
 }
 
 function readSalt(half: unknown): string | undefined {
