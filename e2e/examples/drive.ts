@@ -23,8 +23,8 @@ async function withPage({ url, browser, startServer }: Example, use: (page: Page
     const errors: string[] = []
     page.on('pageerror', (error) => errors.push(error.message))
     page.on('console', (message) => {
-      // Nobody is signed in at first, which the service answers with 401, and Chromium reports.
-      const isStatus = /^Failed to load resource: .* status of 401/.test(message.text())
+      // At first nobody is signed in (401), then there is no wallet (404): answers of the service that Chromium reports.
+      const isStatus = /^Failed to load resource: .* status of 40[14] /.test(message.text())
       if (message.type() === 'error' && !isStatus) errors.push(message.text())
     })
     await page.goto(url)
