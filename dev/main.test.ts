@@ -221,7 +221,7 @@ describe('npm run dev', () => {
       const otherPorts = await getFreePorts()
       const other = await startShared([...toArgs(otherPorts, otherDir), '--reset', '--verbose'])
       const reader = readerOf(otherPorts)
-      expect(await reader.getBlockNumber()).toBe(3n)
+      expect(await reader.getBlockNumber()).toBe(4n)
       expect(await reader.getBalance({ address: STRANGER })).toBe(0n)
       expect(await reader.getBalance({ address: cleared.publisher.address })).toBe(0n)
       expect(await readerOf(ports).getBalance({ address: STRANGER })).toBeGreaterThan(0n)
@@ -255,7 +255,7 @@ describe('npm run dev', () => {
       expect((await delegate(STRANGER)).status).toBe(422)
       const verified = await verify(ports, slug)
       expect(verified).toMatchObject({ exitCode: 0, stderr: '' })
-      expect(verified.stdout).toContain('verified, on MOCK evidence')
+      expect(verified.stdout).toContain('Nothing failed, on MOCK evidence')
 
       dev.child.kill('SIGINT')
       expect(await dev.ended).toBe(0)

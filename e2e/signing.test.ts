@@ -101,7 +101,7 @@ describe.skipIf(!executablePath)('what is signed off the chain, on all that npm 
     expect(command).toMatch(/^npm run verify -- \S/)
     const deps = { fetch: globalThis.fetch, timeoutMs: 10_000, now: () => new Date(), isColored: false }
     const { exitCode, stdout } = await runCli(deps, command.split(' ').slice(4))
-    expect([exitCode, stdout]).toEqual([0, expect.stringContaining('verified, on MOCK evidence')])
+    expect([exitCode, stdout]).toEqual([0, expect.stringContaining('Nothing failed, on MOCK evidence')])
     await page.goto(stack.demoUrl)
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByText('Nobody is signed in.').waitFor()

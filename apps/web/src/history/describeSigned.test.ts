@@ -29,11 +29,11 @@ test.each<[string, TransactionSummary, string, string | null, string | null]>([
   ['a transfer that also pays ether', { ...transfer, value: '1' }, 'Call of', token.address, '−< 0.000001 ETH'],
   ['another call of a token', { ...transfer, data: '0x095ea7b3' }, 'Call of', token.address, null],
   ['a call that pays', { ...payment, data: '0xdead' }, 'Call of', friend, '−0.25 ETH'],
-  ['a delegation', { ...common, kind: 'authorization', implementation: friend }, 'Delegation to', friend, null],
+  ['an authorization', { ...common, kind: 'authorization', implementation: friend }, 'Authorization of', friend, null],
   [
-    'the end of one',
+    'one that ends another',
     { ...common, kind: 'authorization', implementation: `0x${'00'.repeat(20)}` },
-    ...(['Delegation removed', null, null] as const),
+    ...(['Authorization of no code', null, null] as const),
   ],
   ['a message', { ...common, kind: 'off-chain' }, 'Message or typed data', null, null],
 ])('%s', (_, transaction, what, counterparty, amount) => {

@@ -14,7 +14,7 @@ export type Description = {
   amount: string | null
 }
 
-/** Says what a signature is for. Only of transactions and delegations more than the kind is known. */
+/** Says what a signature is for. Only of transactions and authorizations more than the kind is known. */
 export function describeSigned(
   transaction: TransactionSummary,
   { from, tokens }: { from: Hex; tokens: readonly Token[] },
@@ -24,8 +24,8 @@ export function describeSigned(
   if (transaction.kind === 'authorization') {
     const { implementation } = transaction
     if (isAddressEqual(implementation, zeroAddress))
-      return { direction: 'none', what: 'Delegation removed', counterparty: null, amount: null }
-    return { direction: 'none', what: 'Delegation to', counterparty: implementation, amount: null }
+      return { direction: 'none', what: 'Authorization of no code', counterparty: null, amount: null }
+    return { direction: 'none', what: 'Authorization of', counterparty: implementation, amount: null }
   }
   const { to, value, data, chainId } = transaction
   const token = tokens.find((one) => one.chainId === chainId && isAddressEqual(one.address, to))

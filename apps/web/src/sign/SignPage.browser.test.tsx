@@ -266,7 +266,7 @@ describe('who is here', () => {
       await new ServiceClient(service.config).signAuthorization({ address: SPENDER, nonce: 0 })
     }
     const { screen, service } = await open({ path: '/', prepare, implementations: [SPENDER] })
-    const row = screen.getByRole('link', { name: /^Authorization 0x/ })
+    const row = screen.getByRole('link', { name: /^Authorization of 0x/ })
     await expect.element(row).toHaveAttribute('href', `/proof/${service.proofs[0]?.slug}`)
   })
 })
