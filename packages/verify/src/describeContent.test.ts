@@ -312,6 +312,13 @@ describe('typed data', () => {
   })
 
   test('what ends an authorization gives nothing away', () => {
-    expect(typed('CancelAuthorization', { authorizer: wallet }).warnings).toEqual([])
+    const words = typed('CancelAuthorization', { authorizer: wallet, nonce: `0x${'00'.repeat(32)}` })
+    expect([words.title, words.warnings]).toEqual(['The end of a transfer of tokens (EIP-3009)', []])
+    // With a member that the standard does not have, nobody knows what it does.
+    const other = typed('CancelAuthorization', { authorizer: wallet, to: spender })
+    expect([other.title, other.sentence]).toEqual([
+      'Typed data: CancelAuthorization',
+      expect.stringContaining('is not known here'),
+    ])
   })
 })
