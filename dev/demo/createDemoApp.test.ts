@@ -24,7 +24,8 @@ function openSite() {
     },
     config,
   )
-  const app = createDemoApp({ config, party, getFile: async () => undefined })
+  const getFile = async (path: string) => (path === '/index.html' ? { type: 'text/html', body: 'page' } : undefined)
+  const app = createDemoApp({ config, party, getFile })
   const post = (path: string, { body, cookie = '', origin = ORIGIN }: Post = {}) =>
     app.request(path, {
       method: 'POST',
@@ -32,6 +33,7 @@ function openSite() {
       ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     })
   return {
+    get: (path: string) => app.request(path),
     post,
     wait(ms: number) {
       now += ms
@@ -180,6 +182,11 @@ describe('signing in to the site', () => {
     for (const origin of ['http://localhost:5173', 'null', '']) {
       expect((await site.post(path, { origin })).status).toBe(403)
     }
+  })
+
+  test('the page is shown in no frame: a visitor must see what a click signs', async () => {
+    const answer = await openSite().get('/')
+    expect([await answer.text(), answer.headers.get('x-frame-options')]).toEqual(['page', 'DENY'])
   })
 
   test('a slug that is none is no link', async () => {

@@ -61,7 +61,9 @@ export function createDemoApp({ config, party, getFile }: DemoApp): Hono {
   })
   app.get('*', async (c) => {
     const file = await getFile(c.req.path === '/' ? '/index.html' : c.req.path)
-    return file === undefined ? c.notFound() : c.body(file.body, 200, { 'content-type': file.type })
+    if (file === undefined) return c.notFound()
+    // In a frame of another site a visitor would not see what a click signs.
+    return c.body(file.body, 200, { 'content-type': file.type, 'x-frame-options': 'DENY' })
   })
   return app
 }

@@ -6,6 +6,8 @@ import type { DemoConfig } from './createDemoApp.ts'
 import type { SignedIn } from './relyingParty.ts'
 
 const SIGN_IN_MS = 5 * 60_000
+/** In the tab's own storage while the visitor is away to sign in to the wallet. */
+const AWAY = 'demo-away'
 
 const find = (id: string) => document.getElementById(id) as HTMLElement
 const config = await ask<DemoConfig>('GET', '/config')
@@ -13,7 +15,10 @@ const client = new ServiceClient(config)
 let slug: string | undefined
 const provider = createEip1193Provider(client, {
   // The wallet's own sign-in, from which the visitor comes back here.
-  onLogin: () => leaveTo(client.loginUrl({ returnTo: `${config.origin}/#sign-in` })),
+  onLogin: () => {
+    window.sessionStorage.setItem(AWAY, 'yes')
+    return leaveTo(client.loginUrl({ returnTo: `${config.origin}/#sign-in` }))
+  },
   onSigned: (signed) => {
     slug = signed.slug
   },
@@ -102,8 +107,11 @@ async function ask<Answer>(method: 'GET' | 'POST', path: string, body?: object):
 }
 
 show(await ask<SignedIn | null>('GET', '/me'))
-// Back from the wallet's sign-in, which this page began.
+// Back from the wallet's sign-in. Any other page can have a link to this address, which must sign nothing: only this page can have
+// left the mark.
 if (window.location.hash === '#sign-in') {
   window.history.replaceState(null, '', '/')
-  await run(signIn)
+  const isBack = window.sessionStorage.getItem(AWAY) !== null
+  window.sessionStorage.removeItem(AWAY)
+  if (isBack) await run(signIn)
 }

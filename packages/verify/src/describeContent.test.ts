@@ -80,6 +80,7 @@ describe('a message', () => {
   })
 
   const whole = signIn({ URI: 'https://shop.example', ...REST })
+  const END = '2026-06-02T00:00:00+02:00'
   test.each([
     ['a letter that only looks like another in the site', whole.replace('shop.', 'sh\u043ep.')],
     ['a path in the site', whole.replace('shop.example wants', 'shop.example/evil wants')],
@@ -88,10 +89,20 @@ describe('a message', () => {
     ['a field too many', `${whole}\nAlso: all my tokens`],
     ['a statement of two lines', whole.replace('Hello', 'Hello\nworld')],
     ['a cut-off account', whole.replace(wallet, '0x1234')],
+    ['white space before it', ` \n\t${whole}`],
+    ['ends of lines of another system', whole.replaceAll('\n', '\r\n')],
+    ['no site', whole.replace('shop.example wants', ' wants')],
+    ['a time of issue that is none', whole.replace('2026-06-01T00:00:00Z', 'today')],
+    ['an end that is no time', `${whole}\nExpiration Time: 2026-06-02`],
+    ['a beginning that is no time', `${whole}\nNot Before: 1780000000`],
+    ['an end after the beginning', `${whole}\nNot Before: ${END}\nExpiration Time: ${END}`],
   ])('of EIP-4361 but for %s says that it only looks like one', (_, text) => {
     const words = message(text)
     expect(words.warnings.join()).toContain('does not have the form of the standard')
-    expect(words.facts).toEqual([{ name: 'Message', value: text }])
+    expect(readFact(words, 'Message')).toBe(text.replaceAll(/[\t\r]/g, '\u{fffd}'))
+    expect(readFact(words, 'Site')).toBeUndefined()
+    // A site may find no end in it, whatever a person reads.
+    expect(words.warnings[0]).toMatch(/^Whoever has the signature can sign in .*\. It may not expire\.$/)
     expect(message(whole).warnings.join()).not.toContain('form of the standard')
   })
 
@@ -101,7 +112,7 @@ describe('a message', () => {
   })
 
   test('of EIP-4361 for another account or site, or without an end, says so', () => {
-    const words = message(signIn({ URI: 'https://evil.example' }, spender)).warnings.join('\n')
+    const words = message(signIn({ URI: 'https://evil.example', ...REST }, spender)).warnings.join('\n')
     expect(words).toContain('does not expire')
     expect(words).toContain(`another account than this wallet: ${spender}`)
     expect(words).toContain('another site: https://evil.example')
@@ -301,6 +312,13 @@ describe('typed data', () => {
   })
 
   test('what ends an authorization gives nothing away', () => {
-    expect(typed('CancelAuthorization', { authorizer: wallet }).warnings).toEqual([])
+    const words = typed('CancelAuthorization', { authorizer: wallet, nonce: `0x${'00'.repeat(32)}` })
+    expect([words.title, words.warnings]).toEqual(['The end of a transfer of tokens (EIP-3009)', []])
+    // With a member that the standard does not have, nobody knows what it does.
+    const other = typed('CancelAuthorization', { authorizer: wallet, to: spender })
+    expect([other.title, other.sentence]).toEqual([
+      'Typed data: CancelAuthorization',
+      expect.stringContaining('is not known here'),
+    ])
   })
 })

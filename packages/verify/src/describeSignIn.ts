@@ -1,8 +1,14 @@
 import type { ContentWords, Fact, Shown } from './contentWords.ts'
 import { toPrintable, toPrintableLines } from './toPrintable.ts'
 
-/** EIP-4361, "Message Format": the first two lines. The scheme is optional. */
-const HEAD = /^(?:[a-z][a-z0-9+.-]*:\/\/)?(\S+) wants you to sign in with your Ethereum account:\n(\S*)/i
+/**
+ * EIP-4361, "Message Format": the first two lines. The scheme is optional. White space before it, or no site at all, is taken by some
+ * readers, viem's among them.
+ */
+const HEAD = /^\s*(?:[a-z][a-z0-9+.-]*:\/\/)?(\S*) wants you to sign in with your Ethereum account:\r?\n(\S*)/i
+
+/** RFC 3339 §5.6. */
+const TIME = '\\d{4}-\\d\\d-\\d\\d[Tt]\\d\\d:\\d\\d:\\d\\d(?:\\.\\d+)?(?:[Zz]|[+-]\\d\\d:\\d\\d)'
 
 /**
  * EIP-4361, "ABNF Message Format", as a whole. The authority is ASCII (RFC 3986 §3.2): no letter only looks like another.
@@ -16,11 +22,11 @@ const FORM = new RegExp(
     'Version: (?<version>1)',
     'Chain ID: (?<chain>[0-9]+)',
     'Nonce: (?<nonce>[a-zA-Z0-9]{8,})',
-    'Issued At: (?<issued>[!-~]+)',
+    `Issued At: (?<issued>${TIME})`,
   ].join('\n') +
     [
-      '(?:\nExpiration Time: (?<ends>[!-~]+))?',
-      '(?:\nNot Before: (?<begins>[!-~]+))?',
+      `(?:\nExpiration Time: (?<ends>${TIME}))?`,
+      `(?:\nNot Before: (?<begins>${TIME}))?`,
       '(?:\nRequest ID: (?<request>[!-~]*))?',
       '(?:\nResources:(?<resources>(?:\n- [!-~]+)*))?$',
     ].join(''),
@@ -45,11 +51,11 @@ const NAMES = {
 export function describeSignIn(text: string, { wallet, page }: Shown): ContentWords | undefined {
   const [, site, account] = HEAD.exec(text) ?? []
   if (site === undefined || account === undefined) return undefined
-  const domain = toPrintable(site)
+  const domain = site === '' ? 'a site that it does not name' : toPrintable(site)
   const fields = FORM.exec(text)?.groups
-  // Never the first line that looks like it: a statement is free text, and may look like any field.
-  const expires = fields ? fields.ends : readField(text, 'Expiration Time')
-  const until = expires === undefined ? '. It does not expire' : `, until ${toPrintable(expires)}`
+  // Never the first line that looks like it: a statement is free text, and may look like any field. In another form a site may read
+  // no end where a person sees one.
+  const until = fields === undefined ? '. It may not expire' : toUntil(fields.ends)
   const uri = fields ? fields.uri : readField(text, 'URI')
   // RFC 3986 §3.2.1: what stands before the sign is a user name, however much it looks like a site.
   const host = site.slice(site.lastIndexOf('@') + 1)
@@ -72,6 +78,10 @@ export function describeSignIn(text: string, { wallet, page }: Shown): ContentWo
     ],
     facts: fields ? toFacts(fields) : [],
   }
+}
+
+function toUntil(expires: string | undefined): string {
+  return expires === undefined ? '. It does not expire' : `, until ${expires}`
 }
 
 /** A page on which somebody pastes a message cannot see who asks for it. */

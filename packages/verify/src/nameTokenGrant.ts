@@ -34,6 +34,7 @@ export function nameTokenGrant({ primaryType, domain, message }: TypedData, wall
         ...warnOfOther(message.from, wallet),
       ])
     case 'CancelAuthorization':
+      if (!hasOnly(message, ['authorizer', 'nonce'])) return undefined
       return {
         title: 'The end of a transfer of tokens (EIP-3009)',
         sentence: 'It makes an authorization that was signed before worthless.',

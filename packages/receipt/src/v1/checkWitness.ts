@@ -59,7 +59,8 @@ function checkRound(entropy: DrandWitness, settings: EnclaveSettings | undefined
   const beacon = settings?.entropy.find((one) => one.kind === 'drand' && one.chainHash === entropy.chainHash)
   if (beacon?.kind !== 'drand') throw new StepFailure('The enclave’s settings do not name this beacon.')
   failIf(!verifyDrandWitness(beacon, entropy), 'The beacon did not sign this round, or it was due at another time.')
-  return `Round ${entropy.sequence} of ${entropy.source}: a public beacon, shared by all signatures of its round.`
+  // By its key: the source is a name that nobody signed, and could be that of another beacon.
+  return `Round ${entropy.sequence}, signed by ${entropy.publicKey}: a public beacon, shared by all signatures of its round.`
 }
 
 /** Milliseconds of an ISO 8601 time in its one spelling; a day that does not exist is refused. */

@@ -308,6 +308,15 @@ describe('entropy', () => {
     expect(detailOf(result, 'entropy')).toContain('a public beacon, shared by all signatures of its round')
   })
 
+  test('a beacon is named by its key, not by the name that the coordinator gives it', async () => {
+    const files = await issue({ isBeacon: true })
+    const result = await check(files)
+    const { publicKey, sequence, source } = result.receipt?.entropy ?? {}
+    const detail = detailOf(result, 'entropy')
+    expect(detail).toContain(`Round ${sequence}, signed by ${publicKey}:`)
+    expect(detail).not.toContain(source)
+  })
+
   test('a source that the settings do not name is refused, whatever it signed', async () => {
     const other = await issue({ satelliteSeed: 'evil' })
     const named = golden.batch.settings.entropy

@@ -169,6 +169,19 @@ describe('§4 useAttestation, without React', () => {
     expect(store.getSnapshot().proof?.slug).toBe('b')
   })
 
+  test('with an opening that comes later: the proof that was shown before it is not shown until it is opened', async () => {
+    const half = '00'.repeat(32)
+    const store = create()
+    const stop = store.watch('a')
+    await settle()
+    expect(store.getSnapshot().proof?.slug).toBe('a')
+    stop()
+    store.watch('a', { content: half, signature: half })
+    expect(store.getSnapshot().proof).toBeNull()
+    await vi.waitFor(() => expect(store.getSnapshot().error).not.toBeNull())
+    expect(store.getSnapshot()).toEqual({ proof: null, loading: false, error: withCode('opening_mismatch') })
+  })
+
   test('with an opening: a proof that it does not open is an error and not shown, and is asked for again', async () => {
     const half = '11'.repeat(32)
     const opening = { content: half, signature: half }

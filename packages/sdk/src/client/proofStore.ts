@@ -45,7 +45,8 @@ export function createProofStore(client: ServiceClient): ProofStore {
       timer = setTimeout(poll, POLL_INTERVAL_MS)
     }
 
-    if (lastSlug !== undefined && lastSlug !== slug) store.set(INITIAL)
+    // What was shown without this opening may not be what it opens.
+    if (opening || (lastSlug !== undefined && lastSlug !== slug)) store.set(INITIAL)
     lastSlug = slug
     void Promise.resolve().then(poll)
 

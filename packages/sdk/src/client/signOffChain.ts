@@ -20,7 +20,7 @@ import {
   type SignTypedDataRequest,
 } from './parseOffChain.ts'
 import { parseSignDigestResponse } from './parseResources.ts'
-import { openingMismatch, toSortedJson } from './verifyOpening.ts'
+import { commitOpening, openingMismatch, toSortedJson } from './verifyOpening.ts'
 import { mismatch, type VerifySignatureParameters, verifySignature } from './verifySignature.ts'
 import { verifyWallet } from './verifyWallet.ts'
 
@@ -83,15 +83,16 @@ async function signOffChain(
 ): Promise<SignOffChainResult> {
   const wallet = await prepare(client, options)
   const call = createCall(client.config.apiBaseUrl)
-  const answer = await (kind === 'message'
-    ? call('POST /sign/message', parseAnswer, { body: content })
-    : call('POST /sign/typed-data', parseAnswer, { body: content }))
+  const answer = await call(`POST /sign/${kind}`, parseAnswer, { body: content as never })
   const { signature, slug } = answer
   await verifyExact({ wallet, digest, signature, slug })
   // Only the salts are news.
-  const [salt1, salt2] = [answer.opening.content, answer.opening.signature].map(readSalt)
-  const opening = { content: { salt: salt1, kind, digest, content }, signature: { salt: salt2, signature } } as Opening
-  if (!salt1 || !salt2 || toSortedJson(answer.opening) !== toSortedJson(opening)) throw openingMismatch(slug)
+  const given = answer.opening as Record<keyof Opening, { salt?: string } | null | undefined>
+  const opening = {
+    content: { salt: given.content?.salt, kind, digest, content },
+    signature: { salt: given.signature?.salt, signature },
+  } as Opening
+  if (!commitOpening(opening) || toSortedJson(given) !== toSortedJson(opening)) throw openingMismatch(slug)
   return { signature, attestationSlug: slug, opening }
 }
 
@@ -114,9 +115,4 @@ function parseAnswer(body: unknown): SignOffChainResponse | undefined {
 async function verifyExact(parameters: VerifySignatureParameters): Promise<void> {
   const parts = await verifySignature(parameters)
   if (serializeSignature(parts) !== parameters.signature) throw mismatch('its v or spelling is unusual')
-}
-
-function readSalt(half: unknown): string | undefined {
-  const { salt } = isPlainObject(half) ? half : {}
-  return typeof salt === 'string' && /^[0-9a-f]{64}$/.test(salt) ? salt : undefined
 }

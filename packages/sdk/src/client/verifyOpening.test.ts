@@ -1,8 +1,10 @@
 import {
+  commitContent,
   computeCommitment,
   type Hex,
   type Opening,
   type OpeningContent,
+  toCanonicalJson,
   toHex,
   withholdHalf,
 } from '@countersign/protocol'
@@ -37,6 +39,8 @@ const typedData: OpeningContent = {
   },
 }
 const half = { salt: 'b2'.repeat(32), signature: `0x${'11'.repeat(32)}${'22'.repeat(32)}1b` } as const
+const { salt: _, ...shownMessage } = message
+const trueBytes = `0x${toHex(toCanonicalJson(shownMessage))}`
 const open = (content: OpeningContent): Opening => ({ content, signature: half })
 const toProof = (opening: Opening) => ({
   ...createProof('s'),
@@ -83,6 +87,26 @@ describe('an opening is of a proof by the protocol’s commitment', () => {
     ['a signature that is no text', { content: message, signature: { ...half, signature: 5 } }],
     ['a content that JSON cannot write', { content: { ...message, content: { message: 5n } }, signature: half }],
     ['the halves exchanged', { content: half, signature: message }],
+    [
+      'another message, with the bytes of the true one beside it as a signature',
+      { content: { ...message, content: { message: '0x00fe' }, signature: trueBytes }, signature: half },
+    ],
+    ['a member beside the signature', { content: message, signature: { ...half, content: { message: '0x00fe' } } }],
+    [
+      'a byte moved from the signature to its salt',
+      { content: message, signature: { salt: `${half.salt}11`, signature: `0x${half.signature.slice(4)}` } },
+    ],
+    [
+      'a byte moved from the salt to the signature',
+      { content: message, signature: { salt: 'b2'.repeat(31), signature: `0xb2${half.signature.slice(2)}` } },
+    ],
+    ['a salt in a list', { content: { ...message, salt: [message.salt] }, signature: half }],
+    ['a salt in capitals', { content: { ...message, salt: message.salt.toUpperCase() }, signature: half }],
+    [
+      'a signature in capitals',
+      { content: message, signature: { ...half, signature: half.signature.replace('b', 'B') } },
+    ],
+    ['a withheld half in capitals', { content: toHex(commitContent(message)).toUpperCase(), signature: half }],
   ])('%s: opening_mismatch', (_, opening) => {
     expect(() => verifyOpening(toProof(open(message)), opening as Opening)).toThrow(mismatch)
   })

@@ -2,15 +2,11 @@ import { type Hex, isPlainObject, type Opening, type ProofPayload, type ServiceE
 import { concat, sha256, stringToHex } from 'viem'
 import { createError } from './errors.ts'
 
+type Half = Opening['content' | 'signature']
+
 /** `ServiceClient.verifyOpening`. */
-export function verifyOpening({ kind, txHash, slug }: ProofPayload, { content, signature }: Opening): void {
-  let commitment: Hex | undefined
-  try {
-    commitment = hash('', commit('-content', content), commit('-signature', signature))
-  } catch {
-    // It is no opening. What was thrown could show some of it.
-  }
-  if (kind !== 'off-chain' || txHash.toLowerCase() !== commitment) throw openingMismatch(slug)
+export function verifyOpening({ kind, txHash, slug }: ProofPayload, opening: Opening): void {
+  if (kind !== 'off-chain' || txHash.toLowerCase() !== commitOpening(opening)) throw openingMismatch(slug)
 }
 
 export function openingMismatch(slug: string): ServiceError {
@@ -19,12 +15,37 @@ export function openingMismatch(slug: string): ServiceError {
 
 /**
  * As the protocol's `computeCommitment`, with viem's SHA-256: the protocol's own functions would bring twice as much code as there is
- * in this package. A half that is withheld is there as its commitment.
+ * in this package. Undefined for what is no opening.
  */
-function commit(tag: string, half: Opening['content' | 'signature']): Hex {
-  if (typeof half === 'string') return `0x${half}`
+export function commitOpening({ content, signature }: Opening): Hex | undefined {
+  try {
+    return hash('', commit('-content', content, stringToHex), commit('-signature', signature, readSignature))
+  } catch {
+    // What was thrown could show some of it.
+    return undefined
+  }
+}
+
+/** A half that is withheld is there as its commitment. */
+function commit(tag: string, half: Half, encode: (json: string) => Hex): Hex {
+  if (typeof half === 'string') return toBytes(half)
   const { salt, ...shown } = half
-  return hash(tag, `0x${salt}`, 'signature' in shown ? shown.signature : stringToHex(toSortedJson(shown)))
+  return hash(tag, toBytes(salt), encode(toSortedJson(shown)))
+}
+
+/** 32 bytes, in their one spelling: a longer salt would hold the beginning of what is hashed after it. */
+function toBytes(text: string): Hex {
+  return `0x${find(text, /^[0-9a-f]{64}$/)}`
+}
+
+/** Of its one member: what stood beside it would be in no hash. */
+function readSignature(json: string): Hex {
+  return `0x${find(json, /(?<=^{"signature":"0x)[0-9a-f]{130}(?="}$)/)}`
+}
+
+/** Throws a TypeError for what is no text, or another. */
+function find(text: string, pattern: RegExp): string {
+  return (text.match(pattern) as RegExpMatchArray)[0]
 }
 
 function hash(tag: string, ...parts: Hex[]): Hex {
