@@ -221,7 +221,7 @@ describe('npm run dev', () => {
       const otherPorts = await getFreePorts()
       const other = await startShared([...toArgs(otherPorts, otherDir), '--reset', '--verbose'])
       const reader = readerOf(otherPorts)
-      expect(await reader.getBlockNumber()).toBe(4n)
+      expect(await reader.getBlockNumber()).toBe(5n)
       expect(await reader.getBalance({ address: STRANGER })).toBe(0n)
       expect(await reader.getBalance({ address: cleared.publisher.address })).toBe(0n)
       expect(await readerOf(ports).getBalance({ address: STRANGER })).toBeGreaterThan(0n)
