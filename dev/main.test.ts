@@ -255,7 +255,7 @@ describe('npm run dev', () => {
       expect((await delegate(STRANGER)).status).toBe(422)
       const verified = await verify(ports, slug)
       expect(verified).toMatchObject({ exitCode: 0, stderr: '' })
-      expect(verified.stdout).toContain('verified, on MOCK evidence')
+      expect(verified.stdout).toContain('Nothing failed, on MOCK evidence')
 
       dev.child.kill('SIGINT')
       expect(await dev.ended).toBe(0)

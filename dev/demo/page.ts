@@ -102,8 +102,10 @@ async function ask<Answer>(method: 'GET' | 'POST', path: string, body?: object):
 }
 
 show(await ask<SignedIn | null>('GET', '/me'))
-// Back from the wallet's sign-in, which this page began.
-if (window.location.hash === '#sign-in') {
+// Back from the wallet's sign-in, which this page began. One that was cancelled must not begin again by itself.
+const { hash, search } = window.location
+if (hash === '#sign-in') {
   window.history.replaceState(null, '', '/')
-  await run(signIn)
+  if (new URLSearchParams(search).get('sign_in') === 'cancelled') find('state').textContent = 'You did not sign in.'
+  else await run(signIn)
 }
