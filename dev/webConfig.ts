@@ -32,14 +32,21 @@ export type CreateWebConfigParameters = {
   manifestFile: string
 }
 
+/** As the file has it, where wei are a string of digits. */
+type WebConfigFile = Omit<WebConfig, 'maxFeePerGas'> & { maxFeePerGas: string; trust: Manifest }
+
+/** Here gas costs about 1 gwei. With the SDK's own ceiling each payment would be said to cost up to 0.25 ETH. */
+const MAX_FEE_PER_GAS = 100_000_000_000n
+
 /** The configuration of the local web app. It trusts this stack alone, and calls it MOCK. */
-export function createWebConfig(parameters: CreateWebConfigParameters): WebConfig & { trust: Manifest } {
+export function createWebConfig(parameters: CreateWebConfigParameters): WebConfigFile {
   const { publicUrl, demoUrl, chain, manifest, manifestFile } = parameters
   const { url: rpcUrl, chainId, contract: address } = chain
   return {
     apiBaseUrl: publicUrl,
     chainId,
     rpcUrl,
+    maxFeePerGas: String(MAX_FEE_PER_GAS),
     chainName: 'Local chain',
     faucetUrl: `${rpcUrl}/faucet`,
     // The coordinator is its own gateway.

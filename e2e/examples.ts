@@ -12,6 +12,7 @@ import { findChromium } from '../scripts/findChromium.ts'
 import { copyExample } from '../scripts/packages/copyExample.ts'
 import { type Packed, packAll } from '../scripts/packages/packAll.ts'
 import { readPublished } from '../scripts/packages/readPublished.ts'
+import { readArguments, refuseArguments } from '../scripts/readArguments.ts'
 import { driveNext, driveNode, driveVite, driveWagmi } from './examples/drive.ts'
 import { startBrowser } from './startBrowser.ts'
 import { startDevStack } from './startDevStack.ts'
@@ -22,7 +23,11 @@ type Name = keyof typeof EXAMPLES
 const USAGE = `usage: npm run examples [-- NAME…]
 
 Tests the examples (${Object.keys(EXAMPLES).join(', ')}; all unless named) in Chromium and in Node 20, 22 and 24, from packed packages.
-npm downloads what they depend on. \`npm run example -- NAME\` starts one.`
+npm downloads what they depend on. To start one by hand: npm run example -- NAME
+  --help   says this
+
+Example: npm run examples -- node vite
+Exit codes: 0 all passed, 1 one failed, 2 wrong arguments.`
 
 const root = resolve(import.meta.dirname, '..')
 const START_TIMEOUT_MS = 240_000
@@ -100,16 +105,10 @@ async function test(names: readonly Name[], executablePath: string): Promise<voi
 }
 
 const isName = (text: string): text is Name => Object.hasOwn(EXAMPLES, text)
-const given = process.argv.slice(2)
-if (given[0] === '--help') {
-  console.log(USAGE)
-} else if (!given.every(isName)) {
-  console.error(USAGE)
-  process.exitCode = 2
-} else {
-  // So that no server outlives us.
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1))
-  const executablePath = await findChromium(process.env, AbortSignal.timeout(300_000))
-  if (!executablePath) throw new Error('no Chromium found: set CHROMIUM_PATH')
-  await test(given.length > 0 ? given : (Object.keys(EXAMPLES) as Name[]), executablePath)
-}
+const given = readArguments({}, USAGE, { takesPositionals: true }).positionals
+if (!given.every(isName)) refuseArguments('There is no such example.', USAGE)
+// So that no server outlives us.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1))
+const executablePath = await findChromium(process.env, AbortSignal.timeout(300_000))
+if (!executablePath) throw new Error('no Chromium found: set CHROMIUM_PATH')
+await test(given.length > 0 ? given : (Object.keys(EXAMPLES) as Name[]), executablePath)

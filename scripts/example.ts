@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { packAll } from './packages/packAll.ts'
 import { readPublished } from './packages/readPublished.ts'
+import { readArguments, refuseArguments } from './readArguments.ts'
 
 const root = resolve(import.meta.dirname, '..')
 const names = readdirSync(join(root, 'examples'), { withFileTypes: true })
@@ -17,7 +18,11 @@ const names = readdirSync(join(root, 'examples'), { withFileTypes: true })
 const USAGE = `usage: npm run example -- ${names.join('|')}
 
 Packs the packages, installs them into the example, and starts it. It needs the local stack, in another terminal:
-  npm run dev -- --origin http://localhost:3000`
+npm run dev -- --origin http://localhost:3000
+  --help   says this
+
+Example: npm run example -- vite
+Exit codes: those of the example, 2 wrong arguments.`
 
 /** Gives the exit code. At a terminal the kernel sends Ctrl-C to npm too; other signals are passed on. */
 function runNpm(cwd: string, args: readonly string[]): Promise<number> {
@@ -46,12 +51,6 @@ async function start(name: string): Promise<number> {
   return runNpm(example, ['start'])
 }
 
-const [name = '', ...rest] = process.argv.slice(2)
-if (name === '--help') {
-  console.log(USAGE)
-} else if (rest.length > 0 || !names.includes(name)) {
-  console.error(USAGE)
-  process.exitCode = 2
-} else {
-  process.exitCode = await start(name)
-}
+const [name = '', ...rest] = readArguments({}, USAGE, { takesPositionals: true }).positionals
+if (rest.length > 0 || !names.includes(name)) refuseArguments('Name one example.', USAGE)
+process.exitCode = await start(name)

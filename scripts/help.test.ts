@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { Worker } from 'node:worker_threads'
 import { describe, expect, test } from 'vitest'
@@ -37,7 +37,23 @@ async function run(main: string, argv: readonly string[]) {
   return { stdout, stderr, code }
 }
 
+function importsPackage(path: string): boolean {
+  const names = [...readFileSync(path, 'utf8').matchAll(/^(?:import|\} from) .*?'([^']+)'/gm)].map(
+    ([, name = '']) => name,
+  )
+  return names.some((name) =>
+    name.startsWith('.') ? importsPackage(join(dirname(path), name)) : name.startsWith('@countersign/'),
+  )
+}
+
 describe('npm run', () => {
+  test('a program that imports our packages runs from their source: a fresh checkout has nothing built', () => {
+    const wrong = programs.filter(
+      ({ name, main }) => !scripts[name]?.includes(' -C source ') && importsPackage(join(ROOT, main)),
+    )
+    expect(wrong.map(({ name }) => name)).toEqual([])
+  })
+
   test.each(programs)(
     '$name -- --help: how to use it, its options and an example, and nothing is done',
     async (program) => {

@@ -20,6 +20,8 @@ empty project and runs them there.
   --bump      instead turns the files of .changeset/ into the next version and its changelogs, to be committed
   --publish   then publishes the tarballs that passed to the npm registry, with the token in NPM_TOKEN
   --help      says this
+
+Example: npm run release
 Exit codes: 0 all is well, 1 something is not, 2 wrong arguments.`
 
 const root = resolve(import.meta.dirname, '..')

@@ -42,7 +42,7 @@ const steps: Step[] = [
 ]
 if (!checkOnly) {
   steps.push({ name: 'Solidity tests', run: () => runAll(['node', '-C', 'source', 'contracts/testSolidity.ts']) })
-  steps.push({ name: 'packages', run: () => runAll(['node', 'scripts/release.ts']) })
+  steps.push({ name: 'packages', run: () => runAll(['node', '-C', 'source', 'scripts/release.ts']) })
 }
 
 const stop = new AbortController()

@@ -108,10 +108,12 @@ async function ask<Answer>(method: 'GET' | 'POST', path: string, body?: object):
 
 show(await ask<SignedIn | null>('GET', '/me'))
 // Back from the wallet's sign-in. Any other page can have a link to this address, which must sign nothing: only this page can have
-// left the mark.
-if (window.location.hash === '#sign-in') {
+// left the mark. A sign-in that was cancelled must not begin again by itself.
+const { hash, search } = window.location
+if (hash === '#sign-in') {
   window.history.replaceState(null, '', '/')
   const isBack = window.sessionStorage.getItem(AWAY) !== null
   window.sessionStorage.removeItem(AWAY)
-  if (isBack) await run(signIn)
+  if (new URLSearchParams(search).get('sign_in') === 'cancelled') find('state').textContent = 'You did not sign in.'
+  else if (isBack) await run(signIn)
 }

@@ -6,7 +6,7 @@ const ROOT = join(import.meta.dirname, '../..')
 
 const run = (...args: string[]) =>
   new Promise<{ code: unknown; stdout: string; stderr: string }>((settle) => {
-    execFile(process.execPath, args, { cwd: ROOT }, (error, stdout, stderr) =>
+    execFile(process.execPath, ['-C', 'source', ...args], { cwd: ROOT }, (error, stdout, stderr) =>
       settle({ code: error?.code ?? 0, stdout, stderr }),
     )
   })

@@ -9,6 +9,9 @@ which must be refused. Then plays a tenth as many histories of scheduled vaults 
 schedule says.
   --runs N   policies, each with a request (default 100000)
   --seed N   chooses them (default 1)
+  --help     says this
+
+Example: npm run fuzz:policy -- --runs 1000 --seed 7
 Exit codes: 0 all equal, 1 otherwise, 2 wrong arguments.`
 
 const { runs, seed } = readRunsAndSeed(USAGE, { defaultRuns: 100_000 })

@@ -66,17 +66,16 @@ function LinkedFact(props: {
     <div>
       <dt>{title}</dt>
       <dd>
-        <span>{toPrintable(text)}</span>
+        <span>{toPrintable(text)}</span> <CopyButton text={text} what={`the ${title.toLowerCase()}`} />
         {children === undefined ? null : <span className="fact-note">{children}</span>}
-        <span className="fact-actions">
-          <CopyButton text={text} what={`the ${title.toLowerCase()}`} />
-          {href === undefined ? null : (
+        {href === undefined ? null : (
+          <span className="fact-note">
             <a href={href} target="_blank" rel="noreferrer noopener">
               {linkText}
               <span className="visually-hidden"> of the {title.toLowerCase()}, in a new tab</span>
             </a>
-          )}
-        </span>
+          </span>
+        )}
       </dd>
     </div>
   )

@@ -2,8 +2,8 @@ import { hash } from 'node:crypto'
 import { coordinatorErrors } from '../errors.ts'
 import { problems } from './problem.ts'
 
-const STYLE = `:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:52rem;margin:2rem auto;padding:0 1rem}
-h2{margin-top:2.5rem;font-size:1.1rem}code,pre{font:14px/1.45 ui-monospace,monospace}pre{overflow:auto;padding:.75rem;border:1px solid #8886;border-radius:6px}
+const STYLE = `:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:52rem;margin:2rem auto;padding:0 1rem;overflow-wrap:anywhere}
+h2{margin-top:2.5rem;font-size:1.1rem}code,pre{font:14px/1.45 ui-monospace,monospace}pre{white-space:pre-wrap;padding:.75rem;border:1px solid #8886;border-radius:6px}
 table{border-collapse:collapse;width:100%}th,td{text-align:left;vertical-align:top;padding:.3rem .6rem .3rem 0;border-bottom:1px solid #8884}
 .method{font-weight:700;text-transform:uppercase}a{color:inherit}`
 
@@ -109,9 +109,9 @@ function renderTable(head: readonly string[], rows: readonly (readonly string[])
 /** A page of its own, to be sent with `DOCS_CSP`. */
 export function renderPage(title: string, body: string): string {
   return `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>${escapeHtml(title)}</title>
-<meta name="viewport" content="width=device-width"><style>${STYLE}</style></head><body>
+<meta name="viewport" content="width=device-width"><style>${STYLE}</style></head><body><main>
 ${body}
-</body></html>`
+</main></body></html>`
 }
 
 export function escapeHtml(text: string): string {
