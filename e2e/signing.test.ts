@@ -107,6 +107,13 @@ describe.skipIf(!executablePath)('what is signed off the chain, on all that npm 
     await page.getByText('Nobody is signed in.').waitFor()
     await page.reload()
     await page.getByText('Nobody is signed in.').waitFor()
+    // The address that the wallet's sign-in returns to: any page can link to it, and it must sign nothing by itself.
+    const posts: string[] = []
+    page.on('request', (request) => void (request.method() === 'POST' && posts.push(request.url())))
+    await page.goto('about:blank')
+    await page.goto(`${stack.demoUrl}/#sign-in`, { waitUntil: 'networkidle' })
+    await page.getByText('Nobody is signed in.').waitFor()
+    expect([page.url(), posts]).toEqual([`${stack.demoUrl}/`, []])
   }, 180_000)
 
   test('who is not signed in to the wallet signs in to it on the way to the demo site', async () => {

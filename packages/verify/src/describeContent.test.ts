@@ -106,6 +106,12 @@ describe('a message', () => {
     expect(message(whole).warnings.join()).not.toContain('form of the standard')
   })
 
+  test('of EIP-4361 without a site, about to be signed, is of no page', () => {
+    const words = message(whole.replace('shop.example wants', ' wants'), { host: 'shop.example', chainId: 1 })
+    expect(words.title).toBe('Sign in with Ethereum: a site that it does not name')
+    expect(words.warnings.join()).toContain('It is for a site that it does not name, which is not this page.')
+  })
+
   test('of EIP-4361 with a user name that looks like a site names the site', () => {
     const text = signIn({ URI: 'https://evil.example', ...REST }, wallet, 'shop.example@evil.example')
     expect(message(text).warnings.join()).toContain('The site is evil.example:')
@@ -192,7 +198,24 @@ describe('typed data', () => {
       { owner: wallet, spender, value: UNLIMITED, deadline: UNLIMITED },
       ['unlimited', 'for ever'],
     ],
-    ['Permit of DAI', 'Permit', { holder: wallet, spender, nonce: 0, expiry: 0, allowed: true }, ['any amount']],
+    [
+      'Permit of DAI, where an expiry of zero is none',
+      'Permit',
+      { holder: wallet, spender, nonce: 0, expiry: 0, allowed: true },
+      ['any amount', 'The signature holds for ever'],
+    ],
+    [
+      'Permit of DAI with an end',
+      'Permit',
+      { holder: wallet, spender, nonce: 0, expiry: 16, allowed: true },
+      ['any amount', 'The signature holds until 1970-01-01T00:00:16.000Z'],
+    ],
+    [
+      'Permit of the standard, where a deadline of zero is long past',
+      'Permit',
+      { owner: wallet, spender, value: 5, nonce: 0, deadline: 0 },
+      ['5 smallest units', 'The signature holds until 1970-01-01T00:00:00.000Z'],
+    ],
     [
       'Permit2 allowance',
       'PermitBatch',

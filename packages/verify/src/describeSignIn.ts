@@ -51,7 +51,7 @@ const NAMES = {
 export function describeSignIn(text: string, { wallet, page }: Shown): ContentWords | undefined {
   const [, site, account] = HEAD.exec(text) ?? []
   if (site === undefined || account === undefined) return undefined
-  const domain = site === '' ? 'a site that it does not name' : toPrintable(site)
+  const domain = nameSite(site)
   const fields = FORM.exec(text)?.groups
   // Never the first line that looks like it: a statement is free text, and may look like any field. In another form a site may read
   // no end where a person sees one.
@@ -80,13 +80,17 @@ export function describeSignIn(text: string, { wallet, page }: Shown): ContentWo
   }
 }
 
+function nameSite(site: string): string {
+  return site === '' ? 'a site that it does not name' : toPrintable(site)
+}
+
 function toUntil(expires: string | undefined): string {
   return expires === undefined ? '. It does not expire' : `, until ${expires}`
 }
 
 /** A page on which somebody pastes a message cannot see who asks for it. */
 function warnOfPage(page: NonNullable<Shown['page']>, { host, chain }: { host: string; chain: string | undefined }) {
-  const shownHost = toPrintable(host)
+  const shownHost = nameSite(host)
   return [
     ...(host.toLowerCase() === page.host
       ? []

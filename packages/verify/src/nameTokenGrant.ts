@@ -55,7 +55,9 @@ function namePermit(message: Members, token: string, wallet: string): Grant {
     : toInteger(message.value) === 0n && hasOnly(message, ['owner', 'spender', 'value', 'nonce', 'deadline'])
   if (isWithdrawn) return withdraw('Permit: the end of an allowance for tokens (EIP-2612)', others)
   const amount = isOfDai ? 'any amount' : showAmount(message.value)
-  const until = showDeadline(message.deadline ?? message.expiry)
+  // Dai.permit: an expiry of zero stands for none. Contracts that took it for a time long past would refuse the signature.
+  const isEndless = message.deadline === undefined && toInteger(message.expiry) === 0n
+  const until = isEndless ? ' for ever' : showDeadline(message.deadline ?? message.expiry)
   return warn('Permit: an allowance for tokens (EIP-2612)', [
     `Whoever has the signature lets ${spender} take ${amount} of the token ${token} from this wallet. The signature holds${until || ' for ever'}; the allowance stays until it is used or changed.`,
     ...others,

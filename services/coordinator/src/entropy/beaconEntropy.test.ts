@@ -63,6 +63,7 @@ test.each<[string, unknown]>([
   ['is down', 'down'],
   ['forges', { ...createRound(1001), round: 1021 }],
   ['lags', createRound(999)],
+  ['has a round that was signed before it was due', createRound(1100)],
   ['talks nonsense', 'garbage'],
   ['says nothing', {}],
 ])('a relay that %s: no sample once the last round is too old, and one again when it recovers', async (_, answer) => {

@@ -35,8 +35,9 @@ export function createBeaconEntropy({ source, beacon, clock, maxAgeMs, log }: Be
   async function ask() {
     try {
       const round = await source.getRound()
-      // A relay that lags, or lies about which is the latest, cannot take us back.
-      if (newest === undefined || round.sequence > newest.sequence) newest = round
+      // A relay that lags, or lies about which is the latest, cannot take us back; nor can a round that was signed long before it was
+      // due keep all those before it away.
+      if (isUsable(round) && (newest === undefined || round.sequence > newest.sequence)) newest = round
     } catch (error) {
       log.warn({ msg: 'Got no entropy samples', source: 'drand', reason: toReason(error).code })
     } finally {
