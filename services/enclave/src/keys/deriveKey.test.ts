@@ -12,9 +12,14 @@ const configHash = new Uint8Array(32).fill(0xcc)
 const identity = { issuer: 'https://accounts.google.com', subject: '110169484474386276334' }
 const owner = toOwner(identity)
 
+type VaultVectors = {
+  rootSecret: string
+  vaults: { owner: string; policyHash: string; privateKey: string; address: string; keyId: string }[]
+}
+
 describe('vault keys from the root secret', () => {
   const file = new URL('../../../../packages/protocol/vectors/vault-v1.vectors.json', import.meta.url)
-  const { rootSecret: secret, vaults } = JSON.parse(readFileSync(file, 'utf8'))
+  const { rootSecret: secret, vaults }: VaultVectors = JSON.parse(readFileSync(file, 'utf8'))
   const keyring = createKeyring(Buffer.from(secret, 'hex'), configHash)
 
   test.each(vaults)('the protocol’s vectors: $address', ({ owner, policyHash, privateKey, address, keyId }) => {

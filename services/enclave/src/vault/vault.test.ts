@@ -167,8 +167,9 @@ describe('rules: no signature', () => {
       error: 'policy_refused',
       details: { reasons: [], rules: [{ rule: 0 }, { rule: 1 }] },
     })
-    const { details } = refused as { details: { nearest: number; rules: { reasons: unknown }[] } }
-    expect(details.rules[details.nearest]?.reasons).toEqual([{ code: 'recipient_not_allowed' }])
+    if (!('details' in refused)) return expect.fail('not refused')
+    const { rules: verdicts, nearest } = refused.details
+    expect(verdicts[nearest ?? -1]?.reasons).toEqual([{ code: 'recipient_not_allowed' }])
   })
 
   test('a kind without a rule', () => {
