@@ -12,6 +12,7 @@ import { alice, limited, passkeys } from '../../../packages/policy/src/policies.
 import { createGrant, toSidHash } from '../src/grant/grant.ts'
 import { createKeyring, toOwner } from '../src/keys/deriveKey.ts'
 import { signItem } from '../src/sign/signItem.ts'
+import { createVerifyEs256 } from '../src/vault/es256.ts'
 import { createPolicies } from '../src/vault/policies.ts'
 import { createWitness } from './witness.ts'
 
@@ -25,7 +26,7 @@ export const keyring = createKeyring(rootSecret, new Uint8Array(32).fill(0xcc))
 /** Longer than an approval, so that either can end first. */
 export const SESSION_MS = 120_000
 const sid = 'ab'.repeat(32)
-const policies = createPolicies()
+const [policies, verifyEs256] = [createPolicies(), createVerifyEs256()]
 const random = (length: number) => new Uint8Array(length).fill(5)
 
 export function openSession(subject: string) {
@@ -98,6 +99,6 @@ export function approve(
 
 /** What the key worker does with an item. */
 export function sign(item: SignItem, rules?: { policy: string; sample?: TimedSample }, at = now) {
-  const deps = { keyring, now: at, random, implementations: [implementation], policies }
+  const deps = { keyring, now: at, random, implementations: [implementation], policies, verifyEs256 }
   return signItem(deps, item, { coordinatorKey, rules: rules && { sample: undefined, ...rules } })
 }
