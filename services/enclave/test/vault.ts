@@ -26,7 +26,7 @@ export const keyring = createKeyring(rootSecret, new Uint8Array(32).fill(0xcc))
 /** Longer than an approval, so that either can end first. */
 export const SESSION_MS = 120_000
 const sid = 'ab'.repeat(32)
-const [policies, verifyEs256] = [createPolicies(), createVerifyEs256()]
+const verifyEs256 = createVerifyEs256()
 const random = (length: number) => new Uint8Array(length).fill(5)
 
 export function openSession(subject: string) {
@@ -97,8 +97,8 @@ export function approve(
   return (passkey ?? createPasskey({ seed: 9, rpId: 'vault.example' })).approve(request, approver)
 }
 
-/** What the key worker does with an item. */
+/** What the key worker does with an item. No policy is remembered, as in an enclave that has just started. */
 export function sign(item: SignItem, rules?: { policy: string; sample?: TimedSample }, at = now) {
-  const deps = { keyring, now: at, random, implementations: [implementation], policies, verifyEs256 }
+  const deps = { keyring, now: at, random, implementations: [implementation], policies: createPolicies(), verifyEs256 }
   return signItem(deps, item, { coordinatorKey, rules: rules && { sample: undefined, ...rules } })
 }
