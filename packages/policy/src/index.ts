@@ -1,7 +1,7 @@
-export { type Approval, assertApprovals, hashApprovals } from './approval.ts'
+export type { Approval, ApprovalReason, RequestReason, RuleReason, RuleVerdict } from '@countersign/protocol'
+export { assertApprovals, hashApprovals } from './approval.ts'
 export { assertPolicy, createPolicy, hashPolicy, MAX_POLICY_BYTES, parsePolicy, toPolicyBytes } from './assertPolicy.ts'
 export {
-  type ApprovalReason,
   type ApprovalsVerdict,
   type CheckApprovalsParameters,
   checkApprovals,
@@ -29,5 +29,5 @@ export type {
   TypedDataRule,
 } from './policy.ts'
 export { countDue, isDue, toDueMs } from './schedule.ts'
-export type { PolicyVerdict, RequestReason, RuleReason, RuleVerdict } from './verdict.ts'
+export type { PolicyVerdict } from './verdict.ts'
 export { verifySample } from './verifySample.ts'
