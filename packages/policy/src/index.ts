@@ -10,6 +10,7 @@ export {
   verifyEs256,
 } from './checkApprovals.ts'
 export { checkPolicy, type PolicyRequest, type TimedSample } from './checkPolicy.ts'
+export { describeApprovalsFault } from './describeApprovalsFault.ts'
 export { describePolicy, type PolicyWords } from './describePolicy.ts'
 export { describeRefusal } from './describeRefusal.ts'
 export { VaultPolicyError, type VaultPolicyErrorCode } from './errors.ts'

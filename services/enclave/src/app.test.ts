@@ -34,6 +34,7 @@ import { createBatcher } from './sign/batch.ts'
 import { createSamples } from './sign/samples.ts'
 import { createKnownTime } from './time/time.fake.ts'
 import { createTime } from './time/time.ts'
+import { createPolicyTexts } from './vault/policyTexts.ts'
 
 const at = new Date('2026-06-15T12:00:00.000Z')
 const clock = { now: () => at.getTime() }
@@ -80,6 +81,7 @@ function startApp(changes: Partial<AppDeps> & { policy?: CallerPolicy } = {}) {
     tlsKeyHash: new Uint8Array(32).fill(4),
     settings,
     samples: createSamples({ sources: settings.entropy, time }),
+    policyTexts: createPolicyTexts(),
     time,
     random,
     sessionTtlMs: 60_000,
