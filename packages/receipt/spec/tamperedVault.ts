@@ -29,7 +29,6 @@ export function createVaultTamperings(golden: VaultBlocks): VaultTampering[] {
   const inReceipt = one('attestation', false)
   const inPolicy = one('policy', true)
   const stated = (member: string) => ['signer', 'statement', member]
-  const named = policy.rules.findIndex(({ approvals }) => approvals > 0)
   return [
     inReceipt('an empty list of approvals', 'format', ['approvals'], []),
     inReceipt('an approval with a member too many', 'format', ['approvals', 0, 'name'], 'phone'),
@@ -41,7 +40,7 @@ export function createVaultTamperings(golden: VaultBlocks): VaultTampering[] {
 
     inReceipt('another policy', 'vault-policy', ['policy'], toOtherCid(attestation.policy ?? '')),
     inReceipt('another policy stated', 'vault-policy', stated('policy'), '44'.repeat(32)),
-    one('policy', false)('a policy under its old name', 'vault-policy', ['rules', 0, 'approvals'], 0),
+    one('policy', false)('a policy under its old name', 'vault-policy', ['rules'], changeRules(policy, { to: 'any' })),
     inPolicy('a policy of version 2', 'vault-policy', ['version'], 2),
     inPolicy('a policy with a member too many', 'vault-policy', ['label'], 'savings'),
     inPolicy('rules in another order', 'vault-policy', ['rules'], policy.rules.toReversed()),
@@ -62,7 +61,7 @@ export function createVaultTamperings(golden: VaultBlocks): VaultTampering[] {
     inReceipt('another approver', 'vault-approvals', ['approvals', 0, 'approver'], approval.approver + 1),
     inReceipt('another expiry', 'vault-approvals', ['approvals', 0, 'expiresMs'], approval.expiresMs + 1),
     inReceipt('another assertion', 'vault-approvals', ['approvals', 0, 'signature'], flip(approval.signature, 20)),
-    inPolicy('an approval under other rules', 'vault-approvals', ['rules', named, 'approvals'], 2),
+    inPolicy('an approval under other rules', 'vault-approvals', ['rules'], changeRules(policy, { approvals: 2 })),
   ]
 }
 

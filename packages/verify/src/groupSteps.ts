@@ -9,8 +9,20 @@ type Group = {
 
 const GROUPS: readonly Group[] = [
   { title: 'The bytes', ids: ['format', 'cid', 'blocks'] },
-  { title: 'The signature', ids: ['opening', 'digest', 'signature', 'tx-hash', 'statement', 'subject'] },
-  { title: 'The vault', ids: ['vault-policy', 'vault-rule', 'vault-approvals'] },
+  {
+    title: 'The signature',
+    ids: [
+      'opening',
+      'digest',
+      'signature',
+      'tx-hash',
+      'statement',
+      'vault-policy',
+      'vault-rule',
+      'vault-approvals',
+      'subject',
+    ],
+  },
   {
     title: 'The key enclave',
     isHardware: true,
@@ -36,7 +48,7 @@ const GROUPS: readonly Group[] = [
 
 export type StepGroup = { title: string; steps: readonly VerifierStep[] }
 
-/** Steps under the seven headings that page and command line have, with those that are there so far. */
+/** Steps under the six headings that page and command line have, with those that are there so far. */
 export function groupSteps(steps: readonly VerifierStep[]): StepGroup[] {
   return GROUPS.map(({ title, ids }) => ({
     title,
