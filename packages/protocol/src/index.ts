@@ -86,6 +86,7 @@ export {
   type SignDigestResponse,
   type SignOffChainResponse,
   toMethodAndPath,
+  type WalletUse,
 } from './http.ts'
 export { isLoopbackHost, isLoopbackUrl } from './loopback.ts'
 export { computeRoot, createInclusionPath, createInclusionPaths, hashTree, type Inclusion } from './merkle.ts'
@@ -156,6 +157,7 @@ export type {
   SignRequest,
   TransactionPage,
   TransactionSummary,
+  VaultInfo,
   WalletInfo,
 } from './resources.ts'
 export {

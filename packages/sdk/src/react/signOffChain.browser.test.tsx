@@ -1,3 +1,4 @@
+import { computeCommitment, toHex } from '@countersign/protocol'
 import type { ReactNode } from 'react'
 import { verifyMessage, verifyTypedData } from 'viem'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
@@ -8,13 +9,21 @@ import {
   config,
   createFakeNetwork,
   createGate,
+  createProof,
   type FakeNetwork,
   json,
   problem,
   user,
   wallet,
 } from '../client/network.fake.ts'
-import { ServiceProvider, useSignMessage, useSignTypedData, useWallet } from '../index.ts'
+import {
+  ServiceProvider,
+  type SignOffChainResult,
+  useAttestation,
+  useSignMessage,
+  useSignTypedData,
+  useWallet,
+} from '../index.ts'
 
 configure({ reactStrictMode: true })
 
@@ -171,4 +180,24 @@ describe('useSignMessage and useSignTypedData', () => {
     })
     expect(hook.result.current.message.lastResult).not.toBeNull()
   })
+})
+
+test('useAttestation with the opening shows the proof that it opens, and no other', async () => {
+  const hook = await renderReady()
+  await hook.act(() => hook.result.current.message.signMessage({ message }))
+  const { attestationSlug: slug, opening } = hook.result.current.message.lastResult as SignOffChainResult
+  const proof = { ...createProof(slug, 'pin_failed'), kind: 'off-chain' as const }
+  const txHash = `0x${toHex(computeCommitment(opening))}` as const
+  for (const [answer, shown] of [
+    [proof, { proof: null, error: expect.objectContaining({ code: 'opening_mismatch' }) }],
+    [
+      { ...proof, txHash },
+      { proof: { ...proof, txHash }, error: null },
+    ],
+  ] as const) {
+    network.routes[`GET /proof/${slug}`] = () => json(answer)
+    const follow = await renderHook(() => useAttestation(slug, { opening }), { wrapper: Provided })
+    await vi.waitFor(() => expect(follow.result.current).toEqual({ loading: false, ...shown }))
+    await follow.unmount()
+  }
 })
