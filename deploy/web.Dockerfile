@@ -10,6 +10,7 @@ WORKDIR /src
 COPY .npmrc package.json package-lock.json ./
 COPY scripts/runtime/.npmrc scripts/runtime/package.json scripts/runtime/package-lock.json scripts/runtime/
 COPY packages/attestation/package.json packages/attestation/
+COPY packages/policy/package.json packages/policy/
 COPY packages/protocol/package.json packages/protocol/
 COPY packages/receipt/package.json packages/receipt/
 COPY packages/sdk/package.json packages/sdk/
@@ -21,6 +22,8 @@ RUN npm ci --prefix scripts/runtime --ignore-scripts \
 COPY tsconfig.base.json ./
 COPY packages/attestation/tsconfig.json packages/attestation/
 COPY packages/attestation/src packages/attestation/src
+COPY packages/policy/tsconfig.json packages/policy/
+COPY packages/policy/src packages/policy/src
 COPY packages/protocol/tsconfig.json packages/protocol/
 COPY packages/protocol/src packages/protocol/src
 COPY packages/receipt/tsconfig.json packages/receipt/

@@ -7,7 +7,7 @@ const names = published.map(({ manifest }) => manifest.name)
 
 test('the SDK, the verifier and what they need are published, and nothing else', () => {
   expect(names.toSorted()).toEqual(
-    ['attestation', 'protocol', 'receipt', 'sdk', 'verifier', 'verify'].map((name) => `@countersign/${name}`),
+    ['attestation', 'policy', 'protocol', 'receipt', 'sdk', 'verifier', 'verify'].map((name) => `@countersign/${name}`),
   )
 })
 

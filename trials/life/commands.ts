@@ -1,7 +1,7 @@
 import type { FakeChainFault } from '@countersign/testing'
 import fc from 'fast-check'
 import type { PinErrorCode } from '../../services/coordinator/src/ipfs/pinError.ts'
-import { CONFIRM_QUEUE, PIN_QUEUE, PUBLISH_QUEUE, type QueueName } from '../../services/coordinator/src/store/jobs.ts'
+import { CONFIRM_QUEUE, PIN_QUEUE, PUBLISH_QUEUE } from '../../services/coordinator/src/store/jobs.ts'
 
 export const stages = [PIN_QUEUE, PUBLISH_QUEUE, CONFIRM_QUEUE] as const
 
@@ -17,7 +17,7 @@ export type CrashPoint = { at: number; when: 'before' | 'after' }
 
 /** A worker of one of two processes takes a job. */
 export type StageRun = {
-  stage: QueueName
+  stage: (typeof stages)[number]
   process: 0 | 1
   /** Which proofs, and how many, for a pin. */
   pick: number

@@ -188,6 +188,7 @@ export function toAddress(route: string, slug: string): string {
     '/auth/{provider}': '/auth/google',
     '/auth/{provider}/form': '/auth/google/form',
     '/auth/{provider}/callback': '/auth/google/callback',
+    '/vaults/{address}/attest': `/vaults/0x${'11'.repeat(20)}/attest`,
     '/proof/{slug}': `/proof/${slug}`,
     '/proof/{slug}/events': '/proof/AAAAAAAAAAAAAAAAAAAAAA/events',
     '/ipfs/{cid}': '/ipfs/bafkreigh2akiscaildc',

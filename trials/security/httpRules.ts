@@ -26,13 +26,17 @@ export const catalogue: Readonly<Record<string, number>> = {
   ...{ chain_not_allowed: 422, rate_limited: 429, quota_spent: 429, internal: 500 },
   ...{ attestation_invalid: 502, signature_invalid: 502 },
   ...{ entropy_unavailable: 503, enclave_unavailable: 503, collateral_stale: 503, database_unavailable: 503 },
-  ...{ provider_unavailable: 503, shutting_down: 503 },
+  ...{ provider_unavailable: 503, shutting_down: 503, policy_not_pinned: 503 },
+  ...{ invalid_policy: 400, policy_refused: 403, approvals_missing: 403, approval_invalid: 403 },
+  ...{ vault_not_found: 404, too_many_vaults: 409 },
 }
 
 export const MAX_BODY_BYTES = 131_072
 
 export type RouteRule = {
   method: 'GET' | 'POST'
+  /** The path can be read too, as private as it is. */
+  isReadable?: true
   /** Needs a session; its answers are private. */
   isPrivate?: true
   /** Any page may read it, without credentials. */
@@ -55,6 +59,10 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   '/wallet/me': { method: 'GET', isPrivate: true, success: 200 },
   '/wallet/transactions': { method: 'GET', isPrivate: true, success: 200 },
   '/wallet/provision': { method: 'POST', isPrivate: true, takes: 'nothing', success: 200 },
+  '/wallet/attest': { method: 'POST', isPrivate: true, takes: 'nothing', success: 200 },
+  // Neither a signing nor an address that is nobody's is a vault.
+  '/vaults': { method: 'POST', isReadable: true, isPrivate: true, takes: 'signing', success: ['invalid_request'] },
+  '/vaults/{address}/attest': { method: 'POST', isPrivate: true, takes: 'nothing', success: ['vault_not_found'] },
   '/sign/digest': { method: 'POST', isPrivate: true, takes: 'signing', success: 200 },
   // What the trial sends is a signing of a transaction.
   '/sign/message': { method: 'POST', isPrivate: true, takes: 'signing', success: ['invalid_request'] },
@@ -93,7 +101,10 @@ export type RequestFacts = {
 
 export type Expected = { status: number } | { codes: ReadonlySet<string> }
 
-export function toExpected(rule: RouteRule, facts: RequestFacts): Expected {
+export function toExpected({ isReadable, ...rule }: RouteRule, facts: RequestFacts): Expected {
+  if (isReadable && (facts.method === 'GET' || facts.method === 'HEAD')) {
+    return toExpected({ method: 'GET', isPrivate: true, success: 200 }, facts)
+  }
   const { method, origin, fetchSite, hasCookie, session, isJsonType, isFormType, bodyLength, bodyFaults } = facts
   const isRead = method === 'GET' || method === 'HEAD'
   const codes = new Set<string>()

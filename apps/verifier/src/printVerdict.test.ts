@@ -18,6 +18,7 @@ function toOutcome(changes: Partial<CliOutcome> = {}): CliOutcome {
     steps: [toStep('digest', 'pass')],
     receipt: honest.receipt,
     view: honest.receipt,
+    policy: undefined,
     content: undefined,
     blocks: {},
     problems: [],

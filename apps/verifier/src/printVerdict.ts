@@ -1,5 +1,5 @@
 import { parseQuote, parseReport, parseSnpTcb, toSnpProduct, toTdMeasurement } from '@countersign/attestation'
-import { fromHex, hashEnclaveConfig, toHex } from '@countersign/protocol'
+import { type AttestationReceiptV2, fromHex, hashEnclaveConfig, toHex } from '@countersign/protocol'
 import {
   type AnyReceipt,
   ATTESTATION_V2,
@@ -7,6 +7,7 @@ import {
   type ReceiptView,
   requiredSteps,
   type StepId,
+  vaultSteps,
 } from '@countersign/receipt'
 import {
   adviseOn,
@@ -65,11 +66,18 @@ export function printVerdictJson(outcome: CliOutcome): string {
 }
 
 /** What was signed. The signature itself stays out: of what is signed off the chain it is worth as much as a key. */
-function toSigned(receipt: AnyReceipt, { content: shown }: CliOutcome) {
+function toSigned(receipt: AnyReceipt, { content: shown, policy }: CliOutcome) {
   if (receipt.version !== ATTESTATION_V2) return { transaction: toTransaction(receipt.transaction) }
+  const { policy: policyHash } = receipt.signer.statement
+  const vault = policyHash === null ? {} : { vault: { policyHash, policy } }
+  return { ...toSignedOfKind(receipt, shown), ...vault }
+}
+
+function toSignedOfKind(receipt: AttestationReceiptV2, shown: CliOutcome['content']) {
   const { kind } = receipt
   if (kind === 'transaction') return { kind, transaction: toTransaction(receipt.subject) }
   const { address: wallet, signedAt } = receipt.signer.statement
+  if (kind === 'address') return { kind, address: { wallet, signedAt } }
   if (kind === 'authorization') {
     const { chainId, address, nonce } = receipt.subject
     return { kind, authorization: { chainId, address, nonce, wallet, signedAt } }
@@ -129,7 +137,7 @@ function printLies(lies: readonly Claim[]): string[] {
 
 /** What was signed, in words and field by field. */
 function printSigned(outcome: CliOutcome, receipt: AnyReceipt): string[] {
-  const { title, sentence, warnings, facts } = describeSigned({ receipt, content: outcome.content })
+  const { title, sentence, warnings, facts } = describeSigned({ ...outcome, receipt })
   return [
     '',
     `${nameSigned(outcome)}: ${title}`,
@@ -168,7 +176,7 @@ function printLabelled(label: string, text: string): string {
 
 function printMissingEvidence({ steps, problems, view }: CliOutcome): string[] {
   const isRequired = (id: VerifierStep['id']) =>
-    (requiredSteps as readonly string[]).includes(id) || ['blocks', 'event', 'reevaluation'].includes(id)
+    ([...requiredSteps, ...vaultSteps] as string[]).includes(id) || ['blocks', 'event', 'reevaluation'].includes(id)
   const missing = steps.find(
     ({ id, status }) => status === 'skip' && isRequired(id) && !(anchorSteps as readonly string[]).includes(id),
   )
@@ -179,7 +187,8 @@ function printMissingEvidence({ steps, problems, view }: CliOutcome): string[] {
 }
 
 function helpWith(id: VerifierStep['id'], view: ReceiptView | undefined): string[] {
-  if (id === 'blocks') return ['Give a gateway that has the blocks with --ipfs URL, or the receipt as a CAR file.']
+  if (id === 'blocks' || id === 'vault-policy')
+    return ['Give a gateway that has the blocks with --ipfs URL, or the receipt as a CAR file.']
   if (id !== 'collateral' || view === undefined) return []
   return [`Give the block ${view.signer.collateral} with --collateral FILE, or a gateway that has it with --ipfs URL.`]
 }

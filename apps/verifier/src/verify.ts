@@ -25,7 +25,7 @@ import { type CliSubject, recogniseCliSubject } from './recogniseCliSubject.ts'
 
 export type CliOutcome = Outcome & { exitCode: ExitCode }
 
-const BLOCK_NAMES = ['collateral', 'release', 'batch', 'coordinator']
+const BLOCK_NAMES = ['collateral', 'release', 'batch', 'coordinator', 'policy']
 const MAX_REVOCATIONS_BYTES = 4_194_304
 
 /** Reads the files that the options name, and verifies. */

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { toCanonicalJson } from '@countersign/protocol'
 import { encodeReceiptCar, quantumNote, toCid } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
+import { goldenVaults } from '../../../packages/receipt/src/vaults.fake.ts'
 import { issueGolden, issueGoldenV2 } from '../../../packages/verify/src/issues.fake.ts'
 import { createFakeNetwork, gatewayUrl } from '../../../packages/verify/src/network.fake.ts'
 import { createFolder, toFlags } from './folder.fake.ts'
@@ -13,6 +14,7 @@ const golden = await issueGolden()
 const transaction = await issueGoldenV2()
 const message = await issueGoldenV2({ signing: { kind: 'message', content: { message: '0x68691b5b324b' } } })
 const beacon = await issueGoldenV2({ isBeacon: true })
+const vault = await issueGoldenV2(goldenVaults.transaction)
 const nobody = { ...deps, fetch: () => Promise.reject(new Error('touched the network')) }
 const offline = (issue: typeof message) => ['--offline', '--allow-mock', ...toFlags(issue)]
 const flat = (text: string) => text.replace(/\s+/g, ' ')
@@ -122,5 +124,37 @@ describe('what was signed, for people', () => {
     expect(flat(await say(transaction))).toContain(quantumNote)
     expect(flat(await say(transaction))).not.toContain('public beacon')
     expect(flat(await say(beacon))).toContain('a public beacon, shared by all signatures of its round')
+  })
+})
+
+describe('a vault', () => {
+  test('is judged with policy.json beside the receipt, offline, and said in words', async () => {
+    const parts = Object.entries({ ...vault.blocks, collateral: vault.collateral })
+    const files = Object.fromEntries(parts.map(([name, bytes]) => [`${name}.json`, bytes]))
+    const folder = await createFolder({ 'receipt.json': vault.bytes, ...files })
+    const { exitCode, stdout } = await runCli(nobody, [join(folder, 'receipt.json'), ...offline(vault)])
+    expect(exitCode).toBe(7)
+    expect(stdout).toMatch(/✓ The policy allows what was signed/)
+    expect(stdout).toContain('Approved by passkey 1 of 2, at vault.example\n')
+    const json = await runCli(nobody, [join(folder, 'receipt.json'), '--json', ...offline(vault)])
+    expect(JSON.parse(json.stdout)).toMatchObject({ kind: 'transaction', vault: { policy: { version: 1 } } })
+  })
+
+  test('without its policy is evidence that is missing, with what helps', async () => {
+    const { policy: _, ...blocks } = vault.blocks
+    const folder = await createFolder({ 'receipt.car': encodeReceiptCar({ ...vault, blocks }) })
+    const { exitCode, stdout } = await runCli(nobody, [join(folder, 'receipt.car'), ...offline(vault)])
+    expect(exitCode).toBe(5)
+    expect(flat(stdout)).toContain('The policy is the one that the statement names. Not judged')
+    expect(stdout).toContain('or the receipt as a CAR file')
+  })
+
+  test('is explained, with its rules where they are there', async () => {
+    const folder = await createFolder({ 'receipt.json': vault.bytes, 'receipt.car': encodeReceiptCar(vault) })
+    const alone = await runCli(nobody, ['explain', join(folder, 'receipt.json')])
+    const whole = await runCli(nobody, ['explain', join(folder, 'receipt.car')])
+    for (const { stdout } of [alone, whole]) expect(stdout).toContain(vault.receipt.policy)
+    expect(alone.stdout).not.toContain('Up to 0.1')
+    expect(whole.stdout).toContain('Up to 0.1')
   })
 })

@@ -1,18 +1,6 @@
-import { isHex, isNatural, readMembers, toCanonicalJson } from '@countersign/protocol'
+import { type Approval, isHex, isNatural, readMembers, toCanonicalJson } from '@countersign/protocol'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { VaultPolicyError } from './errors.ts'
-
-/** A WebAuthn assertion over the challenge of one signature, with who made it. Bytes are lower-case hex without a prefix. */
-export type Approval = {
-  /** Index among the policy's approvers. */
-  approver: number
-  authenticatorData: string
-  clientDataJSON: string
-  /** ES256, in DER. */
-  signature: string
-  /** When it ends, in milliseconds since 1970: part of the challenge. */
-  expiresMs: number
-}
 
 /** Without credential data and extensions, authenticator data have one length: WebAuthn §6.1. */
 export const AUTHENTICATOR_DATA_BYTES = 37

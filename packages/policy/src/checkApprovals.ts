@@ -1,5 +1,7 @@
 import {
+  type Approval,
   type ApprovalKind,
+  type ApprovalReason,
   computeApprovalChallenge,
   concatBytes,
   fromHex,
@@ -8,25 +10,14 @@ import {
 } from '@countersign/protocol'
 import { p256 } from '@noble/curves/nist.js'
 import { sha256 } from '@noble/hashes/sha2.js'
-import { type Approval, assertApprovals } from './approval.ts'
-import { type AuthenticatorDataReason, checkAuthenticatorData } from './checkAuthenticatorData.ts'
-import { type ClientDataReason, checkClientData } from './checkClientData.ts'
+import { assertApprovals } from './approval.ts'
+import { checkAuthenticatorData } from './checkAuthenticatorData.ts'
+import { checkClientData } from './checkClientData.ts'
 import { fromDerSignature } from './derSignature.ts'
 import type { Approver, Policy } from './policy.ts'
 
 /** How far ahead an approval may end. */
 export const MAX_APPROVAL_MS = 24 * 60 * 60 * 1000
-
-/** Why one approval is not valid. */
-export type ApprovalReason =
-  | 'approver_unknown'
-  | 'approval_expired'
-  /** It ends more than 24 hours from now. */
-  | 'approval_too_long'
-  | ClientDataReason
-  | AuthenticatorDataReason
-  /** Not ECDSA in DER, or not by this approver's key over these bytes. */
-  | 'approval_signature_invalid'
 
 export type ApprovalsVerdict =
   | { valid: true }

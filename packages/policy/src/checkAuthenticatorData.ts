@@ -1,17 +1,6 @@
-import { equalBytes } from '@countersign/protocol'
+import { type AuthenticatorDataReason, equalBytes } from '@countersign/protocol'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { AUTHENTICATOR_DATA_BYTES } from './approval.ts'
-
-export type AuthenticatorDataReason =
-  /** Not of the one length that they have without credential data and extensions. */
-  | 'authenticator_data_malformed'
-  | 'rp_id_mismatch'
-  | 'user_not_present'
-  | 'user_not_verified'
-  /** Credential data or extensions, which an approval does not have. */
-  | 'authenticator_data_extended'
-  /** Backed up, though not eligible for backup: no authenticator says so. */
-  | 'backup_state_impossible'
 
 /** WebAuthn §6.1, the bits of the byte after the hash of the domain. */
 const FLAGS = { UP: 0x01, UV: 0x04, BE: 0x08, BS: 0x10, AT: 0x40, ED: 0x80 } as const

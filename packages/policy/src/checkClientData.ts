@@ -1,15 +1,5 @@
-import { isPlainObject, parseStrictJson } from '@countersign/protocol'
+import { type ClientDataReason, isPlainObject, parseStrictJson } from '@countersign/protocol'
 import { MAX_CLIENT_DATA_BYTES } from './approval.ts'
-
-export type ClientDataReason =
-  /** Not one JSON object that every reader reads alike. */
-  | 'client_data_malformed'
-  | 'client_data_type'
-  /** Of another vault, policy, kind, digest or expiry. */
-  | 'challenge_mismatch'
-  | 'origin_not_allowed'
-  /** The page was in a frame of another site. */
-  | 'cross_origin'
 
 /**
  * Why client data are not those of an approval: WebAuthn §7.2, steps 10 to 14, over the raw bytes that the signature covers. Undefined

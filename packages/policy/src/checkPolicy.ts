@@ -6,6 +6,9 @@ import {
   isPlainObject,
   type MessageContent,
   parseTxMetadata,
+  type RequestReason,
+  type RuleReason,
+  type RuleVerdict,
   readMembers,
   type TxMetadata,
   type TypedData,
@@ -16,7 +19,7 @@ import { matchTransaction } from './matchTransaction.ts'
 import { matchTypedData } from './matchTypedData.ts'
 import type { Policy, Rule } from './policy.ts'
 import { isDue } from './schedule.ts'
-import type { PolicyVerdict, RequestReason, RuleReason, RuleVerdict } from './verdict.ts'
+import type { PolicyVerdict } from './verdict.ts'
 
 /** An entropy sample as a proof of time: that this source signed it has been verified. */
 export type TimedSample = { source: EntropySetting; timeMs: number }

@@ -1,6 +1,7 @@
+import type { RequestReason, RuleReason } from '@countersign/protocol'
 import type { Policy, Rule, TransactionRule } from './policy.ts'
 import { toChainName, toCoins } from './policyWords.ts'
-import type { PolicyVerdict, RequestReason, RuleReason } from './verdict.ts'
+import type { PolicyVerdict } from './verdict.ts'
 
 /** Why a policy does not allow a request, in sentences: of the whole request first, then of the rule that came nearest. */
 export function describeRefusal(policy: Policy, verdict: PolicyVerdict & { allowed: false }): string[] {

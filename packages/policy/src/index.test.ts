@@ -13,6 +13,7 @@ test('exports', () => {
       "checkPolicy",
       "countDue",
       "createPolicy",
+      "describeApprovalsFault",
       "describePolicy",
       "describeRefusal",
       "hashApprovals",

@@ -1,7 +1,7 @@
-export { type Approval, assertApprovals, hashApprovals } from './approval.ts'
+export type { Approval, ApprovalReason, RequestReason, RuleReason, RuleVerdict } from '@countersign/protocol'
+export { assertApprovals, hashApprovals } from './approval.ts'
 export { assertPolicy, createPolicy, hashPolicy, MAX_POLICY_BYTES, parsePolicy, toPolicyBytes } from './assertPolicy.ts'
 export {
-  type ApprovalReason,
   type ApprovalsVerdict,
   type CheckApprovalsParameters,
   checkApprovals,
@@ -10,6 +10,7 @@ export {
   verifyEs256,
 } from './checkApprovals.ts'
 export { checkPolicy, type PolicyRequest, type TimedSample } from './checkPolicy.ts'
+export { describeApprovalsFault } from './describeApprovalsFault.ts'
 export { describePolicy, type PolicyWords } from './describePolicy.ts'
 export { describeRefusal } from './describeRefusal.ts'
 export { VaultPolicyError, type VaultPolicyErrorCode } from './errors.ts'
@@ -29,5 +30,5 @@ export type {
   TypedDataRule,
 } from './policy.ts'
 export { countDue, isDue, toDueMs } from './schedule.ts'
-export type { PolicyVerdict, RequestReason, RuleReason, RuleVerdict } from './verdict.ts'
+export type { PolicyVerdict } from './verdict.ts'
 export { verifySample } from './verifySample.ts'

@@ -1,7 +1,6 @@
-import { fromHex, type Hex, type TxMetadata } from '@countersign/protocol'
+import { fromHex, type Hex, type RuleReason, type TxMetadata } from '@countersign/protocol'
 import { decodeWord } from './abiWord.ts'
 import type { ArgumentRule, TransactionRule } from './policy.ts'
-import type { RuleReason } from './verdict.ts'
 
 /** Why a transaction is not what a rule allows; nothing where it is. Hex of the transaction is in lower case. */
 export function matchTransaction(rule: TransactionRule, transaction: TxMetadata): RuleReason[] {

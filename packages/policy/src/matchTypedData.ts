@@ -1,6 +1,5 @@
-import type { TypedData } from '@countersign/protocol'
+import type { RuleReason, TypedData } from '@countersign/protocol'
 import type { DomainRule, TypedDataRule } from './policy.ts'
-import type { RuleReason } from './verdict.ts'
 
 /** Why typed data is not what a rule allows; nothing where it is. `hashTypedData` has accepted it, so its domain is well formed. */
 export function matchTypedData({ domains, primaryTypes }: TypedDataRule, content: TypedData): RuleReason[] {

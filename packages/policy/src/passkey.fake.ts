@@ -1,4 +1,5 @@
 import {
+  type Approval,
   type ApprovalKind,
   computeApprovalChallenge,
   concatBytes,
@@ -8,7 +9,6 @@ import {
 } from '@countersign/protocol'
 import { p256 } from '@noble/curves/nist.js'
 import { sha256 } from '@noble/hashes/sha2.js'
-import type { Approval } from './approval.ts'
 import type { Approver } from './policy.ts'
 
 /** What an authenticator is asked to approve. */
@@ -54,7 +54,7 @@ export function createPasskey({ seed, rpId }: { seed: number; rpId: string }): P
       })
       const members = {
         type: 'webauthn.get',
-        challenge: Buffer.from(challenge).toString('base64url'),
+        challenge: toBase64Url(challenge),
         origin,
         crossOrigin: false,
         ...changes.clientData,
@@ -75,6 +75,14 @@ export function createPasskey({ seed, rpId }: { seed: number; rpId: string }): P
       }
     },
   }
+}
+
+/** Without Node's `Buffer`: browsers run the tests of pages. */
+function toBase64Url(bytes: Uint8Array): string {
+  return btoa(String.fromCharCode(...bytes))
+    .replaceAll('+', '-')
+    .replaceAll('/', '_')
+    .replaceAll('=', '')
 }
 
 export function toDer({ r, s }: { r: bigint; s: bigint }): Uint8Array {

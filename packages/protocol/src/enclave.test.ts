@@ -20,7 +20,7 @@ test('a body hash has 32 bytes, and a time fits', () => {
 })
 
 test('three calls, four headers', () => {
-  expect(Object.values(enclavePaths)).toEqual(['/attest', '/open-session', '/sign'])
+  expect(Object.values(enclavePaths)).toEqual(['/attest', '/open-session', '/sign', '/vault'])
   expect(Object.values(callerHeaders)).toEqual([
     'countersign-caller',
     'countersign-time',

@@ -1,3 +1,4 @@
+import type { Approval, ApprovalReason } from './approval.ts'
 import type { Authorization } from './authorization.ts'
 import { concatBytes } from './bytes.ts'
 import type { EnclaveConfig } from './configHash.ts'
@@ -6,6 +7,7 @@ import type { EntropyWitness } from './entropy.ts'
 import { toField, toU64be } from './fields.ts'
 import type { Hex } from './hex.ts'
 import type { MessageContent, Opening } from './opening.ts'
+import type { PolicyRefusal } from './policyRefusal.ts'
 import type { EnclaveSettings } from './settings.ts'
 import type { Statement } from './statement.ts'
 import type { StatementV2 } from './statementV2.ts'
@@ -24,6 +26,7 @@ export const enclavePaths = {
   attest: '/attest',
   openSession: '/open-session',
   sign: '/sign',
+  vault: '/vault',
 } as const
 
 /**
@@ -92,11 +95,38 @@ export type OpenSessionResponse = {
   expiresAt: string
 }
 
+/** Derives a vault of the session's user. Nothing is signed. */
+export type VaultRequest = {
+  sid: string
+  grant: string
+  /** Canonical JSON. */
+  policy: string
+}
+
+export type VaultResponse = {
+  keyId: string
+  address: Hex
+  /** 65 bytes. */
+  publicKey: string
+  /** 32 bytes: the hash of the policy. */
+  policy: string
+}
+
+/** Which vault of the session's user is to sign, and who approves. */
+export type VaultUse = {
+  /** 32 bytes: the hash of the policy. */
+  policy: string
+  /** For a transaction, message or typed data. An empty list is none. */
+  approvals?: readonly Approval[]
+}
+
 /** What every item has: whose key, why it may be used, and with which sample. */
 type Granted = {
   sid: string
   grant: string
+  /** Of the vault, where there is one. */
   keyId: string
+  vault?: VaultUse
   /** The whole sample: the enclave verifies it, and signs once with it. A round of a beacon may serve many. */
   witness: EntropyWitness | DrandWitness
 }
@@ -105,7 +135,7 @@ export type TransactionItem = Granted & {
   kind: 'transaction'
   digest: Hex
   txMetadata: TxMetadata
-  /** The version of the receipt that the statement is for. Version 1 knows no beacons. */
+  /** The version of the receipt that the statement is for. Version 1 knows no beacons and no vaults. */
   statementVersion: 1 | 2
 }
 
@@ -115,11 +145,18 @@ export type AuthorizationItem = Granted & { kind: 'authorization'; authorization
 export type OffChainItem = Granted &
   ({ kind: 'message'; content: MessageContent } | { kind: 'typed-data'; content: TypedData })
 
-/** What is to be signed. None is a bare hash: the enclave rebuilds what it signs, and hashes it itself. */
-export type SignItem = TransactionItem | AuthorizationItem | OffChainItem
+/** Asks for a statement that the address belongs to this enclave and these rules. The wallet key signs nothing. Its sample serves this one call. */
+export type AddressItem = Granted & { kind: 'address' }
 
-/** 1 to 256 items of any kinds. */
-export type SignItemsRequest = { items: readonly SignItem[] }
+/** What is to be signed. None is a bare hash: the enclave rebuilds what it signs, and hashes it itself. */
+export type SignItem = TransactionItem | AuthorizationItem | OffChainItem | AddressItem
+
+export type SignItemsRequest = {
+  /** 1 to 256 of any kinds. */
+  items: readonly SignItem[]
+  /** Canonical JSON of policies that items name, at most as many as items. Without it, an enclave that does not know one answers `policy_unknown`. */
+  policies?: readonly string[]
+}
 
 export const MAX_SIGN_ITEMS = 256
 
@@ -135,26 +172,36 @@ export type SignedBatch = {
 }
 
 /** Why one item was not signed; the others of its call are not affected. */
-export type SignItemError = {
-  error:
-    | 'invalid_request'
-    | 'invalid_tx_metadata'
-    | 'message_too_large'
-    | 'invalid_message'
-    | 'invalid_typed_data'
-    | 'authorization_not_allowed'
-    | 'digest_mismatch'
-    | 'grant_invalid'
-    | 'session_expired'
-    | 'key_binding_mismatch'
-    | 'quote_unavailable'
-    /** Not of a source in the settings, wrongly signed, too old, or too far ahead. */
-    | 'entropy_refused'
-    /** This boot has signed something else with the sample. */
-    | 'entropy_used'
-    /** Too many samples to remember: none can be told from one that was used. */
-    | 'entropy_memory_full'
-}
+export type SignItemError =
+  | {
+      error:
+        | 'invalid_request'
+        | 'invalid_tx_metadata'
+        | 'message_too_large'
+        | 'invalid_message'
+        | 'invalid_typed_data'
+        | 'authorization_not_allowed'
+        | 'digest_mismatch'
+        | 'grant_invalid'
+        | 'session_expired'
+        | 'key_binding_mismatch'
+        | 'quote_unavailable'
+        /** Not of a source in the settings, wrongly signed, too old, or too far ahead. */
+        | 'entropy_refused'
+        /** This boot has signed something else with the sample. */
+        | 'entropy_used'
+        /** Too many samples to remember: none can be told from one that was used. */
+        | 'entropy_memory_full'
+        /** Call again with the text of the policy: the sample was not used. */
+        | 'policy_unknown'
+        /** Not a policy that this enclave understands, or one that wants a log, which it does not have. */
+        | 'policy_not_supported'
+    }
+  | { error: 'policy_refused'; details: PolicyRefusal }
+  /** Every approval is valid, but so many more are needed. */
+  | { error: 'approvals_missing'; missing: number }
+  /** `index` is that in the list. */
+  | { error: 'approval_invalid'; index: number; reason: ApprovalReason }
 
 /** A statement of version 2 names what was signed by a hash, so it comes along. */
 export type SignedStatement =

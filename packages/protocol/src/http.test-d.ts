@@ -10,6 +10,7 @@ import {
   type SignDigestRequest,
   type TypedData,
   toMethodAndPath,
+  type WalletUse,
 } from './index.ts'
 
 /* Read by the type checker alone. */
@@ -30,9 +31,9 @@ void (() => toMethodAndPath('GET /auth/you'))
 
 expectTypeOf<EndpointResponse<'GET /auth/me'>>().toEqualTypeOf<SessionUser>()
 expectTypeOf<EndpointResponse<'GET /ipfs/:cid'>>().toEqualTypeOf<never>()
-expectTypeOf<EndpointRequest<'POST /sign/digest'>>().toEqualTypeOf<SignDigestRequest>()
-expectTypeOf<EndpointRequest<'POST /sign/message'>>().toEqualTypeOf<{ message: Hex }>()
-expectTypeOf<EndpointRequest<'POST /sign/typed-data'>>().toEqualTypeOf<TypedData>()
+expectTypeOf<EndpointRequest<'POST /sign/digest'>>().toEqualTypeOf<SignDigestRequest & WalletUse>()
+expectTypeOf<EndpointRequest<'POST /sign/message'>>().toEqualTypeOf<{ message: Hex } & WalletUse>()
+expectTypeOf<EndpointRequest<'POST /sign/typed-data'>>().toEqualTypeOf<TypedData & WalletUse>()
 expectTypeOf<EndpointRequest<'POST /sign/authorization'>>().toEqualTypeOf<Authorization>()
 expectTypeOf<EndpointResponse<'POST /sign/message'>>().toEqualTypeOf<EndpointResponse<'POST /sign/typed-data'>>()
 expectTypeOf<keyof EndpointResponse<'POST /sign/message'>>().toEqualTypeOf<'signature' | 'slug' | 'opening'>()

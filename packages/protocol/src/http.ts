@@ -1,3 +1,4 @@
+import type { Approval } from './approval.ts'
 import type { Authorization } from './authorization.ts'
 import { type ProtocolErrorCode, ServiceError } from './errors.ts'
 import type { Hex } from './hex.ts'
@@ -8,10 +9,14 @@ import type {
   ProofPayload,
   SessionUser,
   TransactionPage,
+  VaultInfo,
   WalletInfo,
 } from './resources.ts'
 import type { TxMetadata } from './txMetadata.ts'
 import type { TypedData } from './typedData.ts'
+
+/** Which of the user's wallets is to sign: their own, unless it names a vault; and who approves that. */
+export type WalletUse = { wallet?: Hex | undefined; approvals?: readonly Approval[] | undefined }
 
 /** The body of `POST /sign/digest`: a digest, and the transaction that it must be the hash of. */
 export type SignDigestRequest = { digest: Hex; txMetadata: TxMetadata }
@@ -47,9 +52,15 @@ export type Endpoints = {
     response: TransactionPage
   }
   'POST /wallet/provision': { response: WalletInfo }
-  'POST /sign/digest': { request: SignDigestRequest; response: SignDigestResponse }
-  'POST /sign/message': { request: MessageContent; response: SignOffChainResponse }
-  'POST /sign/typed-data': { request: TypedData; response: SignOffChainResponse }
+  /** A statement about the address of the wallet: the same slug each time. */
+  'POST /wallet/attest': { response: { slug: string } }
+  'GET /vaults': { response: { vaults: VaultInfo[] } }
+  /** Answers once the policy was read back from IPFS; the same policy again gives the same vault. */
+  'POST /vaults': { request: { policy: object }; response: VaultInfo }
+  'POST /vaults/:address/attest': { response: { slug: string } }
+  'POST /sign/digest': { request: SignDigestRequest & WalletUse; response: SignDigestResponse }
+  'POST /sign/message': { request: MessageContent & WalletUse; response: SignOffChainResponse }
+  'POST /sign/typed-data': { request: TypedData & WalletUse; response: SignOffChainResponse }
   'POST /sign/authorization': { request: Authorization; response: SignDigestResponse }
   'GET /proof/:slug': { response: ProofPayload }
   /** Server-sent events named `proof`, each with a `ProofPayload` as its data. */

@@ -1,3 +1,9 @@
+export type {
+  Approval,
+  ApprovalReason,
+  AuthenticatorDataReason,
+  ClientDataReason,
+} from './approval.ts'
 export {
   type Authorization,
   assertAuthorizationAllowed,
@@ -28,6 +34,7 @@ export {
 } from './drand.ts'
 export { isEd25519Key, verifyEd25519 } from './ed25519.ts'
 export {
+  type AddressItem,
   type AttestRequest,
   type AttestResponse,
   type AuthorizationItem,
@@ -49,6 +56,9 @@ export {
   type SignItemsResponse,
   type TransactionItem,
   toCallerMessage,
+  type VaultRequest,
+  type VaultResponse,
+  type VaultUse,
 } from './enclave.ts'
 export {
   type EntropyMessageParameters,
@@ -76,6 +86,7 @@ export {
   type SignDigestResponse,
   type SignOffChainResponse,
   toMethodAndPath,
+  type WalletUse,
 } from './http.ts'
 export { isLoopbackHost, isLoopbackUrl } from './loopback.ts'
 export { computeRoot, createInclusionPath, createInclusionPaths, hashTree, type Inclusion } from './merkle.ts'
@@ -97,6 +108,7 @@ export {
 } from './opening.ts'
 export { parseJson } from './parseJson.ts'
 export { isPlainObject, readMembers } from './plainObject.ts'
+export type { PolicyRefusal, RequestReason, RuleReason, RuleVerdict } from './policyRefusal.ts'
 export {
   isProofStatus,
   isProofTransition,
@@ -145,6 +157,7 @@ export type {
   SignRequest,
   TransactionPage,
   TransactionSummary,
+  VaultInfo,
   WalletInfo,
 } from './resources.ts'
 export {
@@ -190,6 +203,7 @@ export { assertStatement, hashLeaf, type Statement, toStatementBytes, toStatemen
 export { assertStatementV2, type StatementV2 } from './statementV2.ts'
 export { parseStrictJson, type StrictJsonErrorCode, type StrictJsonLimits } from './strictJson.ts'
 export {
+  type AddressSubject,
   type AuthorizationSubject,
   hashSubject,
   type OffChainSubject,

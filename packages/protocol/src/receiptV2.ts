@@ -1,3 +1,4 @@
+import type { Approval } from './approval.ts'
 import type { EnclaveConfig } from './configHash.ts'
 import type { DrandWitness } from './drand.ts'
 import type { EntropyWitness } from './entropy.ts'
@@ -64,6 +65,10 @@ export type AttestationReceiptV2 = {
     release: string
   }
   entropy: EntropyWitness | DrandWitness
+  /** CID of the policy block, where a vault signed, or the address is one's. Never of an authorization. */
+  policy?: string | undefined
+  /** Of a vault's transaction, where there were some. Those of off-chain kinds are in the opening. */
+  approvals?: readonly Approval[] | undefined
   /** Equals `signedAt`. */
   issuedAt: string
 } & Signed

@@ -31,6 +31,19 @@ export type WalletInfo = {
   provenance: { entropyHash: string; entropySig: string; satelliteSource: string }
 }
 
+/** A wallet whose key follows from its rules: they never change, and who loses them loses the key. */
+export type VaultInfo = {
+  address: Hex
+  /** 32 bytes, hex: SHA-256 of the policy's canonical JSON. */
+  policyHash: string
+  /** Of the block that holds the policy. */
+  policyCid: string
+  /** As `@countersign/policy` has it. */
+  policy: object
+  /** ISO 8601. */
+  createdAt: string
+}
+
 /** What `signAndSend` takes. Nonce and fees come from the RPC and cannot be given. */
 export type SignRequest = {
   to: Hex
@@ -70,6 +83,8 @@ export type ProofPayload = {
 
 /** One signature in the body of `GET /wallet/transactions`. */
 export type TransactionSummary = SignedSummary & {
+  /** Only where a vault signed. */
+  walletAddress?: Hex | undefined
   txHash: Hex
   chainId: number
   slug: string

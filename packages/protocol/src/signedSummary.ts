@@ -18,6 +18,7 @@ export type SignedSummary =
       implementation: Hex
     }
   | { kind: 'off-chain' }
+  | { kind: 'address' }
 
 /** A selector and two words, such as the recipient and amount of a token transfer. Calldata can be long, and a list needs no more. */
 export const SUMMARY_DATA_BYTES = 68
@@ -27,7 +28,7 @@ type Summarized =
   | Exclude<Signed, { kind: 'transaction' }>
 
 export function toSignedSummary({ kind, subject }: Summarized): SignedSummary {
-  if (kind === 'off-chain') return { kind }
+  if (kind === 'off-chain' || kind === 'address') return { kind }
   if (kind === 'authorization') return { kind, implementation: subject.address }
   const { to, value, data, nonce } = subject
   return { to, value, data: data.slice(0, 2 + 2 * SUMMARY_DATA_BYTES) as Hex, nonce }

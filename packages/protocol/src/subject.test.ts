@@ -26,6 +26,9 @@ test('on the chain a transaction stands under its hash, an off-chain signature u
   const subject = { txHash: `0x${'55'.repeat(32)}` } as never
   expect(toEventHash({ kind: 'transaction', subject })).toBe(`0x${'55'.repeat(32)}`)
   expect(toEventHash({ kind: 'off-chain', subject: { commitment } })).toBe(`0x${commitment}`)
+  const address = { address: `0x${'66'.repeat(20)}`, policy: null } as const
+  expect(toEventHash({ kind: 'address', subject: address })).toBe(`0x${toHex(hashSubject(address))}`)
+  expect(hashSubject({ ...address, policy: '77'.repeat(32) })).not.toEqual(hashSubject(address))
 })
 
 test('an authorization stands under keccak256 of its signed tuple, scalars without leading zeros', () => {

@@ -1,11 +1,18 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { toHex } from '@countersign/protocol'
 import { blockSchemas, encodeReceiptCar, parseBlock, receiptSchema } from '@countersign/receipt'
-import { createReceiptSimulator, type SimulatedSigning } from '@countersign/receipt/simulator'
+import {
+  createReceiptSimulator,
+  type SimulatedAttestation,
+  type SimulatedAttestationOptions,
+  type SimulatedSigning,
+} from '@countersign/receipt/simulator'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { z } from 'zod'
+import { goldenVaults } from '../src/vaults.fake.ts'
 import { createTamperings } from './tampered.ts'
 import { createTamperingsV2, type GoldenBlocks } from './tamperedV2.ts'
+import { createVaultTamperings } from './tamperedVault.ts'
 
 /** When the golden receipt was signed. */
 export const GOLDEN_SIGNED_AT = new Date('2026-06-15T12:00:00.123Z')
@@ -41,12 +48,12 @@ export const goldenSignings = {
 } as const satisfies Record<string, SimulatedSigning>
 
 /** A golden receipt of version 2. All are of one coordinator, and share the collateral of version 1. */
-export function issueGolden(signing: SimulatedSigning) {
+export function issueGolden(signing: SimulatedSigning, vault?: SimulatedAttestationOptions['vault']) {
   const batch = { treeSize: 5, leafIndex: 2, batchSequence: 3 }
-  return createReceiptSimulator().issueV2({ signedAt: GOLDEN_SIGNED_AT, ...batch, signing })
+  return createReceiptSimulator().issueV2({ signedAt: GOLDEN_SIGNED_AT, ...batch, signing, ...(vault && { vault }) })
 }
 
-export function parseGolden({ bytes, blocks }: Awaited<ReturnType<typeof issueGolden>>): GoldenBlocks {
+export function parseGolden({ bytes, blocks }: SimulatedAttestation): GoldenBlocks {
   return {
     attestation: parseBlock('attestation', bytes),
     batch: parseBlock('batch', blocks.batch),
@@ -68,18 +75,45 @@ async function createSpecFilesV2(): Promise<[string, string][]> {
   const expected: Record<string, unknown> = {}
   for (const [name, signing] of Object.entries(goldenSignings)) {
     const issue = await issueGolden(signing)
-    const { bytes, blocks, cid, anchors, opening } = issue
-    files.push([`golden-v2/${name}/attestation.json`, decode(bytes)])
-    files.push([`golden-v2/${name}/batch.json`, decode(blocks.batch)])
-    files.push([`golden-v2/${name}/release.json`, decode(blocks.release)])
-    if (opening !== undefined) files.push([`golden-v2/${name}/opening.json`, toJson(opening)])
+    files.push(...toGoldenFiles(`golden-v2/${name}`, issue))
     if (name === 'transaction') {
-      files.push(['golden-v2/coordinator.json', decode(blocks.coordinator)])
+      files.push(['golden-v2/coordinator.json', decode(issue.blocks.coordinator)])
       files.push(['golden-v2/tampered.json', toJson(createTamperingsV2(parseGolden(issue)))])
     }
-    expected[name] = { cid, anchors, carSha256: toHex(sha256(encodeReceiptCar(issue))), verdict: 'mock' }
+    expected[name] = toExpected(issue)
   }
-  return [...schemas, ...files, ['golden-v2/expected.json', toJson(expected)]]
+  return [...schemas, ...files, ['golden-v2/expected.json', toJson(expected)], ...(await createVaultFiles())]
+}
+
+/** Receipts of vaults and of addresses: of the same coordinator, with the same collateral. */
+async function createVaultFiles(): Promise<[string, string][]> {
+  const files: [string, string][] = []
+  const expected: Record<string, unknown> = {}
+  for (const [name, { signing, vault }] of Object.entries(goldenVaults)) {
+    const issue = await issueGolden(signing, vault)
+    files.push(...toGoldenFiles(`golden-v2/vaults/${name}`, issue))
+    if (name === 'transaction') {
+      files.push(['golden-v2/vaults/tampered.json', toJson(createVaultTamperings(issue))])
+    }
+    expected[name] = toExpected(issue)
+  }
+  return [...files, ['golden-v2/vaults/expected.json', toJson(expected)]]
+}
+
+function toGoldenFiles(folder: string, { bytes, blocks, opening }: SimulatedAttestation): [string, string][] {
+  const decode = (block: Uint8Array) => new TextDecoder().decode(block)
+  return [
+    [`${folder}/attestation.json`, decode(bytes)],
+    [`${folder}/batch.json`, decode(blocks.batch)],
+    [`${folder}/release.json`, decode(blocks.release)],
+    ...(opening === undefined ? [] : [[`${folder}/opening.json`, toJson(opening)] as [string, string]]),
+    ...(blocks.policy === undefined ? [] : [[`${folder}/policy.json`, decode(blocks.policy)] as [string, string]]),
+  ]
+}
+
+function toExpected(issue: SimulatedAttestation) {
+  const { cid, anchors } = issue
+  return { cid, anchors, carSha256: toHex(sha256(encodeReceiptCar(issue))), verdict: 'mock' }
 }
 
 function toJson(value: unknown): string {

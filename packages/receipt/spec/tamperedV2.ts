@@ -157,7 +157,7 @@ export function createTamperingsV2(golden: GoldenBlocks): TamperingV2[] {
 export function tamperV2(
   golden: GoldenBlocks,
   { block, isNamedAnew, changes }: Pick<TamperingV2, 'block' | 'isNamedAnew' | 'changes'>,
-): { bytes: Uint8Array<ArrayBuffer>; blocks: Required<GivenBlocks> } {
+): { bytes: Uint8Array<ArrayBuffer>; blocks: Required<Omit<GivenBlocks, 'policy'>> } {
   const changed = { ...golden, [block]: tamper(golden[block], { changes }) } as GoldenBlocks
   const batch = toCanonicalJson(changed.batch)
   const coordinator = toCanonicalJson(changed.coordinator)

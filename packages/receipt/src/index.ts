@@ -31,7 +31,15 @@ export {
   type SelfAttestation,
   type Witness,
 } from './v1/schema.ts'
-export { anchorSteps, requiredSteps, type Step, type StepId, type StepStatus, stepTitles } from './v1/steps.ts'
+export {
+  anchorSteps,
+  requiredSteps,
+  type Step,
+  type StepId,
+  type StepStatus,
+  stepTitles,
+  vaultSteps,
+} from './v1/steps.ts'
 export {
   type AttestationRecords,
   assembleAttestation,

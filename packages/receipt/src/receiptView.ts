@@ -26,7 +26,7 @@ export function nameSignature(receipt: AnyReceipt): SignatureName {
     return { from, txHash, chainId, signedAt }
   }
   const { address, signedAt } = receipt.signer.statement
-  const chainId = receipt.kind === 'off-chain' ? 0 : receipt.subject.chainId
+  const chainId = 'chainId' in receipt.subject ? receipt.subject.chainId : 0
   return { from: address, txHash: toEventHash(receipt), chainId, signedAt }
 }
 

@@ -111,7 +111,7 @@ expectTypeOf<ServiceApi['signDigest']>().parameter(0).toEqualTypeOf<{ digest: He
 expectTypeOf<ServiceApi['signDigest']>().returns.resolves.toEqualTypeOf<{ signature: Hex; slug: string }>()
 expectTypeOf<ServiceApi['listTransactions']>().returns.resolves.toEqualTypeOf<TransactionPage>()
 
-expectTypeOf<TransactionSummary['kind']>().toEqualTypeOf<'authorization' | 'off-chain' | undefined>()
+expectTypeOf<TransactionSummary['kind']>().toEqualTypeOf<'authorization' | 'off-chain' | 'address' | undefined>()
 expectTypeOf<Extract<TransactionSummary, { kind?: undefined }>['value']>().toEqualTypeOf<string>()
 expectTypeOf<Extract<TransactionSummary, { kind: 'authorization' }>['implementation']>().toEqualTypeOf<Hex>()
 
@@ -126,7 +126,7 @@ expectTypeOf<ProofPayload['status']>().toEqualTypeOf<
   'pending_pin' | 'pending_onchain' | 'complete' | 'pin_failed' | 'onchain_failed'
 >()
 expectTypeOf<ProofPayload['receipt']>().toEqualTypeOf<AttestationReceiptV1 | AttestationReceiptV2 | null>()
-expectTypeOf<ProofPayload['kind']>().toEqualTypeOf<'authorization' | 'off-chain' | undefined>()
+expectTypeOf<ProofPayload['kind']>().toEqualTypeOf<'authorization' | 'off-chain' | 'address' | undefined>()
 expectTypeOf<AttestationReceiptV1>().toHaveProperty('signer')
 expectTypeOf<AttestationReceiptV1>().toHaveProperty('coordinator')
 expectTypeOf<AttestationReceiptV1>().toHaveProperty('entropy')

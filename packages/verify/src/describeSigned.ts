@@ -1,4 +1,6 @@
+import type { Policy } from '@countersign/policy'
 import {
+  type AddressSubject,
   type AuthorizationSubject,
   nameChain,
   type OpeningContent,
@@ -8,6 +10,7 @@ import {
 import { type AnyReceipt, nameSignature, type SignatureName } from '@countersign/receipt'
 import type { ContentWords, Fact } from './contentWords.ts'
 import { describeContent } from './describeContent.ts'
+import { describeVault } from './describeVault.ts'
 import type { Outcome } from './verify.ts'
 
 /** How a reader writes a time of UTC: the command line as it is, a page in the visitor's own zone. */
@@ -15,10 +18,18 @@ export type SignedReader = { toTime?: (time: string) => string }
 
 type Name = SignatureName & { time: string }
 
-/** What the wallet signed, as far as the receipt and an opening show it. */
+/** What the wallet signed, as far as the receipt and an opening show it, and under which rules, where it is a vault. */
 export function describeSigned(
+  shown: { receipt: AnyReceipt; content: OpeningContent | undefined; policy?: Policy | undefined },
+  reader: SignedReader = {},
+): ContentWords {
+  const words = describeKind(shown, reader)
+  return { ...words, facts: [...words.facts, ...describeVault(shown)] }
+}
+
+function describeKind(
   { receipt, content }: { receipt: AnyReceipt; content: OpeningContent | undefined },
-  { toTime = (time) => time }: SignedReader = {},
+  { toTime = (time) => time }: SignedReader,
 ): ContentWords {
   const bare = nameSignature(receipt)
   const name = { ...bare, from: toChecksumAddress(bare.from), time: toTime(bare.signedAt) }
@@ -30,6 +41,8 @@ export function describeSigned(
       return describeAuthorization(receipt.subject, name)
     case 'off-chain':
       return describeOffChain(name, content)
+    case 'address':
+      return describeAddress(receipt.subject, name)
   }
 }
 
@@ -96,6 +109,17 @@ function describeOffChain(name: Name, content: OpeningContent | undefined): Cont
   return { ...words, sentence: `${sentence} ${words.sentence}`, facts: [...facts, ...words.facts] }
 }
 
+function describeAddress({ policy }: AddressSubject, name: Name): ContentWords {
+  const { from, time } = name
+  const whose = policy === null ? 'It is a wallet without rules.' : 'It is a vault, and belongs to its rules for ever.'
+  return {
+    title: policy === null ? 'The address of a wallet' : 'The address of a vault',
+    sentence: `On ${time} the enclave stated that it has the key of ${from}. ${whose} Nothing was signed with that key.`,
+    warnings: [],
+    facts: [{ name: 'Address', value: from }, toTimeFact(name, 'Stated')],
+  }
+}
+
 /** The name is ours, and the number is what was signed. */
 function toChainFact(chainId: number): Fact {
   const name = nameChain(chainId)
@@ -104,8 +128,8 @@ function toChainFact(chainId: number): Fact {
 }
 
 /** As the receipt states it, beside what the reader makes of it. */
-function toTimeFact({ time, signedAt }: Name): Fact {
-  return { name: 'Signed', value: time === signedAt ? signedAt : `${time} (${signedAt})` }
+function toTimeFact({ time, signedAt }: Name, name = 'Signed'): Fact {
+  return { name, value: time === signedAt ? signedAt : `${time} (${signedAt})` }
 }
 
 /** Wei in decimal as ether, to the last digit. */

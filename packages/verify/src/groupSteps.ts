@@ -9,7 +9,20 @@ type Group = {
 
 const GROUPS: readonly Group[] = [
   { title: 'The bytes', ids: ['format', 'cid', 'blocks'] },
-  { title: 'The signature', ids: ['opening', 'digest', 'signature', 'tx-hash', 'statement', 'subject'] },
+  {
+    title: 'The signature',
+    ids: [
+      'opening',
+      'digest',
+      'signature',
+      'tx-hash',
+      'statement',
+      'vault-policy',
+      'vault-rule',
+      'vault-approvals',
+      'subject',
+    ],
+  },
   {
     title: 'The key enclave',
     isHardware: true,

@@ -10,7 +10,7 @@ export type LoadedBlocks = {
 }
 
 /**
- * The blocks that a receipt of version 2 names: release and batch, and through the release the coordinator. One that is not to be had
+ * The blocks that a receipt of version 2 names: release, batch and a vault's policy, and through the release the coordinator. One that is not to be had
  * is left out, and its step says so; one that its CID names and that is malformed is handed on, for the step to fail.
  */
 export async function loadBlocks(
@@ -23,14 +23,20 @@ export async function loadBlocks(
     problems.push(...found.problems.map((problem) => `the ${name} block: ${problem}`))
     return found.bytes
   }
-  const [release, batch] = await Promise.all([
+  const [release, batch, policy] = await Promise.all([
     load('release', receipt.coordinator.release),
     load('batch', receipt.signer.batch),
+    receipt.policy === undefined ? undefined : load('policy', receipt.policy),
   ])
   const named = release && readRelease(release)
   const coordinator = named && (await load('coordinator', named.coordinator))
   return {
-    blocks: { ...(release && { release }), ...(batch && { batch }), ...(coordinator && { coordinator }) },
+    blocks: {
+      ...(release && { release }),
+      ...(batch && { batch }),
+      ...(coordinator && { coordinator }),
+      ...(policy && { policy }),
+    },
     collateral: named?.collateral,
     problems,
   }

@@ -58,6 +58,24 @@ export const stepWords: Readonly<Record<VerifierStep['id'], StepWords>> = {
     fail: 'What the enclave wrote down is about another signature than the one that the receipt shows.',
     action: ASK_FOR_THE_ORIGINAL,
   },
+  'vault-policy': {
+    pass: 'The rules that are shown are those of this vault: its address is made from them.',
+    fail: 'The rules that are shown are not those that the enclave held the signature to.',
+    skip: 'The rules of the vault are missing, so that nobody can tell whether they allow this.',
+    action: 'Get the policy block that the receipt names from another source.',
+  },
+  'vault-rule': {
+    pass: 'A rule of the vault allows what was signed.',
+    fail: 'No rule of the vault allows what was signed, so that its enclave should have refused.',
+    skip: 'What was signed is not shown, or the rules are missing: nobody can tell whether they allow it.',
+    action: DISTRUST,
+  },
+  'vault-approvals': {
+    pass: 'Each passkey that the rule asks for approved this very signature, in time.',
+    fail: 'The rule asks for approvals that are missing, are for something else, or do not hold.',
+    skip: 'What was signed is not shown, or the rules are missing: nobody can tell who had to approve.',
+    action: DISTRUST,
+  },
   inclusion: {
     pass: 'The enclave’s note is one of those that its hardware vouched for together.',
     fail: 'There is no way from the enclave’s note to what its hardware vouched for, so the quote may cover something else.',

@@ -79,7 +79,7 @@ export type VerifyRequest = {
 
 export type Outcome = Pick<
   ReceiptCheck,
-  'verdict' | 'isMock' | 'isKnownCode' | 'isEventMissing' | 'timeBound' | 'cid' | 'view'
+  'verdict' | 'isMock' | 'isKnownCode' | 'isEventMissing' | 'timeBound' | 'cid' | 'view' | 'policy'
 > & {
   conclusion: Conclusion
   /** A part of the evidence is simulated, and that is not allowed. */
@@ -176,6 +176,7 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
     steps: subjectStep === undefined ? check.steps : [...check.steps, subjectStep],
     receipt,
     view: check.view,
+    policy: check.policy,
     content: opening && readContent(opening, check),
     bytes: loaded.bytes,
     blocks: parts.blocks,

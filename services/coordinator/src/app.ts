@@ -20,6 +20,7 @@ import { pages } from './http/routes.ts'
 import { createGetSignedIn } from './http/signedIn.ts'
 import { isSignInPath, renderSignInPage } from './http/signInPage.ts'
 import { registerSignRoutes } from './http/signRoutes.ts'
+import { registerVaultRoutes } from './http/vaultRoutes.ts'
 import { registerWalletRoutes } from './http/walletRoutes.ts'
 import type {
   Clock,
@@ -60,7 +61,7 @@ export type AppConfig = {
 
 export type AppDeps = {
   store: Store
-  enclave: Pick<KeyEnclave, 'openSession'>
+  enclave: Pick<KeyEnclave, 'openSession' | 'deriveVault'>
   entropy: Pick<Entropy, 'take'>
   selfReport: Pick<SelfReport, 'mode' | 'publicKey' | 'current' | 'sign'>
   /** By the id in `/auth/:provider`. */
@@ -121,6 +122,7 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
   addRoute(app, pages.index, (c) => c.redirect('/docs', 302))
   registerAuthRoutes(app, { ...shared, publicUrl, allowedOrigins, sessionTtlMs })
   registerWalletRoutes(app, shared)
+  registerVaultRoutes(app, { ...shared, schedule })
   registerSignRoutes(app, { ...shared, sessionIdleMs, allowedChainIds, signQuotaPerDay: config.signQuotaPerDay })
   registerProofRoutes(app, { store, ipfsGatewayUrl, proofEvents, limiters })
   registerGatewayRoutes(app, shared)

@@ -1,12 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import { createSimulatedBeacon, simulatedRoots } from '@countersign/attestation/simulator'
+import { createPolicy, hashPolicy, toPolicyBytes } from '@countersign/policy'
 import {
   computeCommitment,
+  fromHex,
   type Hex,
+  hashMessage,
   type Opening,
   type ProofPayload,
+  type TransactionPage,
   toCanonicalJson,
   toHex,
+  type VaultInfo,
 } from '@countersign/protocol'
 import { checkReceipt, parseCar, parseReceiptCar } from '@countersign/receipt'
 import {
@@ -16,6 +21,7 @@ import {
   readEvents,
   startDrandRelay,
   type TestUser,
+  toDigest,
   waitForCompleteProofs,
 } from '@countersign/testing/stack'
 import { hashTypedData, recoverAddress, recoverMessageAddress } from 'viem'
@@ -23,6 +29,7 @@ import { recoverAuthorizationAddress } from 'viem/utils'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runCli } from '../../../apps/verifier/src/runCli.ts'
 import { startContract } from '../../../contracts/startContract.ts'
+import { createPasskey } from '../../../packages/policy/src/passkey.fake.ts'
 import { type Backend, startBackend } from '../test/backend.ts'
 
 type Answer = { signature: Hex; slug: string; opening: Opening }
@@ -98,7 +105,7 @@ describe('every kind of signature, on processes', () => {
     expect(verdict).toBe('mock')
     const events = await readEvents({ url: chain.url, contract })
     expect(events.filter(({ txHash }) => txHash === proof.txHash)).toEqual([
-      { wallet: address, txHash: proof.txHash, ipfsCid: proof.ipfsCid },
+      { wallet: proof.walletAddress, txHash: proof.txHash, ipfsCid: proof.ipfsCid },
     ])
   }
 
@@ -146,6 +153,75 @@ describe('every kind of signature, on processes', () => {
     expect('kind' in proof).toBe(false)
     await expectVerified(proof)
   }, 120_000)
+
+  test('a vault: pays what its rules allow, more and messages with a passkey, is attested, and every proof verifies', async () => {
+    const passkey = createPasskey({ seed: 1, rpId: 'vault.example' })
+    const rule = { kind: 'transaction', chainIds: [31337], to: 'any', maxFeeWei: '100000', approvals: 0 } as const
+    const policy = createPolicy({
+      version: 1,
+      log: null,
+      approvers: [passkey.approver],
+      rules: [
+        { ...rule, maxValueWei: '1' },
+        { ...rule, maxValueWei: '9', approvals: 1 },
+        { kind: 'message', approvals: 1 },
+      ],
+    })
+    const response = await alice.post('/vaults', { policy })
+    expect(response.status).toBe(201)
+    const vault = (await response.json()) as VaultInfo
+    expect(vault).toMatchObject({ policy, policyHash: toHex(hashPolicy(policy)) })
+    expect(vault.address).not.toBe(address)
+    const block = await fetch(`${backend.url}/ipfs/${vault.policyCid}?format=raw`)
+    expect(new Uint8Array(await block.arrayBuffer())).toEqual(toPolicyBytes(policy))
+
+    const { address: wallet } = vault
+    const approve = (kind: 'transaction' | 'message', digest: Uint8Array, expiresMs = Date.now() + 3_600_000) => [
+      passkey.approve({ vaultAddress: wallet, policyHash: hashPolicy(policy), kind, digest, expiresMs }, 0),
+    ]
+    const pay = (nonce: number, value: string) => {
+      const txMetadata = createTx(nonce, { value })
+      return { digest: toDigest(txMetadata), txMetadata, wallet }
+    }
+    const small = await post('/sign/digest', pay(0, '1'))
+    const { digest, ...large } = pay(1, '9')
+    const approvals = approve('transaction', fromHex(digest.slice(2)))
+    const approved = await post('/sign/digest', { digest, ...large, approvals })
+    expect((await recoverAddress({ hash: digest, signature: approved.signature })).toLowerCase()).toBe(wallet)
+    const message = '0x6869' as const
+    const said = await post('/sign/message', { message, wallet, approvals: approve('message', hashMessage(message)) })
+    const attested = await post(`/vaults/${wallet}/attest`, {})
+    expect(await post(`/vaults/${wallet}/attest`, {})).toEqual(attested)
+    const own = await post('/wallet/attest', {})
+
+    const next = pay(2, '9')
+    for (const [body, code] of [
+      [{ ...next, approvals }, 'approval_invalid'],
+      [{ ...next, approvals: approve('transaction', fromHex(next.digest.slice(2)), 1) }, 'approval_invalid'],
+      [{ ...next, approvals: approve('message', fromHex(next.digest.slice(2))) }, 'approval_invalid'],
+      [next, 'approvals_missing'],
+      [pay(2, '10'), 'policy_refused'],
+    ] as const) {
+      const refused = await alice.post('/sign/digest', body)
+      expect([refused.status, ((await refused.json()) as { code: string }).code]).toEqual([403, code])
+    }
+
+    const proofs = [await complete(small.slug), await complete(approved.slug), await complete(attested.slug)]
+    for (const proof of proofs) {
+      expect(proof).toMatchObject({ walletAddress: wallet, receipt: { policy: vault.policyCid } })
+      await expectVerified(proof)
+    }
+    expect(proofs.map(({ kind, chainId }) => kind ?? chainId)).toEqual([31337, 31337, 'address'])
+    expect(proofs.map(({ receipt }) => receipt && 'approvals' in receipt)).toEqual([false, true, false])
+    const off = await complete(said.slug)
+    await expectVerified(off, said.opening)
+    expect(off.receipt).not.toHaveProperty('approvals')
+    const ofWallet = await complete(own.slug)
+    expect(ofWallet).toMatchObject({ kind: 'address', chainId: 0, walletAddress: address })
+    await expectVerified(ofWallet)
+    const page = (await (await alice.get('/wallet/transactions')).json()) as TransactionPage
+    expect(page.transactions.filter(({ walletAddress }) => walletAddress === wallet)).toHaveLength(4)
+  }, 180_000)
 
   test(`nothing of ${COUNT} random messages is in the database, blocks, calldata or logs; killed on the way, all complete`, async () => {
     const messages = Array.from({ length: COUNT }, () => `0x${randomBytes(48).toString('hex')}` as const)

@@ -1,8 +1,16 @@
 import { generateKeyPairSync, hash } from 'node:crypto'
-import { hashEntropy, type OpenSessionRequest, type OpenSessionResponse, toHex } from '@countersign/protocol'
+import {
+  hashEntropy,
+  type OpenSessionRequest,
+  type OpenSessionResponse,
+  toAddress,
+  toHex,
+  type VaultResponse,
+} from '@countersign/protocol'
 import { assembleCoordinator, encodeBlock, type SelfAttestation, type Witness } from '@countersign/receipt'
 import type { Log, LogLine } from '@countersign/service'
 import { ed25519 } from '@noble/curves/ed25519.js'
+import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { drawIcon } from './auth/icon.ts'
 import { judgeRefusal } from './auth/judgeRefusal.ts'
 import { CoordinatorError } from './errors.ts'
@@ -81,7 +89,12 @@ export function createFakeEntropy() {
  * tests, against a real enclave.
  */
 export function createFakeEnclave({ clock, ttlMs = 43_200_000 }: { clock: { now(): number }; ttlMs?: number }) {
-  const fake = { opened: [] as OpenSessionRequest[], failure: undefined as Error | undefined, ttlMs }
+  const fake = {
+    opened: [] as OpenSessionRequest[],
+    failure: undefined as Error | undefined,
+    ttlMs,
+    changeVault: (vault: VaultResponse) => vault,
+  }
   const enclave: KeyEnclave = {
     async openSession(request): Promise<OpenSessionResponse> {
       if (fake.failure !== undefined) throw fake.failure
@@ -95,6 +108,13 @@ export function createFakeEnclave({ clock, ttlMs = 43_200_000 }: { clock: { now(
         address: `0x${hash('sha256', `address ${owner}`, 'hex').slice(0, 40)}`,
         expiresAt: new Date(clock.now() + fake.ttlMs).toISOString(),
       }
+    },
+    async deriveVault({ sid, policy }) {
+      if (fake.failure !== undefined) throw fake.failure
+      const seed = hash('sha256', `vault ${sid} ${policy}`, 'buffer')
+      const publicKey = secp256k1.getPublicKey(seed, false)
+      const vault = { keyId: toHex(seed).slice(0, 32), address: toAddress(publicKey), publicKey: toHex(publicKey) }
+      return fake.changeVault({ ...vault, policy: hash('sha256', policy, 'hex') })
     },
     getTerms: async () => Promise.reject(new CoordinatorError('enclave_unavailable', 'the fake has no terms')),
     signItems: async () => Promise.reject(new CoordinatorError('enclave_unavailable', 'the fake signs nothing')),

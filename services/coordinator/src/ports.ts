@@ -9,10 +9,13 @@ import type {
   OpenSessionResponse,
   SignItem,
   SignItemsResponse,
+  VaultRequest,
+  VaultResponse,
 } from '@countersign/protocol'
 import type { SelfAttestation, Witness } from '@countersign/receipt'
 import type {
   AnyWitness,
+  AskedSigner,
   FoundSigner,
   Login,
   Proof,
@@ -20,9 +23,11 @@ import type {
   Session,
   Signing,
   SigningBatch,
+  StoredPolicy,
   StoredSigning,
   Transaction,
   User,
+  Vault,
   Wallet,
 } from './store/types.ts'
 
@@ -62,8 +67,13 @@ export type KeyEnclave = {
   openSession(request: OpenSessionRequest): Promise<OpenSessionResponse>
   /** What the enclave that calls go to has attested. */
   getTerms(): Promise<EnclaveTerms>
-  /** Configuration and settings are those of the enclave that signed, as it attested them. */
-  signItems(items: readonly SignItem[]): Promise<SignItemsResponse & EnclaveTerms>
+  /** Throws `invalid_policy`, `grant_invalid` and `session_expired` too. */
+  deriveVault(request: VaultRequest): Promise<VaultResponse>
+  /**
+   * Configuration and settings are those of the enclave that signed, as it attested them. `policies` are texts of those that items
+   * name: an enclave may not know them.
+   */
+  signItems(items: readonly SignItem[], policies?: readonly string[]): Promise<SignItemsResponse & EnclaveTerms>
   stop(): Promise<void>
 }
 
@@ -161,15 +171,27 @@ export type Store = {
     now: number
   }): Promise<Wallet>
 
+  /**
+   * The vault of the user and the policy: this one, or the one that is already there; with a job that pins the policy, unless that
+   * is done. Throws `too_many_vaults`.
+   */
+  createVault(parameters: {
+    userId: string
+    address: Hex
+    kmsKeyId: string
+    policy: StoredPolicy
+    limit: number
+    now: number
+  }): Promise<Vault>
+  findVault(parameters: { userId: string; policyHash: string }): Promise<Vault | undefined>
+  /** Oldest first, and only those whose policy is pinned. */
+  listVaults(userId: string): Promise<Vault[]>
+
   /** Claims samples, so that no two signatures on any coordinator share one; returns those that were not claimed before. */
   claimSamples(witnesses: readonly Witness[], now: number): Promise<Witness[]>
 
   /** One answer for each request. Marks sessions as seen, as `findSession` does. */
-  findSigners(parameters: {
-    asked: readonly { sidHash: string; digest: Hex | undefined }[]
-    now: number
-    idleMs: number
-  }): Promise<FoundSigner[]>
+  findSigners(parameters: { asked: readonly AskedSigner[]; now: number; idleMs: number }): Promise<FoundSigner[]>
   /**
    * One transaction: pending transactions, attestations, the batch (unique on boot and sequence; several calls may bring the
    * same batch), its release and the jobs that publish them. Of each (wallet, digest) the first wins; returns the committed winner
@@ -181,8 +203,8 @@ export type Store = {
     now: number
   }): Promise<StoredSigning[]>
 
-  /** When the wallet made a signature, by its position from the newest (1). Undefined where it has made fewer. */
-  findSignedAt(parameters: { walletId: string; position: number }): Promise<number | undefined>
+  /** When the user's wallets made a signature, by its position from the newest (1). Undefined where they have made fewer. */
+  findSignedAt(parameters: { userId: string; position: number }): Promise<number | undefined>
 
   findProof(slug: string): Promise<Proof | undefined>
   /** Of the proofs that exist, in any order: for watching many at little cost. */

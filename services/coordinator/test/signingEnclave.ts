@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { createSimulator, type SimulatedQuoteOptions } from '@countersign/attestation/simulator'
+import { hashApprovals } from '@countersign/policy'
 import {
   computeCommitment,
   computeTdxReportData,
@@ -99,10 +100,14 @@ function signTestItem(item: SignItem, wallet: ReturnType<typeof createTestWallet
     const subject = { ...item.authorization, digest: `0x${toHex(digest)}` as const, signature: sign(digest) }
     return { signed: { kind: 'authorization', subject } }
   }
+  if (item.kind === 'address') {
+    return { signed: { kind: 'address', subject: { address: wallet.address, policy: item.vault?.policy ?? null } } }
+  }
   const digest = item.kind === 'message' ? hashMessage(item.content.message) : hashTypedData(item.content)
   const signature = sign(digest)
   const salt = (name: string) => hash('sha256', `${name} ${signature} ${item.witness.valueHex}`, 'hex')
-  const half = { salt: salt('content'), digest: `0x${toHex(digest)}` as const }
+  const approvals = item.vault?.approvals
+  const half = { salt: salt('content'), digest: `0x${toHex(digest)}` as const, ...(approvals && { approvals }) }
   const opening: Opening = {
     content:
       item.kind === 'message'
@@ -157,6 +162,7 @@ export function createSigningEnclave(deps: {
     const wallet = find(item)
     const signedAt = new Date(deps.clock.now()).toISOString()
     const { signed, opening } = signTestItem(item, wallet, signedAt)
+    const approvals = item.vault?.approvals
     return {
       statement: {
         type: tags.signingV2,
@@ -166,8 +172,8 @@ export function createSigningEnclave(deps: {
         publicKey: toHex(wallet.publicKey),
         subject: toHex(hashSubject(signed.subject)),
         witness: toHex(hashWitness(item.witness)),
-        policy: null,
-        approvals: null,
+        policy: item.vault?.policy ?? null,
+        approvals: approvals === undefined ? null : toHex(hashApprovals(approvals)),
         coordinatorKey: deps.coordinatorKey,
         signedAt,
       },

@@ -1,18 +1,27 @@
-import { enclavePaths, rootSecretPaths, type SignItem, type SignItemResult } from '@countersign/protocol'
+import { enclavePaths, rootSecretPaths, type SignItemResult } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import { type AttestDeps, createAttestor } from './attest.ts'
 import type { Callers } from './callers.ts'
 import { EnclaveError } from './errors.ts'
 import { type OpenSessionDeps, openSession } from './grant/openSession.ts'
-import { parseAttestRequest, parseBody, parseOpenSessionRequest, parseSignItemsRequest } from './parseRequest.ts'
+import {
+  type ParsedSignItems,
+  parseAttestRequest,
+  parseBody,
+  parseOpenSessionRequest,
+  parseSignItemsRequest,
+  parseVaultRequest,
+} from './parseRequest.ts'
 import type { Donor } from './rootSecret/donor.ts'
 import { parseTransferRequest } from './rootSecret/parseTransfer.ts'
 import { type App, type Call, type CallHead, serveCalls } from './serveCalls.ts'
 import { type SignItemsDeps, signItems } from './sign/signItems.ts'
+import { type DeriveVaultDeps, deriveVault } from './vault/deriveVault.ts'
 
 export type AppDeps = AttestDeps &
   OpenSessionDeps &
-  SignItemsDeps & {
+  SignItemsDeps &
+  DeriveVaultDeps & {
     callers: Callers
     log: Log
     version: string
@@ -20,7 +29,7 @@ export type AppDeps = AttestDeps &
     donor?: Donor
   }
 
-/** The enclave's calls: `attest`, `openSession`, `sign`, and `GET /health`. It does not listen. */
+/** The enclave's calls: `attest`, `openSession`, `sign`, `vault`, and `GET /health`. It does not listen. */
 export function createApp(deps: AppDeps): App {
   const attest = createAttestor(deps)
 
@@ -54,12 +63,13 @@ export function createApp(deps: AppDeps): App {
     }
     deps.callers.assertAllowed(caller)
     if (call.path === enclavePaths.openSession) return openSession(deps, parseOpenSessionRequest(body))
-    return signAll(parseSignItemsRequest(body).items, caller)
+    if (call.path === enclavePaths.vault) return deriveVault(deps, parseVaultRequest(body))
+    return signAll(parseSignItemsRequest(body), caller)
   }
 
-  async function signAll(items: readonly (SignItem | undefined)[], coordinatorKey: string) {
+  async function signAll({ items, policies }: ParsedSignItems, coordinatorKey: string) {
     const whole = items.filter((item) => item !== undefined)
-    const { batches, results } = await signItems(deps, { items: whole, coordinatorKey })
+    const { batches, results } = await signItems(deps, { items: whole, policies, coordinatorKey })
     const remaining = [...results]
     const all = items.map((item) => (item === undefined ? { error: 'invalid_request' as const } : remaining.shift()))
     return { batches, results: all as SignItemResult[] }

@@ -24,6 +24,7 @@ import { createSamples } from './sign/samples.ts'
 import { keepTime } from './time/keepTime.ts'
 import { learnTime } from './time/learnTime.ts'
 import { createTime } from './time/time.ts'
+import { createPolicyTexts } from './vault/policyTexts.ts'
 
 const clock = { now: () => Date.now() }
 const random = (length: number) => new Uint8Array(randomBytes(length))
@@ -82,6 +83,7 @@ async function start(env: Env): Promise<RunningService> {
     keyWorker,
     batcher: createBatcher({ quoteSource, bootId, configHash, limit: config.batchLimit, log }),
     samples,
+    policyTexts: createPolicyTexts(),
     quoteSource,
     config: enclave,
     settings: config.settings,

@@ -1,3 +1,4 @@
+import { assertApprovals, MAX_POLICY_BYTES, VaultPolicyError } from '@countersign/policy'
 import {
   type AttestRequest,
   type CallerAttestation,
@@ -10,6 +11,7 @@ import {
   parseJson,
   readMembers,
   type SignItem,
+  type VaultRequest,
 } from '@countersign/protocol'
 import { EnclaveError } from './errors.ts'
 
@@ -47,13 +49,32 @@ export function parseOpenSessionRequest(value: unknown): OpenSessionRequest {
   return { idToken, loginSecret }
 }
 
+export function parseVaultRequest(value: unknown): VaultRequest {
+  const { sid, grant, policy } = toMembers(value, ['sid', 'grant', 'policy'])
+  if (!isHex(sid, 32)) throw invalidRequest('sid')
+  if (typeof grant !== 'string') throw invalidRequest('grant')
+  // Whether it is a policy has an error of its own.
+  if (typeof policy !== 'string') throw invalidRequest('policy')
+  return { sid, grant, policy }
+}
+
 /** Items of the wrong shape are undefined: one of them must not fail the others. */
-export function parseSignItemsRequest(value: unknown): { items: (SignItem | undefined)[] } {
-  const { items } = toMembers(value, ['items'])
+export type ParsedSignItems = { items: (SignItem | undefined)[]; policies: readonly string[] | undefined }
+
+export function parseSignItemsRequest(value: unknown): ParsedSignItems {
+  const { items, policies } = toMembers(value, ['items'], ['policies'])
   if (!Array.isArray(items) || items.length < 1 || items.length > MAX_SIGN_ITEMS) {
     throw invalidRequest(`items is not a list of 1 to ${MAX_SIGN_ITEMS}`)
   }
-  return { items: items.map(toSignItem) }
+  if (policies !== undefined && !(isPolicyTexts(policies) && policies.length <= items.length)) {
+    throw invalidRequest('policies is not a list of texts, at most as many as items')
+  }
+  return { items: items.map(toSignItem), policies }
+}
+
+function isPolicyTexts(value: unknown): value is string[] {
+  if (!Array.isArray(value)) return false
+  return value.every((text) => typeof text === 'string' && Buffer.byteLength(text) <= MAX_POLICY_BYTES)
 }
 
 /** What each kind has beside whose key it is for. */
@@ -62,6 +83,7 @@ const ITEM_MEMBERS = {
   authorization: ['authorization'],
   message: ['content'],
   'typed-data': ['content'],
+  address: [],
 } as const satisfies Record<SignItem['kind'], readonly string[]>
 
 /** Item, content, and typed data that is nested 16 deep. */
@@ -75,16 +97,25 @@ function toSignItem(value: unknown): SignItem | undefined {
   try {
     const kind = isPlainObject(value) ? value.kind : undefined
     if (!isKind(kind) || !isWithinDepth(value, MAX_ITEM_DEPTH)) return undefined
-    const item = toMembers<string>(value, ['sid', 'grant', 'keyId', 'witness', 'kind', ...ITEM_MEMBERS[kind]])
+    const required = ['sid', 'grant', 'keyId', 'witness', 'kind', ...ITEM_MEMBERS[kind]]
+    const item = toMembers<string, string>(value, required, ['vault'])
     const isGranted = isHex(item.sid, 32) && typeof item.grant === 'string' && isHex(item.keyId, 16)
     if (!isGranted || !(isEntropyWitness(item.witness) || isDrandWitness(item.witness))) return undefined
     if (kind === 'transaction' && !isTransactionItem(item)) return undefined
     if (kind === 'message') toMembers(item.content, ['message'])
+    if (item.vault !== undefined && !isVaultUse(item)) return undefined
     return item as SignItem
   } catch (error) {
-    if (error instanceof EnclaveError) return undefined
+    if (error instanceof EnclaveError || error instanceof VaultPolicyError) return undefined
     throw error
   }
+}
+
+/** Statements of version 1 have no place for a policy, and for an address there is nothing to approve. */
+function isVaultUse({ kind, statementVersion, vault }: Record<string, unknown>): boolean {
+  const { policy, approvals } = toMembers(vault, ['policy'], ['approvals'])
+  if (approvals !== undefined) assertApprovals(approvals)
+  return isHex(policy, 32) && statementVersion !== 1 && !(kind === 'address' && approvals !== undefined)
 }
 
 /** Messages to the key worker are copied by recursion: a value nested some thousands deep would end the process. */

@@ -26,7 +26,8 @@ export async function abuseMatrix(context: AttackContext): Promise<AttackResult>
   for (const [path, methods] of described) {
     const rule = routeRules[path]
     if (rule === undefined) faults.push(`${path} is not covered by a rule`)
-    else if (Object.keys(methods).join() !== rule.method.toLowerCase()) faults.push(`${path}: ${Object.keys(methods)}`)
+    else if (Object.keys(methods).join() !== (rule.isReadable ? 'get,' : '') + rule.method.toLowerCase())
+      faults.push(`${path}: ${Object.keys(methods)}`)
   }
   for (const path of Object.keys(routeRules)) {
     if (!described.some(([each]) => each === path)) faults.push(`${path} is a rule for nothing`)

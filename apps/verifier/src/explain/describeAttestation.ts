@@ -1,4 +1,5 @@
 import { parseQuote, parseReport } from '@countersign/attestation'
+import { describePolicy, type Policy, parsePolicy } from '@countersign/policy'
 import { type AttestationReceiptV2, fromHex, ServiceError } from '@countersign/protocol'
 import { type Blocks, parseBlock, type ReceiptFiles, toCid } from '@countersign/receipt'
 import { describeQuote } from './describeQuote.ts'
@@ -24,6 +25,7 @@ export function describeAttestation(receipt: AttestationReceiptV2, { bytes, bloc
     ['key', statement.keyId],
     ['signature', statement.signedAt],
     ['place in the batch', inclusion.leafIndex + 1],
+    ...describeVault(receipt, blocks.policy),
     '',
     'ENTROPY',
     ['source', entropy.source],
@@ -48,6 +50,27 @@ export function describeAttestation(receipt: AttestationReceiptV2, { bytes, bloc
       ...describeOr('SEV-SNP REPORT', () => describeReport(parseReport(fromHex(reportHex)))),
     ]),
   ]
+}
+
+/** The rules of a vault in words, where the block is there and is the one that is named. */
+function describeVault(
+  { signer, policy, approvals = [] }: AttestationReceiptV2,
+  block: Uint8Array | undefined,
+): Line[] {
+  if (signer.statement.policy === null) return []
+  return [
+    '',
+    'VAULT',
+    ['policy', policy ?? 'not named'],
+    ['policy hash', signer.statement.policy],
+    ['approvals', approvals.map(({ approver }) => `passkey ${approver + 1}`).join(', ') || 'none shown'],
+    ...(block === undefined ? [] : describeOr('RULES', () => describeRules(parsePolicy(block)))),
+  ]
+}
+
+function describeRules(policy: Policy): Line[] {
+  const { summary, rules } = describePolicy(policy)
+  return [['rules', summary], ...rules.map((rule, index): Line => [`rule ${index + 1}`, rule])]
 }
 
 function describeBlock<Name extends 'batch' | 'coordinator'>(

@@ -21,6 +21,8 @@ export function describeSigned(
 ): Description {
   if (transaction.kind === 'off-chain')
     return { direction: 'none', what: 'Message or typed data', counterparty: null, amount: null }
+  if (transaction.kind === 'address')
+    return { direction: 'none', what: 'Address attested', counterparty: null, amount: null }
   if (transaction.kind === 'authorization') {
     const { implementation } = transaction
     if (isAddressEqual(implementation, zeroAddress))

@@ -8,7 +8,12 @@ import { toGateways } from '../report/toGateways.ts'
 import { CopyButton } from '../ui/CopyButton.tsx'
 
 /** What the hash is of. Nothing but a transaction has a place of its own on a chain. */
-const TITLES = { transaction: 'Transaction', authorization: 'Authorization', 'off-chain': 'Commitment' } as const
+const TITLES = {
+  transaction: 'Transaction',
+  authorization: 'Authorization',
+  'off-chain': 'Commitment',
+  address: 'Hash of the statement',
+} as const
 
 /** Where everything lies, for readers who want to look for themselves. */
 export function ProofLinks({ proof, config }: { proof: ProofPayload; config: WebConfig }) {

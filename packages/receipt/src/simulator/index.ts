@@ -6,4 +6,4 @@ export {
   type SimulatedIssue,
   type SimulatedIssueOptions,
 } from './createReceiptSimulator.ts'
-export type { SimulatedSigning } from './issueAttestation.ts'
+export type { SimulatedApprovalRequest, SimulatedSigning } from './issueAttestation.ts'

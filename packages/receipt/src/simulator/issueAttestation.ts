@@ -5,7 +5,10 @@ import {
   type SimulatedReportOptions,
   type SimulatedRevocationOptions,
 } from '@countersign/attestation/simulator'
+import { type Policy, toPolicyBytes } from '@countersign/policy'
 import {
+  type Approval,
+  type ApprovalChallengeParameters,
   type AttestationReceiptV2,
   type Authorization,
   computeCommitment,
@@ -36,6 +39,7 @@ import {
   type TypedData,
   tags,
   toAddress,
+  toCanonicalJson,
   toEnclaveVersion,
   toHex,
 } from '@countersign/protocol'
@@ -61,6 +65,12 @@ export type SimulatedSigning =
   | { kind: 'authorization'; authorization?: Partial<Authorization> }
   | { kind: 'message'; content?: MessageContent }
   | { kind: 'typed-data'; content?: TypedData }
+  | { kind: 'address' }
+
+/** What the approvers of a simulated vault are asked. */
+export type SimulatedApprovalRequest = Omit<ApprovalChallengeParameters, 'vaultAddress' | 'expiresMs'> & {
+  vaultAddress: Hex
+}
 
 /** What is particular to version 2. */
 export type SigningOptions = {
@@ -69,6 +79,8 @@ export type SigningOptions = {
   /** A round of the simulated beacon as the sample, in place of the satellite's. */
   isBeacon?: boolean
   settings?: Partial<EnclaveSettings>
+  /** Signs as a vault of this policy, in place of the wallet. Nobody asks whether the policy allows it. */
+  vault?: { policy: Policy; approve?: (request: SimulatedApprovalRequest) => readonly Approval[] }
   /** AMD's list, which the coordinator block then carries. */
   revocations?: SimulatedRevocationOptions
 }
@@ -78,7 +90,7 @@ export type IssuedAttestation = {
   receipt: AttestationReceiptV2
   bytes: Uint8Array<ArrayBuffer>
   cid: string
-  blocks: Required<GivenBlocks>
+  blocks: Required<Omit<GivenBlocks, 'policy'>> & Pick<GivenBlocks, 'policy'>
   collateral: Uint8Array<ArrayBuffer>
   /** Of off-chain kinds. */
   opening: Opening | undefined
@@ -127,9 +139,17 @@ export function issueAttestation(
   }
   const config: EnclaveConfig = { ...records.batch.config, version: toEnclaveVersion('0.1.0', settings) }
 
-  const walletKey = bytesOf(`${seed} wallet`)
+  const { walletKey, policy, approve } = openWallet(seed, options.vault)
   const publicKey = secp256k1.getPublicKey(walletKey, false)
-  const { signed, opening } = sign({ seed, walletKey, signing, txMetadata: records.txMetadata, signedAt })
+  const { signed, opening, approvals } = sign({
+    seed,
+    walletKey,
+    signing,
+    txMetadata: records.txMetadata,
+    signedAt,
+    policyHash: policy && toHex(sha256(policy)),
+    approve,
+  })
   const statement: StatementV2 = {
     type: tags.signingV2,
     kind: signed.kind,
@@ -138,8 +158,9 @@ export function issueAttestation(
     publicKey: toHex(publicKey),
     subject: toHex(hashSubject(signed.subject)),
     witness: toHex(hashWitness(entropy)),
-    policy: null,
-    approvals: null,
+    policy: policy === undefined ? null : toHex(sha256(policy)),
+    // Not `hashApprovals`: a list out of order is for the verifier to refuse.
+    approvals: approvals === undefined ? null : toHex(sha256(toCanonicalJson(approvals))),
     coordinatorKey: toHex(ed25519.getPublicKey(coordinatorSecret)),
     signedAt: signedAt.toISOString(),
   }
@@ -199,16 +220,34 @@ export function issueAttestation(
     batch: released.batch,
     release: toCid(release),
     entropy,
+    policy: policy && toCid(policy),
+    approvals: signed.kind === 'transaction' ? approvals : undefined,
   })
   const bytes = encodeBlock('attestation', receipt)
   return {
     receipt,
     bytes,
     cid: toCid(bytes),
-    blocks: { release, batch, coordinator },
+    blocks: { release, batch, coordinator, ...(policy && { policy }) },
     collateral,
     opening,
   }
+}
+
+type Approve = (kind: SimulatedApprovalRequest['kind'], digest: Uint8Array) => readonly Approval[] | undefined
+
+/** The user's own wallet, or the vault with these rules: other rules are another key. */
+function openWallet(seed: string, vault: SigningOptions['vault']) {
+  if (vault === undefined) return { walletKey: bytesOf(`${seed} wallet`), policy: undefined, approve: () => undefined }
+  const policy = toPolicyBytes(vault.policy)
+  const policyHash = sha256(policy)
+  const walletKey = bytesOf(`${seed} vault ${toHex(policyHash)}`)
+  const vaultAddress = toAddress(secp256k1.getPublicKey(walletKey, false))
+  const approve: Approve = (kind, digest) => {
+    const approvals = vault.approve?.({ vaultAddress, policyHash, kind, digest }) ?? []
+    return approvals.length === 0 ? undefined : approvals
+  }
+  return { walletKey, policy, approve }
 }
 
 function sign(input: {
@@ -217,8 +256,14 @@ function sign(input: {
   signing: SimulatedSigning
   txMetadata: TxMetadata
   signedAt: Date
-}): { signed: Signed; opening: Opening | undefined } {
-  const { seed, walletKey, signing, txMetadata, signedAt } = input
+  policyHash: string | undefined
+  approve: Approve
+}): { signed: Signed; opening?: Opening; approvals?: readonly Approval[] | undefined } {
+  const { seed, walletKey, signing, txMetadata, signedAt, policyHash, approve } = input
+  if (signing.kind === 'address') {
+    const address = toAddress(secp256k1.getPublicKey(walletKey, false))
+    return { signed: { kind: 'address', subject: { address, policy: policyHash ?? null } } }
+  }
   if (signing.kind === 'transaction') {
     const digest = hashUnsignedTransaction(txMetadata)
     const signature = signDigest(digest, walletKey)
@@ -230,17 +275,19 @@ function sign(input: {
       signature: toPrefixed(signature),
       signedAt: signedAt.toISOString(),
     }
-    return { signed: { kind: 'transaction', subject }, opening: undefined }
+    return { signed: { kind: 'transaction', subject }, approvals: approve('transaction', digest) }
   }
   if (signing.kind === 'authorization') {
     const authorization = { ...AUTHORIZATION, ...signing.authorization }
     const digest = hashAuthorization(authorization)
     const signature = toPrefixed(signDigest(digest, walletKey))
     const subject = { ...authorization, digest: toPrefixed(digest), signature }
-    return { signed: { kind: 'authorization', subject }, opening: undefined }
+    return { signed: { kind: 'authorization', subject } }
   }
   const salt = toHex(bytesOf(`${seed} content salt ${signedAt.getTime()}`))
-  const content = toContent(signing, salt)
+  const bare = toContent(signing, salt)
+  const approvals = approve(signing.kind, fromHex(bare.digest.slice(2)))
+  const content = { ...bare, ...(approvals && { approvals }) }
   const opening: Opening = {
     content,
     signature: {
@@ -248,7 +295,8 @@ function sign(input: {
       signature: toPrefixed(signDigest(fromHex(content.digest.slice(2)), walletKey)),
     },
   }
-  return { signed: { kind: 'off-chain', subject: { commitment: toHex(computeCommitment(opening)) } }, opening }
+  const subject = { commitment: toHex(computeCommitment(opening)) }
+  return { signed: { kind: 'off-chain', subject }, opening, approvals }
 }
 
 function toContent(

@@ -1,4 +1,5 @@
 import { createVerifier, type TrustedRoot, type VerifiedQuote, type Verifier } from '@countersign/attestation'
+import type { Policy } from '@countersign/policy'
 import { fromHex } from '@countersign/protocol'
 import { peekVersion } from '../canonicalCodec.ts'
 import type { AnyReceipt, ReceiptView } from '../receiptView.ts'
@@ -16,7 +17,7 @@ import { checkReevaluation, checkSigner, type SignerPolicy } from './checkSigner
 import { checkStatement, checkTransaction } from './checkTransaction.ts'
 import { checkWitness } from './checkWitness.ts'
 import { toCid } from './cid.ts'
-import { anchorSteps, isStepOf, requiredSteps, type Step, type StepId } from './steps.ts'
+import { anchorSteps, isStepOf, requiredSteps, type Step, type StepId, vaultSteps } from './steps.ts'
 import { createTranscript, failIf, needs, type Transcript } from './transcript.ts'
 
 export type CheckReceiptOptions = {
@@ -80,6 +81,8 @@ export type ReceiptCheck = {
   receipt: AnyReceipt | undefined
   /** What the steps of both versions read of it. Undefined where a block of it is missing or another. */
   view: ReceiptView | undefined
+  /** The rules of the vault that signed. Undefined where none did, or they are not those in the statement. */
+  policy: Policy | undefined
 }
 
 /**
@@ -110,7 +113,7 @@ export async function checkReceipt(
   const reading = receipt && (await readReceipt(transcript, receipt, options))
   if (receipt === undefined || reading === undefined) {
     const nothing = { isMock: false, isEventMissing: false, timeBound: 'unbounded' } as const
-    return toCheck({ ...nothing, steps: transcript.steps, cid, receipt, view: undefined, options })
+    return toCheck({ ...nothing, steps: transcript.steps, cid, receipt, view: undefined, policy: undefined, options })
   }
 
   const verifier = options.verifier ?? createVerifier({ roots: options.roots })
@@ -145,6 +148,7 @@ export async function checkReceipt(
     cid,
     receipt,
     view: withTcbStatus(view, quote),
+    policy: reading.policy,
     options,
   })
 }
@@ -172,7 +176,7 @@ async function readReceipt(
   if (opening !== undefined) await refuseOpening(transcript)
   await checkTransaction(transcript, { transaction, publicKey: signer.publicKey })
   await checkStatement(transcript, receipt)
-  return { view: receipt, checkRelease: () => checkRelease(transcript, receipt) }
+  return { view: receipt, policy: undefined, checkRelease: () => checkRelease(transcript, receipt) }
 }
 
 /** Reads a receipt of either version from its canonical bytes; every other spelling is refused. */
@@ -188,9 +192,10 @@ function toCheck(result: {
   cid: string
   receipt: AnyReceipt | undefined
   view: ReceiptView | undefined
+  policy: Policy | undefined
   options: CheckReceiptOptions
 }): ReceiptCheck {
-  const { steps, isMock, isEventMissing, timeBound, cid, receipt, view, options } = result
+  const { steps, isMock, isEventMissing, timeBound, cid, receipt, view, policy, options } = result
   const statusOf = (id: StepId) => steps.find((step) => step.id === id)?.status
   const isEventRequired = options.chain !== undefined && options.anchors?.contract !== undefined && !isEventMissing
   // Version 1 has transactions only.
@@ -198,6 +203,7 @@ function toCheck(result: {
   const required: StepId[] = [
     ...requiredSteps.filter((id) => isStepOf(id, kind)),
     ...(receipt?.version === ATTESTATION_V2 ? (['blocks'] as const) : []),
+    ...(isOfVault(receipt) ? vaultSteps.filter((id) => isStepOf(id, kind)) : []),
     ...(options.opening === undefined ? [] : (['opening'] as const)),
     ...(options.cid === undefined ? [] : (['cid'] as const)),
     ...(options.anchors?.platforms?.length ? (['platform'] as const) : []),
@@ -208,7 +214,11 @@ function toCheck(result: {
   const isComplete = required.every((id) => anchorSteps.includes(id) || statusOf(id) === 'pass')
   const isFailed = steps.some(({ status }) => status === 'fail')
   const verdict = toVerdict({ isFailed, isComplete, isMock, isKnownCode, timeBound })
-  return { verdict, isMock, isKnownCode, isEventMissing, timeBound, steps, cid, receipt, view }
+  return { verdict, isMock, isKnownCode, isEventMissing, timeBound, steps, cid, receipt, view, policy }
+}
+
+function isOfVault(receipt: AnyReceipt | undefined): boolean {
+  return receipt?.version === ATTESTATION_V2 && receipt.signer.statement.policy !== null
 }
 
 /** Worst first. Of unknown code not even the time of signing can be believed, so that the chain comes after it. */

@@ -10,6 +10,9 @@ export const stepTitles = {
   signature: 'The signature is of the wallet',
   'tx-hash': 'The signed transaction has the stated hash',
   statement: 'The enclave’s statement is about this signature',
+  'vault-policy': 'The policy is the one that the statement names',
+  'vault-rule': 'The policy allows what was signed',
+  'vault-approvals': 'Those whom the policy asks for have approved',
   inclusion: 'The statement is in the batch',
   collateral: 'The collateral is the one that the receipt names',
   quote: 'The quote is genuine Intel hardware',
@@ -82,14 +85,22 @@ export const requiredSteps: readonly StepId[] = [
   'time',
 ]
 
-/** Steps that only some kinds of signature have: of an off-chain signature nothing is public but a commitment. */
+/** Steps that must pass beside these where a vault signed, as far as its kind has them. */
+export const vaultSteps: readonly StepId[] = ['vault-policy', 'vault-rule', 'vault-approvals']
+
+/**
+ * Steps that must pass for some kinds of signature only. Of an off-chain signature nothing is public but a commitment: its opening may
+ * pass the others too. Where an address is attested, nothing is signed.
+ */
 const stepsOfKind: Partial<Record<StepId, readonly SignatureKind[]>> = {
   digest: ['transaction', 'authorization'],
   signature: ['transaction', 'authorization'],
   'tx-hash': ['transaction'],
+  'vault-rule': ['transaction'],
+  'vault-approvals': ['transaction'],
 }
 
-/** Whether a kind of signature has a step. */
+/** Whether a kind of signature must pass a step. */
 export function isStepOf(id: StepId, kind: SignatureKind): boolean {
   return stepsOfKind[id]?.includes(kind) ?? true
 }

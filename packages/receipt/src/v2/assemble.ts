@@ -1,4 +1,5 @@
 import {
+  type Approval,
   type AttestationReceiptV2,
   type BatchBlock,
   type CoordinatorBlock,
@@ -65,17 +66,23 @@ export type AttestationRecords = {
   /** CID of the release block. */
   release: string
   entropy: AttestationReceiptV2['entropy']
+  /** CID of the policy block, where a vault signed. */
+  policy?: string | undefined
+  /** Of a vault's transaction. Those of off-chain kinds are in the opening, and nowhere else. */
+  approvals?: readonly Approval[] | undefined
 }
 
 /** The receipt of one signature. */
 export function assembleAttestation(records: AttestationRecords): AttestationReceiptV2 {
-  const { signed, statement, inclusion, batch, release, entropy } = records
+  const { signed, statement, inclusion, batch, release, entropy, policy, approvals } = records
   return {
     version: ATTESTATION_V2,
     ...signed,
     signer: { statement, inclusion: { leafIndex: inclusion.leafIndex, path: [...inclusion.path] }, batch },
     coordinator: { release },
     entropy,
+    ...(policy !== undefined && { policy }),
+    ...(approvals !== undefined && { approvals }),
     issuedAt: statement.signedAt,
   }
 }

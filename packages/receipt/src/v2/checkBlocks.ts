@@ -4,7 +4,13 @@ import { failIf, needs, type Transcript } from '../v1/transcript.ts'
 import { type Blocks, parseBlock } from './blocks.ts'
 
 /** The bytes of the blocks that a receipt names, directly or through its release. Collateral is given apart, as for version 1. */
-export type GivenBlocks = { release?: Uint8Array; batch?: Uint8Array; coordinator?: Uint8Array }
+export type GivenBlocks = {
+  release?: Uint8Array
+  batch?: Uint8Array
+  coordinator?: Uint8Array
+  /** The rules of a vault, which has steps of its own. */
+  policy?: Uint8Array
+}
 
 /** blocks: each is the one that the receipt, or its release, names by CID. */
 export async function checkBlocks(
@@ -21,7 +27,11 @@ export async function checkBlocks(
   })
 }
 
-function readBlock<Name extends keyof GivenBlocks>(name: Name, named: string, given: GivenBlocks): Blocks[Name] {
+function readBlock<Name extends Exclude<keyof GivenBlocks, 'policy'>>(
+  name: Name,
+  named: string,
+  given: GivenBlocks,
+): Blocks[Name] {
   const bytes = needs<Uint8Array>(given[name], `the ${name} block was not given`)
   const cid = toCid(bytes)
   failIf(cid !== named, `The ${name} block has the CID ${cid}, another is named.`)

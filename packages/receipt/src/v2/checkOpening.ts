@@ -12,12 +12,12 @@ import { checkSignature } from './checkSignature.ts'
 
 /**
  * opening → digest → signature: what an off-chain signature was, if its owner shows it. Without an opening all three are skipped,
- * and the rest still says that this wallet signed something at this time.
+ * and the rest still says that this wallet signed something at this time. Answers what was signed, where that is shown.
  */
 export async function checkOpening(
   { run }: Transcript,
   input: { commitment: string; statement: StatementV2; opening: Uint8Array | undefined },
-): Promise<void> {
+): Promise<OpeningContent | undefined> {
   const opening = await run('opening', () => {
     const parsed = parseOpening(needs(input.opening, 'no opening was given'))
     const isOfThis = toHex(computeCommitment(parsed)) === input.commitment
@@ -27,13 +27,13 @@ export async function checkOpening(
   })
   const { content, signature } = opening ?? {}
 
-  await run('digest', () => {
+  const shown = await run('digest', () => {
     if (typeof content !== 'object') throw new StepSkip('What was signed is not shown.')
     const digest = `0x${toHex(hashContent(content))}`
     failIf(digest !== content.digest, `What is shown hashes to ${digest}, not to the digest.`)
     return [
       `The ${content.kind === 'message' ? 'message (EIP-191)' : 'typed data (EIP-712)'} hashes to ${digest}.`,
-      undefined,
+      content,
     ]
   })
 
@@ -45,6 +45,7 @@ export async function checkOpening(
       undefined,
     ]
   })
+  return shown
 }
 
 /** opening: given for a receipt that hides nothing. */

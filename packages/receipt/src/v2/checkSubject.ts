@@ -7,6 +7,7 @@ import {
   fromHex,
   hashAuthorization,
   hashSubject,
+  type OpeningContent,
   type StatementV2,
   toAddress,
   toHex,
@@ -16,20 +17,24 @@ import { failIf, type Transcript } from '../v1/transcript.ts'
 import { checkOpening, refuseOpening } from './checkOpening.ts'
 import { checkSignature } from './checkSignature.ts'
 
-/** opening → digest → signature → tx-hash → statement: what was signed, as its kind has it, and what the enclave said of it. */
+/**
+ * opening → digest → signature → tx-hash → statement: what was signed, as its kind has it, and what the enclave said of it. Answers
+ * what an opening shows.
+ */
 export async function checkSubject(
   transcript: Transcript,
   receipt: AttestationReceiptV2,
   { settings, opening }: { settings: EnclaveSettings | undefined; opening: Uint8Array | undefined },
-): Promise<void> {
+): Promise<OpeningContent | undefined> {
   const { statement } = receipt.signer
+  let content: OpeningContent | undefined
   if (receipt.kind === 'off-chain') {
-    await checkOpening(transcript, { commitment: receipt.subject.commitment, statement, opening })
+    content = await checkOpening(transcript, { commitment: receipt.subject.commitment, statement, opening })
   } else {
     if (opening !== undefined) await refuseOpening(transcript)
     if (receipt.kind === 'transaction') {
       await checkTransaction(transcript, { transaction: receipt.subject, publicKey: statement.publicKey })
-    } else {
+    } else if (receipt.kind === 'authorization') {
       await checkAuthorization(transcript, receipt.subject, { statement, settings })
     }
   }
@@ -46,11 +51,33 @@ export async function checkSubject(
       pairs.push(['address', statement.address, receipt.subject.from])
       pairs.push(['time of signing', statement.signedAt, receipt.subject.signedAt])
     }
+    if (receipt.kind === 'address') {
+      pairs.push(['address', statement.address, receipt.subject.address])
+      pairs.push(['policy', statement.policy, receipt.subject.policy])
+    }
     for (const [what, said, stated] of pairs) failIf(said !== stated, `The statement has another ${what}.`)
-    const isUnruled = statement.policy === null && statement.approvals === null
-    failIf(!isUnruled, 'The statement names a policy or approvals, which this receipt does not carry.')
-    return [`Key ${statement.keyId} signed at ${statement.signedAt}: ${receipt.kind}.`, undefined]
+    assertRuledAlike(receipt, content)
+    const did = receipt.kind === 'address' ? 'is of this address' : 'signed'
+    return [`Key ${statement.keyId} ${did} at ${statement.signedAt}: ${receipt.kind}.`, undefined]
   })
+  return content
+}
+
+/** Whether this is of a vault: statement, receipt and opening must say the same. Its own steps judge the policy and the approvals. */
+function assertRuledAlike(
+  { signer, policy, approvals, kind }: AttestationReceiptV2,
+  content: OpeningContent | undefined,
+) {
+  const { statement } = signer
+  failIf(
+    statement.policy !== null && policy === undefined,
+    'The statement names a policy, which this receipt does not carry.',
+  )
+  failIf(statement.policy === null && policy !== undefined, 'The receipt has a policy, and the statement names none.')
+  const isApproved = [approvals, content?.approvals].some((list) => list !== undefined)
+  failIf(statement.policy === null && isApproved, 'There are approvals, and the statement names no policy.')
+  const isUnasked = statement.policy === null || kind === 'address'
+  failIf(statement.approvals !== null && isUnasked, 'The statement names approvals, which nothing asked for.')
 }
 
 async function checkAuthorization(

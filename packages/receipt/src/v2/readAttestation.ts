@@ -1,3 +1,4 @@
+import type { Policy } from '@countersign/policy'
 import { type AttestationReceiptV2, fromHex, ML_DSA_65_KEY_BYTES, verifyEd25519 } from '@countersign/protocol'
 import { ml_dsa65 } from '@noble/post-quantum/ml-dsa.js'
 import { nameSignature, type ReceiptView } from '../receiptView.ts'
@@ -6,20 +7,22 @@ import { toBlockRelease } from './assemble.ts'
 import type { Blocks } from './blocks.ts'
 import { checkBlocks, type GivenBlocks } from './checkBlocks.ts'
 import { checkSubject } from './checkSubject.ts'
+import { checkVault } from './checkVault.ts'
 
 /** What of a receipt the steps of both versions read, and the check of its release, which comes after them. */
-export type Reading = { view: ReceiptView; checkRelease(): Promise<void> }
+export type Reading = { view: ReceiptView; policy: Policy | undefined; checkRelease(): Promise<void> }
 
-/** blocks → opening → digest → signature → tx-hash → statement: a receipt of version 2 up to the steps that both versions have. */
+/** blocks → opening → digest → signature → tx-hash → statement → vault: a receipt of version 2 up to the steps that both versions have. */
 export async function readAttestation(
   transcript: Transcript,
   receipt: AttestationReceiptV2,
   { blocks: given, opening }: { blocks: GivenBlocks; opening: Uint8Array | undefined },
 ): Promise<Reading | undefined> {
   const blocks = await checkBlocks(transcript, receipt, given)
-  await checkSubject(transcript, receipt, { settings: blocks?.batch.settings, opening })
+  const content = await checkSubject(transcript, receipt, { settings: blocks?.batch.settings, opening })
+  const policy = await checkVault(transcript, receipt, { block: given.policy, content })
   if (blocks === undefined) return undefined
-  return { view: toView(receipt, blocks), checkRelease: () => checkBothSignatures(transcript, blocks) }
+  return { view: toView(receipt, blocks), policy, checkRelease: () => checkBothSignatures(transcript, blocks) }
 }
 
 function toView(receipt: AttestationReceiptV2, blocks: Omit<Blocks, 'attestation'>): ReceiptView {

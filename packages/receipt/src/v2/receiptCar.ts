@@ -10,8 +10,8 @@ export type ReceiptFiles = { bytes: Uint8Array; collateral?: Uint8Array; blocks:
 
 /** All blocks of a receipt as one file: the receipt first, then what it names. */
 export function encodeReceiptCar({ bytes, collateral, blocks }: ReceiptFiles): Uint8Array<ArrayBuffer> {
-  const { release, coordinator, batch } = blocks
-  return encodeCar([bytes, release, coordinator, batch, collateral].filter((block) => block !== undefined))
+  const { release, coordinator, batch, policy } = blocks
+  return encodeCar([bytes, release, coordinator, batch, collateral, policy].filter((block) => block !== undefined))
 }
 
 /**
@@ -39,6 +39,7 @@ export function parseReceiptCar(car: Uint8Array): ReceiptFiles {
       ...pick('release', named.release),
       ...pick('batch', named.batch),
       ...pick('coordinator', named.coordinator),
+      ...pick('policy', named.policy),
     },
   }
 }
@@ -47,10 +48,10 @@ export function parseReceiptCar(car: Uint8Array): ReceiptFiles {
 function nameBlocks(
   bytes: Uint8Array,
   blocks: ReadonlyMap<string, Uint8Array>,
-): { release?: string; batch?: string; coordinator?: string; collateral?: string } {
+): { [name in keyof GivenBlocks | 'collateral']?: string } {
   if (peekVersion(bytes) !== ATTESTATION_V2) return { collateral: parseReceipt(bytes).signer.collateral }
-  const { signer, coordinator } = parseBlock('attestation', bytes)
-  const names = { release: coordinator.release, batch: signer.batch }
+  const { signer, coordinator, policy } = parseBlock('attestation', bytes)
+  const names = { release: coordinator.release, batch: signer.batch, ...(policy && { policy }) }
   const release = blocks.get(coordinator.release)
   if (release === undefined) return names
   const { collateral, coordinator: attested } = parseBlock('release', release)

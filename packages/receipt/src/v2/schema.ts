@@ -74,6 +74,23 @@ const authorization = z.strictObject({
 
 const offChain = z.strictObject({ commitment: hex(32) })
 
+const address = z.strictObject({ address: ethereum(20), policy: hex(32).nullable() })
+
+/** Their order, and whether they hold, is for a step to say. */
+const approvals = toReadonly(
+  z
+    .array(
+      z.strictObject({
+        approver: natural,
+        authenticatorData: hex(37),
+        clientDataJSON: hexUpTo(2048),
+        signature: hexUpTo(72),
+        expiresMs: natural,
+      }),
+    )
+    .min(1),
+)
+
 const attestationMembers = {
   version: z.literal('countersign-attestation/2'),
   signer: z.strictObject({
@@ -147,8 +164,21 @@ export const blockSchemas: {
     ]),
   }),
   attestation: z.discriminatedUnion('kind', [
-    z.strictObject({ ...attestationMembers, kind: z.literal('transaction'), subject: transaction }),
+    z.strictObject({
+      ...attestationMembers,
+      kind: z.literal('transaction'),
+      subject: transaction,
+      policy: cid.optional(),
+      approvals: approvals.optional(),
+    }),
+    // No vault signs one: the code that it lets in would need no rule and no approval.
     z.strictObject({ ...attestationMembers, kind: z.literal('authorization'), subject: authorization }),
-    z.strictObject({ ...attestationMembers, kind: z.literal('off-chain'), subject: offChain }),
+    z.strictObject({
+      ...attestationMembers,
+      kind: z.literal('off-chain'),
+      subject: offChain,
+      policy: cid.optional(),
+    }),
+    z.strictObject({ ...attestationMembers, kind: z.literal('address'), subject: address, policy: cid.optional() }),
   ]),
 }

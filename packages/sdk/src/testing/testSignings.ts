@@ -111,12 +111,12 @@ export function createTestSignings({ address, publicKey, mine }: TestSigningsDep
     },
     add(signed) {
       const { kind, subject } = signed
-      const isOffChain = kind === 'off-chain'
+      const hasNone = kind === 'off-chain' || kind === 'address'
       return findOrAdd({
         summary: toSignedSummary(signed),
         txHash: toEventHash(signed),
-        chainId: isOffChain ? 0 : subject.chainId,
-        signature: isOffChain ? '0x' : subject.signature,
+        chainId: hasNone ? 0 : subject.chainId,
+        signature: hasNone ? '0x' : subject.signature,
         toReceipt: (parameters) => createTestReceiptV2(signed, { from: address, publicKey, ...parameters }),
       })
     },

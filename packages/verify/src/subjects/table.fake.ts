@@ -1,4 +1,4 @@
-import { type StepId, stepTitles } from '@countersign/receipt'
+import { type StepId, stepTitles, vaultSteps } from '@countersign/receipt'
 import type { VerifierStep } from '../checkSubject.ts'
 import type { Claim } from '../compareClaims.ts'
 import { toManifest } from '../issues.fake.ts'
@@ -12,6 +12,7 @@ import { networkRows } from './networkRows.fake.ts'
 import { receiptRows } from './receiptRows.fake.ts'
 import type { Expected, SubjectRow } from './subjectRow.fake.ts'
 import { timeRows } from './timeRows.fake.ts'
+import { vaultRows } from './vaultRows.fake.ts'
 import { versionTwoRows } from './versionTwoRows.fake.ts'
 
 export const subjects: readonly SubjectRow[] = [
@@ -21,6 +22,7 @@ export const subjects: readonly SubjectRow[] = [
   ...linkRows,
   ...timeRows,
   ...versionTwoRows,
+  ...vaultRows,
 ]
 
 /** The network of a row. */
@@ -42,7 +44,7 @@ export function toWanted(row: SubjectRow, expected: Expected) {
   const unlisted: VerifierStep['id'][] = toRowManifest(row).enclave.platforms === undefined ? ['platform'] : []
   const skip = [...(expected.skip ?? []), ...unlisted]
   const isPointer = typeof subject === 'string' && !/bafkrei[a-z2-7]{52}(?:\.ipfs\.|$)/.test(subject)
-  // Without its blocks, nothing after the statement can be judged.
+  // Without its blocks, nothing after the statement and the steps of a vault can be judged.
   const isCut = 'blocks' in fail || skip.includes('blocks')
   const ids: VerifierStep['id'][] =
     'format' in fail
@@ -51,7 +53,7 @@ export function toWanted(row: SubjectRow, expected: Expected) {
           ...(Object.keys(stepTitles) as StepId[])
             .filter((id) => id !== 'reevaluation' || at !== undefined)
             .filter((id) => isStepOfRow(id, row))
-            .filter((_, index, all) => !isCut || index <= all.indexOf('statement')),
+            .filter((_, index, all) => !isCut || index <= all.findLastIndex(isOfBlock)),
           ...(isPointer ? (['subject'] as const) : []),
         ]
   const steps = ids.map((id) => {
@@ -73,7 +75,18 @@ function kindOf({ issue }: SubjectRow) {
 function isStepOfRow(id: StepId, row: SubjectRow): boolean {
   if (id === 'blocks') return row.issue !== undefined
   if (id === 'opening') return kindOf(row) === 'off-chain' || row.opening !== undefined
+  if (vaultSteps.includes(id)) return isOfVault(row) && (id === 'vault-policy' || kindOf(row) !== 'address')
+  if (id === 'digest' || id === 'signature') return kindOf(row) !== 'address'
   return id !== 'tx-hash' || kindOf(row) === 'transaction'
+}
+
+/** Of the receipt itself, before its evidence. */
+function isOfBlock(id: StepId): boolean {
+  return id === 'statement' || vaultSteps.includes(id)
+}
+
+function isOfVault({ issue }: SubjectRow): boolean {
+  return issue !== undefined && 'kind' in issue.receipt && issue.receipt.signer.statement.policy !== null
 }
 
 export type Found = Pick<Outcome, 'verdict' | 'conclusion' | 'steps'> & { lies: readonly Pick<Claim, 'member'>[] }

@@ -1,5 +1,5 @@
 import { enclavePaths, ServiceError, type SignItemError } from '@countersign/protocol'
-import { CoordinatorError } from '../errors.ts'
+import { CoordinatorError, type CoordinatorErrorCode } from '../errors.ts'
 import type { KeyEnclave } from '../ports.ts'
 import { toReason } from '../toReason.ts'
 import { askInTurn } from './askInTurn.ts'
@@ -10,7 +10,7 @@ import {
   type EnclaveEndpointDeps,
   EndpointError,
 } from './enclaveEndpoint.ts'
-import { parseOpenSessionResponse, parseSignItemsResponse } from './parseAnswers.ts'
+import { parseOpenSessionResponse, parseSignItemsResponse, parseVaultResponse } from './parseAnswers.ts'
 
 export type HttpEnclaveDeps = EnclaveEndpointDeps & {
   /** The first that answers is used. */
@@ -108,10 +108,21 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
         finish: (response) => response,
       }),
 
-    signItems: (items) =>
+    deriveVault: (request) =>
+      call({
+        path: enclavePaths.vault,
+        request,
+        parse: parseVaultResponse,
+        isRepeatable: true,
+        finish: (response) => response,
+      }).catch((error: unknown) => {
+        throw toVaultError(error) ?? error
+      }),
+
+    signItems: (items, policies) =>
       call({
         path: enclavePaths.sign,
-        request: { items },
+        request: { items, ...(policies && { policies }) },
         parse: (body) => parseSignItemsResponse(body, items.length),
         isRepeatable: true,
         bootIdOf: ({ batches }) => batches[0]?.bootId,
@@ -142,10 +153,24 @@ function isJudgement(error: unknown): boolean {
   return error instanceof EndpointError && error.code === 'refused' && error.details?.startsWith('id_token_') === true
 }
 
+/** Judgements on a session or policy, which every enclave would make. */
+const VAULT_ERRORS: Readonly<Record<string, CoordinatorErrorCode>> = {
+  invalid_policy: 'invalid_policy',
+  policy_not_supported: 'invalid_policy',
+  grant_invalid: 'grant_invalid',
+  session_expired: 'session_expired',
+}
+
+function toVaultError(error: unknown): CoordinatorError | undefined {
+  const refusal = error instanceof EndpointError && error.code === 'refused' ? error.details : undefined
+  const code = refusal !== undefined && Object.hasOwn(VAULT_ERRORS, refusal) ? VAULT_ERRORS[refusal] : undefined
+  return code && new CoordinatorError(code, 'the enclave refused the vault', { details: refusal })
+}
+
 /** Whether no other enclave could do better. */
 function isFinal(error: unknown): boolean {
   if (error instanceof CoordinatorError) return error.code === 'shutting_down'
   // One that has been used is not shown to another enclave, which may not know that.
-  if (error instanceof EndpointError) return error.details === 'id_token_replayed'
+  if (error instanceof EndpointError) return error.details === 'id_token_replayed' || toVaultError(error) !== undefined
   return !(error instanceof ServiceError)
 }

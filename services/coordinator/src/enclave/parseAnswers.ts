@@ -1,17 +1,23 @@
 import {
+  type ApprovalReason,
   type AttestResponse,
   assertEnclaveConfig,
   assertEnclaveSettings,
   assertSettingsOf,
+  type Hex,
   isPlainObject,
   MAX_SIGN_ITEMS,
   type OpenSessionResponse,
+  type PolicyRefusal,
   parseJson,
+  type RequestReason,
+  type RuleReason,
   ServiceError,
   type SignedBatch,
   type SignItemError,
   type SignItemResult,
   type SignItemsResponse,
+  type VaultResponse,
 } from '@countersign/protocol'
 import { receiptSchema } from '@countersign/receipt'
 
@@ -25,7 +31,8 @@ const MAX_QUOTE_BYTES = 65_536
 const MAX_EVENT_LOG_CHARACTERS = 131_072
 const MAX_GRANT_CHARACTERS = 4096
 
-const itemErrors: Record<SignItemError['error'], true> = {
+/** Those that say no more than their code. */
+const itemErrors: Record<PlainItemError['error'], true> = {
   invalid_request: true,
   invalid_tx_metadata: true,
   message_too_large: true,
@@ -40,6 +47,8 @@ const itemErrors: Record<SignItemError['error'], true> = {
   entropy_refused: true,
   entropy_used: true,
   entropy_memory_full: true,
+  policy_unknown: true,
+  policy_not_supported: true,
 }
 
 export function parseBody(bytes: Uint8Array): unknown {
@@ -100,7 +109,6 @@ function assertSettings(value: unknown, config: AttestResponse['config']): asser
 export function parseOpenSessionResponse(value: unknown): OpenSessionResponse {
   const { sid, grant, keyId, address, expiresAt } = toMembers(value, ['sid', 'grant', 'keyId', 'address', 'expiresAt'])
   if (typeof grant !== 'string' || grant === '' || grant.length > MAX_GRANT_CHARACTERS) throw new AnswerError('grant')
-  if (typeof address !== 'string' || !/^0x[0-9a-f]{40}$/.test(address)) throw new AnswerError('address')
   if (typeof expiresAt !== 'string' || !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(expiresAt)) {
     throw new AnswerError('expiresAt')
   }
@@ -108,8 +116,18 @@ export function parseOpenSessionResponse(value: unknown): OpenSessionResponse {
     sid: toHex(sid, 32, 'sid'),
     grant,
     keyId: toHex(keyId, 16, 'keyId'),
-    address: address as `0x${string}`,
+    address: toWalletAddress(address),
     expiresAt,
+  }
+}
+
+export function parseVaultResponse(value: unknown): VaultResponse {
+  const { keyId, address, publicKey, policy } = toMembers(value, ['keyId', 'address', 'publicKey', 'policy'])
+  return {
+    keyId: toHex(keyId, 16, 'keyId'),
+    address: toWalletAddress(address),
+    publicKey: toHex(publicKey, 65, 'publicKey'),
+    policy: toHex(policy, 32, 'policy'),
   }
 }
 
@@ -145,9 +163,7 @@ function toBatch(value: unknown): SignedBatch {
 
 function toResult(value: unknown, batches: readonly SignedBatch[]): SignItemResult {
   if (isPlainObject(value) && 'error' in value) {
-    const { error } = toMembers(value, ['error'])
-    if (typeof error !== 'string' || !Object.hasOwn(itemErrors, error)) throw new AnswerError('error')
-    return { error: error as SignItemError['error'] }
+    return toItemError(value)
   }
   const { statement, subject, opening, batch, leafIndex } = toMembers(
     value,
@@ -168,6 +184,95 @@ function toResult(value: unknown, batches: readonly SignedBatch[]): SignItemResu
   }
 }
 
+type PlainItemError = Exclude<SignItemError, { details: unknown } | { missing: unknown } | { reason: unknown }>
+
+const approvalReasons: Record<ApprovalReason, true> = {
+  approver_unknown: true,
+  approval_expired: true,
+  approval_too_long: true,
+  client_data_malformed: true,
+  client_data_type: true,
+  challenge_mismatch: true,
+  origin_not_allowed: true,
+  cross_origin: true,
+  authenticator_data_malformed: true,
+  rp_id_mismatch: true,
+  user_not_present: true,
+  user_not_verified: true,
+  authenticator_data_extended: true,
+  backup_state_impossible: true,
+  approval_signature_invalid: true,
+}
+
+function toItemError(value: Record<string, unknown>): SignItemError {
+  if (value.error === 'policy_refused') {
+    const { details } = toMembers(value, ['error', 'details'])
+    return { error: value.error, details: toPolicyRefusal(details) }
+  }
+  if (value.error === 'approvals_missing') {
+    const { missing } = toMembers(value, ['error', 'missing'])
+    return { error: value.error, missing: toNatural(missing, Number.MAX_SAFE_INTEGER, 'missing') }
+  }
+  if (value.error === 'approval_invalid') {
+    const { index, reason } = toMembers(value, ['error', 'index', 'reason'])
+    if (typeof reason !== 'string' || !Object.hasOwn(approvalReasons, reason)) throw new AnswerError('reason')
+    const at = toNatural(index, Number.MAX_SAFE_INTEGER, 'index')
+    return { error: value.error, index: at, reason: reason as ApprovalReason }
+  }
+  const { error } = toMembers(value, ['error'])
+  if (typeof error !== 'string' || !Object.hasOwn(itemErrors, error)) throw new AnswerError('error')
+  return { error: error as PlainItemError['error'] }
+}
+
+const requestReasons: Record<RequestReason, true> = {
+  request_malformed: true,
+  sample_missing: true,
+  sample_source_not_allowed: true,
+  nonce_not_due: true,
+}
+
+const ruleReasons: Record<RuleReason['code'], 'alone' | 'of a word'> = {
+  kind_not_allowed: 'alone',
+  chain_not_allowed: 'alone',
+  recipient_not_allowed: 'alone',
+  value_above_max: 'alone',
+  fee_above_max: 'alone',
+  data_not_empty: 'alone',
+  data_length: 'alone',
+  selector_not_allowed: 'alone',
+  domain_not_allowed: 'alone',
+  domain_has_salt: 'alone',
+  primary_type_not_allowed: 'alone',
+  argument_undecodable: 'of a word',
+  argument_not_allowed: 'of a word',
+  argument_above_max: 'of a word',
+}
+
+/** It becomes sentences for people, so each part is one that is known. */
+function toPolicyRefusal(value: unknown): PolicyRefusal {
+  const { reasons, rules, nearest } = toMembers(value, ['reasons', 'rules', 'nearest'])
+  const isKnown = (reason: unknown) => typeof reason === 'string' && Object.hasOwn(requestReasons, reason)
+  if (!Array.isArray(reasons) || !reasons.every(isKnown)) throw new AnswerError('reasons')
+  if (!Array.isArray(rules)) throw new AnswerError('rules')
+  return {
+    reasons: reasons as RequestReason[],
+    rules: rules.map((item) => {
+      const { rule, reasons } = toMembers(item, ['rule', 'reasons'])
+      if (!Array.isArray(reasons)) throw new AnswerError('rules')
+      return { rule: toNatural(rule, Number.MAX_SAFE_INTEGER, 'rule'), reasons: reasons.map(toRuleReason) }
+    }),
+    nearest: nearest === null ? null : toNatural(nearest, Number.MAX_SAFE_INTEGER, 'nearest'),
+  }
+}
+
+function toRuleReason(value: unknown): RuleReason {
+  const { code, at } = toMembers(value, ['code'], ['at'])
+  if (typeof code !== 'string' || !Object.hasOwn(ruleReasons, code)) throw new AnswerError('rules')
+  const isOfWord = ruleReasons[code as RuleReason['code']] === 'of a word'
+  if (isOfWord !== (at !== undefined)) throw new AnswerError('rules')
+  return (isOfWord ? { code, at: toNatural(at, Number.MAX_SAFE_INTEGER, 'at') } : { code }) as RuleReason
+}
+
 /** The members of an object that has all the required ones, perhaps the optional ones, and no other. */
 function toMembers<Required extends string, Optional extends string = never>(
   value: unknown,
@@ -179,6 +284,11 @@ function toMembers<Required extends string, Optional extends string = never>(
   for (const name of required) if (!Object.hasOwn(value, name)) throw new AnswerError(`${name} is missing`)
   for (const name of Object.keys(value)) if (!names.includes(name)) throw new AnswerError('a member is unknown')
   return value as Record<Required | Optional, unknown>
+}
+
+function toWalletAddress(value: unknown): Hex {
+  if (typeof value !== 'string' || !/^0x[0-9a-f]{40}$/.test(value)) throw new AnswerError('address')
+  return value as Hex
 }
 
 function toHex(value: unknown, bytes: number, name: string): string {

@@ -4,6 +4,8 @@ import { request as httpsRequest } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createSimulatedReportSource } from '@countersign/evidence'
+import { createPolicy, hashPolicy, toPolicyBytes } from '@countersign/policy'
+import { fromHex, hashUnsignedTransaction, toAddress, toHex } from '@countersign/protocol'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type EnclaveProcess, startEnclave } from '../../../enclave/test/enclaveProcess.ts'
 import { startTestIssuer, type TestIssuer } from '../../../enclave/test/issuer.ts'
@@ -272,6 +274,44 @@ describe('a real enclave', () => {
   async function readConfigHash({ output }: EnclaveProcess): Promise<string> {
     return JSON.parse(output.find((line) => line.includes('configHash')) ?? '{}').configHash
   }
+
+  test('a vault: one enclave derives it, another signs with it once it has the policy, and refuses what the rules do', async () => {
+    const rule = { kind: 'transaction', chainIds: 'any', to: 'any', maxFeeWei: '42000', approvals: 0 } as const
+    const policy = createPolicy({ version: 1, log: null, approvers: [], rules: [{ ...rule, maxValueWei: '1' }] })
+    const text = Buffer.from(toPolicyBytes(policy)).toString()
+    const first = setUp([shared.http.url]).enclave
+    const session = await first.openSession(await issuer.login('alice'))
+    const { sid, grant } = session
+    const vault = await first.deriveVault({ sid, grant, policy: text })
+    expect(vault.policy).toBe(toHex(hashPolicy(policy)))
+    expect(vault.address).toBe(toAddress(fromHex(vault.publicKey)))
+    expect(vault.address).not.toBe(session.address)
+
+    const { enclave } = setUp([shared.https.url])
+    const use = { keyId: vault.keyId, vault: { policy: vault.policy } }
+    const item = { ...toItem(session), ...use, statementVersion: 2 } as const
+    expect((await enclave.signItems([item])).results).toEqual([{ error: 'policy_unknown' }])
+    const stated = { kind: 'address', sid, grant, ...use, witness: toItem(session).witness } as const
+    const { results } = await enclave.signItems([item, stated], [text])
+    expect(results).toMatchObject([
+      { statement: { kind: 'transaction', address: vault.address, policy: vault.policy, approvals: null } },
+      { statement: { kind: 'address' }, subject: { address: vault.address, policy: vault.policy } },
+    ])
+    const dear = { ...item.txMetadata, value: '2' }
+    const digest = `0x${toHex(hashUnsignedTransaction(dear))}` as const
+    const refused = await enclave.signItems([{ ...item, witness: toItem(session).witness, digest, txMetadata: dear }])
+    const rules = [{ rule: 0, reasons: [{ code: 'value_above_max' }] }]
+    expect(refused.results).toEqual([{ error: 'policy_refused', details: { reasons: [], rules, nearest: 0 } }])
+
+    const logged = { ...policy, log: { witnesses: [vault.policy], quorum: 1 } }
+    for (const [request, code] of [
+      [{ sid, grant, policy: `${text} ` }, 'invalid_policy'],
+      [{ sid, grant, policy: JSON.stringify(logged) }, 'invalid_policy'],
+      [{ sid: '00'.repeat(32), grant, policy: text }, 'grant_invalid'],
+    ] as const) {
+      await expect(enclave.deriveVault(request)).rejects.toEqual(withCode(code))
+    }
+  })
 
   test('neither tokens nor secrets are logged', async () => {
     const real = await start()

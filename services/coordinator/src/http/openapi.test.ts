@@ -35,6 +35,7 @@ describe('GET /openapi.json', () => {
       'get /openapi.json',
       'get /proof/{slug}',
       'get /proof/{slug}/events',
+      'get /vaults *',
       'get /wallet/me *',
       'get /wallet/transactions *',
       'post /auth/logout *',
@@ -43,6 +44,9 @@ describe('GET /openapi.json', () => {
       'post /sign/digest *',
       'post /sign/message *',
       'post /sign/typed-data *',
+      'post /vaults *',
+      'post /vaults/{address}/attest *',
+      'post /wallet/attest *',
       'post /wallet/provision *',
     ])
     expect(components.securitySchemes).toEqual({

@@ -20,6 +20,10 @@ export const problems: Record<CoordinatorErrorCode, { title: string; advice: str
     title: 'The typed data is not valid',
     advice: 'Fix the call; `detail` names what is wrong. Only what EIP-712 reads in exactly one way is signed.',
   },
+  invalid_policy: {
+    title: 'The policy is not valid',
+    advice: 'Fix the call; `detail` names what is wrong. A policy has one spelling: every list is in its order.',
+  },
   oauth_state_invalid: {
     title: 'The sign-in is unknown or over',
     advice:
@@ -46,7 +50,21 @@ export const problems: Record<CoordinatorErrorCode, { title: string; advice: str
     title: 'The key does not belong to this user',
     advice: 'Sign in again. If this persists, tell the operator: database and enclave disagree.',
   },
+  policy_refused: {
+    title: 'The rules of the vault do not allow this',
+    advice: 'Ask for what a rule allows; `detail` says what the nearest one refuses. Nothing was signed.',
+  },
+  approvals_missing: {
+    title: 'The vault needs more approvals',
+    advice:
+      'Have as many passkeys approve as the rule asks for, then sign with all approvals at once. Nothing was signed.',
+  },
+  approval_invalid: {
+    title: 'An approval does not hold',
+    advice: 'Approve again: an approval is for one vault, digest and kind, and ends in 24 hours. Nothing was signed.',
+  },
   wallet_not_found: { title: 'The user has no wallet', advice: 'Provision one with `POST /wallet/provision`.' },
+  vault_not_found: { title: 'There is no such vault', advice: 'Use an address that `GET /vaults` lists.' },
   proof_not_found: { title: 'There is no such proof', advice: 'Check the slug.' },
   not_found: { title: 'There is nothing here', advice: 'Check the path.' },
   method_not_allowed: { title: 'The method is not allowed here', advice: 'Use a method that `Allow` names.' },
@@ -63,6 +81,10 @@ export const problems: Record<CoordinatorErrorCode, { title: string; advice: str
   wallet_not_provisioned: {
     title: 'The user has no wallet to sign with',
     advice: 'Provision one with `POST /wallet/provision`, then sign.',
+  },
+  too_many_vaults: {
+    title: 'The user has too many vaults',
+    advice: 'Use one of those that are there: a user can have 100, and none is ever removed.',
   },
   digest_mismatch: {
     title: 'The digest is not that of the transaction',
@@ -98,6 +120,10 @@ export const problems: Record<CoordinatorErrorCode, { title: string; advice: str
     advice: 'Retry in a moment, or sign in another way.',
   },
   entropy_unavailable: { title: 'No entropy sample is available', advice: 'Retry. Nothing was signed.' },
+  policy_not_pinned: {
+    title: 'The rules are not stored safely yet',
+    advice: 'Retry: the address is answered once its rules were read back from IPFS.',
+  },
   enclave_unavailable: { title: 'The key enclave cannot be reached', advice: 'Retry.' },
   collateral_stale: {
     title: 'The vendor’s collateral is out of date',

@@ -3,6 +3,8 @@ import { createRoute, type RouteConfig, z } from '@hono/zod-openapi'
 import { type CoordinatorErrorCode, coordinatorErrors } from '../errors.ts'
 import {
   attestationSchema,
+  attestResponseSchema,
+  createVaultRequestSchema,
   emptySchema,
   healthSchema,
   loginProvidersSchema,
@@ -17,6 +19,8 @@ import {
   signOffChainResponseSchema,
   signTypedDataRequestSchema,
   transactionListSchema,
+  vaultInfoSchema,
+  vaultListSchema,
   walletInfoSchema,
 } from './schemas.ts'
 
@@ -64,6 +68,7 @@ const signing: CoordinatorErrorCode[] = [
   'enclave_unavailable',
   'collateral_stale',
 ]
+const vault: CoordinatorErrorCode[] = ['vault_not_found', 'policy_refused', 'approvals_missing', 'approval_invalid']
 const offChain =
   'Each call is a new signature with a proof of its own. Public are a commitment, and that the wallet signed at this time; content and signature are not, and the service keeps neither. The opening is answered once: an answer that is lost leaves a proof that nobody can open.'
 const withSession = [{ session: [] }]
@@ -187,6 +192,54 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
       ...problemsOf(...session, ...post, 'key_binding_mismatch', 'entropy_unavailable'),
     },
   },
+  'POST /wallet/attest': {
+    summary: 'States whose the wallet’s address is',
+    description:
+      'A proof, without any signature of the wallet, that its address belongs to this enclave. One for each wallet: asked again, it answers the same.',
+    security: withSession,
+    request: { body: noBody },
+    responses: {
+      200: json('The slug of the proof', attestResponseSchema),
+      ...problemsOf(...session, ...post, ...signing),
+    },
+  },
+  'GET /vaults': {
+    summary: 'The user’s vaults, oldest first',
+    security: withSession,
+    responses: { 200: json('The vaults', vaultListSchema), ...problemsOf(...session) },
+  },
+  'POST /vaults': {
+    summary: 'Makes a vault',
+    description:
+      'The address follows from the policy, which can never change. It is answered once the policy was read back from IPFS; keep the policy all the same, since without it the key is lost. Idempotent: the same policy again gives the same vault. A user can have 100.',
+    security: withSession,
+    request: { body: { content: { 'application/json': { schema: createVaultRequestSchema } }, required: true } },
+    responses: {
+      201: json('The vault', vaultInfoSchema),
+      ...problemsOf(
+        ...session,
+        ...post,
+        'invalid_policy',
+        'too_many_vaults',
+        'policy_not_pinned',
+        'grant_invalid',
+        'key_binding_mismatch',
+        'attestation_invalid',
+        'enclave_unavailable',
+        'collateral_stale',
+      ),
+    },
+  },
+  'POST /vaults/:address/attest': {
+    summary: 'States which rules the address of a vault belongs to',
+    description: 'As `POST /wallet/attest`, with the hash of the policy: proof before the first coin is sent there.',
+    security: withSession,
+    request: { params: z.object({ address: z.string() }), body: noBody },
+    responses: {
+      200: json('The slug of the proof', attestResponseSchema),
+      ...problemsOf(...session, ...post, ...signing, 'vault_not_found'),
+    },
+  },
   'POST /sign/digest': {
     summary: 'Signs a transaction',
     description:
@@ -199,6 +252,7 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
         ...session,
         ...post,
         ...signing,
+        ...vault,
         'invalid_digest',
         'invalid_tx_metadata',
         'digest_mismatch',
@@ -214,7 +268,7 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
     request: { body: { content: { 'application/json': { schema: signMessageRequestSchema } }, required: true } },
     responses: {
       200: json('The signature, the slug of its proof, and what opens its commitment', signOffChainResponseSchema),
-      ...problemsOf(...session, ...post, ...signing, 'invalid_message', 'message_too_large'),
+      ...problemsOf(...session, ...post, ...signing, ...vault, 'invalid_message', 'message_too_large'),
     },
   },
   'POST /sign/typed-data': {
@@ -224,7 +278,15 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
     request: { body: { content: { 'application/json': { schema: signTypedDataRequestSchema } }, required: true } },
     responses: {
       200: json('The signature, the slug of its proof, and what opens its commitment', signOffChainResponseSchema),
-      ...problemsOf(...session, ...post, ...signing, 'invalid_typed_data', 'message_too_large', 'chain_not_allowed'),
+      ...problemsOf(
+        ...session,
+        ...post,
+        ...signing,
+        ...vault,
+        'invalid_typed_data',
+        'message_too_large',
+        'chain_not_allowed',
+      ),
     },
   },
   'POST /sign/authorization': {

@@ -23,7 +23,9 @@ expectTypeOf<z.infer<typeof sessionUserSchema>>().toEqualTypeOf<EndpointResponse
 expectTypeOf<z.infer<typeof okSchema>>().toEqualTypeOf<EndpointResponse<'POST /auth/logout'>>()
 expectTypeOf<z.infer<typeof walletInfoSchema>>().toEqualTypeOf<EndpointResponse<'GET /wallet/me'>>()
 expectTypeOf<z.infer<typeof walletInfoSchema>>().toEqualTypeOf<EndpointResponse<'POST /wallet/provision'>>()
-expectTypeOf<z.infer<typeof signDigestRequestSchema>>().toEqualTypeOf<Endpoints['POST /sign/digest']['request']>()
+expectTypeOf<z.infer<typeof signDigestRequestSchema>>().branded.toEqualTypeOf<
+  Endpoints['POST /sign/digest']['request']
+>()
 expectTypeOf<z.infer<typeof signDigestResponseSchema>>().toEqualTypeOf<EndpointResponse<'POST /sign/digest'>>()
 expectTypeOf<z.infer<typeof proofPayloadSchema>>().toEqualTypeOf<EndpointResponse<'GET /proof/:slug'>>()
 expectTypeOf<z.infer<typeof healthSchema>['status']>().toEqualTypeOf<

@@ -1,4 +1,11 @@
-import { type Hex, type Opening, proofStatuses, type TypedData } from '@countersign/protocol'
+import {
+  type Approval,
+  type Hex,
+  type Opening,
+  proofStatuses,
+  type TypedData,
+  type WalletUse,
+} from '@countersign/protocol'
 import { blockSchemas, receiptSchema } from '@countersign/receipt'
 import { z } from '@hono/zod-openapi'
 import { type CoordinatorErrorCode, coordinatorErrors } from '../errors.ts'
@@ -51,6 +58,53 @@ export const walletInfoSchema = z
   })
   .openapi('WalletInfo')
 
+const approvalSchema = z
+  .strictObject({
+    approver: z
+      .int()
+      .min(0)
+      .openapi({ description: 'Index among the policy’s approvers; the list is by ascending index.' }),
+    authenticatorData: hex(37),
+    clientDataJSON: z.string().regex(/^(?:[0-9a-f]{2})*$/),
+    signature: z
+      .string()
+      .regex(/^(?:[0-9a-f]{2})*$/)
+      .openapi({ description: 'ES256, in DER.' }),
+    expiresMs: z.int().min(0),
+  })
+  .openapi('Approval', { description: 'A WebAuthn assertion over the challenge of one signature; bytes in hex.' })
+
+const walletUse = {
+  wallet: anyCase(20)
+    .optional()
+    .openapi({ description: 'Which of the user’s wallets signs: a vault; without it the user’s own.' }),
+  approvals: (z.array(approvalSchema).readonly() as z.ZodType<readonly Approval[], readonly Approval[]>)
+    .optional()
+    .openapi({ description: 'For a vault whose rule asks for some.' }),
+}
+
+const policySchema = z.looseObject({ version: z.literal(1) }).openapi('Policy', {
+  description: 'The rules of a vault, each list in its order: `packages/policy/spec/policy-v1.md`.',
+})
+
+export const createVaultRequestSchema = z.strictObject({ policy: policySchema }).openapi('CreateVaultRequest')
+
+export const vaultInfoSchema = z
+  .strictObject({
+    address: ethereum(20),
+    policyHash: hex(32).openapi({ description: 'SHA-256 of the policy’s canonical JSON.' }),
+    policyCid: z.string(),
+    policy: policySchema,
+    createdAt: time(),
+  })
+  .openapi('VaultInfo')
+
+export const vaultListSchema = z.strictObject({ vaults: z.array(vaultInfoSchema) }).openapi('VaultList')
+
+export const attestResponseSchema = z
+  .strictObject({ slug: z.string().regex(/^[A-Za-z0-9_-]{22}$/) })
+  .openapi('AttestResponse')
+
 const txMetadataSchema = z
   .strictObject({
     chainId: z.int().min(1),
@@ -70,6 +124,7 @@ export const signDigestRequestSchema = z
   .strictObject({
     digest: anyCase(32).openapi({ description: 'keccak256 of the unsigned transaction that txMetadata describes.' }),
     txMetadata: txMetadataSchema,
+    ...walletUse,
   })
   .openapi('SignDigestRequest')
 
@@ -83,7 +138,10 @@ export const signDigestResponseSchema = z
 const message = () => toHexSchema(/^0x(?:[0-9a-fA-F]{2})*$/)
 
 export const signMessageRequestSchema = z
-  .strictObject({ message: message().openapi({ description: 'The bytes of the message, signed as EIP-191 has it.' }) })
+  .strictObject({
+    message: message().openapi({ description: 'The bytes of the message, signed as EIP-191 has it.' }),
+    ...walletUse,
+  })
   .openapi('SignMessageRequest')
 
 const typedDataSchema = z
@@ -95,7 +153,9 @@ const typedDataSchema = z
   })
   .openapi('TypedData', { description: 'EIP-712. Integers are decimal strings, hex, or numbers within 2^53.' })
 
-export const signTypedDataRequestSchema: z.ZodType<TypedData, TypedData> = typedDataSchema
+export const signTypedDataRequestSchema: z.ZodType<TypedData & WalletUse, TypedData & WalletUse> = typedDataSchema
+  .extend(walletUse)
+  .openapi('SignTypedDataRequest')
 
 export const signAuthorizationRequestSchema = z
   .strictObject({
@@ -107,7 +167,7 @@ export const signAuthorizationRequestSchema = z
   })
   .openapi('SignAuthorizationRequest')
 
-const contentHalf = { salt: hex(32), digest: ethereum(32) }
+const contentHalf = { salt: hex(32), digest: ethereum(32), approvals: z.array(approvalSchema).optional() }
 
 const openingSchema = z
   .strictObject({
@@ -129,16 +189,20 @@ export const signOffChainResponseSchema = signDigestResponseSchema
 const attestationReceiptSchema = receiptSchema.clone().openapi('AttestationReceiptV1')
 const attestationReceiptV2Schema = blockSchemas.attestation.clone().openapi('AttestationReceiptV2')
 const kind = () =>
-  z.enum(['authorization', 'off-chain']).optional().openapi({ description: 'Only where it is not a transaction.' })
+  z
+    .enum(['authorization', 'off-chain', 'address'])
+    .optional()
+    .openapi({ description: 'Only where it is not a transaction.' })
 
 export const proofPayloadSchema = z
   .strictObject({
     slug: z.string().regex(/^[A-Za-z0-9_-]{22}$/),
     kind: kind(),
     txHash: ethereum(32).openapi({
-      description: 'What the event names: the transaction’s hash, that of the signed authorization, or the commitment.',
+      description:
+        'What the event names: the transaction’s hash, that of the signed authorization, the commitment, or the hash of what is stated about an address.',
     }),
-    chainId: z.int().min(0).openapi({ description: '0 for a signature that is off the chain.' }),
+    chainId: z.int().min(0).openapi({ description: '0 for a signature that is off the chain, and for an address.' }),
     walletAddress: ethereum(20),
     status: z.enum(proofStatuses),
     ipfsCid: z.string().nullable(),
@@ -160,6 +224,7 @@ const summary = {
   slug: z.string().regex(/^[A-Za-z0-9_-]{22}$/),
   status: z.enum(proofStatuses).openapi({ description: 'Of its proof.' }),
   createdAt: time(),
+  walletAddress: ethereum(20).optional().openapi({ description: 'Only where a vault signed.' }),
 }
 
 const transactionSummarySchema = z.union([
@@ -172,6 +237,7 @@ const transactionSummarySchema = z.union([
   }),
   z.strictObject({ ...summary, kind: z.literal('authorization'), implementation: ethereum(20) }),
   z.strictObject({ ...summary, kind: z.literal('off-chain') }),
+  z.strictObject({ ...summary, kind: z.literal('address') }),
 ])
 
 export const transactionListSchema = z

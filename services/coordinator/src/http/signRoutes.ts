@@ -1,16 +1,18 @@
-import type { Hex, SignDigestResponse, SignOffChainResponse } from '@countersign/protocol'
+import { type Hex, type SignDigestResponse, type SignOffChainResponse, toEventHash } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 import type { Clock, Store } from '../ports.ts'
 import { createSignerFinder, type SignerFinder } from '../sign/findSigner.ts'
 import { createSignQuota } from '../sign/quota.ts'
 import type { Asked, SigningRequest, SigningResult } from '../sign/signBatch.ts'
+import { createVaultRules } from '../sign/vaultRules.ts'
 import { addRoute, type HttpApp } from './addRoute.ts'
 import type { AppContext } from './context.ts'
 import { type CookieRules, readSessionCookie } from './cookies.ts'
 import { type Limiters, limitByUser } from './limiters.ts'
 import { parseAuthorizationRequest, parseMessage, parseTypedData } from './parseAsked.ts'
 import { parseSignDigestRequest } from './parseSignDigestRequest.ts'
-import { readJsonBody } from './readBody.ts'
+import { type ParsedWalletUse, parseWallet, parseWalletUse } from './parseWalletUse.ts'
+import { assertEmptyBody, readJsonBody } from './readBody.ts'
 import { routes } from './routes.ts'
 import type { GetSignedIn } from './signedIn.ts'
 
@@ -37,6 +39,7 @@ export function registerSignRoutes(app: HttpApp, deps: SignRoutesDeps): void {
   const { allowedChainIds, cookies, limiters, getSignedIn } = deps
   const signers = createSignerFinder(deps)
   const quota = createSignQuota({ ...deps, perDay: deps.signQuotaPerDay })
+  const vaultRules = createVaultRules(deps)
 
   /** What reads the body before the session is known. A caller without a session gets 401, whatever the body was. */
   async function readFirst<Value>(c: AppContext, read: () => Promise<Value>): Promise<Value> {
@@ -46,49 +49,92 @@ export function registerSignRoutes(app: HttpApp, deps: SignRoutesDeps): void {
     throw result.reason
   }
 
-  function findSigner(c: AppContext, digest: Hex | undefined): Promise<FoundSigner> {
-    const find = signers.find({ sid: readSessionCookie(cookies, c.req.header('cookie')), digest })
-    return limitByUser(c, limiters.sign, find, ({ userId }) => userId)
+  function find(c: AppContext, digest: Hex | undefined, wallet: Hex | undefined): Promise<FoundSigner> {
+    return signers.find({ sid: readSessionCookie(cookies, c.req.header('cookie')), digest, wallet })
   }
+
+  function findSigner(c: AppContext, digest: Hex | undefined, wallet: Hex | undefined): Promise<FoundSigner> {
+    return limitByUser(c, limiters.sign, find(c, digest, wallet), ({ userId }) => userId)
+  }
+
+  type Signing = { signer: FoundSigner; asked: Asked; approvals?: ParsedWalletUse['approvals'] }
 
   /** `same` is the digest by which two requests are one signature. */
-  async function sign(c: AppContext, signer: FoundSigner, asked: Asked, same: Hex | undefined): Promise<SigningResult> {
-    const { sid, grant, keyId, walletId, address, signed } = signer
+  async function sign(c: AppContext, signing: Signing, same: Hex | undefined): Promise<SigningResult> {
+    const { signer, asked, approvals } = signing
+    const { sid, userId, grant, keyId, walletId, address, policy, signed } = signer
     if (walletId === undefined) throw new CoordinatorError('wallet_not_provisioned', 'the user has no wallet')
-    const request = { sid, grant, keyId, walletId, address, asked }
+    if (policy === undefined && approvals !== undefined) throw approvalsOfNoVault()
+    if (signed !== undefined) return signed
+    const vault = policy && { vault: { policy, approvals } }
+    const request: SigningRequest = { sid, grant, keyId, walletId, address, ...vault, asked }
+    vaultRules.assertAllowed(request)
     const onRefused = (seconds: number) => c.header('Retry-After', String(seconds))
-    return signed ?? (await quota.run({ walletId, digest: same, onRefused }, () => deps.sign(request)))
+    return quota.run({ userId, walletId, digest: same, onRefused }, () => deps.sign(request))
   }
 
-  async function answerPublic(c: AppContext, parse: (body: unknown) => Asked) {
-    const asked = await readFirst(c, async () => parse(await readJsonBody(c.req.raw)))
-    const signer = await findSigner(c, asked.digest)
-    const { signature, slug } = await sign(c, signer, asked, asked.digest)
-    const body: SignDigestResponse = { signature, slug }
+  async function answerPublic(c: AppContext, signing: Signing) {
+    const { signature, slug } = await sign(c, signing, signing.asked.digest)
+    const body: SignDigestResponse = { signature: toSignature(signature), slug }
     return c.json(body)
+  }
+
+  /** What is stated about an address is found again by what it says, which the wallet decides. */
+  async function attest(c: AppContext, readWallet: () => Hex | undefined) {
+    const wallet = await readFirst(c, async () => {
+      assertEmptyBody(await readJsonBody(c.req.raw))
+      return readWallet()
+    })
+    const { address, policy } = await findSigner(c, undefined, wallet)
+    const digest = toEventHash({ kind: 'address', subject: { address, policy: policy?.hash ?? null } })
+    const signer = await find(c, digest, wallet)
+    const { slug } = await sign(c, { signer, asked: { kind: 'address', digest } }, digest)
+    return c.json({ slug })
   }
 
   async function answerOffChain(c: AppContext, parse: (body: unknown) => Asked, limits?: { maxParts: number }) {
-    const read = await readFirst(c, () => readJsonBody(c.req.raw, limits))
+    const { rest, wallet, approvals } = await readFirst(c, async () =>
+      parseWalletUse(await readJsonBody(c.req.raw, limits)),
+    )
     // The digest of what is signed off the chain goes to the enclave's answer and nowhere else, the database included.
-    const signer = await findSigner(c, undefined)
+    const signer = await findSigner(c, undefined, wallet)
     // Only now: to hash typed data can take tens of milliseconds, which are neither for strangers nor for callers beyond their limit.
-    const asked = parse(read)
+    const asked = parse(rest)
     // Each call is a signature of its own, the same content or not.
-    const { signature, slug, opening } = await sign(c, signer, asked, undefined)
+    const { signature, slug, opening } = await sign(c, { signer, asked, approvals }, undefined)
     if (opening === undefined) throw new CoordinatorError('internal', 'an opening is missing')
-    const body: SignOffChainResponse = { signature, slug, opening }
+    const body: SignOffChainResponse = { signature: toSignature(signature), slug, opening }
     return c.json(body)
   }
 
-  addRoute(app, routes['POST /sign/digest'], (c) =>
-    answerPublic(c, (body) => ({ kind: 'transaction', ...parseSignDigestRequest(body, { allowedChainIds }) })),
-  )
+  addRoute(app, routes['POST /sign/digest'], async (c) => {
+    const { asked, wallet, approvals } = await readFirst(c, async () => {
+      const { rest, ...use } = parseWalletUse(await readJsonBody(c.req.raw))
+      const asked: Asked = { kind: 'transaction', ...parseSignDigestRequest(rest, { allowedChainIds }) }
+      return { asked, ...use }
+    })
+    return answerPublic(c, { signer: await findSigner(c, asked.digest, wallet), asked, approvals })
+  })
   addRoute(app, routes['POST /sign/message'], (c) => answerOffChain(c, parseMessage))
   addRoute(app, routes['POST /sign/typed-data'], (c) =>
     answerOffChain(c, (body) => parseTypedData(body, { allowedChainIds }), { maxParts: MAX_TYPED_DATA_PARTS }),
   )
-  addRoute(app, routes['POST /sign/authorization'], (c) =>
-    answerPublic(c, (body) => parseAuthorizationRequest(body, { allowedChainIds })),
-  )
+  // Only by the user's own wallet: code that a vault let in would need no rule.
+  addRoute(app, routes['POST /sign/authorization'], async (c) => {
+    const asked = await readFirst(c, async () =>
+      parseAuthorizationRequest(await readJsonBody(c.req.raw), { allowedChainIds }),
+    )
+    return answerPublic(c, { signer: await findSigner(c, asked.digest, undefined), asked })
+  })
+  addRoute(app, routes['POST /wallet/attest'], (c) => attest(c, () => undefined))
+  addRoute(app, routes['POST /vaults/:address/attest'], (c) => attest(c, () => parseWallet(c.req.param('address'))))
+}
+
+function toSignature(signature: Hex | null): Hex {
+  if (signature === null) throw new CoordinatorError('internal', 'a signature is missing')
+  return signature
+}
+
+function approvalsOfNoVault() {
+  return new CoordinatorError('invalid_request', 'invalid request', { details: 'approvals are for a vault' })
 }

@@ -15,9 +15,10 @@ export async function toReceiptCar(
 ): Promise<Bytes | undefined> {
   const receipt = parseIf('attestation', block)
   if (receipt === undefined) return toCar(cid, block)
-  const [release, batch] = await Promise.all([
+  const [release, batch, policy] = await Promise.all([
     deps.getBlock(receipt.coordinator.release),
     deps.getBlock(receipt.signer.batch),
+    receipt.policy === undefined ? undefined : deps.getBlock(receipt.policy),
   ])
   const named = release && parseIf('release', release)
   if (named === undefined) return undefined
@@ -27,7 +28,9 @@ export async function toReceiptCar(
   ])
   if (release === undefined || batch === undefined || coordinator === undefined || collateral === undefined)
     return undefined
-  return encodeReceiptCar({ bytes: block, collateral, blocks: { release, batch, coordinator } })
+  if (receipt.policy !== undefined && policy === undefined) return undefined
+  const blocks = { release, batch, coordinator, ...(policy && { policy }) }
+  return encodeReceiptCar({ bytes: block, collateral, blocks })
 }
 
 function parseIf<Name extends 'attestation' | 'release'>(name: Name, bytes: Bytes) {

@@ -36,11 +36,15 @@ function assembleVersion2(records: PinRecords & { version: 2 }, collateral: Bloc
   const coordinator = toBlock(records.coordinator)
   const released = { batch: batch.cid, collateral: collateral.cid, coordinator: coordinator.cid }
   const release = toBlock(encodeBlock('release', assembleRelease({ ...released, signatures })))
-  const attestation = { signed, statement, inclusion, batch: batch.cid, release: release.cid, entropy }
+  const policy = records.policy && toBlock(records.policy)
+  const attestation = {
+    ...{ signed, statement, inclusion, batch: batch.cid, release: release.cid, entropy },
+    ...{ policy: policy?.cid, approvals: records.approvals },
+  }
   return {
     receipt: toBlock(encodeBlock('attestation', assembleAttestation(attestation))),
     collateral,
-    others: [batch, coordinator, release],
+    others: [...(policy ? [policy] : []), batch, coordinator, release],
   }
 }
 

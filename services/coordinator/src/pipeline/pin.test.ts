@@ -719,7 +719,7 @@ describe.each(stageKinds)('the pin stage on %s', (kind) => {
       const slug = await insert()
       await setAttempts(slug, 20)
       const clock = createFakeClock(NOW + 2 * HOUR_MS)
-      const store: PinningStore = {
+      const store: PinDeps['store'] = {
         ...pinning,
         async completePin(parameters) {
           expect(await setUp({ pinner: unavailablePinner, clock }).stage.pin(slug)).toBe('failed')
@@ -761,7 +761,7 @@ describe.each(stageKinds)('the pin stage on %s', (kind) => {
           if (step === at) crash()
           return result
         }
-      const store: PinningStore = {
+      const store: PinDeps['store'] = {
         findPin: wrap(pinning.findPin),
         freezeReceipt: wrap(pinning.freezeReceipt),
         completePin: wrap(pinning.completePin),

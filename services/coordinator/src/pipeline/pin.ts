@@ -8,9 +8,10 @@ import type { PinningStore, PinWork } from '../store/pinning.ts'
 import { toReason } from '../toReason.ts'
 import { assembleReceipt, type ReceiptBlocks, toBlock } from './assembleReceipt.ts'
 import { toBackoffMs } from './backoff.ts'
+import { pinBlock } from './pinBlock.ts'
 
 export type PinDeps = {
-  store: PinningStore
+  store: Pick<PinningStore, 'findPin' | 'freezeReceipt' | 'completePin' | 'recordPinFailure'>
   pinner: Pick<Pinner, 'pin' | 'read'>
   clock: Clock
   /** From [0, 1), for the jitter; nothing depends on its being secret. */
@@ -94,17 +95,11 @@ export function createPinStage(deps: PinDeps): PinStage {
   async function pinBlocks(shared: readonly Block[], receipt: Block, signal: AbortSignal) {
     for (const block of shared) {
       if (known.has(block.cid)) continue
-      await pinBlock(block, signal)
+      await pinBlock(deps.pinner, block, signal)
       known.add(block.cid)
       for (const oldest of known) if (known.size > MAX_KNOWN) known.delete(oldest)
     }
-    await pinBlock(receipt, signal)
-  }
-
-  async function pinBlock(block: Block, signal: AbortSignal) {
-    await deps.pinner.pin(block, { signal })
-    const held = await deps.pinner.read(block.cid, { signal })
-    if (!equalBytes(held, block.bytes)) throw new PinError('pin_mismatch', { details: 'other bytes' })
+    await pinBlock(deps.pinner, receipt, signal)
   }
 
   async function recordFailure({ slug, attempts, createdAt }: PinWork, error: unknown): Promise<PinOutcome> {

@@ -1,13 +1,14 @@
 import { isPlainObject } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import type { Chain, Clock, Pinner } from '../ports.ts'
-import { CONFIRM_QUEUE, PIN_QUEUE, PUBLISH_QUEUE } from '../store/jobs.ts'
+import { CONFIRM_QUEUE, PIN_QUEUE, POLICY_QUEUE, PUBLISH_QUEUE } from '../store/jobs.ts'
 import type { PipelineStore } from '../store/openStore.ts'
 import { toReason } from '../toReason.ts'
 import type { PipelineConfig } from './config.ts'
 import { confirmPublications } from './confirm.ts'
 import { createSightings } from './confirmRun.ts'
 import { createPinStage } from './pin.ts'
+import { pinPolicy } from './pinPolicy.ts'
 import { publishDue } from './publish.ts'
 
 /** What operators watch about the pipeline: how each attempt of a stage ended. */
@@ -31,6 +32,7 @@ export type Worker = { stop(): Promise<void> }
 const SWEEP_MS = 10_000
 /** Pins that are under way at one time, in this process: so many fetches of so many jobs. */
 const PINS = { batchSize: 32, concurrency: 4 }
+const POLICIES = { batchSize: 8, concurrency: 1 }
 const ONE = { batchSize: 1, concurrency: 1 }
 
 /**
@@ -41,7 +43,8 @@ export async function startWorker(deps: WorkerDeps): Promise<Worker> {
   const { store, pinner, chain, clock, log, metrics, config } = deps
   const { pinning, publications, jobs } = store
   const { pinDeadlineMs, publishDeadlineMs, confirmations, confirmIntervalMs, gasPerDay } = config
-  const pinStage = createPinStage({ store: pinning, pinner, clock, random: Math.random, log, pinDeadlineMs })
+  const pinDeps = { store: pinning, pinner, clock }
+  const pinStage = createPinStage({ ...pinDeps, random: Math.random, log, pinDeadlineMs })
   const sightings = createSightings()
   const chainDeps = { store: publications, chain, clock, log, publishDeadlineMs, gasPerDay }
   let sweeping: Promise<void> | undefined
@@ -67,7 +70,10 @@ export async function startWorker(deps: WorkerDeps): Promise<Worker> {
   }
 
   await jobs.work(PIN_QUEUE, PINS, (data) =>
-    attempt('pin', () => Promise.all(data.map((one) => pinStage.pin(toSlug(one))))),
+    attempt('pin', () => Promise.all(data.map((one) => pinStage.pin(toText(one, 'slug'))))),
+  )
+  await jobs.work(POLICY_QUEUE, POLICIES, (data) =>
+    attempt('policy', () => Promise.all(data.map((one) => pinPolicy(pinDeps, toText(one, 'hash'))))),
   )
   await jobs.work(PUBLISH_QUEUE, ONE, () =>
     attempt('publish', async () => {
@@ -96,7 +102,7 @@ export async function startWorker(deps: WorkerDeps): Promise<Worker> {
   }
 }
 
-function toSlug(data: unknown): string {
-  const slug = isPlainObject(data) ? data.slug : undefined
-  return typeof slug === 'string' ? slug : ''
+function toText(data: unknown, name: 'slug' | 'hash'): string {
+  const text = isPlainObject(data) ? data[name] : undefined
+  return typeof text === 'string' ? text : ''
 }

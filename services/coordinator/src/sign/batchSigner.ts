@@ -41,12 +41,15 @@ export function createBatchSigner(deps: BatchSignerDeps): BatchSigner {
       return signBatch(deps, requests, progress)
     },
     // What is signed off the chain is salted each time, and its opening is of one caller only.
-    keyOf: ({ walletId, asked: { kind, digest } }) =>
-      kind === 'message' || kind === 'typed-data' ? undefined : `${walletId} ${digest}`,
+    keyOf: ({ walletId, vault, asked: { kind, digest } }) =>
+      // One with other approvals may be answered otherwise.
+      kind === 'message' || kind === 'typed-data'
+        ? undefined
+        : `${walletId} ${digest} ${JSON.stringify(vault?.approvals)}`,
     limit: deps.batchLimit,
     // So that large ones of some callers do not make a call that the enclave refuses for all.
     weight: {
-      of: ({ asked }) => ITEM_BYTES + Buffer.byteLength(JSON.stringify(asked)),
+      of: ({ asked, vault }) => ITEM_BYTES + countBytes(asked) + (vault === undefined ? 0 : countBytes(vault)),
       limit: MAX_CALL_BYTES,
     },
     slots: deps.enclaveSlots,
@@ -69,6 +72,8 @@ export function createBatchSigner(deps: BatchSignerDeps): BatchSigner {
     stop: () => gatherer.stop(new CoordinatorError('shutting_down', 'the service is stopping')),
   }
 }
+
+const countBytes = (value: unknown) => Buffer.byteLength(JSON.stringify(value))
 
 /** The enclave refuses the others too, but by then a sample would be spent. */
 async function assertAllowed(enclave: Pick<KeyEnclave, 'getTerms'>, authorization: Authorization): Promise<void> {

@@ -1,11 +1,15 @@
 import { hash } from 'node:crypto'
+import { hashApprovals } from '@countersign/policy'
 import {
+  type AddressItem,
+  type Approval,
   type AuthorizationItem,
   assertOpening,
   assertStatement,
   assertStatementV2,
   computeCommitment,
   equalBytes,
+  fromHex,
   type Hex,
   hashSubject,
   isHex,
@@ -22,6 +26,7 @@ import {
   type StatementV2,
   type TransactionItem,
   type TxMetadata,
+  toAddress,
   toCanonicalJson,
   toHex,
   toStatementText,
@@ -44,10 +49,10 @@ type Result = Exclude<SignItemResult, { error: string }>
 /** What a signing of either version states, as far as it is stored. */
 export type Stated =
   | { version: 1; statement: Statement; txMetadata: TxMetadata }
-  | { version: 2; statement: StatementV2; signed: Signed }
+  | { version: 2; statement: StatementV2; signed: Signed; approvals?: readonly Approval[] }
 
-/** An item that was signed, and what is still to be checked of it. `opening` goes to the caller and nowhere else. */
-export type CheckedItem = { stated: Stated; claim: SignatureClaim; opening?: Opening }
+/** An item that was signed, and what is still to be checked of it. `opening` goes to the caller and nowhere else. For an address nothing is signed. */
+export type CheckedItem = { stated: Stated; claim: SignatureClaim | undefined; opening?: Opening }
 
 /** The statement is about what was asked, and it is in the batch that the quote covers. Throws `attestation_invalid`. */
 export function assertItemSigned(expected: ExpectedItem, result: Result, batch: SignedBatch): CheckedItem {
@@ -97,24 +102,37 @@ function assertVersion2(expected: ExpectedItem, result: Result): CheckedItem {
     statement.address === address &&
     statement.subject === toHex(hashSubject(signed.subject)) &&
     statement.witness === hash('sha256', toCanonicalJson(item.witness), 'hex') &&
-    statement.policy === null &&
-    statement.approvals === null &&
+    statement.policy === (item.vault?.policy ?? null) &&
+    statement.approvals === hashGiven(item.vault?.approvals) &&
     statement.coordinatorKey === coordinatorKey
   if (!isAsked) throw somethingElse()
+  if (signature === undefined) {
+    // No signature shows that the key is that of the address.
+    if (toAddress(fromHex(statement.publicKey)) !== address) throw somethingElse()
+    return { stated: { version: 2, statement, signed }, claim: undefined }
+  }
   const claim: SignatureClaim = { digest, signature, publicKey: statement.publicKey, address }
   if (item.kind === 'transaction' && signed.kind === 'transaction') {
     claim.transaction = { txHash: signed.subject.txHash, txMetadata: item.txMetadata }
   }
-  return { stated: { version: 2, statement, signed }, claim, ...(opening && { opening }) }
+  // Those of what is signed off the chain are in its opening, and not for the store.
+  const approvals = item.kind === 'transaction' ? item.vault?.approvals : undefined
+  const stated = { version: 2 as const, statement, signed, ...(approvals && { approvals }) }
+  return { stated, claim, ...(opening && { opening }) }
 }
 
-type SignedAs = { signed: Signed; signature: Hex; opening?: Opening }
+function hashGiven(approvals: readonly Approval[] | undefined): string | null {
+  return approvals === undefined ? null : toHex(hashApprovals(approvals))
+}
+
+type SignedAs = { signed: Signed; signature: Hex | undefined; opening?: Opening }
 
 function toSigned(expected: ExpectedItem, result: Result, statement: StatementV2): SignedAs {
   const { item } = expected
   const subject: object = 'subject' in result ? result.subject : {}
   if (item.kind === 'transaction') return toTransaction(expected, item, subject, statement)
   if (item.kind === 'authorization') return toAuthorization(expected, item, subject)
+  if (item.kind === 'address') return toStatedAddress(expected, item)
   return toOffChain(expected, item, 'opening' in result ? result.opening : undefined)
 }
 
@@ -155,6 +173,10 @@ function toAuthorization({ digest }: ExpectedItem, item: AuthorizationItem, subj
   return { signed: { kind: 'authorization', subject: { chainId, address, nonce, digest, signature } }, signature }
 }
 
+function toStatedAddress({ address }: ExpectedItem, { vault }: AddressItem): SignedAs {
+  return { signed: { kind: 'address', subject: { address, policy: vault?.policy ?? null } }, signature: undefined }
+}
+
 /** The opening must be of exactly what was asked, or the caller could never show it. */
 function toOffChain({ digest }: ExpectedItem, item: OffChainItem, opening: unknown): SignedAs {
   assertOpening(opening)
@@ -163,11 +185,16 @@ function toOffChain({ digest }: ExpectedItem, item: OffChainItem, opening: unkno
   const isAsked =
     content.kind === item.kind &&
     content.digest === digest &&
-    content.approvals === undefined &&
-    equalBytes(toCanonicalJson(content.content), toCanonicalJson(item.content))
+    isSame(content.approvals, item.vault?.approvals) &&
+    isSame(content.content, item.content)
   if (!isAsked) throw invalid('the opening is of something else')
   const subject = { commitment: toHex(computeCommitment(opening)) }
   return { signed: { kind: 'off-chain', subject }, signature: signature.signature, opening }
+}
+
+function isSame(left: unknown, right: unknown): boolean {
+  if (left === undefined || right === undefined) return left === right
+  return equalBytes(toCanonicalJson(left), toCanonicalJson(right))
 }
 
 /** Verifiers refuse a signature that is not dated shortly after its sample; one that is not from now has a wrong clock. */

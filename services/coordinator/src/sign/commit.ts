@@ -2,6 +2,7 @@ import { type Hex, SAMPLE_TOLERANCE_MS } from '@countersign/protocol'
 import { hashPart, toReceiptRelease } from '@countersign/receipt'
 import { CoordinatorError } from '../errors.ts'
 import type { Clock, Random, SelfReport, Store } from '../ports.ts'
+import { toDigest } from '../store/digest.ts'
 import type { AnyWitness, Signing, StoredSigning } from '../store/types.ts'
 import type { Stated } from './checkItem.ts'
 import { createGatherer, type Progress } from './gather.ts'
@@ -17,7 +18,7 @@ export type VerifiedSigning = {
   witness: AnyWitness
 }
 
-/** What is stored: of a kind that is off the chain no signature. */
+/** What is stored: of a kind that is off the chain, and of an address, no signature. */
 export type Committed = Pick<StoredSigning, 'signature' | 'slug'>
 
 export type CommitDeps = {
@@ -96,25 +97,18 @@ async function commit(
     const bySlug = new Map(committed.map((row) => [row.slug, row]))
     const byKey = new Map(committed.flatMap((row) => (row.digest ? [[toKey(row.walletId, row.digest), row]] : [])))
     for (const [index, signing] of signings.entries()) {
-      const digest = toDigest(signing.stated)
+      const { stated } = signing
+      const digest = stated.version === 1 ? stated.statement.digest : toDigest(stated.signed)
       const earlier = digest && byKey.get(toKey(signing.walletId, digest))
       const row = earlier ?? bySlug.get(rows[index]?.slug ?? '')
       if (row !== undefined)
         answer(signing, { status: 'fulfilled', value: { signature: row.signature, slug: row.slug } })
-      else if (digest === undefined) answer(signing, { status: 'rejected', reason: repeated() })
+      else if (digest === null) answer(signing, { status: 'rejected', reason: repeated() })
       else throw new Error('a signing was neither stored nor found')
     }
   } catch (reason) {
     for (const signing of asked) answer(signing, { status: 'rejected', reason })
   }
-}
-
-/** By which the same is found again. What is signed off the chain is never found again. */
-function toDigest(stated: Stated): Hex | undefined {
-  if (stated.version === 1) return stated.statement.digest
-  const { kind, subject } = stated.signed
-  if (kind === 'off-chain') return undefined
-  return kind === 'transaction' ? subject.digestSigned : subject.digest
 }
 
 /** Random bytes of the enclave are in a commitment: an answer was repeated. */

@@ -1,13 +1,12 @@
-import type { Hex } from '@countersign/protocol'
 import { hashSid, notAuthenticated, sessionExpired } from '../auth/session.ts'
 import { CoordinatorError } from '../errors.ts'
 import type { Clock, Store } from '../ports.ts'
-import type { Signer } from '../store/types.ts'
+import type { AskedSigner, FoundSigner, Signer } from '../store/types.ts'
 import { createGatherer } from './gather.ts'
 
 export type SignerFinder = {
-  /** Throws `not_authenticated`, `session_expired` or `key_binding_mismatch`. */
-  find(asked: { sid: string | undefined; digest: Hex | undefined }): Promise<Signer & { sid: string }>
+  /** Throws `not_authenticated`, `session_expired`, `key_binding_mismatch` or `vault_not_found`. */
+  find(asked: Omit<AskedSigner, 'sidHash'> & { sid: string | undefined }): Promise<Signer & { sid: string }>
 }
 
 const LIMIT = 256
@@ -23,7 +22,7 @@ export function createSignerFinder(deps: {
   sessionIdleMs: number
 }): SignerFinder {
   const { store, clock, sessionIdleMs: idleMs } = deps
-  const gatherer = createGatherer<{ sidHash: string; digest: Hex | undefined }, Signer>({
+  const gatherer = createGatherer<AskedSigner, Signer>({
     async run(asked, { answer }) {
       const found = await store.findSigners({ asked, now: clock.now(), idleMs })
       for (const [index, request] of asked.entries()) {
@@ -36,15 +35,16 @@ export function createSignerFinder(deps: {
     slots: SLOTS,
   })
   return {
-    async find({ sid, digest }) {
+    async find({ sid, ...asked }) {
       if (sid === undefined) throw notAuthenticated()
-      return { sid, ...(await gatherer.add({ sidHash: hashSid(sid), digest })) }
+      return { sid, ...(await gatherer.add({ sidHash: hashSid(sid), ...asked })) }
     },
   }
 }
 
-function toError(found: 'expired' | 'key_binding_mismatch' | undefined): CoordinatorError {
+function toError(found: Exclude<FoundSigner, Signer>): CoordinatorError {
   if (found === undefined) return notAuthenticated()
   if (found === 'expired') return sessionExpired()
+  if (found === 'vault_not_found') return new CoordinatorError(found, 'there is no such vault')
   return new CoordinatorError('key_binding_mismatch', 'the key does not belong to this user')
 }

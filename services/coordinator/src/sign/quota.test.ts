@@ -5,7 +5,7 @@ import { createSignQuota } from './quota.ts'
 
 const HOUR_MS = 3_600_000
 const toDigest = (number: number): Hex => `0x${number.toString(16).padStart(64, '0')}`
-type Asked = { walletId: string; digest: Hex; ready: Promise<void> }
+type Asked = { userId: string; digest: Hex; ready: Promise<void> }
 
 /** A wallet whose signatures a test counts, newest last. A digest is signed once. */
 function setUp(perDay: number | undefined) {
@@ -29,9 +29,9 @@ function setUp(perDay: number | undefined) {
   })
   const refusals: number[] = []
   const onRefused = (seconds: number) => void refusals.push(seconds)
-  const sign = ({ walletId = 'w', digest = toDigest(digests++), ready = Promise.resolve() }: Partial<Asked> = {}) =>
+  const sign = ({ userId = 'u', digest = toDigest(digests++), ready = Promise.resolve() }: Partial<Asked> = {}) =>
     quota
-      .run({ walletId, digest, onRefused }, async () => {
+      .run({ userId, walletId: `wallet of ${userId}`, digest, onRefused }, async () => {
         await ready
         if (!signed.has(digest)) times.push(clock.now())
         signed.add(digest)
@@ -77,7 +77,7 @@ test('coordinators know of each other only what is stored: together they may sig
   const store = { findSignedAt: async ({ position }: { position: number }) => times.at(-position) }
   const quotas = [1, 2].map(() => createSignQuota({ store, clock, perDay: 1 }))
   const sign = async () => void times.push(clock.now())
-  const asked = { walletId: 'w', digest: '0x1' as const, onRefused: () => {} }
+  const asked = { userId: 'u', walletId: 'w', digest: '0x1' as const, onRefused: () => {} }
   const ask = () => Promise.allSettled(quotas.map((quota) => quota.run(asked, sign)))
   expect((await ask()).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled'])
   expect((await ask()).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
@@ -130,7 +130,7 @@ test('a store that fails refuses nothing that comes later', async () => {
   const quota = createSignQuota({ store, clock: createFakeClock(), perDay: 1 })
   const run = (digest: Hex) =>
     quota
-      .run({ walletId: 'w', digest, onRefused() {} }, async () => 'signed')
+      .run({ userId: 'u', walletId: 'w', digest, onRefused() {} }, async () => 'signed')
       .catch((error: { code: string }) => error.code)
   expect(await Promise.all([run('0x1'), run('0x1'), run('0x2')])).toEqual(Array(3).fill('database_unavailable'))
   isDown = false

@@ -3,16 +3,21 @@ import { CoordinatorError } from '../errors.ts'
 import type { Clock, Store } from '../ports.ts'
 
 export type SignQuota = {
-  /** Runs a signing of this wallet, if it is within the quota. Otherwise throws `quota_spent`, and calls `onRefused` before. */
+  /** Runs a signing of this user, if it is within the quota. Otherwise throws `quota_spent`, and calls `onRefused` before. */
   run<Result>(
-    /** One digest at once is one signature. Without a digest it is like no other. */
-    parameters: { walletId: string; digest: Hex | undefined; onRefused(retryAfterS: number): void },
+    /** One digest of a wallet at once is one signature. Without a digest it is like no other. */
+    parameters: {
+      userId: string
+      walletId: string
+      digest: Hex | undefined
+      onRefused(retryAfterS: number): void
+    },
     sign: () => Promise<Result>,
   ): Promise<Result>
 }
 
 /** What a signature under way is known by. */
-type Key = Hex | symbol
+type Key = string | symbol
 
 /** A signature that is being asked for, by one request or by several that want the same. */
 type Asked = { requests: number; retryAfterMs: Promise<number>; over: Promise<void>; end(): void }
@@ -20,7 +25,7 @@ type Asked = { requests: number; retryAfterMs: Promise<number>; over: Promise<vo
 const DAY_MS = 86_400_000
 
 /**
- * So many new signatures of a wallet in any 24 hours, counted in the database, so that neither a restart nor another sign-in
+ * So many new signatures of a user, by whichever wallet, in any 24 hours, counted in the database, so that neither a restart nor another sign-in
  * makes them more. What this process signs at the moment counts too; another process's counts once it is stored.
  */
 export function createSignQuota(deps: {
@@ -34,14 +39,14 @@ export function createSignQuota(deps: {
 
 function createLimited(deps: { store: Pick<Store, 'findSignedAt'>; clock: Clock; perDay: number }): SignQuota {
   const { store, clock, perDay } = deps
-  /** By wallet and key, in the order of asking. */
-  const wallets = new Map<string, Map<Key, Asked>>()
+  /** By user and key, in the order of asking. */
+  const users = new Map<string, Map<Key, Asked>>()
 
   /** Zero where one more may be signed beside so many. */
-  async function findRetryAfterMs(walletId: string, beside: number): Promise<number> {
+  async function findRetryAfterMs(userId: string, beside: number): Promise<number> {
     if (beside >= perDay) return DAY_MS
     // The oldest that would be within the last 24 hours together with those.
-    const signedAt = await store.findSignedAt({ walletId, position: perDay - beside })
+    const signedAt = await store.findSignedAt({ userId, position: perDay - beside })
     return signedAt === undefined ? 0 : Math.max(0, signedAt + DAY_MS - clock.now())
   }
 
@@ -49,20 +54,20 @@ function createLimited(deps: { store: Pick<Store, 'findSignedAt'>; clock: Clock;
    * Nothing is refused for the sake of one that is under way: that one may fail, or be stored meanwhile and so be counted twice. It
    * is waited for, and the database asked again.
    */
-  async function admit(walletId: string, key: Key, ofWallet: ReadonlyMap<Key, Asked>): Promise<number> {
+  async function admit(userId: string, key: Key, ofUser: ReadonlyMap<Key, Asked>): Promise<number> {
     for (;;) {
-      const earlier = [...ofWallet.values()].slice(0, [...ofWallet.keys()].indexOf(key))
-      const retryAfterMs = await findRetryAfterMs(walletId, earlier.length)
+      const earlier = [...ofUser.values()].slice(0, [...ofUser.keys()].indexOf(key))
+      const retryAfterMs = await findRetryAfterMs(userId, earlier.length)
       if (retryAfterMs === 0 || earlier.length === 0) return retryAfterMs
       await Promise.race(earlier.map(({ over }) => over))
     }
   }
 
   /** A request for what is asked for already shares its place: one signature answers both. */
-  function ask(walletId: string, key: Key): Asked {
-    const ofWallet = wallets.get(walletId) ?? new Map<Key, Asked>()
-    wallets.set(walletId, ofWallet)
-    const known = ofWallet.get(key)
+  function ask(userId: string, key: Key): Asked {
+    const ofUser = users.get(userId) ?? new Map<Key, Asked>()
+    users.set(userId, ofUser)
+    const known = ofUser.get(key)
     if (known !== undefined) {
       known.requests += 1
       return known
@@ -70,24 +75,24 @@ function createLimited(deps: { store: Pick<Store, 'findSignedAt'>; clock: Clock;
     let end = () => {}
     const over = new Promise<void>((resolve) => (end = resolve))
     const asked: Asked = { requests: 1, over, end, retryAfterMs: Promise.resolve(0) }
-    ofWallet.set(key, asked)
-    asked.retryAfterMs = admit(walletId, key, ofWallet)
+    ofUser.set(key, asked)
+    asked.retryAfterMs = admit(userId, key, ofUser)
     return asked
   }
 
-  function leave(walletId: string, key: Key, asked: Asked) {
+  function leave(userId: string, key: Key, asked: Asked) {
     asked.requests -= 1
     if (asked.requests > 0) return
-    const ofWallet = wallets.get(walletId)
-    ofWallet?.delete(key)
-    if (ofWallet?.size === 0) wallets.delete(walletId)
+    const ofUser = users.get(userId)
+    ofUser?.delete(key)
+    if (ofUser?.size === 0) users.delete(userId)
     asked.end()
   }
 
   return {
-    async run({ walletId, digest, onRefused }, sign) {
-      const key = digest ?? Symbol('off-chain')
-      const asked = ask(walletId, key)
+    async run({ userId, walletId, digest, onRefused }, sign) {
+      const key = digest === undefined ? Symbol('off-chain') : `${walletId} ${digest}`
+      const asked = ask(userId, key)
       try {
         const retryAfterMs = await asked.retryAfterMs
         if (retryAfterMs > 0) {
@@ -98,7 +103,7 @@ function createLimited(deps: { store: Pick<Store, 'findSignedAt'>; clock: Clock;
         }
         return await sign()
       } finally {
-        leave(walletId, key, asked)
+        leave(userId, key, asked)
       }
     },
   }

@@ -140,7 +140,7 @@ describe('signing', () => {
     for (const [index, answer] of settled.entries()) {
       if (answer?.status !== 'fulfilled') throw answer?.reason
       const { asked, address } = requests[index] as SigningRequest
-      const signature = fromHex(answer.value.signature.slice(2))
+      const signature = fromHex((answer.value.signature ?? '').slice(2))
       expect(toAddress(recoverPublicKey(fromHex(asked.digest.slice(2)), signature))).toBe(address)
       expect(answer.value.slug).toMatch(/^[\w-]{22}$/)
       expect(store.rows.proofs.has(answer.value.slug)).toBe(true)

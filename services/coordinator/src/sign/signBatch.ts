@@ -1,20 +1,24 @@
+import { parsePolicy } from '@countersign/policy'
 import type {
+  Approval,
   Authorization,
   Hex,
   MessageContent,
   Opening,
   SignItem,
   SignItemError,
+  SignItemResult,
   TxMetadata,
   TypedData,
 } from '@countersign/protocol'
 import { CoordinatorError, type CoordinatorErrorCode } from '../errors.ts'
 import type { Clock, Entropy, KeyEnclave, SelfReport } from '../ports.ts'
-import type { AnyWitness } from '../store/types.ts'
+import type { AnyWitness, StoredPolicy } from '../store/types.ts'
 import { assertItemSigned, type CheckedItem } from './checkItem.ts'
 import type { SignatureChecker } from './checkSignatures.ts'
 import type { Committed, VerifiedSigning } from './commit.ts'
 import type { Progress } from './gather.ts'
+import { approvalsMissing, policyRefused } from './vaultRules.ts'
 import type { BatchVerifier, VerifiedBatch } from './verifyBatch.ts'
 
 export type SignDeps = {
@@ -35,6 +39,8 @@ export type Asked = { digest: Hex } & (
   | { kind: 'authorization'; authorization: Authorization }
   | { kind: 'message'; content: MessageContent }
   | { kind: 'typed-data'; content: TypedData }
+  /** A statement about the address of the wallet; the digest is that of its subject. */
+  | { kind: 'address' }
 )
 
 /** One signing that a signed-in user asked for. */
@@ -44,14 +50,16 @@ export type SigningRequest = {
   keyId: string
   walletId: string
   address: Hex
+  /** Where the wallet is a vault: its rules, and who approves. */
+  vault?: { policy: StoredPolicy; approvals?: readonly Approval[] | undefined } | undefined
   asked: Asked
 }
 
 /** Signatures that are checked together: those of the first part are stored while those of the next are checked. */
 const PART = 32
 
-/** The opening is of what is signed off the chain. It is not kept. */
-export type SigningResult = { signature: Hex; slug: string; opening?: Opening }
+/** The opening is of what is signed off the chain. It is not kept. For an address nothing is signed. */
+export type SigningResult = { signature: Hex | null; slug: string; opening?: Opening }
 type SignProgress = Progress<SigningRequest, SigningResult>
 
 /**
@@ -67,23 +75,39 @@ export async function signBatch(
   // As many as there are samples: those who asked last have none.
   const requests = asked.slice(0, witnesses.length)
   for (const request of asked.slice(witnesses.length)) answer(request, failed(noSample()))
-  const items = requests.map((request, index) => toSignItem(deps, request, witnesses[index]))
+  const sent = requests.map((request, index) => toSending(deps, request, witnesses[index]))
+  const unknown = await signItems(deps, sent, { onSent, answer })
+  // An enclave that has just started: it used none of these samples.
+  if (unknown.length > 0) await signItems(deps, unknown, { onSent, answer }, readPolicies(unknown))
+}
+
+type Sending = { request: SigningRequest; item: SignItem; witness: AnyWitness }
+
+/** One call of the enclave, and what follows. Returns those whose policy it does not know, unless it was sent along. */
+async function signItems(
+  deps: SignDeps,
+  sent: readonly Sending[],
+  { onSent, answer }: SignProgress,
+  policies?: readonly string[],
+): Promise<Sending[]> {
   const beganAt = deps.clock.now()
-  const { batches, results, config, settings } = await deps.enclave.signItems(items) // 3
+  const items = sent.map(({ item }) => item)
+  const { batches, results, config, settings } = await deps.enclave.signItems(items, policies) // 3
   const call = { beganAt, endedAt: deps.clock.now() }
-  onSent()
+  const unknown = policies === undefined ? sent.filter((_, index) => isPolicyUnknown(results[index])) : []
+  if (unknown.length === 0) onSent()
 
   const collected = batches.map((): Collected[] => [])
-  for (const [index, request] of requests.entries()) {
+  for (const [index, sending] of sent.entries()) {
+    const { request, item, witness } = sending
     const result = results[index]
-    const item = items[index]
-    const witness = witnesses[index]
-    if (result === undefined || item === undefined || witness === undefined) {
+    if (unknown.includes(sending)) continue
+    if (result === undefined) {
       answer(request, failed(new CoordinatorError('internal', 'a result is missing')))
       continue
     }
     if ('error' in result) {
-      answer(request, failed(toItemError(result)))
+      answer(request, failed(toItemError(result, request)))
       continue
     }
     try {
@@ -110,6 +134,16 @@ export async function signBatch(
     }
   }
   await Promise.all(parts)
+  return unknown
+}
+
+function isPolicyUnknown(result: SignItemResult | undefined): boolean {
+  return result !== undefined && 'error' in result && result.error === 'policy_unknown'
+}
+
+/** Each once, however many items name it. */
+function readPolicies(sent: readonly Sending[]): string[] {
+  return [...new Set(sent.flatMap(({ request: { vault } }) => vault?.policy.text ?? []))]
 }
 
 type Collected = { request: SigningRequest; checked: CheckedItem; leafIndex: number; witness: AnyWitness }
@@ -122,21 +156,20 @@ async function settlePart(
   answer: SignProgress['answer'],
 ) {
   try {
-    const [batch, isGood] = await Promise.all([
-      verified,
-      deps.signatures.check(items.map(({ checked }) => checked.claim)),
-    ])
+    const claims = items.flatMap(({ checked }) => checked.claim ?? [])
+    const [batch, isGood] = await Promise.all([verified, deps.signatures.check(claims)])
+    const good = new Set(claims.filter((_, position) => isGood[position] === true))
     await Promise.all(
-      items.map(async ({ request, checked, leafIndex, witness }, position) => {
+      items.map(async ({ request, checked, leafIndex, witness }) => {
         const { stated, claim, opening } = checked
         try {
-          if (isGood[position] !== true) {
+          if (claim !== undefined && !good.has(claim)) {
             throw new CoordinatorError('signature_invalid', 'the enclave’s signature is not of this wallet')
           }
           const { walletId } = request
           const { signature, slug } = await deps.commit({ batch, walletId, stated, leafIndex, witness }) // 5
           // A signature that is not stored goes from the enclave to the caller.
-          const value = { signature: signature ?? claim.signature, slug, ...(opening && { opening }) }
+          const value = { signature: signature ?? claim?.signature ?? null, slug, ...(opening && { opening }) }
           answer(request, { status: 'fulfilled', value }) // 6
         } catch (error) {
           answer(request, failed(error))
@@ -148,17 +181,29 @@ async function settlePart(
   }
 }
 
-function toSignItem(
+function toSending(
   { receiptVersion }: Pick<SignDeps, 'receiptVersion'>,
-  { sid, grant, keyId, asked }: SigningRequest,
+  request: SigningRequest,
   witness: AnyWitness | undefined,
-): SignItem {
+): Sending {
   if (witness === undefined) throw noSample()
-  const granted = { sid, grant, keyId, witness }
+  return { request, item: toItem(receiptVersion, request, witness), witness }
+}
+
+function toItem(
+  receiptVersion: 1 | 2,
+  { sid, grant, keyId, vault, asked }: SigningRequest,
+  witness: AnyWitness,
+): SignItem {
+  const approvals = vault?.approvals
+  const use = vault && { vault: { policy: vault.policy.hash, ...(approvals && { approvals }) } }
+  const granted = { sid, grant, keyId, ...use, witness }
   switch (asked.kind) {
     case 'transaction': {
       const { kind, digest, txMetadata } = asked
-      return { kind, statementVersion: receiptVersion, ...granted, digest, txMetadata }
+      // Version 1 knows no vaults.
+      const statementVersion = vault === undefined ? receiptVersion : 2
+      return { kind, statementVersion, ...granted, digest, txMetadata }
     }
     case 'authorization':
       return { kind: asked.kind, ...granted, authorization: asked.authorization }
@@ -166,6 +211,8 @@ function toSignItem(
       return { kind: asked.kind, ...granted, content: asked.content }
     case 'typed-data':
       return { kind: asked.kind, ...granted, content: asked.content }
+    case 'address':
+      return { kind: asked.kind, ...granted }
   }
 }
 
@@ -188,10 +235,20 @@ const ITEM_ERRORS: Record<SignItemError['error'], CoordinatorErrorCode> = {
   entropy_refused: 'entropy_unavailable',
   entropy_used: 'entropy_unavailable',
   entropy_memory_full: 'enclave_unavailable',
+  policy_unknown: 'enclave_unavailable',
+  policy_not_supported: 'policy_refused',
+  policy_refused: 'policy_refused',
+  approvals_missing: 'approvals_missing',
+  approval_invalid: 'approval_invalid',
 }
 
-function toItemError({ error }: SignItemError): CoordinatorError {
-  return new CoordinatorError(ITEM_ERRORS[error], 'the enclave refused to sign', { details: error })
+function toItemError(result: SignItemError, { vault }: SigningRequest): CoordinatorError {
+  if (result.error === 'policy_refused' && vault !== undefined) {
+    return policyRefused(parsePolicy(Buffer.from(vault.policy.text)), result.details)
+  }
+  if (result.error === 'approvals_missing') return approvalsMissing(result.missing)
+  const details = result.error === 'approval_invalid' ? `approvals[${result.index}]: ${result.reason}` : result.error
+  return new CoordinatorError(ITEM_ERRORS[result.error], 'the enclave refused to sign', { details })
 }
 
 function failed(reason: unknown): PromiseRejectedResult {

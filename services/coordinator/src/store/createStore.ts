@@ -11,6 +11,7 @@ import { createSharedRecords } from './sharedRecords.ts'
 import { findSigners } from './signers.ts'
 import { findSignedAt, insertSignings } from './signings.ts'
 import { upsertUser } from './users.ts'
+import { createVault, findVault, listVaults } from './vaults.ts'
 import { createWallet, findWallet } from './wallets.ts'
 
 /** The store on an open database. Closing it closes the jobs and the database too. */
@@ -26,6 +27,9 @@ export function createStore({ database, jobs }: { database: Database; jobs: Jobs
     deleteSession: guard((sidHash) => deleteSession(db, sidHash)),
     findWallet: guard((userId) => findWallet(db, userId)),
     createWallet: guard((parameters) => createWallet(db, parameters)),
+    createVault: guard((parameters) => createVault({ db, jobs }, parameters)),
+    findVault: guard((parameters) => findVault(db, parameters)),
+    listVaults: guard((userId) => listVaults(db, userId)),
     claimSamples: guard((witnesses, now) => claimSamples(db, witnesses, now)),
     findSigners: guard((parameters) => findSigners(db, parameters)),
     insertSignings: guard((parameters) => insertSignings({ db, jobs, sharedRecords }, parameters)),

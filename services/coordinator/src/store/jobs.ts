@@ -7,6 +7,8 @@ import type { Tables } from './tables.ts'
 
 /** Proofs whose receipt is to be pinned: one job each. */
 export const PIN_QUEUE = 'pin'
+/** Policies of vaults whose block is to be pinned: one job each. */
+export const POLICY_QUEUE = 'policy'
 /** Whatever is pinned and waits for a publication: at most one job waits. */
 export const PUBLISH_QUEUE = 'publish'
 /** Publications that are not final yet: at most one job waits. */
@@ -40,6 +42,7 @@ const shared = {
 
 const queues = {
   [PIN_QUEUE]: shared,
+  [POLICY_QUEUE]: shared,
   [PUBLISH_QUEUE]: { policy: 'short', ...shared },
   [CONFIRM_QUEUE]: { policy: 'short', ...shared },
 }

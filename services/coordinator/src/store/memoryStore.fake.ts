@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { fromHex, hashEntropy, type SignedSummary, toEventHash, toHex, toSignedSummary } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 import type { Store } from '../ports.ts'
-import type { Login, Proof, Session, Signing, StoredSigning, User, Wallet } from './types.ts'
+import { toDigest } from './digest.ts'
+import type { Login, Proof, Session, Signing, StoredSigning, User, Vault, Wallet } from './types.ts'
 
 const SEEN_EVERY_MS = 60_000
 
@@ -13,13 +14,15 @@ export function createMemoryStore() {
     users: new Map<string, User>(),
     sessions: new Map<string, Session>(),
     wallets: new Map<string, Wallet>(),
+    /** By address. */
+    vaults: new Map<string, Vault>(),
     samples: new Set<string>(),
     signed: new Map<string, StoredSigning>(),
     proofs: new Map<string, Proof>(),
     /** By slug. */
     summaries: new Map<string, SignedSummary>(),
   }
-  const fake = { rows, isDown: false, writes: 0, proofReads: 0, polls: [] as string[][] }
+  const fake = { rows, isDown: false, isPinning: true, writes: 0, proofReads: 0, polls: [] as string[][] }
 
   function read() {
     if (fake.isDown) throw new CoordinatorError('database_unavailable', 'the database cannot be reached')
@@ -27,6 +30,12 @@ export function createMemoryStore() {
   function write() {
     read()
     fake.writes += 1
+  }
+
+  function isOfUser(userId: string): (walletId: string) => boolean {
+    const vaults = [...rows.vaults.values()].filter((vault) => vault.userId === userId)
+    const ids = new Set([rows.wallets.get(userId)?.id, ...vaults.map(({ id }) => id)])
+    return (walletId) => ids.has(walletId)
   }
 
   const store: Store = {
@@ -90,6 +99,27 @@ export function createMemoryStore() {
       return wallet
     },
 
+    async createVault({ limit, now, ...vault }) {
+      write()
+      const { userId, policy } = vault
+      const earlier = await store.findVault({ userId, policyHash: policy.hash })
+      const count = [...rows.vaults.values()].filter((one) => one.userId === userId).length
+      if (earlier === undefined && count >= limit) {
+        throw new CoordinatorError('too_many_vaults', 'the user has too many vaults')
+      }
+      const created = earlier ?? { ...vault, id: randomUUID(), createdAt: now, isPinned: false }
+      rows.vaults.set(vault.address, { ...created, isPinned: created.isPinned || fake.isPinning })
+      return created
+    },
+    async findVault({ userId, policyHash }) {
+      read()
+      return [...rows.vaults.values()].find((vault) => vault.userId === userId && vault.policy.hash === policyHash)
+    },
+    async listVaults(userId) {
+      read()
+      return [...rows.vaults.values()].filter((vault) => vault.userId === userId && vault.isPinned)
+    },
+
     async claimSamples(witnesses) {
       write()
       return witnesses.filter(({ valueHex }) => {
@@ -108,9 +138,18 @@ export function createMemoryStore() {
         if (wallet !== undefined && (wallet.kmsKeyId !== keyId || wallet.address !== address)) {
           return 'key_binding_mismatch'
         }
-        const { signature, slug } = rows.signed.get(`${wallet?.id}/${asked[index]?.digest}`) ?? {}
-        const signed = signature && slug ? { signature, slug } : undefined
-        return { userId, grant, keyId, address, walletId: wallet?.id, signed }
+        const asking = asked[index]
+        const findSigned = (walletId: string | undefined) => {
+          const { signature = null, slug } = rows.signed.get(`${walletId}/${asking?.digest}`) ?? {}
+          return slug ? { signature, slug } : undefined
+        }
+        const signer = { userId, grant, keyId, address, walletId: wallet?.id, signed: findSigned(wallet?.id) }
+        if (asking?.wallet === undefined || (wallet && asking.wallet === wallet.address)) return signer
+        const vault = rows.vaults.get(asking.wallet)
+        if (vault?.userId !== userId || !vault.isPinned) return 'vault_not_found'
+        const { id, kmsKeyId, policy } = vault
+        const own = { keyId: kmsKeyId, address: vault.address, walletId: id, policy, signed: findSigned(id) }
+        return { ...signer, ...own }
       })
     },
     async insertSignings({ signings, now }) {
@@ -142,9 +181,10 @@ export function createMemoryStore() {
       })
     },
 
-    async findSignedAt({ walletId, position }) {
+    async findSignedAt({ userId, position }) {
       read()
-      const signed = [...rows.signed.values()].filter((item) => item.walletId === walletId)
+      const isOwn = isOfUser(userId)
+      const signed = [...rows.signed.values()].filter((item) => isOwn(item.walletId))
       return rows.proofs.get(signed.at(-position)?.slug ?? '')?.createdAt
     },
     async findProof(slug) {
@@ -159,17 +199,19 @@ export function createMemoryStore() {
     },
     async listTransactions({ userId, limit, before }) {
       read()
-      const walletId = rows.wallets.get(userId)?.id
+      const isOwn = isOfUser(userId)
       return [...rows.signed.values()]
         .map((signed, index) => ({ ...signed, id: index + 1 }))
-        .filter((signed) => signed.walletId === walletId && signed.id < Number(before ?? Number.POSITIVE_INFINITY))
+        .filter((signed) => isOwn(signed.walletId) && signed.id < Number(before ?? Number.POSITIVE_INFINITY))
         .toReversed()
         .slice(0, limit)
-        .flatMap(({ id, slug }) => {
+        .flatMap(({ id, slug, walletId }) => {
           const [proof, summary] = [rows.proofs.get(slug), rows.summaries.get(slug)]
           if (proof === undefined || summary === undefined) return []
           const { txHash, chainId, status, createdAt } = proof
-          return [{ id: String(id), txHash, chainId, slug, status, createdAt, ...summary }]
+          const vault = [...rows.vaults.values()].find((one) => one.id === walletId)
+          const address = vault && { walletAddress: vault.address }
+          return [{ id: String(id), txHash, chainId, slug, status, createdAt, ...address, ...summary }]
         })
     },
 
@@ -187,8 +229,8 @@ function toPublicParts(signing: Signing) {
     return { kind, ...signing.statement, summary: toSignedSummary({ kind, subject: signing.txMetadata }) }
   }
   const { kind, subject } = signing.signed
-  const shared = { kind, txHash: toEventHash(signing.signed), summary: toSignedSummary(signing.signed) }
-  if (kind === 'off-chain') return { ...shared, digest: null, signature: null, chainId: 0 }
-  const digest = kind === 'transaction' ? subject.digestSigned : subject.digest
-  return { ...shared, digest, signature: subject.signature, chainId: subject.chainId }
+  const digest = toDigest(signing.signed)
+  const shared = { kind, digest, txHash: toEventHash(signing.signed), summary: toSignedSummary(signing.signed) }
+  if (kind === 'off-chain' || kind === 'address') return { ...shared, signature: null, chainId: 0 }
+  return { ...shared, signature: subject.signature, chainId: subject.chainId }
 }

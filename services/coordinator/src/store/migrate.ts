@@ -5,6 +5,7 @@ import { up as initial } from './migrations/0001-initial.ts'
 import { up as pipeline } from './migrations/0002-pipeline.ts'
 import { up as collateralCache } from './migrations/0003-collateral-cache.ts'
 import { up as kinds } from './migrations/0004-kinds.ts'
+import { up as vaults } from './migrations/0005-vaults.ts'
 
 /** By name, in order. A migration that has been released is never edited: a change is a new one. */
 const migrations: Readonly<Record<string, Migration>> = {
@@ -12,6 +13,7 @@ const migrations: Readonly<Record<string, Migration>> = {
   '0002-pipeline': { up: pipeline },
   '0003-collateral-cache': { up: collateralCache },
   '0004-kinds': { up: kinds },
+  '0005-vaults': { up: vaults },
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { TcbStatus } from '@countersign/attestation'
 import type {
+  Approval,
   BatchBlock,
   EnclaveConfig,
   EntropyWitness,
@@ -10,7 +11,7 @@ import type {
 } from '@countersign/protocol'
 import type { AttestationRecords, ReceiptRecords } from '@countersign/receipt'
 import { type Kysely, sql } from 'kysely'
-import { fromBytes } from './bytes.ts'
+import { fromBytes, toBytes } from './bytes.ts'
 import { guard } from './databaseError.ts'
 import { type Jobs, PIN_QUEUE, PUBLISH_QUEUE } from './jobs.ts'
 import type { Tables } from './tables.ts'
@@ -25,6 +26,9 @@ export type PinRecords =
         /** The bytes of the coordinator's block. */
         coordinator: Bytes
         signatures: { ed25519: Bytes; mlDsa65: Bytes }
+        /** The bytes of a vault's policy, and who approved. */
+        policy?: Bytes
+        approvals?: readonly Approval[]
       })
 
 /** A proof as the pin stage needs it. */
@@ -45,6 +49,10 @@ export type PinWork = {
 /** What the pin stage reads and writes. Failures of the database itself throw `database_unavailable`. */
 export type PinningStore = {
   findPin(slug: string): Promise<PinWork | undefined>
+  /** The bytes of a policy that is to be pinned. Undefined where that is done. */
+  findPolicy(hash: string): Promise<Bytes | undefined>
+  /** The policy's block was read back from where it was pinned. */
+  completePolicy(parameters: { hash: string; now: number }): Promise<void>
   /** Keeps these bytes if none were kept before; returns those that are kept. */
   freezeReceipt(parameters: { slug: string; bytes: Uint8Array }): Promise<Bytes>
   /** `pending_pin` → `pending_onchain`, with a job to publish it. False where another worker has moved it before. */
@@ -67,6 +75,23 @@ export function createPinningStore(deps: {
   const { db, jobs, publishDelayMs = 0 } = deps
   return {
     findPin: guard((slug) => findPin(db, slug)),
+    findPolicy: guard(async (hash) => {
+      const row = await db
+        .selectFrom('policies')
+        .where('hash', '=', toBytes(hash))
+        .where('pinned_at', 'is', null)
+        .select('bytes')
+        .executeTakeFirst()
+      return row && toOwnBytes(row.bytes)
+    }),
+    completePolicy: guard(async ({ hash, now }) => {
+      await db
+        .updateTable('policies')
+        .set({ pinned_at: new Date(now) })
+        .where('hash', '=', toBytes(hash))
+        .where('pinned_at', 'is', null)
+        .execute()
+    }),
     freezeReceipt: guard((parameters) => freezeReceipt(db, parameters)),
     completePin: guard(({ slug, cid, now }) =>
       db.transaction().execute(async (transaction) => {
@@ -120,8 +145,12 @@ export async function findPin(db: Kysely<Tables>, slug: string): Promise<PinWork
     .innerJoin('collaterals as c', (join) =>
       join.on('c.hash', '=', sql<Uint8Array>`coalesce(r.collateral_hash, v.collateral_hash)`),
     )
+    .leftJoin('policies as y', (join) =>
+      join.on('y.hash', '=', sql<Uint8Array>`decode(a.statement ->> 'policy', 'hex')`),
+    )
     .where('a.slug', '=', slug)
     .select(['a.slug', 'a.status', 'a.receipt_bytes', 'a.pin_attempts', 'a.created_at', 'p.tx_metadata'])
+    .select(['y.bytes as policy', 'a.approvals'])
     .select(['p.kind', 'p.subject', 'a.version', 'r.settings', 'r.ed25519', 'r.ml_dsa_65', 'k.bytes as coordinator'])
     .select(['a.statement', 'a.leaf_index', 'a.path', 'a.witness', 'a.release', 'b.boot_id', 'b.sequence'])
     .select(['b.previous', 'b.tree_size', 'b.quote', 'b.event_log', 'b.mode', 'b.measurement', 'b.config'])
@@ -182,15 +211,19 @@ export async function findPin(db: Kysely<Tables>, slug: string): Promise<PinWork
     if (subject === null || settings === null || coordinator === null || ed25519 === null || mlDsa65 === null) {
       throw new Error('a row of version 2 is not whole')
     }
+    const statement = row.statement as StatementV2
+    if (statement.policy !== null && row.policy === null) throw new Error('the policy of a vault is missing')
     return {
       version: 2,
       signed: { kind: row.kind, subject } as Signed,
-      statement: row.statement as StatementV2,
+      statement,
       inclusion,
       entropy: row.witness,
       batch: { ...batch, settings, treeSize },
       coordinator: toOwnBytes(coordinator),
       signatures: { ed25519: toOwnBytes(ed25519), mlDsa65: toOwnBytes(mlDsa65) },
+      ...(row.policy && { policy: toOwnBytes(row.policy) }),
+      ...(row.approvals && { approvals: row.approvals }),
     }
   }
 }

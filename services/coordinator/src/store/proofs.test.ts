@@ -137,7 +137,7 @@ describe.each(databaseKinds)('proofs on %s', (kind) => {
     await findProof(db, signing?.slug ?? '')
     expect(plans.length).toBe(4)
     for (const plan of plans.slice(0, 2)) {
-      expect(plan).toMatch(/wallets_user_id_key/)
+      expect(plan).toMatch(/using wallets_addresses/)
       expect(plan).toMatch(/using pending_transactions_of/)
       expect(plan).toMatch(/using attestations_pkey/)
     }

@@ -68,7 +68,11 @@ export async function findProofStates(db: Kysely<Tables>, slugs: readonly string
 }
 
 type TransactionRow = Pick<Tables['pending_transactions'], 'tx_hash' | 'created_at'> &
-  Pick<Tables['attestations'], 'slug' | 'status'> & { id: string; chain_id: string } & SummaryRow
+  Pick<Tables['attestations'], 'slug' | 'status'> & {
+    id: string
+    chain_id: string
+    vault: Uint8Array | null
+  } & SummaryRow
 
 /** Those that a kind does not have are null. */
 type SummaryRow = { kind: SignatureKind; to: Hex; value: string; data: Hex; nonce: string; implementation: Hex }
@@ -76,10 +80,10 @@ type SummaryRow = { kind: SignatureKind; to: Hex; value: string; data: Hex; nonc
 const DATA_CHARACTERS = 2 + 2 * SUMMARY_DATA_BYTES
 
 /**
- * Wallet, its newest transactions, their proofs: in this order, each by an index. As a range, the wallet leaves the planner no
+ * Wallets, the newest transactions of each, their proofs: in this order, each by an index. As a range, the wallet leaves the planner no
  * index that has the order but that of wallet and id: by equality it would, where it believes that most rows are of this wallet, go
  * back through everybody's. And without sorting there is no other way: it does not know how many a wallet has, and would rather read
- * and sort all of them.
+ * and sort all of them. What it must sort in the end is a page of each wallet.
  */
 export async function listTransactions(
   db: Kysely<Tables>,
@@ -91,7 +95,8 @@ export async function listTransactions(
     return sql<TransactionRow>`
       select p.id::text, p.kind, p.tx_hash, p.chain_id::text, p.created_at, a.slug, a.status,
         content ->> 'to' as to, content ->> 'value' as value, left(content ->> 'data', ${DATA_CHARACTERS}::integer) as data,
-        content ->> 'nonce' as nonce, content ->> 'address' as implementation
+        content ->> 'nonce' as nonce, content ->> 'address' as implementation,
+        case when w.policy_hash is not null then w.address end as vault
       from wallets as w
       join lateral (
         select id, kind, tx_hash, chain_id, created_at, coalesce(tx_metadata, subject) as content from pending_transactions
@@ -100,7 +105,7 @@ export async function listTransactions(
       ) as p on true
       join lateral (select slug, status from attestations where pending_transaction_id = p.id offset 0) as a on true
       where w.user_id = ${userId}::uuid
-      order by p.id desc`.execute(transaction)
+      order by p.id desc limit ${limit}::bigint`.execute(transaction)
   })
   return rows.map((row) => ({
     id: row.id,
@@ -109,6 +114,7 @@ export async function listTransactions(
     slug: row.slug,
     status: row.status,
     createdAt: row.created_at.getTime(),
+    ...(row.vault && { walletAddress: toPrefixed(row.vault) }),
     ...toSummary(row),
   }))
 }

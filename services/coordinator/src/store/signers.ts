@@ -4,7 +4,7 @@ import { toDigits } from './bytes.ts'
 import { PREPARED } from './openDatabase.ts'
 import { isSeenDue, markSeen } from './sessions.ts'
 import type { Tables } from './tables.ts'
-import type { FoundSigner } from './types.ts'
+import type { AskedSigner, FoundSigner, Signer } from './types.ts'
 
 type SignerRow = {
   position: number
@@ -19,19 +19,22 @@ type SignerRow = {
   wallet_id: string | null
   wallet_key_id: string | null
   wallet_address: string | null
+  asked_wallet: string | null
+  policy_hash: string | null
+  policy: string | null
   signature: string | null
   slug: string | null
 }
 
 export type FindSignersParameters = {
-  /** Without a digest no earlier signature is looked for. */
-  asked: readonly { sidHash: string; digest: Hex | undefined }[]
+  asked: readonly AskedSigner[]
   now: number
   idleMs: number
 }
 
 /**
- * Session, key, wallet and any earlier signature, in one statement for all that were gathered. `offset 0` keeps the planner from
+ * Session, key, wallet and any earlier signature, in one statement for all that were gathered: the user's own wallet, or the one that
+ * is asked for by its address, if its policy is safe. `offset 0` keeps the planner from
  * turning the lookups around: each is one step in an index, whatever it believes about the tables.
  */
 export async function findSigners(
@@ -44,17 +47,27 @@ export async function findSigners(
       extract(epoch from s.expires_at)::float8 * 1000 as expires_at,
       encode(s.key_id, 'hex') as key_id, encode(u.kms_key_id, 'hex') as user_key_id, encode(s.address, 'hex') as address,
       w.id as wallet_id, encode(w.kms_key_id, 'hex') as wallet_key_id, encode(w.address, 'hex') as wallet_address,
+      asked.wallet as asked_wallet, encode(w.policy_hash, 'hex') as policy_hash, convert_from(r.bytes, 'utf8') as policy,
       encode(p.signature, 'hex') as signature, a.slug
     from unnest(
-      ${asked.map(({ sidHash }) => sidHash)}::text[], ${asked.map(({ digest }) => (digest === undefined ? null : toDigits(digest)))}::text[]
-    ) with ordinality as asked (sid_hash, digest, position)
+      ${asked.map(({ sidHash }) => sidHash)}::text[], ${asked.map(({ digest }) => toDigitsOrNull(digest))}::text[],
+      ${asked.map(({ wallet }) => toDigitsOrNull(wallet))}::text[]
+    ) with ordinality as asked (sid_hash, digest, wallet, position)
     join lateral (
       select * from sessions where sessions.sid_hash = decode(asked.sid_hash, 'hex') offset 0
     ) as s on true
     join lateral (select kms_key_id from users where id = s.user_id offset 0) as u on true
     left join lateral (
-      select id, kms_key_id, address from wallets where wallets.user_id = s.user_id offset 0
+      select id, kms_key_id, address, policy_hash from wallets
+      where wallets.user_id = s.user_id and policy_hash is null and asked.wallet is null
+      union all
+      select id, kms_key_id, address, policy_hash from wallets
+      where wallets.user_id = s.user_id and address = decode(asked.wallet, 'hex')
+      offset 0
     ) as w on true
+    left join lateral (
+      select bytes from policies where hash = w.policy_hash and pinned_at is not null offset 0
+    ) as r on true
     left join lateral (
       select id, signature from pending_transactions
       where wallet_id = w.id and pending_transactions.digest = decode(asked.digest, 'hex') offset 0
@@ -76,13 +89,22 @@ export async function findSigners(
 function toSigner(row: SignerRow): FoundSigner {
   // None of these rows ever changes by itself: someone has changed one by hand.
   if (row.key_id !== row.user_key_id) return 'key_binding_mismatch'
-  const { user_id: userId, grant_token: grant, key_id: keyId } = row
+  const { user_id: userId, grant_token: grant, key_id: keyId, wallet_id: walletId } = row
   const signer = { userId, grant, keyId, address: `0x${row.address}` as const }
-  if (row.wallet_id === null) return { ...signer, walletId: undefined, signed: undefined }
+  if (walletId === null && row.asked_wallet !== null) return 'vault_not_found'
+  if (walletId === null) return { ...signer, walletId: undefined, signed: undefined }
+  const signed = row.slug === null ? undefined : { signature: toSignature(row.signature), slug: row.slug }
+  if (row.policy_hash !== null) return toVaultSigner({ ...signer, walletId, signed }, row)
   if (row.wallet_key_id !== keyId || row.wallet_address !== row.address) return 'key_binding_mismatch'
-  const signed =
-    row.signature === null || row.slug === null
-      ? undefined
-      : { signature: `0x${row.signature}` as const, slug: row.slug }
-  return { ...signer, walletId: row.wallet_id, signed }
+  return { ...signer, walletId, signed }
 }
+
+/** A vault has a key of its own; that it is of this user is for the enclave to say. */
+function toVaultSigner(signer: Signer, row: SignerRow): FoundSigner {
+  const { policy_hash: hash, policy: text, wallet_key_id: keyId, wallet_address: address } = row
+  if (hash === null || text === null || keyId === null) return 'vault_not_found'
+  return { ...signer, keyId, address: `0x${address}`, policy: { hash, text } }
+}
+
+const toDigitsOrNull = (hex: Hex | undefined) => (hex === undefined ? null : toDigits(hex))
+const toSignature = (digits: string | null): Hex | null => (digits === null ? null : `0x${digits}`)

@@ -40,7 +40,7 @@ describe.each(databaseKinds)('signings on %s', (kind) => {
     slug,
   })
 
-  test('when a wallet signed, from the newest on; other wallets do not count', async () => {
+  test('when a user signed, from the newest on; other users do not count', async () => {
     const [own, other] = [await createTestWallet(subject.store), await createTestWallet(subject.store)]
     for (const [walletOf, now] of [
       [own, NOW],
@@ -49,7 +49,7 @@ describe.each(databaseKinds)('signings on %s', (kind) => {
     ] as const) {
       await subject.store.insertSignings({ batch: createTestBatch(), signings: [createTestSigning(walletOf)], now })
     }
-    const find = (position: number) => subject.store.findSignedAt({ walletId: own.id, position })
+    const find = (position: number) => subject.store.findSignedAt({ userId: own.userId, position })
     expect(await Promise.all([1, 2, 3].map(find))).toEqual([NOW + 1000, NOW, undefined])
   })
 

@@ -1,15 +1,16 @@
 import { hash } from 'node:crypto'
-import { type Hex, type TxMetadata, toCanonicalJson, toEventHash } from '@countersign/protocol'
+import { type Approval, type Hex, type TxMetadata, toCanonicalJson, toEventHash } from '@countersign/protocol'
 import { type Kysely, sql } from 'kysely'
 import { CoordinatorError } from '../errors.ts'
 import { toBytes, toDigits } from './bytes.ts'
+import { toDigest } from './digest.ts'
 import type { Jobs } from './jobs.ts'
 import { PREPARED } from './openDatabase.ts'
 import type { SharedHashes, SharedRecords } from './sharedRecords.ts'
 import type { Tables } from './tables.ts'
 import type { Signing, SigningBatch, StoredSigning } from './types.ts'
 
-type StoredRow = { wallet_id: string; digest: string; signature: string; slug: string }
+type StoredRow = { wallet_id: string; digest: string; signature: string | null; slug: string }
 
 export async function findSigned(
   db: Kysely<Tables>,
@@ -65,6 +66,7 @@ type Row = Pick<Signing, 'slug' | 'walletId' | 'version' | 'statement' | 'leafIn
   subject: unknown
   entropyHash: string | null
   release: string | null
+  approvals: readonly Approval[] | null
 }
 
 function toRow(signing: Signing): Row {
@@ -85,6 +87,7 @@ function toRow(signing: Signing): Row {
       subject: null,
       entropyHash,
       release,
+      approvals: null,
     }
   }
   const { kind, subject } = signing.signed
@@ -98,10 +101,11 @@ function toRow(signing: Signing): Row {
     txMetadata: null,
     entropyHash,
     release: null,
+    approvals: signing.approvals ?? null,
+    digest: toDigest(signing.signed),
   }
-  if (kind === 'off-chain') return { ...row, digest: null, signature: null, chainId: 0 }
-  const digest = kind === 'transaction' ? subject.digestSigned : subject.digest
-  return { ...row, digest, signature: subject.signature, chainId: subject.chainId }
+  if (kind === 'off-chain' || kind === 'address') return { ...row, signature: null, chainId: 0 }
+  return { ...row, signature: subject.signature, chainId: subject.chainId }
 }
 
 /**
@@ -123,7 +127,8 @@ async function insertRows(
       select nextval('pending_transactions_id_seq') as id, slug, wallet_id, kind, version, decode(digest, 'hex') as digest,
         decode(signature, 'hex') as signature, decode(tx_hash, 'hex') as tx_hash, chain_id,
         nullif(tx_metadata, 'null') as tx_metadata, nullif(subject, 'null') as subject, statement, leaf_index, decode(path, 'hex') as path, witness,
-        decode(entropy_hash, 'hex') as entropy_hash, decode(release, 'hex') as release
+        decode(entropy_hash, 'hex') as entropy_hash, decode(release, 'hex') as release,
+        nullif(approvals, 'null') as approvals
       from rows from (
         unnest(
           ${list(({ slug }) => slug)}::text[],
@@ -142,9 +147,10 @@ async function insertRows(
         jsonb_array_elements(${JSON.stringify(list(({ txMetadata }) => txMetadata))}::jsonb),
         jsonb_array_elements(${JSON.stringify(list(({ subject }) => subject))}::jsonb),
         jsonb_array_elements(${JSON.stringify(list(({ statement }) => statement))}::jsonb),
-        jsonb_array_elements(${JSON.stringify(list(({ witness }) => witness))}::jsonb)
+        jsonb_array_elements(${JSON.stringify(list(({ witness }) => witness))}::jsonb),
+        jsonb_array_elements(${JSON.stringify(list(({ approvals }) => approvals))}::jsonb)
       ) as r (slug, wallet_id, kind, version, digest, signature, tx_hash, chain_id, leaf_index, path, entropy_hash, release,
-        tx_metadata, subject, statement, witness)
+        tx_metadata, subject, statement, witness, approvals)
     ),
     pending as (
       insert into pending_transactions
@@ -176,8 +182,8 @@ async function insertRows(
     ${releaseRow({ batch, shared, contentHash, at })}
     attestation as (
       insert into attestations (pending_transaction_id, slug, verification_id, version, statement, leaf_index, path, witness,
-        entropy_hash, release, created_at)
-      select input.id, slug, verification.id, version, statement, leaf_index, path, witness, entropy_hash, release,
+        entropy_hash, release, approvals, created_at)
+      select input.id, slug, verification.id, version, statement, leaf_index, path, witness, entropy_hash, release, approvals,
         ${at}::timestamptz
       from input cross join verification
       where (input.id in (select id from pending)) is true
@@ -240,7 +246,8 @@ function toKey({ walletId, digest, slug }: Row): string {
 }
 
 function toStored(row: StoredRow): StoredSigning {
-  return { walletId: row.wallet_id, digest: `0x${row.digest}`, signature: `0x${row.signature}`, slug: row.slug }
+  const signature: Hex | null = row.signature === null ? null : `0x${row.signature}`
+  return { walletId: row.wallet_id, digest: `0x${row.digest}`, signature, slug: row.slug }
 }
 
 /** Rules of the database that a caller can break without a fault of the database. */
@@ -255,18 +262,17 @@ function toSigningError(error: unknown): unknown {
   return error
 }
 
-/** In the order of ids, which is an index: as many steps as the position, however much the wallet has signed. */
+/** In the order of ids, which is an index: as many steps for each wallet as the position, however much it has signed. */
 export async function findSignedAt(
   db: Kysely<Tables>,
-  { walletId, position }: { walletId: string; position: number },
+  { userId, position }: { userId: string; position: number },
 ): Promise<number | undefined> {
-  const row = await db
-    .selectFrom('pending_transactions')
-    .where('wallet_id', '=', walletId)
-    .orderBy('id', 'desc')
-    .offset(position - 1)
-    .limit(1)
-    .select('created_at')
-    .executeTakeFirst()
-  return row?.created_at.getTime()
+  const { rows } = await sql<{ created_at: Date }>`
+    select p.created_at from wallets as w
+    join lateral (
+      select id, created_at from pending_transactions where wallet_id = w.id order by id desc limit ${position}::bigint
+    ) as p on true
+    where w.user_id = ${userId}::uuid
+    order by p.id desc offset ${position - 1}::bigint limit 1`.execute(db)
+  return rows[0]?.created_at.getTime()
 }

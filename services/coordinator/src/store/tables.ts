@@ -1,4 +1,5 @@
 import type {
+  Approval,
   EnclaveSettings,
   ProofStatus,
   SignatureKind,
@@ -52,12 +53,16 @@ export type Tables = {
     user_id: string
     address: Bytes
     kms_key_id: Bytes
-    entropy_hash: Bytes
-    entropy_sig: Bytes
-    satellite_source: string
-    witness: Json<AnyWitness>
+    /** Null of a vault, as the next three. */
+    entropy_hash: Bytes | null
+    entropy_sig: Bytes | null
+    satellite_source: string | null
+    witness: Json<AnyWitness> | null
     created_at: Date
+    /** Null of the user's own wallet. */
+    policy_hash: Bytes | null
   }
+  policies: { hash: Bytes; bytes: Bytes; created_at: Date; pinned_at: Date | null }
   entropy_samples: { entropy_hash: Bytes; claimed_at: Date }
   collaterals: { hash: Bytes; bytes: Bytes }
   collateral_cache: { fmspc: string; ca: 'processor' | 'platform'; bytes: Bytes }
@@ -140,6 +145,8 @@ export type Tables = {
     pinned_at: Date | null
     publication_id: BigInteger | null
     publish_limit: Generated<number>
+    /** Of a vault's transaction. */
+    approvals: Json<readonly Approval[]> | null
   }
   publications: {
     id: GeneratedAlways<BigInteger>

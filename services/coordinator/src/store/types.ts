@@ -1,5 +1,6 @@
 import type { TcbStatus } from '@countersign/attestation'
 import type {
+  Approval,
   AttestationPublished,
   DrandWitness,
   EnclaveConfig,
@@ -58,6 +59,21 @@ export type Wallet = {
   provenance: { entropyHash: string; entropySig: string; satelliteSource: string }
 }
 
+/** A wallet whose key follows from its rules. */
+export type Vault = {
+  id: string
+  userId: string
+  address: Hex
+  kmsKeyId: string
+  createdAt: number
+  policy: StoredPolicy
+  /** Whether the policy's block was read back from where it was pinned. Until then nobody is shown the address. */
+  isPinned: boolean
+}
+
+/** The hash (32 bytes, hex) and the canonical JSON that it is of. */
+export type StoredPolicy = { hash: string; text: string }
+
 /** What a batch of signings shares: one quote, one collateral, one attestation of the coordinator. */
 export type SigningBatch = {
   bootId: string
@@ -105,25 +121,38 @@ export type Signing = {
       release: string
     }
   /** Of an off-chain kind the subject is the commitment, and nothing else of the signature gets here. */
-  | { version: 2; statement: StatementV2; signed: Signed; witness: AnyWitness }
+  | {
+      version: 2
+      statement: StatementV2
+      signed: Signed
+      witness: AnyWitness
+      /** Of a vault's transaction, where there were any. */
+      approvals?: readonly Approval[] | undefined
+    }
 )
 
-/** What was committed for a (wallet, digest): by this call, or by an earlier one. An off-chain signing has only its slug. */
+/** What was committed for a (wallet, digest): by this call, or by an earlier one. An off-chain signing has only its slug; for an address nothing is signed. */
 export type StoredSigning = { walletId: string; digest: Hex | null; signature: Hex | null; slug: string }
 
 /** Who asks for a signature, with the earlier answer where this digest was signed before. */
 export type Signer = {
   userId: string
   grant: string
+  /** Of the wallet that is to sign, as the address. */
   keyId: string
   address: Hex
   /** Undefined where no wallet has been provisioned. */
   walletId: string | undefined
-  signed: { signature: Hex; slug: string } | undefined
+  /** Where a vault is to sign. */
+  policy?: StoredPolicy
+  signed: Pick<StoredSigning, 'signature' | 'slug'> | undefined
 }
 
+/** What a signer is found by. Without a digest no earlier signature is looked for; without a wallet it is the user's own. */
+export type AskedSigner = { sidHash: string; digest: Hex | undefined; wallet?: Hex | undefined }
+
 /** A mismatch is of rows that never change by themselves: session, user and wallet are of different keys. */
-export type FoundSigner = Signer | 'expired' | 'key_binding_mismatch' | undefined
+export type FoundSigner = Signer | 'expired' | 'key_binding_mismatch' | 'vault_not_found' | undefined
 
 /** Everything in the answer of `GET /proof/:slug`. */
 export type Proof = {
@@ -145,8 +174,10 @@ export type Proof = {
 export type ProofState = Pick<Proof, 'slug' | 'status' | 'ipfsCid' | 'onchainTxHash' | 'onchainBlockNumber'>
 
 /** A line in a user's list. Ids grow, and are positions in the list. */
-export type Transaction = { id: string } & Pick<Proof, 'txHash' | 'chainId' | 'slug' | 'status' | 'createdAt'> &
-  SignedSummary
+export type Transaction = { id: string } & Pick<Proof, 'txHash' | 'chainId' | 'slug' | 'status' | 'createdAt'> & {
+    /** Of a vault. */
+    walletAddress?: Hex
+  } & SignedSummary
 
 /** Why a proof is `onchain_failed`; kept in `attestations.failure`. */
 export type PublishFailure =

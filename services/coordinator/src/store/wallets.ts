@@ -10,21 +10,20 @@ export async function findWallet(db: Kysely<Tables>, userId: string): Promise<Wa
     .selectFrom('wallets')
     .innerJoin('users', 'users.id', 'wallets.user_id')
     .where('user_id', '=', userId)
+    .where('policy_hash', 'is', null)
     .selectAll('wallets')
     .select('users.kms_key_id as user_key_id')
     .executeTakeFirst()
   if (!row) return undefined
+  const { entropy_hash: entropyHash, entropy_sig: entropySig, satellite_source: satelliteSource } = row
+  if (!entropyHash || !entropySig || satelliteSource === null) throw new Error('a wallet has no witness')
   const wallet: Wallet = {
     id: row.id,
     userId: row.user_id,
     address: toPrefixed(row.address),
     kmsKeyId: fromBytes(row.kms_key_id),
     createdAt: row.created_at.getTime(),
-    provenance: {
-      entropyHash: fromBytes(row.entropy_hash),
-      entropySig: fromBytes(row.entropy_sig),
-      satelliteSource: row.satellite_source,
-    },
+    provenance: { entropyHash: fromBytes(entropyHash), entropySig: fromBytes(entropySig), satelliteSource },
   }
   // The wallet's own row cannot change: someone has changed the user's by hand.
   if (wallet.kmsKeyId !== fromBytes(row.user_key_id)) {
@@ -51,7 +50,7 @@ export async function createWallet(db: Kysely<Tables>, parameters: CreateWalletP
       ${toBytes(witness.signatureHex)}::bytea, ${witness.source}::text, ${JSON.stringify(witness)}::jsonb,
       ${new Date(now)}::timestamptz
     from users where id = ${userId}::uuid and kms_key_id = ${toBytes(kmsKeyId)}::bytea
-    on conflict (user_id) do nothing`.execute(db)
+    on conflict (user_id) where policy_hash is null do nothing`.execute(db)
   const wallet = await findWallet(db, userId)
   if (wallet?.kmsKeyId !== kmsKeyId.toLowerCase() || wallet.address !== address.toLowerCase()) {
     throw new CoordinatorError('key_binding_mismatch', 'the key of this user has changed')

@@ -1,5 +1,16 @@
 import { createHash } from 'node:crypto'
-import { concatBytes, fromHex, type Hex, tags, toAddress, toHex, toTagBytes, toU32be } from '@countersign/protocol'
+import {
+  concatBytes,
+  fromHex,
+  type Hex,
+  tags,
+  toAddress,
+  toHex,
+  toTagBytes,
+  toU32be,
+  toVaultKeyIdInfo,
+  toVaultKeyInfo,
+} from '@countersign/protocol'
 import { expand, extract, hmacSha256 } from '@countersign/root-secret/sealing'
 import { pointFromScalar } from 'tiny-secp256k1'
 import type { Identity } from '../ports.ts'
@@ -9,15 +20,18 @@ const ORDER_LESS_ONE = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8
 const INDEX = 0
 
 /** What is public about a wallet key. */
-type WalletKey = { keyId: string; address: Hex; publicKey: string }
+export type WalletKey = { keyId: string; address: Hex; publicKey: string }
+
+/** Whose key: an owner's own, or that of their vault with a policy of this hash (32 bytes, hex). */
+type KeyName = string | { owner: string; policy: string }
 
 /** All that is derived from the root secret. With `sign/`, the only code that touches a private key. */
 export type Keyring = {
   /** Authenticates grants. */
   grantKey: Uint8Array
-  describe(owner: string): WalletKey
-  /** Lends the private key of an owner for the time of a call, then overwrites it. */
-  withPrivateKey<Result>(owner: string, use: (privateKey: Uint8Array) => Result): Result
+  describe(name: KeyName): WalletKey
+  /** Lends a private key for the time of a call, then overwrites it. */
+  withPrivateKey<Result>(name: KeyName, use: (privateKey: Uint8Array) => Result): Result
 }
 
 /** Who owns a key: SHA-256(iss ‖ 0x00 ‖ sub), in hex. */
@@ -25,7 +39,7 @@ export function toOwner({ issuer, subject }: Identity): string {
   return createHash('sha256').update(`${issuer}\0${subject}`).digest('hex')
 }
 
-/** How many owners' public halves are remembered. They are public, and cost a point multiplication each. */
+/** How many public halves of wallets are remembered, and how many of vaults. They are public, and cost a point multiplication each. */
 const MAX_REMEMBERED = 10_000
 
 /**
@@ -36,10 +50,12 @@ export function createKeyring(rootSecret: Uint8Array, configHash: Uint8Array): K
   // Done once: it does not depend on what is derived.
   const extracted = extract(new Uint8Array(), rootSecret)
   const keyIdKey = expand(extracted, Buffer.from(tags.keyId), 32)
-  const remembered = new Map<string, WalletKey>()
+  const wallets = new Map<string, WalletKey>()
+  // Apart, so that nobody can have the wallets of others forgotten by naming many policies.
+  const vaults = new Map<string, WalletKey>()
 
-  function withPrivateKey<Result>(owner: string, use: (privateKey: Uint8Array) => Result): Result {
-    const privateKey = deriveWalletKey(extracted, owner)
+  function withPrivateKey<Result>(name: KeyName, use: (privateKey: Uint8Array) => Result): Result {
+    const privateKey = derivePrivateKey(extracted, name)
     try {
       return use(privateKey)
     } finally {
@@ -50,35 +66,51 @@ export function createKeyring(rootSecret: Uint8Array, configHash: Uint8Array): K
   return {
     grantKey: expand(extracted, concatBytes(toTagBytes(tags.grant), configHash), 32),
     withPrivateKey,
-    describe(owner) {
-      const known = remembered.get(owner)
+    describe(name) {
+      const [remembered, key] = typeof name === 'string' ? [wallets, name] : [vaults, `${name.owner} ${name.policy}`]
+      const known = remembered.get(key)
       if (known !== undefined) return known
-      const publicKey = withPrivateKey(owner, (privateKey) => pointFromScalar(privateKey, false))
+      const publicKey = withPrivateKey(name, (privateKey) => pointFromScalar(privateKey, false))
       if (publicKey === null) throw new Error('a derived key is out of range')
       const walletKey = {
-        keyId: deriveKeyId(keyIdKey, owner),
+        keyId: typeof name === 'string' ? deriveKeyId(keyIdKey, name) : deriveVaultKeyId(extracted, name),
         address: toAddress(publicKey),
         publicKey: toHex(publicKey),
       }
       if (remembered.size >= MAX_REMEMBERED) remembered.clear()
-      remembered.set(owner, walletKey)
+      remembered.set(key, walletKey)
       return walletKey
     },
   }
 }
 
-/** HKDF-SHA-256(root, salt "", info tag ‖ 0x00 ‖ owner ‖ u32be index), 48 bytes, as a number mod (n − 1), plus 1. */
-function deriveWalletKey(extracted: Uint8Array, owner: string): Uint8Array {
-  const info = concatBytes(toTagBytes(tags.wallet), fromHex(owner), toU32be(INDEX))
-  const wide = expand(extracted, info, 48)
+/**
+ * HKDF-SHA-256(root, salt "", info), 48 bytes, as a number mod (n − 1), plus 1. The info of a wallet is tag ‖ 0x00 ‖ owner ‖ u32be index, that
+ * of a vault has a tag of its own.
+ */
+function derivePrivateKey(extracted: Uint8Array, name: KeyName): Uint8Array {
+  const wide = expand(extracted, typeof name === 'string' ? toWalletKeyInfo(name) : toVaultKeyInfo(toVault(name)), 48)
   // 48 bytes rather than 32, so that the reduction favours no key. The number cannot be overwritten, only forgotten.
   const scalar = (BigInt(`0x${Buffer.from(wide.buffer).toString('hex')}`) % ORDER_LESS_ONE) + 1n
   wide.fill(0)
   return fromHex(scalar.toString(16).padStart(64, '0'))
 }
 
+function toWalletKeyInfo(owner: string): Uint8Array {
+  return concatBytes(toTagBytes(tags.wallet), fromHex(owner), toU32be(INDEX))
+}
+
+function toVault({ owner, policy }: Exclude<KeyName, string>) {
+  return { owner: fromHex(owner), policyHash: fromHex(policy) }
+}
+
 /** Public, but not linkable to a person: without the root secret it cannot be computed from an identity. */
 function deriveKeyId(keyIdKey: Uint8Array, owner: string): string {
   const mac = hmacSha256(keyIdKey, concatBytes(fromHex(owner), toU32be(INDEX)))
   return mac.subarray(0, 16).toString('hex')
+}
+
+/** As little linkable to a person as that of a wallet, or to the person's other keys. */
+function deriveVaultKeyId(extracted: Uint8Array, name: Exclude<KeyName, string>): string {
+  return toHex(expand(extracted, toVaultKeyIdInfo(toVault(name)), 16))
 }

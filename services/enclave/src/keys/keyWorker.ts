@@ -1,7 +1,10 @@
 import { Worker } from 'node:worker_threads'
 import type { Hex, SignItem, SignItemError } from '@countersign/protocol'
+import type { GrantFault } from '../grant/grant.ts'
 import { RootSecretError, type RootSecretHolder, type RootSecretRefusal } from '../rootSecret/rootSecretHolder.ts'
 import type { SignedItem } from '../sign/signItem.ts'
+import type { VaultRules } from '../vault/checkVault.ts'
+import type { WalletKey } from './deriveKey.ts'
 
 type OpenedGrant = { grant: string; keyId: string; address: Hex }
 
@@ -11,8 +14,10 @@ type OpenedGrant = { grant: string; keyId: string; address: Hex }
  */
 export type KeyWorker = {
   openGrant(parameters: { owner: string; sidHash: string; exp: number }): Promise<OpenedGrant>
-  /** `now` is when: the thread has no clock of its own. */
-  sign(item: SignItem, parameters: { coordinatorKey: string; now: number }): Promise<SignedItem | SignItemError>
+  /** `now` is when: the thread has no clock of its own. An item of a vault needs its rules. */
+  sign(item: SignItem, parameters: SignParameters): Promise<SignedItem | SignItemError>
+  /** The vault of a session's user, by the hash of its policy. */
+  describeVault(parameters: DescribeVaultParameters): Promise<WalletKey | { fault: GrantFault }>
   /** How the secret comes in where it was not given at the start, and how it leaves. */
   holder: RootSecretHolder
   /** Resolves when the thread has ended, for whatever reason: without it the enclave cannot serve. */
@@ -20,11 +25,21 @@ export type KeyWorker = {
   close(): Promise<void>
 }
 
+type SignParameters = { coordinatorKey: string; now: number; rules?: VaultRules | undefined }
+type DescribeVaultParameters = { sid: string; grant: string; policy: string; now: number }
+
 export type KeyWorkerTask =
   | { kind: 'openGrant'; owner: string; sidHash: string; exp: number }
-  | { kind: 'sign'; item: SignItem; coordinatorKey: string; now: number }
+  | ({ kind: 'sign'; item: SignItem } & SignParameters)
+  | ({ kind: 'describeVault' } & DescribeVaultParameters)
 
-export type KeyWorkerAnswer = OpenedGrant | SignedItem | SignItemError | { failure: string }
+export type KeyWorkerAnswer =
+  | OpenedGrant
+  | SignedItem
+  | SignItemError
+  | WalletKey
+  | { fault: GrantFault }
+  | { failure: string }
 
 /** A call of `holder`: few, one at a time, and apart from the tasks, which are many and answered in their order. */
 export type HolderCall = { method: keyof RootSecretHolder; parameter: unknown }
@@ -126,6 +141,7 @@ export async function createKeyWorker(parameters: KeyWorkerParameters): Promise<
     },
     openGrant: (parameters) => send({ kind: 'openGrant', ...parameters }),
     sign: (item, parameters) => send({ kind: 'sign', item, ...parameters }),
+    describeVault: (parameters) => send({ kind: 'describeVault', ...parameters }),
     async close() {
       await worker.terminate()
     },

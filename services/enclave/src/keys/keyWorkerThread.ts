@@ -1,12 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { parentPort, workerData } from 'node:worker_threads'
-import { createGrant } from '../grant/grant.ts'
+import { checkGrant, createGrant } from '../grant/grant.ts'
 import { createRootSecretHolder, RootSecretError, type RootSecretHolder } from '../rootSecret/rootSecretHolder.ts'
 import { signItem } from '../sign/signItem.ts'
+import { createVerifyEs256 } from '../vault/es256.ts'
+import { createPolicies } from '../vault/policies.ts'
 import { createKeyring, type Keyring } from './deriveKey.ts'
 import type { HolderAnswer, HolderCall, KeyWorkerAnswer, KeyWorkerParameters, KeyWorkerTask } from './keyWorker.ts'
 
 const { rootSecret, configHash, implementations }: KeyWorkerParameters = workerData
+const vaultDeps = { policies: createPolicies(), verifyEs256: createVerifyEs256() }
 const random = (length: number) => new Uint8Array(randomBytes(length))
 // An error near a private key says nothing about its cause.
 const FAILURE = { failure: 'the key worker could not do it' }
@@ -27,7 +30,11 @@ function perform(task: KeyWorkerTask): KeyWorkerAnswer {
   try {
     if (keyring === undefined) return FAILURE
     if (task.kind === 'sign') {
-      return signItem({ keyring, now: task.now, random, implementations }, task.item, task.coordinatorKey)
+      return signItem({ keyring, now: task.now, random, implementations, ...vaultDeps }, task.item, task)
+    }
+    if (task.kind === 'describeVault') {
+      const grant = checkGrant(keyring.grantKey, task)
+      return 'fault' in grant ? grant : keyring.describe({ owner: grant.owner, policy: task.policy })
     }
     const { owner, sidHash, exp } = task
     const { keyId, address } = keyring.describe(owner)

@@ -27,6 +27,8 @@ export type Samples = {
    * Answers why it may not be used, or undefined.
    */
   use(witness: EntropyWitness | DrandWitness, use: SampleUse): Promise<SampleFault | undefined>
+  /** Which of the sources a sample is of, once `use` has accepted it. */
+  findSource(witness: EntropyWitness | DrandWitness): EntropySetting | undefined
   /** Whether so many are remembered that some should be forgotten soon, which a later floor allows. */
   isFilling(): boolean
 }
@@ -52,11 +54,12 @@ export function createSamples(deps: {
 }): Samples {
   const { time, limit = MAX_KNOWN } = deps
   const keys = new Map<string, KeyObject>()
-  for (const source of deps.sources) if (source.kind === 'satellite') keys.set(source.key, importEd25519Key(source.key))
-  const allowsUnsigned = deps.sources.some(({ kind }) => kind === 'unsigned')
+  const satellites = deps.sources.filter((source) => source.kind === 'satellite')
+  for (const { key } of satellites) keys.set(key, importEd25519Key(key))
+  const unsigned = deps.sources.find(({ kind }) => kind === 'unsigned')
   const beacons = deps.sources.filter((source) => source.kind === 'drand')
-  /** Rounds that were verified, by all that the verification is over. */
-  const rounds = new Set<string>()
+  /** Of which beacon each round is that was verified, by all that the verification is over. */
+  const rounds = new Map<string, EntropySetting>()
   const known = new Map<string, Known>()
   /** The values of each second of samples, so that what is too old is found without a search. */
   const seconds = new Map<number, Set<string>>()
@@ -70,16 +73,22 @@ export function createSamples(deps: {
     return timestampMs >= oldest() && timestampMs <= time.now() + MAX_SAMPLE_AGE_MS
   }
 
-  /** The time first: a pairing takes tens of milliseconds, and one of each round is enough. */
-  function useRound(witness: DrandWitness, timestampMs: number): SampleFault | undefined {
-    if (!isInTime(timestampMs)) return 'entropy_refused'
+  /** A pairing takes tens of milliseconds, and one of each round is enough. */
+  function findBeacon(witness: DrandWitness): EntropySetting | undefined {
     const { source: _, ...signed } = witness
     const round = toFlatJson(signed)
-    if (!rounds.has(round)) {
-      if (!beacons.some((beacon) => verifyDrandWitness(beacon, witness))) return 'entropy_refused'
-      if (rounds.size >= MAX_ROUNDS) rounds.clear()
-      rounds.add(round)
-    }
+    const known = rounds.get(round)
+    if (known !== undefined) return known
+    const beacon = beacons.find((one) => verifyDrandWitness(one, witness))
+    if (beacon === undefined) return undefined
+    if (rounds.size >= MAX_ROUNDS) rounds.clear()
+    rounds.set(round, beacon)
+    return beacon
+  }
+
+  /** The time first, since it costs nothing. */
+  function useRound(witness: DrandWitness, timestampMs: number): SampleFault | undefined {
+    if (!isInTime(timestampMs) || findBeacon(witness) === undefined) return 'entropy_refused'
     time.raise(timestampMs)
     return undefined
   }
@@ -106,6 +115,11 @@ export function createSamples(deps: {
   }
 
   return {
+    findSource(witness) {
+      if (isDrandWitness(witness)) return findBeacon(witness)
+      return satellites.find(({ key }) => key === witness.publicKey) ?? unsigned
+    },
+
     isFilling() {
       forget()
       return known.size >= limit / 2
@@ -117,7 +131,7 @@ export function createSamples(deps: {
       if (isDrandWitness(witness)) return useRound(witness, timestampMs)
       const { valueHex, publicKey, signatureHex, sequence } = witness
       const key = keys.get(publicKey)
-      if (key === undefined && !(allowsUnsigned && publicKey === UNSIGNED_KEY)) return 'entropy_refused'
+      if (key === undefined && !(unsigned !== undefined && publicKey === UNSIGNED_KEY)) return 'entropy_refused'
       if (key !== undefined) {
         const message = toEntropyMessage({ value: fromHex(valueHex), timestampMs, sequence })
         if (!(await isEd25519Signature(key, message, signatureHex))) return 'entropy_refused'

@@ -1,5 +1,7 @@
 import { hash } from 'node:crypto'
+import { hashApprovals } from '@countersign/policy'
 import {
+  type AddressItem,
   assertAuthorizationAllowed,
   assertTxMetadata,
   computeCommitment,
@@ -26,17 +28,19 @@ import {
   tags,
   toHex,
   toStatementText,
+  type VaultUse,
 } from '@countersign/protocol'
 import { checkGrant } from '../grant/grant.ts'
 import type { Keyring } from '../keys/deriveKey.ts'
 import type { Random } from '../ports.ts'
+import { type CheckVaultDeps, checkVault, findPolicy, refusedKind, type VaultRules } from '../vault/checkVault.ts'
 import { signRecoverable } from './secp256k1.ts'
 import { toFlatJson } from './toFlatJson.ts'
 
 /** A statement and its leaf, not yet covered by a quote. Nothing of it may leave the enclave before that. */
 export type SignedItem = SignedStatement & { leaf: Uint8Array<ArrayBuffer> }
 
-export type SignItemDeps = {
+export type SignItemDeps = CheckVaultDeps & {
   keyring: Keyring
   now: number
   random: Random
@@ -46,6 +50,8 @@ export type SignItemDeps = {
 
 /** What all statements say. */
 type Facts = Pick<Statement, 'address' | 'coordinatorKey' | 'keyId' | 'publicKey' | 'signedAt'>
+
+type SigningItem = Exclude<SignItem, AddressItem>
 
 /** Why an item cannot be what is signed: the code of the protocol's own check is that of the answer. */
 const CONTENT_ERRORS = [
@@ -61,28 +67,55 @@ const CONTENT_ERRORS = [
  * Checks one item and signs it. A bare hash is never signed: what is signed is rebuilt from its fields, and a transaction must
  * hash to the digest that the caller named.
  */
-export function signItem(deps: SignItemDeps, item: SignItem, coordinatorKey: string): SignedItem | SignItemError {
+export function signItem(
+  deps: SignItemDeps,
+  item: SignItem,
+  { coordinatorKey, rules }: { coordinatorKey: string; rules?: VaultRules | undefined },
+): SignedItem | SignItemError {
   const { keyring, now } = deps
   const grant = checkGrant(keyring.grantKey, { grant: item.grant, sid: item.sid, now })
   if ('fault' in grant) return { error: grant.fault }
-  const { keyId, address, publicKey } = keyring.describe(grant.owner)
-  if (grant.keyId !== keyId || item.keyId !== keyId || grant.address !== address)
-    return { error: 'key_binding_mismatch' }
+  const wallet = keyring.describe(grant.owner)
+  if (grant.keyId !== wallet.keyId || grant.address !== wallet.address) return { error: 'key_binding_mismatch' }
+  const name = item.vault === undefined ? grant.owner : { owner: grant.owner, policy: item.vault.policy }
+  const { keyId, address, publicKey } = item.vault === undefined ? wallet : keyring.describe(name)
+  if (item.keyId !== keyId) return { error: 'key_binding_mismatch' }
 
+  const facts: Facts = { address, coordinatorKey, keyId, publicKey, signedAt: new Date(now).toISOString() }
+  if (item.kind === 'address') return stateAddress(deps, item, { facts, rules })
+  if (item.kind === 'authorization' && item.vault !== undefined) return refusedKind
   const digest = hashItem(item, deps.implementations)
   if ('error' in digest) return digest
-  const signature = keyring.withPrivateKey(grant.owner, (privateKey) => signDigest(digest.bytes, privateKey))
-  const facts: Facts = { address, coordinatorKey, keyId, publicKey, signedAt: new Date(now).toISOString() }
+  const { vault } = item
+  const refusal =
+    vault === undefined ? undefined : checkVault(deps, { item, vault, rules, address, digest: digest.bytes, now })
+  if (refusal !== undefined) return refusal
+  const signature = keyring.withPrivateKey(name, (privateKey) => signDigest(digest.bytes, privateKey))
   const signed = toSigned(deps, { item, digest: digest.bytes, signature, facts })
   return { ...signed, leaf: toLeaf(signed.statement) }
 }
 
+/** The rules must be known here: an address whose vault could never sign is not to be recommended under a quote. */
+function stateAddress(
+  deps: SignItemDeps,
+  item: AddressItem,
+  { facts, rules }: { facts: Facts; rules: VaultRules | undefined },
+): SignedItem | SignItemError {
+  const { vault } = item
+  const policy = vault === undefined ? undefined : findPolicy(deps, vault, rules)
+  if (policy !== undefined && 'error' in policy) return policy
+  const subject = { address: facts.address, policy: vault?.policy ?? null }
+  const stated = toSignedV2(item, facts, { kind: 'address', subject })
+  return { ...stated, leaf: toLeaf(stated.statement) }
+}
+
 type Made<Item> = { item: Item; digest: Uint8Array; signature: Uint8Array<ArrayBuffer>; facts: Facts }
 
-function toSigned({ random }: SignItemDeps, made: Made<SignItem>): SignedStatement {
+function toSigned({ random }: SignItemDeps, made: Made<SigningItem>): SignedStatement {
   const { item, digest, signature, facts } = made
   if (item.kind === 'transaction') {
-    return item.statementVersion === 1
+    // Version 1 has no place for a policy.
+    return item.statementVersion === 1 && item.vault === undefined
       ? { statement: toStatement({ ...made, item }) }
       : toSignedV2(item, facts, { kind: 'transaction', subject: toTransactionSubject({ ...made, item }) })
   }
@@ -109,15 +142,15 @@ function toStatement({ item, signature, facts }: Made<TransactionItem>): Stateme
 }
 
 function toSignedV2(
-  { witness }: SignItem,
+  { witness, vault }: SignItem,
   facts: Facts,
   { kind, subject }: Signed,
 ): { statement: StatementV2; subject: Signed['subject'] } {
   const statement: StatementV2 = {
     ...facts,
-    approvals: null,
+    approvals: isApproved(vault) ? toHex(hashApprovals(vault.approvals)) : null,
     kind,
-    policy: null,
+    policy: vault?.policy ?? null,
     subject: hash('sha256', `${tags.subject}\0${toFlatJson(subject)}`, 'hex'),
     type: tags.signingV2,
     witness: hash('sha256', toFlatJson(witness), 'hex'),
@@ -143,8 +176,9 @@ function toOpening(
   { digest, signature }: { digest: Hex; signature: Hex },
   random: Random,
 ): Opening {
-  const { kind, content } = item
-  const half = { salt: toHex(random(32)), kind, digest, content } as OpeningContent
+  const { kind, content, vault } = item
+  const approvals = isApproved(vault) ? { approvals: vault.approvals } : {}
+  const half = { salt: toHex(random(32)), kind, digest, content, ...approvals } as OpeningContent
   return { content: half, signature: { salt: toHex(random(32)), signature } }
 }
 
@@ -154,7 +188,7 @@ function toLeaf(statement: Statement | StatementV2): Uint8Array<ArrayBuffer> {
 }
 
 /** Rebuilds what is to be signed, and hashes it. */
-function hashItem(item: SignItem, implementations: readonly Hex[]): { bytes: Uint8Array } | SignItemError {
+function hashItem(item: SigningItem, implementations: readonly Hex[]): { bytes: Uint8Array } | SignItemError {
   try {
     if (item.kind === 'message') return { bytes: hashMessage(item.content.message) }
     if (item.kind === 'typed-data') return { bytes: hashTypedData(item.content) }
@@ -171,6 +205,10 @@ function hashItem(item: SignItem, implementations: readonly Hex[]): { bytes: Uin
     if (code === undefined) throw error
     return { error: code }
   }
+}
+
+function isApproved(vault: VaultUse | undefined): vault is Required<VaultUse> {
+  return vault?.approvals !== undefined && vault.approvals.length > 0
 }
 
 function toPrefixed(bytes: Uint8Array): Hex {

@@ -21,6 +21,7 @@ import { toOwner } from '../keys/deriveKey.ts'
 import { createKeyWorker, type KeyWorker } from '../keys/keyWorker.ts'
 import { createLog } from '../log.ts'
 import { createKnownTime } from '../time/time.fake.ts'
+import { createPolicyTexts } from '../vault/policyTexts.ts'
 import { createBatcher } from './batch.ts'
 import { createSamples } from './samples.ts'
 import { type SignItemsDeps, signItems } from './signItems.ts'
@@ -88,6 +89,7 @@ function createDeps(quoteSource?: QuoteSource, limit = 256): SignItemsDeps {
       time,
     }),
     time,
+    policyTexts: createPolicyTexts(),
   }
 }
 

@@ -1,6 +1,8 @@
+import type { TimedSample } from '@countersign/policy'
 import {
   hashAuthorization,
   isDrandWitness,
+  parseTimestamp,
   ServiceError,
   type SignItem,
   type SignItemError,
@@ -10,11 +12,25 @@ import {
 } from '@countersign/protocol'
 import type { KeyWorker } from '../keys/keyWorker.ts'
 import type { Time } from '../time/time.ts'
+import type { PolicyTexts } from '../vault/policyTexts.ts'
 import type { Batcher, Placement } from './batch.ts'
 import type { Samples, SampleUse } from './samples.ts'
 import type { SignedItem } from './signItem.ts'
 
-export type SignItemsDeps = { keyWorker: KeyWorker; batcher: Batcher; samples: Samples; time: Time }
+export type SignItemsDeps = {
+  keyWorker: KeyWorker
+  batcher: Batcher
+  samples: Samples
+  time: Time
+  policyTexts: PolicyTexts
+}
+
+type SignItemsParameters = {
+  items: readonly SignItem[]
+  /** Texts of policies that items name. */
+  policies?: readonly string[] | undefined
+  coordinatorKey: string
+}
 
 /**
  * Signs the items of one call on arrival; then they wait for a quote together, so that a call needs one quote and not several.
@@ -22,10 +38,13 @@ export type SignItemsDeps = { keyWorker: KeyWorker; batcher: Batcher; samples: S
  */
 export async function signItems(
   deps: SignItemsDeps,
-  { items, coordinatorKey }: { items: readonly SignItem[]; coordinatorKey: string },
+  { items, policies = [], coordinatorKey }: SignItemsParameters,
 ): Promise<SignItemsResponse> {
   deps.time.assertKnown()
-  const outcomes = await Promise.all(items.map((item) => signWithSample(deps, item, coordinatorKey)))
+  // Those of this call are at hand for it whatever else the memory has to forget meanwhile.
+  const given = new Map(policies.map((text) => [deps.policyTexts.add(text), text]))
+  const findText = (hash: string) => given.get(hash) ?? deps.policyTexts.get(hash)
+  const outcomes = await Promise.all(items.map((item) => signWithSample(deps, item, { coordinatorKey, findText })))
   const placed = await place(deps.batcher, outcomes)
   const batches = [...new Set([...placed.values()].map(({ batch }) => batch))]
   const results = outcomes.map((outcome): SignItemResult => {
@@ -42,15 +61,31 @@ export async function signItems(
 async function signWithSample(
   { keyWorker, samples, time }: SignItemsDeps,
   item: SignItem,
-  coordinatorKey: string,
+  { coordinatorKey, findText }: { coordinatorKey: string; findText(hash: string): string | undefined },
 ): Promise<SignedItem | SignItemError> {
+  const policy = item.vault === undefined ? undefined : findText(item.vault.policy)
+  // Before the sample is kept: the caller asks again with the text.
+  if (item.vault !== undefined && policy === undefined) return { error: 'policy_unknown' }
   const use = toSampleUse(item)
   if (use === undefined) return { error: 'invalid_request' }
   // Receipts of version 1 have no place for it, so nobody could check it there.
   const isForVersion1 = item.kind === 'transaction' && item.statementVersion === 1
   if (isForVersion1 && isDrandWitness(item.witness)) return { error: 'entropy_refused' }
   const error = await samples.use(item.witness, use)
-  return error === undefined ? keyWorker.sign(item, { coordinatorKey, now: time.now() }) : { error }
+  if (error !== undefined) return { error }
+  if (policy === undefined) return keyWorker.sign(item, { coordinatorKey, now: time.now() })
+  return keyWorker.sign(item, {
+    coordinatorKey,
+    now: time.now(),
+    rules: { policy, sample: toTimedSample(samples, item) },
+  })
+}
+
+/** The sample as a proof of time, for a schedule: its source is that of the settings by which it was verified. */
+function toTimedSample(samples: Samples, { witness }: SignItem): TimedSample | undefined {
+  const source = samples.findSource(witness)
+  const timeMs = parseTimestamp(witness.timestamp)
+  return source === undefined || timeMs === undefined ? undefined : { source, timeMs }
 }
 
 /** Undefined for an authorization that cannot be hashed. Whether the digest of a transaction is its own is checked where it is signed. */

@@ -1,0 +1,45 @@
+/* What a passkey says about one signature of a vault, and why that may not count. Types only: `@countersign/policy` checks them. */
+
+/** A WebAuthn assertion over the challenge of one signature, with who made it. Bytes are lower-case hex without a prefix. */
+export type Approval = {
+  /** Index among the policy's approvers. */
+  approver: number
+  authenticatorData: string
+  clientDataJSON: string
+  /** ES256, in DER. */
+  signature: string
+  /** When it ends, in milliseconds since 1970: part of the challenge. */
+  expiresMs: number
+}
+
+export type ClientDataReason =
+  /** Not one JSON object that every reader reads alike. */
+  | 'client_data_malformed'
+  | 'client_data_type'
+  /** Of another vault, policy, kind, digest or expiry. */
+  | 'challenge_mismatch'
+  | 'origin_not_allowed'
+  /** The page was in a frame of another site. */
+  | 'cross_origin'
+
+export type AuthenticatorDataReason =
+  /** Not of the one length that they have without credential data and extensions. */
+  | 'authenticator_data_malformed'
+  | 'rp_id_mismatch'
+  | 'user_not_present'
+  | 'user_not_verified'
+  /** Credential data or extensions, which an approval does not have. */
+  | 'authenticator_data_extended'
+  /** Backed up, though not eligible for backup: no authenticator says so. */
+  | 'backup_state_impossible'
+
+/** Why one approval is not valid. */
+export type ApprovalReason =
+  | 'approver_unknown'
+  | 'approval_expired'
+  /** It ends more than 24 hours from now. */
+  | 'approval_too_long'
+  | ClientDataReason
+  | AuthenticatorDataReason
+  /** Not ECDSA in DER, or not by this approver's key over these bytes. */
+  | 'approval_signature_invalid'

@@ -1,0 +1,94 @@
+import { createPolicy, type Policy, parsePolicy } from '@countersign/policy'
+import { toCanonicalJson } from '@countersign/protocol'
+import { type GivenBlocks, parseBlock, type StepId, toCid, toCidHash } from '@countersign/receipt'
+import type { SimulatedAttestation } from '@countersign/receipt/simulator'
+import { flip, type Tampering, tamper, toOtherCid } from './tampered.ts'
+
+/**
+ * A change to the receipt of a vault's transaction, or to its policy, and the step that must catch it first. With `isNamedAnew`
+ * receipt and statement name the changed policy, so that only what the quote covers tells.
+ */
+export type VaultTampering = Tampering & { block: 'attestation' | 'policy'; isNamedAnew: boolean }
+
+type VaultBlocks = Pick<SimulatedAttestation, 'bytes' | 'blocks'>
+
+/** Neighbours of the golden receipt of a vault's transaction, each wrong in one way. */
+export function createVaultTamperings(golden: VaultBlocks): VaultTampering[] {
+  const { attestation, policy } = parse(golden)
+  const [approval] = attestation.approvals ?? []
+  if (approval === undefined) throw new Error('the golden receipt has an approval')
+  const one =
+    (block: VaultTampering['block'], isNamedAnew: boolean) =>
+    (name: string, step: StepId, path: (string | number)[], value?: unknown): VaultTampering => ({
+      name,
+      block,
+      isNamedAnew,
+      changes: [value === undefined ? { path } : { path, value }],
+      step,
+    })
+  const inReceipt = one('attestation', false)
+  const inPolicy = one('policy', true)
+  const stated = (member: string) => ['signer', 'statement', member]
+  return [
+    inReceipt('an empty list of approvals', 'format', ['approvals'], []),
+    inReceipt('an approval with a member too many', 'format', ['approvals', 0, 'name'], 'phone'),
+    inReceipt('authenticator data with extensions', 'format', ['approvals', 0, 'authenticatorData'], '00'.repeat(38)),
+    inReceipt('a policy that is no CID', 'format', ['policy'], attestation.signer.statement.policy),
+
+    inReceipt('no policy', 'statement', ['policy']),
+    inReceipt('no policy stated', 'statement', stated('policy'), null),
+
+    inReceipt('another policy', 'vault-policy', ['policy'], toOtherCid(attestation.policy ?? '')),
+    inReceipt('another policy stated', 'vault-policy', stated('policy'), '44'.repeat(32)),
+    one('policy', false)('a policy under its old name', 'vault-policy', ['rules'], changeRules(policy, { to: 'any' })),
+    inPolicy('a policy of version 2', 'vault-policy', ['version'], 2),
+    inPolicy('a policy with a member too many', 'vault-policy', ['label'], 'savings'),
+    inPolicy('rules in another order', 'vault-policy', ['rules'], policy.rules.toReversed()),
+
+    inPolicy('another chain', 'vault-rule', ['rules'], changeRules(policy, { chainIds: [1] })),
+    inPolicy('another recipient', 'vault-rule', ['rules'], changeRules(policy, { to: [`0x${'ee'.repeat(20)}`] })),
+    inPolicy('a lower limit', 'vault-rule', ['rules'], changeRules(policy, { maxValueWei: '999999999999999999' })),
+    inPolicy('a lower fee', 'vault-rule', ['rules'], changeRules(policy, { maxFeeWei: '41999999999999' })),
+    inPolicy('a log', 'vault-rule', ['log'], {
+      quorum: 1,
+      witnesses: ['d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a'],
+    }),
+
+    inReceipt('no approvals', 'vault-approvals', ['approvals']),
+    inReceipt('no approvals stated', 'vault-approvals', stated('approvals'), null),
+    inReceipt('other approvals stated', 'vault-approvals', stated('approvals'), '44'.repeat(32)),
+    inReceipt('the approval twice', 'vault-approvals', ['approvals'], [approval, approval]),
+    inReceipt('another approver', 'vault-approvals', ['approvals', 0, 'approver'], approval.approver + 1),
+    inReceipt('another expiry', 'vault-approvals', ['approvals', 0, 'expiresMs'], approval.expiresMs + 1),
+    inReceipt('another assertion', 'vault-approvals', ['approvals', 0, 'signature'], flip(approval.signature, 20)),
+    inPolicy('an approval under other rules', 'vault-approvals', ['rules'], changeRules(policy, { approvals: 2 })),
+  ]
+}
+
+/** Rules about transactions, changed, in the order that a policy has. */
+function changeRules(policy: Policy, change: object): unknown {
+  const rules = policy.rules.map((rule) => (rule.kind === 'transaction' ? { ...rule, ...change } : rule))
+  return createPolicy({ ...policy, rules } as Policy).rules
+}
+
+/** Makes the changes on copies, and gives the bytes as `checkReceipt` takes them. */
+export function tamperVault(
+  golden: VaultBlocks,
+  { block, isNamedAnew, changes }: Pick<VaultTampering, 'block' | 'isNamedAnew' | 'changes'>,
+): { bytes: Uint8Array<ArrayBuffer>; blocks: GivenBlocks } {
+  const { attestation, policy } = parse(golden)
+  if (block === 'attestation')
+    return { bytes: toCanonicalJson(tamper(attestation, { changes })), blocks: golden.blocks }
+  const changed = toCanonicalJson(tamper(policy, { changes }))
+  const blocks = { ...golden.blocks, policy: changed }
+  if (!isNamedAnew) return { bytes: Uint8Array.from(golden.bytes), blocks }
+  const cid = toCid(changed)
+  const { signer } = attestation
+  const statement = { ...signer.statement, policy: toCidHash(cid) }
+  return { bytes: toCanonicalJson({ ...attestation, policy: cid, signer: { ...signer, statement } }), blocks }
+}
+
+function parse({ bytes, blocks }: VaultBlocks) {
+  if (blocks.policy === undefined) throw new Error('the golden receipt is of a vault')
+  return { attestation: parseBlock('attestation', bytes), policy: parsePolicy(blocks.policy) }
+}

@@ -1,0 +1,360 @@
+import { createVerifier } from '@countersign/attestation'
+import { createPolicy, hashPolicy, type Policy, toPolicyBytes } from '@countersign/policy'
+import {
+  type AttestationReceiptV2,
+  computeCommitment,
+  fromHex,
+  type Opening,
+  type TransactionSubject,
+  toCanonicalJson,
+  toHex,
+  withholdHalf,
+} from '@countersign/protocol'
+import { sha256 } from '@noble/hashes/sha2.js'
+import { describe, expect, test } from 'vitest'
+import { GOLDEN_SIGNED_AT, issueGolden } from '../../spec/createSpecFiles.ts'
+import { createVaultTamperings, tamperVault } from '../../spec/tamperedVault.ts'
+import {
+  createReceiptSimulator,
+  type SimulatedAttestation,
+  type SimulatedAttestationOptions,
+} from '../simulator/index.ts'
+import { type CheckReceiptOptions, checkReceipt, type ReceiptCheck } from '../v1/checkReceipt.ts'
+import { toCid } from '../v1/cid.ts'
+import { type StepId, vaultSteps } from '../v1/steps.ts'
+import { createTranscript } from '../v1/transcript.ts'
+import {
+  type ApproveOptions,
+  approved,
+  approvedTwice,
+  approveWith,
+  goldenVaults,
+  payment,
+  scheduled,
+} from '../vaults.fake.ts'
+import { checkVault } from './checkVault.ts'
+import { encodeReceiptCar, parseReceiptCar } from './receiptCar.ts'
+
+const service = createReceiptSimulator()
+const verifier = createVerifier({ roots: service.roots })
+
+type Files = Pick<SimulatedAttestation, 'bytes' | 'collateral' | 'anchors'> & Pick<CheckReceiptOptions, 'blocks'>
+
+function check({ bytes, collateral, anchors, blocks = {} }: Files, changes: Partial<CheckReceiptOptions> = {}) {
+  const { roots, mockEntropyKeys } = service
+  return checkReceipt(bytes, collateral, { roots, verifier, anchors, mockEntropyKeys, blocks, ...changes })
+}
+
+const issue = (options: Partial<SimulatedAttestationOptions>) =>
+  service.issueV2({ signedAt: GOLDEN_SIGNED_AT, ...options })
+type Steps = Pick<ReceiptCheck, 'steps'>
+
+const statusOf = ({ steps }: Steps, id: StepId) => steps.find((step) => step.id === id)?.status
+const detailOf = ({ steps }: Steps, id: StepId) => steps.find((step) => step.id === id)?.detail
+const failures = ({ steps }: Steps) => steps.filter(({ status }) => status === 'fail').map(({ id }) => id)
+const vaultStatuses = (result: Steps) => vaultSteps.map((id) => statusOf(result, id))
+
+/** The same bytes but for members of the receipt, as a liar would send them. */
+function withMembers(files: SimulatedAttestation, members: object): SimulatedAttestation {
+  return { ...files, bytes: toCanonicalJson({ ...JSON.parse(new TextDecoder().decode(files.bytes)), ...members }) }
+}
+
+function withoutMember(files: SimulatedAttestation, name: keyof AttestationReceiptV2): SimulatedAttestation {
+  const { [name]: _, ...rest } = files.receipt
+  return { ...files, bytes: toCanonicalJson(rest) }
+}
+
+const honest = await issueGolden({ kind: 'transaction' }, goldenVaults.transaction.vault)
+const wallet = await issue({})
+
+/** The steps of a vault alone, of a receipt whose statement names these approvals: what a broken enclave would sign. */
+async function judge(
+  policy: Policy,
+  approve: ReturnType<typeof approveWith>,
+  subject: Partial<TransactionSubject> = {},
+): Promise<Steps> {
+  const { receipt } = honest
+  if (receipt.kind !== 'transaction') throw new Error('not a transaction')
+  const { statement } = receipt.signer
+  const block = toPolicyBytes(policy)
+  const policyHash = hashPolicy(policy)
+  const digest = fromHex(receipt.subject.digestSigned.slice(2))
+  const list = approve({ vaultAddress: statement.address, policyHash, kind: 'transaction', digest })
+  const approvals = list.length === 0 ? undefined : list
+  const stated = approvals === undefined ? null : toHex(sha256(toCanonicalJson(approvals)))
+  const signer = {
+    ...receipt.signer,
+    statement: { ...statement, policy: toHex(policyHash), approvals: stated },
+  }
+  const changed = { ...receipt, signer, approvals, policy: toCid(block), subject: { ...receipt.subject, ...subject } }
+  const transcript = createTranscript()
+  await checkVault(transcript, changed, { block, content: undefined })
+  return transcript
+}
+
+describe('an honest receipt of a vault', () => {
+  test.each([
+    ['transaction', ['pass', 'pass', 'pass']],
+    ['scheduled', ['pass', 'pass', 'pass']],
+    ['off-chain', ['pass', 'skip', 'skip']],
+    ['address', ['pass', undefined, undefined]],
+    ['wallet-address', [undefined, undefined, undefined]],
+  ] as const)('%s: has the steps of its kind, and the rest as every receipt', async (name, statuses) => {
+    const { signing, vault } = goldenVaults[name]
+    const result = await check(await issueGolden(signing, vault))
+    expect(result).toMatchObject({ verdict: 'mock', isKnownCode: true })
+    expect(vaultStatuses(result)).toEqual(statuses)
+    expect(result.policy).toEqual(vault?.policy)
+  })
+
+  test.each(['message', 'typed-data'] as const)('%s: its opening shows that the rules allowed it', async (kind) => {
+    const files = await issue({ signing: { kind }, vault: { policy: approved, approve: approveWith(approved) } })
+    for (const opening of [files.opening as Opening, withholdHalf(files.opening as Opening, 'signature')]) {
+      const result = await check(files, { opening: toCanonicalJson(opening) })
+      expect([result.verdict, ...vaultStatuses(result)]).toEqual(['mock', 'pass', 'pass', 'pass'])
+    }
+    const hidden = withholdHalf(files.opening as Opening, 'content')
+    const result = await check(files, { opening: toCanonicalJson(hidden) })
+    expect([result.verdict, ...vaultStatuses(result)]).toEqual(['mock', 'pass', 'skip', 'skip'])
+    expect(detailOf(result, 'vault-rule')).toContain('Its owner can show it')
+  })
+
+  test('off the chain who approved is in no block', async () => {
+    const vault = { policy: approved, approve: approveWith(approved) }
+    const files = await issue({ signing: { kind: 'message' }, vault })
+    const { content } = files.opening as Opening
+    const [approval] = (typeof content === 'object' && content.approvals) || []
+    const { clientDataJSON, signature, authenticatorData } = approval as Record<string, string>
+    const all = [files.bytes, ...Object.values(files.blocks)].map((block) => new TextDecoder().decode(block)).join()
+    for (const secret of [clientDataJSON, signature, authenticatorData] as string[])
+      expect(all.includes(secret)).toBe(false)
+  })
+
+  test('more approvals than are needed are judged too', async () => {
+    expect(failures(await judge(approvedTwice, approveWith(approvedTwice, { by: [0, 1, 2] })))).toEqual([])
+    const forged = approveWith(approvedTwice, { by: [2], changes: { rpId: 'evil.example' } })
+    const genuine = approveWith(approvedTwice, { by: [0, 1] })
+    const result = await judge(approvedTwice, (request) => [...genuine(request), ...forged(request)])
+    expect(failures(result)).toEqual(['vault-approvals'])
+    expect(detailOf(result, 'vault-approvals')).toBe('Approval 3 does not hold: it was given for another domain.')
+  })
+
+  test('all of it is one file, and that of another policy is none', async () => {
+    const parsed = parseReceiptCar(encodeReceiptCar(honest))
+    expect(parsed.blocks.policy).toEqual(honest.blocks.policy)
+    const other = { ...honest.blocks, policy: toPolicyBytes(scheduled) }
+    const withCode = expect.objectContaining({ code: 'car_malformed' })
+    expect(() => parseReceiptCar(encodeReceiptCar({ ...honest, blocks: other }))).toThrow(withCode)
+    const both = encodeReceiptCar({ ...wallet, blocks: { ...wallet.blocks, policy: toPolicyBytes(scheduled) } })
+    expect(() => parseReceiptCar(both)).toThrow(withCode)
+  })
+})
+
+describe('the golden receipt of a vault', () => {
+  const tamperings = createVaultTamperings(honest)
+  test.each(tamperings.map((tampering) => [tampering.name, tampering.step, tampering] as const))(
+    '%s is caught by %s',
+    async (_, step, tampering) => {
+      const result = await check({ ...honest, ...tamperVault(honest, tampering) })
+      expect(result.verdict).toBe('failed')
+      expect(failures(result)[0]).toBe(step)
+    },
+  )
+})
+
+describe('the policy', () => {
+  test('that was not given is evidence that is missing', async () => {
+    const { policy: _, ...blocks } = honest.blocks
+    const result = await check({ ...honest, blocks })
+    expect([result.verdict, ...vaultStatuses(result)]).toEqual(['incomplete', 'skip', 'skip', 'skip'])
+  })
+
+  test('is not another one, though that has a hash of the same length and allows as much', async () => {
+    const other = toPolicyBytes(createPolicy({ ...approved, approvers: approved.approvers.slice(0, 1) }))
+    const given = { ...honest, blocks: { ...honest.blocks, policy: other } }
+    const named = withMembers(given, { policy: toCid(other) })
+    for (const files of [given, named]) expect(failures(await check(files))).toEqual(['vault-policy'])
+  })
+
+  test('and its statement: neither is there without the other', async () => {
+    const policy = toPolicyBytes(approved)
+    const stranger = withMembers(wallet, { policy: toCid(policy) })
+    expect(failures(await check({ ...stranger, blocks: { ...wallet.blocks, policy } }))).toEqual(['statement'])
+    expect(failures(await check(withoutMember(honest, 'policy')))).toEqual(['statement'])
+    const { approvals } = honest.receipt
+    expect(failures(await check(withMembers(wallet, { approvals })))).toEqual(['statement'])
+  })
+
+  test('an authorization has none: neither as a member nor stated', async () => {
+    const authorization = await issue({ signing: { kind: 'authorization' } })
+    const { policy } = honest.receipt
+    expect(failures(await check(withMembers(authorization, { policy })))).toEqual(['format'])
+    const { signer } = authorization.receipt
+    const statement = { ...signer.statement, policy: honest.receipt.signer.statement.policy }
+    expect(failures(await check(withMembers(authorization, { signer: { ...signer, statement } })))[0]).toBe('statement')
+  })
+
+  test('approvals of off-chain kinds and of addresses have no place in the receipt', async () => {
+    const { approvals } = honest.receipt
+    for (const kind of ['message', 'address'] as const) {
+      const files = await issue({ signing: { kind }, vault: { policy: approved } })
+      expect(failures(await check(withMembers(files, { approvals })))).toEqual(['format'])
+    }
+  })
+})
+
+/* From here on the enclave itself is dishonest or broken: all else holds, and one step alone tells. */
+
+test('a payment that no rule allows, or that nobody approved, fails by one step alone', async () => {
+  const approve = approveWith(approved)
+  const above = await issue({ txMetadata: { value: '2000000000000000001' }, vault: { policy: approved, approve } })
+  expect(failures(await check(above))).toEqual(['vault-rule'])
+  expect(failures(await check(await issue({ vault: { policy: approved } })))).toEqual(['vault-approvals'])
+})
+
+describe('a rule that does not allow what was signed', () => {
+  const log = createPolicy({
+    ...approved,
+    log: { witnesses: ['d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a'], quorum: 1 },
+  })
+
+  test.each<[string, Partial<TransactionSubject>, string, Policy?]>([
+    ['amount', { value: '2000000000000000001' }, 'The amount is above the limit'],
+    ['recipient', { to: `0x${'ee'.repeat(20)}` }, 'The recipient is not on the list.'],
+    ['chain', { chainId: 1 }, 'The chain is not'],
+    ['fee', { gas: '10000000' }, 'The fee can be above the limit'],
+    ['data', { data: '0x00' }, 'Only payments without data are allowed.'],
+    ['an amount that is none', { value: '01' }, 'cannot be read'],
+    ['log', {}, 'The policy asks for a log', log],
+  ])('%s', async (_, subject, sentence, policy = approved) => {
+    const result = await judge(policy, approveWith(policy), subject)
+    expect(vaultStatuses(result)).toEqual(['pass', 'fail', 'skip'])
+    expect(detailOf(result, 'vault-rule')).toContain(sentence)
+  })
+
+  test.each([{ kind: 'message' }, { kind: 'typed-data' }] as const)('$kind: told by the opening', async (signing) => {
+    const policy = createPolicy({ ...approved, rules: [{ ...payment, approvals: 1 }] })
+    const files = await issue({ signing, vault: { policy, approve: approveWith(policy) } })
+    expect(failures(await check(files))).toEqual([])
+    const result = await check(files, { opening: toCanonicalJson(files.opening) })
+    expect(failures(result)).toEqual(['vault-rule'])
+    expect(detailOf(result, 'vault-rule')).toContain('No rule is for this kind of signature.')
+  })
+})
+
+describe('a schedule', () => {
+  const sign = (options: Partial<SimulatedAttestationOptions>) => issue({ vault: { policy: scheduled }, ...options })
+
+  test('is held against the time of the sample, not of the signing', async () => {
+    // One nonce a day from 24 hours before: by the sample, 800 ms old, that of the second day is not due yet.
+    const late = await check(await sign({ txMetadata: { nonce: 1 } }))
+    expect(failures(late)).toEqual(['vault-rule'])
+    expect(detailOf(late, 'vault-rule')).toContain('The schedule does not allow this transaction yet.')
+    expect(failures(await check(await sign({ txMetadata: { nonce: 1 }, sampleAgeMs: 0 })))).toEqual([])
+  })
+
+  test.each<[string, Partial<SimulatedAttestationOptions>]>([
+    ['another satellite', { satelliteSeed: 'evil' }],
+    ['a beacon', { isBeacon: true }],
+  ])('takes no time from %s, though the settings name it', async (_, options) => {
+    const result = await check(await sign(options))
+    expect(failures(result)).toEqual(['vault-rule'])
+    expect(detailOf(result, 'vault-rule')).toContain('no sample tells the time')
+  })
+})
+
+describe('approvals', () => {
+  const expiresMs = GOLDEN_SIGNED_AT.getTime()
+  const digest = new Uint8Array(32).fill(1)
+
+  test.each<[string, ApproveOptions, string]>([
+    ['of another digest', { request: { digest } }, 'for something else'],
+    ['of another kind', { request: { kind: 'message' } }, 'for something else'],
+    ['of another vault', { request: { vaultAddress: `0x${'11'.repeat(20)}` } }, 'for something else'],
+    ['of another policy', { request: { policyHash: digest } }, 'for something else'],
+    ['that had ended', { expiresMs }, 'it had ended'],
+    ['for longer than a day', { expiresMs: expiresMs + 86_400_001 }, 'more than 24 hours'],
+    ['at another origin', { changes: { clientData: { origin: 'https://evil.example' } } }, 'does not name'],
+    ['in a frame', { changes: { clientData: { crossOrigin: true } } }, 'in a frame'],
+    ['without verifying the user', { changes: { flags: 0x01 } }, 'did not verify'],
+    ['that are none', { by: [] }, '1 more is needed'],
+  ])('%s', async (_, options, sentence) => {
+    const result = await judge(approved, approveWith(approved, options))
+    expect(vaultStatuses(result)).toEqual(['pass', 'pass', 'fail'])
+    expect(detailOf(result, 'vault-approvals')).toContain(sentence)
+  })
+
+  test('until the last moment of the day hold', async () => {
+    for (const until of [expiresMs + 1, expiresMs + 86_400_000]) {
+      expect(failures(await judge(approved, approveWith(approved, { expiresMs: until })))).toEqual([])
+    }
+  })
+
+  test.each([
+    ['too few', [0]],
+    ['reordered', [1, 0]],
+    ['one twice', [1, 1]],
+  ])('%s', async (_, by) => {
+    const result = await judge(approvedTwice, approveWith(approvedTwice, { by }))
+    expect(vaultStatuses(result)).toEqual(['pass', 'pass', 'fail'])
+  })
+
+  test('stripped or reordered on the way are not those in the statement', async () => {
+    const approve = approveWith(approvedTwice, { by: [0, 1] })
+    const files = await issue({ vault: { policy: approvedTwice, approve } })
+    const { approvals = [] } = files.receipt
+    for (const changed of [
+      withoutMember(files, 'approvals'),
+      withMembers(files, { approvals: approvals.toReversed() }),
+      withMembers(files, { approvals: approvals.slice(0, 1) }),
+    ]) {
+      expect(failures(await check(changed))).toEqual(['vault-approvals'])
+    }
+  })
+
+  test('of a message: missing, malformed, of another message', async () => {
+    const signing = { kind: 'message' } as const
+    const malformed = () => [{ approver: 0 }] as never
+    for (const approve of [undefined, malformed, approveWith(approved, { request: { digest } })]) {
+      const files = await issue({ signing, vault: { policy: approved, ...(approve && { approve }) } })
+      const result = await check(files, { opening: toCanonicalJson(files.opening) })
+      expect(failures(result)).toEqual(['vault-approvals'])
+    }
+  })
+
+  test('in the opening of a wallet without rules are refused', async () => {
+    const { opening, receipt, ...files } = await issue({ signing: { kind: 'message' } })
+    const { content, signature } = opening as Opening
+    if (typeof content !== 'object') throw new Error('not shown')
+    const changed: Opening = { content: { ...content, approvals: [] }, signature }
+    const commitment = toHex(computeCommitment(changed))
+    const lying = withMembers({ ...files, receipt, opening: changed }, { subject: { commitment } })
+    const result = await check(lying, { opening: toCanonicalJson(changed) })
+    expect([statusOf(result, 'opening'), failures(result)[0]]).toEqual(['pass', 'statement'])
+  })
+})
+
+describe('an address', () => {
+  test('of another policy or wallet than the statement’s is refused', async () => {
+    const files = await issue({ signing: { kind: 'address' }, vault: { policy: approved } })
+    const other = await issue({ signing: { kind: 'address' }, vault: { policy: scheduled } })
+    const { subject } = files.receipt
+    for (const changed of [
+      { ...subject, policy: other.receipt.signer.statement.policy },
+      { ...subject, policy: null },
+      { ...subject, address: other.receipt.signer.statement.address },
+    ]) {
+      expect(failures(await check(withMembers(files, { subject: changed })))).toEqual(['statement'])
+    }
+    const { policy } = other.blocks
+    const swapped = withMembers(files, { policy: other.receipt.policy })
+    expect(failures(await check({ ...swapped, blocks: { ...files.blocks, ...(policy && { policy }) } }))).toEqual([
+      'vault-policy',
+    ])
+  })
+
+  test('takes no opening', async () => {
+    const files = await issue({ signing: { kind: 'address' } })
+    expect(failures(await check(files, { opening: toCanonicalJson({}) }))).toEqual(['opening'])
+  })
+})

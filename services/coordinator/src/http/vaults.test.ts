@@ -1,0 +1,309 @@
+import { createPolicy, hashPolicy, type Policy, type Rule } from '@countersign/policy'
+import { toHex, type VaultInfo } from '@countersign/protocol'
+import { toCid } from '@countersign/receipt'
+import { describe, expect, test } from 'vitest'
+import { createPasskey } from '../../../../packages/policy/src/passkey.fake.ts'
+import { CoordinatorError } from '../errors.ts'
+import { MAX_VAULTS } from '../vault/createVault.ts'
+import { createTestApp, signBody, signed, toDigest, txMetadata } from './testApp.fake.ts'
+
+const payment: Rule = {
+  kind: 'transaction',
+  chainIds: [txMetadata.chainId],
+  to: 'any',
+  maxValueWei: txMetadata.value,
+  maxFeeWei: '100000000000000',
+  approvals: 0,
+}
+const passkey = createPasskey({ seed: 1, rpId: 'vault.example' })
+/** Small payments freely; larger ones, and messages, with a passkey. */
+const policy = createPolicy({
+  version: 1,
+  log: null,
+  approvers: [passkey.approver],
+  rules: [payment, { ...payment, maxValueWei: '9000000000000000', approvals: 1 }, { kind: 'message', approvals: 1 }],
+})
+const withChain = (chainId: number): Policy => createPolicy({ ...policy, rules: [{ ...payment, chainIds: [chainId] }] })
+const toSignBody = (changes: Partial<typeof txMetadata>) => {
+  const metadata = { ...txMetadata, ...changes }
+  return { digest: toDigest(metadata), txMetadata: metadata }
+}
+/** Well-formed; whether it holds is for the enclave to say. */
+const approval = passkey.approve(
+  {
+    vaultAddress: `0x${'11'.repeat(20)}`,
+    policyHash: hashPolicy(policy),
+    kind: 'message',
+    digest: new Uint8Array(32),
+    expiresMs: 1,
+  },
+  0,
+)
+
+async function setUp(changes: Parameters<typeof createTestApp>[0] = {}) {
+  const schedule = (task: () => void) => {
+    const timer = setImmediate(task)
+    return () => clearImmediate(timer)
+  }
+  const app = createTestApp({ ...changes, deps: { schedule } })
+  const user = app.browser()
+  await user.signIn()
+  const create = (body: unknown = { policy }, by = user) => by.post('/vaults', body)
+  return { ...app, user, create, vault: async () => (await (await create()).json()) as VaultInfo }
+}
+
+const problemOf = async (response: Response) => {
+  const { code, detail } = (await response.json()) as { code?: string; detail?: string }
+  return { status: response.status, code, ...(detail === undefined ? {} : { detail }) }
+}
+
+describe('POST /vaults', () => {
+  test('answers address and policy once the policy is pinned; the same again is the same vault', async () => {
+    const { create, user, store } = await setUp()
+    const response = await create()
+    expect(response.status).toBe(201)
+    const vault = (await response.json()) as VaultInfo
+    const text = new TextEncoder().encode([...store.rows.vaults.values()][0]?.policy.text)
+    expect(vault).toMatchObject({ policy, policyHash: toHex(hashPolicy(policy)), policyCid: toCid(text) })
+    expect(Object.keys(vault).sort()).toEqual(['address', 'createdAt', 'policy', 'policyCid', 'policyHash'])
+    expect(await (await create()).json()).toEqual(vault)
+    expect(await (await user.get('/vaults')).json()).toEqual({ vaults: [vault] })
+    expect(store.rows.vaults.size).toBe(1)
+  })
+
+  test('a policy that is not pinned in time: policy_not_pinned, no address, nothing listed; later the vault', async () => {
+    const { create, user, store } = await setUp()
+    store.isPinning = false
+    const response = await create()
+    const text = await response.text()
+    expect([response.status, JSON.parse(text).code, text.includes('0x')]).toEqual([503, 'policy_not_pinned', false])
+    expect(await (await user.get('/vaults')).json()).toEqual({ vaults: [] })
+    const [address = ''] = store.rows.vaults.keys()
+    expect(await problemOf(await user.post('/sign/digest', { ...signBody, wallet: address }))).toMatchObject({
+      code: 'vault_not_found',
+    })
+    store.isPinning = true
+    expect((await create()).status).toBe(201)
+  })
+
+  test.each([
+    ['a body of null', null, 'invalid_request'],
+    ['no policy', {}, 'invalid_request'],
+    ['a member too many', { policy, name: 'Savings' }, 'invalid_request'],
+    ['a policy that is a text', { policy: JSON.stringify(policy) }, 'invalid_policy'],
+    ['an unknown member', { policy: { ...policy, label: 'x' } }, 'invalid_policy'],
+    ['lists in another order', { policy: { ...policy, rules: policy.rules.toReversed() } }, 'invalid_policy'],
+    ['no rules', { policy: { ...policy, rules: [] } }, 'invalid_policy'],
+    ['an unknown version', { policy: { ...policy, version: 2 } }, 'invalid_policy'],
+  ])('%s is refused, before the enclave is asked', async (_, body, code) => {
+    const { create, store, enclave } = await setUp()
+    enclave.failure = new Error('asked')
+    expect(await problemOf(await create(body))).toMatchObject({ status: 400, code })
+    expect(store.rows.vaults.size).toBe(0)
+  })
+
+  test.each([
+    ['another policy', { policy: 'ab'.repeat(32) }],
+    ['an address that is not of the key', { address: `0x${'ab'.repeat(20)}` as const }],
+  ])('an enclave that answers %s: nothing is stored', async (_, change) => {
+    const { create, store, enclave } = await setUp()
+    enclave.changeVault = (vault) => ({ ...vault, ...change })
+    expect(await problemOf(await create())).toMatchObject({ status: 502, code: 'attestation_invalid' })
+    expect(store.rows.vaults.size).toBe(0)
+  })
+
+  test('what the enclave refuses has its own code', async () => {
+    const { create, enclave } = await setUp()
+    enclave.failure = new CoordinatorError('invalid_policy', 'refused', { details: 'policy_not_supported' })
+    expect(await problemOf(await create())).toEqual({
+      status: 400,
+      code: 'invalid_policy',
+      detail: 'policy_not_supported',
+    })
+  })
+
+  test(`a user has ${MAX_VAULTS} at most`, async () => {
+    const { create, store } = await setUp()
+    const first = (await (await create()).json()) as VaultInfo
+    const [vault] = store.rows.vaults.values()
+    if (vault === undefined) throw new Error('no vault')
+    for (let index = 1; index < MAX_VAULTS; index += 1) {
+      store.rows.vaults.set(`${index}`, { ...vault, id: `${index}`, policy: { hash: `${index}`, text: '{}' } })
+    }
+    expect(await problemOf(await create({ policy: withChain(5) }))).toMatchObject({
+      status: 409,
+      code: 'too_many_vaults',
+    })
+    expect(await (await create()).json()).toEqual(first)
+  })
+
+  test('without a session neither list nor vault; another user sees and uses none of it', async () => {
+    const { browser, create, vault } = await setUp()
+    const stranger = browser()
+    expect((await stranger.get('/vaults')).status).toBe(401)
+    expect((await stranger.post('/vaults', { policy })).status).toBe(401)
+    const { address } = await vault()
+    const bob = browser()
+    await bob.signIn('/auth/other')
+    expect(await (await bob.get('/vaults')).json()).toEqual({ vaults: [] })
+    expect(await problemOf(await bob.post('/sign/digest', { ...signBody, wallet: address }))).toMatchObject({
+      status: 404,
+      code: 'vault_not_found',
+    })
+    expect((await bob.post(`/vaults/${address}/attest`)).status).toBe(404)
+    const own = (await (await create({ policy }, bob)).json()) as VaultInfo
+    expect(own.address).not.toBe(address)
+  })
+
+  test('counts against the rate limit of signing', async () => {
+    const { create } = await setUp({
+      config: { rateLimits: { sign: { count: 1, seconds: 600 }, provision: 'off', auth: 'off', proof: 'off' } },
+    })
+    expect((await create()).status).toBe(201)
+    expect((await create()).status).toBe(429)
+  })
+
+  test('other methods are told which there are', async () => {
+    const { request } = await setUp()
+    const response = await request('/vaults', { method: 'PUT', headers: { origin: 'https://app.example' } })
+    expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET, HEAD, POST'])
+  })
+})
+
+describe('signing with a vault', () => {
+  test('asks the enclave with the vault’s key and policy; without `wallet` with the user’s own, as ever', async () => {
+    const { user, vault, signings, store } = await setUp()
+    const { address, policyHash } = await vault()
+    const [stored] = store.rows.vaults.values()
+    const checksummed = `0x${address.slice(2).toUpperCase()}`
+    expect(await (await user.post('/sign/digest', { ...signBody, wallet: checksummed })).json()).toEqual(signed)
+    await user.post('/sign/digest', signBody)
+    expect(signings[0]).toMatchObject({ keyId: stored?.kmsKeyId, address, vault: { policy: { hash: policyHash } } })
+    const [wallet] = store.rows.wallets.values()
+    expect(signings[1]).toMatchObject({ keyId: wallet?.kmsKeyId, address: wallet?.address })
+    expect(signings[1]).not.toHaveProperty('vault')
+  })
+
+  test('the own wallet may be named, but not with approvals', async () => {
+    const { user, signings, store } = await setUp()
+    const [wallet] = store.rows.wallets.values()
+    expect((await user.post('/sign/digest', { ...signBody, wallet: wallet?.address })).status).toBe(200)
+    expect(signings[0]).not.toHaveProperty('vault')
+    const body = { message: '0x00', wallet: wallet?.address, approvals: [approval] }
+    expect(await problemOf(await user.post('/sign/message', body))).toMatchObject({ code: 'invalid_request' })
+  })
+
+  test.each([
+    [
+      'above the limit, without approval',
+      toSignBody({ value: '9000000000000000' }),
+      'approvals_missing',
+      '1 more approval',
+    ],
+    ['above every limit', toSignBody({ value: '9000000000000001' }), 'policy_refused', 'The amount is above the limit'],
+    ['on another chain', toSignBody({ chainId: 1 }), 'policy_refused', 'The chain is not'],
+    ['a call', toSignBody({ data: '0x12345678' }), 'policy_refused', 'Only payments without data'],
+  ])('%s: refused before a sample is spent, with the reason in words', async (_, body, code, words) => {
+    const { user, vault, signings } = await setUp()
+    const { address } = await vault()
+    const problem = await problemOf(await user.post('/sign/digest', { ...body, wallet: address }))
+    expect(problem).toMatchObject({ status: 403, code, detail: expect.stringContaining(words) })
+    expect(signings).toEqual([])
+  })
+
+  test('approvals go to the enclave as they were given; an empty list is none', async () => {
+    const { user, vault, signings } = await setUp()
+    const { address: wallet } = await vault()
+    const large = toSignBody({ value: '9000000000000000' })
+    expect((await user.post('/sign/digest', { ...large, wallet, approvals: [approval] })).status).toBe(200)
+    expect((await user.post('/sign/message', { message: '0x00', wallet, approvals: [approval] })).status).toBe(200)
+    expect(signings.map(({ vault }) => vault?.approvals)).toEqual([[approval], [approval]])
+    expect(await problemOf(await user.post('/sign/digest', { ...large, wallet, approvals: [] }))).toMatchObject({
+      code: 'approvals_missing',
+    })
+  })
+
+  test.each([
+    ['approvals without a wallet', { approvals: [approval] }],
+    ['a wallet that is no address', { wallet: '0x12' }],
+    ['a wallet of null', { wallet: null }],
+    ['approvals that are no list', { wallet: `0x${'11'.repeat(20)}`, approvals: {} }],
+    ['an approver twice', { wallet: `0x${'11'.repeat(20)}`, approvals: [approval, approval] }],
+    ['an approval with a member too many', { wallet: `0x${'11'.repeat(20)}`, approvals: [{ ...approval, id: 1 }] }],
+    ['an approval in upper case', { wallet: `0x${'11'.repeat(20)}`, approvals: [{ ...approval, signature: 'AB' }] }],
+  ])('%s: invalid_request', async (_, use) => {
+    const { user, signings } = await setUp()
+    for (const [path, body] of [
+      ['/sign/digest', signBody],
+      ['/sign/message', { message: '0x00' }],
+    ] as const) {
+      expect(await problemOf(await user.post(path, { ...body, ...use }))).toMatchObject({ code: 'invalid_request' })
+    }
+    expect(signings).toEqual([])
+  })
+
+  test('an authorization takes no wallet', async () => {
+    const { user, vault } = await setUp()
+    const { address: wallet } = await vault()
+    const body = { chainId: 31337, address: `0x${'ab'.repeat(20)}`, nonce: 3, wallet }
+    expect(await problemOf(await user.post('/sign/authorization', body))).toMatchObject({ code: 'invalid_request' })
+  })
+
+  test('typed data without a rule for it is refused; chains that the operator does not allow before that', async () => {
+    const { user, vault } = await setUp({ config: { allowedChainIds: [txMetadata.chainId] } })
+    const { address: wallet } = await vault()
+    const typedData = (chainId: number) => ({
+      domain: { chainId },
+      types: { Note: [{ name: 'text', type: 'string' }] },
+      primaryType: 'Note',
+      message: { text: 'hello' },
+      wallet,
+    })
+    expect(await problemOf(await user.post('/sign/typed-data', typedData(1)))).toMatchObject({
+      code: 'chain_not_allowed',
+    })
+    const refused = await problemOf(await user.post('/sign/typed-data', typedData(txMetadata.chainId)))
+    expect(refused).toMatchObject({ status: 403, code: 'policy_refused' })
+  })
+
+  test('the quota is of the user, whichever wallet signs', async () => {
+    const { user, vault, store, clock } = await setUp({ config: { signQuotaPerDay: 1 } })
+    const { address: wallet } = await vault()
+    const [stored] = store.rows.vaults.values()
+    store.rows.signed.set('x', { walletId: stored?.id ?? '', digest: null, signature: null, slug: 'x' })
+    store.rows.proofs.set('x', { createdAt: clock.now() } as never)
+    for (const body of [signBody, { ...signBody, wallet }]) {
+      expect(await problemOf(await user.post('/sign/digest', body))).toMatchObject({ code: 'quota_spent' })
+    }
+  })
+})
+
+describe('attested addresses', () => {
+  test('one statement for each wallet, asked for without a signature; again the same slug', async () => {
+    const { user, vault, signings, store } = await setUp()
+    const { address, policyHash } = await vault()
+    expect(await (await user.post(`/vaults/${address}/attest`)).json()).toEqual({ slug: signed.slug })
+    expect(await (await user.post('/wallet/attest', {})).json()).toEqual({ slug: signed.slug })
+    const [wallet] = store.rows.wallets.values()
+    expect(signings).toMatchObject([
+      { address, asked: { kind: 'address' }, vault: { policy: { hash: policyHash } } },
+      { address: wallet?.address, asked: { kind: 'address' } },
+    ])
+    const { asked, walletId } = signings[0] ?? {}
+    const earlier = {
+      walletId: walletId ?? '',
+      digest: asked?.digest ?? null,
+      signature: null,
+      slug: 'earlierearlierearlierQ',
+    }
+    store.rows.signed.set(`${walletId}/${asked?.digest}`, earlier)
+    expect(await (await user.post(`/vaults/${address}/attest`)).json()).toEqual({ slug: earlier.slug })
+    expect(signings).toHaveLength(2)
+  })
+
+  test.each(['0x12', `0x${'11'.repeat(20)}`])('no vault at %s', async (address) => {
+    const { user, signings } = await setUp()
+    expect([400, 404]).toContain((await user.post(`/vaults/${address}/attest`)).status)
+    expect(signings).toEqual([])
+  })
+})

@@ -1,0 +1,67 @@
+import {
+  checkPolicy,
+  describeRefusal,
+  type Policy,
+  type PolicyRequest,
+  parsePolicy,
+  type TimedSample,
+} from '@countersign/policy'
+import { type PolicyRefusal, SAMPLE_TOLERANCE_MS } from '@countersign/protocol'
+import { CoordinatorError } from '../errors.ts'
+import type { Clock } from '../ports.ts'
+import type { SigningRequest } from './signBatch.ts'
+
+/** Whether a vault's rules can allow a signing. Throws `policy_refused` and `approvals_missing`. */
+export type VaultRules = { assertAllowed(request: Pick<SigningRequest, 'vault' | 'asked'>): void }
+
+/** To read a policy takes longer than to ask it. */
+const MAX_KNOWN = 256
+
+/**
+ * The rules of vaults, asked before a sample is spent. What they allow here is asked again inside the enclave, with the sample that tells
+ * the time, and there the approvals are verified: this decides about nothing but costs.
+ */
+export function createVaultRules({ clock }: { clock: Clock }): VaultRules {
+  const known = new Map<string, Policy>()
+
+  function read({ hash, text }: { hash: string; text: string }): Policy {
+    const policy = known.get(hash) ?? parsePolicy(Buffer.from(text))
+    known.delete(hash)
+    known.set(hash, policy)
+    for (const oldest of known.keys()) if (known.size > MAX_KNOWN) known.delete(oldest)
+    return policy
+  }
+
+  return {
+    assertAllowed({ vault, asked }) {
+      if (vault === undefined || asked.kind === 'address') return
+      const policy = read(vault.policy)
+      const verdict = checkPolicy(policy, toPolicyRequest(asked, toLatestSample(policy, clock.now())))
+      if (!verdict.allowed) throw policyRefused(policy, verdict)
+      const missing = verdict.approvals - (vault.approvals?.length ?? 0)
+      if (missing > 0) throw approvalsMissing(missing)
+    },
+  }
+}
+
+/** As late as a sample can be now, and of a source that counts: what is not due by it is not due. */
+function toLatestSample({ time: [source] = [] }: Policy, now: number): TimedSample | undefined {
+  return source && { source, timeMs: now + SAMPLE_TOLERANCE_MS }
+}
+
+function toPolicyRequest(asked: SigningRequest['asked'], sample: TimedSample | undefined): PolicyRequest {
+  if (asked.kind === 'transaction') return { kind: asked.kind, txMetadata: asked.txMetadata, ...(sample && { sample }) }
+  if (asked.kind === 'message') return { kind: asked.kind, content: asked.content }
+  if (asked.kind === 'typed-data') return { kind: asked.kind, content: asked.content }
+  throw new Error('a vault signs nothing of this kind')
+}
+
+export function policyRefused(policy: Policy, refusal: PolicyRefusal): CoordinatorError {
+  const details = describeRefusal(policy, { allowed: false, ...refusal }).join(' ')
+  return new CoordinatorError('policy_refused', 'the rules of the vault do not allow this', { details })
+}
+
+export function approvalsMissing(missing: number): CoordinatorError {
+  const details = missing === 1 ? '1 more approval is needed' : `${missing} more approvals are needed`
+  return new CoordinatorError('approvals_missing', 'more approvals are needed', { details })
+}

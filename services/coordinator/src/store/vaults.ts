@@ -1,0 +1,85 @@
+import type { Hex } from '@countersign/protocol'
+import { type Kysely, sql } from 'kysely'
+import { CoordinatorError } from '../errors.ts'
+import { fromBytes, toBytes, toPrefixed } from './bytes.ts'
+import { type Jobs, POLICY_QUEUE } from './jobs.ts'
+import type { Tables } from './tables.ts'
+import type { StoredPolicy, Vault } from './types.ts'
+
+function selectVaults(db: Kysely<Tables>, userId: string) {
+  return db
+    .selectFrom('wallets as w')
+    .innerJoin('policies as r', 'r.hash', 'w.policy_hash')
+    .where('w.user_id', '=', userId)
+    .select(['w.id', 'w.user_id', 'w.address', 'w.kms_key_id', 'w.created_at', 'r.hash', 'r.bytes', 'r.pinned_at'])
+}
+
+type VaultRow = Awaited<ReturnType<ReturnType<typeof selectVaults>['executeTakeFirstOrThrow']>>
+
+/** Oldest first, and only those that may be shown. */
+export async function listVaults(db: Kysely<Tables>, userId: string): Promise<Vault[]> {
+  const rows = await selectVaults(db, userId)
+    .where('r.pinned_at', 'is not', null)
+    .orderBy('w.created_at')
+    .orderBy('w.id')
+    .execute()
+  return rows.map(toVault)
+}
+
+export type FindVaultParameters = { userId: string; policyHash: string }
+
+export async function findVault(
+  db: Kysely<Tables>,
+  { userId, policyHash }: FindVaultParameters,
+): Promise<Vault | undefined> {
+  const row = await selectVaults(db, userId).where('w.policy_hash', '=', toBytes(policyHash)).executeTakeFirst()
+  return row && toVault(row)
+}
+
+export type CreateVaultParameters = {
+  userId: string
+  address: Hex
+  kmsKeyId: string
+  policy: StoredPolicy
+  /** Vaults of a user. */
+  limit: number
+  now: number
+}
+
+/** Calls of one user take turns, so that none passes the limit. A policy that is not pinned yet gets a job, at each call. */
+export async function createVault(
+  { db, jobs }: { db: Kysely<Tables>; jobs: Jobs },
+  { userId, address, kmsKeyId, policy, limit, now }: CreateVaultParameters,
+): Promise<Vault> {
+  return db.transaction().execute(async (transaction) => {
+    const [hash, at] = [toBytes(policy.hash), new Date(now)]
+    await transaction.selectFrom('users').where('id', '=', userId).select('id').forUpdate().executeTakeFirstOrThrow()
+    await sql`insert into policies (hash, bytes, created_at)
+      values (${hash}::bytea, ${Buffer.from(policy.text)}::bytea, ${at}::timestamptz) on conflict do nothing`.execute(
+      transaction,
+    )
+    await sql`insert into wallets (user_id, address, kms_key_id, policy_hash, created_at)
+      select ${userId}::uuid, ${toBytes(address)}::bytea, ${toBytes(kmsKeyId)}::bytea, ${hash}::bytea, ${at}::timestamptz
+      where (select count(*) from wallets where user_id = ${userId}::uuid and policy_hash is not null) < ${limit}::integer
+      on conflict do nothing`.execute(transaction)
+    const vault = await findVault(transaction, { userId, policyHash: policy.hash })
+    if (vault === undefined) throw new CoordinatorError('too_many_vaults', 'the user has too many vaults')
+    if (vault.address !== address || vault.kmsKeyId !== kmsKeyId) {
+      throw new CoordinatorError('key_binding_mismatch', 'the key of this vault has changed')
+    }
+    if (!vault.isPinned) await jobs.insert(transaction, POLICY_QUEUE, [{ data: { hash: policy.hash } }])
+    return vault
+  })
+}
+
+function toVault(row: VaultRow): Vault {
+  return {
+    id: row.id,
+    userId: row.user_id,
+    address: toPrefixed(row.address),
+    kmsKeyId: fromBytes(row.kms_key_id),
+    createdAt: row.created_at.getTime(),
+    policy: { hash: fromBytes(row.hash), text: Buffer.from(row.bytes).toString('utf8') },
+    isPinned: row.pinned_at !== null,
+  }
+}

@@ -1,0 +1,44 @@
+import { hash } from 'node:crypto'
+import { type Policy, parsePolicy, VaultPolicyError } from '@countersign/policy'
+import { createPolicyMemory } from './policyMemory.ts'
+
+/** Policies by their hash, parsed once for as long as they are remembered. */
+export type Policies = {
+  /** `text` is what is hashed and parsed where the policy is not remembered. */
+  get(hash: string, text: string): Policy | { error: 'policy_unknown' | 'policy_not_supported' }
+}
+
+/** Of text; parsed, a policy takes several times as much. */
+const MAX_BYTES = 4_194_304
+
+export function createPolicies({ maxBytes = MAX_BYTES }: { maxBytes?: number } = {}): Policies {
+  const memory = createPolicyMemory<Policy>({ maxBytes })
+  return {
+    get(name, text) {
+      const known = memory.get(name)
+      if (known !== undefined) return known
+      const bytes = Buffer.from(text)
+      // The key is derived from this hash: with a text of another, rules of the caller's choice would decide about it.
+      if (hash('sha256', bytes, 'hex') !== name) return { error: 'policy_unknown' }
+      const policy = readPolicy(bytes)
+      if (policy === undefined || !isSupported(policy)) return { error: 'policy_not_supported' }
+      memory.set(name, policy, bytes.length)
+      return policy
+    },
+  }
+}
+
+/** Whether this enclave can do what a policy asks for. There is no log yet that witnesses could cosign. */
+export function isSupported({ log }: Policy): boolean {
+  return log === null
+}
+
+/** Undefined for what this version does not understand to the last member. */
+export function readPolicy(bytes: Uint8Array): Policy | undefined {
+  try {
+    return parsePolicy(bytes)
+  } catch (error) {
+    if (error instanceof VaultPolicyError) return undefined
+    throw error
+  }
+}
