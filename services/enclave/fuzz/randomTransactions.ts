@@ -6,6 +6,7 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { createGrant, toSidHash } from '../src/grant/grant.ts'
 import { createKeyring, toOwner } from '../src/keys/deriveKey.ts'
 import { signItem } from '../src/sign/signItem.ts'
+import { createVerifyEs256 } from '../src/vault/es256.ts'
 import { createPolicies } from '../src/vault/policies.ts'
 import { createWitness } from '../test/witness.ts'
 
@@ -15,7 +16,7 @@ const now = Date.parse('2026-06-15T12:00:00.123Z')
 const sid = 'ab'.repeat(32)
 const coordinatorKey = 'cd'.repeat(32)
 const witness = createWitness()
-const policies = createPolicies()
+const [policies, verifyEs256] = [createPolicies(), createVerifyEs256()]
 const USERS = 50
 const random = (length: number) => new Uint8Array(length)
 
@@ -74,7 +75,7 @@ export function checkRandomTransactions({ runs, seed }: { runs: number; seed: nu
       const { grant, keyId } = session
       const wanted = { kind: 'transaction', statementVersion: 1, digest, txMetadata: candidate } as const
       const result = signItem(
-        { keyring, now, random, implementations: [], policies },
+        { keyring, now, random, implementations: [], policies, verifyEs256 },
         { ...wanted, sid, grant, keyId, witness },
         { coordinatorKey },
       )

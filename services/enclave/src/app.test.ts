@@ -18,8 +18,10 @@ import {
   type OpenSessionResponse,
   rootSecretPaths,
   type SignItemsResponse,
+  toCanonicalJson,
   toEnclaveVersion,
   toHex,
+  type VaultResponse,
 } from '@countersign/protocol'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestCoordinator } from '../test/coordinator.ts'
@@ -127,6 +129,29 @@ function toItem({ sid, grant, keyId }: OpenSessionResponse, changes: object = {}
   const wanted = { kind: 'transaction', statementVersion: 1, digest, txMetadata }
   return { sid, grant, keyId, ...wanted, witness: createWitness(at.getTime()), ...changes }
 }
+
+test('a vault is derived for a session, and signs what its policy allows', async () => {
+  const app = startApp()
+  const alice = await openSession(app, 'alice')
+  const rule = { kind: 'transaction', chainIds: [1], to: 'any', maxValueWei: '1', maxFeeWei: '42000', approvals: 0 }
+  const policy = new TextDecoder().decode(toCanonicalJson({ version: 1, log: null, approvers: [], rules: [rule] }))
+  const path = enclavePaths.vault
+  const { status, body } = await send(app, { path, request: { sid: alice.sid, grant: alice.grant, policy } })
+  expect(status).toBe(200)
+  const vault = body as VaultResponse
+  const changes = { keyId: vault.keyId, vault: { policy: vault.policy }, statementVersion: 2 }
+  const { body: signed } = await send(app, { path: enclavePaths.sign, request: { items: [toItem(alice, changes)] } })
+  const stated = { address: vault.address, publicKey: vault.publicKey, policy: vault.policy }
+  expect(signed).toMatchObject({ results: [{ statement: stated }] })
+  for (const [changed, expected, code] of [
+    [{ policy: '{}' }, 400, 'invalid_policy'],
+    [{ sid: '00'.repeat(32) }, 403, 'grant_invalid'],
+    [{ policy: 1 }, 400, 'invalid_request'],
+  ] as const) {
+    const request = { sid: alice.sid, grant: alice.grant, policy, ...changed }
+    expect(await send(app, { path, request })).toMatchObject({ status: expected, body: { error: { code } } })
+  }
+})
 
 describe('sign', () => {
   test('answers a statement per item, and a quote that covers it and verifies', async () => {

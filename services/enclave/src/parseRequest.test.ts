@@ -2,17 +2,38 @@ import { expect, test } from 'vitest'
 import { createRound } from '../test/beacon.ts'
 import { permit } from '../test/typedData.ts'
 import { createWitness } from '../test/witness.ts'
-import { parseSignItemsRequest } from './parseRequest.ts'
+import { parseSignItemsRequest, parseVaultRequest } from './parseRequest.ts'
 
+const withCode = (code: string) => expect.objectContaining({ name: 'EnclaveError', code })
 const granted = { sid: '11'.repeat(32), grant: 'grant', keyId: '22'.repeat(16), witness: createWitness() }
 const digest = `0x${'33'.repeat(32)}`
 const transaction = { ...granted, kind: 'transaction', digest, txMetadata: {}, statementVersion: 1 }
 const message = { ...granted, kind: 'message', content: { message: '0x00' } }
 const typedData = { ...granted, kind: 'typed-data', content: permit }
 const authorization = { ...granted, kind: 'authorization', authorization: {} }
+const address = { ...granted, kind: 'address' }
+const approval = {
+  approver: 0,
+  authenticatorData: '44'.repeat(37),
+  clientDataJSON: '7b7d',
+  signature: '55'.repeat(70),
+  expiresMs: 1,
+}
+const vault = { policy: '66'.repeat(32), approvals: [approval] }
 
 test('items of every kind pass as they are, with the round of a beacon too', () => {
-  const items = [transaction, { ...transaction, statementVersion: 2 }, message, typedData, authorization]
+  const items = [
+    ...[transaction, { ...transaction, statementVersion: 2 }, message, typedData, authorization, address],
+    ...[
+      { ...transaction, statementVersion: 2, vault },
+      { ...message, vault },
+      { ...typedData, vault },
+    ],
+    ...[
+      { ...message, vault: { policy: vault.policy } },
+      { ...address, vault: { policy: vault.policy } },
+    ],
+  ]
   expect(parseSignItemsRequest({ items })).toEqual({ items })
   const beacons = items.map((item) => ({ ...item, witness: createRound(Date.UTC(2026, 5, 15)) }))
   expect(parseSignItemsRequest({ items: beacons })).toEqual({ items: beacons })
@@ -35,6 +56,20 @@ test.each<[string, unknown]>([
   ['typed data with a digest', { ...typedData, digest }],
   ['typed data without content', { ...granted, kind: 'typed-data' }],
   ['an authorization with content', { ...authorization, content: {} }],
+  ['an address with content', { ...address, content: {} }],
+  ['an address with approvals', { ...address, vault }],
+  ['a vault’s transaction of version 1', { ...transaction, vault }],
+  ['a vault that is null', { ...message, vault: null }],
+  ['a vault without a policy', { ...message, vault: { approvals: [approval] } }],
+  ['a policy of 31 bytes', { ...message, vault: { policy: '66'.repeat(31) } }],
+  ['a policy in upper case', { ...message, vault: { policy: 'AA'.repeat(32) } }],
+  ['a policy itself', { ...message, vault: { policy: {} } }],
+  ['a vault with more', { ...message, vault: { ...vault, address: digest } }],
+  ['approvals that are no list', { ...message, vault: { ...vault, approvals: approval } }],
+  ['approvals that are null', { ...message, vault: { ...vault, approvals: null } }],
+  ['an approver twice', { ...message, vault: { ...vault, approvals: [approval, approval] } }],
+  ['an approval with more', { ...message, vault: { ...vault, approvals: [{ ...approval, rpId: 'a' }] } }],
+  ['an approval in base64', { ...message, vault: { ...vault, approvals: [{ ...approval, signature: 'zz' }] } }],
   ['no session', { ...message, sid: undefined }],
   ['a session of 31 bytes', { ...message, sid: '11'.repeat(31) }],
   ['a grant that is none', { ...typedData, grant: 1 }],
@@ -59,4 +94,25 @@ test.each([
   expect(parseSignItemsRequest(toItems(20)).items).not.toEqual([undefined])
   for (const depth of [25, 5_000, 100_000])
     expect(parseSignItemsRequest(toItems(depth))).toEqual({ items: [undefined] })
+})
+
+test('policies come along as texts, at most as many as items', () => {
+  const items = [message, message]
+  const policies = ['{}', 'é'.repeat(8_192)]
+  expect(parseSignItemsRequest({ items, policies })).toEqual({ items, policies })
+  const wrong = [null, '{}', {}, [1], [{}], ['', '', ''], ['a'.repeat(16_385)], ['é'.repeat(8_193)]]
+  for (const one of wrong) {
+    expect(() => parseSignItemsRequest({ items, policies: one })).toThrow(withCode('invalid_request'))
+  }
+})
+
+test.each<[string, unknown]>([
+  ['nothing', null],
+  ['no policy', { sid: granted.sid, grant: 'grant' }],
+  ['a policy that is no text', { sid: granted.sid, grant: 'grant', policy: {} }],
+  ['a grant that is none', { sid: granted.sid, grant: 1, policy: '{}' }],
+  ['a session of 31 bytes', { sid: '11'.repeat(31), grant: 'grant', policy: '{}' }],
+  ['an owner', { sid: granted.sid, grant: 'grant', policy: '{}', owner: '11'.repeat(32) }],
+])('a vault is not derived from %s', (_, request) => {
+  expect(() => parseVaultRequest(request)).toThrow(withCode('invalid_request'))
 })

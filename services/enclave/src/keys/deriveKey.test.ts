@@ -4,12 +4,39 @@ import { hmac } from '@noble/hashes/hmac.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { privateKeyToAccount } from 'viem/accounts'
 import { describe, expect, test } from 'vitest'
+import vectors from '../../../../packages/protocol/vectors/vault-v1.vectors.json' with { type: 'json' }
 import { createKeyring, toOwner } from './deriveKey.ts'
 
 const rootSecret = Uint8Array.from({ length: 32 }, (_, index) => index)
 const configHash = new Uint8Array(32).fill(0xcc)
 const identity = { issuer: 'https://accounts.google.com', subject: '110169484474386276334' }
 const owner = toOwner(identity)
+
+describe('vault keys from the root secret', () => {
+  const { rootSecret: secret, vaults } = vectors
+  const keyring = createKeyring(Buffer.from(secret, 'hex'), configHash)
+
+  test.each(vaults)('the protocol’s vectors: $address', ({ owner, policyHash, privateKey, address, keyId }) => {
+    const name = { owner, policy: policyHash }
+    expect(keyring.describe(name)).toMatchObject({ address, keyId })
+    expect(keyring.withPrivateKey(name, (key) => Buffer.from(key).toString('hex'))).toBe(privateKey)
+  })
+
+  test('two enclaves of one secret derive one address; another policy, owner or secret is another', () => {
+    const name = { owner, policy: '11'.repeat(32) }
+    const elsewhere = createKeyring(Buffer.from(secret, 'hex'), new Uint8Array(32))
+    expect(elsewhere.describe(name)).toEqual(keyring.describe(name))
+    const others = [
+      keyring.describe({ ...name, policy: '12'.repeat(32) }),
+      keyring.describe({ ...name, owner: '11'.repeat(32) }),
+      keyring.describe(owner),
+      createKeyring(rootSecret, configHash).describe(name),
+    ]
+    const all = [keyring.describe(name), ...others]
+    expect(new Set(all.map(({ address }) => address)).size).toBe(5)
+    expect(new Set(all.map(({ keyId }) => keyId)).size).toBe(5)
+  })
+})
 
 describe('wallet keys from the root secret', () => {
   test('golden vectors for owner, address and key id', () => {

@@ -23,7 +23,7 @@ const INDEX = 0
 export type WalletKey = { keyId: string; address: Hex; publicKey: string }
 
 /** Whose key: an owner's own, or that of their vault with a policy of this hash (32 bytes, hex). */
-export type KeyName = string | { owner: string; policy: string }
+type KeyName = string | { owner: string; policy: string }
 
 /** All that is derived from the root secret. With `sign/`, the only code that touches a private key. */
 export type Keyring = {

@@ -3,12 +3,13 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { checkGrant, createGrant } from '../grant/grant.ts'
 import { createRootSecretHolder, RootSecretError, type RootSecretHolder } from '../rootSecret/rootSecretHolder.ts'
 import { signItem } from '../sign/signItem.ts'
+import { createVerifyEs256 } from '../vault/es256.ts'
 import { createPolicies } from '../vault/policies.ts'
 import { createKeyring, type Keyring } from './deriveKey.ts'
 import type { HolderAnswer, HolderCall, KeyWorkerAnswer, KeyWorkerParameters, KeyWorkerTask } from './keyWorker.ts'
 
 const { rootSecret, configHash, implementations }: KeyWorkerParameters = workerData
-const policies = createPolicies()
+const vaultDeps = { policies: createPolicies(), verifyEs256: createVerifyEs256() }
 const random = (length: number) => new Uint8Array(randomBytes(length))
 // An error near a private key says nothing about its cause.
 const FAILURE = { failure: 'the key worker could not do it' }
@@ -29,8 +30,7 @@ function perform(task: KeyWorkerTask): KeyWorkerAnswer {
   try {
     if (keyring === undefined) return FAILURE
     if (task.kind === 'sign') {
-      const { item, coordinatorKey, now, rules } = task
-      return signItem({ keyring, now, random, implementations, policies }, item, { coordinatorKey, rules })
+      return signItem({ keyring, now: task.now, random, implementations, ...vaultDeps }, task.item, task)
     }
     if (task.kind === 'describeVault') {
       const grant = checkGrant(keyring.grantKey, task)

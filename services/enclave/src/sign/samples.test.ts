@@ -35,6 +35,22 @@ beforeEach(() => {
   samples = createSamples({ sources: [SATELLITE], time })
 })
 
+test('the source of a sample is the setting that it was verified by', async () => {
+  const time = createKnownTime({ now: () => NOW })
+  const round = createRound(NOW)
+  const samples = createSamples({ sources: [SATELLITE, { kind: 'drand', ...beacon }, { kind: 'unsigned' }], time })
+  for (const [witness, source] of [
+    [createWitness(NOW), SATELLITE],
+    [round, { kind: 'drand', ...beacon }],
+    [{ ...createWitness(NOW), publicKey: '00'.repeat(32), signatureHex: '00'.repeat(64) }, { kind: 'unsigned' }],
+  ] as const) {
+    expect(await samples.use(witness, { kind: 'off-chain' })).toBeUndefined()
+    expect(samples.findSource(witness)).toEqual(source)
+  }
+  const without = createSamples({ sources: [SATELLITE], time })
+  expect(without.findSource(round)).toBeUndefined()
+})
+
 describe('a sample', () => {
   test('is used once: three signatures, three samples', async () => {
     const witness = createWitness(NOW)

@@ -25,6 +25,7 @@ import { permit } from '../../test/typedData.ts'
 import { createWitness } from '../../test/witness.ts'
 import { createGrant, toSidHash } from '../grant/grant.ts'
 import { createKeyring, toOwner } from '../keys/deriveKey.ts'
+import { createVerifyEs256 } from '../vault/es256.ts'
 import { createPolicies } from '../vault/policies.ts'
 import { type SignedItem, signItem } from './signItem.ts'
 
@@ -79,10 +80,10 @@ function toItem(changes: Partial<TransactionItem> = {}): TransactionItem {
   }
 }
 
-const policies = createPolicies()
+const vaultDeps = { policies: createPolicies(), verifyEs256: createVerifyEs256() }
 const random = (length: number) => new Uint8Array(randomBytes(length))
 const sign = (item: SignItem, at = now) =>
-  signItem({ keyring, now: at, random, implementations, policies }, item, { coordinatorKey })
+  signItem({ keyring, now: at, random, implementations, ...vaultDeps }, item, { coordinatorKey })
 
 test('the statement names key, transaction, entropy and caller, and the signature is viem’s to the byte', async () => {
   const result = sign(toItem()) as SignedItem & { statement: Statement }
@@ -362,7 +363,7 @@ describe('content that is refused: no signature', () => {
   })
 
   test('without a list, no authorization is signed', () => {
-    const deps = { keyring, now, random, implementations: [], policies }
+    const deps = { keyring, now, random, implementations: [], ...vaultDeps }
     expect(signItem(deps, authorizationItem, { coordinatorKey })).toEqual({ error: 'authorization_not_allowed' })
   })
 })

@@ -33,21 +33,19 @@ import {
 import { checkGrant } from '../grant/grant.ts'
 import type { Keyring } from '../keys/deriveKey.ts'
 import type { Random } from '../ports.ts'
-import { checkVault, findPolicy, refusedKind, type VaultRules } from '../vault/checkVault.ts'
-import type { Policies } from '../vault/policies.ts'
+import { type CheckVaultDeps, checkVault, findPolicy, refusedKind, type VaultRules } from '../vault/checkVault.ts'
 import { signRecoverable } from './secp256k1.ts'
 import { toFlatJson } from './toFlatJson.ts'
 
 /** A statement and its leaf, not yet covered by a quote. Nothing of it may leave the enclave before that. */
 export type SignedItem = SignedStatement & { leaf: Uint8Array<ArrayBuffer> }
 
-export type SignItemDeps = {
+export type SignItemDeps = CheckVaultDeps & {
   keyring: Keyring
   now: number
   random: Random
   /** The code that accounts may be delegated to. */
   implementations: readonly Hex[]
-  policies: Policies
 }
 
 /** What all statements say. */
@@ -99,12 +97,12 @@ export function signItem(
 
 /** The rules must be known here: an address whose vault could never sign is not to be recommended under a quote. */
 function stateAddress(
-  { policies }: SignItemDeps,
+  deps: SignItemDeps,
   item: AddressItem,
   { facts, rules }: { facts: Facts; rules: VaultRules | undefined },
 ): SignedItem | SignItemError {
   const { vault } = item
-  const policy = vault === undefined ? undefined : findPolicy(policies, vault, rules)
+  const policy = vault === undefined ? undefined : findPolicy(deps, vault, rules)
   if (policy !== undefined && 'error' in policy) return policy
   const subject = { address: facts.address, policy: vault?.policy ?? null }
   const stated = toSignedV2(item, facts, { kind: 'address', subject })

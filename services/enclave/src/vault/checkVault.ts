@@ -1,6 +1,12 @@
-import { checkApprovals, checkPolicy, type Policy, type PolicyRequest, type TimedSample } from '@countersign/policy'
+import {
+  checkApprovals,
+  checkPolicy,
+  type Policy,
+  type PolicyRequest,
+  type TimedSample,
+  type VerifyEs256,
+} from '@countersign/policy'
 import type { Hex, SignItem, SignItemError, VaultUse } from '@countersign/protocol'
-import { verifyEs256 } from './es256.ts'
 import type { Policies } from './policies.ts'
 
 /** What the rules of a vault are, and what tells them the time. */
@@ -11,7 +17,9 @@ export type VaultRules = {
   sample: TimedSample | undefined
 }
 
-export type CheckVaultParameters = {
+export type CheckVaultDeps = { policies: Policies; verifyEs256: VerifyEs256 }
+
+type CheckVaultParameters = {
   item: SignItem
   vault: VaultUse
   rules: VaultRules | undefined
@@ -29,10 +37,10 @@ export const refusedKind: SignItemError = {
 
 /** Why a vault's rules do not allow its key to sign; undefined where they do, with every approval that they ask for. */
 export function checkVault(
-  { policies }: { policies: Policies },
+  deps: CheckVaultDeps,
   { item, vault, rules, address, digest, now }: CheckVaultParameters,
 ): SignItemError | undefined {
-  const policy = findPolicy(policies, vault, rules)
+  const policy = findPolicy(deps, vault, rules)
   if ('error' in policy) return policy
   const request = toPolicyRequest(item, rules?.sample)
   if (request === undefined) return refusedKind
@@ -41,13 +49,10 @@ export function checkVault(
     const { reasons, rules, nearest } = verdict
     return { error: 'policy_refused', details: { reasons, rules, nearest } }
   }
-  const approvals = checkApprovals(
-    { verifyEs256 },
-    {
-      ...{ policy, digest, vaultAddress: address, kind: request.kind, nowMs: now },
-      ...{ approvals: vault.approvals ?? [], required: verdict.approvals },
-    },
-  )
+  const approvals = checkApprovals(deps, {
+    ...{ policy, digest, vaultAddress: address, kind: request.kind, nowMs: now },
+    ...{ approvals: vault.approvals ?? [], required: verdict.approvals },
+  })
   if (approvals.valid) return undefined
   const { reason } = approvals
   if (reason === 'approvals_malformed') return { error: 'invalid_request' }
@@ -57,7 +62,7 @@ export function checkVault(
 
 /** The policy that a vault's key is derived from. */
 export function findPolicy(
-  policies: Policies,
+  { policies }: Pick<CheckVaultDeps, 'policies'>,
   { policy }: VaultUse,
   rules: VaultRules | undefined,
 ): Policy | { error: 'policy_unknown' | 'policy_not_supported' } {

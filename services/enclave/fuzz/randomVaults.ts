@@ -1,0 +1,113 @@
+import { createPolicy } from '@countersign/policy'
+import type { Approval, SignItem, TransactionItem, TxMetadata, VaultUse } from '@countersign/protocol'
+import fc from 'fast-check'
+import { limited, payment as paymentRule } from '../../../packages/policy/src/policies.fake.ts'
+import { approve, createVault, large, now, openSession, payment, sign, toTransaction } from '../test/vault.ts'
+
+const owner = openSession('alice')
+const vault = createVault(owner)
+/** Rules that ask nobody, as a thief would have them. */
+const open = createVault(
+  owner,
+  createPolicy({ ...limited, rules: [{ ...paymentRule, maxValueWei: large.value.repeat(3) }] }),
+)
+const bobs = createVault(openSession('bob'))
+const threshold = 10n ** 17n
+
+type Try = { item: TransactionItem & { vault: VaultUse }; text: string | undefined; at: number }
+type Tampering = (attempt: Try, random: { natural(max: number): number }) => SignItem | Try
+
+const withApprovals = ({ item, ...rest }: Try, approvals: readonly Approval[]): Try => ({
+  ...rest,
+  item: { ...item, vault: { ...item.vault, approvals } },
+})
+const firstOf = ({ item }: Try) => item.vault.approvals?.[0] as Approval
+
+/** Each takes a payment above the threshold that has its approval, and changes what would have to hold. */
+const tamperings: Tampering[] = [
+  (attempt) => withApprovals(attempt, []),
+  ({
+    item: {
+      vault: { policy },
+      ...item
+    },
+    ...rest
+  }) => ({ ...rest, item: { ...item, vault: { policy } } }),
+  // One digit of one part of the approval is another.
+  (attempt, { natural }) => {
+    const approval = firstOf(attempt)
+    const names = ['authenticatorData', 'clientDataJSON', 'signature'] as const
+    const name = names[natural(2)] as (typeof names)[number]
+    const at = natural(approval[name].length - 1)
+    const digit = ((Number.parseInt(approval[name].charAt(at), 16) + 1 + natural(14)) % 16).toString(16)
+    return withApprovals(attempt, [
+      { ...approval, [name]: approval[name].slice(0, at) + digit + approval[name].slice(at + 1) },
+    ])
+  },
+  (attempt, { natural }) => withApprovals(attempt, [{ ...firstOf(attempt), expiresMs: now + 1 + natural(59_998) }]),
+  (attempt, { natural }) => withApprovals(attempt, [{ ...firstOf(attempt), approver: 1 + natural(5) }]),
+  (attempt) => withApprovals(attempt, [firstOf(attempt), firstOf(attempt)]),
+  (attempt, { natural }) =>
+    withApprovals(attempt, [approve(vault, { digest: attempt.item.digest, expiresMs: natural(now) })]),
+  (attempt, { natural }) =>
+    withApprovals(attempt, [
+      approve(vault, { digest: attempt.item.digest, expiresMs: now + 86_400_001 + natural(1e9) }),
+    ]),
+  (attempt) => withApprovals(attempt, [approve(vault, { digest: attempt.item.digest, kind: 'message' })]),
+  (attempt) => withApprovals(attempt, [approve(open, { digest: attempt.item.digest })]),
+  (attempt) => withApprovals(attempt, [approve(bobs, { digest: attempt.item.digest })]),
+  (attempt) => withApprovals(attempt, [approve(vault, { digest: toTransaction(vault, payment).digest })]),
+  // The approval is kept, and the transaction is another, of its own digest or of the one that was approved.
+  (attempt, { natural }) => changeTransaction(attempt, { nonce: attempt.item.txMetadata.nonce + 1 + natural(100) }),
+  (attempt, { natural }) =>
+    changeTransaction(attempt, { value: String(BigInt(attempt.item.txMetadata.value) + 1n + BigInt(natural(1e9))) }),
+  ({ item, ...rest }) => ({ ...rest, item: { ...item, txMetadata: payment } }),
+  // The rules are others, or those of others.
+  (attempt) => ({ ...withApprovals(attempt, []), text: open.text }),
+  (attempt) => ({ ...withApprovals(attempt, []), text: undefined }),
+  ({ item, ...rest }) => ({ ...rest, item: { ...item, vault: { policy: open.hash } }, text: open.text }),
+  ({ item, ...rest }) => ({ ...rest, item: { ...item, keyId: bobs.keyId } }),
+  ({ item, ...rest }) => ({ ...rest, item: { ...item, grant: bobs.granted.grant } }),
+  ({ item, at }) => {
+    const { vault: _, ...bare } = item
+    return { item: bare as typeof item, text: undefined, at }
+  },
+  ({ item: { sid, grant, keyId, witness, vault: use } }) => {
+    const authorization = { chainId: 1, address: payment.to, nonce: 0 }
+    return { sid, grant, keyId, witness, vault: use, kind: 'authorization', authorization }
+  },
+  ({ item: { sid, grant, keyId, witness, vault: use } }) => {
+    return { sid, grant, keyId, witness, vault: use, kind: 'message', content: { message: '0x00' } }
+  },
+  (attempt) => ({ ...attempt, at: now + 60_000 }),
+]
+
+function changeTransaction({ item, ...rest }: Try, changes: Partial<TxMetadata>): Try {
+  return { ...rest, item: { ...item, ...toTransaction(vault, { ...item.txMetadata, ...changes }), vault: item.vault } }
+}
+
+/**
+ * Asks a vault for payments above the amount that needs no approval, with a session and approvals that are tampered with. Says how many
+ * were signed, which must be none, and how each was refused. The same payment is signed before each try, as it should be.
+ */
+export function tryVaults({ runs, seed }: { runs: number; seed: number }) {
+  const errors = new Map<string, number>()
+  let signed = 0
+  const amount = fc.bigInt(threshold + 1n, 10n ** 24n)
+  const randomness = fc.infiniteStream(fc.nat())
+  fc.assert(
+    fc.property(amount, fc.nat(1e6), fc.constantFrom(...tamperings), randomness, (value, nonce, tamper, stream) => {
+      const natural = (max: number) => Number(stream.next().value) % (max + 1)
+      const item = toTransaction(vault, { ...payment, value: String(value), nonce })
+      const attempt = withApprovals({ item, text: vault.text, at: now }, [approve(vault, { digest: item.digest })])
+      if ('error' in sign(attempt.item, { policy: vault.text })) throw new Error('what was approved is refused')
+      const tampered = tamper(attempt, { natural })
+      const tried = 'item' in tampered ? tampered : { ...attempt, item: tampered }
+      const outcome = sign(tried.item, tried.text === undefined ? undefined : { policy: tried.text }, tried.at)
+      if (!('error' in outcome)) signed += 1
+      else errors.set(outcome.error, (errors.get(outcome.error) ?? 0) + 1)
+    }),
+    { numRuns: runs, seed },
+  )
+  return { tries: runs, signed, errors }
+}

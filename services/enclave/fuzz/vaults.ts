@@ -1,0 +1,20 @@
+import { readRunsAndSeed } from '../../../scripts/readRunsAndSeed.ts'
+
+const USAGE = `usage: npm run fuzz:vault -- [--runs N] [--seed N]
+
+Asks a vault for payments above the amount that needs no approval, with a valid session and with approvals, rules, keys and transactions
+that are tampered with. None may be signed.
+  --runs N   tries (default 10000)
+  --seed N   chooses them (default 1)
+  --help     says this
+
+Exit codes: 0 none was signed, 1 otherwise, 2 wrong arguments.`
+
+const { runs, seed } = readRunsAndSeed(USAGE, { defaultRuns: 10_000 })
+// After the arguments are read: it takes a while to load.
+const { tryVaults } = await import('./randomVaults.ts')
+const startedAt = performance.now()
+const { tries, signed, errors } = tryVaults({ runs, seed })
+const refusals = [...errors].map(([error, count]) => `${count} ${error}`).join(', ')
+console.log(`${tries} tries, ${signed} signed; ${refusals}; ${Math.round(performance.now() - startedAt)} ms`)
+if (signed > 0) process.exitCode = 1

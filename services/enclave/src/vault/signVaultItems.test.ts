@@ -1,0 +1,173 @@
+import { createSimulator } from '@countersign/attestation/simulator'
+import { createSimulatedQuoteSource } from '@countersign/evidence'
+import { createPolicy, hashPolicy, type Policy, toPolicyBytes } from '@countersign/policy'
+import {
+  createEnclaveSettings,
+  type EntropySetting,
+  hashUnsignedTransaction,
+  type SignItem,
+  toHex,
+  type VaultResponse,
+} from '@countersign/protocol'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { full, limited, scheduled } from '../../../../packages/policy/src/policies.fake.ts'
+import { beacon, createRound } from '../../test/beacon.ts'
+import { payment } from '../../test/vault.ts'
+import { createWitness, satelliteKey } from '../../test/witness.ts'
+import { toSidHash } from '../grant/grant.ts'
+import { toOwner } from '../keys/deriveKey.ts'
+import { createKeyWorker, type KeyWorker } from '../keys/keyWorker.ts'
+import { createLog } from '../log.ts'
+import { createBatcher } from '../sign/batch.ts'
+import { createSamples } from '../sign/samples.ts'
+import { signItems } from '../sign/signItems.ts'
+import { createKnownTime } from '../time/time.fake.ts'
+import { createTime } from '../time/time.ts'
+import { deriveVault } from './deriveVault.ts'
+import { createPolicyTexts } from './policyTexts.ts'
+
+/* Vaults across the key worker's thread: the texts of policies, the samples, and the call that derives. */
+
+const NOW = Date.UTC(2027, 0, 1, 12)
+const configHash = new Uint8Array(32).fill(0xcc)
+const sid = 'ab'.repeat(32)
+const coordinatorKey = 'cd'.repeat(32)
+const sources: EntropySetting[] = [
+  { kind: 'satellite', key: satelliteKey },
+  { kind: 'drand', ...beacon },
+]
+const simulator = createSimulator({ at: new Date(NOW) })
+const toText = (policy: Policy) => new TextDecoder().decode(toPolicyBytes(policy))
+const timed = createPolicy({
+  ...scheduled,
+  time: [
+    { kind: 'satellite', key: satelliteKey },
+    { kind: 'drand', ...beacon },
+  ],
+})
+
+/** Two enclaves of one secret, and a session of one user with the first. */
+let workers: KeyWorker[]
+let session: { sid: string; grant: string; keyId: string }
+
+beforeAll(async () => {
+  const create = () => createKeyWorker({ rootSecret: new Uint8Array(32).fill(7), configHash, implementations: [] })
+  workers = [await create(), await create()]
+  const owner = toOwner({ issuer: 'https://issuer.example', subject: 'alice' })
+  const opened = await workers[0]?.openGrant({ owner, sidHash: toSidHash(sid), exp: NOW + 60_000 })
+  session = { sid, grant: opened?.grant ?? '', keyId: opened?.keyId ?? '' }
+})
+afterAll(() => Promise.all(workers.map((worker) => worker.close())))
+
+function startEnclave({ worker = 0, entropy = sources, at = NOW } = {}) {
+  const time = createKnownTime({ now: () => at })
+  const quoteSource = createSimulatedQuoteSource({ simulator, latencyMs: 0 })
+  const log = createLog(
+    () => undefined,
+    () => NOW,
+  )
+  const deps = {
+    keyWorker: workers[worker] as KeyWorker,
+    batcher: createBatcher({ quoteSource, bootId: new Uint8Array(16), configHash, limit: 256, log }),
+    samples: createSamples({ sources: entropy, time }),
+    time,
+    policyTexts: createPolicyTexts(),
+    settings: createEnclaveSettings(entropy),
+  }
+  return {
+    deps,
+    derive: (policy: string, changes: object = {}) =>
+      deriveVault(deps, { sid, grant: session.grant, policy, ...changes }),
+    async sign(items: SignItem[], policies?: string[]) {
+      const { results } = await signItems(deps, { items, policies, coordinatorKey })
+      return results.map((result) => ('error' in result ? result.error : result.statement))
+    },
+  }
+}
+
+const derive = (policy: Policy) => startEnclave().derive(toText(policy))
+const toPayment = (
+  { keyId, policy }: VaultResponse,
+  nonce = 0,
+  witness = createWitness(NOW) as SignItem['witness'],
+): SignItem => {
+  const txMetadata = { ...payment, nonce }
+  const digest = `0x${toHex(hashUnsignedTransaction(txMetadata))}` as const
+  const wanted = { kind: 'transaction', statementVersion: 2, digest, txMetadata } as const
+  return { ...session, keyId, witness, vault: { policy }, ...wanted }
+}
+
+test('an unknown policy is asked for before the sample is used; its text is remembered, in this enclave', async () => {
+  const vault = await derive(limited)
+  const { sign } = startEnclave()
+  const items: SignItem[] = [
+    toPayment(vault),
+    { ...session, keyId: vault.keyId, witness: createWitness(NOW), vault: { policy: vault.policy }, kind: 'address' },
+  ]
+  expect(await sign(items)).toEqual(['policy_unknown', 'policy_unknown'])
+  expect(await sign(items, [toText(full)])).toEqual(['policy_unknown', 'policy_unknown'])
+  const stated = { address: vault.address, keyId: vault.keyId, policy: vault.policy }
+  expect(await sign(items, [toText(limited)])).toMatchObject([
+    { ...stated, kind: 'transaction' },
+    { ...stated, kind: 'address' },
+  ])
+  expect(await sign([toPayment(vault, 1)])).toMatchObject([stated])
+  // The statement of an address takes a sample of its own each time.
+  expect(await sign(items)).toMatchObject([stated, 'entropy_used'])
+})
+
+test('a vault that was derived needs no text again', async () => {
+  const enclave = startEnclave()
+  const vault = await enclave.derive(toText(limited))
+  expect(await enclave.sign([toPayment(vault)])).toMatchObject([{ address: vault.address }])
+})
+
+test('two enclaves of one secret derive one vault, and another policy is another', async () => {
+  const [one, other] = await Promise.all([0, 1].map((worker) => startEnclave({ worker }).derive(toText(limited))))
+  expect(one).toEqual(other)
+  expect(one).toMatchObject({
+    policy: toHex(hashPolicy(limited)),
+    publicKey: expect.stringMatching(/^04[0-9a-f]{128}$/),
+  })
+  const changed = await derive(createPolicy({ ...limited, approvers: full.approvers }))
+  expect([changed.address === one?.address, changed.keyId === one?.keyId]).toEqual([false, false])
+})
+
+test('a schedule goes by the time of the sample, of a source that settings and policy name', async () => {
+  const enclave = startEnclave()
+  const vault = await enclave.derive(toText(timed))
+  // Ten a day, from the day on.
+  for (const witness of [createWitness(NOW), createRound(NOW)]) {
+    expect(await enclave.sign([toPayment(vault, 9, witness)])).toMatchObject([{ address: vault.address }])
+    expect(await enclave.sign([toPayment(vault, 10, witness)])).toEqual([
+      witness.source === 'simulated-satellite' ? 'entropy_used' : 'policy_refused',
+    ])
+  }
+  expect(await enclave.sign([toPayment(vault, 10)])).toEqual(['policy_refused'])
+  const unsigned = { ...createWitness(NOW), publicKey: '00'.repeat(32), signatureHex: '00'.repeat(64) }
+  const unsafe = startEnclave({ entropy: [...sources, { kind: 'unsigned' }] })
+  expect(await unsafe.sign([toPayment(vault, 0, unsigned)], [toText(timed)])).toEqual(['policy_refused'])
+})
+
+test('no vault is derived', async () => {
+  const { derive, deps } = startEnclave()
+  const text = toText(limited)
+  const codeOf = (calling: Promise<unknown>) =>
+    calling.then(
+      () => 'derived',
+      ({ code }) => code,
+    )
+  expect(await codeOf(derive(text))).toBe('derived')
+  expect(await codeOf(derive(text, { sid: 'ac'.repeat(32) }))).toBe('grant_invalid')
+  expect(await codeOf(derive(text, { grant: '' }))).toBe('grant_invalid')
+  expect(await codeOf(startEnclave({ at: NOW + 60_000 }).derive(text))).toBe('session_expired')
+  for (const wrong of ['', '{}', ` ${text}`, text.replace('"version":1', '"version":2'), 'x'.repeat(20_000)]) {
+    expect(await codeOf(derive(wrong))).toBe('invalid_policy')
+  }
+  // There is no log yet, and no sample of these sources could ever be verified here.
+  expect(await codeOf(derive(toText(full)))).toBe('policy_not_supported')
+  expect(await codeOf(derive(toText(scheduled)))).toBe('policy_not_supported')
+  const request = { sid, grant: session.grant, policy: text }
+  const unknown = { ...deps, time: createTime({ now: () => NOW }) }
+  expect(await codeOf(deriveVault(unknown, request))).toBe('time_unknown')
+})

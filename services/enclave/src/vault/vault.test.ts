@@ -1,0 +1,285 @@
+import { hash } from 'node:crypto'
+import { createPolicy, hashApprovals, type TimedSample } from '@countersign/policy'
+import {
+  type Approval,
+  assertOpening,
+  assertStatementV2,
+  computeCommitment,
+  hashLeaf,
+  hashMessage,
+  hashSubject,
+  hashTypedData,
+  type Opening,
+  type SignItem,
+  toHex,
+  type VaultUse,
+} from '@countersign/protocol'
+import { recoverAddress } from 'viem'
+import { describe, expect, test } from 'vitest'
+import { beacon, full, limited, satellite, scheduled } from '../../../../packages/policy/src/policies.fake.ts'
+import { tryVaults } from '../../fuzz/randomVaults.ts'
+import { permit } from '../../test/typedData.ts'
+import {
+  approve,
+  createVault,
+  implementation,
+  keyring,
+  large,
+  now,
+  openSession,
+  payment,
+  SESSION_MS,
+  sign,
+  type TestVault,
+  toTransaction,
+} from '../../test/vault.ts'
+import type { SignedItem } from '../sign/signItem.ts'
+
+type SignedV2 = Extract<SignedItem, { subject: unknown }>
+
+const owner = openSession('alice')
+const vault = createVault(owner)
+const rules = { policy: vault.text }
+const withoutLog = createPolicy({ ...full, log: null })
+const lax = createVault(owner, withoutLog)
+
+/** The item with approvals, each for this very item unless told. */
+function approved<Item extends SignItem & { vault: VaultUse }>(item: Item, ...approvals: Approval[]): Item {
+  return { ...item, vault: { ...item.vault, approvals } }
+}
+const largeItem = toTransaction(vault, large)
+const approval = approve(vault, { digest: largeItem.digest })
+
+/** What each statement of a vault says. */
+function signVault(item: SignItem, { policy }: { policy: string }, of: TestVault): SignedV2 {
+  const signed = sign(item, { policy }) as SignedV2
+  expect(() => assertStatementV2(signed.statement)).not.toThrow()
+  const approvals = item.vault?.approvals
+  expect(signed.statement).toMatchObject({
+    keyId: of.keyId,
+    address: of.address,
+    policy: of.hash,
+    approvals: approvals === undefined ? null : toHex(hashApprovals(approvals)),
+    subject: toHex(hashSubject(signed.subject)),
+  })
+  expect(toHex(signed.leaf)).toBe(toHex(hashLeaf(signed.statement)))
+  return signed
+}
+
+describe('a vault signs what its rules allow', () => {
+  test('a payment within the limit, by its own key', async () => {
+    const item = toTransaction(vault, payment)
+    const { subject } = signVault(item, rules, vault)
+    const { signature, from } = subject as { signature: `0x${string}`; from: string }
+    expect(from).toBe(vault.address)
+    expect((await recoverAddress({ hash: item.digest, signature })).toLowerCase()).toBe(vault.address)
+  })
+
+  test('one above it, with one approval or with two', () => {
+    signVault(approved(largeItem, approval), rules, vault)
+    signVault(approved(largeItem, approval, approve(vault, { digest: largeItem.digest, approver: 1 })), rules, vault)
+  })
+
+  test('an empty list of approvals is none', () => {
+    const signed = sign(approved(toTransaction(vault, payment)), rules) as SignedV2
+    expect(signed.statement).toMatchObject({ approvals: null })
+    expect(sign(approved(largeItem), rules)).toEqual({ error: 'approvals_missing', missing: 1 })
+  })
+
+  test.each([
+    ['message', { message: '0x6869' }, hashMessage('0x6869')],
+    ['typed-data', { ...permit, domain: { name: 'Mail' } }, undefined],
+  ] as const)('a %s, with the approvals in its opening', (kind, content, hashed) => {
+    const digest = `0x${toHex(hashed ?? hashTypedData(content as never))}`
+    const item = { ...lax.granted, kind, content } as SignItem & { vault: VaultUse }
+    const approvals = [0, 1, 2].map((approver) => approve(lax, { digest, kind, approver }))
+    const { opening, subject, statement } = signVault(approved(item, ...approvals), { policy: lax.text }, lax)
+    expect(statement.kind).toBe('off-chain')
+    expect(() => assertOpening(opening)).not.toThrow()
+    expect(opening).toMatchObject({ content: { kind, digest, approvals } })
+    expect(subject).toEqual({ commitment: toHex(computeCommitment(opening as Opening)) })
+  })
+})
+
+describe('approvals: no signature', () => {
+  const other = createVault(owner, createPolicy({ ...limited, approvers: withoutLog.approvers }))
+  const bobs = createVault(openSession('bob'))
+  const { digest } = largeItem
+  const flip = (hex: string, at: number) => `${hex.slice(0, at)}${hex[at] === '0' ? '1' : '0'}${hex.slice(at + 1)}`
+  const good = approve(vault, { digest, approver: 1 })
+
+  test('a stolen session alone', () => {
+    expect(sign(largeItem, rules)).toEqual({ error: 'approvals_missing', missing: 1 })
+  })
+
+  test.each<[string, Approval[], number, string]>([
+    ['of another digest', [approve(vault, { digest: toTransaction(vault, payment).digest })], 0, 'challenge_mismatch'],
+    ['of another kind', [approve(vault, { digest, kind: 'message' })], 0, 'challenge_mismatch'],
+    ['of another policy', [approve({ ...vault, hash: other.hash }, { digest })], 0, 'challenge_mismatch'],
+    ['of another vault', [approve({ ...vault, address: other.address }, { digest })], 0, 'challenge_mismatch'],
+    ['of another user’s vault with the same policy', [approve(bobs, { digest })], 0, 'challenge_mismatch'],
+    ['of the wallet', [approve({ ...vault, address: owner.address }, { digest })], 0, 'challenge_mismatch'],
+    ['with another expiry', [{ ...approval, expiresMs: approval.expiresMs + 1 }], 0, 'challenge_mismatch'],
+    ['that has expired', [approve(vault, { digest, expiresMs: now })], 0, 'approval_expired'],
+    ['for too long', [approve(vault, { digest, expiresMs: now + 86_400_001 })], 0, 'approval_too_long'],
+    ['of an approver who is none', [approve(vault, { digest, approver: 2 })], 0, 'approver_unknown'],
+    ['in the name of another', [{ ...approval, approver: 1 }], 0, 'approval_signature_invalid'],
+    [
+      'with other authenticator data',
+      [{ ...approval, authenticatorData: flip(approval.authenticatorData, 73) }],
+      0,
+      'approval_signature_invalid',
+    ],
+    ['with another signature', [{ ...approval, signature: good.signature }], 0, 'approval_signature_invalid'],
+    [
+      'beside one that is valid',
+      [approval, { ...good, signature: approval.signature }],
+      1,
+      'approval_signature_invalid',
+    ],
+  ])('%s', (_, approvals, index, reason) => {
+    expect(sign(approved(largeItem, ...approvals), rules)).toEqual({ error: 'approval_invalid', index, reason })
+  })
+
+  test('a wrong one where none is needed', () => {
+    expect(sign(approved(toTransaction(vault, payment), approval), rules)).toMatchObject({ error: 'approval_invalid' })
+  })
+
+  test.each<[string, Approval[]]>([
+    ['the same approver twice', [approval, approval]],
+    ['approvers in another order', [good, approval]],
+  ])('%s', (_, approvals) => {
+    expect(sign(approved(largeItem, ...approvals), rules)).toEqual({ error: 'invalid_request' })
+  })
+
+  test('the same approval again is for the same transaction only', () => {
+    const again = toTransaction(vault, { ...large, nonce: large.nonce + 1 })
+    expect(sign(approved(largeItem, approval), rules)).toHaveProperty('statement')
+    expect(sign(approved(again, approval), rules)).toMatchObject({ reason: 'challenge_mismatch' })
+  })
+})
+
+describe('rules: no signature', () => {
+  test('what no rule allows, with the rule that came nearest', () => {
+    const item = toTransaction(vault, { ...large, to: `0x${'99'.repeat(20)}` })
+    const refused = sign(approved(item, approve(vault, { digest: item.digest })), rules)
+    expect(refused).toMatchObject({
+      error: 'policy_refused',
+      details: { reasons: [], rules: [{ rule: 0 }, { rule: 1 }] },
+    })
+    if (!('details' in refused)) return expect.fail('not refused')
+    const { rules: verdicts, nearest } = refused.details
+    expect(verdicts[nearest ?? -1]?.reasons).toEqual([{ code: 'recipient_not_allowed' }])
+  })
+
+  test('a kind without a rule', () => {
+    const item: SignItem = { ...vault.granted, kind: 'message', content: { message: '0x6869' } }
+    expect(sign(item, rules)).toMatchObject({ error: 'policy_refused' })
+  })
+
+  test('an authorization, whatever the rules, even of code that wallets may delegate to', () => {
+    const authorization = { chainId: 1, address: implementation, nonce: 0 }
+    const details = { reasons: ['request_malformed'], rules: [], nearest: null }
+    for (const one of [vault, lax]) {
+      const item: SignItem = { ...one.granted, kind: 'authorization', authorization }
+      expect(sign(item, { policy: one.text })).toEqual({ error: 'policy_refused', details })
+    }
+  })
+
+  test.each<[string, string | undefined, string]>([
+    ['without the text', undefined, 'policy_unknown'],
+    ['with the text of other rules', lax.text, 'policy_unknown'],
+    ['with the text in another spelling', ` ${vault.text}`, 'policy_unknown'],
+  ])('%s', (_, policy, error) => {
+    expect(sign(toTransaction(vault, payment), policy === undefined ? undefined : { policy })).toEqual({ error })
+  })
+
+  test('with rules that want a log', () => {
+    const logged = createVault(owner, full)
+    expect(sign(toTransaction(logged, payment), { policy: logged.text })).toEqual({ error: 'policy_not_supported' })
+  })
+
+  test('with a text that has the hash, and is no policy', () => {
+    for (const text of ['{}', `${vault.text} `, vault.text.replace('"version":1', '"version":2')]) {
+      const policy = hash('sha256', text, 'hex')
+      const { keyId } = keyring.describe({ owner: owner.owner, policy })
+      const item = { ...toTransaction(vault, payment), keyId, vault: { policy } }
+      expect(sign(item, { policy: text })).toEqual({ error: 'policy_not_supported' })
+    }
+  })
+})
+
+describe('keys', () => {
+  test.each<[string, SignItem]>([
+    ['a vault’s key without the vault', { ...toTransaction(vault, payment), vault: undefined } as never],
+    ['the wallet’s key with a vault', { ...toTransaction(vault, payment), keyId: owner.keyId }],
+    ['a vault’s key with another policy', { ...toTransaction(vault, payment), vault: { policy: lax.hash } }],
+    ['another user’s vault', { ...toTransaction(vault, payment), keyId: createVault(openSession('bob')).keyId }],
+  ])('%s is not used', (_, item) => {
+    expect(sign(item, rules)).toEqual({ error: 'key_binding_mismatch' })
+    expect(sign({ ...item, kind: 'address' } as SignItem, rules)).toEqual({ error: 'key_binding_mismatch' })
+  })
+
+  test('a vault’s statement is of version 2, whatever is asked for', () => {
+    const item = { ...toTransaction(vault, payment), statementVersion: 1 } as const
+    expect((sign(item, rules) as SignedItem).statement).toMatchObject({ policy: vault.hash })
+  })
+
+  test('the session ends for vaults too', () => {
+    expect(sign(approved(largeItem, approval), rules)).toHaveProperty('statement')
+    expect(sign(approved(largeItem, approval), rules, now + SESSION_MS)).toEqual({ error: 'session_expired' })
+  })
+})
+
+describe('addresses', () => {
+  test('a wallet’s and a vault’s are stated, and nothing is signed', () => {
+    const own: SignItem = { ...vault.granted, keyId: owner.keyId, vault: undefined, kind: 'address' } as never
+    const wallet = sign(own) as SignedV2
+    expect(wallet.statement).toMatchObject({ kind: 'address', address: owner.address, policy: null, approvals: null })
+    expect(wallet.subject).toEqual({ address: owner.address, policy: null })
+    const stated = signVault({ ...vault.granted, kind: 'address' }, rules, vault)
+    expect(stated.subject).toEqual({ address: vault.address, policy: vault.hash })
+    expect(Object.keys(stated).sort()).toEqual(['leaf', 'statement', 'subject'])
+  })
+
+  test('not of a vault whose rules are unknown here, or not supported', () => {
+    const logged = createVault(owner, full)
+    expect(sign({ ...logged.granted, kind: 'address' })).toEqual({ error: 'policy_unknown' })
+    expect(sign({ ...logged.granted, kind: 'address' }, { policy: logged.text })).toEqual({
+      error: 'policy_not_supported',
+    })
+  })
+})
+
+describe('a schedule', () => {
+  const timed = createVault(owner, scheduled)
+  const startsAt = Date.UTC(2027, 0, 1)
+  const reasonsOf = (nonce: number, sample: TimedSample | undefined) => {
+    const outcome = sign(toTransaction(timed, { ...payment, nonce }), { policy: timed.text, ...(sample && { sample }) })
+    return 'details' in outcome ? outcome.details.reasons : outcome
+  }
+
+  test('counts nonces by the time of a sample, whatever the clock says', () => {
+    for (const source of [satellite, beacon]) {
+      expect(reasonsOf(0, { source, timeMs: startsAt })).toHaveProperty('statement')
+      expect(reasonsOf(9, { source, timeMs: startsAt })).toHaveProperty('statement')
+      expect(reasonsOf(10, { source, timeMs: startsAt + 86_399_999 })).toEqual(['nonce_not_due'])
+      expect(reasonsOf(10, { source, timeMs: startsAt + 86_400_000 })).toHaveProperty('statement')
+      expect(reasonsOf(0, { source, timeMs: startsAt - 1 })).toEqual(['nonce_not_due'])
+    }
+  })
+
+  test('takes no sample of a source that the policy does not name', () => {
+    const source = { kind: 'satellite', key: '22'.repeat(32) } as const
+    expect(reasonsOf(0, { source, timeMs: startsAt })).toEqual(['sample_source_not_allowed'])
+    expect(reasonsOf(0, { source: { kind: 'unsigned' }, timeMs: startsAt })).toEqual(['sample_source_not_allowed'])
+    expect(reasonsOf(0, undefined)).toEqual(['sample_missing'])
+  })
+})
+
+// `npm run fuzz:vault` tries 10,000.
+test('above the threshold, whatever is tampered with: no signature', () => {
+  const { tries, signed, errors } = tryVaults({ runs: 300, seed: 3 })
+  expect({ tries, signed }).toEqual({ tries: 300, signed: 0 })
+  expect(errors.size).toBeGreaterThan(5)
+})

@@ -1,0 +1,104 @@
+import { hashPolicy, type Policy, type TimedSample, toPolicyBytes } from '@countersign/policy'
+import {
+  type ApprovalKind,
+  fromHex,
+  hashUnsignedTransaction,
+  type SignItem,
+  type TxMetadata,
+  toHex,
+} from '@countersign/protocol'
+import { createPasskey } from '../../../packages/policy/src/passkey.fake.ts'
+import { alice, limited, passkeys } from '../../../packages/policy/src/policies.fake.ts'
+import { createGrant, toSidHash } from '../src/grant/grant.ts'
+import { createKeyring, toOwner } from '../src/keys/deriveKey.ts'
+import { signItem } from '../src/sign/signItem.ts'
+import { createVerifyEs256 } from '../src/vault/es256.ts'
+import { createPolicies } from '../src/vault/policies.ts'
+import { createWitness } from './witness.ts'
+
+/* A user with a session, vaults of that user, and the passkeys that approve. */
+
+export const now = Date.parse('2026-06-15T12:00:00.123Z')
+export const coordinatorKey = 'cd'.repeat(32)
+export const implementation = `0x${'77'.repeat(20)}` as const
+const rootSecret = Uint8Array.from({ length: 32 }, (_, index) => index + 1)
+export const keyring = createKeyring(rootSecret, new Uint8Array(32).fill(0xcc))
+/** Longer than an approval, so that either can end first. */
+export const SESSION_MS = 120_000
+const sid = 'ab'.repeat(32)
+const verifyEs256 = createVerifyEs256()
+const random = (length: number) => new Uint8Array(length).fill(5)
+
+export function openSession(subject: string) {
+  const owner = toOwner({ issuer: 'https://issuer.example', subject })
+  const { keyId, address } = keyring.describe(owner)
+  const exp = now + SESSION_MS
+  return {
+    owner,
+    keyId,
+    address,
+    grant: createGrant(keyring.grantKey, { owner, sidHash: toSidHash(sid), keyId, address, exp }),
+  }
+}
+
+export type TestVault = ReturnType<typeof createVault>
+
+export function createVault({ owner, grant }: ReturnType<typeof openSession>, policy: Policy = limited) {
+  const hash = toHex(hashPolicy(policy))
+  const { keyId, address } = keyring.describe({ owner, policy: hash })
+  const text = new TextDecoder().decode(toPolicyBytes(policy))
+  const granted = { sid, grant, keyId, witness: createWitness(now), vault: { policy: hash } }
+  return { policy, hash, text, keyId, address, granted }
+}
+
+/** A payment that `limited` allows without approval. */
+export const payment: TxMetadata = {
+  chainId: 1,
+  nonce: 7,
+  to: alice,
+  value: '1000',
+  data: '0x',
+  gas: '21000',
+  maxFeePerGas: '2000000000',
+  maxPriorityFeePerGas: '1000000000',
+}
+
+/** One that needs an approval. */
+export const large: TxMetadata = { ...payment, value: String(10n ** 18n) }
+
+export function toTransaction({ granted }: TestVault, txMetadata: TxMetadata) {
+  const digest = `0x${toHex(hashUnsignedTransaction(txMetadata))}` as const
+  return { ...granted, kind: 'transaction', statementVersion: 2, digest, txMetadata } as const
+}
+
+/** An approval by the passkey that is at an index of the policy's approvers. */
+export function approve(
+  { policy, hash, address }: Pick<TestVault, 'policy' | 'hash' | 'address'>,
+  {
+    digest,
+    kind = 'transaction',
+    approver = 0,
+    expiresMs = now + 60_000,
+  }: {
+    digest: string
+    kind?: ApprovalKind
+    approver?: number
+    expiresMs?: number
+  },
+) {
+  const passkey = passkeys.find((one) => one.approver.publicKey === policy.approvers[approver]?.publicKey)
+  const request = {
+    vaultAddress: address,
+    policyHash: fromHex(hash),
+    kind,
+    digest: fromHex(digest.slice(2)),
+    expiresMs,
+  }
+  return (passkey ?? createPasskey({ seed: 9, rpId: 'vault.example' })).approve(request, approver)
+}
+
+/** What the key worker does with an item. No policy is remembered, as in an enclave that has just started. */
+export function sign(item: SignItem, rules?: { policy: string; sample?: TimedSample }, at = now) {
+  const deps = { keyring, now: at, random, implementations: [implementation], policies: createPolicies(), verifyEs256 }
+  return signItem(deps, item, { coordinatorKey, rules: rules && { sample: undefined, ...rules } })
+}
