@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { createVaultVectors, toVaultVectorFile } from '../vectors/createVaultVectors.ts'
 
 const file = readFileSync(new URL('../vectors/vault-v1.vectors.json', import.meta.url), 'utf8')
-const { vaults, challenges, rootSecret } = JSON.parse(file) as ReturnType<typeof createVaultVectors>
+const { vaults, challenges, addresses, rootSecret } = JSON.parse(file) as ReturnType<typeof createVaultVectors>
 
 test('the file is what the script makes, to the byte', () => {
   expect(file).toBe(toVaultVectorFile(createVaultVectors()))
@@ -45,4 +45,14 @@ test('a challenge is SHA-256 over tag, zero, vault, policy, kind, digest and exp
     expect(challenge).toBe(createHash('sha256').update(bytes).digest('hex'))
   }
   expect(challenges.map(({ kind }) => kind)).toEqual(['transaction', 'message', 'typed-data'])
+})
+
+test('the subject of an address is SHA-256 over tag, zero and its canonical JSON, and so is the field of the event', () => {
+  for (const { subject, hash, eventHash } of addresses) {
+    const policy = subject.policy === null ? 'null' : `"${subject.policy}"`
+    const preimage = `countersign/subject/v1\0{"address":"${subject.address}","policy":${policy}}`
+    expect(hash).toBe(createHash('sha256').update(preimage).digest('hex'))
+    expect(eventHash).toBe(`0x${hash}`)
+  }
+  expect(addresses.map(({ subject }) => subject.policy === null)).toEqual([true, false])
 })

@@ -10,8 +10,10 @@ import {
   computeApprovalChallenge,
   concatBytes,
   fromHex,
+  hashSubject,
   tags,
   toAddress,
+  toEventHash,
   toHex,
   toTagBytes,
   toU64be,
@@ -58,6 +60,11 @@ export function createVaultVectors() {
         preimage: toHex(concatBytes(toTagBytes(tags.approval), ...fields)),
         challenge: toHex(computeApprovalChallenge({ vaultAddress, policyHash, kind, digest, expiresMs })),
       }
+    }),
+    addresses: [null, toHex(policyHash)].map((policy, index) => {
+      const subject = { address: (vaults[index] as (typeof vaults)[number]).address, policy }
+      const hash = toHex(hashSubject(subject))
+      return { subject, hash, eventHash: toEventHash({ kind: 'address', subject }) }
     }),
   }
 }

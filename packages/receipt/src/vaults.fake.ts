@@ -16,7 +16,7 @@ const passkeys: readonly Passkey[] = [1, 2, 3].map((seed) => createPasskey({ see
 const approvers = passkeys.map(({ approver }) => approver)
 
 /** Below what the simulator pays: it pays 1 ETH. */
-export const smallPayment: TransactionRule = {
+const smallPayment: TransactionRule = {
   kind: 'transaction',
   chainIds: [31337],
   to: ['0x00000000000000000000000000000000000000c5'],

@@ -4,6 +4,7 @@ import {
   type ProofPayload,
   parseJson,
   ServiceError,
+  signatureKinds,
   toMethodAndPath,
 } from '@countersign/protocol'
 import { VerifierError } from './errors.ts'
@@ -70,7 +71,9 @@ const orNull =
 /** The kind of each member alone; what it says is a claim. */
 const checks: Record<keyof ProofPayload, Check> = {
   slug: isText,
-  kind: (value) => value === undefined || value === 'authorization' || value === 'off-chain',
+  // A transaction has none.
+  kind: (value) =>
+    value === undefined || (value !== 'transaction' && (signatureKinds as readonly unknown[]).includes(value)),
   txHash: isHex(32),
   chainId: isNatural,
   walletAddress: isHex(20),

@@ -49,6 +49,7 @@ test('the exports of the package', () => {
       "toCid",
       "toCidHash",
       "toReceiptRelease",
+      "vaultSteps",
     ]
   `)
 })

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { hkdf } from '@noble/hashes/hkdf.js'
 import { hmac } from '@noble/hashes/hmac.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { privateKeyToAccount } from 'viem/accounts'
 import { describe, expect, test } from 'vitest'
+import vectors from '../../../../packages/protocol/vectors/vault-v1.vectors.json' with { type: 'json' }
 import { createKeyring, toOwner } from './deriveKey.ts'
 
 const rootSecret = Uint8Array.from({ length: 32 }, (_, index) => index)
@@ -12,14 +12,8 @@ const configHash = new Uint8Array(32).fill(0xcc)
 const identity = { issuer: 'https://accounts.google.com', subject: '110169484474386276334' }
 const owner = toOwner(identity)
 
-type VaultVectors = {
-  rootSecret: string
-  vaults: { owner: string; policyHash: string; privateKey: string; address: string; keyId: string }[]
-}
-
 describe('vault keys from the root secret', () => {
-  const file = new URL('../../../../packages/protocol/vectors/vault-v1.vectors.json', import.meta.url)
-  const { rootSecret: secret, vaults }: VaultVectors = JSON.parse(readFileSync(file, 'utf8'))
+  const { rootSecret: secret, vaults } = vectors
   const keyring = createKeyring(Buffer.from(secret, 'hex'), configHash)
 
   test.each(vaults)('the protocol’s vectors: $address', ({ owner, policyHash, privateKey, address, keyId }) => {
