@@ -30,7 +30,7 @@ export function createMetrics({ now, countOpenProofs }: MetricsDeps): Metrics {
   })
   const stages = new Counter({
     name: 'countersign_stage_attempts_total',
-    help: 'Attempts of the stages pin, publish and confirm, by their outcome',
+    help: 'Attempts of the stages policy, pin, publish and confirm, by their outcome',
     labelNames: ['stage', 'outcome'],
     registers: [registry],
   })

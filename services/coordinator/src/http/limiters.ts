@@ -32,7 +32,10 @@ export function limit(c: AppContext, limiter: RateLimiter, key = `ip:${c.get('cl
   assertWithinLimit(state)
 }
 
-/** Counts a request by its user. A caller without a session counts by address, so that guessing is limited too. */
+/** What a caller who guesses sessions, or addresses of vaults, is answered. */
+const GUESSES: ReadonlySet<string> = new Set(['not_authenticated', 'session_expired', 'vault_not_found'])
+
+/** Counts a request by its user. A caller without a session, or with a vault of nobody, counts by address, so that guessing is limited too. */
 export async function limitByUser<Found>(
   c: AppContext,
   limiter: RateLimiter,
@@ -44,9 +47,7 @@ export async function limitByUser<Found>(
     limit(c, limiter, `user:${userIdOf(found)}`)
     return found
   } catch (error) {
-    const isStranger =
-      error instanceof CoordinatorError && (error.code === 'not_authenticated' || error.code === 'session_expired')
-    if (isStranger) limit(c, limiter)
+    if (error instanceof CoordinatorError && GUESSES.has(error.code)) limit(c, limiter)
     throw error
   }
 }

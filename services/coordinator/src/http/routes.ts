@@ -1,6 +1,7 @@
 import type { Endpoint } from '@countersign/protocol'
 import { createRoute, type RouteConfig, z } from '@hono/zod-openapi'
-import { type CoordinatorErrorCode, coordinatorErrors } from '../errors.ts'
+import type { CoordinatorErrorCode } from '../errors.ts'
+import { json, pagesOf, problemsOf, text } from './responses.ts'
 import {
   attestationSchema,
   attestResponseSchema,
@@ -9,7 +10,6 @@ import {
   healthSchema,
   loginProvidersSchema,
   okSchema,
-  problemSchema,
   proofPayloadSchema,
   sessionUserSchema,
   signAuthorizationRequestSchema,
@@ -27,27 +27,6 @@ import {
 /* The endpoints of the protocol as /openapi.json and /docs describe them. The handlers are beside this file: authRoutes.ts and so on. */
 
 export type Route = RouteConfig & { getRoutingPath(): string }
-
-type Schema = typeof problemSchema | z.ZodType
-
-const json = (description: string, schema: Schema) => ({
-  description,
-  content: { 'application/json': { schema } },
-})
-
-/** Failures by status, each with its codes, and the failures that any call can meet. */
-function problemsOf(...own: CoordinatorErrorCode[]) {
-  const byStatus = new Map<number, string[]>()
-  for (const code of [...own, 'shutting_down', 'internal'] as const) {
-    const { status } = coordinatorErrors[code]
-    byStatus.set(status, [...(byStatus.get(status) ?? []), code])
-  }
-  const responses = [...byStatus].map(([status, codes]) => [
-    status,
-    { description: codes.join(', '), content: { 'application/problem+json': { schema: problemSchema } } },
-  ])
-  return Object.fromEntries(responses) as Record<number, ReturnType<typeof json>>
-}
 
 const session: CoordinatorErrorCode[] = ['not_authenticated', 'session_expired', 'database_unavailable', 'rate_limited']
 const post: CoordinatorErrorCode[] = [
@@ -74,17 +53,6 @@ const offChain =
 const withSession = [{ session: [] }]
 const provider = z.object({ provider: z.string().openapi({ example: 'google' }) })
 const noBody = { content: { 'application/json': { schema: emptySchema } }, required: false }
-
-const text = (description: string, type: string) => ({ description, content: { [type]: { schema: z.string() } } })
-
-/** The same, as problems and as pages for callers that prefer HTML. */
-function pagesOf(...own: CoordinatorErrorCode[]) {
-  const responses = Object.entries(problemsOf(...own)).map(([status, { description, content }]) => [
-    status,
-    { description, content: { ...content, 'text/html': { schema: z.string() } } },
-  ])
-  return Object.fromEntries(responses) as ReturnType<typeof problemsOf>
-}
 
 const binary = () => ({ schema: z.string().openapi({ format: 'binary' }) })
 

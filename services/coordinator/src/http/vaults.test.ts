@@ -163,6 +163,14 @@ describe('POST /vaults', () => {
     expect((await create()).status).toBe(429)
   })
 
+  test('who guesses addresses of vaults meets the limit too', async () => {
+    const { user } = await setUp({
+      config: { rateLimits: { sign: { count: 1, seconds: 600 }, provision: 'off', auth: 'off', proof: 'off' } },
+    })
+    const guess = async () => (await user.post('/sign/digest', { ...signBody, wallet: `0x${'11'.repeat(20)}` })).status
+    expect([await guess(), await guess()]).toEqual([404, 429])
+  })
+
   test('other methods are told which there are', async () => {
     const { request } = await setUp()
     const response = await request('/vaults', { method: 'PUT', headers: { origin: 'https://app.example' } })

@@ -18,7 +18,7 @@ import { assertItemSigned, type CheckedItem } from './checkItem.ts'
 import type { SignatureChecker } from './checkSignatures.ts'
 import type { Committed, VerifiedSigning } from './commit.ts'
 import type { Progress } from './gather.ts'
-import { approvalsMissing, policyRefused } from './vaultRules.ts'
+import { approvalsMissing, policyRefused } from './vaultErrors.ts'
 import type { BatchVerifier, VerifiedBatch } from './verifyBatch.ts'
 
 export type SignDeps = {

@@ -1,15 +1,8 @@
-import {
-  checkPolicy,
-  describeRefusal,
-  type Policy,
-  type PolicyRequest,
-  parsePolicy,
-  type TimedSample,
-} from '@countersign/policy'
-import { type PolicyRefusal, SAMPLE_TOLERANCE_MS } from '@countersign/protocol'
-import { CoordinatorError } from '../errors.ts'
+import { checkPolicy, type Policy, type PolicyRequest, parsePolicy, type TimedSample } from '@countersign/policy'
+import { SAMPLE_TOLERANCE_MS } from '@countersign/protocol'
 import type { Clock } from '../ports.ts'
 import type { SigningRequest } from './signBatch.ts'
+import { approvalsMissing, policyRefused } from './vaultErrors.ts'
 
 /** Whether a vault's rules can allow a signing. Throws `policy_refused` and `approvals_missing`. */
 export type VaultRules = { assertAllowed(request: Pick<SigningRequest, 'vault' | 'asked'>): void }
@@ -54,14 +47,4 @@ function toPolicyRequest(asked: SigningRequest['asked'], sample: TimedSample | u
   if (asked.kind === 'message') return { kind: asked.kind, content: asked.content }
   if (asked.kind === 'typed-data') return { kind: asked.kind, content: asked.content }
   throw new Error('a vault signs nothing of this kind')
-}
-
-export function policyRefused(policy: Policy, refusal: PolicyRefusal): CoordinatorError {
-  const details = describeRefusal(policy, { allowed: false, ...refusal }).join(' ')
-  return new CoordinatorError('policy_refused', 'the rules of the vault do not allow this', { details })
-}
-
-export function approvalsMissing(missing: number): CoordinatorError {
-  const details = missing === 1 ? '1 more approval is needed' : `${missing} more approvals are needed`
-  return new CoordinatorError('approvals_missing', 'more approvals are needed', { details })
 }
