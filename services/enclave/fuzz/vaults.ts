@@ -8,6 +8,8 @@ that are tampered with. None may be signed.
   --seed N   chooses them (default 1)
   --help     says this
 
+Example: npm run fuzz:vault -- --runs 300 --seed 7
+
 Exit codes: 0 none was signed, 1 otherwise, 2 wrong arguments.`
 
 const { runs, seed } = readRunsAndSeed(USAGE, { defaultRuns: 10_000 })

@@ -40,6 +40,7 @@ export async function abuseMatrix(context: AttackContext): Promise<AttackResult>
   let [unexpected, failures, done] = [0, 0, 0]
   let [signings, logins] = [0, 0]
   const signers = new Set<Session>()
+  const attested = new Set<Session>()
 
   async function run(each: Case) {
     const rule = routeRules[each.route]
@@ -47,6 +48,7 @@ export async function abuseMatrix(context: AttackContext): Promise<AttackResult>
     const expected = toExpected(rule, toFacts(each))
     const isDone = 'status' in expected
     if (isDone && each.route === '/sign/digest') signers.add(each.session)
+    if (isDone && each.route === '/wallet/attest') attested.add(each.session)
     if (isDone && each.route === '/auth/{provider}') logins += 1
     const answer = await caller.call(toCall(each, slug))
     if (isDone && each.route === '/sign/digest') signings += 1
@@ -86,7 +88,7 @@ export async function abuseMatrix(context: AttackContext): Promise<AttackResult>
     const due = {
       ...before,
       logins: before.logins + logins,
-      pending_transactions: before.pending_transactions + signers.size,
+      pending_transactions: before.pending_transactions + signers.size + attested.size,
     }
     for (const table of ['users', 'wallets', 'sessions', 'logins', 'pending_transactions'] as const) {
       if (after[table] !== due[table]) faults.push(`${table}: ${after[table]} rows where ${due[table]} were due`)

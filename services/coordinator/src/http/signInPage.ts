@@ -10,12 +10,12 @@ export function isSignInPath(path: string): boolean {
 export function renderSignInPage(problem: Problem, { startUrl }: { startUrl: string | undefined }): string {
   const { title, code, detail, requestId } = problem
   const parts = [
-    `<main><h1>${escapeHtml(title)}</h1>`,
+    `<h1>${escapeHtml(title)}</h1>`,
     '<p>You have not been signed in.</p>',
     `<p>${escapeHtml(problems[code].advice)}</p>`,
     ...(detail === undefined ? [] : [`<p>Detail: ${escapeHtml(detail)}.</p>`]),
     ...(startUrl === undefined ? [] : [`<p><a href="${escapeHtml(startUrl)}">Start again</a></p>`]),
-    `<p><small>Code <code>${code}</code>, request <code>${escapeHtml(requestId)}</code></small></p></main>`,
+    `<p><small>Code <code>${code}</code>, request <code>${escapeHtml(requestId)}</code></small></p>`,
   ]
   return renderPage(title, parts.join('\n'))
 }
