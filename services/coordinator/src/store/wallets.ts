@@ -40,7 +40,10 @@ export type CreateWalletParameters = {
   now: number
 }
 
-/** Of parallel calls one inserts; the read that follows is a statement of its own, so that it sees what another committed. */
+/**
+ * Of parallel calls one inserts, whichever of the unique indexes another meets first; the read that follows is a statement of its own,
+ * so that it sees what another committed.
+ */
 export async function createWallet(db: Kysely<Tables>, parameters: CreateWalletParameters): Promise<Wallet> {
   const { userId, address, kmsKeyId, witness, now } = parameters
   await sql`
@@ -50,7 +53,7 @@ export async function createWallet(db: Kysely<Tables>, parameters: CreateWalletP
       ${toBytes(witness.signatureHex)}::bytea, ${witness.source}::text, ${JSON.stringify(witness)}::jsonb,
       ${new Date(now)}::timestamptz
     from users where id = ${userId}::uuid and kms_key_id = ${toBytes(kmsKeyId)}::bytea
-    on conflict (user_id) where policy_hash is null do nothing`.execute(db)
+    on conflict do nothing`.execute(db)
   const wallet = await findWallet(db, userId)
   if (wallet?.kmsKeyId !== kmsKeyId.toLowerCase() || wallet.address !== address.toLowerCase()) {
     throw new CoordinatorError('key_binding_mismatch', 'the key of this user has changed')
