@@ -33,6 +33,9 @@ async function openSignedIn(name: 'Alice' | 'Bob'): Promise<{ page: Page; addres
 
 /** By the page and by the command line, with the opening and without. */
 async function expectVerified(page: Page, { slug, openingFile }: PageSignature, title: string): Promise<void> {
+  // When the service says that it is complete, the page checks once more, and its forms begin anew.
+  const readStatus = async () => (await (await fetch(`${stack.apiUrl}/proof/${slug}`)).json()).status
+  await expect.poll(readStatus, { timeout: PATIENCE_MS }).toBe('complete')
   await page.goto(`${stack.webUrl}/proof/${slug}`)
   expect(await waitForVerdict(page)).toBe('mock')
   expect(await page.locator('[data-step][data-status="fail"]').count()).toBe(0)
