@@ -98,7 +98,7 @@ export async function startDevChain(parameters: StartDevChainParameters): Promis
     if ((await reader.getBalance({ address: publisher })) < PUBLISHER_LOW_WEI) await pay(publisher, PUBLISHER_WEI)
     if (!(await loadImplementation(chain.url, chain.accounts[0]))) {
       onNote?.(
-        'There is no code to delegate to (EIP-7702): the first account had sent a transaction of its own. `npm run dev -- --reset` begins anew.',
+        'There is no code to delegate to (EIP-7702): the first account had sent a transaction of its own. `npm run dev -- --reset` starts again.',
       )
     }
     return {

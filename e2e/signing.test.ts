@@ -33,7 +33,7 @@ async function openSignedIn(name: 'Alice' | 'Bob'): Promise<{ page: Page; addres
 
 /** By the page and by the command line, with the opening and without. */
 async function expectVerified(page: Page, { slug, openingFile }: PageSignature, title: string): Promise<void> {
-  // When the service says that it is complete, the page checks once more, and its forms begin anew.
+  // When the service says that it is complete, the page checks again, and its forms are made again.
   const readStatus = async () => (await (await fetch(`${stack.apiUrl}/proof/${slug}`)).json()).status
   await expect.poll(readStatus, { timeout: PATIENCE_MS }).toBe('complete')
   await page.goto(`${stack.webUrl}/proof/${slug}`)

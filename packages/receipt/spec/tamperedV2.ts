@@ -22,26 +22,28 @@ export type GoldenBlocks = {
  * A change to one block of a golden receipt, and the step that must catch it first. With `isNamedAnew` the blocks above name the
  * changed block by its new CID, so that everything fits but what was signed.
  */
-export type TamperingV2 = Tampering & { block: BlockName; isNamedAnew: boolean }
+export type TamperingV2<Block = BlockName> = Tampering & { block: Block; isNamedAnew: boolean }
+
+/** Makes changes to one block, of one member each. */
+export function changeIn<Block extends string>(block: Block, isNamedAnew: boolean) {
+  return (name: string, step: StepId, path: (string | number)[], value?: unknown): TamperingV2<Block> => ({
+    name,
+    block,
+    isNamedAnew,
+    changes: [value === undefined ? { path } : { path, value }],
+    step,
+  })
+}
 
 /** Neighbours of the golden receipt of a transaction, each wrong in one way. */
 export function createTamperingsV2(golden: GoldenBlocks): TamperingV2[] {
   const { attestation, batch, coordinator, release } = golden
   if (attestation.kind !== 'transaction') throw new Error('the golden receipt is of a transaction')
   const { subject, signer, entropy } = attestation
-  const one =
-    (block: BlockName, isNamedAnew: boolean) =>
-    (name: string, step: StepId, path: (string | number)[], value?: unknown): TamperingV2 => ({
-      name,
-      block,
-      isNamedAnew,
-      changes: [value === undefined ? { path } : { path, value }],
-      step,
-    })
-  const inReceipt = one('attestation', false)
-  const inBatch = one('batch', true)
-  const inCoordinator = one('coordinator', true)
-  const inRelease = one('release', true)
+  const inReceipt = changeIn('attestation', false)
+  const inBatch = changeIn('batch', true)
+  const inCoordinator = changeIn('coordinator', true)
+  const inRelease = changeIn('release', true)
   const [classical, postQuantum] = release.signatures
   return [
     inReceipt('version 1', 'format', ['version'], 'countersign-attestation/1'),
@@ -56,9 +58,14 @@ export function createTamperingsV2(golden: GoldenBlocks): TamperingV2[] {
 
     inReceipt('another batch', 'blocks', ['signer', 'batch'], toOtherCid(signer.batch)),
     inReceipt('another release', 'blocks', ['coordinator', 'release'], toOtherCid(attestation.coordinator.release)),
-    one('batch', false)('a batch under its old name', 'blocks', ['sequence'], batch.sequence + 1),
-    one('release', false)('a release under its old name', 'blocks', ['batch'], toOtherCid(release.batch)),
-    one('coordinator', false)('a coordinator under its old name', 'blocks', ['fetchedAt'], '2026-06-15T11:58:00.000Z'),
+    changeIn('batch', false)('a batch under its old name', 'blocks', ['sequence'], batch.sequence + 1),
+    changeIn('release', false)('a release under its old name', 'blocks', ['batch'], toOtherCid(release.batch)),
+    changeIn('coordinator', false)(
+      'a coordinator under its old name',
+      'blocks',
+      ['fetchedAt'],
+      '2026-06-15T11:58:00.000Z',
+    ),
     inRelease('a release of another batch', 'blocks', ['batch'], toOtherCid(release.batch)),
     inRelease('another coordinator', 'blocks', ['coordinator'], toOtherCid(release.coordinator)),
     inRelease('no Ed25519 signature', 'blocks', ['signatures'], [postQuantum]),

@@ -1,14 +1,15 @@
 import { createPolicy, type Policy, parsePolicy } from '@countersign/policy'
 import { toCanonicalJson } from '@countersign/protocol'
-import { type GivenBlocks, parseBlock, type StepId, toCid, toCidHash } from '@countersign/receipt'
+import { type GivenBlocks, parseBlock, toCid, toCidHash } from '@countersign/receipt'
 import type { SimulatedAttestation } from '@countersign/receipt/simulator'
-import { flip, type Tampering, tamper, toOtherCid } from './tampered.ts'
+import { flip, tamper, toOtherCid } from './tampered.ts'
+import { changeIn, type TamperingV2 } from './tamperedV2.ts'
 
 /**
  * A change to the receipt of a vault's transaction, or to its policy, and the step that must catch it first. With `isNamedAnew`
  * receipt and statement name the changed policy, so that only what the quote covers tells.
  */
-export type VaultTampering = Tampering & { block: 'attestation' | 'policy'; isNamedAnew: boolean }
+export type VaultTampering = TamperingV2<'attestation' | 'policy'>
 
 type VaultBlocks = Pick<SimulatedAttestation, 'bytes' | 'blocks'>
 
@@ -17,17 +18,8 @@ export function createVaultTamperings(golden: VaultBlocks): VaultTampering[] {
   const { attestation, policy } = parse(golden)
   const [approval] = attestation.approvals ?? []
   if (approval === undefined) throw new Error('the golden receipt has an approval')
-  const one =
-    (block: VaultTampering['block'], isNamedAnew: boolean) =>
-    (name: string, step: StepId, path: (string | number)[], value?: unknown): VaultTampering => ({
-      name,
-      block,
-      isNamedAnew,
-      changes: [value === undefined ? { path } : { path, value }],
-      step,
-    })
-  const inReceipt = one('attestation', false)
-  const inPolicy = one('policy', true)
+  const inReceipt = changeIn('attestation', false)
+  const inPolicy = changeIn('policy', true)
   const stated = (member: string) => ['signer', 'statement', member]
   return [
     inReceipt('an empty list of approvals', 'format', ['approvals'], []),
@@ -40,7 +32,12 @@ export function createVaultTamperings(golden: VaultBlocks): VaultTampering[] {
 
     inReceipt('another policy', 'vault-policy', ['policy'], toOtherCid(attestation.policy ?? '')),
     inReceipt('another policy stated', 'vault-policy', stated('policy'), '44'.repeat(32)),
-    one('policy', false)('a policy under its old name', 'vault-policy', ['rules'], changeRules(policy, { to: 'any' })),
+    changeIn('policy', false)(
+      'a policy under its old name',
+      'vault-policy',
+      ['rules'],
+      changeRules(policy, { to: 'any' }),
+    ),
     inPolicy('a policy of version 2', 'vault-policy', ['version'], 2),
     inPolicy('a policy with a member too many', 'vault-policy', ['label'], 'savings'),
     inPolicy('rules in another order', 'vault-policy', ['rules'], policy.rules.toReversed()),

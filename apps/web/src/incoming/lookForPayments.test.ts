@@ -70,7 +70,7 @@ describe('the next look', () => {
     expect(second.ether).toMatchObject({ fromBlock: 29_900n })
   })
 
-  test('on a chain that was begun anew, nothing of the old one stays', async () => {
+  test('on a chain that began again, nothing of the old one stays', async () => {
     const first = await look(createFakeChain({ head: 20_000n, blocks: [pay(19_950n, 1n)] }))
     const second = await look(createFakeChain({ head: 5n, blocks: [pay(2n, 2n)] }), first)
     expect(amountsOf(second)).toEqual([2n])

@@ -102,7 +102,7 @@ describe('the most that can be sent', () => {
     expect(await open({ balance }).max()).toEqual({ errors: { amount: expect.stringMatching(words) } })
   })
 
-  test('is still paid when fees rise by a half; beyond that there is less, to be agreed to anew', async () => {
+  test('is still paid when fees rise by a half; beyond that there is less, to be confirmed again', async () => {
     const fee = { gwei: 10n }
     const { max, again } = open({ balance: parseEther('1'), rpc: gwei(fee) })
     const draft = draftOf(await max())

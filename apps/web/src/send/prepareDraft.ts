@@ -83,8 +83,8 @@ export async function prepareMax(chain: Chain, { from, payment }: PrepareParamet
 }
 
 /**
- * Looks once more at a draft that was agreed to. Where its fee has risen too far the answer is a draft to be agreed to anew; of
- * all that can be sent there is then less.
+ * Looks again at a draft that the user confirmed. Where its fee has risen too far, the answer is a draft to be confirmed again; with
+ * Max it then sends less.
  */
 export async function prepareAgain(chain: Chain, { from, draft }: { from: Hex; draft: Draft }): Promise<Prepared> {
   const prepared = await prepareDraft(chain, { from, payment: draft })

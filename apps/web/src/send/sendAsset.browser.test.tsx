@@ -70,7 +70,7 @@ describe('Max', () => {
   }
   const readAmount = (text: string | null) => parseEther(/[0-9.]+/.exec(text ?? '')?.[0] ?? '')
 
-  test('fees that rose since then: less is sent, and agreed to anew', async () => {
+  test('fees that rose since then: less is sent, and confirmed again', async () => {
     const fee = { gwei: 10n }
     const { screen, service } = await max(fee)
     await review(screen).click()

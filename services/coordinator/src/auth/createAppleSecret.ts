@@ -8,8 +8,8 @@ export type AppleKey = { teamId: string; keyId: string /** PKCS #8, PEM. */; pri
 const TTL_S = 300
 
 /**
- * The client secret that Apple takes: a JWT, signed with the team's key (Apple, "Creating a client secret"). Made anew for each
- * exchange, so that none lies about and none runs out.
+ * The client secret that Apple takes: a JWT, signed with the team's key (Apple, "Creating a client secret"). Each exchange
+ * makes its own, so that none is kept and none expires.
  */
 export function createAppleSecret(
   { teamId, keyId, privateKey }: AppleKey,

@@ -224,7 +224,7 @@ describe('every kind of signature, from the enclave to its blocks', () => {
         read: pinner.read,
       })
       expect(await stage.pin(slug)).toBe('pinned')
-      // In the same order, from the first on: nothing of the dead worker is trusted, and nothing is made anew.
+      // In the same order, from the first on: nothing of the dead worker is trusted, and nothing is made again.
       expect(watched.slice(0, died)).toEqual(order)
       expect(watched).toHaveLength(5)
       expect((await check(slug)).verdict).toBe('mock')
