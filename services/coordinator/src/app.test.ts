@@ -474,7 +474,7 @@ describe('health', () => {
     await expectProblem(await request('/health/attestation'), 'attestation_invalid')
   })
 
-  test('while stopping, new requests are refused and those under way are answered', async () => {
+  test('while stopping it is not ready, and answers what still arrives, as the last on its connection', async () => {
     let release = () => {}
     const gate = new Promise<void>((resolve) => (release = resolve))
     const { user, request, stop } = await signedInApp({ deps: { sign: () => gate.then(() => signed) } })
@@ -482,12 +482,16 @@ describe('health', () => {
     await new Promise((resolve) => setImmediate(resolve))
     let hasStopped = false
     const stopped = stop().then(() => (hasStopped = true))
-    await expectProblem(await request('/auth/me'), 'shutting_down')
     await expectProblem(await request('/health/ready'), 'shutting_down')
+    const late = await request('/auth')
+    expect([late.status, late.headers.get('connection')]).toEqual([200, 'close'])
     expect([(await request('/health')).status, hasStopped]).toEqual([200, false])
     release()
+    expect((await underWay).headers.get('connection')).toBe('close')
     expect((await underWay).status).toBe(200)
     await stopped
+    await expectProblem(await request('/auth'), 'shutting_down')
+    expect((await request('/health')).status).toBe(200)
   })
 })
 

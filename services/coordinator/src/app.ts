@@ -81,7 +81,7 @@ export type App = {
   app: OpenAPIHono<AppEnv>
   /** Answers requests that cannot be parsed, so that the app never sees them. */
   refuseUnreadable(error: unknown): Response
-  /** Refuses new requests with `shutting_down`, ends the streams, and resolves when requests under way have been answered. */
+  /** Ends the streams, and resolves when all requests have been answered; later ones are refused with `shutting_down`. */
   stop(): Promise<void>
 }
 

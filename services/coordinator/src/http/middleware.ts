@@ -12,9 +12,12 @@ import { toSecurityHeaders } from './securityHeaders.ts'
 export type Middleware = {
   /** Sets the request id and the response headers, and writes the log line, for failures too. */
   record: MiddlewareHandler<AppEnv>
-  /** Refuses requests while stopping, and those of foreign pages. Answers preflights. */
+  /** Refuses requests once it has stopped, and those of foreign pages. Answers preflights. */
   admit: MiddlewareHandler<AppEnv>
-  /** Refuses new requests with `shutting_down`, and resolves when requests under way have been answered. */
+  /**
+   * From now on it is not ready, and each answer ends its connection. Resolves when all requests have been answered, those too that
+   * arrive meanwhile: a balancer may have sent them just before it could know. Later ones are refused with `shutting_down`.
+   */
   stop(): Promise<void>
 }
 
@@ -29,6 +32,7 @@ export function createMiddleware(deps: {
   const isTrusted = createTrustedProxies(config.trustedProxies)
   let underWay = 0
   let isStopping = false
+  let isStopped = false
   let onIdle: (() => void) | undefined
 
   const record: Middleware['record'] = async (c, next) => {
@@ -54,6 +58,7 @@ export function createMiddleware(deps: {
     for (const [name, value] of Object.entries(cors)) headers.set(name, value)
     headers.append('vary', 'Origin')
     headers.set('x-request-id', requestId)
+    if (isStopping) headers.set('connection', 'close')
     log.info({
       msg: 'Answered',
       requestId,
@@ -66,12 +71,14 @@ export function createMiddleware(deps: {
   }
 
   const admit: Middleware['admit'] = async (c, next) => {
+    const { method, path } = c.req
     // A failed liveness probe would kill a process that is finishing its work.
-    if (isStopping && c.req.path !== '/health') throw new CoordinatorError('shutting_down', 'the service is stopping')
+    if ((isStopped && path !== '/health') || (isStopping && path === '/health/ready')) {
+      throw new CoordinatorError('shutting_down', 'the service is stopping')
+    }
     if (hasTwoHosts(c.env?.incoming?.rawHeaders)) {
       throw new CoordinatorError('invalid_request', 'two hosts', { details: 'there is more than one Host' })
     }
-    const { method, path } = c.req
     const origin = c.req.header('origin')
     const requestedMethod = c.req.header('access-control-request-method')
     if (method === 'OPTIONS' && origin !== undefined && requestedMethod !== undefined) {
@@ -94,6 +101,7 @@ export function createMiddleware(deps: {
       isStopping = true
       await new Promise((resolve) => setImmediate(resolve))
       if (underWay > 0) await new Promise<void>((resolve) => (onIdle = resolve))
+      isStopped = true
     },
   }
 }
