@@ -3,8 +3,11 @@ import { connectCaller } from './connectCaller.ts'
 /** Where each connection takes its next request from. */
 export type Requests = (connection: number) => Buffer
 
-/** What was answered within the time, and how long each answer took. */
-export type Answered = { seconds: number; latencies: number[] }
+/**
+ * What was asked within the time, and how long each answer took. The rate is that of callers who always wait for one answer, by
+ * their mean wait (Little's law): where answers come by batches, or one in 50 ms, a count within a second depends on where it ends.
+ */
+export type Answered = { rate: number; latencies: number[] }
 
 /** Each connection asks again as soon as it is answered, until the time is over; then all wait for their last answer. */
 export async function applyLoad(parameters: {
@@ -17,13 +20,12 @@ export async function applyLoad(parameters: {
   const callers = await Promise.all(Array.from({ length: connections }, () => connectCaller(url)))
   const latencies: number[] = []
   let isOver = false
-  const start = performance.now()
   const all = callers.map(async (caller, connection) => {
     while (!isOver) {
       const sentAt = performance.now()
       const answer = await caller.call(next(connection))
       if (!answer.startsWith('HTTP/1.1 200')) throw new Error(`not answered: ${answer.slice(0, 400)}`)
-      if (!isOver) latencies.push(performance.now() - sentAt)
+      latencies.push(performance.now() - sentAt)
     }
   })
   const timer = new Promise((resolve) => setTimeout(resolve, sliceMs))
@@ -31,9 +33,9 @@ export async function applyLoad(parameters: {
     // A caller that fails ends it at once.
     await Promise.race([timer, Promise.all(all)])
     isOver = true
-    const seconds = (performance.now() - start) / 1000
     await Promise.all(all)
-    return { seconds, latencies }
+    const waited = latencies.reduce((sum, latency) => sum + latency, 0)
+    return { rate: (1000 * connections * latencies.length) / waited, latencies }
   } finally {
     isOver = true
     for (const caller of callers) caller.close()

@@ -28,8 +28,7 @@ export async function compareThroughput(parameters: {
   const { oneUrl, allUrl, cookies, connections, rounds } = parameters
   const measure = async (url: string) => {
     const next = prepareSignings({ cookies, connections, count: PREPARED })
-    const { latencies, seconds } = await applyLoad({ url, connections, sliceMs: SLICE_MS, next })
-    return latencies.length / seconds
+    return (await applyLoad({ url, connections, sliceMs: SLICE_MS, next })).rate
   }
   for (let slice = 0; slice < WARM_SLICES; slice++) await measure(slice % 2 === 0 ? allUrl : oneUrl)
   const { repeats, discarded } = await repeatCalmly({ rounds, isQuick: false }, async () => {

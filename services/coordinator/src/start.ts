@@ -25,6 +25,7 @@ import { type Decorate, keepOriginal } from './parts.ts'
 import { createBatchSigner } from './sign/batchSigner.ts'
 import { createSignatureChecker } from './sign/checkSignatures.ts'
 import { createCommitter } from './sign/commit.ts'
+import { createReleaser } from './sign/release.ts'
 import { createBatchVerifier } from './sign/verifyBatch.ts'
 import { openStores } from './store/openStore.ts'
 import { systemClock, systemRandom } from './system.ts'
@@ -122,14 +123,15 @@ export async function startCoordinator(
   )
 
   const metrics = createMetrics({ now: clock.now, countOpenProofs: opened.pipeline.countOpenProofs })
+  const releaser = createReleaser(selfReport)
   const signer = createBatchSigner({
     entropy,
     enclave,
     selfReport,
     signatures,
     clock,
-    verifyBatch: createBatchVerifier({ verifier, policy: config.enclavePolicy, collateral, readPlatform }),
-    commit: createCommitter({ store, selfReport, clock, random }),
+    verifyBatch: createBatchVerifier({ verifier, policy: config.enclavePolicy, collateral, readPlatform, releaser }),
+    commit: createCommitter({ store, selfReport, clock, random, releaser }),
     receiptVersion: config.receiptVersion,
     metrics,
     batchLimit: config.batchLimit,

@@ -30,8 +30,8 @@ export function benchReads({ rounds, isQuick, say }: Run): Promise<Report> {
     const echo = add(await startEchoServer({ BODY_BYTES: String(bytes) }), stopProgram)
     const measure = async (url: string, connections: number) => {
       const next = () => requests[Math.floor(Math.random() * requests.length)] ?? Buffer.alloc(0)
-      const { latencies, seconds } = await applyLoad({ url, connections, sliceMs, next })
-      return { rate: latencies.length / seconds, p50: median(latencies), p99: percentile(latencies, 0.99) }
+      const { latencies, rate } = await applyLoad({ url, connections, sliceMs, next })
+      return { rate, p50: median(latencies), p99: percentile(latencies, 0.99) }
     }
     say('warming up')
     for (let slice = 0; slice < WARM_SLICES; slice++) await measure(stack.address, 64)

@@ -56,9 +56,9 @@ export function benchSign({ rounds, isQuick, say }: Run): Promise<Report> {
     const calms: Calm<unknown>[] = []
     for (const connections of CONNECTIONS) {
       say(`${connections} connections`)
-      const calm = await repeatCalmly({ rounds, isQuick }, async (round) => {
+      const calm = await repeatCalmly({ rounds, isQuick }, async () => {
         const slow = await measure(single, Math.min(connections, MAX_SINGLE_CALLERS), sliceMs)
-        const both = await measureBoth([batched, second], connections, sliceMs, round)
+        const both = await measureBoth([batched, second], connections, sliceMs)
         const fast = await measure(plain, connections, sliceMs)
         return { slow, ...both, fast }
       })
@@ -112,16 +112,16 @@ export function benchSign({ rounds, isQuick, say }: Run): Promise<Report> {
   })
 }
 
-/** In two halves each, in turns, and every other round the second begins: what changes on the machine changes for both. */
-async function measureBoth([first, second]: readonly [Load, Load], connections: number, sliceMs: number, round = 0) {
+/** In four slices each, in an order in which whatever changes slowly on the machine changes for both alike. */
+async function measureBoth([first, second]: readonly [Load, Load], connections: number, sliceMs: number) {
   const own: Answered[] = []
   const other: Answered[] = []
   const turns = [
     { load: first, slices: own },
     { load: second, slices: other },
   ]
-  if (round % 2 === 1) turns.reverse()
-  for (const { load, slices } of [...turns, ...turns]) slices.push(await apply(load, connections, sliceMs / 2))
+  const order = [...turns, ...turns.toReversed(), ...turns.toReversed(), ...turns]
+  for (const { load, slices } of order) slices.push(await apply(load, connections, sliceMs / 2))
   return { own: toFigures(own), other: toFigures(other) }
 }
 
@@ -138,8 +138,8 @@ function apply({ url, cookies, isEcho = false }: Load, connections: number, slic
 
 function toFigures(slices: readonly Answered[]) {
   const latencies = slices.flatMap((slice) => slice.latencies)
-  const seconds = slices.reduce((sum, slice) => sum + slice.seconds, 0)
-  return { rate: latencies.length / seconds, p50: median(latencies), p99: percentile(latencies, 0.99) }
+  const rate = slices.reduce((sum, slice) => sum + slice.rate, 0) / slices.length
+  return { rate, p50: median(latencies), p99: percentile(latencies, 0.99) }
 }
 
 /** What the receipts of both versions put on IPFS, in large batches and alone, and how long pinning takes where each has its own batch. */

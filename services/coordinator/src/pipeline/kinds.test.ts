@@ -30,6 +30,7 @@ import { createFakeClock, createFakeLog } from '../ports.fake.ts'
 import type { Block, Pinner, SelfReport } from '../ports.ts'
 import { createSignatureChecker, type SignatureChecker } from '../sign/checkSignatures.ts'
 import { createCommitter } from '../sign/commit.ts'
+import { createReleaser } from '../sign/release.ts'
 import { type Asked, type SigningRequest, type SigningResult, signBatch } from '../sign/signBatch.ts'
 import { createBatchVerifier } from '../sign/verifyBatch.ts'
 import { createPinningStore } from '../store/pinning.ts'
@@ -118,6 +119,7 @@ describe('every kind of signature, from the enclave to its blocks', () => {
     const session = { sid: '51'.repeat(32), grant: 'grant', keyId: key.keyId, walletId, address: key.address }
     const requests: SigningRequest[] = all.map((one) => ({ ...session, asked: one }))
     const results = new Map<SigningRequest, SigningResult>()
+    const releaser = createReleaser(selfReport)
     await signBatch(
       {
         entropy: {
@@ -133,12 +135,14 @@ describe('every kind of signature, from the enclave to its blocks', () => {
           policy: {},
           collateral: createSimulatedCollateralStore({ simulatorFactory: (at) => createSimulator({ at }), clock }),
           readPlatform: createPlatformReader(),
+          releaser,
         }),
         commit: createCommitter({
           store: subject.store,
           selfReport,
           clock,
           random: (size) => new Uint8Array(randomBytes(size)),
+          releaser,
         }),
         receiptVersion,
       },

@@ -20,6 +20,7 @@ import { createFakeClock, createFakeLog, createFakeRandom } from '../ports.fake.
 import type { Block, Pinner } from '../ports.ts'
 import { createSignatureChecker } from '../sign/checkSignatures.ts'
 import { createCommitter } from '../sign/commit.ts'
+import { createReleaser } from '../sign/release.ts'
 import { signBatch } from '../sign/signBatch.ts'
 import { createBatchVerifier } from '../sign/verifyBatch.ts'
 import { PIN_QUEUE, PUBLISH_QUEUE } from '../store/jobs.ts'
@@ -248,6 +249,7 @@ describe.each(stageKinds)('the pin stage on %s', (kind) => {
       })
       const slugs: string[] = []
       const signatures = await createSignatureChecker()
+      const releaser = createReleaser(selfReport)
       try {
         await signBatch(
           {
@@ -264,8 +266,15 @@ describe.each(stageKinds)('the pin stage on %s', (kind) => {
                 clock,
               }),
               readPlatform: createPlatformReader(),
+              releaser,
             }),
-            commit: createCommitter({ store: subject.store, selfReport, clock, random: createFakeRandom(kind) }),
+            commit: createCommitter({
+              store: subject.store,
+              selfReport,
+              clock,
+              random: createFakeRandom(kind),
+              releaser,
+            }),
             receiptVersion: 1,
           },
           requests,

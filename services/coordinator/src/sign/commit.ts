@@ -6,7 +6,7 @@ import { toDigest } from '../store/digest.ts'
 import type { AnyWitness, Signing, StoredSigning } from '../store/types.ts'
 import type { Stated } from './checkItem.ts'
 import { createGatherer, type Progress } from './gather.ts'
-import { createReleaser, type Releaser } from './release.ts'
+import type { Releaser } from './release.ts'
 import type { VerifiedBatch } from './verifyBatch.ts'
 
 /** A signature that may be released once it is stored: its quote is verified, and it is of this wallet. */
@@ -23,9 +23,10 @@ export type Committed = Pick<StoredSigning, 'signature' | 'slug'>
 
 export type CommitDeps = {
   store: Pick<Store, 'insertSignings'>
-  selfReport: Pick<SelfReport, 'current' | 'sign' | 'signMlDsa65' | 'publicKey' | 'mode'>
+  selfReport: Pick<SelfReport, 'current' | 'sign' | 'mode'>
   clock: Clock
   random: Random
+  releaser: Pick<Releaser, 'release'>
 }
 
 const LIMIT = 256
@@ -37,12 +38,11 @@ const SLOTS = 2
  * Returns what was committed, which for a digest that was signed before is the earlier signature.
  */
 export function createCommitter(deps: CommitDeps): (signing: VerifiedSigning) => Promise<Committed> {
-  const releaser = createReleaser(deps.selfReport)
   const gatherer = createGatherer<VerifiedSigning, Committed>({
     async run(signings, { answer }) {
       const batches = new Set(signings.map(({ batch }) => batch))
       const ofBatch = (batch: VerifiedBatch) => signings.filter((signing) => signing.batch === batch)
-      await Promise.all([...batches].map((batch) => commit({ ...deps, releaser }, batch, ofBatch(batch), answer)))
+      await Promise.all([...batches].map((batch) => commit(deps, batch, ofBatch(batch), answer)))
     },
     limit: LIMIT,
     slots: SLOTS,
@@ -51,13 +51,13 @@ export function createCommitter(deps: CommitDeps): (signing: VerifiedSigning) =>
 }
 
 async function commit(
-  deps: CommitDeps & { releaser: Releaser },
+  deps: CommitDeps,
   batch: VerifiedBatch,
   asked: readonly VerifiedSigning[],
   answer: Progress<VerifiedSigning, Committed>['answer'],
 ) {
   try {
-    const { leaves, paths, collateral, ...rest } = batch
+    const { leaves, paths, collateral, begun: _, ...rest } = batch
     const { selfAttestation, coordinator } = deps.selfReport.current()
     const hashes = {
       collateralHash: Buffer.from(collateral.hash, 'hex'),
@@ -71,7 +71,7 @@ async function commit(
     const signings = asked.filter(isAttested)
     if (signings.length === 0) return
     const isReleased = signings.some(({ stated }) => stated.version === 2)
-    const release = isReleased ? await deps.releaser(batch, coordinator) : undefined
+    const release = isReleased ? await deps.releaser.release(batch, coordinator) : undefined
     const rows = signings.map(({ walletId, stated, leafIndex, witness }): Signing => {
       const slug = Buffer.from(deps.random(16)).toString('base64url')
       const row = { slug, walletId, leafIndex, path: paths[leafIndex] ?? [] }

@@ -5,17 +5,32 @@ import type { SelfReport } from '../ports.ts'
 import type { Release } from '../store/types.ts'
 import type { VerifiedBatch } from './verifyBatch.ts'
 
-export type Releaser = (batch: VerifiedBatch, coordinator: Uint8Array<ArrayBuffer>) => Promise<Release>
+/** What a release is of. */
+export type Releasable = Pick<
+  VerifiedBatch,
+  'quote' | 'eventLog' | 'config' | 'settings' | 'bootId' | 'sequence' | 'previous' | 'treeSize' | 'collateral'
+>
+
+/** A release that nobody may have yet, and what it was made of. */
+export type BegunRelease = { batch: Releasable; coordinator: Uint8Array; release: Promise<Release> }
+
+export type Releaser = {
+  /** Makes a release while the batch is being verified, which takes as long. Only `release` gives it away, for the verified batch. */
+  begin(batch: Releasable): BegunRelease
+  release(batch: VerifiedBatch, coordinator: Uint8Array<ArrayBuffer>): Promise<Release>
+}
 
 /**
  * Releases of version 2: both of the coordinator's keys sign for the batch, the collateral that its quote was verified with, and the
  * coordinator's attestation. One for all that this process commits of a batch, since signatures of ML-DSA-65 take milliseconds; the
  * store keeps the first, should two be made.
  */
-export function createReleaser(selfReport: Pick<SelfReport, 'publicKey' | 'sign' | 'signMlDsa65'>): Releaser {
-  const known = new WeakMap<VerifiedBatch, { coordinator: Uint8Array; release: Promise<Release> }>()
+export function createReleaser(
+  selfReport: Pick<SelfReport, 'current' | 'publicKey' | 'sign' | 'signMlDsa65'>,
+): Releaser {
+  const known = new WeakMap<VerifiedBatch, BegunRelease>()
 
-  async function release(batch: VerifiedBatch, coordinator: Uint8Array<ArrayBuffer>): Promise<Release> {
+  async function make(batch: Releasable, coordinator: Uint8Array<ArrayBuffer>): Promise<Release> {
     const { quote, eventLog, config, settings, bootId, sequence, previous, treeSize, collateral } = batch
     const record = { quoteHex: toHex(quote), eventLog, config, settings, bootId, sequence, previous, treeSize }
     // The others have a codec, which refuses such a size.
@@ -30,12 +45,22 @@ export function createReleaser(selfReport: Pick<SelfReport, 'publicKey' | 'sign'
     return { coordinatorKey: selfReport.publicKey, coordinator, ed25519: selfReport.sign(message), mlDsa65 }
   }
 
-  return (batch, coordinator) => {
-    const earlier = known.get(batch)
-    if (earlier?.coordinator === coordinator) return earlier.release
-    const made = release(batch, coordinator)
-    known.set(batch, { coordinator, release: made })
-    made.catch(() => known.delete(batch))
-    return made
+  function begin(batch: Releasable, coordinator: Uint8Array<ArrayBuffer>): BegunRelease {
+    const release = make(batch, coordinator)
+    // Whoever needs it is told; a batch that is refused needs none.
+    release.catch(() => {})
+    return { batch, coordinator, release }
+  }
+
+  return {
+    begin: (batch) => begin(batch, selfReport.current().coordinator),
+    release(batch, coordinator) {
+      // The verifier takes off zeros after the quote, and the report may be a new one by now.
+      const isOfThis = (begun: BegunRelease | undefined) =>
+        begun?.coordinator === coordinator && begun.batch.quote.length === batch.quote.length
+      const begun = [known.get(batch), batch.begun].find(isOfThis) ?? begin(batch, coordinator)
+      known.set(batch, begun)
+      return begun.release
+    },
   }
 }

@@ -34,6 +34,7 @@ import {
 import { createMemoryStore } from '../store/memoryStore.fake.ts'
 import { createSignatureChecker, type SignatureChecker } from './checkSignatures.ts'
 import { type CommitDeps, createCommitter } from './commit.ts'
+import { createReleaser } from './release.ts'
 import { type SignDeps, type SigningRequest, type SigningResult, signBatch } from './signBatch.ts'
 import { type BatchVerifierDeps, createBatchVerifier } from './verifyBatch.ts'
 
@@ -85,6 +86,7 @@ function createService() {
     readPlatform: createPlatformReader(),
     clock,
     random: createFakeRandom(),
+    releaser: createReleaser(selfReport),
   }
   /** With some parts replaced by others. */
   const toDeps = (changes: Partial<Parts> = {}): SignDeps => {

@@ -128,7 +128,8 @@ async function signItems(
     if (items.length === 0) continue
     const times = items.map(({ checked }) => Date.parse(checked.stated.statement.signedAt))
     const at = { first: Math.min(...times), last: Math.max(...times) }
-    const verified = deps.verifyBatch(batch, { config, settings }, at) // 4
+    const isReleased = items.some(({ checked }) => checked.stated.version === 2)
+    const verified = deps.verifyBatch(batch, { config, settings }, { at, isReleased }) // 4
     for (let start = 0; start < items.length; start += PART) {
       parts.push(settlePart(deps, verified, items.slice(start, start + PART), answer))
     }

@@ -4,6 +4,8 @@ import { assemble, canonicalBytes, checkReceipt, toCid } from '@countersign/rece
 import { createReceiptSimulator } from '@countersign/receipt/simulator'
 import { expect, test } from 'vitest'
 import { createPlatformReader } from '../collateral/platformReader.ts'
+import { createFakeSelfReport } from '../ports.fake.ts'
+import { createReleaser } from './release.ts'
 import { createBatchVerifier } from './verifyBatch.ts'
 
 const signedAt = new Date('2026-06-15T12:00:00.000Z')
@@ -27,9 +29,10 @@ function verify(batch: SignedBatch) {
       current: async () => ({ ...stored, collateral: JSON.parse(new TextDecoder().decode(collateral)) }),
     },
     readPlatform: createPlatformReader(),
+    releaser: createReleaser(createFakeSelfReport()),
   })
   const terms = { config: records.batch.config, settings: createEnclaveSettings([{ kind: 'unsigned' }]) }
-  return verifyBatch(batch, terms, { first: signedAt.getTime(), last: signedAt.getTime() })
+  return verifyBatch(batch, terms, { at: { first: signedAt.getTime(), last: signedAt.getTime() }, isReleased: false })
 }
 
 test.each([0, 1, 4096])('a quote with %i zero bytes after it gives the same receipt, to the byte', async (zeros) => {

@@ -3,10 +3,12 @@ import type { PlatformReader } from '../collateral/platformReader.ts'
 import type { CollateralStore, EnclaveTerms } from '../ports.ts'
 import type { SigningBatch } from '../store/types.ts'
 import { type CheckBatchDeps, checkBatch, type SigningTimes } from './checkBatch.ts'
+import type { BegunRelease, Releaser } from './release.ts'
 
 export type BatchVerifierDeps = Pick<CheckBatchDeps, 'verifier' | 'policy'> & {
   collateral: Pick<CollateralStore, 'current'>
   readPlatform: PlatformReader
+  releaser: Pick<Releaser, 'begin'>
 }
 
 /** What one quote covers, and the collateral that it was judged with. */
@@ -15,10 +17,15 @@ export type VerifiedBatch = Omit<SigningBatch, 'collateral' | 'selfAttestation' 
   leaves: readonly string[]
   paths: readonly (readonly string[])[]
   collateral: { bytes: Uint8Array; hash: string }
+  /** Where one was asked for. */
+  begun?: BegunRelease | undefined
 }
 
+/** `isReleased`: with signings of version 2, which need a release of the batch. */
+type BatchUse = { at: SigningTimes; isReleased: boolean }
+
 /** Step 4 of signing. Throws what `checkBatch` throws, and `collateral_stale`. */
-export type BatchVerifier = (batch: SignedBatch, terms: EnclaveTerms, at: SigningTimes) => Promise<VerifiedBatch>
+export type BatchVerifier = (batch: SignedBatch, terms: EnclaveTerms, use: BatchUse) => Promise<VerifiedBatch>
 
 /** Calls that share a quote are answered at the same time: after this many batches none is to be expected. */
 const MAX_KNOWN = 4
@@ -26,14 +33,14 @@ const MAX_KNOWN = 4
 /** Several calls may share one quote. It is verified once, and all of them get the same object. */
 export function createBatchVerifier(deps: BatchVerifierDeps): BatchVerifier {
   const known = new Map<string, Promise<VerifiedBatch>>()
-  return (batch, terms, times) => {
+  return (batch, terms, { at: times, isReleased }) => {
     // Evidence begins and ends at whole seconds. Judged at these, calls that share a quote share the judgement.
     const at = { first: Math.floor(times.first / 1000) * 1000, last: Math.ceil(times.last / 1000) * 1000 }
     // All that goes into the judgement; two batches that differ in anything are two.
     const key = JSON.stringify([batch, terms, at])
     const earlier = known.get(key)
     if (earlier !== undefined) return earlier
-    const verified = verifyBatch(deps, { batch, terms, at })
+    const verified = verifyBatch(deps, { batch, terms, use: { at, isReleased } })
     known.set(key, verified)
     verified.catch(() => known.delete(key))
     for (const oldest of known.keys()) if (known.size > MAX_KNOWN) known.delete(oldest)
@@ -43,24 +50,15 @@ export function createBatchVerifier(deps: BatchVerifierDeps): BatchVerifier {
 
 async function verifyBatch(
   deps: BatchVerifierDeps,
-  { batch, terms, at }: { batch: SignedBatch; terms: EnclaveTerms; at: SigningTimes },
+  { batch, terms, use }: { batch: SignedBatch; terms: EnclaveTerms; use: BatchUse },
 ): Promise<VerifiedBatch> {
-  const { collateral, ...stored } = await deps.collateral.current(deps.readPlatform(Buffer.from(batch.quote, 'hex')))
+  const quote = Buffer.from(batch.quote, 'hex')
+  const { collateral, ...stored } = await deps.collateral.current(deps.readPlatform(quote))
   const { config, settings } = terms
-  const verdict = await checkBatch({ ...deps, at }, { batch, config, collateral })
   const { leaves, eventLog, bootId, sequence, previous } = batch
+  const shared = { bootId, sequence, previous, treeSize: leaves.length, eventLog, config, settings, collateral: stored }
+  const begun = use.isReleased ? deps.releaser.begin({ ...shared, quote }) : undefined
+  const verdict = await checkBatch({ ...deps, at: use.at }, { batch, config, collateral })
   const paths = createInclusionPaths(leaves.map(fromHex)).map((path) => path.map(toHex))
-  return {
-    ...verdict,
-    bootId,
-    sequence,
-    previous,
-    treeSize: leaves.length,
-    leaves,
-    paths,
-    eventLog,
-    config,
-    settings,
-    collateral: stored,
-  }
+  return { ...verdict, ...shared, leaves, paths, begun }
 }

@@ -1,0 +1,73 @@
+import { createEnclaveSettings, toHex } from '@countersign/protocol'
+import { createReceiptSimulator } from '@countersign/receipt/simulator'
+import { expect, test } from 'vitest'
+import { createFakeSelfReport } from '../ports.fake.ts'
+import { createReleaser, type Releasable } from './release.ts'
+import type { VerifiedBatch } from './verifyBatch.ts'
+
+const { records, collateral } = await createReceiptSimulator().issue({ signedAt: new Date('2026-06-15T12:00:00.000Z') })
+
+function createBatch({ zeros = 0 } = {}): Releasable {
+  const { bootId, sequence, previous, quoteHex, config } = records.batch
+  return {
+    ...{ bootId, sequence, previous, config, eventLog: undefined, treeSize: 1 },
+    settings: createEnclaveSettings([{ kind: 'unsigned' }]),
+    quote: Buffer.from(quoteHex + '00'.repeat(zeros), 'hex'),
+    collateral: { bytes: collateral, hash: '11'.repeat(32) },
+  }
+}
+
+/** As the verifier gives it back. */
+const toVerified = (batch: Releasable, begun?: VerifiedBatch['begun']): VerifiedBatch => ({
+  ...batch,
+  ...{ mode: 'mock', tcbStatus: 'UpToDate', leaves: ['22'.repeat(32)], paths: [[]], begun },
+  measurement: { mrTd: '', rtmr0: '', rtmr1: '', rtmr2: '', rtmr3: '' },
+})
+
+function setUp() {
+  const selfReport = createFakeSelfReport()
+  const made: string[] = []
+  const releaser = createReleaser({
+    ...selfReport,
+    async signMlDsa65(message) {
+      made.push(toHex(message))
+      return selfReport.signMlDsa65(message)
+    },
+  })
+  return { made, releaser, coordinator: selfReport.current().coordinator }
+}
+
+test('a release that was begun during verification is the batch’s: nothing is signed again', async () => {
+  const { made, releaser, coordinator } = setUp()
+  const begun = releaser.begin(createBatch())
+  const batch = toVerified(createBatch(), begun)
+  expect(await releaser.release(batch, coordinator)).toBe(await begun.release)
+  expect(await releaser.release(batch, coordinator)).toBe(await begun.release)
+  expect(made).toHaveLength(1)
+})
+
+test('of a quote that had zeros after it, the release is that of the quote without them', async () => {
+  const { made, releaser, coordinator } = setUp()
+  const begun = releaser.begin(createBatch({ zeros: 8 }))
+  const batch = toVerified(createBatch(), begun)
+  const released = await releaser.release(batch, coordinator)
+  expect(released).not.toBe(await begun.release)
+  expect(await releaser.release(batch, coordinator)).toBe(released)
+  expect(made).toHaveLength(2)
+})
+
+test('where the coordinator’s report is a new one by then, the release names the new one', async () => {
+  const { made, releaser } = setUp()
+  const begun = releaser.begin(createBatch())
+  const next = new TextEncoder().encode('another report')
+  const released = await releaser.release(toVerified(createBatch(), begun), next)
+  expect(released.coordinator).toBe(next)
+  expect(new Set(made).size).toBe(2)
+})
+
+test('one that cannot be made is told to whoever asks for it', async () => {
+  const { releaser, coordinator } = setUp()
+  const large = { ...createBatch(), collateral: { bytes: new Uint8Array(300_000), hash: '11'.repeat(32) } }
+  const begun = releaser.begin(large)
+  await expect(releaser.release(toVerified(large, begun), coordinator)).rejects.toThrow(/bytes|large/)
+})
