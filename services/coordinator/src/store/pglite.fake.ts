@@ -11,7 +11,7 @@ const IMAGE = resolve(import.meta.dirname, `../../../../node_modules/.cache/coun
 const DIGEST_BYTES = 32
 
 /** An empty PGlite in memory, loaded from an image: to initialise one takes five times as long. The first test makes the image. */
-export async function createTestPglite(path = IMAGE): Promise<PGlite> {
+export async function createTestPglite(path = IMAGE, initialise = () => PGlite.create('memory://')): Promise<PGlite> {
   const kept = await readImage(path)
   if (kept !== undefined) {
     try {
@@ -21,7 +21,7 @@ export async function createTestPglite(path = IMAGE): Promise<PGlite> {
       await rm(path, { force: true })
     }
   }
-  return load(await writeImage(path))
+  return load(await writeImage(path, await initialise()))
 }
 
 function load(image: Uint8Array<ArrayBuffer>): Promise<PGlite> {
@@ -43,8 +43,7 @@ async function readImage(path: string): Promise<Uint8Array<ArrayBuffer> | undefi
   }
 }
 
-async function writeImage(path: string): Promise<Uint8Array<ArrayBuffer>> {
-  const pglite = await PGlite.create('memory://')
+async function writeImage(path: string, pglite: PGlite): Promise<Uint8Array<ArrayBuffer>> {
   const dump = await pglite.dumpDataDir('none')
   await pglite.close()
   const bytes = new Uint8Array(await dump.arrayBuffer())
