@@ -1,6 +1,7 @@
 import { hash, randomBytes } from 'node:crypto'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { dirname, resolve } from 'node:path'
+import { createRequire } from 'node:module'
+import { dirname, join, resolve } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
 import packageJson from '../../package.json' with { type: 'json' }
 
@@ -24,8 +25,19 @@ export async function createTestPglite(path = IMAGE, initialise = () => PGlite.c
   return load(await writeImage(path, await initialise()))
 }
 
-function load(image: Uint8Array<ArrayBuffer>): Promise<PGlite> {
-  return PGlite.create({ dataDir: 'memory://', loadDataDir: new Blob([image]) })
+async function load(image: Uint8Array<ArrayBuffer>): Promise<PGlite> {
+  program ??= compile()
+  return PGlite.create({ dataDir: 'memory://', loadDataDir: new Blob([image]), ...(await program) })
+}
+
+/** Of the process: compiled for each database anew, it takes as long as the rest of its start. */
+let program: ReturnType<typeof compile> | undefined
+
+async function compile() {
+  const folder = dirname(createRequire(import.meta.url).resolve('@electric-sql/pglite'))
+  const code = await readFile(join(folder, 'pglite.wasm'))
+  const files = await readFile(join(folder, 'pglite.data'))
+  return { pgliteWasmModule: await WebAssembly.compile(code), fsBundle: new Blob([files]) }
 }
 
 /**
