@@ -12,7 +12,10 @@ const IMAGE = resolve(import.meta.dirname, `../../../../node_modules/.cache/coun
 const DIGEST_BYTES = 32
 
 /** An empty PGlite in memory, loaded from an image: to initialise one takes five times as long. The first test makes the image. */
-export async function createTestPglite(path = IMAGE, initialise = () => PGlite.create('memory://')): Promise<PGlite> {
+export async function createTestPglite(
+  path = IMAGE,
+  initialise: () => Promise<PGlite> = () => PGlite.create('memory://'),
+): Promise<PGlite> {
   const kept = await readImage(path)
   if (kept !== undefined) {
     try {
