@@ -1,15 +1,11 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { withCode } from '../test/withCode.ts'
 import { fromHex, toHex } from './hex.ts'
 import { computeRoot, createInclusionPath, createInclusionPaths, hashTree, hashTreeLeaf } from './merkle.ts'
 
-const sha256 = (...parts: Uint8Array[]) => {
-  const hash = createHash('sha256')
-  for (const part of parts) hash.update(part)
-  return Uint8Array.from(hash.digest())
-}
+const sha256 = (...parts: Uint8Array[]) => Uint8Array.from(hash('sha256', Buffer.concat(parts), 'buffer'))
 
 /** k of RFC 6962 §2.1: the largest power of two below n. */
 function split(n: number): number {

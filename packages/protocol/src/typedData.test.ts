@@ -65,8 +65,8 @@ describe('EIP-712', () => {
   })
 
   // `npm run fuzz:typed-data` tries 20,000.
-  test('2,000 random sets of types and values hash as viem has them, and each spoilt in one way is refused', () => {
-    expect(() => checkRandomTypedData({ runs: 2_000, seed: 1 })).not.toThrow()
+  test('400 random sets of types and values hash as viem has them, and each spoilt in one way is refused', () => {
+    expect(() => checkRandomTypedData({ runs: 400, seed: 1 })).not.toThrow()
   })
 
   test('a type that nothing refers to does not change the hash, and every spelling of an integer is the same one', () => {

@@ -2,18 +2,25 @@ import { vendorRoots } from '@countersign/attestation'
 import { simulatedRoots } from '@countersign/attestation/simulator'
 import type { ProofPayload } from '@countersign/protocol'
 import { checkReceipt, parseReceipt, toCid } from '@countersign/receipt'
-import { createTx, createUser, readEvents } from '@countersign/testing/stack'
+import { createTx, createUser, readEvents, type TestUser } from '@countersign/testing/stack'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startContract } from '../../../contracts/startContract.ts'
-import { startBackend } from '../test/backend.ts'
+import { assertNotInFiles } from '../test/assertNotInFiles.ts'
+import { type Backend, startBackend } from '../test/backend.ts'
 
-type Backend = Awaited<ReturnType<typeof startBackend>>
 type Chain = Awaited<ReturnType<typeof startContract>>['chain']
 
 describe.each(['pglite', 'postgres'] as const)('from signature to public proof, on %s', (kind) => {
   let chain: Chain
   let contract: `0x${string}`
   let backend: Backend
+  const users: TestUser[] = []
+  async function signIn(name: string): Promise<TestUser> {
+    const user = createUser(backend)
+    users.push(user)
+    await user.signIn(name)
+    return user
+  }
   beforeAll(async () => {
     const started = await startContract()
     chain = started.chain
@@ -36,8 +43,7 @@ describe.each(['pglite', 'postgres'] as const)('from signature to public proof, 
   }
 
   test('a signature becomes a receipt on IPFS and an event on the chain, which a stranger verifies', async () => {
-    const user = createUser(backend)
-    await user.signIn('alice')
+    const user = await signIn('alice')
     const { slug } = (await (await user.sign(createTx(0))).json()) as { slug: string }
     const proof = await untilComplete(slug)
     expect(proof).toMatchObject({ kmsQuoteVerified: true, ipfsCid: expect.any(String), receipt: expect.any(Object) })
@@ -67,8 +73,7 @@ describe.each(['pglite', 'postgres'] as const)('from signature to public proof, 
   })
 
   test('the coordinator killed while 20 proofs are on their way: after the restart all are complete, one event each', async () => {
-    const user = createUser(backend)
-    await user.signIn('bob')
+    const user = await signIn('bob')
     const answers = await Promise.all(Array.from({ length: 20 }, (_, nonce) => user.sign(createTx(nonce))))
     const slugs = await Promise.all(answers.map(async (answer) => ((await answer.json()) as { slug: string }).slug))
     await backend.stopCoordinator('SIGKILL')
@@ -77,4 +82,15 @@ describe.each(['pglite', 'postgres'] as const)('from signature to public proof, 
     const events = await readEvents({ url: chain.url, contract })
     for (const { txHash } of proofs) expect(events.filter((event) => event.txHash === txHash)).toHaveLength(1)
   })
+
+  if (kind === 'pglite') {
+    test('no session secret, code or key is in the files of the embedded database, of a session that is over neither', async () => {
+      const visitor = await signIn('carol')
+      expect((await visitor.post('/auth/logout')).status).toBe(200)
+      const secrets = [...users.flatMap((user) => [...user.secrets]), ...(await backend.readKeys())]
+      // A login secret, a session secret and a code each, and the root secret with a key at least.
+      expect(secrets.length).toBeGreaterThanOrEqual(11)
+      await assertNotInFiles(backend, secrets)
+    })
+  }
 })

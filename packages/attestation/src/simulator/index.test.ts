@@ -2,6 +2,8 @@ import { concatBytes, fromHex, ServiceError, toHex } from '@countersign/protocol
 import { p256, p384 } from '@noble/curves/nist.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { describe, expect, test } from 'vitest'
+import { createAmdPki } from './amdPki.ts'
+import { developmentSeed, primeOffsets } from './developmentSeed.ts'
 import * as simulatorModule from './index.ts'
 import {
   createSimulator,
@@ -12,6 +14,7 @@ import {
   type SimulatedReportFaults,
   simulatedRoots,
 } from './index.ts'
+import { createIntelPki } from './intelPki.ts'
 
 const at = new Date('2026-06-15T12:00:00.789Z')
 const simulator = createSimulator({ at })
@@ -25,6 +28,7 @@ test('the exports of the subpath', () => {
       "createSimulator",
       "developmentSeed",
       "simulatedRoots",
+      "strangerSeed",
     ]
   `)
 })
@@ -36,6 +40,14 @@ describe('determinism', () => {
     expect(again.collateral()).toEqual(simulator.collateral())
     expect(again.report({ reportData })).toEqual(simulator.report({ reportData }))
     expect(again.certificates()).toEqual(simulator.certificates())
+  })
+
+  test('keys and certificates, made anew, are the same bytes', () => {
+    const amd = createAmdPki(developmentSeed, primeOffsets[developmentSeed])
+    expect(amd.certificates()).toEqual(simulator.certificates())
+    const intel = createIntelPki(developmentSeed)
+    const { pem } = readQuote(simulator.quote({ reportData }))
+    expect(fromPem(pem)).toEqual([intel.pck(), intel.pckCa(), intel.root()].map((bytes) => bytes.slice()))
   })
 
   test('time moves the collateral and nothing else', () => {

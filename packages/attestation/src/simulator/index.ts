@@ -1,9 +1,15 @@
 import type { TrustedRoot } from '../roots.ts'
 import type { Collateral } from '../tdx/collateral.ts'
-import { amdTrustedRoot, createAmdPki, type SimulatedCertificateOptions, type SimulatedCertificates } from './amdPki.ts'
+import {
+  type AmdPki,
+  amdTrustedRoot,
+  createAmdPki,
+  type SimulatedCertificateOptions,
+  type SimulatedCertificates,
+} from './amdPki.ts'
 import { createRevocations, type SimulatedRevocationOptions } from './amdRevocations.ts'
-import { developmentPrimeOffsets, developmentSeed } from './developmentSeed.ts'
-import { createIntelPki, intelTrustedRoot } from './intelPki.ts'
+import { developmentSeed, primeOffsets } from './developmentSeed.ts'
+import { createIntelPki, type IntelPki, intelTrustedRoot } from './intelPki.ts'
 import { createMemo } from './keys.ts'
 import { createReport, type SimulatedReportOptions } from './snpReport.ts'
 import { createCollateral, type SimulatedCollateralOptions } from './tdxCollateral.ts'
@@ -18,7 +24,7 @@ export type {
 } from './amdPki.ts'
 export type { SimulatedRevocationFaults, SimulatedRevocationOptions } from './amdRevocations.ts'
 export { createSimulatedBeacon, type SimulatedBeacon } from './beacon.ts'
-export { developmentSeed } from './developmentSeed.ts'
+export { developmentSeed, strangerSeed } from './developmentSeed.ts'
 export { createSimulatedSatellite, type SimulatedSatellite } from './satellite.ts'
 export type { SimulatedReportFaults, SimulatedReportOptions, SnpGuestPolicy } from './snpReport.ts'
 export type { SimulatedPartStatus, SimulatedTcbStatus } from './tcbLevels.ts'
@@ -43,7 +49,7 @@ export type Simulator = {
 
 /**
  * A development PKI that issues structurally real, correctly signed evidence under its own roots. Keys and certificates
- * are made when they are first needed. A seed other than `developmentSeed` has to search for the primes of its AMD keys,
+ * are made when they are first needed. A seed whose primes are not stored has to search for those of its AMD keys,
  * which takes some seconds at the first report or root.
  *
  * @example
@@ -53,9 +59,9 @@ export type Simulator = {
  */
 export function createSimulator({ seed = developmentSeed, at }: { seed?: string; at: Date }): Simulator {
   const memo = createMemo()
-  const pki = createIntelPki(seed)
-  const foreignPki = createIntelPki(`${seed} (foreign)`)
-  const amdPki = createSeedAmdPki(seed)
+  const pki = intelPkiOf(seed)
+  const foreignPki = intelPkiOf(`${seed} (foreign)`)
+  const amdPki = amdPkiOf(seed)
   return {
     get intelRoot() {
       return memo('intel root', () => intelTrustedRoot(pki))
@@ -73,9 +79,16 @@ export function createSimulator({ seed = developmentSeed, at }: { seed?: string;
 
 /** The roots of a seed, to be trusted only where evidence may be simulated. */
 export function simulatedRoots(seed: string = developmentSeed): readonly TrustedRoot[] {
-  return [intelTrustedRoot(createIntelPki(seed)), amdTrustedRoot(createSeedAmdPki(seed))]
+  return [intelTrustedRoot(intelPkiOf(seed)), amdTrustedRoot(amdPkiOf(seed))]
 }
 
-function createSeedAmdPki(seed: string) {
-  return seed === developmentSeed ? createAmdPki(seed, developmentPrimeOffsets) : createAmdPki(seed)
+/** Keys and certificates follow from the seed alone, and each RSA signature takes long: simulators of one seed share them. */
+const pkis = createMemo()
+
+function intelPkiOf(seed: string): IntelPki {
+  return pkis(`intel ${seed}`, () => createIntelPki(seed))
+}
+
+function amdPkiOf(seed: string): AmdPki {
+  return pkis(`amd ${seed}`, () => createAmdPki(seed, primeOffsets[seed]))
 }

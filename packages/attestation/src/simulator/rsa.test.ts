@@ -1,13 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import { type RsaKeyName, rsaLabel } from './amdPki.ts'
-import { developmentPrimeOffsets, developmentSeed } from './developmentSeed.ts'
+import { developmentSeed, primeOffsets } from './developmentSeed.ts'
 import { createRsaKey, derivePrimes, findPrimeOffsets, isProbablePrime } from './rsa.ts'
 
-const names = Object.keys(developmentPrimeOffsets) as RsaKeyName[]
+const keys = Object.entries(primeOffsets).flatMap(([seed, offsets]) =>
+  Object.entries(offsets).map(([name, pair]) => ({ seed, name: name as RsaKeyName, offsets: pair })),
+)
 
 describe('RSA keys from a seed', () => {
-  test.each(names)('the stored primes of %s are prime and make a usable 4096-bit key', (name) => {
-    const { p, q } = derivePrimes(developmentSeed, rsaLabel(name), developmentPrimeOffsets[name])
+  test.each(keys)('$seed: the stored primes of $name are prime and make a usable 4096-bit key', (key) => {
+    const { p, q } = derivePrimes(key.seed, rsaLabel(key.name), key.offsets)
     for (const prime of [p, q]) {
       expect(isProbablePrime(prime)).toBe(true)
       expect((prime - 1n) % 65537n).not.toBe(0n)
@@ -17,9 +19,7 @@ describe('RSA keys from a seed', () => {
   })
 
   test('no two keys share a prime', () => {
-    const primes = names.flatMap((name) =>
-      Object.values(derivePrimes(developmentSeed, rsaLabel(name), developmentPrimeOffsets[name])),
-    )
+    const primes = keys.flatMap(({ seed, name, offsets }) => Object.values(derivePrimes(seed, rsaLabel(name), offsets)))
     expect(new Set(primes).size).toBe(primes.length)
   })
 
@@ -34,7 +34,7 @@ describe('RSA keys from a seed', () => {
   })
 
   test('signatures are RSASSA-PSS with SHA-384 and 48 bytes of salt (RFC 8017 §8.1), and deterministic', async () => {
-    const key = createRsaKey(developmentSeed, rsaLabel('ark'), { offsets: developmentPrimeOffsets.ark })
+    const key = createRsaKey(developmentSeed, rsaLabel('ark'), { offsets: primeOffsets[developmentSeed]?.ark })
     const message = new TextEncoder().encode('message')
     const signature = key.sign(message).slice()
     expect(signature).toHaveLength(512)

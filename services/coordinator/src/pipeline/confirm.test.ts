@@ -823,7 +823,7 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
           (error: unknown) => error instanceof Crash,
         )
         expect(died).toBe(!crash.isOver)
-        await scene.finish(story.end)
+        await scene.finish(story.end, { blocks: 4 })
         if (died) continue
         expect(at).toBeGreaterThan(5)
         break

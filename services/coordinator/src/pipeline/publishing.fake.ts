@@ -185,13 +185,13 @@ export async function createScene(
     now += durationMs
   }
 
-  /** As the worker does: both stages, whatever they say, and a block; again and again. */
-  async function live(rounds: number) {
+  /** As the worker does: both stages, whatever they say, and a block or more; again and again. */
+  async function live(rounds: number, blocks = 1) {
     for (let round = 0; round < rounds; round++) {
       await publish().catch(orChainError)
       await confirm().catch(orChainError)
-      node.mine()
-      pass(BLOCK_MS)
+      node.mine(blocks)
+      pass(blocks * BLOCK_MS)
     }
   }
 
@@ -203,10 +203,10 @@ export async function createScene(
     return rows[0]?.has_work === true
   }
 
-  /** Until nothing is left to do; then everything must be in order. */
-  async function finish(expected: Partial<Record<ProofStatus, number>>) {
+  /** Until nothing is left to do; then everything must be in order. `blocks` of a round: more of them take fewer rounds. */
+  async function finish(expected: Partial<Record<ProofStatus, number>>, { blocks = 1 } = {}) {
     for (let round = 0; round < 300; round++) {
-      await live(1)
+      await live(1, blocks)
       if (!(await hasWork())) break
     }
     expect(await count()).toEqual(expected)

@@ -16,7 +16,8 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }))
 
 async function expectUsable() {
-  const pglite = await createTestPglite(path)
+  // From the image of all tests: to initialise one takes seconds.
+  const pglite = await createTestPglite(path, createTestPglite)
   const { rows } = await pglite.query('select 1 as one')
   expect(rows).toEqual([{ one: 1 }])
   await pglite.close()

@@ -104,8 +104,8 @@ test('the statement names key, transaction, entropy and caller, and the signatur
 
 describe('random transactions', () => {
   // `npm run fuzz:sign` tries 20,000.
-  test('address, digest and signature equal an independent implementation’s on the derived key, 4,000 times', () => {
-    checkRandomTransactions({ runs: 4_000, seed: 1 })
+  test('address, digest and signature equal an independent implementation’s on the derived key, 500 times', () => {
+    checkRandomTransactions({ runs: 500, seed: 1 })
   }, 240_000)
 
   test('each mutated field is refused: the digest is of another transaction', () => {
