@@ -1,9 +1,8 @@
-import { createPrivateKey, type KeyObject, sign } from 'node:crypto'
 import { createPolicy, type Policy } from '@countersign/policy'
 import { type Approval, fromHex, type Hex } from '@countersign/protocol'
-import type { createUser } from '@countersign/testing/stack'
-import { createPasskey } from '../../packages/policy/src/passkey.fake.ts'
+import type { TestUser } from '@countersign/testing/stack'
 import { createVault } from '../createVault.ts'
+import { createQuickPasskey } from '../quickPasskey.ts'
 import type { Query } from './growth/query.ts'
 
 /** A vault that a user signs with, and who approves. */
@@ -11,8 +10,7 @@ export type LoadedVault = { address: Hex; approve(digest: Hex): Approval[] }
 
 const APPROVAL_MS = 12 * 3_600_000
 
-/** By OpenSSL: thousands of approvals are made before each slice. */
-const passkey = createPasskey({ seed: 1, rpId: 'vault.example', sign: createSign() })
+const passkey = createQuickPasskey({ seed: 1, rpId: 'vault.example' })
 
 /** Rules that allow all that is measured, each signature with so many approvals. */
 function toPolicy(approvals: 0 | 1): Policy {
@@ -41,18 +39,4 @@ export async function createVaults(
     })
   }
   return vaults
-}
-
-function createSign() {
-  let key: KeyObject | undefined
-  return (message: Uint8Array, secretKey: Uint8Array) => {
-    key ??= createPrivateKey({ key: toPkcs8(secretKey), format: 'der', type: 'pkcs8' })
-    return sign('sha256', message, { key, dsaEncoding: 'ieee-p1363' })
-  }
-}
-
-/** RFC 5915 in RFC 5208, without the public half. */
-function toPkcs8(secretKey: Uint8Array): Buffer {
-  const head = Buffer.from('3041020100301306072a8648ce3d020106082a8648ce3d030107042730250201010420', 'hex')
-  return Buffer.concat([head, secretKey])
 }
