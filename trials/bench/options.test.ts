@@ -13,7 +13,21 @@ describe('parseOptions', () => {
   })
 
   test('takes numbers and files', () => {
-    const argv = ['--rounds', '12', '--json', 'a.json', '--plots', 'b', '--page', 'd', '--quick', '--fixtures', 'c']
+    const argv = [
+      '--rounds',
+      '12',
+      '--json',
+      'a.json',
+      '--plots',
+      'b',
+      '--page',
+      'd',
+      '--quick',
+      '--fixtures',
+      'c',
+      '--against',
+      'e',
+    ]
     expect(parseOptions(argv, known)).toEqual({
       suites: known,
       rounds: 12,
@@ -22,6 +36,7 @@ describe('parseOptions', () => {
       jsonFile: 'a.json',
       plotsFolder: 'b',
       pageFile: 'd',
+      against: 'e',
     })
   })
 
@@ -37,6 +52,7 @@ describe('parseOptions', () => {
     [['--rounds', '']],
     [['--rounds']],
     [['--json']],
+    [['--against']],
     [['--fast']],
     [['--quick=yes']],
   ])('%j is refused', (argv) => {

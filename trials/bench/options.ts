@@ -8,6 +8,7 @@ export type Options<Suite extends string = string> = {
   jsonFile: string | undefined
   plotsFolder: string | undefined
   pageFile: string | undefined
+  against: string | undefined
 }
 
 const OPTIONS = {
@@ -17,6 +18,7 @@ const OPTIONS = {
   page: { type: 'string' },
   quick: { type: 'boolean' },
   fixtures: { type: 'string', default: '../shared/fixtures' },
+  against: { type: 'string' },
 } as const
 
 /** What the command line asks for. `known` are the names of suites, in their order; without a name all of them run. */
@@ -39,11 +41,12 @@ export function parseOptions<Suite extends string>(
     jsonFile: values.json,
     plotsFolder: values.plots,
     pageFile: values.page,
+    against: values.against,
   }
 }
 
 export function toUsage(known: readonly string[]): string {
-  return `usage: npm run bench [-- SUITE… --rounds N --json FILE --plots DIR --page FILE --quick --fixtures DIR]
+  return `usage: npm run bench [-- SUITE… --rounds N --json FILE --plots DIR --page FILE --quick --fixtures DIR --against DIR]
 
 Suites: ${known.join(', ')}; without a name all of them, in this order
   --rounds N       repeats in which all candidates take turns (default 5)
@@ -52,6 +55,7 @@ Suites: ${known.join(', ')}; without a name all of them, in this order
   --page FILE      puts the reports of the suites that ran into a page, such as docs/performance.md
   --quick          small sizes, to try it out: the figures mean little
   --fixtures DIR   evidence to measure on (default ../shared/fixtures; simulated evidence where that is not there)
+  --against DIR    another checkout, ready to run, whose services the suite \`vaults\` measures beside these
   --help           says this
 
 Example: npm run bench -- sign --rounds 3 --json sign.json

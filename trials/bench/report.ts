@@ -34,6 +34,8 @@ export type Run = {
   isQuick: boolean
   /** Evidence to measure on. */
   fixtures: string
+  /** Another checkout, to measure beside this one. */
+  against?: string | undefined
   /** Reports progress. */
   say(text: string): void
 }

@@ -2,6 +2,7 @@ import { APP_ORIGIN } from '@countersign/testing/launcher'
 import { createAccounts, createTx, createUser, toDigest } from '@countersign/testing/stack'
 import type { Requests } from './applyLoad.ts'
 import { connectCaller, toPost } from './connectCaller.ts'
+import type { LoadedVault } from './vaults.ts'
 
 /** Session cookies of so many users, each signed in. */
 export async function signInAll({ url }: { url: string }, users: number): Promise<string[]> {
@@ -20,18 +21,21 @@ export async function signInAll({ url }: { url: string }, users: number): Promis
  */
 export function prepareSignings(parameters: {
   cookies: readonly string[]
+  /** Of the same users, in their order. */
+  vaults?: readonly LoadedVault[] | undefined
   connections: number
   count: number
   mayRepeat?: boolean
 }): Requests {
-  const { cookies, connections, count, mayRepeat = false } = parameters
+  const { cookies, vaults, connections, count, mayRepeat = false } = parameters
   // Somewhere in so many that no two calls meet.
   let nextNonce = Math.floor(Math.random() * 2 ** 48)
-  const queues = Array.from({ length: connections }, (_, connection) =>
-    Array.from({ length: Math.ceil(count / connections) }, () =>
-      toSigning(cookies[connection % cookies.length] ?? '', nextNonce++),
-    ),
-  )
+  const queues = Array.from({ length: connections }, (_, connection) => {
+    const user = connection % cookies.length
+    return Array.from({ length: Math.ceil(count / connections) }, () =>
+      toSigning(cookies[user] ?? '', nextNonce++, vaults?.[user]),
+    )
+  })
   const positions = queues.map(() => 0)
   return (connection) => {
     const queue = queues[connection] ?? []
@@ -68,8 +72,10 @@ export async function signMany(
   return slugs
 }
 
-function toSigning(cookie: string, nonce: number): Buffer {
+function toSigning(cookie: string, nonce: number, vault: LoadedVault | undefined): Buffer {
   const txMetadata = createTx(nonce)
+  const digest = toDigest(txMetadata)
+  const use = vault && { wallet: vault.address, approvals: vault.approve(digest) }
   const headers = { origin: APP_ORIGIN, 'content-type': 'application/json', cookie }
-  return toPost('/sign/digest', headers, JSON.stringify({ digest: toDigest(txMetadata), txMetadata }))
+  return toPost('/sign/digest', headers, JSON.stringify({ digest, txMetadata, ...use }))
 }

@@ -17,8 +17,10 @@ export function startStack(parameters: {
   users: number
   /** Of the receipts of transactions. */
   receiptVersion?: 1 | 2
+  /** As for `startBackend`. */
+  checkout?: string | undefined
 }) {
-  const { satellite, databaseUrl, limit, users, receiptVersion = 1 } = parameters
+  const { satellite, databaseUrl, limit, users, receiptVersion = 1, checkout } = parameters
   return startBackend({
     kind: 'postgres',
     databaseUrl,
@@ -28,6 +30,7 @@ export function startStack(parameters: {
     env: { BATCH_LIMIT: String(limit), RECEIPTS: String(receiptVersion) },
     enclaveEnv: { BATCH_LIMIT: String(limit) },
     hasCompileCache: false,
+    checkout,
   })
 }
 

@@ -4,6 +4,7 @@ export const suiteNames = [
   'startup',
   'enclave',
   'sign',
+  'vaults',
   'signin',
   'reads',
   'memory',

@@ -9,6 +9,7 @@ import { benchRestart } from './suites/restart.ts'
 import { benchSign } from './suites/sign.ts'
 import { benchSignIn } from './suites/signIn.ts'
 import { benchStartup } from './suites/startup.ts'
+import { benchVaults } from './suites/vaults.ts'
 import { benchVerification } from './suites/verification.ts'
 
 export const suites: Readonly<Record<SuiteName, Suite>> = {
@@ -16,6 +17,7 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
   startup: benchStartup,
   enclave: benchEnclave,
   sign: benchSign,
+  vaults: benchVaults,
   signin: benchSignIn,
   reads: benchReads,
   memory: benchMemory,

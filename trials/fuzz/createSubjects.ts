@@ -1,8 +1,9 @@
 import { createEvidenceSubjects } from './evidenceSubjects.ts'
 import type { Subject } from './fuzz.ts'
 import { createReceiptSubjects } from './receiptSubjects.ts'
+import { createVaultSubjects } from './vaultSubjects.ts'
 
 /** Every parser that bytes of strangers reach. */
 export async function createSubjects(): Promise<Subject[]> {
-  return [...createEvidenceSubjects(), ...(await createReceiptSubjects())]
+  return [...createEvidenceSubjects(), ...(await createReceiptSubjects()), ...createVaultSubjects()]
 }

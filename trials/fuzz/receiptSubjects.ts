@@ -8,13 +8,15 @@ import {
   parseReceipt,
   parseReceiptCar,
   toCid,
+  toCidHash,
 } from '@countersign/receipt'
 import { createReceiptSimulator } from '@countersign/receipt/simulator'
 import fc from 'fast-check'
+import { goldenVaults } from '../../packages/receipt/src/vaults.fake.ts'
 import type { Subject } from './fuzz.ts'
 
 const AT = new Date('2026-06-15T00:00:00Z')
-const BLOCKS = ['attestation', 'release', 'batch', 'coordinator'] as const
+const BLOCKS = ['attestation', 'release', 'batch', 'coordinator', 'policy'] as const
 
 type Json = null | boolean | number | string | Json[] | { [name: string]: Json }
 
@@ -28,24 +30,36 @@ export async function createReceiptSubjects(): Promise<Subject[]> {
   const typedData = await service.issueV2({ ...options, signing: { kind: 'typed-data' } })
   const transaction = await service.issueV2({ ...options, signing: { kind: 'transaction' }, isBeacon: true })
   const authorization = await service.issueV2({ ...options, signing: { kind: 'authorization' } })
-  const issues = [message, typedData, transaction, authorization]
+  const vaults = await Promise.all(
+    Object.values(goldenVaults).map((vault) => service.issueV2({ ...options, ...vault })),
+  )
+  const issues = [message, typedData, transaction, authorization, ...vaults]
   const { roots, mockEntropyKeys } = service
   const verifier = createVerifier({ roots })
   const attestations = issues.map(({ bytes }) => bytes)
-  const openings = [message, typedData].map(({ opening }) => new TextEncoder().encode(JSON.stringify(opening)))
+  const openings = issues.flatMap(({ opening }) =>
+    opening === undefined ? [] : [new TextEncoder().encode(JSON.stringify(opening))],
+  )
 
   /** A receipt whose blocks name each other by the CIDs that they have: no step is spared by an earlier one. */
   async function check(changed: Uint8Array<ArrayBuffer>) {
     const { block, value, issue } = readCase(changed)
-    const { bytes, collateral, blocks, anchors } = issues[issue] ?? message
+    const { bytes, collateral, blocks, anchors, opening } = issues[issue] ?? message
     const given = { ...blocks, ...(block !== 'attestation' && { [block]: toCanonicalJson(value) }) }
     const named = { batch: toCid(given.batch), coordinator: toCid(given.coordinator) }
     const release =
       block === 'release' ? given.release : toCanonicalJson({ ...parseBlock('release', given.release), ...named })
     const receipt = parseBlock('attestation', bytes)
-    const signer = { ...receipt.signer, batch: named.batch }
-    const whole = toCanonicalJson({ ...receipt, signer, coordinator: { release: toCid(release) } })
-    const checking: CheckReceiptOptions = { roots, anchors, mockEntropyKeys, verifier, blocks: { ...given, release } }
+    const policy = given.policy && toCid(given.policy)
+    const statement = { ...receipt.signer.statement, policy: policy === undefined ? null : toCidHash(policy) }
+    const signer = { ...receipt.signer, statement, batch: named.batch }
+    const coordinator = { release: toCid(release) }
+    const whole = toCanonicalJson({ ...receipt, signer, coordinator, ...(policy && { policy }) })
+    const checking: CheckReceiptOptions = {
+      ...{ roots, anchors, mockEntropyKeys, verifier },
+      blocks: { ...given, release },
+      ...(opening && { opening: new TextEncoder().encode(JSON.stringify(opening)) }),
+    }
     await checkReceipt(block === 'attestation' ? toCanonicalJson(value) : whole, collateral, checking)
   }
 
@@ -53,7 +67,9 @@ export async function createReceiptSubjects(): Promise<Subject[]> {
     .tuple(fc.constantFrom(...BLOCKS), fc.nat(issues.length - 1), fc.nat(), anyJson())
     .map(([block, issue, position, replacement]) => {
       const { bytes, blocks } = issues[issue] ?? message
-      const genuine = JSON.parse(Buffer.from(block === 'attestation' ? bytes : blocks[block]).toString()) as Json
+      // A wallet of its own has no policy: its batch is changed instead.
+      const found = block === 'attestation' ? bytes : (blocks[block] ?? blocks.batch)
+      const genuine = JSON.parse(Buffer.from(found).toString()) as Json
       return writeCase({ block, issue, value: replace(genuine, position, replacement) })
     })
 

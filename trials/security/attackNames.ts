@@ -9,6 +9,10 @@ export const attackNames = [
   'slow-connections',
   'event-streams',
   'cookie-tossing',
+  'vault-stolen-session',
+  'vault-own-coordinator',
+  'vault-second-enclave',
+  'vault-old-database',
   'rate-limits',
 ] as const
 

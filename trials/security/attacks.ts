@@ -10,6 +10,10 @@ import { oversizedBodies } from './attacks/oversizedBodies.ts'
 import { rateLimits } from './attacks/rateLimits.ts'
 import { slowConnections } from './attacks/slowConnections.ts'
 import { slugTiming } from './attacks/slugTiming.ts'
+import { vaultOldDatabase } from './attacks/vaultOldDatabase.ts'
+import { vaultOwnCoordinator } from './attacks/vaultOwnCoordinator.ts'
+import { vaultSecondEnclave } from './attacks/vaultSecondEnclave.ts'
+import { vaultStolenSession } from './attacks/vaultStolenSession.ts'
 
 export const attacks: Readonly<Record<AttackName, Attack>> = {
   'abuse-matrix': abuseMatrix,
@@ -21,5 +25,9 @@ export const attacks: Readonly<Record<AttackName, Attack>> = {
   'slow-connections': slowConnections,
   'event-streams': eventStreams,
   'cookie-tossing': cookieTossing,
+  'vault-stolen-session': vaultStolenSession,
+  'vault-own-coordinator': vaultOwnCoordinator,
+  'vault-second-enclave': vaultSecondEnclave,
+  'vault-old-database': vaultOldDatabase,
   'rate-limits': rateLimits,
 }

@@ -10,6 +10,7 @@ import { runSecurity, type SecurityResult } from './runSecurity.ts'
 const NAMES: AttackName[] = [
   ...(['abuse-matrix', 'header-floods', 'open-redirect', 'log-injection', 'slug-timing'] as const),
   ...(['oversized-bodies', 'slow-connections', 'event-streams', 'cookie-tossing'] as const),
+  ...(['vault-stolen-session', 'vault-own-coordinator', 'vault-second-enclave'] as const),
 ]
 
 describe('attacks on a running backend', () => {

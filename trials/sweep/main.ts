@@ -54,7 +54,7 @@ if (!isUsable || targets.length === 0) {
 
 function print({ name, tried, accepted, crashed }: SweepResult) {
   console.log(
-    `${name.padEnd(34)} ${String(tried).padStart(7)} tried  ${accepted.length} accepted  ${crashed.length} crashed`,
+    `${name.padEnd(48)} ${String(tried).padStart(7)} tried  ${accepted.length} accepted  ${crashed.length} crashed`,
   )
   for (const label of accepted) console.log(`  accepted: ${label}`)
   for (const label of crashed) console.log(`  crashed: ${label}`)

@@ -1,6 +1,6 @@
 import { createVerifier } from '@countersign/attestation'
 import { type ReleaseBlock, toCanonicalJson } from '@countersign/protocol'
-import { type CheckReceiptOptions, parseBlock, toCid } from '@countersign/receipt'
+import { type CheckReceiptOptions, parseBlock, toCid, toCidHash } from '@countersign/receipt'
 import { createReceiptSimulator, type SimulatedSigning } from '@countersign/receipt/simulator'
 import { createJudge } from './createJudge.ts'
 import type { Mutation, Target } from './sweep.ts'
@@ -37,8 +37,10 @@ export async function createReceiptV2Targets(signedAt: Date): Promise<Target[]> 
 
 type Service = ReturnType<typeof createReceiptSimulator>
 type Issue = Awaited<ReturnType<Service['issueV2']>>
+type NamedIssue = { name: string; service: Service; issue: Issue }
 
-function createIssueTargets({ name, service, issue }: { name: string; service: Service; issue: Issue }): Target[] {
+/** The receipt itself, and its opening if it has one. */
+export function createIssueTargets({ name, service, issue }: NamedIssue): Target[] {
   const accept = createAccept(service, issue)
   if (issue.opening === undefined) return [{ name, genuine: issue.bytes, accept: (bytes) => accept({ bytes }) }]
   const opening = new TextEncoder().encode(JSON.stringify(issue.opening))
@@ -50,6 +52,27 @@ function createIssueTargets({ name, service, issue }: { name: string; service: S
       // A file of its owner's, not a block: it is read as JSON, and editors end it with a line feed.
       isFree: (bytes) => toText(bytes).replace(/[\t\n\r ]+$/, '') === toText(opening),
       accept: (candidate) => accept({ opening: candidate }),
+    },
+  ]
+}
+
+/** The policy that the receipt of a vault names, as it stands and with receipt and statement naming the changed one. */
+export function createPolicyTargets({ name, service, issue }: NamedIssue): Target[] {
+  const { receipt, blocks } = issue
+  const accept = createAccept(service, issue)
+  if (blocks.policy === undefined) return []
+  const { policy: genuine } = blocks
+  return [
+    { name: `${name}, policy`, genuine, accept: (policy) => accept({ policy }) },
+    {
+      name: `${name}, policy named anew`,
+      genuine,
+      accept(policy) {
+        const cid = toCid(policy)
+        const statement = { ...receipt.signer.statement, policy: toCidHash(cid) }
+        const signer = { ...receipt.signer, statement }
+        return accept({ policy, bytes: toCanonicalJson({ ...receipt, policy: cid, signer }) })
+      },
     },
   ]
 }
@@ -98,7 +121,7 @@ function createBlockTargets({ service, issue, other }: { service: Service; issue
 /** Bytes as a text that no other bytes give. */
 const toText = (bytes: Uint8Array) => Buffer.from(bytes).toString('latin1')
 
-type Changes = { bytes?: Uint8Array; opening?: Uint8Array } & { [name in BlockName]?: Uint8Array }
+type Changes = { bytes?: Uint8Array; opening?: Uint8Array } & { [name in BlockName | 'policy']?: Uint8Array }
 
 function createAccept({ roots, mockEntropyKeys }: Service, { bytes, collateral, blocks, anchors }: Issue) {
   const verifier = createVerifier({ roots })

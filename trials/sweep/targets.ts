@@ -11,12 +11,18 @@ import { createSimulator } from '@countersign/attestation/simulator'
 import { createReceiptTargets } from './receiptTargets.ts'
 import { createReceiptV2Targets } from './receiptV2Targets.ts'
 import type { Target } from './sweep.ts'
+import { createVaultTargets } from './vaultTargets.ts'
 
 const AT = new Date('2026-06-15T00:00:00Z')
 
 /** Every byte string that a stranger is shown: quotes, collateral, reports with their chains, and receipts. */
 export async function createTargets(): Promise<Target[]> {
-  return [...createEvidenceTargets(), ...(await createReceiptTargets(AT)), ...(await createReceiptV2Targets(AT))]
+  return [
+    ...createEvidenceTargets(),
+    ...(await createReceiptTargets(AT)),
+    ...(await createReceiptV2Targets(AT)),
+    ...(await createVaultTargets(AT)),
+  ]
 }
 
 function createEvidenceTargets(): Target[] {

@@ -36,6 +36,8 @@ export type VerifyEs256 = (publicKey: Uint8Array, signature: Uint8Array, message
 export type CheckApprovalsParameters = {
   /** One that `assertPolicy` or `parsePolicy` has accepted. */
   policy: Policy
+  /** That of `policy`, where the caller knows it already: to compute it takes as long as to check the rest but for the signature. */
+  policyHash?: Uint8Array | undefined
   vaultAddress: Hex
   kind: ApprovalKind
   /** 32 bytes: what the vault is to sign, as the caller of this function has hashed it. */
@@ -61,8 +63,9 @@ export function checkApprovals(
   } catch {
     return { valid: false, reason: 'approvals_malformed' }
   }
-  const policyHash = sha256(toCanonicalJson(policy))
+  let { policyHash } = parameters
   for (const [index, approval] of approvals.entries()) {
+    policyHash ??= sha256(toCanonicalJson(policy))
     const reason = checkApproval(deps, { ...parameters, policyHash }, approval)
     if (reason !== undefined) return { valid: false, reason, index }
   }

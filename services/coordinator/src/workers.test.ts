@@ -1,3 +1,4 @@
+import { createPolicy } from '@countersign/policy'
 import { startFakeKubo } from '@countersign/testing'
 import { type Environment, mains, startService, toWorkerEnv } from '@countersign/testing/launcher'
 import { createTx, createUser, readEvents } from '@countersign/testing/stack'
@@ -56,6 +57,31 @@ test('two coordinators and two workers on one PostgreSQL, one of them killed: no
   await assertPublishedOnce()
   await workers[1].kill('SIGKILL')
 }, 120_000)
+
+test('a vault whose coordinator was killed before its policy was pinned, and whose job was lost, is there once a worker runs', async () => {
+  const owner = createUser(backend)
+  await owner.signIn('dave')
+  const rule = { kind: 'transaction', chainIds: 'any', to: 'any', maxFeeWei: '42000', maxValueWei: '1' } as const
+  const policy = createPolicy({ version: 1, log: null, approvers: [], rules: [{ ...rule, approvals: 0 }] })
+  const asked = owner.post('/vaults', { policy }).catch(() => 'killed')
+  const countUnpinned = () => backend.withDatabase((query) => query('select from policies where pinned_at is null'))
+  while ((await countUnpinned()).length === 0) await wait()
+  await backend.stopCoordinator('SIGKILL')
+  expect(await asked).toBe('killed')
+  await backend.withDatabase(async (query) => {
+    await query(`delete from pgboss.job where name = 'policy'`)
+    // As one that nobody has asked for again. The database lets nobody change a policy but whoever owns it.
+    await query('set session_replication_role = replica')
+    await query(`update policies set created_at = created_at - interval '1 minute'`)
+  })
+  await backend.startCoordinator()
+  expect(await (await owner.get('/vaults')).json()).toEqual({ vaults: [] })
+  const worker = await startWorkerProcess()
+  stops.push(() => worker.kill('SIGKILL'))
+  while ((await countUnpinned()).length > 0) await wait()
+  expect(await (await owner.get('/vaults')).json()).toMatchObject({ vaults: [{ policy }] })
+  await worker.kill('SIGKILL')
+}, 60_000)
 
 test('a publisher frozen for longer than its lease, and woken, publishes nothing twice', async () => {
   await backend.stopCoordinator('SIGKILL')

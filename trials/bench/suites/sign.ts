@@ -1,12 +1,12 @@
 import { startPostgres } from '@countersign/testing'
-import { median, percentile, type Scope, withScope } from '@countersign/testing/stack'
+import { median, type Scope, withScope } from '@countersign/testing/stack'
 import { createHeliaPinner } from '../../../services/coordinator/src/ipfs/helia.ts'
 import { openStores } from '../../../services/coordinator/src/store/openStore.ts'
-import { type Answered, applyLoad } from '../applyLoad.ts'
+import { type Load, measure, measureInTurns } from '../measureLoads.ts'
 import { countBlocks, type PinnedBatch, pinInTurns } from '../pinReceipts.ts'
 import { type Calm, describeCalm, repeatCalmly } from '../repeatCalmly.ts'
 import type { Report, Row, Run } from '../report.ts'
-import { prepareSignings, signInAll, signMany } from '../signer.ts'
+import { signInAll, signMany } from '../signer.ts'
 import { QUOTE_MS, startEchoServer, startSatelliteServer, startStack, stopProgram } from '../startStack.ts'
 import { toFigure } from '../table.ts'
 
@@ -14,17 +14,12 @@ const CONNECTIONS = [1, 16, 64, 256]
 /** Code that ran a few thousand times runs several times faster than code that has just been loaded. */
 const WARM_SLICES = 5
 const USERS = 8
-/** More than any machine answers in a second. */
-const MAX_PER_SECOND = 4_000
 /** A quote then serves one of them: more callers would only wait longer for their turn. */
 const MAX_SINGLE_CALLERS = 16
-/** Requests that each connection has beyond that: some are answered before others. */
-const SPARE_EACH = 4
 /** Two quotes are under way in turn, so that this many callers make batches of 16 and a few more. */
 const CALLERS_OF_BATCHES = 40
 const LARGE_BATCH = 16
 
-type Load = { url: string; cookies: readonly string[]; isEcho?: boolean }
 type Service = Load & { address: string; databaseUrl: string }
 
 /**
@@ -51,16 +46,16 @@ export function benchSign({ rounds, isQuick, say }: Run): Promise<Report> {
     const single = await start(1, 1)
     const plain = { url: echo.url, cookies: [''], isEcho: true }
     say('warming up')
-    for (let slice = 0; slice < WARM_SLICES; slice++) await measureBoth([batched, second], 256, sliceMs / 2)
+    for (let slice = 0; slice < WARM_SLICES; slice++) await measureInTurns([batched, second], 256, sliceMs / 2)
     const rows: Row[] = []
     const calms: Calm<unknown>[] = []
     for (const connections of CONNECTIONS) {
       say(`${connections} connections`)
       const calm = await repeatCalmly({ rounds, isQuick }, async () => {
         const slow = await measure(single, Math.min(connections, MAX_SINGLE_CALLERS), sliceMs)
-        const both = await measureBoth([batched, second], connections, sliceMs)
+        const [own, other] = await measureInTurns([batched, second], connections, sliceMs)
         const fast = await measure(plain, connections, sliceMs)
-        return { slow, ...both, fast }
+        return { slow, own, other, fast }
       })
       calms.push(calm)
       const of = (pick: (repeat: (typeof calm.repeats)[number]) => number) => median(calm.repeats.map(pick))
@@ -110,36 +105,6 @@ export function benchSign({ rounds, isQuick, say }: Run): Promise<Report> {
       rows,
     }
   })
-}
-
-/** In four slices each, in an order in which whatever changes slowly on the machine changes for both alike. */
-async function measureBoth([first, second]: readonly [Load, Load], connections: number, sliceMs: number) {
-  const own: Answered[] = []
-  const other: Answered[] = []
-  const turns = [
-    { load: first, slices: own },
-    { load: second, slices: other },
-  ]
-  const order = [...turns, ...turns.toReversed(), ...turns.toReversed(), ...turns]
-  for (const { load, slices } of order) slices.push(await apply(load, connections, sliceMs / 2))
-  return { own: toFigures(own), other: toFigures(other) }
-}
-
-const measure = async (load: Load, connections: number, sliceMs: number) =>
-  toFigures([await apply(load, connections, sliceMs)])
-
-function apply({ url, cookies, isEcho = false }: Load, connections: number, sliceMs: number) {
-  // Nobody is answered sooner than a quote is made.
-  const most = isEcho ? 0 : Math.min((MAX_PER_SECOND * sliceMs) / 1000, (connections * sliceMs) / QUOTE_MS)
-  const count = Math.ceil(most) + SPARE_EACH * connections
-  const next = prepareSignings({ cookies, connections, count, mayRepeat: isEcho })
-  return applyLoad({ url, connections, sliceMs, next })
-}
-
-function toFigures(slices: readonly Answered[]) {
-  const latencies = slices.flatMap((slice) => slice.latencies)
-  const rate = slices.reduce((sum, slice) => sum + slice.rate, 0) / slices.length
-  return { rate, p50: median(latencies), p99: percentile(latencies, 0.99) }
 }
 
 /** What the receipts of both versions put on IPFS, in large batches and alone, and how long pinning takes where each has its own batch. */

@@ -6,7 +6,7 @@ import { findFreePorts } from '../ports.ts'
 import { startPostgres } from '../postgres.ts'
 import { startSatellite } from '../satellite.ts'
 import { type Environment, noRateLimits, toCoordinatorEnv, toEnclaveEnv } from './environments.ts'
-import { mains, toPath } from './paths.ts'
+import { mains, toMains, toPath } from './paths.ts'
 import { allStarted, type Scope, startInScope } from './scope.ts'
 import { startService } from './startService.ts'
 
@@ -25,6 +25,8 @@ export type StartBackendParameters = {
   enclaveEnv?: Environment
   /** As for `startService`. */
   hasCompileCache?: boolean
+  /** Enclave and coordinator are those of another checkout, in this folder, to compare with. */
+  checkout?: string | undefined
 }
 
 /** Replaced where a database must fail to start. */
@@ -49,6 +51,7 @@ export function startBackend(parameters: StartBackendParameters, deps: StartBack
 async function startParts(deps: StartBackendDeps, parameters: StartBackendParameters, scope: Scope) {
   const { kind, env: coordinatorChanges = {}, enclaveEnv: enclaveChanges = {}, quoteLatencyMs = 5 } = parameters
   const folder = await scope.createFolder()
+  const programs = parameters.checkout === undefined ? mains : toMains(parameters.checkout)
   // Known before they start: the identity provider redirects to them.
   const [port = 0, secondPort = 0] = await findFreePorts(2)
   const url = `http://localhost:${port}`
@@ -86,7 +89,7 @@ async function startParts(deps: StartBackendDeps, parameters: StartBackendParame
     ...enclaveChanges,
   }
   const [started, databaseUrl] = await allStarted([
-    start('enclave', mains.enclave, enclaveEnv),
+    start('enclave', programs.enclave, enclaveEnv),
     parameters.databaseUrl === undefined ? createDatabase(deps, kind, scope) : Promise.resolve(parameters.databaseUrl),
   ])
   let enclave = started
@@ -107,7 +110,7 @@ async function startParts(deps: StartBackendDeps, parameters: StartBackendParame
   }
   const startCoordinator = (changes: Environment) => {
     const isCrashing = 'CRASH_AT' in changes || 'FREEZE_AT' in changes
-    return start('coordinator', isCrashing ? CRASHING_COORDINATOR : mains.coordinator, { ...env, ...changes })
+    return start('coordinator', isCrashing ? CRASHING_COORDINATOR : programs.coordinator, { ...env, ...changes })
   }
   let coordinator = await startCoordinator({})
 
@@ -149,7 +152,7 @@ async function startParts(deps: StartBackendDeps, parameters: StartBackendParame
     wakeEnclave: () => enclave.service.wake(),
     /** On the same port, with the same root secret. */
     async startEnclave() {
-      enclave = await start('enclave', mains.enclave, { ...enclaveEnv, PORT: new URL(enclaveUrl).port })
+      enclave = await start('enclave', programs.enclave, { ...enclaveEnv, PORT: new URL(enclaveUrl).port })
     },
   }
 }

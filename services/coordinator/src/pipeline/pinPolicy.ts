@@ -13,8 +13,8 @@ export type PinPolicyDeps = {
 const TIMEOUT_MS = 30_000
 
 /**
- * Puts the policy of a vault on IPFS, so that the vault's address may be shown. What it throws makes the job queue try again; the
- * caller who waits for it asks again too.
+ * Puts the policy of a vault on IPFS, so that the vault's address may be shown. What it throws makes the job queue try again, and
+ * the sweep once that gives up.
  */
 export async function pinPolicy({ store, pinner, clock }: PinPolicyDeps, hash: string): Promise<'pinned' | 'skipped'> {
   const bytes = await store.findPolicy(hash)

@@ -51,8 +51,9 @@ export async function startWorker(deps: WorkerDeps): Promise<Worker> {
 
   async function sweep() {
     try {
-      const { pins } = await store.enqueueMissing({ now: clock.now() })
+      const { pins, policies } = await store.enqueueMissing({ now: clock.now() })
       if (pins > 0) log.warn({ msg: 'Found proofs without a job', count: pins })
+      if (policies > 0) log.warn({ msg: 'Found policies without a job', count: policies })
     } catch (error) {
       log.warn({ msg: 'Could not sweep', ...toReason(error) })
     }

@@ -64,6 +64,7 @@ describe.each(databaseKinds)('what an operator sees, and what the sweep finds, o
     const others = await jobsOf('pin')
     expect(await enqueueMissing({ db: database.db, jobs }, { now: NOW })).toEqual({
       pins: 1,
+      policies: 0,
       hasDue: false,
       hasOpen: false,
     })

@@ -1,12 +1,15 @@
+import { hash } from 'node:crypto'
 import { type Kysely, sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openJobs } from './jobs.ts'
+import { createPinningStore } from './pinning.ts'
 import {
   createTestBatch,
   createTestSigning,
   createTestWallet,
   databaseKinds,
   NOW,
+  randomHex,
   startTestStore,
   type TestStore,
 } from './store.fake.ts'
@@ -43,6 +46,33 @@ describe.each(databaseKinds)('jobs that are finished, on %s', (kind) => {
     expect(await enqueueMissing({ db: database.db, jobs }, { now: NOW })).toMatchObject({ pins })
   })
 
+  test.each([
+    ['created', 0],
+    ['active', 0],
+    ['completed', 1],
+    ['failed', 1],
+  ])(
+    'a policy that is not pinned and whose job is %s gets %i more, and none once it is pinned',
+    async (state, policies) => {
+      const { store, database, jobs } = subject
+      const sweep = (now = NOW) => enqueueMissing({ db: database.db, jobs }, { now })
+      const text = `{"rules":"${state}"}`
+      const policy = { hash: hash('sha256', text), text }
+      const vault = { userId: wallet.userId, address: `0x${randomHex(20)}`, kmsKeyId: randomHex(16) } as const
+      await store.createVault({ ...vault, policy, limit: 100, now: NOW - 30_000 })
+      await sql`update pgboss.job set state = ${state}::pgboss.job_state where data ->> 'hash' = ${policy.hash}`.execute(
+        database.db,
+      )
+      // Younger than a job can be late.
+      expect(await sweep(NOW - 25_000)).toMatchObject({ policies: 0 })
+      expect(await sweep()).toMatchObject({ policies })
+      expect(await sweep()).toMatchObject({ policies: 0 })
+      await sql`delete from pgboss.job where data ->> 'hash' = ${policy.hash}`.execute(database.db)
+      await createPinningStore({ db: database.db, jobs }).completePolicy({ hash: policy.hash, now: NOW })
+      expect(await sweep()).toMatchObject({ policies: 0 })
+    },
+  )
+
   test('the sweep reads none of them, however many there are', async () => {
     const { db } = subject.database
     await sql`
@@ -68,7 +98,7 @@ describe.each(databaseKinds)('jobs that are finished, on %s', (kind) => {
           db,
         )
       ).rows
-    const names = ['confirm', 'pin', 'publish']
+    const names = ['confirm', 'pin', 'policy', 'publish']
     const expected = names.map((name) => ({ name, deletion_seconds: 600 }))
     const byName = (rows: Awaited<ReturnType<typeof read>>) =>
       rows.filter(({ name }) => names.includes(name)).toSorted((left, right) => (left.name < right.name ? -1 : 1))

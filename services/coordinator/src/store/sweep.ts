@@ -1,16 +1,17 @@
 import { type Kysely, sql } from 'kysely'
-import { CONFIRM_QUEUE, type Jobs, PIN_QUEUE, PUBLISH_QUEUE } from './jobs.ts'
+import { CONFIRM_QUEUE, type Jobs, PIN_QUEUE, POLICY_QUEUE, PUBLISH_QUEUE } from './jobs.ts'
 import type { Tables } from './tables.ts'
 
-export type Swept = { pins: number; hasDue: boolean; hasOpen: boolean }
+export type Swept = { pins: number; policies: number; hasDue: boolean; hasOpen: boolean }
 
-/** Proofs in one round: the rest is found by the next. */
-const MAX_PINS = 1_000
-/** A proof this young has its job for certain. */
+/** Proofs in one round, and policies: the rest is found by the next. */
+const MAX_FOUND = 1_000
+/** What is this young has its job for certain. */
 const GRACE_MS = 10_000
 
 /**
- * Writes the jobs that should be there and are not: of every proof that still has somewhere to go. Jobs are written with the rows
+ * Writes the jobs that should be there and are not: of every proof that still has somewhere to go, and of every
+ * policy that is not pinned. Jobs are written with the rows
  * they are about, so this finds something only after they were lost: given up by pg-boss, or deleted by hand.
  *
  * Live jobs are those that wait and those under way, each found by an index that has nothing else: asked for in one condition, they
@@ -21,6 +22,7 @@ export async function enqueueMissing(
   { now }: { now: number },
 ): Promise<Swept> {
   return db.transaction().execute(async (transaction) => {
+    const before = new Date(now - GRACE_MS)
     const { rows } = await sql<{ slug: string }>`
       with live as materialized (
         select data ->> 'slug' as slug from pgboss.job where name = ${PIN_QUEUE} and state < 'active' and not blocked
@@ -28,11 +30,23 @@ export async function enqueueMissing(
         select data ->> 'slug' from pgboss.job where name = ${PIN_QUEUE} and state = 'active'
       )
       select slug from attestations
-      where status = 'pending_pin' and created_at < ${new Date(now - GRACE_MS)}::timestamptz
+      where status = 'pending_pin' and created_at < ${before}::timestamptz
         and slug not in (select slug from live where slug is not null)
-      order by created_at limit ${MAX_PINS}`.execute(transaction)
+      order by created_at limit ${MAX_FOUND}`.execute(transaction)
     const pins = rows.map(({ slug }) => ({ data: { slug } }))
     await jobs.insert(transaction, PIN_QUEUE, pins)
+    const { rows: unpinned } = await sql<{ hash: string }>`
+      with live as materialized (
+        select data ->> 'hash' as hash from pgboss.job where name = ${POLICY_QUEUE} and state < 'active' and not blocked
+        union all
+        select data ->> 'hash' from pgboss.job where name = ${POLICY_QUEUE} and state = 'active'
+      )
+      select encode(hash, 'hex') as hash from policies
+      where pinned_at is null and created_at < ${before}::timestamptz
+        and encode(hash, 'hex') not in (select hash from live where hash is not null)
+      order by created_at limit ${MAX_FOUND}`.execute(transaction)
+    const policies = unpinned.map(({ hash }) => ({ data: { hash } }))
+    await jobs.insert(transaction, POLICY_QUEUE, policies)
     const { rows: found } = await sql<{ has_due: boolean; has_open: boolean }>`
       select
         exists (select from attestations where status = 'pending_onchain' and publication_id is null) as has_due,
@@ -42,6 +56,6 @@ export async function enqueueMissing(
     // One job at most waits in each of these queues: one too many is dropped by the database.
     if (hasDue) await jobs.insert(transaction, PUBLISH_QUEUE, [{ data: {} }])
     if (hasOpen) await jobs.insert(transaction, CONFIRM_QUEUE, [{ data: {} }])
-    return { pins: pins.length, hasDue, hasOpen }
+    return { pins: pins.length, policies: policies.length, hasDue, hasOpen }
   })
 }

@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto'
-import { hashApprovals } from '@countersign/policy'
 import {
   type AddressItem,
   assertAuthorizationAllowed,
@@ -148,7 +147,8 @@ function toSignedV2(
 ): { statement: StatementV2; subject: Signed['subject'] } {
   const statement: StatementV2 = {
     ...facts,
-    approvals: isApproved(vault) ? toHex(hashApprovals(vault.approvals)) : null,
+    // As `hashApprovals` has it: the list is in its one form, or the request would not have been read.
+    approvals: isApproved(vault) ? hash('sha256', `[${vault.approvals.map(toFlatJson).join()}]`, 'hex') : null,
     kind,
     policy: vault?.policy ?? null,
     subject: hash('sha256', `${tags.subject}\0${toFlatJson(subject)}`, 'hex'),

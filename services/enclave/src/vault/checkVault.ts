@@ -50,7 +50,9 @@ export function checkVault(
     return { error: 'policy_refused', details: { reasons, rules, nearest } }
   }
   const approvals = checkApprovals(deps, {
-    ...{ policy, digest, vaultAddress: address, kind: request.kind, nowMs: now },
+    // `policies` has compared it with the text.
+    ...{ policy, policyHash: Buffer.from(vault.policy, 'hex') },
+    ...{ digest, vaultAddress: address, kind: request.kind, nowMs: now },
     ...{ approvals: vault.approvals ?? [], required: verdict.approvals },
   })
   if (approvals.valid) return undefined

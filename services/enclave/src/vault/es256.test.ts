@@ -14,12 +14,23 @@ const { n } = p256.Point.CURVE()
 const toBytes = (value: bigint) => Buffer.from(value.toString(16).padStart(64, '0'), 'hex')
 const [r, s] = [signature.subarray(0, 32), signature.subarray(32)]
 const highS = concatBytes(r, toBytes(n - BigInt(`0x${Buffer.from(s).toString('hex')}`)))
+/** The first of many whose r begins with a zero byte, so that its integer is shorter. */
+const { message: shortMessage, signature: shortSignature } = findShort()
 const flipped = (bytes: Uint8Array, at: number) => bytes.map((byte, index) => (index === at ? byte ^ 1 : byte))
+
+function findShort() {
+  for (let count = 0; ; count++) {
+    const message = new TextEncoder().encode(`message ${count}`)
+    const signature = p256.sign(message, secretKey)
+    if (signature[0] === 0) return { message, signature }
+  }
+}
 
 // The verifier uses noble's: what one of them accepts, the other must.
 test.each<[string, boolean, Uint8Array, Uint8Array, Uint8Array]>([
   ['a signature', true, publicKey, signature, message],
   ['one with a high s', true, publicKey, highS, message],
+  ['one whose r is short', true, publicKey, shortSignature, shortMessage],
   ['another message', false, publicKey, signature, flipped(message, 0)],
   ['another r', false, publicKey, flipped(signature, 31), message],
   ['another s', false, publicKey, flipped(signature, 63), message],

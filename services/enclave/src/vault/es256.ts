@@ -7,6 +7,9 @@ const SPKI = Buffer.from('3059301306072a8648ce3d020106082a8648ce3d030107034200',
 /** How many keys are remembered: to import one takes as long as to verify with it. */
 const MAX_KEYS = 10_000
 
+/** r ‖ s. */
+const SIGNATURE_BYTES = 64
+
 /** `VerifyEs256` by OpenSSL. */
 export function createVerifyEs256(): VerifyEs256 {
   const keys = new Map<string, KeyObject>()
@@ -24,8 +27,24 @@ export function createVerifyEs256(): VerifyEs256 {
 
   return (publicKey, signature, message) => {
     const key = findKey(publicKey)
-    return key !== undefined && verify('sha256', message, { key, dsaEncoding: 'ieee-p1363' }, signature)
+    // In DER, so that the key can be given as it is: to be asked what it is, inside an object, takes a fifth of the time.
+    return key !== undefined && signature.length === SIGNATURE_BYTES && verify('sha256', message, key, toDer(signature))
   }
+}
+
+/** SEQUENCE { r INTEGER, s INTEGER } (RFC 3279 §2.2.3). */
+function toDer(signature: Uint8Array): Buffer {
+  const integers = [toInteger(signature.subarray(0, 32)), toInteger(signature.subarray(32))]
+  const content = Buffer.concat(integers)
+  return Buffer.concat([Buffer.of(0x30, content.length), content])
+}
+
+/** As short as can be, and with a zero before what would read as negative: X.690 §8.3. */
+function toInteger(coordinate: Uint8Array): Buffer {
+  const start = coordinate.findIndex((byte) => byte !== 0)
+  const digits = start < 0 ? Buffer.of(0) : coordinate.subarray(start)
+  const sign = (digits[0] ?? 0) >= 0x80 ? [0] : []
+  return Buffer.concat([Buffer.of(0x02, sign.length + digits.length, ...sign), digits])
 }
 
 /** Undefined for what is not a point of the curve. */

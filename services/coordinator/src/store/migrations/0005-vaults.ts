@@ -16,6 +16,8 @@ const statements = [
     created_at timestamptz not null,
     pinned_at timestamptz
   )`,
+  // For the sweep, which looks for those few every ten seconds.
+  `create index policies_unpinned on policies (created_at) where pinned_at is null`,
   `create trigger policies_immutable before update on policies
     for each row when ((old.hash, old.bytes, old.created_at) is distinct from (new.hash, new.bytes, new.created_at)
       or old.pinned_at is not null and old.pinned_at is distinct from new.pinned_at) execute function refuse_change()`,

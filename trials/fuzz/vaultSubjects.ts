@@ -1,0 +1,62 @@
+import { checkApprovals, checkPolicy, hashApprovals, hashPolicy, parsePolicy, toPolicyBytes } from '@countersign/policy'
+import { type Approval, fromHex, parseStrictJson, toHex } from '@countersign/protocol'
+import { createTx, toDigest } from '@countersign/testing/stack'
+import { createPasskey } from '../../packages/policy/src/passkey.fake.ts'
+import { full, limited, passkeys, scheduled } from '../../packages/policy/src/policies.fake.ts'
+import type { Subject } from './fuzz.ts'
+
+const NOW = Date.parse('2026-06-15T00:00:00Z')
+const MAX_LENGTH = 65_536
+
+/** The rules of vaults and what approves them, as callers of the service bring them. */
+export function createVaultSubjects(): Subject[] {
+  const txMetadata = createTx(0, { chainId: 1 })
+  const digest = fromHex(toDigest(txMetadata).slice(2))
+  const asked = {
+    vaultAddress: `0x${'5a'.repeat(20)}`,
+    policyHash: hashPolicy(limited),
+    kind: 'transaction',
+    digest,
+  } as const
+  const passkey = passkeys.find(({ approver }) => approver.publicKey === limited.approvers[0]?.publicKey)
+  const approval = (passkey ?? createPasskey({ seed: 1, rpId: 'vault.example' })).approve(
+    { ...asked, expiresMs: NOW + 60_000 },
+    0,
+  )
+  // With every signature taken for good, so that no part of an approval is left unread.
+  const deps = { verifyEs256: () => true }
+  const check = (approvals: unknown) =>
+    checkApprovals(deps, { policy: limited, ...asked, approvals, required: 1, nowMs: NOW })
+  if (!check([approval]).valid) throw new Error('the genuine approval is refused')
+  const write = (value: unknown) => new TextEncoder().encode(JSON.stringify(value))
+
+  return [
+    {
+      name: 'policy',
+      parse(bytes) {
+        // What is read as a policy has rules that can be asked.
+        checkPolicy(parsePolicy(bytes), { kind: 'transaction', txMetadata })
+      },
+      seeds: [limited, full, scheduled].map(toPolicyBytes),
+    },
+    {
+      name: 'approvals',
+      parse(bytes) {
+        const approvals = parseStrictJson(bytes, { maxLength: MAX_LENGTH })
+        check(approvals)
+        hashApprovals(approvals as Approval[])
+      },
+      seeds: [write([approval]), write([approval, { ...approval, approver: 1 }])],
+    },
+    {
+      name: 'client data',
+      parse: (bytes) => check([{ ...approval, clientDataJSON: toHex(bytes) }]),
+      seeds: [fromHex(approval.clientDataJSON)],
+    },
+    {
+      name: 'DER signature',
+      parse: (bytes) => check([{ ...approval, signature: toHex(bytes) }]),
+      seeds: [fromHex(approval.signature)],
+    },
+  ]
+}

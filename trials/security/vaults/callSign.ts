@@ -1,0 +1,46 @@
+import type { Approval, Hex, TxMetadata } from '@countersign/protocol'
+import type { Caller } from '../createCaller.ts'
+import type { Target } from '../startTarget.ts'
+import { approve, createPayment, THRESHOLD_WEI, type Vaults } from './setUpVaults.ts'
+import { SIGNED } from './tally.ts'
+
+type Signing = { digest: Hex; txMetadata: TxMetadata; wallet: Hex; approvals?: readonly Approval[] | undefined }
+
+/** Asks the coordinator as somebody with this cookie: `signed`, or the code of the refusal. */
+export async function callSign(
+  { caller, app, cookie }: { caller: Caller; app: string; cookie: string },
+  body: Signing | object,
+  path = '/sign/digest',
+): Promise<string> {
+  const headers = [['Origin', app] as const, ['Content-Type', 'application/json'] as const, ['Cookie', cookie] as const]
+  const answer = await caller.call({ method: 'POST', path, headers, body: JSON.stringify(body) })
+  return answer.status === 200 ? SIGNED : String(JSON.parse(answer.body).code)
+}
+
+/** What must be signed, or an attack on the rest says nothing. Gives approvals that were used. */
+export async function signHonestly(
+  as: Parameters<typeof callSign>[0],
+  { vault }: Vaults,
+  count = 3,
+): Promise<Approval[]> {
+  const seen: Approval[] = []
+  for (let each = 0; each < count; each++) {
+    const small = createPayment(THRESHOLD_WEI)
+    const large = createPayment(THRESHOLD_WEI + 1n)
+    const approval = approve({ vault, digest: large.digest })
+    const outcomes = [
+      await callSign(as, { ...small, wallet: vault.address }),
+      await callSign(as, { ...large, wallet: vault.address, approvals: [approval] }),
+    ]
+    if (outcomes.some((outcome) => outcome !== SIGNED)) throw new Error(`honest payments are refused: ${outcomes}`)
+    seen.push(approval)
+  }
+  return seen
+}
+
+/** Above what needs no approval. */
+export function createLarge(random: { below(below: number): number }) {
+  return createPayment(THRESHOLD_WEI + 1n + BigInt(random.below(2 ** 30)) ** 3n)
+}
+
+export const toCookie = ({ alice, app }: Target) => ({ app, cookie: alice.cookie })

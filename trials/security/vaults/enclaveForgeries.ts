@@ -1,0 +1,113 @@
+import { type Approval, enclavePaths, type SignItem, type SignItemsResponse } from '@countersign/protocol'
+import { callEnclave, type TestCoordinator } from '../../../services/enclave/test/coordinator.ts'
+import { createWitness } from '../../../services/enclave/test/witness.ts'
+import type { Choices } from '../createChoices.ts'
+import { createLarge } from './callSign.ts'
+import { listForgeries } from './forgeApprovals.ts'
+import { type AttackedVault, approve, createPayment, THRESHOLD_WEI, type Vaults } from './setUpVaults.ts'
+import { SIGNED } from './tally.ts'
+
+export type Session = { sid: string; grant: string }
+
+/** An item that must not be signed, and texts of policies that are sent along. */
+export type EnclaveTry = { name: string; make(): { item: SignItem | object; policies?: readonly string[] } }
+
+/** How far a sample may lie ahead of the clock. */
+const TOLERANCE_MS = 65_000
+
+/** What code of an operator's own can ask the enclave for, with the session of the vault's owner and one of its own. */
+export function listEnclaveTries(
+  vaults: Vaults,
+  parameters: { session: Session; own: Session; random: Choices; seen: readonly Approval[] },
+): EnclaveTry[] {
+  const { session, own, random, seen } = parameters
+  const { vault, twin, open, twofold, scheduled } = vaults
+  const large = () => createLarge(random)
+  const toUse = (use: Pick<AttackedVault, 'keyId' | 'policyHash'>, approvals?: readonly Approval[]) => ({
+    keyId: use.keyId,
+    vault: { policy: use.policyHash, ...(approvals && { approvals }) },
+  })
+  const toItem = (use: object, payment = large()) => ({
+    ...{ kind: 'transaction', statementVersion: 2, ...session, witness: createWitness(), ...payment },
+    ...use,
+  })
+  const policies = [vault.text]
+  const forged = listForgeries(vaults, { random, seen }).map(
+    ({ name, forge }): EnclaveTry => ({
+      name,
+      make() {
+        const payment = large()
+        return { item: toItem(toUse(vault, forge(payment.digest)), payment), policies }
+      },
+    }),
+  )
+  const one = (name: string, item: () => object, texts: readonly string[] = policies): EnclaveTry => ({
+    name,
+    make: () => ({ item: item(), policies: texts }),
+  })
+  return [
+    ...forged,
+    one('other rules sent for the known address', () => toItem(toUse(vault)), [open.text]),
+    one('no rules sent', () => toItem(toUse(vault)), []),
+    one('the key of the vault under other rules', () => toItem(toUse({ ...open, keyId: vault.keyId })), [open.text]),
+    one('the key of the vault as that of a wallet', () => toItem({ keyId: vault.keyId })),
+    one('a policy that is not canonical', () => toItem(toUse(vault)), [` ${vault.text}`]),
+    one('the session of another owner', () => toItem({ ...toUse(vault), ...own })),
+    one('the session of another owner, with the vault of that one', () =>
+      toItem({ ...toUse({ ...twin, keyId: vault.keyId }), ...own }),
+    ),
+    one('the grant of another session', () => toItem({ ...toUse(vault), grant: own.grant })),
+    one('a grant with a digit changed', () => toItem({ ...toUse(vault), grant: changeText(session.grant, random) })),
+    one('a statement of version 1', () => toItem({ ...toUse(vault), statementVersion: 1 })),
+    one('the digest of another payment', () => ({ ...toItem(toUse(vault)), txMetadata: createPayment(1n).txMetadata })),
+    one('approvals of another payment', () => {
+      const small = createPayment(THRESHOLD_WEI)
+      return toItem(toUse(vault, [approve({ vault, digest: small.digest })]))
+    }),
+    one('one approval of two', () => {
+      const payment = large()
+      const approvals = [approve({ vault: twofold, digest: payment.digest, by: random.below(2) })]
+      return toItem(toUse(twofold, approvals), payment)
+    }, [twofold.text]),
+    one('before its time', () => toItem(toUse(scheduled)), [scheduled.text]),
+    one('before its time, with a sample of the future', () => {
+      const witness = createWitness(Date.now() + TOLERANCE_MS + random.below(2 * 86_400_000))
+      return toItem({ ...toUse(scheduled), witness })
+    }, [scheduled.text]),
+    one('code for the account', () => {
+      const authorization = { chainId: 1, address: `0x${'77'.repeat(20)}`, nonce: random.below(1000) }
+      return { kind: 'authorization', ...session, ...toUse(vault), witness: createWitness(), authorization }
+    }),
+    one('a message', () => {
+      return { kind: 'message', ...session, ...toUse(vault), witness: createWitness(), content: { message: '0x00' } }
+    }),
+  ]
+}
+
+function changeText(text: string, random: Choices): string {
+  const at = random.below(text.length)
+  return text.slice(0, at) + (text.charAt(at) === 'A' ? 'B' : 'A') + text.slice(at + 1)
+}
+
+/** Asks an enclave as a coordinator of one's own: for each item `signed`, or why not. */
+export async function askEnclave(
+  { url, coordinator }: { url: string; coordinator: TestCoordinator },
+  items: readonly object[],
+  policies: readonly string[] = [],
+): Promise<string[]> {
+  const request = { items, ...(policies.length > 0 && { policies }) }
+  const { status, body } = await callEnclave(url, coordinator, enclavePaths.sign, request)
+  if (status !== 200) return items.map(() => `status ${status}`)
+  const { results } = body as SignItemsResponse
+  return items.map((_, index) => {
+    const result = results[index]
+    return result === undefined ? 'no result' : 'error' in result ? result.error : SIGNED
+  })
+}
+
+/** As an honest coordinator would: above the threshold, with an approval. */
+export function toHonestItem({ vault }: Vaults, session: Session, payment = createPayment(THRESHOLD_WEI + 1n)) {
+  const approvals = [approve({ vault, digest: payment.digest })]
+  const use = { keyId: vault.keyId, vault: { policy: vault.policyHash, approvals } }
+  return { kind: 'transaction', statementVersion: 2, ...session, witness: createWitness(), ...payment, ...use }
+}

@@ -1,0 +1,163 @@
+import { createPolicy, type Policy, toPolicyBytes } from '@countersign/policy'
+import {
+  type Approval,
+  type ApprovalKind,
+  fromHex,
+  type Hex,
+  type OpenSessionResponse,
+  type TxMetadata,
+  type VaultInfo,
+} from '@countersign/protocol'
+import { createTx, type TestUser, toDigest } from '@countersign/testing/stack'
+import type { AssertionChanges, Passkey } from '../../../packages/policy/src/passkey.fake.ts'
+import { satelliteKey } from '../../../services/enclave/test/witness.ts'
+import { createVault } from '../../createVault.ts'
+import { createQuickPasskey } from '../../quickPasskey.ts'
+import type { Target } from '../startTarget.ts'
+
+/* Vaults to attack: those of the honest one, and those of the one who attacks. */
+
+/** Up to this, nobody is asked. */
+export const THRESHOLD_WEI = 10n ** 17n
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+
+const [first, second, stranger] = [1, 2, 3].map((seed) => createQuickPasskey({ seed, rpId: 'vault.example' })) as [
+  Passkey,
+  Passkey,
+  Passkey,
+]
+
+export { stranger }
+
+const payment = { kind: 'transaction', chainIds: 'any', to: 'any', maxFeeWei: String(10n ** 16n) } as const
+const ANY_VALUE = String(2n ** 256n - 1n)
+
+/** Small payments freely, larger ones with one of two passkeys. */
+const limited = createPolicy({
+  version: 1,
+  log: null,
+  approvers: [first.approver, second.approver],
+  rules: [
+    { ...payment, maxValueWei: String(THRESHOLD_WEI), approvals: 0 },
+    { ...payment, maxValueWei: ANY_VALUE, approvals: 1 },
+  ],
+})
+
+/** Rules that ask nobody, as a thief would have them. */
+const open = createPolicy({
+  version: 1,
+  log: null,
+  approvers: [],
+  rules: [{ ...payment, maxValueWei: ANY_VALUE, approvals: 0 }],
+})
+
+/** Whatever it pays, with both passkeys. */
+const twofold = createPolicy({
+  version: 1,
+  log: null,
+  approvers: [first.approver, second.approver],
+  rules: [{ ...payment, maxValueWei: ANY_VALUE, approvals: 2 }],
+})
+
+/** One payment a day, and the first of them not before tomorrow. */
+const scheduled = (startsAtMs: number) =>
+  createPolicy({
+    version: 1,
+    time: [{ kind: 'satellite', key: satelliteKey }],
+    log: null,
+    approvers: [],
+    schedule: { startsAtMs, everyS: DAY_MS / 1000, count: 1 },
+    rules: [{ ...payment, maxValueWei: ANY_VALUE, approvals: 0 }],
+  })
+
+export type AttackedVault = VaultInfo & {
+  policy: Policy
+  /** The policy as the enclave takes it. */
+  text: string
+  keyId: string
+}
+
+export type Vaults = {
+  /** Alice's, whose money it is. */
+  vault: AttackedVault
+  /** Mallory's, under the same rules. */
+  twin: AttackedVault
+  /** Alice's own too, under rules that ask nobody. */
+  open: AttackedVault
+  /** Alice's, which pays with two approvals only. */
+  twofold: AttackedVault
+  /** Alice's, which pays nothing before tomorrow. */
+  scheduled: AttackedVault
+}
+
+/** The same for all attacks of a run. */
+const startsAtMs = Date.now() + DAY_MS
+
+/** Asked again, the same vaults. */
+export async function setUpVaults({ alice, mallory, query }: Target): Promise<Vaults> {
+  const create = async ({ post }: TestUser, policy: Policy): Promise<AttackedVault> => {
+    const info = await createVault({ post, query }, policy)
+    const [row] = await query(`select encode(kms_key_id, 'hex') as key from wallets where address = $1`, [
+      Buffer.from(info.address.slice(2), 'hex'),
+    ])
+    return { ...info, policy, text: Buffer.from(toPolicyBytes(policy)).toString(), keyId: String(row?.key) }
+  }
+  return {
+    vault: await create(alice, limited),
+    twin: await create(mallory, limited),
+    open: await create(alice, open),
+    twofold: await create(alice, twofold),
+    scheduled: await create(alice, scheduled(startsAtMs)),
+  }
+}
+
+/** What an operator has of a session: its secret, from the cookie, and its grant, from the database. */
+export async function readSession({ query }: Pick<Target, 'query'>, { cookie }: TestUser) {
+  const sid = cookie.split('=')[1] ?? ''
+  const [row] = await query(`select grant_token as grant from sessions where sid_hash = sha256(decode($1, 'hex'))`, [
+    sid,
+  ])
+  if (row === undefined) throw new Error('there is no such session')
+  return { sid, grant: String(row.grant) } satisfies Partial<OpenSessionResponse>
+}
+
+type Approving = {
+  digest: Hex
+  /** The place of the approver in the policy. */
+  by?: number
+  vault: Pick<AttackedVault, 'address' | 'policyHash' | 'policy'>
+  kind?: ApprovalKind
+  expiresMs?: number
+  passkey?: Passkey
+  changes?: AssertionChanges
+}
+
+/** As the first of the approvers gives it, unless told. */
+export function approve({
+  digest,
+  vault,
+  by = 0,
+  kind = 'transaction',
+  passkey,
+  changes,
+  ...rest
+}: Approving): Approval {
+  const { expiresMs = Date.now() + HOUR_MS } = rest
+  const owner = first.approver.publicKey === vault.policy.approvers[by]?.publicKey ? first : second
+  const request = {
+    vaultAddress: vault.address,
+    policyHash: fromHex(vault.policyHash),
+    ...{ kind, digest: fromHex(digest.slice(2)), expiresMs },
+  }
+  return (passkey ?? owner).approve(request, by, changes)
+}
+
+let lastNonce = 0
+
+/** A payment that was never asked for before. */
+export function createPayment(valueWei: bigint): { txMetadata: TxMetadata; digest: Hex } {
+  lastNonce += 1
+  const txMetadata = createTx(lastNonce, { value: String(valueWei) })
+  return { txMetadata, digest: toDigest(txMetadata) }
+}
