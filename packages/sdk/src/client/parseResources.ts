@@ -36,7 +36,7 @@ function orNull<R>(parse: Parse<R>): Parse<R | null> {
 
 type Parsers<R> = { [Name in keyof R]: Parse<R[Name]> }
 
-function members<R>(parsers: Parsers<R>): Parse<R> {
+export function members<R>(parsers: Parsers<R>): Parse<R> {
   return (body) => {
     if (!isPlainObject(body)) return undefined
     const entries = Object.entries<Parse<unknown>>(parsers).map(([name, parse]) => [name, parse(body[name])] as const)
@@ -44,12 +44,12 @@ function members<R>(parsers: Parsers<R>): Parse<R> {
   }
 }
 
-const string = where((value) => typeof value === 'string')
-const text = where((value): value is string => typeof value === 'string' && value !== '')
-const time = where((value): value is string => typeof value === 'string' && !Number.isNaN(Date.parse(value)))
+export const string = where((value) => typeof value === 'string')
+export const text = where((value): value is string => typeof value === 'string' && value !== '')
+export const time = where((value): value is string => typeof value === 'string' && !Number.isNaN(Date.parse(value)))
 /** Apps make a link of it: `javascript:` must not get through. */
 const link = where((value): value is string => typeof value === 'string' && /^(?:https?|ipfs):/i.test(value))
-const address = where((value): value is Hex => isHex(value, 20))
+export const address = where((value): value is Hex => isHex(value, 20))
 const hash = where((value): value is Hex => isHex(value, 32))
 const natural = where(isNatural)
 /** So that an app can make a bigint of it. */
@@ -72,17 +72,21 @@ export const parseSignDigestResponse = members<SignDigestResponse>({
 })
 
 /**
- * With the kind, which only what is not a transaction has. One that is not known here passes through as well: without it the proof
- * would pass for that of a transaction.
+ * With what only some have. The kind, which a transaction has not: one that is not known here passes through as well, since without it
+ * the proof would pass for that of a transaction. And the address where a vault has signed.
  */
-function withKind<R extends { kind?: unknown }>(toParsers: (kind: unknown) => Parsers<Omit<R, 'kind'>>): Parse<R> {
+function withOptional<R extends { kind?: unknown }>(toParsers: (kind: unknown) => Partial<Parsers<R>>): Parse<R> {
   return (body) => {
-    const { kind } = isPlainObject(body) ? body : {}
-    return members<R>({ ...toParsers(kind), ...(kind !== undefined && { kind: text }) } as Parsers<R>)(body)
+    const { kind, walletAddress } = isPlainObject(body) ? body : {}
+    const parsers = {
+      ...(kind !== undefined && { kind: text }),
+      ...(walletAddress !== undefined && { walletAddress: address }),
+    }
+    return members<R>({ ...parsers, ...toParsers(kind) } as Parsers<R>)(body)
   }
 }
 
-const parseProof = withKind<ProofPayload>(() => ({
+const parseProof = withOptional<ProofPayload>(() => ({
   slug: text,
   txHash: hash,
   chainId: natural,
@@ -104,7 +108,7 @@ export function parseProofPayload(body: unknown): ProofPayload | undefined {
   return [proof.ipfsCid, proof.onchainTxHash, proof.onchainBlockNumber].includes(null) ? undefined : proof
 }
 
-const parseTransactionSummary = withKind<TransactionSummary>((kind) => ({
+const parseTransactionSummary = withOptional<TransactionSummary>((kind) => ({
   txHash: hash,
   chainId: natural,
   slug: text,
