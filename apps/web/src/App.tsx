@@ -14,6 +14,11 @@ const loaders = {
   proof: () => import('./proof/ProofPage.tsx'),
   sign: () => import('./sign/SignPage.tsx'),
   verify: () => import('./verifyPage/VerifyPage.tsx'),
+  vaults: () => import('./vaults/VaultsPage.tsx'),
+  new_vault: () => import('./vaults/NewVaultPage.tsx'),
+  vault: () => import('./vaults/VaultPage.tsx'),
+  approve: () => import('./vaults/ApprovePage.tsx'),
+  passkey: () => import('./vaults/PasskeyPage.tsx'),
   not_found: () => undefined,
 } satisfies Record<Route['page'], () => unknown>
 
@@ -21,6 +26,11 @@ const WalletPage = lazy(() => loaders.wallet().then((module) => ({ default: modu
 const ProofPage = lazy(() => loaders.proof().then((module) => ({ default: module.ProofPage })))
 const SignPage = lazy(() => loaders.sign().then((module) => ({ default: module.SignPage })))
 const VerifyPage = lazy(() => loaders.verify().then((module) => ({ default: module.VerifyPage })))
+const VaultsPage = lazy(() => loaders.vaults().then((module) => ({ default: module.VaultsPage })))
+const NewVaultPage = lazy(() => loaders.new_vault().then((module) => ({ default: module.NewVaultPage })))
+const VaultPage = lazy(() => loaders.vault().then((module) => ({ default: module.VaultPage })))
+const ApprovePage = lazy(() => loaders.approve().then((module) => ({ default: module.ApprovePage })))
+const PasskeyPage = lazy(() => loaders.passkey().then((module) => ({ default: module.PasskeyPage })))
 
 /** Starts loading the script of a page, beside the configuration. A failure is reported when the page is shown. */
 export function preloadPage(path: string): void {
@@ -63,6 +73,16 @@ function Page({ route }: { route: Route }) {
       return <SignPage />
     case 'verify':
       return <VerifyPage />
+    case 'vaults':
+      return <VaultsPage />
+    case 'new_vault':
+      return <NewVaultPage />
+    case 'vault':
+      return <VaultPage address={route.address} />
+    case 'approve':
+      return <ApprovePage />
+    case 'passkey':
+      return <PasskeyPage />
     case 'not_found':
       return <NotFoundPage />
   }

@@ -7,6 +7,11 @@ const TITLES: Record<Route['page'], string> = {
   sign: 'Sign a message',
   proof: 'Proof',
   verify: 'Verify a proof',
+  vaults: 'Vaults',
+  new_vault: 'Make a vault',
+  vault: 'Vault',
+  approve: 'Approve a payment',
+  passkey: 'Make a passkey for a vault',
   not_found: 'Not found',
 }
 
@@ -36,6 +41,9 @@ export function Shell({ children }: { children: ReactNode }) {
           <nav aria-label="Pages">
             <Link to="/" {...current('wallet')}>
               Wallet
+            </Link>
+ <Link to="/vaults" {...current('vaults')}>
+              Vaults
             </Link>
             <Link to="/sign" {...current('sign')}>
               Sign
