@@ -36,7 +36,7 @@ function orNull<R>(parse: Parse<R>): Parse<R | null> {
 
 type Parsers<R> = { [Name in keyof R]: Parse<R[Name]> }
 
-function members<R>(parsers: Parsers<R>): Parse<R> {
+export function members<R>(parsers: Parsers<R>): Parse<R> {
   return (body) => {
     if (!isPlainObject(body)) return undefined
     const entries = Object.entries<Parse<unknown>>(parsers).map(([name, parse]) => [name, parse(body[name])] as const)
@@ -44,12 +44,12 @@ function members<R>(parsers: Parsers<R>): Parse<R> {
   }
 }
 
-const string = where((value) => typeof value === 'string')
-const text = where((value): value is string => typeof value === 'string' && value !== '')
-const time = where((value): value is string => typeof value === 'string' && !Number.isNaN(Date.parse(value)))
+export const string = where((value) => typeof value === 'string')
+export const text = where((value): value is string => typeof value === 'string' && value !== '')
+export const time = where((value): value is string => typeof value === 'string' && !Number.isNaN(Date.parse(value)))
 /** Apps make a link of it: `javascript:` must not get through. */
 const link = where((value): value is string => typeof value === 'string' && /^(?:https?|ipfs):/i.test(value))
-const address = where((value): value is Hex => isHex(value, 20))
+export const address = where((value): value is Hex => isHex(value, 20))
 const hash = where((value): value is Hex => isHex(value, 32))
 const natural = where(isNatural)
 /** So that an app can make a bigint of it. */

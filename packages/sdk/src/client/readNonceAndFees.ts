@@ -13,7 +13,7 @@ export const NONCE_RETRY_MS = 1000
  * What the chain says the next transaction of a wallet must have; neither can be overridden (specification §2). Meanwhile it
  * makes sure that chain and wallet are still the ones that the transaction is meant for.
  */
-export async function readNonceAndFees(client: Connection, wallet: WalletInfo, line: SendLine) {
+export async function readNonceAndFees(client: Connection, wallet: Pick<WalletInfo, 'address'>, line: SendLine) {
   const { publicClient } = client
   const [nonce, { maxFeePerGas, maxPriorityFeePerGas }] = await Promise.all([
     readNonce(publicClient, wallet, line),
@@ -28,7 +28,7 @@ export async function readNonceAndFees(client: Connection, wallet: WalletInfo, l
  * Behind one address there may be many nodes, and the one that answers may not have our last transaction yet. Its nonce would be
  * that one's again, and the second payment would replace the first.
  */
-async function readNonce(publicClient: PublicClient, { address }: WalletInfo, { last }: SendLine) {
+async function readNonce(publicClient: PublicClient, { address }: Pick<WalletInfo, 'address'>, { last }: SendLine) {
   for (let retries = 0; ; retries += 1) {
     const nonce = await askRpc(() => publicClient.getTransactionCount({ address, blockTag: 'pending' }))
     if (!isNatural(nonce)) throw rpcFailed(`the nonce is ${nonce}`)

@@ -1,11 +1,4 @@
-import {
-  type Hex,
-  isPlainObject,
-  type Opening,
-  type SignOffChainResponse,
-  type WalletInfo,
-} from '@countersign/protocol'
-import { serializeSignature } from 'viem'
+import type { Hex, Opening, WalletInfo } from '@countersign/protocol'
 import { hashAuthorization } from 'viem/utils'
 import { createCall } from './api.ts'
 import type { Connection } from './connection.ts'
@@ -20,8 +13,7 @@ import {
   type SignTypedDataRequest,
 } from './parseOffChain.ts'
 import { parseSignDigestResponse } from './parseResources.ts'
-import { commitOpening, openingMismatch, toSortedJson } from './verifyOpening.ts'
-import { mismatch, type VerifySignatureParameters, verifySignature } from './verifySignature.ts'
+import { parseOffChainAnswer, verifyExact, verifyOffChain } from './verifyOffChain.ts'
 import { verifyWallet } from './verifyWallet.ts'
 
 export { verifyOpening } from './verifyOpening.ts'
@@ -72,28 +64,16 @@ export async function signAuthorization(
   return { signature, attestationSlug: slug }
 }
 
-/**
- * Has a message or typed data signed, and checks the answer: the signature must be the wallet's over exactly this, and the opening
- * must show exactly this. It never asks again by itself: each call makes a proof of its own.
- */
+/** It never asks again by itself: each call makes a proof of its own. */
 async function signOffChain(
   client: Connection,
-  { kind, content, digest }: OffChain,
+  asked: OffChain,
   options: SignOffChainOptions | undefined,
 ): Promise<SignOffChainResult> {
   const wallet = await prepare(client, options)
   const call = createCall(client.config.apiBaseUrl)
-  const answer = await call(`POST /sign/${kind}`, parseAnswer, { body: content as never })
-  const { signature, slug } = answer
-  await verifyExact({ wallet, digest, signature, slug })
-  // Only the salts are news.
-  const given = answer.opening as Record<keyof Opening, { salt?: string } | null | undefined>
-  const opening = {
-    content: { salt: given.content?.salt, kind, digest, content },
-    signature: { salt: given.signature?.salt, signature },
-  } as Opening
-  if (!commitOpening(opening) || toSortedJson(given) !== toSortedJson(opening)) throw openingMismatch(slug)
-  return { signature, attestationSlug: slug, opening }
+  const answer = await call(`POST /sign/${asked.kind}`, parseOffChainAnswer, { body: asked.content as never })
+  return verifyOffChain({ wallet, asked, answer })
 }
 
 /** The wallet that the session has. The service signs with that one, whichever the caller has in mind. */
@@ -102,17 +82,4 @@ async function prepare(client: Connection, { wallet, assertWanted }: SignOffChai
   if (found === null) throw walletNotReady()
   assertWanted?.()
   return found
-}
-
-/** What the opening must say is known here, so it is compared whole. */
-function parseAnswer(body: unknown): SignOffChainResponse | undefined {
-  const signed = parseSignDigestResponse(body)
-  const { opening } = signed ? (body as SignOffChainResponse) : {}
-  return signed && isPlainObject(opening) ? { ...signed, opening } : undefined
-}
-
-/** Contracts recover a signer only with v = 27 or 28, and a commitment is to one spelling. */
-async function verifyExact(parameters: VerifySignatureParameters): Promise<void> {
-  const parts = await verifySignature(parameters)
-  if (serializeSignature(parts) !== parameters.signature) throw mismatch('its v or spelling is unusual')
 }

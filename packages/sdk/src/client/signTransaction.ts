@@ -16,7 +16,7 @@ export type UnsignedTransaction = {
   maxPriorityFeePerGas: bigint
 }
 
-export type SignTransactionParameters = { wallet: WalletInfo; transaction: UnsignedTransaction }
+export type SignTransactionParameters = { wallet: Pick<WalletInfo, 'address'>; transaction: UnsignedTransaction }
 
 export type SignTransactionReturnType = { serializedTransaction: Hex; signed: SignResult }
 
@@ -28,7 +28,7 @@ export async function signTransaction(
   client: Connection,
   { wallet, transaction }: SignTransactionParameters,
 ): Promise<SignTransactionReturnType> {
-  const { value, gas, maxFeePerGas, maxPriorityFeePerGas } = transaction
+  const { maxFeePerGas, maxPriorityFeePerGas } = transaction
   // Not `>`: a cap that is no number must not let everything through.
   if (!(maxFeePerGas <= client.config.maxFeePerGas) || maxPriorityFeePerGas > maxFeePerGas) {
     const details = `${maxFeePerGas}, priority ${maxPriorityFeePerGas} wei`
@@ -36,18 +36,20 @@ export async function signTransaction(
   }
   const unsigned = { ...transaction, type: 'eip1559' } as const
   const digest = keccak256(serialize(unsigned))
-  const txMetadata: TxMetadata = {
-    ...transaction,
-    value: String(value),
-    gas: String(gas),
-    maxFeePerGas: String(maxFeePerGas),
-    maxPriorityFeePerGas: String(maxPriorityFeePerGas),
-  }
-  const { signature, slug } = await askForSignature(client, { digest, txMetadata })
+  const { signature, slug } = await askForSignature(client, { digest, txMetadata: toTxMetadata(transaction) })
   const toRaw = (parts: Signature) => serializeTransaction(unsigned, parts)
   const toSigned = (parts: Signature) => ({ txHash: keccak256(toRaw(parts)), attestationSlug: slug })
   const parts = await verifySignature({ wallet, digest, signature, slug, toSigned })
   return { serializedTransaction: toRaw(parts), signed: toSigned(parts) }
+}
+
+/** With amounts in decimal, as JSON carries them. */
+export function toTxMetadata(transaction: UnsignedTransaction): TxMetadata {
+  const members = Object.entries(transaction).map(([name, value]) => [
+    name,
+    typeof value === 'bigint' ? String(value) : value,
+  ])
+  return Object.fromEntries(members)
 }
 
 /**

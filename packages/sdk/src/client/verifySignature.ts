@@ -6,7 +6,7 @@ import { createError } from './errors.ts'
 const MAX_S = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n
 
 export type VerifySignatureParameters = {
-  wallet: WalletInfo
+  wallet: Pick<WalletInfo, 'address'>
   digest: Hex
   signature: Hex
   slug: string

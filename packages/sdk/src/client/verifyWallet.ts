@@ -6,7 +6,7 @@ import { createError, walletNotReady } from './errors.ts'
  * Makes sure, before something is signed, that the session is still that of the wallet. Another tab may have signed in another
  * user: all tabs share the cookie, and the service would sign with that user's key.
  */
-export async function verifyWallet(client: Connection, { address }: WalletInfo): Promise<WalletInfo> {
+export async function verifyWallet(client: Connection, { address }: Pick<WalletInfo, 'address'>): Promise<WalletInfo> {
   const found = await client.api.getWallet()
   if (found === null) throw walletNotReady()
   if (found.address.toLowerCase() !== address.toLowerCase()) {

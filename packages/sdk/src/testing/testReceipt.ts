@@ -9,7 +9,8 @@ import {
   tags,
   toHex,
 } from '@countersign/protocol'
-import { keccak256, sha256, stringToBytes, stringToHex, toBytes } from 'viem'
+import { keccak256, sha256, stringToBytes, stringToHex } from 'viem'
+import { toRawCid } from '../client/toRawCid.ts'
 
 export type TestReceiptParameters = {
   txMetadata: TxMetadata
@@ -148,26 +149,6 @@ export function filler(name: string, length: number): string {
   for (let part = 0; text.length < 2 * length; part++) text += keccak256(stringToHex(`${name} ${part}`)).slice(2)
   return text.slice(0, 2 * length)
 }
-
-/** CIDv1, codec raw, sha2-256, in base32: the form of the real ones. */
-export function toRawCid(bytes: Uint8Array): string {
-  return `b${toBase32(Uint8Array.of(0x01, 0x55, 0x12, 0x20, ...toBytes(sha256(bytes))))}`
-}
-
-function toBase32(bytes: Uint8Array): string {
-  let text = ''
-  let buffer = 0
-  let bits = 0
-  for (const byte of bytes) {
-    buffer = (buffer << 8) | byte
-    bits += 8
-    for (; bits >= 5; bits -= 5) text += BASE32.charAt((buffer >> (bits - 5)) & 31)
-    buffer &= (1 << bits) - 1
-  }
-  return bits === 0 ? text : text + BASE32.charAt((buffer << (5 - bits)) & 31)
-}
-
-const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567'
 
 /** Without padding, as slugs and cursors are written. */
 export function toBase64Url(bytes: Uint8Array): string {

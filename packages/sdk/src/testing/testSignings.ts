@@ -17,8 +17,9 @@ import {
   toSignedSummary,
 } from '@countersign/protocol'
 import { keccak256, stringToBytes } from 'viem'
+import { toRawCid } from '../client/toRawCid.ts'
 import { toCursor } from './parseRequest.ts'
-import { createTestReceipt, createTestReceiptV2, filler, toBase64Url, toRawCid } from './testReceipt.ts'
+import { createTestReceipt, createTestReceiptV2, filler, toBase64Url } from './testReceipt.ts'
 
 /** What a signing is, whatever becomes of its proof. */
 type SignedContent = {

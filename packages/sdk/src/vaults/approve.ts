@@ -1,0 +1,110 @@
+import {
+  type Approval,
+  type ApprovalsVerdict,
+  checkApprovals,
+  describeApprovalsFault,
+  type Policy,
+  verifyEs256,
+} from '@countersign/policy'
+import { computeApprovalChallenge, fromHex, toHex } from '@countersign/protocol'
+import { fromBase64Url, type PasskeyCredential } from './createPasskey.ts'
+import { createVaultError } from './errors.ts'
+import { browserPasskeyPage, PASSKEY_TIMEOUT_MS, type PasskeyPage, runCeremony } from './passkeyPage.ts'
+import { assertInTime, type Prepared, parsePrepared } from './prepared.ts'
+
+export type ApproveOptions = {
+  /** Which passkeys to offer, as the app has kept them. Without it the user chooses among all of this site. */
+  credentials?: readonly (Pick<PasskeyCredential, 'credentialId'> & Partial<PasskeyCredential>)[] | undefined
+  /** Where approvers of two domains work on this page; the first of the policy if it is not given. */
+  rpId?: string | undefined
+  signal?: AbortSignal | undefined
+}
+
+/**
+ * Asks for a passkey of the vault to approve exactly this, on the device where it is called; no session is needed there. Show what is
+ * approved from `content` of what `parsePrepared` gave, not from what somebody says about it. Call it in the handler of a click.
+ *
+ * @example
+ * const prepared = parsePrepared(text)
+ * const approval = await approve(prepared)
+ */
+export async function approve(
+  given: Prepared,
+  { credentials = [], rpId: wanted, signal }: ApproveOptions = {},
+  page: PasskeyPage = browserPasskeyPage,
+): Promise<Approval> {
+  // The copy that was read is the one that is approved.
+  const prepared = parsePrepared(given)
+  assertInTime(prepared, page.now())
+  const rpId = findRpId(prepared.policy, page.getOrigin(), wanted)
+  const { address, policyHash, kind, digest, expiresMs } = prepared
+  const challenge = computeApprovalChallenge({
+    vaultAddress: fromHex(address.slice(2)),
+    policyHash: fromHex(policyHash),
+    kind,
+    digest: fromHex(digest.slice(2)),
+    expiresMs,
+  })
+  const { response } = await runCeremony(page, (container) =>
+    container.get({
+      publicKey: {
+        challenge,
+        rpId,
+        userVerification: 'required',
+        allowCredentials: credentials.map(({ credentialId, transports }) => ({
+          type: 'public-key',
+          id: fromBase64Url(credentialId),
+          ...(transports && { transports: [...transports] as AuthenticatorTransport[] }),
+        })),
+        timeout: PASSKEY_TIMEOUT_MS,
+      },
+      ...(signal && { signal }),
+    }),
+  )
+  return findApprover(prepared, response as AuthenticatorAssertionResponse, page.now())
+}
+
+/** Passkeys work on the pages of their domain only. */
+function findRpId({ approvers }: Policy, origin: string, wanted: string | undefined): string {
+  const here = approvers.find(
+    ({ rpId, origins }) => origins.includes(origin) && (wanted === undefined || rpId === wanted),
+  )
+  if (here !== undefined) return here.rpId
+  const pages = [...new Set(approvers.flatMap(({ origins }) => origins))]
+  throw createVaultError('passkey_elsewhere', 'no approver of the vault works on this page', {
+    details: pages.length === 0 ? 'the vault has no approvers' : `open ${pages.join(' or ')}`,
+  })
+}
+
+/** An assertion does not say whose it is: the approver is the one whose key has signed it. */
+function findApprover(prepared: Prepared, response: AuthenticatorAssertionResponse, nowMs: number): Approval {
+  const [authenticatorData, clientDataJSON, signature] = [
+    response.authenticatorData,
+    response.clientDataJSON,
+    response.signature,
+  ].map((bytes) => toHex(new Uint8Array(bytes))) as [string, string, string]
+  const { expiresMs } = prepared
+  let fault: ApprovalsVerdict | undefined
+  for (const approver of prepared.policy.approvers.keys()) {
+    const approval = { approver, authenticatorData, clientDataJSON, signature, expiresMs }
+    const verdict = judgeApprovals(prepared, [approval], { required: 1, nowMs })
+    if (verdict.valid) return approval
+    // Of another domain, or by another key: that says nothing about the assertion.
+    if (verdict.reason !== 'rp_id_mismatch' && verdict.reason !== 'approval_signature_invalid') fault ??= verdict
+  }
+  if (fault === undefined || fault.valid) {
+    throw createVaultError('passkey_not_approver', 'this passkey is no approver of the vault')
+  }
+  const details = describeApprovalsFault(fault)
+  throw createVaultError('approval_invalid', 'the vault would not accept this approval', { details })
+}
+
+/** `checkApprovals` for something prepared. */
+export function judgeApprovals(
+  { policy, address: vaultAddress, kind, digest }: Prepared,
+  approvals: readonly Approval[],
+  { required, nowMs }: { required: number; nowMs: number },
+): ApprovalsVerdict {
+  const signed = { policy, vaultAddress, kind, digest: fromHex(digest.slice(2)) }
+  return checkApprovals({ verifyEs256 }, { ...signed, approvals, required, nowMs })
+}

@@ -1,0 +1,16 @@
+export type { Approval, Approver, Policy } from '@countersign/policy'
+export { type ApproveOptions, approve } from './approve.ts'
+export {
+  type CreatePasskeyParameters,
+  createPasskey,
+  type Passkey,
+  type PasskeyCredential,
+} from './createPasskey.ts'
+export { isVaultError, type VaultErrorCode } from './errors.ts'
+export { type PrepareOptions, type PrepareRequest, prepare } from './prepare.ts'
+export { type Prepared, parsePrepared } from './prepared.ts'
+export { signAndSend, type VaultSignRequest } from './signAndSend.ts'
+export { type SignPreparedResult, sendPrepared, signPrepared } from './signPrepared.ts'
+export { toVaultClient } from './toVaultClient.ts'
+export { toPolicyFile, type Vault } from './vault.ts'
+export { type AttestAddressResult, attestVault, attestWallet, createVault, listVaults } from './vaultCalls.ts'

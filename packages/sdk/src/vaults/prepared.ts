@@ -1,0 +1,139 @@
+import { assertPolicy, MAX_APPROVAL_MS, type Policy } from '@countersign/policy'
+import {
+  type Hex,
+  hashMessage,
+  hashTypedData,
+  hashUnsignedTransaction,
+  isNatural,
+  type MessageContent,
+  parseStrictJson,
+  parseTxMetadata,
+  readMembers,
+  ServiceError,
+  type TypedData,
+  toHex,
+} from '@countersign/protocol'
+import { checkRequest, type VaultContent } from './checkRequest.ts'
+import { createVaultError } from './errors.ts'
+import { toPolicyHash } from './vault.ts'
+
+/**
+ * What a vault is to sign, fixed to the last byte. It is plain JSON: `JSON.stringify` it, and read it on another device with
+ * `parsePrepared`. Whoever gets it learns what is to be signed.
+ */
+export type Prepared = VaultContent & {
+  version: 1
+  /** Of the vault. */
+  address: Hex
+  policy: Policy
+  policyHash: string
+  /** What the vault signs: the hash of `content`. */
+  digest: Hex
+  /** How many the policy asks for. */
+  approvals: number
+  /** When the approvals of it end, in milliseconds since 1970. */
+  expiresMs: number
+}
+
+/** Policy, content and what escaping may add. */
+const MAX_BYTES = 262_144
+const MAX_DEPTH = 24
+const MEMBERS = [
+  'version',
+  'kind',
+  'address',
+  'policy',
+  'policyHash',
+  'content',
+  'digest',
+  'approvals',
+  'expiresMs',
+] as const
+
+/** Puts together what follows from content and policy. Throws `policy_refused`. */
+export function createPrepared(
+  asked: VaultContent,
+  { address, policy, expiresMs }: Pick<Prepared, 'address' | 'policy' | 'expiresMs'>,
+): Prepared {
+  const policyHash = toPolicyHash(policy)
+  const approvals = checkRequest(policy, asked)
+  return { version: 1, ...asked, address, policy, policyHash, digest: toDigest(asked), approvals, expiresMs }
+}
+
+/**
+ * Reads what another device has prepared: its text, or the value of its JSON. Digest, policy hash and number of approvals are computed
+ * again, so that what is approved is what is shown. Throws `prepared_malformed`, `prepared_mismatch` and `policy_refused`.
+ *
+ * @example
+ * const prepared = parsePrepared(await file.text())
+ */
+export function parsePrepared(given: unknown): Prepared {
+  const value = typeof given === 'string' ? parseText(given) : given
+  const { version, address, policy, policyHash, digest, approvals, expiresMs, ...asked } = readMembers(
+    value,
+    { required: MEMBERS },
+    malformed,
+  )
+  if (version !== 1) throw malformed('version is unknown')
+  if (typeof address !== 'string' || !/^0x[0-9a-f]{40}$/.test(address)) throw malformed('address')
+  if (!isNatural(expiresMs)) throw malformed('expiresMs')
+  const prepared = read(() => {
+    assertPolicy(policy)
+    return createPrepared(parseContent(asked), { address: address as Hex, policy, expiresMs })
+  })
+  for (const [name, claimed] of Object.entries({ policyHash, digest, approvals })) {
+    if (prepared[name as 'digest'] !== claimed) throw mismatch(name)
+  }
+  return prepared
+}
+
+/** Throws `prepared_expired` where an approval of it would count no more, or not yet. */
+export function assertInTime({ expiresMs }: Prepared, nowMs: number): void {
+  if (expiresMs > nowMs && expiresMs <= nowMs + MAX_APPROVAL_MS) return
+  const details = expiresMs > nowMs ? 'it ends more than 24 hours from now' : 'it has ended'
+  throw createVaultError('prepared_expired', 'this cannot be approved now', { details })
+}
+
+function parseText(text: string): unknown {
+  const bytes = new TextEncoder().encode(text)
+  return read(() => parseStrictJson(bytes, { maxLength: MAX_BYTES, maxDepth: MAX_DEPTH }))
+}
+
+function parseContent({ kind, content }: { kind: unknown; content: unknown }): VaultContent {
+  if (kind === 'transaction') return { kind, content: parseTxMetadata(content) }
+  if (kind === 'message') {
+    const { message } = readMembers(content, { required: ['message'] }, malformed)
+    return { kind, content: { message } as MessageContent }
+  }
+  if (kind !== 'typed-data') throw malformed('kind')
+  return { kind, content: content as TypedData }
+}
+
+/** As the enclave hashes it. Refuses what has no one reading. */
+function toDigest({ kind, content }: VaultContent): Hex {
+  if (kind === 'transaction') return `0x${toHex(hashUnsignedTransaction(content))}`
+  return `0x${toHex(kind === 'message' ? hashMessage(content.message) : hashTypedData(content))}`
+}
+
+/** What cannot be read at all is malformed. A refusal by the policy stays one. */
+function read<R>(parse: () => R): R {
+  try {
+    return parse()
+  } catch (cause) {
+    if (!(cause instanceof ServiceError)) throw cause
+    if (cause.code === 'policy_refused' || cause.code === 'prepared_malformed') throw cause
+    throw malformed(cause.details ?? cause.message, cause)
+  }
+}
+
+function malformed(details: string, cause?: unknown) {
+  return createVaultError('prepared_malformed', 'this is nothing that a vault could be asked to sign', {
+    details,
+    cause,
+  })
+}
+
+function mismatch(name: string) {
+  const details = `${name} does not follow from what is shown`
+  return createVaultError('prepared_mismatch', 'this was tampered with', { details })
+}

@@ -1,0 +1,83 @@
+import type { Approval, Policy } from '@countersign/policy'
+import type { WalletInfo } from '@countersign/protocol'
+import { createCall, type ServiceApi } from '../client/api.ts'
+import {
+  type OffChain,
+  parseMessage,
+  parseTypedData,
+  type SignMessageRequest,
+  type SignTypedDataRequest,
+} from '../client/parseOffChain.ts'
+import { parseSignDigestResponse } from '../client/parseResources.ts'
+import { ServiceClient } from '../client/ServiceClient.ts'
+import { approvalsMissing, checkRequest } from './checkRequest.ts'
+import { createVaultError } from './errors.ts'
+import type { Vault } from './vault.ts'
+import { listVaults } from './vaultCalls.ts'
+
+/**
+ * A client whose wallet is a vault: for `signAndSend`, and for the adapters of viem, EIP-1193, wagmi and TanStack Query. It signs what
+ * the vault's rules allow without approvals, and rejects the rest with `approvals_missing` or `policy_refused` before anything is sent:
+ * that is for `prepare`, `approve` and `sendPrepared`.
+ *
+ * @example
+ * const connector = serviceConnector({ client: toVaultClient(client, vault) })
+ */
+export function toVaultClient(client: ServiceClient, vault: Vault): ServiceClient {
+  return new VaultClient(client, vault)
+}
+
+/** The same with approvals, of one transaction. */
+export class VaultClient extends ServiceClient {
+  declare readonly api: ServiceApi
+  readonly #policy: Policy
+
+  constructor(client: ServiceClient, vault: Pick<Vault, 'address' | 'policy'>, approvals: readonly Approval[] = []) {
+    super(client.config)
+    const { address: wallet, policy } = vault
+    this.#policy = policy
+    // Asked each time: another user may be signed in now, who has no such vault.
+    const getWallet = async () => {
+      const found = (await listVaults(client)).find(({ address }) => address === wallet)
+      if (found) return toWalletInfo(found)
+      throw createVaultError('vault_not_found', 'the user has no such vault', { details: wallet })
+    }
+    this.api = {
+      ...client.api,
+      getWallet,
+      provisionWallet: getWallet,
+
+      async signDigest({ digest, txMetadata }) {
+        const missing = checkRequest(policy, { kind: 'transaction', content: txMetadata }) - approvals.length
+        if (missing > 0) throw approvalsMissing(missing)
+        const call = createCall(client.config.apiBaseUrl)
+        const use = approvals.length === 0 ? { wallet } : { wallet, approvals }
+        return call('POST /sign/digest', parseSignDigestResponse, { body: { digest, txMetadata, ...use } })
+      },
+    }
+  }
+
+  /** The rules of a vault always ask for an approval of a message. */
+  override async signMessage(request: SignMessageRequest): Promise<never> {
+    return this.#refuse(parseMessage(request))
+  }
+
+  override async signTypedData(request: SignTypedDataRequest): Promise<never> {
+    return this.#refuse(parseTypedData(request, this.config.chainId))
+  }
+
+  override async signAuthorization(): Promise<never> {
+    throw createVaultError('policy_refused', 'the rules of the vault do not allow this', {
+      details: 'A vault delegates to no code.',
+    })
+  }
+
+  #refuse({ digest: _, ...asked }: OffChain): never {
+    throw approvalsMissing(checkRequest(this.#policy, asked))
+  }
+}
+
+/** A vault has no provenance: its key follows from its rules. */
+function toWalletInfo({ address, createdAt }: Vault): WalletInfo {
+  return { address, createdAt, provenance: { entropyHash: '', entropySig: '', satelliteSource: '' } }
+}

@@ -1,0 +1,71 @@
+import { createPolicy, type Policy } from '@countersign/policy'
+import { createCall } from '../client/api.ts'
+import type { Connection } from '../client/connection.ts'
+import { members, text } from '../client/parseResources.ts'
+import { createVaultError } from './errors.ts'
+import { parseVault, toPolicyHash, type Vault } from './vault.ts'
+
+/** What these calls use of a `ServiceClient`. */
+type Caller = Pick<Connection, 'config'>
+
+/** What attesting an address answers: the slug of its proof, the same each time. */
+export type AttestAddressResult = { attestationSlug: string }
+
+const parseVaults = members<{ vaults: Vault[] }>({
+  vaults(list) {
+    const vaults = Array.isArray(list) ? list.map(parseVault) : [undefined]
+    return vaults.every((vault) => vault !== undefined) ? vaults : undefined
+  },
+})
+
+const parseSlug = members<{ slug: string }>({ slug: text })
+
+/**
+ * The vaults of the user, in the order of their making.
+ *
+ * @example
+ * const [vault] = await listVaults(client)
+ */
+export async function listVaults({ config }: Caller): Promise<Vault[]> {
+  const { vaults } = await createCall(config.apiBaseUrl)('GET /vaults', parseVaults)
+  return vaults as Vault[]
+}
+
+/**
+ * Makes a vault. It resolves only once the service has read the policy back from IPFS, and rejects with `vault_mismatch` unless the
+ * answer is of exactly this policy. Idempotent: the same policy is the same vault. Give its owner `toPolicyFile` of it.
+ *
+ * @example
+ * const { approver } = await createPasskey({ name: 'ada@example.com' })
+ * const vault = await createVault(client, { version: 1, log: null, approvers: [approver], rules })
+ */
+export async function createVault({ config }: Caller, policy: Policy): Promise<Vault> {
+  // In its one spelling, or `vault_policy_malformed`: nothing was sent then.
+  const wanted = createPolicy(policy)
+  const call = createCall(config.apiBaseUrl)
+  const vault = (await call('POST /vaults', parseVault, { body: { policy: wanted } })) as Vault
+  if (vault.policyHash === toPolicyHash(wanted)) return vault
+  const details = `the answer is of policy ${vault.policyHash}`
+  throw createVaultError('vault_mismatch', 'the service answered another vault than that of the policy', { details })
+}
+
+/**
+ * Has a public proof made that this address is that of this policy, before the first coin is sent to it.
+ *
+ * @example
+ * const { attestationSlug } = await attestVault(client, vault)
+ */
+export async function attestVault(
+  { config }: Caller,
+  { address }: Pick<Vault, 'address'>,
+): Promise<AttestAddressResult> {
+  const call = createCall(config.apiBaseUrl)
+  const { slug } = await call('POST /vaults/:address/attest', parseSlug, {}, { address })
+  return { attestationSlug: slug }
+}
+
+/** The same for the user's own wallet, which has no policy. */
+export async function attestWallet({ config }: Caller): Promise<AttestAddressResult> {
+  const { slug } = await createCall(config.apiBaseUrl)('POST /wallet/attest', parseSlug)
+  return { attestationSlug: slug }
+}
