@@ -42,7 +42,7 @@ export function Shell({ children }: { children: ReactNode }) {
             <Link to="/" {...current('wallet')}>
               Wallet
             </Link>
- <Link to="/vaults" {...current('vaults')}>
+            <Link to="/vaults" {...current('vaults')}>
               Vaults
             </Link>
             <Link to="/sign" {...current('sign')}>

@@ -26,8 +26,8 @@ export function ElsewhereApproval(props: { prepared: Prepared; onApproval: (appr
     <details className="call-fields">
       <summary>Approve on another device</summary>
       <p>
-        Open this link there, on a page of this site. It shows the payment, and gives the approval back as a text. Whoever
-        has the link sees the payment, and can do nothing with it without a passkey of the vault.
+        Open this link there, on a page of this site. It shows the payment, and gives the approval back as a text.
+        Whoever has the link sees the payment, and can do nothing with it without a passkey of the vault.
       </p>
       <div className="actions">
         <a href={url} target="_blank" rel="noreferrer">

@@ -90,8 +90,13 @@ function NewVault({ onSessionLost }: { wallet: WalletInfo; onSessionLost: () => 
     isMaking.current = false
   }
 
+  function beginAnew() {
+    setDraft(EMPTY_DRAFT)
+    setStep({ name: 'form' })
+  }
+
   if (step.name === 'made') {
-    return <VaultMade vault={step.vault} onAgain={() => (setDraft(EMPTY_DRAFT), setStep({ name: 'form' }))} />
+    return <VaultMade vault={step.vault} onAgain={beginAnew} />
   }
   if (step.name !== 'form') {
     return (

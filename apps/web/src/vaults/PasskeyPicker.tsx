@@ -29,7 +29,9 @@ export function PasskeyPicker({ passkeys, approvals, onChange }: PasskeyPickerPr
     setFailure(null)
     try {
       const name = `${user?.email ?? 'Vault'}, vault passkey ${passkeys.length + 1}`
-      const excludeCredentialIds = passkeys.flatMap(({ credentialId = '' }) => (credentialId === '' ? [] : [credentialId]))
+      const excludeCredentialIds = passkeys.flatMap(({ credentialId = '' }) =>
+        credentialId === '' ? [] : [credentialId],
+      )
       onChange([...passkeys, await createPasskey({ name, rpName: 'Countersign', excludeCredentialIds })])
     } catch (error) {
       setFailure(toServiceError(error))
@@ -85,8 +87,8 @@ function SpareNotice({ passkeys, approvals }: Omit<PasskeyPickerProps, 'onChange
   return (
     <Notice tone="warning" title="Make one more, as a spare">
       <p>
-        A passkey that is lost cannot be replaced, and these rules can never change: with it the funds would be lost. Make
-        the spare with another phone, computer or security key.
+        A passkey that is lost cannot be replaced, and these rules can never change: with it the funds would be lost.
+        Make the spare with another phone, computer or security key.
       </p>
     </Notice>
   )

@@ -8,8 +8,8 @@ export function PolicyFile({ vault }: { vault: Vault }) {
   return (
     <div className="vault-section">
       <p>
-        Keep the rules as a file. The key is made from these very bytes: if the service and IPFS lost them, only the file
-        could bring the vault back. It holds no secret.
+        Keep the rules as a file. The key is made from these very bytes: if the service and IPFS lost them, only the
+        file could bring the vault back. It holds no secret.
       </p>
       <div className="actions">
         <DownloadLink bytes={bytes} name={name}>

@@ -6,7 +6,7 @@ export function RefusalNotice({ error }: { error: Pick<ServiceError, 'details'> 
   return (
     <Notice tone="danger" title="The rules of this vault refuse this" isAlert>
       {error.details === undefined ? null : <p>{error.details}</p>}
-      <p>No passkey and no operator can allow it. Nothing was signed. All rules are under “Rules of this vault”.</p>
+      <p>Nobody can allow more than the rules say. Nothing was signed. All of them are under “Rules of this vault”.</p>
     </Notice>
   )
 }

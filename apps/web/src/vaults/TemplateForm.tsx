@@ -55,7 +55,9 @@ export function TemplateForm({ fields, errors, refuges, canSchedule, onChange }:
       </fieldset>
       {template === 'agent' && !canSchedule ? (
         <Notice tone="danger" title="A schedule needs a clock that this page does not know">
-          <p>The host of this app must name the key of the satellite, as “entropyKeys” of “trust” in its config.json.</p>
+          <p>
+            The host of this app must name the key of the satellite, as “entropyKeys” of “trust” in its config.json.
+          </p>
         </Notice>
       ) : null}
       <Field
@@ -73,9 +75,7 @@ export function TemplateForm({ fields, errors, refuges, canSchedule, onChange }:
           hint={template === 'agent' ? 'One on a line. Left empty, any.' : 'One on a line. None can be added later.'}
           error={errors.recipients}
         >
-          {(control) => (
-            <textarea {...control} {...text('recipients')} className="mono" rows={3} placeholder="0x…" />
-          )}
+          {(control) => <textarea {...control} {...text('recipients')} className="mono" rows={3} placeholder="0x…" />}
         </Field>
       ) : null}
       {template === 'agent' ? (
@@ -136,8 +136,8 @@ function Refuge({ refuges, errors, input }: RefugeProps) {
     return (
       <Notice tone="warning" title="First make a second vault">
         <p>
-          An agent’s vault names another one that everything can be moved to, if the agent must be stopped. You have none
-          without a schedule yet: make one with “{templateWords.approval.title}” and come back.
+          An agent’s vault names another one that everything can be moved to, if the agent must be stopped. You have
+          none without a schedule yet: make one with “{templateWords.approval.title}” and come back.
         </p>
         {errors.refuge === undefined ? null : <p className="field-error">{errors.refuge}</p>}
         <p>

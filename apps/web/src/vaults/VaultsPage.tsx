@@ -21,8 +21,8 @@ function VaultsCard({ onSessionLost }: { wallet: WalletInfo; onSessionLost: () =
     <section className="card vault-card" aria-labelledby="vaults-heading" aria-busy={vaults === null}>
       <h2 id="vaults-heading">Your vaults</h2>
       <p>
-        A vault is a wallet with rules that nobody can change: not you, not the operator, not a thief. Its key is made from
-        them, inside the enclave, and other rules are another address.
+        A vault is a wallet with rules that nobody can change: not you, not the operator, not a thief. Its key is made
+        from them, inside the enclave, and other rules are another address.
       </p>
       {error === null ? null : (
         <ErrorNotice error={error}>

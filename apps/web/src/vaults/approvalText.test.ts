@@ -1,5 +1,5 @@
 import { hashPolicy, type Policy } from '@countersign/policy'
-import { fromHex, hashUnsignedTransaction, toHex, type TxMetadata } from '@countersign/protocol'
+import { fromHex, hashUnsignedTransaction, type TxMetadata, toHex } from '@countersign/protocol'
 import { type Prepared, parsePrepared } from '@countersign/sdk/vaults'
 import { describe, expect, test } from 'vitest'
 import type { AssertionChanges } from '../../../../packages/policy/src/passkey.fake.ts'
@@ -43,7 +43,9 @@ describe('the link to another device', () => {
     ['bytes that are no text', `#${btoa('\xff\xfe')}`],
     ['one that was cut', toApproveUrl(prepared, '').slice(0, -40)],
   ])('that has %s is refused', (_, text) => {
-    expect(() => parsePrepared(readPreparedText(text) ?? '')).toThrow(expect.objectContaining({ code: 'prepared_malformed' }))
+    expect(() => parsePrepared(readPreparedText(text) ?? '')).toThrow(
+      expect.objectContaining({ code: 'prepared_malformed' }),
+    )
   })
 
   test('in which the recipient was changed is refused', () => {
@@ -74,7 +76,11 @@ describe('an approval that came back', () => {
       /for something else than this/,
     ],
     ['has ended', () => approveAs(0, { ...prepared, expiresMs: now - 1 }), /it had ended/],
-    ['was given on another page', () => approveAs(0, prepared, { clientData: { origin: 'https://evil.example' } }), /page/],
+    [
+      'was given on another page',
+      () => approveAs(0, prepared, { clientData: { origin: 'https://evil.example' } }),
+      /page/,
+    ],
     ['was given without a finger or PIN', () => approveAs(0, prepared, { flags: 0x01 }), /did not verify its user/],
   ])('and %s is refused in words', (_, toText, words) => {
     expect(parseApproval(toText(), prepared, now)).toEqual({ fault: expect.stringMatching(words) })

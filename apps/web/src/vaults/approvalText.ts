@@ -32,7 +32,11 @@ export function readPreparedText(text: string): string | undefined {
 }
 
 /** Reads an approval of this very payment, or says why it does not count. */
-export function parseApproval(text: string, prepared: Prepared, nowMs: number): { approval: Approval } | { fault: string } {
+export function parseApproval(
+  text: string,
+  prepared: Prepared,
+  nowMs: number,
+): { approval: Approval } | { fault: string } {
   let list: unknown
   try {
     list = [JSON.parse(text)]

@@ -1,6 +1,6 @@
 import { isPlainObject } from '@countersign/protocol'
-import { parseApprover } from './parseApprover.ts'
 import type { ChosenPasskey } from './PasskeyPicker.tsx'
+import { parseApprover } from './parseApprover.ts'
 import type { VaultFields } from './parseVaultFields.ts'
 import { isCredential, readStored, writeStored } from './vaultNotes.ts'
 

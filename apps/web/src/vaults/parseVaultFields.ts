@@ -26,13 +26,11 @@ const MAX_COUNT = 1_000_000
 /** Reads the form, or says beside which field what is wrong. */
 export function parseVaultFields(fields: VaultFields): { terms: Terms } | { errors: VaultFieldErrors } {
   const { template } = fields
-  const [limit = '', fee = '', count = '', refuge = ''] = [
-    ...[fields.limit, fields.fee, fields.count, fields.refuge].map((text) => text.trim()),
-  ]
+  const { limit, fee, count, refuge } = trim(fields)
   const recipients = toLines(fields.recipients)
   const isAgent = template === 'agent'
   const isLimited = template !== 'list' || limit !== ''
-  const candidates: VaultFieldErrors = {
+  const candidates = {
     limit: isLimited ? findAmountFault(limit, ETHER) : undefined,
     fee: findAmountFault(fee, ETHER),
     recipients: template === 'list' || isAgent ? findListFault(recipients, template) : undefined,
@@ -52,6 +50,10 @@ export function parseVaultFields(fields: VaultFields): { terms: Terms } | { erro
       agent: isAgent ? { everyS: Number(fields.everyS), count: Number(count), refuge: refuge as Hex } : null,
     },
   }
+}
+
+function trim(fields: VaultFields): VaultFields {
+  return Object.fromEntries(Object.entries(fields).map(([name, text]) => [name, text.trim()])) as VaultFields
 }
 
 function toLines(text: string): string[] {

@@ -20,7 +20,15 @@ const list: Terms = { ...base, template: 'list', limitWei: null, recipients: [al
 const agent: Terms = { ...base, template: 'agent', agent: { everyS: 86_400, count: 2, refuge: bob } }
 const approved: Terms = { ...list, approvals: 2, limitWei: parseEther('1') }
 
-type Payment = { to?: Hex; value?: string; nonce?: number; chainId?: number; gwei?: number; data?: Hex; timeMs?: number }
+type Payment = {
+  to?: Hex
+  value?: string
+  nonce?: number
+  chainId?: number
+  gwei?: number
+  data?: Hex
+  timeMs?: number
+}
 
 /** How many approvals a payment needs; undefined where it is refused. */
 function ask(terms: Terms, payment: Payment): number | undefined {
@@ -102,7 +110,11 @@ describe('an agent with a schedule', () => {
 
   test('pays the refuge too, where it has a list', () => {
     const listed: Terms = { ...agent, recipients: [alice] }
-    expect([ask(listed, { to: bob }), ask(listed, { to: alice }), ask(listed, { to: token })]).toEqual([0, 0, undefined])
+    expect([ask(listed, { to: bob }), ask(listed, { to: alice }), ask(listed, { to: token })]).toEqual([
+      0,
+      0,
+      undefined,
+    ])
   })
 
   test('names every source of time', () => {

@@ -1,5 +1,5 @@
 import type { TimeSource } from '@countersign/policy'
-import { isEd25519Key, isPlainObject, fromHex, isHex, quicknet } from '@countersign/protocol'
+import { fromHex, isEd25519Key, isHex, isPlainObject, quicknet } from '@countersign/protocol'
 import type { WebConfig } from '../config.ts'
 
 /**

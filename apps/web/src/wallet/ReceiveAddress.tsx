@@ -38,12 +38,11 @@ function Receive({ address, chainName, what }: { address: string; chainName: str
             <QrCode text={address} label={`QR code of ${what}`} />
           </Suspense>
           <p className="fine-print">
-            Whoever pays you scans this or copies {what}. It must be on {chainName}: what is sent on another chain
-            does not arrive here.
+            Whoever pays you scans this or copies {what}. It must be on {chainName}: what is sent on another chain does
+            not arrive here.
           </p>
         </div>
       ) : null}
     </>
   )
 }
-
