@@ -119,7 +119,9 @@ function GivenApproval({ approval }: { approval: Approval }) {
       <p role="status">Give this text to the person who asked. It is good for this signature only.</p>
       <details className="call-fields">
         <summary>The approval as a text</summary>
-        <p className="mono approval-text">{text}</p>
+        <p className="mono" data-text="approval">
+          {text}
+        </p>
       </details>
       <div className="actions">
         <CopyButton text={text} what="the approval" />

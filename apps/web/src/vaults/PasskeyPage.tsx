@@ -42,8 +42,11 @@ export function PasskeyPage() {
       ) : (
         <>
           <p role="status">The passkey is made. Its public part is no secret:</p>
-          <p className="mono">
-            {text} <CopyButton text={text} what="the public part of the passkey" />
+          <p>
+            <span className="mono" data-text="approver">
+              {text}
+            </span>{' '}
+            <CopyButton text={text} what="the public part of the passkey" />
           </p>
         </>
       )}
