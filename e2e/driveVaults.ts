@@ -76,8 +76,10 @@ export async function writePayment(page: Page, amount: string): Promise<void> {
 /** Gives the slug of its proof. */
 export async function sendReviewed(page: Page, amount: string): Promise<string> {
   await page.getByRole('button', { name: `Sign and send ${amount} ETH` }).click()
-  await page.getByRole('heading', { name: `Sent ${amount} ETH` }).waitFor()
-  const href = await page.getByRole('link', { name: 'See the proof' }).getAttribute('href')
+  const sent = page.getByRole('heading', { name: `Sent ${amount} ETH` })
+  await sent.or(page.getByRole('alert')).waitFor()
+  if (!(await sent.isVisible())) throw new Error(`not sent: ${await page.getByRole('alert').textContent()}`)
+  const href = await page.getByRole('link', { name: 'See the proof', exact: true }).getAttribute('href')
   return href?.split('/').at(-1) ?? ''
 }
 

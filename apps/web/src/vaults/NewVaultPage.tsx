@@ -61,7 +61,7 @@ function NewVault({ onSessionLost }: { wallet: WalletInfo; onSessionLost: () => 
     // Those that a rule never asks for would only be published.
     const approvers = approvals === 0 ? [] : passkeys.map(({ approver }) => approver)
     try {
-      const context = { chainId: config.chainId, approvers, time, startsAtMs: Date.now() }
+      const context = { chainId: config.chainId, approvers, time, startsAtMs: toWholeMinute(Date.now()) }
       setStep({ name: 'rules', policy: toPolicy(parsed.terms, context) })
     } catch (error) {
       if (!(error instanceof VaultPolicyError)) throw error
@@ -153,6 +153,11 @@ function NewVault({ onSessionLost }: { wallet: WalletInfo; onSessionLost: () => 
       </div>
     </section>
   )
+}
+
+/** The minute that has begun: a sample that was taken just before must not come too early. */
+function toWholeMinute(timeMs: number): number {
+  return timeMs - (timeMs % 60_000)
 }
 
 function tellPasskeys(count: number): string {
