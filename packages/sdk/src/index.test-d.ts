@@ -1,3 +1,4 @@
+import type { WalletUse } from '@countersign/protocol'
 import type { PublicClient, SignableMessage, TypedDataDomain } from 'viem'
 import { expectTypeOf } from 'vitest'
 import type { ServiceApi } from './client/index.ts'
@@ -107,7 +108,8 @@ expectTypeOf<ServiceClient['api']>().toEqualTypeOf<ServiceApi>()
 expectTypeOf<ServiceApi['me']>().toEqualTypeOf<() => Promise<SessionUser | null>>()
 expectTypeOf<ServiceApi['getWallet']>().toEqualTypeOf<() => Promise<WalletInfo | null>>()
 expectTypeOf<ServiceApi['provisionWallet']>().toEqualTypeOf<() => Promise<WalletInfo>>()
-expectTypeOf<ServiceApi['signDigest']>().parameter(0).toEqualTypeOf<{ digest: Hex; txMetadata: TxMetadata }>()
+expectTypeOf<{ digest: Hex; txMetadata: TxMetadata }>().toExtend<Parameters<ServiceApi['signDigest']>[0]>()
+expectTypeOf<Omit<Parameters<ServiceApi['signDigest']>[0], 'digest' | 'txMetadata'>>().toEqualTypeOf<WalletUse>()
 expectTypeOf<ServiceApi['signDigest']>().returns.resolves.toEqualTypeOf<{ signature: Hex; slug: string }>()
 expectTypeOf<ServiceApi['listTransactions']>().returns.resolves.toEqualTypeOf<TransactionPage>()
 

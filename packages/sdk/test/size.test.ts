@@ -75,3 +75,12 @@ test('the client without React is smaller, and brings no React', async () => {
   expect(bytes).toBeLessThanOrEqual(6_500)
   expect(modules.filter((path) => path.includes('/react/'))).toEqual([])
 })
+
+test('vaults are an entry of their own, with the rules and the passkeys: at most SIZE kB gzipped, without viem and React', async () => {
+  const { bytes, modules } = await measure(useAll('vaults/index.ts'))
+  console.log(`@countersign/sdk/vaults: ${bytes} bytes minified and gzipped, without viem and React`)
+  expect(bytes).toBeLessThanOrEqual(1_000)
+  expect(modules.some((path) => path.endsWith('vaults/useVaults.ts'))).toBe(true)
+  const client = await measure(useAll('vaults/client.ts'))
+  expect(client.modules.filter((path) => path.includes('/react/'))).toEqual([])
+})

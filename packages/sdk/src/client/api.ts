@@ -12,6 +12,7 @@ import {
   type TransactionPage,
   toMethodAndPath,
   type WalletInfo,
+  type WalletUse,
 } from '@countersign/protocol'
 import {
   type Parse,
@@ -32,8 +33,8 @@ export type ServiceApi = {
   getWallet(): Promise<WalletInfo | null>
   /** Makes the wallet. Idempotent. */
   provisionWallet(): Promise<WalletInfo>
-  /** Signs the digest of a transaction. The signature becomes public with its proof, broadcast or not. */
-  signDigest(request: SignDigestRequest): Promise<SignDigestResponse>
+  /** Signs the digest of a transaction, with the user's own wallet or with a vault. The signature becomes public with its proof, broadcast or not. */
+  signDigest(request: SignDigestRequest & WalletUse): Promise<SignDigestResponse>
   /** The public proof of a signature. An abort rejects with the signal's reason. */
   getProof(slug: string, options?: { signal?: AbortSignal | undefined }): Promise<ProofPayload>
   /** What the user has signed, newest first. */
@@ -61,8 +62,7 @@ export function createApi(apiBaseUrl: string): ServiceApi {
 
     provisionWallet: () => call('POST /wallet/provision', parseWalletInfo),
 
-    signDigest: ({ digest, txMetadata }) =>
-      call('POST /sign/digest', parseSignDigestResponse, { body: { digest, txMetadata } }),
+    signDigest: (body) => call('POST /sign/digest', parseSignDigestResponse, { body }),
 
     async getProof(slug, { signal } = {}) {
       const parse = (body: unknown) => {
@@ -73,8 +73,7 @@ export function createApi(apiBaseUrl: string): ServiceApi {
       return call('GET /proof/:slug', parse, { signal, isPublic: true }, { slug })
     },
 
-    listTransactions: ({ cursor, limit } = {}) =>
-      call('GET /wallet/transactions', parseTransactionPage, { query: { cursor, limit } }),
+    listTransactions: (query = {}) => call('GET /wallet/transactions', parseTransactionPage, { query }),
 
     async logout() {
       await orNull(401, call('POST /auth/logout', parseOk))

@@ -67,7 +67,7 @@ export function parseTypedData(request: SignTypedDataRequest, chainId: number): 
     // By the members that are there, as the service does. viem would leave out a chain that is written as a string.
     const EIP712Domain = members.map(([name, type]) => ({ name, type }))
     const digest = hashTypedData({ ...content, types: { ...content.types, EIP712Domain } } as never)
-    return { kind: 'typed-data', content, digest }
+    return { kind: 'typed-data', digest, content }
   } catch (cause) {
     // No details of viem's: it repeats values, and details go into logs.
     throw cause instanceof ServiceError ? cause : invalid('invalid_typed_data', 'it has no hash by EIP-712', cause)
@@ -103,7 +103,7 @@ function toJson(value: unknown): unknown {
 }
 
 function toMessage(message: Hex): OffChain {
-  return { kind: 'message', content: { message }, digest: hashMessage({ raw: message }) }
+  return { kind: 'message', digest: hashMessage({ raw: message }), content: { message } }
 }
 
 type Code = 'invalid_message' | 'invalid_request' | 'invalid_typed_data'

@@ -72,17 +72,21 @@ export const parseSignDigestResponse = members<SignDigestResponse>({
 })
 
 /**
- * With the kind, which only what is not a transaction has. One that is not known here passes through as well: without it the proof
- * would pass for that of a transaction.
+ * With what only some have. The kind, which a transaction has not: one that is not known here passes through as well, since without it
+ * the proof would pass for that of a transaction. And the address where a vault has signed.
  */
-function withKind<R extends { kind?: unknown }>(toParsers: (kind: unknown) => Parsers<Omit<R, 'kind'>>): Parse<R> {
+function withOptional<R extends { kind?: unknown }>(toParsers: (kind: unknown) => Partial<Parsers<R>>): Parse<R> {
   return (body) => {
-    const { kind } = isPlainObject(body) ? body : {}
-    return members<R>({ ...toParsers(kind), ...(kind !== undefined && { kind: text }) } as Parsers<R>)(body)
+    const { kind, walletAddress } = isPlainObject(body) ? body : {}
+    const parsers = {
+      ...(kind !== undefined && { kind: text }),
+      ...(walletAddress !== undefined && { walletAddress: address }),
+    }
+    return members<R>({ ...parsers, ...toParsers(kind) } as Parsers<R>)(body)
   }
 }
 
-const parseProof = withKind<ProofPayload>(() => ({
+const parseProof = withOptional<ProofPayload>(() => ({
   slug: text,
   txHash: hash,
   chainId: natural,
@@ -104,7 +108,7 @@ export function parseProofPayload(body: unknown): ProofPayload | undefined {
   return [proof.ipfsCid, proof.onchainTxHash, proof.onchainBlockNumber].includes(null) ? undefined : proof
 }
 
-const parseTransactionSummary = withKind<TransactionSummary>((kind) => ({
+const parseTransactionSummary = withOptional<TransactionSummary>((kind) => ({
   txHash: hash,
   chainId: natural,
   slug: text,

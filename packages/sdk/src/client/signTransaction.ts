@@ -45,11 +45,8 @@ export async function signTransaction(
 
 /** With amounts in decimal, as JSON carries them. */
 export function toTxMetadata(transaction: UnsignedTransaction): TxMetadata {
-  const members = Object.entries(transaction).map(([name, value]) => [
-    name,
-    typeof value === 'bigint' ? String(value) : value,
-  ])
-  return Object.fromEntries(members)
+  const toText = (_name: string, member: unknown) => (typeof member === 'bigint' ? String(member) : member)
+  return JSON.parse(JSON.stringify(transaction, toText))
 }
 
 /**

@@ -29,7 +29,7 @@ export function parseOffChainAnswer(body: unknown): SignOffChainResponse | undef
 /** The signature must be the wallet's over exactly what was asked for, and the opening must show exactly that. */
 export async function verifyOffChain({ wallet, asked, answer }: VerifyOffChainParameters): Promise<SignOffChainResult> {
   const { signature, slug } = answer
-  await verifyExact({ wallet, digest: asked.digest, signature, slug })
+  await verifyExact({ wallet, digest: asked.digest, ...answer })
   // Only the salts are news.
   const given = answer.opening as Record<keyof Opening, { salt?: string } | null | undefined>
   const opening = {

@@ -2,7 +2,8 @@ import { computeCommitment, type Hex, type ServiceError, toHex } from '@counters
 import { createWalletClient, custom, getAddress, hexToString, stringToHex, verifyMessage, verifyTypedData } from 'viem'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { ServiceClient } from '../client/ServiceClient.ts'
-import { createTestService, type TestService, type TestServiceOptions } from '../testing/createTestService.ts'
+import { createTestService } from '../testing/createTestService.ts'
+import type { TestService, TestServiceOptions } from '../testing/testService.ts'
 import { createEip1193Provider, type Eip1193ProviderOptions } from './createEip1193Provider.ts'
 import { Eip1193Error } from './errors.ts'
 

@@ -9,6 +9,7 @@ test('exports of @countersign/sdk/query', () => {
       "serviceKeys",
       "signAndSendMutationOptions",
       "transactionsInfiniteQueryOptions",
+      "vaultsQueryOptions",
       "walletQueryOptions",
     ]
   `)

@@ -3,6 +3,7 @@ export {
   proofQueryOptions,
   signAndSendMutationOptions,
   transactionsInfiniteQueryOptions,
+  vaultsQueryOptions,
   walletQueryOptions,
 } from './queryOptions.ts'
 export { serviceKeys } from './serviceKeys.ts'

@@ -18,12 +18,16 @@ import {
 import { useInfiniteQuery, useMutation, useQuery } from '@tanstack/react-query'
 import { afterEach, beforeEach, describe, expect, expectTypeOf, test, vi } from 'vitest'
 import { ServiceClient } from '../client/ServiceClient.ts'
-import { createTestService, type TestService, type TestServiceOptions } from '../testing/createTestService.ts'
+import { createTestService } from '../testing/createTestService.ts'
+import type { TestService, TestServiceOptions } from '../testing/testService.ts'
+import { createVault } from '../vaults/vaultCalls.ts'
+import { rule } from '../vaults/vaults.fake.ts'
 import {
   meQueryOptions,
   proofQueryOptions,
   signAndSendMutationOptions,
   transactionsInfiniteQueryOptions,
+  vaultsQueryOptions,
   walletQueryOptions,
 } from './queryOptions.ts'
 import { serviceKeys } from './serviceKeys.ts'
@@ -65,6 +69,15 @@ describe('me and wallet', () => {
     expect(await queryClient.fetchQuery(meQueryOptions(client))).toEqual(service.user)
     expect(await queryClient.fetchQuery(walletQueryOptions(client))).toEqual(service.wallet)
     expect(queryClient.getQueryData(meQueryOptions(client).queryKey)).toEqual(service.user)
+  })
+
+  test('vaults: none, then the one that was made; their key is among all that a sign-out removes', async () => {
+    expect(await queryClient.fetchQuery(vaultsQueryOptions(client))).toEqual([])
+    const vault = await createVault(client, { version: 1, log: null, approvers: [], rules: [rule] })
+    await queryClient.invalidateQueries({ queryKey: serviceKeys.vaults(client) })
+    expect(await queryClient.fetchQuery(vaultsQueryOptions(client))).toEqual([vault])
+    queryClient.removeQueries({ queryKey: serviceKeys.all(client) })
+    expect(queryClient.getQueryData(vaultsQueryOptions(client).queryKey)).toBeUndefined()
   })
 
   test('a stranger is null; a user without a wallet has none, and none is made', async () => {

@@ -11,6 +11,8 @@ import {
 import type { DataTag, InfiniteData, MutationOptions, QueryFunctionContext } from '@tanstack/query-core'
 import { POLL_INTERVAL_MS } from '../client/proofStore.ts'
 import type { ServiceClient } from '../client/ServiceClient.ts'
+import type { Vault } from '../vaults/vault.ts'
+import { listVaults } from '../vaults/vaultCalls.ts'
 import { serviceKeys } from './serviceKeys.ts'
 
 const MAX_RETRIES = 3
@@ -49,6 +51,20 @@ export function walletQueryOptions(client: ServiceClient) {
   return {
     queryKey: tag<WalletInfo | null>()(serviceKeys.wallet(client)),
     queryFn: (): Promise<WalletInfo | null> => client.api.getWallet(),
+    retry,
+  }
+}
+
+/**
+ * The vaults of the user.
+ *
+ * @example
+ * const { data: vaults } = useQuery({ ...vaultsQueryOptions(client), enabled: user != null })
+ */
+export function vaultsQueryOptions(client: ServiceClient) {
+  return {
+    queryKey: tag<Vault[]>()(serviceKeys.vaults(client)),
+    queryFn: (): Promise<Vault[]> => listVaults(client),
     retry,
   }
 }

@@ -11,6 +11,7 @@ export const serviceKeys = {
   all: ({ config: { apiBaseUrl, chainId } }: ServiceClient) => ['countersign', { apiBaseUrl, chainId }] as const,
   me: (client: ServiceClient) => [...serviceKeys.all(client), 'me'] as const,
   wallet: (client: ServiceClient) => [...serviceKeys.all(client), 'wallet'] as const,
+  vaults: (client: ServiceClient) => [...serviceKeys.all(client), 'vaults'] as const,
   proof: (client: ServiceClient, slug: string | null | undefined) =>
     [...serviceKeys.all(client), 'proof', slug ?? null] as const,
   /** Without a limit, of the pages of every size: for invalidation. */

@@ -2,7 +2,8 @@ import { type Hex, hashUnsignedTransaction, type TxMetadata, toHex } from '@coun
 import { createPublicClient, http, parseEther, parseTransaction, recoverAddress, serializeTransaction } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { createTestService, type TestService } from './createTestService.ts'
+import { createTestService } from './createTestService.ts'
+import type { TestService } from './testService.ts'
 
 const to: Hex = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'
 /** The second development key of hardhat. */

@@ -1,103 +1,48 @@
+import type { PolicyRequest } from '@countersign/policy'
 import {
   computeCommitment,
-  type Endpoint,
   type EndpointResponse,
   type Hex,
   hashAuthorization,
   isTerminalProofStatus,
   type Opening,
   type ProofPayload,
-  type ProofStatus,
   type SessionUser,
   toHex,
   type WalletInfo,
 } from '@countersign/protocol'
 import { parseEther } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import type { ServiceClientConfig } from '../client/connection.ts'
 import { forgetSent } from '../client/sendLock.ts'
 import { answerRpc } from './answerRpc.ts'
 import {
   assertEmptyBody,
+  invalidRequest,
   type ParsedOffChain,
+  type ParsedWalletUse,
+  parseAddress,
   parseAuthorizationRequest,
   parseCursor,
   parseLimit,
   parseMessage,
+  parsePolicyRequest,
   parseSignDigest,
   parseTypedData,
+  parseWalletUse,
   readJsonBody,
 } from './parseRequest.ts'
 import { ProblemFailure, type TestProblem, testProblems, toProblemResponse } from './problems.ts'
-import { createTestChain, type TestRpcError, type TestRpcHandlers, type TestTransaction } from './testChain.ts'
+import { createTestChain, type TestRpcError } from './testChain.ts'
 import { filler } from './testReceipt.ts'
-import { createTestSignings } from './testSignings.ts'
-
-export type TestServiceOptions = {
-  /** Whether a session is there from the start (true). */
-  signedIn?: boolean | undefined
-  /** Whether the user has a wallet from the start (true); without, `POST /wallet/provision` makes it. */
-  provisioned?: boolean | undefined
-  user?: SessionUser | undefined
-  /** 31337. */
-  chainId?: number | undefined
-  /** What the wallet holds, in wei (10,000 ether). */
-  balance?: bigint | undefined
-  /** In wei (1 gwei). */
-  baseFeePerGas?: bigint | undefined
-  /** Each read of a proof moves it on by a step, from the second read on. Without it proofs move only by `advanceProof`. */
-  autoComplete?: boolean | undefined
-  /** Code that the wallet may delegate to (EIP-7702), as the operator lists it; none, as by default there. */
-  implementations?: readonly Hex[] | undefined
-  /** JSON-RPC methods that the app answers itself, such as `eth_call` for its contracts. */
-  rpc?: TestRpcHandlers | undefined
-}
-
-/** The routes that a test service has. */
-export type TestRoute = (typeof testRoutes)[number]
-
-/** A request that reached the service (`POST /sign/digest`) or its chain (`eth_sendRawTransaction`). */
-export type TestRequest = TestRoute | (string & {})
-
-export type TestService = {
-  /** For `new ServiceClient(config)` or `<ServiceProvider config={config}>`. */
-  readonly config: ServiceClientConfig
-  readonly user: SessionUser
-  /** The wallet that the user has, or will have once it is provisioned. */
-  readonly wallet: WalletInfo
-  /** Answers requests to the two origins of the service; it rejects any other. */
-  fetch(input: RequestInfo | URL, init?: RequestInit): Promise<Response>
-  /** Puts `fetch` in the place of `globalThis.fetch` for the service's origins only; the returned function takes it out. */
-  install(): () => void
-  signIn(): void
-  signOut(): void
-  /** Moves a proof to its next state, or to the given one if the specification lets it go there. */
-  advanceProof(slug: string, to?: ProofStatus): ProofPayload
-  /** Moves every proof that is under way to `complete`. */
-  completeProofs(): void
-  /** The next request of this kind fails so; several are used in turn. */
-  failNext(route: TestRoute, failure: TestProblem | 'network'): void
-  failNext(rpcMethod: `${'eth' | 'net' | 'web3'}_${string}`, failure: TestRpcError | 'network'): void
-  /** What was broadcast, in order. */
-  readonly transactions: readonly TestTransaction[]
-  /** One for each signature, in order. */
-  readonly proofs: readonly ProofPayload[]
-  /** Every request so far, in order. */
-  readonly requests: readonly TestRequest[]
-}
-
-const testRoutes = [
-  'GET /auth/me',
-  'POST /auth/logout',
-  'GET /wallet/me',
-  'POST /wallet/provision',
-  'GET /wallet/transactions',
-  'POST /sign/digest',
-  'POST /sign/message',
-  'POST /sign/typed-data',
-  'POST /sign/authorization',
-  'GET /proof/:slug',
-] as const satisfies readonly Endpoint[]
+import {
+  type TestRequest,
+  type TestRoute,
+  type TestService,
+  type TestServiceOptions,
+  testRoutes,
+} from './testService.ts'
+import { createTestSignings, type TestSigner } from './testSignings.ts'
+import { assertVaultAllows, createTestVaults } from './testVaults.ts'
 
 const API_ORIGIN = 'https://service.test'
 const RPC_ORIGIN = 'https://rpc.test'
@@ -137,7 +82,9 @@ export function createTestService(options: TestServiceOptions = {}): TestService
   // The page may have sent on the chain of another test service, which had the same wallet.
   forgetSent()
   const chain = createTestChain({ chainId, baseFeePerGas, balances: new Map([[address, balance]]), handlers: rpc })
-  const signings = createTestSignings({ address, publicKey: account.publicKey, mine: chain.mine })
+  const signings = createTestSignings({ mine: chain.mine })
+  const vaults = createTestVaults()
+  const own = { account, signer: { address, publicKey: account.publicKey, policyHash: null } }
   const requests: TestRequest[] = []
   const failures = new Map<string, (TestProblem | TestRpcError | 'network')[]>()
   let isSignedIn = options.signedIn ?? true
@@ -156,43 +103,71 @@ export function createTestService(options: TestServiceOptions = {}): TestService
     if (!isSignedIn || request.credentials !== 'include') throw new ProblemFailure({ code: 'not_authenticated' })
   }
 
-  /** The body, where somebody with a wallet sent it. */
+  /** The body, where somebody who is signed in sent it. */
   async function readSigning<R>(request: Request, parse: (body: unknown) => R): Promise<R> {
     const [parsed] = await Promise.allSettled([readJsonBody(request).then(parse)])
     // A stranger learns nothing else, whatever the body was.
     assertSession(request)
     if (parsed.status === 'rejected') throw parsed.reason
-    if (!isProvisioned) throw new ProblemFailure({ code: 'wallet_not_provisioned' })
     return parsed.value
   }
 
+  /** The key that is asked for, and the hash of its approvals, where its rules allow the signing. */
+  function findKey({ wallet: asked, approvals }: ParsedWalletUse, digest: Hex, content: PolicyRequest) {
+    if (asked !== undefined && asked !== address) {
+      const vault = vaults.find(asked)
+      return { ...vault, approvals: assertVaultAllows(vault, { request: content, digest, approvals }) }
+    }
+    if (approvals !== undefined) throw invalidRequest('approvals are for a vault')
+    if (!isProvisioned) throw new ProblemFailure({ code: 'wallet_not_provisioned' })
+    return { ...own, approvals: null }
+  }
+
   async function signDigest(request: Request) {
-    const { digest, txMetadata } = await readSigning(request, parseSignDigest)
-    const signed = { digest, txMetadata, signature: await account.sign({ hash: digest }) }
-    const { signature, slug } = signings.addTransaction(signed)
+    const { digest, txMetadata, ...use } = await readSigning(request, (body) => {
+      const { rest, ...use } = parseWalletUse(body)
+      return { ...parseSignDigest(rest), ...use }
+    })
+    const { account, signer, approvals } = findKey(use, digest, { kind: 'transaction', txMetadata })
+    const signed = { digest, txMetadata, approvals, signature: await account.sign({ hash: digest }) }
+    const { signature, slug } = signings.addTransaction(signer, signed)
     return { signature, slug }
   }
 
   async function signOffChain(request: Request, parse: (body: unknown) => ParsedOffChain) {
-    const { digest, ...content } = await readSigning(request, parse)
+    const { asked, ...use } = await readSigning(request, (body) => {
+      const { rest, ...use } = parseWalletUse(body)
+      return { asked: parse(rest), ...use }
+    })
+    const { digest, ...content } = asked
+    const { account, signer, approvals } = findKey(use, digest, content)
     const signature = await account.sign({ hash: digest })
     const salt = (half: string) => filler(`${half} salt ${signings.all.length}`, 32)
     const opening: Opening = {
-      content: { salt: salt('content'), digest, ...content },
+      content: { salt: salt('content'), digest, ...content, ...(use.approvals && { approvals: use.approvals }) },
       signature: { salt: salt('signature'), signature },
     }
     const commitment = toHex(computeCommitment(opening))
-    const { slug } = signings.add({ kind: 'off-chain', subject: { commitment } })
+    const { slug } = signings.add(signer, { kind: 'off-chain', subject: { commitment } }, approvals)
     return { signature, slug, opening }
+  }
+
+  async function attest(request: Request, find: () => { signer: TestSigner }) {
+    assertSession(request)
+    assertEmptyBody(await readJsonBody(request))
+    const { signer } = find()
+    const subject = { address: signer.address, policy: signer.policyHash }
+    return { slug: signings.add(signer, { kind: 'address', subject }).slug }
   }
 
   async function signAuthorization(request: Request) {
     const { implementations = [] } = options
     const allowed = implementations.map((implementation) => implementation.toLowerCase() as Hex)
     const authorization = await readSigning(request, (body) => parseAuthorizationRequest(body, allowed))
+    if (!isProvisioned) throw new ProblemFailure({ code: 'wallet_not_provisioned' })
     const digest: Hex = `0x${toHex(hashAuthorization(authorization))}`
     const subject = { ...authorization, digest, signature: await account.sign({ hash: digest }) }
-    const { signature, slug } = signings.add({ kind: 'authorization', subject })
+    const { signature, slug } = signings.add(own.signer, { kind: 'authorization', subject })
     return { signature, slug }
   }
 
@@ -233,6 +208,18 @@ export function createTestService(options: TestServiceOptions = {}): TestService
       const limit = parseLimit(searchParams.getAll('limit'))
       return signings.toPage({ limit, cursor: parseCursor(searchParams.getAll('cursor')) })
     },
+    'POST /wallet/attest': (request) =>
+      attest(request, () => {
+        if (!isProvisioned) throw new ProblemFailure({ code: 'wallet_not_provisioned' })
+        return own
+      }),
+    'GET /vaults': (request) => {
+      assertSession(request)
+      return { vaults: [...vaults.list()] }
+    },
+    'POST /vaults': async (request) => vaults.create(await readSigning(request, parsePolicyRequest)),
+    'POST /vaults/:address/attest': (request, { pathname }) =>
+      attest(request, () => vaults.find(parseAddress(pathname.split('/')[2]))),
     'POST /sign/digest': signDigest,
     'POST /sign/message': (request) => signOffChain(request, parseMessage),
     'POST /sign/typed-data': (request) => signOffChain(request, parseTypedData),
@@ -242,7 +229,9 @@ export function createTestService(options: TestServiceOptions = {}): TestService
 
   async function answer(request: Request, url: URL): Promise<Response> {
     const { method } = request
-    const path = /^\/proof\/[^/]+$/.test(url.pathname) ? '/proof/:slug' : url.pathname
+    const path = url.pathname
+      .replace(/^\/proof\/[^/]+$/, '/proof/:slug')
+      .replace(/^\/vaults\/[^/]+\/attest$/, '/vaults/:address/attest')
     const route = testRoutes.find((candidate) => candidate === `${method} ${path}`)
     if (route === undefined) {
       const other = testRoutes.find((candidate) => candidate.endsWith(` ${path}`))
@@ -251,7 +240,8 @@ export function createTestService(options: TestServiceOptions = {}): TestService
     }
     const failure = takeFailure(route)
     if (failure !== undefined) throw new ProblemFailure(failure as TestProblem)
-    return Response.json(await routes[route](request, url))
+    const status = route === 'POST /vaults' ? 201 : 200
+    return Response.json(await routes[route](request, url), { status })
   }
 
   async function answerApi(request: Request, url: URL): Promise<Response> {

@@ -4,6 +4,7 @@ import * as testing from './index.ts'
 test('exports of @countersign/sdk/testing', () => {
   expect(Object.keys(testing).toSorted()).toMatchInlineSnapshot(`
     [
+      "createTestPasskeys",
       "createTestService",
     ]
   `)

@@ -1,9 +1,5 @@
-export {
-  createTestService,
-  type TestRequest,
-  type TestRoute,
-  type TestService,
-  type TestServiceOptions,
-} from './createTestService.ts'
+export { createTestService } from './createTestService.ts'
 export type { TestProblem, TestProblemCode } from './problems.ts'
 export type { TestRpcError, TestRpcHandlers, TestTransaction } from './testChain.ts'
+export { createTestPasskeys, type TestPasskeys, type TestPasskeysOptions } from './testPasskeys.ts'
+export type { TestRequest, TestRoute, TestService, TestServiceOptions } from './testService.ts'

@@ -1,4 +1,6 @@
+import { assertApprovals } from '@countersign/policy'
 import {
+  type Approval,
   type Authorization,
   assertAuthorizationAllowed,
   type Hex,
@@ -10,6 +12,7 @@ import {
   parseAuthorization,
   parseJson,
   parseTxMetadata,
+  readMembers,
   ServiceError,
   type SignDigestRequest,
   type TxMetadata,
@@ -42,6 +45,37 @@ export async function readJsonBody(request: Request): Promise<unknown> {
 export function assertEmptyBody(body: unknown): void {
   const isEmptyObject = isPlainObject(body) && Object.keys(body).length === 0
   if (body !== undefined && !isEmptyObject) throw invalidRequest('send no body, or {}')
+}
+
+export type ParsedWalletUse = { wallet: Hex | undefined; approvals: readonly Approval[] | undefined }
+
+/** Takes `wallet` and `approvals` out of the body of a signing; the rest is what is to be signed. */
+export function parseWalletUse(body: unknown): ParsedWalletUse & { rest: unknown } {
+  if (!isPlainObject(body)) return { rest: body, wallet: undefined, approvals: undefined }
+  const { wallet, approvals, ...rest } = body
+  if (wallet === undefined && approvals !== undefined) throw invalidRequest('approvals are for a vault')
+  return { rest, wallet: wallet === undefined ? undefined : parseAddress(wallet), approvals: parseApprovals(approvals) }
+}
+
+export function parseAddress(value: unknown): Hex {
+  if (typeof value === 'string' && /^0x[0-9a-fA-F]{40}$/.test(value)) return value.toLowerCase() as Hex
+  throw invalidRequest('wallet is not an address')
+}
+
+/** An empty list is none. */
+function parseApprovals(value: unknown): readonly Approval[] | undefined {
+  if (value === undefined) return undefined
+  try {
+    assertApprovals(value)
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    throw invalidRequest(`approvals: ${error.details}`)
+  }
+  return value.length === 0 ? undefined : value
+}
+
+export function parsePolicyRequest(body: unknown): unknown {
+  return readMembers(body, { required: ['policy'] }, invalidRequest).policy
 }
 
 export function parseSignDigest(body: unknown): SignDigestRequest {
@@ -130,6 +164,6 @@ function fromBase64Url(text: string): bigint {
   return BigInt(bytesToHex(bytes))
 }
 
-function invalidRequest(detail: string) {
+export function invalidRequest(detail: string) {
   return new ProblemFailure({ code: 'invalid_request', detail })
 }

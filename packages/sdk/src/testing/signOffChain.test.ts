@@ -10,7 +10,8 @@ import {
 import { keccak256, parseSignature, recoverAddress, toHex as toQuantity, toRlp } from 'viem'
 import { hashAuthorization, hashMessage } from 'viem/utils'
 import { describe, expect, test } from 'vitest'
-import { createTestService, type TestService } from './createTestService.ts'
+import { createTestService } from './createTestService.ts'
+import type { TestService } from './testService.ts'
 
 const implementation: Hex = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'
 const authorization = { chainId: 31337, address: implementation, nonce: 2 }

@@ -103,10 +103,16 @@ export function createTestReceipt(parameters: TestReceiptParameters): Attestatio
   }
 }
 
-/** The same in the shape of version 2, which every kind but a transaction has here. */
+export type TestReceiptV2Parameters = Pick<TestReceiptParameters, 'from' | 'publicKey' | 'signedAt' | 'sequence'> & {
+  /** Of a vault: the hashes of its policy, and of the approvals where there are some. */
+  policy: string | null
+  approvals: string | null
+}
+
+/** The same in the shape of version 2, which everything but a transaction of the user's own wallet has here. */
 export function createTestReceiptV2(
   signed: Signed,
-  { from, publicKey, signedAt, sequence }: Pick<TestReceiptParameters, 'from' | 'publicKey' | 'signedAt' | 'sequence'>,
+  { from, publicKey, signedAt, sequence, policy, approvals }: TestReceiptV2Parameters,
 ): AttestationReceiptV2 {
   const subject = toHex(hashSubject(signed.subject))
   const entropy = {
@@ -129,8 +135,8 @@ export function createTestReceiptV2(
         publicKey: publicKey.slice(2),
         subject,
         witness: toHex(hashWitness(entropy)),
-        policy: null,
-        approvals: null,
+        policy,
+        approvals,
         coordinatorKey: filler('coordinator key', 32),
         signedAt,
       },

@@ -21,8 +21,17 @@ import { toRawCid } from '../client/toRawCid.ts'
 import { toCursor } from './parseRequest.ts'
 import { createTestReceipt, createTestReceiptV2, filler, toBase64Url } from './testReceipt.ts'
 
+/** Whose key has signed. */
+export type TestSigner = {
+  address: Hex
+  publicKey: Hex
+  /** Of a vault; null for the user's own wallet. */
+  policyHash: string | null
+}
+
 /** What a signing is, whatever becomes of its proof. */
 type SignedContent = {
+  readonly signer: TestSigner
   readonly summary: SignedSummary
   readonly txHash: Hex
   readonly chainId: number
@@ -39,11 +48,19 @@ type TestSigning = SignedContent & {
   onchainBlockNumber: number | null
 }
 
+type SignedTransaction = {
+  digest: Hex
+  txMetadata: TxMetadata
+  signature: Hex
+  /** Their hash, where a vault has some. */
+  approvals: string | null
+}
+
 export type TestSignings = {
   /** One for each transaction, however often it is added. */
-  addTransaction(signed: { digest: Hex; txMetadata: TxMetadata; signature: Hex }): TestSigning
-  /** One for each authorization; one more for each off-chain signature, whose commitment no other has. */
-  add(signed: Exclude<Signed, { kind: 'transaction' }>): TestSigning
+  addTransaction(signer: TestSigner, signed: SignedTransaction): TestSigning
+  /** One for each authorization or address; one more for each off-chain signature, whose commitment no other has. */
+  add(signer: TestSigner, signed: Exclude<Signed, { kind: 'transaction' }>, approvals?: string | null): TestSigning
   /** In the order in which they were added. */
   readonly all: readonly TestSigning[]
   find(slug: string): TestSigning | undefined
@@ -55,14 +72,12 @@ export type TestSignings = {
 }
 
 export type TestSigningsDeps = {
-  address: Hex
-  publicKey: Hex
   /** Mines the block in which a proof is published, and answers its number. */
   mine(): bigint
 }
 
 /** What a test service has signed. */
-export function createTestSignings({ address, publicKey, mine }: TestSigningsDeps): TestSignings {
+export function createTestSignings({ mine }: TestSigningsDeps): TestSignings {
   const signings: TestSigning[] = []
 
   function toProof(signing: TestSigning): ProofPayload {
@@ -75,7 +90,7 @@ export function createTestSignings({ address, publicKey, mine }: TestSigningsDep
       ...(summary.kind && { kind: summary.kind }),
       txHash,
       chainId,
-      walletAddress: address,
+      walletAddress: signing.signer.address,
       status,
       ipfsCid,
       ipfsUrl: ipfsCid === null ? null : `ipfs://${ipfsCid}`,
@@ -103,22 +118,32 @@ export function createTestSignings({ address, publicKey, mine }: TestSigningsDep
   }
 
   return {
-    addTransaction({ digest, txMetadata, signature }) {
+    addTransaction(signer, { digest, txMetadata, signature, approvals }) {
+      const { address: from, publicKey, policyHash: policy } = signer
       const txHash = keccak256(encodeSignedTransaction(txMetadata, fromHex(signature.slice(2))))
-      const transaction = { digest, txMetadata, signature, txHash, publicKey, from: address }
-      const toReceipt: SignedContent['toReceipt'] = (parameters) => createTestReceipt({ ...transaction, ...parameters })
+      const toReceipt: SignedContent['toReceipt'] = (parameters) => {
+        if (policy === null) {
+          return createTestReceipt({ digest, txMetadata, signature, txHash, publicKey, from, ...parameters })
+        }
+        const { signedAt } = parameters
+        const subject = { ...txMetadata, txHash, from, digestSigned: digest, signature, signedAt }
+        const receipt = { from, publicKey, policy, approvals, ...parameters }
+        return createTestReceiptV2({ kind: 'transaction', subject }, receipt)
+      }
       const summary = toSignedSummary({ kind: 'transaction', subject: parseTxMetadata(txMetadata) })
-      return findOrAdd({ summary, txHash, chainId: txMetadata.chainId, signature, toReceipt })
+      return findOrAdd({ signer, summary, txHash, chainId: txMetadata.chainId, signature, toReceipt })
     },
-    add(signed) {
+    add(signer, signed, approvals = null) {
       const { kind, subject } = signed
+      const { address: from, publicKey, policyHash: policy } = signer
       const hasNone = kind === 'off-chain' || kind === 'address'
       return findOrAdd({
+        signer,
         summary: toSignedSummary(signed),
         txHash: toEventHash(signed),
         chainId: hasNone ? 0 : subject.chainId,
         signature: hasNone ? '0x' : subject.signature,
-        toReceipt: (parameters) => createTestReceiptV2(signed, { from: address, publicKey, ...parameters }),
+        toReceipt: (parameters) => createTestReceiptV2(signed, { from, publicKey, policy, approvals, ...parameters }),
       })
     },
     all: signings,
@@ -136,8 +161,9 @@ export function createTestSignings({ address, publicKey, mine }: TestSigningsDep
       const page = signings.slice(Math.max(0, before - limit), before).reverse()
       const rest = before - page.length
       return {
-        transactions: page.map(({ summary, txHash, chainId, slug, status, createdAt }) => {
-          return { ...summary, txHash, chainId, slug, status, createdAt }
+        transactions: page.map(({ signer, summary, txHash, chainId, slug, status, createdAt }) => {
+          const vault = signer.policyHash !== null && { walletAddress: signer.address }
+          return { ...summary, ...vault, txHash, chainId, slug, status, createdAt }
         }),
         nextCursor: rest > 0 ? toCursor(BigInt(rest)) : null,
       }

@@ -7,10 +7,10 @@ import {
   verifyEs256,
 } from '@countersign/policy'
 import { computeApprovalChallenge, fromHex, toHex } from '@countersign/protocol'
-import { fromBase64Url, type PasskeyCredential } from './createPasskey.ts'
+import { type PasskeyCredential, toDescriptor } from './createPasskey.ts'
 import { createVaultError } from './errors.ts'
-import { browserPasskeyPage, PASSKEY_TIMEOUT_MS, type PasskeyPage, runCeremony } from './passkeyPage.ts'
 import { assertInTime, type Prepared, parsePrepared } from './prepared.ts'
+import { getOrigin, PASSKEY_TIMEOUT_MS, runCeremony } from './runCeremony.ts'
 
 export type ApproveOptions = {
   /** Which passkeys to offer, as the app has kept them. Without it the user chooses among all of this site. */
@@ -31,12 +31,11 @@ export type ApproveOptions = {
 export async function approve(
   given: Prepared,
   { credentials = [], rpId: wanted, signal }: ApproveOptions = {},
-  page: PasskeyPage = browserPasskeyPage,
 ): Promise<Approval> {
   // The copy that was read is the one that is approved.
   const prepared = parsePrepared(given)
-  assertInTime(prepared, page.now())
-  const rpId = findRpId(prepared.policy, page.getOrigin(), wanted)
+  assertInTime(prepared, Date.now())
+  const rpId = findRpId(prepared.policy, getOrigin(), wanted)
   const { address, policyHash, kind, digest, expiresMs } = prepared
   const challenge = computeApprovalChallenge({
     vaultAddress: fromHex(address.slice(2)),
@@ -45,23 +44,20 @@ export async function approve(
     digest: fromHex(digest.slice(2)),
     expiresMs,
   })
-  const { response } = await runCeremony(page, (container) =>
+  const allowCredentials = credentials.map(toDescriptor)
+  const { response } = await runCeremony((container) =>
     container.get({
       publicKey: {
         challenge,
         rpId,
         userVerification: 'required',
-        allowCredentials: credentials.map(({ credentialId, transports }) => ({
-          type: 'public-key',
-          id: fromBase64Url(credentialId),
-          ...(transports && { transports: [...transports] as AuthenticatorTransport[] }),
-        })),
+        allowCredentials,
         timeout: PASSKEY_TIMEOUT_MS,
       },
       ...(signal && { signal }),
     }),
   )
-  return findApprover(prepared, response as AuthenticatorAssertionResponse, page.now())
+  return findApprover(prepared, response as AuthenticatorAssertionResponse, Date.now())
 }
 
 /** Passkeys work on the pages of their domain only. */

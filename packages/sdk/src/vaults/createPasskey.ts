@@ -2,7 +2,7 @@ import type { Approver } from '@countersign/policy'
 import { toHex } from '@countersign/protocol'
 import { createError } from '../client/errors.ts'
 import { createVaultError } from './errors.ts'
-import { browserPasskeyPage, PASSKEY_TIMEOUT_MS, type PasskeyPage, runCeremony } from './passkeyPage.ts'
+import { getOrigin, PASSKEY_TIMEOUT_MS, runCeremony } from './runCeremony.ts'
 
 export type CreatePasskeyParameters = {
   /** What the user's passkeys list shows, such as an email address. */
@@ -47,14 +47,12 @@ const SPKI_PREFIX = '3059301306072a8648ce3d020106082a8648ce3d030107034200'
  * @example
  * const { approver, credentialId, transports } = await createPasskey({ name: 'ada@example.com' })
  */
-export async function createPasskey(
-  parameters: CreatePasskeyParameters,
-  page: PasskeyPage = browserPasskeyPage,
-): Promise<Passkey> {
+export async function createPasskey(parameters: CreatePasskeyParameters): Promise<Passkey> {
   const { name, displayName = name, excludeCredentialIds = [], signal } = parameters
-  const origin = page.getOrigin()
-  const { rpId = toHost(origin), origins = [origin] } = parameters
-  const credential = await runCeremony(page, (credentials) =>
+  const { origin, hostname } = new URL(getOrigin())
+  const { rpId = hostname, origins = [origin] } = parameters
+  const excludeCredentials = excludeCredentialIds.map((credentialId) => toDescriptor({ credentialId }))
+  const credential = await runCeremony((credentials) =>
     credentials.create({
       publicKey: {
         rp: { id: rpId, name: parameters.rpName ?? rpId },
@@ -64,7 +62,7 @@ export async function createPasskey(
         pubKeyCredParams: [{ type: 'public-key', alg: ES256 }],
         authenticatorSelection: { residentKey: 'required', requireResidentKey: true, userVerification: 'required' },
         attestation: 'none',
-        excludeCredentials: excludeCredentialIds.map((id) => ({ type: 'public-key', id: fromBase64Url(id) })),
+        excludeCredentials,
         timeout: PASSKEY_TIMEOUT_MS,
       },
       ...(signal && { signal }),
@@ -90,12 +88,16 @@ function readPoint(response: AuthenticatorAttestationResponse): string {
   return point
 }
 
-function toHost(origin: string): string {
-  return URL.canParse(origin) ? new URL(origin).hostname : ''
+/** How WebAuthn names a passkey that the app has kept. */
+export function toDescriptor({
+  credentialId,
+  transports,
+}: Pick<PasskeyCredential, 'credentialId'> & Partial<PasskeyCredential>): PublicKeyCredentialDescriptor {
+  const known = transports && { transports: [...transports] as AuthenticatorTransport[] }
+  return { type: 'public-key', id: fromBase64Url(credentialId), ...known }
 }
 
-/** An id as the app has kept it. */
-export function fromBase64Url(text: string): Uint8Array<ArrayBuffer> {
+function fromBase64Url(text: string): Uint8Array<ArrayBuffer> {
   try {
     const binary = atob(text.replaceAll('-', '+').replaceAll('_', '/'))
     return Uint8Array.from(binary, (character) => character.charCodeAt(0))

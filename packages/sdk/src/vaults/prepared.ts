@@ -55,9 +55,9 @@ export function createPrepared(
   asked: VaultContent,
   { address, policy, expiresMs }: Pick<Prepared, 'address' | 'policy' | 'expiresMs'>,
 ): Prepared {
-  const policyHash = toPolicyHash(policy)
+  const digest = toDigest(asked)
   const approvals = checkRequest(policy, asked)
-  return { version: 1, ...asked, address, policy, policyHash, digest: toDigest(asked), approvals, expiresMs }
+  return { version: 1, ...asked, address, policy, policyHash: toPolicyHash(policy), digest, approvals, expiresMs }
 }
 
 /**

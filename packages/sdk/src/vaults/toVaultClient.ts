@@ -1,6 +1,6 @@
 import type { Approval, Policy } from '@countersign/policy'
 import type { WalletInfo } from '@countersign/protocol'
-import { createCall, type ServiceApi } from '../client/api.ts'
+import type { ServiceApi } from '../client/api.ts'
 import {
   type OffChain,
   parseMessage,
@@ -8,7 +8,6 @@ import {
   type SignMessageRequest,
   type SignTypedDataRequest,
 } from '../client/parseOffChain.ts'
-import { parseSignDigestResponse } from '../client/parseResources.ts'
 import { ServiceClient } from '../client/ServiceClient.ts'
 import { approvalsMissing, checkRequest } from './checkRequest.ts'
 import { createVaultError } from './errors.ts'
@@ -50,9 +49,8 @@ export class VaultClient extends ServiceClient {
       async signDigest({ digest, txMetadata }) {
         const missing = checkRequest(policy, { kind: 'transaction', content: txMetadata }) - approvals.length
         if (missing > 0) throw approvalsMissing(missing)
-        const call = createCall(client.config.apiBaseUrl)
         const use = approvals.length === 0 ? { wallet } : { wallet, approvals }
-        return call('POST /sign/digest', parseSignDigestResponse, { body: { digest, txMetadata, ...use } })
+        return client.api.signDigest({ digest, txMetadata, ...use })
       },
     }
   }

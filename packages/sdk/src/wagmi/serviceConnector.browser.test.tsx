@@ -14,7 +14,8 @@ import {
   WagmiProvider,
 } from 'wagmi'
 import type { SignedEvent } from '../client/notifySigned.ts'
-import { createTestService, type TestService } from '../testing/createTestService.ts'
+import { createTestService } from '../testing/createTestService.ts'
+import type { TestService } from '../testing/testService.ts'
 import { serviceConnector } from './serviceConnector.ts'
 
 const to = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'

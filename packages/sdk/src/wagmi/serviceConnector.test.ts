@@ -16,12 +16,17 @@ import {
   switchChain,
   waitForTransactionReceipt,
 } from '@wagmi/core'
-import { getAddress, http, SwitchChainError, verifyMessage, verifyTypedData } from 'viem'
+import { type BaseError, getAddress, http, SwitchChainError, verifyMessage, verifyTypedData } from 'viem'
 import { mainnet, sepolia } from 'viem/chains'
 import { createSiweMessage } from 'viem/siwe'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { ServiceClient } from '../client/ServiceClient.ts'
-import { createTestService, type TestService, type TestServiceOptions } from '../testing/createTestService.ts'
+import { createTestService } from '../testing/createTestService.ts'
+import type { TestService, TestServiceOptions } from '../testing/testService.ts'
+import { isVaultError } from '../vaults/errors.ts'
+import { toVaultClient } from '../vaults/toVaultClient.ts'
+import { createVault } from '../vaults/vaultCalls.ts'
+import { rule } from '../vaults/vaults.fake.ts'
 import { type ServiceConnectorParameters, serviceConnector } from './serviceConnector.ts'
 
 const to: Hex = '0x70997970c51812dc3a010c7d01b50e0d17dc79c8'
@@ -369,5 +374,54 @@ describe('sending', () => {
 
   test('not connected', async () => {
     await expect(sendTransaction(loadPage(), { to })).rejects.toThrow(/not connected/i)
+  })
+})
+
+describe('a vault as the account', () => {
+  /** A page with two connectors: the user's own wallet, and a vault that may send 1,000 wei to one address. */
+  async function loadVaultPage() {
+    const client = new ServiceClient(service.config)
+    const vault = await createVault(client, {
+      version: 1,
+      log: null,
+      approvers: [],
+      rules: [{ ...rule, chainIds: [sepolia.id], to: [to], maxValueWei: '1000' }],
+    })
+    await client.signAndSend({ to: vault.address, value: '1' })
+    const config = createConfig({
+      chains: [sepolia],
+      transports: { [sepolia.id]: http(service.config.rpcUrl) },
+      connectors: [
+        serviceConnector({ client }),
+        serviceConnector({ client: toVaultClient(client, vault), id: 'countersign-vault', name: 'Savings' }),
+      ],
+      multiInjectedProviderDiscovery: false,
+      storage: null,
+    }) as unknown as Config
+    const connector = config.connectors.find(({ id }) => id === 'countersign-vault')
+    if (connector === undefined) throw new Error('no connector')
+    return { config, connector, vault }
+  }
+
+  test('sends what its rules allow; what they do not is a typed refusal, and nothing is signed', async () => {
+    const { config, connector, vault } = await loadVaultPage()
+    const { accounts } = await connect(config, { connector })
+    expect(accounts).toEqual([getAddress(vault.address)])
+    const hash = await sendTransaction(config, { to, value: 1000n })
+    expect(service.transactions.at(-1)).toMatchObject({ hash, from: vault.address })
+    const signed = service.proofs.length
+    const error = await sendTransaction(config, { to, value: 1001n }).catch((thrown: BaseError) => thrown)
+    expect((error as BaseError).walk(isVaultError)).toMatchObject({ code: 'policy_refused' })
+    const refusal = await signMessage(config, { message: 'hello' }).catch((thrown: BaseError) => thrown)
+    expect((refusal as BaseError).walk(isVaultError)).toMatchObject({ code: 'policy_refused' })
+    expect(service.proofs).toHaveLength(signed)
+  })
+
+  test('each connector remembers its own connection', async () => {
+    const { config, connector } = await loadVaultPage()
+    expect(config.connectors.map(({ id }) => id)).toEqual(['countersign', 'countersign-vault'])
+    await connect(config, { connector })
+    await connect(config, { connector: connectorOf(config) })
+    expect(getConnection(config).address).toBe(account)
   })
 })

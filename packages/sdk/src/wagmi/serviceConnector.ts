@@ -11,6 +11,8 @@ export type ServiceConnectorParameters = (
   | { client: ServiceClient; config?: undefined }
   | { config: ServiceClientConfig; client?: undefined }
 ) & {
+  /** Differs where an app has several: one for the user's own wallet, one for each vault ("countersign"). */
+  id?: string | undefined
   /** What lists of wallets show ("Countersign"). */
   name?: string | undefined
   /** A `data:` URI or an address of an image. */
@@ -31,7 +33,7 @@ export type ServiceConnectorParameters = (
   onSigned?: ((signed: SignedEvent) => void) | undefined
 }
 
-type StorageItems = { 'countersign.connected': true }
+type StorageItems = { [key: `${string}.connected`]: true }
 
 serviceConnector.type = 'countersign' as const
 
@@ -39,6 +41,7 @@ serviceConnector.type = 'countersign' as const
  * A wagmi connector for the wallet of the service. Connecting redirects to the sign-in where nobody is signed in (and rejects
  * with 4100, since the page is left); wagmi's reconnect finds the account on the way back, and after every reload, without
  * asking anyone. The wallet has one chain, that of the client, which must be among the chains of wagmi's config.
+ * With the client of `toVaultClient` the account is a vault, which signs what its rules allow without approvals.
  *
  * @example
  * const config = createConfig({
@@ -50,7 +53,8 @@ serviceConnector.type = 'countersign' as const
 export function serviceConnector(parameters: ServiceConnectorParameters) {
   const client = parameters.client ?? new ServiceClient(parameters.config)
   const { chainId } = client.config
-  const { onConfirm, onSigned, onLogin = redirect } = parameters
+  const { id = 'countersign', onConfirm, onSigned, onLogin = redirect } = parameters
+  const connectedKey = `${id}.connected` as const
   // Without `onLogin`: only `connect` may send the user away, never a reconnect.
   const provider = createEip1193Provider(client, { onConfirm, onSigned })
 
@@ -73,15 +77,15 @@ export function serviceConnector(parameters: ServiceConnectorParameters) {
 
     async function login(): Promise<readonly Address[]> {
       // Remembered before the page is left: the page that comes back is another one.
-      await config.storage?.setItem('countersign.connected', true)
-      await config.storage?.setItem('recentConnectorId', 'countersign')
+      await config.storage?.setItem(connectedKey, true)
+      await config.storage?.setItem('recentConnectorId', id)
       const returnTo = globalThis.location?.href
       await onLogin(client.loginUrl(returnTo === undefined ? {} : { returnTo }))
       return requestAccounts()
     }
 
     return {
-      id: 'countersign',
+      id,
       name: parameters.name ?? 'Countersign',
       type: serviceConnector.type,
       ...(parameters.icon === undefined ? {} : { icon: parameters.icon }),
@@ -94,7 +98,7 @@ export function serviceConnector(parameters: ServiceConnectorParameters) {
           return login()
         })
         listen((changed) => this.onAccountsChanged(changed))
-        await config.storage?.setItem('countersign.connected', true)
+        await config.storage?.setItem(connectedKey, true)
         return {
           accounts: (withCapabilities ? accounts.map((address) => ({ address, capabilities: {} })) : accounts) as never,
           chainId,
@@ -103,7 +107,7 @@ export function serviceConnector(parameters: ServiceConnectorParameters) {
 
       async disconnect() {
         stopListening?.()
-        await config.storage?.removeItem('countersign.connected')
+        await config.storage?.removeItem(connectedKey)
         await provider.request({ method: 'wallet_revokePermissions', params: [{ eth_accounts: {} }] } as never)
         if (parameters.signOutOnDisconnect !== true) return
         try {
@@ -125,7 +129,7 @@ export function serviceConnector(parameters: ServiceConnectorParameters) {
 
       async isAuthorized() {
         // Without a storage there is no memory of a disconnect either; then the session decides.
-        if (config.storage && !(await config.storage.getItem('countersign.connected'))) return false
+        if (config.storage && !(await config.storage.getItem(connectedKey))) return false
         try {
           return (await client.api.me()) !== null
         } catch {

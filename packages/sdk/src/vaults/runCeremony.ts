@@ -1,34 +1,22 @@
 import { createVaultError } from './errors.ts'
 
-/** What passkeys use of the page. Tests put another in its place. */
-export type PasskeyPage = {
-  /** Undefined where the browser has no WebAuthn, or hides it from a page that is not secure. */
-  getCredentials(): Pick<CredentialsContainer, 'create' | 'get'> | undefined
-  /** Such as `https://vault.example`. */
-  getOrigin(): string
-  now(): number
-}
-
-export const browserPasskeyPage: PasskeyPage = {
-  getCredentials: () => (globalThis.PublicKeyCredential === undefined ? undefined : globalThis.navigator?.credentials),
-  getOrigin: () => globalThis.location?.origin ?? '',
-  now: Date.now,
-}
-
 /** Longer than anybody looks for a phone. */
 export const PASSKEY_TIMEOUT_MS = 5 * 60_000
 
+/** Of the page. Throws `passkey_unsupported` where there is none. */
+export function getOrigin(): string {
+  const origin = globalThis.location?.origin
+  if (!origin || origin === 'null') throw unsupported('this is no page that could have a passkey')
+  return origin
+}
+
 /** Runs a ceremony of WebAuthn; every failure is a `ServiceError`. */
 export async function runCeremony(
-  page: PasskeyPage,
-  ceremony: (credentials: Pick<CredentialsContainer, 'create' | 'get'>) => Promise<Credential | null>,
+  ceremony: (credentials: CredentialsContainer) => Promise<Credential | null>,
 ): Promise<PublicKeyCredential> {
-  const credentials = page.getCredentials()
-  if (credentials === undefined) {
-    throw createVaultError('passkey_unsupported', 'this browser has no passkeys', {
-      details: 'no WebAuthn, or the page is not secure',
-    })
-  }
+  // A page that is not secure has neither.
+  const credentials = globalThis.PublicKeyCredential && globalThis.navigator?.credentials
+  if (!credentials) throw unsupported('no WebAuthn, or the page is not secure')
   let credential: Credential | null
   try {
     credential = await ceremony(credentials)
@@ -52,4 +40,8 @@ function toPasskeyError(cause: unknown) {
     return createVaultError('passkey_unsuitable', 'the authenticator makes no such key', { cause })
   }
   return createVaultError('passkey_failed', 'the browser refused', { details: name || undefined, cause })
+}
+
+function unsupported(details: string) {
+  return createVaultError('passkey_unsupported', 'there are no passkeys here', { details })
 }

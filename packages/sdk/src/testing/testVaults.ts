@@ -1,0 +1,101 @@
+import {
+  checkApprovals,
+  checkPolicy,
+  describeApprovalsFault,
+  describeRefusal,
+  hashApprovals,
+  type Policy,
+  type PolicyRequest,
+  toPolicyBytes,
+  VaultPolicyError,
+  verifyEs256,
+} from '@countersign/policy'
+import { type Approval, fromHex, type Hex, toHex, type VaultInfo } from '@countersign/protocol'
+import { keccak256, sha256 } from 'viem'
+import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
+import { toRawCid } from '../client/toRawCid.ts'
+import { ProblemFailure } from './problems.ts'
+import type { TestSigner } from './testSignings.ts'
+
+export type TestVault = { info: VaultInfo; account: PrivateKeyAccount; signer: TestSigner }
+
+export type TestVaults = {
+  /** In the order of their making. */
+  list(): readonly VaultInfo[]
+  /** Throws `invalid_policy` and `too_many_vaults`. The same policy is the same vault. */
+  create(policy: unknown): VaultInfo
+  /** Throws `vault_not_found`. */
+  find(address: Hex): TestVault
+}
+
+const MAX_VAULTS = 100
+
+/** The vaults of a test service. Their keys follow from their policies, as the real ones do, and from nothing secret. */
+export function createTestVaults(): TestVaults {
+  const vaults = new Map<Hex, TestVault>()
+
+  return {
+    list: () => [...vaults.values()].map(({ info }) => info),
+    create(policy) {
+      const vault = toVault(policy)
+      const { address } = vault.info
+      const earlier = vaults.get(address)
+      if (earlier !== undefined) return earlier.info
+      if (vaults.size >= MAX_VAULTS) throw new ProblemFailure({ code: 'too_many_vaults' })
+      vaults.set(address, vault)
+      return vault.info
+    },
+    find(address) {
+      const vault = vaults.get(address)
+      if (vault === undefined) throw new ProblemFailure({ code: 'vault_not_found' })
+      return vault
+    },
+  }
+}
+
+function toVault(value: unknown): TestVault {
+  const bytes = readPolicy(value)
+  const hash = sha256(bytes)
+  const account = privateKeyToAccount(keccak256(hash))
+  const address = account.address.toLowerCase() as Hex
+  const policyHash = hash.slice(2)
+  const info: VaultInfo = {
+    address,
+    policyHash,
+    policyCid: toRawCid(bytes),
+    policy: JSON.parse(new TextDecoder().decode(bytes)),
+    createdAt: new Date().toISOString(),
+  }
+  return { info, account, signer: { address, publicKey: account.publicKey, policyHash } }
+}
+
+function readPolicy(value: unknown): Uint8Array {
+  try {
+    return toPolicyBytes(value as Policy)
+  } catch (error) {
+    if (!(error instanceof VaultPolicyError)) throw error
+    throw new ProblemFailure({ code: 'invalid_policy', detail: error.details })
+  }
+}
+
+export type VaultAsked = { request: PolicyRequest; digest: Hex; approvals: readonly Approval[] | undefined }
+
+/**
+ * What the enclave decides, with the same code. Its clock is the sample that tells the time. Throws `policy_refused`,
+ * `approvals_missing` and `approval_invalid`; gives the hash of the approvals.
+ */
+export function assertVaultAllows({ info }: TestVault, { request, digest, approvals = [] }: VaultAsked): string | null {
+  const policy = info.policy as Policy
+  const [source] = policy.time ?? []
+  const nowMs = Date.now()
+  const isTimed = request.kind === 'transaction' && source !== undefined
+  const verdict = checkPolicy(policy, isTimed ? { ...request, sample: { source, timeMs: nowMs } } : request)
+  if (!verdict.allowed) {
+    throw new ProblemFailure({ code: 'policy_refused', detail: describeRefusal(policy, verdict).join(' ') })
+  }
+  const signed = { policy, vaultAddress: info.address, kind: request.kind, digest: fromHex(digest.slice(2)) }
+  const judged = checkApprovals({ verifyEs256 }, { ...signed, approvals, required: verdict.approvals, nowMs })
+  if (judged.valid) return approvals.length === 0 ? null : toHex(hashApprovals(approvals))
+  const code = judged.reason === 'approvals_missing' ? 'approvals_missing' : 'approval_invalid'
+  throw new ProblemFailure({ code, detail: describeApprovalsFault(judged) })
+}

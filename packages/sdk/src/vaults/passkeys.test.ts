@@ -1,0 +1,201 @@
+import { checkApprovals, verifyEs256 } from '@countersign/policy'
+import { fromHex } from '@countersign/protocol'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { createTestPasskeys, type TestPasskeys } from '../testing/testPasskeys.ts'
+import { approve } from './approve.ts'
+import { createPasskey } from './createPasskey.ts'
+import { prepare } from './prepare.ts'
+import { type Prepared, parsePrepared } from './prepared.ts'
+import { createVault } from './vaultCalls.ts'
+import { bob, type StartedVault, startVault, toFailure, toPolicy } from './vaults.fake.ts'
+
+afterEach(() => vi.unstubAllGlobals())
+
+describe('createPasskey', () => {
+  let authenticator: TestPasskeys
+  let uninstall: () => void
+
+  beforeEach(() => {
+    authenticator = createTestPasskeys({ origin: 'https://vault.example' })
+    uninstall = authenticator.install()
+  })
+  afterEach(() => uninstall())
+
+  test('asks for a discoverable key of ES256 with user verification, of this page', async () => {
+    const create = vi.spyOn(navigator.credentials, 'create')
+    const { approver, credentialId, transports } = await createPasskey({ name: 'ada@example.com' })
+    expect(approver).toMatchObject({ rpId: 'vault.example', origins: ['https://vault.example'] })
+    expect(approver.publicKey).toMatch(/^04[0-9a-f]{128}$/)
+    expect(authenticator.credentialIds).toContain(credentialId)
+    expect(transports).toEqual(['internal'])
+    expect(create.mock.calls[0]?.[0]?.publicKey).toMatchObject({
+      rp: { id: 'vault.example' },
+      pubKeyCredParams: [{ type: 'public-key', alg: -7 }],
+      authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
+      attestation: 'none',
+    })
+  })
+
+  test('a dialog that the user closes is typed, and the next one works', async () => {
+    authenticator.cancelNext()
+    expect((await toFailure(createPasskey({ name: 'ada' }))).code).toBe('passkey_cancelled')
+    expect((await createPasskey({ name: 'ada' })).credentialId).toBeTruthy()
+  })
+
+  test('an authenticator that holds an excluded passkey makes no second one', async () => {
+    const { credentialId } = await createPasskey({ name: 'ada' })
+    const excludeCredentialIds = [credentialId]
+    expect((await toFailure(createPasskey({ name: 'ada', excludeCredentialIds }))).code).toBe('passkey_exists')
+    expect(authenticator.credentialIds).toEqual([credentialId])
+  })
+
+  test('a domain that is not this page’s is the browser’s refusal', async () => {
+    const error = await toFailure(createPasskey({ name: 'ada', rpId: 'other.example' }))
+    expect(error).toMatchObject({ code: 'passkey_failed', details: 'SecurityError' })
+  })
+
+  test.each([
+    ['no WebAuthn', () => vi.stubGlobal('PublicKeyCredential', undefined)],
+    ['no page', () => vi.stubGlobal('location', undefined)],
+    ['a page without an origin', () => vi.stubGlobal('location', { origin: 'null' })],
+  ])('%s: passkey_unsupported', async (_name, remove) => {
+    remove()
+    expect((await toFailure(createPasskey({ name: 'ada' }))).code).toBe('passkey_unsupported')
+  })
+
+  test.each([
+    ['NotSupportedError', 'passkey_unsuitable'],
+    ['ConstraintError', 'passkey_unsuitable'],
+    ['AbortError', 'passkey_cancelled'],
+    ['UnknownError', 'passkey_failed'],
+  ])('the browser’s %s is %s', async (name, code) => {
+    vi.spyOn(navigator.credentials, 'create').mockRejectedValue(new DOMException('no', name))
+    expect((await toFailure(createPasskey({ name: 'ada' }))).code).toBe(code)
+  })
+
+  const point = `04${'11'.repeat(64)}`
+  const prefix = '3059301306072a8648ce3d020106082a8648ce3d030107034200'
+  test.each([
+    ['another algorithm', -257, prefix + point],
+    ['no key', -7, undefined],
+    ['a compressed point', -7, `${prefix}02${'11'.repeat(32)}`],
+    ['a byte too many', -7, `${prefix}${point}00`],
+    ['a byte too few', -7, `${prefix}${point.slice(2)}`],
+    ['a point of another curve', -7, `${prefix.replace('0107034200', '0108034200')}${point}`],
+  ])('%s is no key that could approve', async (_name, algorithm, spki) => {
+    const response = {
+      getPublicKeyAlgorithm: () => algorithm,
+      getPublicKey: () => (spki === undefined ? null : fromHex(spki).buffer),
+    }
+    vi.spyOn(navigator.credentials, 'create').mockResolvedValue({ id: 'a', response } as never)
+    expect((await toFailure(createPasskey({ name: 'ada' }))).code).toBe('passkey_unsuitable')
+  })
+
+  test('an id that is not base64url is a fault of the caller', async () => {
+    expect((await toFailure(createPasskey({ name: 'ada', excludeCredentialIds: ['§'] }))).code).toBe('invalid_request')
+  })
+})
+
+describe('approve', () => {
+  let started: StartedVault
+  let prepared: Prepared
+
+  beforeEach(async () => {
+    started = await startVault()
+    prepared = await prepare(started.client, started.vault, { kind: 'transaction', to: bob, value: '1' })
+  })
+  afterEach(() => started.stop())
+
+  const judge = (approval: unknown, changes: object = {}) =>
+    checkApprovals(
+      { verifyEs256 },
+      {
+        policy: prepared.policy,
+        vaultAddress: prepared.address,
+        kind: prepared.kind,
+        digest: fromHex(prepared.digest.slice(2)),
+        approvals: [approval],
+        required: 1,
+        nowMs: Date.now(),
+        ...changes,
+      },
+    )
+
+  test('on another device: the JSON alone is enough, no session and no service', async () => {
+    const text = JSON.stringify(prepared)
+    started.service.signOut()
+    const before = started.service.requests.length
+    const approval = await approve(parsePrepared(text))
+    expect(started.service.requests).toHaveLength(before)
+    expect(judge(approval)).toEqual({ valid: true })
+    expect(judge(approval, { kind: 'message' })).toMatchObject({ valid: false })
+    expect(judge(approval, { vaultAddress: bob })).toMatchObject({ valid: false })
+  })
+
+  test.each([0, 1] as const)('finds out whose passkey it was, of two: %i', async (index) => {
+    const { credentialId, approver } = started.passkeys[index]
+    const approval = await approve(prepared, { credentials: [{ credentialId }] })
+    expect(prepared.policy.approvers[approval.approver]?.publicKey).toBe(approver.publicKey)
+  })
+
+  test('a passkey of this site that is no approver is refused', async () => {
+    const { credentialId, transports } = await createPasskey({ name: 'stranger' })
+    const error = await toFailure(approve(prepared, { credentials: [{ credentialId, transports }] }))
+    expect(error.code).toBe('passkey_not_approver')
+  })
+
+  test('a digest that is not that of the content is refused, and nobody is asked', async () => {
+    const get = vi.spyOn(navigator.credentials, 'get')
+    const other = { ...prepared, digest: `0x${'ab'.repeat(32)}` } as Prepared
+    expect((await toFailure(approve(other))).code).toBe('prepared_mismatch')
+    expect(get).not.toHaveBeenCalled()
+  })
+
+  test('what has ended, or ends more than 24 hours from now, is refused, and nobody is asked', async () => {
+    const get = vi.spyOn(navigator.credentials, 'get')
+    for (const expiresMs of [Date.now() - 1, Date.now() + 86_400_000 + 60_000]) {
+      expect((await toFailure(approve({ ...prepared, expiresMs }))).code).toBe('prepared_expired')
+    }
+    expect(get).not.toHaveBeenCalled()
+  })
+
+  test('on a page where no approver works, the error names the pages that it would work on', async () => {
+    vi.stubGlobal('location', { origin: 'https://elsewhere.example' })
+    const error = await toFailure(approve(prepared))
+    expect(error).toMatchObject({ code: 'passkey_elsewhere', details: 'open https://vault.example' })
+    vi.stubGlobal('location', { origin: 'https://vault.example' })
+    expect((await toFailure(approve(prepared, { rpId: 'other.example' }))).code).toBe('passkey_elsewhere')
+  })
+
+  test('a vault without approvers has no page', async () => {
+    const policy = { ...toPolicy([]), rules: toPolicy([]).rules.slice(0, 1) }
+    const vault = await createVault(started.client, policy)
+    const open = await prepare(started.client, vault, {
+      kind: 'transaction',
+      to: '0x70997970c51812dc3a010c7d01b50e0d17dc79c8',
+    })
+    expect(open.approvals).toBe(0)
+    expect((await toFailure(approve(open))).details).toBe('the vault has no approvers')
+  })
+
+  test('a dialog that is closed, and a browser that gives nothing, are typed', async () => {
+    started.authenticator.cancelNext()
+    expect((await toFailure(approve(prepared))).code).toBe('passkey_cancelled')
+    vi.spyOn(navigator.credentials, 'get').mockResolvedValueOnce(null)
+    expect((await toFailure(approve(prepared))).code).toBe('passkey_failed')
+  })
+
+  test('an assertion that the vault would not accept is refused here: in a frame of another site', async () => {
+    const { get } = navigator.credentials
+    vi.spyOn(navigator.credentials, 'get').mockImplementationOnce(async (options) => {
+      const { response } = (await get.call(navigator.credentials, options)) as unknown as {
+        response: { clientDataJSON: ArrayBuffer }
+      }
+      const text = new TextDecoder().decode(response.clientDataJSON).replace(':false', ':true')
+      return { response: { ...response, clientDataJSON: new TextEncoder().encode(text).buffer } } as never
+    })
+    const error = await toFailure(approve(prepared))
+    expect(error.code).toBe('approval_invalid')
+    expect(error.details).toContain('frame of another site')
+  })
+})

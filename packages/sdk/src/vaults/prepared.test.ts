@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type PrepareRequest, prepare } from './prepare.ts'
+import { type Prepared, parsePrepared } from './prepared.ts'
+import { alice, bob, type StartedVault, startVault, toFailure } from './vaults.fake.ts'
+
+let started: StartedVault
+
+beforeAll(async () => {
+  started = await startVault()
+})
+afterAll(() => started.stop())
+
+const typedData = {
+  kind: 'typed-data',
+  domain: { name: 'Shop', chainId: 31337 },
+  types: { Order: [{ name: 'amount', type: 'uint256' }] },
+  primaryType: 'Order',
+  message: { amount: 5n },
+} as const
+
+const requests: Record<string, PrepareRequest> = {
+  transaction: { kind: 'transaction', to: bob, value: '1' },
+  message: { kind: 'message', message: 'I agree.' },
+  'typed data': typedData,
+}
+
+/** `parsePrepared` throws at once. */
+const toCode = (value: unknown) => toFailure(Promise.resolve().then(() => parsePrepared(value)))
+
+describe('prepare', () => {
+  test.each(Object.entries(requests))('%s: another device reads the same from its JSON', async (_name, request) => {
+    const prepared = await prepare(started.client, started.vault, request)
+    expect(parsePrepared(JSON.stringify(prepared))).toEqual(prepared)
+    expect(parsePrepared(JSON.parse(JSON.stringify(prepared)))).toEqual(prepared)
+  })
+
+  test('says how many approvals the rules ask for: none, one, two', async () => {
+    const { client, vault } = started
+    const small = await prepare(client, vault, { kind: 'transaction', to: alice, value: '0.1' })
+    const large = await prepare(client, vault, { kind: 'transaction', to: alice, value: '0.11' })
+    const message = await prepare(client, vault, { kind: 'message', message: 'I agree.' })
+    expect([small.approvals, large.approvals, message.approvals]).toEqual([0, 1, 2])
+  })
+
+  test.each<[string, PrepareRequest, RegExp]>([
+    ['an amount above every limit', { kind: 'transaction', to: alice, value: '5.1' }, /above the limit/],
+    ['a contract call', { kind: 'transaction', to: alice, data: '0x12345678' }, /without data/],
+    ['a fee above the limit', { kind: 'transaction', to: alice, gas: 30_000_000n }, /fee/],
+    [
+      'typed data of another type',
+      { ...typedData, primaryType: 'Permit', types: { Permit: typedData.types.Order } },
+      /type/,
+    ],
+  ])('%s is refused with the reason, before anybody is asked', async (_name, request, reason) => {
+    const { client, vault, service } = started
+    const error = await toFailure(prepare(client, vault, request))
+    expect(error.code).toBe('policy_refused')
+    expect(error.details).toMatch(reason)
+    expect(service.requests.filter((name) => name.startsWith('POST /sign'))).toHaveLength(1)
+  })
+
+  test.each<[string, unknown, string]>([
+    ['a kind that no vault signs', { kind: 'authorization', address: alice }, 'invalid_request'],
+    ['no recipient', { kind: 'transaction' }, 'invalid_request'],
+    ['half a surrogate pair', { kind: 'message', message: '\ud800' }, 'invalid_message'],
+    ['typed data of another chain', { ...typedData, domain: { chainId: 1 } }, 'invalid_typed_data'],
+  ])('%s cannot be prepared', async (_name, request, code) => {
+    expect((await toFailure(prepare(started.client, started.vault, request as never))).code).toBe(code)
+  })
+
+  test.each([0, -1, 86_400_001, Number.NaN])('approvals cannot hold for %d ms', async (validForMs) => {
+    const { client, vault } = started
+    const error = await toFailure(prepare(client, vault, requests.message as PrepareRequest, { validForMs }))
+    expect(error.code).toBe('invalid_request')
+  })
+
+  test('another user who is signed in has no such vault', async () => {
+    const { client, vault } = started
+    const error = await toFailure(
+      prepare(client, { ...vault, address: `0x${'12'.repeat(20)}` }, requests.transaction as PrepareRequest),
+    )
+    expect(error.code).toBe('vault_not_found')
+  })
+})
+
+describe('parsePrepared', () => {
+  let prepared: Prepared & { kind: 'transaction' }
+
+  beforeAll(async () => {
+    const { client, vault } = started
+    prepared = (await prepare(client, vault, requests.transaction as PrepareRequest)) as typeof prepared
+  })
+
+  test.each<[string, (value: Prepared & { kind: 'transaction' }) => unknown]>([
+    ['another recipient', (value) => ({ ...value, content: { ...value.content, to: alice } })],
+    ['another amount', (value) => ({ ...value, content: { ...value.content, value: '2' } })],
+    ['another nonce', (value) => ({ ...value, content: { ...value.content, nonce: 7 } })],
+    ['another digest', (value) => ({ ...value, digest: `0x${'ab'.repeat(32)}` })],
+    ['another policy hash', (value) => ({ ...value, policyHash: 'ab'.repeat(32) })],
+    ['weaker rules', (value) => ({ ...value, policy: { ...value.policy, rules: value.policy.rules.slice(0, 2) } })],
+    ['fewer approvals', (value) => ({ ...value, approvals: 0 })],
+    ['approvals as a text', (value) => ({ ...value, approvals: '1' })],
+  ])('%s than the rest says: prepared_mismatch', async (_name, change) => {
+    expect((await toCode(change(prepared))).code).toBe('prepared_mismatch')
+  })
+
+  test.each<[string, (value: Prepared) => unknown]>([
+    ['a member too many', (value) => ({ ...value, note: 'rent' })],
+    ['a member too few', ({ expiresMs: _, ...value }) => value],
+    ['another version', (value) => ({ ...value, version: 2 })],
+    ['an address in capitals', (value) => ({ ...value, address: value.address.toUpperCase() })],
+    ['an address that is none', (value) => ({ ...value, address: '0x12' })],
+    ['an end that is no time', (value) => ({ ...value, expiresMs: 1.5 })],
+    ['another kind', (value) => ({ ...value, kind: 'message' })],
+    ['an unknown kind', (value) => ({ ...value, kind: 'authorization' })],
+    ['content that is none', (value) => ({ ...value, content: null })],
+    ['a policy that is none', (value) => ({ ...value, policy: {} })],
+    ['nothing', () => undefined],
+    ['a list', (value) => [value]],
+    ['text that is no JSON', () => '{'],
+    ['text that is cut', (value) => JSON.stringify(value).slice(0, -1)],
+    ['a member twice', (value) => JSON.stringify(value).replace('{', '{"version":1,')],
+    ['text of a megabyte', (value) => JSON.stringify(value) + ' '.repeat(1_000_000)],
+    ['nesting without end', () => '['.repeat(5_000) + ']'.repeat(5_000)],
+  ])('%s: prepared_malformed', async (_name, change) => {
+    expect((await toCode(change(prepared))).code).toBe('prepared_malformed')
+  })
+
+  test('typed data with two readings, and a message that is no hex, are malformed', async () => {
+    const { client, vault } = started
+    const typed = await prepare(client, vault, typedData)
+    const bare = { ...typed.content, types: { Order: [{ name: 'amount', type: 'uint' }] } }
+    expect((await toCode({ ...typed, content: bare })).code).toBe('prepared_malformed')
+    const message = await prepare(client, vault, requests.message as PrepareRequest)
+    expect((await toCode({ ...message, content: { message: 'I agree.' } })).code).toBe('prepared_malformed')
+  })
+
+  test('what the rules do not allow is refused with the reason, however it was made', async () => {
+    const error = await toCode({ ...prepared, content: { ...prepared.content, chainId: 1 } })
+    expect(error.code).toBe('policy_refused')
+    expect(error.details).toContain('chain')
+  })
+})

@@ -1,0 +1,206 @@
+import type { Approval } from '@countersign/policy'
+import { keccak256, recoverMessageAddress, recoverTypedDataAddress } from 'viem'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { ServiceClient } from '../client/ServiceClient.ts'
+import { approve } from './approve.ts'
+import { type PrepareRequest, prepare } from './prepare.ts'
+import { type Prepared, parsePrepared } from './prepared.ts'
+import { signAndSend } from './signAndSend.ts'
+import { sendPrepared, signPrepared } from './signPrepared.ts'
+import { alice, bob, type StartedVault, startVault, toFailure } from './vaults.fake.ts'
+
+let started: StartedVault
+
+beforeEach(async () => {
+  started = await startVault()
+})
+afterEach(() => {
+  vi.useRealTimers()
+  started.stop()
+})
+
+const large: PrepareRequest = { kind: 'transaction', to: bob, value: '1' }
+const message: PrepareRequest = { kind: 'message', message: 'I agree.' }
+const typedData = {
+  domain: { name: 'Shop', chainId: 31337 },
+  types: { Order: [{ name: 'amount', type: 'uint256' }] },
+  primaryType: 'Order',
+  message: { amount: 5n },
+} as const
+
+const ask = (request: PrepareRequest, validForMs?: number) =>
+  prepare(started.client, started.vault, request, { validForMs })
+
+/** As each of the owners would, on a device of their own. */
+const approveWith = (prepared: Prepared, index: 0 | 1) => {
+  const { credentialId } = started.passkeys[index]
+  return approve(parsePrepared(JSON.stringify(prepared)), { credentials: [{ credentialId }] })
+}
+
+const countSigned = () => started.service.requests.filter((name) => name.startsWith('POST /sign/')).length
+
+describe('sendPrepared', () => {
+  test('sends exactly what was approved, from the vault, with a proof of the vault', async () => {
+    const { client, service, vault } = started
+    const prepared = await ask(large)
+    const { txHash, attestationSlug } = await sendPrepared(client, prepared, [await approveWith(prepared, 1)])
+    expect(service.transactions.at(-1)).toMatchObject({ hash: txHash, from: vault.address, to: bob, value: 10n ** 18n })
+    expect((await client.api.getProof(attestationSlug)).walletAddress).toBe(vault.address)
+    const { transactions } = await client.api.listTransactions()
+    expect(transactions.map(({ walletAddress }) => walletAddress)).toEqual([vault.address, undefined])
+  })
+
+  test('a nonce that was taken meanwhile: its own error, and nothing is signed', async () => {
+    const prepared = await ask(large)
+    const approval = await approveWith(prepared, 0)
+    await signAndSend(started.client, { to: alice, value: '0.01', wallet: started.vault })
+    const before = countSigned()
+    const error = await toFailure(sendPrepared(started.client, prepared, [approval]))
+    expect(error).toMatchObject({
+      code: 'nonce_taken',
+      details: 'it has nonce 0, the next one is 1',
+      signed: undefined,
+    })
+    expect(countSigned()).toBe(before)
+  })
+
+  test('the same approval pays once: the second time its nonce is taken', async () => {
+    const prepared = await ask(large)
+    const approvals = [await approveWith(prepared, 0)]
+    await sendPrepared(started.client, prepared, approvals)
+    expect((await toFailure(sendPrepared(started.client, prepared, approvals))).code).toBe('nonce_taken')
+    expect(started.service.transactions).toHaveLength(2)
+  })
+
+  test('two at once: one is sent, the other finds its nonce taken', async () => {
+    const prepared = await ask(large)
+    const approvals = [await approveWith(prepared, 0)]
+    const results = await Promise.allSettled([1, 2].map(() => sendPrepared(started.client, prepared, approvals)))
+    expect(results.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+  })
+
+  test('a failed broadcast says what was signed', async () => {
+    const prepared = await ask(large)
+    const approvals = [await approveWith(prepared, 0)]
+    started.service.failNext('eth_sendRawTransaction', { code: -32000, message: 'insufficient funds' })
+    const error = await toFailure(sendPrepared(started.client, prepared, approvals))
+    expect(error.code).toBe('rpc_insufficient_funds')
+    expect(error.signed?.attestationSlug).toBeTruthy()
+  })
+
+  test('only transactions are sent, and only on the client’s chain', async () => {
+    const { client } = started
+    const prepared = await ask(message)
+    expect((await toFailure(sendPrepared(client, prepared))).code).toBe('invalid_request')
+    const other = new ServiceClient({ ...client.config, chainId: 1 })
+    const payment = await ask({ kind: 'transaction', to: alice, value: 1n })
+    const error = await toFailure(sendPrepared(other, payment))
+    expect(error).toMatchObject({ code: 'invalid_request', details: 'it is for chain 31337, the client is on 1' })
+  })
+})
+
+describe('signPrepared', () => {
+  test('gives a transaction’s bytes, and sends nothing', async () => {
+    const prepared = await ask(large)
+    const signed = await signPrepared(started.client, prepared, [await approveWith(prepared, 0)])
+    if (signed.kind !== 'transaction') throw new Error('another kind')
+    expect(keccak256(signed.serializedTransaction)).toBe(signed.txHash)
+    expect(started.service.transactions).toHaveLength(1)
+  })
+
+  test('a message of two approvals, given in any order and one of them twice', async () => {
+    const prepared = await ask(message)
+    const [one, two] = [await approveWith(prepared, 0), await approveWith(prepared, 1)]
+    for (const approvals of [
+      [one, two],
+      [two, one],
+      [two, one, two],
+    ]) {
+      const signed = await signPrepared(started.client, prepared, approvals)
+      if (signed.kind !== 'message') throw new Error('another kind')
+      const { signature, opening, attestationSlug } = signed
+      const signer = await recoverMessageAddress({ message: 'I agree.', signature })
+      expect(signer.toLowerCase()).toBe(started.vault.address)
+      const listed = (opening.content as { approvals: readonly Approval[] }).approvals.map(({ approver }) => approver)
+      expect(listed).toEqual([0, 1])
+      await started.client.verifyOpening(await started.client.api.getProof(attestationSlug), opening)
+    }
+  })
+
+  test('typed data', async () => {
+    const prepared = await ask({ kind: 'typed-data', ...typedData })
+    const signed = await signPrepared(started.client, prepared, [await approveWith(prepared, 0)])
+    if (signed.kind !== 'typed-data') throw new Error('another kind')
+    const signer = await recoverTypedDataAddress({ ...typedData, signature: signed.signature })
+    expect(signer.toLowerCase()).toBe(started.vault.address)
+    const other = new ServiceClient({ ...started.client.config, chainId: 1 })
+    expect((await toFailure(signPrepared(other, prepared, [await approveWith(prepared, 0)]))).code).toBe(
+      'invalid_typed_data',
+    )
+  })
+
+  test('too few approvals: how many are missing, and nothing is asked', async () => {
+    const prepared = await ask(message)
+    const before = countSigned()
+    const none = await toFailure(signPrepared(started.client, prepared))
+    expect(none).toMatchObject({ code: 'approvals_missing', details: '2 more approvals are needed', status: undefined })
+    const one = await toFailure(signPrepared(started.client, prepared, [await approveWith(prepared, 0)]))
+    expect(one).toMatchObject({ code: 'approvals_missing', details: '1 more approval is needed' })
+    expect(countSigned()).toBe(before)
+  })
+
+  test.each<[string, (approval: Approval) => Approval]>([
+    ['of another approver', (approval) => ({ ...approval, approver: 1 - approval.approver })],
+    ['of nobody', (approval) => ({ ...approval, approver: 2 })],
+    ['with another end', (approval) => ({ ...approval, expiresMs: approval.expiresMs + 1 })],
+    ['with another signature', (approval) => ({ ...approval, signature: `${approval.signature.slice(0, -2)}00` })],
+    ['in capitals', (approval) => ({ ...approval, clientDataJSON: approval.clientDataJSON.toUpperCase() })],
+    ['with a member too many', (approval) => ({ ...approval, by: 'ada' }) as Approval],
+  ])('an approval %s: approval_invalid, and nothing is asked', async (_name, change) => {
+    const prepared = await ask(large)
+    const approval = change(await approveWith(prepared, 0))
+    const before = countSigned()
+    expect((await toFailure(signPrepared(started.client, prepared, [approval]))).code).toBe('approval_invalid')
+    expect(countSigned()).toBe(before)
+  })
+
+  test('an approval of something else is none of this', async () => {
+    const [one, other] = [await ask(large), await ask({ ...large, value: '1.1' })]
+    const error = await toFailure(signPrepared(started.client, other, [await approveWith(one, 0)]))
+    expect(error.code).toBe('approval_invalid')
+    expect(error.details).toContain('something else')
+  })
+
+  test('an approval that has ended counts no more', async () => {
+    const prepared = await ask(large, 60_000)
+    const approval = await approveWith(prepared, 0)
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 60_001 })
+    const error = await toFailure(signPrepared(started.client, prepared, [approval]))
+    expect(error.details).toContain('it had ended')
+  })
+
+  test.each([
+    ['policy_refused', 403],
+    ['approvals_missing', 403],
+    ['approval_invalid', 403],
+    ['vault_not_found', 404],
+  ] as const)('the service’s own %s keeps its code', async (code, status) => {
+    const prepared = await ask(large)
+    const approval = await approveWith(prepared, 0)
+    started.service.failNext('POST /sign/digest', { code })
+    expect(await toFailure(signPrepared(started.client, prepared, [approval]))).toMatchObject({ code, status })
+  })
+
+  test('an opening that leaves an approval out is refused', async () => {
+    const prepared = await ask(message)
+    const approvals = [await approveWith(prepared, 0), await approveWith(prepared, 1)]
+    const answer = globalThis.fetch
+    globalThis.fetch = async (input, init) => {
+      const response = await answer(input, init)
+      const body = (await response.json()) as { opening?: { content: { approvals: unknown[] } } }
+      body.opening?.content.approvals.pop()
+      return Response.json(body)
+    }
+    expect((await toFailure(signPrepared(started.client, prepared, approvals))).code).toBe('opening_mismatch')
+  })
+})

@@ -1,0 +1,105 @@
+import { parsePolicy, VaultPolicyError } from '@countersign/policy'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { isVaultError } from './errors.ts'
+import { toPolicyFile } from './vault.ts'
+import { attestVault, attestWallet, createVault, listVaults } from './vaultCalls.ts'
+import { type StartedVault, startVault, toFailure, toPolicy } from './vaults.fake.ts'
+
+let started: StartedVault
+
+beforeEach(async () => {
+  started = await startVault()
+})
+afterEach(() => started.stop())
+
+/** Changes what the service answers from now on. */
+function tamper(change: (body: Record<string, unknown>) => unknown): void {
+  const answer = globalThis.fetch
+  globalThis.fetch = async (input, init) => {
+    const response = await answer(input, init)
+    return Response.json(change(await response.json()), { status: response.status })
+  }
+}
+
+test('the same rules in another order are the same vault, and the list has it once', async () => {
+  const { client, vault, passkeys } = started
+  const policy = toPolicy([...passkeys].reverse())
+  expect(await createVault(client, { ...policy, rules: [...policy.rules].reverse() })).toEqual(vault)
+  expect(await listVaults(client)).toEqual([vault])
+})
+
+test('the owner’s file is the policy as it is hashed', () => {
+  const { name, bytes } = toPolicyFile(started.vault)
+  expect(name).toBe(`vault-${started.vault.address}.json`)
+  expect(parsePolicy(bytes)).toEqual(started.vault.policy)
+})
+
+test('a policy that is none is refused before anything is sent', async () => {
+  const { client, service, passkeys } = started
+  const before = service.requests.length
+  const policy = { ...toPolicy(passkeys), label: 'savings' }
+  await expect(createVault(client, policy)).rejects.toBeInstanceOf(VaultPolicyError)
+  await expect(createVault(client, undefined as never)).rejects.toBeInstanceOf(VaultPolicyError)
+  expect(service.requests).toHaveLength(before)
+})
+
+test('an answer of other rules is refused, though it is a vault', async () => {
+  const { client, passkeys } = started
+  const weaker = await createVault(client, {
+    ...toPolicy(passkeys),
+    approvers: [passkeys[0].approver],
+    rules: [] as never,
+  }).catch(() => createVault(client, { ...toPolicy(passkeys), rules: toPolicy(passkeys).rules.slice(0, 1) }))
+  tamper(() => weaker)
+  const error = await toFailure(createVault(client, toPolicy(passkeys)))
+  expect(error.code).toBe('vault_mismatch')
+  expect(error.details).toContain(weaker.policyHash)
+})
+
+test.each([
+  ['policyHash', 'ab'.repeat(32)],
+  ['policyCid', 'bafkreihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku'],
+  ['address', '0x12'],
+  ['createdAt', 'yesterday'],
+  ['policy', { version: 2 }],
+  ['policy', null],
+])('an answer whose %s is wrong is none of this service', async (member, value) => {
+  const { client, passkeys } = started
+  tamper((body) =>
+    Array.isArray(body.vaults) ? { vaults: [{ ...body.vaults[0], [member]: value }] } : { ...body, [member]: value },
+  )
+  expect((await toFailure(createVault(client, toPolicy(passkeys)))).code).toBe('response_invalid')
+  expect((await toFailure(listVaults(client))).code).toBe('response_invalid')
+})
+
+test.each([
+  ['invalid_policy', 400, false],
+  ['too_many_vaults', 409, false],
+  ['policy_not_pinned', 503, true],
+] as const)('the service’s refusal %s is typed, and says whether to ask again', async (code, status, retryable) => {
+  const { client, service, passkeys } = started
+  service.failNext('POST /vaults', { code })
+  const error = await toFailure(createVault(client, toPolicy(passkeys)))
+  expect(error).toMatchObject({ code, status, retryable })
+  expect(isVaultError(error)).toBe(true)
+})
+
+test('without a session there is no list, and that is no error about a vault', async () => {
+  started.service.signOut()
+  const error = await toFailure(listVaults(started.client))
+  expect(error).toMatchObject({ code: 'not_authenticated', status: 401 })
+  expect(isVaultError(error)).toBe(false)
+  expect(isVaultError(new Error('policy_refused'))).toBe(false)
+})
+
+test('an address is attested once, under one slug; that of nobody’s vault is not', async () => {
+  const { client, vault } = started
+  const { attestationSlug } = await attestVault(client, vault)
+  expect(await attestVault(client, vault)).toEqual({ attestationSlug })
+  const proof = await client.api.getProof(attestationSlug)
+  expect(proof).toMatchObject({ kind: 'address', walletAddress: vault.address, chainId: 0 })
+  const own = await attestWallet(client)
+  expect(own.attestationSlug).not.toBe(attestationSlug)
+  const error = await toFailure(attestVault(client, { address: `0x${'12'.repeat(20)}` }))
+  expect(error).toMatchObject({ code: 'vault_not_found', status: 404 })
+})
