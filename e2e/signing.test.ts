@@ -231,7 +231,7 @@ describe.skipIf(!executablePath)('what is signed off the chain, on all that npm 
     for (const step of ['vault-policy', 'vault-rule', 'vault-approvals']) {
       expect(await page.locator(`[data-step="${step}"]`).getAttribute('data-status')).toBe('pass')
     }
-    expect(await verifyByCli(large)).toMatch(/Approved by: passkey \d of 2, at localhost/)
+    expect(await verifyByCli(large)).toMatch(/Approved by +passkey \d of 2, at localhost/)
     expect(await verifyByCli(small)).not.toContain('Approved by')
     expect(await verifyByCli(ofAddress)).toContain('The address of a vault')
     const client = createPublicClient({ transport: http(stack.chainUrl) })

@@ -23,7 +23,7 @@ export function Shell({ children }: { children: ReactNode }) {
   useEffect(() => {
     document.title = `${TITLES[page]} · Countersign`
   }, [page])
-  const current = (name: Route['page']) => (page === name ? ({ 'aria-current': 'page' } as const) : {})
+  const current = (...names: Route['page'][]) => (names.includes(page) ? ({ 'aria-current': 'page' } as const) : {})
   return (
     <>
       <a className="skip-link" href="#main">
@@ -42,7 +42,7 @@ export function Shell({ children }: { children: ReactNode }) {
             <Link to="/" {...current('wallet')}>
               Wallet
             </Link>
-            <Link to="/vaults" {...current('vaults')}>
+            <Link to="/vaults" {...current('vaults', 'new_vault', 'vault')}>
               Vaults
             </Link>
             <Link to="/sign" {...current('sign')}>

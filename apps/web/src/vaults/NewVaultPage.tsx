@@ -1,4 +1,5 @@
 import { type Policy, VaultPolicyError } from '@countersign/policy'
+import { MAX_SAMPLE_AGE_MS } from '@countersign/protocol'
 import type { ServiceError, WalletInfo } from '@countersign/sdk'
 import type { Vault } from '@countersign/sdk/vaults'
 import { type FormEvent, useEffect, useRef, useState } from 'react'
@@ -56,12 +57,12 @@ function NewVault({ onSessionLost }: { wallet: WalletInfo; onSessionLost: () => 
     setFailure(null)
     const parsed = parseVaultFields(fields)
     if ('errors' in parsed) return setErrors(parsed.errors)
-    if (passkeys.length < approvals) return setFault(`These rules ask for ${tellPasskeys(approvals)}. Make them first.`)
+    if (passkeys.length < approvals) return setFault(tellMissing(approvals))
     if (fields.template === 'agent' && time.length === 0) return setFault('This page knows no clock for a schedule.')
     // Those that a rule never asks for would only be published.
     const approvers = approvals === 0 ? [] : passkeys.map(({ approver }) => approver)
     try {
-      const context = { chainId: config.chainId, approvers, time, startsAtMs: toWholeMinute(Date.now()) }
+      const context = { chainId: config.chainId, approvers, time, startsAtMs: toStart(Date.now()) }
       setStep({ name: 'rules', policy: toPolicy(parsed.terms, context) })
     } catch (error) {
       if (!(error instanceof VaultPolicyError)) throw error
@@ -155,11 +156,14 @@ function NewVault({ onSessionLost }: { wallet: WalletInfo; onSessionLost: () => 
   )
 }
 
-/** The minute that has begun: a sample that was taken just before must not come too early. */
-function toWholeMinute(timeMs: number): number {
-  return timeMs - (timeMs % 60_000)
+/** A whole minute that every sample in use is after: the first payment must not come too early. */
+function toStart(nowMs: number): number {
+  const earliest = nowMs - MAX_SAMPLE_AGE_MS
+  return earliest - (earliest % 60_000)
 }
 
-function tellPasskeys(count: number): string {
-  return count === 1 ? 'a passkey' : `${count} passkeys`
+function tellMissing(approvals: number): string {
+  return approvals === 1
+    ? 'These rules ask for a passkey. Make it first.'
+    : `These rules ask for ${approvals} passkeys. Make them first.`
 }
