@@ -1,11 +1,23 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { toManifest } from './applyChangesets.ts'
+import { listChangesets, toManifest } from './applyChangesets.ts'
 import { parseChangeset, toChangelog, toNextVersion } from './changesets.ts'
+import { readPublished } from './readPublished.ts'
 
 const NAMES = ['@countersign/sdk', '@countersign/protocol']
 const parse = (text: string) => parseChangeset(text, NAMES)
 const change = (level: string, name = NAMES[0], text = 'It worked.') =>
   parse(`---\n"${name}": ${level}\n---\n\n${text}\n`)
+
+test('every file that waits in .changeset can be read: a formatter must not touch them', () => {
+  const root = join(import.meta.dirname, '../..')
+  const published = readPublished(root).map(({ manifest }) => manifest.name)
+  for (const path of listChangesets(root)) {
+    const { levels } = parseChangeset(readFileSync(path, 'utf8'), published)
+    expect(levels.size, path).toBeGreaterThan(0)
+  }
+})
 
 describe('parseChangeset', () => {
   test('reads packages with their levels, and the sentence', () => {

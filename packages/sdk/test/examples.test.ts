@@ -54,6 +54,7 @@ test('the reference names every function that is exported', async () => {
     import('../src/eip1193/index.ts'),
     import('../src/wagmi/index.ts'),
     import('../src/query/index.ts'),
+    import('../src/vaults/index.ts'),
     import('../src/testing/index.ts'),
   ])
   const names = modules.flatMap((module) => Object.keys(module))

@@ -7,7 +7,8 @@ import type { SignAuthorizationRequest, SignMessageRequest, SignTypedDataRequest
 import { parseSignRequest } from './parseSignRequest.ts'
 import { createRpcClient, verifyChainId } from './rpc.ts'
 import { signAndSend } from './signAndSend.ts'
-import type { SignAuthorizationResult, SignOffChainOptions, SignOffChainResult } from './signOffChain.ts'
+import type { SignAuthorizationResult, SignOffChainOptions } from './signOffChain.ts'
+import type { SignOffChainResult } from './verifyOffChain.ts'
 
 /** How to sign in. */
 export type LoginOptions = {

@@ -1,3 +1,4 @@
+import type { Hex } from '@countersign/protocol'
 import type { PublicClient } from 'viem'
 import type { ServiceApi } from './api.ts'
 
@@ -15,7 +16,11 @@ export type ServiceClientConfig = {
 
 /** What the steps of a transaction use of a `ServiceClient`. */
 export type Connection = {
-  readonly config: ServiceClientConfig & { readonly maxFeePerGas: bigint }
+  readonly config: ServiceClientConfig & {
+    readonly maxFeePerGas: bigint
+    /** The vault that signs; without it the user's own wallet does. */
+    readonly wallet?: Hex
+  }
   readonly api: ServiceApi
   readonly publicClient: PublicClient
   verifyChain(): Promise<void>

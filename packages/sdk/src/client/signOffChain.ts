@@ -1,4 +1,4 @@
-import type { Hex, Opening, WalletInfo } from '@countersign/protocol'
+import type { Hex, WalletInfo } from '@countersign/protocol'
 import { hashAuthorization } from 'viem/utils'
 import { createCall } from './api.ts'
 import type { Connection } from './connection.ts'
@@ -13,7 +13,7 @@ import {
   type SignTypedDataRequest,
 } from './parseOffChain.ts'
 import { parseSignDigestResponse } from './parseResources.ts'
-import { parseOffChainAnswer, verifyExact, verifyOffChain } from './verifyOffChain.ts'
+import { parseOffChainAnswer, type SignOffChainResult, verifyExact, verifyOffChain } from './verifyOffChain.ts'
 import { verifyWallet } from './verifyWallet.ts'
 
 export { verifyOpening } from './verifyOpening.ts'
@@ -22,15 +22,6 @@ export { verifyOpening } from './verifyOpening.ts'
  * What a client signs beside transactions. `ServiceClient` loads this file when it is first needed: an app that only sends
  * transactions does not pay for it.
  */
-
-/** What `signMessage` and `signTypedData` answer. */
-export type SignOffChainResult = {
-  /** r ‖ s ‖ v, with v = 27 or 28. */
-  signature: Hex
-  attestationSlug: string
-  /** Opens the proof, in which there is nothing but a commitment. Nobody else has it: once it is lost, nobody can open the proof. */
-  opening: Opening
-}
 
 /** What `signAuthorization` answers. */
 export type SignAuthorizationResult = { signature: Hex; attestationSlug: string }

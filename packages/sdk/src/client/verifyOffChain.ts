@@ -1,5 +1,6 @@
 import {
   type Approval,
+  type Hex,
   isPlainObject,
   type Opening,
   type SignOffChainResponse,
@@ -8,9 +9,17 @@ import {
 import { serializeSignature } from 'viem'
 import type { OffChain } from './parseOffChain.ts'
 import { parseSignDigestResponse } from './parseResources.ts'
-import type { SignOffChainResult } from './signOffChain.ts'
 import { commitOpening, openingMismatch, toSortedJson } from './verifyOpening.ts'
 import { mismatch, type VerifySignatureParameters, verifySignature } from './verifySignature.ts'
+
+/** What `signMessage` and `signTypedData` answer. */
+export type SignOffChainResult = {
+  /** r ‖ s ‖ v, with v = 27 or 28. */
+  signature: Hex
+  attestationSlug: string
+  /** Opens the proof, in which there is nothing but a commitment. Nobody else has it: once it is lost, nobody can open the proof. */
+  opening: Opening
+}
 
 export type VerifyOffChainParameters = {
   wallet: Pick<WalletInfo, 'address'>

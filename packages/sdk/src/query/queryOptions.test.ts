@@ -20,6 +20,7 @@ import { afterEach, beforeEach, describe, expect, expectTypeOf, test, vi } from 
 import { ServiceClient } from '../client/ServiceClient.ts'
 import { createTestService } from '../testing/createTestService.ts'
 import type { TestService, TestServiceOptions } from '../testing/testService.ts'
+import { toVaultClient } from '../vaults/toVaultClient.ts'
 import { createVault } from '../vaults/vaultCalls.ts'
 import { rule } from '../vaults/vaults.fake.ts'
 import {
@@ -71,11 +72,14 @@ describe('me and wallet', () => {
     expect(queryClient.getQueryData(meQueryOptions(client).queryKey)).toEqual(service.user)
   })
 
-  test('vaults: none, then the one that was made; their key is among all that a sign-out removes', async () => {
+  test('vaults: none, then the one that was made; as the wallet of a client it is kept apart from the user’s own', async () => {
     expect(await queryClient.fetchQuery(vaultsQueryOptions(client))).toEqual([])
     const vault = await createVault(client, { version: 1, log: null, approvers: [], rules: [rule] })
     await queryClient.invalidateQueries({ queryKey: serviceKeys.vaults(client) })
     expect(await queryClient.fetchQuery(vaultsQueryOptions(client))).toEqual([vault])
+    const vaultClient = toVaultClient(client, vault)
+    expect((await queryClient.fetchQuery(walletQueryOptions(vaultClient)))?.address).toBe(vault.address)
+    expect(await queryClient.fetchQuery(walletQueryOptions(client))).toEqual(service.wallet)
     queryClient.removeQueries({ queryKey: serviceKeys.all(client) })
     expect(queryClient.getQueryData(vaultsQueryOptions(client).queryKey)).toBeUndefined()
   })

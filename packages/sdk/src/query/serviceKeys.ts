@@ -1,14 +1,15 @@
 import type { ServiceClient } from '../client/ServiceClient.ts'
 
 /**
- * The keys of everything that is cached here. They hold what the answers depend on, so that two services or chains in one app
- * are kept apart. The user is not part of them: after a sign-out remove `serviceKeys.all(client)`.
+ * The keys of everything that is cached here. They hold what the answers depend on, so that two services, chains or vaults in
+ * one app are kept apart. The user is not part of them: after a sign-out remove `serviceKeys.all(client)`.
  *
  * @example
  * queryClient.removeQueries({ queryKey: serviceKeys.all(client) })
  */
 export const serviceKeys = {
-  all: ({ config: { apiBaseUrl, chainId } }: ServiceClient) => ['countersign', { apiBaseUrl, chainId }] as const,
+  all: ({ config: { apiBaseUrl, chainId, wallet } }: ServiceClient) =>
+    ['countersign', { apiBaseUrl, chainId, ...(wallet && { wallet }) }] as const,
   me: (client: ServiceClient) => [...serviceKeys.all(client), 'me'] as const,
   wallet: (client: ServiceClient) => [...serviceKeys.all(client), 'wallet'] as const,
   vaults: (client: ServiceClient) => [...serviceKeys.all(client), 'vaults'] as const,

@@ -4,8 +4,8 @@ import type { Hex } from '@countersign/protocol'
 import { useCallback, useState } from 'react'
 import { walletNotReady } from '../client/errors.ts'
 import type { SignMessageRequest, SignTypedDataRequest } from '../client/parseOffChain.ts'
-import type { SignOffChainResult } from '../client/signOffChain.ts'
 import { createSignStore, type SignState } from '../client/signStore.ts'
+import type { SignOffChainResult } from '../client/verifyOffChain.ts'
 import { useServiceContext, useStore } from './ServiceContext.ts'
 
 export type SignOffChainState = SignState<SignOffChainResult>

@@ -1,7 +1,7 @@
 'use client'
 
 import type { SignTypedDataRequest } from '../client/parseOffChain.ts'
-import type { SignOffChainResult } from '../client/signOffChain.ts'
+import type { SignOffChainResult } from '../client/verifyOffChain.ts'
 import { type SignOffChainState, useSignOffChain } from './useSignOffChain.ts'
 
 export type UseSignTypedDataReturnType = SignOffChainState & {

@@ -88,6 +88,15 @@ describe('sendPrepared', () => {
     expect(error.signed?.attestationSlug).toBeTruthy()
   })
 
+  test('an RPC that answers nonsense for the nonce: nothing is signed', async () => {
+    const prepared = await ask(large)
+    const approvals = [await approveWith(prepared, 0)]
+    const before = countSigned()
+    vi.spyOn(started.client.publicClient, 'getTransactionCount').mockResolvedValue(Number.NaN)
+    expect((await toFailure(sendPrepared(started.client, prepared, approvals))).code).toBe('rpc_failed')
+    expect(countSigned()).toBe(before)
+  })
+
   test('only transactions are sent, and only on the client’s chain', async () => {
     const { client } = started
     const prepared = await ask(message)

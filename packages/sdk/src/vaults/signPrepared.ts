@@ -1,14 +1,14 @@
 import { type Approval, describeApprovalsFault } from '@countersign/policy'
-import type { Hex, SignResult } from '@countersign/protocol'
+import { type Hex, isNatural, type SignResult } from '@countersign/protocol'
 import { createCall } from '../client/api.ts'
 import { broadcast } from '../client/broadcast.ts'
 import { createError } from '../client/errors.ts'
 import { type OffChain, parseTypedData } from '../client/parseOffChain.ts'
-import { askRpc } from '../client/rpc.ts'
+import { askRpc, rpcFailed } from '../client/rpc.ts'
 import type { ServiceClient } from '../client/ServiceClient.ts'
 import { withSendLock } from '../client/sendLock.ts'
-import type { SignOffChainResult } from '../client/signOffChain.ts'
 import { type SignTransactionReturnType, signTransaction } from '../client/signTransaction.ts'
+import type { SignOffChainResult } from '../client/verifyOffChain.ts'
 import { parseOffChainAnswer, verifyOffChain } from '../client/verifyOffChain.ts'
 import { judgeApprovals } from './approve.ts'
 import { approvalsMissing } from './checkRequest.ts'
@@ -101,6 +101,7 @@ async function signFixed(
     askRpc(() => client.publicClient.getTransactionCount({ address, blockTag })),
     client.verifyChain(),
   ])
+  if (!isNatural(next)) throw rpcFailed(`the nonce is ${next}`)
   // A signature would be public, and could do nothing.
   if (next > nonce) {
     const details = `it has nonce ${nonce}, the next one is ${next}`

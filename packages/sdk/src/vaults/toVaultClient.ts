@@ -1,6 +1,7 @@
 import type { Approval, Policy } from '@countersign/policy'
 import type { WalletInfo } from '@countersign/protocol'
 import type { ServiceApi } from '../client/api.ts'
+import type { Connection } from '../client/connection.ts'
 import {
   type OffChain,
   parseMessage,
@@ -28,6 +29,7 @@ export function toVaultClient(client: ServiceClient, vault: Vault): ServiceClien
 
 /** The same with approvals, of one transaction. */
 export class VaultClient extends ServiceClient {
+  declare readonly config: Connection['config']
   declare readonly api: ServiceApi
   readonly #policy: Policy
 
@@ -35,6 +37,7 @@ export class VaultClient extends ServiceClient {
     super(client.config)
     const { address: wallet, policy } = vault
     this.#policy = policy
+    this.config = Object.freeze({ ...client.config, wallet })
     // Asked each time: another user may be signed in now, who has no such vault.
     const getWallet = async () => {
       const found = (await listVaults(client)).find(({ address }) => address === wallet)

@@ -13,9 +13,9 @@ import { createError } from '../client/errors.ts'
 import { notifySigned, type SignedEvent } from '../client/notifySigned.ts'
 import type { SignTypedDataRequest } from '../client/parseOffChain.ts'
 import type { ServiceClient } from '../client/ServiceClient.ts'
-import type { SignOffChainResult } from '../client/signOffChain.ts'
 import { signTransaction, type UnsignedTransaction } from '../client/signTransaction.ts'
 import { findForeign, unsupportedTransaction } from '../client/unsupportedTransaction.ts'
+import type { SignOffChainResult } from '../client/verifyOffChain.ts'
 import { verifyWallet } from '../client/verifyWallet.ts'
 
 export type ToServiceAccountOptions = {
