@@ -8,17 +8,19 @@ import { PageBoundary } from './shell/PageBoundary.tsx'
 import { Shell } from './shell/Shell.tsx'
 import { type SignSession, SignSessionsContext, useWarningBeforeLoss } from './sign/signSession.ts'
 
+const loadVaults = () => import('./vaults/VaultPages.tsx')
+
 /** One script for each page: who comes to verify a proof does not load the wallet, nor the other way round. */
 const loaders = {
   wallet: () => import('./wallet/WalletPage.tsx'),
   proof: () => import('./proof/ProofPage.tsx'),
   sign: () => import('./sign/SignPage.tsx'),
   verify: () => import('./verifyPage/VerifyPage.tsx'),
-  vaults: () => import('./vaults/VaultsPage.tsx'),
-  new_vault: () => import('./vaults/NewVaultPage.tsx'),
-  vault: () => import('./vaults/VaultPage.tsx'),
-  approve: () => import('./vaults/ApprovePage.tsx'),
-  passkey: () => import('./vaults/PasskeyPage.tsx'),
+  vaults: loadVaults,
+  new_vault: loadVaults,
+  vault: loadVaults,
+  approve: loadVaults,
+  passkey: loadVaults,
   not_found: () => undefined,
 } satisfies Record<Route['page'], () => unknown>
 
@@ -26,11 +28,7 @@ const WalletPage = lazy(() => loaders.wallet().then((module) => ({ default: modu
 const ProofPage = lazy(() => loaders.proof().then((module) => ({ default: module.ProofPage })))
 const SignPage = lazy(() => loaders.sign().then((module) => ({ default: module.SignPage })))
 const VerifyPage = lazy(() => loaders.verify().then((module) => ({ default: module.VerifyPage })))
-const VaultsPage = lazy(() => loaders.vaults().then((module) => ({ default: module.VaultsPage })))
-const NewVaultPage = lazy(() => loaders.new_vault().then((module) => ({ default: module.NewVaultPage })))
-const VaultPage = lazy(() => loaders.vault().then((module) => ({ default: module.VaultPage })))
-const ApprovePage = lazy(() => loaders.approve().then((module) => ({ default: module.ApprovePage })))
-const PasskeyPage = lazy(() => loaders.passkey().then((module) => ({ default: module.PasskeyPage })))
+const VaultPages = lazy(() => loadVaults().then((module) => ({ default: module.VaultPages })))
 
 /** Starts loading the script of a page, beside the configuration. A failure is reported when the page is shown. */
 export function preloadPage(path: string): void {
@@ -74,15 +72,11 @@ function Page({ route }: { route: Route }) {
     case 'verify':
       return <VerifyPage />
     case 'vaults':
-      return <VaultsPage />
     case 'new_vault':
-      return <NewVaultPage />
     case 'vault':
-      return <VaultPage address={route.address} />
     case 'approve':
-      return <ApprovePage />
     case 'passkey':
-      return <PasskeyPage />
+      return <VaultPages route={route} />
     case 'not_found':
       return <NotFoundPage />
   }
