@@ -28,7 +28,7 @@ export function ApprovePage() {
   const read = useMemo(() => (text === '' ? undefined : readPrepared(text)), [text])
 
   return (
-    <div className="evidence-page">
+    <div className="vault-section">
       <h1>Approve for a vault</h1>
       {read !== undefined && 'error' in read ? <ErrorNotice error={read.error} /> : null}
       {read !== undefined && 'prepared' in read ? (

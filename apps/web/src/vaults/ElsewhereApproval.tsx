@@ -38,7 +38,7 @@ export function ElsewhereApproval(props: { prepared: Prepared; onApproval: (appr
           Save as a file
         </DownloadLink>
       </div>
-      <form onSubmit={submit} noValidate>
+      <form className="vault-form" onSubmit={submit} noValidate>
         <Field id="approval-text" label="The approval that came back" error={fault}>
           {(control) => (
             <textarea

@@ -120,7 +120,7 @@ function BringPasskey(props: {
         On that device, open <Link to="/passkey">{`${window.location.host}/passkey`}</Link>, make a passkey there, and
         copy what it shows. Nobody has to sign in for that.
       </p>
-      <form onSubmit={bring} noValidate>
+      <form className="vault-form" onSubmit={bring} noValidate>
         <Field id="vault-approver" label="The passkey’s text" error={fault}>
           {(control) => (
             <textarea

@@ -126,8 +126,7 @@ export function PayCard({ vault, onChanged, onSessionLost }: PayCardProps) {
         </ErrorNotice>
       )}
       {step.name === 'form' || step.name === 'checking' ? (
-        <>
-          <SendForm {...payment.props} isChecking={step.name === 'checking'} onReview={review} />
+        <SendForm {...payment.props} isChecking={step.name === 'checking'} onReview={review}>
           {policy.approvers.length === 0 ? null : (
             <Field id="pay-valid" label="If it needs approval, that holds for">
               {(control) => (
@@ -143,7 +142,7 @@ export function PayCard({ vault, onChanged, onSessionLost }: PayCardProps) {
               )}
             </Field>
           )}
-        </>
+        </SendForm>
       ) : null}
       {step.name === 'pending' ? (
         <PendingView pending={step.pending} onChange={wait} onSend={() => void send(step.pending)} onBack={back} />

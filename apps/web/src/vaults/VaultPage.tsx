@@ -1,3 +1,4 @@
+import { describePolicy } from '@countersign/policy'
 import type { Hex, WalletInfo } from '@countersign/sdk'
 import type { Vault } from '@countersign/sdk/vaults'
 import { useCallback, useMemo } from 'react'
@@ -112,6 +113,7 @@ function VaultCard({ vault, balance, onFunded }: { vault: Vault; balance: Balanc
       )}
       <TokenList tokens={balance.tokens} />
       <ReceiveAddress address={address} title="Address of the vault" chainName={chainName} />
+      <p>{describePolicy(vault.policy).summary}.</p>
       <details className="provenance">
         <summary>Rules of this vault</summary>
         <RulesInWords policy={vault.policy} />

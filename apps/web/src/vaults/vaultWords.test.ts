@@ -21,6 +21,11 @@ describe('what locks the funds', () => {
     expect(free).not.toMatch(/passkeys/)
   })
 
+  test('a schedule, which holds for the refuge too', () => {
+    expect(tell(scheduled)).toMatch(/move to the second vault waits/)
+    expect(tell(full)).not.toMatch(/second vault/)
+  })
+
   test('the rules and the root secret, always', () => {
     for (const policy of [limited, full, scheduled]) expect(tell(policy)).toMatch(/keep the file too.*root secret/)
   })
