@@ -5,6 +5,7 @@ import { createHarness, SIGNED_OUT } from './sdk/harness.ts'
 import { IMPLEMENTATION, testKinds } from './sdk/kindTests.ts'
 import { testPayments } from './sdk/paymentTests.ts'
 import { testSessions } from './sdk/sessionTests.ts'
+import { testVaults } from './sdk/vaultTests.ts'
 import { type Stack, startStack } from './startStack.ts'
 
 // Set by scripts/test.ts where there is a browser.
@@ -25,7 +26,9 @@ describe.skipIf(!executablePath)('the SDK in a browser, against the real service
       toViteConfig: ({ apiBaseUrl, chainId, rpcUrl }) => ({
         root: APP,
         build: {
-          rolldownOptions: { input: ['index.html', 'wagmi.html', 'plain.html'].map((name) => join(APP, name)) },
+          rolldownOptions: {
+            input: ['index.html', 'wagmi.html', 'plain.html', 'vaults.html'].map((name) => join(APP, name)),
+          },
         },
         define: {
           'import.meta.env.VITE_API_BASE_URL': JSON.stringify(apiBaseUrl),
@@ -41,6 +44,7 @@ describe.skipIf(!executablePath)('the SDK in a browser, against the real service
   testPayments(sdk)
   testOtherClients(sdk)
   testKinds(sdk)
+  testVaults(sdk)
 
   // Last: the service stays down.
   test('§7 `logout` request fails: local state is cleared anyway; the caller may surface the error', async () => {
