@@ -75,7 +75,7 @@ async function expectVerified(page: Page, { slug, openingFile }: PageSignature, 
   }
 }
 
-describe.skipIf(!executablePath)('what is signed off the chain, on all that npm run dev starts', () => {
+describe.skipIf(!executablePath)('what is signed off the chain and by vaults, on all that npm run dev starts', () => {
   beforeAll(async () => {
     stack = await startDevStack()
     browser = await startBrowser(executablePath ?? '')

@@ -37,14 +37,18 @@ function NewVault({ onSessionLost }: { wallet: WalletInfo; onSessionLost: () => 
   const [failure, setFailure] = useState<ServiceError | null>(null)
   const [step, setStep] = useState<Step>({ name: 'form' })
   const isMaking = useRef(false)
-  const form = useRef<HTMLDivElement>(null)
+  const form = useRef<HTMLFormElement>(null)
+  const wantsFocus = useRef(false)
   const { fields, passkeys } = draft
   const approvals = fields.template === 'limit' ? 0 : Number(fields.approvals)
   const time = readTimeSources(config)
 
   useEffect(() => writeDraft(step.name === 'made' ? undefined : draft), [draft, step.name])
-  // biome-ignore lint/correctness/useExhaustiveDependencies: once the messages are on the page
-  useEffect(() => form.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus(), [errors])
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once the messages are on the page, to the first field that has one
+  useEffect(() => {
+    if (wantsFocus.current) form.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus()
+    wantsFocus.current = false
+  }, [errors])
 
   function change(part: Partial<NewVaultDraft['fields']>) {
     setDraft((before) => ({ ...before, fields: { ...before.fields, ...part } }))
@@ -56,6 +60,7 @@ function NewVault({ onSessionLost }: { wallet: WalletInfo; onSessionLost: () => 
     event.preventDefault()
     setFailure(null)
     const parsed = parseVaultFields(fields)
+    wantsFocus.current = 'errors' in parsed
     if ('errors' in parsed) return setErrors(parsed.errors)
     if (passkeys.length < approvals) return setFault(tellMissing(approvals))
     if (fields.template === 'agent' && time.length === 0) return setFault('This page knows no clock for a schedule.')
@@ -113,11 +118,11 @@ function NewVault({ onSessionLost }: { wallet: WalletInfo; onSessionLost: () => 
   return (
     <section className="card vault-card" aria-labelledby="new-vault-heading">
       <h2 id="new-vault-heading">Its rules</h2>
-      <div ref={form} className="vault-form">
+      <form ref={form} className="vault-form" onSubmit={review} noValidate>
         {failure === null ? null : <ErrorNotice error={failure} />}
         <TemplateForm
           {...{ fields, errors }}
-          refuges={(vaults ?? []).filter(({ policy }) => policy.schedule === undefined)}
+          refuges={vaults?.filter(({ policy }) => policy.schedule === undefined) ?? null}
           canSchedule={time.length > 0}
           onChange={change}
         />
@@ -130,28 +135,26 @@ function NewVault({ onSessionLost }: { wallet: WalletInfo; onSessionLost: () => 
             }}
           />
         )}
-        <form className="vault-form" onSubmit={review} noValidate>
-          <Field id="vault-name" label="Name" hint="For you, in this browser only. It is no part of the vault.">
-            {(control) => (
-              <input
-                {...control}
-                value={fields.name}
-                maxLength={MAX_NAME_LENGTH}
-                autoComplete="off"
-                onChange={({ target }) => change({ name: target.value })}
-              />
-            )}
-          </Field>
-          {fault === null ? null : (
-            <p className="field-error" role="alert">
-              {fault}
-            </p>
+        <Field id="vault-name" label="Name" hint="For you, in this browser only. It is no part of the vault.">
+          {(control) => (
+            <input
+              {...control}
+              value={fields.name}
+              maxLength={MAX_NAME_LENGTH}
+              autoComplete="off"
+              onChange={({ target }) => change({ name: target.value })}
+            />
           )}
-          <button type="submit" className="button">
-            Read the rules
-          </button>
-        </form>
-      </div>
+        </Field>
+        {fault === null ? null : (
+          <p className="field-error" role="alert">
+            {fault}
+          </p>
+        )}
+        <button type="submit" className="button">
+          Read the rules
+        </button>
+      </form>
     </section>
   )
 }

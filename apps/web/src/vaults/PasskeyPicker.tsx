@@ -1,6 +1,6 @@
 import { type ServiceError, useService } from '@countersign/sdk'
 import { createPasskey, type Passkey } from '@countersign/sdk/vaults'
-import { type FormEvent, useState } from 'react'
+import { useState } from 'react'
 import { Link } from '../router.tsx'
 import { Field } from '../ui/Field.tsx'
 import { ErrorNotice, Notice } from '../ui/Notice.tsx'
@@ -102,8 +102,7 @@ function BringPasskey(props: {
   const [text, setText] = useState('')
   const [fault, setFault] = useState<string | undefined>(undefined)
 
-  function bring(event: FormEvent) {
-    event.preventDefault()
+  function bring() {
     const parsed = parseApprover(text)
     if ('fault' in parsed) return setFault(parsed.fault)
     const isKnown = passkeys.some(({ approver }) => approver.publicKey === parsed.approver.publicKey)
@@ -120,7 +119,7 @@ function BringPasskey(props: {
         On that device, open <Link to="/passkey">{`${window.location.host}/passkey`}</Link>, make a passkey there, and
         copy what it shows. Nobody has to sign in for that.
       </p>
-      <form className="vault-form" onSubmit={bring} noValidate>
+      <div className="vault-form">
         <Field id="vault-approver" label="The passkey’s text" error={fault}>
           {(control) => (
             <textarea
@@ -138,11 +137,11 @@ function BringPasskey(props: {
           )}
         </Field>
         <p className="actions">
-          <button type="submit" className="button button-quiet">
+          <button type="button" className="button button-quiet" onClick={bring}>
             Add this passkey
           </button>
         </p>
-      </form>
+      </div>
     </details>
   )
 }

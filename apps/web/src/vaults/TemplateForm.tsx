@@ -11,8 +11,8 @@ import { readVaultNotes } from './vaultNotes.ts'
 export type TemplateFormProps = {
   fields: VaultFields
   errors: VaultFieldErrors
-  /** Where an agent's funds can be moved to: vaults without a schedule. */
-  refuges: readonly Vault[]
+  /** Where an agent's funds can be moved to: vaults without a schedule. Null until they were read. */
+  refuges: readonly Vault[] | null
   /** Whether there is something that tells the time. */
   canSchedule: boolean
   onChange: (change: Partial<VaultFields>) => void
@@ -132,6 +132,7 @@ type RefugeProps = Pick<TemplateFormProps, 'refuges' | 'errors'> & { input: obje
 
 /** Among the recipients from the beginning, because none can be added later. */
 function Refuge({ refuges, errors, input }: RefugeProps) {
+  if (refuges === null) return <p role="status">Reading your vaults …</p>
   if (refuges.length === 0) {
     return (
       <Notice tone="warning" title="First make a second vault">
