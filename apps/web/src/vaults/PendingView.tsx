@@ -58,8 +58,7 @@ export function PendingView({ pending, onChange, onSend, onBack }: PendingViewPr
         <p>The rules of this vault allow it without approval.</p>
       ) : (
         <p role="status">
-          {approvals.length} of {prepared.approvals} {prepared.approvals === 1 ? 'approval' : 'approvals'}
-          {approvals.map(({ approver }) => `, passkey ${approver + 1} approved`).join('')}. Valid until{' '}
+          {approvals.length} of {prepared.approvals} {prepared.approvals === 1 ? 'approval' : 'approvals'}. Valid until{' '}
           {toDateTime(new Date(prepared.expiresMs).toISOString())}.
         </p>
       )}

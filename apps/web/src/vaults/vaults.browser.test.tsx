@@ -199,7 +199,7 @@ describe('paying from a vault', () => {
     await expect.element(screen.getByText('The passkey was not used')).toBeVisible()
     expect(signings(service)).toHaveLength(before)
     await button(screen, 'Approve with a passkey').click()
-    await expect.element(screen.getByText(/^1 of 1 approval, passkey 1 approved/)).toBeVisible()
+    await expect.element(screen.getByText(/^1 of 1 approval\. Valid until/)).toBeVisible()
     expect(signings(service)).toHaveLength(before)
     await confirm(screen).click()
     await expect.element(screen.getByRole('heading', { name: 'Sent 0.2 ETH' })).toBeVisible()
