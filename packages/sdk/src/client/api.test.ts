@@ -397,7 +397,9 @@ describe('only fields of the expected shape are believed', () => {
     ['a transaction', item],
     ['an authorization', delegation],
     ['an off-chain signature', { ...signed, kind: 'off-chain' }],
-    ['a kind that is not known', { ...signed, kind: 'address' }],
+    ['a transaction of a vault', { ...item, walletAddress: proof.walletAddress }],
+    ['an address', { ...signed, kind: 'address' }],
+    ['a kind that is not known', { ...signed, kind: 'later' }],
   ])('a page of transactions: %s', async (_, item) => {
     network.routes['GET /wallet/transactions'] = () => json({ transactions: [{ ...item, more: 1 }], nextCursor: 'c' })
     expect(await api.listTransactions()).toEqual({ transactions: [item], nextCursor: 'c' })
@@ -414,6 +416,7 @@ describe('only fields of the expected shape are believed', () => {
     ['an amount in ether', { transactions: [{ ...item, value: '0.5' }], nextCursor: null }],
     ['an amount that is a number', { transactions: [{ ...item, value: 5 }], nextCursor: null }],
     ['a negative nonce', { transactions: [{ ...item, nonce: -1 }], nextCursor: null }],
+    ['a vault without an address', { transactions: [{ ...item, walletAddress: null }], nextCursor: null }],
     ['an authorization for no code', { transactions: [{ ...delegation, implementation: null }], nextCursor: null }],
     ['a kind that is no text', { transactions: [{ ...signed, kind: 1 }], nextCursor: null }],
   ])('a page of transactions: %s', async (_, body) => {

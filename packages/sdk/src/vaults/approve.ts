@@ -35,7 +35,7 @@ export async function approve(
   // The copy that was read is the one that is approved.
   const prepared = parsePrepared(given)
   assertInTime(prepared, Date.now())
-  const rpId = findRpId(prepared.policy, getOrigin(), wanted)
+  const { rpId, approvers } = findHere(prepared.policy, getOrigin(), wanted)
   const { address, policyHash, kind, digest, expiresMs } = prepared
   const challenge = computeApprovalChallenge({
     vaultAddress: fromHex(address.slice(2)),
@@ -57,15 +57,19 @@ export async function approve(
       ...(signal && { signal }),
     }),
   )
-  return findApprover(prepared, response as AuthenticatorAssertionResponse, Date.now())
+  return findApprover(prepared, response as AuthenticatorAssertionResponse, approvers)
 }
 
-/** Passkeys work on the pages of their domain only. */
-function findRpId({ approvers }: Policy, origin: string, wanted: string | undefined): string {
-  const here = approvers.find(
-    ({ rpId, origins }) => origins.includes(origin) && (wanted === undefined || rpId === wanted),
-  )
-  if (here !== undefined) return here.rpId
+/** The approvers, by index, whose passkeys work on this page: those of one domain. */
+function findHere(
+  { approvers }: Policy,
+  origin: string,
+  wanted: string | undefined,
+): { rpId: string; approvers: readonly number[] } {
+  const here = [...approvers.entries()].filter(([, { origins }]) => origins.includes(origin))
+  const rpId = wanted ?? here[0]?.[1].rpId
+  const ofDomain = here.filter(([, approver]) => approver.rpId === rpId).map(([index]) => index)
+  if (rpId !== undefined && ofDomain.length > 0) return { rpId, approvers: ofDomain }
   const pages = [...new Set(approvers.flatMap(({ origins }) => origins))]
   throw createVaultError('passkey_elsewhere', 'no approver of the vault works on this page', {
     details: pages.length === 0 ? 'the vault has no approvers' : `open ${pages.join(' or ')}`,
@@ -73,7 +77,11 @@ function findRpId({ approvers }: Policy, origin: string, wanted: string | undefi
 }
 
 /** An assertion does not say whose it is: the approver is the one whose key has signed it. */
-function findApprover(prepared: Prepared, response: AuthenticatorAssertionResponse, nowMs: number): Approval {
+function findApprover(
+  prepared: Prepared,
+  response: AuthenticatorAssertionResponse,
+  approvers: readonly number[],
+): Approval {
   const [authenticatorData, clientDataJSON, signature] = [
     response.authenticatorData,
     response.clientDataJSON,
@@ -81,12 +89,12 @@ function findApprover(prepared: Prepared, response: AuthenticatorAssertionRespon
   ].map((bytes) => toHex(new Uint8Array(bytes))) as [string, string, string]
   const { expiresMs } = prepared
   let fault: ApprovalsVerdict | undefined
-  for (const approver of prepared.policy.approvers.keys()) {
+  for (const approver of approvers) {
     const approval = { approver, authenticatorData, clientDataJSON, signature, expiresMs }
-    const verdict = judgeApprovals(prepared, [approval], { required: 1, nowMs })
+    const verdict = judgeApprovals(prepared, [approval], { required: 1, nowMs: Date.now() })
     if (verdict.valid) return approval
-    // Of another domain, or by another key: that says nothing about the assertion.
-    if (verdict.reason !== 'rp_id_mismatch' && verdict.reason !== 'approval_signature_invalid') fault ??= verdict
+    // By another key: that says nothing about the assertion.
+    if (verdict.reason !== 'approval_signature_invalid') fault ??= verdict
   }
   if (fault === undefined || fault.valid) {
     throw createVaultError('passkey_not_approver', 'this passkey is no approver of the vault')

@@ -44,9 +44,7 @@ export type VaultErrorCode =
   /** See `cause`: the browser refused for another reason, such as an `rpId` that is not of this page. */
   | 'passkey_failed'
 
-/**
- * The codes as a list, for `isVaultError`. `Record` keeps it complete.
- */
+/** As values, all of them. */
 const CODES: Record<VaultErrorCode, true> = {
   policy_refused: true,
   approvals_missing: true,

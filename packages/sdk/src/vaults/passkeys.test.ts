@@ -167,6 +167,19 @@ describe('approve', () => {
     expect((await toFailure(approve(prepared, { rpId: 'other.example' }))).code).toBe('passkey_elsewhere')
   })
 
+  test('of approvers on several pages only those of this one count, and the others are no fault of the passkey', async () => {
+    const [one, two] = started.passkeys
+    const elsewhere = { ...one.approver, rpId: 'other.example', origins: ['https://other.example'] }
+    const above = { ...one.approver, origins: ['https://sub.vault.example'] }
+    for (const first of [elsewhere, above]) {
+      const vault = await createVault(started.client, toPolicy([{ ...one, approver: first }, two]))
+      const mixed = await prepare(started.client, vault, { kind: 'transaction', to: bob, value: '1' })
+      const approval = await approve(mixed, { credentials: [two] })
+      expect(vault.policy.approvers[approval.approver]?.publicKey).toBe(two.approver.publicKey)
+      expect((await toFailure(approve(mixed, { credentials: [one] }))).code).toBe('passkey_not_approver')
+    }
+  })
+
   test('a vault without approvers has no page', async () => {
     const policy = { ...toPolicy([]), rules: toPolicy([]).rules.slice(0, 1) }
     const vault = await createVault(started.client, policy)

@@ -1,6 +1,6 @@
 import type { Approval } from '@countersign/policy'
 import { keccak256, recoverMessageAddress, recoverTypedDataAddress } from 'viem'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { ServiceClient } from '../client/ServiceClient.ts'
 import { approve } from './approve.ts'
 import { type PrepareRequest, prepare } from './prepare.ts'
@@ -11,13 +11,10 @@ import { alice, bob, type StartedVault, startVault, toFailure } from './vaults.f
 
 let started: StartedVault
 
-beforeEach(async () => {
+async function start() {
   started = await startVault()
-})
-afterEach(() => {
-  vi.useRealTimers()
-  started.stop()
-})
+}
+const stop = () => started.stop()
 
 const large: PrepareRequest = { kind: 'transaction', to: bob, value: '1' }
 const message: PrepareRequest = { kind: 'message', message: 'I agree.' }
@@ -40,6 +37,9 @@ const approveWith = (prepared: Prepared, index: 0 | 1) => {
 const countSigned = () => started.service.requests.filter((name) => name.startsWith('POST /sign/')).length
 
 describe('sendPrepared', () => {
+  beforeEach(start)
+  afterEach(stop)
+
   test('sends exactly what was approved, from the vault, with a proof of the vault', async () => {
     const { client, service, vault } = started
     const prepared = await ask(large)
@@ -109,6 +109,11 @@ describe('sendPrepared', () => {
 })
 
 describe('signPrepared', () => {
+  // Nothing here is sent, so that no nonce is ever taken.
+  beforeAll(start)
+  afterAll(stop)
+  afterEach(() => vi.useRealTimers())
+
   test('gives a transaction’s bytes, and sends nothing', async () => {
     const prepared = await ask(large)
     const signed = await signPrepared(started.client, prepared, [await approveWith(prepared, 0)])
@@ -204,6 +209,9 @@ describe('signPrepared', () => {
     const prepared = await ask(message)
     const approvals = [await approveWith(prepared, 0), await approveWith(prepared, 1)]
     const answer = globalThis.fetch
+    onTestFinished(() => {
+      globalThis.fetch = answer
+    })
     globalThis.fetch = async (input, init) => {
       const response = await answer(input, init)
       const body = (await response.json()) as { opening?: { content: { approvals: unknown[] } } }

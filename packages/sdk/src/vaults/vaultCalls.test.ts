@@ -45,13 +45,10 @@ test('a policy that is none is refused before anything is sent', async () => {
 
 test('an answer of other rules is refused, though it is a vault', async () => {
   const { client, passkeys } = started
-  const weaker = await createVault(client, {
-    ...toPolicy(passkeys),
-    approvers: [passkeys[0].approver],
-    rules: [] as never,
-  }).catch(() => createVault(client, { ...toPolicy(passkeys), rules: toPolicy(passkeys).rules.slice(0, 1) }))
+  const policy = toPolicy(passkeys)
+  const weaker = await createVault(client, { ...policy, rules: policy.rules.slice(0, 1) })
   tamper(() => weaker)
-  const error = await toFailure(createVault(client, toPolicy(passkeys)))
+  const error = await toFailure(createVault(client, policy))
   expect(error.code).toBe('vault_mismatch')
   expect(error.details).toContain(weaker.policyHash)
 })

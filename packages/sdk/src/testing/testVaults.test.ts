@@ -1,0 +1,119 @@
+import { createPolicy, type Policy } from '@countersign/policy'
+import { type Hex, hashUnsignedTransaction, type TxMetadata, toHex, type VaultInfo } from '@countersign/protocol'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { alice, rule } from '../vaults/vaults.fake.ts'
+import { createTestService } from './createTestService.ts'
+import { createTestPasskeys } from './testPasskeys.ts'
+import type { TestService } from './testService.ts'
+
+const policy: Policy = createPolicy({ version: 1, log: null, approvers: [], rules: [rule] })
+const txMetadata: TxMetadata = {
+  chainId: 31337,
+  nonce: 0,
+  to: alice,
+  value: '1000',
+  data: '0x',
+  gas: '21000',
+  maxFeePerGas: '3000000000',
+  maxPriorityFeePerGas: '1000000000',
+}
+const toBody = (metadata: TxMetadata) => ({
+  digest: `0x${toHex(hashUnsignedTransaction(metadata))}` satisfies Hex,
+  txMetadata: metadata,
+})
+
+let service: TestService
+beforeEach(() => {
+  service = createTestService()
+})
+
+async function post(path: string, body?: unknown) {
+  const response = await service.fetch(`https://service.test${path}`, {
+    method: 'POST',
+    credentials: 'include',
+    ...(body !== undefined && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+  })
+  const { code, detail, ...rest } = await response.json()
+  return { status: response.status, code, detail, rest }
+}
+
+const create = async (given: unknown = policy) => (await post('/vaults', { policy: given })).rest as VaultInfo
+
+describe('the test service refuses what the service refuses', () => {
+  test.each([
+    ['no policy', {}, 'invalid_request'],
+    ['a member too many', { policy, name: 'savings' }, 'invalid_request'],
+    ['a policy that is none', { policy: { version: 1 } }, 'invalid_policy'],
+    ['a list out of its order', { policy: { ...policy, rules: [rule, rule] } }, 'invalid_policy'],
+  ])('POST /vaults: %s', async (_name, body, code) => {
+    expect(await post('/vaults', body)).toMatchObject({ status: 400, code })
+  })
+
+  test('the hundred and first vault', async () => {
+    for (let max = 0; max < 100; max += 1) await create({ ...policy, rules: [{ ...rule, maxValueWei: String(max) }] })
+    expect(await post('/vaults', { policy })).toMatchObject({ status: 409, code: 'too_many_vaults' })
+    // One that is there already is no new one.
+    expect((await post('/vaults', { policy: { ...policy, rules: [{ ...rule, maxValueWei: '7' }] } })).status).toBe(201)
+  })
+
+  test.each<[string, object, number, string]>([
+    ['approvals without a vault', { approvals: [] }, 400, 'invalid_request'],
+    ['a wallet that is no address', { wallet: '0x12' }, 400, 'invalid_request'],
+    ['approvals that are none', { wallet: alice, approvals: [{}] }, 400, 'invalid_request'],
+    ['a vault of nobody', { wallet: alice }, 404, 'vault_not_found'],
+  ])('POST /sign/digest: %s', async (_name, use, status, code) => {
+    expect(await post('/sign/digest', { ...toBody(txMetadata), ...use })).toMatchObject({ status, code })
+  })
+
+  test('what the rules do not allow, in the service’s words; what they do, by the vault’s key', async () => {
+    const { address: wallet } = await create()
+    const above = { ...txMetadata, value: String(10n ** 18n) }
+    const refused = await post('/sign/digest', { ...toBody(above), wallet })
+    expect(refused).toMatchObject({ status: 403, code: 'policy_refused' })
+    expect(refused.detail).toContain('above the limit')
+    expect((await post('/sign/digest', { ...toBody(txMetadata), wallet })).status).toBe(200)
+    const message = await post('/sign/message', { message: '0x12', wallet })
+    expect(message).toMatchObject({ status: 403, code: 'policy_refused' })
+    service.advanceProof(service.proofs[0]?.slug ?? '')
+    expect(service.proofs).toMatchObject([
+      { walletAddress: wallet, receipt: { version: 'countersign-attestation/2', kind: 'transaction' } },
+    ])
+  })
+
+  test('the user’s own wallet by its address; with approvals it is no vault', async () => {
+    const { address: wallet } = service.wallet
+    expect((await post('/sign/digest', { ...toBody(txMetadata), wallet })).status).toBe(200)
+    const approval = {
+      approver: 0,
+      authenticatorData: '00'.repeat(37),
+      clientDataJSON: '7b7d',
+      signature: '30',
+      expiresMs: 1,
+    }
+    const refused = await post('/sign/digest', { ...toBody(txMetadata), wallet, approvals: [approval] })
+    expect(refused).toMatchObject({ status: 400, code: 'invalid_request', detail: 'approvals are for a vault' })
+  })
+
+  test('a stranger makes, lists and attests nothing', async () => {
+    const { address } = await create()
+    service.signOut()
+    for (const path of ['/vaults', `/vaults/${address}/attest`, '/wallet/attest']) {
+      expect(await post(path, path === '/vaults' ? { policy } : undefined)).toMatchObject({ status: 401 })
+    }
+  })
+
+  test('attesting: a body, an address that is none, a vault of nobody, a wallet that is not there', async () => {
+    const { address } = await create()
+    expect(await post(`/vaults/${address}/attest`, { now: true })).toMatchObject({ code: 'invalid_request' })
+    expect(await post('/vaults/0x12/attest')).toMatchObject({ code: 'invalid_request' })
+    expect(await post(`/vaults/${alice}/attest`)).toMatchObject({ code: 'vault_not_found' })
+    service = createTestService({ provisioned: false })
+    expect(await post('/wallet/attest')).toMatchObject({ code: 'wallet_not_provisioned' })
+  })
+})
+
+test('test passkeys leave nothing behind', () => {
+  const before = ['credentials' in navigator, 'PublicKeyCredential' in globalThis, 'location' in globalThis]
+  createTestPasskeys().install()()
+  expect(['credentials' in navigator, 'PublicKeyCredential' in globalThis, 'location' in globalThis]).toEqual(before)
+})
