@@ -6,13 +6,13 @@ import { DownloadLink } from '../report/DownloadLink.tsx'
 import { ShownWords } from '../sign/ShownWords.tsx'
 import { CopyButton } from '../ui/CopyButton.tsx'
 import { Field } from '../ui/Field.tsx'
-import { ErrorNotice } from '../ui/Notice.tsx'
 import { toDateTime } from '../words/format.ts'
 import { toServiceError } from '../words/toServiceError.ts'
 import { readPreparedText } from './approvalText.ts'
 import { findCredentials } from './findCredentials.ts'
 import { PaymentFacts } from './PaymentFacts.tsx'
 import { RulesInWords } from './RulesInWords.tsx'
+import { VaultErrorNotice } from './VaultErrorNotice.tsx'
 import '../sign/sign.css'
 import './vaults.css'
 
@@ -30,7 +30,7 @@ export function ApprovePage() {
   return (
     <div className="vault-section">
       <h1>Approve for a vault</h1>
-      {read !== undefined && 'error' in read ? <ErrorNotice error={read.error} /> : null}
+      {read !== undefined && 'error' in read ? <VaultErrorNotice error={read.error} /> : null}
       {read !== undefined && 'prepared' in read ? (
         <ApproveCard key={read.prepared.digest} prepared={read.prepared} />
       ) : (
@@ -96,7 +96,7 @@ function ApproveCard({ prepared }: { prepared: Prepared }) {
         <summary>Rules of this vault</summary>
         <RulesInWords policy={policy} />
       </details>
-      {failure === null ? null : <ErrorNotice error={failure} />}
+      {failure === null ? null : <VaultErrorNotice error={failure} />}
       {approval === null ? (
         <div className="actions">
           <button type="button" className="button" onClick={ask} aria-disabled={isAsking}>

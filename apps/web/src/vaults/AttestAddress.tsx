@@ -2,8 +2,8 @@ import { type ServiceError, useService } from '@countersign/sdk'
 import { attestVault, type Vault } from '@countersign/sdk/vaults'
 import { useState } from 'react'
 import { Link } from '../router.tsx'
-import { ErrorNotice } from '../ui/Notice.tsx'
 import { toServiceError } from '../words/toServiceError.ts'
+import { VaultErrorNotice } from './VaultErrorNotice.tsx'
 
 /** Has the enclave state, in public, that this address is that of these rules. */
 export function AttestAddress({ vault }: { vault: Vault }) {
@@ -30,7 +30,7 @@ export function AttestAddress({ vault }: { vault: Vault }) {
         Before the first coin, have the enclave state that this address belongs to these rules: until then you have the
         service’s word for it. The proof is public, like that of a payment.
       </p>
-      {failure === null ? null : <ErrorNotice error={failure} />}
+      {failure === null ? null : <VaultErrorNotice error={failure} />}
       <div className="actions">
         {slug === null ? (
           <button type="button" className="button button-quiet" onClick={ask} aria-disabled={isAsking}>

@@ -5,7 +5,6 @@ import type { Vault } from '@countersign/sdk/vaults'
 import { type FormEvent, useEffect, useRef, useState } from 'react'
 import { useConfig } from '../config.ts'
 import { Field } from '../ui/Field.tsx'
-import { ErrorNotice } from '../ui/Notice.tsx'
 import { SignedInPage } from '../wallet/SignedInPage.tsx'
 import { toServiceError } from '../words/toServiceError.ts'
 import { EMPTY_DRAFT, type NewVaultDraft, readDraft, writeDraft } from './newVaultDraft.ts'
@@ -16,6 +15,7 @@ import { TemplateForm } from './TemplateForm.tsx'
 import { toPolicy } from './template.ts'
 import { readTimeSources } from './timeSources.ts'
 import { useOwnVaults } from './useOwnVaults.ts'
+import { VaultErrorNotice } from './VaultErrorNotice.tsx'
 import { VaultMade } from './VaultMade.tsx'
 import { MAX_NAME_LENGTH, writeVaultNotes } from './vaultNotes.ts'
 import './vaults.css'
@@ -119,7 +119,7 @@ function NewVault({ onSessionLost }: { wallet: WalletInfo; onSessionLost: () => 
     <section className="card vault-card" aria-labelledby="new-vault-heading">
       <h2 id="new-vault-heading">Its rules</h2>
       <form ref={form} className="vault-form" onSubmit={review} noValidate>
-        {failure === null ? null : <ErrorNotice error={failure} />}
+        {failure === null ? null : <VaultErrorNotice error={failure} />}
         <TemplateForm
           {...{ fields, errors }}
           refuges={vaults?.filter(({ policy }) => policy.schedule === undefined) ?? null}

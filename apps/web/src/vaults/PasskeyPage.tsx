@@ -2,8 +2,8 @@ import type { ServiceError } from '@countersign/sdk'
 import { createPasskey, type Passkey } from '@countersign/sdk/vaults'
 import { useState } from 'react'
 import { CopyButton } from '../ui/CopyButton.tsx'
-import { ErrorNotice } from '../ui/Notice.tsx'
 import { toServiceError } from '../words/toServiceError.ts'
+import { VaultErrorNotice } from './VaultErrorNotice.tsx'
 import './vaults.css'
 
 /** `/passkey`: makes a passkey for a vault that somebody makes on another device. Nobody has to sign in. */
@@ -32,7 +32,7 @@ export function PasskeyPage() {
         A vault can ask for your approval, with a passkey that stays on this device or in your password manager. Make it
         here, and give its public part to the person who makes the vault. Later you approve on this site.
       </p>
-      {failure === null ? null : <ErrorNotice error={failure} />}
+      {failure === null ? null : <VaultErrorNotice error={failure} />}
       {passkey === null ? (
         <div className="actions">
           <button type="button" className="button" onClick={make} aria-disabled={isAsking}>

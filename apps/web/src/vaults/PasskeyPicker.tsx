@@ -3,9 +3,10 @@ import { createPasskey, type Passkey } from '@countersign/sdk/vaults'
 import { useState } from 'react'
 import { Link } from '../router.tsx'
 import { Field } from '../ui/Field.tsx'
-import { ErrorNotice, Notice } from '../ui/Notice.tsx'
+import { Notice } from '../ui/Notice.tsx'
 import { toServiceError } from '../words/toServiceError.ts'
 import { parseApprover } from './parseApprover.ts'
+import { VaultErrorNotice } from './VaultErrorNotice.tsx'
 
 /** A passkey of the vault that is being made. Of one from another device only the public part is known. */
 export type ChosenPasskey = Pick<Passkey, 'approver'> & Partial<Passkey>
@@ -60,7 +61,7 @@ export function PasskeyPicker({ passkeys, approvals, onChange }: PasskeyPickerPr
           ))}
         </ul>
       )}
-      {failure === null ? null : <ErrorNotice error={failure} />}
+      {failure === null ? null : <VaultErrorNotice error={failure} />}
       <SpareNotice {...{ passkeys, approvals }} />
       <div className="actions">
         <button type="button" className="button button-quiet" onClick={make} aria-disabled={isAsking}>

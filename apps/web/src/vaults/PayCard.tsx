@@ -8,12 +8,12 @@ import { SendResult, SendSteps, TransactionHash } from '../send/SendResult.tsx'
 import { signingSteps } from '../send/sendSteps.ts'
 import { usePaymentForm } from '../send/usePaymentForm.ts'
 import { Field } from '../ui/Field.tsx'
-import { ErrorNotice } from '../ui/Notice.tsx'
 import { toServiceError } from '../words/toServiceError.ts'
 import { PendingView } from './PendingView.tsx'
 import { type PendingPayment, type PreparedPayment, readPending, writePending } from './pendingPayment.ts'
 import { RefusalNotice } from './RefusalNotice.tsx'
 import { toShownPayment } from './shownPayment.ts'
+import { VaultErrorNotice } from './VaultErrorNotice.tsx'
 
 export type PayCardProps = {
   vault: Vault
@@ -116,14 +116,14 @@ export function PayCard({ vault, onChanged, onSessionLost }: PayCardProps) {
       {failure === null ? null : failure.code === 'policy_refused' ? (
         <RefusalNotice error={failure} />
       ) : (
-        <ErrorNotice error={failure}>
+        <VaultErrorNotice error={failure}>
           {failure.signed === undefined ? undefined : (
             <>
               <TransactionHash txHash={failure.signed.txHash} />
               <Link to={`/proof/${failure.signed.attestationSlug}`}>See its proof</Link>
             </>
           )}
-        </ErrorNotice>
+        </VaultErrorNotice>
       )}
       {step.name === 'form' || step.name === 'checking' ? (
         <SendForm {...payment.props} isChecking={step.name === 'checking'} onReview={review}>

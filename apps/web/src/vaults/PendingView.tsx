@@ -4,7 +4,6 @@ import { approve } from '@countersign/sdk/vaults'
 import { useEffect, useRef, useState } from 'react'
 import { useConfig } from '../config.ts'
 import { tellAmount } from '../send/tellDraft.ts'
-import { ErrorNotice } from '../ui/Notice.tsx'
 import { toDateTime } from '../words/format.ts'
 import { toServiceError } from '../words/toServiceError.ts'
 import { withApproval } from './approvalText.ts'
@@ -13,6 +12,7 @@ import { findCredentials } from './findCredentials.ts'
 import { PaymentFacts } from './PaymentFacts.tsx'
 import type { PendingPayment } from './pendingPayment.ts'
 import { toShownPayment } from './shownPayment.ts'
+import { VaultErrorNotice } from './VaultErrorNotice.tsx'
 
 export type PendingViewProps = {
   pending: PendingPayment
@@ -62,7 +62,7 @@ export function PendingView({ pending, onChange, onSend, onBack }: PendingViewPr
           {toDateTime(new Date(prepared.expiresMs).toISOString())}.
         </p>
       )}
-      {failure === null ? null : <ErrorNotice error={failure} />}
+      {failure === null ? null : <VaultErrorNotice error={failure} />}
       {missing > 0 ? (
         <>
           <div className="actions">

@@ -2,10 +2,11 @@ import type { Policy } from '@countersign/policy'
 import type { ServiceError } from '@countersign/sdk'
 import { useEffect, useMemo, useRef } from 'react'
 import { useConfig } from '../config.ts'
-import { ErrorNotice, Notice } from '../ui/Notice.tsx'
+import { Notice } from '../ui/Notice.tsx'
 import { toChainName } from '../words/format.ts'
 import { describeLocks } from './describeLocks.ts'
 import { RulesInWords } from './RulesInWords.tsx'
+import { VaultErrorNotice } from './VaultErrorNotice.tsx'
 
 export type RulesReviewProps = {
   policy: Policy
@@ -42,7 +43,7 @@ export function RulesReview({ policy, isMaking, failure, onMake, onChange }: Rul
           <p>If one is lost, so is all that needs it. Go back and make one more, on another device.</p>
         </Notice>
       )}
-      {failure === null ? null : <ErrorNotice error={failure} />}
+      {failure === null ? null : <VaultErrorNotice error={failure} />}
       <p className="fine-print">
         The rules become public, on IPFS, under no name. The address is shown once they can be read there again.
       </p>

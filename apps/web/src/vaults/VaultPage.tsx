@@ -8,7 +8,7 @@ import { HistoryCard } from '../history/HistoryCard.tsx'
 import { useHistory } from '../history/useHistory.ts'
 import { useIncoming } from '../incoming/useIncoming.ts'
 import { Link } from '../router.tsx'
-import { ErrorNotice, Notice } from '../ui/Notice.tsx'
+import { Notice } from '../ui/Notice.tsx'
 import { FaucetButton } from '../wallet/FaucetButton.tsx'
 import { BalanceLine, BalanceNotice, TokenList } from '../wallet/Holdings.tsx'
 import { ReceiveAddress } from '../wallet/ReceiveAddress.tsx'
@@ -22,6 +22,7 @@ import { PayCard } from './PayCard.tsx'
 import { PolicyFile } from './PolicyFile.tsx'
 import { RulesInWords } from './RulesInWords.tsx'
 import { useOwnVaults } from './useOwnVaults.ts'
+import { VaultErrorNotice } from './VaultErrorNotice.tsx'
 import { readVaultNotes } from './vaultNotes.ts'
 import './vaults.css'
 
@@ -43,11 +44,11 @@ function FoundVault({ address, ...signedIn }: SignedIn & { address: Hex }) {
   if (vault !== undefined) return <OpenVault {...signedIn} vault={vault} />
   if (error !== null) {
     return (
-      <ErrorNotice error={error}>
+      <VaultErrorNotice error={error}>
         <button type="button" className="button button-small" onClick={refresh}>
           Read the vaults again
         </button>
-      </ErrorNotice>
+      </VaultErrorNotice>
     )
   }
   if (vaults === null) return <WalletSkeleton label="Reading your vaults" />

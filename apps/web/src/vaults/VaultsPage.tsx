@@ -2,11 +2,11 @@ import { describePolicy } from '@countersign/policy'
 import type { WalletInfo } from '@countersign/sdk'
 import type { Vault } from '@countersign/sdk/vaults'
 import { Link } from '../router.tsx'
-import { ErrorNotice } from '../ui/Notice.tsx'
 import { SignedInPage } from '../wallet/SignedInPage.tsx'
 import { useBalance } from '../wallet/useBalance.ts'
 import { toShortAddress, toShortEther } from '../words/format.ts'
 import { useOwnVaults } from './useOwnVaults.ts'
+import { VaultErrorNotice } from './VaultErrorNotice.tsx'
 import { readVaultNotes } from './vaultNotes.ts'
 import './vaults.css'
 
@@ -25,11 +25,11 @@ function VaultsCard({ onSessionLost }: { wallet: WalletInfo; onSessionLost: () =
         from them, inside the enclave, and other rules are another address.
       </p>
       {error === null ? null : (
-        <ErrorNotice error={error}>
+        <VaultErrorNotice error={error}>
           <button type="button" className="button button-small" onClick={refresh}>
             Read the vaults again
           </button>
-        </ErrorNotice>
+        </VaultErrorNotice>
       )}
       {vaults === null ? (
         error === null ? (
