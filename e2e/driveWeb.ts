@@ -3,7 +3,7 @@ import { type Opening, parseOpening } from '@countersign/protocol'
 import type { Page } from 'playwright'
 
 /** A recipient: a development account of hardhat. */
-const STRANGER = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+export const STRANGER = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 
 /** Up to the page of the local provider. */
 export async function startSignIn(page: Page): Promise<void> {

@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path'
 import type { Page } from 'playwright'
 import { findChromium } from '../scripts/findChromium.ts'
 import { readArguments, refuseArguments } from '../scripts/readArguments.ts'
+import { addAuthenticator, makeVault, sendReviewed, writePayment } from './driveVaults.ts'
 import { fund, review, send, signIn, startSignIn, waitForVerdict } from './driveWeb.ts'
 
 const USAGE = `usage: npm run screenshots -- [FOLDER]
@@ -71,6 +72,12 @@ try {
   const slug = await send(first, '0.1')
   await first.goto(`${stack.webUrl}/proof/${slug}`)
   await waitForVerdict(first)
+  await first.goto(stack.webUrl)
+  await addAuthenticator(first)
+  const { address: vault } = await makeVault(first, { template: /^Approval above an amount/, limit: '0.1' })
+  await fund(first)
+  await writePayment(first, '0.05')
+  await sendReviewed(first, '0.05')
   const cookies = await first.context().cookies()
 
   for (const colorScheme of ['light', 'dark'] as const) {
@@ -116,6 +123,7 @@ try {
       await show(`/proof/${slug}`)
       await waitForVerdict(page)
       await shoot(page, name('proof'))
+      await shootVaults(page, { vault, show, name })
       await context.close()
     }
   }
@@ -123,6 +131,44 @@ try {
 } finally {
   await browser.close()
   await stack.stop()
+}
+
+type Shown = { vault: string; show(path: string): Promise<unknown>; name(page: string): string }
+
+async function shootVaults(page: Page, { vault, show, name }: Shown) {
+  await addAuthenticator(page)
+  await show('/vaults')
+  await page.getByRole('link', { name: /Up to 0\.1/ }).waitFor()
+  await shoot(page, name('vaults'))
+  await show('/vaults/new')
+  await page.getByLabel('Without approval up to, in ETH').fill('0.1')
+  await page.getByRole('button', { name: 'Make a passkey' }).click()
+  await page.getByText('Make one more, as a spare').waitFor()
+  await shoot(page, name('vault-new'))
+  await page.getByRole('radio', { name: /^An agent with a schedule/ }).click()
+  await shoot(page, name('vault-agent'))
+  await page.getByLabel('Payments', { exact: true }).fill('10')
+  await page.getByLabel('Second vault, as a refuge').selectOption(vault)
+  await page.getByRole('button', { name: 'Read the rules' }).click()
+  await page.getByText('These rules can never change.').waitFor()
+  await shoot(page, name('vault-rules'))
+  await show(`/vaults/${vault}`)
+  await page.locator('a[href^="/proof/"]').first().waitFor()
+  await shoot(page, name('vault'))
+  await writePayment(page, '0.2')
+  await page.getByText('Approve on another device').click()
+  const link = (await page.getByRole('link', { name: 'Link to approve' }).getAttribute('href')) ?? ''
+  await shoot(page, name('vault-approval'))
+  await page.getByRole('button', { name: 'Change' }).click()
+  await page.getByText('Contract call').click()
+  await page.getByLabel('Data').fill('0xdeadbeef')
+  await page.getByLabel('Gas limit').fill('50000')
+  await page.getByRole('button', { name: 'Review' }).click()
+  await page.getByText('The rules of this vault refuse this').waitFor()
+  await shoot(page, name('vault-refused'))
+  await page.goto(link)
+  await page.getByRole('button', { name: 'Approve with a passkey' }).waitFor()
+  await shoot(page, name('approve'))
 }
 
 async function shoot(page: Page, path: string) {

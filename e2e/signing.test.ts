@@ -4,7 +4,15 @@ import { createSiweMessage, generateSiweNonce, verifySiweMessage } from 'viem/si
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { runCli } from '../apps/verifier/src/runCli.ts'
 import { deployToken } from './deployToken.ts'
-import { type PageSignature, signContent, signIn, waitForVerdict } from './driveWeb.ts'
+import {
+  addAuthenticator,
+  approveElsewhere,
+  makePasskeyText,
+  makeVault,
+  sendReviewed,
+  writePayment,
+} from './driveVaults.ts'
+import { fund, type PageSignature, signContent, signIn, startSignIn, waitForVerdict } from './driveWeb.ts'
 import { startBrowser } from './startBrowser.ts'
 import { startDevStack } from './startDevStack.ts'
 
@@ -19,23 +27,39 @@ const CHAIN_ID = 31337
 let stack: Awaited<ReturnType<typeof startDevStack>>
 let browser: Browser
 
-/** A page on which somebody is signed in, with the address of the wallet. */
-async function openSignedIn(name: 'Alice' | 'Bob'): Promise<{ page: Page; address: Address }> {
+/** A page of a browser of its own. */
+async function openPage(): Promise<Page> {
   const context = await browser.newContext({ acceptDownloads: true })
   onTestFinished(() => context.close())
   context.setDefaultTimeout(PATIENCE_MS)
-  const page = await context.newPage()
+  return context.newPage()
+}
+
+/** A page on which somebody is signed in, with the address of the wallet. */
+async function openSignedIn(name: 'Alice' | 'Bob'): Promise<{ page: Page; address: Address }> {
+  const page = await openPage()
   await page.goto(stack.webUrl)
   await signIn(page, name)
   const shown = await page.locator('.address-groups').first().textContent()
   return { page, address: getAddress(shown ?? '') }
 }
 
+/** What the command line says to a proof, asking the chain too. */
+async function verifyByCli(slug: string, options: readonly string[] = []): Promise<string> {
+  const { attestations } = (await (await fetch(`${stack.webUrl}/config.json`)).json()) as {
+    attestations: { rpcUrl: string; address: string }
+  }
+  const chain = ['--rpc', attestations.rpcUrl, '--contract', attestations.address]
+  const deps = { fetch: globalThis.fetch, timeoutMs: 10_000, now: () => new Date(), isColored: false }
+  const args = ['verify', `${stack.apiUrl}/proof/${slug}`, ...chain, ...options]
+  const { exitCode, stdout, stderr } = await runCli(deps, args)
+  // Simulated: nothing failed, and nothing is proven about hardware.
+  expect({ exitCode, stderr, fails: stdout.match(/✗/g) }).toEqual({ exitCode: 3, stderr: '', fails: null })
+  return stdout
+}
+
 /** By the page and by the command line, with the opening and without. */
 async function expectVerified(page: Page, { slug, openingFile }: PageSignature, title: string): Promise<void> {
-  // When the service says that it is complete, the page checks again, and its forms are made again.
-  const readStatus = async () => (await (await fetch(`${stack.apiUrl}/proof/${slug}`)).json()).status
-  await expect.poll(readStatus, { timeout: PATIENCE_MS }).toBe('complete')
   await page.goto(`${stack.webUrl}/proof/${slug}`)
   expect(await waitForVerdict(page)).toBe('mock')
   expect(await page.locator('[data-step][data-status="fail"]').count()).toBe(0)
@@ -45,21 +69,13 @@ async function expectVerified(page: Page, { slug, openingFile }: PageSignature, 
 
   const proof = (await (await fetch(`${stack.apiUrl}/proof/${slug}`)).json()) as Record<string, unknown>
   expect(proof).toMatchObject({ status: 'complete', kind: 'off-chain', chainId: 0 })
-  const { attestations } = (await (await fetch(`${stack.webUrl}/config.json`)).json()) as {
-    attestations: { rpcUrl: string; address: string }
-  }
-  const chain = ['--rpc', attestations.rpcUrl, '--contract', attestations.address]
   for (const options of [[], ['--opening', openingFile]]) {
-    const deps = { fetch: globalThis.fetch, timeoutMs: 10_000, now: () => new Date(), isColored: false }
-    const args = ['verify', `${stack.apiUrl}/proof/${slug}`, ...chain, ...options]
-    const { exitCode, stdout, stderr } = await runCli(deps, args)
-    // Simulated: nothing failed, and nothing is proven about hardware.
-    expect({ exitCode, stderr, fails: stdout.match(/✗/g) }).toEqual({ exitCode: 3, stderr: '', fails: null })
+    const stdout = await verifyByCli(slug, options)
     expect(stdout.includes(title)).toBe(options.length > 0)
   }
 }
 
-describe.skipIf(!executablePath)('what is signed off the chain, on all that npm run dev starts', () => {
+describe.skipIf(!executablePath)('what is signed off the chain and by vaults, on all that npm run dev starts', () => {
   beforeAll(async () => {
     stack = await startDevStack()
     browser = await startBrowser(executablePath ?? '')
@@ -120,10 +136,7 @@ describe.skipIf(!executablePath)('what is signed off the chain, on all that npm 
   }, 180_000)
 
   test('who is not signed in to the wallet signs in to it on the way to the demo site', async () => {
-    const context = await browser.newContext()
-    onTestFinished(() => context.close())
-    context.setDefaultTimeout(PATIENCE_MS)
-    const page = await context.newPage()
+    const page = await openPage()
     await page.goto(stack.demoUrl)
     await page.getByRole('button', { name: 'Sign in with Ethereum' }).click()
     await page.getByRole('link', { name: 'Cancel and go back' }).click()
@@ -171,5 +184,79 @@ describe.skipIf(!executablePath)('what is signed off the chain, on all that npm 
     const read = (account: Address) => stranger.readContract({ ...token, functionName: 'balanceOf', args: [account] })
     expect([await read(owner), await read(spender)]).toEqual([600n, 400n])
     await expectVerified(page, signed, 'Permit: an allowance for tokens (EIP-2612)')
+  }, 180_000)
+
+  test('a vault pays alone up to its limit, with the passkey of another device above it, after a lost session too; both proofs hold', async () => {
+    const { page } = await openSignedIn('Alice')
+    const phone = await openPage()
+    await Promise.all([addAuthenticator(page), addAuthenticator(phone)])
+    const brought = await makePasskeyText(phone, stack.webUrl)
+    const { address, policy } = await makeVault(page, { template: /^Approval above an amount/, limit: '0.1', brought })
+    expect(policy.approvers).toHaveLength(2)
+    await page.getByText('Keep the rules, attest the address').click()
+    await page.getByRole('button', { name: 'Attest the address' }).click()
+    const attested = page.getByRole('link', { name: 'See the proof of the address' })
+    const ofAddress = ((await attested.getAttribute('href')) ?? '').split('/').at(-1) ?? ''
+    await fund(page)
+
+    await writePayment(page, '0.05')
+    await page.getByText('The rules of this vault allow it without approval.').waitFor()
+    const small = await sendReviewed(page, '0.05')
+    await page.getByRole('button', { name: 'Send another' }).click()
+
+    await writePayment(page, '0.2')
+    await page.getByText('Approve on another device').click()
+    const link = (await page.getByRole('link', { name: 'Link to approve' }).getAttribute('href')) ?? ''
+    const approval = await approveElsewhere(phone, link, '0.2')
+    await page.getByLabel('The approval that came back').fill(approval)
+    await page.getByRole('button', { name: 'Add the approval' }).click()
+    await page.getByText('1 of 1 approval').waitFor()
+    await page.context().clearCookies()
+    await page.getByRole('button', { name: 'Sign and send 0.2 ETH' }).click()
+    await startSignIn(page)
+    await page.getByRole('link', { name: 'Sign in as Alice', exact: true }).click()
+    await page.getByText('1 of 1 approval').waitFor()
+    const large = await sendReviewed(page, '0.2')
+    await page.getByRole('button', { name: 'Send another' }).click()
+
+    await page.getByText('Contract call').click()
+    await page.getByLabel('Data').fill('0xdeadbeef')
+    await page.getByLabel('Gas limit').fill('50000')
+    await writePayment(page, '0')
+    await page.getByText('The rules of this vault refuse this').waitFor()
+
+    await page.goto(`${stack.webUrl}/proof/${large}`)
+    expect(await waitForVerdict(page)).toBe('mock')
+    expect(await page.locator('[data-step][data-status="fail"]').count()).toBe(0)
+    for (const step of ['vault-policy', 'vault-rule', 'vault-approvals']) {
+      expect(await page.locator(`[data-step="${step}"]`).getAttribute('data-status')).toBe('pass')
+    }
+    expect(await verifyByCli(large)).toMatch(/Approved by +passkey \d of 2, at localhost/)
+    expect(await verifyByCli(small)).not.toContain('Approved by')
+    expect(await verifyByCli(ofAddress)).toContain('The address of a vault')
+    const client = createPublicClient({ transport: http(stack.chainUrl) })
+    expect(await client.getTransactionCount({ address: getAddress(address) })).toBe(2)
+  }, 180_000)
+
+  test('an agent’s vault pays as often as its schedule says by the satellite’s time, and is refused once more', async () => {
+    const { page } = await openSignedIn('Bob')
+    await addAuthenticator(page)
+    const { address: refuge } = await makeVault(page, { template: /^Approval above an amount/, limit: '1' })
+    const fill = async () => {
+      await page.getByLabel('Payments', { exact: true }).fill('1')
+      await page.getByLabel('Second vault, as a refuge').selectOption(refuge)
+    }
+    const { policy } = await makeVault(page, { template: /^An agent with a schedule/, limit: '0.1', fill })
+    expect(policy).toMatchObject({
+      schedule: { count: 1, everyS: 86_400 },
+      time: [{ kind: 'drand' }, { kind: 'satellite' }],
+    })
+    await fund(page)
+    await writePayment(page, '0.01')
+    await sendReviewed(page, '0.01')
+    await page.getByRole('button', { name: 'Send another' }).click()
+    await writePayment(page, '0.01')
+    await page.getByRole('button', { name: 'Sign and send 0.01 ETH' }).click()
+    await page.getByText('The schedule does not allow this transaction yet.').waitFor()
   }, 180_000)
 })

@@ -8,12 +8,19 @@ import { PageBoundary } from './shell/PageBoundary.tsx'
 import { Shell } from './shell/Shell.tsx'
 import { type SignSession, SignSessionsContext, useWarningBeforeLoss } from './sign/signSession.ts'
 
+const loadVaults = () => import('./vaults/VaultPages.tsx')
+
 /** One script for each page: who comes to verify a proof does not load the wallet, nor the other way round. */
 const loaders = {
   wallet: () => import('./wallet/WalletPage.tsx'),
   proof: () => import('./proof/ProofPage.tsx'),
   sign: () => import('./sign/SignPage.tsx'),
   verify: () => import('./verifyPage/VerifyPage.tsx'),
+  vaults: loadVaults,
+  new_vault: loadVaults,
+  vault: loadVaults,
+  approve: loadVaults,
+  passkey: loadVaults,
   not_found: () => undefined,
 } satisfies Record<Route['page'], () => unknown>
 
@@ -21,6 +28,7 @@ const WalletPage = lazy(() => loaders.wallet().then((module) => ({ default: modu
 const ProofPage = lazy(() => loaders.proof().then((module) => ({ default: module.ProofPage })))
 const SignPage = lazy(() => loaders.sign().then((module) => ({ default: module.SignPage })))
 const VerifyPage = lazy(() => loaders.verify().then((module) => ({ default: module.VerifyPage })))
+const VaultPages = lazy(() => loadVaults().then((module) => ({ default: module.VaultPages })))
 
 /** Starts loading the script of a page, beside the configuration. A failure is reported when the page is shown. */
 export function preloadPage(path: string): void {
@@ -63,6 +71,12 @@ function Page({ route }: { route: Route }) {
       return <SignPage />
     case 'verify':
       return <VerifyPage />
+    case 'vaults':
+    case 'new_vault':
+    case 'vault':
+    case 'approve':
+    case 'passkey':
+      return <VaultPages route={route} />
     case 'not_found':
       return <NotFoundPage />
   }

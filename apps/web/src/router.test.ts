@@ -14,6 +14,15 @@ test.each([
   ['/sign', { page: 'sign' }],
   ['/sign/x', { page: 'not_found' }],
   ['/wallet', { page: 'not_found' }],
+  ['/vaults', { page: 'vaults' }],
+  ['/vaults/new', { page: 'new_vault' }],
+  [`/vaults/0x${'Ab'.repeat(20)}`, { page: 'vault', address: `0x${'ab'.repeat(20)}` }],
+  [`/vaults/0x${'ab'.repeat(19)}`, { page: 'not_found' }],
+  [`/vaults/0x${'ab'.repeat(20)}/x`, { page: 'not_found' }],
+  ['/vaults/old', { page: 'not_found' }],
+  ['/approve', { page: 'approve' }],
+  ['/approve/x', { page: 'not_found' }],
+  ['/passkey', { page: 'passkey' }],
 ])('%s', (path, route) => {
   expect(parseRoute(path)).toEqual(route)
 })

@@ -1,3 +1,4 @@
+import type { Hex } from '@countersign/protocol'
 import { type ComponentProps, type MouseEvent, type RefObject, useEffect, useRef, useSyncExternalStore } from 'react'
 
 export type Route =
@@ -5,14 +6,24 @@ export type Route =
   | { page: 'sign' }
   | { page: 'proof'; slug: string }
   | { page: 'verify' }
+  | { page: 'vaults' | 'new_vault' | 'approve' | 'passkey' }
+  | { page: 'vault'; address: Hex }
   | { page: 'not_found' }
+
+/** Pages with a path of one part, which has their name. */
+const PLAIN = ['verify', 'sign', 'vaults', 'approve', 'passkey'] as const
 
 /** Which page a path is. */
 export function parseRoute(path: string): Route {
   const parts = path.split('/').filter((part) => part !== '')
   const [first, second] = parts
   if (first === undefined) return { page: 'wallet' }
-  if ((first === 'verify' || first === 'sign') && parts.length === 1) return { page: first }
+  const plain = PLAIN.find((name) => name === first)
+  if (plain !== undefined && parts.length === 1) return { page: plain }
+  if (first === 'vaults' && second !== undefined && parts.length === 2) {
+    if (second === 'new') return { page: 'new_vault' }
+    if (/^0x[0-9a-fA-F]{40}$/.test(second)) return { page: 'vault', address: second.toLowerCase() as Hex }
+  }
   if (first === 'proof' && second !== undefined && parts.length === 2) {
     try {
       return { page: 'proof', slug: decodeURIComponent(second) }

@@ -4,7 +4,7 @@ import { checkPolicy } from './checkPolicy.ts'
 import { describePolicy } from './describePolicy.ts'
 import { describeRefusal } from './describeRefusal.ts'
 import { alice, ETHER, full, limited, payment, scheduled, token, tokenTransfer } from './policies.fake.ts'
-import type { Policy, Rule } from './policy.ts'
+import type { Policy, Rule, TransactionRule } from './policy.ts'
 
 const toPolicy = (...rules: Rule[]): Policy => createPolicy({ ...full, log: null, rules })
 
@@ -15,7 +15,9 @@ describe('a policy at a glance', () => {
       'Up to 0.1 ETH at a time to three addresses; up to 0.1 ETH at a time to any address with one passkey; ten transactions each day',
       scheduled,
     ],
-    ['No coins to one address, calling one function', toPolicy(tokenTransfer)],
+    ['Transfers of one token', toPolicy(tokenTransfer)],
+    ['Transfers of any token with one passkey', toPolicy({ ...tokenTransfer, to: 'any', approvals: 1 })],
+    ['No coins to one address, calling one function', toPolicy({ ...tokenTransfer, selectors: ['0x095ea7b3'] })],
     [
       "Up to 0.1 of the chain's coin at a time to any address; messages with two of three passkeys; typed data of any domain with three passkeys",
       toPolicy(
@@ -54,7 +56,7 @@ describe('each rule in a sentence', () => {
   test('in the order of the policy', () => {
     expect(describePolicy(full).rules).toMatchInlineSnapshot(`
       [
-        "No coins to 0x7070707070707070707070707070707070707070 on Ethereum, with a fee of up to 0.01 ETH, calling 0xa9059cbb with exactly two words, where word 1 (address) is 0xa1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1 or 0xb0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0 and word 2 (uint256) is at most 500000000, without approval.",
+        "Transfers (0xa9059cbb) of the token 0x7070707070707070707070707070707070707070, at most 500000000 of the smallest unit at a time, to 0xa1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1 or 0xb0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0 on Ethereum, with a fee of up to 0.01 ETH, without approval.",
         "Up to 0.1 ETH at a time to 0xa1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1, 0xb0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0 or 0xc2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2c2 on Ethereum, with a fee of up to 0.01 ETH, without data, without approval.",
         "Typed data Mail or Permit of the domain named "Permits" of version "1" on Ethereum of contract 0x7070707070707070707070707070707070707070 or the domain named "Mail" with one passkey.",
         "Any message with one passkey.",
@@ -63,6 +65,26 @@ describe('each rule in a sentence', () => {
       ]
     `)
     expect(describePolicy(scheduled).rules).toHaveLength(scheduled.rules.length)
+  })
+
+  test('a call that is not quite a transfer of tokens is told word by word', () => {
+    const [recipient, amount] = tokenTransfer.arguments ?? []
+    if (recipient === undefined || amount === undefined) throw new Error('a transfer has two words')
+    for (const change of [
+      { selectors: ['0x095ea7b3'] },
+      { selectors: ['0x095ea7b3', '0xa9059cbb'] },
+      { words: 3 },
+      { maxValueWei: '1' },
+      { arguments: [amount] },
+      { arguments: [recipient] },
+      { arguments: [{ ...recipient, type: 'uint160', oneOf: undefined }, amount] },
+      { arguments: [recipient, { ...amount, type: 'uint128' }] },
+      { arguments: [recipient, { at: 1, type: 'uint256', oneOf: ['5'] }] },
+    ] as Partial<TransactionRule>[]) {
+      const [sentence] = describePolicy(toPolicy({ ...tokenTransfer, ...change })).rules
+      expect(sentence).toContain(', calling 0x')
+      expect(sentence).not.toMatch(/transfers/i)
+    }
   })
 
   test('what an author wrote is quoted, and nothing in it is invisible or turns the line around', () => {

@@ -12,6 +12,9 @@ import {
   toShare,
 } from './policyWords.ts'
 
+/** `transfer(address,uint256)` of ERC-20. */
+const TRANSFER = '0xa9059cbb'
+
 /** A policy for people. Every text is printable. */
 export type PolicyWords = {
   /** The whole policy at a glance. */
@@ -64,6 +67,8 @@ function toSummary(rule: Rule, isMore: boolean): string {
       : `typed data of ${toCount(rule.domains.length, 'domain')}`
   }
   if (isMore) return isUnlimited(rule.maxValueWei) ? 'more' : toAmount(rule)
+  if (describeTransfer(rule) !== undefined)
+    return `transfers of ${rule.to === 'any' ? 'any token' : toCount(rule.to.length, 'token')}`
   const to = rule.to === 'any' ? 'any address' : toCount(rule.to.length, 'address', 'addresses')
   const calls = rule.selectors === undefined ? '' : `, calling ${toCount(rule.selectors.length, 'function')}`
   return `${toAmount(rule)} to ${to}${calls}`
@@ -73,10 +78,28 @@ function describeRule(rule: Rule, approvers: number): string {
   const approval = toApproval(rule, approvers) || ' without approval'
   if (rule.kind === 'message') return toSentence(`any message${approval}`)
   if (rule.kind === 'typed-data') return toSentence(`${describeTypedData(rule)}${approval}`)
-  const to = rule.to === 'any' ? 'any address' : toEnumeration(rule.to, 'or')
+  const transfer = describeTransfer(rule)
   const chains = rule.chainIds === 'any' ? 'any chain' : toEnumeration(rule.chainIds.map(toChainName), 'or')
   const fee = isUnlimited(rule.maxFeeWei) ? 'with any fee' : `with a fee of up to ${toCoins(rule.maxFeeWei, rule)}`
-  return toSentence(`${toAmount(rule)} to ${to} on ${chains}, ${fee}, ${describeCall(rule)},${approval}`)
+  const where = `on ${chains}, ${fee},`
+  if (transfer !== undefined) return toSentence(`${transfer} ${where}${approval}`)
+  return toSentence(`${toAmount(rule)} to ${toAddresses(rule.to)} ${where} ${describeCall(rule)},${approval}`)
+}
+
+function toAddresses(list: 'any' | readonly string[]): string {
+  return list === 'any' ? 'any address' : toEnumeration(list, 'or')
+}
+
+/** A transfer of tokens (ERC-20), where the rule bounds its two words as people think of them. Undefined for any other call. */
+function describeTransfer({ selectors, words, arguments: rules = [], maxValueWei, to }: TransactionRule) {
+  const [recipient, amount, ...others] = rules
+  const isTransfer = selectors?.join() === TRANSFER && words === 2 && maxValueWei === '0' && others.length === 0
+  if (!isTransfer || recipient?.at !== 0 || recipient.type !== 'address') return undefined
+  if (amount?.at !== 1 || amount.type !== 'uint256' || amount.oneOf !== undefined) return undefined
+  const token = to === 'any' ? 'any token' : `the token ${toEnumeration(to, 'or')}`
+  const most = amount.max === undefined ? 'any amount' : `at most ${amount.max} of the smallest unit`
+  const whom = toAddresses(recipient.oneOf?.map(String) ?? 'any')
+  return `transfers (${TRANSFER}) of ${token}, ${most} at a time, to ${whom}`
 }
 
 function toAmount(rule: TransactionRule): string {

@@ -31,15 +31,17 @@ export function SignedRow({ transaction, from, broadcast, isFollowed, onStatus }
   }, [slug, seen, onStatus])
   const { label, meaning, tone } = proofStatusWords[status]
   const isElsewhere = kind !== 'off-chain' && chainId !== config.chainId
+  const signer = transaction.walletAddress ?? from
   const trouble = broadcast === undefined || broadcast === 'included' ? undefined : broadcastWords[broadcast]
   return (
     <li>
       <Link to={`/proof/${slug}`} className="history-row">
         <HistoryLine
-          description={describeSigned(transaction, { from, tokens: config.tokens ?? [] })}
+          description={describeSigned(transaction, { from: signer, tokens: config.tokens ?? [] })}
           isVoid={trouble !== undefined && broadcast !== 'waiting'}
           time={createdAt}
           chainName={isElsewhere ? toChainName({ chainId }) : undefined}
+          vault={signer === from ? undefined : signer}
         >
           {trouble === undefined ? null : (
             <span className="history-trouble" title={trouble.meaning}>
@@ -91,6 +93,8 @@ type HistoryLineProps = {
   isVoid?: boolean
   time: string
   chainName?: string | undefined
+  /** Who signed, where it is not the wallet whose history this is. */
+  vault?: Hex | undefined
   children?: ReactNode
 }
 
@@ -100,7 +104,7 @@ const ARROWS: Record<Description['direction'], string> = {
   none: 'M4 20h4L19 9l-4-4L4 16v4Z',
 }
 
-function HistoryLine({ description, isVoid, time, chainName, children }: HistoryLineProps) {
+function HistoryLine({ description, isVoid, time, chainName, vault, children }: HistoryLineProps) {
   const { direction, what, counterparty, amount } = description
   return (
     <>
@@ -119,6 +123,7 @@ function HistoryLine({ description, isVoid, time, chainName, children }: History
         <time dateTime={time} title={toDateTime(time)}>
           {toAgo(time, Date.now())}
           {chainName === undefined ? null : ` on ${chainName}`}
+          {vault === undefined ? null : `, from vault ${toShortAddress(vault)}`}
         </time>
       </span>
       <span className="history-outcome">

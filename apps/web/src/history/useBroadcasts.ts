@@ -18,7 +18,9 @@ export function useBroadcasts(transactions: readonly TransactionSummary[], from:
         const { slug } = transaction
         const isAsked = transaction.kind === undefined && transaction.chainId === chainId
         if (!isAsked || isSettled(known.current.get(slug))) continue
-        const broadcast = await readBroadcast(client.publicClient, { from, transaction, now: Date.now() })
+        const broadcast = await readBroadcast(client.publicClient, {
+          ...{ from: transaction.walletAddress ?? from, transaction, now: Date.now() },
+        })
         if (signal.aborted) return
         if (known.current.get(slug) !== broadcast) setBroadcasts((before) => new Map(before).set(slug, broadcast))
       }

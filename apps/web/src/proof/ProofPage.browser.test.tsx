@@ -310,6 +310,22 @@ test('a proof on its way is followed until it is complete, and verified again wi
   expect(network.requests).toHaveLength(asked)
 })
 
+test('what is written into the form of an opening stays there when the proof becomes complete', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  let status: ProofPayload['status'] = 'pending_onchain'
+  network.routes.push([proofUrl, () => json({ ...honest, kind: 'off-chain', status })])
+  await show()
+  await open('Show what was signed')
+  const field = page.getByLabelText('Or paste the opening')
+  await field.fill('half an opening')
+  const before = field.element()
+  status = 'complete'
+  await vi.advanceTimersByTimeAsync(POLL_INTERVAL_MS)
+  await vi.waitFor(() => expect(stages()).toEqual(['done', 'done', 'done', 'done']), PATIENCE)
+  expect(field.element()).toBe(before)
+  await expect.element(field).toHaveValue('half an opening')
+})
+
 test('a service that changes its answer every time does not keep the verification from its end', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   const late = Promise.withResolvers<void>()

@@ -51,6 +51,8 @@ function ProofView({ proof, config, anchors }: { proof: ProofPayload; config: We
   }, [ipfsCid, ipfsUrl, txHash, chainId, walletAddress, status, apiBaseUrl, trust, config, opening, round])
   const state = useVerification(request)
   const outcome = state.phase === 'done' ? state.outcome : undefined
+  // By the service's word too: while the page verifies once more, the form stays, with the file that was chosen.
+  const canBeOpened = opening !== undefined || proof.kind === 'off-chain' || canOpen(outcome?.receipt)
   return (
     <>
       {request === undefined ? <NotPinned status={proof.status} /> : null}
@@ -60,7 +62,7 @@ function ProofView({ proof, config, anchors }: { proof: ProofPayload; config: We
         proof={proof}
         onRetry={() => setRound((previous) => previous + 1)}
       >
-        {opening !== undefined || canOpen(outcome?.receipt) ? <OpeningForm onOpen={setOpening} /> : null}
+        {canBeOpened ? <OpeningForm onOpen={setOpening} /> : null}
         <ShareLink url={`${window.location.origin}/proof/${proof.slug}`} />
       </VerificationReport>
       <div className="folds">

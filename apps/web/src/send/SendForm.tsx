@@ -1,4 +1,4 @@
-import { type FormEvent, type RefObject, useState } from 'react'
+import { type FormEvent, type ReactNode, type RefObject, useState } from 'react'
 import type { Token } from '../config.ts'
 import { Field } from '../ui/Field.tsx'
 import { GasField, type GasFieldProps } from './GasField.tsx'
@@ -11,6 +11,8 @@ export type SendFormProps = Omit<GasFieldProps, 'error' | 'input'> & {
   form: RefObject<HTMLFormElement | null>
   onMax: () => void
   onReview: () => void
+  /** Further fields, before the button. */
+  children?: ReactNode
 }
 
 /** Where a payment is written. Nothing here signs. */
@@ -23,6 +25,7 @@ export function SendForm({
   onChange,
   onMax,
   onReview,
+  children,
   ...rest
 }: SendFormProps) {
   const [isCall, setIsCall] = useState(fields.data !== '' || fields.gas !== '')
@@ -89,6 +92,7 @@ export function SendForm({
           <GasField {...rest} {...{ fields, isChecking, onChange }} error={errors.gas} input={text('gas')} />
         </details>
       ) : null}
+      {children}
       <button type="submit" className="button" aria-disabled={isChecking}>
         {isChecking ? 'Asking the chain …' : 'Review'}
       </button>

@@ -10,7 +10,12 @@ import { type SendStep, toSendSteps } from './sendSteps.ts'
 import { tellAmount, toRecipient } from './tellDraft.ts'
 import { useInclusion } from './useInclusion.ts'
 
-export type SendResultProps = { draft: Draft; result: SignResult; onIncluded: () => void; onAgain: () => void }
+export type SendResultProps = {
+  draft: Pick<Draft, 'to' | 'valueWei' | 'transfer'>
+  result: SignResult
+  onIncluded: () => void
+  onAgain: () => void
+}
 
 /** What has become of a payment, as far as it has come. */
 export function SendResult({ draft, result, onIncluded, onAgain }: SendResultProps) {

@@ -76,7 +76,8 @@ export function toTokenPayment(transfer: Transfer): Payment {
   return { to: getAddress(token.address), valueWei: 0n, data: toTransferData(transfer), gas: null, transfer }
 }
 
-function findAddressFault(text: string): string | undefined {
+/** What is wrong with an address as it was typed. */
+export function findAddressFault(text: string): string | undefined {
   if (text === '') return 'Enter the address of the recipient.'
   if (/\.eth$/i.test(text)) return 'Names are not looked up here. Enter the address itself, which starts with 0x.'
   if (!/^0x[0-9a-fA-F]{40}$/.test(text)) return 'An address is 0x and 40 digits or letters from a to f.'
@@ -87,7 +88,8 @@ function findAddressFault(text: string): string | undefined {
 
 type AmountRules = { symbol: string; decimals: number; isZeroAllowed: boolean }
 
-function findAmountFault(text: string, { symbol, decimals, isZeroAllowed }: AmountRules): string | undefined {
+/** What is wrong with an amount as it was typed. */
+export function findAmountFault(text: string, { symbol, decimals, isZeroAllowed }: AmountRules): string | undefined {
   if (text === '') return 'Enter an amount.'
   if (text.startsWith('-')) return 'An amount cannot be negative.'
   if (text.includes(',')) return 'Use a point for decimals, and nothing between thousands.'

@@ -7,6 +7,11 @@ const TITLES: Record<Route['page'], string> = {
   sign: 'Sign a message',
   proof: 'Proof',
   verify: 'Verify a proof',
+  vaults: 'Vaults',
+  new_vault: 'Make a vault',
+  vault: 'Vault',
+  approve: 'Approve a payment',
+  passkey: 'Make a passkey for a vault',
   not_found: 'Not found',
 }
 
@@ -18,7 +23,7 @@ export function Shell({ children }: { children: ReactNode }) {
   useEffect(() => {
     document.title = `${TITLES[page]} · Countersign`
   }, [page])
-  const current = (name: Route['page']) => (page === name ? ({ 'aria-current': 'page' } as const) : {})
+  const current = (...names: Route['page'][]) => (names.includes(page) ? ({ 'aria-current': 'page' } as const) : {})
   return (
     <>
       <a className="skip-link" href="#main">
@@ -36,6 +41,9 @@ export function Shell({ children }: { children: ReactNode }) {
           <nav aria-label="Pages">
             <Link to="/" {...current('wallet')}>
               Wallet
+            </Link>
+            <Link to="/vaults" {...current('vaults', 'new_vault', 'vault')}>
+              Vaults
             </Link>
             <Link to="/sign" {...current('sign')}>
               Sign

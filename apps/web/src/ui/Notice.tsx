@@ -24,13 +24,15 @@ export type ErrorNoticeProps = {
   error: ServiceError
   /** What it means here that an answer of the service was lost. */
   lostAnswer?: Explanation | undefined
+  /** In place of the general words. */
+  explanation?: Explanation | undefined
   /** Beside the words: a way on. */
   children?: ReactNode
 }
 
 /** What went wrong, what to do, and the code, for support. */
-export function ErrorNotice({ error, lostAnswer, children }: ErrorNoticeProps) {
-  const { title, advice } = explainError(error, lostAnswer)
+export function ErrorNotice({ error, lostAnswer, explanation, children }: ErrorNoticeProps) {
+  const { title, advice } = explanation ?? explainError(error, lostAnswer)
   return (
     <Notice tone="danger" title={title} isAlert>
       <p>{advice}</p>

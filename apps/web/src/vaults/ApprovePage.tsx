@@ -1,0 +1,165 @@
+import type { Approval } from '@countersign/policy'
+import type { ServiceError } from '@countersign/sdk'
+import { approve, type Prepared, parsePrepared } from '@countersign/sdk/vaults'
+import { type FormEvent, useEffect, useMemo, useRef, useState } from 'react'
+import { DownloadLink } from '../report/DownloadLink.tsx'
+import { ShownWords } from '../sign/ShownWords.tsx'
+import { CopyButton } from '../ui/CopyButton.tsx'
+import { Field } from '../ui/Field.tsx'
+import { toDateTime } from '../words/format.ts'
+import { toServiceError } from '../words/toServiceError.ts'
+import { readPreparedText } from './approvalText.ts'
+import { findCredentials } from './findCredentials.ts'
+import { PaymentFacts } from './PaymentFacts.tsx'
+import { RulesInWords } from './RulesInWords.tsx'
+import { VaultErrorNotice } from './VaultErrorNotice.tsx'
+import '../sign/sign.css'
+import './vaults.css'
+
+/** `/approve`: shows what a vault is to sign, computed again from its content, and has a passkey approve it. Nobody has to sign in. */
+export function ApprovePage() {
+  const [text, setText] = useState(readFragment)
+  const [fault, setFault] = useState<string | undefined>(undefined)
+  useEffect(() => {
+    const listen = () => setText(readFragment())
+    window.addEventListener('hashchange', listen)
+    return () => window.removeEventListener('hashchange', listen)
+  }, [])
+  const read = useMemo(() => (text === '' ? undefined : readPrepared(text)), [text])
+
+  return (
+    <div className="vault-section">
+      <h1>Approve for a vault</h1>
+      {read !== undefined && 'error' in read ? <VaultErrorNotice error={read.error} /> : null}
+      {read !== undefined && 'prepared' in read ? (
+        <ApproveCard key={read.prepared.digest} prepared={read.prepared} />
+      ) : (
+        <AskForm
+          fault={fault}
+          onText={(next) => {
+            setFault(next.trim() === '' ? 'Paste the link, or the text of the file.' : undefined)
+            setText(next)
+          }}
+        />
+      )}
+    </div>
+  )
+}
+
+function readFragment(): string {
+  return window.location.hash.length > 1 ? window.location.hash : ''
+}
+
+function readPrepared(text: string): { prepared: Prepared } | { error: ServiceError } {
+  try {
+    return { prepared: parsePrepared(readPreparedText(text) ?? '') }
+  } catch (error) {
+    return { error: toServiceError(error) }
+  }
+}
+
+function ApproveCard({ prepared }: { prepared: Prepared }) {
+  const { kind, content, address, policy, expiresMs } = prepared
+  const heading = useRef<HTMLHeadingElement>(null)
+  const [approval, setApproval] = useState<Approval | null>(null)
+  const [isAsking, setIsAsking] = useState(false)
+  const [failure, setFailure] = useState<ServiceError | null>(null)
+  useEffect(() => heading.current?.focus(), [])
+
+  async function ask() {
+    if (isAsking) return
+    setIsAsking(true)
+    setFailure(null)
+    try {
+      setApproval(await approve(prepared, { credentials: findCredentials(prepared) }))
+    } catch (error) {
+      setFailure(toServiceError(error))
+    }
+    setIsAsking(false)
+  }
+
+  return (
+    <section className="card vault-card send-confirm" aria-labelledby="approve-heading">
+      <h2 id="approve-heading" ref={heading} tabIndex={-1}>
+        {approval === null ? 'Do you approve this?' : 'You have approved this'}
+      </h2>
+      {kind === 'transaction' ? (
+        <PaymentFacts content={content} vault={address} />
+      ) : (
+        <ShownWords shown={{ kind, content } as Parameters<typeof ShownWords>[0]['shown']} wallet={address} />
+      )}
+      <p className="fine-print">
+        The approval is for exactly this, and ends on {toDateTime(new Date(expiresMs).toISOString())}. It becomes public
+        with the proof.
+      </p>
+      <details className="call-fields">
+        <summary>Rules of this vault</summary>
+        <RulesInWords policy={policy} />
+      </details>
+      {failure === null ? null : <VaultErrorNotice error={failure} />}
+      {approval === null ? (
+        <div className="actions">
+          <button type="button" className="button" onClick={ask} aria-disabled={isAsking}>
+            {isAsking ? 'Asking for a passkey …' : 'Approve with a passkey'}
+          </button>
+        </div>
+      ) : (
+        <GivenApproval approval={approval} />
+      )}
+    </section>
+  )
+}
+
+/** The text for whoever asked. It is no secret, and of use for nothing else. */
+function GivenApproval({ approval }: { approval: Approval }) {
+  const text = JSON.stringify(approval)
+  const bytes = useMemo(() => new TextEncoder().encode(`${text}\n`), [text])
+  return (
+    <div className="vault-section">
+      <p role="status">Give this text to the person who asked. It is good for this signature only.</p>
+      <details className="call-fields">
+        <summary>The approval as a text</summary>
+        <p className="mono" data-text="approval">
+          {text}
+        </p>
+      </details>
+      <div className="actions">
+        <CopyButton text={text} what="the approval" />
+        <DownloadLink bytes={bytes} name="approval.json">
+          Save as a file
+        </DownloadLink>
+      </div>
+    </div>
+  )
+}
+
+function AskForm({ fault, onText }: { fault: string | undefined; onText: (text: string) => void }) {
+  const [text, setText] = useState('')
+  function submit(event: FormEvent) {
+    event.preventDefault()
+    onText(text)
+  }
+  return (
+    <section className="card vault-card" aria-labelledby="ask-heading">
+      <h2 id="ask-heading">What is to be approved?</h2>
+      <form className="vault-form" onSubmit={submit} noValidate>
+        <Field id="prepared-text" label="Link, or text of the file" error={fault}>
+          {(control) => (
+            <textarea
+              {...control}
+              className="mono"
+              rows={4}
+              autoComplete="off"
+              spellCheck={false}
+              value={text}
+              onChange={({ target }) => setText(target.value)}
+            />
+          )}
+        </Field>
+        <button type="submit" className="button">
+          Show it
+        </button>
+      </form>
+    </section>
+  )
+}

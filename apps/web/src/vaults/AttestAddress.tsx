@@ -1,0 +1,50 @@
+import { type ServiceError, useService } from '@countersign/sdk'
+import { attestVault, type Vault } from '@countersign/sdk/vaults'
+import { useState } from 'react'
+import { Link } from '../router.tsx'
+import { toServiceError } from '../words/toServiceError.ts'
+import { VaultErrorNotice } from './VaultErrorNotice.tsx'
+
+/** Has the enclave state, in public, that this address is that of these rules. */
+export function AttestAddress({ vault }: { vault: Vault }) {
+  const { client } = useService()
+  const [slug, setSlug] = useState<string | null>(null)
+  const [isAsking, setIsAsking] = useState(false)
+  const [failure, setFailure] = useState<ServiceError | null>(null)
+
+  async function ask() {
+    if (isAsking) return
+    setIsAsking(true)
+    setFailure(null)
+    try {
+      setSlug((await attestVault(client, vault)).attestationSlug)
+    } catch (error) {
+      setFailure(toServiceError(error))
+    }
+    setIsAsking(false)
+  }
+
+  return (
+    <div className="vault-section">
+      <p>
+        Before the first coin, have the enclave state that this address belongs to these rules: until then you have the
+        service’s word for it. The proof is public, like that of a payment.
+      </p>
+      {failure === null ? null : <VaultErrorNotice error={failure} />}
+      <div className="actions">
+        {slug === null ? (
+          <button type="button" className="button button-quiet" onClick={ask} aria-disabled={isAsking}>
+            {isAsking ? 'Asking the enclave …' : 'Attest the address'}
+          </button>
+        ) : (
+          <Link to={`/proof/${slug}`} className="button button-quiet">
+            See the proof of the address
+          </Link>
+        )}
+      </div>
+      <p className="visually-hidden" role="status">
+        {slug === null ? '' : 'The address is attested.'}
+      </p>
+    </div>
+  )
+}

@@ -1,0 +1,172 @@
+import { type Policy, VaultPolicyError } from '@countersign/policy'
+import { MAX_SAMPLE_AGE_MS } from '@countersign/protocol'
+import type { ServiceError, WalletInfo } from '@countersign/sdk'
+import type { Vault } from '@countersign/sdk/vaults'
+import { type FormEvent, useEffect, useRef, useState } from 'react'
+import { useConfig } from '../config.ts'
+import { Field } from '../ui/Field.tsx'
+import { SignedInPage } from '../wallet/SignedInPage.tsx'
+import { toServiceError } from '../words/toServiceError.ts'
+import { EMPTY_DRAFT, type NewVaultDraft, readDraft, writeDraft } from './newVaultDraft.ts'
+import { PasskeyPicker } from './PasskeyPicker.tsx'
+import { parseVaultFields, type VaultFieldErrors } from './parseVaultFields.ts'
+import { RulesReview } from './RulesReview.tsx'
+import { TemplateForm } from './TemplateForm.tsx'
+import { toPolicy } from './template.ts'
+import { readTimeSources } from './timeSources.ts'
+import { useOwnVaults } from './useOwnVaults.ts'
+import { VaultErrorNotice } from './VaultErrorNotice.tsx'
+import { VaultMade } from './VaultMade.tsx'
+import { MAX_NAME_LENGTH, writeVaultNotes } from './vaultNotes.ts'
+import './vaults.css'
+
+/** `/vaults/new`: from a template to an address. */
+export function NewVaultPage() {
+  return <SignedInPage title="Make a vault">{(signedIn) => <NewVault {...signedIn} />}</SignedInPage>
+}
+
+type Step = { name: 'form' } | { name: 'rules' | 'making'; policy: Policy } | { name: 'made'; vault: Vault }
+
+/** Write, make the passkeys, read the rules, make it, keep the file. */
+function NewVault({ onSessionLost }: { wallet: WalletInfo; onSessionLost: () => void }) {
+  const config = useConfig()
+  const { vaults, create } = useOwnVaults({ onSessionLost })
+  const [draft, setDraft] = useState(readDraft)
+  const [errors, setErrors] = useState<VaultFieldErrors>({})
+  const [fault, setFault] = useState<string | null>(null)
+  const [failure, setFailure] = useState<ServiceError | null>(null)
+  const [step, setStep] = useState<Step>({ name: 'form' })
+  const isMaking = useRef(false)
+  const form = useRef<HTMLFormElement>(null)
+  const wantsFocus = useRef(false)
+  const { fields, passkeys } = draft
+  const approvals = fields.template === 'limit' ? 0 : Number(fields.approvals)
+  const time = readTimeSources(config)
+
+  useEffect(() => writeDraft(step.name === 'made' ? undefined : draft), [draft, step.name])
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once the messages are on the page, to the first field that has one
+  useEffect(() => {
+    if (wantsFocus.current) form.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus()
+    wantsFocus.current = false
+  }, [errors])
+
+  function change(part: Partial<NewVaultDraft['fields']>) {
+    setDraft((before) => ({ ...before, fields: { ...before.fields, ...part } }))
+    setErrors((before) => Object.fromEntries(Object.entries(before).filter(([name]) => !(name in part))))
+    setFault(null)
+  }
+
+  function review(event: FormEvent) {
+    event.preventDefault()
+    setFailure(null)
+    const parsed = parseVaultFields(fields)
+    wantsFocus.current = 'errors' in parsed
+    if ('errors' in parsed) return setErrors(parsed.errors)
+    if (passkeys.length < approvals) return setFault(tellMissing(approvals))
+    if (fields.template === 'agent' && time.length === 0) return setFault('This page knows no clock for a schedule.')
+    // Those that a rule never asks for would only be published.
+    const approvers = approvals === 0 ? [] : passkeys.map(({ approver }) => approver)
+    try {
+      const context = { chainId: config.chainId, approvers, time, startsAtMs: toStart(Date.now()) }
+      setStep({ name: 'rules', policy: toPolicy(parsed.terms, context) })
+    } catch (error) {
+      if (!(error instanceof VaultPolicyError)) throw error
+      setFault(`These rules cannot be made: ${error.details ?? error.message}.`)
+    }
+  }
+
+  async function make(policy: Policy) {
+    if (isMaking.current) return
+    isMaking.current = true
+    setFailure(null)
+    setStep({ name: 'making', policy })
+    try {
+      const vault = await create(policy)
+      const credentials = passkeys.flatMap(({ credentialId, transports = [] }) =>
+        credentialId === undefined ? [] : [{ credentialId, transports }],
+      )
+      writeVaultNotes(vault.address, { name: fields.name.trim(), passkeys: credentials })
+      setStep({ name: 'made', vault })
+    } catch (caught) {
+      const error = toServiceError(caught)
+      if (error.status === 401) onSessionLost()
+      setFailure(error)
+      setStep({ name: 'rules', policy })
+    }
+    isMaking.current = false
+  }
+
+  function beginAnew() {
+    setDraft(EMPTY_DRAFT)
+    setStep({ name: 'form' })
+  }
+
+  if (step.name === 'made') {
+    return <VaultMade vault={step.vault} onAgain={beginAnew} />
+  }
+  if (step.name !== 'form') {
+    return (
+      <RulesReview
+        policy={step.policy}
+        isMaking={step.name === 'making'}
+        failure={failure}
+        onMake={() => void make(step.policy)}
+        onChange={() => setStep({ name: 'form' })}
+      />
+    )
+  }
+  return (
+    <section className="card vault-card" aria-labelledby="new-vault-heading">
+      <h2 id="new-vault-heading">Its rules</h2>
+      <form ref={form} className="vault-form" onSubmit={review} noValidate>
+        {failure === null ? null : <VaultErrorNotice error={failure} />}
+        <TemplateForm
+          {...{ fields, errors }}
+          refuges={vaults?.filter(({ policy }) => policy.schedule === undefined) ?? null}
+          canSchedule={time.length > 0}
+          onChange={change}
+        />
+        {approvals === 0 ? null : (
+          <PasskeyPicker
+            {...{ passkeys, approvals }}
+            onChange={(next) => {
+              setDraft((before) => ({ ...before, passkeys: next }))
+              setFault(null)
+            }}
+          />
+        )}
+        <Field id="vault-name" label="Name" hint="For you, in this browser only. It is no part of the vault.">
+          {(control) => (
+            <input
+              {...control}
+              value={fields.name}
+              maxLength={MAX_NAME_LENGTH}
+              autoComplete="off"
+              onChange={({ target }) => change({ name: target.value })}
+            />
+          )}
+        </Field>
+        {fault === null ? null : (
+          <p className="field-error" role="alert">
+            {fault}
+          </p>
+        )}
+        <button type="submit" className="button">
+          Read the rules
+        </button>
+      </form>
+    </section>
+  )
+}
+
+/** A whole minute that every sample in use is after: the first payment must not come too early. */
+function toStart(nowMs: number): number {
+  const earliest = nowMs - MAX_SAMPLE_AGE_MS
+  return earliest - (earliest % 60_000)
+}
+
+function tellMissing(approvals: number): string {
+  return approvals === 1
+    ? 'These rules ask for a passkey. Make it first.'
+    : `These rules ask for ${approvals} passkeys. Make them first.`
+}

@@ -1,0 +1,55 @@
+import type { ServiceError } from '@countersign/sdk'
+import { createPasskey, type Passkey } from '@countersign/sdk/vaults'
+import { useState } from 'react'
+import { CopyButton } from '../ui/CopyButton.tsx'
+import { toServiceError } from '../words/toServiceError.ts'
+import { VaultErrorNotice } from './VaultErrorNotice.tsx'
+import './vaults.css'
+
+/** `/passkey`: makes a passkey for a vault that somebody makes on another device. Nobody has to sign in. */
+export function PasskeyPage() {
+  const [passkey, setPasskey] = useState<Passkey | null>(null)
+  const [isAsking, setIsAsking] = useState(false)
+  const [failure, setFailure] = useState<ServiceError | null>(null)
+
+  async function make() {
+    if (isAsking) return
+    setIsAsking(true)
+    setFailure(null)
+    try {
+      setPasskey(await createPasskey({ name: 'Vault passkey', rpName: 'Countersign' }))
+    } catch (error) {
+      setFailure(toServiceError(error))
+    }
+    setIsAsking(false)
+  }
+
+  const text = passkey === null ? '' : JSON.stringify(passkey.approver)
+  return (
+    <section className="card vault-card" aria-labelledby="passkey-heading">
+      <h1 id="passkey-heading">Make a passkey for a vault</h1>
+      <p>
+        A vault can ask for your approval, with a passkey that stays on this device or in your password manager. Make it
+        here, and give its public part to the person who makes the vault. Later you approve on this site.
+      </p>
+      {failure === null ? null : <VaultErrorNotice error={failure} />}
+      {passkey === null ? (
+        <div className="actions">
+          <button type="button" className="button" onClick={make} aria-disabled={isAsking}>
+            {isAsking ? 'Asking for a passkey …' : 'Make a passkey'}
+          </button>
+        </div>
+      ) : (
+        <>
+          <p role="status">The passkey is made. Its public part is no secret:</p>
+          <p>
+            <span className="mono" data-text="approver">
+              {text}
+            </span>{' '}
+            <CopyButton text={text} what="the public part of the passkey" />
+          </p>
+        </>
+      )}
+    </section>
+  )
+}

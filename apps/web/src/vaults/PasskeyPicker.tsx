@@ -1,0 +1,148 @@
+import { type ServiceError, useService } from '@countersign/sdk'
+import { createPasskey, type Passkey } from '@countersign/sdk/vaults'
+import { useState } from 'react'
+import { Link } from '../router.tsx'
+import { Field } from '../ui/Field.tsx'
+import { Notice } from '../ui/Notice.tsx'
+import { toServiceError } from '../words/toServiceError.ts'
+import { parseApprover } from './parseApprover.ts'
+import { VaultErrorNotice } from './VaultErrorNotice.tsx'
+
+/** A passkey of the vault that is being made. Of one from another device only the public part is known. */
+export type ChosenPasskey = Pick<Passkey, 'approver'> & Partial<Passkey>
+
+export type PasskeyPickerProps = {
+  passkeys: readonly ChosenPasskey[]
+  /** How many approve. */
+  approvals: number
+  onChange: (passkeys: readonly ChosenPasskey[]) => void
+}
+
+/** The passkeys of a new vault: made here, or brought from another device. */
+export function PasskeyPicker({ passkeys, approvals, onChange }: PasskeyPickerProps) {
+  const { user } = useService()
+  const [isAsking, setIsAsking] = useState(false)
+  const [failure, setFailure] = useState<ServiceError | null>(null)
+
+  async function make() {
+    if (isAsking) return
+    setIsAsking(true)
+    setFailure(null)
+    try {
+      const name = `${user?.email ?? 'Vault'}, vault passkey ${passkeys.length + 1}`
+      const excludeCredentialIds = passkeys.flatMap(({ credentialId = '' }) =>
+        credentialId === '' ? [] : [credentialId],
+      )
+      onChange([...passkeys, await createPasskey({ name, rpName: 'Countersign', excludeCredentialIds })])
+    } catch (error) {
+      setFailure(toServiceError(error))
+    }
+    setIsAsking(false)
+  }
+
+  return (
+    <section className="passkeys" aria-labelledby="passkeys-heading">
+      <h3 id="passkeys-heading">Passkeys that approve</h3>
+      {passkeys.length === 0 ? null : (
+        <ul className="tokens">
+          {passkeys.map(({ approver, credentialId }, index) => (
+            <li key={approver.publicKey}>
+              <span>
+                Passkey {index + 1}, {credentialId === undefined ? 'brought' : 'made here'}, of {approver.rpId}
+              </span>
+              <button
+                type="button"
+                className="button button-small"
+                onClick={() => onChange(passkeys.filter((one) => one.approver !== approver))}
+              >
+                Remove<span className="visually-hidden"> passkey {index + 1}</span>
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+      {failure === null ? null : <VaultErrorNotice error={failure} />}
+      <SpareNotice {...{ passkeys, approvals }} />
+      <div className="actions">
+        <button type="button" className="button button-quiet" onClick={make} aria-disabled={isAsking}>
+          {isAsking ? 'Asking for a passkey …' : passkeys.length === 0 ? 'Make a passkey' : 'Make another passkey'}
+        </button>
+      </div>
+      <BringPasskey onBrought={(approver) => onChange([...passkeys, { approver }])} passkeys={passkeys} />
+    </section>
+  )
+}
+
+/** A lost passkey cannot be replaced, so one more than is needed belongs to every vault. */
+function SpareNotice({ passkeys, approvals }: Omit<PasskeyPickerProps, 'onChange'>) {
+  if (passkeys.length > approvals) return null
+  if (passkeys.length < approvals) {
+    const missing = approvals - passkeys.length
+    return (
+      <p>
+        {missing === 1 ? 'One more passkey is' : `${missing} more passkeys are`} needed, and one as a spare. They can
+        never be added later.
+      </p>
+    )
+  }
+  return (
+    <Notice tone="warning" title="Make one more, as a spare">
+      <p>
+        A passkey that is lost cannot be replaced, and these rules can never change: with it the funds would be lost.
+        Make the spare with another phone, computer or security key.
+      </p>
+    </Notice>
+  )
+}
+
+function BringPasskey(props: {
+  passkeys: readonly ChosenPasskey[]
+  onBrought: (approver: ChosenPasskey['approver']) => void
+}) {
+  const { passkeys, onBrought } = props
+  const [text, setText] = useState('')
+  const [fault, setFault] = useState<string | undefined>(undefined)
+
+  function bring() {
+    const parsed = parseApprover(text)
+    if ('fault' in parsed) return setFault(parsed.fault)
+    const isKnown = passkeys.some(({ approver }) => approver.publicKey === parsed.approver.publicKey)
+    if (isKnown) return setFault('This passkey is in the list already.')
+    onBrought(parsed.approver)
+    setText('')
+    setFault(undefined)
+  }
+
+  return (
+    <details className="call-fields">
+      <summary>Bring a passkey from another device or person</summary>
+      <p>
+        On that device, open <Link to="/passkey">{`${window.location.host}/passkey`}</Link>, make a passkey there, and
+        copy what it shows. Nobody has to sign in for that.
+      </p>
+      <div className="vault-form">
+        <Field id="vault-approver" label="The passkey’s text" error={fault}>
+          {(control) => (
+            <textarea
+              {...control}
+              className="mono"
+              rows={3}
+              autoComplete="off"
+              spellCheck={false}
+              value={text}
+              onChange={({ target }) => {
+                setText(target.value)
+                setFault(undefined)
+              }}
+            />
+          )}
+        </Field>
+        <p className="actions">
+          <button type="button" className="button button-quiet" onClick={bring}>
+            Add this passkey
+          </button>
+        </p>
+      </div>
+    </details>
+  )
+}

@@ -1,0 +1,166 @@
+import { type ServiceError, type SignResult, useService } from '@countersign/sdk'
+import { prepare, sendPrepared, type Vault } from '@countersign/sdk/vaults'
+import { useEffect, useRef, useState } from 'react'
+import { useConfig } from '../config.ts'
+import { Link } from '../router.tsx'
+import { SendForm } from '../send/SendForm.tsx'
+import { SendResult, SendSteps, TransactionHash } from '../send/SendResult.tsx'
+import { signingSteps } from '../send/sendSteps.ts'
+import { usePaymentForm } from '../send/usePaymentForm.ts'
+import { Field } from '../ui/Field.tsx'
+import { toServiceError } from '../words/toServiceError.ts'
+import { PendingView } from './PendingView.tsx'
+import { type PendingPayment, type PreparedPayment, readPending, writePending } from './pendingPayment.ts'
+import { RefusalNotice } from './RefusalNotice.tsx'
+import { toShownPayment } from './shownPayment.ts'
+import { VaultErrorNotice } from './VaultErrorNotice.tsx'
+
+export type PayCardProps = {
+  vault: Vault
+  /** Something was signed, or has reached a block. */
+  onChanged: () => void
+  onSessionLost: () => void
+}
+
+type Step =
+  | { name: 'form' | 'checking' }
+  | { name: 'pending' | 'signing'; pending: PendingPayment }
+  | { name: 'sent'; prepared: PreparedPayment; result: SignResult }
+
+const HOUR_MS = 3_600_000
+
+/** Write, hear what the rules say, have it approved, sign, follow. */
+export function PayCard({ vault, onChanged, onSessionLost }: PayCardProps) {
+  const config = useConfig()
+  const { client } = useService()
+  const { address, policy } = vault
+  const [step, setStep] = useState<Step>(() => toFirstStep(address))
+  const [failure, setFailure] = useState<ServiceError | null>(null)
+  const [validForMs, setValidForMs] = useState(HOUR_MS)
+  const heading = useRef<HTMLHeadingElement>(null)
+  const isSending = useRef(false)
+  const payment = usePaymentForm({
+    from: address,
+    isChecking: () => step.name === 'checking',
+    onChecking: (isChecking) => setStep({ name: isChecking ? 'checking' : 'form' }),
+    onFailure: (error) => setFailure(error === null ? null : toServiceError(error)),
+  })
+
+  // A page that is closed between signature and broadcast leaves a public signature behind, and nothing sent.
+  useEffect(() => {
+    if (step.name !== 'signing') return
+    const warn = (event: BeforeUnloadEvent) => event.preventDefault()
+    window.addEventListener('beforeunload', warn)
+    return () => window.removeEventListener('beforeunload', warn)
+  }, [step.name])
+
+  function fail(caught: unknown) {
+    const error = toServiceError(caught)
+    if (error.status === 401) onSessionLost()
+    setFailure(error)
+  }
+
+  function wait(pending: PendingPayment) {
+    writePending(address, pending)
+    setStep({ name: 'pending', pending })
+  }
+
+  async function review() {
+    const draft = await payment.review()
+    if (draft === undefined) return
+    try {
+      const { to, valueWei: value, data, gas } = draft
+      const prepared = await prepare(client, vault, { kind: 'transaction', to, value, data, gas }, { validForMs })
+      wait({ prepared: prepared as PreparedPayment, approvals: [] })
+    } catch (error) {
+      fail(error)
+      setStep({ name: 'form' })
+    }
+  }
+
+  async function send(pending: PendingPayment) {
+    // Two clicks in one turn come before the button is gone.
+    if (isSending.current) return
+    isSending.current = true
+    setFailure(null)
+    setStep({ name: 'signing', pending })
+    heading.current?.focus()
+    const { prepared, approvals } = pending
+    try {
+      const result = await sendPrepared(client, prepared, approvals)
+      writePending(address, undefined)
+      payment.clear()
+      setStep({ name: 'sent', prepared, result })
+      onChanged()
+    } catch (error) {
+      fail(error)
+      // It stays: the same payment again has the same number and the same signature, so it can never be a second one.
+      setStep({ name: 'pending', pending })
+      onChanged()
+    }
+    isSending.current = false
+  }
+
+  function back() {
+    writePending(address, undefined)
+    setFailure(null)
+    setStep({ name: 'form' })
+    payment.focus()
+  }
+
+  return (
+    <section className="card" aria-labelledby="pay-heading">
+      <h2 id="pay-heading" ref={heading} tabIndex={-1}>
+        Pay from this vault
+      </h2>
+      {failure === null ? null : failure.code === 'policy_refused' ? (
+        <RefusalNotice error={failure} />
+      ) : (
+        <VaultErrorNotice error={failure}>
+          {failure.signed === undefined ? undefined : (
+            <>
+              <TransactionHash txHash={failure.signed.txHash} />
+              <Link to={`/proof/${failure.signed.attestationSlug}`}>See its proof</Link>
+            </>
+          )}
+        </VaultErrorNotice>
+      )}
+      {step.name === 'form' || step.name === 'checking' ? (
+        <SendForm {...payment.props} isChecking={step.name === 'checking'} onReview={review}>
+          {policy.approvers.length === 0 ? null : (
+            <Field id="pay-valid" label="If it needs approval, that holds for">
+              {(control) => (
+                <select
+                  {...control}
+                  value={validForMs}
+                  onChange={({ target }) => setValidForMs(Number(target.value))}
+                  disabled={step.name === 'checking'}
+                >
+                  <option value={HOUR_MS}>one hour</option>
+                  <option value={24 * HOUR_MS}>24 hours</option>
+                </select>
+              )}
+            </Field>
+          )}
+        </SendForm>
+      ) : null}
+      {step.name === 'pending' ? (
+        <PendingView pending={step.pending} onChange={wait} onSend={() => void send(step.pending)} onBack={back} />
+      ) : null}
+      {step.name === 'signing' ? <SendSteps steps={signingSteps} /> : null}
+      {step.name === 'sent' ? (
+        <SendResult
+          draft={toShownPayment(step.prepared.content, config.tokens ?? [])}
+          result={step.result}
+          onIncluded={onChanged}
+          onAgain={back}
+        />
+      ) : null}
+    </section>
+  )
+}
+
+function toFirstStep(address: string): Step {
+  const pending = readPending(address)
+  return pending === undefined ? { name: 'form' } : { name: 'pending', pending }
+}

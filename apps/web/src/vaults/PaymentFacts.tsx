@@ -1,0 +1,64 @@
+import type { TxMetadata } from '@countersign/protocol'
+import { formatEther, getAddress, isAddressEqual, zeroAddress } from 'viem'
+import { useConfig } from '../config.ts'
+import { tellAmount, toRecipient } from '../send/tellDraft.ts'
+import { Address } from '../ui/Address.tsx'
+import { Notice } from '../ui/Notice.tsx'
+import { toChainName } from '../words/format.ts'
+import { toShownPayment } from './shownPayment.ts'
+
+/** A transaction as it is signed, from its own fields: amount, recipient and fee to the last digit. */
+export function PaymentFacts({ content, vault }: { content: TxMetadata; vault: string }) {
+  const config = useConfig()
+  const { chainId, gas, maxFeePerGas, data, nonce } = content
+  const shown = toShownPayment(content, config.tokens ?? [])
+  const { transfer } = shown
+  const recipient = getAddress(toRecipient(shown))
+  const isCall = data !== '0x' && transfer === null
+  return (
+    <>
+      <dl className="facts">
+        <dt>Amount</dt>
+        <dd className="fact-strong">{tellAmount(shown)}</dd>
+        <dt>To</dt>
+        <dd>
+          <Address address={recipient} />
+        </dd>
+        <dt>From the vault</dt>
+        <dd>
+          <Address address={getAddress(vault)} />
+        </dd>
+        <dt>On</dt>
+        <dd>{chainId === config.chainId ? toChainName(config) : toChainName({ chainId })}</dd>
+        <dt>Network fee</dt>
+        <dd>at most {formatEther(BigInt(gas) * BigInt(maxFeePerGas))} ETH</dd>
+        {transfer === null ? null : (
+          <>
+            <dt>Token</dt>
+            <dd>
+              {transfer.token.name}, contract <Address address={getAddress(shown.to)} />
+            </dd>
+          </>
+        )}
+        <dt>Payment number</dt>
+        <dd>{nonce}</dd>
+        {isCall ? (
+          <>
+            <dt>Data</dt>
+            <dd className="mono">{data}</dd>
+          </>
+        ) : null}
+      </dl>
+      {isCall ? (
+        <Notice tone="warning" title="This calls a contract">
+          <p>What the data does is not known here. It can move tokens.</p>
+        </Notice>
+      ) : null}
+      {isAddressEqual(recipient, zeroAddress) ? (
+        <Notice tone="warning" title="Nobody has the key of this address">
+          <p>What is sent to the zero address is lost.</p>
+        </Notice>
+      ) : null}
+    </>
+  )
+}

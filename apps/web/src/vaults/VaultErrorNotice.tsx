@@ -1,0 +1,80 @@
+import type { VaultErrorCode } from '@countersign/sdk/vaults'
+import { ErrorNotice, type ErrorNoticeProps } from '../ui/Notice.tsx'
+import type { Explanation } from '../words/explainError.ts'
+
+const NOTHING_SIGNED = 'Nothing was signed.'
+
+/** Here, and not with the words of other failures: the first page does not carry them. */
+const EXPLANATIONS: Record<VaultErrorCode, Explanation> = {
+  policy_refused: {
+    title: 'The rules of the vault refuse this',
+    advice: `No passkey and no operator can allow it. ${NOTHING_SIGNED}`,
+  },
+  approvals_missing: { title: 'More passkeys must approve', advice: NOTHING_SIGNED },
+  approval_invalid: {
+    title: 'An approval does not hold',
+    advice: `Approve again. If this persists, distrust the page on which it was approved. ${NOTHING_SIGNED}`,
+  },
+  vault_not_found: {
+    title: 'You have no such vault',
+    advice: `Somebody else may be signed in now. ${NOTHING_SIGNED}`,
+  },
+  too_many_vaults: { title: 'You have 100 vaults', advice: 'No more can be made. Use one of those that are there.' },
+  policy_not_pinned: {
+    title: 'The rules are not on IPFS yet',
+    advice: 'No address is shown before. Try again: the same rules make the same vault.',
+  },
+  invalid_policy: { title: 'The service does not take these rules', advice: 'Change them and try again.' },
+  vault_mismatch: {
+    title: 'The service answered another vault than that of your rules',
+    advice: 'Send nothing to any address that it names. Do not trust this service until its operator has explained it.',
+  },
+  prepared_malformed: {
+    title: 'This is nothing that can be approved',
+    advice: 'The link or file is not whole. Ask for it again.',
+  },
+  prepared_mismatch: {
+    title: 'Do not approve this',
+    advice: 'What it shows is not what would be signed. Distrust whoever sent it.',
+  },
+  prepared_expired: {
+    title: 'It is too late to approve this',
+    advice: 'Whoever asks for it should write the payment again.',
+  },
+  nonce_taken: {
+    title: 'Another payment of this vault came first',
+    advice: 'Look in the history whether it was this very one. If not, write it again, and have it approved again.',
+  },
+  passkey_unsupported: {
+    title: 'This browser has no passkeys',
+    advice: 'Use a newer one, or open the page over https.',
+  },
+  passkey_cancelled: { title: 'The passkey was not used', advice: 'Try again when you are ready.' },
+  passkey_exists: {
+    title: 'This device has one of these passkeys already',
+    advice: 'A spare must be somewhere else: use another phone, computer or security key.',
+  },
+  passkey_unsuitable: {
+    title: 'This device makes no passkey that can approve',
+    advice: 'Use another phone, computer or security key.',
+  },
+  passkey_elsewhere: {
+    title: 'The passkeys of this vault work on another page',
+    advice: 'Open the link there: the technical details name the page.',
+  },
+  passkey_not_approver: {
+    title: 'This passkey is none of this vault’s',
+    advice: 'Choose another one of this site.',
+  },
+  passkey_failed: {
+    title: 'The browser refused the passkey',
+    advice: 'A page at a bare IP address has none: open it by its name. Otherwise try another browser.',
+  },
+}
+
+/** What went wrong about a vault or a passkey, and what to do. */
+export function VaultErrorNotice(props: Omit<ErrorNoticeProps, 'explanation'>) {
+  const { code } = props.error
+  const isOurs = Object.hasOwn(EXPLANATIONS, code)
+  return <ErrorNotice {...props} {...(isOurs && { explanation: EXPLANATIONS[code as VaultErrorCode] })} />
+}

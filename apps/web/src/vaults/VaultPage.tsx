@@ -1,0 +1,138 @@
+import { describePolicy } from '@countersign/policy'
+import type { Hex, WalletInfo } from '@countersign/sdk'
+import type { Vault } from '@countersign/sdk/vaults'
+import { useCallback, useMemo } from 'react'
+import { getAddress } from 'viem'
+import { useConfig } from '../config.ts'
+import { HistoryCard } from '../history/HistoryCard.tsx'
+import { useHistory } from '../history/useHistory.ts'
+import { useIncoming } from '../incoming/useIncoming.ts'
+import { Link } from '../router.tsx'
+import { Notice } from '../ui/Notice.tsx'
+import { FaucetButton } from '../wallet/FaucetButton.tsx'
+import { BalanceLine, BalanceNotice, TokenList } from '../wallet/Holdings.tsx'
+import { ReceiveAddress } from '../wallet/ReceiveAddress.tsx'
+import { SignedInPage } from '../wallet/SignedInPage.tsx'
+import { type Balance, useBalance } from '../wallet/useBalance.ts'
+import { WalletSkeleton } from '../wallet/WalletSkeleton.tsx'
+import { toChainName, toDateTime } from '../words/format.ts'
+import { AttestAddress } from './AttestAddress.tsx'
+import { describeLocks } from './describeLocks.ts'
+import { PayCard } from './PayCard.tsx'
+import { PolicyFile } from './PolicyFile.tsx'
+import { RulesInWords } from './RulesInWords.tsx'
+import { useOwnVaults } from './useOwnVaults.ts'
+import { VaultErrorNotice } from './VaultErrorNotice.tsx'
+import { readVaultNotes } from './vaultNotes.ts'
+import './vaults.css'
+
+/** `/vaults/:address`: what a vault holds and allows, and where it pays. */
+export function VaultPage({ address }: { address: Hex }) {
+  const { name } = readVaultNotes(address)
+  return (
+    <SignedInPage title={name === '' ? 'Vault' : name}>
+      {(signedIn) => <FoundVault {...signedIn} address={address} />}
+    </SignedInPage>
+  )
+}
+
+type SignedIn = { wallet: WalletInfo; onSessionLost: () => void }
+
+function FoundVault({ address, ...signedIn }: SignedIn & { address: Hex }) {
+  const { vaults, error, refresh } = useOwnVaults(signedIn)
+  const vault = vaults?.find((one) => one.address === address)
+  if (vault !== undefined) return <OpenVault {...signedIn} vault={vault} />
+  if (error !== null) {
+    return (
+      <VaultErrorNotice error={error}>
+        <button type="button" className="button button-small" onClick={refresh}>
+          Read the vaults again
+        </button>
+      </VaultErrorNotice>
+    )
+  }
+  if (vaults === null) return <WalletSkeleton label="Reading your vaults" />
+  return (
+    <Notice tone="warning" title="You have no such vault">
+      <p>It may be somebody else’s: you see those of the account that is signed in.</p>
+      <p>
+        <Link to="/vaults">Your vaults</Link>
+      </p>
+    </Notice>
+  )
+}
+
+function OpenVault({ vault, wallet, onSessionLost }: SignedIn & { vault: Vault }) {
+  const { address } = vault
+  const balance = useBalance(address)
+  const history = useHistory({ address: wallet.address, onSessionLost })
+  const { refresh } = balance
+  const { reload, known } = history
+  const incoming = useIncoming({ address, onFound: refresh })
+  const { look } = incoming
+  const onChanged = useCallback(() => {
+    void refresh()
+    void reload()
+  }, [refresh, reload])
+  const onFunded = useCallback(() => {
+    void refresh()
+    look()
+  }, [refresh, look])
+  const own = useMemo(
+    () => known && { ...known, transactions: known.transactions.filter((one) => one.walletAddress === address) },
+    [known, address],
+  )
+  return (
+    <div className="wallet-grid">
+      <div className="area-account">
+        <VaultCard {...{ vault, balance, onFunded }} />
+      </div>
+      <div className="area-send">
+        <PayCard {...{ vault, onChanged, onSessionLost }} />
+      </div>
+      <div className="area-history">
+        <HistoryCard address={address} history={{ ...history, known: own }} incoming={incoming} />
+      </div>
+    </div>
+  )
+}
+
+function VaultCard({ vault, balance, onFunded }: { vault: Vault; balance: Balance; onFunded: () => void }) {
+  const config = useConfig()
+  const { faucetUrl } = config
+  const address = getAddress(vault.address)
+  const chainName = toChainName(config)
+  return (
+    <section className="card account-card" aria-labelledby="vault-heading">
+      <h2 id="vault-heading" className="visually-hidden">
+        Balance and address
+      </h2>
+      <BalanceLine balance={balance} chainName={chainName} />
+      <BalanceNotice balance={balance} />
+      {faucetUrl === undefined ? null : (
+        <FaucetButton {...{ faucetUrl, address, onFunded }} isFirstStep={balance.wei === 0n} />
+      )}
+      <TokenList tokens={balance.tokens} />
+      <ReceiveAddress address={address} title="Address of the vault" chainName={chainName} />
+      <p>{describePolicy(vault.policy).summary}.</p>
+      <details className="provenance">
+        <summary>Rules of this vault</summary>
+        <RulesInWords policy={vault.policy} />
+        <div className="vault-rules">
+          <h4>What locks the funds for ever</h4>
+          <ul>
+            {describeLocks(vault.policy, { chainName }).map((lock) => (
+              <li key={lock}>{lock}</li>
+            ))}
+          </ul>
+        </div>
+      </details>
+      <details className="provenance">
+        <summary>Keep the rules, attest the address</summary>
+        <p>Made {toDateTime(vault.createdAt)}.</p>
+        <PolicyFile vault={vault} />
+        <AttestAddress vault={vault} />
+      </details>
+    </section>
+  )
+}

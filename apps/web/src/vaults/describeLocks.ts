@@ -1,0 +1,26 @@
+import type { Policy } from '@countersign/policy'
+
+/**
+ * What locks the funds of a vault for ever, beside what the policy's own notes say: said before there is an address, because
+ * nothing can be mended afterwards.
+ */
+export function describeLocks({ approvers, rules, schedule }: Policy, { chainName }: { chainName: string }): string[] {
+  const locks = [
+    'The rules themselves are a part of the key. The service keeps them and pins them to IPFS; keep the file too. If nobody has them any more, nobody has the key.',
+    'The key is derived inside the enclaves of this service. If the service ends and its root secret is lost, so is every key of it.',
+  ]
+  if (!rules.some((rule) => rule.kind === 'transaction' && rule.selectors !== undefined))
+    locks.push('Tokens that are sent to this vault can never leave it: no rule is for tokens.')
+  if (!rules.some((rule) => rule.kind === 'transaction' && rule.chainIds === 'any'))
+    locks.push(`Coins that are sent to its address on any other chain than ${chainName} can never leave it.`)
+  const hasFreeRulesOnly = rules.every(({ approvals }) => approvals === 0)
+  if (hasFreeRulesOnly)
+    locks.push('If the network fee of a payment stays above its limit, nothing can leave until it falls again.')
+  if (schedule !== undefined)
+    locks.push(
+      'The schedule holds for whatever leaves: when a period is used up, the move to the second vault waits for the next one too.',
+    )
+  if (approvers.length > 0)
+    locks.push('If too few of its passkeys are left, what needs an approval can never be approved again.')
+  return locks
+}

@@ -1,0 +1,47 @@
+import { isPlainObject } from '@countersign/protocol'
+import type { ChosenPasskey } from './PasskeyPicker.tsx'
+import { parseApprover } from './parseApprover.ts'
+import type { VaultFields } from './parseVaultFields.ts'
+import { isCredential, readStored, writeStored } from './vaultNotes.ts'
+
+/** A vault that is being written. Kept in the tab: who has to sign in again in the middle has not made the passkeys for nothing. */
+export type NewVaultDraft = { fields: VaultFields & { name: string }; passkeys: readonly ChosenPasskey[] }
+
+const KEY = 'countersign:new-vault'
+
+export const EMPTY_DRAFT: NewVaultDraft = {
+  fields: {
+    template: 'approval',
+    name: '',
+    limit: '',
+    fee: '0.01',
+    recipients: '',
+    approvals: '1',
+    everyS: '86400',
+    count: '',
+    refuge: '',
+  },
+  passkeys: [],
+}
+
+export function readDraft(): NewVaultDraft {
+  const value = readStored(sessionStorage, KEY)
+  if (!isPlainObject(value) || !isPlainObject(value.fields) || !Array.isArray(value.passkeys)) return EMPTY_DRAFT
+  const { fields, passkeys } = value
+  const known = Object.keys(EMPTY_DRAFT.fields).every((name) => typeof fields[name] === 'string')
+  if (!known) return EMPTY_DRAFT
+  return { fields: fields as NewVaultDraft['fields'], passkeys: passkeys.flatMap(readPasskey) }
+}
+
+export function writeDraft(draft: NewVaultDraft | undefined): void {
+  writeStored(sessionStorage, KEY, draft)
+}
+
+function readPasskey(value: unknown): ChosenPasskey[] {
+  if (!isPlainObject(value)) return []
+  const parsed = parseApprover(JSON.stringify(value.approver ?? null))
+  if ('fault' in parsed) return []
+  const { credentialId, transports } = value
+  const credential = { credentialId, transports }
+  return [{ approver: parsed.approver, ...(isCredential(credential) ? credential : {}) }]
+}

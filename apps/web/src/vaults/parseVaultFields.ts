@@ -1,0 +1,79 @@
+import type { Hex } from '@countersign/sdk'
+import { getAddress, parseEther } from 'viem'
+import { findAddressFault, findAmountFault } from '../send/parseFields.ts'
+import type { TemplateName, Terms } from './template.ts'
+
+/** What is typed and chosen in the form. */
+export type VaultFields = {
+  template: TemplateName
+  limit: string
+  fee: string
+  /** One address on a line. */
+  recipients: string
+  approvals: string
+  everyS: string
+  count: string
+  refuge: string
+}
+
+export type VaultFieldErrors = Partial<Record<keyof VaultFields, string>>
+
+const ETHER = { symbol: 'ETH', decimals: 18, isZeroAllowed: false }
+/** A policy has at most 16 KiB. */
+const MAX_RECIPIENTS = 100
+const MAX_COUNT = 1_000_000
+
+/** Reads the form, or says beside which field what is wrong. */
+export function parseVaultFields(fields: VaultFields): { terms: Terms } | { errors: VaultFieldErrors } {
+  const { template } = fields
+  const { limit, fee, count, refuge } = trim(fields)
+  const recipients = toLines(fields.recipients)
+  const isAgent = template === 'agent'
+  const isLimited = template !== 'list' || limit !== ''
+  const candidates = {
+    limit: isLimited ? findAmountFault(limit, ETHER) : undefined,
+    fee: findAmountFault(fee, ETHER),
+    recipients: template === 'list' || isAgent ? findListFault(recipients, template) : undefined,
+    count: isAgent ? findCountFault(count) : undefined,
+    refuge: isAgent ? findRefugeFault(refuge) : undefined,
+  }
+  const errors = Object.fromEntries(Object.entries(candidates).filter(([, fault]) => fault !== undefined))
+  if (Object.keys(errors).length > 0) return { errors }
+  const isOpen = template === 'approval' || template === 'limit' || recipients.length === 0
+  return {
+    terms: {
+      template,
+      limitWei: isLimited ? parseEther(limit) : null,
+      feeWei: parseEther(fee),
+      recipients: isOpen ? null : recipients.map((address) => getAddress(address)),
+      approvals: template === 'limit' ? 0 : Number(fields.approvals),
+      agent: isAgent ? { everyS: Number(fields.everyS), count: Number(count), refuge: refuge as Hex } : null,
+    },
+  }
+}
+
+function trim(fields: VaultFields): VaultFields {
+  return Object.fromEntries(Object.entries(fields).map(([name, text]) => [name, text.trim()])) as VaultFields
+}
+
+function toLines(text: string): string[] {
+  return text.split(/[\s,;]+/).filter((line) => line !== '')
+}
+
+function findListFault(recipients: readonly string[], template: TemplateName): string | undefined {
+  if (recipients.length === 0) return template === 'list' ? 'Enter at least one address.' : undefined
+  if (recipients.length > MAX_RECIPIENTS) return `At most ${MAX_RECIPIENTS} addresses fit into a vault.`
+  for (const [index, address] of recipients.entries()) {
+    const fault = findAddressFault(address)
+    if (fault !== undefined) return `Address ${index + 1}: ${fault}`
+  }
+}
+
+function findCountFault(text: string): string | undefined {
+  if (!/^[0-9]{1,7}$/.test(text) || Number(text) === 0) return 'Enter a whole number, such as 10.'
+  if (Number(text) > MAX_COUNT) return `At most ${MAX_COUNT} payments in each period.`
+}
+
+function findRefugeFault(text: string): string | undefined {
+  return text === '' ? 'Choose the vault that everything can be moved to.' : findAddressFault(text)
+}

@@ -1,0 +1,128 @@
+import { checkPolicy, describePolicy } from '@countersign/policy'
+import type { Hex } from '@countersign/sdk'
+import { parseEther } from 'viem'
+import { describe, expect, test } from 'vitest'
+import { alice, beacon, bob, passkeys, satellite, token } from '../../../../packages/policy/src/policies.fake.ts'
+import { toTransferData } from '../token/transferData.ts'
+import { type Terms, toPolicy } from './template.ts'
+
+const startsAtMs = Date.UTC(2027, 0, 1)
+const context = {
+  ...{ chainId: 1, startsAtMs, time: [satellite, beacon] },
+  approvers: passkeys.slice(0, 2).map(({ approver }) => approver),
+}
+const base: Terms = {
+  ...{ template: 'approval', limitWei: parseEther('0.1'), feeWei: parseEther('0.01') },
+  ...{ recipients: null, approvals: 1, agent: null },
+}
+const limit: Terms = { ...base, template: 'limit', approvals: 0 }
+const list: Terms = { ...base, template: 'list', limitWei: null, recipients: [alice, bob], approvals: 0 }
+const agent: Terms = { ...base, template: 'agent', agent: { everyS: 86_400, count: 2, refuge: bob } }
+const approved: Terms = { ...list, approvals: 2, limitWei: parseEther('1') }
+
+type Payment = {
+  to?: Hex
+  value?: string
+  nonce?: number
+  chainId?: number
+  gwei?: number
+  data?: Hex
+  timeMs?: number
+}
+
+/** How many approvals a payment needs; undefined where it is refused. */
+function ask(terms: Terms, payment: Payment): number | undefined {
+  const { to = alice, value = '0.1', nonce = 0, chainId = 1, gwei = 1, data = '0x', timeMs = startsAtMs } = payment
+  const approvers = terms.template === 'limit' || terms === list ? [] : context.approvers
+  const verdict = checkPolicy(toPolicy(terms, { ...context, approvers }), {
+    kind: 'transaction',
+    txMetadata: {
+      ...{ chainId, nonce, to, data, value: String(parseEther(value)), gas: '21000' },
+      ...{ maxFeePerGas: String(BigInt(gwei) * 10n ** 9n), maxPriorityFeePerGas: '0' },
+    },
+    ...(terms.agent === null ? {} : { sample: { source: satellite, timeMs } }),
+  })
+  return verdict.allowed ? verdict.approvals : undefined
+}
+
+const transferTo = (recipient: Hex): Payment => ({
+  ...{ to: token, value: '0', data: toTransferData({ recipient, amount: 5n }) },
+})
+
+describe('approval above an amount', () => {
+  test.each<[string, Payment, number | undefined]>([
+    ['up to the limit, anybody', {}, 0],
+    ['one wei more', { value: '0.100000000000000001' }, 1],
+    ['a fee above its limit', { gwei: 1_000_000 }, 1],
+    ['on another chain', { chainId: 10 }, 1],
+    ['a transfer of a token', transferTo(alice), 1],
+    ['another call', { to: token, value: '0', data: '0x095ea7b3' }, undefined],
+    ['a call that pays', { ...transferTo(alice), value: '0.05' }, undefined],
+  ])('%s', (_, payment, approvals) => {
+    expect(ask(base, payment)).toBe(approvals)
+  })
+
+  test('says so in words', () => {
+    expect(describePolicy(toPolicy(base, context)).summary).toMatch(/^Up to 0\.1 ETH at a time to any address; /)
+  })
+})
+
+describe('a limit for each payment', () => {
+  test.each<[string, Payment, number | undefined]>([
+    ['up to the limit', {}, 0],
+    ['one wei more', { value: '0.100000000000000001' }, undefined],
+    ['a fee above its limit', { gwei: 1_000_000 }, undefined],
+    ['on another chain', { chainId: 10 }, undefined],
+    ['a transfer of a token', transferTo(alice), undefined],
+  ])('%s', (_, payment, approvals) => {
+    expect(ask(limit, payment)).toBe(approvals)
+  })
+})
+
+describe('only to a list of addresses', () => {
+  test.each<[string, Terms, Payment, number | undefined]>([
+    ['any amount to one of them', list, { value: '5000' }, 0],
+    ['to another', list, { to: token }, undefined],
+    ['with passkeys, to one of them', approved, { value: '1' }, 2],
+    ['with passkeys, above the limit', approved, { value: '1.1' }, undefined],
+    ['with passkeys, to another', approved, { to: token }, undefined],
+    ['with passkeys, a token to one of them', approved, transferTo(bob), 2],
+    ['with passkeys, a token to another', approved, transferTo(token), undefined],
+  ])('%s', (_, terms, payment, approvals) => {
+    expect(ask(terms, payment)).toBe(approvals)
+  })
+})
+
+describe('an agent with a schedule', () => {
+  test.each<[string, Payment, number | undefined]>([
+    ['the first payments of the first period', { nonce: 1 }, 0],
+    ['before it starts', { timeMs: startsAtMs - 1 }, undefined],
+    ['one too many', { nonce: 2 }, undefined],
+    ['the same a period later', { nonce: 2, timeMs: startsAtMs + 86_400_000 }, 0],
+    ['everything, to the refuge', { to: bob, value: '5000' }, 1],
+    ['everything, to anybody else', { value: '5000' }, undefined],
+    ['a token, to the refuge', transferTo(bob), 1],
+    ['a token, to anybody else', transferTo(alice), undefined],
+    ['everything to the refuge, before the schedule lets it', { to: bob, value: '5000', nonce: 2 }, undefined],
+  ])('%s', (_, payment, approvals) => {
+    expect(ask(agent, payment)).toBe(approvals)
+  })
+
+  test('pays the refuge too, where it has a list', () => {
+    const listed: Terms = { ...agent, recipients: [alice] }
+    expect([ask(listed, { to: bob }), ask(listed, { to: alice }), ask(listed, { to: token })]).toEqual([
+      0,
+      0,
+      undefined,
+    ])
+  })
+
+  test('names every source of time', () => {
+    expect(toPolicy(agent, context).time).toHaveLength(2)
+  })
+})
+
+test('an address that is there twice, in another spelling too, is there once', () => {
+  const repeated: Terms = { ...list, recipients: [alice, alice.toUpperCase().replace('0X', '0x') as Hex] }
+  expect(toPolicy(repeated, { ...context, approvers: [] }).rules[0]).toMatchObject({ to: [alice] })
+})

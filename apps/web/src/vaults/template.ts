@@ -1,0 +1,94 @@
+import { type Approver, createPolicy, type Policy, type Rule, type TimeSource } from '@countersign/policy'
+import type { Hex } from '@countersign/sdk'
+
+/** The four ways to make a vault. */
+export type TemplateName = 'approval' | 'limit' | 'list' | 'agent'
+
+/** What was filled in, read. */
+export type Terms = {
+  template: TemplateName
+  /** For each payment without approval; null for no limit. */
+  limitWei: bigint | null
+  /** The highest network fee of a payment without approval. */
+  feeWei: bigint
+  /** Null for any. */
+  recipients: readonly Hex[] | null
+  /** How many passkeys approve, where approval is asked for. */
+  approvals: number
+  /** Only for an agent. */
+  agent: { everyS: number; count: number; refuge: Hex } | null
+}
+
+export type PolicyContext = {
+  chainId: number
+  approvers: readonly Approver[]
+  /** What tells the time to a schedule. */
+  time: readonly TimeSource[]
+  startsAtMs: number
+}
+
+const UNLIMITED = String(2n ** 256n - 1n)
+/** `transfer(address,uint256)` of ERC-20. */
+const TRANSFER: Hex = '0xa9059cbb'
+
+/**
+ * The rules of a vault. What needs no passkey is bounded in everything; what a passkey approves is bounded as little as the template
+ * allows, so that coins of other chains and tokens that somebody sent by mistake can leave again.
+ */
+export function toPolicy(terms: Terms, { chainId, approvers, time, startsAtMs }: PolicyContext): Policy {
+  const { agent } = terms
+  return createPolicy({
+    version: 1,
+    log: null,
+    approvers,
+    rules: toRules(terms, chainId),
+    ...(agent === null ? {} : { time, schedule: { startsAtMs, everyS: agent.everyS, count: agent.count } }),
+  })
+}
+
+function toRules({ template, limitWei, feeWei, recipients, approvals, agent }: Terms, chainId: number): Rule[] {
+  const free = {
+    kind: 'transaction',
+    chainIds: [chainId],
+    to: toList(recipients, agent?.refuge),
+    maxValueWei: limitWei === null ? UNLIMITED : String(limitWei),
+    maxFeeWei: String(feeWei),
+    approvals: 0,
+  } as const
+  switch (template) {
+    case 'limit':
+      return [free]
+    case 'approval':
+      return [free, ...toApproved(null, approvals)]
+    case 'list':
+      return approvals === 0 ? [free] : toApproved(recipients, approvals, limitWei)
+    case 'agent':
+      return [free, ...toApproved(agent === null ? [] : [agent.refuge], approvals)]
+  }
+}
+
+/** Payments and transfers of any token with approval, on any chain and with any fee: a passkey's owner sees both. */
+function toApproved(recipients: readonly Hex[] | null, approvals: number, limitWei: bigint | null = null): Rule[] {
+  const common = { kind: 'transaction', chainIds: 'any', maxFeeWei: UNLIMITED, approvals } as const
+  return [
+    { ...common, to: toList(recipients), maxValueWei: limitWei === null ? UNLIMITED : String(limitWei) },
+    {
+      ...common,
+      to: 'any',
+      maxValueWei: '0',
+      selectors: [TRANSFER],
+      words: 2,
+      arguments: [
+        { at: 0, type: 'address', ...(recipients === null ? {} : { oneOf: toList(recipients) as readonly Hex[] }) },
+        { at: 1, type: 'uint256' },
+      ],
+    },
+  ]
+}
+
+/** Without repetition: a policy that has an address twice is refused. */
+function toList(recipients: readonly Hex[] | null, refuge?: Hex): 'any' | Hex[] {
+  if (recipients === null) return 'any'
+  const all = refuge === undefined ? recipients : [...recipients, refuge]
+  return [...new Set(all.map((address) => address.toLowerCase() as Hex))]
+}

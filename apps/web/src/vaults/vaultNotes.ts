@@ -1,0 +1,51 @@
+import { isPlainObject } from '@countersign/protocol'
+import type { PasskeyCredential } from '@countersign/sdk/vaults'
+
+/** What this browser knows of a vault beside its rules, which are public: a name, and how to ask for the passkeys made here. */
+export type VaultNotes = { name: string; passkeys: readonly PasskeyCredential[] }
+
+const NONE: VaultNotes = { name: '', passkeys: [] }
+const toKey = (address: string) => `countersign:vault:${address.toLowerCase()}`
+
+/** Whatever cannot be read is as good as nothing: a passkey can be found without its id. */
+export function readVaultNotes(address: string): VaultNotes {
+  const value = readStored(localStorage, toKey(address))
+  if (!isPlainObject(value)) return NONE
+  const { name, passkeys } = value
+  return {
+    name: typeof name === 'string' ? name.slice(0, MAX_NAME_LENGTH) : '',
+    passkeys: Array.isArray(passkeys) ? passkeys.filter(isCredential) : [],
+  }
+}
+
+export const MAX_NAME_LENGTH = 60
+
+export function writeVaultNotes(address: string, notes: VaultNotes): void {
+  writeStored(localStorage, toKey(address), notes)
+}
+
+/** JSON that a page has stored; undefined where there is none, or the browser keeps nothing. */
+export function readStored(storage: Storage, key: string): unknown {
+  try {
+    return JSON.parse(storage.getItem(key) ?? 'null') ?? undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Undefined takes it away. A browser that keeps nothing is no reason to fail. */
+export function writeStored(storage: Storage, key: string, value: unknown): void {
+  try {
+    if (value === undefined) storage.removeItem(key)
+    else storage.setItem(key, JSON.stringify(value))
+  } catch {
+    // Full, or forbidden.
+  }
+}
+
+export function isCredential(value: unknown): value is PasskeyCredential {
+  if (!isPlainObject(value)) return false
+  const { credentialId, transports } = value
+  const isId = typeof credentialId === 'string' && /^[A-Za-z0-9_-]{1,1400}$/.test(credentialId)
+  return isId && Array.isArray(transports) && transports.every((one) => typeof one === 'string')
+}

@@ -1,0 +1,53 @@
+import { quicknet } from '@countersign/protocol'
+import { describe, expect, test } from 'vitest'
+import { full, limited, payment, scheduled, toKey } from '../../../../packages/policy/src/policies.fake.ts'
+import { describeLocks } from './describeLocks.ts'
+import { readTimeSources } from './timeSources.ts'
+
+describe('what locks the funds', () => {
+  const chainName = 'Sepolia'
+  const tell = (policy: typeof full) => describeLocks(policy, { chainName }).join(' ')
+
+  test('tokens and other chains, where no rule is for them', () => {
+    expect(tell(limited)).toMatch(/Tokens .* can never leave .* other chain than Sepolia/)
+    expect(tell(full)).not.toMatch(/Tokens|other chain/)
+  })
+
+  test('lost passkeys, where there are any; fees, where none can overrule their limit', () => {
+    expect(tell(scheduled)).toMatch(/too few of its passkeys/)
+    expect(tell(scheduled)).not.toMatch(/network fee/)
+    const free = tell({ ...limited, approvers: [], rules: [payment] })
+    expect(free).toMatch(/network fee/)
+    expect(free).not.toMatch(/passkeys/)
+  })
+
+  test('a schedule, which holds for the refuge too', () => {
+    expect(tell(scheduled)).toMatch(/move to the second vault waits/)
+    expect(tell(full)).not.toMatch(/second vault/)
+  })
+
+  test('the rules and the root secret, always', () => {
+    for (const policy of [limited, full, scheduled]) expect(tell(policy)).toMatch(/keep the file too.*root secret/)
+  })
+})
+
+describe('what tells the time to a schedule', () => {
+  test('the sources of the manifest, and a beacon as a spare', () => {
+    const trust = { entropyKeys: [toKey(1), toKey(2)] }
+    expect(readTimeSources({ trust })).toEqual([
+      { kind: 'satellite', key: toKey(1) },
+      { kind: 'satellite', key: toKey(2) },
+      { kind: 'drand', ...quicknet },
+    ])
+  })
+
+  test.each([
+    ['no manifest', undefined],
+    ['a text', 'trust me'],
+    ['no keys', {}],
+    ['an empty list', { entropyKeys: [] }],
+    ['keys of another kind', { entropyKeys: ['00', 7, null, `0x${'11'.repeat(32)}`] }],
+  ])('nothing, with %s: the beacon alone may never be used', (_, trust) => {
+    expect(readTimeSources({ trust })).toEqual([])
+  })
+})

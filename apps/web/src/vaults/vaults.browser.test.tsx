@@ -1,0 +1,354 @@
+import { createPolicy } from '@countersign/policy'
+import { ServiceClient } from '@countersign/sdk/client'
+import { createTestPasskeys, type TestService } from '@countersign/sdk/testing'
+import {
+  approve,
+  createPasskey,
+  createVault,
+  parsePrepared,
+  prepare,
+  signAndSend,
+  type Vault,
+} from '@countersign/sdk/vaults/client'
+import { parseEther } from 'viem'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { page, userEvent } from 'vitest/browser'
+import { amount, confirm, recipient, review, to } from '../send/sendForm.fake.ts'
+import { expectAccessible } from '../shell/expectAccessible.fake.ts'
+import { closeWallet, openWallet } from '../wallet/openWallet.fake.tsx'
+import { readPreparedText, toApproveUrl } from './approvalText.ts'
+import { toPolicy } from './template.ts'
+import { readVaultNotes } from './vaultNotes.ts'
+
+let passkeys = createTestPasskeys()
+let uninstall: (() => void) | undefined
+beforeEach(() => {
+  passkeys = createTestPasskeys()
+  uninstall = passkeys.install()
+})
+afterEach(() => {
+  uninstall?.()
+  closeWallet()
+})
+
+type Screen = Awaited<ReturnType<typeof openWallet>>['screen']
+
+const button = (screen: Screen, name: string | RegExp) => screen.getByRole('button', { name })
+const signings = (service: TestService) => service.requests.filter((request) => request.startsWith('POST /sign/'))
+
+/** A page of a funded vault with one passkey: up to 0.1 ETH alone, more with it. */
+async function openVault() {
+  let vault: Vault | undefined
+  const make = async (service: TestService) => {
+    const client = new ServiceClient(service.config)
+    const { approver } = await createPasskey({ name: 'Ada' })
+    const terms = { template: 'approval', limitWei: parseEther('0.1'), feeWei: parseEther('0.01') } as const
+    const context = { chainId: 31337, approvers: [approver], time: [], startsAtMs: 0 }
+    vault = await createVault(client, toPolicy({ ...terms, recipients: null, approvals: 1, agent: null }, context))
+    await client.signAndSend({ to: vault.address, value: '5' })
+  }
+  const opened = await openWallet({ path: '/vaults', prepare: make })
+  if (vault === undefined) throw new Error('no vault was made')
+  await opened.screen.getByRole('link', { name: /Up to 0\.1/ }).click()
+  await expect.element(opened.screen.getByRole('heading', { name: 'Address of the vault' })).toBeVisible()
+  return { ...opened, vault, before: signings(opened.service).length }
+}
+
+async function pay(screen: Screen, value: string) {
+  await to(screen).fill(recipient)
+  await amount(screen).fill(value)
+  await review(screen).click()
+}
+
+describe('making a vault', () => {
+  test('the rules stand there in words, with what locks the funds, before the vault exists; its address only after', async () => {
+    const { screen, service } = await openWallet({ path: '/vaults' })
+    await expect.element(screen.getByText('You have no vault yet.')).toBeVisible()
+    await expectAccessible()
+    await screen.getByRole('link', { name: 'Make a vault' }).click()
+    await screen.getByLabelText('Without approval up to, in ETH').fill('0.1')
+    await userEvent.keyboard('{Enter}')
+    await expect.element(screen.getByRole('alert')).toHaveTextContent('These rules ask for a passkey. Make it first.')
+    await button(screen, 'Make a passkey').click()
+    await expect.element(screen.getByText('Make one more, as a spare')).toBeVisible()
+    await expectAccessible()
+    await button(screen, 'Read the rules').click()
+    await expect.element(screen.getByRole('heading', { name: 'Read this: it can never change' })).toHaveFocus()
+    await expect.element(screen.getByText(/^These rules can never change\./)).toBeVisible()
+    await expect
+      .element(screen.getByText('There is no spare passkey: one that is lost cannot be replaced.'))
+      .toBeVisible()
+    await expect.element(screen.getByText(/if it is lost, its passkeys are lost with it/)).toBeVisible()
+    await expect.element(screen.getByText(/root secret is lost/)).toBeVisible()
+    await expectAccessible()
+    expect(service.requests).not.toContain('POST /vaults')
+    await button(screen, 'Make it without a spare').click()
+    await expect.element(screen.getByRole('heading', { name: 'The vault is made' })).toHaveFocus()
+    const link = screen.getByRole('link', { name: 'Save the rules' }).element() as HTMLAnchorElement
+    const saved = await (await fetch(link.href)).text()
+    expect(createPolicy(JSON.parse(saved))).toMatchObject({ log: null, approvers: [{ rpId: 'localhost' }] })
+    await button(screen, 'Attest the address').click()
+    await expect.element(screen.getByRole('link', { name: 'See the proof of the address' })).toBeVisible()
+    expect(service.proofs).toMatchObject([{ kind: 'address' }])
+    await expectAccessible()
+  })
+
+  test('a second passkey on the same device is no spare', async () => {
+    const { screen } = await openWallet({ path: '/vaults/new' })
+    await button(screen, 'Make a passkey').click()
+    await button(screen, 'Make another passkey').click()
+    await expect.element(screen.getByText('This device has one of these passkeys already')).toBeVisible()
+    expect(passkeys.credentialIds).toHaveLength(1)
+  })
+
+  test('a dialog that is closed changes nothing', async () => {
+    const { screen } = await openWallet({ path: '/vaults/new' })
+    passkeys.cancelNext()
+    await button(screen, 'Make a passkey').click()
+    await expect.element(screen.getByText('The passkey was not used')).toBeVisible()
+    await button(screen, 'Make a passkey').click()
+    await expect.element(screen.getByText(/^Passkey 1, made here/)).toBeVisible()
+  })
+
+  test('faults are told beside their fields, the first of which gets the focus', async () => {
+    const { screen, service } = await openWallet({ path: '/vaults/new' })
+    await screen.getByRole('radio', { name: /^Only to a list/ }).click()
+    await screen.getByLabelText('Addresses that can be paid').fill('0x12')
+    await button(screen, 'Read the rules').click()
+    const field = screen.getByLabelText('Addresses that can be paid')
+    await expect.element(field).toHaveAccessibleDescription(expect.stringContaining('Address 1: An address is 0x'))
+    await expect.element(field).toHaveFocus()
+    await expectAccessible()
+    // A message that goes while somebody types takes the focus nowhere.
+    const fee = screen.getByLabelText(/^Highest network fee/)
+    await fee.fill('1')
+    await expect.element(fee).toHaveFocus()
+    await expect.element(field).toHaveAttribute('aria-invalid', 'true')
+    expect(service.requests).not.toContain('POST /vaults')
+  })
+
+  test('an agent needs a clock and a second vault', async () => {
+    const { screen } = await openWallet({ path: '/vaults/new' })
+    await screen.getByRole('radio', { name: /^An agent with a schedule/ }).click()
+    await expect.element(screen.getByText('A schedule needs a clock that this page does not know')).toBeVisible()
+    await expect.element(screen.getByText('First make a second vault')).toBeVisible()
+    await expectAccessible()
+  })
+
+  test('who is signed out in the middle finds fields and passkeys again', async () => {
+    const { screen, service } = await openWallet({ path: '/vaults/new' })
+    await screen.getByLabelText('Without approval up to, in ETH').fill('0.1')
+    await screen.getByLabelText('Name', { exact: true }).fill('Savings')
+    await button(screen, 'Make a passkey').click()
+    await button(screen, 'Read the rules').click()
+    service.signOut()
+    await button(screen, 'Make it without a spare').click()
+    await expect.element(screen.getByText(/Your session has ended/)).toBeVisible()
+    service.signIn()
+    await screen.getByRole('link', { name: 'Vaults', exact: true }).click()
+    await screen.getByRole('link', { name: 'Make a vault' }).click()
+    await expect.element(screen.getByText(/^Passkey 1, made here/)).toBeVisible()
+    await button(screen, 'Read the rules').click()
+    await button(screen, 'Make it without a spare').click()
+    await expect.element(screen.getByRole('heading', { name: 'The vault is made' })).toBeVisible()
+    await screen.getByRole('link', { name: 'Open the vault' }).click()
+    await expect.element(screen.getByRole('heading', { level: 1, name: 'Savings' })).toBeVisible()
+  })
+
+  test('rules that are not pinned yet show no address, and can be tried again', async () => {
+    const { screen, service } = await openWallet({ path: '/vaults/new' })
+    await screen.getByRole('radio', { name: /^A limit for each payment/ }).click()
+    await screen.getByLabelText('Each payment at most, in ETH').fill('0.1')
+    await button(screen, 'Read the rules').click()
+    await expect.element(screen.getByText('A limit for each payment does not limit the total.')).toBeVisible()
+    service.failNext('POST /vaults', { code: 'policy_not_pinned' })
+    await button(screen, 'Make this vault').click()
+    await expect.element(screen.getByText('The rules are not on IPFS yet')).toBeVisible()
+    expect(document.querySelector('.address-groups')).toBeNull()
+    await button(screen, 'Make this vault').click()
+    await expect.element(screen.getByRole('heading', { name: 'The vault is made' })).toBeVisible()
+  })
+})
+
+describe('paying from a vault', () => {
+  test('below the limit: no passkey is asked for', async () => {
+    const { screen, service, vault } = await openVault()
+    await pay(screen, '0.1')
+    await expect.element(screen.getByText('The rules of this vault allow it without approval.')).toBeVisible()
+    await expectAccessible()
+    await confirm(screen).click()
+    await expect.element(screen.getByRole('heading', { name: 'Sent 0.1 ETH' })).toBeVisible()
+    expect(service.transactions.at(-1)).toMatchObject({ from: vault.address, value: parseEther('0.1') })
+    await expect.element(screen.getByRole('link', { name: /Sent to 0x709979…dc79C8.*−0\.1 ETH/ })).toBeVisible()
+    // In the wallet's own history it says whose it is.
+    await screen.getByRole('link', { name: 'Wallet', exact: true }).click()
+    await expect
+      .element(screen.getByRole('link', { name: /Sent to 0x709979….*from vault 0x.*−0\.1 ETH/ }))
+      .toBeVisible()
+  })
+
+  test('above it: nothing is signed before a passkey has approved what is shown', async () => {
+    const { screen, service, before } = await openVault()
+    await pay(screen, '0.2')
+    await expect.element(screen.getByRole('heading', { name: 'This needs approval' })).toHaveFocus()
+    await expect.element(screen.getByText('0.2 ETH', { exact: true })).toBeVisible()
+    await expect.element(screen.getByText(recipient)).toBeVisible()
+    await expectAccessible()
+    passkeys.cancelNext()
+    await button(screen, 'Approve with a passkey').click()
+    await expect.element(screen.getByText('The passkey was not used')).toBeVisible()
+    expect(signings(service)).toHaveLength(before)
+    await button(screen, 'Approve with a passkey').click()
+    await expect.element(screen.getByText(/^1 of 1 approval\. Valid until/)).toBeVisible()
+    expect(signings(service)).toHaveLength(before)
+    await confirm(screen).click()
+    await expect.element(screen.getByRole('heading', { name: 'Sent 0.2 ETH' })).toBeVisible()
+    expect(signings(service)).toHaveLength(before + 1)
+  })
+
+  test('what no rule allows is refused, and the page says which part of which rule', async () => {
+    const { screen, service, before } = await openVault()
+    await screen.getByText('Contract call').click()
+    await screen.getByLabelText('Data').fill('0xdeadbeef')
+    await pay(screen, '0')
+    await expect.element(screen.getByText('The rules of this vault refuse this')).toBeVisible()
+    await expect
+      .element(screen.getByText(/without data are allowed|function is not on the list|length that is allowed/))
+      .toBeVisible()
+    expect(signings(service)).toHaveLength(before)
+    await expect.element(to(screen)).toHaveValue(recipient)
+    await expectAccessible()
+  })
+
+  test('a session that is lost after the approval: the payment waits, with it', async () => {
+    const { screen, service, vault } = await openVault()
+    await pay(screen, '0.2')
+    await button(screen, 'Approve with a passkey').click()
+    await expect.element(screen.getByText(/^1 of 1 approval/)).toBeVisible()
+    service.signOut()
+    await confirm(screen).click()
+    await expect.element(screen.getByText(/Your session has ended/)).toBeVisible()
+    service.signIn()
+    await screen.getByRole('link', { name: 'Vaults', exact: true }).click()
+    await screen.getByRole('link', { name: /Up to 0\.1/ }).click()
+    await expect.element(screen.getByText(/^1 of 1 approval/)).toBeVisible()
+    await confirm(screen).click()
+    await expect.element(screen.getByRole('heading', { name: 'Sent 0.2 ETH' })).toBeVisible()
+    expect(service.transactions.at(-1)).toMatchObject({ from: vault.address, nonce: 0 })
+  })
+
+  test('a payment that came first takes the number: the one that waits is not signed', async () => {
+    const { screen, service, vault } = await openVault()
+    await pay(screen, '0.05')
+    await expect.element(confirm(screen)).toBeVisible()
+    await signAndSend(new ServiceClient(service.config), { to: recipient, value: '0.01', wallet: vault })
+    const before = signings(service).length
+    await confirm(screen).click()
+    await expect.element(screen.getByText('Another payment of this vault came first')).toBeVisible()
+    expect(signings(service)).toHaveLength(before)
+  })
+
+  test('an approval of another device is brought back as a text; that of another payment is not taken', async () => {
+    const { screen } = await openVault()
+    const approveThere = async () => {
+      const link = screen.getByRole('link', { name: 'Link to approve' }).element() as HTMLAnchorElement
+      return JSON.stringify(await approve(parsePrepared(readPreparedText(link.href))))
+    }
+    await pay(screen, '0.3')
+    await screen.getByText('Approve on another device').click()
+    const other = await approveThere()
+    await button(screen, 'Change').click()
+    await pay(screen, '0.2')
+    await screen.getByText('Approve on another device').click()
+    const field = screen.getByLabelText('The approval that came back')
+    await field.fill(other)
+    await button(screen, 'Add the approval').click()
+    await expect.element(field).toHaveAccessibleDescription(/for something else than this signature/)
+    await expectAccessible()
+    await field.fill(await approveThere())
+    await button(screen, 'Add the approval').click()
+    await expect.element(confirm(screen)).toBeVisible()
+  })
+})
+
+describe('on the device of an approver', () => {
+  test('the page shows what would be signed, without a sign-in, and gives the approval as a text', async () => {
+    const { screen, service } = await openVault()
+    await pay(screen, '0.2')
+    await screen.getByText('Approve on another device').click()
+    const { href } = screen.getByRole('link', { name: 'Link to approve' }).element() as HTMLAnchorElement
+    service.signOut()
+    window.history.pushState(null, '', `/approve${new URL(href).hash}`)
+    window.dispatchEvent(new PopStateEvent('popstate'))
+    await expect.element(screen.getByRole('heading', { name: 'Do you approve this?' })).toBeVisible()
+    await expect.element(screen.getByText('0.2 ETH', { exact: true })).toBeVisible()
+    await expect.element(screen.getByText(recipient)).toBeVisible()
+    await expectAccessible()
+    await button(screen, 'Approve with a passkey').click()
+    await expect.element(screen.getByRole('heading', { name: 'You have approved this' })).toBeVisible()
+    expect(JSON.parse(document.querySelector('[data-text="approval"]')?.textContent ?? '')).toMatchObject({
+      approver: 0,
+    })
+  })
+
+  test('a message is shown as it would be signed', async () => {
+    let fragment = ''
+    const make = async (service: TestService) => {
+      const client = new ServiceClient(service.config)
+      const { approver } = await createPasskey({ name: 'Ada' })
+      const rules = [{ kind: 'message', approvals: 1 }] as const
+      const vault = await createVault(client, { version: 1, log: null, approvers: [approver], rules })
+      const prepared = await prepare(client, vault, { kind: 'message', message: 'Ada owes Bob a coffee' })
+      fragment = new URL(toApproveUrl(prepared, window.location.origin)).hash
+    }
+    const { screen } = await openWallet({ path: '/approve', prepare: make })
+    await screen.getByLabelText('Link, or text of the file').fill(fragment)
+    await button(screen, 'Show it').click()
+    await expect.element(screen.getByText('Ada owes Bob a coffee')).toBeVisible()
+    await expectAccessible()
+    await button(screen, 'Approve with a passkey').click()
+    await expect.element(screen.getByRole('heading', { name: 'You have approved this' })).toBeVisible()
+  })
+
+  test.each([
+    ['half a link', '#eyJ2ZXJzaW9u', 'This is nothing that can be approved'],
+    ['something else', '{"version":1}', 'This is nothing that can be approved'],
+  ])('%s is refused', async (_, text, title) => {
+    const { screen } = await openWallet({ path: '/approve', signedIn: false })
+    await screen.getByLabelText('Link, or text of the file').fill(text)
+    await button(screen, 'Show it').click()
+    await expect.element(screen.getByText(title)).toBeVisible()
+    await expectAccessible()
+  })
+
+  test('a passkey for somebody else’s vault is made without a sign-in', async () => {
+    const { screen } = await openWallet({ path: '/passkey', signedIn: false })
+    await button(screen, 'Make a passkey').click()
+    await expect.element(screen.getByText('The passkey is made. Its public part is no secret:')).toBeVisible()
+    const text = document.querySelector('[data-text="approver"]')?.textContent ?? ''
+    expect(JSON.parse(text)).toMatchObject({ rpId: 'localhost', origins: [window.location.origin] })
+    await expectAccessible()
+  })
+})
+
+test('a vault of somebody else is not shown', async () => {
+  const { screen } = await openWallet({ path: `/vaults/0x${'ab'.repeat(20)}` })
+  await expect.element(screen.getByText('You have no such vault')).toBeVisible()
+})
+
+test('on a small phone nothing is wider than the screen', async () => {
+  const { screen } = await openVault()
+  await page.viewport(320, 640)
+  await pay(screen, '0.2')
+  await screen.getByText('Approve on another device').click()
+  await screen.getByText('Rules of this vault').click()
+  expect(document.documentElement.scrollWidth).toBeLessThanOrEqual(320)
+})
+
+test('notes that cannot be read are as good as none', () => {
+  const key = `countersign:vault:0x${'ab'.repeat(20)}`
+  for (const text of ['{', '7', '{"name":7,"passkeys":[{"credentialId":"%","transports":[]},{}]}']) {
+    localStorage.setItem(key, text)
+    expect(readVaultNotes(`0x${'AB'.repeat(20)}`)).toEqual({ name: '', passkeys: [] })
+  }
+})

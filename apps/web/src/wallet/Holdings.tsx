@@ -1,0 +1,65 @@
+import { formatEther, formatUnits } from 'viem'
+import { ErrorNotice } from '../ui/Notice.tsx'
+import { toShortAmount, toShortEther } from '../words/format.ts'
+import type { Balance } from './useBalance.ts'
+
+/** That the balance could not be read, and a way to try again. */
+export function BalanceNotice({ balance }: { balance: Balance }) {
+  if (balance.error === null) return null
+  return (
+    <ErrorNotice error={balance.error}>
+      <button type="button" className="button button-small" onClick={balance.refresh}>
+        Read the balance again
+      </button>
+    </ErrorNotice>
+  )
+}
+
+/** The tokens of an address. */
+export function TokenList({ tokens }: Pick<Balance, 'tokens'>) {
+  if (tokens.length === 0) return null
+  return (
+    <ul className="tokens" aria-label="Tokens">
+      {tokens.map(({ token, amount }) => (
+        <li key={token.address}>
+          <span className="token-name">{token.name}</span>
+          {amount === null ? (
+            <span className="fine-print">not known</span>
+          ) : (
+            <span title={`${formatUnits(amount, token.decimals)} ${token.symbol}`}>
+              {toShortAmount(amount, token.decimals)} {token.symbol}
+            </span>
+          )}
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+/** The ether of an address, large. */
+export function BalanceLine({ balance, chainName }: { balance: Balance; chainName: string }) {
+  const { wei, isLoading, refresh } = balance
+  return (
+    <div className="balance">
+      <div>
+        <p className="balance-label" id="balance-label">
+          Balance on {chainName}
+        </p>
+        <p className="balance-amount" aria-live="polite" aria-busy={isLoading}>
+          {wei === null ? (
+            <span className={isLoading ? 'skeleton skeleton-amount' : ''}>{isLoading ? 'Reading …' : 'Not known'}</span>
+          ) : (
+            <span title={`${formatEther(wei)} ETH`}>
+              {toShortEther(wei)} <span className="balance-unit">ETH</span>
+            </span>
+          )}
+        </p>
+      </div>
+      <button type="button" className="icon-button" onClick={refresh} aria-label="Refresh the balance">
+        <svg viewBox="0 0 24 24" aria-hidden="true" className={isLoading ? 'is-turning' : ''}>
+          <path d="M20 11a8 8 0 1 0-.6 4M20 5v6h-6" />
+        </svg>
+      </button>
+    </div>
+  )
+}

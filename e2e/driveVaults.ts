@@ -1,0 +1,94 @@
+import { readFile } from 'node:fs/promises'
+import { type Policy, parsePolicy } from '@countersign/policy'
+import type { Page } from 'playwright'
+import { STRANGER } from './driveWeb.ts'
+
+/** Gives a page an authenticator of its own, as a phone or laptop has: it verifies whoever is asked, at once. */
+export async function addAuthenticator(page: Page): Promise<void> {
+  const session = await page.context().newCDPSession(page)
+  await session.send('WebAuthn.enable')
+  await session.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      ...{ protocol: 'ctap2', transport: 'internal', hasResidentKey: true },
+      ...{ hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true },
+    },
+  })
+}
+
+/** Makes a passkey on the page for other devices. Gives the text to bring to the device that makes the vault. */
+export async function makePasskeyText(page: Page, webUrl: string): Promise<string> {
+  await page.goto(`${webUrl}/passkey`)
+  await page.getByRole('button', { name: 'Make a passkey' }).click()
+  await page.getByText('The passkey is made.').waitFor()
+  return (await page.locator('[data-text="approver"]').textContent()) ?? ''
+}
+
+export type NewVault = {
+  template: RegExp
+  limit: string
+  /** Text of a passkey from another device. */
+  brought?: string
+  /** Other fields, by their labels. */
+  fill?: (page: Page) => Promise<void>
+}
+
+export type MadeVault = { address: string; policy: Policy }
+
+/** From the list of vaults to the page of the new one. The passkeys are one of this page's, and those that are brought. */
+export async function makeVault(page: Page, { template, limit, brought, fill }: NewVault): Promise<MadeVault> {
+  await page.getByRole('link', { name: 'Vaults', exact: true }).click()
+  await page.getByRole('link', { name: 'Make a vault' }).click()
+  await page.getByRole('radio', { name: template }).click()
+  await page
+    .getByLabel(/in ETH$/)
+    .first()
+    .fill(limit)
+  await fill?.(page)
+  await page.getByRole('button', { name: 'Make a passkey' }).click()
+  await page.getByText('Make one more, as a spare').waitFor()
+  if (brought !== undefined) {
+    await page.getByText('Bring a passkey from another device or person').click()
+    await page.getByLabel('The passkey’s text').fill(brought)
+    await page.getByRole('button', { name: 'Add this passkey' }).click()
+    await page.getByText('Passkey 2, brought').waitFor()
+  }
+  await page.getByRole('button', { name: 'Read the rules' }).click()
+  await page.getByText('These rules can never change.').waitFor()
+  await page.getByRole('button', { name: /^Make (this vault|it without a spare)$/ }).click()
+  await page.getByRole('heading', { name: 'The vault is made' }).waitFor()
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('link', { name: 'Save the rules' }).click(),
+  ])
+  const policy = parsePolicy(await readFile(await download.path()))
+  await page.getByRole('link', { name: 'Open the vault' }).click()
+  await page.getByRole('heading', { name: 'Address of the vault' }).waitFor()
+  return { address: new URL(page.url()).pathname.split('/').at(-1) ?? '', policy }
+}
+
+/** Up to what the rules say to a payment. */
+export async function writePayment(page: Page, amount: string): Promise<void> {
+  await page.getByLabel('To', { exact: true }).fill(STRANGER)
+  await page.getByLabel('Amount in ETH').fill(amount)
+  await page.getByRole('button', { name: 'Review' }).click()
+}
+
+/** Gives the slug of its proof. */
+export async function sendReviewed(page: Page, amount: string): Promise<string> {
+  await page.getByRole('button', { name: `Sign and send ${amount} ETH` }).click()
+  const sent = page.getByRole('heading', { name: `Sent ${amount} ETH` })
+  await sent.or(page.getByRole('alert')).waitFor()
+  if (!(await sent.isVisible())) throw new Error(`not sent: ${await page.getByRole('alert').textContent()}`)
+  const href = await page.getByRole('link', { name: 'See the proof', exact: true }).getAttribute('href')
+  return href?.split('/').at(-1) ?? ''
+}
+
+/** On another device: opens the link of a payment, reads it, and approves. Gives the text of the approval. */
+export async function approveElsewhere(page: Page, link: string, amount: string): Promise<string> {
+  await page.goto(link)
+  await page.getByRole('heading', { name: 'Do you approve this?' }).waitFor()
+  await page.getByText(`${amount} ETH`, { exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Approve with a passkey' }).click()
+  await page.getByRole('heading', { name: 'You have approved this' }).waitFor()
+  return (await page.locator('[data-text="approval"]').textContent()) ?? ''
+}
