@@ -27,7 +27,8 @@ export async function measureInTurns<const Loads extends readonly Load[]>(
 ): Promise<{ [Index in keyof Loads]: Figures }> {
   const measured = loads.map((load) => ({ load, slices: [] as Answered[] }))
   const back = measured.toReversed()
-  for (const { load, slices } of [...measured, ...back, ...back, ...measured]) slices.push(await apply(load, connections, sliceMs / 2))
+  for (const { load, slices } of [...measured, ...back, ...back, ...measured])
+    slices.push(await apply(load, connections, sliceMs / 2))
   return measured.map(({ slices }) => toFigures(slices)) as { [Index in keyof Loads]: Figures }
 }
 

@@ -2,22 +2,24 @@ import { hash } from 'node:crypto'
 import { toHex, toReleaseMessageV2 } from '@countersign/protocol'
 import { assembleBatch, assertBlockSize, encodeBlock } from '@countersign/receipt'
 import type { SelfReport } from '../ports.ts'
-import type { Release } from '../store/types.ts'
-import type { VerifiedBatch } from './verifyBatch.ts'
+import type { Release, SigningBatch } from '../store/types.ts'
 
 /** What a release is of. */
 export type Releasable = Pick<
-  VerifiedBatch,
-  'quote' | 'eventLog' | 'config' | 'settings' | 'bootId' | 'sequence' | 'previous' | 'treeSize' | 'collateral'
->
+  SigningBatch,
+  'quote' | 'eventLog' | 'config' | 'settings' | 'bootId' | 'sequence' | 'previous' | 'treeSize'
+> & { collateral: { bytes: Uint8Array; hash: string } }
 
 /** A release that nobody may have yet, and what it was made of. */
 export type BegunRelease = { batch: Releasable; coordinator: Uint8Array; release: Promise<Release> }
 
+/** A batch whose quote is verified, with the release that was begun meanwhile. */
+type Verified = Releasable & { begun?: BegunRelease | undefined }
+
 export type Releaser = {
   /** Makes a release while the batch is being verified, which takes as long. Only `release` gives it away, for the verified batch. */
   begin(batch: Releasable): BegunRelease
-  release(batch: VerifiedBatch, coordinator: Uint8Array<ArrayBuffer>): Promise<Release>
+  release(batch: Verified, coordinator: Uint8Array<ArrayBuffer>): Promise<Release>
 }
 
 /**
@@ -28,7 +30,7 @@ export type Releaser = {
 export function createReleaser(
   selfReport: Pick<SelfReport, 'current' | 'publicKey' | 'sign' | 'signMlDsa65'>,
 ): Releaser {
-  const known = new WeakMap<VerifiedBatch, BegunRelease>()
+  const known = new WeakMap<Verified, BegunRelease>()
 
   async function make(batch: Releasable, coordinator: Uint8Array<ArrayBuffer>): Promise<Release> {
     const { quote, eventLog, config, settings, bootId, sequence, previous, treeSize, collateral } = batch
