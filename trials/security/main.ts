@@ -10,7 +10,8 @@ Attacks a whole backend on this machine (identity provider, PostgreSQL, enclave 
 and tells what was tried, with which figures, and what should not have happened.
   --only NAME    this attack alone; may be given several times. One of:
                  ${attackNames.slice(0, 5).join(', ')},
-                 ${attackNames.slice(5).join(', ')}
+                 ${attackNames.slice(5, 10).join(', ')},
+                 ${attackNames.slice(10).join(', ')}
   --seed N       a whole number from 0; the same one tries the same again (default 1)
   --short        as in the test suite: fewer of everything, and no judgement of times
   --json FILE    writes the results to a file too

@@ -218,6 +218,13 @@ describe('refused, each with one part wrong and signed so', () => {
     expect(check([good], { policy: limited })).toMatchObject({ valid: false })
   })
 
+  test('held against the policy’s own hash, or the one that the caller has of it, and no other', () => {
+    for (const policyHash of [undefined, hashPolicy(full)]) {
+      expect(check([good], { policyHash })).toEqual({ valid: true })
+    }
+    expect(check([good], { policyHash: hashPolicy(limited) })).toMatchObject({ reason: 'challenge_mismatch' })
+  })
+
   test('too few', () => {
     expect(check([], { required: 2 })).toEqual({ valid: false, reason: 'approvals_missing', missing: 2 })
     expect(check([good], { required: 2 })).toEqual({ valid: false, reason: 'approvals_missing', missing: 1 })

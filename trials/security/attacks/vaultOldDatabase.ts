@@ -6,7 +6,7 @@ import { listForgeries } from '../vaults/forgeApprovals.ts'
 import { setUpVaults, type Vaults } from '../vaults/setUpVaults.ts'
 import { createTally } from '../vaults/tally.ts'
 
-const TRIES = { full: 500, short: 40 } as const
+const TRIES = { full: 250, short: 40 } as const
 const COPY = 'copied'
 
 /** What an operator can do to rows: the database's own rules do not bind its owner. */

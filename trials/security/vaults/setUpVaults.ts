@@ -20,7 +20,6 @@ import type { Target } from '../startTarget.ts'
 /** Up to this, nobody is asked. */
 export const THRESHOLD_WEI = 10n ** 17n
 const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
 
 const [first, second, stranger] = [1, 2, 3].map((seed) => createQuickPasskey({ seed, rpId: 'vault.example' })) as [
   Passkey,
@@ -60,16 +59,15 @@ const twofold = createPolicy({
   rules: [{ ...payment, maxValueWei: ANY_VALUE, approvals: 2 }],
 })
 
-/** One payment a day, and the first of them not before tomorrow. */
-const scheduled = (startsAtMs: number) =>
-  createPolicy({
-    version: 1,
-    time: [{ kind: 'satellite', key: satelliteKey }],
-    log: null,
-    approvers: [],
-    schedule: { startsAtMs, everyS: DAY_MS / 1000, count: 1 },
-    rules: [{ ...payment, maxValueWei: ANY_VALUE, approvals: 0 }],
-  })
+/** One payment a day, from 2100 on. */
+const scheduled = createPolicy({
+  version: 1,
+  time: [{ kind: 'satellite', key: satelliteKey }],
+  log: null,
+  approvers: [],
+  schedule: { startsAtMs: Date.UTC(2100, 0, 1), everyS: 86_400, count: 1 },
+  rules: [{ ...payment, maxValueWei: ANY_VALUE, approvals: 0 }],
+})
 
 export type AttackedVault = VaultInfo & {
   policy: Policy
@@ -87,12 +85,9 @@ export type Vaults = {
   open: AttackedVault
   /** Alice's, which pays with two approvals only. */
   twofold: AttackedVault
-  /** Alice's, which pays nothing before tomorrow. */
+  /** Alice's, which pays nothing for many years. */
   scheduled: AttackedVault
 }
-
-/** The same for all attacks of a run. */
-const startsAtMs = Date.now() + DAY_MS
 
 /** Asked again, the same vaults. */
 export async function setUpVaults({ alice, mallory, query }: Target): Promise<Vaults> {
@@ -108,7 +103,7 @@ export async function setUpVaults({ alice, mallory, query }: Target): Promise<Va
     twin: await create(mallory, limited),
     open: await create(alice, open),
     twofold: await create(alice, twofold),
-    scheduled: await create(alice, scheduled(startsAtMs)),
+    scheduled: await create(alice, scheduled),
   }
 }
 
@@ -153,11 +148,8 @@ export function approve({
   return (passkey ?? owner).approve(request, by, changes)
 }
 
-let lastNonce = 0
-
-/** A payment that was never asked for before. */
+/** A payment that was never asked for before: of so many nonces no two meet. */
 export function createPayment(valueWei: bigint): { txMetadata: TxMetadata; digest: Hex } {
-  lastNonce += 1
-  const txMetadata = createTx(lastNonce, { value: String(valueWei) })
+  const txMetadata = createTx(Math.floor(Math.random() * 2 ** 48), { value: String(valueWei) })
   return { txMetadata, digest: toDigest(txMetadata) }
 }

@@ -2,7 +2,6 @@
 export type Tally = {
   add(name: string, outcome: string): void
   tried(): number
-  signed(): number
   figures(): Record<string, string | number>
   faults(): string[]
 }
@@ -21,7 +20,6 @@ export function createTally(): Tally {
       if (outcome === SIGNED) signed.push(name)
     },
     tried: () => tried,
-    signed: () => signed.length,
     figures: () => ({
       signatures: signed.length,
       refusals: [...outcomes].map(([outcome, count]) => `${count} ${outcome}`).join(', '),
