@@ -75,6 +75,18 @@ describe('over http', () => {
     expect(endless).toMatch(/^HTTP\/1\.1 413 /)
   })
 
+  test('a caller that hangs up in the middle leaves no line and no count', async () => {
+    const before = statuses.length
+    await new Promise<void>((resolve) => {
+      const socket = connect(Number(new URL(server.address).port), '127.0.0.1')
+      socket.on('close', () => resolve())
+      socket.write('POST /add-checkpoint HTTP/1.1\r\nhost: x\r\ncontent-length: 500\r\n\r\nold', () => socket.destroy())
+    })
+    // The next call comes after the server has seen the end of the first.
+    expect((await post('x')).status).toBe(400)
+    expect([lines, statuses.length]).toEqual([[], before + 1])
+  })
+
   test('500 without a reason, and a line in the log with it, when the record cannot be written', async () => {
     const broken = {
       addCheckpoint: async () => Promise.reject(new Error('no space left on device')),

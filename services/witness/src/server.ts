@@ -25,11 +25,13 @@ export function serveWitness(deps: ServeDeps, listen: { host: string; port: numb
   const server = createServer(LIMITS, (request, response) => {
     answer(deps, request)
       .catch((error: unknown): Reply => {
-        // Such as a full disk. Nothing was cosigned; the log asks again.
-        deps.log.error({ msg: 'Could not answer', reason: error instanceof Error ? error.message : 'unknown' })
+        // Such as a full disk. Nothing was cosigned; the log asks again. Who hangs up is no fault of ours, and must not fill the log.
+        const reason = error instanceof Error ? error.message : 'unknown'
+        if (!response.destroyed) deps.log.error({ msg: 'Could not answer', reason })
         return { status: 500, body: 'internal error\n' }
       })
       .then((reply) => {
+        if (response.destroyed) return
         if (request.url === '/add-checkpoint') deps.count(reply.status)
         send(request, response, reply)
       })

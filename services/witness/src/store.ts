@@ -11,7 +11,7 @@ export type Store = {
 }
 
 /** A checkpoint with the note that it came in. */
-export type Stored = { checkpoint: Checkpoint; note: string }
+type Stored = { checkpoint: Checkpoint; note: string }
 
 /** What a store does to files; only tests have another. */
 export type Files = { open: typeof open; readFile: typeof readFile; rename: typeof rename }

@@ -6,7 +6,7 @@ import { createKeyFile, readSigners } from './signers.ts'
 import type { Store } from './store.ts'
 import { createWitness, type WitnessDeps } from './witness.ts'
 
-export const logs: LogList = new Map([[origin, [log.key]]])
+const logs: LogList = new Map([[origin, [log.key]]])
 export const keyFile = createKeyFile('witness.example/w1', (length) => new Uint8Array(length).fill(7))
 export const signers = readSigners(keyFile)
 export const NOW_S = 1_800_000_000
