@@ -64,8 +64,7 @@ describe('add-checkpoint (c2sp.org/tlog-witness)', () => {
     const before = store.latest(origin)
     expect(await witness.addCheckpoint(toBody(step))).toMatchObject({ status: 422 })
     expect(store.latest(origin)).toEqual(before)
-    const { checkpoint } = lines.at(-1) ?? {}
-    expect(openNote(String(checkpoint), [log.key]).text).toBe(toText(step.size, 'fork'))
+    expect(openNote(String(lines.at(-1)?.checkpoint), [log.key]).text).toBe(toText(step.size, 'fork'))
     assertCosigns(await witness.addCheckpoint(toBody({ oldSize: 5, size: 9 })), toText(9))
   })
 
