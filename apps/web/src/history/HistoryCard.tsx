@@ -38,7 +38,7 @@ export function HistoryCard({ address, history, incoming }: HistoryCardProps) {
           </button>
         </ErrorNotice>
       )}
-      {known !== null && entries.length === 0 ? (
+      {known !== null && known.nextCursor === null && entries.length === 0 ? (
         <p className="empty">
           Nothing signed or received yet. What you send or sign appears here, each with its proof.
         </p>

@@ -32,7 +32,7 @@ export function ApprovePage() {
       <h1>Approve for a vault</h1>
       {read !== undefined && 'error' in read ? <VaultErrorNotice error={read.error} /> : null}
       {read !== undefined && 'prepared' in read ? (
-        <ApproveCard key={read.prepared.digest} prepared={read.prepared} />
+        <ApproveCard key={toKey(read.prepared)} prepared={read.prepared} />
       ) : (
         <AskForm
           fault={fault}
@@ -56,6 +56,11 @@ function readPrepared(text: string): { prepared: Prepared } | { error: ServiceEr
   } catch (error) {
     return { error: toServiceError(error) }
   }
+}
+
+/** All that an approval is bound to. A transaction's digest has no sender: that of another vault can be the same. */
+function toKey({ address, policyHash, kind, digest, expiresMs }: Prepared): string {
+  return [address, policyHash, kind, digest, expiresMs].join()
 }
 
 function ApproveCard({ prepared }: { prepared: Prepared }) {

@@ -42,8 +42,8 @@ export function AttestAddress({ vault }: { vault: Vault }) {
           </Link>
         )}
       </div>
-      <p className="visually-hidden" role="status">
-        {slug === null ? '' : 'The address is attested.'}
+      <p role="status">
+        {slug === null ? '' : 'The proof must be verified, and be of this address and of these rules: compare both.'}
       </p>
     </div>
   )

@@ -22,16 +22,20 @@ import './vaults.css'
 
 /** `/vaults/new`: from a template to an address. */
 export function NewVaultPage() {
-  return <SignedInPage title="Make a vault">{(signedIn) => <NewVault {...signedIn} />}</SignedInPage>
+  return (
+    <SignedInPage title="Make a vault">
+      {(signedIn) => <NewVault key={signedIn.wallet.address} {...signedIn} />}
+    </SignedInPage>
+  )
 }
 
 type Step = { name: 'form' } | { name: 'rules' | 'making'; policy: Policy } | { name: 'made'; vault: Vault }
 
 /** Write, make the passkeys, read the rules, make it, keep the file. */
-function NewVault({ onSessionLost }: { wallet: WalletInfo; onSessionLost: () => void }) {
+function NewVault({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost: () => void }) {
   const config = useConfig()
   const { vaults, create } = useOwnVaults({ onSessionLost })
-  const [draft, setDraft] = useState(readDraft)
+  const [draft, setDraft] = useState(() => readDraft(wallet.address))
   const [errors, setErrors] = useState<VaultFieldErrors>({})
   const [fault, setFault] = useState<string | null>(null)
   const [failure, setFailure] = useState<ServiceError | null>(null)
@@ -43,7 +47,10 @@ function NewVault({ onSessionLost }: { wallet: WalletInfo; onSessionLost: () => 
   const approvals = fields.template === 'limit' ? 0 : Number(fields.approvals)
   const time = readTimeSources(config)
 
-  useEffect(() => writeDraft(step.name === 'made' ? undefined : draft), [draft, step.name])
+  useEffect(
+    () => writeDraft(wallet.address, step.name === 'made' ? undefined : draft),
+    [wallet.address, draft, step.name],
+  )
   // biome-ignore lint/correctness/useExhaustiveDependencies: once the messages are on the page, to the first field that has one
   useEffect(() => {
     if (wantsFocus.current) form.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus()

@@ -14,12 +14,14 @@ export function PaymentFacts({ content, vault }: { content: TxMetadata; vault: s
   const shown = toShownPayment(content, config.tokens ?? [])
   const { transfer } = shown
   const recipient = getAddress(toRecipient(shown))
+  // What coin another chain has is not known here, and one of it may be worth more than an ether.
+  const toUnit = (text: string) => (chainId === config.chainId ? text : text.replace(/ ETH$/, ' of the chain’s coin'))
   const isCall = data !== '0x' && transfer === null
   return (
     <>
       <dl className="facts">
         <dt>Amount</dt>
-        <dd className="fact-strong">{tellAmount(shown)}</dd>
+        <dd className="fact-strong">{transfer === null ? toUnit(tellAmount(shown)) : tellAmount(shown)}</dd>
         <dt>To</dt>
         <dd>
           <Address address={recipient} />
@@ -31,7 +33,7 @@ export function PaymentFacts({ content, vault }: { content: TxMetadata; vault: s
         <dt>On</dt>
         <dd>{chainId === config.chainId ? toChainName(config) : toChainName({ chainId })}</dd>
         <dt>Network fee</dt>
-        <dd>at most {formatEther(BigInt(gas) * BigInt(maxFeePerGas))} ETH</dd>
+        <dd>at most {toUnit(`${formatEther(BigInt(gas) * BigInt(maxFeePerGas))} ETH`)}</dd>
         {transfer === null ? null : (
           <>
             <dt>Token</dt>

@@ -21,7 +21,10 @@ export function RulesReview({ policy, isMaking, failure, onMake, onChange }: Rul
   const config = useConfig()
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => heading.current?.focus(), [])
-  const locks = useMemo(() => describeLocks(policy, { chainName: toChainName(config) }), [policy, config])
+  const locks = useMemo(
+    () => describeLocks(policy, { chainId: config.chainId, chainName: toChainName(config) }),
+    [policy, config],
+  )
   const most = Math.max(...policy.rules.map(({ approvals }) => approvals))
   const hasSpare = most === 0 || policy.approvers.length > most
   return (

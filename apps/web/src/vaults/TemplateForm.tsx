@@ -151,7 +151,7 @@ function Refuge({ refuges, errors, input }: RefugeProps) {
     <Field
       id="vault-refuge"
       label="Second vault, as a refuge"
-      hint="If the agent must be stopped, a passkey moves everything there, when the schedule allows the next payment."
+      hint="If the agent must be stopped, a passkey moves everything there, when the schedule allows the next payment. Choose one that you made yourself, and whose address is attested."
       error={errors.refuge}
     >
       {(control) => (

@@ -23,7 +23,7 @@ import { PolicyFile } from './PolicyFile.tsx'
 import { RulesInWords } from './RulesInWords.tsx'
 import { useOwnVaults } from './useOwnVaults.ts'
 import { VaultErrorNotice } from './VaultErrorNotice.tsx'
-import { readVaultNotes } from './vaultNotes.ts'
+import { isMadeHere, readVaultNotes } from './vaultNotes.ts'
 import './vaults.css'
 
 /** `/vaults/:address`: what a vault holds and allows, and where it pays. */
@@ -114,6 +114,12 @@ function VaultCard({ vault, balance, onFunded }: { vault: Vault; balance: Balanc
       )}
       <TokenList tokens={balance.tokens} />
       <ReceiveAddress address={address} title="Address of the vault" chainName={chainName} />
+      {isMadeHere(address) ? null : (
+        <p className="fine-print">
+          This browser did not make this vault. Before you send anything to it, compare the address with the one that
+          you kept: whoever had your session could have made a vault with the same words and passkeys of their own.
+        </p>
+      )}
       <p>{describePolicy(vault.policy).summary}.</p>
       <details className="provenance">
         <summary>Rules of this vault</summary>
@@ -121,7 +127,7 @@ function VaultCard({ vault, balance, onFunded }: { vault: Vault; balance: Balanc
         <div className="vault-rules">
           <h4>What locks the funds for ever</h4>
           <ul>
-            {describeLocks(vault.policy, { chainName }).map((lock) => (
+            {describeLocks(vault.policy, { chainId: config.chainId, chainName }).map((lock) => (
               <li key={lock}>{lock}</li>
             ))}
           </ul>

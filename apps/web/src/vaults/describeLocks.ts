@@ -1,18 +1,31 @@
 import type { Policy } from '@countersign/policy'
+import { nameChain } from '@countersign/protocol'
 
 /**
  * What locks the funds of a vault for ever, beside what the policy's own notes say: said before there is an address, because
  * nothing can be mended afterwards.
  */
-export function describeLocks({ approvers, rules, schedule }: Policy, { chainName }: { chainName: string }): string[] {
+export function describeLocks(
+  { approvers, rules, schedule }: Policy,
+  page: { chainId: number; chainName: string },
+): string[] {
   const locks = [
     'The rules themselves are a part of the key. The service keeps them and pins them to IPFS; keep the file too. If nobody has them any more, nobody has the key.',
     'The key is derived inside the enclaves of this service. If the service ends and its root secret is lost, so is every key of it.',
   ]
-  if (!rules.some((rule) => rule.kind === 'transaction' && rule.selectors !== undefined))
+  // Typed data can be a permit.
+  if (
+    !rules.some((rule) => rule.kind === 'typed-data' || (rule.kind === 'transaction' && rule.selectors !== undefined))
+  )
     locks.push('Tokens that are sent to this vault can never leave it: no rule is for tokens.')
-  if (!rules.some((rule) => rule.kind === 'transaction' && rule.chainIds === 'any'))
-    locks.push(`Coins that are sent to its address on any other chain than ${chainName} can never leave it.`)
+  // Not of the page: a vault that another app has made can be for other chains.
+  const chains = rules.flatMap<number | 'any'>((rule) => (rule.kind === 'transaction' ? rule.chainIds : []))
+  if (chains.length === 0)
+    locks.push('Coins that are sent to this vault can never leave it: no rule is for transactions.')
+  else if (!chains.includes('any')) {
+    const names = [...new Set(chains)].map((id) => (id === page.chainId ? page.chainName : nameChain(Number(id))))
+    locks.push(`Coins that are sent to its address on any other chain than ${names.join(' or ')} can never leave it.`)
+  }
   const hasFreeRulesOnly = rules.every(({ approvals }) => approvals === 0)
   if (hasFreeRulesOnly)
     locks.push('If the network fee of a payment stays above its limit, nothing can leave until it falls again.')

@@ -7,7 +7,8 @@ import { isCredential, readStored, writeStored } from './vaultNotes.ts'
 /** A vault that is being written. Kept in the tab: who has to sign in again in the middle has not made the passkeys for nothing. */
 export type NewVaultDraft = { fields: VaultFields & { name: string }; passkeys: readonly ChosenPasskey[] }
 
-const KEY = 'countersign:new-vault'
+/** One for each user: with the draft of another, their passkeys would approve for this one's vault. */
+const toKey = (wallet: string) => `countersign:new-vault:${wallet.toLowerCase()}`
 
 export const EMPTY_DRAFT: NewVaultDraft = {
   fields: {
@@ -24,8 +25,9 @@ export const EMPTY_DRAFT: NewVaultDraft = {
   passkeys: [],
 }
 
-export function readDraft(): NewVaultDraft {
-  const value = readStored(sessionStorage, KEY)
+/** `wallet` is the address of the user's own. */
+export function readDraft(wallet: string): NewVaultDraft {
+  const value = readStored(sessionStorage, toKey(wallet))
   if (!isPlainObject(value) || !isPlainObject(value.fields) || !Array.isArray(value.passkeys)) return EMPTY_DRAFT
   const { fields, passkeys } = value
   const known = Object.keys(EMPTY_DRAFT.fields).every((name) => typeof fields[name] === 'string')
@@ -33,8 +35,8 @@ export function readDraft(): NewVaultDraft {
   return { fields: fields as NewVaultDraft['fields'], passkeys: passkeys.flatMap(readPasskey) }
 }
 
-export function writeDraft(draft: NewVaultDraft | undefined): void {
-  writeStored(sessionStorage, KEY, draft)
+export function writeDraft(wallet: string, draft: NewVaultDraft | undefined): void {
+  writeStored(sessionStorage, toKey(wallet), draft)
 }
 
 function readPasskey(value: unknown): ChosenPasskey[] {

@@ -18,6 +18,11 @@ export function readVaultNotes(address: string): VaultNotes {
   }
 }
 
+/** Whether this browser has made the vault. Whoever had the user's session can have made one with the same words and other passkeys. */
+export function isMadeHere(address: string): boolean {
+  return readStored(localStorage, toKey(address)) !== undefined
+}
+
 export const MAX_NAME_LENGTH = 60
 
 export function writeVaultNotes(address: string, notes: VaultNotes): void {

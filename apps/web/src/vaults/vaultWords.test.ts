@@ -5,12 +5,27 @@ import { describeLocks } from './describeLocks.ts'
 import { readTimeSources } from './timeSources.ts'
 
 describe('what locks the funds', () => {
-  const chainName = 'Sepolia'
-  const tell = (policy: typeof full) => describeLocks(policy, { chainName }).join(' ')
+  const tell = (policy: typeof full, page = { chainId: 1, chainName: 'Home' }) => describeLocks(policy, page).join(' ')
 
   test('tokens and other chains, where no rule is for them', () => {
-    expect(tell(limited)).toMatch(/Tokens .* can never leave .* other chain than Sepolia/)
+    expect(tell(limited)).toMatch(/Tokens .* can never leave .* other chain than Home/)
     expect(tell(full)).not.toMatch(/Tokens|other chain/)
+  })
+
+  test('the chains are those of the rules, not that of the page', () => {
+    const policy = { ...limited, rules: [{ ...payment, chainIds: [10, 8453] }] }
+    expect(tell(policy)).toMatch(/other chain than OP Mainnet or Base can/)
+    expect(tell(policy)).not.toMatch(/Home/)
+  })
+
+  test('all coins, where no rule is for transactions', () => {
+    const rules = [{ kind: 'message', approvals: 1 }] as const
+    expect(tell({ ...limited, rules })).toMatch(/Coins that are sent to this vault can never leave it/)
+  })
+
+  test('no tokens, where typed data can permit somebody to take them', () => {
+    const permit = { kind: 'typed-data', domains: 'any', primaryTypes: 'any', approvals: 1 } as const
+    expect(tell({ ...limited, rules: [payment, permit] })).not.toMatch(/Tokens/)
   })
 
   test('lost passkeys, where there are any; fees, where none can overrule their limit', () => {

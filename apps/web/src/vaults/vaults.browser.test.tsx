@@ -1,4 +1,5 @@
 import { createPolicy } from '@countersign/policy'
+import { hashUnsignedTransaction, type TxMetadata, toHex } from '@countersign/protocol'
 import { ServiceClient } from '@countersign/sdk/client'
 import { createTestPasskeys, type TestService } from '@countersign/sdk/testing'
 import {
@@ -17,6 +18,7 @@ import { amount, confirm, recipient, review, to } from '../send/sendForm.fake.ts
 import { expectAccessible } from '../shell/expectAccessible.fake.ts'
 import { closeWallet, openWallet } from '../wallet/openWallet.fake.tsx'
 import { readPreparedText, toApproveUrl } from './approvalText.ts'
+import { EMPTY_DRAFT, readDraft, writeDraft } from './newVaultDraft.ts'
 import { toPolicy } from './template.ts'
 import { readVaultNotes } from './vaultNotes.ts'
 
@@ -51,6 +53,7 @@ async function openVault() {
   if (vault === undefined) throw new Error('no vault was made')
   await opened.screen.getByRole('link', { name: /Up to 0\.1/ }).click()
   await expect.element(opened.screen.getByRole('heading', { name: 'Address of the vault' })).toBeVisible()
+  await expect.element(opened.screen.getByText(/^This browser did not make this vault\./)).toBeVisible()
   return { ...opened, vault, before: signings(opened.service).length }
 }
 
@@ -153,6 +156,8 @@ describe('making a vault', () => {
     await expect.element(screen.getByRole('heading', { name: 'The vault is made' })).toBeVisible()
     await screen.getByRole('link', { name: 'Open the vault' }).click()
     await expect.element(screen.getByRole('heading', { level: 1, name: 'Savings' })).toBeVisible()
+    await expect.element(screen.getByRole('heading', { name: 'Address of the vault' })).toBeVisible()
+    await expect.element(screen.getByText(/^This browser did not make this vault\./)).not.toBeInTheDocument()
   })
 
   test('rules that are not pinned yet show no address, and can be tried again', async () => {
@@ -292,7 +297,7 @@ describe('on the device of an approver', () => {
   })
 
   test('a message is shown as it would be signed', async () => {
-    let fragment = ''
+    let [fragment, again] = ['', '']
     const make = async (service: TestService) => {
       const client = new ServiceClient(service.config)
       const { approver } = await createPasskey({ name: 'Ada' })
@@ -300,6 +305,7 @@ describe('on the device of an approver', () => {
       const vault = await createVault(client, { version: 1, log: null, approvers: [approver], rules })
       const prepared = await prepare(client, vault, { kind: 'message', message: 'Ada owes Bob a coffee' })
       fragment = new URL(toApproveUrl(prepared, window.location.origin)).hash
+      again = toApproveUrl({ ...prepared, expiresMs: prepared.expiresMs + 1 }, '').slice('/approve'.length)
     }
     const { screen } = await openWallet({ path: '/approve', prepare: make })
     await screen.getByLabelText('Link, or text of the file').fill(fragment)
@@ -308,6 +314,29 @@ describe('on the device of an approver', () => {
     await expectAccessible()
     await button(screen, 'Approve with a passkey').click()
     await expect.element(screen.getByRole('heading', { name: 'You have approved this' })).toBeVisible()
+    // The same content with another end is something else, and nobody has approved it.
+    window.location.hash = again
+    await expect.element(screen.getByRole('heading', { name: 'Do you approve this?' })).toBeVisible()
+  })
+
+  test('on another chain than that of the page an amount is not called ether', async () => {
+    let fragment = ''
+    const make = async (service: TestService) => {
+      const { approver } = await createPasskey({ name: 'Ada' })
+      const terms = { template: 'approval', limitWei: 1n, feeWei: 1n, recipients: null, approvals: 1 } as const
+      const context = { chainId: 31337, approvers: [approver], time: [], startsAtMs: 0 }
+      const client = new ServiceClient(service.config)
+      const vault = await createVault(client, toPolicy({ ...terms, agent: null }, context))
+      const prepared = await prepare(client, vault, { kind: 'transaction', to: recipient, value: '7', gas: 21_000n })
+      const content = { ...(prepared.content as TxMetadata), chainId: 137 }
+      const digest = `0x${toHex(hashUnsignedTransaction(content))}` as const
+      fragment = toApproveUrl({ ...prepared, kind: 'transaction', content, digest }, '').slice('/approve'.length)
+    }
+    const { screen } = await openWallet({ path: '/approve', prepare: make })
+    await screen.getByLabelText('Link, or text of the file').fill(fragment)
+    await button(screen, 'Show it').click()
+    await expect.element(screen.getByText('7 of the chain’s coin', { exact: true })).toBeVisible()
+    await expect.element(screen.getByText('7 ETH', { exact: true })).not.toBeInTheDocument()
   })
 
   test.each([
@@ -343,6 +372,15 @@ test('on a small phone nothing is wider than the screen', async () => {
   await screen.getByText('Approve on another device').click()
   await screen.getByText('Rules of this vault').click()
   expect(document.documentElement.scrollWidth).toBeLessThanOrEqual(320)
+})
+
+test('a draft is found again by the user who wrote it, and by nobody else', () => {
+  const [ada, bob] = [`0x${'aa'.repeat(20)}`, `0x${'bb'.repeat(20)}`]
+  const draft = { ...EMPTY_DRAFT, fields: { ...EMPTY_DRAFT.fields, name: 'Savings' } }
+  writeDraft(ada, draft)
+  expect(readDraft(ada)).toEqual(draft)
+  expect(readDraft(bob)).toEqual(EMPTY_DRAFT)
+  writeDraft(ada, undefined)
 })
 
 test('notes that cannot be read are as good as none', () => {

@@ -111,6 +111,7 @@ describe('parsePrepared', () => {
     ['an address in capitals', (value) => ({ ...value, address: value.address.toUpperCase() })],
     ['an address that is none', (value) => ({ ...value, address: '0x12' })],
     ['an end that is no time', (value) => ({ ...value, expiresMs: 1.5 })],
+    ['an end that no calendar has', (value) => ({ ...value, expiresMs: 8.64e15 + 1 })],
     ['another kind', (value) => ({ ...value, kind: 'message' })],
     ['an unknown kind', (value) => ({ ...value, kind: 'authorization' })],
     ['content that is none', (value) => ({ ...value, content: null })],

@@ -38,6 +38,8 @@ export type Prepared = VaultContent & {
 /** Policy, content and what escaping may add. */
 const MAX_BYTES = 262_144
 const MAX_DEPTH = 24
+/** ECMA-262 §21.4.1.1: a page that shows a later time than that fails instead. */
+const MAX_DATE_MS = 8.64e15
 const MEMBERS = [
   'version',
   'kind',
@@ -76,7 +78,7 @@ export function parsePrepared(given: unknown): Prepared {
   )
   if (version !== 1) throw malformed('version is unknown')
   if (typeof address !== 'string' || !/^0x[0-9a-f]{40}$/.test(address)) throw malformed('address')
-  if (!isNatural(expiresMs)) throw malformed('expiresMs')
+  if (!isNatural(expiresMs) || expiresMs > MAX_DATE_MS) throw malformed('expiresMs')
   const prepared = read(() => {
     assertPolicy(policy)
     return createPrepared(parseContent(asked), { address: address as Hex, policy, expiresMs })

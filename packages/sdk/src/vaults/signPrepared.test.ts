@@ -190,6 +190,7 @@ describe('signPrepared', () => {
     const approval = await approveWith(prepared, 0)
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 60_001 })
     const error = await toFailure(signPrepared(started.client, prepared, [approval]))
+    expect(error.code).toBe('prepared_expired')
     expect(error.details).toContain('it had ended')
   })
 

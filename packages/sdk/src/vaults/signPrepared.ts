@@ -29,7 +29,7 @@ export type SignPreparedResult =
 
 /**
  * Has the vault sign what was prepared, with the approvals for it, in any order. They are checked here first, with the code that decides
- * in the enclave: `approvals_missing`, `approval_invalid`. Rejects with `nonce_taken` where the nonce is not free any more. A transaction
+ * in the enclave: `approvals_missing`, `approval_invalid`, `prepared_expired`. Rejects with `nonce_taken` where the nonce is not free any more. A transaction
  * is not broadcast: see `sendPrepared`.
  *
  * @example
@@ -82,6 +82,8 @@ function toList(prepared: Prepared, approvals: readonly Approval[]): readonly Ap
   if (verdict.valid) return list
   if (verdict.reason === 'approvals_missing') throw approvalsMissing(verdict.missing)
   const details = describeApprovalsFault(verdict)
+  if (verdict.reason === 'approval_expired')
+    throw createVaultError('prepared_expired', 'an approval has ended', { details })
   throw createVaultError('approval_invalid', 'an approval does not hold', { details })
 }
 
