@@ -53,6 +53,7 @@ export function PasskeyPicker({ passkeys, approvals, onChange }: PasskeyPickerPr
               <button
                 type="button"
                 className="button button-small"
+                disabled={isAsking}
                 onClick={() => onChange(passkeys.filter((one) => one.approver !== approver))}
               >
                 Remove<span className="visually-hidden"> passkey {index + 1}</span>
@@ -68,7 +69,11 @@ export function PasskeyPicker({ passkeys, approvals, onChange }: PasskeyPickerPr
           {isAsking ? 'Asking for a passkey …' : passkeys.length === 0 ? 'Make a passkey' : 'Make another passkey'}
         </button>
       </div>
-      <BringPasskey onBrought={(approver) => onChange([...passkeys, { approver }])} passkeys={passkeys} />
+      <BringPasskey
+        onBrought={(approver) => onChange([...passkeys, { approver }])}
+        passkeys={passkeys}
+        isDisabled={isAsking}
+      />
     </section>
   )
 }
@@ -98,8 +103,10 @@ function SpareNotice({ passkeys, approvals }: Omit<PasskeyPickerProps, 'onChange
 function BringPasskey(props: {
   passkeys: readonly ChosenPasskey[]
   onBrought: (approver: ChosenPasskey['approver']) => void
+  /** While another is being made: the list must not change under it. */
+  isDisabled: boolean
 }) {
-  const { passkeys, onBrought } = props
+  const { passkeys, onBrought, isDisabled } = props
   const [text, setText] = useState('')
   const [fault, setFault] = useState<string | undefined>(undefined)
 
@@ -138,7 +145,7 @@ function BringPasskey(props: {
           )}
         </Field>
         <p className="actions">
-          <button type="button" className="button button-quiet" onClick={bring}>
+          <button type="button" className="button button-quiet" onClick={bring} disabled={isDisabled}>
             Add this passkey
           </button>
         </p>
