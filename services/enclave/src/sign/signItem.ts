@@ -33,6 +33,7 @@ import { checkGrant } from '../grant/grant.ts'
 import type { Keyring } from '../keys/deriveKey.ts'
 import type { Random } from '../ports.ts'
 import { type CheckVaultDeps, checkVault, findPolicy, refusedKind, type VaultRules } from '../vault/checkVault.ts'
+import { canTellTime } from '../vault/policies.ts'
 import { signRecoverable } from './secp256k1.ts'
 import { toFlatJson } from './toFlatJson.ts'
 
@@ -94,7 +95,10 @@ export function signItem(
   return { ...signed, leaf: toLeaf(signed.statement) }
 }
 
-/** The rules must be known here: an address whose vault could never sign is not to be recommended under a quote. */
+/**
+ * The rules must be known here, and the sample one that counts for their schedule: an address whose vault could never sign is not to
+ * be recommended under a quote.
+ */
 function stateAddress(
   deps: SignItemDeps,
   item: AddressItem,
@@ -103,6 +107,8 @@ function stateAddress(
   const { vault } = item
   const policy = vault === undefined ? undefined : findPolicy(deps, vault, rules)
   if (policy !== undefined && 'error' in policy) return policy
+  const sources = rules?.sample === undefined ? [] : [rules.sample.source]
+  if (policy !== undefined && !canTellTime(policy, sources)) return { error: 'policy_not_supported' }
   const subject = { address: facts.address, policy: vault?.policy ?? null }
   const stated = toSignedV2(item, facts, { kind: 'address', subject })
   return { ...stated, leaf: toLeaf(stated.statement) }

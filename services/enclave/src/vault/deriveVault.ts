@@ -1,10 +1,8 @@
-import { isDeepStrictEqual } from 'node:util'
-import type { Policy } from '@countersign/policy'
 import type { EnclaveSettings, VaultRequest, VaultResponse } from '@countersign/protocol'
 import { EnclaveError } from '../errors.ts'
 import type { KeyWorker } from '../keys/keyWorker.ts'
 import type { Time } from '../time/time.ts'
-import { isSupported, readPolicy } from './policies.ts'
+import { canTellTime, isSupported, readPolicy } from './policies.ts'
 import type { PolicyTexts } from './policyTexts.ts'
 
 export type DeriveVaultDeps = { keyWorker: KeyWorker; policyTexts: PolicyTexts; settings: EnclaveSettings; time: Time }
@@ -18,7 +16,7 @@ export async function deriveVault(deps: DeriveVaultDeps, request: VaultRequest):
   const { sid, grant } = request
   const policy = readPolicy(Buffer.from(request.policy))
   if (policy === undefined) throw new EnclaveError('invalid_policy', 'not a policy in canonical JSON')
-  if (!isSupported(policy) || !canTellTime(policy, deps.settings)) {
+  if (!isSupported(policy) || !canTellTime(policy, deps.settings.entropy)) {
     throw new EnclaveError('policy_not_supported', 'this enclave cannot do what the policy asks for')
   }
   const hash = deps.policyTexts.add(request.policy)
@@ -26,9 +24,4 @@ export async function deriveVault(deps: DeriveVaultDeps, request: VaultRequest):
   if ('fault' in vault) throw new EnclaveError(vault.fault, 'no valid session')
   const { keyId, address, publicKey } = vault
   return { keyId, address, publicKey, policy: hash }
-}
-
-/** A schedule needs a sample of a source that both the policy and the settings name. */
-function canTellTime({ time }: Policy, { entropy }: EnclaveSettings): boolean {
-  return time === undefined || time.some((source) => entropy.some((one) => isDeepStrictEqual(one, source)))
 }

@@ -1,5 +1,7 @@
 import { hash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { type Policy, parsePolicy, VaultPolicyError } from '@countersign/policy'
+import type { EntropySetting } from '@countersign/protocol'
 import { createPolicyMemory } from './policyMemory.ts'
 
 /** Policies by their hash, parsed once for as long as they are remembered. */
@@ -31,6 +33,11 @@ export function createPolicies({ maxBytes = MAX_BYTES }: { maxBytes?: number } =
 /** Whether this enclave can do what a policy asks for. There is no log yet that witnesses could cosign. */
 export function isSupported({ log }: Policy): boolean {
   return log === null
+}
+
+/** Whether samples of these sources can ever be those that a schedule waits for. */
+export function canTellTime({ time }: Policy, sources: readonly EntropySetting[]): boolean {
+  return time === undefined || time.some((named) => sources.some((source) => isDeepStrictEqual(source, named)))
 }
 
 /** Undefined for what this version does not understand to the last member. */

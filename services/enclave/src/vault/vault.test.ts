@@ -269,6 +269,18 @@ describe('a schedule', () => {
     }
   })
 
+  test('the address is stated with a sample that counts for it, and with no other', () => {
+    const state = (source?: TimedSample['source']) =>
+      sign(
+        { ...timed.granted, kind: 'address' },
+        { policy: timed.text, ...(source && { sample: { source, timeMs: startsAt } }) },
+      )
+    for (const source of [satellite, beacon]) expect(state(source)).toHaveProperty('statement')
+    const refused = { error: 'policy_not_supported' }
+    expect(state({ kind: 'satellite', key: '22'.repeat(32) })).toEqual(refused)
+    expect(state()).toEqual(refused)
+  })
+
   test('takes no sample of a source that the policy does not name', () => {
     const source = { kind: 'satellite', key: '22'.repeat(32) } as const
     expect(reasonsOf(0, { source, timeMs: startsAt })).toEqual(['sample_source_not_allowed'])
