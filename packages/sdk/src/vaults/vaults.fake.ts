@@ -36,8 +36,12 @@ export function toPolicy(passkeys: readonly Passkey[]): Policy {
   }
 }
 
-/** A service, an authenticator with two passkeys, and a vault of both with 10 ether. `stop` takes them out again. */
+/**
+ * A service, an authenticator with two passkeys, and a vault of both with 10 ether. `stop` takes them out again, with whatever a test has
+ * put before the service.
+ */
 export async function startVault() {
+  const { fetch } = globalThis
   const service = createTestService()
   const authenticator = createTestPasskeys({ origin: 'https://vault.example' })
   const [uninstallService, uninstallPasskeys] = [service.install(), authenticator.install()]
@@ -54,6 +58,7 @@ export async function startVault() {
     stop() {
       uninstallPasskeys()
       uninstallService()
+      globalThis.fetch = fetch
     },
   }
 }
