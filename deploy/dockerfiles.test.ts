@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { checkDockerfile } from './rules/checkDockerfile.ts'
 import { isSent, read } from './test/manifests.ts'
 
-const dockerfiles = (['enclave', 'coordinator', 'web'] as const).map((name) => ({
+const dockerfiles = (['enclave', 'coordinator', 'web', 'witness'] as const).map((name) => ({
   name,
   text: read(`deploy/${name}.Dockerfile`),
 }))

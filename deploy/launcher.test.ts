@@ -41,9 +41,9 @@ describe('the file', () => {
   })
 
   test('is the same every time, and another for each image', () => {
-    const images: LaunchedImage[] = ['enclave', 'coordinator', 'web']
+    const images: LaunchedImage[] = ['enclave', 'coordinator', 'web', 'witness']
     const texts = [...images, ...images].map((image) => Buffer.from(createImageLauncher(image)).toString('hex'))
-    expect(new Set(texts).size).toBe(3)
+    expect(new Set(texts).size).toBe(4)
   })
 
   test.each(['NODE_OPTIONS=', 'A B', '', '*', 'A*B'])('%j is not the name of a variable', (name) => {
@@ -65,7 +65,8 @@ describe('the names', () => {
 
   test('are all that .env.example explains, but for what images do without', () => {
     const explained = [...read('.env.example').matchAll(/^(?:# )?([A-Z][A-Z0-9_]*)=/gm)].map((match) => match[1] ?? '')
-    const names: string[] = [...launched.enclave.enclave.env, ...launched.coordinator.coordinator.env]
+    const { enclave, coordinator, witness } = launched
+    const names: string[] = [...enclave.enclave.env, ...coordinator.coordinator.env, ...witness.witness.env]
     const isNamed = (name: string) => names.includes(name) || /^OIDC_/.test(name)
     const missing = [...new Set(explained)].filter((name) => !isNamed(name) && !names.includes(`${name}_FILE`))
     expect(missing).toEqual([

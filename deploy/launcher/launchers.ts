@@ -120,6 +120,15 @@ export const launched = {
     web: { args: ['deploy/web/server.ts'], env: ['HOST', 'PORT', 'WEB_CONFIG_FILE'] },
     health: toHealth('http', 8088),
   },
+  witness: {
+    witness: {
+      args: ['services/witness/src/main.ts'],
+      env: ['HOST', 'PORT', 'METRICS_PORT', 'WITNESS_DIR', 'WITNESS_LOGS_FILE'],
+    },
+    key: { args: ['services/witness/src/newKey.ts'], takesArguments: true, env: [] },
+    health: toHealth('http', 8095),
+    metrics: { args: ['deploy/programs/metrics.ts', '9464', '9465'], env: [] },
+  },
 } satisfies Record<string, Record<string, LaunchedProgram>>
 
 export type LaunchedImage = keyof typeof launched

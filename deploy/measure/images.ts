@@ -69,6 +69,13 @@ export const images = {
     known: {},
     absent: [],
   },
+  witness: {
+    entries: listScripts('witness'),
+    folders: [],
+    leftOut: [],
+    known: {},
+    absent: [],
+  },
 } satisfies Record<string, Image>
 
 export type ImageName = keyof typeof images

@@ -7,7 +7,9 @@ const names = published.map(({ manifest }) => manifest.name)
 
 test('the SDK, the verifier and what they need are published, and nothing else', () => {
   expect(names.toSorted()).toEqual(
-    ['attestation', 'policy', 'protocol', 'receipt', 'sdk', 'verifier', 'verify'].map((name) => `@countersign/${name}`),
+    ['attestation', 'log', 'policy', 'protocol', 'receipt', 'sdk', 'verifier', 'verify'].map(
+      (name) => `@countersign/${name}`,
+    ),
   )
 })
 

@@ -61,6 +61,8 @@ test('exports', () => {
       "hashSignedTransaction",
       "hashSubject",
       "hashTree",
+      "hashTreeLeaf",
+      "hashTreeNode",
       "hashTypedData",
       "hashUnsignedTransaction",
       "hashWitness",

@@ -89,7 +89,15 @@ export {
   type WalletUse,
 } from './http.ts'
 export { isLoopbackHost, isLoopbackUrl } from './loopback.ts'
-export { computeRoot, createInclusionPath, createInclusionPaths, hashTree, type Inclusion } from './merkle.ts'
+export {
+  computeRoot,
+  createInclusionPath,
+  createInclusionPaths,
+  hashTree,
+  hashTreeLeaf,
+  hashTreeNode,
+  type Inclusion,
+} from './merkle.ts'
 export { hashMessage } from './message.ts'
 export { nameChain } from './nameChain.ts'
 export { MAX_OFF_CHAIN_BYTES } from './offChainContent.ts'

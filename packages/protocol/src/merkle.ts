@@ -5,7 +5,7 @@ import { isNatural, toField } from './fields.ts'
 type Bytes = Uint8Array<ArrayBuffer>
 
 const HASH_BYTES = 32
-/** The size goes into the quote as a u32. */
+/** The size of a batch goes into the quote as a u32. */
 const MAX_TREE_SIZE = 0xffff_ffff
 
 /** Where a leaf stands in a tree, with the hashes that lead from it to the root. */
@@ -44,28 +44,32 @@ export function createInclusionPaths(leaves: readonly Uint8Array[]): Bytes[][] {
  * @example
  * const root = computeRoot({ leaf: hashLeaf(statement), leafIndex, treeSize, path })
  */
-export function computeRoot({ leaf, leafIndex, treeSize, path }: Inclusion & { leaf: Uint8Array }): Bytes {
-  if (!isNatural(treeSize) || treeSize < 1 || treeSize > MAX_TREE_SIZE) throw malformed('the size is out of range')
+export function computeRoot(
+  { leaf, leafIndex, treeSize, path }: Inclusion & { leaf: Uint8Array },
+  { maxTreeSize = MAX_TREE_SIZE }: { maxTreeSize?: number } = {},
+): Bytes {
+  if (!isNatural(treeSize) || treeSize < 1 || treeSize > maxTreeSize) throw malformed('the size is out of range')
   if (!isNatural(leafIndex) || leafIndex >= treeSize) throw malformed('the index is outside the tree')
   if (!Array.isArray(path)) throw malformed('the path is not a list')
   for (const hash of [leaf, ...path]) if (!isHash(hash)) throw malformed(`a hash is not ${HASH_BYTES} bytes`)
+  // By division and not by shifts: those end at 32 bits, and a log may have more leaves.
   let node = leafIndex
   let last = treeSize - 1
   let hash = leaf
+  const goUp = () => {
+    node = Math.floor(node / 2)
+    last = Math.floor(last / 2)
+  }
   for (const sibling of path) {
     if (last === 0) throw malformed('the path is too long')
-    if ((node & 1) === 1 || node === last) {
-      hash = hashNode(sibling, hash)
+    if (node % 2 === 1 || node === last) {
+      hash = hashTreeNode(sibling, hash)
       // Levels at which this node had no sibling and went up as it was.
-      while ((node & 1) === 0 && node !== 0) {
-        node >>>= 1
-        last >>>= 1
-      }
+      while (node % 2 === 0 && node !== 0) goUp()
     } else {
-      hash = hashNode(hash, sibling)
+      hash = hashTreeNode(hash, sibling)
     }
-    node >>>= 1
-    last >>>= 1
+    goUp()
   }
   if (last !== 0) throw malformed('the path is too short')
   return Uint8Array.from(hash)
@@ -85,7 +89,7 @@ function toLevels(leaves: readonly Uint8Array[]): (readonly Uint8Array[])[] {
     for (let index = 0; index < level.length; index += 2) {
       const left = level[index] as Uint8Array
       const right = level[index + 1]
-      above.push(right === undefined ? left : hashNode(left, right))
+      above.push(right === undefined ? left : hashTreeNode(left, right))
     }
     levels.push(above)
     level = above
@@ -105,8 +109,8 @@ function readPath(levels: readonly (readonly Uint8Array[])[], index: number): By
   return path
 }
 
-/** SHA-256(0x01 ‖ left ‖ right). */
-function hashNode(left: Uint8Array, right: Uint8Array): Bytes {
+/** SHA-256(0x01 ‖ left ‖ right): RFC 6962 §2.1. */
+export function hashTreeNode(left: Uint8Array, right: Uint8Array): Bytes {
   const preimage = new Uint8Array(1 + 2 * HASH_BYTES)
   preimage[0] = 1
   preimage.set(left, 1)

@@ -5,6 +5,7 @@ test('exports', () => {
   expect(Object.keys(service).sort()).toMatchInlineSnapshot(`
     [
       "ConfigError",
+      "createLog",
       "createShutdown",
       "findUnmeasured",
       "parseArguments",

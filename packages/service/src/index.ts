@@ -1,3 +1,4 @@
+export { createLog } from './createLog.ts'
 export { createShutdown, type Shutdown } from './createShutdown.ts'
 export type { Log, LogLine } from './log.ts'
 export { type ParsedArguments, parseArguments } from './parseArguments.ts'

@@ -70,5 +70,7 @@ export const settingNames: readonly string[] = [
   'SIGN_QUOTA_PER_DAY',
   'SNP_CERTS_FILE',
   'TRUSTED_PROXIES',
+  'WITNESS_DIR',
+  'WITNESS_LOGS_FILE',
   'WORKER',
 ]

@@ -23,13 +23,13 @@ import {
   toHex,
   type VaultResponse,
 } from '@countersign/protocol'
+import { createLog } from '@countersign/service'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestCoordinator } from '../test/coordinator.ts'
 import { createWitness, satelliteKey } from '../test/witness.ts'
 import { type AppDeps, createApp } from './app.ts'
 import { type CallerPolicy, createCallers } from './callers.ts'
 import { createKeyWorker, type KeyWorker } from './keys/keyWorker.ts'
-import { createLog } from './log.ts'
 import type { Donor } from './rootSecret/donor.ts'
 import { RootSecretError } from './rootSecret/rootSecretHolder.ts'
 import { createBatcher } from './sign/batch.ts'

@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises'
 import { createVerifier } from '@countersign/attestation'
 import { hashEnclaveConfig, toHex } from '@countersign/protocol'
 import { callPeer } from '@countersign/root-secret'
-import { createShutdown, type Env, type RunningService, runProgram } from '@countersign/service'
+import { createLog, createShutdown, type Env, type RunningService, runProgram } from '@countersign/service'
 import packageJson from '../package.json' with { type: 'json' }
 import { createApp } from './app.ts'
 import { createCallers } from './callers.ts'
@@ -12,7 +12,6 @@ import { readConfig } from './config.ts'
 import { createIdTokenVerifier } from './grant/idToken.ts'
 import { createHardware } from './hardware.ts'
 import { createKeyWorker } from './keys/keyWorker.ts'
-import { createLog } from './log.ts'
 import { createCollateralSource } from './rootSecret/collateralSource.ts'
 import { createDonor } from './rootSecret/donor.ts'
 import { loadRootSecret } from './rootSecret/loadRootSecret.ts'
@@ -29,16 +28,7 @@ import { createPolicyTexts } from './vault/policyTexts.ts'
 const clock = { now: () => Date.now() }
 const random = (length: number) => new Uint8Array(randomBytes(length))
 const wait = async (durationMs: number) => void (await setTimeout(durationMs))
-const log = createLog(writeLine, clock.now)
-
-/** A full disk, or a reader of the log that has gone, must not end the process that holds the root secret. */
-function writeLine(line: string) {
-  try {
-    writeSync(1, line)
-  } catch {
-    // The line is lost; the next may get through.
-  }
-}
+const log = createLog((line) => writeSync(1, line), clock.now)
 
 async function start(env: Env): Promise<RunningService> {
   const config = readConfig(env, {

@@ -5,7 +5,7 @@ import { createSimulatedQuoteSource, type QuoteSource } from '@countersign/evide
 import { type EnclaveConfig, hashEnclaveConfig, toHex, toRootSecretName } from '@countersign/protocol'
 import { type ParsedRootSecretPolicy, parseRootSecretPolicy, type RootSecretPolicy } from '@countersign/root-secret'
 import { createX25519Pair, type X25519Pair } from '@countersign/root-secret/sealing'
-import { createLog } from '../src/log.ts'
+import { createLog } from '@countersign/service'
 import { createRootSecretHolder } from '../src/rootSecret/rootSecretHolder.ts'
 
 /** Simulated enclaves of one service, as far as they deal with the root secret. No process, no thread, no network. */

@@ -12,6 +12,7 @@ import {
   type SignItemsResponse,
   toHex,
 } from '@countersign/protocol'
+import { createLog } from '@countersign/service'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { beacon, createRound } from '../../test/beacon.ts'
 import { permit } from '../../test/typedData.ts'
@@ -19,7 +20,6 @@ import { createWitness, satelliteKey } from '../../test/witness.ts'
 import { toSidHash } from '../grant/grant.ts'
 import { toOwner } from '../keys/deriveKey.ts'
 import { createKeyWorker, type KeyWorker } from '../keys/keyWorker.ts'
-import { createLog } from '../log.ts'
 import { createKnownTime } from '../time/time.fake.ts'
 import { createPolicyTexts } from '../vault/policyTexts.ts'
 import { createBatcher } from './batch.ts'

@@ -9,6 +9,7 @@ import {
   toHex,
   type VaultResponse,
 } from '@countersign/protocol'
+import { createLog } from '@countersign/service'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { full, limited, scheduled } from '../../../../packages/policy/src/policies.fake.ts'
 import { beacon, createRound } from '../../test/beacon.ts'
@@ -17,7 +18,6 @@ import { createWitness, satelliteKey } from '../../test/witness.ts'
 import { toSidHash } from '../grant/grant.ts'
 import { toOwner } from '../keys/deriveKey.ts'
 import { createKeyWorker, type KeyWorker } from '../keys/keyWorker.ts'
-import { createLog } from '../log.ts'
 import { createBatcher } from '../sign/batch.ts'
 import { createSamples } from '../sign/samples.ts'
 import { signItems } from '../sign/signItems.ts'

@@ -1,0 +1,48 @@
+# A witness of transparency logs. From the root of the repository:
+#   docker build -f deploy/witness.Dockerfile --build-arg NODE_IMAGE=node:24.21.0-bookworm-slim@sha256:… -t countersign-witness .
+# docs/operations.md says what is pinned here, and what you have to fill in.
+
+# Builds, and lends its C library. Name its digest: a tag can be moved.
+ARG NODE_IMAGE=node:24.21.0-bookworm-slim
+
+FROM ${NODE_IMAGE} AS build
+WORKDIR /src
+COPY .npmrc package.json package-lock.json ./
+COPY scripts/runtime/.npmrc scripts/runtime/package.json scripts/runtime/package-lock.json scripts/runtime/
+COPY packages/log/package.json packages/log/
+COPY packages/protocol/package.json packages/protocol/
+COPY packages/service/package.json packages/service/
+COPY services/witness/package.json services/witness/
+# The Node that will run comes from npm, under the hash in its lockfile. No package runs a script of its own.
+RUN npm ci --prefix scripts/runtime --ignore-scripts \
+  && npm install --no-save --omit=dev --ignore-scripts --workspace @countersign/witness
+COPY packages/log/src packages/log/src
+COPY packages/protocol/src packages/protocol/src
+COPY packages/service/src packages/service/src
+COPY services/witness/src services/witness/src
+COPY deploy/measure.ts deploy/
+COPY deploy/measure deploy/measure
+COPY deploy/launcher deploy/launcher
+COPY deploy/programs deploy/programs
+RUN scripts/runtime/node_modules/node-linux-*/bin/node -C source deploy/measure.ts \
+  --image witness --libraries --stage out/root --out out/manifest.json
+
+# docker build --target manifest --output . writes the list of everything that is in the image.
+FROM scratch AS manifest
+COPY --from=build /src/out/manifest.json /
+
+FROM scratch
+LABEL org.opencontainers.image.title="Countersign witness" \
+  org.opencontainers.image.description="Cosigns checkpoints of transparency logs that continue what it has seen" \
+  org.opencontainers.image.licenses="AGPL-3.0-only" \
+  org.opencontainers.image.version="0.1.0"
+COPY --from=build /src/out/root/ /
+WORKDIR /app
+USER 65532:65532
+EXPOSE 8095
+HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
+  CMD ["/bin/launch", "health"]
+# Linked with nothing: before it no code runs that the environment of the container could steer, and after it none gets more of that than
+# the names in deploy/launcher.
+ENTRYPOINT ["/bin/launch"]
+CMD ["witness"]

@@ -1,0 +1,61 @@
+import { hashTreeNode, isNatural, readMembers } from '@countersign/protocol'
+import { emptyRoot } from './checkpoint.ts'
+import { LogError } from './errors.ts'
+import { hashNodes } from './treeNodes.ts'
+
+/**
+ * What must be known of a tree to append to it: the roots of its complete subtrees, the largest first, one for each bit of the size. Also
+ * called a compact range.
+ */
+export type Frontier = { size: number; hashes: readonly Uint8Array[] }
+
+/** Of a tree without leaves. */
+export const emptyFrontier: Frontier = { size: 0, hashes: [] }
+
+/** Narrows what comes from outside: as many hashes as a tree of this size has. That they are its own only the root shows. */
+export function assertFrontier(value: unknown): asserts value is Frontier {
+  const { size, hashes } = readMembers(value, { required: ['size', 'hashes'] }, malformed)
+  if (!isNatural(size) || !Array.isArray(hashes)) throw malformed('no size, or no hashes')
+  if (hashes.length !== countBits(size)) throw malformed('a tree of this size has another number of hashes')
+  for (const hash of hashes) {
+    if (!(hash instanceof Uint8Array) || hash.length !== 32) throw malformed('a hash is not 32 bytes')
+  }
+}
+
+/**
+ * The frontier after more leaves. The given one does not change.
+ *
+ * @example
+ * const next = appendLeaves(frontier, entries.map(hashLogEntry))
+ */
+export function appendLeaves({ size, hashes }: Frontier, leaves: readonly Uint8Array[]): Frontier {
+  const stack = [...hashes]
+  let count = size
+  for (const leaf of leaves) {
+    if (leaf.length !== 32) throw malformed('a leaf is not 32 bytes')
+    if (count === Number.MAX_SAFE_INTEGER) throw malformed('the tree is full')
+    let node = leaf
+    // Each subtree of the same height on the left is completed by what has come.
+    for (let rest = count; rest % 2 === 1; rest = Math.floor(rest / 2)) {
+      node = hashTreeNode(stack.pop() as Uint8Array, node)
+    }
+    stack.push(node)
+    count += 1
+  }
+  return { size: count, hashes: stack }
+}
+
+/** The root of the tree. */
+export function computeFrontierRoot({ hashes }: Frontier): Uint8Array {
+  return hashes.length === 0 ? Uint8Array.from(emptyRoot) : Uint8Array.from(hashNodes(hashes))
+}
+
+function countBits(size: number): number {
+  let bits = 0
+  for (let rest = size; rest > 0; rest = Math.floor(rest / 2)) bits += rest % 2
+  return bits
+}
+
+function malformed(details: string) {
+  return new LogError('frontier_malformed', 'malformed frontier', { details })
+}

@@ -1,0 +1,73 @@
+export {
+  type AddCheckpoint,
+  formatAddCheckpoint,
+  MAX_ADD_CHECKPOINT_BYTES,
+  parseAddCheckpoint,
+} from './addCheckpoint.ts'
+export {
+  assertConsistency,
+  assertInclusion,
+  type ConsistencyParameters,
+  type InclusionParameters,
+} from './checkProofs.ts'
+export { type Checkpoint, emptyRoot, formatCheckpoint, parseCheckpoint } from './checkpoint.ts'
+export { LogError, type LogErrorCode } from './errors.ts'
+export { appendLeaves, assertFrontier, computeFrontierRoot, emptyFrontier, type Frontier } from './frontier.ts'
+export {
+  type BootEntry,
+  decodeLogEntry,
+  encodeLogEntry,
+  hashLogEntry,
+  LOG_ENTRY_BYTES,
+  type LogEntry,
+  type StatementEntry,
+} from './logEntry.ts'
+export {
+  formatNote,
+  formatSignatureLines,
+  MAX_NOTE_BYTES,
+  MAX_NOTE_SIGNATURES,
+  type Note,
+  type NoteSignature,
+  parseNote,
+} from './note.ts'
+export { createNoteKey, type NoteKey, type NoteKeyType, parseVkey, toVkey } from './noteKey.ts'
+export { openNote, signNote, type VerifiedSignature, verifySignature } from './openNote.ts'
+export { type SigningTime, toNoteSignature, toSignedMessage } from './signedMessage.ts'
+export {
+  createTileReader,
+  decodeBundle,
+  decodeTile,
+  type EntryBundle,
+  encodeBundle,
+  encodeTile,
+  listTiles,
+  parseTilePath,
+  TILE_WIDTH,
+  type Tile,
+  toBundlePath,
+  toTile,
+  toTilePath,
+} from './tiles.ts'
+export { formatTlogProof, parseTlogProof, type TlogProof } from './tlogProof.ts'
+export {
+  computeTreeRoot,
+  createConsistencyProof,
+  createInclusionProof,
+  createLeafReader,
+  listConsistencyNodes,
+  listInclusionNodes,
+  listTreeNodes,
+  type ReadNode,
+  type TreeNode,
+} from './treeNodes.ts'
+export {
+  arrangeCheckpoint,
+  assertCosigned,
+  assertLogged,
+  assertWitnessPolicy,
+  type Cosignature,
+  type CosignedCheckpoint,
+  findCosignatures,
+  type WitnessPolicy,
+} from './witnessPolicy.ts'

@@ -1,0 +1,64 @@
+import { concatBytes, fromHex, hashTreeLeaf, isHex, isNatural, toHex, toU64be } from '@countersign/protocol'
+import { LogError } from './errors.ts'
+
+/*
+ * The entries of Countersign's log, `spec/log-v1.md`: a byte that says the kind, 16 and 32 bytes, and a time. All have one length, so
+ * none can be read as another.
+ */
+
+/**
+ * Of a statement: that it was signed and quoted, that it was erased and never left the enclave, or that it was released and its receipt
+ * not acknowledged.
+ */
+export type StatementEntry = {
+  kind: 'signature' | 'dropped' | 'unacknowledged'
+  /** 16 bytes of hex. */
+  keyId: string
+  /** 32 bytes of hex: the leaf of the statement in its batch. */
+  leaf: string
+  timeMs: number
+}
+
+/** The first entry of each start of an enclave. */
+export type BootEntry = {
+  kind: 'boot'
+  /** 16 bytes of hex. */
+  bootId: string
+  /** 32 bytes of hex. */
+  configHash: string
+  timeMs: number
+}
+
+export type LogEntry = BootEntry | StatementEntry
+
+const KINDS = ['boot', 'signature', 'dropped', 'unacknowledged'] as const
+export const LOG_ENTRY_BYTES = 57
+
+/** The bytes of an entry. */
+export function encodeLogEntry(entry: LogEntry): Uint8Array<ArrayBuffer> {
+  const kind = KINDS.indexOf(entry.kind)
+  const [short, long] = entry.kind === 'boot' ? [entry.bootId, entry.configHash] : [entry.keyId, entry.leaf]
+  if (kind < 0 || !isHex(short, 16) || !isHex(long, 32) || !isNatural(entry.timeMs)) throw malformed('a member')
+  return concatBytes(Uint8Array.of(kind), fromHex(short), fromHex(long), toU64be(entry.timeMs))
+}
+
+/** Reads an entry; `log_entry_malformed` for a kind or length that is not known. */
+export function decodeLogEntry(bytes: Uint8Array): LogEntry {
+  const kind = KINDS[bytes[0] ?? KINDS.length]
+  if (bytes.length !== LOG_ENTRY_BYTES || kind === undefined) throw malformed('the kind or the length')
+  const time = new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(49)
+  if (time > BigInt(Number.MAX_SAFE_INTEGER)) throw malformed('the time')
+  const [short, long, timeMs] = [toHex(bytes.subarray(1, 17)), toHex(bytes.subarray(17, 49)), Number(time)]
+  return kind === 'boot'
+    ? { kind, bootId: short, configHash: long, timeMs }
+    : { kind, keyId: short, leaf: long, timeMs }
+}
+
+/** The leaf of an entry in the tree of the log: SHA-256(0x00 ‖ entry). */
+export function hashLogEntry(entry: LogEntry): Uint8Array<ArrayBuffer> {
+  return hashTreeLeaf(encodeLogEntry(entry))
+}
+
+function malformed(details: string) {
+  return new LogError('log_entry_malformed', 'malformed entry of a log', { details })
+}

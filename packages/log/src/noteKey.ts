@@ -1,0 +1,62 @@
+import { concatBytes, isEd25519Key, toHex } from '@countersign/protocol'
+import { sha256 } from '@noble/hashes/sha2.js'
+import { fromBase64, toBase64 } from './base64.ts'
+import { LogError } from './errors.ts'
+import { isKeyName } from './note.ts'
+
+/**
+ * What a key signs: a note's text as it stands (logs), or a checkpoint with a time (witnesses). c2sp.org/signed-note assigns the
+ * byte of each.
+ */
+export type NoteKeyType = 'ed25519' | 'cosignature-ed25519' | 'cosignature-ml-dsa-44'
+
+/** A public key with its name. The id follows from all of it. */
+export type NoteKey = { name: string; type: NoteKeyType; publicKey: Uint8Array; id: string }
+
+const TYPES = {
+  ed25519: { byte: 0x01, length: 32 },
+  'cosignature-ed25519': { byte: 0x04, length: 32 },
+  'cosignature-ml-dsa-44': { byte: 0x06, length: 1_312 },
+} as const satisfies Record<NoteKeyType, { byte: number; length: number }>
+
+/** A key under a name; `note_key_malformed` for what cannot be one. */
+export function createNoteKey({ name, type, publicKey }: Omit<NoteKey, 'id'>): NoteKey {
+  if (!isKeyName(name)) throw malformed('the name is empty, or has spaces or plus signs')
+  if (!Object.hasOwn(TYPES, type)) throw malformed('the type is unknown')
+  const { byte, length } = TYPES[type]
+  if (publicKey.length !== length) throw malformed(`the key has not ${length} bytes`)
+  // Under a key of small order one signature fits many texts.
+  if (length === 32 && !isEd25519Key(publicKey)) throw malformed('the key is no point of Ed25519, or of small order')
+  const preimage = concatBytes(new TextEncoder().encode(`${name}\n`), Uint8Array.of(byte), publicKey)
+  return { name, type, publicKey: Uint8Array.from(publicKey), id: toHex(sha256(preimage).subarray(0, 4)) }
+}
+
+/**
+ * Reads a verifier key, `name+id+base64(type ‖ key)`.
+ *
+ * @example
+ * parseVkey('sum.golang.org+033de0ae+Ac4zctda0e5eza+HJyk9SxEdh+s3Ux18htTTAD8OuAn8').name // 'sum.golang.org'
+ */
+export function parseVkey(vkey: string): NoteKey {
+  const parts =
+    typeof vkey === 'string' && vkey.length <= MAX_VKEY ? /^([^+]+)\+([0-9a-f]{8})\+(.+)$/s.exec(vkey) : null
+  const [, name = '', id, base64 = ''] = parts ?? []
+  const bytes = fromBase64(base64)
+  if (parts === null || bytes === undefined) throw malformed('not name+id+key')
+  const [type] = (Object.keys(TYPES) as NoteKeyType[]).filter((one) => TYPES[one].byte === bytes[0])
+  if (type === undefined) throw malformed('the type is unknown')
+  const key = createNoteKey({ name, type, publicKey: bytes.slice(1) })
+  if (key.id !== id) throw malformed('the id is not that of the key')
+  return key
+}
+
+const MAX_VKEY = 4_096
+
+/** A key as people pass it on. */
+export function toVkey({ name, type, publicKey, id }: NoteKey): string {
+  return `${name}+${id}+${toBase64(concatBytes(Uint8Array.of(TYPES[type].byte), publicKey))}`
+}
+
+function malformed(details: string) {
+  return new LogError('note_key_malformed', 'malformed key', { details })
+}

@@ -1,0 +1,180 @@
+import { toHex } from '@countersign/protocol'
+import { describe, expect, test } from 'vitest'
+import { createSigner, hash, leaves, log, origin, TIME_S, toCosigned, toText, witnesses } from './logs.fake.ts'
+import { parseNote } from './note.ts'
+import { signNote } from './openNote.ts'
+import { formatTlogProof, parseTlogProof } from './tlogProof.ts'
+import { createInclusionProof, createLeafReader } from './treeNodes.ts'
+import { withCode } from './withCode.fake.ts'
+import {
+  arrangeCheckpoint,
+  assertCosigned,
+  assertLogged,
+  assertWitnessPolicy,
+  findCosignatures,
+  type WitnessPolicy,
+} from './witnessPolicy.ts'
+
+const [w1, w2, w3] = witnesses as [(typeof witnesses)[number], (typeof witnesses)[number], (typeof witnesses)[number]]
+const stranger = createSigner('stranger.example', 'cosignature-ed25519')
+const keys = witnesses.map(({ key }) => toHex(key.publicKey))
+const policy: WitnessPolicy = { witnesses: keys, quorum: 2 }
+const trust = { log: log.key, policy }
+const text = toText(9)
+
+describe('a witness policy', () => {
+  test.each<[string, Partial<Record<keyof WitnessPolicy, unknown>>]>([
+    ['half of the witnesses', { witnesses: keys.slice(0, 2), quorum: 1 }],
+    ['less than half', { quorum: 1 }],
+    ['more than all', { quorum: 4 }],
+    ['a quorum of nothing', { quorum: 0 }],
+    ['a quorum with a fraction', { quorum: 2.5 }],
+    ['a quorum in words', { quorum: '2' }],
+    ['no witnesses', { witnesses: [], quorum: 0 }],
+    ['a witness twice', { witnesses: [keys[0], keys[0], keys[1]] }],
+    ['a key in capitals', { witnesses: [keys[0]?.toUpperCase(), keys[1]] }],
+    ['a key of small order', { witnesses: [`01${'00'.repeat(31)}`, keys[1]] }],
+    ['a key of 31 bytes', { witnesses: [keys[0]?.slice(2), keys[1]] }],
+    ['33 witnesses', { witnesses: Array.from({ length: 33 }, (_, at) => toHex(hash(String(at)))), quorum: 17 }],
+    ['no list', { witnesses: keys[0] }],
+  ])('refused: %s', (_, changed) => {
+    const changedPolicy = { ...policy, ...changed } as WitnessPolicy
+    expect(() => assertWitnessPolicy(changedPolicy)).toThrow(withCode('witness_policy_malformed'))
+    expect(() => assertCosigned(toCosigned(text, witnesses), { ...trust, policy: changedPolicy })).toThrow(
+      withCode('witness_policy_malformed'),
+    )
+  })
+})
+
+describe('a cosigned checkpoint', () => {
+  test('a quorum is enough, and cosignatures come in the order of the policy', () => {
+    const { checkpoint, cosignatures } = assertCosigned(toCosigned(text, [w3, stranger, w1]), trust)
+    expect(checkpoint).toMatchObject({ origin, size: 9 })
+    expect(cosignatures.map(({ witness }) => witness)).toEqual([keys[0], keys[2]])
+  })
+
+  test.each([
+    ['none', []],
+    ['one of two', [w1]],
+    ['one of two, twice', [w1, w1]],
+    ['one of two, and strangers', [w1, stranger, createSigner('other', 'cosignature-ed25519')]],
+    ['one of two, and the key of another as a log', [w1, createSigner('w2.example', 'ed25519')]],
+    [
+      'one of two, and another key under the name of the second',
+      [w1, createSigner('w2.example', 'cosignature-ed25519', hash('x'))],
+    ],
+  ])('too few: %s', (_, cosigners) => {
+    expect(() => assertCosigned(toCosigned(text, cosigners), trust)).toThrow(withCode('quorum_missing'))
+  })
+
+  test('a witness that changed its name is the same witness, and counts once', () => {
+    const renamed = createSigner('new-name.example', 'cosignature-ed25519', hash('w1.example'))
+    expect(assertCosigned(toCosigned(text, [renamed, w2]), trust).cosignatures).toHaveLength(2)
+    expect(() => assertCosigned(toCosigned(text, [w1, renamed]), trust)).toThrow(withCode('quorum_missing'))
+  })
+
+  test('of two cosignatures of one witness the newer counts', () => {
+    const note = signNote(text, [log, { ...w1, timestampS: 5 }, { ...w1, timestampS: 9 }, { ...w1, timestampS: 7 }])
+    expect(findCosignatures(parseNote(note), keys).map(({ timestampS }) => timestampS)).toEqual([9])
+  })
+
+  test('a cosignature of another tree spoils the note', () => {
+    const [own] = toCosigned(toText(9, 'fork')).split('\n\n')
+    const lines = toCosigned(text, [w1, w2]).split('\n\n')[1]?.split('\n').slice(1).join('\n')
+    const forked = `${toCosigned(`${own}\n`)}${lines}`
+    expect(() => assertCosigned(forked, trust)).toThrow(withCode('note_signature_invalid'))
+  })
+
+  test('without the signature of the log itself, or by the log of another origin, nothing counts', () => {
+    const bare = signNote(
+      text,
+      witnesses.map((signer) => ({ ...signer, timestampS: TIME_S })),
+    )
+    expect(() => assertCosigned(bare, trust)).toThrow(withCode('note_unsigned'))
+    const other = createSigner('log.example/enclave-b')
+    const both = signNote(text, [log, other, ...witnesses.map((signer) => ({ ...signer, timestampS: TIME_S }))])
+    expect(() => assertCosigned(both, { ...trust, log: other.key })).toThrow(withCode('note_unsigned'))
+    expect(assertCosigned(both, trust).checkpoint.size).toBe(9)
+  })
+
+  test('what is kept of it is one text: the log, then the witnesses in the order of the policy', () => {
+    const arranged = [
+      [w2, stranger, w1],
+      [w1, w2],
+      [stranger, w2, w1, w1],
+    ].map((cosigners) => arrangeCheckpoint(text, assertCosigned(toCosigned(text, cosigners), trust)))
+    expect(new Set(arranged).size).toBe(1)
+    expect(arranged[0]).toBe(toCosigned(text, [w1, w2]))
+  })
+})
+
+describe('a proof (c2sp.org/tlog-proof)', () => {
+  const all = leaves(9)
+  const index = 4
+  const proof = createInclusionProof(createLeafReader(all), { index, size: 9 })
+  const checkpoint = toCosigned(text, [w1, w2])
+  const whole = formatTlogProof({ index, proof, checkpoint })
+  const leaf = all[index] as Uint8Array
+  const judged = { leaf, ...trust }
+
+  test('its lines are those of the specification', () => {
+    expect(whole).toBe(
+      `c2sp.org/tlog-proof@v1\nindex 4\n${proof.map((one) => `${Buffer.from(one).toString('base64')}\n`).join('')}\n${checkpoint}`,
+    )
+    expect(parseTlogProof(whole)).toEqual({ index, proof, checkpoint })
+    const extra = Uint8Array.of(1, 2, 3)
+    const text = formatTlogProof({ index, proof, checkpoint, extra })
+    expect(text).toContain('@v1\nextra AQID\nindex 4\n')
+    expect(parseTlogProof(text)).toEqual({ index, proof, checkpoint, extra })
+  })
+
+  test('an entry with its proof is in the log', () => {
+    expect(assertLogged(whole, judged)).toMatchObject({ index, checkpoint: { size: 9 } })
+  })
+
+  test('the only leaf of a tree has a proof without hashes', () => {
+    const one = formatTlogProof({ index: 0, proof: [], checkpoint: toCosigned(toText(1), [w1, w2]) })
+    expect(assertLogged(one, { ...judged, leaf: all[0] as Uint8Array }).index).toBe(0)
+  })
+
+  test.each([
+    ['another header', whole.replace('@v1', '@v2')],
+    ['no header', whole.split('\n').slice(1).join('\n')],
+    ['no index', whole.replace('index 4\n', '')],
+    ['an index with a leading zero', whole.replace('index 4', 'index 04')],
+    ['an index with a sign', whole.replace('index 4', 'index -4')],
+    ['an index of 2^53', whole.replace('index 4', 'index 9007199254740992')],
+    ['two spaces', whole.replace('index 4', 'index  4')],
+    ['extra data after the index', whole.replace('index 4', 'index 4\nextra AQID')],
+    ['extra data that is no base64', whole.replace('index 4', 'extra !\nindex 4')],
+    ['extra data twice', whole.replace('index 4', 'extra AQID\nextra AQID\nindex 4')],
+    ['a hash of another length', whole.replace('index 4\n', 'index 4\nAQID\n')],
+    ['64 hashes', whole.replace('index 4\n', `index 4\n${`${'A'.repeat(43)}=\n`.repeat(64)}`)],
+    ['no empty line', whole.replace('\n\n', '\n')],
+    ['a carriage return', whole.replace('\n', '\r\n')],
+    ['nothing', ''],
+    ['a text without an end', 'a'.repeat(300_000)],
+  ])('refused: %s', (_, changed) => {
+    expect(changed).not.toBe(whole)
+    expect(() => assertLogged(changed, judged)).toThrow(expect.objectContaining({ name: 'LogError' }))
+    expect(() => parseTlogProof(changed)).toThrow(expect.objectContaining({ name: 'LogError' }))
+  })
+
+  test.each([
+    ['another index', whole.replace('index 4', 'index 5'), 'inclusion_invalid'],
+    ['a hash less', whole.replace(/index 4\n[^\n]*\n/, 'index 4\n'), 'inclusion_invalid'],
+    ['a witness less', formatTlogProof({ index, proof, checkpoint: toCosigned(text, [w1]) }), 'quorum_missing'],
+    ['another size', whole.replace('\n9\n', '\n10\n'), 'note_signature_invalid'],
+    [
+      'a checkpoint of another history',
+      formatTlogProof({ index, proof, checkpoint: toCosigned(toText(9, 'fork'), [w1, w2]) }),
+      'inclusion_invalid',
+    ],
+  ] as const)('well formed, and no proof: %s', (_, changed, code) => {
+    expect(() => assertLogged(changed, judged)).toThrow(withCode(code))
+  })
+
+  test('of another leaf it proves nothing', () => {
+    expect(() => assertLogged(whole, { ...judged, leaf: all[5] as Uint8Array })).toThrow(withCode('inclusion_invalid'))
+  })
+})

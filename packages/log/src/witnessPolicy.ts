@@ -1,0 +1,102 @@
+import { fromHex, isEd25519Key, isHex, isNatural } from '@countersign/protocol'
+import { assertInclusion } from './checkProofs.ts'
+import { type Checkpoint, parseCheckpoint } from './checkpoint.ts'
+import { LogError } from './errors.ts'
+import { formatNote, type Note, parseNote } from './note.ts'
+import { createNoteKey, type NoteKey } from './noteKey.ts'
+import { openNote, type VerifiedSignature, verifySignature } from './openNote.ts'
+import { parseTlogProof } from './tlogProof.ts'
+
+/**
+ * Whose cosignatures count, and how many are enough. By their keys alone: the name of a witness is not under its signature, and it may
+ * change.
+ */
+export type WitnessPolicy = {
+  /** Ed25519 keys, 32 bytes of hex, each once. */
+  witnesses: readonly string[]
+  /** More than half of them: then two histories cannot both have their quorum unless a witness cosigns both. */
+  quorum: number
+}
+
+/** A cosignature that counts. */
+export type Cosignature = VerifiedSignature & { witness: string; timestampS: number }
+
+export type CosignedCheckpoint = {
+  checkpoint: Checkpoint
+  /** By the log itself. */
+  log: VerifiedSignature
+  /** In the order of the policy, one of each witness. */
+  cosignatures: readonly Cosignature[]
+}
+
+const MAX_WITNESSES = 32
+
+export function assertWitnessPolicy(value: WitnessPolicy): void {
+  const { witnesses, quorum } = value
+  const isList = Array.isArray(witnesses) && witnesses.length >= 1 && witnesses.length <= MAX_WITNESSES
+  if (!isList || new Set(witnesses).size !== witnesses.length) throw malformed('1 to 32 witnesses, each once')
+  if (!witnesses.every((key) => isHex(key, 32) && isEd25519Key(fromHex(key)))) throw malformed('a key is not Ed25519')
+  const isMajority = isNatural(quorum) && 2 * quorum > witnesses.length && quorum <= witnesses.length
+  if (!isMajority) throw malformed('the quorum is not a majority of the witnesses')
+}
+
+/**
+ * The checkpoint of a note that the log signed and a quorum cosigned. The name of the log's key is the origin.
+ *
+ * @example
+ * const { checkpoint } = assertCosigned(note, { log: parseVkey(vkey), policy })
+ */
+export function assertCosigned(
+  note: string | Note,
+  { log, policy }: { log: NoteKey; policy: WitnessPolicy },
+): CosignedCheckpoint {
+  assertWitnessPolicy(policy)
+  const parsed = typeof note === 'string' ? parseNote(note) : note
+  const { text, verified } = openNote(parsed, [log])
+  const checkpoint = parseCheckpoint(text)
+  if (checkpoint.origin !== log.name) throw new LogError('note_unsigned', 'the checkpoint is of another log')
+  const cosignatures = findCosignatures(parsed, policy.witnesses)
+  if (cosignatures.length < policy.quorum) {
+    const details = `${cosignatures.length} of ${policy.quorum}`
+    throw new LogError('quorum_missing', 'too few witnesses cosigned', { details })
+  }
+  return { checkpoint, log: verified[0] as VerifiedSignature, cosignatures }
+}
+
+/** The cosignatures of these witnesses below a note, in the order of the list; of several of one witness the newest. */
+export function findCosignatures({ text, signatures }: Note, witnesses: readonly string[]): Cosignature[] {
+  return witnesses.flatMap((witness) => {
+    const own: Cosignature[] = []
+    for (const signature of signatures) {
+      const key = createNoteKey({ name: signature.name, type: 'cosignature-ed25519', publicKey: fromHex(witness) })
+      if (key.id !== signature.keyId) continue
+      const verified = verifySignature(key, text, signature)
+      own.push({ ...verified, witness, timestampS: verified.timestampS ?? 0 })
+    }
+    return own.toSorted((left, right) => right.timestampS - left.timestampS).slice(0, 1)
+  })
+}
+
+/** A checkpoint with the signatures that count and no other, the log's first: one set of them is one text. */
+export function arrangeCheckpoint(
+  text: string,
+  { log, cosignatures }: Pick<CosignedCheckpoint, 'log' | 'cosignatures'>,
+): string {
+  return formatNote({ text, signatures: [log, ...cosignatures].map(({ signature }) => signature) })
+}
+
+/** This leaf is in the log, under a checkpoint that a quorum cosigned: a whole `tlog-proof`, judged. */
+export function assertLogged(
+  proofText: string,
+  { leaf, log, policy }: { leaf: Uint8Array; log: NoteKey; policy: WitnessPolicy },
+): CosignedCheckpoint & { index: number } {
+  const { index, proof, checkpoint: note } = parseTlogProof(proofText)
+  const cosigned = assertCosigned(note, { log, policy })
+  const { size, root } = cosigned.checkpoint
+  assertInclusion({ leaf, index, size, root, proof })
+  return { ...cosigned, index }
+}
+
+function malformed(details: string) {
+  return new LogError('witness_policy_malformed', 'malformed witness policy', { details })
+}

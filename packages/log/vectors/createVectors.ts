@@ -1,0 +1,87 @@
+// Makes the test vectors of the log from this package's own functions:
+//   node -C source packages/log/vectors/createVectors.ts
+// writes them beside this file. `src/vectors.test.ts` holds the file against this script, and against code that is not ours.
+
+import { writeFileSync } from 'node:fs'
+import { hashTree, toHex } from '@countersign/protocol'
+import {
+  appendLeaves,
+  computeFrontierRoot,
+  createConsistencyProof,
+  createInclusionProof,
+  createLeafReader,
+  emptyFrontier,
+  encodeLogEntry,
+  formatAddCheckpoint,
+  formatCheckpoint,
+  formatTlogProof,
+  hashLogEntry,
+  type LogEntry,
+  toVkey,
+} from '../src/index.ts'
+import { hash, log, origin, TIME_S, toCosigned, witnesses } from '../src/logs.fake.ts'
+
+const timeMs = TIME_S * 1_000
+const short = (name: string) => toHex(hash(name).subarray(0, 16))
+const long = (name: string) => toHex(hash(name))
+
+const entries: LogEntry[] = [
+  { kind: 'boot', bootId: short('boot'), configHash: long('config'), timeMs },
+  { kind: 'signature', keyId: short('alice'), leaf: long('first'), timeMs: timeMs + 1 },
+  { kind: 'signature', keyId: short('bob'), leaf: long('second'), timeMs: timeMs + 2 },
+  { kind: 'dropped', keyId: short('bob'), leaf: long('second'), timeMs: timeMs + 30_000 },
+  { kind: 'unacknowledged', keyId: short('alice'), leaf: long('first'), timeMs: timeMs + 60_000 },
+]
+
+/** Every vector, as plain JSON. Signatures are Ed25519, which signs the same way each time. */
+export function createVectors() {
+  const leaves = entries.map(hashLogEntry)
+  const read = createLeafReader(leaves)
+  const checkpoints = leaves.map((_, index) => {
+    const frontier = appendLeaves(emptyFrontier, leaves.slice(0, index + 1))
+    const root = computeFrontierRoot(frontier)
+    const text = formatCheckpoint({ origin, size: frontier.size, root, extensions: [] })
+    return { size: frontier.size, root: toHex(root), frontier: frontier.hashes.map(toHex), note: toCosigned(text) }
+  })
+  const size = leaves.length
+  const cosigned = toCosigned(
+    formatCheckpoint({ origin, size, root: hashTree(leaves), extensions: [] }),
+    witnesses.slice(0, 2),
+  )
+  return {
+    version: 'countersign-log-vectors/1',
+    notes: [
+      'Byte strings are lower-case hex, texts are as they are sent.',
+      'The seed of each key is SHA-256 of its name. Never use them.',
+    ],
+    log: toVkey(log.key),
+    witnesses: witnesses.map(({ key }) => ({ vkey: toVkey(key), publicKey: toHex(key.publicKey) })),
+    policy: { witnesses: witnesses.map(({ key }) => toHex(key.publicKey)), quorum: 2 },
+    entries: entries.map((entry) => ({
+      ...entry,
+      bytes: toHex(encodeLogEntry(entry)),
+      logLeaf: toHex(hashLogEntry(entry)),
+    })),
+    checkpoints,
+    requests: [
+      formatAddCheckpoint({ oldSize: 0, proof: [], checkpoint: checkpoints[2]?.note ?? '' }),
+      formatAddCheckpoint({
+        oldSize: 3,
+        proof: createConsistencyProof(read, { oldSize: 3, size }),
+        checkpoint: checkpoints[4]?.note ?? '',
+      }),
+    ],
+    proofs: leaves.map((_, index) =>
+      formatTlogProof({ index, proof: createInclusionProof(read, { index, size }), checkpoint: cosigned }),
+    ),
+  }
+}
+
+/** The file, to the byte. */
+export function toVectorFile(vectors: ReturnType<typeof createVectors>): string {
+  return `${JSON.stringify(vectors, undefined, 2)}\n`
+}
+
+if (import.meta.main) {
+  writeFileSync(new URL('log-v1.vectors.json', import.meta.url), toVectorFile(createVectors()))
+}

@@ -1,0 +1,44 @@
+import { LogError, type NoteKey, parseVkey } from '@countersign/log'
+import type { Fault } from '@countersign/service'
+
+/** The keys of each log that is witnessed, by its origin. A log may have several, while it changes its key. */
+export type LogList = ReadonlyMap<string, readonly NoteKey[]>
+
+/**
+ * Reads a list of logs in the form that witnesses share, `logs/v0`: after that line, for each log a `vkey`, and an `origin` if it is not
+ * the name of the key. `qpd` and `contact` are for people. Lines with other words are refused: a misspelt origin would be another log.
+ */
+export function parseLogList(text: string, fault: Fault): LogList {
+  const logs: { key: NoteKey | undefined; origin: string | undefined }[] = []
+  const [header, ...lines] = text.split('\n').map((line) => line.trim())
+  if (header !== 'logs/v0') fault('line 1: expected logs/v0')
+  for (const [index, line] of lines.entries()) {
+    if (line === '' || line.startsWith('#')) continue
+    const [, word = '', value = ''] = /^(\S+) +(.+)$/.exec(line) ?? []
+    const current = logs.at(-1)
+    const at = `line ${index + 2}`
+    if (word === 'vkey') logs.push({ key: readKey(value, () => fault(`${at}: no verifier key`)), origin: undefined })
+    else if (current === undefined) fault(`${at}: expected vkey first`)
+    else if (word === 'origin' && current.origin === undefined) current.origin = value
+    else if (word !== 'qpd' && word !== 'contact') fault(`${at}: expected vkey, origin, qpd or contact`)
+  }
+  const list = new Map<string, NoteKey[]>()
+  for (const { key, origin = key?.name ?? '' } of logs) {
+    const keys = list.get(origin) ?? []
+    if (key === undefined) continue
+    if (keys.some(({ name, id }) => name === key.name && id === key.id))
+      fault(`the key ${key.name}+${key.id} stands there twice`)
+    list.set(origin, [...keys, key])
+  }
+  return list
+}
+
+function readKey(vkey: string, fault: () => void): NoteKey | undefined {
+  try {
+    return parseVkey(vkey)
+  } catch (error) {
+    if (!(error instanceof LogError)) throw error
+    fault()
+    return undefined
+  }
+}

@@ -1,0 +1,46 @@
+import { readFileSync, writeSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { toVkey } from '@countersign/log'
+import { createLog, createShutdown, type Env, type RunningService, runProgram } from '@countersign/service'
+import { readConfig } from './config.ts'
+import { holdFolder } from './holdFolder.ts'
+import { createMetrics } from './metrics.ts'
+import { serveMetrics, serveWitness } from './server.ts'
+import { readSigners } from './signers.ts'
+import { openStore } from './store.ts'
+import { createWitness } from './witness.ts'
+import { toKeyPath, toStorePath } from './witnessFolder.ts'
+
+const clock = { now: () => Date.now() }
+const log = createLog((line) => writeSync(1, line), clock.now)
+
+async function start(env: Env): Promise<RunningService> {
+  const { folder, logs, host, port, metricsPort } = readConfig(env, { readFile: (path) => readFileSync(path, 'utf8') })
+  const shutdown = createShutdown()
+  // Before what was cosigned is read: from here on nobody else changes it.
+  shutdown.add(await holdFolder(folder))
+  const signers = readSigners(await readFile(toKeyPath(folder), 'utf8'))
+  const store = await openStore(toStorePath(folder), logs.keys())
+  const metrics = createMetrics(() =>
+    [...logs.keys()].map((origin) => [origin, store.latest(origin)?.checkpoint.size ?? 0]),
+  )
+  const witness = createWitness({ logs, store, signers, clock, log })
+  const server = await serveWitness({ witness, count: metrics.count, log }, { host, port })
+  shutdown.add(server.close)
+  if (metricsPort !== undefined) shutdown.add((await serveMetrics(metrics.toText, metricsPort)).close)
+  // Without the keys of ML-DSA-44, which have a kilobyte.
+  const [ed25519] = signers.map(({ key }) => toVkey(key))
+  log.info({ msg: 'Started the witness', address: server.address, vkey: ed25519, logs: logs.size })
+  return {
+    async stop(signal) {
+      log.info({ msg: 'Stopping the witness', signal })
+      await shutdown.run()
+      log.info({ msg: 'Stopped the witness' })
+    },
+  }
+}
+
+const about =
+  'Cosigns checkpoints of transparency logs that continue what it has seen (c2sp.org/tlog-witness). Its key comes from npm run witness:key.'
+
+await runProgram({ log }, { name: 'witness', about }, start)

@@ -1,0 +1,128 @@
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { MAX_ADD_CHECKPOINT_BYTES } from '@countersign/log'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { origin } from '../../../packages/log/src/logs.fake.ts'
+import { holdFolder } from './holdFolder.ts'
+import { type RunningServer, serveMetrics, serveWitness } from './server.ts'
+import { toFileName } from './store.ts'
+import { createTestWitness, keyFile, type LoggedLine, toRequest } from './witness.fake.ts'
+import { createWitnessFolder, toKeyPath, toStorePath } from './witnessFolder.ts'
+
+const statuses: number[] = []
+const lines: LoggedLine[] = []
+const add = (line: LoggedLine) => void lines.push(line)
+let server: RunningServer
+beforeAll(async () => {
+  const deps = { witness: createTestWitness().witness, count: (status: number) => void statuses.push(status) }
+  server = await serveWitness({ ...deps, log: { info: add, warn: add, error: add } }, { host: '127.0.0.1', port: 0 })
+})
+afterAll(() => server.close())
+const call = (path: string, init: RequestInit = {}) => fetch(`${server.address}${path}`, init)
+const post = (body: BodyInit) => call('/add-checkpoint', { method: 'POST', body })
+
+describe('over http', () => {
+  test('the answers have the types of the protocol', async () => {
+    const conflict = await post(toRequest({ oldSize: 5, size: 8 }))
+    expect([conflict.status, conflict.headers.get('content-type'), await conflict.text()]).toEqual([
+      409,
+      'text/x.tlog.size',
+      '0\n',
+    ])
+    const cosigned = await post(toRequest({ oldSize: 0, size: 5 }))
+    expect([cosigned.status, cosigned.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8'])
+    expect(await cosigned.text()).toMatch(/^(— witness\.example\/w1 \S+\n){2}$/)
+    const monitored = await call(`/${toFileName(origin)}/checkpoint`)
+    expect([monitored.status, (await monitored.text()).split('\n')[1]]).toEqual([200, '5'])
+    expect(statuses).toEqual([409, 200])
+  })
+
+  test.each([
+    ['GET', '/add-checkpoint', 405],
+    ['POST', `/${'0'.repeat(64)}/checkpoint`, 405],
+    ['GET', `/${'0'.repeat(64)}/checkpoint`, 404],
+    ['GET', '/', 404],
+    ['GET', '/metrics', 404],
+    ['POST', '/add-checkpoint?x', 404],
+    ['POST', '/sign-subtree', 404],
+    ['GET', '/../key.json', 404],
+    ['POST', '/health', 405],
+    ['GET', '/health', 200],
+  ])('%s %s: %i', async (method, path, status) => {
+    expect((await call(path, { method })).status).toBe(status)
+  })
+
+  test('413: a body beyond the limit is not read to its end, with a length and without', async () => {
+    const large = new Uint8Array(MAX_ADD_CHECKPOINT_BYTES + 1).fill(0x41)
+    expect((await post(large)).status).toBe(413)
+    expect((await post(new Uint8Array(MAX_ADD_CHECKPOINT_BYTES))).status).toBe(400)
+    const endless = await new Promise<string>((resolve) => {
+      const socket = connect(Number(new URL(server.address).port), '127.0.0.1')
+      let answer = ''
+      let sent = 0
+      const send = () => {
+        if (sent++ < 40 && socket.writable) socket.write(`2000\r\n${'A'.repeat(0x2000)}\r\n`, send)
+      }
+      socket.on('data', (chunk) => {
+        answer += chunk
+      })
+      socket.on('close', () => resolve(answer))
+      socket.on('error', () => undefined)
+      socket.write('POST /add-checkpoint HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n', send)
+    })
+    expect(endless).toMatch(/^HTTP\/1\.1 413 /)
+  })
+
+  test('a caller that hangs up in the middle leaves no line and no count', async () => {
+    const before = statuses.length
+    await new Promise<void>((resolve) => {
+      const socket = connect(Number(new URL(server.address).port), '127.0.0.1')
+      socket.on('close', () => resolve())
+      socket.write('POST /add-checkpoint HTTP/1.1\r\nhost: x\r\ncontent-length: 500\r\n\r\nold', () => socket.destroy())
+    })
+    // The next call comes after the server has seen the end of the first.
+    expect((await post('x')).status).toBe(400)
+    expect([lines, statuses.length]).toEqual([[], before + 1])
+  })
+
+  test('500 without a reason, and a line in the log with it, when the record cannot be written', async () => {
+    const broken = {
+      addCheckpoint: async () => Promise.reject(new Error('no space left on device')),
+      getCheckpoint: async () => ({ status: 404, body: '' }),
+    }
+    const logged: LoggedLine[] = []
+    const write = (line: LoggedLine) => void logged.push(line)
+    const other = await serveWitness(
+      { witness: broken, count: () => undefined, log: { info: write, warn: write, error: write } },
+      { host: '127.0.0.1', port: 0 },
+    )
+    const reply = await fetch(`${other.address}/add-checkpoint`, { method: 'POST', body: 'x' })
+    expect([reply.status, await reply.text()]).toEqual([500, 'internal error\n'])
+    expect(logged).toEqual([{ msg: 'Could not answer', reason: 'no space left on device' }])
+    await other.close()
+  })
+
+  test('metrics are on a port of their own', async () => {
+    const metrics = await serveMetrics(() => 'text\n', 0)
+    expect(await (await fetch(`${metrics.address}/metrics`)).text()).toBe('text\n')
+    expect((await fetch(`${metrics.address}/add-checkpoint`, { method: 'POST' })).status).toBe(404)
+    await metrics.close()
+  })
+})
+
+describe('the folder of a witness', () => {
+  test('the key is for its owner alone, is never overwritten, and one process has the folder at a time', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'countersign-witness-'))
+    await createWitnessFolder(join(folder, 'w'), keyFile)
+    expect((await stat(toKeyPath(join(folder, 'w')))).mode & 0o777).toBe(0o600)
+    expect(await readdir(toStorePath(join(folder, 'w')))).toEqual([])
+    await expect(createWitnessFolder(join(folder, 'w'), keyFile)).rejects.toThrow('EEXIST')
+    const letGo = await holdFolder(join(folder, 'w'))
+    await expect(holdFolder(join(folder, 'w'))).rejects.toThrow('another process')
+    await letGo()
+    await (await holdFolder(join(folder, 'w')))()
+    await rm(folder, { recursive: true })
+  })
+})

@@ -1,0 +1,105 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { MAX_ADD_CHECKPOINT_BYTES } from '@countersign/log'
+import { readBounded, ServiceError } from '@countersign/protocol'
+import type { Log } from '@countersign/service'
+import type { Reply, Witness } from './witness.ts'
+
+export type RunningServer = { address: string; close(): Promise<void> }
+
+/** Logs keep a connection each. */
+const MAX_CONNECTIONS = 256
+/** How long a stop waits for callers to close their connections. */
+const CLOSE_MS = 5_000
+const LIMITS = {
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  keepAliveTimeout: 75_000,
+  connectionsCheckingInterval: 5_000,
+  maxHeaderSize: 16_384,
+}
+
+export type ServeDeps = { witness: Witness; count(status: number): void; log: Log }
+
+/** The witness over http. */
+export function serveWitness(deps: ServeDeps, listen: { host: string; port: number }): Promise<RunningServer> {
+  const server = createServer(LIMITS, (request, response) => {
+    answer(deps, request)
+      .catch((error: unknown): Reply => {
+        // Such as a full disk. Nothing was cosigned; the log asks again. Who hangs up is no fault of ours, and must not fill the log.
+        const reason = error instanceof Error ? error.message : 'unknown'
+        if (!response.destroyed) deps.log.error({ msg: 'Could not answer', reason })
+        return { status: 500, body: 'internal error\n' }
+      })
+      .then((reply) => {
+        if (response.destroyed) return
+        if (request.url === '/add-checkpoint') deps.count(reply.status)
+        send(request, response, reply)
+      })
+  })
+  return startServer(server, listen)
+}
+
+/** Metrics, on a port of their own, which the internet never reaches. */
+export function serveMetrics(toText: () => string, port: number): Promise<RunningServer> {
+  const server = createServer(LIMITS, (request, response) => {
+    const isAsked = request.method === 'GET' && request.url === '/metrics'
+    const reply = isAsked ? { status: 200, body: toText() } : { status: 404, body: 'not found\n' }
+    send(request, response, reply)
+  })
+  return startServer(server, { host: '127.0.0.1', port })
+}
+
+async function answer({ witness }: ServeDeps, request: IncomingMessage): Promise<Reply> {
+  const { method, url = '' } = request
+  if (url === '/add-checkpoint') {
+    if (method !== 'POST') return { status: 405, body: 'use POST\n' }
+    const body = await readBody(request)
+    return body === undefined ? { status: 413, body: 'the body is too large\n' } : witness.addCheckpoint(body)
+  }
+  const [, originHash] = /^\/([0-9a-f]{64})\/checkpoint$/.exec(url) ?? []
+  if (originHash === undefined && url !== '/health') return { status: 404, body: 'not found\n' }
+  if (method !== 'GET') return { status: 405, body: 'use GET\n' }
+  return originHash === undefined ? { status: 200, body: 'ok\n' } : witness.getCheckpoint(originHash)
+}
+
+/** Undefined for a body that is too large; the connection stays, for the answer. */
+async function readBody(request: IncomingMessage): Promise<Uint8Array | undefined> {
+  const chunks = { [Symbol.asyncIterator]: () => request.iterator({ destroyOnReturn: false }) }
+  try {
+    return await readBounded(chunks, MAX_ADD_CHECKPOINT_BYTES)
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'body_too_large') return undefined
+    throw error
+  }
+}
+
+function send(request: IncomingMessage, response: ServerResponse, { status, body, type }: Reply): void {
+  response.writeHead(status, {
+    'content-type': type ?? 'text/plain; charset=utf-8',
+    'content-length': Buffer.byteLength(body),
+    'cache-control': 'no-store',
+    // What was not read of a body is not read any more.
+    ...(request.complete ? {} : { connection: 'close' }),
+  })
+  response.end(body)
+}
+
+async function startServer(server: Server, { host, port }: { host: string; port: number }): Promise<RunningServer> {
+  server.maxConnections = MAX_CONNECTIONS
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, resolve)
+  })
+  const address = server.address()
+  const actual = typeof address === 'object' && address !== null ? address.port : port
+  return {
+    address: `http://${host.includes(':') ? `[${host}]` : host}:${actual}`,
+    async close() {
+      const closed = new Promise((resolve) => server.close(resolve))
+      server.closeIdleConnections()
+      const deadline = setTimeout(() => server.closeAllConnections(), CLOSE_MS)
+      await closed
+      clearTimeout(deadline)
+    },
+  }
+}

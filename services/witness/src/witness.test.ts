@@ -1,0 +1,254 @@
+import { formatAddCheckpoint, formatCheckpoint, openNote, parseNote, signNote } from '@countersign/log'
+import { describe, expect, test } from 'vitest'
+import { createSigner, hash, log, origin, toCosigned, toText, witnesses } from '../../../packages/log/src/logs.fake.ts'
+import { toFileName } from './store.ts'
+import { createMemoryStore, createTestWitness, keyFile, NOW_S, signers, toBody, toRequest } from './witness.fake.ts'
+import type { Reply, Witness } from './witness.ts'
+
+const encode = (text: string) => new TextEncoder().encode(text)
+const keys = signers.map(({ key }) => key)
+
+/** The cosignatures of an answer hold below this text. */
+function assertCosigns(reply: Reply, text: string, count = 2) {
+  expect(reply).toMatchObject({ status: 200 })
+  const { verified } = openNote(`${toCosigned(text)}${reply.body}`, keys)
+  expect(verified.map(({ timestampS }) => timestampS)).toEqual(Array.from({ length: count }, () => NOW_S))
+}
+
+/** A witness that has cosigned 5 leaves. */
+async function createAtFive() {
+  const made = createTestWitness()
+  assertCosigns(await made.witness.addCheckpoint(toBody({ oldSize: 0, size: 5 })), toText(5))
+  return made
+}
+
+describe('add-checkpoint (c2sp.org/tlog-witness)', () => {
+  test('200: a first checkpoint, those that continue it, and the same again', async () => {
+    const { witness } = await createAtFive()
+    assertCosigns(await witness.addCheckpoint(toBody({ oldSize: 5, size: 8 })), toText(8))
+    assertCosigns(await witness.addCheckpoint(toBody({ oldSize: 8, size: 8 })), toText(8))
+    assertCosigns(await witness.addCheckpoint(toBody({ oldSize: 8, size: 300 })), toText(300))
+  })
+
+  test('200: an empty tree first', async () => {
+    const { witness, store } = createTestWitness()
+    assertCosigns(await witness.addCheckpoint(toBody({ oldSize: 0, size: 0 })), toText(0))
+    expect(store.latest(origin)?.checkpoint.size).toBe(0)
+    assertCosigns(await witness.addCheckpoint(toBody({ oldSize: 0, size: 3 })), toText(3))
+  })
+
+  test('409: another old size than the newest, which the body names', async () => {
+    const { witness } = await createAtFive()
+    for (const oldSize of [0, 4, 6]) {
+      const reply = await witness.addCheckpoint(toBody({ oldSize, size: 8 }))
+      expect(reply).toEqual({ status: 409, body: '5\n', type: 'text/x.tlog.size' })
+    }
+    const fresh = await createTestWitness().witness.addCheckpoint(toBody({ oldSize: 5, size: 8 }))
+    expect(fresh).toEqual({ status: 409, body: '0\n', type: 'text/x.tlog.size' })
+  })
+
+  test('409: a replayed request that was answered before', async () => {
+    const { witness, store } = await createAtFive()
+    const body = toBody({ oldSize: 5, size: 8 })
+    await witness.addCheckpoint(body)
+    expect(await witness.addCheckpoint(body)).toMatchObject({ status: 409, body: '8\n' })
+    expect(await witness.addCheckpoint(toBody({ oldSize: 0, size: 5 }))).toMatchObject({ status: 409, body: '8\n' })
+    expect(store.latest(origin)?.checkpoint.size).toBe(8)
+  })
+
+  test.each([
+    ['a history that forks below what was cosigned', { oldSize: 5, size: 8, history: 'fork' }],
+    ['another root of the same size', { oldSize: 5, size: 5, history: 'fork' }],
+  ])('422: %s; the record stays, and the log line has the evidence', async (_, step) => {
+    const { witness, store, lines } = await createAtFive()
+    const before = store.latest(origin)
+    expect(await witness.addCheckpoint(toBody(step))).toMatchObject({ status: 422 })
+    expect(store.latest(origin)).toEqual(before)
+    expect(openNote(String(lines.at(-1)?.checkpoint), [log.key]).text).toBe(toText(step.size, 'fork'))
+    assertCosigns(await witness.addCheckpoint(toBody({ oldSize: 5, size: 9 })), toText(9))
+  })
+
+  test.each([
+    ['no proof', toRequest({ oldSize: 5, size: 8 }).replace(/^old 5\n[^—]*?\n\n/, 'old 5\n\n')],
+    ['a hash less', toRequest({ oldSize: 5, size: 8 }).replace(/^old 5\n[^\n]*\n/, 'old 5\n')],
+    ['a hash more', toRequest({ oldSize: 5, size: 8 }).replace('old 5\n', `old 5\n${'A'.repeat(43)}=\n`)],
+    [
+      'a proof where the size is the same',
+      toRequest({ oldSize: 5, size: 5 }).replace('old 5\n', `old 5\n${'A'.repeat(43)}=\n`),
+    ],
+  ])('422: %s', async (_, text) => {
+    const { witness, store } = await createAtFive()
+    expect(await witness.addCheckpoint(encode(text))).toMatchObject({ status: 422 })
+    expect(store.latest(origin)?.checkpoint.size).toBe(5)
+  })
+
+  test('422: a proof from nothing, and another root of the empty tree', async () => {
+    const { witness, store } = createTestWitness()
+    const proof = toRequest({ oldSize: 0, size: 5 }).replace('old 0\n', `old 0\n${'A'.repeat(43)}=\n`)
+    expect(await witness.addCheckpoint(encode(proof))).toMatchObject({ status: 422 })
+    const checkpoint = signNote(formatCheckpoint({ origin, size: 0, root: hash('x'), extensions: [] }), [log])
+    const empty = formatAddCheckpoint({ oldSize: 0, proof: [], checkpoint })
+    expect(await witness.addCheckpoint(encode(empty))).toMatchObject({ status: 422 })
+    expect(store.latest(origin)).toBeUndefined()
+  })
+
+  test('404: a log that is not known, whoever signed it', async () => {
+    const { witness } = createTestWitness()
+    const text = toText(5).replace(origin, 'other.example')
+    const checkpoint = signNote(text, [log, createSigner('other.example')])
+    const body = encode(formatAddCheckpoint({ oldSize: 0, proof: [], checkpoint }))
+    expect(await witness.addCheckpoint(body)).toMatchObject({ status: 404 })
+  })
+
+  test.each([
+    ['nobody who is known', signNote(toText(5), [createSigner('stranger')])],
+    ['another key under the name of the log', signNote(toText(5), [createSigner(origin, 'ed25519', hash('x'))])],
+    ['the log, over another text', toCosigned(toText(5)).replace('\n5\n', '\n6\n')],
+    [
+      'the log, and once more with a signature that does not hold',
+      `${toCosigned(toText(5))}${toCosigned(toText(6)).split('\n\n')[1]}`,
+    ],
+    ['only a witness', signNote(toText(5), [{ ...witnesses[0], timestampS: 1 } as never])],
+  ])('403: signed by %s', async (_, checkpoint) => {
+    const { witness, store } = createTestWitness()
+    const body = encode(formatAddCheckpoint({ oldSize: 0, proof: [], checkpoint }))
+    expect(await witness.addCheckpoint(body)).toMatchObject({ status: 403 })
+    expect(store.latest(origin)).toBeUndefined()
+  })
+
+  const request = toRequest({ oldSize: 0, size: 5 })
+  test.each([
+    ['nothing', ''],
+    ['an old size beyond the checkpoint', request.replace('old 0', 'old 6')],
+    ['no old size', request.replace('old 0\n', '')],
+    ['an old size with a leading zero', request.replace('old 0', 'old 00')],
+    ['a hash that is none', request.replace('old 0\n', 'old 0\nxyz\n')],
+    ['64 hashes', request.replace('old 0\n', `old 0\n${`${'A'.repeat(43)}=\n`.repeat(64)}`)],
+    ['no signature', request.slice(0, request.indexOf('\n—'))],
+    ['no checkpoint', 'old 0\n\n'],
+    ['a size with a leading zero', request.replace('\n5\n', '\n05\n')],
+    ['a root that is cut off', request.replace(/=\n\n—/, '\n\n—')],
+    ['carriage returns', request.replaceAll('\n', '\r\n')],
+    ['a newline less at the end', request.slice(0, -1)],
+    ['33 signatures', `${request}${`${request.split('\n').at(-2)}\n`.repeat(32)}`],
+  ])('400: %s', async (_, text) => {
+    const { witness, store } = createTestWitness()
+    expect(text).not.toBe(request)
+    expect(await witness.addCheckpoint(encode(text))).toMatchObject({ status: 400 })
+    expect(store.latest(origin)).toBeUndefined()
+  })
+
+  test('400: bytes that are no text', async () => {
+    expect(await createTestWitness().witness.addCheckpoint(Uint8Array.of(0xff, 0xfe))).toMatchObject({ status: 400 })
+  })
+
+  test('extension lines are cosigned by Ed25519, which covers them, and not by ML-DSA-44', async () => {
+    const { witness } = createTestWitness()
+    const text = `${toText(5)}an extension\n`
+    const body = encode(formatAddCheckpoint({ oldSize: 0, proof: [], checkpoint: toCosigned(text) }))
+    assertCosigns(await witness.addCheckpoint(body), text, 1)
+  })
+
+  test('lines of strangers are neither answered nor kept', async () => {
+    const { witness, store } = createTestWitness()
+    const checkpoint = signNote(toText(5), [createSigner('stranger'), log])
+    await witness.addCheckpoint(encode(formatAddCheckpoint({ oldSize: 0, proof: [], checkpoint })))
+    expect(store.latest(origin)?.note).toBe(toCosigned(toText(5)))
+  })
+})
+
+describe('the record', () => {
+  test('nothing is signed before it is saved, and nothing answered if it cannot be', async () => {
+    const events: string[] = []
+    const memory = createMemoryStore()
+    const store = {
+      ...memory,
+      async save(name: string, note: string) {
+        events.push('saved')
+        await memory.save(name, note)
+      },
+    }
+    const watched = signers.map((signer) => ({
+      ...signer,
+      sign: async (message: Uint8Array) => {
+        events.push('signed')
+        return signer.sign(message)
+      },
+    }))
+    const { witness } = createTestWitness({ store, signers: watched })
+    assertCosigns(await witness.addCheckpoint(toBody({ oldSize: 0, size: 5 })), toText(5))
+    expect(events).toEqual(['saved', 'signed', 'signed'])
+
+    const full = { ...memory, save: async () => Promise.reject(new Error('no space left on device')) }
+    const broken = createTestWitness({ store: full, signers: watched })
+    await expect(broken.witness.addCheckpoint(toBody({ oldSize: 5, size: 8 }))).rejects.toThrow('no space')
+    expect(events).toHaveLength(3)
+  })
+
+  test('of two histories that come at once, one is cosigned', async () => {
+    for (let round = 0; round < 8; round++) {
+      const { witness, store } = createTestWitness()
+      const steps = ['a', 'b', 'a', 'b'].map((history) => ({ oldSize: 0, size: 1 + round, history }))
+      const replies = await Promise.all(steps.map((step) => witness.addCheckpoint(toBody(step))))
+      expect(replies.map(({ status }) => status)).toEqual([200, 409, 409, 409])
+      expect(store.latest(origin)?.note).toBe(toCosigned(toText(1 + round, 'a')))
+    }
+  })
+
+  test('a smaller checkpoint that waits behind a larger one does not roll it back', async () => {
+    const { witness, store } = await createAtFive()
+    const steps = [20, 8, 12].map((size) => ({ oldSize: 5, size }))
+    const replies = await Promise.all(steps.map((step) => witness.addCheckpoint(toBody(step))))
+    expect(replies.map(({ status }) => status)).toEqual([200, 409, 409])
+    expect(store.latest(origin)?.checkpoint.size).toBe(20)
+  })
+
+  test('503: more calls than may wait for one log; then it goes on', async () => {
+    const { witness } = createTestWitness()
+    const replies = await Promise.all(
+      Array.from({ length: 40 }, () => witness.addCheckpoint(toBody({ oldSize: 0, size: 0 }))),
+    )
+    expect(replies.filter(({ status }) => status === 503)).toHaveLength(8)
+    assertCosigns(await witness.addCheckpoint(toBody({ oldSize: 0, size: 5 })), toText(5))
+  })
+
+  test('a log that fails does not hold up the next call', async () => {
+    const memory = createMemoryStore()
+    let isFull = true
+    const save = async (name: string, note: string) => {
+      if (isFull) throw new Error('no space left on device')
+      await memory.save(name, note)
+    }
+    const { witness } = createTestWitness({ store: { ...memory, save } })
+    await expect(witness.addCheckpoint(toBody({ oldSize: 0, size: 5 }))).rejects.toThrow()
+    isFull = false
+    assertCosigns(await witness.addCheckpoint(toBody({ oldSize: 0, size: 5 })), toText(5))
+  })
+})
+
+describe('for monitors', () => {
+  const get = (witness: Witness, name = origin) => witness.getCheckpoint(toFileName(name))
+
+  test('the newest checkpoint is served with the signatures of the log and of the witness', async () => {
+    const { witness, store } = await createAtFive()
+    const { status, body } = await get(witness)
+    expect(status).toBe(200)
+    expect(openNote(body, [log.key, ...keys]).verified).toHaveLength(3)
+    // After a start there is only what was stored.
+    const restarted = createTestWitness({ store })
+    expect(parseNote((await get(restarted.witness)).body).text).toBe(toText(5))
+  })
+
+  test('404 for a log that is not known, or has sent nothing', async () => {
+    const { witness } = createTestWitness()
+    expect(await get(witness)).toMatchObject({ status: 404 })
+    expect(await get(witness, 'other.example')).toMatchObject({ status: 404 })
+  })
+})
+
+test('the key file is not in what is logged or answered', async () => {
+  const { witness, lines } = await createAtFive()
+  const reply = await witness.addCheckpoint(toBody({ oldSize: 5, size: 8, history: 'fork' }))
+  const { ed25519: seed } = JSON.parse(keyFile) as { ed25519: string }
+  expect(JSON.stringify([lines, reply])).not.toContain(seed)
+})
