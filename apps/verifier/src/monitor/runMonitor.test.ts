@@ -23,6 +23,8 @@ let told: { exitCode: number; looks: unknown[] }[]
 beforeEach(() => {
   network = createFakeNetwork(signed)
   node = createFakeNode({ wallet })
+  // The manifest's contract begins at block 7.
+  node.rest(7)
   told = []
   network.blocks.set(toCid(signed.bytes), Uint8Array.from(signed.bytes))
   network.routes.push([rpcUrl, node.answer])

@@ -44,7 +44,7 @@ export async function runMonitor(deps: MonitorCliDeps, argv: readonly string[]):
     return await follow(deps, options, { isJson })
   } catch (error) {
     const { code, message } = describeError(error)
-    if (isJson) deps.writeOut(`${toPrintableJson({ error: { code, message } })}\n`)
+    if (isJson) deps.writeOut(toJsonLine({ error: { code, message } }))
     else deps.writeError(toLine(`${message} [${code}]`))
     return error instanceof ServiceError && !isUnavailable(error) ? BAD_INPUT : EXIT_CODES.incomplete
   }
@@ -93,7 +93,7 @@ function toNews(looks: readonly Look[]): string {
 }
 
 function show({ writeOut, writeError }: MonitorCliDeps, looks: readonly Look[], { isJson }: { isJson: boolean }) {
-  if (isJson) return writeOut(`${toPrintableJson({ looks, exitCode: toExitCode(looks) })}\n`)
+  if (isJson) return writeOut(toJsonLine({ looks, exitCode: toExitCode(looks) }))
   for (const look of looks) {
     if ('error' in look) {
       writeError(toLine(`${look.address}: nothing was looked at: ${look.error.message} [${look.error.code}]`))
@@ -136,6 +136,11 @@ async function postWebhook(deps: MonitorCliDeps, url: string, looks: readonly Lo
 
 function isUnavailable(error: unknown): boolean {
   return error instanceof ServiceError && UNAVAILABLE_CODES.includes(error.code)
+}
+
+/** One line for each look. In JSON only the indentation has line feeds. */
+function toJsonLine(value: unknown): string {
+  return `${toPrintableJson(value).replace(/\n */g, ' ')}\n`
 }
 
 function toLine(text: string): string {

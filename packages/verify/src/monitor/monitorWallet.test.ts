@@ -8,7 +8,9 @@ import { createMonitorMemory, type MonitorMemory, type MonitorRequest, monitorWa
 import { createFakeNode, stranger } from './node.fake.ts'
 
 const MANY = 8
-const issues = await Promise.all(Array.from({ length: MANY }, (_, nonce) => issue({ txMetadata: { nonce } })))
+const issues: FakeIssue[] = await Promise.all(
+  Array.from({ length: MANY }, (_, nonce) => issue({ txMetadata: { nonce } })),
+)
 const [first, second] = issues as [FakeIssue, FakeIssue]
 const authorized = await issueGoldenV2({
   ...{ signedAt, treeSize: 1, leafIndex: 0, batchSequence: 0 },
@@ -25,6 +27,8 @@ let node: ReturnType<typeof createFakeNode>
 beforeEach(() => {
   network = createFakeNetwork(first)
   node = createFakeNode({ wallet })
+  // The manifest's contract begins at block 7.
+  node.rest(7)
   network.routes.push([rpcUrl, node.answer])
   for (const one of [...issues, authorized]) addBlocks(one)
 })
@@ -126,7 +130,7 @@ describe('a key that is used elsewhere', () => {
     const report = await look()
     expect(report).toMatchObject({ conclusion: 'used-elsewhere', proven: 2, completeTo: bad })
     expect(report.findings).toEqual([
-      { kind: 'no-receipt', nonces: [bad, bad], txHash: foreign(bad).hash, blockNumber: 4 * (bad + 1) },
+      { kind: 'no-receipt', nonces: [bad, bad], txHash: foreign(bad).hash, blockNumber: 7 + 4 * (bad + 1) },
     ])
     expect(describeReport(report).headline).toContain('The key is used elsewhere')
   })
@@ -268,7 +272,7 @@ describe('what cannot be looked at is never complete', () => {
     node.publish(authorized)
     node.mine(foreign(1))
     node.rest(200)
-    node.firstState = 150
+    node.firstState = 100
     expect(kindsOf(await look())).toEqual(['not-shown 1'])
   })
 
@@ -276,11 +280,11 @@ describe('what cannot be looked at is never complete', () => {
     ['counts fewer transactions than it has', (method) => (method === 'eth_getTransactionCount' ? '0x1' : undefined)],
     [
       'counts more early than late',
-      (method, [, block]) => (method === 'eth_getTransactionCount' ? (Number(block) > 3 ? '0x3' : '0x9') : undefined),
+      (method, [, block]) => (method === 'eth_getTransactionCount' ? (Number(block) > 10 ? '0x3' : '0x9') : undefined),
     ],
     [
       'counts a transaction that no block has',
-      (method, [, block]) => (method === 'eth_getTransactionCount' ? (Number(block) > 3 ? '0x3' : '0x2') : undefined),
+      (method, [, block]) => (method === 'eth_getTransactionCount' ? (Number(block) > 10 ? '0x3' : '0x2') : undefined),
     ],
     [
       'says another nonce than was signed',
@@ -318,7 +322,7 @@ describe('what cannot be looked at is never complete', () => {
 })
 
 describe('signatures from before there were receipts', () => {
-  test.each([{ nonce: 1 }, { block: 2 }])('are left out from %o on, and the report says so', async (from) => {
+  test.each([{ nonce: 1 }, { block: 9 }])('are left out from %o on, and the report says so', async (from) => {
     node.mine(foreign(0))
     node.mine(own(second, 1))
     node.publish(second)
