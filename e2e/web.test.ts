@@ -113,7 +113,11 @@ describe.skipIf(!executablePath)('the web app, on all that npm run dev starts', 
       expect(stdout).toContain('\nWhat was signed: A payment of 0.05 ETH\n')
     }
 
+    // All that the chain counts for this wallet has a proof.
     await page.goto(stack.webUrl)
+    await page.getByRole('button', { name: 'Check all transactions' }).click()
+    await page.getByText('1 of 1 transaction has a proof; complete up to nonce 1.').waitFor()
+    expect(await findSerious(page)).toEqual([])
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByText('You are signed out').waitFor()
     await page.reload()

@@ -13,6 +13,7 @@ import {
   parsePlatformText,
   VerifierError,
 } from '@countersign/verify'
+import { invalid, toBaseUrl, toHexOption, toUrl } from './optionValues.ts'
 
 export type VerifyOptions = {
   subject: string
@@ -188,13 +189,6 @@ function toAnchorManifest(values: Values): Manifest {
   }
 }
 
-function toHexOption(flag: string, text: string, bytes: number): string {
-  const hex = normaliseHex(text)
-  if (hex === undefined) throw invalid(`${flag} is not hex`, text)
-  if (hex.length !== 2 * bytes) throw invalid(`${flag} is not ${bytes} bytes of hex`, `${hex.length} digits`)
-  return hex
-}
-
 function toHexOptions(flag: string, texts: readonly string[] = [], bytes: number): string[] {
   return texts.map((text) => toHexOption(flag, text, bytes))
 }
@@ -237,21 +231,6 @@ function toMinimumTcb(texts: readonly string[]) {
   return minimumTcb
 }
 
-function toUrl(flag: string, text: string): URL {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  if (url === undefined || (url.protocol !== 'https:' && url.protocol !== 'http:')) {
-    throw invalid(`${flag} is not an http or https URL`, text)
-  }
-  if (url.username !== '' || url.password !== '') throw invalid(`${flag} has credentials in it`, url.host)
-  return url
-}
-
-function toBaseUrl(flag: string, text: string): string {
-  const url = toUrl(flag, text)
-  if (url.search !== '' || url.hash !== '') throw invalid(`${flag} has a query or fragment`, text)
-  return url.href.replace(/\/+$/, '')
-}
-
 /** `now`, a day, or a time in UTC; a day that does not exist is refused. */
 function toTime(text: string, now: () => Date): Date {
   if (text === 'now') return now()
@@ -274,8 +253,4 @@ function toStatus(text: string): TcbStatus {
   const status = tcbStatuses.find((name) => name === text)
   if (status === undefined) throw invalid('--tcb-status is unknown', `${text} (${tcbStatuses.join(', ')})`)
   return status
-}
-
-function invalid(message: string, details: string) {
-  return new VerifierError('invalid_arguments', message, { details })
 }

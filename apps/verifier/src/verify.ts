@@ -94,7 +94,7 @@ async function toSubject(
   return { kind: 'proof', slug, api: await findApi(deps, origin) }
 }
 
-async function readManifest(path: string | undefined): Promise<Manifest[]> {
+export async function readManifest(path: string | undefined): Promise<Manifest[]> {
   if (path === undefined) return []
   const bytes = await readFileBounded(path, { maxBytes: MAX_MANIFEST_BYTES })
   return [withSource(path, () => parseManifest(bytes))]

@@ -32,8 +32,8 @@ export type CreateChainParameters = {
   chainId?: number
 }
 
-type RawLog = EventLog & { address: string; blockNumber: number; blockHash: string; transactionHash: string }
-type TimedLog = RawLog & { blockTime: Date }
+export type RawLog = EventLog & { address: string; blockNumber: number; blockHash: string; transactionHash: string }
+export type TimedLog = RawLog & { blockTime: Date }
 
 /** A wallet's transaction has one event; a node that sends hundreds wants to keep us busy. */
 const MAX_LOGS = 16
@@ -79,7 +79,7 @@ export function createChain(rpc: Rpc, { contract, fromBlock, chainId }: CreateCh
   }
 }
 
-async function assertChain(rpc: Rpc, chainId: number | undefined) {
+export async function assertChain(rpc: Rpc, chainId: number | undefined) {
   if (chainId === undefined) return
   const served = await rpc.getChainId()
   if (served !== chainId) throw unavailable(`${rpc.host} is a node of chain ${served}, not ${chainId}`)
@@ -136,7 +136,7 @@ function toPublication(log: TimedLog, topics: readonly string[]): Publication | 
 }
 
 /** A log that a reorganisation removed is no log. */
-function parseLog(log: unknown, what: string): RawLog | undefined {
+export function parseLog(log: unknown, what: string): RawLog | undefined {
   if (!isPlainObject(log)) throw unavailable(`${what}: a log is not an object`)
   if (log.removed === true) return undefined
   const { address, topics, data, blockHash, transactionHash } = log
@@ -151,7 +151,7 @@ function parseLog(log: unknown, what: string): RawLog | undefined {
   return { address, topics, data, blockHash, transactionHash, blockNumber }
 }
 
-async function withBlockTime(rpc: Rpc, log: RawLog): Promise<TimedLog> {
+export async function withBlockTime(rpc: Rpc, log: RawLog): Promise<TimedLog> {
   const block = await rpc.call('eth_getBlockByNumber', [`0x${log.blockNumber.toString(16)}`, false])
   const what = `${rpc.host}: eth_getBlockByNumber`
   if (!isPlainObject(block) || !isHash(block.hash)) throw unavailable(`${what} is not a block`)
@@ -164,6 +164,6 @@ async function withBlockTime(rpc: Rpc, log: RawLog): Promise<TimedLog> {
   return { ...log, blockTime }
 }
 
-function isHash(value: unknown): value is string {
+export function isHash(value: unknown): value is string {
   return typeof value === 'string' && /^0x[0-9a-fA-F]{64}$/.test(value)
 }

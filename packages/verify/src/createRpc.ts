@@ -12,7 +12,24 @@ export type Rpc = {
 
 const MAX_ANSWER_BYTES = 1_048_576
 
-export function createRpc({ fetchBytes }: { fetchBytes: FetchBytes }, { url }: { url: string }): Rpc {
+/** The node answers, and does not do this: it lacks the method, keeps no such state, or searches fewer blocks at once. */
+export class RpcRefusal extends VerifierError {
+  override name = 'RpcRefusal'
+  constructor(details: string, cause?: unknown) {
+    super('chain_unavailable', 'the chain could not be asked', { details, cause })
+  }
+}
+
+export type CreateRpcParameters = {
+  url: string
+  /** A whole block has more than most answers. */
+  maxAnswerBytes?: number
+}
+
+export function createRpc(
+  { fetchBytes }: { fetchBytes: FetchBytes },
+  { url, maxAnswerBytes = MAX_ANSWER_BYTES }: CreateRpcParameters,
+): Rpc {
   const { host } = new URL(url)
   let nextId = 1
   let chainId: Promise<number> | undefined
@@ -22,9 +39,10 @@ export function createRpc({ fetchBytes }: { fetchBytes: FetchBytes }, { url }: {
     const body = JSON.stringify({ jsonrpc: '2.0', id, method, params })
     let bytes: Uint8Array
     try {
-      bytes = await fetchBytes({ url, maxBytes: MAX_ANSWER_BYTES, accept: 'application/json', body })
+      bytes = await fetchBytes({ url, maxBytes: maxAnswerBytes, accept: 'application/json', body })
     } catch (error) {
       if (!(error instanceof VerifierError)) throw error
+      if (isRefusal(error)) throw new RpcRefusal(error.details ?? error.message, error)
       throw unavailable(error.details ?? error.message, error)
     }
     return readAnswer(bytes, { id, host, method })
@@ -52,10 +70,15 @@ function readAnswer(bytes: Uint8Array, { id, host, method }: { id: number; host:
   }
   if (isPlainObject(answer.error)) {
     const { code, message } = answer.error
-    throw unavailable(`${host} refuses ${method}: ${String(message).slice(0, 200)} (${String(code).slice(0, 20)})`)
+    throw new RpcRefusal(`${host} refuses ${method}: ${String(message).slice(0, 200)} (${String(code).slice(0, 20)})`)
   }
   if (!Object.hasOwn(answer, 'result')) throw unavailable(`${host} answers ${method} without a result`)
   return answer.result
+}
+
+/** Some nodes say it by the status alone. One that has too much to do may answer later. */
+function isRefusal({ status = 0 }: VerifierError): boolean {
+  return status >= 400 && status < 500 && status !== 429
 }
 
 /** A number as JSON-RPC of Ethereum writes it: 0x and hex digits without leading zeros. */

@@ -23,6 +23,15 @@ export { type GivenFile, MAX_COLLATERAL_BYTES } from './loadCollateral.ts'
 export type { Phase, Subject } from './loadReceipt.ts'
 export { MEASUREMENT_FORM, normaliseHex, parseMeasurementText, toMeasurementText } from './measurementText.ts'
 export { MINIMUM_TCB_FORM, parseMinimumTcbTexts, toMinimumTcbTexts } from './minimumTcbText.ts'
+export { describeReport, type ReportWords } from './monitor/describeReport.ts'
+export {
+  createMonitorMemory,
+  type MonitorDeps,
+  type MonitorMemory,
+  type MonitorRequest,
+  monitorWallet,
+} from './monitor/monitorWallet.ts'
+export type { Finding, FindingKind, MonitorConclusion, MonitorReport, Severity } from './monitor/report.ts'
 export { orderGateways } from './orderGateways.ts'
 export {
   assertManifest,

@@ -27,7 +27,8 @@ export async function openChain(
   return createChain(rpc, await chooseContract(rpc, { ...wanted, listed }))
 }
 
-async function chooseContract(
+/** The contract that is asked about, where it begins, and the chain that the node must be of. */
+export async function chooseContract(
   rpc: Rpc,
   parameters: Pick<OpenChainParameters, 'contract' | 'chainId'> & { listed: readonly ManifestContract[] },
 ): Promise<CreateChainParameters> {

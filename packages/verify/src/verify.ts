@@ -40,6 +40,8 @@ export type VerifyDeps = {
   onProgress?: (progress: Progress) => void
   /** Blocks that lie where the receipt came from; those with another CID are passed over. */
   findBeside?: (cid: string) => Promise<readonly Uint8Array<ArrayBuffer>[]>
+  /** The chain, where the caller has read it already; `rpc` is then not asked. */
+  chain?: Chain
 }
 
 export type VerifyRequest = {
@@ -131,7 +133,8 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
   const onStep = (step: VerifierStep) => onProgress({ kind: 'step', step })
 
   const files = (request.collaterals ?? []).map(parseCollateralFile)
-  const chain = rpc === undefined ? undefined : await openChain(deps, { rpc, contract, chainId, manifests })
+  const chain =
+    deps.chain ?? (rpc === undefined ? undefined : await openChain(deps, { rpc, contract, chainId, manifests }))
   const loaded = await loadReceipt({ ...deps, onPhase }, { subject, gateways, api, chain })
   const receipt = readReceipt(loaded, subject)
   const finding = { ...deps, findBeside: (name: string) => findBeside(deps, loaded, name) }

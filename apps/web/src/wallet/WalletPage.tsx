@@ -3,6 +3,7 @@ import { useCallback } from 'react'
 import { HistoryCard } from '../history/HistoryCard.tsx'
 import { useHistory } from '../history/useHistory.ts'
 import { useIncoming } from '../incoming/useIncoming.ts'
+import { MonitorCard } from '../monitor/MonitorCard.tsx'
 import { SendCard } from '../send/SendCard.tsx'
 import { AccountCard } from './AccountCard.tsx'
 import { SignedInPage } from './SignedInPage.tsx'
@@ -38,6 +39,7 @@ function SignedIn({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost
       </div>
       <div className="area-history">
         <HistoryCard address={wallet.address} history={history} incoming={incoming} />
+        <MonitorCard address={wallet.address} />
       </div>
     </div>
   )

@@ -1,0 +1,93 @@
+import { parseArgs } from 'node:util'
+import { VerifierError } from '@countersign/verify'
+import { invalid, toBaseUrl, toHexOption, toUrl } from '../optionValues.ts'
+
+export type MonitorOptions = {
+  addresses: readonly string[]
+  rpc: string
+  eventsRpc: string | undefined
+  contract: string | undefined
+  gateways: readonly string[]
+  api: string | undefined
+  manifestFile: string | undefined
+  isMockAllowed: boolean
+  from: { nonce: number } | { block: number } | undefined
+  graceS: number | undefined
+  isFollowing: boolean
+  intervalS: number
+  webhook: string | undefined
+}
+
+const FLAGS = {
+  rpc: { type: 'string' },
+  'events-rpc': { type: 'string' },
+  contract: { type: 'string' },
+  ipfs: { type: 'string', multiple: true },
+  api: { type: 'string' },
+  manifest: { type: 'string' },
+  'allow-mock': { type: 'boolean' },
+  'from-nonce': { type: 'string' },
+  'from-block': { type: 'string' },
+  grace: { type: 'string' },
+  follow: { type: 'boolean' },
+  interval: { type: 'string' },
+  webhook: { type: 'string' },
+  json: { type: 'boolean' },
+  help: { type: 'boolean', short: 'h' },
+} as const
+
+const DEFAULT_INTERVAL_S = 60
+const MAX_ADDRESSES = 100
+
+/** Reads the command line; undefined where it asks for help. */
+export function parseMonitorOptions(argv: readonly string[]): MonitorOptions | undefined {
+  const { values, positionals } = parse(argv)
+  if (values.help === true) {
+    if (argv.length === 1) return undefined
+    throw invalid('nothing was looked at', '--help stands alone')
+  }
+  const addresses = [...new Set(positionals.map((text) => `0x${toHexOption('an address', text, 20)}`))]
+  if (addresses.length === 0) throw invalid('nothing to look at', 'name the address of a wallet, or see --help')
+  if (addresses.length > MAX_ADDRESSES) throw invalid('too many wallets', `at most ${MAX_ADDRESSES}`)
+  if (values.rpc === undefined) throw invalid('a node is needed', '--rpc')
+  if (values.interval !== undefined && values.follow !== true) throw invalid('--interval is for --follow', 'add it')
+  const [nonce, block] = [
+    toNumber('--from-nonce', values['from-nonce']),
+    toNumber('--from-block', values['from-block']),
+  ]
+  if (nonce !== undefined && block !== undefined) throw invalid('--from-nonce and --from-block', 'give one of them')
+  if (nonce !== undefined && addresses.length > 1)
+    throw invalid('--from-nonce is of one wallet', 'look at one at a time')
+  return {
+    addresses,
+    rpc: toUrl('--rpc', values.rpc).href,
+    eventsRpc: values['events-rpc'] === undefined ? undefined : toUrl('--events-rpc', values['events-rpc']).href,
+    contract: values.contract === undefined ? undefined : `0x${toHexOption('--contract', values.contract, 20)}`,
+    gateways: (values.ipfs ?? []).map((url) => toBaseUrl('--ipfs', url)),
+    api: values.api === undefined ? undefined : toBaseUrl('--api', values.api),
+    manifestFile: values.manifest,
+    isMockAllowed: values['allow-mock'] === true,
+    from: nonce !== undefined ? { nonce } : block !== undefined ? { block } : undefined,
+    graceS: toNumber('--grace', values.grace),
+    isFollowing: values.follow === true,
+    intervalS: toNumber('--interval', values.interval) ?? DEFAULT_INTERVAL_S,
+    webhook: values.webhook === undefined ? undefined : toUrl('--webhook', values.webhook).href,
+  }
+}
+
+function parse(argv: readonly string[]) {
+  try {
+    return parseArgs({ args: [...argv], options: FLAGS, allowPositionals: true, strict: true })
+  } catch (cause) {
+    if (!(cause instanceof TypeError)) throw cause
+    // Node adds hints for programmers after the first sentence.
+    const [message = cause.message] = cause.message.split(/\. |\n/)
+    throw new VerifierError('invalid_arguments', message, { details: 'see --help', cause })
+  }
+}
+
+function toNumber(flag: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  if (!/^(0|[1-9]\d{0,14})$/.test(text)) throw invalid(`${flag} is not a whole number`, text)
+  return Number(text)
+}

@@ -1,0 +1,148 @@
+import { ServiceError, withinTimeLimit } from '@countersign/protocol'
+import {
+  createFetchBytes,
+  createMonitorMemory,
+  describeError,
+  describeReport,
+  type FetchDeps,
+  type MonitorConclusion,
+  type MonitorReport,
+  monitorWallet,
+  releaseManifest,
+  toPrintable,
+  toPrintableJson,
+} from '@countersign/verify'
+import { readManifest } from '../verify.ts'
+import { MONITOR_HELP } from './help.ts'
+import { type MonitorOptions, parseMonitorOptions } from './parseMonitorOptions.ts'
+
+export type MonitorCliDeps = FetchDeps & {
+  now: () => Date
+  writeOut: (text: string) => void
+  writeError: (text: string) => void
+  /** Resolves after so long; false where the program is to end. */
+  wait: (ms: number) => Promise<boolean>
+}
+
+/** Scripts depend on these numbers; the help says what each means. */
+const EXIT_CODES: Readonly<Record<MonitorConclusion, number>> = { complete: 0, 'used-elsewhere': 1, incomplete: 3 }
+const BAD_INPUT = 2
+const UNAVAILABLE_CODES: readonly string[] = ['chain_unavailable', 'fetch_failed', 'event_not_found']
+
+/** What one look at a wallet came to. */
+type Look = { address: string } & ({ report: MonitorReport } | { error: { code: string; message: string } })
+
+/** The whole program, but for the process around it: its exit code. It never throws. */
+export async function runMonitor(deps: MonitorCliDeps, argv: readonly string[]): Promise<number> {
+  const isJson = argv.includes('--json')
+  try {
+    const options = parseMonitorOptions(argv)
+    if (options === undefined) {
+      deps.writeOut(MONITOR_HELP)
+      return 0
+    }
+    return await follow(deps, options, { isJson })
+  } catch (error) {
+    const { code, message } = describeError(error)
+    if (isJson) deps.writeOut(toJsonLine({ error: { code, message } }))
+    else deps.writeError(toLine(`${message} [${code}]`))
+    return error instanceof ServiceError && !isUnavailable(error) ? BAD_INPUT : EXIT_CODES.incomplete
+  }
+}
+
+async function follow(deps: MonitorCliDeps, options: MonitorOptions, { isJson }: { isJson: boolean }): Promise<number> {
+  const manifests = [releaseManifest, ...(await readManifest(options.manifestFile))]
+  const watched = options.addresses.map((address) => ({ address, memory: createMonitorMemory() }))
+  const fetchBytes = createFetchBytes(deps)
+  const { rpc, eventsRpc, contract, gateways, api, from, graceS, isMockAllowed } = options
+  let [shown, told] = ['', '']
+  for (;;) {
+    const looks: Look[] = []
+    for (const { address, memory } of watched) {
+      const request = {
+        ...{ address, rpc, manifests, gateways, allowMock: isMockAllowed },
+        ...(eventsRpc === undefined ? {} : { eventsRpc }),
+        ...(contract === undefined ? {} : { contract }),
+        ...(api === undefined ? {} : { api }),
+        ...(from === undefined ? {} : { from }),
+        ...(graceS === undefined ? {} : { graceS }),
+      }
+      try {
+        looks.push({ address, report: await monitorWallet({ fetchBytes, now: deps.now, memory }, request) })
+      } catch (error) {
+        if (!isUnavailable(error)) throw error
+        looks.push({ address, error: describeError(error) })
+      }
+    }
+    const news = toNews(looks)
+    if (news !== shown) show(deps, looks, { isJson })
+    shown = news
+    const exitCode = toExitCode(looks)
+    // A hook hears of what is not complete, and then of every change until all is complete again.
+    const isTold = told === '' ? exitCode === EXIT_CODES.complete : told === news
+    if (options.webhook !== undefined && !isTold && (await postWebhook(deps, options.webhook, looks))) {
+      told = exitCode === EXIT_CODES.complete ? '' : news
+    }
+    if (!options.isFollowing || !(await deps.wait(options.intervalS * 1000))) return exitCode
+  }
+}
+
+/** All but what changes with every block. */
+function toNews(looks: readonly Look[]): string {
+  return JSON.stringify(looks.map((look) => ('report' in look ? { ...look.report, head: undefined } : look)))
+}
+
+function show({ writeOut, writeError }: MonitorCliDeps, looks: readonly Look[], { isJson }: { isJson: boolean }) {
+  if (isJson) return writeOut(toJsonLine({ looks, exitCode: toExitCode(looks) }))
+  for (const look of looks) {
+    if ('error' in look) {
+      writeError(toLine(`${look.address}: nothing was looked at: ${look.error.message} [${look.error.code}]`))
+      continue
+    }
+    const { report } = look
+    const { headline, findings, unseen } = describeReport(report)
+    const lines = [
+      `${report.address} on chain ${report.chainId}, up to block ${report.head.number} of ${report.head.time.toISOString()}`,
+      `  ${headline}`,
+      ...findings.map(({ severity, text }) => `  ${severity}: ${text}`),
+      `  ${unseen}`,
+    ]
+    writeOut(`${lines.map(toPrintable).join('\n')}\n`)
+  }
+}
+
+function toExitCode(looks: readonly Look[]): number {
+  const codes = looks.map((look) => EXIT_CODES['report' in look ? look.report.conclusion : 'incomplete'])
+  return codes.includes(EXIT_CODES['used-elsewhere']) ? EXIT_CODES['used-elsewhere'] : Math.max(...codes)
+}
+
+/** Whether it was taken; where not, that is said, and the next look tries again. Only the host is named: the path is often a secret. */
+async function postWebhook(deps: MonitorCliDeps, url: string, looks: readonly Look[]): Promise<boolean> {
+  const body = JSON.stringify({ looks, exitCode: toExitCode(looks) })
+  const headers = { 'content-type': 'application/json' }
+  try {
+    const { ok, status } = await withinTimeLimit(deps.timeoutMs, async (signal) => {
+      const response = await deps.fetch(url, { method: 'POST', headers, body, redirect: 'manual', signal })
+      await response.body?.cancel()
+      return response
+    })
+    if (!ok) deps.writeError(toLine(`the webhook at ${new URL(url).host} answers ${status}`))
+    return ok
+  } catch {
+    deps.writeError(toLine(`the webhook at ${new URL(url).host} could not be reached`))
+    return false
+  }
+}
+
+function isUnavailable(error: unknown): boolean {
+  return error instanceof ServiceError && UNAVAILABLE_CODES.includes(error.code)
+}
+
+/** One line for each look. In JSON only the indentation has line feeds. */
+function toJsonLine(value: unknown): string {
+  return `${toPrintableJson(value).replace(/\n */g, ' ')}\n`
+}
+
+function toLine(text: string): string {
+  return `countersign-monitor: ${toPrintable(text)}\n`
+}

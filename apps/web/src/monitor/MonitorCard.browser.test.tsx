@@ -1,0 +1,79 @@
+import { nameSignature } from '@countersign/receipt'
+import type { Hex } from '@countersign/sdk'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { render } from 'vitest-browser-react'
+import { issue } from '../../../../packages/verify/src/issues.fake.ts'
+import { createFakeNode } from '../../../../packages/verify/src/monitor/node.fake.ts'
+import { createFakeNetwork, gatewayUrl, rpcUrl } from '../../../../packages/verify/src/network.fake.ts'
+import { toConfig } from '../config.fake.ts'
+import { ConfigContext, type WebConfig } from '../config.ts'
+import { MonitorCard } from './MonitorCard.tsx'
+
+const signed = await issue()
+const { from: wallet, txHash } = nameSignature(signed.receipt)
+const foreign = { hash: `0x${'f0'.repeat(32)}`, from: wallet, nonce: 1 }
+const original = globalThis.fetch
+
+let node: ReturnType<typeof createFakeNode>
+beforeEach(() => {
+  const network = createFakeNetwork(signed)
+  node = createFakeNode({ wallet })
+  // The manifest's contract begins at block 7.
+  node.rest(7)
+  network.routes.push([rpcUrl, node.answer])
+  globalThis.fetch = (input, init) =>
+    /^https:\/\/[a-z]+\.test/.test(String(input)) ? network.fetch(String(input), init) : original(input, init)
+  node.mine({ hash: txHash, from: wallet, nonce: 0 })
+  node.publish(signed)
+})
+afterEach(() => {
+  globalThis.fetch = original
+})
+
+function open(change: Partial<WebConfig> = {}) {
+  const config: WebConfig = { ...toConfig(signed), ipfsGatewayUrl: gatewayUrl, ...change }
+  return render(
+    <ConfigContext value={config}>
+      <MonitorCard address={wallet as Hex} />
+    </ConfigContext>,
+  )
+}
+
+test('the browser counts the proofs of a wallet when it is asked to, and says what no chain shows', async () => {
+  const screen = await open()
+  expect(node.asked).toEqual([])
+  await screen.getByRole('button', { name: 'Check all transactions' }).click()
+  await expect
+    .element(screen.getByRole('alert'))
+    .toHaveTextContent('1 of 1 transaction has a proof; complete up to nonce 1.')
+  await expect.element(screen.getByText(/signed messages and typed data/)).toBeVisible()
+})
+
+test('a transaction without a receipt is an alarm, also in a second look', async () => {
+  const screen = await open()
+  await screen.getByRole('button', { name: 'Check all transactions' }).click()
+  await expect.element(screen.getByText(/complete up to nonce 1/)).toBeVisible()
+  node.mine(foreign)
+  node.rest(20)
+  await screen.getByRole('button', { name: 'Check again' }).click()
+  await expect.element(screen.getByText(/The key is used elsewhere/)).toBeVisible()
+  await expect.element(screen.getByText(new RegExp(foreign.hash))).toBeVisible()
+})
+
+test('a node that does not answer shows nothing as complete', async () => {
+  node.lie = (method) => (method === 'eth_getLogs' ? new Error('block range is too wide') : undefined)
+  const screen = await open()
+  await screen.getByRole('button', { name: 'Check all transactions' }).click()
+  await expect.element(screen.getByText(/Nothing could be checked/)).toBeVisible()
+  expect(screen.container.textContent).not.toContain('complete up to')
+})
+
+test('a site that names no contract does not offer the check', async () => {
+  const { attestations: _, ...config } = toConfig(signed)
+  const screen = await render(
+    <ConfigContext value={config}>
+      <MonitorCard address={wallet as Hex} />
+    </ConfigContext>,
+  )
+  expect(screen.container.textContent).toBe('')
+})

@@ -1,0 +1,82 @@
+import type { Hex } from '@countersign/sdk'
+import { createMonitorMemory, describeError, describeReport, type MonitorReport } from '@countersign/verify'
+import { useEffect, useState } from 'react'
+import { useConfig } from '../config.ts'
+import { Notice } from '../ui/Notice.tsx'
+import { checkWallet } from './checkWallet.ts'
+
+type State =
+  | { phase: 'looking'; judged: number; of: number }
+  | { phase: 'done'; report: MonitorReport }
+  | { phase: 'failed'; message: string }
+
+const LOOKING: State = { phase: 'looking', judged: 0, of: 0 }
+
+const TONES = { complete: 'info', incomplete: 'warning', 'used-elsewhere': 'danger' } as const
+
+/** Looks at once, and again when it is asked to; what was accepted is not judged a second time. */
+export function MonitorResult({ address }: { address: Hex }) {
+  const config = useConfig()
+  const [memory] = useState(createMonitorMemory)
+  const [turn, setTurn] = useState(0)
+  const [state, setState] = useState<State>(LOOKING)
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new turn looks again
+  useEffect(() => {
+    let isCurrent = true
+    const set = (next: State) => {
+      if (isCurrent) setState(next)
+    }
+    set(LOOKING)
+    const onProgress = (progress: { judged: number; of: number }) => set({ phase: 'looking', ...progress })
+    checkWallet({ config, memory, onProgress }, address).then(
+      (report) => set({ phase: 'done', report }),
+      (error) => set({ phase: 'failed', message: describeError(error).message }),
+    )
+    return () => {
+      isCurrent = false
+    }
+  }, [config, memory, address, turn])
+
+  return (
+    <>
+      {state.phase === 'looking' ? (
+        <p role="status">
+          {state.of === 0 ? 'Looking at the chain …' : `Judging receipts: ${state.judged} of ${state.of}`}
+        </p>
+      ) : null}
+      {state.phase === 'failed' ? (
+        <Notice tone="warning" title="Nothing could be checked" isAlert>
+          <p>{state.message}</p>
+        </Notice>
+      ) : null}
+      {state.phase === 'done' ? <ReportView report={state.report} /> : null}
+      {state.phase === 'looking' ? null : (
+        <button type="button" className="button button-small" onClick={() => setTurn((before) => before + 1)}>
+          Check again
+        </button>
+      )}
+    </>
+  )
+}
+
+function ReportView({ report }: { report: MonitorReport }) {
+  const { headline, findings, unseen } = describeReport(report)
+  return (
+    <>
+      <Notice tone={TONES[report.conclusion]} title={headline} isAlert>
+        {findings.length === 0 ? null : (
+          <ul>
+            {findings.map(({ text }) => (
+              <li key={text}>{text}</li>
+            ))}
+          </ul>
+        )}
+      </Notice>
+      <p className="fine-print">
+        {unseen} Anchors and node are those of this site: ask with npm run monitor for a check that its operator has no
+        part in.
+      </p>
+    </>
+  )
+}

@@ -1,0 +1,149 @@
+import {
+  type Authorization,
+  fromHex,
+  hashAuthorization,
+  hashSignedAuthorization,
+  isPlainObject,
+  parseAuthorization,
+  recoverPublicKey,
+  ServiceError,
+  toAddress,
+  toHex,
+} from '@countersign/protocol'
+import { isHash } from '../createChain.ts'
+import { parseQuantity, type Rpc, unavailable } from '../createRpc.ts'
+import { toQuantity } from './listEvents.ts'
+
+export type Head = { number: number; hash: string; time: Date }
+export type MinedTransaction = { hash: string; nonce: number; blockNumber: number }
+
+/** What of an account is in a block. */
+export type AccountBlock = {
+  hash: string
+  time: Date
+  transactions: readonly MinedTransaction[]
+  /** EIP-7702 authorizations that the account signed, by the names that events give them. */
+  authorizations: readonly { hash: string; nonce: number }[]
+}
+
+/** A node, asked about one account. Contradictions and malformed answers are `chain_unavailable`. */
+export type AccountReader = ReturnType<typeof createAccountReader>
+
+export function createAccountReader(rpc: Rpc, { address, chainId }: { address: string; chainId: number }) {
+  const counts = new Map<number, number>()
+
+  async function getBlock(tag: string, isFull: boolean) {
+    const what = `${rpc.host}: eth_getBlockByNumber`
+    const block = await rpc.call('eth_getBlockByNumber', [tag, isFull])
+    if (!isPlainObject(block) || !isHash(block.hash)) throw unavailable(`${what} is not a block`)
+    const number = parseQuantity(block.number, `${what}: number`)
+    if (tag !== 'latest' && tag !== toQuantity(number)) throw unavailable(`${what} is another block`)
+    const time = new Date(parseQuantity(block.timestamp, `${what}: timestamp`) * 1000)
+    if (Number.isNaN(time.getTime())) throw unavailable(`${what}: timestamp is not a time`)
+    return { number, hash: block.hash.toLowerCase(), time, transactions: block.transactions }
+  }
+
+  function readTransaction(value: unknown, what: string) {
+    if (!isPlainObject(value) || !isHash(value.hash) || typeof value.from !== 'string') {
+      throw unavailable(`${what} is not a transaction`)
+    }
+    const isOurs = value.from.toLowerCase() === address
+    return { hash: value.hash.toLowerCase(), isOurs, nonce: parseQuantity(value.nonce, `${what}: nonce`), value }
+  }
+
+  return {
+    async getHead(): Promise<Head> {
+      const { number, hash, time } = await getBlock('latest', false)
+      return { number, hash, time }
+    },
+
+    async getBlock(blockNumber: number): Promise<AccountBlock> {
+      const { hash, time, transactions } = await getBlock(toQuantity(blockNumber), true)
+      const what = `${rpc.host}: eth_getBlockByNumber: a transaction`
+      if (!Array.isArray(transactions)) throw unavailable(`${what} list is not a list`)
+      const all = transactions.map((item) => readTransaction(item, what))
+      return {
+        hash,
+        time,
+        transactions: all.filter(({ isOurs }) => isOurs).map(({ hash, nonce }) => ({ hash, nonce, blockNumber })),
+        authorizations: all.flatMap(({ value }) => readAuthorizations(value.authorizationList, { address, chainId })),
+      }
+    },
+
+    /** Undefined for what is not mined, or not of this account. */
+    async getTransaction(txHash: string): Promise<MinedTransaction | undefined> {
+      const what = `${rpc.host}: eth_getTransactionByHash`
+      const result = await rpc.call('eth_getTransactionByHash', [txHash])
+      if (result === null) return undefined
+      const { hash, isOurs, nonce, value } = readTransaction(result, what)
+      if (hash !== txHash) throw unavailable(`${what} is another transaction`)
+      if (!isOurs || value.blockNumber === null) return undefined
+      return { hash, nonce, blockNumber: parseQuantity(value.blockNumber, `${what}: blockNumber`) }
+    },
+
+    /** How many nonces were used up to and with a block. The counts of one look must fit each other. */
+    async getCount(blockNumber: number): Promise<number> {
+      const known = counts.get(blockNumber)
+      if (known !== undefined) return known
+      const result = await rpc.call('eth_getTransactionCount', [address, toQuantity(blockNumber)])
+      const count = parseQuantity(result, `${rpc.host}: eth_getTransactionCount`)
+      for (const [block, other] of counts) {
+        if (block < blockNumber ? other > count : other < count) {
+          throw contradiction(rpc, `it counts ${other} at block ${block} and ${count} at block ${blockNumber}`)
+        }
+      }
+      counts.set(blockNumber, count)
+      return count
+    },
+
+    /** `0x` where there is none. */
+    async getCode(blockNumber: number): Promise<string> {
+      const code = await rpc.call('eth_getCode', [address, toQuantity(blockNumber)])
+      if (typeof code !== 'string' || !/^0x(?:[0-9a-f]{2})*$/i.test(code)) {
+        throw unavailable(`${rpc.host}: eth_getCode is not hex`)
+      }
+      return code.toLowerCase()
+    },
+
+    contradiction: (details: string) => contradiction(rpc, details),
+  }
+}
+
+function contradiction({ host }: Rpc, details: string) {
+  return unavailable(`${host} contradicts itself: ${details}; nothing that it says of this wallet counts`)
+}
+
+/** Those of the account that can hold on this chain. What is malformed the chain passes over as well. */
+function readAuthorizations(list: unknown, { address, chainId }: { address: string; chainId: number }) {
+  if (!Array.isArray(list)) return []
+  return list.flatMap((item) => {
+    const read = readAuthorization(item)
+    if (read === undefined || read.authority !== address) return []
+    const isHere = read.authorization.chainId === chainId || read.authorization.chainId === 0
+    return isHere ? [{ hash: read.hash, nonce: read.authorization.nonce }] : []
+  })
+}
+
+function readAuthorization(item: unknown) {
+  if (!isPlainObject(item)) return undefined
+  const { r, s, yParity, v } = item
+  try {
+    const authorization: Authorization = parseAuthorization({
+      chainId: parseQuantity(item.chainId, 'chainId'),
+      address: item.address,
+      nonce: parseQuantity(item.nonce, 'nonce'),
+    })
+    const parity = 27 + parseQuantity(yParity ?? v, 'yParity')
+    const signature = fromHex(`${toWord(r)}${toWord(s)}${parity.toString(16)}`)
+    const authority = toAddress(recoverPublicKey(hashAuthorization(authorization), signature))
+    return { authorization, authority, hash: `0x${toHex(hashSignedAuthorization(authorization, signature))}` }
+  } catch (error) {
+    if (error instanceof ServiceError) return undefined
+    throw error
+  }
+}
+
+function toWord(value: unknown): string {
+  if (typeof value !== 'string' || !/^0x[0-9a-fA-F]{1,64}$/.test(value)) throw unavailable('not a word')
+  return value.slice(2).toLowerCase().padStart(64, '0')
+}

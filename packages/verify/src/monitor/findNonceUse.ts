@@ -1,0 +1,52 @@
+import { RpcRefusal } from '../createRpc.ts'
+import type { AccountReader, Head } from './createAccountReader.ts'
+
+/** What used a nonce. */
+export type NonceUse =
+  /** By the hash that its event has. */
+  | { kind: 'transaction' | 'authorization'; hash: string; blockNumber: number; time: Date }
+  | { kind: 'code'; blockNumber: number }
+  /** The node keeps no state to find it by; it was used in this block or before. */
+  | { kind: 'not-shown'; untilBlock: number; detail: string }
+
+export type FindNonceUseParameters = {
+  nonce: number
+  head: Head
+  /** The nonce is not used in this block or any before it; -1 for before the first. */
+  before: number
+  /** The nonce is used in this block or one before it. */
+  until: number
+}
+
+/** All nodes keep the state of so many blocks. */
+const KEPT_BLOCKS = 64
+
+/** Finds the block in which a nonce was used by halving, and what of the account is in it. */
+export async function findNonceUse(
+  reader: AccountReader,
+  { nonce, head, before, until }: FindNonceUseParameters,
+): Promise<NonceUse> {
+  let [low, high] = [before, until]
+  // The latest blocks first: of a node that forgets, only those can be asked about.
+  let middle = Math.max(low, head.number - KEPT_BLOCKS)
+  if (middle <= low || middle >= high) middle = Math.floor((low + high) / 2)
+  while (high - low > 1) {
+    try {
+      if ((await reader.getCount(middle)) > nonce) high = middle
+      else low = middle
+    } catch (error) {
+      if (!(error instanceof RpcRefusal)) throw error
+      return { kind: 'not-shown', untilBlock: high, detail: error.details ?? error.message }
+    }
+    middle = Math.floor((low + high) / 2)
+  }
+  const blockNumber = high
+  const { transactions, authorizations, time } = await reader.getBlock(blockNumber)
+  const transaction = transactions.find((item) => item.nonce === nonce)
+  if (transaction !== undefined) return { kind: 'transaction', hash: transaction.hash, blockNumber, time }
+  const authorization = authorizations.find((item) => item.nonce === nonce)
+  if (authorization !== undefined) return { kind: 'authorization', hash: authorization.hash, blockNumber, time }
+  // A contract uses a nonce of its account for each contract that it makes, and with a delegation an account is one.
+  if ((await reader.getCode(blockNumber)) !== '0x') return { kind: 'code', blockNumber }
+  throw reader.contradiction(`nonce ${nonce} is used in block ${blockNumber}, and nothing in that block uses it`)
+}

@@ -1,0 +1,96 @@
+import { isCid } from '@countersign/receipt'
+import type { Conclusion } from '../conclude.ts'
+import { type Chain, type TimedLog, withBlockTime } from '../createChain.ts'
+import type { Rpc } from '../createRpc.ts'
+import { describeError, VerifierError } from '../errors.ts'
+import { type Outcome, type VerifyDeps, type VerifyRequest, verify } from '../verify.ts'
+import type { WalletEvent } from './listEvents.ts'
+
+/** `unavailable` where there was nothing to judge. */
+export type Judgement = {
+  conclusion: Conclusion | 'unavailable'
+  detail: string | undefined
+  /** Of the transaction in the receipt, whose hash covers it. */
+  nonce: number | undefined
+}
+
+export type JudgeRequest = Pick<
+  VerifyRequest,
+  'manifests' | 'gateways' | 'api' | 'tcbStatuses' | 'allowMock' | 'maximumEventDelayS'
+>
+
+/** A transaction has one receipt. A publisher who names many wants to keep us busy. */
+const MAX_RECEIPTS = 4
+
+/** Best first: a receipt that holds is not undone by another event, and what could not be fetched may be one. */
+const ORDER: readonly Judgement['conclusion'][] = [
+  ...(['accepted', 'late', 'unbounded', 'unknown-code', 'mock', 'incomplete'] as const),
+  ...(['unavailable', 'contradicted', 'failed'] as const),
+]
+
+/**
+ * What the receipts that these events name are worth for the transaction or authorization that they are about: the verifier's own
+ * judgement, with the chain as it was read already.
+ */
+export async function judgeReceipt(
+  deps: Pick<VerifyDeps, 'fetchBytes' | 'now'> & { rpc: Rpc },
+  { txHash, events, contract, request }: JudgeParameters,
+): Promise<Judgement> {
+  const cids = [...new Set(events.map(({ ipfsCid }) => ipfsCid))].slice(0, MAX_RECEIPTS)
+  let best: Judgement = { conclusion: 'failed', detail: 'the event names no receipt', nonce: undefined }
+  for (const cid of cids.filter(isCid)) {
+    const chain = toReadChain(deps.rpc, { cid, events, contract })
+    const judged = await judgeOne({ ...deps, chain }, { ...request, subject: { kind: 'transaction', txHash } })
+    if (judged.conclusion === 'accepted') return judged
+    if (ORDER.indexOf(judged.conclusion) <= ORDER.indexOf(best.conclusion)) best = judged
+  }
+  return best
+}
+
+export type JudgeParameters = {
+  txHash: string
+  events: readonly WalletEvent[]
+  contract: string
+  request: JudgeRequest
+}
+
+async function judgeOne(deps: VerifyDeps, request: VerifyRequest): Promise<Judgement> {
+  try {
+    const outcome = await verify(deps, request)
+    return { conclusion: outcome.conclusion, detail: findFault(outcome), nonce: readNonce(outcome) }
+  } catch (error) {
+    if (!(error instanceof VerifierError) || error.code !== 'fetch_failed') throw error
+    return { conclusion: 'unavailable', detail: describeError(error).message, nonce: undefined }
+  }
+}
+
+function findFault({ steps, problems }: Outcome): string | undefined {
+  const failed = steps.find(({ status }) => status === 'fail')
+  return failed === undefined ? problems[0] : `${failed.id}: ${failed.detail}`
+}
+
+function readNonce({ receipt }: Outcome): number | undefined {
+  if (receipt === undefined) return undefined
+  if (receipt.version === 'countersign-attestation/1') return receipt.transaction.nonce
+  return receipt.kind === 'transaction' || receipt.kind === 'authorization' ? receipt.subject.nonce : undefined
+}
+
+/** Only the times of blocks are still asked for. */
+function toReadChain(
+  rpc: Rpc,
+  { cid, events, contract }: { cid: string; events: readonly WalletEvent[]; contract: string },
+): Chain {
+  return {
+    contract,
+    publications: [],
+    findReceiptCid: async () => cid,
+    reader: {
+      getLogs({ topics }): Promise<readonly TimedLog[]> {
+        const isAsked = ({ log }: WalletEvent) =>
+          topics.every((topic, index) => topic === log.topics[index]?.toLowerCase())
+        return Promise.all(events.filter(isAsked).map(({ log }) => withBlockTime(rpc, log)))
+      },
+      getTransactionState: async () => 'mined',
+    },
+  }
+}

@@ -1,0 +1,337 @@
+import { type AnyReceipt, nameSignature, toCid } from '@countersign/receipt'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createFetchBytes } from '../fetchBytes.ts'
+import { contract, type FakeIssue, issue, issueGoldenV2, signedAt, toManifest } from '../issues.fake.ts'
+import { createFakeNetwork, type FakeNetwork, gatewayUrl, rpcUrl } from '../network.fake.ts'
+import { describeReport } from './describeReport.ts'
+import { createMonitorMemory, type MonitorMemory, type MonitorRequest, monitorWallet } from './monitorWallet.ts'
+import { createFakeNode, stranger } from './node.fake.ts'
+
+const MANY = 8
+const issues: FakeIssue[] = await Promise.all(
+  Array.from({ length: MANY }, (_, nonce) => issue({ txMetadata: { nonce } })),
+)
+const [first, second] = issues as [FakeIssue, FakeIssue]
+const authorized = await issueGoldenV2({
+  ...{ signedAt, treeSize: 1, leafIndex: 0, batchSequence: 0 },
+  signing: { kind: 'authorization', authorization: { nonce: 1 } },
+})
+const unpublished = await issueGoldenV2({
+  signing: { kind: 'authorization', authorization: { nonce: 1, address: `0x${'bad0'.repeat(10)}` } },
+})
+const wallet = nameSignature(first.receipt).from
+const manifests = [toManifest(first), toManifest(authorized)]
+
+let network: FakeNetwork
+let node: ReturnType<typeof createFakeNode>
+beforeEach(() => {
+  network = createFakeNetwork(first)
+  node = createFakeNode({ wallet })
+  // The manifest's contract begins at block 7.
+  node.rest(7)
+  network.routes.push([rpcUrl, node.answer])
+  for (const one of [...issues, authorized]) addBlocks(one)
+})
+
+function addBlocks({ bytes, collateral, blocks = {} }: FakeIssue) {
+  for (const block of [bytes, collateral, ...Object.values(blocks)])
+    network.blocks.set(toCid(block), Uint8Array.from(block))
+}
+
+function look(change: Partial<MonitorRequest> = {}, memory?: MonitorMemory) {
+  const deps = {
+    fetchBytes: createFetchBytes({ fetch: network.fetch, timeoutMs: 5_000 }),
+    now: () => new Date('2026-07-01T00:00:00Z'),
+    ...(memory && { memory }),
+  }
+  const request = { address: wallet, rpc: rpcUrl, manifests, gateways: [gatewayUrl], allowMock: true }
+  return monitorWallet(deps, { ...request, ...change })
+}
+
+const hashOf = (receipt: AnyReceipt) => nameSignature(receipt).txHash
+const own = ({ receipt }: FakeIssue, nonce: number) => ({ hash: hashOf(receipt), from: wallet, nonce })
+/** Signed with the same key, and not by the service. */
+const foreign = (nonce: number) => ({
+  hash: `0x${'f0'.repeat(31)}${nonce.toString(16).padStart(2, '0')}`,
+  from: wallet,
+  nonce,
+})
+
+function send(...sent: FakeIssue[]) {
+  for (const [nonce, one] of sent.entries()) {
+    node.mine(own(one, nonce))
+    node.publish(one)
+  }
+}
+
+function toItem({ receipt }: typeof authorized) {
+  if (receipt.kind !== 'authorization') throw new TypeError('another kind')
+  const { chainId, address, nonce, signature } = receipt.subject
+  const [r, s] = [signature.slice(2, 66), signature.slice(66, 130)]
+  const yParity = Number(`0x${signature.slice(130)}`) - 27
+  return {
+    chainId: `0x${chainId.toString(16)}`,
+    address,
+    nonce: `0x${nonce}`,
+    r: `0x${r}`,
+    s: `0x${s}`,
+    yParity: `0x${yParity}`,
+  }
+}
+
+const kindsOf = ({ findings }: { findings: readonly { kind: string; nonces?: readonly number[] }[] }) =>
+  findings.map(({ kind, nonces }) => `${kind} ${nonces?.[0] ?? ''}`.trim())
+
+describe('an honest wallet', () => {
+  test('that never sent anything is complete up to nonce 0', async () => {
+    const report = await look()
+    expect(report).toMatchObject({ conclusion: 'complete', nonce: 0, proven: 0, completeTo: 0, findings: [] })
+    expect(describeReport(report).headline).toBe('There is no transaction yet; complete up to nonce 0.')
+  })
+
+  test('raises nothing, and no state of an old block is asked for', async () => {
+    send(...issues)
+    node.rest(70)
+    node.firstState = node.blocks.length - 1
+    const report = await look()
+    expect(report).toMatchObject({ conclusion: 'complete', nonce: MANY, proven: MANY, completeTo: MANY, findings: [] })
+    expect(describeReport(report).headline).toBe('8 of 8 transactions have a proof; complete up to nonce 8.')
+  })
+
+  test('is looked at in small ranges where the node allows no others', async () => {
+    send(first, second)
+    node.rest(300)
+    node.maxLogBlocks = 100
+    expect(await look()).toMatchObject({ conclusion: 'complete', proven: 2 })
+    expect(node.asked.filter((method) => method === 'eth_getLogs').length).toBeGreaterThan(3)
+  })
+
+  test('is not judged again by a second look that remembers the first', async () => {
+    send(first, second)
+    const memory = createMonitorMemory()
+    await look({}, memory)
+    const before = network.requests.filter((line) => line.includes('/ipfs/')).length
+    node.mine(own(issues[2] as FakeIssue, 2))
+    node.publish(issues[2] as FakeIssue)
+    expect(await look({}, memory)).toMatchObject({ conclusion: 'complete', proven: 3, completeTo: 3 })
+    expect(network.requests.filter((line) => line.includes('/ipfs/')).length - before).toBeLessThanOrEqual(2)
+  })
+})
+
+describe('a key that is used elsewhere', () => {
+  test.each([0, 1, 2])('is named by nonce, transaction and block: nonce %i of three', async (bad) => {
+    for (const nonce of [0, 1, 2]) {
+      node.rest(3)
+      if (nonce === bad) node.mine(foreign(nonce))
+      else node.mine(own(issues[nonce] as FakeIssue, nonce))
+    }
+    node.rest(30)
+    for (const nonce of [0, 1, 2]) if (nonce !== bad) node.publish(issues[nonce] as FakeIssue)
+    const report = await look()
+    expect(report).toMatchObject({ conclusion: 'used-elsewhere', proven: 2, completeTo: bad })
+    expect(report.findings).toEqual([
+      { kind: 'no-receipt', nonces: [bad, bad], txHash: foreign(bad).hash, blockNumber: 7 + 4 * (bad + 1) },
+    ])
+    expect(describeReport(report).headline).toContain('The key is used elsewhere')
+  })
+
+  test('is found among transactions of one block', async () => {
+    node.mine(own(first, 0), foreign(1), own(issues[2] as FakeIssue, 2))
+    node.rest(20)
+    node.publish(first)
+    node.publish(issues[2] as FakeIssue)
+    expect(kindsOf(await look())).toEqual(['no-receipt 1'])
+  })
+
+  test('is named even by a node that forgot when, if no receipt can be of it', async () => {
+    send(first)
+    node.mine(foreign(1))
+    node.rest(200)
+    node.firstState = 100
+    const report = await look()
+    expect(report.findings).toMatchObject([
+      { kind: 'no-receipt', nonces: [1, 1], detail: expect.stringContaining('missing trie node') },
+    ])
+  })
+
+  test('is not called so while the receipt may still come, nor complete', async () => {
+    send(first)
+    node.mine(foreign(1))
+    const report = await look()
+    expect(report).toMatchObject({ conclusion: 'incomplete', completeTo: 1 })
+    expect(kindsOf(report)).toEqual(['awaited 1'])
+    expect(kindsOf(await look({ graceS: 0 }))).toEqual(['no-receipt 1'])
+  })
+
+  test('is seen where the event leads to the receipt of another transaction', async () => {
+    node.mine(foreign(0))
+    node.publish(first, { topics: [...topicsOf(first).slice(0, 2), foreign(0).hash] })
+    const report = await look()
+    expect(report.conclusion).toBe('used-elsewhere')
+    expect(kindsOf(report)).toEqual(['receipt-failed 0'])
+  })
+
+  test('is seen where a receipt was tampered with and named anew', async () => {
+    const text = new TextDecoder().decode(first.bytes).replace(/"signedAt":"2026-03-01T12/, '"signedAt":"2026-03-01T11')
+    const bytes = Uint8Array.from(new TextEncoder().encode(text))
+    network.blocks.set(toCid(bytes), bytes)
+    node.mine(own(first, 0))
+    node.publish({ ...first, cid: toCid(bytes) })
+    expect(kindsOf(await look())).toEqual(['receipt-failed 0'])
+  })
+
+  test('does not take an event of another contract or wallet for a receipt', async () => {
+    node.mine(own(first, 0))
+    node.publish(first, { address: stranger })
+    node.publish(first, {
+      topics: [topicsOf(first)[0], `0x${stranger.slice(2).padStart(64, '0')}`, hashOf(first.receipt)],
+    })
+    expect(kindsOf(await look({ graceS: 0 }))).toEqual(['no-receipt 0'])
+  })
+
+  test('many nonces without a receipt end the search, and nothing of the rest is called complete', async () => {
+    for (let nonce = 0; nonce < 40; nonce++) node.mine(foreign(nonce))
+    const report = await look({ graceS: 0 })
+    expect(report.findings).toHaveLength(17)
+    expect(report.findings.at(-1)).toMatchObject({ kind: 'not-judged', nonces: [16, 39] })
+    expect(report).toMatchObject({ proven: 0, completeTo: 0 })
+  })
+})
+
+function topicsOf({ receipt }: FakeIssue): string[] {
+  const { from, txHash } = nameSignature(receipt)
+  return [
+    '0x1a85ecbef58dd9f2ba6c675cd83d16bb690e0c547fc5aea56486a4ba6c253601',
+    `0x${from.slice(2).padStart(64, '0')}`,
+    txHash,
+  ]
+}
+
+describe('nonces that authorizations use (EIP-7702)', () => {
+  test('are explained by the receipt of the authorization, and code on the account is a warning', async () => {
+    send(first)
+    node.mine({ hash: `0x${'aa'.repeat(32)}`, from: stranger, nonce: 4, authorizationList: [toItem(authorized)] })
+    node.publish(authorized)
+    const head = node.blocks.at(-1)
+    if (head) head.code = `0xef0100${'7e'.repeat(20)}`
+    const report = await look()
+    expect(report).toMatchObject({ conclusion: 'complete', proven: 2, completeTo: 2 })
+    expect(kindsOf(report)).toEqual(['authorization 1', 'code'])
+    expect(describeReport(report).findings[1]).toMatchObject({
+      severity: 'warning',
+      text: expect.stringContaining('7e7e'),
+    })
+  })
+
+  test('are alarms where the wallet signed another authorization than the one with a receipt', async () => {
+    send(first)
+    node.mine({ hash: `0x${'aa'.repeat(32)}`, from: stranger, nonce: 4, authorizationList: [toItem(unpublished)] })
+    node.publish(authorized)
+    const { conclusion, findings } = await look({ graceS: 0 })
+    expect(conclusion).toBe('used-elsewhere')
+    expect(findings).toMatchObject([{ kind: 'no-receipt', nonces: [1, 1], txHash: hashOf(unpublished.receipt) }])
+  })
+
+  test('are not explained by a receipt where a transaction from elsewhere used the nonce', async () => {
+    send(first)
+    node.publish(authorized)
+    node.mine(foreign(1))
+    expect(kindsOf(await look({ graceS: 0 }))).toEqual(['no-receipt 1'])
+  })
+
+  test('code that may have used a nonce is a warning, not an alarm', async () => {
+    send(first)
+    const number = node.mine({
+      hash: `0x${'aa'.repeat(32)}`,
+      from: stranger,
+      nonce: 4,
+      authorizationList: [{ nonce: '0x1' }],
+    })
+    const block = node.blocks[number]
+    if (block) block.code = '0xef0100'
+    expect(await look()).toMatchObject({ conclusion: 'complete', proven: 1, completeTo: 2 })
+  })
+})
+
+describe('what cannot be looked at is never complete', () => {
+  test.each([
+    ['a receipt that no gateway has', { gone: true }, {}, 'receipt-unavailable 0'],
+    ['a receipt of code without an anchor', {}, { manifests: [], contract }, 'receipt-not-accepted 0'],
+    ['simulated evidence without leave', {}, { allowMock: false }, 'receipt-not-accepted 0'],
+    ['more receipts than one look may judge', {}, { maxReceipts: 0 }, 'not-judged 0'],
+  ])('%s', async (_, { gone }: { gone?: boolean }, change, finding) => {
+    send(first)
+    if (gone) network.blocks.delete(first.cid)
+    const report = await look(change)
+    expect(report).toMatchObject({ conclusion: 'incomplete', proven: 0, completeTo: 0 })
+    expect(kindsOf(report)).toEqual([finding])
+  })
+
+  test('a node that forgot, and another receipt that may be the one that is missing', async () => {
+    send(first)
+    node.publish(authorized)
+    node.mine(foreign(1))
+    node.rest(200)
+    node.firstState = 100
+    expect(kindsOf(await look())).toEqual(['not-shown 1'])
+  })
+
+  const lies: [string, (method: string, params: readonly unknown[]) => unknown][] = [
+    ['counts fewer transactions than it has', (method) => (method === 'eth_getTransactionCount' ? '0x1' : undefined)],
+    [
+      'counts more early than late',
+      (method, [, block]) => (method === 'eth_getTransactionCount' ? (Number(block) > 10 ? '0x3' : '0x9') : undefined),
+    ],
+    [
+      'counts a transaction that no block has',
+      (method, [, block]) => (method === 'eth_getTransactionCount' ? (Number(block) > 10 ? '0x3' : '0x2') : undefined),
+    ],
+    [
+      'says another nonce than was signed',
+      (method, [hash]) =>
+        method === 'eth_getTransactionByHash'
+          ? { ...own(second, 0), nonce: hash === hashOf(second.receipt) ? '0x0' : '0x1', hash, blockNumber: '0x1' }
+          : undefined,
+    ],
+    [
+      'answers with another transaction',
+      (method) =>
+        method === 'eth_getTransactionByHash'
+          ? { ...own(first, 0), nonce: '0x0', hash: `0x${'00'.repeat(32)}`, blockNumber: '0x1' }
+          : undefined,
+    ],
+    [
+      'is reorganised meanwhile',
+      (method) => {
+        if (method === 'eth_getLogs') node.fork = 1
+        return undefined
+      },
+    ],
+    ['searches no events', (method) => (method === 'eth_getLogs' ? new Error('no') : undefined)],
+    ['has no count', (method) => (method === 'eth_getTransactionCount' ? 'many' : undefined)],
+  ]
+  test.each(lies)('a node that %s', async (_, lie) => {
+    send(first, second)
+    node.lie = lie
+    await expect(look()).rejects.toMatchObject({ code: 'chain_unavailable' })
+  })
+
+  test('a node of another chain', async () => {
+    await expect(look({ chainId: 1 })).rejects.toMatchObject({ code: 'chain_unavailable' })
+  })
+})
+
+describe('signatures from before there were receipts', () => {
+  test.each([{ nonce: 1 }, { block: 9 }])('are left out from %o on, and the report says so', async (from) => {
+    node.mine(foreign(0))
+    node.mine(own(second, 1))
+    node.publish(second)
+    const report = await look({ from, graceS: 0 })
+    expect(report).toMatchObject({ conclusion: 'complete', fromNonce: 1, proven: 1, completeTo: 2 })
+    expect(describeReport(report).headline).toContain('from nonce 1 on')
+  })
+
+  test('a beginning that the wallet has not reached is refused', async () => {
+    await expect(look({ from: { nonce: 1 } })).rejects.toMatchObject({ code: 'invalid_arguments' })
+  })
+})

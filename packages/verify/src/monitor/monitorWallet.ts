@@ -1,0 +1,307 @@
+import { assertChain } from '../createChain.ts'
+import { createRpc, type Rpc, unavailable } from '../createRpc.ts'
+import { VerifierError } from '../errors.ts'
+import type { FetchBytes } from '../fetchBytes.ts'
+import { chooseContract } from '../openChain.ts'
+import { type AccountReader, createAccountReader, type Head, type MinedTransaction } from './createAccountReader.ts'
+import { findNonceUse, type NonceUse } from './findNonceUse.ts'
+import { type Judgement, type JudgeRequest, judgeReceipt } from './judgeReceipt.ts'
+import { listEvents, type WalletEvent } from './listEvents.ts'
+import { concludeReport, type Finding, type MonitorReport } from './report.ts'
+
+export type MonitorDeps = {
+  fetchBytes: FetchBytes
+  now: () => Date
+  /** What earlier looks found out for good, so that the next asks only for what is new. */
+  memory?: MonitorMemory
+  onProgress?: (progress: { judged: number; of: number }) => void
+}
+
+export type MonitorMemory = { settled: Map<string, MinedTransaction>; accepted: Set<string> }
+
+export type MonitorRequest = JudgeRequest & {
+  /** The wallet, in lower case. */
+  address: string
+  /** A node of the chain on which the wallet is looked at. */
+  rpc: string
+  /** The chain that this node must be of. Without it, any chain will do. */
+  chainId?: number
+  /** A node of the chain that has the events, where that is another. */
+  eventsRpc?: string
+  /** The contract on that chain, in lower case, where no manifest names it. */
+  contract?: string
+  /** Signatures with a lower nonce, or mined in an earlier block, are from before there were receipts. */
+  from?: { nonce: number } | { block: number }
+  /** How long after it was mined a transaction may be without an event, in seconds by the chain; 600 unless given. */
+  graceS?: number
+  /** So many receipts are judged in one look; all unless given. */
+  maxReceipts?: number
+}
+
+/** What is judged of one nonce. */
+type Step = { nonce: number; hash: string; blockNumber: number; isAuthorization: boolean }
+
+const DEFAULT_GRACE_S = 600
+/** A whole block of a busy chain, with all calldata. */
+const MAX_ANSWER_BYTES = 33_554_432
+/** Questions to a node in one look, each of few bytes. */
+const MAX_QUESTIONS = 100_000
+/** So many nonces without a receipt are looked for, each in some twenty questions; after them the case is clear. */
+const MAX_SEARCHES = 16
+/** Blocks that may still be replaced by others. */
+const UNSETTLED_BLOCKS = 64
+const AT_ONCE = 8
+
+export function createMonitorMemory(): MonitorMemory {
+  return { settled: new Map(), accepted: new Set() }
+}
+
+/**
+ * Whether all that a wallet has on a chain has a receipt that holds: each nonce that the chain counts must be used by a transaction,
+ * or an authorization, that an event of the contract names and whose receipt verifies. Rejects with a `VerifierError` where the
+ * node cannot be asked or contradicts itself; all else is in the report.
+ *
+ * @example
+ * const { conclusion, findings } = await monitorWallet({ fetchBytes, now }, { address, rpc, manifests, gateways })
+ */
+export async function monitorWallet(deps: MonitorDeps, request: MonitorRequest): Promise<MonitorReport> {
+  const { address, rpc: url, eventsRpc: eventsUrl = url, contract, manifests, graceS = DEFAULT_GRACE_S } = request
+  const { memory = createMonitorMemory() } = deps
+  const rpc = limit(createRpc(deps, { url, maxAnswerBytes: MAX_ANSWER_BYTES }))
+  const eventsRpc = eventsUrl === url ? rpc : limit(createRpc(deps, { url: eventsUrl }))
+  await assertChain(rpc, request.chainId)
+  const chainId = await rpc.getChainId()
+  const reader = createAccountReader(rpc, { address, chainId })
+  const listed = manifests.flatMap(({ contracts }) => contracts)
+  const source = await chooseContract(eventsRpc, { contract, chainId: undefined, listed })
+  await assertChain(eventsRpc, source.chainId)
+
+  const head = await reader.getHead()
+  const nonce = await reader.getCount(head.number)
+  const fromNonce = await readFromNonce(reader, { from: request.from, nonce })
+  const code = await reader.getCode(head.number)
+  // An event that is younger than the head is about what the head has, too.
+  const eventsHead = await readEventsHead(eventsRpc)
+  const range = { fromBlock: source.fromBlock, toBlock: eventsHead }
+  const events = groupEvents(await listEvents(eventsRpc, { contract: source.contract, wallet: address, ...range }))
+
+  const { known, otherReceipts } = await readKnown(reader, { hashes: [...events.keys()], head, nonce, memory })
+  const { steps, findings } = await findRest(reader, { known, head, nonce, fromNonce, graceS, events, otherReceipts })
+  const judged = await judgeSteps(deps, {
+    ...{ steps: steps.toSorted((a, b) => a.nonce - b.nonce), memory, maxReceipts: request.maxReceipts },
+    judge: (step) =>
+      judgeReceipt(
+        { ...deps, rpc: eventsRpc },
+        { txHash: step.hash, events: events.get(step.hash) ?? [], contract: source.contract, request },
+      ),
+  })
+  await assertSameHead(reader, head)
+
+  const all = [...findings, ...judged.findings].toSorted((a, b) => (a.nonces?.[0] ?? 0) - (b.nonces?.[0] ?? 0))
+  const open = all.filter(({ kind }) => kind !== 'authorization' && kind !== 'used-by-code')
+  return {
+    address,
+    chainId,
+    head,
+    fromNonce,
+    nonce,
+    proven: judged.proven,
+    completeTo: Math.min(nonce, ...open.map(({ nonces }) => nonces?.[0] ?? nonce)),
+    otherReceipts,
+    findings: [...all, ...(code === '0x' ? [] : [toCodeFinding(code)])],
+    conclusion: concludeReport(all),
+  }
+}
+
+/** A node that answers without end, or a wallet without end, ends here. */
+function limit(rpc: Rpc): Rpc {
+  let questions = 0
+  return {
+    ...rpc,
+    call(method, params) {
+      questions += 1
+      if (questions > MAX_QUESTIONS) throw unavailable(`${rpc.host} would be asked more than ${MAX_QUESTIONS} times`)
+      return rpc.call(method, params)
+    },
+  }
+}
+
+async function readFromNonce(
+  reader: AccountReader,
+  { from, nonce }: { from: MonitorRequest['from']; nonce: number },
+): Promise<number> {
+  if (from === undefined) return 0
+  const first = 'nonce' in from ? from.nonce : from.block === 0 ? 0 : await reader.getCount(from.block - 1)
+  if (first <= nonce) return first
+  throw new VerifierError('invalid_arguments', 'the wallet has not used so many nonces', {
+    details: `the first to look at would be ${first}, and its next is ${nonce}`,
+  })
+}
+
+async function readEventsHead(rpc: Rpc): Promise<number> {
+  const { number } = await createAccountReader(rpc, { address: '', chainId: 0 }).getHead()
+  return number
+}
+
+function groupEvents(events: readonly WalletEvent[]): Map<string, WalletEvent[]> {
+  const groups = new Map<string, WalletEvent[]>()
+  for (const event of events) groups.set(event.txHash, [...(groups.get(event.txHash) ?? []), event])
+  return groups
+}
+
+/** The transactions that events name, by nonce: they need no state of old blocks to be found. */
+async function readKnown(
+  reader: AccountReader,
+  parameters: { hashes: readonly string[]; head: Head; nonce: number; memory: MonitorMemory },
+) {
+  const { hashes, head, nonce, memory } = parameters
+  const known = new Map<number, MinedTransaction>()
+  let otherReceipts = 0
+  const found = await mapSome(hashes, async (hash) => memory.settled.get(hash) ?? (await reader.getTransaction(hash)))
+  for (const transaction of found) {
+    if (transaction === undefined) otherReceipts += 1
+    // Mined since: the next look has it.
+    if (transaction === undefined || transaction.blockNumber > head.number) continue
+    if (transaction.nonce >= nonce) {
+      throw reader.contradiction(`it counts ${nonce} transactions, and has one with nonce ${transaction.nonce}`)
+    }
+    const other = known.get(transaction.nonce)
+    if (other !== undefined) {
+      throw reader.contradiction(`${other.hash} and ${transaction.hash} are both mined, with nonce ${other.nonce}`)
+    }
+    known.set(transaction.nonce, transaction)
+    if (transaction.blockNumber <= head.number - UNSETTLED_BLOCKS) memory.settled.set(transaction.hash, transaction)
+  }
+  return { known, otherReceipts }
+}
+
+/** For each nonce what used it, and what is to be said where no event names that. */
+async function findRest(
+  reader: AccountReader,
+  parameters: {
+    known: ReadonlyMap<number, MinedTransaction>
+    head: Head
+    nonce: number
+    fromNonce: number
+    graceS: number
+    events: ReadonlyMap<string, unknown>
+    otherReceipts: number
+  },
+): Promise<{ steps: Step[]; findings: Finding[] }> {
+  const { known, head, nonce: end, fromNonce, events } = parameters
+  const steps: Step[] = []
+  const findings: Finding[] = []
+  const missing: number[] = []
+  for (let nonce = fromNonce; nonce < end; nonce++) {
+    const transaction = known.get(nonce)
+    if (transaction === undefined) missing.push(nonce)
+    else steps.push({ ...transaction, isAuthorization: false })
+  }
+  const nonces = [...known.keys()].toSorted((a, b) => a - b)
+  for (const nonce of missing.slice(0, MAX_SEARCHES)) {
+    const earlier = known.get(nonces.findLast((other) => other < nonce) ?? -1)
+    const later = known.get(nonces.find((other) => other > nonce) ?? -1)
+    const use = await findNonceUse(reader, {
+      ...{ nonce, head },
+      before: earlier === undefined ? -1 : earlier.blockNumber - 1,
+      until: later?.blockNumber ?? head.number,
+    })
+    if ('hash' in use && events.has(use.hash)) {
+      const { hash, blockNumber } = use
+      steps.push({ nonce, hash, blockNumber, isAuthorization: use.kind === 'authorization' })
+    } else findings.push(await toFinding(reader, { ...parameters, nonce, use }))
+  }
+  const rest = missing.slice(MAX_SEARCHES)
+  const [first, last] = [rest[0], rest.at(-1)]
+  if (first !== undefined && last !== undefined) {
+    findings.push({ kind: 'not-judged', nonces: [first, last], detail: `${rest.length} more are without a receipt` })
+  }
+  return { steps, findings }
+}
+
+async function toFinding(
+  reader: AccountReader,
+  parameters: { nonce: number; use: NonceUse; head: Head; graceS: number; otherReceipts: number },
+): Promise<Finding> {
+  const { nonce, use, head, graceS, otherReceipts } = parameters
+  const nonces = [nonce, nonce] as const
+  const isYoung = (time: Date) => head.time.getTime() - time.getTime() < graceS * 1000
+  switch (use.kind) {
+    case 'code':
+      return { kind: 'used-by-code', nonces, blockNumber: use.blockNumber }
+    case 'not-shown': {
+      // One of the other receipts may be of it, and so may one that is still to come.
+      const { time } = await reader.getBlock(use.untilBlock)
+      const isClear = otherReceipts === 0 && !isYoung(time)
+      return { kind: isClear ? 'no-receipt' : 'not-shown', nonces, detail: use.detail }
+    }
+    default: {
+      const { hash: txHash, blockNumber, time } = use
+      return { kind: isYoung(time) ? 'awaited' : 'no-receipt', nonces, txHash, blockNumber }
+    }
+  }
+}
+
+async function judgeSteps(
+  { onProgress }: Pick<MonitorDeps, 'onProgress'>,
+  parameters: {
+    steps: readonly Step[]
+    memory: MonitorMemory
+    maxReceipts: number | undefined
+    judge: (step: Step) => Promise<Judgement>
+  },
+): Promise<{ proven: number; findings: Finding[] }> {
+  const { steps, memory, maxReceipts = Number.POSITIVE_INFINITY, judge } = parameters
+  const fresh = steps.filter(({ hash }) => !memory.accepted.has(hash))
+  const chosen = fresh.slice(0, maxReceipts)
+  const findings: Finding[] = steps.filter(({ isAuthorization }) => isAuthorization).map((step) => toNote(step))
+  let [proven, judged] = [steps.length - fresh.length, 0]
+  await mapSome(chosen, async (step) => {
+    const judgement = await judge(step)
+    judged += 1
+    onProgress?.({ judged, of: chosen.length })
+    const finding = toReceiptFinding(step, judgement)
+    if (finding !== undefined) return void findings.push(finding)
+    memory.accepted.add(step.hash)
+    proven += 1
+  })
+  const [next, last] = [fresh[chosen.length], fresh.at(-1)]
+  if (next !== undefined && last !== undefined) {
+    const detail = `${fresh.length - chosen.length} receipts are left to judge`
+    findings.push({ kind: 'not-judged', nonces: [next.nonce, last.nonce], detail })
+  }
+  return { proven, findings }
+}
+
+function toNote({ nonce, hash: txHash, blockNumber }: Step): Finding {
+  return { kind: 'authorization', nonces: [nonce, nonce], txHash, blockNumber }
+}
+
+function toReceiptFinding(step: Step, { conclusion, detail, nonce: signed }: Judgement): Finding | undefined {
+  const { nonce, hash: txHash, blockNumber } = step
+  const place = { nonces: [nonce, nonce], txHash, blockNumber, ...(detail === undefined ? {} : { detail }) } as const
+  if (conclusion === 'unavailable') return { kind: 'receipt-unavailable', ...place }
+  if (conclusion === 'failed' || conclusion === 'contradicted') return { kind: 'receipt-failed', ...place, conclusion }
+  if (conclusion !== 'accepted') return { kind: 'receipt-not-accepted', ...place, conclusion }
+  // The hash covers the nonce, so that it is the node which is wrong about it.
+  if (signed === nonce) return undefined
+  throw unavailable(`the node says that ${txHash} has nonce ${nonce}, and it was signed with ${signed}`)
+}
+
+function toCodeFinding(code: string): Finding {
+  const delegate = /^0xef0100([0-9a-f]{40})$/.exec(code)?.[1]
+  return { kind: 'code', ...(delegate === undefined ? {} : { detail: `0x${delegate}` }) }
+}
+
+async function assertSameHead(reader: AccountReader, { number, hash }: Head) {
+  if ((await reader.getBlock(number)).hash === hash) return
+  throw unavailable('the chain was reorganised while it was read; look again')
+}
+
+async function mapSome<Item, Result>(items: readonly Item[], map: (item: Item) => Promise<Result>): Promise<Result[]> {
+  const results: Result[] = []
+  for (let start = 0; start < items.length; start += AT_ONCE) {
+    results.push(...(await Promise.all(items.slice(start, start + AT_ONCE).map(map))))
+  }
+  return results
+}
