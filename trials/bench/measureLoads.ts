@@ -19,7 +19,7 @@ const MAX_PER_SECOND = 4_000
 /** Requests that each connection has beyond that: some are answered before others. */
 const SPARE_EACH = 4
 
-/** In four slices each, in an order in which whatever changes slowly on the machine changes for all alike. */
+/** Four slices each, in an order in which whatever changes slowly on the machine changes for all alike. */
 export async function measureInTurns<const Loads extends readonly Load[]>(
   loads: Loads,
   connections: number,
@@ -28,7 +28,7 @@ export async function measureInTurns<const Loads extends readonly Load[]>(
   const measured = loads.map((load) => ({ load, slices: [] as Answered[] }))
   const back = measured.toReversed()
   for (const { load, slices } of [...measured, ...back, ...back, ...measured])
-    slices.push(await apply(load, connections, sliceMs / 2))
+    slices.push(await apply(load, connections, sliceMs))
   return measured.map(({ slices }) => toFigures(slices)) as { [Index in keyof Loads]: Figures }
 }
 
