@@ -1,8 +1,9 @@
 import { type ServiceError, useService, useSign, type WalletInfo } from '@countersign/sdk'
-import { useEffect, useRef, useSyncExternalStore } from 'react'
+import { useRef, useSyncExternalStore } from 'react'
 import { useConfig } from '../config.ts'
 import { Link } from '../router.tsx'
 import { ErrorNotice, Notice } from '../ui/Notice.tsx'
+import { useWarningBeforeLeaving } from '../ui/useWarningBeforeLeaving.ts'
 import { toChainName } from '../words/format.ts'
 import { toServiceError } from '../words/toServiceError.ts'
 import { type Draft, prepareAgain } from './prepareDraft.ts'
@@ -39,13 +40,7 @@ export function SendCard({ wallet, onChanged, onSessionLost }: SendCardProps) {
     onFailure: (error) => setFailure(error === null ? null : toServiceError(error)),
   })
 
-  // A page that is closed between signature and broadcast leaves a public signature behind, and nothing sent.
-  useEffect(() => {
-    if (step.name !== 'signing') return
-    const warn = (event: BeforeUnloadEvent) => event.preventDefault()
-    window.addEventListener('beforeunload', warn)
-    return () => window.removeEventListener('beforeunload', warn)
-  }, [step.name])
+  useWarningBeforeLeaving(step.name === 'signing')
 
   async function review() {
     const draft = await payment.review()

@@ -12,7 +12,7 @@ export type PaymentFormParameters = {
   isChecking: () => boolean
   /** The chain is asked, or was. */
   onChecking: (isChecking: boolean) => void
-  /** Null before the chain is asked anew. */
+  /** Null before the chain is asked again. */
   onFailure: (error: unknown) => void
 }
 

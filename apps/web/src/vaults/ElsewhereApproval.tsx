@@ -3,8 +3,8 @@ import type { Prepared } from '@countersign/sdk/vaults'
 import { type FormEvent, useMemo, useState } from 'react'
 import { DownloadLink } from '../report/DownloadLink.tsx'
 import { CopyButton } from '../ui/CopyButton.tsx'
-import { Field } from '../ui/Field.tsx'
 import { parseApproval, toApproveUrl } from './approvalText.ts'
+import { PastedText } from './PastedText.tsx'
 
 /** The way of a payment to another device, and of the approval back. */
 export function ElsewhereApproval(props: { prepared: Prepared; onApproval: (approval: Approval) => void }) {
@@ -39,22 +39,15 @@ export function ElsewhereApproval(props: { prepared: Prepared; onApproval: (appr
         </DownloadLink>
       </div>
       <form className="vault-form" onSubmit={submit} noValidate>
-        <Field id="approval-text" label="The approval that came back" error={fault}>
-          {(control) => (
-            <textarea
-              {...control}
-              className="mono"
-              rows={3}
-              autoComplete="off"
-              spellCheck={false}
-              value={text}
-              onChange={({ target }) => {
-                setText(target.value)
-                setFault(undefined)
-              }}
-            />
-          )}
-        </Field>
+        <PastedText
+          id="approval-text"
+          label="The approval that came back"
+          {...{ text, fault }}
+          onChange={(next) => {
+            setText(next)
+            setFault(undefined)
+          }}
+        />
         <p className="actions">
           <button type="submit" className="button button-quiet">
             Add the approval

@@ -2,9 +2,9 @@ import { type ServiceError, useService } from '@countersign/sdk'
 import { createPasskey, type Passkey } from '@countersign/sdk/vaults'
 import { useState } from 'react'
 import { Link } from '../router.tsx'
-import { Field } from '../ui/Field.tsx'
 import { Notice } from '../ui/Notice.tsx'
 import { toServiceError } from '../words/toServiceError.ts'
+import { PastedText } from './PastedText.tsx'
 import { parseApprover } from './parseApprover.ts'
 import { VaultErrorNotice } from './VaultErrorNotice.tsx'
 
@@ -128,22 +128,15 @@ function BringPasskey(props: {
         copy what it shows. Nobody has to sign in for that.
       </p>
       <div className="vault-form">
-        <Field id="vault-approver" label="The passkey’s text" error={fault}>
-          {(control) => (
-            <textarea
-              {...control}
-              className="mono"
-              rows={3}
-              autoComplete="off"
-              spellCheck={false}
-              value={text}
-              onChange={({ target }) => {
-                setText(target.value)
-                setFault(undefined)
-              }}
-            />
-          )}
-        </Field>
+        <PastedText
+          id="vault-approver"
+          label="The passkey’s text"
+          {...{ text, fault }}
+          onChange={(next) => {
+            setText(next)
+            setFault(undefined)
+          }}
+        />
         <p className="actions">
           <button type="button" className="button button-quiet" onClick={bring} disabled={isDisabled}>
             Add this passkey

@@ -1,6 +1,6 @@
 import { type ServiceError, type SignResult, useService } from '@countersign/sdk'
 import { prepare, sendPrepared, type Vault } from '@countersign/sdk/vaults'
-import { useEffect, useRef, useState } from 'react'
+import { useRef, useState } from 'react'
 import { useConfig } from '../config.ts'
 import { Link } from '../router.tsx'
 import { SendForm } from '../send/SendForm.tsx'
@@ -8,6 +8,7 @@ import { SendResult, SendSteps, TransactionHash } from '../send/SendResult.tsx'
 import { signingSteps } from '../send/sendSteps.ts'
 import { usePaymentForm } from '../send/usePaymentForm.ts'
 import { Field } from '../ui/Field.tsx'
+import { useWarningBeforeLeaving } from '../ui/useWarningBeforeLeaving.ts'
 import { toServiceError } from '../words/toServiceError.ts'
 import { PendingView } from './PendingView.tsx'
 import { type PendingPayment, type PreparedPayment, readPending, writePending } from './pendingPayment.ts'
@@ -46,13 +47,7 @@ export function PayCard({ vault, onChanged, onSessionLost }: PayCardProps) {
     onFailure: (error) => setFailure(error === null ? null : toServiceError(error)),
   })
 
-  // A page that is closed between signature and broadcast leaves a public signature behind, and nothing sent.
-  useEffect(() => {
-    if (step.name !== 'signing') return
-    const warn = (event: BeforeUnloadEvent) => event.preventDefault()
-    window.addEventListener('beforeunload', warn)
-    return () => window.removeEventListener('beforeunload', warn)
-  }, [step.name])
+  useWarningBeforeLeaving(step.name === 'signing')
 
   function fail(caught: unknown) {
     const error = toServiceError(caught)

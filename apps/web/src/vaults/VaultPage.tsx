@@ -1,19 +1,18 @@
 import { describePolicy } from '@countersign/policy'
 import type { Hex, WalletInfo } from '@countersign/sdk'
 import type { Vault } from '@countersign/sdk/vaults'
-import { useCallback, useMemo } from 'react'
+import { useMemo } from 'react'
 import { getAddress } from 'viem'
 import { useConfig } from '../config.ts'
 import { HistoryCard } from '../history/HistoryCard.tsx'
-import { useHistory } from '../history/useHistory.ts'
-import { useIncoming } from '../incoming/useIncoming.ts'
 import { Link } from '../router.tsx'
 import { Notice } from '../ui/Notice.tsx'
 import { FaucetButton } from '../wallet/FaucetButton.tsx'
 import { BalanceLine, BalanceNotice, TokenList } from '../wallet/Holdings.tsx'
 import { ReceiveAddress } from '../wallet/ReceiveAddress.tsx'
 import { SignedInPage } from '../wallet/SignedInPage.tsx'
-import { type Balance, useBalance } from '../wallet/useBalance.ts'
+import { useAccount } from '../wallet/useAccount.ts'
+import type { Balance } from '../wallet/useBalance.ts'
 import { WalletSkeleton } from '../wallet/WalletSkeleton.tsx'
 import { toChainName, toDateTime } from '../words/format.ts'
 import { AttestAddress } from './AttestAddress.tsx'
@@ -64,20 +63,9 @@ function FoundVault({ address, ...signedIn }: SignedIn & { address: Hex }) {
 
 function OpenVault({ vault, wallet, onSessionLost }: SignedIn & { vault: Vault }) {
   const { address } = vault
-  const balance = useBalance(address)
-  const history = useHistory({ address: wallet.address, onSessionLost })
-  const { refresh } = balance
-  const { reload, known } = history
-  const incoming = useIncoming({ address, onFound: refresh })
-  const { look } = incoming
-  const onChanged = useCallback(() => {
-    void refresh()
-    void reload()
-  }, [refresh, reload])
-  const onFunded = useCallback(() => {
-    void refresh()
-    look()
-  }, [refresh, look])
+  const account = useAccount({ address, wallet: wallet.address, onSessionLost })
+  const { balance, history, incoming, onChanged, onFunded } = account
+  const { known } = history
   const own = useMemo(
     () => known && { ...known, transactions: known.transactions.filter((one) => one.walletAddress === address) },
     [known, address],

@@ -1,13 +1,10 @@
 import type { WalletInfo } from '@countersign/sdk'
-import { useCallback } from 'react'
 import { HistoryCard } from '../history/HistoryCard.tsx'
-import { useHistory } from '../history/useHistory.ts'
-import { useIncoming } from '../incoming/useIncoming.ts'
 import { MonitorCard } from '../monitor/MonitorCard.tsx'
 import { SendCard } from '../send/SendCard.tsx'
 import { AccountCard } from './AccountCard.tsx'
 import { SignedInPage } from './SignedInPage.tsx'
-import { useBalance } from './useBalance.ts'
+import { useAccount } from './useAccount.ts'
 
 /** The wallet, signed in or not. */
 export function WalletPage() {
@@ -15,20 +12,8 @@ export function WalletPage() {
 }
 
 function SignedIn({ wallet, onSessionLost }: { wallet: WalletInfo; onSessionLost: () => void }) {
-  const balance = useBalance(wallet.address)
-  const history = useHistory({ address: wallet.address, onSessionLost })
-  const { refresh } = balance
-  const incoming = useIncoming({ address: wallet.address, onFound: refresh })
-  const { reload } = history
-  const { look } = incoming
-  const onChanged = useCallback(() => {
-    void refresh()
-    void reload()
-  }, [refresh, reload])
-  const onFunded = useCallback(() => {
-    void refresh()
-    look()
-  }, [refresh, look])
+  const { address } = wallet
+  const { balance, history, incoming, onChanged, onFunded } = useAccount({ address, wallet: address, onSessionLost })
   return (
     <div className="wallet-grid">
       <div className="area-account">
