@@ -27,6 +27,8 @@ export const enclavePaths = {
   openSession: '/open-session',
   sign: '/sign',
   vault: '/vault',
+  log: '/log',
+  release: '/release',
 } as const
 
 /**
@@ -77,6 +79,13 @@ export type AttestResponse = {
   /** SHA-256 of the TLS key's SubjectPublicKeyInfo; zeros where there is no TLS. */
   tlsKeyHash: string
   bootId: string
+  /** Where the settings have a log. */
+  logs?: {
+    /** The origins that this enclave may write to, the preferred one first. */
+    own: readonly string[]
+    /** Verifier keys of all origins of the settings, in their order, so that witnesses can be told of them. */
+    keys: readonly string[]
+  }
 }
 
 export type OpenSessionRequest = {
@@ -213,16 +222,79 @@ export type SignedStatement =
       opening?: Opening
     }
 
-export type SignItemResult =
-  | SignItemError
-  | (SignedStatement & {
-      /** Which of the response's batches, and where in it. */
-      batch: number
-      leafIndex: number
-    })
+/** Which of the response's batches, and where in it. */
+export type Placed = { batch: number; leafIndex: number }
+
+export type SignItemResult = SignItemError | (SignedStatement & Placed)
 
 /** Results in the order of the items. Items of one call may fall into several batches. */
 export type SignItemsResponse = { batches: readonly SignedBatch[]; results: readonly SignItemResult[] }
+
+/** Where the settings have a log: statements come by `release` alone, and here is only where their leaves are. */
+export type LoggedItemsResponse = {
+  batches: readonly SignedBatch[]
+  results: readonly (SignItemError | Placed)[]
+  /** Up to a checkpoint that covers all of the batches. Null where nothing was signed. */
+  log: AppendedEntries | null
+}
+
+/** What an enclave has appended to its log, up to a checkpoint that it signed. */
+export type AppendedEntries = {
+  origin: string
+  /** The index of the first of the entries. */
+  from: number
+  /** 57 bytes each: all from there up to the size of the checkpoint. */
+  entries: readonly string[]
+  /** A note with the signature of the log's key. */
+  checkpoint: string
+}
+
+/** Starts the log of a boot, or repeats what was appended. */
+export type LogRequest = {
+  /**
+   * Goes on from a checkpoint that the key of this origin signed, or from the empty tree (null). The first entry is that of the boot. A
+   * log that this boot has started before is not started again: the answer repeats it.
+   */
+  start?: {
+    origin: string
+    checkpoint: string | null
+    /** The frontier of the checkpoint's tree, 32 bytes each. */
+    hashes: readonly string[]
+  }
+  /** The first entry to repeat. Those that a quorum is known to have cosigned may be forgotten: the answer says where it begins. */
+  from?: number
+}
+
+export type LogResponse = {
+  bootId: string
+  /** The newest that this boot has started; null before the first. */
+  log:
+    | (AppendedEntries & {
+        /** Whether a quorum cosigned the entry of the boot. Until then nothing is signed. */
+        isOpen: boolean
+      })
+    | null
+}
+
+/** The second step of signing with a log: statements for a checkpoint that a quorum cosigned. */
+export type ReleaseRequest = {
+  /** The boot that signed. */
+  bootId: string
+  /** As this boot gave it, and lines of witnesses below it (`— name base64`). Both or neither: without them nothing is released. */
+  checkpoint?: string
+  cosignatures?: readonly string[]
+  /** Leaves whose statements are asked for. Repeating it is harmless until they are acknowledged. */
+  leaves?: readonly string[]
+  /** Leaves that nobody waits for: erased for good, unless they were released. */
+  drop?: readonly string[]
+  /** Leaves whose statements are stored. */
+  acknowledge?: readonly string[]
+}
+
+export type ReleaseResponse = {
+  /** In the order of the leaves. Null for one that is not known, erased, not covered, or of another coordinator. */
+  statements: readonly (SignedStatement | null)[]
+}
 
 /** The body of a refused call. */
 export type EnclaveErrorBody = { error: { code: string; message: string } }

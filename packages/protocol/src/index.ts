@@ -35,6 +35,7 @@ export {
 export { isEd25519Key, verifyEd25519 } from './ed25519.ts'
 export {
   type AddressItem,
+  type AppendedEntries,
   type AttestRequest,
   type AttestResponse,
   type AuthorizationItem,
@@ -43,10 +44,16 @@ export {
   callerHeaders,
   type EnclaveErrorBody,
   enclavePaths,
+  type LoggedItemsResponse,
+  type LogRequest,
+  type LogResponse,
   MAX_SIGN_ITEMS,
   type OffChainItem,
   type OpenSessionRequest,
   type OpenSessionResponse,
+  type Placed,
+  type ReleaseRequest,
+  type ReleaseResponse,
   type SignedBatch,
   type SignedStatement,
   type SignItem,
@@ -202,6 +209,7 @@ export {
   type EnclaveSettings,
   type EntropySetting,
   isEntropySetting,
+  type LogSetting,
   toEnclaveVersion,
 } from './settings.ts'
 export { type EcdsaSignature, parseSignature, recoverPublicKey, toAddress } from './signature.ts'

@@ -26,6 +26,8 @@ export type BatchBlock = {
   sequence: number
   previous: string
   treeSize: number
+  /** Where the settings have a log: the verifier key (`name+id+key`) of the one that this boot wrote to. */
+  logKey?: string | undefined
 }
 
 /** One per attestation of a coordinator: its SEV-SNP report over both of its keys. */
@@ -69,6 +71,8 @@ export type AttestationReceiptV2 = {
   policy?: string | undefined
   /** Of a vault's transaction, where there were some. Those of off-chain kinds are in the opening. */
   approvals?: readonly Approval[] | undefined
+  /** Where the settings have a log: that the signature's entry is in it, as c2sp.org/tlog-proof, cosigned. */
+  log?: string | undefined
   /** Equals `signedAt`. */
   issuedAt: string
 } & Signed

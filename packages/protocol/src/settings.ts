@@ -17,25 +17,38 @@ export type EntropySetting =
   | ({ kind: 'drand' } & DrandBeacon)
   | { kind: 'unsigned' }
 
-/**
- * Settings beside the configuration that quotes cover too: the version in the configuration ends in their hash. `log` is null so
- * far.
- */
+/** Where signatures are logged, and how many of which witnesses must have cosigned before one is released. */
+export type LogSetting = {
+  /** Of all enclaves of the service, each once, in ascending order. */
+  origins: readonly string[]
+  /** Ed25519 keys, 32 bytes of hex, each once, in ascending order. */
+  witnesses: readonly string[]
+  /** More than half of them. */
+  quorum: number
+}
+
+/** Settings beside the configuration that quotes cover too: the version in the configuration ends in their hash. */
 export type EnclaveSettings = {
   /** Each once, in ascending order of their canonical JSON: one set of sources has one hash. */
   entropy: readonly EntropySetting[]
-  log: null
+  /** Null: nothing is logged. */
+  log: LogSetting | null
   /** The code that a wallet may delegate to by EIP-7702: addresses in lower case and ascending order, each once. */
   implementations: readonly Hex[]
 }
 
-/** Settings with these sources of entropy and implementations, each in their order. */
+/** Settings with these sources of entropy, implementations, and log, each list in its order. */
 export function createEnclaveSettings(
   entropy: readonly EntropySetting[],
   implementations: readonly Hex[] = [],
+  log: LogSetting | null = null,
 ): EnclaveSettings {
   const sorted = entropy.toSorted((left, right) => (toText(left) < toText(right) ? -1 : 1))
-  return { entropy: sorted, log: null, implementations: implementations.toSorted() }
+  return {
+    entropy: sorted,
+    log: log && { ...log, origins: log.origins.toSorted(), witnesses: log.witnesses.toSorted() },
+    implementations: implementations.toSorted(),
+  }
 }
 
 /** Narrows to settings with exactly the members of their type. */
@@ -43,7 +56,7 @@ export function assertEnclaveSettings(value: unknown): asserts value is EnclaveS
   if (!hasExactMembers(value, ['entropy', 'log', 'implementations']))
     throw malformed('not exactly the expected members')
   const { entropy, log, implementations } = value
-  if (log !== null) throw malformed('log is unknown')
+  if (log !== null) assertLogSetting(log)
   if (!Array.isArray(implementations)) throw malformed('implementations is not a list')
   for (const [index, address] of implementations.entries()) {
     const isAddress = typeof address === 'string' && address.startsWith('0x') && isHex(address.slice(2), 20)
@@ -84,6 +97,37 @@ export function isEntropySetting(value: unknown): value is EntropySetting {
   const { key, chainHash, genesisS, periodS } = value
   const isTimed = isNatural(genesisS) && isNatural(periodS) && periodS > 0
   return isTimed && isHex(chainHash, 32) && isHex(key, 96) && isDrandKey(key)
+}
+
+const MAX_ORIGINS = 16
+const MAX_WITNESSES = 32
+
+function assertLogSetting(value: unknown): asserts value is LogSetting {
+  if (!hasExactMembers(value, ['origins', 'witnesses', 'quorum'])) throw malformed('log has not exactly its members')
+  const { origins, witnesses, quorum } = value
+  assertAscending('log.origins', origins, MAX_ORIGINS, isOrigin)
+  assertAscending('log.witnesses', witnesses, MAX_WITNESSES, (key) => isHex(key, 32) && isEd25519Key(fromHex(key)))
+  const isMajority = isNatural(quorum) && 2 * quorum > witnesses.length && quorum <= witnesses.length
+  if (!isMajority) throw malformed('log.quorum is not a majority of the witnesses')
+}
+
+/** The origin of a log is the name of its key too: without spaces and plus signs (c2sp.org/signed-note), 1 to 255 bytes. */
+function isOrigin(value: unknown): boolean {
+  if (typeof value !== 'string' || !/^[^\s+\p{Cc}\p{Cs}]+$/u.test(value)) return false
+  return new TextEncoder().encode(value).length <= 255
+}
+
+function assertAscending(
+  name: string,
+  value: unknown,
+  most: number,
+  isOne: (item: unknown) => boolean,
+): asserts value is readonly string[] {
+  if (!Array.isArray(value) || value.length < 1 || value.length > most) throw malformed(`${name} has not 1 to ${most}`)
+  for (const [index, item] of value.entries()) {
+    if (!isOne(item)) throw malformed(`${name}[${index}] is not one`)
+    if (index > 0 && value[index - 1] >= item) throw malformed(`${name}[${index}] is not after the one before`)
+  }
 }
 
 function toText(value: unknown): string {

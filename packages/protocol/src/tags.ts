@@ -62,6 +62,8 @@ export const tags = {
   vaultKeyId: 'countersign/vault-key-id/v1',
   /** The challenge that a passkey signs to approve a signature of a vault. */
   approval: 'countersign/approval/v1',
+  /** HKDF info of the keys of logs: an origin follows. */
+  log: 'countersign/log/v1',
 } as const
 
 export type Tag = (typeof tags)[keyof typeof tags]

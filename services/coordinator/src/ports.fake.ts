@@ -118,6 +118,8 @@ export function createFakeEnclave({ clock, ttlMs = 43_200_000 }: { clock: { now(
     },
     getTerms: async () => Promise.reject(new CoordinatorError('enclave_unavailable', 'the fake has no terms')),
     signItems: async () => Promise.reject(new CoordinatorError('enclave_unavailable', 'the fake signs nothing')),
+    release: async () => Promise.reject(new CoordinatorError('enclave_unavailable', 'the fake signs nothing')),
+    logs: [],
     stop: async () => {},
   }
   return Object.assign(fake, enclave)

@@ -1,12 +1,19 @@
 import type { Collateral } from '@countersign/attestation'
 import type { Platform } from '@countersign/evidence'
+import type { EntryBundle, Tile, WitnessPolicy } from '@countersign/log'
 import type {
+  AppendedEntries,
   AttestationPublished,
   EnclaveConfig,
   EnclaveSettings,
   Hex,
+  LoggedItemsResponse,
+  LogRequest,
+  LogResponse,
   OpenSessionRequest,
   OpenSessionResponse,
+  ReleaseRequest,
+  ReleaseResponse,
   SignItem,
   SignItemsResponse,
   VaultRequest,
@@ -60,7 +67,12 @@ export type EntropySource = {
 }
 
 /** What an enclave has attested about how it works. */
-export type EnclaveTerms = { config: EnclaveConfig; settings: EnclaveSettings }
+export type EnclaveTerms = {
+  config: EnclaveConfig
+  settings: EnclaveSettings
+  /** Where the settings have a log: the origins that this enclave may write to, and the verifier keys of all of them. */
+  logs?: { own: readonly string[]; keys: readonly string[] } | undefined
+}
 
 /** The key enclave, attested. Throws `enclave_unavailable`. */
 export type KeyEnclave = {
@@ -73,8 +85,88 @@ export type KeyEnclave = {
    * Configuration and settings are those of the enclave that signed, as it attested them. `policies` are texts of those that items
    * name: an enclave may not know them.
    */
-  signItems(items: readonly SignItem[], policies?: readonly string[]): Promise<SignItemsResponse & EnclaveTerms>
+  signItems(
+    items: readonly SignItem[],
+    policies?: readonly string[],
+  ): Promise<(SignItemsResponse | LoggedItemsResponse) & EnclaveTerms>
+  /** At the enclave whose boot it names. Throws `log_unavailable` where that boot is over or cannot be reached. */
+  release(request: ReleaseRequest): Promise<ReleaseResponse>
+  /** One for each address: a log is an enclave's own. */
+  readonly logs: readonly EnclaveLog[]
   stop(): Promise<void>
+}
+
+/** The log of the enclave at one address. */
+export type EnclaveLog = {
+  /** For our log. */
+  readonly address: string
+  getTerms(): Promise<EnclaveTerms>
+  call(request: LogRequest): Promise<LogResponse>
+}
+
+/** Keeps the logs of enclaves: writes them, has them cosigned, serves them. */
+export type LogKeeper = {
+  /**
+   * Writes what an enclave appended, with claims on what it signed: first of all, since nothing that is written is ever taken back. Returns
+   * the leaves whose (wallet, digest) somebody else has claimed or signed: they are to be dropped. Throws `log_unavailable`.
+   */
+  record(
+    appended: AppendedEntries,
+    context: { bootId: string; terms: EnclaveTerms; claims: readonly Claim[] },
+  ): Promise<{ lost: ReadonlySet<string> }>
+  /**
+   * A note that covers so many entries, with the log's signature and those of a quorum of the settings' witnesses, in the order of the
+   * settings; and of those that the vaults among them ask for. Throws `log_unavailable` when it takes too long.
+   */
+  cosign(parameters: { origin: string; size: number; needs?: readonly WitnessPolicy[] }): Promise<CosignedNote>
+  /** Gives claims up: what they are of was dropped. */
+  giveUp(leaves: readonly string[]): Promise<void>
+  /** What does not answer, or not well, in words: `witness NAME`. */
+  findMissing(): readonly string[]
+  stop(): Promise<void>
+}
+
+/** That a leaf is to be the signature of a digest by a wallet. Off-chain signings have none: no two are the same. */
+export type Claim = { walletId: string; digest: Hex; leaf: string }
+
+export type CosignedNote = { size: number; note: string }
+
+/** Rows of logs. What is written never changes. Logs are named by SHA-256 of their origins, hex. */
+export type LogStore = {
+  /**
+   * One transaction under the lock of the log: entries, the hashes of full tiles, the checkpoint, and the claims. Entries that are there
+   * already must be the same. `missing`: where entries are lacking in between, and nothing was written; else the lost claims. A claim can
+   * be taken over when its leaf was dropped, its boot is over, or it is older than `claimMs`.
+   */
+  appendLog(parameters: {
+    origin: string
+    /** Verifier key. */
+    key: string
+    bootId: string
+    from: number
+    entries: readonly Uint8Array[]
+    checkpoint: { size: number; root: Uint8Array; note: string }
+    claims: readonly Claim[]
+    claimMs: number
+    now: number
+  }): Promise<{ missing: number } | { lost: readonly string[] }>
+  giveUpClaims(leaves: readonly string[]): Promise<void>
+  listLogs(): Promise<{ hash: string; origin: string; key: string }[]>
+  /** The newest checkpoint that is written, with its frontier, and the newest that is cosigned. Undefined for a log that is not there. */
+  findLogHead(hash: string): Promise<LogHead | undefined>
+  /** Keeps a cosigned note. */
+  insertNote(parameters: { hash: string; size: number; note: string; now: number }): Promise<void>
+  /** Hashes of tiles (level 0: of entries) of a tree of this size; throws where they are not all there. */
+  readTiles(hash: string, tiles: readonly Tile[]): Promise<Uint8Array[]>
+  /** The bundle of entries of this index and width. */
+  readBundle(hash: string, bundle: EntryBundle): Promise<Uint8Array | undefined>
+  /** Runs while no other coordinator does so for this log. One that waits too long runs all the same: the witnesses are the judges. */
+  exclusively<Result>(hash: string, run: () => Promise<Result>): Promise<Result>
+}
+
+export type LogHead = {
+  written: { size: number; note: string; bootId: string; hashes: readonly Uint8Array[] }
+  cosigned: CosignedNote | undefined
 }
 
 /** The coordinator's attestations of its own keys, refreshed together in the background. */

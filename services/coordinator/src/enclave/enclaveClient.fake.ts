@@ -73,5 +73,6 @@ export async function signOne(enclave: KeyEnclave, session: OpenSessionResponse)
   const { results } = await enclave.signItems([toItem(session)])
   const [result] = results
   if (result === undefined || 'error' in result) return result?.error
+  if (!('statement' in result)) return 'no statement'
   return 'signature' in result.statement ? result.statement.signature : 'a statement of version 2'
 }

@@ -130,6 +130,9 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
         finish: (response, { config, settings }) => ({ ...response, config, settings }),
       }),
 
+    release: () => Promise.reject(new CoordinatorError('enclave_unavailable', 'no log')),
+    logs: [],
+
     async stop() {
       isStopped = true
       await Promise.all(endpoints.map((endpoint) => endpoint.stop()))

@@ -15,12 +15,13 @@ import {
   MAX_SAMPLE_AGE_MS,
   type OffChainItem,
   type Opening,
+  type Placed,
   SAMPLE_TOLERANCE_MS,
   ServiceError,
   type Signed,
   type SignedBatch,
+  type SignedStatement,
   type SignItem,
-  type SignItemResult,
   type Statement,
   type StatementV2,
   type TransactionItem,
@@ -43,7 +44,7 @@ export type ExpectedItem = {
   call: { beganAt: number; endedAt: number }
 }
 
-type Result = Exclude<SignItemResult, { error: string }>
+type Result = SignedStatement & Placed
 
 /** What a signing of either version states, as far as it is stored. */
 export type Stated =

@@ -5,6 +5,7 @@ import type {
   Hex,
   MessageContent,
   Opening,
+  Placed,
   SignItem,
   SignItemError,
   SignItemResult,
@@ -112,7 +113,8 @@ async function signItems(
     }
     try {
       const batch = batches[result.batch]
-      if (batch === undefined) throw new CoordinatorError('attestation_invalid', 'the enclave’s answer does not hold')
+      if (batch === undefined || !('statement' in result))
+        throw new CoordinatorError('attestation_invalid', 'the enclave’s answer does not hold')
       const { address, asked } = request
       const expected = { item, digest: asked.digest, address, coordinatorKey: deps.selfReport.publicKey, call }
       const checked = assertItemSigned(expected, result, batch)
@@ -138,7 +140,7 @@ async function signItems(
   return unknown
 }
 
-function isPolicyUnknown(result: SignItemResult | undefined): boolean {
+function isPolicyUnknown(result: SignItemResult | Placed | undefined): boolean {
   return result !== undefined && 'error' in result && result.error === 'policy_unknown'
 }
 
