@@ -46,7 +46,7 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
     let staleCollateral: CoordinatorError | undefined
     let useless: { result: Result } | undefined
     let judgement: unknown
-    let withoutLog: unknown
+    let isWithoutLog = false
 
     async function askAt(index: number): Promise<{ index: number; result: Result }> {
       if (isStopped) throw new CoordinatorError('shutting_down', 'the coordinator is stopping')
@@ -61,7 +61,7 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
         warn('Could not use an enclave', endpoint, toReason(error))
         if (error instanceof CoordinatorError && error.code === 'collateral_stale') staleCollateral = error
         if (isJudgement(error)) judgement = error
-        if (isRefusal(error, 'log_unavailable')) withoutLog = error
+        if (isWithoutOpenLog(error)) isWithoutLog = true
         throw error
       }
     }
@@ -88,8 +88,10 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
       }
       if (isFinal(error)) throw error
       if (useless !== undefined) return useless.result
-      if (staleCollateral === undefined && withoutLog !== undefined) throw logUnavailable(withoutLog)
-      throw staleCollateral ?? new CoordinatorError('enclave_unavailable', 'no key enclave can be reached')
+      if (staleCollateral !== undefined) throw staleCollateral
+      throw isWithoutLog
+        ? logUnavailable()
+        : new CoordinatorError('enclave_unavailable', 'no key enclave can be reached')
     }
   }
 
@@ -169,8 +171,9 @@ function isJudgement(error: unknown): boolean {
   return error instanceof EndpointError && error.code === 'refused' && error.details?.startsWith('id_token_') === true
 }
 
-function isRefusal(error: unknown, code: string): boolean {
-  return error instanceof EndpointError && error.code === 'refused' && error.details === code
+/** It signs nothing before witnesses have seen its log, or while too much waits for them. */
+function isWithoutOpenLog(error: unknown): boolean {
+  return error instanceof EndpointError && error.code === 'refused' && error.details === 'log_unavailable'
 }
 
 /** Judgements on a session or policy, which every enclave would make. */

@@ -93,6 +93,10 @@ export type SigningBatch = {
   coordinatorMode: 'hardware' | 'mock'
   /** Where a signing of version 2 is among them. */
   release?: Release | undefined
+  /** Where the settings have a log: the verifier key of the one that the enclave wrote to. */
+  logKey?: string | undefined
+  /** The note by which the signings were released. */
+  log?: { origin: string; note: string } | undefined
 }
 
 /** A coordinator's release of a batch, with both of its signatures. */
@@ -128,6 +132,8 @@ export type Signing = {
       witness: AnyWitness
       /** Of a vault's transaction, where there were any. */
       approvals?: readonly Approval[] | undefined
+      /** The index of its entry, where the batch has a log. */
+      logIndex?: number | undefined
     }
 )
 
