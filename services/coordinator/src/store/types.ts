@@ -93,9 +93,8 @@ export type SigningBatch = {
   coordinatorMode: 'hardware' | 'mock'
   /** Where a signing of version 2 is among them. */
   release?: Release | undefined
-  /** Where the settings have a log: the verifier key of the one that the enclave wrote to. */
+  /** Where the settings have a log: the verifier key of the one that has the entries, and the cosigned note that released the statements. */
   logKey?: string | undefined
-  /** The note by which the signings were released. */
   log?: { origin: string; note: string } | undefined
 }
 
@@ -132,7 +131,7 @@ export type Signing = {
       witness: AnyWitness
       /** Of a vault's transaction, where there were any. */
       approvals?: readonly Approval[] | undefined
-      /** The index of its entry, where the batch has a log. */
+      /** Where in the batch's log its entry is. */
       logIndex?: number | undefined
     }
 )
