@@ -165,6 +165,7 @@ export type {
   AttestationReceiptV1,
   CoordinatorAttestation,
   EvidenceMode,
+  LogInfo,
   LoginProvider,
   Problem,
   ProofPayload,
