@@ -73,7 +73,8 @@ export type Endpoints = {
   /** A note: the newest checkpoint that the witnesses cosigned. */
   'GET /log/:hash/checkpoint': object
   'GET /health': { response: { status: 'ok' } }
-  'GET /health/ready': { response: { status: 'ready' } }
+  /** `missing` names witnesses that do not answer, while enough others do. */
+  'GET /health/ready': { response: { status: 'ready'; missing?: string[] } }
   'GET /health/attestation': { query: { nonce?: string | undefined }; response: CoordinatorAttestation }
 }
 

@@ -39,6 +39,7 @@ export const settingNames: readonly string[] = [
   'IPFS_PINNER',
   'IPFS_PINS_URL',
   'LISTEN',
+  'LOG_WITNESSES',
   'METRICS_PORT',
   'MOCK_ATTESTATION',
   'MOCK_QUOTE_LATENCY_MS',

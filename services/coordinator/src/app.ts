@@ -29,6 +29,7 @@ import type {
   GetBlock,
   IdentityProvider,
   KeyEnclave,
+  LogKeeper,
   LogStore,
   Random,
   Schedule,
@@ -69,6 +70,8 @@ export type AppDeps = {
   /** By the id in `/auth/:provider`. */
   providers: ReadonlyMap<string, IdentityProvider>
   sign(request: SigningRequest): Promise<SigningResult>
+  /** Where enclaves have a log. */
+  keeper?: Pick<LogKeeper, 'findMissing' | 'isOpen'>
   /** A block that this service holds, for the gateway; without it there is none. */
   getBlock?: GetBlock
   logStore: Pick<LogStore, 'listLogs' | 'findCosigned' | 'readTiles' | 'readBundle'>
