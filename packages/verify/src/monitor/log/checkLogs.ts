@@ -50,7 +50,7 @@ export async function checkLogs(
   const isListed = !(listed instanceof LogFault)
   const plan = planLogs({ receipts: accepted, listed: isListed ? listed : [], memory: deps.memory, policies })
   if (!isListed && (plan.length > 0 || policies.length > 0)) {
-    return { logs: [], findings: [{ kind: listed.kind, detail: listed.detail }] }
+    return { logs: [], findings: [{ kind: listed.kind, detail: listed.message }] }
   }
   if (plan.length === 0) return undefined
 
@@ -72,7 +72,7 @@ export async function checkLogs(
       deps.memory.known.set(origin, log)
     } catch (error) {
       if (!(error instanceof LogFault)) throw error
-      findings.push({ kind: error.kind, origin: planned.origin, detail: error.detail })
+      findings.push({ kind: error.kind, origin: planned.origin, detail: error.message })
     }
   }
   if (seen.length > 0 && keyIds.size === 0) {

@@ -3,18 +3,17 @@ export type LogFaultKind = 'log-lies' | 'log-withholds' | 'log-unavailable'
 
 export class LogFault extends Error {
   override name = 'LogFault'
-  constructor(
-    readonly kind: LogFaultKind,
-    readonly detail: string,
-  ) {
-    super(detail)
+  readonly kind: LogFaultKind
+  constructor(kind: LogFaultKind, message: string) {
+    super(message)
+    this.kind = kind
   }
 }
 
-export function lies(detail: string) {
-  return new LogFault('log-lies', detail)
+export function lies(message: string) {
+  return new LogFault('log-lies', message)
 }
 
-export function withholds(detail: string) {
-  return new LogFault('log-withholds', detail)
+export function withholds(message: string) {
+  return new LogFault('log-withholds', message)
 }

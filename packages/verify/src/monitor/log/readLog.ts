@@ -57,7 +57,7 @@ function openCheckpoint(
     const opened = policies.map((policy) => ({ policy, cosigned: assertCosigned(note, { log, policy }) }))
     const times = opened.map(({ policy, cosigned }) => toQuorumTime(cosigned, policy))
     const [{ cosigned }] = opened as [(typeof opened)[number]]
-    return { checkpoint: cosigned.checkpoint, at: new Date(1000 * Math.min(...times)) }
+    return { checkpoint: cosigned.checkpoint, at: new Date(Math.min(1000 * Math.min(...times), MAX_DATE_MS)) }
   } catch (error) {
     if (!(error instanceof LogError)) throw error
     const details = error.details === undefined ? '' : ` (${error.details})`
@@ -103,6 +103,9 @@ async function readContinuation(
   }
   return tree
 }
+
+/** A witness can sign any time, such as one that no date has. */
+const MAX_DATE_MS = 8.64e15
 
 /** In seconds: at that time or later a whole quorum knew of nothing newer. */
 function toQuorumTime({ cosignatures }: CosignedCheckpoint, { quorum }: WitnessPolicy): number {
