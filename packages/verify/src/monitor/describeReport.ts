@@ -122,10 +122,12 @@ function describeFinding(finding: Finding): string {
       return `${log} is stale: no quorum of its witnesses cosigned it since ${detail}. What was signed since then may be missing.`
     case 'log-unavailable':
       return `${log} could not be read${because}.`
+    case 'witness-unavailable':
+      return `A witness of the log ${finding.origin} could not be asked${because}.`
     case 'log-not-checked':
       return `${log} was not looked into${because}.`
     case 'log-unused':
-      return `${log} was never begun, says the service.`
+      return `${log} was never begun, says the service${detail === undefined ? '' : `, ${detail}`}.`
     case 'before-log':
       return `${finding.count} ${finding.count === 1 ? 'signature is' : 'signatures are'} from before there was a log.`
   }

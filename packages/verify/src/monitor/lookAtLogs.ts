@@ -44,11 +44,12 @@ export async function lookAtLogs(
   }
   const rest = await judgeRest()
   const checked = await checkLogs(
-    { now: deps.now, memory },
+    { ...deps, memory },
     {
       ...{ source, listed, policies, headTime, graceS, mined },
       receipts: [...judged.receipts, ...rest.receipts],
       unread: judged.unread + rest.unread,
+      witnessUrls: request.witnessUrls ?? [],
       maxEntries: request.maxLogEntries ?? MAX_LOG_ENTRIES,
     },
   )

@@ -42,6 +42,8 @@ export type MonitorRequest = JudgeRequest & {
   maxReceipts?: number
   /** The service that serves the logs, if it has any: they are below `/log`. */
   log?: string
+  /** Witnesses of the logs, asked past the service for the newest that they cosigned. */
+  witnessUrls?: readonly string[]
   /** A log with more entries is not read. */
   maxLogEntries?: number
 }

@@ -21,6 +21,7 @@ import type { Conclusion } from '../conclude.ts'
  * - `log-withholds`: a log does not show what it has
  * - `log-stale`: no quorum of witnesses has cosigned a log for an hour
  * - `log-unavailable`: a log could not be asked
+ * - `witness-unavailable`: a witness could not be asked
  * - `log-not-checked`: there is a log, and not enough is known to look into it
  * - `log-unused`: the settings name a log that the service says was never begun
  * - `before-log`: signatures that are older than the log
@@ -45,6 +46,7 @@ export type FindingKind =
   | 'log-withholds'
   | 'log-stale'
   | 'log-unavailable'
+  | 'witness-unavailable'
   | 'log-not-checked'
   | 'log-unused'
   | 'before-log'
@@ -105,6 +107,7 @@ export const severities: Readonly<Record<FindingKind, Severity>> = {
   'log-withholds': 'gap',
   'log-stale': 'gap',
   'log-unavailable': 'gap',
+  'witness-unavailable': 'warning',
   'log-not-checked': 'warning',
   'log-unused': 'note',
   'before-log': 'note',

@@ -1,7 +1,10 @@
 import type { WitnessPolicy } from '@countersign/log'
 import { equalBytes } from '@countersign/protocol'
+import type { FetchBytes } from '../../fetchBytes.ts'
 import type { JudgedFacts } from '../judgeSteps.ts'
 import type { Finding, LogReport } from '../report.ts'
+import { askWitnesses } from './askWitnesses.ts'
+import { compareWitnesses, isEnough } from './compareWitnesses.ts'
 import type { ListedLog, LogSource } from './createLogSource.ts'
 import { LogFault, lies, withholds } from './logFault.ts'
 import type { LogsMemory } from './logMemory.ts'
@@ -11,13 +14,15 @@ import { readLog, type SeenLog } from './readLog.ts'
 import { computeRoots } from './readTree.ts'
 import type { ReceiptFacts } from './receiptFacts.ts'
 
-export type CheckLogsDeps = { now: () => Date; memory: LogsMemory }
+export type CheckLogsDeps = { fetchBytes: FetchBytes; now: () => Date; memory: LogsMemory }
 
 export type CheckLogsParameters = {
   source: LogSource
   listed: readonly ListedLog[] | LogFault
   /** The reader's own, beside those of the settings. */
   policies: readonly WitnessPolicy[]
+  /** Where witnesses can be asked themselves. */
+  witnessUrls: readonly string[]
   /** All receipts of the wallet that could be read. */
   receipts: readonly JudgedFacts[]
   /** How many could not. */
@@ -59,17 +64,11 @@ export async function checkLogs(
   const seen: CurrentLog[] = []
   for (const planned of plan) {
     try {
-      const log = await lookAt(deps, { ...parameters, planned, keyIds })
-      if ('kind' in log) {
-        findings.push(log)
-        continue
-      }
-      const { origin, cosignedAt } = log
-      const isStale = deps.now().getTime() - cosignedAt.getTime() > STALE_MS
-      if (isStale) findings.push({ kind: 'log-stale', origin, detail: cosignedAt.toISOString() })
-      seen.push({ ...log, isStale })
-      await checkProofs(parameters.source, log, accepted)
-      deps.memory.known.set(origin, log)
+      const found = await lookAt(deps, { ...parameters, planned, keyIds, accepted })
+      findings.push(...found.findings)
+      if (found.log === undefined) continue
+      seen.push(found.log)
+      deps.memory.known.set(planned.origin, found.log)
     } catch (error) {
       if (!(error instanceof LogFault)) throw error
       findings.push({ kind: error.kind, origin: planned.origin, detail: error.message })
@@ -102,20 +101,40 @@ export async function listLogs(source: LogSource): Promise<readonly ListedLog[] 
 }
 
 async function lookAt(
-  { memory }: CheckLogsDeps,
-  parameters: CheckLogsParameters & { planned: PlannedLog; keyIds: ReadonlySet<string> },
-): Promise<SeenLog | Finding> {
-  const { source, planned, keyIds, maxEntries } = parameters
+  deps: CheckLogsDeps,
+  parameters: CheckLogsParameters & {
+    planned: PlannedLog
+    keyIds: ReadonlySet<string>
+    accepted: readonly ReceiptFacts[]
+  },
+): Promise<{ log?: CurrentLog; findings: readonly Finding[] }> {
+  const { source, planned, keyIds, maxEntries, witnessUrls: urls, accepted } = parameters
   const { origin, key, policies, listed, isExpected } = planned
+  const witnesses = [...new Set(policies.flatMap((policy) => policy.witnesses))]
+  const words = await askWitnesses(deps, { urls, origin, witnesses })
+  const findings = words.flatMap((word): Finding[] =>
+    'fault' in word ? [{ kind: 'witness-unavailable', origin, detail: `${word.host}: ${word.fault}` }] : [],
+  )
   if (listed === undefined || listed.size === 0 || key === undefined) {
-    if (isExpected) throw withholds('the service does not list it any more')
-    return { kind: 'log-unused', origin }
+    const isBegun = words.some((word) => 'root' in word && word.size > 0)
+    if (isExpected || isBegun) throw withholds('the service does not list it, and it was begun')
+    const isSure = isEnough(words, { policies, size: 0 })
+    const detail = isSure ? 'and so say its witnesses' : undefined
+    return { findings: [...findings, { kind: 'log-unused', origin, ...(detail && { detail }) }] }
   }
   if (listed.key !== key) throw lies('the service names another key of it than its receipts')
   if (policies.length === 0) {
-    return { kind: 'log-not-checked', origin, detail: 'no receipt of this wallet names its witnesses' }
+    const detail = 'no receipt of this wallet names its witnesses'
+    return { findings: [...findings, { kind: 'log-not-checked', origin, detail }] }
   }
-  return readLog(source, { origin, key, policies, keyIds: [...keyIds], known: memory.known.get(origin), maxEntries })
+  const known = deps.memory.known.get(origin)
+  const log = await readLog(source, { origin, key, policies, keyIds: [...keyIds], known, maxEntries })
+  await checkProofs(source, log, accepted)
+  const now = deps.now()
+  const { isFresh } = await compareWitnesses(source, { log, words, policies, now })
+  const isStale = !isFresh && now.getTime() - log.cosignedAt.getTime() > STALE_MS
+  const stale: Finding = { kind: 'log-stale', origin, detail: log.cosignedAt.toISOString() }
+  return { log: { ...log, isStale }, findings: [...findings, ...(isStale ? [stale] : [])] }
 }
 
 /** Each receipt has a place in a tree that a quorum cosigned: it must be this tree, and this place. */

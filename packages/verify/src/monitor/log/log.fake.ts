@@ -73,10 +73,13 @@ export function createFakeLog(given: readonly LogEntry[] = [], seed = developmen
     },
   }
 
-  function toBody(path: string): string | Uint8Array<ArrayBuffer> {
+  /** Nothing is served that is not covered. */
+  function toBody(path: string): string | Uint8Array<ArrayBuffer> | undefined {
     if (path === 'checkpoint') return log.toNote()
     const asked = parseTilePath(path)
     const start = asked.index * TILE_WIDTH
+    const level = asked.kind === 'entries' ? 0 : asked.level
+    if (Math.floor(leaves.length / TILE_WIDTH ** level) < start + asked.width) return undefined
     if (asked.kind === 'entries') return encodeBundle(log.entries.slice(start, start + asked.width).map(encodeLogEntry))
     const span = TILE_WIDTH ** asked.level
     const hashes = Array.from({ length: asked.width }, (_, at) =>

@@ -36,6 +36,8 @@ export type KnownLog = KnownTree & {
   origin: string
   /** The checkpoint, with its cosignatures. */
   note: string
+  /** The newest time at which a whole quorum cosigned it. */
+  cosignedAt: Date
   /** Whose entries are kept. */
   keyIds: readonly string[]
   /** Boots, and the entries of these keys, by their index. */
@@ -69,9 +71,10 @@ export function computeKnownRoot({ tiles, tail }: KnownTree): Uint8Array {
 
 /** The text of a file that keeps what was seen. Its hash is against accidents: who can write the file can write another. */
 export function formatMonitorState(memory: LogsMemory): string {
-  const logs = [...memory.known.values()].map(({ origin, note, keyIds, tiles, tail, entries }) => ({
+  const logs = [...memory.known.values()].map(({ origin, note, cosignedAt, keyIds, tiles, tail, entries }) => ({
     origin,
     note,
+    cosignedAt: cosignedAt.toISOString(),
     keyIds: [...keyIds],
     tiles: tiles.map(toHex),
     tail: tail.map(toHex),
@@ -101,12 +104,14 @@ export function parseMonitorState(bytes: Uint8Array): LogsMemory {
 }
 
 function readLog(value: unknown): KnownLog {
-  const required = ['origin', 'note', 'keyIds', 'tiles', 'tail', 'entries']
-  const { origin, note, keyIds, tiles, tail, entries } = readMembers(value, { required }, malformed)
-  const isText = typeof origin === 'string' && typeof note === 'string'
+  const required = ['origin', 'note', 'cosignedAt', 'keyIds', 'tiles', 'tail', 'entries']
+  const { origin, note, cosignedAt, keyIds, tiles, tail, entries } = readMembers(value, { required }, malformed)
+  const isText = typeof origin === 'string' && typeof note === 'string' && typeof cosignedAt === 'string'
   if (!isText || !isHexList(keyIds, 16) || !isHexList(tiles, 32) || !isHexList(tail, 32) || !Array.isArray(entries)) {
     throw malformed('a member')
   }
+  const time = new Date(cosignedAt)
+  if (Number.isNaN(time.getTime())) throw malformed('a time')
   const tree = { tiles: tiles.map(fromHex), tail: tail.map(fromHex) }
   const checkpoint = parseCheckpoint(parseNote(note).text)
   const size = countLeaves(tree)
@@ -117,7 +122,7 @@ function readLog(value: unknown): KnownLog {
     if (!isNatural(index) || index >= size || typeof hex !== 'string') throw malformed('an entry')
     return [index, decodeLogEntry(fromHex(hex))]
   })
-  return { origin, note, keyIds, ...tree, entries: new Map(kept) }
+  return { origin, note, cosignedAt: time, keyIds, ...tree, entries: new Map(kept) }
 }
 
 function isHexList(value: unknown, bytes: number): value is string[] {

@@ -1,4 +1,11 @@
-import { assertCosigned, type CosignedCheckpoint, LogError, parseVkey, type WitnessPolicy } from '@countersign/log'
+import {
+  assertCosigned,
+  type Checkpoint,
+  type CosignedCheckpoint,
+  LogError,
+  parseVkey,
+  type WitnessPolicy,
+} from '@countersign/log'
 import { equalBytes } from '@countersign/protocol'
 import type { LogSource } from './createLogSource.ts'
 import { LogFault, lies, withholds } from './logFault.ts'
@@ -19,11 +26,7 @@ export type ReadLogParameters = {
 }
 
 /** A log as it is now: cosigned, read to its end, and a continuation of what was seen before. */
-export type SeenLog = KnownLog & {
-  size: number
-  /** The newest time at which a whole quorum cosigned this checkpoint. */
-  cosignedAt: Date
-}
+export type SeenLog = KnownLog & { size: number }
 
 /** Reads a log. Throws a `LogFault` that says what is wrong with it. */
 export async function readLog(source: LogSource, parameters: ReadLogParameters): Promise<SeenLog> {
@@ -33,8 +36,8 @@ export async function readLog(source: LogSource, parameters: ReadLogParameters):
   const { size, root } = cosigned.checkpoint
   if (size > maxEntries) throw new LogFault('log-unavailable', `${size} entries are more than one look reads`)
   const knownSize = known === undefined ? 0 : countLeaves(known)
-  if (known !== undefined && size <= knownSize) await assertOlder(source, { known, size, root })
-  if (size < knownSize) throw withholds(`it has ${size} entries now, and had ${knownSize} before`)
+  if (known !== undefined && size < knownSize) throw await refuseSmaller(source, { known, size, ...cosigned })
+  if (known !== undefined && size === knownSize && !equalBytes(computeKnownRoot(known), root)) throw forked(size)
   const keyIds = [...new Set([...(known?.keyIds ?? []), ...parameters.keyIds])]
   const isWhole = keyIds.length === known?.keyIds.length
   // For a key that was not looked for before, the log is read from its beginning.
@@ -65,15 +68,29 @@ function openCheckpoint(
   }
 }
 
-/** A checkpoint that is not larger than the one that was seen must be of the same tree. */
-async function assertOlder(
+/** A tree that is smaller than one that was seen: an older one, or one of another history. */
+async function refuseSmaller(
   source: LogSource,
-  { known, size, root }: { known: KnownLog; size: number; root: Uint8Array },
-): Promise<void> {
-  const roots = await computeRoots(source, { origin: known.origin, tree: known, sizes: [size] })
-  if (!equalBytes(roots.get(size) as Uint8Array, root)) {
-    throw lies(`it shows two histories: its tree of ${size} entries is another than was seen before`)
+  parameters: { known: KnownLog; size: number; checkpoint: Checkpoint; at: Date },
+): Promise<LogFault> {
+  const { known, size, checkpoint, at } = parameters
+  const knownSize = countLeaves(known)
+  if (at > known.cosignedAt) {
+    return lies(`it shows two histories: its witnesses cosigned ${knownSize} entries, and later only ${size}`)
   }
+  const older = withholds(`it has ${size} entries now, and had ${knownSize} before`)
+  try {
+    const roots = await computeRoots(source, { origin: known.origin, tree: known, sizes: [size] })
+    return equalBytes(roots.get(size) as Uint8Array, checkpoint.root) ? older : forked(size)
+  } catch (error) {
+    if (!(error instanceof LogFault)) throw error
+    // What it would be compared with is not shown any more.
+    return error.kind === 'log-lies' ? error : older
+  }
+}
+
+function forked(size: number) {
+  return lies(`it shows two histories: its tree of ${size} entries is another than was seen before`)
 }
 
 async function readContinuation(
