@@ -29,8 +29,8 @@ export const origin = 'log.example/enclave-a'
 export type FakeLog = ReturnType<typeof createFakeLog>
 
 /** The log and the witnesses of the receipt simulator, with a history of its own, that can lie, fork and withhold. */
-export function createFakeLog(given: readonly LogEntry[] = [], seed = developmentSeed) {
-  const key = createSigner(seed, origin, 'ed25519')
+export function createFakeLog(given: readonly LogEntry[] = [], seed = developmentSeed, name = origin) {
+  const key = createSigner(seed, name, 'ed25519')
   const witnesses = ['w1', 'w2', 'w3'].map((name) => createSigner(seed, `${name}.example`, 'cosignature-ed25519'))
   const leaves: Uint8Array[] = given.map(hashLogEntry)
   const log = {
@@ -50,12 +50,13 @@ export function createFakeLog(given: readonly LogEntry[] = [], seed = developmen
       leaves.push(hashLogEntry(entry))
       return log.entries.push(entry) - 1
     },
-    toNote(size = log.entries.length, timestampS = log.cosignedAtS): string {
+    toNote(size: number = leaves.length, timestampS?: number): string {
       const root = hashTree(leaves.slice(0, size))
-      const cosigners = log.cosigners.map((place) => ({ ...(witnesses[place] as Signer), timestampS }))
+      const time = { timestampS: timestampS ?? log.cosignedAtS }
+      const cosigners = log.cosigners.map((place) => ({ ...(witnesses[place] as Signer), ...time }))
       // In the order of the settings, as a receipt has them.
       const sorted = cosigners.toSorted((left, right) => (left.hex < right.hex ? -1 : 1))
-      return signNote(formatCheckpoint({ origin, size, root, extensions: [] }), [key, ...sorted])
+      return signNote(formatCheckpoint({ origin: name, size, root, extensions: [] }), [key, ...sorted])
     },
     prove(index: number, timestampS: number): string {
       const size = log.entries.length
@@ -66,7 +67,7 @@ export function createFakeLog(given: readonly LogEntry[] = [], seed = developmen
       const path = url.pathname.slice('/log'.length)
       log.requests.push(path)
       const size = log.entries.length
-      if (path === '') return json({ logs: [{ origin, hash: hashOrigin(origin), key: log.key, size }] })
+      if (path === '') return json({ logs: [{ origin: name, hash: hashOrigin(name), key: log.key, size }] })
       const below = path.slice(2 + 64)
       const body = log.lie(below) ?? (log.gone.has(below) ? undefined : toBody(below))
       return body === undefined ? new Response(null, { status: 404 }) : new Response(body)
@@ -93,12 +94,16 @@ export function createFakeLog(given: readonly LogEntry[] = [], seed = developmen
 
 /** The receipt with its entry in this log, and the proof of that. */
 export function logReceipt(log: FakeLog, issue: SimulatedAttestation): SimulatedAttestation {
-  const { statement } = issue.receipt.signer
-  const timeMs = new Date(statement.signedAt).getTime()
-  const index = log.append({ kind: 'signature', ...nameEntry(issue), timeMs })
-  const receipt = { ...issue.receipt, log: log.prove(index, Math.ceil(timeMs / 1000) + 1) }
+  const entry = toEntry(issue)
+  const index = log.append(entry)
+  const receipt = { ...issue.receipt, log: log.prove(index, Math.ceil(entry.timeMs / 1000) + 1) }
   const bytes = encodeBlock('attestation', receipt)
   return { ...issue, receipt, bytes, cid: toCid(bytes) }
+}
+
+export function toEntry(issue: Pick<SimulatedAttestation, 'receipt'>): LogEntry {
+  const timeMs = new Date(issue.receipt.signer.statement.signedAt).getTime()
+  return { kind: 'signature', ...nameEntry(issue), timeMs }
 }
 
 /** By which entries name a signature. */
