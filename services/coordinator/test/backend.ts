@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { toHex } from '@countersign/protocol'
-import { type BackendLog, startBackend as startPlainBackend } from '@countersign/testing'
+import { type StartBackendParameters, startBackend as startPlainBackend } from '@countersign/testing'
 import type { Environment } from '@countersign/testing/launcher'
 import { type CheckAnswer, startInScope } from '@countersign/testing/stack'
 import { PGlite } from '@electric-sql/pglite'
@@ -22,7 +22,7 @@ export function startBackend(parameters: {
   kind: 'pglite' | 'postgres'
   env?: Environment
   enclaveEnv?: Environment
-  log?: BackendLog
+  log?: StartBackendParameters['log']
 }) {
   return startInScope(async ({ add }) => {
     const plain = add(await startPlainBackend(parameters), ({ stop }) => stop())
