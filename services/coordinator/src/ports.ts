@@ -151,10 +151,13 @@ export type LogStore = {
     now: number
   }): Promise<{ missing: number } | { lost: readonly string[] }>
   giveUpClaims(leaves: readonly string[]): Promise<void>
-  listLogs(): Promise<{ hash: string; origin: string; key: string }[]>
+  /** `size` is that of the newest cosigned note. */
+  listLogs(): Promise<LogInfo[]>
   /** The newest checkpoint that is written, with its frontier, and the newest that is cosigned. Undefined for a log that is not there. */
   findLogHead(hash: string): Promise<LogHead | undefined>
-  /** Keeps a cosigned note. */
+  /** The newest note that is cosigned. Undefined before the first. */
+  findCosigned(hash: string): Promise<CosignedNote | undefined>
+  /** Keeps a cosigned note, of a checkpoint that is written. */
   insertNote(parameters: { hash: string; size: number; note: string; now: number }): Promise<void>
   /** Hashes of tiles (level 0: of entries) of a tree of this size; throws where they are not all there. */
   readTiles(hash: string, tiles: readonly Tile[]): Promise<Uint8Array[]>
@@ -163,6 +166,8 @@ export type LogStore = {
   /** Runs while no other coordinator does so for this log. One that waits too long runs all the same: the witnesses are the judges. */
   exclusively<Result>(hash: string, run: () => Promise<Result>): Promise<Result>
 }
+
+export type LogInfo = { hash: string; origin: string; key: string; size: number }
 
 export type LogHead = {
   written: { size: number; note: string; bootId: string; hashes: readonly Uint8Array[] }
