@@ -121,8 +121,10 @@ export type LogKeeper = {
   cosign(parameters: { origin: string; size: number; needs?: readonly WitnessPolicy[] }): Promise<CosignedNote>
   /** Gives claims up: what they are of was dropped. */
   giveUp(leaves: readonly string[]): Promise<void>
-  /** What does not answer, or not well, in words: `witness NAME`. */
+  /** What does not answer, or not well, in words: `witness NAME`, `log ORIGIN`. */
   findMissing(): readonly string[]
+  /** Whether anything can be released: some enclave's log is open, and a quorum cosigned lately. True for enclaves without a log. */
+  isOpen(): boolean
   stop(): Promise<void>
 }
 

@@ -46,6 +46,7 @@ const signing: CoordinatorErrorCode[] = [
   'entropy_unavailable',
   'enclave_unavailable',
   'collateral_stale',
+  'log_unavailable',
 ]
 const vault: CoordinatorErrorCode[] = ['vault_not_found', 'policy_refused', 'approvals_missing', 'approval_invalid']
 const offChain =
@@ -98,6 +99,7 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
         'not_found',
         'rate_limited',
         'enclave_unavailable',
+        'log_unavailable',
         'database_unavailable',
       ),
     },
@@ -195,6 +197,7 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
         'attestation_invalid',
         'enclave_unavailable',
         'collateral_stale',
+        'log_unavailable',
       ),
     },
   },
