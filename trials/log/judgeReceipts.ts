@@ -1,7 +1,7 @@
 import { createVerifier } from '@countersign/attestation'
 import { simulatedRoots } from '@countersign/attestation/simulator'
 import type { WitnessPolicy } from '@countersign/log'
-import { checkReceipt, encodeReceiptCar, parseReceiptCar } from '@countersign/receipt'
+import { checkReceipt, encodeCar, parseReceiptCar } from '@countersign/receipt'
 import { assembleReceipt } from '../../services/coordinator/src/pipeline/assembleReceipt.ts'
 import { openStores } from '../../services/coordinator/src/store/openStore.ts'
 
@@ -23,7 +23,7 @@ export async function judgeReceipts(parameters: {
       const work = await pipeline.pinning.findPin(slug)
       if (work === undefined) throw new Error(`${slug} is not there`)
       const { receipt, collateral, others } = assembleReceipt(work)
-      const car = encodeReceiptCar([receipt, collateral, ...others])
+      const car = encodeCar([receipt, collateral, ...others].map((block) => block.bytes))
       const { bytes, collateral: carried, blocks } = parseReceiptCar(car)
       const { steps, verdict, logged } = await checkReceipt(bytes, carried as Uint8Array, {
         roots,
