@@ -174,7 +174,8 @@ async function answer(
 ) {
   const head = { method: request.method ?? '', path: request.url ?? '/', headers: request.headers }
   const isSigned = typeof head.headers[callerHeaders.signature] === 'string'
-  const maxBytes = head.path === enclavePaths.sign && isSigned ? MAX_SIGN_BYTES : MAX_BODY_BYTES
+  const isLarge = head.path === enclavePaths.sign || head.path === enclavePaths.release
+  const maxBytes = isLarge && isSigned ? MAX_SIGN_BYTES : MAX_BODY_BYTES
   const admission = await app.admit(head)
   // Each byte can be a chunk of its own, and costs a hundred times its length then. Callers know how long their bodies are.
   if (head.headers['transfer-encoding'] !== undefined) {
