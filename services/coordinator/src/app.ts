@@ -34,7 +34,7 @@ import type {
   Store,
 } from './ports.ts'
 import { createProofWatcher } from './proof/watchProof.ts'
-import type { SigningRequest, SigningResult } from './sign/signBatch.ts'
+import type { SigningRequest, SigningResult } from './sign/request.ts'
 import { systemSchedule } from './system.ts'
 
 export type AppConfig = {

@@ -133,6 +133,7 @@ export async function startCoordinator(
     verifyBatch: createBatchVerifier({ verifier, policy: config.enclavePolicy, collateral, readPlatform, releaser }),
     commit: createCommitter({ store, selfReport, clock, random, releaser }),
     receiptVersion: config.receiptVersion,
+    log,
     metrics,
     batchLimit: config.batchLimit,
     enclaveSlots: ENCLAVE_SLOTS,

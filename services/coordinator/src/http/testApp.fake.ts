@@ -12,7 +12,7 @@ import {
   createFakeSelfReport,
   type FakeIdentity,
 } from '../ports.fake.ts'
-import type { Asked, SigningRequest } from '../sign/signBatch.ts'
+import type { Asked, SigningRequest } from '../sign/request.ts'
 import { createMemoryStore } from '../store/memoryStore.fake.ts'
 
 export const APP = 'https://app.example'
