@@ -16,8 +16,8 @@ export type MoodScript = {
 }
 
 /**
- * Changes what witnesses do, each for itself, at moments that the seed decides. Never do two contradict the log at once: that would end
- * its origin, which is another trial.
+ * Changes what witnesses do, each for itself, at moments that the seed decides. One of them, and no other, contradicts the log now and
+ * then: if two did, that would end its origin, which is another trial.
  */
 export function startMoodScript(parameters: {
   witnesses: readonly { real: RunningWitness; bad: BadWitness }[]
@@ -27,18 +27,18 @@ export function startMoodScript(parameters: {
   const stopping = new AbortController()
   const changes = { moods: 0, kills: 0 }
   const sleep = (ms: number) => setTimeout(ms, undefined, { signal: stopping.signal }).catch(() => undefined)
-  const isContradicted = () => witnesses.some(({ bad }) => contradicting.includes(bad.mood()))
+  const liar = witnesses[Math.floor(random() * witnesses.length)]
 
-  function choose(): Mood {
+  function choose(witness: (typeof witnesses)[number]): Mood {
     if (random() < HONEST) return 'honest'
-    const possible = moods.filter((mood) => !(isContradicted() && contradicting.includes(mood)))
+    const possible = moods.filter((mood) => witness === liar || !contradicting.includes(mood))
     return possible[Math.floor(random() * possible.length)] ?? 'honest'
   }
 
-  async function live({ real, bad }: (typeof witnesses)[number]) {
+  async function live(witness: (typeof witnesses)[number]) {
+    const { real, bad } = witness
     while (!stopping.signal.aborted) {
-      bad.setMood('honest')
-      const mood = choose()
+      const mood = choose(witness)
       changes.moods += 1
       bad.setMood(mood)
       const ms = SHORTEST_MS + random() * (LONGEST_MS - SHORTEST_MS)

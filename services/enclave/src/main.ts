@@ -176,7 +176,7 @@ async function start(env: Env): Promise<RunningService> {
     await learning
     if (isStopping) return
     // Witnesses must know the keys before anything can be signed, so whoever sets them up finds them here.
-    const logKeys = statementLog === undefined ? {} : { logKeys: (await statementLog.describe()).keys }
+    const logKeys = statementLog === undefined ? {} : { logKeys: (await statementLog.describe()).keys.join(' ') }
     log.info({ msg: 'Started the enclave', address, configHash: toHex(configHash), ...facts, ...logKeys })
   }
 
