@@ -68,7 +68,8 @@ export type Endpoints = {
   /** A trustless IPFS gateway: the bytes that the CID names. */
   'GET /ipfs/:cid': { query: { format?: 'json' | 'raw' | 'car' | undefined } }
   'GET /health': { response: { status: 'ok' } }
-  'GET /health/ready': { response: { status: 'ready' } }
+  /** `missing` names witnesses that do not answer, while enough others do. */
+  'GET /health/ready': { response: { status: 'ready'; missing?: string[] } }
   'GET /health/attestation': { query: { nonce?: string | undefined }; response: CoordinatorAttestation }
 }
 

@@ -28,6 +28,7 @@ import type {
   GetBlock,
   IdentityProvider,
   KeyEnclave,
+  LogKeeper,
   Random,
   Schedule,
   SelfReport,
@@ -67,6 +68,8 @@ export type AppDeps = {
   /** By the id in `/auth/:provider`. */
   providers: ReadonlyMap<string, IdentityProvider>
   sign(request: SigningRequest): Promise<SigningResult>
+  /** Where enclaves have a log. */
+  keeper?: Pick<LogKeeper, 'findMissing' | 'isOpen'>
   /** A block that this service holds, for the gateway; without it there is none. */
   getBlock?: GetBlock
   clock: Clock

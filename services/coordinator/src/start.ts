@@ -25,10 +25,12 @@ import { type Decorate, keepOriginal } from './parts.ts'
 import { createBatchSigner } from './sign/batchSigner.ts'
 import { createSignatureChecker } from './sign/checkSignatures.ts'
 import { createCommitter } from './sign/commit.ts'
+import { createLogging } from './sign/createLogging.ts'
 import { createReleaser } from './sign/release.ts'
 import { createBatchVerifier } from './sign/verifyBatch.ts'
 import { openStores } from './store/openStore.ts'
-import { systemClock, systemRandom } from './system.ts'
+import { systemClock, systemRandom, systemSchedule } from './system.ts'
+import { createLogKeeper } from './transparency/logKeeper.ts'
 
 /** Calls that wait for the enclave at one time; requests that come meanwhile gather. */
 const ENCLAVE_SLOTS = 8
@@ -123,6 +125,14 @@ export async function startCoordinator(
   )
 
   const metrics = createMetrics({ now: clock.now, countOpenProofs: opened.pipeline.countOpenProofs })
+  const logDeps = { enclave, clock, schedule: systemSchedule, log }
+  const keeper =
+    config.witnesses.length === 0
+      ? undefined
+      : decorate(
+          'keeper',
+          createLogKeeper({ ...logDeps, store: opened.logStore, witnesses: config.witnesses, metrics }),
+        )
   const releaser = createReleaser(selfReport)
   const signer = createBatchSigner({
     entropy,
@@ -133,6 +143,7 @@ export async function startCoordinator(
     verifyBatch: createBatchVerifier({ verifier, policy: config.enclavePolicy, collateral, readPlatform, releaser }),
     commit: createCommitter({ store, selfReport, clock, random, releaser }),
     receiptVersion: config.receiptVersion,
+    logging: keeper && createLogging({ ...logDeps, store, keeper, sessionIdleMs: config.app.sessionIdleMs }),
     log,
     metrics,
     batchLimit: config.batchLimit,
@@ -148,6 +159,7 @@ export async function startCoordinator(
     selfReport,
     providers: createProviders(config.providers, { publicUrl: config.app.publicUrl, clock }),
     sign: signer.sign,
+    ...(keeper && { keeper }),
     clock,
     random,
     log,
@@ -176,6 +188,7 @@ export async function startCoordinator(
     () => pipeline?.stop(),
     () => entropy.stop(),
     () => signatures.stop(),
+    () => keeper?.stop(),
     () => enclave.stop(),
     () => selfReport.stop(),
     () => collateral.stop(),

@@ -11,6 +11,7 @@ import {
   loginProvidersSchema,
   okSchema,
   proofPayloadSchema,
+  readinessSchema,
   sessionUserSchema,
   signAuthorizationRequestSchema,
   signDigestRequestSchema,
@@ -325,7 +326,10 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
   },
   'GET /health/ready': {
     summary: 'Whether it can serve',
-    responses: { 200: json('Ready', healthSchema), ...problemsOf('database_unavailable', 'attestation_invalid') },
+    responses: {
+      200: json('Ready', readinessSchema),
+      ...problemsOf('database_unavailable', 'attestation_invalid', 'log_unavailable'),
+    },
   },
   'GET /health/attestation': {
     summary: 'The coordinator’s own attestation',

@@ -266,7 +266,16 @@ export const attestationSchema = z
   .openapi('CoordinatorAttestation')
 
 export const okSchema = z.strictObject({ ok: z.literal(true) }).openapi('Ok')
-export const healthSchema = z.strictObject({ status: z.enum(['ok', 'ready']) }).openapi('Health')
+export const healthSchema = z.strictObject({ status: z.literal('ok') }).openapi('Health')
+export const readinessSchema = z
+  .strictObject({
+    status: z.literal('ready'),
+    missing: z
+      .array(z.string())
+      .optional()
+      .openapi({ description: 'What does not answer, while the rest is enough: `witness NAME`, `log ORIGIN`.' }),
+  })
+  .openapi('Readiness')
 export const emptySchema = z.strictObject({}).openapi('Empty')
 
 export const problemSchema = z

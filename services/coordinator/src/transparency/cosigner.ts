@@ -12,7 +12,7 @@ import { CoordinatorError } from '../errors.ts'
 import type { Clock, CosignedNote, LogStore, Schedule } from '../ports.ts'
 import { toReason } from '../toReason.ts'
 import { LogFault } from './logFault.ts'
-import { findCosignature, findLogSignature, readNote } from './readCosignature.ts'
+import { readCosignatures, readLogSignature, readNote } from './readCosignature.ts'
 import { proveConsistency } from './readNodes.ts'
 import type { RecentTree } from './recentTree.ts'
 import type { WitnessAnswer, WitnessClient } from './witnessClient.ts'
@@ -132,21 +132,16 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
   /** What is collected for a note of the database: its text, and what holds of the lines below it. */
   function collect(text: string): Collection | undefined {
     const note = readNote(text)
-    const own = note && findLogSignature(note, key)
+    const own = note && readLogSignature(note, key)
     if (note === undefined || own === undefined) return undefined
-    const cosignatures = new Map<string, Cosignature>()
-    for (const witness of getPolicy().witnesses) {
-      const site = clients.get(witness)
-      const cosignature = site && findCosignature(note, site.key)
-      if (cosignature !== undefined) cosignatures.set(witness, cosignature)
-    }
+    const cosignatures = readCosignatures(note, getPolicy().witnesses)
     return {
       size: parseCheckpoint(note.text).size,
       text: note.text,
       note: arrangeCheckpoint(note.text, { log: own, cosignatures: [] }),
       log: own,
       startedAt: clock.now(),
-      cosignatures,
+      cosignatures: new Map(cosignatures.map((cosignature) => [cosignature.witness, cosignature])),
       refusals: new Map(),
     }
   }

@@ -9,7 +9,7 @@ import {
 } from '@countersign/log'
 import { type AppendedEntries, fromHex, hashTreeLeaf, isHex, isNatural } from '@countersign/protocol'
 import { LogFault } from './logFault.ts'
-import { findLogSignature, readNote } from './readCosignature.ts'
+import { readLogSignature, readNote } from './readCosignature.ts'
 
 /** What an enclave appended, read. Whether it continues what is written is another question. */
 export type ReadEntries = {
@@ -24,7 +24,7 @@ export type ReadEntries = {
 /** Throws `log_malformed` for entries that are none, and for a checkpoint that is not of them or not signed by the log's key. */
 export function readAppended({ origin, from, entries, checkpoint: text }: AppendedEntries, key: NoteKey): ReadEntries {
   const note = readNote(text)
-  if (note === undefined || findLogSignature(note, key) === undefined) throw malformed('the checkpoint is not signed')
+  if (note === undefined || readLogSignature(note, key) === undefined) throw malformed('the checkpoint is not signed')
   const checkpoint = readCheckpoint(note.text)
   const isOwn = origin === key.name && checkpoint.origin === origin && checkpoint.extensions.length === 0
   if (!isOwn) throw malformed('the checkpoint is of another log')
