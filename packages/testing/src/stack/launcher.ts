@@ -21,6 +21,7 @@ export {
 } from './startService.ts'
 export {
   createWitnessFolders,
+  type RunningWitness,
   readLogKeys,
   startWitness,
   type WitnessFolder,

@@ -124,12 +124,12 @@ async function startParts(deps: StartBackendDeps, parameters: StartBackendParame
   let enclave = started
   const enclaveUrl = String(enclave.fields.address)
 
+  const logsFile = join(folder, 'logs')
   const witnesses: RunningWitness[] = []
   const routes: { vkey: string; url: string }[] = []
   if (log !== undefined && folders !== undefined) {
     const known = log.knownOrigins ?? origins
     const keys = readLogKeys(enclave.fields).filter((vkey) => known.some((origin) => vkey.startsWith(`${origin}+`)))
-    const logsFile = join(folder, 'logs')
     await writeLogList(logsFile, keys)
     const onLine = (line: string) => output.push(line)
     const start = async (each: WitnessFolder) =>
@@ -165,6 +165,10 @@ async function startParts(deps: StartBackendDeps, parameters: StartBackendParame
     url,
     /** Those of the log. */
     witnesses,
+    /** The list of logs that they know. */
+    logsFile,
+    /** Of the enclave, where it has a log. */
+    logOrigins: origins,
     /** Resolves when the coordinator says that it can sign: with a log that is a while after it serves. */
     async untilReady(timeoutMs = READY_MS) {
       const until = performance.now() + timeoutMs

@@ -37,8 +37,8 @@ async function createWitnessFolder(parent: string, name: string): Promise<Witnes
 
 /** Verifier keys of the logs that an enclave may write, from the line with which it said that it serves. */
 export function readLogKeys({ logKeys }: LogFields): string[] {
-  if (!Array.isArray(logKeys)) throw new Error('The enclave named no keys of its logs.')
-  return logKeys.map(String)
+  if (typeof logKeys !== 'string') throw new Error('The enclave named no keys of its logs.')
+  return logKeys.split(' ')
 }
 
 /** The logs that witnesses are to cosign, for `startWitness`. */
