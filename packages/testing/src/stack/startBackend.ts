@@ -206,8 +206,8 @@ async function startParts(deps: StartBackendDeps, parameters: StartBackendParame
       coordinator = await startCoordinator(changes)
     },
     /** Another coordinator on the same database, at a port of its own. */
-    async startSecond() {
-      const { service } = await startCoordinator({ PORT: String(secondPort) })
+    async startSecond(changes: Environment = {}) {
+      const { service } = await startCoordinator({ ...changes, PORT: String(secondPort) })
       return { url: secondUrl, stop: () => service.kill('SIGKILL') }
     },
     stopEnclave: (signal: NodeJS.Signals) => enclave.service.kill(signal),
