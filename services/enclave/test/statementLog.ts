@@ -59,7 +59,7 @@ export function createTestLog(changes: Partial<StatementLogDeps> = {}) {
 }
 
 /** Starts a log from nothing and has its boot cosigned. */
-export async function open({ statementLog }: TestLog, start: Partial<LogRequest['start']> = {}) {
+export async function open({ statementLog }: Pick<TestLog, 'statementLog'>, start: Partial<LogRequest['start']> = {}) {
   await statementLog.call({ start: { origin: origins[0] as string, checkpoint: null, hashes: [], ...start } })
   const { log } = await statementLog.call({})
   release(statementLog, cosign(log?.checkpoint ?? ''))
