@@ -154,6 +154,20 @@ describe('a log that does not show what it has', () => {
     expect(kindsOf(report)).toEqual(['log-unavailable'])
   })
 
+  test('is read to its end where the service wants slower questions, and not without waiting', async () => {
+    stack.publish(...all)
+    let refused = 0
+    stack.network.routes.unshift([
+      `${apiBaseUrl}/log/`,
+      (url) => (refused++ % 3 === 0 ? new Response(null, { status: 429 }) : stack.log.answer(url)),
+    ])
+    const waits: number[] = []
+    const wait = async (ms: number) => waits.push(ms) > 0
+    expect(await stack.look({}, createLogsMemory(), { wait })).toMatchObject({ conclusion: 'complete', findings: [] })
+    expect(waits.length).toBeGreaterThan(0)
+    expect(kindsOf(await stack.look())).toEqual(['log-unavailable'])
+  })
+
   test('is stale where no quorum cosigned it for an hour', async () => {
     stack.publish(...all)
     stack.log.cosignedAtS = now.getTime() / 1000 - 3_601

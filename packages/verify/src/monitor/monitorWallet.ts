@@ -20,6 +20,8 @@ export type MonitorDeps = {
   memory?: MonitorMemory
   /** The same of logs, for all wallets. A log that does not continue what it showed before is found out by it. */
   logs?: LogsMemory
+  /** Resolves after so long; false where the look is to end. Without it, a log that wants slower questions is not read to its end. */
+  wait?: (ms: number) => Promise<boolean>
   onProgress?: (progress: { judged: number; of: number }) => void
 }
 
@@ -95,10 +97,13 @@ export async function monitorWallet(deps: MonitorDeps, request: MonitorRequest):
   const { known, otherReceipts } = await readKnown(reader, { hashes: [...events.keys()], head, nonce, memory })
   const { steps, findings } = await findRest(reader, { known, head, nonce, fromNonce, graceS, events, otherReceipts })
   const { maxReceipts = Number.POSITIVE_INFINITY } = request
-  const judge = ({ hash }: Step) =>
+  const judge = ({ hash, use }: Step) =>
     judgeReceipt(
       { ...deps, rpc: eventsRpc },
-      { txHash: hash, events: events.get(hash) ?? [], contract: source.contract, request },
+      {
+        ...{ txHash: hash, isMined: use !== undefined, events: events.get(hash) ?? [] },
+        ...{ contract: source.contract, request },
+      },
     )
   const judged = await judgeSteps(deps, { steps: steps.toSorted(compareNonces), memory, maxReceipts, judge })
   await assertSameHead(reader, head)
