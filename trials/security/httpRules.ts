@@ -77,6 +77,10 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   // A stream counts among the five of its address while it is looked up, so that those at one time may be one too many.
   '/proof/{slug}/events': { method: 'GET', isPublic: true, success: ['proof_not_found', 'rate_limited'] },
   '/ipfs/{cid}': { method: 'GET', isPublic: true, success: ['invalid_request', 'not_found'] },
+  // The trial's service keeps no logs.
+  '/log': { method: 'GET', isPublic: true, success: 200 },
+  '/log/{hash}/checkpoint': { method: 'GET', isPublic: true, success: ['not_found'] },
+  '/log/{hash}/tile/{path}': { method: 'GET', isPublic: true, success: ['not_found'] },
   '/health': { method: 'GET', isPublic: true, success: 200 },
   '/health/ready': { method: 'GET', isPublic: true, success: 200 },
   '/health/attestation': { method: 'GET', isPublic: true, success: 200 },

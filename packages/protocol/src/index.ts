@@ -166,6 +166,7 @@ export type {
   AttestationReceiptV1,
   CoordinatorAttestation,
   EvidenceMode,
+  LogInfo,
   LoginProvider,
   Problem,
   ProofPayload,

@@ -11,6 +11,7 @@ import { registerDocsRoutes } from './http/docsRoutes.ts'
 import { registerGatewayRoutes } from './http/gatewayRoutes.ts'
 import { registerHealthRoutes } from './http/healthRoutes.ts'
 import { createLimiters, type RateLimits } from './http/limiters.ts'
+import { registerLogRoutes } from './http/logRoutes.ts'
 import { createMiddleware } from './http/middleware.ts'
 import { createOnError } from './http/problem.ts'
 import { createProofEvents } from './http/proofEvents.ts'
@@ -29,6 +30,7 @@ import type {
   IdentityProvider,
   KeyEnclave,
   LogKeeper,
+  LogStore,
   Random,
   Schedule,
   SelfReport,
@@ -72,6 +74,7 @@ export type AppDeps = {
   keeper?: Pick<LogKeeper, 'findMissing' | 'isOpen'>
   /** A block that this service holds, for the gateway; without it there is none. */
   getBlock?: GetBlock
+  logStore: Pick<LogStore, 'listLogs' | 'findCosigned' | 'readTiles' | 'readBundle'>
   clock: Clock
   random: Random
   log: Log
@@ -129,6 +132,7 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
   registerSignRoutes(app, { ...shared, sessionIdleMs, allowedChainIds, signQuotaPerDay: config.signQuotaPerDay })
   registerProofRoutes(app, { store, ipfsGatewayUrl, proofEvents, limiters })
   registerGatewayRoutes(app, shared)
+  registerLogRoutes(app, shared)
   registerHealthRoutes(app, shared)
   registerDocsRoutes(app, {
     publicUrl,

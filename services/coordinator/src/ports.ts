@@ -8,6 +8,7 @@ import type {
   EnclaveSettings,
   Hex,
   LoggedItemsResponse,
+  LogInfo,
   LogRequest,
   LogResponse,
   OpenSessionRequest,
@@ -153,7 +154,6 @@ export type LogStore = {
     now: number
   }): Promise<{ missing: number } | { lost: readonly string[] }>
   giveUpClaims(leaves: readonly string[]): Promise<void>
-  /** `size` is that of the newest cosigned note. */
   listLogs(): Promise<LogInfo[]>
   /** The newest checkpoint that is written, with its frontier, and the newest that is cosigned. Undefined for a log that is not there. */
   findLogHead(hash: string): Promise<LogHead | undefined>
@@ -168,8 +168,6 @@ export type LogStore = {
   /** Runs while no other coordinator does so for this log. One that waits too long runs all the same: the witnesses are the judges. */
   exclusively<Result>(hash: string, run: () => Promise<Result>): Promise<Result>
 }
-
-export type LogInfo = { hash: string; origin: string; key: string; size: number }
 
 export type LogHead = {
   written: { size: number; note: string; bootId: string; hashes: readonly Uint8Array[] }

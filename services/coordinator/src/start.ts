@@ -154,6 +154,7 @@ export async function startCoordinator(
       ? { getBlock: async (cid) => (await pipelineStarting)?.getBlock?.(cid) }
       : {}),
     store,
+    logStore: opened.logStore,
     enclave,
     entropy,
     selfReport,

@@ -17,7 +17,7 @@ const statements = [
     created_at timestamptz not null
   )`,
 
-  // Without a foreign key, which would cost as much as the row itself: append_log alone writes here.
+  // Without a foreign key, which would cost as much as the row itself, as the next two: append_log alone writes to them.
   `create table log_entries (
     log_id integer not null,
     index bigint not null check (index >= 0),
@@ -39,7 +39,7 @@ const statements = [
 
   // As the enclave signed them.
   `create table log_checkpoints (
-    log_id integer not null references logs,
+    log_id integer not null,
     size bigint not null check (size >= 0),
     boot_id bytea not null check (length(boot_id) = 16),
     root bytea not null check (length(root) = 32),
@@ -75,7 +75,6 @@ const statements = [
     primary key (wallet_id, digest)
   )`,
   `create index claims_leaf on claims (leaf)`,
-  `create index claims_created_at on claims (created_at)`,
 
   // The note by which the statements of one call were released, and where in the log the entry of each is.
   `alter table verifications add column log_note bytea references log_notes`,
@@ -136,6 +135,14 @@ const statements = [
     insert into log_entries (log_id, index, entry)
     select log.id, first_index + place, substr(added, 57 * place + 1, 57)
     from generate_series(known::integer, count::integer - 1) as place;
+    if exists (
+      select from generate_series(known::integer, count::integer - 1) as place where get_byte(added, 57 * place) = 0
+    ) then
+      -- Once for each boot: claims that nobody gave up, because their coordinator died. Only here they are not found by a key.
+      delete from claims where (wallet_id, digest) in (
+        select wallet_id, digest from claims where created_at < expired_before - interval '1 day' for update skip locked
+      );
+    end if;
 
     done := old_size;
     complete := greatest(old_size, the_size);
@@ -189,22 +196,20 @@ const statements = [
     );
     -- A signing is stored and its claim deleted at once: where the claim was free because of that, this sees the signing.
     lost := array(
-      select asked.leaf from unnest(wallets, digests, leaves) as asked (wallet_id, digest, leaf)
-      where not exists (
-        select from claims as c
-        where c.wallet_id = asked.wallet_id and c.digest = decode(asked.digest, 'hex') and c.leaf = decode(asked.leaf, 'hex')
-      ) or exists (
-        select from pending_transactions as p
-        where p.wallet_id = asked.wallet_id and p.digest = decode(asked.digest, 'hex')
-      )
+      select asked.leaf
+      from unnest(wallets, digests, leaves) with ordinality as asked (wallet_id, digest, leaf, place)
+      left join lateral (
+        select c.leaf from claims as c where c.wallet_id = asked.wallet_id and c.digest = decode(asked.digest, 'hex') offset 0
+      ) as c on true
+      left join lateral (
+        select p.id from pending_transactions as p
+        where p.wallet_id = asked.wallet_id and p.digest = decode(asked.digest, 'hex') offset 0
+      ) as p on true
+      where c.leaf is distinct from decode(asked.leaf, 'hex') or p.id is not null
+      order by place
     );
     if cardinality(lost) > 0 then
       delete from claims where leaf in (select decode(leaf, 'hex') from unnest(lost) as leaf);
     end if;
-    -- Those that nobody gave up, because their coordinator died. A few at a time keep up with any number.
-    delete from claims where (wallet_id, digest) in (
-      select wallet_id, digest from claims where created_at < expired_before - interval '1 day'
-      order by created_at limit 16 for update skip locked
-    );
   end $$`,
 ]
