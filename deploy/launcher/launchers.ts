@@ -105,6 +105,7 @@ export const launched = {
         'RATE_LIMIT_PROOF',
         'ALLOWED_CHAIN_IDS',
         'RECEIPTS',
+        'LOG_WITNESSES',
         'BATCH_LIMIT',
         'PIPELINE_DELAY_MS',
         'WORKER',

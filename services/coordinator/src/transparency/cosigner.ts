@@ -99,6 +99,8 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
   let roundAt = Number.NEGATIVE_INFINITY
   /** What the database has, as far as it is known here. */
   let kept = { size: 0, at: 0 }
+  /** Whether somebody came while a round was under way, perhaps too late for it: who waits, or a witness that was busy. */
+  let isCalledAgain = false
   let cancelRetry = () => {}
   let isStopped = false
 
@@ -178,13 +180,19 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
     deps.onCosigned(size)
   }
 
-  /** Another coordinator may have asked. */
+  /** Another coordinator may have asked, or this one before its last start. */
   function adopt(cosigned: CosignedNote | undefined) {
     if (cosigned === undefined || cosigned.size <= (latest?.size ?? 0)) return
     const collection = collect(cosigned.note)
     if (!isEnough(collection, { size: cosigned.size })) return
+    for (const { witness, timestampS } of collection.cosignatures.values()) {
+      // By the witness's own clock, which cannot make it later than now.
+      const at = Math.min(clock.now(), timestampS * 1000)
+      collection.startedAt = Math.min(collection.startedAt, at)
+      if (!standing.has(witness)) standing.set(witness, { outcome: 'cosigned', at })
+    }
     latest = collection
-    kept = { size: collection.size, at: clock.now() }
+    kept = { size: collection.size, at: collection.startedAt }
     deps.onCosigned(collection.size)
     serve(collection)
   }
@@ -209,7 +217,9 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
           settle()
           serve(collection)
           // Others went on without it, and may need it by now.
-          if (collection !== latest && waiters.size > 0) startRound()
+          if (collection === latest || waiters.size === 0) return
+          isCalledAgain = true
+          startRound()
         })
       }
       settle()
@@ -248,8 +258,11 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
     } else {
       collection.refusals.delete(witness)
     }
-    // Of one that saw a newer checkpoint of ours there is nothing to say.
-    if (outcome === 'ahead') return
+    if (outcome === 'ahead') {
+      // It has seen a newer checkpoint of ours, so there is one to ask with.
+      isCalledAgain = true
+      return
+    }
     const before = standing.get(witness)?.outcome
     standing.set(witness, { outcome, at: clock.now() })
     // Once for each change: a witness may be away for long.
@@ -275,16 +288,14 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
   function startRound() {
     if (round !== undefined || isStopped) return
     cancelRetry()
-    const before = latest
+    isCalledAgain = false
     round = runRound()
       .catch((error: unknown) => log.warn({ msg: 'Could not ask the witnesses', origin: key.name, ...toReason(error) }))
       .finally(() => {
         round = undefined
-        const open = [...waiters].filter((waiter) => !isEnough(latest, waiter))
-        if (open.length === 0) return
-        // What was written meanwhile is asked for at once; who did not help is given time.
-        const isAhead = latest !== before && open.some(({ size }) => size > (latest?.size ?? 0))
-        if (isAhead) startRound()
+        if (![...waiters].some((waiter) => !isEnough(latest, waiter))) return
+        // Witnesses that did not help are given time.
+        if (isCalledAgain) startRound()
         else cancelRetry = schedule(startRound, RETRY_MS)
       })
   }
@@ -315,6 +326,7 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
         }
         const cancel = schedule(() => waiter.reject(unavailable('the witnesses do not answer')), waitMs)
         waiters.add(waiter)
+        isCalledAgain = true
         startRound()
       })
     },
