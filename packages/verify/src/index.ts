@@ -24,14 +24,24 @@ export type { Phase, Subject } from './loadReceipt.ts'
 export { MEASUREMENT_FORM, normaliseHex, parseMeasurementText, toMeasurementText } from './measurementText.ts'
 export { MINIMUM_TCB_FORM, parseMinimumTcbTexts, toMinimumTcbTexts } from './minimumTcbText.ts'
 export { describeReport, type ReportWords } from './monitor/describeReport.ts'
+export type { MonitorMemory } from './monitor/judgeSteps.ts'
 export {
-  createMonitorMemory,
-  type MonitorDeps,
-  type MonitorMemory,
-  type MonitorRequest,
-  monitorWallet,
-} from './monitor/monitorWallet.ts'
-export type { Finding, FindingKind, MonitorConclusion, MonitorReport, Severity } from './monitor/report.ts'
+  createLogsMemory,
+  formatMonitorState,
+  type LogsMemory,
+  MAX_STATE_BYTES,
+  parseMonitorState,
+} from './monitor/log/logMemory.ts'
+export { createMonitorMemory, type MonitorDeps, type MonitorRequest, monitorWallet } from './monitor/monitorWallet.ts'
+export {
+  type Finding,
+  type FindingKind,
+  type LogReport,
+  type MonitorConclusion,
+  type MonitorReport,
+  monitorConclusions,
+  type Severity,
+} from './monitor/report.ts'
 export { orderGateways } from './orderGateways.ts'
 export {
   assertManifest,

@@ -5,6 +5,7 @@ import type { Rpc } from '../createRpc.ts'
 import { describeError, VerifierError } from '../errors.ts'
 import { type Outcome, type VerifyDeps, type VerifyRequest, verify } from '../verify.ts'
 import type { WalletEvent } from './listEvents.ts'
+import { type ReceiptFacts, readFacts } from './log/receiptFacts.ts'
 
 /** `unavailable` where there was nothing to judge. */
 export type Judgement = {
@@ -12,6 +13,8 @@ export type Judgement = {
   detail: string | undefined
   /** Of the transaction in the receipt, whose hash covers it. */
   nonce: number | undefined
+  /** Undefined where there is no receipt to read. */
+  facts: ReceiptFacts | undefined
 }
 
 export type JudgeRequest = Pick<
@@ -37,10 +40,10 @@ export async function judgeReceipt(
   { txHash, events, contract, request }: JudgeParameters,
 ): Promise<Judgement> {
   const cids = [...new Set(events.map(({ ipfsCid }) => ipfsCid))].slice(0, MAX_RECEIPTS)
-  let best: Judgement = { conclusion: 'failed', detail: 'the event names no receipt', nonce: undefined }
+  let best: Judgement = { conclusion: 'failed', detail: 'the event names no receipt', ...NOTHING }
   for (const cid of cids.filter(isCid)) {
     const chain = toReadChain(deps.rpc, { cid, events, contract })
-    const judged = await judgeOne({ ...deps, chain }, { ...request, subject: { kind: 'transaction', txHash } })
+    const judged = await judgeOne({ ...deps, chain }, request, txHash)
     if (judged.conclusion === 'accepted') return judged
     if (ORDER.indexOf(judged.conclusion) <= ORDER.indexOf(best.conclusion)) best = judged
   }
@@ -54,13 +57,16 @@ export type JudgeParameters = {
   request: JudgeRequest
 }
 
-async function judgeOne(deps: VerifyDeps, request: VerifyRequest): Promise<Judgement> {
+const NOTHING = { nonce: undefined, facts: undefined }
+
+async function judgeOne(deps: VerifyDeps, request: JudgeRequest, txHash: string): Promise<Judgement> {
   try {
-    const outcome = await verify(deps, request)
-    return { conclusion: outcome.conclusion, detail: findFault(outcome), nonce: readNonce(outcome) }
+    const outcome = await verify(deps, { ...request, subject: { kind: 'transaction', txHash } })
+    const { conclusion } = outcome
+    return { conclusion, detail: findFault(outcome), nonce: readNonce(outcome), facts: readFacts(txHash, outcome) }
   } catch (error) {
     if (!(error instanceof VerifierError) || error.code !== 'fetch_failed') throw error
-    return { conclusion: 'unavailable', detail: describeError(error).message, nonce: undefined }
+    return { conclusion: 'unavailable', detail: describeError(error).message, ...NOTHING }
   }
 }
 

@@ -1,3 +1,4 @@
+import type { SimulatedAttestation } from '@countersign/receipt/simulator'
 import { contract, type FakeIssue, signedAt, toLog } from '../issues.fake.ts'
 import { json } from '../network.fake.ts'
 
@@ -91,6 +92,22 @@ export function createFakeNode({ wallet }: { wallet: string }) {
   }
 
   return node
+}
+
+/** An authorization as a transaction lists it. */
+export function toItem({ receipt }: Pick<SimulatedAttestation, 'receipt'>) {
+  if (receipt.kind !== 'authorization') throw new TypeError('another kind')
+  const { chainId, address, nonce, signature } = receipt.subject
+  const [r, s] = [signature.slice(2, 66), signature.slice(66, 130)]
+  const yParity = Number(`0x${signature.slice(130)}`) - 27
+  return {
+    chainId: `0x${chainId.toString(16)}`,
+    address,
+    nonce: `0x${nonce}`,
+    r: `0x${r}`,
+    s: `0x${s}`,
+    yParity: `0x${yParity}`,
+  }
 }
 
 function refusal({ message }: Error) {
