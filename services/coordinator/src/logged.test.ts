@@ -148,7 +148,10 @@ describe('an enclave with a log, on processes', () => {
 
   test('without a quorum nothing is released: told of, dropped by an entry, and signed when witnesses are back', async () => {
     const [first, second] = backend.witnesses
-    const [before, dropped] = [await countSigned(), (await readEntries()).filter(({ kind }) => kind === 'dropped').length]
+    const [before, dropped] = [
+      await countSigned(),
+      (await readEntries()).filter(({ kind }) => kind === 'dropped').length,
+    ]
     await Promise.all([first?.kill('SIGKILL'), second?.kill('SIGKILL')])
     const transactions = Array.from({ length: 4 }, () => createTx(nonce++))
     expect(new Set(await Promise.all(transactions.map((one) => refusal(alice.sign(one)))))).toEqual(

@@ -2,7 +2,6 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { toHex } from '@countersign/protocol'
 import { type StartBackendParameters, startBackend as startPlainBackend } from '@countersign/testing'
-import type { Environment } from '@countersign/testing/launcher'
 import { type CheckAnswer, startInScope } from '@countersign/testing/stack'
 import { PGlite } from '@electric-sql/pglite'
 import pg from 'pg'
@@ -18,12 +17,7 @@ export type Backend = Awaited<ReturnType<typeof startBackend>>
  * The backend of `@countersign/testing`, with what only the coordinator's own tests need: answers checked against the coordinator's
  * description, a wire that changes the enclave's answers, and a look into database and root secret. `env` is the coordinator's.
  */
-export function startBackend(parameters: {
-  kind: 'pglite' | 'postgres'
-  env?: Environment
-  enclaveEnv?: Environment
-  log?: StartBackendParameters['log']
-}) {
+export function startBackend(parameters: Pick<StartBackendParameters, 'kind' | 'env' | 'enclaveEnv' | 'log'>) {
   return startInScope(async ({ add }) => {
     const plain = add(await startPlainBackend(parameters), ({ stop }) => stop())
     const wire = add(await startTamperingWire(plain.enclaveUrl), ({ stop }) => stop())
