@@ -84,14 +84,13 @@ export function runSignings({ count, seed, callers, receipts, say }: SigningsPar
       witnesses: witnesses.map((real, place) => ({ real, bad: witnessed[place] as BadWitness })),
       random: random(9),
     })
+    let said = 0
     const lanes = Array.from({ length: callers }, async () => {
       while (askers.told.length < count) {
-        const before = askers.told.length
         await askers.askOnce()
-        if (Math.floor(before / SAY_EVERY) < Math.floor(askers.told.length / SAY_EVERY)) {
-          const answered = askers.told.filter(({ status }) => status === 200).length
-          say(`${askers.told.length} asked for, ${answered} signed`)
-        }
+        if (askers.told.length < said + SAY_EVERY) continue
+        said = askers.told.length
+        say(`${said} asked for, ${askers.told.filter(({ status }) => status === 200).length} signed`)
       }
     })
     await Promise.all(lanes)

@@ -32,7 +32,7 @@ export type StartBackendParameters = {
   /** Added to the enclave's environment. */
   enclaveEnv?: Environment
   /** Has the enclave insist on a log, with witnesses as processes. Needs PostgreSQL. */
-  log?: BackendLog
+  log?: BackendLog | undefined
   /** As for `startService`. */
   hasCompileCache?: boolean
   /** Enclave and coordinator are those of another checkout, in this folder, to compare with. */
