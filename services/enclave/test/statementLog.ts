@@ -27,7 +27,8 @@ export const coordinatorKey = 'cd'.repeat(32)
 export const keyOf = ({ key }: Signer) => toHex(key.publicKey)
 export const setting = { origins, witnesses: witnesses.map(keyOf).toSorted(), quorum: 2 }
 const rootSecret = Uint8Array.from({ length: 32 }, (_, index) => index)
-const logKeys = createLogKeys(createKeyring(rootSecret, configHash))
+export const keyring = createKeyring(rootSecret, configHash)
+const logKeys = createLogKeys(keyring)
 /** Those of the logs, as the enclave has them. */
 export const keyWorker: StatementLogDeps['keyWorker'] = {
   describeLog: async (origin) => logKeys.describe(origin),

@@ -1,7 +1,8 @@
-import { hash } from 'node:crypto'
+import { createPublicKey, hash, sign as signByNode } from 'node:crypto'
 import {
   appendLeaves,
   computeFrontierRoot,
+  createNoteKey,
   decodeLogEntry,
   emptyFrontier,
   type Frontier,
@@ -19,10 +20,12 @@ import { createSigner } from '../../../../packages/log/src/logs.fake.ts'
 import {
   bootId,
   configHash,
+  coordinatorKey,
   cosign,
   createSignedItem,
   createTestLog,
   keyOf,
+  keyring,
   keyWorker,
   NOW,
   open,
@@ -40,6 +43,7 @@ const [first, second] = origins as [string, string]
 const withCode = (code: string) => expect.objectContaining({ code })
 const empty = { origin: first, checkpoint: null, hashes: [] }
 const other = 'ef'.repeat(32)
+const given = expect.objectContaining({ statement: expect.anything(), subject: expect.anything() })
 const items = (count: number) => Array.from({ length: count }, () => createSignedItem())
 const kindsOf = async (log: ReturnType<typeof createTestLog>) => (await readEntries(log)).map(({ kind }) => kind)
 
@@ -116,6 +120,14 @@ describe('the start of a log', () => {
     ],
     ['an extension line', (start) => ({ ...start, checkpoint: start.checkpoint.replace('\n\n', '\nmore\n\n') })],
     ['nonsense', (start) => ({ ...start, checkpoint: 'nonsense' })],
+    [
+      'another origin, signed by our key',
+      ({ checkpoint, ...start }) => ({ ...start, checkpoint: resign(checkpoint.replace(first, second)) }),
+    ],
+    [
+      'extension lines, signed by our key',
+      ({ checkpoint, ...start }) => ({ ...start, checkpoint: resign(checkpoint.replace('\n\n', '\nmore\n\n')) }),
+    ],
   ])('%s is refused, and the log can still be started', async (_, change) => {
     const earlier = await createOpenLog()
     await sign(earlier, items(2))
@@ -135,6 +147,14 @@ describe('the start of a log', () => {
     expect((await statementLog.call({})).log).toBeNull()
   })
 })
+
+/** By the key of the first origin, which in life signs no such text. */
+function resign(note: string) {
+  const key = keyring.deriveLogKey(first)
+  const spki = createPublicKey(key).export({ format: 'der', type: 'spki' })
+  const noteKey = createNoteKey({ name: first, type: 'ed25519', publicKey: new Uint8Array(spki.subarray(-32)) })
+  return signNote(parseNote(note).text, [{ key: noteKey, sign: (message) => signByNode(null, message, key) }])
+}
 
 function forge(note: string, signer: ReturnType<typeof createSigner>) {
   return signNote(parseNote(note).text, [signer])
@@ -180,6 +200,39 @@ describe('entries', () => {
     expect(parseCheckpoint(parseNote(appended?.checkpoint ?? '').text).size).toBe(5)
   })
 
+  test('one that was dropped before its second batch gets no second entry, and that call fails', async () => {
+    const log = await createOpenLog()
+    const { statementLog } = log
+    const [twice, mine] = [createSignedItem(), createSignedItem()]
+    await sign(log, [twice])
+    // The same call once more, within the same millisecond.
+    const room = statementLog.reserve([twice, mine] as never)
+    room.hold([twice, mine], coordinatorKey)
+    release(statementLog, { drop: [toLeaf(twice)] })
+    const batch = toBatch([twice, mine])
+    statementLog.append(batch)
+    await expect(room.collect([twice, mine], [batch])).rejects.toEqual(withCode('log_unavailable'))
+    room.close()
+    expect((await kindsOf(log)).slice(1)).toEqual(['signature', 'dropped', 'signature'])
+    const ends = (await readEntries(log)).slice(1).map((entry) => 'leaf' in entry && entry.leaf)
+    expect(ends).toEqual([toLeaf(twice), toLeaf(twice), toLeaf(mine)])
+  })
+
+  test('the same statement by two calls at once has an entry for each, and is given to both', async () => {
+    const log = await createOpenLog({ limits: { statements: 2 } })
+    const item = createSignedItem()
+    const [one, two] = await Promise.all([sign(log, [item]), sign(log, [item])])
+    const leaves = [toLeaf(item)]
+    // It is covered where all of its entries are.
+    expect(release(log.statementLog, { ...cosign(one.checkpoint), leaves })).toEqual([null])
+    expect(release(log.statementLog, { ...cosign(two.checkpoint), leaves })).toEqual([given])
+    release(log.statementLog, { acknowledge: leaves })
+    await log.statementLog.settle()
+    // Its room was taken once, and is given back once.
+    await sign(log, items(2))
+    await expect(sign(log, items(1))).rejects.toEqual(withCode('log_unavailable'))
+  })
+
   test('those that a quorum cosigned are forgotten once answered, and the rest is repeated', async () => {
     const log = await createOpenLog()
     const { statementLog } = log
@@ -223,7 +276,11 @@ describe('release', () => {
       { statement, subject },
       null,
     ])
-    expect(release(statementLog, { ...cosign(later.checkpoint), leaves })).toMatchObject([{}, { statement }, null])
+    expect(release(statementLog, { ...cosign(later.checkpoint), leaves })).toEqual([
+      given,
+      { statement, subject },
+      null,
+    ])
   })
 
   test.each<[string, (checkpoint: string) => object]>([
@@ -264,7 +321,7 @@ describe('release', () => {
     const { checkpoint } = await sign(log, [item])
     const request = { leaves: [toLeaf(item)], ...change(checkpoint) }
     expect(() => release(log.statementLog, request)).toThrow(withCode('log_refused'))
-    expect(release(log.statementLog, { ...cosign(checkpoint), leaves: [toLeaf(item)] })).toMatchObject([{}])
+    expect(release(log.statementLog, { ...cosign(checkpoint), leaves: [toLeaf(item)] })).toEqual([given])
   })
 
   test('a checkpoint of the same log by another boot is not ours, though witnesses cosigned it', async () => {
@@ -289,9 +346,9 @@ describe('release', () => {
     const leaves = [toLeaf(item)]
     expect(release(log.statementLog, { ...cosign(checkpoint), leaves }, other)).toEqual([null])
     release(log.statementLog, { drop: leaves }, other)
-    expect(release(log.statementLog, { ...cosign(checkpoint), leaves })).toMatchObject([{}])
+    expect(release(log.statementLog, { ...cosign(checkpoint), leaves })).toEqual([given])
     release(log.statementLog, { acknowledge: leaves }, other)
-    expect(release(log.statementLog, { ...cosign(checkpoint), leaves })).toMatchObject([{}])
+    expect(release(log.statementLog, { ...cosign(checkpoint), leaves })).toEqual([given])
   })
 
   test('a vault’s own witnesses must be among those that cosigned', async () => {
@@ -300,8 +357,8 @@ describe('release', () => {
     const [vault, wallet] = [createSignedItem({ needs }), createSignedItem()]
     const { checkpoint } = await sign(log, [vault, wallet])
     const leaves = [toLeaf(vault), toLeaf(wallet)]
-    expect(release(log.statementLog, { ...cosign(checkpoint), leaves })).toMatchObject([null, {}])
-    expect(release(log.statementLog, { ...cosign(checkpoint, witnesses.slice(1)), leaves })).toMatchObject([{}, {}])
+    expect(release(log.statementLog, { ...cosign(checkpoint), leaves })).toEqual([null, given])
+    expect(release(log.statementLog, { ...cosign(checkpoint, witnesses.slice(1)), leaves })).toEqual([given, given])
   })
 
   test('once more is harmless; acknowledged it is gone, and no entry says otherwise', async () => {
@@ -327,7 +384,7 @@ describe('release', () => {
     release(log.statementLog, { ...cosign(checkpoint), leaves })
     release(log.statementLog, { drop: all })
     release(log.statementLog, { drop: all })
-    expect(release(log.statementLog, { ...cosign(checkpoint), leaves: all })).toMatchObject([{}, null])
+    expect(release(log.statementLog, { ...cosign(checkpoint), leaves: all })).toEqual([given, null])
     expect(await readEntries(log)).toEqual([{ kind: 'dropped', keyId: toHex(bootId), leaf: toLeaf(lost), timeMs: NOW }])
   })
 
@@ -337,7 +394,7 @@ describe('release', () => {
     const { checkpoint } = await sign(log, [one, two])
     const all = [toLeaf(one), toLeaf(two)]
     const request = { ...cosign(checkpoint), leaves: all, drop: [toLeaf(one)], acknowledge: all }
-    expect(release(log.statementLog, request)).toMatchObject([null, {}])
+    expect(release(log.statementLog, request)).toEqual([null, given])
   })
 })
 
@@ -360,7 +417,7 @@ describe('what nobody fetches', () => {
     log.clock.elapsedMs = 29_999
     log.clock.nowMs += 3_600_000
     log.statementLog.expire()
-    expect(release(log.statementLog, { ...cosign(checkpoint), leaves: [toLeaf(item)] })).toMatchObject([{}])
+    expect(release(log.statementLog, { ...cosign(checkpoint), leaves: [toLeaf(item)] })).toEqual([given])
   })
 
   test('released and not acknowledged after 60 seconds: reported and forgotten', async () => {
@@ -373,7 +430,7 @@ describe('what nobody fetches', () => {
     log.clock.elapsedMs = 79_999
     log.statementLog.expire()
     // Repeating it does not give it more time.
-    expect(release(log.statementLog, request)).toMatchObject([{}])
+    expect(release(log.statementLog, request)).toEqual([given])
     log.clock.elapsedMs = 80_000
     log.statementLog.expire()
     expect(await kindsOf(log)).toEqual(['unacknowledged'])
@@ -468,7 +525,8 @@ describe('another origin', () => {
   test('what was being signed meanwhile gets no entry there, and its call fails', async () => {
     const log = await createOpenLog()
     const { statementLog } = log
-    const [one, two] = [createSignedItem(), createSignedItem()]
+    // Later than what is erased, so that only the log's change can be in its way.
+    const [one, two] = [createSignedItem(), createSignedItem({ signedAtMs: NOW + 1 })]
     const rooms = [one, two].map((item) => statementLog.reserve([item] as never))
     rooms[0]?.hold([one], other)
     await statementLog.call({ start: { ...empty, origin: second } })
