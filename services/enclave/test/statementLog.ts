@@ -66,6 +66,12 @@ export async function open({ statementLog }: Pick<TestLog, 'statementLog'>, star
   release(statementLog, cosign(log?.checkpoint ?? ''))
 }
 
+export async function createOpenLog(changes: Partial<StatementLogDeps> = {}): Promise<TestLog> {
+  const log = createTestLog(changes)
+  await open(log)
+  return log
+}
+
 let last = 0
 
 /** A statement that nobody has signed, about nothing. */
@@ -131,5 +137,7 @@ export async function readEntries({ statementLog }: { statementLog: StatementLog
   const { log } = await statementLog.call({})
   return (log?.entries ?? []).map((entry) => decodeLogEntry(fromHex(entry)))
 }
+
+export const kindsOf = async (log: TestLog) => (await readEntries(log)).map(({ kind }) => kind)
 
 export const toVkeys = (signers: readonly Signer[]) => signers.map(({ key }) => toVkey(key))
