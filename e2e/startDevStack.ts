@@ -18,6 +18,7 @@ export async function startDevStack({ hasWeb = true } = {}) {
       databaseUrl: undefined,
       quoteLatencyMs: 0,
       hasWeb,
+      hasLog: false,
       origins: [],
       isVerbose: true,
       ports,

@@ -3,6 +3,7 @@ import { type TcbStatus, type TdMeasurement, type TdPlatform, tcbStatuses } from
 import { isSlug } from '@countersign/protocol'
 import {
   emptyManifest,
+  findManifestFaults,
   type Manifest,
   MEASUREMENT_FORM,
   MINIMUM_TCB_FORM,
@@ -11,7 +12,9 @@ import {
   parseMeasurementText,
   parseMinimumTcbTexts,
   parsePlatformText,
+  parseWitnessText,
   VerifierError,
+  WITNESS_FORM,
 } from '@countersign/verify'
 import { invalid, toBaseUrl, toHexOption, toUrl } from './optionValues.ts'
 
@@ -67,6 +70,8 @@ const FLAGS = {
   'coordinator-tcb': { type: 'string', multiple: true },
   'coordinator-chip': { type: 'string', multiple: true },
   'entropy-key': { type: 'string', multiple: true },
+  witness: { type: 'string', multiple: true },
+  quorum: { type: 'string' },
   'tcb-status': { type: 'string', multiple: true },
   'maximum-event-delay': { type: 'string' },
   manifest: { type: 'string' },
@@ -186,6 +191,7 @@ function toAnchorManifest(values: Values): Manifest {
         : { chips: toHexOptions('--coordinator-chip', values['coordinator-chip'], 64) }),
     },
     entropyKeys: (values['entropy-key'] ?? []).map(toEntropyKey),
+    ...toWitnesses(values),
   }
 }
 
@@ -197,6 +203,24 @@ function toHexOptions(flag: string, texts: readonly string[] = [], bytes: number
 function toEntropyKey(text: string): string {
   const isBeacon = normaliseHex(text)?.length === 2 * 96
   return toHexOption('--entropy-key', text, isBeacon ? 96 : 32)
+}
+
+/** Both or neither: how many are enough is not for us to guess. */
+function toWitnesses({ witness, quorum }: Values): Pick<Manifest, 'log'> {
+  if (witness === undefined && quorum === undefined) return {}
+  if (witness === undefined || quorum === undefined) {
+    throw invalid('--witness and --quorum belong together', 'whose cosignatures count, and how many are enough')
+  }
+  const log = { witnesses: witness.map(toWitnessKey), quorum: /^[1-9]\d?$/.test(quorum) ? Number(quorum) : 0 }
+  const [fault] = findManifestFaults({ ...emptyManifest, log })
+  if (fault !== undefined) throw invalid('--witness and --quorum are no policy', fault.fault)
+  return { log }
+}
+
+function toWitnessKey(text: string): string {
+  const key = parseWitnessText(text)
+  if (key === undefined) throw invalid('--witness is no key of a witness', `${text} (${WITNESS_FORM})`)
+  return key
 }
 
 function toMeasurement(text: string): TdMeasurement {

@@ -24,7 +24,7 @@ export {
 } from './oidc.ts'
 export { type FakePcs, type FakePcsDocument, type FakePcsFault, startFakePcs } from './pcs.ts'
 export { findFreePorts } from './ports.ts'
-export { type StartPostgresOptions, startPostgres, type TestPostgres } from './postgres.ts'
+export { removePostgres, type StartPostgresOptions, startPostgres, type TestPostgres } from './postgres.ts'
 export { createRandom } from './random.ts'
 export { readResidentMib } from './resident.ts'
 export {

@@ -101,7 +101,8 @@ export async function startCoordinator(
       clock,
       random,
       log,
-      connections: ENCLAVE_SLOTS,
+      // What is released does not wait for what is being signed.
+      connections: 2 * ENCLAVE_SLOTS,
     }),
   )
 

@@ -30,6 +30,7 @@ export const crashPoints = {
 } as const satisfies Record<string, CrashPoint>
 
 const isForStatements = ({ leaves = [] }: ReleaseRequest) => leaves.length > 0
+const isAcknowledging = ({ acknowledge = [] }: ReleaseRequest) => acknowledge.length > 0
 
 /** Between the enclave and the commit, where the enclave has a log. */
 export const logCrashPoints = {
@@ -37,6 +38,7 @@ export const logCrashPoints = {
   'after the witnesses': { part: 'keeper', method: 'cosign', when: 'after' },
   'before the release': { part: 'enclave', method: 'release', when: 'before', isAt: isForStatements },
   'after the release': { part: 'enclave', method: 'release', when: 'after', isAt: isForStatements },
+  'after the acknowledgement': { part: 'enclave', method: 'release', when: 'after', isAt: isAcknowledging },
 } as const satisfies Record<string, CrashPoint>
 
 export type CrashPointName = keyof typeof crashPoints | keyof typeof logCrashPoints

@@ -175,7 +175,9 @@ async function start(env: Env): Promise<RunningService> {
     log.info({ msg: 'Waiting for the time', address })
     await learning
     if (isStopping) return
-    log.info({ msg: 'Started the enclave', address, configHash: toHex(configHash), ...facts })
+    // Witnesses must know the keys before anything can be signed, so whoever sets them up finds them here.
+    const logKeys = statementLog === undefined ? {} : { logKeys: (await statementLog.describe()).keys.join(' ') }
+    log.info({ msg: 'Started the enclave', address, configHash: toHex(configHash), ...facts, ...logKeys })
   }
 
   async function assertKeyWorker() {

@@ -70,7 +70,7 @@ export function createReleases(deps: {
     if (isStopped) return
     waiting.cancel ??= schedule(() => {
       waiting.cancel = undefined
-      tell({ bootId })
+      tellAll(bootId)
     }, ACKNOWLEDGE_MS)
   }
 
@@ -83,6 +83,11 @@ export function createReleases(deps: {
     void told.then(() => underWay.delete(told))
   }
 
+  /** Each call takes what it tells. */
+  function tellAll(bootId: string) {
+    while (boots.has(bootId)) tell({ bootId })
+  }
+
   return {
     release,
     drop(bootId, leaves) {
@@ -91,10 +96,7 @@ export function createReleases(deps: {
     acknowledge: (bootId, leaf) => add(bootId, leaf, performance.now()),
     async stop() {
       isStopped = true
-      for (const [bootId, { cancel }] of boots) {
-        cancel?.()
-        tell({ bootId })
-      }
+      for (const bootId of [...boots.keys()]) tellAll(bootId)
       while (underWay.size > 0) await Promise.all(underWay)
     },
   }
