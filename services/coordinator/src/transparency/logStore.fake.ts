@@ -57,7 +57,7 @@ export function createFakeLogStore() {
     async giveUpClaims(leaves) {
       fake.givenUp.push(...leaves)
     },
-    listLogs: async () => [...logs].map(([hash, { origin, key }]) => ({ hash, origin, key })),
+    listLogs: async () => [...logs].map(([hash, { origin, key, entries }]) => ({ hash, origin, key, size: entries.length })),
     async findLogHead(hash) {
       count('findLogHead')
       const log = get(hash)
@@ -66,6 +66,7 @@ export function createFakeLogStore() {
       const { hashes } = appendLeaves(emptyFrontier, log.entries.slice(0, written.size).map(hashTreeLeaf))
       return { written: { ...written, hashes }, cosigned: log.notes.toSorted((a, b) => b.size - a.size)[0] }
     },
+    findCosigned: async (hash) => get(hash)?.notes.toSorted((a, b) => b.size - a.size)[0],
     async insertNote({ hash, size, note }) {
       count('insertNote')
       get(hash)?.notes.push({ size, note })
