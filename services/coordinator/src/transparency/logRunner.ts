@@ -23,7 +23,7 @@ export type LogRunner = {
   repeat(asked: { bootId: string; origin: string; from: number }): Promise<AppendedEntries>
 }
 
-export type LogRunnerState =
+type LogRunnerState =
   /** Not known yet, or the enclave cannot be reached. */
   | { kind: 'unknown' }
   /** Its settings have none. */
