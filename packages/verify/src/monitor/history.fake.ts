@@ -32,10 +32,10 @@ import { ed25519 } from '@noble/curves/ed25519.js'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { ml_dsa65 } from '@noble/post-quantum/ml-dsa.js'
-import { issueGoldenV2, signedAt } from '../../packages/verify/src/issues.fake.ts'
-import { createFakeLog, type FakeLog, origin } from '../../packages/verify/src/monitor/log/log.fake.ts'
+import { issueGoldenV2, signedAt } from '../issues.fake.ts'
+import { createFakeLog, type FakeLog, origin } from './log/log.fake.ts'
 
-export type LoggedReceipt = { receipt: AttestationReceiptV2; bytes: Uint8Array<ArrayBuffer>; cid: string }
+type LoggedReceipt = { receipt: AttestationReceiptV2; bytes: Uint8Array<ArrayBuffer>; cid: string }
 
 /** All that a wallet signed, with its log, and the blocks that its receipts name. */
 export type History = {
