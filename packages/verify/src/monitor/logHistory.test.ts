@@ -183,6 +183,45 @@ describe('a log that does not show what it has', () => {
   })
 })
 
+describe('a second log, that no settings name', () => {
+  const list = (...logs: readonly FakeLog[]) =>
+    stack.network.routes.unshift([
+      `${apiBaseUrl}/log`,
+      (url) => {
+        const answers = logs.map((log) => ({ log, hash: hashOrigin(log.name) }))
+        if (url.pathname !== '/log') {
+          return (answers.find(({ hash }) => url.pathname.includes(hash))?.log ?? stack.log).answer(url)
+        }
+        const listed = answers.map(({ log, hash }) => ({
+          origin: log.name,
+          hash,
+          key: log.key,
+          size: log.entries.length,
+        }))
+        return new Response(JSON.stringify({ logs: listed }))
+      },
+    ])
+  const createSecond = (seed?: string) => {
+    const log = createFakeLog([boot(0), signature()], seed, spareOrigin)
+    log.cosignedAtS = stack.log.cosignedAtS
+    return log
+  }
+
+  test('is read with the witnesses of the others', async () => {
+    stack.publish(...all)
+    list(stack.log, createSecond())
+    const report = await stack.look()
+    expect(report.conclusion).toBe('hidden')
+    expect(report.findings).toMatchObject([{ kind: 'hidden', origin: spareOrigin, index: 1 }])
+  })
+
+  test('is not called a liar where its witnesses are not known', async () => {
+    stack.publish(...all)
+    list(stack.log, createSecond('other'))
+    expect((await stack.look()).findings).toMatchObject([{ kind: 'log-not-checked', origin: spareOrigin }])
+  })
+})
+
 describe('witnesses that are asked themselves', () => {
   const urls = ['https://w1.test', 'https://w2.test', 'https://w3.test']
   /** Each answers with what this log has, cosigned a minute earlier; undefined for nothing. */

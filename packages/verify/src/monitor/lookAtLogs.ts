@@ -4,7 +4,7 @@ import { checkLogs, listLogs } from './log/checkLogs.ts'
 import { createLogSource } from './log/createLogSource.ts'
 import { LogFault } from './log/logFault.ts'
 import { createLogsMemory } from './log/logMemory.ts'
-import type { MonitorDeps, MonitorRequest } from './monitorWallet.ts'
+import type { MonitorDeps, MonitorRequest } from './monitorRequest.ts'
 import type { Finding, LogReport } from './report.ts'
 
 export type LookAtLogsParameters = {

@@ -20,6 +20,8 @@ export type LogSourceDeps = {
 export type LogSource = ReturnType<typeof createLogSource>
 
 const MAX_LIST_BYTES = 1_048_576
+/** Settings have 16 at most, and change seldom. */
+const MAX_LOGS = 256
 const MAX_ENTRY_BYTES = 65_537
 /** Bundles that are kept, of some 15 kB each. */
 const MAX_KEPT = 4_096
@@ -98,7 +100,7 @@ function readList(bytes: Uint8Array, host: string): ListedLog[] {
   } catch {
     throw malformed()
   }
-  if (!isPlainObject(value) || !Array.isArray(value.logs)) throw malformed()
+  if (!isPlainObject(value) || !Array.isArray(value.logs) || value.logs.length > MAX_LOGS) throw malformed()
   const logs = value.logs.map((item: unknown): ListedLog => {
     if (!isPlainObject(item)) throw malformed()
     const { origin, hash, key, size } = item
