@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseCheckpoint, parseNote } from '@countersign/log'
 import { removePostgres } from '@countersign/testing'
+import { parseManifest } from '@countersign/verify'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runCli } from '../apps/verifier/src/runCli.ts'
 import {
@@ -69,6 +70,8 @@ describe('npm run dev -- --log', () => {
       const verified = await verify(slug)
       expect([verified.exitCode, verified.stderr]).toEqual([0, ''])
       expect(stepsOf(verified).find(({ id }) => id === 'log')).toMatchObject({ status: 'pass' })
+      const manifest = parseManifest(await readFile(join(stateDir, 'manifest.json'), 'utf8'))
+      expect(manifest.log).toMatchObject({ witnesses: { length: 3 }, quorum: 2 })
       // Whoever asks a witness sees the same log.
       const hash = createHash('sha256').update('countersign.localhost/log-1').digest('hex')
       expect(log?.hash).toBe(hash)

@@ -237,7 +237,8 @@ export function startStack({ options, voice, onFault }: StartStackParameters): S
       import('@countersign/testing'),
       import('./webConfig.ts'),
     ])
-    const manifest = createDevManifest(chain, await readAnchors({ url: publicUrl, enclave: enclave.fields, satellite }))
+    const anchors = await readAnchors({ url: publicUrl, enclave: enclave.fields, satellite })
+    const manifest = createDevManifest(chain, anchors, log?.settings.witnesses)
     const manifestFile = toShownPath(await writeManifest(stateDir, manifest))
     web?.service.send({
       web: createWebConfig({ publicUrl, demoUrl, chain, manifest, manifestFile }),

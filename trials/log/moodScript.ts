@@ -5,12 +5,15 @@ import { type BadWitness, contradicting, type Mood, moods } from './badWitness.t
 /** How long a mood lasts. */
 const SHORTEST_MS = 100
 const LONGEST_MS = 2_000
-const HONEST = 0.55
+const HONEST = 0.4
+/** Now and then no witness is there for longer than anybody waits. */
+const BLACKOUT_EVERY_MS = 40_000
+const BLACKOUT_MS = 13_000
 /** How often the process itself is killed, of all times that a witness is out of order. */
 const KILLED = 0.1
 
 export type MoodScript = {
-  readonly changes: { moods: number; kills: number }
+  readonly changes: { moods: number; kills: number; blackouts: number }
   /** Resolves when all witnesses run, and are honest. */
   stop(): Promise<void>
 }
@@ -25,11 +28,13 @@ export function startMoodScript(parameters: {
 }): MoodScript {
   const { witnesses, random } = parameters
   const stopping = new AbortController()
-  const changes = { moods: 0, kills: 0 }
+  const changes = { moods: 0, kills: 0, blackouts: 0 }
+  let isDark = false
   const sleep = (ms: number) => setTimeout(ms, undefined, { signal: stopping.signal }).catch(() => undefined)
   const liar = witnesses[Math.floor(random() * witnesses.length)]
 
   function choose(witness: (typeof witnesses)[number]): Mood {
+    if (isDark) return 'dead'
     if (random() < HONEST) return 'honest'
     const possible = moods.filter((mood) => witness === liar || !contradicting.includes(mood))
     return possible[Math.floor(random() * possible.length)] ?? 'honest'
@@ -52,7 +57,19 @@ export function startMoodScript(parameters: {
     bad.setMood('honest')
   }
 
-  const lives = witnesses.map(live)
+  async function darken() {
+    while (!stopping.signal.aborted) {
+      await sleep(BLACKOUT_EVERY_MS * (0.5 + random()))
+      if (stopping.signal.aborted) return
+      changes.blackouts += 1
+      isDark = true
+      for (const { bad } of witnesses) bad.setMood('dead')
+      await sleep(BLACKOUT_MS)
+      isDark = false
+    }
+  }
+
+  const lives = [...witnesses.map(live), darken()]
   return {
     changes,
     async stop() {

@@ -10,7 +10,7 @@ import { type BadWitness, type Mood, startBadWitness } from './badWitness.ts'
 import { createLogSigner, startForkedWitness } from './fork.ts'
 import { judgeLog, type LogVerdict } from './judgeLog.ts'
 import { judgeReceipts } from './judgeReceipts.ts'
-import { startMoodScript } from './moodScript.ts'
+import { type MoodScript, startMoodScript } from './moodScript.ts'
 import { readLogs } from './readLogs.ts'
 import { readNewest } from './readNewest.ts'
 
@@ -32,7 +32,7 @@ export type SigningsReport = {
   entries: LogVerdict['counts']
   /** Receipts that the verifier accepted. */
   receipts: number
-  changes: { moods: number; kills: number }
+  changes: MoodScript['changes']
   /** How often witnesses were asked, by what they did then. */
   witnesses: Partial<Record<Mood, number>>
   faults: string[]

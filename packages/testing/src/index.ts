@@ -34,4 +34,4 @@ export {
   startSatellite,
 } from './satellite.ts'
 export { measureSimulatedCoordinator, measureSimulatedEnclave, readAnchors } from './stack/anchors.ts'
-export { type Backend, type StartBackendParameters, startBackend } from './stack/startBackend.ts'
+export { type Backend, type BackendLog, type StartBackendParameters, startBackend } from './stack/startBackend.ts'

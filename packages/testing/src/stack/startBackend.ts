@@ -169,6 +169,14 @@ async function startParts(deps: StartBackendDeps, parameters: StartBackendParame
     logsFile,
     /** Of the enclave, where it has a log. */
     logOrigins: origins,
+    /** Has all witnesses know all logs of the enclave from now on. */
+    async introduceLogs() {
+      await writeLogList(logsFile, readLogKeys(enclave.fields))
+      for (const witness of witnesses) {
+        await witness.kill('SIGTERM')
+        await witness.start()
+      }
+    },
     /** Resolves when the coordinator says that it can sign: with a log that is a while after it serves. */
     async untilReady(timeoutMs = READY_MS) {
       const until = performance.now() + timeoutMs
@@ -205,14 +213,19 @@ async function startParts(deps: StartBackendDeps, parameters: StartBackendParame
     async startCoordinator(changes: Environment = {}) {
       coordinator = await startCoordinator(changes)
     },
-    /** Another coordinator on the same database, at a port of its own. */
+    /** Another coordinator at a port of its own: on the same database and enclave, unless these keys of its environment say otherwise. */
     async startSecond(changes: Environment = {}) {
-      const { service } = await startCoordinator({ ...changes, PORT: String(secondPort) })
+      const { service } = await startCoordinator({ PORT: String(secondPort), ...changes })
       return { url: secondUrl, stop: () => service.kill('SIGKILL') }
     },
     stopEnclave: (signal: NodeJS.Signals) => enclave.service.kill(signal),
     freezeEnclave: () => enclave.service.freeze(),
     wakeEnclave: () => enclave.service.wake(),
+    /** Another enclave with the same root secret and log, at a port of its own: its URL. */
+    async startSecondEnclave() {
+      const { fields } = await start('enclave', programs.enclave, { ...enclaveEnv, PORT: '0' })
+      return String(fields.address)
+    },
     /** On the same port, with the same root secret. */
     async startEnclave() {
       enclave = await start('enclave', programs.enclave, { ...enclaveEnv, PORT: new URL(enclaveUrl).port })
