@@ -87,6 +87,7 @@ export function createFakeLogStore() {
       return entries?.length === width ? encodeBundle(entries) : undefined
     },
     exclusively(hash, run) {
+      if (fake.failure !== undefined) return Promise.reject(fake.failure)
       const log = get(hash)
       if (log === undefined) return run()
       const result = log.turn.then(run)
