@@ -1,4 +1,5 @@
 import {
+  assertInclusion,
   createInclusionProof,
   createLeafReader,
   decodeBundle,
@@ -10,7 +11,7 @@ import {
 import { hashTree, hashTreeLeaf } from '@countersign/protocol'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { CLAIM_MS, createTestLog } from './logs.fake.ts'
-import { readNodes } from './logTiles.ts'
+import { createNodeReader } from './logTiles.ts'
 import { NOW, startTestStore, type TestStore } from './store.fake.ts'
 
 describe('tiles and proofs of a log with 65,537 entries', () => {
@@ -70,12 +71,38 @@ describe('tiles and proofs of a log with 65,537 entries', () => {
   })
 
   test.each([1, 2, 3, 255, 256, 257, 300])('every entry of %i has its proof', async (size) => {
-    const { db } = subject.database
+    const fetchNodes = createNodeReader(subject.database.db)
     const readLeaf = createLeafReader(leaves.slice(0, size))
     for (let index = 0; index < size; index++) {
       const nodes = listInclusionNodes({ index, size })
-      const readNode = await readNodes(db, { hash: log.hash, size, nodes })
+      const readNode = await fetchNodes(log.hash, nodes)
       expect(createInclusionProof(readNode, { index, size })).toEqual(createInclusionProof(readLeaf, { index, size }))
     }
+  })
+
+  test('proofs in large trees hold, from nodes that several share', async () => {
+    const fetchNodes = createNodeReader(subject.database.db)
+    for (const size of [1_000, 65_536, 65_537]) {
+      const root = hashTree(leaves.slice(0, size))
+      for (let index = 0; index < size; index += 1 + Math.floor(size / 40)) {
+        const readNode = await fetchNodes(log.hash, listInclusionNodes({ index, size }))
+        const proof = createInclusionProof(readNode, { index, size })
+        const leaf = leaves[index] as Uint8Array
+        expect(() => assertInclusion({ index, size, root, proof, leaf })).not.toThrow()
+      }
+    }
+  })
+
+  test('a node beyond the end is not there, and is there once it is written', async () => {
+    const fetchNodes = createNodeReader(subject.database.db)
+    const node = { level: 1, index: 32_768 }
+    await expect(fetchNodes(log.hash, [node])).rejects.toThrow('not all there')
+    log.fill(1)
+    const { origin, key, bootId } = log
+    const rest = { from: 65_537, entries: log.entries.slice(65_537), claims: [], claimMs: CLAIM_MS, now: NOW }
+    const checkpoint = { size: 65_538, root: new Uint8Array(32), note: '65538' }
+    await subject.logStore.appendLog({ origin, key, bootId, checkpoint, ...rest })
+    const readNode = await fetchNodes(log.hash, [node])
+    expect(readNode(node)).toEqual(hashTree(log.entries.slice(65_536).map(hashTreeLeaf)))
   })
 })

@@ -13,7 +13,7 @@ import { hashTreeLeaf } from '@countersign/protocol'
 import type { Claim, LogStore } from '../ports.ts'
 import { NOW, randomHex } from './store.fake.ts'
 
-export type AppendParameters = Parameters<LogStore['appendLog']>[0]
+type AppendParameters = Parameters<LogStore['appendLog']>[0]
 
 /** A log as an enclave keeps it, in memory: what the rows of the store are compared with. */
 export type TestLog = {

@@ -5,7 +5,7 @@ import { CoordinatorError } from '../errors.ts'
 import type { LogHead, LogStore } from '../ports.ts'
 import { fromBytes, toBytes, toDigits } from './bytes.ts'
 import { guard, toErrorCode } from './databaseError.ts'
-import { readBundle, readNodes, readTiles } from './logTiles.ts'
+import { createNodeReader, type FetchNodes, readBundle, readTiles } from './logTiles.ts'
 import { type Database, PREPARED } from './openDatabase.ts'
 import type { Tables } from './tables.ts'
 
@@ -16,11 +16,12 @@ const LOCK_NOT_AVAILABLE = '55P03'
 
 /** The rows of logs. Failures of the database itself throw `database_unavailable`. */
 export function createLogStore({ db, kind }: Pick<Database, 'db' | 'kind'>): LogStore {
+  const fetchNodes = createNodeReader(db)
   return {
     appendLog: guard((parameters) => appendLog(db, parameters)),
     giveUpClaims: guard((leaves) => giveUpClaims(db, leaves)),
     listLogs: guard(() => listLogs(db)),
-    findLogHead: guard((hash) => findLogHead(db, hash)),
+    findLogHead: guard((hash) => findLogHead({ db, fetchNodes }, hash)),
     findCosigned: guard((hash) => findCosigned(db, hash)),
     insertNote: guard((parameters) => insertNote(db, parameters)),
     readTiles: guard((hash, tiles) => readTiles(db, hash, tiles)),
@@ -80,7 +81,10 @@ async function listLogs(db: Kysely<Tables>) {
   return rows.map(({ hash, origin, key, size }) => ({ hash: fromBytes(hash), origin, key, size: Number(size ?? 0) }))
 }
 
-async function findLogHead(db: Kysely<Tables>, hash: string): Promise<LogHead | undefined> {
+async function findLogHead(
+  { db, fetchNodes }: { db: Kysely<Tables>; fetchNodes: FetchNodes },
+  hash: string,
+): Promise<LogHead | undefined> {
   const written = await db
     .selectFrom('log_checkpoints as c')
     .innerJoin('logs as l', 'l.id', 'c.log_id')
@@ -92,7 +96,7 @@ async function findLogHead(db: Kysely<Tables>, hash: string): Promise<LogHead | 
   if (written === undefined) return undefined
   const size = Number(written.size)
   const nodes = listTreeNodes(size)
-  const hashes = nodes.map(await readNodes(db, { hash, size, nodes }))
+  const hashes = nodes.map(await fetchNodes(hash, nodes))
   const cosigned = await findCosigned(db, hash)
   return { written: { size, note: written.note, bootId: fromBytes(written.boot_id), hashes }, cosigned }
 }

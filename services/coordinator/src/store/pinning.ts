@@ -15,7 +15,7 @@ import { type Kysely, sql } from 'kysely'
 import { fromBytes, toBytes } from './bytes.ts'
 import { guard } from './databaseError.ts'
 import { type Jobs, PIN_QUEUE, PUBLISH_QUEUE } from './jobs.ts'
-import { readNodes } from './logTiles.ts'
+import { createNodeReader, type FetchNodes } from './logTiles.ts'
 import type { Tables } from './tables.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
@@ -77,8 +77,9 @@ export function createPinningStore(deps: {
   publishDelayMs?: number
 }): PinningStore {
   const { db, jobs, publishDelayMs = 0 } = deps
+  const fetchNodes = createNodeReader(db)
   return {
-    findPin: guard((slug) => findPin(db, slug)),
+    findPin: guard((slug) => findPin(db, slug, fetchNodes)),
     findPolicy: guard(async (hash) => {
       const row = await db
         .selectFrom('policies')
@@ -128,7 +129,11 @@ export function createPinningStore(deps: {
   }
 }
 
-export async function findPin(db: Kysely<Tables>, slug: string): Promise<PinWork | undefined> {
+export async function findPin(
+  db: Kysely<Tables>,
+  slug: string,
+  fetchNodes: FetchNodes = createNodeReader(db),
+): Promise<PinWork | undefined> {
   const found = await db
     .selectFrom('attestations as a')
     .innerJoin('pending_transactions as p', 'p.id', 'a.pending_transaction_id')
@@ -192,7 +197,7 @@ export async function findPin(db: Kysely<Tables>, slug: string): Promise<PinWork
     if (note === null || logSize === null || logHash === null || logIndex === null) return undefined
     const place = { index: Number(logIndex), size: Number(logSize) }
     const nodes = listInclusionNodes(place)
-    const readNode = await readNodes(db, { hash: fromBytes(logHash), size: place.size, nodes })
+    const readNode = await fetchNodes(fromBytes(logHash), nodes)
     return { index: place.index, proof: createInclusionProof(readNode, place), checkpoint: note }
   }
 
