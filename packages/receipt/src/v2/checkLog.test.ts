@@ -12,7 +12,7 @@ import {
   toVkey,
 } from '@countersign/log'
 import { createPolicy } from '@countersign/policy'
-import { hashLeaf, toCanonicalJson, toHex } from '@countersign/protocol'
+import { fromHex, hashLeaf, toCanonicalJson, toHex } from '@countersign/protocol'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { describe, expect, test } from 'vitest'
@@ -132,6 +132,16 @@ describe('without a log', () => {
     const result = await check(bare, { anchors: { ...bare.anchors, logWitnesses: [setting] } })
     expect([result.verdict, stepOf(result, 'log')?.status]).toEqual(['mock', 'skip'])
   })
+})
+
+test('the proof stripped, or the key of the log', async () => {
+  const { log: _, ...receipt } = honest.receipt
+  const stripped = await check({ ...honest, bytes: toCanonicalJson(receipt) })
+  expect([stripped.verdict, failures(stripped)]).toEqual(['failed', ['log']])
+  expect(stepOf(stripped, 'log')?.detail).toContain('does not prove that it is in one')
+  const changes = [{ path: ['logKey'] }]
+  const keyless = await check({ ...honest, ...tamperV2(golden, { block: 'batch', isNamedAnew: true, changes }) })
+  expect([keyless.verdict, failures(keyless)[0]]).toEqual(['failed', 'log'])
 })
 
 describe('the golden receipt', () => {
@@ -361,6 +371,28 @@ describe('a vault whose policy asks for a log', () => {
     const result = await check(await issue({ signing, log: goldenLog, vault: toVault([first], 1) }))
     expect([failures(result), stepOf(result, 'vault-rule')?.status]).toEqual([[], 'skip'])
   })
+})
+
+test('what is free, as the page of the format lists it', async () => {
+  const { log = '' } = honest.receipt
+  const [line = '', name = '', base64 = ''] = /— (w\d\.example) (\S+)\n/.exec(log) ?? []
+  const [witness = ''] = setting.witnesses
+  const renamed = createNoteKey({ name: 'w9.example', type: 'cosignature-ed25519', publicKey: fromHex(witness) })
+  const bytes = Buffer.concat([Buffer.from(renamed.id, 'hex'), Buffer.from(base64, 'base64').subarray(4)])
+  const other = createSimulatedLog(developmentSeed, { ...goldenLog, cosigners: [0, 1, 2] })
+  const { statement } = honest.receipt.signer
+  const entry = { kind: 'signature', keyId: statement.keyId, leaf: toHex(hashLeaf(statement)) } as const
+  const timeMs = GOLDEN_SIGNED_AT.getTime()
+  const forms = {
+    'another name of a witness': log.replace(line, `— w9.example ${bytes.toString('base64')}\n`),
+    'more witnesses': other.prove({ ...entry, timeMs }),
+    'a later checkpoint': createSimulatedLog(developmentSeed, { ...goldenLog, size: 12 }).prove({ ...entry, timeMs }),
+  }
+  expect(name).not.toBe('')
+  for (const [form, text] of Object.entries(forms)) {
+    const result = await check(withLog(honest, text))
+    expect([form, text === log, failures(result), result.cid === honest.cid]).toEqual([form, false, [], false])
+  }
 })
 
 test('the entry that is looked for is that of the statement', () => {
