@@ -26,7 +26,7 @@ const processFiles = [
   '{packages,apps}/*/test/*.test.ts',
   'packages/service/src/runService.test.ts',
   'services/coordinator/src/{coordinator,offChain,pipeline,workers}.test.ts',
-  'services/enclave/src/{enclave,server}.test.ts',
+  'services/enclave/src/{enclave,loggedEnclave,server}.test.ts',
   'services/witness/src/server.test.ts',
   'services/enclave/src/rootSecret/drill.test.ts',
   '{contracts,dev,deploy,e2e,trials/*}/*.test.ts',
