@@ -18,7 +18,7 @@ export type Listen =
 /** A TLS key made at start, which never leaves this process, and SHA-256 of its SubjectPublicKeyInfo. */
 export type TlsIdentity = { key: string; cert: string; keyHash: Uint8Array<ArrayBuffer> }
 
-/** 256 items of a kilobyte or two, or fewer with large calldata. */
+/** 256 items of a kilobyte or two, or fewer with large calldata; or the leaves of some thousands of statements. */
 const MAX_SIGN_BYTES = 4_194_304
 /** All other calls are small. */
 const MAX_BODY_BYTES = 131_072

@@ -27,7 +27,8 @@ export const coordinatorKey = 'cd'.repeat(32)
 export const keyOf = ({ key }: Signer) => toHex(key.publicKey)
 export const setting = { origins, witnesses: witnesses.map(keyOf).toSorted(), quorum: 2 }
 const rootSecret = Uint8Array.from({ length: 32 }, (_, index) => index)
-const logKeys = createLogKeys(createKeyring(rootSecret, configHash))
+export const keyring = createKeyring(rootSecret, configHash)
+const logKeys = createLogKeys(keyring)
 /** Those of the logs, as the enclave has them. */
 export const keyWorker: StatementLogDeps['keyWorker'] = {
   describeLog: async (origin) => logKeys.describe(origin),
@@ -63,6 +64,12 @@ export async function open({ statementLog }: Pick<TestLog, 'statementLog'>, star
   await statementLog.call({ start: { origin: origins[0] as string, checkpoint: null, hashes: [], ...start } })
   const { log } = await statementLog.call({})
   release(statementLog, cosign(log?.checkpoint ?? ''))
+}
+
+export async function createOpenLog(changes: Partial<StatementLogDeps> = {}): Promise<TestLog> {
+  const log = createTestLog(changes)
+  await open(log)
+  return log
 }
 
 let last = 0
@@ -130,5 +137,7 @@ export async function readEntries({ statementLog }: { statementLog: StatementLog
   const { log } = await statementLog.call({})
   return (log?.entries ?? []).map((entry) => decodeLogEntry(fromHex(entry)))
 }
+
+export const kindsOf = async (log: TestLog) => (await readEntries(log)).map(({ kind }) => kind)
 
 export const toVkeys = (signers: readonly Signer[]) => signers.map(({ key }) => toVkey(key))

@@ -48,7 +48,7 @@ export type StatementLog = {
 }
 
 /** Room for the statements of one call. */
-export type Reservation = {
+type Reservation = {
   /** Keeps what was signed until it is released. Throws `log_unavailable`, and keeps nothing. */
   hold(outcomes: readonly (SignedItem | { error: string })[], coordinatorKey: string): void
   /** Where the statements are in the log, once quotes cover them. The rest of the room is given back. */
