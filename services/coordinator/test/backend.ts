@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { toHex } from '@countersign/protocol'
 import { type StartBackendParameters, startBackend as startPlainBackend } from '@countersign/testing'
+import type { Environment } from '@countersign/testing/launcher'
 import { type CheckAnswer, startInScope } from '@countersign/testing/stack'
 import { PGlite } from '@electric-sql/pglite'
 import pg from 'pg'
@@ -48,8 +49,8 @@ export function startBackend(parameters: Pick<StartBackendParameters, 'kind' | '
         await checkAnswer(target, init.method ?? 'GET', response)
         return response
       },
-      async startSecond() {
-        return { ...(await plain.startSecond()), checkAnswer }
+      async startSecond(changes?: Environment) {
+        return { ...(await plain.startSecond(changes)), checkAnswer }
       },
       /** Lends the database. PGlite is of one process, so there the coordinator is stopped, and started again afterwards. */
       async withDatabase<Result>(run: (query: Query) => Promise<Result>): Promise<Result> {

@@ -42,7 +42,7 @@ export type CosignerDeps = {
   waitMs?: number | undefined
 }
 
-export type CosignParameters = { size: number; needs?: readonly WitnessPolicy[] | undefined }
+type CosignParameters = { size: number; needs?: readonly WitnessPolicy[] | undefined }
 
 /** Has the checkpoints of one log cosigned. */
 export type Cosigner = {

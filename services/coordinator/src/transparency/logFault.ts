@@ -8,7 +8,7 @@ export class LogFault extends ServiceError<
   | 'log_conflict'
   /** Entries are neither in the database nor kept by the enclave: leave the origin. */
   | 'log_gap'
-  /** Too many witnesses refuse the log: leave the origin. */
+  /** Too many witnesses refuse the log, or the enclave does not go on from what is written: leave the origin. */
   | 'log_refused'
 > {
   override name = 'LogFault'

@@ -22,7 +22,7 @@ export type LogRig = {
   stop(): Promise<void>
 }
 
-export type KeeperParameters = {
+type KeeperParameters = {
   store?: LogStore
   enclaves?: readonly FakeEnclaveLog[]
   time?: LogRig['time']

@@ -1,4 +1,4 @@
-import type { AppendedEntries, LogResponse } from '@countersign/protocol'
+import { type AppendedEntries, type LogResponse, toHex } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import { toCosigned } from '../enclave/cosignedRelease.ts'
 import { CoordinatorError } from '../errors.ts'
@@ -23,7 +23,7 @@ export type LogRunner = {
   repeat(asked: { bootId: string; origin: string; from: number }): Promise<AppendedEntries>
 }
 
-export type LogRunnerState =
+type LogRunnerState =
   /** Not known yet, or the enclave cannot be reached. */
   | { kind: 'unknown' }
   /** Its settings have none. */
@@ -66,13 +66,13 @@ export function createLogRunner({ enclave, store, logs, log }: LogRunnerDeps, en
   /** From the newest checkpoint that is written: the witnesses have seen none that is newer. */
   async function start(origin: string, terms: EnclaveTerms): Promise<LogResponse> {
     const written = (await store.findLogHead(logs.get(origin, terms).hash))?.written
-    const answer = await enclaveLog.call({
-      start: {
-        origin,
-        checkpoint: written?.note ?? null,
-        hashes: (written?.hashes ?? []).map((hash) => Buffer.from(hash).toString('hex')),
-      },
-    })
+    const hashes = (written?.hashes ?? []).map(toHex)
+    const answer = await enclaveLog
+      .call({ start: { origin, checkpoint: written?.note ?? null, hashes } })
+      .catch((error: unknown) => {
+        const isRefused = error instanceof CoordinatorError && error.details === 'log_refused'
+        throw isRefused ? new LogFault('log_refused', 'the enclave does not go on from what is written') : error
+      })
     log.info({ msg: 'Started a log', enclave: address, origin, bootId: answer.bootId, size: written?.size ?? 0 })
     return answer
   }
@@ -140,10 +140,9 @@ export function createLogRunner({ enclave, store, logs, log }: LogRunnerDeps, en
   }
 }
 
-/** Whether the origin cannot be used by this boot. An enclave that does not take what is written cannot go on from it. */
+/** Whether the origin cannot be used by this boot. */
 function isOver(error: unknown): boolean {
-  if (error instanceof LogFault) return error.code !== 'log_malformed'
-  return error instanceof CoordinatorError && error.details === 'log_refused'
+  return error instanceof LogFault && error.code !== 'log_malformed'
 }
 
 function toRefusal(reasons: string | undefined): LogFault | undefined {

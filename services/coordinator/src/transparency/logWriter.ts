@@ -18,7 +18,7 @@ export type LogWriterDeps = {
   onWritten(written: { size: number; kinds: readonly LogEntry['kind'][] }): void
 }
 
-export type WriteContext = {
+type WriteContext = {
   bootId: string
   claims: readonly Claim[]
   /** What the enclave of this boot has appended from there on, or since where it has not forgotten. */

@@ -11,7 +11,7 @@ export type WitnessAnswer =
   /** `contradicts`: ours does not continue its tree. `lies`: what it says cannot be. */
   | { outcome: 'contradicts' | 'unknown_log' | 'forbidden' | 'lies' | 'unavailable'; reason: string }
 
-export type AskedCheckpoint = {
+type AskedCheckpoint = {
   origin: string
   size: number
   /** Without signatures. */
