@@ -32,7 +32,8 @@ export {
   MAX_STATE_BYTES,
   parseMonitorState,
 } from './monitor/log/logMemory.ts'
-export { createMonitorMemory, type MonitorDeps, type MonitorRequest, monitorWallet } from './monitor/monitorWallet.ts'
+export type { MonitorDeps, MonitorRequest } from './monitor/monitorRequest.ts'
+export { createMonitorMemory, monitorWallet } from './monitor/monitorWallet.ts'
 export {
   type Finding,
   type FindingKind,

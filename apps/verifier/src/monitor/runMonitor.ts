@@ -66,6 +66,7 @@ async function follow(deps: MonitorCliDeps, options: MonitorOptions, { isJson }:
   const logs = await readState(options.stateFile)
   const watched = options.addresses.map((address) => ({ address, memory: createMonitorMemory() }))
   const fetchBytes = createFetchBytes(deps)
+  const { now, wait } = deps
   const { rpc, eventsRpc, contract, gateways, api, log, witnessUrls, from, graceS, isMockAllowed } = options
   let [shown, told] = ['', '']
   for (;;) {
@@ -81,7 +82,7 @@ async function follow(deps: MonitorCliDeps, options: MonitorOptions, { isJson }:
         ...(graceS === undefined ? {} : { graceS }),
       }
       try {
-        looks.push({ address, report: await monitorWallet({ fetchBytes, now: deps.now, memory, logs }, request) })
+        looks.push({ address, report: await monitorWallet({ fetchBytes, now, wait, memory, logs }, request) })
       } catch (error) {
         if (!isUnavailable(error)) throw error
         looks.push({ address, error: describeError(error) })

@@ -37,12 +37,12 @@ const ORDER: readonly Judgement['conclusion'][] = [
  */
 export async function judgeReceipt(
   deps: Pick<VerifyDeps, 'fetchBytes' | 'now'> & { rpc: Rpc },
-  { txHash, events, contract, request }: JudgeParameters,
+  { txHash, isMined, events, contract, request }: JudgeParameters,
 ): Promise<Judgement> {
   const cids = [...new Set(events.map(({ ipfsCid }) => ipfsCid))].slice(0, MAX_RECEIPTS)
   let best: Judgement = { conclusion: 'failed', detail: 'the event names no receipt', ...NOTHING }
   for (const cid of cids.filter(isCid)) {
-    const chain = toReadChain(deps.rpc, { cid, events, contract })
+    const chain = toReadChain(deps.rpc, { cid, events, contract, isMined })
     const judged = await judgeOne({ ...deps, chain }, request, txHash)
     if (judged.conclusion === 'accepted') return judged
     if (ORDER.indexOf(judged.conclusion) <= ORDER.indexOf(best.conclusion)) best = judged
@@ -52,6 +52,8 @@ export async function judgeReceipt(
 
 export type JudgeParameters = {
   txHash: string
+  /** On the chain that is looked at. */
+  isMined: boolean
   events: readonly WalletEvent[]
   contract: string
   request: JudgeRequest
@@ -84,7 +86,7 @@ function readNonce({ receipt }: Outcome): number | undefined {
 /** Only the times of blocks are still asked for. */
 function toReadChain(
   rpc: Rpc,
-  { cid, events, contract }: { cid: string; events: readonly WalletEvent[]; contract: string },
+  { cid, events, contract, isMined }: Pick<JudgeParameters, 'events' | 'contract' | 'isMined'> & { cid: string },
 ): Chain {
   return {
     contract,
@@ -96,7 +98,7 @@ function toReadChain(
           topics.every((topic, index) => topic === log.topics[index]?.toLowerCase())
         return Promise.all(events.filter(isAsked).map(({ log }) => withBlockTime(rpc, log)))
       },
-      getTransactionState: async () => 'mined',
+      getTransactionState: async () => (isMined ? 'mined' : 'unknown'),
     },
   }
 }

@@ -154,6 +154,20 @@ describe('a log that does not show what it has', () => {
     expect(kindsOf(report)).toEqual(['log-unavailable'])
   })
 
+  test('is read to its end where the service wants slower questions, and not without waiting', async () => {
+    stack.publish(...all)
+    let refused = 0
+    stack.network.routes.unshift([
+      `${apiBaseUrl}/log/`,
+      (url) => (refused++ % 3 === 0 ? new Response(null, { status: 429 }) : stack.log.answer(url)),
+    ])
+    const waits: number[] = []
+    const wait = async (ms: number) => waits.push(ms) > 0
+    expect(await stack.look({}, createLogsMemory(), { wait })).toMatchObject({ conclusion: 'complete', findings: [] })
+    expect(waits.length).toBeGreaterThan(0)
+    expect(kindsOf(await stack.look())).toEqual(['log-unavailable'])
+  })
+
   test('is stale where no quorum cosigned it for an hour', async () => {
     stack.publish(...all)
     stack.log.cosignedAtS = now.getTime() / 1000 - 3_601
@@ -166,6 +180,45 @@ describe('a log that does not show what it has', () => {
   test('is too large for one look', async () => {
     stack.publish(...all)
     expect(kindsOf(await stack.look({ maxLogEntries: 3 }))).toEqual(['log-unavailable'])
+  })
+})
+
+describe('a second log, that no settings name', () => {
+  const list = (...logs: readonly FakeLog[]) =>
+    stack.network.routes.unshift([
+      `${apiBaseUrl}/log`,
+      (url) => {
+        const answers = logs.map((log) => ({ log, hash: hashOrigin(log.name) }))
+        if (url.pathname !== '/log') {
+          return (answers.find(({ hash }) => url.pathname.includes(hash))?.log ?? stack.log).answer(url)
+        }
+        const listed = answers.map(({ log, hash }) => ({
+          origin: log.name,
+          hash,
+          key: log.key,
+          size: log.entries.length,
+        }))
+        return new Response(JSON.stringify({ logs: listed }))
+      },
+    ])
+  const createSecond = (seed?: string) => {
+    const log = createFakeLog([boot(0), signature()], seed, spareOrigin)
+    log.cosignedAtS = stack.log.cosignedAtS
+    return log
+  }
+
+  test('is read with the witnesses of the others', async () => {
+    stack.publish(...all)
+    list(stack.log, createSecond())
+    const report = await stack.look()
+    expect(report.conclusion).toBe('hidden')
+    expect(report.findings).toMatchObject([{ kind: 'hidden', origin: spareOrigin, index: 1 }])
+  })
+
+  test('is not called a liar where its witnesses are not known', async () => {
+    stack.publish(...all)
+    list(stack.log, createSecond('other'))
+    expect((await stack.look()).findings).toMatchObject([{ kind: 'log-not-checked', origin: spareOrigin }])
   })
 })
 

@@ -7,7 +7,8 @@ import { apiBaseUrl, createFakeNetwork, gatewayUrl, rpcUrl } from '../network.fa
 import { emptyManifest, type Manifest } from '../parseManifest.ts'
 import { createFakeLog, type FakeLog, logReceipt, nameEntry, origin } from './log/log.fake.ts'
 import { createLogsMemory, type LogsMemory } from './log/logMemory.ts'
-import { type MonitorRequest, monitorWallet } from './monitorWallet.ts'
+import type { MonitorDeps, MonitorRequest } from './monitorRequest.ts'
+import { monitorWallet } from './monitorWallet.ts'
 import { createFakeNode } from './node.fake.ts'
 
 export const spareOrigin = 'log.example/enclave-b'
@@ -97,8 +98,13 @@ export function createLoggedWallet() {
       }
       node.rest(60)
     },
-    look(change: Partial<MonitorRequest> = {}, logs: LogsMemory = createLogsMemory()) {
-      const deps = { fetchBytes: createFetchBytes({ fetch: network.fetch, timeoutMs: 5_000 }), now: () => now, logs }
+    look(
+      change: Partial<MonitorRequest> = {},
+      logs: LogsMemory = createLogsMemory(),
+      more: Pick<MonitorDeps, 'wait'> = {},
+    ) {
+      const fetchBytes = createFetchBytes({ fetch: network.fetch, timeoutMs: 5_000 })
+      const deps = { fetchBytes, now: () => now, logs, ...more }
       const request = { address: wallet, rpc: rpcUrl, manifests, gateways: [gatewayUrl], allowMock: true }
       return monitorWallet(deps, { ...request, log: apiBaseUrl, ...change })
     },

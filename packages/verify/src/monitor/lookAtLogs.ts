@@ -1,11 +1,10 @@
-import type { FetchBytes } from '../fetchBytes.ts'
 import { toAnchors } from '../toAnchors.ts'
 import type { JudgedSteps } from './judgeSteps.ts'
 import { checkLogs, listLogs } from './log/checkLogs.ts'
 import { createLogSource } from './log/createLogSource.ts'
 import { LogFault } from './log/logFault.ts'
-import { createLogsMemory, type LogsMemory } from './log/logMemory.ts'
-import type { MonitorRequest } from './monitorWallet.ts'
+import { createLogsMemory } from './log/logMemory.ts'
+import type { MonitorDeps, MonitorRequest } from './monitorRequest.ts'
 import type { Finding, LogReport } from './report.ts'
 
 export type LookAtLogsParameters = {
@@ -25,7 +24,7 @@ const MAX_LOG_ENTRIES = 10_000_000
 
 /** What logs say of a wallet, if there are any. */
 export async function lookAtLogs(
-  deps: { fetchBytes: FetchBytes; now: () => Date; logs?: LogsMemory },
+  deps: Pick<MonitorDeps, 'fetchBytes' | 'now' | 'logs' | 'wait'>,
   parameters: LookAtLogsParameters,
 ): Promise<LookedAtLogs> {
   const { request, judged, judgeRest, headTime, graceS, mined } = parameters

@@ -5,7 +5,8 @@ import { contract, type FakeIssue, issue, issueGoldenV2, signedAt, toManifest } 
 import { createFakeNetwork, type FakeNetwork, gatewayUrl, rpcUrl } from '../network.fake.ts'
 import { describeReport } from './describeReport.ts'
 import type { MonitorMemory } from './judgeSteps.ts'
-import { createMonitorMemory, type MonitorRequest, monitorWallet } from './monitorWallet.ts'
+import type { MonitorRequest } from './monitorRequest.ts'
+import { createMonitorMemory, monitorWallet } from './monitorWallet.ts'
 import { createFakeNode, stranger, toItem } from './node.fake.ts'
 
 const MANY = 8

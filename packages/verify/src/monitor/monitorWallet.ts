@@ -1,52 +1,16 @@
 import { assertChain } from '../createChain.ts'
 import { createRpc, type Rpc, unavailable } from '../createRpc.ts'
 import { VerifierError } from '../errors.ts'
-import type { FetchBytes } from '../fetchBytes.ts'
 import { chooseContract } from '../openChain.ts'
 import { type AccountReader, createAccountReader, type Head, type MinedTransaction } from './createAccountReader.ts'
 import { findNonceUse, type NonceUse } from './findNonceUse.ts'
-import { type JudgeRequest, judgeReceipt } from './judgeReceipt.ts'
+import { judgeReceipt } from './judgeReceipt.ts'
 import { judgeSteps, type MonitorMemory, type Step } from './judgeSteps.ts'
 import { listEvents, type WalletEvent } from './listEvents.ts'
-import type { LogsMemory } from './log/logMemory.ts'
 import { lookAtLogs } from './lookAtLogs.ts'
 import { mapSome } from './mapSome.ts'
+import type { MonitorDeps, MonitorRequest } from './monitorRequest.ts'
 import { concludeReport, type Finding, type MonitorReport } from './report.ts'
-
-export type MonitorDeps = {
-  fetchBytes: FetchBytes
-  now: () => Date
-  /** What earlier looks found out for good, so that the next asks only for what is new. */
-  memory?: MonitorMemory
-  /** The same of logs, for all wallets. A log that does not continue what it showed before is found out by it. */
-  logs?: LogsMemory
-  onProgress?: (progress: { judged: number; of: number }) => void
-}
-
-export type MonitorRequest = JudgeRequest & {
-  /** The wallet, in lower case. */
-  address: string
-  /** A node of the chain on which the wallet is looked at. */
-  rpc: string
-  /** The chain that this node must be of. Without it, any chain will do. */
-  chainId?: number
-  /** A node of the chain that has the events, where that is another. */
-  eventsRpc?: string
-  /** The contract on that chain, in lower case, where no manifest names it. */
-  contract?: string
-  /** Signatures with a lower nonce, or mined in an earlier block, are from before there were receipts. */
-  from?: { nonce: number } | { block: number }
-  /** How long after it was mined a transaction may be without an event, in seconds by the chain; 600 unless given. */
-  graceS?: number
-  /** So many receipts are judged in one look; all unless given. */
-  maxReceipts?: number
-  /** The service that serves the logs, if it has any: they are below `/log`. */
-  log?: string
-  /** Witnesses of the logs, asked past the service for the newest that they cosigned. */
-  witnessUrls?: readonly string[]
-  /** A log with more entries is not read. */
-  maxLogEntries?: number
-}
 
 const DEFAULT_GRACE_S = 600
 /** A whole block of a busy chain, with all calldata. */
@@ -95,10 +59,13 @@ export async function monitorWallet(deps: MonitorDeps, request: MonitorRequest):
   const { known, otherReceipts } = await readKnown(reader, { hashes: [...events.keys()], head, nonce, memory })
   const { steps, findings } = await findRest(reader, { known, head, nonce, fromNonce, graceS, events, otherReceipts })
   const { maxReceipts = Number.POSITIVE_INFINITY } = request
-  const judge = ({ hash }: Step) =>
+  const judge = ({ hash, use }: Step) =>
     judgeReceipt(
       { ...deps, rpc: eventsRpc },
-      { txHash: hash, events: events.get(hash) ?? [], contract: source.contract, request },
+      {
+        ...{ txHash: hash, isMined: use !== undefined, events: events.get(hash) ?? [] },
+        ...{ contract: source.contract, request },
+      },
     )
   const judged = await judgeSteps(deps, { steps: steps.toSorted(compareNonces), memory, maxReceipts, judge })
   await assertSameHead(reader, head)

@@ -32,9 +32,13 @@ export function createFakeNode({ wallet }: { wallet: string }) {
     },
     /** The event of an issue, in a block of its own. */
     publish(issue: FakeIssue, changes: Readonly<Record<string, unknown>> = {}) {
+      node.publishAll([issue], changes)
+    },
+    /** Events in one block. */
+    publishAll(issues: readonly Pick<FakeIssue, 'receipt' | 'cid'>[], changes: Readonly<Record<string, unknown>> = {}) {
       const number = node.mine()
       const place = { blockNumber: quantity(number), blockHash: hashOf(number, node.fork) }
-      blocks[number]?.logs.push(toLog(issue, { ...place, ...changes }))
+      for (const issue of issues) blocks[number]?.logs.push(toLog(issue, { ...place, ...changes }))
     },
     answer(_url: URL, init: RequestInit): Response {
       const { id, method, params } = JSON.parse(String(init.body))

@@ -109,7 +109,7 @@ async function lookAt(
   },
 ): Promise<{ log?: CurrentLog; findings: readonly Finding[] }> {
   const { source, planned, keyIds, maxEntries, witnessUrls: urls, accepted } = parameters
-  const { origin, key, policies, listed, isExpected } = planned
+  const { origin, key, policies, isGuessed, listed, isExpected } = planned
   const witnesses = [...new Set(policies.flatMap((policy) => policy.witnesses))]
   const words = await askWitnesses(deps, { urls, origin, witnesses })
   const findings = words.flatMap((word): Finding[] =>
@@ -128,7 +128,7 @@ async function lookAt(
     return { findings: [...findings, { kind: 'log-not-checked', origin, detail }] }
   }
   const known = deps.memory.known.get(origin)
-  const log = await readLog(source, { origin, key, policies, keyIds: [...keyIds], known, maxEntries })
+  const log = await readLog(source, { ...{ origin, key, policies, isGuessed }, keyIds: [...keyIds], known, maxEntries })
   await checkProofs(source, log, accepted)
   const now = deps.now()
   const { isFresh } = await compareWitnesses(source, { log, words, policies, now })

@@ -46,5 +46,5 @@ export function isEnough(
   { policies, size }: { policies: readonly WitnessPolicy[]; size: number },
 ): boolean {
   const count = words.filter((word) => 'size' in word && word.size <= size).length
-  return policies.every(({ witnesses, quorum }) => witnesses.length - count < quorum)
+  return policies.length > 0 && policies.every(({ witnesses, quorum }) => witnesses.length - count < quorum)
 }

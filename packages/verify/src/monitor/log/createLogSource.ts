@@ -9,24 +9,45 @@ import type { LogsMemory } from './logMemory.ts'
 /** A log as the service lists it. */
 export type ListedLog = { origin: string; key: string; size: number }
 
+export type LogSourceDeps = {
+  fetchBytes: FetchBytes
+  memory: Pick<LogsMemory, 'bundles'>
+  /** Resolves after so long; false where the look is to end. */
+  wait?: (ms: number) => Promise<boolean>
+}
+
 /** Where logs are served, c2sp.org/tlog-tiles below `/log/<SHA-256 of the origin>`. */
 export type LogSource = ReturnType<typeof createLogSource>
 
 const MAX_LIST_BYTES = 1_048_576
+/** Settings have 16 at most, and change seldom. */
+const MAX_LOGS = 256
 const MAX_ENTRY_BYTES = 65_537
 /** Bundles that are kept, of some 15 kB each. */
 const MAX_KEPT = 4_096
+const PAUSE_MS = 10_000
+/** Longer than the service counts. */
+const MAX_TURNS = 12
 
-export function createLogSource(
-  { fetchBytes, memory }: { fetchBytes: FetchBytes; memory: Pick<LogsMemory, 'bundles'> },
-  base: string,
-) {
+export function createLogSource({ fetchBytes, memory, wait = async () => false }: LogSourceDeps, base: string) {
   const { host } = new URL(base)
   const { bundles: kept } = memory
 
+  /** A service lets one caller ask so many times a minute. */
+  async function ask(url: string, bounds: { maxBytes: number; accept: string }) {
+    for (let turn = 1; ; turn++) {
+      try {
+        return await fetchBytes({ url, ...bounds })
+      } catch (error) {
+        const isTooFast = error instanceof VerifierError && error.status === 429 && turn < MAX_TURNS
+        if (!isTooFast || !(await wait(PAUSE_MS))) throw error
+      }
+    }
+  }
+
   async function get(path: string, { maxBytes, accept }: { maxBytes: number; accept: string }) {
     try {
-      return await fetchBytes({ url: `${base}/log${path}`, maxBytes, accept })
+      return await ask(`${base}/log${path}`, { maxBytes, accept })
     } catch (error) {
       if (!(error instanceof VerifierError)) throw error
       const detail = `${path || '/log'}: ${error.details ?? error.message}`
@@ -79,7 +100,7 @@ function readList(bytes: Uint8Array, host: string): ListedLog[] {
   } catch {
     throw malformed()
   }
-  if (!isPlainObject(value) || !Array.isArray(value.logs)) throw malformed()
+  if (!isPlainObject(value) || !Array.isArray(value.logs) || value.logs.length > MAX_LOGS) throw malformed()
   const logs = value.logs.map((item: unknown): ListedLog => {
     if (!isPlainObject(item)) throw malformed()
     const { origin, hash, key, size } = item

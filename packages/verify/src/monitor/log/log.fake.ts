@@ -34,6 +34,7 @@ export function createFakeLog(given: readonly LogEntry[] = [], seed = developmen
   const witnesses = ['w1', 'w2', 'w3'].map((name) => createSigner(seed, `${name}.example`, 'cosignature-ed25519'))
   const leaves: Uint8Array[] = given.map(hashLogEntry)
   const log = {
+    name,
     entries: [...given],
     key: toVkey(key.key),
     witnesses: witnesses.map(({ hex }) => hex).toSorted(),

@@ -1,5 +1,5 @@
-/** Why a log is not read to its end: it contradicts itself or another, keeps something back, or could not be asked. */
-export type LogFaultKind = 'log-lies' | 'log-withholds' | 'log-unavailable'
+/** Why a log is not read to its end: it contradicts itself or another, keeps something back, could not be asked, or its witnesses are not known. */
+export type LogFaultKind = 'log-lies' | 'log-withholds' | 'log-unavailable' | 'log-not-checked'
 
 export class LogFault extends Error {
   override name = 'LogFault'

@@ -16,7 +16,7 @@ export type MatchParameters = {
   isDue: (timeMs: number) => boolean
 }
 
-export type LogCounts = { entries: number; proven: number; dropped: number }
+type LogCounts = { entries: number; proven: number; dropped: number }
 
 export type Matched = {
   findings: readonly Finding[]

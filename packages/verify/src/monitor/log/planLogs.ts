@@ -10,6 +10,8 @@ export type PlannedLog = {
   key: string | undefined
   /** Each must be met. None where nobody names its witnesses. */
   policies: readonly WitnessPolicy[]
+  /** No settings name it: the witnesses are those of others, which most likely did not change. */
+  isGuessed: boolean
   /** There are receipts in it, or it was seen before: it must be there. */
   isExpected: boolean
   listed: ListedLog | undefined
@@ -33,12 +35,12 @@ export function planLogs({ receipts, listed, memory, policies }: PlanParameters)
   const origins = new Set([...settings.keys(), ...listed.map(({ origin }) => origin), ...memory.known.keys()])
   return [...origins].map((origin) => {
     const own = listed.find((log) => log.origin === origin)
-    // Where the settings changed, witnesses most likely did not.
     const stated = settings.get(origin) ?? newest
     return {
       origin,
       key: keys.get(origin) ?? own?.key,
       policies: [...(stated === undefined ? [] : [stated]), ...policies],
+      isGuessed: !settings.has(origin),
       isExpected: keys.has(origin) || memory.known.has(origin),
       listed: own,
     }

@@ -18,6 +18,8 @@ export type ReadLogParameters = {
   key: string
   /** At least one; each must be met. */
   policies: readonly WitnessPolicy[]
+  /** Whether these are its witnesses is a guess. */
+  isGuessed: boolean
   /** Whose entries are wanted. */
   keyIds: readonly string[]
   /** What an earlier look saw. */
@@ -52,7 +54,7 @@ export async function readLog(source: LogSource, parameters: ReadLogParameters):
 /** The checkpoint, and the time by which the last of the policies was met. */
 function openCheckpoint(
   note: string,
-  { origin, key, policies }: ReadLogParameters,
+  { origin, key, policies, isGuessed }: ReadLogParameters,
 ): Pick<CosignedCheckpoint, 'checkpoint'> & { at: Date } {
   try {
     const log = parseVkey(key)
@@ -64,6 +66,9 @@ function openCheckpoint(
   } catch (error) {
     if (!(error instanceof LogError)) throw error
     const details = error.details === undefined ? '' : ` (${error.details})`
+    if (isGuessed && error.code === 'quorum_missing') {
+      throw new LogFault('log-not-checked', 'no receipt of this wallet names its witnesses, and others cosigned it')
+    }
     throw lies(`its checkpoint does not hold: ${error.message}${details}`)
   }
 }

@@ -15,7 +15,7 @@ export type ReceiptFacts = {
   log: LoggedFacts | undefined
 }
 
-export type LoggedFacts = {
+type LoggedFacts = {
   setting: LogSetting
   /** Verifier key of the log that has it. */
   key: string
