@@ -215,7 +215,7 @@ async function startParts(deps: StartBackendDeps, parameters: StartBackendParame
     },
     /** Another coordinator at a port of its own: on the same database and enclave, unless these keys of its environment say otherwise. */
     async startSecond(changes: Environment = {}) {
-      const { service } = await startCoordinator({ PORT: String(secondPort), ...changes })
+      const { service } = await startCoordinator({ ...changes, PORT: String(secondPort) })
       return { url: secondUrl, stop: () => service.kill('SIGKILL') }
     },
     stopEnclave: (signal: NodeJS.Signals) => enclave.service.kill(signal),
