@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { createSigner } from '../../../../packages/log/src/logs.fake.ts'
 import {
   bootId,
+  coordinatorKey,
   cosign,
   createOpenLog,
   createSignedItem,
@@ -17,6 +18,7 @@ import {
   release,
   sign,
   stranger,
+  type TestLog,
   toBatch,
   toLeaf,
   witnesses,
@@ -243,6 +245,36 @@ describe('what nobody fetches', () => {
     await sign(log, [createSignedItem({ signedAtMs: NOW + 1 })])
     expect(await kindsOf(log)).toEqual(['boot', 'signature', 'dropped', 'signature'])
   })
+
+  test.each<[string, (log: TestLog, leaf: string) => void]>([
+    ['acknowledged', ({ statementLog }, leaf) => void release(statementLog, { acknowledge: [leaf] })],
+    [
+      'reported',
+      ({ statementLog, clock }) => {
+        clock.elapsedMs += 60_000
+        statementLog.expire()
+      },
+    ],
+  ])(
+    'nor one that was released and %s: it could be dropped then, and an entry would say that nobody got it',
+    async (_, end) => {
+      const log = await createOpenLog()
+      const { statementLog } = log
+      const item = createSignedItem()
+      const { checkpoint } = await sign(log, [item])
+      const leaves = [toLeaf(item)]
+      expect(release(statementLog, { ...cosign(checkpoint), leaves })).toEqual([given])
+      // Signed at the same time by a call that takes longer.
+      const room = statementLog.reserve([item] as never)
+      end(log, toLeaf(item))
+      expect(statementLog.now()).toBe(NOW + 1)
+      expect(() => room.hold([item], coordinatorKey)).toThrow(withCode('log_unavailable'))
+      room.close()
+      release(statementLog, { drop: leaves })
+      expect(await kindsOf(log)).not.toContain('dropped')
+      await sign(log, [createSignedItem()])
+    },
+  )
 })
 
 test('settled when the last statement is acknowledged', async () => {

@@ -35,7 +35,7 @@ export type StatementLog = {
   assertOpen(): void
   /** Makes room for what these items become, before anything is signed. Throws `log_unavailable`. */
   reserve(items: readonly SignItem[]): Reservation
-  /** When a statement is signed: later than all that were erased, so that none of those is made again. */
+  /** When a statement is signed: later than all that are erased or given away, so that none of those is made again. */
   now(): number
   /** Appends the entries of a batch that a quote covers. Does not wait. */
   append(batch: SignedBatch): void
@@ -120,8 +120,11 @@ export function createStatementLog(deps: StatementLogDeps): StatementLog {
   const left = new Set<string>()
   const settling: (() => void)[] = []
   let tree: LogTree | undefined
-  /** The latest time of signing of what was erased. */
+  /** For each call that signs: the leaves that are kept no more since it began. */
+  const signing = new Set<Set<string>>()
+  /** The latest time of signing of what was erased, and of what is kept no more. */
   let erasedUntilMs = 0
+  let endedUntilMs = 0
 
   async function getKey(origin: string): Promise<NoteKey> {
     return createNoteKey({ name: origin, type: 'ed25519', publicKey: await keyWorker.describeLog(origin) })
@@ -172,8 +175,11 @@ export function createStatementLog(deps: StatementLogDeps): StatementLog {
     tree?.append({ kind, keyId, leaf, timeMs: time.now() })
   }
 
-  function forget({ leaf, bytes }: Held) {
+  /** It is not made again: what was given away could be dropped then, by an entry that says that nobody got it. */
+  function forget({ leaf, bytes, signedAtMs }: Held) {
     held.delete(leaf)
+    endedUntilMs = Math.max(endedUntilMs, signedAtMs)
+    for (const ended of signing) ended.add(leaf)
     giveBack(1, bytes)
     if (held.size === 0) for (const resolve of settling.splice(0)) resolve()
   }
@@ -232,7 +238,7 @@ export function createStatementLog(deps: StatementLogDeps): StatementLog {
 
     assertOpen,
 
-    now: () => Math.max(time.now(), erasedUntilMs + 1),
+    now: () => Math.max(time.now(), endedUntilMs + 1),
 
     reserve(items) {
       const opened = assertOpen()
@@ -245,6 +251,8 @@ export function createStatementLog(deps: StatementLogDeps): StatementLog {
         throw unavailable('too many statements wait')
       }
       const mine: Held[] = []
+      const ended = new Set<string>()
+      signing.add(ended)
       return {
         hold(outcomes, coordinatorKey) {
           if (tree !== opened) throw unavailable('another log was started')
@@ -252,12 +260,14 @@ export function createStatementLog(deps: StatementLogDeps): StatementLog {
             if ('error' in outcome) continue
             const statement = toHeld(outcome, { coordinatorKey, bytes: sizes[index] ?? 0 })
             if (statement.signedAtMs <= erasedUntilMs) throw unavailable('signed before one that was erased')
+            if (ended.has(statement.leaf)) throw unavailable('signed by an earlier call, which is over')
             // The same within one millisecond, by a call that was repeated.
             if (held.has(statement.leaf)) continue
             held.set(statement.leaf, statement)
             mine.push(statement)
             unused = { statements: unused.statements - 1, bytes: unused.bytes - statement.bytes }
           }
+          signing.delete(ended)
         },
         async collect(placed, batches) {
           const ranges = batches.map((batch) => appended.get(batch))
@@ -272,6 +282,7 @@ export function createStatementLog(deps: StatementLogDeps): StatementLog {
           return { origin: opened.origin, from: first.from, entries, checkpoint: await last.checkpoint }
         },
         close() {
+          signing.delete(ended)
           giveBack(unused.statements, unused.bytes)
           unused = { statements: 0, bytes: 0 }
           for (const statement of mine) {
