@@ -5,7 +5,7 @@ import type { EnclaveTerms } from '../ports.ts'
 import type { Placing } from './request.ts'
 
 /** A statement's place in the log. */
-export type LogPlace = { index: number; timeMs: number }
+type LogPlace = { index: number; timeMs: number }
 
 /** What waits for witnesses: its leaf, and its place in the log. */
 export type LoggedItem = Placing & { leaf: string; place: LogPlace }
