@@ -1,3 +1,4 @@
+import type { LogEntry } from '@countersign/log'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { apiBaseUrl } from '../network.fake.ts'
 import { hashOrigin } from './log/createLogSource.ts'
@@ -7,6 +8,7 @@ import {
   all,
   boot,
   createLoggedWallet,
+  ending,
   history,
   kindsOf,
   now,
@@ -20,6 +22,25 @@ let stack: ReturnType<typeof createLoggedWallet>
 beforeEach(() => {
   stack = createLoggedWallet()
 })
+
+/** The service lists these. */
+const list = (...logs: readonly FakeLog[]) =>
+  stack.network.routes.unshift([
+    `${apiBaseUrl}/log`,
+    (url) => {
+      const answers = logs.map((log) => ({ log, hash: hashOrigin(log.name) }))
+      if (url.pathname !== '/log') {
+        return (answers.find(({ hash }) => url.pathname.includes(hash))?.log ?? stack.log).answer(url)
+      }
+      const listed = answers.map(({ log, hash }) => ({
+        origin: log.name,
+        hash,
+        key: log.key,
+        size: log.entries.length,
+      }))
+      return new Response(JSON.stringify({ logs: listed }))
+    },
+  ])
 
 describe('two checkpoints of one log', () => {
   async function remember(): Promise<LogsMemory> {
@@ -184,23 +205,6 @@ describe('a log that does not show what it has', () => {
 })
 
 describe('a second log, that no settings name', () => {
-  const list = (...logs: readonly FakeLog[]) =>
-    stack.network.routes.unshift([
-      `${apiBaseUrl}/log`,
-      (url) => {
-        const answers = logs.map((log) => ({ log, hash: hashOrigin(log.name) }))
-        if (url.pathname !== '/log') {
-          return (answers.find(({ hash }) => url.pathname.includes(hash))?.log ?? stack.log).answer(url)
-        }
-        const listed = answers.map(({ log, hash }) => ({
-          origin: log.name,
-          hash,
-          key: log.key,
-          size: log.entries.length,
-        }))
-        return new Response(JSON.stringify({ logs: listed }))
-      },
-    ])
   const createSecond = (seed?: string) => {
     const log = createFakeLog([boot(0), signature()], seed, spareOrigin)
     log.cosignedAtS = stack.log.cosignedAtS
@@ -219,6 +223,41 @@ describe('a second log, that no settings name', () => {
     stack.publish(...all)
     list(stack.log, createSecond('other'))
     expect((await stack.look()).findings).toMatchObject([{ kind: 'log-not-checked', origin: spareOrigin }])
+  })
+})
+
+describe('a log that an enclave left for its spare', () => {
+  const second = (...entries: readonly LogEntry[]) => {
+    const log = createFakeLog([boot(0), ...entries], undefined, spareOrigin)
+    log.cosignedAtS = stack.log.cosignedAtS
+    return log
+  }
+
+  test.each([
+    ['is settled by entries of the spare one', [signature()], [ending('dropped')], []],
+    ['or by entries about what no witness has seen', [], [ending('dropped')], []],
+    ['is unresolved where those say so', [signature()], [ending('unacknowledged')], ['unresolved 4']],
+    ['whether or not witnesses have seen it', [], [ending('unacknowledged')], ['unresolved 1']],
+    ['is hidden where nothing is said', [signature()], [], ['hidden 4']],
+    ['lies where all is said twice', [signature(), ending('dropped')], [ending('dropped')], ['log-lies 1']],
+    ['has nothing to do with another start', [signature()], [boot(9), ending('dropped')], ['log-lies 2', 'hidden 4']],
+  ])('%s', async (_, left, spare, kinds) => {
+    stack.publish(...all)
+    stack.append(...left)
+    for (const logs of [
+      [stack.log, second(...spare)],
+      [second(...spare), stack.log],
+    ]) {
+      list(...logs)
+      expect(kindsOf(await stack.look()).toSorted()).toEqual(kinds.toSorted())
+    }
+  })
+
+  test('is no reason to call the spare one a liar while it cannot be read', async () => {
+    stack.publish(...all)
+    list(stack.log, second(ending('dropped')))
+    stack.log.gone.add('checkpoint')
+    expect(kindsOf(await stack.look())).toEqual(['log-withholds'])
   })
 })
 

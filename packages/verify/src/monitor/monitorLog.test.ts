@@ -52,6 +52,24 @@ describe('an honest log', () => {
     expect(report).toMatchObject({ conclusion: 'complete', logs: [{ size: 8, entries: 4, proven: 3, dropped: 1 }] })
   })
 
+  test('may have a signature twice, where a call was repeated', async () => {
+    stack.publish(...all)
+    stack.append(history.entries[1] as LogEntry, signature(), signature(), ending('dropped'))
+    expect(await stack.look()).toMatchObject({
+      conclusion: 'complete',
+      findings: [],
+      logs: [{ size: 8, entries: 4, proven: 3, dropped: 1 }],
+    })
+  })
+
+  test('may erase what another start of an enclave gave out, and the other way round', async () => {
+    stack.publish(...all)
+    stack.append(boot(50), history.entries[1] as LogEntry, ending('dropped', first))
+    expect(await stack.look()).toMatchObject({ conclusion: 'complete', findings: [] })
+    stack.append(signature(), ending('dropped'), boot(90), signature())
+    expect(kindsOf(await stack.look())).toEqual(['hidden 10'])
+  })
+
   test('that the service keeps, and that no address is known of, is a warning', async () => {
     stack.publish(...all)
     const deps = { fetchBytes: createFetchBytes({ fetch: stack.network.fetch, timeoutMs: 5_000 }), now: () => now }
@@ -177,7 +195,12 @@ describe('a log that lies', () => {
   const contradictions: [string, () => void][] = [
     ['says that something was erased, and it is mined', () => void stack.log.append(ending('dropped', first))],
     ['says that something was erased, and it has a receipt', () => void stack.log.append(ending('dropped', message))],
-    ['has two entries for one signature', () => void stack.log.append(history.entries[1] as LogEntry)],
+    [
+      'has something again that it erased',
+      () => {
+        stack.append(signature(), ending('dropped'), signature())
+      },
+    ],
     ['erases what it does not have', () => void stack.log.append(ending('dropped'))],
     [
       'erases what an earlier boot signed',

@@ -62,15 +62,20 @@ export async function checkLogs(
   const keyIds = new Set(receipts.map(({ keyId }) => keyId))
   const findings: Finding[] = []
   const seen: CurrentLog[] = []
+  let isEveryLogRead = true
   for (const planned of plan) {
     try {
       const found = await lookAt(deps, { ...parameters, planned, keyIds, accepted })
       findings.push(...found.findings)
-      if (found.log === undefined) continue
+      if (found.log === undefined) {
+        isEveryLogRead &&= (planned.listed?.size ?? 0) === 0
+        continue
+      }
       seen.push(found.log)
       deps.memory.known.set(planned.origin, found.log)
     } catch (error) {
       if (!(error instanceof LogFault)) throw error
+      isEveryLogRead = false
       findings.push({ kind: error.kind, origin: planned.origin, detail: error.message })
     }
   }
@@ -78,7 +83,7 @@ export async function checkLogs(
     findings.push({ kind: 'log-not-checked', detail: 'no receipt names the key of this wallet yet' })
   }
   const matched = matchEntries({
-    ...{ logs: seen, keyIds, unread: parameters.unread, mined: parameters.mined },
+    ...{ logs: seen, isEveryLogRead, keyIds, unread: parameters.unread, mined: parameters.mined },
     receipts: new Map(receipts.map((receipt) => [receipt.leaf, receipt])),
     isDue: (timeMs) => parameters.headTime.getTime() - timeMs >= parameters.graceS * 1000,
   })
