@@ -1,4 +1,4 @@
-import type { LogEntry } from '@countersign/log'
+import { encodeBundle, encodeLogEntry, type LogEntry } from '@countersign/log'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { apiBaseUrl } from '../network.fake.ts'
 import { hashOrigin } from './log/createLogSource.ts'
@@ -140,6 +140,26 @@ describe('a log that does not show what it has', () => {
     const report = await stack.look()
     expect(report).toMatchObject({ conclusion: 'incomplete', logs: [] })
     expect(report.findings).toMatchObject([{ kind: 'log-withholds', origin, detail: expect.stringContaining(path) }])
+  })
+
+  test.each([
+    ['no bundle', () => new TextEncoder().encode('<html>Bad gateway</html>')],
+    ['the entries of others', () => encodeBundle(others(256).map(encodeLogEntry))],
+  ])('answers once with %s, and is not taken at that for ever', async (_, answer) => {
+    stack.publish(...all)
+    stack.append(...others(300))
+    const logs = createLogsMemory()
+    stack.log.lie = (path) => (path === 'tile/entries/000' ? answer() : undefined)
+    expect(kindsOf(await stack.look({}, logs))).toEqual(['log-lies'])
+    stack.log.lie = () => undefined
+    expect(await stack.look({}, logs)).toMatchObject({ conclusion: 'complete', findings: [] })
+  })
+
+  test('cannot have more read than entries take', async () => {
+    stack.publish(...all)
+    stack.append(...others(300))
+    stack.log.lie = (path) => (path === 'tile/entries/000' ? new Uint8Array(256 * 59 + 1) : undefined)
+    expect(kindsOf(await stack.look())).toEqual(['log-unavailable'])
   })
 
   test('withholds a tile of an upper level', async () => {

@@ -76,6 +76,7 @@ export async function checkLogs(
     } catch (error) {
       if (!(error instanceof LogFault)) throw error
       isEveryLogRead = false
+      parameters.source.forgetBundles(planned.origin)
       findings.push({ kind: error.kind, origin: planned.origin, detail: error.message })
     }
   }
