@@ -127,7 +127,7 @@ function describeFinding(finding: Finding): string {
     case 'log-not-checked':
       return `${log} was not looked into${because}.`
     case 'log-unused':
-      return `${log} was never begun, says the service${detail === undefined ? '' : `, ${detail}`}.`
+      return `${log} was never begun, say the service and its witnesses.`
     case 'before-log':
       return `${finding.count} ${finding.count === 1 ? 'signature is' : 'signatures are'} from before there was a log.`
   }

@@ -1,3 +1,4 @@
+import { encodeBundle, encodeLogEntry, type LogEntry } from '@countersign/log'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { apiBaseUrl } from '../network.fake.ts'
 import { hashOrigin } from './log/createLogSource.ts'
@@ -21,6 +22,25 @@ let stack: ReturnType<typeof createLoggedWallet>
 beforeEach(() => {
   stack = createLoggedWallet()
 })
+
+/** The service lists these. */
+const list = (...logs: readonly FakeLog[]) =>
+  stack.network.routes.unshift([
+    `${apiBaseUrl}/log`,
+    (url) => {
+      const answers = logs.map((log) => ({ log, hash: hashOrigin(log.name) }))
+      if (url.pathname !== '/log') {
+        return (answers.find(({ hash }) => url.pathname.includes(hash))?.log ?? stack.log).answer(url)
+      }
+      const listed = answers.map(({ log, hash }) => ({
+        origin: log.name,
+        hash,
+        key: log.key,
+        size: log.entries.length,
+      }))
+      return new Response(JSON.stringify({ logs: listed }))
+    },
+  ])
 
 describe('two checkpoints of one log', () => {
   async function remember(): Promise<LogsMemory> {
@@ -122,6 +142,26 @@ describe('a log that does not show what it has', () => {
     expect(report.findings).toMatchObject([{ kind: 'log-withholds', origin, detail: expect.stringContaining(path) }])
   })
 
+  test.each([
+    ['no bundle', () => new TextEncoder().encode('<html>Bad gateway</html>')],
+    ['the entries of others', () => encodeBundle(others(256).map(encodeLogEntry))],
+  ])('answers once with %s, and is not taken at that for ever', async (_, answer) => {
+    stack.publish(...all)
+    stack.append(...others(300))
+    const logs = createLogsMemory()
+    stack.log.lie = (path) => (path === 'tile/entries/000' ? answer() : undefined)
+    expect(kindsOf(await stack.look({}, logs))).toEqual(['log-lies'])
+    stack.log.lie = () => undefined
+    expect(await stack.look({}, logs)).toMatchObject({ conclusion: 'complete', findings: [] })
+  })
+
+  test('cannot have more read than entries take', async () => {
+    stack.publish(...all)
+    stack.append(...others(300))
+    stack.log.lie = (path) => (path === 'tile/entries/000' ? new Uint8Array(256 * 59 + 1) : undefined)
+    expect(kindsOf(await stack.look())).toEqual(['log-unavailable'])
+  })
+
   test('withholds a tile of an upper level', async () => {
     stack.publish(...all)
     stack.append(...others(300))
@@ -185,23 +225,6 @@ describe('a log that does not show what it has', () => {
 })
 
 describe('a second log, that no settings name', () => {
-  const list = (...logs: readonly FakeLog[]) =>
-    stack.network.routes.unshift([
-      `${apiBaseUrl}/log`,
-      (url) => {
-        const answers = logs.map((log) => ({ log, hash: hashOrigin(log.name) }))
-        if (url.pathname !== '/log') {
-          return (answers.find(({ hash }) => url.pathname.includes(hash))?.log ?? stack.log).answer(url)
-        }
-        const listed = answers.map(({ log, hash }) => ({
-          origin: log.name,
-          hash,
-          key: log.key,
-          size: log.entries.length,
-        }))
-        return new Response(JSON.stringify({ logs: listed }))
-      },
-    ])
   const createSecond = (seed?: string) => {
     const log = createFakeLog([boot(0), signature()], seed, spareOrigin)
     log.cosignedAtS = stack.log.cosignedAtS
@@ -234,7 +257,6 @@ describe('a second log, that no settings name', () => {
     const moved = createFakeLog([boot(0), ending('dropped')], undefined, spareOrigin)
     moved.cosignedAtS = stack.log.cosignedAtS
     list(stack.log, moved)
-    expect((await stack.look()).findings).toMatchObject([{ kind: 'log-lies', origin: spareOrigin, index: 1 }])
     stack.log.gone.add('checkpoint')
     expect(kindsOf(await stack.look())).toEqual(['log-withholds'])
   })
@@ -243,6 +265,40 @@ describe('a second log, that no settings name', () => {
     stack.publish(...all)
     list(stack.log, createSecond('other'))
     expect((await stack.look()).findings).toMatchObject([{ kind: 'log-not-checked', origin: spareOrigin }])
+  })
+})
+
+describe('a log that an enclave left for its spare', () => {
+  const second = (...entries: readonly LogEntry[]) => {
+    const log = createFakeLog([boot(0), ...entries], undefined, spareOrigin)
+    log.cosignedAtS = stack.log.cosignedAtS
+    return log
+  }
+
+  test.each([
+    ['is settled by entries of the spare one', [signature()], [ending('dropped')], []],
+    ['or by entries about what no witness has seen', [], [ending('dropped')], []],
+    ['is unresolved where those say so', [signature()], [ending('unacknowledged')], ['unresolved 4']],
+    ['whether or not witnesses have seen it', [], [ending('unacknowledged')], ['unresolved 1']],
+    ['is hidden where nothing is said', [signature()], [], ['hidden 4']],
+    ['lies where all is said twice', [signature(), ending('dropped')], [ending('dropped')], ['log-lies 1']],
+  ])('%s', async (_, left, spare, kinds) => {
+    stack.publish(...all)
+    stack.append(...left)
+    for (const logs of [
+      [stack.log, second(...spare)],
+      [second(...spare), stack.log],
+    ]) {
+      list(...logs)
+      expect(kindsOf(await stack.look()).toSorted()).toEqual(kinds.toSorted())
+    }
+  })
+
+  test('is no reason to call the spare one a liar while it cannot be read', async () => {
+    stack.publish(...all)
+    list(stack.log, second(ending('dropped')))
+    stack.log.gone.add('checkpoint')
+    expect(kindsOf(await stack.look())).toEqual(['log-withholds'])
   })
 })
 
@@ -270,6 +326,18 @@ describe('witnesses that are asked themselves', () => {
     stack.log.cosignedAtS = now.getTime() / 1000 - 86_400
     expect(await stack.look(answer(same(), same()))).toMatchObject({ conclusion: 'complete', findings: [] })
     expect(kindsOf(await stack.look({ witnessUrls: urls.slice(0, 1) }))).toEqual(['log-stale'])
+  })
+
+  test('are counted by their keys, and those who know of nothing do not say that it is fresh', async () => {
+    stack.publish(...all)
+    stack.log.cosignedAtS = now.getTime() / 1000 - 86_400
+    const [one] = answer(same(), undefined, undefined).witnessUrls
+    stack.network.routes.push([
+      'https://also-w1.test',
+      () => new Response(Object.assign(same(), { cosigners: [0], cosignedAtS: stack.log.cosignedAtS }).toNote()),
+    ])
+    expect(kindsOf(await stack.look({ witnessUrls: urls }))).toEqual(['log-stale'])
+    expect(kindsOf(await stack.look({ witnessUrls: [one, 'https://also-w1.test'] as string[] }))).toEqual(['log-stale'])
   })
 
   test('show entries that the service withholds, if a quorum has them', async () => {
@@ -307,10 +375,13 @@ describe('witnesses that are asked themselves', () => {
   test('know whether a log was begun that the service does not list', async () => {
     stack.publish(spared)
     stack.serve([boot(0), toEntry(spared)])
+    const onlySaid = { kind: 'log-not-checked', origin: spareOrigin, detail: expect.stringContaining('never begun') }
+    expect(await stack.look()).toMatchObject({ conclusion: 'complete', findings: [onlySaid] })
     const unused = { kind: 'log-unused', origin: spareOrigin }
-    expect(await stack.look()).toMatchObject({ conclusion: 'complete', findings: [unused] })
-    const detail = 'and so say its witnesses'
-    expect(await stack.look(answer(undefined, undefined))).toMatchObject({ findings: [{ ...unused, detail }] })
+    const change = answer(undefined, undefined)
+    expect((await stack.look(change)).findings).toContainEqual(unused)
+    // One address is one witness.
+    expect((await stack.look({ witnessUrls: [urls[0], urls[0]] as string[] })).findings).toContainEqual(onlySaid)
     const begun = createFakeLog([boot(0)], undefined, spareOrigin)
     begun.cosignedAtS = stack.log.cosignedAtS
     stack.network.routes.unshift([`${urls[1]}/${hashOrigin(spareOrigin)}`, () => new Response(begun.toNote())])

@@ -23,7 +23,7 @@ import type { Conclusion } from '../conclude.ts'
  * - `log-unavailable`: a log could not be asked
  * - `witness-unavailable`: a witness could not be asked
  * - `log-not-checked`: there is a log, and not enough is known to look into it
- * - `log-unused`: the settings name a log that the service says was never begun
+ * - `log-unused`: the settings name a log that was never begun, as the service and enough witnesses say
  * - `before-log`: signatures that are older than the log
  */
 export type FindingKind =

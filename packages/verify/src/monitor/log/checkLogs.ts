@@ -74,6 +74,7 @@ export async function checkLogs(
       deps.memory.known.set(planned.origin, found.log)
     } catch (error) {
       if (!(error instanceof LogFault)) throw error
+      parameters.source.forgetBundles(planned.origin)
       findings.push({ kind: error.kind, origin: planned.origin, detail: error.message })
     }
   }
@@ -123,9 +124,12 @@ async function lookAt(
   if (listed === undefined || listed.size === 0 || key === undefined) {
     const isBegun = words.some((word) => 'root' in word && word.size > 0)
     if (isExpected || isBegun) throw withholds('the service does not list it, and it was begun')
-    const isSure = isEnough(words, { policies, size: 0 })
-    const detail = isSure ? 'and so say its witnesses' : undefined
-    return { findings: [...findings, { kind: 'log-unused', origin, ...(detail && { detail }) }] }
+    // An enclave may write to it all the same, and witnesses cosign it: the service alone would know.
+    const detail = 'the service says that it was never begun, and too few witnesses were asked'
+    const unused: Finding = isEnough(words, { policies, size: 0 })
+      ? { kind: 'log-unused', origin }
+      : { kind: 'log-not-checked', origin, detail }
+    return { findings: [...findings, unused] }
   }
   if (listed.key !== key) throw lies('the service names another key of it than its receipts')
   if (policies.length === 0) {

@@ -24,13 +24,16 @@ export async function compareWitnesses(
     if (equalBytes(roots.get(size) as Uint8Array, root)) continue
     throw lies(`it shows two histories: the witness at ${host} cosigned another tree of ${size} entries`)
   }
-  const ahead = words.flatMap((word) =>
-    'root' in word && word.size > log.size && now.getTime() - word.cosignedAtMs > SHOWN_WITHIN_MS ? [word.size] : [],
-  )
+  const ahead = new Map<string, number>()
+  for (const word of words) {
+    if (!('root' in word) || word.size <= log.size || now.getTime() - word.cosignedAtMs <= SHOWN_WITHIN_MS) continue
+    ahead.set(word.witness, Math.max(word.size, ahead.get(word.witness) ?? 0))
+  }
   const quorum = Math.min(...policies.map((policy) => policy.quorum))
-  const cosigned = ahead.toSorted((a, b) => b - a)[quorum - 1]
+  const cosigned = [...ahead.values()].toSorted((a, b) => b - a)[quorum - 1]
   if (cosigned !== undefined) throw withholds(`it shows ${log.size} entries, and its witnesses cosigned ${cosigned}`)
-  return { isFresh: isEnough(words, { policies, size: log.size }) }
+  // Of a log that is there, an address that knows of none says nothing: it may be no witness at all.
+  return { isFresh: isEnough(known, { policies, size: log.size }) }
 }
 
 export type CompareParameters = {
@@ -45,6 +48,8 @@ export function isEnough(
   words: readonly WitnessWord[],
   { policies, size }: { policies: readonly WitnessPolicy[]; size: number },
 ): boolean {
-  const count = words.filter((word) => 'size' in word && word.size <= size).length
+  const count = new Set(
+    words.flatMap((word) => ('size' in word && word.size <= size ? ['root' in word ? word.witness : word.host] : [])),
+  ).size
   return policies.length > 0 && policies.every(({ witnesses, quorum }) => witnesses.length - count < quorum)
 }

@@ -1,4 +1,12 @@
-import { type EntryBundle, MAX_NOTE_BYTES, TILE_WIDTH, type Tile, toBundlePath, toTilePath } from '@countersign/log'
+import {
+  type EntryBundle,
+  LOG_ENTRY_BYTES,
+  MAX_NOTE_BYTES,
+  TILE_WIDTH,
+  type Tile,
+  toBundlePath,
+  toTilePath,
+} from '@countersign/log'
 import { isNatural, isPlainObject, parseJson, toHex } from '@countersign/protocol'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { VerifierError } from '../../errors.ts'
@@ -22,7 +30,8 @@ export type LogSource = ReturnType<typeof createLogSource>
 const MAX_LIST_BYTES = 1_048_576
 /** Settings have 16 at most, and change seldom. */
 const MAX_LOGS = 256
-const MAX_ENTRY_BYTES = 65_537
+/** Each with its length before it. */
+const BUNDLE_BYTES = TILE_WIDTH * (2 + LOG_ENTRY_BYTES)
 /** Bundles that are kept, of some 15 kB each. */
 const MAX_KEPT = 4_096
 const PAUSE_MS = 10_000
@@ -75,17 +84,25 @@ export function createLogSource({ fetchBytes, memory, wait = async () => false }
 
     getBundle(origin: string, bundle: EntryBundle): Promise<Uint8Array<ArrayBuffer>> {
       const path = toBundlePath(bundle)
-      const name = `${origin} ${path}`
+      const name = `${toPrefix(origin)}${path}`
       const known = kept.get(name)
       if (known !== undefined) return known
-      const fetched = getTilePart(origin, path, TILE_WIDTH * MAX_ENTRY_BYTES)
+      const fetched = getTilePart(origin, path, BUNDLE_BYTES)
       if (bundle.width < TILE_WIDTH || kept.size >= MAX_KEPT) return fetched
       kept.set(name, fetched)
       fetched.catch(() => kept.delete(name))
       return fetched
     },
+
+    /** What was fetched of a log in which something is wrong is fetched anew by the next look. */
+    forgetBundles(origin: string): void {
+      for (const name of kept.keys()) if (name.startsWith(toPrefix(origin))) kept.delete(name)
+    },
   }
 }
+
+/** An origin has no spaces. */
+const toPrefix = (origin: string) => `${origin} `
 
 /** How a log is named in paths. */
 export function hashOrigin(origin: string): string {

@@ -37,6 +37,7 @@ export function readStories({ logs, keyIds, isWhole }: StoriesParameters): {
   const lies: Finding[] = []
   const lie = (origin: string, index: number, detail: string) => lies.push({ kind: 'log-lies', origin, index, detail })
   const over = findOver(logs)
+  const moved = findMoved(logs)
   const placed = logs.flatMap((log) => {
     if (log.size > 0 && log.entries.get(0)?.kind !== 'boot') {
       lie(log.origin, 0, 'it does not begin with the start of an enclave')
@@ -55,7 +56,14 @@ export function readStories({ logs, keyIds, isWhole }: StoriesParameters): {
     }
   }
   for (const { origin, index, bootId, entry } of placed.filter((one) => !isSignature(one))) {
-    const story = stories.get(`${bootId} ${entry.leaf}`)
+    const { leaf, timeMs } = entry
+    const story = stories.get(`${bootId} ${leaf}`)
+    if (story === undefined && moved.has(bootId)) {
+      // The log that it left for this one was left before witnesses saw the signature.
+      const counts = { signed: 1, dropped: 0, unacknowledged: 0, [entry.kind]: 1 }
+      stories.set(`${bootId} ${leaf}`, { leaf, origin, index, timeMs, isOver: over.has(bootId), ...counts })
+      continue
+    }
     const isLeft = story !== undefined && story.dropped + story.unacknowledged < story.signed
     if (!isLeft) {
       // It may be in a log that could not be read.
@@ -64,7 +72,7 @@ export function readStories({ logs, keyIds, isWhole }: StoriesParameters): {
     }
     if (entry.kind === 'unacknowledged') story.unacknowledged += 1
     else story.dropped += 1
-    const again = newest.get(`${origin} ${bootId} ${entry.leaf}`) ?? index
+    const again = newest.get(`${origin} ${bootId} ${leaf}`) ?? index
     if (entry.kind === 'dropped' && again > index) lie(origin, again, 'it has what was erased before')
   }
   return { stories: [...stories.values()], lies }
@@ -94,6 +102,14 @@ function findOver(logs: StoriesParameters['logs']): ReadonlySet<string> {
     }
   }
   return new Set([...last].filter(([, { isOver }]) => isOver).map(([bootId]) => bootId))
+}
+
+/** Starts that wrote to more than one log. */
+function findMoved(logs: readonly SeenLog[]): ReadonlySet<string> {
+  const boots = logs.flatMap(({ entries }) => [
+    ...new Set([...entries.values()].flatMap((entry) => (entry.kind === 'boot' ? [entry.bootId] : []))),
+  ])
+  return new Set(boots.filter((bootId, index) => boots.indexOf(bootId) !== index))
 }
 
 function sortEntries(entries: ReadonlyMap<number, LogEntry>): [number, LogEntry][] {
