@@ -87,6 +87,6 @@ test('headings go down one level at a time', async () => {
 
 test('the verdict and the count of steps are read out', async () => {
   await show()
-  const status = page.getByRole('status').filter({ hasText: '29 steps: 27 passed, 0 failed, 2 not judged.' })
+  const status = page.getByRole('status').filter({ hasText: '30 steps: 27 passed, 0 failed, 3 not judged.' })
   await expect.element(status, PATIENCE).toBeInTheDocument()
 })
