@@ -49,7 +49,6 @@ export async function startPostgres(options: StartPostgresOptions = {}): Promise
   await linkLibraries(packed)
   const native = await toRunnable(packed, account)
   const folder = await mkdtemp(join(tmpdir(), 'countersign-postgres-'))
-  const password = randomBytes(16).toString('hex')
   const settings = toFlags({
     listen_addresses: '127.0.0.1',
     unix_socket_directories: '',
@@ -59,8 +58,9 @@ export async function startPostgres(options: StartPostgresOptions = {}): Promise
   })
   let server: ChildProcess
   let port: number
+  let password: string
   try {
-    await createCluster({ native, folder, account, password })
+    password = await copyCluster({ native, folder, account, version: await readVersion(packed) })
     ;({ server, port } = await startOnFreePort({ native, folder, account, settings }))
   } catch (error) {
     await rm(folder, { recursive: true, force: true })
@@ -135,11 +135,7 @@ async function toRunnable(native: string, account: Account | undefined): Promise
   if (account === undefined || (await canRun(native, account))) return native
   const name = createHash('sha256').update(native).digest('hex').slice(0, 16)
   const copy = join(tmpdir(), `countersign-postgres-native-${name}`)
-  const isOurs = await stat(copy).then(
-    ({ uid }) => uid === userInfo().uid,
-    () => false,
-  )
-  if (isOurs) return copy
+  if (await isOf(userInfo().uid, copy)) return copy
   const draft = await mkdtemp(`${copy}-`)
   await cp(native, draft, { recursive: true, verbatimSymlinks: true })
   await chmod(draft, 0o755)
@@ -178,7 +174,37 @@ async function findAccount(): Promise<Account | undefined> {
   throw new Error('root needs an account named postgres or nobody to run PostgreSQL as')
 }
 
-async function createCluster(parameters: Omit<Cluster, 'port' | 'settings'> & { password: string }) {
+async function readVersion(packed: string): Promise<string> {
+  return JSON.parse(await readFile(join(packed, '..', 'package.json'), 'utf8')).version
+}
+
+type NewCluster = Omit<Cluster, 'port' | 'settings'>
+
+/** A copy of a cluster that is made once for each version: to make one takes ten times as long. Gives its password. */
+async function copyCluster({ version, ...cluster }: NewCluster & { version: string }): Promise<string> {
+  const { folder, account } = cluster
+  const { uid = userInfo().uid } = account ?? {}
+  const made = join(tmpdir(), `countersign-postgres-cluster-${version}-${uid}`)
+  if (!(await isOf(uid, made))) {
+    const draft = await mkdtemp(`${made}-`)
+    await createCluster({ ...cluster, folder: draft, password: randomBytes(16).toString('hex') })
+    // Of several at once the first wins; the others use its cluster.
+    await rename(draft, made).catch(() => rm(draft, { recursive: true, force: true }))
+    if (!(await isOf(uid, made))) throw new Error(`${made} is of somebody else`)
+  }
+  if (account) await chown(folder, account.uid, account.gid)
+  await promisify(execFile)('cp', ['-R', join(made, 'data'), folder], { ...account, cwd: folder })
+  return readFile(join(made, 'password'), 'utf8')
+}
+
+function isOf(uid: number, folder: string): Promise<boolean> {
+  return stat(folder).then(
+    (found) => found.uid === uid,
+    () => false,
+  )
+}
+
+async function createCluster(parameters: NewCluster & { password: string }) {
   const { native, folder, account, password } = parameters
   const passwordFile = join(folder, 'password')
   await writeFile(passwordFile, password, { mode: 0o600 })
