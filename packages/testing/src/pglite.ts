@@ -32,7 +32,7 @@ export async function createTestPglite(
   return load(await writeImage(path, await initialise()))
 }
 
-/** Lays an empty database in a folder, where a service then finds it: to initialise one takes a service as long as the rest of its start. */
+/** Lays an empty database in a folder, where a service finds it: to initialise one takes as long as the rest of a service's start. */
 export async function layPglite(folder: string): Promise<void> {
   const image = (await readImage(IMAGE)) ?? (await writeImage(IMAGE, await PGlite.create('memory://')))
   await mkdir(folder, { recursive: true })
