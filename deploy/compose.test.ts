@@ -64,17 +64,19 @@ describe('the Compose file', () => {
         const env = { PATH: `${join(folder, 'bin')}:${process.env.PATH}` }
         return spawnSync('sh', [join(folder, 'deploy/compose/enclave.sh')], { env, encoding: 'utf8' })
       }
-      const hostile = 'ENCLAVE_IMAGE=other\nCOMPOSE_FILE=/x\nROOT_SECRET_BACKUP_FILE=$(id)\nROOT_SECRET_FROM=recover\n'
+      const hostile =
+        'ENCLAVE_IMAGE=other\nCOMPOSE_FILE=/x\nROOT_SECRET_BACKUP_FILE=$(id)\nROOT_SECRET_FROM=recover\nLOG_ORIGINS=log.example/a\nLOG_WITNESSES=none\n'
       const { stdout, status } = run(hostile)
       expect(status).toBe(0)
       expect(stdout.split('\n')[0]).toMatch(
         /^compose --env-file \S+\/\.env -f \S+\/compose\.yaml --profile enclave up -d$/,
       )
-      expect(stdout).not.toMatch(/ENCLAVE_IMAGE|COMPOSE_FILE|uid=/)
+      expect(stdout).not.toMatch(/ENCLAVE_IMAGE|COMPOSE_FILE|LOG_WITNESSES|uid=/)
       expect(parseEnv(stdout)).toMatchObject({
         ROOT_SECRET_FROM: 'recover',
         ROOT_SECRET_BACKUP_FILE: '$(id)',
         ROOT_SECRET_NEW_BACKUP_FILE: '',
+        LOG_ORIGINS: 'log.example/a',
       })
       expect(run('ROOT_SECRET=file:/x\n')).toMatchObject({ status: 1, stdout: '' })
     } finally {
@@ -83,7 +85,7 @@ describe('the Compose file', () => {
     const measured = parseEnv(read('deploy/compose.env.example'))
     // The guest of the coordinators has nothing else, and Compose puts values into all of the file.
     expect(() => interpolate(composeTemplate, measured)).not.toThrow()
-    expect(Object.keys(measured).filter((name) => name.startsWith('ROOT_SECRET'))).toEqual([])
+    expect(Object.keys(measured).filter((name) => /^(ROOT_SECRET|LOG_ORIGINS)/.test(name))).toEqual([])
     expect(Object.keys(startExample)).toEqual(['ROOT_SECRET_FROM'])
   })
 

@@ -11,6 +11,7 @@ COPY .npmrc package.json package-lock.json ./
 COPY scripts/runtime/.npmrc scripts/runtime/package.json scripts/runtime/package-lock.json scripts/runtime/
 COPY packages/attestation/package.json packages/attestation/
 COPY packages/evidence/package.json packages/evidence/
+COPY packages/log/package.json packages/log/
 COPY packages/policy/package.json packages/policy/
 COPY packages/protocol/package.json packages/protocol/
 COPY packages/rootSecret/package.json packages/rootSecret/
@@ -21,6 +22,7 @@ RUN npm ci --prefix scripts/runtime --ignore-scripts \
   && npm install --no-save --omit=dev --ignore-scripts --workspace @countersign/enclave
 COPY packages/attestation/src packages/attestation/src
 COPY packages/evidence/src packages/evidence/src
+COPY packages/log/src packages/log/src
 COPY packages/policy/src packages/policy/src
 COPY packages/protocol/src packages/protocol/src
 COPY packages/rootSecret/src packages/rootSecret/src

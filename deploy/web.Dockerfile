@@ -10,6 +10,7 @@ WORKDIR /src
 COPY .npmrc package.json package-lock.json ./
 COPY scripts/runtime/.npmrc scripts/runtime/package.json scripts/runtime/package-lock.json scripts/runtime/
 COPY packages/attestation/package.json packages/attestation/
+COPY packages/log/package.json packages/log/
 COPY packages/policy/package.json packages/policy/
 COPY packages/protocol/package.json packages/protocol/
 COPY packages/receipt/package.json packages/receipt/
@@ -22,6 +23,8 @@ RUN npm ci --prefix scripts/runtime --ignore-scripts \
 COPY tsconfig.base.json ./
 COPY packages/attestation/tsconfig.json packages/attestation/
 COPY packages/attestation/src packages/attestation/src
+COPY packages/log/tsconfig.json packages/log/
+COPY packages/log/src packages/log/src
 COPY packages/policy/tsconfig.json packages/policy/
 COPY packages/policy/src packages/policy/src
 COPY packages/protocol/tsconfig.json packages/protocol/

@@ -1,10 +1,9 @@
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createTestBrowser } from '@countersign/testing'
-import { createTx, toDigest, waitForCompleteProofs } from '@countersign/testing/stack'
+import type { TestBrowser } from '@countersign/testing'
 import { createPublicClient, http } from 'viem'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runCli } from '../apps/verifier/src/runCli.ts'
@@ -13,32 +12,25 @@ import { parseConfig } from '../apps/web/src/config.ts'
 import { toCommand } from '../apps/web/src/report/toCommand.ts'
 import { serviceAttestations } from '../contracts/abi.ts'
 import { type DevChain, startDevChain } from './chain.ts'
-import { type Dev, getFreePorts, type Ports, startDev, toArgs } from './startDev.ts'
+import {
+  type Dev,
+  getFreePorts,
+  type Ports,
+  post,
+  readChildren,
+  sign,
+  signIn,
+  startDev,
+  summaryOf,
+  toArgs,
+  urlsOf,
+} from './startDev.ts'
 
 const STRANGER = '0x00000000000000000000000000000000000c0ffe'
 /** An app of somebody who works with the stack. */
 const APP = 'http://localhost:3000'
 /** A stack takes seconds to start, and many of them where the machine has other work. */
 const START_LIMIT_MS = 180_000
-
-/** What the summary says after a word. */
-function summaryOf({ output }: Pick<Dev, 'output'>, word: string): string {
-  const line = output.find((text) => text.includes(`  ${word} `))
-  return line?.split(` ${word} `)[1]?.trim().split(' ')[0] ?? ''
-}
-
-/** The processes that were started by another, and what with. Linux alone tells. */
-async function readChildren({ child }: Dev): Promise<{ pid: number; env: Record<string, string> }[]> {
-  const children = await readFile(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8')
-  const pids = children.trim().split(' ').map(Number)
-  return Promise.all(
-    pids.map(async (pid) => {
-      const pairs = (await readFile(`/proc/${pid}/environ`, 'utf8')).split('\0').filter((pair) => pair !== '')
-      const env = Object.fromEntries(pairs.map((pair) => [pair.split('=')[0], pair.slice(pair.indexOf('=') + 1)]))
-      return { pid, env }
-    }),
-  )
-}
 
 /** A chain that has moved an ether, for a stack to go on with. */
 async function prepareChain(stateDir: string) {
@@ -48,38 +40,7 @@ async function prepareChain(stateDir: string) {
   return { ...chain, hash }
 }
 
-const urlsOf = (ports: Ports) => ({
-  web: `http://localhost:${ports.web}`,
-  demo: `http://localhost:${ports.demo}`,
-  api: `http://localhost:${ports.coordinator}`,
-  chain: `http://127.0.0.1:${ports.chain}`,
-})
 const readerOf = (ports: Ports) => createPublicClient({ transport: http(urlsOf(ports).chain) })
-
-async function signIn(startUrl: string) {
-  const browser = createTestBrowser()
-  const { url } = await browser.navigate(startUrl)
-  const { url: landed, response } = await browser.navigate(new URL('?as=alice', url))
-  return { browser, landed: landed.href, status: response.status }
-}
-
-type TestBrowser = ReturnType<typeof createTestBrowser>
-
-function post(ports: Ports, browser: TestBrowser, path: string, body: object): Promise<Response> {
-  const { api, web } = urlsOf(ports)
-  const headers = { origin: web, 'content-type': 'application/json' }
-  return browser.request(`${api}${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
-}
-
-async function sign(ports: Ports, browser: TestBrowser): Promise<string> {
-  const { api } = urlsOf(ports)
-  const txMetadata = createTx(0)
-  const signed = await post(ports, browser, '/sign/digest', { digest: toDigest(txMetadata), txMetadata })
-  expect(signed.status).toBe(200)
-  const { slug } = (await signed.json()) as { slug: string }
-  await waitForCompleteProofs({ url: api, slugs: [slug] })
-  return slug
-}
 
 const readConfig = async (ports: Ports) => parseConfig(await (await fetch(`${urlsOf(ports).web}/config.json`)).json())
 

@@ -15,6 +15,7 @@ describe('the options of npm run dev', () => {
         databaseUrl: undefined,
         quoteLatencyMs: 39,
         hasWeb: true,
+        hasLog: false,
         origins: [],
         isVerbose: false,
         ports: { web: 5173, demo: 5174, coordinator: 8080, enclave: 8090, oidc: 9090, chain: 8545 },
@@ -25,7 +26,7 @@ describe('the options of npm run dev', () => {
 
   test('each is read', () => {
     const args =
-      '--database postgres://localhost/dev --quote-latency 0 --no-web --web-port 4 --demo-port 5 --port 1 --enclave-port 2 --oidc-port 65535 --chain-port 3 --verbose'
+      '--database postgres://localhost/dev --quote-latency 0 --no-web --web-port 4 --demo-port 5 --port 1 --enclave-port 2 --oidc-port 65535 --chain-port 3 --verbose --log'
     expect(parseOptions([...args.split(' '), '--state', '/tmp/state'])).toEqual({
       kind: 'run',
       options: {
@@ -33,6 +34,7 @@ describe('the options of npm run dev', () => {
         databaseUrl: 'postgres://localhost/dev',
         quoteLatencyMs: 0,
         hasWeb: false,
+        hasLog: true,
         origins: [],
         isVerbose: true,
         ports: { web: 4, demo: 5, coordinator: 1, enclave: 2, oidc: 65_535, chain: 3 },
@@ -55,6 +57,7 @@ describe('the options of npm run dev', () => {
     expect(faultOf('--port', '--reset')).toContain('--port')
     expect(faultOf('--web-port')).toContain('--web-port')
     expect(faultOf('--no-web=yes')).toContain('--no-web')
+    expect(faultOf('--log=yes')).toContain('--log')
     expect(faultOf('--no-chain')).toContain("'--no-chain'")
     expect(faultOf('--web')).toContain("'--web'")
   })
@@ -88,7 +91,7 @@ describe('the options of npm run dev', () => {
     expect(names).toContain('--no-web')
     // Known, whatever else is wrong with it.
     for (const name of names) expect(faultOf(name)).not.toContain('Unknown option')
-    expect(names).toHaveLength(14)
+    expect(names).toHaveLength(15)
   })
 
   test('origins are as browsers write them, as many as there are', () => {

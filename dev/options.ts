@@ -7,6 +7,8 @@ export type Options = {
   databaseUrl: string | undefined
   quoteLatencyMs: number
   hasWeb: boolean
+  /** The enclave insists on a log that three witnesses cosign. */
+  hasLog: boolean
   /** Of apps that may call besides, and that sign-in may return to. */
   origins: readonly string[]
   /** Every line of every part is shown. */
@@ -28,6 +30,8 @@ database, IPFS node and worker, the web app, and a site to sign in to with the w
                         more. On any other host than localhost browsers send no cookies along
   --verbose             shows every line of every part; without it, warnings and errors
   --no-web              without the web app and the site; an app that you serve at --web-port may still call
+  --log                 with a log of every signature, which three witnesses cosign; on a PostgreSQL of its own, so with other
+                        receipts than without it
   --database URL        PostgreSQL instead of the embedded database
   --quote-latency MS    how long a simulated quote takes (default 39, as real ones do)
   --web-port N          of the web app (default 5173)
@@ -47,6 +51,7 @@ const OPTIONS = {
   database: { type: 'string' },
   'quote-latency': { type: 'string' },
   'no-web': { type: 'boolean', default: false },
+  log: { type: 'boolean', default: false },
   origin: { type: 'string', multiple: true },
   verbose: { type: 'boolean', default: false },
   'web-port': { type: 'string' },
@@ -65,7 +70,14 @@ export function parseOptions(args: readonly string[]): ParsedOptions {
   if (parsed.kind !== 'run') return parsed
   const { values } = parsed
   try {
-    const { reset, database: databaseUrl, state: stateDir, origin: origins = [], verbose: isVerbose } = values
+    const {
+      reset,
+      database: databaseUrl,
+      state: stateDir,
+      origin: origins = [],
+      verbose: isVerbose,
+      log: hasLog,
+    } = values
     if (databaseUrl !== undefined && !isPostgresUrl(databaseUrl)) throw new Fault('--database: expected postgres://…')
     // The keys would be new and the wallets in the database old: no user could sign in again.
     if (reset && databaseUrl !== undefined) throw new Fault('--reset: clears local state only, not --database')
@@ -89,7 +101,7 @@ export function parseOptions(args: readonly string[]): ParsedOptions {
     const hasWeb = !values['no-web']
     return {
       kind: 'run',
-      options: { reset, databaseUrl, quoteLatencyMs, hasWeb, origins, isVerbose, ports, stateDir },
+      options: { reset, databaseUrl, quoteLatencyMs, hasWeb, hasLog, origins, isVerbose, ports, stateDir },
     }
   } catch (error) {
     if (!(error instanceof Fault)) throw error

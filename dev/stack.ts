@@ -13,6 +13,7 @@ import {
 } from '@countersign/testing/launcher'
 import { toHumanLine } from './humanLine.ts'
 import { IMPLEMENTATION } from './implementation.ts'
+import { type DevLog, prepareLog, startLogDatabase, startWitnesses, untilOpen } from './log.ts'
 import type { Options } from './options.ts'
 import { isPortFree } from './ports.ts'
 import { clearState, loadState, lockState, writeManifest } from './state.ts'
@@ -22,7 +23,16 @@ type Part = { stop(): Promise<void> }
 type PartName = Exclude<Speaker, 'dev'>
 
 /** A part stops after the parts that call it. */
-const STOP_ORDER: readonly PartName[] = ['web', 'coordinator', 'enclave', 'chain', 'satellite', 'oidc']
+const STOP_ORDER: readonly PartName[] = [
+  'web',
+  'coordinator',
+  'enclave',
+  'witnesses',
+  'database',
+  'chain',
+  'satellite',
+  'oidc',
+]
 
 /** Where everything is. */
 type Summary = {
@@ -50,7 +60,7 @@ export type StartStackParameters = {
 
 /** Starts everything, side by side where one does not need the other. */
 export function startStack({ options, voice, onFault, isWebBuilt }: StartStackParameters): Stack {
-  const { ports, databaseUrl, quoteLatencyMs, hasWeb, origins } = options
+  const { ports, quoteLatencyMs, hasWeb, origins } = options
   const stateDir = resolve(options.stateDir ?? toPath('.countersign'))
   const publicUrl = `http://localhost:${ports.coordinator}`
   const webUrl = `http://localhost:${ports.web}`
@@ -112,7 +122,7 @@ export function startStack({ options, voice, onFault, isWebBuilt }: StartStackPa
     )
   }
 
-  const beginEnclave = () =>
+  const beginEnclave = (log: DevLog | undefined) =>
     beginService('enclave', {
       env: {
         ...toEnclaveEnv({
@@ -120,6 +130,7 @@ export function startStack({ options, voice, onFault, isWebBuilt }: StartStackPa
           rootSecretFile: resolve(stateDir, 'enclave/root-secret'),
           oidc: issuer,
           quoteLatencyMs,
+          log: log?.settings,
         }),
         IMPLEMENTATIONS: IMPLEMENTATION,
       },
@@ -138,12 +149,41 @@ export function startStack({ options, voice, onFault, isWebBuilt }: StartStackPa
         })
       : undefined
 
+  /** The log's witnesses, once the enclave has told the keys by which they know it; and its database, unless there is one. */
+  async function beginLogParts(log: DevLog, enclave: Promise<{ fields: LogFields } | undefined>) {
+    const beginWitnesses = async () => {
+      const started = await enclave
+      if (started === undefined) return undefined
+      let isStarting = true
+      const witnesses = await begin('witnesses', () =>
+        startWitnesses(log, {
+          enclave: started.fields,
+          onLine: (line) => voice.log('witnesses', line, { isStarting }),
+          onStarting: (part) => parts.set('witnesses', part),
+          onEnd: (text) => void (isStopping || onFault(text)),
+        }),
+      )
+      isStarting = false
+      return witnesses
+    }
+    const [witnesses, database] = await Promise.all([
+      beginWitnesses(),
+      options.databaseUrl === undefined
+        ? beginHere('database', () => startLogDatabase(stateDir))
+        : { url: options.databaseUrl },
+    ])
+    return witnesses && database && { witnesses: witnesses.routes, databaseUrl: database.url }
+  }
+
   /** Provider, satellite and chain, then the coordinator, whose environment names them. */
-  async function beginCoordinator(clientSecret: string) {
+  async function beginCoordinator(
+    clientSecret: string,
+    { log, enclave }: { log: DevLog | undefined; enclave: ReturnType<typeof beginEnclave> },
+  ) {
     // Loaded here, when the processes that need none of it are under way: it takes a second.
     const [{ startOidcProvider, startSatellite }, { startDevChain, toChainEnv }, { deployTestToken }] =
       await Promise.all([import('@countersign/testing'), import('./chain.ts'), import('./testToken.ts')])
-    const [oidc, satellite, chain] = await Promise.all([
+    const [oidc, satellite, chain, logged] = await Promise.all([
       beginHere('oidc', () =>
         startOidcProvider({
           port: ports.oidc,
@@ -156,8 +196,9 @@ export function startStack({ options, voice, onFault, isWebBuilt }: StartStackPa
       beginHere('chain', () =>
         startDevChain({ port: ports.chain, stateDir, onNote: (text) => voice.say('chain', text) }),
       ),
+      log === undefined ? { witnesses: undefined, databaseUrl: options.databaseUrl } : beginLogParts(log, enclave),
     ])
-    if (oidc === undefined || satellite === undefined || chain === undefined) return undefined
+    if (oidc === undefined || satellite === undefined || chain === undefined || logged === undefined) return undefined
     await deployTestToken(chain)
     const coordinator = await beginService('coordinator', {
       what: ', with database, IPFS node and worker',
@@ -170,7 +211,7 @@ export function startStack({ options, voice, onFault, isWebBuilt }: StartStackPa
           enclaveUrls: [`http://127.0.0.1:${ports.enclave}`],
           satellite,
           dataDir: stateDir,
-          databaseUrl,
+          ...logged,
         }),
         PUBLIC_URL: publicUrl,
         ...toChainEnv(chain),
@@ -178,7 +219,8 @@ export function startStack({ options, voice, onFault, isWebBuilt }: StartStackPa
         IPFS_GATEWAY_URL: publicUrl,
       },
     })
-    return coordinator && { satellite, chain }
+    if (coordinator !== undefined && log !== undefined) await untilOpen(publicUrl, () => isStopping)
+    return coordinator && { satellite, chain, logged }
   }
 
   async function start(): Promise<Summary | undefined> {
@@ -188,15 +230,22 @@ export function startStack({ options, voice, onFault, isWebBuilt }: StartStackPa
     unlock = await lockState(stateDir)
     if (options.reset) await clearState(stateDir)
     const { oidcClientSecret } = await loadState(stateDir)
+    const log = options.hasLog ? await prepareLog(stateDir) : undefined
     // Each reports its own failure. All are known when the last has settled: then they can be stopped.
-    const [enclave, web, served] = await Promise.all([beginEnclave(), beginWeb(), beginCoordinator(oidcClientSecret)])
+    const starting = beginEnclave(log)
+    const [enclave, web, served] = await Promise.all([
+      starting,
+      beginWeb(),
+      beginCoordinator(oidcClientSecret, { log, enclave: starting }),
+    ])
     if (isStopping || enclave === undefined || served === undefined || (hasWeb && web === undefined)) return undefined
-    const { chain, satellite } = served
+    const { chain, satellite, logged } = served
     const [{ readAnchors }, { createDevManifest, createWebConfig }] = await Promise.all([
       import('@countersign/testing'),
       import('./webConfig.ts'),
     ])
-    const manifest = createDevManifest(chain, await readAnchors({ url: publicUrl, enclave: enclave.fields, satellite }))
+    const anchors = await readAnchors({ url: publicUrl, enclave: enclave.fields, satellite })
+    const manifest = createDevManifest(chain, anchors, log?.settings.witnesses)
     const manifestFile = toShownPath(await writeManifest(stateDir, manifest))
     web?.service.send({
       web: createWebConfig({ publicUrl, demoUrl, chain, manifest, manifestFile }),
@@ -215,7 +264,13 @@ export function startStack({ options, voice, onFault, isWebBuilt }: StartStackPa
         Contract: chain.contract,
         Delegation: `${IMPLEMENTATION} (code that a wallet may delegate to)`,
         Manifest: `${manifestFile} (what a verifier may trust of this stack)`,
-        Database: databaseUrl === undefined ? `embedded, in ${stateDir}` : 'PostgreSQL',
+        ...(logged.witnesses === undefined
+          ? {}
+          : {
+              Log: `${publicUrl}/log (an entry for every signature)`,
+              Witnesses: `${logged.witnesses.map(({ url }) => url).join(' ')} (two of them cosign before a signature is given out)`,
+            }),
+        Database: logged.databaseUrl === undefined ? `embedded, in ${stateDir}` : 'PostgreSQL',
       },
     }
   }

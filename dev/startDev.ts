@@ -1,8 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { findFreePorts } from '@countersign/testing'
+import { createTestBrowser, findFreePorts, type TestBrowser } from '@countersign/testing'
+import { createTx, toDigest, waitForCompleteProofs } from '@countersign/testing/stack'
 
 const MAIN = join(import.meta.dirname, 'main.ts')
 
@@ -62,4 +64,56 @@ export function startDev(args: readonly string[]): Dev {
       return ended
     },
   }
+}
+
+/** What the summary says after a word. */
+export function summaryOf({ output }: Pick<Dev, 'output'>, word: string): string {
+  const line = output.find((text) => text.includes(`  ${word} `))
+  return line?.split(` ${word} `)[1]?.trim().split(' ')[0] ?? ''
+}
+
+/** Where each part is. */
+export const urlsOf = (ports: Ports) => ({
+  web: `http://localhost:${ports.web}`,
+  demo: `http://localhost:${ports.demo}`,
+  api: `http://localhost:${ports.coordinator}`,
+  chain: `http://127.0.0.1:${ports.chain}`,
+})
+
+/** As alice, in a browser of her own. */
+export async function signIn(startUrl: string) {
+  const browser = createTestBrowser()
+  const { url } = await browser.navigate(startUrl)
+  const { url: landed, response } = await browser.navigate(new URL('?as=alice', url))
+  return { browser, landed: landed.href, status: response.status }
+}
+
+export function post(ports: Ports, browser: TestBrowser, path: string, body: object): Promise<Response> {
+  const { api, web } = urlsOf(ports)
+  const headers = { origin: web, 'content-type': 'application/json' }
+  return browser.request(`${api}${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
+}
+
+/** Signs one transaction, and waits until its proof is complete. Its slug. */
+export async function sign(ports: Ports, browser: TestBrowser, nonce = 0): Promise<string> {
+  const { api } = urlsOf(ports)
+  const txMetadata = createTx(nonce)
+  const signed = await post(ports, browser, '/sign/digest', { digest: toDigest(txMetadata), txMetadata })
+  if (signed.status !== 200) throw new Error(`not signed: ${await signed.text()}`)
+  const { slug } = (await signed.json()) as { slug: string }
+  await waitForCompleteProofs({ url: api, slugs: [slug] })
+  return slug
+}
+
+/** The processes that were started by another, and what with. Linux alone tells. */
+export async function readChildren({ child }: Dev): Promise<{ pid: number; env: Record<string, string> }[]> {
+  const children = await readFile(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8')
+  const pids = children.trim().split(' ').map(Number)
+  return Promise.all(
+    pids.map(async (pid) => {
+      const pairs = (await readFile(`/proc/${pid}/environ`, 'utf8')).split('\0').filter((pair) => pair !== '')
+      const env = Object.fromEntries(pairs.map((pair) => [pair.split('=')[0], pair.slice(pair.indexOf('=') + 1)]))
+      return { pid, env }
+    }),
+  )
 }

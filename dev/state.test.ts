@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { emptyManifest, parseManifest } from '@countersign/verify'
@@ -57,7 +57,10 @@ describe('the state of the local stack', () => {
   test('clearing leaves what others keep there', async () => {
     await loadState(dir)
     await writeManifest(dir, emptyManifest)
-    for (const name of ['enclave', 'database', 'chain', 'ipfs', 'web', 'setup']) await mkdir(join(dir, name))
+    for (const name of ['enclave', 'database', 'chain', 'ipfs', 'web', 'witnesses', 'elsewhere', 'setup'])
+      await mkdir(join(dir, name))
+    // As root has it: the files of the log's database are where another account reaches them.
+    await symlink(join(dir, 'elsewhere'), join(dir, 'postgres'))
     await writeFile(join(dir, 'enclave', 'root-secret'), '')
     await clearState(dir)
     expect(await readdir(dir)).toEqual(['setup'])

@@ -9,6 +9,9 @@ export type DevState = { oidcClientSecret: string }
 
 const FILE = 'dev.json'
 const MANIFEST = 'manifest.json'
+/** Folders of the log's parts. */
+export const POSTGRES = 'postgres'
+export const WITNESSES = 'witnesses'
 
 /** Reads the state; the first start makes it, readable by its owner alone. */
 export async function loadState(stateDir: string): Promise<DevState> {
@@ -61,7 +64,10 @@ export async function lockState(stateDir: string): Promise<() => Promise<void>> 
 
 /** Only what the stack has made: other tools keep things in the same folder. */
 export async function clearState(stateDir: string): Promise<void> {
-  for (const name of [FILE, MANIFEST, 'enclave', 'database', 'chain', 'ipfs', 'web']) {
+  // It takes a second to load, and few starts delete anything.
+  const { removePostgres } = await import('@countersign/testing')
+  await removePostgres(join(stateDir, POSTGRES))
+  for (const name of [FILE, MANIFEST, 'enclave', 'database', 'chain', 'ipfs', 'web', WITNESSES]) {
     await rm(join(stateDir, name), { recursive: true, force: true })
   }
 }

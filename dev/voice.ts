@@ -5,6 +5,8 @@ const COLOURS = {
   oidc: 'blue',
   satellite: 'gray',
   chain: 'yellow',
+  database: 'gray',
+  witnesses: 'greenBright',
   enclave: 'magenta',
   coordinator: 'cyan',
   web: 'blueBright',

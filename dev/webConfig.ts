@@ -1,3 +1,5 @@
+import { parseVkey, type WitnessPolicy } from '@countersign/log'
+import { toHex } from '@countersign/protocol'
 import type { StackAnchors } from '@countersign/testing/stack'
 import { emptyManifest, type Manifest, parseMinimumTcbTexts } from '@countersign/verify'
 import type { WebConfig } from '../apps/web/src/config.ts'
@@ -6,8 +8,12 @@ import { TEST_TOKEN } from './testToken.ts'
 
 type Chain = Pick<DevChain, 'url' | 'chainId' | 'contract'>
 
-/** What a verifier of this stack's proofs may trust: this stack, and nothing else. */
-export function createDevManifest({ chainId, contract }: Chain, anchors: StackAnchors): Manifest {
+/** What a verifier of this stack's proofs may trust: this stack, and nothing else. With a log, `witnesses` are their verifier keys. */
+export function createDevManifest(
+  { chainId, contract }: Chain,
+  anchors: StackAnchors,
+  witnesses: readonly string[] | undefined,
+): Manifest {
   const minimumTcb = parseMinimumTcbTexts([anchors.coordinatorTcb])
   return {
     ...emptyManifest,
@@ -18,8 +24,15 @@ export function createDevManifest({ chainId, contract }: Chain, anchors: StackAn
       ...(minimumTcb === undefined ? {} : { minimumTcb }),
     },
     entropyKeys: [anchors.entropyKey],
+    ...(witnesses === undefined ? {} : { log: toPolicy(witnesses) }),
     contracts: [{ chainId, address: contract.toLowerCase() }],
   }
+}
+
+/** As the enclave has it by default: the smallest majority is enough. */
+function toPolicy(vkeys: readonly string[]): WitnessPolicy {
+  const witnesses = vkeys.map((vkey) => toHex(parseVkey(vkey).publicKey))
+  return { witnesses, quorum: Math.floor(witnesses.length / 2) + 1 }
 }
 
 export type CreateWebConfigParameters = {

@@ -22,6 +22,7 @@ export async function startDevStack({ hasWeb = true, isWebBuilt = false } = {}) 
       databaseUrl: undefined,
       quoteLatencyMs: 0,
       hasWeb,
+      hasLog: false,
       origins: [],
       isVerbose: true,
       ports,

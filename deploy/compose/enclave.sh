@@ -1,10 +1,10 @@
 #!/bin/sh
-# Starts the enclave of this guest. How the root secret comes differs from guest to guest and from start to start, so it is read from a
-# file that is not measured; by name, because any other variable in there could mean another image.
+# Starts the enclave of this guest. How the root secret comes differs from guest to guest and from start to start, and each guest has logs of
+# its own, so these are read from a file that is not measured; by name, because any other variable in there could mean another image.
 set -eu
 deploy=$(dirname "$0")/..
 folder=$(sed -n 's/^SECRETS_DIR=//p' "$deploy/.env" | tail -n 1)
-for name in ROOT_SECRET_FROM ROOT_SECRET_BACKUP_FILE ROOT_SECRET_NEW_BACKUP_FILE; do
+for name in ROOT_SECRET_FROM ROOT_SECRET_BACKUP_FILE ROOT_SECRET_NEW_BACKUP_FILE LOG_ORIGINS; do
   value=$(sed -n "s/^$name=//p" "$folder/start.env" | tail -n 1)
   export "$name=$value"
 done

@@ -1,4 +1,4 @@
-import { startBackend } from '@countersign/testing'
+import { type BackendLog, startBackend } from '@countersign/testing'
 import { type Environment, type LogFields, type Service, startService, toPath } from '@countersign/testing/launcher'
 import { createAccounts } from '@countersign/testing/stack'
 
@@ -17,10 +17,11 @@ export function startStack(parameters: {
   users: number
   /** Of the receipts of transactions. */
   receiptVersion?: 1 | 2
-  /** As for `startBackend`. */
+  /** As for `startBackend`, and the next too. */
   checkout?: string | undefined
+  log?: BackendLog
 }) {
-  const { satellite, databaseUrl, limit, users, receiptVersion = 1, checkout } = parameters
+  const { satellite, databaseUrl, limit, users, receiptVersion = 1, checkout, log } = parameters
   return startBackend({
     kind: 'postgres',
     databaseUrl,
@@ -31,12 +32,17 @@ export function startStack(parameters: {
     enclaveEnv: { BATCH_LIMIT: String(limit) },
     hasCompileCache: false,
     checkout,
+    log,
   })
 }
 
 export const startSatelliteServer = () => startProgram('satellite', 'trials/bench/satelliteServer.ts')
 
 export const startEchoServer = (env?: Environment) => startProgram('echo server', 'trials/bench/echoServer.ts', env)
+
+/** Before a service that is to be so far away. */
+export const startDelay = (target: string, delayMs: number) =>
+  startProgram('delay', 'trials/bench/delayServer.ts', { TARGET: target, DELAY_MS: String(delayMs) })
 
 async function startProgram(name: string, main: string, env: Environment = {}): Promise<Program> {
   const service = startService({ name, main: toPath(main), env, hasCompileCache: false })

@@ -5,6 +5,7 @@ export const suiteNames = [
   'enclave',
   'sign',
   'vaults',
+  'log',
   'signin',
   'reads',
   'memory',

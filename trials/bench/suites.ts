@@ -2,6 +2,7 @@ import type { Suite } from './report.ts'
 import type { SuiteName } from './suiteNames.ts'
 import { benchEnclave } from './suites/enclave.ts'
 import { benchGrowth } from './suites/growth.ts'
+import { benchLog } from './suites/log.ts'
 import { benchMemory } from './suites/memory.ts'
 import { benchPipeline } from './suites/pipeline.ts'
 import { benchReads } from './suites/reads.ts'
@@ -18,6 +19,7 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
   enclave: benchEnclave,
   sign: benchSign,
   vaults: benchVaults,
+  log: benchLog,
   signin: benchSignIn,
   reads: benchReads,
   memory: benchMemory,

@@ -16,6 +16,22 @@ test('three coordinators, two workers, two enclaves: one of them dies, freezes o
   expect(failovers.map(({ slugs }) => slugs.length > 0)).toEqual([true, true, true])
 }, 180_000)
 
+test('the same with logs: a witness dies, another freezes, an enclave dies, and signing goes on', async () => {
+  const { faults, failovers } = await runCluster({
+    hits: [
+      { name: 'witness 1', fault: 'killed' },
+      { name: 'witness 2', fault: 'frozen' },
+      { name: 'enclave 1', fault: 'killed' },
+    ],
+    rounds: 0,
+    connections: [],
+    hasLog: true,
+    say() {},
+  })
+  expect(faults).toEqual([])
+  expect(failovers.map(({ slugs }) => slugs.length > 0)).toEqual([true, true, true])
+}, 180_000)
+
 test('a process without work is a fault where there was to be load, also if nothing at all was signed', () => {
   const work = [
     { member: 'coordinator 1', count: 0, of: 'signatures' },

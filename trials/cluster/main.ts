@@ -1,7 +1,7 @@
 import { readArguments } from '../../scripts/readArguments.ts'
 import type { Hit } from './runCluster.ts'
 
-const USAGE = `usage: npm run cluster -- [--rounds N] [--failovers N] [--connections N,N]
+const USAGE = `usage: npm run cluster -- [--rounds N] [--failovers N] [--connections N,N] [--witnesses]
 
 Starts the whole topology on loopback: PostgreSQL, 3 coordinators behind a round-robin balancer, 2 workers, 2 enclaves with one root
 secret and attested TLS. Kills, freezes and stops its processes one after the other under load, and compares the throughput of three
@@ -9,6 +9,7 @@ coordinators with that of one.
   --rounds N          rounds of the comparison, each in turns (default 5; 0 leaves it out)
   --failovers N       times that each process is hit in each way (default 2)
   --connections N,N   at which the comparison is made (default 64,256)
+  --witnesses         each enclave insists on a log, which 3 witnesses cosign; they are killed and frozen too
   --help              says this
 
 Example: npm run cluster -- --rounds 0 --failovers 1
@@ -19,6 +20,7 @@ const { values } = readArguments(
     rounds: { type: 'string', default: '5' },
     failovers: { type: 'string', default: '2' },
     connections: { type: 'string', default: '64,256' },
+    witnesses: { type: 'boolean', default: false },
   },
   USAGE,
 )
@@ -27,10 +29,12 @@ const FAULTS = {
   enclave: ['killed', 'frozen', 'stopped'],
   coordinator: ['killed', 'stopped'],
   worker: ['killed'],
+  witness: ['killed', 'frozen'],
 } as const
 
 function listHits(topology: Record<keyof typeof FAULTS, number>, times: number): Hit[] {
-  const once = Object.entries(FAULTS).flatMap(([kind, faults]) =>
+  const kinds = Object.entries(FAULTS).filter(([kind]) => values.witnesses || kind !== 'witness')
+  const once = kinds.flatMap(([kind, faults]) =>
     faults.flatMap((fault) =>
       Array.from({ length: topology[kind as keyof typeof FAULTS] }, (_, index) => ({
         name: `${kind} ${index + 1}`,
@@ -57,6 +61,7 @@ if (!isValid) {
     hits: listHits(topology, failovers),
     rounds,
     connections,
+    hasLog: values.witnesses,
     say: (line) => console.log(line),
   })
   console.log('\nprocess          did')

@@ -1,13 +1,13 @@
-import { type Environment, mains, type Service, startService } from '@countersign/testing/launcher'
+import { type Environment, type LogFields, mains, type Service, startService } from '@countersign/testing/launcher'
 
 /** One process of the cluster, which may be killed, frozen and started again at the same address. */
 export type Member = {
   name: string
-  kind: 'coordinator' | 'worker' | 'enclave'
+  kind: 'coordinator' | 'worker' | 'enclave' | 'witness'
   /** Undefined while it does not run. */
   pid(): number | undefined
-  /** Resolves when it serves. */
-  start(): Promise<void>
+  /** Resolves when it serves, with the fields of the line that says so. */
+  start(): Promise<LogFields>
   /** Resolves when it has ended. */
   kill(signal: 'SIGKILL' | 'SIGTERM'): Promise<void>
   freeze(): void
@@ -33,10 +33,11 @@ export function createMember({ name, kind, env, onLine }: CreateMemberParameters
     async start() {
       service = startService({ name: kind, main: mains[kind], env, onLine: (line) => onLine(name, line) })
       const started = service
-      await started.started
+      const fields = await started.started
       void started.ended.then(() => {
         if (!stopped.has(started)) deaths += 1
       })
+      return fields
     },
     async kill(signal) {
       if (service === undefined) return

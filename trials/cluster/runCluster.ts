@@ -37,14 +37,16 @@ export async function runCluster(parameters: {
   /** Of the comparison; without any there is none. */
   rounds: number
   connections: readonly number[]
+  /** Enclaves have logs, which witnesses cosign. */
+  hasLog?: boolean
   say(line: string): void
 }): Promise<ClusterReport> {
-  const { say } = parameters
+  const { say, hasLog = false } = parameters
   const lines = new Map<string, number>()
   const onLine = (name: string, line: string) => {
     if (toWork(line) !== undefined) lines.set(name, (lines.get(name) ?? 0) + 1)
   }
-  const cluster = await startCluster({ accounts: createAccounts(USERS), quoteLatencyMs: 39, onLine })
+  const cluster = await startCluster({ accounts: createAccounts(USERS), quoteLatencyMs: 39, hasLog, onLine })
   try {
     say(`started ${cluster.members.map(({ name }) => name).join(', ')}`)
     const user = createUser(cluster)
@@ -75,14 +77,14 @@ export async function runCluster(parameters: {
       }
     }
     const work = cluster.members
-      .filter(({ kind }) => kind !== 'enclave')
+      .filter(({ kind }) => kind === 'coordinator' || kind === 'worker')
       .map(({ name, kind }) => ({
         member: name,
         count: lines.get(name) ?? 0,
         of: kind === 'worker' ? 'receipts' : 'signatures',
       }))
     const idle = findIdle(parameters.hits, work)
-    return { work, failovers, throughputs, faults: [...idle, ...findFaults(failovers), ...unpublished] }
+    return { work, failovers, throughputs, faults: [...idle, ...findFaults(failovers, hasLog), ...unpublished] }
   } finally {
     await cluster.stop()
   }
@@ -98,11 +100,15 @@ export function findIdle(hits: readonly Hit[], work: ClusterReport['work']): str
   return work.filter(({ count }) => count === 0).map(({ member }) => `${member} had no work`)
 }
 
-/** Requests that a killed coordinator was serving get no answer; no other request may fail. */
-function findFaults(failovers: readonly Failover[]): string[] {
+/**
+ * Requests that a killed coordinator was serving get no answer; no other request may fail. With a log, what a killed enclave had signed and
+ * not released is lost with it too: whoever asked is told so.
+ */
+function findFaults(failovers: readonly Failover[], hasLog: boolean): string[] {
   return failovers.flatMap((failover) => {
     const { member, fault, failures, lateFailures } = failover
-    const counted = member.startsWith('coordinator') && fault === 'killed' ? lateFailures : failures
+    const mayCut = member.startsWith('coordinator') || (hasLog && member.startsWith('enclave'))
+    const counted = mayCut && fault === 'killed' ? lateFailures : failures
     return counted.length === 0 ? [] : [describeFailover(failover), ...counted]
   })
 }

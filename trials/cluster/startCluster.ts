@@ -11,13 +11,16 @@ import {
   startSatellite,
 } from '@countersign/testing'
 import {
+  createWitnessFolders,
   type Environment,
   noRateLimits,
+  readLogKeys,
   startService,
   toCoordinatorEnv,
   toEnclaveEnv,
   toPath,
   toWorkerEnv,
+  writeLogList,
 } from '@countersign/testing/launcher'
 import { allStarted, type Scope, type StackAnchors, startInScope } from '@countersign/testing/stack'
 import { parseMinimumTcbTexts } from '@countersign/verify'
@@ -30,12 +33,15 @@ import { startFlakyProxy } from './flakyProxy.ts'
 import { createMember, type Member } from './member.ts'
 import { startRelay } from './relay.ts'
 
-/** How many of each. */
-export const topology = { enclave: 2, coordinator: 3, worker: 2 } as const
+/** How many of each. Witnesses only where the enclaves have logs. */
+export const topology = { enclave: 2, coordinator: 3, worker: 2, witness: 3 } as const
+const READY_MS = 60_000
 
 export type StartClusterParameters = {
   accounts: readonly OidcAccount[]
   quoteLatencyMs: number
+  /** Each enclave insists on a log of its own, with a spare, that witnesses cosign. */
+  hasLog?: boolean
   /** Decides which calls of satellite, IPFS and chain fail, once their rate is set. */
   random?: () => number
   /** Each line that a process of ours writes. */
@@ -53,12 +59,13 @@ export function startCluster(parameters: StartClusterParameters) {
 }
 
 async function startParts(parameters: StartClusterParameters, { add, createFolder }: Scope) {
-  const { accounts, quoteLatencyMs, random = Math.random, onLine = () => {} } = parameters
+  const { accounts, quoteLatencyMs, hasLog = false, random = Math.random, onLine = () => {} } = parameters
   const folder = await createFolder()
-  const ports = await findFreePorts(2 + topology.coordinator + topology.enclave)
+  const ports = await findFreePorts(2 + topology.coordinator + topology.enclave + topology.witness)
   const [publicPort = 0, ipfsPort = 0] = ports
   const coordinatorPorts = ports.slice(2, 2 + topology.coordinator)
-  const enclavePorts = ports.slice(2 + topology.coordinator)
+  const enclavePorts = ports.slice(2 + topology.coordinator, 2 + topology.coordinator + topology.enclave)
+  const witnessPorts = ports.slice(-topology.witness)
   const url = `http://localhost:${publicPort}`
 
   const stopEach = (part: { stop(): Promise<unknown> }) => part.stop()
@@ -82,6 +89,9 @@ async function startParts(parameters: StartClusterParameters, { add, createFolde
     chain: add(await startFlakyProxy({ target: contract.chain.url, random }), stopEach),
   }
 
+  const logsFile = join(folder, 'logs')
+  const witnesses = hasLog ? await createWitnessFolders(join(folder, 'witnesses'), topology.witness) : []
+  const originsOf = (index: number) => [1, 2].map((place) => `log.localhost/enclave-${index + 1}-${place}`)
   const enclaveUrls = enclavePorts.map((port) => `https://127.0.0.1:${port}`)
   const coordinatorEnv = (index: number): Environment => ({
     ...toCoordinatorEnv({
@@ -94,6 +104,9 @@ async function startParts(parameters: StartClusterParameters, { add, createFolde
       ],
       satellite: { url: outside.entropy.url, publicKey: satellite.publicKey },
       databaseUrl: databaseUrl.href,
+      witnesses: hasLog
+        ? witnesses.map(({ vkey }, place) => ({ vkey, url: `http://127.0.0.1:${witnessPorts[place]}` }))
+        : undefined,
     }),
     ...noRateLimits,
     PUBLIC_URL: url,
@@ -110,6 +123,13 @@ async function startParts(parameters: StartClusterParameters, { add, createFolde
       oidc,
       entropyKey: satellite.publicKey,
       quoteLatencyMs,
+      log: hasLog
+        ? {
+            origins: originsOf(index),
+            serviceOrigins: enclavePorts.flatMap((_, place) => originsOf(place)),
+            witnesses: witnesses.map(({ vkey }) => vkey),
+          }
+        : undefined,
     }),
     LISTEN: 'https',
     CALLER_POLICY_FILE: join(folder, 'caller-policy.json'),
@@ -122,14 +142,19 @@ async function startParts(parameters: StartClusterParameters, { add, createFolde
     }),
     DATA_DIR: folder,
   })
+  const witnessEnv = (index: number): Environment => ({
+    PORT: String(witnessPorts[index]),
+    WITNESS_DIR: witnesses[index]?.folder ?? '',
+    WITNESS_LOGS_FILE: logsFile,
+  })
   const anchors = await writePolicies({
     coordinatorEnv: coordinatorEnv(0),
     enclaveEnv: enclaveEnv(0),
     entropyKey: satellite.publicKey,
   })
 
-  const envs = { enclave: enclaveEnv, coordinator: coordinatorEnv, worker: workerEnv }
-  const kinds = ['enclave', 'coordinator', 'worker'] as const
+  const envs = { enclave: enclaveEnv, witness: witnessEnv, coordinator: coordinatorEnv, worker: workerEnv }
+  const kinds = ['enclave', ...(hasLog ? (['witness'] as const) : []), 'coordinator', 'worker'] as const
   const members: Member[] = kinds.flatMap((kind) =>
     Array.from({ length: topology[kind] }, (_, index) =>
       createMember({ name: `${kind} ${index + 1}`, kind, env: envs[kind](index), onLine }),
@@ -145,11 +170,17 @@ async function startParts(parameters: StartClusterParameters, { add, createFolde
   )
   // The first of each kind alone: it makes the root secret or the schema that the others find.
   const isFirst = ({ name }: Member) => name.endsWith(' 1')
-  for (const member of members) if (isFirst(member)) await member.start()
+  for (const member of members) {
+    if (!isFirst(member)) continue
+    const fields = await member.start()
+    // Every enclave tells the keys of all logs; witnesses start after it.
+    if (hasLog && member.kind === 'enclave') await writeLogList(logsFile, readLogKeys(fields))
+  }
   await allStarted(members.filter((member) => !isFirst(member)).map((member) => member.start()))
   const startBalancer = (port: number, upstreams: readonly number[]) =>
     start('balancer', 'trials/cluster/balancer.ts', { PORT: String(port), UPSTREAMS: upstreams.join() })
   await startBalancer(publicPort, coordinatorPorts)
+  if (hasLog) await Promise.all(coordinatorPorts.map((port) => untilComplete(`http://127.0.0.1:${port}`)))
 
   return {
     /** Where browsers reach it. */
@@ -172,6 +203,18 @@ async function startParts(parameters: StartClusterParameters, { add, createFolde
     chainUrl: contract.chain.url,
     contract: contract.address,
     anchors,
+  }
+}
+
+/** Resolves when the coordinator can sign, and misses neither a log nor a witness. */
+async function untilComplete(url: string) {
+  const until = performance.now() + READY_MS
+  for (;;) {
+    const answer = await fetch(`${url}/health/ready`)
+    const { missing = [] } = (await answer.json()) as { missing?: readonly string[] }
+    if (answer.status === 200 && missing.length === 0) return
+    if (performance.now() > until) throw new Error(`a coordinator is not ready: ${answer.status} ${missing.join(', ')}`)
+    await new Promise((resolve) => setTimeout(resolve, 50))
   }
 }
 

@@ -1,12 +1,13 @@
 import { readArguments } from '../../scripts/readArguments.ts'
 import type { CrashPointName } from '../../services/coordinator/test/crashPoints.ts'
 
-const USAGE = `usage: npm run faults -- [--rounds N] [--kills N] [--database pglite|postgres] [--seed N]
+const USAGE = `usage: npm run faults -- [--rounds N] [--kills N] [--database pglite|postgres] [--witnesses] [--seed N]
 
 Kills the coordinator and its worker while signings arrive, and audits the signatures that clients received.
   --rounds N     times that each named crash point is reached (default 5)
   --kills N      kills at random moments after that (default 200)
   --database D   one database alone (default both, one after the other)
+  --witnesses    with an enclave that has a log: its crash points too, and witnesses die as well; on PostgreSQL alone
   --seed N       of the random moments (default 1)
   --help         says this
 
@@ -18,28 +19,39 @@ const { values } = readArguments(
     rounds: { type: 'string', default: '5' },
     kills: { type: 'string', default: '200' },
     database: { type: 'string' },
+    witnesses: { type: 'boolean', default: false },
     seed: { type: 'string', default: '1' },
   },
   USAGE,
 )
 const [rounds, kills, seed] = [values.rounds, values.kills, values.seed].map(Number)
 const isNumber = [rounds, kills, seed].every((value) => Number.isSafeInteger(value) && Number(value) >= 0)
-const kinds = (['pglite', 'postgres'] as const).filter((kind) => (values.database ?? kind) === kind)
+const hasLog = values.witnesses
+const kinds = (['pglite', 'postgres'] as const).filter(
+  (kind) => (values.database ?? kind) === kind && (kind === 'postgres' || !hasLog),
+)
 
 if (!isNumber || kinds.length === 0) {
   console.error(USAGE)
   process.exitCode = 2
 } else {
   // After the arguments are read: it takes seconds to load.
-  const [{ crashPoints }, { runFaults }] = await Promise.all([
+  const [{ crashPoints, logCrashPoints }, { runFaults }] = await Promise.all([
     import('../../services/coordinator/test/crashPoints.ts'),
     import('./runFaults.ts'),
   ])
-  const names = Object.keys(crashPoints) as CrashPointName[]
+  const names = Object.keys({ ...crashPoints, ...(hasLog ? logCrashPoints : {}) }) as CrashPointName[]
   const points = Array.from({ length: Number(rounds) }, () => names).flat()
   for (const kind of kinds) {
     const startedAt = performance.now()
-    const report = await runFaults({ kind, points, randomKills: Number(kills), seed: Number(seed), say: console.log })
+    const report = await runFaults({
+      kind,
+      points,
+      randomKills: Number(kills),
+      hasLog,
+      seed: Number(seed),
+      say: console.log,
+    })
     const { lost, duplicated, invalid, unknown, changed, ...counts } = report
     const faults = { lost, duplicated, invalid, unknown, changed }
     for (const [name, list] of Object.entries(faults)) for (const line of list) console.log(`${name}: ${line}`)

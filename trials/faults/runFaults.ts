@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { type TxMetadata, type WalletInfo, withinTimeLimit } from '@countersign/protocol'
 import { createRandom, readAnchors } from '@countersign/testing'
 import {
@@ -22,6 +23,8 @@ export type FaultsParameters = {
   points: readonly CrashPointName[]
   /** Kills at a random moment, after the points. */
   randomKills: number
+  /** The enclave has a log; of the kills at random moments some hit a witness too. On PostgreSQL alone. */
+  hasLog?: boolean
   seed: number
   say(line: string): void
 }
@@ -40,17 +43,22 @@ const SIGNINGS = 3
 /** A crash point that is not reached in this time is a fault of the test. */
 const REACH_MS = 60_000
 const SETTLE_MS = 120_000
+/** With a log, what a coordinator had begun when it died can be asked for again after 90 seconds at the latest. */
+const AGAIN_MS = 150_000
+/** How often a witness dies with the coordinator. */
+const WITNESS_SHARE = 0.3
 
 /**
  * Kills the coordinator, with its worker, again and again while signings arrive, on a real database, chain and IPFS node; then lets
  * it run, and audits from outside the signatures that clients received.
  */
 export async function runFaults(parameters: FaultsParameters): Promise<FaultsReport> {
-  const { kind, points, randomKills, say } = parameters
+  const { kind, points, randomKills, hasLog = false, say } = parameters
   return withScope(async ({ add }) => {
     const { chain, address: contract, env } = await startContract()
     add(chain, ({ stop }) => stop())
-    const backend = add(await startBackend({ kind, env }), ({ stop }) => stop())
+    const backend = add(await startBackend({ kind, env, log: hasLog ? {} : undefined }), ({ stop }) => stop())
+    if (hasLog) await backend.untilReady()
     const random = createRandom(parameters.seed)
     const answers = new Map<number, Answer>()
     const changed: string[] = []
@@ -90,20 +98,26 @@ export async function runFaults(parameters: FaultsParameters): Promise<FaultsRep
     for (let round = 0; round < randomKills; round++) {
       await start(backend, {})
       const signing = sign(next())
-      await new Promise((resolve) => setTimeout(resolve, random() * 2_500))
-      await backend.stopCoordinator('SIGKILL')
+      const witness = random() < WITNESS_SHARE ? backend.witnesses[round % backend.witnesses.length] : undefined
+      await setTimeout(random() * 2_500)
+      await Promise.all([backend.stopCoordinator('SIGKILL'), witness?.kill('SIGKILL')])
       await signing
+      await witness?.start()
       kills += 1
       if ((round + 1) % 10 === 0) say(`${round + 1} random kills (${kind}, ${answers.size} answered)`)
     }
     await start(backend, {})
     // A client without an answer asks again; one with an answer must get the same.
-    await sign(Array.from({ length: nonce }, (_, each) => each))
+    const all = Array.from({ length: nonce }, (_, each) => each)
+    const until = performance.now() + (hasLog ? AGAIN_MS : 0)
+    do {
+      await sign(all)
+    } while (all.some((each) => !answers.has(each)) && performance.now() < until)
     say(`waiting for ${answers.size} proofs (${kind})`)
     const received = [...answers].map(([each, answer]) => ({ ...answer, digest: toDigest(createTx(each)), address }))
     const chainUrl = chain.url
     const audited = await auditBackend(backend, { chainUrl, contract, received })
-    const missing = Array.from({ length: nonce }, (_, each) => each).filter((each) => !answers.has(each))
+    const missing = all.filter((each) => !answers.has(each))
     const unanswered = missing.map((each) => `nonce ${each} was never answered`)
     return { kills, answered: answers.size, changed, ...audited, lost: [...audited.lost, ...unanswered] }
   })
@@ -112,6 +126,7 @@ export async function runFaults(parameters: FaultsParameters): Promise<FaultsRep
 async function start(backend: Backend, changes: Record<string, string>): Promise<boolean> {
   try {
     await backend.startCoordinator(changes)
+    if (backend.witnesses.length > 0) await backend.untilReady()
     return true
   } catch (error) {
     // Work that was left over can reach the point before the start is over.

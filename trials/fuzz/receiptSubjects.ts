@@ -33,7 +33,8 @@ export async function createReceiptSubjects(): Promise<Subject[]> {
   const vaults = await Promise.all(
     Object.values(goldenVaults).map((vault) => service.issueV2({ ...options, ...vault })),
   )
-  const issues = [message, typedData, transaction, authorization, ...vaults]
+  const logged = await service.issueV2({ ...options, log: {} })
+  const issues = [message, typedData, transaction, authorization, logged, ...vaults]
   const { roots, mockEntropyKeys } = service
   const verifier = createVerifier({ roots })
   const attestations = issues.map(({ bytes }) => bytes)
@@ -77,7 +78,11 @@ export async function createReceiptSubjects(): Promise<Subject[]> {
     { name: 'receipt', parse: parseReceipt, seeds: [first.bytes] },
     { name: 'attestation v2', parse: (bytes) => parseBlock('attestation', bytes), seeds: attestations },
     { name: 'release v2', parse: (bytes) => parseBlock('release', bytes), seeds: [message.blocks.release] },
-    { name: 'batch v2', parse: (bytes) => parseBlock('batch', bytes), seeds: [message.blocks.batch] },
+    {
+      name: 'batch v2',
+      parse: (bytes) => parseBlock('batch', bytes),
+      seeds: [message.blocks.batch, logged.blocks.batch],
+    },
     { name: 'coordinator v2', parse: (bytes) => parseBlock('coordinator', bytes), seeds: [message.blocks.coordinator] },
     { name: 'CAR of a receipt', parse: parseReceiptCar, seeds: [first, ...issues].map(toCar) },
     { name: 'opening', parse: parseOpening, seeds: openings },

@@ -192,6 +192,8 @@ export function toAddress(route: string, slug: string): string {
     '/proof/{slug}': `/proof/${slug}`,
     '/proof/{slug}/events': '/proof/AAAAAAAAAAAAAAAAAAAAAA/events',
     '/ipfs/{cid}': '/ipfs/bafkreigh2akiscaildc',
+    '/log/{hash}/checkpoint': `/log/${'ab'.repeat(32)}/checkpoint`,
+    '/log/{hash}/tile/{path}': `/log/${'ab'.repeat(32)}/tile/0/x001/000.p/7`,
   }
   return values[route] ?? route
 }

@@ -26,7 +26,7 @@ export const catalogue: Readonly<Record<string, number>> = {
   ...{ chain_not_allowed: 422, rate_limited: 429, quota_spent: 429, internal: 500 },
   ...{ attestation_invalid: 502, signature_invalid: 502 },
   ...{ entropy_unavailable: 503, enclave_unavailable: 503, collateral_stale: 503, database_unavailable: 503 },
-  ...{ provider_unavailable: 503, shutting_down: 503, policy_not_pinned: 503 },
+  ...{ provider_unavailable: 503, shutting_down: 503, policy_not_pinned: 503, log_unavailable: 503 },
   ...{ invalid_policy: 400, policy_refused: 403, approvals_missing: 403, approval_invalid: 403 },
   ...{ vault_not_found: 404, too_many_vaults: 409 },
 }
@@ -77,6 +77,10 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   // A stream counts among the five of its address while it is looked up, so that those at one time may be one too many.
   '/proof/{slug}/events': { method: 'GET', isPublic: true, success: ['proof_not_found', 'rate_limited'] },
   '/ipfs/{cid}': { method: 'GET', isPublic: true, success: ['invalid_request', 'not_found'] },
+  // The trial's service keeps no logs.
+  '/log': { method: 'GET', isPublic: true, success: 200 },
+  '/log/{hash}/checkpoint': { method: 'GET', isPublic: true, success: ['not_found'] },
+  '/log/{hash}/tile/{path}': { method: 'GET', isPublic: true, success: ['not_found'] },
   '/health': { method: 'GET', isPublic: true, success: 200 },
   '/health/ready': { method: 'GET', isPublic: true, success: 200 },
   '/health/attestation': { method: 'GET', isPublic: true, success: 200 },

@@ -32,7 +32,7 @@ export function startChaos(parameters: {
 }): Chaos {
   const { cluster, random, say } = parameters
   const counts: ChaosCounts = { kills: 0, freezes: 0, cuts: 0, databaseKills: 0 }
-  const restarting = new Map<Member, Promise<void>>()
+  const restarting = new Map<Member, Promise<unknown>>()
   const frozen = new Set<Member>()
   const stopping = new AbortController()
 

@@ -1,7 +1,7 @@
 import { createWriteStream } from 'node:fs'
 import { readArguments } from '../../scripts/readArguments.ts'
 
-const USAGE = `usage: npm run soak -- [--minutes N] [--seed N] [--calm] [--rate N] [--users N] [--log FILE]
+const USAGE = `usage: npm run soak -- [--minutes N] [--seed N] [--calm] [--rate N] [--users N] [--witnesses] [--log FILE]
 
 Runs the whole topology (PostgreSQL, 3 coordinators behind a balancer, 2 workers, 2 enclaves) under load while processes are killed
 and frozen, the database is cut off, and satellite, IPFS and chain fail one call in twenty; then audits the signatures that clients received.
@@ -10,6 +10,7 @@ and frozen, the database is cut off, and satellite, IPFS and chain fail one call
   --calm        no faults: measures whether memory grows
   --rate N      new signatures per second (default 6)
   --users N     who sign them (default 24)
+  --witnesses   each enclave insists on a log, which 3 witnesses cosign; they are hit too
   --log FILE    what all processes write
   --help        says this
 
@@ -26,6 +27,7 @@ const { values } = readArguments(
     calm: { type: 'boolean', default: false },
     rate: { type: 'string', default: '6' },
     users: { type: 'string', default: '24' },
+    witnesses: { type: 'boolean', default: false },
     log: { type: 'string' },
   },
   USAGE,
@@ -48,6 +50,7 @@ if (!isValid) {
     durationMs: 60_000 * minutes,
     seed,
     isCalm: values.calm,
+    hasLog: values.witnesses,
     users,
     signRate: rate,
     killEveryMs: 2_400,

@@ -11,6 +11,8 @@ export type SoakParameters = {
   seed: number
   /** Without kills, cuts and failures it measures memory. */
   isCalm: boolean
+  /** Enclaves have logs, and their witnesses are killed and frozen as the others are. */
+  hasLog?: boolean
   users: number
   /** New signatures per second. */
   signRate: number
@@ -48,6 +50,7 @@ export async function runSoak(parameters: SoakParameters): Promise<SoakReport> {
   const cluster = await startCluster({
     accounts,
     quoteLatencyMs: 39,
+    hasLog: parameters.hasLog ?? false,
     random: random(1),
     onLine,
   })

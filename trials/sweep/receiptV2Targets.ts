@@ -30,7 +30,7 @@ export async function createReceiptV2Targets(signedAt: Date): Promise<Target[]> 
     targets.push(...createIssueTargets({ name: `receipt v2 ${name}`, service, issue }))
     if (index > 0) continue
     const other = await service.issueV2({ ...options, batchSequence: 1 })
-    targets.push(...createBlockTargets({ service, issue, other }))
+    targets.push(...createBlockTargets({ name: 'receipt v2', service, issue, other }, BLOCKS))
   }
   return targets
 }
@@ -78,7 +78,10 @@ export function createPolicyTargets({ name, service, issue }: NamedIssue): Targe
 }
 
 /** `other` is a receipt of the same service under another quote. */
-function createBlockTargets({ service, issue, other }: { service: Service; issue: Issue; other: Issue }): Target[] {
+export function createBlockTargets(
+  { name: prefix, service, issue, other }: NamedIssue & { other: Issue },
+  names: readonly BlockName[],
+): Target[] {
   const { receipt } = issue
   const genuine = { ...issue.blocks, collateral: issue.collateral }
   const release = parseBlock('release', genuine.release)
@@ -99,17 +102,17 @@ function createBlockTargets({ service, issue, other }: { service: Service; issue
     return { ...receipt, coordinator: { release: toCid(block) } }
   }
 
-  return BLOCKS.flatMap((name) => {
+  return names.flatMap((name) => {
     const byHand = name === 'release' ? createReleases(release, parseBlock('release', other.blocks.release)) : []
     return [
       {
-        name: `receipt v2 ${name}`,
+        name: `${prefix} ${name}`,
         genuine: genuine[name],
         byHand,
         accept: (candidate: Uint8Array) => accept({ [name]: candidate }),
       },
       {
-        name: `receipt v2 ${name} named anew`,
+        name: `${prefix} ${name} named anew`,
         genuine: genuine[name],
         byHand,
         accept: (candidate: Uint8Array) => acceptNamedAnew(name, candidate),

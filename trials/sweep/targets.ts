@@ -8,6 +8,7 @@ import {
   QuoteError,
 } from '@countersign/attestation'
 import { createSimulator } from '@countersign/attestation/simulator'
+import { createLogTargets } from './logTargets.ts'
 import { createReceiptTargets } from './receiptTargets.ts'
 import { createReceiptV2Targets } from './receiptV2Targets.ts'
 import type { Target } from './sweep.ts'
@@ -22,6 +23,7 @@ export async function createTargets(): Promise<Target[]> {
     ...(await createReceiptTargets(AT)),
     ...(await createReceiptV2Targets(AT)),
     ...(await createVaultTargets(AT)),
+    ...(await createLogTargets(AT)),
   ]
 }
 

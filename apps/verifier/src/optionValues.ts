@@ -1,4 +1,12 @@
-import { normaliseHex, VerifierError } from '@countersign/verify'
+import {
+  emptyManifest,
+  findManifestFaults,
+  type Manifest,
+  normaliseHex,
+  parseWitnessText,
+  VerifierError,
+  WITNESS_FORM,
+} from '@countersign/verify'
 
 export function toHexOption(flag: string, text: string, bytes: number): string {
   const hex = normaliseHex(text)
@@ -20,6 +28,24 @@ export function toBaseUrl(flag: string, text: string): string {
   const url = toUrl(flag, text)
   if (url.search !== '' || url.hash !== '') throw invalid(`${flag} has a query or fragment`, text)
   return url.href.replace(/\/+$/, '')
+}
+
+/** Both or neither: how many are enough is not for us to guess. */
+export function toWitnesses({ witness, quorum }: { witness?: string[]; quorum?: string }): Pick<Manifest, 'log'> {
+  if (witness === undefined && quorum === undefined) return {}
+  if (witness === undefined || quorum === undefined) {
+    throw invalid('--witness and --quorum belong together', 'whose cosignatures count, and how many are enough')
+  }
+  const log = { witnesses: witness.map(toWitnessKey), quorum: /^[1-9]\d?$/.test(quorum) ? Number(quorum) : 0 }
+  const [fault] = findManifestFaults({ ...emptyManifest, log })
+  if (fault !== undefined) throw invalid('--witness and --quorum are no policy', fault.fault)
+  return { log }
+}
+
+function toWitnessKey(text: string): string {
+  const key = parseWitnessText(text)
+  if (key === undefined) throw invalid('--witness is no key of a witness', `${text} (${WITNESS_FORM})`)
+  return key
 }
 
 export function invalid(message: string, details: string) {

@@ -6,6 +6,12 @@ import { parseOptions } from './parseOptions.ts'
 const clock = { now: () => new Date('2027-01-02T03:04:05.678Z') }
 const parse = (...argv: string[]) => parseOptions(clock, argv)
 
+/** RFC 8032 §7.1. */
+const WITNESSES = [
+  'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a',
+  '3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c',
+] as const
+
 describe('the command line', () => {
   test('verify may be left out', () => {
     expect(parse('receipt.json')).toEqual(parse('verify', 'receipt.json'))
@@ -32,6 +38,12 @@ describe('the command line', () => {
       isMissingEventAllowed: false,
       isOffline: false,
     })
+  })
+
+  test('witnesses of the log, and how many of them must have cosigned', () => {
+    const flags = WITNESSES.flatMap((key) => ['--witness', key.toUpperCase()])
+    const log = { witnesses: WITNESSES, quorum: 2 }
+    expect(parse('r', ...flags, '--quorum', '2')).toMatchObject({ anchors: { log } })
   })
 
   test.each([0, 60, 9_999_999_999])('an event may come %d seconds later', (seconds) => {
@@ -190,6 +202,13 @@ describe('the command line', () => {
     ['a chip of 8 bytes', ['r', '--coordinator-chip', 'ab'.repeat(8)], '16 digits'],
     ['a coordinator hash of 48 bytes', ['r', '--coordinator-config-hash', 'ab'.repeat(48)], '96 digits'],
     ['a key of 33 bytes', ['r', '--entropy-key', 'ab'.repeat(33)], '66 digits'],
+    ['witnesses without a quorum', ['r', '--witness', WITNESSES[0]], 'how many are enough'],
+    ['a quorum without witnesses', ['r', '--quorum', '1'], 'whose cosignatures count'],
+    ['a witness of 31 bytes', ['r', '--witness', 'ab'.repeat(31), '--quorum', '1'], 'NAME+ID+KEY'],
+    ['a witness twice', ['r', '--witness', WITNESSES[0], '--witness', WITNESSES[0], '--quorum', '2'], 'each once'],
+    ['a quorum of half', ['r', ...WITNESSES.flatMap((key) => ['--witness', key]), '--quorum', '1'], 'more than half'],
+    ['a quorum of none', ['r', '--witness', WITNESSES[0], '--quorum', '0'], 'more than half'],
+    ['a quorum that is no number', ['r', '--witness', WITNESSES[0], '--quorum', '1e0'], 'more than half'],
     ['a short contract', ['r', '--rpc', 'http://a', '--contract', '0xab'], '2 digits'],
     ['a contract without a node', ['r', '--contract', `0x${'ab'.repeat(20)}`], 'a node'],
     ['a URL without a protocol', ['r', '--api', 'wallet.example'], 'wallet.example'],

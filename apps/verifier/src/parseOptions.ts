@@ -13,7 +13,7 @@ import {
   parsePlatformText,
   VerifierError,
 } from '@countersign/verify'
-import { invalid, toBaseUrl, toHexOption, toUrl } from './optionValues.ts'
+import { invalid, toBaseUrl, toHexOption, toUrl, toWitnesses } from './optionValues.ts'
 
 export type VerifyOptions = {
   subject: string
@@ -67,6 +67,8 @@ const FLAGS = {
   'coordinator-tcb': { type: 'string', multiple: true },
   'coordinator-chip': { type: 'string', multiple: true },
   'entropy-key': { type: 'string', multiple: true },
+  witness: { type: 'string', multiple: true },
+  quorum: { type: 'string' },
   'tcb-status': { type: 'string', multiple: true },
   'maximum-event-delay': { type: 'string' },
   manifest: { type: 'string' },
@@ -186,6 +188,7 @@ function toAnchorManifest(values: Values): Manifest {
         : { chips: toHexOptions('--coordinator-chip', values['coordinator-chip'], 64) }),
     },
     entropyKeys: (values['entropy-key'] ?? []).map(toEntropyKey),
+    ...toWitnesses(values),
   }
 }
 

@@ -19,6 +19,7 @@ function toOutcome(changes: Partial<CliOutcome> = {}): CliOutcome {
     receipt: honest.receipt,
     view: honest.receipt,
     policy: undefined,
+    logged: undefined,
     content: undefined,
     blocks: {},
     problems: [],

@@ -60,9 +60,10 @@ export function printVerdict(outcome: CliOutcome, { isColored }: { isColored: bo
 export function printVerdictJson(outcome: CliOutcome): string {
   const { verdict, conclusion, exitCode, isMock, isKnownCode, timeBound, cid, steps, receipt, problems } = outcome
   const signed = receipt && toSigned(receipt, outcome)
+  const log = outcome.logged && { log: outcome.logged }
   const falseClaims = findLies(outcome.claims).map(({ member, text, detail }) => ({ member, text, detail }))
   const judged = { verdict, conclusion, exitCode, isMock, isKnownCode, timeBound, cid, steps }
-  return `${toPrintableJson({ ...judged, ...signed, falseClaims, problems })}\n`
+  return `${toPrintableJson({ ...judged, ...signed, ...log, falseClaims, problems })}\n`
 }
 
 /** What was signed. The signature itself stays out: of what is signed off the chain it is worth as much as a key. */

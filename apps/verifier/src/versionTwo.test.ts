@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { toCanonicalJson } from '@countersign/protocol'
-import { encodeReceiptCar, quantumNote, toCid } from '@countersign/receipt'
+import { encodeReceiptCar, parseBlock, quantumNote, toCid } from '@countersign/receipt'
 import { describe, expect, test } from 'vitest'
+import { goldenLog } from '../../../packages/receipt/spec/tamperedLog.ts'
 import { goldenVaults } from '../../../packages/receipt/src/vaults.fake.ts'
 import { issueGolden, issueGoldenV2 } from '../../../packages/verify/src/issues.fake.ts'
 import { createFakeNetwork, gatewayUrl } from '../../../packages/verify/src/network.fake.ts'
@@ -14,6 +15,7 @@ const golden = await issueGolden()
 const transaction = await issueGoldenV2()
 const message = await issueGoldenV2({ signing: { kind: 'message', content: { message: '0x68691b5b324b' } } })
 const beacon = await issueGoldenV2({ isBeacon: true })
+const logged = await issueGoldenV2({ log: goldenLog })
 const vault = await issueGoldenV2(goldenVaults.transaction)
 const nobody = { ...deps, fetch: () => Promise.reject(new Error('touched the network')) }
 const offline = (issue: typeof message) => ['--offline', '--allow-mock', ...toFlags(issue)]
@@ -124,6 +126,57 @@ describe('what was signed, for people', () => {
     expect(flat(await say(transaction))).toContain(quantumNote)
     expect(flat(await say(transaction))).not.toContain('public beacon')
     expect(flat(await say(beacon))).toContain('a public beacon, shared by all signatures of its round')
+  })
+})
+
+describe('a log', () => {
+  const toRun = async (issue: typeof logged, ...flags: string[]) => {
+    const folder = await createFolder({ 'receipt.car': encodeReceiptCar(issue) })
+    return runCli(nobody, [join(folder, 'receipt.car'), ...offline(issue), ...flags])
+  }
+  const { log } = parseBlock('batch', logged.blocks.batch).settings
+  const [first = '', silent = '', third = ''] = log?.witnesses ?? []
+
+  test('is named with the entry, the tree and the witnesses, for people and for programs', async () => {
+    const { stdout, exitCode } = await toRun(logged)
+    expect(exitCode).toBe(7)
+    expect(stdout).toContain('Log         entry 6 of log.example/enclave-a, in a tree of 11\n')
+    expect(stdout).toContain('Witnesses   2 of 3 cosigned it; 2 are enough\n')
+    expect(flat(stdout)).toContain('so many had by 2026-06-15T12:00:01.000Z, by their own clocks')
+    const json = JSON.parse((await toRun(logged, '--json')).stdout)
+    expect(json.log).toEqual({
+      origin: 'log.example/enclave-a',
+      index: 6,
+      size: 11,
+      cosigners: [first, third],
+      witnesses: 3,
+      quorum: 2,
+      cosignedAt: '2026-06-15T12:00:01.000Z',
+    })
+  })
+
+  test('there is none: it is said that nothing proves that there are no other signatures', async () => {
+    const { stdout } = await toRun(transaction)
+    expect(flat(stdout)).toContain('This enclave keeps no log: nothing proves that there are no other signatures.')
+    expect(JSON.parse((await toRun(transaction, '--json')).stdout)).not.toHaveProperty('log')
+  })
+
+  test('witnesses of the reader’s own decide too, named in hex', async () => {
+    expect((await toRun(logged, '--witness', first, '--witness', third, '--quorum', '2')).exitCode).toBe(7)
+    const { stdout, exitCode } = await toRun(logged, '--witness', silent, '--quorum', '1')
+    expect(exitCode).toBe(1)
+    expect(flat(stdout)).toContain('Of the witnesses that you trust 0 cosigned, and 1 are needed.')
+  })
+
+  test('explain says where the proof says that it is, and reads a broken one as what it is', async () => {
+    const broken = toCanonicalJson({ ...logged.receipt, log: 'nothing' })
+    const folder = await createFolder({ 'receipt.car': encodeReceiptCar(logged), 'broken.json': broken })
+    const { stdout } = await runCli(nobody, ['explain', join(folder, 'receipt.car')])
+    for (const text of ['log.example/enclave-a', 'witnesses, 2 of which must cosign', first, silent, third]) {
+      expect(stdout).toContain(text)
+    }
+    const unreadable = await runCli(nobody, ['explain', join(folder, 'broken.json')])
+    expect([unreadable.exitCode, unreadable.stdout.includes('unreadable')]).toEqual([0, true])
   })
 })
 

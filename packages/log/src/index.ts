@@ -32,7 +32,7 @@ export {
   parseNote,
 } from './note.ts'
 export { createNoteKey, type NoteKey, type NoteKeyType, parseVkey, toVkey } from './noteKey.ts'
-export { openNote, signNote, type VerifiedSignature, verifySignature } from './openNote.ts'
+export { openNote, signNote, type VerifiedSignature, type VerifyEd25519, verifySignature } from './openNote.ts'
 export { type SigningTime, toNoteSignature, toSignedMessage } from './signedMessage.ts'
 export {
   createTileReader,

@@ -76,7 +76,7 @@ describe('notes (c2sp.org/signed-note)', () => {
   })
 
   test('as many signatures as the limit says are read, 16 and more', () => {
-    expect(parseNote(`${text}\n${peterLine.repeat(MAX_NOTE_SIGNATURES)}`).signatures).toHaveLength(32)
+    expect(parseNote(`${text}\n${peterLine.repeat(MAX_NOTE_SIGNATURES)}`).signatures).toHaveLength(65)
   })
 
   test('what could not be read again is not written', () => {

@@ -23,7 +23,8 @@ export type Note = {
 
 /** Room for 16 signatures of the largest kind that there is, ML-DSA-87. */
 export const MAX_NOTE_BYTES = 131_072
-export const MAX_NOTE_SIGNATURES = 32
+/** The log's, and of the most witnesses that a policy has both kinds. */
+export const MAX_NOTE_SIGNATURES = 65
 
 const PREFIX = '— '
 

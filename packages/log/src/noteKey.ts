@@ -23,12 +23,17 @@ const TYPES = {
 export function createNoteKey({ name, type, publicKey }: Omit<NoteKey, 'id'>): NoteKey {
   if (!isKeyName(name)) throw malformed('the name is empty, or has spaces or plus signs')
   if (!Object.hasOwn(TYPES, type)) throw malformed('the type is unknown')
-  const { byte, length } = TYPES[type]
+  const { length } = TYPES[type]
   if (publicKey.length !== length) throw malformed(`the key has not ${length} bytes`)
   // Under a key of small order one signature fits many texts.
   if (length === 32 && !isEd25519Key(publicKey)) throw malformed('the key is no point of Ed25519, or of small order')
-  const preimage = concatBytes(new TextEncoder().encode(`${name}\n`), Uint8Array.of(byte), publicKey)
-  return { name, type, publicKey: Uint8Array.from(publicKey), id: toHex(sha256(preimage).subarray(0, 4)) }
+  return { name, type, publicKey: Uint8Array.from(publicKey), id: computeKeyId({ name, type, publicKey }) }
+}
+
+/** The id of a key under a name: how a line below a note says whose it is. */
+export function computeKeyId({ name, type, publicKey }: Omit<NoteKey, 'id'>): string {
+  const preimage = concatBytes(new TextEncoder().encode(`${name}\n`), Uint8Array.of(TYPES[type].byte), publicKey)
+  return toHex(sha256(preimage).subarray(0, 4))
 }
 
 /**

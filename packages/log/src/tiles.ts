@@ -50,10 +50,11 @@ export function toTile({ level, index }: TreeNode, size: number): Tile {
 export function createTileReader(readTile: (tile: Tile) => Uint8Array, size: number): ReadNode {
   return (node) => {
     const tile = toTile(node, size)
-    const hashes = decodeTile(readTile(tile), tile.width)
+    const bytes = readTile(tile)
+    if (bytes.length !== tile.width * HASH_BYTES) throw malformed('the tile has another width')
     const count = 2 ** (node.level % TILE_HEIGHT)
     const first = (node.index * count) % TILE_WIDTH
-    return hashTree(hashes.slice(first, first + count))
+    return hashTree(decodeTile(bytes.subarray(first * HASH_BYTES, (first + count) * HASH_BYTES), count))
   }
 }
 

@@ -1,4 +1,4 @@
-import { createHash, createPublicKey, verify } from 'node:crypto'
+import { createHash, createHmac, createPrivateKey, createPublicKey, verify } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { fromHex } from '@countersign/protocol'
 import { expect, test } from 'vitest'
@@ -52,4 +52,20 @@ test('leaves are SHA-256 of a zero byte and the entry, roots those of RFC 6962, 
     const signature = Buffer.from(line.trim().split(' ')[2] ?? '', 'base64').subarray(4)
     expect(verify(null, Buffer.from(`${text}\n`), key, signature)).toBe(true)
   }
+})
+
+test('the key of a log is HKDF over tag, zero and origin; its name is the origin', () => {
+  const hmac = (key: Uint8Array, ...parts: Uint8Array[]) =>
+    createHmac('sha256', key).update(Buffer.concat(parts)).digest()
+  for (const { rootSecret, origin, info, seed, vkey } of vectors.derivedKeys) {
+    expect(info).toBe(Buffer.from(`countersign/log/v1\0${origin}`).toString('hex'))
+    // RFC 5869 with an empty salt: zeros of the length of the hash.
+    const extracted = hmac(new Uint8Array(32), Buffer.from(rootSecret, 'hex'))
+    expect(seed).toBe(hmac(extracted, Buffer.from(info, 'hex'), one).toString('hex'))
+    const der = Buffer.from(`302e020100300506032b657004220420${seed}`, 'hex')
+    const spki = createPublicKey(createPrivateKey({ key: der, format: 'der', type: 'pkcs8' }))
+    const publicKey = spki.export({ format: 'der', type: 'spki' }).subarray(-32)
+    expect(parseVkey(vkey)).toMatchObject({ name: origin, type: 'ed25519', publicKey: new Uint8Array(publicKey) })
+  }
+  expect(new Set(vectors.derivedKeys.map(({ vkey }) => vkey)).size).toBe(3)
 })

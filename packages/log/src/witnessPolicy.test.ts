@@ -47,6 +47,18 @@ describe('a witness policy', () => {
 })
 
 describe('a cosigned checkpoint', () => {
+  test('a check of signatures that the caller gives is the one that decides, and sees only lines of the witnesses', () => {
+    const note = parseNote(toCosigned(text, [w1, stranger, w2]))
+    const asked: string[] = []
+    const allow = (key: Uint8Array, signature: Uint8Array, message: Uint8Array) => {
+      asked.push(toHex(key))
+      return signature.length === 64 && new TextDecoder().decode(message).endsWith(text)
+    }
+    expect(findCosignatures(note, keys, allow).map(({ witness }) => witness)).toEqual(keys.slice(0, 2))
+    expect(asked).toEqual(keys.slice(0, 2))
+    expect(() => findCosignatures(note, keys, () => false)).toThrow(withCode('note_signature_invalid'))
+  })
+
   test('a quorum is enough, and cosignatures come in the order of the policy', () => {
     const { checkpoint, cosignatures } = assertCosigned(toCosigned(text, [w3, stranger, w1]), trust)
     expect(checkpoint).toMatchObject({ origin, size: 9 })

@@ -1,10 +1,10 @@
-import { fromHex, isEd25519Key, isHex, isNatural } from '@countersign/protocol'
+import { fromHex, isEd25519Key, isHex, isMajority } from '@countersign/protocol'
 import { assertInclusion } from './checkProofs.ts'
 import { type Checkpoint, parseCheckpoint } from './checkpoint.ts'
 import { LogError } from './errors.ts'
 import { formatNote, type Note, parseNote } from './note.ts'
-import { createNoteKey, type NoteKey } from './noteKey.ts'
-import { openNote, type VerifiedSignature, verifySignature } from './openNote.ts'
+import { computeKeyId, type NoteKey } from './noteKey.ts'
+import { openNote, type VerifiedSignature, type VerifyEd25519, verifySignature } from './openNote.ts'
 import { parseTlogProof } from './tlogProof.ts'
 
 /**
@@ -36,8 +36,7 @@ export function assertWitnessPolicy(value: WitnessPolicy): void {
   const isList = Array.isArray(witnesses) && witnesses.length >= 1 && witnesses.length <= MAX_WITNESSES
   if (!isList || new Set(witnesses).size !== witnesses.length) throw malformed('1 to 32 witnesses, each once')
   if (!witnesses.every((key) => isHex(key, 32) && isEd25519Key(fromHex(key)))) throw malformed('a key is not Ed25519')
-  const isMajority = isNatural(quorum) && 2 * quorum > witnesses.length && quorum <= witnesses.length
-  if (!isMajority) throw malformed('the quorum is not a majority of the witnesses')
+  if (!isMajority(quorum, witnesses.length)) throw malformed('the quorum is not a majority of the witnesses')
 }
 
 /**
@@ -63,14 +62,23 @@ export function assertCosigned(
   return { checkpoint, log: verified[0] as VerifiedSignature, cosignatures }
 }
 
-/** The cosignatures of these witnesses below a note, in the order of the list; of several of one witness the newest. */
-export function findCosignatures({ text, signatures }: Note, witnesses: readonly string[]): Cosignature[] {
+/**
+ * The cosignatures of these witnesses below a note, in the order of the list; of several of one witness the newest. The keys are those of
+ * a policy that was judged.
+ */
+export function findCosignatures(
+  { text, signatures }: Note,
+  witnesses: readonly string[],
+  verify?: VerifyEd25519,
+): Cosignature[] {
   return witnesses.flatMap((witness) => {
     const own: Cosignature[] = []
+    const publicKey = fromHex(witness)
     for (const signature of signatures) {
-      const key = createNoteKey({ name: signature.name, type: 'cosignature-ed25519', publicKey: fromHex(witness) })
-      if (key.id !== signature.keyId) continue
-      const verified = verifySignature(key, text, signature)
+      const key = { name: signature.name, type: 'cosignature-ed25519', publicKey } as const
+      const id = computeKeyId(key)
+      if (id !== signature.keyId) continue
+      const verified = verifySignature({ ...key, id }, text, signature, verify)
       own.push({ ...verified, witness, timestampS: verified.timestampS ?? 0 })
     }
     return own.toSorted((left, right) => right.timestampS - left.timestampS).slice(0, 1)

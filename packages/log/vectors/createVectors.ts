@@ -2,8 +2,9 @@
 //   node -C source packages/log/vectors/createVectors.ts
 // writes them beside this file. `src/vectors.test.ts` holds the file against this script, and against code that is not ours.
 
+import { hkdfSync } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
-import { hashTree, toHex } from '@countersign/protocol'
+import { hashTree, tags, toHex } from '@countersign/protocol'
 import {
   appendLeaves,
   computeFrontierRoot,
@@ -19,7 +20,7 @@ import {
   type LogEntry,
   toVkey,
 } from '../src/index.ts'
-import { hash, log, origin, TIME_S, toCosigned, witnesses } from '../src/logs.fake.ts'
+import { createSigner, hash, log, origin, TIME_S, toCosigned, witnesses } from '../src/logs.fake.ts'
 
 const timeMs = TIME_S * 1_000
 const short = (name: string) => toHex(hash(name).subarray(0, 16))
@@ -32,6 +33,14 @@ const entries: LogEntry[] = [
   { kind: 'dropped', keyId: short('bob'), leaf: long('second'), timeMs: timeMs + 30_000 },
   { kind: 'unacknowledged', keyId: short('alice'), leaf: long('first'), timeMs: timeMs + 60_000 },
 ]
+
+/** `spec/log-v1.md` §2. */
+function deriveKey(rootSecret: Uint8Array, origin: string) {
+  const info = Buffer.from(`${tags.log}\0${origin}`)
+  const seed = new Uint8Array(hkdfSync('sha256', rootSecret, '', info, 32))
+  const { key } = createSigner(origin, 'ed25519', seed)
+  return { rootSecret: toHex(rootSecret), origin, info: toHex(info), seed: toHex(seed), vkey: toVkey(key) }
+}
 
 /** Every vector, as plain JSON. Signatures are Ed25519, which signs the same way each time. */
 export function createVectors() {
@@ -62,6 +71,11 @@ export function createVectors() {
       bytes: toHex(encodeLogEntry(entry)),
       logLeaf: toHex(hashLogEntry(entry)),
     })),
+    derivedKeys: [
+      deriveKey(hash('root secret'), origin),
+      deriveKey(hash('root secret'), 'log.example/enclave-b'),
+      deriveKey(hash('another root secret'), 'log.example/été'),
+    ],
     checkpoints,
     requests: [
       formatAddCheckpoint({ oldSize: 0, proof: [], checkpoint: checkpoints[2]?.note ?? '' }),

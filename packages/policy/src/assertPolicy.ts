@@ -3,6 +3,7 @@ import {
   isEd25519Key,
   isEntropySetting,
   isHex,
+  isMajority,
   parseCanonicalJson,
   readMembers,
   ServiceError,
@@ -100,8 +101,7 @@ function assertLog(value: unknown): void {
   assertList('log.witnesses', witnesses, assertWitness)
   assertNatural('log.quorum', quorum, 1)
   // With half of them or fewer, two histories could each have their quorum.
-  const isMajority = 2 * quorum > witnesses.length && quorum <= witnesses.length
-  if (!isMajority) throw malformed('log.quorum is not a majority of the witnesses')
+  if (!isMajority(quorum, witnesses.length)) throw malformed('log.quorum is not a majority of the witnesses')
 }
 
 function assertWitness(path: string, value: unknown): asserts value is string {

@@ -19,8 +19,8 @@ test('a body hash has 32 bytes, and a time fits', () => {
   expect(() => toCallerMessage({ path: '/', timeMs: -1, bodyHash })).toThrow(withCode('invalid_integer'))
 })
 
-test('three calls, four headers', () => {
-  expect(Object.values(enclavePaths)).toEqual(['/attest', '/open-session', '/sign', '/vault'])
+test('six calls, four headers', () => {
+  expect(Object.values(enclavePaths)).toEqual(['/attest', '/open-session', '/sign', '/vault', '/log', '/release'])
   expect(Object.values(callerHeaders)).toEqual([
     'countersign-caller',
     'countersign-time',

@@ -5,6 +5,7 @@ import type { Hex } from './hex.ts'
 import type { MessageContent, Opening } from './opening.ts'
 import type {
   CoordinatorAttestation,
+  LogInfo,
   LoginProvider,
   ProofPayload,
   SessionUser,
@@ -67,8 +68,13 @@ export type Endpoints = {
   'GET /proof/:slug/events': { event: ProofPayload }
   /** A trustless IPFS gateway: the bytes that the CID names. */
   'GET /ipfs/:cid': { query: { format?: 'json' | 'raw' | 'car' | undefined } }
+  /** The logs of the enclaves. Each is below `/log/<hash>` as c2sp.org/tlog-tiles has it: `checkpoint` and `tile/…`. */
+  'GET /log': { response: { logs: LogInfo[] } }
+  /** A note: the newest checkpoint that the witnesses cosigned. */
+  'GET /log/:hash/checkpoint': object
   'GET /health': { response: { status: 'ok' } }
-  'GET /health/ready': { response: { status: 'ready' } }
+  /** `missing` names witnesses that do not answer, while enough others do. */
+  'GET /health/ready': { response: { status: 'ready'; missing?: string[] } }
   'GET /health/attestation': { query: { nonce?: string | undefined }; response: CoordinatorAttestation }
 }
 

@@ -73,6 +73,7 @@ test('exports', () => {
       "isHex",
       "isLoopbackHost",
       "isLoopbackUrl",
+      "isMajority",
       "isNatural",
       "isPlainObject",
       "isPrefixedHex",

@@ -96,6 +96,7 @@ export {
   type WalletUse,
 } from './http.ts'
 export { isLoopbackHost, isLoopbackUrl } from './loopback.ts'
+export { isMajority } from './majority.ts'
 export {
   computeRoot,
   createInclusionPath,
@@ -165,6 +166,7 @@ export type {
   AttestationReceiptV1,
   CoordinatorAttestation,
   EvidenceMode,
+  LogInfo,
   LoginProvider,
   Problem,
   ProofPayload,

@@ -22,6 +22,17 @@ export type LoginProvider = {
   icon: string
 }
 
+/** A log of an enclave. */
+export type LogInfo = {
+  /** 32 bytes, hex: SHA-256 of the origin. Its parts are below `/log/<hash>`. */
+  hash: string
+  origin: string
+  /** The verifier key, `name+id+key`. */
+  key: string
+  /** Of the newest checkpoint that the witnesses cosigned; 0 before the first. */
+  size: number
+}
+
 /** A wallet, with the witness of its provisioning. */
 export type WalletInfo = {
   address: Hex

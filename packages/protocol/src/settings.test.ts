@@ -15,6 +15,8 @@ const beacon = {
   periodS: 3,
 } as const
 const settings = createEnclaveSettings([{ kind: 'satellite', key }])
+const log = { origins: ['log.example/a'], witnesses: [other, key], quorum: 2 }
+const withLog = (changes: object) => createEnclaveSettings(settings.entropy, [], { ...log, ...changes })
 
 describe('settings under the quote', () => {
   test('the version names them by SHA-256 of their canonical JSON', () => {
@@ -55,11 +57,52 @@ describe('settings under the quote', () => {
     expect(toEnclaveVersion('1.2.3', listed)).not.toBe(toEnclaveVersion('1.2.3', settings))
   })
 
+  test('origins and witnesses of a log come in one order, and all of it is under the hash', () => {
+    const listed = createEnclaveSettings(settings.entropy, [], {
+      origins: ['log.example/b', 'log.example/a'],
+      witnesses: [key, other],
+      quorum: 2,
+    })
+    expect(listed.log).toEqual({ origins: ['log.example/a', 'log.example/b'], witnesses: [other, key], quorum: 2 })
+    expect(() => assertEnclaveSettings(listed)).not.toThrow()
+    const one = createEnclaveSettings(settings.entropy, [], { ...log, witnesses: [key], quorum: 1 })
+    const versions = [settings, listed, withLog({}), one].map((value) => toEnclaveVersion('1.2.3', value))
+    expect(new Set(versions).size).toBe(4)
+  })
+
+  test.each<[string, object]>([
+    ['without a member', without(log, 'quorum')],
+    ['with a member too many', { ...log, extra: 1 }],
+    ['without an origin', { ...log, origins: [] }],
+    ['with 17 origins', { ...log, origins: Array.from({ length: 17 }, (_, index) => `log.example/${index + 10}`) }],
+    ['with an empty origin', { ...log, origins: [''] }],
+    ['with a space in an origin', { ...log, origins: ['log example'] }],
+    ['with a plus in an origin', { ...log, origins: ['log+example'] }],
+    ['with two lines in an origin', { ...log, origins: ['log.example\n5'] }],
+    ['with a long origin', { ...log, origins: ['é'.repeat(128)] }],
+    ['with half a character in an origin', { ...log, origins: ['log.example/\ud800'] }],
+    ['with an origin twice', { ...log, origins: ['a', 'a'] }],
+    ['with origins in another order', { ...log, origins: ['b', 'a'] }],
+    ['with an origin that is no text', { ...log, origins: [1] }],
+    ['without a witness', { ...log, witnesses: [], quorum: 0 }],
+    ['with a witness twice', { ...log, witnesses: [key, key] }],
+    ['with witnesses in another order', { ...log, witnesses: [key, other] }],
+    ['with a witness in upper case', { ...log, witnesses: [key.toUpperCase()], quorum: 1 }],
+    ['with a witness of small order', { ...log, witnesses: ['00'.repeat(32)], quorum: 1 }],
+    ['with half of the witnesses', { ...log, quorum: 1 }],
+    ['with more than the witnesses', { ...log, quorum: 3 }],
+    ['with one and a half', { ...log, quorum: 1.5 }],
+    ['with a quorum in words', { ...log, quorum: '2' }],
+  ])('a log %s is refused', (_, value) => {
+    expect(() => assertEnclaveSettings({ ...settings, log: value })).toThrow(withCode('enclave_config_malformed'))
+  })
+
   test.each<[string, unknown]>([
     ['null', null],
     ['a missing member', { entropy: settings.entropy, log: null }],
     ['a member too many', { ...settings, extra: 1 }],
-    ['a log', { ...settings, log: {} }],
+    ['a log without members', { ...settings, log: {} }],
+    ['no word about a log', { ...settings, log: undefined }],
     ['no list of implementations', { ...settings, implementations: {} }],
     ['an implementation in upper case', { ...settings, implementations: [`0x${'AA'.repeat(20)}`] }],
     ['an implementation without 0x', { ...settings, implementations: ['11'.repeat(20)] }],

@@ -6,6 +6,7 @@ import { isEd25519Key } from './ed25519.ts'
 import { type ProtocolErrorCode, ServiceError } from './errors.ts'
 import { isNatural } from './fields.ts'
 import { fromHex, type Hex, isHex, toHex } from './hex.ts'
+import { isMajority } from './majority.ts'
 import { hasExactMembers } from './plainObject.ts'
 
 /**
@@ -107,8 +108,7 @@ function assertLogSetting(value: unknown): asserts value is LogSetting {
   const { origins, witnesses, quorum } = value
   assertAscending('log.origins', origins, MAX_ORIGINS, isOrigin)
   assertAscending('log.witnesses', witnesses, MAX_WITNESSES, (key) => isHex(key, 32) && isEd25519Key(fromHex(key)))
-  const isMajority = isNatural(quorum) && 2 * quorum > witnesses.length && quorum <= witnesses.length
-  if (!isMajority) throw malformed('log.quorum is not a majority of the witnesses')
+  if (!isMajority(quorum, witnesses.length)) throw malformed('log.quorum is not a majority of the witnesses')
 }
 
 /** The origin of a log is the name of its key too: without spaces and plus signs (c2sp.org/signed-note), 1 to 255 bytes. */

@@ -1,6 +1,6 @@
 import { type Tag, tags } from '../src/index.ts'
 
-/** The tags that came with receipts of version 2: the file of version 1 stays as it is. */
+/** The tags that came with receipts of version 2 and with logs: the file of version 1 stays as it is. */
 export const version2Tags: readonly Tag[] = [
   tags.signingV2,
   tags.subject,
@@ -9,4 +9,5 @@ export const version2Tags: readonly Tag[] = [
   tags.openingContent,
   tags.openingSignature,
   tags.opening,
+  tags.log,
 ]

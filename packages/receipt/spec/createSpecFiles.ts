@@ -11,6 +11,7 @@ import { sha256 } from '@noble/hashes/sha2.js'
 import { z } from 'zod'
 import { goldenVaults } from '../src/vaults.fake.ts'
 import { createTamperings } from './tampered.ts'
+import { createLogTamperings, goldenLog } from './tamperedLog.ts'
 import { createTamperingsV2, type GoldenBlocks } from './tamperedV2.ts'
 import { createVaultTamperings } from './tamperedVault.ts'
 
@@ -48,9 +49,13 @@ export const goldenSignings = {
 } as const satisfies Record<string, SimulatedSigning>
 
 /** A golden receipt of version 2. All are of one coordinator, and share the collateral of version 1. */
-export function issueGolden(signing: SimulatedSigning, vault?: SimulatedAttestationOptions['vault']) {
+export function issueGolden(
+  signing: SimulatedSigning,
+  { vault, log }: Pick<SimulatedAttestationOptions, 'vault' | 'log'> = {},
+) {
   const batch = { treeSize: 5, leafIndex: 2, batchSequence: 3 }
-  return createReceiptSimulator().issueV2({ signedAt: GOLDEN_SIGNED_AT, ...batch, signing, ...(vault && { vault }) })
+  const parts = { ...(vault && { vault }), ...(log && { log }) }
+  return createReceiptSimulator().issueV2({ signedAt: GOLDEN_SIGNED_AT, ...batch, signing, ...parts })
 }
 
 export function parseGolden({ bytes, blocks }: SimulatedAttestation): GoldenBlocks {
@@ -82,7 +87,18 @@ async function createSpecFilesV2(): Promise<[string, string][]> {
     }
     expected[name] = toExpected(issue)
   }
-  return [...schemas, ...files, ['golden-v2/expected.json', toJson(expected)], ...(await createVaultFiles())]
+  const rest = [...(await createVaultFiles()), ...(await createLogFiles())]
+  return [...schemas, ...files, ['golden-v2/expected.json', toJson(expected)], ...rest]
+}
+
+/** The receipt of a transaction that is in a log. */
+async function createLogFiles(): Promise<[string, string][]> {
+  const issue = await issueGolden({ kind: 'transaction' }, { log: goldenLog })
+  return [
+    ...toGoldenFiles('golden-v2/logged', issue),
+    ['golden-v2/logged/expected.json', toJson(toExpected(issue))],
+    ['golden-v2/logged/tampered.json', toJson(createLogTamperings(parseGolden(issue)))],
+  ]
 }
 
 /** Receipts of vaults and of addresses: of the same coordinator, with the same collateral. */
@@ -90,7 +106,7 @@ async function createVaultFiles(): Promise<[string, string][]> {
   const files: [string, string][] = []
   const expected: Record<string, unknown> = {}
   for (const [name, { signing, vault }] of Object.entries(goldenVaults)) {
-    const issue = await issueGolden(signing, vault)
+    const issue = await issueGolden(signing, { ...(vault && { vault }) })
     files.push(...toGoldenFiles(`golden-v2/vaults/${name}`, issue))
     if (name === 'transaction') {
       files.push(['golden-v2/vaults/tampered.json', toJson(createVaultTamperings(issue))])

@@ -52,6 +52,7 @@ export {
 export { ATTESTATION_V2, type Blocks, encodeBlock, parseBlock } from './v2/blocks.ts'
 export { encodeCar, MAX_CAR_BYTES, parseCar } from './v2/car.ts'
 export type { GivenBlocks } from './v2/checkBlocks.ts'
+export type { Logged } from './v2/checkLog.ts'
 export { quantumNote } from './v2/readAttestation.ts'
 export { encodeReceiptCar, parseReceiptCar, type ReceiptFiles } from './v2/receiptCar.ts'
 export { blockSchemas } from './v2/schema.ts'

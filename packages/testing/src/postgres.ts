@@ -1,7 +1,21 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { chmod, chown, cp, mkdtemp, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import {
+  chmod,
+  chown,
+  cp,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir, userInfo } from 'node:os'
 import { dirname, join, relative } from 'node:path'
@@ -18,6 +32,8 @@ export type StartPostgresOptions = {
   isDurable?: boolean
   /** Lines for `postgresql.conf`, by name. */
   settings?: Readonly<Record<string, string>>
+  /** Where its files lie and stay, for the next start; made with the first. Without it they go with the server. */
+  folder?: string
 }
 
 export type TestPostgres = {
@@ -29,7 +45,7 @@ export type TestPostgres = {
   kill(): Promise<void>
   /** Starts it again after `kill`, on the same port. */
   restart(): Promise<void>
-  /** Ends the server and removes its files. */
+  /** Ends the server, and removes its files unless they are to stay. */
   stop(): Promise<void>
 }
 
@@ -37,18 +53,23 @@ type Account = { uid: number; gid: number }
 type Cluster = { native: string; folder: string; port: number; account: Account | undefined; settings: string[] }
 
 const SUPERUSER = 'postgres'
+const PASSWORD_FILE = 'password'
 const START_ATTEMPTS = 3
 
 /**
- * A real PostgreSQL server on a free loopback port, each call its own cluster. PostgreSQL refuses to run as root, so root
- * starts it as an unprivileged account.
+ * A real PostgreSQL server on a free loopback port, each call its own cluster unless it names a folder. PostgreSQL refuses to run as
+ * root, so root starts it as an unprivileged account.
  */
 export async function startPostgres(options: StartPostgresOptions = {}): Promise<TestPostgres> {
   const account = await findAccount()
   const packed = findNativeFolder()
   await linkLibraries(packed)
   const native = await toRunnable(packed, account)
-  const folder = await mkdtemp(join(tmpdir(), 'countersign-postgres-'))
+  const isKept = options.folder !== undefined
+  const folder =
+    options.folder === undefined
+      ? await mkdtemp(join(tmpdir(), 'countersign-postgres-'))
+      : await toReachable(options.folder, account)
   const settings = toFlags({
     listen_addresses: '127.0.0.1',
     unix_socket_directories: '',
@@ -60,10 +81,12 @@ export async function startPostgres(options: StartPostgresOptions = {}): Promise
   let port: number
   let password: string
   try {
-    password = await copyCluster({ native, folder, account, version: await readVersion(packed) })
+    password = isKept
+      ? ((await findPassword(folder)) ?? (await createCluster({ native, folder, account })))
+      : await copyCluster({ native, folder, account, version: await readVersion(packed) })
     ;({ server, port } = await startOnFreePort({ native, folder, account, settings }))
   } catch (error) {
-    await rm(folder, { recursive: true, force: true })
+    if (!isKept) await rm(folder, { recursive: true, force: true })
     throw error
   }
   const toUrl = (database: string) => `postgres://${SUPERUSER}:${password}@127.0.0.1:${port}/${database}`
@@ -97,7 +120,7 @@ export async function startPostgres(options: StartPostgresOptions = {}): Promise
     },
     async stop() {
       await stopServer(server)
-      await rm(folder, { recursive: true, force: true })
+      if (!isKept) await rm(folder, { recursive: true, force: true })
     },
   }
 }
@@ -187,14 +210,14 @@ async function copyCluster({ version, ...cluster }: NewCluster & { version: stri
   const made = join(tmpdir(), `countersign-postgres-cluster-${version}-${uid}`)
   if (!(await isOf(uid, made))) {
     const draft = await mkdtemp(`${made}-`)
-    await createCluster({ ...cluster, folder: draft, password: randomBytes(16).toString('hex') })
+    await createCluster({ ...cluster, folder: draft })
     // Of several at once the first wins; the others use its cluster.
     await rename(draft, made).catch(() => rm(draft, { recursive: true, force: true }))
     if (!(await isOf(uid, made))) throw new Error(`${made} is of somebody else`)
   }
   if (account) await chown(folder, account.uid, account.gid)
   await promisify(execFile)('cp', ['-R', join(made, 'data'), folder], { ...account, cwd: folder })
-  return readFile(join(made, 'password'), 'utf8')
+  return readFile(join(made, PASSWORD_FILE), 'utf8')
 }
 
 function isOf(uid: number, folder: string): Promise<boolean> {
@@ -204,26 +227,61 @@ function isOf(uid: number, folder: string): Promise<boolean> {
   )
 }
 
-async function createCluster(parameters: NewCluster & { password: string }) {
-  const { native, folder, account, password } = parameters
-  const passwordFile = join(folder, 'password')
-  await writeFile(passwordFile, password, { mode: 0o600 })
+/** Removes what a server left in a folder that it was told to keep its files in. */
+export async function removePostgres(folder: string): Promise<void> {
+  const target = await realpath(folder).catch(() => folder)
+  for (const path of [target, folder]) await rm(path, { recursive: true, force: true })
+}
+
+/**
+ * The folder where the account can reach it. What root keeps is often private all the way down; then the files lie elsewhere, and the
+ * folder is a link to them. Not where temporary files are: they must outlive a restart of the machine.
+ */
+async function toReachable(folder: string, account: Account | undefined): Promise<string> {
+  await mkdir(dirname(folder), { recursive: true, mode: 0o700 })
+  const known = await realpath(folder).catch(() => undefined)
+  if (known !== undefined) return known
+  if (account === undefined) {
+    await mkdir(folder, { mode: 0o700 })
+    return folder
+  }
+  const elsewhere = await mkdtemp('/var/tmp/countersign-postgres-')
+  // A link to what is not there any more.
+  await rm(folder, { force: true })
+  await symlink(elsewhere, folder)
+  return elsewhere
+}
+
+/** That of a cluster that is whole; undefined where there is none. */
+async function findPassword(folder: string): Promise<string | undefined> {
+  try {
+    return await readFile(join(folder, PASSWORD_FILE), 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    return undefined
+  }
+}
+
+/** Gives the password of the new cluster. */
+async function createCluster({ native, folder, account }: NewCluster): Promise<string> {
+  const password = randomBytes(16).toString('hex')
+  const draft = join(folder, `${PASSWORD_FILE}.new`)
+  // What a start that was killed has left.
+  await rm(join(folder, 'data'), { recursive: true, force: true })
+  await writeFile(draft, password, { mode: 0o600 })
   if (account) {
     await chown(folder, account.uid, account.gid)
-    await chown(passwordFile, account.uid, account.gid)
+    await chown(draft, account.uid, account.gid)
   }
-  const flags = [
-    '--auth=password',
-    `--username=${SUPERUSER}`,
-    `--pwfile=${passwordFile}`,
-    '--encoding=UTF8',
-    '--locale=C',
-  ]
+  const flags = ['--auth=password', `--username=${SUPERUSER}`, `--pwfile=${draft}`, '--encoding=UTF8', '--locale=C']
   await promisify(execFile)(
     join(native, 'bin', 'initdb'),
     [`--pgdata=${join(folder, 'data')}`, ...flags, '--no-sync', '--no-instructions'],
     { ...account, cwd: folder },
   )
+  // Last: with this name it says that the cluster is whole.
+  await rename(draft, join(folder, PASSWORD_FILE))
+  return password
 }
 
 /** Between finding a free port and taking it, someone else may: then another one. */

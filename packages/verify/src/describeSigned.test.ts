@@ -55,6 +55,27 @@ test('a call of a contract is called one, and a chain without a name has its num
   expect(facts).toContainEqual({ name: 'Chain', value: '5' })
 })
 
+test('where it is logged is said with who cosigned it, and nothing of the origin reaches a terminal', () => {
+  const logged = {
+    origin: 'log.example/\u009b31ma',
+    index: 6,
+    size: 11,
+    cosigners: ['a', 'c'],
+    witnesses: 3,
+    quorum: 2,
+    cosignedAt: '2026-06-15T12:00:01.000Z',
+  }
+  const { facts } = describeSigned(
+    { receipt: transaction.receipt, content: undefined, logged },
+    { toTime: () => 'noon' },
+  )
+  expect(facts.slice(-3)).toEqual([
+    { name: 'Log', value: expect.stringMatching(/^entry 6 of log\.example\/[^\u009b]+31ma, in a tree of 11$/) },
+    { name: 'Witnesses', value: '2 of 3 cosigned it; 2 are enough' },
+    { name: 'Cosigned', value: 'by noon, by the witnesses’ own clocks' },
+  ])
+})
+
 test('what failed is only what the receipt says', () => {
   expect(nameSigned({ verdict: 'failed' })).toBe('What the receipt says was signed')
   expect(nameSigned({ verdict: 'verified' })).toBe('What was signed')

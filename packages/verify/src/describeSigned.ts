@@ -7,9 +7,10 @@ import {
   type TxMetadata,
   toChecksumAddress,
 } from '@countersign/protocol'
-import { type AnyReceipt, nameSignature, type SignatureName } from '@countersign/receipt'
+import { type AnyReceipt, type Logged, nameSignature, type SignatureName } from '@countersign/receipt'
 import type { ContentWords, Fact } from './contentWords.ts'
 import { describeContent } from './describeContent.ts'
+import { describeLogged } from './describeLogged.ts'
 import { describeVault } from './describeVault.ts'
 import type { Outcome } from './verify.ts'
 
@@ -18,19 +19,21 @@ export type SignedReader = { toTime?: (time: string) => string }
 
 type Name = SignatureName & { time: string }
 
-/** What the wallet signed, as far as the receipt and an opening show it, and under which rules, where it is a vault. */
-export function describeSigned(
-  shown: { receipt: AnyReceipt; content: OpeningContent | undefined; policy?: Policy | undefined },
-  reader: SignedReader = {},
-): ContentWords {
-  const words = describeKind(shown, reader)
-  return { ...words, facts: [...words.facts, ...describeVault(shown)] }
+type Shown = {
+  receipt: AnyReceipt
+  content: OpeningContent | undefined
+  policy?: Policy | undefined
+  logged?: Logged | undefined
 }
 
-function describeKind(
-  { receipt, content }: { receipt: AnyReceipt; content: OpeningContent | undefined },
-  { toTime = (time) => time }: SignedReader,
-): ContentWords {
+/** What the wallet signed, as far as the receipt and an opening show it, under which rules, where it is a vault, and where it is logged. */
+export function describeSigned(shown: Shown, { toTime = (time) => time }: SignedReader = {}): ContentWords {
+  const words = describeKind(shown, toTime)
+  const facts = [...words.facts, ...describeVault(shown), ...describeLogged(shown.logged, toTime)]
+  return { ...words, facts }
+}
+
+function describeKind({ receipt, content }: Shown, toTime: (time: string) => string): ContentWords {
   const bare = nameSignature(receipt)
   const name = { ...bare, from: toChecksumAddress(bare.from), time: toTime(bare.signedAt) }
   if (!('kind' in receipt)) return describeTransaction(receipt.transaction, name)

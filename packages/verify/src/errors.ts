@@ -8,6 +8,8 @@ export type VerifierErrorCode =
   | 'file_unreadable'
   /** Fix the call: a file cannot be written. */
   | 'file_unwritable'
+  /** Restore the file, or begin without it: what the monitor kept of earlier looks is damaged. */
+  | 'state_malformed'
   /** Fix the manifest: the details name every fault in it. */
   | 'manifest_malformed'
   /** Fix the call: the collateral file is not the one that the receipt names. */

@@ -43,7 +43,7 @@ const GROUPS: readonly Group[] = [
       'release',
     ],
   },
-  { title: 'The public record', ids: ['event', 'transaction', 'time', 'time-bound', 'reevaluation'] },
+  { title: 'The public record', ids: ['log', 'event', 'transaction', 'time', 'time-bound', 'reevaluation'] },
 ]
 
 export type StepGroup = { title: string; steps: readonly VerifierStep[] }

@@ -24,14 +24,25 @@ export type { Phase, Subject } from './loadReceipt.ts'
 export { MEASUREMENT_FORM, normaliseHex, parseMeasurementText, toMeasurementText } from './measurementText.ts'
 export { MINIMUM_TCB_FORM, parseMinimumTcbTexts, toMinimumTcbTexts } from './minimumTcbText.ts'
 export { describeReport, type ReportWords } from './monitor/describeReport.ts'
+export type { MonitorMemory } from './monitor/judgeSteps.ts'
 export {
-  createMonitorMemory,
-  type MonitorDeps,
-  type MonitorMemory,
-  type MonitorRequest,
-  monitorWallet,
-} from './monitor/monitorWallet.ts'
-export type { Finding, FindingKind, MonitorConclusion, MonitorReport, Severity } from './monitor/report.ts'
+  createLogsMemory,
+  formatMonitorState,
+  type LogsMemory,
+  MAX_STATE_BYTES,
+  parseMonitorState,
+} from './monitor/log/logMemory.ts'
+export type { MonitorDeps, MonitorRequest } from './monitor/monitorRequest.ts'
+export { createMonitorMemory, monitorWallet } from './monitor/monitorWallet.ts'
+export {
+  type Finding,
+  type FindingKind,
+  type LogReport,
+  type MonitorConclusion,
+  type MonitorReport,
+  monitorConclusions,
+  type Severity,
+} from './monitor/report.ts'
 export { orderGateways } from './orderGateways.ts'
 export {
   assertManifest,
@@ -50,3 +61,4 @@ export { toPrintable, toPrintableJson } from './toPrintable.ts'
 export { parseHttpUrl, toGatewayLink } from './toStatedGateway.ts'
 export { trimWhiteSpace } from './trimWhiteSpace.ts'
 export { type Outcome, type Progress, type VerifyDeps, type VerifyRequest, verify } from './verify.ts'
+export { parseWitnessText, WITNESS_FORM } from './witnessText.ts'

@@ -58,7 +58,10 @@ export function toManifest({ anchors }: FakeIssue): Manifest {
 }
 
 /** The event of an issue as a node has it, encoded by hand: offset, length, text. */
-export function toLog({ receipt, cid }: FakeIssue, changes: Readonly<Record<string, unknown>> = {}) {
+export function toLog(
+  { receipt, cid }: Pick<FakeIssue, 'receipt' | 'cid'>,
+  changes: Readonly<Record<string, unknown>> = {},
+) {
   const { from, txHash } = nameSignature(receipt)
   const word = (value: number) => value.toString(16).padStart(64, '0')
   const text = [...cid].map((character) => character.charCodeAt(0).toString(16)).join('')

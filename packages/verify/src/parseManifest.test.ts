@@ -5,6 +5,11 @@ import { releaseManifest } from './releaseManifest.ts'
 import { withCode } from './withCode.fake.ts'
 
 const good = toManifest(await issue())
+/** Keys of witnesses: RFC 8032 §7.1. */
+const witnesses = [
+  'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a',
+  '3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c',
+]
 const parse = (value: unknown) => parseManifest(JSON.stringify(value))
 
 describe('a manifest', () => {
@@ -22,6 +27,8 @@ describe('a manifest', () => {
       },
     }
     expect(parse(withFloors)).toEqual(withFloors)
+    const withLog = { ...good, log: { witnesses, quorum: 2 } }
+    expect(parse(withLog)).toEqual(withLog)
   })
 
   test('the built-in one is well-formed, and empty until there is a release', () => {
@@ -153,6 +160,20 @@ describe('a manifest', () => {
       { ...good, enclave: { ...enclave, minimumTcb: { Milan: {} } } },
       'enclave.minimumTcb: unknown member',
     ],
+    ['witnesses without a quorum', { ...good, log: { witnesses } }, 'log.quorum: missing'],
+    ['a quorum without witnesses', { ...good, log: { quorum: 1 } }, 'log.witnesses: missing'],
+    ['no witness', { ...good, log: { witnesses: [], quorum: 0 } }, 'log: not 1 to 32 Ed25519 keys'],
+    ['no quorum', { ...good, log: { witnesses, quorum: 0 } }, 'log: not 1 to 32 Ed25519 keys'],
+    ['half of the witnesses', { ...good, log: { witnesses, quorum: 1 } }, 'a quorum of more than half'],
+    ['more than all', { ...good, log: { witnesses, quorum: 3 } }, 'a quorum of more than half'],
+    ['a witness twice', { ...good, log: { witnesses: [witnesses[0], witnesses[0]], quorum: 2 } }, 'each once'],
+    ['a key of small order', { ...good, log: { witnesses: ['00'.repeat(32)], quorum: 1 } }, 'log: not 1 to 32'],
+    [
+      'a name of a witness',
+      { ...good, log: { witnesses: ['w1.example'], quorum: 1 } },
+      'log.witnesses[0]: not 32 bytes',
+    ],
+    ['the origins of a log', { ...good, log: { witnesses, quorum: 2, origins: [] } }, 'log.origins: unknown member'],
     ['a key as text', { ...good, entropyKeys: 'ab'.repeat(32) }, 'entropyKeys: not a list'],
     ['a contract without an address', { ...good, contracts: [{ chainId: 1 }] }, 'contracts[0].address: missing'],
     ['a short address', { ...good, contracts: [{ chainId: 1, address: '0xab' }] }, 'contracts[0].address: not 0x'],

@@ -6,6 +6,7 @@ import {
   type TdMeasurement,
   type TdPlatform,
 } from '@countersign/attestation'
+import { assertWitnessPolicy, type WitnessPolicy } from '@countersign/log'
 import { parseStrictJson, ServiceError } from '@countersign/protocol'
 import { DEFAULT_MAXIMUM_EVENT_DELAY_S } from '@countersign/receipt'
 import { z } from 'zod'
@@ -41,6 +42,8 @@ export type Manifest = {
     chips?: readonly string[]
   }
   entropyKeys: readonly string[]
+  /** Whose cosignatures of a log count (Ed25519 keys), and how many are enough, beside what the enclave's settings ask for. */
+  log?: WitnessPolicy
   /** At most one on each chain. */
   contracts: readonly ManifestContract[]
   /** How long after the signing an event may come, in seconds: less than the default, which only a reader lengthens. */
@@ -121,6 +124,9 @@ const schema = object({
     chips: list(hex(64)).min(1, { error: 'an empty list' }).optional(),
   }),
   entropyKeys: list(entropyKey),
+  log: object({ witnesses: list(hex(32)), quorum: natural })
+    .refine(isWitnessPolicy, { error: 'not 1 to 32 Ed25519 keys, each once, and a quorum of more than half of them' })
+    .optional(),
   contracts: list(object({ chainId, address, fromBlock: natural.optional() })).refine(
     (contracts) => new Set(contracts.map((contract) => contract.chainId)).size === contracts.length,
     { error: 'two contracts on one chain' },
@@ -163,6 +169,16 @@ export function findManifestFaults(value: unknown): ManifestFault[] {
   // zod passes over this name in a record, so that nothing would have looked at what stands under it.
   const hasProto = Object.hasOwn((value as Manifest).enclave.events ?? {}, '__proto__')
   return hasProto ? [{ member: 'enclave.events.__proto__', fault: 'not a name of an event' }] : []
+}
+
+function isWitnessPolicy(policy: WitnessPolicy): boolean {
+  try {
+    assertWitnessPolicy(policy)
+    return true
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    return false
+  }
 }
 
 function toFaults(issue: z.core.$ZodIssue, value: unknown): ManifestFault[] {

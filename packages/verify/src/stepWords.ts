@@ -58,6 +58,12 @@ export const stepWords: Readonly<Record<VerifierStep['id'], StepWords>> = {
     fail: 'What the enclave wrote down is about another signature than the one that the receipt shows.',
     action: ASK_FOR_THE_ORIGINAL,
   },
+  log: {
+    pass: 'Enough witnesses, who are strangers to the service, saw the log with this signature in it: it cannot be kept secret.',
+    fail: 'The enclave’s settings promise a log that witnesses watch, and nothing proves that this signature is in it.',
+    skip: 'No log was looked at: nothing proves that there are no other signatures.',
+    action: `${DISTRUST} If you named witnesses of your own, compare their keys and how many of them you ask for.`,
+  },
   'vault-policy': {
     pass: 'The rules that are shown are those of this vault: its address is made from them.',
     fail: 'The rules that are shown are not those that the enclave held the signature to.',
@@ -259,6 +265,12 @@ export const codeWords: Readonly<Record<string, Partial<Pick<StepWords, 'fail' |
   },
   crl_signature_invalid: {
     fail: 'The revocation list is not signed by the vendor’s key that this evidence rests on: it is of another product, or forged.',
+  },
+  quorum_missing: {
+    fail: 'Too few of the witnesses that the enclave’s settings name cosigned the log that is shown.',
+  },
+  inclusion_invalid: {
+    fail: 'The log that is shown does not have this signature in it.',
   },
   receipt_version_unsupported: {
     fail: 'These bytes are not a receipt, or one of a version that this verifier does not know.',

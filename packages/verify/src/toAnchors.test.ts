@@ -11,6 +11,7 @@ const none = {
   coordinatorChips: [],
   coordinatorConfigHashes: [],
   entropyKeys: [],
+  logWitnesses: [],
 }
 
 describe('anchors', () => {
@@ -25,6 +26,7 @@ describe('anchors', () => {
       },
       coordinator: { measurements: ['g'], configHashes: ['h'], chips: ['k'] },
       entropyKeys: ['i'],
+      log: { witnesses: ['l'], quorum: 1 },
     }
     const options = {
       ...releaseManifest,
@@ -35,6 +37,7 @@ describe('anchors', () => {
       },
       coordinator: { measurements: ['G'], configHashes: ['H'], chips: ['J'] },
       entropyKeys: ['I'],
+      log: { witnesses: ['L', 'M'], quorum: 2 },
     }
     expect(toAnchors([manifest, options])).toEqual({
       measurements: [{ mrTd: 'a', rtmr0: 'b' }, { mrTd: 'A' }, { mrTd: 'B', rtmr0: 'C', rtmr1: 'D', rtmr2: 'E' }],
@@ -45,6 +48,11 @@ describe('anchors', () => {
       coordinatorChips: ['k', 'J'],
       coordinatorConfigHashes: ['h', 'H'],
       entropyKeys: ['i', 'I'],
+      // Not brought together: each must be met.
+      logWitnesses: [
+        { witnesses: ['l'], quorum: 1 },
+        { witnesses: ['L', 'M'], quorum: 2 },
+      ],
     })
   })
 

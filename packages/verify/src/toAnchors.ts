@@ -2,8 +2,8 @@ import type { Anchors } from '@countersign/receipt'
 import { type Manifest, type MinimumTcb, SNP_PRODUCTS, SNP_TCB_PARTS } from './parseManifest.ts'
 
 /**
- * Everything that the reader trusts, but for the contract, which depends on the chain. Manifests add up, but for patch levels: those are
- * floors, and one manifest must not undo what another demands.
+ * Everything that the reader trusts, but for the contract, which depends on the chain. Manifests add up, but for patch levels and
+ * witnesses: those are demands, and one manifest must not undo what another demands.
  */
 export function toAnchors(manifests: readonly Manifest[]): Omit<Anchors, 'contract'> {
   const all = <Item>(select: (manifest: Manifest) => readonly Item[]) => manifests.flatMap(select)
@@ -19,6 +19,7 @@ export function toAnchors(manifests: readonly Manifest[]): Omit<Anchors, 'contra
     coordinatorChips: all(({ coordinator }) => coordinator.chips ?? []),
     coordinatorConfigHashes: all(({ coordinator }) => coordinator.configHashes),
     entropyKeys: all(({ entropyKeys }) => entropyKeys),
+    logWitnesses: all(({ log }) => (log === undefined ? [] : [log])),
   }
 }
 

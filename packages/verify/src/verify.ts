@@ -46,7 +46,7 @@ export type VerifyDeps = {
 
 export type VerifyRequest = {
   subject: Subject
-  /** What the receipt is held against. Anchors of several add up; of their minimums the strictest decides. */
+  /** What the receipt is held against. Anchors of several add up; of their minimums the strictest decides, and each's witnesses must have cosigned. */
   manifests: readonly Manifest[]
   /** IPFS gateways, in the order in which they are asked, before any that a proof names. */
   gateways?: readonly string[]
@@ -81,7 +81,7 @@ export type VerifyRequest = {
 
 export type Outcome = Pick<
   ReceiptCheck,
-  'verdict' | 'isMock' | 'isKnownCode' | 'isEventMissing' | 'timeBound' | 'cid' | 'view' | 'policy'
+  'verdict' | 'isMock' | 'isKnownCode' | 'isEventMissing' | 'timeBound' | 'cid' | 'view' | 'policy' | 'logged'
 > & {
   conclusion: Conclusion
   /** A part of the evidence is simulated, and that is not allowed. */
@@ -180,6 +180,7 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
     receipt,
     view: check.view,
     policy: check.policy,
+    logged: check.logged,
     content: opening && readContent(opening, check),
     bytes: loaded.bytes,
     blocks: parts.blocks,

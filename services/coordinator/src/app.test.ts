@@ -474,6 +474,23 @@ describe('health', () => {
     await expectProblem(await request('/health/attestation'), 'attestation_invalid')
   })
 
+  test('ready while a quorum of witnesses cosigns, and it says which do not', async () => {
+    const keeper = { missing: [] as string[], isQuorum: true }
+    const { request } = createTestApp({
+      deps: { keeper: { findMissing: () => keeper.missing, isOpen: () => keeper.isQuorum } },
+    })
+    expect(await (await request('/health/ready')).json()).toEqual({ status: 'ready' })
+    keeper.missing = ['witness w3.example']
+    expect(await (await request('/health/ready')).json()).toEqual({ status: 'ready', missing: ['witness w3.example'] })
+    keeper.missing = ['log log.example/a', 'witness w2.example', 'witness w3.example']
+    keeper.isQuorum = false
+    const refused = await request('/health/ready')
+    expect(await refused.clone().json()).toMatchObject({
+      detail: 'missing: log log.example/a, witness w2.example, witness w3.example',
+    })
+    await expectProblem(refused, 'log_unavailable')
+  })
+
   test('while stopping it is not ready, and answers what still arrives, as the last on its connection', async () => {
     let release = () => {}
     const gate = new Promise<void>((resolve) => (release = resolve))

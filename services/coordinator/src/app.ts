@@ -11,6 +11,7 @@ import { registerDocsRoutes } from './http/docsRoutes.ts'
 import { registerGatewayRoutes } from './http/gatewayRoutes.ts'
 import { registerHealthRoutes } from './http/healthRoutes.ts'
 import { createLimiters, type RateLimits } from './http/limiters.ts'
+import { registerLogRoutes } from './http/logRoutes.ts'
 import { createMiddleware } from './http/middleware.ts'
 import { createOnError } from './http/problem.ts'
 import { createProofEvents } from './http/proofEvents.ts'
@@ -28,13 +29,15 @@ import type {
   GetBlock,
   IdentityProvider,
   KeyEnclave,
+  LogKeeper,
+  LogStore,
   Random,
   Schedule,
   SelfReport,
   Store,
 } from './ports.ts'
 import { createProofWatcher } from './proof/watchProof.ts'
-import type { SigningRequest, SigningResult } from './sign/signBatch.ts'
+import type { SigningRequest, SigningResult } from './sign/request.ts'
 import { systemSchedule } from './system.ts'
 
 export type AppConfig = {
@@ -67,8 +70,11 @@ export type AppDeps = {
   /** By the id in `/auth/:provider`. */
   providers: ReadonlyMap<string, IdentityProvider>
   sign(request: SigningRequest): Promise<SigningResult>
+  /** Where enclaves have a log. */
+  keeper?: Pick<LogKeeper, 'findMissing' | 'isOpen'>
   /** A block that this service holds, for the gateway; without it there is none. */
   getBlock?: GetBlock
+  logStore: Pick<LogStore, 'listLogs' | 'findCosigned' | 'readTiles' | 'readBundle'>
   clock: Clock
   random: Random
   log: Log
@@ -126,6 +132,7 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
   registerSignRoutes(app, { ...shared, sessionIdleMs, allowedChainIds, signQuotaPerDay: config.signQuotaPerDay })
   registerProofRoutes(app, { store, ipfsGatewayUrl, proofEvents, limiters })
   registerGatewayRoutes(app, shared)
+  registerLogRoutes(app, shared)
   registerHealthRoutes(app, shared)
   registerDocsRoutes(app, {
     publicUrl,

@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { codeRegisters } from '@countersign/attestation'
+import { type NoteKey, toVkey } from '@countersign/log'
 import { ConfigError, settingNames } from '@countersign/service'
 import { describe, expect, test } from 'vitest'
+import { witnesses } from '../../../packages/log/src/logs.fake.ts'
 import { readConfig } from './config.ts'
 
 type Env = Record<string, string | undefined>
@@ -211,6 +213,7 @@ describe('faults', () => {
     ['BATCH_LIMIT', '257'],
     ['PIPELINE_DELAY_MS', '-1'],
     ['ENCLAVE_POLICY_FILE', 'missing.json'],
+    ['LOG_WITNESSES', 'https://witness.example'],
   ])('%s = %s', (name, value) => {
     expect(faultsOf({ ...mock, [name]: value })).not.toEqual([])
   })
@@ -348,6 +351,16 @@ describe('production', () => {
   ])('a beacon that is none: %s', (ENTROPY_DRAND) => {
     expect(faultsOf({ ...drand, RECEIPTS: '2', ENTROPY_DRAND }).join()).toContain('ENTROPY_DRAND')
   })
+})
+
+test('witnesses need a database that several can share, and receipts with room for a proof; strangers need not hold them to a coordinator', () => {
+  const vkey = toVkey(witnesses[0]?.key as NoteKey)
+  const log = { ...production, RECEIPTS: '2', LOG_WITNESSES: `${vkey}@https://w1.example/a` }
+  expect(read(log).witnesses).toMatchObject([{ key: { name: 'w1.example' }, url: 'https://w1.example/a' }])
+  expect(read(log).configHash).toBe(read({ ...production, RECEIPTS: '2' }).configHash)
+  expect(faultsOf({ ...log, RECEIPTS: '1' }).join()).toContain('RECEIPTS')
+  const local = { ...mock, RECEIPTS: '2', LOG_WITNESSES: log.LOG_WITNESSES }
+  expect(faultsOf(local)).toEqual(['DATABASE_URL: required with LOG_WITNESSES'])
 })
 
 describe('a policy that would accept more than was meant', () => {

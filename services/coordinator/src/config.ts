@@ -31,6 +31,7 @@ import type { EntropySourceConfig } from './entropy/createEntropySource.ts'
 import { parseRateLimit, type RateLimit } from './http/rateLimit.ts'
 import { type PipelineConfig, readMetricsPort, readPipeline } from './pipeline/config.ts'
 import type { EnclavePolicy } from './sign/checkBatch.ts'
+import { readWitnesses, type WitnessSite } from './transparency/readWitnesses.ts'
 
 /** Rounds of a public beacon as samples. */
 type BeaconConfig = { kind: 'drand'; url: string; beacon: DrandBeacon }
@@ -52,6 +53,8 @@ export type Config = {
   entropy: (EntropySourceConfig | BeaconConfig) & { maxAgeMs: number; allowUnsigned: boolean }
   /** Of the receipts of transactions. Everything else has receipts of version 2. */
   receiptVersion: 1 | 2
+  /** Of the logs of enclaves; none where those have no log. */
+  witnesses: readonly WitnessSite[]
   batchLimit: number
   pipelineDelayMs: number
   /** Undefined where this process does not publish: another one works on the proofs, or none. */
@@ -84,6 +87,7 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
   const providers = readProviders(env, deps.readFile, fault)
   const databaseUrl = readSecret(env, 'DATABASE_URL', deps.readFile, fault)
   const allowedChainIds = readChainIds(env, fault)
+  const witnesses = readWitnesses(env, fault)
 
   if (!isMock) {
     const certificates = env.NODE_EXTRA_CA_CERTS === undefined ? [] : ['NODE_EXTRA_CA_CERTS']
@@ -95,6 +99,10 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
     if (isProduction) fault('MOCK_ATTESTATION: refused in production')
     if (!isLoopbackHost(host)) fault('HOST: mock attestation is for loopback only')
     if (!isLoopbackUrl(publicUrl)) fault('PUBLIC_URL: mock attestation is for loopback only')
+  }
+  if (witnesses.length > 0) {
+    if (databaseUrl === '') fault('DATABASE_URL: required with LOG_WITNESSES')
+    if (receipts !== 2) fault('RECEIPTS: LOG_WITNESSES needs receipts of version 2')
   }
   if (isProduction) {
     if (databaseUrl === '') fault('DATABASE_URL: required in production')
@@ -148,6 +156,7 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
     collateralUrl: readUrl(env, 'COLLATERAL_URL', 'https://api.trustedservices.intel.com', fault),
     entropy,
     receiptVersion: receipts === 2 ? 2 : 1,
+    witnesses,
     batchLimit: readInteger(env, 'BATCH_LIMIT', { fallback: 256, min: 1, max: 256 }, fault),
     pipelineDelayMs: readInteger(env, 'PIPELINE_DELAY_MS', { fallback: 1000, min: 0, max: 3_600_000 }, fault),
     pipeline: isWorker(env, fault) ? readPipeline(env, { readFile: deps.readFile, isProduction }, fault) : undefined,
@@ -158,7 +167,8 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
 
 /**
  * What a stranger may want to hold a coordinator to: whose quotes, whose entropy and whose users it believes. Not the enclave's
- * configuration hashes: that hash covers which coordinators the enclave serves, by this one, and neither could be known first.
+ * configuration hashes: that hash covers which coordinators the enclave serves, by this one, and neither could be known first. Nor witnesses: the
+ * enclave's settings have their keys, and here is only where they are asked.
  */
 function hashConfig(config: Omit<Config, 'configHash'>, version: string): string {
   const { providers, entropy } = config

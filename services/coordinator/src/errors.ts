@@ -44,6 +44,7 @@ export const coordinatorErrors = {
   policy_not_pinned: { status: 503, retryable: true },
   enclave_unavailable: { status: 503, retryable: true },
   collateral_stale: { status: 503, retryable: true },
+  log_unavailable: { status: 503, retryable: true },
   database_unavailable: { status: 503, retryable: true },
   shutting_down: { status: 503, retryable: true },
   internal: { status: 500, retryable: false },

@@ -37,6 +37,9 @@ const FIELDS = new Set([
   'nonce',
   'txHash',
   'blockNumber',
+  'origin',
+  'witness',
+  'vkeys',
 ])
 
 /** JSON lines through pino, with an allow-list of fields. */

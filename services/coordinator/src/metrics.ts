@@ -3,10 +3,12 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import type { StageMetrics } from './pipeline/worker.ts'
 import type { SigningMetrics } from './sign/batchSigner.ts'
 import type { ProofCount } from './store/inspect.ts'
+import type { LogMetrics } from './transparency/keptLog.ts'
 
 /** What operators watch; served on a port of its own, which the internet never reaches. */
 export type Metrics = SigningMetrics &
-  StageMetrics & {
+  StageMetrics &
+  LogMetrics & {
     listen(port: number, host: string): Promise<{ stop(): Promise<void> }>
   }
 
@@ -34,6 +36,31 @@ export function createMetrics({ now, countOpenProofs }: MetricsDeps): Metrics {
     labelNames: ['stage', 'outcome'],
     registers: [registry],
   })
+  const rounds = new Histogram({
+    name: 'countersign_log_round_seconds',
+    help: 'Time to have a checkpoint cosigned, by the outcome of asking all witnesses at once',
+    labelNames: ['outcome'],
+    buckets: [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5],
+    registers: [registry],
+  })
+  const witnesses = new Counter({
+    name: 'countersign_log_witness_answers_total',
+    help: 'What witnesses did with a checkpoint, by witness',
+    labelNames: ['witness', 'outcome'],
+    registers: [registry],
+  })
+  const sizes = new Gauge({
+    name: 'countersign_log_size',
+    help: 'Entries of a log that are written, and that are cosigned',
+    labelNames: ['origin', 'state'],
+    registers: [registry],
+  })
+  const entries = new Counter({
+    name: 'countersign_log_entries_total',
+    help: 'Entries written to logs, by their kind; dropped and unacknowledged ones were not answered',
+    labelNames: ['kind'],
+    registers: [registry],
+  })
   const waiting = { labelNames: ['status'], registers: [registry] }
   const oldest = new Gauge({
     name: 'countersign_oldest_open_proof_seconds',
@@ -58,6 +85,10 @@ export function createMetrics({ now, countOpenProofs }: MetricsDeps): Metrics {
     observeStage: (stage, outcome) => stages.inc({ stage, outcome }),
     observeBatch: (size) => batches.observe(size),
     observeSigning: (code, seconds) => signings.observe({ code }, seconds),
+    observeRound: (outcome, seconds) => rounds.observe({ outcome }, seconds),
+    observeWitness: (witness, outcome) => witnesses.inc({ witness, outcome }),
+    observeLogSize: (origin, state, size) => sizes.set({ origin, state }, size),
+    observeEntry: (kind) => entries.inc({ kind }),
     async listen(port, host) {
       const server = createServer(async (request, response) => {
         if (request.url !== '/metrics') return void response.writeHead(404).end()

@@ -1,4 +1,4 @@
-import type { Chain, Entropy, KeyEnclave, Pinner, Store } from './ports.ts'
+import type { Chain, Entropy, KeyEnclave, LogKeeper, Pinner, Store } from './ports.ts'
 import type { PipelineStore } from './store/openStore.ts'
 
 /** The parts that a test may wrap or replace. */
@@ -7,6 +7,7 @@ export type Parts = {
   pipeline: PipelineStore
   entropy: Entropy
   enclave: KeyEnclave
+  keeper: LogKeeper
   pinner: Pinner
   chain: Chain
 }

@@ -8,6 +8,7 @@ import type {
   EnclaveSettings,
   Hex,
   LoggedItemsResponse,
+  LogInfo,
   LogRequest,
   LogResponse,
   OpenSessionRequest,
@@ -121,8 +122,10 @@ export type LogKeeper = {
   cosign(parameters: { origin: string; size: number; needs?: readonly WitnessPolicy[] }): Promise<CosignedNote>
   /** Gives claims up: what they are of was dropped. */
   giveUp(leaves: readonly string[]): Promise<void>
-  /** What does not answer, or not well, in words: `witness NAME`. */
+  /** What does not answer, or not well, in words: `witness NAME`, `log ORIGIN`. */
   findMissing(): readonly string[]
+  /** Whether anything can be released: some enclave's log is open, and a quorum cosigned lately. True for enclaves without a log. */
+  isOpen(): boolean
   stop(): Promise<void>
 }
 
@@ -151,10 +154,12 @@ export type LogStore = {
     now: number
   }): Promise<{ missing: number } | { lost: readonly string[] }>
   giveUpClaims(leaves: readonly string[]): Promise<void>
-  listLogs(): Promise<{ hash: string; origin: string; key: string }[]>
+  listLogs(): Promise<LogInfo[]>
   /** The newest checkpoint that is written, with its frontier, and the newest that is cosigned. Undefined for a log that is not there. */
   findLogHead(hash: string): Promise<LogHead | undefined>
-  /** Keeps a cosigned note. */
+  /** The newest note that is cosigned. Undefined before the first. */
+  findCosigned(hash: string): Promise<CosignedNote | undefined>
+  /** Keeps a cosigned note, of a checkpoint that is written. */
   insertNote(parameters: { hash: string; size: number; note: string; now: number }): Promise<void>
   /** Hashes of tiles (level 0: of entries) of a tree of this size; throws where they are not all there. */
   readTiles(hash: string, tiles: readonly Tile[]): Promise<Uint8Array[]>

@@ -25,10 +25,12 @@ import { type Decorate, keepOriginal } from './parts.ts'
 import { createBatchSigner } from './sign/batchSigner.ts'
 import { createSignatureChecker } from './sign/checkSignatures.ts'
 import { createCommitter } from './sign/commit.ts'
+import { createLogging } from './sign/createLogging.ts'
 import { createReleaser } from './sign/release.ts'
 import { createBatchVerifier } from './sign/verifyBatch.ts'
 import { openStores } from './store/openStore.ts'
-import { systemClock, systemRandom } from './system.ts'
+import { systemClock, systemRandom, systemSchedule } from './system.ts'
+import { createLogKeeper } from './transparency/logKeeper.ts'
 
 /** Calls that wait for the enclave at one time; requests that come meanwhile gather. */
 const ENCLAVE_SLOTS = 8
@@ -99,7 +101,8 @@ export async function startCoordinator(
       clock,
       random,
       log,
-      connections: ENCLAVE_SLOTS,
+      // What is released does not wait for what is being signed.
+      connections: 2 * ENCLAVE_SLOTS,
     }),
   )
 
@@ -123,6 +126,14 @@ export async function startCoordinator(
   )
 
   const metrics = createMetrics({ now: clock.now, countOpenProofs: opened.pipeline.countOpenProofs })
+  const logDeps = { enclave, clock, schedule: systemSchedule, log }
+  const keeper =
+    config.witnesses.length === 0
+      ? undefined
+      : decorate(
+          'keeper',
+          createLogKeeper({ ...logDeps, store: opened.logStore, witnesses: config.witnesses, metrics }),
+        )
   const releaser = createReleaser(selfReport)
   const signer = createBatchSigner({
     entropy,
@@ -133,6 +144,8 @@ export async function startCoordinator(
     verifyBatch: createBatchVerifier({ verifier, policy: config.enclavePolicy, collateral, readPlatform, releaser }),
     commit: createCommitter({ store, selfReport, clock, random, releaser }),
     receiptVersion: config.receiptVersion,
+    logging: keeper && createLogging({ ...logDeps, store, keeper, sessionIdleMs: config.app.sessionIdleMs }),
+    log,
     metrics,
     batchLimit: config.batchLimit,
     enclaveSlots: ENCLAVE_SLOTS,
@@ -142,11 +155,13 @@ export async function startCoordinator(
       ? { getBlock: async (cid) => (await pipelineStarting)?.getBlock?.(cid) }
       : {}),
     store,
+    logStore: opened.logStore,
     enclave,
     entropy,
     selfReport,
     providers: createProviders(config.providers, { publicUrl: config.app.publicUrl, clock }),
     sign: signer.sign,
+    ...(keeper && { keeper }),
     clock,
     random,
     log,
@@ -175,6 +190,7 @@ export async function startCoordinator(
     () => pipeline?.stop(),
     () => entropy.stop(),
     () => signatures.stop(),
+    () => keeper?.stop(),
     () => enclave.stop(),
     () => selfReport.stop(),
     () => collateral.stop(),

@@ -71,8 +71,10 @@ export function createAnswerCheck(text: string, { acceptUndescribed = false } = 
 }
 
 function findOperation({ paths }: Document, method: string, path: string) {
+  // A tile has a path of several segments, for which OpenAPI has no pattern.
+  const toPattern = (name: string) => (name === '{path}' ? '.+' : '[^/]+')
   const isMatch = (pattern: string) =>
-    new RegExp(`^${pattern.replaceAll('.', '\\.').replace(/\{[^}]+\}/g, '[^/]+')}$`).test(path)
+    new RegExp(`^${pattern.replaceAll('.', '\\.').replace(/\{[^}]+\}/g, toPattern)}$`).test(path)
   const pattern = path in paths ? path : Object.keys(paths).find(isMatch)
   const operation = pattern === undefined ? undefined : paths[pattern]?.[method.toLowerCase()]
   return pattern === undefined || operation === undefined ? undefined : { pattern, operation }

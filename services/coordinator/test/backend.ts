@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { toHex } from '@countersign/protocol'
-import { startBackend as startPlainBackend } from '@countersign/testing'
+import { type StartBackendParameters, startBackend as startPlainBackend } from '@countersign/testing'
 import type { Environment } from '@countersign/testing/launcher'
 import { type CheckAnswer, startInScope } from '@countersign/testing/stack'
 import { PGlite } from '@electric-sql/pglite'
@@ -18,7 +18,7 @@ export type Backend = Awaited<ReturnType<typeof startBackend>>
  * The backend of `@countersign/testing`, with what only the coordinator's own tests need: answers checked against the coordinator's
  * description, a wire that changes the enclave's answers, and a look into database and root secret. `env` is the coordinator's.
  */
-export function startBackend(parameters: { kind: 'pglite' | 'postgres'; env?: Environment; enclaveEnv?: Environment }) {
+export function startBackend(parameters: Pick<StartBackendParameters, 'kind' | 'env' | 'enclaveEnv' | 'log'>) {
   return startInScope(async ({ add }) => {
     const plain = add(await startPlainBackend(parameters), ({ stop }) => stop())
     const wire = add(await startTamperingWire(plain.enclaveUrl), ({ stop }) => stop())
@@ -49,8 +49,8 @@ export function startBackend(parameters: { kind: 'pglite' | 'postgres'; env?: En
         await checkAnswer(target, init.method ?? 'GET', response)
         return response
       },
-      async startSecond() {
-        return { ...(await plain.startSecond()), checkAnswer }
+      async startSecond(changes?: Environment) {
+        return { ...(await plain.startSecond(changes)), checkAnswer }
       },
       /** Lends the database. PGlite is of one process, so there the coordinator is stopped, and started again afterwards. */
       async withDatabase<Result>(run: (query: Query) => Promise<Result>): Promise<Result> {

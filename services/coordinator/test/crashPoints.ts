@@ -1,7 +1,13 @@
+import type { ReleaseRequest } from '@countersign/protocol'
 import type { Decorate, Parts } from '../src/parts.ts'
 
-/** Where a process can be killed: before or after a call of a part. */
-export type CrashPoint = { part: keyof Parts | 'pinning' | 'publications'; method: string; when: 'before' | 'after' }
+/** Where a process can be killed: before or after a call of a part, perhaps only of one with certain parameters. */
+export type CrashPoint = {
+  part: keyof Parts | 'pinning' | 'publications'
+  method: string
+  when: 'before' | 'after'
+  isAt?(...parameters: never[]): boolean
+}
 
 /** The life of a signature and of its proof, in order. */
 export const crashPoints = {
@@ -23,13 +29,25 @@ export const crashPoints = {
   'after status': { part: 'publications', method: 'confirm', when: 'after' },
 } as const satisfies Record<string, CrashPoint>
 
-export type CrashPointName = keyof typeof crashPoints
+const isForStatements = ({ leaves = [] }: ReleaseRequest) => leaves.length > 0
+const isAcknowledging = ({ acknowledge = [] }: ReleaseRequest) => acknowledge.length > 0
+
+/** Between the enclave and the commit, where the enclave has a log. */
+export const logCrashPoints = {
+  'after the entries are written': { part: 'keeper', method: 'record', when: 'after' },
+  'after the witnesses': { part: 'keeper', method: 'cosign', when: 'after' },
+  'before the release': { part: 'enclave', method: 'release', when: 'before', isAt: isForStatements },
+  'after the release': { part: 'enclave', method: 'release', when: 'after', isAt: isForStatements },
+  'after the acknowledgement': { part: 'enclave', method: 'release', when: 'after', isAt: isAcknowledging },
+} as const satisfies Record<string, CrashPoint>
+
+export type CrashPointName = keyof typeof crashPoints | keyof typeof logCrashPoints
 
 /**
  * Parts that kill or freeze this process, with a signal that cannot be handled, at one point of its life. A frozen one goes on where it was when it is
  * woken, and is not frozen again.
  */
-export function createCrash({ part, method, when }: CrashPoint, signal: 'SIGKILL' | 'SIGSTOP'): Decorate {
+export function createCrash({ part, method, when, isAt }: CrashPoint, signal: 'SIGKILL' | 'SIGSTOP'): Decorate {
   let isDone = false
   const die = () => {
     if (isDone) return
@@ -44,6 +62,7 @@ export function createCrash({ part, method, when }: CrashPoint, signal: 'SIGKILL
         const value = Reflect.get(object, name, receiver)
         if (name !== method || typeof value !== 'function') return value
         return async (...parameters: unknown[]) => {
+          if (isAt !== undefined && !isAt(...(parameters as never[]))) return value.apply(object, parameters)
           if (when === 'before') die()
           const result = await value.apply(object, parameters)
           die()

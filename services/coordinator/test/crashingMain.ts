@@ -2,11 +2,12 @@
 
 import { createLog } from '../src/log.ts'
 import { startCoordinator } from '../src/start.ts'
-import { type CrashPointName, crashPoints, createCrash } from './crashPoints.ts'
+import { type CrashPoint, crashPoints, createCrash, logCrashPoints } from './crashPoints.ts'
 
 const { CRASH_AT, FREEZE_AT, ...env } = process.env
 const name = CRASH_AT ?? FREEZE_AT
-const point = crashPoints[name as CrashPointName]
+const points: Record<string, CrashPoint> = { ...crashPoints, ...logCrashPoints }
+const point = points[name ?? '']
 if (point === undefined) throw new Error(`there is no crash point ${name}`)
 const decorate = createCrash(point, CRASH_AT === undefined ? 'SIGSTOP' : 'SIGKILL')
 await startCoordinator(env, { log: createLog(), decorate })

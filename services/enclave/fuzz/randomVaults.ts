@@ -103,7 +103,7 @@ export function tryVaults({ runs, seed }: { runs: number; seed: number }) {
       if ('error' in sign(attempt.item, { policy: vault.text })) throw new Error('what was approved is refused')
       const tampered = tamper(attempt, { natural })
       const tried = 'item' in tampered ? tampered : { ...attempt, item: tampered }
-      const outcome = sign(tried.item, tried.text === undefined ? undefined : { policy: tried.text }, tried.at)
+      const outcome = sign(tried.item, tried.text === undefined ? undefined : { policy: tried.text }, { at: tried.at })
       if (!('error' in outcome)) signed += 1
       else errors.set(outcome.error, (errors.get(outcome.error) ?? 0) + 1)
     }),

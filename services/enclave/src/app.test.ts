@@ -26,6 +26,15 @@ import {
 import { createLog } from '@countersign/service'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestCoordinator } from '../test/coordinator.ts'
+import {
+  cosign,
+  createSignedItem,
+  createTestLog,
+  open,
+  origins,
+  sign as signStatements,
+  toLeaf,
+} from '../test/statementLog.ts'
 import { createWitness, satelliteKey } from '../test/witness.ts'
 import { type AppDeps, createApp } from './app.ts'
 import { type CallerPolicy, createCallers } from './callers.ts'
@@ -573,6 +582,71 @@ describe('the root secret', () => {
       body,
     })
     expect(reply).toEqual({ status: 500, body: { error: { code: 'internal', message: 'internal error' } } })
+  })
+})
+
+describe('a log', () => {
+  const nonce = '55'.repeat(32)
+  const codeOf = async (app: ReturnType<typeof startApp>, path: string, request: object = {}) => {
+    const { status, body } = await send(app, { path, request })
+    return [status, (body as { error?: { code: string } }).error?.code]
+  }
+
+  test('where the settings have none, there are no such calls', async () => {
+    const app = startApp()
+    for (const path of [enclavePaths.log, enclavePaths.release])
+      expect(await codeOf(app, path)).toEqual([404, 'not_found'])
+    expect((await send(app, { path: enclavePaths.attest, request: { nonce } })).body).not.toHaveProperty('logs')
+  })
+
+  test('until it is open only attest, log and release answer', async () => {
+    const { statementLog } = createTestLog()
+    const app = startApp({ statementLog })
+    for (const path of [enclavePaths.openSession, enclavePaths.vault, enclavePaths.sign])
+      expect(await codeOf(app, path)).toEqual([503, 'log_unavailable'])
+    const { body } = await send(app, { path: enclavePaths.attest, request: { nonce } })
+    expect(body).toMatchObject({
+      logs: { own: origins, keys: [{}, {}].map(() => expect.stringMatching('log.example')) },
+    })
+    expect(await codeOf(app, enclavePaths.release, { bootId: '00'.repeat(16) })).toEqual([404, 'boot_unknown'])
+    const unknown = { start: { origin: 'log.example/c', checkpoint: null, hashes: [] } }
+    expect(await codeOf(app, enclavePaths.log, unknown)).toEqual([403, 'log_refused'])
+    expect(await codeOf(app, enclavePaths.log, { start: 1 })).toEqual([400, 'invalid_request'])
+    await open({ statementLog })
+    expect(await openSession(app, 'alice')).toHaveProperty('grant')
+  })
+
+  test('strangers have no part in it', async () => {
+    const { statementLog } = createTestLog()
+    const policy: CallerPolicy = {
+      kind: 'attested',
+      report: { measurements: [] },
+      configHashes: [],
+      requireRevocations: false,
+    }
+    const app = startApp({ statementLog, policy })
+    for (const path of [enclavePaths.log, enclavePaths.release])
+      expect(await codeOf(app, path)).toEqual([401, 'caller_unknown'])
+  })
+
+  test('a stop waits until nothing is to be fetched any more, and answers log and release meanwhile', async () => {
+    const log = createTestLog()
+    const app = startApp({ statementLog: log.statementLog })
+    await open(log)
+    const item = createSignedItem()
+    const { checkpoint } = await signStatements(log, [item], coordinator.key)
+    let isStopped = false
+    const stopped = app.stop().then(() => (isStopped = true))
+    expect(await codeOf(app, enclavePaths.sign)).toEqual([503, 'shutting_down'])
+    const boot = { bootId: '03'.repeat(16) }
+    const request = { ...boot, ...cosign(checkpoint), leaves: [toLeaf(item)] }
+    expect((await send(app, { path: enclavePaths.release, request })).body).toEqual({
+      statements: [expect.objectContaining({ statement: expect.anything() })],
+    })
+    expect((await send(app, { path: enclavePaths.log })).body).toMatchObject({ log: { isOpen: true } })
+    expect(isStopped).toBe(false)
+    await send(app, { path: enclavePaths.release, request: { ...boot, acknowledge: [toLeaf(item)] } })
+    await stopped
   })
 })
 

@@ -1,4 +1,5 @@
-import { enclavePaths, rootSecretPaths, type SignItemResult } from '@countersign/protocol'
+import { setTimeout } from 'node:timers/promises'
+import { enclavePaths, rootSecretPaths } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import { type AttestDeps, createAttestor } from './attest.ts'
 import type { Callers } from './callers.ts'
@@ -8,14 +9,16 @@ import {
   type ParsedSignItems,
   parseAttestRequest,
   parseBody,
+  parseLogRequest,
   parseOpenSessionRequest,
+  parseReleaseRequest,
   parseSignItemsRequest,
   parseVaultRequest,
 } from './parseRequest.ts'
 import type { Donor } from './rootSecret/donor.ts'
 import { parseTransferRequest } from './rootSecret/parseTransfer.ts'
 import { type App, type Call, type CallHead, serveCalls } from './serveCalls.ts'
-import { type SignItemsDeps, signItems } from './sign/signItems.ts'
+import { type SignItemsDeps, signItems, signLoggedItems } from './sign/signItems.ts'
 import { type DeriveVaultDeps, deriveVault } from './vault/deriveVault.ts'
 
 export type AppDeps = AttestDeps &
@@ -29,7 +32,10 @@ export type AppDeps = AttestDeps &
     donor?: Donor
   }
 
-/** The enclave's calls: `attest`, `openSession`, `sign`, `vault`, and `GET /health`. It does not listen. */
+/** How long a stop waits for coordinators to fetch and acknowledge what was signed. */
+const DRAIN_MS = 5_000
+
+/** The enclave's calls: `attest`, `openSession`, `sign`, `vault`, `log`, `release`, and `GET /health`. It does not listen. */
 export function createApp(deps: AppDeps): App {
   const attest = createAttestor(deps)
 
@@ -62,6 +68,13 @@ export function createApp(deps: AppDeps): App {
       return attest(request)
     }
     deps.callers.assertAllowed(caller)
+    const { statementLog } = deps
+    if (call.path === enclavePaths.log || call.path === enclavePaths.release) {
+      if (statementLog === undefined) throw new EnclaveError('not_found', 'this enclave has no log')
+      if (call.path === enclavePaths.log) return statementLog.call(parseLogRequest(body))
+      return statementLog.release(parseReleaseRequest(body), caller)
+    }
+    statementLog?.assertOpen()
     if (call.path === enclavePaths.openSession) return openSession(deps, parseOpenSessionRequest(body))
     if (call.path === enclavePaths.vault) return deriveVault(deps, parseVaultRequest(body))
     return signAll(parseSignItemsRequest(body), caller)
@@ -69,10 +82,14 @@ export function createApp(deps: AppDeps): App {
 
   async function signAll({ items, policies }: ParsedSignItems, coordinatorKey: string) {
     const whole = items.filter((item) => item !== undefined)
-    const { batches, results } = await signItems(deps, { items: whole, policies, coordinatorKey })
-    const remaining = [...results]
+    const parameters = { items: whole, policies, coordinatorKey }
+    const { statementLog } = deps
+    const response = await (statementLog === undefined
+      ? signItems(deps, parameters)
+      : signLoggedItems({ ...deps, statementLog }, parameters))
+    const remaining = [...response.results]
     const all = items.map((item) => (item === undefined ? { error: 'invalid_request' as const } : remaining.shift()))
-    return { batches, results: all as SignItemResult[] }
+    return { ...response, results: all }
   }
 
   /** Strangers are turned away before their bodies are read, and callers that are known are told from those who only name their key. */
@@ -82,7 +99,17 @@ export function createApp(deps: AppDeps): App {
     return deps.callers.admit({ headers, path, isIntroduction: path === enclavePaths.attest })
   }
 
-  return serveCalls({ dispatch, admit, log: deps.log, drain: () => deps.batcher.drain() })
+  /** Whose statements are signed may still fetch them. */
+  async function drain() {
+    await deps.batcher.drain()
+    const patience = new AbortController()
+    const waited = setTimeout(DRAIN_MS, undefined, { signal: patience.signal }).catch(() => undefined)
+    await Promise.race([deps.statementLog?.settle(), waited])
+    patience.abort()
+  }
+
+  const isFinishing = (path: string) => path === enclavePaths.log || path === enclavePaths.release
+  return serveCalls({ dispatch, admit, log: deps.log, drain, isFinishing })
 }
 
 function answerJoiner(donor: Donor, { path, body }: Call) {

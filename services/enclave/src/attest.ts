@@ -9,6 +9,7 @@ import {
   toHex,
 } from '@countersign/protocol'
 import { createCallQueue } from './callQueue.ts'
+import type { StatementLog } from './log/statementLog.ts'
 
 export type AttestDeps = {
   quoteSource: QuoteSource
@@ -17,6 +18,8 @@ export type AttestDeps = {
   bootId: Uint8Array
   /** SHA-256 of the TLS key; zeros where there is no TLS. */
   tlsKeyHash: Uint8Array
+  /** Where the settings have a log. */
+  statementLog?: Pick<StatementLog, 'describe'> | undefined
 }
 
 /** Attestations that may wait. A coordinator needs one at a time; more would only delay signatures. */
@@ -30,7 +33,7 @@ export function createAttestor(deps: AttestDeps): (request: { nonce: string }) =
 
 /** A quote over the caller's nonce, the TLS key and the configuration: this connection ends in this enclave, now. */
 async function attest(deps: AttestDeps, { nonce }: { nonce: string }): Promise<AttestResponse> {
-  const { quoteSource, config, settings, bootId, tlsKeyHash } = deps
+  const { quoteSource, config, settings, bootId, tlsKeyHash, statementLog } = deps
   const { quote, eventLog } = await quoteSource.getQuote(
     computeEnclaveAttestReportData({ tlsKeyHash, nonce: fromHex(nonce), configHash: hashEnclaveConfig(config) }),
   )
@@ -41,5 +44,6 @@ async function attest(deps: AttestDeps, { nonce }: { nonce: string }): Promise<A
     settings,
     tlsKeyHash: toHex(tlsKeyHash),
     bootId: toHex(bootId),
+    ...(statementLog === undefined ? {} : { logs: await statementLog.describe() }),
   }
 }

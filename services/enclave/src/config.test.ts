@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
-import { quicknet } from '@countersign/protocol'
+import { quicknet, toEnclaveVersion } from '@countersign/protocol'
 import { ConfigError } from '@countersign/service'
 import { describe, expect, test } from 'vitest'
+import { createSigner } from '../../../packages/log/src/logs.fake.ts'
+import { keyOf, toVkeys, witnesses } from '../test/statementLog.ts'
 import { readConfig } from './config.ts'
 
 const valid = {
@@ -104,6 +106,53 @@ describe('settings under the quote', () => {
   test('a source that does not sign needs no key', () => {
     const { settings } = read({ ...valid, ENTROPY_PUBLIC_KEY: undefined, ENTROPY_ALLOW_UNSIGNED: 'true' })
     expect(settings.entropy).toEqual([{ kind: 'unsigned' }])
+  })
+})
+
+describe('a log under the quote', () => {
+  const [one, two] = witnesses.map(keyOf) as [string, string]
+  const [vkey, otherVkey] = toVkeys(witnesses) as [string, string]
+  const logged = { ...valid, LOG_ORIGINS: 'log.example/b,log.example/a', LOG_WITNESSES: witnesses.map(keyOf).join() }
+
+  test('without origins there is none', () => {
+    expect(read(valid)).toMatchObject({ settings: { log: null }, logOrigins: [] })
+  })
+
+  test('the smallest majority by default; the order of origins is this enclave’s own affair', () => {
+    const { settings, logOrigins, enclave } = read(logged)
+    const log = { origins: ['log.example/a', 'log.example/b'], witnesses: witnesses.map(keyOf).toSorted(), quorum: 2 }
+    expect(settings.log).toEqual(log)
+    expect(logOrigins).toEqual(['log.example/b', 'log.example/a'])
+    expect(enclave.version).toBe(toEnclaveVersion('1.2.3', settings))
+    const other = read({ ...logged, LOG_ORIGINS: 'log.example/a', LOG_SERVICE_ORIGINS: logged.LOG_ORIGINS })
+    expect(other.enclave.version).toBe(enclave.version)
+    expect(other.logOrigins).toEqual(['log.example/a'])
+    expect(read({ ...logged, LOG_QUORUM: '3' }).enclave.version).not.toBe(enclave.version)
+  })
+
+  test('witnesses by verifier key, with or without an address, are those by their keys in hex', () => {
+    const LOG_WITNESSES = `${vkey}@https://w1.example/path+1, ${otherVkey},${keyOf(witnesses[2] as never)}`
+    expect(read({ ...logged, LOG_WITNESSES }).enclave.version).toBe(read(logged).enclave.version)
+  })
+
+  test.each<[string, Record<string, string | undefined>, string]>([
+    ['witnesses without origins', { LOG_ORIGINS: '' }, 'LOG_ORIGINS'],
+    ['a space in an origin', { LOG_ORIGINS: 'log example' }, 'LOG_ORIGINS'],
+    ['a plus in an origin', { LOG_ORIGINS: 'log+example' }, 'LOG_ORIGINS'],
+    ['an origin of no part of the service', { LOG_SERVICE_ORIGINS: 'log.example/a' }, 'LOG_ORIGINS'],
+    ['an origin twice', { LOG_ORIGINS: 'a,a', LOG_SERVICE_ORIGINS: 'a,b' }, 'LOG_ORIGINS'],
+    ['an origin of the service twice', { LOG_ORIGINS: 'a', LOG_SERVICE_ORIGINS: 'a,a' }, 'LOG_SERVICE_ORIGINS'],
+    ['no witness', { LOG_WITNESSES: undefined }, 'LOG_WITNESSES'],
+    ['a witness twice, by key and by hex', { LOG_WITNESSES: `${vkey},${one}` }, 'LOG_WITNESSES'],
+    ['a key of a log', { LOG_WITNESSES: toVkeys([createSigner('log.example')]).join() }, 'LOG_WITNESSES'],
+    ['a verifier key with another id', { LOG_WITNESSES: vkey.replace(/\+.{8}\+/, '+00000000+') }, 'LOG_WITNESSES'],
+    ['a key of small order', { LOG_WITNESSES: '00'.repeat(32) }, 'LOG_WITNESSES'],
+    ['an address alone', { LOG_WITNESSES: 'https://w1.example' }, 'LOG_WITNESSES'],
+    ['half of the witnesses', { LOG_WITNESSES: `${one},${two}`, LOG_QUORUM: '1' }, 'LOG_QUORUM'],
+    ['more than the witnesses', { LOG_QUORUM: '4' }, 'LOG_QUORUM'],
+    ['a quorum in words', { LOG_QUORUM: 'two' }, 'LOG_QUORUM'],
+  ])('refuses %s', (_, changes, name) => {
+    expect(faultsOf({ ...logged, ...changes })).toEqual([expect.stringMatching(`^${name}: `)])
   })
 })
 

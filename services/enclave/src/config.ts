@@ -7,6 +7,7 @@ import {
   type EntropySetting,
   type Hex,
   isLoopbackHost,
+  type LogSetting,
   parseDrandBeacon,
   ServiceError,
   toEnclaveVersion,
@@ -23,6 +24,7 @@ import {
 } from '@countersign/service'
 import type { CallerPolicy } from './callers.ts'
 import { type Issuer, parseIssuers } from './grant/issuers.ts'
+import { readLogConfig } from './log/readLogConfig.ts'
 import { parseCallerPolicy } from './parseCallerPolicy.ts'
 import { type AttestedSource, readAttestedSource } from './rootSecret/attestedSource.ts'
 import type { RootSecretSource } from './rootSecret/loadRootSecret.ts'
@@ -41,6 +43,8 @@ export type Config = {
   enclave: EnclaveConfig
   /** Quotes cover their hash, in the version above. */
   settings: EnclaveSettings
+  /** The logs of this enclave, where the settings have one: the preferred one first. */
+  logOrigins: readonly string[]
 }
 
 const MAX_SESSION_S = 43_200
@@ -61,7 +65,8 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
   const batchLimit = readInteger(env, 'BATCH_LIMIT', { fallback: 256, min: 1, max: 256 }, fault)
   const sessionTtlS = readInteger(env, 'SESSION_TTL_S', { fallback: MAX_SESSION_S, min: 60, max: MAX_SESSION_S }, fault)
   const caSet = readCaSet(env, deps.readFile, fault)
-  const settings = readSettings(env, fault)
+  const log = readLogConfig(env, fault)
+  const settings = readSettings(env, log?.setting ?? null, fault)
 
   if (isMock !== (quoteSource.kind === 'mock')) fault('MOCK_ATTESTATION and QUOTE_SOURCE do not agree')
   if (quoteSource.kind !== 'mock') {
@@ -107,6 +112,7 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
     sessionTtlMs: sessionTtlS * 1000,
     enclave,
     settings,
+    logOrigins: log?.origins ?? [],
   })
 }
 
@@ -140,7 +146,7 @@ function readQuoteSource(env: Env, fault: Fault): Config['quoteSource'] {
 }
 
 /** Whose samples may be signed with: those of the coordinators' source. And the code that accounts may be delegated to. */
-function readSettings(env: Env, fault: Fault): EnclaveSettings {
+function readSettings(env: Env, log: LogSetting | null, fault: Fault): EnclaveSettings {
   const keys = readList(env.ENTROPY_PUBLIC_KEY).map((key) => ({ kind: 'satellite' as const, key }))
   const beacons = readList(env.ENTROPY_DRAND).map(toBeacon)
   const unsigned = readBoolean(env, 'ENTROPY_ALLOW_UNSIGNED', fault) ? [{ kind: 'unsigned' as const }] : []
@@ -156,7 +162,7 @@ function readSettings(env: Env, fault: Fault): EnclaveSettings {
     fault(
       'ENTROPY_PUBLIC_KEY: expected Ed25519 keys in hex, each once; without any, ENTROPY_DRAND or ENTROPY_ALLOW_UNSIGNED=true',
     )
-  return createEnclaveSettings([...keys, ...others], implementations)
+  return createEnclaveSettings([...keys, ...others], implementations, log)
 }
 
 /** What is not a beacon is refused with the others, by its form. */

@@ -12,6 +12,7 @@ import { readConfig } from './config.ts'
 import { createIdTokenVerifier } from './grant/idToken.ts'
 import { createHardware } from './hardware.ts'
 import { createKeyWorker } from './keys/keyWorker.ts'
+import { createStatementLog } from './log/statementLog.ts'
 import { createCollateralSource } from './rootSecret/collateralSource.ts'
 import { createDonor } from './rootSecret/donor.ts'
 import { loadRootSecret } from './rootSecret/loadRootSecret.ts'
@@ -27,6 +28,8 @@ import { createPolicyTexts } from './vault/policyTexts.ts'
 
 const clock = { now: () => Date.now() }
 const random = (length: number) => new Uint8Array(randomBytes(length))
+/** How often is looked for statements that nobody fetched. */
+const EXPIRE_INTERVAL_MS = 1_000
 const wait = async (durationMs: number) => void (await setTimeout(durationMs))
 const log = createLog((line) => writeSync(1, line), clock.now)
 
@@ -47,6 +50,7 @@ async function start(env: Env): Promise<RunningService> {
     ...(rootSecret.kind === 'attested' ? {} : { rootSecret: await loadRootSecret(rootSecret, random) }),
     configHash,
     implementations: config.settings.implementations,
+    log: config.settings.log,
   })
   shutdown.add(() => keyWorker.close())
   const { quoteSource, callerRoots, peerRoots, fetchCollateral } = await createHardware(config, clock)
@@ -63,6 +67,19 @@ async function start(env: Env): Promise<RunningService> {
   }
   const idTokens = createIdTokenVerifier({ issuers: config.issuers, fetch, time })
   const samples = createSamples({ sources: config.settings.entropy, time })
+  const statementLog =
+    config.settings.log === null
+      ? undefined
+      : createStatementLog({
+          setting: config.settings.log,
+          origins: config.logOrigins,
+          keyWorker,
+          bootId,
+          configHash,
+          time,
+          elapsedMs: () => performance.now(),
+          log,
+        })
   const app = createApp({
     callers: createCallers({
       policy: config.callerPolicy,
@@ -71,7 +88,15 @@ async function start(env: Env): Promise<RunningService> {
     }),
     idTokens,
     keyWorker,
-    batcher: createBatcher({ quoteSource, bootId, configHash, limit: config.batchLimit, log }),
+    batcher: createBatcher({
+      quoteSource,
+      bootId,
+      configHash,
+      limit: config.batchLimit,
+      log,
+      ...(statementLog === undefined ? {} : { onQuoted: statementLog.append }),
+    }),
+    statementLog,
     samples,
     policyTexts: createPolicyTexts(),
     quoteSource,
@@ -97,6 +122,10 @@ async function start(env: Env): Promise<RunningService> {
   }
   const learning = learnTime({ ...timeDeps, clock }, signal)
   const keeping = keepTime({ ...timeDeps, isNeeded: samples.isFilling }, signal)
+  if (statementLog !== undefined) {
+    const timer = setInterval(statementLog.expire, EXPIRE_INTERVAL_MS)
+    shutdown.add(() => clearInterval(timer))
+  }
   let isListening = false
   let isStopping = false
 
@@ -146,7 +175,9 @@ async function start(env: Env): Promise<RunningService> {
     log.info({ msg: 'Waiting for the time', address })
     await learning
     if (isStopping) return
-    log.info({ msg: 'Started the enclave', address, configHash: toHex(configHash), ...facts })
+    // Witnesses must know the keys before anything can be signed, so whoever sets them up finds them here.
+    const logKeys = statementLog === undefined ? {} : { logKeys: (await statementLog.describe()).keys.join(' ') }
+    log.info({ msg: 'Started the enclave', address, configHash: toHex(configHash), ...facts, ...logKeys })
   }
 
   async function assertKeyWorker() {

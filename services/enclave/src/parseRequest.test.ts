@@ -1,8 +1,9 @@
+import { MAX_NOTE_SIGNATURES } from '@countersign/log'
 import { expect, test } from 'vitest'
 import { createRound } from '../test/beacon.ts'
 import { permit } from '../test/typedData.ts'
 import { createWitness } from '../test/witness.ts'
-import { parseSignItemsRequest, parseVaultRequest } from './parseRequest.ts'
+import { parseLogRequest, parseReleaseRequest, parseSignItemsRequest, parseVaultRequest } from './parseRequest.ts'
 
 const withCode = (code: string) => expect.objectContaining({ name: 'EnclaveError', code })
 const granted = { sid: '11'.repeat(32), grant: 'grant', keyId: '22'.repeat(16), witness: createWitness() }
@@ -115,4 +116,64 @@ test.each<[string, unknown]>([
   ['an owner', { sid: granted.sid, grant: 'grant', policy: '{}', owner: '11'.repeat(32) }],
 ])('a vault is not derived from %s', (_, request) => {
   expect(() => parseVaultRequest(request)).toThrow(withCode('invalid_request'))
+})
+
+const hash = '77'.repeat(32)
+const start = { origin: 'log.example/a', checkpoint: 'note', hashes: [hash] }
+
+test('a log is started, repeated, or both', () => {
+  for (const request of [{}, { from: 0 }, { start }, { start: { ...start, checkpoint: null, hashes: [] }, from: 5 }])
+    expect(parseLogRequest(request)).toEqual(request)
+})
+
+test.each<[string, unknown]>([
+  ['nothing', null],
+  ['a member that is unknown', { size: 1 }],
+  ['half an index', { from: 0.5 }],
+  ['an index below zero', { from: -1 }],
+  ['an index in words', { from: '1' }],
+  ['a start that is none', { start: null }],
+  ['a start without a checkpoint', { start: { origin: 'a', hashes: [] } }],
+  ['a start with more', { start: { ...start, size: 1 } }],
+  ['an origin that is no text', { start: { ...start, origin: 1 } }],
+  ['a checkpoint that is no text', { start: { ...start, checkpoint: {} } }],
+  ['hashes that are no list', { start: { ...start, hashes: hash } }],
+  ['a hash of 31 bytes', { start: { ...start, hashes: [hash.slice(2)] } }],
+  ['more hashes than a tree has', { start: { ...start, hashes: Array(54).fill(hash) } }],
+])('%s is no request to a log', (_, request) => {
+  expect(() => parseLogRequest(request)).toThrow(withCode('invalid_request'))
+})
+
+const bootId = '88'.repeat(16)
+
+test('a release has a checkpoint with cosignatures, or neither, and leaves', () => {
+  const leaves = Array(4_096).fill(hash)
+  for (const request of [
+    { bootId },
+    { bootId, drop: [hash], acknowledge: [] },
+    { bootId, checkpoint: 'note', cosignatures: [], leaves, drop: leaves, acknowledge: leaves },
+  ])
+    expect(parseReleaseRequest(request)).toEqual(request)
+})
+
+test.each<[string, unknown]>([
+  ['nothing', null],
+  ['no boot', { leaves: [] }],
+  ['a boot of 15 bytes', { bootId: bootId.slice(2) }],
+  ['a checkpoint without cosignatures', { bootId, checkpoint: 'note' }],
+  ['cosignatures without a checkpoint', { bootId, cosignatures: [] }],
+  ['a checkpoint that is no text', { bootId, checkpoint: 1, cosignatures: [] }],
+  ['cosignatures that are one text', { bootId, checkpoint: 'note', cosignatures: 'line' }],
+  ['a cosignature that is no text', { bootId, checkpoint: 'note', cosignatures: [1] }],
+  [
+    'more cosignatures than a note has',
+    { bootId, checkpoint: 'note', cosignatures: Array(MAX_NOTE_SIGNATURES).fill('') },
+  ],
+  ['leaves that are no list', { bootId, leaves: hash }],
+  ['a leaf of 31 bytes', { bootId, leaves: [hash.slice(2)] }],
+  ['a leaf in upper case', { bootId, drop: ['AA'.repeat(32)] }],
+  ['too many leaves', { bootId, acknowledge: Array(4_097).fill(hash) }],
+  ['a member that is unknown', { bootId, all: true }],
+])('%s is no release', (_, request) => {
+  expect(() => parseReleaseRequest(request)).toThrow(withCode('invalid_request'))
 })

@@ -1,3 +1,4 @@
+import { MAX_NOTE_SIGNATURES } from '@countersign/log'
 import { assertApprovals, MAX_POLICY_BYTES, VaultPolicyError } from '@countersign/policy'
 import {
   type AttestRequest,
@@ -5,10 +6,13 @@ import {
   isDrandWitness,
   isEntropyWitness,
   isHex,
+  isNatural,
   isPlainObject,
+  type LogRequest,
   MAX_SIGN_ITEMS,
   type OpenSessionRequest,
   parseJson,
+  type ReleaseRequest,
   readMembers,
   type SignItem,
   type VaultRequest,
@@ -58,6 +62,48 @@ export function parseVaultRequest(value: unknown): VaultRequest {
   return { sid, grant, policy }
 }
 
+/** What fits the release of some thousands at once. */
+const MAX_LEAVES = 4_096
+/** One for each bit of a size. */
+const MAX_FRONTIER = 53
+
+export function parseLogRequest(value: unknown): LogRequest {
+  const { start, from } = toMembers(value, [], ['start', 'from'])
+  if (from !== undefined && !isNatural(from)) throw invalidRequest('from')
+  const rest = from === undefined ? {} : { from }
+  if (start === undefined) return rest
+  const { origin, checkpoint, hashes } = toMembers(start, ['origin', 'checkpoint', 'hashes'])
+  if (typeof origin !== 'string') throw invalidRequest('origin')
+  if (checkpoint !== null && typeof checkpoint !== 'string') throw invalidRequest('checkpoint')
+  if (!isHashes(hashes, MAX_FRONTIER)) throw invalidRequest('hashes')
+  return { ...rest, start: { origin, checkpoint, hashes } }
+}
+
+export function parseReleaseRequest(value: unknown): ReleaseRequest {
+  const optional = ['checkpoint', 'cosignatures', 'leaves', 'drop', 'acknowledge'] as const
+  const { bootId, checkpoint, cosignatures, ...lists } = toMembers(value, ['bootId'], optional)
+  if (!isHex(bootId, 16)) throw invalidRequest('bootId')
+  const named: Pick<ReleaseRequest, 'leaves' | 'drop' | 'acknowledge'> = {}
+  for (const name of ['leaves', 'drop', 'acknowledge'] as const) {
+    const leaves = lists[name]
+    if (leaves === undefined) continue
+    if (!isHashes(leaves, MAX_LEAVES)) throw invalidRequest(name)
+    named[name] = leaves
+  }
+  if (checkpoint === undefined && cosignatures === undefined) return { bootId, ...named }
+  if (typeof checkpoint !== 'string') throw invalidRequest('checkpoint')
+  if (!isTexts(cosignatures) || cosignatures.length >= MAX_NOTE_SIGNATURES) throw invalidRequest('cosignatures')
+  return { bootId, checkpoint, cosignatures, ...named }
+}
+
+function isHashes(value: unknown, most: number): value is string[] {
+  return Array.isArray(value) && value.length <= most && value.every((one) => isHex(one, 32))
+}
+
+function isTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((one) => typeof one === 'string')
+}
+
 /** Items of the wrong shape are undefined: one of them must not fail the others. */
 export type ParsedSignItems = { items: (SignItem | undefined)[]; policies: readonly string[] | undefined }
 
@@ -73,8 +119,7 @@ export function parseSignItemsRequest(value: unknown): ParsedSignItems {
 }
 
 function isPolicyTexts(value: unknown): value is string[] {
-  if (!Array.isArray(value)) return false
-  return value.every((text) => typeof text === 'string' && Buffer.byteLength(text) <= MAX_POLICY_BYTES)
+  return isTexts(value) && value.every((text) => Buffer.byteLength(text) <= MAX_POLICY_BYTES)
 }
 
 /** What each kind has beside whose key it is for. */

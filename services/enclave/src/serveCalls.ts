@@ -41,11 +41,14 @@ const STATUS: Record<EnclaveErrorCode, number> = {
   challenge_unknown: 403,
   transfer_refused: 403,
   share_refused: 403,
+  log_refused: 403,
+  boot_unknown: 404,
   issuer_unavailable: 503,
   time_unknown: 503,
   quote_unavailable: 503,
   collateral_stale: 503,
   root_secret_missing: 503,
+  log_unavailable: 503,
   overloaded: 503,
   shutting_down: 503,
   internal: 500,
@@ -61,6 +64,8 @@ export function serveCalls(deps: {
   admit?(head: CallHead): Promise<Admitted | undefined>
   log: Log
   drain?(): Promise<void>
+  /** What is answered while it drains: calls that finish what others began. */
+  isFinishing?(path: string): boolean
 }): App {
   let underWay = 0
   let isStopping = false
@@ -75,7 +80,8 @@ export function serveCalls(deps: {
       }
     },
     async handle(call) {
-      if (isStopping) return toReply(new EnclaveError('shutting_down', 'the enclave is stopping'))
+      if (isStopping && deps.isFinishing?.(call.path) !== true)
+        return toReply(new EnclaveError('shutting_down', 'the enclave is stopping'))
       underWay += 1
       try {
         return { status: 200, body: await deps.dispatch(call) }

@@ -18,7 +18,7 @@ export type Listen =
 /** A TLS key made at start, which never leaves this process, and SHA-256 of its SubjectPublicKeyInfo. */
 export type TlsIdentity = { key: string; cert: string; keyHash: Uint8Array<ArrayBuffer> }
 
-/** 256 items of a kilobyte or two, or fewer with large calldata. */
+/** 256 items of a kilobyte or two, or fewer with large calldata; or the leaves of some thousands of statements. */
 const MAX_SIGN_BYTES = 4_194_304
 /** All other calls are small. */
 const MAX_BODY_BYTES = 131_072
@@ -174,7 +174,8 @@ async function answer(
 ) {
   const head = { method: request.method ?? '', path: request.url ?? '/', headers: request.headers }
   const isSigned = typeof head.headers[callerHeaders.signature] === 'string'
-  const maxBytes = head.path === enclavePaths.sign && isSigned ? MAX_SIGN_BYTES : MAX_BODY_BYTES
+  const isLarge = head.path === enclavePaths.sign || head.path === enclavePaths.release
+  const maxBytes = isLarge && isSigned ? MAX_SIGN_BYTES : MAX_BODY_BYTES
   const admission = await app.admit(head)
   // Each byte can be a chunk of its own, and costs a hundred times its length then. Callers know how long their bodies are.
   if (head.headers['transfer-encoding'] !== undefined) {

@@ -3,6 +3,7 @@ import {
   type ApprovalKind,
   fromHex,
   hashUnsignedTransaction,
+  type LogSetting,
   type SignItem,
   type TxMetadata,
   toHex,
@@ -98,7 +99,12 @@ export function approve(
 }
 
 /** What the key worker does with an item. No policy is remembered, as in an enclave that has just started. */
-export function sign(item: SignItem, rules?: { policy: string; sample?: TimedSample }, at = now) {
-  const deps = { keyring, now: at, random, implementations: [implementation], policies: createPolicies(), verifyEs256 }
+export function sign(
+  item: SignItem,
+  rules?: { policy: string; sample?: TimedSample },
+  { at = now, log = null }: { at?: number; log?: LogSetting | null } = {},
+) {
+  const policies = createPolicies({ log })
+  const deps = { keyring, now: at, random, implementations: [implementation], policies, verifyEs256 }
   return signItem(deps, item, { coordinatorKey, rules: rules && { sample: undefined, ...rules } })
 }

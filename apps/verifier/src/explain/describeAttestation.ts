@@ -1,10 +1,11 @@
 import { parseQuote, parseReport } from '@countersign/attestation'
+import { parseCheckpoint, parseNote, parseTlogProof } from '@countersign/log'
 import { describePolicy, type Policy, parsePolicy } from '@countersign/policy'
 import { type AttestationReceiptV2, fromHex, ServiceError } from '@countersign/protocol'
 import { type Blocks, parseBlock, type ReceiptFiles, toCid } from '@countersign/receipt'
 import { describeQuote } from './describeQuote.ts'
 import { describeReport } from './describeReport.ts'
-import { describeCertificates, describeOr, type Line } from './lines.ts'
+import { describeCertificates, describeOr, type Line, list } from './lines.ts'
 
 /** A receipt of version 2, with those of its blocks that a CAR file has. */
 export function describeAttestation(receipt: AttestationReceiptV2, { bytes, blocks }: ReceiptFiles): Line[] {
@@ -26,17 +27,22 @@ export function describeAttestation(receipt: AttestationReceiptV2, { bytes, bloc
     ['signature', statement.signedAt],
     ['place in the batch', inclusion.leafIndex + 1],
     ...describeVault(receipt, blocks.policy),
+    ...describeLog(receipt),
     '',
     'ENTROPY',
     ['source', entropy.source],
     ['key', entropy.publicKey],
     ['sequence', entropy.sequence],
     ['entropy sample', entropy.timestamp],
-    ...describeBlock(blocks, 'batch', ({ quoteHex, bootId, sequence, treeSize, config }) => [
+    ...describeBlock(blocks, 'batch', ({ quoteHex, bootId, sequence, treeSize, config, settings, logKey }) => [
       'BATCH',
       ['batch', `${sequence} of boot ${bootId}`],
       ['signatures in it', treeSize],
       ['version', config.version],
+      ['log', logKey ?? 'none'],
+      ...(settings.log === null
+        ? []
+        : list(`witnesses, ${settings.log.quorum} of which must cosign`, settings.log.witnesses)),
       '',
       ...describeOr('TDX QUOTE', () => describeQuote(parseQuote(fromHex(quoteHex)))),
     ]),
@@ -65,6 +71,28 @@ function describeVault(
     ['policy hash', signer.statement.policy],
     ['approvals', approvals.map(({ approver }) => `passkey ${approver + 1}`).join(', ') || 'none shown'],
     ...(block === undefined ? [] : describeOr('RULES', () => describeRules(parsePolicy(block)))),
+  ]
+}
+
+/** Where the proof says that the signature is. Whether it holds is for `verify` to say. */
+function describeLog({ log }: AttestationReceiptV2): Line[] {
+  if (log === undefined) return []
+  return ['', ...describeOr('LOG', () => describeProof(log))]
+}
+
+function describeProof(log: string): Line[] {
+  const { index, checkpoint } = parseTlogProof(log)
+  const { text, signatures } = parseNote(checkpoint)
+  const { origin, size } = parseCheckpoint(text)
+  return [
+    'LOG',
+    ['origin', origin],
+    ['entry', index],
+    ['size of the tree', size],
+    ...list(
+      'lines of signatures',
+      signatures.map(({ name, keyId }) => `${name}+${keyId}`),
+    ),
   ]
 }
 

@@ -1,9 +1,10 @@
-export const MONITOR_HELP = `countersign-monitor: says whether all that a wallet has on a chain has a proof
+export const MONITOR_HELP = `countersign-monitor: says whether all that a wallet has on a chain, and in the log, has a proof
 
 For each nonce that the chain counts, it looks for the transaction or authorization (EIP-7702) that used it, for the event
 that names its receipt, and judges the receipt as npm run verify does. A nonce without such a receipt means that the key is
-used elsewhere. It does not see what leaves no trace on the chain: signed messages, typed data, transactions that nobody sent,
-and other chains.
+used elsewhere. Where the service has a log, it reads that to its end, and looks for the receipt of every entry of the
+wallet's key, signed messages and typed data too. Without a log it does not see what leaves no trace on the chain: signed
+messages, typed data, transactions that nobody sent, and other chains.
 
 Usage
   npm run monitor -- 0xADDRESS… --rpc URL [options]
@@ -14,18 +15,25 @@ Where things come from
   --contract ADDRESS      the ServiceAttestations contract on that chain, if no manifest names it
   --ipfs URL              an IPFS gateway; repeat for more
   --api URL               the service, which is a gateway too
+  --log URL               the service that serves the log, below /log; that of --api unless given
+  --witness-url URL       a witness of the log, asked past the service for the newest that it cosigned; repeat for more
 
 What you trust
   --manifest FILE         anchors and contracts, as npm run verify takes them
+  --witness KEY           witness whose cosignature of the log counts, beside those that the enclave's settings name
+  --quorum N              how many of them are enough, more than half; needs --witness
   --allow-mock            let simulated evidence pass (development only)
 
 What is looked at
   --from-nonce N          signatures with a lower nonce are from before there were receipts
   --from-block N          the same, by the block in which they were mined; needs the state of the block before
-  --grace SECONDS         how long a transaction may be mined and have no receipt yet (600)
+  --grace SECONDS         how long a transaction may be mined and have no receipt yet (600);
+                          the same for an entry of the log
 
 Other
   --follow                look again and again; says what has changed, and goes on when the node does not answer
+  --state FILE            keeps what was seen of the log from run to run: a log with two histories is found out by it,
+                          and only new entries are fetched; it is written after each look
   --interval SECONDS      how long to wait between two looks (60)
   --webhook URL           POST the reports as JSON when something is found that is not complete, and when that changes
   --json                  one JSON object for each look, instead of text
@@ -35,10 +43,14 @@ Example
   npm run monitor -- 0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266 --rpc https://node.example --manifest release.json \\
     --ipfs https://gateway.example --follow --webhook https://alerts.example/hook
 
-Exit codes; of several wallets the worst, 1 before 3
-  0  complete: every nonce is explained by a receipt that was accepted
+Exit codes; of several findings and wallets the worst, in the order 1, 4, 5, 3, 6
+  0  complete: every nonce, and every entry of the log, is explained by a receipt that was accepted
   1  the key of a wallet is used elsewhere, or a receipt does not hold
   2  bad input
-  3  not complete, and no alarm: a receipt is awaited, cannot be fetched or is not accepted, the node does not answer
-     or does not show enough, or this program failed
+  3  not complete, and no alarm: a receipt is awaited, cannot be fetched or is not accepted, the log withholds something,
+     is stale or does not answer, the node does not answer or does not show enough, or this program failed
+  4  something is hidden: the log has a signature of a wallet's key that no receipt is of
+  5  the log lies: it shows two histories, contradicts itself or a receipt, or is not cosigned
+  6  unresolved: the log has a signature without a receipt whose enclave stopped, or which it reported itself; all else
+     is complete
 `

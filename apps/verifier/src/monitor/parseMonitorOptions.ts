@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
-import { VerifierError } from '@countersign/verify'
-import { invalid, toBaseUrl, toHexOption, toUrl } from '../optionValues.ts'
+import { emptyManifest, type Manifest, VerifierError } from '@countersign/verify'
+import { invalid, toBaseUrl, toHexOption, toUrl, toWitnesses } from '../optionValues.ts'
 
 export type MonitorOptions = {
   addresses: readonly string[]
@@ -9,6 +9,11 @@ export type MonitorOptions = {
   contract: string | undefined
   gateways: readonly string[]
   api: string | undefined
+  log: string | undefined
+  witnessUrls: readonly string[]
+  /** The reader's own witnesses. */
+  anchors: Manifest
+  stateFile: string | undefined
   manifestFile: string | undefined
   isMockAllowed: boolean
   from: { nonce: number } | { block: number } | undefined
@@ -24,6 +29,11 @@ const FLAGS = {
   contract: { type: 'string' },
   ipfs: { type: 'string', multiple: true },
   api: { type: 'string' },
+  log: { type: 'string' },
+  'witness-url': { type: 'string', multiple: true },
+  witness: { type: 'string', multiple: true },
+  quorum: { type: 'string' },
+  state: { type: 'string' },
   manifest: { type: 'string' },
   'allow-mock': { type: 'boolean' },
   'from-nonce': { type: 'string' },
@@ -58,13 +68,23 @@ export function parseMonitorOptions(argv: readonly string[]): MonitorOptions | u
   if (nonce !== undefined && block !== undefined) throw invalid('--from-nonce and --from-block', 'give one of them')
   if (nonce !== undefined && addresses.length > 1)
     throw invalid('--from-nonce is of one wallet', 'look at one at a time')
+  const api = values.api === undefined ? undefined : toBaseUrl('--api', values.api)
+  const log = values.log === undefined ? api : toBaseUrl('--log', values.log)
+  const witnessUrls = [...new Set((values['witness-url'] ?? []).map((url) => toBaseUrl('--witness-url', url)))]
+  for (const name of ['witness-url', 'witness', 'state'] as const) {
+    if (log === undefined && values[name] !== undefined) throw invalid(`--${name} is for a log`, 'add --log or --api')
+  }
   return {
     addresses,
     rpc: toUrl('--rpc', values.rpc).href,
     eventsRpc: values['events-rpc'] === undefined ? undefined : toUrl('--events-rpc', values['events-rpc']).href,
     contract: values.contract === undefined ? undefined : `0x${toHexOption('--contract', values.contract, 20)}`,
     gateways: (values.ipfs ?? []).map((url) => toBaseUrl('--ipfs', url)),
-    api: values.api === undefined ? undefined : toBaseUrl('--api', values.api),
+    api,
+    log,
+    witnessUrls,
+    anchors: { ...emptyManifest, ...toWitnesses(values) },
+    stateFile: values.state,
     manifestFile: values.manifest,
     isMockAllowed: values['allow-mock'] === true,
     from: nonce !== undefined ? { nonce } : block !== undefined ? { block } : undefined,

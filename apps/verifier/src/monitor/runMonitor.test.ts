@@ -1,8 +1,17 @@
+import { readFile } from 'node:fs/promises'
+import type { LogEntry } from '@countersign/log'
 import { nameSignature, toCid } from '@countersign/receipt'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { issue, toManifest } from '../../../../packages/verify/src/issues.fake.ts'
+import { issue, issueGoldenV2, signedAt, toManifest } from '../../../../packages/verify/src/issues.fake.ts'
+import {
+  createFakeLog,
+  type FakeLog,
+  logReceipt,
+  origin,
+} from '../../../../packages/verify/src/monitor/log/log.fake.ts'
 import { createFakeNode } from '../../../../packages/verify/src/monitor/node.fake.ts'
 import {
+  apiBaseUrl,
   createFakeNetwork,
   type FakeNetwork,
   gatewayUrl,
@@ -13,6 +22,15 @@ import { createFolder } from '../folder.fake.ts'
 import { runMonitor } from './runMonitor.ts'
 
 const signed = await issue()
+const history = createFakeLog()
+history.append({
+  kind: 'boot',
+  bootId: 'b0'.repeat(16),
+  configHash: 'c0'.repeat(32),
+  timeMs: signedAt.getTime() - 1000,
+})
+const plain = { treeSize: 1, leafIndex: 0, batchSequence: 0 }
+const logged = logReceipt(history, await issueGoldenV2({ ...plain, signedAt, log: { origin } }))
 const { from: wallet, txHash } = nameSignature(signed.receipt)
 const foreign = { hash: `0x${'f0'.repeat(32)}`, from: wallet, nonce: 1 }
 const hook = 'https://alerts.test/secret'
@@ -41,7 +59,7 @@ beforeEach(() => {
 
 /** `between` runs between two looks; with the last one the program is told to end. */
 async function run(argv: readonly string[], between: readonly (() => void)[] = []) {
-  const folder = await createFolder({ 'release.json': JSON.stringify(toManifest(signed)) })
+  const folder = await createFolder({ 'release.json': JSON.stringify(toBothManifest()) })
   const output = { stdout: '', stderr: '' }
   const rest = [...between]
   const exitCode = await runMonitor(
@@ -64,6 +82,13 @@ async function run(argv: readonly string[], between: readonly (() => void)[] = [
     argv.map((argument) => argument.replace('release.json', `${folder}/release.json`)),
   )
   return { exitCode, ...output }
+}
+
+/** Both services have the same machines, and other settings. */
+function toBothManifest() {
+  const [one, other] = [toManifest(signed), toManifest(logged)]
+  const configHashes = [...one.enclave.configHashes, ...other.enclave.configHashes]
+  return { ...one, enclave: { ...one.enclave, configHashes } }
 }
 
 const options = ['--rpc', rpcUrl, '--ipfs', gatewayUrl, '--manifest', 'release.json', '--allow-mock']
@@ -145,6 +170,127 @@ describe('following', () => {
   })
 })
 
+describe('with a log', () => {
+  const now = new Date('2026-07-01T00:00:00Z')
+  const keyId = logged.receipt.signer.statement.keyId
+  let log: FakeLog
+  beforeEach(() => {
+    node = createFakeNode({ wallet })
+    node.rest(7)
+    network.routes.splice(0)
+    network.routes.push([rpcUrl, node.answer], [`${apiBaseUrl}/log`, (url) => log.answer(url)])
+    for (const block of [logged.bytes, logged.collateral, ...Object.values(logged.blocks)]) {
+      network.blocks.set(toCid(block), Uint8Array.from(block))
+    }
+    node.mine({ hash: nameSignature(logged.receipt).txHash, from: wallet, nonce: 0 })
+    node.publish(logged)
+    node.rest(60)
+    log = fork(history.entries)
+  })
+  const fork = (entries: readonly LogEntry[]) => {
+    const forked = createFakeLog(entries)
+    forked.cosignedAtS = now.getTime() / 1000 - 60
+    return forked
+  }
+  const signature = (leaf: string): LogEntry => ({
+    ...{ kind: 'signature', keyId, leaf: leaf.repeat(32), timeMs: signedAt.getTime() },
+  })
+  const withLog = [wallet, ...options, '--log', apiBaseUrl]
+
+  test('says up to which size it is complete', async () => {
+    const { exitCode, stdout } = await run(withLog)
+    expect(exitCode).toBe(0)
+    expect(stdout).toContain('1 of 1 transaction has a proof; complete up to size 2 and nonce 1.')
+    expect(stdout).toContain('The log log.example/enclave-a has 2 entries')
+    expect(stdout).not.toContain('Only a log of all signatures')
+  })
+
+  const planted: [string, number, () => void][] = [
+    ['an entry without a receipt', 4, () => void log.append(signature('5e'))],
+    ['a log that contradicts itself', 5, () => void log.append(history.entries[1] as LogEntry)],
+    [
+      'an entry of an enclave that stopped',
+      6,
+      () => {
+        log.append(signature('5e'))
+        log.append({ ...(history.entries[0] as LogEntry), timeMs: signedAt.getTime() + 1 })
+      },
+    ],
+    ['a log that withholds', 3, () => void log.gone.add('tile/entries/000.p/2')],
+  ]
+  test.each(planted)('%s ends with %i, and the webhook has it', async (_, expected, plant) => {
+    network.routes.push([
+      hook,
+      (_url, { body }) => {
+        told.push(JSON.parse(String(body)))
+        return json({})
+      },
+    ])
+    plant()
+    const { exitCode, stdout } = await run([...withLog, '--json', '--webhook', hook])
+    expect(exitCode).toBe(expected)
+    expect(JSON.parse(stdout)).toMatchObject({ exitCode: expected })
+    expect(told).toMatchObject([{ exitCode: expected, looks: [{ address: wallet }] }])
+  })
+
+  test('keeps what it saw, and finds a second history by it in the next run', async () => {
+    const folder = await createFolder({})
+    const state = ['--state', `${folder}/state.json`]
+    expect(await run([...withLog, ...state])).toMatchObject({ exitCode: 0, stderr: '' })
+    const before = await readFile(`${folder}/state.json`, 'utf8')
+    log.append(signature('11'))
+    const kept = log
+    log = fork([...history.entries.slice(0, 1), signature('22'), ...history.entries.slice(1)])
+    const { exitCode, stdout } = await run([...withLog, ...state])
+    expect(exitCode).toBe(5)
+    expect(stdout).toContain('The log lies.')
+    expect(await readFile(`${folder}/state.json`, 'utf8')).toBe(before)
+    log = kept
+    expect(await run([...withLog, ...state])).toMatchObject({ exitCode: 4 })
+  })
+
+  test.each(['', '{', '{"version":"countersign-monitor/1","hash":"","logs":[]}'])(
+    'a damaged state is no first run: %s',
+    async (text) => {
+      const folder = await createFolder({ 'state.json': text })
+      const { exitCode, stderr } = await run([...withLog, '--state', `${folder}/state.json`])
+      expect(exitCode).toBe(2)
+      expect(stderr).toMatch(/state\.json.*\[(?:state_malformed|file_unreadable)\]/)
+      expect(await readFile(`${folder}/state.json`, 'utf8')).toBe(text)
+    },
+  )
+
+  test('a state that cannot be written is said, and hides no alarm', async () => {
+    const state = ['--state', '/nowhere/state.json']
+    expect(await run([...withLog, ...state])).toMatchObject({
+      exitCode: 3,
+      stderr: expect.stringContaining('file_unwritable'),
+    })
+    log.append(signature('5e'))
+    expect(await run([...withLog, ...state])).toMatchObject({ exitCode: 4 })
+  })
+
+  test('follows without being told of each new entry of others', async () => {
+    const others = () => void log.append({ ...signature('77'), keyId: '77'.repeat(16) } as LogEntry)
+    const { exitCode, stdout } = await run([...withLog, '--follow', '--json'], [others, others, others])
+    expect(exitCode).toBe(0)
+    expect(stdout.trim().split('\n')).toHaveLength(1)
+  })
+
+  test('asks witnesses past the service', async () => {
+    const ahead = fork([...history.entries, signature('5e')])
+    ahead.cosignedAtS -= 60
+    network.routes.push(
+      ['https://w1.test', () => new Response(ahead.toNote())],
+      ['https://w2.test', () => new Response(ahead.toNote())],
+    )
+    const urls = ['--witness-url', 'https://w1.test', '--witness-url', 'https://w2.test']
+    const { exitCode, stdout } = await run([...withLog, ...urls])
+    expect(exitCode).toBe(3)
+    expect(stdout).toContain('withholds what it has: it shows 2 entries, and its witnesses cosigned 3')
+  })
+})
+
 describe('bad input ends with 2', () => {
   test.each([
     ['no wallet', ['--rpc', rpcUrl]],
@@ -158,6 +304,10 @@ describe('bad input ends with 2', () => {
     ['a beginning that the wallet has not reached', [wallet, ...options, '--from-nonce', '2']],
     ['an interval without following', [wallet, ...options, '--interval', '5']],
     ['help among other arguments', [wallet, '--help']],
+    ['a witness without a quorum', [wallet, ...options, '--log', apiBaseUrl, '--witness', '11'.repeat(32)]],
+    ['a state without a log', [wallet, ...options, '--state', 'state.json']],
+    ['witnesses without a log', [wallet, ...options, '--witness-url', 'https://w1.test']],
+    ['a log that is no URL', [wallet, ...options, '--log', 'log.example/enclave-a']],
     ['an unknown option', [wallet, ...options, '--all']],
     ['no contract', [wallet, ...options.slice(0, 4)]],
     ['no gateway', [wallet, '--rpc', rpcUrl, '--manifest', 'release.json']],

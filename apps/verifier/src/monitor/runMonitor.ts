@@ -5,16 +5,20 @@ import {
   describeError,
   describeReport,
   type FetchDeps,
+  type LogsMemory,
   type MonitorConclusion,
   type MonitorReport,
+  monitorConclusions,
   monitorWallet,
   releaseManifest,
   toPrintable,
   toPrintableJson,
+  VerifierError,
 } from '@countersign/verify'
 import { readManifest } from '../verify.ts'
 import { MONITOR_HELP } from './help.ts'
 import { type MonitorOptions, parseMonitorOptions } from './parseMonitorOptions.ts'
+import { readState, writeState } from './stateFile.ts'
 
 export type MonitorCliDeps = FetchDeps & {
   now: () => Date
@@ -25,7 +29,14 @@ export type MonitorCliDeps = FetchDeps & {
 }
 
 /** Scripts depend on these numbers; the help says what each means. */
-const EXIT_CODES: Readonly<Record<MonitorConclusion, number>> = { complete: 0, 'used-elsewhere': 1, incomplete: 3 }
+const EXIT_CODES: Readonly<Record<MonitorConclusion, number>> = {
+  complete: 0,
+  'used-elsewhere': 1,
+  incomplete: 3,
+  hidden: 4,
+  'log-lies': 5,
+  unresolved: 6,
+}
 const BAD_INPUT = 2
 const UNAVAILABLE_CODES: readonly string[] = ['chain_unavailable', 'fetch_failed', 'event_not_found']
 
@@ -51,24 +62,27 @@ export async function runMonitor(deps: MonitorCliDeps, argv: readonly string[]):
 }
 
 async function follow(deps: MonitorCliDeps, options: MonitorOptions, { isJson }: { isJson: boolean }): Promise<number> {
-  const manifests = [releaseManifest, ...(await readManifest(options.manifestFile))]
+  const manifests = [releaseManifest, ...(await readManifest(options.manifestFile)), options.anchors]
+  const logs = await readState(options.stateFile)
   const watched = options.addresses.map((address) => ({ address, memory: createMonitorMemory() }))
   const fetchBytes = createFetchBytes(deps)
-  const { rpc, eventsRpc, contract, gateways, api, from, graceS, isMockAllowed } = options
+  const { now, wait } = deps
+  const { rpc, eventsRpc, contract, gateways, api, log, witnessUrls, from, graceS, isMockAllowed } = options
   let [shown, told] = ['', '']
   for (;;) {
     const looks: Look[] = []
     for (const { address, memory } of watched) {
       const request = {
-        ...{ address, rpc, manifests, gateways, allowMock: isMockAllowed },
+        ...{ address, rpc, manifests, gateways, witnessUrls, allowMock: isMockAllowed },
         ...(eventsRpc === undefined ? {} : { eventsRpc }),
         ...(contract === undefined ? {} : { contract }),
         ...(api === undefined ? {} : { api }),
+        ...(log === undefined ? {} : { log }),
         ...(from === undefined ? {} : { from }),
         ...(graceS === undefined ? {} : { graceS }),
       }
       try {
-        looks.push({ address, report: await monitorWallet({ fetchBytes, now: deps.now, memory }, request) })
+        looks.push({ address, report: await monitorWallet({ fetchBytes, now, wait, memory, logs }, request) })
       } catch (error) {
         if (!isUnavailable(error)) throw error
         looks.push({ address, error: describeError(error) })
@@ -83,13 +97,36 @@ async function follow(deps: MonitorCliDeps, options: MonitorOptions, { isJson }:
     if (options.webhook !== undefined && !isTold && (await postWebhook(deps, options.webhook, looks))) {
       told = exitCode === EXIT_CODES.complete ? '' : news
     }
-    if (!options.isFollowing || !(await deps.wait(options.intervalS * 1000))) return exitCode
+    // Said after all else: what was found must not be lost with the file.
+    const isKept = await keepState(deps, options.stateFile, logs)
+    if (!options.isFollowing || !(await deps.wait(options.intervalS * 1000))) {
+      return exitCode === EXIT_CODES.complete && !isKept ? EXIT_CODES.incomplete : exitCode
+    }
   }
 }
 
-/** All but what changes with every block. */
+/** Whether the next run will know what this one saw. */
+async function keepState(deps: MonitorCliDeps, path: string | undefined, logs: LogsMemory): Promise<boolean> {
+  try {
+    await writeState(path, logs)
+    return true
+  } catch (error) {
+    if (!(error instanceof VerifierError)) throw error
+    const { code, message } = describeError(error)
+    deps.writeError(toLine(`${message} [${code}]`))
+    return false
+  }
+}
+
+/** All but what changes with every block and cosignature. */
 function toNews(looks: readonly Look[]): string {
-  return JSON.stringify(looks.map((look) => ('report' in look ? { ...look.report, head: undefined } : look)))
+  return JSON.stringify(
+    looks.map((look) => {
+      if (!('report' in look)) return look
+      const { head: _, logs, ...report } = look.report
+      return { ...report, logs: logs?.map(({ size: _size, cosignedAt: _time, ...log }) => log) }
+    }),
+  )
 }
 
 function show({ writeOut, writeError }: MonitorCliDeps, looks: readonly Look[], { isJson }: { isJson: boolean }) {
@@ -100,10 +137,11 @@ function show({ writeOut, writeError }: MonitorCliDeps, looks: readonly Look[], 
       continue
     }
     const { report } = look
-    const { headline, findings, unseen } = describeReport(report)
+    const { headline, findings, logs, unseen } = describeReport(report)
     const lines = [
       `${report.address} on chain ${report.chainId}, up to block ${report.head.number} of ${report.head.time.toISOString()}`,
       `  ${headline}`,
+      ...logs.map((text) => `  ${text}`),
       ...findings.map(({ severity, text }) => `  ${severity}: ${text}`),
       `  ${unseen}`,
     ]
@@ -111,9 +149,11 @@ function show({ writeOut, writeError }: MonitorCliDeps, looks: readonly Look[], 
   }
 }
 
+/** That of the worst. */
 function toExitCode(looks: readonly Look[]): number {
-  const codes = looks.map((look) => EXIT_CODES['report' in look ? look.report.conclusion : 'incomplete'])
-  return codes.includes(EXIT_CODES['used-elsewhere']) ? EXIT_CODES['used-elsewhere'] : Math.max(...codes)
+  const found = looks.map((look) => ('report' in look ? look.report.conclusion : 'incomplete'))
+  const worst = monitorConclusions.find((conclusion) => found.includes(conclusion))
+  return EXIT_CODES[worst ?? 'incomplete']
 }
 
 /** Whether it was taken; where not, that is said, and the next look tries again. Only the host is named: the path is often a secret. */

@@ -16,6 +16,8 @@ const EMPTY: AnchorFields = {
   coordinatorTcb: '',
   coordinatorChips: '',
   entropyKeys: '',
+  witnesses: '',
+  quorum: '',
   address: '',
   rpcUrl: '',
   chainId: '',
@@ -54,6 +56,11 @@ const lists: { name: AnchorField; label: string; hint: string }[] = [
     hint: 'Their ids, 64 bytes of hex. Left empty: any, but a Milan passes only if it is listed.',
   },
   { name: 'entropyKeys', label: 'Key of the entropy source', hint: 'Ed25519, 32 bytes of hex.' },
+  {
+    name: 'witnesses',
+    label: 'Witnesses of the log',
+    hint: 'Their keys as they state them, name+id+key, or 32 bytes of hex. Left empty, those of the key enclave’s settings count alone.',
+  },
 ]
 
 /** Whose word on code, settings and contract counts: the operator's, or the visitor's. */
@@ -162,6 +169,7 @@ function OwnAnchors({ operator, onUse }: { operator: Trust; onUse: (trust: Trust
           )}
         </Field>
       ))}
+      {input('quorum', 'How many of them must have cosigned', 'More than half of those that you name.', 'numeric')}
       {input('address', 'Contract with the events', 'Its address. Left empty, the chain is not asked.')}
       {input(
         'rpcUrl',

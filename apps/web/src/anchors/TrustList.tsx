@@ -22,7 +22,7 @@ export function TrustList({ trust }: { trust: Trust }) {
 }
 
 function toEntries(trust: Trust): [title: string, values: readonly string[]][] {
-  const { enclave, coordinator, entropyKeys, maximumEventDelayS: delay } = trust.manifest
+  const { enclave, coordinator, entropyKeys, log, maximumEventDelayS: delay } = trust.manifest
   const contract = findContract(trust)
   const events = Object.entries(enclave.events ?? {}).map(([name, payloads]) => `${name}: ${payloads.join(' or ')}`)
   const { minimumTcbEvaluationDataNumber: evaluation } = enclave
@@ -51,6 +51,14 @@ function toEntries(trust: Trust): [title: string, values: readonly string[]][] {
       ? []
       : [['Chips of the coordinator', coordinator.chips] satisfies [string, readonly string[]]]),
     ['Entropy source', entropyKeys],
+    ...(log === undefined
+      ? []
+      : [
+          [`Witnesses of the log, ${log.quorum} of which must cosign`, log.witnesses] satisfies [
+            string,
+            readonly string[],
+          ],
+        ]),
     ['Accepted beside UpToDate', trust.tcbStatuses],
     ['Contract', contract === undefined ? [] : [`${contract.address} on chain ${contract.chainId}`]],
     ...(delay === undefined

@@ -16,6 +16,8 @@ describe('the visitor’s anchors', () => {
     coordinatorTcb: '',
     coordinatorChips: '',
     entropyKeys: '',
+    witnesses: '',
+    quorum: '',
     address: '',
     rpcUrl: '',
     chainId: '',
@@ -79,6 +81,25 @@ describe('the visitor’s anchors', () => {
       coordinatorTcb: expect.stringMatching(/^Each line is PRODUCT:PART=LEVEL/),
       coordinatorChips: 'Line 2 is not 64 bytes of hex.',
     })
+  })
+
+  test('witnesses of the log, in hex or as they state their keys, and how many must cosign', () => {
+    // RFC 8032 §7.1.
+    const hex = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a'
+    const other = '3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c'
+    const stated = 'w.example+4a98ebc3+BNdamAGCsQq31Uv+08lkBzoO4XLz2qYjJa8CGmj3B1Ea'
+    const { trust } = parseAnchorForm({ ...empty, witnesses: `${stated}\n0x${other}`, quorum: ' 2' }, operator)
+    expect(trust?.manifest.log).toEqual({ witnesses: [hex, other], quorum: 2 })
+    for (const [fields, field] of [
+      [{ witnesses: hex, quorum: '' }, 'quorum'],
+      [{ witnesses: '', quorum: '1' }, 'quorum'],
+      [{ witnesses: `${hex}\n${other}`, quorum: '1' }, 'quorum'],
+      [{ witnesses: hex, quorum: 'all' }, 'quorum'],
+      [{ witnesses: `${hex}\nw.example`, quorum: '2' }, 'witnesses'],
+    ] as const) {
+      const { trust: none, faults } = parseAnchorForm({ ...empty, ...fields }, operator)
+      expect([none, Object.keys(faults ?? {})[0]]).toEqual([undefined, field])
+    }
   })
 
   test('each fault is told at its field', () => {

@@ -10,13 +10,15 @@ import {
   parseMeasurementText,
   parseMinimumTcbTexts,
   parsePlatformText,
+  parseWitnessText,
+  WITNESS_FORM,
 } from '@countersign/verify'
 import type { Trust } from './trust.ts'
 
 /** What the visitor typed. Lists have one item a line. */
 export type AnchorFields = Record<AnchorField, string>
 
-export type AnchorField = ListField | 'address' | 'rpcUrl' | 'chainId'
+export type AnchorField = ListField | 'quorum' | 'address' | 'rpcUrl' | 'chainId'
 
 type ListField =
   | 'measurements'
@@ -27,6 +29,7 @@ type ListField =
   | 'coordinatorTcb'
   | 'coordinatorChips'
   | 'entropyKeys'
+  | 'witnesses'
 
 export type AnchorFaults = Partial<Record<AnchorField, string>>
 
@@ -45,6 +48,12 @@ export function parseAnchorForm(fields: AnchorFields, operator: Trust): AnchorFo
   const minimumTcb = parseMinimumTcbTexts(levels)
   if (minimumTcb === undefined) faults.coordinatorTcb = `Each line is ${MINIMUM_TCB_FORM}; each product stands once.`
   const chips = toLines(fields.coordinatorChips).map(toHex)
+  const witnesses = toLines(fields.witnesses).map((line, index) => {
+    const key = parseWitnessText(line)
+    if (key === undefined) faults.witnesses ??= `Line ${index + 1} is not ${WITNESS_FORM}.`
+    return key ?? line
+  })
+  const isLogAsked = witnesses.length > 0 || fields.quorum.trim() !== ''
   const manifest: Manifest = {
     ...emptyManifest,
     enclave: {
@@ -63,6 +72,7 @@ export function parseAnchorForm(fields: AnchorFields, operator: Trust): AnchorFo
       ...(chips.length === 0 ? {} : { chips }),
     },
     entropyKeys: toLines(fields.entropyKeys).map(toHex),
+    ...(isLogAsked && { log: { witnesses, quorum: Number(fields.quorum) } }),
     contracts: contract === undefined ? [] : [{ chainId: contract.chainId, address: contract.address }],
   }
   for (const { member, fault } of findManifestFaults(manifest)) {
@@ -82,6 +92,8 @@ const members: [prefix: string, field: AnchorField][] = [
   ['coordinator.minimumTcb', 'coordinatorTcb'],
   ['coordinator.chips', 'coordinatorChips'],
   ['entropyKeys', 'entropyKeys'],
+  ['log.witnesses', 'witnesses'],
+  ['log', 'quorum'],
   ['contracts[0].address', 'address'],
   ['contracts[0].chainId', 'chainId'],
 ]

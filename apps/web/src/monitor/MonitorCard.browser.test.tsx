@@ -1,10 +1,17 @@
-import { nameSignature } from '@countersign/receipt'
+import { nameSignature, toCid } from '@countersign/receipt'
 import type { Hex } from '@countersign/sdk'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { render } from 'vitest-browser-react'
-import { issue } from '../../../../packages/verify/src/issues.fake.ts'
+import { issue, issueGoldenV2, signedAt } from '../../../../packages/verify/src/issues.fake.ts'
+import { createFakeLog, logReceipt, origin } from '../../../../packages/verify/src/monitor/log/log.fake.ts'
 import { createFakeNode } from '../../../../packages/verify/src/monitor/node.fake.ts'
-import { createFakeNetwork, gatewayUrl, rpcUrl } from '../../../../packages/verify/src/network.fake.ts'
+import {
+  apiBaseUrl,
+  createFakeNetwork,
+  type FakeNetwork,
+  gatewayUrl,
+  rpcUrl,
+} from '../../../../packages/verify/src/network.fake.ts'
 import { toConfig } from '../config.fake.ts'
 import { ConfigContext, type WebConfig } from '../config.ts'
 import { MonitorCard } from './MonitorCard.tsx'
@@ -14,9 +21,20 @@ const { from: wallet, txHash } = nameSignature(signed.receipt)
 const foreign = { hash: `0x${'f0'.repeat(32)}`, from: wallet, nonce: 1 }
 const original = globalThis.fetch
 
+const history = createFakeLog()
+history.append({
+  kind: 'boot',
+  bootId: 'b0'.repeat(16),
+  configHash: 'c0'.repeat(32),
+  timeMs: signedAt.getTime() - 1000,
+})
+const plain = { treeSize: 1, leafIndex: 0, batchSequence: 0 }
+const logged = logReceipt(history, await issueGoldenV2({ ...plain, signedAt, log: { origin } }))
+
 let node: ReturnType<typeof createFakeNode>
+let network: FakeNetwork
 beforeEach(() => {
-  const network = createFakeNetwork(signed)
+  network = createFakeNetwork(signed)
   node = createFakeNode({ wallet })
   // The manifest's contract begins at block 7.
   node.rest(7)
@@ -30,8 +48,8 @@ afterEach(() => {
   globalThis.fetch = original
 })
 
-function open(change: Partial<WebConfig> = {}) {
-  const config: WebConfig = { ...toConfig(signed), ipfsGatewayUrl: gatewayUrl, ...change }
+function open(change: WebConfig = toConfig(signed)) {
+  const config: WebConfig = { ...change, ipfsGatewayUrl: gatewayUrl }
   return render(
     <ConfigContext value={config}>
       <MonitorCard address={wallet as Hex} />
@@ -58,6 +76,30 @@ test('a transaction without a receipt is an alarm, also in a second look', async
   await screen.getByRole('button', { name: 'Check again' }).click()
   await expect.element(screen.getByText(/The key is used elsewhere/)).toBeVisible()
   await expect.element(screen.getByText(new RegExp(foreign.hash))).toBeVisible()
+})
+
+test('a log of the service is looked through as well', async () => {
+  const log = createFakeLog(history.entries)
+  log.cosignedAtS = Math.floor(Date.now() / 1000) - 60
+  network.routes.unshift([`${apiBaseUrl}/log`, (url) => log.answer(url)])
+  for (const block of [logged.bytes, logged.collateral, ...Object.values(logged.blocks)]) {
+    network.blocks.set(toCid(block), Uint8Array.from(block))
+  }
+  node.blocks.splice(8)
+  node.mine({ hash: nameSignature(logged.receipt).txHash, from: wallet, nonce: 0 })
+  node.publish(logged)
+  node.rest(20)
+  const screen = await open(toConfig(logged))
+  await screen.getByRole('button', { name: 'Check all transactions' }).click()
+  const done = screen.getByText('1 of 1 transaction has a proof; complete up to size 2 and nonce 1.')
+  await expect.element(done).toBeVisible()
+  await expect.element(screen.getByText(/1 signature of this wallet, 1 with a proof/)).toBeVisible()
+
+  const { keyId } = logged.receipt.signer.statement
+  log.append({ kind: 'signature', keyId, leaf: '5e'.repeat(32), timeMs: signedAt.getTime() })
+  await screen.getByRole('button', { name: 'Check again' }).click()
+  await expect.element(screen.getByText(/Something is hidden/)).toBeVisible()
+  await expect.element(screen.getByText(/Entry 2 of the log log.example\/enclave-a is a signature/)).toBeVisible()
 })
 
 test('a node that does not answer shows nothing as complete', async () => {

@@ -1,5 +1,12 @@
 import type { Hex } from '@countersign/sdk'
-import { createMonitorMemory, describeError, describeReport, type MonitorReport } from '@countersign/verify'
+import {
+  createLogsMemory,
+  createMonitorMemory,
+  describeError,
+  describeReport,
+  type MonitorConclusion,
+  type MonitorReport,
+} from '@countersign/verify'
 import { useEffect, useState } from 'react'
 import { useConfig } from '../config.ts'
 import { Notice } from '../ui/Notice.tsx'
@@ -12,12 +19,20 @@ type State =
 
 const LOOKING: State = { phase: 'looking', judged: 0, of: 0 }
 
-const TONES = { complete: 'info', incomplete: 'warning', 'used-elsewhere': 'danger' } as const
+const TONES = {
+  complete: 'info',
+  incomplete: 'warning',
+  unresolved: 'warning',
+  'log-lies': 'danger',
+  hidden: 'danger',
+  'used-elsewhere': 'danger',
+} as const satisfies Record<MonitorConclusion, unknown>
 
 /** Looks at once, and again when it is asked to; what was accepted is not judged a second time. */
 export function MonitorResult({ address }: { address: Hex }) {
   const config = useConfig()
   const [memory] = useState(createMonitorMemory)
+  const [logs] = useState(createLogsMemory)
   const [turn, setTurn] = useState(0)
   const [state, setState] = useState<State>(LOOKING)
 
@@ -29,14 +44,14 @@ export function MonitorResult({ address }: { address: Hex }) {
     }
     set(LOOKING)
     const onProgress = (progress: { judged: number; of: number }) => set({ phase: 'looking', ...progress })
-    checkWallet({ config, memory, onProgress }, address).then(
+    checkWallet({ config, memory, logs, onProgress }, address).then(
       (report) => set({ phase: 'done', report }),
       (error) => set({ phase: 'failed', message: describeError(error).message }),
     )
     return () => {
       isCurrent = false
     }
-  }, [config, memory, address, turn])
+  }, [config, memory, logs, address, turn])
 
   return (
     <>
@@ -61,10 +76,13 @@ export function MonitorResult({ address }: { address: Hex }) {
 }
 
 function ReportView({ report }: { report: MonitorReport }) {
-  const { headline, findings, unseen } = describeReport(report)
+  const { headline, findings, logs, unseen } = describeReport(report)
   return (
     <>
       <Notice tone={TONES[report.conclusion]} title={headline} isAlert>
+        {logs.map((text) => (
+          <p key={text}>{text}</p>
+        ))}
         {findings.length === 0 ? null : (
           <ul>
             {findings.map(({ text }) => (

@@ -6,8 +6,10 @@ import { fetchBytes } from '../worker/pageFetch.ts'
 
 /** In one look; the next goes on from there. */
 const MAX_RECEIPTS = 50
+/** Of some 90 bytes each, tiles with them: a log that is larger is for the command line. */
+const MAX_LOG_ENTRIES = 100_000
 
-export type CheckWalletDeps = Pick<MonitorDeps, 'memory' | 'onProgress'> & { config: WebConfig }
+export type CheckWalletDeps = Pick<MonitorDeps, 'memory' | 'logs' | 'onProgress'> & { config: WebConfig }
 
 /** Looks at a wallet with the anchors and nodes of this site. */
 export async function checkWallet({ config, ...deps }: CheckWalletDeps, address: Hex): Promise<MonitorReport> {
@@ -30,7 +32,7 @@ export async function checkWallet({ config, ...deps }: CheckWalletDeps, address:
       ...{ address: address.toLowerCase(), rpc, chainId: config.chainId, eventsRpc: node.rpcUrl },
       ...{ manifests: [manifest], contract: contract.address, allowMock, tcbStatuses, api: config.apiBaseUrl },
       gateways: config.ipfsGatewayUrl === undefined ? [] : [config.ipfsGatewayUrl],
-      maxReceipts: MAX_RECEIPTS,
+      ...{ log: config.apiBaseUrl, maxReceipts: MAX_RECEIPTS, maxLogEntries: MAX_LOG_ENTRIES },
     },
   )
 }

@@ -3,7 +3,13 @@ import { toCid } from '@countersign/receipt'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { page, userEvent } from 'vitest/browser'
 import { render } from 'vitest-browser-react'
-import { issueGolden, issue as issueReceipt, slug, toLog } from '../../../../packages/verify/src/issues.fake.ts'
+import {
+  issueGolden,
+  issueGoldenV2,
+  issue as issueReceipt,
+  slug,
+  toLog,
+} from '../../../../packages/verify/src/issues.fake.ts'
 import {
   apiBaseUrl,
   createFakeNetwork,
@@ -22,6 +28,7 @@ import { POLL_INTERVAL_MS } from './useProof.ts'
 
 const issue = await issueGolden()
 const other = await issueReceipt({ txMetadata: { nonce: 1 } })
+const logged = await issueGoldenV2({ log: {} })
 const honest = toProof(issue)
 const proofUrl = `${apiBaseUrl}/proof/`
 /** Workers start slowly on a busy machine. */
@@ -86,6 +93,27 @@ describe('a complete proof', () => {
     expect(lies()).toEqual([])
     expect(document.querySelectorAll('[data-claim]')).toHaveLength(9)
     expect(document.querySelector('.command')?.textContent).toContain(`npm run verify -- ${slug} --api ${apiBaseUrl}`)
+  })
+
+  test('that is in a log says which entry of which log, and who cosigned; one that is in none says what that leaves open', async () => {
+    vi.stubGlobal('fetch', createFakeNetwork(logged).fetch)
+    const page = await show(toConfig(logged))
+    await heading('Nothing failed, on MOCK evidence').toBeVisible()
+    const step = () => document.querySelector('[data-step="log"]')?.textContent
+    expect([statusOf('log'), step()]).toEqual(['pass', expect.stringContaining('Enough witnesses')])
+    expect(step()).toContain('Entry 5 of the log log.example/enclave-a, in a tree of 9.')
+    const signed = document.querySelector('.signed')?.textContent
+    expect(signed).toContain('entry 5 of log.example/enclave-a, in a tree of 9')
+    expect(signed).toContain('3 of 3 cosigned it; 2 are enough')
+    await page.unmount()
+
+    vi.stubGlobal('fetch', network.fetch)
+    await show()
+    await heading('Nothing failed, on MOCK evidence').toBeVisible()
+    expect([statusOf('log'), step()]).toEqual([
+      'skip',
+      expect.stringContaining('nothing proves that there are no other signatures'),
+    ])
   })
 
   test('whose event came ten years after the stated time is not plainly verified, and says why', async () => {

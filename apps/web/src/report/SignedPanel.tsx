@@ -6,9 +6,12 @@ const ADDRESS = /(0x[0-9a-fA-F]{40})/
 
 /** What was signed, in words. Of an off-chain signature that is what an opening shows. */
 export function SignedPanel({ outcome }: { outcome: Outcome }) {
-  const { receipt, content, policy } = outcome
+  const { receipt, content, policy, logged } = outcome
   if (receipt === undefined) return null
-  const { title, sentence, warnings, facts } = describeSigned({ receipt, content, policy }, { toTime: toDateTime })
+  const { title, sentence, warnings, facts } = describeSigned(
+    { receipt, content, policy, logged },
+    { toTime: toDateTime },
+  )
   return (
     <section className="card signed" aria-labelledby="signed-title">
       <h2 id="signed-title">{nameSigned(outcome)}</h2>

@@ -39,6 +39,11 @@ describe('the command', () => {
     expect(toCommand(subject, { ...context, trust: code, anchorSource: 'visitor' })).toContain(
       ` --measurement ${mrTd}:::::0:: --platform ppid:${ppid}`,
     )
+    const log = { ...noTrust, manifest: { ...emptyManifest, log: { witnesses: ['ab', 'cd'], quorum: 2 } } }
+    expect(toCommand(subject, { ...context, trust: log, anchorSource: 'visitor' })).toMatch(
+      / --witness ab --witness cd --quorum 2$/,
+    )
+    expect(toCommand(subject, { ...context, trust: log })).not.toContain('witness')
   })
 
   test('of a service on the visitor’s own machine names the manifest there, and accepts MOCK where the app does', () => {

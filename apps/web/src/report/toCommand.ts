@@ -22,7 +22,7 @@ export function toCommand(
   subject: CommandSubject,
   { trust, anchorSource, isEventDue, localManifest }: ToCommandParameters,
 ): string {
-  const { enclave, coordinator, entropyKeys } = trust.manifest
+  const { enclave, coordinator, entropyKeys, log } = trust.manifest
   const contract = findContract(trust)
   // An operator's own contract, where nothing is due in it, would only make the command fail; the visitor's stays. On the visitor's own
   // machine the event may be there before the service says so.
@@ -46,6 +46,8 @@ export function toCommand(
           ['--coordinator-tcb', toMinimumTcbTexts(coordinator.minimumTcb ?? {})],
           ['--coordinator-chip', coordinator.chips ?? []],
           ['--entropy-key', entropyKeys],
+          ['--witness', log?.witnesses ?? []],
+          ['--quorum', log === undefined ? [] : [String(log.quorum)]],
         ]
   const local =
     localManifest === undefined || anchorSource === 'visitor'

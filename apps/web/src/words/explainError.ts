@@ -24,6 +24,7 @@ type ServiceCode =
   | 'entropy_unavailable'
   | 'enclave_unavailable'
   | 'collateral_stale'
+  | 'log_unavailable'
   | 'database_unavailable'
   | 'shutting_down'
 
@@ -173,6 +174,10 @@ const EXPLANATIONS: Record<SdkErrorCode | ServiceCode, Explanation> = {
   collateral_stale: {
     title: 'The service cannot check its hardware right now',
     advice: 'It signs nothing until it can. Try again later.',
+  },
+  log_unavailable: {
+    title: 'The public log cannot be reached',
+    advice: 'No signature is given away before witnesses have seen it there. Nothing was; try again in a moment.',
   },
   database_unavailable: { title: 'The service has no database right now', advice: 'Try again in a moment.' },
   shutting_down: { title: 'The service is restarting', advice: 'Try again in a moment.' },

@@ -30,7 +30,7 @@ test('the worker judges, the page fetches, and progress is told', async () => {
   const progress: Progress[] = []
   const { verdict, steps } = await startVerification(request, { onProgress: (entry) => progress.push(entry) }).result
   expect(verdict).toBe('mock')
-  expect(steps).toHaveLength(28)
+  expect(steps).toHaveLength(29)
   expect(progress).toEqual([
     ...['receipt', 'collateral', 'steps'].map((phase) => ({ kind: 'phase', phase })),
     ...steps.map((step) => ({ kind: 'step', step })),

@@ -77,7 +77,7 @@ export type SimulatedIssue = {
   cid: string
   collateral: Uint8Array<ArrayBuffer>
   /** Anchors under which every required step passes. */
-  anchors: Required<Omit<Anchors, 'events' | 'platforms' | 'contract'>>
+  anchors: Required<Omit<Anchors, 'events' | 'platforms' | 'logWitnesses' | 'contract'>>
 }
 
 export type SimulatedAttestationOptions = SimulatedIssueOptions & SigningOptions

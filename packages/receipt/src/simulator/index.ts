@@ -6,4 +6,5 @@ export {
   type SimulatedIssue,
   type SimulatedIssueOptions,
 } from './createReceiptSimulator.ts'
+export { createSimulatedLog, type SimulatedLog, type SimulatedLogOptions } from './createSimulatedLog.ts'
 export type { SimulatedApprovalRequest, SimulatedSigning } from './issueAttestation.ts'

@@ -58,6 +58,7 @@ import {
 } from '../v2/assemble.ts'
 import { encodeBlock } from '../v2/blocks.ts'
 import type { GivenBlocks } from '../v2/checkBlocks.ts'
+import { createSimulatedLog, type SimulatedLogOptions } from './createSimulatedLog.ts'
 
 /** What is to be signed. */
 export type SimulatedSigning =
@@ -81,6 +82,8 @@ export type SigningOptions = {
   settings?: Partial<EnclaveSettings>
   /** Signs as a vault of this policy, in place of the wallet. Nobody asks whether the policy allows it. */
   vault?: { policy: Policy; approve?: (request: SimulatedApprovalRequest) => readonly Approval[] }
+  /** A log in the settings, and in the receipt the proof that the signature is in it. */
+  log?: SimulatedLogOptions
   /** AMD's list, which the coordinator block then carries. */
   revocations?: SimulatedRevocationOptions
 }
@@ -130,10 +133,12 @@ export function issueAttestation(
   const mlDsa65 = ml_dsa65.keygen(bytesOf(`${seed} coordinator ML-DSA-65`))
   const source = isBeacon ? createSimulatedBeacon(seed) : undefined
   const entropy = source?.getRound(signedAt) ?? records.witness
+  const log = options.log && createSimulatedLog(seed, options.log)
   const settings: EnclaveSettings = {
     ...createEnclaveSettings(
       [source === undefined ? { kind: 'satellite', key: entropy.publicKey } : { kind: 'drand', ...source.beacon }],
       [AUTHORIZATION.address],
+      log?.setting,
     ),
     ...options.settings,
   }
@@ -180,7 +185,7 @@ export function issueAttestation(
   const quoteHex = toHex(simulator.quote({ ...quote, reportData }))
   const batch = encodeBlock(
     'batch',
-    assembleBatch({ quoteHex, eventLog, config, settings, bootId, sequence, previous, treeSize }),
+    assembleBatch({ quoteHex, eventLog, config, settings, bootId, sequence, previous, treeSize, logKey: log?.logKey }),
   )
 
   const { certificates, configHash, fetchedAt } = records.coordinator.selfAttestation
@@ -213,6 +218,8 @@ export function issueAttestation(
       },
     }),
   )
+  const leaf = toHex(hashLeaf(statement))
+  const entry = { kind: 'signature', keyId: statement.keyId, leaf, timeMs: signedAt.getTime() } as const
   const receipt = assembleAttestation({
     signed,
     statement,
@@ -222,6 +229,7 @@ export function issueAttestation(
     entropy,
     policy: policy && toCid(policy),
     approvals: signed.kind === 'transaction' ? approvals : undefined,
+    log: log?.prove(entry),
   })
   const bytes = encodeBlock('attestation', receipt)
   return {

@@ -1,4 +1,5 @@
 import type { QuotePolicy, ReportPolicy, TdMeasurement, TdPlatform } from '@countersign/attestation'
+import type { WitnessPolicy } from '@countersign/log'
 
 /**
  * What the reader trusts, from anywhere but the receipt: a release manifest, or their own reading of the code. All hex is
@@ -20,6 +21,8 @@ export type Anchors = {
   coordinatorConfigHashes?: readonly string[]
   /** Ed25519 keys of entropy sources. */
   entropyKeys?: readonly string[]
+  /** Whose cosignatures of a log count, and how many are enough; each policy must be met, beside that of the enclave's settings. */
+  logWitnesses?: readonly WitnessPolicy[]
   /** The address of the `ServiceAttestations` contract. */
   contract?: string
 }

@@ -251,7 +251,7 @@ describe('progress', () => {
     const reported: Step[] = []
     const { steps } = await check({ onStep: (step) => reported.push(step) })
     expect(reported).toEqual(steps)
-    expect(reported).toHaveLength(28)
+    expect(reported).toHaveLength(29)
   })
 
   test('what the caller throws is the caller’s: it is no outcome of a step', async () => {

@@ -5,6 +5,7 @@ import { peekVersion } from '../canonicalCodec.ts'
 import type { AnyReceipt, ReceiptView } from '../receiptView.ts'
 import { ATTESTATION_V2, parseBlock } from '../v2/blocks.ts'
 import type { GivenBlocks } from '../v2/checkBlocks.ts'
+import { type Logged, skipLog } from '../v2/checkLog.ts'
 import { refuseOpening } from '../v2/checkOpening.ts'
 import { type Reading, readAttestation } from '../v2/readAttestation.ts'
 import type { Anchors } from './anchors.ts'
@@ -83,6 +84,8 @@ export type ReceiptCheck = {
   view: ReceiptView | undefined
   /** The rules of the vault that signed. Undefined where none did, or they are not those in the statement. */
   policy: Policy | undefined
+  /** Where it is in a log. Undefined where it is in none, or nothing proves that it is. */
+  logged: Logged | undefined
 }
 
 /**
@@ -113,7 +116,8 @@ export async function checkReceipt(
   const reading = receipt && (await readReceipt(transcript, receipt, options))
   if (receipt === undefined || reading === undefined) {
     const nothing = { isMock: false, isEventMissing: false, timeBound: 'unbounded' } as const
-    return toCheck({ ...nothing, steps: transcript.steps, cid, receipt, view: undefined, policy: undefined, options })
+    const parts = { view: undefined, policy: undefined, logged: undefined }
+    return toCheck({ ...nothing, ...parts, steps: transcript.steps, cid, receipt, options })
   }
 
   const verifier = options.verifier ?? createVerifier({ roots: options.roots })
@@ -149,6 +153,7 @@ export async function checkReceipt(
     receipt,
     view: withTcbStatus(view, quote),
     policy: reading.policy,
+    logged: reading.logged,
     options,
   })
 }
@@ -169,14 +174,17 @@ function toCarriedRevocations(view: ReceiptView, at: Date): GivenRevocations | u
 async function readReceipt(
   transcript: Transcript,
   receipt: AnyReceipt,
-  { blocks = {}, opening }: CheckReceiptOptions,
+  { blocks = {}, opening, anchors = {} }: CheckReceiptOptions,
 ): Promise<Reading | undefined> {
-  if (receipt.version === ATTESTATION_V2) return readAttestation(transcript, receipt, { blocks, opening })
+  if (receipt.version === ATTESTATION_V2) {
+    return readAttestation(transcript, receipt, { blocks, opening, policies: anchors.logWitnesses ?? [] })
+  }
   const { transaction, signer } = receipt
   if (opening !== undefined) await refuseOpening(transcript)
   await checkTransaction(transcript, { transaction, publicKey: signer.publicKey })
   await checkStatement(transcript, receipt)
-  return { view: receipt, policy: undefined, checkRelease: () => checkRelease(transcript, receipt) }
+  await skipLog(transcript)
+  return { view: receipt, policy: undefined, logged: undefined, checkRelease: () => checkRelease(transcript, receipt) }
 }
 
 /** Reads a receipt of either version from its canonical bytes; every other spelling is refused. */
@@ -193,9 +201,10 @@ function toCheck(result: {
   receipt: AnyReceipt | undefined
   view: ReceiptView | undefined
   policy: Policy | undefined
+  logged: Logged | undefined
   options: CheckReceiptOptions
 }): ReceiptCheck {
-  const { steps, isMock, isEventMissing, timeBound, cid, receipt, view, policy, options } = result
+  const { steps, isMock, isEventMissing, timeBound, cid, receipt, view, policy, logged, options } = result
   const statusOf = (id: StepId) => steps.find((step) => step.id === id)?.status
   const isEventRequired = options.chain !== undefined && options.anchors?.contract !== undefined && !isEventMissing
   // Version 1 has transactions only.
@@ -203,6 +212,7 @@ function toCheck(result: {
   const required: StepId[] = [
     ...requiredSteps.filter((id) => isStepOf(id, kind)),
     ...(receipt?.version === ATTESTATION_V2 ? (['blocks'] as const) : []),
+    ...(view?.signer.settings?.log ? (['log'] as const) : []),
     ...(isOfVault(receipt) ? vaultSteps.filter((id) => isStepOf(id, kind)) : []),
     ...(options.opening === undefined ? [] : (['opening'] as const)),
     ...(options.cid === undefined ? [] : (['cid'] as const)),
@@ -214,7 +224,7 @@ function toCheck(result: {
   const isComplete = required.every((id) => anchorSteps.includes(id) || statusOf(id) === 'pass')
   const isFailed = steps.some(({ status }) => status === 'fail')
   const verdict = toVerdict({ isFailed, isComplete, isMock, isKnownCode, timeBound })
-  return { verdict, isMock, isKnownCode, isEventMissing, timeBound, steps, cid, receipt, view, policy }
+  return { verdict, isMock, isKnownCode, isEventMissing, timeBound, steps, cid, receipt, view, policy, logged }
 }
 
 function isOfVault(receipt: AnyReceipt | undefined): boolean {

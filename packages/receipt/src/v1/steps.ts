@@ -10,6 +10,7 @@ export const stepTitles = {
   signature: 'The signature is of the wallet',
   'tx-hash': 'The signed transaction has the stated hash',
   statement: 'The enclave’s statement is about this signature',
+  log: 'The signature is in a public log that witnesses cosigned',
   'vault-policy': 'The policy is the one that the statement names',
   'vault-rule': 'The policy allows what was signed',
   'vault-approvals': 'Those whom the policy asks for have approved',
@@ -56,8 +57,8 @@ export const anchorSteps: readonly StepId[] = [
 ]
 
 /**
- * Steps that must pass for a receipt to be verified, where its kind has them. `blocks` joins them in version 2; `opening`, `cid`,
- * `platform`, `event` and `reevaluation` do when the caller gives something to hold the receipt against. `time-bound` must pass too,
+ * Steps that must pass for a receipt to be verified, where its kind has them. `blocks` joins them in version 2, and `log` where the
+ * enclave's settings name one; `opening`, `cid`, `platform`, `event` and `reevaluation` do when the caller gives something to hold the receipt against. `time-bound` must pass too,
  * but has verdicts of its own, as the anchors have. `coordinator-chip` and `coordinator-revocation` count only where
  * they fail.
  */

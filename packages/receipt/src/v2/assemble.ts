@@ -18,8 +18,13 @@ import { ATTESTATION_V2 } from './blocks.ts'
 
 /** The block of a quote. */
 export function assembleBatch(record: Omit<BatchBlock, 'version'>): BatchBlock {
-  const { eventLog, ...members } = record
-  return { version: 'countersign-batch/2', ...members, ...(eventLog === undefined ? {} : { eventLog }) }
+  const { eventLog, logKey, ...members } = record
+  return {
+    version: 'countersign-batch/2',
+    ...members,
+    ...(eventLog !== undefined && { eventLog }),
+    ...(logKey !== undefined && { logKey }),
+  }
 }
 
 /** The block of a coordinator's attestation. */
@@ -70,11 +75,13 @@ export type AttestationRecords = {
   policy?: string | undefined
   /** Of a vault's transaction. Those of off-chain kinds are in the opening, and nowhere else. */
   approvals?: readonly Approval[] | undefined
+  /** That the signature's entry is in the log, where the settings have one: `formatTlogProof`, without extra data. */
+  log?: string | undefined
 }
 
 /** The receipt of one signature. */
 export function assembleAttestation(records: AttestationRecords): AttestationReceiptV2 {
-  const { signed, statement, inclusion, batch, release, entropy, policy, approvals } = records
+  const { signed, statement, inclusion, batch, release, entropy, policy, approvals, log } = records
   return {
     version: ATTESTATION_V2,
     ...signed,
@@ -83,6 +90,7 @@ export function assembleAttestation(records: AttestationRecords): AttestationRec
     entropy,
     ...(policy !== undefined && { policy }),
     ...(approvals !== undefined && { approvals }),
+    ...(log !== undefined && { log }),
     issuedAt: statement.signedAt,
   }
 }

@@ -64,7 +64,7 @@ function withoutMember(files: SimulatedAttestation, name: keyof AttestationRecei
   return { ...files, bytes: toCanonicalJson(rest) }
 }
 
-const honest = await issueGolden({ kind: 'transaction' }, goldenVaults.transaction.vault)
+const honest = await issueGolden({ kind: 'transaction' }, goldenVaults.transaction)
 const wallet = await issue({})
 
 /** The steps of a vault alone, of a receipt whose statement names these approvals: what a broken enclave would sign. */
@@ -88,7 +88,7 @@ async function judge(
   }
   const changed = { ...receipt, signer, approvals, policy: toCid(block), subject: { ...receipt.subject, ...subject } }
   const transcript = createTranscript()
-  await checkVault(transcript, changed, { block, content: undefined })
+  await checkVault(transcript, changed, { block, content: undefined, cosigners: [] })
   return transcript
 }
 
@@ -101,7 +101,7 @@ describe('an honest receipt of a vault', () => {
     ['wallet-address', [undefined, undefined, undefined]],
   ] as const)('%s: has the steps of its kind, and the rest as every receipt', async (name, statuses) => {
     const { signing, vault } = goldenVaults[name]
-    const result = await check(await issueGolden(signing, vault))
+    const result = await check(await issueGolden(signing, { ...(vault && { vault }) }))
     expect(result).toMatchObject({ verdict: 'mock', isKnownCode: true })
     expect(vaultStatuses(result)).toEqual(statuses)
     expect(result.policy).toEqual(vault?.policy)

@@ -29,7 +29,16 @@ import { failIf, needs, StepFailure, StepSkip, type Transcript } from '../v1/tra
 export async function checkVault(
   { run }: Transcript,
   receipt: AttestationReceiptV2,
-  { block, content }: { block: Uint8Array | undefined; content: OpeningContent | undefined },
+  {
+    block,
+    content,
+    cosigners,
+  }: {
+    block: Uint8Array | undefined
+    content: OpeningContent | undefined
+    /** Of the log that the receipt is in. */
+    cosigners: readonly string[]
+  },
 ): Promise<Policy | undefined> {
   const { statement } = receipt.signer
   const { policy: named } = receipt
@@ -47,10 +56,10 @@ export async function checkVault(
 
   const verdict = await run('vault-rule', () => {
     const rules = needs(policy, 'there is no policy to judge by')
+    // Whatever was signed, shown or not.
+    failIf(!isCosigned(rules.log, cosigners), 'The policy asks for a log that more of its own witnesses cosigned.')
     const found = checkPolicy(rules, toSigned(receipt, content).toRequest(rules))
     if (!found.allowed) throw new StepFailure(`The policy refuses it. ${describeRefusal(rules, found).join(' ')}`)
-    // No receipt of today says who cosigned a log.
-    failIf(!isCosigned(found.log, []), 'The policy asks for a log, and this receipt is in none.')
     return [`Rule ${found.rule + 1} of ${rules.rules.length} allows it; approvals needed: ${found.approvals}.`, found]
   })
 

@@ -1,3 +1,4 @@
+import type { WitnessPolicy } from '@countersign/log'
 import type { Policy } from '@countersign/policy'
 import { type AttestationReceiptV2, fromHex, ML_DSA_65_KEY_BYTES, verifyEd25519 } from '@countersign/protocol'
 import { ml_dsa65 } from '@noble/post-quantum/ml-dsa.js'
@@ -6,23 +7,35 @@ import { failIf, type Transcript } from '../v1/transcript.ts'
 import { toBlockRelease } from './assemble.ts'
 import type { Blocks } from './blocks.ts'
 import { checkBlocks, type GivenBlocks } from './checkBlocks.ts'
+import { checkLog, type Logged } from './checkLog.ts'
 import { checkSubject } from './checkSubject.ts'
 import { checkVault } from './checkVault.ts'
 
 /** What of a receipt the steps of both versions read, and the check of its release, which comes after them. */
-export type Reading = { view: ReceiptView; policy: Policy | undefined; checkRelease(): Promise<void> }
+export type Reading = {
+  view: ReceiptView
+  policy: Policy | undefined
+  logged: Logged | undefined
+  checkRelease(): Promise<void>
+}
 
-/** blocks → opening → digest → signature → tx-hash → statement → vault: a receipt of version 2 up to the steps that both versions have. */
+/** blocks → opening → digest → signature → tx-hash → statement → log → vault: a receipt of version 2 up to the steps that both versions have. */
 export async function readAttestation(
   transcript: Transcript,
   receipt: AttestationReceiptV2,
-  { blocks: given, opening }: { blocks: GivenBlocks; opening: Uint8Array | undefined },
+  {
+    blocks: given,
+    opening,
+    policies,
+  }: { blocks: GivenBlocks; opening: Uint8Array | undefined; policies: readonly WitnessPolicy[] },
 ): Promise<Reading | undefined> {
   const blocks = await checkBlocks(transcript, receipt, given)
   const content = await checkSubject(transcript, receipt, { settings: blocks?.batch.settings, opening })
-  const policy = await checkVault(transcript, receipt, { block: given.policy, content })
+  const logged = await checkLog(transcript, receipt, { batch: blocks?.batch, policies })
+  const cosigners = logged?.cosigners ?? []
+  const policy = await checkVault(transcript, receipt, { block: given.policy, content, cosigners })
   if (blocks === undefined) return undefined
-  return { view: toView(receipt, blocks), policy, checkRelease: () => checkBothSignatures(transcript, blocks) }
+  return { view: toView(receipt, blocks), policy, logged, checkRelease: () => checkBothSignatures(transcript, blocks) }
 }
 
 function toView(receipt: AttestationReceiptV2, blocks: Omit<Blocks, 'attestation'>): ReceiptView {

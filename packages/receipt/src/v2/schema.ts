@@ -100,8 +100,17 @@ const attestationMembers = {
   }),
   coordinator: z.strictObject({ release: cid }),
   entropy: z.union([witness, drandWitness]),
+  // Lines with line feeds between them. Whether they are a proof is for a step to say.
+  log: text(131_072).optional(),
   issuedAt: time,
 }
+
+/** Their order, and that the quorum is a majority, is judged with the hash of the settings. */
+const logSetting = z.strictObject({
+  origins: toReadonly(z.array(text(255)).min(1).max(16)),
+  witnesses: toReadonly(z.array(hex(32)).min(1).max(32)),
+  quorum: z.int().min(1),
+})
 
 const settings = z.strictObject({
   entropy: toReadonly(
@@ -121,7 +130,7 @@ const settings = z.strictObject({
       )
       .min(1),
   ),
-  log: z.null(),
+  log: logSetting.nullable(),
   implementations: toReadonly(z.array(ethereum(20))),
 })
 
@@ -142,6 +151,11 @@ export const blockSchemas: {
     sequence: natural,
     previous: hex(32),
     treeSize: z.int().min(1).max(0xffff_ffff),
+    // The key of a log: its origin, its id, and a byte for the kind before the 32 of the key.
+    logKey: z
+      .string()
+      .regex(/^[^\s+]{1,255}\+[0-9a-f]{8}\+[A-Za-z0-9+/]{44}$/)
+      .optional(),
   }),
   coordinator: z.strictObject({
     version: z.literal('countersign-coordinator/2'),

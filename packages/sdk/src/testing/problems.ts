@@ -38,6 +38,7 @@ export const testProblems = {
   policy_not_pinned: { status: 503, title: 'The rules are not stored safely yet' },
   enclave_unavailable: { status: 503, title: 'The key enclave cannot be reached' },
   collateral_stale: { status: 503, title: 'The vendor’s collateral is out of date' },
+  log_unavailable: { status: 503, title: 'The public log or its witnesses cannot be reached' },
   database_unavailable: { status: 503, title: 'The database cannot be reached' },
   shutting_down: { status: 503, title: 'The service is stopping' },
 } as const satisfies Record<string, { status: number; title: string }>

@@ -83,6 +83,16 @@ test('a signature whose proof is complete, published once and about it is verifi
   expect(await run()).toEqual({ verified: 1, ...none })
 })
 
+test('receipts of version 2 are about their subject', async () => {
+  const subject = { digestSigned: '0x01', signature: '0x02', from: wallet }
+  const block = JSON.stringify({ kind: 'transaction', subject })
+  expect(await run({ block })).toEqual({ verified: 1, ...none })
+  const other = JSON.stringify({ kind: 'transaction', subject: { ...subject, from: '0xbb' } })
+  expect((await run({ block: other })).invalid).toEqual([expect.stringContaining('is of 0xbb')])
+  const address = JSON.stringify({ kind: 'address', subject: { address: wallet } })
+  expect((await run({ block: address })).invalid).toEqual([expect.stringContaining('is about no transaction')])
+})
+
 test('what was not complete when it was last seen, or has no event, is lost', async () => {
   expect(await run({}, undefined, { status: 'pending_onchain' })).toMatchObject({ lost: ['s is pending_onchain'] })
   expect(await run({ events: [] })).toEqual({ verified: 0, ...none, lost: ['s has no event'] })

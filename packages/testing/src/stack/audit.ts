@@ -1,5 +1,11 @@
 import { createHash } from 'node:crypto'
-import type { AttestationReceiptV1, Hex, ProofPayload } from '@countersign/protocol'
+import type {
+  AttestationReceiptV1,
+  AttestationReceiptV2,
+  Hex,
+  ProofPayload,
+  TransactionSubject,
+} from '@countersign/protocol'
 import { CID } from 'multiformats/cid'
 import { readEvents } from './readEvents.ts'
 
@@ -74,7 +80,7 @@ export async function audit(parameters: {
     const verified = await verifyTransaction(proof.txHash)
     if ('fault' in verified) return verified.fault
     if (verified.cid !== ipfsCid) return `the service names ${ipfsCid}, the chain ${verified.cid}`
-    const { digestSigned, signature: signed, from } = (await readReceipt(ipfsUrl, verified.cid)).transaction
+    const { digestSigned, signature: signed, from } = await readTransaction(ipfsUrl, verified.cid)
     if (digestSigned !== signature.digest || signed !== signature.signature) return 'is about another signature'
     if (from !== signature.address) return `is of ${from}, not of ${signature.address}`
     return proof.kmsQuoteVerified ? undefined : 'kmsQuoteVerified is false'
@@ -97,11 +103,15 @@ export async function audit(parameters: {
   return result
 }
 
-async function readReceipt(ipfsUrl: string, cid: string): Promise<AttestationReceiptV1> {
+/** What the receipt is about, whichever version it has. */
+async function readTransaction(ipfsUrl: string, cid: string): Promise<TransactionSubject> {
   const response = await fetch(`${ipfsUrl}/ipfs/${cid}?format=raw`)
   if (response.status !== 200) throw new Error(`${cid} is not there`)
   const bytes = Buffer.from(await response.arrayBuffer())
   const { digest } = CID.parse(cid).multihash
   if (!createHash('sha256').update(bytes).digest().equals(digest)) throw new Error(`${cid} has other bytes`)
-  return JSON.parse(bytes.toString('utf8'))
+  const receipt = JSON.parse(bytes.toString('utf8')) as AttestationReceiptV1 | AttestationReceiptV2
+  if (!('kind' in receipt)) return receipt.transaction
+  if (receipt.kind !== 'transaction') throw new Error(`${cid} is about no transaction`)
+  return receipt.subject
 }

@@ -9,6 +9,16 @@ export const APP_ORIGIN = 'http://localhost:5173'
 /** Of `startSatellite` without a seed; written out, since computing it would load the simulator. */
 export const SATELLITE_KEY = '18edb664c40ab63537e6172fec37395f602afbba7a6c1b983ea80ba0b7f35f11'
 
+/** A log that the enclave insists on. A quorum is the smallest majority of the witnesses. */
+export type EnclaveLogSettings = {
+  /** Its own, the preferred one first. */
+  origins: readonly string[]
+  /** Of all enclaves; its own by default. */
+  serviceOrigins?: readonly string[]
+  /** Verifier keys. */
+  witnesses: readonly string[]
+}
+
 export function toEnclaveEnv(parameters: {
   /** Any free one by default. */
   port?: number
@@ -17,8 +27,9 @@ export function toEnclaveEnv(parameters: {
   /** Of the source that the coordinators take samples from; the simulated satellite by default. */
   entropyKey?: string
   quoteLatencyMs: number
+  log?: EnclaveLogSettings | undefined
 }): Environment {
-  const { port = 0, rootSecretFile, oidc, entropyKey = SATELLITE_KEY, quoteLatencyMs } = parameters
+  const { port = 0, rootSecretFile, oidc, entropyKey = SATELLITE_KEY, quoteLatencyMs, log } = parameters
   return {
     PORT: String(port),
     MOCK_ATTESTATION: 'true',
@@ -27,6 +38,15 @@ export function toEnclaveEnv(parameters: {
     ROOT_SECRET: `file:${rootSecretFile}`,
     OIDC_ISSUERS: `${oidc.issuer}=${oidc.clientId}`,
     ENTROPY_PUBLIC_KEY: entropyKey,
+    ...(log === undefined ? {} : toEnclaveLogEnv(log)),
+  }
+}
+
+function toEnclaveLogEnv({ origins, serviceOrigins, witnesses }: EnclaveLogSettings): Environment {
+  return {
+    LOG_ORIGINS: origins.join(),
+    ...(serviceOrigins === undefined ? {} : { LOG_SERVICE_ORIGINS: serviceOrigins.join() }),
+    LOG_WITNESSES: witnesses.join(),
   }
 }
 
@@ -41,8 +61,11 @@ export function toCoordinatorEnv(parameters: {
   dataDir?: string
   /** PostgreSQL instead of the embedded database. */
   databaseUrl?: string | undefined
+  /** Where the enclaves have logs: who cosigns them, and where. */
+  witnesses?: readonly { vkey: string; url: string }[] | undefined
 }): Environment {
   const { port, allowedOrigins = [APP_ORIGIN], oidc, enclaveUrls, satellite, dataDir, databaseUrl } = parameters
+  const { witnesses } = parameters
   return {
     PORT: String(port),
     MOCK_ATTESTATION: 'true',
@@ -58,6 +81,10 @@ export function toCoordinatorEnv(parameters: {
     ENTROPY_PUBLIC_KEY: satellite.publicKey,
     ...(dataDir === undefined ? {} : { DATA_DIR: dataDir }),
     ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }),
+    // A proof of the log is part of receipts of version 2 alone.
+    ...(witnesses === undefined
+      ? {}
+      : { RECEIPTS: '2', LOG_WITNESSES: witnesses.map(({ vkey, url }) => `${vkey}@${url}`).join() }),
   }
 }
 

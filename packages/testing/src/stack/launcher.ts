@@ -1,5 +1,6 @@
 export {
   APP_ORIGIN,
+  type EnclaveLogSettings,
   type Environment,
   noRateLimits,
   toCoordinatorEnv,
@@ -18,3 +19,11 @@ export {
   type StartServiceParameters,
   startService,
 } from './startService.ts'
+export {
+  createWitnessFolders,
+  type RunningWitness,
+  readLogKeys,
+  startWitness,
+  type WitnessFolder,
+  writeLogList,
+} from './witnesses.ts'

@@ -14,6 +14,7 @@ export function toMains(root: string) {
     enclave: join(root, 'services/enclave/src/main.ts'),
     coordinator: join(root, 'services/coordinator/src/main.ts'),
     worker: join(root, 'services/coordinator/src/worker.ts'),
+    witness: join(root, 'services/witness/src/main.ts'),
     web: join(root, 'dev/webServer.ts'),
   }
 }

@@ -10,6 +10,14 @@ import { type Environment, noRateLimits, toCoordinatorEnv, toEnclaveEnv } from '
 import { mains, toMains, toPath } from './paths.ts'
 import { allStarted, type Scope, startInScope } from './scope.ts'
 import { startService } from './startService.ts'
+import {
+  createWitnessFolders,
+  type RunningWitness,
+  readLogKeys,
+  runWitness,
+  type WitnessFolder,
+  writeLogList,
+} from './witnesses.ts'
 
 export type StartBackendParameters = {
   kind: 'pglite' | 'postgres'
@@ -24,10 +32,23 @@ export type StartBackendParameters = {
   env?: Environment
   /** Added to the enclave's environment. */
   enclaveEnv?: Environment
+  /** Has the enclave insist on a log, with witnesses as processes. Needs PostgreSQL. */
+  log?: BackendLog | undefined
   /** As for `startService`. */
   hasCompileCache?: boolean
   /** Enclave and coordinator are those of another checkout, in this folder, to compare with. */
   checkout?: string | undefined
+}
+
+export type BackendLog = {
+  /** How many; three by default. */
+  witnesses?: number
+  /** Of the enclave, the preferred one first. */
+  origins?: readonly string[]
+  /** Those that witnesses know; all by default. */
+  knownOrigins?: readonly string[]
+  /** Puts something between the coordinator and a witness. Answers where it is. */
+  route?(witness: RunningWitness, scope: Scope): Promise<string>
 }
 
 /** Replaced where a database must fail to start. */
@@ -40,6 +61,10 @@ const accounts: readonly OidcAccount[] = ['alice', 'bob', 'carol', 'dave', 'erin
   email: `${sub}@example.com`,
   name: `The one called ${sub}`,
 }))
+
+/** Of a log that nobody but this machine knows, and of a spare. */
+const LOG_ORIGINS = ['log.localhost/1', 'log.localhost/2']
+const READY_MS = 60_000
 
 /** A coordinator that kills or freezes itself at a named point of its life. */
 const CRASHING_COORDINATOR = toPath('services/coordinator/test/crashingMain.ts')
@@ -80,12 +105,16 @@ async function startParts(deps: StartBackendDeps, parameters: StartBackendParame
   }
 
   const rootSecretFile = join(folder, 'root-secret')
+  const { log } = parameters
+  const origins = log?.origins ?? LOG_ORIGINS
+  const folders = log && (await createWitnessFolders(join(folder, 'witnesses'), log.witnesses ?? 3))
   const enclaveEnv = {
     ...toEnclaveEnv({
       rootSecretFile,
       oidc,
       entropyKey: (parameters.satellite ?? satellite).publicKey,
       quoteLatencyMs,
+      log: folders && { origins, witnesses: folders.map(({ vkey }) => vkey) },
     }),
     ...enclaveChanges,
   }
@@ -97,6 +126,22 @@ async function startParts(deps: StartBackendDeps, parameters: StartBackendParame
   let enclave = started
   const enclaveUrl = String(enclave.fields.address)
 
+  const logsFile = join(folder, 'logs')
+  const witnesses: RunningWitness[] = []
+  const routes: { vkey: string; url: string }[] = []
+  if (log !== undefined && folders !== undefined) {
+    const known = log.knownOrigins ?? origins
+    const keys = readLogKeys(enclave.fields).filter((vkey) => known.some((origin) => vkey.startsWith(`${origin}+`)))
+    await writeLogList(logsFile, keys)
+    const onLine = (line: string) => output.push(line)
+    const start = async (each: WitnessFolder) =>
+      scope.add(await runWitness(each, { logsFile, onLine }), ({ kill }) => kill('SIGKILL'))
+    for (const witness of await allStarted(folders.map(start))) {
+      witnesses.push(witness)
+      routes.push({ vkey: witness.vkey, url: (await log.route?.(witness, scope)) ?? witness.url })
+    }
+  }
+
   const env: Environment = {
     ...toCoordinatorEnv({
       port,
@@ -105,6 +150,7 @@ async function startParts(deps: StartBackendDeps, parameters: StartBackendParame
       satellite: parameters.satellite ?? satellite,
       dataDir,
       databaseUrl,
+      witnesses: log && routes,
     }),
     ...noRateLimits,
     ...coordinatorChanges,
@@ -118,6 +164,31 @@ async function startParts(deps: StartBackendDeps, parameters: StartBackendParame
   return {
     /** Where browsers reach the coordinator. */
     url,
+    /** Those of the log. */
+    witnesses,
+    /** The list of logs that they know. */
+    logsFile,
+    /** Of the enclave, where it has a log. */
+    logOrigins: origins,
+    /** Has all witnesses know all logs of the enclave from now on. */
+    async introduceLogs() {
+      await writeLogList(logsFile, readLogKeys(enclave.fields))
+      for (const witness of witnesses) {
+        await witness.kill('SIGTERM')
+        await witness.start()
+      }
+    },
+    /** Resolves when the coordinator says that it can sign: with a log that is a while after it serves. */
+    async untilReady(timeoutMs = READY_MS) {
+      const until = performance.now() + timeoutMs
+      for (;;) {
+        const answer = await fetch(`${url}/health/ready`).catch((error: Error) => error)
+        if (answer instanceof Response && answer.ok) return void (await answer.body?.cancel())
+        const text = answer instanceof Response ? await answer.text() : String(answer.cause ?? answer)
+        if (performance.now() > until) throw new Error(`The coordinator is not ready: ${text}`)
+        await new Promise((resolve) => setTimeout(resolve, 20))
+      }
+    },
     /** Where it listens. */
     address: String(coordinator.fields.address),
     enclaveUrl,
@@ -143,14 +214,19 @@ async function startParts(deps: StartBackendDeps, parameters: StartBackendParame
     async startCoordinator(changes: Environment = {}) {
       coordinator = await startCoordinator(changes)
     },
-    /** Another coordinator on the same database, at a port of its own. */
-    async startSecond() {
-      const { service } = await startCoordinator({ PORT: String(secondPort) })
+    /** Another coordinator at a port of its own: on the same database and enclave, unless these keys of its environment say otherwise. */
+    async startSecond(changes: Environment = {}) {
+      const { service } = await startCoordinator({ ...changes, PORT: String(secondPort) })
       return { url: secondUrl, stop: () => service.kill('SIGKILL') }
     },
     stopEnclave: (signal: NodeJS.Signals) => enclave.service.kill(signal),
     freezeEnclave: () => enclave.service.freeze(),
     wakeEnclave: () => enclave.service.wake(),
+    /** Another enclave with the same root secret and log, at a port of its own: its URL. */
+    async startSecondEnclave() {
+      const { fields } = await start('enclave', programs.enclave, { ...enclaveEnv, PORT: '0' })
+      return String(fields.address)
+    },
     /** On the same port, with the same root secret. */
     async startEnclave() {
       enclave = await start('enclave', programs.enclave, { ...enclaveEnv, PORT: new URL(enclaveUrl).port })

@@ -1,16 +1,35 @@
 import type { Conclusion } from '../conclude.ts'
-import { type Finding, type MonitorReport, type Severity, severities } from './report.ts'
+import {
+  type Finding,
+  type LogReport,
+  type MonitorConclusion,
+  type MonitorReport,
+  type Severity,
+  severities,
+} from './report.ts'
 
 /** A report in words, for the command line and the page. */
 export type ReportWords = {
   headline: string
   findings: readonly { severity: Severity; text: string }[]
-  /** What no look at a chain can show. */
+  /** What was read of each log. */
+  logs: readonly string[]
+  /** What the look could not show. */
   unseen: string
 }
 
 const UNSEEN =
   'Not seen here: what leaves no trace on this chain, such as signed messages and typed data, transactions and authorizations that nobody sent, and other chains. Only a log of all signatures could show those. The node is believed.'
+const UNSEEN_WITH_LOG =
+  'Not seen here: what code other than the enclave’s would sign with the root secret, where that is not sent to this chain. Believed are the node, and that fewer witnesses lie together than two quorums of them share.'
+
+const HEADLINES: Readonly<Record<Exclude<MonitorConclusion, 'complete'>, string>> = {
+  'used-elsewhere': 'The key is used elsewhere.',
+  hidden: 'Something is hidden.',
+  'log-lies': 'The log lies.',
+  incomplete: 'Not complete.',
+  unresolved: 'A signature is unresolved.',
+}
 
 const CONCLUSIONS: Readonly<Partial<Record<Conclusion, string>>> = {
   mock: 'it is of simulated hardware',
@@ -27,11 +46,13 @@ export function describeReport(report: MonitorReport): ReportWords {
       severity: severities[finding.kind],
       text: describeFinding(finding),
     })),
-    unseen: UNSEEN,
+    logs: (report.logs ?? []).map(describeLog),
+    unseen: report.logs === undefined || report.logs.length === 0 ? UNSEEN : UNSEEN_WITH_LOG,
   }
 }
 
-function toHeadline({ conclusion, proven, nonce, fromNonce, completeTo, findings }: MonitorReport): string {
+function toHeadline(report: MonitorReport): string {
+  const { conclusion, proven, nonce, fromNonce, completeTo, findings, logs = [] } = report
   const total = nonce - fromNonce
   const explained = findings.filter(({ kind }) => kind === 'used-by-code').length
   const since = fromNonce === 0 ? '' : ` from nonce ${fromNonce} on`
@@ -39,10 +60,20 @@ function toHeadline({ conclusion, proven, nonce, fromNonce, completeTo, findings
     total === 0
       ? `There is no transaction${since || ' yet'}`
       : `${proven} of ${total - explained} ${total - explained === 1 ? 'transaction has' : 'transactions have'} a proof${since}`
-  if (conclusion === 'complete') return `${counted}; complete up to nonce ${completeTo}.`
-  const sure = `no gap up to nonce ${completeTo}`
-  if (conclusion === 'used-elsewhere') return `The key is used elsewhere. ${counted}; ${sure}.`
-  return `Not complete. ${counted}; ${sure}.`
+  const sizes = logs.map(({ size, origin }) => (logs.length === 1 ? `size ${size}` : `size ${size} of ${origin}`))
+  const upTo = [...sizes, `nonce ${completeTo}`].join(' and ')
+  if (conclusion === 'complete') return `${counted}; complete up to ${upTo}.`
+  return `${HEADLINES[conclusion]} ${counted}; no gap up to nonce ${completeTo}.`
+}
+
+function describeLog({ origin, size, cosignedAt, entries, proven, dropped }: LogReport): string {
+  const found =
+    entries === 0
+      ? 'no signature of this wallet'
+      : `${entries} ${entries === 1 ? 'signature' : 'signatures'} of this wallet`
+  const parts =
+    entries === 0 ? '' : `, ${proven} with a proof${dropped === 0 ? '' : `, ${dropped} erased before anybody got them`}`
+  return `The log ${origin} has ${size} entries, cosigned ${cosignedAt.toISOString()}: ${found}${parts}.`
 }
 
 function describeFinding(finding: Finding): string {
@@ -50,6 +81,8 @@ function describeFinding(finding: Finding): string {
   const at = toPlace(finding)
   const what = txHash === undefined ? '' : ` (${txHash}${blockNumber === undefined ? '' : `, block ${blockNumber}`})`
   const because = detail === undefined ? '' : `: ${detail}`
+  const log = finding.origin === undefined ? 'The log' : `The log ${finding.origin}`
+  const entry = `Entry ${finding.index} of the log ${finding.origin}`
   switch (kind) {
     case 'no-receipt':
       return `${at} was used without a receipt${what}: the key is used elsewhere${detail === undefined ? '' : `, and the node does not show by what (${detail})`}.`
@@ -71,11 +104,37 @@ function describeFinding(finding: Finding): string {
       return `${at} was used in block ${blockNumber} by code on the account, with no signature of its key.`
     case 'code':
       return `The account runs code${detail === undefined ? '' : ` of ${detail} (EIP-7702)`}. It can move all that the account holds, without a signature of its key.`
+    case 'not-logged':
+      return `The signature${what} has a receipt and is in no log, though there was one: an enclave that writes no log has the key. The key is used elsewhere.`
+    case 'hidden':
+      return `${entry} is a signature of this wallet’s key that no receipt is of: something is hidden.`
+    case 'entry-awaited':
+      return `${entry} is a signature of this wallet’s key that has no receipt yet. If none comes, something is hidden.`
+    case 'entry-unmatched':
+      return `${entry} is a signature of this wallet’s key, and its receipt may be one that could not be read.`
+    case 'unresolved':
+      return `${entry} is a signature of this wallet’s key without a receipt${because}. Whether anybody has it is unresolved.`
+    case 'log-lies':
+      return `${finding.index === undefined ? log : entry}${what} lies${because}.`
+    case 'log-withholds':
+      return `${log} withholds what it has${because}.`
+    case 'log-stale':
+      return `${log} is stale: no quorum of its witnesses cosigned it since ${detail}. What was signed since then may be missing.`
+    case 'log-unavailable':
+      return `${log} could not be read${because}.`
+    case 'witness-unavailable':
+      return `A witness of the log ${finding.origin} could not be asked${because}.`
+    case 'log-not-checked':
+      return `${log} was not looked into${because}.`
+    case 'log-unused':
+      return `${log} was never begun, says the service${detail === undefined ? '' : `, ${detail}`}.`
+    case 'before-log':
+      return `${finding.count} ${finding.count === 1 ? 'signature is' : 'signatures are'} from before there was a log.`
   }
 }
 
 function toPlace({ kind, nonces }: Finding): string {
-  if (nonces === undefined) return 'The account'
+  if (nonces === undefined) return kind === 'not-judged' ? 'Off this chain:' : 'A signature that is not on this chain'
   const [first, last] = nonces
   const name = first === last ? `Nonce ${first}` : `Nonces ${first} to ${last}`
   return kind === 'not-judged' ? `${name}:` : name

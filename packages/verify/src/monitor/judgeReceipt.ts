@@ -5,6 +5,7 @@ import type { Rpc } from '../createRpc.ts'
 import { describeError, VerifierError } from '../errors.ts'
 import { type Outcome, type VerifyDeps, type VerifyRequest, verify } from '../verify.ts'
 import type { WalletEvent } from './listEvents.ts'
+import { type ReceiptFacts, readFacts } from './log/receiptFacts.ts'
 
 /** `unavailable` where there was nothing to judge. */
 export type Judgement = {
@@ -12,6 +13,8 @@ export type Judgement = {
   detail: string | undefined
   /** Of the transaction in the receipt, whose hash covers it. */
   nonce: number | undefined
+  /** Undefined where there is no receipt to read. */
+  facts: ReceiptFacts | undefined
 }
 
 export type JudgeRequest = Pick<
@@ -34,13 +37,13 @@ const ORDER: readonly Judgement['conclusion'][] = [
  */
 export async function judgeReceipt(
   deps: Pick<VerifyDeps, 'fetchBytes' | 'now'> & { rpc: Rpc },
-  { txHash, events, contract, request }: JudgeParameters,
+  { txHash, isMined, events, contract, request }: JudgeParameters,
 ): Promise<Judgement> {
   const cids = [...new Set(events.map(({ ipfsCid }) => ipfsCid))].slice(0, MAX_RECEIPTS)
-  let best: Judgement = { conclusion: 'failed', detail: 'the event names no receipt', nonce: undefined }
+  let best: Judgement = { conclusion: 'failed', detail: 'the event names no receipt', ...NOTHING }
   for (const cid of cids.filter(isCid)) {
-    const chain = toReadChain(deps.rpc, { cid, events, contract })
-    const judged = await judgeOne({ ...deps, chain }, { ...request, subject: { kind: 'transaction', txHash } })
+    const chain = toReadChain(deps.rpc, { cid, events, contract, isMined })
+    const judged = await judgeOne({ ...deps, chain }, request, txHash)
     if (judged.conclusion === 'accepted') return judged
     if (ORDER.indexOf(judged.conclusion) <= ORDER.indexOf(best.conclusion)) best = judged
   }
@@ -49,18 +52,23 @@ export async function judgeReceipt(
 
 export type JudgeParameters = {
   txHash: string
+  /** On the chain that is looked at. */
+  isMined: boolean
   events: readonly WalletEvent[]
   contract: string
   request: JudgeRequest
 }
 
-async function judgeOne(deps: VerifyDeps, request: VerifyRequest): Promise<Judgement> {
+const NOTHING = { nonce: undefined, facts: undefined }
+
+async function judgeOne(deps: VerifyDeps, request: JudgeRequest, txHash: string): Promise<Judgement> {
   try {
-    const outcome = await verify(deps, request)
-    return { conclusion: outcome.conclusion, detail: findFault(outcome), nonce: readNonce(outcome) }
+    const outcome = await verify(deps, { ...request, subject: { kind: 'transaction', txHash } })
+    const { conclusion } = outcome
+    return { conclusion, detail: findFault(outcome), nonce: readNonce(outcome), facts: readFacts(txHash, outcome) }
   } catch (error) {
     if (!(error instanceof VerifierError) || error.code !== 'fetch_failed') throw error
-    return { conclusion: 'unavailable', detail: describeError(error).message, nonce: undefined }
+    return { conclusion: 'unavailable', detail: describeError(error).message, ...NOTHING }
   }
 }
 
@@ -78,7 +86,7 @@ function readNonce({ receipt }: Outcome): number | undefined {
 /** Only the times of blocks are still asked for. */
 function toReadChain(
   rpc: Rpc,
-  { cid, events, contract }: { cid: string; events: readonly WalletEvent[]; contract: string },
+  { cid, events, contract, isMined }: Pick<JudgeParameters, 'events' | 'contract' | 'isMined'> & { cid: string },
 ): Chain {
   return {
     contract,
@@ -90,7 +98,7 @@ function toReadChain(
           topics.every((topic, index) => topic === log.topics[index]?.toLowerCase())
         return Promise.all(events.filter(isAsked).map(({ log }) => withBlockTime(rpc, log)))
       },
-      getTransactionState: async () => 'mined',
+      getTransactionState: async () => (isMined ? 'mined' : 'unknown'),
     },
   }
 }

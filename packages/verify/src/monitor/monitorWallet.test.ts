@@ -4,8 +4,10 @@ import { createFetchBytes } from '../fetchBytes.ts'
 import { contract, type FakeIssue, issue, issueGoldenV2, signedAt, toManifest } from '../issues.fake.ts'
 import { createFakeNetwork, type FakeNetwork, gatewayUrl, rpcUrl } from '../network.fake.ts'
 import { describeReport } from './describeReport.ts'
-import { createMonitorMemory, type MonitorMemory, type MonitorRequest, monitorWallet } from './monitorWallet.ts'
-import { createFakeNode, stranger } from './node.fake.ts'
+import type { MonitorMemory } from './judgeSteps.ts'
+import type { MonitorRequest } from './monitorRequest.ts'
+import { createMonitorMemory, monitorWallet } from './monitorWallet.ts'
+import { createFakeNode, stranger, toItem } from './node.fake.ts'
 
 const MANY = 8
 const issues: FakeIssue[] = await Promise.all(
@@ -61,21 +63,6 @@ function send(...sent: FakeIssue[]) {
   for (const [nonce, one] of sent.entries()) {
     node.mine(own(one, nonce))
     node.publish(one)
-  }
-}
-
-function toItem({ receipt }: typeof authorized) {
-  if (receipt.kind !== 'authorization') throw new TypeError('another kind')
-  const { chainId, address, nonce, signature } = receipt.subject
-  const [r, s] = [signature.slice(2, 66), signature.slice(66, 130)]
-  const yParity = Number(`0x${signature.slice(130)}`) - 27
-  return {
-    chainId: `0x${chainId.toString(16)}`,
-    address,
-    nonce: `0x${nonce}`,
-    r: `0x${r}`,
-    s: `0x${s}`,
-    yParity: `0x${yParity}`,
   }
 }
 

@@ -1,45 +1,16 @@
 import { assertChain } from '../createChain.ts'
 import { createRpc, type Rpc, unavailable } from '../createRpc.ts'
 import { VerifierError } from '../errors.ts'
-import type { FetchBytes } from '../fetchBytes.ts'
 import { chooseContract } from '../openChain.ts'
 import { type AccountReader, createAccountReader, type Head, type MinedTransaction } from './createAccountReader.ts'
 import { findNonceUse, type NonceUse } from './findNonceUse.ts'
-import { type Judgement, type JudgeRequest, judgeReceipt } from './judgeReceipt.ts'
+import { judgeReceipt } from './judgeReceipt.ts'
+import { judgeSteps, type MonitorMemory, type Step } from './judgeSteps.ts'
 import { listEvents, type WalletEvent } from './listEvents.ts'
+import { lookAtLogs } from './lookAtLogs.ts'
+import { mapSome } from './mapSome.ts'
+import type { MonitorDeps, MonitorRequest } from './monitorRequest.ts'
 import { concludeReport, type Finding, type MonitorReport } from './report.ts'
-
-export type MonitorDeps = {
-  fetchBytes: FetchBytes
-  now: () => Date
-  /** What earlier looks found out for good, so that the next asks only for what is new. */
-  memory?: MonitorMemory
-  onProgress?: (progress: { judged: number; of: number }) => void
-}
-
-export type MonitorMemory = { settled: Map<string, MinedTransaction>; accepted: Set<string> }
-
-export type MonitorRequest = JudgeRequest & {
-  /** The wallet, in lower case. */
-  address: string
-  /** A node of the chain on which the wallet is looked at. */
-  rpc: string
-  /** The chain that this node must be of. Without it, any chain will do. */
-  chainId?: number
-  /** A node of the chain that has the events, where that is another. */
-  eventsRpc?: string
-  /** The contract on that chain, in lower case, where no manifest names it. */
-  contract?: string
-  /** Signatures with a lower nonce, or mined in an earlier block, are from before there were receipts. */
-  from?: { nonce: number } | { block: number }
-  /** How long after it was mined a transaction may be without an event, in seconds by the chain; 600 unless given. */
-  graceS?: number
-  /** So many receipts are judged in one look; all unless given. */
-  maxReceipts?: number
-}
-
-/** What is judged of one nonce. */
-type Step = { nonce: number; hash: string; blockNumber: number; isAuthorization: boolean }
 
 const DEFAULT_GRACE_S = 600
 /** A whole block of a busy chain, with all calldata. */
@@ -50,15 +21,15 @@ const MAX_QUESTIONS = 100_000
 const MAX_SEARCHES = 16
 /** Blocks that may still be replaced by others. */
 const UNSETTLED_BLOCKS = 64
-const AT_ONCE = 8
 
 export function createMonitorMemory(): MonitorMemory {
-  return { settled: new Map(), accepted: new Set() }
+  return { settled: new Map(), accepted: new Map() }
 }
 
 /**
  * Whether all that a wallet has on a chain has a receipt that holds: each nonce that the chain counts must be used by a transaction,
- * or an authorization, that an event of the contract names and whose receipt verifies. Rejects with a `VerifierError` where the
+ * or an authorization, that an event of the contract names and whose receipt verifies. With a log also whether all that its key
+ * signed has one: each entry of the key must be that of a receipt, or erased. Rejects with a `VerifierError` where the
  * node cannot be asked or contradicts itself; all else is in the report.
  *
  * @example
@@ -81,23 +52,41 @@ export async function monitorWallet(deps: MonitorDeps, request: MonitorRequest):
   const fromNonce = await readFromNonce(reader, { from: request.from, nonce })
   const code = await reader.getCode(head.number)
   // An event that is younger than the head is about what the head has, too.
-  const eventsHead = await readEventsHead(eventsRpc)
-  const range = { fromBlock: source.fromBlock, toBlock: eventsHead }
+  const eventsHead = await createAccountReader(eventsRpc, { address, chainId: 0 }).getHead()
+  const range = { fromBlock: source.fromBlock, toBlock: eventsHead.number }
   const events = groupEvents(await listEvents(eventsRpc, { contract: source.contract, wallet: address, ...range }))
 
   const { known, otherReceipts } = await readKnown(reader, { hashes: [...events.keys()], head, nonce, memory })
   const { steps, findings } = await findRest(reader, { known, head, nonce, fromNonce, graceS, events, otherReceipts })
-  const judged = await judgeSteps(deps, {
-    ...{ steps: steps.toSorted((a, b) => a.nonce - b.nonce), memory, maxReceipts: request.maxReceipts },
-    judge: (step) =>
-      judgeReceipt(
-        { ...deps, rpc: eventsRpc },
-        { txHash: step.hash, events: events.get(step.hash) ?? [], contract: source.contract, request },
-      ),
-  })
+  const { maxReceipts = Number.POSITIVE_INFINITY } = request
+  const judge = ({ hash, use }: Step) =>
+    judgeReceipt(
+      { ...deps, rpc: eventsRpc },
+      {
+        ...{ txHash: hash, isMined: use !== undefined, events: events.get(hash) ?? [] },
+        ...{ contract: source.contract, request },
+      },
+    )
+  const judged = await judgeSteps(deps, { steps: steps.toSorted(compareNonces), memory, maxReceipts, judge })
   await assertSameHead(reader, head)
+  const names = new Set(steps.map(({ hash }) => hash))
+  const logged = await lookAtLogs(deps, {
+    ...{ request, judged, headTime: eventsHead.time, graceS, mined: names },
+    judgeRest: () => {
+      const rest = [...events.keys()].filter((hash) => !names.has(hash))
+      const left = maxReceipts - judged.judged
+      return judgeSteps(deps, {
+        steps: rest.map((hash) => ({ hash, use: undefined })),
+        memory,
+        maxReceipts: left,
+        judge,
+      })
+    },
+  })
 
-  const all = [...findings, ...judged.findings].toSorted((a, b) => (a.nonces?.[0] ?? 0) - (b.nonces?.[0] ?? 0))
+  const all = [...findings, ...judged.findings, ...logged.findings].toSorted(
+    (a, b) => (a.nonces?.[0] ?? 0) - (b.nonces?.[0] ?? 0),
+  )
   const open = all.filter(({ kind }) => kind !== 'authorization' && kind !== 'used-by-code')
   return {
     address,
@@ -108,6 +97,7 @@ export async function monitorWallet(deps: MonitorDeps, request: MonitorRequest):
     proven: judged.proven,
     completeTo: Math.min(nonce, ...open.map(({ nonces }) => nonces?.[0] ?? nonce)),
     otherReceipts,
+    logs: logged.logs,
     findings: [...all, ...(code === '0x' ? [] : [toCodeFinding(code)])],
     conclusion: concludeReport(all),
   }
@@ -136,11 +126,6 @@ async function readFromNonce(
   throw new VerifierError('invalid_arguments', 'the wallet has not used so many nonces', {
     details: `the first to look at would be ${first}, and its next is ${nonce}`,
   })
-}
-
-async function readEventsHead(rpc: Rpc): Promise<number> {
-  const { number } = await createAccountReader(rpc, { address: '', chainId: 0 }).getHead()
-  return number
 }
 
 function groupEvents(events: readonly WalletEvent[]): Map<string, WalletEvent[]> {
@@ -195,7 +180,7 @@ async function findRest(
   for (let nonce = fromNonce; nonce < end; nonce++) {
     const transaction = known.get(nonce)
     if (transaction === undefined) missing.push(nonce)
-    else steps.push({ ...transaction, isAuthorization: false })
+    else steps.push({ hash: transaction.hash, use: { ...transaction, isAuthorization: false } })
   }
   const nonces = [...known.keys()].toSorted((a, b) => a - b)
   for (const nonce of missing.slice(0, MAX_SEARCHES)) {
@@ -207,8 +192,8 @@ async function findRest(
       until: later?.blockNumber ?? head.number,
     })
     if ('hash' in use && events.has(use.hash)) {
-      const { hash, blockNumber } = use
-      steps.push({ nonce, hash, blockNumber, isAuthorization: use.kind === 'authorization' })
+      const { hash, blockNumber, kind } = use
+      steps.push({ hash, use: { nonce, blockNumber, isAuthorization: kind === 'authorization' } })
     } else findings.push(await toFinding(reader, { ...parameters, nonce, use }))
   }
   const rest = missing.slice(MAX_SEARCHES)
@@ -242,50 +227,8 @@ async function toFinding(
   }
 }
 
-async function judgeSteps(
-  { onProgress }: Pick<MonitorDeps, 'onProgress'>,
-  parameters: {
-    steps: readonly Step[]
-    memory: MonitorMemory
-    maxReceipts: number | undefined
-    judge: (step: Step) => Promise<Judgement>
-  },
-): Promise<{ proven: number; findings: Finding[] }> {
-  const { steps, memory, maxReceipts = Number.POSITIVE_INFINITY, judge } = parameters
-  const fresh = steps.filter(({ hash }) => !memory.accepted.has(hash))
-  const chosen = fresh.slice(0, maxReceipts)
-  const findings: Finding[] = steps.filter(({ isAuthorization }) => isAuthorization).map((step) => toNote(step))
-  let [proven, judged] = [steps.length - fresh.length, 0]
-  await mapSome(chosen, async (step) => {
-    const judgement = await judge(step)
-    judged += 1
-    onProgress?.({ judged, of: chosen.length })
-    const finding = toReceiptFinding(step, judgement)
-    if (finding !== undefined) return void findings.push(finding)
-    memory.accepted.add(step.hash)
-    proven += 1
-  })
-  const [next, last] = [fresh[chosen.length], fresh.at(-1)]
-  if (next !== undefined && last !== undefined) {
-    const detail = `${fresh.length - chosen.length} receipts are left to judge`
-    findings.push({ kind: 'not-judged', nonces: [next.nonce, last.nonce], detail })
-  }
-  return { proven, findings }
-}
-
-function toNote({ nonce, hash: txHash, blockNumber }: Step): Finding {
-  return { kind: 'authorization', nonces: [nonce, nonce], txHash, blockNumber }
-}
-
-function toReceiptFinding(step: Step, { conclusion, detail, nonce: signed }: Judgement): Finding | undefined {
-  const { nonce, hash: txHash, blockNumber } = step
-  const place = { nonces: [nonce, nonce], txHash, blockNumber, ...(detail === undefined ? {} : { detail }) } as const
-  if (conclusion === 'unavailable') return { kind: 'receipt-unavailable', ...place }
-  if (conclusion === 'failed' || conclusion === 'contradicted') return { kind: 'receipt-failed', ...place, conclusion }
-  if (conclusion !== 'accepted') return { kind: 'receipt-not-accepted', ...place, conclusion }
-  // The hash covers the nonce, so that it is the node which is wrong about it.
-  if (signed === nonce) return undefined
-  throw unavailable(`the node says that ${txHash} has nonce ${nonce}, and it was signed with ${signed}`)
+function compareNonces({ use: a }: Step, { use: b }: Step): number {
+  return (a?.nonce ?? 0) - (b?.nonce ?? 0)
 }
 
 function toCodeFinding(code: string): Finding {
@@ -296,12 +239,4 @@ function toCodeFinding(code: string): Finding {
 async function assertSameHead(reader: AccountReader, { number, hash }: Head) {
   if ((await reader.getBlock(number)).hash === hash) return
   throw unavailable('the chain was reorganised while it was read; look again')
-}
-
-async function mapSome<Item, Result>(items: readonly Item[], map: (item: Item) => Promise<Result>): Promise<Result[]> {
-  const results: Result[] = []
-  for (let start = 0; start < items.length; start += AT_ONCE) {
-    results.push(...(await Promise.all(items.slice(start, start + AT_ONCE).map(map))))
-  }
-  return results
 }

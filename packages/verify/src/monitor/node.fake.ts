@@ -1,3 +1,4 @@
+import type { SimulatedAttestation } from '@countersign/receipt/simulator'
 import { contract, type FakeIssue, signedAt, toLog } from '../issues.fake.ts'
 import { json } from '../network.fake.ts'
 
@@ -31,9 +32,13 @@ export function createFakeNode({ wallet }: { wallet: string }) {
     },
     /** The event of an issue, in a block of its own. */
     publish(issue: FakeIssue, changes: Readonly<Record<string, unknown>> = {}) {
+      node.publishAll([issue], changes)
+    },
+    /** Events in one block. */
+    publishAll(issues: readonly Pick<FakeIssue, 'receipt' | 'cid'>[], changes: Readonly<Record<string, unknown>> = {}) {
       const number = node.mine()
       const place = { blockNumber: quantity(number), blockHash: hashOf(number, node.fork) }
-      blocks[number]?.logs.push(toLog(issue, { ...place, ...changes }))
+      for (const issue of issues) blocks[number]?.logs.push(toLog(issue, { ...place, ...changes }))
     },
     answer(_url: URL, init: RequestInit): Response {
       const { id, method, params } = JSON.parse(String(init.body))
@@ -91,6 +96,22 @@ export function createFakeNode({ wallet }: { wallet: string }) {
   }
 
   return node
+}
+
+/** An authorization as a transaction lists it. */
+export function toItem({ receipt }: Pick<SimulatedAttestation, 'receipt'>) {
+  if (receipt.kind !== 'authorization') throw new TypeError('another kind')
+  const { chainId, address, nonce, signature } = receipt.subject
+  const [r, s] = [signature.slice(2, 66), signature.slice(66, 130)]
+  const yParity = Number(`0x${signature.slice(130)}`) - 27
+  return {
+    chainId: `0x${chainId.toString(16)}`,
+    address,
+    nonce: `0x${nonce}`,
+    r: `0x${r}`,
+    s: `0x${s}`,
+    yParity: `0x${yParity}`,
+  }
 }
 
 function refusal({ message }: Error) {

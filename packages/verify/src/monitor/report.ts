@@ -1,7 +1,7 @@
 import type { Conclusion } from '../conclude.ts'
 
 /**
- * What the monitor has to say of one use of a nonce, or of the account:
+ * What the monitor has to say of one use of a nonce, of the account, of an entry of a log, or of a log:
  * - `no-receipt`: something of this wallet is on the chain, and no event names a receipt for it
  * - `receipt-failed`: an event names a receipt, and it is another's or does not hold
  * - `awaited`: there is no receipt yet, and it may still come
@@ -12,6 +12,19 @@ import type { Conclusion } from '../conclude.ts'
  * - `authorization`: an EIP-7702 authorization used the nonce, and has its receipt
  * - `used-by-code`: nothing in the block is signed with this nonce, and code on the account may have used it
  * - `code`: the account has code
+ * - `not-logged`: a signature that has a receipt is in no log, though there was one
+ * - `hidden`: a log has a signature that no receipt is of
+ * - `entry-awaited`: the same, and the receipt may still come
+ * - `entry-unmatched`: the same, and it may be one of the receipts that could not be read
+ * - `unresolved`: the same of an enclave that stopped, or that says itself that the receipt may be lost
+ * - `log-lies`: a log shows two histories, says what cannot be, or is not cosigned
+ * - `log-withholds`: a log does not show what it has
+ * - `log-stale`: no quorum of witnesses has cosigned a log for an hour
+ * - `log-unavailable`: a log could not be asked
+ * - `witness-unavailable`: a witness could not be asked
+ * - `log-not-checked`: there is a log, and not enough is known to look into it
+ * - `log-unused`: the settings name a log that the service says was never begun
+ * - `before-log`: signatures that are older than the log
  */
 export type FindingKind =
   | 'no-receipt'
@@ -24,6 +37,19 @@ export type FindingKind =
   | 'authorization'
   | 'used-by-code'
   | 'code'
+  | 'not-logged'
+  | 'hidden'
+  | 'entry-awaited'
+  | 'entry-unmatched'
+  | 'unresolved'
+  | 'log-lies'
+  | 'log-withholds'
+  | 'log-stale'
+  | 'log-unavailable'
+  | 'witness-unavailable'
+  | 'log-not-checked'
+  | 'log-unused'
+  | 'before-log'
 
 export type Finding = {
   kind: FindingKind
@@ -34,12 +60,32 @@ export type Finding = {
   blockNumber?: number
   /** What is wrong with a receipt. */
   conclusion?: Conclusion
+  /** Of the log. */
+  origin?: string
+  /** Of the entry in it. */
+  index?: number
+  /** 32 bytes of hex: that of the statement. */
+  leaf?: string
+  /** How many it stands for. */
+  count?: number
   /** More, for who looks into it. */
   detail?: string
 }
 
 /** What a finding means for the whole. */
 export type Severity = 'alarm' | 'gap' | 'warning' | 'note'
+
+/** A log that was read to its end. */
+export type LogReport = {
+  origin: string
+  size: number
+  /** When a quorum of its witnesses had cosigned that. */
+  cosignedAt: Date
+  /** Signatures of this wallet's key in it, how many of them have a receipt, and how many were erased before anybody got them. */
+  entries: number
+  proven: number
+  dropped: number
+}
 
 export const severities: Readonly<Record<FindingKind, Severity>> = {
   'no-receipt': 'alarm',
@@ -52,9 +98,32 @@ export const severities: Readonly<Record<FindingKind, Severity>> = {
   'used-by-code': 'warning',
   code: 'warning',
   authorization: 'note',
+  'not-logged': 'alarm',
+  hidden: 'alarm',
+  'entry-awaited': 'gap',
+  'entry-unmatched': 'gap',
+  unresolved: 'gap',
+  'log-lies': 'alarm',
+  'log-withholds': 'gap',
+  'log-stale': 'gap',
+  'log-unavailable': 'gap',
+  'witness-unavailable': 'warning',
+  'log-not-checked': 'warning',
+  'log-unused': 'note',
+  'before-log': 'note',
 }
 
-export type MonitorConclusion = 'complete' | 'used-elsewhere' | 'incomplete'
+/** Worst first: `unresolved` where nothing else is open. */
+export const monitorConclusions = [
+  'used-elsewhere',
+  'hidden',
+  'log-lies',
+  'incomplete',
+  'unresolved',
+  'complete',
+] as const
+
+export type MonitorConclusion = (typeof monitorConclusions)[number]
 
 export type MonitorReport = {
   address: string
@@ -71,13 +140,20 @@ export type MonitorReport = {
   completeTo: number
   /** Receipts of this wallet for what is not on this chain: off-chain signatures, other chains, transactions that were never sent. */
   otherReceipts: number
+  /** Undefined where the service has no log, or none was looked at. */
+  logs: readonly LogReport[] | undefined
   conclusion: MonitorConclusion
   findings: readonly Finding[]
 }
 
 /** An alarm is one whatever else could not be looked at; and nothing is complete that was not. */
 export function concludeReport(findings: readonly Finding[]): MonitorConclusion {
-  const found = new Set(findings.map(({ kind }) => severities[kind]))
-  if (found.has('alarm')) return 'used-elsewhere'
-  return found.has('gap') ? 'incomplete' : 'complete'
+  const found = new Set(findings.map(({ kind }) => toConclusion(kind)))
+  return monitorConclusions.find((conclusion) => found.has(conclusion)) ?? 'complete'
+}
+
+function toConclusion(kind: FindingKind): MonitorConclusion {
+  if (kind === 'hidden' || kind === 'log-lies' || kind === 'unresolved') return kind
+  if (severities[kind] === 'alarm') return 'used-elsewhere'
+  return severities[kind] === 'gap' ? 'incomplete' : 'complete'
 }

@@ -7,6 +7,7 @@ import type { Manifest } from '../parseManifest.ts'
 import type { Outcome } from '../verify.ts'
 import { honest, manifest } from './honest.fake.ts'
 import { linkRows } from './linkRows.fake.ts'
+import { logRows } from './logRows.fake.ts'
 import { manifestRows } from './manifestRows.fake.ts'
 import { networkRows } from './networkRows.fake.ts'
 import { receiptRows } from './receiptRows.fake.ts'
@@ -23,6 +24,7 @@ export const subjects: readonly SubjectRow[] = [
   ...timeRows,
   ...versionTwoRows,
   ...vaultRows,
+  ...logRows,
 ]
 
 /** The network of a row. */
@@ -44,7 +46,7 @@ export function toWanted(row: SubjectRow, expected: Expected) {
   const unlisted: VerifierStep['id'][] = toRowManifest(row).enclave.platforms === undefined ? ['platform'] : []
   const skip = [...(expected.skip ?? []), ...unlisted]
   const isPointer = typeof subject === 'string' && !/bafkrei[a-z2-7]{52}(?:\.ipfs\.|$)/.test(subject)
-  // Without its blocks, nothing after the statement and the steps of a vault can be judged.
+  // Without its blocks, nothing after the log and the steps of a vault can be judged.
   const isCut = 'blocks' in fail || skip.includes('blocks')
   const ids: VerifierStep['id'][] =
     'format' in fail
@@ -61,6 +63,7 @@ export function toWanted(row: SubjectRow, expected: Expected) {
     if (id === 'time-bound' && ('event' in fail || skip.includes('event'))) return 'time-bound skip'
     const isSkipped =
       skip.includes(id) ||
+      (id === 'log' && (!isLogged(row) || isCut)) ||
       (id === 'transaction' && kindOf(row) !== 'transaction') ||
       (id === 'coordinator-revocation' && row.revocations === undefined)
     return `${id} ${isSkipped ? 'skip' : 'pass'}`
@@ -82,7 +85,11 @@ function isStepOfRow(id: StepId, row: SubjectRow): boolean {
 
 /** Of the receipt itself, before its evidence. */
 function isOfBlock(id: StepId): boolean {
-  return id === 'statement' || vaultSteps.includes(id)
+  return id === 'log' || vaultSteps.includes(id)
+}
+
+function isLogged({ issue }: SubjectRow): boolean {
+  return issue !== undefined && 'kind' in issue.receipt && issue.receipt.log !== undefined
 }
 
 function isOfVault({ issue }: SubjectRow): boolean {

@@ -18,8 +18,9 @@ import { Client, type Dispatcher, Pool } from 'undici'
 import type { PlatformReader } from '../collateral/platformReader.ts'
 import type { Clock, CollateralStore, EnclaveTerms, Random } from '../ports.ts'
 import type { EnclavePolicy } from '../sign/checkBatch.ts'
+import { AnswerError } from './answerMembers.ts'
 import { createAttestedConnector, KeyChangedError } from './attestedTls.ts'
-import { AnswerError, parseAttestResponse, parseBody, parseErrorCode } from './parseAnswers.ts'
+import { parseAttestResponse, parseBody, parseErrorCode } from './parseAnswers.ts'
 
 export type EnclaveEndpointDeps = {
   /** The coordinator's attested key (hex), which signs every call. */
@@ -51,6 +52,8 @@ export type EnclaveCall<Raw, Result> = {
   parse(body: unknown): Raw
   /** Whether the same enclave may get it twice. */
   isRepeatable: boolean
+  /** Where it is to be shorter than that of other calls. */
+  timeoutMs?: number
   /** Which boot answered, where the answer says so. */
   bootIdOf?(raw: Raw): string | undefined
   finish(raw: Raw, attested: EnclaveTerms): Result
@@ -59,6 +62,8 @@ export type EnclaveCall<Raw, Result> = {
 /** One enclave at one address. */
 export type EnclaveEndpoint = {
   origin: string
+  /** Whether this is the boot that it has attested last. */
+  isBoot(bootId: string): boolean
   /** Whether it has answered no call for so long. */
   isSilentFor(ms: number): boolean
   /** What it has attested. Throws `EndpointError` where it cannot. */
@@ -107,6 +112,7 @@ export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): E
   const address = parseAddress(url)
   const closing = new Set<Promise<unknown>>()
   let attested: Attested | undefined
+  let lastBootId: string | undefined
   let attesting: Promise<Attested> | undefined
   /** Its connections all end in the key of this hash. */
   let pooled: { tlsKeyHash: string; pool: Pool } | undefined
@@ -124,7 +130,14 @@ export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): E
     }
   }
 
-  async function post(dispatcher: Dispatcher, path: string, request: unknown): Promise<Answer> {
+  async function post(
+    dispatcher: Dispatcher,
+    {
+      path,
+      request,
+      timeoutMs: limitMs = timeoutMs,
+    }: Pick<EnclaveCall<never, never>, 'path' | 'request' | 'timeoutMs'>,
+  ): Promise<Answer> {
     const body = Buffer.from(JSON.stringify(request))
     const timeMs = clock.now()
     const bodyHash = hash('sha256', body, 'buffer')
@@ -136,7 +149,7 @@ export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): E
       [callerHeaders.signature]: Buffer.from(caller.sign(message)).toString('hex'),
       [callerHeaders.bodyHash]: bodyHash.toString('hex'),
     }
-    const signal = AbortSignal.timeout(timeoutMs)
+    const signal = AbortSignal.timeout(limitMs)
     try {
       const response = await (dispatcher as Pool).request({ method: 'POST', path, headers, body, signal })
       // Bounded by `maxResponseSize`.
@@ -174,12 +187,13 @@ export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): E
     const client = new Client(address.origin, clientOptions(accept))
     let answer: Answer
     try {
-      answer = await post(client, enclavePaths.attest, request)
+      answer = await post(client, { path: enclavePaths.attest, request })
     } finally {
       await client.destroy()
     }
     if (answer.status !== 200) throw refused(answer)
-    const { quote, eventLog, config, settings, tlsKeyHash, bootId } = parse(() => parseAttestResponse(answer.body))
+    const { quote, eventLog, tlsKeyHash, bootId, ...terms } = parse(() => parseAttestResponse(answer.body))
+    const { config } = terms
     if (tlsKeyHash !== keyHash) throw notAttested('the quote is for another TLS key than the connection’s')
     await assertGenuine({ quote: fromHex(quote), eventLog, config, tlsKeyHash, nonce })
     log.info({
@@ -188,7 +202,8 @@ export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): E
       bootId,
       configHash: toHex(hashEnclaveConfig(config)),
     })
-    attested = { config, settings, bootId, tlsKeyHash, at, pool: poolFor(tlsKeyHash) }
+    attested = { ...terms, bootId, tlsKeyHash, at, pool: poolFor(tlsKeyHash) }
+    lastBootId = bootId
     return attested
   }
 
@@ -244,6 +259,7 @@ export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): E
 
   return {
     origin: address.origin,
+    isBoot: (bootId) => bootId === lastBootId,
     isSilentFor: (ms) => performance.now() - answeredAt >= ms,
     getTerms: attestation,
 
@@ -252,7 +268,7 @@ export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): E
       for (let isRepeated = false; ; isRepeated = true) {
         const known = await attestation()
         try {
-          const answer = await post(known.pool, call.path, call.request)
+          const answer = await post(known.pool, call)
           if (answer.status !== 200) throw refused(answer)
           const result = parse(() => call.parse(answer.body))
           const bootId = call.bootIdOf?.(result)

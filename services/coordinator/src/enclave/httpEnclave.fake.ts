@@ -3,6 +3,7 @@ import { connect, createServer, type Socket } from 'node:net'
 import { createSimulator, type SimulatedQuoteOptions } from '@countersign/attestation/simulator'
 import {
   type AttestRequest,
+  type AttestResponse,
   computeEnclaveAttestReportData,
   createEnclaveSettings,
   type EnclaveConfig,
@@ -29,10 +30,11 @@ export type FakeEnclave = {
   bootId: string
   config: EnclaveConfig
   settings: EnclaveSettings
+  logs: AttestResponse['logs']
   /** Changes what its quotes say, or cover. */
   quote: Partial<SimulatedQuoteOptions>
   cover: { nonce?: string; config?: EnclaveConfig; tlsKeyHash?: string }
-  handlers: Partial<Record<'/attest' | '/open-session' | '/sign', Handler>>
+  handlers: Partial<Record<'/attest' | '/open-session' | '/sign' | '/vault' | '/log' | '/release', Handler>>
   close(): Promise<void>
 }
 
@@ -53,14 +55,14 @@ export async function startFakeEnclave(kind: 'http' | 'https' = 'http'): Promise
   const ownKeyHash = toHex(tls?.keyHash ?? new Uint8Array(32))
 
   function attest({ nonce }: AttestRequest): Reply {
-    const { cover, config, settings, bootId } = fake
+    const { cover, config, settings, bootId, logs } = fake
     const reportData = computeEnclaveAttestReportData({
       tlsKeyHash: fromHex(cover.tlsKeyHash ?? ownKeyHash),
       nonce: fromHex(cover.nonce ?? nonce),
       configHash: hashEnclaveConfig(cover.config ?? config),
     })
     const quote = toHex(simulator.quote({ ...fake.quote, reportData }))
-    return { status: 200, body: { quote, config, settings, tlsKeyHash: ownKeyHash, bootId } }
+    return { status: 200, body: { quote, config, settings, tlsKeyHash: ownKeyHash, bootId, ...(logs && { logs }) } }
   }
 
   const app = {
@@ -86,6 +88,7 @@ export async function startFakeEnclave(kind: 'http' | 'https' = 'http'): Promise
     bootId: 'b0'.repeat(16),
     config: fakeConfig,
     settings: fakeSettings,
+    logs: undefined,
     quote: {},
     cover: {},
     handlers: {},

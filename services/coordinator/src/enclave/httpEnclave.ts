@@ -10,6 +10,7 @@ import {
   type EnclaveEndpointDeps,
   EndpointError,
 } from './enclaveEndpoint.ts'
+import { createLogCalls, logUnavailable } from './logCalls.ts'
 import { parseOpenSessionResponse, parseSignItemsResponse, parseVaultResponse } from './parseAnswers.ts'
 
 export type HttpEnclaveDeps = EnclaveEndpointDeps & {
@@ -45,6 +46,7 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
     let staleCollateral: CoordinatorError | undefined
     let useless: { result: Result } | undefined
     let judgement: unknown
+    let isWithoutLog = false
 
     async function askAt(index: number): Promise<{ index: number; result: Result }> {
       if (isStopped) throw new CoordinatorError('shutting_down', 'the coordinator is stopping')
@@ -59,6 +61,7 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
         warn('Could not use an enclave', endpoint, toReason(error))
         if (error instanceof CoordinatorError && error.code === 'collateral_stale') staleCollateral = error
         if (isJudgement(error)) judgement = error
+        if (isWithoutOpenLog(error)) isWithoutLog = true
         throw error
       }
     }
@@ -85,7 +88,10 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
       }
       if (isFinal(error)) throw error
       if (useless !== undefined) return useless.result
-      throw staleCollateral ?? new CoordinatorError('enclave_unavailable', 'no key enclave can be reached')
+      if (staleCollateral !== undefined) throw staleCollateral
+      throw isWithoutLog
+        ? logUnavailable()
+        : new CoordinatorError('enclave_unavailable', 'no key enclave can be reached')
     }
   }
 
@@ -127,17 +133,26 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
         isRepeatable: true,
         bootIdOf: ({ batches }) => batches[0]?.bootId,
         isUseless: ({ results }) => results.every((result) => 'error' in result && OWN_FAULTS.has(result.error)),
-        finish: (response, { config, settings }) => ({ ...response, config, settings }),
+        finish(response, { config, settings, logs }) {
+          // Else it gives away what no witness has seen, or hides what it attested.
+          const isLogged = 'log' in response
+          const isOwn = !isLogged || response.log === null || logs?.own.includes(response.log.origin) === true
+          if (isLogged !== (settings.log !== null) || !isOwn) throw notOfItsTerms()
+          return { ...response, config, settings, ...(logs && { logs }) }
+        },
       }),
 
-    release: () => Promise.reject(new CoordinatorError('enclave_unavailable', 'no log')),
-    logs: [],
+    ...createLogCalls({ endpoints, log, isStopped: () => isStopped }),
 
     async stop() {
       isStopped = true
       await Promise.all(endpoints.map((endpoint) => endpoint.stop()))
     },
   }
+}
+
+function notOfItsTerms(): EndpointError {
+  return new EndpointError('answer_malformed', 'the enclave cannot be used', { details: 'not of its settings' })
 }
 
 /** Faults of one enclave, which another may not have. */
@@ -154,6 +169,11 @@ type Question<Result> = {
 /** A judgement on the user's token, which is no fault of the enclave. One that has just started refuses tokens from before. */
 function isJudgement(error: unknown): boolean {
   return error instanceof EndpointError && error.code === 'refused' && error.details?.startsWith('id_token_') === true
+}
+
+/** It signs nothing before witnesses have seen its log, or while too much waits for them. */
+function isWithoutOpenLog(error: unknown): boolean {
+  return error instanceof EndpointError && error.code === 'refused' && error.details === 'log_unavailable'
 }
 
 /** Judgements on a session or policy, which every enclave would make. */

@@ -6,8 +6,10 @@ import {
   assertSettingsOf,
   type Hex,
   isPlainObject,
+  type LoggedItemsResponse,
   MAX_SIGN_ITEMS,
   type OpenSessionResponse,
+  type Placed,
   type PolicyRefusal,
   parseJson,
   type RequestReason,
@@ -20,11 +22,8 @@ import {
   type VaultResponse,
 } from '@countersign/protocol'
 import { receiptSchema } from '@countersign/receipt'
-
-/** The enclave's answer is not of the shape that the protocol gives it. */
-export class AnswerError extends Error {
-  override name = 'AnswerError'
-}
+import { AnswerError, toHex, toHexUpTo, toMembers, toNatural, toSignedStatement } from './answerMembers.ts'
+import { parseAppended, parseLogs } from './parseLogAnswers.ts'
 
 const MAX_QUOTE_BYTES = 65_536
 /** What a receipt takes. */
@@ -67,10 +66,10 @@ export function parseErrorCode(value: unknown): string | undefined {
 }
 
 export function parseAttestResponse(value: unknown): AttestResponse {
-  const { quote, eventLog, config, settings, tlsKeyHash, bootId } = toMembers(
+  const { quote, eventLog, config, settings, tlsKeyHash, bootId, logs } = toMembers(
     value,
     ['quote', 'config', 'settings', 'tlsKeyHash', 'bootId'],
-    ['eventLog'],
+    ['eventLog', 'logs'],
   )
   assertConfig(config)
   assertSettings(settings, config)
@@ -81,6 +80,7 @@ export function parseAttestResponse(value: unknown): AttestResponse {
     settings,
     tlsKeyHash: toHex(tlsKeyHash, 32, 'tlsKeyHash'),
     bootId: toHex(bootId, 16, 'bootId'),
+    ...parseLogs(logs, settings),
   }
 }
 
@@ -135,13 +135,19 @@ export function parseVaultResponse(value: unknown): VaultResponse {
  * The shape of an answer to so many items. What the statements say is judged where they are held against the items and the
  * quote, one by one.
  */
-export function parseSignItemsResponse(value: unknown, itemCount: number): SignItemsResponse {
-  const { batches, results } = toMembers(value, ['batches', 'results'])
+export function parseSignItemsResponse(value: unknown, itemCount: number): SignItemsResponse | LoggedItemsResponse {
+  const { batches, results, log } = toMembers(value, ['batches', 'results'], ['log'])
   if (!Array.isArray(batches) || batches.length > itemCount) throw new AnswerError('batches')
   if (!Array.isArray(results) || results.length !== itemCount) throw new AnswerError('results')
   const parsed = batches.map(toBatch)
   if (new Set(parsed.map(({ bootId }) => bootId)).size > 1) throw new AnswerError('batches of several boots')
-  return { batches: parsed, results: results.map((result) => toResult(result, parsed)) }
+  if (log === undefined) return { batches: parsed, results: results.map((result) => toResult(result, parsed)) }
+  if ((log === null) !== (parsed.length === 0)) throw new AnswerError('log')
+  return {
+    batches: parsed,
+    results: results.map((result) => toLoggedResult(result, parsed)),
+    log: log === null ? null : parseAppended(log),
+  }
 }
 
 function toBatch(value: unknown): SignedBatch {
@@ -162,26 +168,21 @@ function toBatch(value: unknown): SignedBatch {
 }
 
 function toResult(value: unknown, batches: readonly SignedBatch[]): SignItemResult {
-  if (isPlainObject(value) && 'error' in value) {
-    return toItemError(value)
-  }
-  const { statement, subject, opening, batch, leafIndex } = toMembers(
-    value,
-    ['statement', 'batch', 'leafIndex'],
-    ['subject', 'opening'],
-  )
-  for (const [name, part] of Object.entries({ statement, subject: subject ?? {}, opening: opening ?? {} })) {
-    if (!isPlainObject(part)) throw new AnswerError(name)
-  }
+  if (isPlainObject(value) && 'error' in value) return toItemError(value)
+  const { batch, leafIndex, ...members } = toMembers(value, ['statement', 'batch', 'leafIndex'], ['subject', 'opening'])
+  return { ...toSignedStatement(members), ...toPlaced({ batch, leafIndex }, batches) }
+}
+
+/** Of an enclave with a log: where the statement is, and nothing of it. */
+function toLoggedResult(value: unknown, batches: readonly SignedBatch[]): SignItemError | Placed {
+  if (isPlainObject(value) && 'error' in value) return toItemError(value)
+  return toPlaced(toMembers(value, ['batch', 'leafIndex']), batches)
+}
+
+function toPlaced({ batch, leafIndex }: Record<keyof Placed, unknown>, batches: readonly SignedBatch[]): Placed {
   const index = toNatural(batch, batches.length - 1, 'batch')
   const treeSize = batches[index]?.leaves.length ?? 0
-  return {
-    statement: statement as never,
-    ...(subject === undefined ? {} : { subject: subject as never }),
-    ...(opening === undefined ? {} : { opening: opening as never }),
-    batch: index,
-    leafIndex: toNatural(leafIndex, treeSize - 1, 'leafIndex'),
-  }
+  return { batch: index, leafIndex: toNatural(leafIndex, treeSize - 1, 'leafIndex') }
 }
 
 type PlainItemError = Exclude<SignItemError, { details: unknown } | { missing: unknown } | { reason: unknown }>
@@ -273,38 +274,9 @@ function toRuleReason(value: unknown): RuleReason {
   return (isOfWord ? { code, at: toNatural(at, Number.MAX_SAFE_INTEGER, 'at') } : { code }) as RuleReason
 }
 
-/** The members of an object that has all the required ones, perhaps the optional ones, and no other. */
-function toMembers<Required extends string, Optional extends string = never>(
-  value: unknown,
-  required: readonly Required[],
-  optional: readonly Optional[] = [],
-): Record<Required | Optional, unknown> {
-  if (!isPlainObject(value)) throw new AnswerError('not an object')
-  const names: readonly string[] = [...required, ...optional]
-  for (const name of required) if (!Object.hasOwn(value, name)) throw new AnswerError(`${name} is missing`)
-  for (const name of Object.keys(value)) if (!names.includes(name)) throw new AnswerError('a member is unknown')
-  return value as Record<Required | Optional, unknown>
-}
-
 function toWalletAddress(value: unknown): Hex {
   if (typeof value !== 'string' || !/^0x[0-9a-f]{40}$/.test(value)) throw new AnswerError('address')
   return value as Hex
-}
-
-function toHex(value: unknown, bytes: number, name: string): string {
-  if (typeof value !== 'string' || value.length !== 2 * bytes || !/^[0-9a-f]*$/.test(value)) throw new AnswerError(name)
-  return value
-}
-
-function toHexUpTo(value: unknown, bytes: number, name: string): string {
-  const isHex = typeof value === 'string' && value.length <= 2 * bytes && /^(?:[0-9a-f]{2})+$/.test(value)
-  if (!isHex) throw new AnswerError(name)
-  return value
-}
-
-function toNatural(value: unknown, max: number, name: string): number {
-  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0 || value > max) throw new AnswerError(name)
-  return value
 }
 
 function toEventLog(value: unknown): { eventLog?: string } {

@@ -1,12 +1,17 @@
 import type { EndpointResponse } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 import { type GetAttestationDeps, getAttestation } from '../health/getAttestation.ts'
-import type { Store } from '../ports.ts'
+import type { LogKeeper, Store } from '../ports.ts'
 import { addRoute, type HttpApp } from './addRoute.ts'
 import { type Limiters, limit } from './limiters.ts'
 import { routes } from './routes.ts'
 
-export type HealthRoutesDeps = GetAttestationDeps & { store: Pick<Store, 'ping'>; limiters: Limiters }
+export type HealthRoutesDeps = GetAttestationDeps & {
+  store: Pick<Store, 'ping'>
+  /** Where enclaves have a log. */
+  keeper?: Pick<LogKeeper, 'findMissing' | 'isOpen'>
+  limiters: Limiters
+}
 
 export function registerHealthRoutes(app: HttpApp, deps: HealthRoutesDeps): void {
   addRoute(app, routes['GET /health'], (c) => {
@@ -17,13 +22,26 @@ export function registerHealthRoutes(app: HttpApp, deps: HealthRoutesDeps): void
   addRoute(app, routes['GET /health/ready'], async (c) => {
     await ping(deps.store)
     await getAttestation(deps, { nonce: undefined })
-    const body: EndpointResponse<'GET /health/ready'> = { status: 'ready' }
+    const missing = findMissing(deps.keeper)
+    const body: EndpointResponse<'GET /health/ready'> = {
+      status: 'ready',
+      ...(missing.length === 0 ? {} : { missing: [...missing] }),
+    }
     return c.json(body)
   })
 
   addRoute(app, routes['GET /health/attestation'], async (c) => {
     limit(c, deps.limiters.proof, `attestation:${c.get('clientAddress')}`)
     return c.json(await getAttestation(deps, { nonce: c.req.query('nonce') }))
+  })
+}
+
+/** What operators should look after. Throws `log_unavailable` where nothing can be signed because of it. */
+function findMissing(keeper: HealthRoutesDeps['keeper']): readonly string[] {
+  const missing = keeper?.findMissing() ?? []
+  if (keeper === undefined || keeper.isOpen()) return missing
+  throw new CoordinatorError('log_unavailable', 'too few witnesses cosign', {
+    details: `missing: ${missing.join(', ')}`,
   })
 }
 

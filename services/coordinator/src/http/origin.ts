@@ -1,7 +1,7 @@
 import { CoordinatorError } from '../errors.ts'
 
 /** Reads that need no session and that any page may make. */
-const PUBLIC_PATHS = [/^\/auth$/, /^\/proof\//, /^\/health(?:\/|$)/, /^\/openapi\.json$/, /^\/ipfs\//]
+const PUBLIC_PATHS = [/^\/auth$/, /^\/proof\//, /^\/health(?:\/|$)/, /^\/openapi\.json$/, /^\/ipfs\//, /^\/log(?:\/|$)/]
 
 export function isPublicPath(path: string): boolean {
   return PUBLIC_PATHS.some((pattern) => pattern.test(path))

@@ -11,7 +11,7 @@ import {
   toHex,
 } from '@countersign/protocol'
 import { CoordinatorError, type CoordinatorErrorCode } from '../errors.ts'
-import type { Asked } from '../sign/signBatch.ts'
+import type { Asked } from '../sign/request.ts'
 import { assertChainAllowed, type ChainLimits } from './assertChainAllowed.ts'
 
 /*

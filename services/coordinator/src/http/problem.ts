@@ -129,6 +129,10 @@ export const problems: Record<CoordinatorErrorCode, { title: string; advice: str
     title: 'The vendor’s collateral is out of date',
     advice: 'Retry later. Nothing was signed.',
   },
+  log_unavailable: {
+    title: 'The public log or its witnesses cannot be reached',
+    advice: 'Retry. Nothing was released: a signature leaves the enclave only after witnesses have seen it in the log.',
+  },
   database_unavailable: { title: 'The database cannot be reached', advice: 'Retry.' },
   shutting_down: { title: 'The service is stopping', advice: 'Retry.' },
   internal: { title: 'Something went wrong here', advice: 'Tell the operator the `requestId`.' },

@@ -9,8 +9,10 @@ import {
   emptySchema,
   healthSchema,
   loginProvidersSchema,
+  logListSchema,
   okSchema,
   proofPayloadSchema,
+  readinessSchema,
   sessionUserSchema,
   signAuthorizationRequestSchema,
   signDigestRequestSchema,
@@ -46,12 +48,14 @@ const signing: CoordinatorErrorCode[] = [
   'entropy_unavailable',
   'enclave_unavailable',
   'collateral_stale',
+  'log_unavailable',
 ]
 const vault: CoordinatorErrorCode[] = ['vault_not_found', 'policy_refused', 'approvals_missing', 'approval_invalid']
 const offChain =
   'Each call is a new signature with a proof of its own. Public are a commitment, and that the wallet signed at this time; content and signature are not, and the service keeps neither. The opening is answered once: an answer that is lost leaves a proof that nobody can open.'
 const withSession = [{ session: [] }]
 const provider = z.object({ provider: z.string().openapi({ example: 'google' }) })
+const logHash = z.object({ hash: z.string().openapi({ description: 'SHA-256 of the origin, in lower-case hex.' }) })
 const noBody = { content: { 'application/json': { schema: emptySchema } }, required: false }
 
 const binary = () => ({ schema: z.string().openapi({ format: 'binary' }) })
@@ -98,6 +102,7 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
         'not_found',
         'rate_limited',
         'enclave_unavailable',
+        'log_unavailable',
         'database_unavailable',
       ),
     },
@@ -195,6 +200,7 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
         'attestation_invalid',
         'enclave_unavailable',
         'collateral_stale',
+        'log_unavailable',
       ),
     },
   },
@@ -316,13 +322,33 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
       ...problemsOf('invalid_request', 'not_found', 'not_acceptable', 'rate_limited'),
     },
   },
+  'GET /log': {
+    summary: 'The logs of the enclaves',
+    description: 'Every signature has an entry in one of them, where the service keeps logs.',
+    responses: {
+      200: json('The logs, each with the size of its newest checkpoint', logListSchema),
+      ...problemsOf('rate_limited', 'database_unavailable'),
+    },
+  },
+  'GET /log/:hash/checkpoint': {
+    summary: 'The newest cosigned checkpoint of a log',
+    description: 'A note as c2sp.org/tlog-checkpoint has it, with the signatures of the log and of its witnesses.',
+    request: { params: logHash },
+    responses: {
+      200: text('The note', 'text/plain'),
+      ...problemsOf('not_found', 'rate_limited', 'database_unavailable'),
+    },
+  },
   'GET /health': {
     summary: 'Whether the process is alive',
     responses: { 200: json('Alive', healthSchema), ...problemsOf() },
   },
   'GET /health/ready': {
     summary: 'Whether it can serve',
-    responses: { 200: json('Ready', healthSchema), ...problemsOf('database_unavailable', 'attestation_invalid') },
+    responses: {
+      200: json('Ready', readinessSchema),
+      ...problemsOf('database_unavailable', 'attestation_invalid', 'log_unavailable'),
+    },
   },
   'GET /health/attestation': {
     summary: 'The coordinator’s own attestation',
@@ -352,6 +378,29 @@ function toRoute([name, description]: [string, (typeof endpoints)[Endpoint]]): [
 }
 
 export const routes = Object.fromEntries(Object.entries(endpoints).map(toRoute)) as Record<Endpoint, Route>
+
+const TILE_PATH = '/log/{hash}/tile/{path}'
+
+/** Not among the endpoints, whose parameters are one segment each. */
+export const tileRoute: Route = Object.assign(
+  createRoute({
+    method: 'get',
+    path: TILE_PATH,
+    summary: 'A part of a log',
+    description:
+      'As c2sp.org/tlog-tiles has it: `<L>/<N>[.p/<W>]` are hashes of the tree, `entries/<N>[.p/<W>]` are entries. What the newest cosigned checkpoint covers is here, and never changes.',
+    request: {
+      params: logHash.extend({
+        path: z.string().openapi({ description: 'Several segments.', example: '0/x001/234.p/56' }),
+      }),
+    },
+    responses: {
+      200: { description: 'The tile, or the bundle of entries', content: { 'application/octet-stream': binary() } },
+      ...problemsOf('not_found', 'rate_limited', 'database_unavailable'),
+    },
+  }),
+  { getRoutingPath: () => '/log/:hash/tile/:path{.+}' },
+)
 
 /** What the service says about itself; not part of the protocol. */
 export const pages = {

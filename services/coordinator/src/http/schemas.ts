@@ -265,8 +265,32 @@ export const attestationSchema = z
   })
   .openapi('CoordinatorAttestation')
 
+export const logListSchema = z
+  .strictObject({
+    logs: z.array(
+      z
+        .strictObject({
+          hash: hex(32).openapi({ description: 'SHA-256 of the origin: its parts are at `/log/<hash>`.' }),
+          origin: z.string(),
+          key: z.string().openapi({ description: 'The verifier key, `name+id+key`.' }),
+          size: z.int().min(0).openapi({ description: 'Of the newest cosigned checkpoint; 0 before the first.' }),
+        })
+        .openapi('LogInfo'),
+    ),
+  })
+  .openapi('LogList')
+
 export const okSchema = z.strictObject({ ok: z.literal(true) }).openapi('Ok')
-export const healthSchema = z.strictObject({ status: z.enum(['ok', 'ready']) }).openapi('Health')
+export const healthSchema = z.strictObject({ status: z.literal('ok') }).openapi('Health')
+export const readinessSchema = z
+  .strictObject({
+    status: z.literal('ready'),
+    missing: z
+      .array(z.string())
+      .optional()
+      .openapi({ description: 'What does not answer, while the rest is enough: `witness NAME`, `log ORIGIN`.' }),
+  })
+  .openapi('Readiness')
 export const emptySchema = z.strictObject({}).openapi('Empty')
 
 export const problemSchema = z

@@ -12,7 +12,7 @@ import {
   createFakeSelfReport,
   type FakeIdentity,
 } from '../ports.fake.ts'
-import type { Asked, SigningRequest } from '../sign/signBatch.ts'
+import type { Asked, SigningRequest } from '../sign/request.ts'
 import { createMemoryStore } from '../store/memoryStore.fake.ts'
 
 export const APP = 'https://app.example'
@@ -54,6 +54,14 @@ export type TestInit = {
   signal?: AbortSignal
 }
 
+/** Of a service without logs. */
+const emptyLogStore: AppDeps['logStore'] = {
+  listLogs: async () => [],
+  findCosigned: async () => undefined,
+  readTiles: async () => [],
+  readBundle: async () => undefined,
+}
+
 /** By what the document depends on: to read one takes longer than most tests. */
 const answerChecks = new Map<string, AnswerCheck>()
 
@@ -82,6 +90,7 @@ export function createTestApp(changes: { config?: Partial<AppConfig>; deps?: Par
   }
   const { app, stop } = createApp({
     store,
+    logStore: emptyLogStore,
     enclave,
     entropy,
     selfReport,

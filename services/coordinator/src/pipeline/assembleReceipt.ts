@@ -1,4 +1,13 @@
 import {
+  assertInclusion,
+  formatTlogProof,
+  hashLogEntry,
+  parseCheckpoint,
+  parseNote,
+  type TlogProof,
+} from '@countersign/log'
+import { hashLeaf, type StatementV2, toHex } from '@countersign/protocol'
+import {
   assemble,
   assembleAttestation,
   assembleBatch,
@@ -37,15 +46,25 @@ function assembleVersion2(records: PinRecords & { version: 2 }, collateral: Bloc
   const released = { batch: batch.cid, collateral: collateral.cid, coordinator: coordinator.cid }
   const release = toBlock(encodeBlock('release', assembleRelease({ ...released, signatures })))
   const policy = records.policy && toBlock(records.policy)
+  if (records.log !== undefined) assertInLog(records.log, statement)
   const attestation = {
     ...{ signed, statement, inclusion, batch: batch.cid, release: release.cid, entropy },
-    ...{ policy: policy?.cid, approvals: records.approvals },
+    ...{ policy: policy?.cid, approvals: records.approvals, log: records.log && formatTlogProof(records.log) },
   }
   return {
     receipt: toBlock(encodeBlock('attestation', assembleAttestation(attestation))),
     collateral,
     others: [...(policy ? [policy] : []), batch, coordinator, release],
   }
+}
+
+/** A receipt is public for good: what the rows give must prove that the entry of this statement is in the log. */
+function assertInLog({ index, proof, checkpoint }: TlogProof, statement: StatementV2): void {
+  const { keyId, signedAt } = statement
+  const leaf = toHex(hashLeaf(statement))
+  const { size, root } = parseCheckpoint(parseNote(checkpoint).text)
+  const entry = hashLogEntry({ kind: 'signature', keyId, leaf, timeMs: Date.parse(signedAt) })
+  assertInclusion({ leaf: entry, index, size, root, proof })
 }
 
 /** Bytes under the CID that is computed here. */

@@ -31,7 +31,8 @@ import type { Block, Pinner, SelfReport } from '../ports.ts'
 import { createSignatureChecker, type SignatureChecker } from '../sign/checkSignatures.ts'
 import { createCommitter } from '../sign/commit.ts'
 import { createReleaser } from '../sign/release.ts'
-import { type Asked, type SigningRequest, type SigningResult, signBatch } from '../sign/signBatch.ts'
+import type { Asked, SigningRequest, SigningResult } from '../sign/request.ts'
+import { signBatch } from '../sign/signBatch.ts'
 import { createBatchVerifier } from '../sign/verifyBatch.ts'
 import { createPinningStore } from '../store/pinning.ts'
 import { createTestUser, startTestStore, type TestStore } from '../store/store.fake.ts'
@@ -145,6 +146,7 @@ describe('every kind of signature, from the enclave to its blocks', () => {
           releaser,
         }),
         receiptVersion,
+        log: createFakeLog(),
       },
       requests,
       {

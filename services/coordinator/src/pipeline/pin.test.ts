@@ -276,6 +276,7 @@ describe.each(stageKinds)('the pin stage on %s', (kind) => {
               releaser,
             }),
             receiptVersion: 1,
+            log: createFakeLog(),
           },
           requests,
           {

@@ -2,9 +2,9 @@ import { type Authorization, createEnclaveSettings, type Hex } from '@countersig
 import { describe, expect, test } from 'vitest'
 import { fakeConfig } from '../enclave/httpEnclave.fake.ts'
 import { CoordinatorError } from '../errors.ts'
-import { createFakeClock, createFakeWitness } from '../ports.fake.ts'
+import { createFakeClock, createFakeLog, createFakeWitness } from '../ports.fake.ts'
 import { type BatchSignerDeps, createBatchSigner } from './batchSigner.ts'
-import type { SigningRequest } from './signBatch.ts'
+import type { SigningRequest } from './request.ts'
 
 const request = (digit: string): SigningRequest => ({
   sid: 'aa'.repeat(32),
@@ -58,6 +58,7 @@ function setUp(
       },
     },
     receiptVersion: 1,
+    log: createFakeLog(),
     batchLimit: 256,
     enclaveSlots: 8,
   })

@@ -2,7 +2,8 @@ import { type Authorization, assertAuthorizationAllowed, ServiceError } from '@c
 import { CoordinatorError, toPublicCode } from '../errors.ts'
 import type { KeyEnclave } from '../ports.ts'
 import { createGatherer } from './gather.ts'
-import { type SignDeps, type SigningRequest, type SigningResult, signBatch } from './signBatch.ts'
+import type { SigningRequest, SigningResult } from './request.ts'
+import { type SignDeps, signBatch } from './signBatch.ts'
 
 /** What operators watch about signing. */
 export type SigningMetrics = {
@@ -69,7 +70,10 @@ export function createBatchSigner(deps: BatchSignerDeps): BatchSigner {
         metrics.observeSigning(code, (performance.now() - startedAt) / 1000)
       }
     },
-    stop: () => gatherer.stop(new CoordinatorError('shutting_down', 'the service is stopping')),
+    async stop() {
+      await gatherer.stop(new CoordinatorError('shutting_down', 'the service is stopping'))
+      await deps.logging?.releases.stop()
+    },
   }
 }
 

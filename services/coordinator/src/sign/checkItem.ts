@@ -44,7 +44,7 @@ export type ExpectedItem = {
   call: { beganAt: number; endedAt: number }
 }
 
-type Result = SignedStatement & Placed
+type Result = SignedStatement & Pick<Placed, 'leafIndex'>
 
 /** What a signing of either version states, as far as it is stored. */
 export type Stated =

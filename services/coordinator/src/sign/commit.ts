@@ -6,6 +6,7 @@ import { toDigest } from '../store/digest.ts'
 import type { AnyWitness, Signing, StoredSigning } from '../store/types.ts'
 import type { Stated } from './checkItem.ts'
 import { createGatherer, type Progress } from './gather.ts'
+import { groupBy } from './groupBy.ts'
 import type { Releaser } from './release.ts'
 import type { VerifiedBatch } from './verifyBatch.ts'
 
@@ -16,10 +17,15 @@ export type VerifiedSigning = {
   stated: Stated
   leafIndex: number
   witness: AnyWitness
+  /** Where the settings have a log: the entry, and the note that covers it. */
+  log?: { origin: string; note: string; index: number }
 }
 
 /** What is stored: of a kind that is off the chain, and of an address, no signature. */
-export type Committed = Pick<StoredSigning, 'signature' | 'slug'>
+export type Committed = Pick<StoredSigning, 'signature' | 'slug'> & {
+  /** Whether this very signing is stored, and not an earlier one of the same digest. */
+  isNew: boolean
+}
 
 export type CommitDeps = {
   store: Pick<Store, 'insertSignings'>
@@ -40,9 +46,13 @@ const SLOTS = 2
 export function createCommitter(deps: CommitDeps): (signing: VerifiedSigning) => Promise<Committed> {
   const gatherer = createGatherer<VerifiedSigning, Committed>({
     async run(signings, { answer }) {
-      const batches = new Set(signings.map(({ batch }) => batch))
-      const ofBatch = (batch: VerifiedBatch) => signings.filter((signing) => signing.batch === batch)
-      await Promise.all([...batches].map((batch) => commit(deps, batch, ofBatch(batch), answer)))
+      const ofBatches = groupBy(signings, ({ batch }) => batch)
+      await Promise.all(
+        [...ofBatches].flatMap(([batch, asked]) =>
+          // Several notes may cover what one quote does.
+          [...groupBy(asked, ({ log }) => log?.note).values()].map((part) => commit(deps, batch, part, answer)),
+        ),
+      )
     },
     limit: LIMIT,
     slots: SLOTS,
@@ -72,10 +82,11 @@ async function commit(
     if (signings.length === 0) return
     const isReleased = signings.some(({ stated }) => stated.version === 2)
     const release = isReleased ? await deps.releaser.release(batch, coordinator) : undefined
-    const rows = signings.map(({ walletId, stated, leafIndex, witness }): Signing => {
+    const [{ log }] = signings as [VerifiedSigning]
+    const rows = signings.map(({ walletId, stated, leafIndex, witness, log }): Signing => {
       const slug = Buffer.from(deps.random(16)).toString('base64url')
       const row = { slug, walletId, leafIndex, path: paths[leafIndex] ?? [] }
-      if (stated.version === 2) return { ...row, ...stated, witness }
+      if (stated.version === 2) return { ...row, ...stated, witness, ...(log && { logIndex: log.index }) }
       // Its receipts have no place for one, and the enclave refuses to sign with it.
       if ('kind' in witness) throw new Error('a beacon for a receipt of version 1')
       // The statement was held against it when it came.
@@ -90,6 +101,7 @@ async function commit(
         selfAttestation,
         coordinatorMode: deps.selfReport.mode,
         ...(release && { release }),
+        ...(log && { log: { origin: log.origin, note: log.note } }),
       },
       signings: rows,
       now: deps.clock.now(),
@@ -100,10 +112,12 @@ async function commit(
       const { stated } = signing
       const digest = stated.version === 1 ? stated.statement.digest : toDigest(stated.signed)
       const earlier = digest && byKey.get(toKey(signing.walletId, digest))
-      const row = earlier ?? bySlug.get(rows[index]?.slug ?? '')
-      if (row !== undefined)
-        answer(signing, { status: 'fulfilled', value: { signature: row.signature, slug: row.slug } })
-      else if (digest === null) answer(signing, { status: 'rejected', reason: repeated() })
+      const offered = rows[index]?.slug ?? ''
+      const row = earlier ?? bySlug.get(offered)
+      if (row !== undefined) {
+        const { signature, slug } = row
+        answer(signing, { status: 'fulfilled', value: { signature, slug, isNew: slug === offered } })
+      } else if (digest === null) answer(signing, { status: 'rejected', reason: repeated() })
       else throw new Error('a signing was neither stored nor found')
     }
   } catch (reason) {

@@ -7,7 +7,7 @@ import type { Release, SigningBatch } from '../store/types.ts'
 /** What a release is of. */
 export type Releasable = Pick<
   SigningBatch,
-  'quote' | 'eventLog' | 'config' | 'settings' | 'bootId' | 'sequence' | 'previous' | 'treeSize'
+  'quote' | 'eventLog' | 'config' | 'settings' | 'bootId' | 'sequence' | 'previous' | 'treeSize' | 'logKey'
 > & { collateral: { bytes: Uint8Array; hash: string } }
 
 /** A release that nobody may have yet, and what it was made of. */
@@ -33,8 +33,8 @@ export function createReleaser(
   const known = new WeakMap<Verified, BegunRelease>()
 
   async function make(batch: Releasable, coordinator: Uint8Array<ArrayBuffer>): Promise<Release> {
-    const { quote, eventLog, config, settings, bootId, sequence, previous, treeSize, collateral } = batch
-    const record = { quoteHex: toHex(quote), eventLog, config, settings, bootId, sequence, previous, treeSize }
+    const { quote, eventLog, config, settings, bootId, sequence, previous, treeSize, logKey, collateral } = batch
+    const record = { quoteHex: toHex(quote), eventLog, config, settings, bootId, sequence, previous, treeSize, logKey }
     // The others have a codec, which refuses such a size.
     assertBlockSize(collateral.bytes)
     // The bytes of `toBlockRelease`, with the faster SHA-256 and without the way over CIDs.

@@ -27,6 +27,7 @@ import { CoordinatorError } from '../errors.ts'
 import {
   createFakeClock,
   createFakeEntropy,
+  createFakeLog,
   createFakeRandom,
   createFakeSelfReport,
   createFakeWitness,
@@ -35,7 +36,8 @@ import { createMemoryStore } from '../store/memoryStore.fake.ts'
 import { createSignatureChecker, type SignatureChecker } from './checkSignatures.ts'
 import { type CommitDeps, createCommitter } from './commit.ts'
 import { createReleaser } from './release.ts'
-import { type SignDeps, type SigningRequest, type SigningResult, signBatch } from './signBatch.ts'
+import type { SigningRequest, SigningResult } from './request.ts'
+import { type SignDeps, signBatch } from './signBatch.ts'
 import { type BatchVerifierDeps, createBatchVerifier } from './verifyBatch.ts'
 
 const DAY_MS = 86_400_000
@@ -101,6 +103,7 @@ function createService() {
       verifyBatch: createBatchVerifier(all),
       commit: createCommitter(all),
       receiptVersion: 1,
+      log: createFakeLog(),
     }
   }
   const sent = { times: 0 }

@@ -1,67 +1,28 @@
 import { parsePolicy } from '@countersign/policy'
-import type {
-  Approval,
-  Authorization,
-  Hex,
-  MessageContent,
-  Opening,
-  Placed,
-  SignItem,
-  SignItemError,
-  SignItemResult,
-  TxMetadata,
-  TypedData,
-} from '@countersign/protocol'
+import type { Placed, SignedBatch, SignItem, SignItemError, SignItemResult } from '@countersign/protocol'
+import type { Log } from '@countersign/service'
 import { CoordinatorError, type CoordinatorErrorCode } from '../errors.ts'
-import type { Clock, Entropy, KeyEnclave, SelfReport } from '../ports.ts'
-import type { AnyWitness, StoredPolicy } from '../store/types.ts'
-import { assertItemSigned, type CheckedItem } from './checkItem.ts'
-import type { SignatureChecker } from './checkSignatures.ts'
-import type { Committed, VerifiedSigning } from './commit.ts'
-import type { Progress } from './gather.ts'
+import type { Clock, EnclaveTerms, Entropy, KeyEnclave, SelfReport } from '../ports.ts'
+import type { AnyWitness } from '../store/types.ts'
+import { assertItemSigned } from './checkItem.ts'
+import { failed, type Placing, type Sending, type SigningRequest, type SignProgress } from './request.ts'
+import { type SettleDeps, type Stating, settle } from './settle.ts'
+import { type Logging, signLogged } from './signLogged.ts'
 import { approvalsMissing, policyRefused } from './vaultErrors.ts'
-import type { BatchVerifier, VerifiedBatch } from './verifyBatch.ts'
+import type { BatchVerifier } from './verifyBatch.ts'
 
-export type SignDeps = {
+export type SignDeps = SettleDeps & {
   entropy: Pick<Entropy, 'take'>
   enclave: Pick<KeyEnclave, 'signItems'>
   selfReport: Pick<SelfReport, 'publicKey'>
-  signatures: SignatureChecker
   clock: Clock
   verifyBatch: BatchVerifier
-  commit(signing: VerifiedSigning): Promise<Committed>
   /** Of the receipts of transactions. Everything else has receipts of version 2. */
   receiptVersion: 1 | 2
+  /** For enclaves with a log. */
+  logging?: Logging | undefined
+  log: Pick<Log, 'warn'>
 }
-
-/** What is to be signed, parsed; `digest` is that of the rest. */
-export type Asked = { digest: Hex } & (
-  | { kind: 'transaction'; txMetadata: TxMetadata }
-  | { kind: 'authorization'; authorization: Authorization }
-  | { kind: 'message'; content: MessageContent }
-  | { kind: 'typed-data'; content: TypedData }
-  /** A statement about the address of the wallet; the digest is that of its subject. */
-  | { kind: 'address' }
-)
-
-/** One signing that a signed-in user asked for. */
-export type SigningRequest = {
-  sid: string
-  grant: string
-  keyId: string
-  walletId: string
-  address: Hex
-  /** Where the wallet is a vault: its rules, and who approves. */
-  vault?: { policy: StoredPolicy; approvals?: readonly Approval[] | undefined } | undefined
-  asked: Asked
-}
-
-/** Signatures that are checked together: those of the first part are stored while those of the next are checked. */
-const PART = 32
-
-/** The opening is of what is signed off the chain. It is not kept. For an address nothing is signed. */
-export type SigningResult = { signature: Hex | null; slug: string; opening?: Opening }
-type SignProgress = Progress<SigningRequest, SigningResult>
 
 /**
  * `POST /sign/digest` and its like, for the requests gathered into one batch. The numbers are the steps of the specification; the first, whose
@@ -77,30 +38,41 @@ export async function signBatch(
   const requests = asked.slice(0, witnesses.length)
   for (const request of asked.slice(witnesses.length)) answer(request, failed(noSample()))
   const sent = requests.map((request, index) => toSending(deps, request, witnesses[index]))
-  const unknown = await signItems(deps, sent, { onSent, answer })
-  // An enclave that has just started: it used none of these samples.
-  if (unknown.length > 0) await signItems(deps, unknown, { onSent, answer }, readPolicies(unknown))
+  const { unknown, settled } = await signItems(deps, sent, { onSent, answer })
+  await Promise.all([settled, signUnknown(deps, unknown, { onSent, answer })])
 }
 
-type Sending = { request: SigningRequest; item: SignItem; witness: AnyWitness }
+/** An enclave that has just started knows no policies: it used none of these samples. */
+async function signUnknown(deps: SignDeps, unknown: readonly Sending[], progress: SignProgress) {
+  if (unknown.length === 0) return
+  try {
+    const { settled } = await signItems(deps, unknown, progress, readPolicies(unknown))
+    await settled
+  } catch (error) {
+    for (const { request } of unknown) progress.answer(request, failed(error))
+  }
+}
 
-/** One call of the enclave, and what follows. Returns those whose policy it does not know, unless it was sent along. */
+/**
+ * One call of the enclave. `unknown` are those whose policy it does not know, unless it was sent along; the others are answered when `settled`
+ * is.
+ */
 async function signItems(
   deps: SignDeps,
   sent: readonly Sending[],
   { onSent, answer }: SignProgress,
   policies?: readonly string[],
-): Promise<Sending[]> {
+): Promise<{ unknown: Sending[]; settled: Promise<void> }> {
   const beganAt = deps.clock.now()
   const items = sent.map(({ item }) => item)
-  const { batches, results, config, settings } = await deps.enclave.signItems(items, policies) // 3
+  const { batches, results, ...rest } = await deps.enclave.signItems(items, policies) // 3
   const call = { beganAt, endedAt: deps.clock.now() }
   const unknown = policies === undefined ? sent.filter((_, index) => isPolicyUnknown(results[index])) : []
   if (unknown.length === 0) onSent()
 
-  const collected = batches.map((): Collected[] => [])
+  const placed: Placing[] = []
   for (const [index, sending] of sent.entries()) {
-    const { request, item, witness } = sending
+    const { request, item } = sending
     const result = results[index]
     if (unknown.includes(sending)) continue
     if (result === undefined) {
@@ -111,33 +83,52 @@ async function signItems(
       answer(request, failed(toItemError(result, request)))
       continue
     }
+    const { batch: number, leafIndex, ...stated } = result
+    const batch = batches[number]
+    if (batch === undefined) {
+      answer(request, failed(doesNotHold()))
+      continue
+    }
+    const { address, asked } = request
+    const expected = { item, digest: asked.digest, address, coordinatorKey: deps.selfReport.publicKey, call }
+    placed.push({ ...sending, expected, batch, leafIndex, ...('statement' in stated && { stated }) })
+  }
+  const settled = 'log' in rest ? signLogged(deps, rest, placed, answer) : signUnlogged(deps, rest, placed, answer)
+  return { unknown, settled }
+}
+
+/** Where nothing is logged, the statements came with the answer. */
+async function signUnlogged(
+  deps: SignDeps,
+  terms: EnclaveTerms,
+  placed: readonly Placing[],
+  answer: SignProgress['answer'],
+): Promise<void> {
+  const stating = new Map<SignedBatch, Stating[]>()
+  for (const { request, witness, expected, batch, leafIndex, stated } of placed) {
     try {
-      const batch = batches[result.batch]
-      if (batch === undefined || !('statement' in result))
-        throw new CoordinatorError('attestation_invalid', 'the enclave’s answer does not hold')
-      const { address, asked } = request
-      const expected = { item, digest: asked.digest, address, coordinatorKey: deps.selfReport.publicKey, call }
-      const checked = assertItemSigned(expected, result, batch)
-      collected[result.batch]?.push({ request, checked, leafIndex: result.leafIndex, witness })
+      if (stated === undefined) throw doesNotHold()
+      const checked = assertItemSigned(expected, { ...stated, leafIndex }, batch)
+      const items = stating.get(batch) ?? []
+      stating.set(batch, items)
+      items.push({ request, checked, leafIndex, witness })
     } catch (error) {
       answer(request, failed(error))
     }
   }
+  await Promise.all(
+    [...stating].map(([batch, items]) => {
+      const times = items.map(({ checked }) => Date.parse(checked.stated.statement.signedAt))
+      const at = { first: Math.min(...times), last: Math.max(...times) }
+      const isReleased = items.some(({ checked }) => checked.stated.version === 2)
+      const verified = deps.verifyBatch(batch, terms, { at, isReleased }) // 4
+      return settle(deps, verified, items, ({ request }, result) => answer(request, result))
+    }),
+  )
+}
 
-  const parts: Promise<void>[] = []
-  for (const [index, batch] of batches.entries()) {
-    const items = collected[index] ?? []
-    if (items.length === 0) continue
-    const times = items.map(({ checked }) => Date.parse(checked.stated.statement.signedAt))
-    const at = { first: Math.min(...times), last: Math.max(...times) }
-    const isReleased = items.some(({ checked }) => checked.stated.version === 2)
-    const verified = deps.verifyBatch(batch, { config, settings }, { at, isReleased }) // 4
-    for (let start = 0; start < items.length; start += PART) {
-      parts.push(settlePart(deps, verified, items.slice(start, start + PART), answer))
-    }
-  }
-  await Promise.all(parts)
-  return unknown
+function doesNotHold() {
+  return new CoordinatorError('attestation_invalid', 'the enclave’s answer does not hold')
 }
 
 function isPolicyUnknown(result: SignItemResult | Placed | undefined): boolean {
@@ -147,41 +138,6 @@ function isPolicyUnknown(result: SignItemResult | Placed | undefined): boolean {
 /** Each once, however many items name it. */
 function readPolicies(sent: readonly Sending[]): string[] {
   return [...new Set(sent.flatMap(({ request: { vault } }) => vault?.policy.text ?? []))]
-}
-
-type Collected = { request: SigningRequest; checked: CheckedItem; leafIndex: number; witness: AnyWitness }
-
-/** Steps 4 to 6 for a part of what one quote covers. */
-async function settlePart(
-  deps: SignDeps,
-  verified: Promise<VerifiedBatch>,
-  items: readonly Collected[],
-  answer: SignProgress['answer'],
-) {
-  try {
-    const claims = items.flatMap(({ checked }) => checked.claim ?? [])
-    const [batch, isGood] = await Promise.all([verified, deps.signatures.check(claims)])
-    const good = new Set(claims.filter((_, position) => isGood[position] === true))
-    await Promise.all(
-      items.map(async ({ request, checked, leafIndex, witness }) => {
-        const { stated, claim, opening } = checked
-        try {
-          if (claim !== undefined && !good.has(claim)) {
-            throw new CoordinatorError('signature_invalid', 'the enclave’s signature is not of this wallet')
-          }
-          const { walletId } = request
-          const { signature, slug } = await deps.commit({ batch, walletId, stated, leafIndex, witness }) // 5
-          // A signature that is not stored goes from the enclave to the caller.
-          const value = { signature: signature ?? claim?.signature ?? null, slug, ...(opening && { opening }) }
-          answer(request, { status: 'fulfilled', value }) // 6
-        } catch (error) {
-          answer(request, failed(error))
-        }
-      }),
-    )
-  } catch (error) {
-    for (const { request } of items) answer(request, failed(error))
-  }
 }
 
 function toSending(
@@ -252,8 +208,4 @@ function toItemError(result: SignItemError, { vault }: SigningRequest): Coordina
   if (result.error === 'approvals_missing') return approvalsMissing(result.missing)
   const details = result.error === 'approval_invalid' ? `approvals[${result.index}]: ${result.reason}` : result.error
   return new CoordinatorError(ITEM_ERRORS[result.error], 'the enclave refused to sign', { details })
-}
-
-function failed(reason: unknown): PromiseRejectedResult {
-  return { status: 'rejected', reason }
 }

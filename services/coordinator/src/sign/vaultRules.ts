@@ -1,7 +1,7 @@
 import { checkPolicy, type Policy, type PolicyRequest, parsePolicy, type TimedSample } from '@countersign/policy'
 import { SAMPLE_TOLERANCE_MS } from '@countersign/protocol'
 import type { Clock } from '../ports.ts'
-import type { SigningRequest } from './signBatch.ts'
+import type { SigningRequest } from './request.ts'
 import { approvalsMissing, policyRefused } from './vaultErrors.ts'
 
 /** Whether a vault's rules can allow a signing. Throws `policy_refused` and `approvals_missing`. */

@@ -13,9 +13,10 @@ import { createTx, toDigest } from '@countersign/testing/stack'
 import { describe, expect, test } from 'vitest'
 import { createPasskey } from '../../../../packages/policy/src/passkey.fake.ts'
 import { createSigningEnclave, createTestWalletKey, type SignedItemV2 } from '../../test/signingEnclave.ts'
-import { createFakeClock, createFakeEntropy, createFakeWitness } from '../ports.fake.ts'
+import { createFakeClock, createFakeEntropy, createFakeLog, createFakeWitness } from '../ports.fake.ts'
 import { assertItemSigned, type ExpectedItem } from './checkItem.ts'
-import { type SignDeps, type SigningRequest, signBatch } from './signBatch.ts'
+import type { SigningRequest } from './request.ts'
+import { type SignDeps, signBatch } from './signBatch.ts'
 import { createVaultRules } from './vaultRules.ts'
 
 const NOW = Date.parse('2026-06-15T12:00:00.000Z')
@@ -144,6 +145,7 @@ describe('an enclave that does not know a policy', () => {
       clock: createFakeClock(),
       selfReport: { publicKey: COORDINATOR },
       receiptVersion: 1,
+      log: createFakeLog(),
       enclave: {
         async signItems(items: readonly SignItem[], policies?: readonly string[]) {
           calls.push({ items, policies })

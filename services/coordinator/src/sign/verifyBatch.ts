@@ -12,7 +12,10 @@ export type BatchVerifierDeps = Pick<CheckBatchDeps, 'verifier' | 'policy'> & {
 }
 
 /** What one quote covers, and the collateral that it was judged with. */
-export type VerifiedBatch = Omit<SigningBatch, 'collateral' | 'selfAttestation' | 'coordinatorMode' | 'release'> & {
+export type VerifiedBatch = Omit<
+  SigningBatch,
+  'collateral' | 'selfAttestation' | 'coordinatorMode' | 'release' | 'log'
+> & {
   /** The leaf hashes, and the path of each. */
   leaves: readonly string[]
   paths: readonly (readonly string[])[]
@@ -21,8 +24,13 @@ export type VerifiedBatch = Omit<SigningBatch, 'collateral' | 'selfAttestation' 
   begun?: BegunRelease | undefined
 }
 
-/** `isReleased`: with signings of version 2, which need a release of the batch. */
-type BatchUse = { at: SigningTimes; isReleased: boolean }
+type BatchUse = {
+  at: SigningTimes
+  /** With signings of version 2, which need a release of the batch. */
+  isReleased: boolean
+  /** The verifier key of the log that the batch is in. */
+  logKey?: string | undefined
+}
 
 /** Step 4 of signing. Throws what `checkBatch` throws, and `collateral_stale`. */
 export type BatchVerifier = (batch: SignedBatch, terms: EnclaveTerms, use: BatchUse) => Promise<VerifiedBatch>
@@ -33,14 +41,14 @@ const MAX_KNOWN = 4
 /** Several calls may share one quote. It is verified once, and all of them get the same object. */
 export function createBatchVerifier(deps: BatchVerifierDeps): BatchVerifier {
   const known = new Map<string, Promise<VerifiedBatch>>()
-  return (batch, terms, { at: times, isReleased }) => {
+  return (batch, terms, { at: times, ...use }) => {
     // Evidence begins and ends at whole seconds. Judged at these, calls that share a quote share the judgement.
     const at = { first: Math.floor(times.first / 1000) * 1000, last: Math.ceil(times.last / 1000) * 1000 }
     // All that goes into the judgement; two batches that differ in anything are two.
-    const key = JSON.stringify([batch, terms, at])
+    const key = JSON.stringify([batch, terms, at, use.logKey])
     const earlier = known.get(key)
     if (earlier !== undefined) return earlier
-    const verified = verifyBatch(deps, { batch, terms, use: { at, isReleased } })
+    const verified = verifyBatch(deps, { batch, terms, use: { at, ...use } })
     known.set(key, verified)
     verified.catch(() => known.delete(key))
     for (const oldest of known.keys()) if (known.size > MAX_KNOWN) known.delete(oldest)
@@ -56,7 +64,9 @@ async function verifyBatch(
   const { collateral, ...stored } = await deps.collateral.current(deps.readPlatform(quote))
   const { config, settings } = terms
   const { leaves, eventLog, bootId, sequence, previous } = batch
-  const shared = { bootId, sequence, previous, treeSize: leaves.length, eventLog, config, settings, collateral: stored }
+  const { logKey } = use
+  const named = { bootId, sequence, previous, treeSize: leaves.length, eventLog, ...(logKey && { logKey }) }
+  const shared = { ...named, config, settings, collateral: stored }
   const begun = use.isReleased ? deps.releaser.begin({ ...shared, quote }) : undefined
   const verdict = await checkBatch({ ...deps, at: use.at }, { batch, config, collateral })
   const paths = createInclusionPaths(leaves.map(fromHex)).map((path) => path.map(toHex))

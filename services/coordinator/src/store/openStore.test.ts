@@ -27,7 +27,7 @@ describe('openStore on PostgreSQL', () => {
     }
     const database = await openDatabase({ databaseUrl })
     const { rows } = await sql`select name from migrations`.execute(database.db)
-    const names = ['0001-initial', '0002-pipeline', '0003-collateral-cache', '0004-kinds', '0005-vaults']
+    const names = ['0001-initial', '0002-pipeline', '0003-collateral-cache', '0004-kinds', '0005-vaults', '0006-logs']
     expect(rows).toEqual(names.map((name) => ({ name })))
     await database.close()
   }, 60_000)

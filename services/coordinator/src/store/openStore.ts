@@ -1,8 +1,9 @@
-import type { CollateralCache, Store } from '../ports.ts'
+import type { CollateralCache, LogStore, Store } from '../ports.ts'
 import { createCollateralCache } from './collateralCache.ts'
 import { createStore } from './createStore.ts'
 import { countOpenProofs, type ProofCount } from './inspect.ts'
 import { CONFIRM_QUEUE, type Jobs, openJobs } from './jobs.ts'
+import { createLogStore } from './logs.ts'
 import { type OpenDatabaseOptions, openDatabase } from './openDatabase.ts'
 import { createPinningStore, type PinningStore } from './pinning.ts'
 import { createPublicationStore, type PublicationStore } from './publications.ts'
@@ -36,7 +37,7 @@ export type PipelineStore = {
  */
 export async function openStores(
   options: OpenStoreOptions,
-): Promise<{ store: Store; pipeline: PipelineStore; collateralCache: CollateralCache }> {
+): Promise<{ store: Store; pipeline: PipelineStore; collateralCache: CollateralCache; logStore: LogStore }> {
   const { pipelineDelayMs = 1000, publishDelayMs = 0, isWorker, ...rest } = options
   const database = await openDatabase(rest)
   try {
@@ -51,7 +52,12 @@ export async function openStores(
       enqueueConfirm: (startAfter) =>
         db.transaction().execute((transaction) => jobs.insert(transaction, CONFIRM_QUEUE, [{ data: {}, startAfter }])),
     }
-    return { store: createStore({ database, jobs }), pipeline, collateralCache: createCollateralCache(db) }
+    return {
+      store: createStore({ database, jobs }),
+      pipeline,
+      collateralCache: createCollateralCache(db),
+      logStore: createLogStore(database),
+    }
   } catch (error) {
     await database.close()
     throw error

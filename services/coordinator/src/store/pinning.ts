@@ -1,4 +1,5 @@
 import type { TcbStatus } from '@countersign/attestation'
+import { createInclusionProof, listInclusionNodes, type TlogProof } from '@countersign/log'
 import type {
   Approval,
   BatchBlock,
@@ -14,6 +15,7 @@ import { type Kysely, sql } from 'kysely'
 import { fromBytes, toBytes } from './bytes.ts'
 import { guard } from './databaseError.ts'
 import { type Jobs, PIN_QUEUE, PUBLISH_QUEUE } from './jobs.ts'
+import { createNodeReader, type FetchNodes } from './logTiles.ts'
 import type { Tables } from './tables.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
@@ -29,6 +31,8 @@ export type PinRecords =
         /** The bytes of a vault's policy, and who approved. */
         policy?: Bytes
         approvals?: readonly Approval[]
+        /** Where the settings have a log. */
+        log?: TlogProof
       })
 
 /** A proof as the pin stage needs it. */
@@ -73,8 +77,9 @@ export function createPinningStore(deps: {
   publishDelayMs?: number
 }): PinningStore {
   const { db, jobs, publishDelayMs = 0 } = deps
+  const fetchNodes = createNodeReader(db)
   return {
-    findPin: guard((slug) => findPin(db, slug)),
+    findPin: guard((slug) => findPin(db, slug, fetchNodes)),
     findPolicy: guard(async (hash) => {
       const row = await db
         .selectFrom('policies')
@@ -124,7 +129,11 @@ export function createPinningStore(deps: {
   }
 }
 
-export async function findPin(db: Kysely<Tables>, slug: string): Promise<PinWork | undefined> {
+export async function findPin(
+  db: Kysely<Tables>,
+  slug: string,
+  fetchNodes: FetchNodes = createNodeReader(db),
+): Promise<PinWork | undefined> {
   const found = await db
     .selectFrom('attestations as a')
     .innerJoin('pending_transactions as p', 'p.id', 'a.pending_transaction_id')
@@ -148,7 +157,10 @@ export async function findPin(db: Kysely<Tables>, slug: string): Promise<PinWork
     .leftJoin('policies as y', (join) =>
       join.on('y.hash', '=', sql<Uint8Array>`decode(a.statement ->> 'policy', 'hex')`),
     )
+    .leftJoin('log_notes as n', 'n.hash', 'v.log_note')
+    .leftJoin('logs as l', 'l.id', 'n.log_id')
     .where('a.slug', '=', slug)
+    .select(['a.log_index', 'n.note', 'n.size as log_size', 'l.hash as log_hash', 'l.key as log_key'])
     .select(['a.slug', 'a.status', 'a.receipt_bytes', 'a.pin_attempts', 'a.created_at', 'p.tx_metadata'])
     .select(['y.bytes as policy', 'a.approvals'])
     .select(['p.kind', 'p.subject', 'a.version', 'r.settings', 'r.ed25519', 'r.ml_dsa_65', 'k.bytes as coordinator'])
@@ -169,6 +181,7 @@ export async function findPin(db: Kysely<Tables>, slug: string): Promise<PinWork
     ...(row.event_log === null ? {} : { eventLog: row.event_log }),
   }
   const treeSize = Number(row.tree_size)
+  const log = await readProof()
   return {
     slug: row.slug,
     status: row.status,
@@ -177,6 +190,15 @@ export async function findPin(db: Kysely<Tables>, slug: string): Promise<PinWork
     receiptBytes: row.receipt_bytes && toOwnBytes(row.receipt_bytes),
     attempts: row.pin_attempts,
     createdAt: row.created_at.getTime(),
+  }
+
+  async function readProof(): Promise<TlogProof | undefined> {
+    const { note, log_size: logSize, log_hash: logHash, log_index: logIndex } = row
+    if (note === null || logSize === null || logHash === null || logIndex === null) return undefined
+    const place = { index: Number(logIndex), size: Number(logSize) }
+    const nodes = listInclusionNodes(place)
+    const readNode = await fetchNodes(fromBytes(logHash), nodes)
+    return { index: place.index, proof: createInclusionProof(readNode, place), checkpoint: note }
   }
 
   function toRecordsV1(): PinRecords {
@@ -213,17 +235,19 @@ export async function findPin(db: Kysely<Tables>, slug: string): Promise<PinWork
     }
     const statement = row.statement as StatementV2
     if (statement.policy !== null && row.policy === null) throw new Error('the policy of a vault is missing')
+    if (settings.log !== null && log === undefined) throw new Error('the place in the log is missing')
     return {
       version: 2,
       signed: { kind: row.kind, subject } as Signed,
       statement,
       inclusion,
       entropy: row.witness,
-      batch: { ...batch, settings, treeSize },
+      batch: { ...batch, settings, treeSize, ...(row.log_key !== null && { logKey: row.log_key }) },
       coordinator: toOwnBytes(coordinator),
       signatures: { ed25519: toOwnBytes(ed25519), mlDsa65: toOwnBytes(mlDsa65) },
       ...(row.policy && { policy: toOwnBytes(row.policy) }),
       ...(row.approvals && { approvals: row.approvals }),
+      ...(log && { log }),
     }
   }
 }

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { toCanonicalJson } from '@countersign/protocol'
 import { type Kysely, sql } from 'kysely'
+import { CoordinatorError } from '../errors.ts'
 import type { Tables } from './tables.ts'
 import type { SigningBatch } from './types.ts'
 
@@ -10,11 +11,15 @@ export type SharedHashes = {
   selfAttestationHash: Buffer
   /** Where the batch has a release. */
   coordinatorHash: Buffer | undefined
+  /** Where the batch has a log. */
+  logId: number | undefined
 }
 
 export type SharedRecords = {
-  /** Resolves when collateral, self-attestation and the coordinator's block are in the database. */
-  store(batch: Pick<SigningBatch, 'collateral' | 'selfAttestation' | 'release'>): Promise<SharedHashes>
+  /** Resolves when collateral, self-attestation and the coordinator's block are in the database. The log is there before its entries. */
+  store(
+    batch: Pick<SigningBatch, 'collateral' | 'selfAttestation' | 'release' | 'log' | 'logKey'>,
+  ): Promise<SharedHashes>
 }
 
 /**
@@ -44,14 +49,29 @@ export function createSharedRecords(db: Kysely<Tables>): SharedRecords {
     )
     return digest
   })
+  const logs = new Map<string, { id: number; key: string }>()
+  async function findLog(origin: string) {
+    const found =
+      logs.get(origin) ??
+      (await db
+        .selectFrom('logs')
+        .where('hash', '=', hash('sha256', origin, 'buffer'))
+        .select(['id', 'key'])
+        .executeTakeFirst())
+    if (found !== undefined) logs.set(origin, found)
+    return found
+  }
   return {
-    async store({ collateral, selfAttestation, release }) {
-      const [collateralHash, selfAttestationHash, coordinatorHash] = await Promise.all([
+    async store({ collateral, selfAttestation, release, log, logKey }) {
+      const [collateralHash, selfAttestationHash, coordinatorHash, found] = await Promise.all([
         collaterals(collateral),
         selfAttestations(selfAttestation),
         release && coordinators(release.coordinator),
+        log && findLog(log.origin),
       ])
-      return { collateralHash, selfAttestationHash, coordinatorHash }
+      // The key goes into the batch's block from here: with another one, the release would be of another block.
+      if (found?.key !== logKey) throw new CoordinatorError('attestation_invalid', 'not the key of the recorded log')
+      return { collateralHash, selfAttestationHash, coordinatorHash, logId: found?.id }
     },
   }
 }

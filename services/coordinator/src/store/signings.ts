@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { parseCheckpoint, parseNote } from '@countersign/log'
 import { type Approval, type Hex, type TxMetadata, toCanonicalJson, toEventHash } from '@countersign/protocol'
 import { type Kysely, sql } from 'kysely'
 import { CoordinatorError } from '../errors.ts'
@@ -67,6 +68,7 @@ type Row = Pick<Signing, 'slug' | 'walletId' | 'version' | 'statement' | 'leafIn
   entropyHash: string | null
   release: string | null
   approvals: readonly Approval[] | null
+  logIndex: number | null
 }
 
 function toRow(signing: Signing): Row {
@@ -88,6 +90,7 @@ function toRow(signing: Signing): Row {
       entropyHash,
       release,
       approvals: null,
+      logIndex: null,
     }
   }
   const { kind, subject } = signing.signed
@@ -102,6 +105,7 @@ function toRow(signing: Signing): Row {
     entropyHash,
     release: null,
     approvals: signing.approvals ?? null,
+    logIndex: signing.logIndex ?? null,
     digest: toDigest(signing.signed),
   }
   if (kind === 'off-chain' || kind === 'address') return { ...row, signature: null, chainId: 0 }
@@ -121,6 +125,10 @@ async function insertRows(
   const { batch, shared, rows: offered, now } = parameters
   const list = <T>(read: (row: Row) => T) => offered.map(read)
   const contentHash = hashBatchContent(batch)
+  const note = batch.log && toLogNote(batch.log)
+  if (offered.some(({ logIndex }) => logIndex !== null && logIndex >= (note?.size ?? 0))) {
+    throw new CoordinatorError('attestation_invalid', 'the note does not cover an entry')
+  }
   const at = new Date(now)
   const { rows } = await sql<StoredRow>`${sql.raw(PREPARED)}
     with input as materialized (
@@ -128,7 +136,7 @@ async function insertRows(
         decode(signature, 'hex') as signature, decode(tx_hash, 'hex') as tx_hash, chain_id,
         nullif(tx_metadata, 'null') as tx_metadata, nullif(subject, 'null') as subject, statement, leaf_index, decode(path, 'hex') as path, witness,
         decode(entropy_hash, 'hex') as entropy_hash, decode(release, 'hex') as release,
-        nullif(approvals, 'null') as approvals
+        nullif(approvals, 'null') as approvals, log_index
       from rows from (
         unnest(
           ${list(({ slug }) => slug)}::text[],
@@ -142,14 +150,15 @@ async function insertRows(
           ${list(({ leafIndex }) => leafIndex)}::bigint[],
           ${list(({ path }) => path.join(''))}::text[],
           ${list(({ entropyHash }) => entropyHash)}::text[],
-          ${list(({ release }) => release)}::text[]
+          ${list(({ release }) => release)}::text[],
+          ${list(({ logIndex }) => logIndex)}::bigint[]
         ),
         jsonb_array_elements(${JSON.stringify(list(({ txMetadata }) => txMetadata))}::jsonb),
         jsonb_array_elements(${JSON.stringify(list(({ subject }) => subject))}::jsonb),
         jsonb_array_elements(${JSON.stringify(list(({ statement }) => statement))}::jsonb),
         jsonb_array_elements(${JSON.stringify(list(({ witness }) => witness))}::jsonb),
         jsonb_array_elements(${JSON.stringify(list(({ approvals }) => approvals))}::jsonb)
-      ) as r (slug, wallet_id, kind, version, digest, signature, tx_hash, chain_id, leaf_index, path, entropy_hash, release,
+      ) as r (slug, wallet_id, kind, version, digest, signature, tx_hash, chain_id, leaf_index, path, entropy_hash, release, log_index,
         tx_metadata, subject, statement, witness, approvals)
     ),
     pending as (
@@ -172,19 +181,20 @@ async function insertRows(
     ),
     verification as (
       insert into verifications (boot_id, sequence, content_hash, collateral_hash, self_attestation_hash, coordinator_mode,
-        quote_verified, tcb_status, created_at)
+        quote_verified, tcb_status, log_note, created_at)
       select ${toBytes(batch.bootId)}::bytea, ${batch.sequence}::bigint, ${contentHash}::bytea,
         ${shared.collateralHash}::bytea, ${shared.selfAttestationHash}::bytea, ${batch.coordinatorMode}::text,
-        true, ${batch.tcbStatus}::text, ${at}::timestamptz
+        true, ${batch.tcbStatus}::text, ${note?.hash ?? null}::bytea, ${at}::timestamptz
       where exists (select from pending)
       returning id
     ),
     ${releaseRow({ batch, shared, contentHash, at })}
+    ${noteRow({ note, logId: shared.logId, at })}
     attestation as (
       insert into attestations (pending_transaction_id, slug, verification_id, version, statement, leaf_index, path, witness,
-        entropy_hash, release, approvals, created_at)
+        entropy_hash, release, approvals, log_index, created_at)
       select input.id, slug, verification.id, version, statement, leaf_index, path, witness, entropy_hash, release, approvals,
-        ${at}::timestamptz
+        log_index, ${at}::timestamptz
       from input cross join verification
       where (input.id in (select id from pending)) is true
       returning slug
@@ -214,9 +224,42 @@ function releaseRow(parameters: { batch: SigningBatch; shared: SharedHashes; con
     ),`
 }
 
+/** The note that released the statements, and the end of their claims, in the order of all coordinators. Where there is a log. */
+function noteRow(parameters: { note: LogNote | undefined; logId: number | undefined; at: Date }) {
+  const { note, logId, at } = parameters
+  if (note === undefined) return sql``
+  return sql`note as (
+      insert into log_notes (hash, log_id, size, note, created_at)
+      select ${note.hash}::bytea, ${logId}::integer, ${note.size}::bigint, ${note.text}::text, ${at}::timestamptz
+      where exists (select from pending)
+      on conflict do nothing
+    ),
+    claimed as (
+      delete from claims where (wallet_id, digest) in (
+        select c.wallet_id, c.digest
+        from (
+          select wallet_id, digest from input where (id in (select id from pending)) is true order by wallet_id, digest
+        ) as made
+        cross join lateral (
+          select wallet_id, digest from claims as c
+          where c.wallet_id = made.wallet_id and c.digest = made.digest
+          offset 0 for update
+        ) as c
+      )
+    ),`
+}
+
+type LogNote = { hash: Buffer; size: number; text: string }
+
+function toLogNote({ origin, note: text }: NonNullable<SigningBatch['log']>): LogNote {
+  const checkpoint = parseCheckpoint(parseNote(text).text)
+  if (checkpoint.origin !== origin) throw new CoordinatorError('attestation_invalid', 'a note of another log')
+  return { hash: hash('sha256', text, 'buffer'), size: checkpoint.size, text }
+}
+
 /** What two coordinators must agree on when they bring the same batch. Both got it from one enclave, so they do. */
 function hashBatchContent(batch: SigningBatch): Buffer {
-  const { bootId, sequence, previous, treeSize, quote, eventLog, mode, measurement, config } = batch
+  const { bootId, sequence, previous, treeSize, quote, eventLog, mode, measurement, config, logKey } = batch
   const content = {
     bootId,
     sequence,
@@ -227,6 +270,7 @@ function hashBatchContent(batch: SigningBatch): Buffer {
     mode,
     measurement,
     config,
+    ...(logKey === undefined ? {} : { logKey }),
   }
   return hash('sha256', toCanonicalJson(content), 'buffer')
 }

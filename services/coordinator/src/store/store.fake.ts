@@ -12,9 +12,10 @@ import {
 } from '@countersign/protocol'
 import type { Witness } from '@countersign/receipt'
 import { createTestPglite, startPostgres } from '@countersign/testing'
-import type { Store } from '../ports.ts'
+import type { LogStore, Store } from '../ports.ts'
 import { createStore } from './createStore.ts'
 import { type Jobs, openJobs } from './jobs.ts'
+import { createLogStore } from './logs.ts'
 import { type Database, type OpenDatabaseOptions, openDatabase } from './openDatabase.ts'
 import { openStores } from './openStore.ts'
 import type { Release, Session, Signing, SigningBatch, User, Wallet } from './types.ts'
@@ -28,6 +29,7 @@ export const NOW = Date.UTC(2025, 0, 2, 3, 4, 5, 678)
 
 export type TestStore = {
   store: Store
+  logStore: LogStore
   database: Database
   jobs: Jobs
   options: OpenDatabaseOptions
@@ -47,6 +49,7 @@ export async function startTestStore(kind: DatabaseKind): Promise<TestStore> {
   const store = createStore({ database, jobs })
   return {
     store,
+    logStore: createLogStore(database),
     database,
     jobs,
     options,

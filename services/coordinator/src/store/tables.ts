@@ -104,7 +104,22 @@ export type Tables = {
     quote_verified: boolean
     tcb_status: string
     created_at: Date
+    /** Where the statements were released by a log's note. */
+    log_note: Bytes | null
   }
+  logs: { id: GeneratedAlways<number>; hash: Bytes; origin: string; key: string; created_at: Date }
+  log_entries: { log_id: number; index: BigInteger; entry: Bytes }
+  log_nodes: { log_id: number; level: number; index: BigInteger; hash: Bytes }
+  log_checkpoints: {
+    log_id: number
+    size: BigInteger
+    boot_id: Bytes
+    root: Bytes
+    note: string
+    created_at: Date
+  }
+  log_notes: { hash: Bytes; log_id: number; size: BigInteger; note: string; created_at: Date }
+  claims: { wallet_id: string; digest: Bytes; leaf: Bytes; log_id: number; boot_id: Bytes; created_at: Date }
   pending_transactions: {
     id: Generated<BigInteger>
     wallet_id: string
@@ -147,6 +162,8 @@ export type Tables = {
     publish_limit: Generated<number>
     /** Of a vault's transaction. */
     approvals: Json<readonly Approval[]> | null
+    /** Of its entry, where there is a log. */
+    log_index: BigInteger | null
   }
   publications: {
     id: GeneratedAlways<BigInteger>

@@ -93,6 +93,9 @@ export type SigningBatch = {
   coordinatorMode: 'hardware' | 'mock'
   /** Where a signing of version 2 is among them. */
   release?: Release | undefined
+  /** Where the settings have a log: the verifier key of the one that has the entries, and the cosigned note that released the statements. */
+  logKey?: string | undefined
+  log?: { origin: string; note: string } | undefined
 }
 
 /** A coordinator's release of a batch, with both of its signatures. */
@@ -128,6 +131,8 @@ export type Signing = {
       witness: AnyWitness
       /** Of a vault's transaction, where there were any. */
       approvals?: readonly Approval[] | undefined
+      /** Where in the batch's log its entry is. */
+      logIndex?: number | undefined
     }
 )
 

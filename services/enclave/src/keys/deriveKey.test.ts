@@ -1,11 +1,15 @@
-import { createHash } from 'node:crypto'
+import { createHash, verify } from 'node:crypto'
+import { parseVkey } from '@countersign/log'
 import { hkdf } from '@noble/hashes/hkdf.js'
 import { hmac } from '@noble/hashes/hmac.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { privateKeyToAccount } from 'viem/accounts'
 import { describe, expect, test } from 'vitest'
+import logVectors from '../../../../packages/log/vectors/log-v1.vectors.json' with { type: 'json' }
 import vectors from '../../../../packages/protocol/vectors/vault-v1.vectors.json' with { type: 'json' }
+import { importEd25519Key } from '../ed25519.ts'
 import { createKeyring, toOwner } from './deriveKey.ts'
+import { createLogKeys } from './logKeys.ts'
 
 const rootSecret = Uint8Array.from({ length: 32 }, (_, index) => index)
 const configHash = new Uint8Array(32).fill(0xcc)
@@ -35,6 +39,36 @@ describe('vault keys from the root secret', () => {
     const all = [keyring.describe(name), ...others]
     expect(new Set(all.map(({ address }) => address)).size).toBe(5)
     expect(new Set(all.map(({ keyId }) => keyId)).size).toBe(5)
+  })
+})
+
+describe('keys of logs from the root secret', () => {
+  test.each(logVectors.derivedKeys)('the log’s vectors: $vkey', ({ rootSecret: secret, origin, vkey }) => {
+    // Not of the configuration: another release of the enclave goes on with the same log.
+    for (const hash of [configHash, new Uint8Array(32)]) {
+      const keys = createLogKeys(createKeyring(Buffer.from(secret, 'hex'), hash))
+      const { name, publicKey } = parseVkey(vkey)
+      expect([name, keys.describe(origin)]).toEqual([origin, publicKey])
+    }
+  })
+
+  test('sign checkpoints of their own origin, and nothing else', () => {
+    const keys = createLogKeys(createKeyring(rootSecret, configHash))
+    const [own, root] = ['log.example/a', Buffer.alloc(32).toString('base64')]
+    const text = `${own}\n5\n${root}\n`
+    const signature = keys.sign(own, text)
+    const key = importEd25519Key(Buffer.from(keys.describe(own)).toString('hex'))
+    expect(verify(null, Buffer.from(text), key, signature ?? new Uint8Array())).toBe(true)
+    for (const other of [
+      '',
+      own,
+      text.slice(0, -1),
+      `${text}more\n`,
+      text.replace('/a', '/b'),
+      `0${text}`,
+      text.repeat(2),
+    ])
+      expect(keys.sign(own, other)).toBeUndefined()
   })
 })
 

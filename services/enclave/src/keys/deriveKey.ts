@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, createPrivateKey, type KeyObject } from 'node:crypto'
 import {
   concatBytes,
   fromHex,
@@ -32,6 +32,8 @@ export type Keyring = {
   describe(name: KeyName): WalletKey
   /** Lends a private key for the time of a call, then overwrites it. */
   withPrivateKey<Result>(name: KeyName, use: (privateKey: Uint8Array) => Result): Result
+  /** The Ed25519 key that signs the checkpoints of the log of this origin. */
+  deriveLogKey(origin: string): KeyObject
 }
 
 /** Who owns a key: SHA-256(iss ‖ 0x00 ‖ sub), in hex. */
@@ -66,6 +68,7 @@ export function createKeyring(rootSecret: Uint8Array, configHash: Uint8Array): K
   return {
     grantKey: expand(extracted, concatBytes(toTagBytes(tags.grant), configHash), 32),
     withPrivateKey,
+    deriveLogKey: (origin) => deriveLogKey(extracted, origin),
     describe(name) {
       const [remembered, key] = typeof name === 'string' ? [wallets, name] : [vaults, `${name.owner} ${name.policy}`]
       const known = remembered.get(key)
@@ -94,6 +97,21 @@ function derivePrivateKey(extracted: Uint8Array, name: KeyName): Uint8Array {
   const scalar = (BigInt(`0x${Buffer.from(wide.buffer).toString('hex')}`) % ORDER_LESS_ONE) + 1n
   wide.fill(0)
   return fromHex(scalar.toString(16).padStart(64, '0'))
+}
+
+/** PKCS #8 of an Ed25519 key (RFC 8410 §7), less its 32 bytes. */
+const PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex')
+
+/** The seed is 32 bytes of HKDF-SHA-256(root, salt "", info): tag ‖ 0x00 ‖ origin. */
+function deriveLogKey(extracted: Uint8Array, origin: string): KeyObject {
+  const seed = expand(extracted, concatBytes(toTagBytes(tags.log), new TextEncoder().encode(origin)), 32)
+  const der = Buffer.concat([PKCS8, seed])
+  try {
+    return createPrivateKey({ key: der, format: 'der', type: 'pkcs8' })
+  } finally {
+    seed.fill(0)
+    der.fill(0)
+  }
 }
 
 function toWalletKeyInfo(owner: string): Uint8Array {

@@ -1,5 +1,7 @@
+import { verify } from 'node:crypto'
 import { createX25519Pair } from '@countersign/root-secret/sealing'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { importEd25519Key } from '../ed25519.ts'
 import { createKeyWorker, type KeyWorker } from './keyWorker.ts'
 
 const configHash = new Uint8Array(32).fill(1)
@@ -83,4 +85,29 @@ describe('the root secret, across the thread', () => {
     await Promise.all([keyWorker.close(), expect(waiting).rejects.toThrow('the key worker has ended')])
     await expect(keyWorker.holder.createKey()).rejects.toThrow('the key worker has ended')
   })
+})
+
+test('the keys of logs stay in the thread: it signs checkpoints of origins of the settings', async () => {
+  const log = { origins: ['log.example/a'], witnesses: [], quorum: 0 }
+  const rootSecret = new Uint8Array(32).map((_, index) => index)
+  const keyWorker = await createKeyWorker({ rootSecret, configHash, implementations: [], log })
+  try {
+    const [origin = ''] = log.origins
+    const text = `${origin}\n1\n${Buffer.alloc(32).toString('base64')}\n`
+    const publicKey = await keyWorker.describeLog(origin)
+    const signature = await keyWorker.signCheckpoint(origin, text)
+    expect([publicKey.buffer.byteLength, signature.buffer.byteLength]).toEqual([32, 64])
+    const key = importEd25519Key(Buffer.from(publicKey).toString('hex'))
+    expect(verify(null, Buffer.from(text), key, signature)).toBe(true)
+    const refused = [
+      keyWorker.signCheckpoint(origin, 'anything'),
+      keyWorker.signCheckpoint('log.example/b', text.replace('/a', '/b')),
+      keyWorker.describeLog('log.example/b'),
+      given.describeLog(origin),
+      given.signCheckpoint(origin, text),
+    ]
+    for (const { status } of await Promise.allSettled(refused)) expect(status).toBe('rejected')
+  } finally {
+    await keyWorker.close()
+  }
 })

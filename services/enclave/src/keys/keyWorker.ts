@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import type { Hex, SignItem, SignItemError } from '@countersign/protocol'
+import type { Hex, LogSetting, SignItem, SignItemError } from '@countersign/protocol'
 import type { GrantFault } from '../grant/grant.ts'
 import { RootSecretError, type RootSecretHolder, type RootSecretRefusal } from '../rootSecret/rootSecretHolder.ts'
 import type { SignedItem } from '../sign/signItem.ts'
@@ -18,6 +18,10 @@ export type KeyWorker = {
   sign(item: SignItem, parameters: SignParameters): Promise<SignedItem | SignItemError>
   /** The vault of a session's user, by the hash of its policy. */
   describeVault(parameters: DescribeVaultParameters): Promise<WalletKey | { fault: GrantFault }>
+  /** The public key of the log of this origin, 32 bytes. */
+  describeLog(origin: string): Promise<Uint8Array>
+  /** The log's Ed25519 signature, 64 bytes, of a text that is a checkpoint of this origin. */
+  signCheckpoint(origin: string, text: string): Promise<Uint8Array>
   /** How the secret comes in where it was not given at the start, and how it leaves. */
   holder: RootSecretHolder
   /** Resolves when the thread has ended, for whatever reason: without it the enclave cannot serve. */
@@ -32,6 +36,8 @@ export type KeyWorkerTask =
   | { kind: 'openGrant'; owner: string; sidHash: string; exp: number }
   | ({ kind: 'sign'; item: SignItem } & SignParameters)
   | ({ kind: 'describeVault' } & DescribeVaultParameters)
+  | { kind: 'describeLog'; origin: string }
+  | { kind: 'signCheckpoint'; origin: string; text: string }
 
 export type KeyWorkerAnswer =
   | OpenedGrant
@@ -39,6 +45,7 @@ export type KeyWorkerAnswer =
   | SignItemError
   | WalletKey
   | { fault: GrantFault }
+  | { bytes: Uint8Array }
   | { failure: string }
 
 /** A call of `holder`: few, one at a time, and apart from the tasks, which are many and answered in their order. */
@@ -59,6 +66,8 @@ export type KeyWorkerParameters = {
   configHash: Uint8Array
   /** The code that accounts may be delegated to. */
   implementations: readonly Hex[]
+  /** Of the settings. Left out: nothing is logged. */
+  log?: LogSetting | null
 }
 
 export async function createKeyWorker(parameters: KeyWorkerParameters): Promise<KeyWorker> {
@@ -142,6 +151,9 @@ export async function createKeyWorker(parameters: KeyWorkerParameters): Promise<
     openGrant: (parameters) => send({ kind: 'openGrant', ...parameters }),
     sign: (item, parameters) => send({ kind: 'sign', item, ...parameters }),
     describeVault: (parameters) => send({ kind: 'describeVault', ...parameters }),
+    describeLog: async (origin) => (await send<{ bytes: Uint8Array }>({ kind: 'describeLog', origin })).bytes,
+    signCheckpoint: async (origin, text) =>
+      (await send<{ bytes: Uint8Array }>({ kind: 'signCheckpoint', origin, text })).bytes,
     async close() {
       await worker.terminate()
     },

@@ -7,16 +7,19 @@ import { createVerifyEs256 } from '../vault/es256.ts'
 import { createPolicies } from '../vault/policies.ts'
 import { createKeyring, type Keyring } from './deriveKey.ts'
 import type { HolderAnswer, HolderCall, KeyWorkerAnswer, KeyWorkerParameters, KeyWorkerTask } from './keyWorker.ts'
+import { createLogKeys, type LogKeys } from './logKeys.ts'
 
-const { rootSecret, configHash, implementations }: KeyWorkerParameters = workerData
-const vaultDeps = { policies: createPolicies(), verifyEs256: createVerifyEs256() }
+const { rootSecret, configHash, implementations, log = null }: KeyWorkerParameters = workerData
+const vaultDeps = { policies: createPolicies({ log }), verifyEs256: createVerifyEs256() }
 const random = (length: number) => new Uint8Array(randomBytes(length))
 // An error near a private key says nothing about its cause.
 const FAILURE = { failure: 'the key worker could not do it' }
 
 let keyring: Keyring | undefined
+let logKeys: LogKeys | undefined
 const useSecret = (secret: Uint8Array) => {
   keyring = createKeyring(secret, configHash)
+  logKeys = createLogKeys(keyring)
 }
 const holder: RootSecretHolder = createRootSecretHolder({
   configHash,
@@ -28,13 +31,19 @@ if (rootSecret !== undefined) useSecret(rootSecret)
 
 function perform(task: KeyWorkerTask): KeyWorkerAnswer {
   try {
-    if (keyring === undefined) return FAILURE
+    if (keyring === undefined || logKeys === undefined) return FAILURE
     if (task.kind === 'sign') {
       return signItem({ keyring, now: task.now, random, implementations, ...vaultDeps }, task.item, task)
     }
     if (task.kind === 'describeVault') {
       const grant = checkGrant(keyring.grantKey, task)
       return 'fault' in grant ? grant : keyring.describe({ owner: grant.owner, policy: task.policy })
+    }
+    if (task.kind === 'describeLog' || task.kind === 'signCheckpoint') {
+      const { origin } = task
+      if (log === null || !log.origins.includes(origin)) return FAILURE
+      const bytes = task.kind === 'describeLog' ? logKeys.describe(origin) : logKeys.sign(origin, task.text)
+      return bytes === undefined ? FAILURE : { bytes }
     }
     const { owner, sidHash, exp } = task
     const { keyId, address } = keyring.describe(owner)

@@ -133,3 +133,23 @@ test('draining waits for what is under way', async () => {
   await drained
   await placed
 })
+
+test('each quoted batch is told in its order, before anybody has it and before the next quote is asked for', async () => {
+  const { quoteSource, asked } = createManualSource()
+  const told: string[] = []
+  const batcher = createBatcher({
+    ...{ quoteSource, bootId, configHash, limit: 2, log },
+    onQuoted: ({ sequence, leaves }) => told.push(`${sequence}: ${leaves.length}, ${asked.length} asked`),
+  })
+  const added = [0, 1].map((index) => batcher.add(leafOf(index)).then(() => told.push(`leaf ${index}`)))
+  const failed = [2, 3].map((index) => batcher.add(leafOf(index)).catch(() => told.push('failed')))
+  const late = batcher.add(leafOf(4))
+  await settle()
+  asked[0]?.answer()
+  await settle()
+  asked[1]?.fail()
+  await settle()
+  asked[2]?.answer()
+  await Promise.all([...added, ...failed, late])
+  expect(told).toEqual(['0: 2, 1 asked', 'leaf 0', 'leaf 1', 'failed', 'failed', '1: 1, 3 asked'])
+})

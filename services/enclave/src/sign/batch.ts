@@ -27,6 +27,8 @@ export type BatcherParameters = {
   /** Leaves that one quote may cover. */
   limit: number
   log: Log
+  /** Called for each batch in its order, before anybody has it. The next quote does not wait for it. */
+  onQuoted?(batch: SignedBatch): void
 }
 
 type Waiting = { leaf: Uint8Array; resolve(placement: Placement): void; reject(error: unknown): void }
@@ -36,7 +38,7 @@ type Waiting = { leaf: Uint8Array; resolve(placement: Placement): void; reject(e
  * leaf is a batch of one and does not wait. The batches of one boot form a chain.
  */
 export function createBatcher(parameters: BatcherParameters): Batcher {
-  const { quoteSource, bootId, configHash, limit, log } = parameters
+  const { quoteSource, bootId, configHash, limit, log, onQuoted } = parameters
   const queue: Waiting[] = []
   let sequence = 0
   let previous = firstPreviousBatchHash()
@@ -82,6 +84,7 @@ export function createBatcher(parameters: BatcherParameters): Batcher {
     }
     sequence += 1
     previous = hashBatch(reportData)
+    onQuoted?.(batch)
     for (const [leafIndex, { resolve }] of taken.entries()) {
       resolve({ batch, leafIndex })
     }

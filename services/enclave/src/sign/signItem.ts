@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import type { PolicyLog } from '@countersign/policy'
 import {
   type AddressItem,
   assertAuthorizationAllowed,
@@ -38,7 +39,11 @@ import { signRecoverable } from './secp256k1.ts'
 import { toFlatJson } from './toFlatJson.ts'
 
 /** A statement and its leaf, not yet covered by a quote. Nothing of it may leave the enclave before that. */
-export type SignedItem = SignedStatement & { leaf: Uint8Array<ArrayBuffer> }
+export type SignedItem = SignedStatement & {
+  leaf: Uint8Array<ArrayBuffer>
+  /** Whose cosignatures of the log the vault's policy asks for. */
+  needs?: PolicyLog
+}
 
 export type SignItemDeps = CheckVaultDeps & {
   keyring: Keyring
@@ -92,7 +97,14 @@ export function signItem(
   if (refusal !== undefined) return refusal
   const signature = keyring.withPrivateKey(name, (privateKey) => signDigest(digest.bytes, privateKey))
   const signed = toSigned(deps, { item, digest: digest.bytes, signature, facts })
-  return { ...signed, leaf: toLeaf(signed.statement) }
+  const policy = vault === undefined ? undefined : findPolicy(deps, vault, rules)
+  return toSignedItem(signed, policy)
+}
+
+/** `policy` is that of the vault, which has allowed it. */
+function toSignedItem(signed: SignedStatement, policy: ReturnType<typeof findPolicy> | undefined): SignedItem {
+  const log = policy === undefined || 'error' in policy ? null : policy.log
+  return { ...signed, leaf: toLeaf(signed.statement), ...(log === null ? {} : { needs: log }) }
 }
 
 /**
@@ -110,8 +122,7 @@ function stateAddress(
   const sources = rules?.sample === undefined ? [] : [rules.sample.source]
   if (policy !== undefined && !canTellTime(policy, sources)) return { error: 'policy_not_supported' }
   const subject = { address: facts.address, policy: vault?.policy ?? null }
-  const stated = toSignedV2(item, facts, { kind: 'address', subject })
-  return { ...stated, leaf: toLeaf(stated.statement) }
+  return toSignedItem(toSignedV2(item, facts, { kind: 'address', subject }), policy)
 }
 
 type Made<Item> = { item: Item; digest: Uint8Array; signature: Uint8Array<ArrayBuffer>; facts: Facts }

@@ -2,6 +2,8 @@ import type { TimedSample } from '@countersign/policy'
 import {
   hashAuthorization,
   isDrandWitness,
+  type LoggedItemsResponse,
+  type Placed,
   parseTimestamp,
   ServiceError,
   type SignItem,
@@ -11,6 +13,7 @@ import {
   toHex,
 } from '@countersign/protocol'
 import type { KeyWorker } from '../keys/keyWorker.ts'
+import type { StatementLog } from '../log/statementLog.ts'
 import type { Time } from '../time/time.ts'
 import type { PolicyTexts } from '../vault/policyTexts.ts'
 import type { Batcher, Placement } from './batch.ts'
@@ -23,6 +26,8 @@ export type SignItemsDeps = {
   samples: Samples
   time: Time
   policyTexts: PolicyTexts
+  /** Where the settings have a log. */
+  statementLog?: StatementLog | undefined
 }
 
 type SignItemsParameters = {
@@ -36,30 +41,46 @@ type SignItemsParameters = {
  * Signs the items of one call on arrival; then they wait for a quote together, so that a call needs one quote and not several.
  * A refused item does not fail the others.
  */
-export async function signItems(
-  deps: SignItemsDeps,
-  { items, policies = [], coordinatorKey }: SignItemsParameters,
-): Promise<SignItemsResponse> {
-  deps.time.assertKnown()
-  // Those of this call are at hand for it whatever else the memory has to forget meanwhile.
-  const given = new Map(policies.map((text) => [deps.policyTexts.add(text), text]))
-  const findText = (hash: string) => given.get(hash) ?? deps.policyTexts.get(hash)
-  const outcomes = await Promise.all(items.map((item) => signWithSample(deps, item, { coordinatorKey, findText })))
-  const placed = await place(deps.batcher, outcomes)
-  const batches = [...new Set([...placed.values()].map(({ batch }) => batch))]
+export async function signItems(deps: SignItemsDeps, parameters: SignItemsParameters): Promise<SignItemsResponse> {
+  const outcomes = await signAll(deps, parameters)
+  const { batches, toResult } = await place(deps.batcher, outcomes)
   const results = outcomes.map((outcome): SignItemResult => {
     if ('error' in outcome) return outcome
-    const placement = placed.get(outcome)
-    if (placement === undefined) return { error: 'quote_unavailable' }
-    const { leaf: _, ...signed } = outcome
-    return { ...signed, batch: batches.indexOf(placement.batch), leafIndex: placement.leafIndex }
+    const result = toResult(outcome)
+    if ('error' in result) return result
+    const { leaf: _, needs: __, ...signed } = outcome
+    return { ...signed, ...result }
   })
   return { batches, results }
 }
 
+/** The same with a log: nothing of a statement is answered but where its leaf is, in the batches and in the log. */
+export async function signLoggedItems(
+  deps: SignItemsDeps & { statementLog: StatementLog },
+  parameters: SignItemsParameters,
+): Promise<LoggedItemsResponse> {
+  const room = deps.statementLog.reserve(parameters.items)
+  try {
+    const outcomes = await signAll(deps, parameters)
+    room.hold(outcomes, parameters.coordinatorKey)
+    const { batches, placed, toResult } = await place(deps.batcher, outcomes)
+    return { batches, results: outcomes.map(toResult), log: await room.collect([...placed.keys()], batches) }
+  } finally {
+    room.close()
+  }
+}
+
+async function signAll(deps: SignItemsDeps, { items, policies = [], coordinatorKey }: SignItemsParameters) {
+  deps.time.assertKnown()
+  // Those of this call are at hand for it whatever else the memory has to forget meanwhile.
+  const given = new Map(policies.map((text) => [deps.policyTexts.add(text), text]))
+  const findText = (hash: string) => given.get(hash) ?? deps.policyTexts.get(hash)
+  return Promise.all(items.map((item) => signWithSample(deps, item, { coordinatorKey, findText })))
+}
+
 /** The sample is kept for the item before anything is signed, whatever becomes of that: a repeated call gets it again. */
 async function signWithSample(
-  { keyWorker, samples, time }: SignItemsDeps,
+  { keyWorker, samples, time, statementLog }: SignItemsDeps,
   item: SignItem,
   { coordinatorKey, findText }: { coordinatorKey: string; findText(hash: string): string | undefined },
 ): Promise<SignedItem | SignItemError> {
@@ -71,14 +92,13 @@ async function signWithSample(
   // Receipts of version 1 have no place for it, so nobody could check it there.
   const isForVersion1 = item.kind === 'transaction' && item.statementVersion === 1
   if (isForVersion1 && isDrandWitness(item.witness)) return { error: 'entropy_refused' }
+  // Nor for a proof that they are in the log.
+  if (isForVersion1 && statementLog !== undefined) return { error: 'invalid_request' }
   const error = await samples.use(item.witness, use)
   if (error !== undefined) return { error }
-  if (policy === undefined) return keyWorker.sign(item, { coordinatorKey, now: time.now() })
-  return keyWorker.sign(item, {
-    coordinatorKey,
-    now: time.now(),
-    rules: { policy, sample: toTimedSample(samples, item) },
-  })
+  const now = statementLog?.now() ?? time.now()
+  if (policy === undefined) return keyWorker.sign(item, { coordinatorKey, now })
+  return keyWorker.sign(item, { coordinatorKey, now, rules: { policy, sample: toTimedSample(samples, item) } })
 }
 
 /** The sample as a proof of time, for a schedule: its source is that of the settings by which it was verified. */
@@ -101,7 +121,7 @@ function toSampleUse(item: SignItem): SampleUse | undefined {
   }
 }
 
-/** The items that a quote covers, and where. */
+/** The items that a quote covers, and where each is in the batches. */
 async function place(batcher: Batcher, outcomes: readonly (SignedItem | SignItemError)[]) {
   const signed = outcomes.filter((outcome): outcome is SignedItem => !('error' in outcome))
   const settled = await Promise.allSettled(signed.map(({ leaf }) => batcher.add(leaf)))
@@ -110,5 +130,12 @@ async function place(batcher: Batcher, outcomes: readonly (SignedItem | SignItem
     const item = signed[index]
     if (item !== undefined && outcome.status === 'fulfilled') placed.set(item, outcome.value)
   }
-  return placed
+  const batches = [...new Set([...placed.values()].map(({ batch }) => batch))]
+  function toResult(outcome: SignedItem | SignItemError): SignItemError | Placed {
+    if ('error' in outcome) return outcome
+    const placement = placed.get(outcome)
+    if (placement === undefined) return { error: 'quote_unavailable' }
+    return { batch: batches.indexOf(placement.batch), leafIndex: placement.leafIndex }
+  }
+  return { batches, placed, toResult }
 }

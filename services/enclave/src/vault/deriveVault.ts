@@ -16,7 +16,7 @@ export async function deriveVault(deps: DeriveVaultDeps, request: VaultRequest):
   const { sid, grant } = request
   const policy = readPolicy(Buffer.from(request.policy))
   if (policy === undefined) throw new EnclaveError('invalid_policy', 'not a policy in canonical JSON')
-  if (!isSupported(policy) || !canTellTime(policy, deps.settings.entropy)) {
+  if (!isSupported(policy, deps.settings.log) || !canTellTime(policy, deps.settings.entropy)) {
     throw new EnclaveError('policy_not_supported', 'this enclave cannot do what the policy asks for')
   }
   const hash = deps.policyTexts.add(request.policy)

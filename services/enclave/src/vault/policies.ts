@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { type Policy, parsePolicy, VaultPolicyError } from '@countersign/policy'
-import type { EntropySetting } from '@countersign/protocol'
+import { isCosigned, type Policy, parsePolicy, VaultPolicyError } from '@countersign/policy'
+import type { EntropySetting, LogSetting } from '@countersign/protocol'
 import { createPolicyMemory } from './policyMemory.ts'
 
 /** Policies by their hash, parsed once for as long as they are remembered. */
@@ -13,7 +13,14 @@ export type Policies = {
 /** Of text; parsed, a policy takes several times as much. */
 const MAX_BYTES = 4_194_304
 
-export function createPolicies({ maxBytes = MAX_BYTES }: { maxBytes?: number } = {}): Policies {
+export function createPolicies({
+  log = null,
+  maxBytes = MAX_BYTES,
+}: {
+  /** Of the settings. */
+  log?: LogSetting | null
+  maxBytes?: number
+} = {}): Policies {
   const memory = createPolicyMemory<Policy>({ maxBytes })
   return {
     get(name, text) {
@@ -23,16 +30,16 @@ export function createPolicies({ maxBytes = MAX_BYTES }: { maxBytes?: number } =
       // The key is derived from this hash: with a text of another, rules of the caller's choice would decide about it.
       if (hash('sha256', bytes, 'hex') !== name) return { error: 'policy_unknown' }
       const policy = readPolicy(bytes)
-      if (policy === undefined || !isSupported(policy)) return { error: 'policy_not_supported' }
+      if (policy === undefined || !isSupported(policy, log)) return { error: 'policy_not_supported' }
       memory.set(name, policy, bytes.length)
       return policy
     },
   }
 }
 
-/** Whether this enclave can do what a policy asks for. There is no log yet that witnesses could cosign. */
-export function isSupported({ log }: Policy): boolean {
-  return log === null
+/** Whether this enclave can do what a policy asks for: its witnesses must be asked here, or none of its signatures would be released. */
+export function isSupported({ log }: Policy, setting: LogSetting | null): boolean {
+  return isCosigned(log, setting?.witnesses ?? [])
 }
 
 /** Whether samples of these sources can ever be those that a schedule waits for. */

@@ -5,6 +5,7 @@ import {
   createEnclaveSettings,
   type EntropySetting,
   hashUnsignedTransaction,
+  type LogSetting,
   type SignItem,
   toHex,
   type VaultResponse,
@@ -59,7 +60,17 @@ beforeAll(async () => {
 })
 afterAll(() => Promise.all(workers.map((worker) => worker.close())))
 
-function startEnclave({ worker = 0, entropy = sources, at = NOW } = {}) {
+function startEnclave({
+  worker = 0,
+  entropy = sources,
+  at = NOW,
+  log: setting = null,
+}: {
+  worker?: number
+  entropy?: typeof sources
+  at?: number
+  log?: LogSetting | null
+} = {}) {
   const time = createKnownTime({ now: () => at })
   const quoteSource = createSimulatedQuoteSource({ simulator, latencyMs: 0 })
   const log = createLog(
@@ -72,7 +83,7 @@ function startEnclave({ worker = 0, entropy = sources, at = NOW } = {}) {
     samples: createSamples({ sources: entropy, time }),
     time,
     policyTexts: createPolicyTexts(),
-    settings: createEnclaveSettings(entropy),
+    settings: createEnclaveSettings(entropy, [], setting),
   }
   return {
     deps,
@@ -166,6 +177,10 @@ test('no vault is derived', async () => {
   }
   // There is no log yet, and no sample of these sources could ever be verified here.
   expect(await codeOf(derive(toText(full)))).toBe('policy_not_supported')
+  const log = (witnesses: readonly string[]) => ({ origins: ['log.example/a'], witnesses, quorum: witnesses.length })
+  const [one = '', two = ''] = full.log?.witnesses ?? []
+  expect(await codeOf(startEnclave({ log: log([one]) }).derive(toText(full)))).toBe('policy_not_supported')
+  expect(await startEnclave({ log: log([one, two]) }).derive(toText(full))).toHaveProperty('address')
   expect(await codeOf(derive(toText(scheduled)))).toBe('policy_not_supported')
   const request = { sid, grant: session.grant, policy: text }
   const unknown = { ...deps, time: createTime({ now: () => NOW }) }

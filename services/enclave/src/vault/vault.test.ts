@@ -199,6 +199,23 @@ describe('rules: no signature', () => {
     expect(sign(toTransaction(logged, payment), { policy: logged.text })).toEqual({ error: 'policy_not_supported' })
   })
 
+  test('with rules that want witnesses of whom too few are in the settings', () => {
+    const logged = createVault(owner, full)
+    const named = full.log?.witnesses ?? []
+    const refused = { error: 'policy_not_supported' }
+    const trySign = (witnesses: readonly string[]) =>
+      sign(toTransaction(logged, payment), { policy: logged.text }, { log: { origins: [], witnesses, quorum: 2 } })
+    expect(trySign([])).toEqual(refused)
+    expect(trySign([named[1] ?? '', 'cd'.repeat(32), 'ef'.repeat(32)])).toEqual(refused)
+    // Whose cosignatures it takes goes along, for the time when it is released.
+    expect(trySign(named.slice(1))).toMatchObject({ needs: full.log, subject: { from: logged.address } })
+    const asked = { log: { origins: [], witnesses: named, quorum: 3 } }
+    expect(sign({ ...logged.granted, kind: 'address' }, { policy: logged.text }, asked)).toMatchObject({
+      needs: full.log,
+    })
+    expect(sign(toTransaction(vault, payment), { policy: vault.text }, asked)).not.toHaveProperty('needs')
+  })
+
   test('with a text that has the hash, and is no policy', () => {
     for (const text of ['{}', `${vault.text} `, vault.text.replace('"version":1', '"version":2')]) {
       const policy = hash('sha256', text, 'hex')
@@ -227,7 +244,7 @@ describe('keys', () => {
 
   test('the session ends for vaults too', () => {
     expect(sign(approved(largeItem, approval), rules)).toHaveProperty('statement')
-    expect(sign(approved(largeItem, approval), rules, now + SESSION_MS)).toEqual({ error: 'session_expired' })
+    expect(sign(approved(largeItem, approval), rules, { at: now + SESSION_MS })).toEqual({ error: 'session_expired' })
   })
 })
 

@@ -1,0 +1,42 @@
+import { open, rename } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import {
+  createLogsMemory,
+  formatMonitorState,
+  type LogsMemory,
+  MAX_STATE_BYTES,
+  parseMonitorState,
+  VerifierError,
+  withSource,
+} from '@countersign/verify'
+import { isPathTaken, readFileBounded } from '../readFileBounded.ts'
+
+/** What an earlier run saw of the log. A file that is not there yet is a first run; one that cannot be read is no first run. */
+export async function readState(path: string | undefined): Promise<LogsMemory> {
+  if (path === undefined || !(await isPathTaken(path))) return createLogsMemory()
+  const bytes = await readFileBounded(path, { maxBytes: MAX_STATE_BYTES })
+  return withSource(path, () => parseMonitorState(bytes))
+}
+
+/** Replaces the file as a whole: a run that ends at any moment leaves the old one or the new one. */
+export async function writeState(path: string | undefined, logs: LogsMemory): Promise<void> {
+  if (path === undefined) return
+  try {
+    await sync(`${path}.new`, 'w', formatMonitorState(logs))
+    await rename(`${path}.new`, path)
+    await sync(dirname(path), 'r')
+  } catch (cause) {
+    const details = `${path} (${cause instanceof Error && 'code' in cause ? cause.code : 'unknown'})`
+    throw new VerifierError('file_unwritable', 'cannot write the state', { details, cause })
+  }
+}
+
+async function sync(path: string, flags: 'r' | 'w', text?: string): Promise<void> {
+  const file = await open(path, flags, 0o600)
+  try {
+    if (text !== undefined) await file.writeFile(text)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}

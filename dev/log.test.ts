@@ -1,0 +1,112 @@
+import { createHash } from 'node:crypto'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseCheckpoint, parseNote } from '@countersign/log'
+import { removePostgres } from '@countersign/testing'
+import { parseManifest } from '@countersign/verify'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { runCli } from '../apps/verifier/src/runCli.ts'
+import {
+  type Dev,
+  getFreePorts,
+  type Ports,
+  readChildren,
+  sign,
+  signIn,
+  startDev,
+  summaryOf,
+  toArgs,
+  urlsOf,
+} from './startDev.ts'
+
+/** A stack takes seconds to start, and many of them where the machine has other work. */
+const START_LIMIT_MS = 180_000
+
+describe('npm run dev -- --log', () => {
+  let stateDir: string
+  let ports: Ports
+  let dev: Dev
+  const start = async (...args: string[]) => {
+    dev = startDev([...toArgs(ports, stateDir), '--no-web', '--log', ...args])
+    await dev.line('Ctrl-C stops it')
+  }
+  beforeAll(async () => {
+    stateDir = await mkdtemp(join(tmpdir(), 'countersign-dev-'))
+    ports = await getFreePorts()
+    await start()
+  }, START_LIMIT_MS)
+  afterAll(async () => {
+    await dev?.stop()
+    await removePostgres(join(stateDir, 'postgres'))
+    await rm(stateDir, { recursive: true, force: true })
+  }, START_LIMIT_MS)
+
+  const readLogs = async () =>
+    ((await (await fetch(summaryOf(dev, 'Log'))).json()) as { logs: { origin: string; hash: string; size: number }[] })
+      .logs
+  const verify = (slug: string) => {
+    const { api, chain } = urlsOf(ports)
+    const deps = { fetch, timeoutMs: 10_000, now: () => new Date(), isColored: false }
+    const trust = ['--manifest', join(stateDir, 'manifest.json'), '--allow-mock', '--rpc', chain]
+    return runCli(deps, ['verify', slug, '--api', api, ...trust, '--json'])
+  }
+  const stepsOf = ({ stdout }: { stdout: string }) =>
+    (JSON.parse(stdout) as { steps: { id: string; status: string }[] }).steps
+
+  test(
+    'each part says when it is ready; a signature has an entry that two witnesses have seen, and its receipt proves it',
+    async () => {
+      const isReady = (line: string) => /^(\w+) +ready \(/.exec(line)?.[1] ?? []
+      const parts = ['oidc', 'satellite', 'chain', 'database', 'witnesses', 'enclave', 'coordinator']
+      expect(dev.output.flatMap(isReady).toSorted()).toEqual(parts.toSorted())
+      expect(summaryOf(dev, 'Database')).toBe('PostgreSQL')
+      const { browser } = await signIn(`${urlsOf(ports).api}/auth/google`)
+      const before = await readLogs()
+      expect(before).toMatchObject([{ origin: 'countersign.localhost/log-1' }])
+      const slug = await sign(ports, browser)
+      const [log] = await readLogs()
+      expect(log?.size).toBe((before[0]?.size ?? 0) + 1)
+      const verified = await verify(slug)
+      expect([verified.exitCode, verified.stderr]).toEqual([0, ''])
+      expect(stepsOf(verified).find(({ id }) => id === 'log')).toMatchObject({ status: 'pass' })
+      const manifest = parseManifest(await readFile(join(stateDir, 'manifest.json'), 'utf8'))
+      expect(manifest.log).toMatchObject({ witnesses: { length: 3 }, quorum: 2 })
+      // Whoever asks a witness sees the same log.
+      const hash = createHash('sha256').update('countersign.localhost/log-1').digest('hex')
+      expect(log?.hash).toBe(hash)
+      const seen = await fetch(`${summaryOf(dev, 'Witnesses')}/${hash}/checkpoint`)
+      expect(parseCheckpoint(parseNote(await seen.text()).text).size).toBe(log?.size)
+
+      // Another start goes on with the same log, users and witnesses.
+      dev.child.kill('SIGINT')
+      expect(await dev.ended).toBe(0)
+      await start()
+      const again = await signIn(`${urlsOf(ports).api}/auth/google`)
+      await sign(ports, again.browser, 1)
+      const after = await readLogs()
+      // The entry of the new boot, and that of the signature.
+      expect(after).toMatchObject([{ origin: 'countersign.localhost/log-1', size: (log?.size ?? 0) + 2 }])
+      expect((await verify(slug)).exitCode).toBe(0)
+    },
+    START_LIMIT_MS,
+  )
+
+  test(
+    'a witness that dies ends the stack with 1; --reset begins a new log with new witnesses',
+    async () => {
+      const folder = join(stateDir, 'witnesses', 'w2')
+      const before = await readFile(join(folder, 'vkey'), 'utf8')
+      const witness = (await readChildren(dev)).find(({ env }) => env.WITNESS_DIR === folder)
+      if (witness === undefined) throw new Error('no witness')
+      process.kill(witness.pid, 'SIGKILL')
+      expect(await dev.ended).toBe(1)
+      expect(dev.output.join('\n')).toContain('The witness w2 was ended by SIGKILL')
+      await start('--reset')
+      expect(await readFile(join(folder, 'vkey'), 'utf8')).not.toBe(before)
+      const logs = await readLogs()
+      expect(logs).toMatchObject([{ origin: 'countersign.localhost/log-1', size: 1 }])
+    },
+    START_LIMIT_MS,
+  )
+})

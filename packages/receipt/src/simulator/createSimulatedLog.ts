@@ -1,0 +1,77 @@
+import {
+  createNoteKey,
+  formatCheckpoint,
+  formatTlogProof,
+  hashLogEntry,
+  type LogEntry,
+  type NoteKeyType,
+  signNote,
+  toVkey,
+} from '@countersign/log'
+import { createInclusionPath, hashTree, hashTreeLeaf, type LogSetting, toHex } from '@countersign/protocol'
+import { ed25519 } from '@noble/curves/ed25519.js'
+import { sha256 } from '@noble/hashes/sha2.js'
+
+export type SimulatedLogOptions = {
+  origin?: string
+  /** How many witnesses the settings name, and how many of them are enough. */
+  witnesses?: number
+  quorum?: number
+  /** Which of them cosign, by their places in the settings: all unless given. */
+  cosigners?: readonly number[]
+  /** Of the tree, and which of its entries the signature is. */
+  size?: number
+  index?: number
+  /** When each cosigned, in seconds; a second after the signing unless given. */
+  timestampS?: number | readonly number[]
+}
+
+export type SimulatedLog = {
+  setting: LogSetting
+  /** Of the log, as the batch block names it. */
+  logKey: string
+  /** That the log has this entry, as a receipt carries it. */
+  prove(entry: LogEntry): string
+}
+
+/** A log with its witnesses: real keys, real signatures and a real tree, whose other entries are of nobody. */
+export function createSimulatedLog(seed: string, options: SimulatedLogOptions = {}): SimulatedLog {
+  const { origin = 'log.example/enclave-a', witnesses: count = 3, quorum = Math.floor(count / 2) + 1 } = options
+  const log = createSigner(seed, origin, 'ed25519')
+  const witnesses = Array.from({ length: count }, (_, place) =>
+    createSigner(seed, `w${place + 1}.example`, 'cosignature-ed25519'),
+  ).toSorted((left, right) => (left.hex < right.hex ? -1 : 1))
+  return {
+    setting: { origins: [origin], witnesses: witnesses.map(({ hex }) => hex), quorum },
+    logKey: toVkey(log.key),
+    prove(entry) {
+      const { size = 9, index = 5, cosigners = [...witnesses.keys()] } = options
+      const leaves = Array.from({ length: size }, (_, place) =>
+        place === index ? hashLogEntry(entry) : hashTreeLeaf(new TextEncoder().encode(`${seed} entry ${place}`)),
+      )
+      const times = options.timestampS ?? Math.floor(entry.timeMs / 1000) + 1
+      const signers = cosigners.map((place, turn) => {
+        const signer = witnesses[place]
+        const timestampS = typeof times === 'number' ? times : times[turn]
+        if (signer === undefined || timestampS === undefined) throw new Error(`no witness ${place}, or no time of it`)
+        return { ...signer, timestampS }
+      })
+      const text = formatCheckpoint({ origin, size, root: hashTree(leaves), extensions: [] })
+      return formatTlogProof({
+        index,
+        proof: createInclusionPath(leaves, index),
+        checkpoint: signNote(text, [log, ...signers]),
+      })
+    },
+  }
+}
+
+function createSigner(seed: string, name: string, type: NoteKeyType) {
+  const secret = sha256(new TextEncoder().encode(`${seed} ${type} ${name}`))
+  const publicKey = ed25519.getPublicKey(secret)
+  return {
+    key: createNoteKey({ name, type, publicKey }),
+    hex: toHex(publicKey),
+    sign: (message: Uint8Array) => ed25519.sign(message, secret),
+  }
+}

@@ -1,0 +1,94 @@
+import { execFile } from 'node:child_process'
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { COMPILE_CACHE, mains, toPath } from './paths.ts'
+import { type LogFields, type Service, startService } from './startService.ts'
+
+/** A witness that can be started: its folder, and the verifier key of its Ed25519 cosignatures. */
+export type WitnessFolder = { name: string; vkey: string; folder: string }
+
+const NEW_KEY = toPath('services/witness/src/newKey.ts')
+const VKEY_FILE = 'vkey'
+
+/** So many witnesses under a folder, `w1` and so on: those that are there, and new ones, made with the command that operators use. */
+export function createWitnessFolders(parent: string, count: number): Promise<WitnessFolder[]> {
+  return Promise.all(Array.from({ length: count }, (_, index) => createWitnessFolder(parent, `w${index + 1}`)))
+}
+
+async function createWitnessFolder(parent: string, name: string): Promise<WitnessFolder> {
+  const folder = join(parent, name)
+  const known = await readFile(join(folder, VKEY_FILE), 'utf8').catch(() => undefined)
+  if (known !== undefined) return { name, vkey: known, folder }
+  const draft = `${folder}.new`
+  await mkdir(parent, { recursive: true, mode: 0o700 })
+  await rm(draft, { recursive: true, force: true })
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    ['-C', 'source', NEW_KEY, '--name', `witness.localhost/${name}`, '--dir', draft],
+    { env: { NODE_COMPILE_CACHE: COMPILE_CACHE } },
+  )
+  const [vkey = ''] = stdout.split('\n')
+  await writeFile(join(draft, VKEY_FILE), vkey)
+  // The witness and its verifier key come together, or not at all.
+  await rename(draft, folder)
+  return { name, vkey, folder }
+}
+
+/** Verifier keys of the logs that an enclave may write, from the line with which it said that it serves. */
+export function readLogKeys({ logKeys }: LogFields): string[] {
+  if (typeof logKeys !== 'string') throw new Error('The enclave named no keys of its logs.')
+  return logKeys.split(' ')
+}
+
+/** The logs that witnesses are to cosign, for `startWitness`. */
+export async function writeLogList(path: string, vkeys: readonly string[]): Promise<void> {
+  await writeFile(path, ['logs/v0', ...vkeys.map((vkey) => `vkey ${vkey}`), ''].join('\n'))
+}
+
+export function startWitness(parameters: {
+  folder: string
+  logsFile: string
+  /** Any free one by default. */
+  port?: number
+  onLine?(line: string): void
+}): Service {
+  const { folder, logsFile, port = 0, onLine } = parameters
+  return startService({
+    name: 'witness',
+    main: mains.witness,
+    env: { PORT: String(port), WITNESS_DIR: folder, WITNESS_LOGS_FILE: logsFile },
+    ...(onLine === undefined ? {} : { onLine }),
+  })
+}
+
+/** A witness as a process, which can be killed and started again at the same address. */
+export type RunningWitness = WitnessFolder & {
+  url: string
+  pid(): number | undefined
+  kill(signal: NodeJS.Signals): Promise<unknown>
+  start(): Promise<void>
+  freeze(): void
+  wake(): void
+}
+
+/** Starts a witness, and keeps where it is for its next starts. */
+export async function runWitness(
+  witness: WitnessFolder,
+  parameters: { logsFile: string; onLine?(line: string): void },
+): Promise<RunningWitness> {
+  let service = startWitness({ ...witness, ...parameters })
+  const url = String((await service.started).address)
+  return {
+    ...witness,
+    url,
+    pid: () => (service.hasEnded() ? undefined : service.pid),
+    kill: (signal) => service.kill(signal),
+    async start() {
+      service = startWitness({ ...witness, ...parameters, port: Number(new URL(url).port) })
+      await service.started
+    },
+    freeze: () => service.freeze(),
+    wake: () => service.wake(),
+  }
+}

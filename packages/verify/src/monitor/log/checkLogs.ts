@@ -1,0 +1,171 @@
+import type { WitnessPolicy } from '@countersign/log'
+import { equalBytes } from '@countersign/protocol'
+import type { FetchBytes } from '../../fetchBytes.ts'
+import type { JudgedFacts } from '../judgeSteps.ts'
+import type { Finding, LogReport } from '../report.ts'
+import { askWitnesses } from './askWitnesses.ts'
+import { compareWitnesses, isEnough } from './compareWitnesses.ts'
+import type { ListedLog, LogSource } from './createLogSource.ts'
+import { LogFault, lies, withholds } from './logFault.ts'
+import type { LogsMemory } from './logMemory.ts'
+import { matchEntries } from './matchEntries.ts'
+import { type PlannedLog, planLogs } from './planLogs.ts'
+import { readLog, type SeenLog } from './readLog.ts'
+import { computeRoots } from './readTree.ts'
+import type { ReceiptFacts } from './receiptFacts.ts'
+
+export type CheckLogsDeps = { fetchBytes: FetchBytes; now: () => Date; memory: LogsMemory }
+
+export type CheckLogsParameters = {
+  source: LogSource
+  listed: readonly ListedLog[] | LogFault
+  /** The reader's own, beside those of the settings. */
+  policies: readonly WitnessPolicy[]
+  /** Where witnesses can be asked themselves. */
+  witnessUrls: readonly string[]
+  /** All receipts of the wallet that could be read. */
+  receipts: readonly JudgedFacts[]
+  /** How many could not. */
+  unread: number
+  /** Names of what is mined on the chain that is looked at. */
+  mined: ReadonlySet<string>
+  /** Time of the chain that has the events. */
+  headTime: Date
+  graceS: number
+  maxEntries: number
+}
+
+export type CheckedLogs = { logs: readonly LogReport[]; findings: readonly Finding[] }
+
+type CurrentLog = SeenLog & { isStale: boolean }
+
+/** Witnesses cosign at least this often what they are asked to. */
+const STALE_MS = 3_600_000
+
+/**
+ * Reads the logs that a wallet's key may be in, and holds what they say of it against its receipts. What is wrong with a log is a
+ * finding. Undefined where there is no log.
+ */
+export async function checkLogs(
+  deps: CheckLogsDeps,
+  parameters: CheckLogsParameters,
+): Promise<CheckedLogs | undefined> {
+  const { listed, policies, receipts } = parameters
+  const accepted = receipts.filter(({ isAccepted }) => isAccepted)
+  const isListed = !(listed instanceof LogFault)
+  const plan = planLogs({ receipts: accepted, listed: isListed ? listed : [], memory: deps.memory, policies })
+  if (!isListed && (plan.length > 0 || policies.length > 0)) {
+    return { logs: [], findings: [{ kind: listed.kind, detail: listed.message }] }
+  }
+  if (plan.length === 0) return undefined
+
+  const keyIds = new Set(receipts.map(({ keyId }) => keyId))
+  const findings: Finding[] = []
+  const seen: CurrentLog[] = []
+  for (const planned of plan) {
+    try {
+      const found = await lookAt(deps, { ...parameters, planned, keyIds, accepted })
+      findings.push(...found.findings)
+      if (found.log === undefined) continue
+      seen.push(found.log)
+      deps.memory.known.set(planned.origin, found.log)
+    } catch (error) {
+      if (!(error instanceof LogFault)) throw error
+      findings.push({ kind: error.kind, origin: planned.origin, detail: error.message })
+    }
+  }
+  if (seen.length > 0 && keyIds.size === 0) {
+    findings.push({ kind: 'log-not-checked', detail: 'no receipt names the key of this wallet yet' })
+  }
+  const matched = matchEntries({
+    ...{ logs: seen, keyIds, unread: parameters.unread, mined: parameters.mined },
+    receipts: new Map(receipts.map((receipt) => [receipt.leaf, receipt])),
+    isDue: (timeMs) => parameters.headTime.getTime() - timeMs >= parameters.graceS * 1000,
+  })
+  return {
+    logs: seen.map(({ origin, size, cosignedAt }) => {
+      return { origin, size, cosignedAt, ...(matched.counts.get(origin) ?? { entries: 0, proven: 0, dropped: 0 }) }
+    }),
+    findings: [...findings, ...matched.findings, ...findUnlogged(seen, accepted)],
+  }
+}
+
+/** Asked for before receipts are judged: whether there is a log at all. */
+export async function listLogs(source: LogSource): Promise<readonly ListedLog[] | LogFault> {
+  try {
+    return await source.list()
+  } catch (error) {
+    if (error instanceof LogFault) return error
+    throw error
+  }
+}
+
+async function lookAt(
+  deps: CheckLogsDeps,
+  parameters: CheckLogsParameters & {
+    planned: PlannedLog
+    keyIds: ReadonlySet<string>
+    accepted: readonly ReceiptFacts[]
+  },
+): Promise<{ log?: CurrentLog; findings: readonly Finding[] }> {
+  const { source, planned, keyIds, maxEntries, witnessUrls: urls, accepted } = parameters
+  const { origin, key, policies, isGuessed, listed, isExpected } = planned
+  const witnesses = [...new Set(policies.flatMap((policy) => policy.witnesses))]
+  const words = await askWitnesses(deps, { urls, origin, witnesses })
+  const findings = words.flatMap((word): Finding[] =>
+    'fault' in word ? [{ kind: 'witness-unavailable', origin, detail: `${word.host}: ${word.fault}` }] : [],
+  )
+  if (listed === undefined || listed.size === 0 || key === undefined) {
+    const isBegun = words.some((word) => 'root' in word && word.size > 0)
+    if (isExpected || isBegun) throw withholds('the service does not list it, and it was begun')
+    const isSure = isEnough(words, { policies, size: 0 })
+    const detail = isSure ? 'and so say its witnesses' : undefined
+    return { findings: [...findings, { kind: 'log-unused', origin, ...(detail && { detail }) }] }
+  }
+  if (listed.key !== key) throw lies('the service names another key of it than its receipts')
+  if (policies.length === 0) {
+    const detail = 'no receipt of this wallet names its witnesses'
+    return { findings: [...findings, { kind: 'log-not-checked', origin, detail }] }
+  }
+  const known = deps.memory.known.get(origin)
+  const log = await readLog(source, { ...{ origin, key, policies, isGuessed }, keyIds: [...keyIds], known, maxEntries })
+  await checkProofs(source, log, accepted)
+  const now = deps.now()
+  const { isFresh } = await compareWitnesses(source, { log, words, policies, now })
+  const isStale = !isFresh && now.getTime() - log.cosignedAt.getTime() > STALE_MS
+  const stale: Finding = { kind: 'log-stale', origin, detail: log.cosignedAt.toISOString() }
+  return { log: { ...log, isStale }, findings: [...findings, ...(isStale ? [stale] : [])] }
+}
+
+/** Each receipt has a place in a tree that a quorum cosigned: it must be this tree, and this place. */
+async function checkProofs(source: LogSource, log: SeenLog, receipts: readonly ReceiptFacts[]): Promise<void> {
+  const { origin } = log
+  const own = receipts.flatMap((receipt) => (receipt.log?.origin === origin ? [{ ...receipt, log: receipt.log }] : []))
+  const largest = own.reduce((size, receipt) => Math.max(size, receipt.log.size), 0)
+  const inside = own.filter((receipt) => receipt.log.size <= log.size)
+  const sizes = inside.map((receipt) => receipt.log.size)
+  const roots = await computeRoots(source, { origin, tree: log, sizes })
+  for (const { log: logged, txHash, leaf, keyId, signedAtMs } of inside) {
+    if (!equalBytes(roots.get(logged.size) as Uint8Array, logged.root)) {
+      throw lies(`it shows two histories: the receipt of ${txHash} is in another tree of ${logged.size} entries`)
+    }
+    const entry = log.entries.get(logged.index)
+    const isIt = entry?.kind === 'signature' && entry.leaf === leaf && entry.keyId === keyId
+    if (!isIt || entry.timeMs !== signedAtMs) throw lies(`its entry ${logged.index} is not that of ${txHash}`)
+  }
+  if (largest > log.size) throw withholds(`it shows ${log.size} entries, and a receipt is in a tree of ${largest}`)
+}
+
+/** Receipts that are in no log: from before there was one, or from an enclave that writes none. */
+function findUnlogged(logs: readonly SeenLog[], receipts: readonly ReceiptFacts[]): Finding[] {
+  const boots = logs.flatMap(({ entries }) => [...entries.values()].filter(({ kind }) => kind === 'boot'))
+  const firstMs = boots.reduce((first, { timeMs }) => Math.min(first, timeMs), Number.POSITIVE_INFINITY)
+  const unlogged = receipts.filter(({ log }) => log === undefined)
+  const before = unlogged.filter(({ signedAtMs }) => signedAtMs < firstMs)
+  return [
+    ...(before.length === 0 || logs.length === 0 ? [] : [{ kind: 'before-log', count: before.length } as const]),
+    ...unlogged
+      .filter(({ signedAtMs }) => signedAtMs >= firstMs)
+      .map(({ txHash, leaf }): Finding => ({ kind: 'not-logged', txHash, leaf })),
+  ]
+}

@@ -1,0 +1,113 @@
+import { type EntryBundle, MAX_NOTE_BYTES, TILE_WIDTH, type Tile, toBundlePath, toTilePath } from '@countersign/log'
+import { isNatural, isPlainObject, parseJson, toHex } from '@countersign/protocol'
+import { sha256 } from '@noble/hashes/sha2.js'
+import { VerifierError } from '../../errors.ts'
+import type { FetchBytes } from '../../fetchBytes.ts'
+import { LogFault, withholds } from './logFault.ts'
+import type { LogsMemory } from './logMemory.ts'
+
+/** A log as the service lists it. */
+export type ListedLog = { origin: string; key: string; size: number }
+
+export type LogSourceDeps = {
+  fetchBytes: FetchBytes
+  memory: Pick<LogsMemory, 'bundles'>
+  /** Resolves after so long; false where the look is to end. */
+  wait?: (ms: number) => Promise<boolean>
+}
+
+/** Where logs are served, c2sp.org/tlog-tiles below `/log/<SHA-256 of the origin>`. */
+export type LogSource = ReturnType<typeof createLogSource>
+
+const MAX_LIST_BYTES = 1_048_576
+/** Settings have 16 at most, and change seldom. */
+const MAX_LOGS = 256
+const MAX_ENTRY_BYTES = 65_537
+/** Bundles that are kept, of some 15 kB each. */
+const MAX_KEPT = 4_096
+const PAUSE_MS = 10_000
+/** Longer than the service counts. */
+const MAX_TURNS = 12
+
+export function createLogSource({ fetchBytes, memory, wait = async () => false }: LogSourceDeps, base: string) {
+  const { host } = new URL(base)
+  const { bundles: kept } = memory
+
+  /** A service lets one caller ask so many times a minute. */
+  async function ask(url: string, bounds: { maxBytes: number; accept: string }) {
+    for (let turn = 1; ; turn++) {
+      try {
+        return await fetchBytes({ url, ...bounds })
+      } catch (error) {
+        const isTooFast = error instanceof VerifierError && error.status === 429 && turn < MAX_TURNS
+        if (!isTooFast || !(await wait(PAUSE_MS))) throw error
+      }
+    }
+  }
+
+  async function get(path: string, { maxBytes, accept }: { maxBytes: number; accept: string }) {
+    try {
+      return await ask(`${base}/log${path}`, { maxBytes, accept })
+    } catch (error) {
+      if (!(error instanceof VerifierError)) throw error
+      const detail = `${path || '/log'}: ${error.details ?? error.message}`
+      if (error.status === 404 || error.status === 410) throw withholds(detail)
+      throw new LogFault('log-unavailable', detail)
+    }
+  }
+  const getTilePart = (origin: string, path: string, maxBytes: number) =>
+    get(`/${hashOrigin(origin)}/${path}`, { maxBytes, accept: 'application/octet-stream' })
+
+  return {
+    host,
+
+    async list(): Promise<ListedLog[]> {
+      return readList(await get('', { maxBytes: MAX_LIST_BYTES, accept: 'application/json' }), host)
+    },
+
+    /** The newest cosigned checkpoint, a note. */
+    async getCheckpoint(origin: string): Promise<string> {
+      const path = `/${hashOrigin(origin)}/checkpoint`
+      return new TextDecoder().decode(await get(path, { maxBytes: MAX_NOTE_BYTES, accept: 'text/plain' }))
+    },
+
+    getTile: (origin: string, tile: Tile) => getTilePart(origin, toTilePath(tile), TILE_WIDTH * 32),
+
+    getBundle(origin: string, bundle: EntryBundle): Promise<Uint8Array<ArrayBuffer>> {
+      const path = toBundlePath(bundle)
+      const name = `${origin} ${path}`
+      const known = kept.get(name)
+      if (known !== undefined) return known
+      const fetched = getTilePart(origin, path, TILE_WIDTH * MAX_ENTRY_BYTES)
+      if (bundle.width < TILE_WIDTH || kept.size >= MAX_KEPT) return fetched
+      kept.set(name, fetched)
+      fetched.catch(() => kept.delete(name))
+      return fetched
+    },
+  }
+}
+
+/** How a log is named in paths. */
+export function hashOrigin(origin: string): string {
+  return toHex(sha256(new TextEncoder().encode(origin)))
+}
+
+function readList(bytes: Uint8Array, host: string): ListedLog[] {
+  const malformed = () => new LogFault('log-unavailable', `${host} does not answer /log with a list of logs`)
+  let value: unknown
+  try {
+    value = parseJson(bytes)
+  } catch {
+    throw malformed()
+  }
+  if (!isPlainObject(value) || !Array.isArray(value.logs) || value.logs.length > MAX_LOGS) throw malformed()
+  const logs = value.logs.map((item: unknown): ListedLog => {
+    if (!isPlainObject(item)) throw malformed()
+    const { origin, hash, key, size } = item
+    if (typeof origin !== 'string' || typeof key !== 'string' || !isNatural(size)) throw malformed()
+    if (hash !== hashOrigin(origin)) throw malformed()
+    return { origin, key, size }
+  })
+  if (new Set(logs.map(({ origin }) => origin)).size !== logs.length) throw malformed()
+  return logs
+}

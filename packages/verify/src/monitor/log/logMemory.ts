@@ -1,0 +1,138 @@
+import {
+  appendLeaves,
+  computeFrontierRoot,
+  decodeLogEntry,
+  emptyFrontier,
+  encodeLogEntry,
+  type LogEntry,
+  parseCheckpoint,
+  parseNote,
+  TILE_WIDTH,
+} from '@countersign/log'
+import {
+  equalBytes,
+  fromHex,
+  isHex,
+  isNatural,
+  parseStrictJson,
+  readMembers,
+  ServiceError,
+  toCanonicalJson,
+  toHex,
+} from '@countersign/protocol'
+import { sha256 } from '@noble/hashes/sha2.js'
+import { VerifierError } from '../../errors.ts'
+
+/** What is known of the tree of a log: all that is needed to go on from it, and to compute the root of any smaller tree. */
+export type KnownTree = {
+  /** Roots of the full tiles of level 0. */
+  tiles: readonly Uint8Array[]
+  /** Leaf hashes after those. */
+  tail: readonly Uint8Array[]
+}
+
+/** What an earlier look saw of a log. It is replaced only by what continues it. */
+export type KnownLog = KnownTree & {
+  origin: string
+  /** The checkpoint, with its cosignatures. */
+  note: string
+  /** The newest time at which a whole quorum cosigned it. */
+  cosignedAt: Date
+  /** Whose entries are kept. */
+  keyIds: readonly string[]
+  /** Boots, and the entries of these keys, by their index. */
+  entries: ReadonlyMap<number, LogEntry>
+}
+
+/** What earlier looks saw of logs; one for all wallets. */
+export type LogsMemory = {
+  /** By origin. */
+  known: Map<string, KnownLog>
+  /** Full bundles, which never change, by origin and path. Each wallet of one look reads them. */
+  bundles: Map<string, Promise<Uint8Array<ArrayBuffer>>>
+}
+
+export function createLogsMemory(): LogsMemory {
+  return { known: new Map(), bundles: new Map() }
+}
+
+const VERSION = 'countersign-monitor/1'
+/** Of some 100 million entries. */
+export const MAX_STATE_BYTES = 67_108_864
+
+export function countLeaves({ tiles, tail }: KnownTree): number {
+  return tiles.length * TILE_WIDTH + tail.length
+}
+
+export function computeKnownRoot({ tiles, tail }: KnownTree): Uint8Array {
+  const hashes = [...appendLeaves(emptyFrontier, tiles).hashes, ...appendLeaves(emptyFrontier, tail).hashes]
+  return computeFrontierRoot({ size: countLeaves({ tiles, tail }), hashes })
+}
+
+/** The text of a file that keeps what was seen. Its hash is against accidents: who can write the file can write another. */
+export function formatMonitorState(memory: LogsMemory): string {
+  const logs = [...memory.known.values()].map(({ origin, note, cosignedAt, keyIds, tiles, tail, entries }) => ({
+    origin,
+    note,
+    cosignedAt: cosignedAt.toISOString(),
+    keyIds: [...keyIds],
+    tiles: tiles.map(toHex),
+    tail: tail.map(toHex),
+    entries: [...entries].map(([index, entry]) => [index, toHex(encodeLogEntry(entry))]),
+  }))
+  return `${JSON.stringify({ version: VERSION, hash: hashLogs(logs), logs })}\n`
+}
+
+/** Reads it back; `state_malformed` for anything else, since a state that is not believed is no state. */
+export function parseMonitorState(bytes: Uint8Array): LogsMemory {
+  const memory = createLogsMemory()
+  try {
+    const value = parseStrictJson(bytes, { maxLength: MAX_STATE_BYTES })
+    const { version, hash, logs } = readMembers(value, { required: ['version', 'hash', 'logs'] }, malformed)
+    if (version !== VERSION) throw malformed(`its version is not ${VERSION}`)
+    if (!Array.isArray(logs) || hash !== hashLogs(logs)) throw malformed('its hash is that of other content')
+    for (const item of logs) {
+      const log = readLog(item)
+      memory.known.set(log.origin, log)
+    }
+    if (memory.known.size !== logs.length) throw malformed('it has a log twice')
+  } catch (error) {
+    if (!(error instanceof ServiceError) || error.code === 'state_malformed') throw error
+    throw malformed(error.details ?? error.message)
+  }
+  return memory
+}
+
+function readLog(value: unknown): KnownLog {
+  const required = ['origin', 'note', 'cosignedAt', 'keyIds', 'tiles', 'tail', 'entries']
+  const { origin, note, cosignedAt, keyIds, tiles, tail, entries } = readMembers(value, { required }, malformed)
+  const isText = typeof origin === 'string' && typeof note === 'string' && typeof cosignedAt === 'string'
+  if (!isText || !isHexList(keyIds, 16) || !isHexList(tiles, 32) || !isHexList(tail, 32) || !Array.isArray(entries)) {
+    throw malformed('a member')
+  }
+  const time = new Date(cosignedAt)
+  if (Number.isNaN(time.getTime())) throw malformed('a time')
+  const tree = { tiles: tiles.map(fromHex), tail: tail.map(fromHex) }
+  const checkpoint = parseCheckpoint(parseNote(note).text)
+  const size = countLeaves(tree)
+  const isItsTree = checkpoint.size === size && equalBytes(checkpoint.root, computeKnownRoot(tree))
+  if (checkpoint.origin !== origin || !isItsTree) throw malformed('a tree is not that of its checkpoint')
+  const kept = entries.map((item: unknown): [number, LogEntry] => {
+    const [index, hex] = Array.isArray(item) ? item : []
+    if (!isNatural(index) || index >= size || typeof hex !== 'string') throw malformed('an entry')
+    return [index, decodeLogEntry(fromHex(hex))]
+  })
+  return { origin, note, cosignedAt: time, keyIds, ...tree, entries: new Map(kept) }
+}
+
+function isHexList(value: unknown, bytes: number): value is string[] {
+  return Array.isArray(value) && value.every((item) => isHex(item, bytes))
+}
+
+function hashLogs(logs: unknown): string {
+  return toHex(sha256(toCanonicalJson(logs)))
+}
+
+function malformed(details: string) {
+  return new VerifierError('state_malformed', 'the state of the monitor is damaged', { details })
+}

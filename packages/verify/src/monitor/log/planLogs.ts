@@ -1,0 +1,48 @@
+import type { WitnessPolicy } from '@countersign/log'
+import type { ListedLog } from './createLogSource.ts'
+import type { LogsMemory } from './logMemory.ts'
+import type { ReceiptFacts } from './receiptFacts.ts'
+
+/** A log that is to be looked at, and what is known of it beforehand. */
+export type PlannedLog = {
+  origin: string
+  /** Verifier key, by the receipts in it, or else by the service. */
+  key: string | undefined
+  /** Each must be met. None where nobody names its witnesses. */
+  policies: readonly WitnessPolicy[]
+  /** No settings name it: the witnesses are those of others, which most likely did not change. */
+  isGuessed: boolean
+  /** There are receipts in it, or it was seen before: it must be there. */
+  isExpected: boolean
+  listed: ListedLog | undefined
+}
+
+export type PlanParameters = {
+  /** Only those that were accepted: of others nobody knows whose word their settings are. */
+  receipts: readonly ReceiptFacts[]
+  listed: readonly ListedLog[]
+  memory: Pick<LogsMemory, 'known'>
+  /** The reader's own, beside those of the settings. */
+  policies: readonly WitnessPolicy[]
+}
+
+/** All logs that an enclave could have written to: those of the settings in the wallet's receipts, those that the service lists, those seen before. */
+export function planLogs({ receipts, listed, memory, policies }: PlanParameters): PlannedLog[] {
+  const logged = receipts.toSorted((a, b) => a.signedAtMs - b.signedAtMs).flatMap(({ log }) => log ?? [])
+  const settings = new Map(logged.flatMap(({ setting }) => setting.origins.map((origin) => [origin, setting])))
+  const keys = new Map(logged.map(({ origin, key }) => [origin, key]))
+  const newest = logged.at(-1)?.setting
+  const origins = new Set([...settings.keys(), ...listed.map(({ origin }) => origin), ...memory.known.keys()])
+  return [...origins].map((origin) => {
+    const own = listed.find((log) => log.origin === origin)
+    const stated = settings.get(origin) ?? newest
+    return {
+      origin,
+      key: keys.get(origin) ?? own?.key,
+      policies: [...(stated === undefined ? [] : [stated]), ...policies],
+      isGuessed: !settings.has(origin),
+      isExpected: keys.has(origin) || memory.known.has(origin),
+      listed: own,
+    }
+  })
+}

@@ -1,0 +1,136 @@
+import {
+  assertCosigned,
+  type Checkpoint,
+  type CosignedCheckpoint,
+  LogError,
+  parseVkey,
+  type WitnessPolicy,
+} from '@countersign/log'
+import { equalBytes } from '@countersign/protocol'
+import type { LogSource } from './createLogSource.ts'
+import { LogFault, lies, withholds } from './logFault.ts'
+import { computeKnownRoot, countLeaves, type KnownLog } from './logMemory.ts'
+import { computeRoots, type ReadTree, readTree } from './readTree.ts'
+
+export type ReadLogParameters = {
+  origin: string
+  /** Verifier key. */
+  key: string
+  /** At least one; each must be met. */
+  policies: readonly WitnessPolicy[]
+  /** Whether these are its witnesses is a guess. */
+  isGuessed: boolean
+  /** Whose entries are wanted. */
+  keyIds: readonly string[]
+  /** What an earlier look saw. */
+  known: KnownLog | undefined
+  maxEntries: number
+}
+
+/** A log as it is now: cosigned, read to its end, and a continuation of what was seen before. */
+export type SeenLog = KnownLog & { size: number }
+
+/** Reads a log. Throws a `LogFault` that says what is wrong with it. */
+export async function readLog(source: LogSource, parameters: ReadLogParameters): Promise<SeenLog> {
+  const { origin, known, maxEntries } = parameters
+  const note = await source.getCheckpoint(origin)
+  const cosigned = openCheckpoint(note, parameters)
+  const { size, root } = cosigned.checkpoint
+  if (size > maxEntries) throw new LogFault('log-unavailable', `${size} entries are more than one look reads`)
+  const knownSize = known === undefined ? 0 : countLeaves(known)
+  if (known !== undefined && size < knownSize) throw await refuseSmaller(source, { known, size, ...cosigned })
+  if (known !== undefined && size === knownSize && !equalBytes(computeKnownRoot(known), root)) throw forked(size)
+  const keyIds = [...new Set([...(known?.keyIds ?? []), ...parameters.keyIds])]
+  const isWhole = keyIds.length === known?.keyIds.length
+  // For a key that was not looked for before, the log is read from its beginning.
+  const tree =
+    isWhole && size === knownSize
+      ? known
+      : await readContinuation(source, { origin, size, root, known, keyIds: new Set(keyIds), isWhole })
+  const { tiles, tail, entries } = tree
+  return { origin, note, keyIds, tiles, tail, entries, size, cosignedAt: cosigned.at }
+}
+
+/** The checkpoint, and the time by which the last of the policies was met. */
+function openCheckpoint(
+  note: string,
+  { origin, key, policies, isGuessed }: ReadLogParameters,
+): Pick<CosignedCheckpoint, 'checkpoint'> & { at: Date } {
+  try {
+    const log = parseVkey(key)
+    if (log.name !== origin) throw lies('its key is of another log')
+    const opened = policies.map((policy) => ({ policy, cosigned: assertCosigned(note, { log, policy }) }))
+    const times = opened.map(({ policy, cosigned }) => toQuorumTime(cosigned, policy))
+    const [{ cosigned }] = opened as [(typeof opened)[number]]
+    return { checkpoint: cosigned.checkpoint, at: new Date(Math.min(1000 * Math.min(...times), MAX_DATE_MS)) }
+  } catch (error) {
+    if (!(error instanceof LogError)) throw error
+    const details = error.details === undefined ? '' : ` (${error.details})`
+    if (isGuessed && error.code === 'quorum_missing') {
+      throw new LogFault('log-not-checked', 'no receipt of this wallet names its witnesses, and others cosigned it')
+    }
+    throw lies(`its checkpoint does not hold: ${error.message}${details}`)
+  }
+}
+
+/** A tree that is smaller than one that was seen: an older one, or one of another history. */
+async function refuseSmaller(
+  source: LogSource,
+  parameters: { known: KnownLog; size: number; checkpoint: Checkpoint; at: Date },
+): Promise<LogFault> {
+  const { known, size, checkpoint, at } = parameters
+  const knownSize = countLeaves(known)
+  if (at > known.cosignedAt) {
+    return lies(`it shows two histories: its witnesses cosigned ${knownSize} entries, and later only ${size}`)
+  }
+  const older = withholds(`it has ${size} entries now, and had ${knownSize} before`)
+  try {
+    const roots = await computeRoots(source, { origin: known.origin, tree: known, sizes: [size] })
+    return equalBytes(roots.get(size) as Uint8Array, checkpoint.root) ? older : forked(size)
+  } catch (error) {
+    if (!(error instanceof LogFault)) throw error
+    // What it would be compared with is not shown any more.
+    return error.kind === 'log-lies' ? error : older
+  }
+}
+
+function forked(size: number) {
+  return lies(`it shows two histories: its tree of ${size} entries is another than was seen before`)
+}
+
+async function readContinuation(
+  source: LogSource,
+  parameters: {
+    origin: string
+    size: number
+    root: Uint8Array
+    known: KnownLog | undefined
+    keyIds: ReadonlySet<string>
+    isWhole: boolean
+  },
+): Promise<ReadTree> {
+  const { origin, size, root, known, keyIds, isWhole } = parameters
+  const isItsRoot = (tree: ReadTree) => equalBytes(computeKnownRoot(tree), root)
+  if (isWhole) {
+    const tree = await readTree(source, { origin, size, keyIds, known })
+    if (isItsRoot(tree)) return tree
+  }
+  const tree = await readTree(source, { origin, size, keyIds, known: undefined })
+  if (!isItsRoot(tree)) throw lies(`the root of its checkpoint of ${size} entries is not that of its entries`)
+  if (known === undefined) return tree
+  const knownSize = countLeaves(known)
+  const roots = await computeRoots(source, { origin, tree, sizes: [knownSize] })
+  if (!equalBytes(roots.get(knownSize) as Uint8Array, computeKnownRoot(known))) {
+    throw lies(`it shows two histories: its tree of ${size} entries does not continue that of ${knownSize}`)
+  }
+  return tree
+}
+
+/** A witness can sign any time, such as one that no date has. */
+const MAX_DATE_MS = 8.64e15
+
+/** In seconds: at that time or later a whole quorum knew of nothing newer. */
+function toQuorumTime({ cosignatures }: CosignedCheckpoint, { quorum }: WitnessPolicy): number {
+  const times = cosignatures.map(({ timestampS }) => timestampS).toSorted((a, b) => b - a)
+  return times[quorum - 1] ?? 0
+}

@@ -1,0 +1,299 @@
+import { beforeEach, describe, expect, test } from 'vitest'
+import { apiBaseUrl } from '../network.fake.ts'
+import { hashOrigin } from './log/createLogSource.ts'
+import { createFakeLog, type FakeLog, origin, toEntry } from './log/log.fake.ts'
+import { createLogsMemory, formatMonitorState, type LogsMemory, parseMonitorState } from './log/logMemory.ts'
+import {
+  all,
+  boot,
+  createLoggedWallet,
+  history,
+  kindsOf,
+  now,
+  others,
+  signature,
+  spared,
+  spareOrigin,
+} from './loggedWallet.fake.ts'
+
+let stack: ReturnType<typeof createLoggedWallet>
+beforeEach(() => {
+  stack = createLoggedWallet()
+})
+
+describe('two checkpoints of one log', () => {
+  async function remember(): Promise<LogsMemory> {
+    stack.publish(...all)
+    const logs = createLogsMemory()
+    stack.append(...others(300))
+    expect(await stack.look({}, logs)).toMatchObject({ conclusion: 'complete', logs: [{ size: 304 }] })
+    return parseMonitorState(new TextEncoder().encode(formatMonitorState(logs)))
+  }
+  const toOther = (size: number) => [...history.entries, ...others(size - 4, 'f')]
+
+  test.each([
+    ['of one size', 304],
+    ['of which the later does not continue the earlier', 400],
+    ['of which the earlier is no part of the later, a tile further', 700],
+    ['of which the later is smaller, and no part of the earlier', 270],
+  ])('%s show that it is forked, each time it is looked at', async (_, size) => {
+    const logs = await remember()
+    stack.serve(toOther(size))
+    for (const _time of [1, 2]) {
+      const report = await stack.look({}, logs)
+      expect(report.conclusion).toBe('log-lies')
+      expect(report.findings).toMatchObject([{ origin, detail: expect.stringContaining('two histories') }])
+    }
+  })
+
+  test('of which the smaller is cosigned later show that its witnesses forgot', async () => {
+    const logs = await remember()
+    stack.serve(stack.log.entries.slice(0, 100))
+    stack.log.cosignedAtS += 30
+    const report = await stack.look({}, logs)
+    expect(report.findings).toMatchObject([
+      { kind: 'log-lies', detail: expect.stringContaining('cosigned 304 entries, and later only 100') },
+    ])
+  })
+
+  test.each([100, 260])('of which the later is smaller are withheld entries: %i of 304', async (size) => {
+    const logs = await remember()
+    stack.serve(stack.log.entries.slice(0, size))
+    const report = await stack.look({}, logs)
+    expect(report).toMatchObject({ conclusion: 'incomplete' })
+    expect(report.findings).toMatchObject([
+      { kind: 'log-withholds', detail: `it has ${size} entries now, and had 304 before` },
+    ])
+  })
+
+  test('of which the later continues the earlier cost only what is new', async () => {
+    const logs = await remember()
+    stack.append(...others(300, 'a'))
+    stack.log.requests.splice(0)
+    expect(await stack.look({}, logs)).toMatchObject({ conclusion: 'complete', logs: [{ size: 604, entries: 3 }] })
+    const paths = stack.log.requests.map((path) => path.slice(66))
+    expect(paths).not.toContain('tile/0/000')
+    expect(paths).toContain('tile/0/001')
+    expect(paths).toContain('tile/1/000.p/2')
+    stack.log.append(signature())
+    expect(kindsOf(await stack.look({}, logs))).toEqual(['hidden 604'])
+  })
+
+  test('of which the state is that of another log', async () => {
+    const logs = await remember()
+    const known = [...logs.known.values()].map((one) => ({ ...one, origin: 'log.example/enclave-b' }))
+    const moved = { ...createLogsMemory(), known: new Map(known.map((one) => [one.origin, one])) }
+    expect((await stack.look({}, moved)).findings).toMatchObject([
+      {
+        kind: 'log-withholds',
+        origin: 'log.example/enclave-b',
+        detail: 'the service does not list it, and it was begun',
+      },
+    ])
+  })
+
+  test('of which an earlier look did not know the key are read from the beginning', async () => {
+    const logs = await remember()
+    for (const [name, one] of logs.known) {
+      logs.known.set(name, { ...one, keyIds: [], entries: new Map([...one.entries].slice(0, 1)) })
+    }
+    expect(await stack.look({}, logs)).toMatchObject({ conclusion: 'complete', logs: [{ size: 304, entries: 3 }] })
+  })
+
+  test('the state is refused where a byte of it is another', async () => {
+    const text = formatMonitorState(await remember())
+    expect(formatMonitorState(parseMonitorState(new TextEncoder().encode(text)))).toBe(text)
+    for (let at = 0; at < text.length; at += 97) {
+      const changed = `${text.slice(0, at)}${text[at] === '1' ? '2' : '1'}${text.slice(at + 1)}`
+      expect(() => parseMonitorState(new TextEncoder().encode(changed))).toThrow(
+        expect.objectContaining({ code: 'state_malformed' }),
+      )
+    }
+  })
+})
+
+describe('a log that does not show what it has', () => {
+  test.each(['checkpoint', 'tile/0/000.p/4', 'tile/entries/000.p/4'])('withholds %s', async (path) => {
+    stack.publish(...all)
+    stack.log.gone.add(path)
+    const report = await stack.look()
+    expect(report).toMatchObject({ conclusion: 'incomplete', logs: [] })
+    expect(report.findings).toMatchObject([{ kind: 'log-withholds', origin, detail: expect.stringContaining(path) }])
+  })
+
+  test('withholds a tile of an upper level', async () => {
+    stack.publish(...all)
+    stack.append(...others(300))
+    stack.log.gone.add('tile/1/000.p/1')
+    expect(kindsOf(await stack.look())).toEqual(['log-withholds'])
+  })
+
+  test('withholds the end, which a receipt is in', async () => {
+    stack.publish(...all)
+    stack.serve(history.entries.slice(0, 3))
+    const report = await stack.look()
+    expect(report.findings).toMatchObject([
+      { kind: 'log-withholds', detail: 'it shows 3 entries, and a receipt is in a tree of 4' },
+    ])
+  })
+
+  test('is not listed', async () => {
+    stack.publish(...all)
+    stack.network.routes.unshift([`${apiBaseUrl}/log`, () => new Response('{"logs":[]}')])
+    expect(kindsOf(await stack.look())).toEqual(['log-withholds'])
+  })
+
+  test.each([
+    ['fails', () => new Response(null, { status: 503 })],
+    ['answers with something else', () => new Response('{"logs":[{}]}')],
+  ])('%s', async (_, answer) => {
+    stack.publish(...all)
+    stack.network.routes.unshift([`${apiBaseUrl}/log`, answer])
+    const report = await stack.look()
+    expect(report.conclusion).toBe('incomplete')
+    expect(kindsOf(report)).toEqual(['log-unavailable'])
+  })
+
+  test('is read to its end where the service wants slower questions, and not without waiting', async () => {
+    stack.publish(...all)
+    let refused = 0
+    stack.network.routes.unshift([
+      `${apiBaseUrl}/log/`,
+      (url) => (refused++ % 3 === 0 ? new Response(null, { status: 429 }) : stack.log.answer(url)),
+    ])
+    const waits: number[] = []
+    const wait = async (ms: number) => waits.push(ms) > 0
+    expect(await stack.look({}, createLogsMemory(), { wait })).toMatchObject({ conclusion: 'complete', findings: [] })
+    expect(waits.length).toBeGreaterThan(0)
+    expect(kindsOf(await stack.look())).toEqual(['log-unavailable'])
+  })
+
+  test('is stale where no quorum cosigned it for an hour', async () => {
+    stack.publish(...all)
+    stack.log.cosignedAtS = now.getTime() / 1000 - 3_601
+    const report = await stack.look()
+    expect(report).toMatchObject({ conclusion: 'incomplete', findings: [{ kind: 'log-stale', origin }] })
+    stack.log.append(signature())
+    expect(kindsOf(await stack.look())).toEqual(['log-stale', 'unresolved 4'])
+  })
+
+  test('is too large for one look', async () => {
+    stack.publish(...all)
+    expect(kindsOf(await stack.look({ maxLogEntries: 3 }))).toEqual(['log-unavailable'])
+  })
+})
+
+describe('a second log, that no settings name', () => {
+  const list = (...logs: readonly FakeLog[]) =>
+    stack.network.routes.unshift([
+      `${apiBaseUrl}/log`,
+      (url) => {
+        const answers = logs.map((log) => ({ log, hash: hashOrigin(log.name) }))
+        if (url.pathname !== '/log') {
+          return (answers.find(({ hash }) => url.pathname.includes(hash))?.log ?? stack.log).answer(url)
+        }
+        const listed = answers.map(({ log, hash }) => ({
+          origin: log.name,
+          hash,
+          key: log.key,
+          size: log.entries.length,
+        }))
+        return new Response(JSON.stringify({ logs: listed }))
+      },
+    ])
+  const createSecond = (seed?: string) => {
+    const log = createFakeLog([boot(0), signature()], seed, spareOrigin)
+    log.cosignedAtS = stack.log.cosignedAtS
+    return log
+  }
+
+  test('is read with the witnesses of the others', async () => {
+    stack.publish(...all)
+    list(stack.log, createSecond())
+    const report = await stack.look()
+    expect(report.conclusion).toBe('hidden')
+    expect(report.findings).toMatchObject([{ kind: 'hidden', origin: spareOrigin, index: 1 }])
+  })
+
+  test('is not called a liar where its witnesses are not known', async () => {
+    stack.publish(...all)
+    list(stack.log, createSecond('other'))
+    expect((await stack.look()).findings).toMatchObject([{ kind: 'log-not-checked', origin: spareOrigin }])
+  })
+})
+
+describe('witnesses that are asked themselves', () => {
+  const urls = ['https://w1.test', 'https://w2.test', 'https://w3.test']
+  /** Each answers with what this log has, cosigned a minute earlier; undefined for nothing. */
+  function answer(...logs: readonly (FakeLog | undefined)[]) {
+    for (const [place, log] of logs.entries()) {
+      if (log !== undefined) Object.assign(log, { cosigners: [place], cosignedAtS: stack.log.cosignedAtS - 60 })
+      stack.network.routes.push([
+        urls[place] as string,
+        ({ pathname }) =>
+          log === undefined || pathname !== `/${hashOrigin(origin)}/checkpoint`
+            ? new Response(null, { status: 404 })
+            : new Response(log.toNote()),
+      ])
+    }
+    return { witnessUrls: urls.slice(0, logs.length) }
+  }
+  const same = () => createFakeLog(history.entries)
+  const longer = () => createFakeLog([...history.entries, signature()])
+
+  test('and know the same raise nothing, and a log that rests is not stale', async () => {
+    stack.publish(...all)
+    stack.log.cosignedAtS = now.getTime() / 1000 - 86_400
+    expect(await stack.look(answer(same(), same()))).toMatchObject({ conclusion: 'complete', findings: [] })
+    expect(kindsOf(await stack.look({ witnessUrls: urls.slice(0, 1) }))).toEqual(['log-stale'])
+  })
+
+  test('show entries that the service withholds, if a quorum has them', async () => {
+    stack.publish(...all)
+    const report = await stack.look(answer(longer(), longer(), same()))
+    expect(report.findings).toMatchObject([
+      { kind: 'log-withholds', detail: 'it shows 4 entries, and its witnesses cosigned 5' },
+    ])
+  })
+
+  test('may be a moment ahead', async () => {
+    stack.publish(...all)
+    const change = answer(longer(), longer(), same())
+    for (const place of [0, 1]) {
+      const recent = Object.assign(longer(), { cosigners: [place], cosignedAtS: now.getTime() / 1000 - 1 })
+      stack.network.routes.unshift([urls[place] as string, () => new Response(recent.toNote())])
+    }
+    expect(await stack.look(change)).toMatchObject({ conclusion: 'complete' })
+  })
+
+  test('and cosigned another history show that the log is forked', async () => {
+    stack.publish(...all)
+    const report = await stack.look(answer(createFakeLog([boot(0), ...others(2)])))
+    expect(report.conclusion).toBe('log-lies')
+    expect(report.findings).toMatchObject([{ detail: expect.stringContaining('w1.test cosigned another tree of 3') }])
+  })
+
+  test('and answer with what they did not cosign are not believed', async () => {
+    stack.publish(...all)
+    const change = answer(createFakeLog(longer().entries, 'other'))
+    const report = await stack.look(change)
+    expect(report).toMatchObject({ conclusion: 'complete', findings: [{ kind: 'witness-unavailable' }] })
+  })
+
+  test('know whether a log was begun that the service does not list', async () => {
+    stack.publish(spared)
+    stack.serve([boot(0), toEntry(spared)])
+    const unused = { kind: 'log-unused', origin: spareOrigin }
+    expect(await stack.look()).toMatchObject({ conclusion: 'complete', findings: [unused] })
+    const detail = 'and so say its witnesses'
+    expect(await stack.look(answer(undefined, undefined))).toMatchObject({ findings: [{ ...unused, detail }] })
+    const begun = createFakeLog([boot(0)], undefined, spareOrigin)
+    begun.cosignedAtS = stack.log.cosignedAtS
+    stack.network.routes.unshift([`${urls[1]}/${hashOrigin(spareOrigin)}`, () => new Response(begun.toNote())])
+    const report = await stack.look({ witnessUrls: urls.slice(0, 2) })
+    expect(report).toMatchObject({
+      conclusion: 'incomplete',
+      findings: [{ kind: 'log-withholds', origin: spareOrigin, detail: expect.stringContaining('it was begun') }],
+    })
+  })
+})

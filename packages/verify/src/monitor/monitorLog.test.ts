@@ -1,0 +1,300 @@
+import type { LogEntry } from '@countersign/log'
+import { nameSignature } from '@countersign/receipt'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createFetchBytes } from '../fetchBytes.ts'
+import { toManifest } from '../issues.fake.ts'
+import { apiBaseUrl, gatewayUrl, rpcUrl } from '../network.fake.ts'
+import { describeReport } from './describeReport.ts'
+import { createFakeLog, logReceipt, nameEntry, origin } from './log/log.fake.ts'
+import {
+  all,
+  authorized,
+  boot,
+  createLoggedWallet,
+  ending,
+  first,
+  history,
+  kindsOf,
+  later,
+  manifests,
+  message,
+  now,
+  old,
+  others,
+  second,
+  secret,
+  signature,
+  unlogged,
+  wallet,
+} from './loggedWallet.fake.ts'
+import { monitorWallet } from './monitorWallet.ts'
+import { stranger, toItem } from './node.fake.ts'
+
+let stack: ReturnType<typeof createLoggedWallet>
+beforeEach(() => {
+  stack = createLoggedWallet()
+})
+
+describe('an honest log', () => {
+  test('raises nothing, and is complete up to its size', async () => {
+    stack.publish(...all)
+    const report = await stack.look()
+    expect(report).toMatchObject({ conclusion: 'complete', proven: 2, completeTo: 2, findings: [] })
+    expect(report.logs).toMatchObject([{ origin, size: 4, entries: 3, proven: 3, dropped: 0 }])
+    expect(describeReport(report).headline).toBe('2 of 2 transactions have a proof; complete up to size 4 and nonce 2.')
+    expect(describeReport(report).logs[0]).toContain('3 signatures of this wallet, 3 with a proof')
+  })
+
+  test('may erase what nobody got, and have the entries of others', async () => {
+    stack.publish(...all)
+    stack.append(signature(), ...others(1), ending('dropped'), boot(90))
+    const report = await stack.look()
+    expect(report).toMatchObject({ conclusion: 'complete', logs: [{ size: 8, entries: 4, proven: 3, dropped: 1 }] })
+  })
+
+  test('that the service keeps, and that no address is known of, is a warning', async () => {
+    stack.publish(...all)
+    const deps = { fetchBytes: createFetchBytes({ fetch: stack.network.fetch, timeoutMs: 5_000 }), now: () => now }
+    const request = { address: wallet, rpc: rpcUrl, manifests, gateways: [gatewayUrl], allowMock: true }
+    const report = await monitorWallet(deps, request)
+    expect(report).toMatchObject({ conclusion: 'complete', logs: undefined })
+    expect(kindsOf(report)).toEqual(['log-not-checked'])
+    expect(describeReport(report).unseen).toContain('signed messages')
+  })
+
+  test('of a service without one is not missed', async () => {
+    stack.network.routes.unshift([`${apiBaseUrl}/log`, () => new Response(null, { status: 404 })])
+    stack.publish(old)
+    expect(await stack.look()).toMatchObject({ conclusion: 'complete', logs: undefined, findings: [] })
+  })
+})
+
+describe('signatures that are not in the log', () => {
+  test('from before it are explained and counted', async () => {
+    stack.serve([boot(0)])
+    stack.publish(old)
+    const report = await stack.look({ manifests: stack.withPolicy() })
+    expect(report).toMatchObject({ conclusion: 'complete', proven: 1, completeTo: 1, logs: [{ size: 1, entries: 0 }] })
+    expect(report.findings).toEqual([{ kind: 'before-log', count: 1 }])
+    expect(describeReport(report).findings).toEqual([
+      { severity: 'note', text: '1 signature is from before there was a log.' },
+    ])
+  })
+
+  test('nor looked for where no receipt names its witnesses', async () => {
+    stack.publish(old)
+    const report = await stack.look()
+    expect(report).toMatchObject({ conclusion: 'complete', logs: [] })
+    expect(kindsOf(report)).toEqual(['log-not-checked'])
+  })
+
+  test('from after it are of a key that is used elsewhere', async () => {
+    stack.publish(...all, unlogged)
+    const report = await stack.look()
+    expect(report.conclusion).toBe('used-elsewhere')
+    expect(report.findings).toMatchObject([{ kind: 'not-logged', txHash: nameSignature(unlogged.receipt).txHash }])
+  })
+
+  test('and without a receipt are of a key that is used elsewhere', async () => {
+    stack.publish(...all)
+    stack.node.mine({ hash: `0x${'f0'.repeat(32)}`, from: wallet, nonce: 2 })
+    stack.node.rest(60)
+    const report = await stack.look()
+    expect(report).toMatchObject({ conclusion: 'used-elsewhere', completeTo: 2 })
+    expect(kindsOf(report)).toEqual(['no-receipt'])
+  })
+})
+
+describe('nonces that authorizations use (EIP-7702)', () => {
+  test('are explained by the receipt, which is in the log', async () => {
+    const issued = logReceipt(stack.log, authorized)
+    stack.addBlocks(issued)
+    stack.publish(...all)
+    stack.node.mine({ hash: `0x${'aa'.repeat(32)}`, from: stranger, nonce: 4, authorizationList: [toItem(issued)] })
+    stack.node.publish(issued)
+    const report = await stack.look()
+    expect(report).toMatchObject({
+      conclusion: 'complete',
+      proven: 3,
+      completeTo: 3,
+      logs: [{ entries: 4, proven: 4 }],
+    })
+    expect(kindsOf(report)).toEqual(['authorization'])
+  })
+})
+
+describe('entries without a receipt', () => {
+  test('of a boot that lives are hidden', async () => {
+    stack.publish(...all)
+    stack.log.append(signature())
+    const report = await stack.look()
+    expect(report.conclusion).toBe('hidden')
+    expect(report.findings).toEqual([{ kind: 'hidden', origin, index: 4, leaf: nameEntry(secret).leaf }])
+    expect(describeReport(report).headline).toMatch(/^Something is hidden\. 2 of 2 transactions have a proof/)
+  })
+
+  test('are awaited for a while', async () => {
+    stack.publish(...all)
+    stack.log.append(signature({ timeMs: later(75 * 60).getTime() }))
+    expect(kindsOf(await stack.look({ graceS: 3600 }))).toEqual(['entry-awaited 4'])
+    expect(await stack.look({ graceS: 3600 })).toMatchObject({ conclusion: 'incomplete' })
+  })
+
+  test.each([
+    ['of a boot that is over', [signature(), boot(50)]],
+    ['that the enclave reported', [signature(), ending('unacknowledged')]],
+  ])('%s are unresolved', async (_, entries) => {
+    stack.publish(...all)
+    stack.append(...entries)
+    const report = await stack.look()
+    expect(report.conclusion).toBe('unresolved')
+    expect(kindsOf(report)).toEqual(['unresolved 4'])
+  })
+
+  test('that the enclave reported, and that have a receipt all the same, are resolved', async () => {
+    stack.publish(...all)
+    stack.log.append(ending('unacknowledged', second))
+    expect(await stack.look()).toMatchObject({ conclusion: 'complete' })
+  })
+
+  test('may be of a receipt that cannot be fetched, but two cannot be of one', async () => {
+    stack.publish(...all)
+    stack.network.blocks.delete(message.cid)
+    expect(kindsOf(await stack.look())).toEqual(['receipt-unavailable', 'entry-unmatched 2'])
+    stack.log.append(signature())
+    const report = await stack.look()
+    expect(report.conclusion).toBe('hidden')
+    expect(kindsOf(report)).toEqual(['receipt-unavailable', 'hidden 2', 'hidden 4'])
+  })
+
+  test('are not hidden by looking at few receipts', async () => {
+    stack.publish(...all)
+    expect(kindsOf(await stack.look({ maxReceipts: 2 }))).toEqual(['not-judged', 'entry-unmatched 2'])
+  })
+})
+
+describe('a log that lies', () => {
+  const contradictions: [string, () => void][] = [
+    ['says that something was erased, and it is mined', () => void stack.log.append(ending('dropped', first))],
+    ['says that something was erased, and it has a receipt', () => void stack.log.append(ending('dropped', message))],
+    ['has two entries for one signature', () => void stack.log.append(history.entries[1] as LogEntry)],
+    ['erases what it does not have', () => void stack.log.append(ending('dropped'))],
+    [
+      'erases what an earlier boot signed',
+      () => {
+        stack.append(signature(), boot(50), ending('dropped'))
+      },
+    ],
+    [
+      'erases and reports the same',
+      () => {
+        stack.append(signature(), ending('dropped'), ending('unacknowledged'))
+      },
+    ],
+  ]
+  test.each(contradictions)('since it %s', async (_, plant) => {
+    stack.publish(...all)
+    plant()
+    const report = await stack.look()
+    expect(report.findings.filter(({ kind }) => kind === 'log-lies')).toHaveLength(1)
+    expect(['log-lies', 'hidden']).toContain(report.conclusion)
+  })
+
+  const lies: [string, () => void, RegExp][] = [
+    [
+      'too few cosignatures',
+      () => {
+        stack.log.cosigners = [1]
+      },
+      /too few witnesses cosigned \(1 of 2\)/,
+    ],
+    [
+      'a cosignature that does not hold',
+      () => {
+        const note = stack.log.toNote()
+        const other = stack.log.toNote(3)
+        stack.log.lie = (path) =>
+          path === 'checkpoint' ? `${note.split('\n\n')[0]}\n\n${other.split('\n\n')[1]}` : undefined
+      },
+      /a key did not sign this note/,
+    ],
+    [
+      'another key',
+      () => {
+        stack.log.key = createFakeLog([], 'other').key
+      },
+      /another key/,
+    ],
+    [
+      'a checkpoint that is none',
+      () => {
+        stack.log.lie = (path) => (path === 'checkpoint' ? 'x' : undefined)
+      },
+      /malformed note/,
+    ],
+    [
+      'a root that is not that of its entries',
+      () => {
+        const other = createFakeLog([...stack.log.entries.slice(0, 3), boot(50)])
+        other.cosignedAtS = stack.log.cosignedAtS
+        stack.log.lie = (path) => (path === 'checkpoint' ? other.toNote() : undefined)
+      },
+      /root of its checkpoint of 4 entries is not that of its entries/,
+    ],
+    [
+      'a tile that is not that of its entries',
+      () => {
+        stack.log.lie = (path) => (path === 'tile/0/000.p/4' ? new Uint8Array(128) : undefined)
+      },
+      /tile 0 of level 0 is not that of its entries/,
+    ],
+    [
+      'a tile that is cut',
+      () => {
+        stack.log.lie = (path) => (path === 'tile/0/000.p/4' ? new Uint8Array(96) : undefined)
+      },
+      /tile 0 of level 0: the tile has another width/,
+    ],
+    [
+      'a bundle that is cut',
+      () => {
+        stack.log.lie = (path) => (path === 'tile/entries/000.p/4' ? new Uint8Array(59) : undefined)
+      },
+      /the bundle 0: malformed tile, the bundle has more entries/,
+    ],
+    [
+      'another history than its receipts',
+      () => stack.serve([boot(0), boot(1), boot(2), ...history.entries.slice(1)]),
+      /shows two histories: the receipt of 0x\w{64} is in another tree of 2 entries/,
+    ],
+    ['a beginning without a boot', () => stack.serve(history.entries.slice(1)), /two histories/],
+  ]
+  test.each(lies)('by %s', async (_, plant, detail) => {
+    stack.publish(...all)
+    plant()
+    const report = await stack.look()
+    const finding = report.findings.find(({ kind }) => kind === 'log-lies')
+    expect(finding).toMatchObject({ origin, detail: expect.stringMatching(detail) })
+    expect(report.conclusion).toBe('log-lies')
+  })
+
+  test('by a beginning without the start of an enclave', async () => {
+    stack.serve(others(2))
+    stack.publish(old)
+    const report = await stack.look({ manifests: stack.withPolicy() })
+    expect(report.findings[0]).toMatchObject({
+      kind: 'log-lies',
+      index: 0,
+      detail: 'it does not begin with the start of an enclave',
+    })
+  })
+
+  test('to a reader whose own witnesses did not cosign', async () => {
+    stack.publish(...all)
+    const [own = ''] = createFakeLog([], 'other').witnesses
+    const log = { witnesses: [own], quorum: 1 }
+    const { conclusion, findings } = await stack.look({ manifests: [...manifests, { ...toManifest(first), log }] })
+    expect(conclusion).toBe('used-elsewhere')
+    expect(findings.map(({ kind }) => kind)).toContain('receipt-failed')
+  })
+})

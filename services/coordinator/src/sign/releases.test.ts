@@ -1,0 +1,141 @@
+import type { ReleaseRequest } from '@countersign/protocol'
+import { describe, expect, test } from 'vitest'
+import { createManualTime } from '../collateral/manualTime.fake.ts'
+import { createFakeLog } from '../ports.fake.ts'
+import { unavailable } from './logging.fake.ts'
+import { createReleases } from './releases.ts'
+
+const [A, B] = ['aa'.repeat(16), 'bb'.repeat(16)]
+
+function setUp() {
+  const time = createManualTime(new Date())
+  const log = createFakeLog()
+  const fake = {
+    requests: [] as ReleaseRequest[],
+    failure: undefined as Error | undefined,
+    /** Called while a release is under way. */
+    during: async () => {},
+  }
+  const enclave = {
+    async release(request: ReleaseRequest) {
+      fake.requests.push(request)
+      await fake.during()
+      if (fake.failure !== undefined) throw fake.failure
+      return { statements: [] }
+    },
+  }
+  return { time, log, fake, releases: createReleases({ enclave, schedule: time.schedule, log }) }
+}
+
+const settleDown = async () => {
+  for (let turn = 0; turn < 10; turn++) await Promise.resolve()
+}
+
+describe('acknowledgements', () => {
+  test('go along with the next release of the same boot, once', async () => {
+    const { fake, releases, time } = setUp()
+    releases.acknowledge(A, 'one')
+    releases.acknowledge(B, 'other')
+    releases.acknowledge(A, 'two')
+    await releases.release({ bootId: A, leaves: ['three'] })
+    await releases.release({ bootId: A, leaves: ['four'] })
+    expect(fake.requests).toEqual([
+      { bootId: A, leaves: ['three'], acknowledge: ['one', 'two'] },
+      { bootId: A, leaves: ['four'] },
+    ])
+    expect(time.delays()).toEqual([500])
+  })
+
+  test('go by themselves within a second, those of one boot together', async () => {
+    const { fake, releases, time } = setUp()
+    releases.acknowledge(A, 'one')
+    time.pass(499)
+    releases.acknowledge(A, 'two')
+    expect(fake.requests).toEqual([])
+    time.pass(1)
+    await settleDown()
+    expect(fake.requests).toEqual([{ bootId: A, acknowledge: ['one', 'two'] }])
+    expect(time.delays()).toEqual([])
+  })
+
+  test('that did not arrive go again, until the enclave has forgotten', async () => {
+    const { fake, releases, time, log } = setUp()
+    fake.failure = unavailable()
+    releases.acknowledge(A, 'one')
+    await expect(releases.release({ bootId: A, leaves: ['two'] })).rejects.toBe(fake.failure)
+    time.pass(500)
+    await settleDown()
+    expect(fake.requests.at(-1)).toEqual({ bootId: A, acknowledge: ['one'] })
+    expect(log.lines).toEqual([expect.objectContaining({ msg: 'Could not tell an enclave', code: 'log_unavailable' })])
+    fake.failure = undefined
+    time.pass(500)
+    await settleDown()
+    expect(fake.requests.at(-1)).toEqual({ bootId: A, acknowledge: ['one'] })
+    expect(fake.requests).toHaveLength(3)
+    expect(time.delays()).toEqual([])
+  })
+
+  test('are told at the end, also those that come while one is told', async () => {
+    const { fake, releases } = setUp()
+    releases.acknowledge(A, 'one')
+    releases.acknowledge(B, 'two')
+    await releases.stop()
+    expect(fake.requests).toEqual([
+      { bootId: A, acknowledge: ['one'] },
+      { bootId: B, acknowledge: ['two'] },
+    ])
+  })
+
+  test('that cannot be told at the end do not hold it up', async () => {
+    const { fake, releases, time } = setUp()
+    fake.failure = unavailable()
+    releases.acknowledge(A, 'one')
+    await releases.stop()
+    expect(fake.requests).toHaveLength(1)
+    expect(time.delays()).toEqual([])
+  })
+
+  test('of thousands go in parts', async () => {
+    const { fake, releases, time } = setUp()
+    for (let leaf = 0; leaf < 2_500; leaf++) releases.acknowledge(A, `${leaf}`)
+    time.pass(500)
+    expect(fake.requests.map(({ acknowledge }) => acknowledge?.length)).toEqual([1_024, 1_024, 452])
+    expect(new Set(fake.requests.flatMap(({ acknowledge }) => acknowledge)).size).toBe(2_500)
+  })
+})
+
+describe('what is dropped', () => {
+  test('is told at once, and only once', async () => {
+    const { fake, releases, time } = setUp()
+    fake.failure = unavailable()
+    releases.drop(A, ['one', 'two'])
+    await settleDown()
+    expect(fake.requests).toEqual([{ bootId: A, drop: ['one', 'two'] }])
+    time.pass(60_000)
+    await settleDown()
+    expect(fake.requests).toHaveLength(1)
+  })
+
+  test('nothing is nothing to tell', async () => {
+    const { fake, releases } = setUp()
+    releases.drop(A, [])
+    await releases.stop()
+    expect(fake.requests).toEqual([])
+  })
+
+  test('is waited for at the end', async () => {
+    const { fake, releases } = setUp()
+    const arrived = Promise.withResolvers<void>()
+    fake.during = () => arrived.promise
+    releases.drop(A, ['one'])
+    let isStopped = false
+    const stopped = releases.stop().then(() => {
+      isStopped = true
+    })
+    await settleDown()
+    expect(isStopped).toBe(false)
+    arrived.resolve()
+    await stopped
+    expect(isStopped).toBe(true)
+  })
+})

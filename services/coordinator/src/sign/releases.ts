@@ -1,0 +1,103 @@
+import type { ReleaseRequest, ReleaseResponse } from '@countersign/protocol'
+import type { Log } from '@countersign/service'
+import type { KeyEnclave, Schedule } from '../ports.ts'
+import { toReason } from '../toReason.ts'
+
+/** What this coordinator tells the boots that signed for it. */
+export type Releases = {
+  /** Asks for statements; acknowledgements that wait for this boot go along. */
+  release(request: ReleaseRequest): Promise<ReleaseResponse>
+  /** Nobody waits for these any more. Told in the background, and only once: what the enclave does not hear of, it erases after a while. */
+  drop(bootId: string, leaves: readonly string[]): void
+  /** The signing is stored. Goes along with the next release, or by itself within a second. */
+  acknowledge(bootId: string, leaf: string): void
+  /** Tells what is still to be told. */
+  stop(): Promise<void>
+}
+
+const ACKNOWLEDGE_MS = 500
+/** After that the enclave has reported that it heard nothing. */
+const FORGET_MS = 60_000
+const MAX_ACKNOWLEDGED = 1_024
+
+/** Leaves to acknowledge, and since when. */
+type Waiting = { leaves: Map<string, number>; cancel: (() => void) | undefined }
+
+export function createReleases(deps: {
+  enclave: Pick<KeyEnclave, 'release'>
+  schedule: Schedule
+  log: Pick<Log, 'warn'>
+}): Releases {
+  const { enclave, schedule, log } = deps
+  const boots = new Map<string, Waiting>()
+  const underWay = new Set<Promise<void>>()
+  let isStopped = false
+
+  async function release(request: ReleaseRequest): Promise<ReleaseResponse> {
+    const { bootId } = request
+    const taken = take(bootId)
+    try {
+      return await enclave.release({
+        ...request,
+        ...(taken.length > 0 && { acknowledge: taken.map(([leaf]) => leaf) }),
+      })
+    } catch (error) {
+      putBack(bootId, taken)
+      throw error
+    }
+  }
+
+  function take(bootId: string): [string, number][] {
+    const waiting = boots.get(bootId)
+    if (waiting === undefined) return []
+    const taken = [...waiting.leaves].slice(0, MAX_ACKNOWLEDGED)
+    for (const [leaf] of taken) waiting.leaves.delete(leaf)
+    if (waiting.leaves.size === 0) {
+      waiting.cancel?.()
+      boots.delete(bootId)
+    }
+    return taken
+  }
+
+  function putBack(bootId: string, taken: readonly (readonly [string, number])[]) {
+    for (const [leaf, since] of taken) if (performance.now() - since < FORGET_MS) add(bootId, leaf, since)
+  }
+
+  function add(bootId: string, leaf: string, since: number) {
+    const waiting = boots.get(bootId) ?? { leaves: new Map(), cancel: undefined }
+    boots.set(bootId, waiting)
+    waiting.leaves.set(leaf, since)
+    if (isStopped) return
+    waiting.cancel ??= schedule(() => {
+      waiting.cancel = undefined
+      tellAll(bootId)
+    }, ACKNOWLEDGE_MS)
+  }
+
+  function tell(request: ReleaseRequest) {
+    const told = release(request).then(
+      () => {},
+      (error: unknown) => log.warn({ msg: 'Could not tell an enclave', bootId: request.bootId, ...toReason(error) }),
+    )
+    underWay.add(told)
+    void told.then(() => underWay.delete(told))
+  }
+
+  /** Each call takes what it tells. */
+  function tellAll(bootId: string) {
+    while (boots.has(bootId)) tell({ bootId })
+  }
+
+  return {
+    release,
+    drop(bootId, leaves) {
+      if (leaves.length > 0) tell({ bootId, drop: leaves })
+    },
+    acknowledge: (bootId, leaf) => add(bootId, leaf, performance.now()),
+    async stop() {
+      isStopped = true
+      for (const bootId of [...boots.keys()]) tellAll(bootId)
+      while (underWay.size > 0) await Promise.all(underWay)
+    },
+  }
+}

@@ -1,0 +1,129 @@
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { createTestLog } from './logs.fake.ts'
+import { createLogStore } from './logs.ts'
+import { type Database, openDatabase } from './openDatabase.ts'
+import { randomHex, startTestStore, type TestStore } from './store.fake.ts'
+
+describe('what one coordinator does at a time for a log', () => {
+  let subject: TestStore
+  let other: Database
+  beforeAll(async () => {
+    subject = await startTestStore('postgres')
+    other = await openDatabase(subject.options)
+  }, 60_000)
+  afterAll(async () => {
+    await other.close()
+    await subject.stop()
+  })
+
+  /** Begins, and says when it runs; ends when told. */
+  function hold(hash: string, database = subject.database) {
+    const { promise: running, resolve: begin } = Promise.withResolvers<void>()
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
+    const done = createLogStore(database).exclusively(hash, async () => {
+      begin()
+      await released
+    })
+    return { running, release, done }
+  }
+
+  test('waits for the other, and begins when it ends', async () => {
+    const hash = randomHex(32)
+    const events: string[] = []
+    const first = hold(hash)
+    await first.running
+    const second = createLogStore(other).exclusively(hash, async () => events.push('second'))
+    await vi.waitFor(async () => expect(await countLocks(hash, false)).toBe(1))
+    events.push('first')
+    first.release()
+    await Promise.all([first.done, second])
+    expect(events).toEqual(['first', 'second'])
+  })
+
+  test('of 20 at once no two overlap, and each gives its own result', async () => {
+    const hash = randomHex(32)
+    let running = 0
+    let most = 0
+    const results = await Promise.all(
+      Array.from({ length: 20 }, (_, index) =>
+        createLogStore(index % 2 === 0 ? subject.database : other).exclusively(hash, async () => {
+          running += 1
+          most = Math.max(most, running)
+          await new Promise(setImmediate)
+          running -= 1
+          return index
+        }),
+      ),
+    )
+    expect(most).toBe(1)
+    expect(results).toEqual(Array.from({ length: 20 }, (_, index) => index))
+  })
+
+  test('other logs do not wait, nor does what is appended to this one', async () => {
+    const log = createTestLog()
+    const first = hold(log.hash)
+    await first.running
+    const second = hold(randomHex(32), other)
+    await second.running
+    expect(await createLogStore(other).appendLog(log.toAppend())).toEqual({ lost: [] })
+    first.release()
+    second.release()
+    await Promise.all([first.done, second.done])
+  })
+
+  test('one that waited two seconds for a frozen holder runs all the same', async () => {
+    const hash = randomHex(32)
+    const frozen = hold(hash)
+    await frozen.running
+    const startedAt = performance.now()
+    const result = await createLogStore(other).exclusively(hash, async () => performance.now() - startedAt)
+    expect(result).toBeGreaterThan(1_900)
+    frozen.release()
+    await frozen.done
+  })
+
+  test('a holder whose connection is cut loses the lock, and not its result', async () => {
+    const hash = randomHex(32)
+    const { promise: cut, resolve } = Promise.withResolvers<void>()
+    const first = createLogStore(subject.database).exclusively(hash, async () => {
+      await cut
+      return 'cosigned'
+    })
+    await vi.waitFor(async () => expect(await countLocks(hash, true)).toBe(1))
+    await sql`select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and classid = ${LOCK}
+      and objid = ${toKey(hash)}::bigint`.execute(other.db)
+    await createLogStore(other).exclusively(hash, async () => {})
+    resolve()
+    await expect(first).resolves.toBe('cosigned')
+  })
+
+  test('a failure goes to the caller, and frees the lock', async () => {
+    const hash = randomHex(32)
+    const failure = new Error('no witness')
+    await expect(subject.logStore.exclusively(hash, () => Promise.reject(failure))).rejects.toBe(failure)
+    expect(await countLocks(hash, true)).toBe(0)
+  })
+
+  test('a database that is gone is unavailable, and nothing runs', async () => {
+    const gone = await openDatabase(subject.options)
+    const store = createLogStore(gone)
+    await gone.close()
+    let hasRun = false
+    const run = store.exclusively(randomHex(32), async () => {
+      hasRun = true
+    })
+    await expect(run).rejects.toMatchObject({ code: 'database_unavailable' })
+    expect(hasRun).toBe(false)
+  })
+
+  const LOCK = 0x6c_6f_67_02
+  /** As pg_locks shows it: without a sign. */
+  const toKey = (hash: string) => Number.parseInt(hash.slice(0, 8), 16)
+
+  async function countLocks(hash: string, isGranted: boolean): Promise<number> {
+    const { rows } = await sql`select from pg_locks where locktype = 'advisory' and classid = ${LOCK}
+      and objid = ${toKey(hash)}::bigint and granted = ${isGranted}`.execute(other.db)
+    return rows.length
+  }
+})

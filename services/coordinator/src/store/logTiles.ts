@@ -1,0 +1,98 @@
+import {
+  decodeTile,
+  type EntryBundle,
+  encodeBundle,
+  type ReadNode,
+  TILE_WIDTH,
+  type Tile,
+  type TreeNode,
+} from '@countersign/log'
+import { hashTree } from '@countersign/protocol'
+import { type Kysely, sql } from 'kysely'
+import { toBytes } from './bytes.ts'
+import { PREPARED } from './openDatabase.ts'
+import type { Tables } from './tables.ts'
+
+const HASH_BYTES = 32
+const TILE_HEIGHT = 8
+const MAX_NODES = 16_384
+
+/** So many hashes of the tiles of one level. Level 0 has those of the entries. */
+type Range = { level: number; first: number; width: number }
+
+/** The hashes of tiles, each side by side. Throws where one is not all there. */
+export function readTiles(db: Kysely<Tables>, hash: string, tiles: readonly Tile[]): Promise<Uint8Array[]> {
+  return readRanges(
+    db,
+    hash,
+    tiles.map(({ level, index, width }) => ({ level, first: index * TILE_WIDTH, width })),
+  )
+}
+
+/** A bundle of entries. Undefined where they are not all there. */
+export async function readBundle(
+  db: Kysely<Tables>,
+  hash: string,
+  { index, width }: EntryBundle,
+): Promise<Uint8Array | undefined> {
+  const rows = await db
+    .selectFrom('log_entries as e')
+    .innerJoin('logs as l', 'l.id', 'e.log_id')
+    .where('l.hash', '=', toBytes(hash))
+    .where('e.index', '>=', index * TILE_WIDTH)
+    .where('e.index', '<', index * TILE_WIDTH + width)
+    .select('e.entry')
+    .orderBy('e.index')
+    .execute()
+  return rows.length === width ? encodeBundle(rows.map(({ entry }) => entry)) : undefined
+}
+
+/** Fetches these nodes of a log's tree, and returns what reads them. */
+export type FetchNodes = (hash: string, nodes: readonly TreeNode[]) => Promise<ReadNode>
+
+/** A node that is complete never changes, and proofs of neighbours share most of theirs: those read last are kept. */
+export function createNodeReader(db: Kysely<Tables>): FetchNodes {
+  const known = new Map<string, Uint8Array>()
+  return async (hash, nodes) => {
+    const toKey = ({ level, index }: TreeNode) => `${hash}/${level}/${index}`
+    const unknown = nodes.filter((node) => !known.has(toKey(node)))
+    const ranges = unknown.map(({ level, index }) => {
+      const width = 2 ** (level % TILE_HEIGHT)
+      return { level: Math.floor(level / TILE_HEIGHT), first: index * width, width }
+    })
+    const read = await readRanges(db, hash, ranges)
+    for (const [place, { width }] of ranges.entries()) {
+      known.set(toKey(unknown[place] as TreeNode), hashTree(decodeTile(read[place] as Uint8Array, width)))
+    }
+    const asked = new Map(nodes.map((node) => [toKey(node), known.get(toKey(node)) as Uint8Array]))
+    for (const oldest of known.keys()) {
+      if (known.size <= MAX_NODES) break
+      known.delete(oldest)
+    }
+    return (node) => asked.get(toKey(node)) as Uint8Array
+  }
+}
+
+async function readRanges(db: Kysely<Tables>, hash: string, ranges: readonly Range[]): Promise<Uint8Array[]> {
+  if (ranges.length === 0) return []
+  const { rows } = await sql<{ hashes: Uint8Array | null }>`${sql.raw(PREPARED)}
+    select case asked.level when 0 then (
+      select string_agg(sha256('\\x00'::bytea || entry), ''::bytea order by index) from log_entries
+      where log_id = log.id and index >= first and index < first + width
+    ) else (
+      select string_agg(hash, ''::bytea order by index) from log_nodes as n
+      where log_id = log.id and n.level = asked.level and index >= first and index < first + width
+    ) end as hashes
+    from (select id from logs where hash = ${toBytes(hash)}::bytea) as log
+    cross join unnest(
+      ${ranges.map(({ level }) => level)}::integer[],
+      ${ranges.map(({ first }) => first)}::bigint[],
+      ${ranges.map(({ width }) => width)}::integer[]
+    ) with ordinality as asked (level, first, width, place)
+    order by place`.execute(db)
+  return ranges.map(({ width }, place) => {
+    const hashes = rows[place]?.hashes
+    if (hashes?.length !== HASH_BYTES * width) throw new Error('a part of the log is not all there')
+    return hashes
+  })
+}

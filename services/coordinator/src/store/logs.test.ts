@@ -1,0 +1,317 @@
+import { createLeafReader, decodeBundle, encodeTile, listTreeNodes } from '@countersign/log'
+import { type Hex, hashTree, hashTreeLeaf } from '@countersign/protocol'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { Claim } from '../ports.ts'
+import { CLAIM_MS, createTestClaim, createTestLog, type TestLog } from './logs.fake.ts'
+import {
+  createTestBatch,
+  createTestSigning,
+  createTestWallet,
+  databaseKinds,
+  NOW,
+  randomHex,
+  startTestStore,
+  type TestStore,
+} from './store.fake.ts'
+import type { Wallet } from './types.ts'
+
+const REFUSED = { code: 'attestation_invalid' }
+
+describe.each(databaseKinds)('logs on %s', (kind) => {
+  let subject: TestStore
+  let wallet: Wallet
+  let log: TestLog
+  beforeAll(async () => {
+    subject = await startTestStore(kind)
+    wallet = await createTestWallet(subject.store)
+  }, 60_000)
+  afterAll(() => subject.stop())
+  beforeEach(() => {
+    log = createTestLog()
+  })
+
+  const query = async (text: string) => (await sql.raw(text).execute(subject.database.db)).rows
+  const append = (parameters: Parameters<TestLog['toAppend']>[0] = {}) =>
+    subject.logStore.appendLog(log.toAppend(parameters))
+  const readEntries = async (width = log.entries.length) => {
+    const bundle = await subject.logStore.readBundle(log.hash, { index: 0, width })
+    return bundle && decodeBundle(bundle, width)
+  }
+
+  describe('entries', () => {
+    test('are written once, and read as they were', async () => {
+      log.fill(9)
+      expect(await append({ to: 4 })).toEqual({ lost: [] })
+      expect(await append({ from: 4 })).toEqual({ lost: [] })
+      expect(await append({ from: 2, to: 7 })).toEqual({ lost: [] })
+      expect(await append()).toEqual({ lost: [] })
+      expect(await readEntries()).toEqual(log.entries)
+      expect(await readEntries(11)).toBeUndefined()
+    })
+
+    test('with a gap before them are refused whole, and the first that is missing is named', async () => {
+      log.fill(9)
+      const claim = createTestClaim(wallet.id)
+      expect(await append({ from: 3, claims: [claim] })).toEqual({ missing: 0 })
+      expect(await subject.logStore.findLogHead(log.hash)).toBeUndefined()
+      await append({ to: 4 })
+      expect(await append({ from: 5, claims: [claim] })).toEqual({ missing: 4 })
+      expect(await subject.logStore.findLogHead(log.hash)).toMatchObject({ written: { size: 4 } })
+      expect(await append({ from: 4, claims: [{ ...claim, leaf: randomHex(32) }] })).toEqual({ lost: [] })
+    })
+
+    test.each([
+      ['an entry', 3, { from: 0 }],
+      ['the last of those that are there', 5, { from: 5 }],
+    ])('that differ from what is written are refused: %s', async (_, index, range) => {
+      log.fill(5)
+      await append()
+      log.fill(3)
+      const other = log.toAppend(range)
+      const forged = other.entries.map((entry, place) => {
+        return place + range.from === index
+          ? Uint8Array.from(entry, (byte, at) => (at === 40 ? byte ^ 1 : byte))
+          : entry
+      })
+      await expect(subject.logStore.appendLog({ ...other, entries: forged })).rejects.toMatchObject(REFUSED)
+      expect(await readEntries(6)).toEqual(log.entries.slice(0, 6))
+      expect(await readEntries(7)).toBeUndefined()
+    })
+
+    test('under another key, or with another root of a size, are refused', async () => {
+      log.fill(2)
+      await append()
+      const same = log.toAppend()
+      await expect(subject.logStore.appendLog({ ...same, key: createTestLog(log.origin).key })).rejects.toMatchObject(
+        REFUSED,
+      )
+      const checkpoint = { ...same.checkpoint, root: new Uint8Array(32) }
+      await expect(subject.logStore.appendLog({ ...same, checkpoint })).rejects.toMatchObject(REFUSED)
+      expect(await subject.logStore.findLogHead(log.hash)).toMatchObject({ written: { note: log.toNote(3) } })
+    })
+
+    test.each([
+      ['too few for the checkpoint', { entries: [] }],
+      ['of another length', { entries: [new Uint8Array(56), new Uint8Array(58), new Uint8Array(57)] }],
+    ])('that are none are refused: %s', async (_, change) => {
+      log.fill(2)
+      await expect(subject.logStore.appendLog({ ...log.toAppend(), ...change })).rejects.toThrow()
+      expect(await subject.logStore.findLogHead(log.hash)).toBeUndefined()
+    })
+
+    test('of two coordinators at once, in overlapping pieces and any order, make one history', async () => {
+      log.fill(400)
+      const pieces = Array.from({ length: 40 }, (_, piece) => ({
+        from: Math.max(0, piece * 10 - 7),
+        to: piece * 10 + 11,
+      }))
+      async function write(order: typeof pieces): Promise<void> {
+        const late: typeof pieces = []
+        for (const piece of order) if ('missing' in (await append(piece))) late.push(piece)
+        // Each round writes at least the first of those that were too early.
+        if (late.length > 0) await write(late)
+      }
+      await Promise.all([write(pieces), write(pieces), write(pieces.toReversed()), append()])
+      expect(await subject.logStore.findLogHead(log.hash)).toMatchObject({ written: { size: 401 } })
+      const nodes = await subject.logStore.readTiles(log.hash, [
+        { level: 0, index: 0, width: 256 },
+        { level: 0, index: 1, width: 145 },
+        { level: 1, index: 0, width: 1 },
+      ])
+      const leaves = log.entries.map(hashTreeLeaf)
+      expect(nodes.map((tile) => Buffer.from(tile).toString('hex'))).toEqual(
+        [leaves.slice(0, 256), leaves.slice(256), [hashTree(leaves.slice(0, 256))]].map((hashes) =>
+          Buffer.from(encodeTile(hashes)).toString('hex'),
+        ),
+      )
+    })
+  })
+
+  describe('the head', () => {
+    test('is the newest checkpoint with its frontier, and the newest cosigned note', async () => {
+      log.fill(299)
+      await append({ to: 100 })
+      await append({ from: 100 })
+      await append({ from: 20, to: 60 })
+      await subject.logStore.insertNote({ hash: log.hash, size: 100, note: log.toNote(100, 2), now: NOW })
+      await subject.logStore.insertNote({ hash: log.hash, size: 60, note: log.toNote(60, 3), now: NOW + 1 })
+      const head = await subject.logStore.findLogHead(log.hash)
+      const readNode = createLeafReader(log.entries.map(hashTreeLeaf))
+      expect(head).toEqual({
+        written: { size: 300, note: log.toNote(300), bootId: log.bootId, hashes: expect.any(Array) },
+        cosigned: { size: 100, note: log.toNote(100, 2) },
+      })
+      expect(head?.written.hashes.map((hash) => Uint8Array.from(hash))).toEqual(listTreeNodes(300).map(readNode))
+      expect(await subject.logStore.findCosigned(log.hash)).toEqual(head?.cosigned)
+      const listed = { hash: log.hash, origin: log.origin, key: log.key, size: 100 }
+      expect((await subject.logStore.listLogs()).filter(({ hash }) => hash === log.hash)).toEqual([listed])
+    })
+
+    test('of an unknown log is none', async () => {
+      expect(await subject.logStore.findLogHead(randomHex(32))).toBeUndefined()
+      expect(await subject.logStore.findCosigned(randomHex(32))).toBeUndefined()
+      await expect(subject.logStore.readTiles(randomHex(32), [{ level: 0, index: 0, width: 1 }])).rejects.toThrow()
+    })
+
+    test('of one size, the later note; the same note twice is one', async () => {
+      await append()
+      for (const [witnesses, now] of [
+        [2, NOW],
+        [3, NOW + 1],
+        [2, NOW + 2],
+      ] as const) {
+        await subject.logStore.insertNote({ hash: log.hash, size: 1, note: log.toNote(1, witnesses), now })
+      }
+      expect(await subject.logStore.findCosigned(log.hash)).toEqual({ size: 1, note: log.toNote(1, 3) })
+    })
+
+    test('a note of a checkpoint that is not written is refused', async () => {
+      await append()
+      log.fill(1)
+      const note = { hash: log.hash, size: 2, note: log.toNote(2, 3), now: NOW }
+      await expect(subject.logStore.insertNote(note)).rejects.toThrow('log_notes_checkpoint_fkey')
+      await expect(subject.logStore.insertNote({ ...note, hash: randomHex(32) })).rejects.toThrow()
+    })
+  })
+
+  describe('claims', () => {
+    const claimAt = (claim: Claim, now = NOW) => append({ claims: [claim], now })
+    const rival = (claim: Claim) => ({ ...claim, leaf: randomHex(32) })
+
+    test('of several about one digest the first wins, in one call too; repeating it changes nothing', async () => {
+      const claim = createTestClaim(wallet.id)
+      const [second, third, alone] = [rival(claim), rival(claim), createTestClaim(wallet.id)]
+      expect(await append({ claims: [claim, second, alone] })).toEqual({ lost: [second.leaf] })
+      expect(await append({ claims: [alone, claim] })).toEqual({ lost: [] })
+      expect(await append({ claims: [third, claim, second] })).toEqual({ lost: [third.leaf, second.leaf] })
+      const sameDigest = { ...rival(claim), walletId: (await createTestWallet(subject.store)).id }
+      expect(await claimAt(sameDigest)).toEqual({ lost: [] })
+    })
+
+    test('of 16 calls at once on several logs, each with the same digests in another order, one wins each', async () => {
+      const claims = Array.from({ length: 20 }, () => createTestClaim(wallet.id))
+      const offers = Array.from({ length: 16 }, (_, index) => {
+        const own = claims.map(rival)
+        return { log: createTestLog(), claims: index % 2 === 0 ? own : own.toReversed() }
+      })
+      const answers = await Promise.all(
+        offers.map((offer) => subject.logStore.appendLog(offer.log.toAppend({ claims: offer.claims }))),
+      )
+      const lost = answers.flatMap((answer) => ('lost' in answer ? answer.lost : []))
+      expect(new Set(lost).size).toBe(15 * 20)
+      const won = offers.flatMap((offer) => offer.claims).filter(({ leaf }) => !lost.includes(leaf))
+      expect(won.map(({ digest }) => digest).sort()).toEqual(claims.map(({ digest }) => digest).sort())
+    })
+
+    test.each(['dropped', 'unacknowledged'] as const)('are taken over when the leaf was %s', async (ending) => {
+      const claim = createTestClaim(wallet.id)
+      await claimAt(claim)
+      const [early, next] = [rival(claim), rival(claim)]
+      log.add({ kind: ending, leaf: randomHex(32) })
+      log.add({ kind: 'signature', leaf: claim.leaf })
+      expect(await claimAt(early)).toEqual({ lost: [early.leaf] })
+      log.add({ kind: ending, leaf: claim.leaf })
+      expect(await claimAt(next)).toEqual({ lost: [] })
+      expect(await claimAt(claim)).toEqual({ lost: [claim.leaf] })
+    })
+
+    test('are not taken over because another log says that the leaf was dropped', async () => {
+      const claim = createTestClaim(wallet.id)
+      await claimAt(claim)
+      const other = createTestLog()
+      other.add({ kind: 'dropped', leaf: claim.leaf })
+      const next = rival(claim)
+      expect(await subject.logStore.appendLog(other.toAppend({ claims: [next] }))).toEqual({ lost: [next.leaf] })
+    })
+
+    test('are taken over when a later boot is in their log, and only there', async () => {
+      const claim = createTestClaim(wallet.id)
+      await claimAt(claim)
+      const other = createTestLog()
+      other.boot()
+      const [early, next] = [rival(claim), rival(claim)]
+      expect(await subject.logStore.appendLog(other.toAppend({ claims: [early] }))).toEqual({ lost: [early.leaf] })
+      log.boot()
+      await append()
+      expect(await subject.logStore.appendLog(other.toAppend({ claims: [next] }))).toEqual({ lost: [] })
+    })
+
+    test('are taken over after their time, and not before', async () => {
+      const claim = createTestClaim(wallet.id)
+      await claimAt(claim)
+      const [early, next] = [rival(claim), rival(claim)]
+      expect(await claimAt(early, NOW + CLAIM_MS)).toEqual({ lost: [early.leaf] })
+      expect(await claimAt(next, NOW + CLAIM_MS + 1)).toEqual({ lost: [] })
+    })
+
+    test('that are given up are free', async () => {
+      const claims = [createTestClaim(wallet.id), createTestClaim(wallet.id)] as const
+      await append({ claims })
+      await subject.logStore.giveUpClaims([claims[0].leaf, randomHex(32)])
+      await subject.logStore.giveUpClaims([])
+      const next = claims.map(rival)
+      expect(await append({ claims: next })).toEqual({ lost: [next[1]?.leaf] })
+    })
+
+    test('on what is signed already are lost, and leave nothing', async () => {
+      const digest: Hex = `0x${randomHex(32)}`
+      const signings = [createTestSigning(wallet, digest)]
+      await subject.store.insertSignings({ batch: createTestBatch(), signings, now: NOW })
+      const claim = createTestClaim(wallet.id, { digest })
+      expect(await claimAt(claim)).toEqual({ lost: [claim.leaf] })
+      expect(await query(`select 1 from claims where leaf = '\\x${claim.leaf}'`)).toEqual([])
+    })
+
+    test('that nobody gave up are deleted a day after their time, with the entry of a boot', async () => {
+      const claim = createTestClaim(wallet.id)
+      const find = () => query(`select 1 from claims where leaf = '\\x${claim.leaf}'`)
+      const bootAt = (now: number) => {
+        log.boot()
+        return append({ now })
+      }
+      await claimAt(claim, NOW - 86_400_000)
+      await bootAt(NOW + CLAIM_MS)
+      await claimAt(createTestClaim(wallet.id), NOW + CLAIM_MS + 1)
+      expect(await find()).toHaveLength(1)
+      await bootAt(NOW + CLAIM_MS + 1)
+      expect(await find()).toEqual([])
+    })
+  })
+
+  describe('the database itself refuses', () => {
+    beforeEach(async () => {
+      log.fill(256)
+      await append()
+      await subject.logStore.insertNote({ hash: log.hash, size: 257, note: log.toNote(257, 2), now: NOW })
+    })
+
+    test.each(['logs', 'log_entries', 'log_nodes', 'log_checkpoints', 'log_notes'])(
+      'to delete from %s',
+      async (table) => {
+        await expect(query(`delete from ${table}`)).rejects.toThrow(`${table} are immutable`)
+      },
+    )
+
+    test.each([
+      [`logs set key = 'another'`],
+      [`log_entries set entry = decode(repeat('00', 57), 'hex')`],
+      ['log_entries set index = index + 1000000'],
+      [`log_nodes set hash = decode(repeat('00', 32), 'hex')`],
+      [`log_checkpoints set root = decode(repeat('00', 32), 'hex')`],
+      [`log_checkpoints set note = 'another'`],
+      [`log_notes set note = 'another', hash = sha256('another')`],
+    ])('to change %s', async (change) => {
+      await expect(query(`update ${change}`)).rejects.toThrow('are immutable')
+    })
+
+    test('a note under a wrong hash, and an entry of another length', async () => {
+      const columns = '(hash, log_id, size, note, created_at)'
+      const values = `select sha256('other'), log_id, size, 'note', now() from log_notes limit 1`
+      await expect(query(`insert into log_notes ${columns} ${values}`)).rejects.toThrow('log_notes_check')
+      await expect(query(`insert into log_entries values (1, 999999, 'short')`)).rejects.toThrow(
+        'log_entries_entry_check',
+      )
+    })
+  })
+})

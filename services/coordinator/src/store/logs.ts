@@ -1,0 +1,146 @@
+import { hash as computeHash } from 'node:crypto'
+import { LOG_ENTRY_BYTES, listTreeNodes } from '@countersign/log'
+import { type Kysely, sql } from 'kysely'
+import { CoordinatorError } from '../errors.ts'
+import type { LogHead, LogStore } from '../ports.ts'
+import { fromBytes, toBytes, toDigits } from './bytes.ts'
+import { guard, toErrorCode } from './databaseError.ts'
+import { createNodeReader, type FetchNodes, readBundle, readTiles } from './logTiles.ts'
+import { type Database, PREPARED } from './openDatabase.ts'
+import type { Tables } from './tables.ts'
+
+/** Any number, the same in every coordinator, and not that of `append_log`. */
+const ASKER_LOCK = 0x6c_6f_67_02
+const ASKER_WAIT_MS = 2_000
+const LOCK_NOT_AVAILABLE = '55P03'
+
+/** The rows of logs. Failures of the database itself throw `database_unavailable`. */
+export function createLogStore({ db, kind }: Pick<Database, 'db' | 'kind'>): LogStore {
+  const fetchNodes = createNodeReader(db)
+  return {
+    appendLog: guard((parameters) => appendLog(db, parameters)),
+    giveUpClaims: guard((leaves) => giveUpClaims(db, leaves)),
+    listLogs: guard(() => listLogs(db)),
+    findLogHead: guard((hash) => findLogHead({ db, fetchNodes }, hash)),
+    findCosigned: guard((hash) => findCosigned(db, hash)),
+    insertNote: guard((parameters) => insertNote(db, parameters)),
+    readTiles: guard((hash, tiles) => readTiles(db, hash, tiles)),
+    readBundle: guard((hash, bundle) => readBundle(db, hash, bundle)),
+    exclusively: (hash, run) => (kind === 'pglite' ? run() : exclusively(db, hash, run)),
+  }
+}
+
+/** One call of a function of the database, and so one transaction in one round trip. */
+async function appendLog(
+  db: Kysely<Tables>,
+  parameters: Parameters<LogStore['appendLog']>[0],
+): Promise<{ missing: number } | { lost: readonly string[] }> {
+  const { origin, key, bootId, from, entries, checkpoint, claims, claimMs, now } = parameters
+  if (entries.some(({ length }) => length !== LOG_ENTRY_BYTES)) throw new Error('not an entry of a log')
+  if (checkpoint.size !== from + entries.length) throw new Error('the entries do not lead to the checkpoint')
+  try {
+    const { rows } = await sql<{ missing: string | number | null; lost: string[] | null }>`${sql.raw(PREPARED)}
+      select missing, lost from append_log(${origin}::text, ${key}::text, ${toBytes(bootId)}::bytea, ${from}::bigint,
+        ${Buffer.concat(entries)}::bytea, ${checkpoint.root}::bytea, ${checkpoint.note}::text,
+        ${claims.map(({ walletId }) => walletId)}::uuid[], ${claims.map(({ digest }) => toDigits(digest))}::text[],
+        ${claims.map(({ leaf }) => leaf)}::text[], ${new Date(now - claimMs)}::timestamptz, ${new Date(now)}::timestamptz)`.execute(
+      db,
+    )
+    const { missing = null, lost = null } = rows[0] ?? {}
+    return missing === null ? { lost: lost ?? [] } : { missing: Number(missing) }
+  } catch (error) {
+    const constraint = error instanceof Error && 'constraint' in error ? error.constraint : undefined
+    if (constraint !== 'logs_same') throw error
+    throw new CoordinatorError('attestation_invalid', 'another history of this log is recorded', { cause: error })
+  }
+}
+
+/** In the order of all coordinators, as in `append_log`. */
+async function giveUpClaims(db: Kysely<Tables>, leaves: readonly string[]): Promise<void> {
+  if (leaves.length === 0) return
+  await sql`delete from claims where (wallet_id, digest) in (
+    select wallet_id, digest from claims where leaf in (select decode(leaf, 'hex') from unnest(${leaves}::text[]) as leaf)
+    order by wallet_id, digest for update
+  )`.execute(db)
+}
+
+async function listLogs(db: Kysely<Tables>) {
+  const rows = await db
+    .selectFrom('logs')
+    .select(({ selectFrom }) => [
+      'hash',
+      'origin',
+      'key',
+      selectFrom('log_notes')
+        .whereRef('log_id', '=', 'logs.id')
+        .select(({ fn }) => fn.max('log_notes.size').as('size'))
+        .as('size'),
+    ])
+    .orderBy('id')
+    .execute()
+  return rows.map(({ hash, origin, key, size }) => ({ hash: fromBytes(hash), origin, key, size: Number(size ?? 0) }))
+}
+
+async function findLogHead(
+  { db, fetchNodes }: { db: Kysely<Tables>; fetchNodes: FetchNodes },
+  hash: string,
+): Promise<LogHead | undefined> {
+  const written = await db
+    .selectFrom('log_checkpoints as c')
+    .innerJoin('logs as l', 'l.id', 'c.log_id')
+    .where('l.hash', '=', toBytes(hash))
+    .select(['c.size', 'c.note', 'c.boot_id'])
+    .orderBy('c.size', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  if (written === undefined) return undefined
+  const size = Number(written.size)
+  const nodes = listTreeNodes(size)
+  const hashes = nodes.map(await fetchNodes(hash, nodes))
+  const cosigned = await findCosigned(db, hash)
+  return { written: { size, note: written.note, bootId: fromBytes(written.boot_id), hashes }, cosigned }
+}
+
+async function findCosigned(db: Kysely<Tables>, hash: string) {
+  const row = await db
+    .selectFrom('log_notes as n')
+    .innerJoin('logs as l', 'l.id', 'n.log_id')
+    .where('l.hash', '=', toBytes(hash))
+    .select(['n.size', 'n.note'])
+    .orderBy('n.size', 'desc')
+    .orderBy('n.created_at', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return row && { size: Number(row.size), note: row.note }
+}
+
+async function insertNote(
+  db: Kysely<Tables>,
+  { hash, size, note, now }: Parameters<LogStore['insertNote']>[0],
+): Promise<void> {
+  await sql`${sql.raw(PREPARED)}
+    insert into log_notes (hash, log_id, size, note, created_at)
+    values (${computeHash('sha256', note, 'buffer')}::bytea, (select id from logs where hash = ${toBytes(hash)}::bytea),
+      ${size}::bigint, ${note}::text, ${new Date(now)}::timestamptz)
+    on conflict do nothing`.execute(db)
+}
+
+/** The lock is that of a transaction, so it ends with the connection, however this process dies; and by itself if it freezes. */
+async function exclusively<Result>(db: Kysely<Tables>, hash: string, run: () => Promise<Result>): Promise<Result> {
+  const transaction = await guard(() => db.startTransaction().execute())()
+  try {
+    await guard(() =>
+      sql`select set_config('lock_timeout', ${String(ASKER_WAIT_MS)}, true),
+        pg_advisory_xact_lock(${ASKER_LOCK}::integer, ${toBytes(hash).readInt32BE()}::integer)`.execute(transaction),
+    )().catch((error: unknown) => {
+      if (toErrorCode(error) !== LOCK_NOT_AVAILABLE) throw error
+    })
+    return await run()
+  } finally {
+    // Nothing was written by it. Where the connection is gone, so is the lock.
+    await transaction
+      .rollback()
+      .execute()
+      .catch(() => {})
+  }
+}

@@ -1,0 +1,214 @@
+import { parseTlogProof } from '@countersign/log'
+import { createEnclaveSettings, type Hex, hashLeaf, type Signed, toHex } from '@countersign/protocol'
+import { parseBlock } from '@countersign/receipt'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { assembleReceipt } from '../pipeline/assembleReceipt.ts'
+import { createTestLog, type TestLog } from './logs.fake.ts'
+import { createPinningStore } from './pinning.ts'
+import {
+  createTestBatch,
+  createTestRelease,
+  createTestSigningV2,
+  createTestWallet,
+  databaseKinds,
+  NOW,
+  randomHex,
+  startTestStore,
+  type TestStore,
+} from './store.fake.ts'
+import type { Signing, SigningBatch, Wallet } from './types.ts'
+
+type SigningV2 = Signing & { version: 2 }
+
+describe.each(databaseKinds)('signings with a log on %s', (kind) => {
+  let subject: TestStore
+  let wallet: Wallet
+  beforeAll(async () => {
+    subject = await startTestStore(kind)
+    wallet = await createTestWallet(subject.store)
+  }, 60_000)
+  afterAll(() => subject.stop())
+
+  const query = async (text: string) => (await sql.raw(text).execute(subject.database.db)).rows
+  const find = (slug: string) => createPinningStore({ db: subject.database.db, jobs: subject.jobs }).findPin(slug)
+  const authorization = (): Signed => {
+    const address: Hex = `0x${'22'.repeat(20)}`
+    const digest: Hex = `0x${randomHex(32)}`
+    return {
+      kind: 'authorization',
+      subject: { chainId: 5, address, nonce: 1, digest, signature: `0x${'11'.repeat(64)}1b` },
+    }
+  }
+  const digestOf = ({ signed }: SigningV2) => (signed.subject as { digest: Hex }).digest
+  const leafOf = ({ statement }: SigningV2) => toHex(hashLeaf(statement))
+
+  /** Signings whose entries are in a log with others before and behind them; they are claimed, cosigned, and not yet stored. */
+  async function sign(count = 1, before = 299) {
+    const log = createTestLog()
+    log.fill(before)
+    const coordinatorKey = randomHex(32)
+    const signings = Array.from({ length: count }, (_, place): SigningV2 => {
+      const signing = createTestSigningV2(wallet, authorization())
+      const statement = { ...signing.statement, coordinatorKey }
+      return { ...signing, statement, logIndex: before + 1 + place }
+    })
+    for (const { statement } of signings) {
+      const { keyId, signedAt } = statement
+      log.add({ kind: 'signature', keyId, leaf: toHex(hashLeaf(statement)), timeMs: Date.parse(signedAt) })
+    }
+    log.fill(3)
+    const claims = signings.map((signing) => ({
+      walletId: wallet.id,
+      digest: digestOf(signing),
+      leaf: leafOf(signing),
+    }))
+    expect(await subject.logStore.appendLog(log.toAppend({ claims }))).toEqual({ lost: [] })
+    const settings = createEnclaveSettings([{ kind: 'unsigned' }], [], {
+      origins: [log.origin],
+      witnesses: [randomHex(32)],
+      quorum: 1,
+    })
+    const note = log.toNote(log.entries.length, 2)
+    const batch = createTestBatch({
+      ...{ settings, bootId: log.bootId, logKey: log.key, log: { origin: log.origin, note } },
+      release: createTestRelease(coordinatorKey),
+    })
+    return { log, signings, batch, note }
+  }
+  const insert = (batch: SigningBatch, signings: readonly Signing[]) =>
+    subject.store.insertSignings({ batch, signings, now: NOW })
+  const countClaims = async (signings: readonly SigningV2[]) => {
+    const leaves = signings.map((signing) => `'\\x${leafOf(signing)}'`)
+    return (await query(`select 1 from claims where leaf in (${leaves})`)).length
+  }
+
+  test('the receipt has the key and a proof that the entry is in the log', async () => {
+    const { log, signings, batch, note } = await sign(5)
+    await insert(batch, signings)
+    for (const { slug, logIndex } of signings) {
+      const work = await find(slug)
+      if (work?.records.version !== 2) throw new Error('of another version')
+      expect(work.records.batch.logKey).toBe(log.key)
+      expect(work.records.log).toMatchObject({ index: logIndex, checkpoint: note })
+      const { receipt } = assembleReceipt(work)
+      const text = parseBlock('attestation', receipt.bytes).log ?? ''
+      expect(parseTlogProof(text)).toEqual({ ...work.records.log, proof: expect.any(Array) })
+      expect(assembleReceipt(work)).toEqual(assembleReceipt((await find(slug)) ?? work))
+    }
+  })
+
+  test('the note is stored once, whoever stores it first; claims end with what is committed', async () => {
+    const { log, signings, batch, note } = await sign(4)
+    const [first, ...rest] = signings as [SigningV2, ...SigningV2[]]
+    expect(await countClaims(signings)).toBe(4)
+    await insert(batch, [first])
+    expect(await countClaims([first])).toBe(0)
+    expect(await countClaims(rest)).toBe(3)
+    await subject.logStore.insertNote({ hash: log.hash, size: log.entries.length, note, now: NOW })
+    await Promise.all(rest.map((signing) => insert(batch, [signing])))
+    expect(await countClaims(signings)).toBe(0)
+    expect(await query(`select 1 from log_notes where note = '${note}'`)).toHaveLength(1)
+    expect(await subject.logStore.findCosigned(log.hash)).toEqual({ size: log.entries.length, note })
+  })
+
+  test('what lost to an earlier signing is answered with it, and a rival’s claim ends with the digest', async () => {
+    const { log, signings, batch } = await sign()
+    const [signing] = signings as [SigningV2]
+    // Another took the claim over after its time, and commits after this one.
+    const rival = { walletId: wallet.id, digest: digestOf(signing), leaf: randomHex(32) }
+    const later = log.toAppend({ claims: [rival], now: NOW + 90_001 })
+    expect(await subject.logStore.appendLog(later)).toEqual({ lost: [] })
+    const stored = await insert(batch, [signing])
+    expect(await query(`select 1 from claims where leaf = '\\x${rival.leaf}'`)).toEqual([])
+    const second = await sign()
+    const again = { ...(second.signings[0] as SigningV2), signed: signing.signed }
+    expect(await insert(second.batch, [again])).toEqual(stored)
+  })
+
+  test('claims and commits of the same digests at once never wait in a circle', async () => {
+    const { signings, batch } = await sign(40)
+    const rivals = Array.from({ length: 8 }, (_, round) => {
+      const claims = signings.map((one) => ({ walletId: wallet.id, digest: digestOf(one), leaf: randomHex(32) }))
+      return createTestLog().toAppend({ claims: round % 2 === 0 ? claims : claims.toReversed() })
+    })
+    const halves = [signings.slice(0, 20), signings.slice(20).toReversed()]
+    const [answers] = await Promise.all([
+      Promise.all(rivals.map((rival) => subject.logStore.appendLog(rival))),
+      ...halves.map((half) => insert(batch, half)),
+    ])
+    // Before the commit the claims of the first stand in the way, after it their signings.
+    expect(answers.map((answer) => ('lost' in answer ? answer.lost.length : -1))).toEqual(Array(8).fill(40))
+    expect(
+      await query(`select 1 from claims where wallet_id = '${wallet.id}' and log_id not in (
+      select log_id from log_checkpoints where size > 300)`),
+    ).toEqual([])
+  })
+
+  test.each<[string, (batch: SigningBatch, log: TestLog) => Partial<SigningBatch>]>([
+    ['another key of the log', () => ({ logKey: createTestLog().key })],
+    ['a key without a log', () => ({ log: undefined })],
+    ['a log without a key', () => ({ logKey: undefined })],
+    ['a log that is not there', ({ log }) => ({ log: log && { ...log, origin: 'log.example/other' } })],
+    ['a note of another log', ({ log }) => ({ log: log && { ...log, note: createTestLog().toNote(1, 2) } })],
+    ['a note that does not cover the entry', (_, { origin, toNote }) => ({ log: { origin, note: toNote(300, 2) } })],
+  ])('%s is refused, and nothing is stored', async (_, change) => {
+    const { log, signings, batch } = await sign()
+    const [signing] = signings as [SigningV2]
+    await expect(insert({ ...batch, ...change(batch, log) }, signings)).rejects.toMatchObject({
+      code: 'attestation_invalid',
+    })
+    expect(await find(signing.slug)).toBeUndefined()
+    expect(await countClaims(signings)).toBe(1)
+  })
+
+  test('a note of a checkpoint that is not written is refused', async () => {
+    const { log, signings, batch } = await sign()
+    log.fill(1)
+    const note = log.toNote(log.entries.length, 2)
+    const ahead = insert({ ...batch, log: { origin: log.origin, note } }, signings)
+    await expect(ahead).rejects.toThrow('log_notes_checkpoint_fkey')
+  })
+
+  test('nothing is made of a row that should be in the log and is not', async () => {
+    const { signings, batch } = await sign()
+    const [{ logIndex: _, ...signing }] = signings as [SigningV2]
+    await insert(batch, [signing])
+    await expect(find(signing.slug)).rejects.toThrow('the place in the log is missing')
+  })
+
+  test.each([
+    ['another entry', (signing: SigningV2) => ({ ...signing, logIndex: (signing.logIndex ?? 0) + 1 })],
+    ['another time', (signing: SigningV2) => withStatement(signing, { signedAt: new Date(NOW + 1).toISOString() })],
+    ['another key', (signing: SigningV2) => withStatement(signing, { keyId: randomHex(16) })],
+  ])('a proof of %s makes no receipt', async (_, change) => {
+    const { signings, batch } = await sign()
+    const signing = change(signings[0] as SigningV2)
+    await insert(batch, [signing])
+    const work = await find(signing.slug)
+    if (work === undefined) throw new Error('no such proof')
+    expect(() => assembleReceipt(work)).toThrow(expect.objectContaining({ code: 'inclusion_invalid' }))
+  })
+
+  test('the place in the log never changes', async () => {
+    const { signings, batch } = await sign()
+    await insert(batch, signings)
+    const { slug } = signings[0] as SigningV2
+    await expect(query(`update attestations set log_index = 0 where slug = '${slug}'`)).rejects.toThrow('immutable')
+    await expect(query(`update attestations set log_index = null where slug = '${slug}'`)).rejects.toThrow('immutable')
+    await expect(query('update verifications set log_note = null')).rejects.toThrow('immutable')
+  })
+
+  test('signings without a log are stored as before, and have none', async () => {
+    const signing = createTestSigningV2(wallet)
+    const { coordinatorKey } = signing.statement
+    await insert(createTestBatch({ release: createTestRelease(coordinatorKey) }), [signing])
+    const work = await find(signing.slug)
+    expect(work?.records).not.toHaveProperty('log')
+    expect(work && 'batch' in work.records && Object.keys(work.records.batch)).not.toContain('logKey')
+  })
+})
+
+function withStatement(signing: SigningV2, changes: Partial<SigningV2['statement']>): SigningV2 {
+  return { ...signing, statement: { ...signing.statement, ...changes } }
+}

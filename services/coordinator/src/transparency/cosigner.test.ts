@@ -1,0 +1,272 @@
+import { hash } from 'node:crypto'
+import { assertCosigned, formatSignatureLines, parseNote, signNote } from '@countersign/log'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createSigner } from '../../../../packages/log/src/logs.fake.ts'
+import { createLogRig, type LogRig, ORIGINS } from './logKeeper.fake.ts'
+import { type Behaviour, forge, honest, type TestWitness } from './witnesses.fake.ts'
+
+const [ORIGIN] = ORIGINS as [string]
+const HASH = hash('sha256', ORIGIN, 'hex')
+
+let rig: LogRig
+let keeper: ReturnType<LogRig['startKeeper']>
+beforeEach(async () => {
+  rig = await createLogRig()
+})
+afterEach(() => rig.stop())
+
+const witness = (index: number) => rig.witnesses[index] as TestWitness
+
+async function open(parameters?: Parameters<LogRig['startKeeper']>[0]) {
+  keeper = rig.startKeeper(parameters)
+  await expect
+    .poll(() => {
+      rig.time.pass(1_000)
+      return rig.enclave.current?.isOpen
+    })
+    .toBe(true)
+}
+
+/** Records entries, and asks for a note. */
+async function record(count = 1) {
+  const { leaves: _, ...appended } = rig.enclave.append(count)
+  await keeper.record(appended, { bootId: rig.enclave.bootId, terms: rig.enclave.terms, claims: [] })
+  return { origin: ORIGIN, size: appended.from + count }
+}
+
+/** Lets time pass until it is there. */
+async function whilePassing<Result>(promise: Promise<Result>): Promise<Result> {
+  let isSettled = false
+  const settled = promise.finally(() => {
+    isSettled = true
+  })
+  await expect
+    .poll(() => {
+      rig.time.pass(250)
+      return isSettled
+    })
+    .toBe(true)
+  return settled
+}
+
+const namesOf = (note: string) =>
+  parseNote(note)
+    .signatures.map(({ name }) => name)
+    .slice(1)
+
+/** Cosigns another text than it was asked for, and really signs it. */
+function cosignOther(name: string, change: (text: string) => string): Behaviour {
+  return async (_ask, body) => {
+    const text = change(parseNote(body.slice(body.indexOf('\n\n') + 2)).text)
+    const signer = { ...createSigner(name, 'cosignature-ed25519'), timestampS: 1_800_000_000 }
+    return { status: 200, body: formatSignatureLines(parseNote(signNote(text, [signer])).signatures) }
+  }
+}
+
+const conflict = (size: number | string) => ({ status: 409, body: `${size}\n`, type: 'text/x.tlog.size' })
+const toOther = (text: string) =>
+  text.replace(/\n[A-Za-z0-9+/]{43}=\n/, `\n${Buffer.alloc(32, 7).toString('base64')}\n`)
+let answered = 0
+
+const liars: [string, string, Behaviour][] = [
+  ['a bad signature', 'lies', forge],
+  ['another root', 'lies', cosignOther('w3.example', toOther)],
+  ['another size', 'lies', cosignOther('w3.example', (text) => text.replace(/\n\d+\n/, '\n99\n'))],
+  ['another key', 'lies', cosignOther('w4.example', (text) => text)],
+  ['no line', 'lies', async () => ({ status: 200, body: '' })],
+  ['no note', 'lies', async () => ({ status: 200, body: 'thank you\n' })],
+  ['an empty line before its own', 'lies', async (ask) => ({ status: 200, body: `\n${(await ask()).body}` })],
+  [
+    'another line of its own that does not hold',
+    'lies',
+    async (ask, body) => {
+      const good = await ask()
+      return { status: 200, body: `${good.body}${(await forge(async () => good, body))?.body}` }
+    },
+  ],
+  ['too much', 'unavailable', async () => ({ status: 200, body: 'x'.repeat(100_000) })],
+  ['a conflict with no size', 'lies', async () => conflict('many')],
+  ['a conflict with a size too large to be one', 'lies', async () => conflict('99999999999999999999')],
+  [
+    'a conflict with the size that was proven from',
+    'lies',
+    async (_ask, body) => conflict(/^old (\d+)/.exec(body)?.[1] ?? ''),
+  ],
+  ['conflicts without end', 'unavailable', async () => conflict(answered++ % 2)],
+  ['a larger size than there is', 'contradicts', async () => conflict(1_000_000)],
+  ['another history', 'contradicts', async () => ({ status: 422, body: 'no\n' })],
+  ['that it knows another key', 'forbidden', async () => ({ status: 403, body: 'no\n' })],
+  ['that it does not know the log', 'unknown_log', async () => ({ status: 404, body: 'no\n' })],
+  ['that it is broken', 'unavailable', async () => ({ status: 500, body: 'no\n' })],
+  ['somewhere else', 'unavailable', async () => ({ status: 302, body: '' })],
+]
+
+describe('one witness of three answers', () => {
+  test.each(liars)('%s: it is missing, and the others are enough', async (_, outcome, behave) => {
+    await open()
+    await keeper.cosign(await record(3))
+    await expect.poll(() => keeper.findMissing()).toEqual([])
+    witness(2).behave = behave
+    for (let round = 0; round < 3; round++) {
+      const { note } = await keeper.cosign(await record())
+      expect(namesOf(note).toSorted()).toEqual(['w1.example', 'w2.example'])
+    }
+    await expect.poll(() => keeper.findMissing()).toEqual(['witness w3.example'])
+    expect(keeper.isOpen()).toBe(true)
+    expect(rig.observed.answers).toContain(`w3.example ${outcome}`)
+    // Said once, not once for each round.
+    const told = rig.log.lines.filter(({ msg }) => msg === 'A witness did not cosign')
+    expect(told).toMatchObject([{ witness: 'w3.example', origin: ORIGIN, code: outcome }])
+
+    witness(2).behave = honest
+    await expect
+      .poll(() => {
+        rig.time.pass(5_000)
+        return keeper.findMissing()
+      })
+      .toEqual([])
+    expect(rig.log.lines.map(({ msg }) => msg)).toContain('A witness cosigns again')
+    expect(rig.enclave.current?.origin).toBe(ORIGIN)
+  })
+
+  test.each(liars)('%s, and another is away: nobody gets a note', async (_, _outcome, behave) => {
+    await open()
+    witness(2).behave = behave
+    await witness(1).kill()
+    const refused = expect(keeper.cosign(await record())).rejects.toMatchObject({ code: 'log_unavailable' })
+    await expect.poll(() => rig.observed.rounds.at(-1)).not.toBe('cosigned')
+    rig.time.pass(10_000)
+    await refused
+    await expect.poll(() => keeper.isOpen()).toBe(false)
+    expect(keeper.findMissing()).toEqual(expect.arrayContaining(['witness w2.example', 'witness w3.example']))
+  })
+})
+
+describe('slow witnesses', () => {
+  test('one that keeps silent holds nobody up, and is asked once', async () => {
+    await open()
+    witness(2).behave = async () => undefined
+    const before = witness(2).requests.length
+    for (let round = 0; round < 5; round++) await keeper.cosign(await record())
+    expect(witness(2).requests.length - before).toBe(1)
+  })
+
+  test('one that comes late helps those who need it', async () => {
+    await open()
+    const gate = Promise.withResolvers<void>()
+    witness(2).behave = async (ask) => {
+      await gate.promise
+      return ask()
+    }
+    const needs = [{ witnesses: [witness(2).key], quorum: 1 }]
+    const asked = await record()
+    const waiting = keeper.cosign({ ...asked, needs })
+    // Others go on meanwhile.
+    const { note } = await keeper.cosign(await record())
+    expect(namesOf(note)).not.toContain('w3.example')
+    gate.resolve()
+    const late = await waiting
+    expect(namesOf(late.note)).toContain('w3.example')
+    const { witnesses, quorum } = rig.enclave.terms.settings.log ?? { witnesses: [], quorum: 0 }
+    const { checkpoint } = assertCosigned(late.note, {
+      log: createSigner(ORIGIN).key,
+      policy: { witnesses, quorum },
+    })
+    expect(checkpoint.size).toBeGreaterThanOrEqual(asked.size)
+  })
+
+  test('one that does not answer in time is given up, and the log waits for two others', async () => {
+    await open({ witnessTimeoutMs: 100 })
+    witness(2).behave = async () => undefined
+    await keeper.cosign(await record())
+    await expect.poll(() => rig.observed.answers).toContain('w3.example unavailable')
+  })
+
+  test('a need that cannot be met ends for its caller alone', async () => {
+    await open()
+    witness(2).behave = async () => ({ status: 500, body: '' })
+    const needs = [{ witnesses: [witness(2).key], quorum: 1 }]
+    const refused = expect(keeper.cosign({ ...(await record()), needs })).rejects.toMatchObject({
+      code: 'log_unavailable',
+    })
+    for (let round = 0; round < 3; round++) await keeper.cosign(await record())
+    rig.time.pass(10_000)
+    await refused
+    // It was not asked without a pause.
+    expect(witness(2).requests.length).toBeLessThan(20)
+  })
+})
+
+test('nobody answers: witnesses are asked again after a pause, those who wait get theirs when two are back', async () => {
+  await open()
+  await Promise.all(rig.witnesses.map((one) => one.kill()))
+  const before = rig.observed.rounds.length
+  const waiting = keeper.cosign(await record())
+  await expect.poll(() => rig.observed.rounds.length).toBe(before + 1)
+  await Promise.all([witness(0).revive(), witness(1).revive()])
+  await expect
+    .poll(() => {
+      rig.time.pass(250)
+      return rig.observed.rounds.at(-1)
+    })
+    .toBe('cosigned')
+  expect(namesOf((await waiting).note).toSorted()).toEqual(['w1.example', 'w2.example'])
+})
+
+test('a witness that lost its state is proven to from the start', async () => {
+  await open()
+  await keeper.cosign(await record(300))
+  witness(0).store.notes.clear()
+  witness(1).store.notes.clear()
+  await witness(2).kill()
+  await keeper.cosign(await record())
+  expect([witness(0).getSize(ORIGIN), witness(1).getSize(ORIGIN)]).toEqual([302, 302])
+})
+
+test('a coordinator that starts late proves from the size that the witness names', async () => {
+  await open()
+  await keeper.cosign(await record(10))
+  await witness(2).kill()
+  await keeper.cosign(await record(300))
+  await witness(2).revive()
+  await keeper.stop()
+  keeper = rig.startKeeper()
+  await expect.poll(() => witness(2).getSize(ORIGIN)).toBe(311)
+})
+
+test('a lock that is held up holds nobody up for ever: both ask, and there is one history', async () => {
+  // What the store does when the holder is frozen: it runs all the same.
+  const { store } = rig
+  await open({ store: { ...store, exclusively: (_hash, run) => run() } })
+  const other = rig.startKeeper({ store: { ...store, exclusively: (_hash, run) => run() } })
+  await expect.poll(() => other.isOpen()).toBe(true)
+  for (let round = 0; round < 10; round++) {
+    const [one, two] = [await record(), await record()]
+    await whilePassing(Promise.all([keeper.cosign(one), other.cosign(two), keeper.cosign(two), other.cosign(one)]))
+  }
+  expect(rig.enclave.current?.origin).toBe(ORIGIN)
+  expect(rig.log.lines.filter(({ level }) => level === 'error')).toEqual([])
+})
+
+test('the public checkpoint of a log that does not grow gets a new time', async () => {
+  await open()
+  const before = rig.store.logs.get(HASH)?.notes.length ?? 0
+  for (let minute = 0; minute < 11; minute++) {
+    // The next step is due.
+    await expect.poll(() => rig.time.delays()).toContain(1_000)
+    const asked = witness(0).requests.length
+    rig.time.pass(60_000)
+    await expect.poll(() => witness(0).requests.length).toBeGreaterThan(asked)
+  }
+  await expect.poll(() => rig.store.logs.get(HASH)?.notes.length).toBe(before + 1)
+})
+
+test('a database that fails is said, and those who wait are served when it is back', async () => {
+  await open()
+  const asked = await record()
+  rig.store.failure = new Error('gone')
+  const waiting = keeper.cosign(asked)
+  await expect.poll(() => rig.log.lines.map(({ msg }) => msg)).toContain('Could not ask the witnesses')
+  rig.store.failure = undefined
+  expect((await whilePassing(waiting)).size).toBe(asked.size)
+})

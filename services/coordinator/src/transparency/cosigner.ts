@@ -1,0 +1,364 @@
+import {
+  arrangeCheckpoint,
+  type Cosignature,
+  type NoteKey,
+  parseCheckpoint,
+  type VerifiedSignature,
+  type WitnessPolicy,
+} from '@countersign/log'
+import { toHex } from '@countersign/protocol'
+import type { Log } from '@countersign/service'
+import { CoordinatorError } from '../errors.ts'
+import type { Clock, CosignedNote, LogStore, Schedule } from '../ports.ts'
+import { toReason } from '../toReason.ts'
+import { LogFault } from './logFault.ts'
+import { readCosignatures, readLogSignature, readNote } from './readCosignature.ts'
+import { proveConsistency } from './readNodes.ts'
+import type { RecentTree } from './recentTree.ts'
+import type { WitnessAnswer, WitnessClient } from './witnessClient.ts'
+
+export type RoundOutcome = 'cosigned' | 'refused' | 'unavailable'
+
+export type CosignerDeps = {
+  store: Pick<LogStore, 'exclusively' | 'findLogHead' | 'insertNote' | 'readTiles'>
+  /** Of the log. */
+  key: NoteKey
+  /** The log's name in the store. */
+  hash: string
+  /** By their keys in hex. */
+  clients: ReadonlyMap<string, WitnessClient>
+  /** Of the enclave's settings as they are now. */
+  getPolicy(): WitnessPolicy
+  /** What is at hand of the tree. */
+  getRecent(): RecentTree | undefined
+  clock: Clock
+  schedule: Schedule
+  log: Log
+  onRound(outcome: RoundOutcome, seconds: number): void
+  onAnswer(witness: string, outcome: WitnessAnswer['outcome']): void
+  onCosigned(size: number): void
+  /** Too many witnesses refuse this log. */
+  onRefused(): void
+  waitMs?: number | undefined
+}
+
+type CosignParameters = { size: number; needs?: readonly WitnessPolicy[] | undefined }
+
+/** Has the checkpoints of one log cosigned. */
+export type Cosigner = {
+  /** Throws `log_unavailable` when it takes too long, or when the witnesses refuse. */
+  cosign(parameters: CosignParameters): Promise<CosignedNote>
+  /** Why so many witnesses refused the newest checkpoint that no quorum is left; undefined where it is not so. */
+  readonly refusal: string | undefined
+  /** Asks the witnesses that did not answer well, and now and then all: the public checkpoint is to have a time of today. */
+  refresh(): void
+  /** Forgets what was cosigned, for a new start of the log: the database may have been brought back. */
+  reset(): void
+  /** Names of the witnesses without a good answer lately. */
+  findMissing(): string[]
+  hasQuorum(): boolean
+  stop(): Promise<void>
+}
+
+/** A checkpoint, and what came for it so far. */
+type Collection = {
+  size: number
+  text: string
+  note: string
+  log: VerifiedSignature
+  startedAt: number
+  cosignatures: Map<string, Cosignature>
+  /** Of witnesses that refuse the log, by their keys. */
+  refusals: Map<string, string>
+}
+
+type Waiter = CosignParameters & { resolve(note: CosignedNote): void; reject(error: Error): void }
+
+const WAIT_MS = 10_000
+/** Before witnesses are asked again that did not help those who wait. */
+const RETRY_MS = 250
+const RETRY_MISSING_MS = 5_000
+const REFRESH_MS = 60_000
+/** A witness that cosigned within this time is there. */
+const LATELY_MS = 3 * REFRESH_MS
+/** How old the public checkpoint of a tree that does not grow may become. */
+const STORE_AGAIN_MS = 600_000
+
+/**
+ * Witnesses are asked in rounds: always with the newest checkpoint that is written, all of them at once, and by one coordinator at a time.
+ * A round ends when a quorum has cosigned; those that come later are heard too, but nobody else waits for them.
+ */
+export function createCosigner(deps: CosignerDeps): Cosigner {
+  const { store, key, hash, clients, getPolicy, clock, schedule, log, waitMs = WAIT_MS } = deps
+  const waiters = new Set<Waiter>()
+  /** Witnesses that are being asked. */
+  const busy = new Set<string>()
+  const standing = new Map<string, { outcome: WitnessAnswer['outcome']; at: number }>()
+  let latest: Collection | undefined
+  let round: Promise<void> | undefined
+  let roundAt = Number.NEGATIVE_INFINITY
+  /** What the database has, as far as it is known here. */
+  let kept = { size: 0, at: 0 }
+  /** Whether somebody came while a round was under way, perhaps too late for it: who waits, or a witness that was busy. */
+  let isCalledAgain = false
+  let cancelRetry = () => {}
+  let isStopped = false
+
+  function isCosignedBy({ cosignatures }: Collection, { witnesses, quorum }: WitnessPolicy): boolean {
+    return witnesses.filter((witness) => cosignatures.has(witness)).length >= quorum
+  }
+
+  function isEnough(
+    collection: Collection | undefined,
+    { size, needs = [] }: CosignParameters,
+  ): collection is Collection {
+    return (
+      collection !== undefined &&
+      collection.size >= size &&
+      [getPolicy(), ...needs].every((policy) => isCosignedBy(collection, policy))
+    )
+  }
+
+  function toCosignedNote({ size, text, log: own, cosignatures }: Collection): CosignedNote {
+    const ordered = getPolicy().witnesses.flatMap((witness) => cosignatures.get(witness) ?? [])
+    return { size, note: arrangeCheckpoint(text, { log: own, cosignatures: ordered }) }
+  }
+
+  function serve(collection: Collection) {
+    const served = [...waiters].filter((waiter) => isEnough(collection, waiter))
+    if (served.length === 0) return
+    const note = toCosignedNote(collection)
+    for (const waiter of served) waiter.resolve(note)
+  }
+
+  /** What is collected for a note of the database: its text, and what holds of the lines below it. */
+  function collect(text: string): Collection | undefined {
+    const note = readNote(text)
+    const own = note && readLogSignature(note, key)
+    if (note === undefined || own === undefined) return undefined
+    const cosignatures = readCosignatures(note, getPolicy().witnesses)
+    return {
+      size: parseCheckpoint(note.text).size,
+      text: note.text,
+      note: arrangeCheckpoint(note.text, { log: own, cosignatures: [] }),
+      log: own,
+      startedAt: clock.now(),
+      cosignatures: new Map(cosignatures.map((cosignature) => [cosignature.witness, cosignature])),
+      refusals: new Map(),
+    }
+  }
+
+  /** One round. Those who wait for a larger tree than the one that is written when it begins need another. */
+  async function runRound(): Promise<void> {
+    const startedAt = performance.now()
+    roundAt = clock.now()
+    await store.exclusively(hash, async () => {
+      const head = await store.findLogHead(hash)
+      if (head === undefined) return
+      // What is cosigned is written. Where it is not, the database was brought back.
+      if (latest !== undefined && latest.size > head.written.size) latest = undefined
+      adopt(head.cosigned)
+      const isFresh = latest !== undefined && clock.now() - latest.startedAt < REFRESH_MS
+      const isWanted = [...waiters].some((waiter) => !isEnough(latest, waiter))
+      if (!isWanted && isFresh && findMissing().length === 0) return
+      const current = isFresh && latest?.note === head.written.note ? latest : collect(head.written.note)
+      if (current === undefined) throw new LogFault('log_malformed', 'a checkpoint in the database is not signed')
+      latest = current
+      await askAll(current, head.cosigned?.size ?? 0)
+      const outcome = judge(current)
+      deps.onRound(outcome, (performance.now() - startedAt) / 1000)
+      if (outcome === 'cosigned') await keep(current)
+    })
+  }
+
+  async function keep(collection: Collection) {
+    const { size } = collection
+    const isKept = kept.size === size && clock.now() - kept.at < STORE_AGAIN_MS
+    if (isKept) return
+    await store.insertNote({ hash, ...toCosignedNote(collection), now: clock.now() })
+    kept = { size, at: clock.now() }
+    deps.onCosigned(size)
+  }
+
+  /** Another coordinator may have asked, or this one before its last start. */
+  function adopt(cosigned: CosignedNote | undefined) {
+    if (cosigned === undefined || cosigned.size <= (latest?.size ?? 0)) return
+    const collection = collect(cosigned.note)
+    if (!isEnough(collection, { size: cosigned.size })) return
+    for (const { witness, timestampS } of collection.cosignatures.values()) {
+      // By the witness's own clock, which cannot make it later than now.
+      const at = Math.min(clock.now(), timestampS * 1000)
+      collection.startedAt = Math.min(collection.startedAt, at)
+      if (!standing.has(witness)) standing.set(witness, { outcome: 'cosigned', at })
+    }
+    latest = collection
+    kept = { size: collection.size, at: collection.startedAt }
+    deps.onCosigned(collection.size)
+    serve(collection)
+  }
+
+  /** Resolves with a quorum, or when all have answered. */
+  function askAll(collection: Collection, likelySize: number): Promise<void> {
+    const asked = getPolicy().witnesses.flatMap((witness) => {
+      const client = clients.get(witness)
+      return client === undefined || busy.has(witness) || collection.cosignatures.has(witness) ? [] : [client]
+    })
+    return new Promise((resolve) => {
+      let open = asked.length
+      const settle = () => {
+        if (open === 0 || isCosignedBy(collection, getPolicy())) resolve()
+      }
+      for (const client of asked) {
+        const witness = toHex(client.key.publicKey)
+        busy.add(witness)
+        void ask(client, collection, likelySize).then(() => {
+          busy.delete(witness)
+          open -= 1
+          settle()
+          serve(collection)
+          // Others went on without it, and may need it by now.
+          if (collection === latest || waiters.size === 0) return
+          isCalledAgain = true
+          startRound()
+        })
+      }
+      settle()
+    })
+  }
+
+  async function ask(client: WitnessClient, collection: Collection, likelySize: number): Promise<void> {
+    const { size, text, note } = collection
+    const answer = await client.addCheckpoint({
+      origin: key.name,
+      size,
+      text,
+      note,
+      likelySize,
+      prove: (oldSize) => proveConsistency({ store, hash, recent: deps.getRecent() }, { oldSize, size }),
+    })
+    const judged = answer.outcome === 'ahead' ? await judgeAhead(answer.size) : answer
+    record(client, judged, collection)
+  }
+
+  /** A witness that is ahead of what we asked with has seen a newer checkpoint of ours, or one that the database has lost. */
+  async function judgeAhead(size: number): Promise<WitnessAnswer> {
+    const head = await store.findLogHead(hash).catch(() => undefined)
+    if (head === undefined) return { outcome: 'unavailable', reason: 'the database cannot be read' }
+    if (head.written.size >= size) return { outcome: 'ahead', size }
+    return { outcome: 'contradicts', reason: `it has seen ${size} entries, and the database has ${head.written.size}` }
+  }
+
+  function record({ key: { name, publicKey } }: WitnessClient, answer: WitnessAnswer, collection: Collection) {
+    const { outcome } = answer
+    const witness = toHex(publicKey)
+    deps.onAnswer(name, outcome)
+    if (outcome === 'cosigned') collection.cosignatures.set(witness, answer.cosignature)
+    if (outcome === 'contradicts' || outcome === 'unknown_log' || outcome === 'forbidden') {
+      collection.refusals.set(witness, `${name}: ${answer.reason}`)
+    } else {
+      collection.refusals.delete(witness)
+    }
+    if (outcome === 'ahead') {
+      // It has seen a newer checkpoint of ours, so there is one to ask with.
+      isCalledAgain = true
+      return
+    }
+    const before = standing.get(witness)?.outcome
+    standing.set(witness, { outcome, at: clock.now() })
+    // Once for each change: a witness may be away for long.
+    if (outcome === before) return
+    const line = { origin: key.name, witness: name }
+    if ('reason' in answer) log.warn({ msg: 'A witness did not cosign', ...line, code: outcome, reason: answer.reason })
+    else if (before !== undefined) log.info({ msg: 'A witness cosigns again', ...line })
+  }
+
+  function judge(collection: Collection): RoundOutcome {
+    if (isCosignedBy(collection, getPolicy())) return 'cosigned'
+    if (!isRefused(collection)) return 'unavailable'
+    for (const waiter of waiters) if (waiter.size <= collection.size) waiter.reject(unavailable('the witnesses refuse'))
+    deps.onRefused()
+    return 'refused'
+  }
+
+  function isRefused({ refusals }: Collection): boolean {
+    const { witnesses, quorum } = getPolicy()
+    return witnesses.filter((witness) => refusals.has(witness)).length > witnesses.length - quorum
+  }
+
+  function startRound() {
+    if (round !== undefined || isStopped) return
+    cancelRetry()
+    isCalledAgain = false
+    round = runRound()
+      .catch((error: unknown) => log.warn({ msg: 'Could not ask the witnesses', origin: key.name, ...toReason(error) }))
+      .finally(() => {
+        round = undefined
+        if (![...waiters].some((waiter) => !isEnough(latest, waiter))) return
+        // Witnesses that did not help are given time.
+        if (isCalledAgain) startRound()
+        else cancelRetry = schedule(startRound, RETRY_MS)
+      })
+  }
+
+  function findMissing(): string[] {
+    const isThere = (witness: string) => {
+      const { outcome, at } = standing.get(witness) ?? {}
+      return outcome === 'cosigned' && clock.now() - (at ?? 0) < LATELY_MS
+    }
+    const missing = getPolicy().witnesses.filter((witness) => !isThere(witness))
+    return missing.map((witness) => clients.get(witness)?.key.name ?? `${witness.slice(0, 16)}…`)
+  }
+
+  return {
+    cosign(parameters) {
+      if (isStopped) return Promise.reject(stopping())
+      if (isEnough(latest, parameters)) return Promise.resolve(toCosignedNote(latest))
+      return new Promise((resolve, reject) => {
+        const end = (run: () => void) => {
+          cancel()
+          waiters.delete(waiter)
+          run()
+        }
+        const waiter: Waiter = {
+          ...parameters,
+          resolve: (note) => end(() => resolve(note)),
+          reject: (error) => end(() => reject(error)),
+        }
+        const cancel = schedule(() => waiter.reject(unavailable('the witnesses do not answer')), waitMs)
+        waiters.add(waiter)
+        isCalledAgain = true
+        startRound()
+      })
+    },
+    get refusal() {
+      return latest !== undefined && isRefused(latest) ? [...latest.refusals.values()].join('; ') : undefined
+    },
+    refresh() {
+      const isOld = latest === undefined || clock.now() - latest.startedAt >= REFRESH_MS
+      const isMissing = findMissing().length > 0 && clock.now() - roundAt >= RETRY_MISSING_MS
+      if (isOld || isMissing) startRound()
+    },
+    reset() {
+      latest = undefined
+    },
+    findMissing,
+    hasQuorum: () => {
+      const { witnesses, quorum } = getPolicy()
+      return witnesses.length - findMissing().length >= quorum
+    },
+    async stop() {
+      isStopped = true
+      cancelRetry()
+      for (const waiter of waiters) waiter.reject(stopping())
+      await round
+    },
+  }
+}
+
+function unavailable(details: string) {
+  return new CoordinatorError('log_unavailable', 'the log could not be cosigned', { details })
+}
+
+function stopping() {
+  return new CoordinatorError('shutting_down', 'the coordinator is stopping')
+}

@@ -1,0 +1,99 @@
+import { hash as computeHash } from 'node:crypto'
+import { type LogEntry, type NoteKey, parseVkey, type WitnessPolicy } from '@countersign/log'
+import type { Log } from '@countersign/service'
+import { CoordinatorError } from '../errors.ts'
+import type { Clock, EnclaveTerms, LogStore, Schedule } from '../ports.ts'
+import { type Cosigner, createCosigner, type RoundOutcome } from './cosigner.ts'
+import { createLogWriter, type LogWriter } from './logWriter.ts'
+import type { WitnessAnswer, WitnessClient } from './witnessClient.ts'
+
+/** What operators watch of logs. */
+export type LogMetrics = {
+  observeRound(outcome: RoundOutcome, seconds: number): void
+  observeWitness(witness: string, outcome: WitnessAnswer['outcome']): void
+  observeLogSize(origin: string, kind: 'written' | 'cosigned', size: number): void
+  observeEntry(kind: LogEntry['kind']): void
+}
+
+export type KeptLogDeps = {
+  store: LogStore
+  /** By their keys in hex. */
+  clients: ReadonlyMap<string, WitnessClient>
+  metrics: LogMetrics
+  clock: Clock
+  schedule: Schedule
+  log: Log
+  /** Too many witnesses refuse this log. */
+  onRefused(origin: string): void
+  /** How long somebody waits for cosignatures. */
+  waitMs?: number | undefined
+}
+
+/** One log: written by one, cosigned by the other. */
+export type KeptLog = { origin: string; hash: string; writer: LogWriter; cosigner: Cosigner }
+
+/** Logs by their origins, each made when it is first heard of. */
+export type KeptLogs = {
+  /** The log of an enclave that attested these terms; `log_unavailable` for an origin that is not among its own. */
+  get(origin: string, terms: EnclaveTerms): KeptLog
+  /** One that was heard of. */
+  find(origin: string): KeptLog | undefined
+  stop(): Promise<void>
+}
+
+export function createKeptLogs({ metrics, onRefused, ...deps }: KeptLogDeps): KeptLogs {
+  const logs = new Map<string, KeptLog & { key: NoteKey; setPolicy(policy: WitnessPolicy): void }>()
+
+  function create(key: NoteKey, firstPolicy: WitnessPolicy) {
+    const origin = key.name
+    const hash = computeHash('sha256', origin, 'hex')
+    let policy = firstPolicy
+    const writer = createLogWriter({
+      ...deps,
+      key,
+      hash,
+      onWritten({ size, kinds }) {
+        metrics.observeLogSize(origin, 'written', size)
+        for (const kind of kinds) metrics.observeEntry(kind)
+      },
+    })
+    const cosigner = createCosigner({
+      ...deps,
+      key,
+      hash,
+      getPolicy: () => policy,
+      getRecent: () => writer.recent,
+      onRound: metrics.observeRound,
+      onAnswer: metrics.observeWitness,
+      onCosigned: (size) => metrics.observeLogSize(origin, 'cosigned', size),
+      onRefused: () => onRefused(origin),
+    })
+    const setPolicy = (next: WitnessPolicy) => {
+      policy = next
+    }
+    return { origin, hash, key, writer, cosigner, setPolicy }
+  }
+
+  return {
+    get(origin, { settings, logs: attested }) {
+      const key = attested?.own.includes(origin) ? findKey(attested.keys, origin) : undefined
+      if (settings.log === null || key === undefined) {
+        throw new CoordinatorError('log_unavailable', 'the enclave has not attested this log', { details: origin })
+      }
+      const known = logs.get(origin)
+      // Another key is another log, though it has the name: that of enclaves with another root secret.
+      const kept = known?.key.id === key.id ? known : create(key, settings.log)
+      kept.setPolicy(settings.log)
+      logs.set(origin, kept)
+      return kept
+    },
+    find: (origin) => logs.get(origin),
+    async stop() {
+      await Promise.all([...logs.values()].map(({ cosigner }) => cosigner.stop()))
+    },
+  }
+}
+
+function findKey(vkeys: readonly string[], origin: string): NoteKey | undefined {
+  return vkeys.map(parseVkey).find(({ name, type }) => name === origin && type === 'ed25519')
+}

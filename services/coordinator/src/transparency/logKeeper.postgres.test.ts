@@ -1,0 +1,108 @@
+import { hash } from 'node:crypto'
+import { decodeBundle, decodeLogEntry } from '@countersign/log'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { LogStore } from '../ports.ts'
+import { stageKinds, startTestStore, type TestStore } from '../store/store.fake.ts'
+import type { FakeEnclaveLog } from './enclaveLog.fake.ts'
+import { createLogRig, type LogRig } from './logKeeper.fake.ts'
+
+describe.each(stageKinds)('on %s', (kind) => {
+  let database: TestStore
+  let older: TestStore
+  let rig: LogRig
+  let own: string[]
+  let made = 0
+  beforeAll(async () => {
+    ;[database, older] = await Promise.all([startTestStore(kind), startTestStore(kind)])
+  }, 60_000)
+  afterAll(async () => {
+    await Promise.all([database.stop(), older.stop()])
+  })
+  beforeEach(async () => {
+    made += 1
+    own = [`log.example/${made}`, `log.example/${made}-spare`]
+    rig = await createLogRig({ own })
+  })
+  afterEach(() => rig.stop())
+
+  const first = () => own[0] as string
+
+  async function untilOpen(enclave: FakeEnclaveLog = rig.enclave) {
+    await expect
+      .poll(
+        () => {
+          rig.time.pass(1_000)
+          return enclave.current?.isOpen
+        },
+        { timeout: 10_000 },
+      )
+      .toBe(true)
+  }
+
+  async function sign(keeper: ReturnType<LogRig['startKeeper']>, count = 1) {
+    const { leaves: _, ...appended } = rig.enclave.append(count)
+    const { bootId, terms } = rig.enclave
+    await keeper.record(appended, { bootId, terms, claims: [] })
+    return keeper.cosign({ origin: appended.origin, size: appended.from + count })
+  }
+
+  async function readKinds(store: LogStore, origin: string) {
+    const name = hash('sha256', origin, 'hex')
+    const width = (await store.findLogHead(name))?.written.size ?? 0
+    const bundle = (await store.readBundle(name, { index: 0, width })) ?? new Uint8Array()
+    return decodeBundle(bundle, width).map((entry) => decodeLogEntry(entry).kind)
+  }
+
+  test('two coordinators sign, one after the other and at once; another goes on where they end', async () => {
+    const store = database.logStore
+    const keepers = [rig.startKeeper({ store }), rig.startKeeper({ store })]
+    await untilOpen()
+    for (const keeper of keepers) await sign(keeper, 2)
+    for (let round = 0; round < 5; round++) {
+      await Promise.all(keepers.flatMap((keeper) => [sign(keeper), sign(keeper, 4)]))
+    }
+    await Promise.all(keepers.map((keeper) => keeper.stop()))
+    rig.enclave.reboot()
+    const next = rig.startKeeper({ store })
+    await untilOpen()
+    const { size } = await sign(next)
+    expect(size).toBe(57)
+    expect(await readKinds(store, first())).toEqual(['boot', ...Array(54).fill('signature'), 'boot', 'signature'])
+    expect(await store.findCosigned(hash('sha256', first(), 'hex'))).toMatchObject({ size: 57 })
+    expect(rig.log.lines.filter(({ level }) => level === 'error')).toEqual([])
+  })
+
+  test('a database that was brought back ends the origin, and the spare is used', async () => {
+    const keeper = rig.startKeeper({ store: database.logStore })
+    await untilOpen()
+    const { entries: _, ...head } = await rig.enclave.enclaveLog.call({}).then(({ log }) => log ?? { entries: [] })
+    await sign(keeper, 3)
+    await sign(keeper, 30)
+    await keeper.stop()
+    // The same log as it was when it had one entry.
+    const name = hash('sha256', first(), 'hex')
+    const bundle = await database.logStore.readBundle(name, { index: 0, width: 1 })
+    const [boot] = decodeBundle(bundle ?? new Uint8Array(), 1)
+    const note = 'checkpoint' in head ? head.checkpoint : ''
+    const root = Uint8Array.from(Buffer.from(note.split('\n')[2] ?? '', 'base64'))
+    const { bootId, terms } = rig.enclave
+    await older.logStore.appendLog({
+      origin: first(),
+      key: terms.logs?.keys[0] ?? '',
+      bootId,
+      from: 0,
+      entries: [boot as Uint8Array],
+      checkpoint: { size: 1, root, note },
+      claims: [],
+      claimMs: 0,
+      now: 0,
+    })
+    rig.enclave.reboot()
+    const next = rig.startKeeper({ store: older.logStore })
+    await untilOpen()
+    expect(rig.enclave.current?.origin).toBe(own[1])
+    await sign(next)
+    expect(await readKinds(older.logStore, own[1] as string)).toEqual(['boot', 'signature'])
+    expect(rig.witnesses.map((witness) => witness.getSize(first()))).toEqual([34, 34, 34])
+  })
+})

@@ -1,0 +1,468 @@
+import { hash } from 'node:crypto'
+import { assertCosigned, decodeLogEntry, parseCheckpoint, parseNote } from '@countersign/log'
+import type { AppendedEntries } from '@countersign/protocol'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createSigner } from '../../../../packages/log/src/logs.fake.ts'
+import { createManualTime } from '../collateral/manualTime.fake.ts'
+import { CoordinatorError } from '../errors.ts'
+import { createFakeEnclaveLog, type FakeEnclaveLog } from './enclaveLog.fake.ts'
+import { createLogRig, type LogRig, ORIGINS } from './logKeeper.fake.ts'
+import { honest } from './witnesses.fake.ts'
+
+const [FIRST, SPARE, LAST] = ORIGINS as [string, string, string]
+const nameOf = (origin: string) => hash('sha256', origin, 'hex')
+
+let rig: LogRig
+beforeEach(async () => {
+  rig = await createLogRig()
+})
+afterEach(() => rig.stop())
+
+/** Until the enclave's log is open. */
+async function untilOpen(enclave: FakeEnclaveLog = rig.enclave, time = rig.time) {
+  await expect
+    .poll(
+      () => {
+        time.pass(1_000)
+        return enclave.current?.isOpen
+      },
+      { timeout: 10_000 },
+    )
+    .toBe(true)
+}
+
+/** What signing does with a log: record, and have it cosigned. */
+async function sign(keeper: ReturnType<LogRig['startKeeper']>, enclave: FakeEnclaveLog = rig.enclave, count = 1) {
+  const { leaves, ...appended } = enclave.append(count)
+  const { bootId, terms } = enclave
+  await keeper.record(appended, { bootId, terms, claims: [] })
+  const { origin } = appended
+  const note = await keeper.cosign({ origin, size: appended.from + appended.entries.length })
+  return { note, leaves, appended }
+}
+
+/** Of what the enclave appended, and nothing else, is in the database. The keeper itself may have fetched it. */
+function assertOnlyThese(appended: AppendedEntries, forged: AppendedEntries) {
+  const stored = rig.store.logs.get(nameOf(FIRST))
+  const entries = (stored?.entries ?? []).map((entry) => Buffer.from(entry).toString('hex')).slice(1)
+  expect(entries).toEqual(appended.entries.slice(0, entries.length))
+  expect((stored?.checkpoints ?? []).map(({ note }) => note)).not.toContain(
+    forged.checkpoint === appended.checkpoint ? undefined : forged.checkpoint,
+  )
+}
+
+/** The entries of a log in the database, by their kinds. */
+function kindsOf(origin: string) {
+  return (rig.store.logs.get(nameOf(origin))?.entries ?? []).map((entry) => decodeLogEntry(entry).kind)
+}
+
+function assertOneHistory(origin: string) {
+  const stored = rig.store.logs.get(nameOf(origin))
+  const sizes = rig.witnesses.map((witness) => witness.getSize(origin))
+  expect(Math.max(...sizes)).toBeLessThanOrEqual(stored?.entries.length ?? 0)
+  const key = createSigner(origin).key
+  const policy = { witnesses: rig.witnesses.map(({ key: one }) => one), quorum: 2 }
+  const roots = new Map<number, string>()
+  for (const { note } of [...(stored?.checkpoints ?? []), ...(stored?.notes ?? [])]) {
+    const { size, root } = parseCheckpoint(parseNote(note).text)
+    const hex = Buffer.from(root).toString('hex')
+    expect(roots.get(size) ?? hex).toBe(hex)
+    roots.set(size, hex)
+  }
+  for (const { note } of stored?.notes ?? []) assertCosigned(note, { log: key, policy })
+}
+
+describe('a start', () => {
+  test('writes the boot entry, has it cosigned, and opens the log: in this order', async () => {
+    const steps: string[] = []
+    rig.enclave.before = async (call) => {
+      const written = kindsOf(FIRST).length
+      const cosigned = rig.witnesses.filter((witness) => witness.getSize(FIRST) === 1).length
+      steps.push(`${call} ${written} written, ${cosigned >= 2 ? 'cosigned' : 'not cosigned'}`)
+    }
+    rig.startKeeper()
+    await untilOpen()
+    expect(steps.slice(0, 3)).toEqual([
+      'call 0 written, not cosigned',
+      'start 0 written, not cosigned',
+      'release 1 written, cosigned',
+    ])
+    expect(kindsOf(FIRST)).toEqual(['boot'])
+    expect(rig.enclave.started).toEqual([{ origin: FIRST, checkpoint: null, hashes: [] }])
+    assertOneHistory(FIRST)
+  })
+
+  test('of another boot goes on from the newest checkpoint that is written, cosigned or not', async () => {
+    const keeper = rig.startKeeper()
+    await untilOpen()
+    await sign(keeper, rig.enclave, 5)
+    const { leaves: _, ...unseen } = rig.enclave.append(2)
+    await keeper.record(unseen, { bootId: rig.enclave.bootId, terms: rig.enclave.terms, claims: [] })
+    rig.enclave.reboot()
+    await untilOpen()
+    expect(rig.enclave.started.at(-1)).toMatchObject({ origin: FIRST, checkpoint: unseen.checkpoint })
+    expect(kindsOf(FIRST)).toEqual(['boot', ...Array(7).fill('signature'), 'boot'])
+    assertOneHistory(FIRST)
+  })
+
+  test('says the verifier keys before any witness knows them', async () => {
+    for (const { listed } of rig.witnesses) listed.clear()
+    rig.startKeeper()
+    await expect
+      .poll(() => rig.log.lines.find(({ msg }) => msg === 'Found an enclave with a log'))
+      .toMatchObject({
+        vkeys: rig.enclave.terms.logs?.keys.join(' '),
+      })
+  })
+
+  test('an enclave whose settings have no log is left alone', async () => {
+    const enclave = createFakeEnclaveLog({ own: ORIGINS, witnesses: rig.witnesses.map(({ key }) => key), quorum: 2 })
+    Object.assign(enclave.terms, { settings: { ...enclave.terms.settings, log: null }, logs: undefined })
+    const keeper = rig.startKeeper({ enclaves: [enclave] })
+    await expect.poll(() => keeper.isOpen()).toBe(true)
+    expect(keeper.findMissing()).toEqual([])
+    expect(enclave.current).toBeUndefined()
+  })
+})
+
+describe('signing', () => {
+  test('gets a note of the log and a quorum, in the order of the settings, that covers its entries', async () => {
+    const keeper = rig.startKeeper()
+    await untilOpen()
+    const { note, appended } = await sign(keeper, rig.enclave, 3)
+    const { witnesses } = rig.enclave.terms.settings.log ?? { witnesses: [] }
+    const cosigned = assertCosigned(note.note, {
+      log: createSigner(FIRST).key,
+      policy: { witnesses, quorum: 2 },
+    })
+    expect(cosigned.checkpoint.size).toBe(appended.from + 3)
+    const lines = parseNote(note.note).signatures.map(({ name }) => name)
+    const ordered = cosigned.cosignatures.map(({ key }) => key.name)
+    expect(lines).toEqual([FIRST, ...ordered])
+  })
+
+  test('many at once share rounds', async () => {
+    const keeper = rig.startKeeper()
+    await untilOpen()
+    const before = rig.observed.rounds.length
+    const notes = await Promise.all(Array.from({ length: 50 }, () => sign(keeper)))
+    expect(new Set(notes.map(({ note }) => note.size)).size).toBeLessThan(25)
+    expect(rig.observed.rounds.length - before).toBeLessThan(25)
+    assertOneHistory(FIRST)
+  })
+
+  test('calls that come out of order, or twice, leave one history', async () => {
+    const keeper = rig.startKeeper()
+    await untilOpen()
+    const { bootId, terms } = rig.enclave
+    const first = rig.enclave.append(2)
+    const second = rig.enclave.append(3)
+    const context = { bootId, terms, claims: [] }
+    await keeper.record(second, context)
+    await Promise.all([keeper.record(first, context), keeper.record(second, context)])
+    expect(kindsOf(FIRST)).toEqual(['boot', ...Array(5).fill('signature')])
+    assertOneHistory(FIRST)
+  })
+
+  test('claims go with the entries, and are given up on request', async () => {
+    const keeper = rig.startKeeper()
+    await untilOpen()
+    const { leaves, ...appended } = rig.enclave.append(1)
+    const [leaf = ''] = leaves
+    const claims = [{ walletId: 'w', digest: '0x00', leaf }] as const
+    await keeper.record(appended, { bootId: rig.enclave.bootId, terms: rig.enclave.terms, claims })
+    expect(rig.store.claims).toEqual([leaf])
+    await keeper.giveUp([leaf])
+    expect(rig.store.givenUp).toEqual([leaf])
+  })
+
+  test.each([
+    [
+      'another signature',
+      (note: string) => note.replace(/— (\S+) (.{10})./, (_, name, start) => `— ${name} ${start}A`),
+    ],
+    ['another size', (note: string) => note.replace(/\n(\d+)\n/, (_, size) => `\n${Number(size) + 1}\n`)],
+    ['no signature', (note: string) => note.slice(0, note.indexOf('— '))],
+    ['another origin', (note: string) => note.replace(FIRST, SPARE)],
+  ])('a checkpoint with %s is not written', async (_, change) => {
+    const keeper = rig.startKeeper()
+    await untilOpen()
+    const { leaves: _leaves, ...appended } = rig.enclave.append(1)
+    const { bootId, terms } = rig.enclave
+    const forged = { ...appended, checkpoint: change(appended.checkpoint) }
+    await expect(keeper.record(forged, { bootId, terms, claims: [] })).rejects.toMatchObject({
+      code: 'log_unavailable',
+    })
+    assertOnlyThese(appended, forged)
+  })
+
+  test('entries that are not those of the checkpoint are not written', async () => {
+    const keeper = rig.startKeeper()
+    await untilOpen()
+    const { leaves: _, ...appended } = rig.enclave.append(2)
+    const { bootId, terms } = rig.enclave
+    const swapped = { ...appended, entries: appended.entries.toReversed() }
+    await expect(keeper.record(swapped, { bootId, terms, claims: [] })).rejects.toMatchObject({
+      code: 'log_unavailable',
+    })
+    assertOnlyThese(appended, swapped)
+  })
+
+  test('an origin that the enclave did not attest is refused', async () => {
+    const keeper = rig.startKeeper()
+    await untilOpen()
+    const { leaves: _, ...appended } = rig.enclave.append(1)
+    const { bootId, terms } = rig.enclave
+    const other = { ...terms, logs: { own: [SPARE], keys: terms.logs?.keys ?? [] } }
+    await expect(keeper.record(appended, { bootId, terms: other, claims: [] })).rejects.toMatchObject({
+      code: 'log_unavailable',
+    })
+    await expect(keeper.cosign({ origin: 'unknown', size: 1 })).rejects.toMatchObject({ code: 'log_unavailable' })
+  })
+
+  test('what is missing in between is fetched from the enclave', async () => {
+    const keeper = rig.startKeeper()
+    await untilOpen()
+    rig.enclave.append(4)
+    const { appended } = await sign(keeper)
+    expect(appended.from).toBe(5)
+    expect(kindsOf(FIRST)).toHaveLength(6)
+    assertOneHistory(FIRST)
+  })
+
+  test('what the enclave appends by itself is written, cosigned, and told to it', async () => {
+    rig.startKeeper()
+    await untilOpen()
+    rig.enclave.append(2, 'dropped')
+    rig.time.pass(1_000)
+    await expect.poll(() => rig.enclave.current?.entries).toEqual([])
+    expect(kindsOf(FIRST)).toEqual(['boot', 'dropped', 'dropped'])
+    expect(rig.observed.entries).toEqual(['boot', 'dropped', 'dropped'])
+  })
+})
+
+describe('an origin that cannot be used', () => {
+  test('witnesses that do not know it: the spare is taken', async () => {
+    for (const { listed } of rig.witnesses) listed.delete(FIRST)
+    const keeper = rig.startKeeper()
+    await untilOpen()
+    expect(rig.enclave.current?.origin).toBe(SPARE)
+    expect(rig.log.lines.filter(({ msg }) => msg === 'Left a log')).toMatchObject([
+      { origin: FIRST, code: 'log_refused', reason: expect.stringContaining('does not know this log') },
+    ])
+    await sign(keeper)
+    expect(kindsOf(SPARE)).toEqual(['boot', 'signature'])
+  })
+
+  test('a quorum that knows it is enough', async () => {
+    rig.witnesses[2]?.listed.clear()
+    const keeper = rig.startKeeper()
+    await untilOpen()
+    expect(rig.enclave.current?.origin).toBe(FIRST)
+    await expect.poll(() => keeper.findMissing()).toEqual(['witness w3.example'])
+    expect(keeper.isOpen()).toBe(true)
+  })
+
+  test('witnesses that are away are waited for, and no origin is left', async () => {
+    await Promise.all(rig.witnesses.map((witness) => witness.kill()))
+    const keeper = rig.startKeeper()
+    await expect.poll(() => rig.observed.rounds.length).toBeGreaterThan(0)
+    rig.time.pass(11_000)
+    await expect.poll(() => rig.log.lines.map(({ msg }) => msg)).toContain('Could not keep a log')
+    expect(keeper.isOpen()).toBe(false)
+    expect(keeper.findMissing()).toEqual([
+      `log ${FIRST}`,
+      ...(rig.enclave.terms.settings.log?.witnesses ?? []).map(
+        (key) => `witness ${rig.witnesses.find((one) => one.key === key)?.site.key.name}`,
+      ),
+    ])
+    await Promise.all(rig.witnesses.map((witness) => witness.revive()))
+    await untilOpen()
+    expect(rig.enclave.current?.origin).toBe(FIRST)
+    await expect.poll(() => keeper.isOpen()).toBe(true)
+  })
+
+  test('a database older than the witnesses: the origin is left, and nothing of it is released', async () => {
+    const first = rig.startKeeper()
+    await untilOpen()
+    const saved = rig.store.save()
+    await sign(first, rig.enclave, 20)
+    await first.stop()
+    rig.store.restore(saved)
+    rig.enclave.reboot()
+    const second = rig.startKeeper()
+    await untilOpen()
+    expect(rig.enclave.current?.origin).toBe(SPARE)
+    expect(rig.enclave.releases.filter(({ bootId }) => bootId === rig.enclave.bootId)).toHaveLength(1)
+    await sign(second)
+    expect(rig.witnesses.map((witness) => witness.getSize(FIRST))).toEqual([21, 21, 21])
+  })
+
+  test('the same while coordinator and enclave live on', async () => {
+    const keeper = rig.startKeeper()
+    await untilOpen()
+    const saved = rig.store.save()
+    const { note } = await sign(keeper, rig.enclave, 20)
+    rig.time.pass(1_000)
+    await rig.enclave.release({ bootId: rig.enclave.bootId, ...split(note.note) })
+    rig.store.restore(saved)
+    await expect(sign(keeper)).rejects.toMatchObject({ code: 'log_unavailable' })
+    await untilOpenOn(SPARE)
+    expect(rig.log.lines.find(({ msg }) => msg === 'Left a log')).toMatchObject({ origin: FIRST, code: 'log_gap' })
+    await sign(keeper)
+    expect(kindsOf(SPARE)).toEqual(['boot', 'signature'])
+  })
+
+  test('the same with an enclave that starts again and a coordinator that lives on', async () => {
+    const keeper = rig.startKeeper()
+    await untilOpen()
+    const saved = rig.store.save()
+    await sign(keeper, rig.enclave, 20)
+    rig.store.restore(saved)
+    rig.enclave.reboot()
+    await untilOpenOn(SPARE)
+    await sign(keeper)
+    expect(rig.witnesses.map((witness) => witness.getSize(FIRST))).toEqual([21, 21, 21])
+  })
+
+  test('a second enclave on the same origin: the first goes to its spare, and there is one history', async () => {
+    const keys = rig.witnesses.map(({ key }) => key)
+    const second = createFakeEnclaveLog({ own: ORIGINS, witnesses: keys, quorum: 2, address: 'http://second.test' })
+    const keeper = rig.startKeeper()
+    await untilOpen()
+    await sign(keeper)
+    const other = rig.startKeeper({ enclaves: [second] })
+    await untilOpen(second)
+    await expect(sign(keeper)).rejects.toMatchObject({ code: 'log_unavailable' })
+    await untilOpenOn(SPARE)
+    await Promise.all([sign(keeper), sign(other, second)])
+    expect(second.current?.origin).toBe(FIRST)
+    expect(kindsOf(FIRST)).toEqual(['boot', 'signature', 'boot', 'signature'])
+    expect(kindsOf(SPARE)).toEqual(['boot', 'signature'])
+    assertOneHistory(FIRST)
+  })
+
+  test('no spare is left: it is said once, and opened when witnesses learn of it', async () => {
+    for (const { listed } of rig.witnesses) listed.clear()
+    const keeper = rig.startKeeper()
+    await expect
+      .poll(() => {
+        rig.time.pass(1_000)
+        return rig.enclave.current?.origin
+      })
+      .toBe(LAST)
+    const before = rig.observed.rounds.length
+    await expect
+      .poll(() => {
+        rig.time.pass(1_000)
+        return rig.observed.rounds.length
+      })
+      .toBeGreaterThan(before + 3)
+    expect(keeper.isOpen()).toBe(false)
+    const told = rig.log.lines.filter(({ level, msg }) => level === 'error' && msg === 'Could not keep a log')
+    expect(told.length).toBe(1)
+    for (const { listed } of rig.witnesses) listed.set(LAST, [createSigner(LAST).key])
+    await untilOpen()
+    await sign(keeper)
+  })
+})
+
+/** Until the log of this origin is open. */
+async function untilOpenOn(origin: string) {
+  await expect
+    .poll(
+      () => {
+        rig.time.pass(1_000)
+        return rig.enclave.current?.isOpen === true && rig.enclave.current.origin
+      },
+      { timeout: 10_000 },
+    )
+    .toBe(origin)
+}
+
+describe('two coordinators', () => {
+  test('start one log once, and both sign', async () => {
+    const keepers = [rig.startKeeper(), rig.startKeeper()]
+    await untilOpen()
+    expect(rig.enclave.started).toHaveLength(1)
+    for (let round = 0; round < 5; round++) {
+      await Promise.all(keepers.flatMap((keeper) => [sign(keeper), sign(keeper, rig.enclave, 3)]))
+    }
+    expect(kindsOf(FIRST)).toEqual(['boot', ...Array(40).fill('signature')])
+    assertOneHistory(FIRST)
+  })
+
+  test('one that comes later finds what the other had cosigned, and asks nobody', async () => {
+    const first = rig.startKeeper()
+    await untilOpen()
+    const { note, appended } = await sign(first)
+    const late = rig.startKeeper()
+    await late.record(appended, { bootId: rig.enclave.bootId, terms: rig.enclave.terms, claims: [] }).catch(() => {})
+    const asked = rig.witnesses.flatMap(({ requests }) => requests).length
+    await rig.enclave.enclaveLog.getTerms()
+    const found = await late.cosign({ origin: FIRST, size: note.size })
+    expect(found.note).toBe(note.note)
+    expect(rig.witnesses.flatMap(({ requests }) => requests).length - asked).toBeLessThanOrEqual(3)
+  })
+})
+
+describe('killed between two steps and started again', () => {
+  // Each dies at the n-th thing that it asks of the outside, for all n.
+  test.each(Array.from({ length: 14 }, (_, index) => index))('after %i steps', async (steps) => {
+    let left = steps
+    const dead = () => new CoordinatorError('log_unavailable', 'killed')
+    const step = () => {
+      left -= 1
+      if (left < 0) throw dead()
+    }
+    const { store } = rig
+    const wrapped = Object.fromEntries(
+      Object.entries(store)
+        .filter(([, member]) => typeof member === 'function')
+        .map(([name, member]) => [
+          name,
+          async (...parameters: unknown[]) => {
+            step()
+            return (member as (...all: unknown[]) => unknown)(...parameters)
+          },
+        ]),
+    ) as unknown as typeof store
+    rig.enclave.before = async () => step()
+    const time = createManualTime(new Date('2026-06-15T12:00:00.000Z'))
+    const killed = rig.startKeeper({ store: wrapped, time })
+    await expect
+      .poll(() => {
+        time.pass(1_000)
+        return left
+      })
+      .toBeLessThanOrEqual(0)
+    // It dies: nothing that it asks for gets anywhere.
+    left = -1
+    const stopping = killed.stop()
+    rig.enclave.before = async () => {}
+    const next = rig.startKeeper()
+    await untilOpen()
+    await sign(next)
+    await stopping
+    expect(kindsOf(FIRST)).toEqual(['boot', 'signature'])
+    expect(rig.enclave.started).toHaveLength(1)
+    assertOneHistory(FIRST)
+  })
+})
+
+test('a stop ends those who wait', async () => {
+  for (const witness of rig.witnesses) witness.behave = async () => undefined
+  const keeper = rig.startKeeper()
+  await expect.poll(() => rig.witnesses[0]?.requests.length).toBe(1)
+  const waiting = keeper.cosign({ origin: FIRST, size: 1 })
+  const ended = expect(waiting).rejects.toMatchObject({ code: 'shutting_down' })
+  await keeper.stop()
+  await ended
+  for (const witness of rig.witnesses) witness.behave = honest
+})
+
+function split(note: string) {
+  const [text = '', lines = ''] = note.split('\n\n')
+  const [own = '', ...cosignatures] = lines.trimEnd().split('\n')
+  return { checkpoint: `${text}\n\n${own}\n`, cosignatures }
+}

@@ -1,0 +1,139 @@
+import { emptyFrontier, type LogEntry, type NoteKey, toVkey } from '@countersign/log'
+import { type AppendedEntries, equalBytes } from '@countersign/protocol'
+import { CoordinatorError } from '../errors.ts'
+import type { Claim, Clock, LogStore } from '../ports.ts'
+import { createTurns } from './createTurns.ts'
+import { LogFault } from './logFault.ts'
+import { type ReadEntries, readAppended } from './readAppended.ts'
+import { readRoot } from './readNodes.ts'
+import { createRecentTree, type RecentTree } from './recentTree.ts'
+
+export type LogWriterDeps = {
+  store: Pick<LogStore, 'appendLog' | 'findLogHead' | 'readTiles'>
+  clock: Clock
+  /** Of the log. */
+  key: NoteKey
+  /** The log's name in the store. */
+  hash: string
+  onWritten(written: { size: number; kinds: readonly LogEntry['kind'][] }): void
+}
+
+type WriteContext = {
+  bootId: string
+  claims: readonly Claim[]
+  /** What the enclave of this boot has appended from there on, or since where it has not forgotten. */
+  repeat(from: number): Promise<AppendedEntries>
+}
+
+/** Writes a log's entries as its enclave appends them. */
+export type LogWriter = {
+  /** Returns the claims that are lost. Throws `LogFault` where the log cannot be gone on with, `log_unavailable` where it may work later. */
+  write(appended: AppendedEntries, context: WriteContext): Promise<readonly string[]>
+  /** How much is written, as far as it is known here. */
+  readonly size: number | undefined
+  readonly recent: RecentTree | undefined
+}
+
+/** After this time a claim of somebody who does not go on with it falls: decision 23. */
+const CLAIM_MS = 90_000
+/** What is written by others meanwhile, and what is missing before what came, each takes another turn. */
+const MAX_TURNS = 4
+
+/** One call after the other, since each begins where another ends. */
+export function createLogWriter({ store, clock, key, hash, onWritten }: LogWriterDeps): LogWriter {
+  const inTurn = createTurns()
+  /** Exactly what is written, or undefined where that is not known. */
+  let tree: RecentTree | undefined
+
+  async function load(): Promise<RecentTree> {
+    const written = (await store.findLogHead(hash))?.written
+    return createRecentTree(written ?? emptyFrontier)
+  }
+
+  async function write(appended: AppendedEntries, { bootId, claims, repeat }: WriteContext) {
+    let read = readAppended(appended, key)
+    for (let turn = 0; turn < MAX_TURNS; turn++) {
+      const known = tree
+      const base = known !== undefined && read.from <= known.size ? known : await load()
+      let missing = base.size
+      if (read.from <= base.size) {
+        // Undefined until it is written: a failure leaves open what is.
+        tree = undefined
+        const sizeBefore = base.size
+        if (!(await isContinuation(base, read))) {
+          // What was known may be older than what another coordinator wrote.
+          if (base === known) continue
+          throw toConflict()
+        }
+        const result = await append(read, { bootId, claims })
+        if ('lost' in result) {
+          tree = base
+          const kinds = read.kinds.slice(Math.max(0, sizeBefore - read.from))
+          onWritten({ size: base.size, kinds })
+          return result.lost
+        }
+        missing = result.missing
+      }
+      read = readAppended(await repeatFrom(missing, repeat), key)
+    }
+    throw new CoordinatorError('log_unavailable', 'the log could not be written', { details: 'others write it' })
+  }
+
+  /** Brings the tree up to what was read, if that is more. */
+  async function isContinuation(base: RecentTree, { from, leaves, checkpoint }: ReadEntries): Promise<boolean> {
+    if (checkpoint.size >= base.size) {
+      base.append(leaves.slice(base.size - from))
+      return equalBytes(base.computeRoot(), checkpoint.root)
+    }
+    return equalBytes(await readRoot({ store, hash, recent: base }, checkpoint.size), checkpoint.root)
+  }
+
+  async function append(
+    { from, entries, checkpoint, note }: ReadEntries,
+    context: Pick<WriteContext, 'bootId' | 'claims'>,
+  ) {
+    // An enclave that has nothing new is only compared.
+    if (entries.length === 0 && context.claims.length === 0) return { lost: [] }
+    const { origin, size, root } = checkpoint
+    const written = { from, entries, checkpoint: { size, root, note } }
+    try {
+      return await store.appendLog({
+        origin,
+        key: toVkey(key),
+        ...context,
+        ...written,
+        claimMs: CLAIM_MS,
+        now: clock.now(),
+      })
+    } catch (error) {
+      const isOther = error instanceof CoordinatorError && error.code === 'attestation_invalid'
+      throw isOther ? toConflict(error) : error
+    }
+  }
+
+  async function repeatFrom(missing: number, repeat: WriteContext['repeat']): Promise<AppendedEntries> {
+    const more = await repeat(missing)
+    if (more.from <= missing) return more
+    // An enclave forgets only what is cosigned, and only what is written gets cosigned. So either somebody has written it by now, or the
+    // database has lost it.
+    tree = await load()
+    if (tree.size < more.from) {
+      throw new LogFault('log_gap', 'entries of the log are lost', { details: `${tree.size} to ${more.from}` })
+    }
+    return more
+  }
+
+  return {
+    write: (appended, context) => inTurn(() => write(appended, context)),
+    get size() {
+      return tree?.size
+    },
+    get recent() {
+      return tree
+    },
+  }
+}
+
+function toConflict(cause?: unknown) {
+  return new LogFault('log_conflict', 'the enclave’s log is not the one that is written', { cause })
+}

@@ -1,0 +1,54 @@
+import {
+  type Cosignature,
+  findCosignatures,
+  LogError,
+  type Note,
+  type NoteKey,
+  parseNote,
+  type VerifiedSignature,
+  type VerifyEd25519,
+  verifySignature,
+} from '@countersign/log'
+import { isEd25519Signature } from '../ed25519.ts'
+
+/* Everything here runs several times for each signature of a user, in the thread that answers them all: by libsodium. */
+
+/** The cosignature in the lines that a witness answered, below this text. Undefined where there is none, or one that does not hold. */
+export function readCosignature(
+  lines: string,
+  { witness, text }: { witness: string; text: string },
+): Cosignature | undefined {
+  const note = readNote(`${text}\n${lines}`)
+  // An empty line in the answer would make a part of it text.
+  return note?.text === text ? readCosignatures(note, [witness])[0] : undefined
+}
+
+/** Those of these witnesses (hex) that hold, below a note; none where one does not. */
+export function readCosignatures(note: Note, witnesses: readonly string[]): Cosignature[] {
+  return unlessMalformed(() => findCosignatures(note, witnesses, verify)) ?? []
+}
+
+/** The signature of the log itself; undefined where there is none that holds. */
+export function readLogSignature({ text, signatures }: Note, key: NoteKey): VerifiedSignature | undefined {
+  const signature = signatures.find(({ name, keyId }) => name === key.name && keyId === key.id)
+  return signature && unlessMalformed(() => verifySignature(key, text, signature, verify))
+}
+
+/** Undefined for what is no note. */
+export function readNote(text: string): Note | undefined {
+  return unlessMalformed(() => parseNote(text))
+}
+
+const SIGNATURE_BYTES = 64
+
+const verify: VerifyEd25519 = (publicKey, signature, message) =>
+  signature.length === SIGNATURE_BYTES && isEd25519Signature(publicKey, message, signature)
+
+function unlessMalformed<Result>(read: () => Result): Result | undefined {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof LogError) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,112 @@
+import { type Cosignature, formatAddCheckpoint, type NoteKey } from '@countersign/log'
+import { ServiceError, toHex } from '@countersign/protocol'
+import { Pool } from 'undici'
+import { readCosignature } from './readCosignature.ts'
+import type { WitnessSite } from './readWitnesses.ts'
+
+export type WitnessAnswer =
+  | { outcome: 'cosigned'; cosignature: Cosignature }
+  /** It has a larger tree than the one that it was asked for. Whether that is ours, the database knows. */
+  | { outcome: 'ahead'; size: number }
+  /** `contradicts`: ours does not continue its tree. `lies`: what it says cannot be. */
+  | { outcome: 'contradicts' | 'unknown_log' | 'forbidden' | 'lies' | 'unavailable'; reason: string }
+
+type AskedCheckpoint = {
+  origin: string
+  size: number
+  /** Without signatures. */
+  text: string
+  /** With that of the log. */
+  note: string
+  /** Which size the witness is likely to have, if it has not been asked before. */
+  likelySize: number
+  prove(oldSize: number): Promise<readonly Uint8Array[]>
+}
+
+/** One witness, asked over http (c2sp.org/tlog-witness, as of July 2026). It never throws. */
+export type WitnessClient = {
+  readonly key: NoteKey
+  addCheckpoint(asked: AskedCheckpoint): Promise<WitnessAnswer>
+  stop(): Promise<void>
+}
+
+/** Calls for one checkpoint: with the size that we expect, with the one that it names, and once more if somebody came between. */
+const MAX_CALLS = 3
+const MAX_ANSWER_BYTES = 65_536
+const CONNECTIONS = 8
+
+export function createWitnessClient(
+  { key, url }: WitnessSite,
+  { timeoutMs = 5_000 }: { timeoutMs?: number } = {},
+): WitnessClient {
+  const witness = toHex(key.publicKey)
+  const { origin: server, pathname } = new URL(url)
+  const path = `${pathname.replace(/\/+$/, '')}/add-checkpoint`
+  const pool = new Pool(server, {
+    connections: CONNECTIONS,
+    pipelining: 1,
+    keepAliveTimeout: 60_000,
+    maxResponseSize: MAX_ANSWER_BYTES,
+    connect: { timeout: timeoutMs },
+  })
+  /** By origin: the size that it had last. */
+  const sizes = new Map<string, number>()
+
+  async function ask(asked: AskedCheckpoint, signal: AbortSignal): Promise<WitnessAnswer> {
+    const { origin, size, text, note } = asked
+    let oldSize = Math.min(sizes.get(origin) ?? asked.likelySize, size)
+    for (let call = 0; call < MAX_CALLS; call++) {
+      const proof = await asked.prove(oldSize)
+      const body = formatAddCheckpoint({ oldSize, proof, checkpoint: note })
+      const response = await pool.request({ method: 'POST', path, body, signal })
+      const status = response.statusCode
+      // Bounded by `maxResponseSize`.
+      const answer = await response.body.text()
+      if (status === 200) {
+        const cosignature = readCosignature(answer, { witness, text })
+        if (cosignature === undefined) return { outcome: 'lies', reason: 'its cosignature does not hold' }
+        sizes.set(origin, size)
+        return { outcome: 'cosigned', cosignature }
+      }
+      if (status !== 409) return toRefusal(status)
+      const named = parseSize(answer)
+      if (named === undefined || named === oldSize) return { outcome: 'lies', reason: 'it names no other size' }
+      sizes.set(origin, named)
+      if (named > size) return { outcome: 'ahead', size: named }
+      oldSize = named
+    }
+    return { outcome: 'unavailable', reason: 'its size changes with every call' }
+  }
+
+  return {
+    key,
+    async addCheckpoint(asked) {
+      try {
+        return await ask(asked, AbortSignal.timeout(timeoutMs))
+      } catch (error) {
+        return { outcome: 'unavailable', reason: toShortReason(error) }
+      }
+    },
+    stop: () => pool.destroy(),
+  }
+}
+
+function toRefusal(status: number): WitnessAnswer {
+  if (status === 404) return { outcome: 'unknown_log', reason: 'it does not know this log' }
+  if (status === 403) return { outcome: 'forbidden', reason: 'it knows another key of this log' }
+  if (status === 422) return { outcome: 'contradicts', reason: 'it has seen another history of this log' }
+  return { outcome: 'unavailable', reason: `it answered with status ${status}` }
+}
+
+function parseSize(answer: string): number | undefined {
+  const [, digits] = /^(0|[1-9][0-9]{0,15})\n?$/.exec(answer) ?? []
+  const size = Number(digits ?? Number.NaN)
+  return Number.isSafeInteger(size) ? size : undefined
+}
+
+/** Codes alone: other texts could have the URL, and so whatever an operator put there. */
+function toShortReason(error: unknown): string {
+  if (error instanceof ServiceError) return error.code
+  if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code
+  return error instanceof Error ? error.name : 'unknown'
+}

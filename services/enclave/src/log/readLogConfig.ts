@@ -1,0 +1,68 @@
+import { LogError, parseVkey } from '@countersign/log'
+import {
+  assertEnclaveSettings,
+  createEnclaveSettings,
+  isHex,
+  type LogSetting,
+  ServiceError,
+  toHex,
+} from '@countersign/protocol'
+import { type Env, type Fault, readInteger, readList } from '@countersign/service'
+
+export type LogConfig = {
+  /** For the settings, which quotes cover. */
+  setting: LogSetting
+  /** Those of this enclave, the preferred one first. */
+  origins: readonly string[]
+}
+
+/** The base point: a key that is one, so that the fault of another setting is not taken for one of this. */
+const ANY_KEY = `58${'66'.repeat(31)}`
+
+/** Undefined without `LOG_ORIGINS`: then nothing is logged. */
+export function readLogConfig(env: Env, fault: Fault): LogConfig | undefined {
+  const origins = readList(env.LOG_ORIGINS)
+  if (origins.length === 0) {
+    const others = ['LOG_SERVICE_ORIGINS', 'LOG_WITNESSES', 'LOG_QUORUM'].filter((name) => (env[name] ?? '') !== '')
+    if (others.length > 0) fault(`LOG_ORIGINS: required with ${others.join(', ')}`)
+    return undefined
+  }
+  const named = readList(env.LOG_SERVICE_ORIGINS)
+  const all = named.length > 0 ? named : origins
+  const witnesses = readList(env.LOG_WITNESSES).map(toWitnessKey)
+  if (!isLog({ origins: all, witnesses: [ANY_KEY], quorum: 1 })) {
+    const name = named.length > 0 ? 'LOG_SERVICE_ORIGINS' : 'LOG_ORIGINS'
+    fault(`${name}: expected 1 to 16 names of logs without spaces and plus signs, each once`)
+  }
+  if (new Set(origins).size !== origins.length || !origins.every((origin) => all.includes(origin)))
+    fault('LOG_ORIGINS: expected some of LOG_SERVICE_ORIGINS, each once')
+  if (!isLog({ origins: ['any'], witnesses, quorum: witnesses.length }))
+    fault('LOG_WITNESSES: expected 1 to 32 verifier keys for Ed25519 cosignatures, or such keys in hex, each once')
+  const most = Math.max(1, witnesses.length)
+  const majority = Math.floor(most / 2) + 1
+  const quorum = readInteger(env, 'LOG_QUORUM', { fallback: majority, min: majority, max: most }, fault)
+  return { setting: { origins: all, witnesses, quorum }, origins }
+}
+
+/** Coordinators read the same setting, and have the address of each witness in it, after its key. What is not a key is refused by its form. */
+function toWitnessKey(item: string): string {
+  if (isHex(item, 32)) return item
+  const [, vkey = ''] = /^(.+\+[0-9a-f]{8}\+[A-Za-z0-9+/]+=*)(?:@.*)?$/.exec(item) ?? []
+  try {
+    const { type, publicKey } = parseVkey(vkey)
+    return type === 'cosignature-ed25519' ? toHex(publicKey) : ''
+  } catch (error) {
+    if (error instanceof LogError) return ''
+    throw error
+  }
+}
+
+function isLog(log: LogSetting): boolean {
+  try {
+    assertEnclaveSettings(createEnclaveSettings([{ kind: 'unsigned' }], [], log))
+    return true
+  } catch (error) {
+    if (error instanceof ServiceError) return false
+    throw error
+  }
+}

@@ -1,0 +1,281 @@
+import { hash } from 'node:crypto'
+import { formatNote, parseNote } from '@countersign/log'
+import { toHex } from '@countersign/protocol'
+import { describe, expect, test } from 'vitest'
+import { createSigner } from '../../../../packages/log/src/logs.fake.ts'
+import {
+  bootId,
+  cosign,
+  createOpenLog,
+  createSignedItem,
+  createTestLog,
+  keyOf,
+  kindsOf,
+  NOW,
+  origins,
+  readEntries,
+  release,
+  sign,
+  stranger,
+  toBatch,
+  toLeaf,
+  witnesses,
+} from '../../test/statementLog.ts'
+
+const [first = ''] = origins
+const withCode = (code: string) => expect.objectContaining({ code })
+const empty = { origin: first, checkpoint: null, hashes: [] }
+const other = 'ef'.repeat(32)
+const given = expect.objectContaining({ statement: expect.anything(), subject: expect.anything() })
+
+describe('release', () => {
+  test('a quorum opens the log, and gives statements for what it covers and nothing else', async () => {
+    const log = await createOpenLog()
+    const { statementLog } = log
+    const [one, two] = [createSignedItem(), createSignedItem()]
+    const appended = await sign(log, [one])
+    const later = await sign(log, [two])
+    const leaves = [toLeaf(two), toLeaf(one), '00'.repeat(32)]
+    const { statement, subject } = one as { statement: object; subject: object }
+    expect(release(statementLog, { leaves })).toEqual([null, null, null])
+    expect(release(statementLog, { ...cosign(appended.checkpoint), leaves })).toEqual([
+      null,
+      { statement, subject },
+      null,
+    ])
+    expect(release(statementLog, { ...cosign(later.checkpoint), leaves })).toEqual([
+      given,
+      { statement, subject },
+      null,
+    ])
+  })
+
+  test.each<[string, (checkpoint: string) => object]>([
+    ['no cosignature', (note) => ({ checkpoint: note, cosignatures: [] })],
+    ['too few', (note) => cosign(note, witnesses.slice(2))],
+    ['one of them twice', (note) => cosign(note, [witnesses[0], witnesses[0]] as never)],
+    ['one of them twice, at two times', (note) => twice(note)],
+    [
+      'one of them under two names',
+      (note) => cosign(note, [witnesses[0], createSigner('w9', 'cosignature-ed25519', seedOf('w1.example'))] as never),
+    ],
+    ['strangers', (note) => cosign(note, [witnesses[0], stranger] as never)],
+    ['the log itself', (note) => cosign(note, [witnesses[0], createSigner(first)] as never)],
+    [
+      'a signature of a note in place of a cosignature',
+      (note) => cosign(note, [witnesses[0], createSigner('w2.example')] as never),
+    ],
+    [
+      'a cosignature of another checkpoint',
+      (note) => ({ ...cosign(note.replace('\n2\n', '\n3\n')), checkpoint: note }),
+    ],
+    ['one bad signature among three', (note) => spoil(cosign(note, witnesses), 1)],
+    [
+      'another text under the same cosignatures',
+      (note) => ({ ...cosign(note), checkpoint: note.replace('\n2\n', '\n3\n') }),
+    ],
+    ['an extension line', (note) => ({ ...cosign(note), checkpoint: note.replace('\n\n', '\nmore\n\n') })],
+    [
+      'another root, cosigned',
+      (note) => cosign(note.replace(/\n(.)(.*=)\n\n/, (_, one, rest) => `\n${one === 'A' ? 'B' : 'A'}${rest}\n\n`)),
+    ],
+    ['a line that is none', (note) => ({ checkpoint: note, cosignatures: ['nonsense'] })],
+    ['two lines in one', (note) => ({ checkpoint: note, cosignatures: [cosign(note).cosignatures.join('\n\n')] })],
+    ['no note', () => ({ checkpoint: 'nonsense', cosignatures: [] })],
+  ])('%s releases nothing', async (_, change) => {
+    const log = await createOpenLog()
+    const item = createSignedItem()
+    const { checkpoint } = await sign(log, [item])
+    const request = { leaves: [toLeaf(item)], ...change(checkpoint) }
+    expect(() => release(log.statementLog, request)).toThrow(withCode('log_refused'))
+    expect(release(log.statementLog, { ...cosign(checkpoint), leaves: [toLeaf(item)] })).toEqual([given])
+  })
+
+  test('a checkpoint of the same log by another boot is not ours, though witnesses cosigned it', async () => {
+    const log = await createOpenLog()
+    const item = createSignedItem()
+    await sign(log, [item])
+    const elsewhere = createTestLog({ bootId: new Uint8Array(16).fill(4) })
+    const { log: answer } = await elsewhere.statementLog.call({ start: empty })
+    const theirs = cosign(answer?.checkpoint ?? '', witnesses)
+    expect(() => release(log.statementLog, { ...theirs, leaves: [toLeaf(item)] })).toThrow(withCode('log_refused'))
+  })
+
+  test('another boot is told so', async () => {
+    const { statementLog } = await createOpenLog()
+    expect(() => release(statementLog, { bootId: '00'.repeat(16) })).toThrow(withCode('boot_unknown'))
+  })
+
+  test('to the coordinator that the statement names, and to no other; nor can another drop or acknowledge it', async () => {
+    const log = await createOpenLog()
+    const item = createSignedItem()
+    const { checkpoint } = await sign(log, [item])
+    const leaves = [toLeaf(item)]
+    expect(release(log.statementLog, { ...cosign(checkpoint), leaves }, other)).toEqual([null])
+    release(log.statementLog, { drop: leaves }, other)
+    expect(release(log.statementLog, { ...cosign(checkpoint), leaves })).toEqual([given])
+    release(log.statementLog, { acknowledge: leaves }, other)
+    expect(release(log.statementLog, { ...cosign(checkpoint), leaves })).toEqual([given])
+  })
+
+  test('a vault’s own witnesses must be among those that cosigned', async () => {
+    const log = await createOpenLog()
+    const needs = { witnesses: [keyOf(witnesses[2] as never)], quorum: 1 }
+    const [vault, wallet] = [createSignedItem({ needs }), createSignedItem()]
+    const { checkpoint } = await sign(log, [vault, wallet])
+    const leaves = [toLeaf(vault), toLeaf(wallet)]
+    expect(release(log.statementLog, { ...cosign(checkpoint), leaves })).toEqual([null, given])
+    expect(release(log.statementLog, { ...cosign(checkpoint, witnesses.slice(1)), leaves })).toEqual([given, given])
+  })
+
+  test('once more is harmless; acknowledged it is gone, and no entry says otherwise', async () => {
+    const log = await createOpenLog()
+    const item = createSignedItem()
+    const { checkpoint } = await sign(log, [item])
+    const request = { ...cosign(checkpoint), leaves: [toLeaf(item)] }
+    const [one] = release(log.statementLog, request)
+    expect(release(log.statementLog, request)).toEqual([one])
+    release(log.statementLog, { acknowledge: request.leaves })
+    expect(release(log.statementLog, request)).toEqual([null])
+    log.clock.elapsedMs += 100_000
+    log.statementLog.expire()
+    await log.statementLog.settle()
+    expect(await kindsOf(log)).toEqual([])
+  })
+
+  test('dropped it is erased for good, by an entry; released it cannot be dropped', async () => {
+    const log = await createOpenLog()
+    const [kept, lost] = [createSignedItem(), createSignedItem()]
+    const { checkpoint } = await sign(log, [kept, lost])
+    const [leaves, all] = [[toLeaf(kept)], [toLeaf(kept), toLeaf(lost)]]
+    release(log.statementLog, { ...cosign(checkpoint), leaves })
+    release(log.statementLog, { drop: all })
+    release(log.statementLog, { drop: all })
+    expect(release(log.statementLog, { ...cosign(checkpoint), leaves: all })).toEqual([given, null])
+    expect(await readEntries(log)).toEqual([{ kind: 'dropped', keyId: toHex(bootId), leaf: toLeaf(lost), timeMs: NOW }])
+  })
+
+  test('in one call: what is dropped is not released, and an acknowledgement of what was not released means nothing', async () => {
+    const log = await createOpenLog()
+    const [one, two] = [createSignedItem(), createSignedItem()]
+    const { checkpoint } = await sign(log, [one, two])
+    const all = [toLeaf(one), toLeaf(two)]
+    const request = { ...cosign(checkpoint), leaves: all, drop: [toLeaf(one)], acknowledge: all }
+    expect(release(log.statementLog, request)).toEqual([null, given])
+  })
+})
+
+describe('what nobody fetches', () => {
+  test('unreleased after 30 seconds: erased by an entry, though nobody looked', async () => {
+    const log = await createOpenLog()
+    const item = createSignedItem()
+    const { checkpoint } = await sign(log, [item])
+    const request = { ...cosign(checkpoint), leaves: [toLeaf(item)] }
+    log.clock.elapsedMs = 30_000
+    expect(release(log.statementLog, request)).toEqual([null])
+    expect(await kindsOf(log)).toEqual(['dropped'])
+    expect(release(log.statementLog, request)).toEqual([null])
+  })
+
+  test('not a moment before, and the host’s clock has no say', async () => {
+    const log = await createOpenLog()
+    const item = createSignedItem()
+    const { checkpoint } = await sign(log, [item])
+    log.clock.elapsedMs = 29_999
+    log.clock.nowMs += 3_600_000
+    log.statementLog.expire()
+    expect(release(log.statementLog, { ...cosign(checkpoint), leaves: [toLeaf(item)] })).toEqual([given])
+  })
+
+  test('released and not acknowledged after 60 seconds: reported and forgotten', async () => {
+    const log = await createOpenLog()
+    const item = createSignedItem()
+    const { checkpoint } = await sign(log, [item])
+    const request = { ...cosign(checkpoint), leaves: [toLeaf(item)] }
+    log.clock.elapsedMs = 20_000
+    release(log.statementLog, request)
+    log.clock.elapsedMs = 79_999
+    log.statementLog.expire()
+    // Repeating it does not give it more time.
+    expect(release(log.statementLog, request)).toEqual([given])
+    log.clock.elapsedMs = 80_000
+    log.statementLog.expire()
+    expect(await kindsOf(log)).toEqual(['unacknowledged'])
+    expect(release(log.statementLog, request)).toEqual([null])
+  })
+
+  test('the time counts from the entry: a slow quote takes nothing of it', async () => {
+    const { statementLog, clock } = await createOpenLog()
+    const item = createSignedItem()
+    const room = statementLog.reserve([item] as never)
+    room.hold([item], other)
+    clock.elapsedMs = 40_000
+    statementLog.expire()
+    const batch = toBatch([item])
+    statementLog.append(batch)
+    clock.elapsedMs = 69_999
+    statementLog.expire()
+    const { checkpoint = '' } = (await room.collect([item], [batch])) ?? {}
+    room.close()
+    expect(release(statementLog, { ...cosign(checkpoint), leaves: [toLeaf(item)] }, other)).toEqual([given])
+  })
+
+  test('what no quote covered is forgotten without an entry', async () => {
+    const { statementLog } = await createOpenLog({ limits: { statements: 1 } })
+    const item = createSignedItem()
+    const room = statementLog.reserve([item] as never)
+    room.hold([item], other)
+    expect(await room.collect([], [])).toBeNull()
+    room.close()
+    await statementLog.settle()
+    expect(() => statementLog.reserve([item] as never)).not.toThrow()
+  })
+
+  test('one that was erased is never made again, though the clock stands still', async () => {
+    const log = await createOpenLog()
+    const item = createSignedItem()
+    await sign(log, [item])
+    expect(log.statementLog.now()).toBe(NOW)
+    release(log.statementLog, { drop: [toLeaf(item)] })
+    expect(log.statementLog.now()).toBe(NOW + 1)
+    await expect(sign(log, [item])).rejects.toEqual(withCode('log_unavailable'))
+    await expect(sign(log, [createSignedItem()])).rejects.toEqual(withCode('log_unavailable'))
+    await sign(log, [createSignedItem({ signedAtMs: NOW + 1 })])
+    expect(await kindsOf(log)).toEqual(['boot', 'signature', 'dropped', 'signature'])
+  })
+})
+
+test('settled when the last statement is acknowledged', async () => {
+  const log = await createOpenLog()
+  const item = createSignedItem()
+  const { checkpoint } = await sign(log, [item])
+  let isSettled = false
+  const settled = log.statementLog.settle().then(() => (isSettled = true))
+  release(log.statementLog, { ...cosign(checkpoint), leaves: [toLeaf(item)] })
+  await Promise.resolve()
+  expect(isSettled).toBe(false)
+  release(log.statementLog, { acknowledge: [toLeaf(item)] })
+  await settled
+})
+
+function seedOf(name: string) {
+  return new Uint8Array(hash('sha256', name, 'buffer'))
+}
+
+/** The second line of one witness, a second later. */
+function twice(note: string) {
+  const [one, two] = [1, 2].map((timestampS) => cosign(note, witnesses.slice(0, 1), timestampS).cosignatures[0])
+  return { checkpoint: note, cosignatures: [one, two] }
+}
+
+/** One bit of one signature is another. */
+function spoil(request: ReturnType<typeof cosign>, index: number) {
+  const note = parseNote(request.checkpoint + request.cosignatures.map((line) => `${line}\n`).join(''))
+  const signature = note.signatures[index + 1]
+  if (signature === undefined) throw new Error('no such signature')
+  const bytes = Uint8Array.from(signature.bytes)
+  bytes[20] = (bytes[20] ?? 0) ^ 1
+  const signatures = note.signatures.with(index + 1, { ...signature, bytes })
+  const [, lines = ''] = formatNote({ ...note, signatures }).split('\n\n')
+  return { checkpoint: request.checkpoint, cosignatures: lines.trim().split('\n').slice(1) }
+}

@@ -1,0 +1,339 @@
+import { createPublicKey, sign as signByNode } from 'node:crypto'
+import {
+  appendLeaves,
+  computeFrontierRoot,
+  createNoteKey,
+  decodeLogEntry,
+  emptyFrontier,
+  type Frontier,
+  hashLogEntry,
+  openNote,
+  parseCheckpoint,
+  parseNote,
+  parseVkey,
+  signNote,
+} from '@countersign/log'
+import { fromHex, toHex } from '@countersign/protocol'
+import { describe, expect, test } from 'vitest'
+import { createSigner } from '../../../../packages/log/src/logs.fake.ts'
+import {
+  bootId,
+  configHash,
+  coordinatorKey,
+  cosign,
+  createOpenLog,
+  createSignedItem,
+  createTestLog,
+  keyring,
+  keyWorker,
+  kindsOf,
+  NOW,
+  origins,
+  readEntries,
+  release,
+  sign,
+  toBatch,
+  toLeaf,
+  witnesses,
+} from '../../test/statementLog.ts'
+
+const [first, second] = origins as [string, string]
+const withCode = (code: string) => expect.objectContaining({ code })
+const empty = { origin: first, checkpoint: null, hashes: [] }
+const other = 'ef'.repeat(32)
+const given = expect.objectContaining({ statement: expect.anything(), subject: expect.anything() })
+const items = (count: number) => Array.from({ length: count }, () => createSignedItem())
+
+/** The frontier of all that a log has appended. */
+async function toStart(log: ReturnType<typeof createTestLog>, from: Frontier = emptyFrontier) {
+  const { log: answer } = await log.statementLog.call({ from: from.size })
+  const leaves = (answer?.entries ?? []).map((entry) => hashLogEntry(decodeLogEntry(fromHex(entry))))
+  const frontier = appendLeaves(from, leaves)
+  return { origin: first, checkpoint: answer?.checkpoint ?? '', hashes: frontier.hashes.map(toHex), frontier }
+}
+
+describe('the start of a log', () => {
+  test('from nothing: the boot is the first entry, signed by the key of the origin, and nothing is open yet', async () => {
+    const { statementLog } = createTestLog()
+    expect(await statementLog.call({})).toEqual({ bootId: toHex(bootId), log: null })
+    const { log } = await statementLog.call({ start: empty })
+    expect(log).toMatchObject({ origin: first, from: 0, isOpen: false })
+    const entry = { kind: 'boot', bootId: toHex(bootId), configHash: toHex(configHash), timeMs: NOW }
+    expect(log?.entries.map((bytes) => decodeLogEntry(fromHex(bytes)))).toEqual([entry])
+    const { own, keys } = await statementLog.describe()
+    expect(own).toEqual(origins)
+    expect(keys.map((key) => parseVkey(key).name)).toEqual(origins)
+    const { text } = openNote(log?.checkpoint ?? '', [parseVkey(keys[0] ?? '')])
+    expect(parseCheckpoint(text)).toMatchObject({ origin: first, size: 1, root: hashLogEntry(entry as never) })
+    expect(() => statementLog.assertOpen()).toThrow(withCode('log_unavailable'))
+    expect(() => statementLog.reserve([])).toThrow(withCode('log_unavailable'))
+  })
+
+  test('a second start of the same origin repeats, whatever it says, and two at once are one', async () => {
+    const { statementLog } = createTestLog()
+    const [one, two] = await Promise.all([statementLog.call({ start: empty }), statementLog.call({ start: empty })])
+    expect(two).toEqual(one)
+    const third = await statementLog.call({ start: { ...empty, checkpoint: 'nonsense', hashes: ['00'.repeat(32)] } })
+    expect(third).toEqual(one)
+  })
+
+  test('goes on from a checkpoint of an earlier boot', async () => {
+    const earlier = await createOpenLog()
+    await sign(earlier, items(4))
+    const { frontier, ...start } = await toStart(earlier)
+    const later = createTestLog({ bootId: new Uint8Array(16).fill(4) })
+    const { log } = await later.statementLog.call({ start })
+    expect(log).toMatchObject({ from: 5, isOpen: false })
+    const boot = hashLogEntry(decodeLogEntry(fromHex(log?.entries[0] ?? '')))
+    expect(parseCheckpoint(parseNote(log?.checkpoint ?? '').text)).toMatchObject({
+      size: 6,
+      root: computeFrontierRoot(appendLeaves(frontier, [boot])),
+    })
+  })
+
+  test.each<[string, (start: Awaited<ReturnType<typeof toStart>>) => object]>([
+    ['an origin that is not ours', (start) => ({ ...start, origin: 'log.example/c' })],
+    ['an origin of another enclave of the service', (start) => ({ ...start, origin: second })],
+    ['a checkpoint of another log', (start) => ({ ...start, origin: 'log.example/a2' })],
+    ['a frontier that is made up', (start) => ({ ...start, hashes: start.hashes.map(() => '11'.repeat(32)) })],
+    ['a frontier of another size', (start) => ({ ...start, hashes: start.hashes.slice(1) })],
+    ['no frontier', (start) => ({ ...start, hashes: [] })],
+    ['a frontier in another order', (start) => ({ ...start, hashes: start.hashes.toReversed() })],
+    ['a frontier of the empty tree', (start) => ({ ...start, checkpoint: null })],
+    [
+      'another size under the same signature',
+      (start) => ({ ...start, checkpoint: start.checkpoint.replace('\n3\n', '\n2\n') }),
+    ],
+    ['no signature', (start) => ({ ...start, checkpoint: start.checkpoint.split('\n\n')[0] })],
+    [
+      'the signature of somebody else',
+      (start) => ({ ...start, checkpoint: forge(start.checkpoint, createSigner(first)) }),
+    ],
+    ['an extension line', (start) => ({ ...start, checkpoint: start.checkpoint.replace('\n\n', '\nmore\n\n') })],
+    ['nonsense', (start) => ({ ...start, checkpoint: 'nonsense' })],
+    [
+      'another origin, signed by our key',
+      ({ checkpoint, ...start }) => ({ ...start, checkpoint: resign(checkpoint.replace(first, second)) }),
+    ],
+    [
+      'extension lines, signed by our key',
+      ({ checkpoint, ...start }) => ({ ...start, checkpoint: resign(checkpoint.replace('\n\n', '\nmore\n\n')) }),
+    ],
+  ])('%s is refused, and the log can still be started', async (_, change) => {
+    const earlier = await createOpenLog()
+    await sign(earlier, items(2))
+    const start = await toStart(earlier)
+    expect(start.frontier.size).toBe(3)
+    const { statementLog } = createTestLog({ origins: [first] })
+    await expect(statementLog.call({ start: change(start) as never })).rejects.toEqual(withCode('log_refused'))
+    expect((await statementLog.call({ start })).log?.from).toBe(3)
+  })
+
+  test('before the time is known nothing is started', async () => {
+    const assertKnown = () => {
+      throw new Error('time_unknown')
+    }
+    const { statementLog } = createTestLog({ time: { now: () => NOW, assertKnown } })
+    await expect(statementLog.call({ start: empty })).rejects.toThrow('time_unknown')
+    expect((await statementLog.call({})).log).toBeNull()
+  })
+})
+
+/** By the key of the first origin, which in life signs no such text. */
+function resign(note: string) {
+  const key = keyring.deriveLogKey(first)
+  const spki = createPublicKey(key).export({ format: 'der', type: 'spki' })
+  const noteKey = createNoteKey({ name: first, type: 'ed25519', publicKey: new Uint8Array(spki.subarray(-32)) })
+  return signNote(parseNote(note).text, [{ key: noteKey, sign: (message) => signByNode(null, message, key) }])
+}
+
+function forge(note: string, signer: ReturnType<typeof createSigner>) {
+  return signNote(parseNote(note).text, [signer])
+}
+
+describe('entries', () => {
+  test('of batches in their order, each answer from where the one before ended, under one tree', async () => {
+    const log = await createOpenLog()
+    const batches = [items(3), items(1), items(2)]
+    const answers = await Promise.all(batches.map((batch) => sign(log, batch)))
+    expect(answers.map(({ from, entries }) => [from, entries.length])).toEqual([
+      [0, 4],
+      [4, 1],
+      [5, 2],
+    ])
+    const all = answers.flatMap(({ entries }) => entries).map((entry) => decodeLogEntry(fromHex(entry)))
+    expect(all.slice(1)).toEqual(
+      batches.flat().map((item) => ({ kind: 'signature', keyId: toHex(bootId), leaf: toLeaf(item), timeMs: NOW })),
+    )
+    for (const { checkpoint, from, entries } of answers) {
+      const size = from + entries.length
+      const root = computeFrontierRoot(appendLeaves(emptyFrontier, all.slice(0, size).map(hashLogEntry)))
+      expect(parseCheckpoint(parseNote(checkpoint).text)).toMatchObject({ size, root })
+    }
+  })
+
+  test('a call whose items fell into two batches has the entries of both, and those that came between', async () => {
+    const log = await createOpenLog()
+    const { statementLog } = log
+    const lost = createSignedItem()
+    await sign(log, [lost])
+    const mine = items(2)
+    const room = statementLog.reserve(mine as never)
+    room.hold(mine, 'ab'.repeat(32))
+    const batches = mine.map((item) => toBatch([item]))
+    statementLog.append(batches[0] as never)
+    release(statementLog, { drop: [toLeaf(lost)] })
+    statementLog.append(batches[1] as never)
+    const appended = await room.collect(mine, batches)
+    expect(appended?.from).toBe(2)
+    const kinds = appended?.entries.map((entry) => decodeLogEntry(fromHex(entry)).kind)
+    expect(kinds).toEqual(['signature', 'dropped', 'signature'])
+    expect(parseCheckpoint(parseNote(appended?.checkpoint ?? '').text).size).toBe(5)
+  })
+
+  test('one that was dropped before its second batch gets no second entry, and that call fails', async () => {
+    const log = await createOpenLog()
+    const { statementLog } = log
+    const [twice, mine] = [createSignedItem(), createSignedItem()]
+    await sign(log, [twice])
+    // The same call once more, within the same millisecond.
+    const room = statementLog.reserve([twice, mine] as never)
+    room.hold([twice, mine], coordinatorKey)
+    release(statementLog, { drop: [toLeaf(twice)] })
+    const batch = toBatch([twice, mine])
+    statementLog.append(batch)
+    await expect(room.collect([twice, mine], [batch])).rejects.toEqual(withCode('log_unavailable'))
+    room.close()
+    expect((await kindsOf(log)).slice(1)).toEqual(['signature', 'dropped', 'signature'])
+    const ends = (await readEntries(log)).slice(1).map((entry) => 'leaf' in entry && entry.leaf)
+    expect(ends).toEqual([toLeaf(twice), toLeaf(twice), toLeaf(mine)])
+  })
+
+  test('the same statement by two calls at once has an entry for each, and is given to both', async () => {
+    const log = await createOpenLog({ limits: { statements: 2 } })
+    const item = createSignedItem()
+    const [one, two] = await Promise.all([sign(log, [item]), sign(log, [item])])
+    const leaves = [toLeaf(item)]
+    // It is covered where all of its entries are.
+    expect(release(log.statementLog, { ...cosign(one.checkpoint), leaves })).toEqual([null])
+    expect(release(log.statementLog, { ...cosign(two.checkpoint), leaves })).toEqual([given])
+    release(log.statementLog, { acknowledge: leaves })
+    await log.statementLog.settle()
+    // Its room was taken once, and is given back once.
+    await sign(log, items(2))
+    await expect(sign(log, items(1))).rejects.toEqual(withCode('log_unavailable'))
+  })
+
+  test('those that a quorum cosigned are forgotten once answered, and the rest is repeated', async () => {
+    const log = await createOpenLog()
+    const { statementLog } = log
+    const one = await sign(log, items(2))
+    await sign(log, items(2))
+    release(statementLog, cosign(one.checkpoint))
+    const { log: answer } = await statementLog.call({ from: 0 })
+    expect(answer).toMatchObject({ from: 3, isOpen: true })
+    expect(answer?.entries).toHaveLength(2)
+    expect((await statementLog.call({ from: 4 })).log?.entries).toEqual(answer?.entries.slice(1))
+    expect((await statementLog.call({ from: 99 })).log).toMatchObject({ from: 5, entries: [] })
+  })
+
+  test('a checkpoint that could not be signed is signed for the next who asks', async () => {
+    let isBroken = false
+    const signCheckpoint: typeof keyWorker.signCheckpoint = async (origin, text) => {
+      if (isBroken) throw new Error('broken')
+      return keyWorker.signCheckpoint(origin, text)
+    }
+    const log = await createOpenLog({ keyWorker: { ...keyWorker, signCheckpoint } })
+    isBroken = true
+    await expect(sign(log, items(1))).rejects.toThrow('broken')
+    isBroken = false
+    const { log: answer } = await log.statementLog.call({})
+    expect(parseCheckpoint(parseNote(answer?.checkpoint ?? '').text).size).toBe(2)
+  })
+})
+
+describe('full', () => {
+  test('of statements, by their number: nothing more is signed until one has gone', async () => {
+    const log = await createOpenLog({ limits: { statements: 2 } })
+    const two = items(2)
+    const { checkpoint } = await sign(log, two)
+    await expect(sign(log, items(1))).rejects.toEqual(withCode('log_unavailable'))
+    const leaves = two.map(toLeaf)
+    release(log.statementLog, { ...cosign(checkpoint), leaves })
+    await expect(sign(log, items(1))).rejects.toEqual(withCode('log_unavailable'))
+    release(log.statementLog, { acknowledge: leaves.slice(1) })
+    await sign(log, items(1))
+  })
+
+  test('of statements, by their size', async () => {
+    const { statementLog } = await createOpenLog({ limits: { bytes: 10_000 } })
+    const large = { content: 'x'.repeat(8_000) } as never
+    expect(() => statementLog.reserve([large])).toThrow(withCode('log_unavailable'))
+    const room = statementLog.reserve([{} as never, {} as never])
+    expect(() => statementLog.reserve([{} as never, {} as never, {} as never])).toThrow(withCode('log_unavailable'))
+    room.close()
+    room.close()
+    expect(() => statementLog.reserve([{} as never, {} as never, {} as never, {} as never])).not.toThrow()
+    expect(() => statementLog.reserve([{} as never])).toThrow(withCode('log_unavailable'))
+  })
+
+  test('of entries that no quorum has cosigned: those of drops too', async () => {
+    const log = await createOpenLog({ limits: { entries: 2 } })
+    const item = createSignedItem()
+    await sign(log, [item])
+    release(log.statementLog, { drop: [toLeaf(item)] })
+    const late = createSignedItem({ signedAtMs: NOW + 1 })
+    await expect(sign(log, [late])).rejects.toEqual(withCode('log_unavailable'))
+    const { log: answer } = await log.statementLog.call({})
+    release(log.statementLog, cosign(answer?.checkpoint ?? ''))
+    await sign(log, [late])
+  })
+})
+
+describe('another origin', () => {
+  test('erases what waits, begins with the boot, ends the first one for this boot, and opens by its own quorum', async () => {
+    const log = await createOpenLog()
+    const { statementLog } = log
+    const [waiting, released] = [createSignedItem(), createSignedItem()]
+    const { checkpoint } = await sign(log, [waiting, released])
+    const leaves = [toLeaf(waiting), toLeaf(released)]
+    release(statementLog, { ...cosign(checkpoint), leaves: leaves.slice(1) })
+    const { log: answer } = await statementLog.call({ start: { ...empty, origin: second } })
+    expect(answer).toMatchObject({ origin: second, from: 0, isOpen: false })
+    // That they are no more is said here: the other log is left.
+    expect(await readEntries(log)).toMatchObject([{ kind: 'boot' }, { kind: 'dropped', leaf: leaves[0] }])
+    expect(() => statementLog.assertOpen()).toThrow(withCode('log_unavailable'))
+    expect(() => release(statementLog, { ...cosign(checkpoint, witnesses), leaves })).toThrow(withCode('log_refused'))
+    await expect(statementLog.call({ start: empty })).rejects.toEqual(withCode('log_refused'))
+    release(statementLog, cosign(answer?.checkpoint ?? ''))
+    expect(() => statementLog.assertOpen()).not.toThrow()
+    log.clock.elapsedMs = 60_000
+    statementLog.expire()
+    expect((await readEntries(log)).at(-1)).toMatchObject({ kind: 'unacknowledged', leaf: leaves[1] })
+  })
+
+  test('what was being signed meanwhile gets no entry there, and its call fails', async () => {
+    const log = await createOpenLog()
+    const { statementLog } = log
+    // Later than what is erased, so that only the log's change can be in its way.
+    const [one, two] = [createSignedItem(), createSignedItem({ signedAtMs: NOW + 1 })]
+    const rooms = [one, two].map((item) => statementLog.reserve([item] as never))
+    rooms[0]?.hold([one], other)
+    await statementLog.call({ start: { ...empty, origin: second } })
+    expect(() => rooms[1]?.hold([two], other)).toThrow(withCode('log_unavailable'))
+    const batch = toBatch([one, two])
+    statementLog.append(batch)
+    await expect(rooms[0]?.collect([one], [batch])).rejects.toEqual(withCode('log_unavailable'))
+    for (const room of rooms) room.close()
+    expect(await kindsOf(log)).toEqual(['boot'])
+    await statementLog.settle()
+  })
+
+  test('two other origins at once: one after the other, and no tree twice', async () => {
+    const log = await createOpenLog()
+    const { statementLog } = log
+    const start = { ...empty, origin: second }
+    const [one, two] = await Promise.all([statementLog.call({ start }), statementLog.call({ start })])
+    expect(two).toEqual(one)
+  })
+})

@@ -1,0 +1,143 @@
+import { createHash } from 'node:crypto'
+import { decodeLogEntry, type LogEntry, parseNote, signNote, toVkey } from '@countersign/log'
+import type { PolicyLog } from '@countersign/policy'
+import {
+  fromHex,
+  type LogRequest,
+  type ReleaseRequest,
+  type SignedBatch,
+  type SignItem,
+  toHex,
+} from '@countersign/protocol'
+import { createSigner, type Signer } from '../../../packages/log/src/logs.fake.ts'
+import { createKeyring } from '../src/keys/deriveKey.ts'
+import { createLogKeys } from '../src/keys/logKeys.ts'
+import { createStatementLog, type StatementLog, type StatementLogDeps } from '../src/log/statementLog.ts'
+import type { SignedItem } from '../src/sign/signItem.ts'
+
+/* A log of statements in memory, with witnesses that cosign whatever they are shown. */
+
+export const NOW = Date.UTC(2026, 5, 15, 12)
+export const origins = ['log.example/a', 'log.example/b']
+export const witnesses = ['w1', 'w2', 'w3'].map((name) => createSigner(`${name}.example`, 'cosignature-ed25519'))
+export const stranger = createSigner('stranger.example', 'cosignature-ed25519')
+export const bootId = new Uint8Array(16).fill(3)
+export const configHash = new Uint8Array(32).fill(0xcc)
+export const coordinatorKey = 'cd'.repeat(32)
+export const keyOf = ({ key }: Signer) => toHex(key.publicKey)
+export const setting = { origins, witnesses: witnesses.map(keyOf).toSorted(), quorum: 2 }
+const rootSecret = Uint8Array.from({ length: 32 }, (_, index) => index)
+export const keyring = createKeyring(rootSecret, configHash)
+const logKeys = createLogKeys(keyring)
+/** Those of the logs, as the enclave has them. */
+export const keyWorker: StatementLogDeps['keyWorker'] = {
+  describeLog: async (origin) => logKeys.describe(origin),
+  signCheckpoint: async (origin, text) => {
+    const signature = logKeys.sign(origin, text)
+    if (signature === undefined) throw new Error('not a checkpoint')
+    return signature
+  },
+}
+
+export type TestLog = ReturnType<typeof createTestLog>
+
+export function createTestLog(changes: Partial<StatementLogDeps> = {}) {
+  const clock = { nowMs: NOW, elapsedMs: 0 }
+  const lines: object[] = []
+  const add = (line: object) => void lines.push(line)
+  const statementLog = createStatementLog({
+    setting,
+    origins,
+    keyWorker,
+    bootId,
+    configHash,
+    time: { now: () => clock.nowMs, assertKnown() {} },
+    elapsedMs: () => clock.elapsedMs,
+    log: { info: add, warn: add, error: add },
+    ...changes,
+  })
+  return { statementLog, clock, lines }
+}
+
+/** Starts a log from nothing and has its boot cosigned. */
+export async function open({ statementLog }: Pick<TestLog, 'statementLog'>, start: Partial<LogRequest['start']> = {}) {
+  await statementLog.call({ start: { origin: origins[0] as string, checkpoint: null, hashes: [], ...start } })
+  const { log } = await statementLog.call({})
+  release(statementLog, cosign(log?.checkpoint ?? ''))
+}
+
+export async function createOpenLog(changes: Partial<StatementLogDeps> = {}): Promise<TestLog> {
+  const log = createTestLog(changes)
+  await open(log)
+  return log
+}
+
+let last = 0
+
+/** A statement that nobody has signed, about nothing. */
+export function createSignedItem(changes: { needs?: PolicyLog; signedAtMs?: number } = {}): SignedItem {
+  const { needs, signedAtMs = NOW } = changes
+  last += 1
+  const statement = { keyId: toHex(bootId), signedAt: new Date(signedAtMs).toISOString(), number: last }
+  const leaf = new Uint8Array(createHash('sha256').update(String(last)).digest())
+  return { statement, subject: {}, leaf, ...(needs === undefined ? {} : { needs }) } as never
+}
+
+export function toBatch(items: readonly SignedItem[]): SignedBatch {
+  return { bootId: toHex(bootId), sequence: 0, previous: '', leaves: items.map(toLeaf), quote: '' }
+}
+
+export const toLeaf = ({ leaf }: SignedItem) => toHex(leaf)
+const noItem = { kind: 'message', content: { message: '0x' } } as unknown as SignItem
+
+/** Room for so many, held and appended as one batch, as a call of `sign` does it. */
+export async function sign(
+  { statementLog }: { statementLog: StatementLog },
+  items: readonly SignedItem[],
+  caller = coordinatorKey,
+) {
+  const room = statementLog.reserve(items.map(() => noItem))
+  try {
+    room.hold(items, caller)
+    const batch = toBatch(items)
+    statementLog.append(batch)
+    const appended = await room.collect(items, [batch])
+    if (appended === null) throw new Error('nothing was appended')
+    return appended
+  } finally {
+    room.close()
+  }
+}
+
+/** A checkpoint with the cosignatures of these witnesses, as a coordinator brings it. */
+export function cosign(
+  checkpoint: string,
+  signers: readonly Signer[] = witnesses.slice(0, 2),
+  timestampS = 1_800_000_000,
+) {
+  const { text } = parseNote(checkpoint)
+  const note = signNote(
+    text,
+    signers.map((signer) => ({ ...signer, timestampS })),
+  )
+  return {
+    checkpoint,
+    cosignatures: note
+      .slice(text.length + 1)
+      .split('\n')
+      .filter((line) => line !== ''),
+  }
+}
+
+export function release(statementLog: StatementLog, request: Partial<ReleaseRequest>, caller = coordinatorKey) {
+  return statementLog.release({ bootId: toHex(bootId), ...request }, caller).statements
+}
+
+export async function readEntries({ statementLog }: { statementLog: StatementLog }): Promise<LogEntry[]> {
+  const { log } = await statementLog.call({})
+  return (log?.entries ?? []).map((entry) => decodeLogEntry(fromHex(entry)))
+}
+
+export const kindsOf = async (log: TestLog) => (await readEntries(log)).map(({ kind }) => kind)
+
+export const toVkeys = (signers: readonly Signer[]) => signers.map(({ key }) => toVkey(key))

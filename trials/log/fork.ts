@@ -1,0 +1,45 @@
+import { hkdfSync } from 'node:crypto'
+import { cp, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { formatAddCheckpoint, formatCheckpoint, signNote } from '@countersign/log'
+import { hashTree, hashTreeLeaf } from '@countersign/protocol'
+import { startWitness, type WitnessFolder } from '@countersign/testing/launcher'
+import type { Scope } from '@countersign/testing/stack'
+import { createSigner, type Signer } from '../../packages/log/src/logs.fake.ts'
+
+/** Signs checkpoints as the enclave does: only who has the root secret can, and here that is a file. */
+export async function createLogSigner(rootSecretFile: string, origin: string): Promise<Signer> {
+  const secret = Buffer.from((await readFile(rootSecretFile, 'utf8')).trim(), 'hex')
+  const info = Buffer.concat([Buffer.from('countersign/log/v1'), Buffer.of(0), Buffer.from(origin)])
+  return createSigner(origin, 'ed25519', new Uint8Array(hkdfSync('sha256', secret, '', info, 32)))
+}
+
+/** A checkpoint of another history. */
+export function createOtherCheckpoint(log: Signer, size: number): { checkpoint: string; root: Uint8Array } {
+  const leaves = Array.from({ length: size }, (_, index) => hashTreeLeaf(new TextEncoder().encode(`other ${index}`)))
+  const root = hashTree(leaves)
+  const text = formatCheckpoint({ origin: log.key.name, size, root, extensions: [] })
+  return { checkpoint: signNote(text, [log]), root }
+}
+
+/** A second process with the key of a witness and another state: it has cosigned another history of the log. Its URL. */
+export async function startForkedWitness(
+  { add }: Pick<Scope, 'add'>,
+  parameters: { witness: WitnessFolder; logsFile: string; log: Signer; size: number },
+): Promise<string> {
+  const { witness, logsFile, log, size } = parameters
+  const folder = `${witness.folder}-fork`
+  await cp(witness.folder, folder, { recursive: true })
+  // What the real one has cosigned is not copied with its key.
+  await rm(join(folder, 'checkpoints'), { recursive: true })
+  await cp(join(witness.folder, 'checkpoints'), join(folder, 'checkpoints'), { recursive: true, filter: isFolder })
+  const service = add(startWitness({ folder, logsFile }), ({ kill }) => kill('SIGKILL'))
+  const url = String((await service.started).address)
+  const { checkpoint } = createOtherCheckpoint(log, size)
+  const body = formatAddCheckpoint({ oldSize: 0, proof: [], checkpoint })
+  const response = await fetch(`${url}/add-checkpoint`, { method: 'POST', body })
+  if (response.status !== 200) throw new Error(`the other history was not cosigned: ${await response.text()}`)
+  return url
+}
+
+const isFolder = (path: string) => path.endsWith('/checkpoints')

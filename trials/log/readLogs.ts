@@ -1,0 +1,52 @@
+import type { Query } from '../bench/growth/query.ts'
+
+/** What the database has of one log. */
+export type LogRows = {
+  origin: string
+  /** Verifier key. */
+  key: string
+  /** From index 0 on. */
+  entries: readonly Uint8Array[]
+  checkpoints: readonly { size: number; root: string }[]
+  notes: readonly { size: number; note: string }[]
+  /** Signatures that are stored, with the note by which each was released, and where its entry is. */
+  signings: readonly { slug: string; index: number; note: string }[]
+}
+
+/** All logs, in the order in which they were begun. Past the store, so that its code is judged too. */
+export async function readLogs(query: Query): Promise<LogRows[]> {
+  const logs = await query<{ id: number; origin: string; key: string }>('select id, origin, key from logs order by id')
+  return Promise.all(
+    logs.map(async ({ id, origin, key }) => {
+      const entries = await query<{ index: string; entry: Uint8Array }>(
+        'select index, entry from log_entries where log_id = $1 order by index',
+        [id],
+      )
+      for (const [place, { index }] of entries.entries()) {
+        if (Number(index) !== place) throw new Error(`${origin} has no entry ${place}`)
+      }
+      const checkpoints = await query<{ size: string; root: string }>(
+        `select size, encode(root, 'hex') as root from log_checkpoints where log_id = $1 order by size`,
+        [id],
+      )
+      const notes = await query<{ size: string; note: string }>(
+        'select size, note from log_notes where log_id = $1 order by size',
+        [id],
+      )
+      const signings = await query<{ slug: string; index: string; note: string }>(
+        `select a.slug, a.log_index as index, n.note from attestations a
+          join verifications v on v.id = a.verification_id join log_notes n on n.hash = v.log_note
+          where n.log_id = $1`,
+        [id],
+      )
+      return {
+        origin,
+        key,
+        entries: entries.map(({ entry }) => entry),
+        checkpoints: checkpoints.map(({ size, root }) => ({ size: Number(size), root })),
+        notes: notes.map(({ size, note }) => ({ size: Number(size), note })),
+        signings: signings.map(({ slug, index, note }) => ({ slug, index: Number(index), note })),
+      }
+    }),
+  )
+}

@@ -1,0 +1,289 @@
+import { setTimeout } from 'node:timers/promises'
+import { formatAddCheckpoint, parseCheckpoint, parseNote, parseVkey, signNote } from '@countersign/log'
+import { enclavePaths, type LogResponse, toHex } from '@countersign/protocol'
+import { type Backend, type BackendLog, startBackend } from '@countersign/testing'
+import { createTx, createUser, type Scope, type TestUser, withScope } from '@countersign/testing/stack'
+import { createSigner } from '../../packages/log/src/logs.fake.ts'
+import { callEnclave, createTestCoordinator } from '../../services/enclave/test/coordinator.ts'
+import { openQuery, type Query } from '../bench/growth/query.ts'
+import { createLogSigner, createOtherCheckpoint } from './fork.ts'
+import { judgeLog } from './judgeLog.ts'
+import { type LogRows, readLogs } from './readLogs.ts'
+import { readNewest } from './readNewest.ts'
+
+/** What one attack came to: the faults, of which there should be none. */
+type Attack = (parameters: { scope: Scope; say(line: string): void }) => Promise<string[]>
+
+const QUORUM = 2
+/** How long is looked whether something is released that must not be. */
+const WATCH_MS = 8_000
+const READY_MS = 90_000
+
+export const attacks = {
+  'rolled-back database': rolledBackDatabase,
+  'second enclave on the same origin': secondEnclave,
+  'origin that the witnesses do not know': unknownOrigin,
+  'frontier made up by the coordinator': madeUpFrontier,
+} as const satisfies Record<string, Attack>
+
+export type AttackName = keyof typeof attacks
+
+/** Runs each with a backend of its own. */
+export async function runAttacks(parameters: {
+  names: readonly AttackName[]
+  say(line: string): void
+}): Promise<{ name: AttackName; faults: string[] }[]> {
+  const { names, say } = parameters
+  const results = []
+  for (const name of names) {
+    const faults = await withScope((scope) => attacks[name]({ scope, say: (line) => say(`${name}: ${line}`) }))
+    results.push({ name, faults })
+  }
+  return results
+}
+
+/** A backend with a log, somebody who is signed in, and what the database has. */
+async function open(scope: Scope, log: BackendLog) {
+  const backend = scope.add(await startBackend({ kind: 'postgres', env: { WORKER: 'off' }, log }), ({ stop }) => stop())
+  await backend.untilReady(READY_MS)
+  const user = createUser(backend)
+  await user.signIn('alice')
+  return { backend, user, nextNonce: createCounter() }
+}
+
+function createCounter() {
+  let count = 0
+  return () => count++
+}
+
+/** Signs so many; a fault for each that is refused. */
+async function signSome(user: TestUser, nextNonce: () => number, count: number): Promise<string[]> {
+  const faults: string[] = []
+  for (let each = 0; each < count; each++) {
+    const { status } = await user.sign(createTx(nextNonce()))
+    if (status !== 200) faults.push(`an honest signature was answered with ${status}`)
+  }
+  return faults
+}
+
+/** Asks for a while; a fault for each signature that comes. */
+async function watch(user: TestUser, nextNonce: () => number): Promise<string[]> {
+  const faults: string[] = []
+  const until = performance.now() + WATCH_MS
+  while (performance.now() < until) {
+    const { status } = await user.sign(createTx(nextNonce()))
+    if (status === 200) faults.push('a signature was released')
+    await setTimeout(250)
+  }
+  return faults
+}
+
+const openDatabase = async (scope: Scope, url: string): Promise<Query> =>
+  scope.add(await openQuery(url), ({ close }) => close()).query
+
+/** The log of this origin, judged against the witnesses. */
+async function judge({ witnesses }: Pick<Backend, 'witnesses'>, query: Query, origin: string) {
+  const policy = { witnesses: witnesses.map(({ vkey }) => toHex(parseVkey(vkey).publicKey)), quorum: QUORUM }
+  const rows = (await readLogs(query)).find((log) => log.origin === origin)
+  if (rows === undefined) return { rows: undefined, faults: [`${origin} was never begun`] }
+  return { rows, faults: judgeLog(rows, { policy, newest: await readNewest(witnesses, origin) }).faults }
+}
+
+const countSignings = (logs: readonly LogRows[], origin: string) =>
+  logs.find((log) => log.origin === origin)?.signings.length ?? 0
+
+/** An operator brings an old database back: the witnesses have seen more of the log than it has. */
+async function rolledBackDatabase({ scope, say }: Parameters<Attack>[0]): Promise<string[]> {
+  const origins = ['log.localhost/first', 'log.localhost/spare']
+  const [first = '', spare = ''] = origins
+  const { backend, user, nextNonce } = await open(scope, { origins, knownOrigins: [first] })
+  const { databaseUrl = '' } = backend
+  const faults = await signSome(user, nextNonce, 2)
+  await backend.stopCoordinator('SIGTERM')
+  const old = await copyDatabase(databaseUrl)
+  await backend.startCoordinator()
+  await backend.untilReady(READY_MS)
+  faults.push(...(await signSome(user, nextNonce, 3)))
+  await backend.stopCoordinator('SIGTERM')
+  await backend.stopEnclave('SIGKILL')
+  await backend.startEnclave()
+  await backend.startCoordinator({ DATABASE_URL: old })
+  faults.push(...(await watch(user, nextNonce)))
+  const query = await openDatabase(scope, old)
+  const before = countSignings(await readLogs(query), first)
+  if (before !== 2) faults.push(`the old log has ${before} signatures`)
+  say('nothing is released on the old database; now the witnesses know a spare')
+  await backend.introduceLogs()
+  await backend.untilReady(READY_MS)
+  faults.push(...(await signSome(user, nextNonce, 2)))
+  const logs = await readLogs(query)
+  if (countSignings(logs, first) !== 2) faults.push('the old log was gone on with')
+  if (countSignings(logs, spare) !== 2) faults.push('the spare did not take over')
+  return [...faults, ...(await judge(backend, query, spare)).faults]
+}
+
+/** Two enclaves with one root secret are told to write to the same log, each with a coordinator of its own. */
+async function secondEnclave({ scope, say }: Parameters<Attack>[0]): Promise<string[]> {
+  const origins = ['log.localhost/only']
+  const [origin = ''] = origins
+  const { backend, user, nextNonce } = await open(scope, { origins })
+  const { databaseUrl = '' } = backend
+  const faults = await signSome(user, nextNonce, 2)
+  const secondUrl = await backend.startSecondEnclave()
+  const other = await createDatabase(databaseUrl)
+  const second = await backend.startSecond({ ENCLAVE_URL: secondUrl, DATABASE_URL: other })
+  const until = performance.now() + WATCH_MS
+  while (performance.now() < until) {
+    const isReady = (await fetch(`${second.url}/health/ready`)).status === 200
+    if (isReady) faults.push('a second history was opened')
+    // Without a session nothing can be asked for; to open one would take the log.
+    const signedIn = await createUser({ url: second.url })
+      .signIn('bob')
+      .then(
+        () => true,
+        () => false,
+      )
+    if (signedIn) faults.push('the second enclave opened a session')
+    await setTimeout(500)
+  }
+  faults.push(...(await signSome(user, nextNonce, 2)))
+  await second.stop()
+  say('with a database of its own it gets nothing; now on the same database')
+  const third = await backend.startSecond({ ENCLAVE_URL: secondUrl })
+  const ends = performance.now() + WATCH_MS
+  while (performance.now() < ends) {
+    await user.sign(createTx(nextNonce()))
+    await setTimeout(100)
+  }
+  await third.stop()
+  const query = await openDatabase(scope, databaseUrl)
+  const { rows, faults: found } = await judge(backend, query, origin)
+  if ((rows?.signings.length ?? 0) < 4) faults.push('signatures are lost')
+  return [...faults, ...found]
+}
+
+/** The witnesses were never told of the first origin: 404. */
+async function unknownOrigin({ scope, say }: Parameters<Attack>[0]): Promise<string[]> {
+  const origins = ['log.localhost/unknown', 'log.localhost/known']
+  const [unknown = '', known = ''] = origins
+  const { backend, user, nextNonce } = await open(scope, { origins, knownOrigins: [known] })
+  say('the spare was taken')
+  const faults = await signSome(user, nextNonce, 3)
+  const query = await openDatabase(scope, backend.databaseUrl ?? '')
+  const logs = await readLogs(query)
+  if (countSignings(logs, unknown) !== 0) faults.push('a log that nobody knows has signatures')
+  if (countSignings(logs, known) !== 3) faults.push('the spare does not have the signatures')
+  if ((logs.find((log) => log.origin === unknown)?.notes.length ?? 0) > 0)
+    faults.push('a log that nobody knows has notes')
+  return [...faults, ...(await judge(backend, query, known)).faults]
+}
+
+/** A coordinator that the enclave admits tells it lies about where its log goes on, and about who cosigned it. */
+async function madeUpFrontier({ scope, say }: Parameters<Attack>[0]): Promise<string[]> {
+  const origins = ['log.localhost/first', 'log.localhost/spare']
+  const [first = '', spare = ''] = origins
+  const { backend, user, nextNonce } = await open(scope, { origins })
+  const { enclaveUrl, witnesses, rootSecretFile, databaseUrl = '' } = backend
+  const faults = await signSome(user, nextNonce, 2)
+  await backend.stopCoordinator('SIGTERM')
+  await backend.stopEnclave('SIGKILL')
+  await backend.startEnclave()
+  const query = await openDatabase(scope, databaseUrl)
+  const newest = (await readLogs(query))[0]?.notes.at(-1)?.note ?? ''
+  const liar = createTestCoordinator()
+  const call = (path: string, body: object) => callEnclave(enclaveUrl, liar, path, body)
+
+  /** Each must be refused, and nothing come of it. */
+  async function refuse(name: string, path: string, body: object, statuses: readonly number[] = [403]) {
+    const { status, body: answer } = await call(path, body)
+    if (!statuses.includes(status)) faults.push(`${name} was answered with ${status}: ${JSON.stringify(answer)}`)
+  }
+  const start = (origin: string, checkpoint: string | null, hashes: readonly string[] = []) => ({
+    start: { origin, checkpoint, hashes },
+  })
+  const stranger = createOtherCheckpoint(createSigner(first), 1)
+  await refuse(
+    'a checkpoint by another key',
+    enclavePaths.log,
+    start(first, stranger.checkpoint, [toHex(stranger.root)]),
+  )
+  await refuse('a frontier of another tree', enclavePaths.log, start(first, newest, toOtherHashes(newest)))
+  await refuse('a frontier of the empty tree', enclavePaths.log, start(first, null, ['11'.repeat(32)]))
+  await refuse('an origin of somebody else', enclavePaths.log, start('log.localhost/other', null))
+  await refuse(
+    'a session before the log is open',
+    enclavePaths.openSession,
+    { idToken: 'a.b.c', loginSecret: '11'.repeat(32) },
+    [503],
+  )
+
+  // The empty tree is where a new log begins, so this is taken: the witnesses know better.
+  const begun = (await call(enclavePaths.log, start(first, null))) as { status: number; body: LogResponse }
+  const { bootId, log } = begun.body
+  if (begun.status !== 200 || log === null || log.isOpen) return [...faults, 'the log was not begun, or opened at once']
+  for (const { name, url } of witnesses) {
+    for (const oldSize of [0, 1]) {
+      const body = formatAddCheckpoint({ oldSize, proof: [], checkpoint: log.checkpoint })
+      const response = await fetch(`${url}/add-checkpoint`, { method: 'POST', body })
+      if (response.status === 200) faults.push(`${name} cosigned a second history`)
+    }
+  }
+  const release = { bootId, checkpoint: log.checkpoint }
+  await refuse('a release without cosignatures', enclavePaths.release, { ...release, cosignatures: [] })
+  await refuse('cosignatures of another history', enclavePaths.release, { ...release, cosignatures: toLines(newest) })
+  const forged = witnesses.map(({ vkey }) => {
+    const name = parseVkey(vkey).name
+    const timestampS = Math.floor(Date.now() / 1000)
+    const signer = { ...createSigner(name, 'cosignature-ed25519'), timestampS }
+    return toLines(signNote(parseNote(log.checkpoint).text, [signer]))[0] ?? ''
+  })
+  await refuse('cosignatures of others with their names', enclavePaths.release, { ...release, cosignatures: forged })
+  // Even with the log's own key, which the coordinator does not have: the enclave never signed it.
+  const key = await createLogSigner(rootSecretFile, first)
+  const other = createOtherCheckpoint(key, 1)
+  await refuse('a checkpoint of another tree', enclavePaths.release, {
+    ...release,
+    checkpoint: other.checkpoint,
+    cosignatures: forged,
+  })
+  await refuse('a session still', enclavePaths.openSession, { idToken: 'a.b.c', loginSecret: '11'.repeat(32) }, [503])
+
+  say('nothing was released; now an honest coordinator')
+  await backend.startCoordinator()
+  await backend.untilReady(READY_MS)
+  faults.push(...(await signSome(user, nextNonce, 2)))
+  const logs = await readLogs(query)
+  if (countSignings(logs, first) !== 2) faults.push('the log that was begun anew has signatures')
+  if (countSignings(logs, spare) !== 2) faults.push('the spare did not take over')
+  return [...faults, ...(await judge(backend, query, first)).faults, ...(await judge(backend, query, spare)).faults]
+}
+
+/** As many as the tree of the checkpoint has, of another tree. */
+function toOtherHashes(note: string): string[] {
+  const { size } = parseCheckpoint(parseNote(note).text)
+  return [...size.toString(2)].filter((bit) => bit === '1').map((_, index) => toHex(new Uint8Array(32).fill(index + 1)))
+}
+
+/** The lines of signatures below a note, without that of the log. */
+function toLines(note: string): string[] {
+  return note.split('\n').filter((line) => line.startsWith('\u2014 ') && !line.startsWith('\u2014 log.'))
+}
+
+/** Another one on the same server. */
+async function createDatabase(databaseUrl: string, template = 'template1'): Promise<string> {
+  const name = `other_${Math.random().toString(36).slice(2)}`
+  const admin = new URL(databaseUrl)
+  admin.pathname = '/postgres'
+  const { query, close } = await openQuery(admin.href)
+  try {
+    await query(`create database ${name} template ${template}`)
+  } finally {
+    await close()
+  }
+  const url = new URL(databaseUrl)
+  url.pathname = `/${name}`
+  return url.href
+}
+
+/** As it is now. Nobody may be connected to it. */
+const copyDatabase = (databaseUrl: string) => createDatabase(databaseUrl, new URL(databaseUrl).pathname.slice(1))

@@ -1,0 +1,106 @@
+import { nameSignature, toCid } from '@countersign/receipt'
+import { createFetchBytes, createLogsMemory, createMonitorMemory, monitorWallet } from '@countersign/verify'
+import { signedAt, toManifest } from '../../packages/verify/src/issues.fake.ts'
+import { createHistory } from '../../packages/verify/src/monitor/history.fake.ts'
+import { createFakeLog } from '../../packages/verify/src/monitor/log/log.fake.ts'
+import { createFakeNode } from '../../packages/verify/src/monitor/node.fake.ts'
+import { apiBaseUrl, createFakeNetwork, gatewayUrl, rpcUrl } from '../../packages/verify/src/network.fake.ts'
+
+export type HistoryReport = {
+  /** Of the honest history: nothing. */
+  findings: readonly string[]
+  headline: { proven: number; nonce: number; size: number; entries: number }
+  conclusion: string
+  seconds: number
+  /** What the next look found of each case that was planted, and how long it took. */
+  planted: readonly { name: string; findings: readonly string[]; seconds: number }[]
+}
+
+const PER_BLOCK = 100
+
+/** Looks at a wallet with so many signatures, all honest; then plants one case after the other, and looks again as `--follow` does. */
+export async function runHistory({
+  count,
+  say,
+}: {
+  count: number
+  say: (line: string) => void
+}): Promise<HistoryReport> {
+  const { log, template, receipts, blocks } = await createHistory(count)
+  say(`${receipts.length} receipts made`)
+  const wallet = nameSignature(template.receipt).from
+  const network = createFakeNetwork(template)
+  const node = createFakeNode({ wallet })
+  // The manifest's contract begins at block 7.
+  node.rest(7)
+  for (const block of [...blocks, ...receipts.map(({ bytes }) => bytes)])
+    network.blocks.set(toCid(block), Uint8Array.from(block))
+  const sent = receipts.flatMap(({ receipt }) => (receipt.kind === 'transaction' ? [receipt.subject] : []))
+  for (let start = 0; start < sent.length; start += PER_BLOCK) {
+    node.mine(
+      ...sent.slice(start, start + PER_BLOCK).map(({ txHash, nonce }) => ({ hash: txHash, from: wallet, nonce })),
+    )
+  }
+  for (let start = 0; start < receipts.length; start += PER_BLOCK) {
+    node.publishAll(receipts.slice(start, start + PER_BLOCK))
+  }
+  node.rest(60)
+  let served = log
+  const serve = (next: typeof log) => {
+    served = next
+    served.cosignedAtS = now.getTime() / 1000 - 60
+  }
+  const now = new Date(signedAt.getTime() + 7 * 86_400_000)
+  serve(log)
+  network.routes.push([rpcUrl, node.answer], [`${apiBaseUrl}/log`, (url) => served.answer(url)])
+
+  const deps = {
+    fetchBytes: createFetchBytes({ fetch: network.fetch, timeoutMs: 60_000 }),
+    now: () => now,
+    memory: createMonitorMemory(),
+    logs: createLogsMemory(),
+    onProgress({ judged, of }: { judged: number; of: number }) {
+      if (judged % 1000 === 0) say(`${judged} of ${of} judged`)
+    },
+  }
+  const look = async () => {
+    const startedAt = performance.now()
+    const request = { address: wallet, rpc: rpcUrl, gateways: [gatewayUrl], log: apiBaseUrl, allowMock: true }
+    const report = await monitorWallet(deps, { ...request, manifests: [toManifest(template)] })
+    const findings = report.findings.map(({ kind, index, detail = '' }) => `${kind} ${index ?? ''} ${detail}`.trim())
+    return { report, findings, seconds: (performance.now() - startedAt) / 1000 }
+  }
+  const { report, findings, seconds } = await look()
+  const [seen] = report.logs ?? []
+  const { keyId } = template.receipt.signer.statement
+  const hidden = { kind: 'signature', keyId, leaf: '5e'.repeat(32), timeMs: signedAt.getTime() } as const
+  const planted: { name: string; findings: readonly string[]; seconds: number }[] = []
+  const plant = async (name: string, change: () => () => void) => {
+    const undo = change()
+    const found = await look()
+    planted.push({ name, findings: found.findings, seconds: found.seconds })
+    undo()
+  }
+  await plant('a transaction signed outside', () => {
+    node.mine({ hash: `0x${'f0'.repeat(32)}`, from: wallet, nonce: sent.length })
+    node.rest(20)
+    return () => void node.blocks.splice(-21)
+  })
+  await plant('a tile withheld', () => {
+    const path = `tile/entries/${String(Math.floor(log.entries.length / 256)).padStart(3, '0')}.p/${(log.entries.length % 256) + 1}`
+    serve(createFakeLog([...log.entries, { ...hidden, keyId: 'ee'.repeat(16) }]))
+    served.gone.add(path)
+    return () => serve(log)
+  })
+  await plant('a second history', () => {
+    serve(createFakeLog([...log.entries.slice(0, -1), hidden, hidden]))
+    return () => serve(log)
+  })
+  await plant('an entry without a receipt', () => {
+    serve(createFakeLog([...log.entries, hidden]))
+    return () => {}
+  })
+  const { proven, nonce, conclusion } = report
+  const headline = { proven, nonce, size: seen?.size ?? 0, entries: seen?.entries ?? 0 }
+  return { findings, headline, conclusion, seconds, planted }
+}
