@@ -4,12 +4,12 @@
 import type { ServerResponse } from 'node:http'
 import { resolve } from 'node:path'
 import { serve } from '@hono/node-server'
-import { createServer, type Plugin } from 'vite'
+import { build, type Connect, createServer, type InlineConfig, type Plugin, preview } from 'vite'
 import type { WebConfig } from '../apps/web/src/config.ts'
 import type { DemoConfig } from './demo/createDemoApp.ts'
 
 const ROOT = resolve(import.meta.dirname, '../apps/web')
-const { PORT, DEMO_PORT, CACHE_DIR = '' } = process.env
+const { PORT, DEMO_PORT, CACHE_DIR = '', IS_BUILT } = process.env
 
 /** A page that was open through a restart asks at once: it waits for the rest of the stack rather than show an error. */
 const configuration = new Promise<{ web: WebConfig; demo: DemoConfig }>((settle) =>
@@ -21,34 +21,44 @@ function serveConfiguration(): Plugin {
     const body = JSON.stringify((await configuration).web)
     response.writeHead(200, { 'content-type': 'application/json', 'cache-control': 'no-store' }).end(body)
   }
+  const use = ({ middlewares }: { middlewares: Connect.Server }) =>
+    void middlewares.use((request, response, next) => {
+      if (request.url?.split('?')[0] === '/config.json') void answer(response)
+      else next()
+    })
   return {
     name: 'countersign-configuration',
     // Before whatever the app itself may answer with.
     enforce: 'pre',
-    configureServer({ middlewares }) {
-      middlewares.use((request, response, next) => {
-        if (request.url?.split('?')[0] === '/config.json') void answer(response)
-        else next()
-      })
-    },
+    configureServer: use,
+    configurePreviewServer: use,
   }
+}
+
+const app: InlineConfig = {
+  root: ROOT,
+  configFile: resolve(ROOT, 'vite.config.ts'),
+  // It is TypeScript that Node runs as it is, so nothing has to be bundled first.
+  configLoader: 'native',
+  // Not the app's own: two stacks at once would write to it.
+  cacheDir: CACHE_DIR,
+  clearScreen: false,
+}
+const place = { host: 'localhost', port: Number(PORT), strictPort: true }
+
+async function startBuilt() {
+  const output = { outDir: resolve(CACHE_DIR, 'built'), minify: false }
+  await build({ ...app, logLevel: 'error', build: output })
+  await preview({ ...app, build: output, preview: place, plugins: [serveConfiguration()] })
 }
 
 async function start() {
   const server = await createServer({
-    root: ROOT,
-    configFile: resolve(ROOT, 'vite.config.ts'),
-    // It is TypeScript that Node runs as it is, so nothing has to be bundled first.
-    configLoader: 'native',
-    // Not the app's own: two stacks at once would write to it.
-    cacheDir: CACHE_DIR,
-    clearScreen: false,
+    ...app,
     // What only a worker imports has to be found too, or the first worker makes Vite bundle again and reload the page.
     optimizeDeps: { entries: ['index.html', 'src/**/*.worker.ts'] },
     server: {
-      host: 'localhost',
-      port: Number(PORT),
-      strictPort: true,
+      ...place,
       // Not the whole checkout: the local root secret lies in it.
       fs: { allow: [ROOT, resolve(ROOT, '../../packages'), resolve(ROOT, '../../node_modules'), CACHE_DIR] },
     },
@@ -75,7 +85,7 @@ async function startDemo() {
 // Vite ends the process on SIGTERM; that is no failure.
 process.exitCode = 0
 try {
-  await Promise.all([start(), startDemo()])
+  await Promise.all([IS_BUILT === 'true' ? startBuilt() : start(), startDemo()])
   console.log(JSON.stringify({ level: 'info', msg: 'Started the web app', address: `http://localhost:${PORT}` }))
 } catch (error) {
   console.error(error instanceof Error ? error.message : String(error))

@@ -77,7 +77,7 @@ async function expectVerified(page: Page, { slug, openingFile }: PageSignature, 
 
 describe.skipIf(!executablePath)('what is signed off the chain and by vaults, on all that npm run dev starts', () => {
   beforeAll(async () => {
-    stack = await startDevStack()
+    stack = await startDevStack({ isWebBuilt: true })
     browser = await startBrowser(executablePath ?? '')
   }, 180_000)
   afterAll(async () => {

@@ -1,12 +1,16 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { findFreePorts } from '@countersign/testing'
+import { findFreePorts, layPglite } from '@countersign/testing'
 import { startStack } from '../dev/stack.ts'
 
-/** What `npm run dev` starts, on ports and with state of its own. Without the web app, another one may be served at `webUrl`. */
-export async function startDevStack({ hasWeb = true } = {}) {
+/**
+ * What `npm run dev` starts, on ports and with state of its own. Without the web app, another one may be served at `webUrl`; built, it is
+ * the one that is deployed.
+ */
+export async function startDevStack({ hasWeb = true, isWebBuilt = false } = {}) {
   const stateDir = await mkdtemp(join(tmpdir(), 'countersign-e2e-'))
+  await layPglite(join(stateDir, 'database'))
   const [web = 0, demo = 0, coordinator = 0, enclave = 0, oidc = 0, chain = 0] = await findFreePorts(6)
   const ports = { web, demo, coordinator, enclave, oidc, chain }
   const output: string[] = []
@@ -26,6 +30,7 @@ export async function startDevStack({ hasWeb = true } = {}) {
     },
     voice: { say: write, detail: write, log: write },
     onFault: (text) => void faults.push(text),
+    isWebBuilt,
   })
   const stop = async () => {
     await stack.stop()

@@ -23,6 +23,7 @@ export {
   startOidcProvider,
 } from './oidc.ts'
 export { type FakePcs, type FakePcsDocument, type FakePcsFault, startFakePcs } from './pcs.ts'
+export { createTestPglite, layPglite } from './pglite.ts'
 export { findFreePorts } from './ports.ts'
 export { removePostgres, type StartPostgresOptions, startPostgres, type TestPostgres } from './postgres.ts'
 export { createRandom } from './random.ts'

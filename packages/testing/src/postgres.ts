@@ -81,7 +81,9 @@ export async function startPostgres(options: StartPostgresOptions = {}): Promise
   let port: number
   let password: string
   try {
-    password = (await findPassword(folder)) ?? (await createCluster({ native, folder, account }))
+    password = isKept
+      ? ((await findPassword(folder)) ?? (await createCluster({ native, folder, account })))
+      : await copyCluster({ native, folder, account, version: await readVersion(packed) })
     ;({ server, port } = await startOnFreePort({ native, folder, account, settings }))
   } catch (error) {
     if (!isKept) await rm(folder, { recursive: true, force: true })
@@ -156,11 +158,7 @@ async function toRunnable(native: string, account: Account | undefined): Promise
   if (account === undefined || (await canRun(native, account))) return native
   const name = createHash('sha256').update(native).digest('hex').slice(0, 16)
   const copy = join(tmpdir(), `countersign-postgres-native-${name}`)
-  const isOurs = await stat(copy).then(
-    ({ uid }) => uid === userInfo().uid,
-    () => false,
-  )
-  if (isOurs) return copy
+  if (await isOf(userInfo().uid, copy)) return copy
   const draft = await mkdtemp(`${copy}-`)
   await cp(native, draft, { recursive: true, verbatimSymlinks: true })
   await chmod(draft, 0o755)
@@ -199,6 +197,36 @@ async function findAccount(): Promise<Account | undefined> {
   throw new Error('root needs an account named postgres or nobody to run PostgreSQL as')
 }
 
+async function readVersion(packed: string): Promise<string> {
+  return JSON.parse(await readFile(join(packed, '..', 'package.json'), 'utf8')).version
+}
+
+type NewCluster = Omit<Cluster, 'port' | 'settings'>
+
+/** A copy of a cluster that is made once for each version: to make one takes ten times as long. Gives its password. */
+async function copyCluster({ version, ...cluster }: NewCluster & { version: string }): Promise<string> {
+  const { folder, account } = cluster
+  const { uid = userInfo().uid } = account ?? {}
+  const made = join(tmpdir(), `countersign-postgres-cluster-${version}-${uid}`)
+  if (!(await isOf(uid, made))) {
+    const draft = await mkdtemp(`${made}-`)
+    await createCluster({ ...cluster, folder: draft })
+    // Of several at once the first wins; the others use its cluster.
+    await rename(draft, made).catch(() => rm(draft, { recursive: true, force: true }))
+    if (!(await isOf(uid, made))) throw new Error(`${made} is of somebody else`)
+  }
+  if (account) await chown(folder, account.uid, account.gid)
+  await promisify(execFile)('cp', ['-R', join(made, 'data'), folder], { ...account, cwd: folder })
+  return readFile(join(made, PASSWORD_FILE), 'utf8')
+}
+
+function isOf(uid: number, folder: string): Promise<boolean> {
+  return stat(folder).then(
+    (found) => found.uid === uid,
+    () => false,
+  )
+}
+
 /** Removes what a server left in a folder that it was told to keep its files in. */
 export async function removePostgres(folder: string): Promise<void> {
   const target = await realpath(folder).catch(() => folder)
@@ -235,7 +263,7 @@ async function findPassword(folder: string): Promise<string | undefined> {
 }
 
 /** Gives the password of the new cluster. */
-async function createCluster({ native, folder, account }: Omit<Cluster, 'port' | 'settings'>): Promise<string> {
+async function createCluster({ native, folder, account }: NewCluster): Promise<string> {
   const password = randomBytes(16).toString('hex')
   const draft = join(folder, `${PASSWORD_FILE}.new`)
   // What a start that was killed has left.

@@ -370,6 +370,23 @@ test('faults: down, error, garbage, truncated, oversized', async () => {
   expect(chain.requests.eth_chainId).toBe(4)
 })
 
+test('fetch: answers as over the network, faults and an end included', async () => {
+  const ask = (get: typeof fetch, body: string) => get(chain.url, { method: 'POST', body })
+  const question = (method: string) => JSON.stringify({ jsonrpc: '2.0', id: 7, method, params: [] })
+  for (const body of [question('eth_chainId'), question('no_such'), `[${question('eth_blockNumber')}]`, '[]', '{']) {
+    const [near, far] = await Promise.all([ask(chain.fetch, body), ask(fetch, body)])
+    expect([near.status, await near.json()]).toEqual([far.status, await far.json()])
+  }
+  expect(chain.requests).toMatchObject({ eth_chainId: 2, no_such: 2, eth_blockNumber: 2 })
+  chain.setFault('error', { count: 1 })
+  expect((await ask(chain.fetch, question('eth_chainId'))).status).toBe(500)
+  chain.setFault('down')
+  await expect(ask(chain.fetch, question('eth_chainId'))).rejects.toMatchObject({ cause: { code: 'ECONNRESET' } })
+  chain.setFault()
+  await chain.stop()
+  await expect(ask(chain.fetch, question('eth_chainId'))).rejects.toMatchObject({ cause: { code: 'ECONNREFUSED' } })
+})
+
 test('a fault can heal by itself, and can be for some methods only', async () => {
   chain.setFault('down', { count: 1, methods: ['eth_blockNumber'] })
   expect((await rpc('eth_chainId')).result).toBe('0x7a69')

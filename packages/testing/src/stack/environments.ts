@@ -122,8 +122,13 @@ export function toWorkerEnv(parameters: { databaseUrl: string; publisher: Enviro
   return { DATABASE_URL: databaseUrl, ...publisher, IPFS_PINNER: 'kubo', IPFS_API_URL: kuboUrl }
 }
 
-/** For the development server of the web app, and of the site to sign in to. */
-export function toWebEnv(parameters: { port: number; demoPort: number; cacheDir: string }): Environment {
-  const { port, demoPort, cacheDir } = parameters
-  return { PORT: String(port), DEMO_PORT: String(demoPort), CACHE_DIR: cacheDir }
+/** For the server of the web app, and of the site to sign in to. `isBuilt`: the app as it is deployed, not from source. */
+export function toWebEnv(parameters: {
+  port: number
+  demoPort: number
+  cacheDir: string
+  isBuilt?: boolean | undefined
+}): Environment {
+  const { port, demoPort, cacheDir, isBuilt = false } = parameters
+  return { PORT: String(port), DEMO_PORT: String(demoPort), CACHE_DIR: cacheDir, IS_BUILT: String(isBuilt) }
 }

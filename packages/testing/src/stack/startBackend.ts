@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { OidcAccount } from '../localPeople.ts'
 import { startOidcProvider } from '../oidc.ts'
+import { layPglite } from '../pglite.ts'
 import { findFreePorts } from '../ports.ts'
 import { startPostgres } from '../postgres.ts'
 import { startSatellite } from '../satellite.ts'
@@ -117,9 +118,10 @@ async function startParts(deps: StartBackendDeps, parameters: StartBackendParame
     }),
     ...enclaveChanges,
   }
+  const dataDir = join(folder, 'data')
   const [started, databaseUrl] = await allStarted([
     start('enclave', programs.enclave, enclaveEnv),
-    parameters.databaseUrl === undefined ? createDatabase(deps, kind, scope) : Promise.resolve(parameters.databaseUrl),
+    parameters.databaseUrl ?? createDatabase(deps, kind, { scope, dataDir }),
   ])
   let enclave = started
   const enclaveUrl = String(enclave.fields.address)
@@ -140,7 +142,6 @@ async function startParts(deps: StartBackendDeps, parameters: StartBackendParame
     }
   }
 
-  const dataDir = join(folder, 'data')
   const env: Environment = {
     ...toCoordinatorEnv({
       port,
@@ -236,9 +237,12 @@ async function startParts(deps: StartBackendDeps, parameters: StartBackendParame
 async function createDatabase(
   { startPostgres }: StartBackendDeps,
   kind: StartBackendParameters['kind'],
-  scope: Scope,
+  { scope, dataDir }: { scope: Scope; dataDir: string },
 ): Promise<string | undefined> {
-  if (kind === 'pglite') return undefined
+  if (kind === 'pglite') {
+    await layPglite(join(dataDir, 'database'))
+    return undefined
+  }
   const postgres = scope.add(await startPostgres({ isDurable: false }), ({ stop }) => stop())
   return postgres.createDatabase()
 }

@@ -41,6 +41,8 @@ export type CreateViemChainParameters = {
   searchMs?: number
   /** The most that is ever bid. Unset: 10,000 gwei. A lying RPC could otherwise have the account pay any price. */
   maxFeePerGas?: bigint
+  /** Unset: the global one. */
+  fetch?: typeof fetch
 }
 
 type Answer = { result: unknown } | { error: NodeError }
@@ -68,7 +70,7 @@ export function createViemChain(parameters: CreateViemChainParameters): Chain {
     retryCount: 0,
     timeout: 0,
     maxResponseBodySize: false,
-    fetchFn: createBoundedFetch({ timeoutMs, maxAnswerBytes }),
+    fetchFn: createBoundedFetch({ timeoutMs, maxAnswerBytes, fetch: parameters.fetch ?? fetch }),
   })({})
 
   async function ask(method: string, params: unknown[]): Promise<Answer> {
@@ -297,7 +299,8 @@ function isBusy({ code, message }: NodeError): boolean {
 }
 
 /** Bounded in time and size. No redirects: the answer must come from the host that was configured. */
-function createBoundedFetch({ timeoutMs, maxAnswerBytes }: { timeoutMs: number; maxAnswerBytes: number }) {
+function createBoundedFetch(parameters: { timeoutMs: number; maxAnswerBytes: number; fetch: typeof fetch }) {
+  const { timeoutMs, maxAnswerBytes, fetch } = parameters
   return async (url: string | URL | Request, init?: RequestInit): Promise<Response> => {
     const signal = AbortSignal.timeout(timeoutMs)
     try {

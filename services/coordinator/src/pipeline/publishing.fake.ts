@@ -80,6 +80,7 @@ export async function createScene(
       chainId: node.chainId,
       contract: node.contract,
       privateKey: publisherKey,
+      fetch: node.fetch,
       ...parameters,
     })
   const deps: ConfirmDeps = {

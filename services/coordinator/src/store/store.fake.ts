@@ -11,14 +11,13 @@ import {
   toHex,
 } from '@countersign/protocol'
 import type { Witness } from '@countersign/receipt'
-import { startPostgres } from '@countersign/testing'
+import { createTestPglite, startPostgres } from '@countersign/testing'
 import type { LogStore, Store } from '../ports.ts'
 import { createStore } from './createStore.ts'
 import { type Jobs, openJobs } from './jobs.ts'
 import { createLogStore } from './logs.ts'
 import { type Database, type OpenDatabaseOptions, openDatabase } from './openDatabase.ts'
 import { openStores } from './openStore.ts'
-import { createTestPglite } from './pglite.fake.ts'
 import type { Release, Session, Signing, SigningBatch, User, Wallet } from './types.ts'
 
 export const databaseKinds = ['pglite', 'postgres'] as const

@@ -1,13 +1,17 @@
+import { spawn } from 'node:child_process'
 import { hash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
-import packageJson from '../../package.json' with { type: 'json' }
+import { toPath } from './stack/paths.ts'
 
-const version = packageJson.dependencies['@electric-sql/pglite']
+const require = createRequire(import.meta.url)
+const DIST = dirname(require.resolve('@electric-sql/pglite'))
+const { version } = require(join(DIST, '../package.json')) as { version: string }
 /** Kept between runs, one for each version of PGlite. */
-const IMAGE = resolve(import.meta.dirname, `../../../../node_modules/.cache/countersign-pglite-${version}`)
+const IMAGE = toPath(`node_modules/.cache/countersign-pglite-${version}`)
 
 const DIGEST_BYTES = 32
 
@@ -28,6 +32,13 @@ export async function createTestPglite(
   return load(await writeImage(path, await initialise()))
 }
 
+/** Lays an empty database in a folder, where a service finds it: to initialise one takes as long as the rest of a service's start. */
+export async function layPglite(folder: string): Promise<void> {
+  const image = (await readImage(IMAGE)) ?? (await writeImage(IMAGE, await PGlite.create('memory://')))
+  await mkdir(folder, { recursive: true })
+  await unpack(image, folder)
+}
+
 async function load(image: Uint8Array<ArrayBuffer>): Promise<PGlite> {
   program ??= compile()
   return PGlite.create({ dataDir: 'memory://', loadDataDir: new Blob([image]), ...(await program) })
@@ -37,10 +48,19 @@ async function load(image: Uint8Array<ArrayBuffer>): Promise<PGlite> {
 let program: ReturnType<typeof compile> | undefined
 
 async function compile() {
-  const folder = dirname(createRequire(import.meta.url).resolve('@electric-sql/pglite'))
-  const code = await readFile(join(folder, 'pglite.wasm'))
-  const files = await readFile(join(folder, 'pglite.data'))
+  const code = await readFile(join(DIST, 'pglite.wasm'))
+  const files = await readFile(join(DIST, 'pglite.data'))
   return { pgliteWasmModule: await WebAssembly.compile(code), fsBundle: new Blob([files]) }
+}
+
+/** An image is a tar archive. */
+async function unpack(image: Uint8Array, folder: string): Promise<void> {
+  const tar = spawn('tar', ['-x', '--no-same-owner', '-C', folder], { stdio: ['pipe', 'ignore', 'ignore'] })
+  // Of one that ends early its code tells.
+  tar.stdin.on('error', () => {})
+  tar.stdin.end(image)
+  const [code] = await once(tar, 'close')
+  if (code !== 0) throw new Error(`tar ended with ${code}`)
 }
 
 /**
