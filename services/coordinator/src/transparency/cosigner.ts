@@ -1,18 +1,11 @@
-import {
-  arrangeCheckpoint,
-  type Cosignature,
-  type NoteKey,
-  parseCheckpoint,
-  type VerifiedSignature,
-  type WitnessPolicy,
-} from '@countersign/log'
+import type { NoteKey, WitnessPolicy } from '@countersign/log'
 import { toHex } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import { CoordinatorError } from '../errors.ts'
 import type { Clock, CosignedNote, LogStore, Schedule } from '../ports.ts'
 import { toReason } from '../toReason.ts'
+import { type Collection, createCollection, isCosignedBy, isRefusedBy, toCosignedNote } from './collection.ts'
 import { LogFault } from './logFault.ts'
-import { readCosignatures, readLogSignature, readNote } from './readCosignature.ts'
 import { proveConsistency } from './readNodes.ts'
 import type { RecentTree } from './recentTree.ts'
 import type { WitnessAnswer, WitnessClient } from './witnessClient.ts'
@@ -31,6 +24,8 @@ export type CosignerDeps = {
   getPolicy(): WitnessPolicy
   /** What is at hand of the tree. */
   getRecent(): RecentTree | undefined
+  /** The newest checkpoint that is written, if this coordinator wrote it. */
+  getWritten(): { size: number; note: string } | undefined
   clock: Clock
   schedule: Schedule
   log: Log
@@ -60,18 +55,6 @@ export type Cosigner = {
   stop(): Promise<void>
 }
 
-/** A checkpoint, and what came for it so far. */
-type Collection = {
-  size: number
-  text: string
-  note: string
-  log: VerifiedSignature
-  startedAt: number
-  cosignatures: Map<string, Cosignature>
-  /** Of witnesses that refuse the log, by their keys. */
-  refusals: Map<string, string>
-}
-
 type Waiter = CosignParameters & { resolve(note: CosignedNote): void; reject(error: Error): void }
 
 const WAIT_MS = 10_000
@@ -99,13 +82,15 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
   let roundAt = Number.NEGATIVE_INFINITY
   /** What the database has, as far as it is known here. */
   let kept = { size: 0, at: 0 }
+  const storing = new Set<Promise<void>>()
+  let sharedUntil = Number.NEGATIVE_INFINITY
   /** Whether somebody came while a round was under way, perhaps too late for it: who waits, or a witness that was busy. */
   let isCalledAgain = false
   let cancelRetry = () => {}
   let isStopped = false
 
-  function isCosignedBy({ cosignatures }: Collection, { witnesses, quorum }: WitnessPolicy): boolean {
-    return witnesses.filter((witness) => cosignatures.has(witness)).length >= quorum
+  function collect(note: string): Collection | undefined {
+    return createCollection(note, { key, witnesses: getPolicy().witnesses, now: clock.now() })
   }
 
   function isEnough(
@@ -119,33 +104,11 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
     )
   }
 
-  function toCosignedNote({ size, text, log: own, cosignatures }: Collection): CosignedNote {
-    const ordered = getPolicy().witnesses.flatMap((witness) => cosignatures.get(witness) ?? [])
-    return { size, note: arrangeCheckpoint(text, { log: own, cosignatures: ordered }) }
-  }
-
   function serve(collection: Collection) {
     const served = [...waiters].filter((waiter) => isEnough(collection, waiter))
     if (served.length === 0) return
-    const note = toCosignedNote(collection)
+    const note = toCosignedNote(collection, getPolicy())
     for (const waiter of served) waiter.resolve(note)
-  }
-
-  /** What is collected for a note of the database: its text, and what holds of the lines below it. */
-  function collect(text: string): Collection | undefined {
-    const note = readNote(text)
-    const own = note && readLogSignature(note, key)
-    if (note === undefined || own === undefined) return undefined
-    const cosignatures = readCosignatures(note, getPolicy().witnesses)
-    return {
-      size: parseCheckpoint(note.text).size,
-      text: note.text,
-      note: arrangeCheckpoint(note.text, { log: own, cosignatures: [] }),
-      log: own,
-      startedAt: clock.now(),
-      cosignatures: new Map(cosignatures.map((cosignature) => [cosignature.witness, cosignature])),
-      refusals: new Map(),
-    }
   }
 
   /** One round. Those who wait for a larger tree than the one that is written when it begins need another. */
@@ -153,31 +116,61 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
     const startedAt = performance.now()
     roundAt = clock.now()
     await store.exclusively(hash, async () => {
-      const head = await store.findLogHead(hash)
-      if (head === undefined) return
-      // What is cosigned is written. Where it is not, the database was brought back.
-      if (latest !== undefined && latest.size > head.written.size) latest = undefined
-      adopt(head.cosigned)
+      const written = findOwn() ?? (await readHead())
+      if (written === undefined) return
       const isFresh = latest !== undefined && clock.now() - latest.startedAt < REFRESH_MS
       const isWanted = [...waiters].some((waiter) => !isEnough(latest, waiter))
       if (!isWanted && isFresh && findMissing().length === 0) return
-      const current = isFresh && latest?.note === head.written.note ? latest : collect(head.written.note)
+      const current = isFresh && latest?.note === written.note ? latest : collect(written.note)
       if (current === undefined) throw new LogFault('log_malformed', 'a checkpoint in the database is not signed')
       latest = current
-      await askAll(current, head.cosigned?.size ?? 0)
+      await askAll(current, written.likelySize)
       const outcome = judge(current)
       deps.onRound(outcome, (performance.now() - startedAt) / 1000)
-      if (outcome === 'cosigned') await keep(current)
+      if (outcome !== 'cosigned') return
+      const stored = keep(current)
+      // So that who comes next finds it.
+      if (isShared()) await stored
     })
   }
 
-  async function keep(collection: Collection) {
+  /** Alone at a log, a coordinator knows what is written: it wrote it. */
+  function findOwn(): { note: string; likelySize: number } | undefined {
+    const own = deps.getWritten()
+    if (own === undefined || latest === undefined || own.size < latest.size || isShared()) return undefined
+    return [...waiters].every(({ size }) => size <= own.size) ? { note: own.note, likelySize: latest.size } : undefined
+  }
+
+  async function readHead(): Promise<{ note: string; likelySize: number } | undefined> {
+    const head = await store.findLogHead(hash)
+    if (head === undefined) return undefined
+    const { written, cosigned } = head
+    // What is cosigned is written. Where it is not, the database was brought back.
+    if (latest !== undefined && latest.size > written.size) latest = undefined
+    adopt(cosigned)
+    return { note: written.note, likelySize: cosigned?.size ?? 0 }
+  }
+
+  /** Whether others have asked for this log lately. */
+  function isShared(): boolean {
+    return clock.now() < sharedUntil
+  }
+
+  /** Never throws: whoever waits has the note, and stores it with what it releases. */
+  function keep(collection: Collection): Promise<void> {
     const { size } = collection
-    const isKept = kept.size === size && clock.now() - kept.at < STORE_AGAIN_MS
-    if (isKept) return
-    await store.insertNote({ hash, ...toCosignedNote(collection), now: clock.now() })
+    if (kept.size === size && clock.now() - kept.at < STORE_AGAIN_MS) return Promise.resolve()
     kept = { size, at: clock.now() }
     deps.onCosigned(size)
+    const stored: Promise<void> = store
+      .insertNote({ hash, ...toCosignedNote(collection, getPolicy()), now: clock.now() })
+      .catch((error: unknown) => {
+        kept = { size: 0, at: 0 }
+        log.warn({ msg: 'Could not store a cosigned checkpoint', origin: key.name, ...toReason(error) })
+      })
+      .finally(() => storing.delete(stored))
+    storing.add(stored)
+    return stored
   }
 
   /** Another coordinator may have asked, or this one before its last start. */
@@ -192,6 +185,7 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
       if (!standing.has(witness)) standing.set(witness, { outcome: 'cosigned', at })
     }
     latest = collection
+    sharedUntil = clock.now() + REFRESH_MS
     kept = { size: collection.size, at: collection.startedAt }
     deps.onCosigned(collection.size)
     serve(collection)
@@ -261,6 +255,7 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
     if (outcome === 'ahead') {
       // It has seen a newer checkpoint of ours, so there is one to ask with.
       isCalledAgain = true
+      sharedUntil = clock.now() + REFRESH_MS
       return
     }
     const before = standing.get(witness)?.outcome
@@ -274,15 +269,10 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
 
   function judge(collection: Collection): RoundOutcome {
     if (isCosignedBy(collection, getPolicy())) return 'cosigned'
-    if (!isRefused(collection)) return 'unavailable'
+    if (!isRefusedBy(collection, getPolicy())) return 'unavailable'
     for (const waiter of waiters) if (waiter.size <= collection.size) waiter.reject(unavailable('the witnesses refuse'))
     deps.onRefused()
     return 'refused'
-  }
-
-  function isRefused({ refusals }: Collection): boolean {
-    const { witnesses, quorum } = getPolicy()
-    return witnesses.filter((witness) => refusals.has(witness)).length > witnesses.length - quorum
   }
 
   function startRound() {
@@ -312,7 +302,7 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
   return {
     cosign(parameters) {
       if (isStopped) return Promise.reject(stopping())
-      if (isEnough(latest, parameters)) return Promise.resolve(toCosignedNote(latest))
+      if (isEnough(latest, parameters)) return Promise.resolve(toCosignedNote(latest, getPolicy()))
       return new Promise((resolve, reject) => {
         const end = (run: () => void) => {
           cancel()
@@ -331,7 +321,9 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
       })
     },
     get refusal() {
-      return latest !== undefined && isRefused(latest) ? [...latest.refusals.values()].join('; ') : undefined
+      return latest !== undefined && isRefusedBy(latest, getPolicy())
+        ? [...latest.refusals.values()].join('; ')
+        : undefined
     },
     refresh() {
       const isOld = latest === undefined || clock.now() - latest.startedAt >= REFRESH_MS
@@ -351,6 +343,7 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
       cancelRetry()
       for (const waiter of waiters) waiter.reject(stopping())
       await round
+      await Promise.all(storing)
     },
   }
 }

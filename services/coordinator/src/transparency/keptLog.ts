@@ -63,6 +63,7 @@ export function createKeptLogs({ metrics, onRefused, ...deps }: KeptLogDeps): Ke
       hash,
       getPolicy: () => policy,
       getRecent: () => writer.recent,
+      getWritten: () => writer.newest,
       onRound: metrics.observeRound,
       onAnswer: metrics.observeWitness,
       onCosigned: (size) => metrics.observeLogSize(origin, 'cosigned', size),

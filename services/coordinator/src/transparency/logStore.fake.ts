@@ -57,7 +57,8 @@ export function createFakeLogStore() {
     async giveUpClaims(leaves) {
       fake.givenUp.push(...leaves)
     },
-    listLogs: async () => [...logs].map(([hash, { origin, key, entries }]) => ({ hash, origin, key, size: entries.length })),
+    listLogs: async () =>
+      [...logs].map(([hash, { origin, key, entries }]) => ({ hash, origin, key, size: entries.length })),
     async findLogHead(hash) {
       count('findLogHead')
       const log = get(hash)
@@ -86,6 +87,7 @@ export function createFakeLogStore() {
       return entries?.length === width ? encodeBundle(entries) : undefined
     },
     exclusively(hash, run) {
+      if (fake.failure !== undefined) return Promise.reject(fake.failure)
       const log = get(hash)
       if (log === undefined) return run()
       const result = log.turn.then(run)

@@ -32,6 +32,8 @@ export type LogWriter = {
   /** How much is written, as far as it is known here. */
   readonly size: number | undefined
   readonly recent: RecentTree | undefined
+  /** The newest checkpoint, if it was written here. */
+  readonly newest: { size: number; note: string } | undefined
 }
 
 /** After this time a claim of somebody who does not go on with it falls: decision 23. */
@@ -44,6 +46,7 @@ export function createLogWriter({ store, clock, key, hash, onWritten }: LogWrite
   const inTurn = createTurns()
   /** Exactly what is written, or undefined where that is not known. */
   let tree: RecentTree | undefined
+  let newest: { size: number; note: string } | undefined
 
   async function load(): Promise<RecentTree> {
     const written = (await store.findLogHead(hash))?.written
@@ -68,6 +71,7 @@ export function createLogWriter({ store, clock, key, hash, onWritten }: LogWrite
         const result = await append(read, { bootId, claims })
         if ('lost' in result) {
           tree = base
+          if (read.checkpoint.size === base.size) newest = { size: base.size, note: read.note }
           const kinds = read.kinds.slice(Math.max(0, sizeBefore - read.from))
           onWritten({ size: base.size, kinds })
           return result.lost
@@ -130,6 +134,9 @@ export function createLogWriter({ store, clock, key, hash, onWritten }: LogWrite
     },
     get recent() {
       return tree
+    },
+    get newest() {
+      return newest?.size === tree?.size ? newest : undefined
     },
   }
 }

@@ -1,0 +1,57 @@
+import {
+  arrangeCheckpoint,
+  type Cosignature,
+  type NoteKey,
+  parseCheckpoint,
+  type VerifiedSignature,
+  type WitnessPolicy,
+} from '@countersign/log'
+import type { CosignedNote } from '../ports.ts'
+import { readCosignatures, readLogSignature, readNote } from './readCosignature.ts'
+
+/** A checkpoint, and what came for it so far. */
+export type Collection = {
+  size: number
+  text: string
+  note: string
+  log: VerifiedSignature
+  startedAt: number
+  cosignatures: Map<string, Cosignature>
+  /** Of witnesses that refuse the log, by their keys. */
+  refusals: Map<string, string>
+}
+
+/** Of a note of the database: its text, and what holds of the lines below it. Undefined where the log did not sign it. */
+export function createCollection(
+  text: string,
+  { key, witnesses, now }: { key: NoteKey; witnesses: readonly string[]; now: number },
+): Collection | undefined {
+  const note = readNote(text)
+  const own = note && readLogSignature(note, key)
+  if (note === undefined || own === undefined) return undefined
+  const cosignatures = readCosignatures(note, witnesses)
+  return {
+    size: parseCheckpoint(note.text).size,
+    text: note.text,
+    note: arrangeCheckpoint(note.text, { log: own, cosignatures: [] }),
+    log: own,
+    startedAt: now,
+    cosignatures: new Map(cosignatures.map((cosignature) => [cosignature.witness, cosignature])),
+    refusals: new Map(),
+  }
+}
+
+export function isCosignedBy({ cosignatures }: Collection, { witnesses, quorum }: WitnessPolicy): boolean {
+  return witnesses.filter((witness) => cosignatures.has(witness)).length >= quorum
+}
+
+/** Whether so many refuse that no quorum is left. */
+export function isRefusedBy({ refusals }: Collection, { witnesses, quorum }: WitnessPolicy): boolean {
+  return witnesses.filter((witness) => refusals.has(witness)).length > witnesses.length - quorum
+}
+
+/** In the order of the policy. */
+export function toCosignedNote({ size, text, log, cosignatures }: Collection, policy: WitnessPolicy): CosignedNote {
+  const ordered = policy.witnesses.flatMap((witness) => cosignatures.get(witness) ?? [])
+  return { size, note: arrangeCheckpoint(text, { log, cosignatures: ordered }) }
+}
