@@ -1,5 +1,5 @@
 import { hash as computeHash } from 'node:crypto'
-import { type LogEntry, type NoteKey, parseVkey, type WitnessPolicy } from '@countersign/log'
+import { type LogEntry, parseVkey, type WitnessPolicy } from '@countersign/log'
 import type { Log } from '@countersign/service'
 import { CoordinatorError } from '../errors.ts'
 import type { Clock, EnclaveTerms, LogStore, Schedule } from '../ports.ts'
@@ -42,9 +42,10 @@ export type KeptLogs = {
 }
 
 export function createKeptLogs({ metrics, onRefused, ...deps }: KeptLogDeps): KeptLogs {
-  const logs = new Map<string, KeptLog & { key: NoteKey; setPolicy(policy: WitnessPolicy): void }>()
+  const logs = new Map<string, KeptLog & { vkey: string; setPolicy(policy: WitnessPolicy): void }>()
 
-  function create(key: NoteKey, firstPolicy: WitnessPolicy) {
+  function create(vkey: string, firstPolicy: WitnessPolicy) {
+    const key = parseVkey(vkey)
     const origin = key.name
     const hash = computeHash('sha256', origin, 'hex')
     let policy = firstPolicy
@@ -72,18 +73,20 @@ export function createKeptLogs({ metrics, onRefused, ...deps }: KeptLogDeps): Ke
     const setPolicy = (next: WitnessPolicy) => {
       policy = next
     }
-    return { origin, hash, key, writer, cosigner, setPolicy }
+    return { origin, hash, vkey, writer, cosigner, setPolicy }
   }
 
   return {
     get(origin, { settings, logs: attested }) {
-      const key = attested?.own.includes(origin) ? findKey(attested.keys, origin) : undefined
-      if (settings.log === null || key === undefined) {
+      // To read a key takes a millisecond, and each was read when it was attested: a name has no plus sign.
+      const isNamed = (vkey: string) => vkey.startsWith(`${origin}+`)
+      const vkey = attested?.own.includes(origin) ? attested.keys.find(isNamed) : undefined
+      if (settings.log === null || vkey === undefined) {
         throw new CoordinatorError('log_unavailable', 'the enclave has not attested this log', { details: origin })
       }
       const known = logs.get(origin)
       // Another key is another log, though it has the name: that of enclaves with another root secret.
-      const kept = known?.key.id === key.id ? known : create(key, settings.log)
+      const kept = known?.vkey === vkey ? known : create(vkey, settings.log)
       kept.setPolicy(settings.log)
       logs.set(origin, kept)
       return kept
@@ -93,8 +96,4 @@ export function createKeptLogs({ metrics, onRefused, ...deps }: KeptLogDeps): Ke
       await Promise.all([...logs.values()].map(({ cosigner }) => cosigner.stop()))
     },
   }
-}
-
-function findKey(vkeys: readonly string[], origin: string): NoteKey | undefined {
-  return vkeys.map(parseVkey).find(({ name, type }) => name === origin && type === 'ed25519')
 }
