@@ -1,4 +1,4 @@
-import { type TcbStatus, vendorRoots } from '@countersign/attestation'
+import { type TcbStatus, type TrustedRoot, type Verifier, vendorRoots } from '@countersign/attestation'
 import { createSimulatedSatellite, simulatedRoots } from '@countersign/attestation/simulator'
 import { type OpeningContent, type ProofPayload, parseOpening, ServiceError } from '@countersign/protocol'
 import {
@@ -40,6 +40,8 @@ export type VerifyDeps = {
   onProgress?: (progress: Progress) => void
   /** Blocks that lie where the receipt came from; those with another CID are passed over. */
   findBeside?: (cid: string) => Promise<readonly Uint8Array<ArrayBuffer>[]>
+  /** One for many receipts, made with `trustedRoots`: it remembers what they share. */
+  verifier?: Verifier
   /** The chain, where the caller has read it already; `rpc` is then not asked. */
   chain?: Chain
 }
@@ -151,6 +153,7 @@ export async function verify(deps: VerifyDeps, request: VerifyRequest): Promise<
   const check = await checkReceipt(loaded.bytes, collateral.bytes, {
     ...toCheckOptions(request, chain),
     blocks: parts.blocks,
+    ...(deps.verifier === undefined ? {} : { verifier: deps.verifier }),
     ...(opening === undefined ? {} : { opening }),
     ...(loaded.cid === undefined ? {} : { cid: loaded.cid }),
     ...(at === undefined || fresh === undefined ? {} : { reevaluation: { at, collateral: fresh.bytes } }),
@@ -225,11 +228,15 @@ function readContent(opening: Uint8Array, { steps }: ReceiptCheck): OpeningConte
   return typeof content === 'object' ? content : undefined
 }
 
+/** With the simulator's roots mock evidence is distinguished from forged evidence; it never counts as hardware. */
+export function trustedRoots(): readonly TrustedRoot[] {
+  return [...vendorRoots, ...simulatedRoots()]
+}
+
 function toCheckOptions(request: VerifyRequest, chain: Chain | undefined): CheckReceiptOptions {
   const { manifests, tcbStatuses = [], maximumEventDelayS, isEventDue = true } = request
   return {
-    // With the simulator's roots mock evidence is distinguished from forged evidence; it never counts as hardware.
-    roots: [...vendorRoots, ...simulatedRoots()],
+    roots: trustedRoots(),
     mockEntropyKeys: [createSimulatedSatellite().publicKey],
     anchors: { ...toAnchors(manifests), ...(chain === undefined ? {} : { contract: chain.contract }) },
     policy: toPolicy({ statuses: tcbStatuses, maximumEventDelayS }, manifests),

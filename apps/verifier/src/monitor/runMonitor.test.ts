@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import type { LogEntry } from '@countersign/log'
+import type { BootEntry, LogEntry, StatementEntry } from '@countersign/log'
 import { nameSignature, toCid } from '@countersign/receipt'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { issue, issueGoldenV2, signedAt, toManifest } from '../../../../packages/verify/src/issues.fake.ts'
@@ -23,12 +23,11 @@ import { runMonitor } from './runMonitor.ts'
 
 const signed = await issue()
 const history = createFakeLog()
-history.append({
-  kind: 'boot',
-  bootId: 'b0'.repeat(16),
-  configHash: 'c0'.repeat(32),
+const started: BootEntry = {
+  ...{ kind: 'boot', bootId: 'b0'.repeat(16), configHash: 'c0'.repeat(32) },
   timeMs: signedAt.getTime() - 1000,
-})
+}
+history.append(started)
 const plain = { treeSize: 1, leafIndex: 0, batchSequence: 0 }
 const logged = logReceipt(history, await issueGoldenV2({ ...plain, signedAt, log: { origin } }))
 const { from: wallet, txHash } = nameSignature(signed.receipt)
@@ -207,13 +206,17 @@ describe('with a log', () => {
 
   const planted: [string, number, () => void][] = [
     ['an entry without a receipt', 4, () => void log.append(signature('5e'))],
-    ['a log that contradicts itself', 5, () => void log.append(history.entries[1] as LogEntry)],
+    [
+      'a log that contradicts itself',
+      5,
+      () => void log.append({ ...(history.entries[1] as StatementEntry), kind: 'dropped' }),
+    ],
     [
       'an entry of an enclave that stopped',
       6,
       () => {
         log.append(signature('5e'))
-        log.append({ ...(history.entries[0] as LogEntry), timeMs: signedAt.getTime() + 1 })
+        log.append({ ...started, bootId: 'b1'.repeat(16), timeMs: signedAt.getTime() + 1 })
       },
     ],
     ['a log that withholds', 3, () => void log.gone.add('tile/entries/000.p/2')],

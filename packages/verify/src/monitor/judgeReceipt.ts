@@ -36,7 +36,7 @@ const ORDER: readonly Judgement['conclusion'][] = [
  * judgement, with the chain as it was read already.
  */
 export async function judgeReceipt(
-  deps: Pick<VerifyDeps, 'fetchBytes' | 'now'> & { rpc: Rpc },
+  deps: Pick<VerifyDeps, 'fetchBytes' | 'now' | 'verifier'> & { rpc: Rpc },
   { txHash, isMined, events, contract, request }: JudgeParameters,
 ): Promise<Judgement> {
   const cids = [...new Set(events.map(({ ipfsCid }) => ipfsCid))].slice(0, MAX_RECEIPTS)

@@ -1,3 +1,4 @@
+import type { Verifier } from '@countersign/attestation'
 import { unavailable } from '../createRpc.ts'
 import type { MinedTransaction } from './createAccountReader.ts'
 import type { Judgement } from './judgeReceipt.ts'
@@ -12,7 +13,12 @@ export type Step = {
   use: { nonce: number; blockNumber: number; isAuthorization: boolean } | undefined
 }
 
-export type MonitorMemory = { settled: Map<string, MinedTransaction>; accepted: Map<string, ReceiptFacts> }
+export type MonitorMemory = {
+  settled: Map<string, MinedTransaction>
+  accepted: Map<string, ReceiptFacts>
+  /** What receipts share of their evidence is verified once. */
+  verifier: Verifier
+}
 
 export type JudgedFacts = ReceiptFacts & { isAccepted: boolean }
 

@@ -7,6 +7,7 @@ import {
   all,
   boot,
   createLoggedWallet,
+  ending,
   history,
   kindsOf,
   now,
@@ -213,6 +214,29 @@ describe('a second log, that no settings name', () => {
     const report = await stack.look()
     expect(report.conclusion).toBe('hidden')
     expect(report.findings).toMatchObject([{ kind: 'hidden', origin: spareOrigin, index: 1 }])
+  })
+
+  test('goes on with what a start began in the first', async () => {
+    stack.publish(...all)
+    stack.append(signature())
+    const moved = createFakeLog([boot(0), ending('dropped')], undefined, spareOrigin)
+    moved.cosignedAtS = stack.log.cosignedAtS
+    list(stack.log, moved)
+    const logs = [{ entries: 4, dropped: 1 }, { entries: 0 }]
+    expect(await stack.look()).toMatchObject({ conclusion: 'complete', logs })
+    moved.append(boot(90))
+    stack.append(signature({ leaf: '77'.repeat(32) }))
+    expect(kindsOf(await stack.look())).toEqual(['unresolved 5'])
+  })
+
+  test('says nothing of a first that is not shown', async () => {
+    stack.publish(...all)
+    const moved = createFakeLog([boot(0), ending('dropped')], undefined, spareOrigin)
+    moved.cosignedAtS = stack.log.cosignedAtS
+    list(stack.log, moved)
+    expect((await stack.look()).findings).toMatchObject([{ kind: 'log-lies', origin: spareOrigin, index: 1 }])
+    stack.log.gone.add('checkpoint')
+    expect(kindsOf(await stack.look())).toEqual(['log-withholds'])
   })
 
   test('is not called a liar where its witnesses are not known', async () => {

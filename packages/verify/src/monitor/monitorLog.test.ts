@@ -1,11 +1,10 @@
-import type { LogEntry } from '@countersign/log'
 import { nameSignature } from '@countersign/receipt'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { createFetchBytes } from '../fetchBytes.ts'
 import { toManifest } from '../issues.fake.ts'
 import { apiBaseUrl, gatewayUrl, rpcUrl } from '../network.fake.ts'
 import { describeReport } from './describeReport.ts'
-import { createFakeLog, logReceipt, nameEntry, origin } from './log/log.fake.ts'
+import { createFakeLog, logReceipt, nameEntry, origin, toEntry } from './log/log.fake.ts'
 import {
   all,
   authorized,
@@ -167,6 +166,26 @@ describe('entries without a receipt', () => {
     expect(kindsOf(report)).toEqual(['receipt-unavailable', 'hidden 2', 'hidden 4'])
   })
 
+  test('that a repeated call made twice, and of which one was erased, are unresolved', async () => {
+    stack.publish(...all)
+    stack.append(signature(), signature(), ending('dropped'))
+    const report = await stack.look()
+    expect(report.conclusion).toBe('unresolved')
+    expect(report.findings).toMatchObject([{ index: 4, detail: 'it was signed more often than it was erased' }])
+  })
+
+  test('that a repeated call made twice, and of which one has a receipt, raise nothing', async () => {
+    stack.publish(...all)
+    stack.append(toEntry(second))
+    expect(await stack.look()).toMatchObject({ conclusion: 'complete', logs: [{ size: 5, entries: 3, proven: 3 }] })
+  })
+
+  test('that two starts made, and one of them erased, raise nothing', async () => {
+    stack.publish(...all)
+    stack.append(boot(50), toEntry(second), ending('dropped', second))
+    expect(await stack.look()).toMatchObject({ conclusion: 'complete', findings: [] })
+  })
+
   test('are not hidden by looking at few receipts', async () => {
     stack.publish(...all)
     expect(kindsOf(await stack.look({ maxReceipts: 2 }))).toEqual(['not-judged', 'entry-unmatched 2'])
@@ -177,7 +196,8 @@ describe('a log that lies', () => {
   const contradictions: [string, () => void][] = [
     ['says that something was erased, and it is mined', () => void stack.log.append(ending('dropped', first))],
     ['says that something was erased, and it has a receipt', () => void stack.log.append(ending('dropped', message))],
-    ['has two entries for one signature', () => void stack.log.append(history.entries[1] as LogEntry)],
+    ['has a signature again that was erased', () => stack.append(signature(), ending('dropped'), signature())],
+    ['erases twice', () => stack.append(signature(), ending('dropped'), ending('dropped'))],
     ['erases what it does not have', () => void stack.log.append(ending('dropped'))],
     [
       'erases what an earlier boot signed',

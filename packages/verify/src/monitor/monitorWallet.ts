@@ -1,7 +1,9 @@
+import { createVerifier } from '@countersign/attestation'
 import { assertChain } from '../createChain.ts'
 import { createRpc, type Rpc, unavailable } from '../createRpc.ts'
 import { VerifierError } from '../errors.ts'
 import { chooseContract } from '../openChain.ts'
+import { trustedRoots } from '../verify.ts'
 import { type AccountReader, createAccountReader, type Head, type MinedTransaction } from './createAccountReader.ts'
 import { findNonceUse, type NonceUse } from './findNonceUse.ts'
 import { judgeReceipt } from './judgeReceipt.ts'
@@ -23,7 +25,7 @@ const MAX_SEARCHES = 16
 const UNSETTLED_BLOCKS = 64
 
 export function createMonitorMemory(): MonitorMemory {
-  return { settled: new Map(), accepted: new Map() }
+  return { settled: new Map(), accepted: new Map(), verifier: createVerifier({ roots: trustedRoots() }) }
 }
 
 /**
@@ -61,7 +63,7 @@ export async function monitorWallet(deps: MonitorDeps, request: MonitorRequest):
   const { maxReceipts = Number.POSITIVE_INFINITY } = request
   const judge = ({ hash, use }: Step) =>
     judgeReceipt(
-      { ...deps, rpc: eventsRpc },
+      { ...deps, rpc: eventsRpc, verifier: memory.verifier },
       {
         ...{ txHash: hash, isMined: use !== undefined, events: events.get(hash) ?? [] },
         ...{ contract: source.contract, request },

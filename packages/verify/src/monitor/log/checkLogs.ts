@@ -2,7 +2,7 @@ import type { WitnessPolicy } from '@countersign/log'
 import { equalBytes } from '@countersign/protocol'
 import type { FetchBytes } from '../../fetchBytes.ts'
 import type { JudgedFacts } from '../judgeSteps.ts'
-import type { Finding, LogReport } from '../report.ts'
+import type { Finding, FindingKind, LogReport } from '../report.ts'
 import { askWitnesses } from './askWitnesses.ts'
 import { compareWitnesses, isEnough } from './compareWitnesses.ts'
 import type { ListedLog, LogSource } from './createLogSource.ts'
@@ -36,6 +36,9 @@ export type CheckLogsParameters = {
 }
 
 export type CheckedLogs = { logs: readonly LogReport[]; findings: readonly Finding[] }
+
+/** What is said of a log that was not read to its end. */
+const UNREAD = new Set<FindingKind>(['log-lies', 'log-withholds', 'log-unavailable', 'log-not-checked'])
 
 type CurrentLog = SeenLog & { isStale: boolean }
 
@@ -77,7 +80,9 @@ export async function checkLogs(
   if (seen.length > 0 && keyIds.size === 0) {
     findings.push({ kind: 'log-not-checked', detail: 'no receipt names the key of this wallet yet' })
   }
+  const isWhole = findings.every(({ kind }) => !UNREAD.has(kind))
   const matched = matchEntries({
+    isWhole,
     ...{ logs: seen, keyIds, unread: parameters.unread, mined: parameters.mined },
     receipts: new Map(receipts.map((receipt) => [receipt.leaf, receipt])),
     isDue: (timeMs) => parameters.headTime.getTime() - timeMs >= parameters.graceS * 1000,

@@ -1,0 +1,101 @@
+import type { LogEntry, StatementEntry } from '@countersign/log'
+import type { Finding } from '../report.ts'
+import type { SeenLog } from './readLog.ts'
+
+/** What logs say of one statement of one start of an enclave, `log-v1.md` §1. */
+export type Story = {
+  leaf: string
+  /** Of its first entry. */
+  origin: string
+  index: number
+  timeMs: number
+  /** How many entries say that it was signed: more than one where a call was repeated. */
+  signed: number
+  dropped: number
+  unacknowledged: number
+  /** Its start is over, as far as can be seen. */
+  isOver: boolean
+}
+
+export type StoriesParameters = {
+  logs: readonly (SeenLog & { isStale: boolean })[]
+  /** Whether no other log is left that could say more. */
+  isWhole: boolean
+  keyIds: ReadonlySet<string>
+}
+
+type Placed = { origin: string; index: number; bootId: string; entry: StatementEntry }
+
+/** Reads what became of each statement of these keys. A start that leaves a log for another one goes on with its stories there. */
+export function readStories({ logs, keyIds, isWhole }: StoriesParameters): {
+  stories: readonly Story[]
+  lies: readonly Finding[]
+} {
+  const stories = new Map<string, Story>()
+  /** Indexes of signatures, by origin, start and leaf. */
+  const newest = new Map<string, number>()
+  const lies: Finding[] = []
+  const lie = (origin: string, index: number, detail: string) => lies.push({ kind: 'log-lies', origin, index, detail })
+  const over = findOver(logs)
+  const placed = logs.flatMap((log) => {
+    if (log.size > 0 && log.entries.get(0)?.kind !== 'boot') {
+      lie(log.origin, 0, 'it does not begin with the start of an enclave')
+    }
+    return placeEntries(log, keyIds)
+  })
+  for (const { origin, index, bootId, entry } of placed.filter(isSignature)) {
+    const { leaf, timeMs } = entry
+    newest.set(`${origin} ${bootId} ${leaf}`, index)
+    const story = stories.get(`${bootId} ${leaf}`)
+    if (story !== undefined) story.signed += 1
+    else {
+      const isOver = over.has(bootId)
+      const counts = { signed: 1, dropped: 0, unacknowledged: 0 }
+      stories.set(`${bootId} ${leaf}`, { leaf, origin, index, timeMs, isOver, ...counts })
+    }
+  }
+  for (const { origin, index, bootId, entry } of placed.filter((one) => !isSignature(one))) {
+    const story = stories.get(`${bootId} ${entry.leaf}`)
+    const isLeft = story !== undefined && story.dropped + story.unacknowledged < story.signed
+    if (!isLeft) {
+      // It may be in a log that could not be read.
+      if (isWhole || story !== undefined) lie(origin, index, 'it says what became of a signature that it does not have')
+      continue
+    }
+    if (entry.kind === 'unacknowledged') story.unacknowledged += 1
+    else story.dropped += 1
+    const again = newest.get(`${origin} ${bootId} ${entry.leaf}`) ?? index
+    if (entry.kind === 'dropped' && again > index) lie(origin, again, 'it has what was erased before')
+  }
+  return { stories: [...stories.values()], lies }
+}
+
+function isSignature({ entry }: Placed): boolean {
+  return entry.kind === 'signature'
+}
+
+/** The entries of these keys, each with the start that wrote it. */
+function placeEntries({ origin, entries }: SeenLog, keyIds: ReadonlySet<string>): Placed[] {
+  let bootId = ''
+  return sortEntries(entries).flatMap(([index, entry]) => {
+    if (entry.kind === 'boot') bootId = entry.bootId
+    return entry.kind !== 'boot' && keyIds.has(entry.keyId) ? [{ origin, index, bootId, entry }] : []
+  })
+}
+
+/** Starts after which another one wrote to the log that they wrote to last, or whose log is stale. */
+function findOver(logs: StoriesParameters['logs']): ReadonlySet<string> {
+  const last = new Map<string, { timeMs: number; isOver: boolean }>()
+  for (const { entries, isStale } of logs) {
+    const boots = sortEntries(entries).flatMap(([, entry]) => (entry.kind === 'boot' ? [entry] : []))
+    for (const [at, { bootId, timeMs }] of boots.entries()) {
+      const isOver = isStale || boots.slice(at).some((later) => later.bootId !== bootId)
+      if (timeMs >= (last.get(bootId)?.timeMs ?? 0)) last.set(bootId, { timeMs, isOver })
+    }
+  }
+  return new Set([...last].filter(([, { isOver }]) => isOver).map(([bootId]) => bootId))
+}
+
+function sortEntries(entries: ReadonlyMap<number, LogEntry>): [number, LogEntry][] {
+  return [...entries].toSorted(([a], [b]) => a - b)
+}
