@@ -23,6 +23,7 @@ const TIME_BYTES = 8
 export function openNote(
   note: string | Note,
   keys: readonly NoteKey[],
+  verify?: VerifyEd25519,
 ): { text: string; verified: readonly VerifiedSignature[] } {
   const { text, signatures } = typeof note === 'string' ? parseNote(note) : note
   const verified: VerifiedSignature[] = []
@@ -31,7 +32,7 @@ export function openNote(
     if (key === undefined) continue
     // Which of the two signed would be a matter of their order.
     if (second !== undefined) throw new LogError('note_key_malformed', 'two keys with one name and id')
-    verified.push(verifySignature(key, text, signature))
+    verified.push(verifySignature(key, text, signature, verify))
   }
   if (verified.length === 0) throw new LogError('note_unsigned', 'no key that is known signed the note')
   return { text, verified }

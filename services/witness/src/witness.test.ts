@@ -1,4 +1,11 @@
-import { formatAddCheckpoint, formatCheckpoint, openNote, parseNote, signNote } from '@countersign/log'
+import {
+  formatAddCheckpoint,
+  formatCheckpoint,
+  MAX_NOTE_SIGNATURES,
+  openNote,
+  parseNote,
+  signNote,
+} from '@countersign/log'
 import { describe, expect, test } from 'vitest'
 import { createSigner, hash, log, origin, toCosigned, toText, witnesses } from '../../../packages/log/src/logs.fake.ts'
 import { toFileName } from './store.ts'
@@ -130,7 +137,7 @@ describe('add-checkpoint (c2sp.org/tlog-witness)', () => {
     ['a root that is cut off', request.replace(/=\n\n—/, '\n\n—')],
     ['carriage returns', request.replaceAll('\n', '\r\n')],
     ['a newline less at the end', request.slice(0, -1)],
-    ['33 signatures', `${request}${`${request.split('\n').at(-2)}\n`.repeat(32)}`],
+    ['too many signatures', `${request}${`${request.split('\n').at(-2)}\n`.repeat(MAX_NOTE_SIGNATURES)}`],
   ])('400: %s', async (_, text) => {
     const { witness, store } = createTestWitness()
     expect(text).not.toBe(request)

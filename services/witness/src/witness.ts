@@ -18,6 +18,7 @@ import type { Log } from '@countersign/service'
 import type { LogList } from './logList.ts'
 import type { Signer } from './signers.ts'
 import { type Store, toFileName } from './store.ts'
+import { createVerifyByNode } from './verifyByNode.ts'
 
 export type Reply = { status: number; body: string; type?: string }
 
@@ -47,6 +48,7 @@ const MAX_LOGGED_NOTE = 8_192
  */
 export function createWitness({ logs, store, signers, clock, log }: WitnessDeps): Witness {
   const inTurn = createTurns()
+  const verifyByNode = createVerifyByNode()
   /** By origin: what was cosigned last, for monitors. */
   const cosigned = new Map<string, string>()
 
@@ -56,7 +58,7 @@ export function createWitness({ logs, store, signers, clock, log }: WitnessDeps)
     const checkpoint = parseCheckpoint(note.text)
     const keys = logs.get(checkpoint.origin)
     if (keys === undefined) return refuse(404, 'this log is not known here')
-    const { verified } = openNote(note, keys)
+    const { verified } = openNote(note, keys, verifyByNode)
     // Lines of strangers are not kept.
     const own = { text: note.text, signatures: verified.map(({ signature }) => signature) }
     return inTurn(checkpoint.origin, () => judge({ ...request, own, checkpoint }))
