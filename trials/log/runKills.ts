@@ -191,7 +191,6 @@ export function runKills(parameters: {
     say('waiting until each entry has come to its end')
     const { query } = scope.add(await openQuery(databaseUrl), ({ close }) => close())
     const policy = { witnesses: witnesses.map(({ vkey }) => toHex(parseVkey(vkey).publicKey)), quorum: QUORUM }
-    const cosigned = witnessed.flatMap((each) => each.cosigned)
     const settleBy = performance.now() + SETTLE_MS
     let verdict = await judge()
     while (verdict.open > 0 && performance.now() < settleBy) {
@@ -202,6 +201,8 @@ export function runKills(parameters: {
       const [rows, ...others] = await readLogs(query)
       if (rows === undefined) throw new Error('there is no log')
       const newest = await readNewest(witnesses, rows.origin)
+      // Read after the rows: what they have was cosigned by then.
+      const cosigned = witnessed.flatMap((each) => each.cosigned)
       const judged = judgeLog(rows, { policy, cosigned, newest })
       return { ...judged, faults: [...judged.faults, ...others.map(({ origin }) => `${origin} was begun`)] }
     }

@@ -99,9 +99,10 @@ export function runSignings({ count, seed, callers, receipts, say }: SigningsPar
 
     const { query } = scope.add(await openQuery(databaseUrl), ({ close }) => close())
     const policy = { witnesses: witnesses.map(({ vkey }) => toHex(parseVkey(vkey).publicKey)), quorum: QUORUM }
-    const cosigned = witnessed.flatMap((each) => each.cosigned)
     const judge = async () => {
       const logs = await readLogs(query)
+      // Read after the rows: what they have was cosigned by then.
+      const cosigned = witnessed.flatMap((each) => each.cosigned)
       const newest = await Promise.all(logs.map(({ origin }) => readNewest(witnesses, origin)))
       return logs.map((rows, place) => ({ rows, ...judgeLog(rows, { policy, cosigned, newest: newest[place] ?? [] }) }))
     }
