@@ -111,7 +111,14 @@ test('a checkout may have any name, and the launcher loads no package', async ()
   await writeFile(join(root, 'package.json'), '{"type":"module"}')
   await writeFile(join(root, 'main.js'), SERVES)
   // There are no packages to load here.
-  for (const name of ['launcher.ts', 'environments.ts', 'startService.ts', 'paths.ts', 'endWithParent.ts']) {
+  for (const name of [
+    'launcher.ts',
+    'environments.ts',
+    'startService.ts',
+    'paths.ts',
+    'witnesses.ts',
+    'endWithParent.ts',
+  ]) {
     await cp(toPath(`packages/testing/src/stack/${name}`), join(stack, name))
   }
   const launcher = `
