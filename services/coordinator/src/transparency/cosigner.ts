@@ -67,6 +67,8 @@ type Collection = {
   note: string
   log: VerifiedSignature
   startedAt: number
+  /** Whether a quorum has cosigned this log before: then it knows the log, and whoever says otherwise does so by mistake. */
+  isKnown: boolean
   cosignatures: Map<string, Cosignature>
   /** Of witnesses that refuse the log, by their keys. */
   refusals: Map<string, string>
@@ -132,7 +134,7 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
   }
 
   /** What is collected for a note of the database: its text, and what holds of the lines below it. */
-  function collect(text: string): Collection | undefined {
+  function collect(text: string, { isKnown }: { isKnown: boolean }): Collection | undefined {
     const note = readNote(text)
     const own = note && readLogSignature(note, key)
     if (note === undefined || own === undefined) return undefined
@@ -143,6 +145,7 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
       note: arrangeCheckpoint(note.text, { log: own, cosignatures: [] }),
       log: own,
       startedAt: clock.now(),
+      isKnown,
       cosignatures: new Map(cosignatures.map((cosignature) => [cosignature.witness, cosignature])),
       refusals: new Map(),
     }
@@ -161,7 +164,8 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
       const isFresh = latest !== undefined && clock.now() - latest.startedAt < REFRESH_MS
       const isWanted = [...waiters].some((waiter) => !isEnough(latest, waiter))
       if (!isWanted && isFresh && findMissing().length === 0) return
-      const current = isFresh && latest?.note === head.written.note ? latest : collect(head.written.note)
+      const isKnown = head.cosigned !== undefined
+      const current = isFresh && latest?.note === head.written.note ? latest : collect(head.written.note, { isKnown })
       if (current === undefined) throw new LogFault('log_malformed', 'a checkpoint in the database is not signed')
       latest = current
       await askAll(current, head.cosigned?.size ?? 0)
@@ -183,7 +187,7 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
   /** Another coordinator may have asked, or this one before its last start. */
   function adopt(cosigned: CosignedNote | undefined) {
     if (cosigned === undefined || cosigned.size <= (latest?.size ?? 0)) return
-    const collection = collect(cosigned.note)
+    const collection = collect(cosigned.note, { isKnown: true })
     if (!isEnough(collection, { size: cosigned.size })) return
     for (const { witness, timestampS } of collection.cosignatures.values()) {
       // By the witness's own clock, which cannot make it later than now.
@@ -253,7 +257,9 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
     const witness = toHex(publicKey)
     deps.onAnswer(name, outcome)
     if (outcome === 'cosigned') collection.cosignatures.set(witness, answer.cosignature)
-    if (outcome === 'contradicts' || outcome === 'unknown_log' || outcome === 'forbidden') {
+    // What stands before a witness may answer like this for a moment; no log is left for that.
+    const isStrange = outcome === 'unknown_log' || outcome === 'forbidden'
+    if (outcome === 'contradicts' || (isStrange && !collection.isKnown)) {
       collection.refusals.set(witness, `${name}: ${answer.reason}`)
     } else {
       collection.refusals.delete(witness)

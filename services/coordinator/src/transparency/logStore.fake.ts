@@ -57,7 +57,8 @@ export function createFakeLogStore() {
     async giveUpClaims(leaves) {
       fake.givenUp.push(...leaves)
     },
-    listLogs: async () => [...logs].map(([hash, { origin, key, entries }]) => ({ hash, origin, key, size: entries.length })),
+    listLogs: async () =>
+      [...logs].map(([hash, { origin, key, entries }]) => ({ hash, origin, key, size: entries.length })),
     async findLogHead(hash) {
       count('findLogHead')
       const log = get(hash)
