@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import type { LogEntry } from '@countersign/log'
+import type { BootEntry, LogEntry, StatementEntry } from '@countersign/log'
 import { nameSignature, toCid } from '@countersign/receipt'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { issue, issueGoldenV2, signedAt, toManifest } from '../../../../packages/verify/src/issues.fake.ts'
@@ -207,13 +207,17 @@ describe('with a log', () => {
 
   const planted: [string, number, () => void][] = [
     ['an entry without a receipt', 4, () => void log.append(signature('5e'))],
-    ['a log that contradicts itself', 5, () => void log.append(history.entries[1] as LogEntry)],
+    [
+      'a log that contradicts itself',
+      5,
+      () => void log.append({ ...(history.entries[1] as StatementEntry), kind: 'dropped' }),
+    ],
     [
       'an entry of an enclave that stopped',
       6,
       () => {
         log.append(signature('5e'))
-        log.append({ ...(history.entries[0] as LogEntry), timeMs: signedAt.getTime() + 1 })
+        log.append({ ...(history.entries[0] as BootEntry), bootId: 'b1'.repeat(16), timeMs: signedAt.getTime() + 1 })
       },
     ],
     ['a log that withholds', 3, () => void log.gone.add('tile/entries/000.p/2')],
@@ -278,12 +282,12 @@ describe('with a log', () => {
   })
 
   test('asks witnesses past the service', async () => {
-    const ahead = fork([...history.entries, signature('5e')])
-    ahead.cosignedAtS -= 60
-    network.routes.push(
-      ['https://w1.test', () => new Response(ahead.toNote())],
-      ['https://w2.test', () => new Response(ahead.toNote())],
-    )
+    for (const [place, url] of ['https://w1.test', 'https://w2.test'].entries()) {
+      const ahead = fork([...history.entries, signature('5e')])
+      ahead.cosignedAtS -= 60
+      ahead.cosigners = [place]
+      network.routes.push([url, () => new Response(ahead.toNote())])
+    }
     const urls = ['--witness-url', 'https://w1.test', '--witness-url', 'https://w2.test']
     const { exitCode, stdout } = await run([...withLog, ...urls])
     expect(exitCode).toBe(3)
