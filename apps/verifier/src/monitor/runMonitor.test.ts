@@ -281,12 +281,12 @@ describe('with a log', () => {
   })
 
   test('asks witnesses past the service', async () => {
-    const ahead = fork([...history.entries, signature('5e')])
-    ahead.cosignedAtS -= 60
-    network.routes.push(
-      ['https://w1.test', () => new Response(ahead.toNote())],
-      ['https://w2.test', () => new Response(ahead.toNote())],
-    )
+    for (const [place, url] of ['https://w1.test', 'https://w2.test'].entries()) {
+      const ahead = fork([...history.entries, signature('5e')])
+      ahead.cosignedAtS -= 60
+      ahead.cosigners = [place]
+      network.routes.push([url, () => new Response(ahead.toNote())])
+    }
     const urls = ['--witness-url', 'https://w1.test', '--witness-url', 'https://w2.test']
     const { exitCode, stdout } = await run([...withLog, ...urls])
     expect(exitCode).toBe(3)

@@ -252,14 +252,13 @@ test('the public checkpoint of a log that does not grow gets a new time', async 
   await open()
   const before = rig.store.logs.get(HASH)?.notes.length ?? 0
   for (let minute = 0; minute < 11; minute++) {
-    const asked = witness(0).requests.length
+    // The next step is due.
+    await expect.poll(() => rig.time.delays()).toContain(1_000)
+    const [asked, rounds] = [witness(0).requests.length, rig.observed.rounds.length]
     rig.time.pass(60_000)
-    await expect
-      .poll(() => {
-        rig.time.pass(1_000)
-        return witness(0).requests.length
-      })
-      .toBeGreaterThan(asked)
+    await expect.poll(() => witness(0).requests.length).toBeGreaterThan(asked)
+    // While a round is under way none begins.
+    await expect.poll(() => rig.observed.rounds.length).toBeGreaterThan(rounds)
   }
   await expect.poll(() => rig.store.logs.get(HASH)?.notes.length).toBe(before + 1)
 })

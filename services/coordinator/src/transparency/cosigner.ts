@@ -82,6 +82,8 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
   let roundAt = Number.NEGATIVE_INFINITY
   /** What the database has, as far as it is known here. */
   let kept = { size: 0, at: 0 }
+  /** Whether a quorum has cosigned this log before: then witnesses know it, and who says otherwise does so by mistake. */
+  let isKnown = false
   const storing = new Set<Promise<void>>()
   let sharedUntil = Number.NEGATIVE_INFINITY
   /** Whether somebody came while a round was under way, perhaps too late for it: who waits, or a witness that was busy. */
@@ -147,6 +149,7 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
     const { written, cosigned } = head
     // What is cosigned is written. Where it is not, the database was brought back.
     if (latest !== undefined && latest.size > written.size) latest = undefined
+    isKnown ||= cosigned !== undefined
     adopt(cosigned)
     return { note: written.note, likelySize: cosigned?.size ?? 0 }
   }
@@ -161,6 +164,7 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
     const { size } = collection
     if (kept.size === size && clock.now() - kept.at < STORE_AGAIN_MS) return Promise.resolve()
     kept = { size, at: clock.now() }
+    isKnown = true
     deps.onCosigned(size)
     const stored: Promise<void> = store
       .insertNote({ hash, ...toCosignedNote(collection, getPolicy()), now: clock.now() })
@@ -247,7 +251,9 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
     const witness = toHex(publicKey)
     deps.onAnswer(name, outcome)
     if (outcome === 'cosigned') collection.cosignatures.set(witness, answer.cosignature)
-    if (outcome === 'contradicts' || outcome === 'unknown_log' || outcome === 'forbidden') {
+    // What stands before a witness may answer like this for a moment; no log that was cosigned is left for that.
+    const isStrange = outcome === 'unknown_log' || outcome === 'forbidden'
+    if (outcome === 'contradicts' || (isStrange && !isKnown)) {
       collection.refusals.set(witness, `${name}: ${answer.reason}`)
     } else {
       collection.refusals.delete(witness)

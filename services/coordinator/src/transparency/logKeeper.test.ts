@@ -282,6 +282,37 @@ describe('an origin that cannot be used', () => {
     await expect.poll(() => keeper.isOpen()).toBe(true)
   })
 
+  test.each([403, 404])('witnesses that know it, and answer %i for a while: no origin is left', async (status) => {
+    const keeper = rig.startKeeper()
+    await untilOpen()
+    await sign(keeper)
+    const strange = async () => ({ status, body: '<html></html>' })
+    for (const witness of rig.witnesses) witness.behave = strange
+    let code: unknown
+    sign(keeper).catch((error: CoordinatorError) => {
+      code = error.code
+    })
+    await expect
+      .poll(() => {
+        rig.time.pass(1_000)
+        return code
+      })
+      .toBe('log_unavailable')
+    // Nor by an enclave that starts meanwhile.
+    rig.enclave.reboot()
+    await expect
+      .poll(() => {
+        rig.time.pass(1_000)
+        return kindsOf(FIRST).at(-1)
+      })
+      .toBe('boot')
+    for (const witness of rig.witnesses) witness.behave = honest
+    await untilOpen()
+    await sign(keeper)
+    expect(rig.enclave.current?.origin).toBe(FIRST)
+    expect(rig.log.lines.map(({ msg }) => msg)).not.toContain('Left a log')
+  })
+
   test('a database older than the witnesses: the origin is left, and nothing of it is released', async () => {
     const first = rig.startKeeper()
     await untilOpen()
