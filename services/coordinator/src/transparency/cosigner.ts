@@ -117,7 +117,9 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
   async function runRound(): Promise<void> {
     const startedAt = performance.now()
     roundAt = clock.now()
-    await store.exclusively(hash, async () => {
+    // Alone at a log, a coordinator needs no lock; where it is not, a witness that is ahead tells it so.
+    const inTurn = findOwn() === undefined ? store.exclusively : runAlone
+    await inTurn(hash, async () => {
       const written = findOwn() ?? (await readHead())
       if (written === undefined) return
       const isFresh = latest !== undefined && clock.now() - latest.startedAt < REFRESH_MS
@@ -360,4 +362,8 @@ function unavailable(details: string) {
 
 function stopping() {
   return new CoordinatorError('shutting_down', 'the coordinator is stopping')
+}
+
+async function runAlone(_hash: string, run: () => Promise<void>): Promise<void> {
+  await run()
 }
