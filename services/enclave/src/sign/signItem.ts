@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { PolicyLog } from '@countersign/policy'
+import type { Policy, PolicyLog } from '@countersign/policy'
 import {
   type AddressItem,
   assertAuthorizationAllowed,
@@ -92,19 +92,20 @@ export function signItem(
   const digest = hashItem(item, deps.implementations)
   if ('error' in digest) return digest
   const { vault } = item
-  const refusal =
-    vault === undefined ? undefined : checkVault(deps, { item, vault, rules, address, digest: digest.bytes, now })
-  if (refusal !== undefined) return refusal
+  const policy = vault && findPolicy(deps, vault, rules)
+  if (policy !== undefined && 'error' in policy) return policy
+  if (vault !== undefined && policy !== undefined) {
+    const asked = { item, vault, policy, sample: rules?.sample, address, digest: digest.bytes, now }
+    const refusal = checkVault(deps, asked)
+    if (refusal !== undefined) return refusal
+  }
   const signature = keyring.withPrivateKey(name, (privateKey) => signDigest(digest.bytes, privateKey))
-  const signed = toSigned(deps, { item, digest: digest.bytes, signature, facts })
-  const policy = vault === undefined ? undefined : findPolicy(deps, vault, rules)
-  return toSignedItem(signed, policy)
+  return toSignedItem(toSigned(deps, { item, digest: digest.bytes, signature, facts }), policy)
 }
 
 /** `policy` is that of the vault, which has allowed it. */
-function toSignedItem(signed: SignedStatement, policy: ReturnType<typeof findPolicy> | undefined): SignedItem {
-  const log = policy === undefined || 'error' in policy ? null : policy.log
-  return { ...signed, leaf: toLeaf(signed.statement), ...(log === null ? {} : { needs: log }) }
+function toSignedItem(signed: SignedStatement, policy: Policy | undefined): SignedItem {
+  return { ...signed, leaf: toLeaf(signed.statement), ...(policy?.log && { needs: policy.log }) }
 }
 
 /**

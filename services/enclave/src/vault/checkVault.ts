@@ -22,7 +22,9 @@ export type CheckVaultDeps = { policies: Policies; verifyEs256: VerifyEs256 }
 type CheckVaultParameters = {
   item: SignItem
   vault: VaultUse
-  rules: VaultRules | undefined
+  /** That of the vault. */
+  policy: Policy
+  sample: TimedSample | undefined
   address: Hex
   /** 32 bytes: what is signed if this allows it, as the enclave has hashed it. */
   digest: Uint8Array
@@ -37,12 +39,10 @@ export const refusedKind: SignItemError = {
 
 /** Why a vault's rules do not allow its key to sign; undefined where they do, with every approval that they ask for. */
 export function checkVault(
-  deps: CheckVaultDeps,
-  { item, vault, rules, address, digest, now }: CheckVaultParameters,
+  deps: Pick<CheckVaultDeps, 'verifyEs256'>,
+  { item, vault, policy, sample, address, digest, now }: CheckVaultParameters,
 ): SignItemError | undefined {
-  const policy = findPolicy(deps, vault, rules)
-  if ('error' in policy) return policy
-  const request = toPolicyRequest(item, rules?.sample)
+  const request = toPolicyRequest(item, sample)
   if (request === undefined) return refusedKind
   const verdict = checkPolicy(policy, request)
   if (!verdict.allowed) {
