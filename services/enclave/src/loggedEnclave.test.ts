@@ -153,6 +153,23 @@ const leafOf = ({ batches, results }: LoggedItemsResponse, index: number) => {
   return batches[result.batch]?.leaves[result.leafIndex] ?? ''
 }
 
+/** An enclave whose log is open, who keeps it, and a session. */
+async function startOpen() {
+  const enclave = await start()
+  const keeper = createKeeper(enclave.attested)
+  const boot = await open(enclave)
+  keeper.write(boot)
+  await enclave.release(await keeper.cosign(boot.checkpoint))
+  return { enclave, keeper, alice: await enclave.openSession('alice') }
+}
+
+/** A signature that waits for its release, and the note for it. */
+async function signOne({ enclave, keeper, alice }: Awaited<ReturnType<typeof startOpen>>) {
+  const signed = await enclave.sign([toTransaction(alice, 0)])
+  keeper.write(signed.log as NonNullable<typeof signed.log>)
+  return { signed, cosigned: await keeper.cosign(signed.log?.checkpoint ?? '') }
+}
+
 test('sign, log, witnesses, release: nothing of a statement is out before, and then to its coordinator alone', async () => {
   const enclave = await start()
   expect(enclave.attested.logs?.own).toEqual(origins)
@@ -205,12 +222,7 @@ test('sign, log, witnesses, release: nothing of a statement is out before, and t
 })
 
 test('many calls at once: one tree, every leaf in it once, all released by one note', async () => {
-  const enclave = await start()
-  const keeper = createKeeper(enclave.attested)
-  const boot = await open(enclave)
-  keeper.write(boot)
-  await enclave.release(await keeper.cosign(boot.checkpoint))
-  const alice = await enclave.openSession('alice')
+  const { enclave, keeper, alice } = await startOpen()
   const calls = await Promise.all(
     Array.from({ length: 24 }, (_, index) => enclave.sign([0, 1].map((one) => toTransaction(alice, 2 * index + one)))),
   )
@@ -227,15 +239,9 @@ test('many calls at once: one tree, every leaf in it once, all released by one n
 })
 
 test('a restart goes on with the log; the boot before is over; the witnesses take both as one history', async () => {
-  const first = await start()
-  const keeper = createKeeper(first.attested)
-  const boot = await open(first)
-  keeper.write(boot)
-  await first.release(await keeper.cosign(boot.checkpoint))
-  const alice = await first.openSession('alice')
-  const signed = await first.sign([toTransaction(alice, 0)])
-  keeper.write(signed.log as NonNullable<typeof signed.log>)
-  const cosigned = await keeper.cosign(signed.log?.checkpoint ?? '')
+  const opened = await startOpen()
+  const { enclave: first, keeper, alice } = opened
+  const { signed, cosigned } = await signOne(opened)
   await first.kill('SIGKILL')
 
   const second = await start()
@@ -254,15 +260,9 @@ test('a restart goes on with the log; the boot before is over; the witnesses tak
 })
 
 test('while it stops: nothing new is signed, what was signed can be fetched, and then it ends at once', async () => {
-  const enclave = await start()
-  const keeper = createKeeper(enclave.attested)
-  const boot = await open(enclave)
-  keeper.write(boot)
-  await enclave.release(await keeper.cosign(boot.checkpoint))
-  const alice = await enclave.openSession('alice')
-  const signed = await enclave.sign([toTransaction(alice, 0)])
-  keeper.write(signed.log as NonNullable<typeof signed.log>)
-  const cosigned = await keeper.cosign(signed.log?.checkpoint ?? '')
+  const opened = await startOpen()
+  const { enclave, alice } = opened
+  const { signed, cosigned } = await signOne(opened)
   const ended = enclave.kill('SIGTERM')
   await expect.poll(() => enclave.output.join()).toContain('Stopping the enclave')
   await expect(enclave.sign([toTransaction(alice, 1)])).rejects.toThrow('shutting_down')
