@@ -51,6 +51,7 @@ test('exports', () => {
       "parseTilePath",
       "parseTlogProof",
       "parseVkey",
+      "parseWitnessKey",
       "signNote",
       "toBundlePath",
       "toNoteSignature",

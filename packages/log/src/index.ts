@@ -31,7 +31,7 @@ export {
   type NoteSignature,
   parseNote,
 } from './note.ts'
-export { createNoteKey, type NoteKey, type NoteKeyType, parseVkey, toVkey } from './noteKey.ts'
+export { createNoteKey, type NoteKey, type NoteKeyType, parseVkey, parseWitnessKey, toVkey } from './noteKey.ts'
 export { openNote, signNote, type VerifiedSignature, type VerifyEd25519, verifySignature } from './openNote.ts'
 export { type SigningTime, toNoteSignature, toSignedMessage } from './signedMessage.ts'
 export {

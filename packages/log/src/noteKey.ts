@@ -55,6 +55,17 @@ export function parseVkey(vkey: string): NoteKey {
   return key
 }
 
+/** The Ed25519 key of a witness, in hex, of its verifier key. Undefined for any other text. */
+export function parseWitnessKey(vkey: string): string | undefined {
+  try {
+    const { type, publicKey } = parseVkey(vkey)
+    return type === 'cosignature-ed25519' ? toHex(publicKey) : undefined
+  } catch (error) {
+    if (error instanceof LogError) return undefined
+    throw error
+  }
+}
+
 const MAX_VKEY = 4_096
 
 /** A key as people pass it on. */

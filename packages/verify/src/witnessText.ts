@@ -1,5 +1,4 @@
-import { LogError, parseVkey } from '@countersign/log'
-import { toHex } from '@countersign/protocol'
+import { parseWitnessKey } from '@countersign/log'
 import { normaliseHex } from './measurementText.ts'
 
 /** How people write the key of a witness, as an option or in a form. */
@@ -11,11 +10,5 @@ export function parseWitnessText(text: string): string | undefined {
     const hex = normaliseHex(text)
     return hex?.length === 64 ? hex : undefined
   }
-  try {
-    const { type, publicKey } = parseVkey(text)
-    return type === 'cosignature-ed25519' ? toHex(publicKey) : undefined
-  } catch (error) {
-    if (!(error instanceof LogError)) throw error
-    return undefined
-  }
+  return parseWitnessKey(text)
 }

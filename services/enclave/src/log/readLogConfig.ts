@@ -1,11 +1,10 @@
-import { LogError, parseVkey } from '@countersign/log'
+import { parseWitnessKey } from '@countersign/log'
 import {
   assertEnclaveSettings,
   createEnclaveSettings,
   isHex,
   type LogSetting,
   ServiceError,
-  toHex,
 } from '@countersign/protocol'
 import { type Env, type Fault, readInteger, readList } from '@countersign/service'
 
@@ -48,13 +47,7 @@ export function readLogConfig(env: Env, fault: Fault): LogConfig | undefined {
 function toWitnessKey(item: string): string {
   if (isHex(item, 32)) return item
   const [, vkey = ''] = /^(.+\+[0-9a-f]{8}\+[A-Za-z0-9+/]+=*)(?:@.*)?$/.exec(item) ?? []
-  try {
-    const { type, publicKey } = parseVkey(vkey)
-    return type === 'cosignature-ed25519' ? toHex(publicKey) : ''
-  } catch (error) {
-    if (error instanceof LogError) return ''
-    throw error
-  }
+  return parseWitnessKey(vkey) ?? ''
 }
 
 function isLog(log: LogSetting): boolean {
