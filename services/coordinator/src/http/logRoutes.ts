@@ -1,5 +1,5 @@
 import { LogError, parseTilePath, TILE_WIDTH } from '@countersign/log'
-import type { EndpointResponse } from '@countersign/protocol'
+import { type EndpointResponse, isHex } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 import type { LogStore } from '../ports.ts'
 import { addRoute, type HttpApp } from './addRoute.ts'
@@ -42,7 +42,7 @@ export function registerLogRoutes(app: HttpApp, { logStore, limiters }: LogRoute
   })
 
   async function findCosigned(hash: string) {
-    return /^[0-9a-f]{64}$/.test(hash) ? logStore.findCosigned(hash) : undefined
+    return isHex(hash, 32) ? logStore.findCosigned(hash) : undefined
   }
 
   async function readPath(hash: string, path: string): Promise<Uint8Array | undefined> {

@@ -1,7 +1,5 @@
 import { decodeLogEntry, LogError } from '@countersign/log'
 import { type AppendedEntries, fromHex } from '@countersign/protocol'
-import { CoordinatorError } from '../errors.ts'
-import type { EnclaveTerms } from '../ports.ts'
 import type { Placing } from './request.ts'
 
 /** A statement's place in the log. */
@@ -52,13 +50,4 @@ function decode(entry: string) {
 export function toTimes(items: readonly LoggedItem[]): { first: number; last: number } {
   const times = items.map(({ place }) => place.timeMs)
   return { first: Math.min(...times), last: Math.max(...times) }
-}
-
-/** The verifier key of a log, as the enclave attested it. Throws `attestation_invalid`. */
-export function toLogKey({ settings, logs }: EnclaveTerms, origin: string): string {
-  const index = settings.log?.origins.indexOf(origin) ?? -1
-  const key = logs?.keys[index]
-  if (key === undefined)
-    throw new CoordinatorError('attestation_invalid', 'the enclave’s log is not one of its settings')
-  return key
 }

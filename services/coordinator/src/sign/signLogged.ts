@@ -3,12 +3,13 @@ import { parsePolicy } from '@countersign/policy'
 import type { AppendedEntries, SignedBatch, SignedStatement } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import { toCosigned } from '../enclave/cosignedRelease.ts'
+import { findLogKey } from '../enclave/findLogKey.ts'
 import { CoordinatorError } from '../errors.ts'
 import type { Claim, EnclaveTerms, LogKeeper, Schedule } from '../ports.ts'
 import { toReason } from '../toReason.ts'
 import { assertItemSigned, type CheckedItem } from './checkItem.ts'
 import { groupBy } from './groupBy.ts'
-import { findInLog, type LoggedItem, toLogKey, toTimes } from './logEntries.ts'
+import { findInLog, type LoggedItem, toTimes } from './logEntries.ts'
 import type { Releases } from './releases.ts'
 import { failed, type Placing, type SigningRequest, type SigningResult, type SignProgress } from './request.ts'
 import { type SettleDeps, settle } from './settle.ts'
@@ -92,7 +93,10 @@ async function recordAndRelease(run: Run, logged: readonly LoggedItem[]): Promis
   const verifying = new Map<SignedBatch, Promise<VerifiedBatch>>()
   let lost: ReadonlySet<string>
   try {
-    const logKey = toLogKey(terms, appended.origin)
+    const logKey = findLogKey(terms, appended.origin)
+    if (logKey === undefined) {
+      throw new CoordinatorError('attestation_invalid', 'the enclave’s log is not one of its settings')
+    }
     for (const [batch, items] of groupBy(logged, ({ batch }) => batch)) {
       const verified = run.verifyBatch(batch, terms, { at: toTimes(items), isReleased: true, logKey })
       // Who waits for it is told; if the log cannot be written, nobody does.

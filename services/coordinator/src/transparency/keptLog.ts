@@ -1,6 +1,7 @@
 import { hash as computeHash } from 'node:crypto'
 import { type LogEntry, parseVkey, type WitnessPolicy } from '@countersign/log'
 import type { Log } from '@countersign/service'
+import { findLogKey } from '../enclave/findLogKey.ts'
 import { CoordinatorError } from '../errors.ts'
 import type { Clock, EnclaveTerms, LogStore, Schedule } from '../ports.ts'
 import { type Cosigner, createCosigner, type RoundOutcome } from './cosigner.ts'
@@ -77,10 +78,9 @@ export function createKeptLogs({ metrics, onRefused, ...deps }: KeptLogDeps): Ke
   }
 
   return {
-    get(origin, { settings, logs: attested }) {
-      // To read a key takes a millisecond, and each was read when it was attested: a name has no plus sign.
-      const isNamed = (vkey: string) => vkey.startsWith(`${origin}+`)
-      const vkey = attested?.own.includes(origin) ? attested.keys.find(isNamed) : undefined
+    get(origin, terms) {
+      const { settings, logs: attested } = terms
+      const vkey = attested?.own.includes(origin) ? findLogKey(terms, origin) : undefined
       if (settings.log === null || vkey === undefined) {
         throw new CoordinatorError('log_unavailable', 'the enclave has not attested this log', { details: origin })
       }

@@ -53,6 +53,7 @@ export function createRecentTree({ size: firstSize, hashes }: Frontier): RecentT
   }
 }
 
-function toName({ level, index }: TreeNode): string {
+/** For maps of nodes. */
+export function toName({ level, index }: TreeNode): string {
   return `${level}/${index}`
 }
