@@ -1,6 +1,5 @@
-import { execFile } from 'node:child_process'
 import { availableParallelism, cpus, totalmem } from 'node:os'
-import { promisify } from 'node:util'
+import { readCommit } from './readCommit.ts'
 
 /** What figures depend on. */
 export type Machine = {
@@ -10,14 +9,10 @@ export type Machine = {
   processor: string
   memoryGiB: number
   date: string
-  /** Undefined outside of a checkout. */
-  commit: string | undefined
-  /** Whether the checkout differs from that commit. */
-  isChanged: boolean | undefined
+  commit: string
 }
 
 export async function readMachine(now: Date): Promise<Machine> {
-  const status = await git('status', '--porcelain')
   return {
     node: process.version,
     arch: process.arch,
@@ -25,15 +20,6 @@ export async function readMachine(now: Date): Promise<Machine> {
     processor: cpus()[0]?.model.trim() ?? 'unknown',
     memoryGiB: Math.round(totalmem() / 2 ** 30),
     date: now.toISOString(),
-    commit: await git('rev-parse', 'HEAD'),
-    isChanged: status === undefined ? undefined : status !== '',
-  }
-}
-
-async function git(...parameters: string[]): Promise<string | undefined> {
-  try {
-    return (await promisify(execFile)('git', parameters)).stdout.trim()
-  } catch {
-    return undefined
+    commit: await readCommit('.'),
   }
 }

@@ -55,7 +55,7 @@ Suites: ${known.join(', ')}; without a name all of them, in this order
   --page FILE      puts the reports of the suites that ran into a page, such as docs/performance.md
   --quick          small sizes, to try it out: the figures mean little
   --fixtures DIR   evidence to measure on (default ../shared/fixtures; simulated evidence where that is not there)
-  --against DIR    another checkout, ready to run, whose services the suite \`vaults\` measures beside these
+  --against DIR    another checkout, ready to run, whose services \`sign\` and \`vaults\` measure beside these, in turns
   --help           says this
 
 Example: npm run bench -- sign --rounds 3 --json sign.json

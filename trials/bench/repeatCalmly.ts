@@ -4,7 +4,7 @@ import type { Run } from './report.ts'
 /** A repeat is disturbed if a fixed piece of work takes longer than this times the best, before or after it. */
 const MAX_DISTURBANCE = 1.3
 /** On a machine that is never calm, so many repeats for each round are enough; where the figures do not matter, one. */
-const MAX_REPEATS = 3
+const MAX_REPEATS = 2
 
 /** `discarded` were made and not used; `disturbed` were used all the same, because there were no better ones. */
 export type Calm<Result> = { repeats: Result[]; discarded: number; disturbed: number }

@@ -2,8 +2,9 @@ import { startPostgres } from '@countersign/testing'
 import { median, type Scope, withScope } from '@countersign/testing/stack'
 import { createHeliaPinner } from '../../../services/coordinator/src/ipfs/helia.ts'
 import { openStores } from '../../../services/coordinator/src/store/openStore.ts'
-import { type Load, measure, measureInTurns } from '../measureLoads.ts'
+import { type Figures, type Load, measure, measureInTurns } from '../measureLoads.ts'
 import { countBlocks, type PinnedBatch, pinInTurns } from '../pinReceipts.ts'
+import { readCommit } from '../readCommit.ts'
 import { type Calm, describeCalm, repeatCalmly } from '../repeatCalmly.ts'
 import type { Report, Row, Run } from '../report.ts'
 import { signInAll, signMany } from '../signer.ts'
@@ -23,75 +24,54 @@ const LARGE_BATCH = 16
 type Service = Load & { address: string; databaseUrl: string }
 
 /**
- * `POST /sign/digest` on PostgreSQL with quotes of 39 ms and every check on, beside receipts of version 2, beside one quote per signature
- * and beside an echo server of the same framework, in turns; the median over repeats of the ratios within each repeat.
+ * `POST /sign/digest` on PostgreSQL with quotes of 39 ms and every check on, beside receipts of version 2, beside another checkout (with
+ * `--against`), beside one quote per signature and beside an echo server of the same framework, in turns; the median over repeats of the
+ * ratios within each repeat.
  */
-export function benchSign({ rounds, isQuick, say }: Run): Promise<Report> {
+export function benchSign({ rounds, isQuick, against, say }: Run): Promise<Report> {
   return withScope(async (scope) => {
     const { add } = scope
-    const sliceMs = isQuick ? 600 : 2_000
+    const sliceMs = isQuick ? 600 : 1_500
     const postgres = add(await startPostgres(), ({ stop }) => stop())
     const satellite = add(await startSatelliteServer(), stopProgram)
     const echo = add(await startEchoServer(), stopProgram)
-    const start = async (limit: number, receiptVersion: 1 | 2): Promise<Service> => {
+    const start = async (parameters: { limit?: number; receiptVersion?: 2; checkout?: string }): Promise<Service> => {
       const databaseUrl = await postgres.createDatabase()
-      const parameters = { satellite, users: USERS, databaseUrl, limit, receiptVersion }
-      const { stop, address, url } = await startStack(parameters)
+      const { stop, address, url } = await startStack({
+        satellite,
+        users: USERS,
+        databaseUrl,
+        limit: 256,
+        ...parameters,
+      })
       add(stop, () => stop())
       const cookies = await signInAll({ url }, USERS)
       return { url: address, address, databaseUrl, cookies }
     }
-    const batched = await start(256, 1)
-    const second = await start(256, 2)
-    const single = await start(1, 1)
+    const batched = await start({})
+    const second = await start({ receiptVersion: 2 })
+    const before = against === undefined ? [] : [await start({ checkout: against })]
+    const single = await start({ limit: 1 })
     const plain = { url: echo.url, cookies: [''], isEcho: true }
+    const loads = [batched, second, ...before] as const
     say('warming up')
-    for (let slice = 0; slice < WARM_SLICES; slice++) await measureInTurns([batched, second], 256, sliceMs / 2)
+    for (let slice = 0; slice < WARM_SLICES; slice++) await measureInTurns(loads, 256, sliceMs / 2)
     const rows: Row[] = []
     const calms: Calm<unknown>[] = []
     for (const connections of CONNECTIONS) {
       say(`${connections} connections`)
       const calm = await repeatCalmly({ rounds, isQuick }, async () => {
         const slow = await measure(single, Math.min(connections, MAX_SINGLE_CALLERS), sliceMs)
-        const [own, other] = await measureInTurns([batched, second], connections, sliceMs)
+        const [own, other, old] = await measureInTurns(loads, connections, sliceMs)
         const fast = await measure(plain, connections, sliceMs)
-        return { slow, own, other, fast }
+        return { slow, own, other, old, fast }
       })
       calms.push(calm)
-      const of = (pick: (repeat: (typeof calm.repeats)[number]) => number) => median(calm.repeats.map(pick))
-      const toFirst = of(({ own, other }) => other.rate / own.rate)
-      say(`receipts of version 2: ${toFigure(toFirst)} × version 1`)
       const at = { value: connections, of: 'connections' }
-      rows.push(
-        {
-          name: 'signatures',
-          at,
-          value: of(({ own }) => own.rate),
-          unit: '/s',
-          ratios: [
-            { value: of(({ own, slow }) => own.rate / slow.rate), to: 'one quote each' },
-            { value: of(({ own, fast }) => own.rate / fast.rate), to: 'an echo server' },
-          ],
-        },
-        {
-          name: 'signatures, receipts of version 2',
-          at,
-          value: of(({ other }) => other.rate),
-          unit: '/s',
-          ratios: [{ value: toFirst, to: 'version 1' }],
-        },
-        { name: 'signatures, one quote each', at, value: of(({ slow }) => slow.rate), unit: '/s' },
-        { name: 'p50', at, value: of(({ own }) => own.p50), unit: 'ms' },
-        {
-          name: 'p50, receipts of version 2',
-          at,
-          value: of(({ other }) => other.p50),
-          unit: 'ms',
-          ratios: [{ value: of(({ own, other }) => other.p50 / own.p50), to: 'version 1' }],
-        },
-        { name: 'p99', at, value: of(({ own }) => own.p99), unit: 'ms' },
-        { name: 'p99, receipts of version 2', at, value: of(({ other }) => other.p99), unit: 'ms' },
-      )
+      const made = toRows(calm.repeats).map((row) => ({ ...row, at }))
+      for (const { name, ratios } of made)
+        for (const { value, to } of ratios ?? []) say(`${name}: ${toFigure(value)} × ${to}`)
+      rows.push(...made)
     }
     say('what is pinned')
     rows.push(...(await measurePins(scope, { versions: [batched, second], isQuick })))
@@ -101,10 +81,57 @@ export function benchSign({ rounds, isQuick, say }: Run): Promise<Report> {
       setting:
         `\`POST /sign/digest\` on PostgreSQL, quotes of ${QUOTE_MS} ms, every check on; client, provider, satellite, database, ` +
         `enclave and coordinator share the machine; median of ${rounds} rounds of ${sliceMs} ms after a warm-up, ` +
-        `${describeCalm(calms)}.`,
+        `${describeCalm(calms)}.${against === undefined ? '' : ` The other checkout is at ${await readCommit(against)}.`}`,
       rows,
     }
   })
+}
+
+/** Each of them measured in the same while. `old` is of another checkout. */
+type Repeat = { slow: Figures; own: Figures; other: Figures; old: Figures | undefined; fast: Figures }
+
+/** The rows of one load. */
+function toRows(repeats: readonly Repeat[]): Omit<Row, 'at'>[] {
+  const of = (pick: (repeat: Repeat) => number) => median(repeats.map(pick))
+  const hasOld = repeats.some(({ old }) => old !== undefined)
+  const ofOld = (member: keyof Figures) => of(({ old }) => old?.[member] ?? Number.NaN)
+  const toOld = (member: keyof Figures) =>
+    hasOld
+      ? [{ value: of(({ own, old }) => own[member] / (old?.[member] ?? Number.NaN)), to: 'the other checkout' }]
+      : []
+  const old = (name: string, member: keyof Figures, unit: string) =>
+    hasOld ? [{ name: `${name}, the other checkout`, value: ofOld(member), unit }] : []
+  return [
+    {
+      name: 'signatures',
+      value: of(({ own }) => own.rate),
+      unit: '/s',
+      ratios: [
+        { value: of(({ own, slow }) => own.rate / slow.rate), to: 'one quote each' },
+        { value: of(({ own, fast }) => own.rate / fast.rate), to: 'an echo server' },
+        ...toOld('rate'),
+      ],
+    },
+    {
+      name: 'signatures, receipts of version 2',
+      value: of(({ other }) => other.rate),
+      unit: '/s',
+      ratios: [{ value: of(({ own, other }) => other.rate / own.rate), to: 'version 1' }],
+    },
+    ...old('signatures', 'rate', '/s'),
+    { name: 'signatures, one quote each', value: of(({ slow }) => slow.rate), unit: '/s' },
+    { name: 'p50', value: of(({ own }) => own.p50), unit: 'ms', ratios: toOld('p50') },
+    {
+      name: 'p50, receipts of version 2',
+      value: of(({ other }) => other.p50),
+      unit: 'ms',
+      ratios: [{ value: of(({ own, other }) => other.p50 / own.p50), to: 'version 1' }],
+    },
+    ...old('p50', 'p50', 'ms'),
+    { name: 'p99', value: of(({ own }) => own.p99), unit: 'ms', ratios: toOld('p99') },
+    { name: 'p99, receipts of version 2', value: of(({ other }) => other.p99), unit: 'ms' },
+    ...old('p99', 'p99', 'ms'),
+  ]
 }
 
 /** What the receipts of both versions put on IPFS, in large batches and alone, and how long pinning takes where each has its own batch. */
