@@ -23,3 +23,8 @@ export async function readMachine(now: Date): Promise<Machine> {
     commit: await readCommit('.'),
   }
 }
+
+/** In a line. */
+export function describeMachine({ date, arch, cores, processor, memoryGiB, node, commit }: Machine): string {
+  return `${date.slice(0, 10)}, ${arch}, ${cores} cores (${processor}), ${memoryGiB} GiB, Node ${node}, ${commit}`
+}

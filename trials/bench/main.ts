@@ -1,11 +1,12 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { readMachine } from './machine.ts'
+import { describeMachine, type Machine, readMachine } from './machine.ts'
 import { type Options, parseOptions, toUsage } from './options.ts'
 import { fillPage } from './page.ts'
 import { toPlots } from './plots/toPlots.ts'
 import type { Report } from './report.ts'
 import { type SuiteName, suiteNames } from './suiteNames.ts'
+import { fillSummary } from './summary.ts'
 import { toText } from './table.ts'
 
 const options = parseOptions(process.argv.slice(2), suiteNames)
@@ -19,12 +20,11 @@ if (options === 'help') {
   await run(options)
 }
 
-async function run({ jsonFile, plotsFolder, pageFile, ...asked }: Options<SuiteName>) {
+async function run({ jsonFile, plotsFolder, pageFile, summaryFile, ...asked }: Options<SuiteName>) {
   // After the arguments are read: it takes seconds to load.
   const { suites } = await import('./suites.ts')
   const machine = await readMachine(new Date())
-  const { node, arch, cores, processor, memoryGiB, date } = machine
-  console.log(`Node ${node} on ${arch}, ${cores} × ${processor}, ${memoryGiB} GiB, ${date}\n`)
+  console.log(`${describeMachine(machine)}\n`)
   const reports: (Report & { seconds: number })[] = []
   const failed: string[] = []
   for (const name of asked.suites) {
@@ -34,11 +34,12 @@ async function run({ jsonFile, plotsFolder, pageFile, ...asked }: Options<SuiteN
     const say = (text: string) => console.error(`[${name} ${toSeconds()} s] ${text}`)
     say('started')
     try {
-      const report = await suites[name]({ ...asked, say })
-      reports.push({ ...report, seconds: toSeconds() })
-      console.log(toText(report))
-      if (plotsFolder !== undefined) await writePlots(plotsFolder, report)
-      if (pageFile !== undefined) await writeFile(pageFile, fillPage(await readFile(pageFile, 'utf8'), [report]))
+      for (const report of [await suites[name]({ ...asked, say })].flat()) {
+        reports.push({ ...report, seconds: toSeconds() })
+        console.log(toText(report))
+        if (plotsFolder !== undefined) await writePlots(plotsFolder, report)
+        if (pageFile !== undefined) await writePage({ pageFile, summaryFile }, report, machine)
+      }
     } catch (error) {
       // What the others have measured is not lost with it.
       console.error(error)
@@ -54,4 +55,14 @@ async function run({ jsonFile, plotsFolder, pageFile, ...asked }: Options<SuiteN
 async function writePlots(folder: string, report: Report) {
   await mkdir(folder, { recursive: true })
   for (const { file, svg } of toPlots(report)) await writeFile(join(folder, file), svg)
+}
+
+async function writePage(
+  { pageFile, summaryFile }: { pageFile: string; summaryFile: string | undefined },
+  report: Report,
+  machine: Machine,
+) {
+  const page = fillPage(await readFile(pageFile, 'utf8'), [report], machine)
+  await writeFile(pageFile, page)
+  if (summaryFile !== undefined) await writeFile(summaryFile, fillSummary(await readFile(summaryFile, 'utf8'), page))
 }

@@ -28,19 +28,21 @@ export async function measureInTurns<const Loads extends readonly Load[]>(
   const measured = loads.map((load) => ({ load, slices: [] as Answered[] }))
   const back = measured.toReversed()
   for (const { load, slices } of [...measured, ...back, ...back, ...measured])
-    slices.push(await apply(load, connections, sliceMs))
+    slices.push(await prepareLoad(load, connections, sliceMs)())
   return measured.map(({ slices }) => toFigures(slices)) as { [Index in keyof Loads]: Figures }
 }
 
 export const measure = async (load: Load, connections: number, sliceMs: number): Promise<Figures> =>
-  toFigures([await apply(load, connections, sliceMs)])
+  toFigures([await prepareLoad(load, connections, sliceMs)()])
 
-function apply({ url, cookies, vaults, isEcho = false }: Load, connections: number, sliceMs: number) {
+/** What it answers applies the load; the requests are made before. */
+export function prepareLoad(load: Load, connections: number, sliceMs: number): () => Promise<Answered> {
+  const { url, cookies, vaults, isEcho = false } = load
   // Nobody is answered sooner than a quote is made.
   const most = isEcho ? 0 : Math.min((MAX_PER_SECOND * sliceMs) / 1000, (connections * sliceMs) / QUOTE_MS)
   const count = Math.ceil(most) + SPARE_EACH * connections
   const next = prepareSignings({ cookies, vaults, connections, count, mayRepeat: isEcho })
-  return applyLoad({ url, connections, sliceMs, next })
+  return () => applyLoad({ url, connections, sliceMs, next })
 }
 
 function toFigures(slices: readonly Answered[]): Figures {

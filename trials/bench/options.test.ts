@@ -5,7 +5,13 @@ const known = ['sign', 'reads', 'growth']
 
 describe('parseOptions', () => {
   test('without a name all suites run, in their order', () => {
-    expect(parseOptions([], known)).toMatchObject({ suites: known, rounds: 5, isQuick: false, jsonFile: undefined })
+    expect(parseOptions([], known)).toMatchObject({
+      suites: known,
+      rounds: 5,
+      isQuick: false,
+      isBudget: false,
+      jsonFile: undefined,
+    })
   })
 
   test('named suites run once, in their own order', () => {
@@ -22,11 +28,14 @@ describe('parseOptions', () => {
       'b',
       '--page',
       'd',
+      '--summary',
+      'f',
       '--quick',
       '--fixtures',
       'c',
       '--against',
       'e',
+      '--budget',
     ]
     expect(parseOptions(argv, known)).toEqual({
       suites: known,
@@ -36,7 +45,9 @@ describe('parseOptions', () => {
       jsonFile: 'a.json',
       plotsFolder: 'b',
       pageFile: 'd',
+      summaryFile: 'f',
       against: 'e',
+      isBudget: true,
     })
   })
 
@@ -52,7 +63,9 @@ describe('parseOptions', () => {
     [['--rounds', '']],
     [['--rounds']],
     [['--json']],
+    [['--summary', 'README.md']],
     [['--against']],
+    [['--budget=yes']],
     [['--fast']],
     [['--quick=yes']],
   ])('%j is refused', (argv) => {

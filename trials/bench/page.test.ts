@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
+import type { Machine } from './machine.ts'
 import { fillPage } from './page.ts'
 import type { Report } from './report.ts'
 
@@ -9,20 +10,31 @@ const report: Report = {
   setting: 'New.',
   rows: [{ name: 'p50', value: 86, unit: 'ms' }],
 }
+const machine: Machine = {
+  node: 'v24.0.0',
+  arch: 'arm64',
+  cores: 2,
+  processor: 'Neoverse-N1',
+  memoryGiB: 8,
+  date: '2026-11-16T09:00:00.000Z',
+  commit: 'commit 7840740d',
+}
 const page =
   'Before.\n<!-- bench sign -->\nOld.\n<!-- end -->\nBetween.\n<!-- bench reads -->\nKept.\n<!-- end -->\nAfter.\n'
 
 test('a report takes the place of the one before, and of nothing else', () => {
-  const filled = fillPage(page, [report])
-  expect(filled).toContain('Before.\n<!-- bench sign -->\n\nNew.\n')
+  const filled = fillPage(page, [report], machine)
+  expect(filled).toContain(
+    'Before.\n<!-- bench sign -->\n\n_Measured: 2026-11-16, arm64, 2 cores (Neoverse-N1), 8 GiB, Node v24.0.0, commit 7840740d._\n\nNew.\n',
+  )
   expect(filled).toContain('| p50     | 86 ms |')
   expect(filled).toContain('<!-- end -->\nBetween.\n<!-- bench reads -->\nKept.\n<!-- end -->\nAfter.\n')
   expect(filled).not.toContain('Old.')
-  expect(fillPage(filled, [report])).toBe(filled)
+  expect(fillPage(filled, [report], machine)).toBe(filled)
 })
 
 test.each(['no place', '<!-- bench sign --> never ends'])('%j has no place for a report', (text) => {
-  expect(() => fillPage(text, [report])).toThrow('no place for sign')
+  expect(() => fillPage(text, [report], machine)).toThrow('no place for sign')
 })
 
 test('the figures of the documentation have a place for every suite', async () => {
@@ -30,5 +42,6 @@ test('the figures of the documentation have a place for every suite', async () =
   const suites = await readFile(new URL('./suites.ts', import.meta.url), 'utf8')
   const names = [...suites.matchAll(/^ {2}([a-z]+): bench/gm)].map(([, name = '']) => name)
   expect(names.length).toBeGreaterThan(5)
-  for (const suite of names) expect(() => fillPage(text, [{ ...report, suite }])).not.toThrow()
+  // Of `sign`, the second report.
+  for (const suite of [...names, 'budget']) expect(() => fillPage(text, [{ ...report, suite }], machine)).not.toThrow()
 })

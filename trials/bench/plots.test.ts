@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import { stages } from './budget/stages.ts'
 import { drawBars } from './plots/drawBars.ts'
 import { drawLines } from './plots/drawLines.ts'
+import { drawStacks } from './plots/drawStacks.ts'
 import { toLinear, toLogarithmic } from './plots/scale.ts'
 import { toPlots } from './plots/toPlots.ts'
 import type { Report, Row } from './report.ts'
@@ -100,6 +102,48 @@ describe('drawings', () => {
     expect(Number(second)).toBeGreaterThan(Number(first))
   })
 
+  test('a limit is drawn across, within the picture, with its name', () => {
+    const points = [[1, 20] as const, [256, 40] as const]
+    const series = [{ name: 'batched', points }]
+    const limits = [{ name: 'the most & <best>', value: 90, unit: '/s' }]
+    const svg = drawLines({ title: 'x', xLabel: 'x', yLabel: 'y', isLogarithmic: true, series, limits })
+    expectWellFormed(svg)
+    expect(svg).toContain('the most &#38; &#60;best&#62;: 90 /s')
+    const y = Number(/<line class="limit"[^>]* y1="([0-9.]+)"/.exec(svg)?.[1])
+    expect(y).toBeGreaterThan(56)
+    expect(y).toBeLessThan(400)
+  })
+
+  test('stacks have names, sums and the parts that there are, one beside the other', () => {
+    const stacks = [
+      {
+        name: 'coordinator',
+        parts: [
+          { name: 'HTTP', value: 0.25 },
+          { name: 'checks', value: 0.5 },
+        ],
+      },
+      { name: 'PostgreSQL', parts: [{ name: 'checks', value: 0.2 }] },
+    ]
+    const parts = ['HTTP', 'parse', 'checks']
+    const svg = drawStacks({ title: 'Budget', label: 'milliseconds', unit: 'ms', parts, stacks })
+    expectWellFormed(svg)
+    for (const text of ['coordinator', 'PostgreSQL', '0.75 ms', '0.20 ms', 'HTTP 0.25 ms', 'milliseconds'])
+      expect(svg).toContain(text)
+    expect(svg).not.toContain('parse')
+    const drawn = [...svg.matchAll(/<rect class="part fill(\d)" x="([0-9.]+)"[^>]* width="([0-9.]+)"/g)]
+    const [first, second, third] = drawn.map(([, colour, x, width]) => [colour, x, width].map(Number))
+    expect([first?.[0], second?.[0], third?.[0]]).toEqual([0, 2, 2])
+    expect(second?.[1]).toBeCloseTo((first?.[1] ?? 0) + (first?.[2] ?? 0), 0)
+    expect(third?.[1]).toBe(first?.[1])
+  })
+
+  test('every stage of a budget has a colour', () => {
+    const stacks = [{ name: 'all', parts: stages.map((name) => ({ name, value: 1 })) }]
+    const svg = drawStacks({ title: 'x', label: 'x', unit: 'ms', parts: stages, stacks })
+    for (const index of stages.keys()) expect(svg.split(`.fill${index} {`)).toHaveLength(3)
+  })
+
   test('a figure that is not a number is no picture', () => {
     const bars = [{ name: 'broken', value: Number.NaN }]
     expect(() => drawBars({ title: 'x', label: 'x', unit: 'x', bars })).toThrow('not a number')
@@ -116,10 +160,13 @@ describe('toPlots', () => {
       rows: [...atLoad('signatures', 'callers', [1, 8]), ...atLoad('signatures, one quote each', 'callers', [1, 8])],
     },
     sign: {
-      rows: ['signatures', 'signatures, one quote each', 'p50', 'p99'].flatMap((name) =>
-        atLoad(name, 'connections', [1, 64]),
-      ),
+      rows: ['signatures', 'p50', 'p50, the other checkout'].flatMap((name) => atLoad(name, 'connections', [1, 64])),
+      limits: [
+        { name: 'the most with one quote each', value: 26, unit: '/s' },
+        { name: 'a quote', value: 39, unit: 'ms' },
+      ],
     },
+    budget: { stacks: [{ name: 'coordinator', parts: [{ name: 'HTTP', value: 0.2 }] }] },
     memory: {
       series: [
         {

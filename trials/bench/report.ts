@@ -20,11 +20,19 @@ export type Report = {
   notes?: readonly string[]
   /** For plots: too long for a table. */
   series?: readonly Series[]
+  /** For plots: what a figure cannot pass, or comes from. */
+  limits?: readonly Limit[]
+  /** For plots: of sums and what they are made of. */
+  stacks?: readonly Stack[]
   /** For finding causes: in the JSON only. */
   details?: unknown
 }
 
 export type Series = { name: string; points: readonly (readonly [x: number, y: number])[] }
+
+export type Limit = { name: string; value: number; unit: string }
+
+export type Stack = { name: string; parts: readonly { name: string; value: number }[] }
 
 /** How a suite is run. */
 export type Run = {
@@ -36,8 +44,10 @@ export type Run = {
   fixtures: string
   /** Another checkout, to measure beside this one. */
   against?: string | undefined
+  /** Of signing, only where processor time goes. */
+  isBudget?: boolean
   /** Reports progress. */
   say(text: string): void
 }
 
-export type Suite = (run: Run) => Promise<Report>
+export type Suite = (run: Run) => Promise<Report | readonly Report[]>

@@ -20,16 +20,18 @@ export function startStack(parameters: {
   /** As for `startBackend`, and the next too. */
   checkout?: string | undefined
   log?: BackendLog
+  /** Added to that of both. */
+  env?: Environment
 }) {
-  const { satellite, databaseUrl, limit, users, receiptVersion = 1, checkout, log } = parameters
+  const { satellite, databaseUrl, limit, users, receiptVersion = 1, checkout, log, env } = parameters
   return startBackend({
     kind: 'postgres',
     databaseUrl,
     satellite: { url: satellite.url, publicKey: String(satellite.fields.publicKey) },
     accounts: createAccounts(users),
     quoteLatencyMs: QUOTE_MS,
-    env: { BATCH_LIMIT: String(limit), RECEIPTS: String(receiptVersion) },
-    enclaveEnv: { BATCH_LIMIT: String(limit) },
+    env: { BATCH_LIMIT: String(limit), RECEIPTS: String(receiptVersion), ...env },
+    enclaveEnv: { BATCH_LIMIT: String(limit), ...env },
     hasCompileCache: false,
     checkout,
     log,

@@ -7,10 +7,10 @@ export function toText(report: Report): string {
 
 /** What was measured, a table, and what has to be said in addition. */
 export function toBody({ setting, rows, notes = [] }: Report): string {
-  return [setting, '', toTable(rows), ...notes.flatMap((note) => ['', note]), ''].join('\n')
+  return [setting, '', toRows(rows), ...notes.flatMap((note) => ['', note]), ''].join('\n')
 }
 
-function toTable(rows: readonly Row[]): string {
+function toRows(rows: readonly Row[]): string {
   const hasLoads = rows.some(({ at }) => at !== undefined)
   const head = ['Measure', ...(hasLoads ? ['At'] : []), 'Value', 'Against']
   const cells = rows.map((row) => [
@@ -19,6 +19,11 @@ function toTable(rows: readonly Row[]): string {
     `${toFigure(row.value)} ${row.unit}`,
     (row.ratios ?? []).map(({ value, to }) => `${toFigure(value)} × ${to}`).join('; '),
   ])
+  return toTable(head, cells)
+}
+
+/** As a formatter of Markdown would write it. */
+export function toTable(head: readonly string[], cells: readonly (readonly string[])[]): string {
   const all = [head, ...cells]
   const widths = head.map((_, column) => Math.max(...all.map((line) => line[column]?.length ?? 0)))
   const toLine = (line: readonly string[]) =>

@@ -41,6 +41,8 @@ export type TestPostgres = {
   readonly url: string
   /** A fresh database: its URL. */
   createDatabase(): Promise<string>
+  /** The server's process, and those of its sessions and background work. */
+  findPids(): Promise<number[]>
   /** Ends the server and its sessions as a crash would, and keeps its files. */
   kill(): Promise<void>
   /** Starts it again after `kill`, on the same port. */
@@ -103,8 +105,12 @@ export async function startPostgres(options: StartPostgresOptions = {}): Promise
       }
       return toUrl(name)
     },
+    async findPids() {
+      const pid = await readPid(folder)
+      return [pid, ...(await findChildren(pid))]
+    },
     async kill() {
-      const pid = Number((await readFile(join(folder, 'data', 'postmaster.pid'), 'utf8')).split('\n')[0])
+      const pid = await readPid(folder)
       // `close`, not `exit`: it comes when no process of the server holds its output any more.
       const closed = once(server, 'close')
       // Stopped, it starts no more sessions while they are counted. A session that is busy would outlive it, and answer.
@@ -123,6 +129,10 @@ export async function startPostgres(options: StartPostgresOptions = {}): Promise
       if (!isKept) await rm(folder, { recursive: true, force: true })
     },
   }
+}
+
+async function readPid(folder: string): Promise<number> {
+  return Number((await readFile(join(folder, 'data', 'postmaster.pid'), 'utf8')).split('\n')[0])
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Series } from '../report.ts'
+import type { Limit, Series } from '../report.ts'
 import { toFigure } from '../table.ts'
 import { AREA, HEIGHT, toColour, toPx, toSvg, toText, WIDTH } from './frame.ts'
 import { toLinear, toLogarithmic } from './scale.ts'
@@ -10,12 +10,14 @@ export type Lines = {
   series: readonly Series[]
   /** For values that grow by factors. Such points are few, and each is marked with its value. */
   isLogarithmic?: boolean
+  /** Drawn across, with their names. */
+  limits?: readonly Limit[]
 }
 
 const LABEL_BELOW = 19
 
 /** Lines over a common axis. */
-export function drawLines({ title, xLabel, yLabel, series, isLogarithmic = false }: Lines): string {
+export function drawLines({ title, xLabel, yLabel, series, isLogarithmic = false, limits = [] }: Lines): string {
   const points = series.flatMap(({ points }) => points)
   const xs = points.map(([x]) => x)
   // Room for what is written at the first and the last point.
@@ -24,7 +26,7 @@ export function drawLines({ title, xLabel, yLabel, series, isLogarithmic = false
   const x = isLogarithmic ? toLogarithmic(xs, across) : toLinear(xs, across)
   const top = AREA.top + 18
   const y = toLinear(
-    points.map(([, value]) => value),
+    [...points.map(([, value]) => value), ...limits.map(({ value }) => value)],
     [HEIGHT - AREA.bottom, top],
   )
   const grid = y.ticks.flatMap((tick) => [
@@ -62,9 +64,19 @@ export function drawLines({ title, xLabel, yLabel, series, isLogarithmic = false
         })
     return [`<polyline class="line stroke${colour}" points="${path}"/>`, ...marks]
   })
+  const limitLines = limits.flatMap(({ name, value, unit }) => [
+    `<line class="limit" x1="${AREA.left}" x2="${WIDTH - AREA.right}" y1="${toPx(y.place(value))}" y2="${toPx(y.place(value))}"/>`,
+    toText(`${name}: ${toFigure(value)} ${unit}`, {
+      x: (AREA.left + WIDTH - AREA.right) / 2,
+      y: y.place(value) - 6,
+      className: 'quiet',
+      anchor: 'middle',
+    }),
+  ])
   const body = [
     ...grid,
     ...below,
+    ...limitLines,
     ...lines,
     ...toLegend(series.map(({ name }) => name)),
     toText(xLabel, { x: (AREA.left + WIDTH - AREA.right) / 2, y: HEIGHT - 14, className: 'quiet', anchor: 'middle' }),

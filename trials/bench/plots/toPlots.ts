@@ -1,6 +1,8 @@
+import { stages } from '../budget/stages.ts'
 import type { Report, Row, Series } from '../report.ts'
 import { drawBars } from './drawBars.ts'
 import { drawLines } from './drawLines.ts'
+import { drawStacks } from './drawStacks.ts'
 
 export type Plot = { file: string; svg: string }
 
@@ -42,28 +44,44 @@ const plots: Readonly<Record<string, (report: Report) => Plot[]>> = {
       }),
     },
   ],
-  sign: (report) => [
+  sign: (report) => {
+    const toLimits = (unit: string) => report.limits?.filter((limit) => limit.unit === unit) ?? []
+    const lines = { xLabel: 'connections', isLogarithmic: true }
+    return [
+      {
+        file: 'sign-rate.svg',
+        svg: drawLines({
+          ...lines,
+          title: 'Signatures through the coordinator',
+          yLabel: 'signatures a second',
+          series: toFound(report, {
+            signatures: 'one quote for many',
+            'signatures, the other checkout': 'the other checkout',
+          }),
+          limits: toLimits('/s'),
+        }),
+      },
+      {
+        file: 'sign-latency.svg',
+        svg: drawLines({
+          ...lines,
+          title: 'Time to a signature through the coordinator',
+          yLabel: 'milliseconds',
+          series: toFound(report, { p50: 'p50', 'p50, the other checkout': 'p50, the other checkout' }),
+          limits: toLimits('ms'),
+        }),
+      },
+    ]
+  },
+  budget: ({ stacks = [] }) => [
     {
-      file: 'sign-rate.svg',
-      svg: drawLines({
-        title: 'Signatures through the coordinator',
-        xLabel: 'connections',
-        yLabel: 'signatures a second',
-        isLogarithmic: true,
-        series: [
-          toSeries(report, 'signatures', 'group commit'),
-          toSeries(report, 'signatures, one quote each', 'one quote each'),
-        ],
-      }),
-    },
-    {
-      file: 'sign-latency.svg',
-      svg: drawLines({
-        title: 'Time to a signature through the coordinator',
-        xLabel: 'connections',
-        yLabel: 'milliseconds',
-        isLogarithmic: true,
-        series: [toSeries(report, 'p50', 'p50'), toSeries(report, 'p99', 'p99')],
+      file: 'budget.svg',
+      svg: drawStacks({
+        title: 'Processor time of a signature',
+        label: 'milliseconds for each signature, fewer are better',
+        unit: 'ms',
+        parts: stages,
+        stacks,
       }),
     },
   ],
@@ -109,6 +127,13 @@ function toSeries({ rows }: Report, name: string, label: string): Series {
         : [],
     ),
   }
+}
+
+/** By what they are called here; those that were not measured are left out. */
+function toFound(report: Report, labels: Readonly<Record<string, string>>): Series[] {
+  return Object.entries(labels)
+    .map(([name, label]) => toSeries(report, name, label))
+    .filter(({ points }) => points.length > 0)
 }
 
 function toNames(rows: readonly Row[]): string[] {

@@ -1,7 +1,9 @@
-import { startPostgres } from '@countersign/testing'
+import { type Backend, startPostgres } from '@countersign/testing'
 import { median, type Scope, withScope } from '@countersign/testing/stack'
 import { createHeliaPinner } from '../../../services/coordinator/src/ipfs/helia.ts'
 import { openStores } from '../../../services/coordinator/src/store/openStore.ts'
+import { INSPECTABLE, measureBudgets } from '../budget/measureBudgets.ts'
+import { toBudgetReport } from '../budget/toBudgetReport.ts'
 import { type Figures, type Load, measure, measureInTurns } from '../measureLoads.ts'
 import { countBlocks, type PinnedBatch, pinInTurns } from '../pinReceipts.ts'
 import { readCommit } from '../readCommit.ts'
@@ -12,6 +14,8 @@ import { QUOTE_MS, startEchoServer, startSatelliteServer, startStack, stopProgra
 import { toFigure } from '../table.ts'
 
 const CONNECTIONS = [1, 16, 64, 256]
+/** Where the processor is the limit. */
+const BUDGET_CONNECTIONS = 256
 /** Code that ran a few thousand times runs several times faster than code that has just been loaded. */
 const WARM_SLICES = 5
 const USERS = 8
@@ -20,71 +24,108 @@ const MAX_SINGLE_CALLERS = 16
 /** Two quotes are under way in turn, so that this many callers make batches of 16 and a few more. */
 const CALLERS_OF_BATCHES = 40
 const LARGE_BATCH = 16
+const ONE_EACH = 'signatures, one quote each'
 
-type Service = Load & { address: string; databaseUrl: string }
+type Service = Load & { address: string; databaseUrl: string; stack: Backend }
+type Start = (changes: { limit?: number; receiptVersion?: 2; checkout?: string }) => Promise<Service>
 
 /**
- * `POST /sign/digest` on PostgreSQL with quotes of 39 ms and every check on, beside receipts of version 2, beside another checkout (with
- * `--against`), beside one quote per signature and beside an echo server of the same framework, in turns; the median over repeats of the
- * ratios within each repeat.
+ * `POST /sign/digest` on PostgreSQL with quotes of 39 ms and every check on: how much and how soon, and where the processor time goes. With
+ * `--against` beside another checkout, in turns.
  */
-export function benchSign({ rounds, isQuick, against, say }: Run): Promise<Report> {
+export function benchSign(run: Run): Promise<Report[]> {
   return withScope(async (scope) => {
+    const { rounds, isQuick, against, isBudget = false, say } = run
     const { add } = scope
     const sliceMs = isQuick ? 600 : 1_500
     const postgres = add(await startPostgres(), ({ stop }) => stop())
     const satellite = add(await startSatelliteServer(), stopProgram)
-    const echo = add(await startEchoServer(), stopProgram)
-    const start = async (parameters: { limit?: number; receiptVersion?: 2; checkout?: string }): Promise<Service> => {
+    const start: Start = async (changes) => {
       const databaseUrl = await postgres.createDatabase()
-      const { stop, address, url } = await startStack({
-        satellite,
-        users: USERS,
-        databaseUrl,
-        limit: 256,
-        ...parameters,
-      })
-      add(stop, () => stop())
-      const cookies = await signInAll({ url }, USERS)
-      return { url: address, address, databaseUrl, cookies }
+      const parameters = { satellite, users: USERS, databaseUrl, limit: 256, env: INSPECTABLE, ...changes }
+      const stack = add(await startStack(parameters), ({ stop }) => stop())
+      const cookies = await signInAll(stack, USERS)
+      return { url: stack.address, address: stack.address, databaseUrl, cookies, stack }
     }
-    const batched = await start({})
-    const second = await start({ receiptVersion: 2 })
+    const own = await start({})
     const before = against === undefined ? [] : [await start({ checkout: against })]
-    const single = await start({ limit: 1 })
-    const plain = { url: echo.url, cookies: [''], isEcho: true }
-    const loads = [batched, second, ...before] as const
+    const second = isBudget ? [] : [await start({ receiptVersion: 2 })]
     say('warming up')
-    for (let slice = 0; slice < WARM_SLICES; slice++) await measureInTurns(loads, 256, sliceMs / 2)
-    const rows: Row[] = []
-    const calms: Calm<unknown>[] = []
-    for (const connections of CONNECTIONS) {
-      say(`${connections} connections`)
-      const calm = await repeatCalmly({ rounds, isQuick }, async () => {
-        const slow = await measure(single, Math.min(connections, MAX_SINGLE_CALLERS), sliceMs)
-        const [own, other, old] = await measureInTurns(loads, connections, sliceMs)
-        const fast = await measure(plain, connections, sliceMs)
-        return { slow, own, other, old, fast }
+    for (let slice = 0; slice < WARM_SLICES; slice++)
+      await measureInTurns([own, ...before, ...second], 256, sliceMs / 2)
+    const commit = against === undefined ? '' : ` The other checkout is at ${await readCommit(against)}.`
+    const setting =
+      `\`POST /sign/digest\` on PostgreSQL, quotes of ${QUOTE_MS} ms, every check on; client, provider, satellite, database, ` +
+      'enclave and coordinator share the machine; '
+    const reports: Report[] = []
+    for (const other of second) {
+      const { rows, calms } = await measureLoads(scope, { run, start, own, second: other, before, sliceMs })
+      say('what is pinned')
+      rows.push(...(await measurePins(scope, { versions: [own, other], isQuick })))
+      const how = `median of ${rounds} rounds of ${sliceMs} ms after a warm-up, ${describeCalm(calms)}.`
+      reports.push({
+        suite: 'sign',
+        title: 'Signing through the coordinator',
+        setting: setting + how + commit,
+        rows,
+        limits: [
+          {
+            name: 'the most with one quote each',
+            value: Math.max(...rows.filter(({ name }) => name === ONE_EACH).map(({ value }) => value)),
+            unit: '/s',
+          },
+          { name: 'a quote', value: QUOTE_MS, unit: 'ms' },
+        ],
       })
-      calms.push(calm)
-      const at = { value: connections, of: 'connections' }
-      const made = toRows(calm.repeats).map((row) => ({ ...row, at }))
-      for (const { name, ratios } of made)
-        for (const { value, to } of ratios ?? []) say(`${name}: ${toFigure(value)} × ${to}`)
-      rows.push(...made)
     }
-    say('what is pinned')
-    rows.push(...(await measurePins(scope, { versions: [batched, second], isQuick })))
-    return {
-      suite: 'sign',
-      title: 'Signing through the coordinator',
-      setting:
-        `\`POST /sign/digest\` on PostgreSQL, quotes of ${QUOTE_MS} ms, every check on; client, provider, satellite, database, ` +
-        `enclave and coordinator share the machine; median of ${rounds} rounds of ${sliceMs} ms after a warm-up, ` +
-        `${describeCalm(calms)}.${against === undefined ? '' : ` The other checkout is at ${await readCommit(against)}.`}`,
-      rows,
-    }
+    say('where the processor time goes')
+    const roots = ['.', ...(against === undefined ? [] : [against])]
+    const subjects = [own, ...before].map((load, index) => ({ load, stack: load.stack, root: roots[index] ?? '.' }))
+    const load = { connections: BUDGET_CONNECTIONS, sliceMs, rounds }
+    const [budget, old] = await measureBudgets({ postgres, satellite }, subjects, load)
+    if (budget === undefined) throw new Error('no budget was measured')
+    const how =
+      `processor time for each signature at ${BUDGET_CONNECTIONS} connections, by Linux's count for each thread over ${rounds} slices of ` +
+      `${sliceMs} ms; the stages within a thread by a sampling profiler in one more.`
+    return [...reports, toBudgetReport(budget, old, setting + how + commit)]
   })
+}
+
+/** At each number of connections, beside one quote per signature and an echo server too; the median over repeats of the ratios within each. */
+async function measureLoads(
+  { add }: Scope,
+  parameters: {
+    run: Run
+    start: Start
+    own: Service
+    second: Service
+    /** One, or none. */
+    before: readonly Service[]
+    sliceMs: number
+  },
+): Promise<{ rows: Row[]; calms: Calm<unknown>[] }> {
+  const { run, start, own: first, second, before, sliceMs } = parameters
+  const single = await start({ limit: 1 })
+  const echo = add(await startEchoServer(), stopProgram)
+  const plain = { url: echo.url, cookies: [''], isEcho: true }
+  const rows: Row[] = []
+  const calms: Calm<unknown>[] = []
+  for (const connections of CONNECTIONS) {
+    run.say(`${connections} connections`)
+    const calm = await repeatCalmly(run, async () => {
+      const slow = await measure(single, Math.min(connections, MAX_SINGLE_CALLERS), sliceMs)
+      const [own, other, old] = await measureInTurns([first, second, ...before], connections, sliceMs)
+      const fast = await measure(plain, connections, sliceMs)
+      return { slow, own, other, old, fast }
+    })
+    calms.push(calm)
+    const at = { value: connections, of: 'connections' }
+    const made = toRows(calm.repeats).map((row) => ({ ...row, at }))
+    for (const { name, ratios = [] } of made)
+      for (const { value, to } of ratios) run.say(`${name}: ${toFigure(value)} × ${to}`)
+    rows.push(...made)
+  }
+  return { rows, calms }
 }
 
 /** Each of them measured in the same while. `old` is of another checkout. */
@@ -119,7 +160,7 @@ function toRows(repeats: readonly Repeat[]): Omit<Row, 'at'>[] {
       ratios: [{ value: of(({ own, other }) => other.rate / own.rate), to: 'version 1' }],
     },
     ...old('signatures', 'rate', '/s'),
-    { name: 'signatures, one quote each', value: of(({ slow }) => slow.rate), unit: '/s' },
+    { name: ONE_EACH, value: of(({ slow }) => slow.rate), unit: '/s' },
     { name: 'p50', value: of(({ own }) => own.p50), unit: 'ms', ratios: toOld('p50') },
     {
       name: 'p50, receipts of version 2',

@@ -22,7 +22,7 @@ type Name = 'own' | 'approved' | 'free' | 'before'
  */
 export function benchVaults({ rounds, isQuick, against, say }: Run): Promise<Report> {
   return withScope(async ({ add }) => {
-    const sliceMs = isQuick ? 600 : 2_000
+    const sliceMs = isQuick ? 600 : 1_500
     const postgres = add(await startPostgres(), ({ stop }) => stop())
     const satellite = add(await startSatelliteServer(), stopProgram)
     const start = async (checkout?: string) => {
