@@ -3,12 +3,13 @@ import { type ProtocolErrorCode, ServiceError } from './errors.ts'
 /** A `0x`-prefixed string of hex digits. */
 export type Hex = `0x${string}`
 
-const DIGITS = '0123456789abcdef'
+/** The two digits of each byte. */
+const PAIRS = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
 
 /** Lower-case hex without a prefix: the form of every field inside evidence and receipts. */
 export function toHex(bytes: Uint8Array): string {
   let text = ''
-  for (const byte of bytes) text += DIGITS.charAt(byte >> 4) + DIGITS.charAt(byte & 15)
+  for (let index = 0; index < bytes.length; index++) text += PAIRS[bytes[index] as number]
   return text
 }
 
