@@ -28,6 +28,13 @@ const secp256k1 = {
   'tiny-secp256k1': () => ['lib/secp256k1.wasm'],
 }
 
+/** libsodium, for Ed25519. */
+const sodium = {
+  'sodium-native': (arch: Architecture) => [`prebuilds/linux-${arch}/sodium-native.node`],
+  // Looks for the addon of the package that calls it.
+  'require-addon': nothing,
+}
+
 /** Mock mode is refused in production, so the simulator has no business there. */
 const simulator = '@countersign/attestation/simulator'
 
@@ -36,7 +43,7 @@ export const images = {
     entries: listScripts('enclave'),
     folders: [],
     leftOut: [simulator],
-    known: secp256k1,
+    known: { ...secp256k1, ...sodium },
     absent: [],
   },
   coordinator: {
@@ -46,9 +53,7 @@ export const images = {
     leftOut: [simulator, '../ipfs/helia.ts'],
     known: {
       ...secp256k1,
-      'sodium-native': (arch: Architecture) => [`prebuilds/linux-${arch}/sodium-native.node`],
-      // Looks for the addon of the package that calls it.
-      'require-addon': nothing,
+      ...sodium,
       // The embedded database, which production refuses: its code is imported, its data would be opened at its start.
       '@electric-sql/pglite': nothing,
       // Transports in threads, which the log does not use.

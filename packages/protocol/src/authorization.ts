@@ -1,8 +1,7 @@
 import { keccak_256 } from '@noble/hashes/sha3.js'
-import { concatBytes } from './bytes.ts'
 import { type ProtocolErrorCode, ServiceError } from './errors.ts'
 import { isNatural } from './fields.ts'
-import { fromPrefixedHex, type Hex, isPrefixedHex } from './hex.ts'
+import { fromHex, type Hex, isPrefixedHex } from './hex.ts'
 import { hasExactMembers } from './plainObject.ts'
 import { encodeRlp, type RlpItem, toScalar } from './rlp.ts'
 import { parseSignature } from './signature.ts'
@@ -13,7 +12,7 @@ type Bytes = Uint8Array<ArrayBuffer>
 export type Authorization = { chainId: number; address: Hex; nonce: number }
 
 /** EIP-7702's own first byte: no EIP-2718 transaction has this type. */
-const MAGIC = 0x05
+const MAGIC = '05'
 
 /** Reads an authorization into its one spelling, with the address in lower case. Whether it may be signed is another question. */
 export function parseAuthorization(value: unknown): Authorization {
@@ -37,18 +36,18 @@ export function assertAuthorizationAllowed(authorization: Authorization, impleme
 
 /** The digest that a wallet key signs: keccak256(0x05 ‖ RLP([chainId, address, nonce])). */
 export function hashAuthorization(authorization: Authorization): Bytes {
-  return keccak_256(concatBytes(Uint8Array.of(MAGIC), encodeRlp(toFields(authorization))))
+  return keccak_256(fromHex(MAGIC + encodeRlp(toFields(authorization))))
 }
 
 /** How the event names a signed authorization: keccak256(RLP([chainId, address, nonce, yParity, r, s])). `signature` is r ‖ s ‖ v. */
 export function hashSignedAuthorization(authorization: Authorization, signature: Uint8Array): Bytes {
   const { r, s, yParity } = parseSignature(signature)
-  return keccak_256(encodeRlp([...toFields(authorization), toScalar(yParity), toScalar(r), toScalar(s)]))
+  return keccak_256(fromHex(encodeRlp([...toFields(authorization), toScalar(yParity), toScalar(r), toScalar(s)])))
 }
 
 function toFields(authorization: Authorization): RlpItem[] {
   const { chainId, address, nonce } = parseAuthorization(authorization)
-  return [toScalar(chainId), fromPrefixedHex(address), toScalar(nonce)]
+  return [toScalar(chainId), address.slice(2), toScalar(nonce)]
 }
 
 function invalid(details: string) {

@@ -36,6 +36,56 @@ test('a time has one spelling, and is not before 1970', () => {
   }
 })
 
+test('a time is one that Date spells alike, for every day, hour, minute and second there is or is not', () => {
+  const pad = (value: number, length = 2) => String(value).padStart(length, '0')
+  const isSpeltAlike = (text: string) => {
+    const date = new Date(text)
+    return !Number.isNaN(date.getTime()) && date.toISOString() === text
+  }
+  for (const year of [1970, 1972, 2000, 2023, 2024, 2100, 9999]) {
+    for (let month = 0; month <= 13; month += 1) {
+      for (let day = 0; day <= 32; day += 1) {
+        const text = `${year}-${pad(month)}-${pad(day)}T00:00:00.000Z`
+        expect(parseTimestamp(text)).toBe(isSpeltAlike(text) ? Date.parse(text) : undefined)
+      }
+    }
+  }
+  for (let part = 0; part <= 99; part += 1) {
+    for (const time of [
+      `${pad(part)}:00:00.000`,
+      `00:${pad(part)}:00.000`,
+      `00:00:${pad(part)}.000`,
+      `24:00:00.${pad(part, 3)}`,
+    ]) {
+      const text = `2026-12-31T${time}Z`
+      expect(parseTimestamp(text)).toBe(isSpeltAlike(text) ? Date.parse(text) : undefined)
+    }
+  }
+  for (const text of [
+    ...[
+      '+002026-06-15T12:00:00.000Z',
+      '-000001-06-15T12:00:00.000Z',
+      '0000-01-01T00:00:00.000Z',
+      '02026-06-15T12:00:00.000Z',
+    ],
+    ...[
+      '2026-06-15t12:00:00.000Z',
+      '2026-06-15T12:00:00.000z',
+      '2026-06-15T12:00:00.000',
+      '2026-06-15T12:00:00.000+00:00',
+    ],
+    ...[
+      '2026-06-15T12:00:00.000Z\n',
+      ' 2026-06-15T12:00:00.000Z',
+      '2026-06-15T12:00:00.0000Z',
+      '2026-06-15 12:00:00.000Z',
+    ],
+    ...['٢٠٢٦-06-15T12:00:00.000Z', '2026-06-15'],
+  ]) {
+    expect(parseTimestamp(text)).toBeUndefined()
+  }
+})
+
 test('a witness has exactly its members, each in its form', () => {
   const witness = {
     source: 'a satellite',

@@ -49,9 +49,10 @@ export function isSourceName(value: unknown): value is string {
 
 /** Milliseconds of an ISO 8601 time in its one spelling with milliseconds, from 1970 on; undefined for any other text. */
 export function parseTimestamp(text: string): number | undefined {
-  const date = new Date(text)
-  const isSpeltRight = !Number.isNaN(date.getTime()) && date.toISOString() === text && /^\d{4}-/.test(text)
-  return isSpeltRight && date.getTime() >= 0 ? date.getTime() : undefined
+  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(text)) return undefined
+  const timeMs = Date.parse(text)
+  // Date rolls over the 31st of a short month, and 24 o'clock.
+  return timeMs >= 0 && new Date(timeMs).getUTCDate() === Number(text.slice(8, 10)) ? timeMs : undefined
 }
 
 export type EntropyMessageParameters = {
@@ -62,9 +63,11 @@ export type EntropyMessageParameters = {
   sequence: number
 }
 
+const TAG = toTagBytes(tags.entropy)
+
 /** What a satellite signs (Ed25519) about a sample. */
 export function toEntropyMessage({ value, timestampMs, sequence }: EntropyMessageParameters): Uint8Array<ArrayBuffer> {
-  return concatBytes(toTagBytes(tags.entropy), toField('value', value, 32), toU64be(timestampMs), toU64be(sequence))
+  return concatBytes(TAG, toField('value', value, 32), toU64be(timestampMs), toU64be(sequence))
 }
 
 /** SHA-256 of a sample: how statements and wallets name it. */

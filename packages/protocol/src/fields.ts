@@ -23,7 +23,9 @@ export function toU32be(value: number): Uint8Array<ArrayBuffer> {
 export function toU64be(value: number): Uint8Array<ArrayBuffer> {
   if (!isNatural(value)) throw invalidInteger('expected an integer from 0 to 2^53 - 1')
   const bytes = new Uint8Array(8)
-  new DataView(bytes.buffer).setBigUint64(0, BigInt(value))
+  const view = new DataView(bytes.buffer)
+  view.setUint32(0, Math.floor(value / 2 ** 32))
+  view.setUint32(4, value % 2 ** 32)
   return bytes
 }
 

@@ -3,14 +3,27 @@ import { type ProtocolErrorCode, ServiceError } from './errors.ts'
 /** A `0x`-prefixed string of hex digits. */
 export type Hex = `0x${string}`
 
-const DIGITS = '0123456789abcdef'
+/** Node's bytes, where there are any: to write hex with them takes a third of the time, and makes no garbage. */
+type NodeBuffer = {
+  from(buffer: ArrayBufferLike, offset: number, length: number): { toString(encoding: 'hex'): string }
+}
+const { Buffer } = globalThis as { Buffer?: NodeBuffer }
+
+/** The two digits of each byte. */
+const PAIRS = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
 
 /** Lower-case hex without a prefix: the form of every field inside evidence and receipts. */
 export function toHex(bytes: Uint8Array): string {
+  if (Buffer !== undefined) return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('hex')
   let text = ''
-  for (const byte of bytes) text += DIGITS.charAt(byte >> 4) + DIGITS.charAt(byte & 15)
+  for (let index = 0; index < bytes.length; index++) text += PAIRS[bytes[index] as number]
   return text
 }
+
+const NO_DIGIT = 16
+/** What each character of ASCII stands for. */
+const DIGITS = new Uint8Array(128).fill(NO_DIGIT)
+for (let digit = 0; digit < NO_DIGIT; digit++) DIGITS[digit.toString(16).charCodeAt(0)] = digit
 
 /**
  * Reads lower-case hex without a prefix. Upper case is refused: two spellings of one value would let a changed byte pass
@@ -20,7 +33,10 @@ export function fromHex(text: string): Uint8Array<ArrayBuffer> {
   if (typeof text !== 'string' || text.length % 2 !== 0) throw invalidHex()
   const bytes = new Uint8Array(text.length / 2)
   for (let index = 0; index < bytes.length; index++) {
-    bytes[index] = (digit(text.charCodeAt(2 * index)) << 4) | digit(text.charCodeAt(2 * index + 1))
+    const high = DIGITS[text.charCodeAt(2 * index)] ?? NO_DIGIT
+    const low = DIGITS[text.charCodeAt(2 * index + 1)] ?? NO_DIGIT
+    if ((high | low) >= NO_DIGIT) throw invalidHex()
+    bytes[index] = (high << 4) | low
   }
   return bytes
 }
@@ -40,12 +56,6 @@ export function isPrefixedHex(value: unknown, bytes?: number): value is Hex {
 /** The bytes of hex of either case with `0x`. */
 export function fromPrefixedHex(hex: Hex): Uint8Array<ArrayBuffer> {
   return fromHex(hex.slice(2).toLowerCase())
-}
-
-function digit(code: number): number {
-  if (code >= 48 && code <= 57) return code - 48
-  if (code >= 97 && code <= 102) return code - 87
-  throw invalidHex()
 }
 
 function invalidHex() {

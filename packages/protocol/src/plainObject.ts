@@ -6,10 +6,11 @@ export function isPlainObject(value: unknown): value is Record<string, unknown> 
   if (typeof value !== 'object' || value === null) return false
   // By a member that only Object.prototypes own, not by identity: a literal of another realm, such as a frame's, has another one.
   if (!Object.hasOwn(Object.getPrototypeOf(value) ?? Object.prototype, 'isPrototypeOf')) return false
-  return Reflect.ownKeys(value).every((key) => {
+  for (const key of Reflect.ownKeys(value)) {
     const member = Object.getOwnPropertyDescriptor(value, key)
-    return typeof key === 'string' && member?.enumerable === true && 'value' in member
-  })
+    if (typeof key !== 'string' || member?.enumerable !== true || !('value' in member)) return false
+  }
+  return true
 }
 
 /** A plain object with these members, all of them, and no other. */
@@ -18,7 +19,8 @@ export function hasExactMembers<Name extends string>(
   names: readonly Name[],
 ): value is Record<Name, unknown> {
   if (!isPlainObject(value) || Object.keys(value).length !== names.length) return false
-  return names.every((name) => Object.hasOwn(value, name))
+  for (const name of names) if (!Object.hasOwn(value, name)) return false
+  return true
 }
 
 /**
@@ -31,9 +33,10 @@ export function readMembers<Required extends string, Optional extends string = n
   fail: (details: string) => Error,
 ): Record<Required | Optional, unknown> {
   if (!isPlainObject(value)) throw fail('not an object')
+  let known = names.required.length
   for (const name of names.required) if (!Object.hasOwn(value, name)) throw fail(`${name} is missing`)
-  const known = new Set<string>([...names.required, ...(names.optional ?? [])])
+  for (const name of names.optional ?? []) if (Object.hasOwn(value, name)) known += 1
   // An unknown name is not repeated: a stranger wrote it, and this text may go into a log.
-  if (Object.keys(value).some((name) => !known.has(name))) throw fail('a member is unknown')
+  if (Object.keys(value).length !== known) throw fail('a member is unknown')
   return value as Record<Required | Optional, unknown>
 }

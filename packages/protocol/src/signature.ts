@@ -52,8 +52,12 @@ function isUncompressedPoint(bytes: Uint8Array): boolean {
   return bytes instanceof Uint8Array && bytes.length === 65 && secp256k1.utils.isValidPublicKey(bytes, false)
 }
 
+/** Of a multiple of eight bytes. */
 function toNumber(bytes: Uint8Array): bigint {
-  return BigInt(`0x${toHex(bytes)}`)
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+  let value = 0n
+  for (let offset = 0; offset < bytes.length; offset += 8) value = (value << 64n) | view.getBigUint64(offset)
+  return value
 }
 
 function malformed(details: string, cause?: unknown) {

@@ -1,6 +1,5 @@
 import { keccak_256 } from '@noble/hashes/sha3.js'
-import { concatBytes } from './bytes.ts'
-import { fromPrefixedHex } from './hex.ts'
+import { fromHex } from './hex.ts'
 import { encodeRlp, type RlpItem, toScalar } from './rlp.ts'
 import { parseSignature } from './signature.ts'
 import { assertTxMetadata, type TxMetadata } from './txMetadata.ts'
@@ -8,7 +7,7 @@ import { assertTxMetadata, type TxMetadata } from './txMetadata.ts'
 type Bytes = Uint8Array<ArrayBuffer>
 
 /** EIP-2718 type byte of EIP-1559 transactions. */
-const DYNAMIC_FEE = 0x02
+const DYNAMIC_FEE = '02'
 
 /** `0x02 ‖ RLP([chainId, nonce, maxPriorityFeePerGas, maxFeePerGas, gas, to, value, data, []])`: EIP-1559. */
 export function encodeUnsignedTransaction(metadata: TxMetadata): Bytes {
@@ -38,19 +37,20 @@ export function hashSignedTransaction(metadata: TxMetadata, signature: Uint8Arra
 
 function toFields(metadata: TxMetadata): RlpItem[] {
   assertTxMetadata(metadata)
+  const { chainId, nonce, maxPriorityFeePerGas, maxFeePerGas, gas, to, value, data } = metadata
   return [
-    toScalar(metadata.chainId),
-    toScalar(metadata.nonce),
-    toScalar(BigInt(metadata.maxPriorityFeePerGas)),
-    toScalar(BigInt(metadata.maxFeePerGas)),
-    toScalar(BigInt(metadata.gas)),
-    fromPrefixedHex(metadata.to),
-    toScalar(BigInt(metadata.value)),
-    fromPrefixedHex(metadata.data),
+    toScalar(chainId),
+    toScalar(nonce),
+    toScalar(BigInt(maxPriorityFeePerGas)),
+    toScalar(BigInt(maxFeePerGas)),
+    toScalar(BigInt(gas)),
+    to.slice(2).toLowerCase(),
+    toScalar(BigInt(value)),
+    data.slice(2).toLowerCase(),
     [],
   ]
 }
 
 function encode(fields: readonly RlpItem[]): Bytes {
-  return concatBytes(Uint8Array.of(DYNAMIC_FEE), encodeRlp(fields))
+  return fromHex(DYNAMIC_FEE + encodeRlp(fields))
 }

@@ -1,4 +1,4 @@
-import { hash, type KeyObject } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { assertReportPolicy, PolicyError, QuoteError, type ReportPolicy, type Verifier } from '@countersign/attestation'
 import {
@@ -9,7 +9,7 @@ import {
   fromHex,
   toCallerMessage,
 } from '@countersign/protocol'
-import { importEd25519Key, isEd25519Signature } from './ed25519.ts'
+import { isEd25519Signature } from '@countersign/service/ed25519'
 import { EnclaveError } from './errors.ts'
 import type { Clock } from './ports.ts'
 
@@ -51,17 +51,7 @@ const MAX_KEYS = 1024
 
 export function createCallers(deps: { policy: CallerPolicy; verifier: Verifier; clock: Clock }): Callers {
   const { policy, verifier, clock } = deps
-  const keys = new Map<string, KeyObject>()
   const introduced = new Map<string, number>()
-
-  function importKey(key: string): KeyObject {
-    const known = keys.get(key)
-    if (known !== undefined) return known
-    const imported = importEd25519Key(key)
-    if (keys.size >= MAX_KEYS) keys.clear()
-    keys.set(key, imported)
-    return imported
-  }
 
   function isAllowed(key: string): boolean {
     return policy.kind === 'any' || (introduced.get(key) ?? 0) > clock.now()
@@ -71,10 +61,9 @@ export function createCallers(deps: { policy: CallerPolicy; verifier: Verifier; 
     if (!isAllowed(key)) throw new EnclaveError('caller_unknown', 'this caller has not attested itself')
   }
 
-  async function assertSigned({ key, time, signature }: CallerSignature, path: string, bodyHash: Buffer) {
+  function assertSigned({ key, time, signature }: CallerSignature, path: string, bodyHash: Buffer) {
     const message = toCallerMessage({ path, timeMs: Number(time), bodyHash })
-    const isSigned = await isEd25519Signature(importKey(key), message, signature)
-    if (!isSigned) throw invalid('signature')
+    if (!isEd25519Signature(fromHex(key), message, fromHex(signature))) throw invalid('signature')
     // After the signature, so that only a real caller learns how far its clock is off.
     if (Math.abs(clock.now() - Number(time)) > CALLER_TOLERANCE_MS) {
       throw new EnclaveError('caller_clock_skew', 'the call is not from now')
@@ -88,7 +77,7 @@ export function createCallers(deps: { policy: CallerPolicy; verifier: Verifier; 
       const bodyHash = headers[callerHeaders.bodyHash]
       if (bodyHash === undefined || !isAllowed(signed.key)) return undefined
       if (typeof bodyHash !== 'string' || !/^[0-9a-f]{64}$/.test(bodyHash)) throw invalid('body hash')
-      await assertSigned(signed, path, Buffer.from(bodyHash, 'hex'))
+      assertSigned(signed, path, Buffer.from(bodyHash, 'hex'))
       return { caller: signed.key, bodyHash }
     },
 
@@ -99,7 +88,7 @@ export function createCallers(deps: { policy: CallerPolicy; verifier: Verifier; 
         return admitted.caller
       }
       const signed = readSignature(headers)
-      await assertSigned(signed, path, bodyHash)
+      assertSigned(signed, path, bodyHash)
       return signed.key
     },
 

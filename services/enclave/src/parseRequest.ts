@@ -7,7 +7,6 @@ import {
   isEntropyWitness,
   isHex,
   isNatural,
-  isPlainObject,
   type LogRequest,
   MAX_SIGN_ITEMS,
   type OpenSessionRequest,
@@ -122,14 +121,17 @@ function isPolicyTexts(value: unknown): value is string[] {
   return isTexts(value) && value.every((text) => Buffer.byteLength(text) <= MAX_POLICY_BYTES)
 }
 
-/** What each kind has beside whose key it is for. */
+/** Whose key an item is for, and with which sample. */
+const COMMON_MEMBERS = ['sid', 'grant', 'keyId', 'witness', 'kind']
+
+/** All that each kind has. */
 const ITEM_MEMBERS = {
-  transaction: ['digest', 'txMetadata', 'statementVersion'],
-  authorization: ['authorization'],
-  message: ['content'],
-  'typed-data': ['content'],
-  address: [],
-} as const satisfies Record<SignItem['kind'], readonly string[]>
+  transaction: [...COMMON_MEMBERS, 'digest', 'txMetadata', 'statementVersion'],
+  authorization: [...COMMON_MEMBERS, 'authorization'],
+  message: [...COMMON_MEMBERS, 'content'],
+  'typed-data': [...COMMON_MEMBERS, 'content'],
+  address: COMMON_MEMBERS,
+} satisfies Record<SignItem['kind'], readonly string[]>
 
 /** Item, content, and typed data that is nested 16 deep. */
 const MAX_ITEM_DEPTH = 24
@@ -140,10 +142,9 @@ const MAX_ITEM_DEPTH = 24
  */
 function toSignItem(value: unknown): SignItem | undefined {
   try {
-    const kind = isPlainObject(value) ? value.kind : undefined
+    const kind = (value as { kind?: unknown } | null)?.kind
     if (!isKind(kind) || !isWithinDepth(value, MAX_ITEM_DEPTH)) return undefined
-    const required = ['sid', 'grant', 'keyId', 'witness', 'kind', ...ITEM_MEMBERS[kind]]
-    const item = toMembers<string, string>(value, required, ['vault'])
+    const item = toMembers<string, string>(value, ITEM_MEMBERS[kind], ['vault'])
     const isGranted = isHex(item.sid, 32) && typeof item.grant === 'string' && isHex(item.keyId, 16)
     if (!isGranted || !(isEntropyWitness(item.witness) || isDrandWitness(item.witness))) return undefined
     if (kind === 'transaction' && !isTransactionItem(item)) return undefined
@@ -166,7 +167,10 @@ function isVaultUse({ kind, statementVersion, vault }: Record<string, unknown>):
 /** Messages to the key worker are copied by recursion: a value nested some thousands deep would end the process. */
 function isWithinDepth(value: unknown, depth: number): boolean {
   if (typeof value !== 'object' || value === null) return true
-  return depth > 0 && Object.values(value).every((member) => isWithinDepth(member, depth - 1))
+  if (depth === 0) return false
+  // Parsed JSON inherits nothing that this would visit.
+  for (const name in value) if (!isWithinDepth(value[name as keyof typeof value], depth - 1)) return false
+  return true
 }
 
 function isKind(value: unknown): value is SignItem['kind'] {

@@ -7,7 +7,7 @@ import {
   toEntropyMessage,
 } from '@countersign/protocol'
 import type { Witness } from '@countersign/receipt'
-import { isEd25519Signature } from '../ed25519.ts'
+import { isEd25519Signature } from '@countersign/service/ed25519'
 
 /** Why a sample may not be used. */
 export type SampleFault = 'malformed' | 'unsigned' | 'foreign_key' | 'wrong_signature' | 'stale' | 'future'

@@ -11,7 +11,7 @@ import {
 } from '@countersign/protocol'
 import { assembleCoordinator, encodeBlock } from '@countersign/receipt'
 import type { Log } from '@countersign/service'
-import { createEd25519Signer } from '../ed25519.ts'
+import { createEd25519Signer } from '@countersign/service/ed25519'
 import { CoordinatorError } from '../errors.ts'
 import { createMlDsa65Signer, toMlDsa65Bytes } from '../mlDsa65.ts'
 import type { Clock, Schedule, SelfReport } from '../ports.ts'

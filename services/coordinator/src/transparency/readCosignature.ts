@@ -9,9 +9,9 @@ import {
   type VerifyEd25519,
   verifySignature,
 } from '@countersign/log'
-import { isEd25519Signature } from '../ed25519.ts'
+import { isEd25519Signature } from '@countersign/service/ed25519'
 
-/* Everything here runs several times for each signature of a user, in the thread that answers them all: by libsodium. */
+/* Everything here runs several times for each signature of a user, in the thread that answers them all: by the faster Ed25519. */
 
 /** The cosignature in the lines that a witness answered, below this text. Undefined where there is none, or one that does not hold. */
 export function readCosignature(
@@ -41,12 +41,10 @@ export function readNote(text: string): Note | undefined {
   return unlessMalformed(() => parseNote(text))
 }
 
-const SIGNATURE_BYTES = 64
 /** A name of 255 characters, and an Ed25519 cosignature in base64. */
 const MAX_LINE = 512
 
-const verify: VerifyEd25519 = (publicKey, signature, message) =>
-  signature.length === SIGNATURE_BYTES && isEd25519Signature(publicKey, message, signature)
+const verify: VerifyEd25519 = (publicKey, signature, message) => isEd25519Signature(publicKey, message, signature)
 
 function unlessMalformed<Result>(read: () => Result): Result | undefined {
   try {

@@ -17,7 +17,7 @@ import type { Identity } from '../ports.ts'
 
 /** The order of secp256k1, less one: wallet keys are a number below it, plus one, so none is zero. */
 const ORDER_LESS_ONE = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364140n
-const INDEX = 0
+const INDEX = toU32be(0)
 
 /** What is public about a wallet key. */
 export type WalletKey = { keyId: string; address: Hex; publicKey: string }
@@ -114,8 +114,10 @@ function deriveLogKey(extracted: Uint8Array, origin: string): KeyObject {
   }
 }
 
+const WALLET_TAG = toTagBytes(tags.wallet)
+
 function toWalletKeyInfo(owner: string): Uint8Array {
-  return concatBytes(toTagBytes(tags.wallet), fromHex(owner), toU32be(INDEX))
+  return concatBytes(WALLET_TAG, fromHex(owner), INDEX)
 }
 
 function toVault({ owner, policy }: Exclude<KeyName, string>) {
@@ -124,7 +126,7 @@ function toVault({ owner, policy }: Exclude<KeyName, string>) {
 
 /** Public, but not linkable to a person: without the root secret it cannot be computed from an identity. */
 function deriveKeyId(keyIdKey: Uint8Array, owner: string): string {
-  const mac = hmacSha256(keyIdKey, concatBytes(fromHex(owner), toU32be(INDEX)))
+  const mac = hmacSha256(keyIdKey, concatBytes(fromHex(owner), INDEX))
   return mac.subarray(0, 16).toString('hex')
 }
 

@@ -35,7 +35,7 @@ beforeEach(() => {
   samples = createSamples({ sources: [SATELLITE], time })
 })
 
-test('the source of a sample is the setting that it was verified by', async () => {
+test('the source of a sample is the setting that it was verified by', () => {
   const time = createKnownTime({ now: () => NOW })
   const round = createRound(NOW)
   const samples = createSamples({ sources: [SATELLITE, { kind: 'drand', ...beacon }, { kind: 'unsigned' }], time })
@@ -44,7 +44,7 @@ test('the source of a sample is the setting that it was verified by', async () =
     [round, { kind: 'drand', ...beacon }],
     [{ ...createWitness(NOW), publicKey: '00'.repeat(32), signatureHex: '00'.repeat(64) }, { kind: 'unsigned' }],
   ] as const) {
-    expect(await samples.use(witness, { kind: 'off-chain' })).toBeUndefined()
+    expect(samples.use(witness, { kind: 'off-chain' })).toBeUndefined()
     expect(samples.findSource(witness)).toEqual(source)
   }
   const without = createSamples({ sources: [SATELLITE], time })
@@ -52,26 +52,26 @@ test('the source of a sample is the setting that it was verified by', async () =
 })
 
 describe('a sample', () => {
-  test('is used once: three signatures, three samples', async () => {
+  test('is used once: three signatures, three samples', () => {
     const witness = createWitness(NOW)
-    expect(await samples.use(witness, use(1))).toBeUndefined()
-    expect(await samples.use(witness, use(2))).toBe('entropy_used')
-    expect(await samples.use(witness, use(1, '2d'.repeat(16)))).toBe('entropy_used')
+    expect(samples.use(witness, use(1))).toBeUndefined()
+    expect(samples.use(witness, use(2))).toBe('entropy_used')
+    expect(samples.use(witness, use(1, '2d'.repeat(16)))).toBe('entropy_used')
     // A repeated call.
-    expect(await samples.use(witness, use(1))).toBeUndefined()
+    expect(samples.use(witness, use(1))).toBeUndefined()
   })
 
-  test('at once: exactly one of ten gets it', async () => {
+  test('exactly one of ten gets it', () => {
     const witness = createWitness(NOW)
-    const outcomes = await Promise.all(Array.from({ length: 10 }, (_, name) => samples.use(witness, use(name))))
+    const outcomes = Array.from({ length: 10 }, (_, name) => samples.use(witness, use(name)))
     expect(outcomes.filter((outcome) => outcome === undefined)).toHaveLength(1)
   })
 
-  test('is the same with another time, number and name: statements have its value alone', async () => {
+  test('is the same with another time, number and name: statements have its value alone', () => {
     const value = randomBytes(32)
-    expect(await samples.use(createWitness(NOW, value), use(1))).toBeUndefined()
-    expect(await samples.use(createWitness(NOW + 1_000, value), use(2))).toBe('entropy_used')
-    expect(await samples.use({ ...createWitness(NOW, value), source: 'other' }, use(2))).toBe('entropy_used')
+    expect(samples.use(createWitness(NOW, value), use(1))).toBeUndefined()
+    expect(samples.use(createWitness(NOW + 1_000, value), use(2))).toBe('entropy_used')
+    expect(samples.use({ ...createWitness(NOW, value), source: 'other' }, use(2))).toBe('entropy_used')
   })
 
   test.each<[string, (witness: EntropyWitness) => EntropyWitness]>([
@@ -81,10 +81,10 @@ describe('a sample', () => {
     ['another signature', (witness) => ({ ...witness, signatureHex: '00'.repeat(64) })],
     ['no key', (witness) => ({ ...witness, publicKey: '00'.repeat(32), signatureHex: '00'.repeat(64) })],
     ['a key of its own', signByStranger],
-  ])('with %s is refused, and nothing is remembered of it', async (_, change) => {
+  ])('with %s is refused, and nothing is remembered of it', (_, change) => {
     const witness = createWitness(NOW)
-    expect(await samples.use(change(witness), use(1))).toBe('entropy_refused')
-    expect(await samples.use(witness, use(2))).toBeUndefined()
+    expect(samples.use(change(witness), use(1))).toBe('entropy_refused')
+    expect(samples.use(witness, use(2))).toBeUndefined()
   })
 
   function signByStranger(witness: EntropyWitness): EntropyWitness {
@@ -96,47 +96,47 @@ describe('a sample', () => {
     return { ...witness, publicKey, signatureHex: sign(null, message, key).toString('hex') }
   }
 
-  test('tells the time: at most 65 s ahead, at most 65 s behind the floor', async () => {
-    expect(await samples.use(createWitness(NOW - 65_001), use(1))).toBe('entropy_refused')
-    expect(await samples.use(createWitness(NOW - 65_000), use(2))).toBeUndefined()
-    expect(await samples.use(createWitness(NOW + 65_001), use(3))).toBe('entropy_refused')
+  test('tells the time: at most 65 s ahead, at most 65 s behind the floor', () => {
+    expect(samples.use(createWitness(NOW - 65_001), use(1))).toBe('entropy_refused')
+    expect(samples.use(createWitness(NOW - 65_000), use(2))).toBeUndefined()
+    expect(samples.use(createWitness(NOW + 65_001), use(3))).toBe('entropy_refused')
     expect(time.floor()).toBe(NOW)
-    expect(await samples.use(createWitness(NOW + 65_000), use(4))).toBeUndefined()
+    expect(samples.use(createWitness(NOW + 65_000), use(4))).toBeUndefined()
     expect(time.floor()).toBe(NOW + 65_000)
-    expect(await samples.use(createWitness(NOW - 1), use(5))).toBe('entropy_refused')
+    expect(samples.use(createWitness(NOW - 1), use(5))).toBe('entropy_refused')
   })
 })
 
 describe('an off-chain signature', () => {
   const offChain = { kind: 'off-chain' } as const
 
-  test('takes a fresh sample each time: there is no repeated call of it', async () => {
+  test('takes a fresh sample each time: there is no repeated call of it', () => {
     const witness = createWitness(NOW)
-    expect(await samples.use(witness, offChain)).toBeUndefined()
-    expect(await samples.use(witness, offChain)).toBe('entropy_used')
-    expect(await samples.use(witness, use(1))).toBe('entropy_used')
+    expect(samples.use(witness, offChain)).toBeUndefined()
+    expect(samples.use(witness, offChain)).toBe('entropy_used')
+    expect(samples.use(witness, use(1))).toBe('entropy_used')
   })
 
-  test('does not get the sample of a transaction', async () => {
+  test('does not get the sample of a transaction', () => {
     const witness = createWitness(NOW)
-    expect(await samples.use(witness, use(1))).toBeUndefined()
-    expect(await samples.use(witness, offChain)).toBe('entropy_used')
-    expect(await samples.use(witness, use(1))).toBeUndefined()
+    expect(samples.use(witness, use(1))).toBeUndefined()
+    expect(samples.use(witness, offChain)).toBe('entropy_used')
+    expect(samples.use(witness, use(1))).toBeUndefined()
   })
 
-  test('at once: exactly one of ten gets it', async () => {
+  test('exactly one of ten gets it', () => {
     const witness = createWitness(NOW)
-    const outcomes = await Promise.all(Array.from({ length: 10 }, () => samples.use(witness, offChain)))
+    const outcomes = Array.from({ length: 10 }, () => samples.use(witness, offChain))
     expect(outcomes.filter((outcome) => outcome === undefined)).toHaveLength(1)
   })
 })
 
-test('an authorization may be asked for again, and is no transaction with the same digest', async () => {
+test('an authorization may be asked for again, and is no transaction with the same digest', () => {
   const witness = createWitness(NOW)
   const authorization = { ...use(1), kind: 'authorization' as const }
-  expect(await samples.use(witness, authorization)).toBeUndefined()
-  expect(await samples.use(witness, authorization)).toBeUndefined()
-  expect(await samples.use(witness, use(1))).toBe('entropy_used')
+  expect(samples.use(witness, authorization)).toBeUndefined()
+  expect(samples.use(witness, authorization)).toBeUndefined()
+  expect(samples.use(witness, use(1))).toBe('entropy_used')
 })
 
 describe('a round of a beacon', () => {
@@ -149,14 +149,14 @@ describe('a round of a beacon', () => {
     samples = createSamples({ sources: [{ kind: 'drand', ...beacon }, SATELLITE], time, limit: 1 })
   })
 
-  test('serves many signatures, takes no memory, and tells the time', async () => {
+  test('serves many signatures, takes no memory, and tells the time', () => {
     const round = createRound(DUE)
-    expect(await samples.use(round, use(1))).toBeUndefined()
-    expect(await samples.use(round, use(2))).toBeUndefined()
-    expect(await samples.use(round, { kind: 'off-chain' })).toBeUndefined()
-    expect(await samples.use({ ...round, source: 'another name' }, use(3))).toBeUndefined()
+    expect(samples.use(round, use(1))).toBeUndefined()
+    expect(samples.use(round, use(2))).toBeUndefined()
+    expect(samples.use(round, { kind: 'off-chain' })).toBeUndefined()
+    expect(samples.use({ ...round, source: 'another name' }, use(3))).toBeUndefined()
     expect(time.floor()).toBe(DUE)
-    expect(await samples.use(createWitness(DUE), use(4))).toBeUndefined()
+    expect(samples.use(createWitness(DUE), use(4))).toBeUndefined()
   })
 
   test.each<[string, Partial<DrandWitness>]>([
@@ -176,55 +176,55 @@ describe('a round of a beacon', () => {
         valueHex: hash('sha256', Buffer.from(`c0${'00'.repeat(47)}`, 'hex'), 'hex'),
       },
     ],
-  ])('with %s is refused, before and after the right one', async (_, changes) => {
+  ])('with %s is refused, before and after the right one', (_, changes) => {
     const round = createRound(DUE)
-    expect(await samples.use({ ...round, ...changes }, use(1))).toBe('entropy_refused')
+    expect(samples.use({ ...round, ...changes }, use(1))).toBe('entropy_refused')
     expect(time.floor()).toBe(0)
-    expect(await samples.use(round, use(1))).toBeUndefined()
-    expect(await samples.use({ ...round, ...changes }, use(1))).toBe('entropy_refused')
+    expect(samples.use(round, use(1))).toBeUndefined()
+    expect(samples.use({ ...round, ...changes }, use(1))).toBe('entropy_refused')
   })
 
-  test('is of now: at most 65 s ahead, at most 65 s behind the floor', async () => {
-    expect(await samples.use(createRound(DUE + 66_000), use(1))).toBe('entropy_refused')
-    expect(await samples.use(createRound(DUE + 63_000), use(1))).toBeUndefined()
+  test('is of now: at most 65 s ahead, at most 65 s behind the floor', () => {
+    expect(samples.use(createRound(DUE + 66_000), use(1))).toBe('entropy_refused')
+    expect(samples.use(createRound(DUE + 63_000), use(1))).toBeUndefined()
     expect(time.floor()).toBe(DUE + 63_000)
-    expect(await samples.use(createRound(DUE - 3_000), use(1))).toBe('entropy_refused')
-    expect(await samples.use(createRound(DUE), use(1))).toBeUndefined()
+    expect(samples.use(createRound(DUE - 3_000), use(1))).toBe('entropy_refused')
+    expect(samples.use(createRound(DUE), use(1))).toBeUndefined()
   })
 
-  test('of a beacon that the settings do not name is refused', async () => {
+  test('of a beacon that the settings do not name is refused', () => {
     samples = createSamples({ sources: [SATELLITE, { kind: 'unsigned' }, { kind: 'drand', ...quicknet }], time })
-    expect(await samples.use(createRound(DUE), use(1))).toBe('entropy_refused')
+    expect(samples.use(createRound(DUE), use(1))).toBe('entropy_refused')
   })
 })
 
 describe('what is remembered', () => {
-  test('is forgotten only when it is too old to be accepted again, however the clock is set', async () => {
+  test('is forgotten only when it is too old to be accepted again, however the clock is set', () => {
     const witness = createWitness(NOW)
-    await samples.use(witness, use(1))
+    samples.use(witness, use(1))
     clock.advance(3_600_000)
-    expect(await samples.use(witness, use(2))).toBe('entropy_used')
-    for (let step = 1; step <= 65; step += 1) await samples.use(createWitness(NOW + step * 1_000), use(step))
-    expect(await samples.use(witness, use(2))).toBe('entropy_used')
-    await samples.use(createWitness(NOW + 65_001), use(3))
-    expect(await samples.use(witness, use(2))).toBe('entropy_refused')
+    expect(samples.use(witness, use(2))).toBe('entropy_used')
+    for (let step = 1; step <= 65; step += 1) samples.use(createWitness(NOW + step * 1_000), use(step))
+    expect(samples.use(witness, use(2))).toBe('entropy_used')
+    samples.use(createWitness(NOW + 65_001), use(3))
+    expect(samples.use(witness, use(2))).toBe('entropy_refused')
   })
 
-  test('ends with the boot, and another enclave does not have it', async () => {
+  test('ends with the boot, and another enclave does not have it', () => {
     const witness = createWitness(NOW)
-    expect(await samples.use(witness, use(1))).toBeUndefined()
-    expect(await createSamples({ sources: [SATELLITE], time }).use(witness, use(2))).toBeUndefined()
+    expect(samples.use(witness, use(1))).toBeUndefined()
+    expect(createSamples({ sources: [SATELLITE], time }).use(witness, use(2))).toBeUndefined()
   })
 
-  test('fills up: then new samples are refused, old calls repeated, and there is room again when time has passed', async () => {
+  test('fills up: then new samples are refused, old calls repeated, and there is room again when time has passed', () => {
     samples = createSamples({ sources: [SATELLITE], time, limit: 2 })
     const [first, second] = [createWitness(NOW), createWitness(NOW)]
-    await samples.use(first, use(1))
-    await samples.use(second, use(2))
-    expect(await samples.use(createWitness(NOW), use(3))).toBe('entropy_memory_full')
-    expect(await samples.use(first, use(1))).toBeUndefined()
+    samples.use(first, use(1))
+    samples.use(second, use(2))
+    expect(samples.use(createWitness(NOW), use(3))).toBe('entropy_memory_full')
+    expect(samples.use(first, use(1))).toBeUndefined()
     clock.advance(67_000)
-    expect(await samples.use(createWitness(NOW + 67_000), use(3))).toBeUndefined()
+    expect(samples.use(createWitness(NOW + 67_000), use(3))).toBeUndefined()
   })
 })
 
@@ -236,31 +236,31 @@ describe('a source that does not sign', () => {
     sequence: 0,
   })
 
-  test('is accepted where the settings say so; each sample once, and it does not tell the time', async () => {
+  test('is accepted where the settings say so; each sample once, and it does not tell the time', () => {
     samples = createSamples({ sources: [{ kind: 'unsigned' }], time })
     const witness = toUnsigned(createWitness(NOW + 60_000))
-    expect(await samples.use(witness, use(1))).toBeUndefined()
-    expect(await samples.use(witness, use(2))).toBe('entropy_used')
-    expect(await samples.use({ ...witness, timestamp: new Date(NOW).toISOString() }, use(2))).toBe('entropy_used')
-    expect(await samples.use(toUnsigned(createWitness(NOW + 65_001)), use(3))).toBe('entropy_refused')
-    expect(await samples.use(createWitness(NOW), use(4))).toBe('entropy_refused')
+    expect(samples.use(witness, use(1))).toBeUndefined()
+    expect(samples.use(witness, use(2))).toBe('entropy_used')
+    expect(samples.use({ ...witness, timestamp: new Date(NOW).toISOString() }, use(2))).toBe('entropy_used')
+    expect(samples.use(toUnsigned(createWitness(NOW + 65_001)), use(3))).toBe('entropy_refused')
+    expect(samples.use(createWitness(NOW), use(4))).toBe('entropy_refused')
     expect(time.floor()).toBe(NOW)
   })
 
-  test('a repeated call under a later time is remembered for that time', async () => {
+  test('a repeated call under a later time is remembered for that time', () => {
     samples = createSamples({ sources: [{ kind: 'unsigned' }], time })
     const witness = toUnsigned(createWitness(NOW))
     const later = { ...witness, timestamp: new Date(NOW + 30_000).toISOString() }
-    for (const one of [witness, later, witness]) expect(await samples.use(one, use(1))).toBeUndefined()
+    for (const one of [witness, later, witness]) expect(samples.use(one, use(1))).toBeUndefined()
     for (const raisedMs of [60_000, 90_000]) expect(time.raise(NOW + raisedMs)).toBe(true)
     // Makes it forget the first time.
-    expect(await samples.use(toUnsigned(createWitness(NOW + 90_000)), use(2))).toBeUndefined()
-    expect(await samples.use(later, use(3))).toBe('entropy_used')
+    expect(samples.use(toUnsigned(createWitness(NOW + 90_000)), use(2))).toBeUndefined()
+    expect(samples.use(later, use(3))).toBe('entropy_used')
   })
 
-  test('beside one that signs, a signed sample must be signed well', async () => {
+  test('beside one that signs, a signed sample must be signed well', () => {
     samples = createSamples({ sources: [SATELLITE, { kind: 'unsigned' }], time })
-    expect(await samples.use({ ...createWitness(NOW), signatureHex: '00'.repeat(64) }, use(1))).toBe('entropy_refused')
-    expect(await samples.use(createWitness(NOW), use(2))).toBeUndefined()
+    expect(samples.use({ ...createWitness(NOW), signatureHex: '00'.repeat(64) }, use(1))).toBe('entropy_refused')
+    expect(samples.use(createWitness(NOW), use(2))).toBeUndefined()
   })
 })

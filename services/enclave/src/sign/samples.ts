@@ -1,4 +1,3 @@
-import type { KeyObject } from 'node:crypto'
 import {
   type DrandWitness,
   type EntropySetting,
@@ -12,7 +11,7 @@ import {
   toEntropyMessage,
   verifyDrandWitness,
 } from '@countersign/protocol'
-import { importEd25519Key, isEd25519Signature } from '../ed25519.ts'
+import { isEd25519Signature } from '@countersign/service/ed25519'
 import type { Time } from '../time/time.ts'
 import { toFlatJson } from './toFlatJson.ts'
 
@@ -26,7 +25,7 @@ export type Samples = {
    * Verifies a sample and keeps it for this use: no other gets it in this boot, but for the round of a beacon, which is everybody's.
    * Answers why it may not be used, or undefined.
    */
-  use(witness: EntropyWitness | DrandWitness, use: SampleUse): Promise<SampleFault | undefined>
+  use(witness: EntropyWitness | DrandWitness, use: SampleUse): SampleFault | undefined
   /** Which of the sources a sample is of, once `use` has accepted it. */
   findSource(witness: EntropyWitness | DrandWitness): EntropySetting | undefined
   /** Whether so many are remembered that some should be forgotten soon, which a later floor allows. */
@@ -53,9 +52,8 @@ export function createSamples(deps: {
   limit?: number
 }): Samples {
   const { time, limit = MAX_KNOWN } = deps
-  const keys = new Map<string, KeyObject>()
   const satellites = deps.sources.filter((source) => source.kind === 'satellite')
-  for (const { key } of satellites) keys.set(key, importEd25519Key(key))
+  const keys = new Map(satellites.map(({ key }) => [key, fromHex(key)]))
   const unsigned = deps.sources.find(({ kind }) => kind === 'unsigned')
   const beacons = deps.sources.filter((source) => source.kind === 'drand')
   /** Of which beacon each round is that was verified, by all that the verification is over. */
@@ -125,7 +123,7 @@ export function createSamples(deps: {
       return known.size >= limit / 2
     },
 
-    async use(witness, use) {
+    use(witness, use) {
       const timestampMs = parseTimestamp(witness.timestamp)
       if (timestampMs === undefined) return 'entropy_refused'
       if (isDrandWitness(witness)) return useRound(witness, timestampMs)
@@ -134,10 +132,8 @@ export function createSamples(deps: {
       if (key === undefined && !(unsigned !== undefined && publicKey === UNSIGNED_KEY)) return 'entropy_refused'
       if (key !== undefined) {
         const message = toEntropyMessage({ value: fromHex(valueHex), timestampMs, sequence })
-        if (!(await isEd25519Signature(key, message, signatureHex))) return 'entropy_refused'
+        if (!isEd25519Signature(key, message, fromHex(signatureHex))) return 'entropy_refused'
       }
-
-      // Nothing waits from here on, so of two uses of one sample exactly one finds it unused.
       if (!isInTime(timestampMs)) return 'entropy_refused'
       const name = use.kind === 'off-chain' ? undefined : `${use.kind} ${use.keyId} ${use.digest}`
       const earlier = known.get(valueHex)

@@ -3,9 +3,7 @@ import type { Policy, PolicyLog } from '@countersign/policy'
 import {
   type AddressItem,
   assertAuthorizationAllowed,
-  assertTxMetadata,
   computeCommitment,
-  equalBytes,
   type Hex,
   hashAuthorization,
   hashMessage,
@@ -89,18 +87,19 @@ export function signItem(
   const facts: Facts = { address, coordinatorKey, keyId, publicKey, signedAt: new Date(now).toISOString() }
   if (item.kind === 'address') return stateAddress(deps, item, { facts, rules })
   if (item.kind === 'authorization' && item.vault !== undefined) return refusedKind
-  const digest = hashItem(item, deps.implementations)
-  if ('error' in digest) return digest
-  const { vault } = item
+  const read = readItem(item, deps.implementations)
+  if ('error' in read) return read
+  const { digest } = read
+  const { vault } = read.item
   const policy = vault && findPolicy(deps, vault, rules)
   if (policy !== undefined && 'error' in policy) return policy
   if (vault !== undefined && policy !== undefined) {
-    const asked = { item, vault, policy, sample: rules?.sample, address, digest: digest.bytes, now }
+    const asked = { item: read.item, vault, policy, sample: rules?.sample, address, digest, now }
     const refusal = checkVault(deps, asked)
     if (refusal !== undefined) return refusal
   }
-  const signature = keyring.withPrivateKey(name, (privateKey) => signDigest(digest.bytes, privateKey))
-  return toSignedItem(toSigned(deps, { item, digest: digest.bytes, signature, facts }), policy)
+  const signature = keyring.withPrivateKey(name, (privateKey) => signDigest(digest, privateKey))
+  return toSignedItem(toSigned(deps, { ...read, signature, facts }), policy)
 }
 
 /** `policy` is that of the vault, which has allowed it. */
@@ -126,7 +125,10 @@ function stateAddress(
   return toSignedItem(toSignedV2(item, facts, { kind: 'address', subject }), policy)
 }
 
-type Made<Item> = { item: Item; digest: Uint8Array; signature: Uint8Array<ArrayBuffer>; facts: Facts }
+/** What is to be signed, in its one spelling, and its hash. */
+type Read<Item> = { item: Item; digest: Uint8Array }
+
+type Made<Item> = Read<Item> & { signature: Uint8Array<ArrayBuffer>; facts: Facts }
 
 function toSigned({ random }: SignItemDeps, made: Made<SigningItem>): SignedStatement {
   const { item, digest, signature, facts } = made
@@ -177,14 +179,21 @@ function toSignedV2(
 }
 
 function toTransactionSubject({ item, signature, facts }: Made<TransactionItem>) {
-  const { chainId, nonce, to, value, data, gas, maxFeePerGas, maxPriorityFeePerGas } = parseTxMetadata(item.txMetadata)
+  const { chainId, nonce, to, value, data, gas, maxFeePerGas, maxPriorityFeePerGas } = item.txMetadata
   return {
-    ...{ chainId, nonce, to, value, data, gas, maxFeePerGas, maxPriorityFeePerGas },
-    txHash: toPrefixed(hashSignedTransaction(item.txMetadata, signature)),
-    from: facts.address,
+    chainId,
+    data,
     digestSigned: item.digest,
+    from: facts.address,
+    gas,
+    maxFeePerGas,
+    maxPriorityFeePerGas,
+    nonce,
     signature: toPrefixed(signature),
     signedAt: facts.signedAt,
+    to,
+    txHash: toPrefixed(hashSignedTransaction(item.txMetadata, signature)),
+    value,
   }
 }
 
@@ -206,18 +215,19 @@ function toLeaf(statement: Statement | StatementV2): Uint8Array<ArrayBuffer> {
 }
 
 /** Rebuilds what is to be signed, and hashes it. */
-function hashItem(item: SigningItem, implementations: readonly Hex[]): { bytes: Uint8Array } | SignItemError {
+function readItem(item: SigningItem, implementations: readonly Hex[]): Read<SigningItem> | SignItemError {
   try {
-    if (item.kind === 'message') return { bytes: hashMessage(item.content.message) }
-    if (item.kind === 'typed-data') return { bytes: hashTypedData(item.content) }
+    if (item.kind === 'message') return { item, digest: hashMessage(item.content.message) }
+    if (item.kind === 'typed-data') return { item, digest: hashTypedData(item.content) }
     if (item.kind === 'authorization') {
       assertAuthorizationAllowed(item.authorization, implementations)
-      return { bytes: hashAuthorization(item.authorization) }
+      return { item, digest: hashAuthorization(item.authorization) }
     }
     // EIP-1559 only: any other type has fields that do not exist here.
-    assertTxMetadata(item.txMetadata)
-    const bytes = hashUnsignedTransaction(item.txMetadata)
-    return equalBytes(bytes, Buffer.from(item.digest.slice(2), 'hex')) ? { bytes } : { error: 'digest_mismatch' }
+    const txMetadata = parseTxMetadata(item.txMetadata)
+    const digest = hashUnsignedTransaction(txMetadata)
+    if (toPrefixed(digest) !== item.digest) return { error: 'digest_mismatch' }
+    return { item: { ...item, txMetadata }, digest }
   } catch (error) {
     const code = CONTENT_ERRORS.find((one) => error instanceof ServiceError && error.code === one)
     if (code === undefined) throw error

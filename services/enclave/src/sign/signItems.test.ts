@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import { createSimulator } from '@countersign/attestation/simulator'
 import { createSimulatedQuoteSource, EvidenceError, type QuoteSource } from '@countersign/evidence'
 import {
@@ -110,6 +111,49 @@ const outcomesOf = ({ results }: SignItemsResponse) =>
   results.map((result) =>
     'error' in result ? result.error : 'subject' in result ? result.statement.kind : 'version 1',
   )
+
+describe('many items in one call', () => {
+  /** A key worker that notes what it is asked, and then does what it is told. */
+  function createAsked(sign: KeyWorker['sign']) {
+    const nonces: unknown[] = []
+    const asked: KeyWorker = {
+      ...keyWorker,
+      sign(item, parameters) {
+        nonces.push(item.kind === 'transaction' ? item.txMetadata.nonce : undefined)
+        return sign(item, parameters)
+      },
+    }
+    return { nonces, deps: { ...createDeps(), keyWorker: asked } }
+  }
+  const items = () => Array.from({ length: 20 }, (_, nonce) => toTransaction(nonce, 2))
+
+  test('are verified eight at a time: others have their turn between', async () => {
+    const { nonces, deps } = createAsked(keyWorker.sign)
+    const seen: number[] = []
+    const signing = signItems(deps, { items: items(), coordinatorKey })
+    for (let turn = 0; turn < 3; turn += 1) {
+      seen.push(nonces.length)
+      await setImmediate()
+    }
+    expect(seen).toEqual([8, 16, 20])
+    const { results } = await signing
+    expect(results.map((result) => 'subject' in result && 'nonce' in result.subject && result.subject.nonce)).toEqual(
+      Array.from({ length: 20 }, (_, nonce) => nonce),
+    )
+    expect(nonces).toEqual(Array.from({ length: 20 }, (_, nonce) => nonce))
+  })
+
+  test('fail with their call when the key worker does, in whichever turn', async () => {
+    for (const failing of [0, 9, 19]) {
+      const { deps } = createAsked(async (item, parameters) => {
+        if (item.kind === 'transaction' && item.txMetadata.nonce === failing)
+          throw new Error('the key worker has ended')
+        return keyWorker.sign(item, parameters)
+      })
+      await expect(signItems(deps, { items: items(), coordinatorKey })).rejects.toThrow('the key worker has ended')
+    }
+  })
+})
 
 describe('items of all kinds in one call', () => {
   test('share one tree and one quote, each in its order and version', async () => {

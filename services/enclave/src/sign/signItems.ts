@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { TimedSample } from '@countersign/policy'
 import {
   hashAuthorization,
@@ -70,20 +71,35 @@ export async function signLoggedItems(
   }
 }
 
+/**
+ * How many samples are verified before others have their turn: a call can have 256, of 50 to 150 µs each, and quotes must not wait for
+ * all of them. As many tasks make one message to the key worker, which signs while the next are verified.
+ */
+const ITEMS_PER_TURN = 8
+
 async function signAll(deps: SignItemsDeps, { items, policies = [], coordinatorKey }: SignItemsParameters) {
   deps.time.assertKnown()
   // Those of this call are at hand for it whatever else the memory has to forget meanwhile.
   const given = new Map(policies.map((text) => [deps.policyTexts.add(text), text]))
   const findText = (hash: string) => given.get(hash) ?? deps.policyTexts.get(hash)
-  return Promise.all(items.map((item) => signWithSample(deps, item, { coordinatorKey, findText })))
+  const turns: Promise<(SignedItem | SignItemError)[]>[] = []
+  for (let first = 0; first < items.length; first += ITEMS_PER_TURN) {
+    if (first > 0) await setImmediate()
+    const turn = items.slice(first, first + ITEMS_PER_TURN)
+    const signed = Promise.all(turn.map((item) => signWithSample(deps, item, { coordinatorKey, findText })))
+    // It may fail while later turns still wait for theirs; all are awaited below.
+    signed.catch(() => undefined)
+    turns.push(signed)
+  }
+  return (await Promise.all(turns)).flat()
 }
 
 /** The sample is kept for the item before anything is signed, whatever becomes of that: a repeated call gets it again. */
-async function signWithSample(
+function signWithSample(
   { keyWorker, samples, time, statementLog }: SignItemsDeps,
   item: SignItem,
   { coordinatorKey, findText }: { coordinatorKey: string; findText(hash: string): string | undefined },
-): Promise<SignedItem | SignItemError> {
+): Promise<SignedItem | SignItemError> | SignItemError {
   const policy = item.vault === undefined ? undefined : findText(item.vault.policy)
   // Before the sample is kept: the caller asks again with the text.
   if (item.vault !== undefined && policy === undefined) return { error: 'policy_unknown' }
@@ -94,7 +110,7 @@ async function signWithSample(
   if (isForVersion1 && isDrandWitness(item.witness)) return { error: 'entropy_refused' }
   // Nor for a proof that they are in the log.
   if (isForVersion1 && statementLog !== undefined) return { error: 'invalid_request' }
-  const error = await samples.use(item.witness, use)
+  const error = samples.use(item.witness, use)
   if (error !== undefined) return { error }
   const now = statementLog?.now() ?? time.now()
   if (policy === undefined) return keyWorker.sign(item, { coordinatorKey, now })
