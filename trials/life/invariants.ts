@@ -95,7 +95,7 @@ export function createInvariants(parameters: {
   }
 
   const hasJob = (wanted: QueueName, slug?: string) =>
-    model.seen.jobs.some((job) => job.queue === wanted && (slug === undefined || job.slug === slug))
+    model.seen.jobs.some((job) => job.queue === wanted && (slug === undefined || job.slugs.includes(slug)))
 
   /** That of an open publication is looked for once for all. */
   function checkJob({ slug, status, publicationId }: ProofRow) {

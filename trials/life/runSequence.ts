@@ -96,7 +96,7 @@ export async function runSequence(scene: Scene, commands: readonly LifeCommand[]
     if (run.stage !== PIN_QUEUE) return waiting.slice(0, 1)
     if (run.isExtra || waiting.length === 0) return []
     const order = model.seen.proofs.map(({ slug }) => slug)
-    waiting.sort((left, right) => order.indexOf(left.slug ?? '') - order.indexOf(right.slug ?? ''))
+    waiting.sort((left, right) => order.indexOf(left.slugs[0] ?? '') - order.indexOf(right.slugs[0] ?? ''))
     const first = run.pick % waiting.length
     return [...waiting.slice(first), ...waiting.slice(0, first)].slice(0, run.pins)
   }
@@ -116,7 +116,7 @@ export async function runSequence(scene: Scene, commands: readonly LifeCommand[]
         const extra = run.isExtra
           ? model.seen.proofs[run.pick % Math.max(1, model.seen.proofs.length)]?.slug
           : undefined
-        const slugs = extra === undefined ? taken.flatMap(({ slug }) => slug ?? []) : [extra]
+        const slugs = extra === undefined ? taken.flatMap(({ slugs }) => slugs) : [extra]
         await own.pin(slugs)
       } else {
         await (run.stage === PUBLISH_QUEUE ? own.publish() : own.confirm())
@@ -128,10 +128,10 @@ export async function runSequence(scene: Scene, commands: readonly LifeCommand[]
       if (run.fate === 'retried') {
         await outside.insertJobs(
           run.stage,
-          taken.map(({ slug }) => (slug === null ? {} : { slug })),
+          taken.map(({ slugs }) => (slugs.length === 0 ? {} : { slugs })),
         )
       } else if (run.stage === PIN_QUEUE) {
-        for (const { slug } of taken) if (slug !== null) model.lost.pins.add(slug)
+        for (const { slugs } of taken) for (const slug of slugs) model.lost.pins.add(slug)
       } else if (taken.length > 0) {
         model.lost[run.stage] = true
       }

@@ -23,7 +23,7 @@ export type ProofRow = {
   pinnedAt: number | null
 }
 type PublicationRow = { id: number; nonce: number; status: string; createdAt: number }
-export type JobRow = { id: string; queue: QueueName; slug: string | null }
+export type JobRow = { id: string; queue: QueueName; slugs: string[] }
 export type Snapshot = { proofs: ProofRow[]; publications: PublicationRow[]; jobs: JobRow[] }
 
 /** Deletes every proof, and every job. */
@@ -57,7 +57,7 @@ export async function readSnapshot({ database: { db } }: TestStore): Promise<Sna
         from publications
       ), '[]'),
       'jobs', coalesce((
-        select json_agg(json_build_object('id', id, 'queue', name, 'slug', data ->> 'slug') order by created_on, id)
+        select json_agg(json_build_object('id', id, 'queue', name, 'slugs', coalesce(data -> 'slugs', '[]')) order by created_on, id)
         from pgboss.job where state < 'active'
       ), '[]')
     ) as snapshot`.execute(db)

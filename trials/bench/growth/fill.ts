@@ -197,7 +197,7 @@ const toJobs = ({
   proofs,
 }: Filling) => `insert into pgboss.job (id, name, data, state, retry_limit, retry_delay, expire_seconds,
     heartbeat_seconds, policy, start_after, created_on, started_on, completed_on, keep_until)
-  select ${toUuid('job', 'i')}, 'pin', jsonb_build_object('slug', ${toSlug('i')}),
+  select ${toUuid('job', 'i')}, 'pin', jsonb_build_object('slugs', jsonb_build_array(${toSlug('i')})),
     case when i < ${proofs - OPEN} then 'completed' else 'created' end::pgboss.job_state, 3, 1, 600, 10, 'standard', at, at,
     case when i < ${proofs - OPEN} then at end, case when i < ${proofs - OPEN} then at end, now() + interval '14 days'
   from (select i, ${toTime('i', proofs)} as at ${SERIES}) as made`

@@ -1,4 +1,4 @@
-import { isPlainObject, type SignedStatement } from '@countersign/protocol'
+import type { SignedStatement } from '@countersign/protocol'
 
 /* What the answers of an enclave are read with. */
 
@@ -7,16 +7,21 @@ export class AnswerError extends Error {
   override name = 'AnswerError'
 }
 
+/** Whether it is an object, where `JSON.parse` made it: then it is a plain one. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
 /** The members of an object that has all the required ones, perhaps the optional ones, and no other. */
 export function toMembers<Required extends string, Optional extends string = never>(
   value: unknown,
   required: readonly Required[],
   optional: readonly Optional[] = [],
 ): Record<Required | Optional, unknown> {
-  if (!isPlainObject(value)) throw new AnswerError('not an object')
-  const names: readonly string[] = [...required, ...optional]
+  if (!isObject(value)) throw new AnswerError('not an object')
   for (const name of required) if (!Object.hasOwn(value, name)) throw new AnswerError(`${name} is missing`)
-  for (const name of Object.keys(value)) if (!names.includes(name)) throw new AnswerError('a member is unknown')
+  const isKnown = (name: string) => required.includes(name as Required) || optional.includes(name as Optional)
+  for (const name in value) if (!isKnown(name)) throw new AnswerError('a member is unknown')
   return value as Record<Required | Optional, unknown>
 }
 
@@ -39,12 +44,9 @@ export function toNatural(value: unknown, max: number, name: string): number {
 /** What it says is judged where it is held against the item and the quote. */
 export function toSignedStatement(members: Record<'statement' | 'subject' | 'opening', unknown>): SignedStatement {
   const { statement, subject, opening } = members
-  for (const [name, part] of Object.entries({ statement, subject: subject ?? {}, opening: opening ?? {} })) {
-    if (!isPlainObject(part)) throw new AnswerError(name)
-  }
-  return {
-    statement: statement as never,
-    ...(subject === undefined ? {} : { subject: subject as never }),
-    ...(opening === undefined ? {} : { opening: opening as never }),
-  }
+  if (!isObject(statement)) throw new AnswerError('statement')
+  if (subject !== undefined && !isObject(subject)) throw new AnswerError('subject')
+  if (opening !== undefined && !isObject(opening)) throw new AnswerError('opening')
+  const signed = subject === undefined ? { statement } : { statement, subject }
+  return (opening === undefined ? signed : { ...signed, opening }) as SignedStatement
 }

@@ -5,7 +5,6 @@ import {
   assertEnclaveSettings,
   assertSettingsOf,
   type Hex,
-  isPlainObject,
   type LoggedItemsResponse,
   MAX_SIGN_ITEMS,
   type OpenSessionResponse,
@@ -22,7 +21,7 @@ import {
   type VaultResponse,
 } from '@countersign/protocol'
 import { receiptSchema } from '@countersign/receipt'
-import { AnswerError, toHex, toHexUpTo, toMembers, toNatural, toSignedStatement } from './answerMembers.ts'
+import { AnswerError, isObject, toHex, toHexUpTo, toMembers, toNatural, toSignedStatement } from './answerMembers.ts'
 import { parseAppended, parseLogs } from './parseLogAnswers.ts'
 
 const MAX_QUOTE_BYTES = 65_536
@@ -60,8 +59,8 @@ export function parseBody(bytes: Uint8Array): unknown {
 
 /** The code of a refusal, if it is one of the enclave's. */
 export function parseErrorCode(value: unknown): string | undefined {
-  const error = isPlainObject(value) ? value.error : undefined
-  const code = isPlainObject(error) ? error.code : undefined
+  const error = isObject(value) ? value.error : undefined
+  const code = isObject(error) ? error.code : undefined
   return typeof code === 'string' && /^[a-z_]{1,64}$/.test(code) ? code : undefined
 }
 
@@ -168,14 +167,14 @@ function toBatch(value: unknown): SignedBatch {
 }
 
 function toResult(value: unknown, batches: readonly SignedBatch[]): SignItemResult {
-  if (isPlainObject(value) && 'error' in value) return toItemError(value)
-  const { batch, leafIndex, ...members } = toMembers(value, ['statement', 'batch', 'leafIndex'], ['subject', 'opening'])
-  return { ...toSignedStatement(members), ...toPlaced({ batch, leafIndex }, batches) }
+  if (isObject(value) && 'error' in value) return toItemError(value)
+  const members = toMembers(value, ['statement', 'batch', 'leafIndex'], ['subject', 'opening'])
+  return { ...toSignedStatement(members), ...toPlaced(members, batches) }
 }
 
 /** Of an enclave with a log: where the statement is, and nothing of it. */
 function toLoggedResult(value: unknown, batches: readonly SignedBatch[]): SignItemError | Placed {
-  if (isPlainObject(value) && 'error' in value) return toItemError(value)
+  if (isObject(value) && 'error' in value) return toItemError(value)
   return toPlaced(toMembers(value, ['batch', 'leafIndex']), batches)
 }
 

@@ -372,7 +372,7 @@ describe.each(stageKinds)('the pin stage on %s', (kind) => {
             pin_attempts: attempt,
             failure: code,
           })
-          expect(await findJobs()).toEqual([{ name: PIN_QUEUE, data: { slug }, delay_ms: delayMs }])
+          expect(await findJobs()).toEqual([{ name: PIN_QUEUE, data: { slugs: [slug] }, delay_ms: delayMs }])
           expect(log.lines.at(-1)).toMatchObject({
             level: 'warn',
             msg: 'Could not pin a receipt',
@@ -583,7 +583,7 @@ describe.each(stageKinds)('the pin stage on %s', (kind) => {
       const slug = await insert()
       const { stage } = setUp({ pinner: unavailablePinner, random: () => 0 })
       await stage.pin(slug)
-      expect(await findJobs()).toEqual([{ name: PIN_QUEUE, data: { slug }, delay_ms: 250 }])
+      expect(await findJobs()).toEqual([{ name: PIN_QUEUE, data: { slugs: [slug] }, delay_ms: 250 }])
     })
 
     test('a receipt over 256 KiB fails at once: it will not get smaller', async () => {

@@ -30,8 +30,8 @@ export type WorkerDeps = {
 export type Worker = { stop(): Promise<void> }
 
 const SWEEP_MS = 10_000
-/** Pins that are under way at one time, in this process: so many fetches of so many jobs. */
-const PINS = { batchSize: 32, concurrency: 4 }
+/** Jobs of pins that are under way at one time, in this process: so many fetches of so many jobs, each of a few proofs. */
+const PINS = { batchSize: 8, concurrency: 4 }
 const POLICIES = { batchSize: 8, concurrency: 1 }
 const ONE = { batchSize: 1, concurrency: 1 }
 
@@ -71,10 +71,10 @@ export async function startWorker(deps: WorkerDeps): Promise<Worker> {
   }
 
   await jobs.work(PIN_QUEUE, PINS, (data) =>
-    attempt('pin', () => Promise.all(data.map((one) => pinStage.pin(toText(one, 'slug'))))),
+    attempt('pin', () => Promise.all(data.flatMap(toSlugs).map((slug) => pinStage.pin(slug)))),
   )
   await jobs.work(POLICY_QUEUE, POLICIES, (data) =>
-    attempt('policy', () => Promise.all(data.map((one) => pinPolicy(pinDeps, toText(one, 'hash'))))),
+    attempt('policy', () => Promise.all(data.map((one) => pinPolicy(pinDeps, toHash(one))))),
   )
   await jobs.work(PUBLISH_QUEUE, ONE, () =>
     attempt('publish', async () => {
@@ -103,7 +103,13 @@ export async function startWorker(deps: WorkerDeps): Promise<Worker> {
   }
 }
 
-function toText(data: unknown, name: 'slug' | 'hash'): string {
-  const text = isPlainObject(data) ? data[name] : undefined
-  return typeof text === 'string' ? text : ''
+/** Of the proofs of a job. One that an earlier program has written names a single proof. */
+function toSlugs(data: unknown): string[] {
+  const { slugs, slug } = isPlainObject(data) ? data : {}
+  return [slugs, slug].flat().filter((one) => typeof one === 'string')
+}
+
+function toHash(data: unknown): string {
+  const hash = isPlainObject(data) ? data.hash : undefined
+  return typeof hash === 'string' ? hash : ''
 }

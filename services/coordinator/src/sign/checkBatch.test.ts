@@ -70,6 +70,7 @@ describe('checkBatch', () => {
         rtmr3: expect.any(String),
       },
       quote: expect.any(Uint8Array),
+      paths: [[expect.stringMatching(/^[0-9a-f]{64}$/)], [expect.stringMatching(/^[0-9a-f]{64}$/)]],
     })
   })
 

@@ -4,13 +4,13 @@ import {
   type EnclaveConfig,
   fromHex,
   hashEnclaveConfig,
-  hashTree,
   ServiceError,
   type SignedBatch,
   toHex,
 } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 import type { SigningBatch } from '../store/types.ts'
+import { type BatchTree, hashBatchTree } from './hashBatchTree.ts'
 
 export type EnclavePolicy = Omit<QuotePolicy, 'reportData'> & {
   /** Configurations to accept. Left out in mock mode only. */
@@ -30,22 +30,23 @@ export type SigningTimes = { first: number; last: number }
 /**
  * Step 4 of signing: the quote is genuine and of an enclave we trust, and it covers this batch. Only after that may a signature
  * of the batch be released. The quote comes back without the zeros that quoting services put after it: nothing signs them, so
- * that whoever handles the answer could add some, and the same signature would have another receipt. Throws
- * `attestation_invalid`, or `collateral_stale` when it is the collateral that has lapsed.
+ * that whoever handles the answer could add some, and the same signature would have another receipt. With it come the paths of
+ * the leaves. Throws `attestation_invalid`, or `collateral_stale` when it is the collateral that has lapsed.
  */
 export async function checkBatch(
   { verifier, policy, at }: CheckBatchDeps,
   { batch, config, collateral }: { batch: SignedBatch; config: EnclaveConfig; collateral: Collateral },
-): Promise<Pick<SigningBatch, 'mode' | 'tcbStatus' | 'measurement' | 'quote'>> {
+): Promise<Pick<SigningBatch, 'mode' | 'tcbStatus' | 'measurement' | 'quote'> & Pick<BatchTree, 'paths'>> {
   const { configHashes, ...quotePolicy } = policy
   try {
     const configHash = hashEnclaveConfig(config)
     if (configHashes !== undefined && !configHashes.includes(toHex(configHash))) {
       throw new CoordinatorError('attestation_invalid', 'the enclave has another configuration')
     }
+    const { root, paths } = hashBatchTree(batch.leaves)
     const reportData = computeTdxReportData({
       treeSize: batch.leaves.length,
-      root: hashTree(batch.leaves.map(fromHex)),
+      root: fromHex(root),
       bootId: fromHex(batch.bootId),
       batchSequence: batch.sequence,
       previousBatchHash: fromHex(batch.previous),
@@ -66,6 +67,7 @@ export async function checkBatch(
       tcbStatus: verified.tcb.status,
       measurement: { mrTd: toHex(verified.body.mrTd), rtmr0, rtmr1, rtmr2, rtmr3 },
       quote: evidence.quote.subarray(0, evidence.quote.length - verified.flags.trailingBytes),
+      paths,
     }
   } catch (cause) {
     if (!(cause instanceof ServiceError) || cause instanceof CoordinatorError) throw cause

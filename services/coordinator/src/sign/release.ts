@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto'
-import { toHex, toReleaseMessageV2 } from '@countersign/protocol'
+import { toReleaseMessageV2 } from '@countersign/protocol'
 import { assembleBatch, assertBlockSize, encodeBlock } from '@countersign/receipt'
 import type { SelfReport } from '../ports.ts'
+import { fromBytes } from '../store/bytes.ts'
 import type { Release, SigningBatch } from '../store/types.ts'
 
 /** What a release is of. */
@@ -34,7 +35,17 @@ export function createReleaser(
 
   async function make(batch: Releasable, coordinator: Uint8Array<ArrayBuffer>): Promise<Release> {
     const { quote, eventLog, config, settings, bootId, sequence, previous, treeSize, logKey, collateral } = batch
-    const record = { quoteHex: toHex(quote), eventLog, config, settings, bootId, sequence, previous, treeSize, logKey }
+    const record = {
+      quoteHex: fromBytes(quote),
+      eventLog,
+      config,
+      settings,
+      bootId,
+      sequence,
+      previous,
+      treeSize,
+      logKey,
+    }
     // The others have a codec, which refuses such a size.
     assertBlockSize(collateral.bytes)
     // The bytes of `toBlockRelease`, with the faster SHA-256 and without the way over CIDs.

@@ -1,4 +1,4 @@
-import { createInclusionPaths, fromHex, type SignedBatch, toHex } from '@countersign/protocol'
+import type { SignedBatch } from '@countersign/protocol'
 import type { PlatformReader } from '../collateral/platformReader.ts'
 import type { CollateralStore, EnclaveTerms } from '../ports.ts'
 import type { SigningBatch } from '../store/types.ts'
@@ -69,6 +69,5 @@ async function verifyBatch(
   const shared = { ...named, config, settings, collateral: stored }
   const begun = use.isReleased ? deps.releaser.begin({ ...shared, quote }) : undefined
   const verdict = await checkBatch({ ...deps, at: use.at }, { batch, config, collateral })
-  const paths = createInclusionPaths(leaves.map(fromHex)).map((path) => path.map(toHex))
-  return { ...verdict, ...shared, leaves, paths, begun }
+  return { ...verdict, ...shared, leaves, begun }
 }

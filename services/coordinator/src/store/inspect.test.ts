@@ -28,9 +28,9 @@ describe.each(databaseKinds)('what an operator sees, and what the sweep finds, o
     return signing.slug
   }
   const jobsOf = async (name: string) => {
-    const query = sql<{ slug: string | null }>`
-      select data ->> 'slug' as slug from pgboss.job where name = ${name} and state < 'completed'`
-    return (await query.execute(subject.database.db)).rows.map(({ slug }) => slug)
+    const query = sql<{ slugs: string[] | null }>`
+      select data -> 'slugs' as slugs from pgboss.job where name = ${name} and state < 'completed'`
+    return (await query.execute(subject.database.db)).rows.flatMap(({ slugs }) => slugs)
   }
 
   test('open proofs are counted by status, with the age of the oldest', async () => {
@@ -60,7 +60,7 @@ describe.each(databaseKinds)('what an operator sees, and what the sweep finds, o
   test('a proof whose job was lost gets another, once; one with a job does not', async () => {
     const { database, jobs } = subject
     const slug = await sign(NOW - 30_000)
-    await sql`delete from pgboss.job where data ->> 'slug' = ${slug}`.execute(database.db)
+    await sql`delete from pgboss.job where data -> 'slugs' ? ${slug}`.execute(database.db)
     const others = await jobsOf('pin')
     expect(await enqueueMissing({ db: database.db, jobs }, { now: NOW })).toEqual({
       pins: 1,
@@ -75,7 +75,7 @@ describe.each(databaseKinds)('what an operator sees, and what the sweep finds, o
   test('a proof that is just being signed is left alone', async () => {
     const { database, jobs } = subject
     const slug = await sign(NOW + 1_000)
-    await sql`delete from pgboss.job where data ->> 'slug' = ${slug}`.execute(database.db)
+    await sql`delete from pgboss.job where data -> 'slugs' ? ${slug}`.execute(database.db)
     expect(await enqueueMissing({ db: database.db, jobs }, { now: NOW })).toMatchObject({ pins: 0 })
   })
 

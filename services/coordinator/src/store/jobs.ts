@@ -5,7 +5,7 @@ import { toDatabaseError, toErrorCode } from './databaseError.ts'
 import { type Database, PREPARED } from './openDatabase.ts'
 import type { Tables } from './tables.ts'
 
-/** Proofs whose receipt is to be pinned: one job each. */
+/** Proofs whose receipt is to be pinned: one job for a few that were signed together. */
 export const PIN_QUEUE = 'pin'
 /** Policies of vaults whose block is to be pinned: one job each. */
 export const POLICY_QUEUE = 'policy'
@@ -19,6 +19,8 @@ const HEARTBEAT_SECONDS = 10
 const HEARTBEAT_EVERY_SECONDS = 3
 /** How often silent workers are looked for. */
 const SUPERVISE_SECONDS = 5
+/** A job costs the database as much as half a proof, and is tried again as a whole. */
+const PROOFS_OF_JOB = 8
 /** The least that pg-boss allows. */
 const POLL_SECONDS = 0.5
 const STOP_MS = 10_000
@@ -55,7 +57,7 @@ type JobsOptions = { pipelineDelayMs: number; isWorker?: boolean | undefined; lo
 /** What the signing statement needs of the job queue. */
 export type Jobs = {
   /**
-   * SQL that writes one pin job for each `slug` of a relation. It goes into the statement that inserts the proofs: jobs are there
+   * SQL that writes pin jobs for the `slug`s of a relation. It goes into the statement that inserts the proofs: jobs are there
    * when the proofs are, or not at all.
    */
   insertPins(relation: string): string
@@ -169,10 +171,11 @@ async function readInsertSql(boss: PgBoss): Promise<string> {
 
 function toJobsExpression(relation: string, pipelineDelayMs: number): string {
   return `(
-    select coalesce(
-      json_agg(json_build_object('data', json_build_object('slug', slug), 'startAfter', '${pipelineDelayMs / 1000}')),
-      '[]'
-    ) from ${relation}
+    select coalesce(json_agg(job), '[]') from (
+      select json_build_object('data', json_build_object('slugs', json_agg(slug)), 'startAfter', '${pipelineDelayMs / 1000}') as job
+      from (select slug, (row_number() over () - 1) / ${PROOFS_OF_JOB} as number from ${relation}) as numbered
+      group by number
+    ) as jobs
   )`
 }
 

@@ -273,7 +273,7 @@ describe.each(databaseKinds)('pinning on %s', (kind) => {
         failure: 'pin_unavailable',
         ipfs_cid: null,
       })
-      expect(await findJobs()).toEqual([{ name: PIN_QUEUE, data: { slug }, delay: delayMs / 1_000 }])
+      expect(await findJobs()).toEqual([{ name: PIN_QUEUE, data: { slugs: [slug] }, delay: delayMs / 1_000 }])
     })
 
     test('attempts are counted, and the latest failure stays', async () => {

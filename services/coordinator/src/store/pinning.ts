@@ -123,7 +123,7 @@ export function createPinningStore(deps: {
           .executeTakeFirstOrThrow()
         if (numUpdatedRows === 0n || retryAt === undefined) return
         // As a delay: the database's clock decides when a job is due, and need not agree with ours.
-        await jobs.insert(transaction, PIN_QUEUE, [{ data: { slug }, startAfter: (retryAt - now) / 1000 }])
+        await jobs.insert(transaction, PIN_QUEUE, [{ data: { slugs: [slug] }, startAfter: (retryAt - now) / 1000 }])
       }),
     ),
   }

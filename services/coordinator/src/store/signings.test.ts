@@ -32,7 +32,7 @@ describe.each(databaseKinds)('signings on %s', (kind) => {
     const query = sql<{ n: number }>`select count(*)::int as n from ${sql.raw(table)} where ${sql.raw(where)}`
     return (await query.execute(subject.database.db)).rows[0]?.n
   }
-  const countJobs = (slug: string) => count('pgboss.job', `name = '${PIN_QUEUE}' and data ->> 'slug' = '${slug}'`)
+  const countJobs = (slug: string) => count('pgboss.job', `name = '${PIN_QUEUE}' and data -> 'slugs' ? '${slug}'`)
   const toSigned = ({ walletId, statement, slug }: Signing & { version: 1 }) => ({
     walletId,
     digest: statement.digest,
@@ -82,8 +82,18 @@ describe.each(databaseKinds)('signings on %s', (kind) => {
     await subject.store.insertSignings({ batch: createTestBatch(), signings: [signing], now: NOW })
     const { rows } = await sql<{ delay: number }>`
       select extract(epoch from start_after - created_on)::float8 as delay
-      from pgboss.job where data ->> 'slug' = ${signing.slug}`.execute(subject.database.db)
+      from pgboss.job where data -> 'slugs' ? ${signing.slug}`.execute(subject.database.db)
     expect(rows).toEqual([{ delay: 1 }])
+  })
+
+  test('what is committed together is pinned by few jobs, each proof by one', async () => {
+    const signings = Array.from({ length: 20 }, () => createTestSigning(wallet))
+    await subject.store.insertSignings({ batch: createTestBatch(), signings, now: NOW })
+    const { rows } = await sql<{ slugs: string[] }>`
+      select data -> 'slugs' as slugs from pgboss.job
+      where data -> 'slugs' ?| ${signings.map(({ slug }) => slug)}::text[]`.execute(subject.database.db)
+    expect(rows.map(({ slugs }) => slugs.length).toSorted()).toEqual([4, 8, 8])
+    expect(rows.flatMap(({ slugs }) => slugs).toSorted()).toEqual(signings.map(({ slug }) => slug).toSorted())
   })
 
   test('everything a receipt is made of comes back as it went in, hex in lower case', async () => {

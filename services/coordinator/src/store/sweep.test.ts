@@ -27,7 +27,7 @@ describe.each(databaseKinds)('jobs that are finished, on %s', (kind) => {
   afterAll(() => subject.stop())
 
   const setState = (slug: string, state: string) =>
-    sql`update pgboss.job set state = ${state}::pgboss.job_state where data ->> 'slug' = ${slug}`.execute(
+    sql`update pgboss.job set state = ${state}::pgboss.job_state where data -> 'slugs' ? ${slug}`.execute(
       subject.database.db,
     )
 
@@ -77,7 +77,7 @@ describe.each(databaseKinds)('jobs that are finished, on %s', (kind) => {
     const { db } = subject.database
     await sql`
       insert into pgboss.job (name, data, state, policy, completed_on)
-      select 'pin', jsonb_build_object('slug', gen_random_uuid()), 'completed', 'standard', now() from generate_series(1, 5000)`.execute(
+      select 'pin', jsonb_build_object('slugs', jsonb_build_array(gen_random_uuid())), 'completed', 'standard', now() from generate_series(1, 5000)`.execute(
       db,
     )
     await sql`analyze`.execute(db)

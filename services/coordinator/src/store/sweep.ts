@@ -25,15 +25,15 @@ export async function enqueueMissing(
     const before = new Date(now - GRACE_MS)
     const { rows } = await sql<{ slug: string }>`
       with live as materialized (
-        select data ->> 'slug' as slug from pgboss.job where name = ${PIN_QUEUE} and state < 'active' and not blocked
+        select data -> 'slugs' as slugs from pgboss.job where name = ${PIN_QUEUE} and state < 'active' and not blocked
         union all
-        select data ->> 'slug' from pgboss.job where name = ${PIN_QUEUE} and state = 'active'
+        select data -> 'slugs' from pgboss.job where name = ${PIN_QUEUE} and state = 'active'
       )
       select slug from attestations
       where status = 'pending_pin' and created_at < ${before}::timestamptz
-        and slug not in (select slug from live where slug is not null)
+        and slug not in (select jsonb_array_elements_text(slugs) from live where slugs is not null)
       order by created_at limit ${MAX_FOUND}`.execute(transaction)
-    const pins = rows.map(({ slug }) => ({ data: { slug } }))
+    const pins = rows.map(({ slug }) => ({ data: { slugs: [slug] } }))
     await jobs.insert(transaction, PIN_QUEUE, pins)
     const { rows: unpinned } = await sql<{ hash: string }>`
       with live as materialized (
