@@ -22,10 +22,8 @@ export function toHumanLine(line: string): HumanLine {
   }
 }
 
-/** In words, or in the numbers of pino. */
 function toLevel(level: unknown): HumanLine['level'] {
-  if (level === 'error' || Number(level) >= 50) return 'error'
-  return level === 'warn' || Number(level) >= 40 ? 'warn' : 'info'
+  return level === 'error' || level === 'warn' ? level : 'info'
 }
 
 function toText(value: unknown): string {

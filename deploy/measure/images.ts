@@ -56,9 +56,6 @@ export const images = {
       ...sodium,
       // The embedded database, which production refuses: its code is imported, its data would be opened at its start.
       '@electric-sql/pglite': nothing,
-      // Transports in threads, which the log does not use.
-      pino: nothing,
-      'thread-stream': nothing,
       // Certificates named in DATABASE_URL, crontabs, and /proc.
       pg: nothing,
       'pg-connection-string': nothing,

@@ -1,7 +1,7 @@
 import type { Log, LogLine } from './log.ts'
 
 /**
- * JSON lines with a level and a time. Written here and not with pino: enclave and witness have few dependencies. A line that cannot be
+ * JSON lines with a level and a time. Written here and not with a library: enclave and witness have few dependencies. A line that cannot be
  * written is lost: a full disk, or a reader of the log that has gone, must not end the process.
  */
 export function createLog(write: (line: string) => void, now: () => number): Log {

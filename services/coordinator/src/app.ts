@@ -6,9 +6,11 @@ import { addRoute } from './http/addRoute.ts'
 import { registerAuthRoutes } from './http/authRoutes.ts'
 import type { AppEnv } from './http/context.ts'
 import { type CookieRules, toSessionCookieName } from './http/cookies.ts'
+import { createDirectRoutes, type DirectRoutes } from './http/directRoutes.ts'
 import { DOCS_CSP } from './http/docsPage.ts'
 import { registerDocsRoutes } from './http/docsRoutes.ts'
 import { registerGatewayRoutes } from './http/gatewayRoutes.ts'
+import { createGuards } from './http/guards.ts'
 import { registerHealthRoutes } from './http/healthRoutes.ts'
 import { createLimiters, type RateLimits } from './http/limiters.ts'
 import { registerLogRoutes } from './http/logRoutes.ts'
@@ -85,6 +87,8 @@ export type AppDeps = {
 
 export type App = {
   app: OpenAPIHono<AppEnv>
+  /** The routes that are asked for most, on a shorter way. */
+  direct: DirectRoutes
   /** Answers requests that cannot be parsed, so that the app never sees them. */
   refuseUnreadable(error: unknown): Response
   /** Ends the streams, and resolves when all requests have been answered; later ones are refused with `shutting_down`. */
@@ -102,7 +106,8 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
   const getSignedIn = createGetSignedIn({ store, clock, sessionIdleMs, cookies })
   const watcher = createProofWatcher({ store, ipfsGatewayUrl, schedule, log, pollMs: config.proofPollMs ?? 1000 })
   const proofEvents = createProofEvents({ watcher, schedule })
-  const middleware = createMiddleware({ config, isHttps, clock, random, log })
+  const guards = createGuards({ config, isHttps, clock, random, log })
+  const middleware = createMiddleware({ guards, origins: config })
   const app = new OpenAPIHono<AppEnv>()
 
   app.onError(
@@ -129,7 +134,12 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
   registerAuthRoutes(app, { ...shared, publicUrl, allowedOrigins, sessionTtlMs })
   registerWalletRoutes(app, shared)
   registerVaultRoutes(app, { ...shared, schedule })
-  registerSignRoutes(app, { ...shared, sessionIdleMs, allowedChainIds, signQuotaPerDay: config.signQuotaPerDay })
+  const signDigest = registerSignRoutes(app, {
+    ...shared,
+    sessionIdleMs,
+    allowedChainIds,
+    signQuotaPerDay: config.signQuotaPerDay,
+  })
   registerProofRoutes(app, { store, ipfsGatewayUrl, proofEvents, limiters })
   registerGatewayRoutes(app, shared)
   registerLogRoutes(app, shared)
@@ -142,11 +152,12 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
 
   return {
     app,
+    direct: createDirectRoutes({ publicUrl, log, guards }, [signDigest]),
     refuseUnreadable: createRefuseUnreadable({ publicUrl, isHttps, random, log }),
     async stop() {
       proofEvents.stop()
       // The streams' last bytes are written in this turn; closing the connections next must not cut them.
-      await middleware.stop()
+      await guards.stop()
     },
   }
 }

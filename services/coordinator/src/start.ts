@@ -167,7 +167,7 @@ export async function startCoordinator(
     log,
     config: config.app,
   })
-  const server = createHttpServer({ fetch: app.app.fetch, refuse: app.refuseUnreadable })
+  const server = createHttpServer({ direct: app.direct, fetch: app.app.fetch, refuse: app.refuseUnreadable })
   server.listen(config.listen.port, config.listen.host)
   const listening = new Promise<void>((resolve, reject) => server.once('listening', resolve).once('error', reject))
 

@@ -37,8 +37,7 @@ type ClientAddressParameters = {
  */
 export function toClientAddress({ socketAddress, forwardedFor, isTrusted }: ClientAddressParameters): string {
   let address = parseAddress(socketAddress ?? '') ?? 'unknown'
-  const hops = (forwardedFor ?? '').split(',').reverse()
-  for (const hop of hops) {
+  for (const hop of forwardedFor?.split(',').reverse() ?? []) {
     if (!isTrusted(address)) break
     const next = parseAddress(hop.trim())
     if (next === undefined) break

@@ -1,8 +1,11 @@
 import type { Context } from 'hono'
 import type { CoordinatorErrorCode } from '../errors.ts'
 
+/** A request as Node has it. */
+export type Incoming = { rawHeaders?: string[]; socket?: { remoteAddress?: string | undefined } }
+
 /** What `@hono/node-server` hands over; absent where there is no socket. */
-type Bindings = { incoming?: { rawHeaders?: string[]; socket?: { remoteAddress?: string | undefined } } }
+type Bindings = { incoming?: Incoming }
 
 type Variables = {
   requestId: string
@@ -16,3 +19,14 @@ type Variables = {
 
 export type AppEnv = { Bindings: Bindings; Variables: Partial<Variables> }
 export type AppContext = Context<AppEnv>
+
+/** The head of a request, whichever way it came. */
+export type RequestHead = { method: string; path: string; header(name: string): string | undefined }
+
+/** What rate limits and signed-in routes need of a request and of its answer. Each `AppContext` has it. */
+export type RequestContext = {
+  req: Pick<RequestHead, 'header'>
+  get(name: 'clientAddress'): string | undefined
+  /** Sets a header of the answer. */
+  header(name: string, value: string): void
+}

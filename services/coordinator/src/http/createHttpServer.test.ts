@@ -19,9 +19,10 @@ const SHORT: ServerLimits = { headersMs: 100, requestMs: 200, answerMs: 200, che
 
 async function listen(limits?: ServerLimits) {
   const log = createFakeLog()
-  const { app } = createTestApp()
+  const { app, direct } = createTestApp()
   const random = createFakeRandom()
   const server = createHttpServer({
+    direct,
     fetch: async (request, env) =>
       new URL(request.url).pathname === '/large' ? new Response(LARGE) : app.fetch(request, env),
     refuse: createRefuseUnreadable({ publicUrl: 'https://api.example', isHttps: true, random, log }),

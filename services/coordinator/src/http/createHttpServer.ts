@@ -1,5 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
+import type { DirectRoutes } from './directRoutes.ts'
 
 /** How long a connection may keep its place without getting anywhere. */
 export type ServerLimits = {
@@ -25,6 +26,8 @@ const SILENCE_MS = 90_000
 const MAX_HEADER_BYTES = 16_384
 
 type HttpServerParameters = {
+  /** Asked first. */
+  direct: DirectRoutes
   fetch: Parameters<typeof getRequestListener>[0]
   /** Answers requests that cannot be parsed. */
   refuse(error: unknown): Response
@@ -32,17 +35,20 @@ type HttpServerParameters = {
 }
 
 /** The server that an app is reached through. It does not listen yet. */
-export function createHttpServer({ fetch, refuse, limits = LIMITS }: HttpServerParameters): Server {
+export function createHttpServer({ direct, fetch, refuse, limits = LIMITS }: HttpServerParameters): Server {
   const { headersMs: headersTimeout, requestMs: requestTimeout, checkMs: connectionsCheckingInterval } = limits
   const options = { headersTimeout, requestTimeout, connectionsCheckingInterval, maxHeaderSize: MAX_HEADER_BYTES }
-  const server = createServer(options, getRequestListener(fetch, { hostname: 'localhost', errorHandler: refuse }))
+  const throughFramework = getRequestListener(fetch, { hostname: 'localhost', errorHandler: refuse })
+  const server = createServer(options, (incoming, outgoing) => {
+    outgoing.on('prefinish', () => {
+      // The system has taken all of it.
+      if (outgoing.socket?.writableLength === 0) return
+      const timer = setTimeout(() => outgoing.destroy(), limits.answerMs).unref()
+      outgoing.once('close', () => clearTimeout(timer))
+    })
+    if (!direct(incoming, outgoing)) void throughFramework(incoming, outgoing)
+  })
   server.keepAliveTimeout = KEEP_ALIVE_MS
   server.timeout = SILENCE_MS
-  server.on('request', (_, response) => {
-    response.once('prefinish', () => {
-      const timer = setTimeout(() => response.destroy(), limits.answerMs).unref()
-      response.once('close', () => clearTimeout(timer))
-    })
-  })
   return server
 }

@@ -1,6 +1,6 @@
 import { CoordinatorError } from '../errors.ts'
 import type { Clock } from '../ports.ts'
-import type { AppContext } from './context.ts'
+import type { RequestContext } from './context.ts'
 import {
   assertWithinLimit,
   createRateLimiter,
@@ -25,7 +25,7 @@ export function createLimiters({ rateLimits, clock }: { rateLimits: RateLimits; 
 }
 
 /** Counts a request, by the caller's address unless another key is given. Throws `rate_limited`. */
-export function limit(c: AppContext, limiter: RateLimiter, key = `ip:${c.get('clientAddress')}`): void {
+export function limit(c: RequestContext, limiter: RateLimiter, key = `ip:${c.get('clientAddress')}`): void {
   const state = limiter.take(key)
   if (state === undefined) return
   for (const [name, value] of Object.entries(toRateLimitHeaders(state))) c.header(name, value)
@@ -37,7 +37,7 @@ const GUESSES: ReadonlySet<string> = new Set(['not_authenticated', 'session_expi
 
 /** Counts a request by its user. A caller without a session, or with a vault of nobody, counts by address, so that guessing is limited too. */
 export async function limitByUser<Found>(
-  c: AppContext,
+  c: RequestContext,
   limiter: RateLimiter,
   find: Promise<Found>,
   userIdOf: (found: Found) => string,

@@ -50,16 +50,14 @@ function readTxMetadata(value: unknown): TxMetadata {
 /** Other kinds of transaction get a code of their own: no correction of the call would help. */
 function assertSupported(value: unknown): void {
   if (!isPlainObject(value)) return
-  const members = new Map(Object.entries(value))
-  const type = members.get('type')
+  const { type, accessList, to } = value
   const isTyped = typeof type === 'string' || typeof type === 'number'
   if (isTyped && type !== 'eip1559' && type !== 2 && type !== '0x2') throw unsupported('type is not that of EIP-1559')
   for (const name of ['gasPrice', 'blobVersionedHashes', 'authorizationList']) {
-    if ((members.get(name) ?? null) !== null) throw unsupported(`${name} is of another type of transaction`)
+    if ((value[name] ?? null) !== null) throw unsupported(`${name} is of another type of transaction`)
   }
-  const accessList = members.get('accessList')
   if (Array.isArray(accessList) && accessList.length > 0) throw unsupported('accessList is not empty')
-  if (members.get('to') === null) throw unsupported('to is null')
+  if (to === null) throw unsupported('to is null')
 }
 
 function unsupported(details: string) {

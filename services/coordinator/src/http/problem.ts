@@ -163,24 +163,35 @@ export function toProblem(error: unknown, { publicUrl, requestId }: { publicUrl:
   }
 }
 
-export type OnErrorDeps = {
-  publicUrl: string
-  log: Log
+export type ProblemDeps = { publicUrl: string; log: Log }
+
+/** The problem that a failure is answered with. What is our own fault goes to the log too. */
+export function reportProblem(
+  { publicUrl, log }: ProblemDeps,
+  { error, requestId, route }: { error: unknown; requestId: string; route: string | undefined },
+): Problem {
+  const problem = toProblem(error, { publicUrl, requestId })
+  if (problem.code === 'internal') {
+    // Its message could hold anything; its name says enough to look for it.
+    const reason = error instanceof Error ? error.name : typeof error
+    log.error({ msg: 'Failed', requestId, route, reason })
+  }
+  return problem
+}
+
+export const PROBLEM_TYPE = 'application/problem+json'
+
+export type OnErrorDeps = ProblemDeps & {
   /** The page to show instead where a person will read it; otherwise undefined. */
   toPage(problem: Problem, context: AppContext): { html: string; csp: string } | undefined
 }
 
 /** Answers any failure. */
-export function createOnError({ publicUrl, log, toPage }: OnErrorDeps) {
+export function createOnError({ toPage, ...deps }: OnErrorDeps) {
   return (error: Error, context: AppContext): Response => {
     const requestId = context.get('requestId') ?? 'none'
-    const problem = toProblem(error, { publicUrl, requestId })
+    const problem = reportProblem(deps, { error, requestId, route: context.get('route') })
     context.set('failure', problem.code)
-    if (problem.code === 'internal') {
-      // Its message could hold anything; its name says enough to look for it.
-      const reason = error instanceof Error ? error.name : typeof error
-      log.error({ msg: 'Failed', requestId, route: context.get('route'), reason })
-    }
     const status = problem.status as ContentfulStatusCode
     const page = toPage(problem, context)
     // Through the context, so that what handlers have set (`Allow`, `Retry-After`, a cleared cookie) is kept.
@@ -188,7 +199,7 @@ export function createOnError({ publicUrl, log, toPage }: OnErrorDeps) {
       return context.html(page.html, status, { 'content-security-policy': page.csp, 'cache-control': 'no-store' })
     }
     return context.body(JSON.stringify(problem), status, {
-      'content-type': 'application/problem+json',
+      'content-type': PROBLEM_TYPE,
       'cache-control': 'no-store',
     })
   }

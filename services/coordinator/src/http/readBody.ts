@@ -14,10 +14,20 @@ const JSON_TYPE = /^application\/json[ \t]*(?:;.*)?$/i
  * The JSON value of a body; undefined for an empty one, whatever its content type. A body is attacker-controlled in length
  * too, so it is counted as it arrives, whatever `Content-Length` says.
  */
-export async function readJsonBody(request: Request, { maxParts = MAX_PARTS } = {}): Promise<unknown> {
-  const bytes = await readBytes(request)
+export async function readJsonBody(request: Request, limits?: JsonLimits): Promise<unknown> {
+  return parseJsonBody(await readBytes(request), request.headers.get('content-type'), limits)
+}
+
+type JsonLimits = { maxParts: number }
+
+/** The same of a body that is there. */
+export function parseJsonBody(
+  bytes: Uint8Array,
+  contentType: string | null | undefined,
+  { maxParts }: JsonLimits = { maxParts: MAX_PARTS },
+): unknown {
   if (bytes.length === 0) return undefined
-  if (!JSON_TYPE.test(request.headers.get('content-type') ?? '')) {
+  if (!JSON_TYPE.test(contentType ?? '')) {
     throw new CoordinatorError('unsupported_media_type', 'the body must be JSON')
   }
   if (hasTooManyParts(bytes, maxParts)) {
@@ -93,7 +103,7 @@ export function assertEmptyBody(body: unknown): void {
 }
 
 /** A caller that hangs up is not a failure of this service. */
-function endedEarly() {
+export function endedEarly() {
   return new CoordinatorError('invalid_request', 'the body ended early', { details: 'the body ended early' })
 }
 

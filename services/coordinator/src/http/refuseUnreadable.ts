@@ -4,11 +4,12 @@ import { CoordinatorError } from '../errors.ts'
 import type { Random } from '../ports.ts'
 import { toProblem } from './problem.ts'
 import { toRequestId } from './requestId.ts'
-import { toSecurityHeaders } from './securityHeaders.ts'
+import { createSecurityHeaders } from './securityHeaders.ts'
 
 /** Answers requests whose target or `Host` is no address, as any other failure is answered; no route ever sees them. */
 export function createRefuseUnreadable(deps: { publicUrl: string; isHttps: boolean; random: Random; log: Log }) {
-  const { publicUrl, isHttps, random, log } = deps
+  const { publicUrl, random, log } = deps
+  const securityHeaders = createSecurityHeaders(deps)
   return (error: unknown): Response => {
     const requestId = toRequestId(undefined, random)
     const reported =
@@ -21,7 +22,7 @@ export function createRefuseUnreadable(deps: { publicUrl: string; isHttps: boole
     return new Response(JSON.stringify(problem), {
       status,
       headers: {
-        ...toSecurityHeaders({ path: '/', isHttps }),
+        ...securityHeaders('/'),
         'content-type': 'application/problem+json',
         'x-request-id': requestId,
       },

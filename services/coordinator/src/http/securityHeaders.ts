@@ -1,14 +1,16 @@
 import { isPublicPath } from './origin.ts'
 
-/** On every answer that did not set its own. */
-export function toSecurityHeaders({ path, isHttps }: { path: string; isHttps: boolean }): Record<string, string> {
-  return {
+/** The headers of every answer that did not set its own, by its path. */
+export function createSecurityHeaders({ isHttps }: { isHttps: boolean }): (path: string) => Record<string, string> {
+  const shared = {
     'content-security-policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    'cross-origin-resource-policy': isPublicPath(path) ? 'cross-origin' : 'same-origin',
     'referrer-policy': 'no-referrer',
     'x-content-type-options': 'nosniff',
     'x-frame-options': 'DENY',
     'cache-control': 'no-store',
     ...(isHttps ? { 'strict-transport-security': 'max-age=31536000' } : {}),
   }
+  const publicOnes = { ...shared, 'cross-origin-resource-policy': 'cross-origin' }
+  const others = { ...shared, 'cross-origin-resource-policy': 'same-origin' }
+  return (path) => (isPublicPath(path) ? publicOnes : others)
 }

@@ -6,8 +6,9 @@ import { createSignQuota } from '../sign/quota.ts'
 import type { Asked, SigningRequest, SigningResult } from '../sign/request.ts'
 import { createVaultRules } from '../sign/vaultRules.ts'
 import { addRoute, type HttpApp } from './addRoute.ts'
-import type { AppContext } from './context.ts'
+import type { AppContext, RequestContext } from './context.ts'
 import { type CookieRules, readSessionCookie } from './cookies.ts'
+import type { DirectRoute } from './directRoutes.ts'
 import { type Limiters, limitByUser } from './limiters.ts'
 import { parseAuthorizationRequest, parseMessage, parseTypedData } from './parseAsked.ts'
 import { parseSignDigestRequest } from './parseSignDigestRequest.ts'
@@ -35,32 +36,35 @@ export type SignRoutesDeps = {
 /** As many as 32 KiB of typed data can have: a list of digits has one for every two bytes. */
 const MAX_TYPED_DATA_PARTS = 16_384
 
-export function registerSignRoutes(app: HttpApp, deps: SignRoutesDeps): void {
+/** Returns the one that is asked for most. */
+export function registerSignRoutes(app: HttpApp, deps: SignRoutesDeps): DirectRoute {
   const { allowedChainIds, cookies, limiters, getSignedIn } = deps
   const signers = createSignerFinder(deps)
   const quota = createSignQuota({ ...deps, perDay: deps.signQuotaPerDay })
   const vaultRules = createVaultRules(deps)
 
   /** What reads the body before the session is known. A caller without a session gets 401, whatever the body was. */
-  async function readFirst<Value>(c: AppContext, read: () => Promise<Value>): Promise<Value> {
-    const [result] = await Promise.allSettled([read()])
-    if (result.status === 'fulfilled') return result.value
-    await getSignedIn(c, limiters.sign)
-    throw result.reason
+  async function readFirst<Value>(c: RequestContext, read: () => Promise<Value>): Promise<Value> {
+    try {
+      return await read()
+    } catch (error) {
+      await getSignedIn(c, limiters.sign)
+      throw error
+    }
   }
 
-  function find(c: AppContext, digest: Hex | undefined, wallet: Hex | undefined): Promise<FoundSigner> {
+  function find(c: RequestContext, digest: Hex | undefined, wallet: Hex | undefined): Promise<FoundSigner> {
     return signers.find({ sid: readSessionCookie(cookies, c.req.header('cookie')), digest, wallet })
   }
 
-  function findSigner(c: AppContext, digest: Hex | undefined, wallet: Hex | undefined): Promise<FoundSigner> {
+  function findSigner(c: RequestContext, digest: Hex | undefined, wallet: Hex | undefined): Promise<FoundSigner> {
     return limitByUser(c, limiters.sign, find(c, digest, wallet), ({ userId }) => userId)
   }
 
   type Signing = { signer: FoundSigner; asked: Asked; approvals?: ParsedWalletUse['approvals'] }
 
   /** `same` is the digest by which two requests are one signature. */
-  async function sign(c: AppContext, signing: Signing, same: Hex | undefined): Promise<SigningResult> {
+  async function sign(c: RequestContext, signing: Signing, same: Hex | undefined): Promise<SigningResult> {
     const { signer, asked, approvals } = signing
     const { sid, userId, grant, keyId, walletId, address, policy, signed } = signer
     if (walletId === undefined) throw new CoordinatorError('wallet_not_provisioned', 'the user has no wallet')
@@ -73,10 +77,18 @@ export function registerSignRoutes(app: HttpApp, deps: SignRoutesDeps): void {
     return quota.run({ userId, walletId, digest: same, onRefused }, () => deps.sign(request))
   }
 
-  async function answerPublic(c: AppContext, signing: Signing) {
+  async function signPublic(c: RequestContext, signing: Signing): Promise<SignDigestResponse> {
     const { signature, slug } = await sign(c, signing, signing.asked.digest)
-    const body: SignDigestResponse = { signature: toSignature(signature), slug }
-    return c.json(body)
+    return { signature: toSignature(signature), slug }
+  }
+
+  async function signDigest(c: RequestContext, readJson: () => Promise<unknown>): Promise<SignDigestResponse> {
+    const { asked, wallet, approvals } = await readFirst(c, async () => {
+      const { rest, ...use } = parseWalletUse(await readJson())
+      const asked: Asked = { kind: 'transaction', ...parseSignDigestRequest(rest, { allowedChainIds }) }
+      return { asked, ...use }
+    })
+    return signPublic(c, { signer: await findSigner(c, asked.digest, wallet), asked, approvals })
   }
 
   /** What is stated about an address is found again by what it says, which the wallet decides. */
@@ -107,14 +119,7 @@ export function registerSignRoutes(app: HttpApp, deps: SignRoutesDeps): void {
     return c.json(body)
   }
 
-  addRoute(app, routes['POST /sign/digest'], async (c) => {
-    const { asked, wallet, approvals } = await readFirst(c, async () => {
-      const { rest, ...use } = parseWalletUse(await readJsonBody(c.req.raw))
-      const asked: Asked = { kind: 'transaction', ...parseSignDigestRequest(rest, { allowedChainIds }) }
-      return { asked, ...use }
-    })
-    return answerPublic(c, { signer: await findSigner(c, asked.digest, wallet), asked, approvals })
-  })
+  addRoute(app, routes['POST /sign/digest'], async (c) => c.json(await signDigest(c, () => readJsonBody(c.req.raw))))
   addRoute(app, routes['POST /sign/message'], (c) => answerOffChain(c, parseMessage))
   addRoute(app, routes['POST /sign/typed-data'], (c) =>
     answerOffChain(c, (body) => parseTypedData(body, { allowedChainIds }), { maxParts: MAX_TYPED_DATA_PARTS }),
@@ -124,10 +129,21 @@ export function registerSignRoutes(app: HttpApp, deps: SignRoutesDeps): void {
     const asked = await readFirst(c, async () =>
       parseAuthorizationRequest(await readJsonBody(c.req.raw), { allowedChainIds }),
     )
-    return answerPublic(c, { signer: await findSigner(c, asked.digest, undefined), asked })
+    return c.json(await signPublic(c, { signer: await findSigner(c, asked.digest, undefined), asked }))
   })
   addRoute(app, routes['POST /wallet/attest'], (c) => attest(c, () => undefined))
   addRoute(app, routes['POST /vaults/:address/attest'], (c) => attest(c, () => parseWallet(c.req.param('address'))))
+  const { path } = routes['POST /sign/digest']
+  return {
+    method: 'POST',
+    isPath: (asked) => asked === path,
+    route: path,
+    async handle(c) {
+      const body = JSON.stringify(await signDigest(c, c.readJson))
+      c.header('content-type', 'application/json')
+      return { status: 200, body }
+    },
+  }
 }
 
 function toSignature(signature: Hex | null): Hex {

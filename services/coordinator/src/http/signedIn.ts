@@ -1,12 +1,12 @@
 import { getSession, type SignedIn } from '../auth/session.ts'
 import type { Clock, Store } from '../ports.ts'
-import type { AppContext } from './context.ts'
+import type { RequestContext } from './context.ts'
 import { type CookieRules, readSessionCookie } from './cookies.ts'
 import { limitByUser } from './limiters.ts'
 import type { RateLimiter } from './rateLimit.ts'
 
 /** The session of a request, counted against a limit. Throws `not_authenticated`, `session_expired` and `rate_limited`. */
-export type GetSignedIn = (c: AppContext, limiter: RateLimiter) => Promise<SignedIn>
+export type GetSignedIn = (c: RequestContext, limiter: RateLimiter) => Promise<SignedIn>
 
 export function createGetSignedIn(deps: {
   store: Pick<Store, 'findSession'>

@@ -88,7 +88,7 @@ export function createTestApp(changes: { config?: Partial<AppConfig>; deps?: Par
     allowedChainIds: undefined,
     ...changes.config,
   }
-  const { app, stop } = createApp({
+  const { app, direct, refuseUnreadable, stop } = createApp({
     store,
     logStore: emptyLogStore,
     enclave,
@@ -139,6 +139,8 @@ export function createTestApp(changes: { config?: Partial<AppConfig>; deps?: Par
 
   return {
     app,
+    direct,
+    refuseUnreadable,
     stop,
     request,
     openEvents,

@@ -28,7 +28,12 @@ export type GathererParameters<Request, Result> = {
   slots: number
 }
 
-type Waiting<Request, Result> = { request: Request; resolve(result: Result): void; reject(error: unknown): void }
+type Waiting<Request, Result> = {
+  request: Request
+  key: unknown
+  resolve(result: Result): void
+  reject(error: unknown): void
+}
 
 /**
  * Group commit on the coordinator's side, without a timer: while a slot is free a request goes out with whatever else has come
@@ -73,16 +78,24 @@ export function createGatherer<Request, Result>(
       busy -= 1
       schedule()
     }
-    const waiting = new Map(taken.map((one) => [one.request, one]))
+    const waiting = new Map<Request, Waiting<Request, Result>>()
+    for (const one of taken) waiting.set(one.request, one)
     const answer = (request: Request, result: PromiseSettledResult<Result>) => {
-      if (result.status === 'fulfilled') waiting.get(request)?.resolve(result.value)
-      else waiting.get(request)?.reject(result.reason)
+      const one = waiting.get(request)
+      if (one === undefined) return
+      waiting.delete(request)
+      underWay.delete(one.key)
+      if (result.status === 'fulfilled') one.resolve(result.value)
+      else one.reject(result.reason)
+    }
+    const failRest = (reason: unknown) => {
+      for (const request of waiting.keys()) answer(request, { status: 'rejected', reason })
     }
     try {
       await run([...waiting.keys()], { onSent: free, answer })
-      for (const { reject } of taken) reject(new Error('a request got no answer'))
+      if (waiting.size > 0) failRest(new Error('a request got no answer'))
     } catch (error) {
-      for (const { reject } of taken) reject(error)
+      failRest(error)
     } finally {
       free()
     }
@@ -94,10 +107,8 @@ export function createGatherer<Request, Result>(
       const key = keyOf?.(request) ?? Symbol()
       const shared = underWay.get(key)
       if (shared !== undefined) return shared
-      const answer = new Promise<Result>((resolve, reject) => queue.push({ request, resolve, reject }))
+      const answer = new Promise<Result>((resolve, reject) => queue.push({ request, key, resolve, reject }))
       underWay.set(key, answer)
-      const forget = () => void underWay.delete(key)
-      answer.then(forget, forget)
       schedule()
       return answer
     },

@@ -1,0 +1,277 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect } from 'node:net'
+import { afterEach, expect, test } from 'vitest'
+import type { AppConfig, AppDeps } from '../app.ts'
+import { CoordinatorError } from '../errors.ts'
+import type { SigningResult } from '../sign/request.ts'
+import { createHttpServer } from './createHttpServer.ts'
+import { APP, createTestApp, signBody, toDigest, txMetadata } from './testApp.fake.ts'
+
+const stops: (() => void)[] = []
+afterEach(() => {
+  for (const stop of stops.splice(0)) stop()
+})
+
+type Changes = { config?: Partial<AppConfig>; deps?: Partial<AppDeps> }
+
+/** A user with a wallet, and the app behind a server. `isDirect: false` leaves every request to the framework. */
+async function listen({ isDirect, ...changes }: Changes & { isDirect: boolean }) {
+  const app = createTestApp(changes)
+  const user = app.browser()
+  await user.signIn()
+  await user.post('/wallet/provision')
+  const cookie = [...user.jar].map((pair) => pair.join('=')).join('; ')
+  const before = app.log.lines.length
+  let taken = 0
+  const server = createHttpServer({
+    direct(incoming, outgoing) {
+      const isTaken = isDirect && app.direct(incoming, outgoing)
+      if (isTaken) taken += 1
+      return isTaken
+    },
+    fetch: app.app.fetch,
+    refuse: app.refuseUnreadable,
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  stops.push(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+
+  /** All that comes until the server ends the connection. */
+  async function send(bytes: string, { isCut = false } = {}): Promise<string> {
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+    let text = ''
+    socket.on('error', () => {})
+    socket.on('data', (chunk) => (text += chunk.toString('utf8')))
+    if (isCut) socket.end(bytes)
+    else socket.write(bytes)
+    await once(socket, 'close')
+    return text
+  }
+
+  return { ...app, cookie, send, lines: () => app.log.lines.slice(before), taken: () => taken }
+}
+
+/** One header to a line, in any order, and the body; without what depends on the second. */
+function toParts(answer: string): string[][] {
+  return answer.split(/(?=HTTP\/1\.1 )/).map((one) => {
+    const [head = '', body = ''] = one.split('\r\n\r\n')
+    const [status = '', ...headers] = head.split('\r\n')
+    const known = headers.map((line) => line.replace(/^[^:]+/, (name) => name.toLowerCase())).sort()
+    return [status, ...known.filter((line) => !line.startsWith('date: ')), body]
+  })
+}
+
+type Asked = { cookie: string; headers?: readonly string[]; body?: string; line?: string }
+
+const HOST = 'Host: api.example'
+const ORIGIN = `Origin: ${APP}`
+const JSON_TYPE = 'Content-Type: application/json'
+
+function toBytes({
+  cookie,
+  headers,
+  body = JSON.stringify(signBody),
+  line = 'POST /sign/digest HTTP/1.1',
+}: Asked): string {
+  const all = headers ?? [HOST, ORIGIN, JSON_TYPE, `Cookie: ${cookie}`]
+  const length = all.some((header) => /^(content-length|transfer-encoding)/i.test(header))
+    ? []
+    : [`Content-Length: ${Buffer.byteLength(body)}`]
+  return [line, ...all, ...length, 'Connection: close', '', body].join('\r\n')
+}
+
+const withMore =
+  (...headers: string[]) =>
+  ({ cookie }: { cookie: string }) =>
+    toBytes({ cookie, headers: [HOST, ORIGIN, JSON_TYPE, `Cookie: ${cookie}`, ...headers] })
+const only =
+  (...headers: string[]) =>
+  ({ cookie }: { cookie: string }) =>
+    toBytes({ cookie, headers: headers.map((header) => header.replace('COOKIE', cookie)) })
+const body =
+  (text: string) =>
+  ({ cookie }: { cookie: string }) =>
+    toBytes({ cookie, body: text })
+const COOKIE = 'Cookie: COOKIE'
+const foreign = `__Host-countersign-session=${'00'.repeat(32)}`
+
+type Case = [name: string, toBytes: (user: { cookie: string }) => string, status: number, changes?: Changes]
+
+const direct: Case[] = [
+  ['what is asked for every day', (user) => toBytes(user), 200],
+  ['an id of the caller', withMore('X-Request-Id: mine-1'), 200],
+  ['an id that could be taken for something else', withMore('X-Request-Id: a b'), 200],
+  [
+    'an address of a proxy',
+    withMore('X-Forwarded-For: 198.51.100.1'),
+    200,
+    { config: { trustedProxies: ['127.0.0.1'] } },
+  ],
+  ['a charset', only(HOST, ORIGIN, `${JSON_TYPE}; charset=utf-8`, COOKIE), 200],
+  ['names in other cases', only('hOST: api.example', `ORIGIN: ${APP}`, 'content-TYPE: application/json', COOKIE), 200],
+  ['two cookies in two lines', only(HOST, ORIGIN, JSON_TYPE, 'Cookie: a=b', COOKIE), 200],
+  ['a limit', (user) => toBytes(user), 200, { config: { rateLimits: limits(5) } }],
+  ['no session', only(HOST, ORIGIN, JSON_TYPE), 401],
+  ['a foreign session', only(HOST, ORIGIN, JSON_TYPE, `Cookie: ${foreign}`), 401],
+  [
+    'a foreign session, counted',
+    only(HOST, ORIGIN, JSON_TYPE, `Cookie: ${foreign}`),
+    401,
+    { config: { rateLimits: limits(5) } },
+  ],
+  ['no session and no JSON', ({ cookie }) => toBytes({ cookie, headers: [HOST, ORIGIN, JSON_TYPE], body: '{' }), 401],
+  [
+    'two sessions',
+    ({ cookie }) => toBytes({ cookie, headers: [HOST, ORIGIN, JSON_TYPE, `Cookie: ${cookie}; ${foreign}`] }),
+    401,
+  ],
+  ['a foreign origin', only(HOST, 'Origin: https://evil.example', JSON_TYPE, COOKIE), 403],
+  ['two origins', withMore(`Origin: ${APP}`), 403],
+  ['no origin', only(HOST, JSON_TYPE, COOKIE), 403],
+  ['two Hosts', withMore('hOsT: evil.example'), 400],
+  ['no body', body(''), 400],
+  ['no JSON', body('{'), 400],
+  ['no UTF-8 of it', body('"\u00ff"'), 400],
+  ['a member twice', body('{"digest":"0x","digest":"0x"}'), 400],
+  ['a list', body('[]'), 400],
+  ['too many members', body(JSON.stringify({ digest: new Array(1001).fill(0) })), 400],
+  ['a member too many', body(JSON.stringify({ ...signBody, more: 1 })), 400],
+  ['no digest', body(JSON.stringify({ ...signBody, digest: '0x12' })), 400],
+  ['no metadata', body(JSON.stringify({ ...signBody, txMetadata: {} })), 400],
+  ['the digest of something else', body(JSON.stringify({ ...signBody, digest: `0x${'11'.repeat(32)}` })), 422],
+  ['another kind of transaction', body(JSON.stringify({ ...signBody, txMetadata: { ...txMetadata, to: null } })), 422],
+  ['another chain', (user) => toBytes(user), 422, { config: { allowedChainIds: [1] } }],
+  ['no vault', body(JSON.stringify({ ...signBody, wallet: `0x${'11'.repeat(20)}` })), 404],
+  ['approvals of no vault', body(JSON.stringify({ ...signBody, approvals: [] })), 400],
+  ['no type of content', only(HOST, ORIGIN, COOKIE), 415],
+  ['another type of content', only(HOST, ORIGIN, 'Content-Type: text/plain', COOKIE), 415],
+  ['a failure of the enclave', (user) => toBytes(user), 502, { deps: { sign: refuse('signature_invalid') } }],
+  [
+    'a failure of our own',
+    (user) => toBytes(user),
+    500,
+    { deps: { sign: () => Promise.reject(new RangeError('secret')) } },
+  ],
+]
+
+const throughFramework: Case[] = [
+  ['a query', ({ cookie }) => toBytes({ cookie, line: 'POST /sign/digest?a=b HTTP/1.1' }), 200],
+  ['an absolute form', ({ cookie }) => toBytes({ cookie, line: 'POST http://api.example/sign/digest HTTP/1.1' }), 200],
+  ['a path in another spelling', ({ cookie }) => toBytes({ cookie, line: 'POST /sign/%64igest HTTP/1.1' }), 200],
+  ['another method', ({ cookie }) => toBytes({ cookie, line: 'PUT /sign/digest HTTP/1.1' }), 405],
+  [
+    'a preflight',
+    ({ cookie }) =>
+      toBytes({
+        cookie,
+        line: 'OPTIONS /sign/digest HTTP/1.1',
+        headers: [HOST, ORIGIN, 'Access-Control-Request-Method: POST'],
+        body: '',
+      }),
+    204,
+  ],
+  ['a Host with a user', only('Host: a@b', ORIGIN, JSON_TYPE, COOKIE), 400],
+  ['a Host in upper case', only('Host: API.example', ORIGIN, JSON_TYPE, COOKIE), 200],
+  ['two types of content', withMore('Content-Type: text/plain'), 415],
+  ['a body in chunks', ({ cookie }) => toChunked(cookie, JSON.stringify(signBody)), 200],
+  ['too long a body', withMore('Content-Length: 131073'), 413],
+]
+
+function limits(count: number): AppConfig['rateLimits'] {
+  return { sign: { count, seconds: 60 }, provision: 'off', auth: 'off', proof: 'off' }
+}
+
+function refuse(code: ConstructorParameters<typeof CoordinatorError>[0]) {
+  return () => Promise.reject(new CoordinatorError(code, 'refused'))
+}
+
+function toChunked(cookie: string, text: string): string {
+  const headers = [HOST, ORIGIN, JSON_TYPE, `Cookie: ${cookie}`, 'Transfer-Encoding: chunked']
+  return toBytes({ cookie, headers, body: `${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n` })
+}
+
+async function compare(toRequest: Case[1], changes: Changes = {}) {
+  const [shorter, longer] = await Promise.all([
+    listen({ ...changes, isDirect: true }),
+    listen({ ...changes, isDirect: false }),
+  ])
+  const answers = await Promise.all([shorter.send(toRequest(shorter)), longer.send(toRequest(longer))])
+  expect(toParts(answers[0])).toEqual(toParts(answers[1]))
+  expect(shorter.lines()).toEqual(longer.lines())
+  expect(shorter.signings.map(({ walletId: _, ...rest }) => rest)).toEqual(
+    longer.signings.map(({ walletId: _, ...rest }) => rest),
+  )
+  return { answer: answers[0], taken: shorter.taken() }
+}
+
+test.each(direct)(
+  '%s is answered as by the framework, to the byte, and so is the log',
+  async (_, toRequest, status, changes) => {
+    const { answer, taken } = await compare(toRequest, changes)
+    expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
+    expect(answer).not.toContain('secret')
+    expect(taken).toBe(1)
+  },
+)
+
+test.each(throughFramework)('%s goes through the framework', async (_, toRequest, status, changes) => {
+  const { answer, taken } = await compare(toRequest, changes)
+  expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
+  expect(taken).toBe(0)
+})
+
+test('requests beyond the limit are refused, and are told when to come again', async () => {
+  const { send, cookie } = await listen({ isDirect: true, config: { rateLimits: limits(1) } })
+  expect(await send(toBytes({ cookie }))).toMatch(/^HTTP\/1\.1 200 /)
+  const answer = await send(toBytes({ cookie }))
+  expect(answer).toMatch(/^HTTP\/1\.1 429 /)
+  expect(answer).toContain('retry-after: 60')
+  expect(answer).toContain('"code":"rate_limited"')
+})
+
+test('requests on one connection are answered in their order, also if all came at once', async () => {
+  const { send, cookie, signings, taken } = await listen({ isDirect: true })
+  const ask = (nonce: number) => {
+    const metadata = { ...txMetadata, nonce }
+    const text = JSON.stringify({ digest: toDigest(metadata), txMetadata: metadata })
+    return toBytes({
+      cookie,
+      body: text,
+      headers: [HOST, ORIGIN, JSON_TYPE, `Cookie: ${cookie}`, `X-Request-Id: n${nonce}`],
+    })
+  }
+  const keep = (text: string) => text.replace('Connection: close', 'Connection: keep-alive')
+  const answer = await send(keep(ask(1)) + keep(ask(2)) + ask(3))
+  expect([...answer.matchAll(/x-request-id: (\S+)/g)].map(([, id]) => id)).toEqual(['n1', 'n2', 'n3'])
+  expect(signings).toHaveLength(3)
+  expect(taken()).toBe(3)
+})
+
+test('a caller that hangs up in the middle of the body has nothing signed, and is a line in the log', async () => {
+  const { send, cookie, signings, lines } = await listen({ isDirect: true })
+  await send(toBytes({ cookie }).slice(0, -10), { isCut: true })
+  await expect.poll(lines).toMatchObject([{ msg: 'Answered', status: 400, code: 'invalid_request' }])
+  expect(signings).toEqual([])
+})
+
+test('a request under way is waited for, its connection then closed, and later ones are refused', async () => {
+  const { promise: asked, resolve: onAsked } = Promise.withResolvers<void>()
+  const { promise: signed, resolve: release } = Promise.withResolvers<SigningResult>()
+  const sign: AppDeps['sign'] = () => {
+    onAsked()
+    return signed
+  }
+  const { send, cookie, stop } = await listen({ isDirect: true, deps: { sign } })
+  const kept = toBytes({ cookie }).replace('Connection: close', 'Connection: keep-alive')
+  const answering = send(kept)
+  await asked
+  const stopping = stop()
+  release({ signature: `0x${'1b'.repeat(65)}`, slug: 'abcdefghijklmnopqrstuQ' })
+  const answer = await answering
+  await stopping
+  expect(answer).toMatch(/^HTTP\/1\.1 200 /)
+  expect(answer).toContain('connection: close')
+  expect(await send(kept)).toMatch(/^HTTP\/1\.1 503 /)
+})

@@ -1,0 +1,113 @@
+import type { Log } from '@countersign/service'
+import { CoordinatorError, type CoordinatorErrorCode } from '../errors.ts'
+import type { Clock, Random } from '../ports.ts'
+import { createTrustedProxies, toAddressGroup, toClientAddress } from './clientAddress.ts'
+import type { Incoming, RequestHead } from './context.ts'
+import { assertOrigin, isProviderForm, toCorsHeaders } from './origin.ts'
+import { toRequestId } from './requestId.ts'
+import { createSecurityHeaders } from './securityHeaders.ts'
+
+/** A request that has begun. */
+export type Begun = {
+  requestId: string
+  /** The one address that rate limits count. */
+  clientAddress: string
+  startedAt: number
+}
+
+/** How a request was answered, for the log. */
+export type Outcome = { route: string | undefined; status: number; failure: CoordinatorErrorCode | undefined }
+
+type Headers = Readonly<Record<string, string>>
+
+/** What every request passes before and after its route. */
+export type Guards = {
+  begin(head: RequestHead, incoming: Incoming | undefined): Begun
+  /** Throws for requests once it has stopped, and for those of foreign pages. */
+  admit(head: RequestHead, incoming: Incoming | undefined): void
+  /** Once for each that has begun, however it ended. */
+  leave(): void
+  /** Writes the log line. Returns the headers that an answer has unless it set its own, and those that every answer has. */
+  end(head: RequestHead, begun: Begun, outcome: Outcome): { defaults: Headers; fixed: Headers }
+  /**
+   * From now on it is not ready, and each answer ends its connection. Resolves when all requests have been answered, those too that
+   * arrive meanwhile: a balancer may have sent them just before it could know. Later ones are refused with `shutting_down`.
+   */
+  stop(): Promise<void>
+}
+
+export function createGuards(deps: {
+  config: { allowedOrigins: readonly string[]; trustedProxies: readonly string[] }
+  isHttps: boolean
+  clock: Clock
+  random: Random
+  log: Log
+}): Guards {
+  const { config, clock, random, log } = deps
+  const isTrusted = createTrustedProxies(config.trustedProxies)
+  const securityHeaders = createSecurityHeaders(deps)
+  let underWay = 0
+  let isStopping = false
+  let isStopped = false
+  let onIdle: (() => void) | undefined
+
+  return {
+    begin(head, incoming) {
+      const startedAt = clock.now()
+      const requestId = toRequestId(head.header('x-request-id'), random)
+      const socketAddress = incoming?.socket?.remoteAddress
+      const forwardedFor = head.header('x-forwarded-for')
+      const clientAddress = toAddressGroup(toClientAddress({ socketAddress, forwardedFor, isTrusted }))
+      underWay += 1
+      return { requestId, clientAddress, startedAt }
+    },
+    admit(head, incoming) {
+      const { method, path } = head
+      // A failed liveness probe would kill a process that is finishing its work.
+      if ((isStopped && path !== '/health') || (isStopping && path === '/health/ready')) {
+        throw new CoordinatorError('shutting_down', 'the service is stopping')
+      }
+      // RFC 9112 §3.2: a proxy in between may have read the other one.
+      if (isNamedTwice(incoming?.rawHeaders, 'host')) {
+        throw new CoordinatorError('invalid_request', 'two hosts', { details: 'there is more than one Host' })
+      }
+      if (method !== 'GET' && method !== 'HEAD' && method !== 'OPTIONS' && !isProviderForm(path)) {
+        const hasCookie = head.header('cookie') !== undefined
+        assertOrigin(config, { origin: head.header('origin'), fetchSite: head.header('sec-fetch-site'), hasCookie })
+      }
+    },
+    leave() {
+      underWay -= 1
+      if (underWay === 0) onIdle?.()
+    },
+    end(head, { requestId, startedAt }, { route, status, failure }) {
+      const { method, path } = head
+      const durationMs = clock.now() - startedAt
+      log.info({ msg: 'Answered', requestId, method, route, status, code: failure, durationMs })
+      return {
+        defaults: securityHeaders(path),
+        fixed: {
+          ...toCorsHeaders(config, { origin: head.header('origin'), path, method }),
+          'x-request-id': requestId,
+          ...(isStopping && { connection: 'close' }),
+        },
+      }
+    },
+    async stop() {
+      isStopping = true
+      await new Promise((resolve) => setImmediate(resolve))
+      if (underWay > 0) await new Promise<void>((resolve) => (onIdle = resolve))
+      isStopped = true
+    },
+  }
+}
+
+/** Whether two lines of the head have this name, which is in lower case. Names are at even indexes. */
+export function isNamedTwice(rawHeaders: readonly string[] = [], name: string): boolean {
+  let count = 0
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const text = rawHeaders[index] as string
+    if (text.length === name.length && text.toLowerCase() === name) count += 1
+  }
+  return count > 1
+}
