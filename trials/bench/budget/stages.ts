@@ -67,10 +67,8 @@ export const ownCode: readonly (readonly [stage: Stage, beginnings: readonly str
       'services/coordinator/src/sign/verifyBatch.ts',
       'services/coordinator/src/sign/signatureWorker.ts',
       'services/coordinator/src/sign/secp256k1.ts',
-      'services/coordinator/src/ed25519.ts',
       'services/coordinator/src/collateral/',
       'services/enclave/src/callers.ts',
-      'services/enclave/src/ed25519.ts',
       'services/enclave/src/grant/',
       'services/enclave/src/sign/samples.ts',
       'services/enclave/src/vault/',
@@ -95,10 +93,7 @@ export const ownCode: readonly (readonly [stage: Stage, beginnings: readonly str
  * own code; where that is all there is, the stage is `runtime`.
  */
 export const sharedCode: typeof ownCode = [
-  [
-    'HTTP',
-    ['node_modules/hono/', 'node_modules/@hono/', 'node:_http_', 'node_modules/sonic-boom/', 'node_modules/pino/'],
-  ],
+  ['HTTP', ['node_modules/hono/', 'node_modules/@hono/', 'node:_http_', 'packages/service/']],
   ['answer', ['node:_http_outgoing', 'node_modules/@hono/node-server/#responseVia']],
   ['entropy', ['node:internal/deps/undici']],
   ['enclave call', ['node_modules/undici/']],
