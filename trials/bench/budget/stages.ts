@@ -20,8 +20,8 @@ export const stages = [
 export type Stage = (typeof stages)[number]
 
 /**
- * How the paths of our own code begin, from the root of a checkout, and after `#` their functions. Of a stack, the innermost function that is
- * here decides; of several beginnings, the longest.
+ * How the paths of our own code begin, from the root of a checkout, and after `#` their functions; and what Node does only for one stage. Of
+ * a stack, the innermost function that is here decides; of several beginnings, the longest.
  */
 export const ownCode: readonly (readonly [stage: Stage, beginnings: readonly string[]])[] = [
   [
@@ -85,7 +85,7 @@ export const ownCode: readonly (readonly [stage: Stage, beginnings: readonly str
       'services/coordinator/src/mlDsa65.ts',
     ],
   ],
-  ['answer', ['services/coordinator/src/http/signRoutes.ts#answerPublic', 'services/enclave/src/server.ts#send']],
+  ['answer', ['services/enclave/src/server.ts#send', 'node:_http_outgoing', 'node:_http_server#writeHead']],
 ]
 
 /**
@@ -94,7 +94,7 @@ export const ownCode: readonly (readonly [stage: Stage, beginnings: readonly str
  */
 export const sharedCode: typeof ownCode = [
   ['HTTP', ['node_modules/hono/', 'node_modules/@hono/', 'node:_http_', 'packages/service/']],
-  ['answer', ['node:_http_outgoing', 'node_modules/@hono/node-server/#responseVia']],
+  ['answer', ['node_modules/@hono/node-server/#responseVia']],
   ['entropy', ['node:internal/deps/undici']],
   ['enclave call', ['node_modules/undici/']],
   ['quote', ['packages/attestation/src/simulator/', 'packages/evidence/']],
