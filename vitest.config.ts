@@ -36,6 +36,7 @@ const processFiles = [
   'dev/!(chainLedger|envExample|humanLine|options|state|voice).test.ts',
   'e2e/*.test.ts',
   'trials/!(bench)/*.test.ts',
+  'trials/bench/main.test.ts',
 ]
 
 const node = {

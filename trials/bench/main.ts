@@ -1,6 +1,6 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describeMachine, type Machine, readMachine } from './machine.ts'
+import { describeMachine, readMachine } from './machine.ts'
 import { type Options, parseOptions, toUsage } from './options.ts'
 import { fillPage } from './page.ts'
 import { toPlots } from './plots/toPlots.ts'
@@ -38,7 +38,7 @@ async function run({ jsonFile, plotsFolder, pageFile, summaryFile, ...asked }: O
         reports.push({ ...report, seconds: toSeconds() })
         console.log(toText(report))
         if (plotsFolder !== undefined) await writePlots(plotsFolder, report)
-        if (pageFile !== undefined) await writePage({ pageFile, summaryFile }, report, machine)
+        if (pageFile !== undefined) await edit(pageFile, (page) => fillPage(page, [report], machine))
       }
     } catch (error) {
       // What the others have measured is not lost with it.
@@ -50,6 +50,9 @@ async function run({ jsonFile, plotsFolder, pageFile, summaryFile, ...asked }: O
       await writeFile(jsonFile, `${JSON.stringify({ machine, options: asked, failed, reports }, null, 2)}\n`)
     }
   }
+  if (pageFile === undefined || summaryFile === undefined) return
+  const page = await readFile(pageFile, 'utf8')
+  await edit(summaryFile, (readme) => fillSummary(readme, page))
 }
 
 async function writePlots(folder: string, report: Report) {
@@ -57,12 +60,6 @@ async function writePlots(folder: string, report: Report) {
   for (const { file, svg } of toPlots(report)) await writeFile(join(folder, file), svg)
 }
 
-async function writePage(
-  { pageFile, summaryFile }: { pageFile: string; summaryFile: string | undefined },
-  report: Report,
-  machine: Machine,
-) {
-  const page = fillPage(await readFile(pageFile, 'utf8'), [report], machine)
-  await writeFile(pageFile, page)
-  if (summaryFile !== undefined) await writeFile(summaryFile, fillSummary(await readFile(summaryFile, 'utf8'), page))
+async function edit(file: string, change: (text: string) => string) {
+  await writeFile(file, change(await readFile(file, 'utf8')))
 }

@@ -20,6 +20,7 @@ describe('parseOptions', () => {
 
   test('takes numbers and files', () => {
     const argv = [
+      'sign',
       '--rounds',
       '12',
       '--json',
@@ -38,7 +39,7 @@ describe('parseOptions', () => {
       '--budget',
     ]
     expect(parseOptions(argv, known)).toEqual({
-      suites: known,
+      suites: ['sign'],
       rounds: 12,
       isQuick: true,
       fixtures: 'c',
@@ -65,7 +66,9 @@ describe('parseOptions', () => {
     [['--json']],
     [['--summary', 'README.md']],
     [['--against']],
-    [['--budget=yes']],
+    [['sign', '--budget=yes']],
+    [['--budget']],
+    [['reads', '--budget']],
     [['--fast']],
     [['--quick=yes']],
   ])('%j is refused', (argv) => {

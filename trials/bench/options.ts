@@ -38,6 +38,7 @@ export function parseOptions<Suite extends string>(
   if (unknown !== undefined) return { fault: `There is no suite ${unknown}.` }
   if (!/^[1-9][0-9]{0,2}$/.test(values.rounds)) return { fault: '--rounds: expected a number from 1 to 999' }
   if (values.summary !== undefined && values.page === undefined) return { fault: '--summary: needs --page' }
+  if (values.budget === true && !positionals.includes('sign')) return { fault: '--budget: is of the suite sign' }
   return {
     suites: known.filter((name) => positionals.length === 0 || positionals.includes(name)),
     rounds: Number(values.rounds),

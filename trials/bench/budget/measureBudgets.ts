@@ -69,7 +69,7 @@ export async function measureBudgets(
     client: await readThreads([process.pid]),
   })
   for (let round = 0; round < rounds; round++) {
-    for (const lane of round % 2 === 0 ? lanes : lanes.toReversed()) {
+    for (const lane of [...lanes, ...lanes.toReversed()]) {
       const { load, stack } = lane.subject
       const run = prepareLoad(load, connections, sliceMs)
       const before = await read(stack.pids())
@@ -81,7 +81,7 @@ export async function measureBudgets(
   }
   const budgets: Budget[] = []
   for (const { subject, signatures, times } of lanes) {
-    const profiles = await takeProfiles(subject.stack, prepareLoad(subject.load, connections, sliceMs))
+    const profiles = await takeProfiles(subject.stack, prepareLoad(subject.load, connections, 2 * sliceMs))
     const root = await realpath(subject.root)
     const shares = THREADS.map(({ process, kind, stage }): Shares => {
       if (stage !== undefined) return { stages: new Map([[stage, 1]]), others: new Map() }

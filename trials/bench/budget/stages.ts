@@ -20,8 +20,8 @@ export const stages = [
 export type Stage = (typeof stages)[number]
 
 /**
- * How the paths of our own code begin, from the root of a checkout, and after `#` their functions. Of a stack, the innermost function that is
- * here decides; of several beginnings, the longest.
+ * How the paths of our own code begin, from the root of a checkout, and after `#` their functions; and what Node does only for one stage. Of
+ * a stack, the innermost function that is here decides; of several beginnings, the longest.
  */
 export const ownCode: readonly (readonly [stage: Stage, beginnings: readonly string[]])[] = [
   [
@@ -67,10 +67,8 @@ export const ownCode: readonly (readonly [stage: Stage, beginnings: readonly str
       'services/coordinator/src/sign/verifyBatch.ts',
       'services/coordinator/src/sign/signatureWorker.ts',
       'services/coordinator/src/sign/secp256k1.ts',
-      'services/coordinator/src/ed25519.ts',
       'services/coordinator/src/collateral/',
       'services/enclave/src/callers.ts',
-      'services/enclave/src/ed25519.ts',
       'services/enclave/src/grant/',
       'services/enclave/src/sign/samples.ts',
       'services/enclave/src/vault/',
@@ -87,7 +85,7 @@ export const ownCode: readonly (readonly [stage: Stage, beginnings: readonly str
       'services/coordinator/src/mlDsa65.ts',
     ],
   ],
-  ['answer', ['services/coordinator/src/http/signRoutes.ts#answerPublic', 'services/enclave/src/server.ts#send']],
+  ['answer', ['services/enclave/src/server.ts#send', 'node:_http_outgoing', 'node:_http_server#writeHead']],
 ]
 
 /**
@@ -95,11 +93,8 @@ export const ownCode: readonly (readonly [stage: Stage, beginnings: readonly str
  * own code; where that is all there is, the stage is `runtime`.
  */
 export const sharedCode: typeof ownCode = [
-  [
-    'HTTP',
-    ['node_modules/hono/', 'node_modules/@hono/', 'node:_http_', 'node_modules/sonic-boom/', 'node_modules/pino/'],
-  ],
-  ['answer', ['node:_http_outgoing', 'node_modules/@hono/node-server/#responseVia']],
+  ['HTTP', ['node_modules/hono/', 'node_modules/@hono/', 'node:_http_', 'packages/service/']],
+  ['answer', ['node_modules/@hono/node-server/#responseVia']],
   ['entropy', ['node:internal/deps/undici']],
   ['enclave call', ['node_modules/undici/']],
   ['quote', ['packages/attestation/src/simulator/', 'packages/evidence/']],

@@ -10,7 +10,7 @@ export type Lines = {
   series: readonly Series[]
   /** For values that grow by factors. Such points are few, and each is marked with its value. */
   isLogarithmic?: boolean
-  /** Drawn across, with their names. */
+  /** Drawn across, with their names at the right end, where lines that grow are far above. */
   limits?: readonly Limit[]
 }
 
@@ -67,10 +67,10 @@ export function drawLines({ title, xLabel, yLabel, series, isLogarithmic = false
   const limitLines = limits.flatMap(({ name, value, unit }) => [
     `<line class="limit" x1="${AREA.left}" x2="${WIDTH - AREA.right}" y1="${toPx(y.place(value))}" y2="${toPx(y.place(value))}"/>`,
     toText(`${name}: ${toFigure(value)} ${unit}`, {
-      x: (AREA.left + WIDTH - AREA.right) / 2,
+      x: WIDTH - AREA.right - 4,
       y: y.place(value) - 6,
       className: 'quiet',
-      anchor: 'middle',
+      anchor: 'end',
     }),
   ])
   const body = [
