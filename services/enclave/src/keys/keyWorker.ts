@@ -54,9 +54,9 @@ export type HolderAnswer = { value: unknown } | { refusal: RootSecretRefusal } |
 
 /**
  * A message to a thread costs more than a hash in it, so tasks travel together; but not too many, or callers, worker and
- * quotes fall into step and each waits for the others: with all of 256 in one message the enclave is half idle.
+ * quotes fall into step and each waits for the others: decision 5.
  */
-const MAX_TASKS = 8
+export const MAX_TASKS = 32
 
 type Waiting = { resolve(answer: never): void; reject(error: Error): void }
 

@@ -125,9 +125,9 @@ describe('many items in one call', () => {
     }
     return { nonces, deps: { ...createDeps(), keyWorker: asked } }
   }
-  const items = () => Array.from({ length: 20 }, (_, nonce) => toTransaction(nonce, 2))
+  const items = () => Array.from({ length: 80 }, (_, nonce) => toTransaction(nonce, 2))
 
-  test('are verified eight at a time: others have their turn between', async () => {
+  test('are verified 32 at a time: others have their turn between', async () => {
     const { nonces, deps } = createAsked(keyWorker.sign)
     const seen: number[] = []
     const signing = signItems(deps, { items: items(), coordinatorKey })
@@ -135,16 +135,16 @@ describe('many items in one call', () => {
       seen.push(nonces.length)
       await setImmediate()
     }
-    expect(seen).toEqual([8, 16, 20])
+    expect(seen).toEqual([32, 64, 80])
     const { results } = await signing
     expect(results.map((result) => 'subject' in result && 'nonce' in result.subject && result.subject.nonce)).toEqual(
-      Array.from({ length: 20 }, (_, nonce) => nonce),
+      Array.from({ length: 80 }, (_, nonce) => nonce),
     )
-    expect(nonces).toEqual(Array.from({ length: 20 }, (_, nonce) => nonce))
+    expect(nonces).toEqual(Array.from({ length: 80 }, (_, nonce) => nonce))
   })
 
   test('fail with their call when the key worker does, in whichever turn', async () => {
-    for (const failing of [0, 9, 19]) {
+    for (const failing of [0, 33, 79]) {
       const { deps } = createAsked(async (item, parameters) => {
         if (item.kind === 'transaction' && item.txMetadata.nonce === failing)
           throw new Error('the key worker has ended')

@@ -13,7 +13,7 @@ import {
   type SignItemsResponse,
   toHex,
 } from '@countersign/protocol'
-import type { KeyWorker } from '../keys/keyWorker.ts'
+import { type KeyWorker, MAX_TASKS } from '../keys/keyWorker.ts'
 import type { StatementLog } from '../log/statementLog.ts'
 import type { Time } from '../time/time.ts'
 import type { PolicyTexts } from '../vault/policyTexts.ts'
@@ -72,20 +72,18 @@ export async function signLoggedItems(
 }
 
 /**
- * How many samples are verified before others have their turn: a call can have 256, of 50 to 150 µs each, and quotes must not wait for
- * all of them. As many tasks make one message to the key worker, which signs while the next are verified.
+ * A call can have 256 samples to verify, of 50 to 150 µs each, and quotes must not wait for all of them. So others have their turn after
+ * as many as make one message to the key worker, which signs while the next are verified.
  */
-const ITEMS_PER_TURN = 8
-
 async function signAll(deps: SignItemsDeps, { items, policies = [], coordinatorKey }: SignItemsParameters) {
   deps.time.assertKnown()
   // Those of this call are at hand for it whatever else the memory has to forget meanwhile.
   const given = new Map(policies.map((text) => [deps.policyTexts.add(text), text]))
   const findText = (hash: string) => given.get(hash) ?? deps.policyTexts.get(hash)
   const turns: Promise<(SignedItem | SignItemError)[]>[] = []
-  for (let first = 0; first < items.length; first += ITEMS_PER_TURN) {
+  for (let first = 0; first < items.length; first += MAX_TASKS) {
     if (first > 0) await setImmediate()
-    const turn = items.slice(first, first + ITEMS_PER_TURN)
+    const turn = items.slice(first, first + MAX_TASKS)
     const signed = Promise.all(turn.map((item) => signWithSample(deps, item, { coordinatorKey, findText })))
     // It may fail while later turns still wait for theirs; all are awaited below.
     signed.catch(() => undefined)
