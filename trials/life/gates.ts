@@ -18,18 +18,21 @@ export function createCrash(point: CrashPoint | undefined): Gate {
   }
 }
 
-/** One call at a time: when every party waits for its turn, the next number of the list says whose it is. */
+/** One call at a time: when every party waits for its turn, the next number of the list says whose it is. A party may have several calls waiting. */
 export function createTurns(parties: number, order: readonly number[]) {
-  const waiting = new Map<number, () => void>()
+  const waiting = new Map<number, (() => void)[]>()
   let live = parties
   let used = 0
+  let isCalling = false
   function next() {
-    if (waiting.size === 0 || waiting.size < live) return
+    if (isCalling || waiting.size === 0 || waiting.size < live) return
     const candidates = [...waiting.keys()].sort()
     const chosen = candidates[(order[used % order.length] ?? 0) % candidates.length] ?? 0
     used += 1
-    const resume = waiting.get(chosen)
-    waiting.delete(chosen)
+    const [resume, ...later] = waiting.get(chosen) ?? []
+    if (later.length === 0) waiting.delete(chosen)
+    else waiting.set(chosen, later)
+    isCalling = true
     resume?.()
   }
   return {
@@ -37,10 +40,15 @@ export function createTurns(parties: number, order: readonly number[]) {
       (party: number): Gate =>
       async (call) => {
         await new Promise<void>((resolve) => {
-          waiting.set(party, resolve)
+          waiting.set(party, [...(waiting.get(party) ?? []), resolve])
           next()
         })
-        return call()
+        try {
+          return await call()
+        } finally {
+          isCalling = false
+          next()
+        }
       },
     leave() {
       live -= 1

@@ -2,6 +2,7 @@ import { createVerifier, parseQuote, vendorRoots } from '@countersign/attestatio
 import { createSimulator, simulatedRoots } from '@countersign/attestation/simulator'
 import {
   type EnclaveConfig,
+  fromHex,
   hashEnclaveConfig,
   type SignedBatch,
   type TransactionItem,
@@ -124,6 +125,28 @@ describe('checkBatch', () => {
 
   test('a mock quote proves nothing under the roots of hardware', async () => {
     await expect(check(undefined, { roots: vendorRoots })).rejects.toMatchObject({ code: 'attestation_invalid' })
+  })
+
+  test('one verdict for all the times that it holds for', async () => {
+    const times: number[] = []
+    const counting: typeof verifier = {
+      ...verifier,
+      verifyQuote: (parameters) => {
+        times.push(parameters.at.getTime())
+        return verifier.verifyQuote(parameters)
+      },
+    }
+    const enclave = createEnclave()
+    const { batches, config } = await enclave.signItems([createItem(0)])
+    const batch = batches[0] as SignedBatch
+    const { notAfter } = (await verifier.verifyQuote({ quote: fromHex(batch.quote), collateral, at: new Date(NOW) }))
+      .validity
+    const checkUntil = (last: number) =>
+      checkBatch({ verifier: counting, policy: {}, at: { first: NOW, last } }, { batch, config, collateral })
+    await checkUntil(notAfter)
+    expect(times).toEqual([NOW])
+    await expect(checkUntil(notAfter + 1)).rejects.toMatchObject({ code: 'collateral_stale' })
+    expect(times).toEqual([NOW, NOW, notAfter + 1])
   })
 
   test('collateral that has lapsed: collateral_stale', async () => {

@@ -1,5 +1,5 @@
 import { type Hex, SAMPLE_TOLERANCE_MS } from '@countersign/protocol'
-import { hashPart, toReceiptRelease } from '@countersign/receipt'
+import { hashPart, type SelfAttestation, toReceiptRelease } from '@countersign/receipt'
 import { CoordinatorError } from '../errors.ts'
 import type { Clock, Random, SelfReport, Store } from '../ports.ts'
 import { toDigest } from '../store/digest.ts'
@@ -44,13 +44,16 @@ const SLOTS = 2
  * Returns what was committed, which for a digest that was signed before is the earlier signature.
  */
 export function createCommitter(deps: CommitDeps): (signing: VerifiedSigning) => Promise<Committed> {
+  const hashReport = createReportHasher()
   const gatherer = createGatherer<VerifiedSigning, Committed>({
     async run(signings, { answer }) {
       const ofBatches = groupBy(signings, ({ batch }) => batch)
       await Promise.all(
         [...ofBatches].flatMap(([batch, asked]) =>
           // Several notes may cover what one quote does.
-          [...groupBy(asked, ({ log }) => log?.note).values()].map((part) => commit(deps, batch, part, answer)),
+          [...groupBy(asked, ({ log }) => log?.note).values()].map((part) =>
+            commit({ ...deps, hashReport }, batch, part, answer),
+          ),
         ),
       )
     },
@@ -60,8 +63,18 @@ export function createCommitter(deps: CommitDeps): (signing: VerifiedSigning) =>
   return (signing) => gatherer.add(signing)
 }
 
+/** For receipts of version 1. A report is the same object for hours. */
+function createReportHasher(): (selfAttestation: SelfAttestation) => Uint8Array {
+  const known = new WeakMap<SelfAttestation, Uint8Array>()
+  return (selfAttestation) => {
+    const hashed = known.get(selfAttestation) ?? hashPart(selfAttestation)
+    known.set(selfAttestation, hashed)
+    return hashed
+  }
+}
+
 async function commit(
-  deps: CommitDeps,
+  deps: CommitDeps & { hashReport(selfAttestation: SelfAttestation): Uint8Array },
   batch: VerifiedBatch,
   asked: readonly VerifiedSigning[],
   answer: Progress<VerifiedSigning, Committed>['answer'],
@@ -69,10 +82,6 @@ async function commit(
   try {
     const { leaves, paths, collateral, begun: _, ...rest } = batch
     const { selfAttestation, coordinator } = deps.selfReport.current()
-    const hashes = {
-      collateralHash: Buffer.from(collateral.hash, 'hex'),
-      selfAttestationHash: hashPart(selfAttestation),
-    }
     // Verifiers refuse a report that was made after the signature; this one may be new since the enclave was asked.
     const attestedAt = Date.parse(selfAttestation.fetchedAt)
     const isAttested = ({ stated }: VerifiedSigning) =>
@@ -91,6 +100,10 @@ async function commit(
       if ('kind' in witness) throw new Error('a beacon for a receipt of version 1')
       // The statement was held against it when it came.
       const leaf = Buffer.from(leaves[leafIndex] ?? '', 'hex')
+      const hashes = {
+        collateralHash: Buffer.from(collateral.hash, 'hex'),
+        selfAttestationHash: deps.hashReport(selfAttestation),
+      }
       const signature = deps.selfReport.sign(toReceiptRelease({ ...hashes, leaf, witness }))
       return { ...row, ...stated, witness, release: Buffer.from(signature).toString('hex') }
     })

@@ -20,9 +20,9 @@ function toBatch(trailing: string): SignedBatch {
   return { bootId, sequence, previous, leaves, quote: `${quoteHex}${trailing}` }
 }
 
-function verify(batch: SignedBatch) {
+function createTestVerifier() {
   const stored = { bytes: collateral, hash: '00'.repeat(32) }
-  const verifyBatch = createBatchVerifier({
+  return createBatchVerifier({
     verifier: createVerifier({ roots }),
     policy: {},
     collateral: {
@@ -31,9 +31,53 @@ function verify(batch: SignedBatch) {
     readPlatform: createPlatformReader(),
     releaser: createReleaser(createFakeSelfReport()),
   })
-  const terms = { config: records.batch.config, settings: createEnclaveSettings([{ kind: 'unsigned' }]) }
-  return verifyBatch(batch, terms, { at: { first: signedAt.getTime(), last: signedAt.getTime() }, isReleased: false })
 }
+
+const terms = { config: records.batch.config, settings: createEnclaveSettings([{ kind: 'unsigned' }]) }
+const use = { at: { first: signedAt.getTime(), last: signedAt.getTime() }, isReleased: false }
+
+function verify(batch: SignedBatch) {
+  return createTestVerifier()(batch, terms, use)
+}
+
+test('calls that share a quote share its judgement, also when they have copies of the batch', async () => {
+  const verifyBatch = createTestVerifier()
+  const first = verifyBatch(toBatch(''), terms, use)
+  expect(verifyBatch(toBatch(''), { ...terms }, { ...use, isReleased: true })).toBe(first)
+  await first
+  expect(verifyBatch(toBatch(''), terms, use)).toBe(first)
+})
+
+const batch = toBatch('')
+test.each<[string, Parameters<ReturnType<typeof createTestVerifier>>]>([
+  ['leaf', [{ ...batch, leaves: ['00'.repeat(32)] }, terms, use]],
+  ['leaf more', [{ ...batch, leaves: [...batch.leaves, '00'.repeat(32)] }, terms, use]],
+  ['quote', [toBatch('01'), terms, use]],
+  ['event log', [{ ...batch, eventLog: '{}' }, terms, use]],
+  ['boot', [{ ...batch, bootId: '00'.repeat(16) }, terms, use]],
+  ['number', [{ ...batch, sequence: batch.sequence + 1 }, terms, use]],
+  ['batch before', [{ ...batch, previous: '11'.repeat(32) }, terms, use]],
+  ['configuration', [batch, { ...terms, config: { ...terms.config, version: '9' } }, use]],
+  ['time', [batch, terms, { ...use, at: { ...use.at, last: use.at.last + 365 * 86_400_000 } }]],
+])('another %s is judged anew, and a refusal is not remembered', async (_, parameters) => {
+  const verifyBatch = createTestVerifier()
+  const good = await verifyBatch(batch, terms, use)
+  const refused = verifyBatch(...parameters)
+  await expect(refused).rejects.toMatchObject({
+    code: expect.stringMatching(/^(attestation_invalid|collateral_stale)$/),
+  })
+  expect(verifyBatch(...parameters)).not.toBe(refused)
+  await expect(verifyBatch(...parameters)).rejects.toThrow()
+  expect(await verifyBatch(batch, terms, use)).toBe(good)
+})
+
+test('another log is judged anew', async () => {
+  const verifyBatch = createTestVerifier()
+  const [first, second] = await Promise.all(
+    [undefined, 'log'].map((logKey) => verifyBatch(batch, terms, { ...use, logKey })),
+  )
+  expect([first?.logKey, second?.logKey]).toEqual([undefined, 'log'])
+})
 
 test.each([0, 1, 4096])('a quote with %i zero bytes after it gives the same receipt, to the byte', async (zeros) => {
   const { quote } = await verify(toBatch('00'.repeat(zeros)))

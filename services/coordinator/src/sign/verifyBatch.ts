@@ -40,20 +40,48 @@ const MAX_KNOWN = 4
 
 /** Several calls may share one quote. It is verified once, and all of them get the same object. */
 export function createBatchVerifier(deps: BatchVerifierDeps): BatchVerifier {
-  const known = new Map<string, Promise<VerifiedBatch>>()
+  let known: (Judged & { verified: Promise<VerifiedBatch> })[] = []
   return (batch, terms, { at: times, ...use }) => {
     // Evidence begins and ends at whole seconds. Judged at these, calls that share a quote share the judgement.
     const at = { first: Math.floor(times.first / 1000) * 1000, last: Math.ceil(times.last / 1000) * 1000 }
-    // All that goes into the judgement; two batches that differ in anything are two.
-    const key = JSON.stringify([batch, terms, at, use.logKey])
-    const earlier = known.get(key)
-    if (earlier !== undefined) return earlier
+    const judged = { batch, terms, at, logKey: use.logKey }
+    const earlier = known.find((one) => isSame(one, judged))
+    if (earlier !== undefined) return earlier.verified
     const verified = verifyBatch(deps, { batch, terms, use: { at, ...use } })
-    known.set(key, verified)
-    verified.catch(() => known.delete(key))
-    for (const oldest of known.keys()) if (known.size > MAX_KNOWN) known.delete(oldest)
+    known = [...known, { ...judged, verified }].slice(-MAX_KNOWN)
+    verified.catch(() => {
+      known = known.filter((one) => one.verified !== verified)
+    })
     return verified
   }
+}
+
+/** All that goes into the judgement; two batches that differ in anything are two. */
+type Judged = { batch: SignedBatch; terms: EnclaveTerms } & Pick<BatchUse, 'at' | 'logKey'>
+
+function isSame(left: Judged, right: Judged): boolean {
+  return (
+    left.at.first === right.at.first &&
+    left.at.last === right.at.last &&
+    left.logKey === right.logKey &&
+    isSameBatch(left.batch, right.batch) &&
+    // An enclave's terms are the same objects until it attests itself again.
+    left.terms.config === right.terms.config &&
+    left.terms.settings === right.terms.settings &&
+    left.terms.logs === right.terms.logs
+  )
+}
+
+function isSameBatch(left: SignedBatch, right: SignedBatch): boolean {
+  return (
+    left.bootId === right.bootId &&
+    left.sequence === right.sequence &&
+    left.previous === right.previous &&
+    left.quote === right.quote &&
+    left.eventLog === right.eventLog &&
+    left.leaves.length === right.leaves.length &&
+    left.leaves.every((leaf, index) => leaf === right.leaves[index])
+  )
 }
 
 async function verifyBatch(
