@@ -62,7 +62,7 @@ export function createDirectRoutes(
       answered = await asked.handle(c)
     } catch (error) {
       const problem = reportProblem(deps, { error, requestId: begun.requestId, route })
-      own['content-type'] = PROBLEM_TYPE
+      Object.assign(own, { 'content-type': PROBLEM_TYPE, 'cache-control': 'no-store' })
       answered = { status: problem.status, body: JSON.stringify(problem), failure: problem.code }
     }
     guards.leave()
