@@ -5,14 +5,14 @@ import { PROBLEM_TYPE, type ProblemDeps, reportProblem } from './problem.ts'
 import { endedEarly, MAX_BODY_BYTES, parseJsonBody } from './readBody.ts'
 
 /** What the handler of such a route gets. */
-export type DirectContext = RequestContext & {
+type DirectContext = RequestContext & {
   req: RequestHead
   /** As `readJsonBody`. */
   readJson(): Promise<unknown>
 }
 
 /** Its headers are set through the context. */
-export type DirectAnswer = { status: number; body: string | Uint8Array }
+type DirectAnswer = { status: number; body: string | Uint8Array | null }
 
 /** A route of the app that is asked for so often that the way through the framework would cost more than the answer. */
 export type DirectRoute = {
@@ -62,14 +62,14 @@ export function createDirectRoutes(
       answered = await asked.handle(c)
     } catch (error) {
       const problem = reportProblem(deps, { error, requestId: begun.requestId, route })
-      own['content-type'] = PROBLEM_TYPE
+      Object.assign(own, { 'content-type': PROBLEM_TYPE, 'cache-control': 'no-store' })
       answered = { status: problem.status, body: JSON.stringify(problem), failure: problem.code }
     }
     guards.leave()
     const { status, body, failure } = answered
     const { defaults, fixed } = guards.end(req, begun, { route, status, failure })
     const vary = own.vary === undefined ? 'Origin' : `${own.vary}, Origin`
-    const length = { 'content-length': Buffer.byteLength(body) }
+    const length = body !== null && { 'content-length': Buffer.byteLength(body) }
     outgoing.writeHead(status, { ...defaults, ...own, ...fixed, vary, ...length }).end(body)
   }
 

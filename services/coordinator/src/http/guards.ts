@@ -8,7 +8,7 @@ import { toRequestId } from './requestId.ts'
 import { createSecurityHeaders } from './securityHeaders.ts'
 
 /** A request that has begun. */
-export type Begun = {
+type Begun = {
   requestId: string
   /** The one address that rate limits count. */
   clientAddress: string
@@ -16,7 +16,7 @@ export type Begun = {
 }
 
 /** How a request was answered, for the log. */
-export type Outcome = { route: string | undefined; status: number; failure: CoordinatorErrorCode | undefined }
+type Outcome = { route: string | undefined; status: number; failure: CoordinatorErrorCode | undefined }
 
 type Headers = Readonly<Record<string, string>>
 

@@ -49,12 +49,14 @@ function readTxMetadata(value: unknown): TxMetadata {
 
 /** Other kinds of transaction get a code of their own: no correction of the call would help. */
 function assertSupported(value: unknown): void {
-  if (!isPlainObject(value)) return
-  const { type, accessList, to } = value
+  // Whether it is plain is asked when it is read.
+  if (typeof value !== 'object' || value === null) return
+  const members = value as Record<string, unknown>
+  const { type, accessList, to } = members
   const isTyped = typeof type === 'string' || typeof type === 'number'
   if (isTyped && type !== 'eip1559' && type !== 2 && type !== '0x2') throw unsupported('type is not that of EIP-1559')
   for (const name of ['gasPrice', 'blobVersionedHashes', 'authorizationList']) {
-    if ((value[name] ?? null) !== null) throw unsupported(`${name} is of another type of transaction`)
+    if ((members[name] ?? null) !== null) throw unsupported(`${name} is of another type of transaction`)
   }
   if (Array.isArray(accessList) && accessList.length > 0) throw unsupported('accessList is not empty')
   if (to === null) throw unsupported('to is null')
