@@ -38,6 +38,7 @@ import type {
   SelfReport,
   Store,
 } from './ports.ts'
+import { createProofReader } from './proof/proofReader.ts'
 import { createProofWatcher } from './proof/watchProof.ts'
 import type { SigningRequest, SigningResult } from './sign/request.ts'
 import { systemSchedule } from './system.ts'
@@ -140,7 +141,7 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
     allowedChainIds,
     signQuotaPerDay: config.signQuotaPerDay,
   })
-  registerProofRoutes(app, { store, ipfsGatewayUrl, proofEvents, limiters })
+  registerProofRoutes(app, { proofReader: createProofReader({ store, ipfsGatewayUrl }), proofEvents, limiters })
   registerGatewayRoutes(app, shared)
   registerLogRoutes(app, shared)
   registerHealthRoutes(app, shared)

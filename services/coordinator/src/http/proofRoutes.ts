@@ -1,25 +1,25 @@
 import { CoordinatorError } from '../errors.ts'
-import { type GetProofDeps, getProof } from '../proof/getProof.ts'
+import type { ProofReader } from '../proof/proofReader.ts'
 import { addRoute, type HttpApp } from './addRoute.ts'
 import { type Limiters, limit } from './limiters.ts'
 import { EVENT_HEADERS, type ProofEvents } from './proofEvents.ts'
 import { routes } from './routes.ts'
 
-export type ProofRoutesDeps = GetProofDeps & { proofEvents: ProofEvents; limiters: Limiters }
+export type ProofRoutesDeps = { proofReader: ProofReader; proofEvents: ProofEvents; limiters: Limiters }
 
 /** When a place among the streams of an address becomes free is unknown; this is when their browsers would retry. */
 const STREAM_RETRY_S = 4
 
 export function registerProofRoutes(app: HttpApp, deps: ProofRoutesDeps): void {
-  const { proofEvents, limiters } = deps
+  const { proofReader, proofEvents, limiters } = deps
 
   addRoute(app, routes['GET /proof/:slug'], async (c) => {
     limit(c, limiters.proof)
-    const { status, body, version } = await getProof(deps, { slug: c.req.param('slug') ?? '' })
+    const { isFinal, body, version } = await proofReader.read(c.req.param('slug') ?? '')
     const etag = `"${version}"`
     c.header('etag', etag)
-    // A complete proof still changes when a reorganisation moves its event, so it is not cached for good.
-    c.header('cache-control', status === 'complete' ? 'public, max-age=60' : 'no-cache')
+    // Until its event is final, a reorganisation may move a complete proof: a cache has to ask each time.
+    c.header('cache-control', isFinal ? 'public, max-age=3600' : 'no-cache')
     if (isMatch(c.req.header('if-none-match'), etag)) return c.body(null, 304)
     return c.body(body, 200, { 'content-type': 'application/json' })
   })
@@ -29,7 +29,7 @@ export function registerProofRoutes(app: HttpApp, deps: ProofRoutesDeps): void {
     const slug = c.req.param('slug') ?? ''
     const address = c.get('clientAddress') ?? ''
     if (c.req.method === 'HEAD') {
-      await getProof(deps, { slug })
+      await proofReader.read(slug)
       return c.body(null, 200, EVENT_HEADERS)
     }
     if (proofEvents.isFull(address)) {
