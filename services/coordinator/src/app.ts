@@ -141,7 +141,8 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
     allowedChainIds,
     signQuotaPerDay: config.signQuotaPerDay,
   })
-  registerProofRoutes(app, { proofReader: createProofReader({ store, ipfsGatewayUrl }), proofEvents, limiters })
+  const proofReader = createProofReader({ store, ipfsGatewayUrl })
+  const getProof = registerProofRoutes(app, { proofReader, proofEvents, limiters })
   registerGatewayRoutes(app, shared)
   registerLogRoutes(app, shared)
   registerHealthRoutes(app, shared)
@@ -153,7 +154,7 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
 
   return {
     app,
-    direct: createDirectRoutes({ publicUrl, log, guards }, [signDigest]),
+    direct: createDirectRoutes({ publicUrl, log, guards }, [signDigest, getProof]),
     refuseUnreadable: createRefuseUnreadable({ publicUrl, isHttps, random, log }),
     async stop() {
       proofEvents.stop()

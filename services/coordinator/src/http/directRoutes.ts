@@ -12,7 +12,7 @@ export type DirectContext = RequestContext & {
 }
 
 /** Its headers are set through the context. */
-export type DirectAnswer = { status: number; body: string | Uint8Array }
+export type DirectAnswer = { status: number; body: string | Uint8Array | null }
 
 /** A route of the app that is asked for so often that the way through the framework would cost more than the answer. */
 export type DirectRoute = {
@@ -69,7 +69,7 @@ export function createDirectRoutes(
     const { status, body, failure } = answered
     const { defaults, fixed } = guards.end(req, begun, { route, status, failure })
     const vary = own.vary === undefined ? 'Origin' : `${own.vary}, Origin`
-    const length = { 'content-length': Buffer.byteLength(body) }
+    const length = body !== null && { 'content-length': Buffer.byteLength(body) }
     outgoing.writeHead(status, { ...defaults, ...own, ...fixed, vary, ...length }).end(body)
   }
 
