@@ -460,11 +460,14 @@ describe('GET /proof/:slug', () => {
     await expectProblem(response, 'proof_not_found')
   })
 
-  test.each(['', '""', 'x', '"x', 'W/"x"', ',', '"*"', '** ', 'W/*', '"x", *', '*, *', 'W/', '"'.repeat(99)])('If-None-Match: %j is answered whole', async (sent) => {
-    const { request, store } = createTestApp()
-    store.rows.proofs.set(slug, completeProof)
-    expect((await request(`/proof/${slug}`, { headers: { 'if-none-match': sent } })).status).toBe(200)
-  })
+  test.each(['', '""', 'x', '"x', 'W/"x"', ',', '"*"', '** ', 'W/*', '"x", *', '*, *', 'W/', '"'.repeat(99)])(
+    'If-None-Match: %j is answered whole',
+    async (sent) => {
+      const { request, store } = createTestApp()
+      store.rows.proofs.set(slug, completeProof)
+      expect((await request(`/proof/${slug}`, { headers: { 'if-none-match': sent } })).status).toBe(200)
+    },
+  )
 })
 
 describe('health', () => {
