@@ -5,14 +5,14 @@ import { PROBLEM_TYPE, type ProblemDeps, reportProblem } from './problem.ts'
 import { endedEarly, MAX_BODY_BYTES, parseJsonBody } from './readBody.ts'
 
 /** What the handler of such a route gets. */
-export type DirectContext = RequestContext & {
+type DirectContext = RequestContext & {
   req: RequestHead
   /** As `readJsonBody`. */
   readJson(): Promise<unknown>
 }
 
 /** Its headers are set through the context. */
-export type DirectAnswer = { status: number; body: string | Uint8Array | null }
+type DirectAnswer = { status: number; body: string | Uint8Array | null }
 
 /** A route of the app that is asked for so often that the way through the framework would cost more than the answer. */
 export type DirectRoute = {
