@@ -14,6 +14,7 @@ const CHAIN_ID = 84_532
 export async function completeProofs(
   { pinning, publications }: Pick<PipelineStore, 'pinning' | 'publications'>,
   slugs: readonly string[],
+  { isFinal = true } = {},
 ): Promise<StoredReceipt[]> {
   const receipts: StoredReceipt[] = []
   for (const slug of slugs) {
@@ -40,7 +41,7 @@ export async function completeProofs(
   const open = (await publications.findOpen(CHAIN_ID)).find((publication) => publication.nonce === nonce)
   if (!isClaimed || open === undefined) throw new Error('the proofs were not claimed')
   await publications.confirm({ id: open.id, txHash: hash, blockNumber: 1 })
-  await publications.finish({ id: open.id })
+  if (isFinal) await publications.finish({ id: open.id })
   return receipts
 }
 

@@ -24,8 +24,9 @@ const completeProof: Proof = {
   onchainTxHash: `0x${'ab'.repeat(32)}`,
   onchainBlockNumber: 12,
   kmsQuoteVerified: true,
-  receipt,
+  receipt: Buffer.from(JSON.stringify(receipt)),
   createdAt: Date.parse('2026-06-15T12:00:00.000Z'),
+  isFinal: false,
 }
 
 async function expectProblem(response: Response, code: CoordinatorErrorCode) {
@@ -352,11 +353,12 @@ describe('GET /proof/:slug', () => {
     store.rows.proofs.set(slug, completeProof)
     const response = await request(`/proof/${slug}`)
     // Plain transactions have no kind.
-    const { kind: _, ...stored } = completeProof
+    const { kind: _, isFinal: __, ...stored } = completeProof
     expect([response.status, await response.json()]).toEqual([
       200,
       {
         ...stored,
+        receipt,
         ipfsUrl: `https://ipfs.example/ipfs/${completeProof.ipfsCid}`,
         createdAt: '2026-06-15T12:00:00.000Z',
       },
@@ -392,7 +394,7 @@ describe('GET /proof/:slug', () => {
     expect(bodies[0]).toContain('proof_not_found')
   })
 
-  test('ETag: unchanged is 304, changed is 200; only a complete proof is kept for a while', async () => {
+  test('ETag: unchanged is 304, changed is 200; only a final proof is kept for a while', async () => {
     const { request, store } = createTestApp()
     store.rows.proofs.set(slug, { ...completeProof, status: 'pending_onchain' })
     const first = await request(`/proof/${slug}`)
@@ -405,18 +407,23 @@ describe('GET /proof/:slug', () => {
     }
     store.rows.proofs.set(slug, completeProof)
     const changed = await request(`/proof/${slug}`, { headers: { 'if-none-match': etag } })
-    expect([changed.status, changed.headers.get('cache-control')]).toEqual([200, 'public, max-age=60'])
+    expect([changed.status, changed.headers.get('cache-control')]).toEqual([200, 'no-cache'])
+    store.rows.proofs.set(slug, { ...completeProof, isFinal: true })
+    const same = { headers: { 'if-none-match': changed.headers.get('etag') ?? '' } }
+    const final = await request(`/proof/${slug}`, same)
+    expect([final.status, final.headers.get('cache-control')]).toEqual([304, 'public, max-age=3600'])
   })
 
   test.each([
-    ['pending_pin', 'no-cache'],
-    ['pending_onchain', 'no-cache'],
-    ['pin_failed', 'no-cache'],
-    ['onchain_failed', 'no-cache'],
-    ['complete', 'public, max-age=60'],
-  ] as const)('in %s it is kept as %s, also by 304 and HEAD', async (status, kept) => {
+    ['pending_pin', false, 'no-cache'],
+    ['pending_onchain', false, 'no-cache'],
+    ['pin_failed', false, 'no-cache'],
+    ['onchain_failed', false, 'no-cache'],
+    ['complete', false, 'no-cache'],
+    ['complete', true, 'public, max-age=3600'],
+  ] as const)('in %s, final %s, it is kept as %s, also by 304 and HEAD', async (status, isFinal, kept) => {
     const { request, store } = createTestApp()
-    store.rows.proofs.set(slug, { ...completeProof, status })
+    store.rows.proofs.set(slug, { ...completeProof, status, isFinal })
     const got = await request(`/proof/${slug}`)
     const etag = got.headers.get('etag') ?? ''
     expect(etag).toMatch(/^"[A-Za-z0-9_-]{43}"$/)
@@ -453,11 +460,14 @@ describe('GET /proof/:slug', () => {
     await expectProblem(response, 'proof_not_found')
   })
 
-  test.each(['', '""', 'x', '"x', 'W/"x"', ',', '"*"', '** '])('If-None-Match: %j is answered whole', async (sent) => {
-    const { request, store } = createTestApp()
-    store.rows.proofs.set(slug, completeProof)
-    expect((await request(`/proof/${slug}`, { headers: { 'if-none-match': sent } })).status).toBe(200)
-  })
+  test.each(['', '""', 'x', '"x', 'W/"x"', ',', '"*"', '** ', 'W/*', '"x", *', '*, *', 'W/', '"'.repeat(99)])(
+    'If-None-Match: %j is answered whole',
+    async (sent) => {
+      const { request, store } = createTestApp()
+      store.rows.proofs.set(slug, completeProof)
+      expect((await request(`/proof/${slug}`, { headers: { 'if-none-match': sent } })).status).toBe(200)
+    },
+  )
 })
 
 describe('health', () => {

@@ -38,6 +38,7 @@ import type {
   SelfReport,
   Store,
 } from './ports.ts'
+import { createProofReader } from './proof/proofReader.ts'
 import { createProofWatcher } from './proof/watchProof.ts'
 import type { SigningRequest, SigningResult } from './sign/request.ts'
 import { systemSchedule } from './system.ts'
@@ -140,7 +141,8 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
     allowedChainIds,
     signQuotaPerDay: config.signQuotaPerDay,
   })
-  registerProofRoutes(app, { store, ipfsGatewayUrl, proofEvents, limiters })
+  const proofReader = createProofReader({ store, ipfsGatewayUrl })
+  const getProof = registerProofRoutes(app, { proofReader, proofEvents, limiters })
   registerGatewayRoutes(app, shared)
   registerLogRoutes(app, shared)
   registerHealthRoutes(app, shared)
@@ -152,7 +154,7 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
 
   return {
     app,
-    direct: createDirectRoutes({ publicUrl, log, guards }, [signDigest]),
+    direct: createDirectRoutes({ publicUrl, log, guards }, [signDigest, getProof]),
     refuseUnreadable: createRefuseUnreadable({ publicUrl, isHttps, random, log }),
     async stop() {
       proofEvents.stop()

@@ -3,7 +3,9 @@ import { type AddressInfo, connect } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import type { AppConfig, AppDeps } from '../app.ts'
 import { CoordinatorError } from '../errors.ts'
+import { toProofView } from '../proof/toProofView.ts'
 import type { SigningResult } from '../sign/request.ts'
+import type { Proof } from '../store/types.ts'
 import { createHttpServer } from './createHttpServer.ts'
 import { APP, createTestApp, signBody, toDigest, txMetadata } from './testApp.fake.ts'
 
@@ -12,11 +14,28 @@ afterEach(() => {
   for (const stop of stops.splice(0)) stop()
 })
 
+const final: Proof = {
+  slug: 'AAAAAAAAAAAAAAAAAAAAAA',
+  kind: 'transaction',
+  txHash: `0x${'11'.repeat(32)}`,
+  chainId: 1,
+  walletAddress: `0x${'22'.repeat(20)}`,
+  status: 'complete',
+  ipfsCid: 'bafkcid',
+  onchainTxHash: `0x${'33'.repeat(32)}`,
+  onchainBlockNumber: 5,
+  kmsQuoteVerified: true,
+  receipt: Buffer.from('{"text":"é"}'),
+  createdAt: 0,
+  isFinal: true,
+}
+
 type Changes = { config?: Partial<AppConfig>; deps?: Partial<AppDeps> }
 
 /** A user with a wallet, and the app behind a server. `isDirect: false` leaves every request to the framework. */
 async function listen({ isDirect, ...changes }: Changes & { isDirect: boolean }) {
   const app = createTestApp(changes)
+  app.store.rows.proofs.set(final.slug, final)
   const user = app.browser()
   await user.signIn()
   await user.post('/wallet/provision')
@@ -156,7 +175,39 @@ const direct: Case[] = [
   ],
 ]
 
+const { slug } = final
+const get =
+  (line: string, ...headers: string[]) =>
+  () =>
+    [`${line} HTTP/1.1`, HOST, ...headers, 'Connection: close', '', ''].join('\r\n')
+const proof = `GET /proof/${slug}`
+const etag = toProofView(final, undefined).version
+
+const directProofs: Case[] = [
+  ['a proof', get(proof), 200],
+  ['a proof for one of our pages', get(proof, ORIGIN), 200],
+  ['a proof for any other page', get(proof, 'Origin: https://other.example'), 200],
+  ['a proof, counted', get(proof), 200, { config: { rateLimits: { ...limits(1), proof: { count: 5, seconds: 60 } } } }],
+  ['a proof that the caller has', get(proof, `If-None-Match: "${etag}"`), 304],
+  ['the same, compared weakly', get(proof, `If-None-Match: W/"${etag}"`), 304],
+  ['the same in two lines', get(proof, 'If-None-Match: "x"', `If-None-Match: "${etag}"`), 304],
+  ['any that the caller has', get(proof, 'If-None-Match: *'), 304],
+  ['any among others', get(proof, 'If-None-Match: "x", *'), 200],
+  ['tags without quotes', get(proof, `If-None-Match: ${etag}`), 200],
+  ['no such proof', get('GET /proof/AAAAAAAAAAAAAAAAAAAAAQ', 'If-None-Match: *'), 404],
+  ['bits that no slug has', get('GET /proof/AAAAAAAAAAAAAAAAAAAAAB'), 404],
+  ['a proof from two Hosts', get(proof, 'hOsT: evil.example'), 400],
+]
+
 const throughFramework: Case[] = [
+  ['the head of a proof', get(`HEAD /proof/${slug}`), 200],
+  ['a proof with a query', get(`${proof}?a=b`), 200],
+  ['a proof asked for with a body', get(proof, 'Content-Length: 0'), 200],
+  ['a proof in another spelling', get(`GET /proof/%41${slug.slice(1)}`), 200],
+  ['what is no slug', get('GET /proof/x'), 404],
+  ['the events of a proof', get(`${proof}/events`, `Last-Event-Id: ${etag}`), 204],
+  ['no method of a proof', get(`POST /proof/${slug}`, 'Content-Length: 0', ORIGIN), 405],
+
   ['a query', ({ cookie }) => toBytes({ cookie, line: 'POST /sign/digest?a=b HTTP/1.1' }), 200],
   ['an absolute form', ({ cookie }) => toBytes({ cookie, line: 'POST http://api.example/sign/digest HTTP/1.1' }), 200],
   ['a path in another spelling', ({ cookie }) => toBytes({ cookie, line: 'POST /sign/%64igest HTTP/1.1' }), 200],
@@ -206,7 +257,7 @@ async function compare(toRequest: Case[1], changes: Changes = {}) {
   return { answer: answers[0], taken: shorter.taken() }
 }
 
-test.each(direct)(
+test.each([...direct, ...directProofs])(
   '%s is answered as by the framework, to the byte, and so is the log',
   async (_, toRequest, status, changes) => {
     const { answer, taken } = await compare(toRequest, changes)

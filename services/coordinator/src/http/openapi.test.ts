@@ -108,6 +108,7 @@ describe('the harness that checks every answer against it', () => {
       kmsQuoteVerified: true,
       receipt: null,
       createdAt: 0,
+      isFinal: false,
     })
     await expect(request('/proof/AAAAAAAAAAAAAAAAAAAAAA')).rejects.toThrow('txHash')
     const events = await openEvents('/proof/AAAAAAAAAAAAAAAAAAAAAA/events')

@@ -23,8 +23,9 @@ const complete: Proof = {
   onchainTxHash: `0x${'ab'.repeat(32)}`,
   onchainBlockNumber: 12,
   kmsQuoteVerified: true,
-  receipt,
+  receipt: Buffer.from(JSON.stringify(receipt)),
   createdAt: Date.parse('2026-06-15T12:00:00.000Z'),
+  isFinal: false,
 }
 const pinned: Proof = { ...complete, status: 'pending_onchain', onchainTxHash: null, onchainBlockNumber: null }
 const pending: Proof = { ...pinned, status: 'pending_pin', ipfsCid: null, receipt: null }

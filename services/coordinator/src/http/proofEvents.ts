@@ -64,7 +64,7 @@ export function createProofEvents(deps: { watcher: ProofWatcher; schedule: Sched
           onView({ status, body, version }) {
             const isLast = isTerminalProofStatus(status)
             isSeen = isLast && version === lastEventId
-            if (!isSeen) stream.send({ id: version, event: 'proof', data: body })
+            if (!isSeen) stream.send({ id: version, event: 'proof', data: body.toString() })
             if (isLast) stream.end()
           },
         })

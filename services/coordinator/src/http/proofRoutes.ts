@@ -1,27 +1,36 @@
 import { CoordinatorError } from '../errors.ts'
-import { type GetProofDeps, getProof } from '../proof/getProof.ts'
+import type { ProofReader } from '../proof/proofReader.ts'
 import { addRoute, type HttpApp } from './addRoute.ts'
+import type { RequestContext } from './context.ts'
+import type { DirectRoute } from './directRoutes.ts'
 import { type Limiters, limit } from './limiters.ts'
 import { EVENT_HEADERS, type ProofEvents } from './proofEvents.ts'
 import { routes } from './routes.ts'
 
-export type ProofRoutesDeps = GetProofDeps & { proofEvents: ProofEvents; limiters: Limiters }
+export type ProofRoutesDeps = { proofReader: ProofReader; proofEvents: ProofEvents; limiters: Limiters }
 
 /** When a place among the streams of an address becomes free is unknown; this is when their browsers would retry. */
 const STREAM_RETRY_S = 4
 
-export function registerProofRoutes(app: HttpApp, deps: ProofRoutesDeps): void {
-  const { proofEvents, limiters } = deps
+/** Returns the one that is asked for most. */
+export function registerProofRoutes(app: HttpApp, deps: ProofRoutesDeps): DirectRoute {
+  const { proofReader, proofEvents, limiters } = deps
 
-  addRoute(app, routes['GET /proof/:slug'], async (c) => {
+  async function getProof(c: RequestContext, slug: string) {
     limit(c, limiters.proof)
-    const { status, body, version } = await getProof(deps, { slug: c.req.param('slug') ?? '' })
+    const { isFinal, body, version } = await proofReader.read(slug)
     const etag = `"${version}"`
     c.header('etag', etag)
-    // A complete proof still changes when a reorganisation moves its event, so it is not cached for good.
-    c.header('cache-control', status === 'complete' ? 'public, max-age=60' : 'no-cache')
-    if (isMatch(c.req.header('if-none-match'), etag)) return c.body(null, 304)
-    return c.body(body, 200, { 'content-type': 'application/json' })
+    // Until its event is final, a reorganisation may move a complete proof: a cache has to ask each time.
+    c.header('cache-control', isFinal ? 'public, max-age=3600' : 'no-cache')
+    if (isMatch(c.req.header('if-none-match'), etag)) return { status: 304, body: null } as const
+    c.header('content-type', 'application/json')
+    return { status: 200, body } as const
+  }
+
+  addRoute(app, routes['GET /proof/:slug'], async (c) => {
+    const { status, body } = await getProof(c, c.req.param('slug') ?? '')
+    return status === 304 ? c.body(null, status) : c.body(body, status)
   })
 
   addRoute(app, routes['GET /proof/:slug/events'], async (c) => {
@@ -29,7 +38,7 @@ export function registerProofRoutes(app: HttpApp, deps: ProofRoutesDeps): void {
     const slug = c.req.param('slug') ?? ''
     const address = c.get('clientAddress') ?? ''
     if (c.req.method === 'HEAD') {
-      await getProof(deps, { slug })
+      await proofReader.read(slug)
       return c.body(null, 200, EVENT_HEADERS)
     }
     if (proofEvents.isFull(address)) {
@@ -40,10 +49,20 @@ export function registerProofRoutes(app: HttpApp, deps: ProofRoutesDeps): void {
     const events = await proofEvents.open({ slug, address, lastEventId: c.req.header('last-event-id'), signal })
     return events === undefined ? c.body(null, 204) : c.body(events, 200, EVENT_HEADERS)
   })
+
+  return {
+    method: 'GET',
+    isPath: (path) => PROOF_PATH.test(path),
+    route: routes['GET /proof/:slug'].getRoutingPath(),
+    handle: (c) => getProof(c, c.req.path.slice('/proof/'.length)),
+  }
 }
+
+const PROOF_PATH = /^\/proof\/[A-Za-z0-9_-]{22}$/
 
 /** RFC 9110 §13.1.2: a list of tags, compared weakly, or `*`. */
 function isMatch(header: string | undefined, etag: string): boolean {
-  const tags = (header ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''))
-  return tags.includes(etag) || tags.includes('*')
+  if (header === undefined) return false
+  if (header.trim() === '*') return true
+  return header.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag)
 }

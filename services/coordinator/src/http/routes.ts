@@ -276,6 +276,8 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
   },
   'GET /proof/:slug': {
     summary: 'The public proof of a signature',
+    description:
+      'Until its event is final on the chain, also while it is `complete`, ask again each time, with the ETag in If-None-Match: a reorganisation may move the event. A final proof never changes, and may be kept for an hour.',
     request: { params: z.object({ slug: z.string() }) },
     responses: {
       200: json('The proof, as far as it has come', proofPayloadSchema),

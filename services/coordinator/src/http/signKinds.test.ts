@@ -261,6 +261,7 @@ describe('what is public afterwards', () => {
         kmsQuoteVerified: true,
         receipt: null,
         createdAt: 1_750_000_000_000,
+        isFinal: false,
       })
       store.rows.summaries.set(slug, summaries[kind])
       const proof = (await (await request(`/proof/${slug}`)).json()) as Record<string, unknown>

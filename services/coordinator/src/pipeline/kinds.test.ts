@@ -249,7 +249,8 @@ describe('every kind of signature, from the enclave to its blocks', () => {
     const versions: unknown[] = []
     for (const { slug } of results) {
       expect(await stage.pin(slug)).toBe('pinned')
-      versions.push((await subject.store.findProof(slug))?.receipt?.version)
+      const { receipt } = (await subject.store.findProof(slug)) ?? {}
+      versions.push(receipt && JSON.parse(Buffer.from(receipt).toString()).version)
     }
     expect(versions).toEqual(['countersign-attestation/1', 'countersign-attestation/2'])
   })

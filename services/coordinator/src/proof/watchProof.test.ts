@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { createManualTime } from '../collateral/manualTime.fake.ts'
 import { createMemoryStore } from '../store/memoryStore.fake.ts'
 import type { Proof } from '../store/types.ts'
-import type { ProofView } from './getProof.ts'
+import type { ProofView } from './toProofView.ts'
 import { createProofWatcher } from './watchProof.ts'
 
 const slug = 'AAAAAAAAAAAAAAAAAAAAAA'
@@ -21,6 +21,7 @@ const pending: Proof = {
   kmsQuoteVerified: true,
   receipt: null,
   createdAt: 0,
+  isFinal: false,
 }
 const pinned: Proof = { ...pending, status: 'pending_onchain', ipfsCid: 'cid' }
 const complete: Proof = { ...pinned, status: 'complete', onchainTxHash: `0x${'33'.repeat(32)}`, onchainBlockNumber: 5 }
@@ -77,7 +78,7 @@ describe('watching a proof', () => {
     const { views } = await watch()
     store.rows.proofs.set(slug, { ...pinned, onchainTxHash: `0x${'44'.repeat(32)}` })
     await round()
-    expect(views.map(({ body }) => (JSON.parse(body) as ProofPayload).onchainTxHash)).toEqual([
+    expect(views.map(({ body }) => (JSON.parse(body.toString()) as ProofPayload).onchainTxHash)).toEqual([
       null,
       `0x${'44'.repeat(32)}`,
     ])

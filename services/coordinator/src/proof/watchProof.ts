@@ -2,8 +2,10 @@ import { isSlug, isTerminalProofStatus } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import { CoordinatorError, toPublicCode } from '../errors.ts'
 import type { Schedule, Store } from '../ports.ts'
-import type { Proof, ProofState } from '../store/types.ts'
-import { type ProofView, proofNotFound, toProofView } from './getProof.ts'
+import type { Proof } from '../store/types.ts'
+import { proofNotFound } from './proofNotFound.ts'
+import { type ProofView, toProofView } from './toProofView.ts'
+import { toStateKey } from './toStateKey.ts'
 
 export type ProofWatcherDeps = {
   store: Pick<Store, 'findProof' | 'findProofStates'>
@@ -17,7 +19,7 @@ export type ProofWatcherDeps = {
 export type ProofWatcher = {
   /**
    * Calls `onView` with the proof as it is now, and at each change, until it is terminal. Resolves after the first call with
-   * what ends the watch. Throws `proof_not_found`, as `getProof` does.
+   * what ends the watch. Throws `proof_not_found`, as reading it does.
    */
   watch(parameters: { slug: string; onView(view: ProofView): void }): Promise<() => void>
   /** Ends all of them; later ones are refused with `shutting_down`. */
@@ -134,9 +136,4 @@ export function createProofWatcher(deps: ProofWatcherDeps): ProofWatcher {
       cancelRound = undefined
     },
   }
-}
-
-/** All that ever changes of a row. */
-function toStateKey({ status, ipfsCid, onchainTxHash, onchainBlockNumber }: ProofState): string {
-  return JSON.stringify([status, ipfsCid, onchainTxHash, onchainBlockNumber])
 }

@@ -175,6 +175,7 @@ export function createMemoryStore() {
           kmsQuoteVerified: true,
           receipt: null,
           createdAt: now,
+          isFinal: false,
         })
         rows.summaries.set(slug, summary)
         return signed

@@ -7,6 +7,7 @@ import { up as collateralCache } from './migrations/0003-collateral-cache.ts'
 import { up as kinds } from './migrations/0004-kinds.ts'
 import { up as vaults } from './migrations/0005-vaults.ts'
 import { up as logs } from './migrations/0006-logs.ts'
+import { up as finalProofs } from './migrations/0007-final-proofs.ts'
 
 /** By name, in order. A migration that has been released is never edited: a change is a new one. */
 const migrations: Readonly<Record<string, Migration>> = {
@@ -16,6 +17,7 @@ const migrations: Readonly<Record<string, Migration>> = {
   '0004-kinds': { up: kinds },
   '0005-vaults': { up: vaults },
   '0006-logs': { up: logs },
+  '0007-final-proofs': { up: finalProofs },
 }
 
 /**

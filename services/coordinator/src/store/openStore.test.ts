@@ -26,9 +26,16 @@ describe('openStore on PostgreSQL', () => {
       await Promise.all(stores.map((store) => store.close()))
     }
     const database = await openDatabase({ databaseUrl })
-    const { rows } = await sql`select name from migrations`.execute(database.db)
-    const names = ['0001-initial', '0002-pipeline', '0003-collateral-cache', '0004-kinds', '0005-vaults', '0006-logs']
-    expect(rows).toEqual(names.map((name) => ({ name })))
+    const { rows } = await sql<{ name: string }>`select name from migrations`.execute(database.db)
+    expect(rows.map(({ name }) => name)).toEqual([
+      '0001-initial',
+      '0002-pipeline',
+      '0003-collateral-cache',
+      '0004-kinds',
+      '0005-vaults',
+      '0006-logs',
+      '0007-final-proofs',
+    ])
     await database.close()
   }, 60_000)
 

@@ -106,12 +106,13 @@ describe.each(databaseKinds)('proofs on %s', (kind) => {
     await sql`update attestations set onchain_tx_hash = ${Buffer.alloc(32, 0xab)}::bytea, onchain_block_number = 7,
       status = 'complete' where slug = ${two}`.execute(subject.database.db)
     const states = await subject.store.findProofStates([one, 'AAAAAAAAAAAAAAAAAAAAAA', two, one, '', "'"])
-    const open = { status: 'pending_pin', ipfsCid: null, onchainTxHash: null, onchainBlockNumber: null }
+    const open = { status: 'pending_pin', ipfsCid: null, onchainTxHash: null, onchainBlockNumber: null, isFinal: false }
     const done = {
       status: 'complete',
       ipfsCid: 'cid',
       onchainTxHash: `0x${'ab'.repeat(32)}`,
       onchainBlockNumber: 7,
+      isFinal: false,
     }
     expect(states.toSorted((left, right) => (left.slug === one ? -1 : right.slug === one ? 1 : 0))).toEqual([
       { slug: one, ...open },

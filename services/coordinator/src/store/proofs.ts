@@ -8,27 +8,29 @@ import type { Proof, ProofState, Transaction } from './types.ts'
 /** Above every id. */
 const MAX_BIGINT = '9223372036854775807'
 
-type ProofRow = Pick<Tables['pending_transactions'], 'tx_hash'> & { kind: SignatureKind } & Pick<
-    Tables['wallets'],
-    'address'
-  > &
+type StateRow = Pick<Tables['attestations'], 'slug' | 'status' | 'ipfs_cid' | 'onchain_tx_hash'> & {
+  onchain_block_number: string | null
+  is_final: boolean
+}
+
+type ProofRow = StateRow &
+  Pick<Tables['pending_transactions'], 'tx_hash'> &
+  Pick<Tables['wallets'], 'address'> &
   Pick<Tables['verifications'], 'quote_verified'> &
-  Pick<Tables['attestations'], 'slug' | 'status' | 'ipfs_cid' | 'created_at' | 'onchain_tx_hash' | 'receipt_bytes'> & {
-    chain_id: string
-    onchain_block_number: string | null
-  }
+  Pick<Tables['attestations'], 'created_at' | 'receipt_bytes'> & { kind: SignatureKind; chain_id: string }
 
 /** Prepared, because planning took the database eight times as long as running it; and fenced, so that the plan stays the right one. */
 export async function findProof(db: Kysely<Tables>, slug: string): Promise<Proof | undefined> {
   const { rows } = await sql<ProofRow>`${sql.raw(PREPARED)}
     select a.slug, a.status, a.ipfs_cid, a.created_at, a.onchain_tx_hash, a.onchain_block_number, a.receipt_bytes,
-      p.kind, p.tx_hash, p.chain_id, w.address, v.quote_verified
+      p.kind, p.tx_hash, p.chain_id, w.address, v.quote_verified, coalesce(b.status = 'final', false) as is_final
     from attestations as a
     join lateral (
       select wallet_id, kind, tx_hash, chain_id from pending_transactions where id = a.pending_transaction_id offset 0
     ) as p on true
     join lateral (select address from wallets where id = p.wallet_id offset 0) as w on true
     join lateral (select quote_verified from verifications where id = a.verification_id offset 0) as v on true
+    left join lateral (select status from publications where id = a.publication_id offset 0) as b on true
     where a.slug = ${slug}`.execute(db)
   const row = rows[0]
   return (
@@ -44,26 +46,27 @@ export async function findProof(db: Kysely<Tables>, slug: string): Promise<Proof
       onchainBlockNumber: row.onchain_block_number === null ? null : Number(row.onchain_block_number),
       kmsQuoteVerified: row.quote_verified,
       // Its bytes are frozen before the pin; specification §2 shows them once the pin is done.
-      receipt: row.ipfs_cid === null ? null : parseReceiptBytes(row.receipt_bytes),
+      receipt: row.ipfs_cid === null ? null : row.receipt_bytes,
       createdAt: row.created_at.getTime(),
+      isFinal: row.is_final,
     }
   )
 }
 
 export async function findProofStates(db: Kysely<Tables>, slugs: readonly string[]): Promise<ProofState[]> {
   if (slugs.length === 0) return []
-  const rows = await db
-    .selectFrom('attestations')
-    // One parameter, however many they are.
-    .where('slug', '=', sql<string>`any(${[...slugs]}::text[])`)
-    .select(['slug', 'status', 'ipfs_cid', 'onchain_tx_hash', 'onchain_block_number'])
-    .execute()
+  const { rows } = await sql<StateRow>`${sql.raw(PREPARED)}
+    select a.slug, a.status, a.ipfs_cid, a.onchain_tx_hash, a.onchain_block_number, coalesce(b.status = 'final', false) as is_final
+    from attestations as a
+    left join lateral (select status from publications where id = a.publication_id offset 0) as b on true
+    where a.slug = any(${[...slugs]}::text[])`.execute(db)
   return rows.map((row) => ({
     slug: row.slug,
     status: row.status,
     ipfsCid: row.ipfs_cid,
     onchainTxHash: row.onchain_tx_hash && toPrefixed(row.onchain_tx_hash),
     onchainBlockNumber: row.onchain_block_number === null ? null : Number(row.onchain_block_number),
+    isFinal: row.is_final,
   }))
 }
 
@@ -122,9 +125,4 @@ export async function listTransactions(
 function toSummary({ kind, to, value, data, nonce, implementation }: SummaryRow): SignedSummary {
   if (kind === 'transaction') return { to, value, data, nonce: Number(nonce) }
   return kind === 'authorization' ? { kind, implementation } : { kind }
-}
-
-/** Our own canonical bytes, which the database keeps from changing: no need to check their form at every poll. */
-function parseReceiptBytes(bytes: Uint8Array | null): Proof['receipt'] {
-  return bytes && JSON.parse(Buffer.from(bytes).toString('utf8'))
 }

@@ -237,8 +237,12 @@ describe.each(databaseKinds)('publications on %s', (kind) => {
     const other: Hex = `0x${'cd'.repeat(32)}`
     expect(await store.move({ id, txHash: other, blockNumber: 9 })).toBe(true)
     expect(await subject.store.findProof(slug)).toMatchObject({ onchainTxHash: other, onchainBlockNumber: 9 })
+    const isFinal = async () =>
+      [await subject.store.findProof(slug), ...(await subject.store.findProofStates([slug]))].map((one) => one?.isFinal)
+    expect(await isFinal()).toEqual([false, false])
     expect([await store.finish({ id }), await store.finish({ id }), await store.move(at)]).toEqual([true, false, false])
     expect(await subject.store.findProof(slug)).toMatchObject({ onchainBlockNumber: 9 })
+    expect(await isFinal()).toEqual([true, true])
   })
 
   test.each([

@@ -74,6 +74,7 @@ describe.each(databaseKinds)('signings on %s', (kind) => {
       kmsQuoteVerified: true,
       receipt: null,
       createdAt: NOW,
+      isFinal: false,
     })
   })
 

@@ -7,7 +7,6 @@ import type {
   EnclaveSettings,
   EntropyWitness,
   Hex,
-  ProofPayload,
   ProofStatus,
   SignatureKind,
   Signed,
@@ -171,12 +170,15 @@ export type Proof = {
   onchainTxHash: Hex | null
   onchainBlockNumber: number | null
   kmsQuoteVerified: boolean
-  receipt: ProofPayload['receipt']
+  /** Canonical JSON. */
+  receipt: Uint8Array | null
   createdAt: number
+  /** Whether nothing of it changes again, since its publication is final. */
+  isFinal: boolean
 }
 
 /** What of a proof can change. */
-export type ProofState = Pick<Proof, 'slug' | 'status' | 'ipfsCid' | 'onchainTxHash' | 'onchainBlockNumber'>
+export type ProofState = Pick<Proof, 'slug' | 'status' | 'ipfsCid' | 'onchainTxHash' | 'onchainBlockNumber' | 'isFinal'>
 
 /** A line in a user's list. Ids grow, and are positions in the list. */
 export type Transaction = { id: string } & Pick<Proof, 'txHash' | 'chainId' | 'slug' | 'status' | 'createdAt'> & {

@@ -22,6 +22,7 @@ function add({ store }: TestApp, walletId: string, name: string) {
     kmsQuoteVerified: true,
     receipt: null,
     createdAt: Date.parse('2026-06-15T12:00:00.000Z'),
+    isFinal: false,
   })
   store.rows.summaries.set(slug, payment)
 }
