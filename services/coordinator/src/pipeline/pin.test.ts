@@ -23,8 +23,9 @@ import { createCommitter } from '../sign/commit.ts'
 import { createReleaser } from '../sign/release.ts'
 import { signBatch } from '../sign/signBatch.ts'
 import { createBatchVerifier } from '../sign/verifyBatch.ts'
+import type { PinWork } from '../store/findPins.ts'
 import { PIN_QUEUE, PUBLISH_QUEUE } from '../store/jobs.ts'
-import { createPinningStore, type PinningStore, type PinWork } from '../store/pinning.ts'
+import { createPinningStore, type PinningStore } from '../store/pinning.ts'
 import {
   createTestBatch,
   createTestSigning,
@@ -150,9 +151,10 @@ describe.each(stageKinds)('the pin stage on %s', (kind) => {
     if (cid === null || bytes === null) throw new Error('nothing is pinned')
     expect(toCid(bytes)).toBe(cid)
     expect(Buffer.from(service.blocks.get(cid) ?? []).equals(bytes)).toBe(true)
-    const { collateral, receiptBytes } = await findWork(slug)
-    const named = parseReceipt(receiptBytes ?? new Uint8Array()).signer.collateral
-    expect(Buffer.from(service.blocks.get(named) ?? []).equals(collateral)).toBe(true)
+    const work = await findWork(slug)
+    const { collateral } = assembleReceipt(work)
+    const named = parseReceipt(work.receiptBytes ?? new Uint8Array()).signer.collateral
+    expect(Buffer.from(service.blocks.get(named) ?? []).equals(collateral.bytes)).toBe(true)
     expect((await findJobs()).filter(({ name }) => name === PUBLISH_QUEUE)).toEqual([
       { name: PUBLISH_QUEUE, data: {}, delay_ms: 0 },
     ])

@@ -21,10 +21,13 @@ const CID = toCid(Buffer.from('a receipt'))
 
 type Plan = { 'Node Type': string; 'Index Name'?: string; Plans?: Plan[] }
 
-/** What reads a table or an index; a bitmap's heap reads only what its index found. */
+/** Of no table; and a bitmap's heap reads only what its index found. */
+const HARMLESS = ['Bitmap Heap Scan', 'CTE Scan', 'Function Scan']
+
+/** What reads a table or an index. */
 function findScans(plan: Plan | undefined): Plan[] {
   if (plan === undefined) return []
-  const isScan = / Scan$/.test(plan['Node Type']) && plan['Node Type'] !== 'Bitmap Heap Scan'
+  const isScan = / Scan$/.test(plan['Node Type']) && !HARMLESS.includes(plan['Node Type'])
   return [...(isScan ? [plan] : []), ...(plan.Plans ?? []).flatMap(findScans)]
 }
 
@@ -105,13 +108,13 @@ describe.each(databaseKinds)('pinning on %s', (kind) => {
               release,
             },
             witness,
+            collateral: new Uint8Array(batch.collateral),
           },
-          collateral: new Uint8Array(batch.collateral),
           receiptBytes: null,
           attempts: 0,
           createdAt: NOW,
         })
-        expect(found && 'eventLog' in found.records.batch).toBe(eventLog !== undefined)
+        expect(found?.records.version === 1 && 'eventLog' in found.records.batch).toBe(eventLog !== undefined)
       },
     )
 
@@ -133,9 +136,11 @@ describe.each(databaseKinds)('pinning on %s', (kind) => {
       }
       for (const { slug, batch } of inserted) {
         const found = await pinning.findPin(slug)
-        expect(found?.collateral).toEqual(new Uint8Array(batch.collateral))
-        expect(found?.records.batch.bootId).toBe(batch.bootId)
-        expect(found?.records).toMatchObject({ coordinator: { selfAttestation: batch.selfAttestation } })
+        expect(found?.records).toMatchObject({
+          collateral: new Uint8Array(batch.collateral),
+          batch: { bootId: batch.bootId },
+          coordinator: { selfAttestation: batch.selfAttestation },
+        })
       }
     })
 
@@ -345,13 +350,15 @@ describe.each(databaseKinds)('pinning on %s', (kind) => {
     await pinning.recordPinFailure({ slug, failure: 'internal', now: NOW, retryAt: NOW + 250 })
     await pinning.completePin({ slug, cid: CID, now: NOW })
     await pinning.recordPinFailure({ slug, failure: 'internal', now: NOW })
-    expect(nodes).toHaveLength(7)
+    expect(nodes).toHaveLength(8)
     for (const node of nodes) {
       const { sql: text, parameters } = watched.getExecutor().compileQuery(node, createQueryId())
       const explain = CompiledQuery.raw(`explain (format json) ${text}`, [...parameters])
       const { rows } = await subject.database.db.executeQuery<{ 'QUERY PLAN': [{ Plan: Plan }] }>(explain)
       const scans = findScans(rows[0]?.['QUERY PLAN'][0].Plan)
-      expect(scans.map(({ 'Index Name': name }) => name)).toContain('attestations_slug_key')
+      // One is about what the signing has stored once for all.
+      const key = text.includes('"verifications"') ? 'verifications_pkey' : 'attestations_slug_key'
+      expect(scans.map(({ 'Index Name': name }) => name)).toContain(key)
       for (const scan of scans) expect(scan).toHaveProperty('Index Cond')
     }
   })
