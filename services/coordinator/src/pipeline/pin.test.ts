@@ -494,6 +494,34 @@ describe.each(stageKinds)('the pin stage on %s', (kind) => {
       expect(watched.calls.filter((call) => call === `pin ${collateral.cid}`)).toHaveLength(2)
     })
 
+    test('is pinned once for all that need it at one time', async () => {
+      const slugs = await Promise.all(Array.from({ length: 20 }, () => insert()))
+      const { collateral } = assembleReceipt(await findWork(slugs[0] ?? ''))
+      const watched = createWatchedPinner()
+      const { stage } = setUp({ pinner: watched })
+      expect(new Set(await Promise.all(slugs.map((slug) => stage.pin(slug))))).toEqual(new Set(['pinned']))
+      expect(watched.calls.filter((call) => call.endsWith(collateral.cid))).toHaveLength(2)
+      expect(watched.calls.slice(0, 2)).toEqual([`pin ${collateral.cid}`, `read ${collateral.cid}`])
+      for (const slug of slugs) await expectPinned(slug)
+    })
+
+    test('that fails fails for all that wait for it, and for none after', async () => {
+      const slugs = await Promise.all(Array.from({ length: 5 }, () => insert()))
+      const { collateral } = assembleReceipt(await findWork(slugs[0] ?? ''))
+      let failures = 1
+      const failing: Pick<Pinner, 'pin' | 'read'> = {
+        async pin(block, options) {
+          if (block.cid !== collateral.cid || failures === 0) return pinner.pin(block, options)
+          failures -= 1
+          throw new PinError('pin_unavailable')
+        },
+        read: (cid, options) => pinner.read(cid, options),
+      }
+      const { stage } = setUp({ pinner: failing })
+      expect(await Promise.all(slugs.map((slug) => stage.pin(slug)))).toEqual(slugs.map(() => 'retried'))
+      expect(await Promise.all(slugs.map((slug) => stage.pin(slug)))).toEqual(slugs.map(() => 'pinned'))
+    })
+
     test('is looked after again when the service fails: it may have lost everything', async () => {
       const [first, second] = [await insert(), await insert()]
       const { stage } = setUp()

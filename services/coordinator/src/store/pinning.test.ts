@@ -268,6 +268,70 @@ describe.each(databaseKinds)('pinning on %s', (kind) => {
     })
   })
 
+  describe('many at once', () => {
+    const insertMany = async (count: number) => {
+      const batch = createTestBatch()
+      const signings = Array.from({ length: count }, () => createTestSigning(wallet))
+      await subject.store.insertSignings({ batch, signings, now: NOW })
+      await sql`delete from pgboss.job`.execute(subject.database.db)
+      return signings.map(({ slug }) => slug)
+    }
+
+    test('each has its own records, bytes and CID, and one job publishes them', async () => {
+      const slugs = [...(await insertMany(20)), ...(await insertMany(20))]
+      const works = await Promise.all([...slugs, 'unknown'].map((slug) => pinning.findPin(slug)))
+      expect(works.map((work) => work?.slug)).toEqual([...slugs, undefined])
+      const kept = await Promise.all(slugs.map((slug) => freeze(slug, `the receipt of ${slug}`)))
+      expect(kept.map((bytes) => Buffer.from(bytes).toString())).toEqual(slugs.map((slug) => `the receipt of ${slug}`))
+      const toPinned = (slug: string, index: number) => ({ slug, cid: toCid(Buffer.from(slug)), now: NOW + index })
+      expect(await Promise.all(slugs.map((slug, index) => pinning.completePin(toPinned(slug, index))))).toEqual(
+        slugs.map(() => true),
+      )
+      for (const [index, slug] of slugs.entries()) {
+        const { cid, now } = toPinned(slug, index)
+        expect(await findRow(slug)).toMatchObject({
+          status: 'pending_onchain',
+          ipfs_cid: cid,
+          pinned_at: new Date(now),
+        })
+      }
+      expect(await findJobs()).toEqual([{ name: PUBLISH_QUEUE, data: {}, delay: 0 }])
+    })
+
+    test('one that cannot be moved on does not keep the others', async () => {
+      const slugs = await insertMany(4)
+      const [bare, ...frozen] = slugs
+      for (const slug of frozen) await freeze(slug)
+      const settled = await Promise.allSettled(slugs.map((slug) => pinning.completePin({ slug, cid: CID, now: NOW })))
+      expect(settled).toMatchObject([{ reason: { code: '23514' } }, { value: true }, { value: true }, { value: true }])
+      expect(await findRow(bare ?? '')).toMatchObject({ status: 'pending_pin', ipfs_cid: null })
+    })
+
+    test('one that does not exist does not keep the others from being frozen', async () => {
+      const [slug = ''] = await insertMany(1)
+      const settled = await Promise.allSettled([freeze('unknown'), freeze(slug)])
+      expect(settled).toMatchObject([{ status: 'rejected' }, { status: 'fulfilled' }])
+    })
+
+    test('workers with the same proofs, each in its own order, never wait in a circle', async () => {
+      const slugs = await insertMany(100)
+      const others = createPinningStore({ db: subject.database.db, jobs: subject.jobs })
+      const orders = [slugs, slugs.toReversed()] as const
+      const frozen = await Promise.all([
+        ...orders[0].map((slug) => freeze(slug, 'one')),
+        ...orders[1].map((slug) => others.freezeReceipt({ slug, bytes: Buffer.from('two') })),
+      ])
+      const texts = frozen.map((bytes) => Buffer.from(bytes).toString())
+      expect(texts.slice(0, 100)).toEqual(texts.slice(100).toReversed())
+      const moved = await Promise.all(
+        [pinning, others].map((store, index) =>
+          Promise.all((orders[index] ?? []).map((slug) => store.completePin({ slug, cid: CID, now: NOW }))),
+        ),
+      )
+      expect(moved.flat().filter((isFirst) => isFirst)).toHaveLength(100)
+    })
+  })
+
   describe('recordPinFailure', () => {
     test.each([250, 1_500, 300_000])('a job starts the next attempt after %d ms', async (delayMs) => {
       const { slug } = await insert()
