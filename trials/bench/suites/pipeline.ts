@@ -20,7 +20,7 @@ import {
 import type { Signing, Wallet } from '../../../services/coordinator/src/store/types.ts'
 import type { Report, Run } from '../report.ts'
 
-const BACKLOG = 2_000
+const BACKLOG = 5_000
 const ONE_BY_ONE = 40
 const PER_BATCH = 100
 const COORDINATOR_KEY = '5a'.repeat(32)
