@@ -1,6 +1,6 @@
 import { createReceiptSimulator } from '@countersign/receipt/simulator'
 import { expect, test } from 'vitest'
-import type { PinWork } from '../../services/coordinator/src/store/pinning.ts'
+import type { PinWork } from '../../services/coordinator/src/store/findPins.ts'
 import { countBlocks } from './pinReceipts.ts'
 
 const service = createReceiptSimulator()
@@ -12,8 +12,7 @@ async function issue(nonce: number, batchSequence: number) {
   const work: PinWork = {
     slug: `${nonce}`,
     status: 'pending_pin',
-    records: { version: 1, ...records, batch },
-    collateral,
+    records: { version: 1, ...records, batch, collateral },
     receiptBytes: null,
     attempts: 0,
     createdAt: 0,

@@ -25,7 +25,8 @@ export async function countBlocks(
   for (const slug of slugs) {
     const work = await pinning.findPin(slug)
     if (work === undefined) throw new Error('a proof is not there')
-    const { bootId, sequence } = work.records.batch
+    const { records } = work
+    const { bootId, sequence } = records.version === 1 ? records.batch : records.release.batch
     const batch = `${bootId} ${sequence}`
     const { receipt, collateral, others } = assembleReceipt(work)
     const blocks = blocksOf.get(batch) ?? new Map<string, Block>()

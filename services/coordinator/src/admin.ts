@@ -3,9 +3,9 @@ import { readSecret } from '@countersign/service'
 import { explain } from './admin/explain.ts'
 import { type Command, parseCommand, USAGE } from './admin/parseCommand.ts'
 import { assembleReceipt } from './pipeline/assembleReceipt.ts'
+import { findPins } from './store/findPins.ts'
 import { listProofs } from './store/inspect.ts'
 import { type Database, openDatabase } from './store/openDatabase.ts'
-import { findPin } from './store/pinning.ts'
 import { toReason } from './toReason.ts'
 
 type Asked = Exclude<Command, { kind: 'help' | 'fault' }>
@@ -22,7 +22,7 @@ async function run(command: Asked, database: Database): Promise<number> {
       for (const { slug, status, explanation } of proofs) console.log(`${slug}  ${status.padEnd(15)}  ${explanation}`)
     return 0
   }
-  const work = await findPin(db, command.slug)
+  const [work] = await findPins(db, [command.slug])
   if (work === undefined) {
     console.error('There is no such proof.')
     return 1

@@ -1,3 +1,4 @@
+import type { Hex } from '@countersign/protocol'
 import { startChain, startPostgres } from '@countersign/testing'
 import { withScope } from '@countersign/testing/stack'
 import { deployServiceAttestations } from '../../../contracts/deployContract.ts'
@@ -11,14 +12,20 @@ import { startWorker } from '../../../services/coordinator/src/pipeline/worker.t
 import { openStores } from '../../../services/coordinator/src/store/openStore.ts'
 import {
   createTestBatch,
+  createTestRelease,
   createTestSigning,
+  createTestSigningV2,
   createTestWallet,
 } from '../../../services/coordinator/src/store/store.fake.ts'
+import type { Signing, Wallet } from '../../../services/coordinator/src/store/types.ts'
 import type { Report, Run } from '../report.ts'
 
-const BACKLOG = 2_000
+const BACKLOG = 5_000
 const ONE_BY_ONE = 40
 const PER_BATCH = 100
+const COORDINATOR_KEY = '5a'.repeat(32)
+/** As large as those of TDX are. */
+const COLLATERAL = Buffer.from(JSON.stringify({ collateral: 'ab'.repeat(10_000) }))
 
 const clock = { now: () => Date.now() }
 const log = { info() {}, warn() {}, error() {} }
@@ -57,8 +64,9 @@ export function benchPipeline({ isQuick, say }: Run): Promise<Report> {
       const slugs: string[] = []
       while (slugs.length < count) {
         const size = Math.min(PER_BATCH, count - slugs.length)
-        const signings = Array.from({ length: size }, () => createTestSigning(wallet))
-        await store.insertSignings({ batch: createTestBatch(), signings, now: clock.now() })
+        const signings = Array.from({ length: size }, () => createSigning(wallet))
+        const batch = createTestBatch({ release: createTestRelease(COORDINATOR_KEY), collateral: COLLATERAL })
+        await store.insertSignings({ batch, signings, now: clock.now() })
         slugs.push(...signings.map(({ slug }) => slug))
       }
       return slugs
@@ -120,6 +128,16 @@ export function benchPipeline({ isQuick, say }: Run): Promise<Report> {
       ],
     }
   })
+}
+
+/** A transaction, for a receipt of version 2. */
+function createSigning(wallet: Wallet): Signing {
+  const { txMetadata, statement: first } = createTestSigning(wallet)
+  const { digest, signature, txHash, signedAt } = first
+  const to = txMetadata.to.toLowerCase() as Hex
+  const subject = { ...txMetadata, to, from: wallet.address, txHash, digestSigned: digest, signature, signedAt }
+  const signing = createTestSigningV2(wallet, { kind: 'transaction', subject })
+  return { ...signing, statement: { ...signing.statement, coordinatorKey: COORDINATOR_KEY } }
 }
 
 async function time(run: () => Promise<void>): Promise<number> {

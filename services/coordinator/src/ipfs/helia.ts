@@ -1,7 +1,9 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { toCid } from '@countersign/receipt'
+import { createUnsafe } from 'multiformats/block'
 import { CID } from 'multiformats/cid'
+import * as raw from 'multiformats/codecs/raw'
 import type { Pinner } from '../ports.ts'
 import { openBlockFiles } from './blockFiles.ts'
 import { assertBlock, assertCid, PinError, untilAborted } from './pinError.ts'
@@ -47,18 +49,23 @@ export async function createHeliaPinner(parameters: CreateHeliaPinnerParameters)
   /** Goes on to its end when the caller gives up: with the caller's signal, helia leaves an unhandled rejection behind. */
   async function pin(block: { cid: string; bytes: Uint8Array<ArrayBuffer> }): Promise<void> {
     const cid = CID.parse(block.cid)
-    const held = await files.read(cid)
     // What has a mark was synced before it got it; a file without one may be of a process that died in between.
-    const isHeld = held !== undefined && toCid(held) === block.cid && (await helia.pins.isPinned(cid))
-    if (isHeld) return
+    const held = (await helia.pins.isPinned(cid)) ? await files.read(cid) : undefined
+    if (held !== undefined && toCid(held) === block.cid) return
     await files.write(cid, block.bytes)
-    await addPin(cid)
+    await addPin(cid, block.bytes)
   }
 
   /** Only marks the block, in case garbage in this folder is ever collected. */
-  async function addPin(cid: CID): Promise<void> {
+  async function addPin(cid: CID, bytes: Uint8Array): Promise<void> {
+    // The block itself, without links to follow; helia's own walker would read the file for that.
+    const walker = () => ({
+      async *walk() {
+        yield { block: createUnsafe({ cid, bytes, codec: raw }) as never, depth: 0, path: [cid] }
+      },
+    })
     try {
-      for await (const _ of helia.pins.add(cid, { depth: 0 }));
+      for await (const _ of helia.pins.add(cid, { depth: 0, walker }));
     } catch (error) {
       if (!(error instanceof Error && error.name === 'AlreadyPinnedError')) throw error
     }

@@ -1,17 +1,17 @@
 import { checkReceipt, MAX_RECEIPT_BYTES, parseReceipt, ReceiptError, toCid } from '@countersign/receipt'
 import { createReceiptSimulator, type SimulatedIssue } from '@countersign/receipt/simulator'
 import { describe, expect, test } from 'vitest'
-import type { PinRecords, PinWork } from '../store/pinning.ts'
+import type { PinRecords } from '../store/findPins.ts'
 import { assembleReceipt } from './assembleReceipt.ts'
 
 const simulator = createReceiptSimulator()
 const issue = await simulator.issue({ signedAt: new Date('2026-06-15T12:00:00.000Z'), treeSize: 5, leafIndex: 2 })
 
 /** As the store has it: without the collateral's CID. */
-type WorkV1 = Pick<PinWork, 'collateral'> & { records: PinRecords & { version: 1 } }
+type WorkV1 = { records: PinRecords & { version: 1 } }
 function toWork({ records, collateral }: SimulatedIssue): WorkV1 {
   const { collateral: _cid, ...batch } = records.batch
-  return { records: { version: 1, ...records, batch }, collateral }
+  return { records: { version: 1, ...records, batch, collateral } }
 }
 
 function withData(bytes: number): WorkV1 {
@@ -46,7 +46,8 @@ describe('assembleReceipt', () => {
 
   test('names the collateral that it is given', () => {
     const bytes = new TextEncoder().encode('{"another":"collateral"}')
-    const { receipt, collateral } = assembleReceipt({ ...toWork(issue), collateral: bytes })
+    const { records } = toWork(issue)
+    const { receipt, collateral } = assembleReceipt({ records: { ...records, collateral: bytes } })
     expect(collateral.cid).toBe(toCid(bytes))
     expect(parseReceipt(receipt.bytes).signer.collateral).toBe(toCid(bytes))
     expect(receipt.cid).not.toBe(issue.cid)

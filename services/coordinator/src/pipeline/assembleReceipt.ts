@@ -18,33 +18,43 @@ import {
   toCid,
 } from '@countersign/receipt'
 import type { Block } from '../ports.ts'
-import type { PinRecords, PinWork } from '../store/pinning.ts'
+import type { PinRecords, PinWork, ReleaseRecords } from '../store/findPins.ts'
 
 /** The blocks of a proof: its receipt, the collateral, and the others that it names, each before the one that names it. */
 export type ReceiptBlocks = { receipt: Block; collateral: Block; others: readonly Block[] }
 
+/** The blocks that proofs of one release share. */
+export type ReleaseBlocks = Record<'batch' | 'collateral' | 'coordinator' | 'release', Block>
+
 /**
- * A pure function of what the signing transaction stored. Throws `ReceiptError`, such as `receipt_too_large`.
+ * A pure function of what the signing transaction stored. Throws `ReceiptError`, such as `receipt_too_large`. A caller with many proofs of
+ * one release may keep its blocks.
  */
-export function assembleReceipt({
-  records,
-  collateral: bytes,
-}: Pick<PinWork, 'records' | 'collateral'>): ReceiptBlocks {
+export function assembleReceipt(
+  { records }: Pick<PinWork, 'records'>,
+  toBlocks: (release: ReleaseRecords) => ReleaseBlocks = assembleReleaseBlocks,
+): ReceiptBlocks {
+  if (records.version === 2) return assembleVersion2(records, toBlocks(records.release))
+  const { version: _, collateral: bytes, ...parts } = records
   const collateral = toBlock(bytes)
-  if (records.version === 2) return assembleVersion2(records, collateral)
-  const { version: _, ...parts } = records
   const receipt = assemble({ ...parts, batch: { ...parts.batch, collateral: collateral.cid } })
   return { receipt: toBlock(canonicalBytes(receipt)), collateral, others: [] }
 }
 
-function assembleVersion2(records: PinRecords & { version: 2 }, collateral: Block): ReceiptBlocks {
-  const { signed, statement, inclusion, entropy, signatures } = records
-  assertBlockSize(collateral.bytes)
+export function assembleReleaseBlocks(records: ReleaseRecords): ReleaseBlocks {
+  assertBlockSize(records.collateral)
   assertBlockSize(records.coordinator)
   const batch = toBlock(encodeBlock('batch', assembleBatch(records.batch)))
+  const collateral = toBlock(records.collateral)
   const coordinator = toBlock(records.coordinator)
   const released = { batch: batch.cid, collateral: collateral.cid, coordinator: coordinator.cid }
-  const release = toBlock(encodeBlock('release', assembleRelease({ ...released, signatures })))
+  const release = toBlock(encodeBlock('release', assembleRelease({ ...released, signatures: records.signatures })))
+  return { batch, collateral, coordinator, release }
+}
+
+function assembleVersion2(records: PinRecords & { version: 2 }, shared: ReleaseBlocks): ReceiptBlocks {
+  const { signed, statement, inclusion, entropy } = records
+  const { batch, collateral, coordinator, release } = shared
   const policy = records.policy && toBlock(records.policy)
   if (records.log !== undefined) assertInLog(records.log, statement)
   const attestation = {

@@ -182,6 +182,8 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
     expect(await scene.count()).toEqual({ complete: 3 })
     await scene.assertEvents()
     scene.node.mine(depth - 1)
+    // Seen where it is, by a run that only watches.
+    await scene.confirm()
     scene.node.reorg(depth, { keep })
     scene.pass(15_000)
     await scene.confirm()
@@ -192,6 +194,50 @@ describe.each(stageKinds)('confirming on %s', (kind) => {
     await scene.assertEvents()
     await scene.finish({ complete: 3 })
     expect((await scene.proofs()).map(({ onchainTxHash }) => onchainTxHash)).toEqual([hash, hash, hash])
+  })
+
+  test('what is complete and watched is read again only when its block is another', async () => {
+    await restage({ confirmations: 1 })
+    const [first, second] = [await send(1), await send(2)]
+    scene.node.mine()
+    await scene.confirm()
+    const asked: Hex[] = []
+    const { chain } = scene.deps
+    const watching: Chain = {
+      ...chain,
+      getReceipt(hash) {
+        asked.push(hash)
+        return chain.getReceipt(hash)
+      },
+    }
+    await scene.confirm({ chain: watching })
+    expect(asked).toEqual([first, second])
+    scene.node.mine()
+    await scene.confirm({ chain: watching })
+    expect(asked).toEqual([first, second])
+    scene.node.reorg(2, { keep: 'all' })
+    scene.node.mine()
+    await scene.confirm({ chain: watching })
+    expect(asked.slice(2)).toEqual([first, second])
+    await scene.assertEvents()
+    await scene.finish({ complete: 3 })
+  })
+
+  test('another worker has followed it to another block: what this one has seen does not count', async () => {
+    await restage({ confirmations: 1 })
+    await send(1)
+    scene.node.mine()
+    await scene.confirm()
+    await scene.confirm()
+    scene.node.reorg(1)
+    scene.node.mine(2)
+    const other = { sightings: createSightings() }
+    await scene.confirm(other)
+    await scene.confirm(other)
+    await scene.assertEvents()
+    await scene.confirm()
+    await scene.assertEvents()
+    await scene.finish({ complete: 1 })
   })
 
   test('out of the chain after complete, into a gas spike: a replacement brings it back', async () => {

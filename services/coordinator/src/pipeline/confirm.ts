@@ -3,7 +3,7 @@ import type { OpenPublication } from '../store/types.ts'
 import { type ConfirmDeps, findMined, type Run, startRun } from './confirmRun.ts'
 import { checkForeignUse, fillNonceGap } from './nonces.ts'
 import { resendConfirmed, resendPending } from './resend.ts'
-import { settlePending, watchConfirmed } from './settle.ts'
+import { finishIfFinal, isWhereItWas, settlePending, watchConfirmed } from './settle.ts'
 
 /** One publication that cannot be read must not stop the others; a chain that is down is not asked for each. */
 const MAX_FAILURES = 3
@@ -23,6 +23,8 @@ export async function confirmPublications(deps: ConfirmDeps): Promise<{ open: nu
   const publications = await store.findOpen(chain.chainId)
   if (publications.length === 0) return { open: 0 }
   const run = await startRun(deps)
+  const ids = new Set(publications.map(({ id }) => id))
+  for (const id of run.sightings.watched.keys()) if (!ids.has(id)) run.sightings.watched.delete(id)
   let open = publications.length
   const failures: unknown[] = []
   for (const publication of publications) {
@@ -48,6 +50,7 @@ async function confirmPublication(run: Run, publication: OpenPublication): Promi
     log.error({ msg: 'Left a publication of another contract', address: publication.contract })
     return false
   }
+  if (await isWhereItWas(run, publication)) return finishIfFinal(run, publication)
   const found = await findMined(run, publication)
   if (found !== 'none' || run.nextNonce <= publication.nonce) run.sightings.taken.delete(publication.id)
   if (typeof found === 'object') {

@@ -27,10 +27,12 @@ export type Sightings = {
   gaps: Map<number, number>
   /** By publication: when its events were last looked for, where that did not settle it. */
   searched: Map<number, number>
+  /** By confirmed publication: the transaction and the block that has it. While the chain has this very block, it has both. */
+  watched: Map<number, Pick<ChainReceipt, 'hash' | 'blockNumber' | 'blockHash'>>
 }
 
 export function createSightings(): Sightings {
-  return { taken: new Map(), gaps: new Map(), searched: new Map() }
+  return { taken: new Map(), gaps: new Map(), searched: new Map(), watched: new Map() }
 }
 
 /** A search is many questions, and nodes count them. */
@@ -45,7 +47,7 @@ export type Run = Required<Omit<ConfirmDeps, 'gasPerDay'>> & {
   nextNonce: number
   /** Undefined where the chain does not report it. */
   getMarket: () => Promise<Fees | undefined>
-  isCanonical: (receipt: ChainReceipt) => Promise<boolean>
+  isCanonical: (block: Pick<ChainReceipt, 'blockNumber' | 'blockHash'>) => Promise<boolean>
   /** Skips once a search has failed in this run. */
   findEvents: (...parameters: Parameters<Chain['findEvents']>) => Promise<AttestationPublished[] | 'failed' | 'skipped'>
   /** Sends stored bytes. Skips once the chain has given no answer in this run. */

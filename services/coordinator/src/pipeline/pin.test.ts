@@ -23,8 +23,9 @@ import { createCommitter } from '../sign/commit.ts'
 import { createReleaser } from '../sign/release.ts'
 import { signBatch } from '../sign/signBatch.ts'
 import { createBatchVerifier } from '../sign/verifyBatch.ts'
+import type { PinWork } from '../store/findPins.ts'
 import { PIN_QUEUE, PUBLISH_QUEUE } from '../store/jobs.ts'
-import { createPinningStore, type PinningStore, type PinWork } from '../store/pinning.ts'
+import { createPinningStore, type PinningStore } from '../store/pinning.ts'
 import {
   createTestBatch,
   createTestSigning,
@@ -150,9 +151,10 @@ describe.each(stageKinds)('the pin stage on %s', (kind) => {
     if (cid === null || bytes === null) throw new Error('nothing is pinned')
     expect(toCid(bytes)).toBe(cid)
     expect(Buffer.from(service.blocks.get(cid) ?? []).equals(bytes)).toBe(true)
-    const { collateral, receiptBytes } = await findWork(slug)
-    const named = parseReceipt(receiptBytes ?? new Uint8Array()).signer.collateral
-    expect(Buffer.from(service.blocks.get(named) ?? []).equals(collateral)).toBe(true)
+    const work = await findWork(slug)
+    const { collateral } = assembleReceipt(work)
+    const named = parseReceipt(work.receiptBytes ?? new Uint8Array()).signer.collateral
+    expect(Buffer.from(service.blocks.get(named) ?? []).equals(collateral.bytes)).toBe(true)
     expect((await findJobs()).filter(({ name }) => name === PUBLISH_QUEUE)).toEqual([
       { name: PUBLISH_QUEUE, data: {}, delay_ms: 0 },
     ])
@@ -488,6 +490,34 @@ describe.each(stageKinds)('the pin stage on %s', (kind) => {
       kubo.setFault()
       expect(await stage.pin(slug)).toBe('pinned')
       expect(watched.calls.filter((call) => call === `pin ${collateral.cid}`)).toHaveLength(2)
+    })
+
+    test('is pinned once for all that need it at one time', async () => {
+      const slugs = await Promise.all(Array.from({ length: 20 }, () => insert()))
+      const { collateral } = assembleReceipt(await findWork(slugs[0] ?? ''))
+      const watched = createWatchedPinner()
+      const { stage } = setUp({ pinner: watched })
+      expect(new Set(await Promise.all(slugs.map((slug) => stage.pin(slug))))).toEqual(new Set(['pinned']))
+      expect(watched.calls.filter((call) => call.endsWith(collateral.cid))).toHaveLength(2)
+      expect(watched.calls.slice(0, 2)).toEqual([`pin ${collateral.cid}`, `read ${collateral.cid}`])
+      for (const slug of slugs) await expectPinned(slug)
+    })
+
+    test('that fails fails for all that wait for it, and for none after', async () => {
+      const slugs = await Promise.all(Array.from({ length: 5 }, () => insert()))
+      const { collateral } = assembleReceipt(await findWork(slugs[0] ?? ''))
+      let failures = 1
+      const failing: Pick<Pinner, 'pin' | 'read'> = {
+        async pin(block, options) {
+          if (block.cid !== collateral.cid || failures === 0) return pinner.pin(block, options)
+          failures -= 1
+          throw new PinError('pin_unavailable')
+        },
+        read: (cid, options) => pinner.read(cid, options),
+      }
+      const { stage } = setUp({ pinner: failing })
+      expect(await Promise.all(slugs.map((slug) => stage.pin(slug)))).toEqual(slugs.map(() => 'retried'))
+      expect(await Promise.all(slugs.map((slug) => stage.pin(slug)))).toEqual(slugs.map(() => 'pinned'))
     })
 
     test('is looked after again when the service fails: it may have lost everything', async () => {

@@ -4,9 +4,16 @@ import type { Log } from '@countersign/service'
 import { CoordinatorError } from '../errors.ts'
 import { PinError, type PinErrorCode, untilAborted } from '../ipfs/pinError.ts'
 import type { Block, Clock, Pinner } from '../ports.ts'
-import type { PinningStore, PinWork } from '../store/pinning.ts'
+import type { PinWork, ReleaseRecords } from '../store/findPins.ts'
+import type { PinningStore } from '../store/pinning.ts'
 import { toReason } from '../toReason.ts'
-import { assembleReceipt, type ReceiptBlocks, toBlock } from './assembleReceipt.ts'
+import {
+  assembleReceipt,
+  assembleReleaseBlocks,
+  type ReceiptBlocks,
+  type ReleaseBlocks,
+  toBlock,
+} from './assembleReceipt.ts'
 import { toBackoffMs } from './backoff.ts'
 import { pinBlock } from './pinBlock.ts'
 
@@ -54,8 +61,9 @@ const MAX_KNOWN = 64
  */
 export function createPinStage(deps: PinDeps): PinStage {
   const { store, clock, log, timeoutMs = TIMEOUT_MS } = deps
-  /** CIDs of blocks that receipts share, and that were pinned and read back: thousands of receipts have one collateral. */
-  const known = new Set<string>()
+  /** Blocks that receipts share, by CID, which are or will be pinned and read back: thousands of receipts have one collateral. */
+  const known = new Map<string, Promise<void>>()
+  const releases = new WeakMap<ReleaseRecords, ReleaseBlocks>()
 
   async function pin(slug: string): Promise<PinOutcome> {
     const startedAt = clock.now()
@@ -83,7 +91,7 @@ export function createPinStage(deps: PinDeps): PinStage {
   /** The blocks to pin. A receipt that was frozen before may be public by now: it stays, whatever would be assembled today. */
   async function freeze(work: PinWork): Promise<ReceiptBlocks> {
     const { slug, receiptBytes } = work
-    const assembled = assembleReceipt(work)
+    const assembled = assembleReceipt(work, toReleaseBlocks)
     const frozen = receiptBytes ?? (await store.freezeReceipt({ slug, bytes: assembled.receipt.bytes }))
     if (equalBytes(frozen, assembled.receipt.bytes)) return assembled
     const receipt = toBlock(frozen)
@@ -91,15 +99,36 @@ export function createPinStage(deps: PinDeps): PinStage {
     return { ...assembled, receipt }
   }
 
+  function toReleaseBlocks(records: ReleaseRecords): ReleaseBlocks {
+    const blocks = releases.get(records) ?? assembleReleaseBlocks(records)
+    releases.set(records, blocks)
+    return blocks
+  }
+
   /** Each before the one that names it: a reader of any of them can then get what it names. */
   async function pinBlocks(shared: readonly Block[], receipt: Block, signal: AbortSignal) {
     for (const block of shared) {
-      if (known.has(block.cid)) continue
-      await pinBlock(deps.pinner, block, signal)
-      known.add(block.cid)
-      for (const oldest of known) if (known.size > MAX_KNOWN) known.delete(oldest)
+      signal.throwIfAborted()
+      await pinShared(block)
     }
     await pinBlock(deps.pinner, receipt, signal)
+  }
+
+  /** Once for all that need it at one time. */
+  function pinShared(block: Block): Promise<void> {
+    const { cid } = block
+    const pinned = known.get(cid) ?? pinAlone(block)
+    // What was used last is forgotten last.
+    known.delete(cid)
+    known.set(cid, pinned)
+    for (const oldest of known.keys()) if (known.size > MAX_KNOWN) known.delete(oldest)
+    return pinned
+  }
+
+  /** With a limit of its own: the attempt that began it may be over while others still wait. */
+  function pinAlone(block: Block): Promise<void> {
+    const signal = AbortSignal.timeout(timeoutMs)
+    return untilAborted(signal, () => pinBlock(deps.pinner, block, signal))
   }
 
   async function recordFailure({ slug, attempts, createdAt }: PinWork, error: unknown): Promise<PinOutcome> {

@@ -43,15 +43,24 @@ export async function settlePending(
   return true
 }
 
+/** Whether the chain still has the block in which this process last found a confirmed publication: one question for all of a block. */
+export async function isWhereItWas({ sightings, isCanonical }: Run, { id, mined }: OpenPublication): Promise<boolean> {
+  const seen = sightings.watched.get(id)
+  const isSame = seen !== undefined && seen.hash === mined?.txHash && seen.blockNumber === mined.blockNumber
+  if (isSame && (await isCanonical(seen))) return true
+  sightings.watched.delete(id)
+  return false
+}
+
 /** Follows a confirmed publication until it is final. Returns whether it is. */
 export async function watchConfirmed(
   run: Run,
   publication: OpenPublication,
   { transaction, receipt }: Mined,
 ): Promise<boolean> {
-  const { store, log } = run
+  const { store, log, sightings } = run
   const { id, mined } = publication
-  const { hash, blockNumber } = receipt
+  const { hash, blockNumber, blockHash } = receipt
   if (transaction.kind === 'cancel' || !receipt.isSuccess) {
     log.error({ msg: 'Lost the events of complete proofs to a reorganisation', hash })
     return false
@@ -60,8 +69,14 @@ export async function watchConfirmed(
     await store.move({ id, txHash: hash, blockNumber })
     log.warn({ msg: 'Followed a publication to another block', hash })
   }
-  if (!isFinal(run, blockNumber)) return false
-  await store.finish({ id })
+  sightings.watched.set(id, { hash, blockNumber, blockHash })
+  return finishIfFinal(run, { id, mined: { txHash: hash, blockNumber } })
+}
+
+/** Returns whether the publication is final. */
+export async function finishIfFinal(run: Run, { id, mined }: Pick<OpenPublication, 'id' | 'mined'>): Promise<boolean> {
+  if (mined === undefined || !isFinal(run, mined.blockNumber)) return false
+  await run.store.finish({ id })
   return true
 }
 

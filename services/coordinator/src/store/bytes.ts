@@ -17,3 +17,8 @@ export function fromBytes(bytes: Uint8Array): string {
 export function toPrefixed(bytes: Uint8Array): Hex {
   return `0x${fromBytes(bytes)}`
 }
+
+/** Drivers answer slices of larger buffers. */
+export function toOwnBytes(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(bytes)
+}

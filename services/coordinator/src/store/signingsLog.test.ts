@@ -89,7 +89,7 @@ describe.each(databaseKinds)('signings with a log on %s', (kind) => {
     for (const { slug, logIndex } of signings) {
       const work = await find(slug)
       if (work?.records.version !== 2) throw new Error('of another version')
-      expect(work.records.batch.logKey).toBe(log.key)
+      expect(work.records.release.batch.logKey).toBe(log.key)
       expect(work.records.log).toMatchObject({ index: logIndex, checkpoint: note })
       const { receipt } = assembleReceipt(work)
       const text = parseBlock('attestation', receipt.bytes).log ?? ''
@@ -205,7 +205,7 @@ describe.each(databaseKinds)('signings with a log on %s', (kind) => {
     await insert(createTestBatch({ release: createTestRelease(coordinatorKey) }), [signing])
     const work = await find(signing.slug)
     expect(work?.records).not.toHaveProperty('log')
-    expect(work && 'batch' in work.records && Object.keys(work.records.batch)).not.toContain('logKey')
+    expect(work?.records.version === 2 && Object.keys(work.records.release.batch)).not.toContain('logKey')
   })
 })
 

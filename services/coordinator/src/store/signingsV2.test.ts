@@ -124,8 +124,8 @@ describe.each(databaseKinds)('signings of version 2 on %s', (kind) => {
     const works = await Promise.all(signings.map(({ slug }) => find(slug)))
     const shared = works.map((work) => {
       if (work?.records.version !== 2) throw new Error('of another version')
-      const { signatures, coordinator } = work.records
-      return JSON.stringify([signatures, coordinator, work.collateral].map((one) => JSON.stringify(one)))
+      const { signatures, coordinator, collateral } = work.records.release
+      return JSON.stringify([signatures, coordinator, collateral].map((one) => JSON.stringify(one)))
     })
     expect(new Set(shared).size).toBe(1)
     expect(await query(`select 1 from releases where boot_id = '\\x${batch.bootId}'`)).toHaveLength(1)
@@ -140,7 +140,7 @@ describe.each(databaseKinds)('signings of version 2 on %s', (kind) => {
       [one, two].map(async ({ slug }) => {
         const work = await find(slug)
         if (work === undefined) throw new Error('no such proof')
-        return assembleReceipt({ ...work, records: { ...work.records } }).others.map(({ cid }) => cid)
+        return assembleReceipt(work).others.map(({ cid }) => cid)
       }),
     )
     const [first, second] = blocks as [string[], string[]]

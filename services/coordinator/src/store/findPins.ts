@@ -1,0 +1,250 @@
+import type { TcbStatus } from '@countersign/attestation'
+import { createInclusionProof, listInclusionNodes, type TlogProof } from '@countersign/log'
+import type {
+  Approval,
+  BatchBlock,
+  EnclaveConfig,
+  EntropyWitness,
+  ProofStatus,
+  Signed,
+  Statement,
+  StatementV2,
+} from '@countersign/protocol'
+import type { AttestationRecords, ReceiptRecords } from '@countersign/receipt'
+import { type Kysely, sql } from 'kysely'
+import { fromBytes, toOwnBytes } from './bytes.ts'
+import { createNodeReader, type FetchNodes } from './logTiles.ts'
+import type { Tables } from './tables.ts'
+
+type Bytes = Uint8Array<ArrayBuffer>
+
+/** What a coordinator's release of a batch names, with its signatures. Proofs that were found together and have one release share the object. */
+export type ReleaseRecords = {
+  batch: Omit<BatchBlock, 'version'>
+  /** What the quote was verified with. */
+  collateral: Bytes
+  /** The bytes of the coordinator's block. */
+  coordinator: Bytes
+  signatures: { ed25519: Bytes; mlDsa65: Bytes }
+}
+
+/** All that a receipt is made of. CIDs are missing: they follow from the bytes. */
+export type PinRecords =
+  | ({ version: 1 } & Omit<ReceiptRecords, 'batch'> & {
+        batch: Omit<ReceiptRecords['batch'], 'collateral'>
+        /** What the quote was verified with. */
+        collateral: Bytes
+      })
+  | ({ version: 2 } & Pick<AttestationRecords, 'signed' | 'statement' | 'inclusion' | 'entropy'> & {
+        release: ReleaseRecords
+        /** The bytes of a vault's policy, and who approved. */
+        policy?: Bytes
+        approvals?: readonly Approval[]
+        /** Where the settings have a log. */
+        log?: TlogProof
+      })
+
+/** A proof as the pin stage needs it. */
+export type PinWork = {
+  slug: string
+  status: ProofStatus
+  records: PinRecords
+  /** Frozen by an earlier attempt. */
+  receiptBytes: Bytes | null
+  /** Those that failed. */
+  attempts: number
+  createdAt: number
+}
+
+/** In the order of the slugs; undefined for those that no proof has. */
+export async function findPins(
+  db: Kysely<Tables>,
+  slugs: readonly string[],
+  fetchNodes: FetchNodes = createNodeReader(db),
+): Promise<(PinWork | undefined)[]> {
+  const proofs = await readProofs(db, slugs)
+  const shared = await readShared(db, proofs)
+  const works = await Promise.all(
+    proofs.map(async (proof): Promise<PinWork> => {
+      const found = shared.get(toSharedKey(proof))
+      if (found === undefined) throw new Error('a proof has no verification')
+      return {
+        slug: proof.slug,
+        status: proof.status,
+        records: proof.version === 1 ? toRecordsV1(proof, found) : await toRecordsV2(proof, found, fetchNodes),
+        receiptBytes: proof.receipt_bytes && toOwnBytes(proof.receipt_bytes),
+        attempts: proof.pin_attempts,
+        createdAt: proof.created_at.getTime(),
+      }
+    }),
+  )
+  const bySlug = new Map(works.map((work) => [work.slug, work]))
+  return slugs.map((slug) => bySlug.get(slug))
+}
+
+type ProofRow = Awaited<ReturnType<typeof readProofs>>[number]
+
+function readProofs(db: Kysely<Tables>, slugs: readonly string[]) {
+  return db
+    .selectFrom('attestations as a')
+    .innerJoin('pending_transactions as p', 'p.id', 'a.pending_transaction_id')
+    .leftJoin('policies as y', (join) =>
+      join.on('y.hash', '=', sql<Uint8Array>`decode(a.statement ->> 'policy', 'hex')`),
+    )
+    .where(sql<boolean>`a.slug = any(${slugs}::text[])`)
+    .select(['a.slug', 'a.status', 'a.receipt_bytes', 'a.pin_attempts', 'a.created_at', 'a.verification_id'])
+    .select(['a.version', 'a.statement', 'a.leaf_index', 'a.path', 'a.witness', 'a.release', 'a.approvals'])
+    .select(['a.log_index', 'p.kind', 'p.subject', 'p.tx_metadata', 'y.bytes as policy'])
+    .execute()
+}
+
+type SharedRow = Awaited<ReturnType<typeof selectShared>>[number]
+type Shared = { row: SharedRow; release: ReleaseRecords | undefined }
+
+/** What many proofs have in common, tens of kilobytes, read once for all of them. */
+async function readShared(db: Kysely<Tables>, proofs: readonly ProofRow[]): Promise<Map<string, Shared>> {
+  if (proofs.length === 0) return new Map()
+  const asked = [...new Map(proofs.map((proof) => [toSharedKey(proof), proof])).values()]
+  const rows = await selectShared(db, {
+    ids: asked.map(({ verification_id: id }) => Number(id)),
+    keys: asked.map(({ statement }) => statement.coordinatorKey),
+    versions: asked.map(({ version }) => version),
+  })
+  return new Map(rows.map((row) => [`${row.id}/${row.version}/${row.key}`, { row, release: toRelease(row) }]))
+}
+
+function toSharedKey({ verification_id: id, version, statement }: ProofRow): string {
+  return `${id}/${version}/${statement.coordinatorKey}`
+}
+
+function selectShared(
+  db: Kysely<Tables>,
+  { ids, keys, versions }: { ids: readonly number[]; keys: readonly string[]; versions: readonly number[] },
+) {
+  const asked = sql<{ id: string | number; key: string; version: number }>`
+    (select * from unnest(${ids}::bigint[], ${keys}::text[], ${versions}::integer[]) as asked (id, key, version))`
+  return (
+    db
+      .selectFrom(asked.as('asked'))
+      .innerJoin('verifications as v', 'v.id', 'asked.id')
+      .innerJoin('batches as b', (join) =>
+        join.onRef('b.boot_id', '=', 'v.boot_id').onRef('b.sequence', '=', 'v.sequence'),
+      )
+      // Of version 1 alone.
+      .leftJoin('self_attestations as s', (join) =>
+        join.onRef('s.hash', '=', 'v.self_attestation_hash').on('asked.version', '=', 1),
+      )
+      .leftJoin('releases as r', (join) =>
+        join
+          .onRef('r.boot_id', '=', 'v.boot_id')
+          .onRef('r.sequence', '=', 'v.sequence')
+          .on('r.coordinator_key', '=', sql<Uint8Array>`decode(asked.key, 'hex')`)
+          .on('asked.version', '=', 2),
+      )
+      .leftJoin('coordinator_blocks as k', 'k.hash', 'r.coordinator_hash')
+      // Of version 2 the collateral that the release names, which may be of an earlier signing of the batch.
+      .innerJoin('collaterals as c', (join) =>
+        join.on('c.hash', '=', sql<Uint8Array>`coalesce(r.collateral_hash, v.collateral_hash)`),
+      )
+      .leftJoin('log_notes as n', 'n.hash', 'v.log_note')
+      .leftJoin('logs as l', 'l.id', 'n.log_id')
+      .select(['asked.id', 'asked.key', 'asked.version', 'c.bytes as collateral', 's.json'])
+      .select(['n.note', 'n.size as log_size', 'l.hash as log_hash', 'l.key as log_key'])
+      .select(['r.settings', 'r.ed25519', 'r.ml_dsa_65', 'k.bytes as coordinator', 'b.boot_id', 'b.sequence'])
+      .select(['b.previous', 'b.tree_size', 'b.quote', 'b.event_log', 'b.mode', 'b.measurement', 'b.config'])
+      .select(['v.quote_verified', 'v.tcb_status', 'v.coordinator_mode'])
+      .execute()
+  )
+}
+
+/** Nothing is made of a row whose release is not there: a receipt without both signatures must never be public. */
+function toRelease(row: SharedRow): ReleaseRecords | undefined {
+  const { settings, coordinator, ed25519, ml_dsa_65: mlDsa65 } = row
+  if (settings === null || coordinator === null || ed25519 === null || mlDsa65 === null) return undefined
+  return {
+    batch: {
+      ...toBatch(row),
+      settings,
+      treeSize: Number(row.tree_size),
+      ...(row.log_key !== null && { logKey: row.log_key }),
+    },
+    collateral: toOwnBytes(row.collateral),
+    coordinator: toOwnBytes(coordinator),
+    signatures: { ed25519: toOwnBytes(ed25519), mlDsa65: toOwnBytes(mlDsa65) },
+  }
+}
+
+/** Written by the signing path from values of these types; the schemas of the blocks check them once more. */
+function toBatch(row: SharedRow) {
+  return {
+    bootId: fromBytes(row.boot_id),
+    sequence: Number(row.sequence),
+    previous: fromBytes(row.previous),
+    quoteHex: fromBytes(row.quote),
+    config: row.config as EnclaveConfig,
+    ...(row.event_log === null ? {} : { eventLog: row.event_log }),
+  }
+}
+
+function toInclusion({ leaf_index: leafIndex, path }: ProofRow) {
+  return { leafIndex: Number(leafIndex), path: fromBytes(path).match(/.{64}/g) ?? [] }
+}
+
+function toRecordsV1(proof: ProofRow, { row }: Shared): PinRecords {
+  const { tx_metadata: txMetadata, release } = proof
+  if (txMetadata === null || release === null || row.json === null) throw new Error('a row of version 1 is not whole')
+  const statement = proof.statement as Statement
+  return {
+    version: 1,
+    txMetadata,
+    statement,
+    inclusion: { ...toInclusion(proof), treeSize: Number(row.tree_size) },
+    batch: {
+      ...toBatch(row),
+      mode: row.mode,
+      quoteVerified: row.quote_verified,
+      measurement: row.measurement as ReceiptRecords['batch']['measurement'],
+      tcbStatus: row.tcb_status as TcbStatus,
+    },
+    collateral: toOwnBytes(row.collateral),
+    coordinator: {
+      mode: row.coordinator_mode,
+      publicKey: statement.coordinatorKey,
+      selfAttestation: JSON.parse(Buffer.from(row.json).toString('utf8')),
+      release: fromBytes(release),
+    },
+    witness: proof.witness as EntropyWitness,
+  }
+}
+
+async function toRecordsV2(proof: ProofRow, { row, release }: Shared, fetchNodes: FetchNodes): Promise<PinRecords> {
+  const { subject, policy, approvals } = proof
+  if (subject === null || release === undefined) throw new Error('a row of version 2 is not whole')
+  const statement = proof.statement as StatementV2
+  if (statement.policy !== null && policy === null) throw new Error('the policy of a vault is missing')
+  const log = await readLogProof(proof, row, fetchNodes)
+  if (release.batch.settings.log !== null && log === undefined) throw new Error('the place in the log is missing')
+  return {
+    version: 2,
+    signed: { kind: proof.kind, subject } as Signed,
+    statement,
+    inclusion: toInclusion(proof),
+    entropy: proof.witness,
+    release,
+    ...(policy && { policy: toOwnBytes(policy) }),
+    ...(approvals && { approvals }),
+    ...(log && { log }),
+  }
+}
+
+async function readLogProof(
+  { log_index: logIndex }: ProofRow,
+  { note, log_size: logSize, log_hash: logHash }: SharedRow,
+  fetchNodes: FetchNodes,
+): Promise<TlogProof | undefined> {
+  if (note === null || logSize === null || logHash === null || logIndex === null) return undefined
+  const place = { index: Number(logIndex), size: Number(logSize) }
+  const nodes = listInclusionNodes(place)
+  const readNode = await fetchNodes(fromBytes(logHash), nodes)
+  return { index: place.index, proof: createInclusionProof(readNode, place), checkpoint: note }
+}

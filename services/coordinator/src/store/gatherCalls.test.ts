@@ -1,0 +1,64 @@
+import { expect, test, vi } from 'vitest'
+import { CoordinatorError } from '../errors.ts'
+import { gatherCalls } from './gatherCalls.ts'
+
+type Asked = { number: number }
+
+const double = async (asked: readonly Asked[]) => asked.map(({ number }) => 2 * number)
+const list = (count: number) => Array.from({ length: count }, (_, number) => ({ number }))
+
+test('calls of one turn share a run, and each gets its own answer', async () => {
+  const run = vi.fn(double)
+  const call = gatherCalls(run)
+  expect(await Promise.all(list(5).map(call))).toEqual([0, 2, 4, 6, 8])
+  expect(run).toHaveBeenCalledTimes(1)
+})
+
+test('calls that come while a run is under way wait for the next', async () => {
+  const first = Promise.withResolvers<void>()
+  const run = vi.fn(async (asked: readonly Asked[]) => {
+    if (asked[0]?.number === 0) await first.promise
+    return double(asked)
+  })
+  const call = gatherCalls(run)
+  const early = call({ number: 0 })
+  await vi.waitFor(() => expect(run).toHaveBeenCalledTimes(1))
+  const late = [call({ number: 1 }), call({ number: 2 })]
+  first.resolve()
+  expect(await Promise.all([early, ...late])).toEqual([0, 2, 4])
+  expect(run.mock.calls.map(([asked]) => asked.length)).toEqual([1, 2])
+})
+
+test('a run has 256 calls at most', async () => {
+  const run = vi.fn(double)
+  await Promise.all(list(600).map(gatherCalls(run)))
+  expect(run.mock.calls.map(([asked]) => asked.length)).toEqual([256, 256, 88])
+})
+
+test('equal requests are answered each', async () => {
+  const call = gatherCalls(double)
+  expect(await Promise.all([call({ number: 3 }), call({ number: 3 })])).toEqual([6, 6])
+})
+
+test('a bad one fails alone', async () => {
+  const call = gatherCalls(async (asked: readonly Asked[]) => {
+    if (asked.some(({ number }) => number === 2)) throw new Error('two is bad')
+    return double(asked)
+  })
+  const settled = await Promise.allSettled(list(4).map(call))
+  expect(settled.map((one) => (one.status === 'fulfilled' ? one.value : one.reason.message))).toEqual([
+    0,
+    2,
+    'two is bad',
+    6,
+  ])
+})
+
+test('a database that is away is asked once, for all', async () => {
+  const run = vi.fn(async (): Promise<number[]> => {
+    throw new CoordinatorError('database_unavailable', 'the database is unavailable')
+  })
+  const settled = await Promise.allSettled(list(4).map(gatherCalls<Asked, number>(run)))
+  for (const one of settled) expect(one).toMatchObject({ reason: { code: 'database_unavailable' } })
+  expect(run).toHaveBeenCalledTimes(1)
+})
