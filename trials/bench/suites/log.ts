@@ -9,7 +9,7 @@ import { delay, QUOTE_MS, startDelay, startSatelliteServer, startStack, stopProg
 import { toFigure } from '../table.ts'
 
 /** With the first ones the callers' own waiting sets the rate, whatever the service could do. */
-const CONNECTIONS = [1, 16, 64, 256, 512, 1_024]
+const CONNECTIONS = [1, 16, 64, 256, 512]
 const WARM_SLICES = 5
 const USERS = 8
 const WITNESSES = 3
