@@ -22,15 +22,22 @@ export function startStack(parameters: {
   log?: BackendLog
   /** Added to that of both. */
   env?: Environment
+  /** Where the coordinator's metrics are served. */
+  metricsPort?: number
 }) {
-  const { satellite, databaseUrl, limit, users, receiptVersion = 1, checkout, log, env } = parameters
+  const { satellite, databaseUrl, limit, users, receiptVersion = 1, checkout, log, env, metricsPort } = parameters
   return startBackend({
     kind: 'postgres',
     databaseUrl,
     satellite: { url: satellite.url, publicKey: String(satellite.fields.publicKey) },
     accounts: createAccounts(users),
     quoteLatencyMs: QUOTE_MS,
-    env: { BATCH_LIMIT: String(limit), RECEIPTS: String(receiptVersion), ...env },
+    env: {
+      BATCH_LIMIT: String(limit),
+      RECEIPTS: String(receiptVersion),
+      ...(metricsPort !== undefined && { METRICS_PORT: String(metricsPort) }),
+      ...env,
+    },
     enclaveEnv: { BATCH_LIMIT: String(limit), ...env },
     hasCompileCache: false,
     checkout,
@@ -42,9 +49,15 @@ export const startSatelliteServer = () => startProgram('satellite', 'trials/benc
 
 export const startEchoServer = (env?: Environment) => startProgram('echo server', 'trials/bench/echoServer.ts', env)
 
-/** Before a service that is to be so far away. */
-export const startDelay = (target: string, delayMs: number) =>
-  startProgram('delay', 'trials/bench/delayServer.ts', { TARGET: target, DELAY_MS: String(delayMs) })
+/** A process that has services be so far away. */
+export const startDelay = (delayMs: number) =>
+  startProgram('delay', 'trials/bench/delayServer.ts', { DELAY_MS: String(delayMs) })
+
+/** Where a service is, that much further off. */
+export async function delay({ url }: Program, target: string): Promise<string> {
+  const response = await fetch(url, { method: 'POST', body: target })
+  return response.text()
+}
 
 async function startProgram(name: string, main: string, env: Environment = {}): Promise<Program> {
   const service = startService({ name, main: toPath(main), env, hasCompileCache: false })

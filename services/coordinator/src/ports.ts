@@ -121,7 +121,7 @@ export type LogKeeper = {
    */
   cosign(parameters: { origin: string; size: number; needs?: readonly WitnessPolicy[] }): Promise<CosignedNote>
   /** Gives claims up: what they are of was dropped. */
-  giveUp(leaves: readonly string[]): Promise<void>
+  giveUp(claims: readonly Claim[]): Promise<void>
   /** What does not answer, or not well, in words: `witness NAME`, `log ORIGIN`. */
   findMissing(): readonly string[]
   /** Whether anything can be released: some enclave's log is open, and a quorum cosigned lately. True for enclaves without a log. */
@@ -153,7 +153,7 @@ export type LogStore = {
     claimMs: number
     now: number
   }): Promise<{ missing: number } | { lost: readonly string[] }>
-  giveUpClaims(leaves: readonly string[]): Promise<void>
+  giveUpClaims(claims: readonly Claim[]): Promise<void>
   listLogs(): Promise<LogInfo[]>
   /** The newest checkpoint that is written, with its frontier, and the newest that is cosigned. Undefined for a log that is not there. */
   findLogHead(hash: string): Promise<LogHead | undefined>

@@ -6,6 +6,7 @@ import {
   formatSignatureLines,
   LogError,
   type Note,
+  type NoteSignature,
   openNote,
   parseAddCheckpoint,
   parseCheckpoint,
@@ -50,7 +51,7 @@ export function createWitness({ logs, store, signers, clock, log }: WitnessDeps)
   const inTurn = createTurns()
   const verifyByNode = createVerifyByNode()
   /** By origin: what was cosigned last, for monitors. */
-  const cosigned = new Map<string, string>()
+  const cosigned = new Map<string, Note>()
 
   async function addCheckpoint(body: Uint8Array): Promise<Reply> {
     const request = parseAddCheckpoint(body)
@@ -82,10 +83,10 @@ export function createWitness({ logs, store, signers, clock, log }: WitnessDeps)
     }
     // First the record, then the signature: what is signed exists nowhere before the record would survive a power failure.
     if (latest === undefined || size > latest.size) await store.save(origin, formatNote(own))
-    return { status: 200, body: await cosign(origin, own) }
+    return { status: 200, body: formatSignatureLines(await cosign(origin, own)) }
   }
 
-  async function cosign(origin: string, note: Note): Promise<string> {
+  async function cosign(origin: string, note: Note): Promise<NoteSignature[]> {
     const time = { timestampS: Math.floor(clock.now() / 1000) }
     const { extensions } = parseCheckpoint(note.text)
     // ML-DSA-44 does not cover extension lines.
@@ -93,8 +94,8 @@ export function createWitness({ logs, store, signers, clock, log }: WitnessDeps)
     const signatures = await Promise.all(
       able.map(async ({ key, sign }) => toNoteSignature(key, await sign(toSignedMessage(key, note.text, time)), time)),
     )
-    cosigned.set(origin, formatNote({ ...note, signatures: [...note.signatures, ...signatures] }))
-    return formatSignatureLines(signatures)
+    cosigned.set(origin, { ...note, signatures: [...note.signatures, ...signatures] })
+    return signatures
   }
 
   return {
@@ -111,7 +112,7 @@ export function createWitness({ logs, store, signers, clock, log }: WitnessDeps)
       if (origin === undefined || stored === undefined) return refuse(404, 'there is no checkpoint of such a log')
       return inTurn(origin, async () => {
         if (!cosigned.has(origin)) await cosign(origin, parseNote(store.latest(origin)?.note ?? stored.note))
-        return { status: 200, body: cosigned.get(origin) ?? '' }
+        return { status: 200, body: formatNote(cosigned.get(origin) as Note) }
       })
     },
   }

@@ -165,7 +165,8 @@ export function createFakeKeeper() {
       await fake.beforeCosign(parameters)
       return { size: parseCheckpoint(parseNote(newest).text).size, note: cosign(newest) }
     },
-    async giveUp(leaves) {
+    async giveUp(given) {
+      const leaves = given.map(({ leaf }) => leaf)
       fake.calls.push('giveUp')
       fake.givenUp.push(...leaves)
       await fake.beforeGiveUp()

@@ -175,11 +175,13 @@ const toFailures = (items: readonly Failure['item'][], reason: unknown) => items
 
 /** Nobody gets these: the enclave is told, the claims fall, and then their callers may try again. */
 async function giveUp({ logging, bootId, answer, log }: Run, failures: readonly Failure[]): Promise<void> {
-  const leaves = failures.map(({ item }) => item.leaf)
-  logging.releases.drop(bootId, leaves)
+  logging.releases.drop(
+    bootId,
+    failures.map(({ item }) => item.leaf),
+  )
   const limit = createLimit(logging.schedule, GIVE_UP_MS)
   try {
-    await limit.hold(logging.keeper.giveUp(leaves))
+    await limit.hold(logging.keeper.giveUp(failures.flatMap(({ item }) => toClaim(item))))
   } catch (error) {
     // They fall by themselves when the enclave has erased the leaves.
     log.warn({ msg: 'Could not give up claims', bootId, ...toReason(error) })
@@ -205,7 +207,7 @@ async function answerWinner({ logging, answer }: Run, request: SigningRequest): 
 }
 
 /** No two signatures off the chain are the same. */
-function toClaim({ request: { walletId, asked }, leaf }: LoggedItem): Claim[] {
+function toClaim({ request: { walletId, asked }, leaf }: Failure['item']): Claim[] {
   const isOffChain = asked.kind === 'message' || asked.kind === 'typed-data'
   return isOffChain ? [] : [{ walletId, digest: asked.digest, leaf }]
 }

@@ -248,7 +248,7 @@ describe.each(databaseKinds)('logs on %s', (kind) => {
     test('that are given up are free', async () => {
       const claims = [createTestClaim(wallet.id), createTestClaim(wallet.id)] as const
       await append({ claims })
-      await subject.logStore.giveUpClaims([claims[0].leaf, randomHex(32)])
+      await subject.logStore.giveUpClaims([claims[0], rival(claims[1]), createTestClaim(wallet.id)])
       await subject.logStore.giveUpClaims([])
       const next = claims.map(rival)
       expect(await append({ claims: next })).toEqual({ lost: [next[1]?.leaf] })

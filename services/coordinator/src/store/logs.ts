@@ -2,7 +2,7 @@ import { hash as computeHash } from 'node:crypto'
 import { LOG_ENTRY_BYTES, listTreeNodes } from '@countersign/log'
 import { type Kysely, sql } from 'kysely'
 import { CoordinatorError } from '../errors.ts'
-import type { LogHead, LogStore } from '../ports.ts'
+import type { Claim, LogHead, LogStore } from '../ports.ts'
 import { fromBytes, toBytes, toDigits } from './bytes.ts'
 import { guard, toErrorCode } from './databaseError.ts'
 import { createNodeReader, type FetchNodes, readBundle, readTiles } from './logTiles.ts'
@@ -19,7 +19,7 @@ export function createLogStore({ db, kind }: Pick<Database, 'db' | 'kind'>): Log
   const fetchNodes = createNodeReader(db)
   return {
     appendLog: guard((parameters) => appendLog(db, parameters)),
-    giveUpClaims: guard((leaves) => giveUpClaims(db, leaves)),
+    giveUpClaims: guard((claims) => giveUpClaims(db, claims)),
     listLogs: guard(() => listLogs(db)),
     findLogHead: guard((hash) => findLogHead({ db, fetchNodes }, hash)),
     findCosigned: guard((hash) => findCosigned(db, hash)),
@@ -56,11 +56,21 @@ async function appendLog(
 }
 
 /** In the order of all coordinators, as in `append_log`. */
-async function giveUpClaims(db: Kysely<Tables>, leaves: readonly string[]): Promise<void> {
-  if (leaves.length === 0) return
+async function giveUpClaims(db: Kysely<Tables>, claims: readonly Claim[]): Promise<void> {
+  if (claims.length === 0) return
   await sql`delete from claims where (wallet_id, digest) in (
-    select wallet_id, digest from claims where leaf in (select decode(leaf, 'hex') from unnest(${leaves}::text[]) as leaf)
-    order by wallet_id, digest for update
+    select c.wallet_id, c.digest
+    from (
+      select wallet_id, decode(digest, 'hex') as digest, decode(leaf, 'hex') as leaf
+      from unnest(${claims.map(({ walletId }) => walletId)}::uuid[], ${claims.map(({ digest }) => toDigits(digest))}::text[],
+        ${claims.map(({ leaf }) => leaf)}::text[]) as given (wallet_id, digest, leaf)
+      order by 1, 2
+    ) as given
+    cross join lateral (
+      select wallet_id, digest from claims as c
+      where c.wallet_id = given.wallet_id and c.digest = given.digest and c.leaf = given.leaf
+      offset 0 for update
+    ) as c
   )`.execute(db)
 }
 

@@ -57,6 +57,9 @@ export type Cosigner = {
 
 type Waiter = CosignParameters & { resolve(note: CosignedNote): void; reject(error: Error): void }
 
+/** That the tree of a checkpoint continues the one of this size. */
+type Prove = (oldSize: number) => Promise<readonly Uint8Array[]>
+
 const WAIT_MS = 10_000
 /** Before witnesses are asked again that did not help those who wait. */
 const RETRY_MS = 250
@@ -208,10 +211,11 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
       const settle = () => {
         if (open === 0 || isCosignedBy(collection, getPolicy())) resolve()
       }
+      const prove = createProver(collection.size)
       for (const client of asked) {
         const witness = toHex(client.key.publicKey)
         busy.add(witness)
-        void ask(client, collection, likelySize).then(() => {
+        void ask(client, { collection, likelySize, prove }).then(() => {
           busy.delete(witness)
           open -= 1
           settle()
@@ -226,16 +230,23 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
     })
   }
 
-  async function ask(client: WitnessClient, collection: Collection, likelySize: number): Promise<void> {
+  /** Most witnesses have seen the same. */
+  function createProver(size: number): Prove {
+    const proofs = new Map<number, ReturnType<Prove>>()
+    return (oldSize) => {
+      const proof =
+        proofs.get(oldSize) ?? proveConsistency({ store, hash, recent: deps.getRecent() }, { oldSize, size })
+      proofs.set(oldSize, proof)
+      return proof
+    }
+  }
+
+  async function ask(
+    client: WitnessClient,
+    { collection, likelySize, prove }: { collection: Collection; likelySize: number; prove: Prove },
+  ): Promise<void> {
     const { size, text, note } = collection
-    const answer = await client.addCheckpoint({
-      origin: key.name,
-      size,
-      text,
-      note,
-      likelySize,
-      prove: (oldSize) => proveConsistency({ store, hash, recent: deps.getRecent() }, { oldSize, size }),
-    })
+    const answer = await client.addCheckpoint({ origin: key.name, size, text, note, likelySize, prove })
     const judged = answer.outcome === 'ahead' ? await judgeAhead(answer.size) : answer
     record(client, judged, collection)
   }

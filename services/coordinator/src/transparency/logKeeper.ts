@@ -57,7 +57,7 @@ export function createLogKeeper({ enclave, witnesses, witnessTimeoutMs, ...deps 
       if (kept === undefined) throw unavailable('the log is not known')
       return kept.cosigner.cosign(parameters)
     },
-    giveUp: (leaves) => store.giveUpClaims(leaves),
+    giveUp: (claims) => store.giveUpClaims(claims),
     findMissing() {
       const missing = runners.flatMap(({ state }) => {
         if (state.kind === 'none') return []

@@ -54,8 +54,8 @@ export function createFakeLogStore() {
       fake.claims.push(...claims.map(({ leaf }) => leaf))
       return { lost: [] }
     },
-    async giveUpClaims(leaves) {
-      fake.givenUp.push(...leaves)
+    async giveUpClaims(claims) {
+      fake.givenUp.push(...claims.map(({ leaf }) => leaf))
     },
     listLogs: async () =>
       [...logs].map(([hash, { origin, key, entries }]) => ({ hash, origin, key, size: entries.length })),

@@ -74,7 +74,6 @@ const statements = [
     created_at timestamptz not null,
     primary key (wallet_id, digest)
   )`,
-  `create index claims_leaf on claims (leaf)`,
 
   // The note by which the statements of one call were released, and where in the log the entry of each is.
   `alter table verifications add column log_note bytea references log_notes`,
@@ -110,6 +109,7 @@ const statements = [
     tile_level integer := 0;
     done bigint;
     complete bigint;
+    taken bigint;
   begin
     perform pg_advisory_xact_lock(${0x6c_6f_67_01}, ('x' || encode(substr(the_hash, 1, 4), 'hex'))::bit(32)::integer);
     select * into log from logs where hash = the_hash;
@@ -194,22 +194,25 @@ const statements = [
         where log_id = claims.log_id and get_byte(entry, 0) = 0 order by index desc limit 1
       )
     );
+    get diagnostics taken = row_count;
     -- A signing is stored and its claim deleted at once: where the claim was free because of that, this sees the signing.
     lost := array(
       select asked.leaf
       from unnest(wallets, digests, leaves) with ordinality as asked (wallet_id, digest, leaf, place)
-      left join lateral (
-        select c.leaf from claims as c where c.wallet_id = asked.wallet_id and c.digest = decode(asked.digest, 'hex') offset 0
-      ) as c on true
-      left join lateral (
-        select p.id from pending_transactions as p
-        where p.wallet_id = asked.wallet_id and p.digest = decode(asked.digest, 'hex') offset 0
-      ) as p on true
-      where c.leaf is distinct from decode(asked.leaf, 'hex') or p.id is not null
+      where (taken < cardinality(leaves) and not exists (
+        select from claims as c
+        where c.wallet_id = asked.wallet_id and c.digest = decode(asked.digest, 'hex') and c.leaf = decode(asked.leaf, 'hex')
+      )) or exists (
+        select from pending_transactions as p
+        where p.wallet_id = asked.wallet_id and p.digest = decode(asked.digest, 'hex')
+      )
       order by place
     );
     if cardinality(lost) > 0 then
-      delete from claims where leaf in (select decode(leaf, 'hex') from unnest(lost) as leaf);
+      delete from claims as c
+      using unnest(wallets, digests, leaves) as asked (wallet_id, digest, leaf)
+      where asked.leaf = any (lost) and c.wallet_id = asked.wallet_id and c.digest = decode(asked.digest, 'hex')
+        and c.leaf = decode(asked.leaf, 'hex');
     end if;
   end $$`,
 ]
