@@ -37,7 +37,8 @@ const MAX_TYPED_DATA_PARTS = 16_384
 
 export function registerSignRoutes(app: HttpApp, deps: SignRoutesDeps): void {
   const { allowedChainIds, cookies, limiters, getSignedIn } = deps
-  const signers = createSignerFinder(deps)
+  let underWay = 0
+  const signers = createSignerFinder({ ...deps, isBusy: () => underWay > 0 })
   const quota = createSignQuota({ ...deps, perDay: deps.signQuotaPerDay })
   const vaultRules = createVaultRules(deps)
 
@@ -70,7 +71,12 @@ export function registerSignRoutes(app: HttpApp, deps: SignRoutesDeps): void {
     const request: SigningRequest = { sid, grant, keyId, walletId, address, ...vault, asked }
     vaultRules.assertAllowed(request)
     const onRefused = (seconds: number) => c.header('Retry-After', String(seconds))
-    return quota.run({ userId, walletId, digest: same, onRefused }, () => deps.sign(request))
+    underWay += 1
+    try {
+      return await quota.run({ userId, walletId, digest: same, onRefused }, () => deps.sign(request))
+    } finally {
+      underWay -= 1
+    }
   }
 
   async function answerPublic(c: AppContext, signing: Signing) {
