@@ -4,7 +4,7 @@ import type { Member } from '../cluster/member.ts'
 import { readHeapMib } from './heap.ts'
 
 /** Of one process, in MiB. */
-export type Footprint = {
+type Footprint = {
   /** Resident, as it runs. V8 gives a process more room for young objects when many survive at one moment, and seldom takes it back. */
   running: number
   /** Resident, just after all garbage is collected, and such room given back. */
