@@ -45,6 +45,13 @@ function listHits(topology: Record<keyof typeof FAULTS, number>, times: number):
   return Array.from({ length: times }, () => once).flat()
 }
 
+/** As a table in Markdown, for the pages that show it. */
+function print(head: readonly string[], rows: readonly (readonly (string | number)[])[]) {
+  if (rows.length === 0) return
+  console.log()
+  for (const cells of [head, head.map(() => '---'), ...rows]) console.log(`| ${cells.join(' | ')} |`)
+}
+
 const [rounds = -1, failovers = -1] = [values.rounds, values.failovers].map(Number)
 const connections = values.connections.split(',').map(Number)
 const isValid =
@@ -64,21 +71,31 @@ if (!isValid) {
     hasLog: values.witnesses,
     say: (line) => console.log(line),
   })
-  console.log('\nprocess          did')
-  for (const { member, count, of } of report.work) console.log(`${member.padEnd(16)} ${count} ${of}`)
-  console.log('\nfault                        times   requests   failed   longest wait ms')
-  for (const [name, hits] of Map.groupBy(report.failovers, ({ member, fault }) => `${member.split(' ')[0]} ${fault}`)) {
-    const failed = hits.reduce((sum, { failures }) => sum + failures.length, 0)
-    const count = hits.reduce((sum, hit) => sum + hit.count, 0)
-    const longest = Math.max(...hits.map(({ longestMs }) => longestMs))
-    const cells = [String(hits.length).padStart(5), String(count).padStart(10), String(failed).padStart(8)]
-    console.log(`${name.padEnd(28)} ${cells.join(' ')} ${longest.toFixed(0).padStart(17)}`)
-  }
-  if (report.throughputs.length > 0) console.log('\nconnections   one coordinator/s   three/s   ratio   discarded')
-  for (const { connections: at, one, all, ratio, discarded } of report.throughputs) {
-    const cells = [one.toFixed(0).padStart(19), all.toFixed(0).padStart(9), ratio.toFixed(2).padStart(7)]
-    console.log(`${String(at).padStart(11)} ${cells.join(' ')} ${String(discarded).padStart(11)}`)
-  }
+  print(
+    ['Process', 'Did'],
+    report.work.map(({ member, count, of }) => [member, `${count} ${of}`]),
+  )
+  const byFault = Map.groupBy(report.failovers, ({ member, fault }) => `${member.split(' ')[0]} ${fault}`)
+  print(
+    ['What', 'Times', 'Requests at or after it', 'Failed', 'Longest wait'],
+    [...byFault].map(([name, hits]) => {
+      const count = hits.reduce((sum, hit) => sum + hit.count, 0)
+      const failed = hits.reduce((sum, { failures }) => sum + failures.length, 0)
+      const longest = Math.max(...hits.map(({ longestMs }) => longestMs))
+      return [name, hits.length, count, failed, `${longest.toFixed(0)} ms`]
+    }),
+  )
+  print(
+    ['Connections', 'One coordinator', 'Three', 'Ratio', 'Rounds discarded', 'Disturbed all the same'],
+    report.throughputs.map(({ connections: at, one, all, ratio, discarded, disturbed }) => [
+      at,
+      `${one.toFixed(0)} /s`,
+      `${all.toFixed(0)} /s`,
+      ratio.toFixed(2),
+      discarded,
+      disturbed,
+    ]),
+  )
   for (const fault of report.faults) console.error(`fault: ${fault}`)
   process.exitCode = report.faults.length > 0 ? 1 : 0
 }

@@ -42,6 +42,8 @@ export type StartClusterParameters = {
   quoteLatencyMs: number
   /** Each enclave insists on a log of its own, with a spare, that witnesses cosign. */
   hasLog?: boolean
+  /** Each process can be asked for its heap: it says where, at its start. */
+  isInspected?: boolean
   /** Decides which calls of satellite, IPFS and chain fail, once their rate is set. */
   random?: () => number
   /** Each line that a process of ours writes. */
@@ -59,7 +61,8 @@ export function startCluster(parameters: StartClusterParameters) {
 }
 
 async function startParts(parameters: StartClusterParameters, { add, createFolder }: Scope) {
-  const { accounts, quoteLatencyMs, hasLog = false, random = Math.random, onLine = () => {} } = parameters
+  const { accounts, quoteLatencyMs, hasLog = false, isInspected = false, random = Math.random } = parameters
+  const { onLine = () => {} } = parameters
   const folder = await createFolder()
   const ports = await findFreePorts(2 + topology.coordinator + topology.enclave + topology.witness)
   const [publicPort = 0, ipfsPort = 0] = ports
@@ -155,9 +158,10 @@ async function startParts(parameters: StartClusterParameters, { add, createFolde
 
   const envs = { enclave: enclaveEnv, witness: witnessEnv, coordinator: coordinatorEnv, worker: workerEnv }
   const kinds = ['enclave', ...(hasLog ? (['witness'] as const) : []), 'coordinator', 'worker'] as const
+  const inspection: Environment = isInspected ? { NODE_OPTIONS: '--inspect=127.0.0.1:0' } : {}
   const members: Member[] = kinds.flatMap((kind) =>
     Array.from({ length: topology[kind] }, (_, index) =>
-      createMember({ name: `${kind} ${index + 1}`, kind, env: envs[kind](index), onLine }),
+      createMember({ name: `${kind} ${index + 1}`, kind, env: { ...envs[kind](index), ...inspection }, onLine }),
     ),
   )
   add(members, (all) =>

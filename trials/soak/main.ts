@@ -7,7 +7,8 @@ Runs the whole topology (PostgreSQL, 3 coordinators behind a balancer, 2 workers
 and frozen, the database is cut off, and satellite, IPFS and chain fail one call in twenty; then audits the signatures that clients received.
   --minutes N   how long (default 10; parts of a minute are fine)
   --seed N      of who is hit, and when (default 1)
-  --calm        no faults: measures whether memory grows
+  --calm        no faults: measures whether memory grows from four tenths of the time to its end, at most 10 % of what is resident after
+                a full collection of garbage, which every process makes at both moments
   --rate N      new signatures per second (default 6)
   --users N     who sign them (default 24)
   --witnesses   each enclave insists on a log, which 3 witnesses cosign; they are hit too
@@ -17,8 +18,16 @@ and frozen, the database is cut off, and satellite, IPFS and chain fail one call
 Example: npm run soak -- --minutes 1 --log soak.log
 Exit codes: 0 nothing lost and memory steady, 1 otherwise, 2 wrong arguments.`
 
-/** Of resident memory, after the warm-up. */
+/** Of what is resident after a collection, since the warm-up. */
 const MAX_GROWTH = 0.1
+
+const toGrowth = (early: number, late: number) => late / early - 1
+
+/** As cells of a table in Markdown. */
+const toCells = (early: number, late: number) => [
+  `${early.toFixed(0)} → ${late.toFixed(0)}`,
+  `${(100 * toGrowth(early, late)).toFixed(1)} %`,
+]
 
 const { values } = readArguments(
   {
@@ -60,21 +69,31 @@ if (!isValid) {
   })
   log?.end()
   const { chaos, outside, counts, memory, lost, duplicated, invalid, unknown, changed, deaths } = report
+  const settled = `${(report.settledMs / 1000).toFixed(1)} s`
+  const kills = chaos.kills + chaos.databaseKills
+  const faults = [lost, duplicated, invalid, unknown, changed, deaths]
+  const found = faults.map((list) => list.length)
+  const row = [kills, chaos.databaseKills, chaos.freezes, chaos.cuts, report.answered, ...found, settled]
   console.log(`
-${chaos.kills + chaos.databaseKills} kills (${chaos.databaseKills} of PostgreSQL), ${chaos.freezes} freezes, ${chaos.cuts} cuts of PostgreSQL
 failed calls: ${Object.entries(outside)
     .map(([name, { asked, failed }]) => `${name} ${failed} of ${asked}`)
     .join(', ')}
-${counts.signIns} sign-ins, ${report.answered} signatures (${counts.refused} tries failed, ${counts.repeats} asked for again), ${counts.polls} polls
-settled ${(report.settledMs / 1000).toFixed(1)} s after the end; ${report.verified} proofs verified from IPFS and chain
-lost ${lost.length}, duplicated ${duplicated.length}, invalid ${invalid.length}, unknown ${unknown.length}, changed ${changed.length}, died by themselves ${deaths.length}`)
-  const faults = [lost, duplicated, invalid, unknown, changed, deaths]
+${counts.signIns} sign-ins, ${counts.refused} tries failed, ${counts.repeats} signatures asked for again, ${counts.polls} polls; ${report.verified} proofs verified from IPFS and chain
+
+| Kills | of PostgreSQL | Freezes | Cuts | Signatures | Lost | Duplicated | Invalid | Unknown | Changed | Died by themselves | Settled after |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| ${row.join(' | ')} |`)
   for (const each of faults.flat().slice(0, 50)) console.log(`  ${each}`)
-  const hasGrown = values.calm && memory.some(({ growth }) => growth > MAX_GROWTH)
+  const hasGrown = memory.some(({ early, late }) => toGrowth(early.resident, late.resident) > MAX_GROWTH)
   if (values.calm) {
-    console.log('\nresident memory, MiB: after the warm-up, at the end, growth')
-    for (const { name, early, late, growth } of memory) {
-      console.log(`  ${name.padEnd(14)} ${early.toFixed(1)} ${late.toFixed(1)} ${(100 * growth).toFixed(1)} %`)
+    console.log(`
+MiB after the warm-up and at the end: resident as it runs, resident after a collection of all garbage, and the heap that is kept then.
+
+| Process | As it runs | Growth | After a collection | Growth | Heap | Growth |
+| --- | --- | --- | --- | --- | --- | --- |`)
+    for (const { name, early, late } of memory) {
+      const pairs = (['running', 'resident', 'heap'] as const).flatMap((of) => toCells(early[of], late[of]))
+      console.log(`| ${[name, ...pairs].join(' | ')} |`)
     }
   }
   process.exitCode = faults.some((list) => list.length > 0) || hasGrown ? 1 : 0

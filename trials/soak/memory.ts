@@ -1,38 +1,56 @@
 import { readResidentMib } from '@countersign/testing'
 import { median } from '@countersign/testing/stack'
 import type { Member } from '../cluster/member.ts'
+import { readHeapMib } from './heap.ts'
 
-/** Resident memory of each process over time, in MiB. */
-export type Memory = {
-  stop(): void
-  /** From the part of the run after the warm-up: its first fifth, its last, and the ratio of their medians. */
-  report(): { name: string; early: number; late: number; growth: number }[]
+/** Of one process, in MiB. */
+type Footprint = {
+  /** Resident, as it runs. V8 gives a process more room for young objects when many survive at one moment, and seldom takes it back. */
+  running: number
+  /** Resident, just after all garbage is collected, and such room given back. */
+  resident: number
+  /** What the main thread keeps then: objects and buffers. */
+  heap: number
 }
 
-const EVERY_MS = 2_000
+/** One process, after its warm-up and at the end. */
+export type Growth = { name: string; early: Footprint; late: Footprint }
+
+type Watched = Pick<Member, 'name' | 'pid'> & { inspectorUrl: string }
+
 /** Caches and compiled code come to their size in the first part. */
 const WARM_UP = 0.4
+/** The part at whose end it is measured: the last of the warm-up, and the last of all. */
+const WINDOW = 0.1
+const EVERY_MS = 2_000
 
-export function watchMemory(members: readonly Member[]): Memory {
-  const samples = new Map<string, number[]>(members.map(({ name }) => [name, []]))
-  const timer = setInterval(() => {
-    for (const member of members) {
-      // One that does not run just now has none.
-      void readResidentMib(member.pid()).then(
-        (mib) => samples.get(member.name)?.push(mib),
-        () => {},
-      )
-    }
-  }, EVERY_MS)
-  return {
-    stop: () => clearInterval(timer),
-    report: () =>
-      [...samples].map(([name, all]) => {
-        const warm = all.slice(Math.floor(WARM_UP * all.length))
-        const fifth = Math.max(1, Math.floor(warm.length / 5))
-        const early = median(warm.slice(0, fifth))
-        const late = median(warm.slice(-fifth))
-        return { name, early, late, growth: late / early - 1 }
-      }),
-  }
+/** Takes so long. */
+export async function measureGrowth(watched: readonly Watched[], durationMs: number): Promise<Growth[]> {
+  await sleep((WARM_UP - WINDOW) * durationMs)
+  const early = await measure(watched, WINDOW * durationMs)
+  await sleep((1 - WARM_UP - WINDOW) * durationMs)
+  const late = await measure(watched, WINDOW * durationMs)
+  return watched.flatMap(({ name }, index) => {
+    const [before, after] = [early[index], late[index]]
+    return before && after ? [{ name, early: before, late: after }] : []
+  })
 }
+
+/** What they have as they run, the median over this time; then each collects its garbage. */
+async function measure(watched: readonly Watched[], durationMs: number): Promise<Footprint[]> {
+  const endsAt = performance.now() + durationMs
+  const samples: number[][] = []
+  do {
+    await sleep(Math.min(EVERY_MS, Math.max(0, endsAt - performance.now())))
+    samples.push(await readResidents(watched))
+  } while (performance.now() < endsAt)
+  const heaps = await Promise.all(watched.map(({ inspectorUrl }) => readHeapMib(inspectorUrl)))
+  const residents = await readResidents(watched)
+  return heaps.map((heap, index) => {
+    const running = median(samples.map((sample) => sample[index] ?? Number.NaN))
+    return { running, resident: residents[index] ?? Number.NaN, heap }
+  })
+}
+
+const readResidents = (watched: readonly Watched[]) => Promise.all(watched.map(({ pid }) => readResidentMib(pid())))
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))

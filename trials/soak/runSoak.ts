@@ -3,8 +3,9 @@ import { type Audit, audit, createAccounts } from '@countersign/testing/stack'
 import { startCluster } from '../cluster/startCluster.ts'
 import { createVerifyTransaction } from '../verifyTransaction.ts'
 import { type ChaosCounts, startChaos } from './chaos.ts'
+import { parseInspectorUrl } from './heap.ts'
 import { type LoadReport, startLoad } from './load.ts'
-import { type Memory, watchMemory } from './memory.ts'
+import { type Growth, measureGrowth } from './memory.ts'
 
 export type SoakParameters = {
   durationMs: number
@@ -34,7 +35,8 @@ export type SoakReport = Audit & {
   outside: Record<string, { asked: number; failed: number }>
   /** From the end of the load to the last proof that became terminal. */
   settledMs: number
-  memory: ReturnType<Memory['report']>
+  /** Where it is calm. */
+  memory: Growth[]
 }
 
 const FAILURE_RATE = 0.05
@@ -44,6 +46,7 @@ const SAY_EVERY_MS = 15_000
 /** Load and chaos on the whole topology, then an audit of all signatures that clients received. */
 export async function runSoak(parameters: SoakParameters): Promise<SoakReport> {
   const { durationMs, isCalm, say, onLine = () => {} } = parameters
+  const inspectorUrls = new Map<string, string>()
   // Each has its own, so that what one decides does not hang on how often another was asked.
   const random = (stream: number) => createRandom(parameters.seed * 16 + stream)
   const accounts = createAccounts(parameters.users)
@@ -51,12 +54,16 @@ export async function runSoak(parameters: SoakParameters): Promise<SoakReport> {
     accounts,
     quoteLatencyMs: 39,
     hasLog: parameters.hasLog ?? false,
+    isInspected: isCalm,
     random: random(1),
-    onLine,
+    onLine(name, line) {
+      const url = parseInspectorUrl(line)
+      if (url !== undefined) inspectorUrls.set(name, url)
+      onLine(name, line)
+    },
   })
   try {
     say(`started ${cluster.members.map(({ name }) => name).join(', ')}`)
-    const memory = watchMemory(cluster.members)
     const load = startLoad({
       url: cluster.url,
       subjects: accounts.map(({ sub }) => sub),
@@ -67,8 +74,9 @@ export async function runSoak(parameters: SoakParameters): Promise<SoakReport> {
     const progress = setInterval(() => say(load.progress()), SAY_EVERY_MS)
     if (!isCalm) for (const proxy of Object.values(cluster.outside)) proxy.setRate(FAILURE_RATE)
     const chaos = isCalm ? undefined : startChaos({ ...parameters, cluster, random: random(3) })
-    await new Promise((resolve) => setTimeout(resolve, durationMs))
-    memory.stop()
+    const watched = cluster.members.map((member) => ({ ...member, inspectorUrl: inspectorUrls.get(member.name) ?? '' }))
+    const memory = isCalm ? await measureGrowth(watched, durationMs) : []
+    if (!isCalm) await new Promise((resolve) => setTimeout(resolve, durationMs))
     await chaos?.stop()
     for (const proxy of Object.values(cluster.outside)) proxy.setRate(0)
     say(`the end of the load: ${load.progress()}`)
@@ -98,7 +106,7 @@ export async function runSoak(parameters: SoakParameters): Promise<SoakReport> {
       chaos: chaos?.counts ?? { kills: 0, freezes: 0, cuts: 0, databaseKills: 0 },
       outside: Object.fromEntries(Object.entries(cluster.outside).map(([name, { counts: each }]) => [name, each])),
       settledMs,
-      memory: memory.report(),
+      memory,
     }
   } finally {
     await cluster.stop()
