@@ -43,6 +43,14 @@ describe('startPostgres', () => {
     await expect(query(second, 'select * from t')).rejects.toMatchObject({ code: '42P01' })
   })
 
+  test('knows its processes, the server first', async () => {
+    const pids = await postgres.findPids()
+    expect(pids.length).toBeGreaterThan(1)
+    expect(pids.every(isRunning)).toBe(true)
+    expect(readFileSync(`/proc/${pids[0]}/cmdline`, 'utf8')).toContain('postgres')
+    expect(readFileSync(`/proc/${pids[1]}/stat`, 'utf8')).toContain(` ${pids[0]} `)
+  })
+
   test('keeps what was committed when the server is killed and started again', async () => {
     const url = await postgres.createDatabase()
     await query(url, 'create table t as select 1 as x')

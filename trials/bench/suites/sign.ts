@@ -19,7 +19,6 @@ const WARM_SLICES = 5
 const USERS = 8
 /** A quote then serves one of them: more callers would only wait longer for their turn. */
 const MAX_SINGLE_CALLERS = 16
-const ONE_EACH = 'signatures, one quote each'
 
 type Service = Load & { address: string; databaseUrl: string; stack: Backend }
 type Start = (changes: { limit?: number; receiptVersion?: 2; checkout?: string }) => Promise<Service>
@@ -85,7 +84,6 @@ async function reportLoads(
       for (const { value, to } of ratios) say(`${name}: ${toFigure(value)} × ${to}`)
     rows.push(...made)
   }
-  const mostAlone = Math.max(...rows.filter(({ name }) => name === ONE_EACH).map(({ value }) => value))
   say('what is pinned')
   const pinned = await measurePins(scope, { versions: [first, second], isQuick })
   const how = `median of ${rounds} rounds of ${sliceMs} ms after a warm-up, ${describeCalm(calms)}.`
@@ -95,7 +93,8 @@ async function reportLoads(
     setting: await describe(how, against),
     rows: [...rows, ...pinned],
     limits: [
-      { name: 'the most with one quote each', value: mostAlone, unit: '/s' },
+      // By its length, not as measured: a slice is short beside the wait of callers who queue for quotes, which makes their rate look higher.
+      { name: 'the most with one quote each', value: 1000 / QUOTE_MS, unit: '/s' },
       { name: 'a quote', value: QUOTE_MS, unit: 'ms' },
     ],
   }
@@ -160,7 +159,7 @@ function toRows(repeats: readonly Repeat[]): Omit<Row, 'at'>[] {
       ratios: [{ value: of(({ own, other }) => other.rate / own.rate), to: 'version 1' }],
     },
     ...old('signatures', 'rate', '/s'),
-    { name: ONE_EACH, value: of(({ slow }) => slow.rate), unit: '/s' },
+    { name: 'signatures, one quote each', value: of(({ slow }) => slow.rate), unit: '/s' },
     { name: 'p50', value: of(({ own }) => own.p50), unit: 'ms', ratios: toOld('p50') },
     {
       name: 'p50, receipts of version 2',
