@@ -91,6 +91,20 @@ export async function runSequence(scene: Scene, commands: readonly LifeCommand[]
     }
   }
 
+  /** A run then takes any number of proofs, as of callers who sign one by one. */
+  async function splitPins() {
+    const shared = (await readSnapshot(subject)).jobs.filter(({ slugs }) => slugs.length > 1)
+    await deleteJobs(
+      subject,
+      shared.map(({ id }) => id),
+    )
+    const slugs = shared.flatMap((job) => job.slugs)
+    await outside.insertJobs(
+      PIN_QUEUE,
+      slugs.map((slug) => ({ slugs: [slug] })),
+    )
+  }
+
   function takeJobs(run: StageRun): JobRow[] {
     const waiting = model.seen.jobs.filter(({ queue }) => queue === run.stage)
     if (run.stage !== PIN_QUEUE) return waiting.slice(0, 1)
@@ -180,7 +194,8 @@ export async function runSequence(scene: Scene, commands: readonly LifeCommand[]
       case 'nothing':
         return
       case 'sign':
-        return sign(command)
+        await sign(command)
+        return splitPins()
       case 'run': {
         if (command.fault !== undefined) node.setFault(command.fault.name, command.fault)
         const error = await runStage(command.run)
