@@ -73,7 +73,7 @@ export async function measureBudgets(
       const { load, stack } = lane.subject
       const run = prepareLoad(load, connections, sliceMs)
       const before = await read(stack.pids())
-      lane.signatures += (await run()).latencies.length
+      lane.signatures += (await run()).count
       const after = await read(stack.pids())
       for (const [index, { process, kind }] of THREADS.entries())
         lane.times[index] = (lane.times[index] ?? 0) + toSpent(before[process], after[process], kind)
