@@ -32,7 +32,7 @@ import {
   toStatementText,
 } from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
-import type { SignatureClaim } from './claimBytes.ts'
+import type { SignatureClaim } from './checkSignatures.ts'
 
 /** What an item must have been signed as, in a call that began and ended then. */
 export type ExpectedItem = {

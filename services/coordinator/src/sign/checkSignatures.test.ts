@@ -5,8 +5,7 @@ import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestWalletKey, signTestDigest } from '../../test/signingEnclave.ts'
 import { createFakeSatellite } from '../entropy/entropy.fake.ts'
-import { createSignatureChecker, type SignatureChecker } from './checkSignatures.ts'
-import type { SignatureClaim } from './claimBytes.ts'
+import { createSignatureChecker, type SignatureChecker, type SignatureClaim } from './checkSignatures.ts'
 
 const wallet = createTestWalletKey('alice')
 const other = createTestWalletKey('bob')

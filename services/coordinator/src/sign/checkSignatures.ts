@@ -1,6 +1,16 @@
 import { Worker } from 'node:worker_threads'
+import type { Hex, TxMetadata } from '@countersign/protocol'
 import type { Witness } from '@countersign/receipt'
-import { type PackedClaims, packClaims, type SignatureClaim } from './claimBytes.ts'
+import { type PackedClaims, packClaims } from './claimBytes.ts'
+
+/** What a signature is claimed to be: by this key, of this address, over this digest, and perhaps in a transaction of this hash. */
+export type SignatureClaim = {
+  digest: Hex
+  signature: Hex
+  publicKey: string
+  address: Hex
+  transaction?: { txHash: Hex; txMetadata: TxMetadata }
+}
 
 /** Checks signatures on a thread of its own: each takes as long as the rest of a request. */
 export type SignatureChecker = {

@@ -1,13 +1,5 @@
-import type { Hex, TxMetadata } from '@countersign/protocol'
-
-/** What a signature is claimed to be: by this key, of this address, over this digest, and perhaps in a transaction of this hash. */
-export type SignatureClaim = {
-  digest: Hex
-  signature: Hex
-  publicKey: string
-  address: Hex
-  transaction?: { txHash: Hex; txMetadata: TxMetadata }
-}
+import type { TxMetadata } from '@countersign/protocol'
+import type { SignatureClaim } from './checkSignatures.ts'
 
 /** Claims on their way to the thread: bytes change their owner, where objects would be copied member by member on both sides. */
 export type PackedClaims = {
