@@ -1,7 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import type { Hex, TxMetadata } from '@countersign/protocol'
 import type { Witness } from '@countersign/receipt'
-import { type PackedClaims, packClaims } from './claimBytes.ts'
 
 /** What a signature is claimed to be: by this key, of this address, over this digest, and perhaps in a transaction of this hash. */
 export type SignatureClaim = {
@@ -22,7 +21,9 @@ export type SignatureChecker = {
 }
 
 /** What is sent to the thread. */
-export type SignatureWork = { claims: PackedClaims; samples?: never } | { samples: readonly Witness[]; claims?: never }
+export type SignatureWork =
+  | { claims: readonly SignatureClaim[]; samples?: never }
+  | { samples: readonly Witness[]; claims?: never }
 
 type Waiting = { resolve(answers: boolean[]): void; reject(error: Error): void }
 type Thread = { worker: Worker; waiting: Waiting[] }
@@ -51,14 +52,14 @@ export async function createSignatureChecker(
     return new Promise((resolve, reject) => {
       if (isStopped) return reject(ended())
       // Before anyone waits: work that cannot be sent must not leave a place in the queue, or answers get the wrong owner.
-      worker.postMessage(work, work.claims ? [work.claims.bytes.buffer] : [])
+      worker.postMessage(work)
       waiting.push({ resolve, reject })
     })
   }
 
   await getThread()
   return {
-    check: async (claims) => send({ claims: packClaims(claims) }),
+    check: (claims) => send({ claims }),
     checkSamples: (samples) => send({ samples }),
     async stop() {
       isStopped = true

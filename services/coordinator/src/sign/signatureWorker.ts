@@ -1,21 +1,27 @@
 import { parentPort } from 'node:worker_threads'
-import { hashSignedTransaction, parseSignature, ServiceError, toAddress } from '@countersign/protocol'
+import {
+  equalBytes,
+  type Hex,
+  hashSignedTransaction,
+  parseSignature,
+  ServiceError,
+  toAddress,
+  toHex,
+} from '@countersign/protocol'
 import { isSampleSigned } from '../entropy/checkSample.ts'
-import type { SignatureWork } from './checkSignatures.ts'
-import { type ClaimBytes, unpackClaims } from './claimBytes.ts'
+import type { SignatureClaim, SignatureWork } from './checkSignatures.ts'
 import { recover } from './secp256k1.ts'
 
 /** A wallet signs often, and its address is always the same. */
-const addresses = new Map<string, Buffer>()
+const addresses = new Map<string, Hex>()
 const MAX_ADDRESSES = 4_096
 
-function addressOf(publicKey: Buffer): Buffer {
-  const name = publicKey.toString('latin1')
-  const known = addresses.get(name)
+function addressOf(publicKey: string, bytes: Uint8Array): Hex {
+  const known = addresses.get(publicKey)
   if (known !== undefined) return known
-  const address = Buffer.from(toAddress(publicKey).slice(2), 'hex')
+  const address = toAddress(bytes)
   if (addresses.size >= MAX_ADDRESSES) addresses.clear()
-  addresses.set(name, address)
+  addresses.set(publicKey, address)
   return address
 }
 
@@ -23,15 +29,17 @@ function addressOf(publicKey: Buffer): Buffer {
  * The signature is well formed with a low s, and gives the stated key, whose address is the wallet's. Recovered and not only
  * verified: readers of the transaction learn its sender from `v` too.
  */
-function isGood({ digest, signature, publicKey, address, transaction }: ClaimBytes): boolean {
+function isGood({ digest, signature, publicKey, address, transaction }: SignatureClaim): boolean {
   try {
-    const { yParity } = parseSignature(signature)
-    const key = recover(digest, signature.subarray(0, 64), yParity)
+    const bytes = new Uint8Array(Buffer.from(signature.slice(2), 'hex'))
+    const { yParity } = parseSignature(bytes)
+    const key = recover(Buffer.from(digest.slice(2), 'hex'), bytes.subarray(0, 64), yParity)
     return (
       key !== undefined &&
-      publicKey.equals(key) &&
-      addressOf(publicKey).equals(address) &&
-      (transaction === undefined || transaction.txHash.equals(hashSignedTransaction(transaction.txMetadata, signature)))
+      equalBytes(key, Buffer.from(publicKey, 'hex')) &&
+      addressOf(publicKey, key) === address &&
+      (transaction === undefined ||
+        `0x${toHex(hashSignedTransaction(transaction.txMetadata, bytes))}` === transaction.txHash)
     )
   } catch (error) {
     if (error instanceof ServiceError) return false
@@ -40,7 +48,7 @@ function isGood({ digest, signature, publicKey, address, transaction }: ClaimByt
 }
 
 function answer({ claims, samples }: SignatureWork): boolean[] {
-  return claims === undefined ? samples.map(isSampleSigned) : unpackClaims(claims).map(isGood)
+  return claims?.map(isGood) ?? samples?.map(isSampleSigned) ?? []
 }
 
 parentPort?.on('message', (work: SignatureWork) => parentPort?.postMessage(answer(work)))
