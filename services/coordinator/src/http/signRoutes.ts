@@ -39,8 +39,7 @@ const MAX_TYPED_DATA_PARTS = 16_384
 /** Returns the one that is asked for most. */
 export function registerSignRoutes(app: HttpApp, deps: SignRoutesDeps): DirectRoute {
   const { allowedChainIds, cookies, limiters, getSignedIn } = deps
-  let underWay = 0
-  const signers = createSignerFinder({ ...deps, isBusy: () => underWay > 0 })
+  const signers = createSignerFinder(deps)
   const quota = createSignQuota({ ...deps, perDay: deps.signQuotaPerDay })
   const vaultRules = createVaultRules(deps)
 
@@ -75,12 +74,7 @@ export function registerSignRoutes(app: HttpApp, deps: SignRoutesDeps): DirectRo
     const request: SigningRequest = { sid, grant, keyId, walletId, address, ...vault, asked }
     vaultRules.assertAllowed(request)
     const onRefused = (seconds: number) => c.header('Retry-After', String(seconds))
-    underWay += 1
-    try {
-      return await quota.run({ userId, walletId, digest: same, onRefused }, () => deps.sign(request))
-    } finally {
-      underWay -= 1
-    }
+    return quota.run({ userId, walletId, digest: same, onRefused }, () => deps.sign(request))
   }
 
   async function signPublic(c: RequestContext, signing: Signing): Promise<SignDigestResponse> {

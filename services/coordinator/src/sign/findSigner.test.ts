@@ -15,9 +15,8 @@ const signer = {
   signed: undefined,
 } as const
 
-function create(findSigners: Store['findSigners'], isBusy?: () => boolean) {
-  const deps = { store: { findSigners }, clock: { now: () => 5 }, sessionIdleMs: 7 }
-  return createSignerFinder({ ...deps, ...(isBusy && { isBusy }) })
+function create(findSigners: Store['findSigners']) {
+  return createSignerFinder({ store: { findSigners }, clock: { now: () => 5 }, sessionIdleMs: 7 })
 }
 
 test('requests of one turn are one lookup, of the hashes of their secrets', async () => {
@@ -69,19 +68,4 @@ test('without a secret nobody is asked', async () => {
 test('a database that is away: database_unavailable', async () => {
   const error = new CoordinatorError('database_unavailable', 'away')
   await expect(create(async () => Promise.reject(error)).find({ sid: SID, digest: DIGEST })).rejects.toBe(error)
-})
-
-test('while signatures are under way, requests that come one after the other share a lookup', async () => {
-  const sizes: number[] = []
-  const finder = create(
-    async ({ asked }) => {
-      sizes.push(asked.length)
-      return asked.map(() => signer)
-    },
-    () => true,
-  )
-  const first = finder.find({ sid: SID, digest: DIGEST })
-  await new Promise((resolve) => setImmediate(resolve))
-  await Promise.all([first, finder.find({ sid: SID, digest: DIGEST })])
-  expect(sizes).toEqual([2])
 })

@@ -11,11 +11,6 @@ export type SignerFinder = {
 
 const LIMIT = 256
 const SLOTS = 2
-/**
- * A third of the time of a quote. While one is made for earlier requests, a request waits for the next anyway; those that are looked up
- * together go on together, as one call of the enclave, one part of a quote and one transaction.
- */
-const PATIENCE_MS = 12
 
 /**
  * Step 1 of signing: whose session it is, and which key. Requests that come while two lookups are under way share the next. Unlike
@@ -25,10 +20,8 @@ export function createSignerFinder(deps: {
   store: Pick<Store, 'findSigners'>
   clock: Clock
   sessionIdleMs: number
-  /** Whether signatures are under way. Unset: lookups are for none. */
-  isBusy?: () => boolean
 }): SignerFinder {
-  const { store, clock, sessionIdleMs: idleMs, isBusy } = deps
+  const { store, clock, sessionIdleMs: idleMs } = deps
   const gatherer = createGatherer<AskedSigner, Signer>({
     async run(asked, { answer }) {
       const found = await store.findSigners({ asked, now: clock.now(), idleMs })
@@ -40,7 +33,6 @@ export function createSignerFinder(deps: {
     },
     limit: LIMIT,
     slots: SLOTS,
-    ...(isBusy && { patience: { ms: PATIENCE_MS, isBusy } }),
   })
   return {
     async find({ sid, ...asked }) {

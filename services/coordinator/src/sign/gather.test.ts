@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { createGatherer, type GathererParameters } from './gather.ts'
 
 type Batch = {
@@ -154,34 +154,4 @@ test('a batch holds no more weight than its limit, and one that is heavier goes 
   expect(batches.map(({ requests }) => requests)).toEqual([[4, 5], [2], [30], [1, 9]])
   for (const { finish } of batches) finish()
   await Promise.all(all)
-})
-
-test('while it is busy, a request waits for those that come soon after it; else it does not', async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout'] })
-  onTestFinished(() => void vi.useRealTimers())
-  let isBusy = false
-  const { gatherer, batches } = createManual({ slots: 2, patience: { ms: 10, isBusy: () => isBusy } })
-  const all = [gatherer.add(1)]
-  await turn()
-  expect(batches.map(({ requests }) => requests)).toEqual([[1]])
-  isBusy = true
-  all.push(gatherer.add(2))
-  vi.advanceTimersByTime(9)
-  await turn()
-  all.push(gatherer.add(3))
-  expect(batches).toHaveLength(1)
-  vi.advanceTimersByTime(1)
-  expect(batches.map(({ requests }) => requests)).toEqual([[1], [2, 3]])
-  for (const batch of batches) batch.finish()
-  expect(await Promise.all(all)).toEqual(['signed 1', 'signed 2', 'signed 3'])
-})
-
-test('a stop waits for a request that still has patience', async () => {
-  const { gatherer, batches } = createManual({ patience: { ms: 1, isBusy: () => true } })
-  const answer = gatherer.add(1)
-  const stopped = gatherer.stop(new Error('stopping'))
-  await vi.waitFor(() => expect(batches).toHaveLength(1))
-  batches[0]?.finish()
-  await stopped
-  expect(await answer).toBe('signed 1')
 })

@@ -26,8 +26,6 @@ export type GathererParameters<Request, Result> = {
   weight?: { of(request: Request): number; limit: number }
   /** Batches that wait for the enclave at one time. */
   slots: number
-  /** While it is busy, a request waits so long for others to come along. */
-  patience?: { ms: number; isBusy(): boolean }
 }
 
 type Waiting<Request, Result> = {
@@ -38,13 +36,13 @@ type Waiting<Request, Result> = {
 }
 
 /**
- * Group commit on the coordinator's side: while a slot is free a request goes out with whatever else has come in this turn of the event
- * loop, or within its patience; while none is, requests gather.
+ * Group commit on the coordinator's side, without a timer: while a slot is free a request goes out with whatever else has come
+ * in this turn of the event loop; while none is, requests gather.
  */
 export function createGatherer<Request, Result>(
   parameters: GathererParameters<Request, Result>,
 ): Gatherer<Request, Result> {
-  const { run, keyOf, limit, weight, slots, patience } = parameters
+  const { run, keyOf, limit, weight, slots } = parameters
   const underWay = new Map<unknown, Promise<Result>>()
   const queue: Waiting<Request, Result>[] = []
   let busy = 0
@@ -54,13 +52,10 @@ export function createGatherer<Request, Result>(
   function schedule() {
     if (isScheduled || queue.length === 0 || busy >= slots) return
     isScheduled = true
-    if (patience?.isBusy()) setTimeout(sendAll, patience.ms)
-    else setImmediate(sendAll)
-  }
-
-  function sendAll() {
-    isScheduled = false
-    while (queue.length > 0 && busy < slots) void send(queue.splice(0, countNext()))
+    setImmediate(() => {
+      isScheduled = false
+      while (queue.length > 0 && busy < slots) void send(queue.splice(0, countNext()))
+    })
   }
 
   function countNext(): number {
