@@ -48,7 +48,11 @@ function importKey(publicKey: Uint8Array): KeyObject | undefined {
   const key = isEd25519Key(publicKey)
     ? createPublicKey({ key: Buffer.concat([SPKI, publicKey]), format: 'der', type: 'spki' })
     : undefined
-  if (keys.size >= MAX_KEYS) keys.clear()
+  // The oldest goes: strangers who send many keys must not push out all that are in use at one time.
+  for (const oldest of keys.keys()) {
+    if (keys.size < MAX_KEYS) break
+    keys.delete(oldest)
+  }
   keys.set(name, key)
   return key
 }

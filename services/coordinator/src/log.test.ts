@@ -4,7 +4,7 @@ import { createLog, createTurnWriter } from './log.ts'
 
 function createTestLog() {
   const lines: string[] = []
-  return { log: createLog((line) => void lines.push(line)), lines }
+  return { log: createLog({ write: (line) => void lines.push(line), flush() {} }), lines }
 }
 
 test('a line is JSON with its time, its level and the listed fields', () => {
@@ -49,7 +49,7 @@ function createOutput() {
   const process = Object.assign(new EventEmitter(), {
     stdout: Object.assign(new EventEmitter(), { write: (text: string) => written.push(text) > 0 }),
   })
-  return { write: createTurnWriter(process as never), process, written }
+  return { ...createTurnWriter(process as never), process, written }
 }
 
 test('lines of one turn of the event loop are one write, in their order', async () => {
@@ -61,6 +61,16 @@ test('lines of one turn of the event loop are one write, in their order', async 
   write('3\n')
   await new Promise((resolve) => setImmediate(resolve))
   expect(written).toEqual(['1\n2\n', '3\n'])
+})
+
+test.each(['warn', 'error'] as const)('%s is written at once, after what came before it', (level) => {
+  const { written, ...output } = createOutput()
+  const log = createLog(output)
+  log.info({ msg: 'First' })
+  log[level]({ msg: 'Second' })
+  expect(written.map((text) => text.split('\n').map((line) => line && JSON.parse(line).msg))).toEqual([
+    ['First', 'Second', ''],
+  ])
 })
 
 test('a process that exits has written its last lines, once', async () => {

@@ -41,13 +41,19 @@ const FIELDS = new Set([
   'vkeys',
 ])
 
-/** JSON lines, with an allow-list of fields. */
-export function createLog(write = createTurnWriter(process)): Log {
+/** JSON lines, with an allow-list of fields. Warnings and errors are written at once: they may be the last that the process says. */
+export function createLog({ write, flush }: Output = createTurnWriter(process)): Log {
   const log = createJsonLog(write, Date.now)
   return {
     info: (line) => log.info(pick(line)),
-    warn: (line) => log.warn(pick(line)),
-    error: (line) => log.error(pick(line)),
+    warn(line) {
+      log.warn(pick(line))
+      flush()
+    },
+    error(line) {
+      log.error(pick(line))
+      flush()
+    },
   }
 }
 
@@ -57,10 +63,11 @@ function pick(line: LogLine): LogLine {
   return picked
 }
 
+type Output = { write(line: string): void; flush(): void }
 type OutputProcess = Pick<NodeJS.Process, 'once'> & { stdout: Pick<NodeJS.WriteStream, 'write' | 'on'> }
 
 /** One write for all lines of a turn of the event loop, since answers come by batches; the last of them when the process exits. */
-export function createTurnWriter(process: OutputProcess): (line: string) => void {
+export function createTurnWriter(process: OutputProcess): Output {
   let lines = ''
   const flush = () => {
     const text = lines
@@ -70,8 +77,11 @@ export function createTurnWriter(process: OutputProcess): (line: string) => void
   // A reader of the log that has gone must not end the process.
   process.stdout.on('error', () => {})
   process.once('exit', flush)
-  return (line) => {
-    if (lines === '') setImmediate(flush)
-    lines += line
+  return {
+    write(line) {
+      if (lines === '') setImmediate(flush)
+      lines += line
+    },
+    flush,
   }
 }

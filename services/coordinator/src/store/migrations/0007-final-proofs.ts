@@ -10,10 +10,12 @@ export async function up(db: Kysely<unknown>): Promise<void> {
 
 const statements = [
   `create function guard_final_attestation() returns trigger language plpgsql as $$
+  declare
+    publication_status text;
   begin
-    -- Shared, so that none becomes final between this look and the change.
-    perform 1 from publications where id = old.publication_id and status = 'final' for share;
-    if found then
+    -- Locked whatever its status is, so that it does not become final between this look and the change.
+    select status into publication_status from publications where id = old.publication_id for share;
+    if publication_status = 'final' then
       raise exception 'a final proof never changes' using errcode = 'restrict_violation', table = 'attestations';
     end if;
     return new;
