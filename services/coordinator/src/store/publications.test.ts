@@ -245,6 +245,23 @@ describe.each(databaseKinds)('publications on %s', (kind) => {
     expect(await isFinal()).toEqual([true, true])
   })
 
+  // The embedded database has one connection, so that nobody can come between.
+  if (kind === 'postgres')
+    test('none becomes final while somebody changes one of its proofs', async () => {
+      const [slug = ''] = await addProofs(1)
+      const { id } = await claimOne([slug])
+      await store.confirm({ id, txHash: HASH, blockNumber: 4 })
+      const { db } = subject.database
+      await db.transaction().execute(async (changing) => {
+        await sql`update attestations set onchain_block_number = 5 where slug = ${slug}`.execute(changing)
+        const finishing = sql`select 1 from publications where id = ${id} for no key update nowait`.execute(db)
+        await expect(finishing).rejects.toMatchObject({ code: '55P03' })
+      })
+      await store.finish({ id })
+      const late = sql`update attestations set onchain_block_number = 6 where slug = ${slug}`.execute(db)
+      await expect(late).rejects.toMatchObject({ code: '23001' })
+    })
+
   test.each([
     [2, 1],
     [3, 2],
