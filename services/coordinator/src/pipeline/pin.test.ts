@@ -534,17 +534,36 @@ describe.each(stageKinds)('the pin stage on %s', (kind) => {
       await expectPinned(second)
     })
 
-    test('is remembered for a few, not for all', async () => {
+    test('is pinned and read back again after 64 others, however often it was used meanwhile', async () => {
       const slugs: string[] = []
-      for (let index = 0; index <= 65; index += 1) {
-        // The last is of the first one's collateral.
-        slugs.push(await insert({ batch: { collateral: Buffer.from(`{"index":${index % 65}}`) } }))
+      for (let index = 0; index <= 64; index += 1) {
+        slugs.push(await insert({ batch: { collateral: Buffer.from(`{"index":${index}}`) } }))
+        // Of the first one's collateral: one in the middle, and the last.
+        if (index % 32 === 0) slugs.push(await insert({ batch: { collateral: Buffer.from('{"index":0}') } }))
       }
       const { collateral } = assembleReceipt(await findWork(slugs[0] ?? ''))
       const watched = createWatchedPinner()
       const { stage } = setUp({ pinner: watched })
+      const ofFirst = () => watched.calls.filter((call) => call.endsWith(collateral.cid))
+      const last = slugs.pop() ?? ''
       for (const slug of slugs) expect(await stage.pin(slug)).toBe('pinned')
-      expect(watched.calls.filter((call) => call === `pin ${collateral.cid}`)).toHaveLength(2)
+      expect(ofFirst()).toEqual([`pin ${collateral.cid}`, `read ${collateral.cid}`])
+      expect(await stage.pin(last)).toBe('pinned')
+      expect(ofFirst().slice(2)).toEqual([`pin ${collateral.cid}`, `read ${collateral.cid}`])
+    })
+
+    test('is pinned and read back again after 5 minutes: a service that lost everything gets it again', async () => {
+      const { stage, clock } = setUp()
+      for (const waitMs of [0, 299_999, 1]) {
+        clock.advance(waitMs)
+        const slug = await insert()
+        const { collateral } = assembleReceipt(await findWork(slug))
+        expect(await stage.pin(slug)).toBe('pinned')
+        const isKnown = waitMs === 299_999
+        expect(kubo.blocks.has(collateral.cid)).toBe(!isKnown)
+        await kubo.stop()
+        kubo = await startFakeKubo({ port: Number(new URL(kubo.url).port) })
+      }
     })
   })
 

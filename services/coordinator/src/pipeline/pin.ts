@@ -36,7 +36,7 @@ export type PinDeps = {
  * - `failed`: it is `pin_failed`
  * - `skipped`: there was nothing to do, or another worker has done it
  */
-type PinOutcome = 'pinned' | 'retried' | 'failed' | 'skipped'
+export type PinOutcome = 'pinned' | 'retried' | 'failed' | 'skipped'
 
 export type PinStage = {
   /** One attempt. What it throws, such as `database_unavailable`, could not be recorded: the job queue tries again. */
@@ -50,6 +50,8 @@ const TIMEOUT_MS = 30_000
 const LEAST_ATTEMPTS = 12
 /** Collaterals change a few times a day, for each platform; batches with their releases go on for as long as their proofs take. */
 const MAX_KNOWN = 64
+/** The service may lose what it holds and say nothing, as one whose disk was replaced: what is still in use is looked for again. */
+const KNOWN_MS = 300_000
 
 /**
  * Puts receipts on IPFS. What a proof's row holds is frozen before the first pin, so that any number of attempts, by any number
@@ -62,7 +64,7 @@ const MAX_KNOWN = 64
 export function createPinStage(deps: PinDeps): PinStage {
   const { store, clock, log, timeoutMs = TIMEOUT_MS } = deps
   /** Blocks that receipts share, by CID, which are or will be pinned and read back: thousands of receipts have one collateral. */
-  const known = new Map<string, Promise<void>>()
+  const known = new Map<string, { pinned: Promise<void>; until: number }>()
   const releases = new WeakMap<ReleaseRecords, ReleaseBlocks>()
 
   async function pin(slug: string): Promise<PinOutcome> {
@@ -114,13 +116,15 @@ export function createPinStage(deps: PinDeps): PinStage {
     await pinBlock(deps.pinner, receipt, signal)
   }
 
-  /** Once for all that need it at one time. */
+  /** Once for all that need it at one time. What was pinned first is forgotten first, however often it is used. */
   function pinShared(block: Block): Promise<void> {
     const { cid } = block
-    const pinned = known.get(cid) ?? pinAlone(block)
-    // What was used last is forgotten last.
+    const now = clock.now()
+    const before = known.get(cid)
+    if (before !== undefined && now < before.until) return before.pinned
+    const pinned = pinAlone(block)
     known.delete(cid)
-    known.set(cid, pinned)
+    known.set(cid, { pinned, until: now + KNOWN_MS })
     for (const oldest of known.keys()) if (known.size > MAX_KNOWN) known.delete(oldest)
     return pinned
   }

@@ -1,14 +1,21 @@
 import { expect, test } from 'vitest'
+import { CoordinatorError } from '../errors.ts'
+import { createFakeLog } from '../ports.fake.ts'
 import { PIN_QUEUE } from '../store/jobs.ts'
 import { startWorker, type WorkerDeps } from './worker.ts'
 
 /** Gives jobs to a worker whose store knows none of the proofs, and tells which it was asked for. */
-async function runPins(data: readonly unknown[]) {
+async function runPins(data: readonly unknown[], onFind = async () => {}) {
   const asked: string[] = []
   const outcomes: string[] = []
   let run: ((data: unknown[]) => Promise<void>) | undefined
   const store = {
-    pinning: { findPin: async (slug: string) => void asked.push(slug) },
+    pinning: {
+      findPin: (slug: string) => {
+        asked.push(slug)
+        return onFind()
+      },
+    },
     publications: {},
     jobs: {
       work: async (queue: string, _: unknown, handler: typeof run) => {
@@ -21,6 +28,7 @@ async function runPins(data: readonly unknown[]) {
     store,
     clock: { now: () => 0 },
     metrics: { observeStage: (stage: string, outcome: string) => outcomes.push(`${stage} ${outcome}`) },
+    log: createFakeLog(),
     config: {},
   }
   const worker = await startWorker(deps as unknown as WorkerDeps)
@@ -44,3 +52,24 @@ test.each([null, undefined, 'a', 7, ['a'], {}, { slugs: null }, { slugs: 7 }, { 
     expect((await runPins([data, { slugs: ['a'] }])).asked).toEqual(['a'])
   },
 )
+
+test('256 pins are under way at one time, of however many jobs and proofs', async () => {
+  let underWay = 0
+  let most = 0
+  const { asked } = await runPins(
+    Array.from({ length: 100 }, (_, job) => ({ slugs: Array.from({ length: 8 }, (_, index) => `${job}/${index}`) })),
+    async () => {
+      underWay += 1
+      most = Math.max(most, underWay)
+      await new Promise(setImmediate)
+      underWay -= 1
+    },
+  )
+  expect(new Set(asked).size).toBe(800)
+  expect(most).toBe(256)
+})
+
+test('a pin that could not be recorded fails its job', async () => {
+  const gone = new CoordinatorError('database_unavailable', 'the database is unavailable')
+  await expect(runPins([{ slugs: ['a', 'b'] }], () => Promise.reject(gone))).rejects.toBe(gone)
+})

@@ -1,13 +1,14 @@
 import { isPlainObject } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import type { Chain, Clock, Pinner } from '../ports.ts'
+import { createGatherer } from '../sign/gather.ts'
 import { CONFIRM_QUEUE, PIN_QUEUE, POLICY_QUEUE, PUBLISH_QUEUE } from '../store/jobs.ts'
 import type { PipelineStore } from '../store/openStore.ts'
 import { toReason } from '../toReason.ts'
 import type { PipelineConfig } from './config.ts'
 import { confirmPublications } from './confirm.ts'
 import { createSightings } from './confirmRun.ts'
-import { createPinStage } from './pin.ts'
+import { createPinStage, type PinOutcome } from './pin.ts'
 import { pinPolicy } from './pinPolicy.ts'
 import { publishDue } from './publish.ts'
 
@@ -30,8 +31,10 @@ export type WorkerDeps = {
 export type Worker = { stop(): Promise<void> }
 
 const SWEEP_MS = 10_000
-/** Jobs of pins that are under way at one time, in this process: so many fetches of so many jobs, each of a few proofs. */
-const PINS = { batchSize: 8, concurrency: 4 }
+/** Jobs of pins that are fetched at one time: enough where each has one proof, as those for another attempt. */
+const PINS = { batchSize: 32, concurrency: 4 }
+/** Pins that are under way at one time, in this process, however many proofs the jobs have. */
+const MAX_PINNING = 256
 const POLICIES = { batchSize: 8, concurrency: 1 }
 const ONE = { batchSize: 1, concurrency: 1 }
 
@@ -45,6 +48,13 @@ export async function startWorker(deps: WorkerDeps): Promise<Worker> {
   const { pinDeadlineMs, publishDeadlineMs, confirmations, confirmIntervalMs, gasPerDay } = config
   const pinDeps = { store: pinning, pinner, clock }
   const pinStage = createPinStage({ ...pinDeps, random: Math.random, log, pinDeadlineMs })
+  const pins = createGatherer<string, PinOutcome>({
+    limit: 1,
+    slots: MAX_PINNING,
+    async run([slug = ''], { answer }) {
+      answer(slug, { status: 'fulfilled', value: await pinStage.pin(slug) })
+    },
+  })
   const sightings = createSightings()
   const chainDeps = { store: publications, chain, clock, log, publishDeadlineMs, gasPerDay }
   let sweeping: Promise<void> | undefined
@@ -70,9 +80,7 @@ export async function startWorker(deps: WorkerDeps): Promise<Worker> {
     }
   }
 
-  await jobs.work(PIN_QUEUE, PINS, (data) =>
-    attempt('pin', () => Promise.all(data.flatMap(toSlugs).map((slug) => pinStage.pin(slug)))),
-  )
+  await jobs.work(PIN_QUEUE, PINS, (data) => attempt('pin', () => Promise.all(data.flatMap(toSlugs).map(pins.add))))
   await jobs.work(POLICY_QUEUE, POLICIES, (data) =>
     attempt('policy', () => Promise.all(data.map((one) => pinPolicy(pinDeps, toHash(one))))),
   )

@@ -35,6 +35,16 @@ test('a run has 256 calls at most', async () => {
   expect(run.mock.calls.map(([asked]) => asked.length)).toEqual([256, 256, 88])
 })
 
+test('a run has as many as it may, by number and by weight', async () => {
+  const run = vi.fn(double)
+  const sizes = () => run.mock.calls.splice(0).map(([asked]) => asked.length)
+  await Promise.all(list(6).map(gatherCalls(run, { limit: 4 })))
+  expect(sizes()).toEqual([4, 2])
+  await Promise.all(list(6).map(gatherCalls(run, { weight: { of: ({ number }) => number, limit: 4 } })))
+  // 0 + 1 + 2, 3, 4, and 5, which is too much even alone.
+  expect(sizes()).toEqual([3, 1, 1, 1])
+})
+
 test('equal requests are answered each', async () => {
   const call = gatherCalls(double)
   expect(await Promise.all([call({ number: 3 }), call({ number: 3 })])).toEqual([6, 6])
@@ -61,4 +71,32 @@ test('a database that is away is asked once, for all', async () => {
   const settled = await Promise.allSettled(list(4).map(gatherCalls<Asked, number>(run)))
   for (const one of settled) expect(one).toMatchObject({ reason: { code: 'database_unavailable' } })
   expect(run).toHaveBeenCalledTimes(1)
+})
+
+test('what was too much for the database at once is asked in halves, and in more again when these succeed', async () => {
+  const run = vi.fn(async (asked: readonly Asked[]) => {
+    if (asked.length > 2) throw new CoordinatorError('database_unavailable', 'the database is unavailable')
+    return double(asked)
+  })
+  const call = gatherCalls(run)
+  let open = list(8)
+  for (let round = 0; open.length > 0; round++) {
+    if (round > 8) throw new Error('it goes on for ever')
+    const settled = await Promise.allSettled(open.map(call))
+    open = open.filter((_, index) => settled[index]?.status === 'rejected')
+  }
+  expect(run.mock.calls.map(([asked]) => asked.length)).toEqual([8, 4, 2, 4, 2, 4, 2, 2])
+})
+
+test('a bad one among parts fails alone', async () => {
+  let isAway = true
+  const call = gatherCalls(async (asked: readonly Asked[]) => {
+    if (isAway) throw new CoordinatorError('database_unavailable', 'the database is unavailable')
+    if (asked.some(({ number }) => number === 0)) throw new Error('zero is bad')
+    return double(asked)
+  })
+  await Promise.allSettled([call({ number: 0 })])
+  isAway = false
+  const settled = await Promise.allSettled(list(3).map(call))
+  expect(settled).toMatchObject([{ reason: { message: 'zero is bad' } }, { value: 2 }, { value: 4 }])
 })

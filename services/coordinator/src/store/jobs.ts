@@ -57,8 +57,8 @@ type JobsOptions = { pipelineDelayMs: number; isWorker?: boolean | undefined; lo
 /** What the signing statement needs of the job queue. */
 export type Jobs = {
   /**
-   * SQL that writes pin jobs for the `slug`s of a relation. It goes into the statement that inserts the proofs: jobs are there
-   * when the proofs are, or not at all.
+   * SQL that writes pin jobs for the `slug`s of a relation. It goes into the statement that inserts the proofs, or finds them without
+   * a job: jobs are there when the proofs are, or not at all.
    */
   insertPins(relation: string): string
   /** Writes jobs inside a transaction, with the rows that they are about. `startAfter` is in seconds from now. */

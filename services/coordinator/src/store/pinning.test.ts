@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { toCid } from '@countersign/receipt'
+import { MAX_RECEIPT_BYTES, toCid } from '@countersign/receipt'
 import { CompiledQuery, createQueryId, type RootOperationNode, sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { assembleReceipt } from '../pipeline/assembleReceipt.ts'
@@ -295,6 +295,28 @@ describe.each(databaseKinds)('pinning on %s', (kind) => {
         })
       }
       expect(await findJobs()).toEqual([{ name: PUBLISH_QUEUE, data: {}, delay: 0 }])
+    })
+
+    test('a statement has 4 MB of receipts at most, and reads 32 proofs', async () => {
+      const slugs = await insertMany(40)
+      const sizes: number[] = []
+      const watched = subject.database.db.withPlugin({
+        transformQuery({ node, queryId }) {
+          const { parameters } = subject.database.db.getExecutor().compileQuery(node, queryId)
+          sizes.push(...parameters.filter((one) => Array.isArray(one)).map((one) => one.join('').length))
+          return node
+        },
+        transformResult: async ({ result }) => result,
+      })
+      const store = createPinningStore({ db: watched, jobs: subject.jobs })
+      await Promise.all(slugs.map((slug) => store.findPin(slug)))
+      const length = slugs[0]?.length ?? 0
+      expect(Math.max(...sizes)).toBeLessThanOrEqual(32 * Math.max(length, 64))
+      expect(sizes).toContain(32 * length)
+      const bytes = Buffer.alloc(MAX_RECEIPT_BYTES, 'r')
+      const frozen = await Promise.all(slugs.map((slug) => store.freezeReceipt({ slug, bytes })))
+      expect(frozen.every((one) => bytes.equals(one))).toBe(true)
+      expect(Math.max(...sizes)).toBe(7 * 2 * MAX_RECEIPT_BYTES)
     })
 
     test('one that cannot be moved on does not keep the others', async () => {

@@ -11,6 +11,11 @@ type Bytes = Uint8Array<ArrayBuffer>
 type FrozenReceipt = { slug: string; bytes: Uint8Array }
 type PinnedProof = { slug: string; cid: string; now: number }
 
+/** Of one statement, in hex. A receipt alone can have half a megabyte. */
+const MAX_FROZEN_CHARACTERS = 4_000_000
+/** Proofs that are read together: nobody knows before how large they are, and the largest make megabytes of these. */
+const MAX_FOUND = 32
+
 /**
  * What the pin stage reads and writes. Calls that come while another of their kind is under way share the next statement. Failures of
  * the database itself throw `database_unavailable`.
@@ -47,6 +52,7 @@ export function createPinningStore(deps: {
       const slugs = asked.map(({ slug }) => slug)
       return findPins(db, slugs, fetchNodes)
     }),
+    { limit: MAX_FOUND },
   )
   return {
     findPin: (slug) => findPin({ slug }),
@@ -67,7 +73,10 @@ export function createPinningStore(deps: {
         .where('pinned_at', 'is', null)
         .execute()
     }),
-    freezeReceipt: gatherCalls(guard((receipts) => freezeReceipts(db, receipts))),
+    freezeReceipt: gatherCalls(
+      guard((receipts: readonly FrozenReceipt[]) => freezeReceipts(db, receipts)),
+      { weight: { of: ({ bytes }) => 2 * bytes.length, limit: MAX_FROZEN_CHARACTERS } },
+    ),
     completePin: gatherCalls(guard((pinned) => completePins({ db, jobs, publishDelayMs }, pinned))),
     recordPinFailure: guard(({ slug, failure, now, retryAt }) =>
       db.transaction().execute(async (transaction) => {

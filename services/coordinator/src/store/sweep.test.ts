@@ -48,6 +48,43 @@ describe.each(databaseKinds)('jobs that are finished, on %s', (kind) => {
 
   test.each([
     ['created', 0],
+    ['retry', 0],
+    ['active', 0],
+    ['completed', 1],
+  ])('a proof whose job of an earlier program is %s gets %i more', async (state, pins) => {
+    const { store, database, jobs } = subject
+    const signing = createTestSigning(wallet)
+    await store.insertSignings({ batch: createTestBatch(), signings: [signing], now: NOW - 30_000 })
+    await sql`
+      update pgboss.job set data = ${JSON.stringify({ slug: signing.slug })}::jsonb, state = ${state}::pgboss.job_state
+      where data -> 'slugs' ? ${signing.slug}`.execute(database.db)
+    expect(await enqueueMissing({ db: database.db, jobs }, { now: NOW })).toMatchObject({ pins })
+  })
+
+  test('jobs that name no proof hide none; those that are missing are written as a commit writes them', async () => {
+    const { store, database, jobs } = subject
+    const signings = Array.from({ length: 20 }, () => createTestSigning(wallet))
+    await store.insertSignings({ batch: createTestBatch(), signings, now: NOW - 30_000 })
+    const slugs = signings.map(({ slug }) => slug)
+    const isOurs = sql`exists (select from jsonb_array_elements_text(data -> 'slugs') as slug where slug = any(${slugs}::text[]))`
+    await sql`delete from pgboss.job where jsonb_typeof(data -> 'slugs') = 'array' and ${isOurs}`.execute(database.db)
+    const broken = [null, '{}', '7', '[]', '{"slugs":null}', '{"slugs":7}', '{"slugs":[null,{}]}', '{"slug":null}']
+    for (const data of broken) {
+      await sql`insert into pgboss.job (name, data, policy) values ('pin', ${data}::jsonb, 'standard')`.execute(
+        database.db,
+      )
+    }
+    expect(await enqueueMissing({ db: database.db, jobs }, { now: NOW })).toMatchObject({ pins: 20 })
+    const { rows } = await sql<{ slugs: string[] }>`
+      select data -> 'slugs' as slugs from pgboss.job
+      where jsonb_typeof(data -> 'slugs') = 'array' and ${isOurs}`.execute(database.db)
+    expect(rows.map((row) => row.slugs.length).toSorted((left, right) => right - left)).toEqual([8, 8, 4])
+    expect(rows.flatMap((row) => row.slugs).toSorted()).toEqual(slugs.toSorted())
+    expect(await enqueueMissing({ db: database.db, jobs }, { now: NOW })).toMatchObject({ pins: 0 })
+  })
+
+  test.each([
+    ['created', 0],
     ['active', 0],
     ['completed', 1],
     ['failed', 1],
@@ -88,6 +125,19 @@ describe.each(databaseKinds)('jobs that are finished, on %s', (kind) => {
     expect(plan).toMatch(/Index Scan using job_common_i11 /)
     expect(plan).toMatch(/Index Scan using job_common_name_idx /)
     expect(plan).not.toMatch(/job_common_pkey|Seq Scan/)
+  })
+
+  test('nor does it compare each proof with each that waits', async () => {
+    const { db } = subject.database
+    await sql`
+      insert into pgboss.job (name, data, policy)
+      select 'pin', jsonb_build_object('slugs', jsonb_build_array(gen_random_uuid(), gen_random_uuid())), 'standard'
+      from generate_series(1, 5000)`.execute(db)
+    await sql`analyze`.execute(db)
+    const plan = await explainFirst(db, (explaining) =>
+      enqueueMissing({ db: explaining, jobs: subject.jobs }, { now: NOW }),
+    )
+    expect(plan).toMatch(/hashed SubPlan/)
   })
 
   test('they are kept for minutes, also by queues of an earlier program', async () => {

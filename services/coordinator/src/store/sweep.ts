@@ -23,18 +23,26 @@ export async function enqueueMissing(
 ): Promise<Swept> {
   return db.transaction().execute(async (transaction) => {
     const before = new Date(now - GRACE_MS)
-    const { rows } = await sql<{ slug: string }>`
+    // A job has `slugs`; one of an earlier program has a `slug`. In one array, because PostgreSQL guesses that each job has hundreds: for
+    // so many it makes no hash table, and each proof would be compared with each of them.
+    const { rows: pins } = await sql<{ slug: string }>`
       with live as materialized (
-        select data -> 'slugs' as slugs from pgboss.job where name = ${PIN_QUEUE} and state < 'active' and not blocked
-        union all
-        select data -> 'slugs' from pgboss.job where name = ${PIN_QUEUE} and state = 'active'
-      )
-      select slug from attestations
-      where status = 'pending_pin' and created_at < ${before}::timestamptz
-        and slug not in (select jsonb_array_elements_text(slugs) from live where slugs is not null)
-      order by created_at limit ${MAX_FOUND}`.execute(transaction)
-    const pins = rows.map(({ slug }) => ({ data: { slugs: [slug] } }))
-    await jobs.insert(transaction, PIN_QUEUE, pins)
+        select array_agg(slug) as slugs from (
+          select jsonb_path_query(data, '$.*[*] ? (@.type() == "string")') #>> '{}' as slug from (
+            select data from pgboss.job where name = ${PIN_QUEUE} and state < 'active' and not blocked
+            union all
+            select data from pgboss.job where name = ${PIN_QUEUE} and state = 'active'
+          ) as job
+        ) as named
+      ),
+      missing as (
+        select slug from attestations
+        where status = 'pending_pin' and created_at < ${before}::timestamptz
+          and slug not in (select unnest(slugs) from live)
+        order by created_at limit ${MAX_FOUND}
+      ),
+      pins as (${sql.raw(jobs.insertPins('missing'))})
+      select slug from missing`.execute(transaction)
     const { rows: unpinned } = await sql<{ hash: string }>`
       with live as materialized (
         select data ->> 'hash' as hash from pgboss.job where name = ${POLICY_QUEUE} and state < 'active' and not blocked
