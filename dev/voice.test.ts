@@ -4,7 +4,7 @@ import { stripVTControlCharacters } from 'node:util'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createVoice } from './voice.ts'
 
-const ERROR = JSON.stringify({ level: 50, msg: 'Could not pin', slug: 'abc' })
+const ERROR = JSON.stringify({ level: 'error', msg: 'Could not pin', slug: 'abc' })
 const INFO = JSON.stringify({ level: 'info', msg: 'Answered', status: 200 })
 const ESCAPE = '\u001b['
 
