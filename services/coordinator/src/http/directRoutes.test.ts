@@ -3,6 +3,7 @@ import { type AddressInfo, connect } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import type { AppConfig, AppDeps } from '../app.ts'
 import { CoordinatorError } from '../errors.ts'
+import { completeProof } from '../proof/completeProof.fake.ts'
 import { toProofView } from '../proof/toProofView.ts'
 import type { SigningResult } from '../sign/request.ts'
 import type { Proof } from '../store/types.ts'
@@ -14,21 +15,7 @@ afterEach(() => {
   for (const stop of stops.splice(0)) stop()
 })
 
-const final: Proof = {
-  slug: 'AAAAAAAAAAAAAAAAAAAAAA',
-  kind: 'transaction',
-  txHash: `0x${'11'.repeat(32)}`,
-  chainId: 1,
-  walletAddress: `0x${'22'.repeat(20)}`,
-  status: 'complete',
-  ipfsCid: 'bafkcid',
-  onchainTxHash: `0x${'33'.repeat(32)}`,
-  onchainBlockNumber: 5,
-  kmsQuoteVerified: true,
-  receipt: Buffer.from('{"text":"é"}'),
-  createdAt: 0,
-  isFinal: true,
-}
+const final: Proof = { ...completeProof, receipt: Buffer.from('{"text":"é"}'), isFinal: true }
 
 type Changes = { config?: Partial<AppConfig>; deps?: Partial<AppDeps> }
 

@@ -2,7 +2,7 @@ import type { Log } from '@countersign/service'
 import { RequestError } from '@hono/node-server'
 import { CoordinatorError } from '../errors.ts'
 import type { Random } from '../ports.ts'
-import { toProblem } from './problem.ts'
+import { PROBLEM_TYPE, toProblem } from './problem.ts'
 import { toRequestId } from './requestId.ts'
 import { createSecurityHeaders } from './securityHeaders.ts'
 
@@ -23,7 +23,7 @@ export function createRefuseUnreadable(deps: { publicUrl: string; isHttps: boole
       status,
       headers: {
         ...securityHeaders('/'),
-        'content-type': 'application/problem+json',
+        'content-type': PROBLEM_TYPE,
         'x-request-id': requestId,
       },
     })

@@ -1,25 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { createMemoryStore } from '../store/memoryStore.fake.ts'
 import type { Proof } from '../store/types.ts'
+import { completeProof } from './completeProof.fake.ts'
 import { createProofReader } from './proofReader.ts'
 
-const slug = 'AAAAAAAAAAAAAAAAAAAAAA'
+const { slug } = completeProof
 const toSlug = (index: number) => Buffer.from(index.toString(16).padStart(32, '0'), 'hex').toString('base64url')
-const confirmed: Proof = {
-  slug,
-  kind: 'transaction',
-  txHash: `0x${'11'.repeat(32)}`,
-  chainId: 1,
-  walletAddress: `0x${'22'.repeat(20)}`,
-  status: 'complete',
-  ipfsCid: 'bafkcid',
-  onchainTxHash: `0x${'33'.repeat(32)}`,
-  onchainBlockNumber: 5,
-  kmsQuoteVerified: true,
-  receipt: Buffer.from('{}'),
-  createdAt: 0,
-  isFinal: false,
-}
+const confirmed: Proof = { ...completeProof, receipt: Buffer.from('{}') }
 const moved: Proof = { ...confirmed, onchainTxHash: `0x${'44'.repeat(32)}`, onchainBlockNumber: 6 }
 const final: Proof = { ...moved, isFinal: true }
 

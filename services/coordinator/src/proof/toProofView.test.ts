@@ -2,26 +2,13 @@ import { readFileSync } from 'node:fs'
 import { type ProofPayload, proofStatuses, toCanonicalJson } from '@countersign/protocol'
 import { describe, expect, test } from 'vitest'
 import type { Proof } from '../store/types.ts'
+import { completeProof } from './completeProof.fake.ts'
 import { toProofView } from './toProofView.ts'
 
 const read = (path: string) =>
   JSON.parse(readFileSync(new URL(`../../../../packages/receipt/spec/${path}`, import.meta.url), 'utf8'))
 
-const proof: Proof = {
-  slug: 'AAAAAAAAAAAAAAAAAAAAAA',
-  kind: 'transaction',
-  txHash: `0x${'11'.repeat(32)}`,
-  chainId: 1,
-  walletAddress: `0x${'22'.repeat(20)}`,
-  status: 'complete',
-  ipfsCid: 'bafkcid',
-  onchainTxHash: `0x${'33'.repeat(32)}`,
-  onchainBlockNumber: 5,
-  kmsQuoteVerified: true,
-  receipt: null,
-  createdAt: 0,
-  isFinal: true,
-}
+const proof: Proof = { ...completeProof, isFinal: true }
 
 describe.each([
   ['version 1', read('golden/receipt.json')],
