@@ -5,8 +5,9 @@ import { isBuiltin } from 'node:module'
 import { dirname, join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { openInspector } from '../openInspector.ts'
 import type { Budget } from './budget/measureBudgets.ts'
-import { openInspector } from './budget/openInspector.ts'
+import { profileThreads } from './budget/profileThreads.ts'
 import { readThreads, toSpent } from './budget/readThreads.ts'
 import { ownCode, sharedCode, stages } from './budget/stages.ts'
 import { toBudgetReport } from './budget/toBudgetReport.ts'
@@ -168,7 +169,7 @@ describe('threads', () => {
   })
 })
 
-describe('openInspector', () => {
+describe('profileThreads', () => {
   const PROGRAM = `
     const { Worker, isMainThread, parentPort } = require('node:worker_threads')
     function work() { const end = Date.now() + 20; while (Date.now() < end); }
@@ -189,7 +190,7 @@ describe('openInspector', () => {
     )
     await once(child.stdout, 'data')
     const inspector = await openInspector(url)
-    const threads = await inspector.profile(async () => {
+    const threads = await profileThreads(inspector, async () => {
       for (let line = 0; line < 3; line++) await once(child.stdout, 'data')
     })
     inspector.close()
@@ -202,7 +203,9 @@ describe('openInspector', () => {
     onTestFinished(() => void child.kill('SIGKILL'))
     const [text] = (await once(child.stderr, 'data')) as [Buffer]
     const inspector = await openInspector(/ws:\S+/.exec(text.toString())?.[0] ?? '')
-    await expect(inspector.profile(async () => child.kill('SIGKILL'))).rejects.toThrow('the inspector was closed')
+    await expect(profileThreads(inspector, async () => child.kill('SIGKILL'))).rejects.toThrow(
+      'the inspector was closed',
+    )
   })
 })
 

@@ -1,7 +1,7 @@
 import { readResidentMib } from '@countersign/testing'
 import { median } from '@countersign/testing/stack'
 import type { Member } from '../cluster/member.ts'
-import { readHeapMib } from './heap.ts'
+import { readHeapMib } from './readHeapMib.ts'
 
 /** Of one process, in MiB. */
 type Footprint = {

@@ -1,9 +1,9 @@
 import { createRandom } from '@countersign/testing'
 import { type Audit, audit, createAccounts } from '@countersign/testing/stack'
 import { startCluster } from '../cluster/startCluster.ts'
+import { parseInspectorUrl } from '../openInspector.ts'
 import { createVerifyTransaction } from '../verifyTransaction.ts'
 import { type ChaosCounts, startChaos } from './chaos.ts'
-import { parseInspectorUrl } from './heap.ts'
 import { type LoadReport, startLoad } from './load.ts'
 import { type Growth, measureGrowth } from './memory.ts'
 

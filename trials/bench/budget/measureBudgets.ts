@@ -1,9 +1,10 @@
 import { realpath } from 'node:fs/promises'
 import { setTimeout } from 'node:timers/promises'
 import type { Backend, TestPostgres } from '@countersign/testing'
+import { type Inspector, openInspector, parseInspectorUrl } from '../../openInspector.ts'
 import { type Load, prepareLoad } from '../measureLoads.ts'
 import type { Program } from '../startStack.ts'
-import { type Inspector, openInspector, type ThreadProfile } from './openInspector.ts'
+import { profileThreads, type ThreadProfile } from './profileThreads.ts'
 import { readThreads, type ThreadKind, type ThreadTime, toSpent } from './readThreads.ts'
 import { type Stage, stages } from './stages.ts'
 import { type Shares, toShares } from './toShares.ts'
@@ -111,7 +112,7 @@ async function takeProfiles(stack: Subject['stack'], run: () => Promise<unknown>
       inspectors.push(inspector)
       const inner = runProfiled
       runProfiled = async () => {
-        for (const thread of await inspector.profile(inner)) taken.push({ ...thread, service })
+        for (const thread of await profileThreads(inspector, inner)) taken.push({ ...thread, service })
       }
     }
     await runProfiled()
@@ -123,12 +124,15 @@ async function takeProfiles(stack: Subject['stack'], run: () => Promise<unknown>
 
 /** Where the inspector listens: the process says it in a line. */
 async function wakeInspector({ logs }: Subject['stack'], pid: number): Promise<string> {
-  const read = () => [...logs().matchAll(/^Debugger listening on (ws:\S+)$/gm)]
+  const read = () =>
+    logs()
+      .split('\n')
+      .flatMap((line) => parseInspectorUrl(line) ?? [])
   const known = read().length
   const until = performance.now() + WAKE_MS
   process.kill(pid, 'SIGUSR1')
   while (performance.now() < until) {
-    const url = read()[known]?.[1]
+    const url = read()[known]
     if (url !== undefined) return url
     await setTimeout(20)
   }

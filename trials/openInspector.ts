@@ -1,38 +1,33 @@
-import { once } from 'node:events'
-import type { Profile } from './toShares.ts'
-
-export type ThreadProfile = { isMain: boolean; profile: Profile }
+/** Of a thread: undefined for the main one, else what the inspector calls its session. */
+type Session = string | undefined
 
 export type Inspector = {
-  /** Of every thread, while this runs. */
-  profile(run: () => Promise<unknown>): Promise<ThreadProfile[]>
+  /** One call of the inspector's protocol. */
+  call<Result>(session: Session, method: string, params?: object): Promise<Result>
+  /** The main thread, and the workers once their domain `NodeWorker` is enabled. */
+  sessions(): Session[]
   close(): void
 }
 
-/** Of a thread: undefined for the main one, else what the inspector calls its session. */
-type Session = string | undefined
 type Message = { id?: number; method?: string; params?: Record<string, unknown>; result?: unknown; error?: unknown }
 
-/** Enough to tell stages apart, for a few percent more work. */
-const INTERVAL_US = 500
+const TIMEOUT_MS = 30_000
+
+/** Where a process of Node says its inspector can be asked; undefined for any other line. */
+export function parseInspectorUrl(line: string): string | undefined {
+  return /^Debugger listening on (ws:\S+)$/.exec(line)?.[1]
+}
 
 /** The inspector of a process of Node, and through it those of its workers. */
 export async function openInspector(url: string): Promise<Inspector> {
   const socket = new WebSocket(url)
-  await once(socket, 'open')
+  await new Promise((resolve, reject) => {
+    socket.addEventListener('open', resolve)
+    socket.addEventListener('close', () => reject(new Error('the inspector cannot be asked')))
+  })
   const waiting = new Map<number, { resolve(result: never): void; reject(error: Error): void }>()
   const workers = new Set<string>()
   let nextId = 1
-
-  function call<Result>(session: Session, method: string, params: object = {}): Promise<Result> {
-    const id = nextId++
-    const message = { id, method, params }
-    const sent = session === undefined ? message : wrap(session, message)
-    return new Promise((resolve, reject) => {
-      waiting.set(id, { resolve, reject })
-      socket.send(JSON.stringify(sent))
-    })
-  }
 
   /** A worker's messages travel in those of the main thread; the answer that counts is the inner one. */
   const wrap = (sessionId: string, message: object) => ({
@@ -56,24 +51,29 @@ export async function openInspector(url: string): Promise<Inspector> {
     for (const { reject } of waiting.values()) reject(new Error('the inspector was closed'))
   })
 
-  await call(undefined, 'NodeWorker.enable', { waitForDebuggerOnStart: false })
   return {
-    async profile(run) {
-      const sessions = [undefined, ...workers]
-      for (const session of sessions) {
-        await call(session, 'Profiler.enable')
-        await call(session, 'Profiler.setSamplingInterval', { interval: INTERVAL_US })
-      }
-      await Promise.all(sessions.map((session) => call(session, 'Profiler.start')))
-      await run()
-      return Promise.all(
-        sessions.map(async (session) => {
-          const { profile } = await call<{ profile: Profile }>(session, 'Profiler.stop')
-          await call(session, 'Profiler.disable')
-          return { isMain: session === undefined, profile }
-        }),
-      )
+    call(session, method, params = {}) {
+      const id = nextId++
+      const message = { id, method, params }
+      const sent = session === undefined ? message : wrap(session, message)
+      return new Promise((resolve, reject) => {
+        const late = setTimeout(() => reject(new Error(`${method}: no answer in time`)), TIMEOUT_MS)
+        waiting.set(id, {
+          resolve(result) {
+            clearTimeout(late)
+            resolve(result)
+          },
+          reject(error) {
+            clearTimeout(late)
+            reject(error)
+          },
+        })
+        // A closed socket drops it in silence.
+        if (socket.readyState !== WebSocket.OPEN) return waiting.get(id)?.reject(new Error('the inspector was closed'))
+        socket.send(JSON.stringify(sent))
+      })
     },
+    sessions: () => [undefined, ...workers],
     close: () => socket.close(),
   }
 }
