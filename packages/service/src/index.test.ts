@@ -13,6 +13,7 @@ test('exports', () => {
       "readInteger",
       "readList",
       "readSecret",
+      "readSettings",
       "readUrl",
       "refuseMisspelt",
       "runProgram",

@@ -14,6 +14,7 @@ export {
   readUrl,
   refuseMisspelt,
 } from './readEnv.ts'
+export { readSettings } from './readSettings.ts'
 export { runProgram } from './runProgram.ts'
 export { type RunningService, type RunServiceDeps, runService } from './runService.ts'
 export { settingNames } from './settingNames.ts'

@@ -66,8 +66,17 @@ export type Config = {
 const MAX_SESSION_S = 43_200
 const MAX_POLICY_BYTES = 262_144
 
+type ReadConfigDeps = { readFile(path: string): string; version: string }
+
 /** The only reader of the environment. */
-export function readConfig(env: Env, deps: { readFile(path: string): string; version: string }): Config {
+export function readConfig(env: Env, deps: ReadConfigDeps): Config {
+  const { config, faults } = inspectConfig(env, deps)
+  if (faults.length > 0) throw new ConfigError(faults)
+  return config
+}
+
+/** The same, with what could be read beside the faults: each begins with the settings that it is about, and those have no meaning. */
+export function inspectConfig(env: Env, deps: ReadConfigDeps): { config: Config; faults: readonly string[] } {
   const faults: string[] = []
   const fault: Fault = (text) => void faults.push(text)
   refuseMisspelt(env, settingNames, fault)
@@ -161,8 +170,17 @@ export function readConfig(env: Env, deps: { readFile(path: string): string; ver
     pipelineDelayMs: readInteger(env, 'PIPELINE_DELAY_MS', { fallback: 1000, min: 0, max: 3_600_000 }, fault),
     pipeline: isWorker(env, fault) ? readPipeline(env, { readFile: deps.readFile, isProduction }, fault) : undefined,
   }
-  if (faults.length > 0) throw new ConfigError(faults)
-  return Object.freeze({ ...config, configHash: hashConfig(config, deps.version) })
+  // What has faults may have no hash.
+  const configHash = faults.length > 0 ? tryToHash(config, deps.version) : hashConfig(config, deps.version)
+  return { config: Object.freeze({ ...config, configHash }), faults }
+}
+
+function tryToHash(config: Omit<Config, 'configHash'>, version: string): string {
+  try {
+    return hashConfig(config, version)
+  } catch {
+    return ''
+  }
 }
 
 /**

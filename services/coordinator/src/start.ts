@@ -1,24 +1,18 @@
 import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
-import { createVerifier } from '@countersign/attestation'
-import { createKdsClient } from '@countersign/evidence'
 import type { Log, RunningService } from '@countersign/service'
 import { createShutdown } from '@countersign/service'
 import packageJson from '../package.json' with { type: 'json' }
 import { createApp } from './app.ts'
+import { createAttestation } from './attest.ts'
 import { createProviders } from './auth/createProviders.ts'
-import { createPlatformReader } from './collateral/platformReader.ts'
 import { readConfig } from './config.ts'
 import { createHttpEnclave } from './enclave/httpEnclave.ts'
 import { createBeaconEntropy } from './entropy/beaconEntropy.ts'
 import { createEntropySource } from './entropy/createEntropySource.ts'
 import { createDrandSource } from './entropy/drand.ts'
 import { createReadAhead } from './entropy/readAhead.ts'
-import { createHardware } from './hardware.ts'
-import { createSelfReport } from './health/selfReport.ts'
-import { createSnpCertificates } from './health/snpCertificates.ts'
-import { createSnpRevocations } from './health/snpRevocations.ts'
 import { createHttpServer } from './http/createHttpServer.ts'
 import { createMetrics } from './metrics.ts'
 import { type Decorate, keepOriginal } from './parts.ts'
@@ -65,45 +59,14 @@ export async function startCoordinator(
   const store = decorate('store', opened.store)
   shutdown.add(() => store.close())
 
-  const { roots, reportSource, collateral } = await createHardware(
-    { clock, log, collateralCache: opened.collateralCache },
+  const { verifier, collateral, readPlatform, selfReport, endpointDeps } = await createAttestation(
+    { clock, random, log, collateralCache: opened.collateralCache },
     config,
   )
-  const verifier = createVerifier({ roots })
-  const readPlatform = createPlatformReader()
-  const pem = config.snpCertsFile === undefined ? {} : { pem: readFileSync(config.snpCertsFile, 'utf8') }
-  const kds = config.isMock ? {} : { kds: createKdsClient() }
-  const selfReport = createSelfReport({
-    reportSource,
-    certificates: createSnpCertificates({ verifier, ...pem, ...kds, log }),
-    revocations: createSnpRevocations({ verifier, ...kds, log }),
-    configHash: config.configHash,
-    clock,
-    log,
-  })
-  await selfReport.ready()
-
   const enclave = decorate(
     'enclave',
-    createHttpEnclave({
-      urls: config.enclaveUrls,
-      caller: selfReport,
-      callerAttestation: () => {
-        const { selfAttestation, revocations } = selfReport.current()
-        const { reportHex: report, certificates, configHash } = selfAttestation
-        return { report, certificates, configHash, ...(revocations === undefined ? {} : { revocations }) }
-      },
-      verifier,
-      collateral,
-      readPlatform,
-      policy: config.enclavePolicy,
-      isMock: config.isMock,
-      clock,
-      random,
-      log,
-      // What is released does not wait for what is being signed.
-      connections: 2 * ENCLAVE_SLOTS,
-    }),
+    // What is released does not wait for what is being signed.
+    createHttpEnclave({ ...endpointDeps, urls: config.enclaveUrls, connections: 2 * ENCLAVE_SLOTS }),
   )
 
   const signatures = await signaturesStarting

@@ -19,7 +19,7 @@ export type ProviderConfig = {
 /** The identity providers by their id, which is in the path of their sign-in. */
 export function createProviders(
   providers: readonly ProviderConfig[],
-  { publicUrl, clock }: { publicUrl: string; clock: Clock },
+  { publicUrl, clock, fetch }: { publicUrl: string; clock: Clock; fetch?: typeof globalThis.fetch },
 ): Map<string, IdentityProvider> {
   const entries = providers.map(({ id, clientSecret, ...rest }) => {
     const { scope, responseMode } = getPreset(rest.issuer)
@@ -30,6 +30,7 @@ export function createProviders(
       clientSecret:
         typeof clientSecret === 'string' ? clientSecret : createAppleSecret(clientSecret, rest.clientId, clock),
       redirectUri: `${publicUrl}/auth/${id}/${responseMode === 'form_post' ? 'form' : 'callback'}`,
+      ...(fetch && { fetch }),
       allowInsecure: rest.issuer.startsWith('http:'),
     })
     return [id, provider] as const

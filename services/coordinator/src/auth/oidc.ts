@@ -46,9 +46,9 @@ export function createOidcProvider(parameters: OidcProviderParameters): Identity
   let discovered: Promise<client.Configuration> | undefined
 
   function getConfiguration(): Promise<client.Configuration> {
-    discovered ??= discover().catch(() => {
+    discovered ??= discover().catch((cause: unknown) => {
       discovered = undefined
-      throw unavailable()
+      throw unavailable(cause)
     })
     return discovered
   }
@@ -178,8 +178,9 @@ async function exchange(run: () => Promise<ProviderUser>): Promise<ProviderUser 
   }
 }
 
-function unavailable() {
-  return new CoordinatorError('provider_unavailable', 'the provider cannot be reached')
+/** The cause is of the provider's metadata, which hold no secret. It goes to no caller and to no log. */
+function unavailable(cause?: unknown) {
+  return new CoordinatorError('provider_unavailable', 'the provider cannot be reached', { cause })
 }
 
 function failed(details?: string) {

@@ -53,11 +53,14 @@ const MAX_GAS = 2n ** 53n - 1n
 /** Blocks in one question for events. Providers refuse long ranges, each from another length on, so a refusal halves it. */
 const LOG_WINDOW = 1000
 
+/** What the publisher has, and how old the newest block is: for operators, not for publishing. */
+export type ViemChain = Chain & { getBalance(): Promise<bigint>; getHeadTime(): Promise<number> }
+
 /**
  * A chain behind a JSON-RPC endpoint that is not trusted: what it answers is bounded in time and size, checked, and compared
  * with what we know. Nothing is tried twice here; the pipeline decides about that.
  */
-export function createViemChain(parameters: CreateViemChainParameters): Chain {
+export function createViemChain(parameters: CreateViemChainParameters): ViemChain {
   const { rpcUrl, chainId, timeoutMs = 10_000, maxAnswerBytes = MAX_ANSWER_BYTES, searchMs = 300_000 } = parameters
   const maxFee = parameters.maxFeePerGas ?? MAX_FEE_PER_GAS
   const redact = createRedact(rpcUrl)
@@ -171,6 +174,9 @@ export function createViemChain(parameters: CreateViemChainParameters): Chain {
         throw new ChainError('publisher_not_allowed', { details: `the publisher is ${publisher}, not ${account}` })
       }
     },
+
+    getBalance: () => read('eth_getBalance', [account, 'latest'], (result) => parseQuantity('balance', result)),
+    getHeadTime: () => read('eth_getBlockByNumber', ['latest', false], parseBlockTime),
 
     getNonce(block) {
       return read('eth_getTransactionCount', [account, block], (result) => parseNumber('nonce', result))

@@ -50,7 +50,7 @@ function toErrno(error: unknown): string {
 }
 
 /** What a status that is not a success means. */
-function toStatusError({ step, status }: Exchanged): PinError {
+export function toStatusError({ step, status }: Exchanged): PinError {
   const isTransient = status < 400 || status >= 500 || status === 408 || status === 425 || status === 429
   return new PinError(isTransient ? 'pin_unavailable' : 'pin_refused', { details: `${step}: ${status}` })
 }

@@ -1,5 +1,6 @@
+import { toCid } from '@countersign/receipt'
 import { z } from 'zod'
-import type { Pinner } from '../ports.ts'
+import type { RemotePinner } from './createRemotePinner.ts'
 import {
   type Exchanged,
   exchange,
@@ -22,7 +23,11 @@ export type CreateKuboPinnerParameters = {
 
 const putAnswer = z.object({ Key: z.string() })
 const pins = z.object({ Keys: z.record(z.string(), z.object({ Type: z.string() })).default({}) })
+const version = z.object({ Version: z.string().regex(/^[\w.+-]{1,64}$/) })
 const failure = z.object({ Message: z.string() })
+
+/** The CID of no bytes. */
+const EMPTY_BLOCK = toCid(new Uint8Array())
 
 /**
  * A Kubo node by its RPC API (docs.ipfs.tech/reference/kubo/rpc: `block/put`, `pin/ls`, `block/get`). It answers 500 for
@@ -31,7 +36,7 @@ const failure = z.object({ Message: z.string() })
  * @example
  * const pinner = createKuboPinner({ apiUrl: 'http://127.0.0.1:5001', fetch })
  */
-export function createKuboPinner({ apiUrl, token, fetch }: CreateKuboPinnerParameters): Pinner {
+export function createKuboPinner({ apiUrl, token, fetch }: CreateKuboPinnerParameters): RemotePinner {
   const base = toServiceUrl(apiUrl, { token })
   const headers = token === undefined ? {} : toAuthorization(token)
   const call = (step: string, query: string, options: { signal: AbortSignal; body?: FormData }) =>
@@ -66,6 +71,13 @@ export function createKuboPinner({ apiUrl, token, fetch }: CreateKuboPinnerParam
       const answer = await call('block/get', `arg=${cid}&offline=true`, { signal })
       if (isFailure(answer, /not found|could not find/)) throw new PinError('pin_not_found', { details: 'block/get' })
       return toBlockBytes(cid, answer)
+    },
+    async probe({ signal }) {
+      // What pinning asks as well: a token may be for some calls only.
+      const listed = await call('pin/ls', `arg=${EMPTY_BLOCK}`, { signal })
+      if (!isFailure(listed, /is not pinned/)) parseAnswer(pins, listed)
+      const told = version.safeParse(parseBody((await call('version', '', { signal })).body))
+      return told.success ? { version: told.data.Version } : {}
     },
     async stop() {},
   }

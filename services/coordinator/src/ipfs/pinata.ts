@@ -1,6 +1,14 @@
 import { z } from 'zod'
-import type { Pinner } from '../ports.ts'
-import { exchange, type Fetch, parseAnswer, toAuthorization, toBlockBytes, toServiceUrl } from './exchange.ts'
+import type { RemotePinner } from './createRemotePinner.ts'
+import {
+  exchange,
+  type Fetch,
+  parseAnswer,
+  toAuthorization,
+  toBlockBytes,
+  toServiceUrl,
+  toStatusError,
+} from './exchange.ts'
 import { assertBlock, assertCid, PinError } from './pinError.ts'
 
 export type CreatePinataPinnerParameters = {
@@ -28,7 +36,7 @@ const listed = z.object({
  * @example
  * const pinner = createPinataPinner({ gatewayUrl: 'https://example.mypinata.cloud', token, fetch })
  */
-export function createPinataPinner(parameters: CreatePinataPinnerParameters): Pinner {
+export function createPinataPinner(parameters: CreatePinataPinnerParameters): RemotePinner {
   const { apiUrl = 'https://uploads.pinata.cloud', gatewayUrl, pinsUrl, token, fetch } = parameters
   const uploads = `${toServiceUrl(apiUrl, { token })}/v3/files`
   const gateway = toServiceUrl(gatewayUrl)
@@ -69,6 +77,14 @@ export function createPinataPinner(parameters: CreatePinataPinnerParameters): Pi
       const isMissing = answer.status === 404 || answer.status === 410
       if (isMissing) throw new PinError('pin_not_found', { details: `gateway: ${answer.status}` })
       return toBlockBytes(cid, answer)
+    },
+    async probe({ signal }) {
+      // An upload without a file: who is known is told that it lacks one.
+      const init = { method: 'POST', headers, body: new FormData() }
+      const answer = await exchange({ fetch }, { step: 'upload', url: uploads, init, signal })
+      const isKnown = answer.status === 400 || answer.status === 422
+      if (!isKnown) throw toStatusError(answer)
+      return {}
     },
     async stop() {},
   }

@@ -56,11 +56,29 @@ export function readPipeline(env: Env, context: Context, fault: Fault): Pipeline
   }
 }
 
+export type WorkerConfig = {
+  databaseUrl: string
+  dataDir: string
+  metricsPort: number | undefined
+  config: PipelineConfig
+}
+
 /** What the worker needs when it runs alone. */
-export function readWorkerConfig(
+export function readWorkerConfig(env: Env, deps: { readFile(path: string): string }): WorkerConfig {
+  const { faults, databaseUrl, config, ...rest } = inspectWorkerConfig(env, deps)
+  if (config === undefined || databaseUrl === undefined || faults.length > 0) throw new ConfigError(faults)
+  return { ...rest, databaseUrl, config }
+}
+
+/** The same, with what could be read beside the faults. */
+export function inspectWorkerConfig(
   env: Env,
   { readFile }: { readFile(path: string): string },
-): { databaseUrl: string; dataDir: string; metricsPort: number | undefined; config: PipelineConfig } {
+): Omit<WorkerConfig, 'databaseUrl' | 'config'> & {
+  databaseUrl: string | undefined
+  config: PipelineConfig | undefined
+  faults: readonly string[]
+} {
   const faults: string[] = []
   const fault: Fault = (text) => void faults.push(text)
   refuseMisspelt(env, settingNames, fault)
@@ -71,8 +89,7 @@ export function readWorkerConfig(
   const config = readPipeline(env, { readFile, isProduction: env.NODE_ENV === 'production' }, fault)
   if (config === undefined) fault('RPC_URL: missing')
   const metricsPort = readMetricsPort(env, fault)
-  if (config === undefined || databaseUrl === undefined || faults.length > 0) throw new ConfigError(faults)
-  return { databaseUrl, dataDir, metricsPort, config }
+  return { databaseUrl, dataDir, metricsPort, config, faults }
 }
 
 /** At least what one transaction may ask for on any chain (EIP-7825), so that every publication fits. */

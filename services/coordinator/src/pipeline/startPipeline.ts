@@ -67,12 +67,6 @@ async function createPinner(config: PinnerConfig, dataDir: string): Promise<{ pi
     })
     return { pinner, getBlock }
   }
-  if (config.kind === 'kubo') {
-    const { createKuboPinner } = await import('../ipfs/kubo.ts')
-    const { apiUrl, token } = config
-    return { pinner: createKuboPinner({ apiUrl, fetch, ...(token === undefined ? {} : { token }) }) }
-  }
-  const { createPinataPinner } = await import('../ipfs/pinata.ts')
-  const { apiUrl, gatewayUrl, pinsUrl, token } = config
-  return { pinner: createPinataPinner({ apiUrl, gatewayUrl, pinsUrl, token, fetch }) }
+  const { createRemotePinner } = await import('../ipfs/createRemotePinner.ts')
+  return { pinner: createRemotePinner(config, fetch) }
 }

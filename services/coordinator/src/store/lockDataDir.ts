@@ -41,17 +41,29 @@ export async function lockDataDir(dataDir: string, name = 'database'): Promise<(
   }
 }
 
+/** The living process that has the data directory; undefined where none has it. */
+export async function findHolder(dataDir: string, name = 'database'): Promise<number | undefined> {
+  const last = Math.max(0, ...(await listLocks(dataDir, name)))
+  const holder = last > 0 ? await readHolder(join(dataDir, `${name}-${last}.lock`)) : undefined
+  return holder?.pid
+}
+
 async function listLocks(dataDir: string, name: string): Promise<number[]> {
   const files = (await readdir(dataDir)).filter((file) => file.startsWith(`${name}-`))
   return files.flatMap((file) => /^([1-9][0-9]{0,14})\.lock$/.exec(file.slice(name.length + 1))?.[1] ?? []).map(Number)
 }
 
 async function assertDead(path: string): Promise<void> {
+  const holder = await readHolder(path)
+  if (holder === undefined) return
+  throw new CoordinatorError('database_unavailable', `the data directory is in use by process ${holder.pid}`)
+}
+
+/** Who made a lock, while that process lives. */
+async function readHolder(path: string): Promise<Holder | undefined> {
   const text = await readFile(path, 'utf8').catch(orUndefined)
   const holder = text === undefined ? undefined : parseHolder(text)
-  if (holder && (await readBirth(holder.pid)) === holder.birth) {
-    throw new CoordinatorError('database_unavailable', `the data directory is in use by process ${holder.pid}`)
-  }
+  return holder && (await readBirth(holder.pid)) === holder.birth ? holder : undefined
 }
 
 function parseHolder(text: string): Holder | undefined {

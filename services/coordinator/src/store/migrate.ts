@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import { type Migration, Migrator } from 'kysely/migration'
 import { CoordinatorError } from '../errors.ts'
 import { up as initial } from './migrations/0001-initial.ts'
@@ -18,6 +18,25 @@ const migrations: Readonly<Record<string, Migration>> = {
   '0005-vaults': { up: vaults },
   '0006-logs': { up: logs },
   '0007-final-proofs': { up: finalProofs },
+}
+
+/** Where a schema stands, by the names of its steps: those that were taken, those that are to come, and those of a newer program. */
+export type SchemaState = { taken: readonly string[]; toCome: readonly string[]; foreign: readonly string[] }
+
+/** Only reads. */
+export async function findSchemaState<T>(db: Kysely<T>): Promise<SchemaState> {
+  const known = Object.keys(migrations)
+  const found = await sql<{ found: boolean }>`select to_regclass('migrations') is not null as found`.execute(db)
+  const isThere = found.rows[0]?.found === true
+  const { rows } = isThere
+    ? await sql<{ name: string }>`select name from migrations order by name`.execute(db)
+    : { rows: [] }
+  const taken = rows.map(({ name }) => name)
+  return {
+    taken,
+    toCome: known.filter((name) => !taken.includes(name)),
+    foreign: taken.filter((name) => !known.includes(name)),
+  }
 }
 
 /**

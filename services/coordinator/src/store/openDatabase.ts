@@ -54,7 +54,7 @@ const STATEMENT_TIMEOUT_MS = 30_000
 export async function openDatabase(options: OpenDatabaseOptions): Promise<Database> {
   let database: Database | undefined
   try {
-    database = options.databaseUrl ? openPostgres(options.databaseUrl, options) : await openPglite(options)
+    database = options.databaseUrl ? connectPostgres(options.databaseUrl, options) : await openPglite(options)
     const { db } = database
     await database.exclusively(() => migrate(db))
     return database
@@ -64,7 +64,11 @@ export async function openDatabase(options: OpenDatabaseOptions): Promise<Databa
   }
 }
 
-function openPostgres(databaseUrl: string, { poolSize = 10, log }: OpenDatabaseOptions): Database {
+/** PostgreSQL as it is: it connects with the first question, and the schema is left alone. */
+export function connectPostgres(
+  databaseUrl: string,
+  { poolSize = 10, log }: Pick<OpenDatabaseOptions, 'poolSize' | 'log'>,
+): Database {
   const pool = new pg.Pool({
     connectionString: databaseUrl,
     application_name: 'countersign',

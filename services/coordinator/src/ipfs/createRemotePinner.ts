@@ -1,0 +1,20 @@
+import type { PinnerConfig } from '../pipeline/config.ts'
+import type { Pinner } from '../ports.ts'
+import type { Fetch } from './exchange.ts'
+import { createKuboPinner } from './kubo.ts'
+import { createPinataPinner } from './pinata.ts'
+
+/** A pin service that is another process. */
+export type RemotePinner = Pinner & {
+  /** Whether it takes our credentials, without pinning anything. Throws `PinError`. */
+  probe(options: { signal: AbortSignal }): Promise<{ version?: string }>
+}
+
+export function createRemotePinner(config: Exclude<PinnerConfig, { kind: 'helia' }>, fetch: Fetch): RemotePinner {
+  if (config.kind === 'kubo') {
+    const { apiUrl, token } = config
+    return createKuboPinner({ apiUrl, token, fetch })
+  }
+  const { apiUrl, gatewayUrl, pinsUrl, token } = config
+  return createPinataPinner({ apiUrl, gatewayUrl, pinsUrl, token, fetch })
+}
