@@ -96,9 +96,11 @@ export function addGauges(registry: Registry, deps: GaugeDeps): () => Promise<vo
 
 function addSigningGauges(registry: Registry, deps: SigningGaugeDeps): () => Promise<void> {
   const gauge = createGaugeFactory(registry)
-  const enclaves = gauge('countersign_enclave_up', 'Whether the enclave at an address has attested itself and answers', [
-    'enclave',
-  ])
+  const enclaves = gauge(
+    'countersign_enclave_up',
+    'Whether the enclave at an address has attested itself and answers',
+    ['enclave'],
+  )
   const collateral = gauge(
     'countersign_collateral_lapses_at_seconds',
     'Until when Intel’s collateral for a platform is in date, in seconds since 1970',
@@ -148,7 +150,8 @@ function addSigningGauges(registry: Registry, deps: SigningGaugeDeps): () => Pro
       for (const [state, count] of Object.entries(counts)) witnesses.set({ origin, state }, count)
     }
     attestation.set(((await ask(deps.attestationLapsesAt)) ?? 0) / 1000)
-    for (const { address, isUp } of (await ask(deps.checkEnclaves)) ?? []) enclaves.set({ enclave: address }, isUp ? 1 : 0)
+    for (const { address, isUp } of (await ask(deps.checkEnclaves)) ?? [])
+      enclaves.set({ enclave: address }, isUp ? 1 : 0)
   }
 }
 
