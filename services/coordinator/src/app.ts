@@ -15,7 +15,7 @@ import { registerHealthRoutes } from './http/healthRoutes.ts'
 import { createLimiters, type RateLimits } from './http/limiters.ts'
 import { registerLogRoutes } from './http/logRoutes.ts'
 import { createMiddleware } from './http/middleware.ts'
-import { createOnError } from './http/problem.ts'
+import { createOnError, type ProblemMetrics } from './http/problem.ts'
 import { createProofEvents } from './http/proofEvents.ts'
 import { registerProofRoutes } from './http/proofRoutes.ts'
 import { createRefuseUnreadable } from './http/refuseUnreadable.ts'
@@ -81,6 +81,7 @@ export type AppDeps = {
   clock: Clock
   random: Random
   log: Log
+  metrics?: ProblemMetrics
   /** The system's timers, unless a test has its own. */
   schedule?: Schedule
   config: AppConfig
@@ -98,7 +99,7 @@ export type App = {
 
 /** The HTTP interface: routes in the order of specification §4. It does not listen. */
 export function createApp({ config, schedule = systemSchedule, ...deps }: AppDeps): App {
-  const { store, clock, random, log } = deps
+  const { store, clock, random, log, metrics } = deps
   const { allowedOrigins, sessionTtlMs, sessionIdleMs, allowedChainIds, ipfsGatewayUrl } = config
   const publicUrl = config.publicUrl.replace(/\/+$/, '')
   const isHttps = publicUrl.startsWith('https:')
@@ -115,6 +116,7 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
     createOnError({
       publicUrl,
       log,
+      metrics,
       toPage(problem, c) {
         const { method, path } = c.req
         if ((method !== 'GET' && method !== 'HEAD') || !isSignInPath(path)) return undefined
@@ -154,7 +156,7 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
 
   return {
     app,
-    direct: createDirectRoutes({ publicUrl, log, guards }, [signDigest, getProof]),
+    direct: createDirectRoutes({ publicUrl, log, metrics, guards }, [signDigest, getProof]),
     refuseUnreadable: createRefuseUnreadable({ publicUrl, isHttps, random, log }),
     async stop() {
       proofEvents.stop()

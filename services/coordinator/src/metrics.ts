@@ -1,20 +1,26 @@
 import { createServer } from 'node:http'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { type CoordinatorErrorCode, coordinatorErrors } from './errors.ts'
+import { addGauges, type GaugeDeps } from './gauges.ts'
+import type { ProblemMetrics } from './http/problem.ts'
+import type { BalanceMetrics } from './pipeline/watchBalance.ts'
 import type { StageMetrics } from './pipeline/worker.ts'
 import type { SigningMetrics } from './sign/batchSigner.ts'
-import type { ProofCount } from './store/inspect.ts'
 import type { LogMetrics } from './transparency/keptLog.ts'
 
 /** What operators watch; served on a port of its own, which the internet never reaches. */
 export type Metrics = SigningMetrics &
   StageMetrics &
+  BalanceMetrics &
+  ProblemMetrics &
   LogMetrics & {
     listen(port: number, host: string): Promise<{ stop(): Promise<void> }>
   }
 
-export type MetricsDeps = { now(): number; countOpenProofs(): Promise<ProofCount[]> }
+/** Outcomes that are our fault, or `ok`. They are zero before the first, since an increase from nothing to one is none. */
+const FAULTS = Object.entries(coordinatorErrors).flatMap(([code, { status }]) => (status >= 500 ? [code] : []))
 
-export function createMetrics({ now, countOpenProofs }: MetricsDeps): Metrics {
+export function createMetrics(deps: GaugeDeps): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const batches = new Histogram({
@@ -30,12 +36,21 @@ export function createMetrics({ now, countOpenProofs }: MetricsDeps): Metrics {
     buckets: [0.05, 0.1, 0.2, 0.5, 1, 2, 5],
     registers: [registry],
   })
+  for (const code of ['ok', ...FAULTS]) signings.zero({ code })
+  const problems = new Counter({
+    name: 'countersign_problems_total',
+    help: 'Requests that were answered with a problem, by its code',
+    labelNames: ['code'],
+    registers: [registry],
+  })
+  for (const code of FAULTS) problems.inc({ code }, 0)
   const stages = new Counter({
     name: 'countersign_stage_attempts_total',
     help: 'Attempts of the stages policy, pin, publish and confirm, by their outcome',
     labelNames: ['stage', 'outcome'],
     registers: [registry],
   })
+  for (const stage of ['pin', 'publish', 'confirm']) stages.inc({ stage, outcome: 'failed' }, 0)
   const rounds = new Histogram({
     name: 'countersign_log_round_seconds',
     help: 'Time to have a checkpoint cosigned, by the outcome of asking all witnesses at once',
@@ -61,27 +76,30 @@ export function createMetrics({ now, countOpenProofs }: MetricsDeps): Metrics {
     labelNames: ['kind'],
     registers: [registry],
   })
-  const waiting = { labelNames: ['status'], registers: [registry] }
-  const oldest = new Gauge({
-    name: 'countersign_oldest_open_proof_seconds',
-    help: 'Age of the oldest proof that still has somewhere to go',
-    ...waiting,
+  const balance = new Gauge({
+    name: 'countersign_publisher_balance_wei',
+    help: 'What the publisher has',
+    labelNames: ['account'],
+    registers: [registry],
   })
-  new Gauge({
-    name: 'countersign_open_proofs',
-    help: 'Proofs that still have somewhere to go',
-    ...waiting,
-    async collect() {
-      // Statuses that nothing waits in are zero, not absent.
-      const counts = new Map((await countOpenProofs()).map((count) => [count.status, count]))
-      for (const status of ['pending_pin', 'pending_onchain'] as const) {
-        const found = counts.get(status)
-        this.set({ status }, found?.count ?? 0)
-        oldest.set({ status }, found === undefined ? 0 : Math.max(0, (now() - found.oldestAt) / 1000))
-      }
-    },
+  const affordable = new Gauge({
+    name: 'countersign_publisher_affordable_gas',
+    help: 'Gas that the publisher can pay for, at what would be bid now',
+    labelNames: ['account'],
+    registers: [registry],
   })
+  const refresh = addGauges(registry, deps)
+  let turn: Promise<unknown> = Promise.resolve()
+  async function read() {
+    await refresh()
+    return registry.metrics()
+  }
   return {
+    observeProblem: (code: CoordinatorErrorCode) => problems.inc({ code }),
+    observeBalance(account, { wei, gas }) {
+      balance.set({ account }, Number(wei))
+      affordable.set({ account }, Number(gas))
+    },
     observeStage: (stage, outcome) => stages.inc({ stage, outcome }),
     observeBatch: (size) => batches.observe(size),
     observeSigning: (code, seconds) => signings.observe({ code }, seconds),
@@ -92,13 +110,15 @@ export function createMetrics({ now, countOpenProofs }: MetricsDeps): Metrics {
     async listen(port, host) {
       const server = createServer(async (request, response) => {
         if (request.url !== '/metrics') return void response.writeHead(404).end()
+        // One after the other: each begins by forgetting what the last one read.
+        const reading = turn.then(read, read)
+        turn = reading
         try {
-          const text = await registry.metrics()
+          const text = await reading
           response.setHeader('content-type', registry.contentType)
           response.end(text)
         } catch {
-          // The database is unavailable; the failed scrape shows it.
-          response.writeHead(503).end()
+          response.writeHead(500).end()
         }
       })
       await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve))

@@ -120,6 +120,7 @@ export function createFakeEnclave({ clock, ttlMs = 43_200_000 }: { clock: { now(
     signItems: async () => Promise.reject(new CoordinatorError('enclave_unavailable', 'the fake signs nothing')),
     release: async () => Promise.reject(new CoordinatorError('enclave_unavailable', 'the fake signs nothing')),
     logs: [],
+    check: async () => [],
     stop: async () => {},
   }
   return Object.assign(fake, enclave)

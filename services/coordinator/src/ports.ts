@@ -54,7 +54,22 @@ export type Schedule = (task: () => void, delayMs: number) => () => void
 export type Entropy = {
   /** So many, or as many as there are: at least one, unless none was asked for. */
   take(count: number): Promise<AnyWitness[]>
+  /** Absent for a beacon, which is neither bought nor used up. */
+  stats?(): EntropyStats
   stop(): Promise<void>
+}
+
+/** What became of samples, and how often the source failed. */
+export type EntropyStats = {
+  /** Ready to be handed out. */
+  buffered: number
+  handedOut: number
+  unused: number
+  replayed: number
+  /** By fault. */
+  refused: Readonly<Record<string, number>>
+  /** Requests to the source. */
+  failures: number
 }
 
 /** A source of samples, unchecked: the caller checks them. */
@@ -94,6 +109,8 @@ export type KeyEnclave = {
   release(request: ReleaseRequest): Promise<ReleaseResponse>
   /** One for each address: a log is an enclave's own. */
   readonly logs: readonly EnclaveLog[]
+  /** Whether the enclave at each address has attested itself, and answers at this moment. Never throws. */
+  check(): Promise<readonly { address: string; isUp: boolean }[]>
   stop(): Promise<void>
 }
 
@@ -126,8 +143,12 @@ export type LogKeeper = {
   findMissing(): readonly string[]
   /** Whether anything can be released: some enclave's log is open, and a quorum cosigned lately. True for enclaves without a log. */
   isOpen(): boolean
+  /** For each log that was heard of: its witnesses, how many of them did not cosign lately, and how many must. */
+  countWitnesses(): readonly ({ origin: string } & WitnessCount)[]
   stop(): Promise<void>
 }
+
+export type WitnessCount = { named: number; missing: number; quorum: number }
 
 /** That a leaf is to be the signature of a digest by a wallet. Off-chain signings have none: no two are the same. */
 export type Claim = { walletId: string; digest: Hex; leaf: string }
@@ -199,6 +220,8 @@ export type SelfReport = {
 export type CollateralStore = {
   /** With its canonical bytes and their hash, for the platform that a quote names. */
   current(platform: Platform): Promise<{ collateral: Collateral; bytes: Uint8Array<ArrayBuffer>; hash: string }>
+  /** Until when what is held is in date, by platform. */
+  listLapses(): readonly { platform: string; lapsesAt: number }[]
   stop(): Promise<void>
 }
 
@@ -360,6 +383,8 @@ export type Chain = {
   assertReady(): Promise<void>
   /** The next nonce: after the newest block, or after what waits in the node's mempool too. */
   getNonce(block: 'latest' | 'pending'): Promise<number>
+  /** What the publisher has, in wei. */
+  getBalance(): Promise<bigint>
   /** Twice the base fee plus the tip: it still pays after five full blocks in a row. */
   getFees(): Promise<Fees>
   /** Gas that a call needs now; `call_reverted` where it would fail. */

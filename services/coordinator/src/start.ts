@@ -88,7 +88,26 @@ export async function startCoordinator(
         }),
   )
 
-  const metrics = createMetrics({ now: clock.now, countOpenProofs: opened.pipeline.countOpenProofs })
+  const attestationLapsesAt = () => Date.parse(selfReport.current().expiresAt)
+  const metrics = createMetrics({
+    now: clock.now,
+    info: { program: 'coordinator', version: packageJson.version, mode: selfReport.mode },
+    parts: {
+      database: store.ping,
+      attestation: attestationLapsesAt,
+      ...(config.witnesses.length === 0 ? {} : { log: () => keeper?.isOpen() }),
+    },
+    countOpenProofs: opened.pipeline.countOpenProofs,
+    countConnections: opened.pipeline.countConnections,
+    dataDir: config.dataDir,
+    signing: {
+      checkEnclaves: enclave.check,
+      listCollateral: collateral.listLapses,
+      attestationLapsesAt,
+      readEntropy: () => entropy.stats?.(),
+      countWitnesses: () => keeper?.countWitnesses() ?? [],
+    },
+  })
   const logDeps = { enclave, clock, schedule: systemSchedule, log }
   const keeper =
     config.witnesses.length === 0
@@ -128,6 +147,7 @@ export async function startCoordinator(
     clock,
     random,
     log,
+    metrics,
     config: config.app,
   })
   const server = createHttpServer({ direct: app.direct, fetch: app.app.fetch, refuse: app.refuseUnreadable })

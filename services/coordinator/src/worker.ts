@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { createShutdown, type Env, type RunningService, runProgram } from '@countersign/service'
+import packageJson from '../package.json' with { type: 'json' }
 import { createLog } from './log.ts'
 import { createMetrics } from './metrics.ts'
 import { readWorkerConfig } from './pipeline/config.ts'
@@ -23,7 +24,14 @@ async function start(env: Env): Promise<RunningService> {
     log,
   })
   shutdown.add(() => store.close())
-  const metrics = createMetrics({ now: clock.now, countOpenProofs: pipeline.countOpenProofs })
+  const metrics = createMetrics({
+    now: clock.now,
+    info: { program: 'worker', version: packageJson.version, mode: 'none' },
+    parts: { database: store.ping },
+    countOpenProofs: pipeline.countOpenProofs,
+    countConnections: pipeline.countConnections,
+    dataDir,
+  })
   const running = await startPipeline({ config, dataDir, store: pipeline, clock, log, metrics })
   shutdown.add(() => running.stop())
   if (metricsPort !== undefined) {

@@ -102,8 +102,18 @@ describe('the key file', () => {
 })
 
 test('metrics: answers by status, sizes by log', () => {
-  const metrics = createMetrics(() => [['a "log"', 7]])
+  const metrics = createMetrics({
+    readSizes: () => [['a "log"', 7]],
+    readDisk: () => ({ freeBytes: 1, sizeBytes: 2 }),
+    now: () => 5_000,
+    startedAt: 2_500,
+    version: '1.2.3',
+  })
+  expect(metrics.toText()).toContain('countersign_witness_answers_total{status="500"} 0\n')
   for (const status of [200, 409, 200]) metrics.count(status)
   expect(metrics.toText()).toContain('countersign_witness_answers_total{status="200"} 2\n')
   expect(metrics.toText()).toContain('countersign_witness_log_size{origin="a \\"log\\""} 7\n')
+  expect(metrics.toText()).toContain('countersign_clock_seconds 5\n')
+  expect(metrics.toText()).toContain('process_start_time_seconds 2.5\n')
+  expect(metrics.toText()).toContain('countersign_disk_free_bytes 1\n')
 })

@@ -1,7 +1,8 @@
-import { readFileSync, writeSync } from 'node:fs'
+import { readFileSync, statfsSync, writeSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { toVkey } from '@countersign/log'
 import { createLog, createShutdown, type Env, type RunningService, runProgram } from '@countersign/service'
+import packageJson from '../package.json' with { type: 'json' }
 import { readConfig } from './config.ts'
 import { holdFolder } from './holdFolder.ts'
 import { createMetrics } from './metrics.ts'
@@ -21,9 +22,16 @@ async function start(env: Env): Promise<RunningService> {
   shutdown.add(await holdFolder(folder))
   const signers = readSigners(await readFile(toKeyPath(folder), 'utf8'))
   const store = await openStore(toStorePath(folder), logs.keys())
-  const metrics = createMetrics(() =>
-    [...logs.keys()].map((origin) => [origin, store.latest(origin)?.checkpoint.size ?? 0]),
-  )
+  const metrics = createMetrics({
+    readSizes: () => [...logs.keys()].map((origin) => [origin, store.latest(origin)?.checkpoint.size ?? 0]),
+    readDisk() {
+      const { bavail, blocks, bsize } = statfsSync(folder)
+      return { freeBytes: bavail * bsize, sizeBytes: blocks * bsize }
+    },
+    now: clock.now,
+    startedAt: clock.now() - 1000 * process.uptime(),
+    version: packageJson.version,
+  })
   const witness = createWitness({ logs, store, signers, clock, log })
   const server = await serveWitness({ witness, count: metrics.count, log }, { host, port })
   shutdown.add(server.close)

@@ -4,26 +4,54 @@ export type Metrics = {
   toText(): string
 }
 
-export function createMetrics(readSizes: () => Iterable<readonly [origin: string, size: number]>): Metrics {
-  const counts = new Map<number, number>()
+export type MetricsDeps = {
+  readSizes(): Iterable<readonly [origin: string, size: number]>
+  /** Of the file system that keeps what was cosigned. */
+  readDisk(): { freeBytes: number; sizeBytes: number }
+  /** Milliseconds since 1970. */
+  now(): number
+  startedAt: number
+  version: string
+}
+
+type Sample = readonly [labels: Readonly<Record<string, string | number>>, value: number]
+
+export function createMetrics({ readSizes, readDisk, now, startedAt, version }: MetricsDeps): Metrics {
+  // Zero before the first, since an increase from nothing to one is none.
+  const counts = new Map([200, 409, 422, 500].map((status) => [status, 0]))
   return {
     count: (status) => void counts.set(status, (counts.get(status) ?? 0) + 1),
     toText() {
-      const answers = [...counts].map(
-        ([status, count]) => `countersign_witness_answers_total{status="${status}"} ${count}`,
-      )
-      const sizes = [...readSizes()].map(
-        ([origin, size]) => `countersign_witness_log_size{origin=${JSON.stringify(origin)}} ${size}`,
-      )
+      const { freeBytes, sizeBytes } = readDisk()
       return [
-        '# HELP countersign_witness_answers_total Answers to add-checkpoint, by status',
-        '# TYPE countersign_witness_answers_total counter',
-        ...answers,
-        '# HELP countersign_witness_log_size Size of the newest checkpoint that was recorded, by log',
-        '# TYPE countersign_witness_log_size gauge',
-        ...sizes,
-        '',
-      ].join('\n')
+        format('countersign_witness_answers_total', 'counter', 'Answers to add-checkpoint, by status', [
+          ...[...counts].map(([status, count]): Sample => [{ status }, count]),
+        ]),
+        format('countersign_witness_log_size', 'gauge', 'Size of the newest checkpoint that was recorded, by log', [
+          ...[...readSizes()].map(([origin, size]): Sample => [{ origin }, size]),
+        ]),
+        format('countersign_info', 'gauge', 'Always 1: the program, its version and its silicon', [
+          [{ program: 'witness', version, mode: 'none' }, 1],
+        ]),
+        format('countersign_clock_seconds', 'gauge', 'The time of this process, to compare with that of the scraper', [
+          [{}, now() / 1000],
+        ]),
+        format('countersign_disk_free_bytes', 'gauge', 'Free space on the file system of the data folder', [
+          [{}, freeBytes],
+        ]),
+        format('countersign_disk_size_bytes', 'gauge', 'Size of the file system of the data folder', [[{}, sizeBytes]]),
+        format('process_start_time_seconds', 'gauge', 'Start time of the process since unix epoch in seconds.', [
+          [{}, startedAt / 1000],
+        ]),
+      ].join('')
     },
   }
+}
+
+function format(name: string, type: 'counter' | 'gauge', help: string, samples: readonly Sample[]): string {
+  const lines = samples.map(([labels, value]) => {
+    const pairs = Object.entries(labels).map(([label, text]) => `${label}=${JSON.stringify(String(text))}`)
+    return `${name}${pairs.length === 0 ? '' : `{${pairs.join(',')}}`} ${value}\n`
+  })
+  return [`# HELP ${name} ${help}\n`, `# TYPE ${name} ${type}\n`, ...lines].join('')
 }

@@ -50,6 +50,7 @@ type Answer = { result: unknown } | { error: NodeError }
 const MAX_ANSWER_BYTES = 4_194_304
 const MAX_FEE_PER_GAS = 10_000n * 10n ** 9n
 const MAX_GAS = 2n ** 53n - 1n
+const MAX_BALANCE = 2n ** 256n - 1n
 /** Blocks in one question for events. Providers refuse long ranges, each from another length on, so a refusal halves it. */
 const LOG_WINDOW = 1000
 
@@ -180,6 +181,10 @@ export function createViemChain(parameters: CreateViemChainParameters): ViemChai
 
     getNonce(block) {
       return read('eth_getTransactionCount', [account, block], (result) => parseNumber('nonce', result))
+    },
+
+    getBalance() {
+      return read('eth_getBalance', [account, 'latest'], (result) => parseQuantity('balance', result, MAX_BALANCE))
     },
 
     async getFees(): Promise<Fees> {

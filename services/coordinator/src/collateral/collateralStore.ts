@@ -172,6 +172,10 @@ export function createCollateralStore(deps: CollateralStoreDeps): CollateralStor
       const { collateral, bytes, hash } = state.entry
       return { collateral, bytes, hash }
     },
+    listLapses: () =>
+      [...states.values()].flatMap(({ platform: { fmspc, ca }, entry }) =>
+        entry === undefined ? [] : [{ platform: `${fmspc} ${ca}`, lapsesAt: entry.notAfter }],
+      ),
     async stop() {
       isStopped = true
       callOff()

@@ -11,6 +11,8 @@ export type SimulatedCollateralStoreDeps = {
 }
 
 const DAY_MS = 86_400_000
+/** Of what the simulator issues, from now on. */
+const LIFETIME_MS = 29 * DAY_MS
 
 /** The collateral of simulated hardware, made again each day, as if Intel had issued it. */
 export function createSimulatedCollateralStore(deps: SimulatedCollateralStoreDeps): CollateralStore {
@@ -35,6 +37,8 @@ export function createSimulatedCollateralStore(deps: SimulatedCollateralStoreDep
       }
       return { collateral: made.collateral, bytes: made.bytes, hash: made.hash }
     },
+    listLapses: () =>
+      made === undefined ? [] : [{ platform: `${made.fmspc} platform`, lapsesAt: made.madeAt + LIFETIME_MS }],
     async stop() {},
   }
 }

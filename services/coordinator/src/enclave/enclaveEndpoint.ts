@@ -66,6 +66,8 @@ export type EnclaveEndpoint = {
   isBoot(bootId: string): boolean
   /** Whether it has answered no call for so long. */
   isSilentFor(ms: number): boolean
+  /** Whether it has attested itself, and answers at this moment. */
+  isUp(): Promise<boolean>
   /** What it has attested. Throws `EndpointError` where it cannot. */
   getTerms(): Promise<EnclaveTerms>
   /** Throws `EndpointError` where this enclave cannot be used for the call. */
@@ -101,6 +103,8 @@ type Answer = { status: number; body: unknown }
 const NO_TLS = '00'.repeat(32)
 const ATTEST_EVERY_MS = 1_800_000
 const MAX_RESPONSE_BYTES = 16_777_216
+const HEALTH_PATH = '/health'
+const HEALTH_MS = 2_000
 
 /**
  * Nothing secret is sent to an enclave that has not attested itself, and, by https, to no connection that ends in another key than the
@@ -262,6 +266,21 @@ export function createEnclaveEndpoint(deps: EnclaveEndpointDeps, url: string): E
     isBoot: (bootId) => bootId === lastBootId,
     isSilentFor: (ms) => performance.now() - answeredAt >= ms,
     getTerms: attestation,
+
+    async isUp() {
+      let known: Attested | undefined
+      try {
+        known = await attestation()
+        const signal = AbortSignal.timeout(HEALTH_MS)
+        const { statusCode, body } = await known.pool.request({ method: 'GET', path: HEALTH_PATH, signal })
+        await body.dump()
+        return statusCode === 200
+      } catch {
+        // It may have restarted, with another key: the next question attests it anew.
+        if (known !== undefined) forget(known)
+        return false
+      }
+    },
 
     /** Repeats the call once where the enclave has restarted, or has forgotten this caller. */
     async call(call) {

@@ -142,6 +142,9 @@ export function createHttpEnclave(deps: HttpEnclaveDeps): KeyEnclave {
         },
       }),
 
+    check: () =>
+      Promise.all(endpoints.map(async (endpoint) => ({ address: endpoint.origin, isUp: await endpoint.isUp() }))),
+
     ...createLogCalls({ endpoints, log, isStopped: () => isStopped }),
 
     async stop() {

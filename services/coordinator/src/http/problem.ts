@@ -163,14 +163,18 @@ export function toProblem(error: unknown, { publicUrl, requestId }: { publicUrl:
   }
 }
 
-export type ProblemDeps = { publicUrl: string; log: Log }
+/** What operators watch about answers that are failures. */
+export type ProblemMetrics = { observeProblem(code: CoordinatorErrorCode): void }
+
+export type ProblemDeps = { publicUrl: string; log: Log; metrics?: ProblemMetrics | undefined }
 
 /** The problem that a failure is answered with. What is our own fault goes to the log too. */
 export function reportProblem(
-  { publicUrl, log }: ProblemDeps,
+  { publicUrl, log, metrics }: ProblemDeps,
   { error, requestId, route }: { error: unknown; requestId: string; route: string | undefined },
 ): Problem {
   const problem = toProblem(error, { publicUrl, requestId })
+  metrics?.observeProblem(problem.code)
   if (problem.code === 'internal') {
     // Its message could hold anything; its name says enough to look for it.
     const reason = error instanceof Error ? error.name : typeof error

@@ -3,8 +3,10 @@ import { createViemChain } from '../chain/viemChain.ts'
 import { type Decorate, keepOriginal } from '../parts.ts'
 import type { Clock, GetBlock, Pinner } from '../ports.ts'
 import type { PipelineStore } from '../store/openStore.ts'
+import { systemSchedule } from '../system.ts'
 import { toReason } from '../toReason.ts'
 import type { PinnerConfig, PipelineConfig } from './config.ts'
+import { type BalanceMetrics, watchBalance } from './watchBalance.ts'
 import { type StageMetrics, startWorker } from './worker.ts'
 
 export type Pipeline = {
@@ -13,6 +15,8 @@ export type Pipeline = {
   stop(): Promise<void>
 }
 
+const NO_METRICS: StageMetrics & BalanceMetrics = { observeStage() {}, observeBalance() {} }
+
 /** Starts pinner, chain and worker from their settings. */
 export async function startPipeline(deps: {
   config: PipelineConfig
@@ -20,10 +24,10 @@ export async function startPipeline(deps: {
   store: PipelineStore
   clock: Clock
   log: Log
-  metrics?: StageMetrics
+  metrics?: StageMetrics & BalanceMetrics
   decorate?: Decorate
 }): Promise<Pipeline> {
-  const { config, dataDir, store, clock, log, metrics = { observeStage() {} }, decorate = keepOriginal } = deps
+  const { config, dataDir, store, clock, log, metrics = NO_METRICS, decorate = keepOriginal } = deps
   const { pinner: created, getBlock } = await createPinner(config.pinner, dataDir)
   const pinner = decorate('pinner', created)
   try {
@@ -42,10 +46,12 @@ export async function startPipeline(deps: {
       metrics,
       config: { ...config, confirmations },
     })
+    const endWatching = watchBalance({ chain, schedule: systemSchedule, log, metrics })
     log.info({ msg: 'Started the worker', name: pinner.name, address: chain.account })
     return {
       ...(getBlock === undefined ? {} : { getBlock }),
       async stop() {
+        endWatching()
         await worker.stop()
         await pinner.stop()
       },

@@ -4,6 +4,7 @@ import type { Chain, Clock, Pinner } from '../ports.ts'
 import { createGatherer } from '../sign/gather.ts'
 import { CONFIRM_QUEUE, PIN_QUEUE, POLICY_QUEUE, PUBLISH_QUEUE } from '../store/jobs.ts'
 import type { PipelineStore } from '../store/openStore.ts'
+import type { PublicationStore } from '../store/publications.ts'
 import { toReason } from '../toReason.ts'
 import type { PipelineConfig } from './config.ts'
 import { confirmPublications } from './confirm.ts'
@@ -56,7 +57,7 @@ export async function startWorker(deps: WorkerDeps): Promise<Worker> {
     },
   })
   const sightings = createSightings()
-  const chainDeps = { store: publications, chain, clock, log, publishDeadlineMs, gasPerDay }
+  const chainDeps = { store: countGivenUp(publications, metrics), chain, clock, log, publishDeadlineMs, gasPerDay }
   let sweeping: Promise<void> | undefined
 
   async function sweep() {
@@ -107,6 +108,28 @@ export async function startWorker(deps: WorkerDeps): Promise<Worker> {
     async stop() {
       clearInterval(timer)
       await sweeping
+    },
+  }
+}
+
+/** Counts what is given up on the way to the chain as `failed`, as pins are: several proofs of one publication once. */
+function countGivenUp(publications: PublicationStore, { observeStage }: StageMetrics): PublicationStore {
+  return {
+    ...publications,
+    async failOverdue(parameters) {
+      const count = await publications.failOverdue(parameters)
+      for (let index = 0; index < count; index++) observeStage('publish', 'failed')
+      return count
+    },
+    async failDue(parameters) {
+      const isMoved = await publications.failDue(parameters)
+      if (isMoved) observeStage('publish', 'failed')
+      return isMoved
+    },
+    async fail(parameters) {
+      const isMoved = await publications.fail(parameters)
+      if (isMoved) observeStage('confirm', 'failed')
+      return isMoved
     },
   }
 }

@@ -173,6 +173,7 @@ export function createFakeKeeper() {
       for (const [key, leaf] of claims) if (leaves.includes(leaf)) claims.delete(key)
     },
     findMissing: () => [],
+    countWitnesses: () => [],
     isOpen: () => true,
     stop: async () => {},
   }

@@ -22,12 +22,17 @@ export type OpenDatabaseOptions = {
   log?: Pick<Log, 'warn'>
 }
 
+/** Connections to PostgreSQL, and callers that wait for one. */
+export type ConnectionCount = { used: number; idle: number; waiting: number; limit: number }
+
 /** One open database, with our schema in it. */
 export type Database = {
   readonly kind: 'postgres' | 'pglite'
   readonly db: Kysely<Tables>
   /** The same database as pg-boss wants it, outside of any transaction. */
   readonly bossDatabase: Db
+  /** Undefined for the embedded one, which has no connections. */
+  countConnections(): ConnectionCount | undefined
   /** Runs something that only one of all coordinators may do at a time. */
   exclusively<T>(run: () => Promise<T>): Promise<T>
   close(): Promise<void>
@@ -99,6 +104,12 @@ export function connectPostgres(
         return { rows: Array.isArray(result) ? result.flatMap(({ rows }) => rows) : result.rows }
       },
     },
+    countConnections: () => ({
+      used: pool.totalCount - pool.idleCount,
+      idle: pool.idleCount,
+      waiting: pool.waitingCount,
+      limit: poolSize,
+    }),
     async exclusively(run) {
       const client = await pool.connect()
       try {
@@ -133,6 +144,7 @@ async function openPglite({
     kind: 'pglite',
     db,
     bossDatabase: fromPglite(pglite),
+    countConnections: () => undefined,
     exclusively: (run) => run(),
     // Through Kysely, which refuses what comes later: PGlite itself would let a transaction wait for ever.
     close: once(async () => {

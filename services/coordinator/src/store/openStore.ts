@@ -4,7 +4,7 @@ import { createStore } from './createStore.ts'
 import { countOpenProofs, type ProofCount } from './inspect.ts'
 import { CONFIRM_QUEUE, type Jobs, openJobs } from './jobs.ts'
 import { createLogStore } from './logs.ts'
-import { type OpenDatabaseOptions, openDatabase } from './openDatabase.ts'
+import { type ConnectionCount, type OpenDatabaseOptions, openDatabase } from './openDatabase.ts'
 import { createPinningStore, type PinningStore } from './pinning.ts'
 import { createPublicationStore, type PublicationStore } from './publications.ts'
 import { enqueueMissing, type Swept } from './sweep.ts'
@@ -24,6 +24,7 @@ export type PipelineStore = {
   publications: PublicationStore
   jobs: Pick<Jobs, 'work'>
   countOpenProofs(): Promise<ProofCount[]>
+  countConnections(): ConnectionCount | undefined
   enqueueMissing(parameters: { now: number }): Promise<Swept>
   /** Confirms publications again, in so many seconds. */
   enqueueConfirm(seconds: number): Promise<void>
@@ -48,6 +49,7 @@ export async function openStores(
       publications: createPublicationStore({ db, jobs }),
       jobs,
       countOpenProofs: () => countOpenProofs(db),
+      countConnections: database.countConnections,
       enqueueMissing: (parameters) => enqueueMissing({ db, jobs }, parameters),
       enqueueConfirm: (startAfter) =>
         db.transaction().execute((transaction) => jobs.insert(transaction, CONFIRM_QUEUE, [{ data: {}, startAfter }])),

@@ -2,7 +2,7 @@ import type { NoteKey, WitnessPolicy } from '@countersign/log'
 import { toHex } from '@countersign/protocol'
 import type { Log } from '@countersign/service'
 import { CoordinatorError } from '../errors.ts'
-import type { Clock, CosignedNote, LogStore, Schedule } from '../ports.ts'
+import type { Clock, CosignedNote, LogStore, Schedule, WitnessCount } from '../ports.ts'
 import { toReason } from '../toReason.ts'
 import { type Collection, createCollection, isCosignedBy, isRefusedBy, toCosignedNote } from './collection.ts'
 import { LogFault } from './logFault.ts'
@@ -52,6 +52,7 @@ export type Cosigner = {
   /** Names of the witnesses without a good answer lately. */
   findMissing(): string[]
   hasQuorum(): boolean
+  countWitnesses(): WitnessCount
   stop(): Promise<void>
 }
 
@@ -318,6 +319,11 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
     return missing.map((witness) => clients.get(witness)?.key.name ?? `${witness.slice(0, 16)}…`)
   }
 
+  function countWitnesses(): WitnessCount {
+    const { witnesses, quorum } = getPolicy()
+    return { named: witnesses.length, missing: findMissing().length, quorum }
+  }
+
   return {
     cosign(parameters) {
       if (isStopped) return Promise.reject(stopping())
@@ -354,9 +360,10 @@ export function createCosigner(deps: CosignerDeps): Cosigner {
     },
     findMissing,
     hasQuorum: () => {
-      const { witnesses, quorum } = getPolicy()
-      return witnesses.length - findMissing().length >= quorum
+      const { named, missing, quorum } = countWitnesses()
+      return named - missing >= quorum
     },
+    countWitnesses,
     async stop() {
       isStopped = true
       cancelRetry()

@@ -70,6 +70,10 @@ export function createLogKeeper({ enclave, witnesses, witnessTimeoutMs, ...deps 
     },
     isOpen: () =>
       runners.some(({ state }) => state.kind === 'none' || (state.kind === 'open' && state.kept.cosigner.hasQuorum())),
+    countWitnesses: () =>
+      runners.flatMap(({ state }) =>
+        'kept' in state ? [{ origin: state.kept.origin, ...state.kept.cosigner.countWitnesses() }] : [],
+      ),
     async stop() {
       // Whoever waits for a witness is told at once.
       await Promise.all([...clients.values()].map((client) => client.stop()))

@@ -1,0 +1,189 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { coordinatorErrors } from '../services/coordinator/src/errors.ts'
+import { healthy, type World, wrong } from './monitoring/worlds.ts'
+import { compose, documents, read } from './test/manifests.ts'
+import {
+  type Alert,
+  alerts,
+  alertsPath,
+  dashboard,
+  findProgram,
+  findSelectors,
+  panelExpressions,
+} from './test/promql.ts'
+
+const RUNBOOKS = 'https://github.com/countersign/countersign/blob/main/docs/runbooks.md#'
+const names = alerts.map(({ alert }) => alert)
+const metricsOf = (expressions: readonly string[]) =>
+  new Set(expressions.flatMap(findSelectors).map(({ metric }) => metric))
+
+describe('an alert', () => {
+  test.each(alerts.map((alert) => [alert.alert, alert] as const))(
+    '%s says how grave it is, what is wrong, and what to do',
+    (_, alert) => {
+      expect(alert).toEqual({
+        alert: expect.stringMatching(/^Countersign[A-Z][A-Za-z]+$/),
+        expr: expect.any(String),
+        for: expect.stringMatching(/^\d+[mh]$/),
+        labels: { severity: expect.stringMatching(/^(critical|warning)$/) },
+        annotations: {
+          summary: expect.stringMatching(/^.{10,80}[^.]$/),
+          description: expect.stringMatching(/\.$/),
+          runbook_url: RUNBOOKS + alert.alert.toLowerCase(),
+        },
+      } satisfies Record<keyof Alert, unknown>)
+    },
+  )
+
+  test('has a name of its own, and a runbook that says all of it; no runbook is of none', () => {
+    expect(new Set(names).size).toBe(names.length)
+    const sections = read('docs/runbooks.md').split(/^### /m).slice(1)
+    expect(sections.map((section) => section.split('\n', 1)[0])).toEqual(names)
+    for (const section of sections) {
+      const told = [...section.matchAll(/^- \*\*(.+?):\*\* \S/gm)].map(([, word]) => word)
+      expect([section.split('\n', 1)[0], ...told]).toEqual([
+        expect.any(String),
+        'Users notice',
+        'Look at',
+        'Do',
+        'Over when',
+      ])
+    }
+  })
+
+  test('about signings counts every failure that is ours, but for a process that stops', () => {
+    const faults = Object.entries(coordinatorErrors).flatMap(([code, { status }]) =>
+      status >= 500 && code !== 'shutting_down' ? [code] : [],
+    )
+    for (const name of ['CountersignNothingSigned', 'CountersignSigningFails']) {
+      const [first] = findSelectors(alerts.find(({ alert }) => alert === name)?.expr ?? '')
+      expect(first?.labels.code?.toSorted(), name).toEqual(faults.toSorted())
+    }
+  })
+
+  test('goes by the jobs of the files that come with it', () => {
+    const asked = alerts.flatMap(({ expr }) => findSelectors(expr).flatMap(({ labels }) => labels.job ?? []))
+    const jobsOf = (path: string) =>
+      (parse(read(path)) as { scrape_configs: { job_name: string }[] }).scrape_configs.map(({ job_name }) => job_name)
+    for (const path of ['deploy/compose/prometheus.yml', 'deploy/monitoring/scrape.kubernetes.yaml']) {
+      expect([...new Set(asked)].toSorted()).toEqual([...jobsOf(path), 'witnesses'].toSorted())
+    }
+  })
+})
+
+describe('the dashboard', () => {
+  test('has one id for each panel, and a question in each', () => {
+    const ids = dashboard.panels.map(({ id }) => id)
+    expect(new Set(ids).size).toBe(ids.length)
+    for (const { type, title, targets = [] } of dashboard.panels) {
+      expect(targets.length > 0, title).toBe(type !== 'row')
+      expect(new Set(targets.map(({ refId }) => refId)).size).toBe(targets.length)
+    }
+  })
+
+  test('shows every metric of ours that an alert names', () => {
+    const shown = metricsOf(panelExpressions)
+    const ours = [...metricsOf(alerts.map(({ expr }) => expr))].filter((metric) => metric.startsWith('countersign_'))
+    expect(ours.filter((metric) => !shown.has(metric))).toEqual([])
+  })
+})
+
+describe('where it runs', () => {
+  test('Compose mounts the rules where its Prometheus looks for them', () => {
+    const { rule_files } = parse(read('deploy/compose/prometheus.yml')) as { rule_files: string[] }
+    const mounts = (compose.services.metrics?.volumes ?? []) as string[]
+    expect(rule_files.map((path) => `./monitoring/alerts.yaml:${path}:ro`)).toEqual([
+      mounts.find((mount) => mount.startsWith('./monitoring/')),
+    ])
+  })
+
+  test('the jobs of a cluster keep exactly the pods that have metrics', () => {
+    type Relabel = { source_labels: string[]; regex?: string }
+    const { scrape_configs } = parse(read('deploy/monitoring/scrape.kubernetes.yaml')) as {
+      scrape_configs: { relabel_configs: Relabel[] }[]
+    }
+    const kept = scrape_configs.map(({ relabel_configs }) => relabel_configs.flatMap(({ regex = [] }) => regex))
+    const pods = documents.flatMap(({ metadata, spec }) =>
+      (spec?.template?.spec.containers ?? []).flatMap(({ ports = [] }) =>
+        ports.flatMap(({ name }) => (name === 'metrics' ? [[metadata.name, name]] : [])),
+      ),
+    )
+    expect(kept).toEqual(pods)
+  })
+
+  test('the ConfigMaps hold the files of this folder', () => {
+    const { configMapGenerator } = parse(read('deploy/monitoring/kustomization.yaml')) as {
+      configMapGenerator: { files: string[] }[]
+    }
+    const files = configMapGenerator.flatMap((one) => one.files.map((file) => file.replace(/^.*=/, '')))
+    expect(files).toEqual(['alerts.yaml', 'dashboard.json'])
+  })
+})
+
+describe('the worlds', () => {
+  test('there is one for each alert, and the healthy one has every metric that rules name', () => {
+    expect(Object.keys(wrong)).toEqual(names)
+    const known = new Set(Object.keys(healthy).map((series) => series.replace(/\{.*/, '')))
+    expect([...metricsOf(alerts.map(({ expr }) => expr))].filter((metric) => !known.has(metric))).toEqual([])
+  })
+})
+
+const promtool = findProgram('promtool')
+if (promtool === undefined)
+  console.log('rules were not fired: no promtool found (Debian has it in the package prometheus)')
+
+describe.runIf(promtool !== undefined)('promtool', () => {
+  const run = (...args: string[]) => spawnSync(promtool ?? '', args, { encoding: 'utf8' })
+
+  test('finds the rules in order', () => {
+    expect(run('check', 'rules', alertsPath)).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining(`${names.length} rules`),
+    })
+  })
+
+  test('every alert fires in its world, and none in the healthy one', () => {
+    const cases = Object.entries(wrong).map(([alert, world]) =>
+      toCase(alert, { ...healthy, ...world }, [`alertname="${alert}", alertstate="firing"`, 1]),
+    )
+    const { status, stdout, stderr } = fire([toCase('healthy', healthy, ['alertname=~".+"', 0]), ...cases])
+    expect({ status, output: stdout + stderr }).toMatchObject({ status: 0 })
+  })
+
+  test('would notice an alert that does not fire', () => {
+    expect(fire([toCase('healthy', healthy, ['alertname="CountersignNoEnclave"', 1])]).status).toBe(1)
+  })
+
+  /** One case: how many alerts of a kind there are after 100 minutes. */
+  function toCase(name: string, world: World, [selector, count]: readonly [string, number]) {
+    return {
+      name,
+      interval: '1m',
+      input_series: Object.entries(world).map(([series, values]) => ({ series, values })),
+      promql_expr_test: [
+        {
+          expr: `count(ALERTS{${selector}}) or vector(0)`,
+          eval_time: '100m',
+          exp_samples: [{ labels: '{}', value: count }],
+        },
+      ],
+    }
+  }
+
+  function fire(tests: readonly ReturnType<typeof toCase>[]) {
+    const folder = mkdtempSync(join(tmpdir(), 'countersign-alerts-'))
+    try {
+      const path = join(folder, 'tests.yaml')
+      // Every five minutes: an alert needs two of them at most, and a hundred minutes are looked at 47 times.
+      writeFileSync(path, JSON.stringify({ rule_files: [alertsPath], evaluation_interval: '5m', tests }))
+      return run('test', 'rules', path)
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  }
+})

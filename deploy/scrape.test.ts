@@ -1,0 +1,200 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { findFreePorts, startBackend, startFakeKubo } from '@countersign/testing'
+import { createWitnessFolders, mains, startService, toWorkerEnv } from '@countersign/testing/launcher'
+import { createTx, createUser, type Scope, startInScope, waitForCompleteProofs } from '@countersign/testing/stack'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { parse } from 'yaml'
+import { startContract } from '../contracts/startContract.ts'
+import {
+  alerts,
+  alertsPath,
+  findGroupings,
+  findProgram,
+  findSelectors,
+  panelExpressions,
+  parseMetrics,
+} from './test/promql.ts'
+
+/** Of Prometheus itself, and labels that it adds. */
+const OF_PROMETHEUS = new Set(['up', 'ALERTS'])
+const ADDED_LABELS = new Set(['job', 'instance', 'alertname', 'alertstate'])
+/** Labels whose values are all there in any scrape of a service with a log. */
+const CLOSED_LABELS = new Set(['part', 'state'])
+
+type Stack = Awaited<ReturnType<typeof startStack>>
+
+/** A whole service, a worker beside it and a witness of our own, all with metrics. */
+async function startStack({ add }: Scope) {
+  const [port = 0, workerPort = 0, witnessPort = 0] = await findFreePorts(3)
+  const folder = add(mkdtempSync(join(tmpdir(), 'countersign-scrape-')), async (path) =>
+    rmSync(path, { recursive: true, force: true }),
+  )
+  const contract = add(await startContract(), ({ chain }) => chain.stop())
+  const kubo = add(await startFakeKubo(), ({ stop }) => stop())
+  const env = { ...contract.env, METRICS_PORT: String(port) }
+  const backend = add(await startBackend({ kind: 'postgres', env, log: {} }), ({ stop }) => stop())
+  await backend.untilReady()
+  const worker = startService({
+    name: 'worker',
+    main: mains.worker,
+    env: {
+      ...toWorkerEnv({ databaseUrl: backend.databaseUrl ?? '', publisher: contract.env, kuboUrl: kubo.url }),
+      METRICS_PORT: String(workerPort),
+      DATA_DIR: folder,
+    },
+  })
+  add(worker, ({ kill }) => kill('SIGKILL'))
+  await worker.started
+  const [own] = await createWitnessFolders(folder, 1)
+  const witness = startService({
+    name: 'witness',
+    main: mains.witness,
+    env: {
+      PORT: '0',
+      METRICS_PORT: String(witnessPort),
+      WITNESS_DIR: own?.folder ?? '',
+      WITNESS_LOGS_FILE: backend.logsFile,
+    },
+  })
+  add(witness, ({ kill }) => kill('SIGKILL'))
+  await witness.started
+  return { backend, witness, ports: { coordinators: port, workers: workerPort, witnesses: witnessPort }, folder }
+}
+
+const scrape = async (port: number) => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+
+describe('what rules and dashboard name', () => {
+  let stack: Stack & { stop(): Promise<unknown> }
+  let samples: ReturnType<typeof parseMetrics>
+  beforeAll(async () => {
+    stack = await startInScope(startStack)
+    const user = createUser(stack.backend)
+    await user.signIn('alice')
+    const { slug } = (await (await user.sign(createTx(0))).json()) as { slug: string }
+    await waitForCompleteProofs({ url: stack.backend.url, slugs: [slug], timeoutMs: 60_000 })
+    const read = async () => (await Promise.all(Object.values(stack.ports).map(scrape))).join('\n')
+    // The balance is read in the background.
+    await vi.waitFor(async () => expect(await read()).toContain('countersign_publisher_balance_wei{'), 30_000)
+    samples = parseMetrics(await read())
+  })
+  afterAll(() => stack?.stop())
+
+  const expressions = [...alerts.map(({ expr }) => expr), ...panelExpressions]
+  const selectors = expressions.flatMap(findSelectors).filter(({ metric }) => !OF_PROMETHEUS.has(metric))
+
+  test('every metric is in a scrape of real processes', () => {
+    expect(selectors.length).toBeGreaterThan(80)
+    expect([...new Set(selectors.map(({ metric }) => metric))].filter((metric) => !samples.has(metric))).toEqual([])
+  })
+
+  test('with the labels that are asked for, and values that somebody writes', () => {
+    const written = globSync('services/*/src/**/*.ts', { cwd: join(import.meta.dirname, '..') })
+      .filter((path) => !/\.(test|fake)\.ts$/.test(path))
+      .map((path) => readFileSync(join(import.meta.dirname, '..', path), 'utf8'))
+      .join('\n')
+    const faults = selectors.flatMap(({ metric, labels }) =>
+      Object.entries(labels).flatMap(([label, values]) => {
+        if (ADDED_LABELS.has(label)) return []
+        const seen = new Set((samples.get(metric) ?? []).flatMap((one) => one[label] ?? []))
+        if (seen.size === 0) return [`${metric} has no label ${label}`]
+        const isWritten = (value: string) =>
+          CLOSED_LABELS.has(label) ? seen.has(value) : seen.has(value) || new RegExp(`\\b${value}\\b`).test(written)
+        return values.filter((value) => !isWritten(value)).map((value) => `${metric}: nobody says ${label}="${value}"`)
+      }),
+    )
+    expect(faults).toEqual([])
+  })
+
+  test('and are grouped only by labels that some metric has', () => {
+    const known = new Set([...ADDED_LABELS, 'le', ...[...samples.values()].flat().flatMap(Object.keys)])
+    expect(expressions.flatMap(findGroupings).filter((label) => !known.has(label))).toEqual([])
+  })
+
+  test('a scrape says which parts are there, and nothing of anybody', async () => {
+    const text = await scrape(stack.ports.coordinators)
+    for (const part of ['database', 'attestation', 'log'])
+      expect(text).toContain(`countersign_part_up{part="${part}"} 1\n`)
+    expect(text).toMatch(/countersign_enclave_up\{enclave="http:\/\/127\.0\.0\.1:\d+"\} 1\n/)
+    expect(text).not.toMatch(/alice|[0-9a-f]{64}/)
+  })
+
+  const prometheus = findProgram('prometheus')
+  if (prometheus === undefined) console.log('no real Prometheus watched: none found on PATH')
+
+  test.runIf(prometheus !== undefined)(
+    'a real Prometheus sees an enclave, a witness and a coordinator go',
+    async () => {
+      const [port = 0] = await findFreePorts(1)
+      const watching = startPrometheus(prometheus ?? '', { ...stack, port })
+      const firing = async () => {
+        const answer = await fetch(`http://127.0.0.1:${port}/api/v1/alerts`).catch(() => undefined)
+        if (answer?.ok !== true) return []
+        const { data } = (await answer.json()) as {
+          data: { alerts: { state: string; labels: { alertname: string } }[] }
+        }
+        return data.alerts.filter(({ state }) => state === 'firing').map(({ labels }) => labels.alertname)
+      }
+      try {
+        // It is simulated silicon, which is said at once.
+        await expect.poll(firing).toContain('CountersignMockSilicon')
+        const before = await firing()
+        for (const name of [
+          'NoEnclave',
+          'EnclaveDown',
+          'WitnessDown',
+          'NoCoordinator',
+          'CoordinatorDown',
+          'NoWorker',
+          'DatabaseDown',
+        ]) {
+          expect(before).not.toContain(`Countersign${name}`)
+        }
+        await stack.backend.stopEnclave('SIGKILL')
+        await expect.poll(firing).toEqual(expect.arrayContaining(['CountersignNoEnclave', 'CountersignEnclaveDown']))
+        await stack.witness.kill('SIGKILL')
+        await expect.poll(firing).toContain('CountersignWitnessDown')
+        await stack.backend.stopCoordinator('SIGKILL')
+        await expect
+          .poll(firing)
+          .toEqual(expect.arrayContaining(['CountersignNoCoordinator', 'CountersignCoordinatorDown']))
+      } finally {
+        await watching.stop()
+      }
+    },
+  )
+})
+
+/** With our rules, which do not wait here, so that nobody waits for minutes. */
+function startPrometheus(program: string, { ports, folder, port }: Pick<Stack, 'ports' | 'folder'> & { port: number }) {
+  const rules = parse(readFileSync(alertsPath, 'utf8')) as { groups: { rules: { for: string }[] }[] }
+  for (const { rules: each } of rules.groups) for (const rule of each) rule.for = '0s'
+  writeFileSync(join(folder, 'alerts.json'), JSON.stringify(rules))
+  const config = {
+    global: { scrape_interval: '1s', scrape_timeout: '1s', evaluation_interval: '1s' },
+    rule_files: ['alerts.json'],
+    scrape_configs: Object.entries(ports).map(([job_name, target]) => ({
+      job_name,
+      static_configs: [{ targets: [`127.0.0.1:${target}`] }],
+    })),
+  }
+  writeFileSync(join(folder, 'prometheus.json'), JSON.stringify(config))
+  const child: ChildProcess = spawn(
+    program,
+    [
+      `--config.file=${join(folder, 'prometheus.json')}`,
+      `--storage.tsdb.path=${join(folder, 'tsdb')}`,
+      `--web.listen-address=127.0.0.1:${port}`,
+    ],
+    { stdio: 'ignore' },
+  )
+  const ended = new Promise((resolve) => child.once('exit', resolve))
+  return {
+    async stop() {
+      child.kill('SIGKILL')
+      await ended
+    },
+  }
+}

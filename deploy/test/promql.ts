@@ -1,0 +1,70 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { parse } from 'yaml'
+import { read } from './manifests.ts'
+
+/* What the files of deploy/monitoring say, for the tests that hold it against metrics and pages. */
+
+export type Alert = {
+  alert: string
+  expr: string
+  for: string
+  labels: { severity: string }
+  annotations: { summary: string; description: string; runbook_url: string }
+}
+
+export const alertsPath = join(import.meta.dirname, '../monitoring/alerts.yaml')
+export const alerts = (parse(readFileSync(alertsPath, 'utf8')) as { groups: { rules: Alert[] }[] }).groups.flatMap(
+  ({ rules }) => rules,
+)
+
+type Panel = { id: number; type: string; title: string; targets?: { refId: string; expr: string }[] }
+export const dashboard = JSON.parse(read('deploy/monitoring/dashboard.json')) as { uid: string; panels: Panel[] }
+export const panelExpressions = dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
+
+/** A metric that an expression names, with the values that it wants of labels; alternatives of a pattern one by one. */
+export type Selector = { metric: string; labels: Readonly<Record<string, readonly string[]>> }
+
+const KEYWORDS = new Set(['and', 'or', 'unless', 'bool', 'offset'])
+
+/** Of PromQL as these files use it: `metric{label="value", other=~"a|b"}[5m]`. Functions and words of grouping are no metrics. */
+export function findSelectors(expression: string): Selector[] {
+  const plain = expression
+    .replace(/\[[^\]]*\]/g, ' ')
+    .replace(/\b(?:by|without|on|ignoring|group_left|group_right)\s*\([^)]*\)/g, ' ')
+  return [...plain.matchAll(/(?<![\w.])([a-z_:][\w:]*)(\{[^}]*\})?(\s*\()?|\{[^}]*\}/gi)].flatMap(
+    ([, metric, braces = '', call]) => {
+      if (metric === undefined || call !== undefined || KEYWORDS.has(metric)) return []
+      const labels = [...braces.matchAll(/(\w+)\s*=~?\s*"([^"]*)"/g)].map(
+        ([, label = '', values = '']) => [label, values.split('|')] as const,
+      )
+      return [{ metric, labels: Object.fromEntries(labels) }]
+    },
+  )
+}
+
+/** Labels that an expression groups or joins by. */
+export function findGroupings(expression: string): string[] {
+  const groups = expression.matchAll(/\b(?:by|without|on|ignoring)\s*\(([^)]*)\)/g)
+  return [...groups].flatMap(([, list = '']) => list.split(',').map((label) => label.trim()))
+}
+
+/** The names of samples in a text of Prometheus, with the labels of each. */
+export function parseMetrics(text: string): Map<string, Record<string, string>[]> {
+  const samples = new Map<string, Record<string, string>[]>()
+  for (const [, name = '', braces = ''] of text.matchAll(/^([a-z_:][\w:]*)(\{.*\})? \S+$/gim)) {
+    const labels = [...braces.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map(
+      ([, label = '', value = '']) => [label, value] as const,
+    )
+    samples.set(name, [...(samples.get(name) ?? []), Object.fromEntries(labels)])
+  }
+  return samples
+}
+
+/** A program on PATH. */
+export function findProgram(name: string): string | undefined {
+  return (process.env.PATH ?? '')
+    .split(delimiter)
+    .map((folder) => join(folder, name))
+    .find((path) => existsSync(path))
+}
