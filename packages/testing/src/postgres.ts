@@ -333,7 +333,8 @@ async function startServer({ native, folder, port, account, settings }: Cluster)
     server.stderr.on('data', (chunk: Buffer) => {
       // Read to the end of its life, or a full pipe would stop the server.
       if (output.length < 65_536) output += chunk.toString('utf8')
-      if (output.includes('ready to accept connections')) resolve()
+      // A standby's are read-only.
+      if (/ready to accept (?:read-only )?connections/.test(output)) resolve()
     })
     server.on('error', reject)
     server.on('exit', (code) => reject(new Error(`PostgreSQL did not start (${code}): ${output}`)))
