@@ -63,6 +63,8 @@ export async function startServer({
   const server = spawn('/bin/sh', ['-c', GUARD, 'sh', ...postgres], {
     ...account,
     cwd: folder,
+    // As a client of another server it looks for certificates there, and ours it may not read.
+    env: { ...process.env, HOME: folder },
     stdio: ['pipe', 'ignore', 'pipe'],
   })
   await new Promise<void>((resolve, reject) => {
