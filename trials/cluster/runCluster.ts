@@ -2,6 +2,7 @@ import { parseLogLine } from '@countersign/testing/launcher'
 import { createAccounts, createUser, waitForProofs } from '@countersign/testing/stack'
 import { signInAll } from '../bench/signer.ts'
 import { compareThroughput, type Throughput } from './compareThroughput.ts'
+import { findProgram } from './haproxy.ts'
 import { type Failover, measureFailover } from './measureFailover.ts'
 import { type Cluster, startCluster } from './startCluster.ts'
 
@@ -46,7 +47,9 @@ export async function runCluster(parameters: {
   const onLine = (name: string, line: string) => {
     if (toWork(line) !== undefined) lines.set(name, (lines.get(name) ?? 0) + 1)
   }
-  const cluster = await startCluster({ accounts: createAccounts(USERS), quoteLatencyMs: 39, hasLog, onLine })
+  const haproxy = await findProgram('haproxy')
+  say(haproxy === undefined ? 'HAProxy is not here: a balancer of ours stands in for it' : `the balancer is ${haproxy}`)
+  const cluster = await startCluster({ accounts: createAccounts(USERS), quoteLatencyMs: 39, hasLog, haproxy, onLine })
   try {
     say(`started ${cluster.members.map(({ name }) => name).join(', ')}`)
     const user = createUser(cluster)
@@ -67,11 +70,12 @@ export async function runCluster(parameters: {
       // The same for both: one enclave, whose simulated quotes cost processor time that silicon does not, and no publishing.
       for (const idle of [...cluster.ofKind('worker'), ...cluster.ofKind('enclave').slice(1)])
         await idle.kill('SIGTERM')
-      const oneUrl = await cluster.startLoneBalancer()
+      // What HAProxy and TLS cost is not compared.
+      const oneUrl = await cluster.startPlainBalancer(1)
+      const allUrl = await cluster.startPlainBalancer(cluster.ofKind('coordinator').length)
       const cookies = await signInAll(cluster, USERS)
       for (const connections of parameters.connections) {
         const { rounds } = parameters
-        const allUrl = cluster.url.replace('localhost', '127.0.0.1')
         throughputs.push(await compareThroughput({ oneUrl, allUrl, cookies, connections, rounds }))
         say(`compared at ${connections} connections`)
       }

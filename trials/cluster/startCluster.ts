@@ -29,12 +29,17 @@ import coordinatorPackage from '../../services/coordinator/package.json' with { 
 import { readConfig as readCoordinatorConfig } from '../../services/coordinator/src/config.ts'
 import enclavePackage from '../../services/enclave/package.json' with { type: 'json' }
 import { readConfig as readEnclaveConfig } from '../../services/enclave/src/config.ts'
+import { createAuthority, trust } from './authority.ts'
 import { startFlakyProxy } from './flakyProxy.ts'
+import type { Haproxy } from './haproxy.ts'
 import { createMember, type Member } from './member.ts'
 import { startRelay } from './relay.ts'
+import { startProxy } from './startProxy.ts'
+
+type Topology = Readonly<Record<Member['kind'], number>>
 
 /** How many of each. Witnesses only where the enclaves have logs. */
-export const topology = { enclave: 2, coordinator: 3, worker: 2, witness: 3 } as const
+export const topology: Topology = { enclave: 2, coordinator: 3, worker: 2, witness: 3 }
 const READY_MS = 60_000
 
 export type StartClusterParameters = {
@@ -46,8 +51,16 @@ export type StartClusterParameters = {
   isInspected?: boolean
   /** Decides which calls of satellite, IPFS and chain fail, once their rate is set. */
   random?: () => number
-  /** Each line that a process of ours writes. */
+  /** Each line that a process of ours writes, and HAProxy. */
   onLine?(name: string, line: string): void
+  /** HAProxy, to stand before the coordinators with TLS; a balancer of ours without. */
+  haproxy?: string | undefined
+}
+
+type StartOnParameters = StartClusterParameters & {
+  /** PostgreSQL. */
+  databaseUrl: string
+  counts?: Topology
 }
 
 export type Cluster = Awaited<ReturnType<typeof startCluster>>
@@ -57,27 +70,44 @@ export type Cluster = Awaited<ReturnType<typeof startCluster>>
  * attested TLS, each with the other's policy as in production; and outside of it identity provider, satellite, IPFS node and chain.
  */
 export function startCluster(parameters: StartClusterParameters) {
+  return startInScope(async (scope) => {
+    const stopEach = (part: { stop(): Promise<unknown> }) => part.stop()
+    const postgres = scope.add(
+      await startPostgres({ isDurable: false, settings: { max_connections: '200' } }),
+      stopEach,
+    )
+    const databaseUrl = new URL(await postgres.createDatabase())
+    const wire = scope.add(await startRelay({ port: Number(databaseUrl.port) }), stopEach)
+    databaseUrl.port = String(wire.port)
+    const parts = await startParts({ ...parameters, databaseUrl: databaseUrl.href }, scope)
+    return {
+      ...parts,
+      postgres,
+      /** Between PostgreSQL and everyone. */
+      wire,
+    }
+  })
+}
+
+/** The same on a database that is there already. */
+export function startClusterOn(parameters: StartOnParameters) {
   return startInScope((scope) => startParts(parameters, scope))
 }
 
-async function startParts(parameters: StartClusterParameters, { add, createFolder }: Scope) {
+async function startParts(parameters: StartOnParameters, { add, createFolder }: Scope) {
   const { accounts, quoteLatencyMs, hasLog = false, isInspected = false, random = Math.random } = parameters
-  const { onLine = () => {} } = parameters
+  const { onLine = () => {}, haproxy, databaseUrl, counts = topology } = parameters
   const folder = await createFolder()
-  const ports = await findFreePorts(2 + topology.coordinator + topology.enclave + topology.witness)
+  const ports = await findFreePorts(2 + counts.coordinator + counts.enclave + counts.witness)
   const [publicPort = 0, ipfsPort = 0] = ports
-  const coordinatorPorts = ports.slice(2, 2 + topology.coordinator)
-  const enclavePorts = ports.slice(2 + topology.coordinator, 2 + topology.coordinator + topology.enclave)
-  const witnessPorts = ports.slice(-topology.witness)
-  const url = `http://localhost:${publicPort}`
+  const coordinatorPorts = ports.slice(2, 2 + counts.coordinator)
+  const enclavePorts = ports.slice(2 + counts.coordinator, 2 + counts.coordinator + counts.enclave)
+  const witnessPorts = ports.slice(2 + counts.coordinator + counts.enclave)
+  const url = `${haproxy === undefined ? 'http' : 'https'}://localhost:${publicPort}`
 
   const stopEach = (part: { stop(): Promise<unknown> }) => part.stop()
   const oidc = add(await startOidcProvider({ redirectUris: [`${url}/auth/google/callback`], accounts }), stopEach)
   const satellite = add(await startSatellite(), stopEach)
-  const postgres = add(await startPostgres({ isDurable: false, settings: { max_connections: '200' } }), stopEach)
-  const databaseUrl = new URL(await postgres.createDatabase())
-  const wire = add(await startRelay({ port: Number(databaseUrl.port) }), stopEach)
-  databaseUrl.port = String(wire.port)
   const contract = await startContract()
   add(contract.chain, stopEach)
   const start = (name: string, main: string, env: Environment) => {
@@ -93,7 +123,7 @@ async function startParts(parameters: StartClusterParameters, { add, createFolde
   }
 
   const logsFile = join(folder, 'logs')
-  const witnesses = hasLog ? await createWitnessFolders(join(folder, 'witnesses'), topology.witness) : []
+  const witnesses = hasLog ? await createWitnessFolders(join(folder, 'witnesses'), counts.witness) : []
   const originsOf = (index: number) => [1, 2].map((place) => `log.localhost/enclave-${index + 1}-${place}`)
   const enclaveUrls = enclavePorts.map((port) => `https://127.0.0.1:${port}`)
   const coordinatorEnv = (index: number): Environment => ({
@@ -106,7 +136,7 @@ async function startParts(parameters: StartClusterParameters, { add, createFolde
         ...enclaveUrls.slice(0, index % enclaveUrls.length),
       ],
       satellite: { url: outside.entropy.url, publicKey: satellite.publicKey },
-      databaseUrl: databaseUrl.href,
+      databaseUrl,
       witnesses: hasLog
         ? witnesses.map(({ vkey }, place) => ({ vkey, url: `http://127.0.0.1:${witnessPorts[place]}` }))
         : undefined,
@@ -139,7 +169,7 @@ async function startParts(parameters: StartClusterParameters, { add, createFolde
   })
   const workerEnv = (): Environment => ({
     ...toWorkerEnv({
-      databaseUrl: databaseUrl.href,
+      databaseUrl,
       publisher: { ...contract.env, RPC_URL: outside.chain.url },
       kuboUrl: outside.ipfs.url,
     }),
@@ -160,7 +190,7 @@ async function startParts(parameters: StartClusterParameters, { add, createFolde
   const kinds = ['enclave', ...(hasLog ? (['witness'] as const) : []), 'coordinator', 'worker'] as const
   const inspection: Environment = isInspected ? { NODE_OPTIONS: '--inspect=127.0.0.1:0' } : {}
   const members: Member[] = kinds.flatMap((kind) =>
-    Array.from({ length: topology[kind] }, (_, index) =>
+    Array.from({ length: counts[kind] }, (_, index) =>
       createMember({ name: `${kind} ${index + 1}`, kind, env: { ...envs[kind](index), ...inspection }, onLine }),
     ),
   )
@@ -183,23 +213,29 @@ async function startParts(parameters: StartClusterParameters, { add, createFolde
   await allStarted(members.filter((member) => !isFirst(member)).map((member) => member.start()))
   const startBalancer = (port: number, upstreams: readonly number[]) =>
     start('balancer', 'trials/cluster/balancer.ts', { PORT: String(port), UPSTREAMS: upstreams.join() })
-  await startBalancer(publicPort, coordinatorPorts)
+  let proxy: Haproxy | undefined
+  if (haproxy === undefined) await startBalancer(publicPort, coordinatorPorts)
+  else {
+    const authority = await createAuthority(folder)
+    trust(authority)
+    const parts = { program: haproxy, folder, authority, port: publicPort, coordinatorPorts, ipfsPort }
+    proxy = add(await startProxy({ ...parts, onLine: (line) => onLine('HAProxy', line) }), stopEach)
+  }
   if (hasLog) await Promise.all(coordinatorPorts.map((port) => untilComplete(`http://127.0.0.1:${port}`)))
 
   return {
     /** Where browsers reach it. */
     url,
-    /** Another balancer, before the first coordinator alone: its URL. */
-    async startLoneBalancer() {
+    /** HAProxy, where it stands before the coordinators. */
+    proxy,
+    /** A balancer of ours before so many of the coordinators, without TLS: its URL. */
+    async startPlainBalancer(count: number) {
       const [port = 0] = await findFreePorts(1)
-      await startBalancer(port, coordinatorPorts.slice(0, 1))
+      await startBalancer(port, coordinatorPorts.slice(0, count))
       return `http://127.0.0.1:${port}`
     },
     members,
     ofKind: (kind: Member['kind']) => members.filter((member) => member.kind === kind),
-    postgres,
-    /** Between PostgreSQL and everyone. */
-    wire,
     /** In front of satellite, IPFS node and chain, for our own processes. */
     outside,
     /** As strangers reach them. */

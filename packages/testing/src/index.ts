@@ -26,6 +26,15 @@ export { type FakePcs, type FakePcsDocument, type FakePcsFault, startFakePcs } f
 export { createTestPglite, layPglite } from './pglite.ts'
 export { findFreePorts } from './ports.ts'
 export { removePostgres, type StartPostgresOptions, startPostgres, type TestPostgres } from './postgres.ts'
+export {
+  type Account,
+  findAccount,
+  killServer,
+  type StartServerParameters,
+  startServer,
+  stopServer,
+} from './postgresServer.ts'
+export { findChildren, isRunning, killIfThere } from './processes.ts'
 export { createRandom } from './random.ts'
 export { readResidentMib } from './resident.ts'
 export {

@@ -1,13 +1,11 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, execFile } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
-import { once } from 'node:events'
 import {
   chmod,
   chown,
   cp,
   mkdir,
   mkdtemp,
-  readdir,
   readFile,
   realpath,
   rename,
@@ -19,10 +17,19 @@ import {
 import { createRequire } from 'node:module'
 import { tmpdir, userInfo } from 'node:os'
 import { dirname, join, relative } from 'node:path'
-import { setTimeout } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { findFreePorts } from './ports.ts'
+import {
+  type Account,
+  findAccount,
+  killServer,
+  readPid,
+  type StartServerParameters,
+  startServer,
+  stopServer,
+} from './postgresServer.ts'
+import { findChildren } from './processes.ts'
 
 export type StartPostgresOptions = {
   /**
@@ -51,8 +58,7 @@ export type TestPostgres = {
   stop(): Promise<void>
 }
 
-type Account = { uid: number; gid: number }
-type Cluster = { native: string; folder: string; port: number; account: Account | undefined; settings: string[] }
+type Cluster = StartServerParameters
 
 const SUPERUSER = 'postgres'
 const PASSWORD_FILE = 'password'
@@ -109,18 +115,7 @@ export async function startPostgres(options: StartPostgresOptions = {}): Promise
       const pid = await readPid(folder)
       return [pid, ...(await findChildren(pid))]
     },
-    async kill() {
-      const pid = await readPid(folder)
-      // `close`, not `exit`: it comes when no process of the server holds its output any more.
-      const closed = once(server, 'close')
-      // Stopped, it starts no more sessions while they are counted. A session that is busy would outlive it, and answer.
-      process.kill(pid, 'SIGSTOP')
-      const children = await findChildren(pid)
-      for (const each of [pid, ...children]) killIfThere(each)
-      await closed
-      // They close their output a moment before they end.
-      for (const each of children) while (await isRunning(each)) await setTimeout(1)
-    },
+    kill: () => killServer({ server, folder }),
     async restart() {
       server = await startServer({ native, folder, port, account, settings })
     },
@@ -129,10 +124,6 @@ export async function startPostgres(options: StartPostgresOptions = {}): Promise
       if (!isKept) await rm(folder, { recursive: true, force: true })
     },
   }
-}
-
-async function readPid(folder: string): Promise<number> {
-  return Number((await readFile(join(folder, 'data', 'postmaster.pid'), 'utf8')).split('\n')[0])
 }
 
 /**
@@ -190,21 +181,6 @@ async function canRun(native: string, account: Account): Promise<boolean> {
 function orEmptyList(error: NodeJS.ErrnoException): string {
   if (error.code !== 'ENOENT') throw error
   return '[]'
-}
-
-/** Nothing when we are not root; else an account that may run a server and can own nothing else of ours. */
-async function findAccount(): Promise<Account | undefined> {
-  if (userInfo().uid !== 0) return undefined
-  const run = promisify(execFile)
-  for (const name of ['postgres', 'nobody']) {
-    try {
-      const [uid, gid] = await Promise.all([run('id', ['-u', name]), run('id', ['-g', name])])
-      return { uid: Number(uid.stdout), gid: Number(gid.stdout) }
-    } catch {
-      // No such account: the next one.
-    }
-  }
-  throw new Error('root needs an account named postgres or nobody to run PostgreSQL as')
 }
 
 async function readVersion(packed: string): Promise<string> {
@@ -304,76 +280,6 @@ async function startOnFreePort(cluster: Omit<Cluster, 'port'>) {
       if (attempt === START_ATTEMPTS) throw error
     }
   }
-}
-
-/**
- * The shell between us and the server ends it when our end of the pipe closes, so that no server outlives a test process,
- * however that process dies. SIGINT is PostgreSQL's fast shutdown.
- */
-const GUARD = `
-exec 3<&0
-"$@" 3<&- &
-server=$!
-{ cat <&3 >/dev/null; kill -INT $server 2>/dev/null; } &
-guard=$!
-wait $server
-code=$?
-kill $guard 2>/dev/null
-exit $code`
-
-async function startServer({ native, folder, port, account, settings }: Cluster): Promise<ChildProcess> {
-  const postgres = [join(native, 'bin', 'postgres'), '-D', join(folder, 'data'), '-p', String(port), ...settings]
-  const server = spawn('/bin/sh', ['-c', GUARD, 'sh', ...postgres], {
-    ...account,
-    cwd: folder,
-    stdio: ['pipe', 'ignore', 'pipe'],
-  })
-  await new Promise<void>((resolve, reject) => {
-    let output = ''
-    server.stderr.on('data', (chunk: Buffer) => {
-      // Read to the end of its life, or a full pipe would stop the server.
-      if (output.length < 65_536) output += chunk.toString('utf8')
-      if (output.includes('ready to accept connections')) resolve()
-    })
-    server.on('error', reject)
-    server.on('exit', (code) => reject(new Error(`PostgreSQL did not start (${code}): ${output}`)))
-  })
-  return server
-}
-
-async function findChildren(parent: number): Promise<number[]> {
-  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
-  const processes = await Promise.all(pids.map(readProcess))
-  return pids.filter((_, index) => processes[index]?.parent === parent)
-}
-
-/** A zombie has ended; who adopted it may never ask about it. */
-async function isRunning(pid: number): Promise<boolean> {
-  const { state = 'Z' } = (await readProcess(pid)) ?? {}
-  return state !== 'Z' && state !== 'X'
-}
-
-/** As Linux tells it. Undefined for a process that is not there any more. */
-async function readProcess(pid: number): Promise<{ state: string; parent: number } | undefined> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
-  // The name before them may hold anything, brackets included.
-  const [, state, parent] = /^.*\) (\S) (\d+) /s.exec(stat) ?? []
-  return state === undefined ? undefined : { state, parent: Number(parent) }
-}
-
-function killIfThere(pid: number) {
-  try {
-    process.kill(pid, 'SIGKILL')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
-  }
-}
-
-async function stopServer(server: ChildProcess) {
-  if (server.exitCode !== null || server.signalCode !== null) return
-  const exit = once(server, 'exit')
-  server.stdin?.end()
-  await exit
 }
 
 function toFlags(settings: Readonly<Record<string, string>>): string[] {

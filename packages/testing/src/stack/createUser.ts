@@ -14,7 +14,8 @@ type CreateUserParameters = {
 }
 
 const MAX_REDIRECTS = 20
-const SESSION = 'countersign-session'
+/** With the prefix that cookies have over https. */
+const OURS = /^(?:__Host-)?countersign-/
 
 export type TestUser = ReturnType<typeof createUser>
 
@@ -23,12 +24,12 @@ export function createUser({ url, checkAnswer = async () => {} }: CreateUserPara
   const browser = createTestBrowser()
   const secrets = new Set<string>()
   const setCookies: string[] = []
-  const getCookies = () => [...browser.cookies('localhost')].filter(([name]) => name.startsWith('countersign-'))
+  const getCookies = () => [...browser.cookies('localhost')].filter(([name]) => OURS.test(name))
 
   async function request(target: URL, init: Parameters<typeof browser.request>[1] = {}): Promise<Response> {
     const response = await browser.request(target, init)
     await checkAnswer(target, init.method ?? 'GET', response)
-    setCookies.push(...response.headers.getSetCookie().filter((line) => line.startsWith('countersign-')))
+    setCookies.push(...response.headers.getSetCookie().filter((line) => OURS.test(line)))
     for (const [, value] of getCookies()) secrets.add(value)
     return response
   }
@@ -80,7 +81,8 @@ export function createUser({ url, checkAnswer = async () => {} }: CreateUserPara
     getCookies: (): ReadonlyMap<string, string> => new Map(getCookies()),
     /** The session cookie, as the browser sends it. */
     get cookie() {
-      return `${SESSION}=${browser.cookies('localhost').get(SESSION)}`
+      const name = `${url.startsWith('https:') ? '__Host-' : ''}countersign-session`
+      return `${name}=${browser.cookies('localhost').get(name)}`
     },
     get,
     post,

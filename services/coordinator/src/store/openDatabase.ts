@@ -19,6 +19,8 @@ export type OpenDatabaseOptions = {
   createPglite?: (path: string) => Promise<PGlite>
   /** Connections to PostgreSQL. */
   poolSize?: number
+  /** How long PostgreSQL may work on one statement. */
+  statementTimeoutMs?: number
   log?: Pick<Log, 'warn'>
 }
 
@@ -53,6 +55,10 @@ const DURABILITY = 'synchronous_commit=on'
 /** Any number, the same in every coordinator. */
 const SCHEMA_LOCK = 0x636f_756e
 const CONNECT_TIMEOUT_MS = 5_000
+/** Of silence, until the system asks whether a server is still there; by its own default two hours. */
+const KEEP_ALIVE_MS = 10_000
+/** PostgreSQL's `read_only_sql_transaction`: a server that is a standby, or has become one. */
+const READ_ONLY = '25006'
 const STATEMENT_TIMEOUT_MS = 30_000
 
 /** Opens PostgreSQL or the embedded PGlite, and brings the schema up to date. */
@@ -72,19 +78,23 @@ export async function openDatabase(options: OpenDatabaseOptions): Promise<Databa
 /** PostgreSQL as it is: it connects with the first question, and the schema is left alone. */
 export function connectPostgres(
   databaseUrl: string,
-  { poolSize = 10, log }: Pick<OpenDatabaseOptions, 'poolSize' | 'log'>,
+  options: Pick<OpenDatabaseOptions, 'poolSize' | 'statementTimeoutMs' | 'log'>,
 ): Database {
+  const { poolSize = 10, statementTimeoutMs = STATEMENT_TIMEOUT_MS, log } = options
   const pool = new pg.Pool({
     connectionString: databaseUrl,
     application_name: 'countersign',
     max: poolSize,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    statement_timeout: STATEMENT_TIMEOUT_MS,
+    statement_timeout: statementTimeoutMs,
     // A coordinator that froze in a transaction must not hold its rows against the others.
-    idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,
+    idle_in_transaction_session_timeout: statementTimeoutMs,
     // For a server that is gone without a word.
-    query_timeout: STATEMENT_TIMEOUT_MS + CONNECT_TIMEOUT_MS,
+    query_timeout: statementTimeoutMs + CONNECT_TIMEOUT_MS,
     keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+    // An address may lead to a standby for a while: it would serve reads, of the past, and refuse every write.
+    verify: (client, done) => void assertWritable(client).then(() => done(), done),
     options: `-c ${PLANNER} -c ${DURABILITY}`,
   })
   const reportLoss = (error: Error) => {
@@ -157,6 +167,13 @@ async function openPglite({
   }
 }
 
+async function assertWritable(client: pg.PoolClient): Promise<void> {
+  const { rows } = await client.query<{ isStandby: boolean }>('select pg_is_in_recovery() as "isStandby"')
+  if (rows[0]?.isStandby !== false) {
+    throw Object.assign(new Error('the database is a standby'), { code: READ_ONLY })
+  }
+}
+
 /** Kysely has no names for statements; the driver needs one to prepare them. */
 function createPreparingPool(pool: pg.Pool): PostgresPool {
   return {
@@ -164,21 +181,31 @@ function createPreparingPool(pool: pg.Pool): PostgresPool {
     end: () => pool.end(),
     async connect() {
       const client = await pool.connect()
-      let isLost = false
+      let loss: unknown
       async function query(text: string, values: unknown[]) {
+        // As the rollback after a statement that was never answered: it would wait behind that one.
+        if (loss !== undefined) throw loss
         try {
           return await (text.startsWith(PREPARED)
             ? client.query({ name: toName(text), text, values })
             : client.query(text, values))
         } catch (error) {
-          // The server says so before the socket does; given back as sound, the connection would fail the next one as well.
-          isLost ||= error instanceof pg.DatabaseError && error.severity === 'FATAL'
+          if (isLoss(error)) loss = error
           throw error
         }
       }
-      return { query, release: () => client.release(isLost) } as unknown as PostgresPoolClient
+      return { query, release: () => client.release(loss !== undefined) } as unknown as PostgresPoolClient
     },
   }
+}
+
+/**
+ * Whether a connection is of no more use after this. The server says so before the socket does; and what is no answer of the server at
+ * all, such as a time limit of ours, leaves its answer to come, which the next statement would wait for.
+ */
+function isLoss(error: unknown): boolean {
+  if (!(error instanceof pg.DatabaseError)) return true
+  return error.severity === 'FATAL' || error.severity === 'PANIC' || error.code === READ_ONLY
 }
 
 /** By content: two programs of different versions behind one connection pooler never mean different texts by one name. */

@@ -1,12 +1,15 @@
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { startPostgres, type TestPostgres } from '@countersign/testing'
+import { dirname, join } from 'node:path'
+import { removePostgres, startPostgres, type TestPostgres } from '@countersign/testing'
 import { sql } from 'kysely'
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { guard } from './databaseError.ts'
 import { openDatabase } from './openDatabase.ts'
 import { createTestBatch, createTestSigning, createTestUser, createTestWallet, NOW, openStore } from './store.fake.ts'
+import { upsertUser } from './users.ts'
 
 const UNAVAILABLE = { code: 'database_unavailable' }
 
@@ -72,6 +75,19 @@ describe('openStore on PostgreSQL', () => {
     await database.close()
   })
 
+  test('a server that takes no writes any more is unavailable, and its connections are not used again', async () => {
+    const databaseUrl = await postgres.createDatabase()
+    const name = sql.id(new URL(databaseUrl).pathname.slice(1))
+    const admin = await openDatabase({ databaseUrl })
+    await sql`alter database ${name} set default_transaction_read_only = on`.execute(admin.db)
+    const database = await openDatabase({ databaseUrl, poolSize: 2 })
+    const write = guard(() => upsertUser(database.db, createTestUser()))
+    await expect(write()).rejects.toMatchObject(UNAVAILABLE)
+    await sql`alter database ${name} reset default_transaction_read_only`.execute(admin.db)
+    await write()
+    await Promise.all([database.close(), admin.close()])
+  })
+
   test('a closed store says that the database is unavailable', async () => {
     const store = await openStore({ databaseUrl: await postgres.createDatabase() })
     await store.close()
@@ -108,6 +124,56 @@ describe('openStore on PostgreSQL', () => {
       await expect(openStore({ databaseUrl: `postgres://a:b@127.0.0.1:${port}/c` })).rejects.toMatchObject(UNAVAILABLE)
     })
   })
+})
+
+describe('openStore on a server that fails over', () => {
+  let folder = ''
+  let postgres: TestPostgres
+  beforeAll(async () => {
+    folder = join(await mkdtemp(join(tmpdir(), 'failover-')), 'postgres')
+    postgres = await startPostgres({ folder })
+  }, 60_000)
+  afterAll(async () => {
+    await postgres.stop()
+    await removePostgres(folder)
+    await rm(dirname(folder), { recursive: true })
+  })
+
+  test('a standby is unavailable, for reads too, until it is promoted', async () => {
+    const store = await openStore({ databaseUrl: await postgres.createDatabase() })
+    await postgres.kill()
+    await writeFile(join(folder, 'data/standby.signal'), '', { mode: 0o666 })
+    await postgres.restart()
+    await expect(store.ping()).rejects.toMatchObject(UNAVAILABLE)
+    const client = new pg.Client({ connectionString: postgres.url })
+    await client.connect()
+    await client.query('select pg_promote()')
+    await client.end()
+    await store.ping()
+    await store.close()
+  })
+
+  test('a transaction that a frozen server does not answer ends once, and its connection is not used again', async () => {
+    const databaseUrl = await postgres.createDatabase()
+    // Five seconds more for the way there.
+    const database = await openDatabase({ databaseUrl, poolSize: 2, statementTimeoutMs: 2_000 })
+    const admin = await openDatabase({ databaseUrl })
+    const { rows } = await sql<{ pid: number }>`select pid from pg_stat_activity
+      where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'`.execute(
+      admin.db,
+    )
+    const pids = rows.map(({ pid }) => pid)
+    expect(pids).toHaveLength(1)
+    for (const pid of pids) process.kill(pid, 'SIGSTOP')
+    const start = performance.now()
+    const work = database.db.transaction().execute((transaction) => sql`select 1`.execute(transaction))
+    await expect(work).rejects.toThrow('Query read timeout')
+    // A rollback behind it would have taken as long again.
+    expect(performance.now() - start).toBeLessThan(13_000)
+    await sql`select 1`.execute(database.db)
+    for (const pid of pids) process.kill(pid, 'SIGCONT')
+    await Promise.all([database.close(), admin.close()])
+  }, 30_000)
 })
 
 describe('openStore on PGlite', () => {

@@ -20,11 +20,14 @@ export type SharedRecords = {
   store(
     batch: Pick<SigningBatch, 'collateral' | 'selfAttestation' | 'release' | 'log' | 'logKey'>,
   ): Promise<SharedHashes>
+  /** What a batch shares is stored again at the next call: the database has lost it. */
+  forget(batch: Pick<SigningBatch, 'collateral' | 'selfAttestation' | 'release' | 'log'>): void
 }
 
 /**
  * Tens of kilobytes that stay the same for hours and that nothing ever deletes: each is written once by this process, outside of
- * the signing transaction, whose foreign keys see to it that they are there.
+ * the signing transaction, whose foreign keys see to it that they are there. They may be gone all the same: from a standby that was promoted
+ * before it had them, or a copy from before they were written.
  */
 export function createSharedRecords(db: Kysely<Tables>): SharedRecords {
   const collaterals = rememberByObject(async (bytes: Uint8Array) => {
@@ -64,14 +67,20 @@ export function createSharedRecords(db: Kysely<Tables>): SharedRecords {
   return {
     async store({ collateral, selfAttestation, release, log, logKey }) {
       const [collateralHash, selfAttestationHash, coordinatorHash, found] = await Promise.all([
-        collaterals(collateral),
-        selfAttestations(selfAttestation),
-        release && coordinators(release.coordinator),
+        collaterals.get(collateral),
+        selfAttestations.get(selfAttestation),
+        release && coordinators.get(release.coordinator),
         log && findLog(log.origin),
       ])
       // The key goes into the batch's block from here: with another one, the release would be of another block.
       if (found?.key !== logKey) throw new CoordinatorError('attestation_invalid', 'not the key of the recorded log')
       return { collateralHash, selfAttestationHash, coordinatorHash, logId: found?.id }
+    },
+    forget({ collateral, selfAttestation, release, log }) {
+      collaterals.forget(collateral)
+      selfAttestations.forget(selfAttestation)
+      if (release !== undefined) coordinators.forget(release.coordinator)
+      if (log !== undefined) logs.delete(log.origin)
     },
   }
 }
@@ -79,12 +88,15 @@ export function createSharedRecords(db: Kysely<Tables>): SharedRecords {
 /** By identity: callers never change such an object. A failure is not remembered. */
 function rememberByObject<Key extends object, Value>(make: (key: Key) => Promise<Value>) {
   const known = new WeakMap<Key, Promise<Value>>()
-  return (key: Key): Promise<Value> => {
-    const earlier = known.get(key)
-    if (earlier !== undefined) return earlier
-    const made = make(key)
-    known.set(key, made)
-    made.catch(() => known.delete(key))
-    return made
+  return {
+    get(key: Key): Promise<Value> {
+      const earlier = known.get(key)
+      if (earlier !== undefined) return earlier
+      const made = make(key)
+      known.set(key, made)
+      made.catch(() => known.delete(key))
+      return made
+    },
+    forget: (key: Key) => void known.delete(key),
   }
 }

@@ -219,6 +219,19 @@ describe.each(databaseKinds)('signings on %s', (kind) => {
     ])
   })
 
+  test('what a batch shares is written again where the database has lost it', async () => {
+    const batch = createTestBatch()
+    const before = createTestSigning(wallet)
+    await subject.store.insertSignings({ batch, signings: [before], now: NOW })
+    // As on a standby that was promoted before it had them. Rows are kept from deletion; this is none.
+    await sql`truncate collaterals, self_attestations cascade`.execute(subject.database.db)
+    const after = createTestSigning(wallet)
+    const signed = await subject.store.insertSignings({ batch, signings: [after], now: NOW })
+    expect(signed).toEqual([toSigned(after)])
+    expect(await count('collaterals')).toBe(1)
+    expect(await count('self_attestations')).toBe(1)
+  })
+
   test('another quote under the number of a recorded batch is refused, and nothing of it stays', async () => {
     const batch = createTestBatch()
     await subject.store.insertSignings({ batch, signings: [createTestSigning(wallet)], now: NOW })

@@ -33,27 +33,42 @@ export async function findSigned(
   return rows.map(toStored)
 }
 
+type InsertDeps = { db: Kysely<Tables>; jobs: Jobs; sharedRecords: SharedRecords }
+
 export async function insertSignings(
-  { db, jobs, sharedRecords }: { db: Kysely<Tables>; jobs: Jobs; sharedRecords: SharedRecords },
+  deps: InsertDeps,
   { batch, signings, now }: { batch: SigningBatch; signings: readonly Signing[]; now: number },
 ): Promise<StoredSigning[]> {
-  const rows = signings.map(toRow)
   const first = new Map<string, Row>()
-  for (const row of rows) if (!first.has(toKey(row))) first.set(toKey(row), row)
+  for (const row of signings.map(toRow)) if (!first.has(toKey(row))) first.set(toKey(row), row)
   if (first.size === 0) return []
-  const shared = await sharedRecords.store(batch)
+  const rows = [...first.values()]
   try {
-    const inserted = await insertRows({ db, jobs }, { batch, shared, rows: [...first.values()], now })
-    const isNew = new Set(inserted.map(({ slug }) => slug))
-    // The others lost to a statement that has committed, or there would have been no conflict. This one sees it; the one before,
-    // which may have begun earlier, need not. A commitment that was there has no signature to be found again.
-    const lost = [...first.values()].filter(({ slug, digest }) => !isNew.has(slug) && digest !== null)
-    const earlier = await findSigned(db, lost)
-    if (earlier.length !== lost.length) throw new Error('a signing was neither inserted nor found')
-    return [...inserted, ...earlier]
+    try {
+      return await insertWithShared(deps, { batch, rows, now })
+    } catch (error) {
+      if (!SHARED_CONSTRAINTS.has(toConstraint(error))) throw error
+      deps.sharedRecords.forget(batch)
+      return await insertWithShared(deps, { batch, rows, now })
+    }
   } catch (error) {
     throw toSigningError(error)
   }
+}
+
+async function insertWithShared(
+  { db, jobs, sharedRecords }: InsertDeps,
+  { batch, rows, now }: { batch: SigningBatch; rows: readonly Row[]; now: number },
+): Promise<StoredSigning[]> {
+  const shared = await sharedRecords.store(batch)
+  const inserted = await insertRows({ db, jobs }, { batch, shared, rows, now })
+  const isNew = new Set(inserted.map(({ slug }) => slug))
+  // The others lost to a statement that has committed, or there would have been no conflict. This one sees it; the one before,
+  // which may have begun earlier, need not. A commitment that was there has no signature to be found again.
+  const lost = rows.filter(({ slug, digest }) => !isNew.has(slug) && digest !== null)
+  const earlier = await findSigned(db, lost)
+  if (earlier.length !== lost.length) throw new Error('a signing was neither inserted nor found')
+  return [...inserted, ...earlier]
 }
 
 /** What the tables hold of a signing of either version. */
@@ -294,9 +309,21 @@ function toStored(row: StoredRow): StoredSigning {
   return { walletId: row.wallet_id, digest: `0x${row.digest}`, signature, slug: row.slug }
 }
 
+/** Of what a batch shares with others and was stored before: where one is broken, the database has lost it. */
+const SHARED_CONSTRAINTS: ReadonlySet<string> = new Set([
+  'verifications_collateral_hash_fkey',
+  'verifications_self_attestation_hash_fkey',
+  'releases_collateral_hash_fkey',
+  'releases_coordinator_hash_fkey',
+])
+
+function toConstraint(error: unknown): string {
+  return error instanceof Error && 'constraint' in error ? String(error.constraint) : ''
+}
+
 /** Rules of the database that a caller can break without a fault of the database. */
 function toSigningError(error: unknown): unknown {
-  const constraint = error instanceof Error && 'constraint' in error ? error.constraint : undefined
+  const constraint = toConstraint(error)
   if (constraint === 'verifications_batch_fkey' || constraint === 'releases_batch_fkey') {
     return new CoordinatorError('attestation_invalid', 'another batch of this number is recorded', { cause: error })
   }

@@ -1,0 +1,270 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { appendFile, chmod, chown, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { type Account, findAccount, findFreePorts, killServer, startServer, stopServer } from '@countersign/testing'
+import { listen, type Scope } from '@countersign/testing/stack'
+import pg from 'pg'
+import type { Authority } from '../cluster/authority.ts'
+import { type Relay, startRelay } from '../cluster/relay.ts'
+
+/** `sync`: a commit waits for the standby too. */
+export type Mode = 'sync' | 'async'
+
+export type PostgresPair = Awaited<ReturnType<typeof startPostgresPair>>
+
+type Server = {
+  name: 'a' | 'b'
+  folder: string
+  port: number
+  /** What the other one streams through. */
+  wire: Relay
+  /** Where it is asked whether it is primary. */
+  rolePort: number
+  process: Awaited<ReturnType<typeof startServer>> | undefined
+}
+
+const NATIVE = '/usr/lib/postgresql'
+const TOOLS = ['postgres', 'initdb', 'pg_basebackup', 'pg_dump', 'pg_restore', 'pg_verifybackup']
+const DATABASE = 'countersign'
+/** What each person may do: the superuser keeps the servers, the owner has the database. */
+const SUPERUSER = 'postgres'
+const OWNER = 'countersign'
+const REPLICATOR = 'replicator'
+const READY_MS = 30_000
+
+/** The newest server with all of its tools, as Debian lays them; undefined where there is none. */
+export async function findPostgres(): Promise<string | undefined> {
+  const versions = await readdir(NATIVE).catch(() => [])
+  for (const version of versions.sort((one, other) => Number(other) - Number(one))) {
+    const found = await Promise.allSettled(TOOLS.map((tool) => stat(join(NATIVE, version, 'bin', tool))))
+    if (found.every(({ status }) => status === 'fulfilled')) return join(NATIVE, version)
+  }
+  return undefined
+}
+
+/**
+ * A primary and its standby on loopback. TLS is required: no line of `pg_hba.conf` lets a plain connection in. Passwords are SCRAM.
+ */
+export async function startPostgresPair(
+  { add, createFolder }: Scope,
+  { native, authority, mode }: { native: string; authority: Authority; mode: Mode },
+) {
+  const account = await findAccount()
+  const root = await createFolder()
+  await chmod(root, 0o755)
+  const password = randomBytes(16).toString('hex')
+  const run = (tool: string, args: readonly string[], options: { asAccount: boolean } = { asAccount: true }) =>
+    promisify(execFile)(join(native, 'bin', tool), [...args], {
+      ...(options.asAccount ? account : {}),
+      cwd: root,
+      env: { PATH: process.env.PATH ?? '', HOME: root, PGPASSWORD: password },
+      maxBuffer: 1 << 26,
+    })
+  const authorityFile = join(root, 'authority.pem')
+  await writeFile(authorityFile, authority.pem)
+  const query = toQuery(authorityFile)
+  const toUrl = (user: string, port: number, database: string) =>
+    `postgres://${user}:${password}@localhost:${port}/${database}${query}`
+
+  const ports = await findFreePorts(2)
+  const servers = await Promise.all((['a', 'b'] as const).map((name, index) => createOne(name, ports[index] ?? 0)))
+  let [primary, standby] = servers as [Server, Server]
+
+  async function createOne(name: Server['name'], port: number): Promise<Server> {
+    const folder = join(root, name)
+    await mkdir(folder, { mode: 0o755 })
+    await own(folder, account)
+    const wire = add(await startRelay({ port }), (each) => each.stop())
+    const isPrimary = createRoleServer(toUrl(SUPERUSER, port, 'postgres'))
+    const { port: rolePort } = add(await listen(isPrimary), (each) => each.stop())
+    return { name, folder, port, wire, rolePort, process: undefined }
+  }
+
+  async function start(server: Server) {
+    const settings = ['max_connections=200', 'listen_addresses=127.0.0.1', 'unix_socket_directories=']
+    server.process = await startServer({
+      native,
+      folder: server.folder,
+      port: server.port,
+      account,
+      settings: settings.flatMap((setting) => ['-c', setting]),
+    })
+  }
+
+  /** Runs statements at a server as its superuser. */
+  async function ask<Row extends object>(server: Server, text: string): Promise<Row[]> {
+    const client = new pg.Client({ connectionString: toUrl(SUPERUSER, server.port, 'postgres') })
+    client.on('error', () => {})
+    await client.connect()
+    try {
+      return (await client.query<Row>(text)).rows
+    } finally {
+      await client.end()
+    }
+  }
+
+  /** Lays a copy of the primary and lets it follow. What lay there before is gone. */
+  async function follow(server: Server) {
+    for (const { wire } of servers) wire.mend()
+    await rm(join(server.folder, 'data'), { recursive: true, force: true })
+    const source = `host=localhost port=${primary.wire.port} user=${REPLICATOR} sslmode=verify-full sslrootcert=${authorityFile} application_name=${server.name}`
+    await run('pg_basebackup', ['-d', source, '-D', join(server.folder, 'data'), '-R', '-X', 'stream', '-c', 'fast'])
+    // Promoted, it has no standby at first, and must not wait for one.
+    await appendFile(join(server.folder, 'data/postgresql.auto.conf'), "synchronous_standby_names = ''\n")
+    await start(server)
+    await protect()
+  }
+
+  /** Resolves when the standby has all that was committed, and from then on commits wait for it, by the mode. */
+  async function protect() {
+    const names = mode === 'sync' ? '*' : ''
+    await ask(primary, `alter system set synchronous_standby_names = '${names}'`)
+    await ask(primary, 'select pg_reload_conf()')
+    const wanted = mode === 'sync' ? 'sync' : 'async'
+    await until(async () => {
+      const [state] = await ask<{ isThere: boolean }>(
+        primary,
+        `select count(*) = 1 as "isThere" from pg_stat_replication
+        where state = 'streaming' and sync_state = '${wanted}' and replay_lsn >= pg_current_wal_lsn() - 65536`,
+      )
+      return state?.isThere === true
+    }, 'the standby does not follow')
+  }
+
+  const end = async () => {
+    for (const server of [standby, primary]) if (server.process) await stopServer(server.process)
+  }
+  add(end, (each) => each())
+
+  const passwordFile = join(root, 'password')
+  await writeFile(passwordFile, password, { mode: 0o600 })
+  await own(passwordFile, account)
+  const flags = [`--username=${SUPERUSER}`, `--pwfile=${passwordFile}`, '--auth=scram-sha-256', '--encoding=UTF8']
+  await run('initdb', ['-D', join(primary.folder, 'data'), ...flags, '--locale=C', '--data-checksums'])
+  const { certificate, key } = await authority.issue()
+  for (const [name, text] of Object.entries({
+    'server.crt': certificate,
+    'server.key': key,
+    'pg_hba.conf': `hostssl all all 127.0.0.1/32 scram-sha-256\nhostssl replication ${REPLICATOR} 127.0.0.1/32 scram-sha-256\n`,
+  })) {
+    const path = join(primary.folder, 'data', name)
+    await writeFile(path, text, { mode: 0o600 })
+    await own(path, account)
+  }
+  await appendFile(
+    join(primary.folder, 'data/postgresql.conf'),
+    `ssl = on\nssl_min_protocol_version = 'TLSv1.2'\nwal_keep_size = '512MB'\nwal_sender_timeout = '5s'\nwal_receiver_timeout = '5s'\n`,
+  )
+  await start(primary)
+  await ask(primary, `create role ${REPLICATOR} login replication password '${password}'`)
+  await ask(primary, `create role ${OWNER} login password '${password}'`)
+  await ask(primary, `create database ${DATABASE} owner ${OWNER}`)
+  await follow(standby)
+
+  return {
+    /** For a balancer that looks who is primary. */
+    servers: servers.map(({ name, port, rolePort }) => ({ name, port, rolePort })),
+    /** The database through an address. */
+    toUrl: (port: number, database = DATABASE) => toUrl(OWNER, port, database),
+    query,
+    run,
+    root,
+    /** With the superuser's password. */
+    adminUrl: (database: string) => toUrl(SUPERUSER, primary.port, database),
+    primaryPort: () => primary.port,
+    primaryName: () => primary.name,
+    /** Which of these proofs the primary has. */
+    async findSlugs(slugs: readonly string[]): Promise<ReadonlySet<string>> {
+      const client = new pg.Client({ connectionString: toUrl(OWNER, primary.port, DATABASE) })
+      await client.connect()
+      try {
+        const text = 'select slug from attestations where slug = any($1::text[])'
+        const { rows } = await client.query<{ slug: string }>(text, [slugs])
+        return new Set(rows.map(({ slug }) => slug))
+      } finally {
+        await client.end()
+      }
+    },
+    /** Cuts the standby off: from now on it gets nothing. */
+    cut: () => primary.wire.cut(),
+    /** Kills the primary with all of its sessions. */
+    async kill() {
+      const { process: server, folder } = primary
+      if (server === undefined) throw new Error('the primary does not run')
+      await killServer({ server, folder })
+      primary.process = undefined
+    },
+    /** Resolves when the standby is the primary. */
+    async promote() {
+      await ask(standby, 'select pg_promote(true, 60)')
+      ;[primary, standby] = [standby, primary]
+    },
+    /** Makes the server that died the standby of the other. */
+    rejoin: () => follow(standby),
+    /** Whether a plain connection is refused, for want of encryption. */
+    async refusesPlain(): Promise<boolean> {
+      const client = new pg.Client({
+        connectionString: `postgres://${OWNER}:${password}@localhost:${primary.port}/${DATABASE}`,
+      })
+      client.on('error', () => {})
+      try {
+        await client.connect()
+        await client.end()
+        return false
+      } catch (error) {
+        return (error as { code?: string }).code === '28000'
+      }
+    },
+  }
+}
+
+/** As services ask for TLS: the server's certificate is of this name, and of this authority. */
+function toQuery(authorityFile: string): string {
+  return `?sslmode=verify-full&sslrootcert=${authorityFile}`
+}
+
+async function own(path: string, account: Account | undefined) {
+  if (account !== undefined) await chown(path, account.uid, account.gid)
+}
+
+/** What stands beside a server and says whether it is primary, as Patroni does. */
+function createRoleServer(url: string) {
+  let client: pg.Client | undefined
+  async function isPrimary(): Promise<boolean> {
+    if (client === undefined) {
+      const next = new pg.Client({ connectionString: url, connectionTimeoutMillis: 1_000, query_timeout: 1_000 })
+      next.on('error', () => {})
+      next.on('end', () => {
+        if (client === next) client = undefined
+      })
+      await next.connect()
+      client = next
+    }
+    const { rows } = await client.query<{ isPrimary: boolean }>('select not pg_is_in_recovery() as "isPrimary"')
+    return rows[0]?.isPrimary === true
+  }
+  const server = createServer((_, response) => {
+    isPrimary().then(
+      (is) => response.writeHead(is ? 200 : 503).end(),
+      () => {
+        void client?.end().catch(() => {})
+        client = undefined
+        response.writeHead(503).end()
+      },
+    )
+  })
+  server.on('close', () => void client?.end().catch(() => {}))
+  return server
+}
+
+async function until(isSo: () => Promise<boolean>, fault: string) {
+  const end = performance.now() + READY_MS
+  while (!(await isSo())) {
+    if (performance.now() > end) throw new Error(fault)
+    await setTimeout(50)
+  }
+}
