@@ -3,18 +3,25 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import type { StageMetrics } from './pipeline/worker.ts'
 import type { SigningMetrics } from './sign/batchSigner.ts'
 import type { ProofCount } from './store/inspect.ts'
+import type { WebhookCount } from './store/inspectWebhooks.ts'
 import type { LogMetrics } from './transparency/keptLog.ts'
+import type { WebhookMetrics } from './webhook/startWebhooks.ts'
 
 /** What operators watch; served on a port of its own, which the internet never reaches. */
 export type Metrics = SigningMetrics &
   StageMetrics &
+  WebhookMetrics &
   LogMetrics & {
     listen(port: number, host: string): Promise<{ stop(): Promise<void> }>
   }
 
-export type MetricsDeps = { now(): number; countOpenProofs(): Promise<ProofCount[]> }
+export type MetricsDeps = {
+  now(): number
+  countOpenProofs(): Promise<ProofCount[]>
+  countWebhooks(): Promise<WebhookCount[]>
+}
 
-export function createMetrics({ now, countOpenProofs }: MetricsDeps): Metrics {
+export function createMetrics({ now, countOpenProofs, countWebhooks }: MetricsDeps): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const batches = new Histogram({
@@ -81,7 +88,33 @@ export function createMetrics({ now, countOpenProofs }: MetricsDeps): Metrics {
       }
     },
   })
+  const webhooks = new Counter({
+    name: 'countersign_webhook_attempts_total',
+    help: 'Attempts to deliver webhooks, by receiver and outcome: delivered, failed (tried again later) or dead (given up)',
+    labelNames: ['receiver', 'outcome'],
+    registers: [registry],
+  })
+  const oldestWebhook = new Gauge({
+    name: 'countersign_oldest_open_webhook_seconds',
+    help: 'Age of the oldest webhook that is still to be delivered, by receiver',
+    labelNames: ['receiver'],
+    registers: [registry],
+  })
+  new Gauge({
+    name: 'countersign_open_webhooks',
+    help: 'Webhooks that are still to be delivered (pending), and that were given up (dead), by receiver',
+    labelNames: ['receiver', 'status'],
+    registers: [registry],
+    async collect() {
+      for (const { receiver, pending, dead, oldestAt } of await countWebhooks()) {
+        this.set({ receiver, status: 'pending' }, pending)
+        this.set({ receiver, status: 'dead' }, dead)
+        oldestWebhook.set({ receiver }, oldestAt === undefined ? 0 : Math.max(0, (now() - oldestAt) / 1000))
+      }
+    },
+  })
   return {
+    observeWebhook: (receiver, outcome) => webhooks.inc({ receiver, outcome }),
     observeStage: (stage, outcome) => stages.inc({ stage, outcome }),
     observeBatch: (size) => batches.observe(size),
     observeSigning: (code, seconds) => signings.observe({ code }, seconds),

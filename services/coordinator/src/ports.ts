@@ -19,6 +19,7 @@ import type {
   SignItemsResponse,
   VaultRequest,
   VaultResponse,
+  WebhookData,
 } from '@countersign/protocol'
 import type { SelfAttestation, Witness } from '@countersign/receipt'
 import type {
@@ -208,6 +209,17 @@ export type CollateralCache = {
   save(platform: Platform, bytes: Uint8Array): Promise<void>
 }
 
+/** What is told by webhooks of no row of its own, with what each says. */
+export type WebhookWarning = Pick<WebhookData, 'vault.refused' | 'collateral.lapsing' | 'publisher.short_of_gas'>
+
+/** What happens, for the servers of others. Where nobody is to be told, nothing is written. */
+export type WebhookEvents = {
+  /** Of one cause only so often; the rest is dropped. */
+  write<Type extends keyof WebhookWarning>(type: Type, data: WebhookWarning[Type], now: number): Promise<void>
+  /** The public keys that sign, 32 bytes each; none where there are no webhooks. */
+  findKeys(): Promise<Uint8Array[]>
+}
+
 /** An identity provider, by its id. */
 export type IdentityProvider = {
   /** For people. */
@@ -362,6 +374,8 @@ export type Chain = {
   getNonce(block: 'latest' | 'pending'): Promise<number>
   /** Twice the base fee plus the tip: it still pays after five full blocks in a row. */
   getFees(): Promise<Fees>
+  /** What the publisher's account has, in wei. */
+  getBalance(): Promise<bigint>
   /** Gas that a call needs now; `call_reverted` where it would fail. */
   estimateGas(call: Call): Promise<bigint>
   /** Signs, without asking the chain anything: raw bytes and their hash. The same transaction gives the same bytes. */

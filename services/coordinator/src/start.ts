@@ -31,6 +31,8 @@ import { createBatchVerifier } from './sign/verifyBatch.ts'
 import { openStores } from './store/openStore.ts'
 import { systemClock, systemRandom, systemSchedule } from './system.ts'
 import { createLogKeeper } from './transparency/logKeeper.ts'
+import { createKeyReader } from './webhook/createKeyReader.ts'
+import { createWarner } from './webhook/createWarner.ts'
 
 /** Calls that wait for the enclave at one time; requests that come meanwhile gather. */
 const ENCLAVE_SLOTS = 8
@@ -65,8 +67,10 @@ export async function startCoordinator(
   const store = decorate('store', opened.store)
   shutdown.add(() => store.close())
 
+  const { webhookEvents } = opened.pipeline
+  const warnOf = createWarner({ events: webhookEvents, clock, log })
   const { roots, reportSource, collateral } = await createHardware(
-    { clock, log, collateralCache: opened.collateralCache },
+    { clock, log, warnOf, collateralCache: opened.collateralCache },
     config,
   )
   const verifier = createVerifier({ roots })
@@ -125,7 +129,7 @@ export async function startCoordinator(
         }),
   )
 
-  const metrics = createMetrics({ now: clock.now, countOpenProofs: opened.pipeline.countOpenProofs })
+  const metrics = createMetrics({ now: clock.now, ...opened.pipeline })
   const logDeps = { enclave, clock, schedule: systemSchedule, log }
   const keeper =
     config.witnesses.length === 0
@@ -156,6 +160,8 @@ export async function startCoordinator(
       : {}),
     store,
     logStore: opened.logStore,
+    readWebhookKeys: createKeyReader({ events: webhookEvents, clock }),
+    warnOf,
     enclave,
     entropy,
     selfReport,

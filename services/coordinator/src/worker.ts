@@ -23,7 +23,7 @@ async function start(env: Env): Promise<RunningService> {
     log,
   })
   shutdown.add(() => store.close())
-  const metrics = createMetrics({ now: clock.now, countOpenProofs: pipeline.countOpenProofs })
+  const metrics = createMetrics({ now: clock.now, ...pipeline })
   const running = await startPipeline({ config, dataDir, store: pipeline, clock, log, metrics })
   shutdown.add(() => running.stop())
   if (metricsPort !== undefined) {

@@ -176,6 +176,10 @@ export function createViemChain(parameters: CreateViemChainParameters): Chain {
       return read('eth_getTransactionCount', [account, block], (result) => parseNumber('nonce', result))
     },
 
+    getBalance() {
+      return read('eth_getBalance', [account, 'latest'], (result) => parseQuantity('balance', result))
+    },
+
     async getFees(): Promise<Fees> {
       const { baseFeePerGas } = await getLatestBlock()
       if (baseFeePerGas === undefined) throw unavailable('eth_getBlockByNumber', 'the chain has no base fee')

@@ -4,6 +4,9 @@ import { type Decorate, keepOriginal } from '../parts.ts'
 import type { Clock, GetBlock, Pinner } from '../ports.ts'
 import type { PipelineStore } from '../store/openStore.ts'
 import { toReason } from '../toReason.ts'
+import { createWarner } from '../webhook/createWarner.ts'
+import { startWebhooks, type WebhookMetrics } from '../webhook/startWebhooks.ts'
+import { watchFunds } from '../webhook/watchFunds.ts'
 import type { PinnerConfig, PipelineConfig } from './config.ts'
 import { type StageMetrics, startWorker } from './worker.ts'
 
@@ -20,19 +23,22 @@ export async function startPipeline(deps: {
   store: PipelineStore
   clock: Clock
   log: Log
-  metrics?: StageMetrics
+  metrics?: StageMetrics & WebhookMetrics
   decorate?: Decorate
 }): Promise<Pipeline> {
-  const { config, dataDir, store, clock, log, metrics = { observeStage() {} }, decorate = keepOriginal } = deps
+  const { config, dataDir, store, clock, log, metrics = unobserved, decorate = keepOriginal } = deps
   const { pinner: created, getBlock } = await createPinner(config.pinner, dataDir)
   const pinner = decorate('pinner', created)
   try {
     const { confirmations, ...chainConfig } = config.chain
-    const chain = decorate('chain', createViemChain(chainConfig))
+    const created = decorate('chain', createViemChain(chainConfig))
+    const warnOf = createWarner({ events: store.webhookEvents, clock, log })
+    const chain = config.webhooks === undefined ? created : watchFunds(created, { clock, warnOf })
     // The stages report a wrong chain at each run, and retry one that is unavailable: neither stops the start.
     await chain.assertReady().catch((error: unknown) => {
       log.warn({ msg: 'The chain is not ready', ...toReason(error) })
     })
+    const webhooks = await startWebhooks({ store: store.webhooks, clock, log, metrics, config: config.webhooks })
     const worker = await startWorker({
       store,
       pinner,
@@ -46,7 +52,7 @@ export async function startPipeline(deps: {
     return {
       ...(getBlock === undefined ? {} : { getBlock }),
       async stop() {
-        await worker.stop()
+        await Promise.all([worker.stop(), webhooks.stop()])
         await pinner.stop()
       },
     }
@@ -55,6 +61,8 @@ export async function startPipeline(deps: {
     throw error
   }
 }
+
+const unobserved: StageMetrics & WebhookMetrics = { observeStage() {}, observeWebhook() {} }
 
 /** Loads only the pinner in use: the embedded node alone is a hundred packages. */
 async function createPinner(config: PinnerConfig, dataDir: string): Promise<{ pinner: Pinner; getBlock?: GetBlock }> {
