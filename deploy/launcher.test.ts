@@ -78,6 +78,8 @@ describe('the names', () => {
       // The embedded database and IPFS node.
       'DATA_DIR',
       'IPFS_LISTEN',
+      // Refused in production.
+      'WEBHOOK_ALLOW_LOOPBACK',
     ])
   })
 })

@@ -26,6 +26,10 @@ const pipeline = [
   'IPFS_API_TOKEN_FILE',
   'IPFS_PINS_URL',
   'IPFS_GATEWAY_URL',
+  'WEBHOOK_URL_FILE',
+  'WEBHOOK_PRIVATE_KEY_FILE',
+  'WEBHOOK_DEADLINE_S',
+  'WEBHOOK_TIMEOUT_MS',
 ]
 
 const toHealth = (scheme: 'http' | 'https', port: number): LaunchedProgram => ({

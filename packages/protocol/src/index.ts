@@ -251,5 +251,14 @@ export {
   toVaultKeyInfo,
   type VaultParameters,
 } from './vault.ts'
+export {
+  parseWebhookKey,
+  toWebhookKeyMessage,
+  toWebhookKeyText,
+  toWebhookMessage,
+  type WebhookData,
+  type WebhookEvent,
+  type WebhookType,
+} from './webhook.ts'
 export { type TimeLimitOptions, withinTimeLimit } from './withinTimeLimit.ts'
 export { hashWitness } from './witness.ts'

@@ -128,6 +128,8 @@ export type CoordinatorAttestation = {
   /** Only where the caller sent a nonce: the nonce, and Ed25519 over its tagged bytes by `publicKey`. */
   nonce?: string
   signature?: string
+  /** Only where there are webhooks: the keys that sign them (`whpk_…`), each with Ed25519 by `publicKey` that says so. */
+  webhookKeys?: { key: string; signature: string }[]
 }
 
 /** The body of every failure: RFC 9457 with our stable `code`. */

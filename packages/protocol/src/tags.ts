@@ -64,6 +64,8 @@ export const tags = {
   approval: 'countersign/approval/v1',
   /** HKDF info of the keys of logs: an origin follows. */
   log: 'countersign/log/v1',
+  /** A coordinator's signature over a key that signs webhooks. */
+  webhookKey: 'countersign/webhook-key/v1',
 } as const
 
 export type Tag = (typeof tags)[keyof typeof tags]

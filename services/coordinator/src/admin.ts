@@ -1,10 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { readSecret } from '@countersign/service'
-import { explain } from './admin/explain.ts'
+import { explain, explainWebhook } from './admin/explain.ts'
 import { type Command, parseCommand, USAGE } from './admin/parseCommand.ts'
 import { assembleReceipt } from './pipeline/assembleReceipt.ts'
 import { findPins } from './store/findPins.ts'
 import { listProofs } from './store/inspect.ts'
+import { listWebhooks, retryWebhooks } from './store/inspectWebhooks.ts'
 import { type Database, openDatabase } from './store/openDatabase.ts'
 import { toReason } from './toReason.ts'
 
@@ -21,6 +22,22 @@ async function run(command: Asked, database: Database): Promise<number> {
     else
       for (const { slug, status, explanation } of proofs) console.log(`${slug}  ${status.padEnd(15)}  ${explanation}`)
     return 0
+  }
+  if (command.kind === 'webhooks') {
+    const now = Date.now()
+    const listed = await listWebhooks(db, command)
+    const webhooks = listed.map((webhook) => ({ ...webhook, explanation: explainWebhook(webhook, now) }))
+    if (command.isJson) console.log(JSON.stringify(webhooks, undefined, 2))
+    else if (webhooks.length === 0) console.log(`No webhook is ${command.status}.`)
+    else
+      for (const { id, type, receiver, explanation } of webhooks)
+        console.log(`${id}  ${type}  ${receiver}  ${explanation}`)
+    return 0
+  }
+  if (command.kind === 'retry') {
+    const count = await retryWebhooks(db, command)
+    console.log(`${count} to be sent again.`)
+    return count === 0 ? 1 : 0
   }
   const [work] = await findPins(db, [command.slug])
   if (work === undefined) {

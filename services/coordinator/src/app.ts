@@ -42,6 +42,7 @@ import { createProofReader } from './proof/proofReader.ts'
 import { createProofWatcher } from './proof/watchProof.ts'
 import type { SigningRequest, SigningResult } from './sign/request.ts'
 import { systemSchedule } from './system.ts'
+import type { WarnOf } from './webhook/createWarner.ts'
 
 export type AppConfig = {
   /** Where browsers reach this service. `https` decides about `Secure`, `__Host-` and HSTS. */
@@ -77,6 +78,10 @@ export type AppDeps = {
   keeper?: Pick<LogKeeper, 'findMissing' | 'isOpen'>
   /** A block that this service holds, for the gateway; without it there is none. */
   getBlock?: GetBlock
+  /** The keys that sign webhooks. */
+  readWebhookKeys(): Promise<readonly Uint8Array[]>
+  /** Has it told that a vault did not sign. */
+  warnOf: WarnOf
   logStore: Pick<LogStore, 'listLogs' | 'findCosigned' | 'readTiles' | 'readBundle'>
   clock: Clock
   random: Random

@@ -10,6 +10,7 @@ import { createSelfReport } from './health/selfReport.ts'
 import { createSnpCertificates } from './health/snpCertificates.ts'
 import { createSnpRevocations } from './health/snpRevocations.ts'
 import type { Clock, CollateralCache, CollateralStore, Random } from './ports.ts'
+import type { WarnOf } from './webhook/createWarner.ts'
 
 /** What judges enclaves, and what introduces this coordinator to them. */
 export type Attestation = {
@@ -23,7 +24,7 @@ export type Attestation = {
 
 /** Made from the settings, real or simulated. The first report of its own is there, or has failed, when this resolves. */
 export async function createAttestation(
-  deps: { clock: Clock; random: Random; log: Log; collateralCache: CollateralCache },
+  deps: { clock: Clock; random: Random; log: Log; warnOf: WarnOf; collateralCache: CollateralCache },
   config: Config,
 ): Promise<Attestation> {
   const { clock, random, log } = deps

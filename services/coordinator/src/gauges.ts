@@ -2,6 +2,7 @@ import { statfs } from 'node:fs/promises'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { EntropyStats, WitnessCount } from './ports.ts'
 import type { ProofCount } from './store/inspect.ts'
+import type { WebhookCount } from './store/inspectWebhooks.ts'
 import type { ConnectionCount } from './store/openDatabase.ts'
 
 /** What is looked up when somebody asks for the metrics. */
@@ -12,6 +13,7 @@ export type GaugeDeps = {
   /** What this process cannot work without: each answers false, or throws, while it is missing. */
   parts: Readonly<Record<string, () => unknown>>
   countOpenProofs(): Promise<ProofCount[]>
+  countWebhooks(): Promise<WebhookCount[]>
   countConnections(): ConnectionCount | undefined
   /** Where this process keeps files, if it does. */
   dataDir: string
@@ -52,6 +54,16 @@ export function addGauges(registry: Registry, deps: GaugeDeps): () => Promise<vo
     'Age of the oldest proof that still has somewhere to go',
     ['status'],
   )
+  const webhooks = gauge(
+    'countersign_open_webhooks',
+    'Webhooks that are still to be delivered (pending), and that were given up (dead), by receiver',
+    ['receiver', 'status'],
+  )
+  const oldestWebhook = gauge(
+    'countersign_oldest_open_webhook_seconds',
+    'Age of the oldest webhook that is still to be delivered, by receiver',
+    ['receiver'],
+  )
   const connections = gauge(
     'countersign_database_connections',
     'Connections to PostgreSQL that are used or idle, callers that wait for one, and the limit',
@@ -77,6 +89,13 @@ export function addGauges(registry: Registry, deps: GaugeDeps): () => Promise<vo
       oldest.set({ status }, Math.max(0, (now() - oldestAt) / 1000))
     }
   }
+  async function readWebhooks() {
+    for (const { receiver, pending, dead, oldestAt = now() } of (await ask(deps.countWebhooks)) ?? []) {
+      webhooks.set({ receiver, status: 'pending' }, pending)
+      webhooks.set({ receiver, status: 'dead' }, dead)
+      oldestWebhook.set({ receiver }, Math.max(0, (now() - oldestAt) / 1000))
+    }
+  }
   async function readDisk() {
     const found = await ask(() => statfs(deps.dataDir))
     if (found === undefined) return
@@ -89,7 +108,7 @@ export function addGauges(registry: Registry, deps: GaugeDeps): () => Promise<vo
     gauge.clear()
     info.set(deps.info, 1)
     for (const [state, count] of Object.entries(deps.countConnections() ?? {})) connections.set({ state }, count)
-    await Promise.all([readParts(), readProofs(), readDisk(), readSigning?.()])
+    await Promise.all([readParts(), readProofs(), readWebhooks(), readDisk(), readSigning?.()])
     clock.set(now() / 1000)
   }
 }

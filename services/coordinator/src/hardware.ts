@@ -9,6 +9,7 @@ import type { Log } from '@countersign/service'
 import { createCollateralStore } from './collateral/collateralStore.ts'
 import { createSimulatedCollateralStore } from './collateral/simulatedCollateralStore.ts'
 import type { Clock, CollateralCache, CollateralStore } from './ports.ts'
+import type { WarnOf } from './webhook/createWarner.ts'
 
 export type Hardware = {
   roots: readonly TrustedRoot[]
@@ -18,9 +19,10 @@ export type Hardware = {
 
 /** Real or simulated hardware. The simulator's code is loaded only in mock mode. */
 export async function createHardware(
-  { clock, log, collateralCache: cache }: { clock: Clock; log: Log; collateralCache: CollateralCache },
+  deps: { clock: Clock; log: Log; warnOf: WarnOf; collateralCache: CollateralCache },
   { isMock, collateralUrl }: { isMock: boolean; collateralUrl: string },
 ): Promise<Hardware> {
+  const { clock, log, warnOf, collateralCache: cache } = deps
   if (!isMock) {
     const pcs = createPcsClient({ url: collateralUrl })
     return {
@@ -32,6 +34,8 @@ export async function createHardware(
         clock,
         log,
         cache,
+        onLapsing: ({ fmspc, ca }, lapsesAt) =>
+          void warnOf('collateral.lapsing', { fmspc, ca, lapsesAt: lapsesAt.toISOString() }),
       }),
     }
   }

@@ -31,6 +31,7 @@ const FIELDS = new Set([
   'enclave',
   'path',
   'slug',
+  'id',
   'cid',
   'attempt',
   'nonce',

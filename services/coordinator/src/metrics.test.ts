@@ -30,6 +30,7 @@ async function start(changes: Partial<GaugeDeps> = {}) {
     info: { program: 'coordinator', version: '1.2.3', mode: 'hardware' },
     parts: { database: async () => {}, log: () => true },
     countOpenProofs: async () => [{ status: 'pending_pin', count: 3, oldestAt: 4_000 }],
+    countWebhooks: async () => [{ receiver: 'hooks.example', pending: 2, dead: 1, oldestAt: 7_000 }],
     countConnections: () => ({ used: 1, idle: 2, waiting: 0, limit: 10 }),
     dataDir,
     ...changes,
@@ -48,6 +49,8 @@ test('the first scrape has the age of the oldest proof, and zero where nothing w
   expect(text).toContain('countersign_info{program="coordinator",version="1.2.3",mode="hardware"} 1\n')
   expect(text).toContain('countersign_database_connections{state="limit"} 10\n')
   expect(text).toContain('countersign_clock_seconds 10\n')
+  expect(text).toContain('countersign_open_webhooks{receiver="hooks.example",status="dead"} 1\n')
+  expect(text).toContain('countersign_oldest_open_webhook_seconds{receiver="hooks.example"} 3\n')
 })
 
 test('without its database a scrape goes on: the part is down, and old numbers are not repeated', async () => {

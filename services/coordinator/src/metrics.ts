@@ -7,12 +7,14 @@ import type { BalanceMetrics } from './pipeline/watchBalance.ts'
 import type { StageMetrics } from './pipeline/worker.ts'
 import type { SigningMetrics } from './sign/batchSigner.ts'
 import type { LogMetrics } from './transparency/keptLog.ts'
+import type { WebhookMetrics } from './webhook/startWebhooks.ts'
 
 /** What operators watch; served on a port of its own, which the internet never reaches. */
 export type Metrics = SigningMetrics &
   StageMetrics &
   BalanceMetrics &
   ProblemMetrics &
+  WebhookMetrics &
   LogMetrics & {
     listen(port: number, host: string): Promise<{ stop(): Promise<void> }>
   }
@@ -88,6 +90,12 @@ export function createMetrics(deps: GaugeDeps): Metrics {
     labelNames: ['account'],
     registers: [registry],
   })
+  const webhooks = new Counter({
+    name: 'countersign_webhook_attempts_total',
+    help: 'Attempts to deliver webhooks, by receiver and outcome: delivered, failed (tried again later) or dead (given up)',
+    labelNames: ['receiver', 'outcome'],
+    registers: [registry],
+  })
   const refresh = addGauges(registry, deps)
   let turn: Promise<unknown> = Promise.resolve()
   async function read() {
@@ -100,6 +108,7 @@ export function createMetrics(deps: GaugeDeps): Metrics {
       balance.set({ account }, Number(wei))
       affordable.set({ account }, Number(gas))
     },
+    observeWebhook: (receiver, outcome) => webhooks.inc({ receiver, outcome }),
     observeStage: (stage, outcome) => stages.inc({ stage, outcome }),
     observeBatch: (size) => batches.observe(size),
     observeSigning: (code, seconds) => signings.observe({ code }, seconds),

@@ -19,6 +19,7 @@ import type {
   SignItemsResponse,
   VaultRequest,
   VaultResponse,
+  WebhookData,
 } from '@countersign/protocol'
 import type { SelfAttestation, Witness } from '@countersign/receipt'
 import type {
@@ -229,6 +230,17 @@ export type CollateralStore = {
 export type CollateralCache = {
   load(platform: Platform): Promise<Uint8Array | undefined>
   save(platform: Platform, bytes: Uint8Array): Promise<void>
+}
+
+/** What is told by webhooks of no row of its own, with what each says. */
+export type WebhookWarning = Pick<WebhookData, 'vault.refused' | 'collateral.lapsing' | 'publisher.short_of_gas'>
+
+/** What happens, for the servers of others. Where nobody is to be told, nothing is written. */
+export type WebhookEvents = {
+  /** Of one cause only so often; the rest is dropped. */
+  write<Type extends keyof WebhookWarning>(type: Type, data: WebhookWarning[Type], now: number): Promise<void>
+  /** The public keys that sign, 32 bytes each; none where there are no webhooks. */
+  findKeys(): Promise<Uint8Array[]>
 }
 
 /** An identity provider, by its id. */

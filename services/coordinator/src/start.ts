@@ -25,6 +25,8 @@ import { createBatchVerifier } from './sign/verifyBatch.ts'
 import { openStores } from './store/openStore.ts'
 import { systemClock, systemRandom, systemSchedule } from './system.ts'
 import { createLogKeeper } from './transparency/logKeeper.ts'
+import { createKeyReader } from './webhook/createKeyReader.ts'
+import { createWarner } from './webhook/createWarner.ts'
 
 /** Calls that wait for the enclave at one time; requests that come meanwhile gather. */
 const ENCLAVE_SLOTS = 8
@@ -59,8 +61,10 @@ export async function startCoordinator(
   const store = decorate('store', opened.store)
   shutdown.add(() => store.close())
 
+  const { webhookEvents } = opened.pipeline
+  const warnOf = createWarner({ events: webhookEvents, clock, log })
   const { verifier, collateral, readPlatform, selfReport, endpointDeps } = await createAttestation(
-    { clock, random, log, collateralCache: opened.collateralCache },
+    { clock, random, log, warnOf, collateralCache: opened.collateralCache },
     config,
   )
   const enclave = decorate(
@@ -98,6 +102,7 @@ export async function startCoordinator(
       ...(config.witnesses.length === 0 ? {} : { log: () => keeper?.isOpen() }),
     },
     countOpenProofs: opened.pipeline.countOpenProofs,
+    countWebhooks: opened.pipeline.countWebhooks,
     countConnections: opened.pipeline.countConnections,
     dataDir: config.dataDir,
     signing: {
@@ -138,6 +143,8 @@ export async function startCoordinator(
       : {}),
     store,
     logStore: opened.logStore,
+    readWebhookKeys: createKeyReader({ events: webhookEvents, clock }),
+    warnOf,
     enclave,
     entropy,
     selfReport,

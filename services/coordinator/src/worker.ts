@@ -29,6 +29,7 @@ async function start(env: Env): Promise<RunningService> {
     info: { program: 'worker', version: packageJson.version, mode: 'none' },
     parts: { database: store.ping },
     countOpenProofs: pipeline.countOpenProofs,
+    countWebhooks: pipeline.countWebhooks,
     countConnections: pipeline.countConnections,
     dataDir,
   })

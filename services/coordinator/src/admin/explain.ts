@@ -1,4 +1,5 @@
 import type { InspectedProof } from '../store/inspect.ts'
+import type { InspectedWebhook } from '../store/inspectWebhooks.ts'
 
 /** What each failure means to an operator, and what to do about it. */
 const advice: Readonly<Record<string, string>> = {
@@ -31,6 +32,30 @@ export function explain(proof: InspectedProof, now: number): string {
   const { nonce, status, transactions } = proof.publication
   const last = transactions.at(-1) ?? 'none'
   return `in publication with nonce ${nonce} (${status}), ${transactions.length} signed, the last ${last}${because}`
+}
+
+/** The same for failures of webhooks; those not here are statuses of HTTP. */
+const webhookAdvice: Readonly<Record<string, string>> = {
+  address_refused: 'the name of the receiver leads to an address that is not public',
+  name_unknown: 'the name of the receiver has no address',
+  connection_failed: 'the receiver cannot be reached, or ended the connection: look at it, and at its certificate',
+  timed_out: 'the receiver did not answer in time: it should answer before it works',
+  redirected: 'the receiver points elsewhere, which is never followed: set WEBHOOK_URL to where it points',
+}
+
+/** One sentence about where a webhook is, and why. */
+export function explainWebhook(webhook: InspectedWebhook, now: number): string {
+  const { status, attempts, failure, isActive } = webhook
+  const age = toAge(now - webhook.createdAt)
+  const reason = failure === null ? undefined : (webhookAdvice[failure] ?? failure)
+  const because = reason === undefined ? '' : `: ${reason}`
+  if (status === 'delivered') return `delivered, ${age} old`
+  if (status === 'dead')
+    return `given up after ${attempts} attempts in ${age}${because}; send it again with: --retry ${webhook.id}`
+  if (!isActive) return `waits ${age}, but the settings name this receiver no more`
+  if (attempts === 0) return `waits ${age} for its first attempt; is a worker running?`
+  const next = toAge((webhook.dueAt ?? now) - now)
+  return `not delivered in ${attempts} attempts and ${age}, the next in ${next}${because}`
 }
 
 function toAge(ms: number): string {

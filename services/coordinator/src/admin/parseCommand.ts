@@ -1,15 +1,21 @@
 import { isProofStatus, isSlug, type ProofStatus, proofStatuses } from '@countersign/protocol'
 import { parseArguments } from '@countersign/service'
+import type { WebhookStatus } from '../store/types.ts'
+
+const webhookStatuses: readonly string[] = ['pending', 'delivered', 'dead'] satisfies WebhookStatus[]
 
 export const USAGE = `usage: npm run admin -- COMMAND
 
   proofs [--status STATUS] [--limit N] [--json]   lists proofs, the oldest first, and says why each is where it is
   receipt SLUG [--out FILE]                       writes a receipt, also one whose pin failed, to FILE or the standard output
   collateral SLUG [--out FILE]                    writes the collateral that this receipt was verified with
+  webhooks [--status WHICH] [--limit N] [--json]  lists webhooks, the oldest first, and says why each is where it is
+  webhooks --retry ID                             sends those of this id that were given up again; "all" for every one
   --help                                          says this
 
-STATUS is one of ${proofStatuses.join(', ')} (default: the two that are pending).
-Reads DATABASE_URL or DATABASE_URL_FILE, or the embedded database in DATA_DIR while no coordinator runs on it. Changes nothing.
+STATUS is one of ${proofStatuses.join(', ')} (default: the two that are pending), WHICH one of ${webhookStatuses.join(', ')} (default: dead).
+Reads DATABASE_URL or DATABASE_URL_FILE, or the embedded database in DATA_DIR while no coordinator runs on it.
+Changes nothing, unless --retry is given.
 
 Example: npm run admin -- proofs --status pin_failed --limit 10
 Exit codes: 0 done, 1 not found or no database, 2 wrong arguments.`
@@ -17,6 +23,8 @@ Exit codes: 0 done, 1 not found or no database, 2 wrong arguments.`
 export type Command =
   | { kind: 'help' }
   | { kind: 'proofs'; statuses: readonly ProofStatus[]; limit: number; isJson: boolean }
+  | { kind: 'webhooks'; status: WebhookStatus; limit: number; isJson: boolean }
+  | { kind: 'retry'; id: string | undefined }
   | { kind: 'receipt' | 'collateral'; slug: string; out: string | undefined }
   | { kind: 'fault'; fault: string }
 
@@ -25,6 +33,7 @@ const OPTIONS = {
   limit: { type: 'string' },
   json: { type: 'boolean' },
   out: { type: 'string' },
+  retry: { type: 'string' },
 } as const
 
 export function parseCommand(args: readonly string[]): Command {
@@ -34,11 +43,23 @@ export function parseCommand(args: readonly string[]): Command {
   const [name, ...rest] = positionals
   if (name === 'help') return { kind: 'help' }
   if (name === undefined) return fault('a command is missing')
+  const { status, limit = '50', retry } = values
+  if (!/^[1-9]\d{0,4}$/.test(limit)) return fault('--limit: expected a number from 1 to 99999')
+  if (name === 'webhooks') {
+    if (rest.length > 0) return fault(`webhooks takes no ${rest[0]}`)
+    if (retry !== undefined) {
+      if (status !== undefined || values.limit !== undefined || values.json) return fault('--retry stands alone')
+      if (retry !== 'all' && !/^msg_[0-9a-f]{32}$/.test(retry))
+        return fault('--retry: expected the id of a webhook, or all')
+      return { kind: 'retry', id: retry === 'all' ? undefined : retry }
+    }
+    if (status !== undefined && !isWebhookStatus(status)) return fault(`--status: ${status} is no status of a webhook`)
+    return { kind: 'webhooks', status: status ?? 'dead', limit: Number(limit), isJson: values.json === true }
+  }
+  if (retry !== undefined) return fault(`${name} takes no --retry`)
   if (name === 'proofs') {
-    const { status, limit = '50' } = values
     if (rest.length > 0) return fault(`proofs takes no ${rest[0]}`)
     if (status !== undefined && !isProofStatus(status)) return fault(`--status: ${status} is no status`)
-    if (!/^[1-9]\d{0,4}$/.test(limit)) return fault('--limit: expected a number from 1 to 99999')
     const statuses = status === undefined ? (['pending_pin', 'pending_onchain'] as const) : [status]
     return { kind: 'proofs', statuses, limit: Number(limit), isJson: values.json === true }
   }
@@ -47,6 +68,10 @@ export function parseCommand(args: readonly string[]): Command {
   if (slug === undefined || rest.length > 1) return fault(`${name} takes one slug`)
   if (!isSlug(slug)) return fault('that is no slug')
   return { kind: name, slug, out: values.out }
+}
+
+function isWebhookStatus(text: string): text is WebhookStatus {
+  return webhookStatuses.includes(text)
 }
 
 function fault(text: string): Command {

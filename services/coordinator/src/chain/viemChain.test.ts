@@ -27,6 +27,7 @@ const proofOf = (byte: number) => ({
 const methodsOf = (chain: Chain, raw: Hex): Record<string, () => Promise<unknown>> => ({
   assertReady: () => chain.assertReady(),
   getNonce: () => chain.getNonce('latest'),
+  getBalance: () => chain.getBalance(),
   getFees: () => chain.getFees(),
   estimateGas: () => chain.estimateGas({ to: contract, data: encodePublish([proofOf(1)]) }),
   send: () => chain.send(raw),

@@ -54,8 +54,8 @@ const MAX_BALANCE = 2n ** 256n - 1n
 /** Blocks in one question for events. Providers refuse long ranges, each from another length on, so a refusal halves it. */
 const LOG_WINDOW = 1000
 
-/** What the publisher has, and how old the newest block is: for operators, not for publishing. */
-export type ViemChain = Chain & { getBalance(): Promise<bigint>; getHeadTime(): Promise<number> }
+/** With how old the newest block is: for operators, not for publishing. */
+export type ViemChain = Chain & { getHeadTime(): Promise<number> }
 
 /**
  * A chain behind a JSON-RPC endpoint that is not trusted: what it answers is bounded in time and size, checked, and compared
@@ -176,7 +176,6 @@ export function createViemChain(parameters: CreateViemChainParameters): ViemChai
       }
     },
 
-    getBalance: () => read('eth_getBalance', [account, 'latest'], (result) => parseQuantity('balance', result)),
     getHeadTime: () => read('eth_getBlockByNumber', ['latest', false], parseBlockTime),
 
     getNonce(block) {

@@ -21,6 +21,8 @@ export type CollateralStoreDeps = {
   /** How old collateral may get before it is fetched again: Intel revokes without waiting for the old lists to lapse. */
   maxAgeMs?: number
   schedule?: Schedule
+  /** Called after each attempt that leaves collateral in force of which half the time to refresh it is over. */
+  onLapsing?(platform: Platform, lapsesAt: Date): void
 }
 
 type Entry = CheckedCollateral & {
@@ -124,6 +126,10 @@ export function createCollateralStore(deps: CollateralStoreDeps): CollateralStor
       state.retryAt = clock.now() + delayMs
       const lapsesAt = state.entry === undefined ? undefined : toText(state.entry.notAfter)
       log.warn({ msg: 'Could not fetch collateral', ...state.platform, ...toReason(error), lapsesAt, delayMs })
+    }
+    const { platform, entry } = state
+    if (isInDate(entry) && entry.notAfter - clock.now() < refreshBeforeMs / 2) {
+      deps.onLapsing?.(platform, new Date(entry.notAfter))
     }
   }
 

@@ -33,7 +33,10 @@ export function createEnclaveChecks(
   let parts: Attestation | undefined
 
   async function checkReport(): Promise<Finding> {
-    parts = await createAttestation({ clock, random: systemRandom, log, collateralCache }, config)
+    parts = await createAttestation(
+      { clock, random: systemRandom, log, warnOf: async () => {}, collateralCache },
+      config,
+    )
     const { selfReport, collateral } = parts
     context.onEnd(() => Promise.all([selfReport.stop(), collateral.stop()]))
     try {

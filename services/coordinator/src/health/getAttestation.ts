@@ -1,8 +1,21 @@
-import { type CoordinatorAttestation, concatBytes, fromHex, tags, toHex, toTagBytes } from '@countersign/protocol'
+import {
+  type CoordinatorAttestation,
+  concatBytes,
+  fromHex,
+  tags,
+  toHex,
+  toTagBytes,
+  toWebhookKeyMessage,
+  toWebhookKeyText,
+} from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 import type { SelfReport } from '../ports.ts'
 
-export type GetAttestationDeps = { selfReport: Pick<SelfReport, 'mode' | 'publicKey' | 'current' | 'sign'> }
+export type GetAttestationDeps = {
+  selfReport: Pick<SelfReport, 'mode' | 'publicKey' | 'current' | 'sign'>
+  /** The keys that sign webhooks. */
+  readWebhookKeys(): Promise<readonly Uint8Array[]>
+}
 
 /**
  * `GET /health/attestation`, from what is in force: never a call to the firmware, which hosts limit to about one a second.
@@ -29,10 +42,24 @@ export async function getAttestation(
     configHash,
     fetchedAt,
     expiresAt,
+    ...toWebhookKeys(selfReport, await deps.readWebhookKeys()),
   }
   if (nonce === undefined) return attestation
   const message = concatBytes(toTagBytes(tags.healthNonce), fromHex(nonce))
   return { ...attestation, nonce, signature: toHex(selfReport.sign(message)) }
+}
+
+/** The report covers the coordinator's own key only, which says which keys sign webhooks: those are of all processes, and outlive each. */
+function toWebhookKeys(
+  { sign }: Pick<SelfReport, 'sign'>,
+  keys: readonly Uint8Array[],
+): Pick<CoordinatorAttestation, 'webhookKeys'> {
+  if (keys.length === 0) return {}
+  const webhookKeys = keys.map((key) => ({
+    key: toWebhookKeyText(key),
+    signature: toHex(sign(toWebhookKeyMessage(key))),
+  }))
+  return { webhookKeys }
 }
 
 function getCurrent(selfReport: Pick<SelfReport, 'current'>) {

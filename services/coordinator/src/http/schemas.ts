@@ -262,6 +262,18 @@ export const attestationSchema = z
     signature: hex(64)
       .optional()
       .openapi({ description: 'Ed25519 by publicKey over "countersign/health-nonce/v1", a zero byte, and the nonce.' }),
+    webhookKeys: z
+      .array(
+        z.strictObject({
+          key: z.string().openapi({ description: 'An Ed25519 key, `whpk_` and base64.' }),
+          signature: hex(64).openapi({
+            description:
+              'Ed25519 by publicKey over "countersign/webhook-key/v1", a zero byte, and the 32 bytes of the key.',
+          }),
+        }),
+      )
+      .optional()
+      .openapi({ description: 'Only where there are webhooks: the keys that sign them.' }),
   })
   .openapi('CoordinatorAttestation')
 

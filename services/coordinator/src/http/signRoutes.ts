@@ -1,10 +1,17 @@
-import { type Hex, type SignDigestResponse, type SignOffChainResponse, toEventHash } from '@countersign/protocol'
+import {
+  type Hex,
+  type SignDigestResponse,
+  type SignOffChainResponse,
+  toEventHash,
+  type WebhookData,
+} from '@countersign/protocol'
 import { CoordinatorError } from '../errors.ts'
 import type { Clock, Store } from '../ports.ts'
 import { createSignerFinder, type SignerFinder } from '../sign/findSigner.ts'
 import { createSignQuota } from '../sign/quota.ts'
 import type { Asked, SigningRequest, SigningResult } from '../sign/request.ts'
 import { createVaultRules } from '../sign/vaultRules.ts'
+import type { WarnOf } from '../webhook/createWarner.ts'
 import { addRoute, type HttpApp } from './addRoute.ts'
 import type { AppContext, RequestContext } from './context.ts'
 import { type CookieRules, readSessionCookie } from './cookies.ts'
@@ -28,6 +35,8 @@ export type SignRoutesDeps = {
   allowedChainIds: readonly number[] | undefined
   /** New signatures of a user in 24 hours. Undefined: any. */
   signQuotaPerDay: number | undefined
+  /** Has it told that a vault did not sign. */
+  warnOf: WarnOf
   cookies: CookieRules
   limiters: Limiters
   getSignedIn: GetSignedIn
@@ -38,7 +47,7 @@ const MAX_TYPED_DATA_PARTS = 16_384
 
 /** Returns the one that is asked for most. */
 export function registerSignRoutes(app: HttpApp, deps: SignRoutesDeps): DirectRoute {
-  const { allowedChainIds, cookies, limiters, getSignedIn } = deps
+  const { allowedChainIds, cookies, limiters, getSignedIn, warnOf } = deps
   const signers = createSignerFinder(deps)
   const quota = createSignQuota({ ...deps, perDay: deps.signQuotaPerDay })
   const vaultRules = createVaultRules(deps)
@@ -72,9 +81,17 @@ export function registerSignRoutes(app: HttpApp, deps: SignRoutesDeps): DirectRo
     if (signed !== undefined) return signed
     const vault = policy && { vault: { policy, approvals } }
     const request: SigningRequest = { sid, grant, keyId, walletId, address, ...vault, asked }
-    vaultRules.assertAllowed(request)
     const onRefused = (seconds: number) => c.header('Retry-After', String(seconds))
-    return quota.run({ userId, walletId, digest: same, onRefused }, () => deps.sign(request))
+    try {
+      vaultRules.assertAllowed(request)
+      return await quota.run({ userId, walletId, digest: same, onRefused }, () => deps.sign(request))
+    } catch (error) {
+      if (policy !== undefined && isRefusal(error)) {
+        const { kind } = asked
+        await warnOf('vault.refused', { walletAddress: address, policyHash: policy.hash, kind, code: error.code })
+      }
+      throw error
+    }
   }
 
   async function signPublic(c: RequestContext, signing: Signing): Promise<SignDigestResponse> {
@@ -149,6 +166,18 @@ export function registerSignRoutes(app: HttpApp, deps: SignRoutesDeps): DirectRo
 function toSignature(signature: Hex | null): Hex {
   if (signature === null) throw new CoordinatorError('internal', 'a signature is missing')
   return signature
+}
+
+type Refusal = CoordinatorError & { code: WebhookData['vault.refused']['code'] }
+
+/** Whether it was the vault's rules that did not allow it. */
+function isRefusal(error: unknown): error is Refusal {
+  const codes: readonly string[] = [
+    'policy_refused',
+    'approvals_missing',
+    'approval_invalid',
+  ] satisfies Refusal['code'][]
+  return error instanceof CoordinatorError && codes.includes(error.code)
 }
 
 function approvalsOfNoVault() {

@@ -76,6 +76,7 @@ export function createTestApp(changes: { config?: Partial<AppConfig>; deps?: Par
   const google = createFakeProvider(alice)
   const other = createFakeProvider(bob, 'https://other-provider.example')
   const signings: SigningRequest[] = []
+  const warnings: { type: string; data: object }[] = []
   const time = createManualTime(new Date(clock.now()))
   const config: AppConfig = {
     publicUrl: API,
@@ -91,6 +92,8 @@ export function createTestApp(changes: { config?: Partial<AppConfig>; deps?: Par
   const { app, direct, refuseUnreadable, stop } = createApp({
     store,
     logStore: emptyLogStore,
+    readWebhookKeys: async () => [],
+    warnOf: async (type, data) => void warnings.push({ type, data }),
     enclave,
     entropy,
     selfReport,
@@ -154,6 +157,7 @@ export function createTestApp(changes: { config?: Partial<AppConfig>; deps?: Par
     google,
     other,
     signings,
+    warnings,
     browser: () => createBrowser(request),
   }
 }

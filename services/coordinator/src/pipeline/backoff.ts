@@ -7,6 +7,12 @@ const LEAST_MS = 250
  * How long to wait after a failure: exponential, with full jitter, so that what failed together does not come back together.
  * `attempt` counts the failures before this one; `random` answers from [0, 1).
  */
-export function toBackoffMs({ attempt, random }: { attempt: number; random: () => number }): number {
-  return Math.max(LEAST_MS, random() * Math.min(CAP_MS, BASE_MS * 2 ** attempt))
+export function toBackoffMs(parameters: {
+  attempt: number
+  random: () => number
+  /** The longest; five minutes by default. */
+  capMs?: number
+}): number {
+  const { attempt, random, capMs = CAP_MS } = parameters
+  return Math.max(LEAST_MS, random() * Math.min(capMs, BASE_MS * 2 ** attempt))
 }

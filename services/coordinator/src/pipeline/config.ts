@@ -9,6 +9,7 @@ import {
   refuseMisspelt,
   settingNames,
 } from '@countersign/service'
+import { readWebhooks, type WebhookConfig } from '../webhook/readWebhooks.ts'
 
 export type PinnerConfig =
   | { kind: 'helia'; listen: string | undefined }
@@ -27,6 +28,8 @@ export type PipelineConfig = {
   publishDeadlineMs: number
   /** How often publications are confirmed. */
   confirmIntervalMs: number
+  /** Undefined where there are none. */
+  webhooks: WebhookConfig | undefined
 }
 
 type Context = { readFile(path: string): string; isProduction: boolean }
@@ -53,6 +56,7 @@ export function readPipeline(env: Env, context: Context, fault: Fault): Pipeline
     pinDeadlineMs: seconds('PIN_DEADLINE_S', 3600),
     publishDeadlineMs: seconds('PUBLISH_DEADLINE_S', 86_400),
     confirmIntervalMs: readInteger(env, 'CONFIRM_INTERVAL_MS', { fallback: 4000, min: 500, max: 600_000 }, fault),
+    webhooks: readWebhooks(env, context, fault),
   }
 }
 

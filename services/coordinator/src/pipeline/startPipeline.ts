@@ -5,6 +5,9 @@ import type { Clock, GetBlock, Pinner } from '../ports.ts'
 import type { PipelineStore } from '../store/openStore.ts'
 import { systemSchedule } from '../system.ts'
 import { toReason } from '../toReason.ts'
+import { createWarner } from '../webhook/createWarner.ts'
+import { startWebhooks, type WebhookMetrics } from '../webhook/startWebhooks.ts'
+import { watchFunds } from '../webhook/watchFunds.ts'
 import type { PinnerConfig, PipelineConfig } from './config.ts'
 import { type BalanceMetrics, watchBalance } from './watchBalance.ts'
 import { type StageMetrics, startWorker } from './worker.ts'
@@ -15,7 +18,11 @@ export type Pipeline = {
   stop(): Promise<void>
 }
 
-const NO_METRICS: StageMetrics & BalanceMetrics = { observeStage() {}, observeBalance() {} }
+const NO_METRICS: StageMetrics & BalanceMetrics & WebhookMetrics = {
+  observeStage() {},
+  observeBalance() {},
+  observeWebhook() {},
+}
 
 /** Starts pinner, chain and worker from their settings. */
 export async function startPipeline(deps: {
@@ -24,7 +31,7 @@ export async function startPipeline(deps: {
   store: PipelineStore
   clock: Clock
   log: Log
-  metrics?: StageMetrics & BalanceMetrics
+  metrics?: StageMetrics & BalanceMetrics & WebhookMetrics
   decorate?: Decorate
 }): Promise<Pipeline> {
   const { config, dataDir, store, clock, log, metrics = NO_METRICS, decorate = keepOriginal } = deps
@@ -32,11 +39,14 @@ export async function startPipeline(deps: {
   const pinner = decorate('pinner', created)
   try {
     const { confirmations, ...chainConfig } = config.chain
-    const chain = decorate('chain', createViemChain(chainConfig))
+    const created = decorate('chain', createViemChain(chainConfig))
+    const warnOf = createWarner({ events: store.webhookEvents, clock, log })
+    const chain = config.webhooks === undefined ? created : watchFunds(created, { clock, warnOf })
     // The stages report a wrong chain at each run, and retry one that is unavailable: neither stops the start.
     await chain.assertReady().catch((error: unknown) => {
       log.warn({ msg: 'The chain is not ready', ...toReason(error) })
     })
+    const webhooks = await startWebhooks({ store: store.webhooks, clock, log, metrics, config: config.webhooks })
     const worker = await startWorker({
       store,
       pinner,
@@ -52,7 +62,7 @@ export async function startPipeline(deps: {
       ...(getBlock === undefined ? {} : { getBlock }),
       async stop() {
         endWatching()
-        await worker.stop()
+        await Promise.all([worker.stop(), webhooks.stop()])
         await pinner.stop()
       },
     }

@@ -1,13 +1,16 @@
-import type { CollateralCache, LogStore, Store } from '../ports.ts'
+import type { CollateralCache, LogStore, Store, WebhookEvents } from '../ports.ts'
 import { createCollateralCache } from './collateralCache.ts'
 import { createStore } from './createStore.ts'
 import { countOpenProofs, type ProofCount } from './inspect.ts'
+import { countWebhooks, type WebhookCount } from './inspectWebhooks.ts'
 import { CONFIRM_QUEUE, type Jobs, openJobs } from './jobs.ts'
 import { createLogStore } from './logs.ts'
 import { type ConnectionCount, type OpenDatabaseOptions, openDatabase } from './openDatabase.ts'
 import { createPinningStore, type PinningStore } from './pinning.ts'
 import { createPublicationStore, type PublicationStore } from './publications.ts'
 import { enqueueMissing, type Swept } from './sweep.ts'
+import { createWebhookEvents } from './webhookEvents.ts'
+import { createWebhookStore, type WebhookStore } from './webhooks.ts'
 
 type OpenStoreOptions = OpenDatabaseOptions & {
   /** How long after the commit the pipeline takes a proof up: time for the client to broadcast. */
@@ -22,9 +25,12 @@ type OpenStoreOptions = OpenDatabaseOptions & {
 export type PipelineStore = {
   pinning: PinningStore
   publications: PublicationStore
+  webhooks: WebhookStore
+  webhookEvents: WebhookEvents
   jobs: Pick<Jobs, 'work'>
   countOpenProofs(): Promise<ProofCount[]>
   countConnections(): ConnectionCount | undefined
+  countWebhooks(): Promise<WebhookCount[]>
   enqueueMissing(parameters: { now: number }): Promise<Swept>
   /** Confirms publications again, in so many seconds. */
   enqueueConfirm(seconds: number): Promise<void>
@@ -47,9 +53,12 @@ export async function openStores(
     const pipeline: PipelineStore = {
       pinning: createPinningStore({ db, jobs, publishDelayMs }),
       publications: createPublicationStore({ db, jobs }),
+      webhooks: createWebhookStore(db),
+      webhookEvents: createWebhookEvents(db),
       jobs,
       countOpenProofs: () => countOpenProofs(db),
       countConnections: database.countConnections,
+      countWebhooks: () => countWebhooks(db),
       enqueueMissing: (parameters) => enqueueMissing({ db, jobs }, parameters),
       enqueueConfirm: (startAfter) =>
         db.transaction().execute((transaction) => jobs.insert(transaction, CONFIRM_QUEUE, [{ data: {}, startAfter }])),

@@ -7,9 +7,11 @@ import type {
   Statement,
   StatementV2,
   TxMetadata,
+  WebhookData,
+  WebhookType,
 } from '@countersign/protocol'
 import type { ColumnType, Generated, GeneratedAlways } from 'kysely'
-import type { AnyWitness } from './types.ts'
+import type { AnyWitness, WebhookStatus } from './types.ts'
 
 type Bytes = Uint8Array
 /** Drivers answer 64-bit integers as text or number, by size. */
@@ -188,5 +190,29 @@ export type Tables = {
     max_priority_fee_per_gas: ColumnType<string, string>
     created_at: Date
     sent_at: Date | null
+  }
+  webhook_receivers: { id: GeneratedAlways<number>; url_hash: Bytes; origin: string; is_active: boolean }
+  webhook_keys: {
+    key: Bytes
+    /** Among those in use; null once it is in use no more. */
+    place: number | null
+    created_at: Date
+  }
+  webhook_events: {
+    id: Generated<string>
+    type: WebhookType
+    cause: string | null
+    data: Json<WebhookData[WebhookType]>
+    created_at: Date
+  }
+  webhook_deliveries: {
+    event_id: string
+    receiver_id: number
+    status: Generated<WebhookStatus>
+    attempts: Generated<number>
+    failure: string | null
+    queued_at: Generated<Date>
+    due_at: Generated<Date>
+    settled_at: Date | null
   }
 }

@@ -249,3 +249,6 @@ export type ClaimParameters = {
   transaction: PublicationTransaction
   now: number
 }
+
+/** How far an event has come on its way to a receiver. A dead one was given up, until an operator sends it again. */
+export type WebhookStatus = 'pending' | 'delivered' | 'dead'

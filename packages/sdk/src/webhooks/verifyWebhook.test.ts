@@ -1,0 +1,174 @@
+import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import { toWebhookKeyText, type WebhookEvent } from '@countersign/protocol'
+import { describe, expect, test } from 'vitest'
+import { type VerifyWebhookParameters, verifyWebhook } from './verifyWebhook.ts'
+
+const NOW = Date.UTC(2026, 10, 16, 12)
+const SECONDS = NOW / 1000
+
+function createKey() {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519')
+  const key = toWebhookKeyText(publicKey.export({ type: 'spki', format: 'der' }).subarray(-32))
+  return { key, privateKey }
+}
+
+const ours = createKey()
+const other = createKey()
+const event: WebhookEvent = {
+  type: 'session.created',
+  id: 'msg_0123456789abcdef0123456789abcdef',
+  timestamp: '2026-11-16T11:59:58.000Z',
+  data: { walletAddress: `0x${'ab'.repeat(20)}` },
+}
+
+/** As a sender that follows the standard writes it, with nothing of ours. */
+function toRequest(changes: { id?: string; seconds?: number | string; body?: string; by?: KeyObject } = {}) {
+  const { id = event.id, seconds = SECONDS, body = JSON.stringify(event), by = ours.privateKey } = changes
+  const signature = sign(undefined, Buffer.from(`${id}.${seconds}.${body}`), by).toString('base64')
+  const headers: Record<string, string> = {
+    'webhook-id': id,
+    'webhook-timestamp': String(seconds),
+    'webhook-signature': `v1a,${signature}`,
+  }
+  return { headers, body }
+}
+
+function verify(
+  request: Pick<VerifyWebhookParameters, 'headers' | 'body'>,
+  changes: Partial<VerifyWebhookParameters> = {},
+) {
+  return verifyWebhook({ keys: [ours.key], now: NOW, ...request, ...changes })
+}
+
+async function codeOf(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(
+    () => 'accepted',
+    (error) => error.code,
+  )
+}
+
+describe('a webhook is believed', () => {
+  test('when a trusted key signed id, time and body', async () => {
+    expect(await verify(toRequest())).toEqual(event)
+  })
+  test('from headers of any spelling, `Headers`, and a body of bytes', async () => {
+    const { headers, body } = toRequest()
+    const upper = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toUpperCase(), value]))
+    expect(await verify({ headers: upper, body })).toEqual(event)
+    expect(await verify({ headers: new Headers(headers), body: new TextEncoder().encode(body) })).toEqual(event)
+  })
+  test('when one of several signatures is of one of several keys', async () => {
+    const { headers, body } = toRequest()
+    const theirs = toRequest({ by: other.privateKey }).headers['webhook-signature']
+    headers['webhook-signature'] = `v1,aGVsbG8= ${theirs} ${headers['webhook-signature']}`
+    expect(await verify({ headers, body }, { keys: [createKey().key, ours.key] })).toEqual(event)
+  })
+  test.each([-300, 300])('when its time is off by %s seconds, as far as the tolerance', async (off) => {
+    expect(await verify(toRequest({ seconds: SECONDS + off }))).toEqual(event)
+  })
+  test('when it is of a type that this version does not know', async () => {
+    const later = { ...event, type: 'moon.risen', data: {} }
+    expect(await verify(toRequest({ body: JSON.stringify(later) }))).toEqual(later)
+  })
+})
+
+describe('a webhook is refused', () => {
+  test('when another key signed it', async () => {
+    expect(await codeOf(verify(toRequest({ by: other.privateKey })))).toBe('webhook_forged')
+  })
+  test.each([
+    ['the body', { body: `${JSON.stringify(event)} ` }],
+    ['the body, written again', { body: JSON.stringify(event, undefined, 2) }],
+  ])('when %s is another', async (_name, changes) => {
+    expect(await codeOf(verify({ ...toRequest(), ...changes }))).toBe('webhook_forged')
+  })
+  test.each([
+    ['webhook-id', 'msg_ffffffffffffffffffffffffffffffff'],
+    ['webhook-timestamp', String(SECONDS + 1)],
+    ['webhook-signature', `v1a,${'A'.repeat(86)}==`],
+    ['webhook-signature', 'v1a,'],
+    ['webhook-signature', 'v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4='],
+    ['webhook-signature', ''],
+  ])('when %s is %s', async (name, value) => {
+    const { headers, body } = toRequest()
+    expect(await codeOf(verify({ headers: { ...headers, [name]: value }, body }))).toBe('webhook_forged')
+  })
+  test('when the signature is of the scheme of shared secrets, with the public key as the secret', async () => {
+    const { headers, body } = toRequest()
+    const signature = headers['webhook-signature']?.replace('v1a,', 'v1,') ?? ''
+    expect(await codeOf(verify({ headers: { ...headers, 'webhook-signature': signature }, body }))).toBe(
+      'webhook_forged',
+    )
+  })
+  test.each([-301, 301, -31_536_000])('when its time is off by %s seconds', async (off) => {
+    expect(await codeOf(verify(toRequest({ seconds: SECONDS + off })))).toBe('webhook_expired')
+  })
+  test.each(['webhook-id', 'webhook-timestamp', 'webhook-signature'])('without %s', async (name) => {
+    const { headers, body } = toRequest()
+    expect(await codeOf(verify({ headers: { ...headers, [name]: undefined }, body }))).toBe('webhook_malformed')
+    const { [name]: _, ...rest } = headers
+    expect(await codeOf(verify({ headers: new Headers(rest), body }))).toBe('webhook_malformed')
+  })
+  test.each(['webhook-id', 'webhook-timestamp'])('with %s twice', async (name) => {
+    const { headers, body } = toRequest()
+    const value = headers[name] ?? ''
+    expect(await codeOf(verify({ headers: { ...headers, [name]: [value, value] }, body }))).toBe('webhook_malformed')
+    const twice = new Headers(headers)
+    twice.append(name, value)
+    expect(await codeOf(verify({ headers: twice, body }))).toBe('webhook_malformed')
+  })
+  test.each(['a.b', '', ' ', 'x'.repeat(65), 'msg_é'])('with the id %j, though it is signed', async (id) => {
+    expect(await codeOf(verify(toRequest({ id, body: JSON.stringify({ ...event, id }) })))).toBe('webhook_malformed')
+  })
+  test.each(['', '-1', '0', `0${SECONDS}`, `${SECONDS}.0`, '1e9', 'now', '9'.repeat(13)])(
+    'with the time %j, though it is signed',
+    async (seconds) => {
+      expect(await codeOf(verify(toRequest({ seconds })))).toBe('webhook_malformed')
+    },
+  )
+  test.each([
+    '',
+    'null',
+    '[]',
+    '{',
+    '"text"',
+    JSON.stringify({ ...event, id: 'msg_1' }),
+    JSON.stringify({ ...event, data: 1 }),
+  ])('with the body %j, though it is signed', async (body) => {
+    expect(await codeOf(verify(toRequest({ body })))).toBe('webhook_malformed')
+  })
+  test('with a body that is not UTF-8, or too long', async () => {
+    const { headers } = toRequest()
+    expect(await codeOf(verify({ headers, body: new Uint8Array(65_537) }))).toBe('webhook_malformed')
+    expect(await codeOf(verify({ headers, body: Uint8Array.of(0xff) }))).toBe('webhook_forged')
+  })
+  test('with more signatures than anybody has keys', async () => {
+    const { headers, body } = toRequest()
+    const signature = Array.from({ length: 17 }, () => headers['webhook-signature']).join(' ')
+    expect(await codeOf(verify({ headers: { ...headers, 'webhook-signature': signature }, body }))).toBe(
+      'webhook_malformed',
+    )
+  })
+  test('when it was acted on before, and only after it was judged', async () => {
+    const asked: string[] = []
+    const seen = async (id: string) => asked.push(id) > 0
+    expect(await codeOf(verify(toRequest({ by: other.privateKey }), { seen }))).toBe('webhook_forged')
+    expect(asked).toEqual([])
+    expect(await codeOf(verify(toRequest(), { seen }))).toBe('webhook_replayed')
+    expect(asked).toEqual([event.id])
+    expect(await verify(toRequest(), { seen: () => false })).toEqual(event)
+  })
+})
+
+test.each([
+  ['none', []],
+  ['of another form', ['whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD']],
+  ['that is too short', ['whpk_AAAA']],
+  [
+    'of small order, under which one signature fits many messages',
+    [toWebhookKeyText(Uint8Array.of(1, ...new Uint8Array(31)))],
+  ],
+  ['beside a good one', [ours.key, 'whpk_']],
+])('a key %s is a fault of the call', async (_name, keys) => {
+  expect(await codeOf(verify(toRequest(), { keys }))).toBe('webhook_keys_invalid')
+})

@@ -1,0 +1,106 @@
+import { describe, expect, test } from 'vitest'
+import { readWebhooks } from './readWebhooks.ts'
+
+const KEY = '11'.repeat(32)
+
+function read(env: Record<string, string>, { isProduction = false } = {}) {
+  const faults: string[] = []
+  const readFile = (path: string) => {
+    if (path !== 'key') throw new Error('no such file')
+    return `${KEY}\n${'22'.repeat(32)}\n`
+  }
+  const config = readWebhooks(env, { readFile, isProduction }, (text) => void faults.push(text))
+  return { config, faults }
+}
+
+describe('WEBHOOK_URL', () => {
+  test('without it there are no webhooks', () => {
+    expect(read({})).toEqual({ config: undefined, faults: [] })
+    expect(read({ WEBHOOK_URL: '' })).toEqual({ config: undefined, faults: [] })
+  })
+  test('https, and a key', () => {
+    const { config, faults } = read(
+      { WEBHOOK_URL: 'https://a.example/hook?x=1, https://b.example', WEBHOOK_PRIVATE_KEY: KEY },
+      { isProduction: true },
+    )
+    expect(faults).toEqual([])
+    expect(config).toEqual({
+      urls: [new URL('https://a.example/hook?x=1'), new URL('https://b.example')],
+      seeds: [Buffer.from(KEY, 'hex')],
+      allowsLoopback: false,
+      deadlineMs: 259_200_000,
+      timeoutMs: 10_000,
+    })
+  })
+  test('several keys from a file, so that one can be replaced', () => {
+    const { config, faults } = read({ WEBHOOK_URL: 'https://a.example', WEBHOOK_PRIVATE_KEY_FILE: 'key' })
+    expect([faults, config?.seeds.length]).toEqual([[], 2])
+  })
+  test('http and loopback only where it is asked for, outside of production', () => {
+    const env = {
+      WEBHOOK_URL: 'http://127.0.0.1:9000/hook,http://localhost:1,http://[::1]:2',
+      WEBHOOK_PRIVATE_KEY: KEY,
+    }
+    expect(read(env).faults).toEqual(Array.from({ length: 3 }, () => 'WEBHOOK_URL: an address that is not public'))
+    expect(read({ ...env, WEBHOOK_ALLOW_LOOPBACK: 'true' }).faults).toEqual([])
+    expect(read({ ...env, WEBHOOK_ALLOW_LOOPBACK: 'true' }, { isProduction: true }).faults).toEqual([
+      'WEBHOOK_ALLOW_LOOPBACK: refused in production',
+    ])
+  })
+})
+
+test.each([
+  ['plain http', { WEBHOOK_URL: 'http://a.example' }, 'WEBHOOK_URL: expected https'],
+  ['another scheme', { WEBHOOK_URL: 'ftp://a.example' }, 'WEBHOOK_URL: expected https'],
+  ['no URL', { WEBHOOK_URL: 'a.example' }, 'WEBHOOK_URL: expected URLs without user name and fragment'],
+  [
+    'a password in it',
+    { WEBHOOK_URL: 'https://u:p@a.example' },
+    'WEBHOOK_URL: expected URLs without user name and fragment',
+  ],
+  ['a fragment', { WEBHOOK_URL: 'https://a.example/#x' }, 'WEBHOOK_URL: expected URLs without user name and fragment'],
+  ['a private address', { WEBHOOK_URL: 'https://10.0.0.1/' }, 'WEBHOOK_URL: an address that is not public'],
+  [
+    'a private address, spelt as a number',
+    { WEBHOOK_URL: 'https://0xa000001/' },
+    'WEBHOOK_URL: an address that is not public',
+  ],
+  ['a mapped address', { WEBHOOK_URL: 'https://[::ffff:10.0.0.1]/' }, 'WEBHOOK_URL: an address that is not public'],
+  [
+    'the metadata of a cloud',
+    { WEBHOOK_URL: 'https://169.254.169.254/latest' },
+    'WEBHOOK_URL: an address that is not public',
+  ],
+  [
+    'one twice',
+    { WEBHOOK_URL: 'https://a.example,https://a.example' },
+    'WEBHOOK_URL: expected at most 8 URLs, each once',
+  ],
+  [
+    'too many',
+    { WEBHOOK_URL: Array.from({ length: 9 }, (_, n) => `https://a${n}.example`).join() },
+    'WEBHOOK_URL: expected at most 8 URLs, each once',
+  ],
+  ['no key', { WEBHOOK_PRIVATE_KEY: '' }, 'WEBHOOK_PRIVATE_KEY: expected 32 bytes of hex, or up to 4 of them'],
+  ['a short key', { WEBHOOK_PRIVATE_KEY: '11' }, 'WEBHOOK_PRIVATE_KEY: expected 32 bytes of hex, or up to 4 of them'],
+  [
+    'a key of zeros',
+    { WEBHOOK_PRIVATE_KEY: '00'.repeat(32) },
+    'WEBHOOK_PRIVATE_KEY: expected 32 bytes of hex, or up to 4 of them',
+  ],
+  [
+    'too many keys',
+    { WEBHOOK_PRIVATE_KEY: Array.from({ length: 5 }, () => KEY).join() },
+    'WEBHOOK_PRIVATE_KEY: expected 32 bytes of hex, or up to 4 of them',
+  ],
+  ['no time', { WEBHOOK_TIMEOUT_MS: '1' }, 'WEBHOOK_TIMEOUT_MS: expected a whole number from 100 to 60000'],
+  [
+    'a deadline beyond what is kept',
+    { WEBHOOK_DEADLINE_S: '2592001' },
+    'WEBHOOK_DEADLINE_S: expected a whole number from 1 to 2592000',
+  ],
+  ['a key that nothing is signed with', { WEBHOOK_URL: '' }, 'WEBHOOK_URL: missing, though WEBHOOK_PRIVATE_KEY is set'],
+])('refuses %s, without a word of the secret', (_name, changes, fault) => {
+  const { faults } = read({ WEBHOOK_URL: 'https://a.example', WEBHOOK_PRIVATE_KEY: KEY, ...changes })
+  expect(faults).toEqual([fault])
+})

@@ -1,0 +1,78 @@
+import { isIP } from 'node:net'
+import { type Env, type Fault, readBoolean, readInteger, readList, readSecret } from '@countersign/service'
+import { isLoopbackAddress, isPublicAddress } from './isPublicAddress.ts'
+import { toHost } from './postWebhook.ts'
+
+/** Who is told what happens, and by which keys. */
+export type WebhookConfig = {
+  urls: readonly URL[]
+  /** Of Ed25519 keys, 32 bytes each. Every webhook is signed by all of them, so that a key can be replaced while receivers still know the old one. */
+  seeds: readonly Uint8Array[]
+  allowsLoopback: boolean
+  /** How long after it happened an event is given up. */
+  deadlineMs: number
+  timeoutMs: number
+}
+
+const MAX_URLS = 8
+const MAX_KEYS = 4
+const MAX_URL_LENGTH = 2_048
+
+/** Webhooks are asked for by naming a receiver, `WEBHOOK_URL`. Without it there are none. */
+export function readWebhooks(
+  env: Env,
+  { readFile, isProduction }: { readFile(path: string): string; isProduction: boolean },
+  fault: Fault,
+): WebhookConfig | undefined {
+  const texts = readList(readSecret(env, 'WEBHOOK_URL', readFile, fault))
+  const allowsLoopback = readBoolean(env, 'WEBHOOK_ALLOW_LOOPBACK', fault)
+  if (allowsLoopback && isProduction) fault('WEBHOOK_ALLOW_LOOPBACK: refused in production')
+  const key = readSecret(env, 'WEBHOOK_PRIVATE_KEY', readFile, fault)
+  if (texts.length === 0) {
+    if (key) fault('WEBHOOK_URL: missing, though WEBHOOK_PRIVATE_KEY is set')
+    return undefined
+  }
+  if (new Set(texts).size !== texts.length || texts.length > MAX_URLS) {
+    fault(`WEBHOOK_URL: expected at most ${MAX_URLS} URLs, each once`)
+  }
+  return {
+    urls: texts.flatMap((text) => readReceiver(text, { allowsLoopback }, fault)),
+    seeds: readSeeds(key, fault),
+    allowsLoopback,
+    deadlineMs: 1000 * readInteger(env, 'WEBHOOK_DEADLINE_S', { fallback: 259_200, min: 1, max: 2_592_000 }, fault),
+    timeoutMs: readInteger(env, 'WEBHOOK_TIMEOUT_MS', { fallback: 10_000, min: 100, max: 60_000 }, fault),
+  }
+}
+
+/** No fault quotes a URL: its path may be a secret. */
+function readReceiver(text: string, { allowsLoopback }: { allowsLoopback: boolean }, fault: Fault): URL[] {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (
+    url === undefined ||
+    text.length > MAX_URL_LENGTH ||
+    url.username !== '' ||
+    url.password !== '' ||
+    url.hash !== ''
+  ) {
+    fault('WEBHOOK_URL: expected URLs without user name and fragment')
+    return []
+  }
+  const host = toHost(url)
+  const isLoopback = host === 'localhost' || isLoopbackAddress(host)
+  const isAllowed = isLoopback ? allowsLoopback : isIP(host) === 0 || isPublicAddress(host)
+  if (!isAllowed) fault('WEBHOOK_URL: an address that is not public')
+  else if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback)) fault('WEBHOOK_URL: expected https')
+  return [url]
+}
+
+function readSeeds(text: string | undefined, fault: Fault): Uint8Array[] {
+  if (text === undefined) return []
+  const seeds = text.split(/[\s,]+/).filter((seed) => seed !== '')
+  // The message never quotes a key.
+  const isValid =
+    seeds.length > 0 &&
+    seeds.length <= MAX_KEYS &&
+    seeds.every((seed) => /^[0-9a-f]{64}$/.test(seed) && !/^0+$/.test(seed))
+  if (!isValid) fault(`WEBHOOK_PRIVATE_KEY: expected 32 bytes of hex, or up to ${MAX_KEYS} of them`)
+  return isValid ? seeds.map((seed) => Buffer.from(seed, 'hex')) : []
+}

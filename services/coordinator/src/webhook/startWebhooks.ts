@@ -1,0 +1,124 @@
+import { hash } from 'node:crypto'
+import type { Log } from '@countersign/service'
+import { toBackoffMs } from '../pipeline/backoff.ts'
+import type { Clock } from '../ports.ts'
+import type { DueWebhook, WebhookStore } from '../store/webhooks.ts'
+import { toReason } from '../toReason.ts'
+import { createWebhookSigner } from './createWebhookSigner.ts'
+import { postWebhook, WebhookFailure } from './postWebhook.ts'
+import type { WebhookConfig } from './readWebhooks.ts'
+
+/** What operators watch about webhooks: how each attempt ended. */
+export type WebhookMetrics = { observeWebhook(receiver: string, outcome: 'delivered' | 'failed' | 'dead'): void }
+
+export type StartWebhooksDeps = {
+  store: WebhookStore
+  clock: Clock
+  log: Log
+  metrics: WebhookMetrics
+  /** Undefined where there are none. */
+  config: WebhookConfig | undefined
+  post?: typeof postWebhook
+}
+
+export type Webhooks = { stop(): Promise<void> }
+
+/** Under way at one time, to each receiver: one that hangs takes nothing from the others. */
+const MAX_UNDER_WAY = 32
+const POLL_MS = 500
+/** Beyond the time limit of the request: enough to write down how it ended. */
+const LEASE_MARGIN_MS = 10_000
+const MAX_BACKOFF_MS = 14_400_000
+const FORGET_EVERY_MS = 60_000
+const DAY_MS = 86_400_000
+const KEEP_DELIVERED_MS = 2 * DAY_MS
+const KEEP_MS = 30 * DAY_MS
+
+/**
+ * Says who is to be told from now on, and tells them: each event at least once to each receiver, in no order. What is under way when a
+ * worker dies is sent again by another when its lease is over.
+ */
+export async function startWebhooks(deps: StartWebhooksDeps): Promise<Webhooks> {
+  const { store, clock, log, metrics, config, post = postWebhook } = deps
+  const { urls = [], seeds = [] } = config ?? {}
+  const signer = createWebhookSigner(seeds)
+  const named = urls.map(({ href, origin }) => ({ urlHash: hash('sha256', href), origin }))
+  const ids = await store.register({ receivers: named, keys: signer.publicKeys, now: clock.now() })
+  if (config === undefined) return { async stop() {} }
+  const { deadlineMs, timeoutMs } = config
+  const stopping = new AbortController()
+
+  async function deliver(url: URL, { event, receiverId, attempts }: DueWebhook): Promise<void> {
+    let failure: string | undefined
+    try {
+      await post(config as WebhookConfig, { url, ...signer.sign(event, clock.now()) }, { signal: stopping.signal })
+    } catch (error) {
+      // Whether it has arrived is not known: it is sent again, and its id tells.
+      failure = error instanceof WebhookFailure ? error.code : stopping.signal.aborted ? 'stopped' : 'connection_failed'
+    }
+    const delayMs =
+      failure === 'stopped' ? 0 : toBackoffMs({ attempt: attempts - 1, random: Math.random, capMs: MAX_BACKOFF_MS })
+    const { origin } = url
+    try {
+      const status = await store.settle({ eventId: event.id, receiverId, failure, delayMs, deadlineMs })
+      if (failure === 'stopped') return
+      metrics.observeWebhook(origin, status === 'pending' ? 'failed' : status)
+      if (status === 'dead') {
+        log.warn({ msg: 'Gave up a webhook', name: event.type, id: event.id, origin, code: failure, attempt: attempts })
+      }
+    } catch (error) {
+      log.warn({ msg: 'Could not settle a webhook', name: event.type, id: event.id, origin, ...toReason(error) })
+    }
+  }
+
+  async function serve(url: URL, receiverId: number): Promise<void> {
+    const underWay = new Set<Promise<void>>()
+    while (!stopping.signal.aborted) {
+      const limit = MAX_UNDER_WAY - underWay.size
+      const due = await store.claim({ receiverId, limit, leaseMs: timeoutMs + LEASE_MARGIN_MS }).catch((error) => {
+        log.warn({ msg: 'Could not look for webhooks', origin: url.origin, ...toReason(error) })
+        return []
+      })
+      for (const webhook of due) {
+        const delivery = deliver(url, webhook).finally(() => underWay.delete(delivery))
+        underWay.add(delivery)
+      }
+      if (due.length === 0) await pause(POLL_MS, stopping.signal)
+      // Half of the places at least: the next look is for many.
+      while (underWay.size > MAX_UNDER_WAY / 2) await Promise.race(underWay)
+    }
+    await Promise.all(underWay)
+  }
+
+  async function forget(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      const now = clock.now()
+      await store.forget({ deliveredBefore: now - KEEP_DELIVERED_MS, before: now - KEEP_MS }).catch((error) => {
+        log.warn({ msg: 'Could not delete old webhooks', ...toReason(error) })
+      })
+      await pause(FORGET_EVERY_MS, stopping.signal)
+    }
+  }
+
+  const serving = Promise.all([...urls.map((url, index) => serve(url, ids[index] ?? 0)), forget()])
+  log.info({ msg: 'Started webhooks', count: urls.length })
+  return {
+    async stop() {
+      stopping.abort()
+      await serving
+    },
+  }
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', end)
+      resolve()
+    }
+    const timer = setTimeout(end, ms)
+    signal.addEventListener('abort', end)
+    if (signal.aborted) end()
+  })
+}
