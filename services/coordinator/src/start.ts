@@ -20,6 +20,7 @@ import { createSelfReport } from './health/selfReport.ts'
 import { createSnpCertificates } from './health/snpCertificates.ts'
 import { createSnpRevocations } from './health/snpRevocations.ts'
 import { createHttpServer } from './http/createHttpServer.ts'
+import { createReadBlock } from './ipfs/createReadBlock.ts'
 import { createMetrics } from './metrics.ts'
 import { type Decorate, keepOriginal } from './parts.ts'
 import { createBatchSigner } from './sign/batchSigner.ts'
@@ -154,6 +155,11 @@ export async function startCoordinator(
     ...(pipelineConfig?.pinner.kind === 'helia'
       ? { getBlock: async (cid) => (await pipelineStarting)?.getBlock?.(cid) }
       : {}),
+    readBlock: createReadBlock({
+      source: config.receiptSource,
+      hasPipeline: pipelineConfig !== undefined,
+      whenStarted: async () => (await pipelineStarting)?.readBlock,
+    }),
     store,
     logStore: opened.logStore,
     enclave,

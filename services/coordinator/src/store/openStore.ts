@@ -7,6 +7,7 @@ import { createLogStore } from './logs.ts'
 import { type OpenDatabaseOptions, openDatabase } from './openDatabase.ts'
 import { createPinningStore, type PinningStore } from './pinning.ts'
 import { createPublicationStore, type PublicationStore } from './publications.ts'
+import { createRetentionStore, type RetentionStore } from './retention.ts'
 import { enqueueMissing, type Swept } from './sweep.ts'
 
 type OpenStoreOptions = OpenDatabaseOptions & {
@@ -22,6 +23,7 @@ type OpenStoreOptions = OpenDatabaseOptions & {
 export type PipelineStore = {
   pinning: PinningStore
   publications: PublicationStore
+  retention: RetentionStore
   jobs: Pick<Jobs, 'work'>
   countOpenProofs(): Promise<ProofCount[]>
   enqueueMissing(parameters: { now: number }): Promise<Swept>
@@ -46,6 +48,7 @@ export async function openStores(
     const pipeline: PipelineStore = {
       pinning: createPinningStore({ db, jobs, publishDelayMs }),
       publications: createPublicationStore({ db, jobs }),
+      retention: createRetentionStore(db),
       jobs,
       countOpenProofs: () => countOpenProofs(db),
       enqueueMissing: (parameters) => enqueueMissing({ db, jobs }, parameters),
