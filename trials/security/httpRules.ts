@@ -27,6 +27,7 @@ export const catalogue: Readonly<Record<string, number>> = {
   ...{ attestation_invalid: 502, signature_invalid: 502 },
   ...{ entropy_unavailable: 503, enclave_unavailable: 503, collateral_stale: 503, database_unavailable: 503 },
   ...{ provider_unavailable: 503, shutting_down: 503, policy_not_pinned: 503, log_unavailable: 503 },
+  ...{ receipt_unavailable: 503 },
   ...{ invalid_policy: 400, policy_refused: 403, approvals_missing: 403, approval_invalid: 403 },
   ...{ vault_not_found: 404, too_many_vaults: 409 },
 }

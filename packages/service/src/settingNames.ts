@@ -62,6 +62,7 @@ export const settingNames: readonly string[] = [
   'RATE_LIMIT_PROVISION',
   'RATE_LIMIT_SIGN',
   'RECEIPTS',
+  'RECEIPT_RETENTION_D',
   'REPORT_SOURCE',
   'ROOT_SECRET',
   'ROOT_SECRET_BACKUP_FILE',

@@ -34,12 +34,14 @@ import type {
   LogKeeper,
   LogStore,
   Random,
+  ReadBlock,
   Schedule,
   SelfReport,
   Store,
 } from './ports.ts'
 import { createProofReader } from './proof/proofReader.ts'
 import { createProofWatcher } from './proof/watchProof.ts'
+import { withReceipts } from './proof/withReceipts.ts'
 import type { SigningRequest, SigningResult } from './sign/request.ts'
 import { systemSchedule } from './system.ts'
 import type { WarnOf } from './webhook/createWarner.ts'
@@ -82,6 +84,8 @@ export type AppDeps = {
   readWebhookKeys(): Promise<readonly Uint8Array[]>
   /** Has it told that a vault did not sign. */
   warnOf: WarnOf
+  /** Where receipts are read that are on IPFS alone; without it they cannot be shown. */
+  readBlock?: ReadBlock | undefined
   logStore: Pick<LogStore, 'listLogs' | 'findCosigned' | 'readTiles' | 'readBundle'>
   clock: Clock
   random: Random
@@ -111,7 +115,14 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
   const cookies: CookieRules = { isHttps, sameSite: config.cookieSameSite }
   const limiters = createLimiters({ rateLimits: config.rateLimits, clock })
   const getSignedIn = createGetSignedIn({ store, clock, sessionIdleMs, cookies })
-  const watcher = createProofWatcher({ store, ipfsGatewayUrl, schedule, log, pollMs: config.proofPollMs ?? 1000 })
+  const proofs = withReceipts({ store, readBlock: deps.readBlock, log })
+  const watcher = createProofWatcher({
+    store: proofs,
+    ipfsGatewayUrl,
+    schedule,
+    log,
+    pollMs: config.proofPollMs ?? 1000,
+  })
   const proofEvents = createProofEvents({ watcher, schedule })
   const guards = createGuards({ config, isHttps, clock, random, log })
   const middleware = createMiddleware({ guards, origins: config })
@@ -148,7 +159,7 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
     allowedChainIds,
     signQuotaPerDay: config.signQuotaPerDay,
   })
-  const proofReader = createProofReader({ store, ipfsGatewayUrl })
+  const proofReader = createProofReader({ store: proofs, ipfsGatewayUrl })
   const getProof = registerProofRoutes(app, { proofReader, proofEvents, limiters })
   registerGatewayRoutes(app, shared)
   registerLogRoutes(app, shared)

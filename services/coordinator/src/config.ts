@@ -29,7 +29,13 @@ import type { ProviderConfig } from './auth/createProviders.ts'
 import { readProviders } from './auth/readProviders.ts'
 import type { EntropySourceConfig } from './entropy/createEntropySource.ts'
 import { parseRateLimit, type RateLimit } from './http/rateLimit.ts'
-import { type PipelineConfig, readMetricsPort, readPipeline } from './pipeline/config.ts'
+import {
+  type PipelineConfig,
+  type ReceiptSource,
+  readMetricsPort,
+  readPipeline,
+  readReceiptSource,
+} from './pipeline/config.ts'
 import type { EnclavePolicy } from './sign/checkBatch.ts'
 import { readWitnesses, type WitnessSite } from './transparency/readWitnesses.ts'
 
@@ -59,6 +65,8 @@ export type Config = {
   pipelineDelayMs: number
   /** Undefined where this process does not publish: another one works on the proofs, or none. */
   pipeline: PipelineConfig | undefined
+  /** Where a process that does not publish reads receipts that are on IPFS alone. */
+  receiptSource: ReceiptSource | undefined
   /** SHA-256 of what decides about signing, for the coordinator's own report. */
   configHash: string
 }
@@ -132,6 +140,9 @@ export function inspectConfig(env: Env, deps: ReadConfigDeps): { config: Config;
   const seconds = (name: string, fallback: number) =>
     1000 * readInteger(env, name, { fallback, min: 1, max: MAX_SESSION_S }, fault)
   const limit = (name: string, fallback: string) => readRateLimit(env, name, fallback, fault)
+  const ipfsGatewayUrl = env.IPFS_GATEWAY_URL ? readUrl(env, 'IPFS_GATEWAY_URL', '', fault) : undefined
+  const context = { readFile: deps.readFile, isProduction }
+  const pipeline = isWorker(env, fault) ? readPipeline(env, context, fault) : undefined
   const config: Omit<Config, 'configHash'> = {
     isProduction,
     isMock,
@@ -152,7 +163,7 @@ export function inspectConfig(env: Env, deps: ReadConfigDeps): { config: Config;
       },
       allowedChainIds,
       signQuotaPerDay: readInteger(env, 'SIGN_QUOTA_PER_DAY', { fallback: undefined, min: 1, max: 1_000_000 }, fault),
-      ...(env.IPFS_GATEWAY_URL ? { ipfsGatewayUrl: readUrl(env, 'IPFS_GATEWAY_URL', '', fault) } : {}),
+      ...(ipfsGatewayUrl === undefined ? {} : { ipfsGatewayUrl }),
       version: deps.version,
     },
     databaseUrl: databaseUrl || undefined,
@@ -168,7 +179,8 @@ export function inspectConfig(env: Env, deps: ReadConfigDeps): { config: Config;
     witnesses,
     batchLimit: readInteger(env, 'BATCH_LIMIT', { fallback: 256, min: 1, max: 256 }, fault),
     pipelineDelayMs: readInteger(env, 'PIPELINE_DELAY_MS', { fallback: 1000, min: 0, max: 3_600_000 }, fault),
-    pipeline: isWorker(env, fault) ? readPipeline(env, { readFile: deps.readFile, isProduction }, fault) : undefined,
+    pipeline,
+    receiptSource: pipeline === undefined ? readReceiptSource(env, { ...context, ipfsGatewayUrl }, fault) : undefined,
   }
   // What has faults may have no hash.
   const configHash = faults.length > 0 ? tryToHash(config, deps.version) : hashConfig(config, deps.version)

@@ -42,6 +42,7 @@ export const coordinatorErrors = {
   provider_unavailable: { status: 503, retryable: true },
   entropy_unavailable: { status: 503, retryable: true },
   policy_not_pinned: { status: 503, retryable: true },
+  receipt_unavailable: { status: 503, retryable: true },
   enclave_unavailable: { status: 503, retryable: true },
   collateral_stale: { status: 503, retryable: true },
   log_unavailable: { status: 503, retryable: true },

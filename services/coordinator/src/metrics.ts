@@ -48,7 +48,7 @@ export function createMetrics(deps: GaugeDeps): Metrics {
   for (const code of FAULTS) problems.inc({ code }, 0)
   const stages = new Counter({
     name: 'countersign_stage_attempts_total',
-    help: 'Attempts of the stages policy, pin, publish and confirm, by their outcome',
+    help: 'Attempts of the stages policy, pin, publish and confirm, by their outcome; of retention, receipts that were dropped or kept',
     labelNames: ['stage', 'outcome'],
     registers: [registry],
   })
@@ -109,7 +109,7 @@ export function createMetrics(deps: GaugeDeps): Metrics {
       affordable.set({ account }, Number(gas))
     },
     observeWebhook: (receiver, outcome) => webhooks.inc({ receiver, outcome }),
-    observeStage: (stage, outcome) => stages.inc({ stage, outcome }),
+    observeStage: (stage, outcome, count = 1) => stages.inc({ stage, outcome }, count),
     observeBatch: (size) => batches.observe(size),
     observeSigning: (code, seconds) => signings.observe({ code }, seconds),
     observeRound: (outcome, seconds) => rounds.observe({ outcome }, seconds),

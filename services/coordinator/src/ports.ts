@@ -354,13 +354,15 @@ export type Block = { cid: string; bytes: Uint8Array<ArrayBuffer> }
 /** Reads a block that this process holds. The reader hashes it. Undefined where it is not held. */
 export type GetBlock = (cid: string) => Promise<Uint8Array<ArrayBuffer> | undefined>
 
+/** The bytes as a service gives them back, hashed and compared with the CID here. Throws `PinError`. */
+export type ReadBlock = (cid: string, options: { signal: AbortSignal }) => Promise<Uint8Array<ArrayBuffer>>
+
 /** Puts blocks where anyone can get them. Both throw `PinError`. */
 export type Pinner = {
   readonly name: 'helia' | 'kubo' | 'pinata'
   /** Resolves once the service confirms that it holds the block, under exactly this CID. Pinning twice is safe. */
   pin(block: Block, options: { signal: AbortSignal }): Promise<void>
-  /** The bytes as the service gives them back, hashed and compared with the CID here. */
-  read(cid: string, options: { signal: AbortSignal }): Promise<Uint8Array<ArrayBuffer>>
+  read: ReadBlock
   stop(): Promise<void>
 }
 

@@ -14,6 +14,7 @@ import { createEntropySource } from './entropy/createEntropySource.ts'
 import { createDrandSource } from './entropy/drand.ts'
 import { createReadAhead } from './entropy/readAhead.ts'
 import { createHttpServer } from './http/createHttpServer.ts'
+import { createReadBlock } from './ipfs/createReadBlock.ts'
 import { createMetrics } from './metrics.ts'
 import { type Decorate, keepOriginal } from './parts.ts'
 import { createBatchSigner } from './sign/batchSigner.ts'
@@ -141,6 +142,11 @@ export async function startCoordinator(
     ...(pipelineConfig?.pinner.kind === 'helia'
       ? { getBlock: async (cid) => (await pipelineStarting)?.getBlock?.(cid) }
       : {}),
+    readBlock: createReadBlock({
+      source: config.receiptSource,
+      hasPipeline: pipelineConfig !== undefined,
+      whenStarted: async () => (await pipelineStarting)?.readBlock,
+    }),
     store,
     logStore: opened.logStore,
     readWebhookKeys: createKeyReader({ events: webhookEvents, clock }),

@@ -36,6 +36,7 @@ export const testProblems = {
   signature_invalid: { status: 502, title: 'The enclave’s signature did not hold' },
   entropy_unavailable: { status: 503, title: 'No entropy sample is available' },
   policy_not_pinned: { status: 503, title: 'The rules are not stored safely yet' },
+  receipt_unavailable: { status: 503, title: 'The receipt cannot be read from IPFS' },
   enclave_unavailable: { status: 503, title: 'The key enclave cannot be reached' },
   collateral_stale: { status: 503, title: 'The vendor’s collateral is out of date' },
   log_unavailable: { status: 503, title: 'The public log or its witnesses cannot be reached' },

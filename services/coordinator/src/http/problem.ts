@@ -124,6 +124,11 @@ export const problems: Record<CoordinatorErrorCode, { title: string; advice: str
     title: 'The rules are not stored safely yet',
     advice: 'Retry: the address is answered once its rules were read back from IPFS.',
   },
+  receipt_unavailable: {
+    title: 'The receipt cannot be read from IPFS',
+    advice:
+      'Retry after the seconds that `Retry-After` names. The proof is not lost: its CID is in its on-chain event.',
+  },
   enclave_unavailable: { title: 'The key enclave cannot be reached', advice: 'Retry.' },
   collateral_stale: {
     title: 'The vendor’s collateral is out of date',

@@ -11,14 +11,25 @@ export type ProofRoutesDeps = { proofReader: ProofReader; proofEvents: ProofEven
 
 /** When a place among the streams of an address becomes free is unknown; this is when their browsers would retry. */
 const STREAM_RETRY_S = 4
+const RECEIPT_RETRY_S = 5
 
 /** Returns the one that is asked for most. */
 export function registerProofRoutes(app: HttpApp, deps: ProofRoutesDeps): DirectRoute {
   const { proofReader, proofEvents, limiters } = deps
 
+  /** One that is on IPFS alone may be readable again in a moment. */
+  function retryLater(c: RequestContext, error: unknown): never {
+    if (error instanceof CoordinatorError && error.code === 'receipt_unavailable') {
+      c.header('retry-after', String(RECEIPT_RETRY_S))
+    }
+    throw error
+  }
+  const read = (c: RequestContext, slug: string) =>
+    proofReader.read(slug).catch((error: unknown) => retryLater(c, error))
+
   async function getProof(c: RequestContext, slug: string) {
     limit(c, limiters.proof)
-    const { isFinal, body, version } = await proofReader.read(slug)
+    const { isFinal, body, version } = await read(c, slug)
     const etag = `"${version}"`
     c.header('etag', etag)
     // Until its event is final, a reorganisation may move a complete proof: a cache has to ask each time.
@@ -38,7 +49,7 @@ export function registerProofRoutes(app: HttpApp, deps: ProofRoutesDeps): Direct
     const slug = c.req.param('slug') ?? ''
     const address = c.get('clientAddress') ?? ''
     if (c.req.method === 'HEAD') {
-      await proofReader.read(slug)
+      await read(c, slug)
       return c.body(null, 200, EVENT_HEADERS)
     }
     if (proofEvents.isFull(address)) {
@@ -46,7 +57,9 @@ export function registerProofRoutes(app: HttpApp, deps: ProofRoutesDeps): Direct
       throw new CoordinatorError('rate_limited', 'too many streams', { details: 'too many streams are open' })
     }
     const { signal } = c.req.raw
-    const events = await proofEvents.open({ slug, address, lastEventId: c.req.header('last-event-id'), signal })
+    const events = await proofEvents
+      .open({ slug, address, lastEventId: c.req.header('last-event-id'), signal })
+      .catch((error: unknown) => retryLater(c, error))
     return events === undefined ? c.body(null, 204) : c.body(events, 200, EVENT_HEADERS)
   })
 

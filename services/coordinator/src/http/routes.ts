@@ -282,7 +282,7 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
     responses: {
       200: json('The proof, as far as it has come', proofPayloadSchema),
       304: { description: 'Unchanged since the ETag that was sent' },
-      ...problemsOf('proof_not_found', 'rate_limited', 'database_unavailable'),
+      ...problemsOf('proof_not_found', 'rate_limited', 'database_unavailable', 'receipt_unavailable'),
     },
   },
   'GET /proof/:slug/events': {
@@ -298,7 +298,7 @@ const endpoints: Record<Endpoint, Omit<RouteConfig, 'method' | 'path'>> = {
     responses: {
       200: text('Events', 'text/event-stream'),
       204: { description: 'The last event was of a terminal status: no more will come' },
-      ...problemsOf('proof_not_found', 'rate_limited', 'database_unavailable'),
+      ...problemsOf('proof_not_found', 'rate_limited', 'database_unavailable', 'receipt_unavailable'),
     },
   },
   'GET /ipfs/:cid': {

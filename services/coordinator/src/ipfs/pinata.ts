@@ -1,15 +1,8 @@
 import { z } from 'zod'
 import type { RemotePinner } from './createRemotePinner.ts'
-import {
-  exchange,
-  type Fetch,
-  parseAnswer,
-  toAuthorization,
-  toBlockBytes,
-  toServiceUrl,
-  toStatusError,
-} from './exchange.ts'
-import { assertBlock, assertCid, PinError } from './pinError.ts'
+import { exchange, type Fetch, parseAnswer, toAuthorization, toServiceUrl, toStatusError } from './exchange.ts'
+import { createGatewayReader } from './gatewayReader.ts'
+import { assertBlock, PinError } from './pinError.ts'
 
 export type CreatePinataPinnerParameters = {
   /** Where files are uploaded; `/v3/files` is added to it. */
@@ -39,7 +32,6 @@ const listed = z.object({
 export function createPinataPinner(parameters: CreatePinataPinnerParameters): RemotePinner {
   const { apiUrl = 'https://uploads.pinata.cloud', gatewayUrl, pinsUrl, token, fetch } = parameters
   const uploads = `${toServiceUrl(apiUrl, { token })}/v3/files`
-  const gateway = toServiceUrl(gatewayUrl)
   const pins = pinsUrl === undefined ? undefined : `${toServiceUrl(pinsUrl, { token })}/pins`
   const headers = toAuthorization(token)
 
@@ -69,15 +61,7 @@ export function createPinataPinner(parameters: CreatePinataPinnerParameters): Re
       if ((data.network ?? 'public') !== 'public') throw new PinError('pin_refused', { details: 'upload: not public' })
       if (pins !== undefined) await confirm(pins, block.cid, signal)
     },
-    async read(cid, { signal }) {
-      assertCid(cid)
-      const url = `${gateway}/ipfs/${cid}?format=raw`
-      const init = { headers: { accept: 'application/vnd.ipld.raw' } }
-      const answer = await exchange({ fetch }, { step: 'gateway', url, init, signal })
-      const isMissing = answer.status === 404 || answer.status === 410
-      if (isMissing) throw new PinError('pin_not_found', { details: `gateway: ${answer.status}` })
-      return toBlockBytes(cid, answer)
-    },
+    read: createGatewayReader({ gatewayUrl, fetch }),
     async probe({ signal }) {
       // An upload without a file: who is known is told that it lacks one.
       const init = { method: 'POST', headers, body: new FormData() }

@@ -1,6 +1,6 @@
 import { ConfigError } from '@countersign/service'
 import { describe, expect, test } from 'vitest'
-import { readPipeline, readWorkerConfig } from './config.ts'
+import { readPipeline, readReceiptSource, readWorkerConfig } from './config.ts'
 
 const KEY = `0x${'a5'.repeat(32)}`
 const chain = {
@@ -55,6 +55,11 @@ describe('readPipeline', () => {
       expect([config?.chain.chainId, faults]).toEqual([chainId, []])
     },
   )
+
+  test('receipts are kept for ever, unless days are named', () => {
+    expect(read(chain).config?.retentionMs).toBeUndefined()
+    expect(read({ ...chain, RECEIPT_RETENTION_D: '30' }).config?.retentionMs).toBe(2_592_000_000)
+  })
 
   test('a day’s gas', () => {
     expect(read({ ...chain, PUBLISH_GAS_PER_DAY: '16777216' }).config?.gasPerDay).toBe(16_777_216n)
@@ -118,6 +123,8 @@ describe('readPipeline', () => {
     ],
     ['a day’s gas that one transaction may exceed', { PUBLISH_GAS_PER_DAY: '16777215' }, /^PUBLISH_GAS_PER_DAY/],
     ['a pinning service beside kubo', { IPFS_PINNER: 'kubo', IPFS_PINS_URL: 'https://psa.example' }, /^IPFS_PINS_URL/],
+    ['a retention of less than a week', { RECEIPT_RETENTION_D: '6' }, /^RECEIPT_RETENTION_D/],
+    ['a retention that is no number', { RECEIPT_RETENTION_D: '30d' }, /^RECEIPT_RETENTION_D/],
     ['an interval of nothing', { CONFIRM_INTERVAL_MS: '0' }, /^CONFIRM_INTERVAL_MS/],
   ])('%s is one fault, which tells no secret', (_, env, fault) => {
     const { faults } = read({ ...chain, ...env }, { files: { '/key': KEY } })
@@ -138,8 +145,40 @@ describe('readPipeline', () => {
   })
 })
 
+describe('readReceiptSource, of a coordinator that does not publish', () => {
+  const find = (env: Record<string, string>, ipfsGatewayUrl?: string) =>
+    readReceiptSource(env, { readFile: () => '', isProduction: false, ipfsGatewayUrl }, (text) => {
+      throw new Error(text)
+    })
+  const gateway = { kind: 'gateway', gatewayUrl: 'https://ipfs.example' }
+  const kubo = { IPFS_PINNER: 'kubo', IPFS_API_URL: 'http://127.0.0.1:5001' }
+
+  test.each([
+    [{}, undefined, undefined],
+    [{ IPFS_PINNER: 'helia' }, undefined, undefined],
+    [{ IPFS_PINNER: 'kubo' }, undefined, undefined],
+    [{}, 'https://ipfs.example', gateway],
+    [{ IPFS_PINNER: 'kubo' }, 'https://ipfs.example', gateway],
+    [kubo, 'https://ipfs.example', { kind: 'kubo', apiUrl: 'http://127.0.0.1:5001', token: undefined }],
+    // The gateway gets no token, so that none is needed.
+    [{ IPFS_PINNER: 'pinata' }, undefined, { kind: 'gateway', gatewayUrl: 'https://gateway.pinata.cloud' }],
+    [{ IPFS_PINNER: 'pinata' }, 'https://ipfs.example', gateway],
+  ])('%j and the gateway %s: %j', (env, ipfsGatewayUrl, source) => {
+    expect(find(env, ipfsGatewayUrl)).toEqual(source)
+  })
+})
+
 describe('readWorkerConfig', () => {
   const readFile = () => ''
+
+  test('a worker with a node of its own keeps all receipts: coordinators could not read them there', () => {
+    const env = { ...chain, DATABASE_URL: 'postgres://localhost/countersign', RECEIPT_RETENTION_D: '30' }
+    expect(() => readWorkerConfig(env, { readFile })).toThrow(
+      expect.objectContaining({ faults: [expect.stringMatching(/^RECEIPT_RETENTION_D: coordinators cannot read/)] }),
+    )
+    const kubo = { ...env, IPFS_PINNER: 'kubo' }
+    expect(readWorkerConfig(kubo, { readFile }).config.retentionMs).toBe(2_592_000_000)
+  })
 
   test('a worker alone needs PostgreSQL and a chain, and is told both at once', () => {
     const error = (() => {

@@ -16,6 +16,9 @@ export type PinnerConfig =
   | { kind: 'kubo'; apiUrl: string; token: string | undefined }
   | { kind: 'pinata'; apiUrl: string | undefined; gatewayUrl: string; pinsUrl: string | undefined; token: string }
 
+/** Where receipts are read by a process that does not pin them. */
+export type ReceiptSource = Extract<PinnerConfig, { kind: 'kubo' }> | { kind: 'gateway'; gatewayUrl: string }
+
 /** What it takes to publish proofs. */
 export type PipelineConfig = {
   pinner: PinnerConfig
@@ -30,7 +33,11 @@ export type PipelineConfig = {
   confirmIntervalMs: number
   /** Undefined where there are none. */
   webhooks: WebhookConfig | undefined
+  /** After which receipts of final proofs are on IPFS alone. Undefined: never. */
+  retentionMs: number | undefined
 }
+
+const PINATA_GATEWAY = 'https://gateway.pinata.cloud'
 
 type Context = { readFile(path: string): string; isProduction: boolean }
 
@@ -57,6 +64,7 @@ export function readPipeline(env: Env, context: Context, fault: Fault): Pipeline
     publishDeadlineMs: seconds('PUBLISH_DEADLINE_S', 86_400),
     confirmIntervalMs: readInteger(env, 'CONFIRM_INTERVAL_MS', { fallback: 4000, min: 500, max: 600_000 }, fault),
     webhooks: readWebhooks(env, context, fault),
+    retentionMs: readRetention(env, fault),
   }
 }
 
@@ -92,8 +100,19 @@ export function inspectWorkerConfig(
   if (databaseUrl === '') fault('DATABASE_URL: required, because a worker beside the coordinator needs PostgreSQL')
   const config = readPipeline(env, { readFile, isProduction: env.NODE_ENV === 'production' }, fault)
   if (config === undefined) fault('RPC_URL: missing')
+  if (config?.retentionMs !== undefined && config.pinner.kind === 'helia') {
+    fault(
+      'RECEIPT_RETENTION_D: coordinators cannot read from the node inside this worker; use IPFS_PINNER=kubo or pinata, or a coordinator that publishes itself',
+    )
+  }
   const metricsPort = readMetricsPort(env, fault)
   return { databaseUrl, dataDir, metricsPort, config, faults }
+}
+
+/** At least a week: by then an operator has noticed that what was pinned is not there any more. */
+function readRetention(env: Env, fault: Fault): number | undefined {
+  const days = readInteger(env, 'RECEIPT_RETENTION_D', { fallback: undefined, min: 7, max: 36_500 }, fault)
+  return days === undefined ? undefined : days * 86_400_000
 }
 
 /** At least what one transaction may ask for on any chain (EIP-7825), so that every publication fits. */
@@ -127,12 +146,26 @@ function readPinner(env: Env, { readFile, isProduction }: Context, fault: Fault)
   if (kind !== 'pinata') fault('IPFS_PINNER: expected helia, kubo or pinata')
   if (secret === '') fault('IPFS_API_TOKEN: missing')
   const apiUrl = env.IPFS_API_URL ? readUrl(env, 'IPFS_API_URL', '', fault) : undefined
-  const gatewayUrl = readUrl(env, 'IPFS_GATEWAY_URL', 'https://gateway.pinata.cloud', fault)
+  const gatewayUrl = readUrl(env, 'IPFS_GATEWAY_URL', PINATA_GATEWAY, fault)
   const pinsUrl = env.IPFS_PINS_URL ? readUrl(env, 'IPFS_PINS_URL', '', fault) : undefined
   if (pinsUrl !== undefined && !pinsUrl.startsWith('https://') && !isLoopbackUrl(pinsUrl)) {
     fault('IPFS_PINS_URL: expected https, or http on loopback, because the token goes there too')
   }
   return { kind: 'pinata', apiUrl, gatewayUrl, pinsUrl, token: token ?? '' }
+}
+
+/** The Kubo that is named, or a gateway. A coordinator beside workers has no block of its own. */
+export function readReceiptSource(
+  env: Env,
+  { ipfsGatewayUrl, ...context }: Context & { ipfsGatewayUrl: string | undefined },
+  fault: Fault,
+): ReceiptSource | undefined {
+  if (env.IPFS_PINNER === 'kubo' && env.IPFS_API_URL) {
+    const pinner = readPinner(env, context, fault)
+    return pinner.kind === 'kubo' ? pinner : undefined
+  }
+  const gatewayUrl = ipfsGatewayUrl ?? (env.IPFS_PINNER === 'pinata' ? PINATA_GATEWAY : undefined)
+  return gatewayUrl === undefined ? undefined : { kind: 'gateway', gatewayUrl }
 }
 
 /** Undefined where no metrics are served. */

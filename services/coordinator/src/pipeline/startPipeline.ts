@@ -1,7 +1,7 @@
 import type { Log } from '@countersign/service'
 import { createViemChain } from '../chain/viemChain.ts'
 import { type Decorate, keepOriginal } from '../parts.ts'
-import type { Clock, GetBlock, Pinner } from '../ports.ts'
+import type { Clock, GetBlock, Pinner, ReadBlock } from '../ports.ts'
 import type { PipelineStore } from '../store/openStore.ts'
 import { systemSchedule } from '../system.ts'
 import { toReason } from '../toReason.ts'
@@ -15,6 +15,8 @@ import { type StageMetrics, startWorker } from './worker.ts'
 export type Pipeline = {
   /** Absent where another service serves the blocks. */
   getBlock?: GetBlock
+  /** From where receipts are pinned. */
+  readBlock: ReadBlock
   stop(): Promise<void>
 }
 
@@ -60,6 +62,7 @@ export async function startPipeline(deps: {
     log.info({ msg: 'Started the worker', name: pinner.name, address: chain.account })
     return {
       ...(getBlock === undefined ? {} : { getBlock }),
+      readBlock: (cid, options) => pinner.read(cid, options),
       async stop() {
         endWatching()
         await Promise.all([worker.stop(), webhooks.stop()])

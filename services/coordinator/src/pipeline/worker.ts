@@ -9,12 +9,13 @@ import { toReason } from '../toReason.ts'
 import type { PipelineConfig } from './config.ts'
 import { confirmPublications } from './confirm.ts'
 import { createSightings } from './confirmRun.ts'
+import { createDropper } from './dropReceipts.ts'
 import { createPinStage, type PinOutcome } from './pin.ts'
 import { pinPolicy } from './pinPolicy.ts'
 import { publishDue } from './publish.ts'
 
 /** What operators watch about the pipeline: how each attempt of a stage ended. */
-export type StageMetrics = { observeStage(stage: string, outcome: string): void }
+export type StageMetrics = { observeStage(stage: string, outcome: string, count?: number): void }
 
 export type WorkerDeps = {
   store: PipelineStore
@@ -26,6 +27,7 @@ export type WorkerDeps = {
   config: Pick<PipelineConfig, 'pinDeadlineMs' | 'publishDeadlineMs' | 'confirmIntervalMs'> & {
     confirmations: number
     gasPerDay?: PipelineConfig['gasPerDay']
+    retentionMs?: PipelineConfig['retentionMs']
   }
 }
 
@@ -46,7 +48,7 @@ const ONE = { batchSize: 1, concurrency: 1 }
 export async function startWorker(deps: WorkerDeps): Promise<Worker> {
   const { store, pinner, chain, clock, log, metrics, config } = deps
   const { pinning, publications, jobs } = store
-  const { pinDeadlineMs, publishDeadlineMs, confirmations, confirmIntervalMs, gasPerDay } = config
+  const { pinDeadlineMs, publishDeadlineMs, confirmations, confirmIntervalMs, gasPerDay, retentionMs } = config
   const pinDeps = { store: pinning, pinner, clock }
   const pinStage = createPinStage({ ...pinDeps, random: Math.random, log, pinDeadlineMs })
   const pins = createGatherer<string, PinOutcome>({
@@ -58,7 +60,10 @@ export async function startWorker(deps: WorkerDeps): Promise<Worker> {
   })
   const sightings = createSightings()
   const chainDeps = { store: countGivenUp(publications, metrics), chain, clock, log, publishDeadlineMs, gasPerDay }
+  const dropper =
+    retentionMs === undefined ? undefined : createDropper({ store: store.retention, pinner, clock, log, retentionMs })
   let sweeping: Promise<void> | undefined
+  let dropping: Promise<void> | undefined
 
   async function sweep() {
     try {
@@ -67,6 +72,16 @@ export async function startWorker(deps: WorkerDeps): Promise<Worker> {
       if (policies > 0) log.warn({ msg: 'Found policies without a job', count: policies })
     } catch (error) {
       log.warn({ msg: 'Could not sweep', ...toReason(error) })
+    }
+  }
+  /** What was not dropped is found by the next round. */
+  async function drop() {
+    try {
+      const { dropped, kept } = (await dropper?.run()) ?? { dropped: 0, kept: 0 }
+      if (dropped > 0) metrics.observeStage('retention', 'dropped', dropped)
+      if (kept > 0) metrics.observeStage('retention', 'kept', kept)
+    } catch (error) {
+      log.warn({ msg: 'Could not drop receipts', ...toReason(error) })
     }
   }
   /** Counts how each attempt ended. A failure is thrown, so that pg-boss tries again; the sweep finds what pg-boss gives up. */
@@ -103,11 +118,16 @@ export async function startWorker(deps: WorkerDeps): Promise<Worker> {
     sweeping ??= sweep().finally(() => {
       sweeping = undefined
     })
+    dropping ??= drop().finally(() => {
+      dropping = undefined
+    })
   }, SWEEP_MS)
   return {
     async stop() {
       clearInterval(timer)
+      dropper?.stop()
       await sweeping
+      await dropping
     },
   }
 }

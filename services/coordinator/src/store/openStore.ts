@@ -8,6 +8,7 @@ import { createLogStore } from './logs.ts'
 import { type ConnectionCount, type OpenDatabaseOptions, openDatabase } from './openDatabase.ts'
 import { createPinningStore, type PinningStore } from './pinning.ts'
 import { createPublicationStore, type PublicationStore } from './publications.ts'
+import { createRetentionStore, type RetentionStore } from './retention.ts'
 import { enqueueMissing, type Swept } from './sweep.ts'
 import { createWebhookEvents } from './webhookEvents.ts'
 import { createWebhookStore, type WebhookStore } from './webhooks.ts'
@@ -27,6 +28,7 @@ export type PipelineStore = {
   publications: PublicationStore
   webhooks: WebhookStore
   webhookEvents: WebhookEvents
+  retention: RetentionStore
   jobs: Pick<Jobs, 'work'>
   countOpenProofs(): Promise<ProofCount[]>
   countConnections(): ConnectionCount | undefined
@@ -55,6 +57,7 @@ export async function openStores(
       publications: createPublicationStore({ db, jobs }),
       webhooks: createWebhookStore(db),
       webhookEvents: createWebhookEvents(db),
+      retention: createRetentionStore(db),
       jobs,
       countOpenProofs: () => countOpenProofs(db),
       countConnections: database.countConnections,

@@ -17,13 +17,16 @@ type ProofRow = StateRow &
   Pick<Tables['pending_transactions'], 'tx_hash'> &
   Pick<Tables['wallets'], 'address'> &
   Pick<Tables['verifications'], 'quote_verified'> &
-  Pick<Tables['attestations'], 'created_at' | 'receipt_bytes'> & { kind: SignatureKind; chain_id: string }
+  Pick<Tables['attestations'], 'created_at' | 'receipt_bytes' | 'receipt_dropped'> & {
+    kind: SignatureKind
+    chain_id: string
+  }
 
 /** Prepared, because planning took the database eight times as long as running it; and fenced, so that the plan stays the right one. */
 export async function findProof(db: Kysely<Tables>, slug: string): Promise<Proof | undefined> {
   const { rows } = await sql<ProofRow>`${sql.raw(PREPARED)}
     select a.slug, a.status, a.ipfs_cid, a.created_at, a.onchain_tx_hash, a.onchain_block_number, a.receipt_bytes,
-      p.kind, p.tx_hash, p.chain_id, w.address, v.quote_verified, coalesce(b.status = 'final', false) as is_final
+      a.receipt_dropped, p.kind, p.tx_hash, p.chain_id, w.address, v.quote_verified, coalesce(b.status = 'final', false) as is_final
     from attestations as a
     join lateral (
       select wallet_id, kind, tx_hash, chain_id from pending_transactions where id = a.pending_transaction_id offset 0
@@ -47,6 +50,7 @@ export async function findProof(db: Kysely<Tables>, slug: string): Promise<Proof
       kmsQuoteVerified: row.quote_verified,
       // Its bytes are frozen before the pin; specification §2 shows them once the pin is done.
       receipt: row.ipfs_cid === null ? null : row.receipt_bytes,
+      ...(row.receipt_dropped === null ? {} : { isDropped: true }),
       createdAt: row.created_at.getTime(),
       isFinal: row.is_final,
     }

@@ -153,6 +153,8 @@ export type Tables = {
     release: Bytes | null
     status: ProofStatus
     receipt_bytes: Bytes | null
+    /** How many bytes the receipt took here, once it is on IPFS alone. */
+    receipt_dropped: number | null
     ipfs_cid: string | null
     onchain_tx_hash: Bytes | null
     onchain_block_number: BigInteger | null

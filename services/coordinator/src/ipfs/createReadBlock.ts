@@ -1,0 +1,30 @@
+import type { ReceiptSource } from '../pipeline/config.ts'
+import type { ReadBlock } from '../ports.ts'
+import { createGatewayReader } from './gatewayReader.ts'
+import { createKuboPinner } from './kubo.ts'
+import { PinError } from './pinError.ts'
+
+export type CreateReadBlockParameters = {
+  source: ReceiptSource | undefined
+  hasPipeline: boolean
+  /** What the pipeline of this process pins to, once it has started. */
+  whenStarted(): Promise<ReadBlock | undefined>
+}
+
+/** Where a coordinator reads receipts from IPFS: what it pins to itself, or else what its settings name. Undefined where it has neither. */
+export function createReadBlock({
+  source,
+  hasPipeline,
+  whenStarted,
+}: CreateReadBlockParameters): ReadBlock | undefined {
+  if (hasPipeline) {
+    return async (cid, options) => {
+      const readBlock = await whenStarted()
+      if (readBlock === undefined) throw new PinError('pin_unavailable', { details: 'not started' })
+      return readBlock(cid, options)
+    }
+  }
+  if (source === undefined) return undefined
+  if (source.kind === 'gateway') return createGatewayReader({ gatewayUrl: source.gatewayUrl, fetch })
+  return createKuboPinner({ ...source, fetch }).read
+}

@@ -1,0 +1,133 @@
+import { hash } from 'node:crypto'
+import { toCid } from '@countersign/receipt'
+import { describe, expect, test } from 'vitest'
+import { CoordinatorError } from '../errors.ts'
+import { PinError, type PinErrorCode } from '../ipfs/pinError.ts'
+import { createFakeClock, createFakeLog } from '../ports.fake.ts'
+import type { HeldReceipt, RetentionStore } from '../store/retention.ts'
+import { createDropper, type DropDeps } from './dropReceipts.ts'
+
+const DAY = 86_400_000
+const HOUR = 3_600_000
+
+/** Rows in memory, old ones first; and a node that has their blocks. */
+function create({ count, ...changes }: { count: number } & Partial<DropDeps>) {
+  const clock = createFakeClock()
+  const log = createFakeLog()
+  const blocks = new Map<string, Uint8Array<ArrayBuffer>>()
+  const rows = Array.from({ length: count }, (_, index) => {
+    const bytes = new Uint8Array(Buffer.from(`{"receipt":${index}}`))
+    const receipt = { slug: `slug${index}`, cid: toCid(bytes), hash: hash('sha256', bytes) }
+    blocks.set(receipt.cid, bytes)
+    return { receipt, isHeld: true }
+  })
+  const asked: { after: string; before: number }[] = []
+  const store: RetentionStore = {
+    async listHeld({ after, before, limit }) {
+      asked.push({ after, before })
+      const found = rows.map((row, id) => ({ ...row, id })).filter(({ id, isHeld }) => isHeld && id > Number(after))
+      const page = found.slice(0, limit)
+      return {
+        receipts: page.map(({ receipt }) => receipt),
+        last: String(page.at(-1)?.id ?? after),
+        isOver: page.length < limit,
+      }
+    },
+    async dropReceipts(slugs) {
+      const wanted = rows.filter(({ receipt, isHeld }) => isHeld && slugs.includes(receipt.slug))
+      for (const row of wanted) row.isHeld = false
+      return wanted.length
+    },
+  }
+  let reads = 0
+  const pinner: DropDeps['pinner'] = {
+    async read(cid) {
+      reads += 1
+      const bytes = blocks.get(cid)
+      if (bytes === undefined) throw new PinError('pin_not_found')
+      return bytes
+    },
+  }
+  const dropper = createDropper({ store, pinner, clock, log, retentionMs: 30 * DAY, pageSize: 10, ...changes })
+  const toRow = (index: number): HeldReceipt => rows[index]?.receipt ?? { slug: '', cid: '', hash: '' }
+  const held = () => rows.filter(({ isHeld }) => isHeld).map(({ receipt }) => receipt.slug)
+  return { dropper, clock, log, blocks, rows, asked, held, toRow, countReads: () => reads, pinner, store }
+}
+
+describe('dropping receipts', () => {
+  test('each goes once IPFS gave it back, page by page; only what is older than the retention is asked for', async () => {
+    const { dropper, held, asked, clock, countReads } = create({ count: 25 })
+    expect(await dropper.run()).toEqual({ dropped: 25, kept: 0 })
+    expect([held(), countReads()]).toEqual([[], 25])
+    expect(new Set(asked.map(({ before }) => before))).toEqual(new Set([clock.now() - 30 * DAY]))
+  })
+
+  test.each<[PinErrorCode]>([['pin_not_found'], ['pin_unavailable'], ['pin_mismatch'], ['pin_refused']])(
+    'what cannot be read stays, the others go: %s',
+    async (code) => {
+      const lost = new Set<string>()
+      const subject = create({
+        count: 12,
+        pinner: {
+          async read(cid) {
+            if (lost.has(cid)) throw new PinError(code)
+            return subject.blocks.get(cid) ?? new Uint8Array()
+          },
+        },
+      })
+      for (const index of [0, 5, 11]) lost.add(subject.toRow(index).cid)
+      expect(await subject.dropper.run()).toEqual({ dropped: 9, kept: 3 })
+      expect(subject.held()).toEqual(['slug0', 'slug5', 'slug11'])
+      expect(subject.log.lines).toContainEqual(
+        expect.objectContaining({ level: 'warn', count: 3, reason: `${code} (3)` }),
+      )
+    },
+  )
+
+  test('other bytes than those that are here stay, even under the right CID', async () => {
+    const { dropper, blocks, held, toRow } = create({ count: 3 })
+    blocks.set(toRow(1).cid, new Uint8Array(Buffer.from('{"receipt":"another"}')))
+    expect(await dropper.run()).toEqual({ dropped: 2, kept: 1 })
+    expect(held()).toEqual(['slug1'])
+  })
+
+  test('a service that gives back nothing is asked for one page, and the rest later', async () => {
+    const { dropper, blocks, held, countReads, clock } = create({ count: 40 })
+    const all = new Map(blocks)
+    blocks.clear()
+    expect(await dropper.run()).toEqual({ dropped: 0, kept: 10 })
+    expect(countReads()).toBe(10)
+    for (const [cid, bytes] of all) blocks.set(cid, bytes)
+    expect(await dropper.run()).toEqual({ dropped: 30, kept: 0 })
+    // What was passed over is looked at again after an hour, not every round.
+    expect(await dropper.run()).toEqual({ dropped: 0, kept: 0 })
+    clock.advance(HOUR)
+    expect(await dropper.run()).toEqual({ dropped: 10, kept: 0 })
+    expect(held()).toEqual([])
+  })
+
+  test('a read that never ends is given up, and its receipt stays', async () => {
+    const never = new Promise<never>(() => {})
+    const subject = create({ count: 2, timeoutMs: 5, pinner: { read: () => never } })
+    expect(await subject.dropper.run()).toEqual({ dropped: 0, kept: 2 })
+    expect(subject.held()).toHaveLength(2)
+  })
+
+  test('a database that fails fails the round: nothing is counted as dropped', async () => {
+    const subject = create({ count: 2 })
+    const store = {
+      ...subject.store,
+      dropReceipts: () => Promise.reject(new CoordinatorError('database_unavailable', 'gone')),
+    }
+    const { clock, log, pinner } = subject
+    const dropper = createDropper({ store, pinner, clock, log, retentionMs: DAY })
+    await expect(dropper.run()).rejects.toMatchObject({ code: 'database_unavailable' })
+    expect(subject.held()).toHaveLength(2)
+  })
+
+  test('once stopped it begins no read', async () => {
+    const { dropper, countReads } = create({ count: 5 })
+    dropper.stop()
+    expect([await dropper.run(), countReads()]).toEqual([{ dropped: 0, kept: 0 }, 0])
+  })
+})

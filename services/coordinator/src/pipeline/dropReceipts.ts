@@ -1,0 +1,111 @@
+import { hash } from 'node:crypto'
+import type { Log } from '@countersign/service'
+import { PinError, untilAborted } from '../ipfs/pinError.ts'
+import type { Clock, Pinner } from '../ports.ts'
+import { groupBy } from '../sign/groupBy.ts'
+import type { HeldReceipt, RetentionStore } from '../store/retention.ts'
+import { toReason } from '../toReason.ts'
+
+export type DropDeps = {
+  store: RetentionStore
+  pinner: Pick<Pinner, 'read'>
+  clock: Clock
+  log: Log
+  /** Since the signing. */
+  retentionMs: number
+  /** Receipts that are looked for in one statement, and dropped in one. */
+  pageSize?: number
+  /** Of one read. */
+  timeoutMs?: number
+}
+
+export type Dropper = {
+  /** One round: some thousands at most. Whatever it throws, each receipt is either here or was read back from IPFS. */
+  run(): Promise<{ dropped: number; kept: number }>
+  /** Begins no further read. */
+  stop(): void
+}
+
+const PAGE_SIZE = 256
+const MAX_PAGES = 16
+/** Reads that are under way at one time. */
+const READS = 32
+const TIMEOUT_MS = 10_000
+/** What could not be dropped is looked at again after that. */
+const AGAIN_MS = 3_600_000
+
+/**
+ * Drops receipts that are old enough from the database, each only after IPFS gave back the same bytes under its CID. Any number of
+ * workers may do it, and each may die at any moment: a receipt goes in the one statement that follows its read.
+ */
+export function createDropper(deps: DropDeps): Dropper {
+  const { store, pinner, clock, log, retentionMs, pageSize = PAGE_SIZE, timeoutMs = TIMEOUT_MS } = deps
+  let after = '-1'
+  let restartAt = clock.now() + AGAIN_MS
+  let isStopped = false
+
+  /** Undefined where IPFS has it; otherwise why it stays. */
+  async function findReason({ cid, hash: expected }: HeldReceipt): Promise<string | undefined> {
+    try {
+      const signal = AbortSignal.timeout(timeoutMs)
+      const held = await untilAborted(signal, () => pinner.read(cid, { signal }))
+      return hash('sha256', held) === expected ? undefined : 'pin_mismatch'
+    } catch (error) {
+      return error instanceof PinError ? error.code : toReason(error).code
+    }
+  }
+
+  async function dropPage(receipts: readonly HeldReceipt[]): Promise<{ dropped: number; reasons: string[] }> {
+    const found: HeldReceipt[] = []
+    const reasons: string[] = []
+    const queue = receipts.values()
+    const readAll = async () => {
+      for (const receipt of queue) {
+        if (isStopped) return
+        const reason = await findReason(receipt)
+        if (reason === undefined) found.push(receipt)
+        else reasons.push(reason)
+      }
+    }
+    await Promise.all(Array.from({ length: READS }, readAll))
+    return { dropped: await store.dropReceipts(found.map(({ slug }) => slug)), reasons }
+  }
+
+  return {
+    async run() {
+      const now = clock.now()
+      if (now >= restartAt) {
+        after = '-1'
+        restartAt = now + AGAIN_MS
+      }
+      const reasons: string[] = []
+      let dropped = 0
+      for (let page = 0; page < MAX_PAGES && !isStopped; page++) {
+        const { receipts, last, isOver } = await store.listHeld({ after, before: now - retentionMs, limit: pageSize })
+        const done = await dropPage(receipts)
+        dropped += done.dropped
+        reasons.push(...done.reasons)
+        after = last
+        // A service that gives back nothing is down: asking it for thousands more would not help it.
+        if (isOver || (done.dropped === 0 && done.reasons.length > 0)) break
+      }
+      if (dropped > 0) log.info({ msg: 'Dropped receipts that IPFS holds', count: dropped })
+      if (reasons.length > 0) {
+        log.warn({
+          msg: 'Kept receipts that IPFS did not give back',
+          count: reasons.length,
+          reason: toSummary(reasons),
+        })
+      }
+      return { dropped, kept: reasons.length }
+    },
+    stop() {
+      isStopped = true
+    },
+  }
+}
+
+/** Such as `pin_not_found (12), pin_unavailable (1)`. */
+function toSummary(reasons: readonly string[]): string {
+  return [...groupBy(reasons, (reason) => reason)].map(([reason, all]) => `${reason} (${all.length})`).join(', ')
+}

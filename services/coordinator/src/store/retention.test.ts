@@ -1,0 +1,139 @@
+import { hash } from 'node:crypto'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createCompleteProofs } from './finalProofs.fake.ts'
+import { countReceipts, createRetentionStore, type RetentionStore } from './retention.ts'
+import { databaseKinds, NOW, startTestStore, type TestStore } from './store.fake.ts'
+
+const RESTRICT_VIOLATION = { code: '23001' }
+const DAY = 86_400_000
+
+describe.each(databaseKinds)('receipts that leave the database, on %s', (kind) => {
+  let subject: TestStore
+  let retention: RetentionStore
+  beforeAll(async () => {
+    subject = await startTestStore(kind)
+    retention = createRetentionStore(subject.database.db)
+  }, 60_000)
+  afterAll(() => subject.stop())
+
+  const complete = (parameters: Partial<Parameters<typeof createCompleteProofs>[1]> = {}) =>
+    createCompleteProofs(subject, { count: 1, now: NOW, ...parameters })
+  const one = async (parameters: Parameters<typeof complete>[0] = {}) => {
+    const [proof] = await complete(parameters)
+    if (proof === undefined) throw new Error('there is no proof')
+    return proof
+  }
+  const run = (text: string) => sql.raw(text).execute(subject.database.db)
+  const update = (slug: string, set: string) => run(`update attestations set ${set} where slug = '${slug}'`)
+  const listAll = async (before: number) => {
+    const all: string[] = []
+    for (let after = '-1', isOver = false; !isOver; ) {
+      const page = await retention.listHeld({ after, before, limit: 3 })
+      all.push(...page.receipts.map(({ slug }) => slug))
+      after = page.last
+      isOver = page.isOver
+    }
+    return all
+  }
+
+  test('what is old and final is listed in the order of signing, with the hash of its bytes; what is young or not final is not', async () => {
+    const early = NOW - 400 * DAY
+    const old = await complete({ count: 7, now: early })
+    const open = await complete({ count: 2, now: early, isFinal: false })
+    const young = await complete({ count: 2, now: early + 2 * DAY })
+    const before = early + DAY
+    const listed = await listAll(before)
+    expect(listed).toEqual(old.map(({ slug }) => slug))
+    expect(listed).not.toContain(open[0]?.slug)
+    expect(listed).not.toContain(young[0]?.slug)
+    const { receipts } = await retention.listHeld({ after: '-1', before, limit: 1 })
+    expect(receipts).toEqual([
+      { slug: old[0]?.slug, cid: old[0]?.cid, hash: hash('sha256', old[0]?.bytes ?? new Uint8Array()) },
+    ])
+    // For the tests below.
+    expect(await retention.dropReceipts(listed)).toBe(7)
+    expect(await listAll(before)).toEqual([])
+  })
+
+  test('the bytes go, everything else stays, and no second time', async () => {
+    const { slug, bytes } = await one()
+    const before = await subject.store.findProof(slug)
+    expect(before?.receipt && Buffer.from(before.receipt).equals(bytes)).toBe(true)
+    expect([await retention.dropReceipts([slug]), await retention.dropReceipts([slug])]).toEqual([1, 0])
+    const { receipt: _, ...rest } = before ?? {}
+    expect(await subject.store.findProof(slug)).toEqual({ ...rest, receipt: null, isDropped: true })
+  })
+
+  test('nothing is dropped of an empty list, or of slugs that no proof has', async () => {
+    expect([await retention.dropReceipts([]), await retention.dropReceipts(['nothing'])]).toEqual([0, 0])
+  })
+
+  test('a proof that is not final keeps its receipt, and the others of the statement theirs', async () => {
+    const final = await one()
+    const open = await one({ isFinal: false })
+    await expect(retention.dropReceipts([final.slug, open.slug])).rejects.toMatchObject(RESTRICT_VIOLATION)
+    for (const { slug } of [final, open]) expect((await subject.store.findProof(slug))?.receipt).not.toBeNull()
+  })
+
+  test.each([
+    `ipfs_cid = 'bafkother'`,
+    'onchain_block_number = 8',
+    `status = 'onchain_failed'`,
+    'receipt_dropped = 5',
+    `failure = 'something'`,
+    'pin_attempts = 3',
+    `statement = '{}'`,
+    'publication_id = null',
+  ])('a receipt is dropped alone: not with %s', async (change) => {
+    const { slug } = await one()
+    await expect(update(slug, `receipt_bytes = null, ${change}`)).rejects.toMatchObject(RESTRICT_VIOLATION)
+    expect((await subject.store.findProof(slug))?.receipt).not.toBeNull()
+  })
+
+  test.each([
+    `receipt_bytes = '{}'`,
+    `receipt_bytes = '{}', receipt_dropped = null`,
+    'receipt_dropped = null',
+    'receipt_dropped = 0',
+    `ipfs_cid = 'bafkother'`,
+    'onchain_block_number = 8',
+  ])('what was dropped does not come back, nor change: %s', async (change) => {
+    const { slug } = await one()
+    await retention.dropReceipts([slug])
+    await expect(update(slug, change)).rejects.toMatchObject(RESTRICT_VIOLATION)
+    expect(await subject.store.findProof(slug)).toMatchObject({ isDropped: true, onchainBlockNumber: 7 })
+  })
+
+  test.each(['receipt_dropped = 5', `receipt_bytes = 'other'`])(
+    'of a receipt that is here: %s is refused',
+    async (change) => {
+      const { slug } = await one()
+      await expect(update(slug, change)).rejects.toMatchObject(RESTRICT_VIOLATION)
+    },
+  )
+
+  test('two workers at once drop each receipt once', async () => {
+    const proofs = await complete({ count: 20 })
+    const slugs = proofs.map(({ slug }) => slug)
+    const counts = await Promise.all([slugs, slugs.toReversed(), slugs].map((some) => retention.dropReceipts(some)))
+    // One that found rows locked may have left some to the others, whose statement then had them.
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(20)
+  })
+
+  test('what receipts take, and took, is counted', async () => {
+    const before = await countReceipts(subject.database.db)
+    const proofs = await complete({ count: 3, length: 20_000 })
+    const held = await countReceipts(subject.database.db)
+    expect(held.held.receipts - before.held.receipts).toBe(3)
+    const bytes = held.held.bytes - before.held.bytes
+    expect(bytes).toBeGreaterThan(10_000)
+    await retention.dropReceipts(proofs.slice(1).map(({ slug }) => slug))
+    const after = await countReceipts(subject.database.db)
+    expect(after.held.receipts).toBe(held.held.receipts - 2)
+    expect(after.dropped.receipts).toBe(held.dropped.receipts + 2)
+    // Nothing is lost between the two.
+    expect(after.held.bytes + after.dropped.bytes).toBe(held.held.bytes + held.dropped.bytes)
+    expect(after.databaseBytes).toBeGreaterThan(0)
+  })
+})
