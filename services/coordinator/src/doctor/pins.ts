@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { createRemotePinner, type RemotePinner } from '../ipfs/createRemotePinner.ts'
 import { PinError } from '../ipfs/pinError.ts'
 import type { PinnerConfig } from '../pipeline/config.ts'
@@ -6,7 +7,8 @@ import { type Check, type Context, type Finding, fault, ok, skipped, warning } f
 import type { DatabaseView } from './database.ts'
 import { explain, toShownUrl } from './reasons.ts'
 
-const HELIA = new URL('../ipfs/helia.ts', import.meta.url)
+/** Images leave its code out. */
+const HELIA = join(import.meta.dirname, '../ipfs/helia.ts')
 
 /** The pin service, with the client that pins. Nothing is pinned. */
 export function createPinsChecks(context: Context, { findPinnedCid }: Pick<DatabaseView, 'findPinnedCid'>): Check[] {
