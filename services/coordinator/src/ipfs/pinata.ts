@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { RemotePinner } from './createRemotePinner.ts'
+import type { RemotePinner } from '../ports.ts'
 import {
   exchange,
   type Fetch,

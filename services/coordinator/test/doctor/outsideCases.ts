@@ -30,6 +30,13 @@ const publicKey = Buffer.from('d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325a
 const WITNESS = toVkey(createNoteKey({ name: 'witness.example/w1', type: 'cosignature-ed25519', publicKey }))
 export const LOG = toVkey(createNoteKey({ name: 'log.example/a', type: 'ed25519', publicKey }))
 
+/** Real silicon, which is not here. */
+async function toHardware(bed: Bed) {
+  const configHashes = [String(bed.backend.enclaveFields().configHash)]
+  const path = await writeJson(bed, 'hardware.json', { measurements: [measureSimulatedEnclave()], configHashes })
+  return { MOCK_ATTESTATION: undefined, ENCLAVE_POLICY_FILE: path, COLLATERAL_URL: `http://${bed.nobody}` }
+}
+
 /** Of everything that the settings name elsewhere. */
 export const outsideCases: readonly Case[] = [
   {
@@ -308,5 +315,26 @@ export const outsideCases: readonly Case[] = [
     state: 'warning',
     text: /witness.example\/w1: nothing listens/,
     mend: /LOG_WITNESSES/,
+  },
+  {
+    what: 'a machine that is none of AMD’s',
+    break: (_, bed) => toHardware(bed),
+    name: 'report',
+    text: /configfs_unavailable/,
+    mend: /SEV-SNP guest/,
+  },
+  {
+    what: 'certificates of AMD that are not there',
+    break: async (_, bed) => ({ ...(await toHardware(bed)), SNP_CERTS_FILE: '/nowhere/certificates.pem' }),
+    name: 'report',
+    text: /SNP_CERTS_FILE cannot be read/,
+    mend: /can read it/,
+  },
+  {
+    what: 'collateral by plain http',
+    break: async (_, bed) => ({ ...(await toHardware(bed)), COLLATERAL_URL: 'http://collateral.example' }),
+    name: 'report',
+    text: /^COLLATERAL_URL: .*https/,
+    mend: /https:\/\/HOST/,
   },
 ]
