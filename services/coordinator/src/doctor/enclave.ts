@@ -124,10 +124,10 @@ export function createEnclaveChecks(
       {
         name: 'enclave-settings',
         settings: SETTINGS,
-        after: ['enclave'],
+        uses: ['enclave'],
         run: async () => (attested.length === 0 ? skipped('no enclave is attested') : compareTerms(attested, config)),
       },
-      { name: 'collateral', settings: SETTINGS, after: ['enclave'], run: checkPlatforms },
+      { name: 'collateral', settings: SETTINGS, uses: ['enclave'], run: checkPlatforms },
     ],
     view: { terms: () => attested },
   }
