@@ -126,6 +126,19 @@ describe('the Compose file', () => {
     ],
     ['too few threads', 'kubo', (service) => void Object.assign(service, { pids_limit: 256 }), /for its threads/],
     ['any number of processes', 'web', (service) => void Reflect.deleteProperty(service, 'pids_limit'), /any number/],
+    [
+      'a doctor that looks for ever',
+      'worker-doctor',
+      (service) => void Object.assign(service, { restart: 'always' }),
+      /come back/,
+    ],
+    [
+      'waiting for the end of what goes on',
+      'web',
+      (service) =>
+        void Object.assign(service, { depends_on: { kubo: { condition: 'service_completed_successfully' } } }),
+      /kubo never ends/,
+    ],
     ['no restart', 'web', (service) => void Object.assign(service, { restart: 'no' }), /come back/],
     ['root without need', 'worker-1', (service) => void Object.assign(service, { user: '0:0' }), /root without need/],
     ['a user by name', 'worker-1', (service) => void Object.assign(service, { user: 'node' }), /not a number/],

@@ -1,6 +1,7 @@
 import { basename } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { type Container, isPinned, type Program, programOf } from './rules/containers.ts'
+import { parseCommand as parseDoctorCommand } from '../services/coordinator/src/doctor/parseCommand.ts'
+import { type Container, isDoctor, isPinned, type Program, programOf } from './rules/containers.ts'
 import { containers, read } from './test/manifests.ts'
 import { readContainerConfig } from './test/readContainerConfig.ts'
 
@@ -9,6 +10,9 @@ const ours = Object.entries(containers).flatMap(([kind, list]) =>
     const program = programOf(container)
     return program === undefined ? [] : [[`${kind}: ${container.where}`, program, container] as const]
   }),
+)
+const doctors = Object.entries(containers).flatMap(([kind, list]) =>
+  list.filter(isDoctor).map((container) => [`${kind}: ${container.where}`, container] as const),
 )
 const services = ours.filter(([, program]) => program !== 'web')
 
@@ -34,6 +38,37 @@ describe('every container', () => {
     const isRead = (key: string) => asked.has(key) || (program === 'coordinator' && key.startsWith('OIDC_'))
     const keys = Object.keys(container.env)
     expect(keys.filter((key) => !named.has(key) || !isRead(key))).toEqual([])
+  })
+
+  test.each(doctors)('%s looks at what its program starts with', (where, container) => {
+    const program = container.args.includes('--worker') ? 'worker' : 'coordinator'
+    const looked = { ...container, args: program === 'worker' ? ['worker'] : [] }
+    expect(readContainerConfig(looked)).toMatchObject(expected[program])
+    const [kind = ''] = where.split(':')
+    const own = new Set(['PORT', 'HOST', 'METRICS_PORT'])
+    const settingsOf = ({ env }: Container) =>
+      Object.fromEntries(Object.entries(env).filter(([name]) => !own.has(name)))
+    const others = services.filter(([other, name]) => name === program && other.startsWith(`${kind}:`))
+    expect(others.length).toBeGreaterThan(0)
+    for (const [, , other] of others) {
+      expect(settingsOf(container)).toEqual(settingsOf(other))
+      expect(container.mounts.toSorted()).toEqual(other.mounts.toSorted())
+    }
+    // Nothing that is only away for a while keeps a program from starting.
+    const asked = parseDoctorCommand(container.args.slice(1))
+    if (asked.kind !== 'run' || asked.only === undefined) throw new Error('it looks at everything')
+    const outside: readonly string[] = [
+      'enclave',
+      'collateral',
+      'entropy',
+      'sign-in',
+      'pins',
+      'chain',
+      'balance',
+      'tls',
+      'log',
+    ]
+    expect(asked.only.filter((name) => outside.includes(name))).toEqual([])
   })
 
   test('that would not start is noticed', () => {

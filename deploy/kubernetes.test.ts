@@ -411,8 +411,13 @@ describe('the Kubernetes manifests', () => {
         ],
         [
           `${name}: one that starts before it`,
-          (all) => Object.assign(podOf(all, name), { initContainers: [{}] }),
-          /initContainers is not provided for/,
+          (all) => Object.assign(podOf(all, name), { initContainers: [{ name: 'x', image: 'busybox:1.37.0' }] }),
+          /something else than its doctor starts before it/,
+        ],
+        [
+          `${name}: a program of its own that starts before it`,
+          (all) => Object.assign(podOf(all, name), { initContainers: [{ ...firstOf(all, name), args: ['admin'] }] }),
+          /something else than its doctor starts before it/,
         ],
       ],
     ),

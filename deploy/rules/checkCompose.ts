@@ -1,6 +1,15 @@
 import { posix } from 'node:path'
 import { checkLaunch, findForeign } from './checkLaunch.ts'
-import { CONFIGFS, type Container, DSTACK_AGENT, imageOf, isPinned, isSecretName, isStandIn } from './containers.ts'
+import {
+  CONFIGFS,
+  type Container,
+  DSTACK_AGENT,
+  imageOf,
+  isDoctor,
+  isPinned,
+  isSecretName,
+  isStandIn,
+} from './containers.ts'
 
 /** The members of a Compose file that the rules look at; the schema has looked at the rest. */
 export type Compose = {
@@ -107,7 +116,9 @@ function checkHardening(service: ComposeService): string[] {
   // The limit counts threads, and Go starts one for each call that blocks, as those to a disk do.
   else if (/\bkubo\b/.test(service.image) && service.pids_limit < 1024)
     faults.push('its limit is too low for its threads')
-  if (service.restart !== 'unless-stopped') faults.push('it does not come back')
+  // It ends when it has looked.
+  const restart = isDoctor(toContainer('', service)) ? 'no' : 'unless-stopped'
+  if (service.restart !== restart) faults.push('it does not come back, or comes back though it has ended')
   const isRootNeeded = service.volumes?.includes(`${CONFIGFS}:${CONFIGFS}`) ?? false
   // Docker's own profile forbids writing there; nobody else is to go without it.
   const isUnconfined = service.security_opt?.includes('apparmor=unconfined') ?? false
@@ -156,6 +167,8 @@ function checkWaiting(compose: Compose, service: ComposeService, { hasOwnCheck }
     if (other === undefined) faults.push(`there is no service ${name}`)
     else if (condition === 'service_healthy' && other.healthcheck?.test === undefined && !hasOwnCheck(other.image)) {
       faults.push(`${name} never says that it is healthy`)
+    } else if (condition === 'service_completed_successfully' && !isDoctor(toContainer(name, other))) {
+      faults.push(`${name} never ends`)
     }
   }
   return faults

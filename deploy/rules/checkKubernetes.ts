@@ -1,5 +1,5 @@
 import { checkLaunch, findForeign } from './checkLaunch.ts'
-import { CONFIGFS, type Container, imageOf, isPinned, isSecretName, isStandIn } from './containers.ts'
+import { CONFIGFS, type Container, imageOf, isDoctor, isPinned, isSecretName, isStandIn } from './containers.ts'
 import { CONTAINER_MEMBERS, KINDS, POD_MEMBERS, SECURITY_MEMBERS } from './kubernetesMembers.ts'
 
 /** The members of Kubernetes documents that the rules look at; the validators have looked at the rest. */
@@ -35,6 +35,7 @@ type PodSpec = {
   runtimeClassName?: string
   terminationGracePeriodSeconds?: number
   securityContext?: { runAsNonRoot?: boolean; runAsUser?: number; seccompProfile?: { type: string } }
+  initContainers?: PodContainer[]
   containers: PodContainer[]
   volumes?: PodVolume[]
 }
@@ -134,8 +135,14 @@ function checkPod(
     const isHere = configMap && find(documents, 'ConfigMap', configMap.name, metadata.namespace)
     if (given !== undefined && !isHere && !context.givenByOperator.includes(given)) faults.push(`nobody makes ${given}`)
   }
+  for (const container of pod.initContainers ?? []) {
+    const isOwn = pod.containers.some(({ image }) => image === container.image)
+    const args = container.args ?? []
+    if (!isOwn || !isDoctor({ image: container.image, args }))
+      faults.push('something else than its doctor starts before it')
+  }
   const volumes = [...(pod.volumes ?? []), ...(spec?.volumeClaimTemplates ?? []).map((claim) => claim.metadata)]
-  for (const container of pod.containers) {
+  for (const container of allOf(pod)) {
     const found = [
       ...checkSecurity(pod, container),
       ...checkContainer(container, context),
@@ -294,7 +301,7 @@ export function toContainers(
   toImage: KubernetesContext['toImage'],
 ): Container[] {
   return documents.flatMap((document) =>
-    (podOf(document)?.containers ?? []).map((container) => toContainer(documents, document, container, toImage)),
+    allOf(podOf(document)).map((container) => toContainer(documents, document, container, toImage)),
   )
 }
 
@@ -315,6 +322,11 @@ function toContainer(
     env: Object.fromEntries(env),
     mounts: (container.volumeMounts ?? []).map(({ mountPath }) => mountPath),
   }
+}
+
+/** Those that come before the others, and the others. */
+function allOf(pod: PodSpec | undefined): PodContainer[] {
+  return [...(pod?.initContainers ?? []), ...(pod?.containers ?? [])]
 }
 
 /** What a document runs: a template of pods, or one pod. */

@@ -30,6 +30,11 @@ export function programOf(container: Container): Program | undefined {
   return programs.find((name) => name === (container.args[0] ?? image))
 }
 
+/** Whether a container looks at a configuration, and ends. */
+export function isDoctor(container: Pick<Container, 'image' | 'args'>): boolean {
+  return imageOf(container) === 'coordinator' && container.args[0] === 'doctor'
+}
+
 /** Version or digest: `latest`, a bare name and a lone major number can be anything tomorrow. */
 export function isPinned(image: string): boolean {
   return /@sha256:[0-9a-f]{64}$/.test(image) || /:v?\d+\.\d+[^:/]*$/.test(image)

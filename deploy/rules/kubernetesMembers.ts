@@ -13,7 +13,7 @@ export const KINDS = [
   'Ingress',
 ]
 
-/** What a pod is described by. Not `hostPID`, `initContainers`: nothing reaches into a container of its, or starts before it. */
+/** What a pod is described by. Not `hostPID`: nothing reaches into a container of its. What starts before them has a rule of its own. */
 export const POD_MEMBERS = [
   'hostname',
   'subdomain',
@@ -24,6 +24,7 @@ export const POD_MEMBERS = [
   'terminationGracePeriodSeconds',
   'affinity',
   'securityContext',
+  'initContainers',
   'containers',
   'volumes',
 ]

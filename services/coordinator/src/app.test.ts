@@ -475,12 +475,18 @@ describe('health', () => {
     const { request, store, selfReport } = createTestApp()
     expect(await (await request('/health')).json()).toEqual({ status: 'ok' })
     expect(await (await request('/health/ready')).json()).toEqual({ status: 'ready' })
+    const isMissing = async (code: Parameters<typeof expectProblem>[1], names: string) => {
+      const refused = await request('/health/ready')
+      expect(await refused.clone().json()).toMatchObject({ detail: `missing: ${names}` })
+      await expectProblem(refused, code)
+    }
     store.isDown = true
-    await expectProblem(await request('/health/ready'), 'database_unavailable')
+    await isMissing('database_unavailable', 'database')
     expect((await request('/health')).status).toBe(200)
-    store.isDown = false
     selfReport.isMissing = true
-    await expectProblem(await request('/health/ready'), 'attestation_invalid')
+    await isMissing('database_unavailable', 'database, attestation of the coordinator')
+    store.isDown = false
+    await isMissing('attestation_invalid', 'attestation of the coordinator')
     await expectProblem(await request('/health/attestation'), 'attestation_invalid')
   })
 

@@ -366,6 +366,12 @@ export type Pinner = {
   stop(): Promise<void>
 }
 
+/** A pin service that is another process. */
+export type RemotePinner = Pinner & {
+  /** Whether it takes our credentials, without pinning anything. Throws `PinError`. */
+  probe(options: { signal: AbortSignal }): Promise<{ version?: string }>
+}
+
 /** EIP-1559, in wei. */
 export type Fees = { maxFeePerGas: bigint; maxPriorityFeePerGas: bigint }
 

@@ -1,6 +1,6 @@
 import type { Clock, IdentityProvider } from '../ports.ts'
 import { type AppleKey, createAppleSecret } from './createAppleSecret.ts'
-import { createOidcProvider, type Prompt } from './oidc.ts'
+import { createOidcProvider, type OidcProviderParameters, type Prompt } from './oidc.ts'
 import { getPreset } from './presets.ts'
 
 export type ProviderConfig = {
@@ -19,18 +19,22 @@ export type ProviderConfig = {
 /** The identity providers by their id, which is in the path of their sign-in. */
 export function createProviders(
   providers: readonly ProviderConfig[],
-  { publicUrl, clock, fetch }: { publicUrl: string; clock: Clock; fetch?: typeof globalThis.fetch },
+  {
+    publicUrl,
+    clock,
+    ...outside
+  }: { publicUrl: string; clock: Clock } & Pick<OidcProviderParameters, 'fetch' | 'onUnavailable'>,
 ): Map<string, IdentityProvider> {
   const entries = providers.map(({ id, clientSecret, ...rest }) => {
     const { scope, responseMode } = getPreset(rest.issuer)
     const provider = createOidcProvider({
       ...rest,
+      ...outside,
       scope,
       responseMode,
       clientSecret:
         typeof clientSecret === 'string' ? clientSecret : createAppleSecret(clientSecret, rest.clientId, clock),
       redirectUri: `${publicUrl}/auth/${id}/${responseMode === 'form_post' ? 'form' : 'callback'}`,
-      ...(fetch && { fetch }),
       allowInsecure: rest.issuer.startsWith('http:'),
     })
     return [id, provider] as const

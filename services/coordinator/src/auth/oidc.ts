@@ -23,6 +23,8 @@ export type OidcProviderParameters = Pick<IdentityProvider, 'name' | 'icon'> & {
   /** Lets a local provider speak plain http. Loopback only: everyone on the way could sign in as anyone. */
   allowInsecure?: boolean
   timeoutSeconds?: number
+  /** Told why its metadata cannot be had, for operators: no caller and no log gets it. */
+  onUnavailable?: (cause: unknown) => void
 }
 
 const MAX_ID_TOKEN_LENGTH = 16_384
@@ -48,7 +50,8 @@ export function createOidcProvider(parameters: OidcProviderParameters): Identity
   function getConfiguration(): Promise<client.Configuration> {
     discovered ??= discover().catch((cause: unknown) => {
       discovered = undefined
-      throw unavailable(cause)
+      parameters.onUnavailable?.(cause)
+      throw unavailable()
     })
     return discovered
   }
@@ -178,9 +181,8 @@ async function exchange(run: () => Promise<ProviderUser>): Promise<ProviderUser 
   }
 }
 
-/** The cause is of the provider's metadata, which hold no secret. It goes to no caller and to no log. */
-function unavailable(cause?: unknown) {
-  return new CoordinatorError('provider_unavailable', 'the provider cannot be reached', { cause })
+function unavailable() {
+  return new CoordinatorError('provider_unavailable', 'the provider cannot be reached')
 }
 
 function failed(details?: string) {

@@ -19,7 +19,9 @@ export type Check = {
   settings?: RegExp
   /** It is not run unless these went well. */
   needs?: readonly CheckName[]
-  /** It is run when these are over, however they ended, if they are run at all. */
+  /** It is run with these, when they are over, however they ended. */
+  uses?: readonly CheckName[]
+  /** The same, of those that are run anyway. */
   after?: readonly CheckName[]
   /** Several where there are several things to look at. What it throws is a fault without an explanation. */
   run(limits: { signal: AbortSignal }): Promise<Finding | readonly Finding[]>

@@ -12,7 +12,7 @@ export function createClockChecks({ times }: Context): Check[] {
 
 /** The middle of the others is believed: one of them may be wrong, and then it is that one’s clock. */
 export function judgeTimes(seen: readonly SeenTime[]): Finding | Finding[] {
-  if (seen.length === 0) return skipped('nobody answered who has a clock')
+  if (seen.length === 0) return skipped('nothing that was looked at has a clock')
   const sorted = seen.toSorted((left, right) => left.aheadMs - right.aheadMs)
   const middle = sorted[Math.floor(sorted.length / 2)] as SeenTime
   const mend = 'Set the clock of this machine by NTP (chrony, systemd-timesyncd).'

@@ -9,13 +9,14 @@ import { createEnclaveEndpoint, EndpointError } from '../enclave/enclaveEndpoint
 import type { CollateralCache, EnclaveTerms } from '../ports.ts'
 import { systemRandom } from '../system.ts'
 import { type Check, type Context, type Finding, fault, ok, skipped, warning } from './check.ts'
-import { explain, toShownUrl } from './reasons.ts'
+import { explain, findCode, toShownUrl } from './reasons.ts'
 
 /** What the enclaves attested, for other checks; empty where none did. */
 export type EnclaveView = { terms(): readonly EnclaveTerms[] }
 
 /** What goes into quotes and reports, or decides about them. */
-const SETTINGS = /^(OIDC_.*|ENCLAVE_.*|ENTROPY_.*|MOCK_ATTESTATION|REPORT_SOURCE|SNP_CERTS_FILE|COLLATERAL_URL)$/
+const SETTINGS =
+  /^(OIDC_.*|ENCLAVE_.*|ENTROPY_.*|MOCK_ATTESTATION|REPORT_SOURCE|RECEIPTS|SNP_CERTS_FILE|COLLATERAL_URL)$/
 const DAY_MS = 86_400_000
 
 /** The coordinator's own report, then every enclave of the settings, each with the client that the coordinator calls it with. */
@@ -33,10 +34,19 @@ export function createEnclaveChecks(
   let parts: Attestation | undefined
 
   async function checkReport(): Promise<Finding> {
-    parts = await createAttestation(
-      { clock, random: systemRandom, log, warnOf: async () => {}, collateralCache },
-      config,
-    )
+    try {
+      parts = await createAttestation(
+        { clock, random: systemRandom, log, warnOf: async () => {}, collateralCache },
+        config,
+      )
+    } catch (error) {
+      if (error instanceof TypeError) return fault(`COLLATERAL_URL: ${error.message}`, 'Write it as https://HOST.')
+      if (config.snpCertsFile === undefined || findCode(error) === undefined) throw error
+      return fault(
+        'SNP_CERTS_FILE cannot be read',
+        'Put the file where this process can read it, or take the setting out.',
+      )
+    }
     const { selfReport, collateral } = parts
     context.onEnd(() => Promise.all([selfReport.stop(), collateral.stop()]))
     try {
@@ -117,10 +127,10 @@ export function createEnclaveChecks(
       {
         name: 'enclave-settings',
         settings: SETTINGS,
-        after: ['enclave'],
+        uses: ['enclave'],
         run: async () => (attested.length === 0 ? skipped('no enclave is attested') : compareTerms(attested, config)),
       },
-      { name: 'collateral', settings: SETTINGS, after: ['enclave'], run: checkPlatforms },
+      { name: 'collateral', settings: SETTINGS, uses: ['enclave'], run: checkPlatforms },
     ],
     view: { terms: () => attested },
   }

@@ -101,9 +101,12 @@ async function loadChecks(context: Context, asked: readonly CheckName[]): Promis
   return found.toSorted((left, right) => checkNames.indexOf(left.name) - checkNames.indexOf(right.name))
 }
 
-/** Those that are asked for, and those that they need. */
+/** Those that are asked for, and those that they need or use. */
 function select(all: readonly Check[], asked: readonly CheckName[]): Check[] {
   const wanted = new Set<CheckName>(asked)
-  for (const { name, needs = [] } of all.toReversed()) if (wanted.has(name)) for (const need of needs) wanted.add(need)
+  // Each comes after those.
+  for (const { name, needs = [], uses = [] } of all.toReversed()) {
+    if (wanted.has(name)) for (const other of [...needs, ...uses]) wanted.add(other)
+  }
   return all.filter(({ name }) => wanted.has(name))
 }

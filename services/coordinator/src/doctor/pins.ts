@@ -1,12 +1,15 @@
 import { existsSync } from 'node:fs'
-import { createRemotePinner, type RemotePinner } from '../ipfs/createRemotePinner.ts'
+import { join } from 'node:path'
+import { createRemotePinner } from '../ipfs/createRemotePinner.ts'
 import { PinError } from '../ipfs/pinError.ts'
 import type { PinnerConfig } from '../pipeline/config.ts'
+import type { RemotePinner } from '../ports.ts'
 import { type Check, type Context, type Finding, fault, ok, skipped, warning } from './check.ts'
 import type { DatabaseView } from './database.ts'
 import { explain, toShownUrl } from './reasons.ts'
 
-const HELIA = new URL('../ipfs/helia.ts', import.meta.url)
+/** Images leave its code out. */
+const HELIA = join(import.meta.dirname, '../ipfs/helia.ts')
 
 /** The pin service, with the client that pins. Nothing is pinned. */
 export function createPinsChecks(context: Context, { findPinnedCid }: Pick<DatabaseView, 'findPinnedCid'>): Check[] {

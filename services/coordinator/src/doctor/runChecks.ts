@@ -23,7 +23,7 @@ export async function runChecks({ checks, faults, timeoutMs }: RunChecksParamete
     const before = await Promise.all(
       (check.needs ?? []).map(async (name) => ({ name, found: await settled.get(name) })),
     )
-    await Promise.all((check.after ?? []).map((name) => settled.get(name)))
+    await Promise.all([...(check.uses ?? []), ...(check.after ?? [])].map((name) => settled.get(name)))
     const wrong = findFaulty(check.settings, faults)
     if (wrong !== undefined) return [skipped(`${wrong} has a fault`)]
     for (const { name, found = [] } of before) {

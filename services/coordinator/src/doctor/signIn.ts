@@ -2,7 +2,6 @@ import { createProviders, type ProviderConfig } from '../auth/createProviders.ts
 import { getPreset } from '../auth/presets.ts'
 import type { Config } from '../config.ts'
 import { CoordinatorError } from '../errors.ts'
-import type { IdentityProvider } from '../ports.ts'
 import { systemRandom } from '../system.ts'
 import { type Check, type Context, type Finding, fault, ok, warning } from './check.ts'
 import { explain, findCode, toShownUrl } from './reasons.ts'
@@ -12,18 +11,24 @@ export function createSignInChecks({ subject, clock, fetch }: Context): Check[] 
   const config = subject.coordinator as Config
   const { publicUrl } = config.app
 
-  async function checkProvider(provider: IdentityProvider, { id, issuer }: ProviderConfig, signal: AbortSignal) {
+  async function checkProvider(each: ProviderConfig, signal: AbortSignal): Promise<Finding> {
+    const { id, issuer } = each
     const where = `${id} at ${toShownUrl(issuer)}`
     const random = () => Buffer.from(systemRandom(32)).toString('base64url')
-    let url: URL
+    let why: unknown
+    const onUnavailable = (cause: unknown) => {
+      why = cause
+    }
+    const provider = createProviders([each], { publicUrl, clock, fetch, onUnavailable }).get(id)
+    let url: URL | undefined
     try {
-      url = await provider.start({ state: random(), nonce: random(), codeVerifier: random(), mustChoose: false })
+      url = await provider?.start({ state: random(), nonce: random(), codeVerifier: random(), mustChoose: false })
     } catch (error) {
       if (!(error instanceof CoordinatorError)) throw error
-      return describeRefusal(error.cause, where, `OIDC_${id.toUpperCase()}_ISSUER`)
+      return describeRefusal(why, where, `OIDC_${id.toUpperCase()}_ISSUER`)
     }
     const redirectUri = `${publicUrl}/auth/${id}/${getPreset(issuer).responseMode === 'form_post' ? 'form' : 'callback'}`
-    return judgeAnswer(await ask(url, signal), { where, redirectUri, id })
+    return judgeAnswer(url && (await ask(url, signal)), { where, redirectUri, id })
   }
 
   /** What its page of sign-in says to our client, without following it anywhere. */
@@ -41,12 +46,7 @@ export function createSignInChecks({ subject, clock, fetch }: Context): Check[] 
     {
       name: 'sign-in',
       settings: /^(OIDC_.*|PUBLIC_URL)$/,
-      run({ signal }) {
-        const providers = createProviders(config.providers, { publicUrl, clock, fetch })
-        return Promise.all(
-          config.providers.map((each) => checkProvider(providers.get(each.id) as IdentityProvider, each, signal)),
-        )
-      },
+      run: ({ signal }) => Promise.all(config.providers.map((each) => checkProvider(each, signal))),
     },
   ]
 }

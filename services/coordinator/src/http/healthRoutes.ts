@@ -20,9 +20,11 @@ export function registerHealthRoutes(app: HttpApp, deps: HealthRoutesDeps): void
   })
 
   addRoute(app, routes['GET /health/ready'], async (c) => {
-    await ping(deps.store)
-    await getAttestation(deps, { nonce: undefined })
-    const missing = findMissing(deps.keeper)
+    const { refusal, missing } = await findMissing(deps)
+    if (refusal !== undefined) {
+      const { code, message, cause } = refusal
+      throw new CoordinatorError(code, message, { details: `missing: ${missing.join(', ')}`, cause })
+    }
     const body: EndpointResponse<'GET /health/ready'> = {
       status: 'ready',
       ...(missing.length === 0 ? {} : { missing: [...missing] }),
@@ -36,13 +38,35 @@ export function registerHealthRoutes(app: HttpApp, deps: HealthRoutesDeps): void
   })
 }
 
-/** What operators should look after. Throws `log_unavailable` where nothing can be signed because of it. */
-function findMissing(keeper: HealthRoutesDeps['keeper']): readonly string[] {
-  const missing = keeper?.findMissing() ?? []
-  if (keeper === undefined || keeper.isOpen()) return missing
-  throw new CoordinatorError('log_unavailable', 'too few witnesses cosign', {
-    details: `missing: ${missing.join(', ')}`,
-  })
+/** All that operators should look after, by name, and the first reason why nothing can be served meanwhile. */
+async function findMissing(
+  deps: HealthRoutesDeps,
+): Promise<{ refusal: CoordinatorError | undefined; missing: readonly string[] }> {
+  const { keeper } = deps
+  const [database, attestation] = await Promise.all([
+    findRefusal(() => ping(deps.store)),
+    findRefusal(() => getAttestation(deps, { nonce: undefined })),
+  ])
+  const log =
+    keeper === undefined || keeper.isOpen()
+      ? undefined
+      : new CoordinatorError('log_unavailable', 'too few witnesses cosign')
+  const missing = [
+    ...(database === undefined ? [] : ['database']),
+    ...(attestation === undefined ? [] : ['attestation of the coordinator']),
+    ...(keeper?.findMissing() ?? []),
+  ]
+  return { refusal: database ?? attestation ?? log, missing }
+}
+
+async function findRefusal(ask: () => Promise<unknown>): Promise<CoordinatorError | undefined> {
+  try {
+    await ask()
+    return undefined
+  } catch (error) {
+    if (error instanceof CoordinatorError) return error
+    throw error
+  }
 }
 
 async function ping(store: Pick<Store, 'ping'>): Promise<void> {

@@ -1,14 +1,8 @@
 import type { PinnerConfig } from '../pipeline/config.ts'
-import type { Pinner } from '../ports.ts'
+import type { RemotePinner } from '../ports.ts'
 import type { Fetch } from './exchange.ts'
 import { createKuboPinner } from './kubo.ts'
 import { createPinataPinner } from './pinata.ts'
-
-/** A pin service that is another process. */
-export type RemotePinner = Pinner & {
-  /** Whether it takes our credentials, without pinning anything. Throws `PinError`. */
-  probe(options: { signal: AbortSignal }): Promise<{ version?: string }>
-}
 
 export function createRemotePinner(config: Exclude<PinnerConfig, { kind: 'helia' }>, fetch: Fetch): RemotePinner {
   if (config.kind === 'kubo') {

@@ -1,6 +1,6 @@
 import { toCid } from '@countersign/receipt'
 import { z } from 'zod'
-import type { RemotePinner } from './createRemotePinner.ts'
+import type { RemotePinner } from '../ports.ts'
 import {
   type Exchanged,
   exchange,

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { RemotePinner } from './createRemotePinner.ts'
+import type { RemotePinner } from '../ports.ts'
 import { exchange, type Fetch, parseAnswer, toAuthorization, toServiceUrl, toStatusError } from './exchange.ts'
 import { createGatewayReader } from './gatewayReader.ts'
 import { assertBlock, PinError } from './pinError.ts'

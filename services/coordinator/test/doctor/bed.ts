@@ -7,7 +7,7 @@ import { createServer as createHttpsServer } from 'node:https'
 import { createServer as createTcpServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { isLoopbackUrl } from '@countersign/protocol'
-import { startBackend, startFakeKubo } from '@countersign/testing'
+import { findFreePorts, startBackend, startFakeKubo } from '@countersign/testing'
 import { toCoordinatorEnv } from '@countersign/testing/launcher'
 import {
   createTx,
@@ -18,13 +18,27 @@ import {
   waitForCompleteProofs,
 } from '@countersign/testing/stack'
 import * as x509 from '@peculiar/x509'
-import { startContract } from '../../../contracts/startContract.ts'
-import { type DoctorResult, runDoctor } from '../src/doctor/runDoctor.ts'
-import type { Clock } from '../src/ports.ts'
-import { systemClock } from '../src/system.ts'
+import { startContract } from '../../../../contracts/startContract.ts'
+import type { State } from '../../src/doctor/check.ts'
+import type { CheckName } from '../../src/doctor/names.ts'
+import { type DoctorResult, runDoctor } from '../../src/doctor/runDoctor.ts'
+import type { Clock } from '../../src/ports.ts'
+import { systemClock } from '../../src/system.ts'
 
 export type Settings = Record<string, string | undefined>
 export type Bed = Awaited<ReturnType<typeof startBed>>
+
+/** What is broken, the settings that differ, and what has to be said. */
+export type Case = {
+  what: string
+  break(scope: Scope, bed: Bed): Promise<Settings> | Settings
+  args?: readonly string[]
+  now?: () => number
+  name: CheckName
+  state?: State
+  text: RegExp
+  mend: RegExp
+}
 
 export const PIN_TOKEN = 'a-token-of-the-pin-service'
 
@@ -57,7 +71,9 @@ export function startBed() {
       }),
       ...publishing,
     }
-    return { backend, kubo, contract, env, folder: await scope.createFolder() }
+    const [port = 0] = await findFreePorts(1)
+    const nobody = `127.0.0.1:${port}`
+    return { backend, kubo, contract, env, nobody, folder: await scope.createFolder() }
   })
 }
 
