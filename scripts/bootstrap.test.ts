@@ -14,7 +14,6 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { isForThisMachine } from './bootstrap/platform.mjs'
 
 /* The set-up script in a checkout of its own, with a npm that does as it is told. Nothing is downloaded. */
 
@@ -413,7 +412,10 @@ describe('the command', () => {
   })
 })
 
-describe('a package is for this machine', () => {
+describe('a package is for this machine', async () => {
+  // As it is run, without types.
+  const module: string = new URL('./bootstrap/platform.mjs', import.meta.url).href
+  const { isForThisMachine } = (await import(/* @vite-ignore */ module)) as { isForThisMachine(entry: object): boolean }
   const { platform, arch } = process
   test.each([
     [{}, true],
