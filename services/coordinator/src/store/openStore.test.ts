@@ -110,6 +110,23 @@ describe('openStore on PostgreSQL', () => {
   })
 })
 
+test('connections are counted: used, idle, waited for; the embedded database has none', async () => {
+  const postgres = await startPostgres()
+  try {
+    const database = await openDatabase({ databaseUrl: await postgres.createDatabase(), poolSize: 2 })
+    const sleeping = Array.from({ length: 3 }, () => sql`select pg_sleep(0.2)`.execute(database.db))
+    await expect.poll(database.countConnections).toEqual({ used: 2, idle: 0, waiting: 1, limit: 2 })
+    await Promise.all(sleeping)
+    await expect.poll(database.countConnections).toEqual({ used: 0, idle: 2, waiting: 0, limit: 2 })
+    await database.close()
+  } finally {
+    await postgres.stop()
+  }
+  const embedded = await openDatabase({})
+  expect(embedded.countConnections()).toBeUndefined()
+  await embedded.close()
+}, 60_000)
+
 describe('openStore on PGlite', () => {
   let folder = ''
   beforeAll(async () => {
