@@ -35,6 +35,7 @@ const processFiles = [
   'deploy/!(compose|containers|dockerfiles|dstack|kubernetes).test.ts',
   'dev/!(chainLedger|envExample|humanLine|options|state|voice).test.ts',
   'e2e/*.test.ts',
+  'scripts/bootstrap.test.ts',
   'trials/!(bench)/*.test.ts',
   'trials/bench/main.test.ts',
 ]

@@ -18,7 +18,7 @@ const USAGE = `usage: npm run release -- [options]
 Without options nothing leaves this machine: it checks every package that is to be published, packs it, installs all of them into an
 empty project and runs them there.
   --bump      instead turns the files of .changeset/ into the next version and its changelogs, to be committed
-  --publish   then publishes the tarballs that passed to the npm registry, with the token in NPM_TOKEN
+  --publish   then publishes the tarballs that passed to the npm registry, with the token in NPM_TOKEN or as a trusted publisher
   --help      says this
 
 Example: npm run release

@@ -8,7 +8,7 @@ const SLOW = [
   /^trials\/(?:soak|faults|cluster|security|life)\//,
   /^services\/[^/]+\/src\/[^/]+\.test\.ts$/,
   /\.browser\.test\.tsx?$/,
-  /^(?:apps|contracts|deploy)\//,
+  /^(?:apps|contracts|deploy|scripts)\//,
 ]
 
 /**

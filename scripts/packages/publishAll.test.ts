@@ -50,6 +50,13 @@ test.each<[string, Partial<PublishDeps>, RegExp]>([
   expect(String(error)).toMatch(reason)
 })
 
+test('a trusted publisher needs no token, and sends none', () => {
+  const env = { HOME: '/home', ACTIONS_ID_TOKEN_REQUEST_URL: 'https://identity.example' }
+  const { calls, published, error } = publish({ env })
+  expect([published, error]).toEqual([['/out/protocol.tgz', '/out/sdk.tgz'], undefined])
+  for (const call of calls) expect(call.env).toEqual(env)
+})
+
 test('what the registry has is left out', () => {
   expect(publish({}, { has: ['@countersign/protocol@0.1.0'] }).published).toEqual(['/out/sdk.tgz'])
 })

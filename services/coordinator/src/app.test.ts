@@ -529,6 +529,18 @@ describe('health', () => {
 })
 
 describe('errors (design §9)', () => {
+  test('failures are counted by their code, on the short way too; answers are not', async () => {
+    const observed: string[] = []
+    const metrics = { observeProblem: (code: string) => void observed.push(code) }
+    const { user, request } = await signedInApp({
+      deps: { metrics, sign: () => Promise.reject(new CoordinatorError('enclave_unavailable', 'gone')) },
+    })
+    await request('/health')
+    await request('/nowhere')
+    await user.post('/sign/digest', signBody)
+    expect(observed).toEqual(['not_found', 'enclave_unavailable'])
+  })
+
   test('what was not foreseen is internal, and nothing of it is told or logged', async () => {
     const fails = () => Promise.reject(new RangeError('secret text'))
     const { user, log } = await signedInApp({ deps: { sign: fails } })

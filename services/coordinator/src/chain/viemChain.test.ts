@@ -103,6 +103,15 @@ describe('against a chain', () => {
     expect([await chain.getNonce('latest'), await chain.getNonce('pending')]).toEqual([1, 1])
   })
 
+  test('getBalance: what the publisher has, and nothing that is no amount', async () => {
+    expect(await chain.getBalance()).toBeGreaterThan(0n)
+    expect(await connect({ privateKey: strangerKey }).getBalance()).toBe(0n)
+    for (const result of ['1', '0x', `0x1${'0'.repeat(64)}`, null]) {
+      const answer = async () => Response.json({ jsonrpc: '2.0', id: 1, result })
+      expect(await codeOf(connect({ fetch: answer }).getBalance())).toBe('chain_unavailable')
+    }
+  })
+
   test('getFees: twice the base fee plus the tip', async () => {
     expect(await chain.getFees()).toEqual({ maxFeePerGas: 3n * gwei, maxPriorityFeePerGas: gwei })
     node.setBaseFee(50n * gwei)

@@ -54,6 +54,29 @@ test('the platform of a quote is read from its PCK certificate; what is no quote
   ).toThrow(expect.objectContaining({ code: 'attestation_invalid' }))
 })
 
+describe('until when it is in date', () => {
+  test('nothing before the first; then by platform, for simulated silicon too', async () => {
+    const { store, current, clock, source } = setUp()
+    expect(store.listLapses()).toEqual([])
+    await current()
+    const expected = [{ platform: 'f0c06f000000 platform', lapsesAt: start.getTime() + 29 * DAY_MS }]
+    expect(store.listLapses()).toEqual(expected)
+    const simulated = createSimulatedCollateralStore({ simulatorFactory: (at) => createSimulator({ at }), clock })
+    expect(simulated.listLapses()).toEqual([])
+    await simulated.current(platform)
+    expect(simulated.listLapses()).toEqual(expected)
+    source.answer = fail
+    expect(store.listLapses()).toEqual(expected)
+  })
+
+  test('a platform that nothing came for has no time', async () => {
+    const { store, current, source } = setUp()
+    source.answer = fail
+    await expect(current()).rejects.toEqual(stale)
+    expect(store.listLapses()).toEqual([])
+  })
+})
+
 describe('collateral in force', () => {
   test('is in canonical form, named by its hash, and verifies the quote', async () => {
     const { current } = setUp()

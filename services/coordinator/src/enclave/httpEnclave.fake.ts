@@ -68,6 +68,7 @@ export async function startFakeEnclave(kind: 'http' | 'https' = 'http'): Promise
   const app = {
     admit: async () => ({ admitted: undefined }),
     async handle({ path, headers, body }: RawCall & { path: string }): Promise<Reply> {
+      if (path === '/health') return { status: 200, body: { status: 'ok' } }
       const request = JSON.parse(Buffer.from(body).toString())
       fake.paths.push(path)
       fake.requests.push(request)

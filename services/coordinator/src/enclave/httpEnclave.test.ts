@@ -95,6 +95,23 @@ describe('failures of an enclave', () => {
     await expect(setUp([bad.url]).enclave.getTerms()).rejects.toEqual(unavailable)
   })
 
+  test('checked: each address, whether it has attested itself and answers; one that is back is up again', async () => {
+    const [bad, good] = await startTwo()
+    bad.handlers['/attest'] = refuse(503, 'quote_unavailable')
+    const { enclave, attestations } = setUp([bad.url, good.url])
+    const check = async () => (await enclave.check()).map(({ isUp }) => isUp)
+    expect(await enclave.check()).toEqual([
+      { address: bad.url, isUp: false },
+      { address: good.url, isUp: true },
+    ])
+    // What it has attested is not asked for again.
+    expect([await check(), attestations()]).toEqual([[false, true], 1])
+    delete bad.handlers['/attest']
+    expect(await check()).toEqual([true, true])
+    await good.close()
+    expect(await check()).toEqual([true, false])
+  })
+
   test('the error of one item is handed on', async () => {
     const [fake] = await startTwo()
     const body = { batches: [], results: [{ error: 'grant_invalid' }] }

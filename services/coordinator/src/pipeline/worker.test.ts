@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { CoordinatorError } from '../errors.ts'
 import { createFakeLog } from '../ports.fake.ts'
-import { PIN_QUEUE } from '../store/jobs.ts'
+import { CONFIRM_QUEUE, PIN_QUEUE, PUBLISH_QUEUE } from '../store/jobs.ts'
 import { startWorker, type WorkerDeps } from './worker.ts'
 
 /** Gives jobs to a worker whose store knows none of the proofs, and tells which it was asked for. */
@@ -67,6 +67,31 @@ test('256 pins are under way at one time, of however many jobs and proofs', asyn
   )
   expect(new Set(asked).size).toBe(800)
   expect(most).toBe(256)
+})
+
+test('what is given up on the way to the chain is counted, once for each that was moved', async () => {
+  const outcomes: string[] = []
+  const queues = new Map<string, (data: unknown[]) => Promise<void>>()
+  const deps = {
+    store: {
+      pinning: {},
+      publications: { failOverdue: async () => 2, findDue: async () => [], findOpen: async () => [] },
+      jobs: {
+        work: async (queue: string, _: unknown, handler: () => Promise<void>) => void queues.set(queue, handler),
+      },
+      enqueueMissing: async () => ({ pins: 0, policies: 0 }),
+    },
+    chain: { chainId: 1 },
+    clock: { now: () => 0 },
+    metrics: { observeStage: (stage: string, outcome: string) => outcomes.push(`${stage} ${outcome}`) },
+    log: createFakeLog(),
+    config: {},
+  }
+  const worker = await startWorker(deps as unknown as WorkerDeps)
+  await queues.get(PUBLISH_QUEUE)?.([])
+  await queues.get(CONFIRM_QUEUE)?.([])
+  await worker.stop()
+  expect(outcomes).toEqual(['publish failed', 'publish failed', 'publish ok', 'confirm ok'])
 })
 
 test('a pin that could not be recorded fails its job', async () => {

@@ -113,6 +113,7 @@ describe('one witness of three answers', () => {
     }
     await expect.poll(() => keeper.findMissing()).toEqual(['witness w3.example'])
     expect(keeper.isOpen()).toBe(true)
+    expect(keeper.countWitnesses()).toMatchObject([{ named: 3, missing: 1, quorum: 2 }])
     expect(rig.observed.answers).toContain(`w3.example ${outcome}`)
     // Said once, not once for each round.
     const told = rig.log.lines.filter(({ msg }) => msg === 'A witness did not cosign')

