@@ -19,6 +19,8 @@ export type FailoverParameters = {
   mode: Mode
   /** For so long before its primary dies, the standby gets nothing. */
   lagMs: number
+  /** From the death of the primary until the standby is promoted: what it takes to notice. */
+  outageMs: number
   /** Programs. */
   haproxy: string
   native: string
@@ -59,7 +61,7 @@ export async function runFailover(parameters: FailoverParameters): Promise<Failo
 }
 
 async function run(parameters: FailoverParameters, scope: Scope): Promise<FailoverReport> {
-  const { rounds, rate, mode, lagMs, haproxy, native, say, onLine = () => {} } = parameters
+  const { rounds, rate, mode, lagMs, outageMs, haproxy, native, say, onLine = () => {} } = parameters
   const folder = await scope.createFolder()
   const authority = await createAuthority(folder)
   trust(authority)
@@ -88,6 +90,7 @@ async function run(parameters: FailoverParameters, scope: Scope): Promise<Failov
         await wait(lagMs)
       }
       await pair.kill()
+      await wait(outageMs)
       await pair.promote()
     })
     note(event)

@@ -6,18 +6,21 @@ export const USAGE = `usage: npm run admin -- COMMAND
   proofs [--status STATUS] [--limit N] [--json]   lists proofs, the oldest first, and says why each is where it is
   receipt SLUG [--out FILE]                       writes a receipt, also one whose pin failed, to FILE or the standard output
   collateral SLUG [--out FILE]                    writes the collateral that this receipt was verified with
+  check [--out FILE] [--against FILE]             reads every proof: whether its receipt is the one that its CID names, or can be made;
+                                                  writes a list of them to FILE; compares with such a list of before
   --help                                          says this
 
 STATUS is one of ${proofStatuses.join(', ')} (default: the two that are pending).
 Reads DATABASE_URL or DATABASE_URL_FILE, or the embedded database in DATA_DIR while no coordinator runs on it. Changes nothing.
 
 Example: npm run admin -- proofs --status pin_failed --limit 10
-Exit codes: 0 done, 1 not found or no database, 2 wrong arguments.`
+Exit codes: 0 done, 1 not found, faults found or no database, 2 wrong arguments.`
 
 export type Command =
   | { kind: 'help' }
   | { kind: 'proofs'; statuses: readonly ProofStatus[]; limit: number; isJson: boolean }
   | { kind: 'receipt' | 'collateral'; slug: string; out: string | undefined }
+  | { kind: 'check'; out: string | undefined; against: string | undefined }
   | { kind: 'fault'; fault: string }
 
 const OPTIONS = {
@@ -25,6 +28,7 @@ const OPTIONS = {
   limit: { type: 'string' },
   json: { type: 'boolean' },
   out: { type: 'string' },
+  against: { type: 'string' },
 } as const
 
 export function parseCommand(args: readonly string[]): Command {
@@ -41,6 +45,10 @@ export function parseCommand(args: readonly string[]): Command {
     if (!/^[1-9]\d{0,4}$/.test(limit)) return fault('--limit: expected a number from 1 to 99999')
     const statuses = status === undefined ? (['pending_pin', 'pending_onchain'] as const) : [status]
     return { kind: 'proofs', statuses, limit: Number(limit), isJson: values.json === true }
+  }
+  if (name === 'check') {
+    if (rest.length > 0) return fault(`check takes no ${rest[0]}`)
+    return { kind: 'check', out: values.out, against: values.against }
   }
   if (name !== 'receipt' && name !== 'collateral') return fault(`there is no command ${name}`)
   const [slug] = rest
