@@ -3,7 +3,8 @@ import { readArguments, refuseArguments } from '../../scripts/readArguments.ts'
 const USAGE = `usage: npm run failover -- [--rounds N] [--rate N] [--mode sync|async] [--lag MS] [--outage MS]
 
 Starts PostgreSQL with a standby and TLS required, two coordinators behind HAProxy with the file that is deployed, a worker and an enclave.
-Under load it kills the primary and promotes the standby, reloads HAProxy, and restarts it; then it looks for everything that was answered.
+Under load it kills the primary and promotes the standby, reloads HAProxy, and restarts it; it takes backups and restores them into an
+empty database and an empty server; then it looks for everything that was answered.
   --rounds N   times that each of these happens (default 5)
   --rate N     signatures a second (default 30)
   --mode MODE  sync: a commit waits for the standby; async: it does not (default sync)

@@ -67,6 +67,9 @@ export async function startPostgresPair(
   const authorityFile = join(root, 'authority.pem')
   await writeFile(authorityFile, authority.pem)
   const query = toQuery(authorityFile)
+  const archive = join(root, 'archive')
+  await mkdir(archive)
+  await own(archive, account)
   const toUrl = (user: string, port: number, database: string) =>
     `postgres://${user}:${password}@localhost:${port}/${database}${query}`
 
@@ -157,7 +160,7 @@ export async function startPostgresPair(
   }
   await appendFile(
     join(primary.folder, 'data/postgresql.conf'),
-    `ssl = on\nssl_min_protocol_version = 'TLSv1.2'\nwal_keep_size = '512MB'\nwal_sender_timeout = '5s'\nwal_receiver_timeout = '5s'\n`,
+    `ssl = on\nssl_min_protocol_version = 'TLSv1.2'\nwal_keep_size = '512MB'\nwal_sender_timeout = '5s'\nwal_receiver_timeout = '5s'\narchive_mode = on\narchive_command = 'test ! -f ${archive}/%f && cp %p ${archive}/%f'\n`,
   )
   await start(primary)
   await ask(primary, `create role ${REPLICATOR} login replication password '${password}'`)
@@ -170,13 +173,46 @@ export async function startPostgresPair(
     servers: servers.map(({ name, port, rolePort }) => ({ name, port, rolePort })),
     /** The database through an address. */
     toUrl: (port: number, database = DATABASE) => toUrl(OWNER, port, database),
-    query,
+    /** Runs a tool of PostgreSQL with the password, as the account of the servers. */
     run,
-    root,
-    /** With the superuser's password. */
-    adminUrl: (database: string) => toUrl(SUPERUSER, primary.port, database),
+    /** How a tool reaches the primary, for copies of the whole server. */
+    toReplication: () =>
+      `host=localhost port=${primary.port} user=${REPLICATOR} sslmode=verify-full sslrootcert=${authorityFile}`,
+    /** The primary's port. */
     primaryPort: () => primary.port,
-    primaryName: () => primary.name,
+    /** A new folder for the account. */
+    async createFolder(name: string): Promise<string> {
+      const folder = join(root, name)
+      await mkdir(folder)
+      await own(folder, account)
+      return folder
+    },
+    /** An empty database at the primary. */
+    createDatabase: (name: string) => ask(primary, `create database ${name} owner ${OWNER}`),
+    /** Resolves when all that was committed before is in the archive too. */
+    async archiveAll() {
+      const [switched] = await ask<{ file: string }>(primary, 'select pg_walfile_name(pg_switch_wal()) as file')
+      await until(async () => (await readdir(archive)).includes(switched?.file ?? ''), 'nothing is archived')
+    },
+    /** Starts a server on a copy in `folder/data`, and lets it read the archive to its end: its port. */
+    async startCopy(folder: string): Promise<number> {
+      const [port = 0] = await findFreePorts(1)
+      const data = join(folder, 'data')
+      await appendFile(
+        join(data, 'postgresql.auto.conf'),
+        `restore_command = 'cp ${archive}/%f %p'\nrecovery_target_action = promote\narchive_mode = off\nsynchronous_standby_names = ''\n`,
+      )
+      await writeFile(join(data, 'recovery.signal'), '', { mode: 0o666 })
+      const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories='].flatMap((each) => ['-c', each])
+      const server = await startServer({ native, folder, port, account, settings })
+      add(server, stopServer)
+      const copy = { ...primary, port }
+      await until(async () => {
+        const [state] = await ask<{ isOver: boolean }>(copy, 'select not pg_is_in_recovery() as "isOver"')
+        return state?.isOver === true
+      }, 'the copy does not recover')
+      return port
+    },
     /** Which of these proofs the primary has. */
     async findSlugs(slugs: readonly string[]): Promise<ReadonlySet<string>> {
       const client = new pg.Client({ connectionString: toUrl(OWNER, primary.port, DATABASE) })

@@ -10,6 +10,7 @@ import { startClusterOn } from '../cluster/startCluster.ts'
 import { createVerifyTransaction } from '../verifyTransaction.ts'
 import { countReasons, findLongestPause, type Load, startLoad } from './load.ts'
 import { type Mode, type PostgresPair, startPostgresPair } from './postgresPair.ts'
+import { type RestoredBackups, restoreBackups } from './restoreBackups.ts'
 
 export type FailoverParameters = {
   /** Of each kind of event. */
@@ -45,6 +46,7 @@ export type FailoverReport = {
   /** Answered otherwise when they were asked for again. */
   changed: string[]
   audit: Audit
+  backups: RestoredBackups
   deaths: string[]
   faults: string[]
 }
@@ -105,6 +107,9 @@ async function run(parameters: FailoverParameters, scope: Scope): Promise<Failov
       note(await observe(observed, what, act))
     }
   }
+  const backups = await restoreBackups(pair, folder)
+  say(`a dump of ${backups.dumpBytes} bytes, restored into an empty database: ${backups.dump}`)
+  say(`a copy and the archive, restored into an empty server: ${backups.archive}`)
   await load.finish(SETTLE_MS)
   const { answered } = load
   say(`${answered.length} of ${load.asked()} signatures were answered; waiting for their proofs`)
@@ -121,7 +126,7 @@ async function run(parameters: FailoverParameters, scope: Scope): Promise<Failov
   const deaths = cluster.members.flatMap(({ name, deaths: died }) =>
     died() > 0 ? [`${name} died ${died()} times`] : [],
   )
-  const report = { events, asked: load.asked(), answered: answered.length, changed, audit: audited, deaths }
+  const report = { events, backups, asked: load.asked(), answered: answered.length, changed, audit: audited, deaths }
   return {
     ...report,
     faults: [...(isTlsRequired ? [] : ['a plain connection was let in']), ...findFaults(report, mode)],
@@ -187,6 +192,7 @@ function findFaults(report: Omit<FailoverReport, 'faults'>, mode: Mode): string[
   const common = [
     ...(answered < asked ? [`${asked - answered} signatures were never answered`] : []),
     ...deaths,
+    ...report.backups.faults,
     ...audited.invalid,
   ]
   if (mode === 'async') return common

@@ -85,17 +85,23 @@ function checkRow({ slug, status, bytes, cid, publication }: Row, result: Checke
 
 /** What is shared by many proofs is in tables of its own, and some of it no rule of the database ties to them. */
 async function checkMakeable(db: Kysely<Tables>, rows: readonly Row[], result: CheckedProofs) {
-  for (const { slug, status, bytes } of rows) {
-    if (status !== 'pending_pin' || bytes !== null) continue
-    try {
-      const [work] = await findPins(db, [slug])
-      if (work === undefined) throw new Error('it has no signing')
-      assembleReceipt(work)
-      result.makeable += 1
-    } catch (error) {
-      const { code, reason } = toReason(error)
-      result.faults.push(`${slug}: its receipt cannot be made: ${reason ?? code}`)
-    }
+  const slugs = rows.flatMap(({ slug, status, bytes }) => (status === 'pending_pin' && bytes === null ? [slug] : []))
+  try {
+    for (const work of await findPins(db, slugs)) if (work !== undefined) assembleReceipt(work)
+    result.makeable += slugs.length
+  } catch {
+    // One at a time, to say which.
+    for (const slug of slugs) await checkMakeableAlone(db, slug, result)
+  }
+}
+
+async function checkMakeableAlone(db: Kysely<Tables>, slug: string, result: CheckedProofs) {
+  try {
+    for (const work of await findPins(db, [slug])) if (work !== undefined) assembleReceipt(work)
+    result.makeable += 1
+  } catch (error) {
+    const { code, reason } = toReason(error)
+    result.faults.push(`${slug}: its receipt cannot be made: ${reason ?? code}`)
   }
 }
 
