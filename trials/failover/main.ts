@@ -84,7 +84,7 @@ if (haproxy === undefined || native === undefined) {
   }
   const { asked, answered, changed, audit } = report
   console.log(
-    `\n${answered} of ${asked} answered, ${audit.verified} verified from chain and IPFS, ${changed.length} answered otherwise later, ` +
+    `\n${answered} of ${asked} answered, ${audit.verified} found on chain and IPFS, ${changed.length} answered otherwise later, ` +
       `${audit.lost.length} proofs not complete, ${audit.duplicated.length} published twice, ${audit.unknown.length} events that nobody knows`,
   )
   for (const fault of report.faults) console.error(`fault: ${fault}`)

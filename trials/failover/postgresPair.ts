@@ -5,9 +5,18 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { type Account, findAccount, findFreePorts, killServer, startServer, stopServer } from '@countersign/testing'
+import {
+  type Account,
+  askPostgres,
+  connectPostgres,
+  findAccount,
+  findFreePorts,
+  killServer,
+  type PostgresClient,
+  startServer,
+  stopServer,
+} from '@countersign/testing'
 import { listen, type Scope } from '@countersign/testing/stack'
-import pg from 'pg'
 import type { Authority } from '../cluster/authority.ts'
 import { type Relay, startRelay } from '../cluster/relay.ts'
 
@@ -35,6 +44,8 @@ const SUPERUSER = 'postgres'
 const OWNER = 'countersign'
 const REPLICATOR = 'replicator'
 const READY_MS = 30_000
+/** After which a server that does not answer is none. */
+const ROLE_MS = 2_000
 
 /** The newest server with all of its tools, as Debian lays them; undefined where there is none. */
 export async function findPostgres(): Promise<string | undefined> {
@@ -98,17 +109,9 @@ export async function startPostgresPair(
     })
   }
 
-  /** Runs statements at a server as its superuser. */
-  async function ask<Row extends object>(server: Server, text: string): Promise<Row[]> {
-    const client = new pg.Client({ connectionString: toUrl(SUPERUSER, server.port, 'postgres') })
-    client.on('error', () => {})
-    await client.connect()
-    try {
-      return (await client.query<Row>(text)).rows
-    } finally {
-      await client.end()
-    }
-  }
+  /** Runs a statement at a server as its superuser. */
+  const ask = <Row extends object>({ port }: Pick<Server, 'port'>, text: string) =>
+    askPostgres<Row>(toUrl(SUPERUSER, port, 'postgres'), text)
 
   /** Lays a copy of the primary and lets it follow. What lay there before is gone. */
   async function follow(server: Server) {
@@ -206,24 +209,17 @@ export async function startPostgresPair(
       const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories='].flatMap((each) => ['-c', each])
       const server = await startServer({ native, folder, port, account, settings })
       add(server, stopServer)
-      const copy = { ...primary, port }
       await until(async () => {
-        const [state] = await ask<{ isOver: boolean }>(copy, 'select not pg_is_in_recovery() as "isOver"')
+        const [state] = await ask<{ isOver: boolean }>({ port }, 'select not pg_is_in_recovery() as "isOver"')
         return state?.isOver === true
       }, 'the copy does not recover')
       return port
     },
     /** Which of these proofs the primary has. */
     async findSlugs(slugs: readonly string[]): Promise<ReadonlySet<string>> {
-      const client = new pg.Client({ connectionString: toUrl(OWNER, primary.port, DATABASE) })
-      await client.connect()
-      try {
-        const text = 'select slug from attestations where slug = any($1::text[])'
-        const { rows } = await client.query<{ slug: string }>(text, [slugs])
-        return new Set(rows.map(({ slug }) => slug))
-      } finally {
-        await client.end()
-      }
+      const text = 'select slug from attestations where slug = any($1::text[])'
+      const rows = await askPostgres<{ slug: string }>(toUrl(OWNER, primary.port, DATABASE), text, [slugs])
+      return new Set(rows.map(({ slug }) => slug))
     },
     /** Cuts the standby off: from now on it gets nothing. */
     cut: () => primary.wire.cut(),
@@ -243,17 +239,11 @@ export async function startPostgresPair(
     rejoin: () => follow(standby),
     /** Whether a plain connection is refused, for want of encryption. */
     async refusesPlain(): Promise<boolean> {
-      const client = new pg.Client({
-        connectionString: `postgres://${OWNER}:${password}@localhost:${primary.port}/${DATABASE}`,
-      })
-      client.on('error', () => {})
-      try {
-        await client.connect()
-        await client.end()
-        return false
-      } catch (error) {
-        return (error as { code?: string }).code === '28000'
-      }
+      const plain = `postgres://${OWNER}:${password}@localhost:${primary.port}/${DATABASE}`
+      return askPostgres(plain, 'select 1').then(
+        () => false,
+        (error: { code?: string }) => error.code === '28000',
+      )
     },
   }
 }
@@ -269,31 +259,26 @@ async function own(path: string, account: Account | undefined) {
 
 /** What stands beside a server and says whether it is primary, as Patroni does. */
 function createRoleServer(url: string) {
-  let client: pg.Client | undefined
+  let client: PostgresClient | undefined
   async function isPrimary(): Promise<boolean> {
-    if (client === undefined) {
-      const next = new pg.Client({ connectionString: url, connectionTimeoutMillis: 1_000, query_timeout: 1_000 })
-      next.on('error', () => {})
-      next.on('end', () => {
-        if (client === next) client = undefined
-      })
-      await next.connect()
-      client = next
-    }
-    const { rows } = await client.query<{ isPrimary: boolean }>('select not pg_is_in_recovery() as "isPrimary"')
-    return rows[0]?.isPrimary === true
+    if (client === undefined || client.hasEnded()) client = await connectPostgres(url, { timeoutMs: ROLE_MS })
+    const [row] = await client.query<{ isPrimary: boolean }>('select not pg_is_in_recovery() as "isPrimary"')
+    return row?.isPrimary === true
+  }
+  function forget() {
+    void client?.end()
+    client = undefined
   }
   const server = createServer((_, response) => {
     isPrimary().then(
       (is) => response.writeHead(is ? 200 : 503).end(),
       () => {
-        void client?.end().catch(() => {})
-        client = undefined
+        forget()
         response.writeHead(503).end()
       },
     )
   })
-  server.on('close', () => void client?.end().catch(() => {}))
+  server.on('close', forget)
   return server
 }
 
