@@ -99,7 +99,7 @@ export async function startPostgresPair(
   }
 
   async function start(server: Server) {
-    const settings = ['max_connections=200', 'listen_addresses=127.0.0.1', 'unix_socket_directories=']
+    const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=']
     server.process = await startServer({
       native,
       folder: server.folder,
@@ -163,7 +163,7 @@ export async function startPostgresPair(
   }
   await appendFile(
     join(primary.folder, 'data/postgresql.conf'),
-    `ssl = on\nssl_min_protocol_version = 'TLSv1.2'\nwal_keep_size = '512MB'\nwal_sender_timeout = '5s'\nwal_receiver_timeout = '5s'\narchive_mode = on\narchive_command = 'test ! -f ${archive}/%f && cp %p ${archive}/%f'\n`,
+    `max_connections = 200\nssl = on\nssl_min_protocol_version = 'TLSv1.2'\nwal_keep_size = '512MB'\narchive_mode = on\narchive_command = 'test ! -f ${archive}/%f && cp %p ${archive}/%f'\n`,
   )
   await start(primary)
   await ask(primary, `create role ${REPLICATOR} login replication password '${password}'`)

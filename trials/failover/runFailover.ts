@@ -117,7 +117,7 @@ async function run(parameters: FailoverParameters, scope: Scope): Promise<Failov
       note(await observe(observed, what, act))
     }
   }
-  const backups = await restoreBackups(pair, folder)
+  const backups = await restoreBackups(pair, folder).catch(toFailed)
   say(`a dump of ${backups.dumpBytes} bytes, restored into an empty database: ${backups.dump}`)
   say(`a copy and the archive, restored into an empty server: ${backups.archive}`)
   await load.finish(SETTLE_MS)
@@ -141,6 +141,11 @@ async function run(parameters: FailoverParameters, scope: Scope): Promise<Failov
     ...report,
     faults: [...(isTlsRequired ? [] : ['a plain connection was let in']), ...findFaults(report, mode)],
   }
+}
+
+/** The rest of the run is worth its report all the same. */
+function toFailed(error: Error): RestoredBackups {
+  return { dump: '', archive: '', dumpBytes: 0, faults: [`backups: ${error.message}`] }
 }
 
 /** The whole verifier for one in eight, which takes most of the time; for the others, what the event names. */

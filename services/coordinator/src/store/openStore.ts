@@ -1,6 +1,7 @@
 import type { CollateralCache, LogStore, Store } from '../ports.ts'
 import { createCollateralCache } from './collateralCache.ts'
 import { createStore } from './createStore.ts'
+import { guard } from './databaseError.ts'
 import { countOpenProofs, type ProofCount } from './inspect.ts'
 import { CONFIRM_QUEUE, type Jobs, openJobs } from './jobs.ts'
 import { createLogStore } from './logs.ts'
@@ -47,10 +48,11 @@ export async function openStores(
       pinning: createPinningStore({ db, jobs, publishDelayMs }),
       publications: createPublicationStore({ db, jobs }),
       jobs,
-      countOpenProofs: () => countOpenProofs(db),
-      enqueueMissing: (parameters) => enqueueMissing({ db, jobs }, parameters),
-      enqueueConfirm: (startAfter) =>
+      countOpenProofs: guard(() => countOpenProofs(db)),
+      enqueueMissing: guard((parameters) => enqueueMissing({ db, jobs }, parameters)),
+      enqueueConfirm: guard((startAfter) =>
         db.transaction().execute((transaction) => jobs.insert(transaction, CONFIRM_QUEUE, [{ data: {}, startAfter }])),
+      ),
     }
     return {
       store: createStore({ database, jobs }),
