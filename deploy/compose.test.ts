@@ -1,5 +1,5 @@
-import { spawnSync } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
@@ -17,6 +17,9 @@ import {
   read,
   startExample,
 } from './test/manifests.ts'
+
+const HAPROXY = ['/usr/sbin/haproxy', '/usr/local/sbin/haproxy'].find(existsSync)
+if (HAPROXY === undefined) console.log('HAProxy did not check its files: it is not here')
 
 describe('the Compose file', () => {
   test('follows the schema', () => {
@@ -47,7 +50,9 @@ describe('the Compose file', () => {
     const servers = [...read('deploy/compose/haproxy.cfg').matchAll(/server coordinator-\d 127\.0\.0\.1:(\d+)/g)].map(
       (match) => match[1],
     )
-    expect(servers).toEqual(coordinators.map(({ env }) => env.PORT))
+    // Once where those that are ready are asked, and once where none is.
+    const ports = coordinators.map(({ env }) => env.PORT)
+    expect(servers).toEqual([...ports, ...ports])
     const targets = [...read('deploy/compose/prometheus.yml').matchAll(/127\.0\.0\.1:(\d+)/g)].map((match) => match[1])
     expect(targets).toEqual([...coordinators, ...workers].map(({ env }) => env.METRICS_PORT))
   })
@@ -355,12 +360,28 @@ describe('the proxy', () => {
     expect(checkProxy(text)).toEqual([])
   })
 
+  test.skipIf(HAPROXY === undefined)('HAProxy itself finds no fault in it, nor in the one for PostgreSQL', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'countersign-haproxy-'))
+    try {
+      // Whether there is a certificate is no matter of the file.
+      const plain = text.replace(' ssl crt /run/secrets/tls.pem alpn h2,http/1.1 ssl-min-ver TLSv1.2', '')
+      for (const [name, each] of Object.entries({ plain, postgres: read('deploy/failover/haproxy.cfg') })) {
+        writeFileSync(join(folder, name), each)
+        execFileSync(HAPROXY ?? '', ['-c', '-q', '-f', join(folder, name)], { env: { APP_HOST: 'app.example' } })
+      }
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+
   test.each<[string, string, string, RegExp]>([
     ['the usual log', 'option dontlognull', 'option httplog', /logs queries/],
     ['the request as it came', '%HPO', '%{+Q}r', /logs queries/],
     ['the whole address', '%HPO', '%HU', /logs queries/],
     ['no format', 'log-format', '# log-format', /logs queries/],
     ['a call that stays', 'option redispatch 1', '', /stays with a coordinator/],
+    ['no reason told', 'use_backend unready', '# use_backend unready', /nobody says why/],
+    ['others asked', 'server coordinator-3 127.0.0.1:8083\n', '', /are others/],
     ['no second try', 'retries 2', 'retries 0', /nothing is tried again/],
     ['a connection that failed', 'conn-failure ', '', /conn-failure/],
     ['a coordinator that died', ' empty-response', '', /empty-response/],

@@ -1,4 +1,4 @@
-/** Our own rules for HAProxy's configuration, which nothing here can parse. One sentence for each fault. */
+/** Our own rules for HAProxy's configuration, beyond what HAProxy itself checks. One sentence for each fault. */
 export function checkProxy(text: string): string[] {
   const faults: string[] = []
   const sections = toSections(text)
@@ -21,6 +21,13 @@ export function checkProxy(text: string): string[] {
   }
   if (!coordinators.includes('http-request disable-l7-retry if { path_beg /auth/ }')) {
     faults.push('the code of a sign-in is sent twice')
+  }
+  if (!frontend.includes('use_backend unready if { nbsrv(coordinators) lt 1 }')) {
+    faults.push('nobody says why no coordinator is ready')
+  }
+  const toServers = (lines: readonly string[]) => lines.filter((line) => line.startsWith('server ')).join()
+  if (toServers(coordinators) !== toServers(sections.get('backend unready') ?? [])) {
+    faults.push('those that are asked when none is ready are others')
   }
   const isCounted = frontend.includes('tcp-request connection track-sc0 src')
   if (

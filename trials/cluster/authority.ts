@@ -19,7 +19,8 @@ export type Authority = {
 /** An authority for one run, whose key nobody keeps. */
 export async function createAuthority(folder: string): Promise<Authority> {
   const keys = await crypto.subtle.generateKey(KEYS, true, ['sign', 'verify'])
-  const name = 'CN=Countersign trial'
+  // Two of one name would be tried for each other's certificates.
+  const name = `CN=Countersign trial ${randomBytes(8).toString('hex')}`
   const root = await x509.X509CertificateGenerator.createSelfSigned({
     ...toLife(),
     name,

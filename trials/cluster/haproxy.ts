@@ -36,8 +36,8 @@ export async function findProgram(name: string): Promise<string | undefined> {
 /** A file of ours with other addresses. Each must be there: what is not replaced would reach somebody else's port. */
 export function replaceAll(text: string, changes: Readonly<Record<string, string>>): string {
   return Object.entries(changes).reduce((changed, [from, to]) => {
-    if (changed.split(from).length !== 2) throw new Error(`${from} is not in the file once`)
-    return changed.replace(from, () => to)
+    if (!changed.includes(from)) throw new Error(`${from} is not in the file`)
+    return changed.replaceAll(from, () => to)
   }, text)
 }
 

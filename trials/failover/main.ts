@@ -1,13 +1,15 @@
 import { readArguments, refuseArguments } from '../../scripts/readArguments.ts'
 
-const USAGE = `usage: npm run failover -- [--rounds N] [--rate N] [--mode sync|async] [--lag MS]
+const USAGE = `usage: npm run failover -- [--rounds N] [--rate N] [--mode sync|async] [--lag MS] [--outage MS]
 
 Starts PostgreSQL with a standby and TLS required, two coordinators behind HAProxy with the file that is deployed, a worker and an enclave.
-Under load it kills the primary and promotes the standby, reloads HAProxy, and restarts it; then it looks for everything that was answered.
+Under load it kills the primary and promotes the standby, reloads HAProxy, and restarts it; it takes backups and restores them into an
+empty database and an empty server; then it looks for everything that was answered.
   --rounds N   times that each of these happens (default 5)
   --rate N     signatures a second (default 30)
   --mode MODE  sync: a commit waits for the standby; async: it does not (default sync)
   --lag MS     for so long before its primary dies, the standby gets nothing (default 0)
+  --outage MS  from the death of the primary until the standby is promoted (default 0)
   --log        prints the lines of all processes too
   --help       says this
 
@@ -22,12 +24,13 @@ const { values } = readArguments(
     rate: { type: 'string', default: '30' },
     mode: { type: 'string', default: 'sync' },
     lag: { type: 'string', default: '0' },
+    outage: { type: 'string', default: '0' },
     log: { type: 'boolean', default: false },
   },
   USAGE,
 )
 
-function toCount(name: 'rounds' | 'rate' | 'lag', least: number, most: number): number {
+function toCount(name: 'rounds' | 'rate' | 'lag' | 'outage', least: number, most: number): number {
   const count = Number(values[name])
   if (Number.isSafeInteger(count) && count >= least && count <= most) return count
   return refuseArguments(`--${name}: expected a number from ${least} to ${most}`, USAGE)
@@ -43,6 +46,7 @@ const parameters = {
   rounds: toCount('rounds', 1, 100),
   rate: toCount('rate', 1, 500),
   lagMs: toCount('lag', 0, 60_000),
+  outageMs: toCount('outage', 0, 60_000),
   mode: toMode(),
 }
 // After the arguments are read: it takes seconds to load.
@@ -80,7 +84,7 @@ if (haproxy === undefined || native === undefined) {
   }
   const { asked, answered, changed, audit } = report
   console.log(
-    `\n${answered} of ${asked} answered, ${audit.verified} verified from chain and IPFS, ${changed.length} answered otherwise later, ` +
+    `\n${answered} of ${asked} answered, ${audit.verified} found on chain and IPFS, ${changed.length} answered otherwise later, ` +
       `${audit.lost.length} proofs not complete, ${audit.duplicated.length} published twice, ${audit.unknown.length} events that nobody knows`,
   )
   for (const fault of report.faults) console.error(`fault: ${fault}`)

@@ -5,9 +5,18 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { type Account, findAccount, findFreePorts, killServer, startServer, stopServer } from '@countersign/testing'
+import {
+  type Account,
+  askPostgres,
+  connectPostgres,
+  findAccount,
+  findFreePorts,
+  killServer,
+  type PostgresClient,
+  startServer,
+  stopServer,
+} from '@countersign/testing'
 import { listen, type Scope } from '@countersign/testing/stack'
-import pg from 'pg'
 import type { Authority } from '../cluster/authority.ts'
 import { type Relay, startRelay } from '../cluster/relay.ts'
 
@@ -35,6 +44,8 @@ const SUPERUSER = 'postgres'
 const OWNER = 'countersign'
 const REPLICATOR = 'replicator'
 const READY_MS = 30_000
+/** After which a server that does not answer is none. */
+const ROLE_MS = 2_000
 
 /** The newest server with all of its tools, as Debian lays them; undefined where there is none. */
 export async function findPostgres(): Promise<string | undefined> {
@@ -67,6 +78,9 @@ export async function startPostgresPair(
   const authorityFile = join(root, 'authority.pem')
   await writeFile(authorityFile, authority.pem)
   const query = toQuery(authorityFile)
+  const archive = join(root, 'archive')
+  await mkdir(archive)
+  await own(archive, account)
   const toUrl = (user: string, port: number, database: string) =>
     `postgres://${user}:${password}@localhost:${port}/${database}${query}`
 
@@ -85,7 +99,7 @@ export async function startPostgresPair(
   }
 
   async function start(server: Server) {
-    const settings = ['max_connections=200', 'listen_addresses=127.0.0.1', 'unix_socket_directories=']
+    const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=']
     server.process = await startServer({
       native,
       folder: server.folder,
@@ -95,17 +109,9 @@ export async function startPostgresPair(
     })
   }
 
-  /** Runs statements at a server as its superuser. */
-  async function ask<Row extends object>(server: Server, text: string): Promise<Row[]> {
-    const client = new pg.Client({ connectionString: toUrl(SUPERUSER, server.port, 'postgres') })
-    client.on('error', () => {})
-    await client.connect()
-    try {
-      return (await client.query<Row>(text)).rows
-    } finally {
-      await client.end()
-    }
-  }
+  /** Runs a statement at a server as its superuser. */
+  const ask = <Row extends object>({ port }: Pick<Server, 'port'>, text: string) =>
+    askPostgres<Row>(toUrl(SUPERUSER, port, 'postgres'), text)
 
   /** Lays a copy of the primary and lets it follow. What lay there before is gone. */
   async function follow(server: Server) {
@@ -157,7 +163,7 @@ export async function startPostgresPair(
   }
   await appendFile(
     join(primary.folder, 'data/postgresql.conf'),
-    `ssl = on\nssl_min_protocol_version = 'TLSv1.2'\nwal_keep_size = '512MB'\nwal_sender_timeout = '5s'\nwal_receiver_timeout = '5s'\n`,
+    `max_connections = 200\nssl = on\nssl_min_protocol_version = 'TLSv1.2'\nwal_keep_size = '512MB'\narchive_mode = on\narchive_command = 'test ! -f ${archive}/%f && cp %p ${archive}/%f'\n`,
   )
   await start(primary)
   await ask(primary, `create role ${REPLICATOR} login replication password '${password}'`)
@@ -170,24 +176,50 @@ export async function startPostgresPair(
     servers: servers.map(({ name, port, rolePort }) => ({ name, port, rolePort })),
     /** The database through an address. */
     toUrl: (port: number, database = DATABASE) => toUrl(OWNER, port, database),
-    query,
+    /** Runs a tool of PostgreSQL with the password, as the account of the servers. */
     run,
-    root,
-    /** With the superuser's password. */
-    adminUrl: (database: string) => toUrl(SUPERUSER, primary.port, database),
+    /** How a tool reaches the primary, for copies of the whole server. */
+    toReplication: () =>
+      `host=localhost port=${primary.port} user=${REPLICATOR} sslmode=verify-full sslrootcert=${authorityFile}`,
+    /** The primary's port. */
     primaryPort: () => primary.port,
-    primaryName: () => primary.name,
+    /** A new folder for the account. */
+    async createFolder(name: string): Promise<string> {
+      const folder = join(root, name)
+      await mkdir(folder)
+      await own(folder, account)
+      return folder
+    },
+    /** An empty database at the primary. */
+    createDatabase: (name: string) => ask(primary, `create database ${name} owner ${OWNER}`),
+    /** Resolves when all that was committed before is in the archive too. */
+    async archiveAll() {
+      const [switched] = await ask<{ file: string }>(primary, 'select pg_walfile_name(pg_switch_wal()) as file')
+      await until(async () => (await readdir(archive)).includes(switched?.file ?? ''), 'nothing is archived')
+    },
+    /** Starts a server on a copy in `folder/data`, and lets it read the archive to its end: its port. */
+    async startCopy(folder: string): Promise<number> {
+      const [port = 0] = await findFreePorts(1)
+      const data = join(folder, 'data')
+      await appendFile(
+        join(data, 'postgresql.auto.conf'),
+        `restore_command = 'cp ${archive}/%f %p'\nrecovery_target_action = promote\narchive_mode = off\nsynchronous_standby_names = ''\n`,
+      )
+      await writeFile(join(data, 'recovery.signal'), '', { mode: 0o666 })
+      const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories='].flatMap((each) => ['-c', each])
+      const server = await startServer({ native, folder, port, account, settings })
+      add(server, stopServer)
+      await until(async () => {
+        const [state] = await ask<{ isOver: boolean }>({ port }, 'select not pg_is_in_recovery() as "isOver"')
+        return state?.isOver === true
+      }, 'the copy does not recover')
+      return port
+    },
     /** Which of these proofs the primary has. */
     async findSlugs(slugs: readonly string[]): Promise<ReadonlySet<string>> {
-      const client = new pg.Client({ connectionString: toUrl(OWNER, primary.port, DATABASE) })
-      await client.connect()
-      try {
-        const text = 'select slug from attestations where slug = any($1::text[])'
-        const { rows } = await client.query<{ slug: string }>(text, [slugs])
-        return new Set(rows.map(({ slug }) => slug))
-      } finally {
-        await client.end()
-      }
+      const text = 'select slug from attestations where slug = any($1::text[])'
+      const rows = await askPostgres<{ slug: string }>(toUrl(OWNER, primary.port, DATABASE), text, [slugs])
+      return new Set(rows.map(({ slug }) => slug))
     },
     /** Cuts the standby off: from now on it gets nothing. */
     cut: () => primary.wire.cut(),
@@ -207,17 +239,11 @@ export async function startPostgresPair(
     rejoin: () => follow(standby),
     /** Whether a plain connection is refused, for want of encryption. */
     async refusesPlain(): Promise<boolean> {
-      const client = new pg.Client({
-        connectionString: `postgres://${OWNER}:${password}@localhost:${primary.port}/${DATABASE}`,
-      })
-      client.on('error', () => {})
-      try {
-        await client.connect()
-        await client.end()
-        return false
-      } catch (error) {
-        return (error as { code?: string }).code === '28000'
-      }
+      const plain = `postgres://${OWNER}:${password}@localhost:${primary.port}/${DATABASE}`
+      return askPostgres(plain, 'select 1').then(
+        () => false,
+        (error: { code?: string }) => error.code === '28000',
+      )
     },
   }
 }
@@ -233,31 +259,26 @@ async function own(path: string, account: Account | undefined) {
 
 /** What stands beside a server and says whether it is primary, as Patroni does. */
 function createRoleServer(url: string) {
-  let client: pg.Client | undefined
+  let client: PostgresClient | undefined
   async function isPrimary(): Promise<boolean> {
-    if (client === undefined) {
-      const next = new pg.Client({ connectionString: url, connectionTimeoutMillis: 1_000, query_timeout: 1_000 })
-      next.on('error', () => {})
-      next.on('end', () => {
-        if (client === next) client = undefined
-      })
-      await next.connect()
-      client = next
-    }
-    const { rows } = await client.query<{ isPrimary: boolean }>('select not pg_is_in_recovery() as "isPrimary"')
-    return rows[0]?.isPrimary === true
+    if (client === undefined || client.hasEnded()) client = await connectPostgres(url, { timeoutMs: ROLE_MS })
+    const [row] = await client.query<{ isPrimary: boolean }>('select not pg_is_in_recovery() as "isPrimary"')
+    return row?.isPrimary === true
+  }
+  function forget() {
+    void client?.end()
+    client = undefined
   }
   const server = createServer((_, response) => {
     isPrimary().then(
       (is) => response.writeHead(is ? 200 : 503).end(),
       () => {
-        void client?.end().catch(() => {})
-        client = undefined
+        forget()
         response.writeHead(503).end()
       },
     )
   })
-  server.on('close', () => void client?.end().catch(() => {}))
+  server.on('close', forget)
   return server
 }
 

@@ -3,13 +3,23 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { findFreePorts } from '@countersign/testing'
 import { toPath } from '@countersign/testing/launcher'
-import { type Audit, audit, createAccounts, type Scope, waitForProofs, withScope } from '@countersign/testing/stack'
+import {
+  type Audit,
+  audit,
+  createAccounts,
+  readEvents,
+  type Scope,
+  type VerifyTransaction,
+  waitForProofs,
+  withScope,
+} from '@countersign/testing/stack'
 import { createAuthority, trust } from '../cluster/authority.ts'
 import { replaceAll, startHaproxy } from '../cluster/haproxy.ts'
 import { startClusterOn } from '../cluster/startCluster.ts'
 import { createVerifyTransaction } from '../verifyTransaction.ts'
 import { countReasons, findLongestPause, type Load, startLoad } from './load.ts'
 import { type Mode, type PostgresPair, startPostgresPair } from './postgresPair.ts'
+import { type RestoredBackups, restoreBackups } from './restoreBackups.ts'
 
 export type FailoverParameters = {
   /** Of each kind of event. */
@@ -19,6 +29,8 @@ export type FailoverParameters = {
   mode: Mode
   /** For so long before its primary dies, the standby gets nothing. */
   lagMs: number
+  /** From the death of the primary until the standby is promoted: what it takes to notice. */
+  outageMs: number
   /** Programs. */
   haproxy: string
   native: string
@@ -26,7 +38,7 @@ export type FailoverParameters = {
   onLine?(name: string, line: string): void
 }
 
-export type Event = {
+type Event = {
   what: 'failover of PostgreSQL' | 'reload of HAProxy' | 'restart of HAProxy'
   /** From the last good answer before to the first good one after. */
   pauseMs: number
@@ -43,6 +55,7 @@ export type FailoverReport = {
   /** Answered otherwise when they were asked for again. */
   changed: string[]
   audit: Audit
+  backups: RestoredBackups
   deaths: string[]
   faults: string[]
 }
@@ -51,6 +64,7 @@ const USERS = 8
 const BEFORE_MS = 3_000
 const AFTER_MS = 3_000
 const SETTLE_MS = 120_000
+const VERIFIED_OF = 8
 const counts = { coordinator: 2, worker: 1, enclave: 1, witness: 0 }
 
 /** PostgreSQL fails over, and the balancer is reloaded and restarted, under load; then everything that was answered is looked for. */
@@ -59,7 +73,7 @@ export async function runFailover(parameters: FailoverParameters): Promise<Failo
 }
 
 async function run(parameters: FailoverParameters, scope: Scope): Promise<FailoverReport> {
-  const { rounds, rate, mode, lagMs, haproxy, native, say, onLine = () => {} } = parameters
+  const { rounds, rate, mode, lagMs, outageMs, haproxy, native, say, onLine = () => {} } = parameters
   const folder = await scope.createFolder()
   const authority = await createAuthority(folder)
   trust(authority)
@@ -88,6 +102,7 @@ async function run(parameters: FailoverParameters, scope: Scope): Promise<Failov
         await wait(lagMs)
       }
       await pair.kill()
+      await wait(outageMs)
       await pair.promote()
     })
     note(event)
@@ -102,6 +117,9 @@ async function run(parameters: FailoverParameters, scope: Scope): Promise<Failov
       note(await observe(observed, what, act))
     }
   }
+  const backups = await restoreBackups(pair, folder).catch(toFailed)
+  say(`a dump of ${backups.dumpBytes} bytes, restored into an empty database: ${backups.dump}`)
+  say(`a copy and the archive, restored into an empty server: ${backups.archive}`)
   await load.finish(SETTLE_MS)
   const { answered } = load
   say(`${answered.length} of ${load.asked()} signatures were answered; waiting for their proofs`)
@@ -112,16 +130,33 @@ async function run(parameters: FailoverParameters, scope: Scope): Promise<Failov
     ...cluster,
     received: answered,
     seen,
-    verifyTransaction: createVerifyTransaction(cluster),
+    verifyTransaction: await createVerifySome(cluster),
     say,
   })
   const deaths = cluster.members.flatMap(({ name, deaths: died }) =>
     died() > 0 ? [`${name} died ${died()} times`] : [],
   )
-  const report = { events, asked: load.asked(), answered: answered.length, changed, audit: audited, deaths }
+  const report = { events, backups, asked: load.asked(), answered: answered.length, changed, audit: audited, deaths }
   return {
     ...report,
     faults: [...(isTlsRequired ? [] : ['a plain connection was let in']), ...findFaults(report, mode)],
+  }
+}
+
+/** The rest of the run is worth its report all the same. */
+function toFailed(error: Error): RestoredBackups {
+  return { dump: '', archive: '', dumpBytes: 0, faults: [`backups: ${error.message}`] }
+}
+
+/** The whole verifier for one in eight, which takes most of the time; for the others, what the event names. */
+async function createVerifySome(cluster: Parameters<typeof createVerifyTransaction>[0]): Promise<VerifyTransaction> {
+  const verify = createVerifyTransaction(cluster)
+  const events = await readEvents({ url: cluster.chainUrl, contract: cluster.contract })
+  const cids = new Map<string, string>(events.map(({ txHash, ipfsCid }) => [txHash, ipfsCid]))
+  let turn = 0
+  return async (txHash) => {
+    const cid = cids.get(txHash)
+    return turn++ % VERIFIED_OF === 0 || cid === undefined ? verify(txHash) : { cid }
   }
 }
 
@@ -172,7 +207,7 @@ async function observe(
   }
 }
 
-export function describe({ what, pauseMs, failures, lost }: Event): string {
+function describe({ what, pauseMs, failures, lost }: Event): string {
   const failed = failures.map(({ reason, count }) => `${count} × ${reason}`).join(', ')
   return `${what}: ${lost} answered lost, a pause of ${Math.round(pauseMs)} ms, failed tries: ${failed || 'none'}`
 }
@@ -184,6 +219,7 @@ function findFaults(report: Omit<FailoverReport, 'faults'>, mode: Mode): string[
   const common = [
     ...(answered < asked ? [`${asked - answered} signatures were never answered`] : []),
     ...deaths,
+    ...report.backups.faults,
     ...audited.invalid,
   ]
   if (mode === 'async') return common

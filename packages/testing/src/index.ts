@@ -26,6 +26,7 @@ export { type FakePcs, type FakePcsDocument, type FakePcsFault, startFakePcs } f
 export { createTestPglite, layPglite } from './pglite.ts'
 export { findFreePorts } from './ports.ts'
 export { removePostgres, type StartPostgresOptions, startPostgres, type TestPostgres } from './postgres.ts'
+export { askPostgres, connectPostgres, type PostgresClient } from './postgresClient.ts'
 export {
   type Account,
   findAccount,

@@ -1,5 +1,6 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { readSecret } from '@countersign/service'
+import { checkProofs, formatList, type ListedProof, parseList } from './admin/checkProofs.ts'
 import { explain, explainWebhook } from './admin/explain.ts'
 import { type Command, parseCommand, USAGE } from './admin/parseCommand.ts'
 import { assembleReceipt } from './pipeline/assembleReceipt.ts'
@@ -39,6 +40,7 @@ async function run(command: Asked, database: Database): Promise<number> {
     console.log(`${count} to be sent again.`)
     return count === 0 ? 1 : 0
   }
+  if (command.kind === 'check') return check(command, db)
   const [work] = await findPins(db, [command.slug])
   if (work === undefined) {
     console.error('There is no such proof.')
@@ -50,6 +52,21 @@ async function run(command: Asked, database: Database): Promise<number> {
   if (command.out === undefined) process.stdout.write(bytes)
   else writeFileSync(command.out, bytes)
   return 0
+}
+
+async function check({ out, against }: Extract<Command, { kind: 'check' }>, db: Database['db']): Promise<number> {
+  const earlier = against === undefined ? [] : parseList(readFileSync(against, 'utf8'))
+  if (out !== undefined) writeFileSync(out, '')
+  const onList = (proofs: ListedProof[]) => void (out !== undefined && appendFileSync(out, formatList(proofs)))
+  const { counts, matching, makeable, letGo, faults } = await checkProofs(db, { earlier, onList })
+  const total = Object.values(counts).reduce((sum, count) => sum + count, 0)
+  const byStatus = Object.entries(counts).flatMap(([status, count]) => (count === 0 ? [] : [`${count} ${status}`]))
+  console.log(`${total} proofs${total === 0 ? '' : `: ${byStatus.join(', ')}`}`)
+  console.log(`${matching} receipts match their CIDs, ${makeable} can be made, ${letGo} are with IPFS alone`)
+  if (against !== undefined) console.log(`${earlier.length} were on the list`)
+  for (const fault of faults) console.error(fault)
+  console.log(faults.length === 0 ? 'Nothing is missing.' : `${faults.length} faults.`)
+  return faults.length === 0 ? 0 : 1
 }
 
 const command = parseCommand(process.argv.slice(2))

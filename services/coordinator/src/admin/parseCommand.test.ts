@@ -11,6 +11,8 @@ test.each<[string[], Command]>([
     ['proofs', '--status', 'pin_failed', '--limit', '7', '--json'],
     { kind: 'proofs', statuses: ['pin_failed'], limit: 7, isJson: true },
   ],
+  [['check'], { kind: 'check', out: undefined, against: undefined }],
+  [['check', '--out', 'a', '--against', 'b'], { kind: 'check', out: 'a', against: 'b' }],
   [['receipt', SLUG], { kind: 'receipt', slug: SLUG, out: undefined }],
   [['collateral', SLUG, '--out', 'file'], { kind: 'collateral', slug: SLUG, out: 'file' }],
 ])('%j is understood', (args, command) => {
@@ -25,6 +27,8 @@ test.each<[string[], RegExp]>([
   [['proofs', '--limit', '0'], /--limit/],
   [['proofs', '--limit', 'many'], /--limit/],
   [['proofs', '--nonsense'], /nonsense/],
+  [['check', 'all'], /takes no all/],
+  [['check', '--against'], /against/],
   [['receipt'], /takes one slug/],
   [['receipt', SLUG, SLUG], /takes one slug/],
   [['receipt', '../../etc/passwd'], /no slug/],

@@ -11,6 +11,8 @@ export const USAGE = `usage: npm run admin -- COMMAND
   collateral SLUG [--out FILE]                    writes the collateral that this receipt was verified with
   webhooks [--status WHICH] [--limit N] [--json]  lists webhooks, the oldest first, and says why each is where it is
   webhooks --retry ID                             sends those of this id that were given up again; "all" for every one
+  check [--out FILE] [--against FILE]             reads every proof: whether its receipt is the one that its CID names, or can be made;
+                                                  writes a list of them to FILE; compares with such a list of before
   --help                                          says this
 
 STATUS is one of ${proofStatuses.join(', ')} (default: the two that are pending), WHICH one of ${webhookStatuses.join(', ')} (default: dead).
@@ -18,7 +20,7 @@ Reads DATABASE_URL or DATABASE_URL_FILE, or the embedded database in DATA_DIR wh
 Changes nothing, unless --retry is given.
 
 Example: npm run admin -- proofs --status pin_failed --limit 10
-Exit codes: 0 done, 1 not found or no database, 2 wrong arguments.`
+Exit codes: 0 done, 1 not found, faults found or no database, 2 wrong arguments.`
 
 export type Command =
   | { kind: 'help' }
@@ -26,6 +28,7 @@ export type Command =
   | { kind: 'webhooks'; status: WebhookStatus; limit: number; isJson: boolean }
   | { kind: 'retry'; id: string | undefined }
   | { kind: 'receipt' | 'collateral'; slug: string; out: string | undefined }
+  | { kind: 'check'; out: string | undefined; against: string | undefined }
   | { kind: 'fault'; fault: string }
 
 const OPTIONS = {
@@ -34,6 +37,7 @@ const OPTIONS = {
   json: { type: 'boolean' },
   out: { type: 'string' },
   retry: { type: 'string' },
+  against: { type: 'string' },
 } as const
 
 export function parseCommand(args: readonly string[]): Command {
@@ -62,6 +66,10 @@ export function parseCommand(args: readonly string[]): Command {
     if (status !== undefined && !isProofStatus(status)) return fault(`--status: ${status} is no status`)
     const statuses = status === undefined ? (['pending_pin', 'pending_onchain'] as const) : [status]
     return { kind: 'proofs', statuses, limit: Number(limit), isJson: values.json === true }
+  }
+  if (name === 'check') {
+    if (rest.length > 0) return fault(`check takes no ${rest[0]}`)
+    return { kind: 'check', out: values.out, against: values.against }
   }
   if (name !== 'receipt' && name !== 'collateral') return fault(`there is no command ${name}`)
   const [slug] = rest

@@ -1,6 +1,7 @@
 import type { CollateralCache, LogStore, Store, WebhookEvents } from '../ports.ts'
 import { createCollateralCache } from './collateralCache.ts'
 import { createStore } from './createStore.ts'
+import { guard } from './databaseError.ts'
 import { countOpenProofs, type ProofCount } from './inspect.ts'
 import { countWebhooks, type WebhookCount } from './inspectWebhooks.ts'
 import { CONFIRM_QUEUE, type Jobs, openJobs } from './jobs.ts'
@@ -59,12 +60,13 @@ export async function openStores(
       webhookEvents: createWebhookEvents(db),
       retention: createRetentionStore(db),
       jobs,
-      countOpenProofs: () => countOpenProofs(db),
+      countOpenProofs: guard(() => countOpenProofs(db)),
       countConnections: database.countConnections,
-      countWebhooks: () => countWebhooks(db),
-      enqueueMissing: (parameters) => enqueueMissing({ db, jobs }, parameters),
-      enqueueConfirm: (startAfter) =>
+      countWebhooks: guard(() => countWebhooks(db)),
+      enqueueMissing: guard((parameters) => enqueueMissing({ db, jobs }, parameters)),
+      enqueueConfirm: guard((startAfter) =>
         db.transaction().execute((transaction) => jobs.insert(transaction, CONFIRM_QUEUE, [{ data: {}, startAfter }])),
+      ),
     }
     return {
       store: createStore({ database, jobs }),
