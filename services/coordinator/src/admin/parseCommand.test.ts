@@ -3,6 +3,8 @@ import { type Command, parseCommand } from './parseCommand.ts'
 
 const SLUG = 'AAAAAAAAAAAAAAAAAAA_-A'
 
+const ID = `msg_${'0a'.repeat(16)}`
+
 test.each<[string[], Command]>([
   [['help'], { kind: 'help' }],
   [['--help'], { kind: 'help' }],
@@ -11,6 +13,13 @@ test.each<[string[], Command]>([
     ['proofs', '--status', 'pin_failed', '--limit', '7', '--json'],
     { kind: 'proofs', statuses: ['pin_failed'], limit: 7, isJson: true },
   ],
+  [['webhooks'], { kind: 'webhooks', status: 'dead', limit: 50, isJson: false }],
+  [
+    ['webhooks', '--status', 'pending', '--limit', '3', '--json'],
+    { kind: 'webhooks', status: 'pending', limit: 3, isJson: true },
+  ],
+  [['webhooks', '--retry', ID], { kind: 'retry', id: ID }],
+  [['webhooks', '--retry', 'all'], { kind: 'retry', id: undefined }],
   [['receipt', SLUG], { kind: 'receipt', slug: SLUG, out: undefined }],
   [['collateral', SLUG, '--out', 'file'], { kind: 'collateral', slug: SLUG, out: 'file' }],
 ])('%j is understood', (args, command) => {
@@ -25,6 +34,14 @@ test.each<[string[], RegExp]>([
   [['proofs', '--limit', '0'], /--limit/],
   [['proofs', '--limit', 'many'], /--limit/],
   [['proofs', '--nonsense'], /nonsense/],
+  [['webhooks', 'dead'], /takes no dead/],
+  [['webhooks', '--status', 'complete'], /complete is no status of a webhook/],
+  [['webhooks', '--retry', 'msg_1'], /--retry: expected the id/],
+  [['webhooks', '--retry', ''], /--retry: expected the id/],
+  [['webhooks', '--retry', ID, '--status', 'dead'], /--retry stands alone/],
+  [['webhooks', '--retry', ID, '--limit', '5'], /--retry stands alone/],
+  [['proofs', '--retry', ID], /proofs takes no --retry/],
+  [['receipt', SLUG, '--retry', 'all'], /receipt takes no --retry/],
   [['receipt'], /takes one slug/],
   [['receipt', SLUG, SLUG], /takes one slug/],
   [['receipt', '../../etc/passwd'], /no slug/],
