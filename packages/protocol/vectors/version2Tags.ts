@@ -1,6 +1,6 @@
 import { type Tag, tags } from '../src/index.ts'
 
-/** The tags that came with receipts of version 2 and with logs: the file of version 1 stays as it is. */
+/** The tags that came with receipts of version 2, with logs and with webhooks: the file of version 1 stays as it is. */
 export const version2Tags: readonly Tag[] = [
   tags.signingV2,
   tags.subject,
@@ -10,4 +10,5 @@ export const version2Tags: readonly Tag[] = [
   tags.openingSignature,
   tags.opening,
   tags.log,
+  tags.webhookKey,
 ]

@@ -1,24 +1,11 @@
 import {
   isPlainObject,
   parseWebhookKey,
-  ServiceError,
   toWebhookMessage,
   verifyEd25519,
   type WebhookEvent,
 } from '@countersign/protocol'
-
-/** Why a webhook is not to be believed, or not to be acted on again. */
-export type WebhookErrorCode =
-  /** Fix the call: no key, or one that is not `whpk_` and base64. */
-  | 'webhook_keys_invalid'
-  /** Refuse it (400): a header is missing, or header or body is not in its form. */
-  | 'webhook_malformed'
-  /** Refuse it (400): it is older or newer than the tolerance. Check your clock if this happens to all. */
-  | 'webhook_expired'
-  /** Refuse it (400): no key of yours signed this id, time and body. */
-  | 'webhook_forged'
-  /** Answer 200 and do nothing: you have acted on this id before. */
-  | 'webhook_replayed'
+import { createError } from './errors.ts'
 
 export type VerifyWebhookParameters = {
   /** Of the request: `Headers`, or as Node has them. */
@@ -51,7 +38,7 @@ export async function verifyWebhook(parameters: VerifyWebhookParameters): Promis
   const { headers, keys: texts, seen, toleranceS = 300, now = Date.now() } = parameters
   const keys = texts.map(parseWebhookKey).filter((key) => key !== undefined)
   if (keys.length === 0 || keys.length !== texts.length) {
-    throw failure('webhook_keys_invalid', 'the keys are not whpk_ and base64')
+    throw createError('webhook_keys_invalid', 'the keys are not whpk_ and base64')
   }
   const body = typeof parameters.body === 'string' ? new TextEncoder().encode(parameters.body) : parameters.body
   if (body.length > MAX_BODY_BYTES) throw malformed('the body is too long')
@@ -61,13 +48,13 @@ export async function verifyWebhook(parameters: VerifyWebhookParameters): Promis
   const timestamp = readHeader(headers, 'webhook-timestamp')
   if (!/^[1-9]\d{0,11}$/.test(timestamp)) throw malformed('webhook-timestamp')
   const isNear = Math.abs(now / 1000 - Number(timestamp)) <= toleranceS
-  if (!isNear) throw failure('webhook_expired', 'the webhook is too old, or from the future')
+  if (!isNear) throw createError('webhook_expired', 'the webhook is too old, or from the future')
   const signatures = readSignatures(readHeader(headers, 'webhook-signature'))
   const message = toWebhookMessage({ id, timestamp: Number(timestamp), body })
   const isSigned = signatures.some((signature) => keys.some((key) => verifyEd25519(key, signature, message)))
-  if (!isSigned) throw failure('webhook_forged', 'no trusted key signed this webhook')
+  if (!isSigned) throw createError('webhook_forged', 'no trusted key signed this webhook')
   const event = parseEvent(body, id)
-  if (await seen?.(id)) throw failure('webhook_replayed', 'this webhook came before')
+  if (await seen?.(id)) throw createError('webhook_replayed', 'this webhook came before')
   return event
 }
 
@@ -110,9 +97,5 @@ function parseEvent(body: Uint8Array, id: string): WebhookEvent {
 }
 
 function malformed(details: string) {
-  return new ServiceError<WebhookErrorCode>('webhook_malformed', 'this is no webhook of the service', { details })
-}
-
-function failure(code: WebhookErrorCode, message: string) {
-  return new ServiceError(code, message)
+  return createError('webhook_malformed', 'this is no webhook of the service', { details })
 }

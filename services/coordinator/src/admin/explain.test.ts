@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { InspectedProof } from '../store/inspect.ts'
-import { explain } from './explain.ts'
+import type { InspectedWebhook } from '../store/inspectWebhooks.ts'
+import { explain, explainWebhook } from './explain.ts'
 
 const NOW = 1_800_000_000_000
 const proof: InspectedProof = {
@@ -25,4 +26,27 @@ test.each<[Partial<InspectedProof>, RegExp]>([
   [{ status: 'complete', createdAt: NOW - 600_000 }, /complete, 10 min old/],
 ])('%o: %s', (changes, sentence) => {
   expect(explain({ ...proof, ...changes }, NOW)).toMatch(sentence)
+})
+
+const webhook: InspectedWebhook = {
+  id: 'msg_1',
+  type: 'proof.complete',
+  receiver: 'https://receiver.example',
+  isActive: true,
+  status: 'pending',
+  attempts: 0,
+  failure: null,
+  createdAt: NOW - 90_000,
+  dueAt: NOW + 30_000,
+}
+
+test.each<[Partial<InspectedWebhook>, RegExp]>([
+  [{}, /^waits 90 s for its first attempt; is a worker running\?$/],
+  [{ isActive: false }, /the settings name this receiver no more/],
+  [{ attempts: 3, failure: 'status_500' }, /^not delivered in 3 attempts and 90 s, the next in 30 s: status_500$/],
+  [{ attempts: 3, failure: 'redirected' }, /set WEBHOOK_URL/],
+  [{ status: 'dead', attempts: 40, failure: 'timed_out', dueAt: null }, /given up after 40 attempts.*--retry msg_1$/],
+  [{ status: 'delivered', attempts: 1, dueAt: null }, /^delivered, 90 s old$/],
+])('a webhook that is %o: %s', (changes, sentence) => {
+  expect(explainWebhook({ ...webhook, ...changes }, NOW)).toMatch(sentence)
 })

@@ -3,6 +3,8 @@ import { type Command, parseCommand } from './parseCommand.ts'
 
 const SLUG = 'AAAAAAAAAAAAAAAAAAA_-A'
 
+const ID = `msg_${'0a'.repeat(16)}`
+
 test.each<[string[], Command]>([
   [['help'], { kind: 'help' }],
   [['--help'], { kind: 'help' }],
@@ -13,6 +15,13 @@ test.each<[string[], Command]>([
   ],
   [['check'], { kind: 'check', out: undefined, against: undefined }],
   [['check', '--out', 'a', '--against', 'b'], { kind: 'check', out: 'a', against: 'b' }],
+  [['webhooks'], { kind: 'webhooks', status: 'dead', limit: 50, isJson: false }],
+  [
+    ['webhooks', '--status', 'pending', '--limit', '3', '--json'],
+    { kind: 'webhooks', status: 'pending', limit: 3, isJson: true },
+  ],
+  [['webhooks', '--retry', ID], { kind: 'retry', id: ID }],
+  [['webhooks', '--retry', 'all'], { kind: 'retry', id: undefined }],
   [['receipt', SLUG], { kind: 'receipt', slug: SLUG, out: undefined }],
   [['collateral', SLUG, '--out', 'file'], { kind: 'collateral', slug: SLUG, out: 'file' }],
 ])('%j is understood', (args, command) => {
@@ -29,6 +38,14 @@ test.each<[string[], RegExp]>([
   [['proofs', '--nonsense'], /nonsense/],
   [['check', 'all'], /takes no all/],
   [['check', '--against'], /against/],
+  [['webhooks', 'dead'], /takes no dead/],
+  [['webhooks', '--status', 'complete'], /complete is no status of a webhook/],
+  [['webhooks', '--retry', 'msg_1'], /--retry: expected the id/],
+  [['webhooks', '--retry', ''], /--retry: expected the id/],
+  [['webhooks', '--retry', ID, '--status', 'dead'], /--retry stands alone/],
+  [['webhooks', '--retry', ID, '--limit', '5'], /--retry stands alone/],
+  [['proofs', '--retry', ID], /proofs takes no --retry/],
+  [['receipt', SLUG, '--retry', 'all'], /receipt takes no --retry/],
   [['receipt'], /takes one slug/],
   [['receipt', SLUG, SLUG], /takes one slug/],
   [['receipt', '../../etc/passwd'], /no slug/],

@@ -135,6 +135,29 @@ describe('collateral in force', () => {
     await expect(current()).rejects.toEqual(stale)
   })
 
+  test('is told of when half the time to refresh it is over, at each attempt that fails, and not before', async () => {
+    const told: unknown[] = []
+    const { current, source, issue, jump } = setUp({ onLapsing: (of, lapsesAt) => void told.push([of, lapsesAt]) })
+    await current()
+    source.answer = fail
+    const lapsesAt = new Date(start.getTime() + 29 * DAY_MS)
+    for (const days of [22, 3.4]) {
+      jump(days * DAY_MS)
+      await current()
+      await settle()
+    }
+    expect(told).toEqual([])
+    jump(0.2 * DAY_MS)
+    await current()
+    await settle()
+    expect(told).toEqual([[platform, lapsesAt]])
+    source.answer = async () => issue()
+    jump(HOUR_MS)
+    await current()
+    await settle()
+    expect(told).toHaveLength(1)
+  })
+
   test('comes back as soon as the source does', async () => {
     const { current, source, issue, jump } = setUp()
     source.answer = fail

@@ -1,4 +1,4 @@
-import { fromHex, tags, toTagBytes } from '@countersign/protocol'
+import { type CoordinatorAttestation, fromHex, parseWebhookKey, tags, toTagBytes } from '@countersign/protocol'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { describe, expect, test } from 'vitest'
 import { createTestApp } from '../http/testApp.fake.ts'
@@ -34,6 +34,17 @@ describe('GET /health/attestation (design §6)', () => {
       expect(ed25519.verify(signature, bytes, publicKey)).toBe(false)
     },
   )
+
+  test('shows the keys that sign webhooks, each vouched for by the attested key', async () => {
+    const keys = [1, 2].map((byte) => ed25519.getPublicKey(new Uint8Array(32).fill(byte)))
+    const response = await createTestApp({ deps: { readWebhookKeys: async () => keys } }).request('/health/attestation')
+    const { webhookKeys = [], publicKey } = (await response.json()) as CoordinatorAttestation
+    expect(webhookKeys.map(({ key }) => parseWebhookKey(key))).toEqual(keys)
+    for (const [index, { signature }] of webhookKeys.entries()) {
+      const message = Buffer.concat([toTagBytes(tags.webhookKey), keys[index] ?? new Uint8Array()])
+      expect(ed25519.verify(fromHex(signature), message, fromHex(publicKey))).toBe(true)
+    }
+  })
 
   test.each(['', '0', 'ff'.repeat(65), 'FF', '0xff', 'zz', 'ff%20', '%00'])('nonce %j is refused', async (nonce) => {
     const response = await createTestApp().request(`/health/attestation?nonce=${nonce}`)

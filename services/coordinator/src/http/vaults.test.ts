@@ -212,11 +212,23 @@ describe('signing with a vault', () => {
     ['on another chain', toSignBody({ chainId: 1 }), 'policy_refused', 'The chain is not'],
     ['a call', toSignBody({ data: '0x12345678' }), 'policy_refused', 'Only payments without data'],
   ])('%s: refused before a sample is spent, with the reason in words', async (_, body, code, words) => {
-    const { user, vault, signings } = await setUp()
+    const { user, vault, signings, warnings } = await setUp()
     const { address } = await vault()
     const problem = await problemOf(await user.post('/sign/digest', { ...body, wallet: address }))
     expect(problem).toMatchObject({ status: 403, code, detail: expect.stringContaining(words) })
     expect(signings).toEqual([])
+    // Told by a webhook, without a word of what was asked.
+    expect(warnings).toEqual([
+      {
+        type: 'vault.refused',
+        data: {
+          walletAddress: address,
+          policyHash: expect.stringMatching(/^[0-9a-f]{64}$/),
+          kind: 'transaction',
+          code,
+        },
+      },
+    ])
   })
 
   test('approvals go to the enclave as they were given; an empty list is none', async () => {

@@ -6,7 +6,7 @@ import type { PipelineStore } from '../store/openStore.ts'
 import { systemSchedule } from '../system.ts'
 import { toReason } from '../toReason.ts'
 import { createWarner } from '../webhook/createWarner.ts'
-import { startWebhooks, type WebhookMetrics } from '../webhook/startWebhooks.ts'
+import { startWebhooks, type WebhookMetrics, type Webhooks } from '../webhook/startWebhooks.ts'
 import { watchFunds } from '../webhook/watchFunds.ts'
 import type { PinnerConfig, PipelineConfig } from './config.ts'
 import { type BalanceMetrics, watchBalance } from './watchBalance.ts'
@@ -39,6 +39,7 @@ export async function startPipeline(deps: {
   const { config, dataDir, store, clock, log, metrics = NO_METRICS, decorate = keepOriginal } = deps
   const { pinner: created, getBlock } = await createPinner(config.pinner, dataDir)
   const pinner = decorate('pinner', created)
+  let webhooks: Webhooks | undefined
   try {
     const { confirmations, ...chainConfig } = config.chain
     const created = decorate('chain', createViemChain(chainConfig))
@@ -48,7 +49,7 @@ export async function startPipeline(deps: {
     await chain.assertReady().catch((error: unknown) => {
       log.warn({ msg: 'The chain is not ready', ...toReason(error) })
     })
-    const webhooks = await startWebhooks({ store: store.webhooks, clock, log, metrics, config: config.webhooks })
+    webhooks = await startWebhooks({ store: store.webhooks, clock, log, metrics, config: config.webhooks })
     const worker = await startWorker({
       store,
       pinner,
@@ -65,11 +66,12 @@ export async function startPipeline(deps: {
       readBlock: (cid, options) => pinner.read(cid, options),
       async stop() {
         endWatching()
-        await Promise.all([worker.stop(), webhooks.stop()])
+        await Promise.all([worker.stop(), webhooks?.stop()])
         await pinner.stop()
       },
     }
   } catch (error) {
+    await webhooks?.stop()
     await pinner.stop()
     throw error
   }

@@ -46,12 +46,13 @@ export async function startWebhooks(deps: StartWebhooksDeps): Promise<Webhooks> 
   const ids = await store.register({ receivers: named, keys: signer.publicKeys, now: clock.now() })
   if (config === undefined) return { async stop() {} }
   const { deadlineMs, timeoutMs } = config
+  const settings = config
   const stopping = new AbortController()
 
   async function deliver(url: URL, { event, receiverId, attempts }: DueWebhook): Promise<void> {
     let failure: string | undefined
     try {
-      await post(config as WebhookConfig, { url, ...signer.sign(event, clock.now()) }, { signal: stopping.signal })
+      await post(settings, { url, ...signer.sign(event, clock.now()) }, { signal: stopping.signal })
     } catch (error) {
       // Whether it has arrived is not known: it is sent again, and its id tells.
       failure = error instanceof WebhookFailure ? error.code : stopping.signal.aborted ? 'stopped' : 'connection_failed'
