@@ -28,6 +28,7 @@ const { app, direct, refuseUnreadable } = createApp({
   store,
   logStore,
   readBlock: node.pinner.read,
+  exportProofs: refuse,
   enclave: { openSession: refuse, deriveVault: refuse },
   entropy: { take: refuse },
   selfReport,

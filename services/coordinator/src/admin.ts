@@ -1,14 +1,19 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { readSecret } from '@countersign/service'
+import { describeRetention } from './admin/describeRetention.ts'
 import { explain } from './admin/explain.ts'
 import { type Command, parseCommand, USAGE } from './admin/parseCommand.ts'
+import { checkExport } from './export/checkExport.ts'
+import { MissingReceiptError } from './export/createBlockSource.ts'
+import { exportRange } from './export/exportRange.ts'
 import { assembleReceipt } from './pipeline/assembleReceipt.ts'
 import { findPins } from './store/findPins.ts'
-import { listProofs } from './store/inspect.ts'
+import { findCid, listProofs } from './store/inspect.ts'
 import { type Database, openDatabase } from './store/openDatabase.ts'
+import { countReceipts } from './store/retention.ts'
 import { toReason } from './toReason.ts'
 
-type Asked = Exclude<Command, { kind: 'help' | 'fault' }>
+type Asked = Exclude<Command, { kind: 'help' | 'fault' | 'check' }>
 
 async function run(command: Asked, database: Database): Promise<number> {
   const { db } = database
@@ -22,6 +27,12 @@ async function run(command: Asked, database: Database): Promise<number> {
       for (const { slug, status, explanation } of proofs) console.log(`${slug}  ${status.padEnd(15)}  ${explanation}`)
     return 0
   }
+  if (command.kind === 'retention') {
+    const count = await countReceipts(db)
+    console.log(command.isJson ? JSON.stringify(count, undefined, 2) : describeRetention(count))
+    return 0
+  }
+  if (command.kind === 'export') return writeExport(db, command)
   const [work] = await findPins(db, [command.slug])
   if (work === undefined) {
     console.error('There is no such proof.')
@@ -30,9 +41,45 @@ async function run(command: Asked, database: Database): Promise<number> {
   const blocks = assembleReceipt(work)
   // Frozen bytes are what was, or will be, pinned.
   const bytes = command.kind === 'collateral' ? blocks.collateral.bytes : (work.receiptBytes ?? blocks.receipt.bytes)
+  const published = (await findCid(db, command.slug)) ?? blocks.receipt.cid
+  if (command.kind === 'receipt' && work.receiptBytes === null && blocks.receipt.cid !== published) {
+    console.error(`The receipt is on IPFS alone, as ${published}, and this program would write it otherwise. Get it there.`)
+    return 1
+  }
   if (command.out === undefined) process.stdout.write(bytes)
   else writeFileSync(command.out, bytes)
   return 0
+}
+
+async function writeExport(db: Database['db'], { from, to, out }: Extract<Command, { kind: 'export' }>): Promise<number> {
+  const onProgress = (proofs: number) => console.error(`${proofs} proofs`)
+  try {
+    const { proofs, root, bytes } = await exportRange({ db }, { from, to, path: out, onProgress })
+    console.log(`${proofs} proofs in ${bytes} bytes, ${out}, with the root ${root}`)
+    return 0
+  } catch (error) {
+    if (!(error instanceof MissingReceiptError || isFileError(error))) throw error
+    console.error(`Nothing was written: ${error.message}.`)
+    return 1
+  }
+}
+
+/** Of the file that was named: its message has the path and what the system said. */
+function isFileError(error: unknown): error is Error {
+  return error instanceof Error && 'syscall' in error && 'path' in error
+}
+
+async function check(file: string): Promise<number> {
+  try {
+    const { root, proofs, blocks, faults } = await checkExport(file)
+    if (faults.length === 0) console.log(`Whole: ${proofs} proofs in ${blocks} blocks, with the root ${root}.`)
+    else console.error(`Not whole:\n${faults.join('\n')}`)
+    return faults.length === 0 ? 0 : 1
+  } catch (error) {
+    if (!isFileError(error)) throw error
+    console.error(`${error.message}.`)
+    return 1
+  }
 }
 
 const command = parseCommand(process.argv.slice(2))
@@ -41,6 +88,8 @@ if (command.kind === 'help') {
 } else if (command.kind === 'fault') {
   console.error(`${command.fault}\n\n${USAGE}`)
   process.exitCode = 2
+} else if (command.kind === 'check') {
+  process.exitCode = await check(command.file)
 } else {
   const { DATA_DIR = '.countersign' } = process.env
   const readFile = (path: string) => readFileSync(path, 'utf8')

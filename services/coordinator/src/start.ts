@@ -15,6 +15,7 @@ import { createBeaconEntropy } from './entropy/beaconEntropy.ts'
 import { createEntropySource } from './entropy/createEntropySource.ts'
 import { createDrandSource } from './entropy/drand.ts'
 import { createReadAhead } from './entropy/readAhead.ts'
+import { exportUser } from './export/exportUser.ts'
 import { createHardware } from './hardware.ts'
 import { createSelfReport } from './health/selfReport.ts'
 import { createSnpCertificates } from './health/snpCertificates.ts'
@@ -29,6 +30,7 @@ import { createCommitter } from './sign/commit.ts'
 import { createLogging } from './sign/createLogging.ts'
 import { createReleaser } from './sign/release.ts'
 import { createBatchVerifier } from './sign/verifyBatch.ts'
+import { guard } from './store/databaseError.ts'
 import { openStores } from './store/openStore.ts'
 import { systemClock, systemRandom, systemSchedule } from './system.ts'
 import { createLogKeeper } from './transparency/logKeeper.ts'
@@ -151,15 +153,17 @@ export async function startCoordinator(
     batchLimit: config.batchLimit,
     enclaveSlots: ENCLAVE_SLOTS,
   })
+  const readBlock = createReadBlock({
+    source: config.receiptSource,
+    hasPipeline: pipelineConfig !== undefined,
+    whenStarted: async () => (await pipelineStarting)?.readBlock,
+  })
   const app = createApp({
     ...(pipelineConfig?.pinner.kind === 'helia'
       ? { getBlock: async (cid) => (await pipelineStarting)?.getBlock?.(cid) }
       : {}),
-    readBlock: createReadBlock({
-      source: config.receiptSource,
-      hasPipeline: pipelineConfig !== undefined,
-      whenStarted: async () => (await pipelineStarting)?.readBlock,
-    }),
+    readBlock,
+    exportProofs: guard((parameters) => exportUser({ db: opened.database.db, readBlock }, parameters)),
     store,
     logStore: opened.logStore,
     enclave,

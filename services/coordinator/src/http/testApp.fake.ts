@@ -91,6 +91,7 @@ export function createTestApp(changes: { config?: Partial<AppConfig>; deps?: Par
   const { app, direct, refuseUnreadable, stop } = createApp({
     store,
     logStore: emptyLogStore,
+    exportProofs: () => Promise.reject(new Error('there is nothing to export')),
     enclave,
     entropy,
     selfReport,

@@ -4,7 +4,7 @@ import { createStore } from './createStore.ts'
 import { countOpenProofs, type ProofCount } from './inspect.ts'
 import { CONFIRM_QUEUE, type Jobs, openJobs } from './jobs.ts'
 import { createLogStore } from './logs.ts'
-import { type OpenDatabaseOptions, openDatabase } from './openDatabase.ts'
+import { type Database, type OpenDatabaseOptions, openDatabase } from './openDatabase.ts'
 import { createPinningStore, type PinningStore } from './pinning.ts'
 import { createPublicationStore, type PublicationStore } from './publications.ts'
 import { createRetentionStore, type RetentionStore } from './retention.ts'
@@ -39,7 +39,7 @@ export type PipelineStore = {
  */
 export async function openStores(
   options: OpenStoreOptions,
-): Promise<{ store: Store; pipeline: PipelineStore; collateralCache: CollateralCache; logStore: LogStore }> {
+): Promise<{ store: Store; pipeline: PipelineStore; collateralCache: CollateralCache; logStore: LogStore; database: Database }> {
   const { pipelineDelayMs = 1000, publishDelayMs = 0, isWorker, ...rest } = options
   const database = await openDatabase(rest)
   try {
@@ -60,6 +60,7 @@ export async function openStores(
       pipeline,
       collateralCache: createCollateralCache(db),
       logStore: createLogStore(database),
+      database,
     }
   } catch (error) {
     await database.close()
