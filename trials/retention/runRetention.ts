@@ -6,7 +6,6 @@ import { toCid } from '@countersign/receipt'
 import { startPostgres } from '@countersign/testing'
 import { type Service, startService, toPath } from '@countersign/testing/launcher'
 import { type Scope, withScope } from '@countersign/testing/stack'
-import { CID } from 'multiformats/cid'
 import { openBlockFiles } from '../../services/coordinator/src/ipfs/blockFiles.ts'
 import { openStores } from '../../services/coordinator/src/store/openStore.ts'
 import { connectCaller, toGet } from '../bench/connectCaller.ts'
@@ -16,7 +15,7 @@ import { createReceipts, type Receipts, type ReceiptVersion } from './receipts.t
 
 export type RetentionParameters = { proofs: number; version: ReceiptVersion; say(text: string): void }
 
-export type Sizes = { database: number; attestations: number }
+type Sizes = { database: number; attestations: number }
 
 export type RetentionReport = {
   proofs: number
@@ -132,7 +131,7 @@ async function prepare(
       const bytes = receipts.toBytes(from + index)
       const cid = toCid(bytes)
       cids[index] = cid
-      await files.write(CID.parse(cid), bytes)
+      await files.write(cid, bytes)
     })
     await query(
       'insert into bench_cids select $1::bigint + n - 1, cid from unnest($2::text[]) with ordinality as given (cid, n)',
@@ -145,7 +144,11 @@ async function prepare(
 async function fillRows(query: Query, parameters: { proofs: number; receipts: Receipts; say(text: string): void }) {
   const { proofs, receipts, say } = parameters
   const own = { bytes: receipts.sql, cid: '(select cid from bench_cids where n = i)' }
-  await fill(query, { proofs, users: Math.ceil(proofs / 10), receipts: [], sample: 1, own, days: DAYS }, say)
+  await fill(
+    query,
+    { proofs, users: Math.ceil(proofs / 10), receipts: [], sample: 1, own, days: DAYS, isSwept: true },
+    say,
+  )
   await query('drop table bench_cids')
 }
 

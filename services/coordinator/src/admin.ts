@@ -43,7 +43,9 @@ async function run(command: Asked, database: Database): Promise<number> {
   const bytes = command.kind === 'collateral' ? blocks.collateral.bytes : (work.receiptBytes ?? blocks.receipt.bytes)
   const published = (await findCid(db, command.slug)) ?? blocks.receipt.cid
   if (command.kind === 'receipt' && work.receiptBytes === null && blocks.receipt.cid !== published) {
-    console.error(`The receipt is on IPFS alone, as ${published}, and this program would write it otherwise. Get it there.`)
+    console.error(
+      `The receipt is on IPFS alone, as ${published}, and this program would write it otherwise. Get it there.`,
+    )
     return 1
   }
   if (command.out === undefined) process.stdout.write(bytes)
@@ -51,7 +53,10 @@ async function run(command: Asked, database: Database): Promise<number> {
   return 0
 }
 
-async function writeExport(db: Database['db'], { from, to, out }: Extract<Command, { kind: 'export' }>): Promise<number> {
+async function writeExport(
+  db: Database['db'],
+  { from, to, out }: Extract<Command, { kind: 'export' }>,
+): Promise<number> {
   const onProgress = (proofs: number) => console.error(`${proofs} proofs`)
   try {
     const { proofs, root, bytes } = await exportRange({ db }, { from, to, path: out, onProgress })

@@ -13,6 +13,8 @@ export type Filling = {
   own?: { bytes: string; cid: string }
   /** How long ago the first was made (1). */
   days?: number
+  /** Whether claims of entropy and finished jobs are deleted already. */
+  isSwept?: boolean
 }
 
 const CHUNK = 50_000
@@ -26,12 +28,12 @@ const OPEN = 100
 const FIRST_ID = 1_000_000
 
 /**
- * Makes the rows that signed and published proofs leave behind, in every table, by SQL. All of them are a day old at most, unless told: no sweep
+ * Makes the rows that signed and published proofs leave behind, in every table, by SQL. Unless told otherwise all of them are a day old at most, and no sweep
  * has deleted a claim of entropy or a finished job yet, which is the most there can be. Before, the database has a few real proofs,
  * whose collateral and self-attestation the others share.
  */
 export async function fill(query: Query, filling: Filling, onProgress: (text: string) => void): Promise<void> {
-  const { proofs, users, receipts } = filling
+  const { proofs, users, receipts, isSwept = false } = filling
   await query('create table bench_receipts (n bigint primary key, bytes bytea not null)')
   for (const [n, { bytes }] of receipts.entries()) await query('insert into bench_receipts values ($1, $2)', [n, bytes])
   const run = async (name: string, count: number, statement: string, values: readonly Buffer[] = []) => {
@@ -51,10 +53,10 @@ export async function fill(query: Query, filling: Filling, onProgress: (text: st
     await run('batches', Math.ceil(proofs / PER_BATCH), BATCHES, [randomBytes(5_000)])
     await run('verifications', Math.ceil(proofs / PER_BATCH), VERIFICATIONS)
     await run('pending transactions', proofs, toPendingTransactions(filling))
-    await run('entropy samples', proofs, ENTROPY_SAMPLES)
+    if (!isSwept) await run('entropy samples', proofs, ENTROPY_SAMPLES)
     await run('publications', Math.ceil(proofs / PER_PUBLICATION), PUBLICATIONS, [randomBytes(20_000)])
     await run('publication transactions', Math.ceil(proofs / PER_PUBLICATION), SENT, [randomBytes(20_000)])
-    await run('jobs', proofs, toJobs(filling))
+    if (!isSwept) await run('jobs', proofs, toJobs(filling))
   }
   // One for each core.
   await Promise.all([wide(), narrow()])

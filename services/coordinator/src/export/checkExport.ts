@@ -49,7 +49,8 @@ export async function checkExport(path: string): Promise<CheckedExport> {
       if (!parsed.success || depth > 8) return report(`the index is not whole: ${cid}`)
       if ('pages' in parsed.data) {
         for (const child of parsed.data.pages) await visit(child, depth + 1)
-        if (depth === 0 && parsed.data.count !== proofs) report(`the index names ${proofs} of ${parsed.data.count} proofs`)
+        if (depth === 0 && parsed.data.count !== proofs)
+          report(`the index names ${proofs} of ${parsed.data.count} proofs`)
         return
       }
       for (const { slug, cid: receipt } of parsed.data.proofs) {

@@ -9,7 +9,7 @@ export const EXPORT_VERSION = 'countersign-export/1'
 export type ExportEntry = Omit<ListedProof, 'id' | 'cid' | 'createdAt'> & { cid: string; createdAt: string }
 
 /** A block of the index: entries, or the CIDs of such blocks. */
-export type ExportPage = { version: typeof EXPORT_VERSION } & (
+type ExportPage = { version: typeof EXPORT_VERSION } & (
   | { proofs: readonly ExportEntry[] }
   | ({ pages: readonly string[]; count: number } & ExportScope)
 )

@@ -8,7 +8,7 @@ import { createBlockSource } from './createBlockSource.ts'
 import { chunk, MAX_ENTRIES, toEntry, toPageBlock, toTreeBlocks } from './exportIndex.ts'
 
 /** Of one file: so many lines of the index are in memory while it is sent. */
-export const MAX_PROOFS = 20_000
+const MAX_PROOFS = 20_000
 const PAGE = 1_000
 
 /**

@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { NextToLast } from 'blockstore-fs/sharding'
-import type { CID } from 'multiformats/cid'
+import { CID } from 'multiformats/cid'
 
 /** The files of an `FsBlockstore`, written so that a block that is there is there whole, and stays. */
 export type BlockFiles = {
   /** Resolves once the bytes and their name are on the disk, not merely in the system's memory. */
-  write(cid: CID, bytes: Uint8Array): Promise<void>
+  write(cid: string, bytes: Uint8Array): Promise<void>
   /** Undefined where there is none. Not hashed. */
-  read(cid: CID): Promise<Uint8Array<ArrayBuffer> | undefined>
+  read(cid: string): Promise<Uint8Array<ArrayBuffer> | undefined>
 }
 
 /**
@@ -28,8 +28,8 @@ export async function openBlockFiles({
   isDurable?: boolean
 }): Promise<BlockFiles> {
   const layout = new NextToLast()
-  const pathOf = (cid: CID) => {
-    const { dir, file } = layout.encode(cid)
+  const pathOf = (cid: string) => {
+    const { dir, file } = layout.encode(CID.parse(cid))
     return join(blocks, dir, file)
   }
   await mkdir(blocks, { recursive: true })

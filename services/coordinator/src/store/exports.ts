@@ -32,7 +32,8 @@ type ListedRow = {
   onchain_block_number: string | null
 }
 
-const COLUMNS = sql.raw(`p.id::text, a.slug, a.ipfs_cid, p.kind, p.tx_hash, p.chain_id::text, w.address, a.status, a.created_at,
+const COLUMNS =
+  sql.raw(`p.id::text, a.slug, a.ipfs_cid, p.kind, p.tx_hash, p.chain_id::text, w.address, a.status, a.created_at,
   a.onchain_tx_hash, a.onchain_block_number::text`)
 
 /** Above every id. */

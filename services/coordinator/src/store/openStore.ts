@@ -37,9 +37,13 @@ export type PipelineStore = {
  * @example
  * const { store } = await openStores({ databaseUrl: config.databaseUrl, dataDir: config.dataDir })
  */
-export async function openStores(
-  options: OpenStoreOptions,
-): Promise<{ store: Store; pipeline: PipelineStore; collateralCache: CollateralCache; logStore: LogStore; database: Database }> {
+export async function openStores(options: OpenStoreOptions): Promise<{
+  store: Store
+  pipeline: PipelineStore
+  collateralCache: CollateralCache
+  logStore: LogStore
+  database: Database
+}> {
   const { pipelineDelayMs = 1000, publishDelayMs = 0, isWorker, ...rest } = options
   const database = await openDatabase(rest)
   try {
