@@ -17,8 +17,8 @@ export type ExportRoutesDeps = {
 }
 
 /** At one time, of one user and of all: each reads some megabytes of rows a second. */
-const MAX_OF_USER = 1
-const MAX_OF_ALL = 4
+const MAX_OF_USER = 2
+const MAX_OF_ALL = 8
 const RETRY_S = 30
 
 const HEADERS = {
@@ -31,20 +31,21 @@ const HEADERS = {
 /** A user's proofs, streamed: nothing is read before the caller has taken what is before it. */
 export function registerExportRoutes(app: HttpApp, deps: ExportRoutesDeps): void {
   const { exportProofs, limiters, getSignedIn, log } = deps
-  /** By user, under way. */
-  const running = new Map<string, number>()
+  /** Those under way. */
+  const running = new Set<{ userId: string }>()
 
   function begin(userId: string): () => void {
-    const own = running.get(userId) ?? 0
-    if (own >= MAX_OF_USER || running.size >= MAX_OF_ALL) {
-      throw new CoordinatorError('rate_limited', 'too many exports', { details: 'another export is under way' })
+    const own = [...running].filter((one) => one.userId === userId)
+    if (own.length >= MAX_OF_USER || running.size >= MAX_OF_ALL) {
+      throw new CoordinatorError('rate_limited', 'too many exports', { details: 'other exports are under way' })
     }
-    running.set(userId, own + 1)
-    return () => void running.delete(userId)
+    const one = { userId }
+    running.add(one)
+    return () => void running.delete(one)
   }
 
   addRoute(app, exportRoute, async (c) => {
-    const { user } = await getSignedIn(c, limiters.provision)
+    const { user } = await getSignedIn(c, limiters.exports)
     const before = parseCursor(c.req.queries('cursor') ?? [])
     if (c.req.method === 'HEAD') return c.body(null, 200, HEADERS)
     let end: () => void

@@ -410,7 +410,7 @@ export const exportRoute = createRoute({
   path: '/proofs/export',
   summary: 'The user’s proofs as one file',
   description:
-    'A CARv1, newest proofs first. Its root is an index (`countersign-export/1`): slug, CID, transaction and time of each proof that is pinned. Then come the receipts with all blocks that they name. A file has 20,000 proofs at most; `next` in the root is the cursor of the following one. One export of a user at a time. A file that was cut short lacks blocks that the index names.',
+    'A CARv1, newest proofs first. Its root is an index (`countersign-export/1`): slug, CID, transaction and time of each proof that is pinned. Then come the receipts with all blocks that they name. A file has 20,000 proofs at most; `next` in the root is the cursor of the following one. Two of a user at a time. A file that was cut short lacks blocks that the index names.',
   security: withSession,
   request: {
     query: z.object({ cursor: z.string().optional().openapi({ description: '`next` of the file before.' }) }),
