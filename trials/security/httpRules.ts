@@ -77,6 +77,7 @@ export const routeRules: Readonly<Record<string, RouteRule>> = {
   '/proof/{slug}': { method: 'GET', isPublic: true, success: 200 },
   // A stream counts among the five of its address while it is looked up, so that those at one time may be one too many.
   '/proof/{slug}/events': { method: 'GET', isPublic: true, success: ['proof_not_found', 'rate_limited'] },
+  '/proofs/export': { method: 'GET', isPrivate: true, success: 200 },
   '/ipfs/{cid}': { method: 'GET', isPublic: true, success: ['invalid_request', 'not_found'] },
   // The trial's service keeps no logs.
   '/log': { method: 'GET', isPublic: true, success: 200 },

@@ -1,16 +1,21 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { readSecret } from '@countersign/service'
 import { checkProofs, formatList, type ListedProof, parseList } from './admin/checkProofs.ts'
+import { describeRetention } from './admin/describeRetention.ts'
 import { explain, explainWebhook } from './admin/explain.ts'
 import { type Command, parseCommand, USAGE } from './admin/parseCommand.ts'
+import { checkExport } from './export/checkExport.ts'
+import { MissingReceiptError } from './export/createBlockSource.ts'
+import { exportRange } from './export/exportRange.ts'
 import { assembleReceipt } from './pipeline/assembleReceipt.ts'
 import { findPins } from './store/findPins.ts'
-import { listProofs } from './store/inspect.ts'
+import { findCid, listProofs } from './store/inspect.ts'
 import { listWebhooks, retryWebhooks } from './store/inspectWebhooks.ts'
 import { type Database, openDatabase } from './store/openDatabase.ts'
+import { countReceipts } from './store/retention.ts'
 import { toReason } from './toReason.ts'
 
-type Asked = Exclude<Command, { kind: 'help' | 'fault' }>
+type Asked = Exclude<Command, { kind: 'help' | 'fault' | 'checkExport' }>
 
 async function run(command: Asked, database: Database): Promise<number> {
   const { db } = database
@@ -41,6 +46,12 @@ async function run(command: Asked, database: Database): Promise<number> {
     return count === 0 ? 1 : 0
   }
   if (command.kind === 'check') return check(command, db)
+  if (command.kind === 'retention') {
+    const count = await countReceipts(db)
+    console.log(command.isJson ? JSON.stringify(count, undefined, 2) : describeRetention(count))
+    return 0
+  }
+  if (command.kind === 'export') return writeExport(db, command)
   const [work] = await findPins(db, [command.slug])
   if (work === undefined) {
     console.error('There is no such proof.')
@@ -49,6 +60,13 @@ async function run(command: Asked, database: Database): Promise<number> {
   const blocks = assembleReceipt(work)
   // Frozen bytes are what was, or will be, pinned.
   const bytes = command.kind === 'collateral' ? blocks.collateral.bytes : (work.receiptBytes ?? blocks.receipt.bytes)
+  const published = (await findCid(db, command.slug)) ?? blocks.receipt.cid
+  if (command.kind === 'receipt' && work.receiptBytes === null && blocks.receipt.cid !== published) {
+    console.error(
+      `The receipt is on IPFS alone, as ${published}, and this program would write it otherwise. Get it there.`,
+    )
+    return 1
+  }
   if (command.out === undefined) process.stdout.write(bytes)
   else writeFileSync(command.out, bytes)
   return 0
@@ -58,15 +76,49 @@ async function check({ out, against }: Extract<Command, { kind: 'check' }>, db: 
   const earlier = against === undefined ? [] : parseList(readFileSync(against, 'utf8'))
   if (out !== undefined) writeFileSync(out, '')
   const onList = (proofs: ListedProof[]) => void (out !== undefined && appendFileSync(out, formatList(proofs)))
-  const { counts, matching, makeable, letGo, faults } = await checkProofs(db, { earlier, onList })
+  const { counts, matching, makeable, dropped, faults } = await checkProofs(db, { earlier, onList })
   const total = Object.values(counts).reduce((sum, count) => sum + count, 0)
   const byStatus = Object.entries(counts).flatMap(([status, count]) => (count === 0 ? [] : [`${count} ${status}`]))
   console.log(`${total} proofs${total === 0 ? '' : `: ${byStatus.join(', ')}`}`)
-  console.log(`${matching} receipts match their CIDs, ${makeable} can be made, ${letGo} are with IPFS alone`)
+  console.log(`${matching} receipts match their CIDs, ${makeable} can be made, ${dropped} are with IPFS alone`)
   if (against !== undefined) console.log(`${earlier.length} were on the list`)
   for (const fault of faults) console.error(fault)
   console.log(faults.length === 0 ? 'Nothing is missing.' : `${faults.length} faults.`)
   return faults.length === 0 ? 0 : 1
+}
+
+async function writeExport(
+  db: Database['db'],
+  { from, to, out }: Extract<Command, { kind: 'export' }>,
+): Promise<number> {
+  const onProgress = (proofs: number) => console.error(`${proofs} proofs`)
+  try {
+    const { proofs, root, bytes } = await exportRange({ db }, { from, to, path: out, onProgress })
+    console.log(`${proofs} proofs in ${bytes} bytes, ${out}, with the root ${root}`)
+    return 0
+  } catch (error) {
+    if (!(error instanceof MissingReceiptError || isFileError(error))) throw error
+    console.error(`Nothing was written: ${error.message}.`)
+    return 1
+  }
+}
+
+/** Of the file that was named: its message has the path and what the system said. */
+function isFileError(error: unknown): error is Error {
+  return error instanceof Error && 'syscall' in error && 'path' in error
+}
+
+async function checkFile(file: string): Promise<number> {
+  try {
+    const { root, proofs, blocks, faults } = await checkExport(file)
+    if (faults.length === 0) console.log(`Whole: ${proofs} proofs in ${blocks} blocks, with the root ${root}.`)
+    else console.error(`Not whole:\n${faults.join('\n')}`)
+    return faults.length === 0 ? 0 : 1
+  } catch (error) {
+    if (!isFileError(error)) throw error
+    console.error(`${error.message}.`)
+    return 1
+  }
 }
 
 const command = parseCommand(process.argv.slice(2))
@@ -75,6 +127,8 @@ if (command.kind === 'help') {
 } else if (command.kind === 'fault') {
   console.error(`${command.fault}\n\n${USAGE}`)
   process.exitCode = 2
+} else if (command.kind === 'checkExport') {
+  process.exitCode = await checkFile(command.file)
 } else {
   const { DATA_DIR = '.countersign' } = process.env
   const readFile = (path: string) => readFileSync(path, 'utf8')

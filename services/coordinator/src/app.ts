@@ -9,6 +9,7 @@ import { type CookieRules, toSessionCookieName } from './http/cookies.ts'
 import { createDirectRoutes, type DirectRoutes } from './http/directRoutes.ts'
 import { DOCS_CSP } from './http/docsPage.ts'
 import { registerDocsRoutes } from './http/docsRoutes.ts'
+import { registerExportRoutes } from './http/exportRoutes.ts'
 import { registerGatewayRoutes } from './http/gatewayRoutes.ts'
 import { createGuards } from './http/guards.ts'
 import { registerHealthRoutes } from './http/healthRoutes.ts'
@@ -28,6 +29,7 @@ import { registerWalletRoutes } from './http/walletRoutes.ts'
 import type {
   Clock,
   Entropy,
+  ExportProofs,
   GetBlock,
   IdentityProvider,
   KeyEnclave,
@@ -86,6 +88,7 @@ export type AppDeps = {
   warnOf: WarnOf
   /** Where receipts are read that are on IPFS alone; without it they cannot be shown. */
   readBlock?: ReadBlock | undefined
+  exportProofs: ExportProofs
   logStore: Pick<LogStore, 'listLogs' | 'findCosigned' | 'readTiles' | 'readBundle'>
   clock: Clock
   random: Random
@@ -161,6 +164,7 @@ export function createApp({ config, schedule = systemSchedule, ...deps }: AppDep
   })
   const proofReader = createProofReader({ store: proofs, ipfsGatewayUrl })
   const getProof = registerProofRoutes(app, { proofReader, proofEvents, limiters })
+  registerExportRoutes(app, shared)
   registerGatewayRoutes(app, shared)
   registerLogRoutes(app, shared)
   registerHealthRoutes(app, shared)

@@ -357,6 +357,12 @@ export type GetBlock = (cid: string) => Promise<Uint8Array<ArrayBuffer> | undefi
 /** The bytes as a service gives them back, hashed and compared with the CID here. Throws `PinError`. */
 export type ReadBlock = (cid: string, options: { signal: AbortSignal }) => Promise<Uint8Array<ArrayBuffer>>
 
+/** A user's proofs as a CAR, in parts, from those before that position on. Throws before the first part what can be told in an answer. */
+export type ExportProofs = (parameters: {
+  userId: string
+  before: string | undefined
+}) => Promise<AsyncGenerator<Uint8Array<ArrayBuffer>>>
+
 /** Puts blocks where anyone can get them. Both throw `PinError`. */
 export type Pinner = {
   readonly name: 'helia' | 'kubo' | 'pinata'

@@ -13,6 +13,7 @@ import { createBeaconEntropy } from './entropy/beaconEntropy.ts'
 import { createEntropySource } from './entropy/createEntropySource.ts'
 import { createDrandSource } from './entropy/drand.ts'
 import { createReadAhead } from './entropy/readAhead.ts'
+import { exportUser } from './export/exportUser.ts'
 import { createHttpServer } from './http/createHttpServer.ts'
 import { createReadBlock } from './ipfs/createReadBlock.ts'
 import { createMetrics } from './metrics.ts'
@@ -23,6 +24,7 @@ import { createCommitter } from './sign/commit.ts'
 import { createLogging } from './sign/createLogging.ts'
 import { createReleaser } from './sign/release.ts'
 import { createBatchVerifier } from './sign/verifyBatch.ts'
+import { guard } from './store/databaseError.ts'
 import { openStores } from './store/openStore.ts'
 import { systemClock, systemRandom, systemSchedule } from './system.ts'
 import { createLogKeeper } from './transparency/logKeeper.ts'
@@ -138,15 +140,17 @@ export async function startCoordinator(
     batchLimit: config.batchLimit,
     enclaveSlots: ENCLAVE_SLOTS,
   })
+  const readBlock = createReadBlock({
+    source: config.receiptSource,
+    hasPipeline: pipelineConfig !== undefined,
+    whenStarted: async () => (await pipelineStarting)?.readBlock,
+  })
   const app = createApp({
     ...(pipelineConfig?.pinner.kind === 'helia'
       ? { getBlock: async (cid) => (await pipelineStarting)?.getBlock?.(cid) }
       : {}),
-    readBlock: createReadBlock({
-      source: config.receiptSource,
-      hasPipeline: pipelineConfig !== undefined,
-      whenStarted: async () => (await pipelineStarting)?.readBlock,
-    }),
+    readBlock,
+    exportProofs: guard((parameters) => exportUser({ db: opened.database.db, readBlock }, parameters)),
     store,
     logStore: opened.logStore,
     readWebhookKeys: createKeyReader({ events: webhookEvents, clock }),

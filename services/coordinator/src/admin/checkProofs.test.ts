@@ -58,14 +58,14 @@ describe.each(stageKinds)('whether a database has all that its proofs need, on %
   }
 
   test('an empty one has', async () => {
-    expect(await check()).toMatchObject({ matching: 0, makeable: 0, letGo: 0, faults: [] })
+    expect(await check()).toMatchObject({ matching: 0, makeable: 0, dropped: 0, faults: [] })
   })
 
   test('receipts that are pinned match, others can be made; both are listed', async () => {
     const [made, pinned] = [await sign(), await pin()]
     const listed: ListedProof[] = []
     const result = await checkProofs(subject.database.db, { onList: (proofs) => void listed.push(...proofs) })
-    expect(result).toMatchObject({ matching: 1, makeable: 1, letGo: 0, faults: [] })
+    expect(result).toMatchObject({ matching: 1, makeable: 1, dropped: 0, faults: [] })
     expect(result.counts).toMatchObject({ pending_pin: 1, pending_onchain: 1, complete: 0 })
     expect(listed).toEqual([
       { slug: made, cid: undefined },
@@ -116,16 +116,15 @@ describe.each(stageKinds)('whether a database has all that its proofs need, on %
     expect((await check()).faults).toEqual([expect.stringMatching(/^signature \d+ has no proof$/)])
   })
 
-  test('a complete proof needs a publication, and bytes until that is final', async () => {
+  test('a complete proof needs a publication, and bytes unless they were dropped', async () => {
     const slug = await pin()
     await publish(slug, 'confirmed')
     expect((await check()).faults).toEqual([])
-    // As once old receipts may be let go.
     await sql`alter table attestations drop constraint attestations_pinned`.execute(subject.database.db)
     await damage('update attestations set receipt_bytes = null')
     expect((await check()).faults).toEqual([expect.stringContaining('are missing')])
-    await sql`update publications set status = 'final'`.execute(subject.database.db)
-    expect(await check()).toMatchObject({ letGo: 1, faults: [] })
+    await damage('update attestations set receipt_dropped = 1')
+    expect(await check()).toMatchObject({ dropped: 1, faults: [] })
     await damage('update attestations set publication_id = null')
     expect((await check()).faults.join()).toMatch(/its publication is not/)
   })

@@ -14,7 +14,7 @@ export type CheckedProofs = {
   /** Receipts that nobody has pinned yet, and that can be made of what is stored. */
   makeable: number
   /** Final proofs without their bytes: these are with IPFS alone. */
-  letGo: number
+  dropped: number
   /** What is missing or contradicts itself, one sentence each. */
   faults: string[]
 }
@@ -35,7 +35,7 @@ export async function checkProofs(
   { earlier = [], onList = () => {} }: { earlier?: readonly ListedProof[]; onList?(proofs: ListedProof[]): void } = {},
 ): Promise<CheckedProofs> {
   const counts = Object.fromEntries(proofStatuses.map((status) => [status, 0])) as Record<ProofStatus, number>
-  const result: CheckedProofs = { counts, matching: 0, makeable: 0, letGo: 0, faults: [] }
+  const result: CheckedProofs = { counts, matching: 0, makeable: 0, dropped: 0, faults: [] }
   const expected = new Map(earlier.map(({ slug, cid }) => [slug, cid]))
   let after = '0'
   for (;;) {
@@ -68,18 +68,18 @@ function readPage(db: Kysely<Tables>, after: string) {
     .orderBy('a.pending_transaction_id')
     .limit(PAGE)
     .select(['a.pending_transaction_id as id', 'a.slug', 'a.status', 'a.receipt_bytes as bytes', 'a.ipfs_cid as cid'])
-    .select('p.status as publication')
+    .select(['a.receipt_dropped as dropped', 'p.status as publication'])
     .execute()
 }
 
-function checkRow({ slug, status, bytes, cid, publication }: Row, result: CheckedProofs) {
+function checkRow({ slug, status, bytes, dropped, cid, publication }: Row, result: CheckedProofs) {
   const isPublished = publication === 'confirmed' || publication === 'final'
   if (status === 'complete' && !isPublished) result.faults.push(`${slug} is complete, and its publication is not`)
   if (cid === null) return
   if (bytes !== null) {
     if (toCid(bytes) === cid) result.matching += 1
     else result.faults.push(`${slug}: the bytes of its receipt are not those of ${cid}`)
-  } else if (publication === 'final') result.letGo += 1
+  } else if (dropped !== null) result.dropped += 1
   else result.faults.push(`${slug}: the bytes of its receipt are missing`)
 }
 

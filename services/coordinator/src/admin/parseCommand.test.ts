@@ -24,6 +24,13 @@ test.each<[string[], Command]>([
   [['webhooks', '--retry', 'all'], { kind: 'retry', id: undefined }],
   [['receipt', SLUG], { kind: 'receipt', slug: SLUG, out: undefined }],
   [['collateral', SLUG, '--out', 'file'], { kind: 'collateral', slug: SLUG, out: 'file' }],
+  [['retention'], { kind: 'retention', isJson: false }],
+  [['retention', '--json'], { kind: 'retention', isJson: true }],
+  [['export', '--check', 'file.car'], { kind: 'checkExport', file: 'file.car' }],
+  [
+    ['export', '--from', '2026-01-31', '--to', '2026-02-01T12:30:00Z', '--out', 'file.car'],
+    { kind: 'export', from: Date.UTC(2026, 0, 31), to: Date.UTC(2026, 1, 1, 12, 30), out: 'file.car' },
+  ],
 ])('%j is understood', (args, command) => {
   expect(parseCommand(args)).toEqual(command)
 })
@@ -46,6 +53,15 @@ test.each<[string[], RegExp]>([
   [['webhooks', '--retry', ID, '--limit', '5'], /--retry stands alone/],
   [['proofs', '--retry', ID], /proofs takes no --retry/],
   [['receipt', SLUG, '--retry', 'all'], /receipt takes no --retry/],
+  [['retention', 'all'], /takes no all/],
+  [['export'], /--from, --to and --out/],
+  [['export', '--from', '2026-01-31', '--to', '2026-02-01'], /--from, --to and --out/],
+  [['export', '--check', 'a', '--out', 'b'], /--check/],
+  [['export', '--from', 'yesterday', '--to', '2026-02-01', '--out', 'b'], /--from: yesterday/],
+  [['export', '--from', '2026-01-31', '--to', '2026-02-30', '--out', 'b'], /--to: 2026-02-30/],
+  // Where is it noon?
+  [['export', '--from', '2026-01-31T12:00:00', '--to', '2026-02-01', '--out', 'b'], /--from/],
+  [['export', '--from', '2026-02-01', '--to', '2026-02-01', '--out', 'b'], /not before/],
   [['receipt'], /takes one slug/],
   [['receipt', SLUG, SLUG], /takes one slug/],
   [['receipt', '../../etc/passwd'], /no slug/],

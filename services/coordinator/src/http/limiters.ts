@@ -11,7 +11,7 @@ import {
 
 export type RateLimits = { sign: RateLimit; provision: RateLimit; auth: RateLimit; proof: RateLimit }
 
-export type Limiters = Record<keyof RateLimits | 'own', RateLimiter>
+export type Limiters = Record<keyof RateLimits | 'own' | 'exports', RateLimiter>
 
 export function createLimiters({ rateLimits, clock }: { rateLimits: RateLimits; clock: Clock }): Limiters {
   return {
@@ -21,6 +21,8 @@ export function createLimiters({ rateLimits, clock }: { rateLimits: RateLimits; 
     proof: createRateLimiter({ limit: rateLimits.proof, clock }),
     // Reads of the user's own data: as cheap as a proof, but polling proofs must not use them up.
     own: createRateLimiter({ limit: rateLimits.proof, clock }),
+    // As dear as a provisioning, but neither uses the other's up.
+    exports: createRateLimiter({ limit: rateLimits.provision, clock }),
   }
 }
 

@@ -38,6 +38,7 @@ describe('GET /openapi.json', () => {
       'get /openapi.json',
       'get /proof/{slug}',
       'get /proof/{slug}/events',
+      'get /proofs/export *',
       'get /vaults *',
       'get /wallet/me *',
       'get /wallet/transactions *',

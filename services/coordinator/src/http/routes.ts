@@ -404,6 +404,23 @@ export const tileRoute: Route = Object.assign(
   { getRoutingPath: () => '/log/:hash/tile/:path{.+}' },
 )
 
+/** Not among the endpoints, whose answers are JSON. */
+export const exportRoute = createRoute({
+  method: 'get',
+  path: '/proofs/export',
+  summary: 'The user’s proofs as one file',
+  description:
+    'A CARv1, newest proofs first. Its root is an index (`countersign-export/1`): slug, CID, transaction and time of each proof that is pinned. Then come the receipts with all blocks that they name. A file has 20,000 proofs at most; `next` in the root is the cursor of the following one. Two of a user at a time. A file that was cut short lacks blocks that the index names.',
+  security: withSession,
+  request: {
+    query: z.object({ cursor: z.string().optional().openapi({ description: '`next` of the file before.' }) }),
+  },
+  responses: {
+    200: { description: 'The file', content: { 'application/vnd.ipld.car': binary() } },
+    ...problemsOf(...session, 'invalid_request'),
+  },
+})
+
 /** What the service says about itself; not part of the protocol. */
 export const pages = {
   index: createRoute({

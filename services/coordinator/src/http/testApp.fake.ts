@@ -94,6 +94,7 @@ export function createTestApp(changes: { config?: Partial<AppConfig>; deps?: Par
     logStore: emptyLogStore,
     readWebhookKeys: async () => [],
     warnOf: async (type, data) => void warnings.push({ type, data }),
+    exportProofs: () => Promise.reject(new Error('there is nothing to export')),
     enclave,
     entropy,
     selfReport,

@@ -50,9 +50,9 @@ export async function createHeliaPinner(parameters: CreateHeliaPinnerParameters)
   async function pin(block: { cid: string; bytes: Uint8Array<ArrayBuffer> }): Promise<void> {
     const cid = CID.parse(block.cid)
     // What has a mark was synced before it got it; a file without one may be of a process that died in between.
-    const held = (await helia.pins.isPinned(cid)) ? await files.read(cid) : undefined
+    const held = (await helia.pins.isPinned(cid)) ? await files.read(block.cid) : undefined
     if (held !== undefined && toCid(held) === block.cid) return
-    await files.write(cid, block.bytes)
+    await files.write(block.cid, block.bytes)
     await addPin(cid, block.bytes)
   }
 
@@ -72,7 +72,7 @@ export async function createHeliaPinner(parameters: CreateHeliaPinnerParameters)
   }
 
   async function read(cid: string): Promise<Uint8Array<ArrayBuffer>> {
-    const bytes = await files.read(CID.parse(cid))
+    const bytes = await files.read(cid)
     if (bytes === undefined) throw new PinError('pin_not_found')
     if (toCid(bytes) !== cid) throw new PinError('pin_mismatch', { details: 'other bytes' })
     return bytes

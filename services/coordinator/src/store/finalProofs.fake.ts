@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { toCid } from '@countersign/receipt'
 import { type Kysely, sql } from 'kysely'
+import { assembleReceipt } from '../pipeline/assembleReceipt.ts'
+import { findPins } from './findPins.ts'
 import { createPublicationStore } from './publications.ts'
 import { createTestBatch, createTestSigning, createTestWallet, randomHex, type TestStore } from './store.fake.ts'
 import type { Tables } from './tables.ts'
@@ -9,16 +11,23 @@ const CHAIN = 84_532
 
 export type CompleteTestProof = { slug: string; cid: string; bytes: Uint8Array<ArrayBuffer>; userId: string }
 
-/** Proofs with receipts of their own, published together; final unless that is said. */
+/** Proofs with receipts of their own, published together; final unless that is said. The receipts are what their rows give, if asked for. */
 export async function createCompleteProofs(
   { store, database, jobs }: Pick<TestStore, 'store' | 'database' | 'jobs'>,
-  { count, now, isFinal = true, length = 4_000 }: { count: number; now: number; isFinal?: boolean; length?: number },
+  parameters: { count: number; now: number; isFinal?: boolean; length?: number; isAssembled?: boolean },
 ): Promise<CompleteTestProof[]> {
+  const { count, now, isFinal = true, length = 4_000, isAssembled = false } = parameters
   const wallet = await createTestWallet(store)
   const signings = Array.from({ length: count }, () => createTestSigning(wallet))
   await store.insertSignings({ batch: createTestBatch(), signings, now })
-  const proofs = signings.map(({ slug }) => {
-    const bytes = new Uint8Array(Buffer.from(JSON.stringify({ version: randomBytes(length / 2).toString('hex') })))
+  const slugs = signings.map(({ slug }) => slug)
+  const works = isAssembled ? await findPins(database.db, slugs) : []
+  const proofs = slugs.map((slug, index) => {
+    const work = works[index]
+    const bytes =
+      work === undefined
+        ? new Uint8Array(Buffer.from(JSON.stringify({ version: randomBytes(length / 2).toString('hex') })))
+        : assembleReceipt(work).receipt.bytes
     return { slug, bytes, cid: toCid(bytes), userId: wallet.userId }
   })
   for (const { slug, bytes, cid } of proofs) await pin(database.db, { slug, bytes, cid, now })
@@ -31,7 +40,7 @@ export async function createCompleteProofs(
     nonce: 0,
     contract: `0x${randomHex(20)}`,
     calldata: '0x',
-    slugs: proofs.map(({ slug }) => slug),
+    slugs,
     transaction: { hash, raw: '0x00', kind: 'publish', gas: 1n, maxFeePerGas: 1n, maxPriorityFeePerGas: 1n },
     now,
   })

@@ -59,6 +59,12 @@ export async function listProofs(
   }))
 }
 
+/** The CID under which a receipt was pinned. */
+export async function findCid(db: Kysely<Tables>, slug: string): Promise<string | undefined> {
+  const row = await db.selectFrom('attestations').where('slug', '=', slug).select('ipfs_cid').executeTakeFirst()
+  return row?.ipfs_cid ?? undefined
+}
+
 export type ProofCount = { status: ProofStatus; count: number; oldestAt: number }
 
 /** How many proofs still have somewhere to go, and since when the oldest waits; from the index of the open ones. */

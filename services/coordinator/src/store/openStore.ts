@@ -6,7 +6,7 @@ import { countOpenProofs, type ProofCount } from './inspect.ts'
 import { countWebhooks, type WebhookCount } from './inspectWebhooks.ts'
 import { CONFIRM_QUEUE, type Jobs, openJobs } from './jobs.ts'
 import { createLogStore } from './logs.ts'
-import { type ConnectionCount, type OpenDatabaseOptions, openDatabase } from './openDatabase.ts'
+import { type ConnectionCount, type Database, type OpenDatabaseOptions, openDatabase } from './openDatabase.ts'
 import { createPinningStore, type PinningStore } from './pinning.ts'
 import { createPublicationStore, type PublicationStore } from './publications.ts'
 import { createRetentionStore, type RetentionStore } from './retention.ts'
@@ -45,9 +45,13 @@ export type PipelineStore = {
  * @example
  * const { store } = await openStores({ databaseUrl: config.databaseUrl, dataDir: config.dataDir })
  */
-export async function openStores(
-  options: OpenStoreOptions,
-): Promise<{ store: Store; pipeline: PipelineStore; collateralCache: CollateralCache; logStore: LogStore }> {
+export async function openStores(options: OpenStoreOptions): Promise<{
+  store: Store
+  pipeline: PipelineStore
+  collateralCache: CollateralCache
+  logStore: LogStore
+  database: Database
+}> {
   const { pipelineDelayMs = 1000, publishDelayMs = 0, isWorker, ...rest } = options
   const database = await openDatabase(rest)
   try {
@@ -73,6 +77,7 @@ export async function openStores(
       pipeline,
       collateralCache: createCollateralCache(db),
       logStore: createLogStore(database),
+      database,
     }
   } catch (error) {
     await database.close()

@@ -7,7 +7,7 @@ import type { Tables } from './tables.ts'
 export type HeldReceipt = { slug: string; cid: string; hash: string }
 
 /** A part of the list. Behind `last` the next one begins, unless it is over: what follows is too young, or nothing. */
-export type HeldPage = { receipts: HeldReceipt[]; last: string; isOver: boolean }
+type HeldPage = { receipts: HeldReceipt[]; last: string; isOver: boolean }
 
 export type RetentionStore = {
   /** Receipts of final proofs from before that time, in the order of signing, from the first after that position. */

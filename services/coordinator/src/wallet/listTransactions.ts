@@ -43,7 +43,7 @@ function parseLimit([text, ...rest]: readonly string[]): number {
   return limit
 }
 
-function parseCursor([text, ...rest]: readonly string[]): string | undefined {
+export function parseCursor([text, ...rest]: readonly string[]): string | undefined {
   if (text === undefined) return undefined
   const bytes = Buffer.from(text, 'base64url')
   const id = bytes.length === 8 ? bytes.readBigUInt64BE() : 0n
@@ -52,7 +52,7 @@ function parseCursor([text, ...rest]: readonly string[]): string | undefined {
   return id.toString()
 }
 
-function toCursor(id: bigint): string {
+export function toCursor(id: bigint): string {
   const bytes = Buffer.alloc(8)
   bytes.writeBigUInt64BE(id)
   return bytes.toString('base64url')

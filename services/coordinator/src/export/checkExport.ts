@@ -1,0 +1,162 @@
+import { type FileHandle, open } from 'node:fs/promises'
+import { MAX_BLOCK_BYTES, parseJson } from '@countersign/protocol'
+import { parseBlock, parseReceipt, toCid } from '@countersign/receipt'
+import { CID } from 'multiformats/cid'
+import { z } from 'zod'
+import { toCarHeader } from '../ipfs/car.ts'
+import { EXPORT_VERSION } from './exportIndex.ts'
+
+export type CheckedExport = {
+  root: string
+  /** What the index lists. */
+  proofs: number
+  blocks: number
+  /** In words; none where every receipt is there, whole, with all that it names. */
+  faults: string[]
+}
+
+const CID_BYTES = 36
+const HEADER_BYTES = toCarHeader(toCid(new Uint8Array())).length
+/** The root is there: after the length and the start of the header. */
+const ROOT_OFFSET = 14
+const MAX_FAULTS = 20
+
+const entry = z.object({ slug: z.string(), cid: z.string() })
+const page = z.union([
+  z.object({ version: z.literal(EXPORT_VERSION), proofs: z.array(entry) }),
+  z.object({ version: z.literal(EXPORT_VERSION), pages: z.array(z.string()), count: z.number() }),
+])
+
+/**
+ * Whether a file is an export, and whole: each block is what its CID says, the index names receipts that are there, and those name blocks that
+ * are there. Whether the receipts are genuine is for the verifier. Reads the file twice, and keeps the place of each block in memory.
+ */
+export async function checkExport(path: string): Promise<CheckedExport> {
+  const file = await open(path, 'r')
+  try {
+    const { root, places, faults } = await readPlaces(file)
+    const report = (fault: string) => {
+      if (faults.length < MAX_FAULTS) faults.push(fault)
+    }
+    const read = async (cid: string): Promise<Buffer | undefined> => {
+      const place = places.get(cid)
+      return place && readAt(file, place.offset, place.length)
+    }
+    let proofs = 0
+    const visit = async (cid: string, depth: number): Promise<void> => {
+      const bytes = await read(cid)
+      const parsed = page.safeParse(bytes && tryParse(bytes))
+      if (!parsed.success || depth > 8) return report(`the index is not whole: ${cid}`)
+      if ('pages' in parsed.data) {
+        for (const child of parsed.data.pages) await visit(child, depth + 1)
+        if (depth === 0 && parsed.data.count !== proofs)
+          report(`the index names ${proofs} of ${parsed.data.count} proofs`)
+        return
+      }
+      for (const { slug, cid: receipt } of parsed.data.proofs) {
+        proofs += 1
+        const missing = await findMissing(receipt, read)
+        if (missing !== undefined) report(`${slug}: ${missing} is not there`)
+      }
+    }
+    if (root !== '') await visit(root, 0)
+    return { root, proofs, blocks: places.size, faults }
+  } finally {
+    await file.close()
+  }
+}
+
+type Place = { offset: number; length: number }
+
+/** Every block, hashed. The first fault ends it: what follows cannot be told from it. */
+async function readPlaces(file: FileHandle) {
+  const places = new Map<string, Place>()
+  const faults: string[] = []
+  const { size } = await file.stat()
+  const header = await readAt(file, 0, HEADER_BYTES)
+  const root = readRoot(header)
+  if (root === undefined) return { root: '', places, faults: ['this is not a CAR with one root of ours'] }
+  for (let offset = HEADER_BYTES; offset < size; ) {
+    const start = await readAt(file, offset, Math.min(4, size - offset))
+    const { value: length, bytes: width } = readVarint(start)
+    const from = offset + width
+    if (length < CID_BYTES || length > CID_BYTES + MAX_BLOCK_BYTES || from + length > size) {
+      faults.push(`cut short, or no section, at byte ${offset}`)
+      break
+    }
+    const section = await readAt(file, from, length)
+    const cid = toCid(section.subarray(CID_BYTES))
+    if (!Buffer.from(CID.parse(cid).bytes).equals(section.subarray(0, CID_BYTES))) {
+      faults.push(`a block is not the one that its CID names, at byte ${offset}`)
+      break
+    }
+    places.set(cid, { offset: from + CID_BYTES, length: length - CID_BYTES })
+    offset = from + length
+  }
+  return { root, places, faults }
+}
+
+function readRoot(header: Buffer): string | undefined {
+  try {
+    const root = CID.decode(new Uint8Array(header.subarray(ROOT_OFFSET, ROOT_OFFSET + CID_BYTES))).toString()
+    return toCarHeader(root).equals(header) ? root : undefined
+  } catch {
+    return undefined
+  }
+}
+
+async function readAt(file: FileHandle, offset: number, length: number): Promise<Buffer> {
+  const buffer = Buffer.alloc(length)
+  const { bytesRead } = await file.read(buffer, 0, length, offset)
+  return buffer.subarray(0, bytesRead)
+}
+
+function readVarint(bytes: Buffer): { value: number; bytes: number } {
+  let value = 0
+  for (const [index, byte] of bytes.entries()) {
+    value += (byte & 0x7f) * 2 ** (7 * index)
+    if (byte < 0x80) return { value, bytes: index + 1 }
+  }
+  return { value: 0, bytes: 1 }
+}
+
+/** The first of a receipt and the blocks that it names that is not there, by its CID. */
+async function findMissing(
+  cid: string,
+  read: (cid: string) => Promise<Buffer | undefined>,
+): Promise<string | undefined> {
+  const bytes = await read(cid)
+  if (bytes === undefined) return cid
+  try {
+    for (const named of nameBlocks(bytes)) if ((await read(named)) === undefined) return named
+    const release = toAttestation(bytes)?.coordinator.release
+    const block = release === undefined ? undefined : await read(release)
+    if (block === undefined) return undefined
+    const { coordinator, collateral } = parseBlock('release', block)
+    for (const named of [coordinator, collateral]) if ((await read(named)) === undefined) return named
+    return undefined
+  } catch {
+    return `what ${cid} names`
+  }
+}
+
+function nameBlocks(bytes: Buffer): string[] {
+  const attestation = toAttestation(bytes)
+  if (attestation === undefined) return [parseReceipt(bytes).signer.collateral]
+  const { signer, coordinator, policy } = attestation
+  return [signer.batch, coordinator.release, ...(policy === undefined ? [] : [policy])]
+}
+
+/** Undefined for a receipt of version 1. */
+function toAttestation(bytes: Buffer) {
+  const json = tryParse(bytes) as { version?: unknown } | undefined
+  return String(json?.version).startsWith('countersign-attestation/2') ? parseBlock('attestation', bytes) : undefined
+}
+
+function tryParse(bytes: Buffer): unknown {
+  try {
+    return parseJson(bytes)
+  } catch {
+    return undefined
+  }
+}

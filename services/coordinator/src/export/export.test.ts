@@ -1,0 +1,175 @@
+import { mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { toCid } from '@countersign/receipt'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { assembleReceipt } from '../pipeline/assembleReceipt.ts'
+import { findPosition } from '../store/exports.ts'
+import { createCompleteProofs } from '../store/finalProofs.fake.ts'
+import { findPins } from '../store/findPins.ts'
+import { createRetentionStore } from '../store/retention.ts'
+import {
+  createTestBatch,
+  createTestSigning,
+  createTestWallet,
+  NOW,
+  startTestStore,
+  type TestStore,
+} from '../store/store.fake.ts'
+import { checkExport } from './checkExport.ts'
+import { exportRange } from './exportRange.ts'
+import { exportUser } from './exportUser.ts'
+
+const HOUR = 3_600_000
+
+describe('exports', () => {
+  let subject: TestStore
+  let folder: string
+  beforeAll(async () => {
+    subject = await startTestStore('postgres')
+    folder = await mkdtemp(join(tmpdir(), 'countersign-export-'))
+  }, 60_000)
+  afterAll(async () => {
+    await subject.stop()
+    await rm(folder, { recursive: true })
+  })
+
+  const deps = () => ({ db: subject.database.db })
+  const toPath = (name: string) => join(folder, name)
+
+  /** With the receipts that their rows give, as the pipeline makes them. */
+  async function create(count: number, now: number) {
+    const proofs = await createCompleteProofs(subject, { count, now, isAssembled: true })
+    return { proofs, userId: proofs[0]?.userId ?? '' }
+  }
+
+  async function writeUser(name: string, parameters: Parameters<typeof exportUser>[1]) {
+    const parts: Buffer[] = []
+    for await (const part of await exportUser(deps(), parameters)) parts.push(part)
+    await writeFile(toPath(name), Buffer.concat(parts))
+    return checkExport(toPath(name))
+  }
+
+  test('a user’s proofs, dropped ones too, are one file that is whole; nobody else’s are in it', async () => {
+    const { proofs, userId } = await create(5, NOW)
+    await create(2, NOW)
+    const [first] = proofs
+    await createRetentionStore(subject.database.db).dropReceipts([first?.slug ?? ''])
+    const { faults, proofs: count, blocks } = await writeUser('user.car', { userId })
+    expect({ faults, count }).toEqual({ faults: [], count: 5 })
+    // Five receipts, their collateral, a page and the root.
+    expect(blocks).toBe(8)
+    const text = (await readFile(toPath('user.car'))).toString('latin1')
+    expect(text).not.toContain('someone@example.org')
+    for (const { slug, bytes } of proofs) {
+      expect(text).toContain(`"slug":"${slug}"`)
+      expect(text).toContain(Buffer.from(bytes).toString('latin1'))
+    }
+  })
+
+  test('a user without a proof gets an empty index', async () => {
+    const { userId } = await createTestWallet(subject.store)
+    expect(await writeUser('empty.car', { userId })).toMatchObject({ faults: [], proofs: 0, blocks: 1 })
+  })
+
+  test('what is not pinned yet is left out', async () => {
+    const wallet = await createTestWallet(subject.store)
+    await subject.store.insertSignings({ batch: createTestBatch(), signings: [createTestSigning(wallet)], now: NOW })
+    expect(await writeUser('waiting.car', { userId: wallet.userId })).toMatchObject({ faults: [], proofs: 0 })
+  })
+
+  test('a file that is full names where the next one begins', async () => {
+    const { proofs, userId } = await create(5, NOW)
+    const seen: string[] = []
+    let before: string | undefined
+    for (const [index, expected] of [2, 2, 1].entries()) {
+      const name = `part${index}.car`
+      expect(await writeUser(name, { userId, before, maxProofs: 2 })).toMatchObject({ faults: [], proofs: expected })
+      const text = (await readFile(toPath(name))).toString('latin1')
+      seen.push(...[...text.matchAll(/"slug":"([^"]+)"/g)].map(([, slug = '']) => slug))
+      const next = /"next":"([^"]+)"/.exec(text)?.[1]
+      before = next === undefined ? undefined : Buffer.from(next, 'base64url').readBigUInt64BE().toString()
+    }
+    expect(seen).toEqual(proofs.map(({ slug }) => slug).toReversed())
+  })
+
+  test('an audit has what was signed in its time, and nothing else', async () => {
+    const start = NOW + 1_000 * HOUR
+    const all = []
+    for (let hour = 0; hour < 6; hour++) all.push((await create(2, start + hour * HOUR)).proofs)
+    const counts: number[] = []
+    const range = { from: start + HOUR, to: start + 4 * HOUR, path: toPath('audit.car') }
+    const report = await exportRange(deps(), { ...range, onProgress: (count) => counts.push(count) })
+    expect(report.proofs).toBe(6)
+    expect(counts.at(-1)).toBe(6)
+    expect(await checkExport(range.path)).toMatchObject({ faults: [], proofs: 6, root: report.root })
+    const text = (await readFile(range.path)).toString('latin1')
+    const isIn = all.map((proofs) => proofs.every(({ slug }) => text.includes(slug)))
+    expect(isIn).toEqual([false, true, true, true, false, false])
+    expect(text).not.toContain('someone@example.org')
+    // The same rows again give the same file.
+    await exportRange(deps(), { ...range, path: toPath('again.car') })
+    expect((await readFile(toPath('again.car'))).equals(await readFile(range.path))).toBe(true)
+  })
+
+  test('a position is before the first of a time', async () => {
+    const start = NOW + 2_000 * HOUR
+    const { proofs } = await create(3, start)
+    const { rows } = await sql<{ id: string }>`select pending_transaction_id::text as id from attestations
+      where slug = ${proofs[0]?.slug ?? ''}`.execute(subject.database.db)
+    expect(await findPosition(subject.database.db, start)).toBe(String(Number(rows[0]?.id) - 1))
+    const last = await findPosition(subject.database.db, start + 1)
+    expect(Number(last)).toBe(Number(rows[0]?.id) + 2)
+  })
+
+  test('a receipt that its rows do not give is read from IPFS, and without it there is no file', async () => {
+    const [proof] = await createCompleteProofs(subject, { count: 1, now: NOW + 3_000 * HOUR })
+    const { slug = '', cid = '', userId = '', bytes = new Uint8Array() } = proof ?? {}
+    await createRetentionStore(subject.database.db).dropReceipts([slug])
+    const range = { from: NOW + 2_999 * HOUR, to: NOW + 3_001 * HOUR, path: toPath('missing.car') }
+    await expect(exportRange(deps(), range)).rejects.toThrow(`the receipt of ${slug} is on IPFS alone, as ${cid}`)
+    expect((await readdir(folder)).filter((name) => name.startsWith('missing'))).toEqual([])
+    const parts: Buffer[] = []
+    const source = { ...deps(), readBlock: async () => bytes }
+    for await (const part of await exportUser(source, { userId })) parts.push(part)
+    expect(Buffer.concat(parts).includes(Buffer.from(bytes))).toBe(true)
+  })
+
+  test.each<[string, (file: Buffer) => Buffer, RegExp]>([
+    ['cut in its last block', (file) => file.subarray(0, -1), /cut short|index/],
+    ['cut after the index', (file) => file.subarray(0, 8_000), /cut short|not there/],
+    ['empty', () => Buffer.alloc(0), /not a CAR/],
+    ['with one bit turned', (file) => turn(file, file.length - 100), /not the one that its CID names/],
+    ['with another root', (file) => turn(file, 30), /index is not whole/],
+    ['that is something else', () => Buffer.from('{"version":1}'.repeat(20)), /not a CAR/],
+  ])('a file %s is not whole', async (_, change, fault) => {
+    const { userId } = await create(2, NOW)
+    await writeUser('good.car', { userId })
+    await writeFile(toPath('bad.car'), change(await readFile(toPath('good.car'))))
+    const { faults } = await checkExport(toPath('bad.car'))
+    expect(faults.join()).toMatch(fault)
+  })
+
+  test('a file without the last block, cut between two, lacks what the index names', async () => {
+    const { userId, proofs } = await create(2, NOW)
+    await writeUser('short.car', { userId })
+    const file = await readFile(toPath('short.car'))
+    const [works] = [await findPins(subject.database.db, [proofs[0]?.slug ?? ''])]
+    const last = works[0] && assembleReceipt(works[0]).receipt
+    const start = file.lastIndexOf(Buffer.from(last?.bytes ?? []))
+    expect(start).toBeGreaterThan(0)
+    // The section's length and its CID go before.
+    await truncate(toPath('short.car'), start - 36 - toVarintLength(36 + (last?.bytes.length ?? 0)))
+    const { faults } = await checkExport(toPath('short.car'))
+    expect(faults).toEqual([`${proofs[0]?.slug}: ${toCid(last?.bytes ?? new Uint8Array())} is not there`])
+  })
+})
+
+function turn(file: Buffer, offset: number): Buffer {
+  const changed = Buffer.from(file)
+  changed[offset] = (changed[offset] ?? 0) ^ 1
+  return changed
+}
+
+const toVarintLength = (value: number) => (value < 128 ? 1 : value < 16_384 ? 2 : 3)

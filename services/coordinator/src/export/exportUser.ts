@@ -1,0 +1,48 @@
+import type { Kysely } from 'kysely'
+import { toCarHeader, toCarSection } from '../ipfs/car.ts'
+import type { Block, ReadBlock } from '../ports.ts'
+import { listOfUser } from '../store/exports.ts'
+import type { Tables } from '../store/tables.ts'
+import { toCursor } from '../wallet/listTransactions.ts'
+import { createBlockSource } from './createBlockSource.ts'
+import { chunk, MAX_ENTRIES, toEntry, toPageBlock, toTreeBlocks } from './exportIndex.ts'
+
+/** Of one file: so many lines of the index are in memory while it is sent. */
+const MAX_PROOFS = 20_000
+const PAGE = 1_000
+
+/**
+ * The proofs of a user as a CAR, newest first: the index comes first, and its root is that of the file. The index is made before the first byte;
+ * after it, nothing is read before it can be sent.
+ */
+export async function exportUser(
+  deps: { db: Kysely<Tables>; readBlock?: ReadBlock | undefined },
+  { userId, before, maxProofs = MAX_PROOFS }: { userId: string; before?: string | undefined; maxProofs?: number },
+): Promise<AsyncGenerator<Buffer<ArrayBuffer>>> {
+  const listed = []
+  let last = before
+  let isOver = false
+  while (!isOver && listed.length < maxProofs) {
+    const page = await listOfUser(deps.db, { userId, limit: Math.min(PAGE, maxProofs - listed.length), before: last })
+    listed.push(...page)
+    isOver = page.length === 0
+    last = page.at(-1)?.id ?? last
+  }
+  const proofs = listed.flatMap((proof) => (proof.cid === null ? [] : [{ ...proof, cid: proof.cid }]))
+  const pages = chunk(proofs.map(toEntry), MAX_ENTRIES).map(toPageBlock)
+  const next = isOver || last === undefined ? null : toCursor(BigInt(last))
+  const tree = toTreeBlocks(
+    pages.map(({ cid }) => cid),
+    { count: proofs.length, next },
+  )
+  return write(deps, { index: [...tree.toReversed(), ...pages], proofs })
+}
+
+async function* write(
+  deps: { db: Kysely<Tables>; readBlock?: ReadBlock | undefined },
+  { index, proofs }: { index: readonly Block[]; proofs: readonly { slug: string; cid: string }[] },
+): AsyncGenerator<Buffer<ArrayBuffer>> {
+  yield toCarHeader(index[0]?.cid ?? '')
+  for (const { cid, bytes } of index) yield toCarSection(cid, bytes)
+  for await (const { cid, bytes } of createBlockSource(deps).read(proofs)) yield toCarSection(cid, bytes)
+}

@@ -1,0 +1,115 @@
+import { describe, expect, test } from 'vitest'
+import { CoordinatorError } from '../errors.ts'
+import type { ExportProofs } from '../ports.ts'
+import { createTestApp } from './testApp.fake.ts'
+
+async function* toParts(...texts: string[]): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  for (const text of texts) yield new Uint8Array(Buffer.from(text))
+}
+
+async function start(exportProofs: ExportProofs, config = {}) {
+  const app = createTestApp({ deps: { exportProofs }, config })
+  const user = app.browser()
+  await user.signIn()
+  return { ...app, user }
+}
+
+const PATH = '/proofs/export'
+
+describe('GET /proofs/export', () => {
+  test('is the user’s own file, for no cache', async () => {
+    const asked: unknown[] = []
+    const { user, store } = await start(async (parameters) => {
+      asked.push(parameters)
+      return toParts('one', 'two')
+    })
+    const answer = await user.get(PATH)
+    expect([answer.status, await answer.text()]).toEqual([200, 'onetwo'])
+    expect(answer.headers.get('content-type')).toMatch(/^application\/vnd\.ipld\.car; version=1/)
+    expect(answer.headers.get('content-disposition')).toContain('attachment')
+    expect(answer.headers.get('cache-control')).toBe('private, no-store')
+    expect(asked).toEqual([{ userId: [...store.rows.users.values()][0]?.id, before: undefined }])
+  })
+
+  test('HEAD exports nothing', async () => {
+    const { user } = await start(() => Promise.reject(new Error('asked')))
+    expect((await user.send(PATH, { method: 'HEAD' })).status).toBe(200)
+  })
+
+  test.each(['?cursor=', '?cursor=nonsense', '?cursor=AAAAAAAAAAE&cursor=AAAAAAAAAAI', '?cursor=__________8'])(
+    'a cursor that is none of ours is refused: %s',
+    async (query) => {
+      const { user } = await start(async () => toParts())
+      expect(await (await user.get(`${PATH}${query}`)).json()).toMatchObject({ code: 'invalid_request' })
+    },
+  )
+
+  test('a cursor is a position', async () => {
+    let before: string | undefined
+    const { user } = await start(async (parameters) => {
+      before = parameters.before
+      return toParts('')
+    })
+    await (await user.get(`${PATH}?cursor=AAAAAAAAAAc`)).text()
+    expect(before).toBe('7')
+  })
+
+  test('nothing is read before the caller has taken what is before it', async () => {
+    let made = 0
+    async function* count() {
+      for (;;) {
+        made += 1
+        yield new Uint8Array(1_000)
+      }
+    }
+    const { user } = await start(async () => count())
+    const reader = (await user.get(PATH)).body?.getReader()
+    for (let taken = 0; taken < 3; taken++) await reader?.read()
+    await new Promise((resolve) => setImmediate(resolve))
+    // The answer is looked at by the harness too, which copies nothing of a file.
+    expect(made).toBeLessThanOrEqual(4)
+    await reader?.cancel()
+  })
+
+  test('two at a time; a third is told when, and one that gave up has left its place', async () => {
+    const { user } = await start(async () => toParts('one', 'two'))
+    const first = await user.get(PATH)
+    const second = await user.get(PATH)
+    const third = await user.get(PATH)
+    expect([third.status, third.headers.get('retry-after')]).toEqual([429, '30'])
+    await first.body?.cancel()
+    expect((await user.get(PATH)).status).toBe(200)
+    expect(await second.text()).toBe('onetwo')
+    expect((await user.get(PATH)).status).toBe(200)
+  })
+
+  test('a failure before the first byte is a problem, one after it cuts the file; both leave their place', async () => {
+    const down = new CoordinatorError('database_unavailable', 'gone')
+    async function* fail() {
+      yield new Uint8Array(3)
+      throw down
+    }
+    let isEarly = true
+    const { user, log } = await start(async () => {
+      if (isEarly) throw down
+      return fail()
+    })
+    for (let count = 0; count < 3; count++) {
+      expect(await (await user.get(PATH)).json()).toMatchObject({ code: 'database_unavailable' })
+    }
+    isEarly = false
+    for (let count = 0; count < 3; count++) await expect((await user.get(PATH)).arrayBuffer()).rejects.toThrow()
+    expect(log.lines).toContainEqual(expect.objectContaining({ level: 'warn', code: 'database_unavailable' }))
+  })
+
+  test('exports are limited for themselves', async () => {
+    const rateLimits = { sign: 'off', provision: { count: 2, seconds: 60 }, auth: 'off', proof: 'off' } as const
+    const { user } = await start(async () => toParts('x'), { rateLimits })
+    for (const status of [200, 200, 429]) {
+      const answer = await user.get(PATH)
+      expect(answer.status).toBe(status)
+      await answer.text()
+    }
+    expect((await user.post('/wallet/provision', {})).status).toBe(200)
+  })
+})

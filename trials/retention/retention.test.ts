@@ -1,0 +1,12 @@
+import { expect, test } from 'vitest'
+import { runRetention } from './runRetention.ts'
+
+// A million of them: npm run retention.
+test('two thousand proofs, most of whose receipts left the database under a worker that was killed: all answer what they did', async () => {
+  const proofs = 2_000
+  const report = await runRetention({ proofs, version: 1, say() {} })
+  expect(report).toMatchObject({ proofs, read: proofs, wrong: [] })
+  expect(report.dropped).toBe(1_800)
+  expect(report.dropped + report.held).toBe(1_900)
+  expect(report.afterFull.attestations).toBeLessThan(report.filled.attestations / 2)
+}, 240_000)
