@@ -34,8 +34,8 @@ export type WebhookData = {
   }
   /** Intel's collateral for a platform could not be renewed: when it lapses, signing ends. */
   'collateral.lapsing': { fmspc: string; ca: 'processor' | 'platform'; lapsesAt: string }
-  /** The account that publishes proofs cannot pay, or not for long. */
-  'publisher.short_of_gas': { account: Hex; chainId: number; balanceWei: string | null }
+  /** The account that publishes proofs cannot pay for much more. */
+  'publisher.short_of_gas': { account: Hex; chainId: number; balanceWei: string }
 }
 
 export type WebhookType = keyof WebhookData

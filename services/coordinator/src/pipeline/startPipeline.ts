@@ -7,7 +7,6 @@ import { systemSchedule } from '../system.ts'
 import { toReason } from '../toReason.ts'
 import { createWarner } from '../webhook/createWarner.ts'
 import { startWebhooks, type WebhookMetrics, type Webhooks } from '../webhook/startWebhooks.ts'
-import { watchFunds } from '../webhook/watchFunds.ts'
 import type { PinnerConfig, PipelineConfig } from './config.ts'
 import { type BalanceMetrics, watchBalance } from './watchBalance.ts'
 import { type StageMetrics, startWorker } from './worker.ts'
@@ -42,9 +41,8 @@ export async function startPipeline(deps: {
   let webhooks: Webhooks | undefined
   try {
     const { confirmations, ...chainConfig } = config.chain
-    const created = decorate('chain', createViemChain(chainConfig))
+    const chain = decorate('chain', createViemChain(chainConfig))
     const warnOf = createWarner({ events: store.webhookEvents, clock, log })
-    const chain = config.webhooks === undefined ? created : watchFunds(created, { clock, warnOf })
     // The stages report a wrong chain at each run, and retry one that is unavailable: neither stops the start.
     await chain.assertReady().catch((error: unknown) => {
       log.warn({ msg: 'The chain is not ready', ...toReason(error) })
@@ -59,7 +57,7 @@ export async function startPipeline(deps: {
       metrics,
       config: { ...config, confirmations },
     })
-    const endWatching = watchBalance({ chain, schedule: systemSchedule, log, metrics })
+    const endWatching = watchBalance({ chain, schedule: systemSchedule, log, metrics, warnOf })
     log.info({ msg: 'Started the worker', name: pinner.name, address: chain.account })
     return {
       ...(getBlock === undefined ? {} : { getBlock }),

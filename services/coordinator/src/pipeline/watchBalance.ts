@@ -1,22 +1,26 @@
 import type { Log } from '@countersign/service'
 import type { Chain, Schedule } from '../ports.ts'
 import { toReason } from '../toReason.ts'
+import type { WarnOf } from '../webhook/createWarner.ts'
 
 /** What operators watch about the publisher's account. */
 export type BalanceMetrics = { observeBalance(account: string, balance: { wei: bigint; gas: bigint }): void }
 
 export type WatchBalanceDeps = {
-  chain: Pick<Chain, 'account' | 'getBalance' | 'getFees'>
+  chain: Pick<Chain, 'account' | 'chainId' | 'getBalance' | 'getFees'>
   schedule: Schedule
   log: Pick<Log, 'warn'>
   metrics: BalanceMetrics
+  warnOf: WarnOf
 }
 
 /** Nobody waits for it, and providers count requests. */
 const EVERY_MS = 60_000
+/** As the alert `CountersignPublisherShort` has it: some hundred publications of one proof, or a few large ones. */
+const SHORT_GAS = 20_000_000n
 
-/** Reads once a minute what the publisher has, and how much gas that pays for. Returns what ends it. */
-export function watchBalance({ chain, schedule, log, metrics }: WatchBalanceDeps): () => void {
+/** Reads once a minute what the publisher has and how much gas that pays for, and warns when it is little. Returns what ends it. */
+export function watchBalance({ chain, schedule, log, metrics, warnOf }: WatchBalanceDeps): () => void {
   let cancel = () => {}
   let isStopped = false
   /** Said once, until it can be read again: the stages say more about a chain that is gone. */
@@ -25,7 +29,10 @@ export function watchBalance({ chain, schedule, log, metrics }: WatchBalanceDeps
   async function read() {
     try {
       const [wei, { maxFeePerGas }] = await Promise.all([chain.getBalance(), chain.getFees()])
-      metrics.observeBalance(chain.account, { wei, gas: maxFeePerGas === 0n ? wei : wei / maxFeePerGas })
+      const { account, chainId } = chain
+      const gas = maxFeePerGas === 0n ? wei : wei / maxFeePerGas
+      metrics.observeBalance(account, { wei, gas })
+      if (gas < SHORT_GAS) void warnOf('publisher.short_of_gas', { account, chainId, balanceWei: wei.toString() })
       isSaid = false
     } catch (error) {
       if (!isSaid && !isStopped) log.warn({ msg: 'Could not read the publisher’s balance', ...toReason(error) })

@@ -55,7 +55,7 @@ describe.each(databaseKinds)('webhooks on %s', (kind) => {
   test('where nobody is to be told, nothing is written', async () => {
     await webhooks.register({ receivers: [], keys: [], now: NOW })
     await signIn()
-    await events().write('publisher.short_of_gas', { account: '0xaa', chainId: 1, balanceWei: null }, NOW)
+    await events().write('publisher.short_of_gas', { account: '0xaa', chainId: 1, balanceWei: '0' }, NOW)
     expect(await count()).toBe(0)
     expect(await events().findKeys()).toEqual([])
   })
