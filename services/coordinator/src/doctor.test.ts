@@ -162,6 +162,8 @@ describe('as a process', () => {
         stderr: expect.stringContaining('usage: '),
       })
     }
+    const worker = await examineWith({}, ['--worker', '--only', 'enclave'])
+    expect(worker).toMatchObject({ code: 0, stdout: expect.stringContaining('enclave (a worker has none)') })
     const missing = await examineWith({}, ['--config', '/nowhere/.env'])
     expect(missing).toMatchObject({ code: 1, stdout: expect.stringContaining('cannot be read') })
   })

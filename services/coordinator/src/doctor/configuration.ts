@@ -1,4 +1,5 @@
 import { stat } from 'node:fs/promises'
+import { settingNames } from '@countersign/service'
 import { type Check, type Context, type Finding, fault, ok, skipped, warning } from './check.ts'
 import { toSettingNames } from './runChecks.ts'
 
@@ -40,7 +41,8 @@ function toMend(text: string): string {
 
 /** Files of secrets that anybody on the machine can read, and secrets that any child process inherits. */
 async function checkSecrets({ env, subject }: Context): Promise<Finding[]> {
-  const isSecret = (name: string) => /(_SECRET|_PRIVATE_KEY|_TOKEN|^DATABASE_URL)$/.test(name)
+  const isOurs = (name: string) => settingNames.includes(name) || name.startsWith('OIDC_')
+  const isSecret = (name: string) => isOurs(name) && /(_SECRET|_PRIVATE_KEY|_TOKEN|^DATABASE_URL)$/.test(name)
   const files = Object.keys(env).filter((name) => name.endsWith('_FILE') && isSecret(name.slice(0, -5)) && env[name])
   const found: Finding[] = []
   for (const name of files.toSorted()) {

@@ -12,7 +12,7 @@ export function createEntropyChecks(context: Context): Check[] {
   return [{ name: 'entropy', settings: /^(ENTROPY_.*|RECEIPTS)$/, run: () => checkEntropy(context, entropy) }]
 }
 
-async function checkEntropy({ fetch, clock }: Context, config: Config['entropy']): Promise<Finding> {
+async function checkEntropy({ fetch, clock, timeoutMs }: Context, config: Config['entropy']): Promise<Finding> {
   const where = toShownUrl(config.url)
   try {
     const found = config.kind === 'drand' ? await getRound() : await getSample(config)
@@ -28,13 +28,13 @@ async function checkEntropy({ fetch, clock }: Context, config: Config['entropy']
 
   async function getRound(): Promise<SampleFault | undefined> {
     if (config.kind !== 'drand') return undefined
-    const { timestamp } = await createDrandSource({ ...config, fetch }).getRound()
+    const { timestamp } = await createDrandSource({ ...config, fetch, timeoutMs }).getRound()
     return checkTime(Date.parse(timestamp), { now: clock.now(), maxAgeMs: config.maxAgeMs })
   }
 
   async function getSample(source: Exclude<Config['entropy'], { kind: 'drand' }>): Promise<SampleFault | undefined> {
     const { maxAgeMs, allowUnsigned } = source
-    const { isSigned, getSamples } = createEntropySource({ fetch, clock }, source)
+    const { isSigned, getSamples } = createEntropySource({ fetch, clock, timeoutMs }, source)
     const publicKeys = createEntropyKeys(source.kind === 'satellite' ? source.publicKeys : [])
     const [sample] = await getSamples(1)
     if (sample === undefined) throw new EntropySourceError('malformed', { details: 'no sample' })

@@ -2,7 +2,7 @@ import type { Env } from '@countersign/service'
 import { inspectConfig } from '../config.ts'
 import { inspectWorkerConfig } from '../pipeline/config.ts'
 import type { Clock } from '../ports.ts'
-import type { Check, Context, NamedFinding, Subject } from './check.ts'
+import { type Check, type Context, type NamedFinding, type Subject, skipped } from './check.ts'
 import type { DatabaseView } from './database.ts'
 import type { EnclaveView } from './enclave.ts'
 import { type CheckName, checkNames } from './names.ts'
@@ -45,7 +45,12 @@ export async function examine(deps: ExamineDeps, parameters: ExamineParameters):
   const found = await runChecks({ checks, faults: context.subject.faults, timeoutMs })
   // What does not end by itself ends with the process.
   void Promise.allSettled(ends.map(async (end) => end()))
-  return found.filter(({ name, state }) => asked.includes(name) || state === 'fault')
+  // A worker has less to look at; who asks for the rest by name is told so.
+  const absent = (only ?? []).filter((name) => !checks.some((check) => check.name === name))
+  return [
+    ...found.filter(({ name, state }) => asked.includes(name) || state === 'fault'),
+    ...absent.map((name) => ({ name, ...skipped(`a ${role} has none`) })),
+  ]
 }
 
 function readSubject({ env, readFile, version }: ExamineDeps, role: Subject['role']): Subject {

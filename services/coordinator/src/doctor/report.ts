@@ -30,7 +30,7 @@ export function toText(found: readonly NamedFinding[]): string {
   )
   const { counts } = summarize(found)
   const end = `${toCount(counts.fault, 'fault')}, ${toCount(counts.warning, 'warning')}, ${counts.ok} in order, ${counts.skipped} not looked at.`
-  return [...lines, ...(skipped.length === 0 ? [] : ['', ...skipped]), '', end].join('\n')
+  return [...lines, ...(skipped.length === 0 ? [] : ['', ...skipped]), '', end].join('\n').trimStart()
 }
 
 export function toJson(found: readonly NamedFinding[]): string {

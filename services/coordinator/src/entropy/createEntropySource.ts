@@ -8,10 +8,10 @@ export type EntropySourceConfig =
   | { kind: 'orbitport'; url: string; clientId: string; clientSecret: string; authUrl: string }
 
 export function createEntropySource(
-  { fetch, clock }: { fetch: Fetch; clock: Clock },
+  { clock, ...deps }: { fetch: Fetch; clock: Clock; timeoutMs?: number },
   config: EntropySourceConfig,
 ): EntropySource {
-  if (config.kind === 'satellite') return createSatelliteSource({ url: config.url, fetch })
+  if (config.kind === 'satellite') return createSatelliteSource({ url: config.url, ...deps })
   const { url, authUrl: tokenUrl, clientId, clientSecret } = config
-  return createOrbitportSource({ url, tokenUrl, clientId, clientSecret, fetch, clock })
+  return createOrbitportSource({ url, tokenUrl, clientId, clientSecret, clock, ...deps })
 }

@@ -31,6 +31,17 @@ describe('createKuboPinner', () => {
       },
     )
 
+  test('probing: whether it takes the token, and nothing is held afterwards', async () => {
+    const probe = (own = token) => outcome(createKuboPinner({ apiUrl: kubo.url, token: own, fetch }).probe({ signal }))
+    expect(await probe()).toBe('ok')
+    expect(await probe('another')).toBe('pin_refused')
+    for (const fault of ['down', 'error', 'busy', 'garbage'] as const) {
+      kubo.setFault(fault)
+      expect(await probe()).toBe('pin_unavailable')
+    }
+    expect(kubo.blocks.size).toBe(0)
+  })
+
   test('a block is held under its CID, and comes back as it was', async () => {
     await pinner.pin(block, { signal })
     await pinner.pin(block, { signal })

@@ -44,6 +44,16 @@ describe('createPinataPinner', () => {
     await pinner.stop()
   })
 
+  test('probing: whether it takes the token, and nothing is held afterwards', async () => {
+    expect(await outcome(create().probe({ signal }))).toBe('ok')
+    expect(await outcome(create({ token: 'another' }).probe({ signal }))).toBe('pin_refused')
+    for (const fault of ['down', 'error', 'busy', 'garbage'] as const) {
+      pinata.setFault(fault)
+      expect(await outcome(create().probe({ signal }))).toBe('pin_unavailable')
+    }
+    expect(pinata.blocks.size).toBe(0)
+  })
+
   const faults: [PinServiceFault, PinErrorCode | 'ok', PinErrorCode | 'ok'][] = [
     ['down', 'pin_unavailable', 'pin_unavailable'],
     ['error', 'pin_unavailable', 'pin_unavailable'],
