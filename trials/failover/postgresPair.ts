@@ -163,7 +163,7 @@ export async function startPostgresPair(
   }
   await appendFile(
     join(primary.folder, 'data/postgresql.conf'),
-    `max_connections = 200\nssl = on\nssl_min_protocol_version = 'TLSv1.2'\nwal_keep_size = '512MB'\narchive_mode = on\narchive_command = 'test ! -f ${archive}/%f && cp %p ${archive}/%f'\n`,
+    `max_connections = 200\nssl = on\nssl_min_protocol_version = 'TLSv1.2'\nwal_keep_size = '512MB'\narchive_mode = on\narchive_command = 'cp %p ${archive}/%f.new && mv ${archive}/%f.new ${archive}/%f'\n`,
   )
   await start(primary)
   await ask(primary, `create role ${REPLICATOR} login replication password '${password}'`)
