@@ -3,9 +3,9 @@ import type { Hit } from './runCluster.ts'
 
 const USAGE = `usage: npm run cluster -- [--rounds N] [--failovers N] [--connections N,N] [--witnesses]
 
-Starts the whole topology on loopback: PostgreSQL, 3 coordinators behind a round-robin balancer, 2 workers, 2 enclaves with one root
-secret and attested TLS. Kills, freezes and stops its processes one after the other under load, and compares the throughput of three
-coordinators with that of one.
+Starts the whole topology on loopback: PostgreSQL, 3 coordinators behind HAProxy with the file that is deployed (a balancer of ours where
+HAProxy is not installed), 2 workers, 2 enclaves with one root secret and attested TLS. Kills, freezes and stops its processes one after
+the other under load, and compares the throughput of three coordinators with that of one, behind a balancer of ours.
   --rounds N          rounds of the comparison, each in turns (default 5; 0 leaves it out)
   --failovers N       times that each process is hit in each way (default 2)
   --connections N,N   at which the comparison is made (default 64,256)

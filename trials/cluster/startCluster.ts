@@ -66,7 +66,7 @@ type StartOnParameters = StartClusterParameters & {
 export type Cluster = Awaited<ReturnType<typeof startCluster>>
 
 /**
- * The topology on loopback: PostgreSQL, coordinators behind a round-robin balancer, workers, enclaves with one root secret and
+ * The topology on loopback: PostgreSQL, coordinators behind HAProxy or a balancer of ours, workers, enclaves with one root secret and
  * attested TLS, each with the other's policy as in production; and outside of it identity provider, satellite, IPFS node and chain.
  */
 export function startCluster(parameters: StartClusterParameters) {

@@ -8,12 +8,18 @@ import { expect, test } from 'vitest'
 import { createAuthority } from '../cluster/authority.ts'
 import { replaceAll } from '../cluster/haproxy.ts'
 import { countReasons, findLongestPause } from './load.ts'
+import { parseParts } from './parts.ts'
 
 test('the longest pause is between two good answers, in whichever order they came, and ends after the moment', () => {
   expect(findLongestPause([100, 900, 140, 130], 0)).toBe(760)
   expect(findLongestPause([100, 900, 910, 990], 905)).toBe(80)
   expect(findLongestPause([100], 0)).toBe(0)
   expect(findLongestPause([], 0)).toBe(0)
+})
+
+test('parts are those that there are, and nothing else', () => {
+  expect(parseParts('backups,database')).toEqual(['backups', 'database'])
+  for (const text of ['', 'all', 'database,', 'toString']) expect(parseParts(text)).toBeUndefined()
 })
 
 test('failed tries since a moment are counted by reason', () => {

@@ -46,7 +46,7 @@ export async function startLoad(parameters: {
   let count = 0
   let isAbandoned = false
 
-  /** Signed in again where the database has lost the session. */
+  /** The answer, or in few words why there is none. */
   async function sign(person: Person, tx: TxMetadata): Promise<Answer | string> {
     const body = JSON.stringify({ digest: toDigest(tx), txMetadata: tx })
     const { status, text } = await post(new URL('/sign/digest', url), person, body)

@@ -1,10 +1,12 @@
 import { readArguments, refuseArguments } from '../../scripts/readArguments.ts'
+import { parseParts, parts } from './parts.ts'
 
-const USAGE = `usage: npm run failover -- [--rounds N] [--rate N] [--mode sync|async] [--lag MS] [--outage MS]
+const USAGE = `usage: npm run failover -- [--parts NAME,NAME] [--rounds N] [--rate N] [--mode sync|async] [--lag MS] [--outage MS]
 
 Starts PostgreSQL with a standby and TLS required, two coordinators behind HAProxy with the file that is deployed, a worker and an enclave.
 Under load it kills the primary and promotes the standby, reloads HAProxy, and restarts it; it takes backups and restores them into an
 empty database and an empty server; then it looks for everything that was answered.
+  --parts …    some of ${parts.join(', ')} (default all)
   --rounds N   times that each of these happens (default 5)
   --rate N     signatures a second (default 30)
   --mode MODE  sync: a commit waits for the standby; async: it does not (default sync)
@@ -20,6 +22,7 @@ Exit codes: 0 no fault, 1 faults, 2 wrong arguments or a program is missing.`
 
 const { values } = readArguments(
   {
+    parts: { type: 'string', default: parts.join() },
     rounds: { type: 'string', default: '5' },
     rate: { type: 'string', default: '30' },
     mode: { type: 'string', default: 'sync' },
@@ -43,6 +46,7 @@ function toMode(): 'sync' | 'async' {
 }
 
 const parameters = {
+  parts: parseParts(values.parts) ?? refuseArguments(`--parts: expected some of ${parts.join()}`, USAGE),
   rounds: toCount('rounds', 1, 100),
   rate: toCount('rate', 1, 500),
   lagMs: toCount('lag', 0, 60_000),

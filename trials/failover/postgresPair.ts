@@ -39,7 +39,7 @@ type Server = {
 const NATIVE = '/usr/lib/postgresql'
 const TOOLS = ['postgres', 'initdb', 'pg_basebackup', 'pg_dump', 'pg_restore', 'pg_verifybackup']
 const DATABASE = 'countersign'
-/** What each person may do: the superuser keeps the servers, the owner has the database. */
+/** The superuser keeps the servers, the owner has the database. */
 const SUPERUSER = 'postgres'
 const OWNER = 'countersign'
 const REPLICATOR = 'replicator'
@@ -68,9 +68,9 @@ export async function startPostgresPair(
   const root = await createFolder()
   await chmod(root, 0o755)
   const password = randomBytes(16).toString('hex')
-  const run = (tool: string, args: readonly string[], options: { asAccount: boolean } = { asAccount: true }) =>
+  const run = (tool: string, args: readonly string[]) =>
     promisify(execFile)(join(native, 'bin', tool), [...args], {
-      ...(options.asAccount ? account : {}),
+      ...account,
       cwd: root,
       env: { PATH: process.env.PATH ?? '', HOME: root, PGPASSWORD: password },
       maxBuffer: 1 << 26,
@@ -163,7 +163,7 @@ export async function startPostgresPair(
   }
   await appendFile(
     join(primary.folder, 'data/postgresql.conf'),
-    `max_connections = 200\nssl = on\nssl_min_protocol_version = 'TLSv1.2'\nwal_keep_size = '512MB'\narchive_mode = on\narchive_command = 'test ! -f ${archive}/%f && cp %p ${archive}/%f'\n`,
+    `max_connections = 200\nssl = on\nssl_min_protocol_version = 'TLSv1.2'\nwal_keep_size = '512MB'\narchive_mode = on\narchive_command = 'cp %p ${archive}/%f.new && mv ${archive}/%f.new ${archive}/%f'\n`,
   )
   await start(primary)
   await ask(primary, `create role ${REPLICATOR} login replication password '${password}'`)

@@ -21,15 +21,21 @@ const AFTER_MS = 2_000
  * Takes both kinds of backups under load, as docs/operations.md says it, restores them into an empty database and an empty server, and
  * looks for every proof.
  */
-export async function restoreBackups(pair: PostgresPair, folder: string): Promise<RestoredBackups> {
+export async function restoreBackups(
+  pair: PostgresPair,
+  { folder, say }: { folder: string; say(line: string): void },
+): Promise<RestoredBackups> {
   const url = () => pair.toUrl(pair.primaryPort())
   const lists = { dump: join(folder, 'before-dump'), archive: join(folder, 'before-archive') }
   const faults: string[] = []
+  say('lists the proofs')
   await check(url(), ['--out', lists.dump])
+  say('dumps the database')
 
   const backups = await pair.createFolder('backups')
   const dump = join(backups, 'countersign.dump')
   await pair.run('pg_dump', ['--format=custom', `--file=${dump}`, url()])
+  say('copies the server')
   const copy = await pair.createFolder('copy')
   const data = join(copy, 'data')
   await pair.run('pg_basebackup', ['-d', pair.toReplication(), '-D', data, '-X', 'none', '-c', 'fast'])
@@ -37,8 +43,10 @@ export async function restoreBackups(pair: PostgresPair, folder: string): Promis
   // What is signed from here on is in no copy, only in the archive.
   await wait(AFTER_MS)
   await check(url(), ['--out', lists.archive])
+  say('waits for the archive')
   await pair.archiveAll()
 
+  say('restores both')
   await pair.createDatabase('restored')
   const restored = pair.toUrl(pair.primaryPort(), 'restored')
   await pair.run('pg_restore', ['--exit-on-error', '--no-owner', `--dbname=${restored}`, dump])

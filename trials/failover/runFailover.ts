@@ -18,10 +18,12 @@ import { replaceAll, startHaproxy } from '../cluster/haproxy.ts'
 import { startClusterOn } from '../cluster/startCluster.ts'
 import { createVerifyTransaction } from '../verifyTransaction.ts'
 import { countReasons, findLongestPause, type Load, startLoad } from './load.ts'
+import type { Part } from './parts.ts'
 import { type Mode, type PostgresPair, startPostgresPair } from './postgresPair.ts'
 import { type RestoredBackups, restoreBackups } from './restoreBackups.ts'
 
 export type FailoverParameters = {
+  parts: readonly Part[]
   /** Of each kind of event. */
   rounds: number
   /** Signatures a second. */
@@ -55,7 +57,7 @@ export type FailoverReport = {
   /** Answered otherwise when they were asked for again. */
   changed: string[]
   audit: Audit
-  backups: RestoredBackups
+  backups: RestoredBackups | undefined
   deaths: string[]
   faults: string[]
 }
@@ -73,7 +75,7 @@ export async function runFailover(parameters: FailoverParameters): Promise<Failo
 }
 
 async function run(parameters: FailoverParameters, scope: Scope): Promise<FailoverReport> {
-  const { rounds, rate, mode, lagMs, outageMs, haproxy, native, say, onLine = () => {} } = parameters
+  const { parts, rounds, rate, mode, lagMs, outageMs, haproxy, native, say, onLine = () => {} } = parameters
   const folder = await scope.createFolder()
   const authority = await createAuthority(folder)
   trust(authority)
@@ -94,7 +96,7 @@ async function run(parameters: FailoverParameters, scope: Scope): Promise<Failov
     say(describe(event))
   }
 
-  for (let round = 1; round <= rounds; round++) {
+  for (let round = 1; parts.includes('database') && round <= rounds; round++) {
     await wait(BEFORE_MS)
     const event = await observe(observed, 'failover of PostgreSQL', async () => {
       if (lagMs > 0) {
@@ -112,14 +114,18 @@ async function run(parameters: FailoverParameters, scope: Scope): Promise<Failov
     ['reload of HAProxy', () => proxy.reload()],
     ['restart of HAProxy', () => proxy.restart()],
   ] as const) {
-    for (let round = 1; round <= rounds; round++) {
+    for (let round = 1; parts.includes('balancer') && round <= rounds; round++) {
       await wait(BEFORE_MS)
       note(await observe(observed, what, act))
     }
   }
-  const backups = await restoreBackups(pair, folder).catch(toFailed)
-  say(`a dump of ${backups.dumpBytes} bytes, restored into an empty database: ${backups.dump}`)
-  say(`a copy and the archive, restored into an empty server: ${backups.archive}`)
+  let backups: RestoredBackups | undefined
+  if (parts.includes('backups')) {
+    await wait(BEFORE_MS)
+    backups = await restoreBackups(pair, { folder, say }).catch(toFailed)
+    say(`a dump of ${backups.dumpBytes} bytes, restored into an empty database: ${backups.dump}`)
+    say(`a copy and the archive, restored into an empty server: ${backups.archive}`)
+  }
   await load.finish(SETTLE_MS)
   const { answered } = load
   say(`${answered.length} of ${load.asked()} signatures were answered; waiting for their proofs`)
@@ -219,7 +225,7 @@ function findFaults(report: Omit<FailoverReport, 'faults'>, mode: Mode): string[
   const common = [
     ...(answered < asked ? [`${asked - answered} signatures were never answered`] : []),
     ...deaths,
-    ...report.backups.faults,
+    ...(report.backups?.faults ?? []),
     ...audited.invalid,
   ]
   if (mode === 'async') return common
