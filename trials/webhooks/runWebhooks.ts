@@ -80,7 +80,7 @@ export function runWebhooks({ count, seed, say }: WebhooksParameters): Promise<W
       DATA_DIR: join(folder, 'worker'),
       WEBHOOK_URL: receiver.url,
       WEBHOOK_PRIVATE_KEY: randomBytes(32).toString('hex'),
-      WEBHOOK_TIMEOUT_MS: '1000',
+      WEBHOOK_TIMEOUT_MS: '3000',
       WEBHOOK_ALLOW_LOOPBACK: 'true',
     }
     const faults = await findStarted(workerEnv)
